@@ -1,0 +1,36 @@
+# Everything that is compiled here is compiled with these.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+find_program(STOKER_CCACHE ccache)
+if(STOKER_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${STOKER_CCACHE})
+endif()
+
+add_library(stoker_flags INTERFACE)
+target_include_directories(stoker_flags INTERFACE ${PROJECT_SOURCE_DIR})
+# -ffp-contract=off: the same floating-point bytes with and without fused multiply-add.
+target_compile_options(stoker_flags INTERFACE -Wall -Wextra -Wpedantic -ffp-contract=off)
+if(STOKER_WERROR)
+  target_compile_options(stoker_flags INTERFACE -Werror)
+endif()
+if(STOKER_SANITIZE)
+  target_compile_options(stoker_flags INTERFACE -fsanitize=${STOKER_SANITIZE}
+    -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(stoker_flags INTERFACE -fsanitize=${STOKER_SANITIZE})
+endif()
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+
+# stoker_part(NAME SOURCES ... LIBS ...): one folder of the library, compiled to objects.
+function(stoker_part name)
+  cmake_parse_arguments(PART "" "" "SOURCES;LIBS" ${ARGN})
+  add_library(${name} OBJECT ${PART_SOURCES})
+  target_link_libraries(${name} PUBLIC stoker_flags PRIVATE ${PART_LIBS})
+endfunction()

@@ -1,0 +1,50 @@
+// Pixels inside a worker, and the rectangles that they are cut by. Nothing here owns memory.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace stoker {
+
+struct ImageSize {
+  int width = 0;   // pixels
+  int height = 0;  // pixels
+  friend bool operator==(const ImageSize&, const ImageSize&) = default;
+};
+
+// Columns [x, x + width), rows [y, y + height) of an image, in pixels.
+struct Rect {
+  int x = 0;
+  int y = 0;
+  int width = 0;
+  int height = 0;
+  ImageSize size() const { return {width, height}; }
+  friend bool operator==(const Rect&, const Rect&) = default;
+};
+
+// How the pixels of an 8-bit image lie in memory.
+enum class PixelLayout : uint8_t {
+  kGray,         // one plane, one byte a pixel
+  kInterleaved,  // one plane, RGBRGB…
+  kPlanar,       // three planes: R, G, B
+};
+
+constexpr int PlanesOf(PixelLayout layout) { return layout == PixelLayout::kPlanar ? 3 : 1; }
+constexpr int BytesPerPixel(PixelLayout layout) {
+  return layout == PixelLayout::kInterleaved ? 3 : 1;
+}
+
+// A view of 8-bit pixels: for each plane a pointer to its first row and the distance in bytes from
+// a row to the next.
+template <typename Byte>
+struct BasicImageView {
+  PixelLayout layout = PixelLayout::kInterleaved;
+  ImageSize size;
+  std::array<Byte*, 3> plane{};
+  std::array<ptrdiff_t, 3> stride{};
+};
+using ImageView = BasicImageView<const uint8_t>;
+using MutableImageView = BasicImageView<uint8_t>;
+
+}  // namespace stoker

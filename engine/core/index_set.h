@@ -1,0 +1,59 @@
+// A fixed set of small numbers that threads take from and give back to without a lock: which read
+// requests of a loader are free.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace stoker {
+
+// Take and Give may be called from any thread. A number is held by at most one taker.
+class IndexSet {
+ public:
+  // All of [0, count) is in the set at first.
+  explicit IndexSet(uint32_t count) : count_(count), words_(new std::atomic<uint64_t>[Words()]) {
+    for (uint32_t w = 0; w < Words(); ++w) words_[w] = ~uint64_t{0};
+    if (count % 64 != 0) words_[Words() - 1] = (uint64_t{1} << (count % 64)) - 1;
+  }
+
+  // The lowest free number that it finds; none when the set is empty.
+  std::optional<uint32_t> Take() {
+    for (uint32_t w = 0; w < Words(); ++w) {
+      uint64_t bits = words_[w].load(std::memory_order_relaxed);
+      while (bits != 0) {
+        const uint64_t lowest = bits & -bits;
+        if (words_[w].compare_exchange_weak(bits, bits ^ lowest, std::memory_order_acquire,
+                                            std::memory_order_relaxed)) {
+          return w * 64 + static_cast<uint32_t>(std::countr_zero(lowest));
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Precondition: `index` was taken and not given back since.
+  void Give(uint32_t index) {
+    words_[index / 64].fetch_or(uint64_t{1} << (index % 64), std::memory_order_release);
+  }
+
+  // How many are in the set; a snapshot.
+  uint32_t available() const {
+    uint32_t n = 0;
+    for (uint32_t w = 0; w < Words(); ++w) {
+      n += static_cast<uint32_t>(std::popcount(words_[w].load(std::memory_order_acquire)));
+    }
+    return n;
+  }
+  uint32_t count() const { return count_; }
+
+ private:
+  uint32_t Words() const { return (count_ + 63) / 64; }
+
+  const uint32_t count_;
+  std::unique_ptr<std::atomic<uint64_t>[]> words_;
+};
+
+}  // namespace stoker

@@ -1,0 +1,56 @@
+// The working account: one number of bytes that slots, read buffers and decode scratch of all
+// loaders of a Runtime never exceed together.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace stoker {
+
+// Thread-safe and lock-free. Counts; allocates nothing itself.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(uint64_t limit_bytes) : limit_(limit_bytes) {}
+  MemoryBudget(const MemoryBudget&) = delete;
+  MemoryBudget& operator=(const MemoryBudget&) = delete;
+
+  // All of `bytes`, or nothing and false when that would exceed the limit.
+  [[nodiscard]] bool TryReserve(uint64_t bytes);
+  // Precondition: at least that much is reserved.
+  void Release(uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  uint64_t limit() const { return limit_; }
+  uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+  uint64_t peak() const { return peak_.load(std::memory_order_relaxed); }
+
+ private:
+  const uint64_t limit_;
+  std::atomic<uint64_t> used_{0};
+  std::atomic<uint64_t> peak_{0};
+};
+
+// Bytes held of a budget, given back when it goes. Move-only; `budget` outlives it.
+class Reservation {
+ public:
+  Reservation() = default;
+  explicit Reservation(MemoryBudget& budget) : budget_(&budget) {}
+  Reservation(Reservation&& other) noexcept
+      : budget_(std::exchange(other.budget_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Reservation& operator=(Reservation&& other) noexcept {
+    std::swap(budget_, other.budget_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Reservation() { (void)Resize(0); }
+
+  // Grows or shrinks to `bytes`; false, and unchanged, when the budget has no room.
+  [[nodiscard]] bool Resize(uint64_t bytes);
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  MemoryBudget* budget_ = nullptr;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace stoker

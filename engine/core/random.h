@@ -1,0 +1,72 @@
+// Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random
+// numbers: as easy as 1, 2, 3", SC 2011).
+//
+// A draw is a pure function of its key and counter, so that it does not depend on the order in
+// which samples are worked on, on threads, or on what was drawn before.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace stoker {
+
+using PhiloxBlock = std::array<uint32_t, 4>;
+
+// Ten rounds; equal to Random123's philox4x32 for the same counter and key.
+constexpr PhiloxBlock Philox4x32(PhiloxBlock counter, std::array<uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t a = uint64_t{0xD2511F53} * counter[0];
+    const uint64_t b = uint64_t{0xCD9E8D57} * counter[2];
+    counter = {static_cast<uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(b),
+               static_cast<uint32_t>(a >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(a)};
+    key[0] += 0x9E3779B9;
+    key[1] += 0xBB67AE85;
+  }
+  return counter;
+}
+
+// What a sample's randomness depends on.
+struct DrawKey {
+  uint64_t seed = 0;
+  uint64_t epoch = 0;
+  uint64_t position = 0;  // g: the sample's global position in the epoch
+};
+
+// The stream of random numbers of one transform (its index in the list) for one sample.
+// Value type, no heap. Epochs differ below 2^32, transforms below 2^16, draws below 2^16.
+class RandomStream {
+ public:
+  RandomStream(const DrawKey& key, uint32_t transform)
+      : key_{static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32)},
+        counter_{static_cast<uint32_t>(key.position), static_cast<uint32_t>(key.position >> 32),
+                 static_cast<uint32_t>(key.epoch), transform << 16} {}
+
+  // Uniform in [0, 1), a multiple of 2^-53.
+  double Uniform() { return static_cast<double>(Next64() >> 11) * 0x1.0p-53; }
+
+  // Uniform in [low, high).
+  double Uniform(double low, double high) { return low + (high - low) * Uniform(); }
+
+  // Uniform in [0, n), without modulo bias beyond 2^-64 · n. Precondition: n > 0.
+  uint64_t Below(uint64_t n) { return static_cast<uint64_t>((Wide{Next64()} * n) >> 64); }
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+
+  uint64_t Next64() {  // each block of four words gives two numbers
+    if (!half_used_) {
+      block_ = Philox4x32(counter_, key_);
+      ++counter_[3];
+    }
+    const int i = half_used_ ? 2 : 0;
+    half_used_ = !half_used_;
+    return block_[i] | uint64_t{block_[i + 1]} << 32;
+  }
+
+  std::array<uint32_t, 2> key_;
+  PhiloxBlock counter_;
+  PhiloxBlock block_{};
+  bool half_used_ = false;
+};
+
+}  // namespace stoker

@@ -1,0 +1,22 @@
+// Where a worker's time goes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace stoker {
+
+// Nanoseconds of the monotonic clock, which is read without a system call.
+inline uint64_t NowNanoseconds() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
+// Time spent on one sample, or summed over many.
+struct StageTimes {
+  uint64_t decode_ns = 0;  // bytes → pixels of the region
+  uint64_t resize_ns = 0;  // pixels → the row: resample, flip, normalise, convert
+};
+
+}  // namespace stoker

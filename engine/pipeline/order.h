@@ -1,0 +1,65 @@
+// EpochOrder: which sample is next. A pure function from (epoch, step, row) to a sample, without
+// memory, that can be entered anywhere.
+//
+// A position g in [0, n) is a place in the epoch's order, common to all ranks. With W ranks and
+// batches of B, step s covers the positions [sWB, (s+1)WB), and row j of rank r is g = sWB + jW +
+// r.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/core/result.h"
+#include "engine/pipeline/permutation.h"
+
+namespace stoker {
+
+// What becomes of the samples that do not divide evenly among the ranks.
+enum class Remainder {
+  kUneven,  // every sample exactly once; ranks may differ by one row, and in the last step by more
+  kDrop,    // the last n mod W positions are left out: all ranks get equally many samples
+  kPad,     // the first positions are repeated until all ranks have equally many samples
+};
+
+struct OrderOptions {
+  uint64_t samples = 0;  // n
+  bool shuffle = false;
+  uint64_t seed = 0;
+  uint32_t batch_size = 1;  // B, rows per rank and step
+  uint32_t rank = 0;        // r
+  uint32_t world = 1;       // W
+  Remainder remainder = Remainder::kUneven;
+  bool drop_remainder = false;  // leave out a last batch that is not full on every rank
+};
+
+struct OrderEntry {
+  uint64_t position = 0;  // g, which random draws are keyed by
+  uint64_t sample = 0;    // id in the source
+};
+
+// Immutable; any thread. Same options, same order, on every machine.
+class EpochOrder {
+ public:
+  // InvalidArgument names the option: no samples, rank >= world, batch_size 0, or no batch at all
+  // (drop_remainder with a batch larger than this rank's share).
+  static Result<EpochOrder> Make(const OrderOptions& options);
+
+  // Batches of this rank in an epoch, counting a last one that is not full.
+  uint64_t batches_per_epoch() const { return batches_; }
+
+  // Rows of batch `step`: B, except maybe in the last. Precondition: step < batches_per_epoch().
+  uint32_t RowsIn(uint64_t step) const;
+
+  // Precondition: row < RowsIn(step). O(1).
+  OrderEntry At(uint64_t epoch, uint64_t step, uint32_t row) const;
+
+  const OrderOptions& options() const { return options_; }
+
+ private:
+  explicit EpochOrder(const OrderOptions& options);
+
+  OrderOptions options_;
+  uint64_t positions_ = 0;  // of all ranks together, after drop or pad
+  uint64_t batches_ = 0;
+};
+
+}  // namespace stoker

@@ -1,0 +1,36 @@
+// SampleSource: what exists. A numbered, immutable list of samples; opening them is the reader's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/sample.h"
+
+namespace stoker {
+
+// Immutable after construction, so any thread may call anything.
+class SampleSource {
+ public:
+  virtual ~SampleSource() = default;
+
+  virtual uint64_t size() const = 0;  // samples
+
+  // Precondition: id < size(). No I/O, no allocation.
+  virtual SampleRef At(uint64_t id) const = 0;
+
+  // Replaces `path` by the file's path, reusing its capacity. Precondition: `file` came from At.
+  virtual void PathOf(uint32_t file, std::string& path) const = 0;
+
+  // Class names by label; empty when samples have no labels.
+  virtual const std::vector<std::string>& classes() const = 0;
+
+  // What this list costs in memory, in bytes.
+  virtual uint64_t memory_bytes() const = 0;
+
+  // For messages and reports: "image_folder(photos/train)".
+  virtual std::string Describe() const = 0;
+};
+
+}  // namespace stoker

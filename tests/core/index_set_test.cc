@@ -1,0 +1,48 @@
+#include "engine/core/index_set.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace stoker {
+namespace {
+
+TEST(IndexSet, GivesEachNumberOnce) {
+  for (uint32_t count : {1u, 63u, 64u, 65u, 130u}) {
+    IndexSet set(count);
+    EXPECT_EQ(set.available(), count);
+    std::set<uint32_t> taken;
+    while (auto index = set.Take()) taken.insert(*index);
+    EXPECT_EQ(taken.size(), count);
+    EXPECT_EQ(*taken.rbegin(), count - 1);
+    set.Give(count - 1);
+    EXPECT_EQ(set.Take(), count - 1);
+    EXPECT_EQ(set.Take(), std::nullopt);
+  }
+}
+
+TEST(IndexSet, NoNumberIsHeldTwice) {
+  IndexSet set(70);
+  std::vector<std::atomic<int>> held(70);
+  std::atomic<bool> twice{false};
+  auto worker = [&] {
+    for (int i = 0; i < 20000; ++i) {
+      if (auto index = set.Take()) {
+        if (held[*index].fetch_add(1) != 0) twice = true;
+        held[*index].fetch_sub(1);
+        set.Give(*index);
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) threads.emplace_back(worker);
+  for (auto& t : threads) t.join();
+  EXPECT_FALSE(twice);
+  EXPECT_EQ(set.available(), 70u);
+}
+
+}  // namespace
+}  // namespace stoker

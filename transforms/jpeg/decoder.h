@@ -1,0 +1,56 @@
+// JPEG bytes into pixels: the region asked for, and no more than needed beside it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "engine/core/image.h"
+#include "engine/core/memory_budget.h"
+#include "engine/core/result.h"
+#include "transforms/orientation.h"
+#include "transforms/row_sink.h"
+
+namespace stoker {
+
+// What hostile bytes may ask for.
+struct DecodeLimits {
+  int64_t max_pixels = int64_t{1} << 28;  // width × height; 268 million
+  int max_scans = 200;                    // of a progressive file
+};
+
+struct ImageInfo {
+  ImageSize size;  // as stored
+  Orientation orientation = Orientation::kNormal;
+};
+
+// By libjpeg-turbo: baseline, extended, progressive, arithmetic; gray, YCbCr, RGB, CMYK and YCCK
+// (to RGB as Pillow does). Pixels are those of a full decode with the accurate integer inverse DCT
+// and fancy upsampling, whatever the region.
+//
+// Holds the library's state, reused from image to image. One thread at a time.
+class JpegDecoder {
+ public:
+  explicit JpegDecoder(const DecodeLimits& limits = {});
+  ~JpegDecoder();
+  JpegDecoder(JpegDecoder&&) noexcept;
+  JpegDecoder& operator=(JpegDecoder&&) noexcept;
+
+  // Reads the header. `bytes` must stay, with kBufferPadding readable bytes behind them, until
+  // Decode has returned. DataLoss for damage (with the offset), ResourceExhausted past a limit.
+  Result<ImageInfo> Open(std::span<const uint8_t> bytes);
+
+  // Decodes `region`, which lies inside the stored image and is not empty, into `sink`, in the
+  // layout kGray or kInterleaved. Once after each Open.
+  //
+  // DataLoss when the bytes used are damaged, or when the file has no end-of-image marker: a
+  // truncated file is refused whatever the region. Other damage behind the last row that the region
+  // needs goes unseen.
+  Status Decode(const Rect& region, RowSink& sink);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stoker

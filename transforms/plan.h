@@ -1,0 +1,88 @@
+// Plan: a list of transforms compiled once, applied to each sample.
+//
+// Draw is separate from apply: Draw turns a sample's key and its image's size into a Geometry, a
+// pure function; Apply decodes only the box that the geometry names and writes the finished row.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/core/dtype.h"
+#include "engine/core/image.h"
+#include "engine/core/memory_budget.h"
+#include "engine/core/random.h"
+#include "engine/core/result.h"
+#include "engine/core/stage_times.h"
+#include "transforms/jpeg/decoder.h"
+#include "transforms/transform.h"
+
+namespace stoker {
+
+// Where one sample's pixels come from: `box` of the image as viewed is resampled to `resized`, and
+// `window` of that is the output.
+struct Geometry {
+  Rect box;
+  ImageSize resized;
+  Rect window;        // in the resized image; may reach outside it: those pixels are zero
+  bool flip = false;  // mirror the output's columns
+  bool antialias = true;
+  friend bool operator==(const Geometry&, const Geometry&) = default;
+};
+
+struct PlanOptions {
+  DType dtype = DType::kU8;      // kU8: 0…255; kF32: value / 255, or normalised where asked for
+  bool exif_orientation = true;  // turn images as their EXIF tag says
+  DecodeLimits limits;
+};
+
+// Decoder state, pixel rows and filter weights of one worker, reused from sample to sample. One
+// thread at a time.
+class Workspace;
+
+// Immutable; any thread.
+class Plan {
+ public:
+  // InvalidArgument names the transform (by place and name) and the option: a size that is not
+  // positive, a scale or ratio out of order, a second resampling, an output that is not of one
+  // size, Normalize together with kU8 or not at the end, …
+  static Result<Plan> Compile(std::vector<Transform> transforms, const PlanOptions& options = {});
+
+  ImageSize output_size() const { return output_; }
+  DType dtype() const { return options_.dtype; }
+  size_t row_bytes() const;  // of one output image: height × width × 3 × SizeOf(dtype)
+
+  // `image`: size as viewed, both sides at least 1.
+  Geometry Draw(const DrawKey& key, ImageSize image) const;
+
+  // Memory is charged to `budget`, which outlives the workspace.
+  std::unique_ptr<Workspace, void (*)(Workspace*)> MakeWorkspace(MemoryBudget& budget) const;
+
+  // Decodes `bytes` (with kBufferPadding readable bytes behind them) and writes row_bytes() bytes
+  // to `row`: height × width × 3 (NHWC's HWC), 64-byte alignment not needed. Adds to `times`. On
+  // failure the row's content is unspecified; the error has an offset where there is one, no file.
+  Status Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace, void* row,
+               StageTimes& times) const;
+
+  // One line: what was fused.
+  std::string Describe() const;
+
+  const PlanOptions& options() const { return options_; }
+  // The output is value × scale + bias for each channel; {1/255, 0} without Normalize. kF32 only.
+  const std::array<float, 3>& scale() const { return scale_; }
+  const std::array<float, 3>& bias() const { return bias_; }
+
+ private:
+  Plan() = default;
+
+  PlanOptions options_;
+  std::vector<Transform> transforms_;
+  ImageSize output_;
+  std::array<float, 3> scale_{};
+  std::array<float, 3> bias_{};
+};
+
+}  // namespace stoker

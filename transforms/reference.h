@@ -1,0 +1,18 @@
+// The plain twin of Plan::Apply: the whole image decoded, then one scalar step after the other,
+// each as its definition reads. What the fused path is compared with, byte for byte.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engine/core/random.h"
+#include "engine/core/result.h"
+#include "transforms/plan.h"
+
+namespace stoker {
+
+// Same arguments, same row and same errors as Plan::Apply; slow, and allocates as it likes.
+Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const DrawKey& key,
+                      void* row);
+
+}  // namespace stoker
