@@ -9,6 +9,8 @@ namespace stoker {
 Status GrowingBuffer::Grow(size_t bytes, size_t keep) {
   if (bytes <= capacity()) return {};
   constexpr size_t kPage = 4096;
+  constexpr size_t kMost = size_t{1} << 47;  // what a process can address
+  if (bytes > kMost) bytes = kMost;          // refused below: no budget has that
   const size_t mapped = (bytes + kBufferPadding + kPage - 1) / kPage * kPage;
   if (keep == 0) Free();  // else old and new memory exist together for a moment, and both count
   const uint64_t before = reserved_.bytes();

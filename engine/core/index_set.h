@@ -36,14 +36,15 @@ class IndexSet {
 
   // Precondition: `index` was taken and not given back since.
   void Give(uint32_t index) {
-    words_[index / 64].fetch_or(uint64_t{1} << (index % 64), std::memory_order_release);
+    words_[index / 64].fetch_or(uint64_t{1} << (index % 64), std::memory_order_seq_cst);
   }
 
-  // How many are in the set; a snapshot.
+  // How many are in the set; a snapshot. Ordered with Give, so that a taker who raises a flag and
+  // then looks, and a giver who gives and then looks for the flag, cannot both miss each other.
   uint32_t available() const {
     uint32_t n = 0;
     for (uint32_t w = 0; w < Words(); ++w) {
-      n += static_cast<uint32_t>(std::popcount(words_[w].load(std::memory_order_acquire)));
+      n += static_cast<uint32_t>(std::popcount(words_[w].load(std::memory_order_seq_cst)));
     }
     return n;
   }

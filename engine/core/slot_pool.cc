@@ -111,7 +111,11 @@ Batch SlotPool::Lend(Slot* slot) {
 void SlotPool::Return(Slot* slot) {
   std::lock_guard lock(mutex_);
   --lent_;
-  free_.push_back(slot);
+  if (retired_) {
+    Unmap(slot);
+  } else {
+    free_.push_back(slot);
+  }
 }
 
 bool SlotPool::CanLend() const {
@@ -128,7 +132,14 @@ uint64_t SlotPool::lent_bytes() const { return static_cast<uint64_t>(lent()) * s
 
 void SlotPool::Retire() {
   std::lock_guard lock(mutex_);
+  retired_ = true;
+  for (Slot* slot : free_) Unmap(slot);
+  free_.clear();
   (void)reservation_.Resize(0);
+}
+
+void SlotPool::Unmap(Slot* slot) {
+  std::erase_if(slabs_, [slot](const auto& slab) { return &slab->slot == slot; });
 }
 
 }  // namespace stoker

@@ -63,12 +63,13 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   Batch Lend(Slot* slot);
   bool CanLend() const;
 
-  // Gives the reservation back to the budget. Batches that are still held stay valid.
+  // Production is over: gives the reservation back to the budget and the free slabs to the system.
+  // Batches that are still held stay valid; each gives its slab to the system when it returns.
   void Retire();
 
   uint64_t lent_bytes() const;
   int lent() const;
-  int lent_limit() const { return options_.lent_slots; }
+  uint64_t slot_bytes() const { return slot_bytes_; }
 
  private:
   friend class Batch;
@@ -77,15 +78,17 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   explicit SlotPool(Options options);
   void Return(Slot* slot);  // a lent slot comes home; any thread
   std::unique_ptr<Slab> MapSlab() const;
+  void Unmap(Slot* slot);  // under mutex_
 
   const Options options_;
   const uint64_t slot_bytes_;
-  Reservation reservation_;
+  Reservation reservation_;   // of the slots in production
   mutable std::mutex mutex_;  // taken once or twice a batch
   std::vector<std::unique_ptr<Slab>> slabs_;
   std::vector<Slot*> free_;  // last in, first out: the warmest memory first
   int working_ = 0;
   int lent_ = 0;
+  bool retired_ = false;
 };
 
 }  // namespace stoker
