@@ -38,8 +38,9 @@ class Executor {
 
 enum class ExecutorKind { kTbb, kThreads, kShuffled };
 
-// TBB: holds a global_control(max_allowed_parallelism, threads + 1) for its lifetime; without it an
-// arena that is fed only by enqueue was seen to run on one thread of a machine with two cores.
+// TBB: holds a global_control for its lifetime that allows threads + 1 (never fewer than were
+// allowed before, for TBB takes the smallest of all): without it an arena that is fed only by
+// enqueue was seen to run on one thread of a machine with two cores.
 std::unique_ptr<Executor> MakeTbbExecutor(int threads);
 std::unique_ptr<Executor> MakeThreadsExecutor(int threads);
 // Runs tasks as if `threads` workers had raced: on one thread, in an order drawn from `seed`.

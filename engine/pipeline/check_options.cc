@@ -1,0 +1,48 @@
+#include "engine/pipeline/check_options.h"
+
+#include <string>
+
+namespace stoker {
+
+namespace {
+
+Status InRange(const char* option, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return {};
+  return Error{Code::kInvalidArgument, std::string(option) + " is " + std::to_string(value) +
+                                           "; it must be between " + std::to_string(low) + " and " +
+                                           std::to_string(high)};
+}
+
+}  // namespace
+
+Status CheckOptions(const LoaderOptions& options) {
+  if (options.source == nullptr) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "no source was given",
+                 .advice = "Set options.source, for example to ImageFolder(directory)"};
+  }
+  if (Status s = InRange("batch_size", options.batch_size, 1, 1 << 20); !s.ok()) return s;
+  if (Status s = InRange("depth", options.depth, 0, 4096); !s.ok()) return s;
+  if (Status s = InRange("lent_batches", options.lent_batches, 1, 4096); !s.ok()) return s;
+  if (Status s = InRange("world", options.world, 1, 1 << 20); !s.ok()) return s;
+  if (options.dtype == DType::kI64) {
+    return Error{Code::kInvalidArgument, "dtype is int64; images are uint8 or float32"};
+  }
+  if (options.epochs && *options.epochs == 0) {
+    return Error{Code::kInvalidArgument, "epochs is 0; leave it out for as many as are asked for"};
+  }
+  return {};
+}
+
+OrderOptions OrderOptionsOf(const LoaderOptions& options) {
+  return {.samples = options.source->size(),
+          .shuffle = options.shuffle,
+          .seed = options.seed,
+          .batch_size = options.batch_size,
+          .rank = options.rank,
+          .world = options.world,
+          .remainder = options.remainder,
+          .drop_remainder = options.drop_remainder};
+}
+
+}  // namespace stoker

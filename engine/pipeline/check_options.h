@@ -1,0 +1,14 @@
+// The checks that need no more than the options themselves.
+#pragma once
+
+#include "engine/core/result.h"
+#include "engine/pipeline/options.h"
+
+namespace stoker {
+
+// InvalidArgument names the option, its value and what it may be.
+Status CheckOptions(const LoaderOptions& options);
+
+OrderOptions OrderOptionsOf(const LoaderOptions& options);
+
+}  // namespace stoker

@@ -1,0 +1,69 @@
+// Loader: photographs on disk become batches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "engine/core/batch.h"
+#include "engine/core/result.h"
+#include "engine/pipeline/options.h"
+#include "engine/pipeline/stats.h"
+
+namespace stoker {
+
+// Batches come in the order that (seed, epoch, rank, world) name, with the same bytes for any
+// number of threads, any depth, any reader and any executor. Epochs follow each other without a
+// pause: the next one is prefetched while the last batches of this one are taken.
+//
+//   auto loader = Loader::Open(options).value();
+//   for (int epoch = 0; epoch < 3; ++epoch) {
+//     while (Batch batch = loader->Next().value()) Train(batch.images(), batch.labels());
+//   }
+//
+// One thread at a time calls Next and Seek; Stop and Stats may be called from any.
+class Loader {
+ public:
+  // Checks every option and reserves the memory. Reads nothing and starts nothing: the first Next
+  // does. InvalidArgument names the option; ResourceExhausted names the smallest budget that would
+  // do.
+  static Result<std::unique_ptr<Loader>> Open(LoaderOptions options);
+
+  // Stops, waits for what is in work (a sample each), and gives the memory back. Batches that are
+  // still held stay valid.
+  ~Loader();
+
+  // The next batch; an empty one once after the last of each epoch, and always after the last epoch
+  // where `epochs` limits them. Waits until the batch is complete.
+  //
+  // A bad sample makes its batch an error that names file, offset and cause; the call after it goes
+  // on with the next batch. Other errors: ResourceExhausted when the caller already holds
+  // lent_batches (it never waits for itself); Cancelled after Stop; FailedPrecondition in a forked
+  // child.
+  Result<Batch> Next();
+
+  // The next Next delivers batch `index` of `epoch`. Nothing is replayed: O(1), apart from waiting
+  // for the samples that are in work.
+  Status Seek(uint64_t epoch, uint64_t index = 0);
+
+  // Where the next Next goes on: with Seek, all that is needed to resume.
+  struct Position {
+    uint64_t epoch = 0;
+    uint64_t index = 0;
+  };
+  Position position() const;
+
+  // Ends production; Next returns Cancelled, also one that waits now. Bounded by the time of the
+  // samples in work.
+  void Stop();
+
+  LoaderStats Stats() const;
+  uint64_t batches_per_epoch() const;
+  const LoaderOptions& options() const;
+
+ private:
+  class Impl;
+  explicit Loader(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace stoker

@@ -1,0 +1,44 @@
+// What a user says about a loader.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/core/dtype.h"
+#include "engine/pipeline/order.h"
+#include "engine/pipeline/runtime.h"
+#include "io/sources/source.h"
+#include "transforms/jpeg/decoder.h"
+#include "transforms/transform.h"
+
+namespace stoker {
+
+struct LoaderOptions {
+  std::shared_ptr<const SampleSource> source;
+  std::vector<Transform> transforms;
+  DType dtype = DType::kU8;      // of the images: kU8 or kF32
+  bool exif_orientation = true;  // turn photographs as their EXIF tag says
+  DecodeLimits limits{};
+
+  uint32_t batch_size = 1;  // rows of a batch
+  bool shuffle = false;     // a new order each epoch
+  uint64_t seed = 0;        // of the order and of every random transform
+  uint32_t rank = 0;        // of `world` processes that share the dataset
+  uint32_t world = 1;
+  Remainder remainder = Remainder::kUneven;
+  bool drop_remainder = false;  // leave out a last batch that is not full
+
+  // Nothing beyond this many epochs is prefetched; none: as many as are asked for.
+  std::optional<uint64_t> epochs;
+
+  // Batches in production and not yet delivered, 1 to 4096. 0: four, or as many as the budget has
+  // room for.
+  int depth = 0;
+  int lent_batches = 8;  // how many the caller may hold at once, 1 to 4096
+
+  std::shared_ptr<Runtime> runtime;  // null: Runtime::Default()
+};
+
+}  // namespace stoker

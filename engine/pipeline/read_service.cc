@@ -1,0 +1,124 @@
+#include "engine/pipeline/read_service.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/core/stage_times.h"
+
+namespace stoker {
+
+ReadService::ReadService(int threads, ReaderFactory factory)
+    : thread_count_(threads), factory_(std::move(factory)) {}
+
+ReadService::~ReadService() {
+  closing_ = true;
+  Kick();
+  for (auto& t : threads_) t->thread.join();
+}
+
+Status ReadService::Attach(ReadClient* client) {
+  std::unique_lock lock(mutex_);
+  while (threads_.size() < static_cast<size_t>(thread_count_)) {
+    threads_.push_back(std::make_unique<ReaderThread>());
+    ReaderThread& added = *threads_.back();
+    added.thread = std::thread([this, &added] { Run(added); });
+    changed_.wait(lock, [&] { return added.running || !added.started.ok(); });
+    if (!added.started.ok()) {
+      Error error = added.started.error();
+      added.thread.join();
+      threads_.pop_back();
+      return error;
+    }
+  }
+  clients_.push_back(client);
+  ++generation_;
+  Kick();
+  return {};
+}
+
+void ReadService::Detach(ReadClient* client) {
+  std::unique_lock lock(mutex_);
+  std::erase(clients_, client);
+  const uint64_t generation = ++generation_;
+  Kick();
+  changed_.wait(lock, [&] {
+    return std::ranges::all_of(threads_, [&](auto& t) { return t->generation >= generation; });
+  });
+}
+
+void ReadService::Run(ReaderThread& self) {
+  Result<std::unique_ptr<Reader>> reader = factory_();
+  {
+    std::lock_guard lock(mutex_);
+    self.running = reader.ok();
+    if (!reader.ok()) self.started = reader.error();
+    changed_.notify_all();
+  }
+  if (reader.ok()) Serve(self, **reader);
+}
+
+void ReadService::Serve(ReaderThread& self, Reader& reader) {
+  std::vector<ReadClient*> clients;
+  std::vector<ReadRequest*> requests(reader.capacity());
+  uint64_t generation = 0;
+  while (true) {
+    const uint32_t kicks = kicks_.load(std::memory_order_seq_cst);
+    if (generation != generation_.load(std::memory_order_acquire)) {
+      std::lock_guard lock(mutex_);
+      clients = clients_;
+      self.generation = generation = generation_.load(std::memory_order_relaxed);
+      changed_.notify_all();
+    }
+    const uint64_t before_pull = NowNanoseconds();
+    const size_t pulled = PullAll(clients, requests, reader.capacity() - reader.in_flight());
+    uint64_t client_ns = NowNanoseconds() - before_pull;
+
+    reader.Submit({requests.data(), pulled});
+    if (reader.in_flight() == 0) {
+      if (closing_.load(std::memory_order_acquire)) return;
+      kicks_.wait(kicks, std::memory_order_seq_cst);
+      continue;
+    }
+    const size_t finished = reader.Reap(requests, /*wait=*/pulled == 0);
+    const uint64_t before_finish = NowNanoseconds();
+    for (size_t i = 0; i < finished; ++i) {
+      static_cast<ReadClient*>(requests[i]->owner)->Finish(*requests[i]);
+    }
+    client_ns += NowNanoseconds() - before_finish;
+    self.client_ns.fetch_add(client_ns, std::memory_order_relaxed);
+  }
+}
+
+size_t ReadService::PullAll(const std::vector<ReadClient*>& clients,
+                            std::vector<ReadRequest*>& requests, size_t room) {
+  size_t pulled = 0;
+  for (size_t i = 0; i < clients.size() && pulled < room; ++i) {
+    const size_t share = (room - pulled + clients.size() - i - 1) / (clients.size() - i);
+    const size_t got = clients[i]->Pull({requests.data() + pulled, share});
+    for (size_t r = pulled; r < pulled + got; ++r) requests[r]->owner = clients[i];
+    pulled += got;
+  }
+  return pulled;
+}
+
+uint64_t ReadService::read_cpu_ns() const {
+  std::lock_guard lock(mutex_);
+  uint64_t total = 0;
+  for (const auto& t : threads_) {
+    clockid_t clock{};
+    timespec cpu{};
+    if (pthread_getcpuclockid(const_cast<std::thread&>(t->thread).native_handle(), &clock) != 0 ||
+        clock_gettime(clock, &cpu) != 0) {
+      continue;
+    }
+    const uint64_t all =
+        static_cast<uint64_t>(cpu.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(cpu.tv_nsec);
+    total += all - std::min(all, t->client_ns.load(std::memory_order_relaxed));
+  }
+  return total;
+}
+
+}  // namespace stoker

@@ -1,0 +1,124 @@
+#include "engine/pipeline/runtime.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "engine/core/machine.h"
+
+namespace stoker {
+
+namespace {
+
+uint64_t DefaultBudget() {
+  constexpr uint64_t kMost = uint64_t{4} << 30;
+  uint64_t ranks = 1;  // how many processes of this job share the host (set by torchrun and others)
+  if (const char* text = std::getenv("LOCAL_WORLD_SIZE")) {
+    uint64_t value = 0;
+    std::from_chars(text, text + std::strlen(text), value);
+    ranks = std::max<uint64_t>(value, 1);
+  }
+  return std::min(AvailableMemory() / 4, kMost) / ranks;
+}
+
+Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return {};
+  return Error{Code::kInvalidArgument, std::string(option) + " is " + std::to_string(value) +
+                                           "; it must be between " + std::to_string(low) + " and " +
+                                           std::to_string(high)};
+}
+
+Status Check(const RuntimeOptions& options) {
+  if (Status s = CheckRange("threads", options.threads, 0, 1024); !s.ok()) return s;
+  if (Status s = CheckRange("reader_threads", options.reader_threads, 1, 64); !s.ok()) return s;
+  return CheckRange("reads_in_flight", options.reads_in_flight, 1, 1024);
+}
+
+std::unique_ptr<Executor> MakeExecutor(const RuntimeOptions& options) {
+  switch (options.executor) {
+    case ExecutorKind::kTbb:
+      return MakeTbbExecutor(options.threads);
+    case ExecutorKind::kThreads:
+      return MakeThreadsExecutor(options.threads);
+    case ExecutorKind::kShuffled:
+      break;
+  }
+  return MakeShuffledExecutor(options.threads, options.shuffle_seed);
+}
+
+}  // namespace
+
+struct Runtime::State {
+  State(RuntimeOptions given, ReaderChoice chosen)
+      : options(std::move(given)),
+        reader(std::move(chosen)),
+        budget(options.memory_budget),
+        executor(MakeExecutor(options)),
+        reads(options.reader_threads, options.make_reader) {}
+
+  const RuntimeOptions options;
+  const ReaderChoice reader;
+  const pid_t process = getpid();
+  MemoryBudget budget;
+  std::unique_ptr<Executor> executor;  // outlives the reader threads, which submit to it
+  ReadService reads;
+};
+
+Result<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& given) {
+  if (Status s = Check(given); !s.ok()) return std::move(s).error();
+  RuntimeOptions options = given;
+  if (options.threads == 0) options.threads = AllottedCores();
+  if (options.memory_budget == 0) options.memory_budget = DefaultBudget();
+  ReaderChoice choice{ReaderKind::kPread, "given by the caller"};
+  if (!options.make_reader) {
+    Result<ReaderChoice> chosen = ChooseReader(options.reader);
+    if (!chosen.ok()) return std::move(chosen).error();
+    choice = *std::move(chosen);
+    options.make_reader = [kind = choice.kind, depth = options.reads_in_flight] {
+      return MakeReader(kind, depth);
+    };
+  }
+  return std::shared_ptr<Runtime>(
+      new Runtime(std::make_unique<State>(std::move(options), std::move(choice))));
+}
+
+Result<std::shared_ptr<Runtime>> Runtime::Default() {
+  static std::mutex mutex;
+  static std::weak_ptr<Runtime> shared;
+  std::lock_guard lock(mutex);
+  if (std::shared_ptr<Runtime> runtime = shared.lock()) {
+    if (runtime->CheckProcess().ok()) return runtime;
+  }
+  Result<std::shared_ptr<Runtime>> made = Create();
+  if (made.ok()) shared = *made;
+  return made;
+}
+
+Runtime::Runtime(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Runtime::~Runtime() {
+  // The threads did not come along into a forked child: nothing there may be joined or freed.
+  if (state_->process != getpid()) (void)state_.release();
+}
+
+Status Runtime::CheckProcess() const {
+  if (state_->process == getpid()) return {};
+  return Error{.code = Code::kFailedPrecondition,
+               .cause = "this loader was opened in process " + std::to_string(state_->process) +
+                        " and does not work in its forked child " + std::to_string(getpid()),
+               .advice = "Open a loader in the child, or start it by spawn instead of fork"};
+}
+
+MemoryBudget& Runtime::budget() { return state_->budget; }
+Executor& Runtime::executor() { return *state_->executor; }
+ReadService& Runtime::reads() { return state_->reads; }
+const ReaderChoice& Runtime::reader() const { return state_->reader; }
+const RuntimeOptions& Runtime::options() const { return state_->options; }
+
+}  // namespace stoker

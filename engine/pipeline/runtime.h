@@ -1,0 +1,59 @@
+// Runtime: what all loaders of a process share. The byte budget, the workers, the reader threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "engine/core/memory_budget.h"
+#include "engine/core/result.h"
+#include "engine/pipeline/executor.h"
+#include "engine/pipeline/read_service.h"
+#include "io/readers/reader.h"
+
+namespace stoker {
+
+struct RuntimeOptions {
+  int threads = 0;  // decode workers, 1 to 1024; 0: the cores allotted
+  ReaderKind reader = ReaderKind::kAuto;
+  int reader_threads = 1;         // each with a ring of its own
+  uint32_t reads_in_flight = 32;  // most, for each reader thread, 1 to 1024
+  // Working memory of all loaders together, in bytes. 0: a quarter of the memory available to this
+  // process' cgroup, at most 4 GiB, divided by LOCAL_WORLD_SIZE where that is set.
+  uint64_t memory_budget = 0;
+  ExecutorKind executor = ExecutorKind::kTbb;
+  uint64_t shuffle_seed = 0;                 // of ExecutorKind::kShuffled
+  ReadService::ReaderFactory make_reader{};  // for tests: used in place of `reader`
+};
+
+// Shared by its loaders, which keep it alive. Thread-safe.
+//
+// Belongs to the process that made it: after a fork the child gets FailedPrecondition from
+// CheckProcess (and so from every loader), and destroying it there touches no thread.
+class Runtime {
+ public:
+  static Result<std::shared_ptr<Runtime>> Create(const RuntimeOptions& options = {});
+
+  // The one that loaders use when none is given: made with default options at the first call, kept
+  // while any loader uses it.
+  static Result<std::shared_ptr<Runtime>> Default();
+
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  Status CheckProcess() const;
+
+  MemoryBudget& budget();
+  Executor& executor();
+  ReadService& reads();
+  const ReaderChoice& reader() const;     // which reader, and why
+  const RuntimeOptions& options() const;  // defaults filled in
+
+ private:
+  struct State;
+  explicit Runtime(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stoker

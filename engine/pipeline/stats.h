@@ -1,0 +1,36 @@
+// What a loader has done so far.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engine/core/stage_times.h"
+
+namespace stoker {
+
+// A snapshot; counters run from the loader's opening.
+struct LoaderStats {
+  uint64_t samples = 0;  // worked on, good or bad
+  uint64_t bytes_read = 0;
+  uint64_t batches = 0;      // delivered
+  StageTimes stages;         // summed over workers
+  uint64_t work_ns = 0;      // workers' time on samples, decode and resize included
+  uint64_t read_cpu_ns = 0;  // CPU of the Runtime's reader threads, for all loaders together
+  uint64_t wait_ns = 0;      // Next() waited for a batch
+
+  int depth = 0;             // batches in production, at most
+  int lent_batches = 0;      // held by the caller now
+  uint64_t slot_bytes = 0;   // one batch's memory
+  uint64_t memory_used = 0;  // of the Runtime's budget, now
+  uint64_t memory_peak = 0;  // at most so far
+  uint64_t memory_budget = 0;
+
+  int threads = 0;       // workers
+  int threads_seen = 0;  // distinct threads that have worked
+  std::string executor;  // "tbb", "threads", "shuffled"
+  std::string reader;    // "uring", "pread"
+  std::string reader_reason;
+  std::string plan;  // what the transforms were compiled to
+};
+
+}  // namespace stoker

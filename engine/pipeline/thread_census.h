@@ -1,0 +1,41 @@
+// Counts the distinct threads that have run something.
+#pragma once
+
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace stoker {
+
+// Note() costs one comparison unless the thread behind a worker number has changed.
+class ThreadCensus {
+ public:
+  explicit ThreadCensus(int workers) : last_(static_cast<size_t>(workers)) {}
+
+  // On the running thread; no two threads use one worker number at a time.
+  void Note(int worker) {
+    const std::thread::id self = std::this_thread::get_id();
+    std::thread::id& last = last_[static_cast<size_t>(worker)].id;
+    if (last == self) return;
+    last = self;
+    std::lock_guard lock(mutex_);
+    seen_.insert(self);
+  }
+
+  int workers() const { return static_cast<int>(last_.size()); }
+  int count() const {
+    std::lock_guard lock(mutex_);
+    return static_cast<int>(seen_.size());
+  }
+
+ private:
+  struct alignas(64) Last {
+    std::thread::id id;
+  };
+  std::vector<Last> last_;
+  mutable std::mutex mutex_;
+  std::set<std::thread::id> seen_;
+};
+
+}  // namespace stoker

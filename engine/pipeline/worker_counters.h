@@ -1,0 +1,39 @@
+// What one worker has done; its own cache line, written by it alone.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "engine/core/stage_times.h"
+#include "engine/pipeline/stats.h"
+
+namespace stoker {
+
+class alignas(64) WorkerCounters {
+ public:
+  void Add(uint64_t bytes, const StageTimes& times, uint64_t work_ns) {
+    Bump(samples_, 1);
+    Bump(bytes_, bytes);
+    Bump(decode_ns_, times.decode_ns);
+    Bump(resize_ns_, times.resize_ns);
+    Bump(work_ns_, work_ns);
+  }
+
+  void AddTo(LoaderStats& stats) const {  // any thread
+    stats.samples += samples_.load(std::memory_order_relaxed);
+    stats.bytes_read += bytes_.load(std::memory_order_relaxed);
+    stats.stages.decode_ns += decode_ns_.load(std::memory_order_relaxed);
+    stats.stages.resize_ns += resize_ns_.load(std::memory_order_relaxed);
+    stats.work_ns += work_ns_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  using Counter = std::atomic<uint64_t>;
+  static void Bump(Counter& counter, uint64_t by) {  // one writer: no locked instruction needed
+    counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  }
+
+  Counter samples_{0}, bytes_{0}, decode_ns_{0}, resize_ns_{0}, work_ns_{0};
+};
+
+}  // namespace stoker
