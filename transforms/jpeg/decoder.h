@@ -16,12 +16,20 @@ namespace stoker {
 // What hostile bytes may ask for.
 struct DecodeLimits {
   int64_t max_pixels = int64_t{1} << 28;  // width × height; 268 million
-  int max_scans = 200;                    // of a progressive file
+  int max_scans = 200;                    // of a file with several scans
+
+  // Files with several scans (all progressive ones) need their whole image in memory while they
+  // are decoded, as coefficients: 2 bytes a sample, 3 to 8 a pixel.
+  int64_t max_coefficient_bytes = int64_t{1} << 30;
 };
 
 struct ImageInfo {
   ImageSize size;  // as stored
   Orientation orientation = Orientation::kNormal;
+  int components = 3;      // 1: gray, 3: colour, 4: CMYK or YCCK
+  int chroma_columns = 1;  // pixels that share a chroma sample: 2 × 2 is called 4:2:0
+  int chroma_rows = 1;
+  bool progressive = false;
 };
 
 // By libjpeg-turbo: baseline, extended, progressive, arithmetic; gray, YCbCr, RGB, CMYK and YCCK
@@ -31,13 +39,17 @@ struct ImageInfo {
 // Holds the library's state, reused from image to image. One thread at a time.
 class JpegDecoder {
  public:
-  explicit JpegDecoder(const DecodeLimits& limits = {});
+  // Where there is a `budget`, coefficients (see DecodeLimits) are charged to it while Decode runs;
+  // it outlives the decoder.
+  explicit JpegDecoder(const DecodeLimits& limits = {}, MemoryBudget* budget = nullptr);
   ~JpegDecoder();
   JpegDecoder(JpegDecoder&&) noexcept;
   JpegDecoder& operator=(JpegDecoder&&) noexcept;
 
   // Reads the header. `bytes` must stay, with kBufferPadding readable bytes behind them, until
-  // Decode has returned. DataLoss for damage (with the offset), ResourceExhausted past a limit.
+  // Decode has returned. Errors have an offset: DataLoss for damage, for a file that is truncated
+  // and for one that is no image; Unimplemented for other formats and for kinds of JPEG that
+  // libjpeg-turbo lacks; ResourceExhausted past a limit.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
 
   // Decodes `region`, which lies inside the stored image and is not empty, into `sink`, in the
@@ -45,7 +57,8 @@ class JpegDecoder {
   //
   // DataLoss when the bytes used are damaged, or when the file has no end-of-image marker: a
   // truncated file is refused whatever the region. Other damage behind the last row that the region
-  // needs goes unseen.
+  // needs goes unseen. ResourceExhausted past a limit or the budget. Errors of the sink are passed
+  // on.
   Status Decode(const Rect& region, RowSink& sink);
 
  private:

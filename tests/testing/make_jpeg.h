@@ -1,0 +1,54 @@
+// JPEGs of every kind, made up on the spot.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace stoker::testing {
+
+struct Sampling {
+  int columns = 1;  // 1 to 4, relative to the other components
+  int rows = 1;
+};
+
+enum class JpegColor { kGray, kYCbCr, kRgb, kCmyk, kYcck };
+
+enum class JpegScans {
+  kOne,
+  kOnePerComponent,  // sequential, not interleaved
+  kProgressive,
+  kDcOnly,  // progressive, and the AC coefficients never come: decoders guess them
+  kCoarse,  // progressive, and the last bit of all coefficients never comes
+  kMany,    // progressive: more than 1000 scans (kYCbCr only)
+};
+
+struct JpegOptions {
+  int width = 64;
+  int height = 48;
+  JpegColor color = JpegColor::kYCbCr;
+  std::vector<Sampling> sampling{};  // for each component from the first; {} is 1 × 1
+  JpegScans scans = JpegScans::kOne;
+  bool arithmetic = false;
+  bool optimize = false;
+  int quality = 90;
+  int restart_interval = 0;  // MCUs
+  int orientation = 0;       // EXIF; 0: no such segment
+  bool adobe_marker = true;  // for kRgb, kCmyk, kYcck
+  uint64_t seed = 1;
+};
+
+// 4:2:0 and so on, for JpegOptions::sampling.
+inline std::vector<Sampling> Luma(int columns, int rows) { return {{columns, rows}}; }
+
+// The bytes of a photograph-like image: smooth areas, edges and noise, a function of the options.
+// Aborts when libjpeg refuses the options.
+std::vector<uint8_t> MakeJpeg(const JpegOptions& options = {});
+
+// An APP1 segment, marker and length included, with an orientation tag.
+std::vector<uint8_t> ExifSegment(int orientation, bool big_endian);
+
+// `jpeg` with `segment` right behind its start-of-image marker.
+std::vector<uint8_t> WithSegment(std::span<const uint8_t> jpeg, std::span<const uint8_t> segment);
+
+}  // namespace stoker::testing

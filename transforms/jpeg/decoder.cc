@@ -1,0 +1,210 @@
+#include "transforms/jpeg/decoder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "transforms/format.h"
+#include "transforms/jpeg/columns.h"
+#include "transforms/jpeg/errors.h"
+#include "transforms/jpeg/libjpeg.h"
+
+namespace stoker {
+namespace {
+
+constexpr char kRecreate[] = "Remove or re-create the file";
+
+std::string Text(ImageSize size) {
+  return std::to_string(size.width) + " × " + std::to_string(size.height);
+}
+
+Status CheckFormat(std::span<const uint8_t> bytes) {
+  if (bytes.empty()) return Error{Code::kDataLoss, "the file is empty", {}, 0, kRecreate};
+  const ImageFormat format = SniffFormat(bytes);
+  if (format == ImageFormat::kJpeg) return {};
+  if (format == ImageFormat::kUnknown) {
+    return Error{Code::kDataLoss, "not an image that stoker knows", {}, 0, "Remove the file"};
+  }
+  return Error{Code::kUnimplemented,
+               std::string(NameOf(format)) + " images are not supported yet",
+               {},
+               0,
+               "Convert it to JPEG"};
+}
+
+Status CheckLimits(const JpegHeader& header, const DecodeLimits& limits) {
+  const ImageSize size = header.info.size;
+  const auto too_much = [&](const std::string& cause, const char* limit) {
+    return Error{Code::kResourceExhausted,
+                 cause,
+                 {},
+                 header.scan_offset,
+                 std::string("Remove or shrink the image, or raise the limit ") + limit};
+  };
+  if (int64_t{size.width} * size.height > limits.max_pixels) {
+    return too_much("an image of " + Text(size) + " pixels, more than the limit of " +
+                        std::to_string(limits.max_pixels),
+                    "max_pixels");
+  }
+  if (header.coefficient_bytes > static_cast<uint64_t>(limits.max_coefficient_bytes)) {
+    return too_much("a progressive JPEG of " + Text(size) + " pixels needs " +
+                        std::to_string(header.coefficient_bytes) +
+                        " bytes to decode, more than the limit of " +
+                        std::to_string(limits.max_coefficient_bytes),
+                    "max_coefficient_bytes");
+  }
+  const int n = header.info.components;
+  if (n != 1 && n != 3 && n != 4) {
+    return Error{Code::kUnimplemented,
+                 "a JPEG of " + std::to_string(n) + " components",
+                 {},
+                 header.scan_offset,
+                 "Convert it to RGB"};
+  }
+  return {};
+}
+
+// Whether an end-of-image marker follows `from`. Searched from the end, where it is as a rule;
+// those of thumbnails lie before the first scan. Inside a scan 0xFF is never followed by 0xD9.
+bool HasEndOfImage(std::span<const uint8_t> bytes, size_t from) {
+  const uint8_t* const first = bytes.data() + from;
+  for (size_t n = bytes.size() - from; n > 1;) {
+    const void* const found = memrchr(first + 1, 0xD9, n - 1);
+    if (found == nullptr) return false;
+    const auto* const at = static_cast<const uint8_t*>(found);
+    if (at[-1] == 0xFF) return true;
+    n = static_cast<size_t>(at - first);
+  }
+  return false;
+}
+
+// Cheap proofs that a file is incomplete, before anything is spent on it.
+Status CheckComplete(std::span<const uint8_t> bytes, const JpegHeader& header) {
+  if (!HasEndOfImage(bytes, header.scan_offset)) {
+    return Error{Code::kDataLoss, kTruncatedJpeg, {}, bytes.size(), kRecreate};
+  }
+  const uint64_t left = bytes.size() - header.scan_offset;
+  if (left * 8 < header.least_scan_bits) {
+    return Error{Code::kDataLoss,
+                 "damaged JPEG: " + std::to_string(left) + " bytes cannot hold an image of " +
+                     Text(header.info.size) + " pixels",
+                 {},
+                 bytes.size(),
+                 kRecreate};
+  }
+  return {};
+}
+
+bool Inside(const Rect& region, ImageSize size) {
+  return region.width > 0 && region.height > 0 && region.x >= 0 && region.y >= 0 &&
+         region.width <= size.width - region.x && region.height <= size.height - region.y;
+}
+
+}  // namespace
+
+struct JpegDecoder::State {
+  State(const DecodeLimits& l, MemoryBudget* budget) : limits(l), charged(budget != nullptr) {
+    if (charged) coefficients = Reservation(*budget);
+  }
+
+  DecodeLimits limits;
+  bool charged;
+  Reservation coefficients;
+  LibJpeg libjpeg;
+  JpegHeader header;
+  bool opened = false;
+};
+
+JpegDecoder::JpegDecoder(const DecodeLimits& limits, MemoryBudget* budget)
+    : state_(std::make_unique<State>(limits, budget)) {}
+JpegDecoder::~JpegDecoder() = default;
+JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;
+JpegDecoder& JpegDecoder::operator=(JpegDecoder&&) noexcept = default;
+
+Result<ImageInfo> JpegDecoder::Open(std::span<const uint8_t> bytes) {
+  State& s = *state_;
+  s.opened = false;
+  if (Status status = CheckFormat(bytes); !status.ok()) return std::move(status).error();
+  Result<JpegHeader> header = s.libjpeg.ReadHeader(bytes);
+  if (!header.ok()) return std::move(header).error();
+  if (Status status = CheckLimits(*header, s.limits); !status.ok()) {
+    return std::move(status).error();
+  }
+  if (Status status = CheckComplete(bytes, *header); !status.ok()) {
+    return std::move(status).error();
+  }
+  s.header = *header;
+  s.opened = true;
+  return header->info;
+}
+
+namespace {
+
+// Everything from the first scan to the region's first row. Says which columns will come.
+Result<Columns> Prepare(LibJpeg& libjpeg, const JpegHeader& header, const Rect& region,
+                        int max_scans) {
+  if (Status status = libjpeg.Start(max_scans); !status.ok()) return std::move(status).error();
+  Columns columns{0, header.info.size.width};
+  if (!libjpeg.guesses()) {
+    columns = ColumnsToDecode({region.x, region.width}, header.info.size.width, header.imcu_width,
+                              header.fancy_columns);
+    if (Status status = libjpeg.Crop(columns); !status.ok()) return std::move(status).error();
+  }
+  // Exact with fancy upsampling too, when done once and before the first row: the row whose
+  // neighbour above is missing is always among those that libjpeg-turbo reads and throws away.
+  if (region.y > 0) {
+    if (Status status = libjpeg.Skip(region.y); !status.ok()) return std::move(status).error();
+  }
+  return columns;
+}
+
+Status Deliver(LibJpeg& libjpeg, int rows, RowSink& sink) {
+  while (rows > 0) {
+    const MutableImageView view = sink.Reserve(std::min(rows, LibJpeg::kMaxRows));
+    const int count = std::min(view.size.height, rows);
+    if (Status status = libjpeg.Read(view, count); !status.ok()) return status;
+    sink.Commit(count);
+    rows -= count;
+  }
+  return {};
+}
+
+Status DecodeRegion(LibJpeg& libjpeg, const JpegHeader& header, const Rect& region, int max_scans,
+                    RowSink& sink) {
+  Result<Columns> columns = Prepare(libjpeg, header, region, max_scans);
+  if (!columns.ok()) return std::move(columns).error();
+  DecodedRegion decoded;
+  decoded.layout = header.info.components == 1 ? PixelLayout::kGray : PixelLayout::kInterleaved;
+  decoded.covered = {columns->x, region.y, columns->width, region.height};
+  if (Status status = sink.Begin(decoded); !status.ok()) return status;
+  return Deliver(libjpeg, region.height, sink);
+}
+
+}  // namespace
+
+Status JpegDecoder::Decode(const Rect& region, RowSink& sink) {
+  State& s = *state_;
+  if (!std::exchange(s.opened, false)) {
+    return Error{Code::kFailedPrecondition, "Decode without a successful Open before it"};
+  }
+  const ImageSize size = s.header.info.size;
+  if (!Inside(region, size)) {
+    return Error{Code::kInvalidArgument, "the region to decode is not inside the image"};
+  }
+  if (s.charged && !s.coefficients.Resize(s.header.coefficient_bytes)) {
+    return Error{Code::kResourceExhausted,
+                 "a progressive JPEG of " + Text(size) + " pixels needs " +
+                     std::to_string(s.header.coefficient_bytes) +
+                     " bytes to decode, and the memory budget has no room",
+                 {},
+                 s.header.scan_offset,
+                 "Raise the budget, or convert the file to a baseline JPEG"};
+  }
+  Status status = DecodeRegion(s.libjpeg, s.header, region, s.limits.max_scans, sink);
+  s.libjpeg.Finish();
+  (void)s.coefficients.Resize(0);
+  return status;
+}
+
+}  // namespace stoker

@@ -1,0 +1,21 @@
+// libjpeg's messages as stoker's errors.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/core/result.h"
+
+namespace stoker {
+
+// The cause of every error about a file that stops too early.
+inline constexpr char kTruncatedJpeg[] = "truncated JPEG: no end-of-image marker";
+
+// Whether a warning of libjpeg (a JWRN_ code of jerror.h) means that pixels are wrong. The others
+// (bytes too many before a marker, an unknown version, …) are seen in the wild on good photographs,
+// and tolerated, as Pillow and torchvision do.
+bool IsDamage(int message_code);
+
+// `message_code`: a JERR_ or JWRN_ code; `text`: libjpeg's own words for it.
+Error JpegError(int message_code, const char* text, uint64_t offset);
+
+}  // namespace stoker

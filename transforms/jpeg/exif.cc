@@ -1,0 +1,69 @@
+#include "transforms/jpeg/exif.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace stoker {
+namespace {
+
+constexpr std::array<uint8_t, 6> kSignature = {'E', 'x', 'i', 'f', 0, 0};
+constexpr uint32_t kOrientationTag = 0x0112;
+constexpr uint32_t kShort = 3;  // field types of TIFF
+constexpr uint32_t kLong = 4;
+constexpr size_t kEntryBytes = 12;  // tag 2, type 2, count 4, value 4
+
+// A TIFF structure: numbers in the byte order that it declares; zero outside of it.
+class Tiff {
+ public:
+  explicit Tiff(std::span<const uint8_t> bytes)
+      : bytes_(bytes), big_endian_(!bytes.empty() && bytes[0] == 'M') {}
+
+  uint32_t U16(size_t at) const { return Number(at, 2); }
+  uint32_t U32(size_t at) const { return Number(at, 4); }
+  bool valid() const {
+    return bytes_.size() >= 8 && (bytes_[0] == 'M' || bytes_[0] == 'I') && bytes_[1] == bytes_[0] &&
+           U16(2) == 42;
+  }
+  size_t size() const { return bytes_.size(); }
+
+ private:
+  uint32_t Number(size_t at, size_t count) const {
+    if (at > bytes_.size() || bytes_.size() - at < count) return 0;
+    uint32_t value = 0;
+    for (size_t i = 0; i < count; ++i) {
+      value = value << 8 | bytes_[at + (big_endian_ ? i : count - 1 - i)];
+    }
+    return value;
+  }
+
+  std::span<const uint8_t> bytes_;
+  bool big_endian_;
+};
+
+}  // namespace
+
+std::optional<Orientation> ExifOrientation(std::span<const uint8_t> segment) {
+  if (segment.size() < kSignature.size() ||
+      !std::equal(kSignature.begin(), kSignature.end(), segment.begin())) {
+    return std::nullopt;
+  }
+  const Tiff tiff(segment.subspan(kSignature.size()));
+  if (!tiff.valid()) return std::nullopt;
+  const size_t directory = tiff.U32(4);
+  const size_t entries = tiff.U16(directory);
+  for (size_t i = 0; i < entries; ++i) {
+    const size_t entry = directory + 2 + i * kEntryBytes;
+    if (entry + kEntryBytes > tiff.size()) return std::nullopt;
+    if (tiff.U16(entry) != kOrientationTag) continue;
+    const uint32_t type = tiff.U16(entry + 2);
+    const uint32_t value = type == kShort  ? tiff.U16(entry + 8)
+                           : type == kLong ? tiff.U32(entry + 8)
+                                           : 0;
+    if (tiff.U32(entry + 4) != 1 || value < 1 || value > 8) return std::nullopt;
+    return static_cast<Orientation>(value);
+  }
+  return std::nullopt;
+}
+
+}  // namespace stoker

@@ -1,0 +1,366 @@
+#include "transforms/jpeg/libjpeg.h"
+
+#include <csetjmp>
+#include <cstdio>  // jpeglib.h needs FILE
+
+#include <jpeglib.h>
+
+#include <jerror.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+#include <optional>
+
+#include "transforms/jpeg/cmyk.h"
+#include "transforms/jpeg/errors.h"
+#include "transforms/jpeg/exif.h"
+
+namespace stoker {
+
+// Note [longjmp]: libjpeg gives up by calling ErrorExit, which must not return. It jumps back into
+// Try, over frames of libjpeg and of one step below. Steps therefore own nothing: no object with a
+// destructor lives in them, and all that they change is here, behind a reference.
+struct LibJpeg::State {
+  jpeg_decompress_struct jpeg{};
+  jpeg_compress_struct defaults{};  // for its tables, while the constructor runs
+  jpeg_error_mgr errors{};
+  jpeg_source_mgr source{};
+  jpeg_progress_mgr progress{};
+  std::jmp_buf escape;
+
+  // The image.
+  const uint8_t* begin = nullptr;
+  size_t size = 0;
+  std::optional<Orientation> orientation;
+
+  // What steps are asked to do, and with what.
+  int max_scans = 0;
+  Columns columns;
+  JDIMENSION count = 0;  // rows
+  std::array<JSAMPROW, kMaxRows> rows{};
+  JSAMPARRAY cmyk = nullptr;  // kMaxRows rows; libjpeg's, as long as the image
+
+  // What a step that failed leaves.
+  int message_code = 0;
+  std::array<char, JMSG_LENGTH_MAX> text{};
+
+  // The Huffman tables of K.3.3 of the standard, which a file may leave out (as motion JPEG does).
+  std::array<JHUFF_TBL, 2> standard_dc{};
+  std::array<JHUFF_TBL, 2> standard_ac{};
+
+  size_t offset() const { return static_cast<size_t>(source.next_input_byte - begin); }
+};
+
+namespace {
+
+using State = LibJpeg::State;
+
+constexpr int kTooManyScans = -1;  // beside libjpeg's own message codes
+
+State& StateOf(j_common_ptr jpeg) { return *static_cast<State*>(jpeg->client_data); }
+State& StateOf(j_decompress_ptr jpeg) { return *static_cast<State*>(jpeg->client_data); }
+
+[[noreturn]] void GiveUp(State& s, int message_code) {
+  s.message_code = message_code;
+  std::longjmp(s.escape, 1);
+}
+
+// Runs one step; false when libjpeg gave up, and then Failure() says why.
+bool Try(State& s, void (*step)(State&)) {
+  if (setjmp(s.escape) != 0) return false;
+  step(s);
+  return true;
+}
+
+Error Failure(const State& s) {
+  if (s.message_code == kTooManyScans) {
+    return Error{Code::kResourceExhausted,
+                 "more than " + std::to_string(s.max_scans) + " scans in one JPEG",
+                 {},
+                 s.offset(),
+                 "Re-create the file with fewer, or raise the limit max_scans"};
+  }
+  return JpegError(s.message_code, s.text.data(), s.offset());
+}
+
+Status Run(State& s, void (*step)(State&)) {
+  if (Try(s, step)) return {};
+  return Failure(s);
+}
+
+// ---- what libjpeg calls
+
+[[noreturn]] void ErrorExit(j_common_ptr jpeg) {
+  State& s = StateOf(jpeg);
+  (*jpeg->err->format_message)(jpeg, s.text.data());
+  GiveUp(s, jpeg->err->msg_code);
+}
+
+void EmitMessage(j_common_ptr jpeg, int level) {
+  if (level < 0 && IsDamage(jpeg->err->msg_code)) ErrorExit(jpeg);
+}
+
+void OutputMessage(j_common_ptr) {}
+
+void InitSource(j_decompress_ptr) {}
+
+// The whole file is there from the start: more of it never comes.
+boolean FillInputBuffer(j_decompress_ptr jpeg) {
+  State& s = StateOf(jpeg);
+  s.source.next_input_byte = s.begin + s.size;
+  s.source.bytes_in_buffer = 0;
+  GiveUp(s, JERR_INPUT_EOF);
+}
+
+void SkipInputData(j_decompress_ptr jpeg, long bytes) {  // NOLINT: libjpeg's type
+  if (bytes <= 0) return;
+  jpeg_source_mgr& source = *jpeg->src;
+  if (static_cast<size_t>(bytes) > source.bytes_in_buffer) FillInputBuffer(jpeg);
+  source.next_input_byte += bytes;
+  source.bytes_in_buffer -= static_cast<size_t>(bytes);
+}
+
+// Called between the parts of a file with several scans.
+void CountScans(j_common_ptr jpeg) {
+  State& s = StateOf(jpeg);
+  if (s.jpeg.input_scan_number > s.max_scans) GiveUp(s, kTooManyScans);
+}
+
+// Called behind each APP1 marker, at its length.
+boolean ReadApp1(j_decompress_ptr jpeg) {
+  State& s = StateOf(jpeg);
+  if (s.source.bytes_in_buffer < 2) FillInputBuffer(jpeg);
+  const JOCTET* const at = s.source.next_input_byte;
+  const size_t length = std::max<size_t>(static_cast<size_t>(at[0] << 8 | at[1]), 2);
+  if (length <= s.source.bytes_in_buffer && !s.orientation) {
+    s.orientation = ExifOrientation({at + 2, length - 2});
+  }
+  SkipInputData(jpeg, static_cast<long>(length));  // NOLINT: libjpeg's type
+  return TRUE;
+}
+
+// ---- steps; see Note [longjmp]
+
+void Create(State& s) {
+  jpeg_create_decompress(&s.jpeg);
+  s.jpeg.mem->max_memory_to_use = 0;  // not what the environment's JPEGMEM says
+  jpeg_set_marker_processor(&s.jpeg, JPEG_APP0 + 1, ReadApp1);
+  const auto common = reinterpret_cast<j_common_ptr>(&s.jpeg);
+  for (int i = 0; i < NUM_HUFF_TBLS; ++i) {
+    s.jpeg.dc_huff_tbl_ptrs[i] = jpeg_alloc_huff_table(common);
+    s.jpeg.ac_huff_tbl_ptrs[i] = jpeg_alloc_huff_table(common);
+  }
+  for (int i = 0; i < NUM_QUANT_TBLS; ++i)
+    s.jpeg.quant_tbl_ptrs[i] = jpeg_alloc_quant_table(common);
+  jpeg_create_compress(&s.defaults);
+  s.defaults.in_color_space = JCS_YCbCr;
+  s.defaults.input_components = 3;
+  jpeg_set_defaults(&s.defaults);
+  for (size_t i = 0; i < 2; ++i) {
+    s.standard_dc[i] = *s.defaults.dc_huff_tbl_ptrs[i];
+    s.standard_ac[i] = *s.defaults.ac_huff_tbl_ptrs[i];
+  }
+}
+
+// libjpeg keeps tables from image to image (for abbreviated files). Here a file's pixels must not
+// depend on the file before: each starts with the standard's Huffman tables, and with no others.
+void ResetTables(jpeg_decompress_struct& jpeg, const State& s) {
+  for (size_t i = 0; i < NUM_HUFF_TBLS; ++i) {
+    if (i < 2) {
+      *jpeg.dc_huff_tbl_ptrs[i] = s.standard_dc[i];
+      *jpeg.ac_huff_tbl_ptrs[i] = s.standard_ac[i];
+    } else {  // a table without codes: whatever uses it is damaged
+      *jpeg.dc_huff_tbl_ptrs[i] = JHUFF_TBL{};
+      *jpeg.ac_huff_tbl_ptrs[i] = JHUFF_TBL{};
+    }
+  }
+  for (JQUANT_TBL* table : jpeg.quant_tbl_ptrs) *table = JQUANT_TBL{};  // zeros: refused by Begin
+}
+
+void ReadHeaderStep(State& s) {
+  jpeg_abort_decompress(&s.jpeg);
+  ResetTables(s.jpeg, s);
+  (void)jpeg_read_header(&s.jpeg, TRUE);
+}
+
+// Every component must have had a scan, and a quantisation table by then.
+void CheckComponents(State& s) {
+  for (int i = 0; i < s.jpeg.num_components; ++i) {
+    const JQUANT_TBL* const table = s.jpeg.comp_info[i].quant_table;
+    if (table == nullptr || table->quantval[0] == 0) ERREXIT1(&s.jpeg, JERR_NO_QUANT_TABLE, i);
+  }
+}
+
+void Begin(State& s) {
+  s.jpeg.dct_method = JDCT_ISLOW;
+  s.jpeg.do_fancy_upsampling = TRUE;
+  (void)jpeg_start_decompress(&s.jpeg);
+  CheckComponents(s);
+  if (s.jpeg.out_color_space == JCS_CMYK) {
+    s.cmyk = (*s.jpeg.mem->alloc_sarray)(reinterpret_cast<j_common_ptr>(&s.jpeg), JPOOL_IMAGE,
+                                         s.jpeg.image_width * 4, LibJpeg::kMaxRows);
+  }
+}
+
+void CropStep(State& s) {
+  auto x = static_cast<JDIMENSION>(s.columns.x);
+  auto width = static_cast<JDIMENSION>(s.columns.width);
+  jpeg_crop_scanline(&s.jpeg, &x, &width);
+}
+
+void SkipStep(State& s) { (void)jpeg_skip_scanlines(&s.jpeg, s.count); }
+
+// libjpeg hands out an upsampling group (1, 2 or 4 rows) at a time.
+void ReadStep(State& s) {
+  for (JDIMENSION done = 0; done < s.count;) {
+    const JDIMENSION got = jpeg_read_scanlines(&s.jpeg, s.rows.data() + done, s.count - done);
+    if (got == 0) GiveUp(s, JERR_INPUT_EOF);
+    done += got;
+  }
+}
+
+// ---- what the header says
+
+uint64_t RoundUp(uint64_t value, int multiple) {
+  const auto m = static_cast<uint64_t>(multiple);
+  return (value + m - 1) / m * m;
+}
+
+uint64_t CoefficientBytes(const jpeg_decompress_struct& jpeg) {
+  uint64_t blocks = 0;
+  for (int i = 0; i < jpeg.num_components; ++i) {
+    const jpeg_component_info& c = jpeg.comp_info[i];
+    blocks +=
+        RoundUp(c.width_in_blocks, c.h_samp_factor) * RoundUp(c.height_in_blocks, c.v_samp_factor);
+  }
+  return blocks * sizeof(JBLOCK);
+}
+
+// A Huffman code has at least a bit, and a block of a first scan at least one code: that of its DC
+// coefficient, and in a sequential scan that of the end of its block. Arithmetic coding and AC
+// scans have no such bound.
+uint64_t LeastScanBits(const jpeg_decompress_struct& jpeg) {
+  if (jpeg.arith_code || (jpeg.progressive_mode && (jpeg.Ss != 0 || jpeg.Ah != 0))) return 0;
+  uint64_t blocks = 0;
+  for (int i = 0; i < jpeg.comps_in_scan; ++i) {
+    const jpeg_component_info& c = *jpeg.cur_comp_info[i];
+    blocks += uint64_t{c.width_in_blocks} * c.height_in_blocks;
+  }
+  return blocks * (jpeg.progressive_mode ? 1 : 2);
+}
+
+ImageInfo InfoOf(const jpeg_decompress_struct& jpeg, const State& s) {
+  ImageInfo info;
+  info.size = {static_cast<int>(jpeg.image_width), static_cast<int>(jpeg.image_height)};
+  info.orientation = s.orientation.value_or(Orientation::kNormal);
+  info.components = jpeg.num_components;
+  if (jpeg.num_components >= 3) {
+    info.chroma_columns = jpeg.max_h_samp_factor / jpeg.comp_info[1].h_samp_factor;
+    info.chroma_rows = jpeg.max_v_samp_factor / jpeg.comp_info[1].v_samp_factor;
+  }
+  info.progressive = jpeg.progressive_mode != 0;
+  return info;
+}
+
+JpegHeader HeaderOf(State& s) {
+  jpeg_decompress_struct& jpeg = s.jpeg;
+  JpegHeader header;
+  header.info = InfoOf(jpeg, s);
+  header.imcu_width = DCTSIZE * (jpeg.num_components == 1 ? 1 : jpeg.max_h_samp_factor);
+  for (int i = 0; i < jpeg.num_components; ++i) {
+    header.fancy_columns |= jpeg.comp_info[i].h_samp_factor * 2 == jpeg.max_h_samp_factor;
+  }
+  header.several_scans = jpeg_has_multiple_scans(&jpeg) != 0;
+  if (header.several_scans) header.coefficient_bytes = CoefficientBytes(jpeg);
+  header.least_scan_bits = LeastScanBits(jpeg);
+  header.scan_offset = s.offset();
+  return header;
+}
+
+}  // namespace
+
+LibJpeg::LibJpeg() : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  jpeg_std_error(&s.errors);
+  s.errors.error_exit = ErrorExit;
+  s.errors.emit_message = EmitMessage;
+  s.errors.output_message = OutputMessage;
+  s.source.init_source = InitSource;
+  s.source.fill_input_buffer = FillInputBuffer;
+  s.source.skip_input_data = SkipInputData;
+  s.source.resync_to_restart = jpeg_resync_to_restart;
+  s.source.term_source = InitSource;
+  s.progress.progress_monitor = CountScans;
+  s.jpeg.err = s.defaults.err = &s.errors;
+  s.jpeg.client_data = s.defaults.client_data = &s;
+  const bool created = Try(s, Create);
+  jpeg_destroy_compress(&s.defaults);
+  if (!created) {
+    jpeg_destroy_decompress(&s.jpeg);
+    throw std::bad_alloc();
+  }
+  s.jpeg.src = &s.source;
+  s.jpeg.progress = &s.progress;
+}
+
+LibJpeg::~LibJpeg() { jpeg_destroy_decompress(&state_->jpeg); }
+
+Result<JpegHeader> LibJpeg::ReadHeader(std::span<const uint8_t> bytes) {
+  State& s = *state_;
+  s.begin = bytes.data();
+  s.size = bytes.size();
+  s.orientation.reset();
+  s.source.next_input_byte = bytes.data();
+  s.source.bytes_in_buffer = bytes.size();
+  if (!Try(s, ReadHeaderStep)) return Failure(s);
+  return HeaderOf(s);
+}
+
+Status LibJpeg::Start(int max_scans) {
+  state_->max_scans = max_scans;
+  return Run(*state_, Begin);
+}
+
+bool LibJpeg::guesses() const {
+  const jpeg_decompress_struct& jpeg = state_->jpeg;
+  if (!jpeg.progressive_mode || jpeg.coef_bits == nullptr) return false;
+  for (int i = 0; i < jpeg.num_components; ++i) {
+    const int* const bits =
+        jpeg.coef_bits[i];  // 0: known exactly; the first 9 of AC can be guessed
+    if (std::any_of(bits + 1, bits + 10, [](int b) { return b != 0; })) return true;
+  }
+  return false;
+}
+
+Status LibJpeg::Crop(Columns columns) {
+  state_->columns = columns;
+  return Run(*state_, CropStep);
+}
+
+Status LibJpeg::Skip(int rows) {
+  state_->count = static_cast<JDIMENSION>(rows);
+  return Run(*state_, SkipStep);
+}
+
+Status LibJpeg::Read(const MutableImageView& rows, int count) {
+  State& s = *state_;
+  s.count = static_cast<JDIMENSION>(count);
+  for (int i = 0; i < count; ++i) {
+    s.rows[static_cast<size_t>(i)] =
+        s.cmyk != nullptr ? s.cmyk[i] : rows.plane[0] + i * rows.stride[0];
+  }
+  if (!Try(s, ReadStep)) return Failure(s);
+  for (int i = 0; s.cmyk != nullptr && i < count; ++i) {
+    ConvertInvertedCmyk(s.cmyk[i], s.jpeg.output_width, rows.plane[0] + i * rows.stride[0]);
+  }
+  return {};
+}
+
+void LibJpeg::Finish() {
+  state_->cmyk = nullptr;
+  jpeg_abort_decompress(&state_->jpeg);  // frees; has nothing to fail at
+}
+
+}  // namespace stoker
