@@ -2,8 +2,8 @@
 // memory, that can be entered anywhere.
 //
 // A position g in [0, n) is a place in the epoch's order, common to all ranks. With W ranks and
-// batches of B, step s covers the positions [sWB, (s+1)WB), and row j of rank r is g = sWB + jW +
-// r.
+// batches of B, step s covers the positions [sWB, (s+1)WB), and row j of rank r in it is
+// g = sWB + jW + r.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,10 @@ namespace stoker {
 
 // What becomes of the samples that do not divide evenly among the ranks.
 enum class Remainder {
-  kUneven,  // every sample exactly once; ranks may differ by one row, and in the last step by more
+  kUneven,  // every sample exactly once; ranks may differ by one row, in the last step
   kDrop,    // the last n mod W positions are left out: all ranks get equally many samples
-  kPad,     // the first positions are repeated until all ranks have equally many samples
+  kPad,     // the order begins again until all ranks have equally many samples: position n is the
+            // sample of position 0, with random draws of its own
 };
 
 struct OrderOptions {
@@ -39,12 +40,15 @@ struct OrderEntry {
 // Immutable; any thread. Same options, same order, on every machine.
 class EpochOrder {
  public:
-  // InvalidArgument names the option: no samples, rank >= world, batch_size 0, or no batch at all
-  // (drop_remainder with a batch larger than this rank's share).
+  // InvalidArgument names the option: no samples (or more than 2^62), rank >= world, batch_size 0,
+  // or no batch at all for this rank (more ranks than samples; drop_remainder with a batch larger
+  // than a rank's share).
   static Result<EpochOrder> Make(const OrderOptions& options);
 
-  // Batches of this rank in an epoch, counting a last one that is not full.
-  uint64_t batches_per_epoch() const { return batches_; }
+  // Batches of this rank in an epoch, counting a last one that is not full. Steps without a row for
+  // this rank do not count, so under kUneven ranks may differ by one batch: training that must stay
+  // in step wants kDrop, kPad or drop_remainder, under which all ranks have equally many.
+  uint64_t batches_per_epoch() const;
 
   // Rows of batch `step`: B, except maybe in the last. Precondition: step < batches_per_epoch().
   uint32_t RowsIn(uint64_t step) const;
@@ -55,11 +59,10 @@ class EpochOrder {
   const OrderOptions& options() const { return options_; }
 
  private:
-  explicit EpochOrder(const OrderOptions& options);
+  EpochOrder(const OrderOptions& options, uint64_t rows) : options_(options), rows_(rows) {}
 
   OrderOptions options_;
-  uint64_t positions_ = 0;  // of all ranks together, after drop or pad
-  uint64_t batches_ = 0;
+  uint64_t rows_ = 0;  // of this rank in an epoch
 };
 
 }  // namespace stoker
