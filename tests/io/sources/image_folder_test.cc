@@ -1,0 +1,371 @@
+#include "io/sources/image_folder.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <climits>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/core/random.h"
+
+namespace stoker {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+
+using Samples = std::vector<std::pair<std::string, int64_t>>;  // path below the root, label
+
+class ImageFolderTest : public testing::Test {
+ protected:
+  ImageFolderTest() {
+    std::string name = (fs::temp_directory_path() / "stoker-folder-XXXXXX").string();
+    root_ = mkdtemp(name.data());
+    chmod(root_.c_str(), 0755);
+  }
+  ~ImageFolderTest() override { fs::remove_all(root_); }
+
+  void File(const std::string& path) {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << "x";
+  }
+  void Folder(const std::string& path) { fs::create_directories(root_ / path); }
+  void Link(const std::string& target, const std::string& path) {
+    fs::create_directories((root_ / path).parent_path());
+    fs::create_symlink(target, root_ / path);
+  }
+
+  Samples List(int threads = 2) { return ListOf(root_.string(), threads); }
+  Samples ListOf(const std::string& directory, int threads = 2) {
+    auto source = ImageFolder(directory, {.threads = threads});
+    EXPECT_TRUE(source.ok()) << source.error().ToString();
+    Samples samples;
+    if (!source.ok()) return samples;
+    std::string path;
+    for (uint64_t id = 0; id < (*source)->size(); ++id) {
+      const SampleRef ref = (*source)->At(id);
+      EXPECT_EQ(ref.id, id);
+      EXPECT_EQ(ref.offset, 0u);
+      EXPECT_EQ(ref.length, kUnknownLength);
+      (*source)->PathOf(ref.file, path);
+      EXPECT_TRUE(path.starts_with(root_.string() + "/")) << path;
+      samples.emplace_back(path.substr(root_.string().size() + 1), ref.label);
+    }
+    return samples;
+  }
+  std::vector<std::string> Paths() {
+    std::vector<std::string> paths;
+    for (auto& [path, label] : List()) paths.push_back(path);
+    return paths;
+  }
+
+  Error ErrorOf(const std::string& directory) {
+    auto source = ImageFolder(directory, {.threads = 2});
+    if (!source.ok()) return source.error();
+    ADD_FAILURE() << "no error";
+    return {};
+  }
+  Error ErrorHere() { return ErrorOf(root_.string()); }
+
+  fs::path root_;
+};
+
+// The plain twin: folder after folder on one thread, as torchvision's make_dataset does with
+// os.walk. For trees without symbolic links.
+bool LooksLikeAnImage(std::string name) {
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char* e :
+       {".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp"}) {
+    if (name.ends_with(e)) return true;
+  }
+  return false;
+}
+
+void WalkPlainly(const fs::path& folder, std::vector<fs::path>& folders) {
+  folders.push_back(folder);
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename().string()[0] == '.') continue;
+    if (entry.is_directory()) WalkPlainly(entry.path(), folders);
+  }
+}
+
+Samples ListPlainly(const fs::path& root) {
+  std::vector<std::string> classes;
+  for (const auto& entry : fs::directory_iterator(root)) {
+    if (entry.is_directory()) classes.push_back(entry.path().filename().string());
+  }
+  std::sort(classes.begin(), classes.end());
+  Samples samples;
+  for (size_t label = 0; label < classes.size(); ++label) {
+    std::vector<fs::path> folders;
+    WalkPlainly(root / classes[label], folders);
+    std::sort(folders.begin(), folders.end(),
+              [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
+    for (const fs::path& folder : folders) {
+      std::vector<std::string> names;
+      for (const auto& entry : fs::directory_iterator(folder)) {
+        const std::string name = entry.path().filename().string();
+        if (entry.is_regular_file() && name[0] != '.' && LooksLikeAnImage(name)) {
+          names.push_back(name);
+        }
+      }
+      std::sort(names.begin(), names.end());
+      for (const std::string& name : names) {
+        samples.emplace_back((folder / name).string().substr(root.string().size() + 1), label);
+      }
+    }
+  }
+  return samples;
+}
+
+TEST_F(ImageFolderTest, ClassesAreSortedFoldersAndLabels) {
+  File("b/2.jpg");
+  File("b/1.png");
+  File("a/x.JPEG");
+  File("B/y.jpg");
+  File("notes.txt");
+  EXPECT_THAT(List(), ElementsAre(std::pair("B/y.jpg", 0), std::pair("a/x.JPEG", 1),
+                                  std::pair("b/1.png", 2), std::pair("b/2.jpg", 2)));
+  auto source = ImageFolder(root_.string());
+  EXPECT_THAT((*source)->classes(), ElementsAre("B", "a", "b"));
+  EXPECT_EQ((*source)->Describe(), "image_folder(" + root_.string() + ")");
+}
+
+TEST_F(ImageFolderTest, FoldersOfAClassAreSortedByPathAndFilesComeBeforeSubFolders) {
+  // torchvision sorts whole paths of folders: "c/a" < "c/a!" < "c/a/b".
+  for (const char* path : {"c/z.jpg", "c/a/b/1.jpg", "c/a!/1.jpg", "c/a/1.jpg", "c!/1.jpg"}) {
+    File(path);
+  }
+  EXPECT_THAT(List(), ElementsAre(std::pair("c/z.jpg", 0), std::pair("c/a/1.jpg", 0),
+                                  std::pair("c/a!/1.jpg", 0), std::pair("c/a/b/1.jpg", 0),
+                                  std::pair("c!/1.jpg", 1)));
+}
+
+TEST_F(ImageFolderTest, EqualsThePlainTwinOnRandomTrees) {
+  RandomStream random({1, 2, 3}, 0);
+  const std::vector<std::string> names = {"a", "A", "a!", "a b", "\xff", "é", "z\n", "0", "日本"};
+  const std::vector<std::string> extensions = {".jpg", ".JPeG", ".txt", "", ".webp", ".jpg~"};
+  for (int tree = 0; tree < 20; ++tree) {
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+    for (int file = 0; file < 60; ++file) {
+      std::string path;
+      const uint64_t depth = 1 + random.Below(4);
+      for (uint64_t d = 0; d < depth; ++d) path += names[random.Below(names.size())] + "/";
+      File(path + "0.jpg");  // every class has one
+      File(path + names[random.Below(names.size())] + std::to_string(random.Below(20)) +
+           extensions[random.Below(extensions.size())]);
+    }
+    const Samples expected = ListPlainly(root_);
+    for (int threads : {1, 2, 8}) EXPECT_EQ(List(threads), expected);
+  }
+}
+
+TEST_F(ImageFolderTest, FlatFolderHasNoLabels) {
+  File("b.jpg");
+  File("a.webp");
+  File("readme.md");
+  File(".hidden/x.jpg");
+  EXPECT_THAT(List(), ElementsAre(std::pair("a.webp", kNoLabel), std::pair("b.jpg", kNoLabel)));
+  EXPECT_THAT((*ImageFolder(root_.string()))->classes(), testing::IsEmpty());
+}
+
+TEST_F(ImageFolderTest, SlashesAtTheEndDoNotShowInPaths) {
+  File("a/1.jpg");
+  EXPECT_THAT(ListOf(root_.string() + "//"), ElementsAre(std::pair("a/1.jpg", 0)));
+}
+
+TEST_F(ImageFolderTest, HiddenEntriesAreSkipped) {
+  File("a/1.jpg");
+  File("a/._1.jpg");
+  File("a/.jpg");
+  File("a/.thumbnails/1.jpg");
+  File(".git/1.jpg");
+  File(".cover.jpg");
+  EXPECT_THAT(Paths(), ElementsAre("a/1.jpg"));
+}
+
+TEST_F(ImageFolderTest, AnyNameThatTheSystemAllows) {
+  const std::string longest = std::string(251, 'x') + ".jpg";
+  File("a/new\nline.jpg");
+  File("a/\xff\xfe.jpg");
+  File("a/ .jpg");
+  File("a/" + longest);
+  EXPECT_THAT(Paths(), ElementsAre("a/ .jpg", "a/new\nline.jpg", "a/" + longest, "a/\xff\xfe.jpg"));
+}
+
+TEST_F(ImageFolderTest, LinksToFilesAndFoldersAreFollowed) {
+  File("a/1.jpg");
+  File("a/deep/2.jpg");
+  Link("../a/1.jpg", "b/linked.jpg");
+  Link("../a", "b/folder");
+  Link("a", "c");
+  Link("../a", "d.jpg/looks.jpg");  // a folder in spite of its name
+  EXPECT_THAT(Paths(), ElementsAre("a/1.jpg", "a/deep/2.jpg", "b/linked.jpg", "b/folder/1.jpg",
+                                   "b/folder/deep/2.jpg", "c/1.jpg", "c/deep/2.jpg",
+                                   "d.jpg/looks.jpg/1.jpg", "d.jpg/looks.jpg/deep/2.jpg"));
+}
+
+TEST_F(ImageFolderTest, AFolderLinkedTwiceIsListedTwice) {
+  File("a/real/1.jpg");
+  Link("real", "a/one");
+  Link("real", "a/two");
+  EXPECT_THAT(Paths(), ElementsAre("a/one/1.jpg", "a/real/1.jpg", "a/two/1.jpg"));
+}
+
+TEST_F(ImageFolderTest, LoopsAreCut) {
+  File("a/1.jpg");
+  File("a/sub/2.jpg");
+  Link(".", "a/self");
+  Link("../..", "a/sub/root");
+  Link("../b", "a/other");
+  File("b/3.jpg");
+  Link("../a", "b/other");
+  EXPECT_THAT(Paths(), ElementsAre("a/1.jpg", "a/other/3.jpg", "a/sub/2.jpg", "b/3.jpg",
+                                   "b/other/1.jpg", "b/other/sub/2.jpg"));
+}
+
+TEST_F(ImageFolderTest, DanglingLinksAreListedAndPipesAreNot) {
+  Link("nowhere.jpg", "a/lost.jpg");
+  Link("self.jpg", "a/self.jpg");
+  Link("nowhere", "a/lost");
+  File("a/1.jpg");
+  ASSERT_EQ(mkfifo((root_ / "a/pipe.jpg").c_str(), 0600), 0);
+  Link("pipe.jpg", "a/linked_pipe.jpg");
+  EXPECT_THAT(Paths(), ElementsAre("a/1.jpg", "a/lost.jpg", "a/self.jpg"));
+}
+
+TEST_F(ImageFolderTest, LinksThatMultiplyEndInAnError) {
+  // 2^30 paths lead to the last folder, without a loop.
+  for (int i = 0; i < 30; ++i) {
+    const std::string next = "../n" + std::to_string(i + 1), here = "a/n" + std::to_string(i);
+    Link(next, here + "/l");
+    Link(next, here + "/r");
+  }
+  File("a/n30/1.jpg");
+  const Error error = ErrorHere();
+  EXPECT_EQ(error.code, Code::kInvalidArgument);
+  EXPECT_THAT(error.ToString(), HasSubstr("symbolic links"));
+}
+
+TEST_F(ImageFolderTest, PathsTooLongToBeOpenedAreAnError) {
+  File("a/1.jpg");
+  const std::string name(250, 'd');
+  int folder = open((root_ / "a").c_str(), O_RDONLY | O_DIRECTORY);
+  for (int depth = 0; depth < 18; ++depth) {  // 4,500 bytes
+    ASSERT_EQ(mkdirat(folder, name.c_str(), 0755), 0);
+    const int next = openat(folder, name.c_str(), O_RDONLY | O_DIRECTORY);
+    close(folder);
+    folder = next;
+  }
+  close(openat(folder, "2.jpg", O_CREAT | O_WRONLY, 0644));
+  close(folder);
+  const Error error = ErrorHere();
+  EXPECT_EQ(error.code, Code::kInvalidArgument);
+  EXPECT_THAT(error.file, HasSubstr("/a/ddd"));
+  EXPECT_THAT(error.advice, HasSubstr("path"));
+}
+
+TEST_F(ImageFolderTest, DeepTreesBelowThatAreListed) {
+  std::string path = "a";
+  while (root_.string().size() + path.size() + 2 + 5 + 100 < PATH_MAX) {
+    path += "/" + std::string(100, 'd');
+  }
+  fs::create_directories(root_ / path);
+  File(path + "/1.jpg");
+  EXPECT_THAT(Paths(), ElementsAre(path + "/1.jpg"));
+}
+
+TEST_F(ImageFolderTest, MissingFolder) {
+  const std::string path = (root_ / "nowhere").string();
+  const Error error = ErrorOf(path);
+  EXPECT_EQ(error.code, Code::kNotFound);
+  EXPECT_EQ(error.file, path);
+  EXPECT_EQ(ErrorOf("").code, Code::kNotFound);
+  File("file");
+  EXPECT_EQ(ErrorOf((root_ / "file/below").string()).code, Code::kNotFound);
+  EXPECT_EQ(ErrorOf(std::string("a\0b", 3)).code, Code::kInvalidArgument);
+}
+
+TEST_F(ImageFolderTest, NotAFolder) {
+  File("photo.jpg");
+  const Error error = ErrorOf((root_ / "photo.jpg").string());
+  EXPECT_EQ(error.code, Code::kInvalidArgument);
+  EXPECT_THAT(error.file, EndsWith("photo.jpg"));
+  EXPECT_THAT(error.cause, HasSubstr("not a folder"));
+}
+
+TEST_F(ImageFolderTest, NoImage) {
+  EXPECT_THAT(ErrorHere().cause, HasSubstr("no image"));
+  File("readme.txt");
+  EXPECT_THAT(ErrorHere().cause, HasSubstr("no image"));
+  File("a/readme.txt");
+  EXPECT_THAT(ErrorHere().cause, HasSubstr("no image"));
+  EXPECT_THAT(ErrorHere().advice, HasSubstr(".webp"));
+  EXPECT_EQ(ErrorHere().code, Code::kInvalidArgument);
+  EXPECT_EQ(ErrorHere().file, root_.string());
+}
+
+TEST_F(ImageFolderTest, ClassWithoutImages) {
+  File("a/1.jpg");
+  Folder("b/sub");
+  File("c/readme.txt");
+  EXPECT_THAT(ErrorHere().cause, HasSubstr("2 class folders have no image: 'b', 'c'"));
+}
+
+TEST_F(ImageFolderTest, ImagesBesideClasses) {
+  File("a/1.jpg");
+  File("cover.jpg");
+  EXPECT_THAT(ErrorHere().cause, HasSubstr("'cover.jpg'"));
+  EXPECT_THAT(ErrorHere().cause, HasSubstr("belong to no class"));
+}
+
+TEST_F(ImageFolderTest, UnreadableFolderIsNamed) {
+  File("a/1.jpg");
+  File("b/deep/2.jpg");
+  // root reads everything: become nobody for a moment.
+  const bool root = geteuid() == 0;
+  ASSERT_EQ(chmod((root_ / "b/deep").c_str(), 0), 0);
+  if (root && seteuid(65534) != 0) GTEST_SKIP() << "cannot give up root";
+  auto source = ImageFolder(root_.string(), {.threads = 2});
+  if (root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  chmod((root_ / "b/deep").c_str(), 0755);
+  ASSERT_FALSE(source.ok());
+  EXPECT_EQ(source.error().code, Code::kPermissionDenied);
+  EXPECT_EQ(source.error().file, (root_ / "b/deep").string());
+  EXPECT_THAT(source.error().advice, HasSubstr("chmod"));
+}
+
+TEST_F(ImageFolderTest, AbsurdThreads) {
+  File("a/1.jpg");
+  EXPECT_FALSE(ImageFolder(root_.string(), {.threads = -1}).ok());
+  EXPECT_FALSE(ImageFolder(root_.string(), {.threads = 1000000}).ok());
+}
+
+TEST_F(ImageFolderTest, MemoryIsNamesAndEightBytes) {
+  uint64_t names = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const std::string name = "photo_" + std::to_string(i) + ".jpg";
+    File("class" + std::to_string(i % 10) + "/" + name);
+    names += name.size();
+  }
+  const uint64_t bytes = (*ImageFolder(root_.string()))->memory_bytes();
+  EXPECT_GE(bytes, names + 2000 * 8);
+  EXPECT_LE(bytes, names + 2000 * 8 + 2000);  // classes, folders, the object itself
+}
+
+}  // namespace
+}  // namespace stoker

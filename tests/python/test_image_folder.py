@@ -1,0 +1,111 @@
+"""image_folder lists what torchvision's ImageFolder lists, in its order, with its labels.
+
+Compared with torchvision where it can be imported, and always with the same rules written out in a
+few lines over os.walk. The program under test is tests/io/sources/list_folder.cc; the environment
+variable STOKER_LIST_FOLDER names it (default: the one in build/).
+"""
+
+import os
+import pathlib
+import random
+import subprocess
+
+import pytest
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+LIST_FOLDER = os.environ.get(
+    "STOKER_LIST_FOLDER", str(REPOSITORY / "build/tests/io/sources/list_folder"))
+EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
+
+
+def by_stoker(directory, threads=2):
+    ran = subprocess.run([LIST_FOLDER, os.fsencode(directory), str(threads)],
+                         capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    samples = []
+    for record in ran.stdout.split(b"\0")[:-1]:
+        label, path = record.split(b" ", 1)
+        samples.append((os.fsdecode(path), int(label)))
+    return samples
+
+
+def by_walk(directory):
+    classes = sorted(entry.name for entry in os.scandir(directory) if entry.is_dir())
+    samples = []
+    for label, name in enumerate(classes):
+        walk = os.walk(os.path.join(directory, name), followlinks=True)
+        for root, _, files in sorted(walk):
+            for file in sorted(files):
+                if file.lower().endswith(EXTENSIONS):
+                    samples.append((os.path.join(root, file), label))
+    return samples
+
+
+def by_torchvision(directory):
+    datasets = pytest.importorskip("torchvision.datasets")
+    return datasets.ImageFolder(str(directory)).samples
+
+
+def write(root, *paths):
+    for path in paths:
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"x")
+
+
+def awkward_names(root):
+    write(root, "b/2.jpg", "b/1.PNG", "B/x.jpeg", "a/10.jpg", "a/9.jpg", "a/9.jpg.txt", "note.txt",
+          "a!/1.jpg", "a/b!/1.jpg", "a/b/1.jpg", "a/b/c/1.jpg", "a/z.tiff", "é/ü.jpg", "日/本.webp",
+          "a/new\nline.jpg", "a/ .jpg", "a/\U0001f600.jpg", "a/\uffee.jpg", "a/x.JpEg", "a/xjpg")
+
+
+def links(root):
+    write(root, "a/1.jpg", "a/deep/2.jpg", "elsewhere/3.jpg")
+    (root / "b").mkdir()
+    (root / "b/file.jpg").symlink_to("../a/1.jpg")
+    (root / "b/once").symlink_to("../a")
+    (root / "b/twice").symlink_to("../a")
+    (root / "b/dangling.jpg").symlink_to("nowhere")
+    (root / "c").symlink_to("elsewhere")
+
+
+def random_tree(root):
+    draw = random.Random(7)
+    parts = ["a", "A", "a!", "a b", "0", "10", "9", "é", "_", "z"]
+    for _ in range(400):
+        folder = "/".join(draw.choice(parts) for _ in range(draw.randint(1, 4)))
+        name = draw.choice(parts) + str(draw.randint(0, 99)) + draw.choice(EXTENSIONS + (".txt",))
+        write(root, folder + "/0.jpg", folder + "/" + name)
+
+
+@pytest.mark.parametrize("tree", [awkward_names, links, random_tree])
+@pytest.mark.parametrize("reference", [by_walk, by_torchvision])
+def test_same_samples(tmp_path, tree, reference):
+    tree(tmp_path)
+    expected = reference(tmp_path)
+    assert len(expected) > 3
+    for threads in (1, 2, 8):
+        assert by_stoker(tmp_path, threads) == expected
+
+
+def test_names_that_are_not_utf8_are_listed_in_bytewise_order(tmp_path):
+    # The one difference in order: Python sorts such bytes as lone surrogates, below U+E000.
+    write(tmp_path, "a/\udcff.jpg", "a/\uffee.jpg", "a/z.jpg")
+    listed = by_stoker(tmp_path)
+    assert sorted(listed) == sorted(by_walk(tmp_path))
+    assert [os.fsencode(path)[-7:-4] for path, _ in listed][1:] == [b"\xef\xbf\xae", b"/a/\xff"[-3:]]
+
+
+def test_hidden_entries_are_the_one_difference(tmp_path):
+    write(tmp_path, "a/1.jpg", "a/._1.jpg", ".ipynb_checkpoints/1.jpg")
+    assert by_stoker(tmp_path) == [(str(tmp_path / "a/1.jpg"), 0)]
+
+
+def test_an_empty_class_is_refused_as_torchvision_does(tmp_path):
+    write(tmp_path, "a/1.jpg", "b/readme.txt")
+    ran = subprocess.run([LIST_FOLDER, str(tmp_path)], capture_output=True, check=False, text=True)
+    assert ran.returncode == 1
+    assert "'b'" in ran.stderr
+    datasets = pytest.importorskip("torchvision.datasets")
+    with pytest.raises(FileNotFoundError):
+        datasets.ImageFolder(str(tmp_path))
