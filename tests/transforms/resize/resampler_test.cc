@@ -1,0 +1,179 @@
+#include "transforms/resize/resampler.h"
+
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "transforms/resize/plain.h"
+
+namespace stoker {
+namespace {
+
+class Random {
+ public:
+  explicit Random(uint32_t seed) : engine_(seed) {}
+  int Between(int low, int high) {
+    return low + static_cast<int>(engine_() % static_cast<uint32_t>(high - low + 1));
+  }
+  bool Coin() { return Between(0, 1) == 1; }
+
+ private:
+  std::mt19937 engine_;
+};
+
+// An image that owns its pixels.
+struct Image {
+  Image(PixelLayout layout, ImageSize size, Random& random) {
+    const size_t row = static_cast<size_t>(size.width * BytesPerPixel(layout));
+    const size_t plane = row * static_cast<size_t>(size.height);
+    bytes.resize(plane * static_cast<size_t>(PlanesOf(layout)));
+    const int kind = random.Between(0, 2);  // noise, extremes, or all white
+    for (uint8_t& b : bytes) {
+      b = static_cast<uint8_t>(kind == 0   ? random.Between(0, 255)
+                               : kind == 1 ? 255 * random.Coin()
+                                           : 255);
+    }
+    view.layout = layout;
+    view.size = size;
+    for (size_t p = 0; p < static_cast<size_t>(PlanesOf(layout)); ++p) {
+      view.plane[p] = bytes.data() + p * plane;
+      view.stride[p] = static_cast<ptrdiff_t>(row);
+    }
+  }
+  std::vector<uint8_t> bytes;
+  ImageView view;
+};
+
+// Pushes `region` as a decoder does: wider than asked for, in pieces, and writing behind the rows.
+Status Push(const ImageView& image, const Rect& region, RowSink& sink, Random& random) {
+  DecodedRegion decoded;
+  decoded.layout = image.layout;
+  const int left = random.Between(0, std::min(region.x, 20));
+  const int right = random.Between(0, std::min(image.size.width - region.x - region.width, 20));
+  decoded.covered = {region.x - left, region.y, region.width + left + right, region.height};
+  if (Status begun = sink.Begin(decoded); !begun) return begun;
+  const int bytes = BytesPerPixel(image.layout);
+  for (int y = 0; y < region.height;) {
+    const MutableImageView to = sink.Reserve(random.Between(1, 17));
+    EXPECT_EQ(to.size.width, decoded.covered.width);
+    EXPECT_GE(to.size.height, 1);
+    if (to.size.height < 1) return {};
+    const int rows = random.Between(1, std::min(to.size.height, region.height - y));
+    for (int r = 0; r < rows; ++r, ++y) {
+      for (size_t p = 0; p < static_cast<size_t>(PlanesOf(image.layout)); ++p) {
+        const size_t length = static_cast<size_t>(decoded.covered.width * bytes);
+        uint8_t* row = to.plane[p] + r * to.stride[p];
+        std::memcpy(row,
+                    image.plane[p] + (region.y + y) * image.stride[p] + decoded.covered.x * bytes,
+                    length);
+        std::memset(row + length, 0xa5, kBufferPadding);
+      }
+    }
+    sink.Commit(rows);
+  }
+  return {};
+}
+
+struct Row {  // of a batch: unaligned, with guards around it
+  explicit Row(size_t size) : bytes(size + 2 * kGuard, 0x5a) {}
+  void* data() { return bytes.data() + kGuard; }
+  bool GuardsHold() const {
+    const auto untouched = [](uint8_t b) { return b == 0x5a; };
+    return std::all_of(bytes.begin(), bytes.begin() + kGuard, untouched) &&
+           std::all_of(bytes.end() - kGuard, bytes.end(), untouched);
+  }
+  static constexpr size_t kGuard = 67;
+  std::vector<uint8_t> bytes;
+};
+
+constexpr float kScale[3] = {0.017f, 0.0175f, 0.0174f}, kBias[3] = {-2.1f, -2.03f, -1.8f};
+
+Resampling RandomTask(Random& random) {
+  Resampling task;
+  const int most = random.Between(0, 9) == 0 ? 900 : 120;
+  task.image = {random.Between(1, most), random.Between(1, most)};
+  const int x0 = random.Between(0, task.image.width - 1),
+            y0 = random.Between(0, task.image.height - 1);
+  task.box = {x0, y0, random.Between(1, task.image.width - x0),
+              random.Between(1, task.image.height - y0)};
+  if (random.Between(0, 5) == 0) {  // a crop that reaches outside
+    task.box = {-random.Between(0, 40), -random.Between(0, 40),
+                task.image.width + random.Between(0, 80),
+                task.image.height + random.Between(0, 80)};
+  }
+  task.resized = {random.Between(1, 90), random.Between(1, 90)};
+  if (random.Between(0, 7) == 0) task.resized = task.box.size();
+  task.window = {0, 0, task.resized.width, task.resized.height};
+  if (random.Coin()) {
+    task.window = {random.Between(-20, task.resized.width),
+                   random.Between(-20, task.resized.height), random.Between(1, 60),
+                   random.Between(1, 60)};
+  }
+  task.antialias = random.Between(0, 3) != 0;
+  task.turn = {random.Between(0, 3) == 0, random.Coin(), random.Coin()};
+  return task;
+}
+
+void ExpectSameAsPlain(Resampler& resampler, const Image& image, const Resampling& task,
+                       DType dtype, Random& random) {
+  const size_t bytes =
+      static_cast<size_t>(task.window.width * task.window.height * 3) * SizeOf(dtype);
+  Row plain(bytes), fused(bytes);
+  std::vector<uint8_t> aligned(bytes + 8);  // floats of the plain twin are written as floats
+  PixelOutput output{
+      reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(aligned.data()) + 7) / 8 * 8), dtype,
+      kScale, kBias};
+  ResamplePlain(image.view, task, output);
+  const void* wanted = output.row;
+  output.row = fused.data();
+  Result<Rect> region = resampler.Start(task, output);
+  ASSERT_TRUE(region.ok()) << region.error().ToString();
+  if (region->width != 0) {
+    ASSERT_TRUE(Push(image.view, *region, resampler, random).ok());
+    ASSERT_TRUE(resampler.complete());
+  }
+  ASSERT_TRUE(fused.GuardsHold());
+  ASSERT_EQ(std::memcmp(wanted, fused.data(), bytes), 0)
+      << "layout " << static_cast<int>(image.view.layout) << " image " << task.image.width << "×"
+      << task.image.height << " box " << task.box.x << "," << task.box.y << " " << task.box.width
+      << "×" << task.box.height << " resized " << task.resized.width << "×" << task.resized.height
+      << " window " << task.window.x << "," << task.window.y << " " << task.window.width << "×"
+      << task.window.height << " antialias " << task.antialias << " turn " << task.turn.transpose
+      << task.turn.mirror_columns << task.turn.mirror_rows << " " << NameOf(dtype);
+}
+
+// One test for each instruction set that this CPU has.
+class OnTarget : public testing::TestWithParam<int64_t> {
+ protected:
+  void SetUp() override {
+    hwy::SetSupportedTargetsForTest(GetParam());
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  void TearDown() override {
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+TEST_P(OnTarget, ResamplesAsThePlainTwin) {
+  Random random(7);
+  MemoryBudget budget(64 << 20);
+  Resampler resampler(budget);
+  for (int n = 0; n < 600 && !HasFatalFailure(); ++n) {
+    const Resampling task = RandomTask(random);
+    constexpr PixelLayout kLayouts[] = {PixelLayout::kGray, PixelLayout::kInterleaved,
+                                        PixelLayout::kPlanar};
+    const Image image(kLayouts[random.Between(0, 2)], task.image, random);
+    ExpectSameAsPlain(resampler, image, task, random.Coin() ? DType::kU8 : DType::kF32, random);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, OnTarget, testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
+                         [](const auto& info) { return hwy::TargetName(info.param); });
+
+}  // namespace
+}  // namespace stoker

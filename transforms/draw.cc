@@ -1,0 +1,104 @@
+#include "transforms/draw.h"
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <cstdint>
+
+namespace stoker {
+
+namespace {
+
+// ln 2 in two parts; the upper one has 21 trailing zero bits, so that k × kLn2High is exact.
+constexpr double kLn2High = 0x1.62e42fee00000p-1;
+constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
+constexpr double kLog2E = 0x1.71547652b82fep+0;
+
+int Middle(int crop, int image) {
+  if (crop > image) return -((crop - image) / 2);
+  return static_cast<int>(RoundHalfEven((image - crop) / 2.0));
+}
+
+// The largest central box whose ratio is within the range.
+Rect CentralBox(const RandomResizedCrop& crop, ImageSize image) {
+  const double in_ratio = static_cast<double>(image.width) / image.height;
+  const double low = std::min(crop.ratio[0], crop.ratio[1]);
+  const double high = std::max(crop.ratio[0], crop.ratio[1]);
+  double width = image.width, height = image.height;
+  if (in_ratio < low) {
+    height = RoundHalfEven(width / low);
+  } else if (in_ratio > high) {
+    width = RoundHalfEven(height * high);
+  }
+  Rect box;  // at least one pixel, where torchvision would fail on an extreme ratio
+  box.width = static_cast<int>(std::clamp(width, 1.0, static_cast<double>(image.width)));
+  box.height = static_cast<int>(std::clamp(height, 1.0, static_cast<double>(image.height)));
+  box.x = (image.width - box.width) / 2;
+  box.y = (image.height - box.height) / 2;
+  return box;
+}
+
+}  // namespace
+
+double Exp(double x) {
+  // x = k ln 2 + r with |r| <= ln 2 / 2, then the Taylor series of e^r; its first term left out is
+  // r^14 / 14!, below 5e-18.
+  const double k = std::floor(x * kLog2E + 0.5);
+  const double r = (x - k * kLn2High) - k * kLn2Low;
+  double sum = 1.0;
+  for (int n = 13; n >= 1; --n) sum = 1.0 + sum * r / n;
+  return std::ldexp(sum, static_cast<int>(k));
+}
+
+double Log(double x) {
+  // x = 2^k m with m in [√½, √2), then ln m = 2 artanh(s), s = (m - 1) / (m + 1), |s| < 0.172; the
+  // first term left out is 2 s^23 / 23, below 3e-19.
+  int k = 0;
+  double m = std::frexp(x, &k);
+  if (m < 0x1.6a09e667f3bcdp-1) {
+    m *= 2;
+    --k;
+  }
+  const double s = (m - 1.0) / (m + 1.0), s2 = s * s;
+  double sum = 0.0;
+  for (int n = 21; n >= 3; n -= 2) sum = (sum + 1.0 / n) * s2;
+  return k * kLn2High + (k * kLn2Low + 2.0 * (s + s * sum));
+}
+
+double RoundHalfEven(double value) {
+  const double below = std::floor(value), part = value - below;
+  if (part < 0.5) return below;
+  if (part > 0.5) return below + 1;
+  return std::fmod(below, 2.0) == 0.0 ? below : below + 1;
+}
+
+ImageSize ShorterSideTo(int size, ImageSize image) {
+  const int64_t shorter = std::min(image.width, image.height);
+  const int64_t longer = std::max(image.width, image.height);
+  const int scaled = static_cast<int>(std::min<int64_t>(size * longer / shorter, INT_MAX));
+  return image.width <= image.height ? ImageSize{size, scaled} : ImageSize{scaled, size};
+}
+
+Rect CenterBox(ImageSize crop, ImageSize image) {
+  return {Middle(crop.width, image.width), Middle(crop.height, image.height), crop.width,
+          crop.height};
+}
+
+Rect DrawResizedBox(const RandomResizedCrop& crop, ImageSize image, RandomStream& random) {
+  const double area = static_cast<double>(image.width) * image.height;
+  const double low = Log(crop.ratio[0]), high = Log(crop.ratio[1]);
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const double target = area * random.Uniform(crop.scale[0], crop.scale[1]);
+    const double ratio = Exp(random.Uniform(low, high));
+    const double width = RoundHalfEven(std::sqrt(target * ratio));
+    const double height = RoundHalfEven(std::sqrt(target / ratio));
+    if (!(width >= 1 && width <= image.width && height >= 1 && height <= image.height)) continue;
+    const int w = static_cast<int>(width), h = static_cast<int>(height);
+    const int y = static_cast<int>(random.Below(static_cast<uint64_t>(image.height - h) + 1));
+    const int x = static_cast<int>(random.Below(static_cast<uint64_t>(image.width - w) + 1));
+    return {x, y, w, h};
+  }
+  return CentralBox(crop, image);
+}
+
+}  // namespace stoker

@@ -1,0 +1,32 @@
+// The geometry that transforms draw, in torchvision's words and to the bit on every machine.
+//
+// Only IEEE additions, multiplications, divisions and square roots are used: the exponential and the
+// logarithm of the C library differ in their last bit from one CPU to the next.
+#pragma once
+
+#include "engine/core/image.h"
+#include "engine/core/random.h"
+#include "transforms/transform.h"
+
+namespace stoker {
+
+// e^x for |x| <= 700; relative error below 1e-15.
+double Exp(double x);
+// Natural logarithm of a positive normal number; absolute error below 1e-15 · max(1, |result|).
+double Log(double x);
+
+// Python's round() for values below 2^52: ties to even.
+double RoundHalfEven(double value);
+
+// Size after Resize: the shorter side `size`, the longer int(size × long / short), at most INT_MAX.
+ImageSize ShorterSideTo(int size, ImageSize image);
+
+// The middle of an image; where the crop is larger it reaches outside the image on both sides, as
+// torchvision pads: the odd pixel of padding on the right and at the bottom.
+Rect CenterBox(ImageSize crop, ImageSize image);
+
+// torchvision's RandomResizedCrop.get_params: up to ten attempts of two uniform numbers (area,
+// ratio), then two integers for the one that fits (row, column); or the central fallback.
+Rect DrawResizedBox(const RandomResizedCrop& crop, ImageSize image, RandomStream& random);
+
+}  // namespace stoker

@@ -1,0 +1,100 @@
+#include "transforms/resize/axis_filter.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace stoker {
+
+namespace {
+
+int64_t FloorDivide(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+
+// Positions and distances in units of 1 / (2 × out) sample.
+struct Grid {
+  explicit Grid(const AxisSpec& spec)
+      : in(spec.in),
+        out(spec.out),
+        support(2 * (spec.antialias ? std::max<int64_t>(spec.in, spec.out) : spec.out)) {}
+
+  int64_t Centre(int64_t output) const { return (2 * output + 1) * in; }
+  int64_t Sample(int64_t sample) const { return (2 * sample + 1) * out; }
+  int64_t Weight(int64_t sample, int64_t centre) const {  // positive inside the triangle
+    return support - std::abs(Sample(sample) - centre);
+  }
+  int64_t First(int64_t output) const {  // sample with a positive weight, inside the box
+    return std::max<int64_t>(0, FloorDivide(Centre(output) - support - out, 2 * out) + 1);
+  }
+  int64_t End(int64_t output) const {
+    return std::min<int64_t>(in, -FloorDivide(-(Centre(output) + support - out), 2 * out));
+  }
+  int64_t MostTaps() const { return std::min((support + out - 1) / out, in); }
+
+  int64_t in, out, support;
+};
+
+// The weights of one output, at `weights` for the samples from `first` on; those of samples outside
+// [clip_begin, clip_end) are left out. `origin`: the sample that weights[0] belongs to.
+void FillWeights(const Grid& grid, int64_t output, int64_t first, double one, int64_t clip_begin,
+                 int64_t clip_end, int64_t origin, int16_t* weights) {
+  const int64_t centre = grid.Centre(output);
+  int64_t end = first, sum = 0;
+  for (int64_t w; end < grid.in && (w = grid.Weight(end, centre)) > 0; ++end) sum += w;
+  const double factor = one / static_cast<double>(sum);
+  int64_t running = 0;
+  int before = 0;
+  for (int64_t x = first; x < end; ++x) {
+    running += grid.Weight(x, centre);
+    const int after = static_cast<int>(static_cast<double>(running) * factor + 0.5);
+    if (x >= clip_begin && x < clip_end) weights[x - origin] = static_cast<int16_t>(after - before);
+    before = after;
+  }
+}
+
+}  // namespace
+
+int WeightShift(int in, int out, bool antialias) {
+  constexpr int kBase = 14, kMost = 6;  // a single weight can be 1, and then must fit 16 bits
+  if (!antialias || in < out) return kBase;
+  return kBase +
+         std::min(kMost, static_cast<int>(std::bit_width(static_cast<uint32_t>(in / out))) - 1);
+}
+
+int MiddleBits(int horizontal_shift) {
+  return std::min(7, 22 - horizontal_shift);  // 255 << 7 < 2^15 and 255 << 22 < 2^31
+}
+
+Status AxisFilter::Compute(const AxisSpec& spec) {
+  const Grid grid(spec);
+  const int64_t last = int64_t{spec.first_out} + spec.count - 1;
+  const int64_t begin = std::max<int64_t>(grid.First(spec.first_out), spec.clip_begin);
+  const int64_t end = std::min<int64_t>(grid.End(last), spec.clip_end);
+  begin_ = static_cast<int>(begin);
+  end_ = static_cast<int>(std::max(begin, end));
+
+  taps_ = {};
+  if (begin_ == end_) return {};
+  const int pairs = static_cast<int>((std::min(grid.MostTaps(), end - begin) + 1) / 2);
+  const size_t taps = 2 * static_cast<size_t>(pairs), count = static_cast<size_t>(spec.count);
+  const size_t weight_bytes = count * taps * sizeof(int16_t);
+  if (Status grown = memory_.Grow(count * sizeof(int32_t) + weight_bytes); !grown) return grown;
+  auto* starts = reinterpret_cast<int32_t*>(memory_.data());
+  auto* weights = reinterpret_cast<int16_t*>(memory_.data() + count * sizeof(int32_t));
+  std::memset(weights, 0, weight_bytes);
+
+  const int shift = WeightShift(spec.in, spec.out, spec.antialias);
+  const int64_t last_start = std::max<int64_t>(0, end_ - begin - static_cast<int64_t>(taps));
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t output = spec.first_out + static_cast<int64_t>(i);
+    const int64_t first = grid.First(output);
+    const int64_t start = std::clamp<int64_t>(first - begin, 0, last_start);
+    starts[i] = static_cast<int32_t>(start);
+    FillWeights(grid, output, first, static_cast<double>(1 << shift), spec.clip_begin,
+                spec.clip_end, begin + start, weights + i * taps);
+  }
+  taps_ = {starts, weights, spec.count, pairs, shift};
+  return {};
+}
+
+}  // namespace stoker

@@ -1,0 +1,238 @@
+#include "transforms/resize/resampler.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/core/stage_times.h"
+
+namespace stoker {
+
+namespace {
+
+// The source rows of a strip should stay in the second-level cache between the decoder's writing
+// and our reading.
+constexpr int64_t kWindowBytes = 256 << 10;
+
+// Adds the time of its life.
+class Stopwatch {
+ public:
+  explicit Stopwatch(uint64_t& total) : total_(total), start_(NowNanoseconds()) {}
+  ~Stopwatch() { total_ += NowNanoseconds() - start_; }
+
+ private:
+  uint64_t& total_;
+  uint64_t start_;
+};
+
+Rect Intersect(const Rect& rect, ImageSize size) {
+  const int x = std::max(rect.x, 0), y = std::max(rect.y, 0);
+  const auto right = std::min<int64_t>(int64_t{rect.x} + rect.width, size.width);
+  const auto bottom = std::min<int64_t>(int64_t{rect.y} + rect.height, size.height);
+  return {x, y, static_cast<int>(std::max<int64_t>(0, right - x)),
+          static_cast<int>(std::max<int64_t>(0, bottom - y))};
+}
+
+size_t RoundUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+void WritePixel(const PixelOutput& output, size_t pixel, const uint8_t* rgb) {
+  for (size_t c = 0; c < 3; ++c) {
+    if (output.dtype == DType::kF32) {
+      const float scaled = static_cast<float>(rgb[c]) * output.scale[c];
+      static_cast<float*>(output.row)[pixel * 3 + c] = scaled + output.bias[c];
+    } else {
+      static_cast<uint8_t*>(output.row)[pixel * 3 + c] = rgb[c];
+    }
+  }
+}
+
+}  // namespace
+
+Resampler::Resampler(MemoryBudget& budget)
+    : rows_(budget), columns_(budget), window_(budget), turned_(budget), upright_(budget) {}
+
+Result<Rect> Resampler::Start(const Resampling& task, const PixelOutput& output) {
+  busy_ns_ = 0;
+  const Stopwatch stopwatch(busy_ns_);
+  task_ = task;
+  output_ = output;
+  region_ = {};
+  next_row_ = 0;
+  visible_ = Intersect(task.window, task.resized);
+  const Rect& box = task.box;
+  if (visible_.width != 0 && visible_.height != 0) {
+    Status rows = rows_.Compute({box.height, task.resized.height, visible_.y, visible_.height,
+                                 -box.y, task.image.height - box.y, task.antialias});
+    if (!rows) return std::move(rows).error();
+    Status columns = columns_.Compute({box.width, task.resized.width, visible_.x, visible_.width,
+                                       -box.x, task.image.width - box.x, task.antialias});
+    if (!columns) return std::move(columns).error();
+    region_ = {box.x + columns_.begin(), box.y + rows_.begin(), columns_.end() - columns_.begin(),
+               rows_.end() - rows_.begin()};
+  }
+  if (region_.width == 0 || region_.height == 0) region_ = {};
+  if (Status planned = PlanOutput(); !planned) return std::move(planned).error();
+  return region_;
+}
+
+// Where strips are written, and the pixels that no strip writes.
+Status Resampler::PlanOutput() {
+  const int width = task_.window.width, height = task_.window.height;
+  if (region_.width == 0 || visible_.width < width || visible_.height < height) {
+    constexpr uint8_t kZero[3] = {};
+    const size_t pixels = static_cast<size_t>(width) * static_cast<size_t>(height);
+    for (size_t i = 0; i < pixels; ++i) WritePixel(output_, i, kZero);
+  }
+  strip_ = {};
+  if (region_.width == 0) return {};
+
+  if (task_.turn.transpose) {
+    strip_.out_stride = ptrdiff_t{3} * visible_.width;
+    const size_t bytes =
+        static_cast<size_t>(strip_.out_stride) * static_cast<size_t>(visible_.height);
+    if (Status grown = upright_.Grow(bytes); !grown) return grown;
+    strip_.out = upright_.data();
+    return {};
+  }
+  strip_.f32 = output_.dtype == DType::kF32;
+  strip_.mirror = task_.turn.mirror_columns;
+  if (strip_.f32) {
+    for (int i = 0; i < 3 * kStripPixels; ++i) {
+      scale_[i] = output_.scale[i % 3];
+      bias_[i] = output_.bias[i % 3];
+    }
+    strip_.scale = scale_;
+    strip_.bias = bias_;
+  }
+  const ptrdiff_t pixel_bytes = strip_.f32 ? 3 * sizeof(float) : 3;
+  const ptrdiff_t row_bytes = width * pixel_bytes;
+  int x = visible_.x - task_.window.x, y = visible_.y - task_.window.y;
+  if (task_.turn.mirror_columns) x = width - x - visible_.width;
+  if (task_.turn.mirror_rows) y = height - 1 - y;
+  strip_.out_stride = task_.turn.mirror_rows ? -row_bytes : row_bytes;
+  strip_.out = static_cast<uint8_t*>(output_.row) + y * row_bytes + x * pixel_bytes;
+  return {};
+}
+
+Status Resampler::Begin(const DecodedRegion& region) {
+  const Stopwatch stopwatch(busy_ns_);
+  source_ = region;
+  top_ = held_ = next_row_ = 0;
+  return PlanStrips();
+}
+
+int Resampler::StripEnd(int first_row) const {
+  return std::min(first_row + strip_rows_, rows_.taps().count);
+}
+
+// How many rows of the region the strip that starts at this output needs to have been delivered.
+int Resampler::RowsNeeded(int first_row) const {
+  const AxisTaps& taps = rows_.taps();
+  return std::min(taps.starts[StripEnd(first_row) - 1] + 2 * taps.pairs, region_.height);
+}
+
+// The source window and the kernel's scratch, for this layout.
+Status Resampler::PlanStrips() {
+  const AxisTaps& rows = rows_.taps();
+  const bool gray = source_.layout == PixelLayout::kGray;
+  const size_t row_bytes = static_cast<size_t>(source_.covered.width) *
+                           static_cast<size_t>(BytesPerPixel(source_.layout));
+  const size_t planes = static_cast<size_t>(PlanesOf(source_.layout));
+  const size_t stride = RoundUp(row_bytes + std::max<size_t>(kStripOverread, kBufferPadding));
+  stride_ = static_cast<ptrdiff_t>(stride);
+
+  // Few rows at a time where rows are long and far apart.
+  const int64_t step =
+      static_cast<int64_t>(stride * planes) * std::max(1, task_.box.height / task_.resized.height);
+  strip_rows_ = static_cast<int>(std::clamp<int64_t>(kWindowBytes / step, 1, kStripRows));
+  int most = 2 * rows.pairs, delivered = 0;
+  for (int row = 0; row < rows.count; row = StripEnd(row)) {
+    const int needed = RowsNeeded(row);
+    most = std::max(most, needed - std::min(rows.starts[row], delivered));
+    delivered = needed;
+  }
+  plane_bytes_ = stride * static_cast<size_t>(most);
+  if (Status grown = window_.Grow(plane_bytes_ * planes); !grown) return grown;
+
+  strip_.channels = gray ? 1 : 3;
+  strip_.planes = static_cast<int>(planes);
+  strip_.stride = stride_;
+  strip_.width = region_.width;
+  strip_.rows = rows;
+  strip_.columns = columns_.taps();
+  strip_.turned_columns = TurnedColumns(strip_.columns, strip_.channels);
+  constexpr size_t kColumn = kStripRows * sizeof(int16_t);
+  if (Status grown = turned_.Grow(static_cast<size_t>(strip_.turned_columns) * kColumn); !grown) {
+    return grown;
+  }
+  strip_.turned = reinterpret_cast<int16_t*>(turned_.data());
+  return {};
+}
+
+MutableImageView Resampler::Reserve(int rows) {
+  // At most what the strip needs, so that little is left to move when it is done.
+  const int wanted = next_row_ == rows_.taps().count ? 1 : RowsNeeded(next_row_) - top_ - held_;
+  MutableImageView view;
+  view.layout = source_.layout;
+  view.size = {source_.covered.width, std::min(rows, wanted)};
+  for (size_t p = 0; p < static_cast<size_t>(PlanesOf(source_.layout)); ++p) {
+    view.plane[p] = window_.data() + p * plane_bytes_ + held_ * stride_;
+    view.stride[p] = stride_;
+  }
+  return view;
+}
+
+void Resampler::Commit(int rows) {
+  held_ += rows;
+  if (next_row_ == rows_.taps().count || top_ + held_ < RowsNeeded(next_row_)) return;
+  const Stopwatch stopwatch(busy_ns_);
+  FinishStrips();
+}
+
+void Resampler::FinishStrips() {
+  const ptrdiff_t column = ptrdiff_t{region_.x - source_.covered.x} * BytesPerPixel(source_.layout);
+  uint8_t* const out = strip_.out;
+  while (next_row_ < rows_.taps().count && top_ + held_ >= RowsNeeded(next_row_)) {
+    for (size_t p = 0; p < static_cast<size_t>(strip_.planes); ++p) {
+      strip_.plane[p] = window_.data() + p * plane_bytes_ + column;
+    }
+    strip_.top = top_;
+    strip_.first_row = next_row_;
+    strip_.row_count = StripEnd(next_row_) - next_row_;
+    strip_.out = out + next_row_ * strip_.out_stride;
+    ResampleStrip(strip_);
+    next_row_ += strip_.row_count;
+    DropRows();
+  }
+  strip_.out = out;
+  if (complete() && task_.turn.transpose) WriteTurned();
+}
+
+// Forgets the rows above the next strip.
+void Resampler::DropRows() {
+  const AxisTaps& rows = rows_.taps();
+  const int start = next_row_ == rows.count ? region_.height : rows.starts[next_row_];
+  const int dropped = std::min(held_, start - top_);
+  if (dropped <= 0) return;
+  top_ += dropped;
+  held_ -= dropped;
+  for (size_t p = 0; p < static_cast<size_t>(strip_.planes) && held_ != 0; ++p) {
+    uint8_t* plane = window_.data() + p * plane_bytes_;
+    std::memmove(plane, plane + dropped * stride_, static_cast<size_t>(held_ * stride_));
+  }
+}
+
+// Transposes and mirrors the finished window into the output. Rare: images held on their side.
+void Resampler::WriteTurned() const {
+  const int width = task_.window.height, height = task_.window.width;  // of the output
+  for (int row = 0; row < visible_.height; ++row) {
+    for (int column = 0; column < visible_.width; ++column) {
+      int x = visible_.y - task_.window.y + row, y = visible_.x - task_.window.x + column;
+      if (task_.turn.mirror_columns) x = width - 1 - x;
+      if (task_.turn.mirror_rows) y = height - 1 - y;
+      const uint8_t* rgb = upright_.data() + (ptrdiff_t{row} * visible_.width + column) * 3;
+      WritePixel(output_, static_cast<size_t>(y) * static_cast<size_t>(width) + x, rgb);
+    }
+  }
+}
+
+}  // namespace stoker

@@ -1,0 +1,95 @@
+// Resampler: the RowSink that turns a decoded region into one row of a batch.
+//
+// It keeps only the window of decoded rows that the next strip of output needs, and finishes the
+// strip as soon as its last row is there.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/core/buffer.h"
+#include "engine/core/dtype.h"
+#include "engine/core/image.h"
+#include "engine/core/memory_budget.h"
+#include "engine/core/result.h"
+#include "transforms/orientation.h"
+#include "transforms/resize/axis_filter.h"
+#include "transforms/resize/strip.h"
+#include "transforms/row_sink.h"
+
+namespace stoker {
+
+// What is to be done with one image, in the orientation in which it is stored: `box` of the image
+// becomes `resized`, of which `window` is turned into the output.
+struct Resampling {
+  ImageSize image;    // as stored
+  Rect box;           // of the image; may reach outside it: zero pixels
+  ImageSize resized;  // of the box
+  Rect window;        // of the resized box; may reach outside it: zero pixels
+  bool antialias = true;
+  Turn turn;  // of the window, into the output
+};
+
+// Where the pixels go: height × width × 3 of the turned window. f32: value × scale + bias.
+struct PixelOutput {
+  void* row = nullptr;
+  DType dtype = DType::kU8;
+  const float* scale = nullptr;  // of the three channels; f32 only
+  const float* bias = nullptr;
+};
+
+// Reused from image to image: nothing is allocated once it has seen the largest. Memory is charged
+// to `budget`. One thread at a time.
+class Resampler final : public RowSink {
+ public:
+  explicit Resampler(MemoryBudget& budget);
+
+  // Prepares for one image and writes the output's zero pixels. Returns the region of the image to
+  // decode; it is empty when the output has no other pixels. ResourceExhausted when the budget has
+  // no room for the filter.
+  Result<Rect> Start(const Resampling& task, const PixelOutput& output);
+
+  // RowSink: covered must contain the region that Start returned, with the same rows.
+  Status Begin(const DecodedRegion& region) override;
+  MutableImageView Reserve(int rows) override;
+  void Commit(int rows) override;
+
+  // Every row has been committed: the output is complete.
+  bool complete() const { return next_row_ == rows_.taps().count; }
+
+  // Nanoseconds that Start, Begin and Commit have taken since Start.
+  uint64_t busy_ns() const { return busy_ns_; }
+
+ private:
+  Status PlanStrips();
+  Status PlanOutput();
+  int StripEnd(int first_row) const;
+  int RowsNeeded(int first_row) const;
+  void FinishStrips();
+  void DropRows();
+  void WriteTurned() const;
+
+  Resampling task_;
+  PixelOutput output_;
+  Rect region_;
+  AxisFilter rows_, columns_;
+  Rect visible_;  // the part of the window that has pixels
+
+  // The window of decoded rows: rows [top_, top_ + held_) of the region.
+  GrowingBuffer window_;
+  DecodedRegion source_;
+  ptrdiff_t stride_ = 0;
+  size_t plane_bytes_ = 0;
+  int strip_rows_ = kStripRows;
+  int top_ = 0;
+  int held_ = 0;
+  int next_row_ = 0;  // first output row that is not finished
+
+  GrowingBuffer turned_;   // Strip::turned
+  GrowingBuffer upright_;  // the visible window, u8, when it has to be transposed
+  Strip strip_;
+  alignas(64) float scale_[3 * kStripPixels];
+  alignas(64) float bias_[3 * kStripPixels];
+  uint64_t busy_ns_ = 0;
+};
+
+}  // namespace stoker

@@ -1,0 +1,64 @@
+// One strip of a resampled image: up to 32 output rows, from the window of decoded rows that they
+// need to finished pixels of the batch.
+//
+//   decoded rows (u8) → vertical blend (i16) → transpose → horizontal blend (u8) → transpose → emit
+//
+// Both passes blend whole vectors: down a column first; then, the columns turned into rows, in the
+// same way along the row. So no gather is needed, any scale and number of taps will do, and gray,
+// interleaved and planar pixels take the same way: a column is one byte of a row, and the channels
+// of a pixel are neighbouring columns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transforms/resize/axis_filter.h"
+
+namespace stoker {
+
+inline constexpr int kStripRows = 32;      // rows of a strip at most
+inline constexpr int kStripPixels = 16;    // output pixels that are finished together
+inline constexpr int kTileBytes = 64;      // columns (bytes of one plane's row) blended at a time
+inline constexpr int kStripOverread = 64;  // bytes that may be read behind a row of the source
+
+// Everything is borrowed for the call. Sizes: channels is 1 or 3; planes is 1, or 3 when channels
+// is 3.
+struct Strip {
+  // Decoded rows: each plane's column 0 (as columns.starts counts) of row `top`. Rows whose weight
+  // is zero are read, too: 2 × rows.pairs rows are there from any start on.
+  const uint8_t* plane[3] = {};
+  ptrdiff_t stride = 0;
+  int planes = 1;
+  int channels = 3;
+  int top = 0;    // which row (as rows.starts counts) plane[] points at
+  int width = 0;  // pixels of a row from plane[] on; kStripOverread bytes behind them may be read
+
+  AxisTaps rows;     // vertical weights; this strip is outputs [first_row, first_row + row_count)
+  AxisTaps columns;  // horizontal weights
+  int first_row = 0;
+  int row_count = 0;  // 1…kStripRows
+
+  // Blended columns, kStripRows values each, 64-byte aligned: room for `turned_columns` of them.
+  int16_t* turned = nullptr;
+  int turned_columns = 0;  // at least TurnedColumns(columns, channels)
+
+  // Output: RGB, three equal channels from gray. f32: value × scale + bias, with scale and bias of
+  // the three channels repeated 16 times each.
+  uint8_t* out = nullptr;    // pixel 0 of the strip's first row
+  ptrdiff_t out_stride = 0;  // bytes from a row to the next; may be negative
+  bool mirror = false;       // columns from right to left
+  bool f32 = false;
+  const float* scale = nullptr;
+  const float* bias = nullptr;
+};
+
+// Columns that Strip::turned needs.
+int TurnedColumns(const AxisTaps& columns, int channels);
+
+// The best instruction set that the CPU has.
+void ResampleStrip(const Strip& strip);
+
+// The plain twin: same bytes.
+void ResampleStripPlain(const Strip& strip);
+
+}  // namespace stoker

@@ -1,0 +1,66 @@
+#include <algorithm>
+#include <cstring>
+
+#include "transforms/resize/strip.h"
+
+namespace stoker {
+
+namespace {
+
+int Blend(const uint8_t* column, ptrdiff_t stride, const int16_t* weights, int taps, int shift) {
+  int sum = 1 << (shift - 1);
+  for (int t = 0; t < taps; ++t) sum += weights[t] * column[t * stride];
+  return sum >> shift;
+}
+
+// One channel of one output pixel.
+uint8_t Value(const Strip& s, int row, int x, int channel) {
+  const int row_taps = 2 * s.rows.pairs, column_taps = 2 * s.columns.pairs;
+  const int16_t* down = s.rows.weights + static_cast<ptrdiff_t>(row) * row_taps;
+  const int16_t* along = s.columns.weights + static_cast<ptrdiff_t>(x) * column_taps;
+  const int step = s.channels / s.planes;
+  const uint8_t* source = s.plane[s.planes == 3 ? channel : 0] + (s.planes == 3 ? 0 : channel) +
+                          (s.rows.starts[row] - s.top) * s.stride +
+                          static_cast<ptrdiff_t>(s.columns.starts[x]) * step;
+  const int middle_bits = MiddleBits(s.columns.shift);
+  const int shift = s.columns.shift + middle_bits;
+  int sum = 1 << (shift - 1);
+  for (int t = 0; t < column_taps; ++t) {
+    sum +=
+        along[t] * Blend(source + t * step, s.stride, down, row_taps, s.rows.shift - middle_bits);
+  }
+  return static_cast<uint8_t>(sum >> shift);
+}
+
+}  // namespace
+
+int TurnedColumns(const AxisTaps& columns, int channels) {
+  int widest = 0;
+  for (int x = 0; x < columns.count; x += kStripPixels) {
+    const int last = std::min(x + kStripPixels, columns.count) - 1;
+    widest = std::max(widest, columns.starts[last] - columns.starts[x]);
+  }
+  // A block's columns, and those of the tile being added; twice, so that they seldom have to move.
+  return 2 * (widest + 2 * columns.pairs) * channels + 2 * 3 * kTileBytes;
+}
+
+void ResampleStripPlain(const Strip& s) {
+  for (int r = 0; r < s.row_count; ++r) {
+    uint8_t* out = s.out + r * s.out_stride;
+    for (int x = 0; x < s.columns.count; ++x) {
+      const int to = s.mirror ? s.columns.count - 1 - x : x;
+      for (int c = 0; c < 3; ++c) {
+        const uint8_t value = Value(s, s.first_row + r, x, s.channels == 3 ? c : 0);
+        if (s.f32) {
+          const float scaled = static_cast<float>(value) * s.scale[c];
+          const float result = scaled + s.bias[c];
+          std::memcpy(out + (to * 3 + c) * sizeof(float), &result, sizeof(float));
+        } else {
+          out[to * 3 + c] = value;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace stoker
