@@ -7,6 +7,8 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
+# Sanitize: fast enough to run every test, quick enough to compile, lines in the reports.
+set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1" CACHE STRING "Flags of the build type Sanitize")
 find_program(STOKER_CCACHE ccache)
 if(STOKER_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${STOKER_CCACHE})
@@ -16,6 +18,8 @@ add_library(stoker_flags INTERFACE)
 target_include_directories(stoker_flags INTERFACE ${PROJECT_SOURCE_DIR})
 # -ffp-contract=off: the same floating-point bytes with and without fused multiply-add.
 target_compile_options(stoker_flags INTERFACE -Wall -Wextra -Wpedantic -ffp-contract=off)
+target_compile_definitions(stoker_flags INTERFACE
+  $<$<CONFIG:Debug,Sanitize>:_GLIBCXX_ASSERTIONS>)
 if(STOKER_WERROR)
   target_compile_options(stoker_flags INTERFACE -Werror)
 endif()

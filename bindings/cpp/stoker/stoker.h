@@ -1,0 +1,16 @@
+// stoker for C++ programs: all that a user needs, in one include.
+//
+//   find_package(stoker REQUIRED)
+//   target_link_libraries(program PRIVATE stoker::stoker)
+//
+// What these headers reach is what is installed; they include no other library's headers.
+#pragma once
+
+#include "engine/core/batch.h"
+#include "engine/core/result.h"
+#include "engine/pipeline/loader.h"
+#include "engine/pipeline/options.h"
+#include "engine/pipeline/runtime.h"
+#include "engine/pipeline/stats.h"
+#include "io/sources/image_folder.h"
+#include "transforms/transform.h"
