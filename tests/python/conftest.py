@@ -1,0 +1,40 @@
+"""What the Python tests share: where the repository, its build and photographs are.
+
+Run by `./dev test`, or by hand: .venv/bin/python -m pytest tests/python
+"""
+
+import os
+import pathlib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def root():
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def build():
+    """The build folder: STOKER_BUILD, or build/."""
+    return pathlib.Path(os.environ.get("STOKER_BUILD", ROOT / "build")).resolve()
+
+
+@pytest.fixture(scope="session")
+def command(build):
+    """The stoker command, as a path."""
+    path = build / "stoker"
+    if not path.is_file():
+        pytest.skip(f"{path} is not built")
+    return path
+
+
+@pytest.fixture(scope="session")
+def photos():
+    """A folder of photographs in class folders: STOKER_PHOTOS."""
+    if "STOKER_PHOTOS" not in os.environ:
+        pytest.skip("STOKER_PHOTOS names no folder of photographs")
+    return pathlib.Path(os.environ["STOKER_PHOTOS"]).resolve()

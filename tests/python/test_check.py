@@ -1,0 +1,132 @@
+"""The style checks find what they are for: each is shown one planted fault, and its sound twin."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+HEADER = "// What it promises.\n#pragma once\n\n#include <vector>\n"
+
+
+@pytest.fixture
+def tree(tmp_path, root):
+    """A small tree that passes every check; write(path, text) adds to it or changes it."""
+    for name in (".clang-format", ".clang-tidy"):
+        shutil.copy(root / name, tmp_path)
+
+    class Tree:
+        folder = tmp_path
+
+        def write(self, path, text):
+            file = tmp_path / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+
+        def check(self, name, *options):
+            done = subprocess.run(
+                [sys.executable, root / "tools/check.py", "--root", tmp_path, *options, name],
+                capture_output=True, text=True, check=False)
+            return done.returncode, done.stdout + done.stderr
+
+    tree = Tree()
+    tree.write("engine/core/value.h", HEADER)
+    tree.write("io/reader.h", HEADER + '#include "engine/core/value.h"\n')
+    tree.write("io/reader.cc", '#include "io/reader.h"\n\n#include <liburing.h>\n')
+    tree.write("transforms/lanes-inl.h", "#if defined(LANES)\n#endif\n#include <hwy/highway.h>\n")
+    return tree
+
+
+def test_tree_passes(tree):
+    assert tree.check("tree") == (0, "tree: ok\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "message"),
+    [
+        ("engine/core/a.cc", '#include "io/reader.h"\n', "engine/core may include only"),
+        ("transforms/a.cc", '#include "io/reader.h"\n', "transforms may include only"),
+        ("io/a.cc", '#include "tests/a.h"\n', "io may include only"),
+        ("io/a.cc", '#include "reader.h"\n', "not a path from the root"),
+        ("io/a.h", HEADER + "#include <liburing.h>\n", "belong in a .cc file"),
+        ("io/a.h", HEADER + "#include <tbb/task_arena.h>\n", "belong in a .cc file"),
+        ("io/a.h", "#include <vector>\n", "no #pragma once"),
+        ("io/a.h", HEADER + "#ifdef __linux__\n#endif\n", "conditional compilation"),
+        ("io/a.h", HEADER + "\n" * 150, "headers have 150"),
+        ("io/a.cc", "\n" * 401, "sources have 400"),
+        ("io/file_utils.cc", "\n", "says nothing"),
+        ("io/utils/a.cc", "\n", "says nothing"),
+    ],
+)
+def test_tree_finds(tree, path, text, message):
+    tree.write("tests/a.h", HEADER)
+    tree.write(path, text)
+    code, output = tree.check("tree")
+    assert (code, message in output, path in output) == (1, True, True), output
+
+
+def test_tests_may_include_anything(tree):
+    tree.write("tests/a.h", HEADER + '#include <gtest/gtest.h>\n#include "io/reader.h"\n')
+    assert tree.check("tree")[0] == 0
+
+
+@pytest.mark.skipif(not shutil.which("clang-format"), reason="clang-format is not installed")
+def test_format(tree):
+    assert tree.check("format")[0] == 0
+    tree.write("io/a.cc", "int  x ;\n")
+    assert tree.check("format")[0] == 1
+    assert tree.check("format", "--fix")[0] == 0
+    assert (tree.folder / "io/a.cc").read_text() == "int x;\n"
+
+
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not installed")
+def test_shell(tree):
+    tree.write("dev", "#!/bin/bash\necho ok\n")
+    assert tree.check("shell")[0] == 0
+    tree.write("dev", "#!/bin/bash\nrm -r $1\n")
+    assert tree.check("shell")[0] == 1
+
+
+@pytest.mark.skipif(not shutil.which("clang-tidy"), reason="clang-tidy is not installed")
+def test_tidy(tree):
+    def add(path, text):
+        tree.write(path, text)
+        entry = {"directory": str(tree.folder), "file": path,
+                 "command": f"c++ -std=c++20 -I. -c {path}"}
+        tree.write("build/compile_commands.json", json.dumps([entry]))
+
+    assert tree.check("tidy")[0] == 2  # no build: it says so instead of passing
+    tree.write("io/value.h", "#pragma once\ninline int* Value() { return nullptr; }\n")
+    add("io/a.cc", '#include "io/value.h"\nint* value = Value();\n')
+    assert "1 files looked at, 0 with" in tree.check("tidy")[1]
+    assert "0 files looked at, 0 with" in tree.check("tidy")[1]  # nothing has changed
+    tree.write("io/value.h", "#pragma once\ninline int* Value() { return 0; }\n")
+    for _ in range(2):  # a header's fault is found, and again: what did not pass is not remembered
+        code, output = tree.check("tidy")
+        assert (code, "modernize-use-nullptr" in output) == (1, True), output
+    add("io/a.cc", "class lower {};\n")
+    assert "readability-identifier-naming" in tree.check("tidy")[1]
+
+
+def test_a_header_that_needs_another_first(tree, root):
+    tree.write("CMakeLists.txt",
+               "cmake_minimum_required(VERSION 3.22)\nproject(alone LANGUAGES CXX)\n"
+               f"include({root}/cmake/headers_alone.cmake)\n"
+               "stoker_headers_alone(alone ${PROJECT_SOURCE_DIR} engine io transforms)\n")
+
+    def build():
+        for command in (["-S", ".", "-B", "build"], ["--build", "build"]):
+            done = subprocess.run(["cmake", *command], cwd=tree.folder, capture_output=True,
+                                  text=True, check=False)
+            if done.returncode != 0:
+                return done.stdout + done.stderr
+        return ""
+
+    assert build() == ""
+    tree.write("io/a.h", HEADER + "inline std::string Name() { return {}; }\n")
+    assert "io/a.h" in build()
+
+
+def test_unknown_check(tree):
+    assert tree.check("frmat")[0] == 2

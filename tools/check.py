@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""Style checks that the compiler does not make. Needs no package beyond Python's own.
+
+  tools/check.py [--root DIR] [--build DIR] [--fix] [format] [tree] [tidy] [shell]
+
+format  clang-format, as .clang-format says; --fix rewrites the files
+tree    include arrows between folders, third-party includes only in sources, #pragma once,
+        no conditional compilation in headers, length budgets, file names
+tidy    clang-tidy, as .clang-tidy says, over the compile commands of --build; a file is looked at
+        again only when it, a header of ours that it includes, or the settings have changed
+shell   shellcheck
+
+Without a name: all of them. Exit code 0 when nothing was found, 1 when something was, 2 when a
+check could not run.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+FOLDERS = ("engine", "io", "transforms", "gpu", "bindings", "bench", "tests", "examples")
+
+# Folder → what it may include, besides itself. Files below folders not named here (tests, examples)
+# may include anything.
+BELOW_PIPELINE = ["engine/core", "io", "transforms", "gpu"]
+ARROWS = {
+    "engine/core": [],
+    "io": ["engine/core"],
+    "transforms": ["engine/core"],
+    "gpu": ["engine/core"],
+    "engine/pipeline": BELOW_PIPELINE,
+    "bench": [*BELOW_PIPELINE, "engine/pipeline"],
+    "bindings": [*BELOW_PIPELINE, "engine/pipeline", "bench"],
+}
+LENGTH = {".h": 150, ".cc": 400}
+INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
+CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef)\b")
+UTILS = re.compile(r"(?:^|[/_])utils?(?:[/_.])")
+STANDARD_HEADER = re.compile(r"[a-z_0-9]+")  # <vector>; anything with a dot or a slash is not C++'s
+
+
+class Unable(Exception):
+    """A check could not run, and why."""
+
+
+def sources(root, suffixes=(".h", ".cc")):
+    """Every file with one of the suffixes in our folders, relative to root, sorted."""
+    found = []
+    for folder in FOLDERS:
+        for path in (root / folder).rglob("*"):
+            if path.suffix in suffixes and path.is_file():
+                found.append(path.relative_to(root))
+    return sorted(found)
+
+
+def layer_of(path):
+    """The key of ARROWS that a path lies in; None below tests and examples."""
+    for layer in ARROWS:
+        if path.as_posix().startswith(layer + "/"):
+            return layer
+    return None
+
+
+def is_header(path):
+    """Highway's "-inl.h" files are compiled once for each target: sources in all but name."""
+    return path.suffix == ".h" and not path.name.endswith("-inl.h")
+
+
+# --- tree ---------------------------------------------------------------------------------------
+
+
+def check_include(root, path, quoted, angled):
+    """Yields what is wrong with one include of the file `path`."""
+    layer = layer_of(path)
+    if quoted is not None:
+        if not (root / quoted).is_file():
+            yield f'"{quoted}" is not a path from the root of the repository'
+            return
+        target = layer_of(pathlib.Path(quoted))
+        if layer and target != layer and target not in ARROWS[layer]:
+            allowed = ", ".join([layer, *ARROWS[layer]])
+            yield f'"{quoted}": {layer} may include only {allowed}'
+    elif layer and is_header(path) and not STANDARD_HEADER.fullmatch(angled):
+        yield f"<{angled}>: a header includes only C++'s own; others belong in a .cc file"
+
+
+def check_file(root, path):
+    """Yields (line, message) for one file; line 0 when it is about the whole file."""
+    lines = (root / path).read_text(encoding="utf-8").splitlines()
+    budget = LENGTH[".h" if is_header(path) else ".cc"]
+    if len(lines) > budget:
+        yield 0, f"{len(lines)} lines; {'headers' if is_header(path) else 'sources'} have {budget}"
+    if path.suffix == ".h" and "-inl" not in path.name and "#pragma once" not in lines:
+        yield 0, "has no #pragma once"
+    if UTILS.search(path.as_posix()):
+        yield 0, "'utils' says nothing; name it after what it does"
+    for number, line in enumerate(lines, 1):
+        if include := INCLUDE.match(line):
+            for message in check_include(root, path, *include.groups()):
+                yield number, message
+        elif is_header(path) and layer_of(path) and CONDITIONAL.match(line):
+            yield number, "conditional compilation in a header; variants are files that CMake picks"
+
+
+def run_tree(options):
+    problems = 0
+    for path in sources(options.root):
+        for line, message in check_file(options.root, path):
+            print(f"{path}:{line}: {message}" if line else f"{path}: {message}")
+            problems += 1
+    return problems
+
+
+# --- format, shell ------------------------------------------------------------------------------
+
+
+def run_tool(command, root):
+    """Runs a tool that prints what it finds; 1 when it found something."""
+    try:
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    except FileNotFoundError as error:
+        raise Unable(f"{command[0]} is not installed") from error
+    print(done.stdout + done.stderr, end="")
+    return int(done.returncode != 0)
+
+
+def run_format(options):
+    files = [str(path) for path in sources(options.root)]
+    how = ["-i"] if options.fix else ["--dry-run", "-Werror"]
+    return run_tool(["clang-format", *how, *files], options.root) if files else 0
+
+
+def run_shell(options):
+    scripts = [name for name in ("dev", ".ci/run") if (options.root / name).is_file()]
+    scripts += [str(path) for path in sources(options.root, (".sh",))]
+    return run_tool(["shellcheck", *scripts], options.root) if scripts else 0
+
+
+# --- tidy ---------------------------------------------------------------------------------------
+
+
+def reached(root, path, seen):
+    """Adds to `seen` the file and all of our headers that it includes, directly or not."""
+    if path in seen or not (root / path).is_file():
+        return
+    seen.add(path)
+    for line in (root / path).read_text(encoding="utf-8").splitlines():
+        include = INCLUDE.match(line)
+        if include and include[1]:
+            reached(root, pathlib.Path(include[1]), seen)
+
+
+def tidy_key(root, path, command):
+    """A digest of everything that clang-tidy's answer for a file depends on, the system aside."""
+    seen = set()
+    reached(root, path, seen)
+    digest = hashlib.sha256(command.encode())
+    seen.update(folder / ".clang-tidy" for folder in path.parents)
+    for part in sorted(seen):
+        if (root / part).is_file():
+            digest.update(part.as_posix().encode() + (root / part).read_bytes())
+    return digest.hexdigest()
+
+
+def tidy(root, build, path):
+    done = subprocess.run(
+        ["clang-tidy", "--quiet", "-p", str(build), str(path)],
+        cwd=root, capture_output=True, text=True, check=False)
+    # On stderr: how many warnings in other people's headers it did not show.
+    return done.returncode, done.stdout if done.returncode == 0 or done.stdout else done.stderr
+
+
+def run_tidy(options):
+    database = options.build / "compile_commands.json"
+    if not database.is_file():
+        raise Unable(f"{database} is not there: configure a build first")
+    if shutil.which("clang-tidy") is None:
+        raise Unable("clang-tidy is not installed")
+    passed = options.build / "tidy-passed"
+    passed.mkdir(exist_ok=True)
+    wanted = set(sources(options.root, (".cc",)))
+    todo = {}
+    for entry in json.loads(database.read_text()):
+        file = pathlib.Path(entry["directory"], entry["file"]).resolve()
+        if file.is_relative_to(options.root) and (path := file.relative_to(options.root)) in wanted:
+            # Only what bears on the meaning of the code, so that a build elsewhere has the same key.
+            words = [w for w in shlex.split(entry["command"]) if w.startswith(("-D", "-std", "-W"))]
+            key = tidy_key(options.root, path, " ".join(words))
+            if not (passed / key).exists():
+                todo[path] = key
+    problems = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = {pool.submit(tidy, options.root, options.build, path): path for path in todo}
+        for job in concurrent.futures.as_completed(jobs):
+            code, output = job.result()
+            if code == 0:
+                (passed / todo[jobs[job]]).touch()
+            else:
+                print(output, end="")
+                problems += 1
+    print(f"clang-tidy: {len(todo)} files looked at, {problems} with findings")
+    return problems
+
+
+CHECKS = {"format": run_format, "tree": run_tree, "tidy": run_tidy, "shell": run_shell}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checks", nargs="*", metavar="CHECK", help=", ".join(CHECKS))
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[1])
+    parser.add_argument("--build", type=pathlib.Path, help="build folder (default: ROOT/build)")
+    parser.add_argument("--fix", action="store_true", help="let clang-format rewrite files")
+    options = parser.parse_args()
+    if unknown := set(options.checks) - set(CHECKS):
+        parser.error(f"no such check: {', '.join(sorted(unknown))}")
+    options.root = options.root.resolve()
+    options.build = (options.build or options.root / "build").resolve()
+    exit_code = 0
+    for name in options.checks or CHECKS:
+        try:
+            problems = CHECKS[name](options)
+            print(f"{name}: {'ok' if problems == 0 else 'FOUND SOMETHING'}", flush=True)
+            exit_code = max(exit_code, int(problems != 0))
+        except Unable as error:
+            print(f"{name}: could not run: {error}", flush=True)
+            exit_code = 2
+    return exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
