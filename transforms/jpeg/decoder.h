@@ -55,10 +55,10 @@ class JpegDecoder {
   // Decodes `region`, which lies inside the stored image and is not empty, into `sink`, in the
   // layout kGray or kInterleaved. Once after each Open.
   //
-  // DataLoss when the bytes used are damaged, or when the file has no end-of-image marker: a
-  // truncated file is refused whatever the region. Other damage behind the last row that the region
-  // needs goes unseen. ResourceExhausted past a limit or the budget. Errors of the sink are passed
-  // on.
+  // DataLoss when libjpeg-turbo sees damage in the bytes that the region needs. (JPEG has no
+  // checksum: many a changed bit just gives other pixels.) A file without an end-of-image marker
+  // was refused by Open, whatever the region; other damage behind the region goes unseen.
+  // ResourceExhausted past a limit or the budget. Errors of the sink are passed on.
   Status Decode(const Rect& region, RowSink& sink);
 
  private:

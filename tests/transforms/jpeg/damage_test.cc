@@ -1,0 +1,331 @@
+// Bytes that are damaged, foreign or hostile: an error with an offset, or pixels; never a crash.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/memory_budget.h"
+#include "tests/testing/make_jpeg.h"
+#include "tests/transforms/jpeg/decode.h"
+
+namespace stoker::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kTruncated[] = "truncated JPEG: no end-of-image marker";
+
+Error ErrorOf(std::span<const uint8_t> bytes, const DecodeLimits& limits = {}, Rect region = {}) {
+  JpegDecoder decoder(limits);
+  KeepRows sink;
+  Status status = DecodeAll(decoder, Padded(bytes), region, sink);
+  if (status.ok()) return Error{Code::kCancelled, "no error"};
+  return std::move(status).error();
+}
+
+std::vector<uint8_t> Bytes(std::string_view text) { return {text.begin(), text.end()}; }
+
+// The first marker with this second byte; its payload's length is behind it.
+size_t Find(const std::vector<uint8_t>& jpeg, uint8_t marker, size_t from = 0) {
+  for (size_t i = from; i + 1 < jpeg.size(); ++i) {
+    if (jpeg[i] == 0xFF && jpeg[i + 1] == marker) return i;
+  }
+  ADD_FAILURE() << "no marker " << int{marker};
+  return 0;
+}
+
+void SetSize(std::vector<uint8_t>& jpeg, int width, int height, uint8_t frame = 0xC0) {
+  const size_t at = Find(jpeg, frame) + 5;
+  jpeg[at] = static_cast<uint8_t>(height >> 8);
+  jpeg[at + 1] = static_cast<uint8_t>(height);
+  jpeg[at + 2] = static_cast<uint8_t>(width >> 8);
+  jpeg[at + 3] = static_cast<uint8_t>(width);
+}
+
+int64_t PeakKilobytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+TEST(Foreign, EachHasItsWords) {
+  const Error empty = ErrorOf({});
+  EXPECT_EQ(empty.code, Code::kDataLoss);
+  EXPECT_EQ(empty.cause, "the file is empty");
+  EXPECT_EQ(empty.offset, 0u);
+
+  const Error text = ErrorOf(Bytes("This is not an image at all, but text named .jpg\n"));
+  EXPECT_EQ(text.code, Code::kDataLoss);
+  EXPECT_EQ(text.cause, "not an image that stoker knows");
+  EXPECT_EQ(text.offset, 0u);
+
+  const Error png = ErrorOf(Bytes("\x89PNG\r\n\x1A\n and so on"));
+  EXPECT_EQ(png.code, Code::kUnimplemented);
+  EXPECT_EQ(png.cause, "PNG images are not supported yet");
+  EXPECT_EQ(png.advice, "Convert it to JPEG");
+}
+
+TEST(Truncated, AtEveryByte) {
+  for (const JpegScans scans : {JpegScans::kOne, JpegScans::kProgressive}) {
+    JpegOptions options{40, 24, JpegColor::kYCbCr, Luma(2, 2), scans};
+    options.orientation = 6;
+    options.restart_interval = 1;
+    const std::vector<uint8_t> bytes = MakeJpeg(options);
+    ASSERT_EQ(ErrorOf(bytes).cause, "no error");
+    for (size_t size = 2; size < bytes.size(); ++size) {
+      const auto part = std::span(bytes).first(size);
+      const Error error = ErrorOf(part, {}, {0, 0, 1, 1});
+      ASSERT_EQ(error.code, Code::kDataLoss) << size;
+      ASSERT_EQ(error.cause, kTruncated) << size;
+      ASSERT_EQ(error.offset, size);
+    }
+  }
+}
+
+TEST(Truncated, ThumbnailsEndDoesNotCount) {
+  const std::vector<uint8_t> thumbnail = MakeJpeg({16, 16});
+  std::vector<uint8_t> segment = {0xFF, 0xE1, 0, 0};
+  for (const uint8_t byte : thumbnail) segment.push_back(byte);
+  segment[2] = static_cast<uint8_t>((segment.size() - 2) >> 8);
+  segment[3] = static_cast<uint8_t>(segment.size() - 2);
+  std::vector<uint8_t> bytes = WithSegment(MakeJpeg(), segment);
+  EXPECT_EQ(ErrorOf(bytes).cause, "no error");
+  bytes.resize(bytes.size() - 2);
+  EXPECT_EQ(ErrorOf(bytes).cause, kTruncated);
+  for (int i = 0; i < 4096; ++i) bytes.push_back(0);  // as after a crash of the file system
+  EXPECT_EQ(ErrorOf(bytes).cause, kTruncated);
+}
+
+TEST(Tolerated, BytesBehindTheEndAndBeforeMarkers) {
+  std::vector<uint8_t> bytes = MakeJpeg();
+  const size_t table = Find(bytes, 0xDB);
+  bytes.insert(bytes.begin() + static_cast<ptrdiff_t>(table), {1, 2, 3});
+  bytes.insert(bytes.end() - 2, {0, 0, 7});
+  for (int i = 0; i < 1000; ++i) bytes.push_back(static_cast<uint8_t>(i * 0xD9));
+  EXPECT_EQ(ErrorOf(bytes).cause, "no error");
+}
+
+TEST(Tolerated, UnknownVersion) {
+  std::vector<uint8_t> bytes = MakeJpeg();
+  bytes[Find(bytes, 0xE0) + 9] = 7;  // JFIF 7.01
+  EXPECT_EQ(ErrorOf(bytes).cause, "no error");
+}
+
+TEST(Damage, EarlyEndOfScan) {
+  std::vector<uint8_t> bytes = MakeJpeg({128, 128});
+  const size_t middle = bytes.size() * 3 / 4;
+  bytes.resize(middle);
+  bytes.push_back(0xFF);
+  bytes.push_back(0xD9);
+  const Error error = ErrorOf(bytes);
+  EXPECT_EQ(error.code, Code::kDataLoss);
+  EXPECT_EQ(error.cause, "damaged JPEG: the compressed data of a scan ends too early");
+  EXPECT_GE(error.offset, middle - 64);
+  EXPECT_LE(error.offset, bytes.size());
+  // Rows that are whole can be had: damage behind them goes unseen.
+  EXPECT_EQ(ErrorOf(bytes, {}, {0, 0, 128, 16}).cause, "no error");
+}
+
+TEST(Damage, MissingRestartMarker) {
+  JpegOptions options{128, 128};
+  options.restart_interval = 4;
+  std::vector<uint8_t> bytes = MakeJpeg(options);
+  const size_t marker = Find(bytes, 0xD1);
+  bytes[marker + 1] = 0xD5;
+  const Error error = ErrorOf(bytes);
+  EXPECT_EQ(error.code, Code::kDataLoss);
+  EXPECT_EQ(error.cause, "damaged JPEG: a restart marker is missing");
+  EXPECT_NEAR(static_cast<double>(*error.offset), static_cast<double>(marker), 4);
+}
+
+// libjpeg-turbo looks for such codes near the end of the data only: this image is all near the end.
+TEST(Damage, InvalidHuffmanCode) {
+  std::vector<uint8_t> bytes = MakeJpeg({32, 32});
+  const size_t scan = Find(bytes, 0xDA) + 50;
+  for (size_t i = scan; i < scan + 20; i += 2) {
+    bytes[i] = 0xFF;  // ones, stuffed: the standard's tables have no such code
+    bytes[i + 1] = 0;
+  }
+  const Error error = ErrorOf(bytes);
+  EXPECT_EQ(error.code, Code::kDataLoss);
+  EXPECT_EQ(error.cause, "damaged JPEG: invalid Huffman code");
+  EXPECT_GE(error.offset, scan);
+}
+
+TEST(Damage, MissingTables) {
+  std::vector<uint8_t> bytes = MakeJpeg();
+  bytes[Find(bytes, 0xDB) + 1] = 0xFE;  // the first quantisation table becomes a comment
+  const Error error = ErrorOf(bytes);
+  EXPECT_EQ(error.code, Code::kDataLoss);
+  EXPECT_THAT(error.cause, HasSubstr("uantization table"));
+}
+
+TEST(Damage, ZeroSize) {
+  for (const ImageSize size : {ImageSize{0, 48}, ImageSize{64, 0}, ImageSize{0, 0}}) {
+    std::vector<uint8_t> bytes = MakeJpeg();
+    SetSize(bytes, size.width, size.height);
+    const Error error = ErrorOf(bytes);
+    EXPECT_EQ(error.code, Code::kDataLoss);
+    EXPECT_EQ(error.cause, "damaged JPEG: its width or height is zero");
+    EXPECT_TRUE(error.offset.has_value());
+  }
+}
+
+// Every byte of small files, changed in several ways: it ends, and errors say where.
+TEST(Damage, EveryByteChanged) {
+  JpegDecoder decoder({1 << 22, 50, 1 << 26});
+  KeepRows sink;
+  for (const JpegScans scans :
+       {JpegScans::kOne, JpegScans::kProgressive, JpegScans::kOnePerComponent}) {
+    for (const bool arithmetic : {false, true}) {
+      JpegOptions options{33, 20, JpegColor::kYCbCr, Luma(2, 2), scans, arithmetic};
+      options.orientation = 3;
+      options.restart_interval = 2;
+      const std::vector<uint8_t> good = Padded(MakeJpeg(options));
+      for (size_t i = 0; i < good.size() - kBufferPadding; ++i) {
+        for (const uint8_t change : {0x01, 0x10, 0x80, 0xFF}) {
+          std::vector<uint8_t> bytes = good;
+          bytes[i] ^= change;
+          const Status status = DecodeAll(decoder, bytes, {}, sink);
+          if (status.ok()) continue;
+          ASSERT_TRUE(status.error().offset.has_value()) << i;
+          ASSERT_LE(*status.error().offset, good.size() - kBufferPadding) << i;
+          ASSERT_FALSE(status.error().cause.empty());
+        }
+      }
+      // The decoder is none the worse for it.
+      ASSERT_TRUE(DecodeAll(decoder, good, {}, sink).ok());
+    }
+  }
+}
+
+TEST(Unsupported, HasItsWords) {
+  std::vector<uint8_t> lossless = MakeJpeg();
+  lossless[Find(lossless, 0xC0) + 1] = 0xC3;
+  EXPECT_EQ(ErrorOf(lossless).code, Code::kUnimplemented);
+
+  std::vector<uint8_t> deep = MakeJpeg();
+  deep[Find(deep, 0xC0) + 4] = 12;  // bits a sample
+  EXPECT_EQ(ErrorOf(deep).code, Code::kUnimplemented);
+
+  std::vector<uint8_t> fractional = MakeJpeg();
+  const size_t frame = Find(fractional, 0xC0);
+  fractional[frame + 11] = 0x31;  // 3 × 1 …
+  fractional[frame + 14] = 0x21;  // … and 2 × 1
+  EXPECT_EQ(ErrorOf(fractional).code, Code::kUnimplemented);
+}
+
+TEST(Limits, HugeHeaderCostsNothing) {
+  for (const bool progressive : {false, true}) {
+    for (const int side : {65500, 16000}) {
+      JpegOptions options{8, 8};
+      if (progressive) options.scans = JpegScans::kProgressive;
+      std::vector<uint8_t> bytes = MakeJpeg(options);
+      SetSize(bytes, side, side, progressive ? 0xC2 : 0xC0);
+      const int64_t before = PeakKilobytes();
+      const Error error = ErrorOf(bytes);
+      EXPECT_LT(PeakKilobytes() - before, 4096);
+      EXPECT_TRUE(error.offset.has_value());
+      if (side == 65500) {
+        EXPECT_EQ(error.code, Code::kResourceExhausted);
+        EXPECT_THAT(error.cause, HasSubstr("65500 × 65500 pixels"));
+        EXPECT_THAT(error.advice, HasSubstr("max_pixels"));
+      } else if (!progressive) {
+        EXPECT_EQ(error.code, Code::kDataLoss);
+        EXPECT_THAT(error.cause, HasSubstr("cannot hold an image of 16000 × 16000 pixels"));
+      } else {
+        EXPECT_EQ(error.code, Code::kResourceExhausted);
+        EXPECT_THAT(error.advice, HasSubstr("max_coefficient_bytes"));
+      }
+    }
+  }
+}
+
+TEST(Limits, PixelsExactly) {
+  const std::vector<uint8_t> bytes = MakeJpeg({30, 20});
+  DecodeLimits limits;
+  limits.max_pixels = 600;
+  EXPECT_EQ(ErrorOf(bytes, limits).cause, "no error");
+  limits.max_pixels = 599;
+  EXPECT_EQ(ErrorOf(bytes, limits).code, Code::kResourceExhausted);
+}
+
+TEST(Limits, Scans) {
+  JpegOptions options{16, 16};
+  options.scans = JpegScans::kMany;
+  const std::vector<uint8_t> bytes = MakeJpeg(options);
+  const Error error = ErrorOf(bytes);
+  EXPECT_EQ(error.code, Code::kResourceExhausted);
+  EXPECT_EQ(error.cause, "more than 200 scans in one JPEG");
+  EXPECT_LT(error.offset, bytes.size() / 2);
+  DecodeLimits limits;
+  limits.max_scans = 1135;  // 1 + 3 × 63 × 6
+  EXPECT_EQ(ErrorOf(bytes, limits).cause, "no error");
+  limits.max_scans = 1134;
+  EXPECT_EQ(ErrorOf(bytes, limits).code, Code::kResourceExhausted);
+}
+
+TEST(Limits, CoefficientsAreChargedToTheBudget) {
+  JpegOptions options{64, 64};
+  options.scans = JpegScans::kProgressive;
+  const std::vector<uint8_t> bytes = Padded(MakeJpeg(options));
+  const uint64_t needed = 64 * 64 * 3 * 2;
+  KeepRows sink;
+  MemoryBudget enough(needed);
+  JpegDecoder decoder({}, &enough);
+  EXPECT_TRUE(DecodeAll(decoder, bytes, {}, sink).ok());
+  EXPECT_EQ(enough.peak(), needed);
+  EXPECT_EQ(enough.used(), 0u);
+  MemoryBudget little(needed - 1);
+  JpegDecoder poor({}, &little);
+  const Status status = DecodeAll(poor, bytes, {}, sink);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Code::kResourceExhausted);
+  EXPECT_EQ(little.used(), 0u);
+  // A single scan needs none.
+  EXPECT_TRUE(DecodeAll(poor, Padded(MakeJpeg()), {}, sink).ok());
+}
+
+TEST(Misuse, IsRefused) {
+  JpegDecoder decoder;
+  KeepRows sink;
+  Status status = decoder.Decode({0, 0, 1, 1}, sink);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Code::kFailedPrecondition);
+  const std::vector<uint8_t> bytes = Padded(MakeJpeg({30, 20}));
+  for (const Rect region : {Rect{0, 0, 31, 20}, Rect{0, 0, 30, 21}, Rect{-1, 0, 2, 2},
+                            Rect{0, -1, 2, 2}, Rect{0, 0, 0, 5}, Rect{0, 0, 5, 0},
+                            Rect{30, 0, 1, 1}, Rect{1, 1, 2147483647, 2147483647}}) {
+    ASSERT_TRUE(OpenPadded(decoder, bytes).ok());
+    status = decoder.Decode(region, sink);
+    ASSERT_FALSE(status.ok()) << Text(region);
+    EXPECT_EQ(status.error().code, Code::kInvalidArgument);
+  }
+  ASSERT_TRUE(OpenPadded(decoder, bytes).ok());
+  EXPECT_TRUE(decoder.Decode({0, 0, 30, 20}, sink).ok());
+  EXPECT_FALSE(decoder.Decode({0, 0, 30, 20}, sink).ok());  // once after each Open
+}
+
+class NoRoom : public KeepRows {
+ public:
+  Status Begin(const DecodedRegion&) override {
+    return Error{Code::kResourceExhausted, "no room for rows"};
+  }
+};
+
+TEST(Sink, ItsErrorIsPassedOn) {
+  JpegDecoder decoder;
+  NoRoom full;
+  const std::vector<uint8_t> bytes = Padded(MakeJpeg());
+  const Status status = DecodeAll(decoder, bytes, {}, full);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().cause, "no room for rows");
+  KeepRows sink;
+  EXPECT_TRUE(DecodeAll(decoder, bytes, {}, sink).ok());
+}
+
+}  // namespace
+}  // namespace stoker::testing
