@@ -96,6 +96,13 @@ Status CheckComplete(std::span<const uint8_t> bytes, const JpegHeader& header) {
   return {};
 }
 
+// Scans that an image of this size may have; at least as many as a sequential file needs.
+int ScanLimit(const DecodeLimits& limits, ImageSize size) {
+  const int64_t pixels = int64_t{size.width} * size.height;
+  const int64_t affordable = std::max<int64_t>(limits.max_scan_pixels / pixels, 4);
+  return static_cast<int>(std::min<int64_t>(affordable, limits.max_scans));
+}
+
 bool Inside(const Rect& region, ImageSize size) {
   return region.width > 0 && region.height > 0 && region.x >= 0 && region.y >= 0 &&
          region.width <= size.width - region.x && region.height <= size.height - region.y;
@@ -201,7 +208,7 @@ Status JpegDecoder::Decode(const Rect& region, RowSink& sink) {
                  s.header.scan_offset,
                  "Raise the budget, or convert the file to a baseline JPEG"};
   }
-  Status status = DecodeRegion(s.libjpeg, s.header, region, s.limits.max_scans, sink);
+  Status status = DecodeRegion(s.libjpeg, s.header, region, ScanLimit(s.limits, size), sink);
   s.libjpeg.Finish();
   (void)s.coefficients.Resize(0);
   return status;

@@ -18,6 +18,11 @@ struct DecodeLimits {
   int64_t max_pixels = int64_t{1} << 28;  // width × height; 268 million
   int max_scans = 200;                    // of a file with several scans
 
+  // Scans × pixels: each scan walks the whole image, though it may be a few bytes long. Reached
+  // before max_scans by images of more than 21 million pixels (25 scans at 170 million: 2 seconds;
+  // a common progressive file has 10).
+  int64_t max_scan_pixels = int64_t{1} << 32;
+
   // Files with several scans (all progressive ones) need their whole image in memory while they
   // are decoded, as coefficients: 2 bytes a sample, 3 to 8 a pixel.
   int64_t max_coefficient_bytes = int64_t{1} << 30;

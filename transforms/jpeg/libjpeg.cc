@@ -76,11 +76,12 @@ bool Try(State& s, void (*step)(State&)) {
 
 Error Failure(const State& s) {
   if (s.message_code == kTooManyScans) {
-    return Error{Code::kResourceExhausted,
-                 "more than " + std::to_string(s.max_scans) + " scans in one JPEG",
-                 {},
-                 s.offset(),
-                 "Re-create the file with fewer, or raise the limit max_scans"};
+    return Error{
+        Code::kResourceExhausted,
+        "more than " + std::to_string(s.max_scans) + " scans in a JPEG of this size",
+        {},
+        s.offset(),
+        "Re-create the file with fewer, or raise the limits max_scans and max_scan_pixels"};
   }
   return JpegError(s.message_code, s.text.data(), s.offset());
 }

@@ -176,7 +176,7 @@ TEST(Damage, ZeroSize) {
 
 // Every byte of small files, changed in several ways: it ends, and errors say where.
 TEST(Damage, EveryByteChanged) {
-  JpegDecoder decoder({1 << 22, 50, 1 << 26});
+  JpegDecoder decoder({1 << 22, 50, 1 << 28, 1 << 26});
   KeepRows sink;
   for (const JpegScans scans :
        {JpegScans::kOne, JpegScans::kProgressive, JpegScans::kOnePerComponent}) {
@@ -259,13 +259,30 @@ TEST(Limits, Scans) {
   const std::vector<uint8_t> bytes = MakeJpeg(options);
   const Error error = ErrorOf(bytes);
   EXPECT_EQ(error.code, Code::kResourceExhausted);
-  EXPECT_EQ(error.cause, "more than 200 scans in one JPEG");
+  EXPECT_EQ(error.cause, "more than 200 scans in a JPEG of this size");
   EXPECT_LT(error.offset, bytes.size() / 2);
   DecodeLimits limits;
   limits.max_scans = 1135;  // 1 + 3 × 63 × 6
   EXPECT_EQ(ErrorOf(bytes, limits).cause, "no error");
   limits.max_scans = 1134;
   EXPECT_EQ(ErrorOf(bytes, limits).code, Code::kResourceExhausted);
+}
+
+TEST(Limits, ScansOfLargeImages) {
+  JpegOptions options{40, 30};
+  options.scans = JpegScans::kProgressive;  // 10 of them
+  const std::vector<uint8_t> bytes = MakeJpeg(options);
+  DecodeLimits limits;
+  limits.max_scan_pixels = 10 * 40 * 30;
+  EXPECT_EQ(ErrorOf(bytes, limits).cause, "no error");
+  --limits.max_scan_pixels;
+  const Error error = ErrorOf(bytes, limits);
+  EXPECT_EQ(error.code, Code::kResourceExhausted);
+  EXPECT_EQ(error.cause, "more than 9 scans in a JPEG of this size");
+  // Sequential files of a scan for each component are never too much.
+  options.scans = JpegScans::kOnePerComponent;
+  limits.max_scan_pixels = 1;
+  EXPECT_EQ(ErrorOf(MakeJpeg(options), limits).cause, "no error");
 }
 
 TEST(Limits, CoefficientsAreChargedToTheBudget) {
