@@ -47,8 +47,8 @@ Status CheckLimits(const JpegHeader& header, const DecodeLimits& limits) {
                         std::to_string(limits.max_pixels),
                     "max_pixels");
   }
-  if (header.coefficient_bytes > static_cast<uint64_t>(limits.max_coefficient_bytes)) {
-    return too_much("a progressive JPEG of " + Text(size) + " pixels needs " +
+  if (static_cast<int64_t>(header.coefficient_bytes) > limits.max_coefficient_bytes) {
+    return too_much("a JPEG of several scans and " + Text(size) + " pixels needs " +
                         std::to_string(header.coefficient_bytes) +
                         " bytes to decode, more than the limit of " +
                         std::to_string(limits.max_coefficient_bytes),
@@ -201,7 +201,7 @@ Status JpegDecoder::Decode(const Rect& region, RowSink& sink) {
   }
   if (s.charged && !s.coefficients.Resize(s.header.coefficient_bytes)) {
     return Error{Code::kResourceExhausted,
-                 "a progressive JPEG of " + Text(size) + " pixels needs " +
+                 "a JPEG of several scans and " + Text(size) + " pixels needs " +
                      std::to_string(s.header.coefficient_bytes) +
                      " bytes to decode, and the memory budget has no room",
                  {},

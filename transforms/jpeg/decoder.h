@@ -24,7 +24,8 @@ struct DecodeLimits {
   int64_t max_scan_pixels = int64_t{1} << 32;
 
   // Files with several scans (all progressive ones) need their whole image in memory while they
-  // are decoded, as coefficients: 2 bytes a sample, 3 to 8 a pixel.
+  // are decoded, as coefficients: 2 bytes a sample, 2 to 8 a pixel. (The few rows of blocks that
+  // every image needs are not counted.)
   int64_t max_coefficient_bytes = int64_t{1} << 30;
 };
 

@@ -57,7 +57,9 @@ namespace {
 
 using State = LibJpeg::State;
 
-constexpr int kTooManyScans = -1;  // beside libjpeg's own message codes
+// Beside libjpeg's own message codes.
+constexpr int kTooManyScans = -1;
+constexpr int kNoScan = -2;
 
 State& StateOf(j_common_ptr jpeg) { return *static_cast<State*>(jpeg->client_data); }
 State& StateOf(j_decompress_ptr jpeg) { return *static_cast<State*>(jpeg->client_data); }
@@ -82,6 +84,13 @@ Error Failure(const State& s) {
         {},
         s.offset(),
         "Re-create the file with fewer, or raise the limits max_scans and max_scan_pixels"};
+  }
+  if (s.message_code == kNoScan) {
+    return Error{Code::kDataLoss,
+                 "damaged JPEG: a colour component has no scan",
+                 {},
+                 s.offset(),
+                 "Remove or re-create the file"};
   }
   return JpegError(s.message_code, s.text.data(), s.offset());
 }
@@ -186,11 +195,14 @@ void ReadHeaderStep(State& s) {
   (void)jpeg_read_header(&s.jpeg, TRUE);
 }
 
-// Every component must have had a scan, and a quantisation table by then.
+// Every component must have had a scan, and by then a quantisation table.
 void CheckComponents(State& s) {
   for (int i = 0; i < s.jpeg.num_components; ++i) {
-    const JQUANT_TBL* const table = s.jpeg.comp_info[i].quant_table;
-    if (table == nullptr || table->quantval[0] == 0) ERREXIT1(&s.jpeg, JERR_NO_QUANT_TABLE, i);
+    const jpeg_component_info& component = s.jpeg.comp_info[i];
+    if (component.quant_table == nullptr) GiveUp(s, kNoScan);
+    if (component.quant_table->quantval[0] == 0) {
+      ERREXIT1(&s.jpeg, JERR_NO_QUANT_TABLE, component.quant_tbl_no);
+    }
   }
 }
 
@@ -273,8 +285,7 @@ JpegHeader HeaderOf(State& s) {
   for (int i = 0; i < jpeg.num_components; ++i) {
     header.fancy_columns |= jpeg.comp_info[i].h_samp_factor * 2 == jpeg.max_h_samp_factor;
   }
-  header.several_scans = jpeg_has_multiple_scans(&jpeg) != 0;
-  if (header.several_scans) header.coefficient_bytes = CoefficientBytes(jpeg);
+  if (jpeg_has_multiple_scans(&jpeg)) header.coefficient_bytes = CoefficientBytes(jpeg);
   header.least_scan_bits = LeastScanBits(jpeg);
   header.scan_offset = s.offset();
   return header;

@@ -20,8 +20,7 @@ struct JpegHeader {
   ImageInfo info;
   int imcu_width = 8;              // pixels of an interleaved MCU
   bool fancy_columns = false;      // some component is upsampled with its left and right neighbours
-  bool several_scans = false;      // decoded into memory first
-  uint64_t coefficient_bytes = 0;  // that memory; 0 for a single scan
+  uint64_t coefficient_bytes = 0;  // of the whole image, where there are several scans; else 0
   uint64_t least_scan_bits = 0;    // no complete first scan has fewer
   size_t scan_offset = 0;          // where the data of the first scan begin
 };

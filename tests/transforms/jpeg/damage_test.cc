@@ -163,6 +163,19 @@ TEST(Damage, MissingTables) {
   EXPECT_THAT(error.cause, HasSubstr("uantization table"));
 }
 
+TEST(Damage, MissingScan) {
+  JpegOptions options;
+  options.scans = JpegScans::kOnePerComponent;
+  std::vector<uint8_t> bytes = MakeJpeg(options);
+  const size_t second = Find(bytes, 0xDA, Find(bytes, 0xDA) + 2);
+  const size_t third = Find(bytes, 0xDA, second + 2);
+  bytes.erase(bytes.begin() + static_cast<ptrdiff_t>(second),
+              bytes.begin() + static_cast<ptrdiff_t>(third));
+  const Error error = ErrorOf(bytes);
+  EXPECT_EQ(error.code, Code::kDataLoss);
+  EXPECT_EQ(error.cause, "damaged JPEG: a colour component has no scan");
+}
+
 TEST(Damage, ZeroSize) {
   for (const ImageSize size : {ImageSize{0, 48}, ImageSize{64, 0}, ImageSize{0, 0}}) {
     std::vector<uint8_t> bytes = MakeJpeg();
