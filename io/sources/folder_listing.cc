@@ -9,18 +9,21 @@
 #include <cerrno>
 #include <climits>
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 namespace stoker {
 namespace {
 
-// Links that lead to each other without a loop can still multiply the paths without end.
-constexpr uint64_t kMaxLinkedFolders = uint64_t{1} << 20;
+// Links can multiply paths beyond all bounds without a loop: thirty folders, each with two links to
+// the next one, are a billion paths.
+constexpr int kMaxPathsToFolder = 1000;
 
 // Closes a directory on every way out.
 class OpenFolder {
@@ -182,7 +185,7 @@ class Walk {
     if (fstat(descriptor_, &info) != 0) return FolderError(errno, root_);
     auto root = std::make_shared<const Ancestor>(Ancestor{info.st_dev, info.st_ino, nullptr});
     for (size_t i = tops.size(); i-- > 0;) {
-      pending_.push_back({tops[i], static_cast<uint32_t>(i), root});
+      pending_.push_back({tops[i], static_cast<uint32_t>(i), false, root});
     }
     return {};
   }
@@ -222,6 +225,7 @@ class Walk {
   struct Pending {
     std::string path;
     uint32_t top;
+    bool linked;
     std::shared_ptr<const Ancestor> parent;
   };
 
@@ -232,23 +236,29 @@ class Walk {
     struct stat info;
     if (fstat(folder.descriptor(), &info) != 0) return FolderError(errno, shown);
     if (IsInside(pending.parent.get(), info)) return {};
+    if (pending.linked) {
+      if (Status status = CountPathTo(info, shown); !status.ok()) return status;
+    }
     Result<Content> content = Read(folder, shown, filter_);
     if (!content.ok()) return std::move(content).error();
     found.files = std::move(content->files);
     if (content->folders.empty()) return {};
     auto self =
         std::make_shared<const Ancestor>(Ancestor{info.st_dev, info.st_ino, pending.parent});
-    for (const SubFolder& sub : content->folders) {
-      if (sub.linked && linked_.fetch_add(1) >= kMaxLinkedFolders) {
-        return Error{.code = Code::kInvalidArgument,
-                     .cause = "more than " + std::to_string(kMaxLinkedFolders) +
-                              " folders are reached through symbolic links",
-                     .file = shown,
-                     .advice = "Links that lead to each other multiply; remove some"};
-      }
-      below.push_back({Join(pending.path, sub.name), pending.top, self});
+    for (SubFolder& sub : content->folders) {
+      below.push_back({Join(pending.path, sub.name), pending.top, sub.linked, self});
     }
     return {};
+  }
+
+  Status CountPathTo(const struct stat& folder, const std::string& shown) {
+    const std::lock_guard lock(mutex_);
+    if (++paths_to_[{folder.st_dev, folder.st_ino}] <= kMaxPathsToFolder) return {};
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "more than " + std::to_string(kMaxPathsToFolder) +
+                          " symbolic links or paths through them lead to this folder",
+                 .file = shown,
+                 .advice = "Links that lead to each other multiply; remove some"};
   }
 
   void Keep(Error error) {
@@ -258,12 +268,12 @@ class Walk {
   const std::string& root_;
   const int descriptor_;
   const NameFilter filter_;
-  std::atomic<uint64_t> linked_{0};
 
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Pending> pending_;  // taken from the back, so that it stays small in deep trees
   int busy_ = 0;
+  std::map<std::pair<dev_t, ino_t>, int> paths_to_;  // folders that links lead to
   std::vector<ListedFolder> found_;
   std::optional<Error> error_;
 };
