@@ -44,7 +44,8 @@ LENGTH = {".h": 150, ".cc": 400}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
 CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef)\b")
 UTILS = re.compile(r"(?:^|[/_])utils?(?:[/_.])")
-STANDARD_HEADER = re.compile(r"[a-z_0-9]+")  # <vector>; anything with a dot or a slash is not C++'s
+# C++'s own (<vector>: neither dot nor slash) and the system's.
+STANDARD_HEADER = re.compile(r"[a-z_0-9]+|sys/\w+\.h|(fcntl|pthread|sched|signal|time|unistd)\.h")
 
 
 class Unable(Exception):
@@ -89,7 +90,7 @@ def check_include(root, path, quoted, angled):
             allowed = ", ".join([layer, *ARROWS[layer]])
             yield f'"{quoted}": {layer} may include only {allowed}'
     elif layer and is_header(path) and not STANDARD_HEADER.fullmatch(angled):
-        yield f"<{angled}>: a header includes only C++'s own; others belong in a .cc file"
+        yield f"<{angled}>: other libraries' headers belong in a .cc file"
 
 
 def check_file(root, path):
