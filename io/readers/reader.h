@@ -30,7 +30,8 @@ struct ReadRequest {
   Status status;      // failure names the file and, where it applies, the offset
 };
 
-// Used by one thread for all its life (the ring belongs to the thread that made it).
+// Used by one thread for all its life: the ring belongs to the thread that made it (on another,
+// reads still succeed, one by one).
 class Reader {
  public:
   // Reaps what is in flight, for its memory belongs to the kernel until then.
@@ -44,9 +45,12 @@ class Reader {
   // Moves finished requests to `done` and says how many, in any order. With `wait`, at least one
   // when any is in flight (else 0 at once); without, whatever has finished already.
   //
-  // A file that ends before offset + length is DataLoss; an unknown length ends at the end of the
-  // file as it is when read. A file larger than the buffer grows the buffer; when the budget has no
-  // room: ResourceExhausted.
+  // A file that ends before offset + length, or before offset, is DataLoss; an unknown length ends
+  // at the end of the file as it is when read. An empty file is no error here: size is 0. A file
+  // larger than the buffer grows the buffer; when the budget has no room: ResourceExhausted.
+  // Directories, FIFOs and devices are InvalidArgument; one that keeps a read waiting is found out
+  // half a second after nothing else is left to wait for (one that does give the length asked for
+  // may be read).
   virtual size_t Reap(std::span<ReadRequest*> done, bool wait) = 0;
 
   virtual size_t in_flight() const = 0;  // submitted and not yet reaped
@@ -63,8 +67,8 @@ struct ReaderChoice {
 };
 
 // Probes io_uring (allowed here? the features needed? room under memlock?) and, where it works,
-// measures it against pread on a small temporary file. kUring where it cannot be had is an error;
-// kPread always works. A few milliseconds.
+// measures it against pread on a small temporary file ($TMPDIR, else /tmp). kUring where it cannot
+// be had is an error that says why; kPread always works. A few milliseconds.
 Result<ReaderChoice> ChooseReader(ReaderKind wanted);
 
 // `depth`: most reads in flight, 1 to 1024.

@@ -1,0 +1,142 @@
+#include "io/readers/plain_read.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+namespace stoker {
+
+namespace {
+
+int OrErrno(int returned) { return returned < 0 ? -errno : returned; }
+
+const char* KindOf(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "something else";
+}
+
+Error NotAFile(const ReadRequest& request, mode_t mode) {
+  return {.code = Code::kInvalidArgument,
+          .cause = std::string("this is ") + KindOf(mode) + ", not a file",
+          .file = request.path};
+}
+
+Error EndsEarly(const ReadRequest& request, uint64_t end) {
+  const bool known = request.length != kUnknownLength;
+  return {.code = Code::kDataLoss,
+          .cause = "the file ends at byte " + std::to_string(end) + ", before " +
+                   (known ? "the end of the " + std::to_string(request.length) +
+                                " bytes wanted from here"
+                          : std::string("the bytes wanted from here")),
+          .file = request.path,
+          .offset = request.offset};
+}
+
+Error ReadFailed(const ReadRequest& request, int error_number, uint64_t offset) {
+  Error error = SystemError(error_number, "cannot read", request.path);
+  error.offset = offset;
+  return error;
+}
+
+// Reads `expected` bytes, or, where the length is unknown, to the end of the file as it is now:
+// `expected` is then the size it had when opened, 0 also for the files of /proc.
+Status Fill(ReadRequest& request, int descriptor, uint64_t expected, const FileCalls& calls) {
+  const bool known = request.length != kUnknownLength;
+  bool may_block = false;
+  uint64_t have = 0;
+  while (have < expected || (!known && expected == 0)) {
+    if (have == request.buffer.capacity()) {
+      if (Status s = MakeRoom(request.buffer, have + 1, have); !s.ok()) return s;
+    }
+    const uint64_t room = request.buffer.capacity() - have;
+    const int64_t n =
+        calls.Read(descriptor, request.buffer.data() + have,
+                   known ? std::min(room, expected - have) : room, request.offset + have);
+    if (n == 0) break;
+    if (n > 0) {
+      have += static_cast<uint64_t>(n);
+    } else if (n == -EAGAIN && !may_block) {  // a file system that minds O_NONBLOCK
+      if (const int e = calls.SetBlocking(descriptor); e < 0) {
+        return ReadFailed(request, -e, request.offset + have);
+      }
+      may_block = true;
+    } else if (n != -EINTR) {
+      return ReadFailed(request, static_cast<int>(-n), request.offset + have);
+    }
+  }
+  if (known && have < expected) return EndsEarly(request, request.offset + have);
+  request.size = have;
+  return {};
+}
+
+Status ReadOpened(ReadRequest& request, int descriptor, const FileCalls& calls) {
+  struct stat info {};
+  if (const int e = calls.Stat(descriptor, &info); e < 0) {
+    return SystemError(-e, "cannot stat", request.path);
+  }
+  if (!S_ISREG(info.st_mode)) return NotAFile(request, info.st_mode);
+  const auto end = static_cast<uint64_t>(info.st_size);
+  const bool known = request.length != kUnknownLength;
+  // Looked at before any memory is asked for: offset and length may come from a damaged index.
+  if (request.offset > end) return EndsEarly(request, end);
+  if (known && request.length > end - request.offset) return EndsEarly(request, end);
+  const uint64_t expected = known ? request.length : end - request.offset;
+  // At least one byte, so that `size` readable bytes and the padding exist even when size is 0.
+  Status room = MakeRoom(request.buffer, std::max<uint64_t>(expected, 1));
+  if (!room.ok()) return room;
+  return Fill(request, descriptor, expected, calls);
+}
+
+}  // namespace
+
+int FileCalls::Open(const char* path, int flags) const { return OrErrno(open(path, flags)); }
+
+int FileCalls::Stat(int descriptor, struct stat* info) const {
+  return OrErrno(fstat(descriptor, info));
+}
+
+int64_t FileCalls::Read(int descriptor, void* data, size_t bytes, uint64_t offset) const {
+  const ssize_t n = pread(descriptor, data, bytes, static_cast<off_t>(offset));
+  return n < 0 ? -errno : n;
+}
+
+int FileCalls::SetBlocking(int descriptor) const { return OrErrno(fcntl(descriptor, F_SETFL, 0)); }
+
+int FileCalls::Close(int descriptor) const { return OrErrno(close(descriptor)); }
+
+Status MakeRoom(GrowingBuffer& buffer, uint64_t bytes, size_t keep) {
+  constexpr uint64_t kMost = uint64_t{1} << 46;  // more is nobody's; sums stay far from overflow
+  if (bytes <= buffer.capacity()) return {};
+  bytes = std::min(bytes, kMost);
+  const uint64_t ample = std::max<uint64_t>({bytes, 2 * buffer.capacity(), kFirstBufferBytes});
+  if (ample > bytes && buffer.Grow(ample, keep).ok()) return {};
+  return buffer.Grow(bytes, keep);
+}
+
+void ReadPlainly(ReadRequest& request, const FileCalls& calls) {
+  request.size = 0;
+  request.status = {};
+  int descriptor = 0;
+  do {
+    // O_NONBLOCK: opening a FIFO would wait for a writer; regular files do not mind.
+    descriptor = calls.Open(request.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  } while (descriptor == -EINTR);
+  if (descriptor < 0) {
+    request.status = SystemError(-descriptor, "cannot open", request.path);
+    return;
+  }
+  request.status = ReadOpened(request, descriptor, calls);
+  if (!request.status.ok() && request.status.error().file.empty()) {
+    request.status = Error(request.status.error()).WithFile(request.path);
+  }
+  (void)calls.Close(descriptor);  // it was only read: there is nothing that closing could lose
+}
+
+}  // namespace stoker

@@ -1,0 +1,48 @@
+// The reference reader: each file is read whole inside Submit.
+#include <algorithm>
+#include <vector>
+
+#include "io/readers/plain_read.h"
+#include "io/readers/reader.h"
+
+namespace stoker {
+
+namespace {
+
+class PreadReader final : public Reader {
+ public:
+  explicit PreadReader(uint32_t depth) : depth_(depth) { finished_.reserve(depth); }
+
+  size_t Submit(std::span<ReadRequest* const> requests) override {
+    const size_t taken = std::min(requests.size(), depth_ - finished_.size());
+    for (ReadRequest* request : requests.first(taken)) {
+      ReadPlainly(*request, calls_);
+      finished_.push_back(request);
+    }
+    return taken;
+  }
+
+  size_t Reap(std::span<ReadRequest*> done, bool /*wait*/) override {
+    const size_t n = std::min(done.size(), finished_.size());
+    std::copy_n(finished_.begin(), n, done.begin());
+    finished_.erase(finished_.begin(), finished_.begin() + static_cast<ptrdiff_t>(n));
+    return n;
+  }
+
+  size_t in_flight() const override { return finished_.size(); }
+  size_t capacity() const override { return depth_; }
+  const char* name() const override { return "pread"; }
+
+ private:
+  const size_t depth_;
+  const FileCalls calls_;
+  std::vector<ReadRequest*> finished_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reader> MakePreadReader(uint32_t depth) {
+  return std::make_unique<PreadReader>(depth);
+}
+
+}  // namespace stoker

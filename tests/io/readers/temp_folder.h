@@ -1,0 +1,55 @@
+// A folder for the files of one test, gone with all that is in it when the test ends.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace stoker::testing {
+
+class TempFolder {
+ public:
+  TempFolder() : path_(std::filesystem::temp_directory_path() / "stoker-test-XXXXXX") {
+    std::string name = path_.string();
+    if (mkdtemp(name.data()) == nullptr) abort();
+    path_ = name;
+    chmod(name.c_str(), 0755);  // the tests of permissions come as another user
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  std::string Path(const std::string& name) const { return (path_ / name).string(); }
+
+  // Writes a file and returns its path.
+  std::string Write(const std::string& name, const std::vector<uint8_t>& bytes) const {
+    std::ofstream file(Path(name), std::ios::binary | std::ios::trunc);
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    return Path(name);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Bytes that differ from place to place, so that any that moved is seen.
+inline std::vector<uint8_t> Pattern(size_t size, uint32_t seed = 1) {
+  std::vector<uint8_t> bytes(size);
+  uint32_t x = seed * 2654435761u + 1;
+  for (uint8_t& b : bytes) {
+    x = x * 1664525u + 1013904223u;
+    b = static_cast<uint8_t>(x >> 24);
+  }
+  return bytes;
+}
+
+}  // namespace stoker::testing
