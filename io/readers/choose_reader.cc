@@ -1,0 +1,136 @@
+// io_uring or pread: by probe and by a measurement of a few milliseconds.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/core/memory_budget.h"
+#include "engine/core/stage_times.h"
+#include "io/readers/plain_read.h"
+#include "io/readers/reader.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr uint32_t kTrialDepth = 16;
+constexpr int kTrialRounds = 7;
+constexpr size_t kTrialBytes = 128 << 10;  // about a photograph
+
+// Warm, the two cost the same; cold, only the ring reads many files at a time. So the ring is given
+// up only where it is clearly slower (as on file systems that it must read through helper threads).
+constexpr double kClearlySlower = 1.5;
+
+constexpr uint32_t kMostDepth = 1024;
+
+// A file of kTrialBytes in $TMPDIR, gone when this goes.
+class TrialFile {
+ public:
+  TrialFile() {
+    const char* folder = getenv("TMPDIR");
+    path_ = std::string(folder != nullptr ? folder : "/tmp") + "/stoker-XXXXXX";
+    const int descriptor = mkstemp(path_.data());
+    if (descriptor < 0) return;
+    made_ = true;
+    const std::string bytes(kTrialBytes, 's');
+    written_ = write(descriptor, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+    close(descriptor);
+  }
+  TrialFile(const TrialFile&) = delete;
+  TrialFile& operator=(const TrialFile&) = delete;
+  ~TrialFile() {
+    if (made_) unlink(path_.c_str());
+  }
+
+  bool ok() const { return written_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  bool made_ = false;
+  bool written_ = false;
+};
+
+// Reads the file once for each request; microseconds for one read, or less than 0 if one failed.
+double Round(Reader& reader, std::vector<ReadRequest>& requests) {
+  std::array<ReadRequest*, kTrialDepth> all{};
+  for (size_t i = 0; i < requests.size(); ++i) all[i] = &requests[i];
+  const uint64_t start = NowNanoseconds();
+  reader.Submit({all.data(), requests.size()});
+  bool read = true;
+  while (const size_t n = reader.Reap(all, /*wait=*/true)) {
+    for (size_t i = 0; i < n; ++i) read = read && all[i]->status.ok();
+  }
+  const double elapsed = static_cast<double>(NowNanoseconds() - start);
+  return read ? elapsed / 1e3 / static_cast<double>(requests.size()) : -1.0;
+}
+
+double Median(std::array<double, kTrialRounds>& values) {
+  std::ranges::nth_element(values, values.begin() + kTrialRounds / 2);
+  return values[kTrialRounds / 2];
+}
+
+std::string Microseconds(double value) {
+  std::array<char, 32> text{};
+  (void)std::snprintf(text.data(), text.size(), "%.1f us", value);
+  return text.data();
+}
+
+ReaderChoice Measure(Reader& uring) {
+  const TrialFile file;
+  MemoryBudget budget(2 * kTrialDepth * kFirstBufferBytes);
+  std::vector<ReadRequest> requests(kTrialDepth);
+  for (ReadRequest& request : requests) {
+    request.path = file.path();
+    request.buffer = GrowingBuffer(budget);
+  }
+  const std::unique_ptr<Reader> pread = MakePreadReader(kTrialDepth);
+  if (!file.ok() || Round(*pread, requests) < 0 || Round(uring, requests) < 0) {  // warms both, too
+    return {ReaderKind::kUring, "io_uring: it works here; not measured, for no temporary file (" +
+                                    file.path() + ") could be written and read"};
+  }
+  std::array<double, kTrialRounds> ring_us{};
+  std::array<double, kTrialRounds> pread_us{};
+  for (int i = 0; i < kTrialRounds; ++i) {  // in turns, so that both see the same machine
+    pread_us[i] = Round(*pread, requests);
+    ring_us[i] = Round(uring, requests);
+  }
+  const double ring = Median(ring_us);
+  const double plain = Median(pread_us);
+  const std::string times = Microseconds(ring) + " a read against pread's " + Microseconds(plain);
+  if (ring > kClearlySlower * plain) {
+    return {ReaderKind::kPread, "pread: io_uring is slower here, " + times};
+  }
+  return {ReaderKind::kUring,
+          "io_uring: " + times + ", and it reads many files at a time when the disk is cold"};
+}
+
+}  // namespace
+
+Result<ReaderChoice> ChooseReader(ReaderKind wanted) {
+  if (wanted == ReaderKind::kPread) return ReaderChoice{wanted, "pread: asked for"};
+  Result<std::unique_ptr<Reader>> uring = MakeUringReader(kTrialDepth);
+  if (wanted == ReaderKind::kUring) {
+    if (!uring.ok()) return std::move(uring).error();
+    return ReaderChoice{wanted, "io_uring: asked for"};
+  }
+  if (!uring.ok()) return ReaderChoice{ReaderKind::kPread, "pread: " + uring.error().cause};
+  return Measure(**uring);
+}
+
+Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t depth) {
+  if (depth < 1 || depth > kMostDepth) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = std::to_string(depth) + " reads in flight: from 1 to " +
+                          std::to_string(kMostDepth) + " are possible"};
+  }
+  if (kind == ReaderKind::kUring) return MakeUringReader(depth);
+  return MakePreadReader(depth);
+}
+
+}  // namespace stoker

@@ -1,0 +1,323 @@
+// Many files at a time through one io_uring. uring_chain.h says how one file goes.
+//
+// In the steady state, with the files in the page cache, a Submit is one system call, a Reap none,
+// and nothing is allocated.
+#include <fcntl.h>
+#include <liburing.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <vector>
+
+#include "engine/core/stage_times.h"
+#include "io/readers/plain_read.h"
+#include "io/readers/reader.h"
+#include "io/readers/uring_chain.h"
+#include "io/readers/uring_setup.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr uint64_t kCancellation = ~uint64_t{0};  // user_data of what is no step of a chain
+constexpr uint64_t kMostPerRead = 0x7ffff000;     // bytes; the kernel's own limit
+constexpr uint64_t kMostUnseen = 64 << 20;        // known lengths beyond it: see Start
+constexpr int64_t kPatienceNs = 500'000'000;
+constexpr int64_t kPatienceAtEndNs = 10'000'000;
+
+// One file on its way. Its index is its direct descriptor and, with the step, its user_data.
+struct Flight {
+  ReadRequest* request = nullptr;
+  Chain chain;
+  bool enlarged = false;  // the buffer was grown to the file's size already
+  char probe = 0;         // where the byte beyond the end would land; nobody looks at it
+};
+
+uint64_t UserData(uint32_t index, ChainStep step) {
+  return uint64_t{index} * kChainSteps + static_cast<uint64_t>(step);
+}
+
+void Tag(io_uring_sqe* sqe, uint32_t index, ChainStep step, unsigned flags) {
+  sqe->flags = static_cast<uint8_t>(flags);
+  sqe->user_data = UserData(index, step);
+}
+
+class UringReader final : public Reader {
+ public:
+  explicit UringReader(uint32_t depth) : flights_(depth), process_(getpid()) {
+    for (auto* indices : {&free_, &queued_, &finished_, &larger_}) indices->reserve(depth);
+    for (uint32_t i = depth; i > 0; --i) free_.push_back(i - 1);
+  }
+  ~UringReader() override;
+  Status Open();
+
+  size_t Submit(std::span<ReadRequest* const> requests) override;
+  size_t Reap(std::span<ReadRequest*> done, bool wait) override;
+  size_t in_flight() const override { return flights_.size() - free_.size(); }
+  size_t capacity() const override { return flights_.size(); }
+  const char* name() const override { return "uring"; }
+
+ private:
+  void Start(uint32_t index);
+  void Queue(uint32_t index);
+  void SendQueued();
+  unsigned Send();
+  ReadRequest* Deliver(const Flight& flight);
+  void Collect();
+  void Complete(uint32_t index, ChainStep step, int32_t result);
+  bool Enlarge(Flight& flight);
+  void Wait(int64_t longest_ns);
+  void CancelWhatIsNoFile();
+  void Cancel(uint64_t user_data, unsigned flags);
+  size_t in_kernel() const { return in_flight() - finished_.size(); }
+
+  io_uring ring_{};
+  bool open_ = false;
+  std::vector<Flight> flights_;
+  // Indices of flights. One that is in none of these lists is in the kernel.
+  std::vector<uint32_t> free_;
+  std::vector<uint32_t> queued_;    // in the submission queue, in its order
+  std::vector<uint32_t> finished_;  // to be reaped
+  std::vector<uint32_t> larger_;    // to be sent again with a larger buffer
+  uint64_t waiting_since_ = 0;      // of NowNanoseconds
+  const pid_t process_;
+};
+
+Status UringReader::Open() {
+  Status ready = SetUpRing(ring_, static_cast<uint32_t>(capacity()));
+  open_ = ready.ok();
+  return ready;
+}
+
+UringReader::~UringReader() {
+  if (!open_) return;
+  waiting_since_ = NowNanoseconds();
+  // A forked child inherits this memory, but not the reads: only their owner waits for them.
+  while (getpid() == process_ && in_kernel() > 0) {
+    // Again each time: after a read that was cancelled comes a probe that may wait, too.
+    Cancel(0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
+    Collect();
+    if (in_kernel() > 0) Wait(kPatienceAtEndNs);
+    Collect();
+  }
+  io_uring_queue_exit(&ring_);
+}
+
+size_t UringReader::Submit(std::span<ReadRequest* const> requests) {
+  const size_t taken = std::min(requests.size(), free_.size());
+  for (ReadRequest* request : requests.first(taken)) {
+    const uint32_t index = free_.back();
+    free_.pop_back();
+    flights_[index].request = request;
+    Start(index);
+  }
+  SendQueued();
+  return taken;
+}
+
+// Into the submission queue, or, where a chain cannot do it, straight to the finished.
+void UringReader::Start(uint32_t index) {
+  Flight& flight = flights_[index];
+  ReadRequest& request = *flight.request;
+  request.size = 0;
+  request.status = {};
+  flight.enlarged = false;
+  bool fits = false;
+  if (request.length != kUnknownLength) {
+    // A length from a damaged index must not claim the whole budget: ReadPlainly looks at the
+    // file's size before it asks for so much.
+    fits = request.length > 0 && request.length <= kMostUnseen &&
+           request.offset <= static_cast<uint64_t>(INT64_MAX) - request.length &&
+           MakeRoom(request.buffer, request.length).ok();
+  } else {
+    // The probe reads where the file's position is, and that starts at 0.
+    fits = request.offset == 0 &&
+           (request.buffer.capacity() > 0 || MakeRoom(request.buffer, kFirstBufferBytes).ok());
+  }
+  if (fits) {
+    Queue(index);
+  } else {
+    flight.chain.Decline();
+    finished_.push_back(index);
+  }
+}
+
+void UringReader::Queue(uint32_t index) {
+  Flight& flight = flights_[index];
+  const ReadRequest& request = *flight.request;
+  const bool known = request.length != kUnknownLength;
+  const auto asked = static_cast<uint32_t>(
+      std::min(known ? request.length : request.buffer.capacity(), kMostPerRead));
+  const auto slot = static_cast<int>(index);
+  constexpr unsigned kHardLink = IOSQE_FIXED_FILE | IOSQE_IO_HARDLINK;
+  constexpr uint64_t kFromPosition = ~uint64_t{0};
+  flight.chain.Begin(asked, known);
+
+  // Without O_NONBLOCK, though a FIFO may then wait (Wait sees to it): with it, file systems that
+  // cannot read without blocking would refuse every read with EAGAIN.
+  io_uring_sqe* sqe = io_uring_get_sqe(&ring_);  // never null: the queue has room for every chain
+  io_uring_prep_openat_direct(sqe, AT_FDCWD, request.path.c_str(), O_RDONLY | O_NOCTTY, 0, index);
+  Tag(sqe, index, ChainStep::kOpen, IOSQE_IO_LINK);
+
+  sqe = io_uring_get_sqe(&ring_);
+  io_uring_prep_read(sqe, slot, request.buffer.data(), asked,
+                     known ? request.offset : kFromPosition);
+  Tag(sqe, index, ChainStep::kRead, kHardLink);
+
+  if (!known) {
+    sqe = io_uring_get_sqe(&ring_);
+    io_uring_prep_read(sqe, slot, &flight.probe, sizeof(flight.probe), kFromPosition);
+    Tag(sqe, index, ChainStep::kProbe, kHardLink);
+  }
+
+  sqe = io_uring_get_sqe(&ring_);
+  io_uring_prep_close_direct(sqe, index);
+  Tag(sqe, index, ChainStep::kClose, 0);
+  queued_.push_back(index);
+}
+
+// One system call for all. What the kernel does not take (it has no memory; another thread than the
+// ring's calls) is withdrawn and will be read plainly.
+void UringReader::SendQueued() {
+  if (queued_.empty()) return;
+  unsigned left = Send();
+  for (auto index = queued_.rbegin(); left > 0; ++index) {
+    const bool known = flights_[*index].request->length != kUnknownLength;
+    for (ChainStep step :
+         {ChainStep::kClose, ChainStep::kProbe, ChainStep::kRead, ChainStep::kOpen}) {
+      if (left == 0 || (step == ChainStep::kProbe && known)) continue;
+      Complete(*index, step, -ECANCELED);
+      --left;
+    }
+  }
+  queued_.clear();
+}
+
+// Submits the queue, empties it, and says how many of its last entries the kernel did not take.
+unsigned UringReader::Send() {
+  int n = 0;
+  do {
+    n = io_uring_submit(&ring_);
+  } while (n == -EINTR || (n > 0 && io_uring_sq_ready(&ring_) > 0));
+  const unsigned left = io_uring_sq_ready(&ring_);
+  if (left > 0) {  // the kernel reads the tail only inside the call, so it may be taken back
+    const unsigned head = *ring_.sq.khead;
+    ring_.sq.sqe_head = ring_.sq.sqe_tail = head;
+    __atomic_store_n(ring_.sq.ktail, head, __ATOMIC_RELEASE);
+  }
+  return left;
+}
+
+size_t UringReader::Reap(std::span<ReadRequest*> done, bool wait) {
+  if (done.empty() || in_flight() == 0) return 0;
+  Collect();
+  if (finished_.empty() &&
+      (__atomic_load_n(ring_.sq.kflags, __ATOMIC_RELAXED) & IORING_SQ_TASKRUN) != 0) {
+    (void)io_uring_get_events(&ring_);
+    Collect();
+  }
+  if (wait && finished_.empty()) waiting_since_ = NowNanoseconds();
+  while (wait && finished_.empty()) {
+    Wait(kPatienceNs);
+    Collect();
+  }
+  const size_t n = std::min(done.size(), finished_.size());
+  for (size_t i = 0; i < n; ++i) {
+    done[i] = Deliver(flights_[finished_[i]]);
+    free_.push_back(finished_[i]);
+  }
+  finished_.erase(finished_.begin(), finished_.begin() + static_cast<ptrdiff_t>(n));
+  return n;
+}
+
+ReadRequest* UringReader::Deliver(const Flight& flight) {
+  if (flight.chain.state() == Chain::State::kWhole) {
+    flight.request->size = flight.chain.size();
+  } else {
+    ReadPlainly(*flight.request);  // it also finds the words for whatever went wrong
+  }
+  return flight.request;
+}
+
+// Takes in all completions that are there.
+void UringReader::Collect() {
+  unsigned head = 0;
+  unsigned n = 0;
+  io_uring_cqe* cqe = nullptr;
+  io_uring_for_each_cqe(&ring_, head, cqe) {
+    ++n;
+    if (cqe->user_data == kCancellation) continue;
+    Complete(static_cast<uint32_t>(cqe->user_data / kChainSteps),
+             static_cast<ChainStep>(cqe->user_data % kChainSteps), cqe->res);
+  }
+  io_uring_cq_advance(&ring_, n);
+  for (uint32_t index : larger_) Queue(index);
+  larger_.clear();
+  SendQueued();
+}
+
+void UringReader::Complete(uint32_t index, ChainStep step, int32_t result) {
+  Flight& flight = flights_[index];
+  flight.chain.OnCompletion(step, result);
+  if (flight.chain.state() == Chain::State::kInKernel) return;
+  if (flight.chain.state() == Chain::State::kLarger && Enlarge(flight)) {
+    larger_.push_back(index);
+  } else {
+    finished_.push_back(index);
+  }
+}
+
+// Once for each request: a file that has outgrown the buffer again is read plainly.
+bool UringReader::Enlarge(Flight& flight) {
+  if (flight.enlarged) return false;
+  flight.enlarged = true;
+  struct stat info {};
+  return stat(flight.request->path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+         MakeRoom(flight.request->buffer, static_cast<uint64_t>(info.st_size)).ok();
+}
+
+// Sleeps until something completes, or so long. When nothing has for a while, looks for reads that
+// never will.
+void UringReader::Wait(int64_t longest_ns) {
+  io_uring_cqe* first = nullptr;
+  __kernel_timespec longest{0, longest_ns};
+  (void)io_uring_submit_and_wait_timeout(&ring_, &first, 1, &longest, nullptr);
+  // By the clock, not by the call's result: signals may keep ending it early.
+  const uint64_t now = NowNanoseconds();
+  const bool patient = now - waiting_since_ < static_cast<uint64_t>(kPatienceNs);
+  if (patient || io_uring_cq_ready(&ring_) > 0) return;
+  CancelWhatIsNoFile();
+  waiting_since_ = now;
+}
+
+// A FIFO waits for its writer, a terminal for its typist. ReadPlainly will name them.
+void UringReader::CancelWhatIsNoFile() {
+  for (uint32_t i = 0; i < flights_.size(); ++i) {
+    if (flights_[i].chain.state() != Chain::State::kInKernel) continue;
+    struct stat info {};
+    if (stat(flights_[i].request->path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) continue;
+    for (ChainStep step : {ChainStep::kOpen, ChainStep::kRead, ChainStep::kProbe}) {
+      Cancel(UserData(i, step), 0);
+    }
+  }
+}
+
+void UringReader::Cancel(uint64_t user_data, unsigned flags) {
+  io_uring_sqe* sqe = io_uring_get_sqe(&ring_);
+  io_uring_prep_cancel64(sqe, user_data, static_cast<int>(flags));
+  sqe->user_data = kCancellation;
+  (void)Send();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t depth) {
+  auto reader = std::make_unique<UringReader>(depth);
+  if (Status ready = reader->Open(); !ready.ok()) return std::move(ready).error();
+  return std::unique_ptr<Reader>(std::move(reader));
+}
+
+}  // namespace stoker
