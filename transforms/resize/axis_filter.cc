@@ -34,18 +34,42 @@ struct Grid {
   int64_t in, out, support;
 };
 
-// The weights of one output, at `weights` for the samples from `first` on; those of samples outside
-// [clip_begin, clip_end) are left out. `origin`: the sample that weights[0] belongs to.
-void FillWeights(const Grid& grid, int64_t output, int64_t first, double one, int64_t clip_begin,
-                 int64_t clip_end, int64_t origin, int16_t* weights) {
-  const int64_t centre = grid.Centre(output);
-  int64_t end = first, sum = 0;
-  for (int64_t w; end < grid.in && (w = grid.Weight(end, centre)) > 0; ++end) sum += w;
+// First(output) for one output after the other, without a division for each.
+class FirstSample {
+ public:
+  FirstSample(const Grid& grid, int64_t output)
+      : unit_(2 * grid.out), step_(grid.in / grid.out), step_rest_(2 * (grid.in % grid.out)) {
+    const int64_t position = grid.Centre(output) - grid.support - grid.out;
+    before_ = FloorDivide(position, unit_);
+    rest_ = position - before_ * unit_;
+  }
+  int64_t sample() const { return std::max<int64_t>(0, before_ + 1); }
+  void Next() {
+    rest_ += step_rest_;
+    const bool carry = rest_ >= unit_;
+    before_ += step_ + carry;
+    rest_ -= carry ? unit_ : 0;
+  }
+
+ private:
+  int64_t unit_, step_, step_rest_;
+  int64_t before_, rest_;  // position = before × unit + rest
+};
+
+// The weights of one output for the `taps` samples from `first` on (beyond the triangle they are
+// zero); `weights` begins with the weight of sample `origin`. Those of samples outside
+// [clip_begin, clip_end) are left out. The number of rounds hardly changes from output to output,
+// which the branch predictor likes.
+void FillWeights(const Grid& grid, int64_t output, int64_t first, int64_t taps, double one,
+                 int64_t clip_begin, int64_t clip_end, int64_t origin, int16_t* weights) {
+  const int64_t centre = grid.Centre(output), end = std::min(first + taps, grid.in);
+  int64_t sum = 0;
+  for (int64_t x = first; x < end; ++x) sum += std::max<int64_t>(0, grid.Weight(x, centre));
   const double factor = one / static_cast<double>(sum);
   int64_t running = 0;
   int before = 0;
   for (int64_t x = first; x < end; ++x) {
-    running += grid.Weight(x, centre);
+    running += std::max<int64_t>(0, grid.Weight(x, centre));
     const int after = static_cast<int>(static_cast<double>(running) * factor + 0.5);
     if (x >= clip_begin && x < clip_end) weights[x - origin] = static_cast<int16_t>(after - before);
     before = after;
@@ -85,13 +109,12 @@ Status AxisFilter::Compute(const AxisSpec& spec) {
 
   const int shift = WeightShift(spec.in, spec.out, spec.antialias);
   const int64_t last_start = std::max<int64_t>(0, end_ - begin - static_cast<int64_t>(taps));
-  for (size_t i = 0; i < count; ++i) {
-    const int64_t output = spec.first_out + static_cast<int64_t>(i);
-    const int64_t first = grid.First(output);
-    const int64_t start = std::clamp<int64_t>(first - begin, 0, last_start);
+  FirstSample first(grid, spec.first_out);
+  for (size_t i = 0; i < count; ++i, first.Next()) {
+    const int64_t start = std::clamp<int64_t>(first.sample() - begin, 0, last_start);
     starts[i] = static_cast<int32_t>(start);
-    FillWeights(grid, output, first, static_cast<double>(1 << shift), spec.clip_begin,
-                spec.clip_end, begin + start, weights + i * taps);
+    FillWeights(grid, spec.first_out + static_cast<int64_t>(i), first.sample(), grid.MostTaps(),
+                static_cast<double>(1 << shift), begin, end, begin + start, weights + i * taps);
   }
   taps_ = {starts, weights, spec.count, pairs, shift};
   return {};

@@ -193,7 +193,7 @@ HWY_INLINE void BlendAlong(const Strip& s, int x, int n, const int16_t* HWY_REST
 
 // ---- Transpose of bytes: 16 columns of kStripRows bytes to 16 bytes of each row.
 HWY_INLINE void TurnBytes(const uint8_t* HWY_RESTRICT columns, uint8_t* HWY_RESTRICT rows,
-                          size_t row_bytes) {
+                          ptrdiff_t stride) {
   const hn::CappedTag<uint8_t, kStripRows> d;
   const hn::FixedTag<uint8_t, 16> d16;
   for (size_t r = 0; r < kStripRows; r += hn::Lanes(d)) {
@@ -203,18 +203,21 @@ HWY_INLINE void TurnBytes(const uint8_t* HWY_RESTRICT columns, uint8_t* HWY_REST
     ShuffleRound(d, b, a);
     ShuffleRound(d, a, b);
     ShuffleRound(d, b, a);
-    for (size_t i = 0; i < 16; ++i) {
+    for (size_t i = 0; i < 16; ++i, rows += stride) {
 #if HWY_MAX_BYTES >= 32
-      hn::Store(hn::LowerHalf(d16, a[i]), d16, rows + (r + i) * row_bytes);
-      hn::Store(hn::UpperHalf(d16, a[i]), d16, rows + (r + 16 + i) * row_bytes);
+      hn::StoreU(hn::LowerHalf(d16, a[i]), d16, rows);
+      hn::StoreU(hn::UpperHalf(d16, a[i]), d16, rows + 16 * stride);
 #else
-      hn::Store(a[i], d16, rows + (r + i) * row_bytes);
+      hn::StoreU(a[i], d16, rows);
 #endif
     }
   }
 }
 
-// ---- Emit: finished bytes of a row to the batch.
+// ---- Emit: finished pixels of kStripRows rows to the batch.
+//
+// Whole blocks are stored where they belong at once: to read back in other pieces what has just
+// been stored would wait for the stores.
 
 HWY_INLINE void EmitFloats(const Strip& s, const uint8_t* rgb, float* out) {
   const hn::CappedTag<float, 16> df;
@@ -227,25 +230,48 @@ HWY_INLINE void EmitFloats(const Strip& s, const uint8_t* rgb, float* out) {
   }
 }
 
-// `bytes`: kStripPixels pixels, of which the first n are wanted.
-template <int kChannels>
-HWY_INLINE void EmitPixels(const Strip& s, const uint8_t* bytes, int n, uint8_t* out) {
+HWY_INLINE void EmitGray(const uint8_t* gray, uint8_t* rgb) {
   const hn::FixedTag<uint8_t, 16> d;
-  alignas(64) uint8_t rgb[3 * kStripPixels];
-  if constexpr (kChannels == 1) {
-    const auto gray = hn::Load(d, bytes);
-    hn::StoreInterleaved3(gray, gray, gray, d, rgb);
-    bytes = rgb;
-  }
-  const bool whole = n == kStripPixels;
+  const auto value = hn::Load(d, gray);
+  hn::StoreInterleaved3(value, value, value, d, rgb);
+}
+
+// kStripPixels pixels of one row; `out` has room for all of them.
+template <int kChannels>
+HWY_INLINE void EmitPixels(const Strip& s, const uint8_t* pixels, uint8_t* out) {
   if (s.f32) {
-    alignas(64) float part[3 * kStripPixels];
-    EmitFloats(s, bytes, part);
-    std::memcpy(out, part, whole ? sizeof(part) : static_cast<size_t>(n) * 3 * sizeof(float));
-  } else if (whole) {
-    std::memcpy(out, bytes, 3 * kStripPixels);
+    alignas(64) uint8_t rgb[3 * kStripPixels];
+    if constexpr (kChannels == 1) EmitGray(pixels, rgb);
+    EmitFloats(s, kChannels == 1 ? rgb : pixels, reinterpret_cast<float*>(out));
+  } else if constexpr (kChannels == 1) {
+    EmitGray(pixels, out);
   } else {
-    std::memcpy(out, bytes, static_cast<size_t>(n) * 3);
+    std::memcpy(out, pixels, 3 * kStripPixels);
+  }
+}
+
+// n <= kStripPixels pixels of every row of the strip, from `mixed` (see BlendAlong).
+template <int kChannels>
+HWY_INLINE void EmitBlock(const Strip& s, const uint8_t* mixed, int n, uint8_t* out) {
+  constexpr size_t kRowBytes = kStripPixels * kChannels;
+  const bool whole = n == kStripPixels;
+  if (kChannels == 3 && !s.f32 && whole && s.row_count == kStripRows) {
+    for (size_t c = 0; c < kRowBytes; c += 16)
+      TurnBytes(mixed + c * kStripRows, out + c, s.out_stride);
+    return;
+  }
+  alignas(64) uint8_t pixels[kRowBytes * kStripRows];
+  for (size_t c = 0; c < kRowBytes; c += 16) {
+    TurnBytes(mixed + c * kStripRows, pixels + c, kRowBytes);
+  }
+  for (int r = 0; r < s.row_count; ++r, out += s.out_stride) {
+    if (whole) {
+      EmitPixels<kChannels>(s, pixels + r * kRowBytes, out);
+    } else {
+      alignas(64) uint8_t part[3 * kStripPixels * sizeof(float)];
+      EmitPixels<kChannels>(s, pixels + r * kRowBytes, part);
+      std::memcpy(out, part, static_cast<size_t>(n) * (s.f32 ? 3 * sizeof(float) : 3));
+    }
   }
 }
 
@@ -281,11 +307,9 @@ template <int kPairs, int kChannels>
 void ResampleAs(const Strip& s) {
   alignas(64) int16_t tile[kStripRows * kTileBytes];
   alignas(64) uint8_t mixed[kChannels * kStripPixels * kStripRows];
-  alignas(64) uint8_t pixels[kChannels * kStripPixels * kStripRows];
   if (s.row_count < kStripRows) std::memset(tile, 0, sizeof(tile));
   if (s.columns.count < kStripPixels) std::memset(mixed, 0, sizeof(mixed));
-  const size_t pixel_bytes = s.f32 ? 3 * sizeof(float) : 3;
-  constexpr size_t kRowBytes = kStripPixels * kChannels;
+  const ptrdiff_t pixel_bytes = s.f32 ? 3 * sizeof(float) : 3;
   Turned have;
   for (int x = 0; x < s.columns.count; x += kStripPixels) {
     const int n = std::min(kStripPixels, s.columns.count - x);
@@ -293,15 +317,8 @@ void ResampleAs(const Strip& s) {
     const int end = std::min(s.columns.starts[x + n - 1] + 2 * s.columns.pairs, s.width);
     Provide(s, first, ptrdiff_t{end} * kChannels, have, tile);
     BlendAlong<kPairs, kChannels>(s, x, n, s.turned + (first - have.begin) * kStripRows, mixed);
-    for (size_t c = 0; c < kRowBytes; c += 16) {
-      TurnBytes(mixed + c * kStripRows, pixels + c, kRowBytes);
-    }
-    uint8_t* out =
-        s.out + static_cast<size_t>(s.mirror ? s.columns.count - x - n : x) * pixel_bytes;
-    for (int r = 0; r < s.row_count; ++r) {
-      EmitPixels<kChannels>(s, pixels + static_cast<size_t>(r) * kRowBytes, n,
-                            out + r * s.out_stride);
-    }
+    const int to = s.mirror ? s.columns.count - x - n : x;
+    EmitBlock<kChannels>(s, mixed, n, s.out + to * pixel_bytes);
   }
 }
 

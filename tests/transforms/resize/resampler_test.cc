@@ -1,6 +1,7 @@
 #include "transforms/resize/resampler.h"
 
 #include <gtest/gtest.h>
+#define HWY_WANT_AVX3_DL 1  // as the library is built
 #include <hwy/targets.h>
 
 #include <algorithm>

@@ -1,0 +1,126 @@
+// Microseconds of resampling one photograph, all in (weights included), by layout and instruction
+// set: the boxes that RandomResizedCrop(224) draws from a 500 × 375 photograph, and Resize(256) +
+// CenterCrop(224).
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#define HWY_WANT_AVX3_DL 1
+#include <hwy/targets.h>
+
+#include "transforms/draw.h"
+#include "transforms/resize/resampler.h"
+
+namespace stoker {
+namespace {
+
+constexpr ImageSize kPhoto{500, 375};
+constexpr ImageSize kOutput{224, 224};
+constexpr int kRowsAtATime = 16;  // as a decoder of 4:2:0 delivers them
+
+std::vector<uint8_t> Pixels(size_t bytes) {
+  std::vector<uint8_t> pixels(bytes);
+  uint32_t state = 1;
+  for (uint8_t& p : pixels) p = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+  return pixels;
+}
+
+Resampling TrainTask(uint64_t position) {
+  RandomStream random({1, 0, position}, 0);
+  Resampling task;
+  task.image = kPhoto;
+  task.resized = kOutput;
+  task.window = {0, 0, 224, 224};
+  task.box = DrawResizedBox({224, 224}, kPhoto, random);
+  task.turn.mirror_columns = position % 2 == 1;
+  return task;
+}
+
+Resampling EvalTask(uint64_t) {
+  Resampling task;
+  task.image = kPhoto;
+  task.box = {0, 0, 500, 375};
+  task.resized = ShorterSideTo(256, kPhoto);
+  task.window = CenterBox(kOutput, task.resized);
+  return task;
+}
+
+void Deliver(const std::vector<uint8_t>& pixels, PixelLayout layout, const Rect& region,
+             RowSink& sink) {
+  if (!sink.Begin({layout, region})) std::abort();
+  const size_t bytes = static_cast<size_t>(region.width * BytesPerPixel(layout));
+  for (int y = 0; y < region.height;) {
+    const MutableImageView view = sink.Reserve(std::min(kRowsAtATime, region.height - y));
+    for (size_t p = 0; p < static_cast<size_t>(PlanesOf(layout)); ++p) {
+      for (int r = 0; r < view.size.height; ++r) {
+        std::memcpy(view.plane[p] + r * view.stride[p],
+                    pixels.data() + static_cast<size_t>(y + r) * bytes, bytes);
+      }
+    }
+    sink.Commit(view.size.height);
+    y += view.size.height;
+  }
+}
+
+void Run(benchmark::State& state, int64_t target, Resampling (*make_task)(uint64_t),
+         PixelLayout layout, DType dtype, bool antialias) {
+  hwy::SetSupportedTargetsForTest(target);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  MemoryBudget budget(64 << 20);
+  Resampler resampler(budget);
+  const std::vector<uint8_t> pixels = Pixels(500 * 375 * 3);
+  std::vector<uint8_t> batch(16 * 224 * 224 * 3 * sizeof(float));
+  constexpr float kScale[3] = {1 / 255.f, 1 / 255.f, 1 / 255.f}, kBias[3] = {};
+  PixelOutput output{nullptr, dtype, kScale, kBias};
+  uint64_t position = 0;
+  for (auto _ : state) {
+    Resampling task = make_task(position % 1000);
+    task.antialias = antialias;
+    output.row = batch.data() + (position++ % 16) * (batch.size() / 16);
+    const Result<Rect> region = resampler.Start(task, output);
+    Deliver(pixels, layout, *region, resampler);
+    state.SetIterationTime(static_cast<double>(resampler.busy_ns()) * 1e-9);
+  }
+  hwy::SetSupportedTargetsForTest(0);
+}
+
+void Register() {
+  struct Case {
+    const char* name;
+    Resampling (*task)(uint64_t);
+    PixelLayout layout;
+    DType dtype;
+    bool antialias;
+  };
+  static constexpr Case kCases[] = {
+      {"train", TrainTask, PixelLayout::kInterleaved, DType::kU8, true},
+      {"train_planar", TrainTask, PixelLayout::kPlanar, DType::kU8, true},
+      {"train_gray", TrainTask, PixelLayout::kGray, DType::kU8, true},
+      {"train_f32", TrainTask, PixelLayout::kInterleaved, DType::kF32, true},
+      {"train_plain_bilinear", TrainTask, PixelLayout::kInterleaved, DType::kU8, false},
+      {"eval", EvalTask, PixelLayout::kInterleaved, DType::kU8, true},
+  };
+  for (const Case& c : kCases) {
+    for (int64_t target : hwy::SupportedAndGeneratedTargets()) {
+      const std::string name = std::string(c.name) + "/" + hwy::TargetName(target);
+      benchmark::RegisterBenchmark(name.c_str(),
+                                   [c, target](benchmark::State& state) {
+                                     Run(state, target, c.task, c.layout, c.dtype, c.antialias);
+                                   })
+          ->UseManualTime()
+          ->Unit(benchmark::kMicrosecond);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stoker
+
+int main(int argc, char** argv) {
+  stoker::Register();
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}
