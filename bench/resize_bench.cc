@@ -80,6 +80,7 @@ void Run(benchmark::State& state, int64_t target, Resampling (*make_task)(uint64
     Resampling task = make_task(position % 1000);
     task.antialias = antialias;
     output.row = batch.data() + (position++ % 16) * (batch.size() / 16);
+    resampler.Reset();
     const Result<Rect> region = resampler.Start(task, output);
     Deliver(pixels, layout, *region, resampler);
     state.SetIterationTime(static_cast<double>(resampler.busy_ns()) * 1e-9);

@@ -1,7 +1,7 @@
 // The geometry that transforms draw, in torchvision's words and to the bit on every machine.
 //
-// Only IEEE additions, multiplications, divisions and square roots are used: the exponential and the
-// logarithm of the C library differ in their last bit from one CPU to the next.
+// Only IEEE additions, multiplications, divisions and square roots are used: the exponential and
+// the logarithm of the C library differ in their last bit from one CPU to the next.
 #pragma once
 
 #include "engine/core/image.h"

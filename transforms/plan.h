@@ -23,11 +23,12 @@
 namespace stoker {
 
 // Where one sample's pixels come from: `box` of the image as viewed is resampled to `resized`, and
-// `window` of that is the output.
+// `window` of that is the output. Both may reach outside what they are cut from; pixels there are
+// zero.
 struct Geometry {
-  Rect box;
-  ImageSize resized;
-  Rect window;        // in the resized image; may reach outside it: those pixels are zero
+  Rect box;           // in the image as viewed
+  ImageSize resized;  // size of the box as it is where nothing resamples
+  Rect window;        // in the resized box
   bool flip = false;  // mirror the output's columns
   bool antialias = true;
   friend bool operator==(const Geometry&, const Geometry&) = default;

@@ -11,7 +11,8 @@
 
 namespace stoker {
 
-// Same arguments, same row and same errors as Plan::Apply; slow, and allocates as it likes.
+// Same arguments, same row and same errors as Plan::Apply, but that damage is seen wherever it is;
+// slow, allocates as it likes, and `row` is aligned for plan.dtype().
 Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const DrawKey& key,
                       void* row);
 

@@ -52,4 +52,6 @@ struct Normalize {
 using Transform =
     std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, Normalize>;
 
+const char* NameOf(const Transform& transform);  // "Resize", …
+
 }  // namespace stoker

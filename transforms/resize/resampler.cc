@@ -38,7 +38,9 @@ void WritePixel(const PixelOutput& output, size_t pixel, const uint8_t* rgb) {
   for (size_t c = 0; c < 3; ++c) {
     if (output.dtype == DType::kF32) {
       const float scaled = static_cast<float>(rgb[c]) * output.scale[c];
-      static_cast<float*>(output.row)[pixel * 3 + c] = scaled + output.bias[c];
+      const float value = scaled + output.bias[c];
+      std::memcpy(static_cast<uint8_t*>(output.row) + (pixel * 3 + c) * sizeof(value), &value,
+                  sizeof(value));
     } else {
       static_cast<uint8_t*>(output.row)[pixel * 3 + c] = rgb[c];
     }
@@ -51,7 +53,6 @@ Resampler::Resampler(MemoryBudget& budget)
     : rows_(budget), columns_(budget), window_(budget), turned_(budget), upright_(budget) {}
 
 Result<Rect> Resampler::Start(const Resampling& task, const PixelOutput& output) {
-  busy_ns_ = 0;
   const Stopwatch stopwatch(busy_ns_);
   task_ = task;
   output_ = output;

@@ -43,6 +43,9 @@ class Resampler final : public RowSink {
  public:
   explicit Resampler(MemoryBudget& budget);
 
+  // Forgets the last image: busy_ns() is 0.
+  void Reset() { busy_ns_ = 0; }
+
   // Prepares for one image and writes the output's zero pixels. Returns the region of the image to
   // decode; it is empty when the output has no other pixels. ResourceExhausted when the budget has
   // no room for the filter.
@@ -56,7 +59,7 @@ class Resampler final : public RowSink {
   // Every row has been committed: the output is complete.
   bool complete() const { return next_row_ == rows_.taps().count; }
 
-  // Nanoseconds that Start, Begin and Commit have taken since Start.
+  // Nanoseconds that Start, Begin and Commit have taken since Reset.
   uint64_t busy_ns() const { return busy_ns_; }
 
  private:

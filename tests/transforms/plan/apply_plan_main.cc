@@ -1,0 +1,107 @@
+// apply_plan TRANSFORM... -- FILE...: transforms JPEG files and writes their rows to stdout, one
+// after the other; for each file a line on stderr: box x y width height, resized width height,
+// flip.
+//
+// TRANSFORM: resize=SIZE, resize=HEIGHTxWIDTH, center_crop=HEIGHTxWIDTH, random_resized_crop=
+// HEIGHTxWIDTH, flip=P, normalize (ImageNet's mean and std); plain (no antialias), f32.
+// The n-th file is drawn with the key {1, 0, n}.
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/core/buffer.h"
+#include "transforms/plan.h"
+
+namespace stoker {
+namespace {
+
+struct Request {
+  std::vector<Transform> transforms;
+  PlanOptions options;
+  std::vector<std::string> files;
+};
+
+[[noreturn]] void Fail(const std::string& message) {
+  std::fprintf(stderr, "apply_plan: %s\n", message.c_str());
+  std::exit(2);
+}
+
+Transform Parse(const std::string& name, const std::string& value, bool antialias) {
+  int height = 0, width = 0;
+  const bool both = std::sscanf(value.c_str(), "%dx%d", &height, &width) == 2;
+  if (name == "resize" && both) return Resize{0, height, width, antialias};
+  if (name == "resize") return Resize{height, 0, 0, antialias};
+  if (name == "center_crop" && both) return CenterCrop{height, width};
+  if (name == "random_resized_crop" && both) {
+    RandomResizedCrop crop{height, width};
+    crop.antialias = antialias;
+    return crop;
+  }
+  if (name == "flip") return RandomHorizontalFlip{std::atof(value.c_str())};
+  if (name == "normalize") {
+    return Normalize{{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
+  }
+  Fail("cannot read " + name + "=" + value);
+}
+
+Request ParseArguments(int argc, char** argv) {
+  Request request;
+  bool antialias = true;
+  int i = 1;
+  for (; i < argc && std::string(argv[i]) != "--"; ++i) {
+    const std::string word = argv[i];
+    if (word == "plain") {
+      antialias = false;
+    } else if (word == "f32") {
+      request.options.dtype = DType::kF32;
+    } else {
+      const size_t equals = word.find('=');
+      const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+      request.transforms.push_back(Parse(word.substr(0, equals), value, antialias));
+    }
+  }
+  for (++i; i < argc; ++i) request.files.push_back(argv[i]);
+  return request;
+}
+
+std::vector<uint8_t> ReadFile(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) Fail("cannot read " + path);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void Run(const Request& request) {
+  Result<Plan> plan = Plan::Compile(request.transforms, request.options);
+  if (!plan) Fail(plan.error().ToString());
+  MemoryBudget budget(uint64_t{1} << 30);
+  auto workspace = plan->MakeWorkspace(budget);
+  JpegDecoder header;
+  std::vector<uint8_t> row(plan->row_bytes());
+  for (size_t n = 0; n < request.files.size(); ++n) {
+    std::vector<uint8_t> bytes = ReadFile(request.files[n]);
+    const size_t size = bytes.size();
+    bytes.resize(size + kBufferPadding);
+    const std::span<const uint8_t> file(bytes.data(), size);
+    const DrawKey key{1, 0, n};
+    StageTimes times;
+    Status status = plan->Apply(file, key, *workspace, row.data(), times);
+    if (!status) Fail(std::move(status).error().WithFile(request.files[n]).ToString());
+    const ImageInfo info = header.Open(file).value();
+    const Geometry g = plan->Draw(key, Viewed(info.size, info.orientation));
+    std::fprintf(stderr, "%d %d %d %d %d %d %d\n", g.box.x, g.box.y, g.box.width, g.box.height,
+                 g.resized.width, g.resized.height, g.flip ? 1 : 0);
+    std::fwrite(row.data(), 1, row.size(), stdout);
+  }
+}
+
+}  // namespace
+}  // namespace stoker
+
+int main(int argc, char** argv) {
+  stoker::Run(stoker::ParseArguments(argc, argv));
+  return 0;
+}

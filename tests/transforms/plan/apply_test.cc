@@ -1,0 +1,290 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <new>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#define HWY_WANT_AVX3_DL 1  // as the library is built
+#include <hwy/targets.h>
+
+#include "engine/core/buffer.h"
+#include "tests/testing/make_jpeg.h"
+#include "transforms/jpeg/reference_decoder.h"
+#include "transforms/plan.h"
+#include "transforms/reference.h"
+#include "transforms/resampling.h"
+#include "transforms/resize/plain.h"
+
+namespace stoker {
+namespace {
+
+using testing::JpegColor;
+using testing::JpegOptions;
+using testing::JpegScans;
+using testing::MakeJpeg;
+
+class Random {
+ public:
+  explicit Random(uint32_t seed) : engine_(seed) {}
+  int Between(int low, int high) {
+    return low + static_cast<int>(engine_() % static_cast<uint32_t>(high - low + 1));
+  }
+  bool OneIn(int n) { return Between(1, n) == 1; }
+
+ private:
+  std::mt19937 engine_;
+};
+
+// File bytes with the padding that Apply may read.
+struct File {
+  explicit File(std::vector<uint8_t> content) : bytes(std::move(content)), size(bytes.size()) {
+    bytes.resize(size + kBufferPadding, 0xff);
+  }
+  std::span<const uint8_t> span() const { return {bytes.data(), size}; }
+  std::vector<uint8_t> bytes;
+  size_t size;
+};
+
+JpegOptions RandomJpeg(Random& random) {
+  JpegOptions options;
+  const int most = random.OneIn(8) ? 700 : random.OneIn(4) ? 12 : 150;
+  options.width = random.Between(1, most);
+  options.height = random.Between(1, most);
+  constexpr JpegColor kColors[] = {JpegColor::kGray, JpegColor::kYCbCr, JpegColor::kYCbCr,
+                                   JpegColor::kRgb, JpegColor::kCmyk};
+  options.color = kColors[random.Between(0, 4)];
+  if (options.color == JpegColor::kYCbCr) {
+    options.sampling = testing::Luma(random.Between(1, 2), random.Between(1, 2));
+  }
+  if (random.OneIn(5)) options.scans = JpegScans::kProgressive;
+  if (random.OneIn(2)) options.orientation = random.Between(1, 8);
+  options.seed = static_cast<uint64_t>(random.Between(1, 1000));
+  return options;
+}
+
+// A list that Compile accepts.
+std::vector<Transform> RandomTransforms(Random& random, DType dtype) {
+  std::vector<Transform> list;
+  const auto size = [&] { return random.OneIn(4) ? random.Between(1, 8) : random.Between(1, 100); };
+  const RandomHorizontalFlip flip{random.Between(0, 4) / 4.0};
+  if (random.OneIn(4)) list.push_back(flip);
+  if (random.OneIn(4)) list.push_back(CenterCrop{size() + 20, size() + 20});
+  const bool antialias = !random.OneIn(4);
+  switch (random.Between(0, 3)) {
+    case 0:
+      list.push_back(Resize{size(), 0, 0, antialias});
+      list.push_back(CenterCrop{size(), size()});
+      break;
+    case 1:
+      list.push_back(Resize{0, size(), size(), antialias});
+      break;
+    case 2:
+      list.push_back(RandomResizedCrop{size(), size(), {0.08, 1}, {0.75, 4.0 / 3}, antialias});
+      break;
+    default:  // no resampling
+      if (list.empty() || !std::holds_alternative<CenterCrop>(list.back())) {
+        list.push_back(CenterCrop{size(), size()});
+      }
+      break;
+  }
+  if (random.OneIn(2)) list.push_back(flip);
+  if (dtype == DType::kF32 && random.OneIn(2)) {
+    list.push_back(Normalize{{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}});
+  }
+  return list;
+}
+
+class OnTarget : public ::testing::TestWithParam<int64_t> {
+ protected:
+  void SetUp() override {
+    hwy::SetSupportedTargetsForTest(GetParam());
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  void TearDown() override {
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+TEST_P(OnTarget, AppliesAsTheReference) {
+  Random random(3);
+  MemoryBudget budget(256 << 20);
+  auto workspace =
+      Plan::Compile({CenterCrop{1, 1}}).value().MakeWorkspace(budget);  // any plan's will do
+  for (int n = 0; n < 300; ++n) {
+    PlanOptions options;
+    options.dtype = random.OneIn(2) ? DType::kF32 : DType::kU8;
+    options.exif_orientation = !random.OneIn(4);
+    const Result<Plan> plan = Plan::Compile(RandomTransforms(random, options.dtype), options);
+    ASSERT_TRUE(plan.ok()) << plan.error().ToString();
+    const JpegOptions jpeg = RandomJpeg(random);
+    const File file(MakeJpeg(jpeg));
+    const DrawKey key{1, 2, static_cast<uint64_t>(n)};
+    std::vector<float> wanted(plan->row_bytes() / sizeof(float) + 1);
+    std::vector<uint8_t> row(plan->row_bytes() + 3, 0x5a);  // unaligned, with guards
+    StageTimes times;
+    ASSERT_TRUE(ApplyReference(*plan, file.span(), key, wanted.data()).ok());
+    const Status status = plan->Apply(file.span(), key, *workspace, row.data() + 1, times);
+    ASSERT_TRUE(status.ok()) << status.error().ToString();
+    ASSERT_EQ(std::memcmp(wanted.data(), row.data() + 1, plan->row_bytes()), 0)
+        << n << ": " << plan->Describe() << " of " << jpeg.width << " × " << jpeg.height
+        << " orientation " << jpeg.orientation;
+    ASSERT_TRUE(row.front() == 0x5a && row[row.size() - 1] == 0x5a && row[row.size() - 2] == 0x5a);
+    ASSERT_GT(times.decode_ns, 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, OnTarget, ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
+                         [](const auto& info) { return hwy::TargetName(info.param); });
+
+WholeImage Turned(const WholeImage& stored, Orientation orientation) {
+  const Turn turn = TurnOf(orientation);
+  WholeImage viewed{Viewed(stored.size, orientation), stored.layout, {}};
+  for (int y = 0; y < viewed.size.height; ++y) {
+    for (int x = 0; x < viewed.size.width; ++x) {
+      int from_x = turn.mirror_columns ? viewed.size.width - 1 - x : x;
+      int from_y = turn.mirror_rows ? viewed.size.height - 1 - y : y;
+      if (turn.transpose) std::swap(from_x, from_y);
+      const auto at = static_cast<ptrdiff_t>(from_y * stored.size.width + from_x) * 3;
+      const auto from = stored.pixels.begin() + at;
+      viewed.pixels.insert(viewed.pixels.end(), from, from + 3);
+    }
+  }
+  return viewed;
+}
+
+// Resampled as it is stored and then turned: within one grey level of turning first.
+TEST(Apply, TurnsAsViewersDo) {
+  const Plan plan = Plan::Compile({Resize{40}, CenterCrop{32, 50}, RandomHorizontalFlip{}}).value();
+  MemoryBudget budget(64 << 20);
+  auto workspace = plan.MakeWorkspace(budget);
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    JpegOptions options{.width = 131, .height = 97};
+    options.orientation = orientation;
+    const File file(MakeJpeg(options));
+    const DrawKey key{1, 1, static_cast<uint64_t>(orientation)};
+    std::vector<uint8_t> row(plan.row_bytes()), wanted(plan.row_bytes());
+    StageTimes times;
+    ASSERT_TRUE(plan.Apply(file.span(), key, *workspace, row.data(), times).ok());
+    const WholeImage image =
+        Turned(DecodeWhole(file.span()).value(), static_cast<Orientation>(orientation));
+    const ImageView view{PixelLayout::kInterleaved,
+                         image.size,
+                         {image.pixels.data()},
+                         {ptrdiff_t{3} * image.size.width}};
+    ResamplePlain(view, ResamplingOf(plan.Draw(key, image.size), image.size, Orientation::kNormal),
+                  {wanted.data(), DType::kU8, nullptr, nullptr});
+    for (size_t i = 0; i < row.size(); ++i) {
+      ASSERT_LE(std::abs(row[i] - wanted[i]), 1) << "orientation " << orientation << " byte " << i;
+    }
+  }
+}
+
+// Without resampling the pixels are the decoder's, and padding is zero.
+TEST(Apply, CropsExactly) {
+  JpegOptions options{.width = 90, .height = 61};
+  const File file(MakeJpeg(options));
+  const WholeImage image = DecodeWhole(file.span()).value();
+  MemoryBudget budget(64 << 20);
+  for (const CenterCrop crop : {CenterCrop{40, 33}, CenterCrop{61, 90}, CenterCrop{71, 30},
+                                CenterCrop{20, 121}, CenterCrop{100, 100}}) {
+    const Plan plan = Plan::Compile({crop}).value();
+    auto workspace = plan.MakeWorkspace(budget);
+    std::vector<uint8_t> row(plan.row_bytes());
+    StageTimes times;
+    ASSERT_TRUE(plan.Apply(file.span(), {}, *workspace, row.data(), times).ok());
+    const Rect box = plan.Draw({}, image.size).box;
+    for (int y = 0; y < crop.height; ++y) {
+      for (int x = 0; x < crop.width; ++x) {
+        const int from_x = box.x + x, from_y = box.y + y;
+        const bool inside = from_x >= 0 && from_x < 90 && from_y >= 0 && from_y < 61;
+        for (int c = 0; c < 3; ++c) {
+          const int wanted =
+              inside ? image.pixels[static_cast<size_t>((from_y * 90 + from_x) * 3 + c)] : 0;
+          ASSERT_EQ(row[static_cast<size_t>((y * crop.width + x) * 3 + c)], wanted)
+              << x << "," << y;
+        }
+      }
+    }
+  }
+}
+
+TEST(Apply, PassesErrorsOn) {
+  const Plan plan = Plan::Compile({RandomResizedCrop{32, 32}}).value();
+  MemoryBudget budget(64 << 20);
+  auto workspace = plan.MakeWorkspace(budget);
+  std::vector<uint8_t> row(plan.row_bytes()), wanted(plan.row_bytes());
+  const std::vector<uint8_t> whole = MakeJpeg({.width = 300, .height = 200});
+  for (size_t length = 0; length < whole.size(); length += 1 + whole.size() / 23) {
+    const File file({whole.begin(), whole.begin() + static_cast<ptrdiff_t>(length)});
+    StageTimes times;
+    const Status status = plan.Apply(file.span(), {}, *workspace, row.data(), times);
+    ASSERT_FALSE(status.ok()) << length;
+    EXPECT_EQ(status.error().code, Code::kDataLoss);
+    EXPECT_EQ(ApplyReference(plan, file.span(), {}, wanted.data()).error().code, Code::kDataLoss);
+  }
+  const File file(whole);  // and the workspace is as good as new
+  StageTimes times;
+  ASSERT_TRUE(plan.Apply(file.span(), {}, *workspace, row.data(), times).ok());
+  ASSERT_TRUE(ApplyReference(plan, file.span(), {}, wanted.data()).ok());
+  EXPECT_EQ(row, wanted);
+}
+
+TEST(Apply, StaysInsideTheBudget) {
+  const Plan plan = Plan::Compile({Resize{256}, CenterCrop{224, 224}}).value();
+  MemoryBudget budget(100 << 10);
+  auto workspace = plan.MakeWorkspace(budget);
+  std::vector<uint8_t> row(plan.row_bytes());
+  StageTimes times;
+  const File file(MakeJpeg({.width = 1500, .height = 1200}));
+  const Status status = plan.Apply(file.span(), {}, *workspace, row.data(), times);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Code::kResourceExhausted);
+  workspace.reset();
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST(Apply, ChargesItsScratchAndNoMore) {
+  const Plan plan = Plan::Compile({RandomResizedCrop{224, 224}, RandomHorizontalFlip{}}).value();
+  MemoryBudget budget(64 << 20);
+  auto workspace = plan.MakeWorkspace(budget);
+  std::vector<uint8_t> row(plan.row_bytes());
+  StageTimes times;
+  const File file(MakeJpeg({.width = 500, .height = 375}));
+  for (uint64_t n = 0; n < 50; ++n) {
+    ASSERT_TRUE(plan.Apply(file.span(), {1, 1, n}, *workspace, row.data(), times).ok());
+  }
+  EXPECT_GT(budget.used(), 0u);
+  EXPECT_LT(budget.used(), 512u << 10);  // not the image's 562,500 bytes
+}
+
+TEST(Photos, ApplyAsTheReference) {
+  const char* folder = std::getenv("STOKER_PHOTOS");
+  if (folder == nullptr) GTEST_SKIP() << "STOKER_PHOTOS is not set";
+  const Plan plan = Plan::Compile({RandomResizedCrop{224, 224}, RandomHorizontalFlip{}}).value();
+  MemoryBudget budget(256 << 20);
+  auto workspace = plan.MakeWorkspace(budget);
+  std::vector<uint8_t> row(plan.row_bytes()), wanted(plan.row_bytes());
+  uint64_t n = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file() || n++ % 8 != 0) continue;
+    std::ifstream stream(entry.path(), std::ios::binary);
+    const File file(std::vector<uint8_t>(std::istreambuf_iterator<char>(stream), {}));
+    StageTimes times;
+    ASSERT_TRUE(plan.Apply(file.span(), {1, 1, n}, *workspace, row.data(), times).ok());
+    ASSERT_TRUE(ApplyReference(plan, file.span(), {1, 1, n}, wanted.data()).ok());
+    ASSERT_EQ(row, wanted) << entry.path();
+  }
+  EXPECT_GT(n, 0u);
+}
+
+}  // namespace
+}  // namespace stoker

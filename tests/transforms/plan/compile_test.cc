@@ -1,0 +1,169 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "transforms/plan.h"
+
+namespace stoker {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+Result<Plan> Compile(std::vector<Transform> transforms, DType dtype = DType::kU8) {
+  PlanOptions options;
+  options.dtype = dtype;
+  return Plan::Compile(std::move(transforms), options);
+}
+
+// The text of the refusal; empty when there is none.
+std::string Refusal(std::vector<Transform> transforms, DType dtype = DType::kU8) {
+  const Result<Plan> plan = Compile(std::move(transforms), dtype);
+  if (plan.ok()) return "";
+  EXPECT_EQ(plan.error().code, Code::kInvalidArgument);
+  EXPECT_FALSE(plan.error().advice.empty());
+  return plan.error().ToString();
+}
+
+Resize Shorter(int size) { return {.size = size, .height = 0, .width = 0, .antialias = true}; }
+Resize Exactly(int height, int width) {
+  return {.size = 0, .height = height, .width = width, .antialias = true};
+}
+RandomResizedCrop ResizedCrop(std::array<double, 2> scale, std::array<double, 2> ratio) {
+  return {.height = 224, .width = 224, .scale = scale, .ratio = ratio, .antialias = true};
+}
+
+TEST(Compile, KnowsTheSizeOfTheOutput) {
+  const auto size = [](std::vector<Transform> transforms) {
+    return Compile(std::move(transforms)).value().output_size();
+  };
+  EXPECT_EQ(size({Shorter(256), CenterCrop{224, 200}}), (ImageSize{200, 224}));
+  EXPECT_EQ(size({ResizedCrop({0.08, 1}, {0.75, 1.33}), RandomHorizontalFlip{}}),
+            (ImageSize{224, 224}));
+  EXPECT_EQ(size({CenterCrop{500, 500}, Exactly(30, 40)}), (ImageSize{40, 30}));
+  EXPECT_EQ(size({CenterCrop{500, 1000}, Shorter(100)}), (ImageSize{200, 100}));
+  EXPECT_EQ(size({CenterCrop{50, 60}}), (ImageSize{60, 50}));
+  EXPECT_EQ(size({CenterCrop{50, 60}, RandomHorizontalFlip{}, CenterCrop{50, 30}}),
+            (ImageSize{30, 50}));
+  EXPECT_EQ(size({Exactly(100, 100), CenterCrop{120, 120}, CenterCrop{110, 90}}),
+            (ImageSize{90, 110}));
+}
+
+TEST(Compile, BytesOfARow) {
+  EXPECT_EQ(Compile({CenterCrop{2, 5}}).value().row_bytes(), 30u);
+  EXPECT_EQ(Compile({CenterCrop{2, 5}}, DType::kF32).value().row_bytes(), 120u);
+}
+
+TEST(Compile, ScaleAndBias) {
+  const Plan plain = Compile({CenterCrop{2, 2}}, DType::kF32).value();
+  EXPECT_EQ(plain.scale()[1], 1.0f / 255);
+  EXPECT_EQ(plain.bias()[1], 0.0f);
+  const Plan normalised =
+      Compile({CenterCrop{2, 2}, Normalize{{0.5f, 0.4f, 0.3f}, {0.5f, 0.25f, 0.2f}}}, DType::kF32)
+          .value();
+  for (size_t c = 0; c < 3; ++c) {
+    constexpr double kMean[] = {0.5, 0.4, 0.3}, kStd[] = {0.5, 0.25, 0.2};
+    for (int value : {0, 1, 100, 255}) {
+      EXPECT_NEAR(static_cast<float>(value) * normalised.scale()[c] + normalised.bias()[c],
+                  (value / 255.0 - kMean[c]) / kStd[c], 1e-6);
+    }
+  }
+}
+
+TEST(Compile, RefusesSizesThatCannotBe) {
+  for (int bad : {0, -1, 65536, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()}) {
+    const std::string value = "= " + std::to_string(bad);
+    EXPECT_THAT(Refusal({CenterCrop{bad, 10}}),
+                AllOf(HasSubstr("transforms[0], CenterCrop: height " + value),
+                      HasSubstr("between 1 and 65535")));
+    EXPECT_THAT(Refusal({CenterCrop{10, bad}}), HasSubstr("width " + value));
+    EXPECT_THAT(Refusal({RandomHorizontalFlip{}, RandomResizedCrop{bad, 10}}),
+                HasSubstr("transforms[1], RandomResizedCrop: height " + value));
+    EXPECT_THAT(Refusal({Exactly(10, bad)}), HasSubstr("Resize: width " + value));
+    if (bad != 0) EXPECT_THAT(Refusal({Shorter(bad)}), HasSubstr("Resize: size " + value));
+  }
+  EXPECT_THAT(Refusal({CenterCrop{10, 60000}, Shorter(60000)}), HasSubstr("360000000 × 60000"));
+}
+
+TEST(Compile, RefusesAmbiguousResize) {
+  EXPECT_THAT(Refusal({Resize{.size = 5, .height = 5, .width = 5, .antialias = true}}),
+              HasSubstr("size = 5 together with height = 5, width = 5"));
+}
+
+TEST(Compile, RefusesOutputsOfDifferentSizes) {
+  EXPECT_THAT(Refusal({}), HasSubstr("no transform makes all images the same size"));
+  EXPECT_THAT(Refusal({RandomHorizontalFlip{}}), HasSubstr("Add RandomResizedCrop"));
+  EXPECT_THAT(Refusal({RandomHorizontalFlip{}, Shorter(256)}),
+              AllOf(HasSubstr("transforms[1], Resize: size = 256"), HasSubstr("Add a CenterCrop")));
+}
+
+TEST(Compile, RefusesASecondResampling) {
+  EXPECT_THAT(Refusal({Shorter(256), Exactly(224, 224)}),
+              AllOf(HasSubstr("transforms[1], Resize: a second resampling"),
+                    HasSubstr("transforms[0], Resize resamples already")));
+  EXPECT_THAT(Refusal({RandomResizedCrop{224, 224}, RandomHorizontalFlip{}, Exactly(100, 100)}),
+              HasSubstr("transforms[2], Resize: a second resampling"));
+}
+
+TEST(Compile, RefusesACropThatOnlyAddsABorder) {
+  EXPECT_THAT(Refusal({CenterCrop{100, 100}, CenterCrop{100, 101}}),
+              AllOf(HasSubstr("transforms[1], CenterCrop: 101 × 100 is larger than the 100 × 100"),
+                    HasSubstr("transforms[0], CenterCrop")));
+}
+
+TEST(Compile, RefusesRangesThatAreNone) {
+  const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
+  using Range = std::array<double, 2>;
+  for (Range bad : {Range{1, 0.08}, Range{-0.1, 1}, Range{0, 0}, Range{nan, 1}, Range{0.1, nan},
+                    Range{0.1, inf}}) {
+    EXPECT_THAT(Refusal({ResizedCrop(bad, {0.75, 1.33})}),
+                HasSubstr("transforms[0], RandomResizedCrop: scale = ("));
+  }
+  for (Range bad : {Range{1.33, 0.75}, Range{0, 1}, Range{-1, 1}, Range{nan, nan}, Range{1, inf},
+                    Range{1, 1e9}}) {
+    EXPECT_THAT(Refusal({ResizedCrop({0.08, 1}, bad)}),
+                HasSubstr("transforms[0], RandomResizedCrop: ratio = ("));
+  }
+  EXPECT_EQ(Refusal({ResizedCrop({0, 1}, {1, 1})}), "");
+}
+
+TEST(Compile, RefusesWhatIsNoProbability) {
+  for (double bad : {-0.01, 1.01, std::nan("")}) {
+    EXPECT_THAT(Refusal({CenterCrop{5, 5}, RandomHorizontalFlip{bad}}),
+                HasSubstr("transforms[1], RandomHorizontalFlip: p = "));
+  }
+}
+
+TEST(Compile, RefusesNormalizeWhereItCannotBe) {
+  EXPECT_THAT(Refusal({CenterCrop{5, 5}, Normalize{}}),
+              AllOf(HasSubstr("transforms[1], Normalize: its values do not fit uint8"),
+                    HasSubstr("float32")));
+  EXPECT_THAT(Refusal({Normalize{}, CenterCrop{5, 5}}, DType::kF32),
+              HasSubstr("transforms[0], Normalize: transforms[1], CenterCrop comes after it"));
+  EXPECT_THAT(Refusal({CenterCrop{5, 5}, Normalize{}, Normalize{}}, DType::kF32),
+              HasSubstr("transforms[1], Normalize: transforms[2], Normalize comes after it"));
+  for (float bad : {0.0f, -1.0f, 1e-40f, std::nanf(""), std::numeric_limits<float>::infinity()}) {
+    EXPECT_THAT(Refusal({CenterCrop{5, 5}, Normalize{{}, {1, bad, 1}}}, DType::kF32),
+                HasSubstr("transforms[1], Normalize: std[1] = "));
+  }
+  EXPECT_THAT(Refusal({CenterCrop{5, 5}, Normalize{{0, 0, std::nanf("")}}}, DType::kF32),
+              HasSubstr("mean[2] = nan"));
+}
+
+TEST(Compile, RefusesOtherTypes) {
+  EXPECT_THAT(Refusal({CenterCrop{5, 5}}, DType::kI64), HasSubstr("images cannot be int64"));
+}
+
+TEST(Compile, Describes) {
+  EXPECT_EQ(Compile({Shorter(256), CenterCrop{224, 200}}).value().Describe(),
+            "Resize, CenterCrop, fused: decode the box only, bilinear, antialiased, to uint8 224 × "
+            "200 × 3");
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,277 @@
+#include "transforms/draw.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "transforms/plan.h"
+
+namespace stoker {
+namespace {
+
+TEST(Exp, IsAsGoodAsTheLibrarys) {
+  for (double x = -700; x <= 700; x += 0.0917) {
+    EXPECT_NEAR(Exp(x) / std::exp(x), 1.0, 1e-15) << x;
+  }
+  for (double x = -2; x <= 2; x += 0.000173) EXPECT_NEAR(Exp(x) / std::exp(x), 1.0, 1e-15) << x;
+  EXPECT_EQ(Exp(0), 1.0);
+}
+
+TEST(Log, IsAsGoodAsTheLibrarys) {
+  for (double x = 1e-5; x < 1e5; x *= 1.00037) {
+    const double wanted = std::log(x);
+    EXPECT_NEAR(Log(x), wanted, 1e-15 * std::max(1.0, std::abs(wanted))) << x;
+  }
+  EXPECT_EQ(Log(1), 0.0);
+}
+
+TEST(RoundHalfEven, IsPythons) {
+  const std::pair<double, double> cases[] = {{0.5, 0},  {1.5, 2},   {2.5, 2},   {2.4999, 2},
+                                             {-0.5, 0}, {-1.5, -2}, {-2.6, -3}, {7, 7}};
+  for (auto [value, wanted] : cases) EXPECT_EQ(RoundHalfEven(value), wanted) << value;
+}
+
+TEST(ShorterSideTo, TruncatesTheLonger) {
+  EXPECT_EQ(ShorterSideTo(256, {500, 375}), (ImageSize{341, 256}));
+  EXPECT_EQ(ShorterSideTo(256, {375, 500}), (ImageSize{256, 341}));
+  EXPECT_EQ(ShorterSideTo(256, {100, 100}), (ImageSize{256, 256}));
+  EXPECT_EQ(ShorterSideTo(65535, {65535, 1}), (ImageSize{2147483647, 65535}));
+}
+
+// torchvision's center_crop, padding included, along one axis.
+int TorchvisionOffset(int crop, int image) {
+  const int padding = crop > image ? (crop - image) / 2 : 0;
+  const int padded = crop > image ? crop : image;
+  return static_cast<int>(std::nearbyint((padded - crop) / 2.0)) - padding;
+}
+
+TEST(CenterBox, IsTorchvisions) {
+  for (int crop = 1; crop < 12; ++crop) {
+    for (int image = 1; image < 12; ++image) {
+      const Rect box = CenterBox({crop, 3}, {image, 10});
+      EXPECT_EQ(box, (Rect{TorchvisionOffset(crop, image), TorchvisionOffset(3, 10), crop, 3}));
+    }
+  }
+}
+
+// torchvision's get_params as it is written there, on another generator.
+Rect Independent(const RandomResizedCrop& t, ImageSize image, std::mt19937_64& engine) {
+  const auto uniform = [&](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(engine);
+  };
+  const auto integer = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(engine); };
+  for (int i = 0; i < 10; ++i) {
+    const double area = image.width * image.height * uniform(t.scale[0], t.scale[1]);
+    const double ratio = std::exp(uniform(std::log(t.ratio[0]), std::log(t.ratio[1])));
+    const int w = static_cast<int>(std::nearbyint(std::sqrt(area * ratio)));
+    const int h = static_cast<int>(std::nearbyint(std::sqrt(area / ratio)));
+    if (0 < w && w <= image.width && 0 < h && h <= image.height) {
+      const int y = integer(image.height - h + 1), x = integer(image.width - w + 1);
+      return {x, y, w, h};
+    }
+  }
+  const double in_ratio = static_cast<double>(image.width) / image.height;
+  int w = image.width, h = image.height;
+  if (in_ratio < t.ratio[0]) {
+    h = static_cast<int>(std::nearbyint(w / t.ratio[0]));
+  } else if (in_ratio > t.ratio[1]) {
+    w = static_cast<int>(std::nearbyint(h * t.ratio[1]));
+  }
+  return {(image.width - w) / 2, (image.height - h) / 2, w, h};
+}
+
+// Chi-square of two samples of equal size over bins with edges at the quantiles of both.
+double TwoSampleChi2(std::vector<double> a, std::vector<double> b, int bins) {
+  std::vector<double> all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  std::sort(all.begin(), all.end());
+  std::vector<double> edges;
+  for (int i = 1; i < bins; ++i)
+    edges.push_back(all[all.size() * static_cast<size_t>(i) / static_cast<size_t>(bins)]);
+  std::vector<double> counts[2];
+  for (int s = 0; s < 2; ++s) {
+    counts[s].assign(static_cast<size_t>(bins), 0);
+    for (double v : s == 0 ? a : b) {
+      ++counts[s][static_cast<size_t>(std::upper_bound(edges.begin(), edges.end(), v) -
+                                      edges.begin())];
+    }
+  }
+  double chi2 = 0;
+  for (size_t i = 0; i < static_cast<size_t>(bins); ++i) {
+    const double sum = counts[0][i] + counts[1][i], difference = counts[0][i] - counts[1][i];
+    if (sum > 0) chi2 += difference * difference / sum;
+  }
+  return chi2;
+}
+
+TEST(DrawResizedBox, HasTorchvisionsDistribution) {
+  constexpr int kSamples = 40000, kBins = 20;
+  constexpr double kLimit = 50.8;  // 19 degrees of freedom, p = 0.0001
+  const std::function<double(const Rect&, ImageSize)> measures[] = {
+      [](const Rect& b, ImageSize s) {
+        return 1.0 * b.width * b.height / (1.0 * s.width * s.height);
+      },
+      [](const Rect& b, ImageSize) { return std::log(1.0 * b.width / b.height); },
+      [](const Rect& b, ImageSize) { return 1.0 * b.x; },
+      [](const Rect& b, ImageSize) { return 1.0 * b.y; },
+      [](const Rect& b, ImageSize s) { return (b.x + 0.5) / (s.width - b.width + 1); },
+      [](const Rect& b, ImageSize s) { return (b.y + 0.5) / (s.height - b.height + 1); },
+      [](const Rect& b, ImageSize s) { return 1.0 * b.x / s.width + 3.0 * b.width / s.width; },
+  };
+  RandomResizedCrop crop{224, 224};
+  for (ImageSize image : {ImageSize{500, 375}, ImageSize{333, 500}, ImageSize{900, 150}}) {
+    for (double lowest : {0.08, 0.5}) {
+      crop.scale[0] = lowest;
+      std::vector<Rect> ours, theirs;
+      std::mt19937_64 engine(5);
+      for (uint64_t n = 0; n < kSamples; ++n) {
+        RandomStream random({11, 3, n}, 0);
+        ours.push_back(DrawResizedBox(crop, image, random));
+        theirs.push_back(Independent(crop, image, engine));
+      }
+      for (size_t m = 0; m < std::size(measures); ++m) {
+        std::vector<double> a, b;
+        for (const Rect& box : ours) a.push_back(measures[m](box, image));
+        for (const Rect& box : theirs) b.push_back(measures[m](box, image));
+        EXPECT_LT(TwoSampleChi2(a, b, kBins), kLimit)
+            << "measure " << m << " of " << image.width << " × " << image.height << " from "
+            << lowest;
+      }
+    }
+  }
+}
+
+TEST(DrawResizedBox, FallsBackToTheCentre) {
+  RandomResizedCrop crop{10, 10, {1, 1}, {3.0 / 4.0, 4.0 / 3.0}, true};
+  RandomStream random({1, 1, 1}, 0);
+  EXPECT_EQ(DrawResizedBox(crop, {1000, 100}, random), (Rect{433, 0, 133, 100}));
+  EXPECT_EQ(DrawResizedBox(crop, {100, 1000}, random), (Rect{0, 433, 100, 133}));
+  crop.ratio = {1e-4, 2e-4};
+  const Rect box = DrawResizedBox(crop, {3, 3}, random);  // torchvision would ask for width 0
+  EXPECT_EQ(box, (Rect{1, 0, 1, 3}));
+}
+
+TEST(DrawResizedBox, LiesInsideImagesOfAnySize) {
+  for (uint64_t n = 0; n < 20000; ++n) {
+    RandomStream random({2, 2, n}, 0);
+    const ImageSize image{1 + static_cast<int>(random.Below(n % 2 ? 9 : 65535)),
+                          1 + static_cast<int>(random.Below(n % 3 ? 9 : 65535))};
+    const Rect box = DrawResizedBox({5, 5}, image, random);
+    ASSERT_TRUE(box.x >= 0 && box.y >= 0 && box.width >= 1 && box.height >= 1 &&
+                box.x + box.width <= image.width && box.y + box.height <= image.height);
+  }
+}
+
+Plan TrainPlan() {
+  return Plan::Compile({RandomResizedCrop{224, 224}, RandomHorizontalFlip{}}).value();
+}
+
+TEST(Draw, DependsOnTheKeyAlone) {
+  const Plan plan = TrainPlan();
+  const ImageSize image{500, 375};
+  const Geometry geometry = plan.Draw({1, 2, 3}, image);
+  EXPECT_EQ(plan.Draw({1, 2, 3}, image), geometry);
+  EXPECT_NE(plan.Draw({9, 2, 3}, image), geometry);
+  EXPECT_NE(plan.Draw({1, 9, 3}, image), geometry);
+  EXPECT_NE(plan.Draw({1, 2, 9}, image), geometry);
+}
+
+// The bytes of the boxes of 1,000 keys: the same on every machine, compiler and build.
+TEST(Draw, IsTheSameEverywhere) {
+  const Plan plan = TrainPlan();
+  uint64_t hash = 0xcbf29ce484222325;
+  for (uint64_t n = 0; n < 1000; ++n) {
+    const Geometry g = plan.Draw({42, n % 7, n}, {500 - static_cast<int>(n % 100), 375});
+    for (int value : {g.box.x, g.box.y, g.box.width, g.box.height, g.flip ? 1 : 0}) {
+      hash = (hash ^ static_cast<uint64_t>(value)) * 0x100000001b3;
+    }
+  }
+  EXPECT_EQ(hash, 6743338633912837554u);
+}
+
+TEST(Draw, FlipsWithItsProbabilityAndIndependently) {
+  constexpr int kSamples = 40000;
+  const Plan plan = Plan::Compile({CenterCrop{4, 4}, RandomHorizontalFlip{0.3}}).value();
+  int flips = 0, pairs = 0;
+  bool before = false;
+  for (uint64_t n = 0; n < kSamples; ++n) {
+    const bool flip = plan.Draw({5, 0, n}, {10, 10}).flip;
+    flips += flip;
+    pairs += flip && before;
+    before = flip;
+  }
+  EXPECT_NEAR(flips, 0.3 * kSamples, 4 * std::sqrt(0.3 * 0.7 * kSamples));
+  EXPECT_NEAR(pairs, 0.09 * kSamples, 4 * std::sqrt(0.09 * kSamples));
+}
+
+TEST(Draw, FlipOfAllOrNone) {
+  for (int n = 0; n < 100; ++n) {
+    const DrawKey key{3, 1, static_cast<uint64_t>(n)};
+    const auto flip = [&](std::vector<Transform> t) {
+      return Plan::Compile(std::move(t)).value().Draw(key, {9, 9}).flip;
+    };
+    EXPECT_FALSE(flip({CenterCrop{4, 4}, RandomHorizontalFlip{0}}));
+    EXPECT_TRUE(flip({CenterCrop{4, 4}, RandomHorizontalFlip{1}}));
+    EXPECT_FALSE(flip({RandomHorizontalFlip{1}, CenterCrop{4, 4}, RandomHorizontalFlip{1}}));
+  }
+}
+
+TEST(Draw, Evaluation) {
+  const Plan plan = Plan::Compile({Resize{256}, CenterCrop{224, 224}}).value();
+  const Geometry g = plan.Draw({}, {500, 375});
+  EXPECT_EQ(g.box, (Rect{0, 0, 500, 375}));
+  EXPECT_EQ(g.resized, (ImageSize{341, 256}));
+  EXPECT_EQ(g.window, (Rect{58, 16, 224, 224}));
+  EXPECT_FALSE(g.flip);
+}
+
+// Crops and flips one after the other, on the numbers of the columns; -1 is padding.
+std::vector<int> Columns(const std::vector<Transform>& transforms, int width) {
+  std::vector<int> columns;
+  for (int x = 0; x < width; ++x) columns.push_back(x);
+  for (const Transform& t : transforms) {
+    if (const auto* crop = std::get_if<CenterCrop>(&t)) {
+      const int from = TorchvisionOffset(crop->width, static_cast<int>(columns.size()));
+      std::vector<int> cut;
+      for (int x = from; x < from + crop->width; ++x) {
+        const bool inside = x >= 0 && x < static_cast<int>(columns.size());
+        cut.push_back(inside ? columns[static_cast<size_t>(x)] : -1);
+      }
+      columns = cut;
+    } else {
+      std::reverse(columns.begin(), columns.end());  // flips of p = 1
+    }
+  }
+  return columns;
+}
+
+TEST(Draw, CropsAndFlipsCommuteAsTheyShould) {
+  const RandomHorizontalFlip flip{1};
+  const std::vector<std::vector<Transform>> lists = {
+      {CenterCrop{5, 6}},
+      {flip, CenterCrop{5, 6}},
+      {CenterCrop{5, 9}, flip, CenterCrop{5, 6}},
+      {flip, CenterCrop{5, 9}, flip, CenterCrop{5, 6}, flip, CenterCrop{5, 3}},
+  };
+  for (const auto& list : lists) {
+    for (int width = 1; width < 15; ++width) {
+      const Geometry g = Plan::Compile(list).value().Draw({}, {width, 5});
+      std::vector<int> ours;
+      for (int x = g.box.x; x < g.box.x + g.box.width; ++x) {
+        ours.push_back(x >= 0 && x < width ? x : -1);
+      }
+      if (g.flip) std::reverse(ours.begin(), ours.end());
+      EXPECT_EQ(ours, Columns(list, width)) << width;
+      EXPECT_EQ(g.resized, g.box.size());
+      EXPECT_EQ(g.window, (Rect{0, 0, g.box.width, g.box.height}));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stoker
