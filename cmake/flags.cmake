@@ -20,6 +20,10 @@ target_include_directories(stoker_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(stoker_flags INTERFACE -Wall -Wextra -Wpedantic -ffp-contract=off)
 target_compile_definitions(stoker_flags INTERFACE
   $<$<CONFIG:Debug,Sanitize>:_GLIBCXX_ASSERTIONS>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # Cries wolf over std::string's operator+ (gcc bug 105651).
+  target_compile_options(stoker_flags INTERFACE -Wno-restrict)
+endif()
 if(STOKER_WERROR)
   target_compile_options(stoker_flags INTERFACE -Werror)
 endif()

@@ -1,6 +1,7 @@
 #include "engine/core/machine.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,8 +12,9 @@ namespace {
 // A made-up /proc and /sys/fs/cgroup.
 class MachineTest : public testing::Test {
  protected:
-  MachineTest() : base_(std::filesystem::path(testing::TempDir()) / "machine_test") {
-    std::filesystem::remove_all(base_);
+  MachineTest() {
+    std::string pattern = (std::filesystem::path(testing::TempDir()) / "machine_XXXXXX").string();
+    base_ = mkdtemp(pattern.data());
     root_ = {(base_ / "proc").string(), (base_ / "cgroup").string()};
     Write("proc/meminfo", "MemTotal: 16000000 kB\nMemAvailable: 8000000 kB\n");
   }
