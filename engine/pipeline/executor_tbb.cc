@@ -29,7 +29,8 @@ class TbbExecutor final : public Executor {
   void Submit(const Task& task) override {
     pending_.fetch_add(1, std::memory_order_relaxed);
     arena_.enqueue([this, task] {
-      const int worker = tbb::this_task_arena::current_thread_index();
+      // An arena for one thread has two slots, of which one is in use at a time.
+      const int worker = tbb::this_task_arena::current_thread_index() % census_.workers();
       census_.Note(worker);
       task.run(task.context, task.argument, worker);
       pending_.fetch_sub(1, std::memory_order_release);  // the last touch of this executor

@@ -1,5 +1,7 @@
 #include "engine/pipeline/loader.h"
 
+#include <limits.h>
+
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -124,6 +126,7 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
   std::unique_ptr<Impl> impl(new Impl(std::move(options), *std::move(order), *std::move(plan),
                                       *memory, *std::move(slots)));
   for (SampleInFlight& sample : impl->samples_) {
+    sample.read.path.reserve(PATH_MAX);
     if (Status s = sample.read.buffer.Grow(kReadBufferBytes); !s.ok()) return std::move(s).error();
   }
   return impl;
@@ -218,7 +221,7 @@ Status Loader::Impl::Decode(SampleInFlight& sample, int worker) {
 // Reads are pulled many at a time, so that the reader thread wakes, and enters the kernel, once for
 // many samples instead of once for each.
 bool Loader::Impl::TooFewFree() {
-  const uint32_t enough = (free_samples_.count() + 3) / 4;
+  const uint32_t enough = (free_samples_.count() + 1) / 2;
   if (free_samples_.available() >= enough) {
     starved_.store(false, std::memory_order_seq_cst);
     return false;

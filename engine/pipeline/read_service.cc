@@ -79,7 +79,7 @@ void ReadService::Serve(ReaderThread& self, Reader& reader) {
     reader.Submit({requests.data(), pulled});
     if (reader.in_flight() == 0) {
       if (closing_.load(std::memory_order_acquire)) return;
-      kicks_.wait(kicks, std::memory_order_seq_cst);
+      Sleep(kicks);
       continue;
     }
     const size_t finished = reader.Reap(requests, /*wait=*/pulled == 0);
@@ -90,6 +90,20 @@ void ReadService::Serve(ReaderThread& self, Reader& reader) {
     client_ns += NowNanoseconds() - before_finish;
     self.client_ns.fetch_add(client_ns, std::memory_order_relaxed);
   }
+}
+
+void ReadService::Kick() {
+  kicks_.fetch_add(1, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
+  std::lock_guard lock(sleep_mutex_);
+  kicked_.notify_all();
+}
+
+void ReadService::Sleep(uint32_t kicks) {
+  std::unique_lock lock(sleep_mutex_);
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  kicked_.wait(lock, [&] { return kicks_.load(std::memory_order_seq_cst) != kicks; });
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 size_t ReadService::PullAll(const std::vector<ReadClient*>& clients,

@@ -47,11 +47,9 @@ class ReadService {
   // When it returns no thread will Pull from `client` again; requests pulled before still Finish.
   void Detach(ReadClient* client);
 
-  // Any thread: there may be something to pull. No system call unless a reader thread sleeps.
-  void Kick() {
-    kicks_.fetch_add(1, std::memory_order_seq_cst);
-    kicks_.notify_all();
-  }
+  // Any thread: there may be something to pull. No lock and no system call unless a reader thread
+  // sleeps.
+  void Kick();
 
   // CPU time of the reader threads outside of their clients' calls: what reading itself costs.
   uint64_t read_cpu_ns() const;
@@ -67,12 +65,18 @@ class ReadService {
 
   void Run(ReaderThread& self);
   void Serve(ReaderThread& self, Reader& reader);
+  void Sleep(uint32_t kicks);  // until there has been another Kick
   size_t PullAll(const std::vector<ReadClient*>& clients, std::vector<ReadRequest*>& requests,
                  size_t room);
 
   const int thread_count_;
   const ReaderFactory factory_;
+  // A sleeper counts itself, then looks at kicks_; a kicker counts, then looks for sleepers: in one
+  // total order (seq_cst), so that they cannot miss each other.
   std::atomic<uint32_t> kicks_{0};
+  std::atomic<uint32_t> sleepers_{0};
+  std::mutex sleep_mutex_;
+  std::condition_variable kicked_;
   std::atomic<uint64_t> generation_{1};  // of clients_
   std::atomic<bool> closing_{false};
   mutable std::mutex mutex_;
