@@ -1,0 +1,25 @@
+// Counts, per shared library, who allocates, who locks and who enters the kernel: the program that
+// links census.cc has those functions of libc replaced. Glibc only; not under a sanitizer. Kernel
+// entries without libc (liburing's) are not seen.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace stoker::testing {
+
+struct Calls {
+  uint64_t allocations = 0;  // malloc, calloc, realloc, aligned_alloc, operator new
+  uint64_t locks = 0;        // pthread_mutex_lock, std::mutex
+  uint64_t reads = 0;        // open, fstat, pread, read, close
+  uint64_t waits = 0;        // waiting and waking: futex, condition variables, yields, sleeps
+  uint64_t maps = 0;         // mmap, munmap, madvise
+};
+
+// Whose call it is: the nearest library up the stack that is neither libc nor libstdc++ nor this
+// program's counting itself. Names without folder and version: "libstoker.so".
+std::map<std::string, Calls> StopCounting();
+void StartCounting();  // from zero, in all threads
+
+}  // namespace stoker::testing

@@ -1,0 +1,152 @@
+// It ends: stopping at any moment, from any thread, in any process, is clean and quick.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "engine/core/random.h"
+#include "engine/pipeline/loader.h"
+#include "tests/testing/batches.h"
+#include "tests/testing/executors.h"
+#include "tests/testing/photo_folder.h"
+
+namespace stoker {
+namespace {
+
+using ::stoker::testing::DefaultExecutorUnderTest;
+using ::stoker::testing::ExecutorsUnderTest;
+using ::stoker::testing::PhotoFolder;
+using ::stoker::testing::TakeEpoch;
+
+LoaderOptions Options(const PhotoFolder& photos, const RuntimeOptions& runtime) {
+  LoaderOptions options;
+  options.source = photos.Source();
+  options.transforms = {RandomResizedCrop{.height = 32, .width = 32}};
+  options.batch_size = 4;
+  options.runtime = Runtime::Create(runtime).value();
+  return options;
+}
+
+int OpenDescriptors() {
+  int n = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++n;
+  }
+  return n;
+}
+
+int LiveThreads() {
+  int n = 0;
+  for ([[maybe_unused]] const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/task")) {
+    ++n;
+  }
+  return n;
+}
+
+TEST(LoaderEnd, AtAnyMomentWithoutThreadsOrDescriptorsLeft) {
+  const PhotoFolder photos(40, 2);
+  RandomStream random({11, 0, 0}, 0);
+  for (ExecutorKind executor : ExecutorsUnderTest()) {
+    const auto run = [&](int round) {
+      RuntimeOptions runtime;
+      runtime.threads = 1 + static_cast<int>(random.Below(4));
+      runtime.executor = executor;
+      runtime.reader_threads = 1 + static_cast<int>(random.Below(2));
+      LoaderOptions options = Options(photos, runtime);
+      options.depth = 1 + static_cast<int>(random.Below(6));
+      auto loader = Loader::Open(options).value();
+      Batch held;
+      for (uint64_t n = random.Below(12); n > 0; --n) held = loader->Next().value();
+      std::this_thread::sleep_for(std::chrono::microseconds(random.Below(2000)));
+      if (round % 3 == 0) loader->Stop();
+      if (round % 3 == 1) (void)loader->Seek(random.Below(5), random.Below(10));
+    };
+    run(0);  // libraries start threads of their own that stay
+    const int descriptors = OpenDescriptors();
+    const int threads = LiveThreads();
+    for (int round = 0; round < 60; ++round) run(round);
+    EXPECT_EQ(OpenDescriptors(), descriptors);
+    if (executor != ExecutorKind::kTbb) {  // TBB keeps its pool of threads for the process
+      EXPECT_EQ(LiveThreads(), threads);
+    }
+  }
+}
+
+TEST(LoaderEnd, StopWakesAConsumerThatWaits) {
+  const PhotoFolder photos(8, 1);
+  RuntimeOptions runtime;
+  runtime.executor = DefaultExecutorUnderTest();
+  for (int round = 0; round < 20; ++round) {
+    auto loader = Loader::Open(Options(photos, runtime)).value();
+    std::thread stopper([&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(300 * round));
+      loader->Stop();
+    });
+    while (true) {
+      const Result<Batch> batch = loader->Next();
+      if (batch.ok()) continue;
+      EXPECT_EQ(batch.error().code, Code::kCancelled);
+      break;
+    }
+    stopper.join();
+    EXPECT_EQ(loader->Next().error().code, Code::kCancelled) << "and it stays stopped";
+    loader->Stop();  // twice does no harm
+  }
+}
+
+TEST(LoaderEnd, AnotherThreadMayAskForStats) {
+  const PhotoFolder photos(20, 1);
+  RuntimeOptions runtime;
+  runtime.executor = DefaultExecutorUnderTest();
+  auto loader = Loader::Open(Options(photos, runtime)).value();
+  std::atomic<bool> done{false};
+  std::thread observer([&] {
+    while (!done) {
+      const LoaderStats stats = loader->Stats();
+      EXPECT_LE(stats.memory_used, stats.memory_budget);
+    }
+  });
+  for (int epoch = 0; epoch < 10; ++epoch) EXPECT_EQ(TakeEpoch(*loader).size(), 5u);
+  done = true;
+  observer.join();
+  const LoaderStats stats = loader->Stats();
+  EXPECT_EQ(stats.batches, 50u);
+  EXPECT_GE(stats.samples, 200u);
+}
+
+// Runs `child` after a fork and says how the child ended: its exit status, or -1.
+template <typename Function>
+int InChild(Function child) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    alarm(30);  // a hang becomes a signal
+    _exit(child());
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(LoaderEnd, AForkedChildIsToldAndMayOpenItsOwn) {
+  const PhotoFolder photos(8, 1);
+  RuntimeOptions runtime;
+  runtime.executor = DefaultExecutorUnderTest();
+  auto loader = Loader::Open(Options(photos, runtime)).value();
+  const Batch held = loader->Next().value();
+  EXPECT_EQ(InChild([&] {
+              const Result<Batch> batch = loader->Next();
+              if (batch.ok() || batch.error().code != Code::kFailedPrecondition) return 1;
+              if (loader->Seek(0).ok()) return 2;
+              loader.reset();  // touches no thread of the parent
+              return 0;
+            }),
+            0);
+  EXPECT_TRUE(loader->Next().ok()) << "the parent goes on";
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,88 @@
+// In the steady state stoker's own code allocates nothing and takes no lock for a sample; what it
+// does for a batch is counted too, and what other libraries do is listed.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "engine/pipeline/loader.h"
+#include "tests/pipeline/census.h"
+#include "tests/testing/batches.h"
+#include "tests/testing/photo_folder.h"
+
+namespace stoker {
+namespace {
+
+constexpr int kPhotos = 256;
+constexpr uint32_t kBatch = 32;
+constexpr int kEpochs = 6;
+
+void TakeEpochs(Loader& loader, int epochs) {
+  for (int e = 0; e < epochs; ++e) {
+    while (Batch batch = loader.Next().value()) {
+    }
+  }
+}
+
+struct Setting {
+  ReaderKind reader;
+  int threads;
+};
+
+class SteadyState : public ::testing::TestWithParam<Setting> {};
+
+TEST_P(SteadyState, NothingIsAllocatedOrLockedForASample) {
+  const auto [reader, threads] = GetParam();
+  if (!ChooseReader(reader).ok()) GTEST_SKIP() << "no io_uring here";
+  const testing::PhotoFolder photos(kPhotos, 4);
+  RuntimeOptions runtime;
+  runtime.threads = threads;
+  runtime.reader = reader;
+  LoaderOptions options;
+  options.source = photos.Source();
+  options.transforms = {RandomResizedCrop{.height = 64, .width = 64}, RandomHorizontalFlip{}};
+  options.batch_size = kBatch;
+  options.shuffle = true;
+  options.epochs = kEpochs;  // nothing beyond the samples seen while warming up
+  options.runtime = Runtime::Create(runtime).value();
+  auto loader = Loader::Open(options).value();
+  TakeEpochs(*loader, kEpochs);  // buffers reach their size, libraries make their first allocations
+  ASSERT_TRUE(loader->Seek(0).ok());
+  (void)loader->Next();
+
+  testing::StartCounting();
+  TakeEpochs(*loader, kEpochs);
+  const auto calls = testing::StopCounting();
+
+  constexpr double kSamples = kPhotos * kEpochs;
+  constexpr double kBatches = kSamples / kBatch;
+  std::printf("%s, threads %d: calls per sample in the steady state\n",
+              loader->Stats().reader.c_str(), threads);
+  for (const auto& [library, n] : calls) {
+    const auto each = [](uint64_t count) { return static_cast<double>(count) / kSamples; };
+    std::printf("  %-20s %7.3f allocations %7.3f locks %7.3f reads %7.3f waits %7.3f maps\n",
+                library.c_str(), each(n.allocations), each(n.locks), each(n.reads), each(n.waits),
+                each(n.maps));
+  }
+  const testing::Calls own =
+      calls.contains("libstoker.so") ? calls.at("libstoker.so") : testing::Calls{};
+  // One worker has seen these very samples before. Of several each may still meet its largest.
+  const uint64_t growing = threads == 1 ? 0 : static_cast<uint64_t>(kSamples / 50);
+  EXPECT_LE(own.allocations, growing);
+  EXPECT_LE(own.maps, growing);
+  // Locks and waits are for batches, and for the reader thread, which sleeps until the consumer
+  // takes a batch or half of the read requests (two for each thread and 32 in flight) are free
+  // again.
+  const double wakes = kBatches + kSamples / (16 + threads);
+  EXPECT_LE(static_cast<double>(own.locks), 8 * kBatches + 3 * wakes);
+  EXPECT_LE(static_cast<double>(own.waits), 4 * kBatches + 3 * wakes);
+  EXPECT_TRUE(calls.contains("libjpeg.so")) << "the counting itself is blind";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SteadyState,
+                         ::testing::Values(Setting{ReaderKind::kPread, 1},
+                                           Setting{ReaderKind::kPread, 2},
+                                           Setting{ReaderKind::kUring, 1},
+                                           Setting{ReaderKind::kUring, 2}));
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,60 @@
+#include "tests/testing/batches.h"
+
+#include <gtest/gtest.h>
+
+namespace stoker::testing {
+
+namespace {
+
+uint64_t Mix(uint64_t hash, uint64_t value) {  // FNV-1a, a word at a time
+  return (hash ^ value) * 0x100000001b3;
+}
+
+}  // namespace
+
+uint64_t Fingerprint(const Batch& batch) {
+  uint64_t hash = Mix(Mix(0xcbf29ce484222325, batch.epoch()), batch.index());
+  for (uint64_t id : batch.sample_ids()) hash = Mix(hash, id);
+  for (const Column& column : batch.columns()) {
+    size_t bytes = SizeOf(column.dtype);
+    for (int64_t d : column.shape) bytes *= static_cast<size_t>(d);
+    const auto* data = static_cast<const uint8_t*>(column.data);
+    for (size_t i = 0; i < bytes; ++i) hash = Mix(hash, data[i]);
+  }
+  return hash;
+}
+
+std::vector<uint64_t> TakeEpoch(Loader& loader) {
+  std::vector<uint64_t> prints;
+  while (true) {
+    Result<Batch> batch = loader.Next();
+    if (!batch.ok()) ADD_FAILURE() << batch.error().ToString();
+    if (!batch.ok() || !*batch) return prints;
+    prints.push_back(Fingerprint(*batch));
+  }
+}
+
+std::vector<uint64_t> TakeIds(Loader& loader) {
+  std::vector<uint64_t> ids;
+  while (true) {
+    Result<Batch> batch = loader.Next();
+    if (!batch.ok()) ADD_FAILURE() << batch.error().ToString();
+    if (!batch.ok() || !*batch) return ids;
+    ids.insert(ids.end(), batch->sample_ids().begin(), batch->sample_ids().end());
+  }
+}
+
+std::vector<uint64_t> Take(Loader& loader, size_t batches) {
+  std::vector<uint64_t> prints;
+  while (prints.size() < batches) {
+    Result<Batch> batch = loader.Next();
+    if (!batch.ok()) {
+      ADD_FAILURE() << batch.error().ToString();
+      return prints;
+    }
+    if (*batch) prints.push_back(Fingerprint(*batch));
+  }
+  return prints;
+}
+
+}  // namespace stoker::testing

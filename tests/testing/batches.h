@@ -1,0 +1,20 @@
+// What tests say about the batches of a loader.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/pipeline/loader.h"
+
+namespace stoker::testing {
+
+// A number that depends on every byte of the batch, its shape, its ids and its place.
+uint64_t Fingerprint(const Batch& batch);
+
+// Takes batches to the end of the epoch; fails the test on an error.
+std::vector<uint64_t> TakeEpoch(Loader& loader);             // fingerprints
+std::vector<uint64_t> TakeIds(Loader& loader);               // sample ids
+std::vector<uint64_t> Take(Loader& loader, size_t batches);  // fingerprints of the next so many
+
+}  // namespace stoker::testing
