@@ -1,0 +1,244 @@
+#include "bench/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace stoker {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double PerImage(const BenchReport& report, double seconds) {
+  return report.images == 0 ? 0 : seconds / static_cast<double>(report.images);
+}
+
+double PerSecond(const BenchReport& report, double amount) {
+  return report.seconds <= 0 ? 0 : amount / report.seconds;
+}
+
+double ImagesPerSecond(const BenchReport& report) {
+  return PerSecond(report, static_cast<double>(report.images));
+}
+
+double Share(const BenchReport& report, double cpu) {
+  return report.cpu_seconds <= 0 ? 0 : cpu / report.cpu_seconds;
+}
+
+// Whether the transforms antialias; none where nothing is resized.
+std::optional<bool> Antialias(const std::vector<Transform>& transforms) {
+  for (const Transform& transform : transforms) {
+    if (const auto* resize = std::get_if<Resize>(&transform)) return resize->antialias;
+    if (const auto* crop = std::get_if<RandomResizedCrop>(&transform)) return crop->antialias;
+  }
+  return std::nullopt;
+}
+
+const char* FilterName(const BenchReport& report) {
+  const std::optional<bool> antialias = Antialias(report.options.loader.transforms);
+  if (!antialias) return "none";
+  return *antialias ? "antialiased bilinear" : "plain bilinear";
+}
+
+struct Stage {
+  const char* name;
+  double cpu_seconds;
+  const char* meaning;
+};
+
+std::array<Stage, 4> Stages(const CpuSplit& cpu) {
+  return {{{"read", cpu.read, "files into memory"},
+           {"decode", cpu.decode, "bytes to pixels"},
+           {"resize", cpu.resize, "resample, flip, convert, write the row"},
+           {"rest", cpu.rest, "everything else"}}};
+}
+
+std::string Duration(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.0f} µs", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.1f} ms", seconds * 1e3);
+  return fmt::format("{:.2f} s", seconds);
+}
+
+std::string Bytes(double bytes) {
+  constexpr std::array<const char*, 5> kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
+  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, kUnits[unit]);
+}
+
+std::string Bytes(uint64_t bytes) { return Bytes(static_cast<double>(bytes)); }
+
+// 1234567 → "1,234,567".
+std::string Count(uint64_t number) {
+  std::string text = std::to_string(number);
+  for (size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
+  return text;
+}
+
+class Text {
+ public:
+  void Line(const std::string& name, const std::string& value) {
+    fmt::format_to(std::back_inserter(text_), "  {:<15}{}\n", name, value);
+  }
+  // fmt counts columns, so "µ" is one of them.
+  void Figure(const char* name, const std::string& value, const std::string& meaning) {
+    fmt::format_to(std::back_inserter(text_), "  {:<15}{:>24}   {}\n", name, value, meaning);
+  }
+  void Add(const std::string& line) { text_ += line + "\n"; }
+  std::string Take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void AddWhatRan(const BenchReport& report, Text& text) {
+  const BenchOptions& options = report.options;
+  const LoaderStats& loader = report.loader;
+  text.Add(fmt::format(
+      "{}: {} images, {}", report.source, Count(report.samples),
+      report.classes == 0 ? "no labels" : fmt::format("{} classes", Count(report.classes))));
+  text.Line("transform", fmt::format("{}, {}, {}", options.transform, FilterName(report),
+                                     NameOf(options.loader.dtype)));
+  text.Line("plan", loader.plan);
+  text.Line(
+      "batches",
+      fmt::format("of {}, {}{}, seed {}{}", options.loader.batch_size,
+                  options.loader.shuffle ? "shuffled" : "in the folder's order",
+                  options.loader.drop_remainder ? ", full ones only" : "", options.loader.seed,
+                  options.loader.world == 1
+                      ? ""
+                      : fmt::format(", rank {} of {}", options.loader.rank, options.loader.world)));
+  text.Line("workers",
+            fmt::format("{} ({}; {} have worked), {} batches in production", loader.threads,
+                        loader.executor, loader.threads_seen, loader.depth));
+  text.Line("reader", fmt::format("{}: {}", loader.reader, loader.reader_reason));
+  if (options.cold) {
+    text.Line("page cache", "dropped for each file before each epoch");
+  }
+}
+
+void AddFigures(const BenchReport& report, Text& text) {
+  text.Figure("throughput", fmt::format("{:.1f} images/s", ImagesPerSecond(report)),
+              fmt::format("{} images, {} epoch{}, {}", Count(report.images), Count(report.epochs),
+                          report.epochs == 1 ? "" : "s", Duration(report.seconds)));
+  text.Figure("CPU",
+              fmt::format("{:.3f} s / 1,000 images", PerImage(report, report.cpu_seconds) * 1e3),
+              fmt::format("user and system; {:.2f} cores busy on average",
+                          PerSecond(report, report.cpu_seconds)));
+  text.Figure(
+      "read",
+      fmt::format("{:.1f} MB/s", PerSecond(report, static_cast<double>(report.bytes_read)) / 1e6),
+      fmt::format("{}, {} of it from storage", Bytes(report.bytes_read),
+                  Bytes(report.bytes_from_storage)));
+  text.Figure("first batch", Duration(report.time_to_first_batch_s), "after opening the loader");
+  text.Figure("batch latency", Duration(report.batch_latency_p50_s) + " p50",
+              "how long Next() takes; small: batches are ready when asked for");
+  text.Figure("", Duration(report.batch_latency_p99_s) + " p99", "");
+  text.Figure("peak memory", Bytes(report.peak_memory_bytes),
+              fmt::format("whole process; working memory {} of {}",
+                          Bytes(report.loader.memory_peak), Bytes(report.loader.memory_budget)));
+}
+
+void AddStages(const BenchReport& report, Text& text) {
+  constexpr double kBar = 24;
+  text.Add("  CPU by stage");
+  for (const Stage& stage : Stages(report.cpu)) {
+    const double share = Share(report, stage.cpu_seconds);
+    std::string bar;
+    for (int i = 0; i < static_cast<int>(share * kBar + 0.5); ++i) bar += "█";
+    text.Add(fmt::format("    {:<8}{:>5.1f} %{:>9.1f} µs/image  {:<24}  {}", stage.name,
+                         share * 100, PerImage(report, stage.cpu_seconds) * 1e6, bar,
+                         stage.meaning));
+  }
+}
+
+Json OptionsJson(const BenchReport& report) {
+  const BenchOptions& options = report.options;
+  const LoaderStats& loader = report.loader;
+  const std::optional<bool> antialias = Antialias(options.loader.transforms);
+  return {{"transform", options.transform},
+          {"plan", loader.plan},
+          {"filter", FilterName(report)},
+          {"antialias", antialias ? Json(*antialias) : Json(nullptr)},
+          {"dtype", NameOf(options.loader.dtype)},
+          {"batch_size", options.loader.batch_size},
+          {"epochs", options.epochs},
+          {"shuffle", options.loader.shuffle},
+          {"seed", options.loader.seed},
+          {"rank", options.loader.rank},
+          {"world", options.loader.world},
+          {"drop_remainder", options.loader.drop_remainder},
+          {"threads", loader.threads},
+          {"depth", loader.depth},
+          {"executor", loader.executor},
+          {"reader", loader.reader},
+          {"reader_reason", loader.reader_reason},
+          {"memory_budget_bytes", loader.memory_budget},
+          {"cold", options.cold}};
+}
+
+}  // namespace
+
+std::string BenchReportText(const BenchReport& report) {
+  Text text;
+  AddWhatRan(report, text);
+  text.Add("");
+  AddFigures(report, text);
+  text.Add("");
+  AddStages(report, text);
+  if (report.digest) {
+    text.Add("");
+    text.Line("digest",
+              *report.digest + "   ids, labels and pixels in order; hashing counts as rest");
+  }
+  if (report.interrupted)
+    text.Add("\n  Interrupted: these figures are of what was done until then.");
+  return text.Take();
+}
+
+std::string BenchReportJson(const BenchReport& report) {
+  Json shares;
+  Json microseconds;
+  for (const Stage& stage : Stages(report.cpu)) {
+    shares[stage.name] = Share(report, stage.cpu_seconds);
+    microseconds[stage.name] = PerImage(report, stage.cpu_seconds) * 1e6;
+  }
+  shares["microseconds_per_image"] = std::move(microseconds);
+  const Json json = {
+      {"stoker", STOKER_VERSION},
+      {"source", report.source},
+      {"samples", report.samples},
+      {"classes", report.classes},
+      {"options", OptionsJson(report)},
+      {"images", report.images},
+      {"batches", report.batches},
+      {"epochs", report.epochs},
+      {"seconds", report.seconds},
+      {"images_per_second", ImagesPerSecond(report)},
+      {"cpu_seconds", report.cpu_seconds},
+      {"cpu_seconds_per_1000_images", PerImage(report, report.cpu_seconds) * 1e3},
+      {"bytes_read", report.bytes_read},
+      {"bytes_read_per_second", PerSecond(report, static_cast<double>(report.bytes_read))},
+      {"bytes_from_storage", report.bytes_from_storage},
+      {"time_to_first_batch_s", report.time_to_first_batch_s},
+      {"batch_latency_s",
+       {{"p50", report.batch_latency_p50_s}, {"p99", report.batch_latency_p99_s}}},
+      {"peak_memory_bytes", report.peak_memory_bytes},
+      {"working_memory_peak_bytes", report.loader.memory_peak},
+      {"stages", std::move(shares)},
+      {"threads_seen", report.loader.threads_seen},
+      {"digest", report.digest ? Json(*report.digest) : Json(nullptr)},
+      {"samples_digest", report.samples_digest ? Json(*report.samples_digest) : Json(nullptr)},
+      {"interrupted", report.interrupted}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace stoker

@@ -1,0 +1,90 @@
+// The end-to-end runner: streams epochs through a loader and measures.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "engine/core/result.h"
+#include "engine/pipeline/options.h"
+#include "engine/pipeline/runtime.h"
+#include "engine/pipeline/stats.h"
+
+namespace stoker {
+
+struct BenchOptions {
+  std::string transform;   // what the report calls loader.transforms: "train", "eval"
+  LoaderOptions loader;    // `epochs` and `runtime` are set by the runner
+  RuntimeOptions runtime;  // a Runtime of its own is made from these
+  uint64_t epochs = 1;
+  bool cold = false;    // drop the files from the page cache before each epoch
+  bool digest = false;  // hash everything that is delivered; its CPU time counts as `rest`
+};
+
+struct BenchProgress {
+  uint64_t batches = 0;
+  uint64_t batches_total = 0;
+  uint64_t images = 0;
+  double seconds = 0;
+};
+
+// Called by the thread that runs the bench, ten times a second at most; false ends the run.
+using KeepGoing = std::function<bool(const BenchProgress&)>;
+
+// Seconds of CPU by what they were spent on.
+struct CpuSplit {
+  double read = 0;
+  double decode = 0;
+  double resize = 0;
+  double rest = 0;  // everything else in this process
+};
+
+// What is known of a period. All in seconds.
+struct CpuAccount {
+  double total = 0;     // CPU of the process
+  double read = 0;      // CPU of the reader threads
+  double consumer = 0;  // CPU of the thread that takes the batches
+  double decode = 0;    // wall time inside the workers
+  double resize = 0;    // wall time inside the workers
+  double work = 0;      // wall time of the workers on samples, decode and resize included
+};
+
+// Wall time inside a worker is CPU time as long as the worker has a core. Where workers had to wait
+// for one, `work` is more than the CPU time that is left for them, total − read − consumer: then
+// decode and resize are scaled by the ratio of the two. The parts add up to `total`.
+CpuSplit SplitCpu(const CpuAccount& account);
+
+struct BenchReport {
+  uint64_t epochs = 0;   // completed
+  uint64_t batches = 0;  // delivered
+  uint64_t images = 0;   // delivered
+  uint64_t bytes_read = 0;
+  uint64_t bytes_from_storage = 0;  // of those, what the page cache did not have
+  bool interrupted = false;         // `keep_going` ended it
+
+  // Measured from the moment the first batch of the run (cold: of each epoch) is asked for to the
+  // last one's arrival. Dropping the page cache is not in it.
+  double seconds = 0;
+  double cpu_seconds = 0;  // user and system, all threads
+  CpuSplit cpu;
+
+  double time_to_first_batch_s = 0;  // from before the Runtime and the loader are opened
+  double batch_latency_p50_s = 0;    // of Next(): from asking for a batch to having it
+  double batch_latency_p99_s = 0;
+  uint64_t peak_memory_bytes = 0;  // resident, of the whole process since its start (VmHWM)
+
+  std::optional<std::string> digest;          // see bench/digest.h
+  std::optional<std::string> samples_digest;  // see bench/digest.h
+
+  BenchOptions options;  // as used: `runtime` has its defaults filled in
+  LoaderStats loader;    // at the end
+  uint64_t samples = 0;  // in the source
+  uint64_t classes = 0;
+  std::string source;
+};
+
+// The first error ends the run: an option (no file named), a file, the system.
+Result<BenchReport> RunBench(const BenchOptions& options, const KeepGoing& keep_going = {});
+
+}  // namespace stoker
