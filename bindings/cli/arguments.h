@@ -1,0 +1,33 @@
+// Kinds of options that the subcommands share: how they are checked, and how --help shows them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace stoker::cli {
+
+struct NumberRange {
+  int64_t low = 0;
+  int64_t high = 0;
+};
+
+// Each adds an option whose default is what `value` holds now, and shows that behind `what` where
+// it is a value that may be given.
+// A value that cannot be is an error that names the option, the value and what it may be.
+CLI::Option* AddNumber(CLI::App& command, const std::string& name, int64_t& value,
+                       NumberRange range, const std::string& what);
+CLI::Option* AddSeed(CLI::App& command, const std::string& name, uint64_t& value,
+                     const std::string& what);
+// Bytes, also as 64MiB (2^20) or 64MB (10^6).
+CLI::Option* AddBytes(CLI::App& command, const std::string& name, uint64_t& value,
+                      const std::string& what);
+CLI::Option* AddChoice(CLI::App& command, const std::string& name, std::string& value,
+                       const std::vector<std::string>& choices, const std::string& what);
+
+}  // namespace stoker::cli

@@ -1,0 +1,236 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bench/report.h"
+#include "bench/runner.h"
+#include "bindings/cli/arguments.h"
+#include "bindings/cli/command.h"
+#include "bindings/cli/interrupt.h"
+#include "bindings/cli/outcome.h"
+#include "bindings/cli/progress.h"
+#include "io/sources/image_folder.h"
+
+namespace stoker::cli {
+
+namespace {
+
+struct BenchArguments {
+  std::string directory;
+  std::string transform = "train";
+  int64_t size = 224;
+  bool no_antialias = false;
+  std::string dtype = "u8";
+  bool normalize = false;
+  int64_t batch_size = 64;
+  bool drop_remainder = false;
+  int64_t epochs = 1;
+  uint64_t seed = 0;
+  bool shuffle = false;
+  bool no_shuffle = false;
+  int64_t rank = 0;
+  int64_t world = 1;
+  int64_t threads = 0;
+  int64_t depth = 0;
+  std::string reader = "auto";
+  uint64_t memory_budget = 0;
+  std::string executor = "tbb";
+  bool cold = false;
+  bool digest = false;
+  bool json = false;
+
+  bool dtype_given = false;
+};
+
+constexpr const char* kFooter = R"(Examples:
+  stoker bench photos
+  stoker bench photos --transform eval --epochs 3 --threads 4
+  stoker bench photos --cold --reader uring --json | jq .images_per_second
+
+What the figures are (docs/cli.md says how each is measured):
+  throughput      images delivered per second, from asking for the first batch to having the last
+  CPU             user and system time of the whole process, for 1,000 images: what a photograph
+                  costs, and the figure to compare between machines that are not idle
+  read            bytes of the files per second, and how much came from storage, not the page cache
+  first batch     from opening the loader to having the first batch; listing DIR is not in it
+  batch latency   how long Next() takes: near 0 when batches are ready before they are asked for
+  peak memory     the most the process has had in memory
+  CPU by stage    read: reader threads; decode: JPEG to pixels; resize: pixels to the batch;
+                  rest: everything else
+
+Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (permission, memory,
+disk, I/O); 130 interrupted (Ctrl-C: what was measured until then is printed).)";
+
+std::vector<Transform> TransformsOf(const BenchArguments& given) {
+  const int size = static_cast<int>(given.size);
+  const bool antialias = !given.no_antialias;
+  std::vector<Transform> transforms;
+  if (given.transform == "train") {
+    transforms.push_back(RandomResizedCrop{.height = size, .width = size, .antialias = antialias});
+    transforms.push_back(RandomHorizontalFlip{});
+  } else {
+    transforms.push_back(Resize{.size = size * 256 / 224, .antialias = antialias});
+    transforms.push_back(CenterCrop{.height = size, .width = size});
+  }
+  if (given.normalize) {
+    transforms.push_back(Normalize{{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}});
+  }
+  return transforms;
+}
+
+ReaderKind ReaderOf(const std::string& name) {
+  if (name == "uring") return ReaderKind::kUring;
+  return name == "pread" ? ReaderKind::kPread : ReaderKind::kAuto;
+}
+
+ExecutorKind ExecutorOf(const std::string& name) {
+  if (name == "threads") return ExecutorKind::kThreads;
+  return name == "shuffled" ? ExecutorKind::kShuffled : ExecutorKind::kTbb;
+}
+
+Status CheckTogether(const BenchArguments& given) {
+  if (given.rank >= given.world) {
+    return Error{Code::kInvalidArgument, fmt::format("--rank is {}; it must be below --world, {}",
+                                                     given.rank, given.world)};
+  }
+  if (given.normalize && given.dtype_given && given.dtype == "u8") {
+    return Error{Code::kInvalidArgument,
+                 "--normalize makes fractions and negative numbers, which --dtype u8 cannot hold",
+                 "", std::nullopt, "Use --dtype f32, or leave --dtype out"};
+  }
+  return {};
+}
+
+BenchOptions OptionsOf(const BenchArguments& given, std::shared_ptr<const SampleSource> source) {
+  BenchOptions options;
+  options.transform = given.transform;
+  LoaderOptions& loader = options.loader;
+  loader.source = std::move(source);
+  loader.transforms = TransformsOf(given);
+  loader.dtype = given.dtype == "f32" || given.normalize ? DType::kF32 : DType::kU8;
+  loader.batch_size = static_cast<uint32_t>(given.batch_size);
+  loader.shuffle = given.shuffle || (given.transform == "train" && !given.no_shuffle);
+  loader.seed = given.seed;
+  loader.rank = static_cast<uint32_t>(given.rank);
+  loader.world = static_cast<uint32_t>(given.world);
+  loader.drop_remainder = given.drop_remainder;
+  loader.depth = static_cast<int>(given.depth);
+  options.runtime.threads = static_cast<int>(given.threads);
+  options.runtime.reader = ReaderOf(given.reader);
+  options.runtime.executor = ExecutorOf(given.executor);
+  options.runtime.shuffle_seed = given.seed;
+  options.runtime.memory_budget = given.memory_budget;
+  options.epochs = static_cast<uint64_t>(given.epochs);
+  options.cold = given.cold;
+  options.digest = given.digest;
+  return options;
+}
+
+Result<BenchReport> Measure(const BenchArguments& given) {
+  Result<std::shared_ptr<const SampleSource>> source = ImageFolder(given.directory);
+  if (!source.ok()) return std::move(source).error();
+  ProgressBar bar;
+  const InterruptGuard interrupt;
+  return RunBench(OptionsOf(given, *std::move(source)), [&](const BenchProgress& progress) {
+    const double images = static_cast<double>(progress.images);
+    bar.Show(progress.batches, progress.batches_total,
+             fmt::format("{} images, {:.0f} images/s", progress.images, images / progress.seconds));
+    return !interrupt.interrupted();
+  });
+}
+
+Result<int> RunBenchCommand(const BenchArguments& given) {
+  if (Status s = CheckTogether(given); !s.ok()) return std::move(s).error();
+  Result<BenchReport> report = Measure(given);
+  if (!report.ok()) return std::move(report).error();
+  const std::string text = given.json ? BenchReportJson(*report) + "\n" : BenchReportText(*report);
+  if (Status s = Print(text); !s.ok()) return std::move(s).error();
+  return report->interrupted ? kExitInterrupted : kExitOk;
+}
+
+void AddDataOptions(CLI::App& command, BenchArguments& given) {
+  command
+      .add_option("DIR", given.directory, "folder of photographs, one folder in it for each class")
+      ->type_name("")
+      ->required();
+  AddChoice(command, "--transform", given.transform, {"train", "eval"},
+            "train: RandomResizedCrop(size) and\nRandomHorizontalFlip, shuffled;\n"
+            "eval: Resize(size × 256 / 224) and\nCenterCrop(size), in the folder's order");
+  AddNumber(command, "--size", given.size, {1, 16384},
+            "height and width of the images in a batch,\nin pixels");
+  command.add_flag("--no-antialias", given.no_antialias,
+                   "plain bilinear, as tf.image and OpenCV resize;\n"
+                   "without it antialiased, as torchvision and Pillow");
+  AddChoice(command, "--dtype", given.dtype, {"u8", "f32"},
+            "u8: 0…255; f32: 0…1, or as --normalize makes it");
+  command.add_flag("--normalize", given.normalize,
+                   "subtract ImageNet's mean, divide by its standard\n"
+                   "deviation; implies --dtype f32");
+  AddNumber(command, "--batch-size", given.batch_size, {1, 1 << 20}, "images in a batch");
+  command.add_flag("--drop-remainder", given.drop_remainder,
+                   "leave out a last batch that is not full");
+  AddNumber(command, "--epochs", given.epochs, {1, 1'000'000'000},
+            "how often to go through the photographs");
+  AddSeed(command, "--seed", given.seed, "of the order and of every random transform");
+  CLI::Option* shuffle =
+      command.add_flag("--shuffle", given.shuffle, "a new order each epoch, as train has");
+  command.add_flag("--no-shuffle", given.no_shuffle, "the folder's order, as eval has")
+      ->excludes(shuffle);
+}
+
+void AddMachineOptions(CLI::App& command, BenchArguments& given) {
+  AddNumber(command, "--threads", given.threads, {0, 1024},
+            "decode workers; 0: the cores allotted");
+  AddNumber(
+      command, "--depth", given.depth, {0, 4096},
+      "batches in production at once; 0: four, or as\nmany as the memory budget has room for");
+  AddChoice(command, "--reader", given.reader, {"auto", "uring", "pread"},
+            "auto: the faster one, as measured when it starts");
+  AddBytes(command, "--memory-budget", given.memory_budget,
+           "working memory: 500000000, 64MiB, 2GB, …; 0: a\n"
+           "quarter of what this process may still use, at\nmost 4 GiB");
+  command.add_flag("--cold", given.cold,
+                   "drop each file from the page cache before each\n"
+                   "epoch (posix_fadvise: needs no privilege; names\nand inodes stay cached)");
+  command.add_flag(
+      "--json", given.json,
+      "one JSON object on stdout and nothing else there;\nof a failure {\"error\": …}");
+}
+
+void AddTestOptions(CLI::App& command, BenchArguments& given) {
+  constexpr const char* kGroup = "For testing";
+  command
+      .add_flag("--digest", given.digest,
+                "hash ids, labels and pixels in order: equal for\n"
+                "any number of threads, depth, reader, executor")
+      ->group(kGroup);
+  AddChoice(command, "--executor", given.executor, {"tbb", "threads", "shuffled"},
+            "what the workers run on")
+      ->group(kGroup);
+  AddNumber(command, "--rank", given.rank, {0, (1 << 20) - 1},
+            "which of --world processes this one is")
+      ->group(kGroup);
+  AddNumber(command, "--world", given.world, {1, 1 << 20}, "processes that share the photographs")
+      ->group(kGroup);
+}
+
+}  // namespace
+
+void AddBench(CLI::App& app, Command& chosen) {
+  auto given = std::make_shared<BenchArguments>();
+  CLI::App* command = app.add_subcommand(
+      "bench", "Stream a folder of photographs as augmented batches, and measure");
+  AddDataOptions(*command, *given);
+  AddMachineOptions(*command, *given);
+  AddTestOptions(*command, *given);
+  command->footer(kFooter);
+  command->callback([command, given, &chosen] {
+    given->dtype_given = command->count("--dtype") != 0;
+    chosen = [given] { return RunBenchCommand(*given); };
+  });
+}
+
+}  // namespace stoker::cli

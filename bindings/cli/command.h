@@ -1,0 +1,22 @@
+// The subcommands of `stoker`, one file each.
+#pragma once
+
+#include <functional>
+
+#include "engine/core/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace stoker::cli {
+
+// Runs what the command line asks for: an exit code, or why it failed.
+using Command = std::function<Result<int>()>;
+
+// Each declares its subcommand on `app`; when the command line names it, parsing sets `chosen`.
+// `chosen` outlives `app`.
+void AddBench(CLI::App& app, Command& chosen);
+void AddSynth(CLI::App& app, Command& chosen);
+
+}  // namespace stoker::cli

@@ -1,0 +1,73 @@
+// stoker: the command.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/outcome.h"
+
+namespace stoker::cli {
+
+namespace {
+
+constexpr const char* kFooter = R"(Try it without data of your own:
+  stoker synth photos --count 1000
+  stoker bench photos
+
+`stoker COMMAND --help` explains a command. Results go to stdout, progress and errors to stderr.
+Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (permission, memory,
+disk, I/O); 130 interrupted.)";
+
+int Main(int argc, char** argv) {
+  // A file that outgrows RLIMIT_FSIZE is then an error of write(), like a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
+  const bool json = std::any_of(argv, argv + argc, [](const char* argument) {
+    return argument == std::string_view("--json");
+  });
+  Command chosen;
+  CLI::App app("stoker reads photographs from disk, decodes and augments them, and makes batches.",
+               "stoker");
+  app.get_formatter()->column_width(34);
+  app.set_version_flag("--version", "stoker " STOKER_VERSION, "Print the version and exit");
+  app.require_subcommand(0, 1);  // none is told below, in words
+  app.footer(kFooter);
+  AddSynth(app, chosen);
+  AddBench(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& wanted) {  // --help, --version
+    return app.exit(wanted);
+  } catch (const CLI::ParseError& error) {
+    return Fail({.code = Code::kInvalidArgument,
+                 .cause = error.what(),
+                 .advice = "`stoker COMMAND --help` lists the options"},
+                kExitUsage, json);
+  }
+  if (!chosen) {
+    return Fail({.code = Code::kInvalidArgument,
+                 .cause = "a command is missing: synth or bench",
+                 .advice = "`stoker --help` explains them"},
+                kExitUsage, json);
+  }
+  const Result<int> exit_code = chosen();
+  if (exit_code.ok()) return *exit_code;
+  return Fail(exit_code.error(), ExitCodeOf(exit_code.error()), json);
+}
+
+}  // namespace
+
+}  // namespace stoker::cli
+
+int main(int argc, char** argv) try {
+  return stoker::cli::Main(argc, argv);
+} catch (const std::bad_alloc&) {
+  return stoker::cli::Fail({stoker::Code::kResourceExhausted, "out of memory"},
+                           stoker::cli::kExitSystem, false);
+} catch (const std::exception& error) {  // a thread could not be started, and the like
+  return stoker::cli::Fail({stoker::Code::kUnavailable, error.what()}, stoker::cli::kExitSystem,
+                           false);
+}

@@ -1,0 +1,106 @@
+#include "bindings/cli/outcome.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace stoker::cli {
+
+namespace {
+
+// The library names its options as C++ does; the user of the command knows them by other names.
+std::string AsOptions(std::string text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNames{
+      {{"memory_budget", "--memory-budget"},
+       {"batch_size", "--batch-size"},
+       {"drop_remainder", "--drop-remainder"},
+       {"pass overwrite", "pass --overwrite"}}};
+  for (const auto& [from, to] : kNames) {
+    for (size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) {
+      text.replace(at, from.size(), to);
+    }
+  }
+  return text;
+}
+
+std::string OnOneLine(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      fmt::format_to(std::back_inserter(line), "\\x{:02x}", byte);
+    } else {
+      line += c;
+    }
+  }
+  return line;
+}
+
+}  // namespace
+
+int ExitCodeOf(const Error& error) {
+  switch (error.code) {
+    case Code::kNotFound:
+    case Code::kDataLoss:
+      return kExitData;
+    case Code::kInvalidArgument:
+    case Code::kUnimplemented:
+      return error.file.empty() ? kExitUsage : kExitData;
+    case Code::kResourceExhausted:
+      return error.file.empty() ? kExitSystem : kExitData;
+    case Code::kCancelled:
+      return kExitInterrupted;
+    case Code::kPermissionDenied:
+    case Code::kFailedPrecondition:
+    case Code::kUnavailable:
+      break;
+  }
+  return kExitSystem;
+}
+
+std::string ErrorLine(const Error& error) {
+  std::string text;
+  if (!error.file.empty()) {
+    text = error.file;
+    if (error.offset) text += fmt::format(" at byte {}", *error.offset);
+    text += ": ";
+  }
+  text += AsOptions(error.cause);
+  if (!text.ends_with('.')) text += '.';
+  if (!error.advice.empty()) text += ' ' + AsOptions(error.advice);
+  if (!text.ends_with('.')) text += '.';
+  return "stoker: error: " + OnOneLine(text) + "\n";
+}
+
+std::string ErrorJson(const Error& error, int exit_code) {
+  using Json = nlohmann::ordered_json;
+  const Json json = {{"error",
+                      {{"code", CodeName(error.code)},
+                       {"cause", AsOptions(error.cause)},
+                       {"file", error.file.empty() ? Json(nullptr) : Json(error.file)},
+                       {"offset", error.offset ? Json(*error.offset) : Json(nullptr)},
+                       {"advice", AsOptions(error.advice)},
+                       {"exit_code", exit_code}}}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+int Fail(const Error& error, int exit_code, bool json) {
+  const std::string line = ErrorLine(error);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  if (json) (void)Print(ErrorJson(error, exit_code));
+  return exit_code;
+}
+
+Status Print(std::string_view text) {
+  errno = 0;
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (written && std::fflush(stdout) == 0) return {};
+  return SystemError(errno, "cannot write to standard output");
+}
+
+}  // namespace stoker::cli

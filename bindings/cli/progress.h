@@ -1,0 +1,31 @@
+// A line on a terminal that says how far a command is.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+namespace stoker::cli {
+
+// Draws on stderr, and only when that is a terminal: nothing ends up in a log. One thread at a
+// time.
+class ProgressBar {
+ public:
+  ProgressBar();
+  ~ProgressBar();  // wipes the line
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  // Whether it is time to show something: ten times a second at most, never without a terminal.
+  bool Due();
+
+  // `done` of `total` (0: unknown), and what else is worth saying. Does nothing without a terminal.
+  void Show(uint64_t done, uint64_t total, std::string_view note);
+
+ private:
+  const bool terminal_;
+  bool shown_ = false;
+  std::chrono::steady_clock::time_point next_{};
+};
+
+}  // namespace stoker::cli

@@ -1,0 +1,504 @@
+"""The `stoker` command from outside: what others script. STOKER_COMMAND names it; else build/stoker."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+COMMAND = pathlib.Path(
+    os.environ.get("STOKER_COMMAND", pathlib.Path(__file__).parents[2] / "build" / "stoker")
+).resolve()
+pytestmark = pytest.mark.skipif(not COMMAND.is_file(), reason=f"{COMMAND} is not built")
+
+SMALL = ("--size", 64, "--batch-size", 8)
+
+
+def run(*arguments, **options):
+    return subprocess.run(
+        [COMMAND, *map(str, arguments)], capture_output=True, timeout=120, check=False, **options
+    )
+
+
+def bench(*arguments):
+    """The report of a bench that must succeed."""
+    done = run("bench", *arguments, "--json")
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stderr == b""
+    assert done.stdout.count(b"\n") == 1
+    return json.loads(done.stdout)
+
+
+def failure(done, code):
+    """The one line that a command which failed with `code` wrote."""
+    assert done.returncode == code, (done.returncode, done.stderr)
+    line = done.stderr.decode()
+    assert line.startswith("stoker: error: ") and line.count("\n") == 1 and line.endswith(".\n"), line
+    return line
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """A folder of 60 synthetic photographs in 3 classes."""
+    folder = tmp_path_factory.mktemp("synth") / "made"
+    done = run("synth", folder, "--count", 60, "--classes", 3, "--seed", 5)
+    assert done.returncode == 0, done.stderr.decode()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def photograph(made):
+    return sorted(made.rglob("*.jpg"))[0].read_bytes()
+
+
+@pytest.fixture
+def dataset(tmp_path, photograph):
+    """A folder of one class with a good photograph in it, and a function that adds a file."""
+    folder = tmp_path / "data"
+    (folder / "class").mkdir(parents=True)
+    (folder / "class" / "good.jpg").write_bytes(photograph)
+
+    def add(name, data):
+        path = folder / "class" / name
+        path.write_bytes(data)
+        return path
+
+    return folder, add
+
+
+# --- help and version ---------------------------------------------------------------------------
+
+
+def test_help_teaches():
+    for arguments, words in (
+        (["--help"], ["synth", "bench", "Exit codes"]),
+        (["bench", "--help"], ["--transform", "--reader", "Examples", "batch latency", "Exit codes"]),
+        (["synth", "--help"], ["--count", "--seed", "Examples"]),
+    ):
+        done = run(*arguments)
+        text = done.stdout.decode()
+        assert done.returncode == 0 and done.stderr == b""
+        assert [word for word in words if word not in text] == []
+        assert max(map(len, text.splitlines())) <= 110
+
+
+def test_version():
+    done = run("--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"stoker ") and done.stdout.strip()[-1:].isdigit()
+
+
+# --- what it does -------------------------------------------------------------------------------
+
+
+def test_synth_is_repeatable(made, tmp_path):
+    again = tmp_path / "again"
+    assert run("synth", again, "--count", 60, "--classes", 3, "--seed", 5, "--threads", 1).returncode == 0
+    other = tmp_path / "other"
+    assert run("synth", other, "--count", 60, "--classes", 3, "--seed", 6).returncode == 0
+
+    def content(folder):
+        return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*.jpg")}
+
+    assert len(content(made)) == 60 and len(list(made.glob("class*"))) == 3
+    assert content(again) == content(made)
+    assert content(other) != content(made)
+
+
+def test_json_has_every_member(made):
+    report = bench(made, *SMALL, "--epochs", 2, "--threads", 2, "--depth", 3, "--reader", "pread", "--seed", 9)
+    assert report["images"] == 120 and report["batches"] == 16 and report["epochs"] == 2
+    assert report["samples"] == 60 and report["classes"] == 3
+    assert report["images_per_second"] == pytest.approx(120 / report["seconds"])
+    assert report["cpu_seconds_per_1000_images"] == pytest.approx(report["cpu_seconds"] / 0.120)
+    assert report["time_to_first_batch_s"] > 0
+    assert report["peak_memory_bytes"] > 1 << 20
+    assert report["bytes_read"] == 2 * sum(p.stat().st_size for p in made.rglob("*.jpg"))
+    assert 0 <= report["batch_latency_s"]["p50"] <= report["batch_latency_s"]["p99"]
+    assert 1 <= report["threads_seen"] <= 2
+    assert report["digest"] is None and report["samples_digest"] is None
+    assert report["interrupted"] is False
+    stages = report["stages"]
+    names = ["read", "decode", "resize", "rest"]
+    assert sorted(stages) == sorted([*names, "microseconds_per_image"])
+    assert sum(stages[name] for name in names) == pytest.approx(1)
+    assert all(stages[name] >= 0 for name in names) and stages["decode"] > 0 and stages["resize"] > 0
+    cost = stages["microseconds_per_image"]
+    assert sorted(cost) == sorted(names)
+    assert sum(cost.values()) == pytest.approx(report["cpu_seconds"] / 120 * 1e6)
+    options = report["options"]
+    assert options["reader_reason"] and options["plan"]
+    wanted = {
+        "transform": "train", "filter": "antialiased bilinear", "antialias": True, "dtype": "uint8",
+        "batch_size": 8, "epochs": 2, "shuffle": True, "seed": 9, "rank": 0, "world": 1,
+        "drop_remainder": False, "threads": 2, "depth": 3, "executor": "tbb", "reader": "pread",
+        "cold": False,
+    }  # fmt: skip
+    assert {name: options[name] for name in wanted} == wanted
+
+
+def test_text_says_what_ran(made):
+    done = run("bench", made, *SMALL, "--transform", "eval", "--no-antialias", "--dtype", "f32", "--reader", "pread")
+    text = done.stdout.decode()
+    assert done.returncode == 0 and done.stderr == b""
+    for word in ("60 images", "eval", "plain bilinear", "float32", "pread: ", "images/s", "1,000 images",
+                 "MB/s", "p50", "p99", "peak memory", "decode", "resize", "rest"):  # fmt: skip
+        assert word in text, word
+
+
+def test_f32_and_normalize(made):
+    plain = bench(made, *SMALL, "--digest", "--dtype", "f32")
+    normalized = bench(made, *SMALL, "--digest", "--normalize")
+    assert plain["options"]["dtype"] == normalized["options"]["dtype"] == "float32"
+    assert plain["digest"] != normalized["digest"]
+    assert plain["samples_digest"] == normalized["samples_digest"]
+
+
+def test_cold_delivers_the_same(made):
+    arguments = (made, *SMALL, "--epochs", 3, "--digest")
+    warm, cold = bench(*arguments), bench(*arguments, "--cold")
+    assert cold["digest"] == warm["digest"]
+    assert cold["images"] == warm["images"] and cold["epochs"] == 3
+    assert cold["bytes_read"] == warm["bytes_read"]
+    assert cold["options"]["cold"] is True
+
+
+def test_batch_larger_than_the_dataset(made):
+    report = bench(made, "--size", 32, "--batch-size", 500, "--epochs", 2)
+    assert report["images"] == 120 and report["batches"] == 2
+    line = failure(run("bench", made, "--size", 32, "--batch-size", 500, "--drop-remainder"), 2)
+    assert "500" in line and "60" in line
+
+
+def test_drop_remainder(made):
+    report = bench(made, *SMALL, "--drop-remainder", "--epochs", 2)
+    assert report["images"] == 2 * 56 and report["batches"] == 14
+
+
+# --- one digest -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def reference(made):
+    return bench(made, *SMALL, "--epochs", 3, "--seed", 7, "--digest", "--threads", 1, "--reader", "pread")
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "--threads 1 --depth 1",
+        "--threads 2 --depth 4",
+        "--threads 8 --depth 16",
+        "--threads 8 --depth 1",
+        "--threads 2 --reader pread",
+        "--threads 2 --reader uring",
+        "--threads 8 --depth 16 --reader uring",
+        "--threads 2 --executor threads",
+        "--threads 8 --depth 16 --executor threads",
+        "--threads 2 --executor shuffled",
+        "--threads 8 --depth 16 --executor shuffled",
+        "--memory-budget 16MiB",
+    ],
+)
+def test_the_digest_does_not_depend_on_how(made, reference, how):
+    done = run("bench", made, *SMALL, "--epochs", 3, "--seed", 7, "--digest", "--json", *how.split())
+    if done.returncode == 3 and "uring" in how and b"uring" in done.stderr:
+        pytest.skip(done.stderr.decode())
+    assert done.returncode == 0, done.stderr.decode()
+    report = json.loads(done.stdout)
+    assert report["digest"] == reference["digest"]
+    assert report["samples_digest"] == reference["samples_digest"]
+
+
+def test_the_digest_depends_on_what(made, reference):
+    same = (made, *SMALL, "--epochs", 3, "--digest")
+    others = [
+        bench(*same, "--seed", 8),
+        bench(*same, "--seed", 7, "--no-shuffle"),
+        bench(*same, "--seed", 7, "--no-antialias"),
+        bench(*same, "--seed", 7, "--transform", "eval", "--shuffle"),
+        bench(*same, "--seed", 7, "--drop-remainder"),
+    ]
+    digests = {reference["digest"], *(report["digest"] for report in others)}
+    assert len(digests) == 1 + len(others)
+    assert bench(*same, "--seed", 7)["digest"] == reference["digest"]
+
+
+@pytest.mark.parametrize("world", [3, 8])
+def test_ranks_together_have_every_sample_once(made, reference, world):
+    ranks = [
+        bench(made, *SMALL, "--epochs", 3, "--seed", 7, "--digest", "--rank", r, "--world", world)
+        for r in range(world)
+    ]
+    total = sum(int(report["samples_digest"], 16) for report in ranks) % 2**64
+    assert f"{total:016x}" == reference["samples_digest"]
+    assert sum(report["images"] for report in ranks) == reference["images"]
+    assert len({report["digest"] for report in ranks}) == world
+
+
+# --- bad options: exit code 2, and the option's name -------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ("--batch-size 0", "--batch-size"),
+        ("--batch-size -4", "--batch-size"),
+        ("--batch-size 1e3", "--batch-size"),
+        ("--batch-size 99999999999999999999", "--batch-size"),
+        ("--size 0", "--size"),
+        ("--size -1", "--size"),
+        ("--size 1000000000", "--size"),
+        ("--epochs 0", "--epochs"),
+        ("--threads 1000000000", "--threads"),
+        ("--threads -1", "--threads"),
+        ("--depth 100000", "--depth"),
+        ("--depth two", "--depth"),
+        ("--reader fast", "--reader"),
+        ("--transform test", "--transform"),
+        ("--dtype f64", "--dtype"),
+        ("--dtype u8 --normalize", "--normalize"),
+        ("--executor fibers", "--executor"),
+        ("--seed -1", "--seed"),
+        ("--rank 2 --world 2", "--rank"),
+        ("--rank -1", "--rank"),
+        ("--world 0", "--world"),
+        ("--memory-budget lots", "--memory-budget"),
+        ("--memory-budget -5", "--memory-budget"),
+        ("--memory-budget 99999999999EiB", "--memory-budget"),
+        ("--frobnicate", "--frobnicate"),
+    ],
+)
+def test_absurd_options_are_named(made, arguments, name):
+    done = run("bench", made, *arguments.split())
+    assert name in failure(done, 2)
+    assert done.stdout == b""
+
+
+def test_usage():
+    assert "DIR" in failure(run("bench"), 2)
+    failure(run(), 2)
+    failure(run("frobnicate"), 2)
+    failure(run("synth", "x", "--count", "-1"), 2)
+    failure(run("synth", "x", "--count", "many"), 2)
+
+
+def test_a_budget_below_one_batch_names_the_minimum(made):
+    line = failure(run("bench", made, "--memory-budget", "1MiB"), 3)
+    assert "--memory-budget" in line
+    minimum = int(line.split("--memory-budget to ")[1].split()[0])
+    assert bench(made, "--memory-budget", minimum)["images"] == 60
+    failure(run("bench", made, "--memory-budget", minimum - 1), 3)
+
+
+# --- bad data: exit code 1, file and cause --------------------------------------------------------------
+
+
+def expect_bad(folder, path, *words):
+    """bench names the file and the cause, on stderr and as JSON."""
+    done = run("bench", folder, *SMALL, "--json")
+    line = failure(done, 1)
+    assert str(path) in line
+    assert [word for word in words if word not in line] == []
+    error = json.loads(done.stdout)["error"]
+    assert error["file"] == str(path) and error["cause"] and error["exit_code"] == 1
+    return error
+
+
+def test_missing_folder(tmp_path):
+    for command in ("bench",):
+        assert str(tmp_path / "none") in failure(run(command, tmp_path / "none"), 1)
+
+
+def test_folder_without_images(tmp_path):
+    for command in ("bench",):
+        assert str(tmp_path) in failure(run(command, tmp_path), 1)
+    (tmp_path / "notes.txt").write_text("no image")
+    for command in ("bench",):
+        assert str(tmp_path) in failure(run(command, tmp_path), 1)
+
+
+def test_a_file_in_place_of_a_folder(dataset):
+    folder, _ = dataset
+    path = folder / "class" / "good.jpg"
+    assert str(path) in failure(run("bench", path), 1)
+
+
+def test_empty_file(dataset):
+    folder, add = dataset
+    expect_bad(folder, add("empty.jpg", b""))
+
+
+def test_text_named_jpg(dataset):
+    folder, add = dataset
+    expect_bad(folder, add("notes.jpg", b"these are notes and no photograph\n" * 20))
+
+
+def test_another_format_named_jpg(dataset):
+    from hostile_jpegs import PNG
+
+    folder, add = dataset
+    expect_bad(folder, add("png.jpg", PNG), "PNG")
+
+
+@pytest.mark.parametrize("part", range(20))
+def test_truncated_at_20_places(dataset, photograph, part):
+    folder, add = dataset
+    expect_bad(folder, add("cut.jpg", photograph[: len(photograph) * part // 20 + 1]))
+
+
+def test_huge_header_on_a_small_file(dataset):
+    from hostile_jpegs import baseline
+
+    folder, add = dataset
+    expect_bad(folder, add("huge.jpg", baseline(65500, 65500, size=300)), "65500")
+
+
+def test_a_thousand_scans(dataset):
+    from hostile_jpegs import many_scans
+
+    folder, add = dataset
+    expect_bad(folder, add("scans.jpg", many_scans(1000)), "scans")
+
+
+def test_zero_size(dataset):
+    from hostile_jpegs import baseline
+
+    folder, add = dataset
+    bad = add("zero.jpg", baseline(0, 0))
+    expect_bad(folder, bad)
+    bad.write_bytes(baseline(8, 0))
+    expect_bad(folder, bad)
+    bad.write_bytes(baseline(8, 8))
+    assert bench(folder, *SMALL)["images"] == 2
+
+
+def test_a_name_that_is_no_text(dataset):
+    folder, _ = dataset
+    name = os.fsencode(folder / "class") + b"/bad\xff\n.jpg"
+    with open(name, "wb") as file:
+        file.write(b"bad")
+    done = run("bench", folder, *SMALL, "--json")
+    assert done.returncode == 1
+    assert done.stderr.count(b"\n") == 1 and b"bad\xff\\x0a.jpg" in done.stderr
+    assert json.loads(done.stdout)["error"]["file"].endswith("bad\ufffd\n.jpg")
+
+
+def test_unreadable_file(dataset, photograph):
+    folder, add = dataset
+    path = add("secret.jpg", photograph)
+    path.chmod(0)
+    command = [COMMAND, "bench", folder, *map(str, SMALL)]
+    if os.geteuid() == 0:  # root reads everything, unless it gives up its capabilities
+        if shutil.which("setpriv") is None:
+            pytest.skip("root without setpriv")
+        command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *command]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    line = failure(done, 3)
+    assert str(path) in line and "ermission denied" in line
+
+
+def test_files_that_vanish_while_running(made, tmp_path):
+    folder = tmp_path / "going"
+    shutil.copytree(made, folder)
+    with subprocess.Popen(
+        [COMMAND, "bench", folder, *map(str, SMALL), "--epochs", "1000000"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        for path in sorted(folder.rglob("*.jpg")):  # at least the later ones have been listed by then
+            time.sleep(0.1)
+            path.unlink()
+            if process.poll() is not None:
+                break
+        _, stderr = process.communicate(timeout=60)
+    done = subprocess.CompletedProcess([], process.returncode, b"", stderr)
+    line = failure(done, 1)
+    assert str(folder) in line and ".jpg" in line and "No such file" in line
+
+
+# --- the system ------------------------------------------------------------------------------------
+
+
+def test_disk_full_in_synth(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "none", disk]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("may not mount a small disk")
+    try:
+        line = failure(run("synth", disk / "photos", "--count", 50), 3)
+        assert str(disk) in line and "No space left" in line
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_file_size_limit_in_synth(tmp_path):
+    import resource
+
+    done = run(
+        "synth", tmp_path / "photos", "--count", 20,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+    )  # fmt: skip
+    assert str(tmp_path) in failure(done, 3)
+
+
+def test_synth_where_a_file_is(tmp_path):
+    (tmp_path / "photos").write_text("not a folder")
+    line = failure(run("synth", tmp_path / "photos", "--count", 2), 3)
+    assert str(tmp_path / "photos") in line
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_report_that_cannot_be_written(made):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [COMMAND, "bench", made, *map(str, SMALL), "--json"],
+            stdout=full, stderr=subprocess.PIPE, timeout=60, check=False,
+        )  # fmt: skip
+    assert "standard output" in failure(done, 3)
+
+
+def test_too_many_threads_for_the_system(made):
+    done = run("bench", made, *SMALL, "--threads", 1024)
+    assert done.returncode in (0, 3)
+    if done.returncode == 3:
+        failure(done, 3)
+
+
+def test_interrupt_prints_what_was_measured(made):
+    with subprocess.Popen(
+        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000", "--json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130 and stderr == b""
+    report = json.loads(stdout)
+    assert report["interrupted"] is True and report["images"] > 0
+
+
+def test_progress_only_on_a_terminal(made):
+    import pty
+
+    master, slave = pty.openpty()
+    done = subprocess.run(
+        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "20"],
+        stdout=subprocess.PIPE, stderr=slave, timeout=60, check=False,
+    )  # fmt: skip
+    os.close(slave)
+    shown = os.read(master, 1 << 20).decode()
+    os.close(master)
+    assert done.returncode == 0
+    assert "%" in shown and "images/s" in shown
+    assert shown.endswith("\r\x1b[K")  # nothing of it stays
+    assert b"\r" not in done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))
