@@ -1,0 +1,147 @@
+// Microseconds of CPU per sample of everything that is not read, decode and resize: order, drawing,
+// scheduling, counting, delivery.
+//
+// The files are tiny and in memory, so that little else is left: the CPU time of the whole process
+// for one sample through a loader, less that of the reader thread outside its calls into the
+// loader, less that of Plan::Apply on the same bytes in a plain loop. All three are CPU time, so
+// that a busy machine does not bear on them (but for its caches).
+#include <benchmark/benchmark.h>
+#include <sys/resource.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/photograph.h"
+#include "engine/pipeline/loader.h"
+#include "transforms/plan.h"
+
+namespace stoker {
+namespace {
+
+constexpr int kSide = 16;
+constexpr uint32_t kBatch = 64;
+
+double CpuMicroseconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto microseconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_usec);
+  };
+  return microseconds(usage.ru_utime) + microseconds(usage.ru_stime);
+}
+
+const std::vector<uint8_t>& TinyPhotograph() {
+  static const std::vector<uint8_t> file =
+      RenderPhotograph({.width = kSide, .height = kSide}, /*seed=*/0, /*index=*/0);
+  return file;
+}
+
+std::vector<Transform> TinyTransforms() {
+  return {RandomResizedCrop{.height = kSide, .width = kSide}, RandomHorizontalFlip{}};
+}
+
+// As many samples as ImageNet has, all of them the same.
+class TinySource final : public SampleSource {
+ public:
+  uint64_t size() const override { return 1'281'167; }
+  SampleRef At(uint64_t id) const override {
+    return {.id = id, .file = static_cast<uint32_t>(id), .label = static_cast<int64_t>(id % 1000)};
+  }
+  void PathOf(uint32_t, std::string& path) const override {
+    path = "/data/imagenet/train/n01440764/n01440764_10026.JPEG";
+  }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  uint64_t memory_bytes() const override { return 0; }
+  std::string Describe() const override { return "tiny"; }
+
+ private:
+  std::vector<std::string> classes_;
+};
+
+// Every read has completed when Submit returns.
+class TinyReader final : public Reader {
+ public:
+  size_t Submit(std::span<ReadRequest* const> requests) override {
+    const std::vector<uint8_t>& file = TinyPhotograph();
+    for (ReadRequest* request : requests) {
+      request->status = request->buffer.Grow(file.size());
+      std::memcpy(request->buffer.data(), file.data(), file.size());
+      request->size = file.size();
+      finished_.push_back(request);
+    }
+    return requests.size();
+  }
+  size_t Reap(std::span<ReadRequest*> done, bool /*wait*/) override {
+    const size_t count = std::min(done.size(), finished_.size());
+    std::copy_n(finished_.end() - static_cast<ptrdiff_t>(count), count, done.begin());
+    finished_.resize(finished_.size() - count);
+    return count;
+  }
+  size_t in_flight() const override { return finished_.size(); }
+  size_t capacity() const override { return 32; }
+  const char* name() const override { return "tiny"; }
+
+ private:
+  std::vector<ReadRequest*> finished_;
+};
+
+// CPU of Plan::Apply alone.
+double ApplyMicroseconds() {
+  constexpr uint64_t kSamples = 20'000;
+  const Plan plan = Plan::Compile(TinyTransforms()).value();
+  MemoryBudget budget(64 << 20);
+  const auto workspace = plan.MakeWorkspace(budget);
+  std::vector<uint8_t> file = TinyPhotograph();
+  const size_t size = file.size();
+  file.resize(size + kBufferPadding);
+  std::vector<uint8_t> row(plan.row_bytes());
+  StageTimes times;
+  double begun = 0;
+  for (uint64_t i = 0; i < 2 * kSamples; ++i) {
+    if (i == kSamples) begun = CpuMicroseconds();  // the first half warms up
+    plan.Apply({file.data(), size}, {0, 0, i}, *workspace, row.data(), times).value();
+  }
+  return (CpuMicroseconds() - begun) / kSamples;
+}
+
+void Overhead(benchmark::State& state, ExecutorKind executor) {
+  RuntimeOptions runtime;
+  runtime.threads = static_cast<int>(state.range(0));
+  runtime.executor = executor;
+  runtime.make_reader = [] {
+    return Result<std::unique_ptr<Reader>>(std::make_unique<TinyReader>());
+  };
+  LoaderOptions options;
+  options.source = std::make_shared<TinySource>();
+  options.transforms = TinyTransforms();
+  options.batch_size = kBatch;
+  options.shuffle = true;
+  options.runtime = Runtime::Create(runtime).value();
+  const double apply = ApplyMicroseconds();
+  const std::unique_ptr<Loader> loader = Loader::Open(std::move(options)).value();
+  for (int i = 0; i < 100; ++i) (void)loader->Next().value();
+
+  const LoaderStats before = loader->Stats();
+  const double cpu_before = CpuMicroseconds();
+  for (auto _ : state) benchmark::DoNotOptimize(loader->Next().value());
+  const double cpu = CpuMicroseconds() - cpu_before;
+  const LoaderStats after = loader->Stats();
+
+  const auto samples = static_cast<double>(after.samples - before.samples);
+  const double read = static_cast<double>(after.read_cpu_ns - before.read_cpu_ns) / 1e3 / samples;
+  state.counters["all_us"] = cpu / samples;
+  state.counters["read_us"] = read;
+  state.counters["apply_us"] = apply;
+  state.counters["overhead_us"] = cpu / samples - read - apply;
+}
+
+BENCHMARK_CAPTURE(Overhead, tbb, ExecutorKind::kTbb)->Arg(1)->Arg(2)->MinTime(1.0);
+BENCHMARK_CAPTURE(Overhead, threads, ExecutorKind::kThreads)->Arg(1)->Arg(2)->MinTime(1.0);
+
+}  // namespace
+}  // namespace stoker
+
+BENCHMARK_MAIN();
