@@ -1,0 +1,36 @@
+// One file looked into, for Inspect.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bench/jpeg_header.h"
+#include "engine/core/result.h"
+#include "transforms/format.h"
+
+namespace stoker {
+
+// As much as could be found out; where it ended, and why, is `error` (its file is set).
+struct FileFacts {
+  std::optional<uint64_t> bytes;      // none: it could not be opened
+  std::optional<ImageFormat> format;  // none: nothing could be read
+  std::optional<JpegHeader> header;
+  std::optional<Error> error;
+};
+
+// Keeps buffers and a decoder from file to file. One thread at a time.
+class FileInspector {
+ public:
+  explicit FileInspector(bool decode);
+  ~FileInspector();
+
+  FileFacts Look(const std::string& path);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stoker

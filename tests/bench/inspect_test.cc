@@ -1,0 +1,244 @@
+#include "bench/inspect.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "bench/inspect_report.h"
+#include "bench/photograph.h"
+#include "io/sources/image_folder.h"
+
+namespace stoker {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Pair;
+
+class InspectTest : public testing::Test {
+ protected:
+  InspectTest() {
+    std::string name = (fs::temp_directory_path() / "stoker-inspect-XXXXXX").string();
+    root_ = mkdtemp(name.data());
+  }
+  ~InspectTest() override { fs::remove_all(root_); }
+
+  void File(const std::string& path, const std::string& bytes) {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path, std::ios::binary) << bytes;
+  }
+  static std::string Photo(PhotographRecipe recipe) {
+    const std::vector<uint8_t> bytes = RenderPhotograph(recipe, 1, 1);
+    return {bytes.begin(), bytes.end()};
+  }
+  void Photo(const std::string& path, const PhotographRecipe& recipe) { File(path, Photo(recipe)); }
+
+  DatasetReport Look(const InspectOptions& options = {}) {
+    auto source = ImageFolder(root_.string());
+    EXPECT_TRUE(source.ok()) << source.error().ToString();
+    Result<DatasetReport> report = Inspect(**source, options);
+    EXPECT_TRUE(report.ok()) << report.error().ToString();
+    return *std::move(report);
+  }
+
+  // Two classes; whole files, and one for each way to be broken.
+  void MakeDataset() {
+    Photo("a/444.JPG", {.width = 100, .height = 50});
+    Photo("a/420.jpeg", {.width = 64, .height = 64, .chroma = Chroma::k420, .progressive = true});
+    Photo("a/gray.jpg", {.width = 20, .height = 200, .chroma = Chroma::kGray, .restart_rows = 1});
+    Photo("b/turned.jpg", {.width = 30, .height = 40, .orientation = 6});
+    File("b/really.jpg", "\x89PNG\r\n\x1A\n and more");
+    File("b/empty.jpg", "");
+    File("b/text.jpg", "hello");
+    File("b/cut_header.jpg", Photo({.width = 30, .height = 30}).substr(0, 100));
+    const std::string whole = Photo({.width = 30, .height = 30});
+    File("b/cut_pixels.jpg", whole.substr(0, whole.size() - 200));
+    fs::create_symlink("nowhere", root_ / "b/lost.jpg");
+  }
+
+  fs::path root_;
+};
+
+std::string NamesOf(const std::vector<Error>& errors) {
+  std::string names;
+  for (const Error& error : errors) names += fs::path(error.file).filename().string() + " ";
+  return names;
+}
+
+TEST_F(InspectTest, CountsEverything) {
+  MakeDataset();
+  const DatasetReport report = Look();
+  EXPECT_EQ(report.samples, 10u);
+  ASSERT_EQ(report.classes.size(), 2u);
+  EXPECT_EQ(report.classes[1].name, "b");
+  EXPECT_EQ(report.classes[1].samples, 7u);
+  EXPECT_THAT(report.extensions, ElementsAre(Pair(".jpeg", 1), Pair(".jpg", 9)));
+  EXPECT_THAT(report.formats,
+              ElementsAre(Pair("JPEG", 6), Pair("PNG", 1), Pair("empty", 1), Pair("unknown", 1)));
+  EXPECT_THAT(report.chroma, ElementsAre(Pair("4:2:0", 1), Pair("4:4:4", 3), Pair("gray", 1)));
+  EXPECT_THAT(report.orientations, ElementsAre(Pair(1, 4), Pair(6, 1)));
+  EXPECT_EQ(report.progressive, 1u);
+  EXPECT_EQ(report.restart_markers, 1u);
+  EXPECT_EQ(report.undecodable, 1u);
+  EXPECT_EQ(report.width.count, 5u);
+  EXPECT_EQ(report.width.min, 20);
+  EXPECT_EQ(report.width.median, 30);
+  EXPECT_EQ(report.width.max, 100);
+  EXPECT_DOUBLE_EQ(report.width.mean, (100 + 64 + 20 + 30 + 30) / 5.0);
+  EXPECT_EQ(report.height.max, 200);
+  uint64_t bytes = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root_)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  EXPECT_EQ(report.total_bytes, bytes);
+  EXPECT_EQ(report.bytes.count, 9u);
+}
+
+TEST_F(InspectTest, BrokenFilesAreListedInOrder) {
+  MakeDataset();
+  const DatasetReport headers = Look();
+  EXPECT_EQ(headers.broken, 4u);
+  EXPECT_EQ(NamesOf(headers.broken_files), "cut_header.jpg empty.jpg lost.jpg text.jpg ");
+  EXPECT_EQ(headers.broken_files[0].code, Code::kDataLoss);
+  EXPECT_EQ(headers.broken_files[0].offset, 89u);  // where the cut segment begins
+  EXPECT_EQ(headers.broken_files[1].cause, "empty file");
+  EXPECT_EQ(headers.broken_files[2].code, Code::kNotFound);
+
+  const DatasetReport decoded = Look({.decode = true});
+  EXPECT_TRUE(decoded.decoded);
+  EXPECT_EQ(decoded.broken, 5u);
+  EXPECT_EQ(NamesOf(decoded.broken_files),
+            "cut_header.jpg cut_pixels.jpg empty.jpg lost.jpg text.jpg ");
+
+  const DatasetReport two = Look({.decode = true, .list_broken = 2});
+  EXPECT_EQ(two.broken, 5u);
+  EXPECT_EQ(NamesOf(two.broken_files), "cut_header.jpg cut_pixels.jpg ");
+}
+
+TEST_F(InspectTest, DoesNotDependOnThreads) {
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = std::to_string(i % 3) + "/" + std::to_string(i) + ".jpg";
+    if (i % 7 == 0) {
+      File(name, "broken");
+    } else {
+      Photo(name, {.width = 16 + i, .height = 20});
+    }
+  }
+  DatasetReport one = Look({.threads = 1, .list_broken = 20});
+  DatasetReport many = Look({.threads = 5, .list_broken = 20});
+  EXPECT_EQ(one.broken, 43u);
+  one.seconds = many.seconds = 0;
+  EXPECT_EQ(InspectJson(one), InspectJson(many));
+}
+
+TEST_F(InspectTest, HeadersFarInTheFileAreFound) {
+  Photo("a/1.jpg", {.width = 31, .height = 33, .metadata_bytes = 65000});
+  const std::string photo = Photo({.width = 31, .height = 33});
+  std::string far = photo.substr(0, 2);
+  for (int i = 0; i < 5; ++i) {
+    far += "\xFF\xE2\xFF\xFF";
+    far += std::string(65533, '\xFF');
+  }
+  File("a/2.jpg", far + photo.substr(2));
+  const DatasetReport report = Look();
+  EXPECT_EQ(report.broken, 0u);
+  EXPECT_EQ(report.width.min, 31);
+  EXPECT_EQ(report.width.count, 2u);
+}
+
+TEST_F(InspectTest, ProgressReachesTheEndAndStops) {
+  for (int i = 0; i < 200; ++i) File("a/" + std::to_string(i) + ".jpg", "x");
+  auto source = ImageFolder(root_.string());
+  uint64_t last = 0;
+  auto report = Inspect(**source, {.threads = 3}, [&](uint64_t done, uint64_t total) {
+    EXPECT_EQ(total, 200u);
+    EXPECT_GT(done, last);
+    last = done;
+    return true;
+  });
+  EXPECT_TRUE(report.ok());
+  EXPECT_EQ(last, 200u);
+  report = Inspect(**source, {.threads = 3}, [](uint64_t, uint64_t) { return false; });
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, Code::kCancelled);
+}
+
+TEST_F(InspectTest, AbsurdThreads) {
+  File("a.jpg", "x");
+  auto source = ImageFolder(root_.string());
+  for (int threads : {-1, 100000}) {
+    auto report = Inspect(**source, {.threads = threads});
+    ASSERT_FALSE(report.ok());
+    EXPECT_THAT(report.error().cause, HasSubstr("threads"));
+  }
+}
+
+TEST_F(InspectTest, TextSaysItAll) {
+  MakeDataset();
+  const std::string text = InspectText(Look({.list_broken = 2}));
+  EXPECT_THAT(text, HasSubstr("samples        10 in "));
+  EXPECT_THAT(text, HasSubstr("2, from 3 (a) to 7 (b) samples"));
+  EXPECT_THAT(text, HasSubstr("JPEG 6 (66.7%), PNG 1 (11.1%)"));
+  EXPECT_THAT(text, HasSubstr("1 files are of formats that stoker does not decode"));
+  EXPECT_THAT(text, HasSubstr("4:4:4 3 (60.0%)"));
+  EXPECT_THAT(text, HasSubstr("1 progressive, 0 arithmetic, 1 with restart markers"));
+  EXPECT_THAT(text, HasSubstr("broken: 4 of 10 (only headers were read)"));
+  EXPECT_THAT(text, HasSubstr("cut_header.jpg at byte 89"));
+  EXPECT_THAT(text, HasSubstr("and 2 more"));
+}
+
+TEST_F(InspectTest, TextOfAFlatFolderWithNothingToDecode) {
+  File("a.jpg", "");
+  const std::string text = InspectText(Look());
+  EXPECT_THAT(text, HasSubstr("the folder is flat"));
+  EXPECT_THAT(text, HasSubstr("broken: 1 of 1"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("chroma")));
+}
+
+TEST_F(InspectTest, HostileNamesAreHarmless) {
+  File("a\n\x1B[31m\xFF\xC2\x9Bz/\xE6\x97\xA5.jpg", "x");
+  const DatasetReport report = Look();
+  const std::string text = InspectText(report);
+  EXPECT_THAT(text, HasSubstr("a\\n\\x1b[31m\\xff\\xc2\\x9bz/\xE6\x97\xA5.jpg"));
+  EXPECT_EQ(text.find('\x1B'), std::string::npos);
+  const auto json = nlohmann::json::parse(InspectJson(report));
+  EXPECT_THAT(json["broken_files"][0]["file"].get<std::string>(), EndsWith(".jpg"));
+}
+
+TEST_F(InspectTest, JsonHasTheReportsNames) {
+  MakeDataset();
+  const auto json = nlohmann::json::parse(InspectJson(Look()));
+  EXPECT_EQ(json["samples"], 10);
+  EXPECT_EQ(json["classes"][0]["name"], "a");
+  EXPECT_EQ(json["classes"][0]["samples"], 3);
+  EXPECT_EQ(json["formats"]["PNG"], 1);
+  EXPECT_EQ(json["undecodable"], 1);
+  EXPECT_EQ(json["orientations"]["6"], 1);
+  EXPECT_EQ(json["width"]["max"], 100);
+  EXPECT_EQ(json["broken"], 4);
+  EXPECT_EQ(json["broken_files"][0]["offset"], 89);
+  EXPECT_EQ(json["broken_files"][0]["code"], "DATA_LOSS");
+  EXPECT_TRUE(json["broken_files"][2]["offset"].is_null());
+}
+
+TEST_F(InspectTest, RealPhotographsAreWhole) {
+  const char* photos = std::getenv("STOKER_PHOTOS");
+  if (photos == nullptr) GTEST_SKIP() << "STOKER_PHOTOS names no folder of photographs";
+  auto source = ImageFolder(photos);
+  ASSERT_TRUE(source.ok());
+  const Result<DatasetReport> report = Inspect(**source, {.decode = true});
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->broken, 0u) << InspectText(*report);
+  EXPECT_EQ(report->width.count, (*source)->size());
+}
+
+}  // namespace
+}  // namespace stoker
