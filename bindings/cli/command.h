@@ -18,5 +18,6 @@ using Command = std::function<Result<int>()>;
 // `chosen` outlives `app`.
 void AddBench(CLI::App& app, Command& chosen);
 void AddSynth(CLI::App& app, Command& chosen);
+void AddInspect(CLI::App& app, Command& chosen);
 
 }  // namespace stoker::cli

@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kFooter = R"(Try it without data of your own:
   stoker synth photos --count 1000
+  stoker inspect photos
   stoker bench photos
 
 `stoker COMMAND --help` explains a command. Results go to stdout, progress and errors to stderr.
@@ -36,6 +37,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(0, 1);  // none is told below, in words
   app.footer(kFooter);
   AddSynth(app, chosen);
+  AddInspect(app, chosen);
   AddBench(app, chosen);
   try {
     app.parse(argc, argv);
@@ -49,7 +51,7 @@ int Main(int argc, char** argv) {
   }
   if (!chosen) {
     return Fail({.code = Code::kInvalidArgument,
-                 .cause = "a command is missing: synth or bench",
+                 .cause = "a command is missing: synth, inspect or bench",
                  .advice = "`stoker --help` explains them"},
                 kExitUsage, json);
   }

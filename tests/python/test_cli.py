@@ -76,9 +76,10 @@ def dataset(tmp_path, photograph):
 
 def test_help_teaches():
     for arguments, words in (
-        (["--help"], ["synth", "bench", "Exit codes"]),
+        (["--help"], ["synth", "inspect", "bench", "Exit codes"]),
         (["bench", "--help"], ["--transform", "--reader", "Examples", "batch latency", "Exit codes"]),
         (["synth", "--help"], ["--count", "--seed", "Examples"]),
+        (["inspect", "--help"], ["--json", "--decode", "Examples"]),
     ):
         done = run(*arguments)
         text = done.stdout.decode()
@@ -108,6 +109,36 @@ def test_synth_is_repeatable(made, tmp_path):
     assert len(content(made)) == 60 and len(list(made.glob("class*"))) == 3
     assert content(again) == content(made)
     assert content(other) != content(made)
+
+
+def test_inspect_counts(made):
+    done = run("inspect", made, "--json", "--decode")
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stderr == b""
+    report = json.loads(done.stdout)
+    assert report["samples"] == 60 and report["formats"] == {"JPEG": 60}
+    assert [(c["name"], c["samples"]) for c in report["classes"]] == [
+        ("class00", 20), ("class01", 20), ("class02", 20),
+    ]  # fmt: skip
+    assert report["total_bytes"] == sum(p.stat().st_size for p in made.rglob("*.jpg"))
+    assert report["decoded"] is True and report["broken"] == 0
+    text = run("inspect", made)
+    assert text.returncode == 0 and b"60" in text.stdout
+
+
+def test_inspect_names_broken_files(dataset, photograph):
+    folder, add = dataset
+    text = add("text.jpg", b"no photograph")
+    cut = add("cut.jpg", photograph[: len(photograph) * 3 // 4])
+    headers = run("inspect", folder, "--json")
+    assert headers.returncode == 1 and headers.stderr == b""
+    assert [b["file"] for b in json.loads(headers.stdout)["broken_files"]] == [str(text)]
+    pixels = run("inspect", folder, "--json", "--decode")
+    assert pixels.returncode == 1
+    assert [b["file"] for b in json.loads(pixels.stdout)["broken_files"]] == [str(cut), str(text)]
+    one = json.loads(run("inspect", folder, "--json", "--decode", "--list-broken", 1).stdout)
+    assert one["broken"] == 2 and len(one["broken_files"]) == 1
+    assert str(text) in run("inspect", folder).stdout.decode()
 
 
 def test_json_has_every_member(made):
@@ -311,15 +342,15 @@ def expect_bad(folder, path, *words):
 
 
 def test_missing_folder(tmp_path):
-    for command in ("bench",):
+    for command in ("bench", "inspect"):
         assert str(tmp_path / "none") in failure(run(command, tmp_path / "none"), 1)
 
 
 def test_folder_without_images(tmp_path):
-    for command in ("bench",):
+    for command in ("bench", "inspect"):
         assert str(tmp_path) in failure(run(command, tmp_path), 1)
     (tmp_path / "notes.txt").write_text("no image")
-    for command in ("bench",):
+    for command in ("bench", "inspect"):
         assert str(tmp_path) in failure(run(command, tmp_path), 1)
 
 
@@ -453,6 +484,23 @@ def test_synth_where_a_file_is(tmp_path):
     assert str(tmp_path / "photos") in line
 
 
+def test_synth_goes_on_and_guards_what_is_not_its_own(tmp_path):
+    folder = tmp_path / "photos"
+    assert run("synth", folder, "--count", 4, "--classes", 2).returncode == 0
+    done = run("synth", folder, "--count", 6, "--classes", 2, "--json")
+    assert done.returncode == 0
+    summary = json.loads(done.stdout)
+    assert (summary["written"], summary["kept"], summary["images"]) == (2, 4, 6)
+    line = failure(run("synth", folder, "--count", 6, "--classes", 2, "--seed", 1), 2)
+    assert "--overwrite" in line
+    assert run("synth", folder, "--count", 6, "--seed", 1, "--overwrite").returncode == 0
+    other = tmp_path / "mine"
+    other.mkdir()
+    (other / "novel.txt").write_text("mine")
+    assert str(other) in failure(run("synth", other, "--count", 6), 2)
+    assert os.listdir(other) == ["novel.txt"]
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 def test_a_report_that_cannot_be_written(made):
     with open("/dev/full", "wb") as full:
@@ -461,6 +509,18 @@ def test_a_report_that_cannot_be_written(made):
             stdout=full, stderr=subprocess.PIPE, timeout=60, check=False,
         )  # fmt: skip
     assert "standard output" in failure(done, 3)
+
+
+def test_a_reader_that_has_gone(made):
+    """As in `stoker bench … | head -c 0`: the signal that every tool dies of, and no message."""
+    with subprocess.Popen(
+        [COMMAND, "bench", made, *map(str, SMALL)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        process.stdout.close()
+        stderr = process.stderr.read()
+        assert process.wait(timeout=60) == -signal.SIGPIPE
+    assert stderr == b""
 
 
 def test_too_many_threads_for_the_system(made):

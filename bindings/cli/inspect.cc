@@ -1,0 +1,89 @@
+#include "bench/inspect.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bench/inspect_report.h"
+#include "bindings/cli/arguments.h"
+#include "bindings/cli/command.h"
+#include "bindings/cli/interrupt.h"
+#include "bindings/cli/outcome.h"
+#include "bindings/cli/progress.h"
+#include "io/sources/image_folder.h"
+
+namespace stoker::cli {
+
+namespace {
+
+struct InspectArguments {
+  std::string directory;
+  bool decode = false;
+  int64_t list_broken = 100;
+  int64_t threads = 0;
+  bool json = false;
+};
+
+constexpr const char* kFooter =
+    R"(Reads the header of every file: how many there are, of which classes, formats, chroma formats and
+sizes, and which of them are broken. A file is broken when it cannot be opened, is empty or no image,
+or is a JPEG that cannot be read. With --decode every JPEG is decoded whole, which also finds those
+that are truncated or damaged further behind.
+
+Examples:
+  stoker inspect photos
+  stoker inspect photos --decode && echo every photograph is sound
+  stoker inspect photos --decode --json | jq -r '.broken_files[].file'
+
+Exit codes: 0 no file is broken; 1 some are, or the folder is missing or has no image; 2 a bad
+option; 3 the system (permission, memory, I/O); 130 interrupted.)";
+
+Result<DatasetReport> Look(const InspectArguments& given) {
+  const int threads = static_cast<int>(given.threads);
+  Result<std::shared_ptr<const SampleSource>> source =
+      ImageFolder(given.directory, {.threads = threads});
+  if (!source.ok()) return std::move(source).error();
+  const InspectOptions options{.threads = threads,
+                               .decode = given.decode,
+                               .list_broken = static_cast<size_t>(given.list_broken)};
+  ProgressBar bar;
+  const InterruptGuard interrupt;
+  return Inspect(**source, options, [&](uint64_t done, uint64_t total) {
+    if (bar.Due()) bar.Show(done, total, fmt::format("{} of {} files", done, total));
+    return !interrupt.interrupted();
+  });
+}
+
+Result<int> RunInspectCommand(const InspectArguments& given) {
+  Result<DatasetReport> report = Look(given);
+  if (!report.ok()) return std::move(report).error();
+  std::string text = given.json ? InspectJson(*report) : InspectText(*report);
+  if (!text.ends_with('\n')) text += '\n';
+  if (Status s = Print(text); !s.ok()) return std::move(s).error();
+  return report->broken == 0 ? kExitOk : kExitData;
+}
+
+}  // namespace
+
+void AddInspect(CLI::App& app, Command& chosen) {
+  auto given = std::make_shared<InspectArguments>();
+  CLI::App* command = app.add_subcommand(
+      "inspect", "Describe a folder of photographs: counts, sizes, formats, broken files");
+  command
+      ->add_option("DIR", given->directory,
+                   "folder of photographs, one folder in it for each class")
+      ->type_name("")
+      ->required();
+  command->add_flag("--decode", given->decode, "decode every JPEG, instead of its header only");
+  AddNumber(*command, "--list-broken", given->list_broken, {0, 1'000'000'000},
+            "how many broken files to name");
+  AddNumber(*command, "--threads", given->threads, {0, 256}, "that read; 0: the cores allotted");
+  command->add_flag("--json", given->json, "one JSON object on stdout and nothing else there");
+  command->footer(kFooter);
+  command->callback([given, &chosen] { chosen = [given] { return RunInspectCommand(*given); }; });
+}
+
+}  // namespace stoker::cli
