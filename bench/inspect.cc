@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -110,7 +111,8 @@ Distribution DistributionOf(std::vector<T>& values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
   const auto at = [&](double share) {
-    return static_cast<double>(values[static_cast<size_t>(share * (values.size() - 1) + 0.5)]);
+    return static_cast<double>(
+        values[static_cast<size_t>(std::lround(share * static_cast<double>(values.size() - 1)))]);
   };
   return {.count = values.size(),
           .min = at(0),
@@ -120,7 +122,8 @@ Distribution DistributionOf(std::vector<T>& values) {
           .p75 = at(0.75),
           .p95 = at(0.95),
           .max = at(1),
-          .mean = std::accumulate(values.begin(), values.end(), 0.0) / values.size()};
+          .mean = std::accumulate(values.begin(), values.end(), 0.0) /
+                  static_cast<double>(values.size())};
 }
 
 class Inspection {

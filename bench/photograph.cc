@@ -71,8 +71,8 @@ void DrawAnySize(const Quantiles& megapixels, RandomStream& random, PhotographRe
   const double pixels = Draw(megapixels, random) * 1e6;
   double ratio = kRatios[random.Below(kRatios.size())];
   if (random.Uniform() < 0.4) ratio *= random.Uniform(0.8, 1.25);
-  recipe.width = static_cast<int>(std::sqrt(pixels * ratio) + 0.5);
-  recipe.height = static_cast<int>(std::sqrt(pixels / ratio) + 0.5);
+  recipe.width = static_cast<int>(std::lround(std::sqrt(pixels * ratio)));
+  recipe.height = static_cast<int>(std::lround(std::sqrt(pixels / ratio)));
 }
 
 Chroma DrawChroma(RandomStream& random) {
@@ -92,7 +92,7 @@ PhotographRecipe DrawPhotograph(uint64_t seed, uint64_t index) {
   const bool found = recipe.chroma != Chroma::k444 && recipe.chroma != Chroma::kGray;
   if (found) {
     DrawAnySize(kMegapixelsFound, random, recipe);
-    recipe.quality = static_cast<int>(Draw(kQualityFound, random) + 0.5);
+    recipe.quality = static_cast<int>(std::lround(Draw(kQualityFound, random)));
   } else {
     if (random.Uniform() < 0.78) {
       DrawPopularSize(random, recipe);
@@ -100,7 +100,7 @@ PhotographRecipe DrawPhotograph(uint64_t seed, uint64_t index) {
       DrawAnySize(kMegapixelsSaved, random, recipe);
     }
     recipe.quality =
-        random.Uniform() < 0.86 ? 96 : static_cast<int>(Draw(kQualitySaved, random) + 0.5);
+        random.Uniform() < 0.86 ? 96 : static_cast<int>(std::lround(Draw(kQualitySaved, random)));
   }
   recipe.detail = Draw(kDetail, random);
   recipe.optimised_huffman = random.Uniform() < 0.98;
@@ -228,10 +228,10 @@ std::vector<uint8_t> RenderPhotograph(const PhotographRecipe& recipe, uint64_t s
   unsigned long size = 0;
   jpeg_compress_struct jpeg{};
   const bool ok = Encode(recipe, components, jpeg, &bytes, &size);
-  std::vector<uint8_t> file;
-  if (ok) file.assign(bytes, bytes + size);
-  std::free(bytes);
+  // When memory runs out while it grows its buffer, libjpeg has freed what `bytes` points to.
   if (!ok) throw std::bad_alloc();
+  std::vector<uint8_t> file(bytes, bytes + size);
+  std::free(bytes);
   return file;
 }
 
