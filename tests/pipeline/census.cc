@@ -44,8 +44,8 @@ thread_local bool inside = false;  // the counting's own calls do not count
 
 bool IsRuntime(const char* path) {
   const std::string_view name = path;
-  return name.find("/libc.so") != name.npos || name.find("/libstdc++.so") != name.npos ||
-         name.find("/libgcc_s.so") != name.npos || name.find("/ld-linux") != name.npos;
+  const auto is = [name](const char* part) { return name.find(part) != std::string_view::npos; };
+  return is("/libc.so") || is("/libstdc++.so") || is("/libgcc_s.so") || is("/ld-linux");
 }
 
 // The first frame outside this file's functions and the C and C++ runtimes.
@@ -110,7 +110,7 @@ void* aligned_alloc(size_t alignment, size_t bytes) {
   return __libc_memalign(alignment, bytes);
 }
 
-void* memalign(size_t alignment, size_t bytes) {
+void* memalign(size_t alignment, size_t bytes) {  // NOLINT: libc's name
   Count(&Library::allocations);
   return __libc_memalign(alignment, bytes);
 }
@@ -235,7 +235,7 @@ std::map<std::string, Calls> StopCounting() {
     if (path == nullptr) break;
     std::string name = path;
     name = name.substr(name.find_last_of('/') + 1);
-    if (const size_t so = name.find(".so"); so != name.npos) name.resize(so + 3);
+    if (const size_t so = name.find(".so"); so != std::string::npos) name.resize(so + 3);
     calls[name].allocations += library.allocations;
     calls[name].locks += library.locks;
     calls[name].reads += library.reads;
