@@ -45,7 +45,7 @@ std::string ExtensionOf(const std::string& path) {
   return extension;
 }
 
-void Count(const JpegHeader& header, uint64_t bytes, Tally& tally) {
+void Count(const JpegDescription& header, uint64_t bytes, Tally& tally) {
   ++tally.chroma[header.ChromaName()];
   ++tally.orientations[static_cast<int>(header.orientation)];
   tally.progressive += header.progressive();

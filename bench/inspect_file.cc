@@ -140,7 +140,7 @@ Status FileInspector::State::Look(OpenFile& file, FileFacts& facts) {
                  .offset = 0};
   }
   if (*facts.format != ImageFormat::kJpeg) return {};
-  Result<JpegHeader> header =
+  Result<JpegDescription> header =
       ReadJpegHeader([&file](uint64_t offset, size_t n) { return file.At(offset, n); });
   if (!header.ok()) return std::move(header).error();
   facts.header = *std::move(header);

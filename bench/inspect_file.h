@@ -16,7 +16,7 @@ namespace stoker {
 struct FileFacts {
   std::optional<uint64_t> bytes;      // none: it could not be opened
   std::optional<ImageFormat> format;  // none: nothing could be read
-  std::optional<JpegHeader> header;
+  std::optional<JpegDescription> header;
   std::optional<Error> error;
 };
 

@@ -35,7 +35,7 @@ std::string Hex(uint8_t byte) {
 
 // `segment`: what follows a frame marker and its length.
 Status ReadFrame(uint8_t marker, std::span<const uint8_t> segment, uint64_t offset,
-                 JpegHeader& header) {
+                 JpegDescription& header) {
   if (header.components != 0) return Damage("JPEG with two frames", offset);
   if (segment.size() < 6) return Damage("JPEG whose frame header is too short", offset);
   header.frame = marker;
@@ -69,7 +69,7 @@ Status ReadFrame(uint8_t marker, std::span<const uint8_t> segment, uint64_t offs
 }
 
 Status ReadSegment(uint8_t marker, std::span<const uint8_t> segment, uint64_t offset,
-                   JpegHeader& header) {
+                   JpegDescription& header) {
   if (IsFrame(marker)) return ReadFrame(marker, segment, offset, header);
   if (marker == kDri && segment.size() >= 2) header.restart_interval = Word(segment, 0);
   if (marker == kApp14 && segment.size() >= 12 && std::memcmp(segment.data(), "Adobe", 5) == 0) {
@@ -108,13 +108,13 @@ Result<Marker> NextMarker(const ReadAt& read, uint64_t offset) {
 
 }  // namespace
 
-Result<JpegHeader> ReadJpegHeader(const ReadAt& read) {
+Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
   Result<std::span<const uint8_t>> start = read(0, 2);
   if (!start.ok()) return std::move(start).error();
   if (start->size() < 2 || (*start)[0] != 0xFF || (*start)[1] != kSoi) {
     return Damage("not a JPEG: it does not begin with FF D8", 0);
   }
-  JpegHeader header;
+  JpegDescription header;
   for (uint64_t offset = 2;;) {
     Result<Marker> marker = NextMarker(read, offset);
     if (!marker.ok()) return std::move(marker).error();
@@ -150,7 +150,7 @@ Result<JpegHeader> ReadJpegHeader(const ReadAt& read) {
   }
 }
 
-Result<JpegHeader> ReadJpegHeader(std::span<const uint8_t> bytes) {
+Result<JpegDescription> ReadJpegHeader(std::span<const uint8_t> bytes) {
   return ReadJpegHeader([bytes](uint64_t offset, size_t size) {
     const size_t begin = static_cast<size_t>(std::min<uint64_t>(offset, bytes.size()));
     return Result<std::span<const uint8_t>>(
@@ -158,7 +158,7 @@ Result<JpegHeader> ReadJpegHeader(std::span<const uint8_t> bytes) {
   });
 }
 
-std::string JpegHeader::ChromaName() const {
+std::string JpegDescription::ChromaName() const {
   if (components == 1) return "gray";
   if (components == 4) return adobe_transform == 2 ? "YCCK" : "CMYK";
   const auto same = [](const std::array<uint8_t, 4>& f, int i, int j) { return f[i] == f[j]; };

@@ -14,7 +14,7 @@
 
 namespace stoker {
 
-struct JpegHeader {
+struct JpegDescription {
   ImageSize size;  // as stored; both sides at least 1
   int precision = 8;
   int components = 0;                // 1 to 4
@@ -40,9 +40,9 @@ using ReadAt = std::function<Result<std::span<const uint8_t>>(uint64_t offset, s
 // Reads segments up to the start of the first scan. DataLoss with the offset: no JPEG, ended too
 // early, a frame that makes no sense, a marker that may not be there. Whatever the bytes are, it
 // goes forward only, and asks for each byte a few times at most. Errors of `read` are passed on.
-Result<JpegHeader> ReadJpegHeader(const ReadAt& read);
+Result<JpegDescription> ReadJpegHeader(const ReadAt& read);
 
 // The same, of bytes in memory.
-Result<JpegHeader> ReadJpegHeader(std::span<const uint8_t> bytes);
+Result<JpegDescription> ReadJpegHeader(std::span<const uint8_t> bytes);
 
 }  // namespace stoker

@@ -42,14 +42,14 @@ Bytes Frame(uint8_t marker, const Bytes& sampling) {
   return Segment(marker, content);
 }
 
-JpegHeader HeaderOf(const Bytes& bytes) {
-  Result<JpegHeader> header = ReadJpegHeader(bytes);
+JpegDescription HeaderOf(const Bytes& bytes) {
+  Result<JpegDescription> header = ReadJpegHeader(bytes);
   EXPECT_TRUE(header.ok()) << header.error().ToString();
-  return header.ok() ? *header : JpegHeader{};
+  return header.ok() ? *header : JpegDescription{};
 }
 
 Error ErrorOf(const Bytes& bytes) {
-  Result<JpegHeader> header = ReadJpegHeader(bytes);
+  Result<JpegDescription> header = ReadJpegHeader(bytes);
   if (!header.ok()) {
     EXPECT_EQ(header.error().code, Code::kDataLoss);
     EXPECT_TRUE(header.error().offset.has_value());
@@ -60,7 +60,7 @@ Error ErrorOf(const Bytes& bytes) {
   return {};
 }
 
-TEST(JpegHeader, IsWhatTheRecipeOfAPhotographSays) {
+TEST(JpegDescription, IsWhatTheRecipeOfAPhotographSays) {
   const char* const names[] = {"4:4:4", "4:2:0", "4:2:2", "4:4:0", "gray"};
   for (uint64_t i = 0; i < 40; ++i) {
     PhotographRecipe recipe = DrawPhotograph(2, i);
@@ -71,7 +71,7 @@ TEST(JpegHeader, IsWhatTheRecipeOfAPhotographSays) {
     recipe.restart_rows = i % 4 == 0 ? 1 : 0;
     recipe.metadata_bytes = i % 7 == 0 ? 65000 : 0;
     recipe.orientation = 1 + static_cast<int>(i % 8);
-    const JpegHeader header = HeaderOf(RenderPhotograph(recipe, 2, i));
+    const JpegDescription header = HeaderOf(RenderPhotograph(recipe, 2, i));
     EXPECT_EQ(header.size, (ImageSize{recipe.width, recipe.height}));
     EXPECT_EQ(header.ChromaName(), names[i % 5]);
     EXPECT_EQ(header.progressive(), recipe.progressive);
@@ -81,7 +81,7 @@ TEST(JpegHeader, IsWhatTheRecipeOfAPhotographSays) {
   }
 }
 
-TEST(JpegHeader, NamesOfChroma) {
+TEST(JpegDescription, NamesOfChroma) {
   const auto name = [](const Bytes& sampling) {
     return HeaderOf(kStart + Frame(0xC0, sampling) + kScan).ChromaName();
   };
@@ -100,7 +100,7 @@ TEST(JpegHeader, NamesOfChroma) {
             "YCCK");
 }
 
-TEST(JpegHeader, KindsOfFrames) {
+TEST(JpegDescription, KindsOfFrames) {
   const auto header = [](uint8_t m) { return HeaderOf(kStart + Frame(m, {0x11}) + kScan); };
   EXPECT_FALSE(header(0xC0).progressive());
   EXPECT_TRUE(header(0xC2).progressive());
@@ -110,7 +110,7 @@ TEST(JpegHeader, KindsOfFrames) {
   EXPECT_FALSE(header(0xC1).lossless());
 }
 
-TEST(JpegHeader, SkipsWhatDecodersSkip) {
+TEST(JpegDescription, SkipsWhatDecodersSkip) {
   const Bytes frame = Frame(0xC0, {0x11});
   EXPECT_EQ(HeaderOf(kStart + Bytes{1, 2, 3, 0xFF, 0, 0xFF, 0xFF, 0xFF} + frame + kScan).size.width,
             20);
@@ -122,7 +122,7 @@ TEST(JpegHeader, SkipsWhatDecodersSkip) {
             258);
 }
 
-TEST(JpegHeader, ErrorsSayWhatAndWhere) {
+TEST(JpegDescription, ErrorsSayWhatAndWhere) {
   const Bytes frame = Frame(0xC0, {0x11});
   EXPECT_THAT(ErrorOf({}).cause, HasSubstr("not a JPEG"));
   EXPECT_THAT(ErrorOf({'P', 'N'}).cause, HasSubstr("not a JPEG"));
@@ -141,13 +141,13 @@ TEST(JpegHeader, ErrorsSayWhatAndWhere) {
   EXPECT_THAT(ErrorOf(kStart + Frame(0xC0, {0x05})).cause, HasSubstr("0x05"));
 }
 
-TEST(JpegHeader, EveryTruncationIsAnErrorWithItsOffset) {
+TEST(JpegDescription, EveryTruncationIsAnErrorWithItsOffset) {
   PhotographRecipe recipe{.width = 40, .height = 30, .orientation = 6, .metadata_bytes = 100};
   const Bytes whole = RenderPhotograph(recipe, 1, 1);
   size_t header_end = 0;
   for (size_t size = 0; size < whole.size(); ++size) {
     const Bytes cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
-    const Result<JpegHeader> header = ReadJpegHeader(cut);
+    const Result<JpegDescription> header = ReadJpegHeader(cut);
     if (header.ok()) {
       header_end = header_end == 0 ? size : header_end;
       EXPECT_EQ(header->size, (ImageSize{40, 30}));
@@ -160,7 +160,7 @@ TEST(JpegHeader, EveryTruncationIsAnErrorWithItsOffset) {
   EXPECT_GT(header_end, 300u);
 }
 
-TEST(JpegHeader, AnyBytesEndInAnAnswerSoon) {
+TEST(JpegDescription, AnyBytesEndInAnAnswerSoon) {
   RandomStream random({1, 2, 3}, 0);
   const Bytes whole = RenderPhotograph({.width = 40, .height = 30, .orientation = 6}, 1, 1);
   for (uint64_t round = 0; round < 3000; ++round) {
@@ -170,7 +170,7 @@ TEST(JpegHeader, AnyBytesEndInAnAnswerSoon) {
       bytes[2 + draw.Below(bytes.size() - 2)] = static_cast<uint8_t>(draw.Below(256));
     }
     uint64_t asked = 0;
-    const Result<JpegHeader> header =
+    const Result<JpegDescription> header =
         ReadJpegHeader([&](uint64_t offset, size_t size) -> Result<std::span<const uint8_t>> {
           const size_t begin = std::min<size_t>(offset, bytes.size());
           ++asked;
@@ -185,8 +185,8 @@ TEST(JpegHeader, AnyBytesEndInAnAnswerSoon) {
   }
 }
 
-TEST(JpegHeader, ErrorsOfReadingArePassedOn) {
-  const Result<JpegHeader> header =
+TEST(JpegDescription, ErrorsOfReadingArePassedOn) {
+  const Result<JpegDescription> header =
       ReadJpegHeader([](uint64_t, size_t) -> Result<std::span<const uint8_t>> {
         return Error{Code::kUnavailable, "disk on fire"};
       });
@@ -196,7 +196,7 @@ TEST(JpegHeader, ErrorsOfReadingArePassedOn) {
 
 // The decoder's own reading of the header is the twin.
 void ExpectSameAsDecoder(Bytes bytes, const std::string& name) {
-  const JpegHeader header = HeaderOf(bytes);
+  const JpegDescription header = HeaderOf(bytes);
   const size_t size = bytes.size();
   bytes.resize(size + kBufferPadding);
   JpegDecoder decoder;
@@ -212,7 +212,7 @@ void ExpectSameAsDecoder(Bytes bytes, const std::string& name) {
   }
 }
 
-TEST(JpegHeader, EqualsTheDecodersOnPhotographs) {
+TEST(JpegDescription, EqualsTheDecodersOnPhotographs) {
   const char* photos = std::getenv("STOKER_PHOTOS");
   if (photos == nullptr) GTEST_SKIP() << "STOKER_PHOTOS names no folder of photographs";
   int files = 0;
@@ -225,7 +225,7 @@ TEST(JpegHeader, EqualsTheDecodersOnPhotographs) {
   EXPECT_GT(files, 0);
 }
 
-TEST(JpegHeader, EqualsTheDecodersOnSyntheticPhotographs) {
+TEST(JpegDescription, EqualsTheDecodersOnSyntheticPhotographs) {
   for (uint64_t i = 0; i < 30; ++i) {
     PhotographRecipe recipe = DrawPhotograph(4, i);
     recipe.width = 33;
