@@ -119,7 +119,7 @@ void AddWhatRan(const BenchReport& report, Text& text) {
   text.Line("workers",
             fmt::format("{} ({}; {} have worked), {} batches in production", loader.threads,
                         loader.executor, loader.threads_seen, loader.depth));
-  text.Line("reader", fmt::format("{}: {}", loader.reader, loader.reader_reason));
+  text.Line("reader", loader.reader_reason);  // begins with the reader's name
   if (options.cold) {
     text.Line("page cache", "dropped for each file before each epoch");
   }

@@ -69,14 +69,15 @@ std::vector<Transform> TransformsOf(const BenchArguments& given) {
   const bool antialias = !given.no_antialias;
   std::vector<Transform> transforms;
   if (given.transform == "train") {
-    transforms.push_back(RandomResizedCrop{.height = size, .width = size, .antialias = antialias});
-    transforms.push_back(RandomHorizontalFlip{});
+    transforms.emplace_back(
+        RandomResizedCrop{.height = size, .width = size, .antialias = antialias});
+    transforms.emplace_back(RandomHorizontalFlip{});
   } else {
-    transforms.push_back(Resize{.size = size * 256 / 224, .antialias = antialias});
-    transforms.push_back(CenterCrop{.height = size, .width = size});
+    transforms.emplace_back(Resize{.size = size * 256 / 224, .antialias = antialias});
+    transforms.emplace_back(CenterCrop{.height = size, .width = size});
   }
   if (given.normalize) {
-    transforms.push_back(Normalize{{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}});
+    transforms.emplace_back(Normalize{{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}});
   }
   return transforms;
 }

@@ -5,7 +5,7 @@
 
 #include "engine/core/result.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's
 class App;
 }
 

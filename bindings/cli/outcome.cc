@@ -21,7 +21,8 @@ std::string AsOptions(std::string text) {
        {"drop_remainder", "--drop-remainder"},
        {"pass overwrite", "pass --overwrite"}}};
   for (const auto& [from, to] : kNames) {
-    for (size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) {
+    for (size_t at = text.find(from); at != std::string::npos;
+         at = text.find(from, at + to.size())) {
       text.replace(at, from.size(), to);
     }
   }
