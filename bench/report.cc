@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -85,14 +84,17 @@ std::string Count(uint64_t number) {
 
 class Text {
  public:
-  void Line(const std::string& name, const std::string& value) {
-    fmt::format_to(std::back_inserter(text_), "  {:<15}{}\n", name, value);
+  void Line(const char* name, const std::string& value) {
+    Add(fmt::format("  {:<15}{}", name, value));
   }
   // fmt counts columns, so "µ" is one of them.
   void Figure(const char* name, const std::string& value, const std::string& meaning) {
-    fmt::format_to(std::back_inserter(text_), "  {:<15}{:>24}   {}\n", name, value, meaning);
+    Add(fmt::format("  {:<15}{:>24}   {}", name, value, meaning));
   }
-  void Add(const std::string& line) { text_ += line + "\n"; }
+  void Add(const std::string& line) {
+    text_.append(line, 0, line.find_last_not_of(' ') + 1);  // no blanks at the end
+    text_ += '\n';
+  }
   std::string Take() { return std::move(text_); }
 
  private:
