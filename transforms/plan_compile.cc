@@ -112,7 +112,7 @@ class Compiler {
                     "Ask for dtype float32, or normalise on the device");
     }
     for (size_t c = 0; c < 3; ++c) {
-      const std::string channel = "[" + std::to_string(c) + "] = ";
+      const std::string channel = std::string("[") + std::to_string(c) + "] = ";
       if (!std::isfinite(t.mean[c])) {
         return Refuse(place_, "mean" + channel + Text(t.mean[c]), "Give a finite mean");
       }

@@ -32,16 +32,19 @@ constexpr size_t kBlocks = hn::MaxLanes(Words()) / 8;
 // Sums of products of 16-bit pairs, as 32-bit lanes: lane j gets a[2j] b[2j] + a[2j+1] b[2j+1].
 class PairSums {
  public:
-  explicit PairSums(hn::Vec<Sums> start) : first_(start), second_(hn::Zero(Sums())) {}
+  HWY_INLINE PairSums() : first_(hn::Zero(Sums())), second_(hn::Zero(Sums())) {}
   HWY_INLINE void Add(hn::Vec<Words> a, hn::Vec<Words> b) {
     first_ = hn::ReorderWidenMulAccumulate(Sums(), a, b, first_, second_);
   }
-  HWY_INLINE hn::Vec<Sums> Shifted(int shift) const {
-    return hn::ShiftRightSame(hn::RearrangeToOddPlusEven(first_, second_), shift);
+  // Divided by 1 << shift and rounded; `half` is 1 << (shift - 1).
+  HWY_INLINE hn::Vec<Sums> Rounded(hn::Vec<Sums> half, int shift) const {
+    const hn::Vec<Sums> sums = hn::RearrangeToOddPlusEven(first_, second_);
+    return hn::ShiftRightSame(hn::Add(sums, half), shift);
   }
 
  private:
-  hn::Vec<Sums> first_, second_;  // some instruction sets keep two halves apart
+  // Some instruction sets keep halves of the sums, in lanes of their own, until the end.
+  hn::Vec<Sums> first_, second_;
 };
 
 HWY_INLINE hn::Vec<Words> WeightPair(const int16_t* weights) {
@@ -63,7 +66,7 @@ HWY_INLINE void BlendDown(const uint8_t* HWY_RESTRICT source, ptrdiff_t stride,
   const hn::Vec<Sums> half = hn::Set(Sums(), 1 << (shift - 1));
   const int n = kPairs != 0 ? kPairs : pairs;
   for (size_t i = 0; i < kTileBytes; i += hn::Lanes(d8)) {
-    PairSums s0(half), s1(half), s2(half), s3(half);
+    PairSums s0, s1, s2, s3;
     const uint8_t* row = source + i;
     for (int p = 0; p < n; ++p, row += 2 * stride) {
       const hn::Vec<Words> w = WeightPair(weights + 2 * p);
@@ -76,8 +79,9 @@ HWY_INLINE void BlendDown(const uint8_t* HWY_RESTRICT source, ptrdiff_t stride,
       s3.Add(hn::BitCast(Words(), hn::InterleaveUpper(d8, high, zero)), w);
     }
     const Words d16;
-    hn::Store(hn::ReorderDemote2To(d16, s0.Shifted(shift), s1.Shifted(shift)), d16, out + i);
-    hn::Store(hn::ReorderDemote2To(d16, s2.Shifted(shift), s3.Shifted(shift)), d16,
+    hn::Store(hn::ReorderDemote2To(d16, s0.Rounded(half, shift), s1.Rounded(half, shift)), d16,
+              out + i);
+    hn::Store(hn::ReorderDemote2To(d16, s2.Rounded(half, shift), s3.Rounded(half, shift)), d16,
               out + i + hn::Lanes(d16));
   }
 }
@@ -177,7 +181,7 @@ HWY_INLINE void BlendAlong(const Strip& s, int x, int n, const int16_t* HWY_REST
     const int16_t* pixel = first + (s.columns.starts[x + i] - s.columns.starts[x]) * kPixel;
     uint8_t* to = mixed + (s.mirror ? n - 1 - i : i) * kPixel;
     for (size_t lane = 0; lane < static_cast<size_t>(kPixel); lane += hn::Lanes(d16)) {
-      PairSums low(half), high(half);
+      PairSums low, high;
       const int16_t* column = pixel + lane;
       for (int p = 0; p < pairs; ++p, column += 2 * kPixel) {
         const hn::Vec<Words> w = WeightPair(weights + 2 * p);
@@ -185,7 +189,8 @@ HWY_INLINE void BlendAlong(const Strip& s, int x, int n, const int16_t* HWY_REST
         low.Add(hn::InterleaveLower(d16, a, b), w);
         high.Add(hn::InterleaveUpper(d16, a, b), w);
       }
-      const auto both = hn::ReorderDemote2To(d16, low.Shifted(shift), high.Shifted(shift));
+      const auto both =
+          hn::ReorderDemote2To(d16, low.Rounded(half, shift), high.Rounded(half, shift));
       hn::Store(hn::DemoteTo(d8, both), d8, to + lane);
     }
   }

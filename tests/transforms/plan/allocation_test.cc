@@ -1,0 +1,57 @@
+// Counts what is allocated through operator new, which libstoker.so then uses, too.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "engine/core/buffer.h"
+#include "tests/testing/make_jpeg.h"
+#include "transforms/plan.h"
+
+namespace {
+size_t allocations = 0;  // of this program's one thread
+}
+
+void* operator new(size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace stoker {
+namespace {
+
+TEST(Apply, AllocatesNothingOnceItHasSeenTheLargest) {
+  const Plan plan = Plan::Compile({RandomResizedCrop{224, 224}, RandomHorizontalFlip{}}).value();
+  MemoryBudget budget(64 << 20);
+  auto workspace = plan.MakeWorkspace(budget);
+  std::vector<std::vector<uint8_t>> files;
+  for (int orientation : {1, 3, 6}) {
+    testing::JpegOptions options{.width = 500, .height = 375};
+    options.orientation = orientation;
+    files.push_back(testing::MakeJpeg(options));
+  }
+  std::vector<uint8_t> row(plan.row_bytes());
+  const auto epoch = [&] {
+    StageTimes times;
+    for (uint64_t n = 0; n < 60; ++n) {
+      const std::vector<uint8_t>& file = files[n % files.size()];
+      const std::span<const uint8_t> bytes(file.data(), file.size() - kBufferPadding);
+      ASSERT_TRUE(plan.Apply(bytes, {1, 0, n}, *workspace, row.data(), times).ok());
+    }
+  };
+  for (auto& file : files) file.resize(file.size() + kBufferPadding);
+  epoch();
+  const uint64_t charged = budget.used();
+  const size_t before = allocations;
+  ASSERT_GT(before, 0u);  // the count works
+  epoch();
+  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(budget.used(), charged);
+}
+
+}  // namespace
+}  // namespace stoker
