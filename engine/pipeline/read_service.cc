@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/core/stage_times.h"
-
 namespace stoker {
 
 ReadService::ReadService(int threads, ReaderFactory factory)
@@ -72,10 +70,7 @@ void ReadService::Serve(ReaderThread& self, Reader& reader) {
       self.generation = generation = generation_.load(std::memory_order_relaxed);
       changed_.notify_all();
     }
-    const uint64_t before_pull = NowNanoseconds();
     const size_t pulled = PullAll(clients, requests, reader.capacity() - reader.in_flight());
-    uint64_t client_ns = NowNanoseconds() - before_pull;
-
     reader.Submit({requests.data(), pulled});
     if (reader.in_flight() == 0) {
       if (closing_.load(std::memory_order_acquire)) return;
@@ -83,12 +78,9 @@ void ReadService::Serve(ReaderThread& self, Reader& reader) {
       continue;
     }
     const size_t finished = reader.Reap(requests, /*wait=*/pulled == 0);
-    const uint64_t before_finish = NowNanoseconds();
     for (size_t i = 0; i < finished; ++i) {
       static_cast<ReadClient*>(requests[i]->owner)->Finish(*requests[i]);
     }
-    client_ns += NowNanoseconds() - before_finish;
-    self.client_ns.fetch_add(client_ns, std::memory_order_relaxed);
   }
 }
 
@@ -128,9 +120,8 @@ uint64_t ReadService::read_cpu_ns() const {
         clock_gettime(clock, &cpu) != 0) {
       continue;
     }
-    const uint64_t all =
+    total +=
         static_cast<uint64_t>(cpu.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(cpu.tv_nsec);
-    total += all - std::min(all, t->client_ns.load(std::memory_order_relaxed));
   }
   return total;
 }

@@ -51,14 +51,13 @@ class ReadService {
   // sleeps.
   void Kick();
 
-  // CPU time of the reader threads outside of their clients' calls: what reading itself costs.
+  // CPU time of the reader threads: reading, and what little their clients' calls cost.
   uint64_t read_cpu_ns() const;
 
  private:
   struct ReaderThread {
     std::thread thread;
-    std::atomic<uint64_t> client_ns{0};  // spent in Pull and Finish
-    uint64_t generation = 0;             // of the client list it works with; under mutex_
+    uint64_t generation = 0;  // of the client list it works with; under mutex_
     Status started;
     bool running = false;  // under mutex_
   };
