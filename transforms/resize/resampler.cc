@@ -13,6 +13,11 @@ namespace {
 // and our reading.
 constexpr int64_t kWindowBytes = 256 << 10;
 
+// Where rows of the window begin, in bytes after a multiple of 64. libjpeg-turbo's SIMD writes
+// aligned rows past the caches (non-temporal stores in jdcolext): with those, resampling took three
+// times as long on photographs. Rows that are not even 16-byte aligned go through the caches.
+constexpr size_t kRowOffset = 8;
+
 // Adds the time of its life.
 class Stopwatch {
  public:
@@ -131,6 +136,11 @@ int Resampler::RowsNeeded(int first_row) const {
   return std::min(taps.starts[StripEnd(first_row) - 1] + 2 * taps.pairs, region_.height);
 }
 
+// Row top_ of the window.
+uint8_t* Resampler::WindowPlane(size_t plane) const {
+  return window_.data() + kRowOffset + plane * plane_bytes_;
+}
+
 // The source window and the kernel's scratch, for this layout.
 Status Resampler::PlanStrips() {
   const AxisTaps& rows = rows_.taps();
@@ -152,7 +162,7 @@ Status Resampler::PlanStrips() {
     delivered = needed;
   }
   plane_bytes_ = stride * static_cast<size_t>(most);
-  if (Status grown = window_.Grow(plane_bytes_ * planes); !grown) return grown;
+  if (Status grown = window_.Grow(kRowOffset + plane_bytes_ * planes); !grown) return grown;
 
   strip_.channels = gray ? 1 : 3;
   strip_.planes = static_cast<int>(planes);
@@ -176,7 +186,7 @@ MutableImageView Resampler::Reserve(int rows) {
   view.layout = source_.layout;
   view.size = {source_.covered.width, std::min(rows, wanted)};
   for (size_t p = 0; p < static_cast<size_t>(PlanesOf(source_.layout)); ++p) {
-    view.plane[p] = window_.data() + p * plane_bytes_ + held_ * stride_;
+    view.plane[p] = WindowPlane(p) + held_ * stride_;
     view.stride[p] = stride_;
   }
   return view;
@@ -194,7 +204,7 @@ void Resampler::FinishStrips() {
   uint8_t* const out = strip_.out;
   while (next_row_ < rows_.taps().count && top_ + held_ >= RowsNeeded(next_row_)) {
     for (size_t p = 0; p < static_cast<size_t>(strip_.planes); ++p) {
-      strip_.plane[p] = window_.data() + p * plane_bytes_ + column;
+      strip_.plane[p] = WindowPlane(p) + column;
     }
     strip_.top = top_;
     strip_.first_row = next_row_;
@@ -217,7 +227,7 @@ void Resampler::DropRows() {
   top_ += dropped;
   held_ -= dropped;
   for (size_t p = 0; p < static_cast<size_t>(strip_.planes) && held_ != 0; ++p) {
-    uint8_t* plane = window_.data() + p * plane_bytes_;
+    uint8_t* plane = WindowPlane(p);
     std::memmove(plane, plane + dropped * stride_, static_cast<size_t>(held_ * stride_));
   }
 }

@@ -64,6 +64,7 @@ class Resampler final : public RowSink {
 
  private:
   Status PlanStrips();
+  uint8_t* WindowPlane(size_t plane) const;
   Status PlanOutput();
   int StripEnd(int first_row) const;
   int RowsNeeded(int first_row) const;

@@ -261,8 +261,9 @@ HWY_INLINE void EmitBlock(const Strip& s, const uint8_t* mixed, int n, uint8_t* 
   constexpr size_t kRowBytes = kStripPixels * kChannels;
   const bool whole = n == kStripPixels;
   if (kChannels == 3 && !s.f32 && whole && s.row_count == kStripRows) {
-    for (size_t c = 0; c < kRowBytes; c += 16)
+    for (size_t c = 0; c < kRowBytes; c += 16) {
       TurnBytes(mixed + c * kStripRows, out + c, s.out_stride);
+    }
     return;
   }
   alignas(64) uint8_t pixels[kRowBytes * kStripRows];
