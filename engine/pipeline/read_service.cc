@@ -120,8 +120,7 @@ uint64_t ReadService::read_cpu_ns() const {
         clock_gettime(clock, &cpu) != 0) {
       continue;
     }
-    total +=
-        static_cast<uint64_t>(cpu.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(cpu.tv_nsec);
+    total += static_cast<uint64_t>(cpu.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(cpu.tv_nsec);
   }
   return total;
 }

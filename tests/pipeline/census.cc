@@ -19,10 +19,12 @@
 
 // glibc's own names for what is replaced below.
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming)
 void* __libc_malloc(size_t bytes);
 void* __libc_calloc(size_t n, size_t bytes);
 void* __libc_realloc(void* p, size_t bytes);
 void* __libc_memalign(size_t alignment, size_t bytes);
+// NOLINTEND(readability-identifier-naming)
 }
 
 namespace {

@@ -97,7 +97,7 @@ def photos():
     folder = os.environ.get("STOKER_PHOTOS")
     if not folder:
         pytest.skip("STOKER_PHOTOS is not set")
-    files = sorted(p for p in pathlib.Path(folder).rglob("*") if p.is_file())
+    files = sorted(p for p in pathlib.Path(folder).rglob("*") if p.is_file() and p.name[0] != ".")
     assert files
     return files
 

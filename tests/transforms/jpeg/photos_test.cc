@@ -23,7 +23,8 @@ std::vector<std::filesystem::path> Photos() {
   const char* directory = std::getenv("STOKER_PHOTOS");  // NOLINT: no thread changes it
   if (directory == nullptr) return paths;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
-    if (entry.is_regular_file()) paths.push_back(entry.path());
+    const bool hidden = entry.path().filename().string()[0] == '.';  // then it is no photograph
+    if (entry.is_regular_file() && !hidden) paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());
   return paths;
