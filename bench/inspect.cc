@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "bench/inspect_file.h"
+#include "engine/core/machine.h"
 
 namespace stoker {
 namespace {
@@ -215,7 +216,7 @@ Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& 
   }
   const auto start = std::chrono::steady_clock::now();
   Inspection inspection(source, options, progress);
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int cores = AllottedCores();
   std::vector<std::thread> helpers;
   try {
     for (int i = 1; i < (options.threads == 0 ? cores : options.threads); ++i) {

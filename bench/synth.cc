@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "bench/photograph.h"
+#include "engine/core/machine.h"
 
 namespace stoker {
 namespace {
@@ -306,7 +307,7 @@ Result<SynthSummary> WritePhotographs(const std::string& directory, const SynthO
   const Result<bool> keep = Prepare(directory, made, options);
   if (!keep.ok()) return keep.error();
   Writer writer(directory, made, *keep, options, progress);
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int cores = AllottedCores();
   std::vector<std::thread> helpers;
   try {
     for (int i = 1; i < (options.threads == 0 ? cores : options.threads); ++i) {

@@ -52,8 +52,8 @@ int ExitCodeOf(const Error& error) {
     case Code::kInvalidArgument:
     case Code::kUnimplemented:
       return error.file.empty() ? kExitUsage : kExitData;
-    case Code::kResourceExhausted:
-      return error.file.empty() ? kExitSystem : kExitData;
+    case Code::kResourceExhausted:  // a limit that the file's own bytes exceed has an offset
+      return error.offset ? kExitData : kExitSystem;
     case Code::kCancelled:
       return kExitInterrupted;
     case Code::kPermissionDenied:

@@ -34,11 +34,6 @@ Error&& Error::WithFile(std::string path) && {
   return std::move(*this);
 }
 
-Error&& Error::WithAdvice(std::string text) && {
-  advice = std::move(text);
-  return std::move(*this);
-}
-
 std::string Error::ToString() const {
   std::string text = CodeName(code);
   text += ": ";
@@ -73,6 +68,7 @@ Error SystemError(int error_number, const std::string& what, std::string file) {
       break;
     case EINVAL:
     case EISDIR:
+    case ELOOP:
     case ENAMETOOLONG:
       code = Code::kInvalidArgument;
       break;

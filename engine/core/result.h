@@ -20,7 +20,7 @@ enum class Code {
   kPermissionDenied,    // it is there, and may not be read
   kDataLoss,            // bytes that cannot be decoded
   kResourceExhausted,   // a budget or a limit of the system
-  kFailedPrecondition,  // the object is not in a state for this call (after a fork, after Stop)
+  kFailedPrecondition,  // the object is not in a state for this call (after a fork)
   kUnimplemented,       // a format or an option that stoker does not have
   kCancelled,           // Stop() was called meanwhile
   kUnavailable,         // I/O failed in a way that a retry might cure
@@ -37,7 +37,6 @@ struct [[nodiscard]] Error {
   std::string advice = {};           // what to do about it; may be empty
 
   Error&& WithFile(std::string path) &&;
-  Error&& WithAdvice(std::string text) &&;
 
   // "DATA_LOSS: photos/a.jpg at byte 1234: truncated JPEG. Remove or re-create the file."
   std::string ToString() const;

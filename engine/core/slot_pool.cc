@@ -128,8 +128,6 @@ int SlotPool::lent() const {
   return lent_;
 }
 
-uint64_t SlotPool::lent_bytes() const { return static_cast<uint64_t>(lent()) * slot_bytes_; }
-
 void SlotPool::Retire() {
   std::lock_guard lock(mutex_);
   retired_ = true;

@@ -67,7 +67,6 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   // Batches that are still held stay valid; each gives its slab to the system when it returns.
   void Retire();
 
-  uint64_t lent_bytes() const;
   int lent() const;
   uint64_t slot_bytes() const { return slot_bytes_; }
 

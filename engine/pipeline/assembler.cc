@@ -77,17 +77,21 @@ void Assembler::Finish(const RowTicket& ticket, Status status) {
   ready_.notify_one();
 }
 
+Result<bool> Assembler::Reopen() {
+  std::lock_guard lock(mutex_);
+  const uint64_t opened = opened_.load(std::memory_order_relaxed);
+  OpenBatches();
+  if (EntryOf(next_).slot == nullptr) {
+    return Error{.code = Code::kResourceExhausted,
+                 .cause = "the system has no memory for a batch",
+                 .advice = "Lower depth or batch_size"};
+  }
+  return opened_.load(std::memory_order_relaxed) != opened;
+}
+
 Result<Batch> Assembler::Take() {
   std::unique_lock lock(mutex_);
   Entry& entry = EntryOf(next_);
-  if (entry.slot == nullptr) {
-    OpenBatches();
-    if (entry.slot == nullptr) {
-      return Error{.code = Code::kResourceExhausted,
-                   .cause = "the system has no memory for a batch",
-                   .advice = "Lower depth or batch_size"};
-    }
-  }
   const uint64_t before = NowNanoseconds();
   ready_.wait(lock,
               [&] { return cancelled_ || entry.missing.load(std::memory_order_acquire) == 0; });

@@ -41,9 +41,14 @@ class Assembler {
   // Any thread; a lock only for the last row of a batch and for failures.
   void Finish(const RowTicket& ticket, Status status);
 
+  // Production stops short when the system has no memory for a slot. Opens what the depth allows
+  // and says whether that was anything: then there are rows to claim. ResourceExhausted when not
+  // even the next batch is open.
+  Result<bool> Reopen();
+
   // Waits for the next batch in order and opens another in its place. An error takes the place of a
   // batch with a bad row; the call after it delivers the next batch. Cancelled after Cancel().
-  // Precondition: position() < last. One thread at a time.
+  // Precondition: position() < last, and Reopen has succeeded since. One thread at a time.
   Result<Batch> Take();
 
   // The batch that Take would deliver next, counted over all epochs.

@@ -28,8 +28,10 @@ Status CheckOptions(const LoaderOptions& options) {
   if (options.dtype == DType::kI64) {
     return Error{Code::kInvalidArgument, "dtype is int64; images are uint8 or float32"};
   }
-  if (options.epochs && *options.epochs == 0) {
-    return Error{Code::kInvalidArgument, "epochs is 0; leave it out for as many as are asked for"};
+  if (options.epochs && (*options.epochs == 0 || *options.epochs > kMostEpochs)) {
+    return Error{Code::kInvalidArgument,
+                 "epochs is " + std::to_string(*options.epochs) + "; it must be between 1 and " +
+                     std::to_string(kMostEpochs) + ", or left out for as many as are asked for"};
   }
   return {};
 }

@@ -6,6 +6,9 @@
 
 namespace stoker {
 
+// What random draws tell apart (RandomStream); with them no count of batches overflows.
+inline constexpr uint64_t kMostEpochs = uint64_t{1} << 32;
+
 // InvalidArgument names the option, its value and what it may be.
 Status CheckOptions(const LoaderOptions& options);
 

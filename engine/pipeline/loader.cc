@@ -20,8 +20,6 @@
 
 namespace stoker {
 
-constexpr size_t kLargestKeptBuffer = 4 * kReadBufferBytes;
-
 // A sample on its way: one of a fixed set, used again and again.
 struct SampleInFlight {
   ReadRequest read;  // the file's bytes, and the buffer they lie in
@@ -54,8 +52,10 @@ class Loader::Impl final : public ReadClient {
   void Finish(ReadRequest& read) override;                     // a reader thread: reader → worker
   static void Work(void* loader, uint32_t index, int worker);  // a worker: bytes → row
   Status Decode(SampleInFlight& sample, int worker);
+  void TrimBuffer(GrowingBuffer& buffer);
 
   bool TooFewFree();
+  uint64_t LastBatch() const { return options_.epochs.value_or(kMostEpochs) * batches_per_epoch(); }
   Status Start();
   void Halt();
   void StartAt(uint64_t batch);
@@ -211,11 +211,17 @@ Status Loader::Impl::Decode(SampleInFlight& sample, int worker) {
   }
   *static_cast<int64_t*>(ticket.slot->Row(1, ticket.row)) = sample.sample.label;
   ticket.slot->sample_ids[ticket.row] = sample.sample.id;
-  if (sample.read.buffer.capacity() > kLargestKeptBuffer) {  // else a few large files would hold
-    sample.read.buffer.Free();                               // the budget for good
-  }
+  TrimBuffer(sample.read.buffer);
   counters_[static_cast<size_t>(worker)].Add(sample.read.size, times, NowNanoseconds() - before);
   return status;
+}
+
+// A buffer that has grown stays so while the budget is roomy; else a few large files would hold it.
+void Loader::Impl::TrimBuffer(GrowingBuffer& buffer) {
+  const MemoryBudget& budget = runtime_.budget();
+  if (buffer.capacity() < 2 * kReadBufferBytes || budget.used() < budget.limit() / 2) return;
+  buffer.Free();
+  (void)buffer.Grow(kReadBufferBytes);  // fits: more than that has just been given back
 }
 
 // Reads are pulled many at a time, so that the reader thread wakes, and enters the kernel, once for
@@ -232,9 +238,9 @@ bool Loader::Impl::TooFewFree() {
 
 Result<Batch> Loader::Impl::Next() {
   if (Status s = runtime_.CheckProcess(); !s.ok()) return std::move(s).error();
+  if (stopped_) return Error{Code::kCancelled, "the loader was stopped"};
   if (std::exchange(epoch_ended_, false)) return Batch();
-  const uint64_t next = assembler_->position();
-  if (options_.epochs && next >= *options_.epochs * batches_per_epoch()) return Batch();
+  if (assembler_->position() == LastBatch()) return Batch();
   if (!slots_->CanLend()) {
     return Error{.code = Code::kResourceExhausted,
                  .cause = "the caller holds " + std::to_string(slots_->lent()) +
@@ -242,6 +248,9 @@ Result<Batch> Loader::Impl::Next() {
                  .advice = "Release batches before taking more, or raise lent_batches"};
   }
   if (Status s = Start(); !s.ok()) return std::move(s).error();
+  Result<bool> reopened = assembler_->Reopen();
+  if (!reopened.ok()) return std::move(reopened).error();
+  if (*reopened) runtime_.reads().Kick();
   Result<Batch> batch = assembler_->Take();
   if (!batch.ok() && batch.error().code == Code::kCancelled) return batch;
   runtime_.reads().Kick();  // there is a batch's worth of rows to read now
@@ -252,6 +261,10 @@ Result<Batch> Loader::Impl::Next() {
 
 Status Loader::Impl::Seek(uint64_t epoch, uint64_t index) {
   if (Status s = runtime_.CheckProcess(); !s.ok()) return s;
+  if (epoch > kMostEpochs) {
+    return Error{Code::kInvalidArgument, "Seek to epoch " + std::to_string(epoch) + "; at most " +
+                                             std::to_string(kMostEpochs) + " is possible"};
+  }
   if (index >= batches_per_epoch()) {
     return Error{Code::kInvalidArgument, "Seek to batch " + std::to_string(index) +
                                              " of an epoch that has " +
@@ -264,11 +277,10 @@ Status Loader::Impl::Seek(uint64_t epoch, uint64_t index) {
 }
 
 void Loader::Impl::StartAt(uint64_t batch) {
-  const uint64_t last = options_.epochs ? *options_.epochs * batches_per_epoch() : ~uint64_t{0};
   std::lock_guard lock(lifecycle_);
   if (assembler_ != nullptr) past_wait_ns_ += assembler_->wait_ns();
   assembler_.reset();  // gives its slots back before the next one takes them
-  assembler_ = std::make_unique<Assembler>(order_, slots_, memory_.depth, batch, last);
+  assembler_ = std::make_unique<Assembler>(order_, slots_, memory_.depth, batch, LastBatch());
 }
 
 // Attaches to the reader threads; they begin to pull.
@@ -292,10 +304,10 @@ void Loader::Impl::Halt() {
 }
 
 void Loader::Impl::Stop() {
-  stopped_ = true;
   {
     std::lock_guard lock(lifecycle_);
-    assembler_->Cancel();
+    assembler_->Cancel();  // first, so that no batch is delivered as failed by samples given up
+    stopped_ = true;
   }
   Halt();
 }
@@ -350,8 +362,15 @@ Result<std::unique_ptr<Loader>> Loader::Open(LoaderOptions options) {
 Result<Batch> Loader::Next() { return impl_->Next(); }
 Status Loader::Seek(uint64_t epoch, uint64_t index) { return impl_->Seek(epoch, index); }
 Loader::Position Loader::position() const { return impl_->position(); }
-void Loader::Stop() { impl_->Stop(); }
-LoaderStats Loader::Stats() const { return impl_->Stats(); }
+void Loader::Stop() {
+  if (impl_->options().runtime->CheckProcess().ok())
+    impl_->Stop();  // nothing runs in a fork's child
+}
+
+LoaderStats Loader::Stats() const {
+  return impl_->options().runtime->CheckProcess().ok() ? impl_->Stats() : LoaderStats();
+}
+
 uint64_t Loader::batches_per_epoch() const { return impl_->batches_per_epoch(); }
 const LoaderOptions& Loader::options() const { return impl_->options(); }
 

@@ -20,7 +20,7 @@ namespace stoker {
 //     while (Batch batch = loader->Next().value()) Train(batch.images(), batch.labels());
 //   }
 //
-// One thread at a time calls Next and Seek; Stop and Stats may be called from any.
+// One thread at a time calls Next, Seek and position; Stop and Stats may be called from any.
 class Loader {
  public:
   // Checks every option and reserves the memory. Reads nothing and starts nothing: the first Next

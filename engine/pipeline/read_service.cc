@@ -18,6 +18,7 @@ ReadService::~ReadService() {
 }
 
 Status ReadService::Attach(ReadClient* client) {
+  std::lock_guard one_at_a_time(attaching_);
   std::unique_lock lock(mutex_);
   while (threads_.size() < static_cast<size_t>(thread_count_)) {
     threads_.push_back(std::make_unique<ReaderThread>());

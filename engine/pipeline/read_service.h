@@ -78,6 +78,7 @@ class ReadService {
   std::condition_variable kicked_;
   std::atomic<uint64_t> generation_{1};  // of clients_
   std::atomic<bool> closing_{false};
+  std::mutex attaching_;  // threads are started by one Attach at a time
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<ReadClient*> clients_;

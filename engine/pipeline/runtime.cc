@@ -77,7 +77,7 @@ Result<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& given) {
   if (options.memory_budget == 0) options.memory_budget = DefaultBudget();
   ReaderChoice choice{ReaderKind::kPread, "given by the caller"};
   if (!options.make_reader) {
-    Result<ReaderChoice> chosen = ChooseReader(options.reader);
+    Result<ReaderChoice> chosen = ChooseReader(options.reader, options.reads_in_flight);
     if (!chosen.ok()) return std::move(chosen).error();
     choice = *std::move(chosen);
     options.make_reader = [kind = choice.kind, depth = options.reads_in_flight] {

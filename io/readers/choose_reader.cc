@@ -112,9 +112,9 @@ ReaderChoice Measure(Reader& uring) {
 
 }  // namespace
 
-Result<ReaderChoice> ChooseReader(ReaderKind wanted) {
+Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t depth) {
   if (wanted == ReaderKind::kPread) return ReaderChoice{wanted, "pread: asked for"};
-  Result<std::unique_ptr<Reader>> uring = MakeUringReader(kTrialDepth);
+  Result<std::unique_ptr<Reader>> uring = MakeUringReader(std::max(depth, kTrialDepth));
   if (wanted == ReaderKind::kUring) {
     if (!uring.ok()) return std::move(uring).error();
     return ReaderChoice{wanted, "io_uring: asked for"};

@@ -42,8 +42,9 @@ class Reader {
   // short reads are continued, never returned. Failures come back through Reap, one by one.
   virtual size_t Submit(std::span<ReadRequest* const> requests) = 0;
 
-  // Moves finished requests to `done` and says how many, in any order. With `wait`, at least one
-  // when any is in flight (else 0 at once); without, whatever has finished already.
+  // Moves finished requests to `done` and says how many, in any order. Without `wait`,
+  // whatever has finished already; with it, and something in flight, it sleeps until one has, but
+  // no longer than about 50 ms, so that its caller can look up from a slow read.
   //
   // A file that ends before offset + length, or before offset, is DataLoss; an unknown length ends
   // at the end of the file as it is when read. An empty file is no error here: size is 0. A file
@@ -69,7 +70,8 @@ struct ReaderChoice {
 // Probes io_uring (allowed here? the features needed? room under memlock?) and, where it works,
 // measures it against pread on a small temporary file ($TMPDIR, else /tmp). kUring where it cannot
 // be had is an error that says why; kPread always works. A few milliseconds.
-Result<ReaderChoice> ChooseReader(ReaderKind wanted);
+// The ring that is probed is as deep as the real one will be.
+Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t depth = 32);
 
 // `depth`: most reads in flight, 1 to 1024.
 Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t depth);  // not kAuto

@@ -26,6 +26,7 @@ constexpr uint64_t kCancellation = ~uint64_t{0};  // user_data of what is no ste
 constexpr uint64_t kMostPerRead = 0x7ffff000;     // bytes; the kernel's own limit
 constexpr uint64_t kMostUnseen = 64 << 20;        // known lengths beyond it: see Start
 constexpr int64_t kPatienceNs = 500'000'000;
+constexpr int64_t kLongestWaitNs = 50'000'000;
 constexpr int64_t kPatienceAtEndNs = 10'000'000;
 
 // One file on its way. Its index is its direct descriptor and, with the step, its user_data.
@@ -108,6 +109,7 @@ UringReader::~UringReader() {
 
 size_t UringReader::Submit(std::span<ReadRequest* const> requests) {
   const size_t taken = std::min(requests.size(), free_.size());
+  if (in_kernel() == 0) waiting_since_ = NowNanoseconds();
   for (ReadRequest* request : requests.first(taken)) {
     const uint32_t index = free_.back();
     free_.pop_back();
@@ -219,9 +221,8 @@ size_t UringReader::Reap(std::span<ReadRequest*> done, bool wait) {
     (void)io_uring_get_events(&ring_);
     Collect();
   }
-  if (wait && finished_.empty()) waiting_since_ = NowNanoseconds();
-  while (wait && finished_.empty()) {
-    Wait(kPatienceNs);
+  if (wait && finished_.empty()) {
+    Wait(kLongestWaitNs);
     Collect();
   }
   const size_t n = std::min(done.size(), finished_.size());
@@ -254,6 +255,7 @@ void UringReader::Collect() {
              static_cast<ChainStep>(cqe->user_data % kChainSteps), cqe->res);
   }
   io_uring_cq_advance(&ring_, n);
+  if (n > 0) waiting_since_ = NowNanoseconds();
   for (uint32_t index : larger_) Queue(index);
   larger_.clear();
   SendQueued();

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/core/machine.h"
 #include "io/sources/folder_listing.h"
 
 namespace stoker {
@@ -171,8 +172,6 @@ Error EmptyClasses(const std::string& directory, const std::vector<std::string>&
                .advice = "Every folder here is a class. Remove the empty ones"};
 }
 
-int CoresAllotted() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
-
 }  // namespace
 
 Result<std::shared_ptr<const SampleSource>> ImageFolder(const std::string& directory,
@@ -193,7 +192,7 @@ Result<std::shared_ptr<const SampleSource>> ImageFolder(const std::string& direc
     folders.push_back({.path = "", .top = 0, .files = std::move(root->files)});
   } else {
     if (root->files.size() > 0) return ImagesBesideClasses(directory, *root);
-    const int threads = options.threads == 0 ? CoresAllotted() : options.threads;
+    const int threads = options.threads == 0 ? AllottedCores() : options.threads;
     Result<std::vector<ListedFolder>> below = lister->ListBelow(root->folders, threads);
     if (!below.ok()) return std::move(below).error();
     folders = *std::move(below);

@@ -101,7 +101,7 @@ TEST(SlotPool, WorkingAndLentAreSeparateAccounts) {
   EXPECT_EQ(pool->Acquire(), nullptr);
   EXPECT_EQ(budget.used(), working);
   held.clear();
-  EXPECT_EQ(pool->lent_bytes(), 0u);
+  EXPECT_EQ(pool->lent(), 0);
   pool->Abandon(a);
   pool->Abandon(b);
 }

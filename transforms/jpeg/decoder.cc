@@ -205,7 +205,7 @@ Status JpegDecoder::Decode(const Rect& region, RowSink& sink) {
                      std::to_string(s.header.coefficient_bytes) +
                      " bytes to decode, and the memory budget has no room",
                  {},
-                 s.header.scan_offset,
+                 {},
                  "Raise the budget, or convert the file to a baseline JPEG"};
   }
   Status status = DecodeRegion(s.libjpeg, s.header, region, ScanLimit(s.limits, size), sink);
