@@ -45,9 +45,7 @@ class ReaderChangeTest : public ::testing::TestWithParam<ReaderKind> {
     }
     ASSERT_EQ(reader->Submit(all), kDepth);
     for (size_t n = 0; n < kDepth;) {
-      const size_t got = reader->Reap(all, true);
-      ASSERT_GT(got, 0u);
-      n += got;
+      n += reader->Reap(all, true);
     }
   }
 
@@ -187,7 +185,7 @@ TEST_P(ReaderChangeTest, AForkedChildCanDestroyIt) {
   waitpid(child, &state, 0);
   EXPECT_EQ(state, 0);
   size_t n = 0;
-  while (const size_t got = reader->Reap(all, true)) n += got;
+  while (reader->in_flight() > 0) n += reader->Reap(all, true);
   EXPECT_EQ(n, kDepth);
   for (const ReadRequest& r : requests) EXPECT_EQ(r.size, size_t{1} << 20);
 }

@@ -163,7 +163,7 @@ WholeImage Turned(const WholeImage& stored, Orientation orientation) {
 
 // Resampled as it is stored and then turned: within one grey level of turning first.
 TEST(Apply, TurnsAsViewersDo) {
-  const Plan plan = Plan::Compile({Resize{40}, CenterCrop{32, 50}, RandomHorizontalFlip{}}).value();
+  const Plan plan = Plan::Compile({Resize{40}, CenterCrop{33, 51}, RandomHorizontalFlip{}}).value();
   MemoryBudget budget(64 << 20);
   auto workspace = plan.MakeWorkspace(budget);
   for (int orientation = 1; orientation <= 8; ++orientation) {
