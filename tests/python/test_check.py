@@ -116,7 +116,7 @@ def test_a_header_that_needs_another_first(tree, root):
                "stoker_headers_alone(alone ${PROJECT_SOURCE_DIR} engine io transforms)\n")
 
     def build():
-        for command in (["-S", ".", "-B", "build"], ["--build", "build"]):
+        for command in (["-G", "Ninja", "-S", ".", "-B", "build"], ["--build", "build"]):
             done = subprocess.run(["cmake", *command], cwd=tree.folder, capture_output=True,
                                   text=True, check=False)
             if done.returncode != 0:
