@@ -1,7 +1,8 @@
 // A training loop: photographs in class folders become shuffled, augmented batches,
 // for two epochs.
 //
-//   cmake -S examples/cpp -B example && cmake --build example && example/train_loop photos/train
+//   cmake -S examples/cpp -B example -DCMAKE_PREFIX_PATH=WHERE_STOKER_IS_INSTALLED
+//   cmake --build example && example/train_loop photos/train
 //
 // The "training step" is a stand-in: it takes the mean of each batch's pixels.
 
