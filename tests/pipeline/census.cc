@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <fcntl.h>
 #include <pthread.h>
 
 #include <sched.h>
@@ -75,6 +76,9 @@ void Count(std::atomic<uint64_t> Library::*what) {
   }
   inside = false;
 }
+
+// Only then is open given a mode.
+bool MayCreate(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
 // The function of that name that would have run, had this program not replaced it.
 template <typename Function>
@@ -174,6 +178,32 @@ long syscall(long number, ...) {  // std::atomic's wait and notify come this way
   va_end(list);
   Count(&Library::waits);
   return next()(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+int open(const char* path, int flags, ...) {
+  static Next<int(const char*, int, ...)> next("open");
+  va_list list;
+  va_start(list, flags);
+  const mode_t mode = MayCreate(flags) ? va_arg(list, mode_t) : 0;
+  va_end(list);
+  Count(&Library::reads);
+  return next()(path, flags, mode);
+}
+
+int openat(int folder, const char* path, int flags, ...) {
+  static Next<int(int, const char*, int, ...)> next("openat");
+  va_list list;
+  va_start(list, flags);
+  const mode_t mode = MayCreate(flags) ? va_arg(list, mode_t) : 0;
+  va_end(list);
+  Count(&Library::reads);
+  return next()(folder, path, flags, mode);
+}
+
+int fstat(int descriptor, struct stat* info) noexcept {
+  static Next<int(int, struct stat*)> next("fstat");
+  Count(&Library::reads);
+  return next()(descriptor, info);
 }
 
 int close(int descriptor) {
