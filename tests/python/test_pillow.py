@@ -183,6 +183,87 @@ def test_evaluation_is_torchvisions(files):
     assert differences.largest <= 1
 
 
+def kolmogorov_smirnov(ours, theirs):
+    """p of the two-sample test; ties make it larger than it is, never smaller (Press et al.:
+    Numerical Recipes, 14.3)."""
+    values = np.concatenate([ours, theirs])
+    ranks = [np.searchsorted(np.sort(side), values, "right") / len(side) for side in (ours, theirs)]
+    largest = np.abs(ranks[0] - ranks[1]).max()
+    root = np.sqrt(len(ours) * len(theirs) / (len(ours) + len(theirs)))
+    x = (root + 0.12 + 0.11 / root) * largest
+    if x < 0.2:
+        return 1.0  # where the series below converges slowly
+    terms = np.arange(1, 101)
+    return float(np.clip(2 * np.sum((-1.0) ** (terms - 1) * np.exp(-2 * (terms * x) ** 2)), 0, 1))
+
+
+def of_boxes(boxes, width, height):
+    """What is compared of boxes (x, y, width, height) in an image of that size."""
+    x, y, w, h = np.asarray(boxes, np.float64).T
+    return {
+        "share of the area": w * h / (width * height),
+        "log of the ratio": np.log(w / h),
+        "place across": x[w < width] / (width - w[w < width]),
+        "place down": y[h < height] / (height - h[h < height]),
+        "as wide or high": (w == width) * 1.0 + (h == height) * 2.0,
+    }
+
+
+# The last has no room for most of what is drawn: some take the central fallback.
+@pytest.mark.parametrize(("width", "height"), [(500, 375), (375, 500), (1024, 683), (40, 400)])
+def test_boxes_are_distributed_as_torchvisions(width, height):
+    torch = pytest.importorskip("torch")
+    transforms = pytest.importorskip("torchvision.transforms")
+    draws = 30_000
+    done = subprocess.run(
+        [APPLY_PLAN, "random_resized_crop=224x224", "--", f"{width}x{height}x{draws}"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    ours = [[int(n) for n in line.split()] for line in done.stdout.splitlines()]
+    assert len(ours) == draws
+    torch.manual_seed(1)
+    image = torch.empty(1).expand(3, height, width)
+    get_params = transforms.RandomResizedCrop.get_params
+    drawn = (get_params(image, (0.08, 1.0), (3 / 4, 4 / 3)) for _ in range(draws))
+    theirs = [(x, y, w, h) for y, x, h, w in drawn]
+    them = of_boxes(theirs, width, height)
+    chances = {
+        what: kolmogorov_smirnov(values, them[what])
+        for what, values in of_boxes(ours, width, height).items()
+    }
+    print(f"\n{draws} boxes in {width} x {height}:", {k: round(p, 4) for k, p in chances.items()})
+    assert min(chances.values()) > 1e-4, chances
+
+
+def test_the_comparison_of_distributions_sees_differences():
+    random = np.random.default_rng(1)
+    one, other = random.random(30_000), random.random(30_000)
+    assert kolmogorov_smirnov(one, other) > 1e-4
+    assert kolmogorov_smirnov(one, other**1.1) < 1e-4
+    assert kolmogorov_smirnov(one, other * 0.97) < 1e-4
+
+
+def two_taps(array, size, axis):
+    """Linear interpolation along an axis, pixels' centres at halves, no wider when it shrinks."""
+    length = array.shape[axis]
+    at = np.clip((np.arange(size) + 0.5) * length / size - 0.5, 0, length - 1)
+    low = np.floor(at).astype(int)
+    high = np.minimum(low + 1, length - 1)
+    share = (at - low).reshape([-1 if a == axis else 1 for a in range(3)])
+    return array.take(low, axis) * (1 - share) + array.take(high, axis) * share
+
+
+def test_plain_bilinear_is_two_taps(files):
+    rows, drawn = apply_plan(["plain", *EVALUATION], files, (224, 224))
+    differences = Differences()
+    for path, row, (_, (width, height), _) in zip(files, rows, drawn):
+        array = np.asarray(open_image(path), np.float64)
+        resized = two_taps(two_taps(array, width, 1), height, 0)
+        differences.add(row, center_crop(resized, 224, 224))
+    differences.report("plain bilinear, two taps (float64, not rounded)")
+    assert differences.largest <= 0.55
+
+
 def test_plain_bilinear_is_tensorflows(files):
     tf = pytest.importorskip("tensorflow")
     rows, drawn = apply_plan(["plain", *EVALUATION], files, (224, 224))

@@ -5,6 +5,9 @@
 // TRANSFORM: resize=SIZE, resize=HEIGHTxWIDTH, center_crop=HEIGHTxWIDTH, random_resized_crop=
 // HEIGHTxWIDTH, flip=P, normalize (ImageNet's mean and std); plain (no antialias), f32.
 // The n-th file is drawn with the key {1, 0, n}.
+//
+// apply_plan TRANSFORM... -- WIDTHxHEIGHTxCOUNT: only draws, for the keys {1, 0, 0} to {1, 0, COUNT
+// - 1} and an image of that size; for each a line on stdout: box x y width height.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -98,10 +101,30 @@ void Run(const Request& request) {
   }
 }
 
+void DrawBoxes(const Request& request, ImageSize image, uint64_t count) {
+  Result<Plan> plan = Plan::Compile(request.transforms, request.options);
+  if (!plan) Fail(plan.error().ToString());
+  for (uint64_t n = 0; n < count; ++n) {
+    const Rect box = plan->Draw({1, 0, n}, image).box;
+    std::printf("%d %d %d %d\n", box.x, box.y, box.width, box.height);
+  }
+}
+
+void RunOrDraw(const Request& request) {
+  ImageSize image;
+  unsigned count = 0;
+  if (request.files.size() == 1 &&
+      std::sscanf(request.files[0].c_str(), "%dx%dx%u", &image.width, &image.height, &count) == 3) {
+    DrawBoxes(request, image, count);
+  } else {
+    Run(request);
+  }
+}
+
 }  // namespace
 }  // namespace stoker
 
 int main(int argc, char** argv) {
-  stoker::Run(stoker::ParseArguments(argc, argv));
+  stoker::RunOrDraw(stoker::ParseArguments(argc, argv));
   return 0;
 }
