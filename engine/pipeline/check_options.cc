@@ -4,16 +4,12 @@
 
 namespace stoker {
 
-namespace {
-
-Status InRange(const char* option, int64_t value, int64_t low, int64_t high) {
+Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return {};
   return Error{Code::kInvalidArgument, std::string(option) + " is " + std::to_string(value) +
                                            "; it must be between " + std::to_string(low) + " and " +
                                            std::to_string(high)};
 }
-
-}  // namespace
 
 Status CheckOptions(const LoaderOptions& options) {
   if (options.source == nullptr) {
@@ -21,10 +17,10 @@ Status CheckOptions(const LoaderOptions& options) {
                  .cause = "no source was given",
                  .advice = "Set options.source, for example to ImageFolder(directory)"};
   }
-  if (Status s = InRange("batch_size", options.batch_size, 1, 1 << 20); !s.ok()) return s;
-  if (Status s = InRange("depth", options.depth, 0, 4096); !s.ok()) return s;
-  if (Status s = InRange("lent_batches", options.lent_batches, 1, 4096); !s.ok()) return s;
-  if (Status s = InRange("world", options.world, 1, 1 << 20); !s.ok()) return s;
+  if (Status s = CheckRange("batch_size", options.batch_size, 1, 1 << 20); !s.ok()) return s;
+  if (Status s = CheckRange("depth", options.depth, 0, 4096); !s.ok()) return s;
+  if (Status s = CheckRange("lent_batches", options.lent_batches, 1, 4096); !s.ok()) return s;
+  if (Status s = CheckRange("world", options.world, 1, 1 << 20); !s.ok()) return s;
   if (options.dtype == DType::kI64) {
     return Error{Code::kInvalidArgument, "dtype is int64; images are uint8 or float32"};
   }

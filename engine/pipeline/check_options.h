@@ -1,6 +1,8 @@
 // The checks that need no more than the options themselves.
 #pragma once
 
+#include <cstdint>
+
 #include "engine/core/result.h"
 #include "engine/pipeline/options.h"
 
@@ -10,6 +12,7 @@ namespace stoker {
 inline constexpr uint64_t kMostEpochs = uint64_t{1} << 32;
 
 // InvalidArgument names the option, its value and what it may be.
+Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high);
 Status CheckOptions(const LoaderOptions& options);
 
 OrderOptions OrderOptionsOf(const LoaderOptions& options);

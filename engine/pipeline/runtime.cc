@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "engine/core/machine.h"
+#include "engine/pipeline/check_options.h"
 
 namespace stoker {
 
@@ -25,13 +26,6 @@ uint64_t DefaultBudget() {
     ranks = std::max<uint64_t>(value, 1);
   }
   return std::min(AvailableMemory() / 4, kMost) / ranks;
-}
-
-Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high) {
-  if (value >= low && value <= high) return {};
-  return Error{Code::kInvalidArgument, std::string(option) + " is " + std::to_string(value) +
-                                           "; it must be between " + std::to_string(low) + " and " +
-                                           std::to_string(high)};
 }
 
 Status Check(const RuntimeOptions& options) {
