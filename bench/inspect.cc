@@ -7,12 +7,10 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <utility>
 
+#include "bench/in_parallel.h"
 #include "bench/inspect_file.h"
-#include "engine/core/machine.h"
 
 namespace stoker {
 namespace {
@@ -216,17 +214,7 @@ Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& 
   }
   const auto start = std::chrono::steady_clock::now();
   Inspection inspection(source, options, progress);
-  const int cores = AllottedCores();
-  std::vector<std::thread> helpers;
-  try {
-    for (int i = 1; i < (options.threads == 0 ? cores : options.threads); ++i) {
-      helpers.emplace_back([&inspection] { inspection.Run(); });
-    }
-  } catch (const std::system_error&) {
-    // No more threads to be had: those that there are do the work.
-  }
-  inspection.Run();
-  for (std::thread& helper : helpers) helper.join();
+  InParallel(options.threads, [&inspection] { inspection.Run(); });
   if (inspection.cancelled()) {
     return Error{Code::kCancelled, "stopped before all files were looked at", source.Describe()};
   }

@@ -13,12 +13,10 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <vector>
 
+#include "bench/in_parallel.h"
 #include "bench/photograph.h"
-#include "engine/core/machine.h"
 
 namespace stoker {
 namespace {
@@ -307,17 +305,7 @@ Result<SynthSummary> WritePhotographs(const std::string& directory, const SynthO
   const Result<bool> keep = Prepare(directory, made, options);
   if (!keep.ok()) return keep.error();
   Writer writer(directory, made, *keep, options, progress);
-  const int cores = AllottedCores();
-  std::vector<std::thread> helpers;
-  try {
-    for (int i = 1; i < (options.threads == 0 ? cores : options.threads); ++i) {
-      helpers.emplace_back([&writer] { writer.Run(); });
-    }
-  } catch (const std::system_error&) {
-    // No more threads to be had: those that there are do the work.
-  }
-  writer.Run();
-  for (std::thread& helper : helpers) helper.join();
+  InParallel(options.threads, [&writer] { writer.Run(); });
   return writer.Finish();
 }
 
