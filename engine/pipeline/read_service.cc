@@ -8,8 +8,8 @@
 
 namespace stoker {
 
-ReadService::ReadService(int threads, ReaderFactory factory)
-    : thread_count_(threads), factory_(std::move(factory)) {}
+ReadService::ReadService(int threads, ReaderFactory factory, const Trace& trace)
+    : thread_count_(threads), factory_(std::move(factory)), trace_(trace) {}
 
 ReadService::~ReadService() {
   closing_ = true;
@@ -72,17 +72,23 @@ void ReadService::Serve(ReaderThread& self, Reader& reader) {
       changed_.notify_all();
     }
     const size_t pulled = PullAll(clients, requests, reader.capacity() - reader.in_flight());
-    reader.Submit({requests.data(), pulled});
-    if (reader.in_flight() == 0) {
+    if (pulled == 0 && reader.in_flight() == 0) {
       if (closing_.load(std::memory_order_acquire)) return;
       Sleep(kicks);
       continue;
     }
-    const size_t finished = reader.Reap(requests, /*wait=*/pulled == 0);
+    const size_t finished = Read(reader, requests, pulled);
     for (size_t i = 0; i < finished; ++i) {
       static_cast<ReadClient*>(requests[i]->owner)->Finish(*requests[i]);
     }
   }
+}
+
+// Starts the first `pulled` of the requests, and puts those that have finished in their place.
+size_t ReadService::Read(Reader& reader, std::span<ReadRequest*> requests, size_t pulled) {
+  const TraceSpan span(trace_, "stoker.read");
+  reader.Submit(requests.first(pulled));
+  return reader.Reap(requests, /*wait=*/pulled == 0);
 }
 
 void ReadService::Kick() {

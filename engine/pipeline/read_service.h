@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/core/result.h"
+#include "engine/core/trace.h"
 #include "io/readers/reader.h"
 
 namespace stoker {
@@ -37,8 +38,8 @@ class ReadService {
  public:
   using ReaderFactory = std::function<Result<std::unique_ptr<Reader>>()>;
 
-  // Threads start with the first Attach.
-  ReadService(int threads, ReaderFactory factory);
+  // Threads start with the first Attach. `trace` outlives the service.
+  ReadService(int threads, ReaderFactory factory, const Trace& trace);
   ~ReadService();  // precondition: every client is detached and its requests are finished
 
   // Starts to pull from `client`. Fails when a reader cannot be made.
@@ -65,11 +66,13 @@ class ReadService {
   void Run(ReaderThread& self);
   void Serve(ReaderThread& self, Reader& reader);
   void Sleep(uint32_t kicks);  // until there has been another Kick
+  size_t Read(Reader& reader, std::span<ReadRequest*> requests, size_t pulled);
   size_t PullAll(const std::vector<ReadClient*>& clients, std::vector<ReadRequest*>& requests,
                  size_t room);
 
   const int thread_count_;
   const ReaderFactory factory_;
+  const Trace& trace_;
   // A sleeper counts itself, then looks at kicks_; a kicker counts, then looks for sleepers: in one
   // total order (seq_cst), so that they cannot miss each other.
   std::atomic<uint32_t> kicks_{0};

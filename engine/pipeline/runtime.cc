@@ -54,12 +54,13 @@ struct Runtime::State {
         reader(std::move(chosen)),
         budget(options.memory_budget),
         executor(MakeExecutor(options)),
-        reads(options.reader_threads, options.make_reader) {}
+        reads(options.reader_threads, options.make_reader, trace) {}
 
   const RuntimeOptions options;
   const ReaderChoice reader;
   const pid_t process = getpid();
   MemoryBudget budget;
+  Trace trace;
   std::unique_ptr<Executor> executor;  // outlives the reader threads, which submit to it
   ReadService reads;
 };
@@ -112,6 +113,7 @@ Status Runtime::CheckProcess() const {
 MemoryBudget& Runtime::budget() { return state_->budget; }
 Executor& Runtime::executor() { return *state_->executor; }
 ReadService& Runtime::reads() { return state_->reads; }
+Trace& Runtime::trace() { return state_->trace; }
 const ReaderChoice& Runtime::reader() const { return state_->reader; }
 const RuntimeOptions& Runtime::options() const { return state_->options; }
 

@@ -7,6 +7,7 @@
 
 #include "engine/core/memory_budget.h"
 #include "engine/core/result.h"
+#include "engine/core/trace.h"
 #include "engine/pipeline/executor.h"
 #include "engine/pipeline/read_service.h"
 #include "io/readers/reader.h"
@@ -47,6 +48,7 @@ class Runtime {
   MemoryBudget& budget();
   Executor& executor();
   ReadService& reads();
+  Trace& trace();                         // spans: "stoker.read", "stoker.decode", "stoker.wait"
   const ReaderChoice& reader() const;     // which reader, and why
   const RuntimeOptions& options() const;  // defaults filled in
 

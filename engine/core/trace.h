@@ -1,0 +1,43 @@
+// Trace: spans of time, told to a profiler that listens. Without one a span costs a load.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace stoker {
+
+// Functions of the listener, which live as long as the process. Called on any thread.
+struct TraceListener {
+  int64_t (*begin)(const char* name);
+  void (*end)(int64_t span);  // what begin returned, on the same thread
+};
+
+class Trace {
+ public:
+  // From now on; null: nobody. Any thread.
+  void Listen(const TraceListener* listener) {
+    listener_.store(listener, std::memory_order_release);
+  }
+  const TraceListener* listener() const { return listener_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<const TraceListener*> listener_{nullptr};
+};
+
+// From here to the end of the scope.
+class TraceSpan {
+ public:
+  TraceSpan(const Trace& trace, const char* name)
+      : listener_(trace.listener()), span_(listener_ != nullptr ? listener_->begin(name) : 0) {}
+  ~TraceSpan() {
+    if (listener_ != nullptr) listener_->end(span_);
+  }
+  TraceSpan(const TraceSpan&) = delete;
+  TraceSpan& operator=(const TraceSpan&) = delete;
+
+ private:
+  const TraceListener* listener_;
+  int64_t span_;
+};
+
+}  // namespace stoker
