@@ -7,15 +7,22 @@
 
 namespace stoker {
 
+namespace {
+
+// A batch's place in the sequence and its rows in one word, so that Claim sees both at once. 2^43
+// batches are enough for 200 years at a thousand a second.
+constexpr int kRowsBits = 21;
+constexpr uint64_t RowsTag(uint64_t place, uint32_t rows) { return place << kRowsBits | rows; }
+
+}  // namespace
+
 Assembler::Assembler(const EpochOrder& order, std::shared_ptr<SlotPool> pool, int depth,
-                     uint64_t first, uint64_t last)
+                     BatchSequence sequence)
     : order_(order),
       pool_(std::move(pool)),
-      first_(first),
-      last_(last),
       batch_size_(order.options().batch_size),
-      window_(static_cast<size_t>(depth)),
-      next_(first) {
+      sequence_(std::move(sequence)),
+      window_(static_cast<size_t>(depth)) {
   std::lock_guard lock(mutex_);
   OpenBatches();
 }
@@ -28,21 +35,22 @@ Assembler::~Assembler() {
 
 void Assembler::OpenBatches() {
   uint64_t opened = opened_.load(std::memory_order_relaxed);
-  for (uint64_t batch = first_ + opened; batch < last_ && batch < next_ + window_.size(); ++batch) {
+  while (opened < next_ + window_.size()) {
+    const std::optional<BatchName> batch = sequence_.At(opened);
+    if (!batch) break;
     Slot* slot = pool_->Acquire();
     if (slot == nullptr) break;
-    const uint64_t epoch = batch / order_.batches_per_epoch();
-    const uint64_t index = batch % order_.batches_per_epoch();
-    Entry& entry = EntryOf(batch);
+    const uint32_t rows = order_.RowsIn(batch->index);
+    Entry& entry = EntryOf(opened);
     entry.slot = slot;
-    entry.rows = order_.RowsIn(index);
     entry.failures = 0;
     entry.error.reset();
-    slot->epoch = epoch;
-    slot->index = index;
-    slot->rows = entry.rows;
-    for (Column& column : slot->columns) column.shape[0] = entry.rows;
-    entry.missing.store(entry.rows, std::memory_order_relaxed);
+    slot->epoch = batch->epoch;
+    slot->index = batch->index;
+    slot->rows = rows;
+    for (Column& column : slot->columns) column.shape[0] = rows;
+    entry.missing.store(rows, std::memory_order_relaxed);
+    entry.rows.store(RowsTag(opened, rows), std::memory_order_relaxed);
     opened_.store(++opened, std::memory_order_release);
   }
 }
@@ -51,11 +59,12 @@ std::optional<RowTicket> Assembler::Claim() {
   uint64_t claim = claimed_.load(std::memory_order_relaxed);
   while (claim < opened_.load(std::memory_order_acquire) * batch_size_) {
     if (!claimed_.compare_exchange_weak(claim, claim + 1, std::memory_order_relaxed)) continue;
-    const uint64_t batch = first_ + claim / batch_size_;
+    const uint64_t batch = claim / batch_size_;
     const auto row = static_cast<uint32_t>(claim % batch_size_);
-    // An entry is not reused before its rows are finished, but one of a short batch may be: the
-    // rows that it lacks are passed over by their number alone.
-    if (row < order_.RowsIn(batch % order_.batches_per_epoch())) {
+    // An entry is not used again before all its rows are finished. The rows that a short batch
+    // lacks are passed over: its entry says how few it has, or belongs to a later batch already.
+    const uint64_t tag = EntryOf(batch).rows.load(std::memory_order_relaxed);
+    if (tag > RowsTag(batch, row) && tag <= RowsTag(batch, static_cast<uint32_t>(batch_size_))) {
       return RowTicket{batch, row, EntryOf(batch).slot};
     }
     claim = claimed_.load(std::memory_order_relaxed);
@@ -89,18 +98,37 @@ Result<bool> Assembler::Reopen() {
   return opened_.load(std::memory_order_relaxed) != opened;
 }
 
-Result<Batch> Assembler::Take() {
+Result<Batch> Assembler::Take(const Interrupt& interrupt) {
   std::unique_lock lock(mutex_);
   Entry& entry = EntryOf(next_);
   const uint64_t before = NowNanoseconds();
-  ready_.wait(lock,
-              [&] { return cancelled_ || entry.missing.load(std::memory_order_acquire) == 0; });
+  const bool ready = Wait(lock, entry, interrupt);
   wait_ns_.fetch_add(NowNanoseconds() - before, std::memory_order_relaxed);
   if (cancelled_) return Error{Code::kCancelled, "the loader was stopped"};
+  if (!ready) return Error{Code::kCancelled, "the wait was interrupted"};
   Result<Batch> batch = Deliver(entry);
-  ++next_;
+  sequence_.Forget(++next_);
   OpenBatches();
   return batch;
+}
+
+// False when the interrupt said so.
+bool Assembler::Wait(std::unique_lock<std::mutex>& lock, const Entry& entry,
+                     const Interrupt& interrupt) {
+  const auto done = [&] {
+    return cancelled_ || entry.missing.load(std::memory_order_acquire) == 0;
+  };
+  if (!interrupt) {
+    ready_.wait(lock, done);
+    return true;
+  }
+  while (!ready_.wait_for(lock, kInterruptInterval, done)) {
+    lock.unlock();  // it may take its time, or call Stop
+    const bool interrupted = interrupt();
+    lock.lock();
+    if (interrupted) return done();
+  }
+  return true;
 }
 
 Result<Batch> Assembler::Deliver(Entry& entry) {

@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "engine/core/batch.h"
+#include "engine/core/interrupt.h"
 #include "engine/core/result.h"
+#include "engine/pipeline/batch_sequence.h"
 #include "engine/pipeline/options.h"
 #include "engine/pipeline/stats.h"
 
@@ -20,7 +22,8 @@ namespace stoker {
 //     while (Batch batch = loader->Next().value()) Train(batch.images(), batch.labels());
 //   }
 //
-// One thread at a time calls Next, Seek and position; Stop and Stats may be called from any.
+// One thread at a time calls Next, Seek, Append and position; Stop and Stats may be called from
+// any.
 class Loader {
  public:
   // Checks every option and reserves the memory. Reads nothing and starts nothing: the first Next
@@ -37,19 +40,23 @@ class Loader {
   //
   // A bad sample makes its batch an error that names file, offset and cause; the call after it goes
   // on with the next batch. Other errors: ResourceExhausted when the caller already holds
-  // lent_batches (it never waits for itself); Cancelled after Stop; FailedPrecondition in a forked
-  // child.
-  Result<Batch> Next();
+  // lent_batches (it never waits for itself); Cancelled after Stop, and when `interrupt` said so;
+  // FailedPrecondition in a forked child.
+  Result<Batch> Next(const Interrupt& interrupt = {});
 
-  // The next Next delivers batch `index` of `epoch`. Nothing is replayed: O(1), apart from waiting
-  // for the samples that are in work.
-  Status Seek(uint64_t epoch, uint64_t index = 0);
+  // The next Next delivers batch `index` of `epoch`, and those after it follow: of the next epochs,
+  // or of the same one again and again. Nothing is replayed: O(1), apart from waiting for the
+  // samples that are in work.
+  Status Seek(uint64_t epoch, uint64_t index = 0, Schedule schedule = Schedule::kEpochs);
 
-  // Where the next Next goes on: with Seek, all that is needed to resume.
-  struct Position {
-    uint64_t epoch = 0;
-    uint64_t index = 0;
-  };
+  // From the first call on, and until Seek, exactly the appended batches are made and delivered, in
+  // the order of the calls; Next is empty when there are none left, and nothing else marks the end
+  // of an epoch.
+  Status Append(uint64_t epoch, uint64_t index);
+
+  // The batch that the next Next delivers: with Seek, all that is needed to resume. At the end (of
+  // the epochs, of what was appended) it is batch 0 of the epoch after the last.
+  using Position = BatchName;
   Position position() const;
 
   // Ends production; Next returns Cancelled, also one that waits now. Bounded by the time of the

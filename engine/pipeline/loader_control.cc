@@ -1,0 +1,149 @@
+// A loader's life: where it goes on, how it starts and ends, what it has done.
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "engine/pipeline/check_options.h"
+#include "engine/pipeline/loader.h"
+#include "engine/pipeline/loader_impl.h"
+
+namespace stoker {
+
+Status Loader::Impl::Seek(BatchName batch, Schedule schedule) {
+  if (Status s = runtime_.CheckProcess(); !s.ok()) return s;
+  if (Status s = CheckName("Seek to", batch); !s.ok()) return s;
+  Halt();
+  epoch_ended_ = false;
+  after_last_ = batch;
+  StartAt(batch, schedule);
+  return {};
+}
+
+Status Loader::Impl::Append(BatchName batch) {
+  if (Status s = runtime_.CheckProcess(); !s.ok()) return s;
+  if (Status s = CheckName("Append", batch); !s.ok()) return s;
+  if (assembler_->schedule() != Schedule::kAppended) {
+    if (Status s = Seek(batch, Schedule::kAppended); !s.ok()) return s;
+  }
+  assembler_->Append(batch);
+  return {};
+}
+
+Status Loader::Impl::CheckName(const char* call, BatchName batch) const {
+  if (batch.epoch > kMostEpochs) {
+    return Error{Code::kInvalidArgument, std::string(call) + " epoch " +
+                                             std::to_string(batch.epoch) + "; at most " +
+                                             std::to_string(kMostEpochs) + " is possible"};
+  }
+  if (batch.index >= batches_per_epoch()) {
+    return Error{Code::kInvalidArgument,
+                 std::string(call) + " batch " + std::to_string(batch.index) +
+                     " of an epoch that has " + std::to_string(batches_per_epoch())};
+  }
+  return {};
+}
+
+void Loader::Impl::StartAt(BatchName batch, Schedule schedule) {
+  BatchSequence sequence(schedule, batches_per_epoch(), batch,
+                         options_.epochs.value_or(kMostEpochs));
+  std::lock_guard lock(lifecycle_);
+  if (assembler_ != nullptr) past_wait_ns_ += assembler_->wait_ns();
+  assembler_.reset();  // gives its slots back before the next one takes them
+  assembler_ = std::make_unique<Assembler>(order_, slots_, memory_.depth, std::move(sequence));
+}
+
+// Attaches to the reader threads; they begin to pull.
+Status Loader::Impl::Start() {
+  std::lock_guard lock(lifecycle_);
+  if (stopped_) return Error{Code::kCancelled, "the loader was stopped"};
+  if (running_) return {};
+  Status attached = runtime_.reads().Attach(this);
+  running_ = attached.ok();
+  return attached;
+}
+
+// Ends production and waits for the samples in work. They are few and end by themselves, so asking
+// again and again costs less than a signal from each of them would.
+void Loader::Impl::Halt() {
+  std::lock_guard lock(lifecycle_);
+  if (std::exchange(running_, false)) runtime_.reads().Detach(this);
+  while (in_work_.load(std::memory_order_acquire) != 0) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
+void Loader::Impl::Stop() {
+  {
+    std::lock_guard lock(lifecycle_);
+    assembler_->Cancel();  // first, so that no batch is delivered as failed by samples given up
+    stopped_ = true;
+  }
+  Halt();
+}
+
+Loader::Impl::~Impl() {
+  Stop();
+  assembler_.reset();
+  slots_->Retire();
+}
+
+LoaderStats Loader::Impl::Stats() const {
+  LoaderStats stats;
+  for (const WorkerCounters& counters : counters_) counters.AddTo(stats);
+  {
+    std::lock_guard lock(lifecycle_);
+    stats.wait_ns = past_wait_ns_ + assembler_->wait_ns();
+  }
+  stats.batches = delivered_;
+  stats.read_cpu_ns = runtime_.reads().read_cpu_ns();
+  stats.depth = memory_.depth;
+  stats.lent_batches = slots_->lent();
+  stats.slot_bytes = slots_->slot_bytes();
+  stats.memory_used = runtime_.budget().used();
+  stats.memory_peak = runtime_.budget().peak();
+  stats.memory_budget = runtime_.budget().limit();
+  stats.threads = runtime_.executor().concurrency();
+  stats.threads_seen = runtime_.executor().threads_seen();
+  stats.executor = runtime_.executor().name();
+  stats.reader = runtime_.reader().kind == ReaderKind::kUring ? "uring" : "pread";
+  stats.reader_reason = runtime_.reader().reason;
+  stats.plan = plan_.Describe();
+  return stats;
+}
+
+Loader::Position Loader::Impl::position() const {
+  return assembler_->position().value_or(after_last_);
+}
+
+Loader::Loader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Loader::~Loader() {
+  if (!impl_->options().runtime->CheckProcess().ok()) (void)impl_.release();  // a forked child's
+}
+
+Result<std::unique_ptr<Loader>> Loader::Open(LoaderOptions options) {
+  Result<std::unique_ptr<Impl>> impl = Impl::Wire(std::move(options));
+  if (!impl.ok()) return std::move(impl).error();
+  return std::unique_ptr<Loader>(new Loader(*std::move(impl)));
+}
+
+Result<Batch> Loader::Next(const Interrupt& interrupt) { return impl_->Next(interrupt); }
+Status Loader::Seek(uint64_t epoch, uint64_t index, Schedule schedule) {
+  return impl_->Seek({epoch, index}, schedule);
+}
+Status Loader::Append(uint64_t epoch, uint64_t index) { return impl_->Append({epoch, index}); }
+Loader::Position Loader::position() const { return impl_->position(); }
+void Loader::Stop() {
+  if (impl_->options().runtime->CheckProcess().ok())
+    impl_->Stop();  // nothing runs in a fork's child
+}
+
+LoaderStats Loader::Stats() const {
+  return impl_->options().runtime->CheckProcess().ok() ? impl_->Stats() : LoaderStats();
+}
+
+uint64_t Loader::batches_per_epoch() const { return impl_->batches_per_epoch(); }
+const LoaderOptions& Loader::options() const { return impl_->options(); }
+
+}  // namespace stoker

@@ -1,0 +1,87 @@
+// Loader::Impl: what a loader is inside. loader.cc has the way of a sample, in the order of the
+// picture in the README; loader_control.cc starts, stops and tells.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "engine/core/index_set.h"
+#include "engine/core/slot_pool.h"
+#include "engine/pipeline/assembler.h"
+#include "engine/pipeline/loader.h"
+#include "engine/pipeline/memory_plan.h"
+#include "engine/pipeline/worker_counters.h"
+#include "transforms/plan.h"
+
+namespace stoker {
+
+// A sample on its way: one of a fixed set, used again and again.
+struct SampleInFlight {
+  ReadRequest read;  // the file's bytes, and the buffer they lie in
+  SampleRef sample;
+  DrawKey draw;      // what its random transforms depend on
+  RowTicket ticket;  // the row that it becomes
+};
+
+class Loader::Impl final : public ReadClient {
+ public:
+  static Result<std::unique_ptr<Impl>> Wire(LoaderOptions options);
+  ~Impl();
+
+  Result<Batch> Next(const Interrupt& interrupt);
+  Status Seek(BatchName batch, Schedule schedule);
+  Status Append(BatchName batch);
+  void Stop();
+  LoaderStats Stats() const;
+  Position position() const;
+  const LoaderOptions& options() const { return options_; }
+  uint64_t batches_per_epoch() const { return order_.batches_per_epoch(); }
+
+ private:
+  using WorkspacePointer = std::unique_ptr<Workspace, void (*)(Workspace*)>;
+
+  Impl(LoaderOptions options, EpochOrder order, Plan plan, MemoryPlan memory,
+       std::shared_ptr<SlotPool> slots);
+
+  // The way of one sample.
+  size_t Pull(std::span<ReadRequest*> requests) override;      // a reader thread: order → reader
+  void Finish(ReadRequest& read) override;                     // a reader thread: reader → worker
+  static void Work(void* loader, uint32_t index, int worker);  // a worker: bytes → row
+  Status Decode(SampleInFlight& sample, int worker);
+  void TrimBuffer(GrowingBuffer& buffer);
+
+  Result<Batch> Take(const Interrupt& interrupt);
+  bool TooFewFree();
+  Status CheckName(const char* call, BatchName batch) const;
+  Status Start();
+  void Halt();
+  void StartAt(BatchName batch, Schedule schedule);
+
+  const LoaderOptions options_;
+  Runtime& runtime_;
+  const EpochOrder order_;
+  const Plan plan_;
+  const MemoryPlan memory_;
+  const std::shared_ptr<SlotPool> slots_;
+  std::vector<SampleInFlight> samples_;
+  IndexSet free_samples_;
+  std::atomic<bool> starved_{false};  // Pull found too few free samples, and waits for a Kick
+  std::atomic<uint32_t> in_work_{0};  // samples pulled whose work is not over
+  std::vector<WorkspacePointer> workspaces_;  // by worker
+  std::vector<WorkerCounters> counters_;      // by worker
+  std::unique_ptr<Assembler> assembler_;
+
+  mutable std::mutex lifecycle_;  // guards what follows, and the exchange of assembler_
+  bool running_ = false;
+  std::atomic<bool> stopped_{false};
+  bool epoch_ended_ = false;            // the next Next says so; only the consumer's thread looks
+  BatchName after_last_;                // delivered; the consumer's thread too
+  std::atomic<uint64_t> delivered_{0};  // batches
+  uint64_t past_wait_ns_ = 0;
+};
+
+}  // namespace stoker
