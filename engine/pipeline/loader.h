@@ -59,11 +59,15 @@ class Loader {
   using Position = BatchName;
   Position position() const;
 
+  // The last batch of an epoch was taken, and the next Next is the empty one that says so.
+  bool at_epoch_end() const;
+
   // Ends production; Next returns Cancelled, also one that waits now. Bounded by the time of the
   // samples in work.
   void Stop();
 
   LoaderStats Stats() const;
+  uint64_t lent_bytes() const;  // held by the caller now
   uint64_t batches_per_epoch() const;
   const LoaderOptions& options() const;
 

@@ -99,6 +99,7 @@ LoaderStats Loader::Impl::Stats() const {
   stats.read_cpu_ns = runtime_.reads().read_cpu_ns();
   stats.depth = memory_.depth;
   stats.lent_batches = slots_->lent();
+  stats.lent_bytes = lent_bytes();
   stats.slot_bytes = slots_->slot_bytes();
   stats.memory_used = runtime_.budget().used();
   stats.memory_peak = runtime_.budget().peak();
@@ -110,6 +111,10 @@ LoaderStats Loader::Impl::Stats() const {
   stats.reader_reason = runtime_.reader().reason;
   stats.plan = plan_.Describe();
   return stats;
+}
+
+uint64_t Loader::Impl::lent_bytes() const {
+  return static_cast<uint64_t>(slots_->lent()) * slots_->slot_bytes();
 }
 
 Loader::Position Loader::Impl::position() const {
@@ -134,6 +139,8 @@ Status Loader::Seek(uint64_t epoch, uint64_t index, Schedule schedule) {
 }
 Status Loader::Append(uint64_t epoch, uint64_t index) { return impl_->Append({epoch, index}); }
 Loader::Position Loader::position() const { return impl_->position(); }
+bool Loader::at_epoch_end() const { return impl_->at_epoch_end(); }
+uint64_t Loader::lent_bytes() const { return impl_->lent_bytes(); }
 void Loader::Stop() {
   if (impl_->options().runtime->CheckProcess().ok())
     impl_->Stop();  // nothing runs in a fork's child

@@ -38,6 +38,8 @@ class Loader::Impl final : public ReadClient {
   void Stop();
   LoaderStats Stats() const;
   Position position() const;
+  bool at_epoch_end() const { return epoch_ended_; }
+  uint64_t lent_bytes() const;
   const LoaderOptions& options() const { return options_; }
   uint64_t batches_per_epoch() const { return order_.batches_per_epoch(); }
 

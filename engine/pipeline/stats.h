@@ -20,6 +20,7 @@ struct LoaderStats {
 
   int depth = 0;             // batches in production, at most
   int lent_batches = 0;      // held by the caller now
+  uint64_t lent_bytes = 0;   // their memory
   uint64_t slot_bytes = 0;   // one batch's memory
   uint64_t memory_used = 0;  // of the Runtime's budget, now
   uint64_t memory_peak = 0;  // at most so far

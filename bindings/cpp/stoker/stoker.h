@@ -11,6 +11,7 @@
 #include "engine/pipeline/loader.h"
 #include "engine/pipeline/options.h"
 #include "engine/pipeline/runtime.h"
+#include "engine/pipeline/shared_loader.h"
 #include "engine/pipeline/stats.h"
 #include "io/sources/image_folder.h"
 #include "transforms/transform.h"

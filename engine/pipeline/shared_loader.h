@@ -1,0 +1,126 @@
+// SharedLoader: one set of options, many iterations. What the Python package and plugins hold.
+//
+// Each iteration is a Cursor with an epoch of its own: the next that nobody has taken, unless one
+// was named. The engines (Loaders) belong to the SharedLoader and not to the cursors: a cursor at
+// the end of its epoch leaves its engine at the start of the next one, with the first batches in
+// production already, and the next cursor finds it there. Cursors that run side by side have an
+// engine each, and memory for each.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/core/batch.h"
+#include "engine/core/interrupt.h"
+#include "engine/core/result.h"
+#include "engine/pipeline/epoch_counter.h"
+#include "engine/pipeline/loader.h"
+
+namespace stoker {
+
+class Cursor;
+
+// Any thread. Its cursors keep it alive.
+class SharedLoader : public std::enable_shared_from_this<SharedLoader> {
+ public:
+  // As Loader::Open: checks every option and reserves the memory; reads and starts nothing.
+  // `epochs`: a counter that outlives this object, or none.
+  static Result<std::shared_ptr<SharedLoader>> Open(LoaderOptions options,
+                                                    std::shared_ptr<EpochCounter> epochs = {});
+  ~SharedLoader();
+
+  EpochCounter& epochs() { return *epochs_; }
+
+  // `epoch`: iterate this one; none: the next that nobody has taken, decided at the first Next or
+  // position. `repeat`: expect that the same epoch is iterated again afterwards.
+  std::unique_ptr<Cursor> Iterate(std::optional<uint64_t> epoch = {}, bool repeat = false);
+
+  // One batch by its name, without a cursor. Consecutive calls are read ahead of, across epochs,
+  // the way an operating system reads ahead in a file; a call elsewhere makes that one batch only.
+  // Two sequences may take turns. Calls on several threads wait for each other.
+  Result<Batch> BatchAt(BatchName batch, const Interrupt& interrupt = {});
+
+  // Said once, and only where lent_batches sets no limit: the caller holds more than the memory
+  // budget.
+  std::optional<std::string> TakeWarning();
+
+  // Ends all iterations, also those that wait now: Cancelled, from here on.
+  void Stop();
+
+  LoaderStats Stats() const;  // of all engines together, past ones included
+  uint64_t batches_per_epoch() const { return batches_per_epoch_; }
+  const LoaderOptions& options() const { return options_; }
+
+ private:
+  friend class Cursor;
+
+  struct Engine {
+    std::unique_ptr<Loader> loader;
+    Schedule schedule = Schedule::kEpochs;
+    explicit operator bool() const { return loader != nullptr; }
+  };
+
+  SharedLoader(LoaderOptions options, std::shared_ptr<EpochCounter> epochs);
+
+  // An engine that goes on at `batch`; for kAppended nothing is appended yet. `spare`: rather open
+  // another than disturb an idle one, while there are fewer than kMostIdle.
+  Result<Engine> Borrow(BatchName batch, Schedule schedule, bool spare = false);
+  void Return(Engine engine);
+  Result<Engine> OpenEngine();
+  std::optional<Engine> TakeIdle(BatchName batch, Schedule schedule, bool spare);
+  bool IdleAt(BatchName batch) const;
+  void NoteLent();
+
+  static constexpr size_t kMostIdle = 2;
+
+  const LoaderOptions options_;
+  const std::shared_ptr<EpochCounter> epochs_;
+  uint64_t batches_per_epoch_ = 0;
+  std::mutex one_batch_at_;    // BatchAt
+  mutable std::mutex mutex_;   // guards what follows
+  std::vector<Engine> idle_;   // the one used last is last
+  std::vector<Loader*> busy_;  // borrowed
+  LoaderStats past_;           // of engines that are gone
+  bool stopped_ = false;
+  bool warned_ = false;
+  std::optional<std::string> warning_;
+};
+
+// One iteration. One thread at a time, the destructor included.
+class Cursor {
+ public:
+  ~Cursor();
+  Cursor(const Cursor&) = delete;
+  Cursor& operator=(const Cursor&) = delete;
+
+  // As Loader::Next; an empty batch at the end, again and again.
+  Result<Batch> Next(const Interrupt& interrupt = {});
+
+  // O(1). `index` may be batches_per_epoch(): the end. The epoch counter passes `epoch`.
+  Status Seek(BatchName batch);
+
+  // Where the next Next goes on; {epoch, batches_per_epoch()} at the end.
+  BatchName position();
+
+  // From the first call on, and until Seek: exactly the appended batches, in the order of the
+  // calls; Next is empty when there are none left.
+  Status Append(BatchName batch);
+
+ private:
+  friend class SharedLoader;
+  Cursor(std::shared_ptr<SharedLoader> shared, std::optional<uint64_t> epoch, bool repeat);
+  void LeaveEngine();
+
+  const std::shared_ptr<SharedLoader> shared_;
+  const bool repeat_;
+  std::optional<uint64_t> epoch_;
+  uint64_t index_ = 0;
+  bool appended_ = false;
+  SharedLoader::Engine engine_;
+};
+
+}  // namespace stoker
