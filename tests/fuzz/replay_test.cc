@@ -4,26 +4,31 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <vector>
 
 #include "tests/fuzz/decode_jpeg.h"
+#include "tests/fuzz/parse_spec.h"
 
 namespace stoker::testing {
 namespace {
 
-TEST(Replay, JpegCorpus) {
+void Replay(const char* corpus, void (*run)(std::span<const uint8_t>)) {
   int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(STOKER_FUZZ_CORPUS "/jpeg")) {
+  for (const auto& entry : std::filesystem::directory_iterator(corpus)) {
     SCOPED_TRACE(entry.path());
     std::ifstream file(entry.path(), std::ios::binary);
     const std::vector<char> bytes{std::istreambuf_iterator<char>(file),
                                   std::istreambuf_iterator<char>()};
     ASSERT_FALSE(bytes.empty());
-    DecodeFuzzedJpeg({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+    run({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
     ++files;
   }
   EXPECT_GE(files, 20);
 }
+
+TEST(Replay, JpegCorpus) { Replay(STOKER_FUZZ_CORPUS "/jpeg", DecodeFuzzedJpeg); }
+TEST(Replay, SpecCorpus) { Replay(STOKER_FUZZ_CORPUS "/spec", ParseFuzzedSpec); }
 
 }  // namespace
 }  // namespace stoker::testing

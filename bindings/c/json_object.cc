@@ -1,0 +1,209 @@
+#include "bindings/c/json_object.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace stoker {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kDeepest = 8;  // the loader spec needs 4
+
+// A value as messages show it: one line of printable ASCII, cut short.
+std::string Shown(const Json& value) {
+  constexpr size_t kMost = 60;
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "a list of " + std::to_string(value.size());
+  std::string text = value.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+  if (text.size() > kMost) text.replace(kMost, std::string::npos, "…");
+  return text;
+}
+
+}  // namespace
+
+struct JsonObject::State {
+  Json value = Json::object();
+  std::string path;                // "transforms[2]"; empty for the outermost object
+  std::vector<std::string> known;  // keys asked for
+  Status status;
+
+  std::string PathOf(const std::string& key) const { return path.empty() ? key : path + "." + key; }
+
+  void Fail(const char* key, const std::string& what) {
+    if (status.ok()) status = Error{Code::kInvalidArgument, PathOf(key) + " " + what};
+  }
+
+  // The key's value; null where it is not there, or reading has failed before.
+  const Json* Find(const char* key) {
+    known.emplace_back(key);
+    if (!status.ok()) return nullptr;
+    const auto found = value.find(key);
+    return found == value.end() ? nullptr : &*found;
+  }
+
+  std::optional<double> Finite(const Json& number) const {
+    if (!number.is_number() || !std::isfinite(number.get<double>())) return {};
+    return number.get<double>();
+  }
+};
+
+JsonObject::JsonObject(std::unique_ptr<State> state) : state_(std::move(state)) {}
+JsonObject::~JsonObject() = default;
+JsonObject::JsonObject(JsonObject&&) noexcept = default;
+
+Result<JsonObject> JsonObject::Parse(std::string_view text, const std::string& what) {
+  auto state = std::make_unique<State>();
+  bool too_deep = false;
+  // Copying and comparing values is recursive; parsing is not.
+  const auto shallow = [&too_deep](int depth, Json::parse_event_t, const Json&) {
+    too_deep = too_deep || depth > kDeepest;
+    return !too_deep;
+  };
+  try {
+    state->value = Json::parse(text.begin(), text.end(), shallow);
+  } catch (const Json::parse_error& error) {
+    return Error{Code::kInvalidArgument,
+                 what + " is no JSON: byte " + std::to_string(error.byte) + " is wrong"};
+  } catch (const Json::exception&) {  // a number such as 1e999
+    return Error{Code::kInvalidArgument, what + " has a number that is too large"};
+  }
+  if (too_deep) {
+    return Error{Code::kInvalidArgument, what + " has lists or objects more than " +
+                                             std::to_string(kDeepest) + " deep in each other"};
+  }
+  if (!state->value.is_object()) {
+    return Error{Code::kInvalidArgument,
+                 what + " is " + Shown(state->value) + "; it must be an object"};
+  }
+  return JsonObject(std::move(state));
+}
+
+bool JsonObject::Has(const char* key) const { return state_->value.contains(key); }
+
+void JsonObject::Required(const char* key) {
+  if (!Has(key)) state_->Fail(key, "is missing");
+}
+
+std::optional<uint64_t> JsonObject::Whole(const char* key, uint64_t low, uint64_t high) {
+  const Json* value = state_->Find(key);
+  if (value == nullptr) return {};
+  if (value->is_number_unsigned()) {
+    const auto number = value->get<uint64_t>();
+    if (number >= low && number <= high) return number;
+  }
+  state_->Fail(key, "is " + Shown(*value) + "; it must be a whole number from " +
+                        std::to_string(low) + " to " + std::to_string(high));
+  return {};
+}
+
+void JsonObject::Boolean(const char* key, bool& value) {
+  const Json* read = state_->Find(key);
+  if (read == nullptr) return;
+  if (read->is_boolean()) {
+    value = read->get<bool>();
+  } else {
+    state_->Fail(key, "is " + Shown(*read) + "; it must be true or false");
+  }
+}
+
+void JsonObject::Text(const char* key, std::string& value) {
+  const Json* read = state_->Find(key);
+  if (read == nullptr) return;
+  if (!read->is_string()) return state_->Fail(key, "is " + Shown(*read) + "; it must be a text");
+  const auto& text = read->get_ref<const std::string&>();
+  if (text.find('\0') != std::string::npos) return state_->Fail(key, "has a NUL in it");
+  value = text;
+}
+
+std::optional<size_t> JsonObject::Choice(const char* key, std::span<const char* const> names) {
+  const Json* read = state_->Find(key);
+  if (read == nullptr) return {};
+  std::string all;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (read->is_string() && read->get_ref<const std::string&>() == names[i]) return i;
+    all += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + std::string(names[i]);
+  }
+  state_->Fail(key, "is " + Shown(*read) + "; it must be " + all);
+  return {};
+}
+
+void JsonObject::Number(const char* key, double& value) {
+  const Json* read = state_->Find(key);
+  if (read == nullptr) return;
+  const std::optional<double> number = state_->Finite(*read);
+  if (!number) return state_->Fail(key, "is " + Shown(*read) + "; it must be a number");
+  value = *number;
+}
+
+void JsonObject::Numbers(const char* key, std::span<double> values) {
+  const Json* read = state_->Find(key);
+  if (read == nullptr) return;
+  const std::string must = "; it must be a list of " + std::to_string(values.size()) + " numbers";
+  if (!read->is_array() || read->size() != values.size()) {
+    return state_->Fail(key, "is " + Shown(*read) + must);
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::optional<double> number = state_->Finite((*read)[i]);
+    if (!number) return state_->Fail(key, "holds " + Shown((*read)[i]) + must);
+    values[i] = *number;
+  }
+}
+
+JsonObject JsonObject::Object(const char* key) {
+  auto inner = std::make_unique<State>();
+  inner->path = state_->PathOf(key);
+  if (const Json* read = state_->Find(key); read != nullptr) {
+    if (read->is_object()) {
+      inner->value = *read;
+    } else {
+      state_->Fail(key, "is " + Shown(*read) + "; it must be an object");
+    }
+  }
+  return JsonObject(std::move(inner));
+}
+
+std::vector<JsonObject> JsonObject::Objects(const char* key, size_t most) {
+  std::vector<JsonObject> objects;
+  const Json* read = state_->Find(key);
+  if (read == nullptr) return objects;
+  if (!read->is_array() || read->size() > most) {
+    state_->Fail(key, "is " + Shown(*read) + "; it must be a list of at most " +
+                          std::to_string(most) + " objects");
+    return objects;
+  }
+  for (size_t i = 0; i < read->size(); ++i) {
+    const Json& element = (*read)[i];
+    auto inner = std::make_unique<State>();
+    inner->path = state_->PathOf(key) + "[" + std::to_string(i) + "]";
+    if (!element.is_object()) {
+      state_->status = Error{Code::kInvalidArgument,
+                             inner->path + " is " + Shown(element) + "; it must be an object"};
+      return objects;
+    }
+    inner->value = element;
+    objects.push_back(JsonObject(std::move(inner)));
+  }
+  return objects;
+}
+
+void JsonObject::Fail(Status status) {
+  if (state_->status.ok()) state_->status = std::move(status);
+}
+
+void JsonObject::FailKey(const char* key, const std::string& what) { state_->Fail(key, what); }
+
+Status JsonObject::Finish() const {
+  if (!state_->status.ok()) return state_->status;
+  for (const auto& [key, unused] : state_->value.items()) {
+    if (std::find(state_->known.begin(), state_->known.end(), key) != state_->known.end()) continue;
+    const std::string where = state_->path.empty() ? "" : " in " + state_->path;
+    return Error{Code::kInvalidArgument, Shown(Json(key)) + where + " is no key that stoker knows"};
+  }
+  return {};
+}
+
+}  // namespace stoker

@@ -1,0 +1,200 @@
+#include "bindings/c/loader_spec.h"
+
+#include <array>
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/c/json_object.h"
+#include "io/sources/image_folder.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr size_t kMostTransforms = 100;
+constexpr uint64_t kMostSamples = uint64_t{1} << 62;
+constexpr uint64_t kMostBatches = 4096;  // in production, or lent
+constexpr uint64_t kMost32 = std::numeric_limits<uint32_t>::max();
+constexpr uint64_t kMost64 = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kMostPixels = 65535;  // of a side
+
+Resize ReadResize(JsonObject& object) {
+  Resize resize;
+  object.Integer("size", resize.size, 0, kMostPixels);
+  object.Integer("height", resize.height, 0, kMostPixels);
+  object.Integer("width", resize.width, 0, kMostPixels);
+  object.Boolean("antialias", resize.antialias);
+  return resize;
+}
+
+template <typename T>
+void ReadSize(JsonObject& object, T& transform) {
+  object.Required("height");
+  object.Required("width");
+  object.Integer("height", transform.height, 1, kMostPixels);
+  object.Integer("width", transform.width, 1, kMostPixels);
+}
+
+CenterCrop ReadCenterCrop(JsonObject& object) {
+  CenterCrop crop;
+  ReadSize(object, crop);
+  return crop;
+}
+
+RandomResizedCrop ReadRandomResizedCrop(JsonObject& object) {
+  RandomResizedCrop crop;
+  ReadSize(object, crop);
+  object.Numbers("scale", crop.scale);
+  object.Numbers("ratio", crop.ratio);
+  object.Boolean("antialias", crop.antialias);
+  return crop;
+}
+
+RandomHorizontalFlip ReadRandomHorizontalFlip(JsonObject& object) {
+  RandomHorizontalFlip flip;
+  object.Number("p", flip.p);
+  if (!(flip.p >= 0 && flip.p <= 1)) object.FailKey("p", "must be a number from 0 to 1");
+  return flip;
+}
+
+void ReadChannels(JsonObject& object, const char* key, std::array<float, 3>& channels) {
+  std::array<double, 3> read{channels[0], channels[1], channels[2]};
+  object.Numbers(key, read);
+  for (size_t c = 0; c < channels.size(); ++c) {
+    if (std::fabs(read[c]) > FLT_MAX) return object.FailKey(key, "does not fit a float32");
+    channels[c] = static_cast<float>(read[c]);
+  }
+}
+
+Normalize ReadNormalize(JsonObject& object) {
+  Normalize normalize;
+  ReadChannels(object, "mean", normalize.mean);
+  ReadChannels(object, "std", normalize.std);
+  return normalize;
+}
+
+Transform ReadTransform(JsonObject& object) {
+  static constexpr std::array<const char*, 5> kNames = {"Resize", "CenterCrop", "RandomResizedCrop",
+                                                        "RandomHorizontalFlip", "Normalize"};
+  object.Required("name");
+  const std::optional<size_t> name = object.Choice("name", kNames);
+  if (!name) return {};
+  switch (*name) {
+    case 0:
+      return ReadResize(object);
+    case 1:
+      return ReadCenterCrop(object);
+    case 2:
+      return ReadRandomResizedCrop(object);
+    case 3:
+      return ReadRandomHorizontalFlip(object);
+    default:
+      return ReadNormalize(object);
+  }
+}
+
+struct SourceSpec {
+  std::string directory;            // empty: an arrays source
+  std::optional<uint64_t> samples;  // that it had when the spec was written
+};
+
+SourceSpec ReadSource(JsonObject& object) {
+  static constexpr std::array<const char*, 2> kKinds = {"image_folder", "arrays"};
+  SourceSpec spec;
+  object.Required("kind");
+  const std::optional<size_t> kind = object.Choice("kind", kKinds);
+  if (kind == size_t{0}) {
+    object.Required("directory");
+    object.Text("directory", spec.directory);
+    if (spec.directory.empty()) object.FailKey("directory", "is empty");
+  } else {
+    std::string key;
+    object.Text("key", key);  // says to people which arrays were meant
+  }
+  if (object.Has("samples")) {
+    spec.samples = 0;
+    object.Integer("samples", *spec.samples, 1, kMostSamples);
+  }
+  return spec;
+}
+
+Result<std::shared_ptr<const SampleSource>> OpenSource(const SourceSpec& spec) {
+  if (!spec.directory.empty()) return ImageFolder(spec.directory);
+  return Error{.code = Code::kFailedPrecondition,
+               .cause =
+                   "these arrays are in the memory of the process that made the loader, and "
+                   "this is another one",
+               .advice = "Make the loader here, or read from files"};
+}
+
+void ReadNumbers(JsonObject& object, LoaderOptions& options) {
+  object.Required("batch_size");
+  object.Integer("batch_size", options.batch_size, 1, 1 << 20);
+  object.Boolean("shuffle", options.shuffle);
+  object.Integer("seed", options.seed, 0, kMost64);
+  object.Integer("rank", options.rank, 0, kMost32);
+  object.Integer("world", options.world, 1, 1 << 20);
+  object.Boolean("drop_remainder", options.drop_remainder);
+  object.Boolean("exif_orientation", options.exif_orientation);
+  object.Integer("depth", options.depth, 0, kMostBatches);
+  object.Integer("lent_batches", options.lent_batches, 0, kMostBatches);
+}
+
+void ReadChoices(JsonObject& object, LoaderOptions& options) {
+  static constexpr std::array<const char*, 2> kDTypes = {"uint8", "float32"};
+  static constexpr std::array<const char*, 3> kRemainders = {"uneven", "drop", "pad"};
+  if (const auto place = object.Choice("dtype", kDTypes)) {
+    options.dtype = *place == 0 ? DType::kU8 : DType::kF32;
+  }
+  if (const auto place = object.Choice("remainder", kRemainders)) {
+    options.remainder = *place == 0   ? Remainder::kUneven
+                        : *place == 1 ? Remainder::kDrop
+                                      : Remainder::kPad;
+  }
+}
+
+}  // namespace
+
+Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
+                                      std::shared_ptr<const SampleSource> source) {
+  if (json.size() > kLongestSpec) {
+    return Error{Code::kInvalidArgument,
+                 "the loader spec is longer than " + std::to_string(kLongestSpec) + " bytes"};
+  }
+  Result<JsonObject> object = JsonObject::Parse(json, "the loader spec");
+  if (!object.ok()) return std::move(object).error();
+  LoaderOptions options;
+  ReadNumbers(*object, options);
+  ReadChoices(*object, options);
+  for (JsonObject& transform : object->Objects("transforms", kMostTransforms)) {
+    options.transforms.push_back(ReadTransform(transform));
+    object->Fail(transform.Finish());
+  }
+  object->Required("source");
+  JsonObject described = object->Object("source");
+  const SourceSpec spec = ReadSource(described);
+  if (object->Has("source")) object->Fail(described.Finish());
+  if (Status s = object->Finish(); !s.ok()) return std::move(s).error();
+
+  if (source == nullptr) {
+    Result<std::shared_ptr<const SampleSource>> opened = OpenSource(spec);
+    if (!opened.ok()) return std::move(opened).error();
+    source = *std::move(opened);
+  }
+  if (spec.samples && *spec.samples != source->size()) {
+    return Error{.code = Code::kFailedPrecondition,
+                 .cause = source->Describe() + " has " + std::to_string(source->size()) +
+                          " samples, and had " + std::to_string(*spec.samples) +
+                          " when the loader was made",
+                 .advice = "Make the loader anew"};
+  }
+  options.source = std::move(source);
+  return options;
+}
+
+}  // namespace stoker

@@ -1,0 +1,28 @@
+// A loader in words: the JSON object that Python hands to C++, and that a dataset op carries to
+// other processes. docs/loader-spec.md has the keys.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "engine/core/result.h"
+#include "engine/pipeline/options.h"
+#include "io/sources/source.h"
+
+namespace stoker {
+
+// The longest text that is looked at, in bytes.
+inline constexpr size_t kLongestSpec = size_t{1} << 20;
+
+// `source`: where it is given, the samples come from it, and `json` only describes it; else the
+// source that `json` names is opened, which lists a folder. The Runtime is left to the caller.
+//
+// Whoever wrote the text may be hostile. InvalidArgument names the key: text that is no JSON, keys
+// that are unknown or missing, values of a wrong type, numbers that do not fit. Whether the values
+// make sense together is for Loader::Open to say. FailedPrecondition: the samples are not here (an
+// arrays source of another process), or not those that were described (the folder has changed).
+// Otherwise what opening the source returns.
+Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
+                                      std::shared_ptr<const SampleSource> source = nullptr);
+
+}  // namespace stoker

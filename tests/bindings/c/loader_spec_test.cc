@@ -1,0 +1,260 @@
+#include "bindings/c/loader_spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "engine/pipeline/loader.h"
+#include "tests/testing/photo_folder.h"
+
+namespace stoker {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Ten samples that nobody reads.
+class FakeSource : public SampleSource {
+ public:
+  uint64_t size() const override { return 10; }
+  SampleRef At(uint64_t id) const override { return {.id = id}; }
+  void PathOf(uint32_t, std::string& path) const override { path = "none"; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  uint64_t memory_bytes() const override { return 0; }
+  std::string Describe() const override { return "fake"; }
+
+ private:
+  std::vector<std::string> classes_;
+};
+
+Result<LoaderOptions> Parse(const std::string& text) {
+  return ParseLoaderSpec(text, std::make_shared<FakeSource>());
+}
+
+// A good spec with `more` keys: R"("seed": 1)".
+std::string With(const std::string& more) {
+  return R"({"source": {"kind": "arrays"}, "batch_size": 4)" + (more.empty() ? "" : ", " + more) +
+         "}";
+}
+
+std::string WithTransform(const std::string& transform) {
+  return With(R"("transforms": [)" + transform + "]");
+}
+
+void ExpectBad(const std::string& text, const std::string& word) {
+  SCOPED_TRACE(text.substr(0, 200));
+  const Result<LoaderOptions> parsed = Parse(text);
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_EQ(parsed.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(parsed.error().cause, HasSubstr(word));
+  EXPECT_LT(parsed.error().cause.size(), 300U);
+}
+
+TEST(LoaderSpec, MissingKeysAreTheDefaultsOfLoaderOptions) {
+  const Result<LoaderOptions> parsed = Parse(With(""));
+  ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
+  const LoaderOptions defaults;
+  EXPECT_EQ(parsed->batch_size, 4U);
+  EXPECT_TRUE(parsed->transforms.empty());
+  EXPECT_EQ(parsed->dtype, defaults.dtype);
+  EXPECT_EQ(parsed->exif_orientation, defaults.exif_orientation);
+  EXPECT_EQ(parsed->shuffle, defaults.shuffle);
+  EXPECT_EQ(parsed->seed, defaults.seed);
+  EXPECT_EQ(parsed->rank, defaults.rank);
+  EXPECT_EQ(parsed->world, defaults.world);
+  EXPECT_EQ(parsed->remainder, defaults.remainder);
+  EXPECT_EQ(parsed->drop_remainder, defaults.drop_remainder);
+  EXPECT_EQ(parsed->depth, defaults.depth);
+  EXPECT_EQ(parsed->lent_batches, defaults.lent_batches);
+}
+
+TEST(LoaderSpec, EveryKeyArrives) {
+  const Result<LoaderOptions> parsed = Parse(R"({
+      "source": {"kind": "image_folder", "directory": "/nowhere", "samples": 10},
+      "transforms": [
+        {"name": "RandomResizedCrop", "height": 224, "width": 192, "scale": [0.1, 0.9],
+         "ratio": [0.5, 2], "antialias": false},
+        {"name": "RandomHorizontalFlip", "p": 0.25},
+        {"name": "Normalize", "mean": [0.1, 0.2, 0.3], "std": [1, 2, 3]}],
+      "batch_size": 64, "shuffle": true, "seed": 18446744073709551615, "dtype": "float32",
+      "drop_remainder": true, "rank": 2, "world": 3, "remainder": "pad", "exif_orientation": false,
+      "depth": 5, "lent_batches": 7})");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
+  ASSERT_EQ(parsed->transforms.size(), 3U);
+  const auto& crop = std::get<RandomResizedCrop>(parsed->transforms[0]);
+  EXPECT_EQ(crop.height, 224);
+  EXPECT_EQ(crop.width, 192);
+  EXPECT_EQ(crop.scale, (std::array<double, 2>{0.1, 0.9}));
+  EXPECT_EQ(crop.ratio, (std::array<double, 2>{0.5, 2}));
+  EXPECT_FALSE(crop.antialias);
+  EXPECT_EQ(std::get<RandomHorizontalFlip>(parsed->transforms[1]).p, 0.25);
+  const auto& normalize = std::get<Normalize>(parsed->transforms[2]);
+  EXPECT_EQ(normalize.mean, (std::array<float, 3>{0.1F, 0.2F, 0.3F}));
+  EXPECT_EQ(normalize.std, (std::array<float, 3>{1, 2, 3}));
+  EXPECT_EQ(parsed->batch_size, 64U);
+  EXPECT_TRUE(parsed->shuffle);
+  EXPECT_EQ(parsed->seed, ~uint64_t{0});
+  EXPECT_EQ(parsed->dtype, DType::kF32);
+  EXPECT_TRUE(parsed->drop_remainder);
+  EXPECT_EQ(parsed->rank, 2U);
+  EXPECT_EQ(parsed->world, 3U);
+  EXPECT_EQ(parsed->remainder, Remainder::kPad);
+  EXPECT_FALSE(parsed->exif_orientation);
+  EXPECT_EQ(parsed->depth, 5);
+  EXPECT_EQ(parsed->lent_batches, 7);
+}
+
+TEST(LoaderSpec, ResizeAndCenterCrop) {
+  const Result<LoaderOptions> parsed = Parse(WithTransform(
+      R"({"name": "Resize", "size": 256, "antialias": false},
+         {"name": "CenterCrop", "height": 224, "width": 192},
+         {"name": "Resize", "height": 10, "width": 20})"));
+  ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
+  EXPECT_EQ(std::get<Resize>(parsed->transforms[0]).size, 256);
+  EXPECT_FALSE(std::get<Resize>(parsed->transforms[0]).antialias);
+  EXPECT_EQ(std::get<CenterCrop>(parsed->transforms[1]).width, 192);
+  EXPECT_EQ(std::get<Resize>(parsed->transforms[2]).size, 0);
+  EXPECT_EQ(std::get<Resize>(parsed->transforms[2]).height, 10);
+}
+
+TEST(LoaderSpec, AFolderIsOpened) {
+  const testing::PhotoFolder photos(6, 2);
+  const std::string source =
+      R"({"kind": "image_folder", "directory": ")" + photos.path() + R"(", "samples": )";
+  const auto parse = [&](const std::string& samples) {
+    return ParseLoaderSpec(R"({"batch_size": 2, "transforms": [{"name": "Resize", "height": 8,)"
+                           R"( "width": 8}], "source": )" +
+                           source + samples + "}}");
+  };
+  Result<LoaderOptions> parsed = parse("6");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
+  Result<std::unique_ptr<Loader>> loader = Loader::Open(*std::move(parsed));
+  ASSERT_TRUE(loader.ok()) << loader.error().ToString();
+  EXPECT_EQ((*loader)->Next().value().rows(), 2);
+
+  parsed = parse("7");
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_EQ(parsed.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(parsed.error().cause, HasSubstr(photos.path()));
+}
+
+TEST(LoaderSpec, SourcesThatAreNotHere) {
+  Result<LoaderOptions> parsed = ParseLoaderSpec(
+      R"({"batch_size": 2, "source": {"kind": "image_folder", "directory": "/no/such"}})");
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_EQ(parsed.error().code, Code::kNotFound);
+  EXPECT_EQ(parsed.error().file, "/no/such");
+
+  parsed = ParseLoaderSpec(R"({"batch_size": 2, "source": {"kind": "arrays", "key": "x"}})");
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_EQ(parsed.error().code, Code::kFailedPrecondition);
+}
+
+TEST(LoaderSpec, TextThatIsNoObject) {
+  for (const char* text : {"", " ", "{", "nul", "{}x", "{\"a\": NaN}", "{\"a\": 1e999}", "{'a': 1}",
+                           "\"\xff\"", "{\"\xc0\xaf\": 1}", "[]", "1", "null", "\"x\""}) {
+    ExpectBad(text, "the loader spec");
+  }
+  ExpectBad(std::string(kLongestSpec + 1, ' '), "longer");
+}
+
+TEST(LoaderSpec, DeepNesting) {
+  for (const size_t depth : {10UL, 1000UL, kLongestSpec / 4}) {
+    const std::string open(depth, '[');
+    const std::string close(depth, ']');
+    ExpectBad(With(R"("seed": )" + open + close), "deep");
+    ExpectBad(R"({"source": {"x": )" + open + close + "}}", "deep");
+    ExpectBad(open, "the loader spec");
+    ExpectBad(With(R"("seed": )" + open), "the loader spec");
+  }
+}
+
+TEST(LoaderSpec, WrongValuesAreNamed) {
+  for (const char* key : {"batch_size", "seed", "rank", "world", "depth", "lent_batches"}) {
+    const std::string named = "\"" + std::string(key) + "\": ";
+    for (const char* value :
+         {"-1", "1.5", "1e3", "true", "null", "\"1\"", "[1]", "{}", "18446744073709551616",
+          "99999999999999999999999999", "-9223372036854775809"}) {
+      ExpectBad(With(named + value), key);
+    }
+  }
+  for (const char* key : {"batch_size", "rank", "world", "depth", "lent_batches"}) {
+    ExpectBad(With("\"" + std::string(key) + "\": 4294967296"), key);
+    ExpectBad(With("\"" + std::string(key) + "\": 18446744073709551615"), key);
+  }
+  for (const char* key : {"batch_size", "world"}) {
+    ExpectBad(With("\"" + std::string(key) + "\": 0"), key);
+  }
+  for (const char* key : {"shuffle", "drop_remainder", "exif_orientation"}) {
+    for (const char* value : {"0", "1", "\"true\"", "null", "[]"}) {
+      ExpectBad(With("\"" + std::string(key) + "\": " + value), key);
+    }
+  }
+  for (const char* key : {"dtype", "remainder"}) {
+    for (const char* value : {"0", "\"\"", "\"int64\"", "null", "[]", "\"uint8\\u0000\""}) {
+      ExpectBad(With("\"" + std::string(key) + "\": " + value), key);
+    }
+  }
+}
+
+TEST(LoaderSpec, UnknownAndMissingKeysAreNamed) {
+  ExpectBad(R"({"source": {"kind": "arrays"}})", "batch_size is missing");
+  ExpectBad(R"({"batch_size": 1})", "source is missing");
+  ExpectBad(R"({"batch_size": 1, "source": {}})", "source.kind is missing");
+  ExpectBad(R"({"batch_size": 1, "source": 3})", "source is 3");
+  ExpectBad(With(R"("bach_size": 1)"), "bach_size");
+  ExpectBad(With(R"("\u001b[2J": 1)"), "\\u001b[2J");
+  ExpectBad(With("\"" + std::string(100'000, 'k') + "\": 1"), "kkk");
+  ExpectBad(R"({"batch_size": 1, "source": {"kind": "arrays", "path": ""}})", "\"path\" in source");
+  ExpectBad(R"({"batch_size": 1, "source": {"kind": "tar"}})", "source.kind is \"tar\"");
+  ExpectBad(R"({"batch_size": 1, "source": {"kind": "image_folder"}})", "source.directory");
+  ExpectBad(R"({"batch_size": 1, "source": {"kind": "image_folder", "directory": ""}})",
+            "source.directory");
+  ExpectBad(R"({"batch_size": 1, "source": {"kind": "image_folder", "directory": "a\u0000b"}})",
+            "source.directory");
+  ExpectBad(R"({"batch_size": 1, "source": {"kind": "arrays", "samples": 0}})", "source.samples");
+}
+
+TEST(LoaderSpec, BadTransformsAreNamed) {
+  ExpectBad(With(R"("transforms": {})"), "transforms");
+  ExpectBad(With(R"("transforms": [3])"), "transforms[0] is 3");
+  ExpectBad(WithTransform("{}"), "transforms[0].name is missing");
+  ExpectBad(WithTransform(R"({"name": "Rotate"})"), "transforms[0].name is \"Rotate\"");
+  ExpectBad(WithTransform(R"({"name": "Resize", "p": 1})"), "\"p\" in transforms[0]");
+  ExpectBad(WithTransform(R"({"name": "Resize", "size": 70000})"), "transforms[0].size");
+  ExpectBad(WithTransform(R"({"name": "CenterCrop", "height": 1})"), "transforms[0].width");
+  ExpectBad(WithTransform(R"({"name": "RandomResizedCrop", "height": 1, "width": 1,
+                              "scale": [1]})"),
+            "transforms[0].scale");
+  ExpectBad(WithTransform(R"({"name": "RandomResizedCrop", "height": 1, "width": 1,
+                              "ratio": [1, "2"]})"),
+            "transforms[0].ratio");
+  ExpectBad(WithTransform(R"({"name": "Resize", "size": 1}, {"name": "RandomHorizontalFlip",
+                              "p": 1.5})"),
+            "transforms[1].p");
+  ExpectBad(WithTransform(R"({"name": "Normalize", "mean": [0, 0, 1e300]})"), "transforms[0].mean");
+  std::string many = "{}";
+  for (int i = 0; i < 100; ++i) many += ", {}";
+  ExpectBad(WithTransform(many), "transforms is a list of 101");
+}
+
+TEST(LoaderSpec, AnyDamageIsAnErrorOrASpec) {
+  const std::string good =
+      With(R"("transforms": [{"name": "Normalize", "mean": [0.1, 0.2, 0.3]}], "dtype": "float32")");
+  ASSERT_TRUE(Parse(good).ok());
+  std::mt19937 random(1);  // NOLINT: the same damage in every run
+  for (int run = 0; run < 20'000; ++run) {
+    std::string text = good;
+    for (unsigned n = 1 + random() % 4; n > 0; --n) {
+      text[random() % text.size()] = static_cast<char>(random() % 256);
+    }
+    const Result<LoaderOptions> parsed = Parse(text);
+    if (parsed.ok()) continue;
+    ASSERT_EQ(parsed.error().code, Code::kInvalidArgument) << text;
+    ASSERT_FALSE(parsed.error().cause.empty());
+  }
+}
+
+}  // namespace
+}  // namespace stoker
