@@ -13,34 +13,37 @@ void Cursor::LeaveEngine() {
   if (engine_) shared_->Return(std::exchange(engine_, {}));
 }
 
-BatchName Cursor::position() {
-  if (appended_) return engine_ ? engine_.loader->position() : BatchName{};
-  if (!epoch_) epoch_ = shared_->epochs().Take();
-  return {*epoch_, index_};
+std::optional<BatchName> Cursor::position() const {
+  if (appended_ || !epoch_) return std::nullopt;
+  return BatchName{*epoch_, index_};
 }
 
 Result<Batch> Cursor::Next(const Interrupt& interrupt) {
-  const BatchName here = position();
-  const uint64_t per_epoch = shared_->batches_per_epoch();
-  if (!appended_ && here.index == per_epoch) return Batch();
+  if (!appended_ && index_ == shared_->batches_per_epoch()) return Batch();
   if (!engine_) {
-    const Schedule schedule = repeat_ ? Schedule::kSameEpoch : Schedule::kEpochs;
-    Result<SharedLoader::Engine> engine = shared_->Borrow(here, schedule);
-    if (!engine.ok()) return std::move(engine).error();
-    engine_ = *std::move(engine);
+    if (Status s = FindEngine(); !s.ok()) return std::move(s).error();
   }
   Loader& loader = *engine_.loader;
+  const uint64_t before = loader.passed();
   Result<Batch> batch = loader.Next(interrupt);
-  if (appended_) return batch;
-  if (loader.at_epoch_end()) {
-    (void)loader.Next();  // says so, and is done with it
-    index_ = per_epoch;
+  const uint64_t passed = loader.passed() - before;
+  passed_ += passed;
+  index_ += passed;
+  if (!appended_ && index_ == shared_->batches_per_epoch()) {
+    (void)loader.Next();  // says that the epoch has ended, and is done with it
     LeaveEngine();
-  } else {
-    index_ = loader.position().index;
   }
   shared_->NoteLent();
   return batch;
+}
+
+Status Cursor::FindEngine() {
+  if (!epoch_) epoch_ = shared_->epochs().Take();
+  const Schedule schedule = repeat_ ? Schedule::kSameEpoch : Schedule::kEpochs;
+  Result<SharedLoader::Engine> engine = shared_->Borrow({*epoch_, index_}, schedule);
+  if (!engine.ok()) return std::move(engine).error();
+  engine_ = *std::move(engine);
+  return {};
 }
 
 Status Cursor::Seek(BatchName batch) {
@@ -53,7 +56,6 @@ Status Cursor::Seek(BatchName batch) {
   appended_ = false;
   epoch_ = batch.epoch;
   index_ = batch.index;
-  shared_->epochs().Pass(batch.epoch);
   return {};
 }
 

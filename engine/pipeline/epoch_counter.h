@@ -1,4 +1,4 @@
-// EpochCounter: hands out epochs to iterations, each once.
+// EpochCounter: hands out epochs to iterations, one after another.
 #pragma once
 
 #include <atomic>
@@ -11,14 +11,9 @@ class EpochCounter {
  public:
   uint64_t Take() { return next_.fetch_add(1, std::memory_order_relaxed); }
 
-  // Epochs up to this one are taken (by whoever saved the state that is being restored).
-  void Pass(uint64_t epoch) {
-    uint64_t next = next_.load(std::memory_order_relaxed);
-    while (next <= epoch && !next_.compare_exchange_weak(next, epoch + 1)) {
-    }
-  }
-
+  // The one that Take would return; all that there is to save and restore.
   uint64_t next() const { return next_.load(std::memory_order_relaxed); }
+  void set_next(uint64_t epoch) { next_.store(epoch, std::memory_order_relaxed); }
 
  private:
   std::atomic<uint64_t> next_{0};

@@ -186,6 +186,7 @@ Result<Batch> Loader::Impl::Next(const Interrupt& interrupt) {
   if (!batch.ok() && batch.error().code == Code::kCancelled) return batch;
   runtime_.reads().Kick();  // there is a batch's worth of rows to read now
   if (batch.ok()) delivered_.fetch_add(1, std::memory_order_relaxed);
+  ++passed_;
   const bool last = next->index + 1 == batches_per_epoch();
   after_last_ = last ? BatchName{next->epoch + 1, 0} : BatchName{next->epoch, next->index + 1};
   epoch_ended_ = last && assembler_->schedule() != Schedule::kAppended;

@@ -22,8 +22,8 @@ namespace stoker {
 //     while (Batch batch = loader->Next().value()) Train(batch.images(), batch.labels());
 //   }
 //
-// One thread at a time calls Next, Seek, Append and position; Stop and Stats may be called from
-// any.
+// One thread at a time calls Next, Seek, Append, position and passed; Stop and Stats may be called
+// from any.
 class Loader {
  public:
   // Checks every option and reserves the memory. Reads nothing and starts nothing: the first Next
@@ -59,8 +59,8 @@ class Loader {
   using Position = BatchName;
   Position position() const;
 
-  // The last batch of an epoch was taken, and the next Next is the empty one that says so.
-  bool at_epoch_end() const;
+  // Batches that Next has passed so far, good ones and errors that took the place of one.
+  uint64_t passed() const;
 
   // Ends production; Next returns Cancelled, also one that waits now. Bounded by the time of the
   // samples in work.

@@ -139,7 +139,7 @@ Status Loader::Seek(uint64_t epoch, uint64_t index, Schedule schedule) {
 }
 Status Loader::Append(uint64_t epoch, uint64_t index) { return impl_->Append({epoch, index}); }
 Loader::Position Loader::position() const { return impl_->position(); }
-bool Loader::at_epoch_end() const { return impl_->at_epoch_end(); }
+uint64_t Loader::passed() const { return impl_->passed(); }
 uint64_t Loader::lent_bytes() const { return impl_->lent_bytes(); }
 void Loader::Stop() {
   if (impl_->options().runtime->CheckProcess().ok())

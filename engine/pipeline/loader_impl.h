@@ -38,7 +38,7 @@ class Loader::Impl final : public ReadClient {
   void Stop();
   LoaderStats Stats() const;
   Position position() const;
-  bool at_epoch_end() const { return epoch_ended_; }
+  uint64_t passed() const { return passed_; }
   uint64_t lent_bytes() const;
   const LoaderOptions& options() const { return options_; }
   uint64_t batches_per_epoch() const { return order_.batches_per_epoch(); }
@@ -82,6 +82,7 @@ class Loader::Impl final : public ReadClient {
   std::atomic<bool> stopped_{false};
   bool epoch_ended_ = false;            // the next Next says so; only the consumer's thread looks
   BatchName after_last_;                // delivered; the consumer's thread too
+  uint64_t passed_ = 0;                 // batches; and again
   std::atomic<uint64_t> delivered_{0};  // batches
   uint64_t past_wait_ns_ = 0;
 };

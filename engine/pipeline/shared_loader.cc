@@ -130,7 +130,10 @@ void SharedLoader::Return(Engine engine) {
 
 Result<Batch> SharedLoader::BatchAt(BatchName batch, const Interrupt& interrupt) {
   if (Status s = options_.runtime->CheckProcess(); !s.ok()) return std::move(s).error();
-  std::lock_guard one_at_a_time(one_batch_at_);
+  std::unique_lock one_at_a_time(one_batch_at_, std::defer_lock);
+  while (!one_at_a_time.try_lock_for(kInterruptInterval)) {
+    if (interrupt && interrupt()) return Error{Code::kCancelled, "the wait was interrupted"};
+  }
   bool follows = batch.index == 0;
   {
     std::lock_guard lock(mutex_);
@@ -146,8 +149,11 @@ Result<Batch> SharedLoader::BatchAt(BatchName batch, const Interrupt& interrupt)
       return std::move(s).error();
     }
   }
+  const uint64_t before = loader.passed();
   Result<Batch> made = loader.Next(interrupt);
-  if (loader.at_epoch_end()) (void)loader.Next();  // says so, and is done with it
+  if (follows && loader.passed() != before && batch.index + 1 == batches_per_epoch_) {
+    (void)loader.Next();  // says that the epoch has ended, and is done with it
+  }
   Return(*std::move(engine));
   NoteLent();
   return made;

@@ -35,8 +35,8 @@ class SharedLoader : public std::enable_shared_from_this<SharedLoader> {
 
   EpochCounter& epochs() { return *epochs_; }
 
-  // `epoch`: iterate this one; none: the next that nobody has taken, decided at the first Next or
-  // position. `repeat`: expect that the same epoch is iterated again afterwards.
+  // `epoch`: iterate this one; none: the next that nobody has taken, decided at the first Next.
+  // `repeat`: expect that the same epoch is iterated again afterwards.
   std::unique_ptr<Cursor> Iterate(std::optional<uint64_t> epoch = {}, bool repeat = false);
 
   // One batch by its name, without a cursor. Consecutive calls are read ahead of, across epochs,
@@ -80,11 +80,11 @@ class SharedLoader : public std::enable_shared_from_this<SharedLoader> {
   const LoaderOptions options_;
   const std::shared_ptr<EpochCounter> epochs_;
   uint64_t batches_per_epoch_ = 0;
-  std::mutex one_batch_at_;    // BatchAt
-  mutable std::mutex mutex_;   // guards what follows
-  std::vector<Engine> idle_;   // the one used last is last
-  std::vector<Loader*> busy_;  // borrowed
-  LoaderStats past_;           // of engines that are gone
+  std::timed_mutex one_batch_at_;  // BatchAt
+  mutable std::mutex mutex_;       // guards what follows
+  std::vector<Engine> idle_;       // the one used last is last
+  std::vector<Loader*> busy_;      // borrowed
+  LoaderStats past_;               // of engines that are gone
   bool stopped_ = false;
   bool warned_ = false;
   std::optional<std::string> warning_;
@@ -100,11 +100,16 @@ class Cursor {
   // As Loader::Next; an empty batch at the end, again and again.
   Result<Batch> Next(const Interrupt& interrupt = {});
 
-  // O(1). `index` may be batches_per_epoch(): the end. The epoch counter passes `epoch`.
+  // Batches that Next has passed, good ones and errors that took the place of one. An error that
+  // passed none (Cancelled, a limit) leaves the next Next where this one was.
+  uint64_t passed() const { return passed_; }
+
+  // O(1), reads nothing. `index` may be batches_per_epoch(): the end. The epoch counter stays.
   Status Seek(BatchName batch);
 
-  // Where the next Next goes on; {epoch, batches_per_epoch()} at the end.
-  BatchName position();
+  // Where the next Next goes on; {epoch, batches_per_epoch()} at the end. None while no epoch is
+  // decided, and once batches were appended.
+  std::optional<BatchName> position() const;
 
   // From the first call on, and until Seek: exactly the appended batches, in the order of the
   // calls; Next is empty when there are none left.
@@ -113,12 +118,14 @@ class Cursor {
  private:
   friend class SharedLoader;
   Cursor(std::shared_ptr<SharedLoader> shared, std::optional<uint64_t> epoch, bool repeat);
+  Status FindEngine();
   void LeaveEngine();
 
   const std::shared_ptr<SharedLoader> shared_;
   const bool repeat_;
   std::optional<uint64_t> epoch_;
   uint64_t index_ = 0;
+  uint64_t passed_ = 0;
   bool appended_ = false;
   SharedLoader::Engine engine_;
 };

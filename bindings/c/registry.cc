@@ -1,0 +1,66 @@
+#include "bindings/c/registry.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace stoker {
+
+struct Registry::State {
+  struct Entry {
+    std::mutex opening;  // one at a time for a key; others go on meanwhile
+    std::shared_ptr<EpochCounter> epochs = std::make_shared<EpochCounter>();
+    std::weak_ptr<SharedLoader> loader;  // under State::mutex
+  };
+
+  std::shared_ptr<Entry> EntryOf(const std::string& key) {
+    std::lock_guard lock(mutex);
+    std::shared_ptr<Entry>& entry = entries[key];
+    if (entry == nullptr) entry = std::make_shared<Entry>();
+    return entry;
+  }
+
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<Entry>> entries;
+};
+
+Registry::Registry() : state_(std::make_unique<State>()) {}
+
+Registry& Registry::Get() {
+  static auto* registry = new Registry();
+  return *registry;
+}
+
+std::shared_ptr<EpochCounter> Registry::Epochs(const std::string& key) {
+  return state_->EntryOf(key)->epochs;
+}
+
+Result<std::shared_ptr<SharedLoader>> Registry::FindOrOpen(const std::string& key,
+                                                           const Opener& open) {
+  const std::shared_ptr<State::Entry> entry = state_->EntryOf(key);
+  std::lock_guard one_at_a_time(entry->opening);
+  {
+    std::lock_guard lock(state_->mutex);
+    if (std::shared_ptr<SharedLoader> loader = entry->loader.lock()) return loader;
+  }
+  Result<std::shared_ptr<SharedLoader>> opened = open(entry->epochs);
+  if (opened.ok()) {
+    std::lock_guard lock(state_->mutex);
+    entry->loader = *opened;
+  }
+  return opened;
+}
+
+void Registry::StopAll() {
+  std::vector<std::shared_ptr<SharedLoader>> loaders;
+  {
+    std::lock_guard lock(state_->mutex);
+    for (const auto& [key, entry] : state_->entries) {
+      if (auto loader = entry->loader.lock()) loaders.push_back(std::move(loader));
+    }
+  }
+  for (const auto& loader : loaders) loader->Stop();
+}
+
+}  // namespace stoker
