@@ -6,29 +6,75 @@
 
 namespace stoker {
 
-enum class DType : uint8_t { kU8, kI64, kF32 };
+enum class DType : uint8_t {
+  kBool = 1,  // one byte, 0 or 1
+  kU8,
+  kI8,
+  kU16,
+  kI16,
+  kU32,
+  kI32,
+  kU64,
+  kI64,
+  kF16,   // IEEE 754 binary16
+  kBF16,  // the upper half of a binary32
+  kF32,
+  kF64,
+};
 
+// Bytes of one element.
 constexpr size_t SizeOf(DType dtype) {
   switch (dtype) {
+    case DType::kBool:
     case DType::kU8:
+    case DType::kI8:
       return 1;
-    case DType::kI64:
-      return 8;
+    case DType::kU16:
+    case DType::kI16:
+    case DType::kF16:
+    case DType::kBF16:
+      return 2;
+    case DType::kU32:
+    case DType::kI32:
     case DType::kF32:
       return 4;
+    case DType::kU64:
+    case DType::kI64:
+    case DType::kF64:
+      return 8;
   }
   return 0;
 }
 
-// NumPy's names: "uint8", "int64", "float32".
+// NumPy's names: "bool", "uint8", "float32"; "bfloat16", as ml_dtypes calls it.
 constexpr const char* NameOf(DType dtype) {
   switch (dtype) {
+    case DType::kBool:
+      return "bool";
     case DType::kU8:
       return "uint8";
+    case DType::kI8:
+      return "int8";
+    case DType::kU16:
+      return "uint16";
+    case DType::kI16:
+      return "int16";
+    case DType::kU32:
+      return "uint32";
+    case DType::kI32:
+      return "int32";
+    case DType::kU64:
+      return "uint64";
     case DType::kI64:
       return "int64";
+    case DType::kF16:
+      return "float16";
+    case DType::kBF16:
+      return "bfloat16";
     case DType::kF32:
       return "float32";
+    case DType::kF64:
+      return "float64";
   }
   return "?";
 }

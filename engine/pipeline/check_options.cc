@@ -21,8 +21,9 @@ Status CheckOptions(const LoaderOptions& options) {
   if (Status s = CheckRange("depth", options.depth, 0, 4096); !s.ok()) return s;
   if (Status s = CheckRange("lent_batches", options.lent_batches, 1, 4096); !s.ok()) return s;
   if (Status s = CheckRange("world", options.world, 1, 1 << 20); !s.ok()) return s;
-  if (options.dtype == DType::kI64) {
-    return Error{Code::kInvalidArgument, "dtype is int64; images are uint8 or float32"};
+  if (options.dtype != DType::kU8 && options.dtype != DType::kF32) {
+    return Error{Code::kInvalidArgument, std::string("dtype is ") + NameOf(options.dtype) +
+                                             "; decoded images are uint8 or float32"};
   }
   if (options.epochs && (*options.epochs == 0 || *options.epochs > kMostEpochs)) {
     return Error{Code::kInvalidArgument,

@@ -310,7 +310,8 @@ TEST_F(LoaderTest, BadOptionsAreNamed) {
   EXPECT_NE(cause([](auto& o) { o.lent_batches = 0; }).find("lent_batches"), std::string::npos);
   EXPECT_NE(cause([](auto& o) { o.rank = 1; }).find("rank"), std::string::npos);
   EXPECT_NE(cause([](auto& o) { o.epochs = 0; }).find("epochs"), std::string::npos);
-  EXPECT_NE(cause([](auto& o) { o.dtype = DType::kI64; }).find("dtype"), std::string::npos);
+  EXPECT_NE(cause([](auto& o) { o.dtype = DType::kI64; }).find("int64"), std::string::npos);
+  EXPECT_NE(cause([](auto& o) { o.dtype = DType::kF16; }).find("float16"), std::string::npos);
   EXPECT_NE(cause([](auto& o) {
               o.batch_size = 100;
               o.drop_remainder = true;
