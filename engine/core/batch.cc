@@ -1,22 +1,8 @@
 #include "engine/core/batch.h"
 
-#include <utility>
-
 #include "engine/core/slot_pool.h"
 
 namespace stoker {
-
-Batch::Batch(Batch&& other) noexcept
-    : pool_(std::move(other.pool_)), slot_(std::exchange(other.slot_, nullptr)) {}
-
-Batch& Batch::operator=(Batch&& other) noexcept {
-  if (this != &other) {
-    Release();
-    pool_ = std::move(other.pool_);
-    slot_ = std::exchange(other.slot_, nullptr);
-  }
-  return *this;
-}
 
 std::span<const Column> Batch::columns() const { return slot_->columns; }
 
@@ -28,9 +14,9 @@ int64_t Batch::rows() const { return slot_->rows; }
 uint64_t Batch::epoch() const { return slot_->epoch; }
 uint64_t Batch::index() const { return slot_->index; }
 
-void Batch::Release() {
-  if (slot_ != nullptr) pool_->Return(std::exchange(slot_, nullptr));
-  pool_.reset();
+std::shared_ptr<void> Batch::Owner(size_t column) const {
+  const std::shared_ptr<void>& own = slot_->own_memory[column];
+  return own != nullptr ? own : slot_;
 }
 
 }  // namespace stoker

@@ -11,11 +11,10 @@
 
 namespace stoker {
 
-class SlotPool;
 struct Slot;
 
 // One tensor of a batch: C order, dense, rows first. `data` is 64-byte aligned and writable; it
-// belongs to the slot that the batch leases.
+// stays where it is, and valid, for as long as the batch or an Owner of the column lives.
 struct Column {
   std::string name;  // "image", "label"
   DType dtype = DType::kU8;
@@ -33,15 +32,17 @@ struct Column {
 // A lease on a slot, move-only. The memory is valid until the batch is destroyed or released, also
 // after the loader has gone. Each batch may be used and released on any one thread at a time.
 //
+// Large columns lie in the slot; small ones, such as labels, have memory of their own (see
+// SlotPool::IsSmall), so that who keeps labels keeps no images.
+//
 // A default-constructed batch is empty and converts to false: Loader::Next() returns it to say that
 // the epoch has ended.
 class Batch {
  public:
   Batch() = default;
-  Batch(std::shared_ptr<SlotPool> pool, Slot* slot) : pool_(std::move(pool)), slot_(slot) {}
-  Batch(Batch&& other) noexcept;
-  Batch& operator=(Batch&& other) noexcept;
-  ~Batch() { Release(); }
+  explicit Batch(std::shared_ptr<Slot> lease) : slot_(std::move(lease)) {}
+  Batch(Batch&&) noexcept = default;
+  Batch& operator=(Batch&&) noexcept = default;
 
   explicit operator bool() const { return slot_ != nullptr; }
 
@@ -54,12 +55,17 @@ class Batch {
   uint64_t epoch() const;
   uint64_t index() const;  // of this batch in its epoch, from 0
 
-  // Gives the slot back; the batch is then empty. Does nothing to an empty batch.
-  void Release();
+  // Keeps this one column's memory valid, also after the batch and the loader have gone. A column
+  // in the slot keeps the slot leased; a small one keeps only itself. May be copied, and let go on
+  // any thread.
+  std::shared_ptr<void> Owner(size_t column) const;
+
+  // Gives the slot back, unless an Owner still needs it; the batch is then empty. Does nothing to
+  // an empty batch.
+  void Release() { slot_.reset(); }
 
  private:
-  std::shared_ptr<SlotPool> pool_;
-  Slot* slot_ = nullptr;
+  std::shared_ptr<Slot> slot_;  // the lease: when the last one goes the slot comes home
 };
 
 }  // namespace stoker

@@ -1,5 +1,6 @@
 #include "engine/core/slot_pool.h"
 
+#include <cstdlib>
 #include <utility>
 
 #include "engine/core/mapping.h"
@@ -9,10 +10,12 @@ namespace stoker {
 namespace {
 
 constexpr uint64_t kColumnAlignment = 4096;
+constexpr uint64_t kOwnAlignment = 64;
 
-uint64_t ColumnBytes(const ColumnSpec& spec, int64_t batch_size) {
-  const uint64_t bytes = spec.row_bytes() * static_cast<uint64_t>(batch_size);
-  return (bytes + kColumnAlignment - 1) / kColumnAlignment * kColumnAlignment;
+uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
+
+uint64_t BytesOf(const ColumnSpec& spec, int64_t batch_size) {
+  return spec.row_bytes() * static_cast<uint64_t>(batch_size);
 }
 
 }  // namespace
@@ -30,20 +33,35 @@ void* Slot::Row(size_t column, int64_t row) const {
   return static_cast<uint8_t*>(c.data) + row_bytes * static_cast<size_t>(row);
 }
 
-// A mapping and the slot that lies in it.
-struct SlotPool::Slab {
+// A slot and the mapping in which its large columns lie.
+struct SlotPool::Slab : Slot {
   Mapping memory;
-  Slot slot;
 };
+
+bool SlotPool::IsSmall(const std::vector<ColumnSpec>& columns, size_t column, int64_t batch_size) {
+  constexpr uint64_t kAlwaysSmall = 64 << 10;
+  if (column == 0) return false;
+  const uint64_t bytes = BytesOf(columns[column], batch_size);
+  return bytes <= kAlwaysSmall || bytes <= BytesOf(columns[0], batch_size) / 16;
+}
 
 uint64_t SlotPool::SlotBytes(const std::vector<ColumnSpec>& columns, int64_t batch_size) {
   uint64_t bytes = 0;
-  for (const ColumnSpec& spec : columns) bytes += ColumnBytes(spec, batch_size);
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const bool small = IsSmall(columns, c, batch_size);
+    bytes += RoundUp(BytesOf(columns[c], batch_size), small ? kOwnAlignment : kColumnAlignment);
+  }
   return bytes;
 }
 
 SlotPool::SlotPool(Options options)
-    : options_(std::move(options)), slot_bytes_(SlotBytes(options_.columns, options_.batch_size)) {}
+    : options_(std::move(options)), slot_bytes_(SlotBytes(options_.columns, options_.batch_size)) {
+  for (size_t c = 0; c < options_.columns.size(); ++c) {
+    const bool small = IsSmall(options_.columns, c, options_.batch_size);
+    const uint64_t bytes = BytesOf(options_.columns[c], options_.batch_size);
+    own_bytes_.push_back(small ? RoundUp(bytes, kOwnAlignment) : 0);
+  }
+}
 
 SlotPool::~SlotPool() = default;
 
@@ -65,19 +83,38 @@ Result<std::shared_ptr<SlotPool>> SlotPool::Make(Options options, MemoryBudget& 
 }
 
 std::unique_ptr<SlotPool::Slab> SlotPool::MapSlab() const {
-  Result<Mapping> memory = Mapping::Map(slot_bytes_, /*huge_pages=*/true);
+  uint64_t bytes = slot_bytes_;
+  for (uint64_t own : own_bytes_) bytes -= own;
+  Result<Mapping> memory = Mapping::Map(bytes, /*huge_pages=*/true);
   if (!memory.ok()) return nullptr;
   auto slab = std::make_unique<Slab>();
   slab->memory = *std::move(memory);
-  slab->slot.sample_ids.resize(static_cast<size_t>(options_.batch_size));
+  slab->sample_ids.resize(static_cast<size_t>(options_.batch_size));
+  slab->own_memory.resize(options_.columns.size());
   uint8_t* next = slab->memory.data();
-  for (const ColumnSpec& spec : options_.columns) {
-    Column column{spec.name, spec.dtype, {options_.batch_size}, next};
+  for (size_t c = 0; c < options_.columns.size(); ++c) {
+    const ColumnSpec& spec = options_.columns[c];
+    Column column{spec.name, spec.dtype, {options_.batch_size}, nullptr};
     column.shape.insert(column.shape.end(), spec.row_shape.begin(), spec.row_shape.end());
-    slab->slot.columns.push_back(std::move(column));
-    next += ColumnBytes(spec, options_.batch_size);
+    if (own_bytes_[c] == 0) {
+      column.data = next;
+      next += RoundUp(BytesOf(spec, options_.batch_size), kColumnAlignment);
+    }
+    slab->columns.push_back(std::move(column));
   }
   return slab;
+}
+
+// Fresh memory for the small columns, where the last batch's has gone its own way.
+bool SlotPool::GiveOwnMemory(Slot& slot) const {
+  for (size_t c = 0; c < own_bytes_.size(); ++c) {
+    if (own_bytes_[c] == 0 || slot.own_memory[c] != nullptr) continue;
+    void* memory = std::aligned_alloc(kOwnAlignment, own_bytes_[c]);
+    if (memory == nullptr) return false;
+    slot.own_memory[c].reset(memory, std::free);
+    slot.columns[c].data = memory;
+  }
+  return true;
 }
 
 Slot* SlotPool::Acquire() {
@@ -86,41 +123,50 @@ Slot* SlotPool::Acquire() {
   if (free_.empty()) {
     std::unique_ptr<Slab> slab = MapSlab();
     if (slab == nullptr) return nullptr;
-    free_.push_back(&slab->slot);
-    slabs_.push_back(std::move(slab));
+    free_.push_back(std::move(slab));
   }
+  if (!GiveOwnMemory(*free_.back())) return nullptr;
   ++working_;
-  Slot* slot = free_.back();
+  Slot* slot = free_.back().release();
   free_.pop_back();
   return slot;
 }
 
+std::unique_ptr<SlotPool::Slab> SlotPool::Keep(Slot* slot) {
+  std::unique_ptr<Slab> slab(static_cast<Slab*>(slot));
+  const int unlent = working_ + static_cast<int>(free_.size());
+  if (retired_ || unlent >= options_.working_slots + kSpareSlots) return slab;
+  free_.push_back(std::move(slab));
+  return nullptr;
+}
+
 void SlotPool::Abandon(Slot* slot) {
+  std::unique_ptr<Slab> unmapped;  // after the lock is let go
   std::lock_guard lock(mutex_);
   --working_;
-  free_.push_back(slot);
+  unmapped = Keep(slot);
 }
 
 Batch SlotPool::Lend(Slot* slot) {
-  std::lock_guard lock(mutex_);
-  --working_;
-  ++lent_;
-  return Batch(shared_from_this(), slot);
+  {
+    std::lock_guard lock(mutex_);
+    --working_;
+    ++lent_;
+  }
+  return Batch({slot, [pool = shared_from_this()](Slot* home) { pool->Return(home); }});
 }
 
 void SlotPool::Return(Slot* slot) {
+  for (std::shared_ptr<void>& own : slot->own_memory) own.reset();  // its owners keep it, if any
+  std::unique_ptr<Slab> unmapped;                                   // after the lock is let go
   std::lock_guard lock(mutex_);
   --lent_;
-  if (retired_) {
-    Unmap(slot);
-  } else {
-    free_.push_back(slot);
-  }
+  unmapped = Keep(slot);
 }
 
 bool SlotPool::CanLend() const {
   std::lock_guard lock(mutex_);
-  return lent_ < options_.lent_slots;
+  return options_.lent_slots == 0 || lent_ < options_.lent_slots;
 }
 
 int SlotPool::lent() const {
@@ -128,16 +174,16 @@ int SlotPool::lent() const {
   return lent_;
 }
 
+int SlotPool::mapped() const {
+  std::lock_guard lock(mutex_);
+  return working_ + lent_ + static_cast<int>(free_.size());
+}
+
 void SlotPool::Retire() {
   std::lock_guard lock(mutex_);
   retired_ = true;
-  for (Slot* slot : free_) Unmap(slot);
   free_.clear();
   (void)reservation_.Resize(0);
-}
-
-void SlotPool::Unmap(Slot* slot) {
-  std::erase_if(slabs_, [slot](const auto& slab) { return &slab->slot == slot; });
 }
 
 }  // namespace stoker

@@ -1,8 +1,12 @@
-// The memory that batches live in: slabs of one size, allocated once and used again and again.
+// The memory that batches live in: slabs of one size, mapped once and used again and again. Small
+// columns do not lie in the slab: each batch has fresh memory for them, which may stay with the
+// consumer when the slab goes home.
 //
 // Two accounts. Slots in production count as working memory: their bytes are reserved from the
 // budget when the pool is made. A slot that the consumer holds is lent: it has a limit of its own,
-// and a fresh slot takes its place in production.
+// or none, and a fresh slot takes its place in production. Slots that come home beyond those in
+// production and kSpareSlots more are given to the system, so that a consumer who once held many
+// does not keep them mapped for good.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +32,9 @@ struct ColumnSpec {
 
 // One batch's memory and what is known of its content.
 struct Slot {
-  std::vector<Column> columns;       // data pointers fixed; shape[0] set for each batch
-  std::vector<uint64_t> sample_ids;  // capacity: batch size; first `rows` valid
+  std::vector<Column> columns;  // shape[0] is set for each batch, and data of small columns
+  std::vector<std::shared_ptr<void>> own_memory;  // by column: of small ones; null in the slab
+  std::vector<uint64_t> sample_ids;               // capacity: batch size; first `rows` valid
   int64_t rows = 0;
   uint64_t epoch = 0;
   uint64_t index = 0;
@@ -44,10 +49,16 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     std::vector<ColumnSpec> columns;
     int64_t batch_size = 0;
     int working_slots = 0;  // reserved from the budget
-    int lent_slots = 0;     // how many the consumer may hold at once
+    int lent_slots = 0;     // how many the consumer may hold at once; 0: any number
   };
+  static constexpr int kSpareSlots = 4;
 
-  // Bytes of one slot for these columns: each column starts on a page of its own.
+  // Whether a column has memory of its own: not the first one, and either at most 64 KiB for a
+  // whole batch or a sixteenth of the first one. (The first column is what slots are for.)
+  static bool IsSmall(const std::vector<ColumnSpec>& columns, size_t column, int64_t batch_size);
+
+  // Bytes of one batch with these columns, small ones included: those in the slab start on a page
+  // of their own each.
   static uint64_t SlotBytes(const std::vector<ColumnSpec>& columns, int64_t batch_size);
 
   // ResourceExhausted, naming the minimum, when the budget has no room for the working slots. The
@@ -56,6 +67,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   ~SlotPool();
 
   // A slot to fill; null when working_slots are in production already or the system has no memory.
+  // Each is given back by Abandon or Lend before the pool goes.
   Slot* Acquire();
   // An acquired slot that was not delivered returns to the free ones.
   void Abandon(Slot* slot);
@@ -67,24 +79,26 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   // Batches that are still held stay valid; each gives its slab to the system when it returns.
   void Retire();
 
-  int lent() const;
+  int lent() const;    // slots that the consumer holds, by batches and owners
+  int mapped() const;  // slabs: in production, lent and free
   uint64_t slot_bytes() const { return slot_bytes_; }
 
  private:
-  friend class Batch;
   struct Slab;
 
   explicit SlotPool(Options options);
   void Return(Slot* slot);  // a lent slot comes home; any thread
   std::unique_ptr<Slab> MapSlab() const;
-  void Unmap(Slot* slot);  // under mutex_
+  bool GiveOwnMemory(Slot& slot) const;
+  // Under mutex_: puts the slab among the free ones; hands it back when it is one too many.
+  std::unique_ptr<Slab> Keep(Slot* slot);
 
   const Options options_;
+  std::vector<uint64_t> own_bytes_;  // by column: of small ones; 0 in the slab
   const uint64_t slot_bytes_;
-  Reservation reservation_;   // of the slots in production
-  mutable std::mutex mutex_;  // taken once or twice a batch
-  std::vector<std::unique_ptr<Slab>> slabs_;
-  std::vector<Slot*> free_;  // last in, first out: the warmest memory first
+  Reservation reservation_;                  // of the slots in production
+  mutable std::mutex mutex_;                 // taken once or twice a batch
+  std::vector<std::unique_ptr<Slab>> free_;  // last in, first out: the warmest memory first
   int working_ = 0;
   int lent_ = 0;
   bool retired_ = false;

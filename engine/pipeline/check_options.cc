@@ -19,7 +19,7 @@ Status CheckOptions(const LoaderOptions& options) {
   }
   if (Status s = CheckRange("batch_size", options.batch_size, 1, 1 << 20); !s.ok()) return s;
   if (Status s = CheckRange("depth", options.depth, 0, 4096); !s.ok()) return s;
-  if (Status s = CheckRange("lent_batches", options.lent_batches, 1, 4096); !s.ok()) return s;
+  if (Status s = CheckRange("lent_batches", options.lent_batches, 0, 4096); !s.ok()) return s;
   if (Status s = CheckRange("world", options.world, 1, 1 << 20); !s.ok()) return s;
   if (options.dtype != DType::kU8 && options.dtype != DType::kF32) {
     return Error{Code::kInvalidArgument, std::string("dtype is ") + NameOf(options.dtype) +

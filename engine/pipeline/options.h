@@ -36,7 +36,7 @@ struct LoaderOptions {
   // Batches in production and not yet delivered, 1 to 4096. 0: four, or as many as the budget has
   // room for.
   int depth = 0;
-  int lent_batches = 8;  // how many the caller may hold at once, 1 to 4096
+  int lent_batches = 8;  // how many the caller may hold at once, 1 to 4096; 0: no limit
 
   std::shared_ptr<Runtime> runtime;  // null: Runtime::Default()
 };

@@ -264,7 +264,7 @@ TEST_F(LoaderTest, ABudgetBelowOneBatchNamesTheMinimum) {
   const auto refused = Loader::Open(Options(runtime));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
-  const uint64_t slot = 5 * 4096 + 4096;  // 8 × 32 × 24 × 3 bytes, and the labels
+  const uint64_t slot = 5 * 4096 + 64;  // 8 × 32 × 24 × 3 bytes, and the labels
   const uint64_t minimum = slot + 2 * kWorkspaceBytes + 2 * kReadBufferBytes;
   EXPECT_NE(refused.error().cause.find(std::to_string(minimum)), std::string::npos)
       << refused.error().ToString();
@@ -307,7 +307,7 @@ TEST_F(LoaderTest, BadOptionsAreNamed) {
   EXPECT_NE(cause([](auto& o) { o.batch_size = 0; }).find("batch_size"), std::string::npos);
   EXPECT_NE(cause([](auto& o) { o.depth = -1; }).find("depth"), std::string::npos);
   EXPECT_NE(cause([](auto& o) { o.depth = 1 << 20; }).find("depth"), std::string::npos);
-  EXPECT_NE(cause([](auto& o) { o.lent_batches = 0; }).find("lent_batches"), std::string::npos);
+  EXPECT_NE(cause([](auto& o) { o.lent_batches = -1; }).find("lent_batches"), std::string::npos);
   EXPECT_NE(cause([](auto& o) { o.rank = 1; }).find("rank"), std::string::npos);
   EXPECT_NE(cause([](auto& o) { o.epochs = 0; }).find("epochs"), std::string::npos);
   EXPECT_NE(cause([](auto& o) { o.dtype = DType::kI64; }).find("int64"), std::string::npos);
