@@ -42,10 +42,11 @@ ARROWS = {
 }
 LENGTH = {".h": 150, ".cc": 400}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
-CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef)\b")
+# But for one: C's headers tell C++ that they are C's.
+CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef)\b(?! __cplusplus$)")
 UTILS = re.compile(r"(?:^|[/_])utils?(?:[/_.])")
 # C++'s own (<vector>: neither dot nor slash) and the system's.
-STANDARD_HEADER = re.compile(r"[a-z_0-9]+|sys/\w+\.h|(fcntl|pthread|sched|signal|time|unistd)\.h")
+STANDARD_HEADER = re.compile(r"[a-z_0-9]+|sys/\w+\.h|(fcntl|pthread|sched|signal|stdint|time|unistd)\.h")
 
 
 class Unable(Exception):

@@ -42,7 +42,8 @@ Result<std::shared_ptr<SharedLoader>> Registry::FindOrOpen(const std::string& ke
   std::lock_guard one_at_a_time(entry->opening);
   {
     std::lock_guard lock(state_->mutex);
-    if (std::shared_ptr<SharedLoader> loader = entry->loader.lock()) return loader;
+    std::shared_ptr<SharedLoader> loader = entry->loader.lock();
+    if (loader != nullptr && loader->options().runtime->CheckProcess().ok()) return loader;
   }
   Result<std::shared_ptr<SharedLoader>> opened = open(entry->epochs);
   if (opened.ok()) {

@@ -8,112 +8,21 @@
  * come at the end of the table, whose size says which are there.
  *
  * Threads: datasets, keys and owners may be used by any thread; a cursor and a batch by one at a
- * time. Strings are UTF-8. No C++ exception crosses. In a forked child every call that can fail
- * fails, and none touches a thread or a lock.
+ * time. Strings are UTF-8. No C++ exception crosses. Datasets do not work in a forked child of the
+ * process that opened them: FAILED_PRECONDITION.
  *
  * Functions that can fail return NULL for success, else an error for the caller to free; what they
- * were to fill is then untouched.
+ * were to fill is then untouched, where nothing else is said.
  */
-#ifndef STOKER_C_H_
-#define STOKER_C_H_
+#pragma once
 
 #include <stdint.h>
+
+#include "bindings/c/stoker_types.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-enum { STOKER_ABI_VERSION = 1, STOKER_MAX_DIMS = 8 };
-
-/* What went wrong; treat values that you do not know as STOKER_INTERNAL. */
-enum {
-  STOKER_INVALID_ARGUMENT = 1,
-  STOKER_NOT_FOUND = 2,
-  STOKER_PERMISSION_DENIED = 3,
-  STOKER_DATA_LOSS = 4,
-  STOKER_RESOURCE_EXHAUSTED = 5,
-  STOKER_FAILED_PRECONDITION = 6,
-  STOKER_UNIMPLEMENTED = 7,
-  STOKER_CANCELLED = 8,
-  STOKER_UNAVAILABLE = 9,
-  STOKER_INTERNAL = 10
-};
-
-/* Element types. */
-enum {
-  STOKER_BOOL = 1,
-  STOKER_U8 = 2,
-  STOKER_I8 = 3,
-  STOKER_U16 = 4,
-  STOKER_I16 = 5,
-  STOKER_U32 = 6,
-  STOKER_I32 = 7,
-  STOKER_U64 = 8,
-  STOKER_I64 = 9,
-  STOKER_F16 = 10,
-  STOKER_BF16 = 11,
-  STOKER_F32 = 12,
-  STOKER_F64 = 13
-};
-
-typedef struct stoker_error stoker_error;
-typedef struct stoker_dataset stoker_dataset; /* options, and the engines that carry them out */
-typedef struct stoker_cursor stoker_cursor;   /* one iteration: a place in the dataset */
-typedef struct stoker_batch stoker_batch;
-typedef struct stoker_owner stoker_owner; /* keeps the memory of one column valid */
-
-/* Asked about every 50 ms by whoever waits, on the thread that waits: anything but 0 ends the wait
- * as CANCELLED, and nothing is lost: the next call delivers what this one would have. */
-typedef struct stoker_interrupt {
-  uint64_t struct_size;
-  int (*asked)(void* context);
-  void* context;
-} stoker_interrupt;
-
-typedef struct stoker_dataset_info {
-  uint64_t struct_size;
-  uint64_t batches_per_epoch;
-  int32_t cores; /* decode workers: the cores allotted to the process, or what the user chose */
-  int32_t depth; /* batches in production at most: so many are worth appending ahead */
-} stoker_dataset_info;
-
-typedef struct stoker_batch_info {
-  uint64_t struct_size;
-  uint64_t epoch;
-  uint64_t index; /* in its epoch */
-  int32_t columns;
-  const uint64_t* sample_ids; /* of the rows; valid until batch_free */
-} stoker_batch_info;
-
-typedef struct stoker_column {
-  uint64_t struct_size;
-  const char* name; /* "image", "label"; valid until batch_free */
-  int32_t dtype;
-  int32_t ndim;
-  int64_t dims[STOKER_MAX_DIMS]; /* dims[0]: rows */
-  uint64_t bytes;
-  void* data; /* C order, dense, 64-byte aligned, writable; valid until batch_free, or as long as an
-                 owner of the column is kept */
-} stoker_column;
-
-typedef struct stoker_stats {
-  uint64_t struct_size;
-  uint64_t samples; /* worked on */
-  uint64_t batches; /* delivered */
-  uint64_t bytes_read;
-  uint64_t wait_ns;      /* consumers waited */
-  uint64_t lent_batches; /* whose pixels consumers hold now */
-  uint64_t lent_bytes;
-  uint64_t memory_used; /* working memory of all loaders that share the Runtime */
-} stoker_stats;
-
-/* Spans on stoker's own threads and its consumers': "stoker.read", "stoker.decode", "stoker.wait".
- * What begin returns is given to end, on the same thread. */
-typedef struct stoker_trace {
-  uint64_t struct_size;
-  int64_t (*begin)(const char* name);
-  void (*end)(int64_t span);
-} stoker_trace;
 
 typedef struct stoker_api {
   uint64_t struct_size;
@@ -169,7 +78,8 @@ typedef struct stoker_api {
   void (*cursor_free)(stoker_cursor* cursor);
 
   /* The next batch; NULL at the end, again and again. `passed`: 1 when the place moved on (a batch,
-   * a batch with a bad sample), 0 when the next call tries the same again (CANCELLED, a limit). */
+   * a batch with a bad sample), 0 when the next call tries the same again (CANCELLED, a limit); set
+   * for errors too. */
   stoker_error* (*cursor_next)(stoker_cursor* cursor, const stoker_interrupt* interrupt,
                                stoker_batch** batch, int32_t* passed);
 
@@ -187,7 +97,8 @@ typedef struct stoker_api {
   /* ---- batches ---- */
   stoker_error* (*batch_info)(const stoker_batch* batch, stoker_batch_info* info);
   stoker_error* (*batch_column)(const stoker_batch* batch, int32_t column, stoker_column* out);
-  /* Keeps this column's memory valid after batch_free, and no other column's. NULL: no memory. */
+  /* Keeps this column's memory valid after batch_free, and no other column's. NULL: there is no
+   * such column, or no memory. */
   stoker_owner* (*batch_owner)(const stoker_batch* batch, int32_t column);
   void (*batch_free)(stoker_batch* batch);
   void (*owner_free)(stoker_owner* owner); /* any time, also while the process exits */
@@ -199,5 +110,3 @@ const stoker_api* stoker_get_api(uint32_t abi_version);
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
-
-#endif /* STOKER_C_H_ */

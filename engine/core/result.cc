@@ -34,9 +34,10 @@ Error&& Error::WithFile(std::string path) && {
   return std::move(*this);
 }
 
-std::string Error::ToString() const {
-  std::string text = CodeName(code);
-  text += ": ";
+std::string Error::ToString() const { return std::string(CodeName(code)) + ": " + Message(); }
+
+std::string Error::Message() const {
+  std::string text;
   if (!file.empty()) {
     text += file;
     if (offset) text += " at byte " + std::to_string(*offset);
@@ -44,7 +45,7 @@ std::string Error::ToString() const {
   }
   text += cause;
   if (!advice.empty()) text += ". " + advice;
-  if (text.back() != '.') text += '.';
+  if (text.empty() || text.back() != '.') text += '.';
   return text;
 }
 

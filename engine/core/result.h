@@ -40,6 +40,7 @@ struct [[nodiscard]] Error {
 
   // "DATA_LOSS: photos/a.jpg at byte 1234: truncated JPEG. Remove or re-create the file."
   std::string ToString() const;
+  std::string Message() const;  // the same without the code
 };
 
 // The error of a failed system call: maps errno to a Code and says strerror's words.

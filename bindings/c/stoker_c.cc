@@ -1,0 +1,354 @@
+// The table of stoker_c.h, over SharedLoader and the registry.
+#include "bindings/c/stoker_c.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "bindings/c/loader_spec.h"
+#include "bindings/c/registry.h"
+#include "engine/core/trace.h"
+#include "engine/pipeline/shared_loader.h"
+
+using stoker::Batch;
+using stoker::BatchName;
+using stoker::Code;
+using stoker::Cursor;
+using stoker::DType;
+using stoker::Error;
+using stoker::Registry;
+using stoker::Result;
+using stoker::SharedLoader;
+using stoker::Status;
+
+struct stoker_error {
+  int32_t code;
+  std::string message;
+};
+struct stoker_dataset {
+  std::shared_ptr<SharedLoader> loader;
+  std::string warning;
+};
+struct stoker_cursor {
+  std::unique_ptr<Cursor> cursor;
+};
+struct stoker_batch {
+  Batch batch;
+};
+struct stoker_owner {
+  std::shared_ptr<void> memory;
+};
+
+namespace {
+
+int32_t CodeOf(Code code) {
+  switch (code) {
+    case Code::kInvalidArgument:
+      return STOKER_INVALID_ARGUMENT;
+    case Code::kNotFound:
+      return STOKER_NOT_FOUND;
+    case Code::kPermissionDenied:
+      return STOKER_PERMISSION_DENIED;
+    case Code::kDataLoss:
+      return STOKER_DATA_LOSS;
+    case Code::kResourceExhausted:
+      return STOKER_RESOURCE_EXHAUSTED;
+    case Code::kFailedPrecondition:
+      return STOKER_FAILED_PRECONDITION;
+    case Code::kUnimplemented:
+      return STOKER_UNIMPLEMENTED;
+    case Code::kCancelled:
+      return STOKER_CANCELLED;
+    case Code::kUnavailable:
+      return STOKER_UNAVAILABLE;
+  }
+  return STOKER_INTERNAL;
+}
+
+int32_t DTypeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return STOKER_BOOL;
+    case DType::kU8:
+      return STOKER_U8;
+    case DType::kI8:
+      return STOKER_I8;
+    case DType::kU16:
+      return STOKER_U16;
+    case DType::kI16:
+      return STOKER_I16;
+    case DType::kU32:
+      return STOKER_U32;
+    case DType::kI32:
+      return STOKER_I32;
+    case DType::kU64:
+      return STOKER_U64;
+    case DType::kI64:
+      return STOKER_I64;
+    case DType::kF16:
+      return STOKER_F16;
+    case DType::kBF16:
+      return STOKER_BF16;
+    case DType::kF32:
+      return STOKER_F32;
+    case DType::kF64:
+      return STOKER_F64;
+  }
+  return 0;
+}
+
+stoker_error* NoMemory() {  // of no memory itself: error_free leaves it alone
+  static stoker_error error{STOKER_RESOURCE_EXHAUSTED, "no memory is left"};
+  return &error;
+}
+
+stoker_error* Failed(const Error& error) {
+  return new stoker_error{CodeOf(error.code), error.Message()};
+}
+
+// Runs what may throw or return an Error, and turns both into a stoker_error.
+template <typename Body>
+stoker_error* Run(const Body& body) noexcept {
+  try {
+    Status status = body();
+    return status.ok() ? nullptr : Failed(status.error());
+  } catch (const std::bad_alloc&) {
+    return NoMemory();
+  } catch (const std::exception& e) {
+    auto* error = new (std::nothrow) stoker_error{STOKER_INTERNAL, e.what()};
+    return error != nullptr ? error : NoMemory();
+  }
+}
+
+// Fills as much of a caller's struct as the caller knows.
+template <typename Struct>
+void Fill(Struct* theirs, Struct ours) {
+  const uint64_t known = std::min<uint64_t>(theirs->struct_size, sizeof(Struct));
+  ours.struct_size = theirs->struct_size;
+  std::memcpy(theirs, &ours, known);
+}
+
+stoker::Interrupt InterruptOf(const stoker_interrupt* interrupt) {
+  if (interrupt == nullptr || interrupt->asked == nullptr) return {};
+  return [asked = interrupt->asked, context = interrupt->context] { return asked(context) != 0; };
+}
+
+stoker_batch* Hand(Batch batch) { return batch ? new stoker_batch{std::move(batch)} : nullptr; }
+
+// ---- the table's functions ----
+
+int32_t ErrorCode(const stoker_error* error) { return error->code; }
+const char* ErrorMessage(const stoker_error* error) { return error->message.c_str(); }
+void ErrorFree(stoker_error* error) {
+  if (error != NoMemory()) delete error;
+}
+
+uint64_t EpochTake(const char* key) { return Registry::Get().Epochs(key)->Take(); }
+uint64_t EpochNext(const char* key) { return Registry::Get().Epochs(key)->next(); }
+void EpochSetNext(const char* key, uint64_t epoch) { Registry::Get().Epochs(key)->set_next(epoch); }
+
+stoker_error* DatasetOpen(const char* key, const char* spec, stoker_dataset** dataset) {
+  return Run([&]() -> Status {
+    auto open =
+        [&](std::shared_ptr<stoker::EpochCounter> epochs) -> Result<std::shared_ptr<SharedLoader>> {
+      Result<stoker::LoaderOptions> options = stoker::ParseLoaderSpec(spec);
+      if (!options.ok()) return std::move(options).error();
+      return SharedLoader::Open(*std::move(options), std::move(epochs));
+    };
+    Result<std::shared_ptr<SharedLoader>> loader = Registry::Get().FindOrOpen(key, open);
+    if (!loader.ok()) return std::move(loader).error();
+    *dataset = new stoker_dataset{*std::move(loader), {}};
+    return {};
+  });
+}
+
+void DatasetFree(stoker_dataset* dataset) { delete dataset; }
+
+stoker_error* DatasetInfo(stoker_dataset* dataset, stoker_dataset_info* info) {
+  return Run([&]() -> Status {
+    const SharedLoader& loader = *dataset->loader;
+    const stoker::LoaderStats stats = loader.Stats();
+    Fill(info, {.struct_size = 0,
+                .batches_per_epoch = loader.batches_per_epoch(),
+                .cores = loader.options().runtime->options().threads,
+                .depth = std::max(stats.depth, 1)});
+    return {};
+  });
+}
+
+stoker_error* DatasetStats(stoker_dataset* dataset, stoker_stats* out) {
+  return Run([&]() -> Status {
+    const stoker::LoaderStats stats = dataset->loader->Stats();
+    Fill(out, {.struct_size = 0,
+               .samples = stats.samples,
+               .batches = stats.batches,
+               .bytes_read = stats.bytes_read,
+               .wait_ns = stats.wait_ns,
+               .lent_batches = static_cast<uint64_t>(stats.lent_batches),
+               .lent_bytes = stats.lent_bytes,
+               .memory_used = stats.memory_used});
+    return {};
+  });
+}
+
+stoker_error* DatasetBatchAt(stoker_dataset* dataset, uint64_t epoch, uint64_t index,
+                             const stoker_interrupt* interrupt, stoker_batch** batch) {
+  return Run([&]() -> Status {
+    Result<Batch> made = dataset->loader->BatchAt({epoch, index}, InterruptOf(interrupt));
+    if (!made.ok()) return std::move(made).error();
+    *batch = Hand(*std::move(made));
+    return {};
+  });
+}
+
+const char* DatasetWarning(stoker_dataset* dataset) {
+  std::optional<std::string> warning = dataset->loader->TakeWarning();
+  if (!warning) return nullptr;
+  dataset->warning = *std::move(warning);  // once in the life of a loader
+  return dataset->warning.c_str();
+}
+
+void DatasetSetTrace(stoker_dataset* dataset, const stoker_trace* trace) {
+  stoker::Trace& runtime = dataset->loader->options().runtime->trace();
+  const stoker::TraceListener* now = runtime.listener();
+  if (trace == nullptr) return runtime.Listen(nullptr);
+  if (now != nullptr && now->begin == trace->begin && now->end == trace->end) return;
+  // Never freed: some thread may be about to call it. There are as many as there are plugins.
+  runtime.Listen(new stoker::TraceListener{trace->begin, trace->end});
+}
+
+stoker_error* CursorOpen(stoker_dataset* dataset, int64_t epoch, int32_t repeat,
+                         stoker_cursor** cursor) {
+  return Run([&]() -> Status {
+    std::optional<uint64_t> wanted;
+    if (epoch >= 0) wanted = static_cast<uint64_t>(epoch);
+    *cursor = new stoker_cursor{dataset->loader->Iterate(wanted, repeat != 0)};
+    return {};
+  });
+}
+
+void CursorFree(stoker_cursor* cursor) { delete cursor; }
+
+stoker_error* CursorNext(stoker_cursor* cursor, const stoker_interrupt* interrupt,
+                         stoker_batch** batch, int32_t* passed) {
+  return Run([&]() -> Status {
+    const uint64_t before = cursor->cursor->passed();
+    Result<Batch> next = cursor->cursor->Next(InterruptOf(interrupt));
+    *passed = cursor->cursor->passed() != before ? 1 : 0;
+    if (!next.ok()) return std::move(next).error();
+    *batch = Hand(*std::move(next));
+    return {};
+  });
+}
+
+stoker_error* CursorPosition(stoker_cursor* cursor, uint64_t* epoch, uint64_t* index) {
+  return Run([&]() -> Status {
+    const std::optional<BatchName> position = cursor->cursor->position();
+    if (!position) {
+      return Error{Code::kFailedPrecondition,
+                   "an iteration has no position before its first batch, nor with appended ones"};
+    }
+    *epoch = position->epoch;
+    *index = position->index;
+    return {};
+  });
+}
+
+stoker_error* CursorSeek(stoker_cursor* cursor, uint64_t epoch, uint64_t index) {
+  return Run([&] { return cursor->cursor->Seek({epoch, index}); });
+}
+
+stoker_error* CursorAppend(stoker_cursor* cursor, uint64_t epoch, uint64_t index) {
+  return Run([&] { return cursor->cursor->Append({epoch, index}); });
+}
+
+stoker_error* BatchInfo(const stoker_batch* batch, stoker_batch_info* info) {
+  return Run([&]() -> Status {
+    const Batch& b = batch->batch;
+    Fill(info, {.struct_size = 0,
+                .epoch = b.epoch(),
+                .index = b.index(),
+                .columns = static_cast<int32_t>(b.columns().size()),
+                .sample_ids = b.sample_ids().data()});
+    return {};
+  });
+}
+
+stoker_error* BatchColumn(const stoker_batch* batch, int32_t index, stoker_column* out) {
+  return Run([&]() -> Status {
+    const auto columns = batch->batch.columns();
+    if (index < 0 || static_cast<size_t>(index) >= columns.size()) {
+      return Error{Code::kInvalidArgument, "column " + std::to_string(index) + " of a batch of " +
+                                               std::to_string(columns.size())};
+    }
+    const stoker::Column& column = columns[static_cast<size_t>(index)];
+    if (column.shape.size() > STOKER_MAX_DIMS) {
+      return Error{Code::kUnimplemented, "a column of " + std::to_string(column.shape.size()) +
+                                             " dimensions; at most " +
+                                             std::to_string(STOKER_MAX_DIMS) + " are possible"};
+    }
+    stoker_column filled{};
+    filled.name = column.name.c_str();
+    filled.dtype = DTypeOf(column.dtype);
+    filled.ndim = static_cast<int32_t>(column.shape.size());
+    std::copy(column.shape.begin(), column.shape.end(), filled.dims);
+    filled.bytes = SizeOf(column.dtype);
+    for (int64_t d : column.shape) filled.bytes *= static_cast<uint64_t>(d);
+    filled.data = column.data;
+    Fill(out, filled);
+    return {};
+  });
+}
+
+stoker_owner* BatchOwner(const stoker_batch* batch, int32_t column) {
+  if (column < 0 || static_cast<size_t>(column) >= batch->batch.columns().size()) return nullptr;
+  try {
+    return new stoker_owner{batch->batch.Owner(static_cast<size_t>(column))};
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+void BatchFree(stoker_batch* batch) { delete batch; }
+void OwnerFree(stoker_owner* owner) { delete owner; }
+
+constexpr stoker_api kApi = {
+    .struct_size = sizeof(stoker_api),
+    .abi_version = STOKER_ABI_VERSION,
+    .version = STOKER_VERSION,
+    .error_code = ErrorCode,
+    .error_message = ErrorMessage,
+    .error_free = ErrorFree,
+    .epoch_take = EpochTake,
+    .epoch_next = EpochNext,
+    .epoch_set_next = EpochSetNext,
+    .dataset_open = DatasetOpen,
+    .dataset_free = DatasetFree,
+    .dataset_info = DatasetInfo,
+    .dataset_stats = DatasetStats,
+    .dataset_batch_at = DatasetBatchAt,
+    .dataset_warning = DatasetWarning,
+    .dataset_set_trace = DatasetSetTrace,
+    .cursor_open = CursorOpen,
+    .cursor_free = CursorFree,
+    .cursor_next = CursorNext,
+    .cursor_position = CursorPosition,
+    .cursor_seek = CursorSeek,
+    .cursor_append = CursorAppend,
+    .batch_info = BatchInfo,
+    .batch_column = BatchColumn,
+    .batch_owner = BatchOwner,
+    .batch_free = BatchFree,
+    .owner_free = OwnerFree,
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const stoker_api* stoker_get_api(
+    uint32_t abi_version) {
+  return abi_version == STOKER_ABI_VERSION ? &kApi : nullptr;
+}

@@ -1,0 +1,252 @@
+// The table of C functions, used as a plugin would.
+#include "bindings/c/stoker_c.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "engine/core/dtype.h"
+#include "tests/testing/photo_folder.h"
+
+namespace {
+
+using stoker::testing::PhotoFolder;
+
+// Never 0 for the same process twice, so that each test has loaders of its own.
+std::string NewKey() {
+  static int count = 0;
+  return "stoker_c_test/" + std::to_string(++count);
+}
+
+class StokerCTest : public ::testing::Test {
+ protected:
+  static constexpr uint64_t kPerEpoch = 3;  // 20 photographs in batches of 8
+
+  std::string Spec(const std::string& more = "") const {
+    return R"({"source": {"kind": "image_folder", "directory": ")" + photos_.path() +
+           R"("}, "transforms": [{"name": "RandomResizedCrop", "height": 8, "width": 8}],
+            "batch_size": 8, "shuffle": true)" +
+           more + "}";
+  }
+
+  stoker_dataset* Open(const std::string& key, const std::string& spec) {
+    stoker_dataset* dataset = nullptr;
+    EXPECT_EQ(Take(api_->dataset_open(key.c_str(), spec.c_str(), &dataset)), "");
+    return dataset;
+  }
+
+  // The error's code and message, freed; "" for none.
+  std::string Take(stoker_error* error) {
+    if (error == nullptr) return "";
+    const std::string text =
+        std::to_string(api_->error_code(error)) + " " + api_->error_message(error);
+    api_->error_free(error);
+    return text;
+  }
+
+  stoker_batch* Next(stoker_cursor* cursor) {
+    stoker_batch* batch = nullptr;
+    int32_t passed = -1;
+    EXPECT_EQ(Take(api_->cursor_next(cursor, nullptr, &batch, &passed)), "");
+    EXPECT_EQ(passed, batch != nullptr ? 1 : 0);
+    return batch;
+  }
+
+  stoker_column Column(const stoker_batch* batch, int32_t index) {
+    stoker_column column{};
+    column.struct_size = sizeof(column);
+    EXPECT_EQ(Take(api_->batch_column(batch, index, &column)), "");
+    return column;
+  }
+
+  std::vector<uint8_t> Pixels(stoker_batch* batch) {
+    const stoker_column image = Column(batch, 0);
+    const auto* bytes = static_cast<const uint8_t*>(image.data);
+    std::vector<uint8_t> pixels(bytes, bytes + image.bytes);
+    api_->batch_free(batch);
+    return pixels;
+  }
+
+  const stoker_api* api_ = stoker_get_api(STOKER_ABI_VERSION);
+  PhotoFolder photos_{20, 2};
+};
+
+TEST_F(StokerCTest, VersionsThatItDoesNotSpeak) {
+  EXPECT_EQ(stoker_get_api(STOKER_ABI_VERSION + 1), nullptr);
+  EXPECT_EQ(api_->abi_version, STOKER_ABI_VERSION);
+  EXPECT_EQ(api_->struct_size, sizeof(stoker_api));
+  EXPECT_STRNE(api_->version, "");
+}
+
+TEST_F(StokerCTest, AnEpochOfBatches) {
+  stoker_dataset* dataset = Open(NewKey(), Spec());
+  stoker_dataset_info info{};
+  info.struct_size = sizeof(info);
+  ASSERT_EQ(Take(api_->dataset_info(dataset, &info)), "");
+  EXPECT_EQ(info.batches_per_epoch, kPerEpoch);
+  EXPECT_GE(info.cores, 1);
+  EXPECT_GE(info.depth, 1);
+
+  stoker_cursor* cursor = nullptr;
+  ASSERT_EQ(Take(api_->cursor_open(dataset, -1, 0, &cursor)), "");
+  uint64_t epoch = 9, index = 9;
+  EXPECT_NE(Take(api_->cursor_position(cursor, &epoch, &index)), "") << "not decided yet";
+  for (uint64_t i = 0; i < kPerEpoch; ++i) {
+    stoker_batch* batch = Next(cursor);
+    ASSERT_NE(batch, nullptr);
+    stoker_batch_info about{};
+    about.struct_size = sizeof(about);
+    ASSERT_EQ(Take(api_->batch_info(batch, &about)), "");
+    EXPECT_EQ(about.epoch, 0u);
+    EXPECT_EQ(about.index, i);
+    EXPECT_EQ(about.columns, 2);
+    EXPECT_LT(about.sample_ids[0], 20u);
+    const stoker_column image = Column(batch, 0), label = Column(batch, 1);
+    const int64_t rows = i + 1 < kPerEpoch ? 8 : 4;
+    EXPECT_STREQ(image.name, "image");
+    EXPECT_EQ(image.dtype, STOKER_U8);
+    EXPECT_EQ(std::vector<int64_t>(image.dims, image.dims + image.ndim),
+              (std::vector<int64_t>{rows, 8, 8, 3}));
+    EXPECT_EQ(image.bytes, static_cast<uint64_t>(rows * 8 * 8 * 3));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(image.data) % 64, 0u);
+    EXPECT_STREQ(label.name, "label");
+    EXPECT_EQ(label.dtype, STOKER_I64);
+    EXPECT_EQ(std::vector<int64_t>(label.dims, label.dims + label.ndim),
+              (std::vector<int64_t>{rows}));
+    stoker_column none{};
+    none.struct_size = sizeof(none);
+    EXPECT_NE(Take(api_->batch_column(batch, 2, &none)), "");
+    EXPECT_EQ(api_->batch_owner(batch, 2), nullptr);
+    api_->batch_free(batch);
+  }
+  EXPECT_EQ(Next(cursor), nullptr);
+  ASSERT_EQ(Take(api_->cursor_position(cursor, &epoch, &index)), "");
+  EXPECT_EQ(epoch, 0u);
+  EXPECT_EQ(index, kPerEpoch);
+  api_->cursor_free(cursor);
+  api_->dataset_free(dataset);
+}
+
+TEST_F(StokerCTest, AnOwnerKeepsItsColumnAfterAllElseHasGone) {
+  stoker_dataset* dataset = Open(NewKey(), Spec());
+  stoker_cursor* cursor = nullptr;
+  ASSERT_EQ(Take(api_->cursor_open(dataset, 0, 0, &cursor)), "");
+  stoker_batch* batch = Next(cursor);
+  const stoker_column image = Column(batch, 0);
+  stoker_owner* owner = api_->batch_owner(batch, 0);
+  const std::vector<uint8_t> pixels = Pixels(batch);
+  api_->cursor_free(cursor);
+  api_->dataset_free(dataset);
+  EXPECT_EQ(std::memcmp(image.data, pixels.data(), pixels.size()), 0);
+  api_->owner_free(owner);
+}
+
+TEST_F(StokerCTest, OneKeyIsOneDatasetAndItsEpochsOutliveIt) {
+  const std::string key = NewKey();
+  stoker_dataset* one = Open(key, Spec());
+  stoker_dataset* two = Open(key, "not looked at: it is there");
+  stoker_cursor* cursor = nullptr;
+  ASSERT_EQ(Take(api_->cursor_open(one, -1, 0, &cursor)), "");
+  api_->batch_free(Next(cursor));
+  EXPECT_EQ(api_->epoch_next(key.c_str()), 1u);
+  stoker_stats stats{};
+  stats.struct_size = sizeof(stats);
+  ASSERT_EQ(Take(api_->dataset_stats(two, &stats)), "");
+  EXPECT_EQ(stats.batches, 1u);
+  EXPECT_EQ(stats.lent_batches, 0u);
+  api_->cursor_free(cursor);
+  api_->dataset_free(one);
+  api_->dataset_free(two);
+  EXPECT_EQ(api_->epoch_take(key.c_str()), 1u);
+  api_->epoch_set_next(key.c_str(), 0);
+  EXPECT_EQ(api_->epoch_next(key.c_str()), 0u) << "also backwards";
+  const std::string refused = Take(api_->dataset_open(key.c_str(), "{", &one));
+  EXPECT_EQ(refused.substr(0, 2), "1 ") << refused;
+}
+
+TEST_F(StokerCTest, CursorsSeekAndAppendAndDatasetsGiveBatchesByName) {
+  stoker_dataset* dataset = Open(NewKey(), Spec());
+  std::vector<std::vector<uint8_t>> epoch;
+  stoker_cursor* cursor = nullptr;
+  ASSERT_EQ(Take(api_->cursor_open(dataset, 1, 1, &cursor)), "");
+  while (stoker_batch* batch = Next(cursor)) epoch.push_back(Pixels(batch));
+  ASSERT_EQ(epoch.size(), kPerEpoch);
+  ASSERT_EQ(Take(api_->cursor_seek(cursor, 1, 2)), "");
+  EXPECT_EQ(Pixels(Next(cursor)), epoch[2]);
+  EXPECT_EQ(Next(cursor), nullptr);
+  ASSERT_EQ(Take(api_->cursor_append(cursor, 1, 1)), "");
+  ASSERT_EQ(Take(api_->cursor_append(cursor, 1, 0)), "");
+  EXPECT_EQ(Pixels(Next(cursor)), epoch[1]);
+  EXPECT_EQ(Pixels(Next(cursor)), epoch[0]);
+  EXPECT_EQ(Next(cursor), nullptr);
+  EXPECT_NE(Take(api_->cursor_append(cursor, 1, kPerEpoch)), "");
+  EXPECT_NE(Take(api_->cursor_seek(cursor, 1, kPerEpoch + 1)), "");
+  for (uint64_t i : {2, 0, 1}) {
+    stoker_batch* batch = nullptr;
+    ASSERT_EQ(Take(api_->dataset_batch_at(dataset, 1, i, nullptr, &batch)), "");
+    EXPECT_EQ(Pixels(batch), epoch[i]);
+  }
+  api_->cursor_free(cursor);
+  api_->dataset_free(dataset);
+}
+
+TEST_F(StokerCTest, ABadSampleIsAnErrorThatNamesItAndIsPassed) {
+  photos_.Overwrite(0, "no picture");
+  stoker_dataset* dataset = Open(NewKey(), Spec());
+  stoker_cursor* cursor = nullptr;
+  ASSERT_EQ(Take(api_->cursor_open(dataset, 0, 0, &cursor)), "");
+  int bad = 0, good = 0;
+  for (uint64_t i = 0; i < kPerEpoch; ++i) {
+    stoker_batch* batch = nullptr;
+    int32_t passed = -1;
+    const std::string error = Take(api_->cursor_next(cursor, nullptr, &batch, &passed));
+    EXPECT_EQ(passed, 1);
+    if (error.empty()) {
+      ++good;
+      api_->batch_free(batch);
+    } else {
+      ++bad;
+      EXPECT_EQ(error.substr(0, 2), "4 ") << error;
+      EXPECT_NE(error.find(photos_.FileOf(0)), std::string::npos) << error;
+      EXPECT_EQ(batch, nullptr);
+    }
+  }
+  EXPECT_EQ(bad, 1);
+  EXPECT_EQ(good, 2);
+  EXPECT_EQ(Next(cursor), nullptr);
+  api_->cursor_free(cursor);
+  api_->dataset_free(dataset);
+}
+
+TEST_F(StokerCTest, ALimitIsNotPassed) {
+  stoker_dataset* dataset = Open(NewKey(), Spec(R"(, "lent_batches": 1)"));
+  stoker_cursor* cursor = nullptr;
+  ASSERT_EQ(Take(api_->cursor_open(dataset, 0, 0, &cursor)), "");
+  stoker_batch* held = Next(cursor);
+  stoker_batch* batch = nullptr;
+  int32_t passed = -1;
+  const std::string error = Take(api_->cursor_next(cursor, nullptr, &batch, &passed));
+  EXPECT_EQ(error.substr(0, 2), "5 ") << error;
+  EXPECT_EQ(passed, 0);
+  api_->batch_free(held);
+  api_->batch_free(Next(cursor));
+  api_->cursor_free(cursor);
+  api_->dataset_free(dataset);
+}
+
+TEST_F(StokerCTest, OlderCallersGetTheFieldsTheyKnow) {
+  stoker_dataset* dataset = Open(NewKey(), Spec());
+  stoker_dataset_info info;
+  std::memset(&info, 0x5a, sizeof(info));
+  info.struct_size = 2 * sizeof(uint64_t);
+  ASSERT_EQ(Take(api_->dataset_info(dataset, &info)), "");
+  EXPECT_EQ(info.batches_per_epoch, kPerEpoch);
+  EXPECT_EQ(info.struct_size, 2 * sizeof(uint64_t));
+  EXPECT_EQ(info.cores, 0x5a5a5a5a) << "beyond what it knows";
+  api_->dataset_free(dataset);
+}
+
+}  // namespace
