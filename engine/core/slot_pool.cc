@@ -1,5 +1,7 @@
 #include "engine/core/slot_pool.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <utility>
 
@@ -55,7 +57,9 @@ uint64_t SlotPool::SlotBytes(const std::vector<ColumnSpec>& columns, int64_t bat
 }
 
 SlotPool::SlotPool(Options options)
-    : options_(std::move(options)), slot_bytes_(SlotBytes(options_.columns, options_.batch_size)) {
+    : options_(std::move(options)),
+      slot_bytes_(SlotBytes(options_.columns, options_.batch_size)),
+      process_(getpid()) {
   for (size_t c = 0; c < options_.columns.size(); ++c) {
     const bool small = IsSmall(options_.columns, c, options_.batch_size);
     const uint64_t bytes = BytesOf(options_.columns[c], options_.batch_size);
@@ -157,6 +161,7 @@ Batch SlotPool::Lend(Slot* slot) {
 }
 
 void SlotPool::Return(Slot* slot) {
+  if (getpid() != process_) return;  // a forked child's: another thread may have held the lock
   for (std::shared_ptr<void>& own : slot->own_memory) own.reset();  // its owners keep it, if any
   std::unique_ptr<Slab> unmapped;                                   // after the lock is let go
   std::lock_guard lock(mutex_);

@@ -9,6 +9,8 @@
 // does not keep them mapped for good.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -96,6 +98,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   const Options options_;
   std::vector<uint64_t> own_bytes_;  // by column: of small ones; 0 in the slab
   const uint64_t slot_bytes_;
+  const pid_t process_;                      // that made it
   Reservation reservation_;                  // of the slots in production
   mutable std::mutex mutex_;                 // taken once or twice a batch
   std::vector<std::unique_ptr<Slab>> free_;  // last in, first out: the warmest memory first

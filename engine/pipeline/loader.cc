@@ -2,6 +2,7 @@
 
 #include <limits.h>
 
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -37,6 +38,7 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
       {"label", DType::kI64, {}}};
   const uint64_t slot_bytes = SlotPool::SlotBytes(columns, options.batch_size);
   const RuntimeOptions& limits = runtime.options();
+  std::lock_guard planning(runtime.planning());
   Result<MemoryPlan> memory = PlanMemory(
       {.slot_bytes = slot_bytes,
        .depth = options.depth,

@@ -49,6 +49,7 @@ void ReadService::Detach(ReadClient* client) {
 }
 
 void ReadService::Run(ReaderThread& self) {
+  pthread_setname_np(pthread_self(), "stoker/reader");
   Result<std::unique_ptr<Reader>> reader = factory_();
   {
     std::lock_guard lock(mutex_);

@@ -61,6 +61,7 @@ struct Runtime::State {
   const pid_t process = getpid();
   MemoryBudget budget;
   Trace trace;
+  std::mutex planning;
   std::unique_ptr<Executor> executor;  // outlives the reader threads, which submit to it
   ReadService reads;
 };
@@ -85,7 +86,7 @@ Result<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& given) {
 
 Result<std::shared_ptr<Runtime>> Runtime::Default() {
   static std::mutex mutex;
-  static std::weak_ptr<Runtime> shared;
+  static auto& shared = *new std::weak_ptr<Runtime>();  // also there while the process exits
   std::lock_guard lock(mutex);
   if (std::shared_ptr<Runtime> runtime = shared.lock()) {
     if (runtime->CheckProcess().ok()) return runtime;
@@ -114,6 +115,7 @@ MemoryBudget& Runtime::budget() { return state_->budget; }
 Executor& Runtime::executor() { return *state_->executor; }
 ReadService& Runtime::reads() { return state_->reads; }
 Trace& Runtime::trace() { return state_->trace; }
+std::mutex& Runtime::planning() { return state_->planning; }
 const ReaderChoice& Runtime::reader() const { return state_->reader; }
 const RuntimeOptions& Runtime::options() const { return state_->options; }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 
 #include "engine/core/memory_budget.h"
 #include "engine/core/result.h"
@@ -48,7 +49,8 @@ class Runtime {
   MemoryBudget& budget();
   Executor& executor();
   ReadService& reads();
-  Trace& trace();                         // spans: "stoker.read", "stoker.decode", "stoker.wait"
+  std::mutex& planning();  // held from looking at what the budget has free to reserving it
+  Trace& trace();          // spans: "stoker.read", "stoker.decode", "stoker.wait"
   const ReaderChoice& reader() const;     // which reader, and why
   const RuntimeOptions& options() const;  // defaults filled in
 

@@ -158,7 +158,7 @@ TEST(LoaderEnd, AForkedChildIsToldAndMayOpenItsOwn) {
   RuntimeOptions runtime;
   runtime.executor = DefaultExecutorUnderTest();
   auto loader = Loader::Open(Options(photos, runtime)).value();
-  const Batch held = loader->Next().value();
+  Batch held = loader->Next().value();
   EXPECT_EQ(InChild([&] {
               const Result<Batch> batch = loader->Next();
               if (batch.ok() || batch.error().code != Code::kFailedPrecondition) return 1;
@@ -166,10 +166,12 @@ TEST(LoaderEnd, AForkedChildIsToldAndMayOpenItsOwn) {
               loader->Stop();
               const LoaderStats stats = loader->Stats();
               if (stats.batches != 0 || stats.threads != 0) return 3;  // the parent's are not told
+              held.Release();
               loader.reset();  // touches no thread of the parent
               return 0;
             }),
             0);
+  EXPECT_EQ(loader->Stats().lent_batches, 1) << "the child's release was its own";
   EXPECT_TRUE(loader->Next().ok()) << "the parent goes on";
 }
 
