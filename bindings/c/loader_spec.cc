@@ -4,6 +4,7 @@
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <string>
 #include <utility>
@@ -101,6 +102,7 @@ Transform ReadTransform(JsonObject& object) {
 struct SourceSpec {
   std::string directory;            // empty: an arrays source
   std::optional<uint64_t> samples;  // that it had when the spec was written
+  std::string fingerprint;          // of its list; empty: not checked
 };
 
 SourceSpec ReadSource(JsonObject& object) {
@@ -120,6 +122,7 @@ SourceSpec ReadSource(JsonObject& object) {
     spec.samples = 0;
     object.Integer("samples", *spec.samples, 1, kMostSamples);
   }
+  object.Text("fingerprint", spec.fingerprint);
   return spec;
 }
 
@@ -160,6 +163,13 @@ void ReadChoices(JsonObject& object, LoaderOptions& options) {
 
 }  // namespace
 
+std::string FingerprintText(const SampleSource& source) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx",
+                static_cast<unsigned long long>(source.Fingerprint()));
+  return text;
+}
+
 Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
                                       std::shared_ptr<const SampleSource> source) {
   if (json.size() > kLongestSpec) {
@@ -192,6 +202,12 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
                           " samples, and had " + std::to_string(*spec.samples) +
                           " when the loader was made",
                  .advice = "Make the loader anew"};
+  }
+  if (!spec.fingerprint.empty() && spec.fingerprint != FingerprintText(*source)) {
+    return Error{.code = Code::kFailedPrecondition,
+                 .cause = source->Describe() +
+                          " has other file names or classes than when the loader was made",
+                 .advice = "Make the loader anew, or give all machines the same files"};
   }
   options.source = std::move(source);
   return options;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "engine/core/result.h"
@@ -24,5 +25,8 @@ inline constexpr size_t kLongestSpec = size_t{1} << 20;
 // Otherwise what opening the source returns.
 Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
                                       std::shared_ptr<const SampleSource> source = nullptr);
+
+// SampleSource::Fingerprint() as the spec writes it: 16 hexadecimal digits.
+std::string FingerprintText(const SampleSource& source);
 
 }  // namespace stoker

@@ -78,6 +78,23 @@ class FolderSource final : public SampleSource {
     return bytes;
   }
 
+  // FNV-1a (Fowler, Noll, Vo) over each path below the directory, and the label.
+  uint64_t Fingerprint() const override {
+    uint64_t hash = 0xcbf29ce484222325;
+    const auto add = [&hash](std::string_view text) {
+      for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+    };
+    std::string path;
+    for (uint32_t file = 0; file < files_.size(); ++file) {
+      PathOf(file, path);
+      add(std::string_view(path).substr(prefix_.size()));
+      add(std::string_view("\0", 1));
+      add(std::to_string(At(file).label));
+      add("\n");
+    }
+    return hash;
+  }
+
   std::string Describe() const override { return "image_folder(" + directory_ + ")"; }
 
  private:

@@ -137,6 +137,13 @@ TEST(LoaderSpec, AFolderIsOpened) {
   ASSERT_FALSE(parsed.ok());
   EXPECT_EQ(parsed.error().code, Code::kFailedPrecondition);
   EXPECT_THAT(parsed.error().cause, HasSubstr(photos.path()));
+
+  const std::string fingerprint = FingerprintText(*photos.Source());
+  EXPECT_EQ(fingerprint.size(), 16u);
+  EXPECT_TRUE(parse(R"(6, "fingerprint": ")" + fingerprint + "\"").ok());
+  parsed = parse(R"(6, "fingerprint": "0123456789abcdef")");
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_EQ(parsed.error().code, Code::kFailedPrecondition);
 }
 
 TEST(LoaderSpec, SourcesThatAreNotHere) {

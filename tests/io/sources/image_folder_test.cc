@@ -186,6 +186,25 @@ TEST_F(ImageFolderTest, SlashesAtTheEndDoNotShowInPaths) {
   EXPECT_THAT(ListOf(root_.string() + "//"), ElementsAre(std::pair("a/1.jpg", 0)));
 }
 
+TEST_F(ImageFolderTest, TheFingerprintIsThatOfNamesAndLabels) {
+  const auto print = [this](const std::string& end = "") {
+    return (*ImageFolder(root_.string() + end))->Fingerprint();
+  };
+  File("b/1.jpg");
+  File("c/2.jpg");
+  const uint64_t first = print();
+  EXPECT_EQ(print("/"), first) << "where the folder lies does not matter";
+  File("b/0.txt");
+  EXPECT_EQ(print(), first) << "nor what is no sample";
+  File("a/0.jpg");
+  const uint64_t shifted = print();
+  EXPECT_NE(shifted, first);
+  fs::rename(root_ / "a/0.jpg", root_ / "a/00.jpg");
+  EXPECT_NE(print(), shifted) << "a name";
+  fs::rename(root_ / "c", root_ / "d");
+  EXPECT_NE(print(), shifted) << "a class";
+}
+
 TEST_F(ImageFolderTest, HiddenEntriesAreSkipped) {
   File("a/1.jpg");
   File("a/._1.jpg");
