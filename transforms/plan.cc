@@ -1,5 +1,8 @@
 #include "transforms/plan.h"
 
+#include <algorithm>
+#include <cstring>
+#include <string>
 #include <utility>
 
 #include "transforms/draw.h"
@@ -65,6 +68,55 @@ class Drawing {
   bool resampled_ = false;
 };
 
+// Measures one Apply: what is not the resampler's time is the decoder's.
+class ApplyWatch {
+ public:
+  ApplyWatch(Resampler& resampler, StageTimes& times)
+      : resampler_(resampler), times_(times), start_(NowNanoseconds()) {
+    resampler_.Reset();
+  }
+  ~ApplyWatch() {
+    times_.resize_ns += resampler_.busy_ns();
+    times_.decode_ns += NowNanoseconds() - start_ - resampler_.busy_ns();
+  }
+  ApplyWatch(const ApplyWatch&) = delete;
+  ApplyWatch& operator=(const ApplyWatch&) = delete;
+
+ private:
+  Resampler& resampler_;
+  StageTimes& times_;
+  const uint64_t start_;
+};
+
+Status CheckSides(ImageSize size) {
+  constexpr int kMostPixels = 65535;  // as of a JPEG: what all arithmetic here is made for
+  if (size.width >= 1 && size.height >= 1 && std::max(size.width, size.height) <= kMostPixels) {
+    return {};
+  }
+  return Error{Code::kInvalidArgument,
+               "an image of " + std::to_string(size.height) + " × " + std::to_string(size.width) +
+                   " pixels; each side must be between 1 and " + std::to_string(kMostPixels)};
+}
+
+// The decoder of what needs no decoding: copies the region's rows.
+Status PushRows(const ImageView& image, const Rect& region, RowSink& sink) {
+  if (Status begun = sink.Begin({image.layout, region}); !begun) return begun;
+  const ptrdiff_t pixel = BytesPerPixel(image.layout);
+  for (int done = 0; done < region.height;) {
+    const MutableImageView room = sink.Reserve(region.height - done);
+    for (size_t p = 0; p < static_cast<size_t>(PlanesOf(image.layout)); ++p) {
+      for (int y = 0; y < room.size.height; ++y) {
+        std::memcpy(room.plane[p] + y * room.stride[p],
+                    image.plane[p] + (region.y + done + y) * image.stride[p] + region.x * pixel,
+                    static_cast<size_t>(region.width * pixel));
+      }
+    }
+    sink.Commit(room.size.height);
+    done += room.size.height;
+  }
+  return {};
+}
+
 }  // namespace
 
 size_t Plan::row_bytes() const {
@@ -87,25 +139,33 @@ std::unique_ptr<Workspace, void (*)(Workspace*)> Plan::MakeWorkspace(MemoryBudge
 
 Status Plan::Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace,
                    void* row, StageTimes& times) const {
-  const uint64_t start = NowNanoseconds();
-  Resampler& resampler = workspace.resampler;
-  resampler.Reset();
-  const auto run = [&]() -> Status {
-    Result<ImageInfo> info = workspace.decoder.Open(bytes);
-    if (!info) return std::move(info).error();
-    const Orientation orientation =
-        options_.exif_orientation ? info->orientation : Orientation::kNormal;
-    const Geometry geometry = Draw(key, Viewed(info->size, orientation));
-    const PixelOutput output{row, options_.dtype, scale_.data(), bias_.data()};
-    Result<Rect> region = resampler.Start(ResamplingOf(geometry, info->size, orientation), output);
-    if (!region) return std::move(region).error();
-    if (region->width == 0) return {};  // nothing but padding
-    return workspace.decoder.Decode(*region, resampler);
-  };
-  Status status = run();
-  times.resize_ns += resampler.busy_ns();
-  times.decode_ns += NowNanoseconds() - start - resampler.busy_ns();
-  return status;
+  const ApplyWatch watch(workspace.resampler, times);
+  Result<ImageInfo> info = workspace.decoder.Open(bytes);
+  if (!info) return std::move(info).error();
+  const Orientation orientation =
+      options_.exif_orientation ? info->orientation : Orientation::kNormal;
+  Result<Rect> region = Start(key, info->size, orientation, workspace, row);
+  if (!region) return std::move(region).error();
+  if (region->width == 0) return {};  // nothing but padding
+  return workspace.decoder.Decode(*region, workspace.resampler);
+}
+
+Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,
+                   StageTimes& times) const {
+  const ApplyWatch watch(workspace.resampler, times);
+  if (Status status = CheckSides(image.size); !status) return status;
+  Result<Rect> region = Start(key, image.size, Orientation::kNormal, workspace, row);
+  if (!region) return std::move(region).error();
+  if (region->width == 0) return {};
+  return PushRows(image, *region, workspace.resampler);
+}
+
+// Draws, and prepares the resampler; the region that it wants, empty when nothing is to be decoded.
+Result<Rect> Plan::Start(const DrawKey& key, ImageSize stored, Orientation orientation,
+                         Workspace& workspace, void* row) const {
+  const Geometry geometry = Draw(key, Viewed(stored, orientation));
+  return workspace.resampler.Start(ResamplingOf(geometry, stored, orientation),
+                                   {row, options_.dtype, scale_.data(), bias_.data()});
 }
 
 std::string Plan::Describe() const {

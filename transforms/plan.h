@@ -18,6 +18,7 @@
 #include "engine/core/result.h"
 #include "engine/core/stage_times.h"
 #include "transforms/jpeg/decoder.h"
+#include "transforms/orientation.h"
 #include "transforms/transform.h"
 
 namespace stoker {
@@ -68,6 +69,13 @@ class Plan {
   Status Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace, void* row,
                StageTimes& times) const;
 
+  // The same for an image that is decoded already, 1 to 65535 pixels on each side, gray,
+  // interleaved or planar RGB: the same draws, the same bytes as from a lossless file of it. (There
+  // is no EXIF tag to turn it by.) Reads no byte outside the image's rows. InvalidArgument names a
+  // side.
+  Status Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,
+               StageTimes& times) const;
+
   // One line: what was fused.
   std::string Describe() const;
 
@@ -78,6 +86,8 @@ class Plan {
 
  private:
   Plan() = default;
+  Result<Rect> Start(const DrawKey& key, ImageSize stored, Orientation orientation,
+                     Workspace& workspace, void* row) const;
 
   PlanOptions options_;
   std::vector<Transform> transforms_;

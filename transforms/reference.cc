@@ -53,6 +53,13 @@ class KeepRows final : public RowSink {
   int done_ = 0;
 };
 
+void Resample(const Plan& plan, const ImageView& image, Orientation orientation, const DrawKey& key,
+              void* row) {
+  const Geometry geometry = plan.Draw(key, Viewed(image.size, orientation));
+  ResamplePlain(image, ResamplingOf(geometry, image.size, orientation),
+                {row, plan.dtype(), plan.scale().data(), plan.bias().data()});
+}
+
 }  // namespace
 
 Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const DrawKey& key,
@@ -66,10 +73,12 @@ Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const Dr
   }
   const Orientation orientation =
       plan.options().exif_orientation ? info->orientation : Orientation::kNormal;
-  const Geometry geometry = plan.Draw(key, Viewed(info->size, orientation));
-  ResamplePlain(image.view(), ResamplingOf(geometry, info->size, orientation),
-                {row, plan.dtype(), plan.scale().data(), plan.bias().data()});
+  Resample(plan, image.view(), orientation, key, row);
   return {};
+}
+
+void ApplyReference(const Plan& plan, const ImageView& image, const DrawKey& key, void* row) {
+  Resample(plan, image, Orientation::kNormal, key, row);
 }
 
 }  // namespace stoker

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/core/image.h"
 #include "engine/core/random.h"
 #include "engine/core/result.h"
 #include "transforms/plan.h"
@@ -12,8 +13,10 @@
 namespace stoker {
 
 // Same arguments, same row and same errors as Plan::Apply, but that damage is seen wherever it is;
-// slow, allocates as it likes, and `row` is aligned for plan.dtype().
+// slow, allocates as it likes, and `row` is aligned for plan.dtype(). Decoded images are not
+// checked.
 Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const DrawKey& key,
                       void* row);
+void ApplyReference(const Plan& plan, const ImageView& image, const DrawKey& key, void* row);
 
 }  // namespace stoker

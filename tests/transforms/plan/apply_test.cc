@@ -142,6 +142,76 @@ TEST_P(OnTarget, AppliesAsTheReference) {
   }
 }
 
+ImageView ViewOf(const WholeImage& image) {
+  return {image.layout,
+          image.size,
+          {image.pixels.data()},
+          {ptrdiff_t{image.size.width} * BytesPerPixel(image.layout)}};
+}
+
+// The same pixels in another layout, with gaps between the rows. From gray: three equal channels.
+struct Relaid {
+  Relaid(const WholeImage& image, PixelLayout layout, int gap) {
+    const int step = layout == PixelLayout::kInterleaved ? 3 : 1;
+    const ptrdiff_t stride = ptrdiff_t{image.size.width} * step + gap;
+    const ptrdiff_t plane = stride * image.size.height;
+    pixels.assign(static_cast<size_t>(plane * PlanesOf(layout)), 0xcd);
+    view.layout = layout;
+    view.size = image.size;
+    for (int p = 0; p < PlanesOf(layout); ++p) {
+      view.plane[static_cast<size_t>(p)] = pixels.data() + p * plane;
+      view.stride[static_cast<size_t>(p)] = stride;
+    }
+    const int channels = BytesPerPixel(image.layout);
+    for (int64_t n = 0; n < int64_t{image.size.width} * image.size.height; ++n) {
+      for (int c = 0; c < 3; ++c) {
+        const ptrdiff_t at = n / image.size.width * stride + n % image.size.width * step +
+                             (layout == PixelLayout::kPlanar ? c * plane : c);
+        pixels[static_cast<size_t>(at)] =
+            image.pixels[static_cast<size_t>(n * channels + (channels == 3 ? c : 0))];
+      }
+    }
+  }
+  Relaid(const Relaid&) = delete;
+  Relaid& operator=(const Relaid&) = delete;
+
+  std::vector<uint8_t> pixels;
+  ImageView view;
+};
+
+// A decoded image gives the row that its file gives, in every layout.
+TEST_P(OnTarget, AppliesToPixelsAsToTheirFileAndAsTheReference) {
+  Random random(4);
+  MemoryBudget budget(256 << 20);
+  auto workspace = Plan::Compile({CenterCrop{1, 1}}).value().MakeWorkspace(budget);
+  for (int n = 0; n < 200; ++n) {
+    PlanOptions options;
+    options.dtype = random.OneIn(2) ? DType::kF32 : DType::kU8;
+    options.exif_orientation = false;
+    const Plan plan = Plan::Compile(RandomTransforms(random, options.dtype), options).value();
+    const File file(MakeJpeg(RandomJpeg(random)));
+    const WholeImage image = DecodeWhole(file.span()).value();
+    const DrawKey key{1, 2, static_cast<uint64_t>(n)};
+    std::vector<float> wanted(plan.row_bytes() / sizeof(float) + 1), plain(wanted.size());
+    StageTimes times;
+    ASSERT_TRUE(plan.Apply(file.span(), key, *workspace, wanted.data(), times).ok());
+    const Relaid interleaved(image, PixelLayout::kInterleaved, random.Between(0, 70));
+    const Relaid planar(image, PixelLayout::kPlanar, random.Between(0, 70));
+    for (const ImageView& view : {ViewOf(image), interleaved.view, planar.view}) {
+      std::vector<uint8_t> row(plan.row_bytes() + 3, 0x5a);  // unaligned, with guards
+      times = {};
+      const Status status = plan.Apply(view, key, *workspace, row.data() + 1, times);
+      ASSERT_TRUE(status.ok()) << status.error().ToString();
+      ApplyReference(plan, view, key, plain.data());
+      ASSERT_EQ(std::memcmp(wanted.data(), row.data() + 1, plan.row_bytes()), 0)
+          << n << ": " << plan.Describe() << " layout " << static_cast<int>(view.layout);
+      ASSERT_EQ(std::memcmp(plain.data(), row.data() + 1, plan.row_bytes()), 0) << n;
+      ASSERT_TRUE(row.front() == 0x5a && row[row.size() - 1] == 0x5a);
+      ASSERT_GT(times.decode_ns, 0u);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cpu, OnTarget, ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
                          [](const auto& info) { return hwy::TargetName(info.param); });
 
@@ -236,6 +306,28 @@ TEST(Apply, PassesErrorsOn) {
   ASSERT_TRUE(plan.Apply(file.span(), {}, *workspace, row.data(), times).ok());
   ASSERT_TRUE(ApplyReference(plan, file.span(), {}, wanted.data()).ok());
   EXPECT_EQ(row, wanted);
+}
+
+TEST(Apply, RefusesSidesThatNoImageHas) {
+  const Plan plan = Plan::Compile({Resize{0, 8, 8}}).value();
+  MemoryBudget budget(64 << 20);
+  auto workspace = plan.MakeWorkspace(budget);
+  const std::vector<uint8_t> pixels(3 * 65536, 200);
+  std::vector<uint8_t> row(plan.row_bytes());
+  const auto apply = [&](int width, int height) {
+    StageTimes times;
+    return plan.Apply(ImageView{PixelLayout::kInterleaved, {width, height}, {pixels.data()}, {0}},
+                      {}, *workspace, row.data(), times);
+  };
+  for (const auto& [width, height] : {std::pair{0, 1}, {1, 0}, {65536, 1}, {1, 65536}, {-1, 3}}) {
+    const Status status = apply(width, height);
+    ASSERT_FALSE(status.ok()) << width << " × " << height;
+    EXPECT_EQ(status.error().code, Code::kInvalidArgument);
+    EXPECT_NE(status.error().cause.find(std::to_string(width)), std::string::npos);
+  }
+  ASSERT_TRUE(apply(65535, 1).ok());
+  ASSERT_TRUE(apply(1, 65535).ok()) << "one row, again and again: its stride is 0";
+  EXPECT_EQ(row, std::vector<uint8_t>(plan.row_bytes(), 200));
 }
 
 TEST(Apply, StaysInsideTheBudget) {
