@@ -1,12 +1,14 @@
-// SampleSource: what exists. A numbered, immutable list of samples; opening them is the reader's.
+// SampleSource: what exists. A numbered, immutable list of samples; opening them is the reader's,
+// where they are not in memory already.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/core/sample.h"
+#include "io/sources/array_column.h"
 
 namespace stoker {
 
@@ -22,6 +24,10 @@ class SampleSource {
 
   // Replaces `path` by the file's path, reusing its capacity. Precondition: `file` came from At.
   virtual void PathOf(uint32_t file, std::string& path) const = 0;
+
+  // The samples themselves, where they are in memory: each column's row `id` is sample `id`, and
+  // At's file and label mean nothing. Empty where samples lie in files. Does not change.
+  virtual std::span<const ArrayColumn> arrays() const { return {}; }
 
   // Class names by label; empty when samples have no labels.
   virtual const std::vector<std::string>& classes() const = 0;

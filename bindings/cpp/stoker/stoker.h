@@ -13,5 +13,6 @@
 #include "engine/pipeline/runtime.h"
 #include "engine/pipeline/shared_loader.h"
 #include "engine/pipeline/stats.h"
+#include "io/sources/arrays.h"
 #include "io/sources/image_folder.h"
 #include "transforms/transform.h"

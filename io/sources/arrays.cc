@@ -1,0 +1,108 @@
+#include "io/sources/arrays.h"
+
+#include <string>
+#include <utility>
+
+namespace stoker {
+namespace {
+
+constexpr size_t kMostDimensions = 7;             // of a row; a batch has one more
+constexpr int64_t kMostBytes = int64_t{1} << 42;  // of a row, so that no count of rows overflows
+
+Error Refuse(const ArrayColumn& column, const std::string& cause, std::string advice = "") {
+  return {.code = Code::kInvalidArgument,
+          .cause = "array '" + column.name + "' " + cause,
+          .advice = std::move(advice)};
+}
+
+Status CheckColumn(const ArrayColumn& column) {
+  if (column.name.empty()) return Refuse(column, "has no name");
+  if (SizeOf(column.dtype) == 0) return Refuse(column, "has an element type that is none");
+  if (column.row_shape.size() > kMostDimensions) {
+    return Refuse(column, "has rows of " + std::to_string(column.row_shape.size()) +
+                              " dimensions; at most " + std::to_string(kMostDimensions) +
+                              " are possible");
+  }
+  auto bytes = static_cast<int64_t>(SizeOf(column.dtype));
+  for (int64_t d : column.row_shape) {
+    if (d < 1) return Refuse(column, "has rows with a dimension of " + std::to_string(d));
+    if (d >= kMostBytes / bytes) return Refuse(column, "has rows that no memory can hold");
+    bytes *= d;
+  }
+  if (column.samples == 0) return Refuse(column, "has no samples");
+  if (column.data == nullptr) return Refuse(column, "has no data");
+  return {};
+}
+
+Status CheckColumns(const std::vector<ArrayColumn>& columns) {
+  if (columns.empty() || columns.size() > 2) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = std::to_string(columns.size()) + " arrays were given",
+                 .advice = "Give one (images), or two (images and labels)"};
+  }
+  for (const ArrayColumn& column : columns) {
+    if (Status s = CheckColumn(column); !s.ok()) return s;
+  }
+  const ArrayColumn &first = columns.front(), &last = columns.back();
+  if (first.samples != last.samples) {
+    return Refuse(last,
+                  "has " + std::to_string(last.samples) + " samples, but '" + first.name +
+                      "' has " + std::to_string(first.samples),
+                  "The first dimension counts the samples: make them equal");
+  }
+  if (columns.size() == 2 && first.name == last.name) return Refuse(last, "was given twice");
+  return {};
+}
+
+class ArraySource final : public SampleSource {
+ public:
+  ArraySource(std::vector<ArrayColumn> columns, std::shared_ptr<void> owner)
+      : columns_(std::move(columns)), owner_(std::move(owner)) {}
+
+  uint64_t size() const override { return columns_[0].samples; }
+  SampleRef At(uint64_t id) const override { return {.id = id}; }
+  void PathOf(uint32_t, std::string& path) const override { path.clear(); }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  uint64_t memory_bytes() const override { return sizeof(*this); }
+  std::span<const ArrayColumn> arrays() const override { return columns_; }
+
+  // "arrays(image: 60000 × uint8 (28, 28), label: 60000 × int64)"
+  std::string Describe() const override {
+    std::string text;
+    for (const ArrayColumn& column : columns_) {
+      text += (text.empty() ? "arrays(" : ", ") + DescribeColumn(column);
+    }
+    return text + ")";
+  }
+
+ private:
+  static std::string DescribeColumn(const ArrayColumn& column) {
+    return column.name + ": " + std::to_string(column.samples) + " × " + DescribeRow(column);
+  }
+
+  const std::vector<ArrayColumn> columns_;
+  const std::shared_ptr<void> owner_;
+  const std::vector<std::string> classes_;  // none: labels are what the user says
+};
+
+}  // namespace
+
+std::string DescribeRow(const ArrayColumn& column) {
+  std::string text = NameOf(column.dtype);
+  for (size_t i = 0; i < column.row_shape.size(); ++i) {
+    text += (i == 0 ? " (" : ", ") + std::to_string(column.row_shape[i]);
+  }
+  return column.row_shape.empty() ? text : text + ")";
+}
+
+Result<std::shared_ptr<const SampleSource>> Arrays(std::vector<ArrayColumn> columns,
+                                                   std::shared_ptr<void> owner) {
+  if (Status s = CheckColumns(columns); !s.ok()) return std::move(s).error();
+  for (ArrayColumn& column : columns) {
+    if (!column.row_stride) column.row_stride = static_cast<int64_t>(column.row_bytes());
+  }
+  return std::shared_ptr<const SampleSource>(
+      std::make_shared<ArraySource>(std::move(columns), std::move(owner)));
+}
+
+}  // namespace stoker

@@ -1,0 +1,95 @@
+#include "io/sources/arrays.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stoker {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::array<uint8_t, 24> kBytes = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
+                                            12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
+
+ArrayColumn Images() { return {"image", DType::kU8, {2, 3}, kBytes.data(), 4}; }
+ArrayColumn Labels() { return {"label", DType::kU16, {}, kBytes.data() + 1, 4}; }
+
+TEST(Arrays, HandOutTheRowsThatAreThere) {
+  const auto source = Arrays({Images(), Labels()}, nullptr).value();
+  EXPECT_EQ(source->size(), 4u);
+  EXPECT_TRUE(source->classes().empty());
+  EXPECT_EQ(source->At(3).id, 3u);
+  EXPECT_EQ(source->Describe(), "arrays(image: 4 × uint8 (2, 3), label: 4 × uint16)");
+  const auto columns = source->arrays();
+  ASSERT_EQ(columns.size(), 2u);
+  EXPECT_EQ(columns[0].Row(3), kBytes.data() + 18);
+  EXPECT_EQ(columns[1].Row(3), kBytes.data() + 7);
+  EXPECT_LT(source->memory_bytes(), 1000u) << "the rows are the caller's";
+  std::string path = "old";
+  source->PathOf(source->At(0).file, path);
+  EXPECT_EQ(path, "");
+}
+
+TEST(Arrays, RowsMayBeApartBackwardsOrAllTheSame) {
+  ArrayColumn backwards = Images();
+  backwards.data = kBytes.data() + 18;
+  backwards.row_stride = -6;
+  ArrayColumn same = Labels();
+  same.row_stride = 0;
+  const auto source = Arrays({backwards, same}, nullptr).value();
+  EXPECT_EQ(source->arrays()[0].Row(0), kBytes.data() + 18);
+  EXPECT_EQ(source->arrays()[0].Row(3), kBytes.data());
+  EXPECT_EQ(source->arrays()[1].Row(3), kBytes.data() + 1);
+  ArrayColumn apart = Labels();
+  apart.row_stride = 5;
+  EXPECT_EQ(Arrays({apart}, nullptr).value()->arrays()[0].Row(2), kBytes.data() + 11);
+}
+
+TEST(Arrays, LetGoOfTheOwnerWithTheSource) {
+  auto memory = std::make_shared<std::vector<uint8_t>>(24);
+  const std::weak_ptr<std::vector<uint8_t>> watched = memory;
+  ArrayColumn column = Images();
+  column.data = memory->data();
+  auto source = Arrays({column}, std::move(memory)).value();
+  EXPECT_FALSE(watched.expired());
+  source.reset();
+  EXPECT_TRUE(watched.expired());
+}
+
+std::string Refusal(std::vector<ArrayColumn> columns) {
+  const auto source = Arrays(std::move(columns), nullptr);
+  if (source.ok()) return "accepted";
+  EXPECT_EQ(source.error().code, Code::kInvalidArgument);
+  return source.error().ToString();
+}
+
+TEST(Arrays, NameWhatIsWrong) {
+  EXPECT_EQ(Refusal({Images(), Labels()}), "accepted");
+  EXPECT_THAT(Refusal({}), HasSubstr("0 arrays"));
+  EXPECT_THAT(Refusal({Images(), Labels(), Labels()}), HasSubstr("3 arrays"));
+  EXPECT_THAT(Refusal({Images(), Images()}), HasSubstr("'image' was given twice"));
+  const auto changed = [](auto change) {
+    ArrayColumn column = Labels();
+    change(column);
+    return Refusal({Images(), column});
+  };
+  EXPECT_THAT(changed([](auto& c) { c.name = ""; }), HasSubstr("no name"));
+  EXPECT_THAT(changed([](auto& c) { c.samples = 3; }), HasSubstr("3 samples, but 'image' has 4"));
+  EXPECT_THAT(changed([](auto& c) { c.samples = 0; }), HasSubstr("'label' has no samples"));
+  EXPECT_THAT(changed([](auto& c) { c.data = nullptr; }), HasSubstr("no data"));
+  EXPECT_THAT(changed([](auto& c) { c.dtype = DType{}; }), HasSubstr("element type"));
+  EXPECT_THAT(changed([](auto& c) { c.row_shape = {2, 0}; }), HasSubstr("dimension of 0"));
+  EXPECT_THAT(changed([](auto& c) { c.row_shape = {-1}; }), HasSubstr("dimension of -1"));
+  EXPECT_THAT(changed([](auto& c) { c.row_shape.assign(8, 1); }), HasSubstr("8 dimensions"));
+  EXPECT_THAT(changed([](auto& c) { c.row_shape.assign(7, 1 << 20); }), HasSubstr("no memory"));
+  EXPECT_THAT(changed([](auto& c) { c.row_shape = {INT64_MAX}; }), HasSubstr("no memory"));
+}
+
+}  // namespace
+}  // namespace stoker
