@@ -1,5 +1,6 @@
 #include "engine/pipeline/assembler.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -55,17 +56,19 @@ void Assembler::OpenBatches() {
   }
 }
 
-std::optional<RowTicket> Assembler::Claim() {
+std::optional<RowTicket> Assembler::Claim(uint32_t most) {
   uint64_t claim = claimed_.load(std::memory_order_relaxed);
   while (claim < opened_.load(std::memory_order_acquire) * batch_size_) {
-    if (!claimed_.compare_exchange_weak(claim, claim + 1, std::memory_order_relaxed)) continue;
     const uint64_t batch = claim / batch_size_;
     const auto row = static_cast<uint32_t>(claim % batch_size_);
+    const auto rows = static_cast<uint32_t>(std::min<uint64_t>(most, batch_size_ - row));
+    if (!claimed_.compare_exchange_weak(claim, claim + rows, std::memory_order_relaxed)) continue;
     // An entry is not used again before all its rows are finished. The rows that a short batch
     // lacks are passed over: its entry says how few it has, or belongs to a later batch already.
     const uint64_t tag = EntryOf(batch).rows.load(std::memory_order_relaxed);
     if (tag > RowsTag(batch, row) && tag <= RowsTag(batch, static_cast<uint32_t>(batch_size_))) {
-      return RowTicket{batch, row, EntryOf(batch).slot};
+      const auto left = static_cast<uint32_t>(tag - RowsTag(batch, row));
+      return RowTicket{batch, row, std::min(rows, left), EntryOf(batch).slot};
     }
     claim = claimed_.load(std::memory_order_relaxed);
   }
@@ -81,7 +84,7 @@ void Assembler::Finish(const RowTicket& ticket, Status status) {
       entry.error = std::move(status).error();
     }
   }
-  if (entry.missing.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (entry.missing.fetch_sub(ticket.rows, std::memory_order_acq_rel) != ticket.rows) return;
   std::lock_guard lock(mutex_);  // else Take could look, miss this, and sleep
   ready_.notify_one();
 }

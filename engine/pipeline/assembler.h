@@ -23,10 +23,11 @@
 
 namespace stoker {
 
-// A row to fill: which, and where.
+// Rows of a batch to fill: which, and where.
 struct RowTicket {
   uint64_t batch = 0;  // its place in the sequence
-  uint32_t row = 0;
+  uint32_t row = 0;    // the first
+  uint32_t rows = 1;
   Slot* slot = nullptr;
 };
 
@@ -38,10 +39,11 @@ class Assembler {
             BatchSequence sequence);
   ~Assembler();  // precondition: every claimed row is finished
 
-  // The next row to read; none while all rows in production are taken. Any thread; no lock.
-  std::optional<RowTicket> Claim();
+  // The next row to read, or up to `most` of one batch; none while all rows in production are
+  // taken. Any thread; no lock.
+  std::optional<RowTicket> Claim(uint32_t most = 1);
 
-  // The row is written, or it failed: then the whole batch does, with the error of its lowest row.
+  // The rows are written, or failed: then the whole batch does, with the error of its lowest row.
   // Any thread; a lock only for the last row of a batch and for failures.
   void Finish(const RowTicket& ticket, Status status);
 

@@ -1,6 +1,10 @@
 #include "engine/pipeline/check_options.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
+
+#include "io/sources/arrays.h"
 
 namespace stoker {
 
@@ -10,6 +14,44 @@ Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high) 
                                            "; it must be between " + std::to_string(low) + " and " +
                                            std::to_string(high)};
 }
+
+namespace {
+
+Status CheckDType(const LoaderOptions& options) {
+  if (CopiesRows(options)) {
+    const ArrayColumn& array = options.source->arrays()[0];
+    if (options.dtype == DType::kU8 || options.dtype == array.dtype) return {};
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = std::string("dtype is ") + NameOf(options.dtype) + ", but rows of '" +
+                          array.name + "', which are " + DescribeRow(array) +
+                          ", are copied as they are where there are no transforms",
+                 .advice = "Leave dtype out, or convert the array"};
+  }
+  if (options.dtype == DType::kU8 || options.dtype == DType::kF32) return {};
+  return Error{Code::kInvalidArgument,
+               std::string("dtype is ") + NameOf(options.dtype) + "; images are uint8 or float32"};
+}
+
+// Transforms work on RGB, 8 bits a channel.
+Status CheckImages(const LoaderOptions& options) {
+  if (options.source->arrays().empty() || CopiesRows(options)) return {};
+  const ArrayColumn& array = options.source->arrays()[0];
+  const std::vector<int64_t>& shape = array.row_shape;
+  constexpr int64_t kMostPixels = 65535;
+  if (array.dtype == DType::kU8 && shape.size() == 3 && shape[2] == 3 &&
+      std::max(shape[0], shape[1]) <= kMostPixels) {
+    return {};
+  }
+  return Error{.code = Code::kInvalidArgument,
+               .cause = "transforms need images of uint8 (height, width, 3), at most " +
+                        std::to_string(kMostPixels) + " on a side; the rows of '" + array.name +
+                        "' are " + DescribeRow(array),
+               .advice =
+                   "Convert the array, or leave the transforms out: then rows of any type "
+                   "and shape are copied as they are"};
+}
+
+}  // namespace
 
 Status CheckOptions(const LoaderOptions& options) {
   if (options.source == nullptr) {
@@ -21,10 +63,8 @@ Status CheckOptions(const LoaderOptions& options) {
   if (Status s = CheckRange("depth", options.depth, 0, 4096); !s.ok()) return s;
   if (Status s = CheckRange("lent_batches", options.lent_batches, 0, 4096); !s.ok()) return s;
   if (Status s = CheckRange("world", options.world, 1, 1 << 20); !s.ok()) return s;
-  if (options.dtype != DType::kU8 && options.dtype != DType::kF32) {
-    return Error{Code::kInvalidArgument, std::string("dtype is ") + NameOf(options.dtype) +
-                                             "; decoded images are uint8 or float32"};
-  }
+  if (Status s = CheckDType(options); !s.ok()) return s;
+  if (Status s = CheckImages(options); !s.ok()) return s;
   if (options.epochs && (*options.epochs == 0 || *options.epochs > kMostEpochs)) {
     return Error{Code::kInvalidArgument,
                  "epochs is " + std::to_string(*options.epochs) + "; it must be between 1 and " +

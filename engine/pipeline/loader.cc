@@ -2,6 +2,8 @@
 
 #include <limits.h>
 
+#include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -11,6 +13,42 @@
 #include "engine/pipeline/loader_impl.h"
 
 namespace stoker {
+
+namespace {
+
+// What a batch consists of.
+std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optional<Plan>& plan) {
+  std::vector<ColumnSpec> columns;
+  for (const ArrayColumn& array : source.arrays()) {
+    columns.push_back({array.name, array.dtype, array.row_shape});
+  }
+  if (columns.empty()) columns = {{"image", DType::kU8, {}}, {"label", DType::kI64, {}}};
+  if (plan) {
+    columns[0].dtype = plan->dtype();
+    columns[0].row_shape = {plan->output_size().height, plan->output_size().width, 3};
+  }
+  return columns;
+}
+
+// Small rows are copied many at a time, so that handing them out costs little beside the copying.
+uint32_t RunOf(const LoaderOptions& options) {
+  constexpr size_t kRunBytes = 64 << 10;
+  if (!CopiesRows(options)) return 1;
+  size_t bytes = 0;
+  for (const ArrayColumn& array : options.source->arrays()) bytes += array.row_bytes();
+  return static_cast<uint32_t>(std::clamp<size_t>(kRunBytes / bytes, 1, options.batch_size));
+}
+
+// Precondition: rows are uint8 (height, width, 3).
+ImageView ImageOf(const ArrayColumn& array, uint64_t id) {
+  ImageView view;
+  view.size = {static_cast<int>(array.row_shape[1]), static_cast<int>(array.row_shape[0])};
+  view.plane[0] = array.Row(id);
+  view.stride[0] = ptrdiff_t{3} * view.size.width;
+  return view;
+}
+
+}  // namespace
 
 // The stages, in the order of the picture in the README:
 // source → order → (draw) → reader → worker → assembler → consumer.
@@ -27,15 +65,17 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
   Result<EpochOrder> order = EpochOrder::Make(OrderOptionsOf(options));
   if (!order.ok()) return std::move(order).error();
 
-  Result<Plan> plan =
-      Plan::Compile(options.transforms, {.dtype = options.dtype,
-                                         .exif_orientation = options.exif_orientation,
-                                         .limits = options.limits});
-  if (!plan.ok()) return std::move(plan).error();
+  std::optional<Plan> plan;
+  if (!CopiesRows(options)) {
+    Result<Plan> compiled =
+        Plan::Compile(options.transforms, {.dtype = options.dtype,
+                                           .exif_orientation = options.exif_orientation,
+                                           .limits = options.limits});
+    if (!compiled.ok()) return std::move(compiled).error();
+    plan = *std::move(compiled);
+  }
 
-  const std::vector<ColumnSpec> columns = {
-      {"image", plan->dtype(), {plan->output_size().height, plan->output_size().width, 3}},
-      {"label", DType::kI64, {}}};
+  const std::vector<ColumnSpec> columns = ColumnsOf(*options.source, plan);
   const uint64_t slot_bytes = SlotPool::SlotBytes(columns, options.batch_size);
   const RuntimeOptions& limits = runtime.options();
   std::lock_guard planning(runtime.planning());
@@ -54,8 +94,9 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
                                                            runtime.budget());
   if (!slots.ok()) return std::move(slots).error();
 
-  std::unique_ptr<Impl> impl(new Impl(std::move(options), *std::move(order), *std::move(plan),
-                                      *memory, *std::move(slots)));
+  std::unique_ptr<Impl> impl(
+      new Impl(std::move(options), *std::move(order), std::move(plan), *memory, *std::move(slots)));
+  if (impl->in_memory_) return impl;  // and needs no buffers to read into
   for (SampleInFlight& sample : impl->samples_) {
     sample.read.path.reserve(PATH_MAX);
     if (Status s = sample.read.buffer.Grow(kReadBufferBytes); !s.ok()) return std::move(s).error();
@@ -63,27 +104,30 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
   return impl;
 }
 
-Loader::Impl::Impl(LoaderOptions options, EpochOrder order, Plan plan, MemoryPlan memory,
-                   std::shared_ptr<SlotPool> slots)
+Loader::Impl::Impl(LoaderOptions options, EpochOrder order, std::optional<Plan> plan,
+                   MemoryPlan memory, std::shared_ptr<SlotPool> slots)
     : options_(std::move(options)),
       runtime_(*options_.runtime),
       order_(std::move(order)),
       plan_(std::move(plan)),
       memory_(memory),
+      in_memory_(!options_.source->arrays().empty()),
+      run_(RunOf(options_)),
       slots_(std::move(slots)),
       samples_(memory.requests),
       free_samples_(memory.requests),
       counters_(static_cast<size_t>(runtime_.options().threads)) {
   for (SampleInFlight& sample : samples_) sample.read.buffer = GrowingBuffer(runtime_.budget());
-  for (size_t i = 0; i < counters_.size(); ++i) {
-    workspaces_.push_back(plan_.MakeWorkspace(runtime_.budget()));
+  for (size_t i = 0; plan_ && i < counters_.size(); ++i) {
+    workspaces_.push_back(plan_->MakeWorkspace(runtime_.budget()));
   }
   StartAt({}, Schedule::kEpochs);
 }
 
 // Order → reader: the next rows of the batches in production become read requests.
 size_t Loader::Impl::Pull(std::span<ReadRequest*> requests) {
-  if (stopped_.load(std::memory_order_relaxed) || TooFewFree()) return 0;
+  if (in_memory_) SubmitRuns();
+  if (in_memory_ || stopped_.load(std::memory_order_relaxed) || TooFewFree()) return 0;
   size_t pulled = 0;
   while (pulled < requests.size()) {
     const std::optional<uint32_t> index = free_samples_.Take();
@@ -107,6 +151,19 @@ size_t Loader::Impl::Pull(std::span<ReadRequest*> requests) {
   return pulled;
 }
 
+// Order → worker: what is in memory needs no reader.
+void Loader::Impl::SubmitRuns() {
+  while (!stopped_.load(std::memory_order_relaxed) && !TooFewFree()) {
+    const std::optional<uint32_t> index = free_samples_.Take();
+    if (!index) continue;
+    const std::optional<RowTicket> ticket = assembler_->Claim(run_);
+    if (!ticket) return free_samples_.Give(*index);
+    in_work_.fetch_add(1, std::memory_order_relaxed);
+    samples_[*index].ticket = *ticket;
+    Finish(samples_[*index].read);
+  }
+}
+
 // Reader → worker.
 void Loader::Impl::Finish(ReadRequest& read) {
   const auto index =
@@ -119,7 +176,7 @@ void Loader::Impl::Work(void* loader, uint32_t index, int worker) {
   auto& self = *static_cast<Impl*>(loader);
   SampleInFlight& sample = self.samples_[index];
   const RowTicket ticket = sample.ticket;
-  Status status = self.Decode(sample, worker);
+  Status status = self.Fill(sample, worker);
   self.free_samples_.Give(index);
   self.assembler_->Finish(ticket, std::move(status));
   if (self.starved_.load(std::memory_order_seq_cst) && !self.TooFewFree()) {
@@ -128,24 +185,57 @@ void Loader::Impl::Work(void* loader, uint32_t index, int worker) {
   self.in_work_.fetch_sub(1, std::memory_order_release);  // the last touch of this loader
 }
 
-Status Loader::Impl::Decode(SampleInFlight& sample, int worker) {
+Status Loader::Impl::Fill(SampleInFlight& sample, int worker) {
   if (stopped_.load(std::memory_order_relaxed)) return Error{Code::kCancelled, "stopped"};
   const TraceSpan span(runtime_.trace(), "stoker.decode");
   const uint64_t before = NowNanoseconds();
-  const RowTicket& ticket = sample.ticket;
   StageTimes times;
+  Status status =
+      in_memory_ ? FillRun(sample.ticket, worker, times) : Decode(sample, worker, times);
+  counters_[static_cast<size_t>(worker)].Add(sample.ticket.rows, sample.read.size, times,
+                                             NowNanoseconds() - before);
+  return status;
+}
+
+Status Loader::Impl::Decode(SampleInFlight& sample, int worker, StageTimes& times) {
+  const RowTicket& ticket = sample.ticket;
   Status status = std::move(sample.read.status);
   if (status.ok()) {
-    status = plan_.Apply({sample.read.buffer.data(), sample.read.size}, sample.draw,
-                         *workspaces_[static_cast<size_t>(worker)], ticket.slot->Row(0, ticket.row),
-                         times);
+    status = plan_->Apply({sample.read.buffer.data(), sample.read.size}, sample.draw,
+                          *workspaces_[static_cast<size_t>(worker)],
+                          ticket.slot->Row(0, ticket.row), times);
     if (!status.ok()) status = std::move(status).error().WithFile(sample.read.path);
   }
   *static_cast<int64_t*>(ticket.slot->Row(1, ticket.row)) = sample.sample.label;
   ticket.slot->sample_ids[ticket.row] = sample.sample.id;
   TrimBuffer(sample.read.buffer);
-  counters_[static_cast<size_t>(worker)].Add(sample.read.size, times, NowNanoseconds() - before);
   return status;
+}
+
+// Rows that are there already are copied, column by column; or the image's is transformed.
+Status Loader::Impl::FillRun(const RowTicket& ticket, int worker, StageTimes& times) {
+  Slot& slot = *ticket.slot;
+  const std::span<const ArrayColumn> arrays = options_.source->arrays();
+  const std::span<uint64_t> ids = std::span(slot.sample_ids).subspan(ticket.row, ticket.rows);
+  uint32_t row = ticket.row;
+  for (uint64_t& id : ids) {
+    const OrderEntry entry = order_.At(slot.epoch, slot.index, row);
+    id = entry.sample;
+    if (plan_) {
+      Status status =
+          plan_->Apply(ImageOf(arrays[0], id), {options_.seed, slot.epoch, entry.position},
+                       *workspaces_[static_cast<size_t>(worker)], slot.Row(0, row), times);
+      if (!status.ok()) return status;
+    }
+    ++row;
+  }
+  for (size_t c = plan_ ? 1 : 0; c < arrays.size(); ++c) {
+    const size_t bytes = arrays[c].row_bytes();
+    auto* to = static_cast<uint8_t*>(slot.Row(c, ticket.row));
+    for (size_t i = 0; i < ids.size(); ++i)
+      std::memcpy(to + i * bytes, arrays[c].Row(ids[i]), bytes);
+  }
+  return {};
 }
 
 // A buffer that has grown stays so while the budget is roomy; else a few large files would hold it.

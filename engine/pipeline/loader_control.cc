@@ -109,7 +109,11 @@ LoaderStats Loader::Impl::Stats() const {
   stats.executor = runtime_.executor().name();
   stats.reader = runtime_.reader().kind == ReaderKind::kUring ? "uring" : "pread";
   stats.reader_reason = runtime_.reader().reason;
-  stats.plan = plan_.Describe();
+  if (in_memory_) {
+    stats.reader = "none";
+    stats.reader_reason = "the samples are in memory";
+  }
+  stats.plan = plan_ ? plan_->Describe() : "rows copied as they are";
   return stats;
 }
 

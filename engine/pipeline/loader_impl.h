@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -46,15 +47,20 @@ class Loader::Impl final : public ReadClient {
  private:
   using WorkspacePointer = std::unique_ptr<Workspace, void (*)(Workspace*)>;
 
-  Impl(LoaderOptions options, EpochOrder order, Plan plan, MemoryPlan memory,
+  Impl(LoaderOptions options, EpochOrder order, std::optional<Plan> plan, MemoryPlan memory,
        std::shared_ptr<SlotPool> slots);
 
   // The way of one sample.
   size_t Pull(std::span<ReadRequest*> requests) override;      // a reader thread: order → reader
   void Finish(ReadRequest& read) override;                     // a reader thread: reader → worker
   static void Work(void* loader, uint32_t index, int worker);  // a worker: bytes → row
-  Status Decode(SampleInFlight& sample, int worker);
+  Status Fill(SampleInFlight& sample, int worker);
+  Status Decode(SampleInFlight& sample, int worker, StageTimes& times);
   void TrimBuffer(GrowingBuffer& buffer);
+
+  // The same where the samples are in memory.
+  void SubmitRuns();  // a reader thread: order → worker
+  Status FillRun(const RowTicket& ticket, int worker, StageTimes& times);
 
   Result<Batch> Take(const Interrupt& interrupt);
   bool TooFewFree();
@@ -66,8 +72,10 @@ class Loader::Impl final : public ReadClient {
   const LoaderOptions options_;
   Runtime& runtime_;
   const EpochOrder order_;
-  const Plan plan_;
+  const std::optional<Plan> plan_;  // none: rows are copied as they are
   const MemoryPlan memory_;
+  const bool in_memory_;  // the samples
+  const uint32_t run_;    // rows that a worker fills in one go, at most
   const std::shared_ptr<SlotPool> slots_;
   std::vector<SampleInFlight> samples_;
   IndexSet free_samples_;

@@ -17,8 +17,10 @@ namespace stoker {
 
 struct LoaderOptions {
   std::shared_ptr<const SampleSource> source;
+  // Files need transforms that make all images the same size. Samples in memory need none: their
+  // rows are copied then, of whatever type and shape they are.
   std::vector<Transform> transforms;
-  DType dtype = DType::kU8;      // of the images: kU8 or kF32
+  DType dtype = DType::kU8;      // of transformed images: kU8 or kF32
   bool exif_orientation = true;  // turn photographs as their EXIF tag says
   DecodeLimits limits{};
 

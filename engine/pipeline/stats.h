@@ -29,7 +29,7 @@ struct LoaderStats {
   int threads = 0;       // workers
   int threads_seen = 0;  // distinct threads that have worked
   std::string executor;  // "tbb", "threads", "shuffled"
-  std::string reader;    // "uring", "pread"
+  std::string reader;    // "uring", "pread"; "none" for samples in memory
   std::string reader_reason;
   std::string plan;  // what the transforms were compiled to
 };

@@ -11,8 +11,8 @@ namespace stoker {
 
 class alignas(64) WorkerCounters {
  public:
-  void Add(uint64_t bytes, const StageTimes& times, uint64_t work_ns) {
-    Bump(samples_, 1);
+  void Add(uint64_t samples, uint64_t bytes, const StageTimes& times, uint64_t work_ns) {
+    Bump(samples_, samples);
     Bump(bytes_, bytes);
     Bump(decode_ns_, times.decode_ns);
     Bump(resize_ns_, times.resize_ns);
