@@ -143,22 +143,37 @@ void ReadNumbers(JsonObject& object, LoaderOptions& options) {
   object.Integer("rank", options.rank, 0, kMost32);
   object.Integer("world", options.world, 1, 1 << 20);
   object.Boolean("drop_remainder", options.drop_remainder);
-  object.Boolean("exif_orientation", options.exif_orientation);
   object.Integer("depth", options.depth, 0, kMostBatches);
   object.Integer("lent_batches", options.lent_batches, 0, kMostBatches);
 }
 
-void ReadChoices(JsonObject& object, LoaderOptions& options) {
+void ReadRemainder(JsonObject& object, LoaderOptions& options) {
+  static constexpr std::array<const char*, 3> kNames = {"uneven", "drop", "pad"};
+  static constexpr std::array<Remainder, 3> kValues = {Remainder::kUneven, Remainder::kDrop,
+                                                       Remainder::kPad};
+  if (const auto place = object.Choice("remainder", kNames)) options.remainder = kValues[*place];
+}
+
+TransformSpec ReadTransforms(JsonObject& object) {
   static constexpr std::array<const char*, 2> kDTypes = {"uint8", "float32"};
-  static constexpr std::array<const char*, 3> kRemainders = {"uneven", "drop", "pad"};
+  TransformSpec spec;
   if (const auto place = object.Choice("dtype", kDTypes)) {
-    options.dtype = *place == 0 ? DType::kU8 : DType::kF32;
+    spec.options.dtype = *place == 0 ? DType::kU8 : DType::kF32;
   }
-  if (const auto place = object.Choice("remainder", kRemainders)) {
-    options.remainder = *place == 0   ? Remainder::kUneven
-                        : *place == 1 ? Remainder::kDrop
-                                      : Remainder::kPad;
+  object.Boolean("exif_orientation", spec.options.exif_orientation);
+  for (JsonObject& transform : object.Objects("transforms", kMostTransforms)) {
+    spec.transforms.push_back(ReadTransform(transform));
+    object.Fail(transform.Finish());
   }
+  return spec;
+}
+
+Result<JsonObject> ParseObject(std::string_view json) {
+  if (json.size() > kLongestSpec) {
+    return Error{Code::kInvalidArgument, "the loader spec is longer than " +
+                                             std::to_string(kLongestSpec) + " bytes"};
+  }
+  return JsonObject::Parse(json, "the loader spec");
 }
 
 }  // namespace
@@ -172,19 +187,15 @@ std::string FingerprintText(const SampleSource& source) {
 
 Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
                                       std::shared_ptr<const SampleSource> source) {
-  if (json.size() > kLongestSpec) {
-    return Error{Code::kInvalidArgument,
-                 "the loader spec is longer than " + std::to_string(kLongestSpec) + " bytes"};
-  }
-  Result<JsonObject> object = JsonObject::Parse(json, "the loader spec");
+  Result<JsonObject> object = ParseObject(json);
   if (!object.ok()) return std::move(object).error();
   LoaderOptions options;
   ReadNumbers(*object, options);
-  ReadChoices(*object, options);
-  for (JsonObject& transform : object->Objects("transforms", kMostTransforms)) {
-    options.transforms.push_back(ReadTransform(transform));
-    object->Fail(transform.Finish());
-  }
+  ReadRemainder(*object, options);
+  TransformSpec transforms = ReadTransforms(*object);
+  options.transforms = std::move(transforms.transforms);
+  options.dtype = transforms.options.dtype;
+  options.exif_orientation = transforms.options.exif_orientation;
   object->Required("source");
   JsonObject described = object->Object("source");
   const SourceSpec spec = ReadSource(described);
@@ -211,6 +222,14 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
   }
   options.source = std::move(source);
   return options;
+}
+
+Result<TransformSpec> ParseTransformSpec(std::string_view json) {
+  Result<JsonObject> object = ParseObject(json);
+  if (!object.ok()) return std::move(object).error();
+  TransformSpec spec = ReadTransforms(*object);
+  if (Status s = object->Finish(); !s.ok()) return std::move(s).error();
+  return spec;
 }
 
 }  // namespace stoker

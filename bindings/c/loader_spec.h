@@ -5,10 +5,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/core/result.h"
 #include "engine/pipeline/options.h"
 #include "io/sources/source.h"
+#include "transforms/plan.h"
+#include "transforms/transform.h"
 
 namespace stoker {
 
@@ -28,5 +31,15 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
 
 // SampleSource::Fingerprint() as the spec writes it: 16 hexadecimal digits.
 std::string FingerprintText(const SampleSource& source);
+
+// What is done to one sample, without a loader.
+struct TransformSpec {
+  std::vector<Transform> transforms;
+  PlanOptions options;
+};
+
+// The keys `transforms`, `dtype` and `exif_orientation` of the same object; all others are unknown
+// here. Errors as above.
+Result<TransformSpec> ParseTransformSpec(std::string_view json);
 
 }  // namespace stoker

@@ -246,6 +246,23 @@ TEST(LoaderSpec, BadTransformsAreNamed) {
   ExpectBad(WithTransform(many), "transforms is a list of 101");
 }
 
+TEST(LoaderSpec, TransformsAlone) {
+  const Result<TransformSpec> parsed = ParseTransformSpec(
+      R"({"transforms": [{"name": "RandomHorizontalFlip", "p": 1}], "dtype": "float32",
+          "exif_orientation": false})");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
+  ASSERT_EQ(parsed->transforms.size(), 1U);
+  EXPECT_EQ(std::get<RandomHorizontalFlip>(parsed->transforms[0]).p, 1);
+  EXPECT_EQ(parsed->options.dtype, DType::kF32);
+  EXPECT_FALSE(parsed->options.exif_orientation);
+
+  for (const char* key : {"batch_size", "seed", "source"}) {
+    const Result<TransformSpec> other = ParseTransformSpec("{\"" + std::string(key) + "\": 1}");
+    ASSERT_FALSE(other.ok());
+    EXPECT_THAT(other.error().cause, HasSubstr(key));
+  }
+}
+
 TEST(LoaderSpec, AnyDamageIsAnErrorOrASpec) {
   const std::string good =
       With(R"("transforms": [{"name": "Normalize", "mean": [0.1, 0.2, 0.3]}], "dtype": "float32")");
