@@ -33,7 +33,9 @@ target_include_directories(stoker INTERFACE
 install(TARGETS stoker EXPORT stoker_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET stoker_cli)
   file(RELATIVE_PATH to_library ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-  set_target_properties(stoker_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${to_library}")
+  # In a Python package the library lies beside the command.
+  set_target_properties(stoker_cli PROPERTIES
+    INSTALL_RPATH "$ORIGIN/${to_library}$<$<BOOL:${STOKER_PYTHON}>:;$ORIGIN>")
   install(TARGETS stoker_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 

@@ -1,0 +1,15 @@
+// Batches as NumPy arrays that share their memory.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "engine/core/batch.h"
+
+namespace stoker::python {
+
+// A column as an array: writable, C order, 64-byte aligned, no copy. The array (and every view of
+// it) keeps the memory it lies in, and nothing else of the batch. Letting it go needs no GIL, may
+// happen on any thread, and as late as the interpreter's end. With the GIL held.
+pybind11::object ArrayOf(const Batch& batch, size_t column);
+
+}  // namespace stoker::python

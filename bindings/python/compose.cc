@@ -1,0 +1,106 @@
+// stoker._stoker.Compose: a Plan, and workspaces for the threads that apply it.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/c/loader_spec.h"
+#include "bindings/python/errors.h"
+#include "bindings/python/module.h"
+#include "engine/core/buffer.h"
+#include "transforms/plan.h"
+
+namespace stoker::python {
+
+namespace py = pybind11;
+
+namespace {
+
+// For one image on each thread; a progressive file of 268 megapixels needs 1 GiB.
+constexpr uint64_t kMemoryLimit = uint64_t{4} << 30;
+
+class ComposeHandle {
+ public:
+  explicit ComposeHandle(const std::string& spec)
+      : budget_(std::make_unique<MemoryBudget>(kMemoryLimit)), plan_(Value(Compile(spec))) {}
+
+  py::array OfBytes(const py::bytes& bytes, const DrawKey& key) {
+    char* data = nullptr;
+    Py_ssize_t size = 0;
+    if (PyBytes_AsStringAndSize(bytes.ptr(), &data, &size) != 0) throw py::error_already_set();
+    return Apply([&](Scratch& scratch, void* row, StageTimes& times) -> Status {
+      const auto length = static_cast<size_t>(size);
+      if (Status s = scratch.bytes.Grow(length); !s.ok()) return s;
+      std::memcpy(scratch.bytes.data(), data, length);
+      return plan_.Apply({scratch.bytes.data(), length}, key, *scratch.workspace, row, times);
+    });
+  }
+
+ private:
+  using WorkspacePtr = std::unique_ptr<Workspace, void (*)(Workspace*)>;
+  struct Scratch {
+    WorkspacePtr workspace;
+    GrowingBuffer bytes;
+  };
+
+  static Result<Plan> Compile(const std::string& spec) {
+    Result<TransformSpec> parsed = ParseTransformSpec(spec);
+    if (!parsed.ok()) return std::move(parsed).error();
+    return Plan::Compile(std::move(parsed->transforms), parsed->options);
+  }
+
+  // `write` runs without the GIL.
+  template <typename Write>
+  py::array Apply(const Write& write) {
+    const ImageSize size = plan_.output_size();
+    py::array row(py::dtype(NameOf(plan_.dtype())), {size.height, size.width, 3});
+    void* data = row.mutable_data();
+    Status status;
+    {
+      const py::gil_scoped_release release;
+      Scratch scratch = TakeScratch();
+      StageTimes times;
+      status = write(scratch, data, times);
+      const std::lock_guard lock(mutex_);
+      idle_.push_back(std::move(scratch));
+    }
+    Check(status);
+    return row;
+  }
+
+  Scratch TakeScratch() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        Scratch scratch = std::move(idle_.back());
+        idle_.pop_back();
+        return scratch;
+      }
+    }
+    return {plan_.MakeWorkspace(*budget_), GrowingBuffer(*budget_)};
+  }
+
+  std::unique_ptr<MemoryBudget> budget_;
+  Plan plan_;
+  std::mutex mutex_;
+  std::vector<Scratch> idle_;
+};
+
+}  // namespace
+
+void AddCompose(py::module_& module) {
+  py::class_<ComposeHandle>(module, "Compose")
+      .def(py::init<const std::string&>(), py::arg("spec"))
+      .def(
+          "of_bytes",
+          [](ComposeHandle& self, const py::bytes& bytes, uint64_t seed, uint64_t epoch,
+             uint64_t position) { return self.OfBytes(bytes, {seed, epoch, position}); },
+          py::arg("bytes"), py::arg("seed"), py::arg("epoch"), py::arg("position"));
+}
+
+}  // namespace stoker::python

@@ -1,0 +1,76 @@
+"""stoker: photographs on disk become augmented batches, fast.
+
+    import stoker
+
+    loader = stoker.Loader(
+        stoker.image_folder("photos/train"),
+        [stoker.RandomResizedCrop(224), stoker.RandomHorizontalFlip()],
+        batch_size=256, shuffle=True, seed=1)
+    for images, labels in loader:  # NumPy arrays, no copy
+        ...
+    dataset = loader.as_tf_dataset()  # a tf.data.Dataset
+
+Everything public is in this module; what begins with an underscore is not for use from outside.
+"""
+
+import atexit
+
+from stoker import _stoker
+from stoker._compose import Compose
+from stoker._errors import (
+    CancelledError,
+    DataLossError,
+    Error,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    MemoryWarning,
+    NotFoundError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+    UnavailableError,
+    UnimplementedError,
+)
+from stoker._loader import Epoch, Iterator, Loader
+from stoker._runtime import Runtime
+from stoker._sources import ImageFolder, Source, image_folder
+from stoker._stoker import __version__
+from stoker._transforms import (
+    CenterCrop,
+    Normalize,
+    RandomHorizontalFlip,
+    RandomResizedCrop,
+    Resize,
+    Transform,
+)
+
+__all__ = [
+    "CancelledError",
+    "CenterCrop",
+    "Compose",
+    "DataLossError",
+    "Epoch",
+    "Error",
+    "FailedPreconditionError",
+    "ImageFolder",
+    "InvalidArgumentError",
+    "Iterator",
+    "Loader",
+    "MemoryWarning",
+    "Normalize",
+    "NotFoundError",
+    "PermissionDeniedError",
+    "RandomHorizontalFlip",
+    "RandomResizedCrop",
+    "Resize",
+    "ResourceExhaustedError",
+    "Runtime",
+    "Source",
+    "Transform",
+    "UnavailableError",
+    "UnimplementedError",
+    "__version__",
+    "image_folder",
+]
+
+# Threads that wait for batches are let go, and nothing is produced while the interpreter is taken down.
+atexit.register(_stoker.stop_all)

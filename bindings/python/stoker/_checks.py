@@ -1,0 +1,95 @@
+"""Arguments, checked where they are given: the message names the option."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from stoker._errors import InvalidArgumentError
+
+MOST_PIXELS = 65535  # of a side: no JPEG is larger
+
+
+def integer(name: str, value: Any, low: int, high: int) -> int:
+    """A whole number in [low, high]: int, NumPy's integers; not bool, not 3.0."""
+    try:
+        if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, not {_kind(value)}") from None
+    if not low <= number <= high:
+        raise InvalidArgumentError(f"{name} is {number}; it must be between {low} and {high}")
+    return number
+
+
+def boolean(name: str, value: Any) -> bool:
+    """True or False, also NumPy's."""
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise TypeError(f"{name} must be True or False, not {_kind(value)}")
+    return bool(value)
+
+
+def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
+    """A finite number in [low, high]."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, not {_kind(value)}")
+    number = float(value)
+    if not (math.isfinite(number) and low <= number <= high):
+        between = "" if math.isinf(low) else f"; it must be between {low:g} and {high:g}"
+        raise InvalidArgumentError(f"{name} is {number}{between or '; it must be finite'}")
+    return number
+
+
+def reals(name: str, values: Any, count: int) -> tuple[float, ...]:
+    """So many finite numbers: a list, a tuple or a 1-D array."""
+    listed = sequence(name, values)
+    if len(listed) != count:
+        raise InvalidArgumentError(f"{name} has {len(listed)} elements; it must have {count}")
+    return tuple(real(f"{name}[{i}]", value) for i, value in enumerate(listed))
+
+
+def choice(name: str, value: Any, names: Sequence[str]) -> str:
+    """One of `names`."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, not {_kind(value)}")
+    if value not in names:
+        listed = ", ".join(repr(n) for n in names)
+        raise InvalidArgumentError(f"{name} is {value!r}; it must be one of {listed}")
+    return value
+
+
+def dtype(name: str, value: Any) -> str:
+    """"uint8" or "float32": a name, or what NumPy or TensorFlow takes for that type."""
+    import numpy as np
+
+    if not isinstance(value, str):
+        try:
+            value = np.dtype(getattr(value, "as_numpy_dtype", value)).name
+        except TypeError:
+            raise TypeError(f"{name} must be a dtype, not {_kind(value)}") from None
+    return choice(name, value, ("uint8", "float32"))
+
+
+def sequence(name: str, values: Any) -> list[Any]:
+    """The elements of a list, a tuple or a 1-D array."""
+    if isinstance(values, (str, bytes)) or not (hasattr(values, "__len__") and hasattr(values, "__iter__")):
+        raise TypeError(f"{name} must be a sequence, not {_kind(values)}")
+    return list(values)
+
+
+def size(name: str, value: Any) -> tuple[int, ...]:
+    """`(n,)` of an int or a sequence of one, `(height, width)` of a sequence of two."""
+    if not hasattr(value, "__len__"):
+        return (integer(name, value, 1, MOST_PIXELS),)
+    sides = sequence(name, value)
+    if len(sides) not in (1, 2):
+        raise InvalidArgumentError(f"{name} is {value!r}; it must be an int or (height, width)")
+    return tuple(integer(f"{name}[{i}]", side, 1, MOST_PIXELS) for i, side in enumerate(sides))
+
+
+def _kind(value: Any) -> str:
+    return f"{value!r:.50} ({type(value).__name__})"

@@ -1,0 +1,109 @@
+"""Compose: one sample, no loader."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from stoker import _checks, _stoker
+from stoker._errors import InvalidArgumentError
+from stoker._transforms import Transform, checked
+
+
+class Compose:
+    """Applies transforms to one image at a time: for serving, and for looking at what they do.
+
+    The result has the same bytes as the row that a `Loader` with the same transforms, dtype and
+    exif_orientation makes of the image. Any thread; threads do not wait for each other, and the GIL is
+    released meanwhile. Starts no thread; usable after a fork.
+
+        preprocess = stoker.Compose([stoker.Resize(256), stoker.CenterCrop(224)])
+        image = preprocess(request.body)  # (224, 224, 3) uint8
+
+    Args:
+        transforms: as for `Loader`.
+        dtype: "uint8": 0 to 255; "float32": value / 255, or what `Normalize` makes of it.
+        exif_orientation: turn JPEG images as their EXIF tag says.
+
+    Raises:
+        ValueError, TypeError: naming the option or the transform.
+    """
+
+    def __init__(
+        self,
+        transforms: Iterable[Transform],
+        *,
+        dtype: Any = "uint8",
+        exif_orientation: bool = True,
+    ) -> None:
+        self._transforms = checked(transforms)
+        self._dtype = _checks.dtype("dtype", dtype)
+        self._exif_orientation = _checks.boolean("exif_orientation", exif_orientation)
+        spec = {
+            "transforms": [t._spec() for t in self._transforms],
+            "dtype": self._dtype,
+            "exif_orientation": self._exif_orientation,
+        }
+        self._native = _stoker.Compose(json.dumps(spec))
+
+    def __call__(
+        self,
+        image: Union[bytes, bytearray, memoryview, npt.NDArray[np.uint8]],
+        *,
+        seed: int = 0,
+        epoch: int = 0,
+        position: int = 0,
+    ) -> npt.NDArray[Any]:
+        """Transforms one image.
+
+        Args:
+            image: the bytes of a JPEG file, or a uint8 array (height, width, 3) or (height, width), RGB or
+                gray, each side 1 to 65,535.
+            seed: with `epoch` and `position`, what random transforms are drawn from: those of the
+                loader's seed, its epoch, and the sample's place in the order of that epoch.
+            epoch: 0 to 2**32 - 1.
+            position: 0 to 2**64 - 1.
+
+        Returns:
+            A new array (height, width, 3), C order.
+
+        Raises:
+            DataLossError: bytes that are no image, or a damaged one; has the `offset`.
+            UnimplementedError: an image of a format other than JPEG.
+            ResourceExhaustedError: an image beyond the limits of the decoder.
+            ValueError, TypeError: another kind of array or object.
+        """
+        key = {
+            "seed": _checks.integer("seed", seed, 0, 2**64 - 1),
+            "epoch": _checks.integer("epoch", epoch, 0, 2**32 - 1),
+            "position": _checks.integer("position", position, 0, 2**64 - 1),
+        }
+        if isinstance(image, (bytearray, memoryview)):
+            image = bytes(image)
+        if isinstance(image, bytes):
+            return self._native.of_bytes(image, **key)
+        if not hasattr(image, "__array__"):
+            raise TypeError(f"image must be bytes or an array, not {type(image).__name__}")
+        return self._native.of_pixels(_pixels(np.asarray(image)), **key)
+
+    def __repr__(self) -> str:
+        lines = "".join(f"    {transform!r},\n" for transform in self._transforms)
+        return f"stoker.Compose([\n{lines}], dtype={self._dtype!r})"
+
+
+def _pixels(image: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    if image.dtype != np.uint8:
+        raise TypeError(f"image is an array of {image.dtype}; it must be uint8")
+    if image.ndim == 2:
+        image = np.repeat(image[:, :, np.newaxis], 3, axis=2)
+    if image.ndim != 3 or image.shape[2] != 3:
+        raise InvalidArgumentError(
+            f"image has the shape {image.shape}; it must be (height, width, 3) or (height, width)"
+        )
+    if not all(1 <= side <= _checks.MOST_PIXELS for side in image.shape[:2]):
+        raise InvalidArgumentError(f"image has the shape {image.shape}; each side must be 1 to 65535")
+    return np.ascontiguousarray(image)

@@ -1,0 +1,134 @@
+"""What goes wrong: one class for each kind, all below `Error`."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any, ClassVar, Optional
+
+
+class Error(Exception):
+    """Something that data, options or the system caused.
+
+    Attributes:
+        code: the kind, as gRPC and TensorFlow name it: "DATA_LOSS", "NOT_FOUND", …
+        cause: what is wrong, one sentence.
+        file: the file that is to blame, or None.
+        offset: where in that file, in bytes from its start, or None.
+        advice: what to do about it; may be empty.
+    """
+
+    code: str = "UNKNOWN"
+    _errno: ClassVar[Optional[int]] = None
+
+    def __init__(
+        self,
+        cause: str,
+        file: Optional[str] = None,
+        offset: Optional[int] = None,
+        advice: str = "",
+    ) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.file = file
+        self.offset = offset
+        self.advice = advice
+        if isinstance(self, OSError):
+            self.errno = self._errno
+            self.strerror = cause
+            self.filename = file
+
+    def __str__(self) -> str:
+        where = ""
+        if self.file is not None:
+            at = "" if self.offset is None else f" at byte {self.offset}"
+            where = f"{self.file}{at}: "
+        text = where + self.cause + (f". {self.advice}" if self.advice else "")
+        return text if text.endswith(".") else text + "."
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.cause, self.file, self.offset, self.advice)
+
+
+class InvalidArgumentError(Error, ValueError):
+    """An option that makes no sense, here or together with the others."""
+
+    code = "INVALID_ARGUMENT"
+
+
+class NotFoundError(Error, FileNotFoundError):
+    """A file or folder is not there."""
+
+    code = "NOT_FOUND"
+    _errno = errno.ENOENT
+
+
+class PermissionDeniedError(Error, PermissionError):
+    """A file or folder is there, and may not be read."""
+
+    code = "PERMISSION_DENIED"
+    _errno = errno.EACCES
+
+
+class DataLossError(Error):
+    """Bytes that cannot be decoded; `file` and `offset` say which."""
+
+    code = "DATA_LOSS"
+
+
+class ResourceExhaustedError(Error, MemoryError):
+    """A memory budget, a limit of the options (`lent_batches`), or one of the system."""
+
+    code = "RESOURCE_EXHAUSTED"
+
+
+class FailedPreconditionError(Error, RuntimeError):
+    """The object is not in a state for this call: after a fork, or when the folder has changed."""
+
+    code = "FAILED_PRECONDITION"
+
+
+class UnimplementedError(Error, NotImplementedError):
+    """A format or an option that stoker does not have."""
+
+    code = "UNIMPLEMENTED"
+
+
+class CancelledError(Error):
+    """The loader was closed meanwhile."""
+
+    code = "CANCELLED"
+
+
+class UnavailableError(Error, OSError):
+    """Reading failed in a way that may pass."""
+
+    code = "UNAVAILABLE"
+    _errno = errno.EIO
+
+
+class MemoryWarning(UserWarning):
+    """The program holds batches of more bytes than the Runtime's memory budget."""
+
+
+_BY_CODE = {
+    kind.code: kind
+    for kind in (
+        InvalidArgumentError,
+        NotFoundError,
+        PermissionDeniedError,
+        DataLossError,
+        ResourceExhaustedError,
+        FailedPreconditionError,
+        UnimplementedError,
+        CancelledError,
+        UnavailableError,
+    )
+}
+
+
+def from_native(code: str, cause: str, file: Optional[str], offset: Optional[int], advice: str) -> Error:
+    """The exception of an error of the library. (Called by stoker._stoker.)"""
+    error: Error = _BY_CODE.get(code, Error)(cause, file, offset, advice)
+    if type(error) is Error:
+        error.code = code
+    return error

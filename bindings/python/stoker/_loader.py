@@ -1,0 +1,349 @@
+"""Loader: samples become batches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+import weakref
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from stoker import _checks, _stoker
+from stoker._errors import FailedPreconditionError, InvalidArgumentError
+from stoker._runtime import Runtime
+from stoker._sources import Source
+from stoker._transforms import Transform, checked
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+Array = npt.NDArray[Any]
+Batch = Union[Array, tuple[Array, Array]]
+
+_MOST_EPOCHS = 2**32
+_REMAINDERS = ("uneven", "drop", "pad")
+
+
+class Loader:
+    """Batches of transformed samples, as NumPy arrays or as a `tf.data.Dataset`.
+
+        loader = stoker.Loader(
+            stoker.image_folder("photos/train"),
+            [stoker.RandomResizedCrop(224), stoker.RandomHorizontalFlip()],
+            batch_size=256, shuffle=True, seed=1)
+        for epoch in range(3):
+            for images, labels in loader:
+                ...
+
+    Each iteration takes the next epoch: three `for` loops see epochs 0, 1 and 2, and the next epoch is
+    being prefetched when the last one ends. The batches are a function of the options alone: the same
+    bytes for any number of threads, any depth and any reader.
+
+    A batch is (images, labels), or images alone where the source has no labels:
+
+    - images: (rows, height, width, 3), RGB; uint8 in 0 to 255, or float32: value / 255, or normalised.
+    - labels: (rows,), int64.
+
+    `rows` is batch_size, except maybe in the last batch of an epoch. The arrays are views of the memory
+    that the batch was made in: nothing is copied. They are writable, C order and 64-byte aligned, and
+    are the program's for as long as it keeps them or views of them, also after the loader has gone;
+    keeping labels keeps no images. Kept batches cost memory beside the Runtime's budget: past that one
+    `MemoryWarning`, or an error where `lent_batches` says so.
+
+    Threads: all methods, any thread. Iterators run side by side, each with an epoch (and memory) of its
+    own; one iterator may be shared by threads: each batch goes to one of them. The GIL is released
+    while waiting, and Ctrl-C is seen. After a fork the child's loader raises FailedPreconditionError.
+
+    Args:
+        source: what `image_folder` returns.
+        transforms: a sequence of `Resize`, `CenterCrop`, `RandomResizedCrop`, `RandomHorizontalFlip`,
+            `Normalize` that makes all images the same size.
+        batch_size: rows of a batch, 1 to 1,048,576.
+        shuffle: a new order each epoch.
+        seed: of the order and of every random transform, 0 to 2**64 - 1.
+        dtype: of the images: "uint8" or "float32" (or NumPy's or TensorFlow's objects for them).
+        drop_remainder: leave out a last batch that is not full.
+        rank: this process' number among `world` processes that share the dataset.
+        world: how many they are.
+        remainder: what becomes of samples that do not divide evenly among them: "uneven" (each exactly
+            once), "drop", or "pad" (the order begins again).
+        exif_orientation: turn photographs as their EXIF tag says.
+        depth: batches in production, 1 to 4,096; None: chosen by stoker.
+        lent_batches: how many batches the program may hold at once before the next one is a
+            ResourceExhaustedError, 1 to 4,096; None: no limit.
+        runtime: whose memory and threads are used; None: the default one's.
+
+    Raises:
+        ValueError, TypeError: naming the option or the transform, at construction.
+        ResourceExhaustedError: the memory budget has no room; it names the smallest that has.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        transforms: Iterable[Transform] = (),
+        *,
+        batch_size: int,
+        shuffle: bool = False,
+        seed: int = 0,
+        dtype: Any = "uint8",
+        drop_remainder: bool = False,
+        rank: int = 0,
+        world: int = 1,
+        remainder: str = "uneven",
+        exif_orientation: bool = True,
+        depth: Optional[int] = None,
+        lent_batches: Optional[int] = None,
+        runtime: Optional[Runtime] = None,
+    ) -> None:
+        if not isinstance(source, Source):
+            hint = "; try stoker.image_folder(…)" if isinstance(source, str) else ""
+            raise TypeError(f"source must be a Source, not {source!r:.80}{hint}")
+        if runtime is not None and not isinstance(runtime, Runtime):
+            raise TypeError(f"runtime must be a stoker.Runtime, not {runtime!r:.80}")
+        self._source = source
+        self._transforms = checked(transforms)
+        self._runtime = runtime
+        self._options: dict[str, Any] = {
+            "batch_size": _checks.integer("batch_size", batch_size, 1, 2**20),
+            "shuffle": _checks.boolean("shuffle", shuffle),
+            "seed": _checks.integer("seed", seed, 0, 2**64 - 1),
+            "dtype": _checks.dtype("dtype", dtype),
+            "drop_remainder": _checks.boolean("drop_remainder", drop_remainder),
+            "rank": _checks.integer("rank", rank, 0, 2**20 - 1),
+            "world": _checks.integer("world", world, 1, 2**20),
+            "remainder": _checks.choice("remainder", remainder, _REMAINDERS),
+            "exif_orientation": _checks.boolean("exif_orientation", exif_orientation),
+            "depth": 0 if depth is None else _checks.integer("depth", depth, 1, 4096),
+            "lent_batches": (
+                0 if lent_batches is None else _checks.integer("lent_batches", lent_batches, 1, 4096)
+            ),
+        }
+        self._key = uuid.uuid4().hex
+        self._spec = json.dumps(
+            {
+                "source": source._spec,
+                "transforms": [t._spec() for t in self._transforms],
+                **self._options,
+            }
+        )
+        native = _stoker.Runtime() if runtime is None else runtime._native
+        self._native = _stoker.Loader(self._key, self._spec, source._native, native)
+        self._batches = self._native.batches_per_epoch
+        self._latest: Optional[weakref.ref[Iterator]] = None
+        self._resume: Optional[tuple[int, int]] = None
+
+    # --- iterating ---------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator:
+        """Takes the next epoch (or goes on where `load_state_dict` said)."""
+        resume, self._resume = self._resume, None
+        if resume is None:
+            iterator = Iterator(self, self._native.iterate(None))
+        else:
+            epoch, batch = resume
+            iterator = Iterator(self, self._native.iterate(epoch))
+            iterator._cursor.seek(epoch, batch)
+        self._latest = weakref.ref(iterator)
+        return iterator
+
+    def epoch(self, epoch: int) -> Epoch:
+        """An iterable of that one epoch, again and again; the loader's own count is left alone.
+
+        Args:
+            epoch: 0 to 2**32 - 1.
+        """
+        return Epoch(self, _checks.integer("epoch", epoch, 0, _MOST_EPOCHS - 1))
+
+    def __len__(self) -> int:
+        """Batches of an epoch."""
+        return self._batches
+
+    def as_tf_dataset(self, epoch: Optional[int] = None, op: str = "auto") -> tf.data.Dataset:
+        """The same batches as a `tf.data.Dataset`; see `stoker.tensorflow.as_tf_dataset`.
+
+        Args:
+            epoch: pins that epoch; None: each iteration takes the next one.
+            op: "native", "fallback", or "auto".
+        """
+        from stoker import tensorflow as stf
+
+        return stf.as_tf_dataset(self, epoch=epoch, op=op)
+
+    # --- what it is and does -----------------------------------------------------------------------
+
+    @property
+    def source(self) -> Source:
+        """Where the samples come from."""
+        return self._source
+
+    @property
+    def classes(self) -> list[str]:
+        """The source's class names by label; empty where there are none."""
+        return self._source.classes
+
+    @property
+    def batch_size(self) -> int:
+        """Rows of a batch."""
+        return int(self._options["batch_size"])
+
+    def stats(self) -> dict[str, Any]:
+        """What the loader has done so far, and what it uses. Times are in seconds, memory in bytes.
+
+        `samples` worked on; `batches` delivered; `bytes_read`; `wait_seconds`: the program waited for
+        a batch; `decode_seconds`, `resize_seconds`: of all workers; `read_cpu_seconds`: of the
+        Runtime's reader threads; `lent_batches`, `lent_bytes`: held by the program now; `batch_bytes`;
+        `depth`; `memory_used`, `memory_peak`, `memory_budget`: of the Runtime; `threads`,
+        `threads_seen`, `executor`, `reader`, `reader_reason`; `plan`: what the transforms became.
+        """
+        return self._native.stats()
+
+    def __repr__(self) -> str:
+        defaults = {
+            "shuffle": False,
+            "seed": 0,
+            "dtype": "uint8",
+            "drop_remainder": False,
+            "rank": 0,
+            "world": 1,
+            "remainder": "uneven",
+            "exif_orientation": True,
+            "depth": 0,
+            "lent_batches": 0,
+        }
+        options = "".join(
+            f", {name}={value!r}" for name, value in self._options.items() if value != defaults.get(name)
+        )
+        runtime = "" if self._runtime is None else f", runtime={self._runtime!r}"
+        transforms = ", ".join(repr(t) for t in self._transforms)
+        return (
+            f"<stoker.Loader({self._source!r}, [{transforms}]{options}{runtime}): "
+            f"{len(self._source)} samples, {self._batches} batches an epoch>"
+        )
+
+    # --- state -------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the latest iteration over the loader is: a few numbers; what it delivered is past.
+
+        Before the first iteration, and after a finished one: the start of the next epoch. Iterations
+        over `epoch(k)` do not count.
+        """
+        epoch, batch = self._position()
+        return {"version": 1, "epoch": epoch, "batch": batch, "fingerprint": self._fingerprint()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next iteration goes on there, with the same batches; nothing is replayed.
+
+        Raises:
+            FailedPreconditionError: the state is that of a loader with other options or samples.
+            ValueError, TypeError: it is no state of a loader.
+        """
+        try:
+            version, fingerprint = state["version"], state["fingerprint"]
+            epoch = _checks.integer("state['epoch']", state["epoch"], 0, _MOST_EPOCHS - 1)
+            batch = _checks.integer("state['batch']", state["batch"], 0, self._batches)
+        except (KeyError, IndexError) as error:
+            raise InvalidArgumentError(f"state has no {error}") from None
+        if version != 1:
+            raise InvalidArgumentError(f"state is of version {version!r}; this stoker reads 1")
+        if fingerprint != self._fingerprint():
+            raise FailedPreconditionError(
+                "the state was saved by a loader with other options or samples",
+                advice="Give this loader the same source, transforms and options",
+            )
+        if batch == self._batches:
+            epoch, batch = epoch + 1, 0
+        self._native.next_epoch = epoch + 1 if batch else epoch
+        self._resume = (epoch, batch) if batch else None
+        self._latest = None
+
+    def _position(self) -> tuple[int, int]:
+        if self._resume is not None:
+            return self._resume
+        latest = None if self._latest is None else self._latest()
+        position = None if latest is None else latest._position()
+        if position is None or position[1] == self._batches:
+            return self._native.next_epoch, 0
+        return position
+
+    def _fingerprint(self) -> str:
+        """Of all that the batches of all ranks together depend on. Where the files lie is not in it."""
+        kept = {k: v for k, v in self._options.items() if k not in ("rank", "depth", "lent_batches")}
+        kept["samples"] = len(self._source)
+        kept["transforms"] = [t._spec() for t in self._transforms]
+        return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
+
+    # --- the end -----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Ends production now, in all iterators: CancelledError from there on. Arrays stay valid.
+
+        Not needed: a loader that nothing refers to closes itself.
+        """
+        self._native.stop()
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a stoker.Loader cannot be pickled; make one in each process")
+
+
+class Epoch:
+    """What `Loader.epoch` returns: one epoch, each time that it is iterated."""
+
+    def __init__(self, loader: Loader, epoch: int) -> None:
+        self._loader = loader
+        self._epoch = epoch
+
+    def __iter__(self) -> Iterator:
+        return Iterator(self._loader, self._loader._native.iterate(self._epoch))
+
+    def __len__(self) -> int:
+        """Batches."""
+        return len(self._loader)
+
+    def __repr__(self) -> str:
+        return f"{self._loader!r}.epoch({self._epoch})"
+
+
+class Iterator:
+    """One iteration. A bad sample makes its batch an error; `next` after it goes on behind that."""
+
+    def __init__(self, loader: Loader, cursor: _stoker.Cursor) -> None:
+        self._loader = loader
+        self._cursor = cursor
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Batch:
+        """The next batch.
+
+        Raises:
+            StopIteration: the epoch has ended.
+            DataLossError, NotFoundError, …: a sample of the batch; has `file`, `offset` and `cause`.
+            ResourceExhaustedError: the program holds `lent_batches` batches already; nothing is lost.
+            CancelledError: the loader was closed.
+            FailedPreconditionError: this is a forked process.
+        """
+        arrays = self._cursor.next()
+        if arrays is None:
+            raise StopIteration
+        return arrays if len(arrays) == 2 else arrays[0]
+
+    @property
+    def sample_ids(self) -> npt.NDArray[np.uint64]:
+        """Which samples of the source the rows of the last batch are, (rows,)."""
+        return np.array(self._cursor.sample_ids, np.uint64)
+
+    def _position(self) -> Optional[tuple[int, int]]:
+        return self._cursor.position()

@@ -1,0 +1,48 @@
+"""Runtime: what all loaders of a process share."""
+
+from __future__ import annotations
+
+from stoker import _checks, _stoker
+
+_READERS = ("auto", "uring", "pread")
+_EXECUTORS = ("tbb", "threads")
+
+
+class Runtime:
+    """Memory, decode workers and reader threads, shared by the loaders that are given it.
+
+    Loaders that are given none share a default one, made when first needed. Kept alive by its loaders.
+    Belongs to the process that made it: in a forked child its loaders raise `FailedPreconditionError`.
+    Any thread.
+
+    Args:
+        threads: decode workers, 1 to 1024; 0: the cores allotted to this process (its cgroup's quota
+            and its affinity count).
+        memory_budget: bytes of working memory for all its loaders together: batches in production,
+            reads, decoding. 0: a quarter of what the cgroup has, at most 4 GiB, divided by the
+            environment's LOCAL_WORLD_SIZE.
+        reader: "uring" (Linux io_uring), "pread", or "auto": whichever is allowed and faster here.
+        executor: "tbb", or "threads": plain threads, for where TBB is in the way.
+
+    Raises:
+        ValueError, TypeError: naming the option.
+        UnavailableError, …: io_uring was asked for and cannot be had; the message says why.
+    """
+
+    def __init__(
+        self,
+        threads: int = 0,
+        memory_budget: int = 0,
+        reader: str = "auto",
+        executor: str = "tbb",
+    ) -> None:
+        self._native = _stoker.Runtime(
+            threads=_checks.integer("threads", threads, 0, 1024),
+            memory_budget=_checks.integer("memory_budget", memory_budget, 0, 2**63 - 1),
+            reader=_READERS.index(_checks.choice("reader", reader, _READERS)),
+            executor=_EXECUTORS.index(_checks.choice("executor", executor, _EXECUTORS)),
+        )
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in self._native.describe().items())
+        return f"stoker.Runtime({options})"

@@ -1,0 +1,80 @@
+"""Sources: what samples there are."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Union
+
+from stoker import _checks, _stoker
+
+
+class Source:
+    """A numbered, immutable list of samples. Any thread; many loaders may share one.
+
+    Made by `image_folder`.
+    """
+
+    def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str) -> None:
+        self._native = native
+        self._spec = {**spec, "samples": len(native)}
+        self._text = text
+
+    def __len__(self) -> int:
+        """Samples."""
+        return len(self._native)
+
+    @property
+    def classes(self) -> list[str]:
+        """Class names by label; empty where there are none."""
+        return self._native.classes
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether batches have labels."""
+        return self._native.labels
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+class ImageFolder(Source):
+    """What `image_folder` returns."""
+
+    def path(self, sample: int) -> str:
+        """The file of a sample, as an iterator's `sample_ids` number them.
+
+        Raises:
+            IndexError: there is no such sample.
+        """
+        return os.fsdecode(self._native.path(_checks.integer("sample", sample, 0, 2**64 - 1)))
+
+
+def image_folder(directory: Union[str, os.PathLike[Any]], *, threads: int = 0) -> ImageFolder:
+    """A folder of photographs, as torchvision's ImageFolder and Keras see one.
+
+    The folders in it, sorted by name, are the classes; every image below one, however deep, is a sample
+    with that class' number as label (int64). A folder of images without folders has no labels. It is
+    listed now, hidden files are left out, symbolic links are followed; files are opened when their
+    turn comes.
+
+    Args:
+        directory: its path.
+        threads: that list folders, 0 to 1024; 0: the cores allotted.
+
+    Raises:
+        NotFoundError: no such folder (a FileNotFoundError).
+        InvalidArgumentError: not a folder, no image in it, images beside class folders, a class folder
+            without images (a ValueError).
+        PermissionDeniedError: it or a folder in it may not be read (a PermissionError).
+    """
+    try:
+        path = os.path.abspath(os.fspath(directory))
+    except TypeError:
+        raise TypeError(f"directory must be a path, not {directory!r:.80}") from None
+    except ValueError as error:
+        raise ValueError(f"directory is {directory!r:.80}: {error}") from None
+    native = _stoker.image_folder(os.fsencode(path), _checks.integer("threads", threads, 0, 1024))
+    # A spec is UTF-8. Where the path is not, the loader still works: only other processes cannot find it.
+    described = os.fsencode(path).decode("utf-8", "replace")
+    text = f"stoker.image_folder({os.fsdecode(path)!r})"
+    return ImageFolder(native, {"kind": "image_folder", "directory": described}, text)

@@ -1,0 +1,182 @@
+"""Transforms: torchvision's names and parameters, as plain values.
+
+Images are RGB with 8 bits a channel (gray ones get three equal channels). Sizes are in pixels, an int
+or (height, width), from 1 to 65,535. A transform does nothing by itself: a `Loader` or a `Compose`
+compiles a list of them into one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Union
+
+from stoker import _checks
+
+Size = Union[int, Sequence[int]]
+
+
+class Transform:
+    """The base of all transforms. Immutable; equal when all parameters are."""
+
+    def _spec(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+def _name(transform: Transform, option: str) -> str:
+    return f"{type(transform).__name__}.{option}"
+
+
+def _square(size: tuple[int, ...]) -> tuple[int, int]:
+    return (size[0], size[-1])
+
+
+@dataclass(frozen=True)
+class Resize(Transform):
+    """Bilinear.
+
+    Args:
+        size: an int: the shorter side becomes `size`, the longer one int(size * long / short).
+            (height, width): exactly that.
+        antialias: True: the filter widens when shrinking, as in Pillow and torchvision.
+            False: two taps, as in tf.image.resize and OpenCV.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    size: Size
+    antialias: bool = True
+
+    def __post_init__(self) -> None:
+        size = _checks.size(_name(self, "size"), self.size)
+        self._set(
+            size=size[0] if len(size) == 1 else size,
+            antialias=_checks.boolean(_name(self, "antialias"), self.antialias),
+        )
+
+    def _spec(self) -> dict[str, Any]:
+        if isinstance(self.size, int):
+            return {"name": "Resize", "size": self.size, "antialias": self.antialias}
+        height, width = self.size
+        return {"name": "Resize", "height": height, "width": width, "antialias": self.antialias}
+
+
+@dataclass(frozen=True)
+class CenterCrop(Transform):
+    """The middle height × width pixels; an image that is too small is padded with zeros.
+
+    Args:
+        size: an int (a square), or (height, width).
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    size: Size
+
+    def __post_init__(self) -> None:
+        self._set(size=_square(_checks.size(_name(self, "size"), self.size)))
+
+    def _spec(self) -> dict[str, Any]:
+        height, width = _square(tuple(self.size))  # type: ignore[arg-type]
+        return {"name": "CenterCrop", "height": height, "width": width}
+
+
+@dataclass(frozen=True)
+class RandomResizedCrop(Transform):
+    """A box of random area and aspect ratio at a random place, resized.
+
+    After ten attempts that do not fit: the largest central box within `ratio`.
+
+    Args:
+        size: of the result: an int (a square), or (height, width).
+        scale: (least, most) of the image's area, as a share of it.
+        ratio: (least, most) of width / height, drawn log-uniformly.
+        antialias: as for `Resize`.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    size: Size
+    scale: Sequence[float] = (0.08, 1.0)
+    ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0)
+    antialias: bool = True
+
+    def __post_init__(self) -> None:
+        self._set(
+            size=_square(_checks.size(_name(self, "size"), self.size)),
+            scale=_checks.reals(_name(self, "scale"), self.scale, 2),
+            ratio=_checks.reals(_name(self, "ratio"), self.ratio, 2),
+            antialias=_checks.boolean(_name(self, "antialias"), self.antialias),
+        )
+
+    def _spec(self) -> dict[str, Any]:
+        height, width = _square(tuple(self.size))  # type: ignore[arg-type]
+        return {
+            "name": "RandomResizedCrop",
+            "height": height,
+            "width": width,
+            "scale": list(self.scale),
+            "ratio": list(self.ratio),
+            "antialias": self.antialias,
+        }
+
+
+@dataclass(frozen=True)
+class RandomHorizontalFlip(Transform):
+    """Left and right change places with probability `p`, 0 to 1.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    p: float = 0.5
+
+    def __post_init__(self) -> None:
+        self._set(p=_checks.real(_name(self, "p"), self.p, 0, 1))
+
+    def _spec(self) -> dict[str, Any]:
+        return {"name": "RandomHorizontalFlip", "p": self.p}
+
+
+@dataclass(frozen=True)
+class Normalize(Transform):
+    """(value / 255 - mean) / std for each channel; last in the list, and with dtype="float32".
+
+    Args:
+        mean: three numbers, red, green, blue.
+        std: three positive numbers.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    mean: Sequence[float]
+    std: Sequence[float]
+
+    def __post_init__(self) -> None:
+        self._set(
+            mean=_checks.reals(_name(self, "mean"), self.mean, 3),
+            std=_checks.reals(_name(self, "std"), self.std, 3),
+        )
+
+    def _spec(self) -> dict[str, Any]:
+        return {"name": "Normalize", "mean": list(self.mean), "std": list(self.std)}
+
+
+def checked(transforms: Iterable[Transform]) -> tuple[Transform, ...]:
+    """The transforms as a tuple; TypeError where one is none."""
+    if isinstance(transforms, Transform) or not hasattr(transforms, "__iter__"):
+        raise TypeError(f"transforms must be a sequence of transforms, not {transforms!r:.80}")
+    listed = tuple(transforms)
+    for place, transform in enumerate(listed):
+        if not isinstance(transform, Transform):
+            hint = f"; did you mean {transform.__name__}(…)?" if isinstance(transform, type) else ""
+            raise TypeError(f"transforms[{place}] is no transform of stoker's: {transform!r:.80}{hint}")
+    return listed
