@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pathlib
 import sys
@@ -26,8 +27,6 @@ def main() -> int:
 
 
 def _call(function: str, arguments: list[str]) -> int:
-    import importlib
-
     module, _, name = function.partition(":")
     return int(getattr(importlib.import_module(module), name)(arguments))
 

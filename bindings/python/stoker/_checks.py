@@ -8,6 +8,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from stoker._errors import InvalidArgumentError
 
 MOST_PIXELS = 65535  # of a side: no JPEG is larger
@@ -63,9 +65,7 @@ def choice(name: str, value: Any, names: Sequence[str]) -> str:
 
 
 def dtype(name: str, value: Any) -> str:
-    """"uint8" or "float32": a name, or what NumPy or TensorFlow takes for that type."""
-    import numpy as np
-
+    """Either "uint8" or "float32": a name, or what NumPy or TensorFlow takes for that type."""
     if not isinstance(value, str):
         try:
             value = np.dtype(getattr(value, "as_numpy_dtype", value)).name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +52,7 @@ class Compose:
 
     def __call__(
         self,
-        image: Union[bytes, bytearray, memoryview, npt.NDArray[np.uint8]],
+        image: bytes | bytearray | memoryview | npt.NDArray[np.uint8],
         *,
         seed: int = 0,
         epoch: int = 0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from typing import Any, ClassVar, Optional
+from typing import Any, ClassVar
 
 
 class Error(Exception):
@@ -18,13 +18,13 @@ class Error(Exception):
     """
 
     code: str = "UNKNOWN"
-    _errno: ClassVar[Optional[int]] = None
+    _errno: ClassVar[int | None] = None
 
     def __init__(
         self,
         cause: str,
-        file: Optional[str] = None,
-        offset: Optional[int] = None,
+        file: str | None = None,
+        offset: int | None = None,
         advice: str = "",
     ) -> None:
         super().__init__(cause)
@@ -33,9 +33,8 @@ class Error(Exception):
         self.offset = offset
         self.advice = advice
         if isinstance(self, OSError):
-            self.errno = self._errno
-            self.strerror = cause
-            self.filename = file
+            for name, value in (("errno", self._errno), ("strerror", cause), ("filename", file)):
+                setattr(self, name, value)
 
     def __str__(self) -> str:
         where = ""
@@ -126,8 +125,8 @@ _BY_CODE = {
 }
 
 
-def from_native(code: str, cause: str, file: Optional[str], offset: Optional[int], advice: str) -> Error:
-    """The exception of an error of the library. (Called by stoker._stoker.)"""
+def from_native(code: str, cause: str, file: str | None, offset: int | None, advice: str) -> Error:
+    """The exception of an error of the library. For stoker._stoker."""
     error: Error = _BY_CODE.get(code, Error)(cause, file, offset, advice)
     if type(error) is Error:
         error.code = code

@@ -7,7 +7,7 @@ import json
 import uuid
 import weakref
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -96,9 +96,9 @@ class Loader:
         world: int = 1,
         remainder: str = "uneven",
         exif_orientation: bool = True,
-        depth: Optional[int] = None,
-        lent_batches: Optional[int] = None,
-        runtime: Optional[Runtime] = None,
+        depth: int | None = None,
+        lent_batches: int | None = None,
+        runtime: Runtime | None = None,
     ) -> None:
         if not isinstance(source, Source):
             hint = "; try stoker.image_folder(…)" if isinstance(source, str) else ""
@@ -134,8 +134,8 @@ class Loader:
         native = _stoker.Runtime() if runtime is None else runtime._native
         self._native = _stoker.Loader(self._key, self._spec, source._native, native)
         self._batches = self._native.batches_per_epoch
-        self._latest: Optional[weakref.ref[Iterator]] = None
-        self._resume: Optional[tuple[int, int]] = None
+        self._latest: weakref.ref[Iterator] | None = None
+        self._resume: tuple[int, int] | None = None
 
     # --- iterating ---------------------------------------------------------------------------------
 
@@ -163,14 +163,14 @@ class Loader:
         """Batches of an epoch."""
         return self._batches
 
-    def as_tf_dataset(self, epoch: Optional[int] = None, op: str = "auto") -> tf.data.Dataset:
+    def as_tf_dataset(self, epoch: int | None = None, op: str = "auto") -> tf.data.Dataset:
         """The same batches as a `tf.data.Dataset`; see `stoker.tensorflow.as_tf_dataset`.
 
         Args:
             epoch: pins that epoch; None: each iteration takes the next one.
             op: "native", "fallback", or "auto".
         """
-        from stoker import tensorflow as stf
+        import stoker.tensorflow as stf  # which needs TensorFlow, and seconds
 
         return stf.as_tf_dataset(self, epoch=epoch, op=op)
 
@@ -345,5 +345,5 @@ class Iterator:
         """Which samples of the source the rows of the last batch are, (rows,)."""
         return np.array(self._cursor.sample_ids, np.uint64)
 
-    def _position(self) -> Optional[tuple[int, int]]:
+    def _position(self) -> tuple[int, int] | None:
         return self._cursor.position()

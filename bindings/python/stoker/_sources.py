@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Union
+from typing import Any
 
 from stoker import _checks, _stoker
 
@@ -49,7 +49,7 @@ class ImageFolder(Source):
         return os.fsdecode(self._native.path(_checks.integer("sample", sample, 0, 2**64 - 1)))
 
 
-def image_folder(directory: Union[str, os.PathLike[Any]], *, threads: int = 0) -> ImageFolder:
+def image_folder(directory: str | os.PathLike[Any], *, threads: int = 0) -> ImageFolder:
     """A folder of photographs, as torchvision's ImageFolder and Keras see one.
 
     The folders in it, sorted by name, are the classes; every image below one, however deep, is a sample
