@@ -49,6 +49,10 @@ UTILS = re.compile(r"(?:^|[/_])utils?(?:[/_.])")
 STANDARD_HEADER = re.compile(r"[a-z_0-9]+|sys/\w+\.h|(fcntl|pthread|sched|signal|stdint|time|unistd)\.h")
 
 
+# The Python extension's own headers name Python objects; nobody else includes them.
+EXTENSION = pathlib.Path("bindings/python")
+
+
 class Unable(Exception):
     """A check could not run, and why."""
 
@@ -90,6 +94,8 @@ def check_include(root, path, quoted, angled):
         if layer and target != layer and target not in ARROWS[layer]:
             allowed = ", ".join([layer, *ARROWS[layer]])
             yield f'"{quoted}": {layer} may include only {allowed}'
+    elif path.is_relative_to(EXTENSION) and angled == "pybind11/pybind11.h":
+        return
     elif layer and is_header(path) and not STANDARD_HEADER.fullmatch(angled):
         yield f"<{angled}>: other libraries' headers belong in a .cc file"
 
