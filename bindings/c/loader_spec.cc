@@ -170,8 +170,8 @@ TransformSpec ReadTransforms(JsonObject& object) {
 
 Result<JsonObject> ParseObject(std::string_view json) {
   if (json.size() > kLongestSpec) {
-    return Error{Code::kInvalidArgument, "the loader spec is longer than " +
-                                             std::to_string(kLongestSpec) + " bytes"};
+    return Error{Code::kInvalidArgument,
+                 "the loader spec is longer than " + std::to_string(kLongestSpec) + " bytes"};
   }
   return JsonObject::Parse(json, "the loader spec");
 }

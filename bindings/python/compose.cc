@@ -99,7 +99,9 @@ void AddCompose(py::module_& module) {
       .def(
           "of_bytes",
           [](ComposeHandle& self, const py::bytes& bytes, uint64_t seed, uint64_t epoch,
-             uint64_t position) { return self.OfBytes(bytes, {seed, epoch, position}); },
+             uint64_t position) {
+            return self.OfBytes(bytes, {seed, epoch, position});
+          },
           py::arg("bytes"), py::arg("seed"), py::arg("epoch"), py::arg("position"));
 }
 

@@ -167,7 +167,9 @@ void AddLoader(py::module_& module) {
       .def("next", &CursorHandle::Next)
       .def(
           "seek",
-          [](CursorHandle& self, uint64_t epoch, uint64_t index) { Check(self.Seek(epoch, index)); },
+          [](CursorHandle& self, uint64_t epoch, uint64_t index) {
+            Check(self.Seek(epoch, index));
+          },
           py::arg("epoch"), py::arg("index"))
       .def("position", &CursorHandle::Position)
       .def_property_readonly("sample_ids", &CursorHandle::sample_ids);

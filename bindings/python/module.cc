@@ -49,8 +49,7 @@ RuntimeHandle OpenRuntime(int threads, uint64_t memory_budget, int reader, int e
   RuntimeOptions options;
   options.threads = threads;
   options.memory_budget = memory_budget;
-  options.reader =
-      std::array{ReaderKind::kAuto, ReaderKind::kUring, ReaderKind::kPread}.at(reader);
+  options.reader = std::array{ReaderKind::kAuto, ReaderKind::kUring, ReaderKind::kPread}.at(reader);
   options.executor = std::array{ExecutorKind::kTbb, ExecutorKind::kThreads}.at(executor);
   Result<std::shared_ptr<Runtime>> runtime = [&] {
     const py::gil_scoped_release release;
@@ -88,9 +87,8 @@ PYBIND11_MODULE(_stoker, module) {
   AddLoader(module);
   AddCompose(module);
   // For plugins in this process: the table of C functions, and what lets Ctrl-C end their waits.
-  module.def("api_address", [] {
-    return reinterpret_cast<uintptr_t>(stoker_get_api(STOKER_ABI_VERSION));
-  });
+  module.def("api_address",
+             [] { return reinterpret_cast<uintptr_t>(stoker_get_api(STOKER_ABI_VERSION)); });
   module.def("interrupt_address", [] { return reinterpret_cast<uintptr_t>(&AskedByPlugin); });
 }
 

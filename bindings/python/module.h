@@ -13,7 +13,7 @@ namespace stoker::python {
 
 struct SourceHandle {
   std::shared_ptr<const SampleSource> source;
-  bool labels = true;  // batches have a second array
+  bool labels = true;         // batches have a second array
   pybind11::object arrays{};  // that the source points into; none for files
 };
 
