@@ -1,0 +1,111 @@
+// A batch's columns as tensors, without a copy.
+//
+// Part of dataset_op.cc, which is compiled where TensorFlow is installed.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "library-inl.h"
+#include "tensorflow/core/framework/partial_tensor_shape.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace stoker_tf {
+
+inline tensorflow::DataType TypeOf(int32_t dtype) {
+  switch (dtype) {
+    case STOKER_BOOL:
+      return tensorflow::DT_BOOL;
+    case STOKER_U8:
+      return tensorflow::DT_UINT8;
+    case STOKER_I8:
+      return tensorflow::DT_INT8;
+    case STOKER_U16:
+      return tensorflow::DT_UINT16;
+    case STOKER_I16:
+      return tensorflow::DT_INT16;
+    case STOKER_U32:
+      return tensorflow::DT_UINT32;
+    case STOKER_I32:
+      return tensorflow::DT_INT32;
+    case STOKER_U64:
+      return tensorflow::DT_UINT64;
+    case STOKER_I64:
+      return tensorflow::DT_INT64;
+    case STOKER_F16:
+      return tensorflow::DT_HALF;
+    case STOKER_BF16:
+      return tensorflow::DT_BFLOAT16;
+    case STOKER_F32:
+      return tensorflow::DT_FLOAT;
+    case STOKER_F64:
+      return tensorflow::DT_DOUBLE;
+    default:
+      return tensorflow::DT_INVALID;
+  }
+}
+
+// The memory of one column, which goes back to stoker with the last tensor over it.
+class ColumnBuffer : public tensorflow::TensorBuffer {
+ public:
+  ColumnBuffer(const stoker_column& column, stoker_owner* owner)
+      : TensorBuffer(column.data), bytes_(column.bytes), owner_(owner) {}
+  ~ColumnBuffer() override { Api().owner_free(owner_); }
+
+  size_t size() const override { return bytes_; }
+  TensorBuffer* root_buffer() override { return this; }
+  void FillAllocationDescription(tensorflow::AllocationDescription*) const override {}
+  bool GetAllocatedBytes(size_t* bytes) const override {
+    *bytes = bytes_;
+    return true;
+  }
+  // No operation takes the memory over for its own result.
+  bool OwnsMemory() const override { return false; }
+
+ private:
+  const size_t bytes_;
+  stoker_owner* const owner_;
+};
+
+// Column `i` of the batch, which must be as the dataset declared it.
+inline absl::Status ToTensor(const stoker_batch* batch, int32_t i, tensorflow::DataType type,
+                             const tensorflow::PartialTensorShape& declared,
+                             std::vector<tensorflow::Tensor>* tensors) {
+  stoker_column column{};
+  column.struct_size = sizeof(column);
+  TF_RETURN_IF_ERROR(ToStatus(Api().batch_column(batch, i, &column)));
+  tensorflow::TensorShape shape;
+  for (int32_t d = 0; d < column.ndim; ++d) shape.AddDim(column.dims[d]);
+  if (TypeOf(column.dtype) != type || !declared.IsCompatibleWith(shape)) {
+    return absl::InternalError(absl::StrCat(
+        "stoker's column ", column.name, " is ", tensorflow::DataTypeString(TypeOf(column.dtype)),
+        shape.DebugString(), ", the dataset says ", tensorflow::DataTypeString(type),
+        declared.DebugString()));
+  }
+  stoker_owner* const owner = Api().batch_owner(batch, i);
+  if (owner == nullptr) return absl::ResourceExhaustedError("no memory to hold a batch");
+  tensors->emplace_back(
+      type, std::move(shape),
+      tensorflow::core::RefCountPtr<tensorflow::TensorBuffer>(new ColumnBuffer(column, owner)));
+  return absl::OkStatus();
+}
+
+// As many columns as there are types; the others (labels that nobody asked for) are let go.
+inline absl::Status ToTensors(const stoker_batch* batch, const tensorflow::DataTypeVector& types,
+                              const std::vector<tensorflow::PartialTensorShape>& shapes,
+                              std::vector<tensorflow::Tensor>* tensors) {
+  tensors->reserve(types.size());
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (absl::Status status =
+            ToTensor(batch, static_cast<int32_t>(i), types[i], shapes[i], tensors);
+        !status.ok()) {
+      tensors->clear();
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace stoker_tf

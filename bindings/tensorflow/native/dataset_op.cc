@@ -1,0 +1,159 @@
+// StokerDataset: a loader as a source of tf.data. Compiled where TensorFlow is installed, for that
+// very TensorFlow: its C++ interfaces differ from release to release.
+//
+// Promises: the tensors are stoker's own memory, not copies; each new iterator takes the next epoch
+// unless the dataset names one; checkpoints hold (epoch, index) and restoring replays nothing; an
+// error takes the place of one batch; nothing here ends the process.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "iterator-inl.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/partial_tensor_shape.h"
+
+namespace stoker_tf {
+namespace {
+
+using tensorflow::DataTypeVector;
+using tensorflow::PartialTensorShape;
+
+// What the op's attributes say.
+struct Attributes {
+  std::string key;
+  std::string spec;
+  std::string fingerprint;  // of what decides the batches; a checkpoint of another one is refused
+  int64_t epoch;            // -1: whichever is next
+  int64_t batches;          // in an epoch
+  DataTypeVector types;
+  std::vector<PartialTensorShape> shapes;
+};
+
+class Dataset : public data::DatasetBase {
+ public:
+  Dataset(tensorflow::OpKernelContext* ctx, Attributes attributes)
+      : DatasetBase(data::DatasetContext(ctx)),
+        attributes_(std::move(attributes)),
+        source_(std::make_shared<Source>(attributes_.key, attributes_.spec)) {}
+
+  const std::shared_ptr<Source>& source() const { return source_; }
+  int64_t epoch() const { return attributes_.epoch; }
+  int64_t batches() const { return attributes_.batches; }
+  const std::string& fingerprint() const { return attributes_.fingerprint; }
+
+  std::unique_ptr<data::IteratorBase> MakeIteratorInternal(
+      const std::string& prefix) const override {
+    return std::make_unique<BatchIterator<Dataset>>(
+        BatchIterator<Dataset>::Params{this, absl::StrCat(prefix, "::Stoker")});
+  }
+  absl::Status MakeSplitProviders(
+      std::vector<std::unique_ptr<data::SplitProvider>>* providers) const override {
+    providers->push_back(
+        std::make_unique<BatchSplits>(source_, attributes_.epoch, attributes_.batches));
+    return absl::OkStatus();
+  }
+
+  const DataTypeVector& output_dtypes() const override { return attributes_.types; }
+  const std::vector<PartialTensorShape>& output_shapes() const override {
+    return attributes_.shapes;
+  }
+  std::string DebugString() const override { return "stoker::Dataset"; }
+  int64_t CardinalityInternal(data::CardinalityOptions) const override {
+    return attributes_.batches;
+  }
+  absl::Status InputDatasets(std::vector<const DatasetBase*>* inputs) const override {
+    inputs->clear();
+    return absl::OkStatus();
+  }
+  // What an iterator depends on beside the files is its epoch, which the checkpoint holds.
+  absl::Status CheckExternalState() const override { return absl::OkStatus(); }
+
+ protected:
+  absl::Status AsGraphDefInternal(data::SerializationContext*, DatasetGraphDefBuilder* builder,
+                                  tensorflow::Node** output) const override {
+    const auto value = [builder](const auto& attribute) {
+      tensorflow::AttrValue attr;
+      builder->BuildAttrValue(attribute, &attr);
+      return attr;
+    };
+    return builder->AddDataset(this, {},
+                               {{"key", value(attributes_.key)},
+                                {"spec", value(attributes_.spec)},
+                                {"fingerprint", value(attributes_.fingerprint)},
+                                {"epoch", value(attributes_.epoch)},
+                                {"batches", value(attributes_.batches)}},
+                               output);
+  }
+
+ private:
+  const Attributes attributes_;
+  const std::shared_ptr<Source> source_;
+};
+
+class DatasetOp : public data::DatasetOpKernel {
+ public:
+  explicit DatasetOp(tensorflow::OpKernelConstruction* ctx) : DatasetOpKernel(ctx) {
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("key", &attributes_.key));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("spec", &attributes_.spec));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("fingerprint", &attributes_.fingerprint));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("epoch", &attributes_.epoch));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("batches", &attributes_.batches));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("output_types", &attributes_.types));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("output_shapes", &attributes_.shapes));
+  }
+
+ protected:
+  void MakeDataset(tensorflow::OpKernelContext* ctx, data::DatasetBase** output) override {
+    *output = new Dataset(ctx, attributes_);
+  }
+
+ private:
+  Attributes attributes_;
+};
+
+// Stateful: two of them are never merged into one.
+REGISTER_OP("StokerDataset")
+    .Output("handle: variant")
+    .Attr("key: string")
+    .Attr("spec: string")
+    .Attr("fingerprint: string = ''")
+    .Attr("epoch: int = -1")
+    .Attr("batches: int >= 0")
+    .Attr("output_types: list(type) >= 1")
+    .Attr("output_shapes: list(shape) >= 1")
+    .Attr("metadata: string = ''")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::ScalarShape)
+    .Doc("One epoch of a stoker loader, in batches. Made by stoker's as_tf_dataset.");
+
+REGISTER_KERNEL_BUILDER(Name("StokerDataset").Device(tensorflow::DEVICE_CPU), DatasetOp);
+
+}  // namespace
+}  // namespace stoker_tf
+
+// Hands the plugin stoker's table, and a function that any thread may ask whether Python has a
+// signal to handle (NULL: none). Answers NULL, or why the table was refused. A second call with
+// another table is refused: there is one libstoker in a process.
+extern "C" __attribute__((visibility("default"))) const char* stoker_tf_bind(
+    const stoker_api* api, int (*interrupted)(void*)) {
+  if (api == nullptr || api->abi_version != STOKER_ABI_VERSION ||
+      api->struct_size < sizeof(stoker_api)) {
+    return "the plugin was built for another version of stoker; run `stoker build-tf-plugin "
+           "--force`";
+  }
+  stoker_tf::Binding& binding = stoker_tf::TheBinding();
+  const stoker_api* bound = nullptr;
+  if (!binding.api.compare_exchange_strong(bound, api) && bound != api) {
+    return "another libstoker is bound already; a process can have one";
+  }
+  binding.interrupted.store(interrupted, std::memory_order_release);
+  return nullptr;
+}
+
+// The TensorFlow it was compiled for.
+extern "C" __attribute__((visibility("default"))) const char* stoker_tf_built_for() {
+  return STOKER_TF_VERSION;
+}

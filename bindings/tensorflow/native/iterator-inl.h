@@ -1,0 +1,258 @@
+// One iteration: a cursor of stoker's as an iterator of tf.data.
+//
+// Nothing is opened or read before the first GetNext, so that Restore and Skip before it decode
+// nothing in vain. With split providers (tf.data service's DYNAMIC sharding) the iterator asks for
+// splits ahead of what it delivers, and remembers those between for the checkpoint.
+// Part of dataset_op.cc, which is compiled where TensorFlow is installed.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "batch_tensors-inl.h"
+#include "library-inl.h"
+#include "splits-inl.h"
+#include "tensorflow/core/framework/dataset.h"
+#include "tensorflow/core/framework/model.h"
+#include "tensorflow/core/platform/cpu_info.h"
+#include "tensorflow/core/platform/logging.h"
+
+namespace stoker_tf {
+
+namespace data = tensorflow::data;
+
+// `DatasetT` gives source(), epoch() (-1: whichever is next), batches() (in an epoch) and
+// fingerprint().
+template <typename DatasetT>
+class BatchIterator : public data::DatasetIterator<DatasetT> {
+ public:
+  using Base = data::DatasetIterator<DatasetT>;
+  explicit BatchIterator(const typename Base::Params& params) : Base(params) {}
+  ~BatchIterator() override {
+    if (splits_ != nullptr) splits_->Cancel();
+    if (cursor_ != nullptr) Api().cursor_free(cursor_);
+  }
+
+  bool SymbolicCheckpointCompatible() const override { return true; }
+
+  absl::Status Initialize(data::IteratorContext* ctx) override {
+    const auto providers = ctx->split_providers();
+    if (!providers.empty()) splits_ = providers.front();
+    return CheckBound();
+  }
+
+ protected:
+  // The workers are shared by every loader of the process and as many as its cores: nothing for
+  // TensorFlow's AUTOTUNE to turn, and it would turn it to the maximum.
+  std::shared_ptr<data::model::Node> CreateNode(data::IteratorContext*,
+                                                data::model::Node::Args args) const override {
+    double workers = tensorflow::port::MaxParallelism();
+    stoker_dataset_info info{};
+    info.struct_size = sizeof(info);
+    stoker_dataset* const loader = this->dataset()->source()->IfOpen();
+    if (loader != nullptr && ToStatus(Api().dataset_info(loader, &info)).ok()) workers = info.cores;
+    return data::model::MakeAsyncKnownRatioNode(
+        std::move(args), /*ratio=*/0.0,
+        {data::model::MakeNonTunableParameter(data::model::kParallelism, workers)});
+  }
+
+  data::TraceMeMetadata GetTraceMeMetadata() const override {
+    return {{"parallelism", absl::StrCat(cores_.load(std::memory_order_relaxed))},
+            {"depth", absl::StrCat(depth_.load(std::memory_order_relaxed))},
+            {"batches", absl::StrCat(this->dataset()->batches())}};
+  }
+
+  absl::Status GetNextInternal(data::IteratorContext* ctx, std::vector<tensorflow::Tensor>* out,
+                               bool* end_of_sequence) override {
+    Wait wait(ctx->cancellation_manager());
+    // Held while waiting, as a position in the middle of a call has no meaning; what ends the wait
+    // does not need it.
+    tensorflow::mutex_lock lock(mutex_);
+    for (;;) {
+      if (wait.cancelled()) return absl::CancelledError("the iteration was cancelled");
+      if (absl::Status status = OpenCursor(); !status.ok()) return Stuck(status);
+      if (splits_ != nullptr) TF_RETURN_IF_ERROR(ClaimSplits());
+      stoker_batch* next = nullptr;
+      int32_t passed = 0;
+      this->RecordStop(ctx);
+      stoker_error* const error = Api().cursor_next(cursor_, wait.interrupt(), &next, &passed);
+      this->RecordStart(ctx);
+      const std::unique_ptr<stoker_batch, void (*)(stoker_batch*)> batch(next, Api().batch_free);
+      if (error != nullptr) return Failed(ToStatus(error), passed != 0);
+      if (const char* warning = Api().dataset_warning(loader_)) LOG(WARNING) << warning;
+      stuck_ = false;
+      if (batch != nullptr) {
+        if (!claimed_.empty()) claimed_.pop_front();
+        *end_of_sequence = false;
+        return ToTensors(batch.get(), this->dataset()->output_dtypes(),
+                         this->dataset()->output_shapes(), out);
+      }
+      if (splits_ != nullptr && !end_of_splits_) continue;
+      *end_of_sequence = true;
+      return absl::OkStatus();
+    }
+  }
+
+  absl::Status SkipInternal(data::IteratorContext* ctx, int num_to_skip, bool* end_of_sequence,
+                            int* num_skipped) override {
+    if (splits_ != nullptr) {  // others may have had the batches between
+      return Base::SkipInternal(ctx, num_to_skip, end_of_sequence, num_skipped);
+    }
+    tensorflow::mutex_lock lock(mutex_);
+    TF_RETURN_IF_ERROR(OpenCursor());
+    BatchName at = Position();
+    if (at.first < 0) at.first = static_cast<int64_t>(Api().epoch_take(key()));
+    const int64_t left = this->dataset()->batches() - at.second;
+    *num_skipped = static_cast<int>(std::clamp<int64_t>(left, 0, num_to_skip));
+    *end_of_sequence = *num_skipped < num_to_skip;
+    return Seek({at.first, at.second + *num_skipped});
+  }
+
+  absl::Status SaveInternal(data::SerializationContext*,
+                            data::IteratorStateWriter* writer) override {
+    tensorflow::mutex_lock lock(mutex_);
+    const std::string& prefix = this->prefix();
+    if (splits_ != nullptr) {
+      TF_RETURN_IF_ERROR(writer->WriteTensor(prefix, "claimed", ToTensor(claimed_)));
+      TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "end_of_splits", end_of_splits_));
+      return splits_->Save([this](const std::string& name) { return this->full_name(name); },
+                           writer);
+    }
+    // An iterator that was never used has no epoch (-1), and saving it takes none.
+    const BatchName at = Position();
+    TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "epoch", at.first));
+    TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "index", at.second));
+    TF_RETURN_IF_ERROR(
+        writer->WriteScalar(prefix, "next_epoch", static_cast<int64_t>(Api().epoch_next(key()))));
+    return writer->WriteScalar(prefix, "fingerprint",
+                               tensorflow::tstring(this->dataset()->fingerprint()));
+  }
+
+  absl::Status RestoreInternal(data::IteratorContext* ctx,
+                               data::IteratorStateReader* reader) override {
+    tensorflow::mutex_lock lock(mutex_);
+    if (splits_ != nullptr) return RestoreSplits(ctx, reader);
+    const std::string& prefix = this->prefix();
+    int64_t epoch = 0;
+    int64_t index = 0;
+    int64_t next_epoch = 0;
+    tensorflow::tstring fingerprint;
+    TF_RETURN_IF_ERROR(reader->ReadScalar(prefix, "epoch", &epoch));
+    TF_RETURN_IF_ERROR(reader->ReadScalar(prefix, "index", &index));
+    TF_RETURN_IF_ERROR(reader->ReadScalar(prefix, "next_epoch", &next_epoch));
+    TF_RETURN_IF_ERROR(reader->ReadScalar(prefix, "fingerprint", &fingerprint));
+    if (fingerprint != this->dataset()->fingerprint()) {
+      return absl::FailedPreconditionError(
+          "the checkpoint is of a stoker loader with other options (samples, transforms, batch "
+          "size, shuffle, seed or world): make the loader as it was, or leave the iterator "
+          "out of the checkpoint");
+    }
+    Api().epoch_set_next(key(), next_epoch);
+    return epoch < 0 ? absl::OkStatus() : Seek({epoch, index});
+  }
+
+ private:
+  const char* key() const { return this->dataset()->source()->key().c_str(); }
+
+  // Looks for the loader, which may list a folder, but starts nothing.
+  absl::Status OpenCursor() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (cursor_ != nullptr) return absl::OkStatus();
+    TF_RETURN_IF_ERROR(this->dataset()->source()->Open(&loader_));
+    stoker_dataset_info info{};
+    info.struct_size = sizeof(info);
+    TF_RETURN_IF_ERROR(ToStatus(Api().dataset_info(loader_, &info)));
+    cores_ = info.cores;
+    depth_ = info.depth;
+    const int64_t epoch = this->dataset()->epoch();
+    return ToStatus(Api().cursor_open(loader_, epoch, epoch >= 0, &cursor_));
+  }
+
+  // Where the next GetNext goes on; epoch -1 while none is decided.
+  BatchName Position() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    uint64_t epoch = 0;
+    uint64_t index = 0;
+    if (cursor_ == nullptr) return {this->dataset()->epoch(), 0};
+    if (stoker_error* error = Api().cursor_position(cursor_, &epoch, &index)) {
+      Api().error_free(error);
+      return {this->dataset()->epoch(), 0};
+    }
+    return {static_cast<int64_t>(epoch), static_cast<int64_t>(index)};
+  }
+
+  absl::Status Seek(BatchName to) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    TF_RETURN_IF_ERROR(OpenCursor());
+    return ToStatus(Api().cursor_seek(cursor_, to.first, to.second));
+  }
+
+  absl::Status Failed(absl::Status status, bool passed) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (passed && !claimed_.empty()) claimed_.pop_front();
+    if (passed || absl::IsCancelled(status)) {
+      stuck_ = false;
+      return status;
+    }
+    return Stuck(status);
+  }
+
+  // An error that the next call meets again. Cancelled the second time: ignore_errors() would ask
+  // for ever, and ends at this one.
+  absl::Status Stuck(const absl::Status& status) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!stuck_) {
+      stuck_ = true;
+      return status;
+    }
+    return absl::CancelledError(absl::StrCat("the same again: ", status.message()));
+  }
+
+  // So that stoker always knows `depth` batches to work at. The provider may be a remote one:
+  // mutex_ guards this iterator only, and Cancel() reaches the provider without it.
+  absl::Status ClaimSplits() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const size_t ahead = static_cast<size_t>(std::max(depth_.load(), 1));
+    while (!end_of_splits_ && claimed_.size() < ahead) {
+      tensorflow::Tensor split;
+      TF_RETURN_IF_ERROR(splits_->GetNext(&split, &end_of_splits_));
+      if (end_of_splits_) break;
+      if (split.dtype() != tensorflow::DT_INT64 || split.NumElements() != 2) {
+        return absl::InternalError("a split of another dataset was handed to stoker's");
+      }
+      TF_RETURN_IF_ERROR(Claim({split.flat<int64_t>()(0), split.flat<int64_t>()(1)}));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Claim(BatchName name) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    TF_RETURN_IF_ERROR(ToStatus(Api().cursor_append(cursor_, name.first, name.second)));
+    claimed_.push_back(name);
+    return absl::OkStatus();
+  }
+
+  absl::Status RestoreSplits(data::IteratorContext* ctx, data::IteratorStateReader* reader)
+      TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    tensorflow::Tensor claimed;
+    int64_t end = 0;
+    TF_RETURN_IF_ERROR(reader->ReadTensor(ctx->flr(), this->prefix(), "claimed", &claimed));
+    TF_RETURN_IF_ERROR(reader->ReadScalar(this->prefix(), "end_of_splits", &end));
+    end_of_splits_ = end != 0;
+    TF_RETURN_IF_ERROR(OpenCursor());
+    const auto names = claimed.matrix<int64_t>();
+    for (int64_t i = 0; i < claimed.dim_size(0); ++i) {
+      TF_RETURN_IF_ERROR(Claim({names(i, 0), names(i, 1)}));
+    }
+    return splits_->Restore([this](const std::string& name) { return this->full_name(name); },
+                            reader);
+  }
+
+  std::atomic<int32_t> cores_{0};  // 0: not opened
+  std::atomic<int32_t> depth_{0};
+  std::shared_ptr<data::SplitProvider> splits_;
+  tensorflow::mutex mutex_;  // a cursor is used by one thread at a time
+  stoker_dataset* loader_ TF_GUARDED_BY(mutex_) = nullptr;  // the dataset's, which outlives us
+  stoker_cursor* cursor_ TF_GUARDED_BY(mutex_) = nullptr;
+  bool stuck_ TF_GUARDED_BY(mutex_) = false;
+  bool end_of_splits_ TF_GUARDED_BY(mutex_) = false;
+  std::deque<BatchName> claimed_ TF_GUARDED_BY(mutex_);  // and not delivered, in order
+};
+
+}  // namespace stoker_tf

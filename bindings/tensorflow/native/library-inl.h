@@ -1,0 +1,160 @@
+// The way to stoker: a table of C functions that Python hands over once. Nothing here links to it.
+//
+// Part of dataset_op.cc, which is compiled where TensorFlow is installed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "bindings/c/stoker_c.h"
+#include "tensorflow/core/framework/cancellation.h"
+#include "tensorflow/core/platform/errors.h"
+#include "tensorflow/core/platform/mutex.h"
+#include "tensorflow/core/profiler/lib/traceme.h"
+
+namespace stoker_tf {
+
+// What the process was given by stoker_tf_bind. Set once, before the first dataset.
+struct Binding {
+  std::atomic<const stoker_api*> api{nullptr};
+  std::atomic<int (*)(void*)> interrupted{nullptr};
+};
+
+inline Binding& TheBinding() {
+  static Binding binding;
+  return binding;
+}
+
+// Only where a dataset has been opened: then it is bound.
+inline const stoker_api& Api() { return *TheBinding().api.load(std::memory_order_acquire); }
+
+inline absl::StatusCode CodeOf(int32_t code) {
+  switch (code) {
+    case STOKER_INVALID_ARGUMENT:
+      return absl::StatusCode::kInvalidArgument;
+    case STOKER_NOT_FOUND:
+      return absl::StatusCode::kNotFound;
+    case STOKER_PERMISSION_DENIED:
+      return absl::StatusCode::kPermissionDenied;
+    case STOKER_DATA_LOSS:
+      return absl::StatusCode::kDataLoss;
+    case STOKER_RESOURCE_EXHAUSTED:
+      return absl::StatusCode::kResourceExhausted;
+    case STOKER_FAILED_PRECONDITION:
+      return absl::StatusCode::kFailedPrecondition;
+    case STOKER_UNIMPLEMENTED:
+      return absl::StatusCode::kUnimplemented;
+    case STOKER_CANCELLED:
+      return absl::StatusCode::kCancelled;
+    case STOKER_UNAVAILABLE:
+      return absl::StatusCode::kUnavailable;
+    default:
+      return absl::StatusCode::kInternal;
+  }
+}
+
+// Takes the error; NULL is success.
+inline absl::Status ToStatus(stoker_error* error) {
+  if (error == nullptr) return absl::OkStatus();
+  absl::Status status(CodeOf(Api().error_code(error)), Api().error_message(error));
+  Api().error_free(error);
+  return status;
+}
+
+// Spans of stoker's own threads, as rows of TensorFlow's profiler. Costs a load when none records.
+inline int64_t BeginSpan(const char* name) {
+  return tensorflow::profiler::TraceMe::ActivityStart(name);
+}
+inline void EndSpan(int64_t span) { tensorflow::profiler::TraceMe::ActivityEnd(span); }
+
+inline absl::Status CheckBound() {
+  if (TheBinding().api.load(std::memory_order_acquire) != nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "stoker is not loaded in this process: import stoker.tensorflow before the dataset is used, "
+      "also in the dispatcher and the workers of tf.data service");
+}
+
+// The loader that a dataset names by its key. Where this process has it, it is kept from the start;
+// else it is opened by the first batch that is asked for, not with the graph: whoever only passes
+// the graph on (a dispatcher of tf.data service, say) lists no folder. Thread-safe.
+class Source {
+ public:
+  Source(std::string key, std::string spec) : key_(std::move(key)), spec_(std::move(spec)) {
+    tensorflow::mutex_lock lock(mutex_);
+    if (CheckBound().ok()) OpenLocked("").IgnoreError();  // by its key or not at all
+  }
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  ~Source() {
+    if (dataset_ != nullptr) Api().dataset_free(dataset_);
+  }
+
+  const std::string& key() const { return key_; }
+
+  // Valid as long as this; NULL where it is not open.
+  stoker_dataset* IfOpen() const {
+    tensorflow::mutex_lock lock(mutex_);
+    return dataset_;
+  }
+
+  // A failure is not remembered: the folder may be there the next time.
+  absl::Status Open(stoker_dataset** dataset) {
+    tensorflow::mutex_lock lock(mutex_);
+    TF_RETURN_IF_ERROR(CheckBound());
+    TF_RETURN_IF_ERROR(OpenLocked(spec_.c_str()));
+    *dataset = dataset_;
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status OpenLocked(const char* spec) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (dataset_ != nullptr) return absl::OkStatus();
+    TF_RETURN_IF_ERROR(ToStatus(Api().dataset_open(key_.c_str(), spec, &dataset_)));
+    static const stoker_trace trace{sizeof(stoker_trace), &BeginSpan, &EndSpan};
+    Api().dataset_set_trace(dataset_, &trace);
+    return absl::OkStatus();
+  }
+
+  const std::string key_;
+  const std::string spec_;
+  mutable tensorflow::mutex mutex_;
+  stoker_dataset* dataset_ TF_GUARDED_BY(mutex_) = nullptr;
+};
+
+// Ends a wait in stoker when TensorFlow cancels the step or Python has a signal to handle. Lives on
+// the stack of the waiting call.
+class Wait {
+ public:
+  explicit Wait(tensorflow::CancellationManager* manager) : manager_(manager) {
+    if (manager_ == nullptr) return;
+    token_ = manager_->get_cancellation_token();
+    registered_ = manager_->RegisterCallback(token_, [this] { cancelled_ = true; });
+    if (!registered_) cancelled_ = true;
+  }
+  Wait(const Wait&) = delete;
+  Wait& operator=(const Wait&) = delete;
+  ~Wait() {
+    if (registered_) manager_->DeregisterCallback(token_);
+  }
+
+  bool cancelled() const { return cancelled_; }
+  const stoker_interrupt* interrupt() const { return &interrupt_; }
+
+ private:
+  static int Asked(void* self) {
+    if (static_cast<Wait*>(self)->cancelled_) return 1;
+    auto* const interrupted = TheBinding().interrupted.load(std::memory_order_acquire);
+    return interrupted != nullptr && interrupted(nullptr) != 0;
+  }
+
+  tensorflow::CancellationManager* const manager_;
+  tensorflow::CancellationToken token_ = 0;
+  bool registered_ = false;
+  std::atomic<bool> cancelled_{false};
+  const stoker_interrupt interrupt_{sizeof(stoker_interrupt), &Wait::Asked, this};
+};
+
+}  // namespace stoker_tf
