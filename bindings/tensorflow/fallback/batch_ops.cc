@@ -1,0 +1,295 @@
+// The fallback: two ops in TensorFlow's C API, built once for every TensorFlow. Python makes a
+// tf.data.Dataset of them where the dataset op cannot be built (stoker/tensorflow/_fallback.py).
+//
+//   StokerEpoch(current) -> epoch            current, or the next epoch where that is negative
+//   StokerBatchAt(epoch, index) -> columns   one batch, by its name; stoker's own memory, no copy
+//
+// Both name the loader by the attributes `key` and `spec`, as the dataset op does.
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "bindings/c/stoker_c.h"
+#include "bindings/tensorflow/fallback/tensorflow_c_api.h"
+
+namespace {
+
+// What the process was given by stoker_tf_bind. Set once, before the first op runs.
+std::atomic<const stoker_api*> bound_api{nullptr};
+std::atomic<int (*)(void*)> bound_interrupted{nullptr};
+
+const stoker_api& Api() { return *bound_api.load(std::memory_order_acquire); }
+
+using StatusPtr = std::unique_ptr<TF_Status, void (*)(TF_Status*)>;
+using TensorPtr = std::unique_ptr<TF_Tensor, void (*)(TF_Tensor*)>;
+using BatchPtr = std::unique_ptr<stoker_batch, void (*)(stoker_batch*)>;
+
+StatusPtr NewStatus() { return {TF_NewStatus(), &TF_DeleteStatus}; }
+bool Ok(const StatusPtr& status) { return TF_GetCode(status.get()) == 0; }
+
+// absl's numbers.
+constexpr int kResourceExhausted = 8;
+constexpr int kFailedPrecondition = 9;
+constexpr int kInternal = 13;
+
+int CodeOf(int32_t code) {
+  switch (code) {
+    case STOKER_CANCELLED:
+      return 1;
+    case STOKER_INVALID_ARGUMENT:
+      return 3;
+    case STOKER_NOT_FOUND:
+      return 5;
+    case STOKER_PERMISSION_DENIED:
+      return 7;
+    case STOKER_RESOURCE_EXHAUSTED:
+      return kResourceExhausted;
+    case STOKER_FAILED_PRECONDITION:
+      return kFailedPrecondition;
+    case STOKER_UNIMPLEMENTED:
+      return 12;
+    case STOKER_UNAVAILABLE:
+      return 14;
+    case STOKER_DATA_LOSS:
+      return 15;
+    default:
+      return kInternal;
+  }
+}
+
+// TF_DataType of a column; 0 for none.
+int TypeOf(int32_t dtype) {
+  switch (dtype) {
+    case STOKER_F32:
+      return 1;
+    case STOKER_F64:
+      return 2;
+    case STOKER_I32:
+      return 3;
+    case STOKER_U8:
+      return 4;
+    case STOKER_I16:
+      return 5;
+    case STOKER_I8:
+      return 6;
+    case STOKER_I64:
+      return 9;
+    case STOKER_BOOL:
+      return 10;
+    case STOKER_BF16:
+      return 14;
+    case STOKER_U16:
+      return 17;
+    case STOKER_F16:
+      return 19;
+    case STOKER_U32:
+      return 22;
+    case STOKER_U64:
+      return 23;
+    default:
+      return 0;
+  }
+}
+constexpr int kInt64 = 9;
+
+// Takes the error. Whether there was none.
+bool Check(stoker_error* error, const StatusPtr& status) {
+  if (error == nullptr) return true;
+  TF_SetStatus(status.get(), CodeOf(Api().error_code(error)), Api().error_message(error));
+  Api().error_free(error);
+  return false;
+}
+
+// The loader behind one op of a graph, opened when a batch is first asked for. Any thread.
+class Source {
+ public:
+  Source(std::string key, std::string spec) : key_(std::move(key)), spec_(std::move(spec)) {}
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  ~Source() {
+    if (dataset_ != nullptr) Api().dataset_free(dataset_);
+  }
+
+  const char* key() const { return key_.c_str(); }
+
+  // NULL, and why in `status`, on failure.
+  stoker_dataset* Open(const StatusPtr& status) {
+    const std::lock_guard lock(mutex_);
+    if (dataset_ == nullptr) {
+      Check(Api().dataset_open(key_.c_str(), spec_.c_str(), &dataset_), status);
+    }
+    return dataset_;
+  }
+
+ private:
+  const std::string key_;
+  const std::string spec_;
+  std::mutex mutex_;
+  stoker_dataset* dataset_ = nullptr;
+};
+
+std::string StringAttribute(TF_OpKernelConstruction* context, const char* name,
+                            const StatusPtr& status) {
+  int32_t list_size = 0;
+  int32_t bytes = 0;
+  TF_OpKernelConstruction_GetAttrSize(context, name, &list_size, &bytes, status.get());
+  if (!Ok(status)) return {};
+  std::string value(static_cast<size_t>(bytes), '\0');
+  TF_OpKernelConstruction_GetAttrString(context, name, value.data(), value.size(), status.get());
+  return value;
+}
+
+void* Create(TF_OpKernelConstruction* context) {
+  const StatusPtr status = NewStatus();
+  if (bound_api.load(std::memory_order_acquire) == nullptr) {
+    TF_SetStatus(
+        status.get(), kFailedPrecondition,
+        "stoker is not loaded in this process: import stoker.tensorflow before the dataset "
+        "is used, also in the workers of tf.data service");
+  }
+  std::string key;
+  std::string spec;
+  if (Ok(status)) key = StringAttribute(context, "key", status);
+  if (Ok(status)) spec = StringAttribute(context, "spec", status);
+  if (Ok(status)) return new Source(std::move(key), std::move(spec));
+  TF_OpKernelConstruction_Failure(context, status.get());
+  return nullptr;
+}
+
+void Destroy(void* kernel) { delete static_cast<Source*>(kernel); }
+
+int64_t ScalarInput(TF_OpKernelContext* context, int input, const StatusPtr& status) {
+  TF_Tensor* tensor = nullptr;
+  TF_GetInput(context, input, &tensor, status.get());
+  if (!Ok(status)) return -1;
+  int64_t value = -1;
+  std::memcpy(&value, TF_TensorData(tensor), sizeof(value));
+  TF_DeleteTensor(tensor);
+  return value;
+}
+
+void FreeScalar(void* data, size_t, void*) { delete static_cast<int64_t*>(data); }
+
+void ComputeEpoch(void* kernel, TF_OpKernelContext* context) {
+  const StatusPtr status = NewStatus();
+  const char* const key = static_cast<Source*>(kernel)->key();
+  auto epoch = std::make_unique<int64_t>(ScalarInput(context, 0, status));
+  if (Ok(status)) {
+    if (*epoch < 0) *epoch = static_cast<int64_t>(Api().epoch_take(key));
+    const TensorPtr tensor(
+        TF_NewTensor(kInt64, nullptr, 0, epoch.get(), sizeof(int64_t), &FreeScalar, epoch.get()),
+        &TF_DeleteTensor);
+    static_cast<void>(epoch.release());
+    TF_SetOutput(context, 0, tensor.get(), status.get());
+  }
+  if (!Ok(status)) TF_OpKernelContext_Failure(context, status.get());
+}
+
+void FreeColumn(void*, size_t, void* owner) { Api().owner_free(static_cast<stoker_owner*>(owner)); }
+
+void SetColumn(TF_OpKernelContext* context, const BatchPtr& batch, int output,
+               const StatusPtr& status) {
+  stoker_column column{};
+  column.struct_size = sizeof(column);
+  if (!Check(Api().batch_column(batch.get(), output, &column), status)) return;
+  const int type = TypeOf(column.dtype);
+  if (type != TF_ExpectedOutputDataType(context, output)) {
+    TF_SetStatus(status.get(), kInternal, "stoker's column is of another type than the op's");
+    return;
+  }
+  stoker_owner* const owner = Api().batch_owner(batch.get(), output);
+  if (owner == nullptr) {
+    TF_SetStatus(status.get(), kResourceExhausted, "no memory to hold a batch");
+    return;
+  }
+  const TensorPtr tensor(TF_NewTensor(type, column.dims, column.ndim, column.data,
+                                      static_cast<size_t>(column.bytes), &FreeColumn, owner),
+                         &TF_DeleteTensor);
+  TF_SetOutput(context, output, tensor.get(), status.get());
+}
+
+// Iterators made later take later epochs, also in a process that only restored a checkpoint.
+void NotePassed(const char* key, uint64_t epoch) {
+  if (Api().epoch_next(key) <= epoch) Api().epoch_set_next(key, epoch + 1);
+}
+
+void WarnOnce(stoker_dataset* dataset) {
+  if (const char* warning = Api().dataset_warning(dataset)) {
+    static_cast<void>(std::fprintf(stderr, "stoker: %s\n", warning));
+  }
+}
+
+void ComputeBatch(void* kernel, TF_OpKernelContext* context) {
+  const StatusPtr status = NewStatus();
+  auto* const source = static_cast<Source*>(kernel);
+  const int64_t epoch = ScalarInput(context, 0, status);
+  const int64_t index = Ok(status) ? ScalarInput(context, 1, status) : 0;
+  stoker_dataset* const dataset = Ok(status) ? source->Open(status) : nullptr;
+  if (dataset != nullptr) {
+    NotePassed(source->key(), static_cast<uint64_t>(epoch));
+    const stoker_interrupt interrupt{sizeof(stoker_interrupt), bound_interrupted.load(), nullptr};
+    stoker_batch* made = nullptr;
+    if (Check(Api().dataset_batch_at(dataset, static_cast<uint64_t>(epoch),
+                                     static_cast<uint64_t>(index),
+                                     interrupt.asked != nullptr ? &interrupt : nullptr, &made),
+              status)) {
+      const BatchPtr batch(made, Api().batch_free);
+      WarnOnce(dataset);
+      for (int i = 0; Ok(status) && i < TF_NumOutputs(context); ++i) {
+        SetColumn(context, batch, i, status);
+      }
+    }
+  }
+  if (!Ok(status)) TF_OpKernelContext_Failure(context, status.get());
+}
+
+// Not marked as stateful, though an epoch comes from a counter: tf.data would warn at each
+// checkpoint of a pipeline with a stateful function, and the epoch that was taken is in the
+// checkpoint (as the state of a scan()). Inputs are arguments of a function, so no op is folded.
+void Register(const char* op, std::initializer_list<const char*> inputs, const char* output,
+              void (*compute)(void*, TF_OpKernelContext*)) {
+  const StatusPtr status = NewStatus();
+  TF_OpDefinitionBuilder* const builder = TF_NewOpDefinitionBuilder(op);
+  for (const char* input : inputs) TF_OpDefinitionBuilderAddInput(builder, input);
+  TF_OpDefinitionBuilderAddOutput(builder, output);
+  TF_OpDefinitionBuilderAddAttr(builder, "key: string");
+  TF_OpDefinitionBuilderAddAttr(builder, "spec: string");
+  if (std::strcmp(output, "epoch: int64") != 0) {
+    TF_OpDefinitionBuilderAddAttr(builder, "output_types: list(type) >= 1");
+  }
+  TF_OpDefinitionBuilderSetShapeInferenceFunction(builder,
+                                                  &TF_ShapeInferenceContextSetUnknownShape);
+  TF_RegisterOpDefinition(builder, status.get());
+  TF_RegisterKernelBuilder(op, TF_NewKernelBuilder(op, "CPU", &Create, compute, &Destroy),
+                           status.get());
+}
+
+struct Registration {
+  Registration() {
+    Register("StokerEpoch", {"current: int64"}, "epoch: int64", &ComputeEpoch);
+    Register("StokerBatchAt", {"epoch: int64", "index: int64"}, "columns: output_types",
+             &ComputeBatch);
+  }
+};
+const Registration registration;
+
+}  // namespace
+
+// As the dataset op's: hands over stoker's table, and what any thread may ask whether Python has a
+// signal to handle (NULL: none). NULL, or why the table was refused.
+extern "C" __attribute__((visibility("default"))) const char* stoker_tf_bind(
+    const stoker_api* api, int (*interrupted)(void*)) {
+  if (api == nullptr || api->abi_version != STOKER_ABI_VERSION ||
+      api->struct_size < sizeof(stoker_api)) {
+    return "the fallback was built for another version of stoker; install the package again";
+  }
+  const stoker_api* bound = nullptr;
+  if (!bound_api.compare_exchange_strong(bound, api) && bound != api) {
+    return "another libstoker is bound already; a process can have one";
+  }
+  bound_interrupted.store(interrupted, std::memory_order_release);
+  return nullptr;
+}
