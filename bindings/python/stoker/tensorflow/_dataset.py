@@ -1,0 +1,82 @@
+"""`as_tf_dataset`: a loader's batches as a `tf.data.Dataset`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Optional
+
+import tensorflow as tf
+
+from stoker import _checks
+from stoker.tensorflow import _elements, _fallback, _ops
+
+if TYPE_CHECKING:
+    from stoker import Loader
+
+_MOST_EPOCHS = 2**32
+
+
+def as_tf_dataset(loader: Loader, epoch: Optional[int] = None, op: str = "auto") -> tf.data.Dataset:
+    """The loader's batches as a `tf.data.Dataset`, without a copy.
+
+    Elements are (images, labels), or images where the source has no labels: (rows, height, width, 3) and
+    (rows,) int64. The batch dimension is static unless the last batch of an epoch is short. Cardinality
+    is known.
+
+    Each new iterator takes the loader's next epoch at its first batch (`fit(epochs=3)`, `repeat(3)` and
+    three `for` loops see epochs 0, 1 and 2) and checkpoints hold it.
+
+    Args:
+        loader: which stays alive as long as the dataset.
+        epoch: pins that epoch, 0 to 2**32 - 1; None: each iterator takes the next one.
+        op: "native": the dataset op, built at first use for the TensorFlow that is installed (about
+            10 s, then cached); "fallback": prebuilt ops, a little slower, with a few limits
+            (docs/tensorflow.md); "auto": native where it can be had, else the fallback, with a
+            `FallbackWarning` that says why. The environment variable STOKER_TF_OP decides for "auto".
+
+    Raises:
+        ValueError, TypeError: wrong arguments.
+        PluginError: op="native", and it cannot be built.
+    """
+    if epoch is not None:
+        epoch = _checks.integer("epoch", epoch, 0, _MOST_EPOCHS - 1)
+    kind, ops = _ops.choose(_checks.choice("op", op, _ops.CHOICES))
+    spec = _elements.element_spec(loader)
+    if kind == "fallback":
+        return _Dataset(_fallback.variant(ops, loader, epoch, spec), spec, loader)
+    columns = tf.nest.flatten(spec)
+    variant = ops.stoker_dataset(
+        key=loader._key,
+        spec=loader._spec,
+        fingerprint=loader._fingerprint(),
+        epoch=-1 if epoch is None else epoch,
+        batches=len(loader),
+        output_types=[column.dtype for column in columns],
+        output_shapes=[column.shape for column in columns],
+    )
+    return _Dataset(variant, spec, loader)
+
+
+class _Dataset(tf.data.Dataset):  # type: ignore[misc]
+    """The dataset over an op's handle. Keeps the loader: others cannot open arrays by their spec."""
+
+    def __init__(self, variant: tf.Tensor, spec: Any, loader: Loader) -> None:
+        self._spec = spec
+        self._loader = loader
+        super().__init__(variant)
+
+    def _inputs(self) -> list[tf.data.Dataset]:
+        return []
+
+    @property
+    def element_spec(self) -> Any:
+        return self._spec
+
+    def __iter__(self) -> Any:
+        # TensorFlow puts a prefetch() behind a pipeline that ends without one, and then waits on a
+        # thread on which Python's signals cannot be asked for. stoker prefetches itself; without the
+        # second one the loop waits on its own thread, and Ctrl-C ends the wait.
+        if not tf.executing_eagerly():
+            return super().__iter__()
+        options = tf.data.Options()
+        options.experimental_optimization.inject_prefetch = False
+        return iter(self.with_options(options))

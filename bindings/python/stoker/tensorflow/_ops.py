@@ -1,0 +1,120 @@
+"""Which ops are used: the dataset op where it can be had, else the fallback. Loads and binds them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+import threading
+import warnings
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from stoker import _stoker
+from stoker.tensorflow import build
+
+CHOICES = ("auto", "native", "fallback")
+_ENVIRONMENT = "STOKER_TF_OP"
+
+_lock = threading.Lock()
+_loaded: dict[str, Any] = {}
+_refused: Optional[build.PluginError] = None  # why there is no dataset op in this process
+
+
+class FallbackWarning(UserWarning):
+    """The dataset op cannot be had here; the prebuilt ops are used in its place."""
+
+
+def load_ops(op: str = "auto") -> str:
+    """Registers stoker's ops with TensorFlow, and tells which: "native" or "fallback".
+
+    `as_tf_dataset` does it by itself. For processes that receive a dataset as a graph: the dispatcher
+    and the workers of tf.data service, or a program that loads a saved dataset.
+
+    Args:
+        op: as in `as_tf_dataset`. The prebuilt ops are registered in any case.
+
+    Raises:
+        PluginError: op="native", and it cannot be built.
+    """
+    if op not in CHOICES:
+        raise ValueError(f"op must be one of {', '.join(CHOICES)}, not {op!r}")
+    kind, _ = choose(op)
+    with _lock:
+        _fallback()
+    return kind
+
+
+def choose(op: str) -> tuple[str, Any]:
+    """("native" or "fallback", the module with its ops)."""
+    asked = op
+    if op == "auto":
+        asked = os.environ.get(_ENVIRONMENT) or "auto"
+        if asked not in CHOICES:
+            raise ValueError(f"{_ENVIRONMENT} must be one of {', '.join(CHOICES)}, not {asked!r}")
+    with _lock:
+        if asked == "fallback":
+            return "fallback", _fallback()
+        try:
+            return "native", _native()
+        except build.PluginError as error:
+            if asked == "native":
+                raise
+            _say(error)
+            return "fallback", _fallback()
+
+
+def _say(error: build.PluginError) -> None:
+    """Once a process, whatever the filters for repeated warnings are."""
+    if "said" in _loaded:
+        return
+    _loaded["said"] = True
+    warnings.warn(
+        f"stoker's dataset op for TensorFlow {tf.__version__} cannot be used, and slower prebuilt ops "
+        f"take its place: {error}. To build it, or to see why not, run `stoker build-tf-plugin`; "
+        f"{_ENVIRONMENT}=fallback chooses the prebuilt ops without this warning.",
+        FallbackWarning,
+        stacklevel=5,
+    )
+
+
+def _native() -> Any:
+    global _refused
+    if "native" in _loaded:
+        return _loaded["native"]
+    if _refused is not None:
+        raise _refused
+    try:
+        _loaded["native"] = _load_native()
+    except build.PluginError as error:
+        _refused = error
+        raise
+    return _loaded["native"]
+
+
+def _load_native() -> Any:
+    path = build.plugin()
+    try:
+        return load(path)
+    except (tf.errors.OpError, OSError) as error:
+        raise build.PluginError(f"{path} does not load: {error}") from error
+
+
+def _fallback() -> Any:
+    if "fallback" not in _loaded:
+        _loaded["fallback"] = load(pathlib.Path(__file__).with_name("_fallback_ops.so"))
+    return _loaded["fallback"]
+
+
+def load(path: pathlib.Path) -> Any:
+    """The ops of a plugin, bound to this process' libstoker."""
+    ops = tf.load_op_library(str(path))
+    library = ctypes.CDLL(str(path))
+    bind = library.stoker_tf_bind
+    bind.restype = ctypes.c_char_p
+    bind.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    refused = bind(_stoker.api_address(), _stoker.interrupt_address())
+    if refused is not None:
+        raise build.PluginError(f"{path}: {refused.decode()}")
+    return ops

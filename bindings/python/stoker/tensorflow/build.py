@@ -1,0 +1,271 @@
+"""Builds the dataset op for the TensorFlow that is installed: `stoker build-tf-plugin`.
+
+TensorFlow's C++ interfaces change with every release, so the op ships as source. It takes about 10 s
+once; the result is kept in the user's cache folder (XDG_CACHE_HOME) under all that it depends on: the
+exact TensorFlow and the flags it was built with, the compiler, stoker's plugin interface, the source.
+It is accepted after it has read a few batches in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Optional
+
+import tensorflow as tf
+
+import stoker
+
+_NATIVE = pathlib.Path(__file__).with_name("native")
+_SOURCE = "dataset_op.cc"
+_FLAGS = ["-O2", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden", "-w", "-pthread"]
+_LINK = ["-Wl,-z,defs", "-Wl,--exclude-libs,ALL"]
+_COMPILE_SECONDS = 600
+_PROOF_SECONDS = 300
+
+
+class PluginError(RuntimeError):
+    """The dataset op cannot be built or used here; the message says why."""
+
+
+def plugin(force: bool = False) -> pathlib.Path:
+    """The plugin for this TensorFlow: from the cache, else built now, said on stderr.
+
+    Args:
+        force: build it also where the cache has one.
+
+    Raises:
+        PluginError: there is no compiler, or no source, the build or the proof failed, or the cache
+            cannot be written.
+    """
+    compiler = _find_compiler()
+    place = _place()
+    if compiler is None:
+        return _any_cached(place)
+    path = place / f"{compiler.digest}.so"
+    if not force and _is_good(path):
+        return path
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with _lock(place / "lock"):
+            if force or not _is_good(path):  # another rank may have been first
+                _build(compiler, path)
+    except OSError as error:
+        raise PluginError(f"the plugin cannot be kept: {error}; set XDG_CACHE_HOME") from error
+    return path
+
+
+# --- the cache ---------------------------------------------------------------------------------------
+
+
+def _place() -> pathlib.Path:
+    """The folder for all but the compiler, which need not be there where a cached plugin is used."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    flags = [flag for flag in tf.sysconfig.get_compile_flags() if not flag.startswith("-I")]
+    digest = hashlib.sha256(
+        json.dumps([tf.__version__, _framework().stat().st_size, flags, _FLAGS, _LINK]).encode()
+    )
+    for source in _sources():
+        digest.update(source.name.encode())
+        digest.update(source.read_bytes())
+    return pathlib.Path(cache, "stoker", f"tensorflow-{tf.__version__}-{digest.hexdigest()[:16]}")
+
+
+def _sources() -> list[pathlib.Path]:
+    # STOKER_ABI_VERSION is in one of them.
+    sources = sorted(path for path in _NATIVE.rglob("*") if path.suffix in (".cc", ".h"))
+    if not sources:
+        raise PluginError(f"the source of the plugin is not in {_NATIVE}; install the package again")
+    return sources
+
+
+def _framework() -> pathlib.Path:
+    for name in ("libtensorflow_framework.so.2", "libtensorflow_framework.2.dylib"):
+        path = pathlib.Path(tf.sysconfig.get_lib(), name)
+        if path.exists():
+            return path
+    raise PluginError(f"TensorFlow's library is not in {tf.sysconfig.get_lib()}")
+
+
+def _any_cached(place: pathlib.Path) -> pathlib.Path:
+    """One that another compiler built, for images that have none."""
+    for path in sorted(place.glob("*.so")):
+        if _is_good(path):
+            return path
+    raise PluginError(
+        "there is no C++ compiler (install g++, or set CXX), and no plugin that was built before"
+    )
+
+
+def _is_good(path: pathlib.Path) -> bool:
+    """Whether the file is, byte by byte, what was accepted once for this TensorFlow."""
+    try:
+        said = json.loads(path.with_suffix(".json").read_text())
+        content = path.read_bytes()
+    except (OSError, ValueError):
+        return False
+    return bool(
+        isinstance(said, dict)
+        and said.get("tensorflow") == tf.__version__
+        and said.get("sha256") == hashlib.sha256(content).hexdigest()
+    )
+
+
+@contextlib.contextmanager
+def _lock(path: pathlib.Path) -> Iterator[None]:
+    """One process builds while the others wait; where files cannot be locked each builds its own."""
+    with open(path, "a", encoding="utf-8") as file:
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+# --- building ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Compiler:
+    command: list[str]
+    version: str
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(json.dumps([self.command, self.version]).encode()).hexdigest()[:16]
+
+
+def _find_compiler() -> Optional[_Compiler]:
+    """$CXX, or the first of the usual names that answers."""
+    asked = os.environ.get("CXX")
+    candidates = [shlex.split(asked)] if asked else [["g++"], ["c++"], ["clang++"]]
+    for command in candidates:
+        if not command or shutil.which(command[0]) is None:
+            continue
+        answer = _run([*command, "--version"], 60)
+        if answer.returncode == 0:
+            return _Compiler(command, answer.stdout.partition("\n")[0].strip())
+    return None
+
+
+def _build(compiler: _Compiler, path: pathlib.Path) -> None:
+    print(
+        f"stoker: building the dataset op for TensorFlow {tf.__version__} with {compiler.version} "
+        "(once; about 10 s)",
+        file=sys.stderr,
+        flush=True,
+    )
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        made = pathlib.Path(folder, "plugin.so")
+        _compile(compiler, made)
+        built = time.monotonic()
+        _prove(made)
+        proven = time.monotonic()
+        made.chmod(0o755)
+        said = {
+            "tensorflow": tf.__version__,
+            "stoker": stoker.__version__,
+            "compiler": compiler.version,
+            "build_seconds": round(built - start, 1),
+            "proof_seconds": round(proven - built, 1),
+            "sha256": hashlib.sha256(made.read_bytes()).hexdigest(),
+        }
+        note = pathlib.Path(folder, "plugin.json")
+        note.write_text(json.dumps(said, indent=1) + "\n")
+        note.chmod(0o644)
+        # Each appears as a whole; a pair that does not match is no plugin, and is built again.
+        os.replace(made, path)
+        os.replace(note, path.with_suffix(".json"))
+
+
+def _compile(compiler: _Compiler, out: pathlib.Path) -> None:
+    command = [
+        *compiler.command,
+        *tf.sysconfig.get_compile_flags(),
+        *_FLAGS,
+        f"-I{_NATIVE}",
+        f'-DSTOKER_TF_VERSION="{tf.__version__}"',
+        str(_NATIVE / _SOURCE),
+        "-o",
+        str(out),
+        *tf.sysconfig.get_link_flags(),
+        *_LINK,
+    ]
+    answer = _run(command, _COMPILE_SECONDS)
+    if answer.returncode != 0:
+        first = next((line for line in answer.stderr.splitlines() if "error" in line), answer.stderr[-500:])
+        raise PluginError(f"{shlex.join(compiler.command)} could not compile it: {first.strip()}")
+
+
+def _prove(made: pathlib.Path) -> None:
+    """A plugin that crashes does so in a process of its own."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+    command = [sys.executable, "-m", "stoker.tensorflow._proof", str(made)]
+    answer = _run(command, _PROOF_SECONDS, environment)
+    if answer.returncode < 0:
+        raise PluginError(f"it was built, but crashed when tried (signal {-answer.returncode})")
+    if answer.returncode != 0:
+        last = (answer.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise PluginError(f"it was built, but failed when tried: {last}")
+
+
+def _run(
+    command: list[str], seconds: float, environment: Optional[dict[str, str]] = None
+) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 1, "", f"error: no end after {seconds:.0f} s")
+    except OSError as error:
+        return subprocess.CompletedProcess(command, 1, "", f"error: {error}")
+
+
+# --- the command -------------------------------------------------------------------------------------
+
+
+def main(arguments: Optional[list[str]] = None) -> int:
+    """`stoker build-tf-plugin`; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="stoker build-tf-plugin",
+        description="Build stoker's dataset op for the TensorFlow that is installed, or check that it "
+        "is there: for images that will have no compiler when they run.",
+    )
+    parser.add_argument("--force", action="store_true", help="build it also where it is there")
+    parsed = parser.parse_args(arguments)
+    try:
+        path = plugin(force=parsed.force)
+    except PluginError as error:
+        print(f"stoker: no dataset op for TensorFlow {tf.__version__}: {error}", file=sys.stderr)
+        return 1
+    said: dict[str, Any] = json.loads(path.with_suffix(".json").read_text())
+    print(
+        f"{path}\nTensorFlow {said['tensorflow']}, {said['compiler']}; built in {said['build_seconds']} s, "
+        f"proven in {said['proof_seconds']} s"
+    )
+    return 0
