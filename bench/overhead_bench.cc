@@ -16,6 +16,7 @@
 
 #include "bench/photograph.h"
 #include "engine/pipeline/loader.h"
+#include "io/sources/arrays.h"
 #include "transforms/plan.h"
 
 namespace stoker {
@@ -140,6 +141,67 @@ void Overhead(benchmark::State& state, ExecutorKind executor) {
 
 BENCHMARK_CAPTURE(Overhead, tbb, ExecutorKind::kTbb)->Arg(1)->Arg(2)->MinTime(1.0);
 BENCHMARK_CAPTURE(Overhead, threads, ExecutorKind::kThreads)->Arg(1)->Arg(2)->MinTime(1.0);
+
+// MNIST's shape: small rows that are in memory already.
+struct SmallRows {
+  static constexpr uint64_t kSamples = 60'000;
+  static constexpr size_t kRowBytes = 28 * 28;
+
+  std::vector<uint8_t> images = std::vector<uint8_t>(kSamples * kRowBytes, 7);
+  std::vector<int64_t> labels = std::vector<int64_t>(kSamples, 1);
+
+  std::shared_ptr<const SampleSource> Source() const {
+    const ArrayColumn image{"image", DType::kU8, {28, 28}, images.data(), kSamples};
+    const ArrayColumn label{"label", DType::kI64, {}, labels.data(), kSamples};
+    return Arrays({image, label}, nullptr).value();
+  }
+};
+
+// CPU of copying the same rows, in an order of the same kind, into a batch's worth of memory.
+double CopyMicroseconds(const SmallRows& rows, size_t batch) {
+  std::vector<uint8_t> images(batch * SmallRows::kRowBytes);
+  std::vector<int64_t> labels(batch);
+  double begun = 0;
+  for (uint64_t i = 0; i < 5 * SmallRows::kSamples; ++i) {
+    if (i == SmallRows::kSamples) begun = CpuMicroseconds();
+    const uint64_t id = i * 7919 % SmallRows::kSamples;  // a prime: each one once in an epoch
+    std::memcpy(images.data() + i % batch * SmallRows::kRowBytes,
+                rows.images.data() + id * SmallRows::kRowBytes, SmallRows::kRowBytes);
+    labels[i % batch] = rows.labels[id];
+    benchmark::ClobberMemory();
+  }
+  return (CpuMicroseconds() - begun) / (4 * SmallRows::kSamples);
+}
+
+// The same for rows in memory that are copied as they are: what is not copying.
+void CopyOverhead(benchmark::State& state) {
+  const SmallRows rows;
+  LoaderOptions options;
+  options.source = rows.Source();
+  options.batch_size = static_cast<uint32_t>(state.range(1));
+  options.shuffle = true;
+  RuntimeOptions runtime;
+  runtime.threads = static_cast<int>(state.range(0));
+  options.runtime = Runtime::Create(runtime).value();
+  const double copy = CopyMicroseconds(rows, options.batch_size);
+  const std::unique_ptr<Loader> loader = Loader::Open(std::move(options)).value();
+  for (int i = 0; i < 100; ++i) (void)loader->Next().value();
+
+  const LoaderStats before = loader->Stats();
+  const double cpu_before = CpuMicroseconds();
+  for (auto _ : state) benchmark::DoNotOptimize(loader->Next().value());
+  const double cpu = CpuMicroseconds() - cpu_before;
+  const LoaderStats after = loader->Stats();
+
+  const auto samples = static_cast<double>(after.samples - before.samples);
+  const double work = static_cast<double>(after.work_ns - before.work_ns) / 1e3 / samples;
+  state.counters["all_us"] = cpu / samples;
+  state.counters["work_us"] = work;
+  state.counters["copy_us"] = copy;
+  state.counters["overhead_us"] = cpu / samples - copy;
+}
+
+BENCHMARK(CopyOverhead)->ArgsProduct({{1, 2}, {64, 1024}})->MinTime(1.0);
 
 }  // namespace
 }  // namespace stoker

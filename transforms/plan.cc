@@ -89,13 +89,12 @@ class ApplyWatch {
 };
 
 Status CheckSides(ImageSize size) {
-  constexpr int kMostPixels = 65535;  // as of a JPEG: what all arithmetic here is made for
-  if (size.width >= 1 && size.height >= 1 && std::max(size.width, size.height) <= kMostPixels) {
+  if (size.width >= 1 && size.height >= 1 && std::max(size.width, size.height) <= kMostSidePixels) {
     return {};
   }
   return Error{Code::kInvalidArgument,
                "an image of " + std::to_string(size.height) + " × " + std::to_string(size.width) +
-                   " pixels; each side must be between 1 and " + std::to_string(kMostPixels)};
+                   " pixels; each side must be between 1 and " + std::to_string(kMostSidePixels)};
 }
 
 // The decoder of what needs no decoding: copies the region's rows.

@@ -69,7 +69,7 @@ class Plan {
   Status Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace, void* row,
                StageTimes& times) const;
 
-  // The same for an image that is decoded already, 1 to 65535 pixels on each side, gray,
+  // The same for an image that is decoded already, 1 to kMostSidePixels on each side, gray,
   // interleaved or planar RGB: the same draws, the same bytes as from a lossless file of it. (There
   // is no EXIF tag to turn it by.) Reads no byte outside the image's rows. InvalidArgument names a
   // side.

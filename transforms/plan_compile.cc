@@ -13,8 +13,6 @@ namespace stoker {
 
 namespace {
 
-constexpr int kMostPixels = 65535;  // of a side: no JPEG is larger
-
 std::string Text(double value) {
   char text[32];
   std::snprintf(text, sizeof(text), "%g", value);
@@ -63,7 +61,7 @@ class Compiler {
       }
       if (size_) {  // cropped before, so all images have the same shape
         size_ = ShorterSideTo(t.size, *size_);
-        if (std::max(size_->width, size_->height) > kMostPixels) {
+        if (std::max(size_->width, size_->height) > kMostSidePixels) {
           return Refuse(place_,
                         "size = " + std::to_string(t.size) + " makes images of " +
                             Text(size_->width, size_->height) + " pixels",
@@ -94,7 +92,8 @@ class Compiler {
   Status Check(const RandomResizedCrop& t) {
     if (Status s = CheckSize(t.height, t.width); !s) return s;
     if (Status s = CheckRange("scale", t.scale, 0, 1e6); !s) return s;
-    if (Status s = CheckRange("ratio", t.ratio, 1.0 / kMostPixels, kMostPixels); !s) return s;
+    if (Status s = CheckRange("ratio", t.ratio, 1.0 / kMostSidePixels, kMostSidePixels); !s)
+      return s;
     size_ = ImageSize{t.width, t.height};
     return Resample();
   }
@@ -138,10 +137,10 @@ class Compiler {
   }
 
   Status CheckSide(const char* option, int value) const {
-    if (value >= 1 && value <= kMostPixels) return {};
+    if (value >= 1 && value <= kMostSidePixels) return {};
     return Refuse(place_, std::string(option) + " = " + std::to_string(value),
-                  std::string("Give ") + option + " between 1 and " + std::to_string(kMostPixels) +
-                      " pixels");
+                  std::string("Give ") + option + " between 1 and " +
+                      std::to_string(kMostSidePixels) + " pixels");
   }
 
   Status CheckSize(int height, int width) const {

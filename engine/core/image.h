@@ -13,6 +13,10 @@ struct ImageSize {
   friend bool operator==(const ImageSize&, const ImageSize&) = default;
 };
 
+// Of an image's width and of its height, at most: no JPEG is larger, and the arithmetic of resizing
+// is made for it.
+inline constexpr int kMostSidePixels = 65535;
+
 // Columns [x, x + width), rows [y, y + height) of an image, in pixels.
 struct Rect {
   int x = 0;

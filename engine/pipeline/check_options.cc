@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/image.h"
 #include "io/sources/arrays.h"
 
 namespace stoker {
@@ -37,14 +38,13 @@ Status CheckImages(const LoaderOptions& options) {
   if (options.source->arrays().empty() || CopiesRows(options)) return {};
   const ArrayColumn& array = options.source->arrays()[0];
   const std::vector<int64_t>& shape = array.row_shape;
-  constexpr int64_t kMostPixels = 65535;
   if (array.dtype == DType::kU8 && shape.size() == 3 && shape[2] == 3 &&
-      std::max(shape[0], shape[1]) <= kMostPixels) {
+      std::max(shape[0], shape[1]) <= kMostSidePixels) {
     return {};
   }
   return Error{.code = Code::kInvalidArgument,
                .cause = "transforms need images of uint8 (height, width, 3), at most " +
-                        std::to_string(kMostPixels) + " on a side; the rows of '" + array.name +
+                        std::to_string(kMostSidePixels) + " on a side; the rows of '" + array.name +
                         "' are " + DescribeRow(array),
                .advice =
                    "Convert the array, or leave the transforms out: then rows of any type "

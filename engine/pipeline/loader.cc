@@ -232,8 +232,10 @@ Status Loader::Impl::FillRun(const RowTicket& ticket, int worker, StageTimes& ti
   for (size_t c = plan_ ? 1 : 0; c < arrays.size(); ++c) {
     const size_t bytes = arrays[c].row_bytes();
     auto* to = static_cast<uint8_t*>(slot.Row(c, ticket.row));
-    for (size_t i = 0; i < ids.size(); ++i)
-      std::memcpy(to + i * bytes, arrays[c].Row(ids[i]), bytes);
+    for (uint64_t id : ids) {
+      std::memcpy(to, arrays[c].Row(id), bytes);
+      to += bytes;
+    }
   }
   return {};
 }

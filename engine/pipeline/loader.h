@@ -1,4 +1,4 @@
-// Loader: photographs on disk become batches.
+// Loader: samples, which are photographs on disk or arrays in memory, become batches.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,8 @@ class SampleSource {
   virtual void PathOf(uint32_t file, std::string& path) const = 0;
 
   // The samples themselves, where they are in memory: each column's row `id` is sample `id`, and
-  // At's file and label mean nothing. Empty where samples lie in files. Does not change.
+  // At's file and label mean nothing. Empty where samples lie in files. As Arrays()
+  // (arrays.h) checks them; does not change.
   virtual std::span<const ArrayColumn> arrays() const { return {}; }
 
   // Class names by label; empty when samples have no labels.
