@@ -1,6 +1,7 @@
 #include "bindings/python/errors.h"
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include <string>
 

@@ -5,6 +5,8 @@ Run by `./dev test`, or by hand: .venv/bin/python -m pytest tests/python
 
 import os
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -38,3 +40,21 @@ def photos():
     if "STOKER_PHOTOS" not in os.environ:
         pytest.skip("STOKER_PHOTOS names no folder of photographs")
     return pathlib.Path(os.environ["STOKER_PHOTOS"]).resolve()
+
+
+def make_photos(folder, count, classes):
+    """Photographs by the package's own `stoker synth`."""
+    subprocess.run(
+        [sys.executable, "-m", "stoker", "synth", folder, "--count", str(count), "--classes", str(classes)],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """A folder of 60 synthetic photographs in 3 classes."""
+    pytest.importorskip("stoker", reason="the package is not installed here")
+    return make_photos(tmp_path_factory.mktemp("synth") / "made", 60, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
 import operator
@@ -66,11 +67,11 @@ def choice(name: str, value: Any, names: Sequence[str]) -> str:
 
 def dtype(name: str, value: Any) -> str:
     """Either "uint8" or "float32": a name, or what NumPy or TensorFlow takes for that type."""
-    if not isinstance(value, str):
-        try:
+    if isinstance(value, (type, np.dtype)) or hasattr(value, "as_numpy_dtype"):
+        with contextlib.suppress(TypeError):  # some other class
             value = np.dtype(getattr(value, "as_numpy_dtype", value)).name
-        except TypeError:
-            raise TypeError(f"{name} must be a dtype, not {_kind(value)}") from None
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a dtype, not {_kind(value)}")
     return choice(name, value, ("uint8", "float32"))
 
 

@@ -1,0 +1,32 @@
+"""The digest of `stoker bench --digest` (bench/digest.h), computed from what Python was given."""
+
+import numpy as np
+import xxhash
+
+
+class Digest:
+    """Of each batch, in order: epoch, index, rows, ids; of each column dtype, shape, elements."""
+
+    def __init__(self):
+        self._hash = xxhash.xxh64()
+
+    def add(self, epoch, index, ids, *columns):
+        self._hash.update(np.array([epoch, index, len(ids)], "<u8").tobytes())
+        self._hash.update(np.asarray(ids, "<u8").tobytes())
+        for column in columns:
+            self._hash.update(column.dtype.name.encode())
+            self._hash.update(np.array(column.shape, "<u8").tobytes())
+            self._hash.update(np.ascontiguousarray(column))
+
+    def hexdigest(self):
+        return self._hash.hexdigest()
+
+
+def of_epochs(iterations):
+    """Of (epoch, iterable) pairs whose iterators have sample_ids."""
+    digest = Digest()
+    for epoch, iteration in iterations:
+        iterator = iter(iteration)
+        for index, columns in enumerate(iterator):
+            digest.add(epoch, index, iterator.sample_ids, *columns)
+    return digest.hexdigest()

@@ -1,0 +1,110 @@
+"""Compose: one image, the same bytes as a row of a batch."""
+
+import threading
+
+import numpy as np
+import pytest
+
+stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+EVALUATION = [stoker.Resize(73), stoker.CenterCrop(64)]
+
+
+@pytest.fixture
+def photo(made):
+    return sorted(made.rglob("*.jpg"))[0].read_bytes()
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_an_evaluation_row(made, normalize):
+    transforms = [*EVALUATION, stoker.Normalize(MEAN, STD)] if normalize else EVALUATION
+    dtype = "float32" if normalize else "uint8"
+    source = stoker.image_folder(made)
+    compose = stoker.Compose(transforms, dtype=dtype)
+    iterator = iter(stoker.Loader(source, transforms, batch_size=16, dtype=dtype))
+    for images, _ in iterator:
+        for sample, row in zip(iterator.sample_ids, images):
+            with open(source.path(sample), "rb") as file:
+                image = compose(file.read())
+            assert image.dtype == row.dtype and image.flags.c_contiguous and image.flags.writeable
+            np.testing.assert_array_equal(image, row)
+
+
+def test_random_rows_by_their_key(made):
+    transforms = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
+    source = stoker.image_folder(made)
+    compose = stoker.Compose(transforms)
+    loader = stoker.Loader(source, transforms, batch_size=16, seed=9, shuffle=True)
+    for epoch in range(2):
+        iterator = iter(loader)
+        position = 0
+        for images, _ in iterator:
+            for sample, row in zip(iterator.sample_ids, images):
+                with open(source.path(sample), "rb") as file:
+                    image = compose(file.read(), seed=9, epoch=epoch, position=position)
+                np.testing.assert_array_equal(image, row)
+                position += 1
+
+
+def test_threads_share_one(photo):
+    compose = stoker.Compose(EVALUATION)
+    wanted = compose(photo)
+    wrong = []
+
+    def work():
+        for _ in range(20):
+            if not np.array_equal(compose(photo), wanted):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not wrong
+
+
+def test_kinds_of_bytes(photo):
+    compose = stoker.Compose(EVALUATION)
+    wanted = compose(photo)
+    for same in (bytearray(photo), memoryview(photo)):
+        np.testing.assert_array_equal(compose(same), wanted)
+
+
+def test_repr():
+    assert "Resize(size=73" in repr(stoker.Compose(EVALUATION))
+
+
+@pytest.mark.parametrize("size", [0, 1, 100])
+def test_broken_bytes(photo, size):
+    with pytest.raises(stoker.DataLossError) as caught:
+        stoker.Compose(EVALUATION)(photo[:size])
+    assert caught.value.file is None and caught.value.offset is not None
+
+
+def test_other_formats():
+    from hostile_jpegs import PNG
+
+    with pytest.raises(stoker.UnimplementedError, match="PNG"):
+        stoker.Compose(EVALUATION)(PNG)
+
+
+@pytest.mark.parametrize("image", [None, 3, "photo.jpg", [1, 2, 3]])
+def test_what_is_no_image(image):
+    with pytest.raises(TypeError, match="image"):
+        stoker.Compose(EVALUATION)(image)
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ({"seed": -1}, ValueError),
+        ({"seed": 1 << 64}, ValueError),
+        ({"epoch": 1 << 32}, ValueError),
+        ({"position": 1.5}, TypeError),
+    ],
+)
+def test_bad_keys(photo, key, kind):
+    with pytest.raises(kind, match=next(iter(key))):
+        stoker.Compose(EVALUATION)(photo, **key)

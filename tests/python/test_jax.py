@@ -1,0 +1,40 @@
+"""JAX takes the arrays, without a copy where it can. Skips where JAX is missing."""
+
+import numpy as np
+import pytest
+
+stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+jax = pytest.importorskip("jax", reason="JAX is not installed here")
+
+
+@pytest.fixture
+def loader(made):
+    return stoker.Loader(
+        stoker.image_folder(made), [stoker.RandomResizedCrop(64)], batch_size=8, shuffle=True, seed=1
+    )
+
+
+def test_dlpack_is_the_batchs_own_memory(loader):
+    on_cpu = jax.devices("cpu")[0]
+    kept = []
+    for images, labels in loader:
+        with jax.default_device(on_cpu):
+            tensor = jax.dlpack.from_dlpack(images)
+        assert tensor.unsafe_buffer_pointer() == images.ctypes.data
+        kept.append((tensor, images.copy(), labels))
+        del images
+    assert loader.stats()["lent_batches"] == len(loader)  # JAX holds them
+    for tensor, wanted, _ in kept:
+        np.testing.assert_array_equal(np.asarray(tensor), wanted)
+    del tensor, kept
+    assert loader.stats()["lent_batches"] == 0
+
+
+def test_a_step_under_jit(loader):
+    @jax.jit
+    def step(images, labels):
+        return images.astype("float32").mean() + labels.sum()
+
+    for images, labels in loader:
+        wanted = images.astype(np.float64).mean() + labels.sum()
+        assert abs(float(step(jax.numpy.asarray(images), jax.numpy.asarray(labels))) - wanted) < 0.01

@@ -1,0 +1,351 @@
+"""The Python package: what comes out of a loader, and who owns it. NumPy only."""
+
+import gc
+import json
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+import digest  # noqa: E402
+
+TRAIN = [stoker.RandomResizedCrop(64), stoker.RandomHorizontalFlip()]
+EVALUATION = [stoker.Resize(73), stoker.CenterCrop(64)]
+
+
+def make(folder, transforms=TRAIN, **options):
+    options = {"batch_size": 8, "shuffle": True, "seed": 7, **options}
+    return stoker.Loader(stoker.image_folder(folder), transforms, **options)
+
+
+def bench(folder, *arguments):
+    done = subprocess.run(
+        [sys.executable, "-m", "stoker", "bench", folder, "--size", "64", "--batch-size", "8", "--seed", "7",
+         "--digest", "--json", *map(str, arguments)],
+        capture_output=True, check=True, timeout=120,
+    )  # fmt: skip
+    return json.loads(done.stdout)["digest"]
+
+
+def taken(iteration):
+    """Copies of all batches: a list of (images, labels)."""
+    return [tuple(column.copy() for column in columns) for columns in iteration]
+
+
+def same(some, others):
+    assert len(some) == len(others)
+    for columns, expected in zip(some, others):
+        for column, wanted in zip(columns, expected):
+            np.testing.assert_array_equal(column, wanted)
+
+
+# --- the batches ------------------------------------------------------------------------------------
+
+
+def test_three_loops_are_the_commands_three_epochs(made):
+    loader = make(made)
+    assert digest.of_epochs((e, loader) for e in range(3)) == bench(made, "--epochs", 3)
+
+
+def test_pinned_epochs_are_the_same_ones(made):
+    loader = make(made)
+    assert digest.of_epochs((e, loader.epoch(e)) for e in range(3)) == bench(made, "--epochs", 3)
+    same(taken(loader.epoch(5)), taken(loader.epoch(5)))
+    assert loader.state_dict()["epoch"] == 0  # they take no epoch
+
+
+def test_evaluation_and_float32(made):
+    loader = make(made, EVALUATION, shuffle=False)
+    assert digest.of_epochs([(0, loader)]) == bench(made, "--transform", "eval")
+    mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+    loader = make(made, [*TRAIN, stoker.Normalize(mean, std)], dtype=np.float32)
+    assert digest.of_epochs([(0, loader)]) == bench(made, "--normalize")
+
+
+def test_on_real_photographs(photos):
+    loader = make(photos)
+    assert digest.of_epochs((e, loader) for e in range(2)) == bench(photos, "--epochs", 2)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{"threads": 1}, {"threads": 3, "reader": "pread"}, {"executor": "threads", "memory_budget": 16 << 20}],
+)
+def test_a_runtime_of_ones_own(made, how):
+    loader = make(made, runtime=stoker.Runtime(**how), depth=2)
+    assert digest.of_epochs([(0, loader)]) == bench(made)
+    assert loader.stats()["threads"] == how.get("threads", loader.stats()["threads"])
+    assert loader.stats()["memory_budget"] == how.get("memory_budget", loader.stats()["memory_budget"])
+
+
+def test_shapes_dtypes_and_memory(made):
+    loader = make(made)
+    assert len(loader) == 8 and len(loader.epoch(3)) == 8
+    rows = []
+    for images, labels in loader:
+        rows.append(len(images))
+        assert images.shape == (len(images), 64, 64, 3) and images.dtype == np.uint8
+        assert labels.shape == (len(images),) and labels.dtype == np.int64
+        for column in (images, labels):
+            assert column.flags.c_contiguous and column.flags.writeable
+            assert not column.flags.owndata  # a view of the batch
+            assert column.ctypes.data % 64 == 0
+        assert set(labels) <= {0, 1, 2}
+        images[:] = 0
+        labels[:] = -5
+    assert rows == [8] * 7 + [4]
+    assert len(list(make(made, drop_remainder=True))) == len(make(made, drop_remainder=True)) == 7
+
+
+def test_labels_and_ids_belong_to_the_files(made):
+    loader = make(made)
+    source = loader.source
+    iterator = iter(loader)
+    seen = []
+    for _, labels in iterator:
+        assert iterator.sample_ids.shape == labels.shape
+        for sample, label in zip(iterator.sample_ids, labels):
+            assert source.path(sample).split("/")[-2] == source.classes[label] == loader.classes[label]
+        seen += iterator.sample_ids.tolist()
+    assert sorted(seen) == list(range(60))
+    with pytest.raises(IndexError):
+        source.path(60)
+
+
+def test_a_flat_folder_gives_images_alone(made, tmp_path):
+    for n, path in enumerate(sorted(made.rglob("*.jpg"))[:5]):
+        (tmp_path / f"{n}.jpg").write_bytes(path.read_bytes())
+    source = stoker.image_folder(tmp_path)
+    assert source.classes == [] and not source.has_labels
+    batches = list(stoker.Loader(source, TRAIN, batch_size=2))
+    assert [batch.shape for batch in batches] == [(2, 64, 64, 3), (2, 64, 64, 3), (1, 64, 64, 3)]
+
+
+def test_ranks_together_have_every_sample_once(made):
+    seen = []
+    for rank in range(3):
+        iterator = iter(make(made, rank=rank, world=3))
+        for _ in iterator:
+            seen += iterator.sample_ids.tolist()
+    assert sorted(seen) == list(range(60))
+
+
+def test_repr_and_stats(made):
+    loader = make(made)
+    assert repr(made.name)[1:-1] in repr(loader) and "batch_size=8" in repr(loader)
+    assert "RandomResizedCrop" in repr(loader) and "60 samples, 8 batches" in repr(loader)
+    assert "rank" not in repr(loader)  # only what differs from the defaults
+    assert "epoch(3)" in repr(loader.epoch(3))
+    assert repr(stoker.Resize(256)) == "Resize(size=256, antialias=True)"
+    assert "threads=2" in repr(stoker.Runtime(threads=2))
+    for _ in loader:
+        pass
+    stats = loader.stats()
+    assert stats["batches"] == 8 and stats["samples"] >= 60 and stats["bytes_read"] > 0
+    assert stats["memory_used"] <= stats["memory_budget"]
+
+
+# --- iterating --------------------------------------------------------------------------------------
+
+
+def test_an_early_break_takes_the_epoch(made):
+    loader = make(made)
+    epochs = [taken(loader.epoch(e)) for e in range(3)]
+    for _ in loader:
+        break
+    for n, columns in enumerate(loader):
+        if n == 3:
+            same([columns], [epochs[1][3]])
+            break
+    same(taken(loader), epochs[2])
+
+
+def test_an_exception_in_the_loop(made):
+    loader = make(made)
+    with pytest.raises(ZeroDivisionError):
+        for _ in loader:
+            1 / 0  # noqa: B018
+    same(taken(loader), taken(loader.epoch(1)))
+
+
+def test_two_iterators_at_once(made):
+    loader = make(made)
+    some, others = [], []
+    for mine, yours in zip(loader, loader):
+        some.append(tuple(c.copy() for c in mine))
+        others.append(tuple(c.copy() for c in yours))
+    first, second = taken(loader.epoch(0)), taken(loader.epoch(1))
+    same(some, first)
+    same(others, second)
+
+
+def test_the_end_again_and_again(made):
+    iterator = iter(make(made))
+    assert len(list(iterator)) == 8
+    for _ in range(3):
+        with pytest.raises(StopIteration):
+            next(iterator)
+
+
+def test_two_loaders_share_the_default_runtime(made):
+    training, validation = make(made), make(made, EVALUATION, shuffle=False)
+    for _ in zip(training, validation):
+        pass
+    assert training.stats()["memory_budget"] == validation.stats()["memory_budget"]
+
+
+def test_threads_share_an_iterator(made):
+    iterator = iter(make(made, batch_size=1))
+    seen = [[] for _ in range(4)]
+
+    def work(mine):
+        for images, _ in iterator:
+            mine.append(images.tobytes())
+
+    threads = [threading.Thread(target=work, args=(mine,)) for mine in seen]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    everything = sorted(sum(seen, []))
+    assert everything == sorted(i.tobytes() for i, _ in make(made, batch_size=1))
+
+
+def test_closing_ends_a_wait_elsewhere(made):
+    loader = make(made)
+    ended = threading.Event()
+
+    def work():
+        try:
+            while True:
+                for _ in loader:
+                    pass
+        except stoker.CancelledError:
+            ended.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    loader.close()
+    thread.join(60)
+    assert ended.is_set()
+    with make(made) as other:
+        images, _ = next(iter(other))
+        kept = images.copy()
+    np.testing.assert_array_equal(images, kept)
+    with pytest.raises(stoker.CancelledError):
+        next(iter(other))
+
+
+# --- lifetimes --------------------------------------------------------------------------------------
+
+
+def test_arrays_outlive_everything(made):
+    loader = make(made)
+    wanted = taken(loader.epoch(0))
+    batches = list(loader)
+    views = [(images[1:, ::2], labels[1:]) for images, labels in batches]
+    del loader, batches
+    gc.collect()
+    same(views, [(images[1:, ::2], labels[1:]) for images, labels in wanted])
+
+
+def test_memory_comes_back_with_the_last_view(made):
+    loader = make(made)
+    iterator = iter(loader)
+    images, labels = next(iterator)
+    held = images[2]
+    assert loader.stats()["lent_batches"] == 1
+    del images
+    assert loader.stats()["lent_batches"] == 1
+    del held
+    assert loader.stats()["lent_batches"] == 0
+    assert labels.sum() >= 0  # valid still
+
+
+def test_labels_of_an_epoch_keep_no_images(made):
+    runtime = stoker.Runtime(memory_budget=8 << 20)
+    loader = make(made, runtime=runtime, depth=2, batch_size=1, lent_batches=2)
+    labels = [labels for _, labels in loader]
+    assert len(labels) == 60 and loader.stats()["lent_batches"] == 0
+    wanted = [labels for _, labels in taken(loader.epoch(0))]
+    for mine, label in zip(labels, wanted):
+        np.testing.assert_array_equal(mine, label)
+
+
+def test_a_list_of_batches_is_warned_of_once(made):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loader = make(made, runtime=stoker.Runtime(memory_budget=3 << 20), batch_size=20, depth=1)
+        kept = [list(loader) for _ in range(6)]
+    assert sum(len(batches) for batches in kept) == 18
+    memory = [w for w in caught if issubclass(w.category, stoker.MemoryWarning)]
+    assert len(memory) == 1 and "memory budget" in str(memory[0].message)
+    assert memory[0].filename == __file__
+    same(kept[4], taken(loader.epoch(4)))
+
+
+def test_a_hard_limit_on_lent_batches(made):
+    loader = make(made, lent_batches=2)
+    iterator = iter(loader)
+    held = [next(iterator), next(iterator)]
+    with pytest.raises(stoker.ResourceExhaustedError, match="lent_batches") as caught:
+        next(iterator)
+    assert isinstance(caught.value, MemoryError)
+    held.pop()
+    held.append(next(iterator))  # nothing was lost
+    same([held[1]], [taken(loader.epoch(0))[2]])
+
+
+# --- state ------------------------------------------------------------------------------------------
+
+
+def test_resuming_in_the_middle_of_the_second_epoch(made):
+    loader = make(made)
+    list(loader)
+    iterator = iter(loader)
+    for _ in range(3):
+        next(iterator)
+    state = json.loads(json.dumps(loader.state_dict()))
+    assert (state["epoch"], state["batch"]) == (1, 3)
+    wanted = [*taken(iterator), *taken(loader)]
+
+    other = make(made, depth=1)
+    other.load_state_dict(state)
+    assert other.state_dict() == state
+    same([*taken(other), *taken(other)], wanted)
+    assert other.state_dict()["epoch"] == 3
+    loader.load_state_dict(state)  # also backwards
+    same([*taken(loader), *taken(loader)], wanted)
+
+
+def test_states_between_epochs(made):
+    loader = make(made)
+    state = loader.state_dict()
+    assert (state["epoch"], state["batch"]) == (0, 0)
+    list(loader)
+    state = loader.state_dict()
+    assert (state["epoch"], state["batch"]) == (1, 0)
+    other = make(made)
+    other.load_state_dict(state)
+    same(taken(other), taken(loader))
+    iterator = iter(loader)
+    for _ in range(8):
+        next(iterator)  # all of them, and the end not seen yet
+    assert loader.state_dict()["epoch"] == 3
+
+
+def test_states_of_others_are_refused(made):
+    state = make(made).state_dict()
+    for other in (make(made, seed=8), make(made, batch_size=4), make(made, EVALUATION)):
+        with pytest.raises(stoker.FailedPreconditionError, match="other options"):
+            other.load_state_dict(state)
+    make(made, rank=1, world=2).load_state_dict(make(made, world=2).state_dict())
+    for bad in ({}, {**state, "version": 2}, {**state, "epoch": -1}, {**state, "batch": 9}):
+        with pytest.raises(ValueError):
+            make(made).load_state_dict(bad)
+    with pytest.raises(TypeError):
+        make(made).load_state_dict({**state, "epoch": "1"})

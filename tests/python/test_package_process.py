@@ -1,0 +1,266 @@
+"""The Python package and the process: its end, signals, forks, and no growth."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+
+HEAD = """
+import faulthandler, os, signal, sys, threading, time
+faulthandler.dump_traceback_later(60, exit=True)
+import stoker
+def make(**options):
+    options = {"batch_size": 4, "shuffle": True, **options}
+    return stoker.Loader(stoker.image_folder(sys.argv[1]), [stoker.RandomResizedCrop(32)], **options)
+def forever():
+    while True:
+        yield from loader
+loader = make()
+"""
+
+
+def start(program, folder, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", HEAD + textwrap.dedent(program), folder],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+
+
+def run(program, folder, code=0):
+    with start(program, folder) as process:
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == code, (process.returncode, out, err)
+    return out, err
+
+
+# --- the end of the interpreter ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "iterator = iter(loader); next(iterator)",
+        "kept = [next(iter(loader)) for _ in range(3)]",
+        "kept = list(loader); del loader",
+        "iterator = iter(loader); kept = next(iterator)[0][1]; sys.modules['kept'] = kept",
+        "iterator = iter(loader); next(iterator); sys.exit(0)",
+        "for n, _ in enumerate(forever()):\n    if n == 40: sys.exit()",
+        "def work():\n    for _ in forever(): pass\nthreading.Thread(target=work, daemon=True).start()\n"
+        "time.sleep(0.3)",
+        "import atexit\nkept = []\nfor n, b in enumerate(loader): kept.append(b)\n"
+        "atexit.register(lambda: print(kept[0][0].sum() > 0))",
+        "class Cycle: pass\nc = Cycle(); c.me = c; c.iterator = iter(loader); next(c.iterator)",
+        "other = make(runtime=stoker.Runtime(threads=2)); both = iter(loader), iter(other)\n"
+        "[next(i) for i in both]",
+    ],
+)
+def test_leaving_in_the_middle(made, program):
+    _, err = run(program, made)
+    assert err == ""
+
+
+def test_an_uncaught_exception_in_the_loop(made):
+    _, err = run("for _ in forever(): raise KeyError('mine')", made, code=1)
+    assert err.count("Traceback") == 1 and "KeyError: 'mine'" in err
+
+
+# --- signals ----------------------------------------------------------------------------------------
+
+
+def interrupted(process):
+    """Sends Ctrl-C when the process says that it is about to wait; what it printed about that."""
+    assert process.stdout.readline() == "waiting\n"
+    time.sleep(0.3)  # so that it does
+    sent = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, (out, err)
+    answered, words = out.split(maxsplit=1)
+    print(f"\nKeyboardInterrupt after {1000 * (float(answered) - sent):.0f} ms")
+    return words
+
+
+def test_ctrl_c_while_iterating(made):
+    program = """
+        try:
+            print("waiting", flush=True)
+            for _ in forever(): pass
+        except KeyboardInterrupt:
+            print(time.monotonic())
+        print(sum(1 for _ in loader) == len(loader))
+    """
+    with start(program, made) as process:
+        assert interrupted(process) == "True\n"
+
+
+def test_ctrl_c_while_waiting_for_one_batch(made, tmp_path):
+    (tmp_path / "class").mkdir()
+    photo = next(made.rglob("*.jpg"))
+    for n in range(4000):
+        (tmp_path / "class" / f"{n}.jpg").symlink_to(photo)
+    program = """
+        loader = make(batch_size=4000, depth=1, runtime=stoker.Runtime(threads=1))
+        iterator = iter(loader)
+        try:
+            print("waiting", flush=True)
+            next(iterator)
+        except KeyboardInterrupt:
+            print(time.monotonic(), loader.stats()["samples"] < 4000)
+        print(len(next(iterator)[0]))  # nothing was lost
+    """
+    with start(program, tmp_path) as process:
+        assert interrupted(process) == "True\n4000\n"
+
+
+def test_a_handler_that_raises_something_else(made):
+    out, _ = run(
+        """
+        class Enough(Exception): pass
+        def handler(*_): raise Enough
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        try:
+            for _ in forever(): pass
+        except Enough:
+            print("enough")
+        """,
+        made,
+    )
+    assert out == "enough\n"
+
+
+def test_the_plugins_question(made):
+    """What a plugin asks while it waits: no more than yes or no, and Python raises afterwards."""
+    out, _ = run(
+        """
+        import ctypes
+        from stoker import _stoker
+        # With the GIL and without: plugins may ask either way.
+        for kind in (ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE):
+            asked = kind(ctypes.c_int, ctypes.c_void_p)(_stoker.interrupt_address())
+            assert asked(None) == 0
+            seen = []
+            other = threading.Thread(target=lambda: seen.append(asked(None)))
+            other.start(); other.join()
+            assert seen == [0]
+        # A C function that asks often and runs no Python: sorting, with the question as comparison.
+        # While the answer is 0 all elements are equal, and keep their order.
+        qsort = ctypes.CDLL(None).qsort
+        qsort.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p]
+        n = 1 << 19
+        array = (ctypes.c_int * n)(*range(n))
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            while True:
+                qsort(array, n, 4, _stoker.interrupt_address())
+        except KeyboardInterrupt:
+            print("raised", list(array) != list(range(n)))
+        assert asked(None) == 0
+        """,
+        made,
+    )
+    assert out == "raised True\n"
+
+
+# --- forks ------------------------------------------------------------------------------------------
+
+
+def test_a_forked_child_gets_words_and_ends(made):
+    out, err = run(
+        """
+        iterator = iter(loader)
+        kept = next(iterator)
+        child = os.fork()
+        if child == 0:
+            try:
+                next(iterator)
+            except stoker.FailedPreconditionError as error:
+                print("child:", error, flush=True)
+            try:
+                next(iter(loader))
+            except stoker.FailedPreconditionError:
+                print("child again", flush=True)
+            assert kept[0].sum() > 0
+            compose = stoker.Compose([stoker.Resize((8, 8))])
+            print(compose(open(loader.source.path(0), "rb").read()).shape, flush=True)
+            loader.stats(), repr(loader), loader.close()
+            del iterator, kept, loader
+            sys.exit(7)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 7, status
+        print(sum(1 for _ in loader) == len(loader))
+        """,
+        made,
+    )
+    assert err == "" and "fork" in out
+    assert out.splitlines()[1:] == ["child again", "(8, 8, 3)", "True"]
+
+
+def test_multiprocessing_spawn_works(made):
+    program = """
+        import multiprocessing
+        print(multiprocessing.get_context("spawn").Pool(1).apply(len, ["four"]))
+    """
+    assert run(program, made)[0] == "4\n"
+
+
+# --- no growth --------------------------------------------------------------------------------------
+
+
+def usage():
+    """Kilobytes resident, threads, open files."""
+    with open("/proc/self/status") as status:
+        fields = dict(line.split(":", 1) for line in status)
+    return int(fields["VmRSS"].split()[0]), int(fields["Threads"]), len(os.listdir("/proc/self/fd"))
+
+
+def test_200_epochs_without_growth(made):
+    transforms = [stoker.RandomResizedCrop(16)]
+    loader = stoker.Loader(stoker.image_folder(made), transforms, batch_size=16, shuffle=True)
+
+    def some(epochs):
+        for n in range(epochs):
+            for images, _ in loader:
+                if n % 3 == 0:
+                    break
+            del images
+
+    some(20)
+    before = usage()
+    some(200)
+    after = usage()
+    assert after[0] < before[0] + 4096
+    assert after[1:] == before[1:]
+
+
+def test_loaders_come_and_go_without_growth(made):
+    def one():
+        source = stoker.image_folder(made)
+        loader = stoker.Loader(source, [stoker.RandomResizedCrop(16)], batch_size=16)
+        next(iter(loader))
+        stoker.Compose([stoker.Resize((8, 8))])(open(source.path(0), "rb").read())
+
+    kept = stoker.Runtime()  # noqa: F841
+    for _ in range(10):
+        one()
+    before = usage()
+    for _ in range(50):
+        one()
+    after = usage()
+    assert after[0] < before[0] + 8192
+    assert after[1] <= before[1] and after[2] <= before[2]
+
+
+def test_few_open_files_are_enough(made):
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert limit[0] > 100
+    loader = stoker.Loader(stoker.image_folder(made), [stoker.RandomResizedCrop(16)], batch_size=16)
+    for _ in loader:
+        assert usage()[2] < 100
