@@ -1,9 +1,13 @@
 // Batches as NumPy arrays that share their memory.
 #pragma once
 
-#include <pybind11/pybind11.h>
+#include <cstddef>
 
 #include "engine/core/batch.h"
+
+namespace pybind11 {
+class object;
+}
 
 namespace stoker::python {
 

@@ -12,6 +12,7 @@
 #include "bindings/c/loader_spec.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
+#include "bindings/python/waiting.h"
 #include "engine/core/buffer.h"
 #include "transforms/plan.h"
 
@@ -62,7 +63,7 @@ class ComposeHandle {
     void* data = row.mutable_data();
     Status status;
     {
-      const py::gil_scoped_release release;
+      const WithoutGil released;
       Scratch scratch = TakeScratch();
       StageTimes times;
       status = write(scratch, data, times);

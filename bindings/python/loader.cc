@@ -27,7 +27,7 @@ namespace {
 // Python lets go of things with the GIL held; what goes may have to wait for samples in work.
 template <typename T>
 void LetGo(T& held) {
-  const py::gil_scoped_release release;
+  const WithoutGil released;
   held.reset();
 }
 
@@ -46,7 +46,7 @@ class CursorHandle {
     if (const std::optional<std::string> warning = shared_->TakeWarning()) Warn(*warning);
     Result<Batch> batch = Batch();
     {
-      const py::gil_scoped_release release;
+      const WithoutGil released;
       batch = Take();
     }
     if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal handler's
@@ -59,13 +59,13 @@ class CursorHandle {
   }
 
   Status Seek(uint64_t epoch, uint64_t index) {
-    const py::gil_scoped_release release;
+    const WithoutGil released;
     const std::lock_guard turn(turn_);
     return cursor_->Seek({epoch, index});
   }
 
   std::optional<std::pair<uint64_t, uint64_t>> Position() {
-    const py::gil_scoped_release release;
+    const WithoutGil released;
     const std::lock_guard turn(turn_);
     const std::optional<BatchName> at = cursor_->position();
     if (!at) return std::nullopt;
@@ -107,7 +107,7 @@ class LoaderHandle {
     LoaderOptions options = Value(ParseLoaderSpec(spec, source.source));
     options.runtime = runtime.runtime;
     Result<std::shared_ptr<SharedLoader>> opened = [&] {
-      const py::gil_scoped_release release;
+      const WithoutGil released;
       return Registry::Get().FindOrOpen(key, [&](std::shared_ptr<EpochCounter> epochs) {
         return SharedLoader::Open(std::move(options), std::move(epochs));
       });
@@ -121,7 +121,7 @@ class LoaderHandle {
   }
 
   void Stop() const {
-    const py::gil_scoped_release release;
+    const WithoutGil released;
     shared_->Stop();
   }
 
@@ -186,10 +186,6 @@ void AddLoader(py::module_& module) {
       .def_property(
           "next_epoch", [](const LoaderHandle& self) { return self.shared().epochs().next(); },
           [](const LoaderHandle& self, uint64_t epoch) { self.shared().epochs().set_next(epoch); });
-  module.def("stop_all", [] {
-    const py::gil_scoped_release release;
-    Registry::Get().StopAll();
-  });
 }
 
 }  // namespace stoker::python

@@ -20,7 +20,7 @@ namespace {
 
 SourceHandle OpenFolder(const std::string& directory, int threads) {
   Result<std::shared_ptr<const SampleSource>> source = [&] {
-    const py::gil_scoped_release release;
+    const WithoutGil released;
     return ImageFolder(directory, {.threads = threads});
   }();
   SourceHandle handle{.source = Value(std::move(source))};
@@ -52,7 +52,7 @@ RuntimeHandle OpenRuntime(int threads, uint64_t memory_budget, int reader, int e
   options.reader = std::array{ReaderKind::kAuto, ReaderKind::kUring, ReaderKind::kPread}.at(reader);
   options.executor = std::array{ExecutorKind::kTbb, ExecutorKind::kThreads}.at(executor);
   Result<std::shared_ptr<Runtime>> runtime = [&] {
-    const py::gil_scoped_release release;
+    const WithoutGil released;
     return Runtime::Create(options);
   }();
   return {.runtime = Value(std::move(runtime))};
@@ -84,6 +84,8 @@ PYBIND11_MODULE(_stoker, module) {
       .def(py::init(&OpenRuntime), py::arg("threads"), py::arg("memory_budget"), py::arg("reader"),
            py::arg("executor"))
       .def("describe", &Describe);
+  module.def("note_main_thread", &NoteMainThread);
+  module.def("leave", &Leave);
   AddLoader(module);
   AddCompose(module);
   // For plugins in this process: the table of C functions, and what lets Ctrl-C end their waits.

@@ -2,19 +2,20 @@
 // Python (stoker/): it checks arguments, and hands options over as a loader spec.
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <memory>
 
 #include "engine/pipeline/runtime.h"
 #include "io/sources/source.h"
 
+namespace pybind11 {
+class module_;
+}
+
 namespace stoker::python {
 
 struct SourceHandle {
   std::shared_ptr<const SampleSource> source;
-  bool labels = true;         // batches have a second array
-  pybind11::object arrays{};  // that the source points into; none for files
+  bool labels = true;  // batches have a second array
 };
 
 struct RuntimeHandle {

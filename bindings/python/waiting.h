@@ -1,11 +1,31 @@
-// Waiting without the GIL, and Ctrl-C meanwhile.
+// Waiting without the GIL; Ctrl-C meanwhile, and the interpreter's end.
 #pragma once
 
 #include "engine/core/interrupt.h"
 
 namespace stoker::python {
 
-// Remembers which thread is Python's main thread: the one that signal handlers run on.
+// The GIL is let go while this lives. For use in place of pybind11's: while the interpreter goes
+// down, Python up to 3.13 ends a thread that wants the GIL by unwinding its stack, through
+// destructors that may not throw, which ends the process. Here such a thread (a daemon) sleeps
+// until the process has ended, as from Python 3.14 on.
+class WithoutGil {
+ public:
+  WithoutGil();
+  ~WithoutGil();
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  void* state_;
+};
+
+// The interpreter is about to go down: from here on only the main thread gets the GIL back. For
+// atexit, on the main thread, with the GIL held.
+void Leave();
+
+// The calling thread is Python's main thread, which signal handlers run on: at import, and in a
+// forked child.
 void NoteMainThread();
 
 // For a wait without the GIL, on the thread that waits. On the main thread it runs pending signal

@@ -14,6 +14,7 @@ Everything public is in this module; what begins with an underscore is not for u
 """
 
 import atexit
+import os
 
 from stoker import _stoker
 from stoker._compose import Compose
@@ -73,4 +74,5 @@ __all__ = [
 ]
 
 # Threads that wait for batches are let go, and nothing is produced while the interpreter is taken down.
-atexit.register(_stoker.stop_all)
+atexit.register(_stoker.leave)
+os.register_at_fork(after_in_child=_stoker.note_main_thread)
