@@ -5,11 +5,16 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "bindings/c/registry.h"
 
 namespace stoker::python {
+
+namespace py = pybind11;
 
 namespace {
 
@@ -31,6 +36,44 @@ bool Finalizing() {
 }
 
 bool MayRunHandlers() { return OnMainThread() && Py_IsInitialized() != 0 && !Finalizing(); }
+
+// Whether Python runs the constructor of TensorFlow's exception for the wait that ended: raised in
+// there, ours would be lost (pybind11 says RuntimeError where a constructor raises something else).
+bool InTensorFlowsException() {
+  py::object frame =
+      py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  for (int above = 0; above < 4 && frame && !frame.is_none(); ++above) {
+    const py::object code = frame.attr("f_code");
+    const auto file = code.attr("co_filename").cast<std::string>();
+    if (code.attr("co_name").cast<std::string>() == "__init__" &&
+        file.find("tensorflow") != std::string::npos) {
+      return true;
+    }
+    frame = frame.attr("f_back");
+  }
+  return false;
+}
+
+int RaiseNow(void* raised);
+
+// Hands over to the interpreter, which calls back on the main thread, between two instructions.
+void RaiseLater(std::unique_ptr<py::error_already_set> raised) {
+  if (Py_AddPendingCall(&RaiseNow, raised.get()) == 0) {
+    static_cast<void>(raised.release());
+  } else {  // too many calls wait
+    PyErr_SetInterrupt();
+  }
+}
+
+int RaiseNow(void* pending) {
+  std::unique_ptr<py::error_already_set> raised(static_cast<py::error_already_set*>(pending));
+  if (InTensorFlowsException()) {
+    RaiseLater(std::move(raised));
+    return 0;
+  }
+  raised->restore();
+  return -1;
+}
 
 }  // namespace
 
@@ -73,8 +116,7 @@ int AskedByPlugin(void*) {
   const PyGILState_STATE state = PyGILState_Ensure();
   int raised = 0;
   if (PyErr_Occurred() == nullptr && PyErr_CheckSignals() != 0) {
-    PyErr_Clear();
-    PyErr_SetInterrupt();
+    RaiseLater(std::make_unique<py::error_already_set>());
     raised = 1;
   }
   PyGILState_Release(state);

@@ -34,10 +34,10 @@ void NoteMainThread();
 // threads, and once the interpreter is going down, it does nothing.
 Interrupt OnSignals();
 
-// For plugins, which cannot pass an exception on: as OnSignals, but a raised exception is cleared
-// and the signal is set again, so that KeyboardInterrupt is raised when Python code runs next.
-// Non-zero when there was one. `unused` makes it fit stoker_interrupt.asked; any thread, with the
-// GIL or without it.
+// For plugins, which cannot pass an exception on: as OnSignals, but the exception is raised in the
+// main thread as soon as Python code runs again, whatever error the framework makes of the wait
+// that ended. Non-zero when there is one. `unused` makes it fit stoker_interrupt.asked; any thread,
+// with the GIL or without it.
 int AskedByPlugin(void* unused);
 
 }  // namespace stoker::python

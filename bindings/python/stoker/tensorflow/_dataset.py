@@ -70,13 +70,3 @@ class _Dataset(tf.data.Dataset):  # type: ignore[misc]
     @property
     def element_spec(self) -> Any:
         return self._spec
-
-    def __iter__(self) -> Any:
-        # TensorFlow puts a prefetch() behind a pipeline that ends without one, and then waits on a
-        # thread on which Python's signals cannot be asked for. stoker prefetches itself; without the
-        # second one the loop waits on its own thread, and Ctrl-C ends the wait.
-        if not tf.executing_eagerly():
-            return super().__iter__()
-        options = tf.data.Options()
-        options.experimental_optimization.inject_prefetch = False
-        return iter(self.with_options(options))
