@@ -130,32 +130,44 @@ void SharedLoader::Return(Engine engine) {
 
 Result<Batch> SharedLoader::BatchAt(BatchName batch, const Interrupt& interrupt) {
   if (Status s = options_.runtime->CheckProcess(); !s.ok()) return std::move(s).error();
-  std::unique_lock one_at_a_time(one_batch_at_, std::defer_lock);
-  while (!one_at_a_time.try_lock_for(kInterruptInterval)) {
-    if (interrupt && interrupt()) return Error{Code::kCancelled, "the wait was interrupted"};
+  std::unique_lock lock(mutex_);
+  while (!by_name_.wait_for(lock, kInterruptInterval, [this] { return !serving_by_name_; })) {
+    lock.unlock();
+    const bool interrupted = interrupt && interrupt();
+    lock.lock();
+    if (interrupted) return Error{Code::kCancelled, "the wait was interrupted"};
   }
-  bool follows = batch.index == 0;
-  {
-    std::lock_guard lock(mutex_);
-    follows = follows || IdleAt(batch);
-  }
+  serving_by_name_ = true;
+  const bool follows = batch.index == 0 || IdleAt(batch);
+  lock.unlock();
+  Result<Batch> made = MakeByName(batch, follows, interrupt);
+  lock.lock();
+  serving_by_name_ = false;
+  by_name_.notify_one();
+  lock.unlock();
+  NoteLent();
+  return made;
+}
+
+// `follows`: go on from there; else that one batch.
+Result<Batch> SharedLoader::MakeByName(BatchName batch, bool follows, const Interrupt& interrupt) {
   const Schedule schedule = follows ? Schedule::kEpochs : Schedule::kAppended;
   Result<Engine> engine = Borrow(batch, schedule, /*spare=*/true);
   if (!engine.ok()) return std::move(engine).error();
   Loader& loader = *engine->loader;
-  if (!follows) {
-    if (Status s = loader.Append(batch.epoch, batch.index); !s.ok()) {
-      Return(*std::move(engine));
-      return std::move(s).error();
+  Status appended;
+  if (!follows) appended = loader.Append(batch.epoch, batch.index);
+  Result<Batch> made = Batch();
+  if (appended.ok()) {
+    const uint64_t before = loader.passed();
+    made = loader.Next(interrupt);
+    if (follows && loader.passed() != before && batch.index + 1 == batches_per_epoch_) {
+      (void)loader.Next();  // says that the epoch has ended, and is done with it
     }
-  }
-  const uint64_t before = loader.passed();
-  Result<Batch> made = loader.Next(interrupt);
-  if (follows && loader.passed() != before && batch.index + 1 == batches_per_epoch_) {
-    (void)loader.Next();  // says that the epoch has ended, and is done with it
+  } else {
+    made = std::move(appended).error();
   }
   Return(*std::move(engine));
-  NoteLent();
   return made;
 }
 

@@ -7,6 +7,7 @@
 // engine each, and memory for each.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -73,6 +74,7 @@ class SharedLoader : public std::enable_shared_from_this<SharedLoader> {
   Result<Engine> OpenEngine();
   std::optional<Engine> TakeIdle(BatchName batch, Schedule schedule, bool spare);
   bool IdleAt(BatchName batch) const;
+  Result<Batch> MakeByName(BatchName batch, bool follows, const Interrupt& interrupt);
   void NoteLent();
 
   static constexpr size_t kMostIdle = 2;
@@ -80,11 +82,12 @@ class SharedLoader : public std::enable_shared_from_this<SharedLoader> {
   const LoaderOptions options_;
   const std::shared_ptr<EpochCounter> epochs_;
   uint64_t batches_per_epoch_ = 0;
-  std::timed_mutex one_batch_at_;  // BatchAt
-  mutable std::mutex mutex_;       // guards what follows
-  std::vector<Engine> idle_;       // the one used last is last
-  std::vector<Loader*> busy_;      // borrowed
-  LoaderStats past_;               // of engines that are gone
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable by_name_;
+  bool serving_by_name_ = false;  // one BatchAt at a time
+  std::vector<Engine> idle_;      // the one used last is last
+  std::vector<Loader*> busy_;     // borrowed
+  LoaderStats past_;              // of engines that are gone
   bool stopped_ = false;
   bool warned_ = false;
   std::optional<std::string> warning_;
