@@ -51,7 +51,7 @@ int LiveThreads() {
 // moment longer, until the kernel has taken it down.
 int LiveThreadsSettled(int wanted) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (LiveThreads() != wanted && std::chrono::steady_clock::now() < deadline) {
+  while (LiveThreads() > wanted && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return LiveThreads();
@@ -93,7 +93,7 @@ TEST(LoaderEnd, AtAnyMomentWithoutThreadsOrDescriptorsLeft) {
     for (int round = 0; round < 60; ++round) run(round);
     EXPECT_EQ(OpenDescriptors(), descriptors);
     if (executor != ExecutorKind::kTbb) {  // TBB keeps its pool of threads for the process
-      EXPECT_EQ(LiveThreadsSettled(threads), threads);
+      EXPECT_LE(LiveThreadsSettled(threads), threads);  // fewer: some of TBB's have left
     }
   }
 }
