@@ -25,6 +25,8 @@ namespace {
 // For one image on each thread; a progressive file of 268 megapixels needs 1 GiB.
 constexpr uint64_t kMemoryLimit = uint64_t{4} << 30;
 
+using Pixels = py::array_t<uint8_t, py::array::c_style>;
+
 class ComposeHandle {
  public:
   explicit ComposeHandle(const std::string& spec)
@@ -39,6 +41,18 @@ class ComposeHandle {
       if (Status s = scratch.bytes.Grow(length); !s.ok()) return s;
       std::memcpy(scratch.bytes.data(), data, length);
       return plan_.Apply({scratch.bytes.data(), length}, key, *scratch.workspace, row, times);
+    });
+  }
+
+  // height × width × 3
+  py::array OfPixels(const Pixels& image, const DrawKey& key) {
+    ImageView view;
+    view.size = {.width = static_cast<int>(image.shape(1)),
+                 .height = static_cast<int>(image.shape(0))};
+    view.plane[0] = image.data();
+    view.stride[0] = image.strides(0);
+    return Apply([&](Scratch& scratch, void* row, StageTimes& times) -> Status {
+      return plan_.Apply(view, key, *scratch.workspace, row, times);
     });
   }
 
@@ -103,7 +117,14 @@ void AddCompose(py::module_& module) {
              uint64_t position) {
             return self.OfBytes(bytes, {seed, epoch, position});
           },
-          py::arg("bytes"), py::arg("seed"), py::arg("epoch"), py::arg("position"));
+          py::arg("bytes"), py::arg("seed"), py::arg("epoch"), py::arg("position"))
+      .def(
+          "of_pixels",
+          [](ComposeHandle& self, const Pixels& image, uint64_t seed, uint64_t epoch,
+             uint64_t position) {
+            return self.OfPixels(image, {seed, epoch, position});
+          },
+          py::arg("image"), py::arg("seed"), py::arg("epoch"), py::arg("position"));
 }
 
 }  // namespace stoker::python

@@ -16,7 +16,10 @@
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
+#include "engine/pipeline/check_options.h"
 #include "engine/pipeline/shared_loader.h"
+#include "io/sources/source.h"
+#include "transforms/plan.h"
 
 namespace stoker::python {
 
@@ -99,6 +102,24 @@ class CursorHandle {
   std::vector<uint64_t> sample_ids_;  // of the last batch
 };
 
+// For each column the name of its type and the shape of a row.
+using Elements = std::vector<std::pair<std::string, std::vector<int64_t>>>;
+
+Elements ElementsOf(const LoaderOptions& options) {
+  Elements elements;
+  for (const ArrayColumn& array : options.source->arrays()) {
+    elements.emplace_back(NameOf(array.dtype), array.row_shape);
+  }
+  if (elements.empty()) elements = {{}, {NameOf(DType::kI64), {}}};
+  if (CopiesRows(options)) return elements;
+  const Plan plan = Value(
+      Plan::Compile(options.transforms,
+                    {.dtype = options.dtype, .exif_orientation = true, .limits = options.limits}));
+  const ImageSize size = plan.output_size();
+  elements[0] = {NameOf(plan.dtype()), {size.height, size.width, 3}};
+  return elements;
+}
+
 class LoaderHandle {
  public:
   LoaderHandle(const std::string& key, const std::string& spec, const SourceHandle& source,
@@ -106,6 +127,7 @@ class LoaderHandle {
       : columns_(source.labels ? 2 : 1) {
     LoaderOptions options = Value(ParseLoaderSpec(spec, source.source));
     options.runtime = runtime.runtime;
+    elements_ = ElementsOf(options);
     Result<std::shared_ptr<SharedLoader>> opened = [&] {
       const WithoutGil released;
       return Registry::Get().FindOrOpen(key, [&](std::shared_ptr<EpochCounter> epochs) {
@@ -117,7 +139,7 @@ class LoaderHandle {
   ~LoaderHandle() { LetGo(shared_); }
 
   std::unique_ptr<CursorHandle> Iterate(std::optional<uint64_t> epoch) const {
-    return std::make_unique<CursorHandle>(shared_, epoch, columns_);
+    return std::make_unique<CursorHandle>(shared_, epoch, static_cast<size_t>(columns_));
   }
 
   void Stop() const {
@@ -127,9 +149,11 @@ class LoaderHandle {
 
   py::dict Stats() const;
   SharedLoader& shared() const { return *shared_; }
+  Elements elements() const { return {elements_.begin(), elements_.begin() + columns_}; }
 
  private:
-  const size_t columns_;
+  const int columns_;
+  Elements elements_;
   std::shared_ptr<SharedLoader> shared_;
 };
 
@@ -180,6 +204,7 @@ void AddLoader(py::module_& module) {
       .def("iterate", &LoaderHandle::Iterate, py::arg("epoch"))
       .def("stop", &LoaderHandle::Stop)
       .def("stats", &LoaderHandle::Stats)
+      .def_property_readonly("elements", &LoaderHandle::elements)
       .def_property_readonly(
           "batches_per_epoch",
           [](const LoaderHandle& self) { return self.shared().batches_per_epoch(); })

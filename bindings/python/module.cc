@@ -10,39 +10,12 @@
 #include "bindings/c/stoker_c.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/waiting.h"
-#include "io/sources/image_folder.h"
 
 namespace stoker::python {
 
 namespace py = pybind11;
 
 namespace {
-
-SourceHandle OpenFolder(const std::string& directory, int threads) {
-  Result<std::shared_ptr<const SampleSource>> source = [&] {
-    const WithoutGil released;
-    return ImageFolder(directory, {.threads = threads});
-  }();
-  SourceHandle handle{.source = Value(std::move(source))};
-  handle.labels = !handle.source->classes().empty();
-  return handle;
-}
-
-py::list ClassesOf(const SourceHandle& self) {
-  py::list names;
-  for (const std::string& name : self.source->classes()) {
-    names.append(py::reinterpret_steal<py::object>(
-        PyUnicode_DecodeFSDefaultAndSize(name.data(), static_cast<Py_ssize_t>(name.size()))));
-  }
-  return names;
-}
-
-py::bytes PathOf(const SourceHandle& self, uint64_t id) {
-  if (id >= self.source->size()) throw py::index_error("no such sample");
-  std::string path;
-  self.source->PathOf(self.source->At(id).file, path);
-  return py::bytes(path);
-}
 
 // `reader`, `executor`: places in the lists of their names in stoker/_runtime.py.
 RuntimeHandle OpenRuntime(int threads, uint64_t memory_budget, int reader, int executor) {
@@ -73,12 +46,6 @@ py::dict Describe(const RuntimeHandle& self) {
 PYBIND11_MODULE(_stoker, module) {
   NoteMainThread();
   module.attr("__version__") = STOKER_VERSION;
-  py::class_<SourceHandle>(module, "Source")
-      .def("__len__", [](const SourceHandle& self) { return self.source->size(); })
-      .def_property_readonly("classes", &ClassesOf)
-      .def_readonly("labels", &SourceHandle::labels)
-      .def("path", &PathOf, py::arg("sample"));
-  module.def("image_folder", &OpenFolder, py::arg("directory"), py::arg("threads"));
   py::class_<RuntimeHandle>(module, "Runtime")
       .def(py::init([] { return RuntimeHandle(); }))
       .def(py::init(&OpenRuntime), py::arg("threads"), py::arg("memory_budget"), py::arg("reader"),
@@ -86,6 +53,7 @@ PYBIND11_MODULE(_stoker, module) {
       .def("describe", &Describe);
   module.def("note_main_thread", &NoteMainThread);
   module.def("leave", &Leave);
+  AddSources(module);
   AddLoader(module);
   AddCompose(module);
   // For plugins in this process: the table of C functions, and what lets Ctrl-C end their waits.

@@ -22,6 +22,7 @@ struct RuntimeHandle {
   std::shared_ptr<Runtime> runtime;  // null: the default one
 };
 
+void AddSources(pybind11::module_& module);
 void AddLoader(pybind11::module_& module);
 void AddCompose(pybind11::module_& module);
 

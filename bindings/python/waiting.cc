@@ -6,9 +6,11 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "bindings/c/registry.h"
 
@@ -22,6 +24,27 @@ namespace {
 std::atomic<unsigned long> main_thread{0};
 std::atomic<bool> leaving{false};
 std::atomic<int> restoring{0};  // threads that take the GIL back now
+
+// Objects that have no owner any more and wait for the GIL. Never destroyed: threads may come late.
+struct Orphans {
+  std::mutex mutex;
+  std::vector<PyObject*> objects;
+};
+
+Orphans& TheOrphans() {
+  static auto* orphans = new Orphans;
+  return *orphans;
+}
+
+int ReleaseOrphans(void*) {
+  std::vector<PyObject*> objects;
+  {
+    const std::lock_guard lock(TheOrphans().mutex);
+    objects.swap(TheOrphans().objects);
+  }
+  for (PyObject* object : objects) Py_DECREF(object);
+  return 0;
+}
 
 bool OnMainThread() {
   return PyThread_get_thread_ident() == main_thread.load(std::memory_order_relaxed);
@@ -94,6 +117,20 @@ void Leave() {
   leaving = true;
   Registry::Get().StopAll();
   while (restoring != 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
+
+void LetGoLater(void* object) {
+  if (leaving || Py_IsInitialized() == 0 || Finalizing()) return;
+  {
+    const std::lock_guard lock(TheOrphans().mutex);
+    TheOrphans().objects.push_back(static_cast<PyObject*>(object));
+  }
+  if (PyGILState_Check() != 0) {
+    ReleaseOrphans(nullptr);
+  } else {
+    Py_AddPendingCall(&ReleaseOrphans,
+                      nullptr);  // where 32 wait already, one of the next takes all
+  }
 }
 
 void NoteMainThread() {

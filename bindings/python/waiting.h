@@ -24,6 +24,10 @@ class WithoutGil {
 // atexit, on the main thread, with the GIL held.
 void Leave();
 
+// Gives up one reference to a PyObject, with the GIL or without it, on any thread: now, or when the
+// main thread runs Python code next. Never waits. While the interpreter goes down: not at all.
+void LetGoLater(void* object);
+
 // The calling thread is Python's main thread, which signal handlers run on: at import, and in a
 // forked child.
 void NoteMainThread();

@@ -72,6 +72,41 @@ def test_kinds_of_bytes(photo):
         np.testing.assert_array_equal(compose(same), wanted)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_pixels_are_treated_as_a_files(dtype):
+    """What a loader makes of arrays, and of views of them that are not dense."""
+    random = np.random.default_rng(1)
+    images = random.integers(0, 256, (5, 90, 100, 3), np.uint8)
+    transforms = [stoker.RandomResizedCrop(32), stoker.RandomHorizontalFlip()]
+    compose = stoker.Compose(transforms, dtype=dtype)
+    loader = stoker.Loader(stoker.arrays(images), transforms, batch_size=5, seed=3, dtype=dtype)
+    for epoch, rows in enumerate([next(iter(loader)), next(iter(loader))]):
+        for n, row in enumerate(rows):
+            np.testing.assert_array_equal(compose(images[n], seed=3, epoch=epoch, position=n), row)
+    strided = np.zeros((90, 200, 4), np.uint8)
+    strided[:, ::2, :3] = images[0]
+    np.testing.assert_array_equal(compose(strided[:, ::2, :3]), compose(images[0]))
+    gray = images[0, :, :, 0]
+    np.testing.assert_array_equal(compose(gray), compose(np.stack([gray] * 3, axis=2)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "kind"),
+    [
+        ((4, 4, 3), np.float32, TypeError),
+        ((4, 4, 3), bool, TypeError),
+        ((4, 4, 4), np.uint8, ValueError),
+        ((2, 4, 4, 3), np.uint8, ValueError),
+        ((4,), np.uint8, ValueError),
+        ((0, 4, 3), np.uint8, ValueError),
+        ((65536, 1, 3), np.uint8, ValueError),
+    ],
+)
+def test_pixels_of_another_kind(shape, dtype, kind):
+    with pytest.raises(kind, match="image"):
+        stoker.Compose(EVALUATION)(np.zeros(shape, dtype))
+
+
 def test_repr():
     assert "Resize(size=73" in repr(stoker.Compose(EVALUATION))
 

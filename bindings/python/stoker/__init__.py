@@ -33,7 +33,7 @@ from stoker._errors import (
 )
 from stoker._loader import Epoch, Iterator, Loader
 from stoker._runtime import Runtime
-from stoker._sources import ImageFolder, Source, image_folder
+from stoker._sources import ImageFolder, Source, arrays, image_folder
 from stoker._stoker import __version__
 from stoker._transforms import (
     CenterCrop,
@@ -70,6 +70,7 @@ __all__ = [
     "UnavailableError",
     "UnimplementedError",
     "__version__",
+    "arrays",
     "image_folder",
 ]
 

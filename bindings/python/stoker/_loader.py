@@ -46,7 +46,8 @@ class Loader:
     A batch is (images, labels), or images alone where the source has no labels:
 
     - images: (rows, height, width, 3), RGB; uint8 in 0 to 255, or float32: value / 255, or normalised.
-    - labels: (rows,), int64.
+      Without transforms: rows of `stoker.arrays`, in their own type and shape.
+    - labels: (rows,), int64; or those of `stoker.arrays`.
 
     `rows` is batch_size, except maybe in the last batch of an epoch. The arrays are views of the memory
     that the batch was made in: nothing is copied. They are writable, C order and 64-byte aligned, and
@@ -59,13 +60,13 @@ class Loader:
     while waiting, and Ctrl-C is seen. After a fork the child's loader raises FailedPreconditionError.
 
     Args:
-        source: what `image_folder` returns.
+        source: what `image_folder` or `arrays` returns.
         transforms: a sequence of `Resize`, `CenterCrop`, `RandomResizedCrop`, `RandomHorizontalFlip`,
-            `Normalize` that makes all images the same size.
+            `Normalize` that makes all images the same size. May be empty for arrays.
         batch_size: rows of a batch, 1 to 1,048,576.
         shuffle: a new order each epoch.
         seed: of the order and of every random transform, 0 to 2**64 - 1.
-        dtype: of the images: "uint8" or "float32" (or NumPy's or TensorFlow's objects for them).
+        dtype: of transformed images: "uint8" or "float32" (or NumPy's or TensorFlow's objects for them).
         drop_remainder: leave out a last batch that is not full.
         rank: this process' number among `world` processes that share the dataset.
         world: how many they are.
@@ -133,6 +134,8 @@ class Loader:
         )
         native = _stoker.Runtime() if runtime is None else runtime._native
         self._native = _stoker.Loader(self._key, self._spec, source._native, native)
+        # For each array of a batch: its type's name, the shape of a row.
+        self._elements = [(name, tuple(shape)) for name, shape in self._native.elements]
         self._batches = self._native.batches_per_epoch
         self._latest: weakref.ref[Iterator] | None = None
         self._resume: tuple[int, int] | None = None
@@ -274,7 +277,7 @@ class Loader:
     def _fingerprint(self) -> str:
         """Of all that the batches of all ranks together depend on. Where the files lie is not in it."""
         kept = {k: v for k, v in self._options.items() if k not in ("rank", "depth", "lent_batches")}
-        kept["samples"] = len(self._source)
+        kept["source"] = (len(self._source), self._source._spec["fingerprint"])
         kept["transforms"] = [t._spec() for t in self._transforms]
         return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
 

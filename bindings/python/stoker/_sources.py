@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import uuid
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from stoker import _checks, _stoker
+from stoker._errors import InvalidArgumentError
 
 
 class Source:
     """A numbered, immutable list of samples. Any thread; many loaders may share one.
 
-    Made by `image_folder`.
+    Made by `image_folder` and `arrays`.
     """
 
     def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str) -> None:
@@ -78,3 +83,48 @@ def image_folder(directory: str | os.PathLike[Any], *, threads: int = 0) -> Imag
     described = os.fsencode(path).decode("utf-8", "replace")
     text = f"stoker.image_folder({os.fsdecode(path)!r})"
     return ImageFolder(native, {"kind": "image_folder", "directory": described}, text)
+
+
+def arrays(images: Any, labels: Any = None) -> Source:
+    """Samples that are in memory already.
+
+    The arrays are kept, not copied, while a loader uses them; they must not change meanwhile. What is no
+    array is converted, and rows that are not in C order are copied once.
+
+    Without transforms rows of any type and shape are copied into batches as they are. Transforms want
+    images of uint8 (height, width, 3). Nothing of this is seen by other processes: they make arrays and
+    loaders of their own.
+
+    Args:
+        images: (samples, ...): bool, an integer of 8 to 64 bits, float16, bfloat16, float32 or float64.
+        labels: (samples, ...), of any of these types; None: batches are arrays of images alone.
+
+    Raises:
+        ValueError: no sample, or not equally many; more than seven dimensions in a row.
+        TypeError: an element type that is none of these.
+    """
+    columns = [_column("images", images), None if labels is None else _column("labels", labels)]
+    first, second = columns
+    assert first is not None
+    if second is not None and len(second) != len(first):
+        raise InvalidArgumentError(f"labels has {len(second)} rows, and images has {len(first)}")
+    described = ", ".join(f"{c.dtype} {c.shape}" for c in columns if c is not None)
+    native = _stoker.arrays(first, second)
+    return Source(native, {"kind": "arrays", "key": uuid.uuid4().hex}, f"stoker.arrays({described})")
+
+
+_ELEMENTS = frozenset(
+    ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
+    + ("float16", "bfloat16", "float32", "float64")
+)
+
+
+def _column(name: str, values: Any) -> npt.NDArray[Any]:
+    array = np.asarray(values)
+    if array.dtype.name not in _ELEMENTS:
+        raise TypeError(f"{name} is an array of {array.dtype}; it must be of numbers or bool")
+    if array.ndim == 0 or array.size == 0:
+        raise InvalidArgumentError(f"{name} has the shape {array.shape}; it must have samples")
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return array if array[0].flags.c_contiguous else np.ascontiguousarray(array)

@@ -1,0 +1,93 @@
+// stoker._stoker.Source: folders of images, and NumPy arrays.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/c/loader_spec.h"
+#include "bindings/python/errors.h"
+#include "bindings/python/module.h"
+#include "bindings/python/waiting.h"
+#include "io/sources/arrays.h"
+#include "io/sources/image_folder.h"
+
+namespace stoker::python {
+
+namespace py = pybind11;
+
+namespace {
+
+SourceHandle OpenFolder(const std::string& directory, int threads) {
+  Result<std::shared_ptr<const SampleSource>> source = [&] {
+    const WithoutGil released;
+    return ImageFolder(directory, {.threads = threads});
+  }();
+  SourceHandle handle{.source = Value(std::move(source))};
+  handle.labels = !handle.source->classes().empty();
+  return handle;
+}
+
+// The caller has seen to it that each row is dense and the type one of ours.
+ArrayColumn ColumnOf(const char* name, const py::array& array) {
+  const auto type = py::str(array.dtype().attr("name")).cast<std::string>();
+  ArrayColumn column;
+  column.name = name;
+  column.data = array.data();
+  column.samples = static_cast<uint64_t>(array.shape(0));
+  column.row_stride = array.strides(0);
+  for (auto dtype = DType::kBool; dtype <= DType::kF64;
+       dtype = static_cast<DType>(static_cast<int>(dtype) + 1)) {
+    if (type == NameOf(dtype)) column.dtype = dtype;
+  }
+  column.row_shape.assign(array.shape() + 1, array.shape() + array.ndim());
+  return column;
+}
+
+SourceHandle OpenArrays(const py::array& images, const std::optional<py::array>& labels) {
+  std::vector<ArrayColumn> columns{ColumnOf("image", images)};
+  if (labels) columns.push_back(ColumnOf("label", *labels));
+  // The last loader may go on any thread, without the GIL: the arrays are let go of when Python
+  // has time.
+  std::shared_ptr<void> owner(py::make_tuple(images, labels).release().ptr(),
+                              [](void* held) { LetGoLater(held); });
+  SourceHandle handle{.source = Value(Arrays(std::move(columns), std::move(owner)))};
+  handle.labels = labels.has_value();
+  return handle;
+}
+
+py::list ClassesOf(const SourceHandle& self) {
+  py::list names;
+  for (const std::string& name : self.source->classes()) {
+    names.append(py::reinterpret_steal<py::object>(
+        PyUnicode_DecodeFSDefaultAndSize(name.data(), static_cast<Py_ssize_t>(name.size()))));
+  }
+  return names;
+}
+
+py::bytes PathOf(const SourceHandle& self, uint64_t id) {
+  if (id >= self.source->size()) throw py::index_error("no such sample");
+  std::string path;
+  self.source->PathOf(self.source->At(id).file, path);
+  return py::bytes(path);
+}
+
+}  // namespace
+
+void AddSources(py::module_& module) {
+  py::class_<SourceHandle>(module, "Source")
+      .def("__len__", [](const SourceHandle& self) { return self.source->size(); })
+      .def_property_readonly("classes", &ClassesOf)
+      .def_readonly("labels", &SourceHandle::labels)
+      .def_property_readonly("fingerprint",
+                             [](const SourceHandle& self) { return FingerprintText(*self.source); })
+      .def("path", &PathOf, py::arg("sample"));
+  module.def("image_folder", &OpenFolder, py::arg("directory"), py::arg("threads"));
+  module.def("arrays", &OpenArrays, py::arg("images"), py::arg("labels"));
+}
+
+}  // namespace stoker::python
