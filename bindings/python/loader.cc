@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,24 +103,6 @@ class CursorHandle {
   std::vector<uint64_t> sample_ids_;  // of the last batch
 };
 
-// For each column the name of its type and the shape of a row.
-using Elements = std::vector<std::pair<std::string, std::vector<int64_t>>>;
-
-Elements ElementsOf(const LoaderOptions& options) {
-  Elements elements;
-  for (const ArrayColumn& array : options.source->arrays()) {
-    elements.emplace_back(NameOf(array.dtype), array.row_shape);
-  }
-  if (elements.empty()) elements = {{}, {NameOf(DType::kI64), {}}};
-  if (CopiesRows(options)) return elements;
-  const Plan plan = Value(
-      Plan::Compile(options.transforms,
-                    {.dtype = options.dtype, .exif_orientation = true, .limits = options.limits}));
-  const ImageSize size = plan.output_size();
-  elements[0] = {NameOf(plan.dtype()), {size.height, size.width, 3}};
-  return elements;
-}
-
 class LoaderHandle {
  public:
   LoaderHandle(const std::string& key, const std::string& spec, const SourceHandle& source,
@@ -127,7 +110,6 @@ class LoaderHandle {
       : columns_(source.labels ? 2 : 1) {
     LoaderOptions options = Value(ParseLoaderSpec(spec, source.source));
     options.runtime = runtime.runtime;
-    elements_ = ElementsOf(options);
     Result<std::shared_ptr<SharedLoader>> opened = [&] {
       const WithoutGil released;
       return Registry::Get().FindOrOpen(key, [&](std::shared_ptr<EpochCounter> epochs) {
@@ -139,7 +121,7 @@ class LoaderHandle {
   ~LoaderHandle() { LetGo(shared_); }
 
   std::unique_ptr<CursorHandle> Iterate(std::optional<uint64_t> epoch) const {
-    return std::make_unique<CursorHandle>(shared_, epoch, static_cast<size_t>(columns_));
+    return std::make_unique<CursorHandle>(shared_, epoch, columns_);
   }
 
   void Stop() const {
@@ -147,13 +129,20 @@ class LoaderHandle {
     shared_->Stop();
   }
 
+  // (dtype, shape of a row) of each array of a batch.
+  std::vector<std::pair<std::string, std::vector<int64_t>>> Elements() const {
+    std::vector<std::pair<std::string, std::vector<int64_t>>> elements;
+    for (const ColumnSpec& column : std::span(shared_->columns()).first(columns_)) {
+      elements.emplace_back(NameOf(column.dtype), column.row_shape);
+    }
+    return elements;
+  }
+
   py::dict Stats() const;
   SharedLoader& shared() const { return *shared_; }
-  Elements elements() const { return {elements_.begin(), elements_.begin() + columns_}; }
 
  private:
-  const int columns_;
-  Elements elements_;
+  const size_t columns_;
   std::shared_ptr<SharedLoader> shared_;
 };
 
@@ -204,10 +193,13 @@ void AddLoader(py::module_& module) {
       .def("iterate", &LoaderHandle::Iterate, py::arg("epoch"))
       .def("stop", &LoaderHandle::Stop)
       .def("stats", &LoaderHandle::Stats)
-      .def_property_readonly("elements", &LoaderHandle::elements)
+      .def_property_readonly("elements", &LoaderHandle::Elements)
       .def_property_readonly(
           "batches_per_epoch",
           [](const LoaderHandle& self) { return self.shared().batches_per_epoch(); })
+      .def_property_readonly("last_rows",
+                             [](const LoaderHandle& self) { return self.shared().last_rows(); })
+
       .def_property(
           "next_epoch", [](const LoaderHandle& self) { return self.shared().epochs().next(); },
           [](const LoaderHandle& self, uint64_t epoch) { self.shared().epochs().set_next(epoch); });

@@ -84,6 +84,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   int lent() const;    // slots that the consumer holds, by batches and owners
   int mapped() const;  // slabs: in production, lent and free
   uint64_t slot_bytes() const { return slot_bytes_; }
+  const std::vector<ColumnSpec>& columns() const { return options_.columns; }
 
  private:
   struct Slab;

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "engine/core/batch.h"
 #include "engine/core/interrupt.h"
 #include "engine/core/result.h"
+#include "engine/core/slot_pool.h"
 #include "engine/pipeline/batch_sequence.h"
 #include "engine/pipeline/options.h"
 #include "engine/pipeline/stats.h"
@@ -69,6 +71,8 @@ class Loader {
   LoaderStats Stats() const;
   uint64_t lent_bytes() const;  // held by the caller now
   uint64_t batches_per_epoch() const;
+  uint32_t last_rows() const;  // of the last batch of an epoch; all others have batch_size
+  const std::vector<ColumnSpec>& columns() const;
   const LoaderOptions& options() const;
 
  private:

@@ -154,6 +154,8 @@ LoaderStats Loader::Stats() const {
   return impl_->options().runtime->CheckProcess().ok() ? impl_->Stats() : LoaderStats();
 }
 
+const std::vector<ColumnSpec>& Loader::columns() const { return impl_->columns(); }
+uint32_t Loader::last_rows() const { return impl_->last_rows(); }
 uint64_t Loader::batches_per_epoch() const { return impl_->batches_per_epoch(); }
 const LoaderOptions& Loader::options() const { return impl_->options(); }
 

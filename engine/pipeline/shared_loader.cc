@@ -36,6 +36,8 @@ Result<std::shared_ptr<SharedLoader>> SharedLoader::Open(LoaderOptions options,
   Result<Engine> first = made->OpenEngine();
   if (!first.ok()) return std::move(first).error();
   made->batches_per_epoch_ = first->loader->batches_per_epoch();
+  made->last_rows_ = first->loader->last_rows();
+  made->columns_ = first->loader->columns();
   made->idle_.push_back(*std::move(first));
   return made;
 }

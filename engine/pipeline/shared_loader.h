@@ -54,6 +54,8 @@ class SharedLoader : public std::enable_shared_from_this<SharedLoader> {
 
   LoaderStats Stats() const;  // of all engines together, past ones included
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
+  uint32_t last_rows() const { return last_rows_; }  // of the last batch of an epoch
+  const std::vector<ColumnSpec>& columns() const { return columns_; }
   const LoaderOptions& options() const { return options_; }
 
  private:
@@ -82,6 +84,8 @@ class SharedLoader : public std::enable_shared_from_this<SharedLoader> {
   const LoaderOptions options_;
   const std::shared_ptr<EpochCounter> epochs_;
   uint64_t batches_per_epoch_ = 0;
+  uint32_t last_rows_ = 0;
+  std::vector<ColumnSpec> columns_;
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable by_name_;
   bool serving_by_name_ = false;  // one BatchAt at a time
