@@ -21,7 +21,7 @@ class Source:
 
     def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str) -> None:
         self._native = native
-        self._spec = {**spec, "samples": len(native)}
+        self._spec = {**spec, "samples": len(native), "fingerprint": native.fingerprint}
         self._text = text
 
     def __len__(self) -> int:
