@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Style checks that the compiler does not make. Needs no package beyond Python's own.
 
-  tools/check.py [--root DIR] [--build DIR] [--fix] [format] [tree] [tidy] [shell]
+  tools/check.py [--root DIR] [--build DIR] [--fix] [format] [tree] [python] [tidy] [shell]
 
 format  clang-format, as .clang-format says; --fix rewrites the files
 tree    include arrows between folders, third-party includes only in sources, #pragma once,
         no conditional compilation in headers, length budgets, file names
+python  ruff: its lint and its format, as pyproject.toml says; --fix rewrites the files; skipped where
+        ruff is not installed
 tidy    clang-tidy, as .clang-tidy says, over the compile commands of --build; a file is looked at
         again only when it, a header of ours that it includes, or the settings have changed
 shell   shellcheck
@@ -55,6 +57,10 @@ EXTENSION = pathlib.Path("bindings/python")
 
 class Unable(Exception):
     """A check could not run, and why."""
+
+
+class Skipped(Exception):
+    """A check was left out, and why."""
 
 
 def sources(root, suffixes=(".h", ".cc")):
@@ -152,6 +158,16 @@ def run_shell(options):
     return run_tool(["shellcheck", *scripts], options.root) if scripts else 0
 
 
+def run_python(options):
+    if shutil.which("ruff") is None:
+        raise Skipped("ruff is not installed (./dev build puts it into .venv)")
+    if not (options.root / "pyproject.toml").is_file():
+        raise Skipped("there is no pyproject.toml")
+    lint = ["ruff", "check", "--quiet", *(["--fix"] if options.fix else [])]
+    form = ["ruff", "format", "--quiet", *([] if options.fix else ["--diff"])]
+    return run_tool(lint, options.root) + run_tool(form, options.root)
+
+
 # --- tidy ---------------------------------------------------------------------------------------
 
 
@@ -181,7 +197,11 @@ def tidy_key(root, path, command):
 def tidy(root, build, path):
     done = subprocess.run(
         ["clang-tidy", "--quiet", "-p", str(build), str(path)],
-        cwd=root, capture_output=True, text=True, check=False)
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     # On stderr: how many warnings in other people's headers it did not show.
     return done.returncode, done.stdout if done.returncode == 0 or done.stdout else done.stderr
 
@@ -218,12 +238,13 @@ def run_tidy(options):
     return problems
 
 
-CHECKS = {"format": run_format, "tree": run_tree, "tidy": run_tidy, "shell": run_shell}
+CHECKS = {"format": run_format, "tree": run_tree, "python": run_python, "tidy": run_tidy, "shell": run_shell}
 
 
 def main():
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("checks", nargs="*", metavar="CHECK", help=", ".join(CHECKS))
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[1])
     parser.add_argument("--build", type=pathlib.Path, help="build folder (default: ROOT/build)")
@@ -239,6 +260,8 @@ def main():
             problems = CHECKS[name](options)
             print(f"{name}: {'ok' if problems == 0 else 'FOUND SOMETHING'}", flush=True)
             exit_code = max(exit_code, int(problems != 0))
+        except Skipped as why:
+            print(f"{name}: skipped: {why}", flush=True)
         except Unable as error:
             print(f"{name}: could not run: {error}", flush=True)
             exit_code = 2

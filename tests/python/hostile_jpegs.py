@@ -8,9 +8,7 @@ def segment(marker, body):
 SOI, EOI = b"\xff\xd8", b"\xff\xd9"
 QUANTISATION = segment(0xDB, bytes([0]) + bytes([1] * 64))
 # One code of one bit, for symbol 0: "no difference" for DC, "end of block" for AC.
-HUFFMAN = b"".join(
-    segment(0xC4, bytes([table, 1]) + bytes(15) + bytes([0])) for table in (0x00, 0x10)
-)
+HUFFMAN = b"".join(segment(0xC4, bytes([table, 1]) + bytes(15) + bytes([0])) for table in (0x00, 0x10))
 
 
 def frame(marker, width, height):

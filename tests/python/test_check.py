@@ -27,7 +27,10 @@ def tree(tmp_path, root):
         def check(self, name, *options):
             done = subprocess.run(
                 [sys.executable, root / "tools/check.py", "--root", tmp_path, *options, name],
-                capture_output=True, text=True, check=False)
+                capture_output=True,
+                text=True,
+                check=False,
+            )
             return done.returncode, done.stdout + done.stderr
 
     tree = Tree()
@@ -92,8 +95,7 @@ def test_shell(tree):
 def test_tidy(tree):
     def add(path, text):
         tree.write(path, text)
-        entry = {"directory": str(tree.folder), "file": path,
-                 "command": f"c++ -std=c++20 -I. -c {path}"}
+        entry = {"directory": str(tree.folder), "file": path, "command": f"c++ -std=c++20 -I. -c {path}"}
         tree.write("build/compile_commands.json", json.dumps([entry]))
 
     assert tree.check("tidy")[0] == 2  # no build: it says so instead of passing
@@ -110,15 +112,18 @@ def test_tidy(tree):
 
 
 def test_a_header_that_needs_another_first(tree, root):
-    tree.write("CMakeLists.txt",
-               "cmake_minimum_required(VERSION 3.22)\nproject(alone LANGUAGES CXX)\n"
-               f"include({root}/cmake/headers_alone.cmake)\n"
-               "stoker_headers_alone(alone ${PROJECT_SOURCE_DIR} engine io transforms)\n")
+    tree.write(
+        "CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.22)\nproject(alone LANGUAGES CXX)\n"
+        f"include({root}/cmake/headers_alone.cmake)\n"
+        "stoker_headers_alone(alone ${PROJECT_SOURCE_DIR} engine io transforms)\n",
+    )
 
     def build():
         for command in (["-G", "Ninja", "-S", ".", "-B", "build"], ["--build", "build"]):
-            done = subprocess.run(["cmake", *command], cwd=tree.folder, capture_output=True,
-                                  text=True, check=False)
+            done = subprocess.run(
+                ["cmake", *command], cwd=tree.folder, capture_output=True, text=True, check=False
+            )
             if done.returncode != 0:
                 return done.stdout + done.stderr
         return ""

@@ -145,7 +145,9 @@ def test_inspect_names_broken_files(dataset, photograph):
 
 
 def test_json_has_every_member(made):
-    report = bench(made, *SMALL, "--epochs", 2, "--threads", 2, "--depth", 3, "--reader", "pread", "--seed", 9)
+    report = bench(
+        made, *SMALL, "--epochs", 2, "--threads", 2, "--depth", 3, "--reader", "pread", "--seed", 9
+    )
     assert report["images"] == 120 and report["batches"] == 16 and report["epochs"] == 2
     assert report["samples"] == 60 and report["classes"] == 3
     assert report["images_per_second"] == pytest.approx(120 / report["seconds"])
@@ -177,7 +179,9 @@ def test_json_has_every_member(made):
 
 
 def test_text_says_what_ran(made):
-    done = run("bench", made, *SMALL, "--transform", "eval", "--no-antialias", "--dtype", "f32", "--reader", "pread")
+    done = run(
+        "bench", made, *SMALL, "--transform", "eval", "--no-antialias", "--dtype", "f32", "--reader", "pread"
+    )
     text = done.stdout.decode()
     assert done.returncode == 0 and done.stderr == b""
     for word in ("60 images", "eval", "plain bilinear", "float32", "pread: ", "images/s", "1,000 images",

@@ -21,8 +21,9 @@ def fixture_list_folder(build):
         pytest.skip(f"{program} is not built")
 
     def run(directory, threads=2):
-        ran = subprocess.run([program, os.fsencode(directory), str(threads)],
-                             capture_output=True, check=False)
+        ran = subprocess.run(
+            [program, os.fsencode(directory), str(threads)], capture_output=True, check=False
+        )
         if ran.returncode != 0:
             return ran.returncode, None, os.fsdecode(ran.stderr)
         samples = []
@@ -59,9 +60,29 @@ def write(root, *paths):
 
 
 def awkward_names(root):
-    write(root, "b/2.jpg", "b/1.PNG", "B/x.jpeg", "a/10.jpg", "a/9.jpg", "a/9.jpg.txt", "note.txt",
-          "a!/1.jpg", "a/b!/1.jpg", "a/b/1.jpg", "a/b/c/1.jpg", "a/z.tiff", "é/ü.jpg", "日/本.webp",
-          "a/new\nline.jpg", "a/ .jpg", "a/\U0001f600.jpg", "a/\uffee.jpg", "a/x.JpEg", "a/xjpg")
+    write(
+        root,
+        "b/2.jpg",
+        "b/1.PNG",
+        "B/x.jpeg",
+        "a/10.jpg",
+        "a/9.jpg",
+        "a/9.jpg.txt",
+        "note.txt",
+        "a!/1.jpg",
+        "a/b!/1.jpg",
+        "a/b/1.jpg",
+        "a/b/c/1.jpg",
+        "a/z.tiff",
+        "é/ü.jpg",
+        "日/本.webp",
+        "a/new\nline.jpg",
+        "a/ .jpg",
+        "a/\U0001f600.jpg",
+        "a/\uffee.jpg",
+        "a/x.JpEg",
+        "a/xjpg",
+    )
 
 
 def links(root):

@@ -23,9 +23,7 @@ pytestmark = pytest.mark.skipif(not APPLY_PLAN.exists(), reason=f"{APPLY_PLAN} i
 
 def apply_plan(transforms, files, shape, dtype=np.uint8):
     """Rows of our transforms, and for each file (box, resized size, flip)."""
-    done = subprocess.run(
-        [APPLY_PLAN, *transforms, "--", *files], capture_output=True, check=False
-    )
+    done = subprocess.run([APPLY_PLAN, *transforms, "--", *files], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     numbers = [[int(n) for n in line.split()] for line in done.stderr.decode().splitlines()]
     rows = np.frombuffer(done.stdout, dtype).reshape(len(files), *shape, 3)
@@ -228,8 +226,7 @@ def test_boxes_are_distributed_as_torchvisions(width, height):
     theirs = [(x, y, w, h) for y, x, h, w in drawn]
     them = of_boxes(theirs, width, height)
     chances = {
-        what: kolmogorov_smirnov(values, them[what])
-        for what, values in of_boxes(ours, width, height).items()
+        what: kolmogorov_smirnov(values, them[what]) for what, values in of_boxes(ours, width, height).items()
     }
     print(f"\n{draws} boxes in {width} x {height}:", {k: round(p, 4) for k, p in chances.items()})
     assert min(chances.values()) > 1e-4, chances
