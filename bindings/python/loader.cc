@@ -38,8 +38,9 @@ void LetGo(T& held) {
 // One iteration. Threads that share it take turns, and each batch goes to one of them.
 class CursorHandle {
  public:
-  CursorHandle(std::shared_ptr<SharedLoader> shared, std::optional<uint64_t> epoch, size_t columns)
-      : shared_(std::move(shared)), cursor_(shared_->Iterate(epoch)), columns_(columns) {}
+  CursorHandle(std::shared_ptr<SharedLoader> shared, std::optional<uint64_t> epoch, bool repeat,
+               size_t columns)
+      : shared_(std::move(shared)), cursor_(shared_->Iterate(epoch, repeat)), columns_(columns) {}
   ~CursorHandle() {
     LetGo(cursor_);
     LetGo(shared_);
@@ -120,8 +121,8 @@ class LoaderHandle {
   }
   ~LoaderHandle() { LetGo(shared_); }
 
-  std::unique_ptr<CursorHandle> Iterate(std::optional<uint64_t> epoch) const {
-    return std::make_unique<CursorHandle>(shared_, epoch, columns_);
+  std::unique_ptr<CursorHandle> Iterate(std::optional<uint64_t> epoch, bool repeat) const {
+    return std::make_unique<CursorHandle>(shared_, epoch, repeat, columns_);
   }
 
   void Stop() const {
@@ -190,7 +191,7 @@ void AddLoader(py::module_& module) {
       .def(py::init<const std::string&, const std::string&, const SourceHandle&,
                     const RuntimeHandle&>(),
            py::arg("key"), py::arg("spec"), py::arg("source"), py::arg("runtime"))
-      .def("iterate", &LoaderHandle::Iterate, py::arg("epoch"))
+      .def("iterate", &LoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
       .def("stop", &LoaderHandle::Stop)
       .def("stats", &LoaderHandle::Stats)
       .def_property_readonly("elements", &LoaderHandle::Elements)

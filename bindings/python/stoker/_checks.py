@@ -19,7 +19,7 @@ MOST_PIXELS = 65535  # of a side: no JPEG is larger
 def integer(name: str, value: Any, low: int, high: int) -> int:
     """A whole number in [low, high]: int, NumPy's integers; not bool, not 3.0."""
     try:
-        if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        if isinstance(value, (bool, np.bool_)):
             raise TypeError
         number = operator.index(value)
     except TypeError:
@@ -31,14 +31,14 @@ def integer(name: str, value: Any, low: int, high: int) -> int:
 
 def boolean(name: str, value: Any) -> bool:
     """True or False, also NumPy's."""
-    if type(value).__name__ not in ("bool", "bool_"):
+    if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be True or False, not {_kind(value)}")
     return bool(value)
 
 
 def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
     """A finite number in [low, high]."""
-    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+    if not isinstance(value, numbers.Real) or isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be a number, not {_kind(value)}")
     number = float(value)
     if not (math.isfinite(number) and low <= number <= high):

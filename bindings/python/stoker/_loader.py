@@ -146,10 +146,10 @@ class Loader:
         """Takes the next epoch (or goes on where `load_state_dict` said)."""
         resume, self._resume = self._resume, None
         if resume is None:
-            iterator = Iterator(self, self._native.iterate(None))
+            iterator = Iterator(self, self._native.iterate(None, repeat=False))
         else:
             epoch, batch = resume
-            iterator = Iterator(self, self._native.iterate(epoch))
+            iterator = Iterator(self, self._native.iterate(epoch, repeat=False))
             iterator._cursor.seek(epoch, batch)
         self._latest = weakref.ref(iterator)
         return iterator
@@ -308,7 +308,7 @@ class Epoch:
         self._epoch = epoch
 
     def __iter__(self) -> Iterator:
-        return Iterator(self._loader, self._loader._native.iterate(self._epoch))
+        return Iterator(self._loader, self._loader._native.iterate(self._epoch, repeat=True))
 
     def __len__(self) -> int:
         """Batches."""
