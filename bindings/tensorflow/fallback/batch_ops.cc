@@ -1,7 +1,7 @@
 // The fallback: two ops in TensorFlow's C API, built once for every TensorFlow. Python makes a
 // tf.data.Dataset of them where the dataset op cannot be built (stoker/tensorflow/_fallback.py).
 //
-//   StokerEpoch(current) -> epoch            current, or the next epoch where that is negative
+//   StokerEpoch(current, index) -> epoch     current, or the next epoch where that is negative
 //   StokerBatchAt(epoch, index) -> columns   one batch, by its name; stoker's own memory, no copy
 //
 // Both name the loader by the attributes `key` and `spec`, as the dataset op does.
@@ -173,12 +173,36 @@ int64_t ScalarInput(TF_OpKernelContext* context, int input, const StatusPtr& sta
 
 void FreeScalar(void* data, size_t, void*) { delete static_cast<int64_t*>(data); }
 
+// Iterators made later take later epochs, also in a process that only restored a checkpoint.
+void NotePassed(const char* key, int64_t epoch) {
+  const auto passed = static_cast<uint64_t>(epoch);
+  if (Api().epoch_next(key) <= passed) Api().epoch_set_next(key, passed + 1);
+}
+
+// An iteration takes its epoch with its batch 0. Where it begins at another one, tf.data service
+// has dealt the batches of one epoch out to several iterators, which would take an epoch each.
+int64_t Epoch(const char* key, int64_t current, int64_t index, const StatusPtr& status) {
+  if (current >= 0) {
+    NotePassed(key, current);
+    return current;
+  }
+  if (index == 0) return static_cast<int64_t>(Api().epoch_take(key));
+  TF_SetStatus(status.get(), kFailedPrecondition,
+               "with stoker's prebuilt ops several workers share only an epoch that is named: use "
+               "as_tf_dataset(epoch=k), or the dataset op (stoker build-tf-plugin)");
+  return -1;
+}
+
 void ComputeEpoch(void* kernel, TF_OpKernelContext* context) {
   const StatusPtr status = NewStatus();
-  const char* const key = static_cast<Source*>(kernel)->key();
-  auto epoch = std::make_unique<int64_t>(ScalarInput(context, 0, status));
+  const int64_t current = ScalarInput(context, 0, status);
+  const int64_t index = Ok(status) ? ScalarInput(context, 1, status) : 0;
+  std::unique_ptr<int64_t> epoch;
   if (Ok(status)) {
-    if (*epoch < 0) *epoch = static_cast<int64_t>(Api().epoch_take(key));
+    epoch = std::make_unique<int64_t>(
+        Epoch(static_cast<Source*>(kernel)->key(), current, index, status));
+  }
+  if (Ok(status)) {
     const TensorPtr tensor(
         TF_NewTensor(kInt64, nullptr, 0, epoch.get(), sizeof(int64_t), &FreeScalar, epoch.get()),
         &TF_DeleteTensor);
@@ -211,11 +235,6 @@ void SetColumn(TF_OpKernelContext* context, const BatchPtr& batch, int output,
   TF_SetOutput(context, output, tensor.get(), status.get());
 }
 
-// Iterators made later take later epochs, also in a process that only restored a checkpoint.
-void NotePassed(const char* key, uint64_t epoch) {
-  if (Api().epoch_next(key) <= epoch) Api().epoch_set_next(key, epoch + 1);
-}
-
 void WarnOnce(stoker_dataset* dataset) {
   if (const char* warning = Api().dataset_warning(dataset)) {
     static_cast<void>(std::fprintf(stderr, "stoker: %s\n", warning));
@@ -229,7 +248,6 @@ void ComputeBatch(void* kernel, TF_OpKernelContext* context) {
   const int64_t index = Ok(status) ? ScalarInput(context, 1, status) : 0;
   stoker_dataset* const dataset = Ok(status) ? source->Open(status) : nullptr;
   if (dataset != nullptr) {
-    NotePassed(source->key(), static_cast<uint64_t>(epoch));
     const stoker_interrupt interrupt{sizeof(stoker_interrupt), bound_interrupted.load(), nullptr};
     stoker_batch* made = nullptr;
     if (Check(Api().dataset_batch_at(dataset, static_cast<uint64_t>(epoch),
@@ -269,7 +287,7 @@ void Register(const char* op, std::initializer_list<const char*> inputs, const c
 
 struct Registration {
   Registration() {
-    Register("StokerEpoch", {"current: int64"}, "epoch: int64", &ComputeEpoch);
+    Register("StokerEpoch", {"current: int64", "index: int64"}, "epoch: int64", &ComputeEpoch);
     Register("StokerBatchAt", {"epoch: int64", "index: int64"}, "columns: output_types",
              &ComputeBatch);
   }

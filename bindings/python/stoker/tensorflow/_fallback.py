@@ -18,27 +18,17 @@ def variant(ops: Any, loader: Loader, epoch: Optional[int], spec: Any) -> tf.Ten
     """
     columns = tf.nest.flatten(spec)
     names = {"key": loader._key, "spec": loader._spec}
-    batches = len(loader)
 
     def batch(state: tf.Tensor, index: tf.Tensor) -> tuple[tf.Tensor, Any]:
-        taken = ops.stoker_epoch(current=state, **names)
-        taken.set_shape(())
+        if epoch is None:
+            state = ops.stoker_epoch(current=state, index=index, **names)
+            state.set_shape(())
         tensors = ops.stoker_batch_at(
-            epoch=taken, index=index, output_types=[column.dtype for column in columns], **names
+            epoch=state, index=index, output_types=[column.dtype for column in columns], **names
         )
         for tensor, column in zip(tensors, columns):
             tensor.set_shape(column.shape)
-        return taken, tf.nest.pack_sequence_as(spec, tensors)
+        return state, tf.nest.pack_sequence_as(spec, tensors)
 
-    def one_epoch(first: Any) -> tf.data.Dataset:
-        return tf.data.Dataset.range(batches).scan(first, batch)
-
-    if epoch is not None:
-        dataset = one_epoch(tf.constant(epoch, tf.int64))
-    else:
-        # One element above the batches: tf.data service then gives an epoch to one worker as a whole.
-        # Each would take an epoch of its own otherwise.
-        undecided = tf.constant(-1, tf.int64)
-        dataset = tf.data.Dataset.from_tensors(undecided).flat_map(one_epoch)
-        dataset = dataset.apply(tf.data.experimental.assert_cardinality(batches))
-    return tf.data.experimental.to_variant(dataset)
+    first = tf.constant(-1 if epoch is None else epoch, tf.int64)
+    return tf.data.experimental.to_variant(tf.data.Dataset.range(len(loader)).scan(first, batch))
