@@ -1,0 +1,67 @@
+"""An iterator goes on exactly where it was, in a new process."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import arrays, same
+
+
+@pytest.mark.parametrize("kind", ["plain", "prefetch", "symbolic", "symbolic prefetch"])
+def test_the_rest_is_identical_in_a_new_process(op, kind, made, python, tmp_path):
+    rest = python("checkpoint.py", op, kind, "save", made, tmp_path).splitlines()
+    assert len(rest) == 3 * 6 - 8
+    restored = python("checkpoint.py", op, kind, "restore", made, tmp_path).splitlines()
+    if (op, kind) == ("fallback", "prefetch"):
+        # TensorFlow stored the epoch's last batches themselves: no op ran that could tell the new
+        # process which epoch it was, and the next one begins at 0 there.
+        assert restored[:4] == rest[:4] and len(restored) == len(rest)
+    else:
+        assert restored == rest
+
+
+def test_saving_takes_no_epoch(make, op, tmp_path):
+    dataset = make().as_tf_dataset(op=op)
+    tf.train.Checkpoint(iterator=iter(dataset)).write(str(tmp_path / "unused"))
+    iterator = iter(dataset)
+    tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "unused"))
+    tf.train.Checkpoint(iterator=iterator).read(str(tmp_path / "unused"))
+    same(arrays(iterator), arrays(make().epoch(0)))
+
+
+def test_restoring_decodes_nothing_twice(make, tmp_path):
+    loader = make()
+    iterator = iter(loader.as_tf_dataset(op="native"))
+    for _ in range(4):
+        next(iterator)
+    path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "saved"))
+    other = make(depth=1)
+    iterator = iter(other.as_tf_dataset(op="native"))
+    tf.train.Checkpoint(iterator=iterator).read(path)
+    same([tuple(map(np.array, next(iterator)))], arrays(loader.epoch(0))[4:5])
+    assert other.stats()["samples"] <= 8 * 3  # the two that were left, and one of the next epoch
+
+
+def test_a_checkpoint_of_other_options_is_refused(make, tmp_path):
+    iterator = iter(make().as_tf_dataset(op="native"))
+    next(iterator)
+    path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "saved"))
+    other = iter(make(seed=6).as_tf_dataset(op="native"))
+    with pytest.raises(tf.errors.FailedPreconditionError, match="other options"):
+        tf.train.Checkpoint(iterator=other).read(path)
+    depth = iter(make(depth=1).as_tf_dataset(op="native"))
+    tf.train.Checkpoint(iterator=depth).read(path)
+    same(arrays(depth), arrays(make().epoch(0))[1:])
+
+
+def test_checkpoint_at_the_end_of_an_epoch(make, op, tmp_path):
+    dataset = make().as_tf_dataset(op=op)
+    iterator = iter(dataset)
+    for _ in range(6):
+        next(iterator)
+    path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "saved"))
+    other = make()
+    restored = iter(other.as_tf_dataset(op=op))
+    tf.train.Checkpoint(iterator=restored).read(path)
+    assert list(restored) == []
+    if op == "native":  # the fallback learns of an epoch with its first batch
+        same(arrays(other.as_tf_dataset(op=op)), arrays(make().epoch(1)))

@@ -1,0 +1,78 @@
+"""Errors are TensorFlow's classes with stoker's words, and the iteration goes on after them."""
+
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import arrays, same
+
+
+@pytest.fixture
+def corrupt(made, tmp_path):
+    folder = tmp_path / "photos"
+    shutil.copytree(made, folder)
+    broken = sorted(folder.rglob("*.jpg"))[20]
+    broken.write_bytes(broken.read_bytes()[:64])
+    return folder, broken
+
+
+def test_a_corrupt_file_is_named_and_passed(make, op, corrupt):
+    folder, broken = corrupt
+    loader = make(folder, shuffle=False)
+    iterator = iter(loader.as_tf_dataset(op=op))
+    got = []
+    for index in range(6):
+        if index == 2:
+            with pytest.raises(tf.errors.DataLossError, match=broken.name):
+                next(iterator)
+        else:
+            got.append(tuple(np.array(column) for column in next(iterator)))
+    with pytest.raises(StopIteration):
+        next(iterator)
+    want = [batch for index, batch in enumerate(arrays(make(shuffle=False).epoch(0))) if index != 2]
+    same(got, want)
+
+
+def test_in_fit_and_behind_other_steps(make, op, corrupt):
+    folder, broken = corrupt
+    dataset = make(folder).as_tf_dataset(op=op)
+    with pytest.raises(tf.errors.DataLossError, match=broken.name):
+        list(dataset.map(lambda x, y: x).prefetch(2))
+    model = tf.keras.Sequential([tf.keras.layers.Flatten(), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    with pytest.raises(tf.errors.DataLossError, match=broken.name):
+        model.fit(dataset, verbose=0)
+
+
+def test_ignore_errors(make, op, corrupt):
+    folder, _ = corrupt
+    assert len(list(make(folder).as_tf_dataset(op=op).ignore_errors())) == 5
+
+
+def test_ignore_errors_ends_where_the_same_error_comes_again(make):
+    loader = make(lent_batches=1, depth=1)
+    kept = []
+    with pytest.raises(tf.errors.CancelledError):
+        for batch in loader.as_tf_dataset(op="native").ignore_errors():
+            kept.append(batch)
+
+
+def test_a_loader_that_was_closed(make, op):
+    loader = make()
+    iterator = iter(loader.as_tf_dataset(op=op))
+    next(iterator)
+    loader.close()
+    with pytest.raises(tf.errors.CancelledError):
+        for _ in range(7):
+            next(iterator)
+
+
+def test_another_process_that_cannot_see_the_folder(make, op, tmp_path, made, python):
+    folder = tmp_path / "gone"
+    shutil.copytree(made, folder)
+    saved = tmp_path / "graph"
+    script = python("elsewhere.py", op, "write", folder, saved)
+    assert "written" in script
+    shutil.rmtree(folder)
+    assert "NotFoundError" in python("elsewhere.py", op, "read", folder, saved)
