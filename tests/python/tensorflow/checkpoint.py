@@ -5,9 +5,8 @@ import os
 import sys
 
 import numpy as np
-import tensorflow as tf
-
 import stoker
+import tensorflow as tf
 
 op, kind, act, photos, folder = sys.argv[1:]
 loader = stoker.Loader(

@@ -49,9 +49,7 @@ def make(made):
 
     def loader(folder=None, **options):
         options = {"batch_size": 8, "shuffle": True, "seed": 5, **options}
-        return stoker.Loader(
-            stoker.image_folder(folder or made), [stoker.RandomResizedCrop(SIZE)], **options
-        )
+        return stoker.Loader(stoker.image_folder(folder or made), [stoker.RandomResizedCrop(SIZE)], **options)
 
     return loader
 

@@ -3,10 +3,9 @@
 import pathlib
 import sys
 
-import tensorflow as tf
-
 import stoker
 import stoker.tensorflow
+import tensorflow as tf
 
 op, act, folder, path = sys.argv[1:]
 spec = (tf.TensorSpec((None, 32, 32, 3), tf.uint8), tf.TensorSpec((None,), tf.int64))

@@ -6,10 +6,9 @@ import threading
 
 import numpy as np
 import pytest
+import stoker
 import tensorflow as tf
 from conftest import SIZE, arrays, same
-
-import stoker
 
 
 def epochs_of(loader, count):
@@ -40,9 +39,7 @@ def test_float_images(make, op):
 
 
 def test_images_without_labels(made, op):
-    loader = stoker.Loader(
-        stoker.image_folder(made / "class00"), [stoker.Resize((SIZE, SIZE))], batch_size=4
-    )
+    loader = stoker.Loader(stoker.image_folder(made / "class00"), [stoker.Resize((SIZE, SIZE))], batch_size=4)
     dataset = loader.as_tf_dataset(op=op)
     assert dataset.element_spec == tf.TensorSpec((4, SIZE, SIZE, 3), tf.uint8)
     same([(images,) for images in dataset], [(np.array(images),) for images in loader.epoch(0)])
