@@ -211,7 +211,7 @@ def test_threads_share_an_iterator(made):
         thread.start()
     for thread in threads:
         thread.join(60)
-    everything = sorted(sum(seen, []))
+    everything = sorted(image for mine in seen for image in mine)
     assert everything == sorted(i.tobytes() for i, _ in make(made, batch_size=1))
 
 
