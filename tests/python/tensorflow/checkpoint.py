@@ -1,4 +1,4 @@
-"""Saves or restores an iterator in the middle of a shuffled second epoch. OP KIND save|restore PHOTOS FOLDER"""
+"""Saves or restores an iterator inside a shuffled second epoch: OP KIND save|restore PHOTOS FOLDER."""
 
 import hashlib
 import os
