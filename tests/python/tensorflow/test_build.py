@@ -1,0 +1,163 @@
+"""The plugin's cache: built once, accepted when proven, refused with words, never trusted blindly."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+import stoker
+from stoker.tensorflow import FallbackWarning, PluginError, _ops, build
+
+FAILING = "#!/bin/sh\nif [ $1 = --version ]; then echo failing 1.0; else echo 'error: no such header' >&2; exit 1; fi\n"
+
+
+@pytest.fixture(scope="module")
+def good():
+    """A plugin that was built and proven."""
+    return build.plugin()
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache of this test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def filled(good, cache):
+    """A cache with that plugin."""
+    place = cache / "stoker" / good.parent.name
+    shutil.copytree(good.parent, place)
+    return place / good.name
+
+
+def compiler(tmp_path, monkeypatch, text):
+    path = tmp_path / "compiler"
+    path.write_text(text)
+    path.chmod(0o755)
+    monkeypatch.setenv("CXX", str(path))
+
+
+@pytest.fixture
+def none_loaded(monkeypatch):
+    """As in a process that has not used TensorFlow yet."""
+    monkeypatch.setattr(_ops, "_loaded", {k: v for k, v in _ops._loaded.items() if k == "fallback"})
+    monkeypatch.setattr(_ops, "_refused", None)
+
+
+def test_it_is_found_again_and_others_may_read_it(filled):
+    assert build.plugin() == filled
+    assert filled.stat().st_mode & 0o777 == 0o755
+
+
+def test_nothing_is_built_where_no_compiler_is(cache, monkeypatch):
+    monkeypatch.setenv("CXX", "/nowhere/g++")
+    with pytest.raises(PluginError, match="no C.. compiler"):
+        build.plugin()
+
+
+def test_what_was_built_before_serves_without_a_compiler(filled, monkeypatch):
+    monkeypatch.setenv("CXX", "/nowhere/g++")
+    assert build.plugin() == filled
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(path.read_bytes()[:1000]),
+        lambda path: path.write_bytes(b""),
+        lambda path: path.with_suffix(".json").unlink(),
+        lambda path: path.with_suffix(".json").write_text("{"),
+        lambda path: path.with_suffix(".json").write_text('{"tensorflow": "1.15.0"}'),
+    ],
+)
+def test_a_damaged_entry_is_not_used(filled, monkeypatch, damage):
+    damage(filled)
+    monkeypatch.setenv("CXX", "/nowhere/g++")
+    with pytest.raises(PluginError):
+        build.plugin()
+
+
+def test_what_cannot_be_compiled(cache, tmp_path, monkeypatch):
+    compiler(tmp_path, monkeypatch, FAILING)
+    with pytest.raises(PluginError, match="no such header"):
+        build.plugin()
+    assert not list(cache.rglob("*.so"))
+
+
+def test_what_fails_its_proof_is_not_kept(cache, tmp_path, monkeypatch):
+    """A compiler whose output is no library."""
+    text = "#!/bin/sh\nif [ $1 = --version ]; then echo odd 1.0; exit; fi\n"
+    text += 'while [ $# -gt 0 ]; do if [ "$1" = -o ]; then echo rubbish > "$2"; fi; shift; done\n'
+    compiler(tmp_path, monkeypatch, text)
+    with pytest.raises(PluginError, match="failed when tried"):
+        build.plugin()
+    assert not list(cache.rglob("*.so"))
+
+
+def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(PluginError, match="XDG_CACHE_HOME"):
+        build.plugin()
+
+
+def test_the_fallback_is_chosen_and_said_once(cache, tmp_path, monkeypatch, none_loaded, make, recwarn):
+    compiler(tmp_path, monkeypatch, FAILING)
+    loader = make()
+    assert len(list(loader.as_tf_dataset())) == 6
+    loader.as_tf_dataset()
+    said = [w for w in recwarn if issubclass(w.category, FallbackWarning)]
+    assert len(said) == 1
+    assert "no such header" in str(said[0].message)
+    assert "build-tf-plugin" in str(said[0].message)
+    with pytest.raises(PluginError, match="no such header"):
+        loader.as_tf_dataset(op="native")
+
+
+def test_the_environment_decides_for_auto(cache, monkeypatch, none_loaded, make, recwarn):
+    monkeypatch.setenv("STOKER_TF_OP", "fallback")
+    assert len(list(make().as_tf_dataset())) == 6
+    assert not [w for w in recwarn if issubclass(w.category, FallbackWarning)]
+    monkeypatch.setenv("STOKER_TF_OP", "fast")
+    with pytest.raises(ValueError, match="STOKER_TF_OP"):
+        make().as_tf_dataset()
+
+
+def test_the_command(filled):
+    out = subprocess.run(
+        [sys.executable, "-m", "stoker", "build-tf-plugin"],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert str(filled) in out
+    assert tf.__version__ in out
+
+
+def test_the_command_says_what_is_wrong(cache):
+    process = subprocess.run(
+        [sys.executable, "-m", "stoker", "build-tf-plugin"],
+        env={**os.environ, "CXX": "/nowhere/g++"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 1
+    assert "no C++ compiler" in process.stderr
+
+
+def test_importing_touches_no_device():
+    script = (
+        "import stoker.tensorflow, tensorflow as tf\n"
+        "cpu = tf.config.list_physical_devices('CPU')[0]\n"
+        "tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 3)\n"
+        "assert len(tf.config.list_logical_devices('CPU')) == 3\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+    assert stoker.__version__

@@ -1,0 +1,94 @@
+"""It ends: Ctrl-C, and the interpreter's end while everything is busy."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import arrays, same
+
+import stoker
+
+
+@pytest.mark.parametrize(
+    ("op", "how"),
+    [
+        *(("native", how) for how in ("held", "prefetch", "daemon", "exit in the loop", "Ctrl-C", "fork")),
+        ("fallback", "prefetch"),
+        ("fallback", "Ctrl-C"),
+    ],
+)
+def test_the_process_ends(op, how, made, python):
+    out = python("ending.py", op, how, made, timeout=60)
+    assert how == "exit in the loop" or "done" in out
+    assert ("interrupted" in out) == (how == "Ctrl-C")
+
+
+@pytest.fixture
+def slow(made, tmp_path):
+    """A loader whose one batch takes seconds, on one core."""
+    for copy in range(15):
+        (tmp_path / f"class{copy:02}").symlink_to(made / "class00")
+    runtime = stoker.Runtime(threads=1)
+    return stoker.Loader(
+        stoker.image_folder(tmp_path), [stoker.Resize((512, 512))], batch_size=240, depth=1, runtime=runtime
+    )
+
+
+def interrupted(wait):
+    """Whether SIGINT that comes while `wait` waits ends it, before what it waits for is there."""
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        wait()
+        timer.join()
+        time.sleep(0.1)  # the signal came too late for the wait
+        raise AssertionError("nothing was interrupted")
+    timer.join()
+
+
+def test_ctrl_c_in_an_eager_loop_loses_nothing(slow):
+    iterator = iter(slow.as_tf_dataset(op="native"))
+    interrupted(lambda: next(iterator))
+    assert slow.stats()["batches"] == 0  # it did not wait for the batch
+    got = [tuple(np.array(column) for column in next(iterator))]
+    assert list(iterator) == []
+    same(got, arrays(slow.epoch(0)))
+
+
+def test_a_handler_of_the_program_is_run_and_its_exception_raised(slow):
+    class Alarm(Exception):
+        pass
+
+    def handler(*_):
+        raise Alarm
+
+    iterator = iter(slow.as_tf_dataset(op="native"))
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(Alarm):
+            next(iterator)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert slow.stats()["batches"] == 0
+
+
+def test_cancellation(slow):
+    dataset = slow.as_tf_dataset(op="native").prefetch(1)
+    iterator = iter(dataset)
+
+    @tf.function
+    def first():
+        return iterator.get_next_as_optional().has_value()
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    thread.join(0.2)
+    del iterator, dataset
+    thread.join(60)
+    assert not thread.is_alive()
