@@ -41,6 +41,7 @@ endif()
 
 set(umbrella bindings/cpp/stoker/stoker.h)
 stoker_reached_headers(${umbrella} headers)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${headers})  # they may reach others
 foreach(header IN LISTS headers)
   if(header STREQUAL umbrella)
     set(folder "")

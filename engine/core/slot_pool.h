@@ -18,19 +18,11 @@
 #include <vector>
 
 #include "engine/core/batch.h"
+#include "engine/core/column_spec.h"
 #include "engine/core/memory_budget.h"
 #include "engine/core/result.h"
 
 namespace stoker {
-
-// What one row of a column is.
-struct ColumnSpec {
-  std::string name;
-  DType dtype = DType::kU8;
-  std::vector<int64_t> row_shape;  // without the batch dimension; {} for a scalar
-
-  size_t row_bytes() const;
-};
 
 // One batch's memory and what is known of its content.
 struct Slot {

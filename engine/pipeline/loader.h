@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "engine/core/batch.h"
+#include "engine/core/column_spec.h"
 #include "engine/core/interrupt.h"
 #include "engine/core/result.h"
-#include "engine/core/slot_pool.h"
 #include "engine/pipeline/batch_sequence.h"
 #include "engine/pipeline/options.h"
 #include "engine/pipeline/stats.h"
