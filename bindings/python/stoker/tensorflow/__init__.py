@@ -9,7 +9,8 @@ dispatcher of tf.data service, which receive a dataset as a graph, call `load_op
 """
 
 from stoker.tensorflow._dataset import as_tf_dataset
+from stoker.tensorflow._keras import follow_epochs
 from stoker.tensorflow._ops import FallbackWarning, load_ops
 from stoker.tensorflow.build import PluginError
 
-__all__ = ["FallbackWarning", "PluginError", "as_tf_dataset", "load_ops"]
+__all__ = ["FallbackWarning", "PluginError", "as_tf_dataset", "follow_epochs", "load_ops"]

@@ -1,0 +1,69 @@
+"""fit() that is ended and started again."""
+
+import numpy as np
+import tensorflow as tf
+from conftest import SIZE, arrays, same
+
+import stoker.tensorflow
+
+
+class Ended(Exception):
+    pass
+
+
+def fit(loader, op, folder, epochs, end_at=None):
+    """The batches that were seen."""
+    seen = []
+
+    def note(images, labels):
+        seen.append((images.copy(), labels.copy()))
+        return images, labels
+
+    def noted(images, labels):
+        result = tf.numpy_function(note, [images, labels], [tf.uint8, tf.int64])
+        return tf.ensure_shape(result[0], images.shape), tf.ensure_shape(result[1], labels.shape)
+
+    class End(tf.keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == end_at:
+                raise Ended
+
+    model = tf.keras.Sequential(
+        [tf.keras.Input((SIZE, SIZE, 3)), tf.keras.layers.Flatten(), tf.keras.layers.Dense(3)]
+    )
+    model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    callbacks = [
+        tf.keras.callbacks.BackupAndRestore(str(folder)),
+        stoker.tensorflow.follow_epochs(loader),
+        End(),
+    ]
+    try:
+        model.fit(loader.as_tf_dataset(op=op).map(noted), epochs=epochs, verbose=0, callbacks=callbacks)
+    except Ended:
+        assert end_at is not None
+    return seen
+
+
+def test_backup_and_restore_goes_on_with_the_right_epoch(make, op, tmp_path):
+    first = fit(make(), op, tmp_path, epochs=4, end_at=2)
+    rest = fit(make(), op, tmp_path, epochs=4)
+    whole = [batch for epoch in range(4) for batch in arrays(make().epoch(epoch))]
+    same(first, whole[:12])
+    same(rest, whole[12:])
+    assert np.shape(rest[0][0]) == (8, SIZE, SIZE, 3)
+
+
+def test_initial_epoch_without_a_checkpoint(make, op):
+    loader = make()
+    stoker.tensorflow.follow_epochs(loader).on_epoch_begin(3)
+    same(arrays(loader.as_tf_dataset(op=op)), arrays(make().epoch(3)))
+
+
+def test_steps_per_epoch_over_an_endless_dataset(make, op):
+    model = tf.keras.Sequential([tf.keras.layers.Flatten(), tf.keras.layers.Dense(3)])
+    model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    dataset = make().as_tf_dataset(op=op)
+    history = model.fit(
+        dataset.repeat(), steps_per_epoch=2, epochs=2, validation_data=dataset.take(1), verbose=0
+    )
+    assert len(history.history["val_loss"]) == 2
