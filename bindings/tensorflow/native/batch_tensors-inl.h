@@ -6,11 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "library-inl.h"
-#include "tensorflow/core/framework/partial_tensor_shape.h"
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/types.h"
+#include <absl/strings/str_cat.h>
+#include <tensorflow/core/framework/partial_tensor_shape.h>
+#include <tensorflow/core/framework/tensor.h>
+#include <tensorflow/core/framework/types.h>
+
+#include "bindings/tensorflow/native/library-inl.h"
 
 namespace stoker_tf {
 

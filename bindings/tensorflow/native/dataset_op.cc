@@ -9,11 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "iterator-inl.h"
-#include "tensorflow/core/framework/common_shape_fns.h"
-#include "tensorflow/core/framework/op.h"
-#include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow/core/framework/partial_tensor_shape.h"
+#include <tensorflow/core/framework/common_shape_fns.h>
+#include <tensorflow/core/framework/op.h>
+#include <tensorflow/core/framework/op_kernel.h>
+#include <tensorflow/core/framework/partial_tensor_shape.h>
+
+#include "bindings/tensorflow/native/iterator-inl.h"
 
 namespace stoker_tf {
 namespace {

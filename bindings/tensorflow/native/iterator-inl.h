@@ -12,13 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "batch_tensors-inl.h"
-#include "library-inl.h"
-#include "splits-inl.h"
-#include "tensorflow/core/framework/dataset.h"
-#include "tensorflow/core/framework/model.h"
-#include "tensorflow/core/platform/cpu_info.h"
-#include "tensorflow/core/platform/logging.h"
+#include <tensorflow/core/framework/dataset.h>
+#include <tensorflow/core/framework/model.h>
+#include <tensorflow/core/platform/cpu_info.h>
+#include <tensorflow/core/platform/logging.h>
+
+#include "bindings/tensorflow/native/batch_tensors-inl.h"
+#include "bindings/tensorflow/native/library-inl.h"
+#include "bindings/tensorflow/native/splits-inl.h"
 
 namespace stoker_tf {
 

@@ -8,12 +8,13 @@
 #include <memory>
 #include <string>
 
-#include "absl/status/status.h"
+#include <absl/status/status.h>
+#include <tensorflow/core/framework/cancellation.h>
+#include <tensorflow/core/platform/errors.h>
+#include <tensorflow/core/platform/mutex.h>
+#include <tensorflow/core/profiler/lib/traceme.h>
+
 #include "bindings/c/stoker_c.h"
-#include "tensorflow/core/framework/cancellation.h"
-#include "tensorflow/core/platform/errors.h"
-#include "tensorflow/core/platform/mutex.h"
-#include "tensorflow/core/profiler/lib/traceme.h"
 
 namespace stoker_tf {
 

@@ -10,8 +10,9 @@
 #include <string>
 #include <utility>
 
-#include "library-inl.h"
-#include "tensorflow/core/framework/dataset.h"
+#include <tensorflow/core/framework/dataset.h>
+
+#include "bindings/tensorflow/native/library-inl.h"
 
 namespace stoker_tf {
 

@@ -6,8 +6,6 @@ import sys
 import threading
 import time
 
-import tensorflow as tf
-
 import stoker
 
 op, how, photos = sys.argv[1:]

@@ -6,12 +6,15 @@ import subprocess
 import sys
 
 import pytest
-import tensorflow as tf
-
 import stoker
+import tensorflow as tf
 from stoker.tensorflow import FallbackWarning, PluginError, _ops, build
 
-FAILING = "#!/bin/sh\nif [ $1 = --version ]; then echo failing 1.0; else echo 'error: no such header' >&2; exit 1; fi\n"
+FAILING = """#!/bin/sh
+if [ $1 = --version ]; then echo failing 1.0; exit; fi
+echo 'error: no such header' >&2
+exit 1
+"""
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +59,7 @@ def test_it_is_found_again_and_others_may_read_it(filled):
 
 def test_nothing_is_built_where_no_compiler_is(cache, monkeypatch):
     monkeypatch.setenv("CXX", "/nowhere/g++")
-    with pytest.raises(PluginError, match="no C.. compiler"):
+    with pytest.raises(PluginError, match=r"no C\+\+ compiler"):
         build.plugin()
 
 

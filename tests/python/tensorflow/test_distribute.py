@@ -14,9 +14,7 @@ def test_mirrored_strategy_splits_each_batch(make, op, policy):
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = policy
-    dataset = strategy.experimental_distribute_dataset(
-        loader.as_tf_dataset(op=op).with_options(options)
-    )
+    dataset = strategy.experimental_distribute_dataset(loader.as_tf_dataset(op=op).with_options(options))
     for epoch in range(2):
         got = [
             np.concatenate([np.array(part) for part in strategy.experimental_local_results(images)])

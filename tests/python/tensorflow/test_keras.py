@@ -1,10 +1,9 @@
 """fit() that is ended and started again."""
 
 import numpy as np
+import stoker.tensorflow
 import tensorflow as tf
 from conftest import SIZE, arrays, same
-
-import stoker.tensorflow
 
 
 class Ended(Exception):

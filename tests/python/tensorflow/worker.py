@@ -2,15 +2,12 @@
 
 import sys
 
-import tensorflow as tf
-
 import stoker.tensorflow
+import tensorflow as tf
 
 address, op = sys.argv[1:]
 stoker.tensorflow.load_ops(op)
 service = tf.data.experimental.service
-worker = service.WorkerServer(
-    service.WorkerConfig(dispatcher_address=address, heartbeat_interval_ms=100)
-)
+worker = service.WorkerServer(service.WorkerConfig(dispatcher_address=address, heartbeat_interval_ms=100))
 print("up", flush=True)
 sys.stdin.read()

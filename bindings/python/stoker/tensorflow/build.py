@@ -30,7 +30,7 @@ import tensorflow as tf
 import stoker
 
 _NATIVE = pathlib.Path(__file__).with_name("native")
-_SOURCE = "dataset_op.cc"
+_SOURCE = "bindings/tensorflow/native/dataset_op.cc"
 _FLAGS = ["-O2", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden", "-w", "-pthread"]
 _LINK = ["-Wl,-z,defs", "-Wl,--exclude-libs,ALL"]
 _COMPILE_SECONDS = 600
@@ -79,7 +79,7 @@ def _place() -> pathlib.Path:
         json.dumps([tf.__version__, _framework().stat().st_size, flags, _FLAGS, _LINK]).encode()
     )
     for source in _sources():
-        digest.update(source.name.encode())
+        digest.update(str(source.relative_to(_NATIVE)).encode())
         digest.update(source.read_bytes())
     return pathlib.Path(cache, "stoker", f"tensorflow-{tf.__version__}-{digest.hexdigest()[:16]}")
 
