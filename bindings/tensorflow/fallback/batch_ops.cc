@@ -292,7 +292,7 @@ struct Registration {
              &ComputeBatch);
   }
 };
-const Registration registration;
+const Registration kRegistration;
 
 }  // namespace
 

@@ -11,9 +11,9 @@ def test_the_rest_is_identical_in_a_new_process(op, kind, made, python, tmp_path
     rest = python("checkpoint.py", op, kind, "save", made, tmp_path).splitlines()
     assert len(rest) == 3 * 6 - 8
     restored = python("checkpoint.py", op, kind, "restore", made, tmp_path).splitlines()
-    if (op, kind) == ("fallback", "prefetch"):
-        # TensorFlow stored the epoch's last batches themselves: no op ran that could tell the new
-        # process which epoch it was, and the next one begins at 0 there.
+    if op == "fallback" and "symbolic" not in kind:
+        # TensorFlow may have stored the epoch's last batches themselves (it adds a prefetch() of its
+        # own): no op runs then that tells the new process which epoch it was, and the next is 0 there.
         assert restored[:4] == rest[:4] and len(restored) == len(rest)
     else:
         assert restored == rest
