@@ -91,6 +91,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
         return ToTensors(batch.get(), this->dataset()->output_dtypes(),
                          this->dataset()->output_shapes(), out);
       }
+      if (!claimed_.empty()) return absl::InternalError("stoker lost a split that it had claimed");
       if (splits_ != nullptr && !end_of_splits_) continue;
       *end_of_sequence = true;
       return absl::OkStatus();
