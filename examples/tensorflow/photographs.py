@@ -1,0 +1,28 @@
+"""Where the examples' photographs come from: the folder that is named on the command line, or made ones.
+
+In a program of your own, write the path of your folder in place of `photographs.folder(__doc__)`.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+
+
+def folder(about: str, count: int = 120, classes: int = 4) -> str:
+    """The folder to use. Made photographs are deleted when the program ends."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("folder", nargs="?", help="photographs in class folders; made when left out")
+    given = parser.parse_args().folder
+    return given if given is not None else _made(count, classes)
+
+
+def _made(count: int, classes: int) -> str:
+    _kept.append(tempfile.TemporaryDirectory(prefix="stoker-photographs-"))
+    options = ["--count", str(count), "--classes", str(classes)]
+    synth = [sys.executable, "-m", "stoker", "synth", _kept[-1].name, *options]
+    subprocess.run(synth, check=True, stdout=subprocess.DEVNULL)
+    return _kept[-1].name
+
+
+_kept: list[tempfile.TemporaryDirectory] = []  # a directory lives as long as this refers to it

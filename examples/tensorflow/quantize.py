@@ -1,0 +1,84 @@
+"""Quantizes a model for devices with TFLite (float16, int8), calibrated and served with stoker.
+
+Replaces a representative dataset that resizes photographs in Python, and a second implementation of the
+preprocessing at serving time: Compose makes the pixels that the loader makes, to the bit.
+"""
+
+import pathlib
+
+import keras
+import numpy as np
+import photographs
+import stoker
+import tensorflow as tf
+
+try:
+    from ai_edge_litert.interpreter import Interpreter  # where tf.lite's is going
+except ImportError:
+    Interpreter = tf.lite.Interpreter
+
+SIZE, BATCH = 64, 16
+
+photos = stoker.image_folder(photographs.folder(__doc__))
+preprocess = [stoker.Resize(SIZE * 8 // 7), stoker.CenterCrop(SIZE)]
+loader = stoker.Loader(photos, preprocess, batch_size=BATCH)
+
+keras.utils.set_random_seed(1)
+model = keras.Sequential(
+    [
+        keras.Input((SIZE, SIZE, 3)),
+        keras.layers.Rescaling(1 / 127.5, offset=-1),
+        keras.layers.Conv2D(16, 3, strides=2, activation="relu"),
+        keras.layers.GlobalAveragePooling2D(),
+        keras.layers.Dense(len(photos.classes), activation="softmax"),
+    ]
+)
+model.compile("adam", "sparse_categorical_crossentropy")
+model.fit(loader.as_tf_dataset(), epochs=1, verbose=0)
+
+
+def representative():
+    """What the converter calibrates with: one float image at a time, as the model will see them."""
+    for images, _ in loader.as_tf_dataset(epoch=0).unbatch().batch(1).take(50):
+        yield [tf.cast(images, tf.float32)]
+
+
+def convert(float16: bool) -> bytes:
+    converter = tf.lite.TFLiteConverter.from_keras_model(model)
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if float16:
+        converter.target_spec.supported_types = [tf.float16]
+    else:
+        converter.representative_dataset = representative
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+        converter.inference_input_type = tf.uint8  # the photograph's bytes, as stoker makes them
+    return converter.convert()
+
+
+def serve(tflite: bytes, images: np.ndarray) -> np.ndarray:
+    """One image at a time, as a device would."""
+    interpreter = Interpreter(model_content=tflite)
+    interpreter.allocate_tensors()
+    entry, out = interpreter.get_input_details()[0], interpreter.get_output_details()[0]
+    scale, zero = entry["quantization"] if entry["dtype"] == np.uint8 else (1, 0)
+    rows = []
+    for image in images:
+        value = np.round(image / scale + zero).clip(0, 255).astype(entry["dtype"])
+        interpreter.set_tensor(entry["index"], value[np.newaxis])
+        interpreter.invoke()
+        rows.append(interpreter.get_tensor(out["index"])[0])
+    return np.stack(rows)
+
+
+# At serving, a request brings the bytes of a file. Compose makes of them what the loader makes.
+serving = stoker.Compose(preprocess)
+images, labels = next(iter(loader.epoch(0)))
+requests = [pathlib.Path(photos.path(sample)).read_bytes() for sample in range(len(images))]
+served = np.stack([serving(request) for request in requests])
+print(f"at serving the pixels are the loader's: {np.array_equal(served, images)}")
+
+expected = model.predict_on_batch(images).argmax(axis=1)
+for name, float16 in (("float16", True), ("int8", False)):
+    tflite = convert(float16)
+    same = (serve(tflite, served).argmax(axis=1) == expected).sum()
+    print(f"{name}: {len(tflite):,} bytes, {same} of {len(expected)} answers as before")
