@@ -1,0 +1,152 @@
+"""The examples run, each in a process of its own, and print what they should."""
+
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+for needed in ("tensorflow", "stoker"):
+    if importlib.util.find_spec(needed) is None:
+        pytest.skip(f"{needed} is not installed", allow_module_level=True)
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "tensorflow"
+PHOTOS, CLASSES = 96, 4
+OPS = pytest.mark.parametrize("op", ["native", "fallback"])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """96 made photographs in 4 classes."""
+    made = tmp_path_factory.mktemp("examples") / "photos"
+    synth = [sys.executable, "-m", "stoker", "synth", made, "--count", PHOTOS, "--classes", CLASSES]
+    subprocess.run([str(word) for word in synth], check=True, capture_output=True, timeout=60)
+    return made
+
+
+@pytest.fixture(scope="module")
+def native():
+    """Skips where the dataset op cannot be built; elsewhere it is built now, and not in an example's time."""
+    build = [sys.executable, "-m", "stoker", "build-tf-plugin"]
+    done = subprocess.run(build, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"no dataset op here: {done.stderr.strip().splitlines()[-1]}")
+
+
+@pytest.fixture
+def op():
+    """The op that the example is to use; tests that want it with both have the mark OPS."""
+    return "auto"
+
+
+@pytest.fixture
+def run(request, op):
+    """run(script, arguments...): what the example prints."""
+    if op != "fallback":
+        request.getfixturevalue("native")
+
+    def run_example(script, *arguments):
+        environment = {**os.environ, "STOKER_TF_OP": op, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        command = [sys.executable, EXAMPLES / script, *arguments]
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=110, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "FallbackWarning" not in done.stderr
+        return done.stdout
+
+    return run_example
+
+
+def number(pattern, text):
+    """What the pattern's group matched, as a number; the pattern must be there once."""
+    found = re.findall(pattern, text)
+    assert len(found) == 1, (pattern, text)
+    return float(found[0].replace(",", ""))
+
+
+@OPS
+def test_keras_fit(run, folder):
+    out = run("keras_fit.py", folder)
+    for xla in ("off", "on"):
+        assert re.search(rf"^XLA {xla}: [0-9.]+ s for 2 epochs, losses [0-9.]+, [0-9.]+$", out, re.M), out
+    assert out.count("val_loss") == 4
+
+
+@OPS
+def test_custom_loop(run, folder):
+    out = run("custom_loop.py", folder)
+    assert "shape=(16, 64, 64, 3), dtype=tf.uint8" in out
+    for epoch in (0, 1):
+        assert 0 < number(rf"epoch {epoch}: mean loss ([0-9.]+)", out) < 10
+    assert "after the restore the next batch is the same one: True" in out
+
+
+@OPS
+def test_graph_v1(run, folder):
+    out = run("graph_v1.py", folder)
+    for epoch in (0, 1):
+        assert number(rf"epoch {epoch}: (\d+) batches, mean loss [0-9.]+", out) == PHOTOS / 16
+
+
+@OPS
+def test_profile_input(run, folder, op):
+    fit, loop = run("profile_input.py", folder).split("tf.profiler.experimental:")
+    rows = ("stoker.read", "stoker.decode", "stoker.wait") if op == "native" else ("StokerBatchAt",)
+    for row in rows:
+        assert row in fit, fit
+        assert number(rf"{row}\S* +(\d+) times", loop) > 0
+
+
+def test_predict(run, folder):
+    out = run("predict.py", folder)
+    named = re.findall(r"^(/.*\.jpg): class\d\d \(\d+%\)$", out, re.M)
+    assert named == sorted(map(str, (folder / "class00").iterdir()))[:3]
+    assert number(r"scores differ by at most (\S+)", out) < 0.01
+    assert number(r"is ([0-9.]+) times as fast", out) > 0
+
+
+def test_predict_makes_photographs_and_takes_them_away(run):
+    out = run("predict.py")
+    named = re.findall(r"^(/.*\.jpg): ", out, re.M)
+    assert len(named) == 3 and not any(pathlib.Path(path).parents[1].exists() for path in named)
+
+
+def test_from_arrays(run):
+    out = run("from_arrays.py")
+    for name in ("stoker.arrays", "from_tensor_slices", "from_generator"):
+        assert number(rf"{name} +([0-9,]+) samples/s", out) > 0
+
+
+def test_distributed(run, folder):
+    out = run("distributed.py", folder)
+    assert "trained on 2 devices" in out
+    assert f"{PHOTOS} photographs from 2 worker processes, 0 of them decoded in this one" in out
+
+
+def test_quantize(run, folder):
+    out = run("quantize.py", folder)
+    assert "at serving the pixels are the loader's: True" in out
+    for name in ("float16", "int8"):
+        assert 1000 < number(rf"{name}: ([0-9,]+) bytes", out) < 100_000
+        assert number(rf"{name}: .* (\d+) of 16 answers as before", out) >= 12
+
+
+def test_prune(run, folder):
+    out = run("prune.py", folder)
+    if out.startswith("skipped: "):
+        pytest.skip(out.strip())
+    assert out.count("75% zeros") == 3
+
+
+def test_memory_growth(run, folder):
+    out = run("memory_growth.py", folder)
+    assert f"{PHOTOS // 16} batches" in out and ": 0 bytes of GPU memory" in out
+
+
+def test_every_example_has_a_test():
+    scripts = {path.stem for path in EXAMPLES.glob("*.py")} - {"photographs"}
+    assert [script for script in sorted(scripts) if f"test_{script}" not in globals()] == []
