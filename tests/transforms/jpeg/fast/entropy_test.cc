@@ -1,0 +1,202 @@
+// The entropy decoder against its bit-by-bit twin: on random bits, which hold everything that a
+// hostile file can, and never outside its memory.
+#include "transforms/jpeg/fast/entropy.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "tests/transforms/jpeg/fast/each_target.h"
+#include "tests/transforms/jpeg/fast/make_huffman.h"
+
+namespace stoker::testing {
+namespace {
+
+constexpr int kMcus = 40;
+constexpr size_t kGroups = kMcus / 2;  // of a row of two blocks an MCU
+constexpr size_t kRows = 4;
+
+// Everything that parsing writes, between guards.
+struct Parsed {
+  Parsed() { std::memset(static_cast<void*>(coefficients), 0, sizeof(coefficients)); }
+
+  jpeg::EntropyState state;
+  alignas(64) int16_t coefficients[kRows * kGroups * jpeg::kGroupStride];
+  int16_t guard[64] = {};
+  uint8_t last[kRows * kGroups * jpeg::kGroupBlocks] = {};
+  int done = 0;
+
+  int64_t Position(const uint8_t* data) const {
+    return (state.reader.next - data) * 8 - state.reader.count;
+  }
+};
+
+struct Scan {
+  jpeg::DcTable dc[2];
+  jpeg::AcTable ac[2];
+  jpeg::SkipTable skip[2];
+  std::vector<uint8_t> data;  // at least kMcuBytes + 8 of them behind the end
+  size_t size = 0;
+
+  const uint8_t* end() const { return data.data() + size; }
+};
+
+// 4:2:0: rows of two blocks, and two components of one.
+void Place(const Scan& scan, Parsed& run) {
+  for (size_t i = 0; i < 6; ++i) {
+    const size_t row = i < 4 ? i / 2 : i - 2, tables = i < 4 ? 0 : 1;
+    run.state.block[i] = {&scan.dc[tables],
+                          &scan.ac[tables],
+                          &scan.skip[tables],
+                          i < 4 ? 0 : static_cast<int>(i) - 3,
+                          run.coefficients + row * kGroups * jpeg::kGroupStride,
+                          run.last + row * kGroups * jpeg::kGroupBlocks,
+                          i < 4 ? 2 : 1,
+                          i < 4 ? static_cast<int>(i) % 2 : 0};
+  }
+  run.state.blocks = 6;
+  run.state.reader.next = scan.data.data();
+  run.state.stop = scan.end();
+}
+
+// Writes codes.
+class Writer {
+ public:
+  explicit Writer(std::vector<uint8_t>& out) : out_(out) {}
+
+  void Bits(uint64_t bits, int count) {
+    while (count-- > 0) {
+      byte_ = byte_ << 1 | (bits >> count & 1);
+      if (++held_ % 8 == 0) out_.push_back(static_cast<uint8_t>(byte_));
+    }
+  }
+
+  // The code of the symbol in place `place` of the table.
+  void Code(const std::vector<uint8_t>& spec, size_t place) {
+    uint64_t code = 0;
+    for (int length = 1; length <= 16; ++length, code <<= 1) {
+      const size_t count = spec[static_cast<size_t>(length) - 1];
+      if (place < count) return Bits(code + place, length);
+      place -= count;
+      code += count;
+    }
+  }
+
+ private:
+  std::vector<uint8_t>& out_;
+  uint64_t byte_ = 0;
+  uint64_t held_ = 0;
+};
+
+// Blocks of random symbols that end where they must.
+void WriteBlock(const std::vector<uint8_t>& dc, const std::vector<uint8_t>& ac,
+                RandomStream& random, Writer& writer) {
+  const auto write = [&](const std::vector<uint8_t>& spec, size_t place) {
+    writer.Code(spec, place);
+    const int size = spec[16 + place] & 15;
+    writer.Bits(random.Below(uint64_t{1} << size), size);
+    return int{spec[16 + place]};
+  };
+  write(dc, random.Below(dc.size() - 16));
+  const uint64_t end = 2 + random.Below(40);
+  for (int k = 0; k < 63;) {
+    size_t place = random.Below(ac.size() - 16);
+    if (random.Below(end) == 0 || k + (ac[16 + place] >> 4) + 1 > 63) {
+      // End of block, or a run of one: both are there.
+      const uint8_t wanted = random.Below(4) == 0 ? 0x01 : 0x00;
+      place = static_cast<size_t>(std::find(ac.begin() + 16, ac.end(), wanted) - ac.begin()) - 16;
+    }
+    const int symbol = write(ac, place);
+    if (symbol == 0) return;
+    k += (symbol >> 4) + 1;
+  }
+}
+
+// Even ones are random bits: these end in damage soon. Odd ones are whole, with a bit changed here
+// and there, or with an end that comes too early.
+void MakeScan(uint64_t n, Scan& scan) {
+  RandomStream random({5, 0, n}, 0);
+  std::vector<uint8_t> dc[2], ac[2];
+  for (size_t i = 0; i < 2; ++i) {
+    std::vector<uint8_t> symbols = SomeOf(AcSymbols(), random);
+    for (const uint8_t needed : {0x00, 0x01}) {
+      if (std::find(symbols.begin(), symbols.end(), needed) == symbols.end()) {
+        symbols.push_back(needed);
+      }
+    }
+    dc[i] = RandomHuffman(SomeOf(DcSymbols(), random), random);
+    ac[i] = RandomHuffman(symbols, random);
+    ASSERT_TRUE(jpeg::BuildDcTable(dc[i].data(), scan.dc[i]));
+    ASSERT_TRUE(jpeg::BuildAcTable(ac[i].data(), scan.ac[i]));
+    jpeg::BuildSkipTable(ac[i].data(), scan.skip[i]);
+  }
+  scan.data.clear();
+  if (n % 2 == 1) {
+    Writer writer(scan.data);
+    for (int i = 0; i < 6 * kMcus; ++i) {
+      const size_t tables = i % 6 < 4 ? 0 : 1;
+      WriteBlock(dc[tables], ac[tables], random, writer);
+    }
+    writer.Bits(0xFF, 8);
+    if (n % 8 == 3) scan.data[random.Below(scan.data.size())] ^= 8;
+  } else {
+    scan.data.resize(200 + random.Below(4000));
+    for (uint8_t& b : scan.data) b = static_cast<uint8_t>(random.Below(256));
+  }
+  scan.size = scan.data.size();
+  for (size_t i = 0; i < jpeg::kMcuBytes + 8; ++i) {
+    scan.data.push_back(static_cast<uint8_t>(random.Below(256)));
+  }
+  if (n % 8 == 5) scan.size = random.Below(scan.size);
+}
+
+// All but the trash behind each group.
+bool SameBlocks(const Parsed& a, const Parsed& b) {
+  for (size_t g = 0; g < kRows * kGroups; ++g) {
+    const size_t at = g * jpeg::kGroupStride;
+    if (std::memcmp(a.coefficients + at, b.coefficients + at, 512) != 0) return false;
+  }
+  return std::memcmp(a.last, b.last, sizeof(a.last)) == 0;
+}
+
+TEST(Entropy, EqualsItsTwinOnRandomBits) {
+  const auto scan = std::make_unique<Scan>();
+  int whole = 0, damaged = 0, ended = 0;
+  for (uint64_t n = 0; n < 1500; ++n) {
+    MakeScan(n, *scan);
+    if (HasFatalFailure()) return;
+    const auto plain = std::make_unique<Parsed>(), plain_skip = std::make_unique<Parsed>();
+    Place(*scan, *plain);
+    Place(*scan, *plain_skip);
+    plain->done = jpeg::DecodeMcusPlain(plain->state, 0, kMcus);
+    plain_skip->done = jpeg::SkipMcusPlain(plain_skip->state, kMcus);
+    (plain->state.damaged ? damaged : plain->done < kMcus ? ended : whole) += 1;
+    ForEachTarget([&] {
+      const auto fast = std::make_unique<Parsed>(), skip = std::make_unique<Parsed>();
+      Place(*scan, *fast);
+      Place(*scan, *skip);
+      fast->done = jpeg::DecodeMcus(fast->state, 0, kMcus);
+      skip->done = jpeg::SkipMcus(skip->state, kMcus);
+      for (const Parsed* run : {fast.get(), skip.get()}) {
+        for (const int16_t g : run->guard) ASSERT_EQ(g, 0) << n;
+        ASSERT_EQ(run->state.damaged, plain->state.damaged) << n;
+        if (plain->state.damaged) continue;  // where it stops is then of no interest
+        ASSERT_EQ(run->done, plain->done) << n;
+        ASSERT_EQ(run->state.dc, plain->state.dc) << n;
+        ASSERT_EQ(run->Position(scan->data.data()), plain->Position(scan->data.data())) << n;
+      }
+      ASSERT_TRUE(plain->state.damaged || SameBlocks(*fast, *plain)) << n;
+    });
+    ASSERT_EQ(plain_skip->done, plain->done);
+    if (HasFatalFailure()) return;
+  }
+  // The inputs are of all kinds.
+  EXPECT_GT(whole, 50);
+  EXPECT_GT(damaged, 50);
+  EXPECT_GT(ended, 50);
+}
+
+}  // namespace
+}  // namespace stoker::testing

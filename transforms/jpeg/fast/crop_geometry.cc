@@ -1,0 +1,57 @@
+#include "transforms/jpeg/fast/crop_geometry.h"
+
+#include <algorithm>
+
+namespace stoker::jpeg {
+
+namespace {
+
+int DivideUp(int a, int b) { return (a + b - 1) / b; }
+
+// Units [first, last] of `size` pixels each that pixels [from, from + count) need. With `halved`
+// chroma: also that of the chroma sample before and behind.
+struct Span {
+  int begin, end;
+};
+Span Units(int from, int count, int size, bool halved, int chroma_count) {
+  int first = from, last = from + count - 1;
+  if (halved) {
+    first = std::max(first / 2 - 1, 0) * 2;
+    last = std::min(last / 2 + 1, chroma_count - 1) * 2;
+  }
+  return {first / size, last / size + 1};
+}
+
+// Rows of MCUs that libjpeg-turbo parses until it has delivered row `last`. It handles as many rows
+// of MCUs together as the first component has blocks, also where there is only that component; and
+// where upsampling looks at rows above and below, it wants the next ones for the last two rows.
+int ParsedRows(const FrameHeader& header, int last, bool tall, int mcu_rows) {
+  const int together = header.components == 1 ? header.component[0].rows : 1;
+  const int height = 8 * header.mcu_rows() * together;
+  const int rows = (last / height + 1) * together + (tall && last % 16 >= 14 ? 1 : 0);
+  return std::min(rows, mcu_rows);
+}
+
+}  // namespace
+
+CropGeometry::CropGeometry(const FrameHeader& header, const Rect& r)
+    : region(r),
+      gray(header.components == 1),
+      wide(header.mcu_columns() == 2),
+      tall(header.mcu_rows() == 2),
+      mcu_width(8 * header.mcu_columns()),
+      mcu_height(8 * header.mcu_rows()),
+      mcus_across(DivideUp(header.size.width, mcu_width)),
+      mcu_rows(DivideUp(header.size.height, mcu_height)),
+      chroma_columns(DivideUp(header.size.width, header.mcu_columns())),
+      chroma_height(DivideUp(header.size.height, header.mcu_rows())) {
+  const Span columns = Units(r.x, r.width, mcu_width, wide, chroma_columns);
+  const Span rows = Units(r.y, r.height, mcu_height, tall, chroma_height);
+  left = columns.begin;
+  right = columns.end;
+  top = rows.begin;
+  bottom = rows.end;
+  parsed_rows = std::max(ParsedRows(header, r.y + r.height - 1, tall, mcu_rows), bottom);
+}
+
+}  // namespace stoker::jpeg

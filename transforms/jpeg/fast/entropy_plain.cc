@@ -1,0 +1,112 @@
+#include "transforms/jpeg/fast/entropy.h"
+
+namespace stoker::jpeg {
+
+namespace {
+
+// T.81, F.2.2: bit by bit.
+class PlainReader {
+ public:
+  explicit PlainReader(const BitReader& r) : next_(r.next), have_(static_cast<int>(r.count)) {}
+
+  int Bit() {
+    // The bits that the other reader has taken into its window lie before `next`.
+    const int at = used_++ - have_;
+    const uint8_t byte = next_[at >= 0 ? at / 8 : -((-at + 7) / 8)];
+    return byte >> (7 - (at & 7)) & 1;
+  }
+
+  int Bits(int count) {
+    int value = 0;
+    for (int i = 0; i < count; ++i) value = value << 1 | Bit();
+    return value;
+  }
+
+  int Value(int size) {
+    if (size == 0) return 0;
+    const int bits = Bits(size);
+    return bits < 1 << (size - 1) ? bits - (1 << size) + 1 : bits;
+  }
+
+  // -1 where there is no such code.
+  int Symbol(const LongCodes& codes) {
+    int code = 0;
+    for (int length = 1; length <= 16; ++length) {
+      code = code << 1 | Bit();
+      const auto at = static_cast<size_t>(length);
+      if (code << (16 - length) < codes.limit[at]) {
+        return codes.symbol[static_cast<size_t>(code + codes.offset[at])];
+      }
+    }
+    return -1;
+  }
+
+  // As a reader whose window is empty, save for the bits of a byte that is begun.
+  BitReader Finish() const {
+    const int at = used_ - have_;
+    const int bytes = at >= 0 ? (at + 7) / 8 : -(-at / 8);
+    BitReader r;
+    r.next = next_ + bytes;
+    r.count = bytes * 8 - at;
+    if (r.count != 0) {
+      r.window = static_cast<uint64_t>(r.next[-1]) << (64 - r.count);
+    }
+    return r;
+  }
+
+ private:
+  const uint8_t* next_;
+  int have_;
+  int used_ = 0;
+};
+
+// Returns k of the last coefficient. `block` may be null.
+int ParseBlock(PlainReader& r, const McuBlock& b, int32_t& predictor, int16_t* block,
+               bool& damaged) {
+  const int size = r.Symbol(b.dc->codes);
+  if (size < 0) damaged = true;
+  if (size > 0) predictor += r.Value(size);
+  if (block != nullptr) block[0] = static_cast<int16_t>(predictor);
+  int k = 0;
+  while (k < 63) {
+    const int symbol = r.Symbol(b.ac->codes);
+    if (symbol == 0) break;
+    if (symbol < 0 || k + (symbol >> 4) + 1 > 63) {
+      damaged = true;
+      break;
+    }
+    k += (symbol >> 4) + 1;
+    const int value = r.Value(symbol & 15), place = kZigZag[static_cast<size_t>(k)];
+    if (block != nullptr) block[place / 8 * kGroupRow + place % 8] = static_cast<int16_t>(value);
+  }
+  return k;
+}
+
+int Parse(EntropyState& state, int column, int count, bool store) {
+  for (int done = 0; done < count;) {
+    PlainReader r(state.reader);
+    for (int i = 0; i < state.blocks; ++i) {
+      const McuBlock& b = state.block[static_cast<size_t>(i)];
+      const int at = (column + done) * b.columns + b.column;
+      int16_t* const block =
+          store ? b.groups + at / kGroupBlocks * kGroupStride + at % kGroupBlocks * 8 : nullptr;
+      const int last =
+          ParseBlock(r, b, state.dc[static_cast<size_t>(b.component)], block, state.damaged);
+      if (store) b.last[at] = static_cast<uint8_t>(last);
+    }
+    state.reader = r.Finish();
+    ++done;
+    if (state.reader.Beyond(state.stop)) return done;
+  }
+  return count;
+}
+
+}  // namespace
+
+int DecodeMcusPlain(EntropyState& state, int column, int count) {
+  return Parse(state, column, count, true);
+}
+
+int SkipMcusPlain(EntropyState& state, int count) { return Parse(state, 0, count, false); }
+
+}  // namespace stoker::jpeg

@@ -1,0 +1,91 @@
+// Phase 3: the tables by which codes are looked up, several at a time.
+//
+// Nearly every photograph brings tables of its own, so building them must be cheap: canonical codes
+// fill a table from its start, and what follows a short code is a smaller table of the same kind.
+// See docs/jpeg.md for how the entries are used.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "transforms/jpeg/fast/frame_header.h"
+
+namespace stoker::jpeg {
+
+// How many bits are looked up at once.
+inline constexpr int kDcWindow = 9;
+inline constexpr int kAcWindow = 10;
+inline constexpr int kSkipWindow = 12;
+
+// The largest sizes of values that 8-bit samples can give: a table with larger ones is refused.
+inline constexpr int kMaxDcSize = 11;
+inline constexpr int kMaxAcSize = 10;
+
+// A block's coefficients are counted by k, the zig-zag index of the last one so far. Whatever ends
+// the common case pushes k beyond 62: the end-of-block code by kEndOfBlock, a code that is longer
+// than the window by kLongCode. A run that leaves the block adds at most 32.
+inline constexpr int kEndOfBlock = 129;
+inline constexpr int kLongCode = 65;
+
+// One code of any length, for what the windows do not hold.
+struct LongCodes {
+  std::array<int32_t, 17> limit{};   // first 16-bit value beyond the codes of this length
+  std::array<int32_t, 17> offset{};  // from a code to its symbol's place
+  std::array<uint8_t, 256> symbol{};
+};
+
+struct DcEntry {
+  uint8_t bits;       // of code and value; 0: the code is longer than the window
+  uint8_t size;       // of the value
+  uint8_t code_bits;  // of the code
+  uint8_t unused;
+};
+
+// One or two coefficients.
+struct AcEntry {
+  uint8_t bits;         // of all codes and values
+  uint8_t first_step;   // from k to the first coefficient
+  uint8_t step;         // from k to the last one
+  uint8_t size;         // of the last one's value, whose bits are the last of `bits`
+  int16_t first_value;  // complete; 0 where there is one coefficient only
+  int16_t bias;         // 1 - (1 << size): what a value with a leading zero bit has to add
+};
+static_assert(sizeof(AcEntry) == 8);
+
+// As many coefficients as begin in the window.
+struct SkipEntry {
+  uint8_t bits;
+  uint8_t step;
+};
+
+// Entries that may be written behind each table.
+inline constexpr size_t kTableSlack = 16;
+
+struct DcTable {
+  alignas(64) std::array<DcEntry, (1 << kDcWindow) + kTableSlack> entry;
+  LongCodes codes;
+};
+struct AcTable {
+  alignas(64) std::array<AcEntry, (1 << kAcWindow) + kTableSlack> entry;
+  LongCodes codes;
+};
+struct SkipTable {
+  alignas(64) std::array<SkipEntry, (1 << kSkipWindow) + kTableSlack> entry;
+};
+
+// False when libjpeg-turbo would refuse the table (too many codes of a length) or no 8-bit baseline
+// image can need it (a value of too many bits, an undefined symbol); the table is then unspecified.
+bool BuildDcTable(HuffmanSpec spec, DcTable& table);
+bool BuildAcTable(HuffmanSpec spec, AcTable& table);
+// Precondition: BuildAcTable was content with the same spec.
+void BuildSkipTable(HuffmanSpec spec, SkipTable& table);
+
+// The plain twin: decodes each possible window bit by bit.
+struct PlainTables {
+  static void FillDc(HuffmanSpec spec, DcTable& table);
+  static void FillAc(HuffmanSpec spec, AcTable& table);
+  static void FillSkip(HuffmanSpec spec, SkipTable& table);
+};
+
+}  // namespace stoker::jpeg

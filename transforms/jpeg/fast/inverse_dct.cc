@@ -1,0 +1,248 @@
+// Compiled once for each instruction set.
+#include "transforms/jpeg/fast/inverse_dct.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#define HWY_WANT_AVX3_DL 1
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "transforms/jpeg/fast/inverse_dct.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace stoker::jpeg {
+namespace HWY_NAMESPACE {
+#if HWY_TARGET == HWY_SCALAR
+
+bool Transform(const Quantiser& quantiser, int groups, int16_t* coefficients, const uint8_t* last,
+               uint8_t* out, ptrdiff_t stride) {
+  return InverseDctPlain(quantiser, groups, coefficients, last, out, stride);
+}
+
+#else
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Words = hn::CappedTag<int16_t, kGroupRow>;
+using Sums = hn::Repartition<int32_t, Words>;
+using Limits = hn::RebindToUnsigned<Words>;
+using Bytes = hn::Rebind<uint8_t, Words>;
+using Row = hn::Vec<Words>;
+using Wide = hn::Vec<Sums>;
+
+// Constants of the algorithm, × 2^13. Each output is a sum of products of pairs of inputs.
+constexpr int kOne = 8192;
+constexpr int kF0298 = 2446, kF0390 = 3196, kF0541 = 4433, kF0765 = 6270, kF0899 = 7373,
+              kF1175 = 9633, kF1501 = 12299, kF1847 = 15137, kF1961 = 16069, kF2053 = 16819,
+              kF2562 = 20995, kF3072 = 25172;
+
+struct Factors {
+  int first;
+  int second;
+};
+
+HWY_INLINE Row PairOf(Factors f) {
+  const auto both =
+      static_cast<uint32_t>(f.second) << 16 | (static_cast<uint32_t>(f.first) & 0xFFFF);
+  return hn::BitCast(Words(), hn::Set(Sums(), static_cast<int32_t>(both)));
+}
+
+// first × pair[0] + second × pair[1], for each pair of a.
+HWY_INLINE Wide Products(Row a, Factors fa) {
+  Wide first = hn::Zero(Sums()), second = first;
+  first = hn::ReorderWidenMulAccumulate(Sums(), a, PairOf(fa), first, second);
+  return hn::RearrangeToOddPlusEven(first, second);
+}
+HWY_INLINE Wide Products(Row a, Factors fa, Row b, Factors fb) {
+  Wide first = hn::Zero(Sums()), second = first;
+  first = hn::ReorderWidenMulAccumulate(Sums(), a, PairOf(fa), first, second);
+  first = hn::ReorderWidenMulAccumulate(Sums(), b, PairOf(fb), first, second);
+  return hn::RearrangeToOddPlusEven(first, second);
+}
+
+// The even half (from inputs 0, 2, 4, 6) and the odd half (1, 3, 5, 7) of four outputs; the others
+// are their mirror images.
+struct Halves {
+  Wide even[4];
+  Wide odd[4];
+};
+
+template <bool kSparse>
+HWY_INLINE Halves HalvesOf(Row p02_or_04, Row p26, Row p13, Row p57, Wide rounding) {
+  Halves h;
+  if constexpr (kSparse) {
+    const Row p02 = p02_or_04;
+    h.even[0] = hn::Add(rounding, Products(p02, {kOne, kF0541 + kF0765}));
+    h.even[1] = hn::Add(rounding, Products(p02, {kOne, kF0541}));
+    h.even[2] = hn::Add(rounding, Products(p02, {kOne, -kF0541}));
+    h.even[3] = hn::Add(rounding, Products(p02, {kOne, -(kF0541 + kF0765)}));
+    h.odd[0] = Products(p13, {kF1501 - kF0899 - kF0390 + kF1175, kF1175});
+    h.odd[1] = Products(p13, {kF1175, kF3072 - kF2562 - kF1961 + kF1175});
+    h.odd[2] = Products(p13, {kF1175 - kF0390, kF1175 - kF2562});
+    h.odd[3] = Products(p13, {kF1175 - kF0899, kF1175 - kF1961});
+  } else {
+    const Wide sum = hn::Add(rounding, Products(p02_or_04, {kOne, kOne}));
+    const Wide difference = hn::Add(rounding, Products(p02_or_04, {kOne, -kOne}));
+    const Wide outer = Products(p26, {kF0541 + kF0765, kF0541});
+    const Wide inner = Products(p26, {kF0541, kF0541 - kF1847});
+    h.even[0] = hn::Add(sum, outer);
+    h.even[1] = hn::Add(difference, inner);
+    h.even[2] = hn::Sub(difference, inner);
+    h.even[3] = hn::Sub(sum, outer);
+    h.odd[0] = Products(p13, {kF1501 - kF0899 - kF0390 + kF1175, kF1175}, p57,
+                        {kF1175 - kF0390, kF1175 - kF0899});
+    h.odd[1] = Products(p13, {kF1175, kF3072 - kF2562 - kF1961 + kF1175}, p57,
+                        {kF1175 - kF2562, kF1175 - kF1961});
+    h.odd[2] = Products(p13, {kF1175 - kF0390, kF1175 - kF2562}, p57,
+                        {kF2053 - kF2562 - kF0390 + kF1175, kF1175});
+    h.odd[3] = Products(p13, {kF1175 - kF0899, kF1175 - kF1961}, p57,
+                        {kF1175, kF0298 - kF0899 - kF1961 + kF1175});
+  }
+  return h;
+}
+
+// One dimension, over eight rows. kSparse: rows 4 to 7 are zero.
+template <int kShift, bool kSparse>
+HWY_INLINE void Pass(Row (&r)[8]) {
+  const Words d;
+  const Wide rounding = hn::Set(Sums(), 1 << (kShift - 1));
+  const Row zero = hn::Zero(d);
+  constexpr size_t kEven = kSparse ? 2 : 4;  // the row that is paired with row 0
+  const Halves low = HalvesOf<kSparse>(
+      hn::InterleaveLower(d, r[0], r[kEven]), kSparse ? zero : hn::InterleaveLower(d, r[2], r[6]),
+      hn::InterleaveLower(d, r[1], r[3]), kSparse ? zero : hn::InterleaveLower(d, r[5], r[7]),
+      rounding);
+  const Halves high = HalvesOf<kSparse>(
+      hn::InterleaveUpper(d, r[0], r[kEven]), kSparse ? zero : hn::InterleaveUpper(d, r[2], r[6]),
+      hn::InterleaveUpper(d, r[1], r[3]), kSparse ? zero : hn::InterleaveUpper(d, r[5], r[7]),
+      rounding);
+  for (size_t i = 0; i < 4; ++i) {
+    r[i] = hn::ReorderDemote2To(d, hn::ShiftRight<kShift>(hn::Add(low.even[i], low.odd[i])),
+                                hn::ShiftRight<kShift>(hn::Add(high.even[i], high.odd[i])));
+    r[7 - i] = hn::ReorderDemote2To(d, hn::ShiftRight<kShift>(hn::Sub(low.even[i], low.odd[i])),
+                                    hn::ShiftRight<kShift>(hn::Sub(high.even[i], high.odd[i])));
+  }
+}
+
+HWY_INLINE void ShuffleRound(const Row (&from)[8], Row (&to)[8]) {
+  const Words d;
+  for (size_t i = 0; i < 4; ++i) {
+    to[2 * i] = hn::InterleaveLower(d, from[i], from[i + 4]);
+    to[2 * i + 1] = hn::InterleaveUpper(d, from[i], from[i + 4]);
+  }
+}
+
+// Each block of 128 bits by itself: three perfect shuffles.
+HWY_INLINE void Transpose(Row (&r)[8]) {
+  Row t[8];
+  ShuffleRound(r, t);
+  ShuffleRound(t, r);
+  ShuffleRound(r, t);
+  for (size_t i = 0; i < 8; ++i) r[i] = t[i];
+}
+
+// What is out of range, of all groups.
+struct Range {
+  hn::Vec<Limits> excess;  // of coefficients: not zero
+  hn::Vec<Limits> middle;  // the largest number between the passes
+
+  HWY_INLINE Range() : excess(hn::Zero(Limits())), middle(hn::Zero(Limits())) {}
+  HWY_INLINE bool ok() const {
+    const Limits d;
+    return hn::AllTrue(d, hn::And(hn::Eq(excess, hn::Zero(d)),
+                                  hn::Eq(hn::Min(middle, hn::Set(d, kMostMiddle)), middle)));
+  }
+};
+
+// One group. kSparse: coefficients outside the top left quarter of each block are zero.
+template <bool kSparse>
+HWY_INLINE void TransformGroup(const Quantiser& q, int16_t* coefficients, uint8_t* out,
+                               ptrdiff_t stride, Range& range) {
+  const Words d;
+  const Limits du;
+  for (size_t lane = 0; lane < size_t{kGroupRow}; lane += hn::Lanes(d)) {
+    Row r[8];
+    for (size_t i = 0; i < (kSparse ? 4 : 8); ++i) {
+      const size_t at = i * kGroupRow + lane;
+      const Row c = hn::Load(d, coefficients + at);
+      hn::Store(hn::Zero(d), d, coefficients + at);
+      const auto size = hn::BitCast(du, hn::Abs(c));
+      range.excess =
+          hn::Or(range.excess, hn::SaturatedSub(size, hn::Load(du, q.limit.data() + at)));
+      r[i] = hn::Mul(c, hn::Load(d, q.factor.data() + at));
+    }
+    for (size_t i = kSparse ? 4 : 8; i < 8; ++i) r[i] = hn::Zero(d);
+    Pass<11, kSparse>(r);
+    for (const Row& v : r) range.middle = hn::Max(range.middle, hn::BitCast(du, hn::Abs(v)));
+    Transpose(r);
+    Pass<18, kSparse>(r);
+    Transpose(r);
+    for (size_t i = 0; i < 8; ++i) {
+      const Row sample = hn::SaturatedAdd(r[i], hn::Set(d, 128));
+      hn::StoreU(hn::DemoteTo(Bytes(), sample), Bytes(),
+                 out + static_cast<ptrdiff_t>(i) * stride + lane);
+    }
+  }
+}
+
+// Four blocks of one value each.
+HWY_INLINE bool FillGroup(const Quantiser& q, int16_t* coefficients, uint8_t* out,
+                          ptrdiff_t stride) {
+  uint8_t row[kGroupRow];
+  bool in_range = true;
+  for (int b = 0; b < kGroupBlocks; ++b) {
+    const int c = std::exchange(coefficients[8 * b], int16_t{0});
+    in_range &= std::abs(c) <= q.limit[0];
+    const int sample = ((c * q.factor[0] * 4 + 16) >> 5) + 128;
+    std::memset(row + 8 * b, std::clamp(sample, 0, 255), 8);
+  }
+  for (int i = 0; i < 8; ++i) std::memcpy(out + i * stride, row, sizeof(row));
+  return in_range;
+}
+
+bool Transform(const Quantiser& quantiser, int groups, int16_t* coefficients, const uint8_t* last,
+               uint8_t* out, ptrdiff_t stride) {
+  Range range;
+  bool in_range = true;
+  for (int g = 0; g < groups; ++g, coefficients += kGroupStride, out += kGroupRow) {
+    const uint8_t* const k = last + g * kGroupBlocks;
+    const int most = std::max(std::max(k[0], k[1]), std::max(k[2], k[3]));
+    if (most == 0) {
+      in_range &= FillGroup(quantiser, coefficients, out, stride);
+    } else if (most <= 9) {  // the first ten of the zig-zag lie in the first four rows and columns
+      TransformGroup<true>(quantiser, coefficients, out, stride, range);
+    } else {
+      TransformGroup<false>(quantiser, coefficients, out, stride, range);
+    }
+  }
+  return in_range && range.ok();
+}
+
+#endif
+}  // namespace HWY_NAMESPACE
+}  // namespace stoker::jpeg
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace stoker::jpeg {
+
+HWY_EXPORT(Transform);
+
+void SetQuantiser(const std::array<uint16_t, 64>& table, Quantiser& quantiser) {
+  for (size_t i = 0; i < quantiser.factor.size(); ++i) {
+    const int q = table[i / kGroupRow * 8 + i % 8];
+    quantiser.factor[i] = static_cast<int16_t>(q);
+    quantiser.limit[i] = static_cast<uint16_t>(q == 0 ? 0xFFFF : kMostDequantised / q);
+  }
+}
+
+bool InverseDct(const Quantiser& quantiser, int groups, int16_t* coefficients, const uint8_t* last,
+                uint8_t* out, ptrdiff_t stride) {
+  return HWY_DYNAMIC_DISPATCH(Transform)(quantiser, groups, coefficients, last, out, stride);
+}
+
+}  // namespace stoker::jpeg
+#endif

@@ -1,0 +1,42 @@
+// Phase 6: samples to pixels: chroma to the size of luma, and YCbCr to RGB; one row at a time.
+//
+// libjpeg's "fancy" upsampling and its colour conversion, to the bit. At the edges of the image the
+// outermost samples count twice: callers repeat them, so that there is no edge here.
+//
+// All of these may read 64 bytes behind what they need, and write 64 bytes behind what is asked.
+#pragma once
+
+#include <cstdint>
+
+namespace stoker::jpeg {
+
+// 2 × 1: out[2i] is ¾ row[i] + ¼ row[i-1], out[2i+1] is ¾ row[i] + ¼ row[i+1].
+void UpsampleColumns(const uint8_t* row, int samples, uint8_t* out);
+
+// 1 × 2: ¾ near + ¼ far, where far is the row above (`below` false) or below the nearer one.
+void UpsampleRows(const uint8_t* near, const uint8_t* far, bool below, int samples, uint8_t* out);
+
+// 2 × 2: both, rounded once.
+void UpsampleBoth(const uint8_t* near, const uint8_t* far, int samples, uint8_t* out);
+
+// A pixel each: JFIF's conversion, with 16-bit constants.
+struct YccRow {
+  const uint8_t* y;
+  const uint8_t* cb;
+  const uint8_t* cr;
+};
+struct RgbRow {
+  uint8_t* r;
+  uint8_t* g;
+  uint8_t* b;
+};
+void ConvertToRgb(const YccRow& from, int pixels, const RgbRow& to);
+
+// The plain twins. These read and write no more than they need.
+void UpsampleColumnsPlain(const uint8_t* row, int samples, uint8_t* out);
+void UpsampleRowsPlain(const uint8_t* near, const uint8_t* far, bool below, int samples,
+                       uint8_t* out);
+void UpsampleBothPlain(const uint8_t* near, const uint8_t* far, int samples, uint8_t* out);
+void ConvertToRgbPlain(const YccRow& from, int pixels, const RgbRow& to);
+
+}  // namespace stoker::jpeg

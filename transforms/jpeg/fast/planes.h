@@ -1,0 +1,54 @@
+// The samples of one row of MCUs, and what of them becomes rows of the region.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "engine/core/buffer.h"
+#include "engine/core/memory_budget.h"
+#include "transforms/jpeg/fast/crop_geometry.h"
+#include "transforms/row_sink.h"
+
+namespace stoker::jpeg {
+
+// Where chroma has half as many rows, a row of pixels needs the chroma row above or below its own:
+// the last row of an MCU row waits for the next one. So each plane keeps one row of the MCU row
+// before, at index -1.
+//
+// Reused from image to image. One thread at a time.
+class Planes {
+ public:
+  explicit Planes(MemoryBudget& budget) : memory_(budget) {}
+
+  // Prepares for one image. ResourceExhausted when there is no memory.
+  Status Start(const CropGeometry& geometry);
+
+  // Row `row` (0…) of the current MCU row in the plane of a component; column 0 is that of MCU
+  // geometry.left. Whole groups of blocks may be written.
+  uint8_t* Row(int component, int row) const {
+    const Plane& p = plane_[static_cast<size_t>(component)];
+    return p.first + row * p.stride;
+  }
+  ptrdiff_t stride(int component) const { return plane_[static_cast<size_t>(component)].stride; }
+
+  // MCU row `mcu_row` is there, in all planes: delivers the rows of the region that can be had now.
+  void Deliver(int mcu_row, RowSink& sink);
+
+ private:
+  struct Plane {
+    uint8_t* first = nullptr;  // row 0, column 0
+    ptrdiff_t stride = 0;
+  };
+
+  void RepeatEdges();
+  void KeepLastRow();
+  void WriteRow(int mcu_row, int y, const MutableImageView& view, int row);
+  const uint8_t* Chroma(int component, int mcu_row, int y);
+
+  const CropGeometry* geometry_ = nullptr;
+  GrowingBuffer memory_;
+  std::array<Plane, 3> plane_;
+  std::array<uint8_t*, 3> upsampled_{};  // one row of each chroma component; [0] is not used
+};
+
+}  // namespace stoker::jpeg

@@ -1,0 +1,45 @@
+// Our own JPEG decoder: a region of a photograph, to the bit as libjpeg-turbo decodes it.
+//
+//   header → scan data → Huffman tables → entropy (decode, skip) → inverse DCT → pixels → rows
+//
+// One row of MCUs at a time: those left of and right of the region are parsed and not stored, and
+// nothing behind the last row that is needed is looked at. docs/jpeg.md explains each phase.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "engine/core/image.h"
+#include "engine/core/memory_budget.h"
+#include "engine/core/result.h"
+#include "transforms/jpeg/fast/frame_header.h"
+#include "transforms/jpeg/paths.h"
+#include "transforms/row_sink.h"
+
+namespace stoker::jpeg {
+
+// Tables and the samples of a row of MCUs, reused from image to image. Its memory is that of a few
+// rows of pixels, and not counted. One thread at a time.
+class RegionDecoder {
+ public:
+  RegionDecoder();
+  ~RegionDecoder();
+
+  // `bytes`: the whole file, with kBufferPadding readable bytes behind; ParseHeader has accepted
+  // it as `header`. `region` is not empty and lies inside the image. Rows are kGray for one
+  // component and kPlanar RGB otherwise; the region covered is exactly the one asked for.
+  //
+  // kNone when all rows have been delivered. Any other reason: something is not as it should be,
+  // and libjpeg-turbo is to say what, into the same sink begun anew. Errors are the sink's.
+  Result<Fallback> Decode(std::span<const uint8_t> bytes, const FrameHeader& header,
+                          const Rect& region, RowSink& sink);
+
+  struct State;  // known to region_decoder.cc alone
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stoker::jpeg

@@ -1,0 +1,121 @@
+// Destuff is compiled once for each instruction set.
+#include "transforms/jpeg/fast/scan_data.h"
+
+#include <algorithm>
+#include <cstring>
+
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#define HWY_WANT_AVX3_DL 1
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "transforms/jpeg/fast/scan_data.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace stoker::jpeg {
+namespace HWY_NAMESPACE {
+#if HWY_TARGET == HWY_SCALAR
+
+Destuffed Copy(const uint8_t* from, const uint8_t* end, uint8_t* to) {
+  return DestuffPlain(from, end, to);
+}
+
+#else
+namespace hn = hwy::HWY_NAMESPACE;
+
+Destuffed Copy(const uint8_t* from, const uint8_t* end, uint8_t* to) {
+  const hn::CappedTag<uint8_t, 32> d;
+  const auto marker = hn::Set(d, 0xFF);
+  while (from < end) {
+    const auto bytes = hn::LoadU(d, from);
+    hn::StoreU(bytes, d, to);
+    const intptr_t found = hn::FindFirstTrue(d, hn::Eq(bytes, marker));
+    const ptrdiff_t plain =
+        std::min<ptrdiff_t>(found < 0 ? static_cast<ptrdiff_t>(hn::Lanes(d)) : found, end - from);
+    from += plain;
+    to += plain;
+    if (HWY_LIKELY(found < 0) || from == end) continue;
+    if (end - from < 2 || from[1] != 0) break;
+    ++to;  // the 0xFF is there
+    from += 2;
+  }
+  return {from, to};
+}
+
+#endif
+}  // namespace HWY_NAMESPACE
+}  // namespace stoker::jpeg
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace stoker::jpeg {
+
+HWY_EXPORT(Copy);
+
+Destuffed Destuff(const uint8_t* from, const uint8_t* end, uint8_t* to) {
+  return HWY_DYNAMIC_DISPATCH(Copy)(from, end, to);
+}
+
+Destuffed DestuffPlain(const uint8_t* from, const uint8_t* end, uint8_t* to) {
+  while (from < end) {
+    if (*from == 0xFF) {
+      if (end - from < 2 || from[1] != 0) break;
+      *to++ = 0xFF;
+      from += 2;
+    } else {
+      *to++ = *from++;
+    }
+  }
+  return {from, to};
+}
+
+void ScanData::Start(std::span<const uint8_t> bytes) {
+  from_ = bytes.data();
+  end_ = bytes.data() + bytes.size();
+  at_marker_ = false;
+}
+
+// Behind `kept` bytes that are there already.
+void ScanData::Append(EntropyState& state, size_t kept) {
+  const auto chunk = static_cast<size_t>(std::min<ptrdiff_t>(end_ - from_, kChunk));
+  const uint8_t* const chunk_end = from_ + chunk;
+  const Destuffed done = Destuff(from_, chunk_end, clean_.data() + kept);
+  from_ = done.from;
+  // A 0xFF at the end of a chunk may have its zero in the next.
+  at_marker_ =
+      from_ == end_ || (from_ != chunk_end && !(chunk_end - from_ == 1 && from_ + 1 < end_));
+  state.stop = done.to;
+  if (at_marker_) {
+    std::memset(done.to, 0, kMcuBytes + 8);
+  } else {
+    state.stop -= kMcuBytes;
+  }
+  state.reader.next = clean_.data();
+}
+
+bool ScanData::Provide(EntropyState& state) {
+  if (at_marker_) return false;
+  size_t kept = 0;
+  if (state.reader.next != nullptr) {
+    // `stop` lies kMcuBytes before the end.
+    kept = static_cast<size_t>(state.stop + kMcuBytes - state.reader.next);
+    std::memmove(clean_.data(), state.reader.next, kept);
+  }
+  Append(state, kept);
+  return true;
+}
+
+bool ScanData::Restart(int number, EntropyState& state) {
+  while (!at_marker_) {
+    state.reader.next = nullptr;
+    if (!Provide(state)) return false;
+  }
+  if (end_ - from_ < 2 || from_[1] != 0xD0 + number) return false;
+  from_ += 2;
+  at_marker_ = false;
+  state.reader = {};
+  return Provide(state);
+}
+
+}  // namespace stoker::jpeg
+#endif

@@ -1,0 +1,33 @@
+#include "transforms/jpeg/paths.h"
+
+namespace stoker {
+
+const char* NameOf(Fallback reason) {
+  switch (reason) {
+    case Fallback::kNone:
+      return "none";
+    case Fallback::kHeader:
+      return "unusual header";
+    case Fallback::kProcess:
+      return "progressive or arithmetic";
+    case Fallback::kColor:
+      return "neither gray nor YCbCr";
+    case Fallback::kSampling:
+      return "unusual chroma format";
+    case Fallback::kScan:
+      return "several scans";
+    case Fallback::kTables:
+      return "unusual Huffman tables";
+    case Fallback::kNarrow:
+      return "very narrow";
+    case Fallback::kBits:
+      return "damaged data";
+    case Fallback::kRestart:
+      return "missing restart marker";
+    case Fallback::kCoefficient:
+      return "coefficients out of range";
+  }
+  return "unknown";
+}
+
+}  // namespace stoker
