@@ -1,5 +1,6 @@
 #include "tests/fuzz/decode_jpeg.h"
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -32,22 +33,34 @@ class Rows : public RowSink {
   MutableImageView Reserve(int rows) override {
     Require(rows > 0, "rows are asked for");
     const auto width = static_cast<size_t>(region_.covered.width);
-    rows_.emplace_back(width * static_cast<size_t>(BytesPerPixel(region_.layout)) + kBufferPadding);
     MutableImageView view;
     view.layout = region_.layout;
     view.size = {region_.covered.width, 1};
-    view.plane[0] = rows_.back().data();
-    view.stride[0] = static_cast<ptrdiff_t>(rows_.back().size());
+    for (size_t p = 0; p < static_cast<size_t>(PlanesOf(region_.layout)); ++p) {
+      reserved_[p].assign(
+          width * static_cast<size_t>(BytesPerPixel(region_.layout)) + kBufferPadding, 0xA5);
+      view.plane[p] = reserved_[p].data();
+      view.stride[p] = static_cast<ptrdiff_t>(reserved_[p].size());
+    }
     return view;
   }
 
-  void Commit(int rows) override { Require(rows == 1, "no more is committed than reserved"); }
+  void Commit(int rows) override {
+    Require(rows == 1, "no more is committed than reserved");
+    rows_.push_back(reserved_[0]);
+    if (region_.layout != PixelLayout::kPlanar) return;
+    const auto width = static_cast<size_t>(region_.covered.width);
+    rows_.back().resize(3 * width);
+    for (size_t i = 0; i < 3 * width; ++i) rows_.back()[i] = reserved_[i % 3][i / 3];
+  }
 
   const DecodedRegion& region() const { return region_; }
+  // Planar ones interleaved.
   const std::vector<std::vector<uint8_t>>& rows() const { return rows_; }
 
  private:
   DecodedRegion region_;
+  std::array<std::vector<uint8_t>, 3> reserved_;
   std::vector<std::vector<uint8_t>> rows_;
 };
 
@@ -71,7 +84,8 @@ Rect ChooseRegion(ImageSize size, uint64_t seed) {
 }
 
 void Compare(const Rows& rows, const Rect& region, const WholeImage& whole) {
-  Require(rows.region().layout == whole.layout, "the layout is that of the full decode");
+  Require((rows.region().layout == PixelLayout::kGray) == (whole.layout == PixelLayout::kGray),
+          "the layout is that of the full decode");
   const auto bytes = static_cast<size_t>(BytesPerPixel(whole.layout));
   const auto stride = static_cast<size_t>(whole.size.width) * bytes;
   for (size_t y = 0; y < rows.rows().size(); ++y) {
@@ -91,25 +105,77 @@ void RequireOffset(const Error& error, size_t size) {
 
 }  // namespace
 
+namespace {
+
+constexpr DecodeLimits kTight{1 << 18, 20, 1 << 22, 1 << 22};
+
+struct Outcome {
+  Result<ImageInfo> info;
+  Status status;  // of Decode, where Open went well
+  Rect region;
+  Rows rows;
+
+  bool ok() const { return info.ok() && status.ok(); }
+  const Error& error() const { return info.ok() ? status.error() : info.error(); }
+};
+
+void CheckRegion(const Outcome& outcome) {
+  const Rect& covered = outcome.rows.region().covered;
+  const Rect& region = outcome.region;
+  Require(outcome.rows.rows().size() == static_cast<size_t>(region.height) &&
+              covered.y == region.y && covered.height == region.height && covered.x <= region.x &&
+              covered.x + covered.width >= region.x + region.width &&
+              covered.x + covered.width <= outcome.info->size.width,
+          "the region asked for is delivered");
+}
+
+Outcome DecodeChosen(JpegDecoder& decoder, std::span<const uint8_t> bytes, uint64_t digest) {
+  Outcome outcome{decoder.Open(bytes), {}, {}, {}};
+  if (outcome.info.ok()) {
+    outcome.region = ChooseRegion(outcome.info->size, digest);
+    outcome.status = decoder.Decode(outcome.region, outcome.rows);
+  }
+  if (outcome.ok()) {
+    CheckRegion(outcome);
+  } else {
+    RequireOffset(outcome.error(), bytes.size());
+  }
+  return outcome;
+}
+
+// Same pixels, of which libjpeg-turbo's columns may be more.
+void CompareRows(const Outcome& ours, const Outcome& libjpegs) {
+  const auto pixel = ours.rows.region().layout == PixelLayout::kGray ? size_t{1} : size_t{3};
+  const auto at = [&](const Outcome& o, size_t y) {
+    return o.rows.rows()[y].data() +
+           static_cast<size_t>(o.region.x - o.rows.region().covered.x) * pixel;
+  };
+  for (size_t y = 0; y < ours.rows.rows().size(); ++y) {
+    Require(std::memcmp(at(ours, y), at(libjpegs, y),
+                        static_cast<size_t>(ours.region.width) * pixel) == 0,
+            "pixels are those of libjpeg-turbo");
+  }
+}
+
+}  // namespace
+
 void DecodeFuzzedJpeg(std::span<const uint8_t> input) {
-  static JpegDecoder decoder({1 << 18, 20, 1 << 22, 1 << 22});  // reused: state must not leak
+  // Reused: state must not leak from image to image.
+  static JpegDecoder decoder(kTight), libjpeg(kTight, nullptr, JpegDecoder::Way::kLibjpegOnly);
   std::vector<uint8_t> padded(input.begin(), input.end());
   padded.resize(input.size() + kBufferPadding);
   const std::span<const uint8_t> bytes = std::span(padded).first(input.size());
-  const Result<ImageInfo> info = decoder.Open(bytes);
-  if (!info.ok()) return RequireOffset(info.error(), input.size());
-  const Rect region = ChooseRegion(info->size, Digest(input));
-  Rows rows;
-  const Status status = decoder.Decode(region, rows);
-  if (!status.ok()) return RequireOffset(status.error(), input.size());
-  const Rect& covered = rows.region().covered;
-  Require(rows.rows().size() == static_cast<size_t>(region.height) && covered.y == region.y &&
-              covered.height == region.height && covered.x <= region.x &&
-              covered.x + covered.width >= region.x + region.width &&
-              covered.x + covered.width <= info->size.width,
-          "the region asked for is delivered");
+  const uint64_t digest = Digest(input);
+  const Outcome ours = DecodeChosen(decoder, bytes, digest);
+  const Outcome theirs = DecodeChosen(libjpeg, bytes, digest);
+  Require(ours.ok() == theirs.ok(), "what libjpeg-turbo accepts is accepted, and nothing else");
+  if (!ours.ok()) {
+    Require(ours.error().ToString() == theirs.error().ToString(), "errors are libjpeg-turbo's");
+    return;
+  }
+  CompareRows(ours, theirs);
   const Result<WholeImage> whole = DecodeWhole(bytes);
-  if (whole.ok()) Compare(rows, region, *whole);
+  if (whole.ok()) Compare(ours.rows, ours.region, *whole);
 }
 
 }  // namespace stoker::testing

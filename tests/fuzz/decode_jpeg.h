@@ -6,9 +6,10 @@
 
 namespace stoker::testing {
 
-// Decodes a region that the input itself chooses, under tight limits, and aborts when a promise is
-// broken: an error without an offset, a sink left incomplete, or pixels that differ from those of
-// the plain full decode (where that succeeds).
+// Decodes a region that the input itself chooses, under tight limits, by our decoder and by
+// libjpeg-turbo alone, and aborts when a promise is broken: one of them accepts what the other
+// refuses or gives another error, an error without an offset, a sink left incomplete, or pixels
+// that differ from each other or from those of the plain full decode (where that succeeds).
 void DecodeFuzzedJpeg(std::span<const uint8_t> input);
 
 }  // namespace stoker::testing

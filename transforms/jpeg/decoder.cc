@@ -8,6 +8,8 @@
 #include "transforms/format.h"
 #include "transforms/jpeg/columns.h"
 #include "transforms/jpeg/errors.h"
+#include "transforms/jpeg/fast/frame_header.h"
+#include "transforms/jpeg/fast/region_decoder.h"
 #include "transforms/jpeg/libjpeg.h"
 
 namespace stoker {
@@ -111,39 +113,86 @@ bool Inside(const Rect& region, ImageSize size) {
 }  // namespace
 
 struct JpegDecoder::State {
-  State(const DecodeLimits& l, MemoryBudget* budget) : limits(l), charged(budget != nullptr) {
+  State(const DecodeLimits& l, MemoryBudget* budget, Way w)
+      : limits(l), way(w), charged(budget != nullptr) {
     if (charged) coefficients = Reservation(*budget);
   }
 
+  Status ReadHeader();
+
   DecodeLimits limits;
+  Way way;
   bool charged;
   Reservation coefficients;
   LibJpeg libjpeg;
-  JpegHeader header;
+  jpeg::RegionDecoder fast;
+  DecodePaths paths;
+
+  // Of the image that is open.
   bool opened = false;
+  std::span<const uint8_t> bytes;
+  Fallback why = Fallback::kNone;  // not by our decoder
+  jpeg::FrameHeader frame;         // where there is no reason
+  JpegHeader header;
 };
 
-JpegDecoder::JpegDecoder(const DecodeLimits& limits, MemoryBudget* budget)
-    : state_(std::make_unique<State>(limits, budget)) {}
+JpegDecoder::JpegDecoder(const DecodeLimits& limits, MemoryBudget* budget, Way way)
+    : state_(std::make_unique<State>(limits, budget, way)) {}
 JpegDecoder::~JpegDecoder() = default;
 JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;
 JpegDecoder& JpegDecoder::operator=(JpegDecoder&&) noexcept = default;
 
+const DecodePaths& JpegDecoder::paths() const { return state_->paths; }
+
+namespace {
+
+// What libjpeg-turbo would say of a header that our parser has accepted.
+JpegHeader HeaderOf(const jpeg::FrameHeader& frame) {
+  JpegHeader header;
+  const int columns = frame.mcu_columns(), rows = frame.mcu_rows();
+  header.info = {frame.size, frame.orientation, frame.components, columns, rows, false};
+  header.imcu_width = 8 * columns;
+  header.fancy_columns = columns == 2;
+  header.scan_offset = frame.scan_offset;
+  const auto blocks = [&](int each_columns, int each_rows) {
+    const auto across = static_cast<uint64_t>((frame.size.width + each_columns - 1) / each_columns);
+    const auto down = static_cast<uint64_t>((frame.size.height + each_rows - 1) / each_rows);
+    return across * down;
+  };
+  const uint64_t luma = blocks(8, 8), chroma = blocks(8 * columns, 8 * rows);
+  header.least_scan_bits = 2 * (frame.components == 1 ? luma : luma + 2 * chroma);
+  return header;
+}
+
+}  // namespace
+
+// By libjpeg-turbo, where our parser did not accept it.
+Status JpegDecoder::State::ReadHeader() {
+  Result<JpegHeader> read = libjpeg.ReadHeader(bytes);
+  if (!read.ok()) return std::move(read).error();
+  header = *read;
+  return {};
+}
+
 Result<ImageInfo> JpegDecoder::Open(std::span<const uint8_t> bytes) {
   State& s = *state_;
   s.opened = false;
+  s.bytes = bytes;
   if (Status status = CheckFormat(bytes); !status.ok()) return std::move(status).error();
-  Result<JpegHeader> header = s.libjpeg.ReadHeader(bytes);
-  if (!header.ok()) return std::move(header).error();
-  if (Status status = CheckLimits(*header, s.limits); !status.ok()) {
+  s.why = jpeg::ParseHeader(bytes, s.frame);
+  if (s.why == Fallback::kNone && s.way == Way::kFastest) {
+    s.header = HeaderOf(s.frame);
+  } else if (Status status = s.ReadHeader(); !status.ok()) {
     return std::move(status).error();
   }
-  if (Status status = CheckComplete(bytes, *header); !status.ok()) {
+  if (Status status = CheckLimits(s.header, s.limits); !status.ok()) {
     return std::move(status).error();
   }
-  s.header = *header;
+  if (Status status = CheckComplete(bytes, s.header); !status.ok()) {
+    return std::move(status).error();
+  }
   s.opened = true;
-  return header->info;
+  return s.header.info;
 }
 
 namespace {
@@ -208,6 +257,17 @@ Status JpegDecoder::Decode(const Rect& region, RowSink& sink) {
                  {},
                  "Raise the budget, or convert the file to a baseline JPEG"};
   }
+  if (s.way == Way::kFastest && s.why == Fallback::kNone) {
+    Result<Fallback> why = s.fast.Decode(s.bytes, s.frame, region, sink);
+    if (!why.ok()) return std::move(why).error();
+    if (*why == Fallback::kNone) {
+      ++s.paths.fast;
+      return {};
+    }
+    s.why = *why;
+    if (Status status = s.ReadHeader(); !status.ok()) return status;
+  }
+  ++s.paths.fallback[static_cast<size_t>(s.why)];
   Status status = DecodeRegion(s.libjpeg, s.header, region, ScanLimit(s.limits, size), sink);
   s.libjpeg.Finish();
   (void)s.coefficients.Resize(0);

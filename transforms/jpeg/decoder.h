@@ -8,6 +8,7 @@
 #include "engine/core/image.h"
 #include "engine/core/memory_budget.h"
 #include "engine/core/result.h"
+#include "transforms/jpeg/paths.h"
 #include "transforms/orientation.h"
 #include "transforms/row_sink.h"
 
@@ -38,16 +39,24 @@ struct ImageInfo {
   bool progressive = false;
 };
 
-// By libjpeg-turbo: baseline, extended, progressive, arithmetic; gray, YCbCr, RGB, CMYK and YCCK
-// (to RGB as Pillow does). Pixels are those of a full decode with the accurate integer inverse DCT
+// Baseline, extended, progressive, arithmetic; gray, YCbCr, RGB, CMYK and YCCK (to RGB as Pillow
+// does). Pixels are those of a full decode by libjpeg-turbo with the accurate integer inverse DCT
 // and fancy upsampling, whatever the region.
 //
-// Holds the library's state, reused from image to image. One thread at a time.
+// Photographs of the common kinds are decoded by our own decoder (fast/region_decoder.h). All
+// others, and those in which it finds anything amiss, are decoded by libjpeg-turbo, from which all
+// errors come: which of the two it was can only be told by the layout, the time, and paths().
+//
+// Holds the state of both, reused from image to image. One thread at a time.
 class JpegDecoder {
  public:
+  // kLibjpegOnly is for measuring and for tests.
+  enum class Way { kFastest, kLibjpegOnly };
+
   // Where there is a `budget`, coefficients (see DecodeLimits) are charged to it while Decode runs;
   // it outlives the decoder.
-  explicit JpegDecoder(const DecodeLimits& limits = {}, MemoryBudget* budget = nullptr);
+  explicit JpegDecoder(const DecodeLimits& limits = {}, MemoryBudget* budget = nullptr,
+                       Way way = Way::kFastest);
   ~JpegDecoder();
   JpegDecoder(JpegDecoder&&) noexcept;
   JpegDecoder& operator=(JpegDecoder&&) noexcept;
@@ -59,13 +68,17 @@ class JpegDecoder {
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
 
   // Decodes `region`, which lies inside the stored image and is not empty, into `sink`, in the
-  // layout kGray or kInterleaved. Once after each Open.
+  // layout kGray, kPlanar or kInterleaved. Once after each Open. The sink may be begun twice: anew
+  // when our decoder has found damage, and libjpeg-turbo takes over.
   //
   // DataLoss when libjpeg-turbo sees damage in the bytes that the region needs. (JPEG has no
   // checksum: many a changed bit just gives other pixels.) A file without an end-of-image marker
   // was refused by Open, whatever the region; other damage behind the region goes unseen.
   // ResourceExhausted past a limit or the budget. Errors of the sink are passed on.
   Status Decode(const Rect& region, RowSink& sink);
+
+  // How images were decoded since the decoder was made.
+  const DecodePaths& paths() const;
 
  private:
   struct State;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -17,12 +18,15 @@
 
 namespace stoker::testing {
 
-// Keeps all rows. Offers fewer rows than it could at times, and checks the order of calls.
+// Keeps all rows, planar ones as interleaved. Offers fewer rows than it could at times, and checks
+// the order of calls.
 class KeepRows : public RowSink {
  public:
   Status Begin(const DecodedRegion& region) override {
     region_ = region;
-    stride_ = static_cast<size_t>(region.covered.width * BytesPerPixel(region.layout));
+    planar_ = region.layout == PixelLayout::kPlanar;
+    if (planar_) region_.layout = PixelLayout::kInterleaved;
+    stride_ = static_cast<size_t>(region.covered.width * BytesPerPixel(region_.layout));
     pixels_.assign(stride_ * static_cast<size_t>(region.covered.height) + kBufferPadding, 0xA5);
     done_ = 0;
     return {};
@@ -35,6 +39,7 @@ class KeepRows : public RowSink {
     MutableImageView view;
     view.layout = region_.layout;
     view.size = {region_.covered.width, reserved_};
+    if (planar_) return ReservePlanes(view);
     view.plane[0] = pixels_.data() + static_cast<size_t>(done_) * stride_;
     view.stride[0] = static_cast<ptrdiff_t>(stride_);
     return view;
@@ -42,15 +47,38 @@ class KeepRows : public RowSink {
 
   void Commit(int rows) override {
     EXPECT_LE(rows, reserved_);
+    if (planar_) Interleave(rows);
     done_ += rows;
   }
 
-  const DecodedRegion& region() const { return region_; }
+  const DecodedRegion& region() const { return region_; }  // its layout is never kPlanar
+  bool was_planar() const { return planar_; }
   bool complete() const { return done_ > 0 && done_ == region_.covered.height; }
   const uint8_t* Row(int y) const { return pixels_.data() + static_cast<size_t>(y) * stride_; }
 
  private:
+  MutableImageView ReservePlanes(MutableImageView view) {
+    const auto width = static_cast<size_t>(region_.covered.width);
+    view.layout = PixelLayout::kPlanar;
+    for (size_t p = 0; p < 3; ++p) {
+      planes_[p].assign(width * static_cast<size_t>(reserved_) + kBufferPadding, 0xA5);
+      view.plane[p] = planes_[p].data();
+      view.stride[p] = static_cast<ptrdiff_t>(width);
+    }
+    return view;
+  }
+
+  void Interleave(int rows) {
+    uint8_t* to = pixels_.data() + static_cast<size_t>(done_) * stride_;
+    const size_t pixels = static_cast<size_t>(rows) * static_cast<size_t>(region_.covered.width);
+    for (size_t i = 0; i < pixels; ++i) {
+      for (const std::vector<uint8_t>& plane : planes_) *to++ = plane[i];
+    }
+  }
+
   DecodedRegion region_;
+  bool planar_ = false;
+  std::array<std::vector<uint8_t>, 3> planes_;
   size_t stride_ = 0;
   std::vector<uint8_t> pixels_;
   int done_ = 0;

@@ -1,0 +1,345 @@
+// Our decoder and libjpeg-turbo give the same pixels, and the same errors, whatever the bytes; and
+// it is known which of them it was.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "tests/testing/make_jpeg.h"
+#include "tests/transforms/jpeg/decode.h"
+#include "tests/transforms/jpeg/fast/each_target.h"
+#include "transforms/resize/resampler.h"
+
+namespace stoker::testing {
+namespace {
+
+using Way = JpegDecoder::Way;
+
+// Both ways in turn.
+class BothWays {
+ public:
+  // Empty when they agree.
+  std::string Compare(const std::vector<uint8_t>& padded, const Rect& region) {
+    const Status fast = DecodeAll(fast_, padded, region, fast_rows_);
+    const Status slow = DecodeAll(slow_, padded, region, slow_rows_);
+    if (fast.ok() != slow.ok()) {
+      return (fast.ok() ? "accepted, not refused: " + slow.error().ToString()
+                        : "refused: " + fast.error().ToString());
+    }
+    if (!slow.ok()) {
+      return fast.error().ToString() == slow.error().ToString() ? "" : "another error";
+    }
+    return Difference();
+  }
+
+  // What headers say; empty when they agree.
+  std::string CompareInfo(const std::vector<uint8_t>& padded) {
+    const Result<ImageInfo> a = OpenPadded(fast_, padded), b = OpenPadded(slow_, padded);
+    if (a.ok() != b.ok()) return "accepted by one";
+    if (!a.ok()) return a.error().ToString() == b.error().ToString() ? "" : "another error";
+    const bool same = a->size == b->size && a->orientation == b->orientation &&
+                      a->components == b->components && a->chroma_columns == b->chroma_columns &&
+                      a->chroma_rows == b->chroma_rows && a->progressive == b->progressive;
+    return same ? "" : "another header";
+  }
+
+  const DecodePaths& paths() const { return fast_.paths(); }
+
+ private:
+  std::string Difference() const {
+    const Rect& a = fast_rows_.region().covered;
+    const Rect& b = slow_rows_.region().covered;
+    if (!fast_rows_.complete() || !slow_rows_.complete()) return "incomplete";
+    if (a.y != b.y || a.height != b.height || a.x < b.x || a.x + a.width > b.x + b.width) {
+      return "another region";
+    }
+    const int bytes = BytesPerPixel(slow_rows_.region().layout);
+    for (int y = 0; y < a.height; ++y) {
+      const uint8_t* const want = slow_rows_.Row(y) + (a.x - b.x) * bytes;
+      if (std::memcmp(fast_rows_.Row(y), want, static_cast<size_t>(a.width * bytes)) != 0) {
+        return "row " + std::to_string(a.y + y);
+      }
+    }
+    return {};
+  }
+
+  JpegDecoder fast_{{}, nullptr, Way::kFastest}, slow_{{}, nullptr, Way::kLibjpegOnly};
+  KeepRows fast_rows_, slow_rows_;
+};
+
+struct Kind {
+  const char* name;
+  JpegColor color;
+  std::vector<Sampling> sampling;
+};
+
+const std::vector<Kind>& FastKinds() {
+  static const std::vector<Kind> kinds = {
+      {"444", JpegColor::kYCbCr, Luma(1, 1)},  {"422", JpegColor::kYCbCr, Luma(2, 1)},
+      {"420", JpegColor::kYCbCr, Luma(2, 2)},  {"440", JpegColor::kYCbCr, Luma(1, 2)},
+      {"Gray", JpegColor::kGray, {}},          {"Gray12", JpegColor::kGray, Luma(1, 2)},
+      {"Gray22", JpegColor::kGray, Luma(2, 2)}};
+  return kinds;
+}
+
+class FastKind : public ::testing::TestWithParam<Kind> {
+ protected:
+  JpegOptions Options(int width, int height) const {
+    return {width, height, GetParam().color, GetParam().sampling};
+  }
+};
+
+// Sizes × qualities × restart intervals × tables, on each instruction set.
+TEST_P(FastKind, EqualsTheFullDecode) {
+  ForEachTarget([this] {
+    JpegDecoder decoder;
+    KeepRows rows;
+    uint64_t n = 0, decoded = 0;
+    std::vector<ImageSize> sizes = {{331, 207}, {64, 48}, {257, 5}, {7, 300}};
+    for (int side = 5; side <= 40; ++side) sizes.push_back({side, 1 + side * 11 % 40});
+    for (const ImageSize size : sizes) {
+      JpegOptions options = Options(size.width, size.height);
+      static constexpr int kQualities[] = {1, 25, 60, 90, 97, 100};
+      options.quality = kQualities[++n % 6];
+      options.optimize = n % 4 == 1;
+      options.restart_interval = n % 3 == 0 ? static_cast<int>(1 + n % 5) : 0;
+      options.seed = n;
+      const std::vector<uint8_t> bytes = Padded(MakeJpeg(options));
+      const Result<WholeImage> whole =
+          DecodeWhole(std::span(bytes).first(bytes.size() - kBufferPadding));
+      ASSERT_TRUE(whole.ok());
+      RandomStream random({8, 0, n}, 0);
+      std::vector<Rect> regions = EdgeRegions(size);
+      for (int i = 0; i < 4; ++i) regions.push_back(RandomRegion(size, random));
+      for (const Rect& region : regions) {
+        ASSERT_TRUE(DecodeAll(decoder, bytes, region, rows).ok());
+        ASSERT_EQ(Difference(rows, region, *whole), "") << n << " " << Text(region);
+        ++decoded;
+      }
+    }
+    EXPECT_EQ(decoder.paths().fast, decoded);
+  });
+}
+
+// Damage at every place of a file, seen through regions of every height: what libjpeg-turbo reports
+// of the rows it parses, and what it lets pass.
+TEST_P(FastKind, DamageIsJudgedAlike) {
+  BothWays both;
+  uint64_t accepted = 0, refused = 0;
+  for (uint64_t n = 0; n < 1500; ++n) {
+    RandomStream random({9, 0, n}, 0);
+    const auto below = [&](size_t limit) { return static_cast<size_t>(random.Below(limit)); };
+    JpegOptions options = Options(70 + static_cast<int>(n % 7), 75 + static_cast<int>(n % 11));
+    options.restart_interval = n % 2 == 0 ? static_cast<int>(1 + below(12)) : 0;
+    options.quality = n % 3 == 0 ? 30 : 92;
+    options.optimize = n % 5 == 0;
+    options.seed = n % 16;
+    std::vector<uint8_t> bytes = MakeJpeg(options);
+    const size_t header = bytes.size() < 700 ? bytes.size() / 2 : 620;
+    switch (below(4)) {
+      case 0:  // a few bits
+        for (size_t i = 0; i < 1 + below(3); ++i) {
+          bytes[below(bytes.size())] ^= static_cast<uint8_t>(1u << below(8));
+        }
+        break;
+      case 1:  // an early end
+        bytes.resize(header + below(bytes.size() - header));
+        bytes.insert(bytes.end(), {0xFF, 0xD9});
+        break;
+      case 2: {  // a marker, stuffed zero or fill byte where none was
+        const size_t at = header + below(bytes.size() - header - 2);
+        bytes[at] = 0xFF;
+        static constexpr uint8_t kSecond[] = {0, 0xFF, 0xD0, 0xD3, 0xD7, 0xD9, 0x01, 0xC4};
+        bytes[at + 1] = kSecond[below(8)];
+        break;
+      }
+      default: {  // bytes too many or too few
+        const size_t at = header + below(bytes.size() - header - 2);
+        if (below(2) == 0) {
+          bytes.erase(bytes.begin() + static_cast<ptrdiff_t>(at));
+        } else {
+          bytes.insert(bytes.begin() + static_cast<ptrdiff_t>(at), 1 + below(3), 0x5A);
+        }
+      }
+    }
+    const std::vector<uint8_t> padded = Padded(bytes);
+    KeepRows rows;
+    for (int i = 0; i < 4; ++i) {
+      Rect region = RandomRegion({options.width, options.height}, random);
+      if (i == 0) region = {0, 0, options.width, options.height};
+      JpegDecoder opened;
+      const Result<ImageInfo> info = OpenPadded(opened, padded);
+      if (info.ok() && info->size != ImageSize{options.width, options.height}) break;
+      const std::string difference = both.Compare(padded, region);
+      if (difference == "another error" && !info.ok()) break;
+      ASSERT_EQ(difference, "") << n << " " << Text(region);
+      ++(info.ok() ? accepted : refused);
+    }
+  }
+  EXPECT_GT(both.paths().fast, 500u);
+  EXPECT_GT(accepted, 500u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, FastKind, ::testing::ValuesIn(FastKinds()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// Every byte of headers changed in several ways, truncated ones among them.
+TEST_P(FastKind, HeadersAreReadAlike) {
+  BothWays both;
+  JpegOptions options = Options(23, 19);
+  options.restart_interval = 2;
+  options.orientation = 6;
+  const std::vector<uint8_t> good = Padded(MakeJpeg(options));
+  ASSERT_EQ(both.CompareInfo(good), "");
+  for (size_t at = 0; at < good.size() - kBufferPadding; ++at) {
+    for (const uint8_t change : {0x01, 0x02, 0x04, 0x10, 0x20, 0x80, 0xFF}) {
+      std::vector<uint8_t> bytes = good;
+      bytes[at] ^= change;
+      ASSERT_EQ(both.CompareInfo(bytes), "") << at << " " << int{change};
+    }
+    const std::vector<uint8_t> part = Padded(std::span(good).first(at));
+    ASSERT_EQ(both.CompareInfo(part), "") << at;
+  }
+}
+
+// Which row of MCUs is the last that counts: a restart marker is missing in front of each row in
+// turn, and regions end everywhere.
+TEST(Extent, IsThatOfLibjpeg) {
+  for (const Kind& kind : FastKinds()) {
+    JpegOptions options{40, 70, kind.color, kind.sampling};
+    const int mcu = kind.color == JpegColor::kYCbCr && kind.sampling[0].columns == 2 ? 16 : 8;
+    options.restart_interval = (40 + mcu - 1) / mcu;
+    const std::vector<uint8_t> good = MakeJpeg(options);
+    BothWays both;
+    for (size_t at = 0; at + 1 < good.size(); ++at) {
+      if (good[at] != 0xFF || good[at + 1] < 0xD0 || good[at + 1] > 0xD7) continue;
+      std::vector<uint8_t> bytes = Padded(good);
+      bytes[at + 1] ^= 4;
+      for (int end = 1; end <= 70; ++end) {
+        for (const int first : {0, end / 2, end - 1}) {
+          const Rect region{end % 20, first, 13, end - first};
+          ASSERT_EQ(both.Compare(bytes, region), "") << kind.name << " " << at << Text(region);
+        }
+      }
+    }
+    EXPECT_GT(both.paths().fast, 50u) << kind.name;
+    EXPECT_GT(both.paths().fallback[static_cast<size_t>(Fallback::kRestart)], 50u) << kind.name;
+  }
+}
+
+Fallback ReasonFor(const std::vector<uint8_t>& bytes) {
+  JpegDecoder decoder;
+  KeepRows rows;
+  EXPECT_TRUE(DecodeAll(decoder, Padded(bytes), {}, rows).ok());
+  for (size_t i = 1; i < kFallbacks; ++i) {
+    if (decoder.paths().fallback[i] == 1) return static_cast<Fallback>(i);
+  }
+  EXPECT_EQ(decoder.paths().fast, 1u);
+  return Fallback::kNone;
+}
+
+TEST(Paths, SayWhy) {
+  const auto color = JpegColor::kYCbCr;
+  EXPECT_EQ(ReasonFor(MakeJpeg()), Fallback::kNone);
+  EXPECT_EQ(ReasonFor(MakeJpeg({20, 20, color, {}, JpegScans::kProgressive})), Fallback::kProcess);
+  EXPECT_EQ(ReasonFor(MakeJpeg({20, 20, color, {}, JpegScans::kOne, true})), Fallback::kProcess);
+  EXPECT_EQ(ReasonFor(MakeJpeg({20, 20, JpegColor::kCmyk})), Fallback::kColor);
+  EXPECT_EQ(ReasonFor(MakeJpeg({20, 20, JpegColor::kRgb})), Fallback::kColor);
+  EXPECT_EQ(ReasonFor(MakeJpeg({20, 20, color, Luma(4, 1)})), Fallback::kSampling);
+  EXPECT_EQ(ReasonFor(MakeJpeg({20, 20, color, {{2, 2}, {2, 1}, {2, 1}}})), Fallback::kSampling);
+  EXPECT_EQ(ReasonFor(MakeJpeg({20, 20, color, {}, JpegScans::kOnePerComponent})), Fallback::kScan);
+  EXPECT_EQ(ReasonFor(MakeJpeg({4, 20, color, Luma(2, 2)})), Fallback::kNarrow);
+  EXPECT_EQ(ReasonFor(MakeJpeg({4, 20, color, Luma(1, 2)})), Fallback::kNone);
+  std::vector<uint8_t> odd = MakeJpeg();
+  odd.insert(odd.begin() + 20, 0x55);  // a byte before the second marker
+  EXPECT_EQ(ReasonFor(odd), Fallback::kHeader);
+  for (size_t i = 0; i < kFallbacks; ++i) {
+    EXPECT_STRNE(NameOf(static_cast<Fallback>(i)), "unknown");
+  }
+}
+
+// Our decoder gives up after it has delivered rows, and libjpeg-turbo finds nothing wrong: the
+// resampler, begun anew, gives what it would have given at once.
+TEST(Paths, RowsDeliveredBeforeDamageLeaveNothingBehind) {
+  MemoryBudget budget(64 << 20);
+  Resampler resampler(budget);
+  const Resampling task{{96, 200}, {3, 2, 90, 190}, {40, 60}, {0, 0, 40, 60}, true, {}};
+  const auto row_of = [&](JpegDecoder& decoder, const std::vector<uint8_t>& bytes) {
+    std::vector<uint8_t> row(40 * 60 * 3);
+    resampler.Reset();
+    const Result<Rect> region = resampler.Start(task, {row.data(), DType::kU8, nullptr, nullptr});
+    if (!OpenPadded(decoder, bytes).ok() || !decoder.Decode(*region, resampler).ok()) row.clear();
+    return row;
+  };
+  JpegDecoder fast, slow({}, nullptr, Way::kLibjpegOnly);
+  const std::vector<uint8_t> good = Padded(MakeJpeg({96, 200, JpegColor::kYCbCr, Luma(2, 2)}));
+  for (size_t at = good.size() * 2 / 3; at < good.size() - kBufferPadding - 2; ++at) {
+    std::vector<uint8_t> bytes = good;
+    bytes[at] ^= 0x40;
+    ASSERT_EQ(row_of(fast, bytes), row_of(slow, bytes)) << at;
+  }
+  EXPECT_GT(fast.paths().fallback[static_cast<size_t>(Fallback::kBits)], 20u);
+  EXPECT_GT(fast.paths().fast, 20u);
+}
+
+// Coefficients far beyond what samples give: a quantisation table with large factors in place of
+// the file's own.
+TEST(Paths, CoefficientsOutOfRange) {
+  JpegOptions options;
+  options.quality = 100;
+  std::vector<uint8_t> bytes = MakeJpeg(options);
+  for (size_t i = 0; i + 1 < bytes.size(); ++i) {
+    if (bytes[i] != 0xFF || bytes[i + 1] != 0xDB) continue;
+    for (size_t k = 0; k < 64; ++k) bytes[i + 5 + k] = 255;
+  }
+  EXPECT_EQ(ReasonFor(bytes), Fallback::kCoefficient);
+  BothWays both;
+  EXPECT_EQ(both.Compare(Padded(bytes), {}), "");
+}
+
+std::vector<std::filesystem::path> Photos() {
+  std::vector<std::filesystem::path> paths;
+  const char* directory = std::getenv("STOKER_PHOTOS");  // NOLINT: no thread changes it
+  if (directory == nullptr) return paths;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    const bool hidden = entry.path().filename().string()[0] == '.';
+    if (entry.is_regular_file() && !hidden) paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+TEST(Photos, DamagedOnesAreJudgedAlike) {
+  const auto paths = Photos();
+  if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
+  BothWays both;
+  uint64_t n = 0;
+  for (const auto& path : paths) {
+    std::ifstream file(path, std::ios::binary);
+    const std::vector<uint8_t> good{std::istreambuf_iterator<char>(file),
+                                    std::istreambuf_iterator<char>()};
+    JpegDecoder decoder;
+    const Result<ImageInfo> info = OpenPadded(decoder, Padded(good));
+    ASSERT_TRUE(info.ok()) << path;
+    for (int i = 0; i < 2; ++i) {
+      RandomStream random({10, 0, ++n}, 0);
+      std::vector<uint8_t> bytes = good;
+      // In the data: headers of other sizes have no such regions.
+      for (uint64_t flips = random.Below(4); flips > 0; --flips) {
+        const size_t at = bytes.size() / 8 + random.Below(bytes.size() * 7 / 8);
+        bytes[at] = static_cast<uint8_t>(random.Below(256));
+      }
+      const Rect region = RandomRegion(info->size, random);
+      ASSERT_EQ(both.Compare(Padded(bytes), region), "") << path << " " << Text(region);
+    }
+  }
+  EXPECT_GT(both.paths().fast, paths.size() / 4);
+}
+
+}  // namespace
+}  // namespace stoker::testing
