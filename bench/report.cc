@@ -101,6 +101,20 @@ class Text {
   std::string text_;
 };
 
+// "1,200 ours, 3 libjpeg-turbo (3 progressive or arithmetic)"
+std::string DecodersText(const DecodePaths& paths) {
+  uint64_t others = 0;
+  std::string reasons;
+  for (size_t i = 0; i < kFallbacks; ++i) {
+    if (paths.fallback[i] == 0) continue;
+    others += paths.fallback[i];
+    reasons += fmt::format("{}{} {}", reasons.empty() ? " (" : ", ", Count(paths.fallback[i]),
+                           NameOf(static_cast<Fallback>(i)));
+  }
+  if (!reasons.empty()) reasons += ")";
+  return fmt::format("{} ours, {} libjpeg-turbo{}", Count(paths.fast), Count(others), reasons);
+}
+
 void AddWhatRan(const BenchReport& report, Text& text) {
   const BenchOptions& options = report.options;
   const LoaderStats& loader = report.loader;
@@ -121,6 +135,7 @@ void AddWhatRan(const BenchReport& report, Text& text) {
   text.Line("workers",
             fmt::format("{} ({}; {} have worked), {} batches in production", loader.threads,
                         loader.executor, loader.threads_seen, loader.depth));
+  text.Line("JPEG decoder", DecodersText(loader.decoded));
   text.Line("reader", loader.reader_reason);  // begins with the reader's name
   if (options.cold) {
     text.Line("page cache", "dropped for each file before each epoch");
@@ -160,6 +175,14 @@ void AddStages(const BenchReport& report, Text& text) {
                          share * 100, PerImage(report, stage.cpu_seconds) * 1e6, bar,
                          stage.meaning));
   }
+}
+
+Json DecodedJson(const DecodePaths& paths) {
+  Json reasons = Json::object();
+  for (size_t i = 0; i < kFallbacks; ++i) {
+    if (paths.fallback[i] != 0) reasons[NameOf(static_cast<Fallback>(i))] = paths.fallback[i];
+  }
+  return {{"ours", paths.fast}, {"libjpeg_turbo", std::move(reasons)}};
 }
 
 Json OptionsJson(const BenchReport& report) {
@@ -237,6 +260,7 @@ std::string BenchReportJson(const BenchReport& report) {
       {"working_memory_peak_bytes", report.loader.memory_peak},
       {"stages", std::move(shares)},
       {"threads_seen", report.loader.threads_seen},
+      {"decoded", DecodedJson(report.loader.decoded)},
       {"digest", report.digest ? Json(*report.digest) : Json(nullptr)},
       {"samples_digest", report.samples_digest ? Json(*report.samples_digest) : Json(nullptr)},
       {"interrupted", report.interrupted}};

@@ -21,6 +21,8 @@ class Workspace {
   Resampler resampler;
 };
 
+const DecodePaths& PathsOf(const Workspace& workspace) { return workspace.decoder.paths(); }
+
 namespace {
 
 // The geometry so far. Mirrored images are kept as they were, and what is cut from them is cut from

@@ -45,6 +45,9 @@ struct PlanOptions {
 // thread at a time.
 class Workspace;
 
+// How the images that were applied with a workspace have been decoded since it was made.
+const DecodePaths& PathsOf(const Workspace& workspace);
+
 // Immutable; any thread.
 class Plan {
  public:

@@ -209,6 +209,8 @@ Status Loader::Impl::Decode(SampleInFlight& sample, int worker, StageTimes& time
   *static_cast<int64_t*>(ticket.slot->Row(1, ticket.row)) = sample.sample.label;
   ticket.slot->sample_ids[ticket.row] = sample.sample.id;
   TrimBuffer(sample.read.buffer);
+  counters_[static_cast<size_t>(worker)].SetPaths(
+      PathsOf(*workspaces_[static_cast<size_t>(worker)]));
   return status;
 }
 

@@ -17,6 +17,8 @@ void AddStats(LoaderStats& all, const LoaderStats& one) {
   sum.stages.resize_ns += all.stages.resize_ns;
   sum.work_ns += all.work_ns;
   sum.wait_ns += all.wait_ns;
+  sum.decoded.fast += all.decoded.fast;
+  for (size_t i = 0; i < kFallbacks; ++i) sum.decoded.fallback[i] += all.decoded.fallback[i];
   sum.lent_batches += all.lent_batches;
   sum.lent_bytes += all.lent_bytes;
   all = std::move(sum);

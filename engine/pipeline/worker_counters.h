@@ -1,6 +1,7 @@
 // What one worker has done; its own cache line, written by it alone.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -19,12 +20,24 @@ class alignas(64) WorkerCounters {
     Bump(work_ns_, work_ns);
   }
 
+  // All that the worker has decoded so far.
+  void SetPaths(const DecodePaths& paths) {
+    fast_.store(paths.fast, std::memory_order_relaxed);
+    for (size_t i = 0; i < kFallbacks; ++i) {
+      fallback_[i].store(paths.fallback[i], std::memory_order_relaxed);
+    }
+  }
+
   void AddTo(LoaderStats& stats) const {  // any thread
     stats.samples += samples_.load(std::memory_order_relaxed);
     stats.bytes_read += bytes_.load(std::memory_order_relaxed);
     stats.stages.decode_ns += decode_ns_.load(std::memory_order_relaxed);
     stats.stages.resize_ns += resize_ns_.load(std::memory_order_relaxed);
     stats.work_ns += work_ns_.load(std::memory_order_relaxed);
+    stats.decoded.fast += fast_.load(std::memory_order_relaxed);
+    for (size_t i = 0; i < kFallbacks; ++i) {
+      stats.decoded.fallback[i] += fallback_[i].load(std::memory_order_relaxed);
+    }
   }
 
  private:
@@ -33,7 +46,8 @@ class alignas(64) WorkerCounters {
     counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
   }
 
-  Counter samples_{0}, bytes_{0}, decode_ns_{0}, resize_ns_{0}, work_ns_{0};
+  Counter samples_{0}, bytes_{0}, decode_ns_{0}, resize_ns_{0}, work_ns_{0}, fast_{0};
+  std::array<Counter, kFallbacks> fallback_{};
 };
 
 }  // namespace stoker
