@@ -70,6 +70,7 @@ SlotPool::SlotPool(Options options)
 SlotPool::~SlotPool() = default;
 
 Result<std::shared_ptr<SlotPool>> SlotPool::Make(Options options, MemoryBudget& budget) {
+  if (options.lent == nullptr) options.lent = std::make_shared<LentAccount>(options.lent_slots);
   std::shared_ptr<SlotPool> pool(new SlotPool(std::move(options)));
   pool->reservation_ = Reservation(budget);
   const uint64_t wanted = pool->slot_bytes_ * static_cast<uint64_t>(pool->options_.working_slots);
@@ -156,6 +157,7 @@ Batch SlotPool::Lend(Slot* slot) {
     std::lock_guard lock(mutex_);
     --working_;
     ++lent_;
+    options_.lent->Add(slot_bytes_);
   }
   return Batch({slot, [pool = shared_from_this()](Slot* home) { pool->Return(home); }});
 }
@@ -166,13 +168,11 @@ void SlotPool::Return(Slot* slot) {
   std::unique_ptr<Slab> unmapped;                                   // after the lock is let go
   std::lock_guard lock(mutex_);
   --lent_;
+  options_.lent->Remove(slot_bytes_);
   unmapped = Keep(slot);
 }
 
-bool SlotPool::CanLend() const {
-  std::lock_guard lock(mutex_);
-  return options_.lent_slots == 0 || lent_ < options_.lent_slots;
-}
+bool SlotPool::CanLend() const { return !options_.lent->full(); }
 
 int SlotPool::lent() const {
   std::lock_guard lock(mutex_);

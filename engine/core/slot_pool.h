@@ -19,6 +19,7 @@
 
 #include "engine/core/batch.h"
 #include "engine/core/column_spec.h"
+#include "engine/core/lent_account.h"
 #include "engine/core/memory_budget.h"
 #include "engine/core/result.h"
 
@@ -44,6 +45,8 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     int64_t batch_size = 0;
     int working_slots = 0;  // reserved from the budget
     int lent_slots = 0;     // how many the consumer may hold at once; 0: any number
+    // Where it is given, lent slots are counted in it, and its limit holds in place of lent_slots.
+    std::shared_ptr<LentAccount> lent{};
   };
   static constexpr int kSpareSlots = 4;
 
@@ -73,6 +76,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   // Batches that are still held stay valid; each gives its slab to the system when it returns.
   void Retire();
 
+  const LentAccount& account() const { return *options_.lent; }
   int lent() const;    // slots that the consumer holds, by batches and owners
   int mapped() const;  // slabs: in production, lent and free
   uint64_t slot_bytes() const { return slot_bytes_; }

@@ -90,7 +90,8 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
   Result<std::shared_ptr<SlotPool>> slots = SlotPool::Make({.columns = columns,
                                                             .batch_size = options.batch_size,
                                                             .working_slots = memory->depth,
-                                                            .lent_slots = options.lent_batches},
+                                                            .lent_slots = options.lent_batches,
+                                                            .lent = options.lent},
                                                            runtime.budget());
   if (!slots.ok()) return std::move(slots).error();
 
@@ -270,7 +271,7 @@ Result<Batch> Loader::Impl::Next(const Interrupt& interrupt) {
   if (!next) return Batch();
   if (!slots_->CanLend()) {
     return Error{.code = Code::kResourceExhausted,
-                 .cause = "the caller holds " + std::to_string(slots_->lent()) +
+                 .cause = "the caller holds " + std::to_string(slots_->account().batches()) +
                           " batches already, as many as lent_batches allows",
                  .advice = "Release batches before taking more, or raise lent_batches"};
   }

@@ -69,7 +69,6 @@ class Loader {
   void Stop();
 
   LoaderStats Stats() const;
-  uint64_t lent_bytes() const;  // held by the caller now
   uint64_t batches_per_epoch() const;
   uint32_t last_rows() const;  // of the last batch of an epoch; all others have batch_size
   const std::vector<ColumnSpec>& columns() const;

@@ -98,8 +98,8 @@ LoaderStats Loader::Impl::Stats() const {
   stats.batches = delivered_;
   stats.read_cpu_ns = runtime_.reads().read_cpu_ns();
   stats.depth = memory_.depth;
-  stats.lent_batches = slots_->lent();
-  stats.lent_bytes = lent_bytes();
+  stats.lent_batches = slots_->account().batches();
+  stats.lent_bytes = slots_->account().bytes();
   stats.slot_bytes = slots_->slot_bytes();
   stats.memory_used = runtime_.budget().used();
   stats.memory_peak = runtime_.budget().peak();
@@ -115,10 +115,6 @@ LoaderStats Loader::Impl::Stats() const {
   }
   stats.plan = plan_ ? plan_->Describe() : "rows copied as they are";
   return stats;
-}
-
-uint64_t Loader::Impl::lent_bytes() const {
-  return static_cast<uint64_t>(slots_->lent()) * slots_->slot_bytes();
 }
 
 Loader::Position Loader::Impl::position() const {
@@ -144,7 +140,6 @@ Status Loader::Seek(uint64_t epoch, uint64_t index, Schedule schedule) {
 Status Loader::Append(uint64_t epoch, uint64_t index) { return impl_->Append({epoch, index}); }
 Loader::Position Loader::position() const { return impl_->position(); }
 uint64_t Loader::passed() const { return impl_->passed(); }
-uint64_t Loader::lent_bytes() const { return impl_->lent_bytes(); }
 void Loader::Stop() {
   if (impl_->options().runtime->CheckProcess().ok())
     impl_->Stop();  // nothing runs in a fork's child

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/core/dtype.h"
+#include "engine/core/lent_account.h"
 #include "engine/pipeline/order.h"
 #include "engine/pipeline/runtime.h"
 #include "io/sources/source.h"
@@ -39,6 +40,7 @@ struct LoaderOptions {
   // room for.
   int depth = 0;
   int lent_batches = 8;  // how many the caller may hold at once, 1 to 4096; 0: no limit
+  std::shared_ptr<LentAccount> lent;  // shared with other loaders; null: one of its own
 
   std::shared_ptr<Runtime> runtime;  // null: Runtime::Default()
 };

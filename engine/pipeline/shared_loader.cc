@@ -19,8 +19,6 @@ void AddStats(LoaderStats& all, const LoaderStats& one) {
   sum.wait_ns += all.wait_ns;
   sum.decoded.fast += all.decoded.fast;
   for (size_t i = 0; i < kFallbacks; ++i) sum.decoded.fallback[i] += all.decoded.fallback[i];
-  sum.lent_batches += all.lent_batches;
-  sum.lent_bytes += all.lent_bytes;
   all = std::move(sum);
 }
 
@@ -33,6 +31,7 @@ Result<std::shared_ptr<SharedLoader>> SharedLoader::Open(LoaderOptions options,
     if (!shared.ok()) return std::move(shared).error();
     options.runtime = *std::move(shared);
   }
+  if (options.lent == nullptr) options.lent = std::make_shared<LentAccount>(options.lent_batches);
   if (epochs == nullptr) epochs = std::make_shared<EpochCounter>();
   std::shared_ptr<SharedLoader> made(new SharedLoader(std::move(options), std::move(epochs)));
   Result<Engine> first = made->OpenEngine();
@@ -179,9 +178,7 @@ void SharedLoader::NoteLent() {
   if (options_.lent_batches != 0) return;
   std::lock_guard lock(mutex_);
   if (warned_) return;
-  uint64_t lent = 0;
-  for (const Engine& engine : idle_) lent += engine.loader->lent_bytes();
-  for (const Loader* loader : busy_) lent += loader->lent_bytes();
+  const uint64_t lent = options_.lent->bytes();
   const uint64_t budget = options_.runtime->budget().limit();
   if (lent <= budget) return;
   warned_ = true;
@@ -213,6 +210,8 @@ LoaderStats SharedLoader::Stats() const {
   LoaderStats all = past_;
   for (const Engine& engine : idle_) AddStats(all, engine.loader->Stats());
   for (const Loader* loader : busy_) AddStats(all, loader->Stats());
+  all.lent_batches = options_.lent->batches();
+  all.lent_bytes = options_.lent->bytes();
   return all;
 }
 

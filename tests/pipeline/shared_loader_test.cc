@@ -189,6 +189,50 @@ TEST_F(SharedLoaderTest, BatchesByName) {
   EXPECT_EQ(shared->BatchAt({0, kPerEpoch}).error().code, Code::kInvalidArgument);
 }
 
+TEST_F(SharedLoaderTest, WhatIsHeldIsCountedOverAllEngines) {
+  LoaderOptions options = Options();
+  options.lent_batches = 3;
+  auto shared = SharedLoader::Open(options).value();
+  std::vector<Batch> held;
+  {
+    auto cursors = {shared->Iterate(), shared->Iterate(), shared->Iterate()};  // three engines
+    for (const auto& cursor : cursors) held.push_back(cursor->Next().value());
+    for (const auto& cursor : cursors) {
+      EXPECT_EQ(cursor->Next().error().code, Code::kResourceExhausted);
+    }
+  }  // one engine more than stay idle: it is gone
+  EXPECT_EQ(shared->Stats().lent_batches, 3);
+  EXPECT_EQ(shared->Stats().lent_bytes, 3 * shared->Stats().slot_bytes);
+  held.clear();
+  EXPECT_EQ(shared->Stats().lent_batches, 0);
+  EXPECT_EQ(shared->Stats().lent_bytes, 0u);
+  EXPECT_TRUE(shared->Iterate()->Next().ok());
+}
+
+TEST_F(SharedLoaderTest, HoldingMoreThanTheBudgetIsSaidOnce) {
+  LoaderOptions options = Options();
+  options.lent_batches = 0;
+  RuntimeOptions runtime = options.runtime->options();
+  runtime.memory_budget = 4 << 20;
+  options.runtime = Runtime::Create(runtime).value();
+  options.transforms = {RandomResizedCrop{.height = 128, .width = 128}};
+  options.depth = 1;
+  auto shared = SharedLoader::Open(options).value();
+  std::vector<Batch> held;
+  int said = 0;
+  for (int e = 0; e < 6; ++e) {
+    auto cursor = shared->Iterate();
+    while (Batch batch = cursor->Next().value()) {
+      held.push_back(std::move(batch));
+      const bool past = shared->Stats().lent_bytes > (4u << 20);
+      const auto warning = shared->TakeWarning();
+      if (warning) ++said;
+      EXPECT_EQ(said, past ? 1 : 0);
+    }
+  }
+  EXPECT_EQ(said, 1);
+}
+
 TEST_F(SharedLoaderTest, StopEndsWhatRunsAndWhatComes) {
   auto shared = Open();
   auto running = shared->Iterate();

@@ -1,0 +1,35 @@
+// LentAccount: what the consumer holds, over all the slot pools that share the account.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace stoker {
+
+// Any thread.
+class LentAccount {
+ public:
+  explicit LentAccount(int most) : most_(most) {}  // batches; 0: any number
+
+  // Whether as many are held as may be. Two that ask at once may both go ahead.
+  bool full() const { return most_ != 0 && batches() >= most_; }
+
+  void Add(uint64_t bytes) {
+    batches_.fetch_add(1, std::memory_order_relaxed);
+    bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  void Remove(uint64_t bytes) {
+    batches_.fetch_sub(1, std::memory_order_relaxed);
+    bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  }
+
+  int batches() const { return batches_.load(std::memory_order_relaxed); }
+  uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  const int most_;
+  std::atomic<int> batches_{0};
+  std::atomic<uint64_t> bytes_{0};
+};
+
+}  // namespace stoker
