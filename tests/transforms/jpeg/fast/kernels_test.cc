@@ -152,12 +152,14 @@ TEST(ConvertToRgb, EqualsItsTwin) {
   for (int blue = 0; blue < 256; ++blue) {
     std::fill(cb.begin(), cb.end(), static_cast<uint8_t>(blue));
     jpeg::ConvertToRgbPlain(from, kPixels, {want[0].data(), want[1].data(), want[2].data()});
-    ForEachTarget([&] {
+    const auto check = [&] {
       jpeg::ConvertToRgb(from, kPixels, {got[0].data(), got[1].data(), got[2].data()});
       for (size_t p = 0; p < 3; ++p) {
         ASSERT_EQ(std::memcmp(got[p].data(), want[p].data(), kPixels), 0) << blue << " " << p;
       }
-    });
+    };
+    check();  // on the best instruction set
+    if (blue % 51 == 0) ForEachTarget(check);
     if (HasFatalFailure()) return;
   }
 }
