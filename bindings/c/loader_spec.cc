@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bindings/c/json_object.h"
+#include "engine/core/image.h"
 #include "io/sources/image_folder.h"
 
 namespace stoker {
@@ -22,13 +23,12 @@ constexpr uint64_t kMostSamples = uint64_t{1} << 62;
 constexpr uint64_t kMostBatches = 4096;  // in production, or lent
 constexpr uint64_t kMost32 = std::numeric_limits<uint32_t>::max();
 constexpr uint64_t kMost64 = std::numeric_limits<uint64_t>::max();
-constexpr uint64_t kMostPixels = 65535;  // of a side
 
 Resize ReadResize(JsonObject& object) {
   Resize resize;
-  object.Integer("size", resize.size, 0, kMostPixels);
-  object.Integer("height", resize.height, 0, kMostPixels);
-  object.Integer("width", resize.width, 0, kMostPixels);
+  object.Integer("size", resize.size, 0, kMostSidePixels);
+  object.Integer("height", resize.height, 0, kMostSidePixels);
+  object.Integer("width", resize.width, 0, kMostSidePixels);
   object.Boolean("antialias", resize.antialias);
   return resize;
 }
@@ -37,8 +37,8 @@ template <typename T>
 void ReadSize(JsonObject& object, T& transform) {
   object.Required("height");
   object.Required("width");
-  object.Integer("height", transform.height, 1, kMostPixels);
-  object.Integer("width", transform.width, 1, kMostPixels);
+  object.Integer("height", transform.height, 1, kMostSidePixels);
+  object.Integer("width", transform.width, 1, kMostSidePixels);
 }
 
 CenterCrop ReadCenterCrop(JsonObject& object) {
@@ -130,9 +130,9 @@ Result<std::shared_ptr<const SampleSource>> OpenSource(const SourceSpec& spec) {
   if (!spec.directory.empty()) return ImageFolder(spec.directory);
   return Error{.code = Code::kFailedPrecondition,
                .cause =
-                   "these arrays are in the memory of the process that made the loader, and "
-                   "this is another one",
-               .advice = "Make the loader here, or read from files"};
+                   "these arrays are in the memory of the process that made the loader; this is "
+                   "another one, or the loader is gone",
+               .advice = "Keep the loader, make it here, or read from files"};
 }
 
 void ReadNumbers(JsonObject& object, LoaderOptions& options) {

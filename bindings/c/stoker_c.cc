@@ -28,6 +28,7 @@ using stoker::Status;
 struct stoker_error {
   int32_t code;
   std::string message;
+  const char* fixed = nullptr;  // in place of `message`, which takes memory
 };
 struct stoker_dataset {
   std::shared_ptr<SharedLoader> loader;
@@ -101,13 +102,24 @@ int32_t DTypeOf(DType dtype) {
   return 0;
 }
 
-stoker_error* NoMemory() {  // of no memory itself: error_free leaves it alone
-  static stoker_error error{STOKER_RESOURCE_EXHAUSTED, "no memory is left"};
-  return &error;
+// Takes no memory and is never destroyed; error_free leaves it alone.
+stoker_error* NoMemory() {
+  alignas(stoker_error) static unsigned char place[sizeof(stoker_error)];
+  static auto* const error =
+      new (place) stoker_error{STOKER_RESOURCE_EXHAUSTED, {}, "no memory is left."};
+  return error;
 }
 
 stoker_error* Failed(const Error& error) {
-  return new stoker_error{CodeOf(error.code), error.Message()};
+  return new stoker_error{CodeOf(error.code), error.Message(), nullptr};
+}
+
+stoker_error* Unexpected(const char* what) noexcept {
+  try {
+    return new stoker_error{STOKER_INTERNAL, what, nullptr};
+  } catch (const std::bad_alloc&) {
+    return NoMemory();
+  }
 }
 
 // Runs what may throw or return an Error, and turns both into a stoker_error.
@@ -119,8 +131,7 @@ stoker_error* Run(const Body& body) noexcept {
   } catch (const std::bad_alloc&) {
     return NoMemory();
   } catch (const std::exception& e) {
-    auto* error = new (std::nothrow) stoker_error{STOKER_INTERNAL, e.what()};
-    return error != nullptr ? error : NoMemory();
+    return Unexpected(e.what());
   }
 }
 
@@ -142,7 +153,9 @@ stoker_batch* Hand(Batch batch) { return batch ? new stoker_batch{std::move(batc
 // ---- the table's functions ----
 
 int32_t ErrorCode(const stoker_error* error) { return error->code; }
-const char* ErrorMessage(const stoker_error* error) { return error->message.c_str(); }
+const char* ErrorMessage(const stoker_error* error) {
+  return error->fixed != nullptr ? error->fixed : error->message.c_str();
+}
 void ErrorFree(stoker_error* error) {
   if (error != NoMemory()) delete error;
 }
@@ -171,11 +184,10 @@ void DatasetFree(stoker_dataset* dataset) { delete dataset; }
 stoker_error* DatasetInfo(stoker_dataset* dataset, stoker_dataset_info* info) {
   return Run([&]() -> Status {
     const SharedLoader& loader = *dataset->loader;
-    const stoker::LoaderStats stats = loader.Stats();
     Fill(info, {.struct_size = 0,
                 .batches_per_epoch = loader.batches_per_epoch(),
                 .cores = loader.options().runtime->options().threads,
-                .depth = std::max(stats.depth, 1)});
+                .depth = loader.depth()});
     return {};
   });
 }

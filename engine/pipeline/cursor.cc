@@ -7,10 +7,8 @@ namespace stoker {
 Cursor::Cursor(std::shared_ptr<SharedLoader> shared, std::optional<uint64_t> epoch, bool repeat)
     : shared_(std::move(shared)), repeat_(repeat), epoch_(epoch) {}
 
-Cursor::~Cursor() { LeaveEngine(); }
-
-void Cursor::LeaveEngine() {
-  if (engine_) shared_->Return(std::exchange(engine_, {}));
+Cursor::~Cursor() {
+  if (took_epoch_ && passed_ == 0) shared_->epochs().GiveBack(*epoch_);
 }
 
 std::optional<BatchName> Cursor::position() const {
@@ -23,7 +21,7 @@ Result<Batch> Cursor::Next(const Interrupt& interrupt) {
   if (!engine_) {
     if (Status s = FindEngine(); !s.ok()) return std::move(s).error();
   }
-  Loader& loader = *engine_.loader;
+  Loader& loader = engine_.loader();
   const uint64_t before = loader.passed();
   Result<Batch> batch = loader.Next(interrupt);
   const uint64_t passed = loader.passed() - before;
@@ -31,16 +29,19 @@ Result<Batch> Cursor::Next(const Interrupt& interrupt) {
   index_ += passed;
   if (!appended_ && index_ == shared_->batches_per_epoch()) {
     (void)loader.Next();  // says that the epoch has ended, and is done with it
-    LeaveEngine();
+    engine_ = {};         // back to where the next iteration finds it
   }
-  shared_->NoteLent();
+  if (batch.ok()) shared_->NoteLent();
   return batch;
 }
 
 Status Cursor::FindEngine() {
-  if (!epoch_) epoch_ = shared_->epochs().Take();
+  if (!epoch_) {
+    epoch_ = shared_->epochs().Take();
+    took_epoch_ = true;
+  }
   const Schedule schedule = repeat_ ? Schedule::kSameEpoch : Schedule::kEpochs;
-  Result<SharedLoader::Engine> engine = shared_->Borrow({*epoch_, index_}, schedule);
+  Result<SharedLoader::Lease> engine = shared_->Borrow({*epoch_, index_}, schedule);
   if (!engine.ok()) return std::move(engine).error();
   engine_ = *std::move(engine);
   return {};
@@ -52,7 +53,8 @@ Status Cursor::Seek(BatchName batch) {
                                              " of an epoch that has " +
                                              std::to_string(shared_->batches_per_epoch())};
   }
-  LeaveEngine();
+  engine_ = {};
+  took_epoch_ = false;  // the caller knows better
   appended_ = false;
   epoch_ = batch.epoch;
   index_ = batch.index;
@@ -61,13 +63,13 @@ Status Cursor::Seek(BatchName batch) {
 
 Status Cursor::Append(BatchName batch) {
   if (!appended_) {
-    LeaveEngine();
-    Result<SharedLoader::Engine> engine = shared_->Borrow(batch, Schedule::kAppended);
+    engine_ = {};
+    Result<SharedLoader::Lease> engine = shared_->Borrow(batch, Schedule::kAppended);
     if (!engine.ok()) return std::move(engine).error();
     engine_ = *std::move(engine);
     appended_ = true;
   }
-  return engine_.loader->Append(batch.epoch, batch.index);
+  return engine_.loader().Append(batch.epoch, batch.index);
 }
 
 }  // namespace stoker

@@ -56,8 +56,9 @@ class Loader {
   // of an epoch.
   Status Append(uint64_t epoch, uint64_t index);
 
-  // The batch that the next Next delivers: with Seek, all that is needed to resume. At the end (of
-  // the epochs, of what was appended) it is batch 0 of the epoch after the last.
+  // The batch that the next Next delivers: with Seek, all that is needed to resume. Where there is
+  // none (after the last epoch, or with nothing appended): the one that follows what was last
+  // delivered, in the order of the epochs.
   using Position = BatchName;
   Position position() const;
 

@@ -4,6 +4,8 @@
 #include <time.h>
 
 #include <algorithm>
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace stoker {
@@ -23,7 +25,14 @@ Status ReadService::Attach(ReadClient* client) {
   while (threads_.size() < static_cast<size_t>(thread_count_)) {
     threads_.push_back(std::make_unique<ReaderThread>());
     ReaderThread& added = *threads_.back();
-    added.thread = std::thread([this, &added] { Run(added); });
+    try {
+      added.thread = std::thread([this, &added] { Run(added); });
+    } catch (const std::system_error& e) {
+      threads_.pop_back();
+      return Error{.code = Code::kResourceExhausted,
+                   .cause = std::string("cannot start a reader thread: ") + e.what(),
+                   .advice = "Raise the limit of processes and threads"};
+    }
     changed_.wait(lock, [&] { return added.running || !added.started.ok(); });
     if (!added.started.ok()) {
       Error error = added.started.error();

@@ -38,7 +38,9 @@ Result<std::shared_ptr<SharedLoader>> SharedLoader::Open(LoaderOptions options,
   if (!first.ok()) return std::move(first).error();
   made->batches_per_epoch_ = first->loader->batches_per_epoch();
   made->last_rows_ = first->loader->last_rows();
+  made->depth_ = first->loader->Stats().depth;
   made->columns_ = first->loader->columns();
+  made->idle_.reserve(kMostIdle + 1);
   made->idle_.push_back(*std::move(first));
   return made;
 }
@@ -81,38 +83,47 @@ std::optional<SharedLoader::Engine> SharedLoader::TakeIdle(BatchName batch, Sche
   return engine;
 }
 
-Result<SharedLoader::Engine> SharedLoader::Borrow(BatchName batch, Schedule schedule, bool spare) {
-  if (Status s = options_.runtime->CheckProcess(); !s.ok()) return std::move(s).error();
-  std::optional<Engine> engine;
-  {
-    std::lock_guard lock(mutex_);
+SharedLoader::Lease& SharedLoader::Lease::operator=(Lease&& other) noexcept {
+  std::swap(owner_, other.owner_);
+  std::swap(engine_, other.engine_);
+  return *this;
+}
+
+SharedLoader::Lease::~Lease() {
+  if (engine_.loader != nullptr) owner_->Return(std::move(engine_));
+}
+
+// One that is idle, or a new one.
+Result<SharedLoader::Lease> SharedLoader::FindEngine(BatchName batch, Schedule schedule,
+                                                     bool spare) {
+  const auto lend = [this](Engine engine) -> Result<Lease> {  // under mutex_
     if (stopped_) return Error{Code::kCancelled, "the loader was stopped"};
-    engine = TakeIdle(batch, schedule, spare);
-  }
-  if (!engine) {
-    Result<Engine> opened = OpenEngine();
-    if (!opened.ok()) {
-      std::lock_guard lock(mutex_);
-      engine = TakeIdle(batch, schedule, /*spare=*/false);
-      if (!engine) return opened;
-    } else {
-      engine = *std::move(opened);
-    }
-  }
-  const bool there = schedule != Schedule::kAppended && engine->schedule == schedule &&
-                     engine->loader->position() == batch;
-  if (!there) {
-    Status s = engine->loader->Seek(batch.epoch, batch.index, schedule);
-    if (!s.ok()) {
-      Return(*std::move(engine));
-      return std::move(s).error();
-    }
-    engine->schedule = schedule;
-  }
-  std::lock_guard lock(mutex_);
+    busy_.push_back(engine.loader.get());
+    return Lease(this, std::move(engine));
+  };
+  std::unique_lock lock(mutex_);
   if (stopped_) return Error{Code::kCancelled, "the loader was stopped"};
-  busy_.push_back(engine->loader.get());
-  return *std::move(engine);
+  std::optional<Engine> idle = TakeIdle(batch, schedule, spare);
+  if (idle) return lend(*std::move(idle));
+  lock.unlock();
+  Result<Engine> opened = OpenEngine();
+  lock.lock();
+  if (opened.ok()) return lend(*std::move(opened));
+  idle = TakeIdle(batch, schedule, /*spare=*/false);
+  if (idle) return lend(*std::move(idle));
+  return std::move(opened).error();
+}
+
+Result<SharedLoader::Lease> SharedLoader::Borrow(BatchName batch, Schedule schedule, bool spare) {
+  if (Status s = options_.runtime->CheckProcess(); !s.ok()) return std::move(s).error();
+  Result<Lease> lease = FindEngine(batch, schedule, spare);
+  if (!lease.ok()) return lease;
+  const bool there = schedule != Schedule::kAppended && lease->schedule() == schedule &&
+                     lease->loader().position() == batch;
+  if (!there) {
+    if (Status s = lease->Seek(batch, schedule); !s.ok()) return std::move(s).error();
+  }
+  return lease;
 }
 
 void SharedLoader::Return(Engine engine) {
@@ -143,34 +154,33 @@ Result<Batch> SharedLoader::BatchAt(BatchName batch, const Interrupt& interrupt)
   serving_by_name_ = true;
   const bool follows = batch.index == 0 || IdleAt(batch);
   lock.unlock();
+  const auto served = [this](void*) {
+    {
+      std::lock_guard done(mutex_);
+      serving_by_name_ = false;
+    }
+    by_name_.notify_one();
+  };
+  const std::unique_ptr<void, decltype(served)> serving(this, served);  // also when it throws
   Result<Batch> made = MakeByName(batch, follows, interrupt);
-  lock.lock();
-  serving_by_name_ = false;
-  by_name_.notify_one();
-  lock.unlock();
-  NoteLent();
+  if (made.ok()) NoteLent();
   return made;
 }
 
 // `follows`: go on from there; else that one batch.
 Result<Batch> SharedLoader::MakeByName(BatchName batch, bool follows, const Interrupt& interrupt) {
   const Schedule schedule = follows ? Schedule::kEpochs : Schedule::kAppended;
-  Result<Engine> engine = Borrow(batch, schedule, /*spare=*/true);
-  if (!engine.ok()) return std::move(engine).error();
-  Loader& loader = *engine->loader;
-  Status appended;
-  if (!follows) appended = loader.Append(batch.epoch, batch.index);
-  Result<Batch> made = Batch();
-  if (appended.ok()) {
-    const uint64_t before = loader.passed();
-    made = loader.Next(interrupt);
-    if (follows && loader.passed() != before && batch.index + 1 == batches_per_epoch_) {
-      (void)loader.Next();  // says that the epoch has ended, and is done with it
-    }
-  } else {
-    made = std::move(appended).error();
+  Result<Lease> lease = Borrow(batch, schedule, /*spare=*/true);
+  if (!lease.ok()) return std::move(lease).error();
+  Loader& loader = lease->loader();
+  if (!follows) {
+    if (Status s = loader.Append(batch.epoch, batch.index); !s.ok()) return std::move(s).error();
   }
-  Return(*std::move(engine));
+  const uint64_t before = loader.passed();
+  Result<Batch> made = loader.Next(interrupt);
+  if (follows && loader.passed() != before && batch.index + 1 == batches_per_epoch_) {
+    (void)loader.Next();  // says that the epoch has ended, and is done with it
+  }
   return made;
 }
 
@@ -190,6 +200,7 @@ void SharedLoader::NoteLent() {
 }
 
 std::optional<std::string> SharedLoader::TakeWarning() {
+  if (!options_.runtime->CheckProcess().ok()) return std::nullopt;
   std::lock_guard lock(mutex_);
   return std::exchange(warning_, std::nullopt);
 }

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/core/batch.h"
@@ -40,9 +41,10 @@ class SharedLoader : public std::enable_shared_from_this<SharedLoader> {
   // `repeat`: expect that the same epoch is iterated again afterwards.
   std::unique_ptr<Cursor> Iterate(std::optional<uint64_t> epoch = {}, bool repeat = false);
 
-  // One batch by its name, without a cursor. Consecutive calls are read ahead of, across epochs,
-  // the way an operating system reads ahead in a file; a call elsewhere makes that one batch only.
-  // Two sequences may take turns. Calls on several threads wait for each other.
+  // One batch by its name, without a cursor. Consecutive calls, and the first of an epoch, are read
+  // ahead of, across epochs, the way an operating system reads ahead in a file; a call elsewhere
+  // makes that one batch only. Two sequences may take turns. Calls on several threads wait for each
+  // other.
   Result<Batch> BatchAt(BatchName batch, const Interrupt& interrupt = {});
 
   // Said once, and only where lent_batches sets no limit: the caller holds more than the memory
@@ -56,6 +58,7 @@ class SharedLoader : public std::enable_shared_from_this<SharedLoader> {
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
   uint32_t last_rows() const { return last_rows_; }  // of the last batch of an epoch
   const std::vector<ColumnSpec>& columns() const { return columns_; }
+  int depth() const { return depth_; }  // batches in production for one iteration
   const LoaderOptions& options() const { return options_; }
 
  private:
@@ -64,14 +67,35 @@ class SharedLoader : public std::enable_shared_from_this<SharedLoader> {
   struct Engine {
     std::unique_ptr<Loader> loader;
     Schedule schedule = Schedule::kEpochs;
-    explicit operator bool() const { return loader != nullptr; }
+  };
+
+  // An engine on loan, which goes back by itself. The SharedLoader outlives it.
+  class Lease {
+   public:
+    Lease() = default;
+    Lease(SharedLoader* owner, Engine engine) : owner_(owner), engine_(std::move(engine)) {}
+    Lease(Lease&& other) noexcept { *this = std::move(other); }
+    Lease& operator=(Lease&& other) noexcept;
+    ~Lease();
+    explicit operator bool() const { return engine_.loader != nullptr; }
+    Loader& loader() const { return *engine_.loader; }
+    Schedule schedule() const { return engine_.schedule; }
+    Status Seek(BatchName batch, Schedule schedule) {
+      engine_.schedule = schedule;
+      return engine_.loader->Seek(batch.epoch, batch.index, schedule);
+    }
+
+   private:
+    SharedLoader* owner_ = nullptr;
+    Engine engine_;
   };
 
   SharedLoader(LoaderOptions options, std::shared_ptr<EpochCounter> epochs);
 
   // An engine that goes on at `batch`; for kAppended nothing is appended yet. `spare`: rather open
   // another than disturb an idle one, while there are fewer than kMostIdle.
-  Result<Engine> Borrow(BatchName batch, Schedule schedule, bool spare = false);
+  Result<Lease> Borrow(BatchName batch, Schedule schedule, bool spare = false);
+  Result<Lease> FindEngine(BatchName batch, Schedule schedule, bool spare);
   void Return(Engine engine);
   Result<Engine> OpenEngine();
   std::optional<Engine> TakeIdle(BatchName batch, Schedule schedule, bool spare);
@@ -85,6 +109,7 @@ class SharedLoader : public std::enable_shared_from_this<SharedLoader> {
   const std::shared_ptr<EpochCounter> epochs_;
   uint64_t batches_per_epoch_ = 0;
   uint32_t last_rows_ = 0;
+  int depth_ = 0;
   std::vector<ColumnSpec> columns_;
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable by_name_;
@@ -126,7 +151,6 @@ class Cursor {
   friend class SharedLoader;
   Cursor(std::shared_ptr<SharedLoader> shared, std::optional<uint64_t> epoch, bool repeat);
   Status FindEngine();
-  void LeaveEngine();
 
   const std::shared_ptr<SharedLoader> shared_;
   const bool repeat_;
@@ -134,7 +158,8 @@ class Cursor {
   uint64_t index_ = 0;
   uint64_t passed_ = 0;
   bool appended_ = false;
-  SharedLoader::Engine engine_;
+  bool took_epoch_ = false;  // from the counter
+  SharedLoader::Lease engine_;
 };
 
 }  // namespace stoker

@@ -167,9 +167,11 @@ TEST(LoaderArrays, BytesDependOnNeitherThreadsNorDepthNorExecutor) {
     LoaderOptions options = Options({images.column, labels.column});
     options.batch_size = 50;  // three runs, the last of them short
     options.depth = depth;
-    options.runtime =
-        Runtime::Create({.threads = threads, .memory_budget = budget, .executor = executor})
-            .value();
+    options.runtime = Runtime::Create({.threads = threads,
+                                       .reader_threads = 1 + depth % 3,
+                                       .memory_budget = budget,
+                                       .executor = executor})
+                          .value();
     auto loader = Loader::Open(options).value();
     std::vector<uint64_t> prints = TakeEpoch(*loader);
     const std::vector<uint64_t> second = TakeEpoch(*loader);

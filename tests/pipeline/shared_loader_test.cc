@@ -233,6 +233,55 @@ TEST_F(SharedLoaderTest, HoldingMoreThanTheBudgetIsSaidOnce) {
   EXPECT_EQ(said, 1);
 }
 
+TEST_F(SharedLoaderTest, AnEpochThatGaveNothingIsNotTaken) {
+  LoaderOptions options = Options();
+  options.lent_batches = 1;
+  auto shared = SharedLoader::Open(options).value();
+  Batch held = shared->Iterate(7)->Next().value();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(shared->Iterate()->Next().error().code, Code::kResourceExhausted);
+  }
+  held.Release();
+  EXPECT_EQ(Rest(*shared->Iterate()), Epochs(1)[0]);
+  EXPECT_EQ(shared->epochs().next(), 1u);
+}
+
+TEST_F(SharedLoaderTest, StopWakesThoseThatWait) {
+  for (int round = 0; round < 10; ++round) {
+    auto shared = Open();
+    std::vector<std::thread> consumers;
+    for (int t = 0; t < 3; ++t) {
+      consumers.emplace_back([&shared, t] {
+        auto cursor = shared->Iterate();
+        Result<Batch> batch = Batch();
+        do {
+          batch = t == 0 ? shared->BatchAt({0, 0}) : cursor->Next();
+          if (batch.ok() && !*batch) cursor = shared->Iterate();
+        } while (batch.ok());
+        EXPECT_EQ(batch.error().code, Code::kCancelled) << batch.error().ToString();
+      });
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(700 * round));
+    shared->Stop();
+    for (std::thread& consumer : consumers) consumer.join();
+  }
+}
+
+TEST_F(SharedLoaderTest, BatchesByNameOnManyThreads) {
+  const auto epochs = Epochs(3);
+  auto shared = Open();
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      for (uint64_t i = 0; i < 2 * kPerEpoch; ++i) {
+        const uint64_t index = (i * (t + 1)) % kPerEpoch;
+        EXPECT_EQ(Fingerprint(shared->BatchAt({t, index}).value()), epochs[t][index]);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST_F(SharedLoaderTest, StopEndsWhatRunsAndWhatComes) {
   auto shared = Open();
   auto running = shared->Iterate();

@@ -15,4 +15,5 @@
 #include "engine/pipeline/stats.h"
 #include "io/sources/arrays.h"
 #include "io/sources/image_folder.h"
+#include "transforms/plan.h"
 #include "transforms/transform.h"

@@ -15,7 +15,7 @@ namespace {
 
 using stoker::testing::PhotoFolder;
 
-// Never 0 for the same process twice, so that each test has loaders of its own.
+// Another one each time, so that each test has loaders of its own.
 std::string NewKey() {
   static int count = 0;
   return "stoker_c_test/" + std::to_string(++count);
