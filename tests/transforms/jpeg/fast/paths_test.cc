@@ -278,7 +278,7 @@ TEST(Paths, RowsDeliveredBeforeDamageLeaveNothingBehind) {
   };
   JpegDecoder fast, slow({}, nullptr, Way::kLibjpegOnly);
   const std::vector<uint8_t> good = Padded(MakeJpeg({96, 200, JpegColor::kYCbCr, Luma(2, 2)}));
-  for (size_t at = good.size() * 2 / 3; at < good.size() - kBufferPadding - 2; ++at) {
+  for (size_t at = good.size() * 2 / 3; at < good.size() - kBufferPadding - 2; at += 4) {
     std::vector<uint8_t> bytes = good;
     bytes[at] ^= 0x40;
     ASSERT_EQ(row_of(fast, bytes), row_of(slow, bytes)) << at;
