@@ -2,12 +2,14 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -35,12 +37,32 @@ void LetGo(T& held) {
   held.reset();
 }
 
+// Where an iteration goes on; none while it has no epoch. Never waits: a signal handler may ask
+// while the iteration waits for a batch. Outlives the iteration.
+class Place {
+ public:
+  std::optional<std::pair<uint64_t, uint64_t>> Get() const {
+    const std::lock_guard lock(mutex_);
+    return place_;
+  }
+  void Set(const std::optional<BatchName>& at) {
+    const std::lock_guard lock(mutex_);
+    if (at) place_.emplace(at->epoch, at->index);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<std::pair<uint64_t, uint64_t>> place_;
+};
+
 // One iteration. Threads that share it take turns, and each batch goes to one of them.
 class CursorHandle {
  public:
   CursorHandle(std::shared_ptr<SharedLoader> shared, std::optional<uint64_t> epoch, bool repeat,
                size_t columns)
-      : shared_(std::move(shared)), cursor_(shared_->Iterate(epoch, repeat)), columns_(columns) {}
+      : shared_(std::move(shared)), cursor_(shared_->Iterate(epoch, repeat)), columns_(columns) {
+    place_->Set(cursor_->position());
+  }
   ~CursorHandle() {
     LetGo(cursor_);
     LetGo(shared_);
@@ -64,19 +86,16 @@ class CursorHandle {
   }
 
   Status Seek(uint64_t epoch, uint64_t index) {
-    const WithoutGil released;
-    const std::lock_guard turn(turn_);
-    return cursor_->Seek({epoch, index});
+    Status status;
+    {
+      const WithoutGil released;
+      status = InTurn([&](const Interrupt&) { return cursor_->Seek({epoch, index}); });
+    }
+    if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal handler's
+    return status;
   }
 
-  std::optional<std::pair<uint64_t, uint64_t>> Position() {
-    const WithoutGil released;
-    const std::lock_guard turn(turn_);
-    const std::optional<BatchName> at = cursor_->position();
-    if (!at) return std::nullopt;
-    return std::pair(at->epoch, at->index);
-  }
-
+  const std::shared_ptr<Place>& place() const { return place_; }
   const std::vector<uint64_t>& sample_ids() const { return sample_ids_; }
 
  private:
@@ -87,18 +106,45 @@ class CursorHandle {
   }
 
   Result<Batch> Take() {
+    return InTurn([this](const Interrupt& interrupt) -> Result<Batch> {
+      if (!cursor_->position()) {
+        // Before the wait, so that a state saved meanwhile has the epoch.
+        if (Status s = cursor_->Seek({shared_->epochs().Take(), 0}); !s.ok()) {
+          return std::move(s).error();
+        }
+        place_->Set(cursor_->position());
+      }
+      return cursor_->Next(interrupt);
+    });
+  }
+
+  // `use` has the cursor to itself. What it waits for may run signal handlers on this thread: those
+  // can look at the place, and are refused here.
+  template <typename Use>
+  auto InTurn(const Use& use) -> decltype(use(Interrupt())) {
     // First: in a forked child another thread may have left the lock taken for ever.
     if (Status s = shared_->options().runtime->CheckProcess(); !s.ok()) return std::move(s).error();
+    if (owner_ == std::this_thread::get_id()) {
+      return Error{.code = Code::kFailedPrecondition,
+                   .cause = "this thread is waiting for this iterator's next batch already",
+                   .advice = "In a signal handler, use an iterator of its own"};
+    }
     const Interrupt interrupt = OnSignals();
     while (!turn_.try_lock_for(kInterruptInterval)) {
       if (interrupt()) return Error{Code::kCancelled, "interrupted"};
     }
     const std::lock_guard turn(turn_, std::adopt_lock);
-    return cursor_->Next(interrupt);
+    owner_ = std::this_thread::get_id();
+    auto done = use(interrupt);
+    place_->Set(cursor_->position());
+    owner_ = std::thread::id();
+    return done;
   }
 
   std::shared_ptr<SharedLoader> shared_;
   std::timed_mutex turn_;
+  std::atomic<std::thread::id> owner_;  // has the turn
+  const std::shared_ptr<Place> place_ = std::make_shared<Place>();
   std::unique_ptr<Cursor> cursor_;
   const size_t columns_;
   std::vector<uint64_t> sample_ids_;  // of the last batch
@@ -177,6 +223,7 @@ py::dict LoaderHandle::Stats() const {
 }  // namespace
 
 void AddLoader(py::module_& module) {
+  py::class_<Place, std::shared_ptr<Place>>(module, "Place").def("get", &Place::Get);
   py::class_<CursorHandle>(module, "Cursor")
       .def("next", &CursorHandle::Next)
       .def(
@@ -185,7 +232,7 @@ void AddLoader(py::module_& module) {
             Check(self.Seek(epoch, index));
           },
           py::arg("epoch"), py::arg("index"))
-      .def("position", &CursorHandle::Position)
+      .def_property_readonly("place", &CursorHandle::place)
       .def_property_readonly("sample_ids", &CursorHandle::sample_ids);
   py::class_<LoaderHandle>(module, "Loader")
       .def(py::init<const std::string&, const std::string&, const SourceHandle&,

@@ -5,11 +5,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <memory>
+#include <csignal>
 #include <mutex>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "bindings/c/registry.h"
@@ -77,24 +76,26 @@ bool InTensorFlowsException() {
   return false;
 }
 
-int RaiseNow(void* raised);
-
-// Hands over to the interpreter, which calls back on the main thread, between two instructions.
-void RaiseLater(std::unique_ptr<py::error_already_set> raised) {
-  if (Py_AddPendingCall(&RaiseNow, raised.get()) == 0) {
-    static_cast<void>(raised.release());
-  } else {  // too many calls wait
-    PyErr_SetInterrupt();
-  }
+// What Ctrl-C does in a program that has no handler of its own.
+bool CtrlCRaises() {
+  // Not `signal`, whose functions are in Python, which would run handlers.
+  const py::module_ signals = py::module_::import("_signal");
+  return signals.attr("getsignal")(SIGINT).is(signals.attr("default_int_handler"));
 }
 
-int RaiseNow(void* pending) {
-  std::unique_ptr<py::error_already_set> raised(static_cast<py::error_already_set*>(pending));
+int InterruptNow(void* unused);
+
+// Hands over to the interpreter, which calls back on the main thread, between two instructions.
+void InterruptLater() {
+  if (Py_AddPendingCall(&InterruptNow, nullptr) != 0) PyErr_SetInterrupt();  // too many calls wait
+}
+
+int InterruptNow(void*) {
   if (InTensorFlowsException()) {
-    RaiseLater(std::move(raised));
+    InterruptLater();
     return 0;
   }
-  raised->restore();
+  PyErr_SetNone(PyExc_KeyboardInterrupt);
   return -1;
 }
 
@@ -151,13 +152,11 @@ Interrupt OnSignals() {
 int AskedByPlugin(void*) {
   if (!MayRunHandlers()) return 0;
   const PyGILState_STATE state = PyGILState_Ensure();
-  int raised = 0;
-  if (PyErr_Occurred() == nullptr && PyErr_CheckSignals() != 0) {
-    RaiseLater(std::make_unique<py::error_already_set>());
-    raised = 1;
-  }
+  const bool interrupted =
+      PyErr_Occurred() == nullptr && CtrlCRaises() && PyOS_InterruptOccurred() != 0;
+  if (interrupted) InterruptLater();
   PyGILState_Release(state);
-  return raised;
+  return interrupted ? 1 : 0;
 }
 
 }  // namespace stoker::python

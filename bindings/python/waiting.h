@@ -38,10 +38,12 @@ void NoteMainThread();
 // threads, and once the interpreter is going down, it does nothing.
 Interrupt OnSignals();
 
-// For plugins, which cannot pass an exception on: as OnSignals, but the exception is raised in the
-// main thread as soon as Python code runs again, whatever error the framework makes of the wait
-// that ended. Non-zero when there is one. `unused` makes it fit stoker_interrupt.asked; any thread,
-// with the GIL or without it.
+// For plugins, which wait with locks of their framework held and cannot pass an exception on.
+// Non-zero where Ctrl-C came and the program has no handler of its own for it: KeyboardInterrupt is
+// raised in the main thread as soon as Python code runs again, whatever error the framework makes
+// of the wait that ended. Runs no handler: one that used what the plugin holds would wait for ever.
+// The program's handlers run when the wait is over. `unused` makes it fit stoker_interrupt.asked;
+// any thread, with the GIL or without it.
 int AskedByPlugin(void* unused);
 
 }  // namespace stoker::python

@@ -297,7 +297,7 @@ def test_a_hard_limit_on_lent_batches(made):
     assert isinstance(caught.value, MemoryError)
     held.pop()
     held.append(next(iterator))  # nothing was lost
-    same([held[1]], [taken(loader.epoch(0))[2]])
+    same([held[1]], [taken(make(made).epoch(0))[2]])
 
 
 # --- state ------------------------------------------------------------------------------------------
@@ -336,6 +336,25 @@ def test_states_between_epochs(made):
     for _ in range(8):
         next(iterator)  # all of them, and the end not seen yet
     assert loader.state_dict()["epoch"] == 3
+
+
+def test_a_state_after_leaving_the_loop(made):
+    for leave in (lambda: True, lambda: 1 / 0):
+        loader = make(made)
+        wanted = taken(loader.epoch(0))
+        try:
+            for n, _ in enumerate(loader):
+                if n == 2 and leave():
+                    break
+        except ZeroDivisionError:
+            pass
+        gc.collect()
+        state = loader.state_dict()
+        assert (state["epoch"], state["batch"]) == (0, 3)
+        loader.load_state_dict(state)
+        assert loader.state_dict() == state
+        same(taken(loader), wanted[3:])
+        assert loader.state_dict()["epoch"] == 1
 
 
 def test_states_of_others_are_refused(made):

@@ -101,11 +101,16 @@ def test_ctrl_c_while_iterating(made):
         assert interrupted(process) == "True\n"
 
 
-def test_ctrl_c_while_waiting_for_one_batch(made, tmp_path):
-    (tmp_path / "class").mkdir()
+def many(made, folder):
+    """Fills a folder with 4000 photographs, which take a second or more."""
+    (folder / "class").mkdir()
     photo = next(made.rglob("*.jpg"))
     for n in range(4000):
-        (tmp_path / "class" / f"{n}.jpg").symlink_to(photo)
+        (folder / "class" / f"{n}.jpg").symlink_to(photo)
+
+
+def test_ctrl_c_while_waiting_for_one_batch(made, tmp_path):
+    many(made, tmp_path)
     program = """
         loader = make(batch_size=4000, depth=1, runtime=stoker.Runtime(threads=1))
         iterator = iter(loader)
@@ -137,12 +142,59 @@ def test_a_handler_that_raises_something_else(made):
     assert out == "enough\n"
 
 
+def test_a_handler_may_save_the_state_while_next_waits(made, tmp_path):
+    many(made, tmp_path)
+    out, err = run(
+        """
+        loader = make(batch_size=4000, depth=1, runtime=stoker.Runtime(threads=1))
+        saved = []
+        def handler(*_):
+            saved.append(loader.state_dict())
+            for wrong in (lambda: next(iterator), lambda: iterator._cursor.seek(0, 0)):
+                try:
+                    wrong()
+                except stoker.FailedPreconditionError as error:
+                    saved.append(str(error))
+            loader.stats(), repr(iterator)
+        signal.signal(signal.SIGALRM, handler)
+        iterator = iter(loader)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        print(len(next(iterator)[0]), loader.stats()["batches"])
+        print(saved[0]["epoch"], saved[0]["batch"], len(saved), "already" in saved[1])
+        print(loader.state_dict()["batch"])
+        """,
+        tmp_path,
+    )
+    assert (out, err) == ("4000 1\n0 0 3 True\n0\n", "")
+
+
+def test_a_handler_saves_while_another_thread_waits(made, tmp_path):
+    many(made, tmp_path)
+    out, _ = run(
+        """
+        loader = make(batch_size=4000, depth=1, runtime=stoker.Runtime(threads=1))
+        iterator = iter(loader)
+        thread = threading.Thread(target=lambda: next(iterator))
+        thread.start()
+        time.sleep(0.2)
+        state = loader.state_dict()
+        print(thread.is_alive(), state["epoch"], state["batch"])
+        thread.join()
+        """,
+        tmp_path,
+    )
+    assert out == "True 0 0\n"
+
+
 def test_the_plugins_question(made):
     """What a plugin asks while it waits: no more than yes or no, and Python raises afterwards."""
     out, _ = run(
         """
         import ctypes
         from stoker import _stoker
+        ran = []
+        signal.signal(signal.SIGALRM, lambda *_: ran.append("handler"))
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
         # With the GIL and without: plugins may ask either way.
         for kind in (ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE):
             asked = kind(ctypes.c_int, ctypes.c_void_p)(_stoker.interrupt_address())
@@ -155,7 +207,7 @@ def test_the_plugins_question(made):
         # While the answer is 0 all elements are equal, and keep their order.
         qsort = ctypes.CDLL(None).qsort
         qsort.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p]
-        n = 1 << 19
+        n = 1 << 14
         array = (ctypes.c_int * n)(*range(n))
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
@@ -163,11 +215,19 @@ def test_the_plugins_question(made):
                 qsort(array, n, 4, _stoker.interrupt_address())
         except KeyboardInterrupt:
             print("raised", list(array) != list(range(n)))
+        assert ran == ["handler"]
         assert asked(None) == 0
+        # A handler of the program's own is none of the question's business.
+        signal.signal(signal.SIGINT, lambda *_: ran.append("mine"))
+        array = (ctypes.c_int * n)(*range(n))
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        while "mine" not in ran:
+            qsort(array, n, 4, _stoker.interrupt_address())
+        print(list(array) == list(range(n)))
         """,
         made,
     )
-    assert out == "raised True\n"
+    assert out == "raised True\nTrue\n"
 
 
 # --- forks ------------------------------------------------------------------------------------------
@@ -192,7 +252,7 @@ def test_a_forked_child_gets_words_and_ends(made):
             assert kept[0].sum() > 0
             compose = stoker.Compose([stoker.Resize((8, 8))])
             print(compose(open(loader.source.path(0), "rb").read()).shape, flush=True)
-            loader.stats(), repr(loader), loader.close()
+            loader.stats(), repr(loader), loader.state_dict(), loader.close()
             del iterator, kept, loader
             sys.exit(7)
         _, status = os.waitpid(child, 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Union
 
@@ -137,22 +136,21 @@ class Loader:
         # For each array of a batch: its type's name, the shape of a row.
         self._elements = [(name, tuple(shape)) for name, shape in self._native.elements]
         self._batches = self._native.batches_per_epoch
-        self._latest: weakref.ref[Iterator] | None = None
+        self._latest: _stoker.Place | None = None  # of the latest iteration
         self._resume: tuple[int, int] | None = None
 
     # --- iterating ---------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator:
         """Takes the next epoch (or goes on where `load_state_dict` said)."""
-        resume, self._resume = self._resume, None
-        if resume is None:
-            iterator = Iterator(self, self._native.iterate(None, repeat=False))
-        else:
-            epoch, batch = resume
-            iterator = Iterator(self, self._native.iterate(epoch, repeat=False))
-            iterator._cursor.seek(epoch, batch)
-        self._latest = weakref.ref(iterator)
-        return iterator
+        epoch, batch = self._resume or (None, 0)
+        cursor = self._native.iterate(epoch, repeat=False)
+        if epoch is not None:
+            cursor.seek(epoch, batch)
+        # In this order: a signal handler may save the state in between.
+        self._latest = cursor.place
+        self._resume = None
+        return Iterator(self, cursor)
 
     def epoch(self, epoch: int) -> Epoch:
         """An iterable of that one epoch, again and again; the loader's own count is left alone.
@@ -233,8 +231,10 @@ class Loader:
     def state_dict(self) -> dict[str, Any]:
         """Where the latest iteration over the loader is: a few numbers; what it delivered is past.
 
-        Before the first iteration, and after a finished one: the start of the next epoch. Iterations
-        over `epoch(k)` do not count.
+        After a `break` or an exception: behind the last batch, though another `for` would take the
+        next epoch. Before the first iteration, and after a finished one: the start of the next epoch.
+        Iterations over `epoch(k)` and over `as_tf_dataset()` do not count: tf.train.Checkpoint saves
+        the latter. Never waits; may be called in a signal handler, also while `next` waits.
         """
         epoch, batch = self._position()
         return {"version": 1, "epoch": epoch, "batch": batch, "fingerprint": self._fingerprint()}
@@ -268,11 +268,11 @@ class Loader:
     def _position(self) -> tuple[int, int]:
         if self._resume is not None:
             return self._resume
-        latest = None if self._latest is None else self._latest()
-        position = None if latest is None else latest._position()
-        if position is None or position[1] == self._batches:
-            return self._native.next_epoch, 0
-        return position
+        following = self._native.next_epoch  # first: an iteration may take it meanwhile
+        position = None if self._latest is None else self._latest.get()
+        if position is None:
+            return following, 0
+        return (self._native.next_epoch, 0) if position[1] == self._batches else position
 
     def _fingerprint(self) -> str:
         """Of all that the batches of all ranks together depend on. Where the files lie is not in it."""
@@ -347,6 +347,3 @@ class Iterator:
     def sample_ids(self) -> npt.NDArray[np.uint64]:
         """Which samples of the source the rows of the last batch are, (rows,)."""
         return np.array(self._cursor.sample_ids, np.uint64)
-
-    def _position(self) -> tuple[int, int] | None:
-        return self._cursor.position()

@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 import stoker
+import tensorflow as tf
 from conftest import arrays, same
 
 
@@ -58,23 +59,45 @@ def test_ctrl_c_in_an_eager_loop_loses_nothing(slow):
     same(got, arrays(slow.epoch(0)))
 
 
-def test_a_handler_of_the_program_is_run_and_its_exception_raised(slow):
-    class Alarm(Exception):
-        pass
+@pytest.fixture
+def alarm():
+    """Calls what it is given as a signal handler, 0.1 s later."""
+    before = signal.getsignal(signal.SIGALRM)
 
-    def handler(*_):
+    def after(call):
+        signal.signal(signal.SIGALRM, lambda *_: call())
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+
+    yield after
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+class Alarm(Exception):
+    pass
+
+
+def test_an_exception_of_the_programs_handler(slow, alarm):
+    def handler():
         raise Alarm
 
     iterator = iter(slow.as_tf_dataset(op="native"))
-    before = signal.signal(signal.SIGALRM, handler)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.2)
-        with pytest.raises(Alarm):
-            next(iterator)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert slow.stats()["batches"] == 0
+    alarm(handler)
+    with pytest.raises(Alarm):
+        next(iterator)
+    assert slow.stats()["batches"] == 1  # it was raised when the batch was there
+
+
+@pytest.mark.parametrize("op", ["native", "fallback"])
+def test_a_handler_may_save_the_iterator(op, slow, alarm, tmp_path):
+    iterator = iter(slow.as_tf_dataset(op=op).repeat(2))
+    saved = []
+    alarm(lambda: saved.append(tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "saved"))))
+    images, _ = next(iterator)  # its wait was not ended by the signal
+    assert len(images) == 240 and len(saved) == 1
+    wanted = [tuple(np.array(column) for column in next(iterator))]
+    tf.train.Checkpoint(iterator=iterator).read(saved[0])
+    same([tuple(np.array(column) for column in next(iterator))], wanted)
 
 
 def test_a_prefetch_that_is_let_go_cancels_the_wait(slow):
