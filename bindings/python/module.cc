@@ -44,14 +44,15 @@ py::dict Describe(const RuntimeHandle& self) {
 }  // namespace
 
 PYBIND11_MODULE(_stoker, module) {
-  NoteMainThread();
+  NoteMainThread(
+      py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>());
   module.attr("__version__") = STOKER_VERSION;
   py::class_<RuntimeHandle>(module, "Runtime")
       .def(py::init([] { return RuntimeHandle(); }))
       .def(py::init(&OpenRuntime), py::arg("threads"), py::arg("memory_budget"), py::arg("reader"),
            py::arg("executor"))
       .def("describe", &Describe);
-  module.def("note_main_thread", &NoteMainThread);
+  module.def("after_fork", &AfterFork);
   module.def("leave", &Leave);
   AddSources(module);
   AddLoader(module);

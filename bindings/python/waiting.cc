@@ -114,7 +114,8 @@ WithoutGil::~WithoutGil() {
 }
 
 void Leave() {
-  const WithoutGil released;  // so that those who are at it can have it
+  main_thread = PyThread_get_thread_ident();  // whatever was thought at import
+  const WithoutGil released;                  // so that those who are at it can have it
   leaving = true;
   Registry::Get().StopAll();
   while (restoring != 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -134,8 +135,10 @@ void LetGoLater(void* object) {
   }
 }
 
-void NoteMainThread() {
-  main_thread = PyThread_get_thread_ident();
+void NoteMainThread(unsigned long thread) { main_thread = thread; }
+
+void AfterFork() {
+  NoteMainThread(PyThread_get_thread_ident());
   restoring = 0;  // those threads are the parent's
 }
 

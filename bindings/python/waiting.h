@@ -28,9 +28,12 @@ void Leave();
 // main thread runs Python code next. Never waits. While the interpreter goes down: not at all.
 void LetGoLater(void* object);
 
-// The calling thread is Python's main thread, which signal handlers run on: at import, and in a
-// forked child.
-void NoteMainThread();
+// Which thread is Python's main one, which signal handlers run on (a threading.get_ident). The
+// module may be imported on another.
+void NoteMainThread(unsigned long thread);
+
+// In a forked child: the calling thread is its main thread, and its only one.
+void AfterFork();
 
 // For a wait without the GIL, on the thread that waits. On the main thread it runs pending signal
 // handlers (taking the GIL for it, every 50 ms); where one raises, the wait ends, and the exception

@@ -72,6 +72,21 @@ def test_an_uncaught_exception_in_the_loop(made):
     assert err.count("Traceback") == 1 and "KeyError: 'mine'" in err
 
 
+def test_imported_on_another_thread_first(made):
+    program = """
+import sys, threading
+def work():
+    import stoker
+    loader = stoker.Loader(stoker.image_folder(sys.argv[1]), [stoker.Resize((8, 8))], batch_size=4)
+    sys.kept = iter(loader), next(iter(loader))
+thread = threading.Thread(target=work); thread.start(); thread.join()
+print("done")
+"""
+    command = [sys.executable, "-c", program, str(made)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
 # --- signals ----------------------------------------------------------------------------------------
 
 

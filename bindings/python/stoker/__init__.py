@@ -76,4 +76,4 @@ __all__ = [
 
 # Threads that wait for batches are let go, and nothing is produced while the interpreter is taken down.
 atexit.register(_stoker.leave)
-os.register_at_fork(after_in_child=_stoker.note_main_thread)
+os.register_at_fork(after_in_child=_stoker.after_fork)
