@@ -77,6 +77,11 @@ class CursorHandle {
       batch = Take();
     }
     if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal handler's
+    if (!batch.ok() && batch.error().code == Code::kCancelled && Leaving()) {
+      Raise({.code = Code::kCancelled,
+             .cause = "the interpreter is ending",
+             .advice = "In atexit handlers, iterate in those registered after `import stoker`"});
+    }
     if (!batch.ok()) Raise(batch.error());
     if (!*batch) return std::nullopt;
     sample_ids_.assign(batch->sample_ids().begin(), batch->sample_ids().end());

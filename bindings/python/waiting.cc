@@ -121,6 +121,8 @@ void Leave() {
   while (restoring != 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
 }
 
+bool Leaving() { return leaving; }
+
 void LetGoLater(void* object) {
   if (leaving || Py_IsInitialized() == 0 || Finalizing()) return;
   {

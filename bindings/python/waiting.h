@@ -24,6 +24,9 @@ class WithoutGil {
 // atexit, on the main thread, with the GIL held.
 void Leave();
 
+// Whether Leave was called.
+bool Leaving();
+
 // Gives up one reference to a PyObject, with the GIL or without it, on any thread: now, or when the
 // main thread runs Python code next. Never waits. While the interpreter goes down: not at all.
 void LetGoLater(void* object);

@@ -87,6 +87,26 @@ print("done")
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
+def test_iterating_at_the_very_end(made):
+    """In an atexit handler that was there before stoker's, and so runs after it."""
+    program = """
+import atexit, sys
+@atexit.register
+def last():
+    try:
+        next(iterator)
+    except stoker.CancelledError as error:
+        print(error)
+import stoker
+loader = stoker.Loader(stoker.image_folder(sys.argv[1]), [stoker.Resize((8, 8))], batch_size=4)
+iterator = iter(loader)
+next(iterator)
+"""
+    command = [sys.executable, "-c", program, str(made)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0 and done.stdout.startswith("the interpreter is ending")
+
+
 # --- signals ----------------------------------------------------------------------------------------
 
 
