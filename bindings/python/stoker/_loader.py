@@ -242,6 +242,9 @@ class Loader:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next iteration goes on there, with the same batches; nothing is replayed.
 
+        An iteration over the loader itself: one over `as_tf_dataset()` refuses a state in the middle
+        of an epoch, and is restored by tf.train.Checkpoint.
+
         Raises:
             FailedPreconditionError: the state is that of a loader with other options or samples.
             ValueError, TypeError: it is no state of a loader.
@@ -264,6 +267,16 @@ class Loader:
         self._native.next_epoch = epoch + 1 if batch else epoch
         self._resume = (epoch, batch) if batch else None
         self._latest = None
+
+    def _refuse_resume(self) -> None:
+        """FailedPreconditionError where a state waits for `__iter__`: for those that would pass it by."""
+        if self._resume is not None:
+            epoch, batch = self._resume
+            raise FailedPreconditionError(
+                f"load_state_dict said to go on at batch {batch} of epoch {epoch}, which only iterating over "
+                "the loader itself does",
+                advice="Save and restore iterators of as_tf_dataset() by tf.train.Checkpoint",
+            )
 
     def _position(self) -> tuple[int, int]:
         if self._resume is not None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import stoker
 import tensorflow as tf
 from conftest import arrays, same
 
@@ -65,3 +66,18 @@ def test_checkpoint_at_the_end_of_an_epoch(make, op, tmp_path):
     assert list(restored) == []
     if op == "native":  # the fallback learns of an epoch with its first batch
         same(arrays(other.as_tf_dataset(op=op)), arrays(make().epoch(1)))
+
+
+def test_a_state_in_the_middle_of_an_epoch_is_not_passed_by(make, op):
+    loader = make()
+    early = loader.as_tf_dataset(op=op)
+    iterator = iter(loader)
+    next(iterator)
+    state = loader.state_dict()
+    loader.load_state_dict(state)
+    for ask in (lambda: loader.as_tf_dataset(op=op), lambda: iter(early)):
+        with pytest.raises(stoker.FailedPreconditionError, match="batch 1 of epoch 0"):
+            ask()
+    same(arrays(loader.as_tf_dataset(epoch=0, op=op)), arrays(loader.epoch(0)))
+    same(arrays(loader), arrays(make().epoch(0))[1:])
+    same(arrays(early), arrays(make().epoch(1)))

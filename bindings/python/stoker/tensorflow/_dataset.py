@@ -36,13 +36,17 @@ def as_tf_dataset(loader: Loader, epoch: Optional[int] = None, op: str = "auto")
     Raises:
         ValueError, TypeError: wrong arguments.
         PluginError: op="native", and it cannot be built.
+        FailedPreconditionError: `load_state_dict` was given a state in the middle of an epoch, and no
+            iteration over the loader has taken it. Also where the dataset is iterated.
     """
     if epoch is not None:
         epoch = _checks.integer("epoch", epoch, 0, _MOST_EPOCHS - 1)
+    if epoch is None:
+        loader._refuse_resume()
     kind, ops = _ops.choose(_checks.choice("op", op, _ops.CHOICES))
     spec = _elements.element_spec(loader)
     if kind == "fallback":
-        return _Dataset(_fallback.variant(ops, loader, epoch, spec), spec, loader)
+        return _Dataset(_fallback.variant(ops, loader, epoch, spec), spec, loader, epoch)
     columns = tf.nest.flatten(spec)
     variant = ops.stoker_dataset(
         key=loader._key,
@@ -53,16 +57,22 @@ def as_tf_dataset(loader: Loader, epoch: Optional[int] = None, op: str = "auto")
         output_types=[column.dtype for column in columns],
         output_shapes=[column.shape for column in columns],
     )
-    return _Dataset(variant, spec, loader)
+    return _Dataset(variant, spec, loader, epoch)
 
 
 class _Dataset(tf.data.Dataset):  # type: ignore[misc]
     """The dataset over an op's handle. Keeps the loader: others cannot open arrays by their spec."""
 
-    def __init__(self, variant: tf.Tensor, spec: Any, loader: Loader) -> None:
+    def __init__(self, variant: tf.Tensor, spec: Any, loader: Loader, epoch: Optional[int]) -> None:
         self._spec = spec
         self._loader = loader
+        self._epoch = epoch
         super().__init__(variant)
+
+    def __iter__(self) -> Any:
+        if self._epoch is None:
+            self._loader._refuse_resume()
+        return super().__iter__()
 
     def _inputs(self) -> list[tf.data.Dataset]:
         return []
