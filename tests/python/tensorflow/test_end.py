@@ -29,12 +29,12 @@ def test_the_process_ends(op, how, made, python):
 
 @pytest.fixture
 def slow(made, tmp_path):
-    """A loader whose one batch takes seconds, on one core."""
-    for copy in range(15):
+    """A loader whose one batch takes a second, on one core."""
+    for copy in range(60):
         (tmp_path / f"class{copy:02}").symlink_to(made / "class00")
     runtime = stoker.Runtime(threads=1)
     return stoker.Loader(
-        stoker.image_folder(tmp_path), [stoker.Resize((512, 512))], batch_size=240, depth=1, runtime=runtime
+        stoker.image_folder(tmp_path), [stoker.Resize((256, 256))], batch_size=960, depth=1, runtime=runtime
     )
 
 
@@ -94,7 +94,7 @@ def test_a_handler_may_save_the_iterator(op, slow, alarm, tmp_path):
     saved = []
     alarm(lambda: saved.append(tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "saved"))))
     images, _ = next(iterator)  # its wait was not ended by the signal
-    assert len(images) == 240 and len(saved) == 1
+    assert len(images) == 960 and len(saved) == 1
     wanted = [tuple(np.array(column) for column in next(iterator))]
     tf.train.Checkpoint(iterator=iterator).read(saved[0])
     same([tuple(np.array(column) for column in next(iterator))], wanted)
