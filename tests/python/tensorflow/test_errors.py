@@ -50,6 +50,18 @@ def test_ignore_errors(make, op, corrupt):
     assert len(list(make(folder).as_tf_dataset(op=op).ignore_errors())) == 5
 
 
+def test_a_bad_first_file_costs_its_batch_only(make, op, made, tmp_path):
+    folder = tmp_path / "photos"
+    shutil.copytree(made, folder)
+    sorted(folder.rglob("*.jpg"))[0].write_bytes(b"no photograph")
+    dataset = make(folder, shuffle=False).as_tf_dataset(op=op)
+    same(arrays(dataset.ignore_errors()), arrays(make(shuffle=False).epoch(0))[1:])
+    iterator = iter(dataset)
+    with pytest.raises(tf.errors.DataLossError):
+        next(iterator)
+    same(arrays(iterator), arrays(make(shuffle=False).epoch(1))[1:])
+
+
 def test_ignore_errors_ends_where_the_same_error_comes_again(make):
     loader = make(lent_batches=1, depth=1)
     kept = []

@@ -13,22 +13,28 @@ if TYPE_CHECKING:
 def variant(ops: Any, loader: Loader, epoch: Optional[int], spec: Any) -> tf.Tensor:
     """The handle of a dataset with the same elements as the dataset op's.
 
-    The epoch is the state of a scan(): TensorFlow keeps it in checkpoints, symbolic ones too, and a
-    scan asks for one batch after another, which is what stoker reads ahead of.
+    The epoch is the state of a scan(): TensorFlow keeps it in checkpoints, symbolic ones too. It is
+    decided in a step of its own: a scan() forgets its state where its function fails, and a bad
+    first batch would take the epoch with it. The batches are asked for one after another, which is
+    what stoker reads ahead of; a map() that TensorFlow may make a parallel one is not.
     """
     columns = tf.nest.flatten(spec)
     names = {"key": loader._key, "spec": loader._spec}
 
-    def batch(state: tf.Tensor, index: tf.Tensor) -> tuple[tf.Tensor, Any]:
+    def name(state: tf.Tensor, index: tf.Tensor) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor]]:
         if epoch is None:
             state = ops.stoker_epoch(current=state, index=index, **names)
             state.set_shape(())
+        return state, (state, index)
+
+    def batch(state: tf.Tensor, index: tf.Tensor) -> Any:
         tensors = ops.stoker_batch_at(
             epoch=state, index=index, output_types=[column.dtype for column in columns], **names
         )
         for tensor, column in zip(tensors, columns):
             tensor.set_shape(column.shape)
-        return state, tf.nest.pack_sequence_as(spec, tensors)
+        return tf.nest.pack_sequence_as(spec, tensors)
 
     first = tf.constant(-1 if epoch is None else epoch, tf.int64)
-    return tf.data.experimental.to_variant(tf.data.Dataset.range(len(loader)).scan(first, batch))
+    batches = tf.data.Dataset.range(len(loader)).scan(first, name).map(batch, synchronous=True)
+    return tf.data.experimental.to_variant(batches)
