@@ -84,7 +84,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
       const std::unique_ptr<stoker_batch, void (*)(stoker_batch*)> batch(next, Api().batch_free);
       if (error != nullptr) return Failed(ToStatus(error), passed != 0);
       if (const char* warning = Api().dataset_warning(loader_)) LOG(WARNING) << warning;
-      stuck_ = false;
+      refusals_ = 0;
       if (batch != nullptr) {
         if (!claimed_.empty()) claimed_.pop_front();
         *end_of_sequence = false;
@@ -192,20 +192,18 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
   absl::Status Failed(absl::Status status, bool passed) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (passed && !claimed_.empty()) claimed_.pop_front();
     if (passed || absl::IsCancelled(status)) {
-      stuck_ = false;
+      refusals_ = 0;
       return status;
     }
     return Stuck(status);
   }
 
-  // An error that the next call meets again. Cancelled the second time: ignore_errors() would ask
-  // for ever, and ends at this one.
+  // An error that the next call meets again. It keeps its class, so that a program may make room
+  // and try again; but ignore_errors() would ask for ever, and ends at Cancelled.
   absl::Status Stuck(const absl::Status& status) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!stuck_) {
-      stuck_ = true;
-      return status;
-    }
-    return absl::CancelledError(absl::StrCat("the same again: ", status.message()));
+    if (++refusals_ <= kMostRefusals) return status;
+    return absl::CancelledError(
+        absl::StrCat("the same ", kMostRefusals, " times: ", status.message()));
   }
 
   // So that stoker always knows `depth` batches to work at. The provider may be a remote one:
@@ -246,13 +244,15 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
                             reader);
   }
 
+  static constexpr int kMostRefusals = 1000;
+
   std::atomic<int32_t> cores_{0};  // 0: not opened
   std::atomic<int32_t> depth_{0};
   std::shared_ptr<data::SplitProvider> splits_;
   tensorflow::mutex mutex_;  // a cursor is used by one thread at a time
   stoker_dataset* loader_ TF_GUARDED_BY(mutex_) = nullptr;  // the dataset's, which outlives us
   stoker_cursor* cursor_ TF_GUARDED_BY(mutex_) = nullptr;
-  bool stuck_ TF_GUARDED_BY(mutex_) = false;
+  int refusals_ TF_GUARDED_BY(mutex_) = 0;  // since the last batch
   bool end_of_splits_ TF_GUARDED_BY(mutex_) = false;
   std::deque<BatchName> claimed_ TF_GUARDED_BY(mutex_);  // and not delivered, in order
 };

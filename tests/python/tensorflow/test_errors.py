@@ -62,12 +62,31 @@ def test_a_bad_first_file_costs_its_batch_only(make, op, made, tmp_path):
     same(arrays(iterator), arrays(make(shuffle=False).epoch(1))[1:])
 
 
-def test_ignore_errors_ends_where_the_same_error_comes_again(make):
+def test_ignore_errors_ends_where_the_same_error_comes_for_ever(make):
     loader = make(lent_batches=1, depth=1)
     kept = []
-    with pytest.raises(tf.errors.CancelledError):
+    with pytest.raises(tf.errors.CancelledError, match="the same 1000 times"):
         for batch in loader.as_tf_dataset(op="native").ignore_errors():
             kept.append(batch)
+
+
+def test_a_limit_keeps_its_class_while_a_program_makes_room(make):
+    """A user's loop that needs several attempts, and then has every batch."""
+    loader = make(lent_batches=3, depth=1)
+    iterator = iter(loader.as_tf_dataset(op="native"))
+    kept, got, refusals = [], [], 0
+    while True:
+        try:
+            kept.append(next(iterator))
+            got.append(tuple(np.array(column) for column in kept[-1]))
+        except StopIteration:
+            break
+        except tf.errors.ResourceExhaustedError:
+            refusals += 1
+            if refusals % 5 == 0:
+                kept.clear()
+    assert refusals == 5
+    same(got, arrays(make().epoch(0)))
 
 
 def test_a_loader_that_was_closed(make, op):
