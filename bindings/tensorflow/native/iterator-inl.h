@@ -117,6 +117,9 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
                             data::IteratorStateWriter* writer) override {
     tensorflow::mutex_lock lock(mutex_);
     const std::string& prefix = this->prefix();
+    TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "pin", this->dataset()->epoch()));
+    TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "fingerprint",
+                                           tensorflow::tstring(this->dataset()->fingerprint())));
     if (splits_ != nullptr) {
       TF_RETURN_IF_ERROR(writer->WriteTensor(prefix, "claimed", ToTensor(claimed_)));
       TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "end_of_splits", end_of_splits_));
@@ -127,36 +130,48 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     const BatchName at = Position();
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "epoch", at.first));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "index", at.second));
-    TF_RETURN_IF_ERROR(
-        writer->WriteScalar(prefix, "next_epoch", static_cast<int64_t>(Api().epoch_next(key()))));
-    return writer->WriteScalar(prefix, "fingerprint",
-                               tensorflow::tstring(this->dataset()->fingerprint()));
+    return writer->WriteScalar(prefix, "next_epoch", static_cast<int64_t>(Api().epoch_next(key())));
   }
 
   absl::Status RestoreInternal(data::IteratorContext* ctx,
                                data::IteratorStateReader* reader) override {
     tensorflow::mutex_lock lock(mutex_);
+    TF_RETURN_IF_ERROR(CheckOrigin(reader));
     if (splits_ != nullptr) return RestoreSplits(ctx, reader);
     const std::string& prefix = this->prefix();
     int64_t epoch = 0;
     int64_t index = 0;
     int64_t next_epoch = 0;
-    tensorflow::tstring fingerprint;
     TF_RETURN_IF_ERROR(reader->ReadScalar(prefix, "epoch", &epoch));
     TF_RETURN_IF_ERROR(reader->ReadScalar(prefix, "index", &index));
     TF_RETURN_IF_ERROR(reader->ReadScalar(prefix, "next_epoch", &next_epoch));
-    TF_RETURN_IF_ERROR(reader->ReadScalar(prefix, "fingerprint", &fingerprint));
+    // A pinned iteration neither takes epochs nor says which is next.
+    if (this->dataset()->epoch() < 0) Api().epoch_set_next(key(), next_epoch);
+    return epoch < 0 ? absl::OkStatus() : Seek({epoch, index});
+  }
+
+ private:
+  // Whether the checkpoint is of such a dataset as this one.
+  absl::Status CheckOrigin(data::IteratorStateReader* reader) const {
+    tensorflow::tstring fingerprint;
+    int64_t pin = -1;
+    TF_RETURN_IF_ERROR(reader->ReadScalar(this->prefix(), "fingerprint", &fingerprint));
+    TF_RETURN_IF_ERROR(reader->ReadScalar(this->prefix(), "pin", &pin));
     if (fingerprint != this->dataset()->fingerprint()) {
       return absl::FailedPreconditionError(
           "the checkpoint is of a stoker loader with other options (samples, transforms, batch "
           "size, shuffle, seed or world): make the loader as it was, or leave the iterator "
           "out of the checkpoint");
     }
-    Api().epoch_set_next(key(), next_epoch);
-    return epoch < 0 ? absl::OkStatus() : Seek({epoch, index});
+    if (pin == this->dataset()->epoch()) return absl::OkStatus();
+    const auto named = [](int64_t epoch) {
+      return epoch < 0 ? std::string("as_tf_dataset()")
+                       : absl::StrCat("as_tf_dataset(epoch=", epoch, ")");
+    };
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the checkpoint is of ", named(pin), ", this is ", named(this->dataset()->epoch())));
   }
 
- private:
   const char* key() const { return this->dataset()->source()->key().c_str(); }
 
   // Looks for the loader, which may list a folder, but starts nothing.

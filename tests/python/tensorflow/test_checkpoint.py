@@ -81,3 +81,26 @@ def test_a_state_in_the_middle_of_an_epoch_is_not_passed_by(make, op):
     same(arrays(loader.as_tf_dataset(epoch=0, op=op)), arrays(loader.epoch(0)))
     same(arrays(loader), arrays(make().epoch(0))[1:])
     same(arrays(early), arrays(make().epoch(1)))
+
+
+@pytest.mark.parametrize(("saved", "restored"), [(3, 5), (3, None), (None, 3)])
+def test_a_checkpoint_of_another_pinned_epoch_is_refused(make, tmp_path, saved, restored):
+    iterator = iter(make().as_tf_dataset(epoch=saved, op="native"))
+    next(iterator)
+    path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "saved"))
+    other = iter(make().as_tf_dataset(epoch=restored, op="native"))
+    with pytest.raises(tf.errors.FailedPreconditionError, match=f"epoch={saved or restored}"):
+        tf.train.Checkpoint(iterator=other).read(path)
+
+
+def test_restoring_a_pinned_iterator_leaves_the_count_of_epochs_alone(make, tmp_path):
+    loader = make()
+    pinned = iter(loader.as_tf_dataset(epoch=3, op="native"))
+    next(pinned)
+    path = tf.train.Checkpoint(iterator=pinned).write(str(tmp_path / "saved"))
+    dataset = loader.as_tf_dataset(op="native")
+    for _ in range(2):
+        list(dataset)
+    tf.train.Checkpoint(iterator=pinned).read(path)
+    same(arrays(pinned), arrays(make().epoch(3))[1:])
+    same(arrays(dataset), arrays(make().epoch(2)))
