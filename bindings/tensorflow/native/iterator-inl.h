@@ -41,6 +41,11 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
 
   absl::Status Initialize(data::IteratorContext* ctx) override {
     const auto providers = ctx->split_providers();
+    if (providers.size() > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("stoker's dataset takes its splits from one provider, not from ",
+                       providers.size(), ": another source's was handed to it"));
+    }
     if (!providers.empty()) splits_ = providers.front();
     return CheckBound();
   }
@@ -68,7 +73,9 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
 
   absl::Status GetNextInternal(data::IteratorContext* ctx, std::vector<tensorflow::Tensor>* out,
                                bool* end_of_sequence) override {
-    Wait wait(ctx->cancellation_manager());
+    Wait wait(ctx->cancellation_manager(), [this] {
+      if (splits_ != nullptr) splits_->Cancel();
+    });
     // Held while waiting, as a position in the middle of a call has no meaning; what ends the wait
     // does not need it.
     tensorflow::mutex_lock lock(mutex_);
@@ -221,8 +228,8 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
         absl::StrCat("the same ", kMostRefusals, " times: ", status.message()));
   }
 
-  // So that stoker always knows `depth` batches to work at. The provider may be a remote one:
-  // mutex_ guards this iterator only, and Cancel() reaches the provider without it.
+  // So that stoker always knows `depth` batches to work at. The provider may be a remote one, which
+  // is waited for with mutex_ held: Wait's callback cancels it, and needs no lock of ours.
   absl::Status ClaimSplits() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const size_t ahead = static_cast<size_t>(std::max(depth_.load(), 1));
     while (!end_of_splits_ && claimed_.size() < ahead) {
@@ -263,8 +270,8 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
 
   std::atomic<int32_t> cores_{0};  // 0: not opened
   std::atomic<int32_t> depth_{0};
-  std::shared_ptr<data::SplitProvider> splits_;
-  tensorflow::mutex mutex_;  // a cursor is used by one thread at a time
+  std::shared_ptr<data::SplitProvider> splits_;  // as Initialize left it
+  tensorflow::mutex mutex_;                      // a cursor is used by one thread at a time
   stoker_dataset* loader_ TF_GUARDED_BY(mutex_) = nullptr;  // the dataset's, which outlives us
   stoker_cursor* cursor_ TF_GUARDED_BY(mutex_) = nullptr;
   int refusals_ TF_GUARDED_BY(mutex_) = 0;  // since the last batch

@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <absl/status/status.h>
 #include <tensorflow/core/framework/cancellation.h>
@@ -129,10 +131,15 @@ class Source {
 // the stack of the waiting call.
 class Wait {
  public:
-  explicit Wait(tensorflow::CancellationManager* manager) : manager_(manager) {
+  // `cancel`: what to end beside stoker's own wait; on another thread, perhaps at once.
+  Wait(tensorflow::CancellationManager* manager, std::function<void()> cancel)
+      : manager_(manager), cancel_(std::move(cancel)) {
     if (manager_ == nullptr) return;
     token_ = manager_->get_cancellation_token();
-    registered_ = manager_->RegisterCallback(token_, [this] { cancelled_ = true; });
+    registered_ = manager_->RegisterCallback(token_, [this] {
+      cancelled_ = true;
+      cancel_();
+    });
     if (!registered_) cancelled_ = true;
   }
   Wait(const Wait&) = delete;
@@ -152,6 +159,7 @@ class Wait {
   }
 
   tensorflow::CancellationManager* const manager_;
+  const std::function<void()> cancel_;
   tensorflow::CancellationToken token_ = 0;
   bool registered_ = false;
   std::atomic<bool> cancelled_{false};
