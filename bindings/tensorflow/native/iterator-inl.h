@@ -79,30 +79,30 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     // Held while waiting, as a position in the middle of a call has no meaning; what ends the wait
     // does not need it.
     tensorflow::mutex_lock lock(mutex_);
-    for (;;) {
-      if (wait.cancelled()) return absl::CancelledError("the iteration was cancelled");
-      if (absl::Status status = OpenCursor(); !status.ok()) return Stuck(status);
-      if (splits_ != nullptr) TF_RETURN_IF_ERROR(ClaimSplits());
-      stoker_batch* next = nullptr;
-      int32_t passed = 0;
-      this->RecordStop(ctx);
-      stoker_error* const error = Api().cursor_next(cursor_, wait.interrupt(), &next, &passed);
-      this->RecordStart(ctx);
-      const std::unique_ptr<stoker_batch, void (*)(stoker_batch*)> batch(next, Api().batch_free);
-      if (error != nullptr) return Failed(ToStatus(error), passed != 0);
-      if (const char* warning = Api().dataset_warning(loader_)) LOG(WARNING) << warning;
-      refusals_ = 0;
-      if (batch != nullptr) {
-        if (!claimed_.empty()) claimed_.pop_front();
-        *end_of_sequence = false;
-        return ToTensors(batch.get(), this->dataset()->output_dtypes(),
-                         this->dataset()->output_shapes(), out);
-      }
-      if (!claimed_.empty()) return absl::InternalError("stoker lost a split that it had claimed");
-      if (splits_ != nullptr && !end_of_splits_) continue;
-      *end_of_sequence = true;
-      return absl::OkStatus();
+    if (wait.cancelled()) return absl::CancelledError("the iteration was cancelled");
+    if (absl::Status status = OpenCursor(); !status.ok()) return Stuck(status);
+    if (splits_ != nullptr) {
+      TF_RETURN_IF_ERROR(ClaimSplits());
+      *end_of_sequence = claimed_.empty();  // other workers have had them all
+      if (*end_of_sequence) return absl::OkStatus();
     }
+    stoker_batch* next = nullptr;
+    int32_t passed = 0;
+    this->RecordStop(ctx);
+    stoker_error* const error = Api().cursor_next(cursor_, wait.interrupt(), &next, &passed);
+    this->RecordStart(ctx);
+    const std::unique_ptr<stoker_batch, void (*)(stoker_batch*)> batch(next, Api().batch_free);
+    if (error != nullptr) return Failed(ToStatus(error), passed != 0);
+    if (const char* warning = Api().dataset_warning(loader_)) LOG(WARNING) << warning;
+    refusals_ = 0;
+    *end_of_sequence = batch == nullptr;
+    if (*end_of_sequence) {
+      if (claimed_.empty()) return absl::OkStatus();
+      return absl::InternalError("stoker lost a split that it had claimed");
+    }
+    if (!claimed_.empty()) claimed_.pop_front();
+    return ToTensors(batch.get(), this->dataset()->output_dtypes(),
+                     this->dataset()->output_shapes(), out);
   }
 
   absl::Status SkipInternal(data::IteratorContext* ctx, int num_to_skip, bool* end_of_sequence,
