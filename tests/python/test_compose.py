@@ -1,5 +1,8 @@
 """Compose: one image, the same bytes as a row of a batch."""
 
+import io
+import pathlib
+import pickle
 import threading
 
 import numpy as np
@@ -47,6 +50,25 @@ def test_random_rows_by_their_key(made):
                 position += 1
 
 
+def test_pickled(photo):
+    compose = stoker.Compose([*EVALUATION, stoker.Normalize(MEAN, STD)], dtype="float32")
+    again = pickle.loads(pickle.dumps(compose))
+    assert repr(again) == repr(compose)
+    np.testing.assert_array_equal(again(photo), compose(photo))
+
+
+def test_images_of_pillow(photo):
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed here")
+    compose = stoker.Compose(EVALUATION)
+    opened = image.open(io.BytesIO(photo))
+    np.testing.assert_array_equal(compose(opened), compose(np.asarray(opened)))
+    gray = opened.convert("L")
+    np.testing.assert_array_equal(compose(gray), compose(np.asarray(gray)))
+    for mode in ("YCbCr", "HSV", "RGBA", "P"):
+        with pytest.raises(ValueError, match="convert"):
+            compose(opened.convert(mode))
+
+
 def test_threads_share_one(photo):
     compose = stoker.Compose(EVALUATION)
     wanted = compose(photo)
@@ -88,6 +110,7 @@ def test_pixels_are_treated_as_a_files(dtype):
     np.testing.assert_array_equal(compose(strided[:, ::2, :3]), compose(images[0]))
     gray = images[0, :, :, 0]
     np.testing.assert_array_equal(compose(gray), compose(np.stack([gray] * 3, axis=2)))
+    np.testing.assert_array_equal(compose(gray[:, :, np.newaxis]), compose(gray))
 
 
 @pytest.mark.parametrize(
@@ -105,6 +128,12 @@ def test_pixels_are_treated_as_a_files(dtype):
 def test_pixels_of_another_kind(shape, dtype, kind):
     with pytest.raises(kind, match="image"):
         stoker.Compose(EVALUATION)(np.zeros(shape, dtype))
+
+
+@pytest.mark.parametrize("path", ["photo.jpg", pathlib.Path("photo.jpg")])
+def test_a_path_is_told_how_to_be_read(path):
+    with pytest.raises(TypeError, match=r"Path\('photo.jpg'\).read_bytes\(\)"):
+        stoker.Compose(EVALUATION)(path)
 
 
 def test_repr():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -52,7 +53,7 @@ class Compose:
 
     def __call__(
         self,
-        image: bytes | bytearray | memoryview | npt.NDArray[np.uint8],
+        image: bytes | bytearray | memoryview | npt.NDArray[np.uint8] | Any,
         *,
         seed: int = 0,
         epoch: int = 0,
@@ -61,8 +62,9 @@ class Compose:
         """Transforms one image.
 
         Args:
-            image: the bytes of a JPEG file, or a uint8 array (height, width, 3) or (height, width), RGB or
-                gray, each side 1 to 65,535.
+            image: the bytes of a JPEG file, a Pillow image of mode RGB or L, or a uint8 array
+                (height, width, 3), RGB, or (height, width) or (height, width, 1), gray. Each side 1 to
+                65,535.
             seed: with `epoch` and `position`, what random transforms are drawn from: those of the
                 loader's seed, its epoch, and the sample's place in the order of that epoch.
             epoch: 0 to 2**32 - 1.
@@ -86,23 +88,49 @@ class Compose:
             image = bytes(image)
         if isinstance(image, bytes):
             return self._native.of_bytes(image, **key)
-        if not hasattr(image, "__array__"):
-            raise TypeError(f"image must be bytes or an array, not {type(image).__name__}")
-        return self._native.of_pixels(_pixels(np.asarray(image)), **key)
+        return self._native.of_pixels(_pixels(_array(image)), **key)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self._transforms, self._dtype, self._exif_orientation)
 
     def __repr__(self) -> str:
         lines = "".join(f"    {transform!r},\n" for transform in self._transforms)
         return f"stoker.Compose([\n{lines}], dtype={self._dtype!r})"
 
 
+def _made(transforms: tuple[Transform, ...], dtype: str, exif_orientation: bool) -> Compose:
+    """For pickle, which passes no keywords."""
+    return Compose(transforms, dtype=dtype, exif_orientation=exif_orientation)
+
+
+def _array(image: Any) -> npt.NDArray[Any]:
+    """What is an array, or Pillow's image, which may say so by __array_interface__ only."""
+    if isinstance(image, (str, os.PathLike)):
+        raise TypeError(
+            "image must be bytes or an array, not a path; "
+            f"try pathlib.Path({os.fspath(image)!r:.80}).read_bytes()"
+        )
+    if not (hasattr(image, "__array__") or hasattr(image, "__array_interface__")):
+        raise TypeError(f"image must be bytes or an array, not {type(image).__name__}")
+    mode = getattr(image, "mode", None)  # Pillow's: what its channels are is not in the array's shape
+    if isinstance(mode, str) and mode not in ("RGB", "L"):
+        raise InvalidArgumentError(
+            f'image is of mode {mode!r}; it must be "RGB" or "L"; try image.convert("RGB")'
+        )
+    return np.asarray(image)
+
+
 def _pixels(image: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     if image.dtype != np.uint8:
         raise TypeError(f"image is an array of {image.dtype}; it must be uint8")
     if image.ndim == 2:
-        image = np.repeat(image[:, :, np.newaxis], 3, axis=2)
+        image = image[:, :, np.newaxis]
+    if image.ndim == 3 and image.shape[2] == 1:
+        image = np.repeat(image, 3, axis=2)
     if image.ndim != 3 or image.shape[2] != 3:
         raise InvalidArgumentError(
-            f"image has the shape {image.shape}; it must be (height, width, 3) or (height, width)"
+            f"image has the shape {image.shape}; it must be (height, width, 3), (height, width) "
+            "or (height, width, 1)"
         )
     if not all(1 <= side <= _checks.MOST_PIXELS for side in image.shape[:2]):
         raise InvalidArgumentError(f"image has the shape {image.shape}; each side must be 1 to 65535")
