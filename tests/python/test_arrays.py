@@ -1,6 +1,7 @@
 """stoker.arrays: NumPy arrays, shuffled and batched."""
 
 import gc
+import pickle
 import subprocess
 import sys
 import weakref
@@ -119,12 +120,20 @@ iterator = iter(loader); next(iterator)
         (([object()],), TypeError, "images"),
         ((np.zeros(3, "complex64"),), TypeError, "images"),
         ((np.zeros(3, "datetime64[s]"),), TypeError, "images"),
+        ((np.zeros(3, "longdouble"),), TypeError, "images .* float16, bfloat16, float32, float64"),
+        (({"a": 1},), TypeError, "images is a dict"),
+        (((np.zeros((3, 4)), np.zeros(3)),), ValueError, r"did you mean stoker.arrays\(images, labels\)"),
         ((np.zeros((1,) * 9),), ValueError, "dimension"),
     ],
 )
 def test_bad_arrays(arguments, kind, word):
     with pytest.raises(kind, match=word):
         stoker.arrays(*arguments)
+
+
+def test_arrays_are_not_pickled():
+    with pytest.raises(TypeError, match="in each process"):
+        pickle.dumps(stoker.arrays(np.zeros(3)))
 
 
 def test_transforms_want_images():

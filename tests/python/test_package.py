@@ -2,6 +2,7 @@
 
 import gc
 import json
+import pickle
 import subprocess
 import sys
 import threading
@@ -112,8 +113,11 @@ def test_labels_and_ids_belong_to_the_files(made):
             assert source.path(sample).split("/")[-2] == source.classes[label] == loader.classes[label]
         seen += iterator.sample_ids.tolist()
     assert sorted(seen) == list(range(60))
-    with pytest.raises(IndexError):
-        source.path(60)
+    for none in (60, -1, 2**70):
+        with pytest.raises(IndexError):
+            source.path(none)
+    again = pickle.loads(pickle.dumps(source))
+    assert repr(again) == repr(source) and again.path(59) == source.path(59)
 
 
 def test_a_flat_folder_gives_images_alone(made, tmp_path):
@@ -140,6 +144,9 @@ def test_repr_and_stats(made):
     assert "RandomResizedCrop" in repr(loader) and "60 samples, 8 batches" in repr(loader)
     assert "rank" not in repr(loader)  # only what differs from the defaults
     assert "epoch(3)" in repr(loader.epoch(3))
+    iterator = iter(make(made).epoch(3))
+    next(iterator)
+    assert "at batch 1 of epoch 3" in repr(iterator) and "not begun" in repr(iter(loader))
     assert repr(stoker.Resize(256)) == "Resize(size=256, antialias=True)"
     assert "threads=2" in repr(stoker.Runtime(threads=2))
     for _ in loader:
@@ -366,5 +373,6 @@ def test_states_of_others_are_refused(made):
     for bad in ({}, {**state, "version": 2}, {**state, "epoch": -1}, {**state, "batch": 9}):
         with pytest.raises(ValueError):
             make(made).load_state_dict(bad)
-    with pytest.raises(TypeError):
-        make(made).load_state_dict({**state, "epoch": "1"})
+    for bad in ({**state, "epoch": "1"}, None, [1]):
+        with pytest.raises(TypeError, match="state"):
+            make(made).load_state_dict(bad)

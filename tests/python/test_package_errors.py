@@ -84,6 +84,7 @@ def test_numpy_scalars_are_fine(made):
         (None, TypeError, "transforms"),
         (3, TypeError, "transforms"),
         (stoker.Resize(5), TypeError, "transforms"),
+        (stoker.Compose(TRAIN), TypeError, "pass the list"),
         ("Resize", TypeError, "transforms"),
         ([lambda image: image], TypeError, r"transforms\[0\]"),
         ([stoker.Resize((5, 5)), "flip"], TypeError, r"transforms\[1\]"),
@@ -121,6 +122,7 @@ def test_bad_lists_of_transforms(made, transforms, kind, word):
         ("RandomHorizontalFlip", ("half",), TypeError, "RandomHorizontalFlip.p"),
         ("Normalize", ((0, 0), (1, 1, 1)), ValueError, "Normalize.mean"),
         ("Normalize", ((0, 0, 0), 1), TypeError, "Normalize.std"),
+        ("Normalize", ((0, 0, 0), (1, 1, 0)), ValueError, r"Normalize.std\[2\]"),
     ],
 )
 def test_bad_transforms(transform, arguments, kind, word):
@@ -262,3 +264,24 @@ def test_without_tensorflow_the_package_still_imports():
     program = "import sys; sys.modules['tensorflow'] = None; import stoker; print(stoker.__version__)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
     assert done.stdout.strip() == stoker.__version__
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def stoker_command(*arguments, before=""):
+    program = f"{before}\nimport sys, stoker.__main__\nsys.exit(stoker.__main__.main())"
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_the_help_has_the_commands_in_python():
+    done = stoker_command("--help")
+    assert done.returncode == 0 and done.stderr == ""
+    assert "bench" in done.stdout and "build-tf-plugin" in done.stdout
+
+
+def test_a_plugin_without_tensorflow():
+    done = stoker_command("build-tf-plugin", before="import sys; sys.modules['tensorflow'] = None")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "TensorFlow is not installed" in done.stderr

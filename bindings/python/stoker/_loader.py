@@ -249,6 +249,8 @@ class Loader:
             FailedPreconditionError: the state is that of a loader with other options or samples.
             ValueError, TypeError: it is no state of a loader.
         """
+        if not isinstance(state, dict):
+            raise TypeError(f"state must be what state_dict() returned, not {state!r:.80}")
         try:
             version, fingerprint = state["version"], state["fingerprint"]
             epoch = _checks.integer("state['epoch']", state["epoch"], 0, _MOST_EPOCHS - 1)
@@ -360,3 +362,8 @@ class Iterator:
     def sample_ids(self) -> npt.NDArray[np.uint64]:
         """Which samples of the source the rows of the last batch are, (rows,)."""
         return np.array(self._cursor.sample_ids, np.uint64)
+
+    def __repr__(self) -> str:
+        place = self._cursor.place.get()
+        at = "not begun" if place is None else f"at batch {place[1]} of epoch {place[0]}"
+        return f"<stoker.Iterator {at}, over {self._loader!r}>"

@@ -41,9 +41,19 @@ class Source:
     def __repr__(self) -> str:
         return self._text
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a stoker.arrays source cannot be pickled: it shares the arrays' memory; "
+            "pickle the arrays, and call stoker.arrays in each process"
+        )
+
 
 class ImageFolder(Source):
     """What `image_folder` returns."""
+
+    def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str, directory: str) -> None:
+        super().__init__(native, spec, text)
+        self._directory = directory
 
     def path(self, sample: int) -> str:
         """The file of a sample, as an iterator's `sample_ids` number them.
@@ -51,7 +61,14 @@ class ImageFolder(Source):
         Raises:
             IndexError: there is no such sample.
         """
-        return os.fsdecode(self._native.path(_checks.integer("sample", sample, 0, 2**64 - 1)))
+        number = _checks.integer("sample", sample, -(2**128), 2**128)
+        if not 0 <= number < len(self):
+            raise IndexError(f"sample is {number}; the folder has samples 0 to {len(self) - 1}")
+        return os.fsdecode(self._native.path(number))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Where it is unpickled the folder is listed again; it has to be there."""
+        return image_folder, (self._directory,)
 
 
 def image_folder(directory: str | os.PathLike[Any], *, threads: int = 0) -> ImageFolder:
@@ -81,8 +98,9 @@ def image_folder(directory: str | os.PathLike[Any], *, threads: int = 0) -> Imag
     native = _stoker.image_folder(os.fsencode(path), _checks.integer("threads", threads, 0, 1024))
     # A spec is UTF-8. Where the path is not, the loader still works: only other processes cannot find it.
     described = os.fsencode(path).decode("utf-8", "replace")
-    text = f"stoker.image_folder({os.fsdecode(path)!r})"
-    return ImageFolder(native, {"kind": "image_folder", "directory": described}, text)
+    directory = os.fsdecode(path)
+    text = f"stoker.image_folder({directory!r})"
+    return ImageFolder(native, {"kind": "image_folder", "directory": described}, text, directory)
 
 
 def arrays(images: Any, labels: Any = None) -> Source:
@@ -113,16 +131,24 @@ def arrays(images: Any, labels: Any = None) -> Source:
     return Source(native, {"kind": "arrays", "key": uuid.uuid4().hex}, f"stoker.arrays({described})")
 
 
-_ELEMENTS = frozenset(
-    ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
-    + ("float16", "bfloat16", "float32", "float64")
+_ELEMENTS = (
+    *("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"),
+    *("float16", "bfloat16", "float32", "float64"),
 )
 
 
 def _column(name: str, values: Any) -> npt.NDArray[Any]:
-    array = np.asarray(values)
+    if isinstance(values, (dict, set, frozenset)):
+        raise TypeError(f"{name} is a {type(values).__name__}; it must be an array")
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # rows of several shapes
+        hint = ""
+        if name == "images" and isinstance(values, tuple) and len(values) == 2:
+            hint = "; did you mean stoker.arrays(images, labels), two arguments?"
+        raise InvalidArgumentError(f"{name} is no array: {error}{hint}") from None
     if array.dtype.name not in _ELEMENTS:
-        raise TypeError(f"{name} is an array of {array.dtype}; it must be of numbers or bool")
+        raise TypeError(f"{name} is an array of {array.dtype}; it must be of {', '.join(_ELEMENTS)}")
     if array.ndim == 0 or array.size == 0:
         raise InvalidArgumentError(f"{name} has the shape {array.shape}; it must have samples")
     if not array.dtype.isnative:

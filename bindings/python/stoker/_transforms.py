@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Union
 
 from stoker import _checks
+from stoker._errors import InvalidArgumentError
 
 Size = Union[int, Sequence[int]]
 
@@ -165,6 +166,9 @@ class Normalize(Transform):
             mean=_checks.reals(_name(self, "mean"), self.mean, 3),
             std=_checks.reals(_name(self, "std"), self.std, 3),
         )
+        for channel, std in enumerate(self.std):
+            if std <= 0:
+                raise InvalidArgumentError(f"Normalize.std[{channel}] is {std:g}; it must be positive")
 
     def _spec(self) -> dict[str, Any]:
         return {"name": "Normalize", "mean": list(self.mean), "std": list(self.std)}
@@ -173,7 +177,10 @@ class Normalize(Transform):
 def checked(transforms: Iterable[Transform]) -> tuple[Transform, ...]:
     """The transforms as a tuple; TypeError where one is none."""
     if isinstance(transforms, Transform) or not hasattr(transforms, "__iter__"):
-        raise TypeError(f"transforms must be a sequence of transforms, not {transforms!r:.80}")
+        hint = f"; try [{transforms!r:.80}]" if isinstance(transforms, Transform) else ""
+        if hasattr(transforms, "_transforms"):  # a Compose
+            hint = "; pass the list that stoker.Compose was given"
+        raise TypeError(f"transforms must be a sequence of transforms, not {transforms!r:.80}{hint}")
     listed = tuple(transforms)
     for place, transform in enumerate(listed):
         if not isinstance(transform, Transform):
