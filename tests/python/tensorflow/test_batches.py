@@ -229,3 +229,8 @@ def test_many_epochs_do_not_grow(make, op):
     assert after[1] <= before[1] + 4  # TensorFlow's own pools come and go
     assert resident() < memory + 48 * 2**20
     assert loader.stats()["lent_batches"] == 0
+
+
+def test_the_dataset_says_what_it_is(make, op):
+    text = repr(make().as_tf_dataset(epoch=3, op=op))
+    assert text.startswith("<stoker dataset of") and "epoch=3" in text and "TensorSpec" in text

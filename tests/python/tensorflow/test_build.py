@@ -59,6 +59,10 @@ def test_it_is_found_again_and_others_may_read_it(filled):
 
 def test_nothing_is_built_where_no_compiler_is(cache, monkeypatch):
     monkeypatch.setenv("CXX", "/nowhere/g++")
+    with pytest.raises(PluginError, match=r"CXX=/nowhere/g\+\+ does not run"):
+        build.plugin()
+    monkeypatch.delenv("CXX")
+    monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(PluginError, match=r"no C\+\+ compiler"):
         build.plugin()
 
@@ -152,7 +156,7 @@ def test_the_command_says_what_is_wrong(cache):
         check=False,
     )
     assert process.returncode == 1
-    assert "no C++ compiler" in process.stderr
+    assert "CXX=/nowhere/g++ does not run" in process.stderr
 
 
 def test_importing_touches_no_device():

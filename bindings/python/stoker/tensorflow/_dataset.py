@@ -74,6 +74,10 @@ class _Dataset(tf.data.Dataset):  # type: ignore[misc]
             self._loader._refuse_resume()
         return super().__iter__()
 
+    def __repr__(self) -> str:
+        epoch = "" if self._epoch is None else f", epoch={self._epoch}"
+        return f"<stoker dataset of {self._loader!r}{epoch}, element_spec={self._spec}>"
+
     def _inputs(self) -> list[tf.data.Dataset]:
         return []
 

@@ -105,9 +105,9 @@ def _any_cached(place: pathlib.Path) -> pathlib.Path:
     for path in sorted(place.glob("*.so")):
         if _is_good(path):
             return path
-    raise PluginError(
-        "there is no C++ compiler (install g++, or set CXX), and no plugin that was built before"
-    )
+    asked = os.environ.get("CXX")
+    missing = f"CXX={asked} does not run" if asked else "there is no C++ compiler (install g++, or set CXX)"
+    raise PluginError(f"{missing}, and there is no plugin that was built before")
 
 
 def _is_good(path: pathlib.Path) -> bool:
