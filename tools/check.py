@@ -7,7 +7,7 @@ format  clang-format, as .clang-format says; --fix rewrites the files
 tree    include arrows between folders, third-party includes only in sources, #pragma once,
         no conditional compilation in headers, length budgets, file names
 python  ruff: its lint and its format, as pyproject.toml says; --fix rewrites the files; skipped where
-        ruff is not installed
+        ruff is not installed; and mypy over the package, where it is installed
 tidy    clang-tidy, as .clang-tidy says, over the compile commands of --build; a file is looked at
         again only when it, a header of ours that it includes, or the settings have changed
 shell   shellcheck
@@ -169,7 +169,8 @@ def run_python(options):
         raise Skipped("there is no pyproject.toml")
     lint = ["ruff", "check", "--quiet", *(["--fix"] if options.fix else [])]
     form = ["ruff", "format", "--quiet", *([] if options.fix else ["--diff"])]
-    return run_tool(lint, options.root) + run_tool(form, options.root)
+    types = [["mypy", "--no-error-summary"]] if shutil.which("mypy") else []
+    return sum(run_tool(command, options.root) for command in (lint, form, *types))
 
 
 # --- tidy ---------------------------------------------------------------------------------------
