@@ -62,7 +62,7 @@ def test_dynamic_every_batch_exactly_once(make, workers):
 def test_dynamic_workers_that_get_nothing_give_nothing(make):
     """One worker claims both batches; what comes to the others is the end."""
     with running("native", 3) as target:
-        loader = make(batch_size=20)
+        loader = make(batch_size=24)
         assert len(loader) == 2
         got = list(distributed(loader.as_tf_dataset(op="native"), target, service.ShardingPolicy.DYNAMIC))
         assert digests(got) == digests(arrays(loader.epoch(0)))
