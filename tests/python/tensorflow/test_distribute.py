@@ -1,9 +1,12 @@
 """tf.distribute on two logical CPUs, and automatic sharding."""
 
+import hashlib
+
 import numpy as np
 import pytest
+import stoker.tensorflow
 import tensorflow as tf
-from conftest import arrays
+from conftest import SIZE, arrays
 
 POLICY = tf.data.experimental.AutoShardPolicy
 
@@ -24,13 +27,44 @@ def test_mirrored_strategy_splits_each_batch(make, op, policy):
         np.testing.assert_array_equal(np.concatenate(got), np.concatenate(want))
 
 
-def test_fit_under_a_strategy(make, op):
+def rows_of(images):
+    return [hashlib.sha256(np.asarray(row, np.uint8).tobytes()).hexdigest() for row in images]
+
+
+def test_fit_under_a_strategy_trains_the_epochs_that_follow_epochs_says(make, op):
+    """What the model's own layer saw; Keras takes a batch of an iterator of its own to build it."""
+    seen = []
+
+    class Note(tf.keras.layers.Layer):
+        def call(self, images):
+            with tf.control_dependencies([tf.numpy_function(self.note, [images], tf.int64)]):
+                return tf.identity(images)
+
+        def note(self, images):
+            seen[-1].extend(rows_of(images))
+            return np.int64(0)
+
+    class NewEpoch(tf.keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            seen.append([])
+
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     with strategy.scope():
-        model = tf.keras.Sequential([tf.keras.layers.Flatten(), tf.keras.layers.Dense(3)])
-        model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    history = model.fit(make().as_tf_dataset(op=op), epochs=2, verbose=0)
-    assert len(history.history["loss"]) == 2
+        model = tf.keras.Sequential(
+            [
+                tf.keras.Input((SIZE, SIZE, 3)),
+                Note(),
+                tf.keras.layers.Flatten(),
+                tf.keras.layers.Dense(3),
+            ]
+        )
+        loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile("sgd", loss, jit_compile=False)
+    loader = make()
+    callbacks = [stoker.tensorflow.follow_epochs(loader), NewEpoch()]
+    model.fit(loader.as_tf_dataset(op=op), epochs=2, verbose=0, callbacks=callbacks)
+    want = [[row for images, _ in arrays(make().epoch(k)) for row in rows_of(images)] for k in range(2)]
+    assert [sorted(rows) for rows in seen] == [sorted(rows) for rows in want]
 
 
 def test_ranks_share_an_epoch(make, op):
