@@ -10,8 +10,8 @@ class Ended(Exception):
     pass
 
 
-def fit(loader, op, folder, epochs, end_at=None):
-    """The batches that were seen."""
+def fit(loader, op, epochs, folder=None, end_at=None, initial_epoch=0):
+    """The batches that were seen. `folder`: of BackupAndRestore."""
     seen = []
 
     def note(images, labels):
@@ -31,21 +31,25 @@ def fit(loader, op, folder, epochs, end_at=None):
         [tf.keras.Input((SIZE, SIZE, 3)), tf.keras.layers.Flatten(), tf.keras.layers.Dense(3)]
     )
     model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    callbacks = [
-        tf.keras.callbacks.BackupAndRestore(str(folder)),
-        stoker.tensorflow.follow_epochs(loader),
-        End(),
-    ]
+    callbacks = [stoker.tensorflow.follow_epochs(loader), End()]
+    if folder is not None:
+        callbacks.insert(0, tf.keras.callbacks.BackupAndRestore(str(folder)))
     try:
-        model.fit(loader.as_tf_dataset(op=op).map(noted), epochs=epochs, verbose=0, callbacks=callbacks)
+        model.fit(
+            loader.as_tf_dataset(op=op).map(noted),
+            epochs=epochs,
+            initial_epoch=initial_epoch,
+            verbose=0,
+            callbacks=callbacks,
+        )
     except Ended:
         assert end_at is not None
     return seen
 
 
 def test_backup_and_restore_goes_on_with_the_right_epoch(make, op, tmp_path):
-    first = fit(make(), op, tmp_path, epochs=4, end_at=2)
-    rest = fit(make(), op, tmp_path, epochs=4)
+    first = fit(make(), op, 4, tmp_path, end_at=2)
+    rest = fit(make(), op, 4, tmp_path)
     whole = [batch for epoch in range(4) for batch in arrays(make().epoch(epoch))]
     same(first, whole[:12])
     same(rest, whole[12:])
@@ -53,9 +57,34 @@ def test_backup_and_restore_goes_on_with_the_right_epoch(make, op, tmp_path):
 
 
 def test_initial_epoch_without_a_checkpoint(make, op):
-    loader = make()
-    stoker.tensorflow.follow_epochs(loader).on_epoch_begin(3)
-    same(arrays(loader.as_tf_dataset(op=op)), arrays(make().epoch(3)))
+    seen = fit(make(), op, 5, initial_epoch=3)
+    same(seen, [batch for epoch in (3, 4) for batch in arrays(make().epoch(epoch))])
+
+
+def test_validation_sees_a_pinned_epoch_each_time(make, op):
+    """And training goes on with epochs of its own."""
+    seen = []
+
+    def noted(images, labels):
+        def note(images, labels):
+            seen.append((images.copy(), labels.copy()))
+            return labels
+
+        return images, tf.ensure_shape(tf.numpy_function(note, [images, labels], tf.int64), labels.shape)
+
+    model = tf.keras.Sequential(
+        [tf.keras.Input((SIZE, SIZE, 3)), tf.keras.layers.Flatten(), tf.keras.layers.Dense(3)]
+    )
+    model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    training, validation = make(), make(seed=9)
+    model.fit(
+        training.as_tf_dataset(op=op),
+        validation_data=validation.as_tf_dataset(epoch=0, op=op).map(noted),
+        epochs=2,
+        verbose=0,
+    )
+    same(seen, 2 * arrays(make(seed=9).epoch(0)))
+    same(arrays(training.as_tf_dataset(op=op)), arrays(make().epoch(2)))
 
 
 def test_steps_per_epoch_over_an_endless_dataset(make, op):
