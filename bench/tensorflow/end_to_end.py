@@ -135,7 +135,7 @@ def measure(name):
             {
                 "cpu_per_1000": cpu / decoded * 1000,
                 "photos_per_second": photos / wall,
-                "stall_ms": 1000 * max(stalls, default=0),
+                "stall_ms": 1000 * max(stalls) if stalls else None,
             }
         )
     )
@@ -156,10 +156,11 @@ def main():
     for name, runs in results.items():
         cpu = [run["cpu_per_1000"] for run in runs]
         rate = statistics.median(run["photos_per_second"] for run in runs)
-        stall = statistics.median(run["stall_ms"] for run in runs)
+        stalls = [run["stall_ms"] for run in runs if run["stall_ms"] is not None]
+        stall = f"{statistics.median(stalls):.1f}" if stalls else "–"  # not measured within fit
         print(
             f"  {name:28} {statistics.median(cpu):.3f} CPU s per 1,000 ({min(cpu):.3f} to {max(cpu):.3f}),"
-            f" {rate:6.0f} photographs/s, {stall:6.1f} ms between epochs"
+            f" {rate:6.0f} photographs/s, {stall:>6} ms between epochs"
         )
     for kind in (", antialiased", ""):
         ours, theirs = results["stoker" + (kind or ", plain")], results["tf.data fused" + kind]
