@@ -96,6 +96,19 @@ def test_what_cannot_be_compiled(cache, tmp_path, monkeypatch):
     assert not list(cache.rglob("*.so"))
 
 
+def test_what_failed_is_not_tried_again_until_forced(cache, tmp_path, monkeypatch):
+    compiler(tmp_path, monkeypatch, FAILING.replace("echo 'error", f"echo >> {tmp_path}/tries\necho 'error"))
+    for _ in range(2):
+        with pytest.raises(PluginError, match="no such header"):
+            build.plugin()
+    assert (tmp_path / "tries").read_text() == "\n"
+    with pytest.raises(PluginError, match=r"[.]json has it; `--force` tries again"):
+        build.plugin()
+    with pytest.raises(PluginError, match="no such header"):
+        build.plugin(force=True)
+    assert (tmp_path / "tries").read_text() == "\n\n"
+
+
 def test_what_fails_its_proof_is_not_kept(cache, tmp_path, monkeypatch):
     """A compiler whose output is no library."""
     text = "#!/bin/sh\nif [ $1 = --version ]; then echo odd 1.0; exit; fi\n"

@@ -62,7 +62,9 @@ def plugin(force: bool = False) -> pathlib.Path:
         place.mkdir(parents=True, exist_ok=True)
         with _lock(place / "lock"):
             if force or not _is_good(path):  # another rank may have been first
-                _build(compiler, path)
+                if not force:
+                    _raise_if_refused(path)
+                _build_or_note(compiler, path)
     except OSError as error:
         raise PluginError(f"the plugin cannot be kept: {error}; set XDG_CACHE_HOME") from error
     return path
@@ -124,6 +126,17 @@ def _is_good(path: pathlib.Path) -> bool:
     )
 
 
+def _raise_if_refused(path: pathlib.Path) -> None:
+    """What failed here once fails again, and costs each process its seconds: until --force."""
+    note = path.with_suffix(".json")
+    try:
+        said = json.loads(note.read_text())
+    except (OSError, ValueError):
+        return
+    if isinstance(said, dict) and isinstance(said.get("refused"), str):
+        raise PluginError(f"{said['refused']} (as {note} has it; `--force` tries again)")
+
+
 @contextlib.contextmanager
 def _lock(path: pathlib.Path) -> Iterator[None]:
     """One process builds while the others wait; where files cannot be locked each builds its own."""
@@ -157,6 +170,20 @@ def _find_compiler() -> Optional[_Compiler]:
         if answer.returncode == 0:
             return _Compiler(command, answer.stdout.partition("\n")[0].strip())
     return None
+
+
+def _build_or_note(compiler: _Compiler, path: pathlib.Path) -> None:
+    try:
+        _build(compiler, path)
+    except PluginError as error:
+        if _is_good(path):  # forced, and the one from before still serves
+            raise
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            note = pathlib.Path(folder, "plugin.json")
+            note.write_text(json.dumps({"tensorflow": tf.__version__, "refused": str(error)}) + "\n")
+            note.chmod(0o644)
+            os.replace(note, path.with_suffix(".json"))
+        raise
 
 
 def _build(compiler: _Compiler, path: pathlib.Path) -> None:
