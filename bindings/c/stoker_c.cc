@@ -12,6 +12,7 @@
 #include "bindings/c/loader_spec.h"
 #include "bindings/c/registry.h"
 #include "engine/core/trace.h"
+#include "engine/pipeline/cursor.h"
 #include "engine/pipeline/shared_loader.h"
 
 using stoker::Batch;

@@ -20,6 +20,7 @@
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "engine/pipeline/check_options.h"
+#include "engine/pipeline/cursor.h"
 #include "engine/pipeline/shared_loader.h"
 #include "io/sources/source.h"
 #include "transforms/plan.h"

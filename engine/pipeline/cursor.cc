@@ -1,6 +1,6 @@
-#include <utility>
+#include "engine/pipeline/cursor.h"
 
-#include "engine/pipeline/shared_loader.h"
+#include <utility>
 
 namespace stoker {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/pipeline/cursor.h"
+
 namespace stoker {
 
 namespace {

@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "engine/pipeline/cursor.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"

@@ -8,6 +8,7 @@
 
 #include "engine/core/batch.h"
 #include "engine/core/result.h"
+#include "engine/pipeline/cursor.h"
 #include "engine/pipeline/loader.h"
 #include "engine/pipeline/options.h"
 #include "engine/pipeline/runtime.h"
