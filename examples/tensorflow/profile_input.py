@@ -1,8 +1,8 @@
 """Profiles training: does the model wait for its input, and what is the input doing meanwhile?
 
 Replaces guessing from tf.data's rows, which end at the op: stoker adds rows for reading, decoding and
-waiting to TensorFlow's trace. Look at them in TensorBoard's Profile tab (pip install xprof), or as here.
-(The prebuilt fallback op has rows for itself only.)
+waiting to TensorFlow's trace. Look at them in TensorBoard's Profile tab (pip install tensorboard xprof),
+or as here. (The prebuilt fallback op has rows for itself only.)
 
 Not named profile.py: in the folder of a running script that would hide the standard library's module.
 """
