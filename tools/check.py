@@ -55,6 +55,8 @@ STANDARD_HEADER = re.compile(r"[a-z_0-9]+|sys/\w+\.h|(fcntl|pthread|sched|signal
 EXTENSION = pathlib.Path("bindings/python")
 # Compiled where TensorFlow is, with its headers and those two of ours that are shipped with it.
 PLUGIN = pathlib.Path("bindings/tensorflow/native")
+# Flags that clang-tidy does not know.
+GCC_ONLY = re.compile(r" -fno-(move-loop-stores|thread-jumps)\b")
 
 
 class Unable(Exception):
@@ -217,11 +219,17 @@ def run_tidy(options):
         raise Unable(f"{database} is not there: configure a build first")
     if shutil.which("clang-tidy") is None:
         raise Unable("clang-tidy is not installed")
+    entries = json.loads(database.read_text())
+    for entry in entries:
+        entry["command"] = GCC_ONLY.sub("", entry["command"])
+    commands = options.build / "tidy"
+    commands.mkdir(exist_ok=True)
+    (commands / "compile_commands.json").write_text(json.dumps(entries))
     passed = options.build / "tidy-passed"
     passed.mkdir(exist_ok=True)
     wanted = set(sources(options.root, (".cc",)))
     todo = {}
-    for entry in json.loads(database.read_text()):
+    for entry in entries:
         file = pathlib.Path(entry["directory"], entry["file"]).resolve()
         if file.is_relative_to(options.root) and (path := file.relative_to(options.root)) in wanted:
             # Only what bears on the meaning of the code, so that a build elsewhere has the same key.
@@ -231,7 +239,7 @@ def run_tidy(options):
                 todo[path] = key
     problems = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = {pool.submit(tidy, options.root, options.build, path): path for path in todo}
+        jobs = {pool.submit(tidy, options.root, commands, path): path for path in todo}
         for job in concurrent.futures.as_completed(jobs):
             code, output = job.result()
             if code == 0:

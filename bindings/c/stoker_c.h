@@ -21,6 +21,7 @@
 
 #include "bindings/c/stoker_types.h"
 
+/* These are C. NOLINTBEGIN(modernize-use-using,readability-identifier-naming) */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -111,3 +112,4 @@ const stoker_api* stoker_get_api(uint32_t abi_version);
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
+/* NOLINTEND(modernize-use-using,readability-identifier-naming) */

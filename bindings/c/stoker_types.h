@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+/* These are C. NOLINTBEGIN(modernize-use-using,readability-identifier-naming) */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -102,3 +103,4 @@ typedef struct stoker_trace {
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
+/* NOLINTEND(modernize-use-using,readability-identifier-naming) */
