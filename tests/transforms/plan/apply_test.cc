@@ -16,6 +16,7 @@
 #include <hwy/targets.h>
 
 #include "engine/core/buffer.h"
+#include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "transforms/jpeg/reference_decoder.h"
 #include "transforms/plan.h"
@@ -119,7 +120,7 @@ TEST_P(OnTarget, AppliesAsTheReference) {
   MemoryBudget budget(256 << 20);
   auto workspace =
       Plan::Compile({CenterCrop{1, 1}}).value().MakeWorkspace(budget);  // any plan's will do
-  for (int n = 0; n < 300; ++n) {
+  for (int n = 0; n < testing::Effort(300); ++n) {
     PlanOptions options;
     options.dtype = random.OneIn(2) ? DType::kF32 : DType::kU8;
     options.exif_orientation = !random.OneIn(4);
@@ -184,7 +185,7 @@ TEST_P(OnTarget, AppliesToPixelsAsToTheirFileAndAsTheReference) {
   Random random(4);
   MemoryBudget budget(256 << 20);
   auto workspace = Plan::Compile({CenterCrop{1, 1}}).value().MakeWorkspace(budget);
-  for (int n = 0; n < 200; ++n) {
+  for (int n = 0; n < testing::Effort(200); ++n) {
     PlanOptions options;
     options.dtype = random.OneIn(2) ? DType::kF32 : DType::kU8;
     options.exif_orientation = false;

@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "tests/testing/effort.h"
 #include "transforms/resize/plain.h"
 
 namespace stoker {
@@ -148,7 +149,7 @@ void ExpectSameAsPlain(Resampler& resampler, const Image& image, const Resamplin
 }
 
 // One test for each instruction set that this CPU has.
-class OnTarget : public testing::TestWithParam<int64_t> {
+class OnTarget : public ::testing::TestWithParam<int64_t> {
  protected:
   void SetUp() override {
     hwy::SetSupportedTargetsForTest(GetParam());
@@ -164,7 +165,7 @@ TEST_P(OnTarget, ResamplesAsThePlainTwin) {
   Random random(7);
   MemoryBudget budget(64 << 20);
   Resampler resampler(budget);
-  for (int n = 0; n < 600 && !HasFatalFailure(); ++n) {
+  for (int n = 0; n < ::stoker::testing::Effort(600) && !HasFatalFailure(); ++n) {
     const Resampling task = RandomTask(random);
     constexpr PixelLayout kLayouts[] = {PixelLayout::kGray, PixelLayout::kInterleaved,
                                         PixelLayout::kPlanar};
@@ -173,7 +174,7 @@ TEST_P(OnTarget, ResamplesAsThePlainTwin) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, OnTarget, testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
+INSTANTIATE_TEST_SUITE_P(Cpu, OnTarget, ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
                          [](const auto& info) { return hwy::TargetName(info.param); });
 
 }  // namespace

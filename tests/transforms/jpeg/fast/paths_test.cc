@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/transforms/jpeg/decode.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
@@ -131,7 +132,7 @@ TEST_P(FastKind, EqualsTheFullDecode) {
 TEST_P(FastKind, DamageIsJudgedAlike) {
   BothWays both;
   uint64_t accepted = 0, refused = 0;
-  for (uint64_t n = 0; n < 1500; ++n) {
+  for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(1500)); ++n) {
     RandomStream random({9, 0, n}, 0);
     const auto below = [&](size_t limit) { return static_cast<size_t>(random.Below(limit)); };
     JpegOptions options = Options(70 + static_cast<int>(n % 7), 75 + static_cast<int>(n % 11));
