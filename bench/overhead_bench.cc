@@ -108,6 +108,31 @@ double ApplyMicroseconds() {
   return (CpuMicroseconds() - begun) / kSamples;
 }
 
+// Microseconds a sample.
+struct PerSample {
+  double all = 0;   // CPU of the process
+  double read = 0;  // CPU of the reader threads
+  double work = 0;  // of the workers
+};
+
+// A batch for each iteration.
+PerSample TakeBatches(benchmark::State& state, LoaderOptions options) {
+  const std::unique_ptr<Loader> loader = Loader::Open(std::move(options)).value();
+  for (int i = 0; i < 100; ++i) (void)loader->Next().value();
+
+  const LoaderStats before = loader->Stats();
+  const double cpu_before = CpuMicroseconds();
+  for (auto _ : state) benchmark::DoNotOptimize(loader->Next().value());
+  const double cpu = CpuMicroseconds() - cpu_before;
+  const LoaderStats after = loader->Stats();
+
+  const auto samples = static_cast<double>(after.samples - before.samples);
+  const auto each = [samples](uint64_t ns) { return static_cast<double>(ns) / 1e3 / samples; };
+  return {.all = cpu / samples,
+          .read = each(after.read_cpu_ns - before.read_cpu_ns),
+          .work = each(after.work_ns - before.work_ns)};
+}
+
 void Overhead(benchmark::State& state, ExecutorKind executor) {
   RuntimeOptions runtime;
   runtime.threads = static_cast<int>(state.range(0));
@@ -122,21 +147,11 @@ void Overhead(benchmark::State& state, ExecutorKind executor) {
   options.shuffle = true;
   options.runtime = Runtime::Create(runtime).value();
   const double apply = ApplyMicroseconds();
-  const std::unique_ptr<Loader> loader = Loader::Open(std::move(options)).value();
-  for (int i = 0; i < 100; ++i) (void)loader->Next().value();
-
-  const LoaderStats before = loader->Stats();
-  const double cpu_before = CpuMicroseconds();
-  for (auto _ : state) benchmark::DoNotOptimize(loader->Next().value());
-  const double cpu = CpuMicroseconds() - cpu_before;
-  const LoaderStats after = loader->Stats();
-
-  const auto samples = static_cast<double>(after.samples - before.samples);
-  const double read = static_cast<double>(after.read_cpu_ns - before.read_cpu_ns) / 1e3 / samples;
-  state.counters["all_us"] = cpu / samples;
-  state.counters["read_us"] = read;
+  const PerSample cost = TakeBatches(state, std::move(options));
+  state.counters["all_us"] = cost.all;
+  state.counters["read_us"] = cost.read;
   state.counters["apply_us"] = apply;
-  state.counters["overhead_us"] = cpu / samples - read - apply;
+  state.counters["overhead_us"] = cost.all - cost.read - apply;
 }
 
 BENCHMARK_CAPTURE(Overhead, tbb, ExecutorKind::kTbb)->Arg(1)->Arg(2)->MinTime(1.0);
@@ -184,21 +199,11 @@ void CopyOverhead(benchmark::State& state) {
   runtime.threads = static_cast<int>(state.range(0));
   options.runtime = Runtime::Create(runtime).value();
   const double copy = CopyMicroseconds(rows, options.batch_size);
-  const std::unique_ptr<Loader> loader = Loader::Open(std::move(options)).value();
-  for (int i = 0; i < 100; ++i) (void)loader->Next().value();
-
-  const LoaderStats before = loader->Stats();
-  const double cpu_before = CpuMicroseconds();
-  for (auto _ : state) benchmark::DoNotOptimize(loader->Next().value());
-  const double cpu = CpuMicroseconds() - cpu_before;
-  const LoaderStats after = loader->Stats();
-
-  const auto samples = static_cast<double>(after.samples - before.samples);
-  const double work = static_cast<double>(after.work_ns - before.work_ns) / 1e3 / samples;
-  state.counters["all_us"] = cpu / samples;
-  state.counters["work_us"] = work;
+  const PerSample cost = TakeBatches(state, std::move(options));
+  state.counters["all_us"] = cost.all;
+  state.counters["work_us"] = cost.work;
   state.counters["copy_us"] = copy;
-  state.counters["overhead_us"] = cpu / samples - copy;
+  state.counters["overhead_us"] = cost.all - copy;
 }
 
 BENCHMARK(CopyOverhead)->ArgsProduct({{1, 2}, {64, 1024}})->MinTime(1.0);

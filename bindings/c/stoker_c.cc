@@ -71,37 +71,11 @@ int32_t CodeOf(Code code) {
   return STOKER_INTERNAL;
 }
 
-int32_t DTypeOf(DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
-      return STOKER_BOOL;
-    case DType::kU8:
-      return STOKER_U8;
-    case DType::kI8:
-      return STOKER_I8;
-    case DType::kU16:
-      return STOKER_U16;
-    case DType::kI16:
-      return STOKER_I16;
-    case DType::kU32:
-      return STOKER_U32;
-    case DType::kI32:
-      return STOKER_I32;
-    case DType::kU64:
-      return STOKER_U64;
-    case DType::kI64:
-      return STOKER_I64;
-    case DType::kF16:
-      return STOKER_F16;
-    case DType::kBF16:
-      return STOKER_BF16;
-    case DType::kF32:
-      return STOKER_F32;
-    case DType::kF64:
-      return STOKER_F64;
-  }
-  return 0;
-}
+// Both lists are the same, in the same order.
+static_assert(static_cast<int>(DType::kBool) == STOKER_BOOL &&
+              static_cast<int>(DType::kI64) == STOKER_I64 &&
+              static_cast<int>(DType::kF64) == STOKER_F64);
+int32_t DTypeOf(DType dtype) { return static_cast<int32_t>(dtype); }
 
 // Takes no memory and is never destroyed; error_free leaves it alone.
 stoker_error* NoMemory() {

@@ -28,22 +28,19 @@ void AddStats(LoaderStats& all, const LoaderStats& one) {
 
 Result<std::shared_ptr<SharedLoader>> SharedLoader::Open(LoaderOptions options,
                                                          std::shared_ptr<EpochCounter> epochs) {
-  if (options.runtime == nullptr) {
-    Result<std::shared_ptr<Runtime>> shared = Runtime::Default();
-    if (!shared.ok()) return std::move(shared).error();
-    options.runtime = *std::move(shared);
-  }
   if (options.lent == nullptr) options.lent = std::make_shared<LentAccount>(options.lent_batches);
   if (epochs == nullptr) epochs = std::make_shared<EpochCounter>();
-  std::shared_ptr<SharedLoader> made(new SharedLoader(std::move(options), std::move(epochs)));
-  Result<Engine> first = made->OpenEngine();
+  Result<std::unique_ptr<Loader>> first = Loader::Open(std::move(options));
   if (!first.ok()) return std::move(first).error();
-  made->batches_per_epoch_ = first->loader->batches_per_epoch();
-  made->last_rows_ = first->loader->last_rows();
-  made->depth_ = first->loader->Stats().depth;
-  made->columns_ = first->loader->columns();
+  const Loader& loader = **first;
+  // Its options: the Runtime is filled in.
+  std::shared_ptr<SharedLoader> made(new SharedLoader(loader.options(), std::move(epochs)));
+  made->batches_per_epoch_ = loader.batches_per_epoch();
+  made->last_rows_ = loader.last_rows();
+  made->depth_ = loader.Stats().depth;
+  made->columns_ = loader.columns();
   made->idle_.reserve(kMostIdle + 1);
-  made->idle_.push_back(*std::move(first));
+  made->idle_.push_back({.loader = *std::move(first)});
   return made;
 }
 

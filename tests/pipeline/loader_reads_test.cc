@@ -17,10 +17,10 @@
 namespace stoker {
 namespace {
 
-using ::stoker::testing::DefaultExecutorUnderTest;
 using ::stoker::testing::FakeDisk;
 using ::stoker::testing::FakeReader;
 using ::stoker::testing::PhotoFolder;
+using ::stoker::testing::RuntimeUnderTest;
 using ::stoker::testing::Take;
 using ::stoker::testing::TakeEpoch;
 
@@ -37,17 +37,9 @@ FakeDisk CopyOf(const PhotoFolder& photos) {
   return disk;
 }
 
-RuntimeOptions Pread() {
-  RuntimeOptions runtime;
-  runtime.threads = 2;
-  runtime.executor = DefaultExecutorUnderTest();
-  runtime.reader = ReaderKind::kPread;
-  return runtime;
-}
-
 // Each reader thread gets a reader of its own, with a seed of its own.
 RuntimeOptions Fake(std::shared_ptr<const FakeDisk> disk, uint64_t seed) {
-  RuntimeOptions runtime = Pread();
+  RuntimeOptions runtime = RuntimeUnderTest(2);
   runtime.reader_threads = 1 + static_cast<int>(seed % 3);
   auto made = std::make_shared<std::atomic<uint64_t>>(0);
   runtime.make_reader = [disk, seed, made]() -> Result<std::unique_ptr<Reader>> {
@@ -72,7 +64,7 @@ LoaderOptions Options(const PhotoFolder& photos, const RuntimeOptions& runtime) 
 
 TEST(LoaderReads, LateAndOutOfOrderTheyGiveTheSameBatches) {
   const PhotoFolder photos(kPhotos, 4);
-  auto expected = TakeEpoch(*Loader::Open(Options(photos, Pread())).value());
+  auto expected = TakeEpoch(*Loader::Open(Options(photos, RuntimeUnderTest(2))).value());
   ASSERT_EQ(expected.size(), (kPhotos + kBatch - 1) / kBatch);
   const FakeDisk whole = CopyOf(photos);
   for (uint64_t seed = 0; seed < 12; ++seed) {
@@ -86,8 +78,8 @@ TEST(LoaderReads, LateAndOutOfOrderTheyGiveTheSameBatches) {
 
 TEST(LoaderReads, OneThatFailsIsAnErrorOfItsBatchAlone) {
   const PhotoFolder photos(kPhotos, 4);
-  const auto expected = TakeEpoch(*Loader::Open(Options(photos, Pread())).value());
-  auto whole = Loader::Open(Options(photos, Pread())).value();
+  const auto expected = TakeEpoch(*Loader::Open(Options(photos, RuntimeUnderTest(2))).value());
+  auto whole = Loader::Open(Options(photos, RuntimeUnderTest(2))).value();
   (void)Take(*whole, 3);
   const Batch fourth = whole->Next().value();
   const std::string file = photos.FileOf(fourth.sample_ids()[5]);

@@ -41,17 +41,13 @@ class LoaderScheduleTest : public ::testing::Test {
   static constexpr uint64_t kPerEpoch = 6;  // 41 photographs in batches of 7: the last has 6 rows
 
   LoaderOptions Options() {
-    RuntimeOptions runtime;
-    runtime.threads = 2;
-    runtime.executor = testing::DefaultExecutorUnderTest();
-    runtime.reader = ReaderKind::kPread;
     LoaderOptions options;
     options.source = photos_.Source();
     options.transforms = {RandomResizedCrop{.height = 16, .width = 16}};
     options.batch_size = 7;
     options.shuffle = true;
     options.seed = 3;
-    options.runtime = Runtime::Create(runtime).value();
+    options.runtime = Runtime::Create(testing::RuntimeUnderTest(2)).value();
     return options;
   }
 

@@ -16,10 +16,10 @@
 namespace stoker {
 namespace {
 
-using ::stoker::testing::DefaultExecutorUnderTest;
 using ::stoker::testing::ExecutorsUnderTest;
 using ::stoker::testing::Fingerprint;
 using ::stoker::testing::PhotoFolder;
+using ::stoker::testing::RuntimeUnderTest;
 using ::stoker::testing::Take;
 using ::stoker::testing::TakeEpoch;
 using ::stoker::testing::TakeIds;
@@ -31,15 +31,7 @@ class LoaderTest : public ::testing::Test {
   static void SetUpTestSuite() { photos_ = new PhotoFolder(kPhotos, 4); }
   static void TearDownTestSuite() { delete photos_; }
 
-  static RuntimeOptions Threads(int threads) {
-    RuntimeOptions options;
-    options.threads = threads;
-    options.executor = DefaultExecutorUnderTest();
-    options.reader = ReaderKind::kPread;
-    return options;
-  }
-
-  static LoaderOptions Options(const RuntimeOptions& runtime = Threads(2)) {
+  static LoaderOptions Options(const RuntimeOptions& runtime = RuntimeUnderTest(2)) {
     LoaderOptions options;
     options.source = photos_->Source();
     options.transforms = {RandomResizedCrop{.height = 32, .width = 24}, RandomHorizontalFlip{}};
@@ -95,14 +87,14 @@ TEST_F(LoaderTest, EveryEpochHasEverySampleOnceWithItsLabel) {
 }
 
 TEST_F(LoaderTest, BytesDependOnNeitherThreadsNorDepthNorReaderNorExecutor) {
-  const auto expected = TakeEpochs(*Open(Options(Threads(1))), 3);
+  const auto expected = TakeEpochs(*Open(Options(RuntimeUnderTest(1))), 3);
   std::vector<ReaderKind> readers = {ReaderKind::kPread};
   if (ChooseReader(ReaderKind::kUring).ok()) readers.push_back(ReaderKind::kUring);
   for (ExecutorKind executor : ExecutorsUnderTest()) {
     for (ReaderKind reader : readers) {
       for (int threads : {1, 2, 8}) {
         for (int depth : {1, 4, 16}) {
-          RuntimeOptions runtime = Threads(threads);
+          RuntimeOptions runtime = RuntimeUnderTest(threads);
           runtime.executor = executor;
           runtime.reader = reader;
           runtime.reader_threads = 1 + depth % 3;
@@ -162,7 +154,7 @@ TEST_F(LoaderTest, SeekResumesExactly) {
   EXPECT_EQ(position.epoch, 1u);
   EXPECT_EQ(position.index, 3u);
 
-  auto resumed = Open(Options(Threads(1)));
+  auto resumed = Open(Options(RuntimeUnderTest(1)));
   ASSERT_TRUE(resumed->Seek(position.epoch, position.index).ok());
   const auto rest = TakeEpochs(*resumed, 2);
   EXPECT_EQ(rest, std::vector<uint64_t>(expected.begin() + static_cast<long>(per_epoch) + 3,
@@ -259,7 +251,7 @@ TEST_F(LoaderTest, TwoLoadersOfOneRuntimeDoNotDisturbEachOther) {
 }
 
 TEST_F(LoaderTest, ABudgetBelowOneBatchNamesTheMinimum) {
-  RuntimeOptions runtime = Threads(2);
+  RuntimeOptions runtime = RuntimeUnderTest(2);
   runtime.memory_budget = 100'000;
   const auto refused = Loader::Open(Options(runtime));
   ASSERT_FALSE(refused.ok());
@@ -275,7 +267,7 @@ TEST_F(LoaderTest, ABudgetBelowOneBatchNamesTheMinimum) {
 }
 
 TEST_F(LoaderTest, AReaderThatCannotBeMadeIsAnErrorOfNext) {
-  RuntimeOptions runtime = Threads(1);
+  RuntimeOptions runtime = RuntimeUnderTest(1);
   runtime.make_reader = []() -> Result<std::unique_ptr<Reader>> {
     return Error{Code::kResourceExhausted, "no ring today"};
   };

@@ -25,10 +25,7 @@ class SharedLoaderTest : public ::testing::Test {
   static constexpr uint64_t kPhotos = 41;
 
   LoaderOptions Options() {
-    RuntimeOptions runtime;
-    runtime.threads = 2;
-    runtime.executor = testing::DefaultExecutorUnderTest();
-    runtime.reader = ReaderKind::kPread;
+    RuntimeOptions runtime = testing::RuntimeUnderTest(2);
     runtime.memory_budget = 64 << 20;
     LoaderOptions options;
     options.source = photos_.Source();

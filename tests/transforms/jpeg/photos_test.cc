@@ -1,34 +1,14 @@
 // The same promise on real photographs: those below the directory that STOKER_PHOTOS names.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
+#include "tests/testing/photos.h"
 #include "tests/transforms/jpeg/decode.h"
 
 namespace stoker::testing {
 namespace {
-
-std::vector<uint8_t> ReadFile(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-std::vector<std::filesystem::path> Photos() {
-  std::vector<std::filesystem::path> paths;
-  const char* directory = std::getenv("STOKER_PHOTOS");  // NOLINT: no thread changes it
-  if (directory == nullptr) return paths;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
-    const bool hidden = entry.path().filename().string()[0] == '.';  // then it is no photograph
-    if (entry.is_regular_file() && !hidden) paths.push_back(entry.path());
-  }
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
 
 TEST(Photos, RegionsEqualTheFullDecode) {
   const auto paths = Photos();

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <new>
 #include <random>
 #include <string>
@@ -18,6 +15,7 @@
 #include "engine/core/buffer.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
+#include "tests/testing/photos.h"
 #include "transforms/jpeg/reference_decoder.h"
 #include "transforms/plan.h"
 #include "transforms/reference.h"
@@ -360,22 +358,20 @@ TEST(Apply, ChargesItsScratchAndNoMore) {
 }
 
 TEST(Photos, ApplyAsTheReference) {
-  const char* folder = std::getenv("STOKER_PHOTOS");
-  if (folder == nullptr) GTEST_SKIP() << "STOKER_PHOTOS is not set";
+  const auto paths = testing::Photos();
+  if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
   const Plan plan = Plan::Compile({RandomResizedCrop{224, 224}, RandomHorizontalFlip{}}).value();
   MemoryBudget budget(256 << 20);
   auto workspace = plan.MakeWorkspace(budget);
   std::vector<uint8_t> row(plan.row_bytes()), wanted(plan.row_bytes());
   uint64_t n = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (entry.path().filename().string()[0] == '.') continue;  // no photograph: a hidden file
-    if (!entry.is_regular_file() || n++ % 8 != 0) continue;
-    std::ifstream stream(entry.path(), std::ios::binary);
-    const File file(std::vector<uint8_t>(std::istreambuf_iterator<char>(stream), {}));
+  for (const auto& path : paths) {
+    if (n++ % 8 != 0) continue;
+    const File file(testing::ReadFile(path));
     StageTimes times;
     ASSERT_TRUE(plan.Apply(file.span(), {1, 1, n}, *workspace, row.data(), times).ok());
     ASSERT_TRUE(ApplyReference(plan, file.span(), {1, 1, n}, wanted.data()).ok());
-    ASSERT_EQ(row, wanted) << entry.path();
+    ASSERT_EQ(row, wanted) << path;
   }
   EXPECT_GT(n, 0u);
 }

@@ -14,5 +14,5 @@ def element_spec(loader: Loader) -> Any:
     """(images, labels), or images: a TensorSpec each. The batch dimension is known unless it varies."""
     native = loader._native
     rows = loader.batch_size if native.last_rows == loader.batch_size else None
-    specs = tuple(tf.TensorSpec((rows, *shape), tf.as_dtype(dtype)) for dtype, shape in native.elements)
+    specs = tuple(tf.TensorSpec((rows, *shape), tf.as_dtype(dtype)) for dtype, shape in loader._elements)
     return specs if len(specs) > 1 else specs[0]

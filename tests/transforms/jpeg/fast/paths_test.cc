@@ -2,16 +2,13 @@
 // it is known which of them it was.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
+#include "tests/testing/photos.h"
 #include "tests/transforms/jpeg/decode.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "transforms/resize/resampler.h"
@@ -303,27 +300,13 @@ TEST(Paths, CoefficientsOutOfRange) {
   EXPECT_EQ(both.Compare(Padded(bytes), {}), "");
 }
 
-std::vector<std::filesystem::path> Photos() {
-  std::vector<std::filesystem::path> paths;
-  const char* directory = std::getenv("STOKER_PHOTOS");  // NOLINT: no thread changes it
-  if (directory == nullptr) return paths;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
-    const bool hidden = entry.path().filename().string()[0] == '.';
-    if (entry.is_regular_file() && !hidden) paths.push_back(entry.path());
-  }
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
 TEST(Photos, DamagedOnesAreJudgedAlike) {
   const auto paths = Photos();
   if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
   BothWays both;
   uint64_t n = 0;
   for (const auto& path : paths) {
-    std::ifstream file(path, std::ios::binary);
-    const std::vector<uint8_t> good{std::istreambuf_iterator<char>(file),
-                                    std::istreambuf_iterator<char>()};
+    const std::vector<uint8_t> good = ReadFile(path);
     JpegDecoder decoder;
     const Result<ImageInfo> info = OpenPadded(decoder, Padded(good));
     ASSERT_TRUE(info.ok()) << path;

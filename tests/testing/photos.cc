@@ -1,0 +1,27 @@
+#include "tests/testing/photos.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+namespace stoker::testing {
+
+std::vector<std::filesystem::path> Photos() {
+  std::vector<std::filesystem::path> paths;
+  const char* directory = std::getenv("STOKER_PHOTOS");  // NOLINT: no thread changes it
+  if (directory == nullptr) return paths;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    const bool hidden = entry.path().filename().string()[0] == '.';  // then it is no photograph
+    if (entry.is_regular_file() && !hidden) paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+std::vector<uint8_t> ReadFile(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace stoker::testing

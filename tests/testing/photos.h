@@ -1,0 +1,16 @@
+// Real photographs, for tests that can do without them: those below the folder that the environment
+// variable STOKER_PHOTOS names.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace stoker::testing {
+
+// Sorted; empty when the variable is not set.
+std::vector<std::filesystem::path> Photos();
+
+std::vector<uint8_t> ReadFile(const std::filesystem::path& path);
+
+}  // namespace stoker::testing
