@@ -120,6 +120,11 @@ Status PushRows(const ImageView& image, const Rect& region, RowSink& sink) {
 
 }  // namespace
 
+std::vector<int64_t> Plan::row_shape() const {
+  if (options_.layout == Layout::kNchw) return {3, output_.height, output_.width};
+  return {output_.height, output_.width, 3};
+}
+
 size_t Plan::row_bytes() const {
   return static_cast<size_t>(output_.width) * static_cast<size_t>(output_.height) * 3 *
          SizeOf(options_.dtype);
@@ -165,8 +170,9 @@ Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& worksp
 Result<Rect> Plan::Start(const DrawKey& key, ImageSize stored, Orientation orientation,
                          Workspace& workspace, void* row) const {
   const Geometry geometry = Draw(key, Viewed(stored, orientation));
-  return workspace.resampler.Start(ResamplingOf(geometry, stored, orientation),
-                                   {row, options_.dtype, scale_.data(), bias_.data()});
+  return workspace.resampler.Start(
+      ResamplingOf(geometry, stored, orientation),
+      {row, options_.dtype, scale_.data(), bias_.data(), options_.layout});
 }
 
 std::string Plan::Describe() const {
@@ -181,8 +187,13 @@ std::string Plan::Describe() const {
                                                                         : ", not antialiased";
     }
   }
-  return text + ", to " + NameOf(options_.dtype) + " " + std::to_string(output_.height) + " × " +
-         std::to_string(output_.width) + " × 3";
+  text += std::string(", to ") + NameOf(options_.dtype);
+  const char* before = " ";
+  for (const int64_t side : row_shape()) {
+    text += before + std::to_string(side);
+    before = " × ";
+  }
+  return text;
 }
 
 }  // namespace stoker

@@ -13,6 +13,7 @@
 
 #include "engine/core/dtype.h"
 #include "engine/core/image.h"
+#include "engine/core/layout.h"
 #include "engine/core/memory_budget.h"
 #include "engine/core/random.h"
 #include "engine/core/result.h"
@@ -36,9 +37,11 @@ struct Geometry {
 };
 
 struct PlanOptions {
-  DType dtype = DType::kU8;      // kU8: 0…255; kF32: value / 255, or normalised where asked for
+  // kU8: 0…255; kF16, kBF16, kF32: value / 255, or normalised where asked for.
+  DType dtype = DType::kU8;
+  Layout layout = Layout::kNhwc;
   bool exif_orientation = true;  // turn images as their EXIF tag says
-  DecodeLimits limits;
+  DecodeLimits limits{};
 };
 
 // Decoder state, pixel rows and filter weights of one worker, reused from sample to sample. One
@@ -58,7 +61,9 @@ class Plan {
 
   ImageSize output_size() const { return output_; }
   DType dtype() const { return options_.dtype; }
-  size_t row_bytes() const;  // of one output image: height × width × 3 × SizeOf(dtype)
+  // Of one output image: {height, width, 3}, or {3, height, width}.
+  std::vector<int64_t> row_shape() const;
+  size_t row_bytes() const;  // all of it
 
   // `image`: size as viewed, both sides at least 1.
   Geometry Draw(const DrawKey& key, ImageSize image) const;
@@ -67,8 +72,8 @@ class Plan {
   std::unique_ptr<Workspace, void (*)(Workspace*)> MakeWorkspace(MemoryBudget& budget) const;
 
   // Decodes `bytes` (with kBufferPadding readable bytes behind them) and writes row_bytes() bytes
-  // to `row`: height × width × 3 (NHWC's HWC), 64-byte alignment not needed. Adds to `times`. On
-  // failure the row's content is unspecified; the error has an offset where there is one, no file.
+  // to `row`: row_shape(), of any alignment. Adds to `times`. On failure the row's content is
+  // unspecified; the error has an offset where there is one, no file.
   Status Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace, void* row,
                StageTimes& times) const;
 
@@ -83,7 +88,7 @@ class Plan {
   std::string Describe() const;
 
   const PlanOptions& options() const { return options_; }
-  // The output is value × scale + bias for each channel; {1/255, 0} without Normalize. kF32 only.
+  // The output is value × scale + bias for each channel; {1/255, 0} without Normalize. Not for kU8.
   const std::array<float, 3>& scale() const { return scale_; }
   const std::array<float, 3>& bias() const { return bias_; }
 

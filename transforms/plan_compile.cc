@@ -8,6 +8,7 @@
 
 #include "transforms/draw.h"
 #include "transforms/plan.h"
+#include "transforms/resize/row_format.h"
 
 namespace stoker {
 
@@ -106,9 +107,9 @@ class Compiler {
   }
 
   Status Check(const Normalize& t) {
-    if (options_.dtype != DType::kF32) {
+    if (options_.dtype == DType::kU8) {
       return Refuse(place_, std::string("its values do not fit ") + NameOf(options_.dtype),
-                    "Ask for dtype float32, or normalise on the device");
+                    "Ask for dtype float32, float16 or bfloat16, or normalise on the device");
     }
     for (size_t c = 0; c < 3; ++c) {
       const std::string channel = std::string("[") + std::to_string(c) + "] = ";
@@ -181,10 +182,10 @@ class Compiler {
 }  // namespace
 
 Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions& options) {
-  if (options.dtype != DType::kU8 && options.dtype != DType::kF32) {
+  if (!IsPixelType(options.dtype)) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = std::string("images cannot be ") + NameOf(options.dtype),
-                 .advice = "Ask for dtype uint8 or float32"};
+                 .advice = "Ask for dtype uint8, float16, bfloat16 or float32"};
   }
   Result<ImageSize> size = Compiler(transforms, options).Run();
   if (!size) return std::move(size).error();

@@ -56,8 +56,9 @@ class KeepRows final : public RowSink {
 void Resample(const Plan& plan, const ImageView& image, Orientation orientation, const DrawKey& key,
               void* row) {
   const Geometry geometry = plan.Draw(key, Viewed(image.size, orientation));
-  ResamplePlain(image, ResamplingOf(geometry, image.size, orientation),
-                {row, plan.dtype(), plan.scale().data(), plan.bias().data()});
+  ResamplePlain(
+      image, ResamplingOf(geometry, image.size, orientation),
+      {row, plan.dtype(), plan.scale().data(), plan.bias().data(), plan.options().layout});
 }
 
 }  // namespace

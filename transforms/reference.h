@@ -13,8 +13,7 @@
 namespace stoker {
 
 // Same arguments, same row and same errors as Plan::Apply, but that damage is seen wherever it is;
-// slow, allocates as it likes, and `row` is aligned for plan.dtype(). Decoded images are not
-// checked.
+// slow, and allocates as it likes. Decoded images are not checked.
 Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const DrawKey& key,
                       void* row);
 void ApplyReference(const Plan& plan, const ImageView& image, const DrawKey& key, void* row);

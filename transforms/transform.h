@@ -43,7 +43,7 @@ struct RandomHorizontalFlip {
   double p = 0.5;
 };
 
-// (value / 255 − mean) / std for each channel; needs dtype float32.
+// (value / 255 − mean) / std for each channel; needs a dtype of fractions.
 struct Normalize {
   std::array<float, 3> mean{};
   std::array<float, 3> std{1, 1, 1};

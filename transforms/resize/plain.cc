@@ -81,6 +81,8 @@ void ResamplePlain(const ImageView& image, const Resampling& task, const PixelOu
   const bool transpose = task.turn.transpose;
   const int width = transpose ? window.height : window.width;
   const int height = transpose ? window.width : window.height;
+  const RowFormat format(output, {width, height});
+  auto* const row = static_cast<uint8_t*>(output.row);
   std::vector<std::vector<int>> along(static_cast<size_t>(window.width));
   for (int x = 0; x < window.width; ++x) {
     if (!Inside(window.x + x, task.resized.width)) continue;
@@ -96,19 +98,11 @@ void ResamplePlain(const ImageView& image, const Resampling& task, const PixelOu
       int to_x = transpose ? y : x, to_y = transpose ? x : y;
       if (task.turn.mirror_columns) to_x = width - 1 - to_x;
       if (task.turn.mirror_rows) to_y = height - 1 - to_y;
+      uint8_t rgb[3];
       for (size_t c = 0; c < 3; ++c) {
-        const size_t at =
-            (static_cast<size_t>(to_y) * static_cast<size_t>(width) + static_cast<size_t>(to_x)) *
-                3 +
-            c;
-        const uint8_t value = Resampled(image, task, along[static_cast<size_t>(x)], down, c);
-        if (output.dtype == DType::kF32) {
-          const float scaled = static_cast<float>(value) * output.scale[c];
-          static_cast<float*>(output.row)[at] = scaled + output.bias[c];
-        } else {
-          static_cast<uint8_t*>(output.row)[at] = value;
-        }
+        rgb[c] = Resampled(image, task, along[static_cast<size_t>(x)], down, c);
       }
+      StorePixel(format, rgb, row + to_y * format.down + to_x * format.along);
     }
   }
 }

@@ -39,19 +39,6 @@ Rect Intersect(const Rect& rect, ImageSize size) {
 
 size_t RoundUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-void WritePixel(const PixelOutput& output, size_t pixel, const uint8_t* rgb) {
-  for (size_t c = 0; c < 3; ++c) {
-    if (output.dtype == DType::kF32) {
-      const float scaled = static_cast<float>(rgb[c]) * output.scale[c];
-      const float value = scaled + output.bias[c];
-      std::memcpy(static_cast<uint8_t*>(output.row) + (pixel * 3 + c) * sizeof(value), &value,
-                  sizeof(value));
-    } else {
-      static_cast<uint8_t*>(output.row)[pixel * 3 + c] = rgb[c];
-    }
-  }
-}
-
 }  // namespace
 
 Resampler::Resampler(MemoryBudget& budget)
@@ -80,42 +67,43 @@ Result<Rect> Resampler::Start(const Resampling& task, const PixelOutput& output)
   return region_;
 }
 
+// Of the output, as it is to be seen.
+uint8_t* Resampler::Pixel(int x, int y) const {
+  return static_cast<uint8_t*>(output_.row) + y * format_.down + x * format_.along;
+}
+
 // Where strips are written, and the pixels that no strip writes.
 Status Resampler::PlanOutput() {
   const int width = task_.window.width, height = task_.window.height;
+  const Turn& turn = task_.turn;
+  const ImageSize size = turn.transpose ? ImageSize{height, width} : ImageSize{width, height};
+  format_ = RowFormat(output_, size);
   if (region_.width == 0 || visible_.width < width || visible_.height < height) {
     constexpr uint8_t kZero[3] = {};
-    const size_t pixels = static_cast<size_t>(width) * static_cast<size_t>(height);
-    for (size_t i = 0; i < pixels; ++i) WritePixel(output_, i, kZero);
+    for (int y = 0; y < size.height; ++y) {
+      for (int x = 0; x < size.width; ++x) StorePixel(format_, kZero, Pixel(x, y));
+    }
   }
   strip_ = {};
+  strip_.format = &strips_;
   if (region_.width == 0) return {};
 
-  if (task_.turn.transpose) {
-    strip_.out_stride = ptrdiff_t{3} * visible_.width;
-    const size_t bytes =
-        static_cast<size_t>(strip_.out_stride) * static_cast<size_t>(visible_.height);
-    if (Status grown = upright_.Grow(bytes); !grown) return grown;
+  if (turn.transpose) {
+    strips_ = RowFormat({}, visible_.size());
+    const ptrdiff_t bytes = strips_.down * visible_.height;
+    if (Status grown = upright_.Grow(static_cast<size_t>(bytes)); !grown) return grown;
     strip_.out = upright_.data();
     return {};
   }
-  strip_.f32 = output_.dtype == DType::kF32;
-  strip_.mirror = task_.turn.mirror_columns;
-  if (strip_.f32) {
-    for (int i = 0; i < 3 * kStripPixels; ++i) {
-      scale_[i] = output_.scale[i % 3];
-      bias_[i] = output_.bias[i % 3];
-    }
-    strip_.scale = scale_;
-    strip_.bias = bias_;
-  }
-  const ptrdiff_t pixel_bytes = strip_.f32 ? 3 * sizeof(float) : 3;
-  const ptrdiff_t row_bytes = width * pixel_bytes;
+  strips_ = format_;
+  strip_.mirror = turn.mirror_columns;
   int x = visible_.x - task_.window.x, y = visible_.y - task_.window.y;
-  if (task_.turn.mirror_columns) x = width - x - visible_.width;
-  if (task_.turn.mirror_rows) y = height - 1 - y;
-  strip_.out_stride = task_.turn.mirror_rows ? -row_bytes : row_bytes;
-  strip_.out = static_cast<uint8_t*>(output_.row) + y * row_bytes + x * pixel_bytes;
+  if (turn.mirror_columns) x = width - x - visible_.width;
+  if (turn.mirror_rows) {
+    y = height - 1 - y;
+    strips_.down = -strips_.down;
+  }
+  strip_.out = Pixel(x, y);
   return {};
 }
 
@@ -209,7 +197,7 @@ void Resampler::FinishStrips() {
     strip_.top = top_;
     strip_.first_row = next_row_;
     strip_.row_count = StripEnd(next_row_) - next_row_;
-    strip_.out = out + next_row_ * strip_.out_stride;
+    strip_.out = out + next_row_ * strips_.down;
     ResampleStrip(strip_);
     next_row_ += strip_.row_count;
     DropRows();
@@ -240,8 +228,8 @@ void Resampler::WriteTurned() const {
       int x = visible_.y - task_.window.y + row, y = visible_.x - task_.window.x + column;
       if (task_.turn.mirror_columns) x = width - 1 - x;
       if (task_.turn.mirror_rows) y = height - 1 - y;
-      const uint8_t* rgb = upright_.data() + (ptrdiff_t{row} * visible_.width + column) * 3;
-      WritePixel(output_, static_cast<size_t>(y) * static_cast<size_t>(width) + x, rgb);
+      StorePixel(format_, upright_.data() + row * strips_.down + column * strips_.along,
+                 Pixel(x, y));
     }
   }
 }

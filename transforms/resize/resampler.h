@@ -7,12 +7,12 @@
 #include <cstdint>
 
 #include "engine/core/buffer.h"
-#include "engine/core/dtype.h"
 #include "engine/core/image.h"
 #include "engine/core/memory_budget.h"
 #include "engine/core/result.h"
 #include "transforms/orientation.h"
 #include "transforms/resize/axis_filter.h"
+#include "transforms/resize/row_format.h"
 #include "transforms/resize/strip.h"
 #include "transforms/row_sink.h"
 
@@ -27,14 +27,6 @@ struct Resampling {
   Rect window;        // of the resized box; may reach outside it: zero pixels
   bool antialias = true;
   Turn turn;  // of the window, into the output
-};
-
-// Where the pixels go: height × width × 3 of the turned window. f32: value × scale + bias.
-struct PixelOutput {
-  void* row = nullptr;
-  DType dtype = DType::kU8;
-  const float* scale = nullptr;  // of the three channels; f32 only
-  const float* bias = nullptr;
 };
 
 // Reused from image to image: nothing is allocated once it has seen the largest. Memory is charged
@@ -70,6 +62,7 @@ class Resampler final : public RowSink {
   int RowsNeeded(int first_row) const;
   void FinishStrips();
   void DropRows();
+  uint8_t* Pixel(int x, int y) const;
   void WriteTurned() const;
 
   Resampling task_;
@@ -91,8 +84,8 @@ class Resampler final : public RowSink {
   GrowingBuffer turned_;   // Strip::turned
   GrowingBuffer upright_;  // the visible window, u8, when it has to be transposed
   Strip strip_;
-  alignas(64) float scale_[3 * kStripPixels];
-  alignas(64) float bias_[3 * kStripPixels];
+  RowFormat format_;  // of the output
+  RowFormat strips_;  // of what the strips write: the output, or upright_
   uint64_t busy_ns_ = 0;
 };
 

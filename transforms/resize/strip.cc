@@ -13,6 +13,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "transforms/resize/transpose-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace stoker {
 namespace HWY_NAMESPACE {
@@ -134,16 +136,6 @@ HWY_INLINE hn::Vec<Words> LoadBlocks(const int16_t* from, size_t distance) {
 #endif
 }
 
-// One round of the perfect shuffle that, repeated log2(count) times, transposes count vectors of
-// count lanes inside each block of 128 bits.
-template <size_t kCount, class D, class V>
-HWY_INLINE void ShuffleRound(D d, const V (&from)[kCount], V (&to)[kCount]) {
-  for (size_t i = 0; i < kCount / 2; ++i) {
-    to[2 * i] = hn::InterleaveLower(d, from[i], from[i + kCount / 2]);
-    to[2 * i + 1] = hn::InterleaveUpper(d, from[i], from[i + kCount / 2]);
-  }
-}
-
 // `turned`: where column 0 of the tile goes; column c goes c × step columns further.
 HWY_INLINE void TurnTile(const int16_t* HWY_RESTRICT tile, int16_t* HWY_RESTRICT turned, int step) {
   const Words d;
@@ -196,91 +188,6 @@ HWY_INLINE void BlendAlong(const Strip& s, int x, int n, const int16_t* HWY_REST
   }
 }
 
-// ---- Transpose of bytes: 16 columns of kStripRows bytes to 16 bytes of each row.
-HWY_INLINE void TurnBytes(const uint8_t* HWY_RESTRICT columns, uint8_t* HWY_RESTRICT rows,
-                          ptrdiff_t stride) {
-  const hn::CappedTag<uint8_t, kStripRows> d;
-  const hn::FixedTag<uint8_t, 16> d16;
-  for (size_t r = 0; r < kStripRows; r += hn::Lanes(d)) {
-    hn::Vec<decltype(d)> a[16], b[16];
-    for (size_t i = 0; i < 16; ++i) a[i] = hn::Load(d, columns + i * kStripRows + r);
-    ShuffleRound(d, a, b);
-    ShuffleRound(d, b, a);
-    ShuffleRound(d, a, b);
-    ShuffleRound(d, b, a);
-    for (size_t i = 0; i < 16; ++i, rows += stride) {
-#if HWY_MAX_BYTES >= 32
-      hn::StoreU(hn::LowerHalf(d16, a[i]), d16, rows);
-      hn::StoreU(hn::UpperHalf(d16, a[i]), d16, rows + 16 * stride);
-#else
-      hn::StoreU(a[i], d16, rows);
-#endif
-    }
-  }
-}
-
-// ---- Emit: finished pixels of kStripRows rows to the batch.
-//
-// Whole blocks are stored where they belong at once: to read back in other pieces what has just
-// been stored would wait for the stores.
-
-HWY_INLINE void EmitFloats(const Strip& s, const uint8_t* rgb, float* out) {
-  const hn::CappedTag<float, 16> df;
-  const hn::RebindToSigned<decltype(df)> di;
-  const hn::Rebind<uint8_t, decltype(df)> d8;
-  for (size_t i = 0; i < 3 * kStripPixels; i += hn::Lanes(df)) {
-    const auto value = hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d8, rgb + i)));
-    const auto scaled = hn::Mul(value, hn::LoadU(df, s.scale + i));
-    hn::StoreU(hn::Add(scaled, hn::LoadU(df, s.bias + i)), df, out + i);
-  }
-}
-
-HWY_INLINE void EmitGray(const uint8_t* gray, uint8_t* rgb) {
-  const hn::FixedTag<uint8_t, 16> d;
-  const auto value = hn::Load(d, gray);
-  hn::StoreInterleaved3(value, value, value, d, rgb);
-}
-
-// kStripPixels pixels of one row; `out` has room for all of them.
-template <int kChannels>
-HWY_INLINE void EmitPixels(const Strip& s, const uint8_t* pixels, uint8_t* out) {
-  if (s.f32) {
-    alignas(64) uint8_t rgb[3 * kStripPixels];
-    if constexpr (kChannels == 1) EmitGray(pixels, rgb);
-    EmitFloats(s, kChannels == 1 ? rgb : pixels, reinterpret_cast<float*>(out));
-  } else if constexpr (kChannels == 1) {
-    EmitGray(pixels, out);
-  } else {
-    std::memcpy(out, pixels, 3 * kStripPixels);
-  }
-}
-
-// n <= kStripPixels pixels of every row of the strip, from `mixed` (see BlendAlong).
-template <int kChannels>
-HWY_INLINE void EmitBlock(const Strip& s, const uint8_t* mixed, int n, uint8_t* out) {
-  constexpr size_t kRowBytes = kStripPixels * kChannels;
-  const bool whole = n == kStripPixels;
-  if (kChannels == 3 && !s.f32 && whole && s.row_count == kStripRows) {
-    for (size_t c = 0; c < kRowBytes; c += 16) {
-      TurnBytes(mixed + c * kStripRows, out + c, s.out_stride);
-    }
-    return;
-  }
-  alignas(64) uint8_t pixels[kRowBytes * kStripRows];
-  for (size_t c = 0; c < kRowBytes; c += 16) {
-    TurnBytes(mixed + c * kStripRows, pixels + c, kRowBytes);
-  }
-  for (int r = 0; r < s.row_count; ++r, out += s.out_stride) {
-    if (whole) {
-      EmitPixels<kChannels>(s, pixels + r * kRowBytes, out);
-    } else {
-      alignas(64) uint8_t part[3 * kStripPixels * sizeof(float)];
-      EmitPixels<kChannels>(s, pixels + r * kRowBytes, part);
-      std::memcpy(out, part, static_cast<size_t>(n) * (s.f32 ? 3 * sizeof(float) : 3));
-    }
-  }
-}
-
 // ---- A strip.
 
 // The columns that have been blended vertically: [begin, end) in bytes of a pixel row, whatever the
@@ -315,7 +222,6 @@ void ResampleAs(const Strip& s) {
   alignas(64) uint8_t mixed[kChannels * kStripPixels * kStripRows];
   if (s.row_count < kStripRows) std::memset(tile, 0, sizeof(tile));
   if (s.columns.count < kStripPixels) std::memset(mixed, 0, sizeof(mixed));
-  const ptrdiff_t pixel_bytes = s.f32 ? 3 * sizeof(float) : 3;
   Turned have;
   for (int x = 0; x < s.columns.count; x += kStripPixels) {
     const int n = std::min(kStripPixels, s.columns.count - x);
@@ -324,7 +230,7 @@ void ResampleAs(const Strip& s) {
     Provide(s, first, ptrdiff_t{end} * kChannels, have, tile);
     BlendAlong<kPairs, kChannels>(s, x, n, s.turned + (first - have.begin) * kStripRows, mixed);
     const int to = s.mirror ? s.columns.count - x - n : x;
-    EmitBlock<kChannels>(s, mixed, n, s.out + to * pixel_bytes);
+    EmitBlock({mixed, kChannels, s.row_count, n}, *s.format, s.out + to * s.format->along);
   }
 }
 

@@ -13,11 +13,10 @@
 #include <cstdint>
 
 #include "transforms/resize/axis_filter.h"
+#include "transforms/resize/emit.h"
 
 namespace stoker {
 
-inline constexpr int kStripRows = 32;      // rows of a strip at most
-inline constexpr int kStripPixels = 16;    // output pixels that are finished together
 inline constexpr int kTileBytes = 64;      // columns (bytes of one plane's row) blended at a time
 inline constexpr int kStripOverread = 64;  // bytes that may be read behind a row of the source
 
@@ -42,14 +41,10 @@ struct Strip {
   int16_t* turned = nullptr;
   int turned_columns = 0;  // at least TurnedColumns(columns, channels)
 
-  // Output: RGB, three equal channels from gray. f32: value × scale + bias, with scale and bias of
-  // the three channels repeated 16 times each.
-  uint8_t* out = nullptr;    // pixel 0 of the strip's first row
-  ptrdiff_t out_stride = 0;  // bytes from a row to the next; may be negative
-  bool mirror = false;       // columns from right to left
-  bool f32 = false;
-  const float* scale = nullptr;
-  const float* bias = nullptr;
+  // Output.
+  uint8_t* out = nullptr;  // pixel 0 of the strip's first row
+  const RowFormat* format = nullptr;
+  bool mirror = false;  // columns from right to left
 };
 
 // Columns that Strip::turned needs.

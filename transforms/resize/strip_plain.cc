@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 
 #include "transforms/resize/strip.h"
 
@@ -46,19 +45,11 @@ int TurnedColumns(const AxisTaps& columns, int channels) {
 
 void ResampleStripPlain(const Strip& s) {
   for (int r = 0; r < s.row_count; ++r) {
-    uint8_t* out = s.out + r * s.out_stride;
     for (int x = 0; x < s.columns.count; ++x) {
       const int to = s.mirror ? s.columns.count - 1 - x : x;
-      for (int c = 0; c < 3; ++c) {
-        const uint8_t value = Value(s, s.first_row + r, x, s.channels == 3 ? c : 0);
-        if (s.f32) {
-          const float scaled = static_cast<float>(value) * s.scale[c];
-          const float result = scaled + s.bias[c];
-          std::memcpy(out + (to * 3 + c) * sizeof(float), &result, sizeof(float));
-        } else {
-          out[to * 3 + c] = value;
-        }
-      }
+      uint8_t rgb[3];
+      for (int c = 0; c < 3; ++c) rgb[c] = Value(s, s.first_row + r, x, s.channels == 3 ? c : 0);
+      StorePixel(*s.format, rgb, s.out + r * s.format->down + to * s.format->along);
     }
   }
 }

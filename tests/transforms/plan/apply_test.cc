@@ -69,6 +69,11 @@ JpegOptions RandomJpeg(Random& random) {
   return options;
 }
 
+DType RandomDType(Random& random) {
+  constexpr DType kDTypes[] = {DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
+  return kDTypes[random.Between(0, 3)];
+}
+
 // A list that Compile accepts.
 std::vector<Transform> RandomTransforms(Random& random, DType dtype) {
   std::vector<Transform> list;
@@ -95,7 +100,7 @@ std::vector<Transform> RandomTransforms(Random& random, DType dtype) {
       break;
   }
   if (random.OneIn(2)) list.push_back(flip);
-  if (dtype == DType::kF32 && random.OneIn(2)) {
+  if (dtype != DType::kU8 && random.OneIn(2)) {
     list.push_back(Normalize{{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}});
   }
   return list;
@@ -120,7 +125,8 @@ TEST_P(OnTarget, AppliesAsTheReference) {
       Plan::Compile({CenterCrop{1, 1}}).value().MakeWorkspace(budget);  // any plan's will do
   for (int n = 0; n < testing::Effort(300); ++n) {
     PlanOptions options;
-    options.dtype = random.OneIn(2) ? DType::kF32 : DType::kU8;
+    options.dtype = RandomDType(random);
+    options.layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
     options.exif_orientation = !random.OneIn(4);
     const Result<Plan> plan = Plan::Compile(RandomTransforms(random, options.dtype), options);
     ASSERT_TRUE(plan.ok()) << plan.error().ToString();
@@ -185,7 +191,8 @@ TEST_P(OnTarget, AppliesToPixelsAsToTheirFileAndAsTheReference) {
   auto workspace = Plan::Compile({CenterCrop{1, 1}}).value().MakeWorkspace(budget);
   for (int n = 0; n < testing::Effort(200); ++n) {
     PlanOptions options;
-    options.dtype = random.OneIn(2) ? DType::kF32 : DType::kU8;
+    options.dtype = RandomDType(random);
+    options.layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
     options.exif_orientation = false;
     const Plan plan = Plan::Compile(RandomTransforms(random, options.dtype), options).value();
     const File file(MakeJpeg(RandomJpeg(random)));

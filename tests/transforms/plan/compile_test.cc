@@ -57,6 +57,18 @@ TEST(Compile, KnowsTheSizeOfTheOutput) {
 TEST(Compile, BytesOfARow) {
   EXPECT_EQ(Compile({CenterCrop{2, 5}}).value().row_bytes(), 30u);
   EXPECT_EQ(Compile({CenterCrop{2, 5}}, DType::kF32).value().row_bytes(), 120u);
+  EXPECT_EQ(Compile({CenterCrop{2, 5}}, DType::kF16).value().row_bytes(), 60u);
+  EXPECT_EQ(Compile({CenterCrop{2, 5}}, DType::kBF16).value().row_bytes(), 60u);
+}
+
+TEST(Compile, ShapeOfARowFollowsTheLayout) {
+  const auto plan = [](Layout layout) {
+    return Plan::Compile({CenterCrop{2, 5}}, {.layout = layout}).value();
+  };
+  EXPECT_THAT(plan(Layout::kNhwc).row_shape(), testing::ElementsAre(2, 5, 3));
+  EXPECT_THAT(plan(Layout::kNhwc).Describe(), HasSubstr("to uint8 2 × 5 × 3"));
+  EXPECT_THAT(plan(Layout::kNchw).row_shape(), testing::ElementsAre(3, 2, 5));
+  EXPECT_THAT(plan(Layout::kNchw).Describe(), HasSubstr("to uint8 3 × 2 × 5"));
 }
 
 TEST(Compile, ScaleAndBias) {

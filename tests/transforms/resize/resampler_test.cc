@@ -125,27 +125,24 @@ void ExpectSameAsPlain(Resampler& resampler, const Image& image, const Resamplin
   const size_t bytes =
       static_cast<size_t>(task.window.width * task.window.height * 3) * SizeOf(dtype);
   Row plain(bytes), fused(bytes);
-  std::vector<uint8_t> aligned(bytes + 8);  // floats of the plain twin are written as floats
-  PixelOutput output{
-      reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(aligned.data()) + 7) / 8 * 8), dtype,
-      kScale, kBias};
-  ResamplePlain(image.view, task, output);
-  const void* wanted = output.row;
-  output.row = fused.data();
+  const Layout layout = random.Coin() ? Layout::kNhwc : Layout::kNchw;
+  ResamplePlain(image.view, task, {plain.data(), dtype, kScale, kBias, layout});
+  const PixelOutput output{fused.data(), dtype, kScale, kBias, layout};
   Result<Rect> region = resampler.Start(task, output);
   ASSERT_TRUE(region.ok()) << region.error().ToString();
   if (region->width != 0) {
     ASSERT_TRUE(Push(image.view, *region, resampler, random).ok());
     ASSERT_TRUE(resampler.complete());
   }
-  ASSERT_TRUE(fused.GuardsHold());
-  ASSERT_EQ(std::memcmp(wanted, fused.data(), bytes), 0)
+  ASSERT_TRUE(fused.GuardsHold() && plain.GuardsHold());
+  ASSERT_EQ(std::memcmp(plain.data(), fused.data(), bytes), 0)
       << "layout " << static_cast<int>(image.view.layout) << " image " << task.image.width << "×"
       << task.image.height << " box " << task.box.x << "," << task.box.y << " " << task.box.width
       << "×" << task.box.height << " resized " << task.resized.width << "×" << task.resized.height
       << " window " << task.window.x << "," << task.window.y << " " << task.window.width << "×"
       << task.window.height << " antialias " << task.antialias << " turn " << task.turn.transpose
-      << task.turn.mirror_columns << task.turn.mirror_rows << " " << NameOf(dtype);
+      << task.turn.mirror_columns << task.turn.mirror_rows << " " << NameOf(dtype) << " "
+      << NameOf(layout);
 }
 
 // One test for each instruction set that this CPU has.
@@ -170,7 +167,8 @@ TEST_P(OnTarget, ResamplesAsThePlainTwin) {
     constexpr PixelLayout kLayouts[] = {PixelLayout::kGray, PixelLayout::kInterleaved,
                                         PixelLayout::kPlanar};
     const Image image(kLayouts[random.Between(0, 2)], task.image, random);
-    ExpectSameAsPlain(resampler, image, task, random.Coin() ? DType::kU8 : DType::kF32, random);
+    constexpr DType kDTypes[] = {DType::kU8, DType::kF32, DType::kF16, DType::kBF16};
+    ExpectSameAsPlain(resampler, image, task, kDTypes[random.Between(0, 3)], random);
   }
 }
 

@@ -1,0 +1,56 @@
+#include "transforms/resize/row_format.h"
+
+#include <cstring>
+
+#include "transforms/resize/half.h"
+
+namespace stoker {
+
+namespace {
+
+template <typename T>
+void Put(T value, uint8_t* at) {
+  std::memcpy(at, &value, sizeof(value));
+}
+
+void StoreValue(DType dtype, uint8_t value, float scale, float bias, uint8_t* at) {
+  const float scaled = static_cast<float>(value) * scale;
+  const float result = scaled + bias;
+  switch (dtype) {
+    case DType::kF32:
+      return Put(result, at);
+    case DType::kF16:
+      return Put(Float16Bits(result), at);
+    case DType::kBF16:
+      return Put(BFloat16Bits(result), at);
+    default:
+      return Put(value, at);
+  }
+}
+
+}  // namespace
+
+RowFormat::RowFormat(const PixelOutput& output, ImageSize size)
+    : dtype(output.dtype), layout(output.layout) {
+  const auto bytes = static_cast<ptrdiff_t>(SizeOf(dtype));
+  const bool together = layout == Layout::kNhwc;
+  along = together ? 3 * bytes : bytes;
+  down = along * size.width;
+  channel = together ? bytes : down * size.height;
+  if (dtype == DType::kU8) return;
+  for (int piece = 0; piece < 3; ++piece) {
+    for (int i = 0; i < kPiece; ++i) {
+      const int c = together ? (piece * kPiece + i) % 3 : piece;
+      scale[piece][i] = output.scale[c];
+      bias[piece][i] = output.bias[c];
+    }
+  }
+}
+
+void StorePixel(const RowFormat& format, const uint8_t* rgb, uint8_t* at) {
+  for (int c = 0; c < 3; ++c, at += format.channel) {
+    StoreValue(format.dtype, rgb[c], format.ScaleOf(c), format.BiasOf(c), at);
+  }
+}
+
+}  // namespace stoker

@@ -1,0 +1,56 @@
+// RowFormat: how an image's pixels lie in the row of a batch, and what becomes of their values.
+//
+// u8: 0…255 as they are. f32: value × scale + bias, rounded after the product and after the sum.
+// f16 and bf16: that, rounded once more (half.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/core/dtype.h"
+#include "engine/core/image.h"
+#include "engine/core/layout.h"
+
+namespace stoker {
+
+// Where the pixels go: one image, turned as it is to be seen, in a row without gaps.
+struct PixelOutput {
+  void* row = nullptr;  // any alignment
+  DType dtype = DType::kU8;
+  const float* scale = nullptr;  // of the three channels; finite, not for u8
+  const float* bias = nullptr;
+  Layout layout = Layout::kNhwc;
+};
+
+constexpr bool IsPixelType(DType dtype) {
+  return dtype == DType::kU8 || dtype == DType::kF16 || dtype == DType::kBF16 ||
+         dtype == DType::kF32;
+}
+
+struct RowFormat {
+  // `size`: of the image.
+  RowFormat(const PixelOutput& output, ImageSize size);
+  RowFormat() = default;
+
+  DType dtype = DType::kU8;
+  Layout layout = Layout::kNhwc;
+
+  // Bytes to the next value in each direction. Those down may be negative.
+  ptrdiff_t along = 3;
+  ptrdiff_t down = 0;
+  ptrdiff_t channel = 1;
+
+  // 16 pixels are finished together, in three pieces of 16 values that are neighbours in the row:
+  // 48 values of NHWC one after the other, or 16 of each plane.
+  static constexpr int kPiece = 16;
+  alignas(64) float scale[3][kPiece] = {};
+  alignas(64) float bias[3][kPiece] = {};
+
+  float ScaleOf(int c) const { return layout == Layout::kNhwc ? scale[0][c] : scale[c][0]; }
+  float BiasOf(int c) const { return layout == Layout::kNhwc ? bias[0][c] : bias[c][0]; }
+};
+
+// One pixel, at its first channel's place.
+void StorePixel(const RowFormat& format, const uint8_t* rgb, uint8_t* at);
+
+}  // namespace stoker
