@@ -121,8 +121,8 @@ void AddWhatRan(const BenchReport& report, Text& text) {
   text.Add(fmt::format(
       "{}: {} images, {}", report.source, Count(report.samples),
       report.classes == 0 ? "no labels" : fmt::format("{} classes", Count(report.classes))));
-  text.Line("transform", fmt::format("{}, {}, {}", options.transform, FilterName(report),
-                                     NameOf(options.loader.dtype)));
+  text.Line("transform", fmt::format("{}, {}, {} {}", options.transform, FilterName(report),
+                                     NameOf(options.loader.dtype), NameOf(options.loader.layout)));
   text.Line("plan", loader.plan);
   text.Line(
       "batches",
@@ -194,6 +194,7 @@ Json OptionsJson(const BenchReport& report) {
           {"filter", FilterName(report)},
           {"antialias", antialias ? Json(*antialias) : Json(nullptr)},
           {"dtype", NameOf(options.loader.dtype)},
+          {"layout", NameOf(options.loader.layout)},
           {"batch_size", options.loader.batch_size},
           {"epochs", options.epochs},
           {"shuffle", options.loader.shuffle},

@@ -155,10 +155,16 @@ void ReadRemainder(JsonObject& object, LoaderOptions& options) {
 }
 
 TransformSpec ReadTransforms(JsonObject& object) {
-  static constexpr std::array<const char*, 2> kDTypes = {"uint8", "float32"};
+  static constexpr std::array<DType, 4> kDTypes = {DType::kU8, DType::kF16, DType::kBF16,
+                                                   DType::kF32};
+  static constexpr std::array<const char*, 4> kNames = {NameOf(kDTypes[0]), NameOf(kDTypes[1]),
+                                                        NameOf(kDTypes[2]), NameOf(kDTypes[3])};
+  static constexpr std::array<const char*, 2> kLayouts = {NameOf(Layout::kNhwc),
+                                                          NameOf(Layout::kNchw)};
   TransformSpec spec;
-  if (const auto place = object.Choice("dtype", kDTypes)) {
-    spec.options.dtype = *place == 0 ? DType::kU8 : DType::kF32;
+  if (const auto place = object.Choice("dtype", kNames)) spec.options.dtype = kDTypes[*place];
+  if (const auto place = object.Choice("layout", kLayouts)) {
+    spec.options.layout = *place == 0 ? Layout::kNhwc : Layout::kNchw;
   }
   object.Boolean("exif_orientation", spec.options.exif_orientation);
   for (JsonObject& transform : object.Objects("transforms", kMostTransforms)) {
@@ -195,6 +201,7 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
   TransformSpec transforms = ReadTransforms(*object);
   options.transforms = std::move(transforms.transforms);
   options.dtype = transforms.options.dtype;
+  options.layout = transforms.options.layout;
   options.exif_orientation = transforms.options.exif_orientation;
   object->Required("source");
   JsonObject described = object->Object("source");

@@ -24,6 +24,7 @@ struct BenchArguments {
   int64_t size = 224;
   bool no_antialias = false;
   std::string dtype = "u8";
+  std::string layout = "nhwc";
   bool normalize = false;
   int64_t batch_size = 64;
   bool drop_remainder = false;
@@ -82,6 +83,12 @@ std::vector<Transform> TransformsOf(const BenchArguments& given) {
   return transforms;
 }
 
+DType DTypeOf(const BenchArguments& given) {
+  if (given.dtype == "f16") return DType::kF16;
+  if (given.dtype == "bf16") return DType::kBF16;
+  return given.dtype == "f32" || given.normalize ? DType::kF32 : DType::kU8;
+}
+
 ReaderKind ReaderOf(const std::string& name) {
   if (name == "uring") return ReaderKind::kUring;
   return name == "pread" ? ReaderKind::kPread : ReaderKind::kAuto;
@@ -100,7 +107,7 @@ Status CheckTogether(const BenchArguments& given) {
   if (given.normalize && given.dtype_given && given.dtype == "u8") {
     return Error{Code::kInvalidArgument,
                  "--normalize makes fractions and negative numbers, which --dtype u8 cannot hold",
-                 "", std::nullopt, "Use --dtype f32, or leave --dtype out"};
+                 "", std::nullopt, "Use --dtype f32, f16 or bf16, or leave --dtype out"};
   }
   return {};
 }
@@ -111,7 +118,8 @@ BenchOptions OptionsOf(const BenchArguments& given, std::shared_ptr<const Sample
   LoaderOptions& loader = options.loader;
   loader.source = std::move(source);
   loader.transforms = TransformsOf(given);
-  loader.dtype = given.dtype == "f32" || given.normalize ? DType::kF32 : DType::kU8;
+  loader.dtype = DTypeOf(given);
+  loader.layout = given.layout == "nchw" ? Layout::kNchw : Layout::kNhwc;
   loader.batch_size = static_cast<uint32_t>(given.batch_size);
   loader.shuffle = given.shuffle || (given.transform == "train" && !given.no_shuffle);
   loader.seed = given.seed;
@@ -165,11 +173,13 @@ void AddDataOptions(CLI::App& command, BenchArguments& given) {
   command.add_flag("--no-antialias", given.no_antialias,
                    "plain bilinear, as tf.image and OpenCV resize;\n"
                    "without it antialiased, as torchvision and Pillow");
-  AddChoice(command, "--dtype", given.dtype, {"u8", "f32"},
-            "u8: 0…255; f32: 0…1, or as --normalize makes it");
+  AddChoice(command, "--dtype", given.dtype, {"u8", "f32", "f16", "bf16"},
+            "u8: 0…255; the others: 0…1, or as --normalize\nmakes it");
+  AddChoice(command, "--layout", given.layout, {"nhwc", "nchw"},
+            "channels last, or a plane for each channel");
   command.add_flag("--normalize", given.normalize,
                    "subtract ImageNet's mean, divide by its standard\n"
-                   "deviation; implies --dtype f32");
+                   "deviation; implies --dtype f32 where none is given");
   AddNumber(command, "--batch-size", given.batch_size, {1, 1 << 20}, "images in a batch");
   command.add_flag("--drop-remainder", given.drop_remainder,
                    "leave out a last batch that is not full");

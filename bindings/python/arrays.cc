@@ -9,16 +9,12 @@ namespace stoker::python {
 
 namespace py = pybind11;
 
-namespace {
-
 py::dtype NumPyType(DType dtype) {
   if (dtype == DType::kBF16) {
     return py::dtype::from_args(py::module_::import("ml_dtypes").attr("bfloat16"));
   }
   return py::dtype(NameOf(dtype));
 }
-
-}  // namespace
 
 py::object ArrayOf(const Batch& batch, size_t column) {
   using Owner = std::shared_ptr<void>;

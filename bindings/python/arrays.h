@@ -4,12 +4,17 @@
 #include <cstddef>
 
 #include "engine/core/batch.h"
+#include "engine/core/dtype.h"
 
 namespace pybind11 {
+class dtype;
 class object;
-}
+}  // namespace pybind11
 
 namespace stoker::python {
+
+// NumPy's, and ml_dtypes' bfloat16. With the GIL held; throws where Python cannot import it.
+pybind11::dtype NumPyType(DType dtype);
 
 // A column as an array: writable, C order, 64-byte aligned, no copy. The array (and every view of
 // it) keeps the memory it lies in, and nothing else of the batch. Letting it go needs no GIL, may

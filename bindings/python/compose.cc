@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bindings/c/loader_spec.h"
+#include "bindings/python/arrays.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
@@ -72,8 +73,7 @@ class ComposeHandle {
   // `write` runs without the GIL.
   template <typename Write>
   py::array Apply(const Write& write) {
-    const ImageSize size = plan_.output_size();
-    py::array row(py::dtype(NameOf(plan_.dtype())), {size.height, size.width, 3});
+    py::array row(NumPyType(plan_.dtype()), plan_.row_shape());
     void* data = row.mutable_data();
     Status status;
     {

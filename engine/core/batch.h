@@ -18,7 +18,7 @@ struct Slot;
 struct Column {
   std::string name;  // "image", "label"
   DType dtype = DType::kU8;
-  std::vector<int64_t> shape;  // image: {rows, height, width, 3}; label: {rows}
+  std::vector<int64_t> shape;  // image: {rows, height, width, 3} or {rows, 3, …}; label: {rows}
   void* data = nullptr;
 
   template <typename T>

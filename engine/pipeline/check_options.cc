@@ -6,6 +6,7 @@
 
 #include "engine/core/image.h"
 #include "io/sources/arrays.h"
+#include "transforms/resize/row_format.h"
 
 namespace stoker {
 
@@ -18,9 +19,17 @@ Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high) 
 
 namespace {
 
-Status CheckDType(const LoaderOptions& options) {
+// That what is asked of images can be had; the plan judges the rest.
+Status CheckOutput(const LoaderOptions& options) {
   if (CopiesRows(options)) {
     const ArrayColumn& array = options.source->arrays()[0];
+    if (options.layout != Layout::kNhwc) {
+      return Error{.code = Code::kInvalidArgument,
+                   .cause = std::string("layout is ") + NameOf(options.layout) + ", but rows of '" +
+                            array.name + "', which are " + DescribeRow(array) +
+                            ", are copied as they are where there are no transforms",
+                   .advice = "Leave layout out, or transpose the array"};
+    }
     if (options.dtype == DType::kU8 || options.dtype == array.dtype) return {};
     return Error{.code = Code::kInvalidArgument,
                  .cause = std::string("dtype is ") + NameOf(options.dtype) + ", but rows of '" +
@@ -28,9 +37,9 @@ Status CheckDType(const LoaderOptions& options) {
                           ", are copied as they are where there are no transforms",
                  .advice = "Leave dtype out, or convert the array"};
   }
-  if (options.dtype == DType::kU8 || options.dtype == DType::kF32) return {};
-  return Error{Code::kInvalidArgument,
-               std::string("dtype is ") + NameOf(options.dtype) + "; images are uint8 or float32"};
+  if (IsPixelType(options.dtype)) return {};
+  return Error{Code::kInvalidArgument, std::string("dtype is ") + NameOf(options.dtype) +
+                                           "; images are uint8, float16, bfloat16 or float32"};
 }
 
 // Transforms work on RGB, 8 bits a channel.
@@ -63,7 +72,7 @@ Status CheckOptions(const LoaderOptions& options) {
   if (Status s = CheckRange("depth", options.depth, 0, 4096); !s.ok()) return s;
   if (Status s = CheckRange("lent_batches", options.lent_batches, 0, 4096); !s.ok()) return s;
   if (Status s = CheckRange("world", options.world, 1, 1 << 20); !s.ok()) return s;
-  if (Status s = CheckDType(options); !s.ok()) return s;
+  if (Status s = CheckOutput(options); !s.ok()) return s;
   if (Status s = CheckImages(options); !s.ok()) return s;
   if (options.epochs && (*options.epochs == 0 || *options.epochs > kMostEpochs)) {
     return Error{Code::kInvalidArgument,

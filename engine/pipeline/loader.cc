@@ -25,7 +25,7 @@ std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optiona
   if (columns.empty()) columns = {{"image", DType::kU8, {}}, {"label", DType::kI64, {}}};
   if (plan) {
     columns[0].dtype = plan->dtype();
-    columns[0].row_shape = {plan->output_size().height, plan->output_size().width, 3};
+    columns[0].row_shape = plan->row_shape();
   }
   return columns;
 }
@@ -69,6 +69,7 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
   if (!CopiesRows(options)) {
     Result<Plan> compiled =
         Plan::Compile(options.transforms, {.dtype = options.dtype,
+                                           .layout = options.layout,
                                            .exif_orientation = options.exif_orientation,
                                            .limits = options.limits});
     if (!compiled.ok()) return std::move(compiled).error();

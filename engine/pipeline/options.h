@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/core/dtype.h"
+#include "engine/core/layout.h"
 #include "engine/core/lent_account.h"
 #include "engine/pipeline/order.h"
 #include "engine/pipeline/runtime.h"
@@ -21,7 +22,9 @@ struct LoaderOptions {
   // Files need transforms that make all images the same size. Samples in memory need none: their
   // rows are copied then, of whatever type and shape they are.
   std::vector<Transform> transforms;
-  DType dtype = DType::kU8;      // of transformed images: kU8 or kF32
+  // Of transformed images. kU8: 0…255; kF16, kBF16, kF32: value / 255, or normalised.
+  DType dtype = DType::kU8;
+  Layout layout = Layout::kNhwc;
   bool exif_orientation = true;  // turn photographs as their EXIF tag says
   DecodeLimits limits{};
 

@@ -245,14 +245,17 @@ TEST(LoaderArrays, BatchesAreCopiesThatOutliveTheArrays) {
 
 TEST(LoaderArrays, TransformsSeePixelsAndTheirDraws) {
   const Array images("image", DType::kU8, {37, 51, 3}, 40), labels("label", DType::kU8, {5}, 40);
-  for (DType dtype : {DType::kU8, DType::kF32}) {
+  for (DType dtype : {DType::kU8, DType::kF16, DType::kBF16, DType::kF32}) {
+    const Layout layout = SizeOf(dtype) == 2 ? Layout::kNchw : Layout::kNhwc;
     for (ExecutorKind executor : ExecutorsUnderTest()) {
       LoaderOptions options = Options({images.column, labels.column});
       options.transforms = {RandomResizedCrop{.height = 16, .width = 20}, RandomHorizontalFlip{}};
       options.dtype = dtype;
+      options.layout = layout;
       options.runtime = MakeRuntime(3, executor);
       PlanOptions planned;
       planned.dtype = dtype;
+      planned.layout = layout;
       const Plan plan = Plan::Compile(options.transforms, planned).value();
       auto loader = Loader::Open(options).value();
       std::vector<float> wanted(plan.row_bytes() / sizeof(float) + 1);
@@ -260,7 +263,9 @@ TEST(LoaderArrays, TransformsSeePixelsAndTheirDraws) {
       (void)TakeIds(*loader);
       while (Batch batch = loader->Next().value()) {
         EXPECT_EQ(batch.images().dtype, dtype);
-        EXPECT_EQ(batch.images().shape, (std::vector<int64_t>{batch.rows(), 16, 20, 3}));
+        EXPECT_EQ(batch.images().shape, layout == Layout::kNhwc
+                                            ? (std::vector<int64_t>{batch.rows(), 16, 20, 3})
+                                            : (std::vector<int64_t>{batch.rows(), 3, 16, 20}));
         for (size_t row = 0; row < static_cast<size_t>(batch.rows()); ++row) {
           const uint64_t id = batch.sample_ids()[row];
           const ImageView image{
@@ -303,6 +308,15 @@ TEST(LoaderArrays, WhatCannotBeTransformedIsNamed) {
   EXPECT_EQ(refusal(DType::kI16, {4}, false, DType::kU8), "");
   EXPECT_EQ(refusal(DType::kI16, {4}, false, DType::kI16), "");
   EXPECT_TRUE(has(refusal(DType::kU8, {4}, false, DType::kF32), "dtype is float32"));
+}
+
+TEST(LoaderArrays, RowsThatAreCopiedHaveNoOtherLayout) {
+  const Array array("image", DType::kU8, {4, 5, 3}, 2);
+  LoaderOptions options = Options({array.column});
+  options.layout = Layout::kNchw;
+  const auto loader = Loader::Open(options);
+  ASSERT_FALSE(loader.ok());
+  EXPECT_NE(loader.error().ToString().find("layout is NCHW"), std::string::npos);
 }
 
 TEST(LoaderArrays, ManyLoadersComeAndGo) {

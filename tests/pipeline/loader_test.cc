@@ -303,7 +303,7 @@ TEST_F(LoaderTest, BadOptionsAreNamed) {
   EXPECT_NE(cause([](auto& o) { o.rank = 1; }).find("rank"), std::string::npos);
   EXPECT_NE(cause([](auto& o) { o.epochs = 0; }).find("epochs"), std::string::npos);
   EXPECT_NE(cause([](auto& o) { o.dtype = DType::kI64; }).find("int64"), std::string::npos);
-  EXPECT_NE(cause([](auto& o) { o.dtype = DType::kF16; }).find("float16"), std::string::npos);
+  EXPECT_NE(cause([](auto& o) { o.dtype = DType::kF64; }).find("float64"), std::string::npos);
   EXPECT_NE(cause([](auto& o) {
               o.batch_size = 100;
               o.drop_remainder = true;

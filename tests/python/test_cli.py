@@ -171,7 +171,7 @@ def test_json_has_every_member(made):
     assert options["reader_reason"] and options["plan"]
     wanted = {
         "transform": "train", "filter": "antialiased bilinear", "antialias": True, "dtype": "uint8",
-        "batch_size": 8, "epochs": 2, "shuffle": True, "seed": 9, "rank": 0, "world": 1,
+        "layout": "NHWC", "batch_size": 8, "epochs": 2, "shuffle": True, "seed": 9, "rank": 0, "world": 1,
         "drop_remainder": False, "threads": 2, "depth": 3, "executor": "tbb", "reader": "pread",
         "cold": False,
     }  # fmt: skip
@@ -195,6 +195,18 @@ def test_f32_and_normalize(made):
     assert plain["options"]["dtype"] == normalized["options"]["dtype"] == "float32"
     assert plain["digest"] != normalized["digest"]
     assert plain["samples_digest"] == normalized["samples_digest"]
+
+
+def test_every_type_and_layout(made):
+    seen = set()
+    for dtype, name in {"u8": "uint8", "f16": "float16", "bf16": "bfloat16", "f32": "float32"}.items():
+        for layout in ("nhwc", "nchw"):
+            report = bench(made, *SMALL, "--digest", "--dtype", dtype, "--layout", layout)
+            assert report["options"]["dtype"] == name and report["options"]["layout"] == layout.upper()
+            seen.add(report["digest"])
+    assert len(seen) == 8
+    half = bench(made, *SMALL, "--digest", "--dtype", "f16", "--normalize")
+    assert half["options"]["dtype"] == "float16" and half["digest"] not in seen
 
 
 def test_cold_delivers_the_same(made):
@@ -305,6 +317,7 @@ def test_ranks_together_have_every_sample_once(made, reference, world):
         ("--transform test", "--transform"),
         ("--dtype f64", "--dtype"),
         ("--dtype u8 --normalize", "--normalize"),
+        ("--layout NCHW", "--layout"),
         ("--executor fibers", "--executor"),
         ("--seed -1", "--seed"),
         ("--rank 2 --world 2", "--rank"),

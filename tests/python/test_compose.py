@@ -94,12 +94,14 @@ def test_kinds_of_bytes(photo):
         np.testing.assert_array_equal(compose(same), wanted)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "bfloat16", "float32"])
 def test_pixels_are_treated_as_a_files(dtype):
     """What a loader makes of arrays, and of views of them that are not dense."""
     random = np.random.default_rng(1)
     images = random.integers(0, 256, (5, 90, 100, 3), np.uint8)
     transforms = [stoker.RandomResizedCrop(32), stoker.RandomHorizontalFlip()]
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes", reason="no bfloat16 without ml_dtypes")
     compose = stoker.Compose(transforms, dtype=dtype)
     loader = stoker.Loader(stoker.arrays(images), transforms, batch_size=5, seed=3, dtype=dtype)
     for epoch, rows in enumerate([next(iter(loader)), next(iter(loader))]):

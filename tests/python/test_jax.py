@@ -30,6 +30,21 @@ def test_dlpack_is_the_batchs_own_memory(loader):
     assert loader.stats()["lent_batches"] == 0
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sixteen_bits_in_planes(made, dtype):
+    loader = stoker.Loader(
+        stoker.image_folder(made),
+        [stoker.RandomResizedCrop(64)],
+        batch_size=8,
+        dtype=getattr(jax.numpy, dtype),
+        layout="NCHW",
+    )
+    images, _ = next(iter(loader))
+    tensor = jax.numpy.asarray(images)
+    assert tensor.shape == (8, 3, 64, 64) and tensor.dtype == getattr(jax.numpy, dtype)
+    np.testing.assert_array_equal(np.asarray(tensor), images)
+
+
 def test_a_step_under_jit(loader):
     @jax.jit
     def step(images, labels):

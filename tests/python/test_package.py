@@ -102,6 +102,47 @@ def test_shapes_dtypes_and_memory(made):
     assert len(list(make(made, drop_remainder=True))) == len(make(made, drop_remainder=True)) == 7
 
 
+NORMALIZED = [*TRAIN, stoker.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))]
+
+
+@pytest.mark.parametrize("transforms", [TRAIN, NORMALIZED])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sixteen_bits_are_the_float32_rounded(made, transforms, dtype):
+    if dtype == "bfloat16":
+        dtype = pytest.importorskip("ml_dtypes", reason="no bfloat16 without ml_dtypes").bfloat16
+    for layout in ("NHWC", "NCHW"):
+        how = {"dtype": dtype, "layout": layout}
+        wanted = [(i.astype(dtype), n) for i, n in make(made, transforms, **{**how, "dtype": "float32"})]
+        for (images, labels), (rounded, numbers) in zip(make(made, transforms, **how), wanted):
+            assert images.dtype == np.dtype(dtype)
+            np.testing.assert_array_equal(images.view(np.uint16), rounded.view(np.uint16))
+            np.testing.assert_array_equal(labels, numbers)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
+def test_planes_are_the_transpose(made, dtype):
+    planes = taken(make(made, layout="NCHW", dtype=dtype))
+    for (images, _), (values, _) in zip(planes, taken(make(made, dtype=dtype))):
+        assert images.shape == (len(images), 3, 64, 64) and images.flags.c_contiguous
+        np.testing.assert_array_equal(images, values.transpose(0, 3, 1, 2))
+    compose = stoker.Compose(EVALUATION, dtype=dtype)
+    planar = stoker.Compose(EVALUATION, dtype=dtype, layout="NCHW")
+    planar = pickle.loads(pickle.dumps(planar))
+    assert "layout='NCHW'" in repr(planar) and "layout" not in repr(compose)
+    pixels = np.random.default_rng(1).integers(0, 256, (90, 70, 3), np.uint8)
+    np.testing.assert_array_equal(planar(pixels), compose(pixels).transpose(2, 0, 1))
+
+
+def test_a_state_is_of_a_layout(made):
+    with pytest.raises(stoker.FailedPreconditionError, match="other options"):
+        make(made, layout="NCHW").load_state_dict(make(made).state_dict())
+
+
+def test_rows_that_are_copied_have_no_layout():
+    with pytest.raises(ValueError, match="layout is NCHW"):
+        stoker.Loader(stoker.arrays(np.zeros((4, 8, 8, 3), np.uint8)), batch_size=1, layout="NCHW")
+
+
 def test_labels_and_ids_belong_to_the_files(made):
     loader = make(made)
     source = loader.source

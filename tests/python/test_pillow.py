@@ -26,7 +26,8 @@ def apply_plan(transforms, files, shape, dtype=np.uint8):
     done = subprocess.run([APPLY_PLAN, *transforms, "--", *files], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     numbers = [[int(n) for n in line.split()] for line in done.stderr.decode().splitlines()]
-    rows = np.frombuffer(done.stdout, dtype).reshape(len(files), *shape, 3)
+    shape = (3, *shape) if "nchw" in transforms else (*shape, 3)
+    rows = np.frombuffer(done.stdout, dtype).reshape(len(files), *shape)
     return rows, [(tuple(n[0:4]), tuple(n[4:6]), bool(n[6])) for n in numbers]
 
 
@@ -165,6 +166,17 @@ def test_normalized_is_torchvisions_formula(synthetic):
     bytes_, _ = apply_plan(EVALUATION, synthetic, shape)
     mean, std = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
     assert np.abs(floats - (bytes_ / 255.0 - mean) / std).max() < 1e-6
+
+
+def test_types_and_layouts_are_of_the_same_pixels(files):
+    shape = (224, 224)
+    values, _ = apply_plan(EVALUATION, files, shape)
+    planes, _ = apply_plan([*EVALUATION, "nchw"], files, shape)
+    np.testing.assert_array_equal(planes, values.transpose(0, 3, 1, 2))
+    floats, _ = apply_plan([*EVALUATION, "nchw", "f32"], files, shape, np.float32)
+    np.testing.assert_array_equal(floats, planes.astype(np.float32) * np.float32(1 / 255))
+    halves, _ = apply_plan([*EVALUATION, "nchw", "f16"], files, shape, np.float16)
+    np.testing.assert_array_equal(halves, floats.astype(np.float16))
 
 
 def test_evaluation_is_torchvisions(files):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import math
 import numbers
 import operator
@@ -66,13 +67,21 @@ def choice(name: str, value: Any, names: Sequence[str]) -> str:
 
 
 def dtype(name: str, value: Any) -> str:
-    """Either "uint8" or "float32": a name, or what NumPy or TensorFlow takes for that type."""
+    """Of images: a name, or what NumPy, TensorFlow or JAX takes for that type."""
     if isinstance(value, (type, np.dtype)) or hasattr(value, "as_numpy_dtype"):
         with contextlib.suppress(TypeError):  # some other class
             value = np.dtype(getattr(value, "as_numpy_dtype", value)).name
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a dtype, not {_kind(value)}")
-    return choice(name, value, ("uint8", "float32"))
+    found = choice(name, value, ("uint8", "float16", "bfloat16", "float32"))
+    if found == "bfloat16" and importlib.util.find_spec("ml_dtypes") is None:
+        raise ImportError(f"{name} is 'bfloat16', which NumPy has from ml_dtypes; try: pip install ml_dtypes")
+    return found
+
+
+def layout(name: str, value: Any) -> str:
+    """Either "NHWC" or "NCHW"."""
+    return choice(name, value, ("NHWC", "NCHW"))
 
 
 def sequence(name: str, values: Any) -> list[Any]:

@@ -18,8 +18,8 @@ from stoker._transforms import Transform, checked
 class Compose:
     """Applies transforms to one image at a time: for serving, and for looking at what they do.
 
-    The result has the same bytes as the row that a `Loader` with the same transforms, dtype and
-    exif_orientation makes of the image. Any thread; threads do not wait for each other, and the GIL is
+    The result has the same bytes as the row that a `Loader` with the same transforms, dtype,
+    layout and exif_orientation makes of the image. Any thread; threads do not wait for each other, and the GIL is
     released meanwhile. Starts no thread; usable after a fork.
 
         preprocess = stoker.Compose([stoker.Resize(256), stoker.CenterCrop(224)])
@@ -27,7 +27,9 @@ class Compose:
 
     Args:
         transforms: as for `Loader`.
-        dtype: "uint8": 0 to 255; "float32": value / 255, or what `Normalize` makes of it.
+        dtype: "uint8": 0 to 255; "float16", "bfloat16" (of ml_dtypes), "float32": value / 255, or what
+            `Normalize` makes of it.
+        layout: "NHWC": images are (height, width, 3); "NCHW": (3, height, width), as torch has them.
         exif_orientation: turn JPEG images as their EXIF tag says.
 
     Raises:
@@ -39,14 +41,17 @@ class Compose:
         transforms: Iterable[Transform],
         *,
         dtype: Any = "uint8",
+        layout: str = "NHWC",
         exif_orientation: bool = True,
     ) -> None:
         self._transforms = checked(transforms)
         self._dtype = _checks.dtype("dtype", dtype)
+        self._layout = _checks.layout("layout", layout)
         self._exif_orientation = _checks.boolean("exif_orientation", exif_orientation)
         spec = {
             "transforms": [t._spec() for t in self._transforms],
             "dtype": self._dtype,
+            "layout": self._layout,
             "exif_orientation": self._exif_orientation,
         }
         self._native = _stoker.Compose(json.dumps(spec))
@@ -71,7 +76,7 @@ class Compose:
             position: 0 to 2**64 - 1.
 
         Returns:
-            A new array (height, width, 3), C order.
+            A new array (height, width, 3), or (3, height, width), C order.
 
         Raises:
             DataLossError: bytes that are no image, or a damaged one; has the `offset`.
@@ -91,16 +96,17 @@ class Compose:
         return self._native.of_pixels(_pixels(_array(image)), **key)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (self._transforms, self._dtype, self._exif_orientation)
+        return _made, (self._transforms, self._dtype, self._layout, self._exif_orientation)
 
     def __repr__(self) -> str:
         lines = "".join(f"    {transform!r},\n" for transform in self._transforms)
-        return f"stoker.Compose([\n{lines}], dtype={self._dtype!r})"
+        layout = "" if self._layout == "NHWC" else f", layout={self._layout!r}"
+        return f"stoker.Compose([\n{lines}], dtype={self._dtype!r}{layout})"
 
 
-def _made(transforms: tuple[Transform, ...], dtype: str, exif_orientation: bool) -> Compose:
+def _made(transforms: tuple[Transform, ...], dtype: str, layout: str, exif_orientation: bool) -> Compose:
     """For pickle, which passes no keywords."""
-    return Compose(transforms, dtype=dtype, exif_orientation=exif_orientation)
+    return Compose(transforms, dtype=dtype, layout=layout, exif_orientation=exif_orientation)
 
 
 def _array(image: Any) -> npt.NDArray[Any]:

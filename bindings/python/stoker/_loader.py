@@ -44,8 +44,9 @@ class Loader:
 
     A batch is (images, labels), or images alone where the source has no labels:
 
-    - images: (rows, height, width, 3), RGB; uint8 in 0 to 255, or float32: value / 255, or normalised.
-      Without transforms: rows of `stoker.arrays`, in their own type and shape.
+    - images: (rows, height, width, 3) or (rows, 3, height, width), RGB; uint8 in 0 to 255, or float16,
+      bfloat16, float32: value / 255, or normalised. Without transforms: rows of `stoker.arrays`, in
+      their own type and shape.
     - labels: (rows,), int64; or those of `stoker.arrays`.
 
     `rows` is batch_size, except maybe in the last batch of an epoch. The arrays are views of the memory
@@ -65,7 +66,11 @@ class Loader:
         batch_size: rows of a batch, 1 to 1,048,576.
         shuffle: a new order each epoch.
         seed: of the order and of every random transform, 0 to 2**64 - 1.
-        dtype: of transformed images: "uint8" or "float32" (or NumPy's or TensorFlow's objects for them).
+        dtype: of transformed images: "uint8", "float16", "bfloat16" or "float32" (or NumPy's,
+            TensorFlow's or JAX's objects for them). Made while the pixels are: as cheap as uint8, and the
+            same as float32 rounded by astype. bfloat16 needs the package ml_dtypes.
+        layout: of transformed images: "NHWC", channels last; "NCHW", a plane for each channel, as torch
+            has them.
         drop_remainder: leave out a last batch that is not full.
         rank: this process' number among `world` processes that share the dataset.
         world: how many they are.
@@ -91,6 +96,7 @@ class Loader:
         shuffle: bool = False,
         seed: int = 0,
         dtype: Any = "uint8",
+        layout: str = "NHWC",
         drop_remainder: bool = False,
         rank: int = 0,
         world: int = 1,
@@ -113,6 +119,7 @@ class Loader:
             "shuffle": _checks.boolean("shuffle", shuffle),
             "seed": _checks.integer("seed", seed, 0, 2**64 - 1),
             "dtype": _checks.dtype("dtype", dtype),
+            "layout": _checks.layout("layout", layout),
             "drop_remainder": _checks.boolean("drop_remainder", drop_remainder),
             "rank": _checks.integer("rank", rank, 0, 2**20 - 1),
             "world": _checks.integer("world", world, 1, 2**20),
@@ -208,6 +215,7 @@ class Loader:
             "shuffle": False,
             "seed": 0,
             "dtype": "uint8",
+            "layout": "NHWC",
             "drop_remainder": False,
             "rank": 0,
             "world": 1,

@@ -148,7 +148,7 @@ class RandomHorizontalFlip(Transform):
 
 @dataclass(frozen=True)
 class Normalize(Transform):
-    """(value / 255 - mean) / std for each channel; last in the list, and with dtype="float32".
+    """(value / 255 - mean) / std for each channel; last in the list, and not with dtype="uint8".
 
     Args:
         mean: three numbers, red, green, blue.

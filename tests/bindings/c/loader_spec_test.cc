@@ -58,6 +58,7 @@ TEST(LoaderSpec, MissingKeysAreTheDefaultsOfLoaderOptions) {
   EXPECT_EQ(parsed->batch_size, 4U);
   EXPECT_TRUE(parsed->transforms.empty());
   EXPECT_EQ(parsed->dtype, defaults.dtype);
+  EXPECT_EQ(parsed->layout, defaults.layout);
   EXPECT_EQ(parsed->exif_orientation, defaults.exif_orientation);
   EXPECT_EQ(parsed->shuffle, defaults.shuffle);
   EXPECT_EQ(parsed->seed, defaults.seed);
@@ -79,7 +80,7 @@ TEST(LoaderSpec, EveryKeyArrives) {
         {"name": "Normalize", "mean": [0.1, 0.2, 0.3], "std": [1, 2, 3]}],
       "batch_size": 64, "shuffle": true, "seed": 18446744073709551615, "dtype": "float32",
       "drop_remainder": true, "rank": 2, "world": 3, "remainder": "pad", "exif_orientation": false,
-      "depth": 5, "lent_batches": 7})");
+      "depth": 5, "lent_batches": 7, "layout": "NCHW"})");
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
   ASSERT_EQ(parsed->transforms.size(), 3U);
   const auto& crop = std::get<RandomResizedCrop>(parsed->transforms[0]);
@@ -96,6 +97,7 @@ TEST(LoaderSpec, EveryKeyArrives) {
   EXPECT_TRUE(parsed->shuffle);
   EXPECT_EQ(parsed->seed, ~uint64_t{0});
   EXPECT_EQ(parsed->dtype, DType::kF32);
+  EXPECT_EQ(parsed->layout, Layout::kNchw);
   EXPECT_TRUE(parsed->drop_remainder);
   EXPECT_EQ(parsed->rank, 2U);
   EXPECT_EQ(parsed->world, 3U);
@@ -103,6 +105,15 @@ TEST(LoaderSpec, EveryKeyArrives) {
   EXPECT_FALSE(parsed->exif_orientation);
   EXPECT_EQ(parsed->depth, 5);
   EXPECT_EQ(parsed->lent_batches, 7);
+}
+
+TEST(LoaderSpec, TypesAndLayoutsByName) {
+  for (const DType dtype : {DType::kU8, DType::kF16, DType::kBF16, DType::kF32}) {
+    EXPECT_EQ(Parse(With(std::string(R"("dtype": ")") + NameOf(dtype) + "\""))->dtype, dtype);
+  }
+  for (const Layout layout : {Layout::kNhwc, Layout::kNchw}) {
+    EXPECT_EQ(Parse(With(std::string(R"("layout": ")") + NameOf(layout) + "\""))->layout, layout);
+  }
 }
 
 TEST(LoaderSpec, ResizeAndCenterCrop) {
@@ -198,7 +209,7 @@ TEST(LoaderSpec, WrongValuesAreNamed) {
       ExpectBad(With("\"" + std::string(key) + "\": " + value), key);
     }
   }
-  for (const char* key : {"dtype", "remainder"}) {
+  for (const char* key : {"dtype", "layout", "remainder"}) {
     for (const char* value : {"0", "\"\"", "\"int64\"", "null", "[]", "\"uint8\\u0000\""}) {
       ExpectBad(With("\"" + std::string(key) + "\": " + value), key);
     }
@@ -249,11 +260,12 @@ TEST(LoaderSpec, BadTransformsAreNamed) {
 TEST(LoaderSpec, TransformsAlone) {
   const Result<TransformSpec> parsed = ParseTransformSpec(
       R"({"transforms": [{"name": "RandomHorizontalFlip", "p": 1}], "dtype": "float32",
-          "exif_orientation": false})");
+          "layout": "NCHW", "exif_orientation": false})");
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
   ASSERT_EQ(parsed->transforms.size(), 1U);
   EXPECT_EQ(std::get<RandomHorizontalFlip>(parsed->transforms[0]).p, 1);
   EXPECT_EQ(parsed->options.dtype, DType::kF32);
+  EXPECT_EQ(parsed->options.layout, Layout::kNchw);
   EXPECT_FALSE(parsed->options.exif_orientation);
 
   for (const char* key : {"batch_size", "seed", "source"}) {

@@ -38,6 +38,16 @@ def test_float_images(make, op):
     same(arrays(dataset), epochs_of(make(dtype="float32"), 1))
 
 
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
+def test_sixteen_bits_in_planes(make, op, dtype):
+    dataset = make(dtype=dtype, layout="NCHW").as_tf_dataset(op=op)
+    assert dataset.element_spec[0] == tf.TensorSpec((8, 3, SIZE, SIZE), dtype)
+    same(arrays(dataset), epochs_of(make(dtype=dtype, layout="NCHW"), 1))
+    floats = make(dtype="float32", layout="NCHW").as_tf_dataset(op=op)
+    for (images, _), (wanted, _) in zip(dataset, floats):
+        assert bool(tf.reduce_all(images == tf.cast(wanted, dtype)))
+
+
 def test_images_without_labels(made, op):
     loader = stoker.Loader(stoker.image_folder(made / "class00"), [stoker.Resize((SIZE, SIZE))], batch_size=4)
     dataset = loader.as_tf_dataset(op=op)

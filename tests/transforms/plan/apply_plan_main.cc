@@ -59,8 +59,10 @@ Request ParseArguments(int argc, char** argv) {
     const std::string word = argv[i];
     if (word == "plain") {
       antialias = false;
-    } else if (word == "f32") {
-      request.options.dtype = DType::kF32;
+    } else if (word == "nchw") {
+      request.options.layout = Layout::kNchw;
+    } else if (word == "f32" || word == "f16") {
+      request.options.dtype = word == "f32" ? DType::kF32 : DType::kF16;
     } else {
       const size_t equals = word.find('=');
       const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
