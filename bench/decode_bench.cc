@@ -3,8 +3,8 @@
 //
 // Every round measures each thing once, on all photographs, one after the other: what disturbs the
 // machine disturbs all alike. Printed are medians of CPU microseconds a photograph, and the ratio
-// to libjpeg-turbo within a round with its smallest and largest value. With NAME only what has it
-// in its name is run (for a profiler), and there are no ratios.
+// to libjpeg-turbo, or of the types and layouts to bytes of NHWC, within a round with its smallest
+// and largest value. With NAME only what has it in its name is run (for a profiler).
 #include <time.h>
 
 #include <algorithm>
@@ -113,8 +113,9 @@ class Whole {
     if (!decoder_.Open(photo.bytes()).ok() || !decoder_.Decode(region, discard_).ok()) std::abort();
   }
 
-  void Batch(const Photo& photo, uint8_t* row) {
-    const Rect region = Start(photo, row);
+  void Batch(const Photo& photo, uint8_t* row, DType dtype = DType::kU8,
+             Layout layout = Layout::kNhwc) {
+    const Rect region = Start(photo, {row, dtype, kScale, kBias, layout});
     if (!decoder_.Open(photo.bytes()).ok() || !decoder_.Decode(region, resampler_).ok()) {
       std::abort();
     }
@@ -124,7 +125,7 @@ class Whole {
   void BatchFromFull(const Photo& photo, uint8_t* row) {
     const Result<WholeImage> image = DecodeWhole(photo.bytes());
     if (!image.ok()) std::abort();
-    const Rect region = Start(photo, row);
+    const Rect region = Start(photo, {row});
     const auto pixel = static_cast<size_t>(BytesPerPixel(image->layout));
     if (!resampler_.Begin({image->layout, region}).ok()) std::abort();
     for (int y = 0; y < region.height; ++y) {
@@ -139,15 +140,17 @@ class Whole {
   }
 
  private:
-  Rect Start(const Photo& photo, uint8_t* row) {
+  Rect Start(const Photo& photo, const PixelOutput& output) {
     Resampling task;
     task.image = photo.size;
     task.box = photo.box;
     task.resized = kOutput;
     task.window = {0, 0, kOutput.width, kOutput.height};
     resampler_.Reset();
-    return resampler_.Start(task, {row, DType::kU8, nullptr, nullptr}).value();
+    return resampler_.Start(task, output).value();
   }
+
+  static constexpr float kScale[3] = {0.017F, 0.0175F, 0.0174F}, kBias[3] = {-2.1F, -2.0F, -1.8F};
 
   JpegDecoder decoder_;
   MemoryBudget budget_{uint64_t{1} << 30};
@@ -180,7 +183,7 @@ struct Measured {
   std::string name;
   std::function<void(const Photo&)> run;
   bool phase = false;      // on photographs whose phases can be told apart
-  size_t baseline = 0;     // what it is compared with; itself: nothing
+  std::string baseline;    // name of what it is compared with; none: nothing
   std::vector<double> us;  // of each round
 };
 
@@ -203,12 +206,13 @@ double Median(std::vector<double> v) {
 }
 
 void Print(const std::vector<Measured>& all) {
-  for (size_t i = 0; i < all.size(); ++i) {
-    const Measured& m = all[i];
+  for (const Measured& m : all) {
     std::printf("%-52s %8.1f us", m.name.c_str(), Median(m.us));
-    if (m.baseline != i) {
+    const auto baseline = std::find_if(
+        all.begin(), all.end(), [&m](const Measured& other) { return other.name == m.baseline; });
+    if (baseline != all.end()) {
       std::vector<double> ratio;
-      for (size_t r = 0; r < m.us.size(); ++r) ratio.push_back(all[m.baseline].us[r] / m.us[r]);
+      for (size_t r = 0; r < m.us.size(); ++r) ratio.push_back(baseline->us[r] / m.us[r]);
       const auto [least, most] = std::minmax_element(ratio.begin(), ratio.end());
       std::printf("   x %.2f (%.2f ... %.2f)", Median(ratio), *least, *most);
     }
@@ -220,15 +224,16 @@ std::vector<Measured> Measurements(const std::vector<Photo>& photos) {
   auto phases = std::make_shared<DecodePhases>();
   auto ours = std::make_shared<Whole>(JpegDecoder::Way::kFastest);
   auto theirs = std::make_shared<Whole>(JpegDecoder::Way::kLibjpegOnly);
-  auto batch = std::make_shared<std::vector<uint8_t>>(64 * 224 * 224 * 3);
-  const auto row = [batch, &photos](const Photo& p) {
-    return batch->data() + static_cast<size_t>(&p - photos.data()) % 64 * 224 * 224 * 3;
+  constexpr size_t kRow = 224 * 224 * 3, kRows = 64;
+  auto batch = std::make_shared<std::vector<uint8_t>>(kRows * kRow * sizeof(float));
+  const auto row = [batch, &photos](const Photo& p, DType dtype = DType::kU8) {
+    return batch->data() + static_cast<size_t>(&p - photos.data()) % kRows * kRow * SizeOf(dtype);
   };
   const auto all = [](const Photo& p) { return Rect{0, 0, p.size.width, p.size.height}; };
   std::vector<Measured> list;
   const auto add = [&](const char* name, bool phase, int baseline, auto run) {
-    const size_t own = list.size();
-    list.push_back({name, run, phase, baseline < 0 ? own : static_cast<size_t>(baseline), {}});
+    const auto against = baseline < 0 ? "" : list[static_cast<size_t>(baseline)].name;
+    list.push_back({name, run, phase, against, {}});
   };
   const auto phase = [&](const char* name, void (DecodePhases::*member)()) {
     add(name, true, -1, [phases, member](const Photo& p) {
@@ -246,6 +251,16 @@ std::vector<Measured> Measurements(const std::vector<Photo>& photos) {
   add("libjpeg-turbo: whole image, crop, to batch row", false, 4,
       [=](const Photo& p) { theirs->BatchFromFull(p, row(p)); });
   add("ours: crop to batch row", false, 4, [=](const Photo& p) { ours->Batch(p, row(p)); });
+  const size_t bytes = list.size() - 1;
+  for (const DType dtype : {DType::kU8, DType::kF16, DType::kBF16, DType::kF32}) {
+    for (const Layout layout : {Layout::kNhwc, Layout::kNchw}) {
+      if (dtype == DType::kU8 && layout == Layout::kNhwc) continue;
+      const std::string name =
+          std::string("ours: crop to batch row, ") + NameOf(dtype) + " " + NameOf(layout);
+      add(name.c_str(), false, static_cast<int>(bytes),
+          [=](const Photo& p) { ours->Batch(p, row(p, dtype), dtype, layout); });
+    }
+  }
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     const std::string name = std::string("ours with ") + hwy::TargetName(target) + ": the same";
     add(name.c_str(), false, 4, [=](const Photo& p) {
@@ -288,7 +303,6 @@ int Main(int argc, char** argv) {
   std::vector<Measured> all = Measurements(photos);
   if (argc > 3) {
     std::erase_if(all, [argv](const Measured& m) { return m.name.find(argv[3]) == m.name.npos; });
-    for (size_t i = 0; i < all.size(); ++i) all[i].baseline = i;
   }
   const int rounds = argc > 2 ? std::max(1, std::atoi(argv[2])) : 7;
   for (int i = 0; i < rounds; ++i) RunRound(all, photos);
