@@ -225,9 +225,10 @@ std::vector<Measured> Measurements(const std::vector<Photo>& photos) {
   auto ours = std::make_shared<Whole>(JpegDecoder::Way::kFastest);
   auto theirs = std::make_shared<Whole>(JpegDecoder::Way::kLibjpegOnly);
   constexpr size_t kRow = 224 * 224 * 3, kRows = 64;
-  auto batch = std::make_shared<std::vector<uint8_t>>(kRows * kRow * sizeof(float));
-  const auto row = [batch, &photos](const Photo& p, DType dtype = DType::kU8) {
-    return batch->data() + static_cast<size_t>(&p - photos.data()) % kRows * kRow * SizeOf(dtype);
+  auto memory = std::make_shared<std::vector<uint8_t>>(kRows * kRow * sizeof(float) + 64);
+  uint8_t* const batch = memory->data() + (64 - reinterpret_cast<uintptr_t>(memory->data()) % 64);
+  const auto row = [memory, batch, &photos](const Photo& p, DType dtype = DType::kU8) {
+    return batch + static_cast<size_t>(&p - photos.data()) % kRows * kRow * SizeOf(dtype);
   };
   const auto all = [](const Photo& p) { return Rect{0, 0, p.size.width, p.size.height}; };
   std::vector<Measured> list;

@@ -1,6 +1,7 @@
 // Compiled once for each instruction set.
 #include "transforms/resize/emit.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -10,18 +11,17 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/resize/emit.cc"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-
-#include "transforms/resize/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace stoker {
 namespace HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR
 
-void Emit(const Block& block, const RowFormat& format, uint8_t* out) {
-  EmitBlockPlain(block, format, out);
+void Emit(const FinishedRows& from, const RowFormat& format, uint8_t* out) {
+  EmitRowsPlain(from, format, out);
 }
 
 #else
@@ -89,16 +89,7 @@ struct ToFloat32 {
   HWY_INLINE hn::Vec<Floats> operator()(hn::Vec<Floats> value) const { return value; }
 };
 
-// ---- Where a piece goes: 16 values to `out`.
-
-class AsBytes {
- public:
-  static constexpr ptrdiff_t kBytes = 1;
-  AsBytes(const RowFormat&, int) {}
-  HWY_INLINE void Store(hn::Vec<Piece> values, uint8_t* out) const {
-    hn::StoreU(values, Piece(), out);
-  }
-};
+// ---- A piece: 16 values.
 
 // The first lanes of a vector, as many as `d` has.
 template <class D, class V>
@@ -118,125 +109,138 @@ HWY_INLINE hn::Vec<Floats> Part(hn::Vec<Piece> values) {
   return hn::ConvertTo(Floats(), hn::PromoteTo(Ints(), part));
 }
 
-template <typename Value, class Round>
+template <bool kStream, class V, class D>
+HWY_INLINE void Put(V value, D d, hn::TFromD<D>* to) {
+  if constexpr (kStream && sizeof(hn::TFromD<D>) * hn::MaxLanes(D()) >= 16) {  // no smaller ones
+    hn::Stream(value, d, to);
+  } else {
+    hn::StoreU(value, d, to);
+  }
+}
+
+struct AsBytes {
+  static constexpr size_t kAlignment = RowFormat::kPiece;  // that streaming needs
+  using Value = uint8_t;
+  AsBytes(const float*, const float*) {}
+  template <bool kStream>
+  HWY_INLINE void Store(hn::Vec<Piece> values, uint8_t* to) const {
+    Put<kStream>(values, Piece(), to);
+  }
+};
+
+template <typename T, class Round>
 class AsFloats {
  public:
-  static constexpr ptrdiff_t kBytes = sizeof(Value);
-  AsFloats(const RowFormat& format, int piece)
-      : scale_(format.scale[piece]), bias_(format.bias[piece]) {}
+  static constexpr size_t kAlignment = kLanes * sizeof(T);
+  using Value = T;
+  AsFloats(const float* scale, const float* bias) : scale_(scale), bias_(bias) {}
 
-  HWY_INLINE void Store(hn::Vec<Piece> values, uint8_t* out) const {
-    auto* to = reinterpret_cast<Value*>(out);
-    StorePart<0>(values, to);
-    if constexpr (kLanes <= 8) StorePart<1>(values, to);
+  template <bool kStream>
+  HWY_INLINE void Store(hn::Vec<Piece> values, T* to) const {
+    StorePart<kStream, 0>(values, to);
+    if constexpr (kLanes <= 8) StorePart<kStream, 1>(values, to);
     if constexpr (kLanes <= 4) {
-      StorePart<2>(values, to);
-      StorePart<3>(values, to);
+      StorePart<kStream, 2>(values, to);
+      StorePart<kStream, 3>(values, to);
     }
   }
 
  private:
-  template <size_t i>
-  HWY_INLINE void StorePart(hn::Vec<Piece> values, Value* to) const {
+  template <bool kStream, size_t i>
+  HWY_INLINE void StorePart(hn::Vec<Piece> values, T* to) const {
     const Floats d;
     const auto scaled = hn::Mul(Part<i>(values), hn::Load(d, scale_ + i * kLanes));
     const auto result = hn::Add(scaled, hn::Load(d, bias_ + i * kLanes));
-    hn::StoreU(Round()(result), hn::Rebind<Value, Floats>(), to + i * kLanes);
+    Put<kStream>(Round()(result), hn::Rebind<T, Floats>(), to + i * kLanes);
   }
 
   const float* scale_;
   const float* bias_;
 };
 
-// ---- From columns to pieces of rows.
+// ---- Where pieces come from.
 
-// Transposes 16 columns, `step` bytes apart, and gives each row's 16 bytes to `store`.
-template <class Store>
-HWY_INLINE void ForEachRow(const uint8_t* HWY_RESTRICT columns, size_t step, int rows,
-                           const Store& store) {
-  const hn::CappedTag<uint8_t, kStripRows> d;
-  constexpr int kHigh = 16;
-  for (int r = 0; r < rows; r += static_cast<int>(hn::Lanes(d))) {
-    hn::Vec<decltype(d)> a[16], b[16];
-    for (size_t i = 0; i < 16; ++i) a[i] = hn::Load(d, columns + i * step + r);
-    ShuffleRound(d, a, b);
-    ShuffleRound(d, b, a);
-    ShuffleRound(d, a, b);
-    ShuffleRound(d, b, a);
-    for (int i = 0; i < 16 && r + i < rows; ++i) {
-#if HWY_MAX_BYTES >= 32
-      store(r + i, hn::LowerHalf(Piece(), a[i]));
-      if (r + i + kHigh < rows) store(r + i + kHigh, hn::UpperHalf(Piece(), a[i]));
-#else
-      (void)kHigh;
-      store(r + i, a[i]);
-#endif
-    }
+struct Neighbours {
+  HWY_INLINE hn::Vec<Piece> operator()(const uint8_t* values, int piece) const {
+    return hn::LoadU(Piece(), values + ptrdiff_t{piece} * RowFormat::kPiece);
   }
-}
+};
 
-// Byte i of piece p of gray pixels is gray value (16 p + i) / 3.
+// Byte i of the pieces p, p + 3, p + 6, … of gray pixels is gray value (16 p + i) / 3.
 alignas(16) constexpr uint8_t kThrice[3][16] = {
     {0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5},
     {5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 8, 9, 9, 9, 10, 10},
     {10, 11, 11, 11, 12, 12, 12, 13, 13, 13, 14, 14, 14, 15, 15, 15}};
 
-// All kStripPixels pixels of the block's rows; `out` has room for them.
-template <class As>
-HWY_INLINE void EmitWhole(const Block& block, const RowFormat& format, uint8_t* out) {
-  const bool together = format.layout == Layout::kNhwc;
-  for (int p = 0; p < 3; ++p) {
-    const As as(format, p);
-    uint8_t* const to = out + (together ? p * RowFormat::kPiece * As::kBytes : p * format.channel);
-    if (block.channels == 3) {
-      const size_t first = together ? RowFormat::kPiece : 1, step = together ? 1 : 3;
-      ForEachRow(block.columns + static_cast<size_t>(p) * first * kStripRows, step * kStripRows,
-                 block.rows, [&](int r, hn::Vec<Piece> values) HWY_ATTR {
-                   as.Store(values, to + r * format.down);
-                 });
+struct GrayThrice {
+  HWY_INLINE hn::Vec<Piece> operator()(const uint8_t* gray, int piece) const {
+    const auto values = hn::LoadU(Piece(), gray + ptrdiff_t{piece} / 3 * RowFormat::kPiece);
+    return hn::TableLookupBytes(values, hn::Load(Piece(), kThrice[piece % 3]));
+  }
+};
+
+// `count` neighbours in the row. `as[i]` is for the pieces i, i + 3, i + 6, …
+template <bool kStream, class From, class As>
+HWY_INLINE void EmitValues(const uint8_t* HWY_RESTRICT values, int count, const As (&as)[3],
+                           typename As::Value* HWY_RESTRICT out) {
+  constexpr int kPiece = RowFormat::kPiece;
+  const From from;
+  int piece = 0;
+  for (; (piece + 3) * kPiece <= count; piece += 3, out += 3 * kPiece) {
+    as[0].template Store<kStream>(from(values, piece), out);
+    as[1].template Store<kStream>(from(values, piece + 1), out + kPiece);
+    as[2].template Store<kStream>(from(values, piece + 2), out + 2 * kPiece);
+  }
+  int i = 0;
+  for (; (piece + 1) * kPiece <= count; ++piece, ++i, out += kPiece) {
+    as[i].template Store<kStream>(from(values, piece), out);
+  }
+  if (const int left = count - piece * kPiece; left > 0) {
+    alignas(64) typename As::Value part[kPiece];
+    as[i].template Store<false>(from(values, piece), part);
+    std::memcpy(out, part, static_cast<size_t>(left) * sizeof(typename As::Value));
+  }
+}
+
+template <class From, class As>
+void EmitPlane(const FinishedRows& from, const RowFormat& format, const As (&as)[3], int count,
+               const uint8_t* values, uint8_t* out) {
+  for (int r = 0; r < from.rows; ++r, values += from.stride, out += format.down) {
+    auto* to = reinterpret_cast<typename As::Value*>(out);
+    if (format.stream && reinterpret_cast<uintptr_t>(out) % As::kAlignment == 0) {
+      EmitValues<true, From>(values, count, as, to);
     } else {
-      const auto thrice = hn::Load(Piece(), kThrice[p]);
-      ForEachRow(block.columns, kStripRows, block.rows, [&](int r, hn::Vec<Piece> gray) HWY_ATTR {
-        as.Store(together ? hn::TableLookupBytes(gray, thrice) : gray, to + r * format.down);
-      });
-    }
-  }
-}
-
-// A block that is not as wide: by way of one that is.
-template <class As>
-void EmitPart(const Block& block, const RowFormat& format, uint8_t* out) {
-  constexpr ptrdiff_t kPlane = RowFormat::kPiece * As::kBytes, kRow = 3 * kPlane;
-  alignas(64) uint8_t whole[kRow * kStripRows];
-  RowFormat inside = format;
-  inside.down = kRow;
-  const bool together = format.layout == Layout::kNhwc;
-  if (!together) inside.channel = kPlane;
-  EmitWhole<As>(block, inside, whole);
-  const auto bytes = static_cast<size_t>(block.pixels * format.along);
-  for (int r = 0; r < block.rows; ++r) {
-    for (int p = 0; p < (together ? 1 : 3); ++p) {
-      std::memcpy(out + r * format.down + p * format.channel, whole + r * kRow + p * kPlane, bytes);
+      EmitValues<false, From>(values, count, as, to);
     }
   }
 }
 
 template <class As>
-void EmitAs(const Block& block, const RowFormat& format, uint8_t* out) {
-  if (block.pixels == kStripPixels) return EmitWhole<As>(block, format, out);
-  EmitPart<As>(block, format, out);
+void EmitAs(const FinishedRows& from, const RowFormat& format, uint8_t* out) {
+  const auto piece = [&format](int p) { return As(format.scale[p], format.bias[p]); };
+  if (format.layout == Layout::kNhwc) {
+    const As as[3] = {piece(0), piece(1), piece(2)};
+    const int count = 3 * from.pixels;
+    if (from.channels == 1) return EmitPlane<GrayThrice>(from, format, as, count, from.values, out);
+    return EmitPlane<Neighbours>(from, format, as, count, from.values, out);
+  }
+  for (int c = 0; c < 3; ++c) {
+    const As as[3] = {piece(c), piece(c), piece(c)};
+    const uint8_t* values = from.values + (from.channels == 1 ? 0 : c * from.plane);
+    EmitPlane<Neighbours>(from, format, as, from.pixels, values, out + c * format.channel);
+  }
 }
 
-void Emit(const Block& block, const RowFormat& format, uint8_t* out) {
+void Emit(const FinishedRows& from, const RowFormat& format, uint8_t* out) {
   switch (format.dtype) {
     case DType::kF32:
-      return EmitAs<AsFloats<float, ToFloat32>>(block, format, out);
+      return EmitAs<AsFloats<float, ToFloat32>>(from, format, out);
     case DType::kF16:
-      return EmitAs<AsFloats<uint16_t, ToFloat16>>(block, format, out);
+      return EmitAs<AsFloats<uint16_t, ToFloat16>>(from, format, out);
     case DType::kBF16:
-      return EmitAs<AsFloats<uint16_t, ToBFloat16>>(block, format, out);
+      return EmitAs<AsFloats<uint16_t, ToBFloat16>>(from, format, out);
     default:
-      return EmitAs<AsBytes>(block, format, out);
+      return EmitAs<AsBytes>(from, format, out);
   }
 }
 
@@ -250,9 +254,11 @@ namespace stoker {
 
 HWY_EXPORT(Emit);
 
-void EmitBlock(const Block& block, const RowFormat& format, uint8_t* out) {
-  HWY_DYNAMIC_DISPATCH(Emit)(block, format, out);
+void EmitRows(const FinishedRows& from, const RowFormat& format, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(Emit)(from, format, out);
 }
+
+void FlushEmitted() { hwy::FlushStream(); }
 
 }  // namespace stoker
 #endif

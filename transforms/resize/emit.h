@@ -1,30 +1,33 @@
-// The last phase of a strip: a block of finished values, as the horizontal pass leaves them, to the
-// row of a batch. Here they become the row's type and layout, so that no pass over it is needed.
+// The last phase of a strip: rows of finished values to the row of a batch. Here they become the
+// row's type and layout, so that no pass over it is needed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "transforms/resize/row_format.h"
 
 namespace stoker {
 
-inline constexpr int kStripRows = 32;    // rows of a strip at most
-inline constexpr int kStripPixels = 16;  // output pixels that are finished together
-
-// Column (pixel × channels + channel) has kStripRows bytes, 64-byte aligned as a whole; columns of
-// all kStripPixels pixels are there, whatever they hold behind `pixels`.
-struct Block {
-  const uint8_t* columns = nullptr;
-  int channels = 3;  // 3, or 1: gray, which becomes three equal channels
-  int rows = 0;      // 1…kStripRows
-  int pixels = 0;    // 1…kStripPixels
+// Pixels in the order in which they leave, one byte for each value.
+struct FinishedRows {
+  const uint8_t* values = nullptr;  // of the first row; may be read up to kEmitOverread behind it
+  ptrdiff_t stride = 0;             // to the next row
+  ptrdiff_t plane = 0;              // to the next channel; 0: channels are neighbours
+  int channels = 3;                 // 3, or 1: gray, which becomes three equal channels
+  int rows = 0;
+  int pixels = 0;  // of a row
 };
 
-// `out`: the place of the first row's first pixel. Writes the block's values and no byte beside
-// them.
-void EmitBlock(const Block& block, const RowFormat& format, uint8_t* out);
+inline constexpr int kEmitOverread = 64;
+
+// `out`: the place of the first row's first pixel. Writes the rows' pixels and no byte beside them.
+// Channels of three are neighbours, or have a plane each, as in the format. Where the format is to
+// be streamed, FlushEmitted must follow before another thread may look.
+void EmitRows(const FinishedRows& from, const RowFormat& format, uint8_t* out);
+void FlushEmitted();
 
 // The plain twin: same bytes.
-void EmitBlockPlain(const Block& block, const RowFormat& format, uint8_t* out);
+void EmitRowsPlain(const FinishedRows& from, const RowFormat& format, uint8_t* out);
 
 }  // namespace stoker

@@ -2,13 +2,17 @@
 
 namespace stoker {
 
-void EmitBlockPlain(const Block& block, const RowFormat& format, uint8_t* out) {
-  for (int r = 0; r < block.rows; ++r) {
-    for (int x = 0; x < block.pixels; ++x) {
+void EmitRowsPlain(const FinishedRows& from, const RowFormat& format, uint8_t* out) {
+  for (int r = 0; r < from.rows; ++r) {
+    for (int x = 0; x < from.pixels; ++x) {
+      const uint8_t* row = from.values + r * from.stride;
       uint8_t rgb[3];
       for (int c = 0; c < 3; ++c) {
-        const int column = x * block.channels + (block.channels == 3 ? c : 0);
-        rgb[c] = block.columns[column * kStripRows + r];
+        if (from.channels == 1) {
+          rgb[c] = row[x];
+        } else {
+          rgb[c] = from.plane != 0 ? row[c * from.plane + x] : row[3 * x + c];
+        }
       }
       StorePixel(format, rgb, out + r * format.down + x * format.along);
     }

@@ -42,7 +42,12 @@ size_t RoundUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
 }  // namespace
 
 Resampler::Resampler(MemoryBudget& budget)
-    : rows_(budget), columns_(budget), window_(budget), turned_(budget), upright_(budget) {}
+    : rows_(budget),
+      columns_(budget),
+      window_(budget),
+      turned_(budget),
+      finished_(budget),
+      upright_(budget) {}
 
 Result<Rect> Resampler::Start(const Resampling& task, const PixelOutput& output) {
   const Stopwatch stopwatch(busy_ns_);
@@ -86,10 +91,14 @@ Status Resampler::PlanOutput() {
   }
   strip_ = {};
   strip_.format = &strips_;
+  const FinishedRoom room = RoomToFinish(visible_.width);
+  if (Status grown = finished_.Grow(room.before + room.behind); !grown) return grown;
+  strip_.finished = finished_.data() + room.before;
   if (region_.width == 0) return {};
 
   if (turn.transpose) {
     strips_ = RowFormat({}, visible_.size());
+    strips_.stream = false;  // read again soon
     const ptrdiff_t bytes = strips_.down * visible_.height;
     if (Status grown = upright_.Grow(static_cast<size_t>(bytes)); !grown) return grown;
     strip_.out = upright_.data();
@@ -203,7 +212,9 @@ void Resampler::FinishStrips() {
     DropRows();
   }
   strip_.out = out;
-  if (complete() && task_.turn.transpose) WriteTurned();
+  if (!complete()) return;
+  if (strips_.stream) FlushEmitted();
+  if (task_.turn.transpose) WriteTurned();
 }
 
 // Forgets the rows above the next strip.

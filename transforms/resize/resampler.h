@@ -81,8 +81,9 @@ class Resampler final : public RowSink {
   int held_ = 0;
   int next_row_ = 0;  // first output row that is not finished
 
-  GrowingBuffer turned_;   // Strip::turned
-  GrowingBuffer upright_;  // the visible window, u8, when it has to be transposed
+  GrowingBuffer turned_;    // Strip::turned
+  GrowingBuffer finished_;  // Strip::finished
+  GrowingBuffer upright_;   // the visible window, u8, when it has to be transposed
   Strip strip_;
   RowFormat format_;  // of the output
   RowFormat strips_;  // of what the strips write: the output, or upright_

@@ -8,6 +8,9 @@ namespace stoker {
 
 namespace {
 
+// Batches of smaller images may well be in a cache when they are taken.
+constexpr ptrdiff_t kStreamedBytes = 64 << 10;
+
 template <typename T>
 void Put(T value, uint8_t* at) {
   std::memcpy(at, &value, sizeof(value));
@@ -37,6 +40,7 @@ RowFormat::RowFormat(const PixelOutput& output, ImageSize size)
   along = together ? 3 * bytes : bytes;
   down = along * size.width;
   channel = together ? bytes : down * size.height;
+  stream = 3 * bytes * size.width * size.height >= kStreamedBytes;
   if (dtype == DType::kU8) return;
   for (int piece = 0; piece < 3; ++piece) {
     for (int i = 0; i < kPiece; ++i) {

@@ -40,8 +40,11 @@ struct RowFormat {
   ptrdiff_t down = 0;
   ptrdiff_t channel = 1;
 
-  // 16 pixels are finished together, in three pieces of 16 values that are neighbours in the row:
-  // 48 values of NHWC one after the other, or 16 of each plane.
+  // Rows are written past the caches where aligned: whoever takes a batch does so long after its
+  // lines have left the caches, and a line need not be read first to be written.
+  bool stream = false;
+
+  // For pieces of 16 values: three for 48 values of NHWC, one for each plane of NCHW.
   static constexpr int kPiece = 16;
   alignas(64) float scale[3][kPiece] = {};
   alignas(64) float bias[3][kPiece] = {};

@@ -171,7 +171,7 @@ HWY_INLINE void BlendAlong(const Strip& s, int x, int n, const int16_t* HWY_REST
   for (int i = 0; i < n; ++i) {
     const int16_t* weights = s.columns.weights + static_cast<ptrdiff_t>(x + i) * 2 * pairs;
     const int16_t* pixel = first + (s.columns.starts[x + i] - s.columns.starts[x]) * kPixel;
-    uint8_t* to = mixed + (s.mirror ? n - 1 - i : i) * kPixel;
+    uint8_t* to = mixed + (s.mirror ? kStripPixels - 1 - i : i) * kPixel;
     for (size_t lane = 0; lane < static_cast<size_t>(kPixel); lane += hn::Lanes(d16)) {
       PairSums low, high;
       const int16_t* column = pixel + lane;
@@ -184,6 +184,44 @@ HWY_INLINE void BlendAlong(const Strip& s, int x, int n, const int16_t* HWY_REST
       const auto both =
           hn::ReorderDemote2To(d16, low.Rounded(half, shift), high.Rounded(half, shift));
       hn::Store(hn::DemoteTo(d8, both), d8, to + lane);
+    }
+  }
+}
+
+// ---- Transpose of bytes: columns to rows of finished pixels.
+
+// 16 columns, `step` apart, of kStripRows bytes each.
+HWY_INLINE void TurnBytes(const uint8_t* HWY_RESTRICT columns, ptrdiff_t step,
+                          uint8_t* HWY_RESTRICT rows, ptrdiff_t stride) {
+  const hn::CappedTag<uint8_t, kStripRows> d;
+  const hn::FixedTag<uint8_t, 16> d16;
+  for (size_t r = 0; r < kStripRows; r += hn::Lanes(d)) {
+    hn::Vec<decltype(d)> a[16], b[16];
+    for (ptrdiff_t i = 0; i < 16; ++i) a[i] = hn::Load(d, columns + i * step * kStripRows + r);
+    ShuffleRound(d, a, b);
+    ShuffleRound(d, b, a);
+    ShuffleRound(d, a, b);
+    ShuffleRound(d, b, a);
+    for (size_t i = 0; i < 16; ++i, rows += stride) {
+#if HWY_MAX_BYTES >= 32
+      hn::StoreU(hn::LowerHalf(d16, a[i]), d16, rows);
+      hn::StoreU(hn::UpperHalf(d16, a[i]), d16, rows + 16 * stride);
+#else
+      hn::StoreU(a[i], d16, rows);
+#endif
+    }
+  }
+}
+
+// kStripPixels pixels, of which pixel 0 of the first row goes to `finished`.
+template <int kChannels>
+HWY_INLINE void Finish(const uint8_t* mixed, const FinishedRows& rows, uint8_t* finished) {
+  constexpr int kPieces = kChannels;
+  for (ptrdiff_t p = 0; p < kPieces; ++p) {
+    if (rows.plane == 0) {
+      TurnBytes(mixed + p * 16 * kStripRows, 1, finished + p * 16, rows.stride);
+    } else {
+      TurnBytes(mixed + p * kStripRows, kChannels, finished + p * rows.plane, rows.stride);
     }
   }
 }
@@ -222,6 +260,7 @@ void ResampleAs(const Strip& s) {
   alignas(64) uint8_t mixed[kChannels * kStripPixels * kStripRows];
   if (s.row_count < kStripRows) std::memset(tile, 0, sizeof(tile));
   if (s.columns.count < kStripPixels) std::memset(mixed, 0, sizeof(mixed));
+  const FinishedRows rows = RowsOf(s);
   Turned have;
   for (int x = 0; x < s.columns.count; x += kStripPixels) {
     const int n = std::min(kStripPixels, s.columns.count - x);
@@ -229,9 +268,10 @@ void ResampleAs(const Strip& s) {
     const int end = std::min(s.columns.starts[x + n - 1] + 2 * s.columns.pairs, s.width);
     Provide(s, first, ptrdiff_t{end} * kChannels, have, tile);
     BlendAlong<kPairs, kChannels>(s, x, n, s.turned + (first - have.begin) * kStripRows, mixed);
-    const int to = s.mirror ? s.columns.count - x - n : x;
-    EmitBlock({mixed, kChannels, s.row_count, n}, *s.format, s.out + to * s.format->along);
+    const int to = s.mirror ? s.columns.count - x - kStripPixels : x;
+    Finish<kChannels>(mixed, rows, s.finished + ptrdiff_t{to} * (rows.plane == 0 ? kChannels : 1));
   }
+  EmitRows(rows, *s.format, s.out);
 }
 
 template <int kChannels>

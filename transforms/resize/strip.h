@@ -17,6 +17,8 @@
 
 namespace stoker {
 
+inline constexpr int kStripRows = 32;      // rows of a strip at most
+inline constexpr int kStripPixels = 16;    // output pixels that are finished together
 inline constexpr int kTileBytes = 64;      // columns (bytes of one plane's row) blended at a time
 inline constexpr int kStripOverread = 64;  // bytes that may be read behind a row of the source
 
@@ -41,11 +43,23 @@ struct Strip {
   int16_t* turned = nullptr;
   int turned_columns = 0;  // at least TurnedColumns(columns, channels)
 
+  uint8_t* finished = nullptr;  // pixels before they are emitted; see RoomToFinish
+
   // Output.
   uint8_t* out = nullptr;  // pixel 0 of the strip's first row
   const RowFormat* format = nullptr;
   bool mirror = false;  // columns from right to left
 };
+
+// Where the pixels of a strip are finished.
+FinishedRows RowsOf(const Strip& strip);
+
+// Bytes that Strip::finished needs before and behind it, for rows of so many pixels.
+struct FinishedRoom {
+  size_t before = 0;
+  size_t behind = 0;
+};
+FinishedRoom RoomToFinish(int pixels);
 
 // Columns that Strip::turned needs.
 int TurnedColumns(const AxisTaps& columns, int channels);

@@ -43,6 +43,28 @@ int TurnedColumns(const AxisTaps& columns, int channels) {
   return 2 * (widest + 2 * columns.pairs) * channels + 2 * 3 * kTileBytes;
 }
 
+namespace {
+
+// The blocks at both ends may reach out of the row by most of a block.
+constexpr ptrdiff_t kBeside = 3 * kStripPixels;
+
+ptrdiff_t FinishedStride(int pixels) {
+  return (3 * ptrdiff_t{pixels} + 2 * kBeside + 63) / 64 * 64;
+}
+
+}  // namespace
+
+FinishedRows RowsOf(const Strip& s) {
+  const bool planes = s.channels == 3 && s.format->layout == Layout::kNchw;
+  const ptrdiff_t stride = FinishedStride(s.columns.count);
+  return {s.finished, stride,      planes ? s.columns.count + 2 * kStripPixels : 0,
+          s.channels, s.row_count, s.columns.count};
+}
+
+FinishedRoom RoomToFinish(int pixels) {
+  return {64, static_cast<size_t>(FinishedStride(pixels)) * kStripRows + kEmitOverread};
+}
+
 void ResampleStripPlain(const Strip& s) {
   for (int r = 0; r < s.row_count; ++r) {
     for (int x = 0; x < s.columns.count; ++x) {

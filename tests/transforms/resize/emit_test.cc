@@ -9,7 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "transforms/resize/half.h"
@@ -63,63 +63,87 @@ TEST(Half, IsTheNearestBFloat16) {
   EXPECT_EQ(BFloat16Bits(-0.0F), 0x8000);
 }
 
-// Where in a row of a batch: one image, with a frame around the block to see that it holds.
+constexpr DType kDTypes[] = {DType::kU8, DType::kF32, DType::kF16, DType::kBF16};
+constexpr Layout kLayouts[] = {Layout::kNhwc, Layout::kNchw};
+
+// One image in a row of a batch, larger than what is emitted, so that its frame can be looked at.
 struct Image {
-  static constexpr int kWidth = kStripPixels + 5, kHeight = kStripRows + 3;
-  explicit Image(const PixelOutput& output)
-      : format(output, {kWidth, kHeight}),
-        bytes(static_cast<size_t>(kWidth * kHeight * 3) * SizeOf(output.dtype) + 1, 0x5a) {}
-  uint8_t* At(int x, int y) {  // of no alignment
-    return bytes.data() + 1 + y * format.down + x * format.along;
+  Image(const PixelOutput& output, int width, int height, size_t misaligned)
+      : format(output, {width, height}),
+        bytes(static_cast<size_t>(width * height * 3) * SizeOf(output.dtype) + 128, 0x5a),
+        first(64 - reinterpret_cast<uintptr_t>(bytes.data()) % 64 + misaligned) {}
+  uint8_t* At(ptrdiff_t x, ptrdiff_t y) {
+    return bytes.data() + first + y * format.down + x * format.along;
   }
   RowFormat format;
   std::vector<uint8_t> bytes;
+  size_t first;
 };
 
+// Finished pixels, as a strip has them.
 class Emits : public ::testing::TestWithParam<int64_t> {
  protected:
+  static constexpr int kRows = 5, kMostPixels = 150, kStride = 3 * kMostPixels + 17;
+
   void SetUp() override {
     hwy::SetSupportedTargetsForTest(GetParam());
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    for (size_t i = 0; i < values_.size(); ++i) values_[i] = static_cast<uint8_t>(i * 7 + i / 256);
   }
   void TearDown() override {
     hwy::SetSupportedTargetsForTest(0);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   }
 
-  void ExpectSameAsPlain(const Block& block, const PixelOutput& output, bool upwards) {
-    Image plain(output), fast(output);
-    const int y = upwards ? block.rows : 1;
-    if (upwards) plain.format.down = fast.format.down = -plain.format.down;
-    const auto at = [&](Image& image) {
-      return image.At(2, 0) + (upwards ? -y : y) * image.format.down;
-    };
-    EmitBlockPlain(block, plain.format, at(plain));
-    EmitBlock(block, fast.format, at(fast));
-    ASSERT_EQ(plain.bytes, fast.bytes)
-        << NameOf(output.dtype) << " " << NameOf(output.layout) << " " << block.channels
-        << " channels, " << block.rows << " rows of " << block.pixels << ", scale "
+  struct Case {
+    int channels, pixels;
+    size_t misaligned = 0;
+    bool stream = false;
+    bool upwards = false;
+  };
+
+  void ExpectSameAsPlain(const Case& c, const PixelOutput& output) {
+    const bool planes = c.channels == 3 && output.layout == Layout::kNchw;
+    const FinishedRows rows{values_.data(), kStride, planes ? kMostPixels + 5 : 0,
+                            c.channels,     kRows,   c.pixels};
+    Image plain(output, c.pixels + 3, kRows + 2, c.misaligned);
+    Image fast(output, c.pixels + 3, kRows + 2, c.misaligned);
+    uint8_t* const plain_to = plain.At(1, c.upwards ? kRows : 1);
+    uint8_t* const fast_to = fast.At(1, c.upwards ? kRows : 1);
+    if (c.upwards) plain.format.down = fast.format.down = -plain.format.down;
+    fast.format.stream = c.stream;
+    EmitRowsPlain(rows, plain.format, plain_to);
+    EmitRows(rows, fast.format, fast_to);
+    FlushEmitted();
+    const std::span<const uint8_t> wanted = std::span(plain.bytes).subspan(plain.first);
+    const std::span<const uint8_t> got = std::span(fast.bytes).subspan(fast.first);
+    const size_t bytes = std::min(wanted.size(), got.size());
+    ASSERT_TRUE(std::ranges::equal(wanted.first(bytes), got.first(bytes)))
+        << NameOf(output.dtype) << " " << NameOf(output.layout) << " " << c.channels
+        << " channels, " << c.pixels << " pixels, misaligned by " << c.misaligned << " scale "
         << output.scale[0] << " bias " << output.bias[0];
+    ASSERT_TRUE(std::all_of(fast.bytes.begin(),
+                            fast.bytes.begin() + static_cast<ptrdiff_t>(fast.first),
+                            [](uint8_t b) { return b == 0x5a; }));
   }
+
+  std::vector<uint8_t> values_ = std::vector<uint8_t>(kRows * kStride + kEmitOverread);
 };
 
-constexpr DType kDTypes[] = {DType::kU8, DType::kF32, DType::kF16, DType::kBF16};
-constexpr Layout kLayouts[] = {Layout::kNhwc, Layout::kNchw};
-
-TEST_P(Emits, EveryTypeLayoutAndSizeAsThePlainTwin) {
-  std::mt19937 random(3);
-  alignas(64) uint8_t columns[3 * kStripPixels * kStripRows];
-  for (uint8_t& value : columns) value = static_cast<uint8_t>(random());
+TEST_P(Emits, EveryTypeLayoutAndWidthAsThePlainTwin) {
   constexpr float kScale[3] = {0.017f, 0.0175f, -0.0174f}, kBias[3] = {-2.1f, 2.03f, 0};
   for (const DType dtype : kDTypes) {
     for (const Layout layout : kLayouts) {
-      for (int rows = 1; rows <= kStripRows; rows += rows < 18 ? 1 : 7) {
-        for (int pixels = 1; pixels <= kStripPixels; ++pixels) {
-          const Block block{columns, pixels % 2 == 0 ? 1 : 3, rows, pixels};
-          const Block other{columns, pixels % 2 == 0 ? 3 : 1, rows, pixels};
-          ExpectSameAsPlain(block, {nullptr, dtype, kScale, kBias, layout}, rows % 3 == 0);
-          ExpectSameAsPlain(other, {nullptr, dtype, kScale, kBias, layout}, rows % 3 != 0);
-        }
+      const PixelOutput output{nullptr, dtype, kScale, kBias, layout};
+      for (int pixels = 1; pixels <= kMostPixels; pixels += pixels < 70 ? 1 : 9) {
+        const bool odd = pixels % 2 == 1;
+        ExpectSameAsPlain({odd ? 1 : 3, pixels, 0, odd, !odd}, output);
+        ExpectSameAsPlain({odd ? 3 : 1, pixels, 1, !odd, odd}, output);
+      }
+      for (size_t misaligned = 0; misaligned < 64; ++misaligned) {
+        // Then rows are of whole lines, and the first pixel is anywhere in one.
+        ExpectSameAsPlain({3, 64 - 3, misaligned, true}, output);
+        ExpectSameAsPlain({1, 128 - 3, misaligned, true}, output);
       }
     }
   }
@@ -132,8 +156,6 @@ float Small(std::mt19937& random) {
 
 // Scales and biases that put the 256 values on ties, among the subnormal and past the largest.
 TEST_P(Emits, HostileNumbersAsThePlainTwin) {
-  alignas(64) uint8_t columns[3 * kStripPixels * kStripRows];
-  for (size_t i = 0; i < sizeof(columns); ++i) columns[i] = static_cast<uint8_t>(i * 7 + i / 256);
   const float numbers[] = {0x1p-11f, 0x1p-8f,   0x1p-9f,   0x1p-24f,  0x1p-25f,  0x1.8p-26f,
                            0x1p-14f, 0x1p-15f,  0x1p-126f, 0x1p-133f, 0x1p-140f, 0x1p-149f,
                            257.f,    256.9f,    0x1p8f,    0x1.01p8f, 0x1p120f,  0x1.fep119f,
@@ -145,8 +167,7 @@ TEST_P(Emits, HostileNumbersAsThePlainTwin) {
       const float biases[3] = {-bias, bias, Small(random)};
       for (const DType dtype : kDTypes) {
         for (const Layout layout : kLayouts) {
-          ExpectSameAsPlain({columns, 3, kStripRows, kStripPixels},
-                            {nullptr, dtype, scales, biases, layout}, false);
+          ExpectSameAsPlain({3, 111}, {nullptr, dtype, scales, biases, layout});
         }
       }
     }
