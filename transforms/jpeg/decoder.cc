@@ -8,6 +8,7 @@
 #include "transforms/format.h"
 #include "transforms/jpeg/columns.h"
 #include "transforms/jpeg/errors.h"
+#include "transforms/jpeg/fast/crop_index.h"
 #include "transforms/jpeg/fast/frame_header.h"
 #include "transforms/jpeg/fast/region_decoder.h"
 #include "transforms/jpeg/libjpeg.h"
@@ -119,6 +120,9 @@ struct JpegDecoder::State {
   }
 
   Status ReadHeader();
+  Result<Fallback> DecodeFast(const Rect& region, RowSink& sink,
+                              std::span<const uint8_t> crop_index);
+  const jpeg::CropIndex* OpenIndex(std::span<const uint8_t> packed);
 
   DecodeLimits limits;
   Way way;
@@ -126,6 +130,7 @@ struct JpegDecoder::State {
   Reservation coefficients;
   LibJpeg libjpeg;
   jpeg::RegionDecoder fast;
+  jpeg::CropIndex index;
   DecodePaths paths;
 
   // Of the image that is open.
@@ -239,7 +244,39 @@ Status DecodeRegion(LibJpeg& libjpeg, const JpegHeader& header, const Rect& regi
 
 }  // namespace
 
-Status JpegDecoder::Decode(const Rect& region, RowSink& sink) {
+// Null where it is not to be used.
+const jpeg::CropIndex* JpegDecoder::State::OpenIndex(std::span<const uint8_t> packed) {
+  if (packed.empty()) return nullptr;
+  switch (index.Open(packed, bytes, frame)) {
+    case jpeg::CropIndex::Match::kUsable:
+      return &index;
+    case jpeg::CropIndex::Match::kStale:
+      ++paths.stale;
+      return nullptr;
+    case jpeg::CropIndex::Match::kDamaged:
+      ++paths.contradicted;
+      return nullptr;
+  }
+  return nullptr;
+}
+
+// With the index where there is one, and without where that leads nowhere.
+Result<Fallback> JpegDecoder::State::DecodeFast(const Rect& region, RowSink& sink,
+                                                std::span<const uint8_t> crop_index) {
+  const jpeg::CropIndex* const opened = OpenIndex(crop_index);
+  Result<Fallback> why = fast.Decode(bytes, frame, region, sink, opened);
+  if (opened == nullptr || !why.ok() || *why == Fallback::kTables) return why;
+  if (*why == Fallback::kNone) {
+    ++paths.indexed;
+    return why;
+  }
+  Result<Fallback> without = fast.Decode(bytes, frame, region, sink);
+  // Coefficients that are out of range either way are no fault of the index.
+  if (*why != Fallback::kCoefficient || !without.ok() || *without != *why) ++paths.contradicted;
+  return without;
+}
+
+Status JpegDecoder::Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index) {
   State& s = *state_;
   if (!std::exchange(s.opened, false)) {
     return Error{Code::kFailedPrecondition, "Decode without a successful Open before it"};
@@ -258,7 +295,7 @@ Status JpegDecoder::Decode(const Rect& region, RowSink& sink) {
                  "Raise the budget, or convert the file to a baseline JPEG"};
   }
   if (s.way == Way::kFastest && s.why == Fallback::kNone) {
-    Result<Fallback> why = s.fast.Decode(s.bytes, s.frame, region, sink);
+    Result<Fallback> why = s.DecodeFast(region, sink, crop_index);
     if (!why.ok()) return std::move(why).error();
     if (*why == Fallback::kNone) {
       ++s.paths.fast;

@@ -75,7 +75,11 @@ class JpegDecoder {
   // checksum: many a changed bit just gives other pixels.) A file without an end-of-image marker
   // was refused by Open, whatever the region; other damage behind the region goes unseen.
   // ResourceExhausted past a limit or the budget. Errors of the sink are passed on.
-  Status Decode(const Rect& region, RowSink& sink);
+  //
+  // `crop_index`: what `stoker index` made of this file (fast/crop_index.h), or anything; empty:
+  // there is none. The pixels are the same without it, and so are errors, but that damage outside
+  // the bytes used goes unseen.
+  Status Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {});
 
   // How images were decoded since the decoder was made.
   const DecodePaths& paths() const;

@@ -29,6 +29,11 @@ const char* NameOf(Fallback reason);  // "progressive or arithmetic", …
 struct DecodePaths {
   uint64_t fast = 0;
   std::array<uint64_t, kFallbacks> fallback{};  // by reason; that of kNone stays 0
+
+  // Of those that had a crop index: decoded by it, and why not. The latter were decoded without.
+  uint64_t indexed = 0;       // these are in `fast` too
+  uint64_t stale = 0;         // the file is another one than when the index was made
+  uint64_t contradicted = 0;  // the index is damaged, or the file is not as it says
 };
 
 }  // namespace stoker

@@ -93,7 +93,7 @@ Result<ImageInfo> OpenPadded(JpegDecoder& decoder, const std::vector<uint8_t>& p
 
 // Open and Decode; an empty region stands for the whole image.
 Status DecodeAll(JpegDecoder& decoder, const std::vector<uint8_t>& padded, Rect region,
-                 KeepRows& sink);
+                 KeepRows& sink, std::span<const uint8_t> crop_index = {});
 
 // Where `sink` differs from the same region of `whole`; empty when it does not.
 std::string Difference(const KeepRows& sink, const Rect& region, const WholeImage& whole);

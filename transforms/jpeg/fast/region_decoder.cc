@@ -1,7 +1,6 @@
 #include "transforms/jpeg/fast/region_decoder.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -10,32 +9,19 @@
 #include "engine/core/buffer.h"
 #include "transforms/jpeg/fast/crop_geometry.h"
 #include "transforms/jpeg/fast/entropy.h"
-#include "transforms/jpeg/fast/huffman.h"
 #include "transforms/jpeg/fast/inverse_dct.h"
+#include "transforms/jpeg/fast/mcu_parser.h"
 #include "transforms/jpeg/fast/planes.h"
-#include "transforms/jpeg/fast/scan_data.h"
+#include "transforms/jpeg/fast/run_plan.h"
 
 namespace stoker::jpeg {
 
-namespace {
-
-// MCUs parsed at a time at most, so that no predictor can overflow on the way.
-constexpr int kMostMcus = 1 << 16;
-constexpr int kMostPredictor = 1 << 30;
-static_assert(int64_t{kMostMcus} * 4 * ((1 << kMaxDcSize) - 1) < kMostPredictor);
-
-}  // namespace
-
 struct RegionDecoder::State {
-  Fallback BuildTables();
   size_t ListBlockRows();
   Status PlaceBlocks();
-  Status Start(std::span<const uint8_t> bytes);
-  Fallback Run(RowSink& sink);
-  Fallback DecodeRow();
+  Fallback Parse(const Run& run);
   bool TransformRow();
-  Fallback Parse(int count, bool store);
-  Fallback ParseSegment(int count, bool store, int first);
+  Fallback Go(RunPlan plan, RowSink& sink);
   void Clear();
 
   struct BlockRow {  // of a row of MCUs
@@ -49,15 +35,8 @@ struct RegionDecoder::State {
 
   const FrameHeader* header = nullptr;
   std::optional<CropGeometry> geometry;
-  std::array<DcTable, 4> dc;
-  std::array<AcTable, 4> ac;
-  std::array<SkipTable, 4> skip;
+  McuParser parser;
   std::array<Quantiser, 3> quantiser;
-  ScanData data;
-  EntropyState entropy;
-  int until_restart = 0;  // MCUs, where there are restart intervals
-  int restarts = 0;
-  int column = 0;  // of the next MCU that is stored
 
   MemoryBudget uncounted{std::numeric_limits<uint64_t>::max()};
   Planes planes{uncounted};
@@ -68,27 +47,6 @@ struct RegionDecoder::State {
 };
 
 using State = RegionDecoder::State;
-
-// ---- What the header says
-
-// Only the tables that the scan uses, each once.
-Fallback State::BuildTables() {
-  unsigned have_dc = 0, have_ac = 0;
-  for (int i = 0; i < header->components; ++i) {
-    const auto at = static_cast<size_t>(i);
-    const Component& c = header->component[at];
-    const auto d = static_cast<size_t>(c.dc), a = static_cast<size_t>(c.ac);
-    if ((have_dc >> d & 1) == 0 && !BuildDcTable(header->dc[d], dc[d])) return Fallback::kTables;
-    if ((have_ac >> a & 1) == 0) {
-      if (!BuildAcTable(header->ac[a], ac[a])) return Fallback::kTables;
-      BuildSkipTable(header->ac[a], skip[a]);
-    }
-    have_dc |= 1u << d;
-    have_ac |= 1u << a;
-    SetQuantiser(header->quantisation[static_cast<size_t>(c.quantisation)], quantiser[at]);
-  }
-  return Fallback::kNone;
-}
 
 // The rows of blocks that a row of MCUs has, in the order in which an MCU holds their blocks.
 size_t State::ListBlockRows() {
@@ -119,16 +77,14 @@ Status State::PlaceBlocks() {
 
   auto* next = reinterpret_cast<int16_t*>(coefficients.data());
   uint8_t* next_last = last.data();
-  entropy.blocks = 0;
+  auto block = parser.blocks().begin();  // in the same order
   for (int i = 0; i < block_rows; ++i) {
     BlockRow& r = block_row[static_cast<size_t>(i)];
     r.coefficients = std::exchange(next, next + ptrdiff_t{r.groups} * kGroupStride);
     r.last = std::exchange(next_last, next_last + ptrdiff_t{r.groups} * kGroupBlocks);
-    const Component& c = header->component[static_cast<size_t>(r.component)];
-    const auto d = static_cast<size_t>(c.dc), a = static_cast<size_t>(c.ac);
-    for (int column = 0; column < r.columns; ++column) {
-      entropy.block[static_cast<size_t>(entropy.blocks++)] = {
-          &dc[d], &ac[a], &skip[a], r.component, r.coefficients, r.last, r.columns, column};
+    for (int column = 0; column < r.columns; ++column, ++block) {
+      block->groups = r.coefficients;
+      block->last = r.last;
     }
   }
   return {};
@@ -136,55 +92,17 @@ Status State::PlaceBlocks() {
 
 void State::Clear() { std::memset(coefficients.data(), 0, coefficients.capacity()); }
 
-// ---- Parsing
-
-// `count` MCUs without a restart marker among them.
-Fallback State::ParseSegment(int count, bool store, int first) {
-  while (count > 0) {
-    const int done = store ? DecodeMcus(entropy, first, count) : SkipMcus(entropy, count);
-    if (entropy.damaged) return Fallback::kBits;
-    if (ScanData::Passed(entropy) && !data.Provide(entropy)) return Fallback::kBits;
-    first += done;
-    count -= done;
-  }
-  return Fallback::kNone;
+Fallback State::Parse(const Run& run) {
+  Fallback why = Fallback::kNone;
+  if (run.seek) why = parser.Seek(run.first, run.from, run.until);
+  if (why == Fallback::kNone) why = parser.Skip(run.skip);
+  if (why == Fallback::kNone) why = parser.Decode(run.column, run.decode);
+  if (why == Fallback::kNone) why = parser.Skip(run.skip_behind);
+  if (why == Fallback::kNone && run.check) why = parser.CheckArrival(run.until);
+  return why;
 }
 
-// The next `count` MCUs. With `store`, they are those of the region from `column` on.
-Fallback State::Parse(int count, bool store) {
-  while (count > 0) {
-    int step = std::min(count, kMostMcus);
-    if (header->restart_interval != 0) {
-      if (until_restart == 0) {
-        if (!data.Restart(restarts++ % 8, entropy)) return Fallback::kRestart;
-        entropy.dc = {};
-        until_restart = header->restart_interval;
-      }
-      step = std::min(step, until_restart);
-      until_restart -= step;
-    }
-    if (Fallback why = ParseSegment(step, store, column); why != Fallback::kNone) return why;
-    for (const int32_t predictor : entropy.dc) {
-      if (std::abs(predictor) >= kMostPredictor) return Fallback::kBits;
-    }
-    if (store) column += step;
-    count -= step;
-  }
-  return Fallback::kNone;
-}
-
-// ---- A row of MCUs
-
-Fallback State::DecodeRow() {
-  const CropGeometry& g = *geometry;
-  column = 0;
-  Fallback why = Parse(g.left, false);
-  if (why == Fallback::kNone) why = Parse(g.mcus(), true);
-  if (why == Fallback::kNone) why = Parse(g.mcus_across - g.right, false);
-  if (why != Fallback::kNone) return why;
-  return TransformRow() ? Fallback::kNone : Fallback::kCoefficient;
-}
-
+// A row of MCUs.
 bool State::TransformRow() {
   bool in_range = true;
   for (int i = 0; i < block_rows; ++i) {
@@ -195,41 +113,38 @@ bool State::TransformRow() {
   return in_range;
 }
 
-Status State::Start(std::span<const uint8_t> bytes) {
-  data.Start(bytes.subspan(header->scan_offset));
-  entropy.reader = {};
-  entropy.dc = {};
-  entropy.damaged = false;
-  until_restart = header->restart_interval;
-  restarts = 0;
-  if (Status placed = PlaceBlocks(); !placed) return placed;
-  return planes.Start(*geometry);
-}
-
-Fallback State::Run(RowSink& sink) {
-  const CropGeometry& g = *geometry;
-  if (!data.Provide(entropy)) return Fallback::kBits;
-  if (Fallback why = Parse(g.top * g.mcus_across, false); why != Fallback::kNone) return why;
-  for (int row = g.top; row < g.bottom; ++row) {
-    if (Fallback why = DecodeRow(); why != Fallback::kNone) return why;
-    planes.Deliver(row, sink);
+Fallback State::Go(RunPlan plan, RowSink& sink) {
+  if (!plan.indexed()) {
+    if (Fallback why = parser.Start(); why != Fallback::kNone) return why;
   }
-  return Parse((g.parsed_rows - g.bottom) * g.mcus_across, false);
+  int row = geometry->top;
+  while (const std::optional<Run> run = plan.Next()) {
+    if (Fallback why = Parse(*run); why != Fallback::kNone) return why;
+    if (!run->ends_row) continue;
+    if (!TransformRow()) return Fallback::kCoefficient;
+    planes.Deliver(row++, sink);
+  }
+  return Fallback::kNone;
 }
 
 RegionDecoder::RegionDecoder() : state_(std::make_unique<State>()) {}
 RegionDecoder::~RegionDecoder() = default;
 
 Result<Fallback> RegionDecoder::Decode(std::span<const uint8_t> bytes, const FrameHeader& header,
-                                       const Rect& region, RowSink& sink) {
+                                       const Rect& region, RowSink& sink, const CropIndex* index) {
   State& s = *state_;
   s.header = &header;
   s.geometry.emplace(header, region);
-  if (Fallback why = s.BuildTables(); why != Fallback::kNone) return why;
-  if (Status started = s.Start(bytes); !started) return std::move(started).error();
+  if (Fallback why = s.parser.Open(bytes, header); why != Fallback::kNone) return why;
+  for (size_t i = 0; i < static_cast<size_t>(header.components); ++i) {
+    const auto table = static_cast<size_t>(header.component[i].quantisation);
+    SetQuantiser(header.quantisation[table], s.quantiser[i]);
+  }
+  if (Status placed = s.PlaceBlocks(); !placed) return std::move(placed).error();
+  if (Status started = s.planes.Start(*s.geometry); !started) return std::move(started).error();
   const PixelLayout layout = s.geometry->gray ? PixelLayout::kGray : PixelLayout::kPlanar;
   if (Status begun = sink.Begin({layout, region}); !begun) return std::move(begun).error();
-  const Fallback why = s.Run(sink);
+  const Fallback why = s.Go(RunPlan(*s.geometry, index), sink);
   if (why != Fallback::kNone) s.Clear();
   return why;
 }

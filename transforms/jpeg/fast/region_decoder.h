@@ -3,7 +3,8 @@
 //   header → scan data → Huffman tables → entropy (decode, skip) → inverse DCT → pixels → rows
 //
 // One row of MCUs at a time: those left of and right of the region are parsed and not stored, and
-// nothing behind the last row that is needed is looked at. docs/jpeg.md explains each phase.
+// nothing behind the last row that is needed is looked at. With a crop index (crop_index.h) those
+// above, and nearly all beside, are not looked at either. docs/jpeg.md explains each phase.
 #pragma once
 
 #include <array>
@@ -14,6 +15,7 @@
 #include "engine/core/image.h"
 #include "engine/core/memory_budget.h"
 #include "engine/core/result.h"
+#include "transforms/jpeg/fast/crop_index.h"
 #include "transforms/jpeg/fast/frame_header.h"
 #include "transforms/jpeg/paths.h"
 #include "transforms/row_sink.h"
@@ -31,10 +33,14 @@ class RegionDecoder {
   // it as `header`. `region` is not empty and lies inside the image. Rows are kGray for one
   // component and kPlanar RGB otherwise; the region covered is exactly the one asked for.
   //
+  // With an `index`, which was opened for this file, only the MCUs that the region needs are
+  // parsed, and those between them and the index' places.
+  //
   // kNone when all rows have been delivered. Any other reason: something is not as it should be,
-  // and libjpeg-turbo is to say what, into the same sink begun anew. Errors are the sink's.
+  // in the file or in the index. To be decoded without the index then; and where there is none,
+  // libjpeg-turbo is to say what; into the same sink begun anew. Errors are the sink's.
   Result<Fallback> Decode(std::span<const uint8_t> bytes, const FrameHeader& header,
-                          const Rect& region, RowSink& sink);
+                          const Rect& region, RowSink& sink, const CropIndex* index = nullptr);
 
   struct State;  // known to region_decoder.cc alone
 

@@ -73,6 +73,7 @@ void ScanData::Start(std::span<const uint8_t> bytes) {
   from_ = bytes.data();
   end_ = bytes.data() + bytes.size();
   at_marker_ = false;
+  provided_ = 0;
 }
 
 // Behind `kept` bytes that are there already.
@@ -81,6 +82,7 @@ void ScanData::Append(EntropyState& state, size_t kept) {
   const uint8_t* const chunk_end = from_ + chunk;
   const Destuffed done = Destuff(from_, chunk_end, clean_.data() + kept);
   from_ = done.from;
+  provided_ += done.to - (clean_.data() + kept);
   // A 0xFF at the end of a chunk may have its zero in the next.
   at_marker_ =
       from_ == end_ || (from_ != chunk_end && !(chunk_end - from_ == 1 && from_ + 1 < end_));
@@ -113,8 +115,19 @@ bool ScanData::Restart(int number, EntropyState& state) {
   if (end_ - from_ < 2 || from_[1] != 0xD0 + number) return false;
   from_ += 2;
   at_marker_ = false;
+  provided_ = 0;
   state.reader = {};
   return Provide(state);
+}
+
+int64_t ScanData::UsedBits(const EntropyState& state) const {
+  const uint8_t* const to = state.stop + (at_marker_ ? 0 : kMcuBytes);
+  return 8 * (provided_ - (to - state.reader.next)) - state.reader.count;
+}
+
+std::optional<std::span<const uint8_t>> ScanData::Behind() const {
+  if (!at_marker_) return std::nullopt;
+  return std::span(from_, end_);
 }
 
 }  // namespace stoker::jpeg

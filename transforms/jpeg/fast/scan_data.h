@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "transforms/jpeg/fast/entropy.h"
@@ -27,7 +28,8 @@ Destuffed DestuffPlain(const uint8_t* from, const uint8_t* end, uint8_t* to);
 
 class ScanData {
  public:
-  // From the first byte of data to the end of the file, behind which 64 bytes can be read.
+  // Data from anywhere in the scan: up to the end of the file, or of a run whose end is known. 64
+  // bytes behind them can be read.
   void Start(std::span<const uint8_t> bytes);
 
   // To be called when the parser has passed state.stop, and once in the beginning: provides more.
@@ -41,6 +43,14 @@ class ScanData {
   // data behind it. False when another marker comes, or none.
   bool Restart(int number, EntropyState& state);
 
+  // Bits that the parser has used since Start, or since the last marker passed; and how many of
+  // those provided are left.
+  int64_t UsedBits(const EntropyState& state) const;
+  int64_t UnusedBits(const EntropyState& state) const { return 8 * provided_ - UsedBits(state); }
+  // What comes behind this segment, a marker or nothing, where all of the segment is provided: it
+  // is as soon as less than kMcuBytes of it are left.
+  std::optional<std::span<const uint8_t>> Behind() const;
+
  private:
   static constexpr size_t kChunk = 8 << 10;
 
@@ -49,6 +59,7 @@ class ScanData {
   const uint8_t* from_ = nullptr;  // the first byte that has not been provided
   const uint8_t* end_ = nullptr;
   bool at_marker_ = false;  // from_ is where the segment ends
+  int64_t provided_ = 0;    // bytes of this segment, without stuffed zeros
   std::array<uint8_t, kMcuBytes + kChunk + kMcuBytes + 64> clean_{};
 };
 

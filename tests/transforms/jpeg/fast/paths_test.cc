@@ -11,6 +11,7 @@
 #include "tests/testing/photos.h"
 #include "tests/transforms/jpeg/decode.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
+#include "tests/transforms/jpeg/fast/kinds.h"
 #include "transforms/resize/resampler.h"
 
 namespace stoker::testing {
@@ -70,22 +71,7 @@ class BothWays {
   KeepRows fast_rows_, slow_rows_;
 };
 
-struct Kind {
-  const char* name;
-  JpegColor color;
-  std::vector<Sampling> sampling;
-};
-
-const std::vector<Kind>& FastKinds() {
-  static const std::vector<Kind> kinds = {
-      {"444", JpegColor::kYCbCr, Luma(1, 1)},  {"422", JpegColor::kYCbCr, Luma(2, 1)},
-      {"420", JpegColor::kYCbCr, Luma(2, 2)},  {"440", JpegColor::kYCbCr, Luma(1, 2)},
-      {"Gray", JpegColor::kGray, {}},          {"Gray12", JpegColor::kGray, Luma(1, 2)},
-      {"Gray22", JpegColor::kGray, Luma(2, 2)}};
-  return kinds;
-}
-
-class FastKind : public ::testing::TestWithParam<Kind> {
+class FastKind : public ::testing::TestWithParam<FastJpeg> {
  protected:
   JpegOptions Options(int width, int height) const {
     return {width, height, GetParam().color, GetParam().sampling};
@@ -183,7 +169,7 @@ TEST_P(FastKind, DamageIsJudgedAlike) {
   EXPECT_GT(accepted, 500u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, FastKind, ::testing::ValuesIn(FastKinds()),
+INSTANTIATE_TEST_SUITE_P(Kinds, FastKind, ::testing::ValuesIn(FastJpegs()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // Every byte of headers changed in several ways, truncated ones among them.
@@ -208,7 +194,7 @@ TEST_P(FastKind, HeadersAreReadAlike) {
 // Which row of MCUs is the last that counts: a restart marker is missing in front of each row in
 // turn, and regions end everywhere.
 TEST(Extent, IsThatOfLibjpeg) {
-  for (const Kind& kind : FastKinds()) {
+  for (const FastJpeg& kind : FastJpegs()) {
     JpegOptions options{40, 70, kind.color, kind.sampling};
     const int mcu = kind.color == JpegColor::kYCbCr && kind.sampling[0].columns == 2 ? 16 : 8;
     options.restart_interval = (40 + mcu - 1) / mcu;

@@ -1,0 +1,359 @@
+// With a crop index, whatever is in it, the pixels are those without.
+#include "transforms/jpeg/fast/crop_index.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "engine/core/hash.h"
+#include "tests/testing/effort.h"
+#include "tests/testing/make_jpeg.h"
+#include "tests/testing/photos.h"
+#include "tests/transforms/jpeg/decode.h"
+#include "tests/transforms/jpeg/fast/each_target.h"
+#include "tests/transforms/jpeg/fast/kinds.h"
+#include "transforms/jpeg/fast/crop_index_maker.h"
+
+namespace stoker::testing {
+namespace {
+
+using jpeg::CropIndex;
+using jpeg::CropIndexMaker;
+using jpeg::IndexShape;
+using jpeg::ScanPlace;
+
+std::span<const uint8_t> File(const std::vector<uint8_t>& padded) {
+  return std::span(padded).first(padded.size() - kBufferPadding);
+}
+
+std::vector<uint8_t> MakeIndex(const std::vector<uint8_t>& padded,
+                               int interval = IndexShape::kInterval) {
+  std::vector<uint8_t> packed;
+  EXPECT_EQ(CropIndexMaker(interval).Make(File(padded), packed), Fallback::kNone);
+  return packed;
+}
+
+CropIndex::Match OpenIndex(const std::vector<uint8_t>& packed, const std::vector<uint8_t>& padded) {
+  jpeg::FrameHeader header;
+  EXPECT_EQ(jpeg::ParseHeader(File(padded), header), Fallback::kNone);
+  return CropIndex().Open(packed, File(padded), header);
+}
+
+// As an index that was written so.
+void Sign(std::vector<uint8_t>& packed) {
+  const uint64_t checksum = Hash64(std::span<const uint8_t>(packed).subspan(8));
+  std::memcpy(packed.data(), &checksum, sizeof(checksum));
+}
+
+class IndexedKind : public ::testing::TestWithParam<FastJpeg> {
+ protected:
+  JpegOptions Options(int width, int height) const {
+    return {width, height, GetParam().color, GetParam().sampling};
+  }
+  // Sizes × qualities × restart intervals × tables × EXIF.
+  std::vector<JpegOptions> Grid() const {
+    std::vector<ImageSize> sizes = {{331, 207}, {64, 48}, {257, 5}, {7, 300}, {129, 130}};
+    for (int side = 1; side <= 40; ++side) sizes.push_back({side, 1 + side * 11 % 40});
+    std::vector<JpegOptions> grid;
+    uint64_t n = 0;
+    for (const ImageSize size : sizes) {
+      if (size.width <= 4 && GetParam().color == JpegColor::kYCbCr &&
+          GetParam().sampling[0].columns == 2) {
+        continue;  // left to libjpeg-turbo
+      }
+      JpegOptions options = Options(size.width, size.height);
+      static constexpr int kQualities[] = {1, 25, 60, 90, 97, 100};
+      options.quality = kQualities[++n % 6];
+      options.optimize = n % 4 == 1;
+      options.restart_interval = n % 3 == 0 ? static_cast<int>(1 + n % 13) : 0;
+      options.orientation = n % 7 == 0 ? 6 : 0;
+      options.seed = n;
+      grid.push_back(options);
+    }
+    return grid;
+  }
+};
+
+TEST_P(IndexedKind, EqualsTheFullDecode) {
+  ForEachTarget([this] {
+    JpegDecoder decoder;
+    KeepRows rows;
+    uint64_t n = 0, decoded = 0;
+    for (const JpegOptions& options : Grid()) {
+      const std::vector<uint8_t> bytes = Padded(MakeJpeg(options));
+      const Result<WholeImage> whole = DecodeWhole(File(bytes));
+      ASSERT_TRUE(whole.ok());
+      static constexpr int kIntervals[] = {8, 1, 3};
+      const std::vector<uint8_t> index = MakeIndex(bytes, kIntervals[++n % 3]);
+      const ImageSize size{options.width, options.height};
+      RandomStream random({8, 0, n}, 0);
+      std::vector<Rect> regions = EdgeRegions(size);
+      for (int i = 0; i < 4; ++i) regions.push_back(RandomRegion(size, random));
+      for (const Rect& region : regions) {
+        ASSERT_TRUE(DecodeAll(decoder, bytes, region, rows, index).ok());
+        ASSERT_EQ(Difference(rows, region, *whole), "") << n << " " << Text(region);
+        ++decoded;
+      }
+    }
+    EXPECT_EQ(decoder.paths().indexed, decoded);
+    EXPECT_EQ(decoder.paths().fast, decoded);
+  });
+}
+
+TEST_P(IndexedKind, PlacesAreThoseOfThePlainTwin) {
+  for (const int interval : {1, 3, 8, 255}) {
+    for (const JpegOptions& options : Grid()) {
+      const std::vector<uint8_t> bytes = Padded(MakeJpeg(options));
+      const std::vector<uint8_t> packed = MakeIndex(bytes, interval);
+      jpeg::FrameHeader header;
+      ASSERT_EQ(jpeg::ParseHeader(File(bytes), header), Fallback::kNone);
+      CropIndex index;
+      ASSERT_EQ(index.Open(packed, File(bytes), header), CropIndex::Match::kUsable);
+      const std::vector<ScanPlace> want =
+          jpeg::FindPlacesPlain(File(bytes), header, IndexShape(header, interval));
+      ASSERT_EQ(static_cast<size_t>(index.shape().places()), want.size());
+      for (int64_t i = 0; i < index.shape().places(); ++i) {
+        ASSERT_EQ(index.At(i), want[static_cast<size_t>(i)]) << i;
+      }
+    }
+  }
+}
+
+// An index that lies in one bit, and has the checksum of its lie: never other pixels.
+TEST_P(IndexedKind, OneWrongBitNeverShows) {
+  for (const int restart_interval : {0, 5}) {
+    JpegOptions options = Options(150, 60);
+    options.restart_interval = restart_interval;
+    const std::vector<uint8_t> bytes = Padded(MakeJpeg(options));
+    const Result<WholeImage> whole = DecodeWhole(File(bytes));
+    ASSERT_TRUE(whole.ok());
+    const std::vector<uint8_t> good = MakeIndex(bytes);
+    const Rect regions[] = {{0, 0, 150, 60}, {70, 20, 40, 30}, {131, 40, 19, 20}, {3, 7, 11, 9}};
+    JpegDecoder decoder;
+    KeepRows rows;
+    uint64_t n = 0;
+    for (size_t bit = 64; bit < 8 * good.size(); ++bit) {
+      std::vector<uint8_t> index = good;
+      index[bit / 8] ^= static_cast<uint8_t>(1u << bit % 8);
+      Sign(index);
+      const Rect& region = regions[n++ % 4];
+      ASSERT_TRUE(DecodeAll(decoder, bytes, region, rows, index).ok());
+      ASSERT_EQ(Difference(rows, region, *whole), "") << bit << " " << Text(region);
+    }
+    EXPECT_EQ(decoder.paths().fast, n);
+    EXPECT_GT(decoder.paths().contradicted, n / 8);
+    EXPECT_GT(decoder.paths().stale, 64u);
+    EXPECT_GT(decoder.paths().indexed, n / 8);  // the bit was of no consequence to the region
+  }
+}
+
+// Without its checksum any change is noticed at once.
+TEST_P(IndexedKind, AnotherByteIsNoticed) {
+  const std::vector<uint8_t> bytes = Padded(MakeJpeg(Options(70, 40)));
+  const std::vector<uint8_t> good = MakeIndex(bytes);
+  ASSERT_EQ(OpenIndex(good, bytes), CropIndex::Match::kUsable);
+  for (size_t at = 0; at < good.size(); ++at) {
+    for (const uint8_t change : {0x01, 0x10, 0x80, 0xFF}) {
+      std::vector<uint8_t> index = good;
+      index[at] ^= change;
+      ASSERT_EQ(OpenIndex(index, bytes), CropIndex::Match::kDamaged) << at;
+    }
+  }
+  for (size_t size = 0; size < good.size(); ++size) {
+    std::vector<uint8_t> index(good.begin(), good.begin() + static_cast<ptrdiff_t>(size));
+    ASSERT_EQ(OpenIndex(index, bytes), CropIndex::Match::kDamaged) << size;
+    if (size >= 8) Sign(index);
+    ASSERT_NE(OpenIndex(index, bytes), CropIndex::Match::kUsable) << size;
+  }
+}
+
+// Lies of every size: bytes changed and cut off at random, with the right checksum. Two places that
+// are wrong in the same way can confirm each other, so pixels may be others then; but all rows
+// come, and nothing else is touched.
+TEST_P(IndexedKind, HostileOnesAreHarmless) {
+  JpegDecoder decoder;
+  KeepRows rows;
+  uint64_t same = 0, all = 0;
+  for (uint64_t n = 0; n < static_cast<uint64_t>(Effort(3000)); ++n) {
+    RandomStream random({12, 0, n}, 0);
+    const auto below = [&](size_t limit) { return static_cast<size_t>(random.Below(limit)); };
+    JpegOptions options = Options(90 + static_cast<int>(n % 7), 50 + static_cast<int>(n % 11));
+    options.restart_interval = n % 3 == 0 ? static_cast<int>(1 + below(20)) : 0;
+    options.seed = n % 8;
+    const std::vector<uint8_t> bytes = Padded(MakeJpeg(options));
+    std::vector<uint8_t> index = MakeIndex(bytes, static_cast<int>(1 + below(9)));
+    for (size_t i = 0; i < 1 + below(6); ++i) {
+      // The content's hash stays: what is stale is not looked at.
+      const size_t at = 16 + below(index.size() - 16);
+      index[at] = static_cast<uint8_t>(below(256));
+    }
+    if (n % 8 == 0) index.resize(16 + below(index.size() - 16));
+    Sign(index);
+    const ImageSize size{options.width, options.height};
+    const Result<WholeImage> whole = DecodeWhole(File(bytes));
+    const Rect region = RandomRegion(size, random);
+    ASSERT_TRUE(DecodeAll(decoder, bytes, region, rows, index).ok());
+    ASSERT_TRUE(rows.complete());
+    same += Difference(rows, region, *whole).empty();
+    ++all;
+  }
+  EXPECT_EQ(same, all);
+  EXPECT_GT(decoder.paths().contradicted, all / 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, IndexedKind, ::testing::ValuesIn(FastJpegs()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// Neither the index of another photograph, nor that of the same one before it was changed.
+TEST(CropIndex, OfAnotherFileIsNotUsed) {
+  const std::vector<uint8_t> one = Padded(MakeJpeg({.width = 100, .height = 80, .seed = 1}));
+  const std::vector<uint8_t> two = Padded(MakeJpeg({.width = 100, .height = 80, .seed = 2}));
+  const std::vector<uint8_t> index = MakeIndex(one);
+  EXPECT_EQ(OpenIndex(index, two), CropIndex::Match::kStale);
+  JpegDecoder decoder;
+  KeepRows rows;
+  ASSERT_TRUE(DecodeAll(decoder, two, {}, rows, index).ok());
+  EXPECT_EQ(decoder.paths().stale, 1u);
+  EXPECT_EQ(decoder.paths().indexed, 0u);
+
+  std::vector<uint8_t> longer(File(one).begin(), File(one).end());
+  longer.push_back(0);
+  EXPECT_EQ(OpenIndex(index, Padded(longer)), CropIndex::Match::kStale);
+  std::vector<uint8_t> tables = one;  // a quantiser's last factor
+  for (size_t i = 0; i + 1 < tables.size(); ++i) {
+    if (tables[i] == 0xFF && tables[i + 1] == 0xDB) tables[i + 68] ^= 1;
+  }
+  EXPECT_EQ(OpenIndex(index, tables), CropIndex::Match::kStale);
+  std::vector<uint8_t> end = one;
+  end[File(end).size() - 5] ^= 1;
+  EXPECT_EQ(OpenIndex(index, end), CropIndex::Match::kStale);
+}
+
+// A byte of the data that ContentHash does not see: used, it contradicts the index or gives what it
+// gives without one; not used, the pixels are those of the sound file.
+TEST(CropIndex, DamageThatTheHashDoesNotSee) {
+  const JpegOptions options{.width = 500, .height = 400, .quality = 97};
+  const std::vector<uint8_t> good = Padded(MakeJpeg(options));
+  const std::vector<uint8_t> index = MakeIndex(good);
+  const Rect region{200, 150, 120, 90};
+  JpegDecoder decoder, plain;
+  KeepRows rows, without, sound;
+  ASSERT_TRUE(DecodeAll(plain, good, region, sound).ok());
+  uint64_t used = 0;
+  for (size_t at = 700; at < File(good).size() - 100; at += 97) {
+    std::vector<uint8_t> bytes = good;
+    bytes[at] ^= 0x10;
+    if (bytes[at] == 0xFF || bytes[at - 1] == 0xFF || good[at] == 0xFF) continue;
+    const uint64_t indexed = decoder.paths().indexed;
+    const Status got = DecodeAll(decoder, bytes, region, rows, index);
+    const Status want = DecodeAll(plain, bytes, region, without);
+    if (decoder.paths().indexed == indexed) {
+      ASSERT_EQ(got.ok(), want.ok()) << at;
+      if (!got.ok()) continue;
+    }
+    ASSERT_TRUE(got.ok()) << at;
+    used += decoder.paths().indexed - indexed;
+    bool as_sound = true, as_without = want.ok();
+    for (int y = 0; y < region.height; ++y) {
+      const auto same = [&](const KeepRows& other) {
+        return std::memcmp(rows.Row(y), other.Row(y), static_cast<size_t>(region.width) * 3) == 0;
+      };
+      as_sound &= same(sound);
+      as_without &= want.ok() && same(without);
+    }
+    ASSERT_TRUE(as_sound || as_without) << at;
+  }
+  EXPECT_GT(used, 100u);
+  EXPECT_GT(decoder.paths().contradicted, 10u);
+}
+
+Fallback WhyNot(const std::vector<uint8_t>& bytes) {
+  std::vector<uint8_t> packed;
+  return CropIndexMaker().Make(File(Padded(bytes)), packed);
+}
+
+TEST(CropIndexMaker, TakesWhatDecodesCleanlyToItsEnd) {
+  const std::vector<uint8_t> good = MakeJpeg();
+  EXPECT_EQ(WhyNot(good), Fallback::kNone);
+  const auto color = JpegColor::kYCbCr;
+  EXPECT_EQ(WhyNot(MakeJpeg({20, 20, color, {}, JpegScans::kProgressive})), Fallback::kProcess);
+  EXPECT_EQ(WhyNot({}), Fallback::kHeader);
+  std::vector<uint8_t> bytes(good.begin(), good.end() - 2);  // no marker
+  EXPECT_EQ(WhyNot(bytes), Fallback::kBits);
+  bytes.insert(bytes.end(), {0x12, 0xFF, 0xD9});  // a byte too many
+  EXPECT_EQ(WhyNot(bytes), Fallback::kBits);
+  bytes.assign(good.begin(), good.end() - 40);
+  bytes.insert(bytes.end(), {0xFF, 0xD9});
+  EXPECT_EQ(WhyNot(bytes), Fallback::kBits);
+  bytes = MakeJpeg({.restart_interval = 3});
+  for (size_t i = 600; i + 1 < bytes.size(); ++i) {
+    if (bytes[i] == 0xFF && bytes[i + 1] == 0xD1) bytes[i + 1] = 0xD2;
+  }
+  EXPECT_EQ(WhyNot(bytes), Fallback::kRestart);
+}
+
+// Whatever the damage: no index, or one of places that are those of the plain twin.
+TEST(CropIndexMaker, DamagedFiles) {
+  uint64_t made = 0, refused = 0;
+  CropIndexMaker maker;
+  for (uint64_t n = 0; n < static_cast<uint64_t>(Effort(3000)); ++n) {
+    RandomStream random({13, 0, n}, 0);
+    const auto below = [&](size_t limit) { return static_cast<size_t>(random.Below(limit)); };
+    const FastJpeg& kind = FastJpegs()[n % FastJpegs().size()];
+    JpegOptions options{60, 50, kind.color, kind.sampling};
+    options.restart_interval = n % 2 == 0 ? static_cast<int>(1 + below(12)) : 0;
+    options.seed = n % 16;
+    std::vector<uint8_t> bytes = MakeJpeg(options);
+    for (size_t i = 0; i < 1 + below(3); ++i) {
+      bytes[620 + below(bytes.size() - 620)] = static_cast<uint8_t>(below(256));
+    }
+    bytes = Padded(bytes);
+    std::vector<uint8_t> packed;
+    if (maker.Make(File(bytes), packed) != Fallback::kNone) {
+      ++refused;
+      continue;
+    }
+    ++made;
+    jpeg::FrameHeader header;
+    ASSERT_EQ(jpeg::ParseHeader(File(bytes), header), Fallback::kNone);
+    CropIndex index;
+    ASSERT_EQ(index.Open(packed, File(bytes), header), CropIndex::Match::kUsable);
+    const auto want = jpeg::FindPlacesPlain(File(bytes), header, index.shape());
+    ASSERT_EQ(static_cast<size_t>(index.shape().places()), want.size());
+    for (int64_t i = 0; i < index.shape().places(); ++i) {
+      ASSERT_EQ(index.At(i), want[static_cast<size_t>(i)]) << n << " " << i;
+    }
+  }
+  EXPECT_GT(made, 100u);
+  EXPECT_GT(refused, 100u);
+}
+
+TEST(Photos, IndexedCropsAreThoseOfTheFullDecode) {
+  const auto paths = Photos();
+  if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
+  JpegDecoder decoder;
+  CropIndexMaker maker;
+  KeepRows rows;
+  std::vector<uint8_t> index;
+  uint64_t n = 0, indexed = 0;
+  for (const auto& path : paths) {
+    const std::vector<uint8_t> bytes = Padded(ReadFile(path));
+    if (maker.Make(File(bytes), index) != Fallback::kNone) continue;
+    const Result<WholeImage> whole = DecodeWhole(File(bytes));
+    ASSERT_TRUE(whole.ok()) << path;
+    for (int i = 0; i < Effort(20); ++i) {
+      RandomStream random({14, 0, ++n}, 0);
+      const Rect region = RandomRegion(whole->size, random);
+      ASSERT_TRUE(DecodeAll(decoder, bytes, region, rows, index).ok());
+      ASSERT_EQ(Difference(rows, region, *whole), "") << path << " " << Text(region);
+      ++indexed;
+    }
+  }
+  EXPECT_EQ(decoder.paths().indexed, indexed);
+  EXPECT_GT(indexed, n * 9 / 10);
+}
+
+}  // namespace
+}  // namespace stoker::testing

@@ -1,0 +1,178 @@
+#include "transforms/jpeg/fast/crop_index.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "engine/core/hash.h"
+
+namespace stoker::jpeg {
+
+namespace {
+
+// What the packed numbers have in front of them.
+struct Prefix {
+  uint64_t checksum = 0;  // of all that follows it
+  uint64_t content = 0;   // ContentHash of the photograph
+  uint32_t file_bytes = 0;
+  uint8_t interval = 0;
+  uint8_t place_bits = 0;
+  std::array<uint8_t, 3> dc_bits{};
+  uint8_t unused = 0;
+  std::array<int16_t, 3> least_dc{};
+};
+static_assert(sizeof(Prefix) == 32 && std::endian::native == std::endian::little);
+
+constexpr int kMostBits = 40;  // of a number: bits of 4 GB, and room to shift by 7
+
+// A file is told by its size, the last KB of its header (where the tables are) and sixteen pieces
+// of its data, the last one at its end: what a file that was recompressed, cropped, or cut off
+// differs in.
+uint64_t ContentHash(std::span<const uint8_t> file, size_t scan_offset) {
+  constexpr size_t kHeader = 1024, kPieces = 16, kPiece = 64;
+  const size_t header = std::min(scan_offset, kHeader);
+  uint64_t hash = Hash64(file.subspan(scan_offset - header, header), file.size());
+  const std::span<const uint8_t> data = file.subspan(scan_offset);
+  if (data.size() <= kPieces * kPiece) return Hash64(data, hash);
+  const size_t room = data.size() - kPiece;
+  for (size_t i = 0; i < kPieces; ++i) {
+    hash = Hash64(data.subspan(room * i / (kPieces - 1), kPiece), hash);
+  }
+  return hash;
+}
+
+uint64_t Checksum(std::span<const uint8_t> packed) {
+  return Hash64(packed.subspan(sizeof(Prefix::checksum)));
+}
+
+int BitsFor(int64_t most) { return std::bit_width(static_cast<uint64_t>(most)); }
+
+// Numbers one behind the other, the lowest bit first.
+class BitWriter {
+ public:
+  explicit BitWriter(std::vector<uint8_t>& bytes) : bytes_(bytes) {}
+
+  void Write(int64_t value, int bits) {
+    waiting_ |= static_cast<uint64_t>(value) << count_;
+    for (count_ += bits; count_ >= 8; count_ -= 8, waiting_ >>= 8) {
+      bytes_.push_back(static_cast<uint8_t>(waiting_));
+    }
+  }
+  void Finish() {
+    if (count_ > 0) bytes_.push_back(static_cast<uint8_t>(waiting_));
+  }
+
+ private:
+  std::vector<uint8_t>& bytes_;
+  uint64_t waiting_ = 0;
+  int count_ = 0;
+};
+
+struct Range {
+  int32_t least = 0, most = 0;
+};
+
+Range RangeOf(std::span<const ScanPlace> places, size_t component) {
+  Range range{places[0].dc[component], places[0].dc[component]};
+  for (const ScanPlace& place : places) {
+    range.least = std::min(range.least, place.dc[component]);
+    range.most = std::max(range.most, place.dc[component]);
+  }
+  return range;
+}
+
+}  // namespace
+
+IndexShape::IndexShape(const FrameHeader& header, int each) : interval(each) {
+  const auto units = [](int64_t count, int64_t size) { return (count + size - 1) / size; };
+  const int64_t across = units(header.size.width, 8 * header.mcu_columns());
+  mcus = across * units(header.size.height, 8 * header.mcu_rows());
+  stride = header.restart_interval == 0 ? across : header.restart_interval;
+  per_stride = units(stride, interval);
+}
+
+std::vector<uint8_t> PackCropIndex(std::span<const uint8_t> file, const FrameHeader& header,
+                                   const IndexShape& shape, std::span<const ScanPlace> places) {
+  if (file.size() > std::numeric_limits<uint32_t>::max()) return {};
+  Prefix prefix;
+  prefix.content = ContentHash(file, header.scan_offset);
+  prefix.file_bytes = static_cast<uint32_t>(file.size());
+  prefix.interval = static_cast<uint8_t>(shape.interval);
+  prefix.place_bits = static_cast<uint8_t>(BitsFor(places.back().bit));
+  for (size_t c = 0; c < 3; ++c) {
+    const Range range = RangeOf(places, c);
+    if (range.least < std::numeric_limits<int16_t>::min() ||
+        range.most > std::numeric_limits<int16_t>::max()) {
+      return {};
+    }
+    prefix.least_dc[c] = static_cast<int16_t>(range.least);
+    prefix.dc_bits[c] = static_cast<uint8_t>(BitsFor(range.most - range.least));
+  }
+
+  std::vector<uint8_t> packed(sizeof(Prefix));
+  BitWriter bits(packed);
+  for (const ScanPlace& place : places) bits.Write(place.bit, prefix.place_bits);
+  for (size_t c = 0; c < 3; ++c) {
+    for (const ScanPlace& place : places) {
+      bits.Write(place.dc[c] - prefix.least_dc[c], prefix.dc_bits[c]);
+    }
+  }
+  bits.Finish();
+  std::memcpy(packed.data(), &prefix, sizeof(prefix));
+  prefix.checksum = Checksum(packed);
+  std::memcpy(packed.data(), &prefix, sizeof(prefix));
+  return packed;
+}
+
+CropIndex::Match CropIndex::Open(std::span<const uint8_t> packed, std::span<const uint8_t> file,
+                                 const FrameHeader& header) {
+  Prefix prefix;
+  if (packed.size() < sizeof(prefix)) return Match::kDamaged;
+  std::memcpy(&prefix, packed.data(), sizeof(prefix));
+  if (prefix.checksum != Checksum(packed)) return Match::kDamaged;
+  if (prefix.file_bytes != file.size() || prefix.content != ContentHash(file, header.scan_offset)) {
+    return Match::kStale;
+  }
+  if (prefix.interval == 0) return Match::kDamaged;
+  packed_ = packed;
+  shape_ = IndexShape(header, prefix.interval);
+  int64_t end = 8 * int64_t{sizeof(prefix)};
+  const auto take = [&](int bits) {
+    const int64_t begin = end;
+    end += bits * shape_.places();
+    return Field{begin, bits};
+  };
+  bit_ = take(prefix.place_bits);
+  for (size_t c = 0; c < 3; ++c) {
+    dc_[c] = take(prefix.dc_bits[c]);
+    least_dc_[c] = prefix.least_dc[c];
+  }
+  const bool fits = prefix.place_bits <= kMostBits && prefix.unused == 0 &&
+                    *std::max_element(prefix.dc_bits.begin(), prefix.dc_bits.end()) <= 16 &&
+                    static_cast<size_t>((end + 7) / 8) == packed.size();
+  // What is known of the first place pins `least_dc`, to which all are relative.
+  return fits && At(0) == ScanPlace{} ? Match::kUsable : Match::kDamaged;
+}
+
+int64_t CropIndex::Read(const Field& field, int64_t number) const {
+  const int64_t bit = field.begin + number * field.bits;
+  const auto at = static_cast<size_t>(bit / 8);
+  uint64_t word = 0;
+  if (at + sizeof(word) <= packed_.size()) {
+    std::memcpy(&word, packed_.data() + at, sizeof(word));
+  } else {
+    std::memcpy(&word, packed_.data() + at, packed_.size() - at);
+  }
+  return static_cast<int64_t>(word >> bit % 8 & ((uint64_t{1} << field.bits) - 1));
+}
+
+ScanPlace CropIndex::At(int64_t number) const {
+  ScanPlace place{Read(bit_, number), {}};
+  for (size_t c = 0; c < 3; ++c) {
+    place.dc[c] = least_dc_[c] + static_cast<int32_t>(Read(dc_[c], number));
+  }
+  return place;
+}
+
+}  // namespace stoker::jpeg

@@ -1,0 +1,36 @@
+#include "transforms/jpeg/fast/crop_index_maker.h"
+
+#include "transforms/jpeg/fast/mcu_parser.h"
+
+namespace stoker::jpeg {
+
+CropIndexMaker::CropIndexMaker(int interval)
+    : interval_(interval), parser_(std::make_unique<McuParser>()) {}
+CropIndexMaker::~CropIndexMaker() = default;
+
+Fallback CropIndexMaker::FindPlaces(std::span<const uint8_t> file, const FrameHeader& header,
+                                    const IndexShape& shape) {
+  McuParser& parser = *parser_;
+  places_.clear();
+  if (Fallback why = parser.Open(file, header); why != Fallback::kNone) return why;
+  if (Fallback why = parser.Start(); why != Fallback::kNone) return why;
+  for (int64_t place = 0; place < shape.places(); ++place) {
+    if (place != 0) {
+      const int64_t count = shape.McuAt(place) - shape.McuAt(place - 1);
+      if (Fallback why = parser.Skip(count); why != Fallback::kNone) return why;
+    }
+    places_.push_back(parser.Locate());
+  }
+  return parser.AtEndOfImage() ? Fallback::kNone : Fallback::kBits;
+}
+
+Fallback CropIndexMaker::Make(std::span<const uint8_t> file, std::vector<uint8_t>& packed) {
+  FrameHeader header;
+  if (Fallback why = ParseHeader(file, header); why != Fallback::kNone) return why;
+  const IndexShape shape(header, interval_);
+  if (Fallback why = FindPlaces(file, header, shape); why != Fallback::kNone) return why;
+  packed = PackCropIndex(file, header, shape, places_);
+  return packed.empty() ? Fallback::kCoefficient : Fallback::kNone;
+}
+
+}  // namespace stoker::jpeg

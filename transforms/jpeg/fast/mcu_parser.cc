@@ -1,0 +1,170 @@
+#include "transforms/jpeg/fast/mcu_parser.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace stoker::jpeg {
+
+namespace {
+
+// MCUs parsed at a time at most, so that no predictor can overflow on the way.
+constexpr int kMostMcus = 1 << 16;
+constexpr int kMostPredictor = 1 << 30;
+static_assert(int64_t{kMostMcus} * 4 * ((1 << kMaxDcSize) - 1) < kMostPredictor);
+
+}  // namespace
+
+// Only the tables that the scan uses, each once.
+Fallback McuParser::Open(std::span<const uint8_t> bytes, const FrameHeader& header) {
+  unsigned have_dc = 0, have_ac = 0;
+  entropy_.blocks = 0;
+  for (int i = 0; i < header.components; ++i) {
+    const Component& c = header.component[static_cast<size_t>(i)];
+    const auto d = static_cast<size_t>(c.dc), a = static_cast<size_t>(c.ac);
+    if ((have_dc >> d & 1) == 0 && !BuildDcTable(header.dc[d], dc_[d])) return Fallback::kTables;
+    if ((have_ac >> a & 1) == 0) {
+      if (!BuildAcTable(header.ac[a], ac_[a])) return Fallback::kTables;
+      BuildSkipTable(header.ac[a], skip_[a]);
+    }
+    have_dc |= 1u << d;
+    have_ac |= 1u << a;
+    const int columns = header.components == 1 ? 1 : c.columns;
+    const int rows = header.components == 1 ? 1 : c.rows;
+    for (int block = 0; block < columns * rows; ++block) {
+      entropy_.block[static_cast<size_t>(entropy_.blocks++)] = {
+          &dc_[d], &ac_[a], &skip_[a], i, nullptr, nullptr, columns, block % columns};
+    }
+  }
+  scan_ = bytes.subspan(header.scan_offset);
+  restart_interval_ = header.restart_interval;
+  mcus_ = IndexShape(header, 1).mcus;
+  return Fallback::kNone;
+}
+
+Fallback McuParser::Start() {
+  data_.Start(scan_);
+  entropy_.reader = {};
+  entropy_.dc = {};
+  entropy_.damaged = false;
+  next_ = segment_ = 0;
+  located_ = 0;
+  located_segment_ = located_clean_ = 0;
+  return data_.Provide(entropy_) ? Fallback::kNone : Fallback::kBits;
+}
+
+// ---- By an index
+
+namespace {
+
+// The byte behind the last that has bits in front of `place`, and the stuffed zero behind that.
+size_t EndOf(const ScanPlace& place, std::span<const uint8_t> scan) {
+  const auto byte = static_cast<size_t>(place.byte());
+  if (place.bit % 8 == 0 || byte >= scan.size()) return byte;
+  return byte + (scan[byte] == 0xFF ? 2 : 1);
+}
+
+}  // namespace
+
+Fallback McuParser::Seek(int64_t number, const ScanPlace& from, const ScanPlace& until) {
+  const auto begin = static_cast<size_t>(from.byte());
+  const size_t end = EndOf(until, scan_);
+  if (from.bit > until.bit || end > scan_.size()) return Fallback::kBits;
+  data_.Start(scan_.subspan(begin, end - begin));
+  entropy_.reader = {};
+  entropy_.dc = from.dc;
+  entropy_.damaged = false;
+  next_ = number;
+  segment_ = restart_interval_ == 0 || number == 0 ? 0 : (number - 1) / restart_interval_;
+  if (!data_.Provide(entropy_)) return Fallback::kBits;
+  if (const auto bit = static_cast<int>(from.bit % 8); bit != 0) {
+    // As if the bits of this byte that come before had been used.
+    BitReader& r = entropy_.reader;
+    r.window = uint64_t{*r.next} << (56 + bit);
+    r.count = 8 - bit;
+    ++r.next;
+  }
+  // A marker that comes next has to be right here.
+  return segment_ == SegmentOf(number) || EndsSegment() ? PassMarker() : Fallback::kRestart;
+}
+
+bool McuParser::EndsSegment() const {
+  return data_.Behind().has_value() && data_.UnusedBits(entropy_) < 8;
+}
+
+Fallback McuParser::CheckArrival(const ScanPlace& until) {
+  const auto behind = data_.Behind();
+  const bool there = behind && behind->empty() &&
+                     data_.UnusedBits(entropy_) == (8 - until.bit % 8) % 8 &&
+                     entropy_.dc == until.dc;
+  return there ? Fallback::kNone : Fallback::kBits;
+}
+
+// ---- Parsing
+
+// `count` MCUs without a restart marker among them.
+Fallback McuParser::ParseSegment(int count, bool store, int column) {
+  while (count > 0) {
+    const int done = store ? DecodeMcus(entropy_, column, count) : SkipMcus(entropy_, count);
+    if (entropy_.damaged) return Fallback::kBits;
+    if (ScanData::Passed(entropy_) && !data_.Provide(entropy_)) return Fallback::kBits;
+    column += done;
+    count -= done;
+  }
+  return Fallback::kNone;
+}
+
+// Where the next MCU is the first behind a restart marker.
+Fallback McuParser::PassMarker() {
+  const int64_t segment = SegmentOf(next_);
+  if (segment == segment_) return Fallback::kNone;
+  if (!data_.Restart(static_cast<int>(segment_ % 8), entropy_)) return Fallback::kRestart;
+  entropy_.dc = {};
+  segment_ = segment;
+  return Fallback::kNone;
+}
+
+Fallback McuParser::Parse(int64_t count, bool store, int column) {
+  while (count > 0) {
+    if (Fallback why = PassMarker(); why != Fallback::kNone) return why;
+    int64_t step = std::min<int64_t>(count, kMostMcus);
+    if (restart_interval_ != 0) {
+      step = std::min(step, restart_interval_ - next_ % restart_interval_);
+    }
+    if (Fallback why = ParseSegment(static_cast<int>(step), store, column);
+        why != Fallback::kNone) {
+      return why;
+    }
+    for (const int32_t predictor : entropy_.dc) {
+      if (std::abs(predictor) >= kMostPredictor) return Fallback::kBits;
+    }
+    next_ += step;
+    column += static_cast<int>(step);
+    count -= step;
+  }
+  return Fallback::kNone;
+}
+
+Fallback McuParser::Skip(int64_t count) { return Parse(count, false, 0); }
+
+Fallback McuParser::Decode(int column, int count) { return Parse(count, true, column); }
+
+// ---- For an index
+
+ScanPlace McuParser::Locate() {
+  for (; located_segment_ < segment_; ++located_segment_) {  // the parser has passed these markers
+    while (scan_[located_] != 0xFF || scan_[located_ + 1] == 0) ++located_;
+    located_ += 2;
+    located_clean_ = 0;
+  }
+  const int64_t used = data_.UsedBits(entropy_);
+  for (; located_clean_ < used / 8; ++located_clean_) located_ += scan_[located_] == 0xFF ? 2 : 1;
+  return {8 * static_cast<int64_t>(located_) + used % 8, entropy_.dc};
+}
+
+bool McuParser::AtEndOfImage() {
+  if (!EndsSegment()) return false;
+  const std::span<const uint8_t> behind = *data_.Behind();
+  return behind.size() >= 2 && behind[1] == 0xD9;
+}
+
+}  // namespace stoker::jpeg

@@ -1,0 +1,56 @@
+// In which order the MCUs of a scan are gone through for a region: runs of some to skip and some to
+// decode, and where there is a crop index, jumps.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "transforms/jpeg/fast/crop_geometry.h"
+#include "transforms/jpeg/fast/crop_index.h"
+
+namespace stoker::jpeg {
+
+struct Run {
+  bool seek = false;        // begin at MCU `first`, which `from` is said to be the place of
+  int64_t first = 0;        //
+  ScanPlace from;           //
+  ScanPlace until;          // the next place in the index: nothing behind it is needed
+  int64_t skip = 0;         // so many MCUs, …
+  int decode = 0;           // then decode so many, …
+  int column = 0;           // of which the first one is this one of the region's row
+  int64_t skip_behind = 0;  // and skip so many.
+  bool check = false;       // the parser has to be at `until` afterwards
+  bool ends_row = false;    // a row of the region is complete
+};
+
+// Without an index: everything from the first MCU to the last that libjpeg-turbo parses for the
+// region.
+//
+// With one: in each row of the region, from the last place at or before its left edge on, from
+// place to place. Where one of these runs ends, the parser has to have come to the next place, bit
+// and predictors: then both places were right, or wrong in the same way. A row's last run is left
+// where the region ends, unless it is the only one: that goes on to the next place, so that no row
+// is decoded from a place that nothing has confirmed.
+class RunPlan {
+ public:
+  // Both have to stay; `index` may be null.
+  RunPlan(const CropGeometry& geometry, const CropIndex* index);
+
+  bool indexed() const { return index_ != nullptr; }
+
+  std::optional<Run> Next();  // none behind the last
+
+ private:
+  Run NextIndexed();
+  std::optional<Run> NextParsed();
+
+  const CropGeometry& geometry_;
+  const CropIndex* const index_;
+  int row_;
+  bool in_row_ = false;   // with an index: in the middle of it
+  int64_t place_ = 0;     // where the next run begins then
+  ScanPlace from_;        // what that place is
+  int64_t unparsed_ = 0;  // without an index: MCUs before the next one that is decoded
+};
+
+}  // namespace stoker::jpeg
