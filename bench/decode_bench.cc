@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -28,6 +29,7 @@
 #include "engine/core/buffer.h"
 #include "transforms/draw.h"
 #include "transforms/jpeg/decoder.h"
+#include "transforms/jpeg/fast/crop_index_maker.h"
 #include "transforms/jpeg/fast/frame_header.h"
 #include "transforms/jpeg/reference_decoder.h"
 #include "transforms/resize/resampler.h"
@@ -36,13 +38,15 @@ namespace stoker {
 namespace {
 
 constexpr ImageSize kOutput{224, 224};
+constexpr std::array<int, 3> kIntervals = {4, 8, 16};  // MCUs between the places of a crop index
 
 struct Photo {
   std::vector<uint8_t> padded;
   jpeg::FrameHeader header;
   Fallback why = Fallback::kNone;
   ImageSize size;
-  Rect box;  // what RandomResizedCrop draws
+  Rect box;                                                   // what RandomResizedCrop draws
+  std::array<std::vector<uint8_t>, kIntervals.size()> index;  // empty where there can be none
 
   std::span<const uint8_t> bytes() const {
     return std::span(padded).first(padded.size() - kBufferPadding);
@@ -50,6 +54,23 @@ struct Photo {
   // Entropy-coded data without restart markers: what the phases are measured on.
   bool plain() const { return why == Fallback::kNone && header.restart_interval == 0; }
 };
+
+void MakeIndexes(std::vector<Photo>& photos) {
+  uint64_t bytes = 0;
+  for (const Photo& photo : photos) bytes += photo.bytes().size();
+  for (size_t i = 0; i < kIntervals.size(); ++i) {
+    jpeg::CropIndexMaker maker(kIntervals[i]);
+    uint64_t index_bytes = 0;
+    for (Photo& photo : photos) {
+      if (maker.Make(photo.bytes(), photo.index[i]) != Fallback::kNone) photo.index[i].clear();
+      index_bytes += photo.index[i].size();
+    }
+    const auto total = static_cast<double>(index_bytes);
+    std::printf("crop index every %2d MCUs: %.0f bytes a photograph, %.2f %% of the files\n",
+                kIntervals[i], total / static_cast<double>(photos.size()),
+                100 * total / static_cast<double>(bytes));
+  }
+}
 
 std::vector<Photo> ReadPhotos(const char* folder) {
   std::vector<std::filesystem::path> paths;
@@ -113,10 +134,10 @@ class Whole {
     if (!decoder_.Open(photo.bytes()).ok() || !decoder_.Decode(region, discard_).ok()) std::abort();
   }
 
-  void Batch(const Photo& photo, uint8_t* row, DType dtype = DType::kU8,
-             Layout layout = Layout::kNhwc) {
+  void Batch(const Photo& photo, uint8_t* row, std::span<const uint8_t> index = {},
+             DType dtype = DType::kU8, Layout layout = Layout::kNhwc) {
     const Rect region = Start(photo, {row, dtype, kScale, kBias, layout});
-    if (!decoder_.Open(photo.bytes()).ok() || !decoder_.Decode(region, resampler_).ok()) {
+    if (!decoder_.Open(photo.bytes()).ok() || !decoder_.Decode(region, resampler_, index).ok()) {
       std::abort();
     }
   }
@@ -259,9 +280,17 @@ std::vector<Measured> Measurements(const std::vector<Photo>& photos) {
       const std::string name =
           std::string("ours: crop to batch row, ") + NameOf(dtype) + " " + NameOf(layout);
       add(name.c_str(), false, static_cast<int>(bytes),
-          [=](const Photo& p) { ours->Batch(p, row(p, dtype), dtype, layout); });
+          [=](const Photo& p) { ours->Batch(p, row(p, dtype), {}, dtype, layout); });
     }
   }
+  for (size_t i = 0; i < kIntervals.size(); ++i) {
+    const std::string name = "ours: the same, indexed every " + std::to_string(kIntervals[i]);
+    add(name.c_str(), false, 4, [=](const Photo& p) { ours->Batch(p, row(p), p.index[i]); });
+  }
+  auto maker = std::make_shared<jpeg::CropIndexMaker>();
+  auto made = std::make_shared<std::vector<uint8_t>>();
+  add("ours: making that index, every 8", false, -1,
+      [=](const Photo& p) { (void)maker->Make(p.bytes(), *made); });
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     const std::string name = std::string("ours with ") + hwy::TargetName(target) + ": the same";
     add(name.c_str(), false, 4, [=](const Photo& p) {
@@ -283,7 +312,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "usage: decode_bench DIR [ROUNDS [NAME]]\n");
     return 2;
   }
-  const std::vector<Photo> photos = ReadPhotos(argv[1]);
+  std::vector<Photo> photos = ReadPhotos(argv[1]);
   if (photos.empty()) {
     std::fprintf(stderr, "decode_bench: no JPEGs in %s\n", argv[1]);
     return 1;
@@ -301,6 +330,7 @@ int Main(int argc, char** argv) {
                 NameOf(static_cast<Fallback>(i)));
   }
   std::printf("\n");
+  MakeIndexes(photos);
   std::vector<Measured> all = Measurements(photos);
   if (argc > 3) {
     std::erase_if(all, [argv](const Measured& m) { return m.name.find(argv[3]) == m.name.npos; });
