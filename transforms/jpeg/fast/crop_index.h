@@ -45,6 +45,10 @@ struct IndexShape {
   int64_t PlaceBefore(int64_t mcu) const {
     return mcu / stride * per_stride + mcu % stride / interval;
   }
+  // The first place behind `place` with a row's or a segment's first MCU.
+  int64_t SegmentEnd(int64_t place) const {
+    return std::min((place / per_stride + 1) * per_stride, places() - 1);
+  }
   int64_t places() const { return PlaceBefore(mcus - 1) + 2; }
 
   int64_t mcus = 0;    // of the image

@@ -35,28 +35,27 @@ Run RunPlan::NextIndexed() {
   const CropGeometry& g = geometry_;
   const IndexShape& shape = index_->shape();
   const int64_t row = int64_t{row_} * g.mcus_across, left = row + g.left, right = row + g.right;
+  const int64_t last_place = shape.PlaceBefore(right);
   const bool begins_row = !in_row_;
-  if (begins_row) {
-    place_ = shape.PlaceBefore(left);
-    from_ = index_->At(place_);
-  }
+  if (begins_row) place_ = shape.PlaceBefore(left);
+  const bool check = begins_row || place_ < last_place;
+  const int64_t begin = place_;
+  place_ = std::clamp(last_place, begin + 1, shape.SegmentEnd(begin));
   Run run;
   run.seek = true;
-  run.first = shape.McuAt(place_);
-  run.from = from_;
-  run.until = index_->At(place_ + 1);
-  const int64_t end = shape.McuAt(place_ + 1);
+  run.first = shape.McuAt(begin);
+  run.from = begins_row ? index_->At(begin) : from_;
+  run.until = from_ = index_->At(place_);
+  const int64_t end = shape.McuAt(place_);
   const int64_t first = std::max(run.first, left), last = std::min(end, right);
   run.skip = first - run.first;
   run.column = static_cast<int>(first - left);
   run.decode = static_cast<int>(last - first);
-  run.skip_behind = begins_row ? end - last : 0;
-  run.check = begins_row || last == end;
+  run.skip_behind = check ? end - last : 0;
+  run.check = check;
   run.ends_row = last == right;
   in_row_ = !run.ends_row;
   row_ += run.ends_row ? 1 : 0;
-  from_ = run.until;
-  ++place_;
   return run;
 }
 

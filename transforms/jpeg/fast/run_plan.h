@@ -26,11 +26,12 @@ struct Run {
 // Without an index: everything from the first MCU to the last that libjpeg-turbo parses for the
 // region.
 //
-// With one: in each row of the region, from the last place at or before its left edge on, from
-// place to place. Where one of these runs ends, the parser has to have come to the next place, bit
-// and predictors: then both places were right, or wrong in the same way. A row's last run is left
-// where the region ends, unless it is the only one: that goes on to the next place, so that no row
-// is decoded from a place that nothing has confirmed.
+// With one, in each row of the region: from the last place at or before its left edge to the last
+// one at or before its right edge (or to the next restart marker, and so on), and from there to
+// that edge. Where a run comes to a place, the parser has to be there, bit and predictors: then the
+// place that it began at was right, or both are wrong in the same way. A row that no such place
+// divides is parsed beyond its edge, up to the next one: none is decoded from a place that nothing
+// has confirmed. (Places in between would confirm nothing more.)
 class RunPlan {
  public:
   // Both have to stay; `index` may be null.

@@ -143,7 +143,7 @@ TEST_P(IndexedKind, OneWrongBitNeverShows) {
       ASSERT_EQ(Difference(rows, region, *whole), "") << bit << " " << Text(region);
     }
     EXPECT_EQ(decoder.paths().fast, n);
-    EXPECT_GT(decoder.paths().contradicted, n / 8);
+    EXPECT_GT(decoder.paths().contradicted, n / 20);
     EXPECT_GT(decoder.paths().stale, 64u);
     EXPECT_GT(decoder.paths().indexed, n / 8);  // the bit was of no consequence to the region
   }
