@@ -122,7 +122,9 @@ void RunPlan(benchmark::State& state, int64_t target, const Plan& plan,
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   MemoryBudget budget(uint64_t{1} << 30);
   auto workspace = plan.MakeWorkspace(budget);
-  std::vector<uint8_t> batch(64 * plan.row_bytes());
+  GrowingBuffer batch(budget);  // aligned, as a loader's batches are
+  if (!batch.Grow(64 * plan.row_bytes())) std::abort();
+  std::memset(batch.data(), 0, 64 * plan.row_bytes());  // pages are there, as in a loader
   StageTimes all;
   uint64_t position = 0;
   for (auto _ : state) {
@@ -146,7 +148,21 @@ void RegisterPlans(const char* folder) {
   static const Plan train =
       Plan::Compile({RandomResizedCrop{224, 224}, RandomHorizontalFlip{}}).value();
   static const Plan eval = Plan::Compile({Resize{256}, CenterCrop{224, 224}}).value();
-  for (const auto& [name, plan] : {std::pair("photos_train/", &train), {"photos_eval/", &eval}}) {
+  const auto train_as = [](DType dtype, Layout layout) {
+    return Plan::Compile({RandomResizedCrop{224, 224}, RandomHorizontalFlip{}},
+                         {.dtype = dtype, .layout = layout})
+        .value();
+  };
+  static const Plan planes = train_as(DType::kU8, Layout::kNchw);
+  static const Plan f16 = train_as(DType::kF16, Layout::kNhwc);
+  static const Plan f32 = train_as(DType::kF32, Layout::kNhwc);
+  static const Plan f32_planes = train_as(DType::kF32, Layout::kNchw);
+  for (const auto& [name, plan] : {std::pair("photos_train/", &train),
+                                   {"photos_eval/", &eval},
+                                   {"photos_train_nchw/", &planes},
+                                   {"photos_train_f16/", &f16},
+                                   {"photos_train_f32/", &f32},
+                                   {"photos_train_f32_nchw/", &f32_planes}}) {
     for (int64_t target : hwy::SupportedAndGeneratedTargets()) {
       benchmark::RegisterBenchmark(
           (std::string(name) + hwy::TargetName(target)).c_str(),

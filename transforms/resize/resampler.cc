@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "engine/core/stage_times.h"
 
@@ -17,6 +18,10 @@ constexpr int64_t kWindowBytes = 256 << 10;
 // aligned rows past the caches (non-temporal stores in jdcolext): with those, resampling took three
 // times as long on photographs. Rows that are not even 16-byte aligned go through the caches.
 constexpr size_t kRowOffset = 8;
+
+// Values of so many bytes leave while the next strip is blended: writing them takes longer than
+// fetching the finished pixels back from the second-level cache.
+constexpr size_t kLeavingBytes = 4;
 
 // Adds the time of its life.
 class Stopwatch {
@@ -92,8 +97,10 @@ Status Resampler::PlanOutput() {
   strip_ = {};
   strip_.format = &strips_;
   const FinishedRoom room = RoomToFinish(visible_.width);
-  if (Status grown = finished_.Grow(room.before + room.behind); !grown) return grown;
+  const size_t each = RoundUp(room.before + room.behind);
+  if (Status grown = finished_.Grow(2 * each); !grown) return grown;
   strip_.finished = finished_.data() + room.before;
+  other_finished_ = strip_.finished + each;
   if (region_.width == 0) return {};
 
   if (turn.transpose) {
@@ -101,7 +108,7 @@ Status Resampler::PlanOutput() {
     strips_.stream = false;  // read again soon
     const ptrdiff_t bytes = strips_.down * visible_.height;
     if (Status grown = upright_.Grow(static_cast<size_t>(bytes)); !grown) return grown;
-    strip_.out = upright_.data();
+    out_ = upright_.data();
     return {};
   }
   strips_ = format_;
@@ -112,7 +119,7 @@ Status Resampler::PlanOutput() {
     y = height - 1 - y;
     strips_.down = -strips_.down;
   }
-  strip_.out = Pixel(x, y);
+  out_ = Pixel(x, y);
   return {};
 }
 
@@ -120,6 +127,7 @@ Status Resampler::Begin(const DecodedRegion& region) {
   const Stopwatch stopwatch(busy_ns_);
   source_ = region;
   top_ = held_ = next_row_ = 0;
+  strip_.leaving.rows = 0;
   return PlanStrips();
 }
 
@@ -197,24 +205,38 @@ void Resampler::Commit(int rows) {
 }
 
 void Resampler::FinishStrips() {
-  const ptrdiff_t column = ptrdiff_t{region_.x - source_.covered.x} * BytesPerPixel(source_.layout);
-  uint8_t* const out = strip_.out;
   while (next_row_ < rows_.taps().count && top_ + held_ >= RowsNeeded(next_row_)) {
-    for (size_t p = 0; p < static_cast<size_t>(strip_.planes); ++p) {
-      strip_.plane[p] = WindowPlane(p) + column;
-    }
-    strip_.top = top_;
-    strip_.first_row = next_row_;
-    strip_.row_count = StripEnd(next_row_) - next_row_;
-    strip_.out = out + next_row_ * strips_.down;
-    ResampleStrip(strip_);
-    next_row_ += strip_.row_count;
+    ResampleNext();
     DropRows();
   }
-  strip_.out = out;
   if (!complete()) return;
+  EmitLeaving();
   if (strips_.stream) FlushEmitted();
   if (task_.turn.transpose) WriteTurned();
+}
+
+void Resampler::ResampleNext() {
+  const ptrdiff_t column = ptrdiff_t{region_.x - source_.covered.x} * BytesPerPixel(source_.layout);
+  for (size_t p = 0; p < static_cast<size_t>(strip_.planes); ++p) {
+    strip_.plane[p] = WindowPlane(p) + column;
+  }
+  strip_.top = top_;
+  strip_.first_row = next_row_;
+  strip_.row_count = StripEnd(next_row_) - next_row_;
+  ResampleStrip(strip_);
+  strip_.leaving = RowsOf(strip_);
+  strip_.leaving_out = out_ + next_row_ * strips_.down;
+  next_row_ += strip_.row_count;
+  if (SizeOf(strips_.dtype) >= kLeavingBytes) {
+    std::swap(strip_.finished, other_finished_);
+  } else {
+    EmitLeaving();
+  }
+}
+
+void Resampler::EmitLeaving() {
+  EmitRows(strip_.leaving, strips_, strip_.leaving_out);
+  strip_.leaving.rows = 0;
 }
 
 // Forgets the rows above the next strip.

@@ -61,6 +61,8 @@ class Resampler final : public RowSink {
   int StripEnd(int first_row) const;
   int RowsNeeded(int first_row) const;
   void FinishStrips();
+  void ResampleNext();
+  void EmitLeaving();
   void DropRows();
   uint8_t* Pixel(int x, int y) const;
   void WriteTurned() const;
@@ -81,12 +83,14 @@ class Resampler final : public RowSink {
   int held_ = 0;
   int next_row_ = 0;  // first output row that is not finished
 
-  GrowingBuffer turned_;    // Strip::turned
-  GrowingBuffer finished_;  // Strip::finished
-  GrowingBuffer upright_;   // the visible window, u8, when it has to be transposed
+  GrowingBuffer turned_;               // Strip::turned
+  GrowingBuffer finished_;             // Strip::finished, and the rows that are leaving
+  uint8_t* other_finished_ = nullptr;  // the half of it that is not Strip::finished
+  GrowingBuffer upright_;              // the visible window, u8, when it has to be transposed
   Strip strip_;
-  RowFormat format_;  // of the output
-  RowFormat strips_;  // of what the strips write: the output, or upright_
+  uint8_t* out_ = nullptr;  // where output row 0 goes
+  RowFormat format_;        // of the output
+  RowFormat strips_;        // of what the strips write: the output, or upright_
   uint64_t busy_ns_ = 0;
 };
 

@@ -254,46 +254,14 @@ HWY_INLINE void Provide(const Strip& s, ptrdiff_t first, ptrdiff_t end, Turned& 
   }
 }
 
-// Emits finished pixels as soon as they are whole cache lines: few at a time, so that what is
-// written past the caches has left before the next ones are blended.
-class Leaving {
- public:
-  Leaving(const Strip& s, const FinishedRows& rows)
-      : s_(s),
-        rows_(rows),
-        line_(64 / static_cast<int>(SizeOf(s.format->dtype))),
-        begin_(s.mirror ? s.columns.count : 0),
-        end_(begin_) {}
-
-  // The outputs [x, x + n) are finished.
-  HWY_INLINE void Add(int x, int n) {
-    const bool last = x + n == s_.columns.count;
-    if (s_.mirror) {
-      begin_ -= n;
-      const int cut = last ? 0 : (begin_ + line_ - 1) / line_ * line_;
-      if (cut < end_) Emit(cut, end_);
-      end_ = std::min(end_, cut);
-    } else {
-      end_ += n;
-      const int cut = last ? end_ : end_ / line_ * line_;
-      if (begin_ < cut) Emit(begin_, cut);
-      begin_ = cut;
-    }
-  }
-
- private:
-  void Emit(int begin, int end) const {
-    FinishedRows part = rows_;
-    part.values += ptrdiff_t{begin} * (rows_.plane == 0 ? rows_.channels : 1);
-    part.pixels = end - begin;
-    EmitRows(part, *s_.format, s_.out + begin * s_.format->along);
-  }
-
-  const Strip& s_;
-  const FinishedRows& rows_;
-  const int line_;   // pixels of a plane in a cache line
-  int begin_, end_;  // finished, and still here
-};
+// The share of the leaving rows that goes with block `x`.
+HWY_NOINLINE void EmitShare(const Strip& s, int x, int n) {
+  const int begin = s.leaving.rows * x / s.columns.count;
+  FinishedRows share = s.leaving;
+  share.rows = s.leaving.rows * (x + n) / s.columns.count - begin;
+  share.values += begin * share.stride;
+  EmitRows(share, *s.format, s.leaving_out + begin * s.format->down);
+}
 
 template <int kPairs, int kChannels>
 void ResampleAs(const Strip& s) {
@@ -302,7 +270,6 @@ void ResampleAs(const Strip& s) {
   if (s.row_count < kStripRows) std::memset(tile, 0, sizeof(tile));
   if (s.columns.count < kStripPixels) std::memset(mixed, 0, sizeof(mixed));
   const FinishedRows rows = RowsOf(s);
-  Leaving leaving(s, rows);
   Turned have;
   for (int x = 0; x < s.columns.count; x += kStripPixels) {
     const int n = std::min(kStripPixels, s.columns.count - x);
@@ -312,7 +279,7 @@ void ResampleAs(const Strip& s) {
     BlendAlong<kPairs, kChannels>(s, x, n, s.turned + (first - have.begin) * kStripRows, mixed);
     const int to = s.mirror ? s.columns.count - x - kStripPixels : x;
     Finish<kChannels>(mixed, rows, s.finished + ptrdiff_t{to} * (rows.plane == 0 ? kChannels : 1));
-    leaving.Add(x, n);
+    if (s.leaving.rows != 0) EmitShare(s, x, n);
   }
 }
 

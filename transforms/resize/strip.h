@@ -1,7 +1,7 @@
 // One strip of a resampled image: up to 32 output rows, from the window of decoded rows that they
-// need to finished pixels of the batch.
+// need to finished pixels.
 //
-//   decoded rows (u8) → vertical blend (i16) → transpose → horizontal blend (u8) → transpose → emit
+//   decoded rows (u8) → vertical blend (i16) → transpose → horizontal blend (u8) → transpose
 //
 // Both passes blend whole vectors: down a column first; then, the columns turned into rows, in the
 // same way along the row. So no gather is needed, any scale and number of taps will do, and gray,
@@ -43,12 +43,14 @@ struct Strip {
   int16_t* turned = nullptr;
   int turned_columns = 0;  // at least TurnedColumns(columns, channels)
 
-  uint8_t* finished = nullptr;  // pixels before they are emitted; see RoomToFinish
+  uint8_t* finished = nullptr;  // where the strip's pixels are left (RowsOf); see RoomToFinish
+  // Rows that are emitted meanwhile, a few at a time: of the strip before, or none. What is written
+  // past the caches goes on beside the blending.
+  FinishedRows leaving;
+  uint8_t* leaving_out = nullptr;  // pixel 0 of the first of them
 
-  // Output.
-  uint8_t* out = nullptr;  // pixel 0 of the strip's first row
-  const RowFormat* format = nullptr;
-  bool mirror = false;  // columns from right to left
+  const RowFormat* format = nullptr;  // of the output
+  bool mirror = false;                // columns from right to left
 };
 
 // Where the pixels of a strip are finished.
@@ -64,7 +66,7 @@ FinishedRoom RoomToFinish(int pixels);
 // Columns that Strip::turned needs.
 int TurnedColumns(const AxisTaps& columns, int channels);
 
-// The best instruction set that the CPU has.
+// The best instruction set that the CPU has. Emits what is leaving.
 void ResampleStrip(const Strip& strip);
 
 // The plain twin: same bytes.

@@ -66,12 +66,15 @@ FinishedRoom RoomToFinish(int pixels) {
 }
 
 void ResampleStripPlain(const Strip& s) {
+  if (s.leaving.rows != 0) EmitRowsPlain(s.leaving, *s.format, s.leaving_out);
+  const FinishedRows rows = RowsOf(s);
   for (int r = 0; r < s.row_count; ++r) {
     for (int x = 0; x < s.columns.count; ++x) {
       const int to = s.mirror ? s.columns.count - 1 - x : x;
-      uint8_t rgb[3];
-      for (int c = 0; c < 3; ++c) rgb[c] = Value(s, s.first_row + r, x, s.channels == 3 ? c : 0);
-      StorePixel(*s.format, rgb, s.out + r * s.format->down + to * s.format->along);
+      for (int c = 0; c < s.channels; ++c) {
+        const ptrdiff_t at = rows.plane != 0 ? c * rows.plane + to : ptrdiff_t{to} * s.channels + c;
+        s.finished[r * rows.stride + at] = Value(s, s.first_row + r, x, c);
+      }
     }
   }
 }
