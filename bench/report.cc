@@ -115,6 +115,19 @@ std::string DecodersText(const DecodePaths& paths) {
   return fmt::format("{} ours, {} libjpeg-turbo{}", Count(paths.fast), Count(others), reasons);
 }
 
+// "1,200 decoded by it, 3 stale: make it again"
+std::string IndexText(const DecodePaths& paths) {
+  std::string text = Count(paths.indexed) + " photographs decoded by it";
+  if (paths.stale > 0) text += fmt::format(", {} of changed files not", Count(paths.stale));
+  if (paths.contradicted > 0) text += fmt::format(", {} wrong", Count(paths.contradicted));
+  if (paths.stale + paths.contradicted > 0) text += "; `stoker index` makes it anew";
+  return text;
+}
+
+bool HasIndex(const DecodePaths& paths) {
+  return paths.indexed + paths.stale + paths.contradicted > 0;
+}
+
 void AddWhatRan(const BenchReport& report, Text& text) {
   const BenchOptions& options = report.options;
   const LoaderStats& loader = report.loader;
@@ -136,6 +149,8 @@ void AddWhatRan(const BenchReport& report, Text& text) {
             fmt::format("{} ({}; {} have worked), {} batches in production", loader.threads,
                         loader.executor, loader.threads_seen, loader.depth));
   text.Line("JPEG decoder", DecodersText(loader.decoded));
+  if (HasIndex(loader.decoded)) text.Line("crop index", IndexText(loader.decoded));
+  if (!report.warning.empty()) text.Line("crop index", report.warning);
   text.Line("reader", loader.reader_reason);  // begins with the reader's name
   if (options.cold) {
     text.Line("page cache", "dropped for each file before each epoch");
@@ -182,7 +197,11 @@ Json DecodedJson(const DecodePaths& paths) {
   for (size_t i = 0; i < kFallbacks; ++i) {
     if (paths.fallback[i] != 0) reasons[NameOf(static_cast<Fallback>(i))] = paths.fallback[i];
   }
-  return {{"ours", paths.fast}, {"libjpeg_turbo", std::move(reasons)}};
+  return {{"ours", paths.fast},
+          {"libjpeg_turbo", std::move(reasons)},
+          {"indexed", paths.indexed},
+          {"index_stale", paths.stale},
+          {"index_contradicted", paths.contradicted}};
 }
 
 Json OptionsJson(const BenchReport& report) {
@@ -262,6 +281,7 @@ std::string BenchReportJson(const BenchReport& report) {
       {"stages", std::move(shares)},
       {"threads_seen", report.loader.threads_seen},
       {"decoded", DecodedJson(report.loader.decoded)},
+      {"warning", report.warning.empty() ? Json(nullptr) : Json(report.warning)},
       {"digest", report.digest ? Json(*report.digest) : Json(nullptr)},
       {"samples_digest", report.samples_digest ? Json(*report.samples_digest) : Json(nullptr)},
       {"interrupted", report.interrupted}};

@@ -202,6 +202,7 @@ BenchReport Run::Finish() {
   report_.samples = source.size();
   report_.classes = source.classes().size();
   report_.source = source.Describe();
+  report_.warning = source.Warning();
   options_.loader.runtime = nullptr;  // a report holds no threads
   options_.runtime.make_reader = nullptr;
   report_.options = std::move(options_);

@@ -144,7 +144,7 @@ std::unique_ptr<Workspace, void (*)(Workspace*)> Plan::MakeWorkspace(MemoryBudge
 }
 
 Status Plan::Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace,
-                   void* row, StageTimes& times) const {
+                   void* row, StageTimes& times, std::span<const uint8_t> crop_index) const {
   const ApplyWatch watch(workspace.resampler, times);
   Result<ImageInfo> info = workspace.decoder.Open(bytes);
   if (!info) return std::move(info).error();
@@ -153,7 +153,7 @@ Status Plan::Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace
   Result<Rect> region = Start(key, info->size, orientation, workspace, row);
   if (!region) return std::move(region).error();
   if (region->width == 0) return {};  // nothing but padding
-  return workspace.decoder.Decode(*region, workspace.resampler);
+  return workspace.decoder.Decode(*region, workspace.resampler, crop_index);
 }
 
 Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,

@@ -73,9 +73,10 @@ class Plan {
 
   // Decodes `bytes` (with kBufferPadding readable bytes behind them) and writes row_bytes() bytes
   // to `row`: row_shape(), of any alignment. Adds to `times`. On failure the row's content is
-  // unspecified; the error has an offset where there is one, no file.
+  // unspecified; the error has an offset where there is one, no file. `crop_index`: as
+  // JpegDecoder::Decode has it.
   Status Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace, void* row,
-               StageTimes& times) const;
+               StageTimes& times, std::span<const uint8_t> crop_index = {}) const;
 
   // The same for an image that is decoded already, 1 to kMostSidePixels on each side, gray,
   // interleaved or planar RGB: the same draws, the same bytes as from a lossless file of it. (There

@@ -100,10 +100,23 @@ Transform ReadTransform(JsonObject& object) {
 }
 
 struct SourceSpec {
-  std::string directory;            // empty: an arrays source
+  std::string directory;  // empty: an arrays source
+  ImageFolderOptions folder;
   std::optional<uint64_t> samples;  // that it had when the spec was written
   std::string fingerprint;          // of its list; empty: not checked
 };
+
+// "auto", "off", or a file.
+void ReadCropIndex(JsonObject& object, ImageFolderOptions& folder) {
+  using CropIndex = ImageFolderOptions::CropIndex;
+  std::string& text = folder.crop_index_file;
+  object.Text("crop_index", text);
+  if (!object.Has("crop_index") || text == "auto") return;
+  folder.crop_index = text == "off" ? CropIndex::kOff : CropIndex::kFile;
+  if (folder.crop_index == CropIndex::kFile && !text.starts_with('/')) {
+    object.FailKey("crop_index", "must be \"auto\", \"off\" or an absolute path");
+  }
+}
 
 SourceSpec ReadSource(JsonObject& object) {
   static constexpr std::array<const char*, 2> kKinds = {"image_folder", "arrays"};
@@ -114,6 +127,7 @@ SourceSpec ReadSource(JsonObject& object) {
     object.Required("directory");
     object.Text("directory", spec.directory);
     if (spec.directory.empty()) object.FailKey("directory", "is empty");
+    ReadCropIndex(object, spec.folder);
   } else {
     std::string key;
     object.Text("key", key);  // says to people which arrays were meant
@@ -127,7 +141,7 @@ SourceSpec ReadSource(JsonObject& object) {
 }
 
 Result<std::shared_ptr<const SampleSource>> OpenSource(const SourceSpec& spec) {
-  if (!spec.directory.empty()) return ImageFolder(spec.directory);
+  if (!spec.directory.empty()) return ImageFolder(spec.directory, spec.folder);
   return Error{.code = Code::kFailedPrecondition,
                .cause =
                    "these arrays are in the memory of the process that made the loader; this is "

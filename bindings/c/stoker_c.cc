@@ -2,6 +2,7 @@
 #include "bindings/c/stoker_c.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -34,6 +35,8 @@ struct stoker_error {
 struct stoker_dataset {
   std::shared_ptr<SharedLoader> loader;
   std::string warning;
+  std::string source_warning;
+  std::atomic<bool> told_source_warning{false};
 };
 struct stoker_cursor {
   std::unique_ptr<Cursor> cursor;
@@ -141,15 +144,19 @@ void EpochSetNext(const char* key, uint64_t epoch) { Registry::Get().Epochs(key)
 
 stoker_error* DatasetOpen(const char* key, const char* spec, stoker_dataset** dataset) {
   return Run([&]() -> Status {
+    bool opened = false;
     auto open =
         [&](std::shared_ptr<stoker::EpochCounter> epochs) -> Result<std::shared_ptr<SharedLoader>> {
       Result<stoker::LoaderOptions> options = stoker::ParseLoaderSpec(spec);
       if (!options.ok()) return std::move(options).error();
+      opened = true;
       return SharedLoader::Open(*std::move(options), std::move(epochs));
     };
     Result<std::shared_ptr<SharedLoader>> loader = Registry::Get().FindOrOpen(key, open);
     if (!loader.ok()) return std::move(loader).error();
-    *dataset = new stoker_dataset{*std::move(loader), {}};
+    // Told by whoever opens the source; another handle, or Python, has told already.
+    std::string warning = opened ? (*loader)->options().source->Warning() : std::string();
+    *dataset = new stoker_dataset{*std::move(loader), {}, std::move(warning), {}};
     return {};
   });
 }
@@ -194,7 +201,11 @@ stoker_error* DatasetBatchAt(stoker_dataset* dataset, uint64_t epoch, uint64_t i
 
 const char* DatasetWarning(stoker_dataset* dataset) {
   std::optional<std::string> warning = dataset->loader->TakeWarning();
-  if (!warning) return nullptr;
+  if (!warning) {
+    const bool tell =
+        !dataset->source_warning.empty() && !dataset->told_source_warning.exchange(true);
+    return tell ? dataset->source_warning.c_str() : nullptr;
+  }
   dataset->warning = *std::move(warning);  // once in the life of a loader
   return dataset->warning.c_str();
 }

@@ -61,8 +61,8 @@ typedef struct stoker_api {
   stoker_error* (*dataset_batch_at)(stoker_dataset* dataset, uint64_t epoch, uint64_t index,
                                     const stoker_interrupt* interrupt, stoker_batch** batch);
 
-  /* Something to tell the user, once: the consumer holds more than the memory budget. NULL when
-   * there is nothing; else valid as long as `dataset`. */
+  /* Something to tell the user, once: the consumer holds more than the memory budget, or the
+   * folder's index cannot be used. NULL when there is nothing; else valid as long as `dataset`. */
   const char* (*dataset_warning)(stoker_dataset* dataset);
 
   /* For all datasets that share the Runtime; NULL: no more. `trace` lives as long as the process.

@@ -23,6 +23,7 @@ struct BenchArguments {
   std::string transform = "train";
   int64_t size = 224;
   bool no_antialias = false;
+  std::string crop_index = "auto";
   std::string dtype = "u8";
   std::string layout = "nhwc";
   bool normalize = false;
@@ -138,8 +139,19 @@ BenchOptions OptionsOf(const BenchArguments& given, std::shared_ptr<const Sample
   return options;
 }
 
+ImageFolderOptions FolderOptionsOf(const BenchArguments& given) {
+  using CropIndex = ImageFolderOptions::CropIndex;
+  ImageFolderOptions options;
+  options.crop_index = given.crop_index == "auto"  ? CropIndex::kAuto
+                       : given.crop_index == "off" ? CropIndex::kOff
+                                                   : CropIndex::kFile;
+  options.crop_index_file = given.crop_index;
+  return options;
+}
+
 Result<BenchReport> Measure(const BenchArguments& given) {
-  Result<std::shared_ptr<const SampleSource>> source = ImageFolder(given.directory);
+  Result<std::shared_ptr<const SampleSource>> source =
+      ImageFolder(given.directory, FolderOptionsOf(given));
   if (!source.ok()) return std::move(source).error();
   ProgressBar bar;
   const InterruptGuard interrupt;
@@ -181,6 +193,12 @@ void AddDataOptions(CLI::App& command, BenchArguments& given) {
                    "subtract ImageNet's mean, divide by its standard\n"
                    "deviation; implies --dtype f32 where none is given");
   AddNumber(command, "--batch-size", given.batch_size, {1, 1 << 20}, "images in a batch");
+  command
+      .add_option(
+          "--crop-index", given.crop_index,
+          "auto: where DIR has an index (see `stoker index`),\nby it; off; or an index' file")
+      ->type_name("auto|off|FILE")
+      ->capture_default_str();
   command.add_flag("--drop-remainder", given.drop_remainder,
                    "leave out a last batch that is not full");
   AddNumber(command, "--epochs", given.epochs, {1, 1'000'000'000},

@@ -17,6 +17,7 @@ namespace {
 constexpr const char* kFooter = R"(Try it without data of your own:
   stoker synth photos --count 1000
   stoker inspect photos
+  stoker index photos
   stoker bench photos
 
 `stoker COMMAND --help` explains a command. Results go to stdout, progress and errors to stderr.
@@ -38,6 +39,7 @@ int Main(int argc, char** argv) {
   app.footer(kFooter);
   AddSynth(app, chosen);
   AddInspect(app, chosen);
+  AddIndex(app, chosen);
   AddBench(app, chosen);
   try {
     app.parse(argc, argv);
@@ -51,7 +53,7 @@ int Main(int argc, char** argv) {
   }
   if (!chosen) {
     return Fail({.code = Code::kInvalidArgument,
-                 .cause = "a command is missing: synth, inspect or bench",
+                 .cause = "a command is missing: synth, inspect, index or bench",
                  .advice = "`stoker --help` explains them"},
                 kExitUsage, json);
   }

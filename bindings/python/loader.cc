@@ -210,6 +210,9 @@ py::dict LoaderHandle::Stats() const {
   all["decode_seconds"] = seconds(stats.stages.decode_ns);
   all["resize_seconds"] = seconds(stats.stages.resize_ns);
   all["read_cpu_seconds"] = seconds(stats.read_cpu_ns);
+  all["indexed"] = stats.decoded.indexed;
+  all["index_stale"] = stats.decoded.stale;
+  all["index_contradicted"] = stats.decoded.contradicted;
   all["depth"] = stats.depth;
   all["lent_batches"] = stats.lent_batches;
   all["lent_bytes"] = stats.lent_bytes;

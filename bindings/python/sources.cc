@@ -22,10 +22,17 @@ namespace py = pybind11;
 
 namespace {
 
-SourceHandle OpenFolder(const std::string& directory, int threads) {
+// `crop_index`: "auto", "off", or a file.
+SourceHandle OpenFolder(const std::string& directory, int threads, const std::string& crop_index) {
+  using CropIndex = ImageFolderOptions::CropIndex;
+  ImageFolderOptions options{.threads = threads};
+  options.crop_index = crop_index == "auto"  ? CropIndex::kAuto
+                       : crop_index == "off" ? CropIndex::kOff
+                                             : CropIndex::kFile;
+  options.crop_index_file = crop_index;
   Result<std::shared_ptr<const SampleSource>> source = [&] {
     const WithoutGil released;
-    return ImageFolder(directory, {.threads = threads});
+    return ImageFolder(directory, options);
   }();
   SourceHandle handle{.source = Value(std::move(source))};
   handle.labels = !handle.source->classes().empty();
@@ -60,11 +67,16 @@ SourceHandle OpenArrays(const py::array& images, const std::optional<py::array>&
   return handle;
 }
 
+// Names of files are in it, which may be anything.
+py::object Text(const std::string& bytes) {
+  return py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeFSDefaultAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size())));
+}
+
 py::list ClassesOf(const SourceHandle& self) {
   py::list names;
   for (const std::string& name : self.source->classes()) {
-    names.append(py::reinterpret_steal<py::object>(
-        PyUnicode_DecodeFSDefaultAndSize(name.data(), static_cast<Py_ssize_t>(name.size()))));
+    names.append(Text(name));
   }
   return names;
 }
@@ -85,8 +97,11 @@ void AddSources(py::module_& module) {
       .def_readonly("labels", &SourceHandle::labels)
       .def_property_readonly("fingerprint",
                              [](const SourceHandle& self) { return FingerprintText(*self.source); })
+      .def_property_readonly("warning",
+                             [](const SourceHandle& self) { return Text(self.source->Warning()); })
       .def("path", &PathOf, py::arg("sample"));
-  module.def("image_folder", &OpenFolder, py::arg("directory"), py::arg("threads"));
+  module.def("image_folder", &OpenFolder, py::arg("directory"), py::arg("threads"),
+             py::arg("crop_index"));
   module.def("arrays", &OpenArrays, py::arg("images"), py::arg("labels"));
 }
 

@@ -20,6 +20,9 @@ void AddStats(LoaderStats& all, const LoaderStats& one) {
   sum.work_ns += all.work_ns;
   sum.wait_ns += all.wait_ns;
   sum.decoded.fast += all.decoded.fast;
+  sum.decoded.indexed += all.decoded.indexed;
+  sum.decoded.stale += all.decoded.stale;
+  sum.decoded.contradicted += all.decoded.contradicted;
   for (size_t i = 0; i < kFallbacks; ++i) sum.decoded.fallback[i] += all.decoded.fallback[i];
   all = std::move(sum);
 }

@@ -18,7 +18,7 @@ struct LoaderStats {
   uint64_t work_ns = 0;      // workers' time on samples, decode and resize included
   uint64_t read_cpu_ns = 0;  // CPU of the Runtime's reader threads, for all loaders together
   uint64_t wait_ns = 0;      // Next() waited for a batch
-  DecodePaths decoded;       // by our JPEG decoder, or by libjpeg-turbo and why
+  DecodePaths decoded;       // by our JPEG decoder, by an index, or by libjpeg-turbo and why
 
   int depth = 0;             // batches in production, at most
   int lent_batches = 0;      // held by the caller now: slots, by a batch or by an owner

@@ -23,6 +23,9 @@ class alignas(64) WorkerCounters {
   // All that the worker has decoded so far.
   void SetPaths(const DecodePaths& paths) {
     fast_.store(paths.fast, std::memory_order_relaxed);
+    indexed_.store(paths.indexed, std::memory_order_relaxed);
+    stale_.store(paths.stale, std::memory_order_relaxed);
+    contradicted_.store(paths.contradicted, std::memory_order_relaxed);
     for (size_t i = 0; i < kFallbacks; ++i) {
       fallback_[i].store(paths.fallback[i], std::memory_order_relaxed);
     }
@@ -35,6 +38,9 @@ class alignas(64) WorkerCounters {
     stats.stages.resize_ns += resize_ns_.load(std::memory_order_relaxed);
     stats.work_ns += work_ns_.load(std::memory_order_relaxed);
     stats.decoded.fast += fast_.load(std::memory_order_relaxed);
+    stats.decoded.indexed += indexed_.load(std::memory_order_relaxed);
+    stats.decoded.stale += stale_.load(std::memory_order_relaxed);
+    stats.decoded.contradicted += contradicted_.load(std::memory_order_relaxed);
     for (size_t i = 0; i < kFallbacks; ++i) {
       stats.decoded.fallback[i] += fallback_[i].load(std::memory_order_relaxed);
     }
@@ -46,7 +52,8 @@ class alignas(64) WorkerCounters {
     counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
   }
 
-  Counter samples_{0}, bytes_{0}, decode_ns_{0}, resize_ns_{0}, work_ns_{0}, fast_{0};
+  Counter samples_{0}, bytes_{0}, decode_ns_{0}, resize_ns_{0}, work_ns_{0};
+  Counter fast_{0}, indexed_{0}, stale_{0}, contradicted_{0};
   std::array<Counter, kFallbacks> fallback_{};
 };
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "engine/core/machine.h"
+#include "io/sources/dataset_index.h"
 #include "io/sources/folder_listing.h"
 
 namespace stoker {
@@ -30,13 +32,34 @@ bool IsImageName(std::string_view name) {
   });
 }
 
+struct FoundIndex {
+  std::optional<DatasetIndex> index;
+  std::string warning;  // why an index that is there is not used
+};
+
+Result<FoundIndex> FindIndex(const std::string& directory, const ImageFolderOptions& options) {
+  FoundIndex found;
+  if (options.crop_index == ImageFolderOptions::CropIndex::kOff) return found;
+  const bool chosen = options.crop_index == ImageFolderOptions::CropIndex::kFile;
+  Result<DatasetIndex> index =
+      DatasetIndex::Open(chosen ? options.crop_index_file : directory + "/" + kIndexName);
+  if (index.ok()) {
+    found.index = *std::move(index);
+  } else if (chosen) {
+    return std::move(index).error();
+  } else if (index.error().code != Code::kNotFound) {
+    found.warning = "photographs are decoded without the index: " + index.error().Message();
+  }
+  return found;
+}
+
 // All names of all files in one string; for each file 8 bytes beside its name.
 class FolderSource final : public SampleSource {
  public:
   // `folders` is emptied bit by bit, so that names are not held twice.
   FolderSource(std::string directory, std::vector<std::string> classes,
-               std::vector<ListedFolder> folders)
-      : directory_(std::move(directory)), classes_(std::move(classes)) {
+               std::vector<ListedFolder> folders, FoundIndex index)
+      : directory_(std::move(directory)), index_(std::move(index)), classes_(std::move(classes)) {
     prefix_ = directory_;
     while (prefix_.ends_with('/')) prefix_.pop_back();
     prefix_ += '/';
@@ -64,6 +87,18 @@ class FolderSource final : public SampleSource {
     path.append(folder_paths_, folder.path_begin, folder.path_size);
     path.append(names_, folder.names_begin + begin, files_[file].name_end - begin);
   }
+
+  std::span<const uint8_t> CropIndexOf(uint64_t id) const override {
+    if (!index_.index) return {};
+    const File& file = files_[id];
+    const Folder& folder = folders_[file.folder];
+    const uint32_t begin = id == folder.first_file ? 0 : files_[id - 1].name_end;
+    return index_.index->Find(SampleKey(
+        std::string_view(folder_paths_).substr(folder.path_begin, folder.path_size),
+        std::string_view(names_).substr(folder.names_begin + begin, file.name_end - begin)));
+  }
+
+  std::string Warning() const override { return index_.warning; }
 
   const std::vector<std::string>& classes() const override { return classes_; }
 
@@ -137,7 +172,8 @@ class FolderSource final : public SampleSource {
   }
 
   std::string directory_;  // as given
-  std::string prefix_;     // of every path
+  FoundIndex index_;
+  std::string prefix_;  // of every path
   std::vector<std::string> classes_;
   std::vector<Folder> folders_;
   std::vector<File> files_;
@@ -222,8 +258,10 @@ Result<std::shared_ptr<const SampleSource>> ImageFolder(const std::string& direc
   if (files > UINT32_MAX) {
     return Error{Code::kResourceExhausted, "more than 4,294,967,295 images", directory};
   }
-  return std::shared_ptr<const SampleSource>(
-      std::make_shared<FolderSource>(directory, std::move(root->folders), std::move(folders)));
+  Result<FoundIndex> index = FindIndex(directory, options);
+  if (!index.ok()) return std::move(index).error();
+  return std::shared_ptr<const SampleSource>(std::make_shared<FolderSource>(
+      directory, std::move(root->folders), std::move(folders), *std::move(index)));
 }
 
 }  // namespace stoker

@@ -10,8 +10,18 @@
 
 namespace stoker {
 
+// Where `stoker index` puts a folder's index (dataset_index.h): a hidden file in it.
+inline constexpr char kIndexName[] = ".stoker-index";
+
 struct ImageFolderOptions {
   int threads = 0;  // that list directories in parallel; 0: the cores allotted
+
+  // The index that says where to begin decoding: the folder's own where it has one (one that cannot
+  // be used is no error then: Warning() says why not), none, or this file (whose absence or damage
+  // is an error).
+  enum class CropIndex { kAuto, kOff, kFile };
+  CropIndex crop_index = CropIndex::kAuto;
+  std::string crop_index_file = {};
 };
 
 // Lists `directory`. Its folders, sorted by name, are the classes; every image below a class
@@ -34,7 +44,7 @@ struct ImageFolderOptions {
 // so.
 //
 // Sizes are unknown until a file is opened: nothing is stat'ed that readdir can tell. The list
-// costs the names of the files and 8 bytes a sample.
+// costs the names of the files and 8 bytes a sample. An index is mapped, and costs no memory.
 //
 // Errors: NotFound (no such folder), InvalidArgument (not a folder; no image in it; paths too long
 // for the system; as above), PermissionDenied, each naming the path.

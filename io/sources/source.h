@@ -30,6 +30,14 @@ class SampleSource {
   // (arrays.h) checks them; does not change.
   virtual std::span<const ArrayColumn> arrays() const { return {}; }
 
+  // What is known of where to begin decoding sample `id` (transforms/jpeg/fast/crop_index.h), which
+  // may be wrong, or of another file by now; empty where nothing is. No system call, no allocation;
+  // stays as long as the source.
+  virtual std::span<const uint8_t> CropIndexOf(uint64_t /*id*/) const { return {}; }
+
+  // What whoever uses the source should be told, once; empty where there is nothing to tell.
+  virtual std::string Warning() const { return {}; }
+
   // Class names by label; empty when samples have no labels.
   virtual const std::vector<std::string>& classes() const = 0;
 

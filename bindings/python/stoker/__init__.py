@@ -20,6 +20,7 @@ from stoker import _stoker
 from stoker._compose import Compose
 from stoker._errors import (
     CancelledError,
+    CropIndexWarning,
     DataLossError,
     Error,
     FailedPreconditionError,
@@ -48,6 +49,7 @@ __all__ = [
     "CancelledError",
     "CenterCrop",
     "Compose",
+    "CropIndexWarning",
     "DataLossError",
     "Epoch",
     "Error",

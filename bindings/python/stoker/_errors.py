@@ -109,6 +109,10 @@ class MemoryWarning(UserWarning):
     """The program holds batches of more bytes than the Runtime's memory budget."""
 
 
+class CropIndexWarning(UserWarning):
+    """The folder has an index that cannot be used: photographs are decoded without it."""
+
+
 _BY_CODE = {
     kind.code: kind
     for kind in (

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import uuid
+import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from stoker import _checks, _stoker
-from stoker._errors import InvalidArgumentError
+from stoker._errors import CropIndexWarning, InvalidArgumentError
 
 
 class Source:
@@ -51,9 +52,9 @@ class Source:
 class ImageFolder(Source):
     """What `image_folder` returns."""
 
-    def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str, directory: str) -> None:
+    def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: dict[str, Any]) -> None:
         super().__init__(native, spec, text)
-        self._directory = directory
+        self._arguments = arguments
 
     def path(self, sample: int) -> str:
         """The file of a sample, as an iterator's `sample_ids` number them.
@@ -68,10 +69,19 @@ class ImageFolder(Source):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Where it is unpickled the folder is listed again; it has to be there."""
-        return image_folder, (self._directory,)
+        return _image_folder, (self._arguments,)
 
 
-def image_folder(directory: str | os.PathLike[Any], *, threads: int = 0) -> ImageFolder:
+def _image_folder(arguments: dict[str, Any]) -> ImageFolder:
+    return image_folder(**arguments)
+
+
+def image_folder(
+    directory: str | os.PathLike[Any],
+    *,
+    threads: int = 0,
+    crop_index: str | os.PathLike[Any] | None = "auto",
+) -> ImageFolder:
     """A folder of photographs, as torchvision's ImageFolder and Keras see one.
 
     The folders in it, sorted by name, are the classes; every image below one, however deep, is a sample
@@ -82,25 +92,42 @@ def image_folder(directory: str | os.PathLike[Any], *, threads: int = 0) -> Imag
     Args:
         directory: its path.
         threads: that list folders, 0 to 1024; 0: the cores allotted.
+        crop_index: the index that `stoker index` made, which makes random crops cheaper and changes no
+            pixel. "auto": the folder's own (`.stoker-index` in it), where it has one; one that cannot be
+            used is a `CropIndexWarning`. None: no index. Or the path of one, which has to be there.
 
     Raises:
-        NotFoundError: no such folder (a FileNotFoundError).
+        NotFoundError: no such folder, or index (a FileNotFoundError).
         InvalidArgumentError: not a folder, no image in it, images beside class folders, a class folder
             without images (a ValueError).
+        DataLossError: the index that was named is damaged.
         PermissionDeniedError: it or a folder in it may not be read (a PermissionError).
     """
-    try:
-        path = os.path.abspath(os.fspath(directory))
-    except TypeError:
-        raise TypeError(f"directory must be a path, not {directory!r:.80}") from None
-    except ValueError as error:
-        raise ValueError(f"directory is {directory!r:.80}: {error}") from None
-    native = _stoker.image_folder(os.fsencode(path), _checks.integer("threads", threads, 0, 1024))
+    path = _absolute("directory", directory)
+    index = "off" if crop_index is None else crop_index
+    if crop_index not in ("auto", None):
+        index = _absolute("crop_index", crop_index)
+    native = _stoker.image_folder(path, _checks.integer("threads", threads, 0, 1024), index)
+    if native.warning:
+        warnings.warn(native.warning, CropIndexWarning, stacklevel=2)
     # A spec is UTF-8. Where the path is not, the loader still works: only other processes cannot find it.
-    described = os.fsencode(path).decode("utf-8", "replace")
-    directory = os.fsdecode(path)
-    text = f"stoker.image_folder({directory!r})"
-    return ImageFolder(native, {"kind": "image_folder", "directory": described}, text, directory)
+    spec = {"kind": "image_folder", "directory": path.decode("utf-8", "replace")}
+    arguments: dict[str, Any] = {"directory": os.fsdecode(path)}
+    text = repr(arguments["directory"])
+    if crop_index != "auto":
+        arguments["crop_index"] = None if crop_index is None else os.fsdecode(index)
+        spec["crop_index"] = os.fsencode(index).decode("utf-8", "replace")
+        text += f", crop_index={arguments['crop_index']!r}"
+    return ImageFolder(native, spec, f"stoker.image_folder({text})", arguments)
+
+
+def _absolute(name: str, path: Any) -> bytes:
+    try:
+        return os.fsencode(os.path.abspath(os.fspath(path)))
+    except TypeError:
+        raise TypeError(f"{name} must be a path, not {path!r:.80}") from None
+    except ValueError as error:
+        raise ValueError(f"{name} is {path!r:.80}: {error}") from None
 
 
 def arrays(images: Any, labels: Any = None) -> Source:

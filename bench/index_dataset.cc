@@ -1,0 +1,171 @@
+#include "bench/index_dataset.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "bench/in_parallel.h"
+#include "io/readers/plain_read.h"
+#include "io/sources/dataset_index.h"
+#include "io/sources/image_folder.h"
+#include "transforms/format.h"
+#include "transforms/jpeg/fast/crop_index_maker.h"
+
+namespace stoker {
+namespace {
+
+constexpr uint64_t kChunk = 16;  // files that a thread takes at a time
+constexpr int kMaxThreads = 256;
+constexpr uint64_t kWorkingMemory = uint64_t{4} << 30;  // of each thread: the largest file
+
+struct Indexed {
+  uint64_t key = 0;
+  uint64_t bytes = 0;  // of the photograph
+  std::vector<uint8_t> record;
+  std::string reason;  // why there is none
+};
+
+// One thread's.
+class FileIndexer {
+ public:
+  FileIndexer() { read_.buffer = GrowingBuffer(budget_); }
+
+  Indexed Index(const std::string& path) {
+    Indexed indexed;
+    read_.path = path;
+    ReadPlainly(read_);
+    indexed.bytes = read_.size;
+    const std::span<const uint8_t> file(read_.buffer.data(), read_.size);
+    if (!read_.status.ok()) {
+      indexed.reason = "cannot be read";
+    } else if (SniffFormat(file) != ImageFormat::kJpeg) {
+      indexed.reason = "not a JPEG";
+    } else if (Fallback why = maker_.Make(file, indexed.record); why != Fallback::kNone) {
+      indexed.reason = NameOf(why);
+    }
+    return indexed;
+  }
+
+ private:
+  MemoryBudget budget_{kWorkingMemory};
+  ReadRequest read_;
+  jpeg::CropIndexMaker maker_;
+};
+
+class Indexing {
+ public:
+  Indexing(const SampleSource& source, size_t prefix, const IndexOptions& options,
+           DatasetIndexWriter& writer, const IndexProgress& progress)
+      : source_(source), prefix_(prefix), options_(options), writer_(writer), progress_(progress) {}
+
+  // The body of each thread.
+  void Run() {
+    FileIndexer indexer;
+    std::string path;
+    std::vector<Indexed> chunk;
+    while (true) {
+      const uint64_t first = next_.fetch_add(kChunk);
+      if (first >= source_.size()) return;
+      const uint64_t end = std::min(first + kChunk, source_.size());
+      chunk.clear();
+      for (uint64_t id = first; id < end; ++id) {
+        source_.PathOf(source_.At(id).file, path);
+        chunk.push_back(indexer.Index(path));
+        chunk.back().key = KeyOf(path);
+      }
+      if (!Write(first, chunk)) return;
+    }
+  }
+
+  // After all threads have left Run.
+  Status status() && { return std::move(status_); }
+  IndexReport& report() { return report_; }
+
+ private:
+  uint64_t KeyOf(const std::string& path) const {
+    const std::string_view below = std::string_view(path).substr(prefix_);
+    const size_t name = below.rfind('/') + 1;  // npos + 1 is 0
+    return SampleKey(below.substr(0, name), below.substr(name));
+  }
+
+  // In the source's order: waits until the chunks before have been written. False when the work is
+  // over.
+  bool Write(uint64_t first, const std::vector<Indexed>& chunk) {
+    std::unique_lock lock(mutex_);
+    turn_.wait(lock, [&] { return written_ == first || !status_.ok(); });
+    for (size_t i = 0; i < chunk.size() && status_.ok(); ++i) Take(first + i, chunk[i]);
+    written_ += chunk.size();
+    if (status_.ok() && progress_ && !progress_(written_, source_.size())) {
+      status_ =
+          Error{Code::kCancelled, "stopped before all files were indexed", source_.Describe()};
+    }
+    turn_.notify_all();
+    return status_.ok();
+  }
+
+  void Take(uint64_t id, const Indexed& indexed) {
+    ++report_.samples;
+    if (indexed.reason.empty()) {
+      ++report_.indexed;
+      report_.photograph_bytes += indexed.bytes;
+      status_ = writer_.Add(indexed.key, indexed.record);
+      return;
+    }
+    ++report_.skipped[indexed.reason];
+    if (report_.skipped_files.size() == options_.list_skipped) return;
+    std::string path;
+    source_.PathOf(source_.At(id).file, path);
+    report_.skipped_files.push_back({std::move(path), indexed.reason});
+  }
+
+  const SampleSource& source_;
+  const size_t prefix_;  // of each path, with a slash at its end
+  const IndexOptions& options_;
+  DatasetIndexWriter& writer_;
+  const IndexProgress& progress_;
+  std::atomic<uint64_t> next_{0};
+  std::mutex mutex_;
+  std::condition_variable turn_;
+  uint64_t written_ = 0;
+  Status status_;
+  IndexReport report_;
+};
+
+}  // namespace
+
+Result<IndexReport> IndexDataset(const std::string& directory, const IndexOptions& options,
+                                 const IndexProgress& progress) {
+  if (options.threads < 0 || options.threads > kMaxThreads) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "threads is " + std::to_string(options.threads),
+                 .advice = "Give 0 (the cores allotted) to " + std::to_string(kMaxThreads)};
+  }
+  const auto start = std::chrono::steady_clock::now();
+  Result<std::shared_ptr<const SampleSource>> source = ImageFolder(
+      directory, {.threads = options.threads, .crop_index = ImageFolderOptions::CropIndex::kOff});
+  if (!source.ok()) return std::move(source).error();
+  std::string root = directory;
+  while (root.ends_with('/')) root.pop_back();
+  root += '/';
+  const std::string out = options.out.empty() ? root + kIndexName : options.out;
+  Result<DatasetIndexWriter> writer = DatasetIndexWriter::Create(out);
+  if (!writer.ok()) return std::move(writer).error();
+  Indexing indexing(**source, root.size(), options, *writer, progress);
+  InParallel(options.threads, [&indexing] { indexing.Run(); });
+  IndexReport report = std::move(indexing.report());
+  if (Status status = std::move(indexing).status(); !status.ok()) return std::move(status).error();
+  Result<uint64_t> bytes = writer->Finish();
+  if (!bytes.ok()) return std::move(bytes).error();
+  report.source = (*source)->Describe();
+  report.out = out;
+  report.index_bytes = *bytes;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+}  // namespace stoker
