@@ -37,7 +37,8 @@ progressive ones, damaged ones, other formats.
 
 Examples:
   stoker index photos
-  stoker index /readonly/photos --out photos.index && stoker bench /readonly/photos --crop-index photos.index
+  stoker index /readonly/photos --out photos.index
+  stoker bench /readonly/photos --crop-index photos.index
 
 Exit codes: 0 done; 1 the folder is missing or has no image; 2 a bad option; 3 the system (disk full,
 permission, memory, I/O); 130 interrupted. The index that was there stays until a new one is complete.)";

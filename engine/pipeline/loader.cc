@@ -203,10 +203,10 @@ Status Loader::Impl::Decode(SampleInFlight& sample, int worker, StageTimes& time
   const RowTicket& ticket = sample.ticket;
   Status status = std::move(sample.read.status);
   if (status.ok()) {
-    status = plan_->Apply({sample.read.buffer.data(), sample.read.size}, sample.draw,
-                          *workspaces_[static_cast<size_t>(worker)],
-                          ticket.slot->Row(0, ticket.row), times,
-                          options_.source->CropIndexOf(sample.sample.id));
+    status =
+        plan_->Apply({sample.read.buffer.data(), sample.read.size}, sample.draw,
+                     *workspaces_[static_cast<size_t>(worker)], ticket.slot->Row(0, ticket.row),
+                     times, options_.source->CropIndexOf(sample.sample.id));
     if (!status.ok()) status = std::move(status).error().WithFile(sample.read.path);
   }
   *static_cast<int64_t*>(ticket.slot->Row(1, ticket.row)) = sample.sample.label;

@@ -1,87 +1,15 @@
 #include "tests/fuzz/decode_jpeg.h"
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "engine/core/buffer.h"
-#include "engine/core/random.h"
+#include "tests/fuzz/fuzzed_rows.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/jpeg/reference_decoder.h"
-#include "transforms/row_sink.h"
 
 namespace stoker::testing {
 namespace {
-
-void Require(bool promise, const char* what) {
-  if (promise) return;
-  std::fprintf(stderr, "broken promise: %s\n", what);
-  std::abort();
-}
-
-// Each row in memory of its own size, so that the address sanitizer sees a row that is overrun.
-class Rows : public RowSink {
- public:
-  Status Begin(const DecodedRegion& region) override {
-    region_ = region;
-    rows_.clear();
-    return {};
-  }
-
-  MutableImageView Reserve(int rows) override {
-    Require(rows > 0, "rows are asked for");
-    const auto width = static_cast<size_t>(region_.covered.width);
-    MutableImageView view;
-    view.layout = region_.layout;
-    view.size = {region_.covered.width, 1};
-    for (size_t p = 0; p < static_cast<size_t>(PlanesOf(region_.layout)); ++p) {
-      reserved_[p].assign(
-          width * static_cast<size_t>(BytesPerPixel(region_.layout)) + kBufferPadding, 0xA5);
-      view.plane[p] = reserved_[p].data();
-      view.stride[p] = static_cast<ptrdiff_t>(reserved_[p].size());
-    }
-    return view;
-  }
-
-  void Commit(int rows) override {
-    Require(rows == 1, "no more is committed than reserved");
-    rows_.push_back(reserved_[0]);
-    if (region_.layout != PixelLayout::kPlanar) return;
-    const auto width = static_cast<size_t>(region_.covered.width);
-    rows_.back().resize(3 * width);
-    for (size_t i = 0; i < 3 * width; ++i) rows_.back()[i] = reserved_[i % 3][i / 3];
-  }
-
-  const DecodedRegion& region() const { return region_; }
-  // Planar ones interleaved.
-  const std::vector<std::vector<uint8_t>>& rows() const { return rows_; }
-
- private:
-  DecodedRegion region_;
-  std::array<std::vector<uint8_t>, 3> reserved_;
-  std::vector<std::vector<uint8_t>> rows_;
-};
-
-uint64_t Digest(std::span<const uint8_t> bytes) {  // FNV-1a
-  uint64_t digest = 0xCBF29CE484222325;
-  for (const uint8_t byte : bytes) digest = (digest ^ byte) * 0x100000001B3;
-  return digest;
-}
-
-Rect ChooseRegion(ImageSize size, uint64_t seed) {
-  RandomStream random({seed, 0, 0}, 0);
-  const auto below = [&](int n) {
-    return static_cast<int>(random.Below(static_cast<uint64_t>(n)));
-  };
-  Rect region;
-  region.x = below(size.width);
-  region.y = below(size.height);
-  region.width = 1 + below(size.width - region.x);
-  region.height = 1 + below(size.height - region.y);
-  return region;
-}
 
 void Compare(const Rows& rows, const Rect& region, const WholeImage& whole) {
   Require((rows.region().layout == PixelLayout::kGray) == (whole.layout == PixelLayout::kGray),

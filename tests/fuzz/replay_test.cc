@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "tests/fuzz/decode_indexed.h"
 #include "tests/fuzz/decode_jpeg.h"
 #include "tests/fuzz/parse_spec.h"
 
@@ -28,6 +29,7 @@ void Replay(const char* corpus, void (*run)(std::span<const uint8_t>)) {
 }
 
 TEST(Replay, JpegCorpus) { Replay(STOKER_FUZZ_CORPUS "/jpeg", DecodeFuzzedJpeg); }
+TEST(Replay, IndexCorpus) { Replay(STOKER_FUZZ_CORPUS "/index", DecodeFuzzedIndex); }
 TEST(Replay, SpecCorpus) { Replay(STOKER_FUZZ_CORPUS "/spec", ParseFuzzedSpec); }
 
 }  // namespace

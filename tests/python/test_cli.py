@@ -79,10 +79,11 @@ def dataset(tmp_path, photograph):
 
 def test_help_teaches():
     for arguments, words in (
-        (["--help"], ["synth", "inspect", "bench", "Exit codes"]),
+        (["--help"], ["synth", "inspect", "index", "bench", "Exit codes"]),
         (["bench", "--help"], ["--transform", "--reader", "Examples", "batch latency", "Exit codes"]),
         (["synth", "--help"], ["--count", "--seed", "Examples"]),
         (["inspect", "--help"], ["--json", "--decode", "Examples"]),
+        (["index", "--help"], ["--json", "--out", "Examples", "Exit codes"]),
     ):
         done = run(*arguments)
         text = done.stdout.decode()
@@ -127,6 +128,43 @@ def test_inspect_counts(made):
     assert report["decoded"] is True and report["broken"] == 0
     text = run("inspect", made)
     assert text.returncode == 0 and b"60" in text.stdout
+
+
+def test_an_index_changes_no_pixel(made, tmp_path):
+    out = tmp_path / "made.index"
+    done = run("index", made, "--out", out, "--json")
+    assert done.returncode == 0 and done.stderr == b""
+    report = json.loads(done.stdout)
+    progressive = report["not_indexed"].get("progressive or arithmetic", 0)
+    assert report["samples"] == 60 and report["indexed"] == 60 - progressive > 40
+    assert report["index_bytes"] == out.stat().st_size
+    without = bench(made, *SMALL, "--digest", "--epochs", 2)
+    indexed = bench(made, *SMALL, "--digest", "--epochs", 2, "--crop-index", out)
+    assert indexed["digest"] == without["digest"] is not None
+    assert without["decoded"]["indexed"] == 0
+    assert indexed["decoded"]["indexed"] == 2 * report["indexed"]
+    assert indexed["decoded"]["index_stale"] == indexed["decoded"]["index_contradicted"] == 0
+    assert b"decoded by it" in run("bench", made, *SMALL, "--crop-index", out).stdout
+
+
+def test_the_folders_own_index(dataset, photograph):
+    folder, add = dataset
+    text = add("text.jpg", b"no photograph")
+    done = run("index", folder)
+    assert done.returncode == 0 and done.stderr == b""
+    assert b"1 of 2 photographs indexed" in done.stdout and f"{text}: not a JPEG".encode() in done.stdout
+    text.unlink()
+    assert bench(folder, *SMALL)["decoded"]["indexed"] == 1
+    assert bench(folder, *SMALL, "--crop-index", "off")["decoded"]["indexed"] == 0
+    add("good.jpg", photograph + b"!")  # another file by its size
+    assert bench(folder, *SMALL)["decoded"]["index_stale"] == 1
+    (folder / ".stoker-index").write_bytes(b"damaged" * 20)
+    report = bench(folder, *SMALL)
+    assert "the index is damaged" in report["warning"] and report["decoded"]["ours"] == 1
+    assert b"the index is damaged" in run("bench", folder, *SMALL).stdout
+    assert ".stoker-index" in failure(run("bench", folder, "--crop-index", folder / ".stoker-index"), 1)
+    assert "nothing" in failure(run("bench", folder, "--crop-index", folder / "nothing"), 1)
+    failure(run("index", folder, "--out", "/nowhere/index"), 1)
 
 
 def test_inspect_names_broken_files(dataset, photograph):

@@ -44,6 +44,42 @@ def same(some, others):
             np.testing.assert_array_equal(column, wanted)
 
 
+# --- the crop index -------------------------------------------------------------------------------------
+
+
+def test_an_index_changes_no_pixel_and_is_counted(made, tmp_path):
+    index = tmp_path / "made.index"
+    subprocess.run([sys.executable, "-m", "stoker", "index", made, "--out", index], check=True, timeout=120)
+    plain, indexed = make(made), stoker.Loader(
+        stoker.image_folder(made, crop_index=index), TRAIN, batch_size=8, shuffle=True, seed=7
+    )  # fmt: skip
+    same(taken(indexed.epoch(1)), taken(plain.epoch(1)))
+    stats = indexed.stats()
+    assert stats["indexed"] > 0 and stats["index_stale"] == stats["index_contradicted"] == 0
+    assert plain.stats()["indexed"] == 0
+    again = pickle.loads(pickle.dumps(indexed.source))
+    assert repr(again) == repr(indexed.source) and str(index) in repr(again)
+    assert again._spec == indexed.source._spec
+
+
+def test_which_index(made, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for nothing in (None, "auto"):
+            stoker.image_folder(made, crop_index=nothing)
+    with pytest.raises(stoker.NotFoundError, match="missing"):
+        stoker.image_folder(made, crop_index=tmp_path / "missing")
+    with pytest.raises(TypeError, match="crop_index"):
+        stoker.image_folder(made, crop_index=3)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "photo.jpg").write_bytes(next(made.rglob("*.jpg")).read_bytes())
+    (folder / ".stoker-index").write_bytes(b"damaged" * 20)
+    with pytest.warns(stoker.CropIndexWarning, match="the index is damaged"):
+        damaged = stoker.image_folder(folder)
+    assert len(taken(stoker.Loader(damaged, TRAIN, batch_size=1))) == 1
+
+
 # --- the batches ------------------------------------------------------------------------------------
 
 

@@ -70,6 +70,26 @@ TEST(LoaderSpec, MissingKeysAreTheDefaultsOfLoaderOptions) {
   EXPECT_EQ(parsed->lent_batches, defaults.lent_batches);
 }
 
+TEST(LoaderSpec, CropIndexes) {
+  const testing::PhotoFolder folder(2, 1);
+  const auto parse = [&](const std::string& more) {
+    return ParseLoaderSpec(
+        R"({"batch_size": 1, "source": {"kind": "image_folder", "directory": ")" + folder.path() +
+        "\"" + more + "}}");
+  };
+  EXPECT_TRUE(parse("").ok());
+  EXPECT_TRUE(parse(R"(, "crop_index": "auto")").ok());
+  EXPECT_TRUE(parse(R"(, "crop_index": "off")").ok());
+  EXPECT_EQ(parse(R"(, "crop_index": "/nowhere")").error().code, Code::kNotFound);
+  for (const char* bad : {R"(, "crop_index": "here")", R"(, "crop_index": "")",
+                          R"(, "crop_index": 1)", R"(, "crop_index": null)"}) {
+    const Result<LoaderOptions> parsed = parse(bad);
+    ASSERT_FALSE(parsed.ok()) << bad;
+    EXPECT_EQ(parsed.error().code, Code::kInvalidArgument) << bad;
+    EXPECT_THAT(parsed.error().cause, HasSubstr("crop_index"));
+  }
+}
+
 TEST(LoaderSpec, EveryKeyArrives) {
   const Result<LoaderOptions> parsed = Parse(R"({
       "source": {"kind": "image_folder", "directory": "/nowhere", "samples": 10},

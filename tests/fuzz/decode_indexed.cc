@@ -1,0 +1,107 @@
+#include "tests/fuzz/decode_indexed.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "engine/core/hash.h"
+#include "tests/fuzz/fuzzed_rows.h"
+#include "transforms/jpeg/decoder.h"
+#include "transforms/jpeg/fast/crop_index_maker.h"
+
+namespace stoker::testing {
+namespace {
+
+using jpeg::CropIndex;
+using jpeg::FrameHeader;
+using jpeg::IndexShape;
+using jpeg::ScanPlace;
+
+constexpr DecodeLimits kTight{1 << 18, 20, 1 << 22, 1 << 22};
+constexpr int kInterval = 2;    // photographs are small
+constexpr size_t kSigned = 16;  // behind the checksum and the content's hash
+
+struct Input {
+  explicit Input(std::span<const uint8_t> bytes)
+      : lies(bytes.subspan(2, std::min<size_t>(bytes[0] & 15, (bytes.size() - 2) / 3) * 3)),
+        cut(bytes[1]),
+        photograph(bytes.subspan(2 + lies.size())) {}
+
+  std::span<const uint8_t> lies;
+  size_t cut;
+  std::span<const uint8_t> photograph;
+};
+
+// Empty where our decoder does not take the file. Where there can be no index, one of places that
+// are all the same.
+std::vector<uint8_t> MakeIndex(std::span<const uint8_t> file, const FrameHeader& header,
+                               bool& sound) {
+  std::vector<uint8_t> packed;
+  sound = jpeg::CropIndexMaker(kInterval).Make(file, packed) == Fallback::kNone;
+  if (sound) return packed;
+  const IndexShape shape(header, kInterval);
+  const std::vector<ScanPlace> places(static_cast<size_t>(shape.places()));
+  return PackCropIndex(file, header, shape, places);
+}
+
+void Lie(const Input& input, std::vector<uint8_t>& packed) {
+  for (size_t i = 0; i < input.lies.size(); i += 3) {
+    const size_t at = (input.lies[i] | size_t{input.lies[i + 1]} << 8) % (packed.size() - kSigned);
+    packed[kSigned + at] ^= input.lies[i + 2];
+  }
+  packed.resize(std::max(kSigned, packed.size() - std::min(packed.size(), input.cut)));
+  const uint64_t checksum = Hash64(std::span<const uint8_t>(packed).subspan(sizeof(uint64_t)));
+  std::memcpy(packed.data(), &checksum, sizeof(checksum));
+}
+
+int64_t WrongPlaces(std::span<const uint8_t> file, const FrameHeader& header,
+                    std::span<const uint8_t> honest, std::span<const uint8_t> packed) {
+  CropIndex a, b;
+  if (a.Open(honest, file, header) != CropIndex::Match::kUsable ||
+      b.Open(packed, file, header) != CropIndex::Match::kUsable ||
+      a.shape().places() != b.shape().places() || a.shape().interval != b.shape().interval) {
+    return a.shape().places();
+  }
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < a.shape().places(); ++i) wrong += a.At(i) == b.At(i) ? 0 : 1;
+  return wrong;
+}
+
+}  // namespace
+
+void DecodeFuzzedIndex(std::span<const uint8_t> bytes) {
+  static JpegDecoder decoder(kTight), without(kTight);  // state must not leak
+  if (bytes.size() < 2) return;
+  const Input input(bytes);
+  std::vector<uint8_t> padded(input.photograph.begin(), input.photograph.end());
+  padded.resize(padded.size() + kBufferPadding);
+  const std::span<const uint8_t> file = std::span(padded).first(input.photograph.size());
+  FrameHeader header;
+  if (jpeg::ParseHeader(file, header) != Fallback::kNone) return;
+  const Result<ImageInfo> info = decoder.Open(file);
+  if (!info.ok() || !without.Open(file).ok()) return;  // too large
+  bool sound = false;
+  const std::vector<uint8_t> honest = MakeIndex(file, header, sound);
+  std::vector<uint8_t> packed = honest;
+  Lie(input, packed);
+
+  const Rect region = ChooseRegion(info->size, Digest(bytes));
+  const uint64_t before = decoder.paths().indexed;
+  Rows got, want;
+  const Status status = decoder.Decode(region, got, packed),
+               expected = without.Decode(region, want);
+  if (decoder.paths().indexed == before) {
+    Require(status.ok() == expected.ok(), "an index that is not used changes nothing");
+    Require(status.ok() || status.error().ToString() == expected.error().ToString(),
+            "an index that is not used changes no error");
+    Require(!status.ok() || got.rows() == want.rows(),
+            "an index that is not used changes no pixel");
+    return;
+  }
+  Require(status.ok() && got.rows().size() == static_cast<size_t>(region.height),
+          "the region asked for is delivered");
+  if (!sound || !expected.ok() || WrongPlaces(file, header, honest, packed) > 1) return;
+  Require(got.rows() == want.rows(), "one lie shows in no pixel");
+}
+
+}  // namespace stoker::testing

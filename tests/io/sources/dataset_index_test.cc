@@ -1,0 +1,221 @@
+// A dataset's index file: what is written is found, and what is not right is noticed.
+#include "io/sources/dataset_index.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/core/hash.h"
+#include "io/sources/dataset_index_format.h"
+
+namespace stoker {
+namespace {
+
+namespace fs = std::filesystem;
+using Bytes = std::vector<uint8_t>;
+using ::testing::HasSubstr;
+
+class DatasetIndexTest : public ::testing::Test {
+ protected:
+  DatasetIndexTest() {
+    std::string name = (fs::path(::testing::TempDir()) / "stoker_index_XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    path_ = (folder_ / "index").string();
+  }
+  ~DatasetIndexTest() override { fs::remove_all(folder_); }
+
+  std::map<uint64_t, Bytes> WriteSome(int samples) {
+    std::map<uint64_t, Bytes> records;
+    auto writer = DatasetIndexWriter::Create(path_).value();
+    for (int i = 0; i < samples; ++i) {
+      const uint64_t key = SampleKey("class" + std::to_string(i % 3) + "/", std::to_string(i));
+      records[key] = Bytes(static_cast<size_t>(1 + i % 7), static_cast<uint8_t>(i));
+      EXPECT_TRUE(writer.Add(key, records[key]).ok());
+    }
+    const Result<uint64_t> bytes = writer.Finish();
+    EXPECT_TRUE(bytes.ok());
+    EXPECT_EQ(*bytes, fs::file_size(path_));
+    return records;
+  }
+
+  Bytes Read() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+  // Not in place: what has been mapped stays.
+  void Replace(const Bytes& bytes) const {
+    fs::remove(path_);
+    std::ofstream(path_, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+  }
+  Code OpenError() const {
+    const Result<DatasetIndex> index = DatasetIndex::Open(path_);
+    EXPECT_FALSE(index.ok());
+    if (index.ok()) return Code::kCancelled;
+    EXPECT_EQ(index.error().file, path_);
+    return index.error().code;
+  }
+
+  fs::path folder_;
+  std::string path_;
+};
+
+Bytes Found(const DatasetIndex& index, uint64_t key) {
+  const std::span<const uint8_t> record = index.Find(key);
+  return {record.begin(), record.end()};
+}
+
+TEST_F(DatasetIndexTest, WhatIsWrittenIsFound) {
+  for (const int samples : {0, 1, 2, 1000}) {
+    const auto records = WriteSome(samples);
+    const Result<DatasetIndex> index = DatasetIndex::Open(path_);
+    ASSERT_TRUE(index.ok()) << index.error().ToString();
+    EXPECT_EQ(index->samples(), records.size());
+    for (const auto& [key, record] : records) ASSERT_EQ(Found(*index, key), record);
+    for (uint64_t i = 0; i < 1000; ++i) {
+      const uint64_t key = Hash64(std::to_string(i), 99);
+      ASSERT_EQ(records.contains(key), !index->Find(key).empty());
+    }
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);  // nothing beside it is left
+}
+
+TEST_F(DatasetIndexTest, AnUnfinishedOneLeavesTheOldOne) {
+  const auto records = WriteSome(5);
+  const Bytes before = Read();
+  {
+    auto writer = DatasetIndexWriter::Create(path_).value();
+    ASSERT_TRUE(writer.Add(1, Bytes(100)).ok());
+  }
+  EXPECT_EQ(Read(), before);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
+  // An open one stays as it is while another takes its place.
+  const DatasetIndex open = DatasetIndex::Open(path_).value();
+  WriteSome(2);
+  for (const auto& [key, record] : records) EXPECT_EQ(Found(open, key), record);
+}
+
+TEST_F(DatasetIndexTest, OfTwoWithOneKeyTheFirstIsKept) {
+  auto writer = DatasetIndexWriter::Create(path_).value();
+  ASSERT_TRUE(writer.Add(7, Bytes(3, 1)).ok());
+  ASSERT_TRUE(writer.Add(7, Bytes(4, 2)).ok());
+  ASSERT_TRUE(writer.Finish().ok());
+  EXPECT_EQ(Found(DatasetIndex::Open(path_).value(), 7), Bytes(3, 1));
+}
+
+// Every byte changed in turn: an error, or nothing but the record that the byte is of.
+TEST_F(DatasetIndexTest, EveryChangedByteIsNoticedOrARecords) {
+  const auto records = WriteSome(20);
+  const Bytes good = Read();
+  size_t noticed = 0, of_records = 0;
+  for (size_t at = 0; at < good.size(); ++at) {
+    for (const uint8_t change : {0x01, 0x80, 0xFF}) {
+      Bytes bytes = good;
+      bytes[at] ^= change;
+      Replace(bytes);
+      const Result<DatasetIndex> index = DatasetIndex::Open(path_);
+      if (!index.ok()) {
+        ++noticed;
+        continue;
+      }
+      size_t differ = 0;
+      for (const auto& [key, record] : records) {
+        const Bytes found = Found(*index, key);
+        ASSERT_EQ(found.size(), record.size()) << at;
+        differ += found == record ? 0 : 1;
+      }
+      ASSERT_EQ(differ, 1u) << at;
+      ++of_records;
+    }
+  }
+  size_t record_bytes = 0;
+  for (const auto& [key, record] : records) record_bytes += record.size();
+  EXPECT_EQ(of_records, 3 * record_bytes);
+  EXPECT_EQ(noticed, 3 * (good.size() - record_bytes));
+}
+
+TEST_F(DatasetIndexTest, PartsOfOneAreNone) {
+  WriteSome(5);
+  const Bytes good = Read();
+  for (size_t size = 0; size < good.size(); ++size) {
+    Replace(Bytes(good.begin(), good.begin() + static_cast<ptrdiff_t>(size)));
+    ASSERT_EQ(OpenError(), Code::kDataLoss) << size;
+  }
+  Bytes longer = good;
+  longer.push_back(0);
+  Replace(longer);
+  EXPECT_EQ(OpenError(), Code::kDataLoss);
+}
+
+TEST_F(DatasetIndexTest, WhatIsNoIndex) {
+  EXPECT_EQ(OpenError(), Code::kNotFound);
+  fs::create_directory(path_);
+  EXPECT_EQ(OpenError(), Code::kDataLoss);
+}
+
+// A header and sections with the right checksums.
+Bytes Forge(dataset_index::Header header, std::vector<dataset_index::Section> sections,
+            const Bytes& behind) {
+  const auto bytes_of = [](const auto* values, size_t count) {
+    return std::span(reinterpret_cast<const uint8_t*>(values), count * sizeof(*values));
+  };
+  header.sections = static_cast<uint32_t>(sections.size());
+  const auto list = bytes_of(sections.data(), sections.size());
+  header.file_bytes = sizeof(header) + list.size() + behind.size();
+  header.checksum = Hash64(list, Hash64(bytes_of(&header, 1)));
+  Bytes bytes;
+  for (const auto part : {bytes_of(&header, 1), list, std::span<const uint8_t>(behind)}) {
+    bytes.insert(bytes.end(), part.begin(), part.end());
+  }
+  return bytes;
+}
+
+TEST_F(DatasetIndexTest, OtherVersionsAndSections) {
+  dataset_index::Header later;
+  later.version = 2;
+  Replace(Forge(later, {}, {}));
+  EXPECT_EQ(OpenError(), Code::kUnimplemented);
+
+  Replace(Forge({}, {{.kind = 77, .offset = 64, .bytes = 3, .checksum = 5}}, Bytes(3)));
+  Result<DatasetIndex> index = DatasetIndex::Open(path_);
+  ASSERT_TRUE(index.ok()) << index.error().ToString();  // a section that is not known
+  EXPECT_TRUE(index->Find(1).empty());
+
+  Replace(Forge({}, {{.kind = 77, .offset = 65, .bytes = 3}}, Bytes(3)));  // not inside
+  EXPECT_EQ(OpenError(), Code::kDataLoss);
+  Replace(Forge({}, {{.kind = 77, .offset = ~uint64_t{0}, .bytes = 2}}, Bytes(3)));
+  EXPECT_EQ(OpenError(), Code::kDataLoss);
+}
+
+// A list of samples that lies, with the right checksums: no free slot, records outside.
+TEST_F(DatasetIndexTest, HostileSlots) {
+  const std::vector<dataset_index::Slot> slots = {{.key = 1, .offset = 0, .bytes = ~uint64_t{0}},
+                                                  {.key = 2, .offset = ~uint64_t{0}, .bytes = 2},
+                                                  {.key = 3, .offset = 1, .bytes = 3},
+                                                  {.key = 4, .offset = 1, .bytes = 2}};
+  Bytes behind(slots.size() * sizeof(slots[0]) + 3, 9);
+  std::memcpy(behind.data(), slots.data(), behind.size() - 3);
+  const uint64_t checksum = Hash64(std::span<const uint8_t>(behind).first(behind.size() - 3));
+  const std::vector<dataset_index::Section> sections = {
+      {.kind = dataset_index::kSamples,
+       .offset = 96,
+       .bytes = behind.size() - 3,
+       .checksum = checksum},
+      {.kind = dataset_index::kCropIndexes, .offset = 96 + behind.size() - 3, .bytes = 3}};
+  Replace(Forge({}, sections, behind));
+  const Result<DatasetIndex> index = DatasetIndex::Open(path_);
+  ASSERT_TRUE(index.ok()) << index.error().ToString();
+  for (const uint64_t key : {1, 2, 3, 5}) EXPECT_TRUE(index->Find(key).empty()) << key;
+  EXPECT_EQ(Found(*index, 4), Bytes(2, 9));
+}
+
+}  // namespace
+}  // namespace stoker
