@@ -42,9 +42,8 @@ void DecodePhases::Parse(bool store, bool transform) {
   data_.Start(bytes_.subspan(h.scan_offset));
   (void)data_.Provide(state_);
   for (int row = Mcus(h.size.height, h.mcu_rows()); row > 0; --row) {
-    for (int done = 0; done < across;) {
-      done += store ? jpeg::DecodeMcus(state_, done, across - done)
-                    : jpeg::SkipMcus(state_, across - done);
+    for (jpeg::McuRun run = jpeg::StartRun(state_, store, 0, across); run.count != 0;) {
+      jpeg::Parse(run);
       if (jpeg::ScanData::Passed(state_) && !data_.Provide(state_)) return;
     }
     if (transform) Transform();
@@ -62,6 +61,7 @@ void DecodePhases::Prepare(int across) {
   const auto address = reinterpret_cast<uintptr_t>(coefficients_.data());
   int16_t* const aligned = coefficients_.data() + (64 - address % 64) % 64 / sizeof(int16_t);
   for (int i = 0; i < header_->components; ++i) Place(i, across, groups, aligned);
+  jpeg::ListSteps(state_);
 }
 
 void DecodePhases::Place(int component, int across, size_t groups, int16_t* coefficients) {
@@ -78,7 +78,7 @@ void DecodePhases::Place(int component, int across, size_t groups, int16_t* coef
     for (int column = 0; column < columns; ++column) {
       const auto dc = static_cast<size_t>(c.dc), ac = static_cast<size_t>(c.ac);
       state_.block[static_cast<size_t>(state_.blocks++)] = {
-          &dc_[dc], &ac_[ac], &skip_[ac], component, to, last, columns, column};
+          &dc_[dc], &ac_[ac], &skip_[ac], component, columns, column, to, last};
     }
   }
 }

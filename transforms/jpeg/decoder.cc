@@ -9,6 +9,7 @@
 #include "transforms/jpeg/columns.h"
 #include "transforms/jpeg/errors.h"
 #include "transforms/jpeg/fast/crop_index.h"
+#include "transforms/jpeg/fast/entropy.h"
 #include "transforms/jpeg/fast/frame_header.h"
 #include "transforms/jpeg/fast/region_decoder.h"
 #include "transforms/jpeg/libjpeg.h"
@@ -120,9 +121,12 @@ struct JpegDecoder::State {
   }
 
   Status ReadHeader();
-  Result<Fallback> DecodeFast(const Rect& region, RowSink& sink,
-                              std::span<const uint8_t> crop_index);
   const jpeg::CropIndex* OpenIndex(std::span<const uint8_t> packed);
+  Status CheckRegion();
+  void StartFast(std::span<const uint8_t> crop_index);
+  void TakeNext();
+  void EndFast();
+  Status FallBack();
 
   DecodeLimits limits;
   Way way;
@@ -139,6 +143,16 @@ struct JpegDecoder::State {
   Fallback why = Fallback::kNone;  // not by our decoder
   jpeg::FrameHeader frame;         // where there is no reason
   JpegHeader header;
+
+  // Of the region that is being decoded.
+  Rect region;
+  RowSink* sink = nullptr;
+  Status status;
+  jpeg::McuRun* run = nullptr;  // to be parsed next; null: our decoder has ended
+  bool done = false;            // and with all rows delivered
+  bool found_damage = false;    // or not: libjpeg-turbo has not seen the header yet
+  const jpeg::CropIndex* used_index = nullptr;
+  Fallback without_index = Fallback::kNone;  // why it was given up
 };
 
 JpegDecoder::JpegDecoder(const DecodeLimits& limits, MemoryBudget* budget, Way way)
@@ -260,55 +274,110 @@ const jpeg::CropIndex* JpegDecoder::State::OpenIndex(std::span<const uint8_t> pa
   return nullptr;
 }
 
-// With the index where there is one, and without where that leads nowhere.
-Result<Fallback> JpegDecoder::State::DecodeFast(const Rect& region, RowSink& sink,
-                                                std::span<const uint8_t> crop_index) {
-  const jpeg::CropIndex* const opened = OpenIndex(crop_index);
-  Result<Fallback> why = fast.Decode(bytes, frame, region, sink, opened);
-  if (opened == nullptr || !why.ok() || *why == Fallback::kTables) return why;
-  if (*why == Fallback::kNone) {
-    ++paths.indexed;
-    return why;
-  }
-  Result<Fallback> without = fast.Decode(bytes, frame, region, sink);
-  // Coefficients that are out of range either way are no fault of the index.
-  if (*why != Fallback::kCoefficient || !without.ok() || *without != *why) ++paths.contradicted;
-  return without;
-}
-
-Status JpegDecoder::Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index) {
-  State& s = *state_;
-  if (!std::exchange(s.opened, false)) {
-    return Error{Code::kFailedPrecondition, "Decode without a successful Open before it"};
-  }
-  const ImageSize size = s.header.info.size;
+Status JpegDecoder::State::CheckRegion() {
+  const ImageSize size = header.info.size;
   if (!Inside(region, size)) {
     return Error{Code::kInvalidArgument, "the region to decode is not inside the image"};
   }
-  if (s.charged && !s.coefficients.Resize(s.header.coefficient_bytes)) {
+  if (charged && !coefficients.Resize(header.coefficient_bytes)) {
     return Error{Code::kResourceExhausted,
                  "a JPEG of several scans and " + Text(size) + " pixels needs " +
-                     std::to_string(s.header.coefficient_bytes) +
+                     std::to_string(header.coefficient_bytes) +
                      " bytes to decode, and the memory budget has no room",
                  {},
                  {},
                  "Raise the budget, or convert the file to a baseline JPEG"};
   }
-  if (s.way == Way::kFastest && s.why == Fallback::kNone) {
-    Result<Fallback> why = s.DecodeFast(region, sink, crop_index);
-    if (!why.ok()) return std::move(why).error();
-    if (*why == Fallback::kNone) {
-      ++s.paths.fast;
-      return {};
-    }
-    s.why = *why;
-    if (Status status = s.ReadHeader(); !status.ok()) return status;
+  return {};
+}
+
+// ---- By our decoder
+
+// With the index where there is one.
+void JpegDecoder::State::StartFast(std::span<const uint8_t> crop_index) {
+  used_index = OpenIndex(crop_index);
+  without_index = Fallback::kNone;
+  status = fast.Start(bytes, frame, region, *sink, used_index);
+  TakeNext();
+}
+
+void JpegDecoder::State::TakeNext() {
+  while (status.ok()) {
+    run = fast.Next();
+    if (run != nullptr) return;
+    const bool again = used_index != nullptr && fast.why() != Fallback::kNone;
+    if (!again) return EndFast();
+    // Where it led to nothing: without.
+    without_index = fast.why();
+    used_index = nullptr;
+    status = fast.Start(bytes, frame, region, *sink);
   }
-  ++s.paths.fallback[static_cast<size_t>(s.why)];
-  Status status = DecodeRegion(s.libjpeg, s.header, region, ScanLimit(s.limits, size), sink);
-  s.libjpeg.Finish();
-  (void)s.coefficients.Resize(0);
-  return status;
+}
+
+void JpegDecoder::State::EndFast() {
+  why = fast.why();
+  done = why == Fallback::kNone;
+  found_damage = !done;
+  if (done) ++paths.fast;
+  if (used_index != nullptr) ++paths.indexed;
+  if (without_index == Fallback::kNone || without_index == Fallback::kTables) return;
+  // Coefficients that are out of range either way are no fault of the index.
+  if (without_index != Fallback::kCoefficient || why != without_index) ++paths.contradicted;
+}
+
+Status JpegDecoder::Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index) {
+  Start(region, sink, crop_index);
+  while (decoding()) Advance();
+  return Finish();
+}
+
+void JpegDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index) {
+  State& s = *state_;
+  s.run = nullptr;
+  s.done = s.found_damage = false;
+  s.status = {};
+  if (!std::exchange(s.opened, false)) {
+    s.status = Error{Code::kFailedPrecondition, "Decode without a successful Open before it"};
+    return;
+  }
+  s.region = region;
+  s.sink = &sink;
+  s.status = s.CheckRegion();
+  if (!s.status.ok() || s.way != Way::kFastest || s.why != Fallback::kNone) return;
+  s.StartFast(crop_index);
+}
+
+bool JpegDecoder::decoding() const { return state_->run != nullptr; }
+
+void JpegDecoder::Advance() {
+  jpeg::Parse(*state_->run);
+  state_->TakeNext();
+}
+
+void JpegDecoder::AdvanceBoth(JpegDecoder& a, JpegDecoder& b) {
+  jpeg::ParseBoth(*a.state_->run, *b.state_->run);
+  for (State* s : {a.state_.get(), b.state_.get()}) {
+    if (s->run->at_stop()) s->TakeNext();
+  }
+}
+
+Status JpegDecoder::Finish() {
+  State& s = *state_;
+  if (!s.status.ok() || s.done) return std::move(s.status);
+  return s.FallBack();
+}
+
+// By libjpeg-turbo, from the start.
+Status JpegDecoder::State::FallBack() {
+  if (found_damage) {
+    if (Status read = ReadHeader(); !read.ok()) return read;
+  }
+  ++paths.fallback[static_cast<size_t>(why)];
+  Status decoded =
+      DecodeRegion(libjpeg, header, region, ScanLimit(limits, header.info.size), *sink);
+  libjpeg.Finish();
+  (void)coefficients.Resize(0);
+  return decoded;
 }
 
 }  // namespace stoker

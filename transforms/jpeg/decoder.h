@@ -81,6 +81,16 @@ class JpegDecoder {
   // the bytes used goes unseen.
   Status Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {});
 
+  // The same in pieces, so that two decoders can take turns: Start, Advance or AdvanceBoth for as
+  // long as it is decoding(), Finish. What is given to Start has to stay until then.
+  void Start(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {});
+  bool decoding() const;
+  void Advance();
+  // Faster than one after the other: each waits for its tables most of the time. Until one of them
+  // has come to the end of a piece. Precondition: both are decoding.
+  static void AdvanceBoth(JpegDecoder& a, JpegDecoder& b);
+  Status Finish();
+
   // How images were decoded since the decoder was made.
   const DecodePaths& paths() const;
 

@@ -17,7 +17,9 @@ Fallback CropIndexMaker::FindPlaces(std::span<const uint8_t> file, const FrameHe
   for (int64_t place = 0; place < shape.places(); ++place) {
     if (place != 0) {
       const int64_t count = shape.McuAt(place) - shape.McuAt(place - 1);
-      if (Fallback why = parser.Skip(count); why != Fallback::kNone) return why;
+      parser.Skip(count);
+      while (McuRun* const run = parser.Next()) Parse(*run);
+      if (parser.why() != Fallback::kNone) return parser.why();
     }
     places_.push_back(parser.Locate());
   }

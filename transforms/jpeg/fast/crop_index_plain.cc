@@ -80,7 +80,8 @@ std::vector<ScanPlace> FindPlacesPlain(std::span<const uint8_t> file, const Fram
       state.dc = {};
     }
     state.stop = segment.bytes.data() + segment.bytes.size() - kMcuBytes - 8;
-    SkipMcusPlain(state, 1);
+    McuRun run = StartRun(state, false, 0, 1);
+    ParsePlain(run);
     if (state.damaged) return {};
   }
   return places;

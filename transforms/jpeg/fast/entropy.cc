@@ -2,6 +2,7 @@
 // vectors here, and with AVX-512 g++ 12 keeps numbers in mask registers.
 #include "transforms/jpeg/fast/entropy.h"
 
+#include <algorithm>
 #include <cstring>
 
 #define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL)
@@ -133,128 +134,194 @@ HWY_INLINE int TakeDc(BitReader& r, const DcTable& table, bool& damaged) {
   return bits + (negative & (1 - (1 << e.size)));
 }
 
-// Returns k of the last coefficient. Writes only inside the block's group.
-HWY_INLINE unsigned DecodeBlock(BitReader& reader, const DcTable& dc, const AcTable& ac,
-                                int16_t* HWY_RESTRICT block, int32_t& predictor, bool& damaged) {
-  BitReader r = reader;
-  predictor += TakeDc(r, dc, damaged);
-  block[0] = static_cast<int16_t>(predictor);
-  unsigned k = 0, next = 0;
-  const AcEntry* e = nullptr;
-  // One lookup: at most 20 bits. False, with the bits of `e` not yet taken, when something out of
-  // the common case has come.
-  const auto step = [&]() HWY_ATTR {
-    e = &ac.entry[r.window >> (64 - kAcWindow)];
-    next = k + e->step;
-    const uint64_t behind = r.window >> (-unsigned{e->bits} & 63);  // ends with the last value
-    const auto bits = static_cast<int32_t>(behind & ((uint64_t{1} << e->size) - 1));
-    const int32_t bias = e->bias;
-    block[kPlace.at[k + e->first_step]] = e->first_value;
+// ---- What a lookup does
+
+// At most 20 bits: one or two coefficients, written to `block`.
+struct Decoding {
+  static constexpr bool kStore = true;
+  static constexpr int kMostSymbols = 1;  // what an entry holds may be written again
+  using Entry = AcEntry;
+  static const Entry* TableOf(const BlockStep& step) { return step.ac->entry.data(); }
+  static HWY_INLINE const Entry* Find(const Entry* table, uint64_t window) {
+    return table + (window >> (64 - kAcWindow));
+  }
+  // Returns k of the last one.
+  static HWY_INLINE unsigned Apply(const Entry& e, uint64_t window, unsigned k, int16_t* block) {
+    const unsigned next = k + e.step;
+    const uint64_t behind = window >> (-unsigned{e.bits} & 63);  // ends with the last value
+    const auto bits = static_cast<int32_t>(behind & ((uint64_t{1} << e.size) - 1));
+    const int32_t bias = e.bias;
+    block[kPlace.at[k + e.first_step]] = e.first_value;
     block[kPlace.at[next]] = static_cast<int16_t>(bits + (((2 * bits + bias) >> 31) & bias));
-    if (HWY_UNLIKELY(next >= 63)) return false;
-    k = next;
-    Drop(r, e->bits);
-    return true;
-  };
-  for (bool fresh = true;; fresh = false) {
-    if (!fresh || step()) {
-      do {
-        Refill(r);
-      } while (step() && step());
+    return next;
+  }
+};
+
+// At most 22 bits: as many coefficients as begin in the window.
+struct Skipping {
+  static constexpr bool kStore = false;
+  static constexpr int kMostSymbols = kSkipWindow;
+  using Entry = SkipEntry;
+  static const Entry* TableOf(const BlockStep& step) { return step.skip->entry.data(); }
+  static HWY_INLINE const Entry* Find(const Entry* table, uint64_t window) {
+    return table + (window >> (64 - kSkipWindow));
+  }
+  static HWY_INLINE unsigned Apply(const Entry& e, uint64_t, unsigned k, int16_t*) {
+    return k + e.step;
+  }
+};
+
+// ---- A lane: parses a run lookup by lookup, so that two lanes can take turns.
+
+template <class Kind>
+class Lane {
+ public:
+  HWY_INLINE explicit Lane(McuRun& run)
+      : run_(run),
+        state_(*run.state),
+        r_(state_.reader),
+        step_(&state_.step[static_cast<size_t>(run.step)]) {
+    FindEnd();
+    if (run.k < 0) {
+      Begin();
+    } else {
+      k_ = static_cast<unsigned>(run.k);
+      table_ = Kind::TableOf(*step_);
+      block_ = step_->block;
     }
+  }
+
+  HWY_INLINE void Refill() { HWY_NAMESPACE::Refill(r_); }
+
+  // One lookup, twice at most between refills. False when the run is over, or at a stop.
+  HWY_INLINE bool Step() {
+    const typename Kind::Entry* const e = Kind::Find(table_, r_.window);
+    const unsigned next = Kind::Apply(*e, r_.window, k_, block_);
+    if (HWY_UNLIKELY(next >= 63)) return Turn(next, e->bits);
+    k_ = next;
+    Drop(r_, e->bits);
+    return true;
+  }
+
+  HWY_INLINE void Leave(bool at_stop) {
+    state_.reader = r_;
+    run_.step = static_cast<int>(step_ - state_.step.data());
+    run_.k = at_stop ? -1 : static_cast<int>(k_);
+  }
+
+ private:
+  HWY_INLINE void FindEnd() {
+    const int first = run_.column % kRoundMcus;
+    const int last = std::min(kRoundMcus, first + run_.count);
+    end_ = state_.step.data() + last * state_.blocks;
+  }
+
+  HWY_INLINE void Begin() {
+    int32_t& predictor = state_.dc[static_cast<size_t>(step_->component)];
+    predictor += TakeDc(r_, *step_->dc, state_.damaged);
+    k_ = 0;
+    table_ = Kind::TableOf(*step_);
+    if constexpr (Kind::kStore) {
+      block_ = step_->block;
+      block_[0] = static_cast<int16_t>(predictor);
+    }
+  }
+
+  // Something out of the common case: the end of the block, as a rule.
+  HWY_INLINE bool Turn(unsigned next, unsigned bits) {
     const bool ends = next - kEndOfBlock <= 62;
     if (HWY_LIKELY(ends || next == 63)) {
-      Drop(r, e->bits);
-      k = ends ? next - kEndOfBlock : 63;
-      break;
+      Drop(r_, bits);
+      k_ = ends ? next - kEndOfBlock : 63;
+    } else if (!GoSlowly()) {
+      return true;
     }
-    // A code longer than the window, or two symbols of which the second is the next block's: the
-    // same bits again, one symbol.
-    const Slow slow =
-        SlowAc({r.window, r.count, r.next}, ac.codes, static_cast<int>(k), block, damaged);
-    r = slow.reader;
-    if (slow.value > 63) break;
-    k = static_cast<unsigned>(slow.value);
-    if (k == 63) break;
-  }
-  reader = r;
-  return k;
-}
-
-HWY_INLINE void SkipBlock(BitReader& reader, const DcTable& dc, const AcTable& ac,
-                          const SkipTable& skip, int32_t& predictor, bool& damaged) {
-  BitReader r = reader;
-  predictor += TakeDc(r, dc, damaged);
-  unsigned k = 0, next = 0;
-  SkipEntry e{};
-  // At most 22 bits. As in DecodeBlock.
-  const auto step = [&]() HWY_ATTR {
-    e = skip.entry[r.window >> (64 - kSkipWindow)];
-    next = k + e.step;
-    if (HWY_UNLIKELY(next >= 63)) return false;
-    k = next;
-    Drop(r, e.bits);
+    if constexpr (Kind::kStore) *step_->last = static_cast<uint8_t>(k_);
+    if (++step_ == end_ && !NextRound()) return false;
+    Begin();
     return true;
-  };
-  for (bool fresh = true;; fresh = false) {
-    if (!fresh || step()) {
-      do {
-        Refill(r);
-      } while (step() && step());
-    }
-    if (HWY_LIKELY(next - kEndOfBlock <= 62 || next == 63)) {
-      Drop(r, e.bits);
-      break;
-    }
-    // As many as the entry may have held.
-    for (int i = 0; i < kSkipWindow && k < 63; ++i) {
+  }
+
+  // A code longer than the window, or codes of which the last are the next block's: one symbol at a
+  // time. Whether that has ended the block.
+  HWY_INLINE bool GoSlowly() {
+    for (int i = 0; i < Kind::kMostSymbols; ++i) {
       const Slow slow =
-          SlowAc({r.window, r.count, r.next}, ac.codes, static_cast<int>(k), nullptr, damaged);
-      r = slow.reader;
-      k = static_cast<unsigned>(slow.value);
+          SlowAc({r_.window, r_.count, r_.next}, step_->ac->codes, static_cast<int>(k_),
+                 Kind::kStore ? block_ : nullptr, state_.damaged);
+      r_ = slow.reader;
+      if (slow.value > 63) return true;
+      k_ = static_cast<unsigned>(slow.value);
+      if (k_ == 63) return true;
     }
-    if (k >= 63) break;
+    return false;
   }
-  reader = r;
+
+  HWY_INLINE bool NextRound() {
+    const int done = std::min(kRoundMcus - run_.column % kRoundMcus, run_.count);
+    run_.column += done;
+    run_.count -= done;
+    if (run_.column % kRoundMcus == 0) {
+      step_ = state_.step.data();
+      if constexpr (Kind::kStore) Advance();
+    }
+    if (run_.count == 0 || r_.Beyond(state_.stop)) return false;
+    FindEnd();
+    return true;
+  }
+
+  // To the groups of the next round.
+  HWY_INLINE void Advance() {
+    const int count = kRoundMcus * state_.blocks;
+    for (int i = 0; i < count; ++i) {
+      BlockStep& step = state_.step[static_cast<size_t>(i)];
+      step.block += step.columns * kGroupStride;
+      step.last += step.columns * kGroupBlocks;
+    }
+  }
+
+  McuRun& run_;
+  EntropyState& state_;
+  BitReader r_;
+  const BlockStep* step_;
+  const BlockStep* end_ = nullptr;
+  unsigned k_ = 0;
+  const typename Kind::Entry* table_ = nullptr;
+  int16_t* block_ = nullptr;
+};
+
+template <class Kind>
+void ParseAs(McuRun& run) {
+  Lane<Kind> lane(run);
+  do {
+    lane.Refill();
+  } while (lane.Step() && lane.Step());
+  lane.Leave(true);
 }
 
-// ---- MCUs
-
-int Decode(EntropyState& state, int column, int count) {
-  BitReader r = state.reader;
-  const int blocks = state.blocks;
-  int done = 0;
-  while (done < count) {
-    for (int i = 0; i < blocks; ++i) {
-      const McuBlock& b = state.block[static_cast<size_t>(i)];
-      const int at = (column + done) * b.columns + b.column;
-      int16_t* const block =
-          b.groups + ptrdiff_t{at / kGroupBlocks} * kGroupStride + at % kGroupBlocks * 8;
-      b.last[at] = static_cast<uint8_t>(DecodeBlock(
-          r, *b.dc, *b.ac, block, state.dc[static_cast<size_t>(b.component)], state.damaged));
-    }
-    ++done;
-    if (HWY_UNLIKELY(r.Beyond(state.stop))) break;
-  }
-  state.reader = r;
-  return done;
+template <class A, class B>
+void ParseBothAs(McuRun& first, McuRun& second) {
+  Lane<A> a(first);
+  Lane<B> b(second);
+  bool a_on = true, b_on = true;
+  do {
+    a.Refill();
+    b.Refill();
+  } while ((a_on = a.Step()) && (b_on = b.Step()) && (a_on = a.Step()) && (b_on = b.Step()));
+  a.Leave(!a_on);
+  b.Leave(!b_on);
 }
 
-int Skip(EntropyState& state, int count) {
-  BitReader r = state.reader;
-  const int blocks = state.blocks;
-  int done = 0;
-  while (done < count) {
-    for (int i = 0; i < blocks; ++i) {
-      const McuBlock& b = state.block[static_cast<size_t>(i)];
-      SkipBlock(r, *b.dc, *b.ac, *b.skip, state.dc[static_cast<size_t>(b.component)],
-                state.damaged);
-    }
-    ++done;
-    if (HWY_UNLIKELY(r.Beyond(state.stop))) break;
-  }
-  state.reader = r;
-  return done;
+void One(McuRun& run) {
+  if (run.store) return ParseAs<Decoding>(run);
+  ParseAs<Skipping>(run);
+}
+
+void Two(McuRun& a, McuRun& b) {
+  if (a.store && b.store) return ParseBothAs<Decoding, Decoding>(a, b);
+  if (a.store) return ParseBothAs<Decoding, Skipping>(a, b);
+  if (b.store) return ParseBothAs<Decoding, Skipping>(b, a);
+  ParseBothAs<Skipping, Skipping>(a, b);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -264,14 +331,38 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace stoker::jpeg {
 
-HWY_EXPORT(Decode);
-HWY_EXPORT(Skip);
+HWY_EXPORT(One);
+HWY_EXPORT(Two);
 
-int DecodeMcus(EntropyState& state, int column, int count) {
-  return HWY_DYNAMIC_DISPATCH(Decode)(state, column, count);
+void ListSteps(EntropyState& state) {
+  size_t at = 0;
+  for (int mcu = 0; mcu < kRoundMcus; ++mcu) {
+    for (int i = 0; i < state.blocks; ++i) {
+      const McuBlock& b = state.block[static_cast<size_t>(i)];
+      state.step[at++] = {b.dc, b.ac, b.skip, b.component, b.columns, nullptr, nullptr};
+    }
+  }
 }
 
-int SkipMcus(EntropyState& state, int count) { return HWY_DYNAMIC_DISPATCH(Skip)(state, count); }
+McuRun StartRun(EntropyState& state, bool store, int column, int count) {
+  const int in_round = column % kRoundMcus;
+  size_t at = 0;
+  for (int mcu = column - in_round; store && mcu < column - in_round + kRoundMcus; ++mcu) {
+    for (int i = 0; i < state.blocks; ++i) {
+      const McuBlock& b = state.block[static_cast<size_t>(i)];
+      const int place = mcu * b.columns + b.column;
+      BlockStep& step = state.step[at++];
+      step.block =
+          b.groups + ptrdiff_t{place / kGroupBlocks} * kGroupStride + place % kGroupBlocks * 8;
+      step.last = b.last + place;
+    }
+  }
+  return {&state, store, column, count, in_round * state.blocks, -1};
+}
+
+void Parse(McuRun& run) { HWY_DYNAMIC_DISPATCH(One)(run); }
+
+void ParseBoth(McuRun& a, McuRun& b) { HWY_DYNAMIC_DISPATCH(Two)(a, b); }
 
 }  // namespace stoker::jpeg
 #endif

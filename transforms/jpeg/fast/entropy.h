@@ -2,7 +2,7 @@
 //
 // Works on data without stuffed zeros (see scan_data.h), a number of MCUs at a time. Where only the
 // position behind some MCUs is of interest, and their DC coefficients, skipping is faster than
-// decoding.
+// decoding. Either waits for tables most of the time, so two photographs are parsed in turns.
 #pragma once
 
 #include <array>
@@ -40,31 +40,69 @@ struct McuBlock {
   const AcTable* ac = nullptr;
   const SkipTable* skip = nullptr;
   int component = 0;
-  int16_t* groups = nullptr;  // of the row of blocks that it belongs to; all zero
-  uint8_t* last = nullptr;    // of each block of that row: k of its last coefficient
-  int columns = 1;            // blocks that an MCU has in the row
+  int columns = 1;            // blocks that an MCU has in the row of blocks that it belongs to
   int column = 0;             // which of them it is
+  int16_t* groups = nullptr;  // of that row; all zero
+  uint8_t* last = nullptr;    // of each block of that row: k of its last coefficient
+};
+
+// MCUs are parsed in rounds, of so many that every row of blocks advances by whole groups: then all
+// rounds are alike, and nothing but the end of a round has to be looked at.
+inline constexpr int kRoundMcus = kGroupBlocks;
+inline constexpr size_t kRoundBytes = kRoundMcus * kMcuBytes;
+
+// One block of a round.
+struct BlockStep {
+  const DcTable* dc = nullptr;
+  const AcTable* ac = nullptr;
+  const SkipTable* skip = nullptr;
+  int component = 0;
+  int columns = 1;
+  int16_t* block = nullptr;
+  uint8_t* last = nullptr;
 };
 
 struct EntropyState {
   BitReader reader;
-  // Checked after each MCU: parsing ends behind the first that uses bits beyond it. kMcuBytes + 8
-  // bytes behind it can be read.
+  // Parsing stops behind the first round that uses bits beyond it. kRoundBytes + 8 bytes behind it
+  // can be read.
   const uint8_t* stop = nullptr;
   std::array<int32_t, 3> dc{};  // predictors
   std::array<McuBlock, 6> block;
   int blocks = 0;
+  std::array<BlockStep, 6 * kRoundMcus> step;
   // An invalid code, or a run beyond the end of a block. What has been decoded is then worthless.
   bool damaged = false;
 };
 
-// At most `count` MCUs; `column` is the first one's, in its row of groups. Returns how many have
-// been parsed: all unless `stop` was passed.
-int DecodeMcus(EntropyState& state, int column, int count);
-int SkipMcus(EntropyState& state, int count);
+// MCUs that follow each other, to be decoded into their groups or to be skipped.
+struct McuRun {
+  EntropyState* state = nullptr;
+  bool store = false;
+  int column = 0;  // of the next MCU, in its row of groups
+  int count = 0;   // MCUs that are left; not 0 when parsing begins
 
-// The plain twins: bit by bit. Same results, `damaged` included, as long as nothing is damaged.
-int DecodeMcusPlain(EntropyState& state, int column, int count);
-int SkipMcusPlain(EntropyState& state, int count);
+  // Where parsing is, in the middle of a round: the step, and the last coefficient of its block.
+  int step = 0;
+  int k = -1;
+
+  bool at_stop() const { return k < 0; }
+};
+
+// The steps of a round, from the blocks of the MCU.
+void ListSteps(EntropyState& state);
+
+// What parses the next `count` MCUs. One run of a state at a time.
+McuRun StartRun(EntropyState& state, bool store, int column, int count);
+
+// Until all MCUs are parsed, or `stop` has been passed.
+void Parse(McuRun& run);
+
+// The same for two states in turns: one goes on while the other waits for its table. Until one of
+// them is at a stop; the other may be in the middle of a block.
+void ParseBoth(McuRun& a, McuRun& b);
+
+// The plain twin: bit by bit. Same results, `damaged` included, as long as nothing is damaged.
+void ParsePlain(McuRun& run);
 
 }  // namespace stoker::jpeg

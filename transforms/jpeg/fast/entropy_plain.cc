@@ -82,31 +82,28 @@ int ParseBlock(PlainReader& r, const McuBlock& b, int32_t& predictor, int16_t* b
   return k;
 }
 
-int Parse(EntropyState& state, int column, int count, bool store) {
-  for (int done = 0; done < count;) {
-    PlainReader r(state.reader);
-    for (int i = 0; i < state.blocks; ++i) {
-      const McuBlock& b = state.block[static_cast<size_t>(i)];
-      const int at = (column + done) * b.columns + b.column;
-      int16_t* const block =
-          store ? b.groups + at / kGroupBlocks * kGroupStride + at % kGroupBlocks * 8 : nullptr;
-      const int last =
-          ParseBlock(r, b, state.dc[static_cast<size_t>(b.component)], block, state.damaged);
-      if (store) b.last[at] = static_cast<uint8_t>(last);
-    }
-    state.reader = r.Finish();
-    ++done;
-    if (state.reader.Beyond(state.stop)) return done;
+void ParseMcu(EntropyState& state, bool store, int column) {
+  PlainReader r(state.reader);
+  for (int i = 0; i < state.blocks; ++i) {
+    const McuBlock& b = state.block[static_cast<size_t>(i)];
+    const int at = column * b.columns + b.column;
+    int16_t* const block =
+        store ? b.groups + at / kGroupBlocks * kGroupStride + at % kGroupBlocks * 8 : nullptr;
+    const int last =
+        ParseBlock(r, b, state.dc[static_cast<size_t>(b.component)], block, state.damaged);
+    if (store) b.last[at] = static_cast<uint8_t>(last);
   }
-  return count;
+  state.reader = r.Finish();
 }
 
 }  // namespace
 
-int DecodeMcusPlain(EntropyState& state, int column, int count) {
-  return Parse(state, column, count, true);
+void ParsePlain(McuRun& run) {
+  EntropyState& state = *run.state;
+  do {
+    ParseMcu(state, run.store, run.column++);
+    --run.count;
+  } while (run.count != 0 && (run.column % kRoundMcus != 0 || !state.reader.Beyond(state.stop)));
 }
-
-int SkipMcusPlain(EntropyState& state, int count) { return Parse(state, 0, count, false); }
 
 }  // namespace stoker::jpeg

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace stoker::jpeg {
 
@@ -32,9 +33,10 @@ Fallback McuParser::Open(std::span<const uint8_t> bytes, const FrameHeader& head
     const int rows = header.components == 1 ? 1 : c.rows;
     for (int block = 0; block < columns * rows; ++block) {
       entropy_.block[static_cast<size_t>(entropy_.blocks++)] = {
-          &dc_[d], &ac_[a], &skip_[a], i, nullptr, nullptr, columns, block % columns};
+          &dc_[d], &ac_[a], &skip_[a], i, columns, block % columns, nullptr, nullptr};
     }
   }
+  ListSteps(entropy_);
   scan_ = bytes.subspan(header.scan_offset);
   restart_interval_ = header.restart_interval;
   mcus_ = IndexShape(header, 1).mcus;
@@ -47,6 +49,7 @@ Fallback McuParser::Start() {
   entropy_.dc = {};
   entropy_.damaged = false;
   next_ = segment_ = 0;
+  Want(0, false, 0);
   located_ = 0;
   located_segment_ = located_clean_ = 0;
   return data_.Provide(entropy_) ? Fallback::kNone : Fallback::kBits;
@@ -74,6 +77,7 @@ Fallback McuParser::Seek(int64_t number, const ScanPlace& from, const ScanPlace&
   entropy_.dc = from.dc;
   entropy_.damaged = false;
   next_ = number;
+  Want(0, false, 0);
   segment_ = restart_interval_ == 0 || number == 0 ? 0 : (number - 1) / restart_interval_;
   if (!data_.Provide(entropy_)) return Fallback::kBits;
   if (const auto bit = static_cast<int>(from.bit % 8); bit != 0) {
@@ -101,14 +105,40 @@ Fallback McuParser::CheckArrival(const ScanPlace& until) {
 
 // ---- Parsing
 
-// `count` MCUs without a restart marker among them.
-Fallback McuParser::ParseSegment(int count, bool store, int column) {
-  while (count > 0) {
-    const int done = store ? DecodeMcus(entropy_, column, count) : SkipMcus(entropy_, count);
-    if (entropy_.damaged) return Fallback::kBits;
-    if (ScanData::Passed(entropy_) && !data_.Provide(entropy_)) return Fallback::kBits;
-    column += done;
-    count -= done;
+void McuParser::Want(int64_t count, bool store, int column) {
+  wanted_ = count;
+  store_ = store;
+  column_ = column;
+  in_run_ = 0;
+  why_ = Fallback::kNone;
+}
+
+McuRun* McuParser::Next() {
+  if (why_ != Fallback::kNone) return nullptr;
+  if (in_run_ != 0) {
+    if (why_ = EndStop(); why_ != Fallback::kNone) return nullptr;
+    if (run_.count != 0) return &run_;
+    next_ += std::exchange(in_run_, 0);
+  }
+  if (wanted_ == 0) return nullptr;
+  if (why_ = PassMarker(); why_ != Fallback::kNone) return nullptr;
+  int64_t count = std::min<int64_t>(wanted_, kMostMcus);
+  if (restart_interval_ != 0) {
+    count = std::min(count, restart_interval_ - next_ % restart_interval_);
+  }
+  run_ = StartRun(entropy_, store_, column_, static_cast<int>(count));
+  in_run_ = count;
+  wanted_ -= count;
+  column_ += static_cast<int>(count);
+  return &run_;
+}
+
+// The run has come to a stop.
+Fallback McuParser::EndStop() {
+  if (entropy_.damaged) return Fallback::kBits;
+  if (ScanData::Passed(entropy_) && !data_.Provide(entropy_)) return Fallback::kBits;
+  for (const int32_t predictor : entropy_.dc) {
+    if (std::abs(predictor) >= kMostPredictor) return Fallback::kBits;
   }
   return Fallback::kNone;
 }
@@ -122,31 +152,6 @@ Fallback McuParser::PassMarker() {
   segment_ = segment;
   return Fallback::kNone;
 }
-
-Fallback McuParser::Parse(int64_t count, bool store, int column) {
-  while (count > 0) {
-    if (Fallback why = PassMarker(); why != Fallback::kNone) return why;
-    int64_t step = std::min<int64_t>(count, kMostMcus);
-    if (restart_interval_ != 0) {
-      step = std::min(step, restart_interval_ - next_ % restart_interval_);
-    }
-    if (Fallback why = ParseSegment(static_cast<int>(step), store, column);
-        why != Fallback::kNone) {
-      return why;
-    }
-    for (const int32_t predictor : entropy_.dc) {
-      if (std::abs(predictor) >= kMostPredictor) return Fallback::kBits;
-    }
-    next_ += step;
-    column += static_cast<int>(step);
-    count -= step;
-  }
-  return Fallback::kNone;
-}
-
-Fallback McuParser::Skip(int64_t count) { return Parse(count, false, 0); }
-
-Fallback McuParser::Decode(int column, int count) { return Parse(count, true, column); }
 
 // ---- For an index
 

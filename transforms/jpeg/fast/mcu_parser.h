@@ -1,4 +1,11 @@
 // The MCUs of a scan, one behind the other: decoded, or skipped. Knows of restart markers.
+//
+// It says what is to be parsed next, and somebody else does it (Parse, or ParseBoth with that of
+// another photograph):
+//
+//   parser.Skip(7);
+//   while (McuRun* run = parser.Next()) Parse(*run);
+//   if (parser.why() != Fallback::kNone) …
 #pragma once
 
 #include <algorithm>
@@ -14,8 +21,8 @@
 
 namespace stoker::jpeg {
 
-// Reused from image to image. One thread at a time. All calls but Open may return kBits or
-// kRestart: what is there is then no scan, or not that which was promised.
+// Reused from image to image. One thread at a time. kBits and kRestart: what is there is no scan,
+// or not that which was promised.
 class McuParser {
  public:
   // Builds the tables, and lists the blocks of an MCU: those of a component together, row by row.
@@ -33,9 +40,15 @@ class McuParser {
   // which is a later place with no restart marker in between, is looked at.
   Fallback Seek(int64_t number, const ScanPlace& from, const ScanPlace& until);
 
-  Fallback Skip(int64_t count);
-  // `column`: of the first MCU, in its row of groups.
-  Fallback Decode(int column, int count);
+  // What Next is to go through, once it has gone through what was wanted before. `column`: of the
+  // first MCU, in its row of groups.
+  void Skip(int64_t count) { Want(count, false, 0); }
+  void Decode(int column, int count) { Want(count, true, column); }
+
+  // The next of them to be parsed, up to a restart marker; to be called again when that run is at a
+  // stop. Null when all are, and when something is wrong.
+  McuRun* Next();
+  Fallback why() const { return why_; }
 
   // After Seek: whether the parser has come to `until` just so.
   Fallback CheckArrival(const ScanPlace& until);
@@ -48,8 +61,8 @@ class McuParser {
 
  private:
   size_t BlockCount() const { return static_cast<size_t>(entropy_.blocks); }
-  Fallback Parse(int64_t count, bool store, int column);
-  Fallback ParseSegment(int count, bool store, int column);
+  void Want(int64_t count, bool store, int column);
+  Fallback EndStop();
   Fallback PassMarker();
   bool EndsSegment() const;  // nothing but bits that fill a byte is left of it
   // Behind the last MCU there is no marker.
@@ -67,6 +80,13 @@ class McuParser {
   // not counted.
   size_t located_ = 0;
   int64_t located_segment_ = 0, located_clean_ = 0;
+
+  int64_t wanted_ = 0;  // MCUs that no run has been started for
+  bool store_ = false;  // they are to be decoded, …
+  int column_ = 0;      // … the first one to here
+  McuRun run_;
+  int64_t in_run_ = 0;  // MCUs that it began with; 0: there is none
+  Fallback why_ = Fallback::kNone;
 
   std::array<DcTable, 4> dc_;
   std::array<AcTable, 4> ac_;

@@ -19,10 +19,13 @@ namespace stoker::jpeg {
 struct RegionDecoder::State {
   size_t ListBlockRows();
   Status PlaceBlocks();
-  Fallback Parse(const Run& run);
+  Fallback Prepare(std::span<const uint8_t> bytes, const CropIndex* index);
+  Status PlaceMemory();
+  McuRun* Next();
+  Fallback NextPart();
+  Fallback EndRun();
   bool TransformRow();
-  Fallback Go(RunPlan plan, RowSink& sink);
-  void Clear();
+  void Stop(Fallback reason);
 
   struct BlockRow {  // of a row of MCUs
     int component = 0;
@@ -33,9 +36,18 @@ struct RegionDecoder::State {
     uint8_t* last = nullptr;
   };
 
+  // What comes next of a run.
+  enum class Part { kSeek, kSkip, kDecode, kSkipBehind, kEnd };
+
   const FrameHeader* header = nullptr;
   std::optional<CropGeometry> geometry;
   McuParser parser;
+  std::optional<RunPlan> plan;
+  std::optional<Run> run;  // none: all are done
+  Part part = Part::kSeek;
+  int mcu_row = 0;  // the one that is being decoded
+  RowSink* sink = nullptr;
+  Fallback why = Fallback::kNone;
   std::array<Quantiser, 3> quantiser;
 
   MemoryBudget uncounted{std::numeric_limits<uint64_t>::max()};
@@ -70,7 +82,7 @@ Status State::PlaceBlocks() {
   const size_t groups = ListBlockRows(), bytes = groups * kGroupStride * sizeof(int16_t);
   if (bytes > coefficients.capacity()) {
     if (Status grown = coefficients.Grow(bytes); !grown) return grown;
-    Clear();
+    std::memset(coefficients.data(), 0, coefficients.capacity());
   }
   if (Status grown = last.Grow(groups * kGroupBlocks); !grown) return grown;
   std::memset(last.data(), 0, groups * kGroupBlocks);
@@ -90,16 +102,60 @@ Status State::PlaceBlocks() {
   return {};
 }
 
-void State::Clear() { std::memset(coefficients.data(), 0, coefficients.capacity()); }
+// ---- Run by run
 
-Fallback State::Parse(const Run& run) {
-  Fallback why = Fallback::kNone;
-  if (run.seek) why = parser.Seek(run.first, run.from, run.until);
-  if (why == Fallback::kNone) why = parser.Skip(run.skip);
-  if (why == Fallback::kNone) why = parser.Decode(run.column, run.decode);
-  if (why == Fallback::kNone) why = parser.Skip(run.skip_behind);
-  if (why == Fallback::kNone && run.check) why = parser.CheckArrival(run.until);
-  return why;
+// Parts are tables, a jump, some MCUs: null only when there is nothing left.
+McuRun* State::Next() {
+  while (run) {
+    if (McuRun* const mcus = parser.Next()) return mcus;
+    Fallback reason = parser.why();
+    if (reason == Fallback::kNone) reason = NextPart();
+    if (reason != Fallback::kNone) Stop(reason);
+  }
+  return nullptr;
+}
+
+Fallback State::NextPart() {
+  switch (part) {
+    case Part::kSeek:
+      part = Part::kSkip;
+      return run->seek ? parser.Seek(run->first, run->from, run->until) : Fallback::kNone;
+    case Part::kSkip:
+      part = Part::kDecode;
+      parser.Skip(run->skip);
+      return Fallback::kNone;
+    case Part::kDecode:
+      part = Part::kSkipBehind;
+      parser.Decode(run->column, run->decode);
+      return Fallback::kNone;
+    case Part::kSkipBehind:
+      part = Part::kEnd;
+      parser.Skip(run->skip_behind);
+      return Fallback::kNone;
+    case Part::kEnd:
+      part = Part::kSeek;
+      return EndRun();
+  }
+  return Fallback::kNone;
+}
+
+Fallback State::EndRun() {
+  if (run->check) {
+    if (Fallback reason = parser.CheckArrival(run->until); reason != Fallback::kNone) return reason;
+  }
+  if (run->ends_row) {
+    if (!TransformRow()) return Fallback::kCoefficient;
+    planes.Deliver(mcu_row++, *sink);
+  }
+  run = plan->Next();
+  return Fallback::kNone;
+}
+
+// Nothing is decoded any more.
+void State::Stop(Fallback reason) {
+  why = reason;
+  run.reset();
+  std::memset(coefficients.data(), 0, coefficients.capacity());
 }
 
 // A row of MCUs.
@@ -113,40 +169,46 @@ bool State::TransformRow() {
   return in_range;
 }
 
-Fallback State::Go(RunPlan plan, RowSink& sink) {
-  if (!plan.indexed()) {
-    if (Fallback why = parser.Start(); why != Fallback::kNone) return why;
+// ---- Start
+
+Fallback State::Prepare(std::span<const uint8_t> bytes, const CropIndex* index) {
+  if (Fallback reason = parser.Open(bytes, *header); reason != Fallback::kNone) return reason;
+  for (size_t i = 0; i < static_cast<size_t>(header->components); ++i) {
+    const auto table = static_cast<size_t>(header->component[i].quantisation);
+    SetQuantiser(header->quantisation[table], quantiser[i]);
   }
-  int row = geometry->top;
-  while (const std::optional<Run> run = plan.Next()) {
-    if (Fallback why = Parse(*run); why != Fallback::kNone) return why;
-    if (!run->ends_row) continue;
-    if (!TransformRow()) return Fallback::kCoefficient;
-    planes.Deliver(row++, sink);
-  }
-  return Fallback::kNone;
+  plan.emplace(*geometry, index);
+  return index == nullptr ? parser.Start() : Fallback::kNone;
+}
+
+Status State::PlaceMemory() {
+  if (Status placed = PlaceBlocks(); !placed) return placed;
+  return planes.Start(*geometry);
 }
 
 RegionDecoder::RegionDecoder() : state_(std::make_unique<State>()) {}
 RegionDecoder::~RegionDecoder() = default;
 
-Result<Fallback> RegionDecoder::Decode(std::span<const uint8_t> bytes, const FrameHeader& header,
-                                       const Rect& region, RowSink& sink, const CropIndex* index) {
+Status RegionDecoder::Start(std::span<const uint8_t> bytes, const FrameHeader& header,
+                            const Rect& region, RowSink& sink, const CropIndex* index) {
   State& s = *state_;
+  if (s.run) s.Stop(Fallback::kNone);  // one that was not gone through to its end
   s.header = &header;
+  s.sink = &sink;
   s.geometry.emplace(header, region);
-  if (Fallback why = s.parser.Open(bytes, header); why != Fallback::kNone) return why;
-  for (size_t i = 0; i < static_cast<size_t>(header.components); ++i) {
-    const auto table = static_cast<size_t>(header.component[i].quantisation);
-    SetQuantiser(header.quantisation[table], s.quantiser[i]);
-  }
-  if (Status placed = s.PlaceBlocks(); !placed) return std::move(placed).error();
-  if (Status started = s.planes.Start(*s.geometry); !started) return std::move(started).error();
+  s.mcu_row = s.geometry->top;
+  s.part = State::Part::kSeek;
+  s.why = s.Prepare(bytes, index);
+  if (s.why != Fallback::kNone) return {};
+  if (Status placed = s.PlaceMemory(); !placed) return placed;
   const PixelLayout layout = s.geometry->gray ? PixelLayout::kGray : PixelLayout::kPlanar;
-  if (Status begun = sink.Begin({layout, region}); !begun) return std::move(begun).error();
-  const Fallback why = s.Go(RunPlan(*s.geometry, index), sink);
-  if (why != Fallback::kNone) s.Clear();
-  return why;
+  if (Status begun = sink.Begin({layout, region}); !begun) return begun;
+  s.run = s.plan->Next();
+  return {};
 }
+
+McuRun* RegionDecoder::Next() { return state_->Next(); }
+
+Fallback RegionDecoder::why() const { return state_->why; }
 
 }  // namespace stoker::jpeg

@@ -22,8 +22,16 @@
 
 namespace stoker::jpeg {
 
+struct McuRun;
+
 // Tables and the samples of a row of MCUs, reused from image to image. Its memory is that of a few
 // rows of pixels, and not counted. One thread at a time.
+//
+// As McuParser, it says what is to be parsed next, and does the rest when it is asked again:
+//
+//   decoder.Start(bytes, header, region, sink, index);
+//   while (McuRun* run = decoder.Next()) Parse(*run);
+//   if (decoder.why() != Fallback::kNone) …
 class RegionDecoder {
  public:
   RegionDecoder();
@@ -31,16 +39,22 @@ class RegionDecoder {
 
   // `bytes`: the whole file, with kBufferPadding readable bytes behind; ParseHeader has accepted
   // it as `header`. `region` is not empty and lies inside the image. Rows are kGray for one
-  // component and kPlanar RGB otherwise; the region covered is exactly the one asked for.
+  // component and kPlanar RGB otherwise; the region covered is exactly the one asked for. All but
+  // the region have to stay until Next has returned null.
   //
   // With an `index`, which was opened for this file, only the MCUs that the region needs are
   // parsed, and those between them and the index' places.
   //
-  // kNone when all rows have been delivered. Any other reason: something is not as it should be,
-  // in the file or in the index. To be decoded without the index then; and where there is none,
-  // libjpeg-turbo is to say what; into the same sink begun anew. Errors are the sink's.
-  Result<Fallback> Decode(std::span<const uint8_t> bytes, const FrameHeader& header,
-                          const Rect& region, RowSink& sink, const CropIndex* index = nullptr);
+  // Errors are the sink's. Next is null then.
+  Status Start(std::span<const uint8_t> bytes, const FrameHeader& header, const Rect& region,
+               RowSink& sink, const CropIndex* index = nullptr);
+
+  // The MCUs to be parsed next; to be called again when they are at a stop. Null when all rows have
+  // been delivered, and when something is not as it should be, in the file or in the index: why()
+  // is then not kNone. To be decoded without the index then; and where there is none, libjpeg-turbo
+  // is to say what; into the same sink begun anew.
+  McuRun* Next();
+  Fallback why() const;
 
   struct State;  // known to region_decoder.cc alone
 

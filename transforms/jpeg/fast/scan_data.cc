@@ -8,6 +8,7 @@
 #define HWY_WANT_AVX3_DL 1
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/jpeg/fast/scan_data.cc"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -86,21 +87,19 @@ void ScanData::Append(EntropyState& state, size_t kept) {
   // A 0xFF at the end of a chunk may have its zero in the next.
   at_marker_ =
       from_ == end_ || (from_ != chunk_end && !(chunk_end - from_ == 1 && from_ + 1 < end_));
-  state.stop = done.to;
-  if (at_marker_) {
-    std::memset(done.to, 0, kMcuBytes + 8);
-  } else {
-    state.stop -= kMcuBytes;
-  }
+  state.stop = at_marker_ ? done.to : done.to - kRoundBytes;
   state.reader.next = clean_.data();
+  // By the time the parser has come there, they are in the cache.
+  const uint8_t* const next_end = from_ + std::min<ptrdiff_t>(end_ - from_, kChunk);
+  for (const uint8_t* p = from_; p < next_end; p += 64) hwy::Prefetch(p);
 }
 
 bool ScanData::Provide(EntropyState& state) {
   if (at_marker_) return false;
   size_t kept = 0;
   if (state.reader.next != nullptr) {
-    // `stop` lies kMcuBytes before the end.
-    kept = static_cast<size_t>(state.stop + kMcuBytes - state.reader.next);
+    // `stop` lies kRoundBytes before the end.
+    kept = static_cast<size_t>(state.stop + kRoundBytes - state.reader.next);
     std::memmove(clean_.data(), state.reader.next, kept);
   }
   Append(state, kept);
@@ -121,7 +120,7 @@ bool ScanData::Restart(int number, EntropyState& state) {
 }
 
 int64_t ScanData::UsedBits(const EntropyState& state) const {
-  const uint8_t* const to = state.stop + (at_marker_ ? 0 : kMcuBytes);
+  const uint8_t* const to = state.stop + (at_marker_ ? 0 : kRoundBytes);
   return 8 * (provided_ - (to - state.reader.next)) - state.reader.count;
 }
 

@@ -48,7 +48,7 @@ class ScanData {
   int64_t UsedBits(const EntropyState& state) const;
   int64_t UnusedBits(const EntropyState& state) const { return 8 * provided_ - UsedBits(state); }
   // What comes behind this segment, a marker or nothing, where all of the segment is provided: it
-  // is as soon as less than kMcuBytes of it are left.
+  // is as soon as less than kRoundBytes of it are left.
   std::optional<std::span<const uint8_t>> Behind() const;
 
  private:
@@ -60,7 +60,7 @@ class ScanData {
   const uint8_t* end_ = nullptr;
   bool at_marker_ = false;  // from_ is where the segment ends
   int64_t provided_ = 0;    // bytes of this segment, without stuffed zeros
-  std::array<uint8_t, kMcuBytes + kChunk + kMcuBytes + 64> clean_{};
+  std::array<uint8_t, kRoundBytes + kChunk + kRoundBytes + 64> clean_{};
 };
 
 }  // namespace stoker::jpeg

@@ -23,10 +23,10 @@ struct Parsed {
   Parsed() { std::memset(static_cast<void*>(coefficients), 0, sizeof(coefficients)); }
 
   jpeg::EntropyState state;
+  jpeg::McuRun run;
   alignas(64) int16_t coefficients[kRows * kGroups * jpeg::kGroupStride];
   int16_t guard[64] = {};
   uint8_t last[kRows * kGroups * jpeg::kGroupBlocks] = {};
-  int done = 0;
 
   int64_t Position(const uint8_t* data) const {
     return (state.reader.next - data) * 8 - state.reader.count;
@@ -37,28 +37,30 @@ struct Scan {
   jpeg::DcTable dc[2];
   jpeg::AcTable ac[2];
   jpeg::SkipTable skip[2];
-  std::vector<uint8_t> data;  // at least kMcuBytes + 8 of them behind the end
+  std::vector<uint8_t> data;  // kRoundBytes + 8 of them behind the end
   size_t size = 0;
 
   const uint8_t* end() const { return data.data() + size; }
 };
 
 // 4:2:0: rows of two blocks, and two components of one.
-void Place(const Scan& scan, Parsed& run) {
+void Place(const Scan& scan, bool store, Parsed& run) {
   for (size_t i = 0; i < 6; ++i) {
     const size_t row = i < 4 ? i / 2 : i - 2, tables = i < 4 ? 0 : 1;
     run.state.block[i] = {&scan.dc[tables],
                           &scan.ac[tables],
                           &scan.skip[tables],
                           i < 4 ? 0 : static_cast<int>(i) - 3,
-                          run.coefficients + row * kGroups * jpeg::kGroupStride,
-                          run.last + row * kGroups * jpeg::kGroupBlocks,
                           i < 4 ? 2 : 1,
-                          i < 4 ? static_cast<int>(i) % 2 : 0};
+                          i < 4 ? static_cast<int>(i) % 2 : 0,
+                          run.coefficients + row * kGroups * jpeg::kGroupStride,
+                          run.last + row * kGroups * jpeg::kGroupBlocks};
   }
   run.state.blocks = 6;
+  jpeg::ListSteps(run.state);
   run.state.reader.next = scan.data.data();
   run.state.stop = scan.end();
+  run.run = jpeg::StartRun(run.state, store, 0, kMcus);
 }
 
 // Writes codes.
@@ -146,7 +148,7 @@ void MakeScan(uint64_t n, Scan& scan) {
     for (uint8_t& b : scan.data) b = static_cast<uint8_t>(random.Below(256));
   }
   scan.size = scan.data.size();
-  for (size_t i = 0; i < jpeg::kMcuBytes + 8; ++i) {
+  for (size_t i = 0; i < jpeg::kRoundBytes + 8; ++i) {
     scan.data.push_back(static_cast<uint8_t>(random.Below(256)));
   }
   if (n % 8 == 5) scan.size = random.Below(scan.size);
@@ -161,36 +163,70 @@ bool SameBlocks(const Parsed& a, const Parsed& b) {
   return std::memcmp(a.last, b.last, sizeof(a.last)) == 0;
 }
 
+struct Twins {
+  explicit Twins(uint64_t n) {
+    MakeScan(n, scan);
+    Place(scan, true, decoded);
+    Place(scan, false, skipped);
+    jpeg::ParsePlain(decoded.run);
+    jpeg::ParsePlain(skipped.run);
+    EXPECT_EQ(skipped.run.count, decoded.run.count);
+  }
+
+  Scan scan;
+  Parsed decoded, skipped;
+};
+
+void Expect(const Parsed& got, const Twins& twins, const char* what) {
+  const Parsed& plain = twins.decoded;
+  const uint8_t* const data = twins.scan.data.data();
+  for (const int16_t g : got.guard) ASSERT_EQ(g, 0) << what;
+  ASSERT_EQ(got.state.damaged, plain.state.damaged) << what;
+  if (plain.state.damaged) return;  // where it stops is then of no interest
+  ASSERT_EQ(got.run.count, plain.run.count) << what;
+  ASSERT_EQ(got.state.dc, plain.state.dc) << what;
+  ASSERT_EQ(got.Position(data), plain.Position(data)) << what;
+  ASSERT_TRUE(!got.run.store || SameBlocks(got, plain)) << what;
+}
+
+void TryAlone(const Twins& twins) {
+  for (const bool store : {false, true}) {
+    const auto got = std::make_unique<Parsed>();
+    Place(twins.scan, store, *got);
+    jpeg::Parse(got->run);
+    Expect(*got, twins, store ? "decoded" : "skipped");
+  }
+}
+
+// Whichever comes to its end first, the other one goes on where it is.
+void TryTogether(const Twins& one, const Twins& other) {
+  for (int which = 0; which < 4; ++which) {
+    const auto a = std::make_unique<Parsed>(), b = std::make_unique<Parsed>();
+    Place(one.scan, (which & 1) != 0, *a);
+    Place(other.scan, (which & 2) != 0, *b);
+    jpeg::ParseBoth(a->run, b->run);
+    ASSERT_TRUE(a->run.at_stop() || b->run.at_stop());
+    for (Parsed* p : {a.get(), b.get()}) {
+      if (!p->run.at_stop()) jpeg::Parse(p->run);
+    }
+    Expect(*a, one, "the first of two");
+    Expect(*b, other, "the second of two");
+  }
+}
+
 TEST(Entropy, EqualsItsTwinOnRandomBits) {
-  const auto scan = std::make_unique<Scan>();
   int whole = 0, damaged = 0, ended = 0;
-  for (uint64_t n = 0; n < 1500; ++n) {
-    MakeScan(n, *scan);
-    if (HasFatalFailure()) return;
-    const auto plain = std::make_unique<Parsed>(), plain_skip = std::make_unique<Parsed>();
-    Place(*scan, *plain);
-    Place(*scan, *plain_skip);
-    plain->done = jpeg::DecodeMcusPlain(plain->state, 0, kMcus);
-    plain_skip->done = jpeg::SkipMcusPlain(plain_skip->state, kMcus);
-    (plain->state.damaged ? damaged : plain->done < kMcus ? ended : whole) += 1;
+  auto before = std::make_unique<Twins>(0);
+  for (uint64_t n = 1; n < 1500; ++n) {
+    auto twins = std::make_unique<Twins>(n);
+    const Parsed& plain = twins->decoded;
+    (plain.state.damaged ? damaged : plain.run.count != 0 ? ended : whole) += 1;
     ForEachTarget([&] {
-      const auto fast = std::make_unique<Parsed>(), skip = std::make_unique<Parsed>();
-      Place(*scan, *fast);
-      Place(*scan, *skip);
-      fast->done = jpeg::DecodeMcus(fast->state, 0, kMcus);
-      skip->done = jpeg::SkipMcus(skip->state, kMcus);
-      for (const Parsed* run : {fast.get(), skip.get()}) {
-        for (const int16_t g : run->guard) ASSERT_EQ(g, 0) << n;
-        ASSERT_EQ(run->state.damaged, plain->state.damaged) << n;
-        if (plain->state.damaged) continue;  // where it stops is then of no interest
-        ASSERT_EQ(run->done, plain->done) << n;
-        ASSERT_EQ(run->state.dc, plain->state.dc) << n;
-        ASSERT_EQ(run->Position(scan->data.data()), plain->Position(scan->data.data())) << n;
-      }
-      ASSERT_TRUE(plain->state.damaged || SameBlocks(*fast, *plain)) << n;
+      TryAlone(*twins);
+      TryTogether(*before, *twins);
     });
-    ASSERT_EQ(plain_skip->done, plain->done);
-    if (HasFatalFailure()) return;
+    if (HasFatalFailure()) FAIL() << "scan " << n;
+    before = std::move(twins);
   }
   // The inputs are of all kinds.
   EXPECT_GT(whole, 50);
