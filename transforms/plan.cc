@@ -7,21 +7,8 @@
 
 #include "transforms/draw.h"
 #include "transforms/orientation.h"
-#include "transforms/resampling.h"
-#include "transforms/resize/resampler.h"
 
 namespace stoker {
-
-class Workspace {
- public:
-  Workspace(const DecodeLimits& limits, MemoryBudget& budget)
-      : decoder(limits, &budget), resampler(budget) {}
-
-  JpegDecoder decoder;
-  Resampler resampler;
-};
-
-const DecodePaths& PathsOf(const Workspace& workspace) { return workspace.decoder.paths(); }
 
 namespace {
 
@@ -70,54 +57,6 @@ class Drawing {
   bool resampled_ = false;
 };
 
-// Measures one Apply: what is not the resampler's time is the decoder's.
-class ApplyWatch {
- public:
-  ApplyWatch(Resampler& resampler, StageTimes& times)
-      : resampler_(resampler), times_(times), start_(NowNanoseconds()) {
-    resampler_.Reset();
-  }
-  ~ApplyWatch() {
-    times_.resize_ns += resampler_.busy_ns();
-    times_.decode_ns += NowNanoseconds() - start_ - resampler_.busy_ns();
-  }
-  ApplyWatch(const ApplyWatch&) = delete;
-  ApplyWatch& operator=(const ApplyWatch&) = delete;
-
- private:
-  Resampler& resampler_;
-  StageTimes& times_;
-  const uint64_t start_;
-};
-
-Status CheckSides(ImageSize size) {
-  if (size.width >= 1 && size.height >= 1 && std::max(size.width, size.height) <= kMostSidePixels) {
-    return {};
-  }
-  return Error{Code::kInvalidArgument,
-               "an image of " + std::to_string(size.height) + " × " + std::to_string(size.width) +
-                   " pixels; each side must be between 1 and " + std::to_string(kMostSidePixels)};
-}
-
-// The decoder of what needs no decoding: copies the region's rows.
-Status PushRows(const ImageView& image, const Rect& region, RowSink& sink) {
-  if (Status begun = sink.Begin({image.layout, region}); !begun) return begun;
-  const ptrdiff_t pixel = BytesPerPixel(image.layout);
-  for (int done = 0; done < region.height;) {
-    const MutableImageView room = sink.Reserve(region.height - done);
-    for (size_t p = 0; p < static_cast<size_t>(PlanesOf(image.layout)); ++p) {
-      for (int y = 0; y < room.size.height; ++y) {
-        std::memcpy(room.plane[p] + y * room.stride[p],
-                    image.plane[p] + (region.y + done + y) * image.stride[p] + region.x * pixel,
-                    static_cast<size_t>(region.width * pixel));
-      }
-    }
-    sink.Commit(room.size.height);
-    done += room.size.height;
-  }
-  return {};
-}
-
 }  // namespace
 
 std::vector<int64_t> Plan::row_shape() const {
@@ -137,42 +76,6 @@ Geometry Plan::Draw(const DrawKey& key, ImageSize image) const {
     std::visit([&](const auto& transform) { drawing.Apply(transform, random); }, transforms_[i]);
   }
   return drawing.Finish();
-}
-
-std::unique_ptr<Workspace, void (*)(Workspace*)> Plan::MakeWorkspace(MemoryBudget& budget) const {
-  return {new Workspace(options_.limits, budget), [](Workspace* workspace) { delete workspace; }};
-}
-
-Status Plan::Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace,
-                   void* row, StageTimes& times, std::span<const uint8_t> crop_index) const {
-  const ApplyWatch watch(workspace.resampler, times);
-  Result<ImageInfo> info = workspace.decoder.Open(bytes);
-  if (!info) return std::move(info).error();
-  const Orientation orientation =
-      options_.exif_orientation ? info->orientation : Orientation::kNormal;
-  Result<Rect> region = Start(key, info->size, orientation, workspace, row);
-  if (!region) return std::move(region).error();
-  if (region->width == 0) return {};  // nothing but padding
-  return workspace.decoder.Decode(*region, workspace.resampler, crop_index);
-}
-
-Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,
-                   StageTimes& times) const {
-  const ApplyWatch watch(workspace.resampler, times);
-  if (Status status = CheckSides(image.size); !status) return status;
-  Result<Rect> region = Start(key, image.size, Orientation::kNormal, workspace, row);
-  if (!region) return std::move(region).error();
-  if (region->width == 0) return {};
-  return PushRows(image, *region, workspace.resampler);
-}
-
-// Draws, and prepares the resampler; the region that it wants, empty when nothing is to be decoded.
-Result<Rect> Plan::Start(const DrawKey& key, ImageSize stored, Orientation orientation,
-                         Workspace& workspace, void* row) const {
-  const Geometry geometry = Draw(key, Viewed(stored, orientation));
-  return workspace.resampler.Start(
-      ResamplingOf(geometry, stored, orientation),
-      {row, options_.dtype, scale_.data(), bias_.data(), options_.layout});
 }
 
 std::string Plan::Describe() const {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@
 #include "transforms/transform.h"
 
 namespace stoker {
+
+class Resampler;
+struct ImageLane;
 
 // Where one sample's pixels come from: `box` of the image as viewed is resampled to `resized`, and
 // `window` of that is the output. Both may reach outside what they are cut from; pixels there are
@@ -44,12 +48,35 @@ struct PlanOptions {
   DecodeLimits limits{};
 };
 
-// Decoder state, pixel rows and filter weights of one worker, reused from sample to sample. One
-// thread at a time.
+// Decoder state, pixel rows and filter weights of one worker, reused from sample to sample: of two,
+// which are worked on in turns. One thread at a time.
 class Workspace;
 
+// A sample whose bytes are there.
+struct EncodedImage {
+  uint32_t tag = 0;                     // the feed's own name for it
+  std::span<const uint8_t> bytes;       // with kBufferPadding readable bytes behind them
+  DrawKey key;                          // what its random transforms depend on
+  void* row = nullptr;                  // row_bytes() of any alignment: row_shape()
+  std::span<const uint8_t> crop_index;  // as JpegDecoder::Decode has it; may be empty
+};
+
+// Where ApplyAll gets samples, and to whom it gives them back. All that a sample names stays until
+// then.
+class ImageFeed {
+ public:
+  virtual ~ImageFeed() = default;
+
+  // None: there is none now. It may be asked again.
+  virtual std::optional<EncodedImage> Next() = 0;
+
+  // The row is written; or on failure unspecified, and the error has an offset where there is one,
+  // no file.
+  virtual void Done(uint32_t tag, Status status) = 0;
+};
+
 // How the images that were applied with a workspace have been decoded since it was made.
-const DecodePaths& PathsOf(const Workspace& workspace);
+DecodePaths PathsOf(const Workspace& workspace);
 
 // Immutable; any thread.
 class Plan {
@@ -71,10 +98,12 @@ class Plan {
   // Memory is charged to `budget`, which outlives the workspace.
   std::unique_ptr<Workspace, void (*)(Workspace*)> MakeWorkspace(MemoryBudget& budget) const;
 
-  // Decodes `bytes` (with kBufferPadding readable bytes behind them) and writes row_bytes() bytes
-  // to `row`: row_shape(), of any alignment. Adds to `times`. On failure the row's content is
-  // unspecified; the error has an offset where there is one, no file. `crop_index`: as
-  // JpegDecoder::Decode has it.
+  // Decodes what `samples` gives and writes the rows, until there is nothing left to do. Two
+  // samples are decoded in turns, which is faster than one behind the other. Adds to `times`,
+  // before each Done.
+  void ApplyAll(ImageFeed& samples, Workspace& workspace, StageTimes& times) const;
+
+  // The same for one sample.
   Status Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace, void* row,
                StageTimes& times, std::span<const uint8_t> crop_index = {}) const;
 
@@ -95,8 +124,10 @@ class Plan {
 
  private:
   Plan() = default;
-  Result<Rect> Start(const DrawKey& key, ImageSize stored, Orientation orientation,
-                     Workspace& workspace, void* row) const;
+  void Fill(ImageFeed& feed, ImageLane& lane) const;
+  Result<bool> Begin(const EncodedImage& image, ImageLane& lane) const;
+  Result<Rect> StartRow(const DrawKey& key, ImageSize stored, Orientation orientation,
+                        Resampler& resampler, void* row) const;
 
   PlanOptions options_;
   std::vector<Transform> transforms_;

@@ -1,5 +1,5 @@
 // A fixed set of small numbers that threads take from and give back to without a lock: which read
-// requests of a loader are free.
+// requests of a loader are free, and which wait for a worker.
 #pragma once
 
 #include <atomic>
@@ -13,10 +13,14 @@ namespace stoker {
 // Take and Give may be called from any thread. A number is held by at most one taker.
 class IndexSet {
  public:
-  // All of [0, count) is in the set at first.
-  explicit IndexSet(uint32_t count) : count_(count), words_(new std::atomic<uint64_t>[Words()]) {
-    for (uint32_t w = 0; w < Words(); ++w) words_[w] = ~uint64_t{0};
-    if (count % 64 != 0) words_[Words() - 1] = (uint64_t{1} << (count % 64)) - 1;
+  enum class Begin { kFull, kEmpty };
+
+  // Of [0, count): all of them at first, or none.
+  IndexSet(uint32_t count, Begin begin)
+      : count_(count), words_(new std::atomic<uint64_t>[Words()]) {
+    const bool full = begin == Begin::kFull;
+    for (uint32_t w = 0; w < Words(); ++w) words_[w] = full ? ~uint64_t{0} : 0;
+    if (full && count % 64 != 0) words_[Words() - 1] = (uint64_t{1} << (count % 64)) - 1;
   }
 
   // The lowest free number that it finds; none when the set is empty.
@@ -34,7 +38,13 @@ class IndexSet {
     return std::nullopt;
   }
 
-  // Precondition: `index` was taken and not given back since.
+  // That one, where it is in the set.
+  bool Take(uint32_t index) {
+    const uint64_t bit = uint64_t{1} << (index % 64);
+    return (words_[index / 64].fetch_and(~bit, std::memory_order_acquire) & bit) != 0;
+  }
+
+  // Precondition: `index` is not in the set, and nobody else gives it.
   void Give(uint32_t index) {
     words_[index / 64].fetch_or(uint64_t{1} << (index % 64), std::memory_order_seq_cst);
   }

@@ -117,7 +117,8 @@ Loader::Impl::Impl(LoaderOptions options, EpochOrder order, std::optional<Plan> 
       run_(RunOf(options_)),
       slots_(std::move(slots)),
       samples_(memory.requests),
-      free_samples_(memory.requests),
+      free_samples_(memory.requests, IndexSet::Begin::kFull),
+      ready_samples_(memory.requests, IndexSet::Begin::kEmpty),
       counters_(static_cast<size_t>(runtime_.options().threads)) {
   for (SampleInFlight& sample : samples_) sample.read.buffer = GrowingBuffer(runtime_.budget());
   for (size_t i = 0; plan_ && i < counters_.size(); ++i) {
@@ -170,51 +171,113 @@ void Loader::Impl::SubmitRuns() {
 void Loader::Impl::Finish(ReadRequest& read) {
   const auto index =
       static_cast<uint32_t>(reinterpret_cast<SampleInFlight*>(&read) - samples_.data());
+  ready_samples_.Give(index);
   runtime_.executor().Submit({&Impl::Work, this, index});
 }
 
-// Worker → assembler: bytes become the pixels of their row.
 void Loader::Impl::Work(void* loader, uint32_t index, int worker) {
   auto& self = *static_cast<Impl*>(loader);
-  SampleInFlight& sample = self.samples_[index];
-  const RowTicket ticket = sample.ticket;
-  Status status = self.Fill(sample, worker);
-  self.free_samples_.Give(index);
-  self.assembler_->Finish(ticket, std::move(status));
-  if (self.starved_.load(std::memory_order_seq_cst) && !self.TooFewFree()) {
-    self.runtime_.reads().Kick();
+  if (self.ready_samples_.Take(index)) {  // else a worker has taken it together with others
+    if (self.stopped_.load(std::memory_order_relaxed)) {
+      self.EndSample(index, Error{Code::kCancelled, "stopped"});
+    } else if (self.in_memory_) {
+      self.CopyRun(index, worker);
+    } else {
+      self.Decode(index, worker);
+    }
   }
   self.in_work_.fetch_sub(1, std::memory_order_release);  // the last touch of this loader
 }
 
-Status Loader::Impl::Fill(SampleInFlight& sample, int worker) {
-  if (stopped_.load(std::memory_order_relaxed)) return Error{Code::kCancelled, "stopped"};
+// What a worker decodes in one go: the sample that its task brought, and others that are ready,
+// two in turns. Not for ever, for other loaders have tasks too.
+class Loader::Impl::ReadySamples final : public ImageFeed {
+ public:
+  ReadySamples(Impl& loader, uint32_t first, int worker)
+      : loader_(loader),
+        workspace_(*loader.workspaces_[static_cast<size_t>(worker)]),
+        counters_(loader.counters_[static_cast<size_t>(worker)]),
+        next_(first) {}
+
+  void Decode() { loader_.plan_->ApplyAll(*this, workspace_, times_); }
+
+  std::optional<EncodedImage> Next() override {
+    while (const std::optional<uint32_t> index = Take()) {
+      ++taken_;
+      SampleInFlight& sample = loader_.samples_[*index];
+      if (sample.read.status.ok()) return Encoded(*index);
+      Done(*index, std::move(sample.read.status));
+    }
+    return std::nullopt;
+  }
+
+  void Done(uint32_t index, Status status) override {
+    SampleInFlight& sample = loader_.samples_[index];
+    const RowTicket& ticket = sample.ticket;
+    if (!status.ok()) status = std::move(status).error().WithFile(sample.read.path);
+    *static_cast<int64_t*>(ticket.slot->Row(1, ticket.row)) = sample.sample.label;
+    ticket.slot->sample_ids[ticket.row] = sample.sample.id;
+    Count(sample.read.size);
+    loader_.TrimBuffer(sample.read.buffer);
+    loader_.EndSample(index, std::move(status));
+  }
+
+ private:
+  static constexpr int kMost = 8;
+
+  std::optional<uint32_t> Take() {
+    if (next_) return std::exchange(next_, std::nullopt);
+    const bool enough = taken_ == kMost || loader_.stopped_.load(std::memory_order_relaxed);
+    return enough ? std::nullopt : loader_.ready_samples_.Take();
+  }
+
+  EncodedImage Encoded(uint32_t index) const {
+    const SampleInFlight& sample = loader_.samples_[index];
+    return {index,
+            {sample.read.buffer.data(), sample.read.size},
+            sample.draw,
+            sample.ticket.slot->Row(0, sample.ticket.row),
+            loader_.options_.source->CropIndexOf(sample.sample.id)};
+  }
+
+  // Before its batch can be delivered.
+  void Count(uint64_t bytes) {
+    const uint64_t now = NowNanoseconds();
+    counters_.Add(1, bytes, std::exchange(times_, {}), now - std::exchange(since_, now));
+    counters_.SetPaths(PathsOf(workspace_));
+  }
+
+  Impl& loader_;
+  Workspace& workspace_;
+  WorkerCounters& counters_;
+  std::optional<uint32_t> next_;
+  int taken_ = 0;
+  StageTimes times_;  // not yet counted; and since when
+  uint64_t since_ = NowNanoseconds();
+};
+
+// Bytes become the pixels of their rows.
+void Loader::Impl::Decode(uint32_t first, int worker) {
   const TraceSpan span(runtime_.trace(), "stoker.decode");
-  const uint64_t before = NowNanoseconds();
-  StageTimes times;
-  Status status =
-      in_memory_ ? FillRun(sample.ticket, worker, times) : Decode(sample, worker, times);
-  counters_[static_cast<size_t>(worker)].Add(sample.ticket.rows, sample.read.size, times,
-                                             NowNanoseconds() - before);
-  return status;
+  ReadySamples(*this, first, worker).Decode();
 }
 
-Status Loader::Impl::Decode(SampleInFlight& sample, int worker, StageTimes& times) {
-  const RowTicket& ticket = sample.ticket;
-  Status status = std::move(sample.read.status);
-  if (status.ok()) {
-    status =
-        plan_->Apply({sample.read.buffer.data(), sample.read.size}, sample.draw,
-                     *workspaces_[static_cast<size_t>(worker)], ticket.slot->Row(0, ticket.row),
-                     times, options_.source->CropIndexOf(sample.sample.id));
-    if (!status.ok()) status = std::move(status).error().WithFile(sample.read.path);
-  }
-  *static_cast<int64_t*>(ticket.slot->Row(1, ticket.row)) = sample.sample.label;
-  ticket.slot->sample_ids[ticket.row] = sample.sample.id;
-  TrimBuffer(sample.read.buffer);
-  counters_[static_cast<size_t>(worker)].SetPaths(
-      PathsOf(*workspaces_[static_cast<size_t>(worker)]));
-  return status;
+// Worker → assembler.
+void Loader::Impl::EndSample(uint32_t index, Status status) {
+  const RowTicket ticket = samples_[index].ticket;
+  free_samples_.Give(index);
+  assembler_->Finish(ticket, std::move(status));
+  if (starved_.load(std::memory_order_seq_cst) && !TooFewFree()) runtime_.reads().Kick();
+}
+
+void Loader::Impl::CopyRun(uint32_t index, int worker) {
+  const TraceSpan span(runtime_.trace(), "stoker.decode");
+  const uint64_t before = NowNanoseconds();
+  const RowTicket ticket = samples_[index].ticket;
+  StageTimes times;
+  Status status = FillRun(ticket, worker, times);
+  counters_[static_cast<size_t>(worker)].Add(ticket.rows, 0, times, NowNanoseconds() - before);
+  EndSample(index, std::move(status));
 }
 
 // Rows that are there already are copied, column by column; or the image's is transformed.

@@ -55,12 +55,14 @@ class Loader::Impl final : public ReadClient {
   size_t Pull(std::span<ReadRequest*> requests) override;      // a reader thread: order → reader
   void Finish(ReadRequest& read) override;                     // a reader thread: reader → worker
   static void Work(void* loader, uint32_t index, int worker);  // a worker: bytes → row
-  Status Fill(SampleInFlight& sample, int worker);
-  Status Decode(SampleInFlight& sample, int worker, StageTimes& times);
+  class ReadySamples;
+  void Decode(uint32_t first, int worker);
+  void EndSample(uint32_t index, Status status);  // worker → assembler
   void TrimBuffer(GrowingBuffer& buffer);
 
   // The same where the samples are in memory.
   void SubmitRuns();  // a reader thread: order → worker
+  void CopyRun(uint32_t index, int worker);
   Status FillRun(const RowTicket& ticket, int worker, StageTimes& times);
 
   Result<Batch> Take(const Interrupt& interrupt);
@@ -80,8 +82,9 @@ class Loader::Impl final : public ReadClient {
   const std::shared_ptr<SlotPool> slots_;
   std::vector<SampleInFlight> samples_;
   IndexSet free_samples_;
+  IndexSet ready_samples_;            // read, and no worker has taken them
   std::atomic<bool> starved_{false};  // Pull found too few free samples, and waits for a Kick
-  std::atomic<uint32_t> in_work_{0};  // samples pulled whose work is not over
+  std::atomic<uint32_t> in_work_{0};  // samples pulled whose task is not over
   std::vector<WorkspacePointer> workspaces_;  // by worker
   std::vector<WorkerCounters> counters_;      // by worker
   std::unique_ptr<Assembler> assembler_;

@@ -19,11 +19,7 @@ void AddStats(LoaderStats& all, const LoaderStats& one) {
   sum.stages.resize_ns += all.stages.resize_ns;
   sum.work_ns += all.work_ns;
   sum.wait_ns += all.wait_ns;
-  sum.decoded.fast += all.decoded.fast;
-  sum.decoded.indexed += all.decoded.indexed;
-  sum.decoded.stale += all.decoded.stale;
-  sum.decoded.contradicted += all.decoded.contradicted;
-  for (size_t i = 0; i < kFallbacks; ++i) sum.decoded.fallback[i] += all.decoded.fallback[i];
+  sum.decoded += all.decoded;
   all = std::move(sum);
 }
 

@@ -199,7 +199,7 @@ class Rows {
     }
     return rows;
   }
-  const DecodePaths& paths() const { return PathsOf(*workspace_); }
+  DecodePaths paths() const { return PathsOf(*workspace_); }
 
  private:
   std::vector<std::string> files_;

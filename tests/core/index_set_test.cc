@@ -12,7 +12,7 @@ namespace {
 
 TEST(IndexSet, GivesEachNumberOnce) {
   for (uint32_t count : {1u, 63u, 64u, 65u, 130u}) {
-    IndexSet set(count);
+    IndexSet set(count, IndexSet::Begin::kFull);
     EXPECT_EQ(set.available(), count);
     std::set<uint32_t> taken;
     while (auto index = set.Take()) taken.insert(*index);
@@ -24,13 +24,29 @@ TEST(IndexSet, GivesEachNumberOnce) {
   }
 }
 
+TEST(IndexSet, GivesTheOneAskedForWhereItIsThere) {
+  IndexSet set(130, IndexSet::Begin::kEmpty);
+  EXPECT_EQ(set.available(), 0u);
+  EXPECT_EQ(set.Take(), std::nullopt);
+  set.Give(3);
+  set.Give(129);
+  EXPECT_FALSE(set.Take(4));
+  EXPECT_TRUE(set.Take(129));
+  EXPECT_FALSE(set.Take(129));
+  EXPECT_EQ(set.Take(), 3u);
+}
+
 TEST(IndexSet, NoNumberIsHeldTwice) {
-  IndexSet set(70);
+  IndexSet set(70, IndexSet::Begin::kFull);
   std::vector<std::atomic<int>> held(70);
   std::atomic<bool> twice{false};
   auto worker = [&] {
     for (int i = 0; i < 20000; ++i) {
-      if (auto index = set.Take()) {
+      // One of them, or any.
+      const auto wanted = static_cast<uint32_t>(i % 70);
+      auto index = i % 2 == 0 ? set.Take() : std::nullopt;
+      if (i % 2 != 0 && set.Take(wanted)) index = wanted;
+      if (index) {
         if (held[*index].fetch_add(1) != 0) twice = true;
         held[*index].fetch_sub(1);
         set.Give(*index);

@@ -30,4 +30,13 @@ const char* NameOf(Fallback reason) {
   return "unknown";
 }
 
+DecodePaths& DecodePaths::operator+=(const DecodePaths& other) {
+  fast += other.fast;
+  for (size_t i = 0; i < kFallbacks; ++i) fallback[i] += other.fallback[i];
+  indexed += other.indexed;
+  stale += other.stale;
+  contradicted += other.contradicted;
+  return *this;
+}
+
 }  // namespace stoker

@@ -34,6 +34,8 @@ struct DecodePaths {
   uint64_t indexed = 0;       // these are in `fast` too
   uint64_t stale = 0;         // the file is another one than when the index was made
   uint64_t contradicted = 0;  // the index is damaged, or the file is not as it says
+
+  DecodePaths& operator+=(const DecodePaths& other);
 };
 
 }  // namespace stoker

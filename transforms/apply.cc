@@ -1,0 +1,204 @@
+// Plan::Apply: bytes become rows.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "transforms/plan.h"
+#include "transforms/resampling.h"
+#include "transforms/resize/resampler.h"
+
+namespace stoker {
+
+// What one sample is decoded with.
+struct ImageLane {
+  ImageLane(const DecodeLimits& limits, MemoryBudget& budget)
+      : decoder(limits, &budget), resampler(budget) {}
+
+  JpegDecoder decoder;
+  Resampler resampler;
+  std::optional<uint32_t> image;  // the tag of what is being decoded
+
+  void End(ImageFeed& feed) { feed.Done(*std::exchange(image, std::nullopt), decoder.Finish()); }
+};
+
+class Workspace {
+ public:
+  Workspace(const DecodeLimits& limits, MemoryBudget& budget)
+      : lanes{ImageLane(limits, budget), ImageLane(limits, budget)} {}
+
+  std::array<ImageLane, 2> lanes;
+};
+
+DecodePaths PathsOf(const Workspace& workspace) {
+  DecodePaths paths;
+  for (const ImageLane& lane : workspace.lanes) paths += lane.decoder.paths();
+  return paths;
+}
+
+namespace {
+
+// Measures what is done with a workspace: what is not the resamplers' time is the decoders'.
+class ApplyWatch {
+ public:
+  ApplyWatch(Workspace& workspace, StageTimes& times)
+      : workspace_(workspace), times_(times), last_(NowNanoseconds()) {
+    for (ImageLane& lane : workspace_.lanes) lane.resampler.Reset();
+  }
+  ~ApplyWatch() { Add(); }
+  ApplyWatch(const ApplyWatch&) = delete;
+  ApplyWatch& operator=(const ApplyWatch&) = delete;
+
+  // What has passed since the last time.
+  void Add() {
+    const uint64_t now = NowNanoseconds(), passed = now - std::exchange(last_, now);
+    uint64_t busy = 0;
+    for (const ImageLane& lane : workspace_.lanes) busy += lane.resampler.busy_ns();
+    const uint64_t resampled = busy - std::exchange(last_busy_, busy);
+    times_.resize_ns += resampled;
+    times_.decode_ns += passed - resampled;
+  }
+
+ private:
+  Workspace& workspace_;
+  StageTimes& times_;
+  uint64_t last_;
+  uint64_t last_busy_ = 0;
+};
+
+// A feed that finds the times up to date whenever a sample is done.
+class TimedFeed final : public ImageFeed {
+ public:
+  TimedFeed(ImageFeed& feed, ApplyWatch& watch) : feed_(feed), watch_(watch) {}
+  std::optional<EncodedImage> Next() override { return feed_.Next(); }
+  void Done(uint32_t tag, Status status) override {
+    watch_.Add();
+    feed_.Done(tag, std::move(status));
+  }
+
+ private:
+  ImageFeed& feed_;
+  ApplyWatch& watch_;
+};
+
+Status CheckSides(ImageSize size) {
+  if (size.width >= 1 && size.height >= 1 && std::max(size.width, size.height) <= kMostSidePixels) {
+    return {};
+  }
+  return Error{Code::kInvalidArgument,
+               "an image of " + std::to_string(size.height) + " × " + std::to_string(size.width) +
+                   " pixels; each side must be between 1 and " + std::to_string(kMostSidePixels)};
+}
+
+// The decoder of what needs no decoding: copies the region's rows.
+Status PushRows(const ImageView& image, const Rect& region, RowSink& sink) {
+  if (Status begun = sink.Begin({image.layout, region}); !begun) return begun;
+  const ptrdiff_t pixel = BytesPerPixel(image.layout);
+  for (int done = 0; done < region.height;) {
+    const MutableImageView room = sink.Reserve(region.height - done);
+    for (size_t p = 0; p < static_cast<size_t>(PlanesOf(image.layout)); ++p) {
+      for (int y = 0; y < room.size.height; ++y) {
+        std::memcpy(room.plane[p] + y * room.stride[p],
+                    image.plane[p] + (region.y + done + y) * image.stride[p] + region.x * pixel,
+                    static_cast<size_t>(region.width * pixel));
+      }
+    }
+    sink.Commit(room.size.height);
+    done += room.size.height;
+  }
+  return {};
+}
+
+// A feed of one.
+class Single final : public ImageFeed {
+ public:
+  explicit Single(const EncodedImage& image) : image_(image) {}
+  std::optional<EncodedImage> Next() override { return std::exchange(image_, std::nullopt); }
+  void Done(uint32_t, Status status) override { status_ = std::move(status); }
+  Status status() { return std::move(status_); }
+
+ private:
+  std::optional<EncodedImage> image_;
+  Status status_;
+};
+
+}  // namespace
+
+std::unique_ptr<Workspace, void (*)(Workspace*)> Plan::MakeWorkspace(MemoryBudget& budget) const {
+  return {new Workspace(options_.limits, budget), [](Workspace* workspace) { delete workspace; }};
+}
+
+void Plan::ApplyAll(ImageFeed& samples, Workspace& workspace, StageTimes& times) const {
+  ApplyWatch watch(workspace, times);
+  TimedFeed feed(samples, watch);
+  ImageLane &a = workspace.lanes[0], &b = workspace.lanes[1];
+  do {
+    for (ImageLane* lane : {&a, &b}) Fill(feed, *lane);
+    if (a.image && b.image) {
+      JpegDecoder::AdvanceBoth(a.decoder, b.decoder);
+    } else if (a.image || b.image) {
+      (a.image ? a : b).decoder.Advance();
+    }
+    for (ImageLane* lane : {&a, &b}) {
+      if (lane->image && !lane->decoder.decoding()) lane->End(feed);
+    }
+  } while (a.image || b.image);
+}
+
+// A sample that is decoded in pieces. (What has no pixels, and what libjpeg-turbo decodes, is done
+// at once.)
+void Plan::Fill(ImageFeed& feed, ImageLane& lane) const {
+  while (!lane.image) {
+    const std::optional<EncodedImage> next = feed.Next();
+    if (!next) return;
+    Result<bool> pixels = Begin(*next, lane);
+    if (!pixels.ok() || !*pixels) {
+      feed.Done(next->tag, pixels.ok() ? Status() : std::move(pixels).error());
+      continue;
+    }
+    lane.image = next->tag;
+    if (!lane.decoder.decoding()) lane.End(feed);
+  }
+}
+
+// Whether there are pixels to decode.
+Result<bool> Plan::Begin(const EncodedImage& image, ImageLane& lane) const {
+  Result<ImageInfo> info = lane.decoder.Open(image.bytes);
+  if (!info) return std::move(info).error();
+  const Orientation orientation =
+      options_.exif_orientation ? info->orientation : Orientation::kNormal;
+  Result<Rect> region = StartRow(image.key, info->size, orientation, lane.resampler, image.row);
+  if (!region) return std::move(region).error();
+  if (region->width == 0) return false;  // nothing but padding
+  lane.decoder.Start(*region, lane.resampler, image.crop_index);
+  return true;
+}
+
+Status Plan::Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace,
+                   void* row, StageTimes& times, std::span<const uint8_t> crop_index) const {
+  Single single({0, bytes, key, row, crop_index});
+  ApplyAll(single, workspace, times);
+  return single.status();
+}
+
+Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,
+                   StageTimes& times) const {
+  const ApplyWatch watch(workspace, times);
+  if (Status status = CheckSides(image.size); !status) return status;
+  Resampler& resampler = workspace.lanes[0].resampler;
+  Result<Rect> region = StartRow(key, image.size, Orientation::kNormal, resampler, row);
+  if (!region) return std::move(region).error();
+  if (region->width == 0) return {};
+  return PushRows(image, *region, resampler);
+}
+
+// Draws, and prepares the resampler; the region that it wants, empty when nothing is to be decoded.
+Result<Rect> Plan::StartRow(const DrawKey& key, ImageSize stored, Orientation orientation,
+                            Resampler& resampler, void* row) const {
+  const Geometry geometry = Draw(key, Viewed(stored, orientation));
+  return resampler.Start(ResamplingOf(geometry, stored, orientation),
+                         {row, options_.dtype, scale_.data(), bias_.data(), options_.layout});
+}
+
+}  // namespace stoker
