@@ -77,6 +77,11 @@ Result<Rect> Resampler::Start(const Resampling& task, const PixelOutput& output)
   return region_;
 }
 
+// From a channel to the next in a line of finished pixels.
+ptrdiff_t Resampler::PlaneOf(int pixels) const {
+  return format_.layout == Layout::kNchw ? pixels : 0;
+}
+
 // Of the output, as it is to be seen.
 uint8_t* Resampler::Pixel(int x, int y) const {
   return static_cast<uint8_t*>(output_.row) + y * format_.down + x * format_.along;
@@ -88,17 +93,18 @@ Status Resampler::PlanOutput() {
   const Turn& turn = task_.turn;
   const ImageSize size = turn.transpose ? ImageSize{height, width} : ImageSize{width, height};
   format_ = RowFormat(output_, size);
+  const FinishedRoom room = RoomToFinish(visible_.width);
+  const size_t each = RoundUp(room.before + room.behind);
+  const size_t line = 3 * static_cast<size_t>(size.width) + kEmitOverread;
+  if (Status grown = finished_.Grow(std::max(2 * each, line)); !grown) return grown;
   if (region_.width == 0 || visible_.width < width || visible_.height < height) {
-    constexpr uint8_t kZero[3] = {};
-    for (int y = 0; y < size.height; ++y) {
-      for (int x = 0; x < size.width; ++x) StorePixel(format_, kZero, Pixel(x, y));
-    }
+    std::memset(finished_.data(), 0, line);
+    EmitRows({finished_.data(), 0, PlaneOf(size.width), 3, size.height, size.width}, format_,
+             Pixel(0, 0));
+    if (format_.stream) FlushEmitted();
   }
   strip_ = {};
   strip_.format = &strips_;
-  const FinishedRoom room = RoomToFinish(visible_.width);
-  const size_t each = RoundUp(room.before + room.behind);
-  if (Status grown = finished_.Grow(2 * each); !grown) return grown;
   strip_.finished = finished_.data() + room.before;
   other_finished_ = strip_.finished + each;
   if (region_.width == 0) return {};
@@ -253,18 +259,25 @@ void Resampler::DropRows() {
   }
 }
 
-// Transposes and mirrors the finished window into the output. Rare: images held on their side.
+// Transposes and mirrors the finished window into the output.
 void Resampler::WriteTurned() const {
   const int width = task_.window.height, height = task_.window.width;  // of the output
-  for (int row = 0; row < visible_.height; ++row) {
-    for (int column = 0; column < visible_.width; ++column) {
-      int x = visible_.y - task_.window.y + row, y = visible_.x - task_.window.x + column;
-      if (task_.turn.mirror_columns) x = width - 1 - x;
-      if (task_.turn.mirror_rows) y = height - 1 - y;
-      StorePixel(format_, upright_.data() + row * strips_.down + column * strips_.along,
-                 Pixel(x, y));
+  const int x = visible_.y - task_.window.y, y = visible_.x - task_.window.x;
+  const Turn& turn = task_.turn;
+  const int left = turn.mirror_columns ? width - x - visible_.height : x;
+  const ptrdiff_t plane = PlaneOf(visible_.height);
+  const ptrdiff_t step = plane == 0 ? 3 : 1, channel = plane == 0 ? 1 : plane;
+  uint8_t* const line = finished_.data();
+  for (int column = 0; column < visible_.width; ++column) {
+    const uint8_t* rgb = upright_.data() + column * strips_.along;
+    for (int row = 0; row < visible_.height; ++row, rgb += strips_.down) {
+      uint8_t* to = line + (turn.mirror_columns ? visible_.height - 1 - row : row) * step;
+      for (int c = 0; c < 3; ++c) to[c * channel] = rgb[c];
     }
+    EmitRows({line, 0, plane, 3, 1, visible_.height}, format_,
+             Pixel(left, turn.mirror_rows ? height - 1 - y - column : y + column));
   }
+  if (format_.stream) FlushEmitted();
 }
 
 }  // namespace stoker

@@ -65,6 +65,7 @@ class Resampler final : public RowSink {
   void EmitLeaving();
   void DropRows();
   uint8_t* Pixel(int x, int y) const;
+  ptrdiff_t PlaneOf(int pixels) const;
   void WriteTurned() const;
 
   Resampling task_;

@@ -13,8 +13,6 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "transforms/resize/transpose-inl.h"
-
 HWY_BEFORE_NAMESPACE();
 namespace stoker {
 namespace HWY_NAMESPACE {
@@ -134,6 +132,16 @@ HWY_INLINE hn::Vec<Words> LoadBlocks(const int16_t* from, size_t distance) {
   (void)distance;
   return hn::Load(d, from);
 #endif
+}
+
+// One round of the perfect shuffle that, repeated log2(count) times, transposes count vectors of
+// count lanes inside each block of 128 bits.
+template <size_t kCount, class D, class V>
+HWY_INLINE void ShuffleRound(D d, const V (&from)[kCount], V (&to)[kCount]) {
+  for (size_t i = 0; i < kCount / 2; ++i) {
+    to[2 * i] = hn::InterleaveLower(d, from[i], from[i + kCount / 2]);
+    to[2 * i + 1] = hn::InterleaveUpper(d, from[i], from[i + kCount / 2]);
+  }
 }
 
 // `turned`: where column 0 of the tile goes; column c goes c × step columns further.
