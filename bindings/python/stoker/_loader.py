@@ -67,7 +67,7 @@ class Loader:
         shuffle: a new order each epoch.
         seed: of the order and of every random transform, 0 to 2**64 - 1.
         dtype: of transformed images: "uint8", "float16", "bfloat16" or "float32" (or NumPy's,
-            TensorFlow's or JAX's objects for them). Made while the pixels are: as cheap as uint8, and the
+            TensorFlow's or JAX's objects for them). Made while the pixels are, at little cost: the
             same as float32 rounded by astype. bfloat16 needs the package ml_dtypes.
         layout: of transformed images: "NHWC", channels last; "NCHW", a plane for each channel, as torch
             has them.
