@@ -128,7 +128,9 @@ std::vector<uint8_t> PackCropIndex(std::span<const uint8_t> file, const FrameHea
 CropIndex::Match CropIndex::Open(std::span<const uint8_t> packed, std::span<const uint8_t> file,
                                  const FrameHeader& header) {
   Prefix prefix;
-  if (packed.size() < sizeof(prefix)) return Match::kDamaged;
+  // An MCU takes two bits at least, and a place 83 at most: whatever is longer is not worth a
+  // checksum.
+  if (packed.size() < sizeof(prefix) || packed.size() / 64 > file.size()) return Match::kDamaged;
   std::memcpy(&prefix, packed.data(), sizeof(prefix));
   if (prefix.checksum != Checksum(packed)) return Match::kDamaged;
   if (prefix.file_bytes != file.size() || prefix.content != ContentHash(file, header.scan_offset)) {
