@@ -52,7 +52,9 @@ class Source:
 class ImageFolder(Source):
     """What `image_folder` returns."""
 
-    def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: dict[str, Any]) -> None:
+    def __init__(
+        self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: dict[str, Any]
+    ) -> None:
         super().__init__(native, spec, text)
         self._arguments = arguments
 
@@ -104,9 +106,8 @@ def image_folder(
         PermissionDeniedError: it or a folder in it may not be read (a PermissionError).
     """
     path = _absolute("directory", directory)
-    index = "off" if crop_index is None else crop_index
-    if crop_index not in ("auto", None):
-        index = _absolute("crop_index", crop_index)
+    named = crop_index not in ("auto", None)
+    index = _absolute("crop_index", crop_index) if named else b"off" if crop_index is None else b"auto"
     native = _stoker.image_folder(path, _checks.integer("threads", threads, 0, 1024), index)
     if native.warning:
         warnings.warn(native.warning, CropIndexWarning, stacklevel=2)
@@ -115,8 +116,8 @@ def image_folder(
     arguments: dict[str, Any] = {"directory": os.fsdecode(path)}
     text = repr(arguments["directory"])
     if crop_index != "auto":
-        arguments["crop_index"] = None if crop_index is None else os.fsdecode(index)
-        spec["crop_index"] = os.fsencode(index).decode("utf-8", "replace")
+        arguments["crop_index"] = os.fsdecode(index) if named else None
+        spec["crop_index"] = index.decode("utf-8", "replace")
         text += f", crop_index={arguments['crop_index']!r}"
     return ImageFolder(native, spec, f"stoker.image_folder({text})", arguments)
 
