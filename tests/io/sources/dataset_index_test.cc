@@ -1,7 +1,6 @@
 // A dataset's index file: what is written is found, and what is not right is noticed.
 #include "io/sources/dataset_index.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -20,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Bytes = std::vector<uint8_t>;
-using ::testing::HasSubstr;
 
 class DatasetIndexTest : public ::testing::Test {
  protected:
