@@ -10,17 +10,18 @@
 
 namespace stoker::jpeg {
 
+// Of these steps, in this order.
 struct Run {
-  bool seek = false;        // begin at MCU `first`, which `from` is said to be the place of
-  int64_t first = 0;        //
-  ScanPlace from;           //
-  ScanPlace until;          // the next place in the index: nothing behind it is needed
-  int64_t skip = 0;         // so many MCUs, …
-  int decode = 0;           // then decode so many, …
-  int column = 0;           // of which the first one is this one of the region's row
-  int64_t skip_behind = 0;  // and skip so many.
-  bool check = false;       // the parser has to be at `until` afterwards
-  bool ends_row = false;    // a row of the region is complete
+  bool seek = false;  // to MCU `first` of the image, before which the place is said to be `from`
+  int64_t first = 0;
+  ScanPlace from;
+  ScanPlace until;          // a place further on: data behind it are not needed
+  int64_t skip = 0;         // so many MCUs
+  int decode = 0;           // so many, …
+  int column = 0;           // … of which the first is this one of the region's row
+  int64_t skip_behind = 0;  // so many again
+  bool check = false;       // whether the parser has come to `until`
+  bool ends_row = false;    // then a row of the region is complete
 };
 
 // Without an index: everything from the first MCU to the last that libjpeg-turbo parses for the
