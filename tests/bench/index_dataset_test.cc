@@ -15,6 +15,7 @@
 #include "io/sources/image_folder.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
+#include "tests/testing/executors.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/photo_folder.h"
 #include "transforms/plan.h"
@@ -49,6 +50,7 @@ LoaderOptions Options(std::shared_ptr<const SampleSource> source) {
   options.batch_size = 7;
   options.shuffle = true;
   options.seed = 3;
+  options.runtime = Runtime::Create(testing::RuntimeUnderTest(3)).value();
   options.epochs = 1;  // and no more is prefetched
   return options;
 }
