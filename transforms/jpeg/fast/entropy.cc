@@ -139,7 +139,6 @@ HWY_INLINE int TakeDc(BitReader& r, const DcTable& table, bool& damaged) {
 // At most 20 bits: one or two coefficients, written to `block`.
 struct Decoding {
   static constexpr bool kStore = true;
-  static constexpr int kMostSymbols = 1;  // what an entry holds may be written again
   using Entry = AcEntry;
   static const Entry* TableOf(const BlockStep& step) { return step.ac->entry.data(); }
   static HWY_INLINE const Entry* Find(const Entry* table, uint64_t window) {
@@ -160,7 +159,6 @@ struct Decoding {
 // At most 22 bits: as many coefficients as begin in the window.
 struct Skipping {
   static constexpr bool kStore = false;
-  static constexpr int kMostSymbols = kSkipWindow;
   using Entry = SkipEntry;
   static const Entry* TableOf(const BlockStep& step) { return step.skip->entry.data(); }
   static HWY_INLINE const Entry* Find(const Entry* table, uint64_t window) {
@@ -227,34 +225,50 @@ class Lane {
     }
   }
 
-  // Something out of the common case: the end of the block, as a rule.
+  // Something out of the common case: the end of the block, as a rule. False at the end of a run.
   HWY_INLINE bool Turn(unsigned next, unsigned bits) {
-    const bool ends = next - kEndOfBlock <= 62;
-    if (HWY_LIKELY(ends || next == 63)) {
-      Drop(r_, bits);
-      k_ = ends ? next - kEndOfBlock : 63;
-    } else if (!GoSlowly()) {
-      return true;
-    }
+    if (!Ends(next, bits) && !GoSlowly()) return true;
     if constexpr (Kind::kStore) *step_->last = static_cast<uint8_t>(k_);
     if (++step_ == end_ && !NextRound()) return false;
     Begin();
     return true;
   }
 
-  // A code longer than the window, or codes of which the last are the next block's: one symbol at a
-  // time. Whether that has ended the block.
+  // Whether a lookup has ended the block; then its bits are taken.
+  HWY_INLINE bool Ends(unsigned next, unsigned bits) {
+    const bool by_code = next - kEndOfBlock <= 62;
+    if (HWY_UNLIKELY(!by_code && next != 63)) return false;
+    Drop(r_, bits);
+    k_ = by_code ? next - kEndOfBlock : 63;
+    return true;
+  }
+
+  // A code longer than the window, or codes of which the last are the next block's. Whether the
+  // block has ended.
   HWY_INLINE bool GoSlowly() {
-    for (int i = 0; i < Kind::kMostSymbols; ++i) {
-      const Slow slow =
-          SlowAc({r_.window, r_.count, r_.next}, step_->ac->codes, static_cast<int>(k_),
-                 Kind::kStore ? block_ : nullptr, state_.damaged);
-      r_ = slow.reader;
-      if (slow.value > 63) return true;
-      k_ = static_cast<unsigned>(slow.value);
-      if (k_ == 63) return true;
+    if constexpr (Kind::kStore) return TakeSymbol();
+    // Skipping goes on with what decoding looks up, which is two symbols at most.
+    for (int i = 0; i < kSkipWindow; ++i) {
+      HWY_NAMESPACE::Refill(r_);
+      const AcEntry& e = step_->ac->entry[r_.window >> (64 - kAcWindow)];
+      const unsigned next = k_ + e.step;
+      if (next < 63) {
+        k_ = next;
+        Drop(r_, e.bits);
+      } else if (Ends(next, e.bits) || TakeSymbol()) {
+        return true;
+      }
     }
     return false;
+  }
+
+  HWY_INLINE bool TakeSymbol() {
+    const Slow slow = SlowAc({r_.window, r_.count, r_.next}, step_->ac->codes, static_cast<int>(k_),
+                             Kind::kStore ? block_ : nullptr, state_.damaged);
+    r_ = slow.reader;
+    if (slow.value > 63) return true;
+    k_ = static_cast<unsigned>(slow.value);
+    return k_ == 63;
   }
 
   HWY_INLINE bool NextRound() {
