@@ -68,6 +68,11 @@ size_t EndOf(const ScanPlace& place, std::span<const uint8_t> scan) {
 
 }  // namespace
 
+void McuParser::Prefetch(const ScanPlace& from, const ScanPlace& until) const {
+  const auto begin = static_cast<size_t>(from.byte()), end = static_cast<size_t>(until.byte());
+  if (begin < end && end <= scan_.size()) ScanData::Prefetch(scan_.subspan(begin, end - begin));
+}
+
 Fallback McuParser::Seek(int64_t number, const ScanPlace& from, const ScanPlace& until) {
   const auto begin = static_cast<size_t>(from.byte());
   const size_t end = EndOf(until, scan_);

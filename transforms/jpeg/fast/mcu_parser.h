@@ -40,6 +40,9 @@ class McuParser {
   // which is a later place with no restart marker in between, is looked at.
   Fallback Seek(int64_t number, const ScanPlace& from, const ScanPlace& until);
 
+  // Has what Seek will ask for brought into the cache.
+  void Prefetch(const ScanPlace& from, const ScanPlace& until) const;
+
   // What Next is to go through, once it has gone through what was wanted before. `column`: of the
   // first MCU, in its row of groups.
   void Skip(int64_t count) { Want(count, false, 0); }

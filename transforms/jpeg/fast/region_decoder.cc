@@ -24,6 +24,7 @@ struct RegionDecoder::State {
   McuRun* Next();
   Fallback NextPart();
   Fallback EndRun();
+  void TakeRun();
   bool TransformRow();
   void Stop(Fallback reason);
 
@@ -44,6 +45,7 @@ struct RegionDecoder::State {
   McuParser parser;
   std::optional<RunPlan> plan;
   std::optional<Run> run;  // none: all are done
+  std::optional<Run> run_behind;
   Part part = Part::kSeek;
   int mcu_row = 0;  // the one that is being decoded
   RowSink* sink = nullptr;
@@ -147,8 +149,13 @@ Fallback State::EndRun() {
     if (!TransformRow()) return Fallback::kCoefficient;
     planes.Deliver(mcu_row++, *sink);
   }
-  run = plan->Next();
+  TakeRun();
   return Fallback::kNone;
+}
+
+void State::TakeRun() {
+  run = std::exchange(run_behind, plan->Next());
+  if (run_behind && run_behind->seek) parser.Prefetch(run_behind->from, run_behind->until);
 }
 
 // Nothing is decoded any more.
@@ -203,7 +210,8 @@ Status RegionDecoder::Start(std::span<const uint8_t> bytes, const FrameHeader& h
   if (Status placed = s.PlaceMemory(); !placed) return placed;
   const PixelLayout layout = s.geometry->gray ? PixelLayout::kGray : PixelLayout::kPlanar;
   if (Status begun = sink.Begin({layout, region}); !begun) return begun;
-  s.run = s.plan->Next();
+  s.run_behind = s.plan->Next();
+  s.TakeRun();
   return {};
 }
 

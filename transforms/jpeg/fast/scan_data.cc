@@ -77,6 +77,11 @@ void ScanData::Start(std::span<const uint8_t> bytes) {
   provided_ = 0;
 }
 
+void ScanData::Prefetch(std::span<const uint8_t> bytes) {
+  const size_t chunk = std::min(bytes.size(), kChunk);
+  for (size_t i = 0; i < chunk; i += 64) hwy::Prefetch(bytes.data() + i);
+}
+
 // Behind `kept` bytes that are there already.
 void ScanData::Append(EntropyState& state, size_t kept) {
   const auto chunk = static_cast<size_t>(std::min<ptrdiff_t>(end_ - from_, kChunk));
@@ -89,9 +94,7 @@ void ScanData::Append(EntropyState& state, size_t kept) {
       from_ == end_ || (from_ != chunk_end && !(chunk_end - from_ == 1 && from_ + 1 < end_));
   state.stop = at_marker_ ? done.to : done.to - kRoundBytes;
   state.reader.next = clean_.data();
-  // By the time the parser has come there, they are in the cache.
-  const uint8_t* const next_end = from_ + std::min<ptrdiff_t>(end_ - from_, kChunk);
-  for (const uint8_t* p = from_; p < next_end; p += 64) hwy::Prefetch(p);
+  Prefetch(std::span(from_, end_));
 }
 
 bool ScanData::Provide(EntropyState& state) {

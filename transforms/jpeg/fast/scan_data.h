@@ -32,6 +32,10 @@ class ScanData {
   // bytes behind them can be read.
   void Start(std::span<const uint8_t> bytes);
 
+  // Has what Start and Provide would begin with brought into the cache, so that it is there by
+  // then.
+  static void Prefetch(std::span<const uint8_t> bytes);
+
   // To be called when the parser has passed state.stop, and once in the beginning: provides more.
   // False when all data up to the next marker had been provided: the parser has used bits that are
   // not there.
