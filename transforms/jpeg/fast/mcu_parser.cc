@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 namespace stoker::jpeg {
@@ -167,7 +168,14 @@ ScanPlace McuParser::Locate() {
     located_clean_ = 0;
   }
   const int64_t used = data_.UsedBits(entropy_);
-  for (; located_clean_ < used / 8; ++located_clean_) located_ += scan_[located_] == 0xFF ? 2 : 1;
+  for (auto left = static_cast<size_t>(used / 8 - located_clean_); left > 0;) {
+    const uint8_t* const from = scan_.data() + located_;
+    const auto* const stuffed = static_cast<const uint8_t*>(std::memchr(from, 0xFF, left));
+    const size_t clean = stuffed == nullptr ? left : static_cast<size_t>(stuffed - from) + 1;
+    located_ += clean + (stuffed == nullptr ? 0 : 1);
+    left -= clean;
+  }
+  located_clean_ = used / 8;
   return {8 * static_cast<int64_t>(located_) + used % 8, entropy_.dc};
 }
 
