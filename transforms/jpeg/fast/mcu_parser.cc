@@ -19,6 +19,7 @@ static_assert(int64_t{kMostMcus} * 4 * ((1 << kMaxDcSize) - 1) < kMostPredictor)
 // Only the tables that the scan uses, each once.
 Fallback McuParser::Open(std::span<const uint8_t> bytes, const FrameHeader& header) {
   unsigned have_dc = 0, have_ac = 0;
+  Want(0, false, 0);  // nothing of the image before
   entropy_.blocks = 0;
   for (int i = 0; i < header.components; ++i) {
     const Component& c = header.component[static_cast<size_t>(i)];

@@ -1,0 +1,152 @@
+// Samples that are worked on in turns become the rows that they become one by one.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/core/buffer.h"
+#include "tests/testing/effort.h"
+#include "tests/testing/make_jpeg.h"
+#include "transforms/jpeg/fast/crop_index_maker.h"
+#include "transforms/plan.h"
+
+namespace stoker {
+namespace {
+
+using testing::JpegColor;
+using testing::JpegOptions;
+using testing::JpegScans;
+
+const Plan& ThePlan() {
+  static const Plan plan =
+      Plan::Compile({RandomResizedCrop{24, 40}, RandomHorizontalFlip{}}).value();
+  return plan;
+}
+
+struct Sample {
+  std::vector<uint8_t> padded;
+  std::vector<uint8_t> index;
+  DrawKey key;
+
+  std::span<const uint8_t> bytes() const {
+    return std::span(padded).first(padded.size() - kBufferPadding);
+  }
+};
+
+// Small and large, of all kinds; one in six damaged, one in three with an index, of which some are
+// wrong.
+Sample MakeSample(uint64_t n) {
+  RandomStream random({7, 0, n}, 0);
+  JpegOptions options;
+  options.width = 1 + static_cast<int>(random.Below(n % 3 == 0 ? 400 : 60));
+  options.height = 1 + static_cast<int>(random.Below(n % 3 == 0 ? 300 : 60));
+  options.seed = n;
+  if (random.Below(5) == 0)
+    options.color = JpegColor::kGray;
+  else
+    options.sampling =
+        testing::Luma(1 + static_cast<int>(random.Below(2)), 1 + static_cast<int>(random.Below(2)));
+  if (random.Below(6) == 0) options.scans = JpegScans::kProgressive;
+  if (random.Below(4) == 0) options.restart_interval = 1 + static_cast<int>(random.Below(9));
+  Sample sample;
+  sample.key = {1, 0, n};
+  sample.padded = testing::MakeJpeg(options);
+  const size_t size = sample.padded.size();
+  sample.padded.resize(size + kBufferPadding);
+  if (random.Below(3) == 0) (void)jpeg::CropIndexMaker().Make(sample.bytes(), sample.index);
+  if (!sample.index.empty() && random.Below(4) == 0) sample.index[sample.index.size() / 2] ^= 4;
+  if (random.Below(6) == 0) sample.padded[size / 2 + random.Below(size / 2)] ^= 0x55;
+  if (random.Below(12) == 0) sample.padded[size - 1] = 0;  // no end of image
+  return sample;
+}
+
+struct Outcome {
+  std::vector<uint8_t> row;
+  std::string error;
+  bool operator==(const Outcome&) const = default;
+};
+
+std::string TextOf(const Status& status) { return status.ok() ? "" : status.error().ToString(); }
+
+// Gives the samples in order, and now and then says that there is none.
+class SomeFeed final : public ImageFeed {
+ public:
+  SomeFeed(const std::vector<Sample>& samples, uint64_t seed)
+      : samples_(samples), random_({seed, 0, 0}, 0) {
+    outcomes.resize(samples.size());
+    for (Outcome& o : outcomes) o.row.resize(ThePlan().row_bytes());
+  }
+
+  std::optional<EncodedImage> Next() override {
+    if (next_ == samples_.size() || random_.Below(4) == 0) return std::nullopt;
+    const Sample& sample = samples_[next_];
+    begun_ = next_ + 1;
+    return EncodedImage{static_cast<uint32_t>(next_), sample.bytes(), sample.key,
+                        outcomes[next_++].row.data(), sample.index};
+  }
+
+  void Done(uint32_t tag, Status status) override {
+    EXPECT_LT(tag, begun_);
+    EXPECT_EQ(done_[tag]++, 0) << tag;
+    outcomes[tag].error = TextOf(status);
+    EXPECT_GE(times.decode_ns, seen_ns_);
+    seen_ns_ = times.decode_ns;
+  }
+
+  bool ended() const { return next_ == samples_.size() && done_.size() == samples_.size(); }
+
+  std::vector<Outcome> outcomes;
+  StageTimes times;
+
+ private:
+  const std::vector<Sample>& samples_;
+  RandomStream random_;
+  size_t next_ = 0, begun_ = 0;
+  std::map<uint32_t, int> done_;
+  uint64_t seen_ns_ = 0;
+};
+
+TEST(ApplyAll, EqualsOneByOne) {
+  std::vector<Sample> samples;
+  for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(400)); ++n) {
+    samples.push_back(MakeSample(n));
+  }
+  MemoryBudget budget(256 << 20);
+  const auto single = ThePlan().MakeWorkspace(budget);
+  std::vector<Outcome> wanted;
+  int failed = 0;
+  for (const Sample& sample : samples) {
+    Outcome outcome{std::vector<uint8_t>(ThePlan().row_bytes()), ""};
+    StageTimes times;
+    outcome.error = TextOf(ThePlan().Apply(sample.bytes(), sample.key, *single, outcome.row.data(),
+                                           times, sample.index));
+    failed += outcome.error.empty() ? 0 : 1;
+    wanted.push_back(std::move(outcome));
+  }
+  const DecodePaths paths = PathsOf(*single);
+  EXPECT_GT(failed, 0);
+  EXPECT_GT(paths.fast, 0u);
+  EXPECT_GT(paths.indexed, 0u);
+  EXPECT_GT(paths.contradicted, 0u);
+
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    const auto workspace = ThePlan().MakeWorkspace(budget);
+    SomeFeed feed(samples, seed);
+    while (!feed.ended()) ThePlan().ApplyAll(feed, *workspace, feed.times);
+    for (size_t i = 0; i < samples.size(); ++i) {
+      ASSERT_EQ(feed.outcomes[i].error, wanted[i].error) << i;
+      ASSERT_TRUE(!wanted[i].error.empty() || feed.outcomes[i].row == wanted[i].row) << i;
+    }
+    const DecodePaths both = PathsOf(*workspace);
+    EXPECT_EQ(both.fast, paths.fast);
+    EXPECT_EQ(both.fallback, paths.fallback);
+    EXPECT_EQ(both.indexed, paths.indexed);
+    EXPECT_EQ(both.contradicted, paths.contradicted);
+  }
+}
+
+}  // namespace
+}  // namespace stoker
