@@ -136,7 +136,7 @@ class Whole {
 
   void Batch(const Photo& photo, uint8_t* row, std::span<const uint8_t> index = {},
              DType dtype = DType::kU8, Layout layout = Layout::kNhwc) {
-    Begin(photo, {row, dtype, kScale, kBias, layout}, index);
+    Begin(photo, {row, dtype, kScale, kBias, layout, true}, index);
     while (decoder_.decoding()) decoder_.Advance();
     Finish();
   }
@@ -155,7 +155,7 @@ class Whole {
   void BatchFromFull(const Photo& photo, uint8_t* row) {
     const Result<WholeImage> image = DecodeWhole(photo.bytes());
     if (!image.ok()) std::abort();
-    const Rect region = Start(photo, {row});
+    const Rect region = Start(photo, {.row = row, .read_later = true});
     const auto pixel = static_cast<size_t>(BytesPerPixel(image->layout));
     if (!resampler_.Begin({image->layout, region}).ok()) std::abort();
     for (int y = 0; y < region.height; ++y) {
@@ -194,7 +194,7 @@ class Turns {
  public:
   void Batch(const Photo& photo, uint8_t* row, std::span<const uint8_t> index = {}) {
     Whole& next = begun_[0] ? second_ : first_;
-    next.Begin(photo, {row}, index);
+    next.Begin(photo, {.row = row, .read_later = true}, index);
     begun_[begun_[0] ? 1 : 0] = true;
     JpegDecoder &a = first_.decoder(), &b = second_.decoder();
     while (a.decoding() && b.decoding()) JpegDecoder::AdvanceBoth(a, b);

@@ -7,6 +7,7 @@
 
 #include "transforms/plan.h"
 #include "transforms/resampling.h"
+#include "transforms/resize/emit.h"
 #include "transforms/resize/resampler.h"
 
 namespace stoker {
@@ -67,12 +68,14 @@ class ApplyWatch {
   uint64_t last_busy_ = 0;
 };
 
-// A feed that finds the times up to date whenever a sample is done.
+// A feed that finds the times up to date whenever a sample is done, and the row where other threads
+// see it.
 class TimedFeed final : public ImageFeed {
  public:
   TimedFeed(ImageFeed& feed, ApplyWatch& watch) : feed_(feed), watch_(watch) {}
   std::optional<EncodedImage> Next() override { return feed_.Next(); }
   void Done(uint32_t tag, Status status) override {
+    FlushEmitted();
     watch_.Add();
     feed_.Done(tag, std::move(status));
   }
@@ -189,16 +192,18 @@ Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& worksp
   Resampler& resampler = workspace.lanes[0].resampler;
   Result<Rect> region = StartRow(key, image.size, Orientation::kNormal, resampler, row);
   if (!region) return std::move(region).error();
-  if (region->width == 0) return {};
-  return PushRows(image, *region, resampler);
+  Status pushed = region->width == 0 ? Status() : PushRows(image, *region, resampler);
+  FlushEmitted();
+  return pushed;
 }
 
 // Draws, and prepares the resampler; the region that it wants, empty when nothing is to be decoded.
 Result<Rect> Plan::StartRow(const DrawKey& key, ImageSize stored, Orientation orientation,
                             Resampler& resampler, void* row) const {
   const Geometry geometry = Draw(key, Viewed(stored, orientation));
-  return resampler.Start(ResamplingOf(geometry, stored, orientation),
-                         {row, options_.dtype, scale_.data(), bias_.data(), options_.layout});
+  return resampler.Start(
+      ResamplingOf(geometry, stored, orientation),
+      {row, options_.dtype, scale_.data(), bias_.data(), options_.layout, options_.read_later});
 }
 
 }  // namespace stoker

@@ -45,6 +45,9 @@ struct PlanOptions {
   DType dtype = DType::kU8;
   Layout layout = Layout::kNhwc;
   bool exif_orientation = true;  // turn images as their EXIF tag says
+  // Rows are read long after they have been written, as those of a batch are: large ones are
+  // written past the caches.
+  bool read_later = false;
   DecodeLimits limits{};
 };
 

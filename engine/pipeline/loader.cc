@@ -71,6 +71,7 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
         Plan::Compile(options.transforms, {.dtype = options.dtype,
                                            .layout = options.layout,
                                            .exif_orientation = options.exif_orientation,
+                                           .read_later = true,
                                            .limits = options.limits});
     if (!compiled.ok()) return std::move(compiled).error();
     plan = *std::move(compiled);

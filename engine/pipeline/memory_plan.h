@@ -8,7 +8,7 @@
 namespace stoker {
 
 inline constexpr uint64_t kReadBufferBytes = 256 << 10;  // grows for larger files
-inline constexpr uint64_t kWorkspaceBytes = 1 << 20;     // of one worker; grows for wide images
+inline constexpr uint64_t kWorkspaceBytes = 2 << 20;     // of one worker; grows for wide images
 
 struct MemoryNeeds {
   uint64_t slot_bytes = 0;  // of one batch

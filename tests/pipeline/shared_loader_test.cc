@@ -211,7 +211,7 @@ TEST_F(SharedLoaderTest, HoldingMoreThanTheBudgetIsSaidOnce) {
   LoaderOptions options = Options();
   options.lent_batches = 0;
   RuntimeOptions runtime = options.runtime->options();
-  runtime.memory_budget = 4 << 20;
+  runtime.memory_budget = 8 << 20;
   options.runtime = Runtime::Create(runtime).value();
   options.transforms = {RandomResizedCrop{.height = 128, .width = 128}};
   options.depth = 1;
@@ -222,7 +222,7 @@ TEST_F(SharedLoaderTest, HoldingMoreThanTheBudgetIsSaidOnce) {
     auto cursor = shared->Iterate();
     while (Batch batch = cursor->Next().value()) {
       held.push_back(std::move(batch));
-      const bool past = shared->Stats().lent_bytes > (4u << 20);
+      const bool past = shared->Stats().lent_bytes > (8u << 20);
       const auto warning = shared->TakeWarning();
       if (warning) ++said;
       EXPECT_EQ(said, past ? 1 : 0);

@@ -116,7 +116,7 @@ bool Inside(const Rect& region, ImageSize size) {
 
 struct JpegDecoder::State {
   State(const DecodeLimits& l, MemoryBudget* budget, Way w)
-      : limits(l), way(w), charged(budget != nullptr) {
+      : limits(l), way(w), charged(budget != nullptr), fast(budget) {
     if (charged) coefficients = Reservation(*budget);
   }
 

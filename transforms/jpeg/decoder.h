@@ -53,8 +53,8 @@ class JpegDecoder {
   // kLibjpegOnly is for measuring and for tests.
   enum class Way { kFastest, kLibjpegOnly };
 
-  // Where there is a `budget`, coefficients (see DecodeLimits) are charged to it while Decode runs;
-  // it outlives the decoder.
+  // Where there is a `budget`, coefficients (see DecodeLimits) are charged to it while Decode runs,
+  // and the few rows that our decoder keeps for as long as it lives; it outlives the decoder.
   explicit JpegDecoder(const DecodeLimits& limits = {}, MemoryBudget* budget = nullptr,
                        Way way = Way::kFastest);
   ~JpegDecoder();

@@ -101,7 +101,6 @@ Status Resampler::PlanOutput() {
     std::memset(finished_.data(), 0, line);
     EmitRows({finished_.data(), 0, PlaneOf(size.width), 3, size.height, size.width}, format_,
              Pixel(0, 0));
-    if (format_.stream) FlushEmitted();
   }
   strip_ = {};
   strip_.format = &strips_;
@@ -111,7 +110,6 @@ Status Resampler::PlanOutput() {
 
   if (turn.transpose) {
     strips_ = RowFormat({}, visible_.size());
-    strips_.stream = false;  // read again soon
     const ptrdiff_t bytes = strips_.down * visible_.height;
     if (Status grown = upright_.Grow(static_cast<size_t>(bytes)); !grown) return grown;
     out_ = upright_.data();
@@ -217,7 +215,6 @@ void Resampler::FinishStrips() {
   }
   if (!complete()) return;
   EmitLeaving();
-  if (strips_.stream) FlushEmitted();
   if (task_.turn.transpose) WriteTurned();
 }
 
@@ -277,7 +274,6 @@ void Resampler::WriteTurned() const {
     EmitRows({line, 0, plane, 3, 1, visible_.height}, format_,
              Pixel(left, turn.mirror_rows ? height - 1 - y - column : y + column));
   }
-  if (format_.stream) FlushEmitted();
 }
 
 }  // namespace stoker

@@ -40,7 +40,7 @@ RowFormat::RowFormat(const PixelOutput& output, ImageSize size)
   along = together ? 3 * bytes : bytes;
   down = along * size.width;
   channel = together ? bytes : down * size.height;
-  stream = 3 * bytes * size.width * size.height >= kStreamedBytes;
+  stream = output.read_later && 3 * bytes * size.width * size.height >= kStreamedBytes;
   if (dtype == DType::kU8) return;
   for (int piece = 0; piece < 3; ++piece) {
     for (int i = 0; i < kPiece; ++i) {

@@ -20,6 +20,9 @@ struct PixelOutput {
   const float* scale = nullptr;  // of the three channels; finite, not for u8
   const float* bias = nullptr;
   Layout layout = Layout::kNhwc;
+  // Nobody reads the row soon: past the caches, if it is large. FlushEmitted (emit.h) must follow
+  // before another thread may look.
+  bool read_later = false;
 };
 
 constexpr bool IsPixelType(DType dtype) {
@@ -40,8 +43,8 @@ struct RowFormat {
   ptrdiff_t down = 0;
   ptrdiff_t channel = 1;
 
-  // Rows are written past the caches where aligned: whoever takes a batch does so long after its
-  // lines have left the caches, and a line need not be read first to be written.
+  // Rows are written past the caches where aligned: a line need not be read first to be written,
+  // and none that is in use is driven out.
   bool stream = false;
 
   // For pieces of 16 values: three for 48 values of NHWC, one for each plane of NCHW.

@@ -128,6 +128,7 @@ TEST_P(OnTarget, AppliesAsTheReference) {
     options.dtype = RandomDType(random);
     options.layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
     options.exif_orientation = !random.OneIn(4);
+    options.read_later = random.OneIn(2);
     const Result<Plan> plan = Plan::Compile(RandomTransforms(random, options.dtype), options);
     ASSERT_TRUE(plan.ok()) << plan.error().ToString();
     const JpegOptions jpeg = RandomJpeg(random);

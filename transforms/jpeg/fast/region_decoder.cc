@@ -17,6 +17,8 @@
 namespace stoker::jpeg {
 
 struct RegionDecoder::State {
+  explicit State(MemoryBudget* budget) : memory(budget != nullptr ? *budget : uncounted) {}
+
   size_t ListBlockRows();
   Status PlaceBlocks();
   Fallback Prepare(std::span<const uint8_t> bytes, const CropIndex* index);
@@ -53,9 +55,10 @@ struct RegionDecoder::State {
   std::array<Quantiser, 3> quantiser;
 
   MemoryBudget uncounted{std::numeric_limits<uint64_t>::max()};
-  Planes planes{uncounted};
-  GrowingBuffer coefficients{uncounted};  // zero whenever no row is being decoded
-  GrowingBuffer last{uncounted};
+  MemoryBudget& memory;
+  Planes planes{memory};
+  GrowingBuffer coefficients{memory};  // zero whenever no row is being decoded
+  GrowingBuffer last{memory};
   std::array<BlockRow, 4> block_row;
   int block_rows = 0;
 };
@@ -193,7 +196,7 @@ Status State::PlaceMemory() {
   return planes.Start(*geometry);
 }
 
-RegionDecoder::RegionDecoder() : state_(std::make_unique<State>()) {}
+RegionDecoder::RegionDecoder(MemoryBudget* budget) : state_(std::make_unique<State>(budget)) {}
 RegionDecoder::~RegionDecoder() = default;
 
 Status RegionDecoder::Start(std::span<const uint8_t> bytes, const FrameHeader& header,

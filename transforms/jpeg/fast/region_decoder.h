@@ -24,8 +24,8 @@ namespace stoker::jpeg {
 
 struct McuRun;
 
-// Tables and the samples of a row of MCUs, reused from image to image. Its memory is that of a few
-// rows of pixels, and not counted. One thread at a time.
+// Tables, and the coefficients and samples of a row of MCUs, reused from image to image. One thread
+// at a time.
 //
 // As McuParser, it says what is to be parsed next, and does the rest when it is asked again:
 //
@@ -34,7 +34,8 @@ struct McuRun;
 //   if (decoder.why() != Fallback::kNone) …
 class RegionDecoder {
  public:
-  RegionDecoder();
+  // Memory is charged to `budget`, which outlives the decoder; null: it is not counted.
+  explicit RegionDecoder(MemoryBudget* budget = nullptr);
   ~RegionDecoder();
 
   // `bytes`: the whole file, with kBufferPadding readable bytes behind; ParseHeader has accepted
@@ -45,7 +46,7 @@ class RegionDecoder {
   // With an `index`, which was opened for this file, only the MCUs that the region needs are
   // parsed, and those between them and the index' places.
   //
-  // Errors are the sink's. Next is null then.
+  // Errors: the sink's, and ResourceExhausted. Next is null then.
   Status Start(std::span<const uint8_t> bytes, const FrameHeader& header, const Rect& region,
                RowSink& sink, const CropIndex* index = nullptr);
 
