@@ -26,6 +26,7 @@
 #include <hwy/targets.h>
 
 #include "bench/decode_phases.h"
+#include "bench/decode_ways.h"
 #include "engine/core/buffer.h"
 #include "transforms/draw.h"
 #include "transforms/jpeg/decoder.h"
@@ -36,24 +37,6 @@
 
 namespace stoker {
 namespace {
-
-constexpr ImageSize kOutput{224, 224};
-constexpr std::array<int, 3> kIntervals = {4, 8, 16};  // MCUs between the places of a crop index
-
-struct Photo {
-  std::vector<uint8_t> padded;
-  jpeg::FrameHeader header;
-  Fallback why = Fallback::kNone;
-  ImageSize size;
-  Rect box;                                                   // what RandomResizedCrop draws
-  std::array<std::vector<uint8_t>, kIntervals.size()> index;  // empty where there can be none
-
-  std::span<const uint8_t> bytes() const {
-    return std::span(padded).first(padded.size() - kBufferPadding);
-  }
-  // Entropy-coded data without restart markers: what the phases are measured on.
-  bool plain() const { return why == Fallback::kNone && header.restart_interval == 0; }
-};
 
 void MakeIndexes(std::vector<Photo>& photos) {
   uint64_t bytes = 0;
@@ -72,6 +55,19 @@ void MakeIndexes(std::vector<Photo>& photos) {
   }
 }
 
+std::array<Resampling, 2> TasksOf(ImageSize size, uint64_t number) {
+  RandomStream random({1, 0, number}, 0);
+  Resampling crop, eval;
+  crop.image = eval.image = size;
+  crop.box = DrawResizedBox({224, 224}, size, random);
+  crop.resized = kOutput;
+  crop.window = {0, 0, kOutput.width, kOutput.height};
+  eval.box = {0, 0, size.width, size.height};
+  eval.resized = ShorterSideTo(256, size);
+  eval.window = CenterBox(kOutput, eval.resized);
+  return {crop, eval};
+}
+
 std::vector<Photo> ReadPhotos(const char* folder) {
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
@@ -88,129 +84,13 @@ std::vector<Photo> ReadPhotos(const char* folder) {
     const Result<ImageInfo> info = decoder.Open(photo.bytes());
     if (!info.ok()) continue;
     photo.size = info->size;
-    RandomStream random({1, 0, photos.size()}, 0);
-    photo.box = DrawResizedBox({224, 224}, photo.size, random);
+    photo.task = TasksOf(photo.size, photos.size());
     photos.push_back(std::move(photo));
     Photo& kept = photos.back();
     kept.why = jpeg::ParseHeader(kept.bytes(), kept.header);
   }
   return photos;
 }
-
-// Rows that nobody wants.
-class Discard : public RowSink {
- public:
-  Status Begin(const DecodedRegion& region) override {
-    region_ = region;
-    const auto bytes = static_cast<size_t>(region.covered.width * BytesPerPixel(region.layout));
-    stride_ = bytes + kBufferPadding;
-    rows_.resize(16 * 3 * stride_);
-    return {};
-  }
-  MutableImageView Reserve(int rows) override {
-    MutableImageView view;
-    view.layout = region_.layout;
-    view.size = {region_.covered.width, std::min(rows, 16)};
-    for (size_t p = 0; p < static_cast<size_t>(PlanesOf(region_.layout)); ++p) {
-      view.plane[p] = rows_.data() + p * 16 * stride_;
-      view.stride[p] = static_cast<ptrdiff_t>(stride_);
-    }
-    return view;
-  }
-  void Commit(int) override {}
-
- private:
-  DecodedRegion region_;
-  size_t stride_ = 0;
-  std::vector<uint8_t> rows_;
-};
-
-// Three ways from file bytes to a row of a batch.
-class Whole {
- public:
-  explicit Whole(JpegDecoder::Way way) : decoder_({}, nullptr, way) {}
-
-  void Rows(const Photo& photo, const Rect& region) {
-    if (!decoder_.Open(photo.bytes()).ok() || !decoder_.Decode(region, discard_).ok()) std::abort();
-  }
-
-  void Batch(const Photo& photo, uint8_t* row, std::span<const uint8_t> index = {},
-             DType dtype = DType::kU8, Layout layout = Layout::kNhwc) {
-    Begin(photo, {row, dtype, kScale, kBias, layout, true}, index);
-    while (decoder_.decoding()) decoder_.Advance();
-    Finish();
-  }
-
-  void Begin(const Photo& photo, const PixelOutput& output, std::span<const uint8_t> index) {
-    const Rect region = Start(photo, output);
-    if (!decoder_.Open(photo.bytes()).ok()) std::abort();
-    decoder_.Start(region, resampler_, index);
-  }
-  void Finish() {
-    if (!decoder_.Finish().ok()) std::abort();
-  }
-  JpegDecoder& decoder() { return decoder_; }
-
-  // All of the image first, and what is needed from that.
-  void BatchFromFull(const Photo& photo, uint8_t* row) {
-    const Result<WholeImage> image = DecodeWhole(photo.bytes());
-    if (!image.ok()) std::abort();
-    const Rect region = Start(photo, {.row = row, .read_later = true});
-    const auto pixel = static_cast<size_t>(BytesPerPixel(image->layout));
-    if (!resampler_.Begin({image->layout, region}).ok()) std::abort();
-    for (int y = 0; y < region.height; ++y) {
-      const MutableImageView view = resampler_.Reserve(1);
-      const size_t at =
-          (static_cast<size_t>(region.y + y) * static_cast<size_t>(image->size.width) +
-           static_cast<size_t>(region.x)) *
-          pixel;
-      std::memcpy(view.plane[0], &image->pixels[at], static_cast<size_t>(region.width) * pixel);
-      resampler_.Commit(1);
-    }
-  }
-
- private:
-  Rect Start(const Photo& photo, const PixelOutput& output) {
-    Resampling task;
-    task.image = photo.size;
-    task.box = photo.box;
-    task.resized = kOutput;
-    task.window = {0, 0, kOutput.width, kOutput.height};
-    resampler_.Reset();
-    return resampler_.Start(task, output).value();
-  }
-
-  static constexpr float kScale[3] = {0.017F, 0.0175F, 0.0174F}, kBias[3] = {-2.1F, -2.0F, -1.8F};
-
-  JpegDecoder decoder_;
-  MemoryBudget budget_{uint64_t{1} << 30};
-  Resampler resampler_{budget_};
-  Discard discard_;
-};
-
-// Two photographs in turns. When one is done, the next call goes on with the other: what a round
-// leaves behind is done in the next one.
-class Turns {
- public:
-  void Batch(const Photo& photo, uint8_t* row, std::span<const uint8_t> index = {}) {
-    Whole& next = begun_[0] ? second_ : first_;
-    next.Begin(photo, {.row = row, .read_later = true}, index);
-    begun_[begun_[0] ? 1 : 0] = true;
-    JpegDecoder &a = first_.decoder(), &b = second_.decoder();
-    while (a.decoding() && b.decoding()) JpegDecoder::AdvanceBoth(a, b);
-    if (begun_[0] && !a.decoding()) End(first_, begun_[0]);
-    if (begun_[1] && !b.decoding()) End(second_, begun_[1]);
-  }
-
- private:
-  static void End(Whole& whole, bool& begun) {
-    whole.Finish();
-    begun = false;
-  }
-
-  Whole first_{JpegDecoder::Way::kFastest}, second_{JpegDecoder::Way::kFastest};
-  bool begun_[2] = {};
-};
 
 // Uses one instruction set while it lives.
 class With {
@@ -274,78 +154,117 @@ void Print(const std::vector<Measured>& all) {
   }
 }
 
-std::vector<Measured> Measurements(const std::vector<Photo>& photos) {
-  auto phases = std::make_shared<DecodePhases>();
-  auto ours = std::make_shared<Whole>(JpegDecoder::Way::kFastest);
-  auto theirs = std::make_shared<Whole>(JpegDecoder::Way::kLibjpegOnly);
-  constexpr size_t kRow = 224 * 224 * 3, kRows = 64;
-  auto memory = std::make_shared<std::vector<uint8_t>>(kRows * kRow * sizeof(float) + 64);
-  uint8_t* const batch = memory->data() + (64 - reinterpret_cast<uintptr_t>(memory->data()) % 64);
-  const auto row = [memory, batch, &photos](const Photo& p, DType dtype = DType::kU8) {
-    return batch + static_cast<size_t>(&p - photos.data()) % kRows * kRow * SizeOf(dtype);
-  };
-  const auto all = [](const Photo& p) { return Rect{0, 0, p.size.width, p.size.height}; };
-  std::vector<Measured> list;
-  const auto add = [&](const char* name, bool phase, int baseline, auto run) {
-    const auto against = baseline < 0 ? "" : list[static_cast<size_t>(baseline)].name;
-    list.push_back({name, run, phase, against, {}});
-  };
-  const auto phase = [&](const char* name, void (DecodePhases::*member)()) {
-    add(name, true, -1, [phases, member](const Photo& p) {
-      phases->Use(p.bytes(), p.header);
-      (phases.get()->*member)();
-    });
-  };
-  add("libjpeg-turbo: whole image to rows", false, -1,
-      [=](const Photo& p) { theirs->Rows(p, all(p)); });
-  add("ours: whole image to rows", false, 0, [=](const Photo& p) { ours->Rows(p, all(p)); });
-  add("libjpeg-turbo: crop to rows", false, -1, [=](const Photo& p) { theirs->Rows(p, p.box); });
-  add("ours: crop to rows", false, 2, [=](const Photo& p) { ours->Rows(p, p.box); });
-  add("libjpeg-turbo: crop to batch row", false, -1,
-      [=](const Photo& p) { theirs->Batch(p, row(p)); });
-  add("libjpeg-turbo: whole image, crop, to batch row", false, 4,
-      [=](const Photo& p) { theirs->BatchFromFull(p, row(p)); });
-  add("ours: crop to batch row", false, 4, [=](const Photo& p) { ours->Batch(p, row(p)); });
-  const size_t bytes = list.size() - 1;
-  for (const DType dtype : {DType::kU8, DType::kF16, DType::kBF16, DType::kF32}) {
-    for (const Layout layout : {Layout::kNhwc, Layout::kNchw}) {
-      if (dtype == DType::kU8 && layout == Layout::kNhwc) continue;
-      const std::string name =
-          std::string("ours: crop to batch row, ") + NameOf(dtype) + " " + NameOf(layout);
-      add(name.c_str(), false, static_cast<int>(bytes),
-          [=](const Photo& p) { ours->Batch(p, row(p, dtype), {}, dtype, layout); });
+// What there is to measure, and on what.
+class Measurements {
+ public:
+  explicit Measurements(const std::vector<Photo>& photos)
+      : photos_(photos), memory_(kRows * kRow * sizeof(float) + 64) {
+    AddDecoding();
+    AddBatches();
+    AddTypes();
+    AddTargets();
+    AddPhases();
+  }
+  Measurements(const Measurements&) = delete;
+  Measurements& operator=(const Measurements&) = delete;
+
+  std::vector<Measured>& list() { return list_; }
+
+ private:
+  static constexpr size_t kRow = 224 * 224 * 3, kRows = 64;
+  static constexpr float kScale[3] = {0.017F, 0.0175F, 0.0174F}, kBias[3] = {-2.1F, -2.0F, -1.8F};
+
+  template <typename Run>
+  void Add(const std::string& name, const std::string& baseline, Run run) {
+    list_.push_back({name, run, false, baseline, {}});
+  }
+
+  // Rows of a batch, one after the other.
+  PixelOutput Row(const Photo& p, DType dtype = DType::kU8, Layout layout = Layout::kNhwc) {
+    uint8_t* const batch = memory_.data() + (64 - reinterpret_cast<uintptr_t>(memory_.data()) % 64);
+    const size_t row = static_cast<size_t>(&p - photos_.data()) % kRows;
+    return {batch + row * kRow * SizeOf(dtype), dtype, kScale, kBias, layout, true};
+  }
+
+  void AddDecoding() {
+    const auto all = [](const Photo& p) { return Rect{0, 0, p.size.width, p.size.height}; };
+    const std::string whole = "libjpeg-turbo: image to rows", crop = "libjpeg-turbo: crop to rows";
+    Add(whole, "", [=, this](const Photo& p) { theirs_.Rows(p, all(p)); });
+    Add("ours, alone: image to rows", whole, [=, this](const Photo& p) { ours_.Rows(p, all(p)); });
+    Add(crop, "", [this](const Photo& p) { theirs_.Rows(p, p.crop()); });
+    Add("ours, alone: crop to rows", crop, [this](const Photo& p) { ours_.Rows(p, p.crop()); });
+  }
+
+  void AddBatches() {
+    for (const Box box : {Box::kCrop, Box::kEval}) {
+      const std::string to = box == Box::kCrop ? "crop to batch row" : "eval to batch row";
+      const std::string theirs = "libjpeg-turbo: " + to;
+      Add(theirs, "", [=, this](const Photo& p) { theirs_.Batch(p, box, Row(p)); });
+      Add("libjpeg-turbo, image first: " + to, theirs,
+          [=, this](const Photo& p) { theirs_.BatchFromImage(p, box, Row(p)); });
+      Add("ours, alone: " + to, theirs, [=, this](const Photo& p) { ours_.Batch(p, box, Row(p)); });
+      Add("ours: " + to, theirs, [=, this](const Photo& p) { turns_.Batch(p, box, Row(p)); });
+      for (size_t i = 0; i < kIntervals.size(); ++i) {
+        Add("ours, indexed every " + std::to_string(kIntervals[i]) + ": " + to, theirs,
+            [=, this](const Photo& p) { turns_.Batch(p, box, Row(p), p.index[i]); });
+      }
+    }
+    Add("ours: making an index, every 8", "",
+        [this](const Photo& p) { (void)maker_.Make(p.bytes(), made_); });
+  }
+
+  void AddTypes() {
+    for (const DType dtype : {DType::kU8, DType::kF16, DType::kBF16, DType::kF32}) {
+      for (const Layout layout : {Layout::kNhwc, Layout::kNchw}) {
+        if (dtype == DType::kU8 && layout == Layout::kNhwc) continue;
+        Add(std::string("ours, ") + NameOf(dtype) + " " + NameOf(layout) + ": crop to batch row",
+            "ours: crop to batch row",
+            [=, this](const Photo& p) { turns_.Batch(p, Box::kCrop, Row(p, dtype, layout)); });
+      }
     }
   }
-  for (size_t i = 0; i < kIntervals.size(); ++i) {
-    const std::string name = "ours: the same, indexed every " + std::to_string(kIntervals[i]);
-    add(name.c_str(), false, 4, [=](const Photo& p) { ours->Batch(p, row(p), p.index[i]); });
+
+  // Our decoder and the resampler; libjpeg-turbo chooses for itself.
+  void AddTargets() {
+    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+      const std::string with = std::string("ours, ") + hwy::TargetName(target);
+      const char* const theirs = "libjpeg-turbo: crop to batch row";
+      Add(with + ": crop to batch row", theirs, [=, this](const Photo& p) {
+        const With only(target);
+        turns_.Batch(p, Box::kCrop, Row(p));
+      });
+      Add(with + ", indexed every 8: crop to batch row", theirs, [=, this](const Photo& p) {
+        const With only(target);
+        turns_.Batch(p, Box::kCrop, Row(p), p.index[1]);
+      });
+    }
   }
-  auto turns = std::make_shared<Turns>();
-  add("ours: crop to batch row, two in turns", false, 4,
-      [=](const Photo& p) { turns->Batch(p, row(p)); });
-  for (size_t i = 0; i < kIntervals.size(); ++i) {
-    const std::string name = "ours: in turns, indexed every " + std::to_string(kIntervals[i]);
-    add(name.c_str(), false, 4, [=](const Photo& p) { turns->Batch(p, row(p), p.index[i]); });
+
+  void AddPhases() {
+    const auto phase = [this](const char* name, void (DecodePhases::*member)()) {
+      Add(name, "", [this, member](const Photo& p) {
+        phases_.Use(p.bytes(), p.header);
+        (phases_.*member)();
+      });
+      list_.back().phase = true;
+    };
+    phase("phase: header", &DecodePhases::Header);
+    phase("phase: tables", &DecodePhases::Tables);
+    phase("phase: destuff all", &DecodePhases::Destuff);
+    phase("phase: tables, destuff, skip all", &DecodePhases::Skip);
+    phase("phase: tables, destuff, decode all", &DecodePhases::Decode);
+    phase("phase: tables, destuff, decode, inverse DCT of all", &DecodePhases::DecodeAndTransform);
   }
-  auto maker = std::make_shared<jpeg::CropIndexMaker>();
-  auto made = std::make_shared<std::vector<uint8_t>>();
-  add("ours: making that index, every 8", false, -1,
-      [=](const Photo& p) { (void)maker->Make(p.bytes(), *made); });
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    const std::string name = std::string("ours with ") + hwy::TargetName(target) + ": the same";
-    add(name.c_str(), false, 4, [=](const Photo& p) {
-      const With with(target);
-      ours->Batch(p, row(p));
-    });
-  }
-  phase("phase: header", &DecodePhases::Header);
-  phase("phase: tables", &DecodePhases::Tables);
-  phase("phase: destuff all", &DecodePhases::Destuff);
-  phase("phase: tables, destuff, skip all", &DecodePhases::Skip);
-  phase("phase: tables, destuff, decode all", &DecodePhases::Decode);
-  phase("phase: tables, destuff, decode, inverse DCT of all", &DecodePhases::DecodeAndTransform);
-  return list;
-}
+
+  const std::vector<Photo>& photos_;
+  std::vector<uint8_t> memory_;
+  Alone theirs_{JpegDecoder::Way::kLibjpegOnly}, ours_{JpegDecoder::Way::kFastest};
+  InTurns turns_;
+  jpeg::CropIndexMaker maker_;
+  std::vector<uint8_t> made_;
+  DecodePhases phases_;
+  std::vector<Measured> list_;
+};
 
 int Main(int argc, char** argv) {
   if (argc < 2) {
@@ -371,7 +290,8 @@ int Main(int argc, char** argv) {
   }
   std::printf("\n");
   MakeIndexes(photos);
-  std::vector<Measured> all = Measurements(photos);
+  Measurements measurements(photos);
+  std::vector<Measured>& all = measurements.list();
   if (argc > 3) {
     std::erase_if(all, [argv](const Measured& m) { return m.name.find(argv[3]) == m.name.npos; });
   }

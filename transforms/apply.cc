@@ -45,7 +45,10 @@ class ApplyWatch {
  public:
   ApplyWatch(Workspace& workspace, StageTimes& times)
       : workspace_(workspace), times_(times), last_(NowNanoseconds()) {
-    for (ImageLane& lane : workspace_.lanes) lane.resampler.Reset();
+    for (ImageLane& lane : workspace_.lanes) {
+      lane.resampler.Reset();
+      lane.image.reset();  // of one that was never done: something threw
+    }
   }
   ~ApplyWatch() { Add(); }
   ApplyWatch(const ApplyWatch&) = delete;

@@ -39,7 +39,7 @@ class IndexSet {
   }
 
   // That one, where it is in the set.
-  bool Take(uint32_t index) {
+  bool TakeThis(uint32_t index) {
     const uint64_t bit = uint64_t{1} << (index % 64);
     return (words_[index / 64].fetch_and(~bit, std::memory_order_acquire) & bit) != 0;
   }

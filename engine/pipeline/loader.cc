@@ -178,7 +178,7 @@ void Loader::Impl::Finish(ReadRequest& read) {
 
 void Loader::Impl::Work(void* loader, uint32_t index, int worker) {
   auto& self = *static_cast<Impl*>(loader);
-  if (self.ready_samples_.Take(index)) {  // else a worker has taken it together with others
+  if (self.ready_samples_.TakeThis(index)) {  // else a worker has taken it together with others
     if (self.stopped_.load(std::memory_order_relaxed)) {
       self.EndSample(index, Error{Code::kCancelled, "stopped"});
     } else if (self.in_memory_) {

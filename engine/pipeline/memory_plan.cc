@@ -25,10 +25,10 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t free_bytes) {
                            " or more, or lower batch_size, depth or threads"};
   }
   MemoryPlan plan;
-  // Enough to keep every read slot busy while each worker has one sample in hand and one waiting;
+  // Enough to keep every read slot busy while each worker has two samples in hand and one waiting;
   // at most half of what is left over for them.
   const uint64_t spare = free_bytes - minimum;
-  const uint64_t wanted = std::min<uint64_t>(needs.reads_in_flight + 2 * threads, kMostRequests);
+  const uint64_t wanted = std::min<uint64_t>(needs.reads_in_flight + 3 * threads, kMostRequests);
   plan.requests = kFewestRequests + static_cast<uint32_t>(std::min(wanted - kFewestRequests,
                                                                    spare / 2 / kReadBufferBytes));
   const uint64_t left = spare - (plan.requests - kFewestRequests) * kReadBufferBytes;

@@ -30,9 +30,9 @@ TEST(IndexSet, GivesTheOneAskedForWhereItIsThere) {
   EXPECT_EQ(set.Take(), std::nullopt);
   set.Give(3);
   set.Give(129);
-  EXPECT_FALSE(set.Take(4));
-  EXPECT_TRUE(set.Take(129));
-  EXPECT_FALSE(set.Take(129));
+  EXPECT_FALSE(set.TakeThis(4));
+  EXPECT_TRUE(set.TakeThis(129));
+  EXPECT_FALSE(set.TakeThis(129));
   EXPECT_EQ(set.Take(), 3u);
 }
 
@@ -45,7 +45,7 @@ TEST(IndexSet, NoNumberIsHeldTwice) {
       // One of them, or any.
       const auto wanted = static_cast<uint32_t>(i % 70);
       auto index = i % 2 == 0 ? set.Take() : std::nullopt;
-      if (i % 2 != 0 && set.Take(wanted)) index = wanted;
+      if (i % 2 != 0 && set.TakeThis(wanted)) index = wanted;
       if (index) {
         if (held[*index].fetch_add(1) != 0) twice = true;
         held[*index].fetch_sub(1);

@@ -68,8 +68,9 @@ class JpegDecoder {
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
 
   // Decodes `region`, which lies inside the stored image and is not empty, into `sink`, in the
-  // layout kGray, kPlanar or kInterleaved. Once after each Open. The sink may be begun twice: anew
-  // when our decoder has found damage, and libjpeg-turbo takes over.
+  // layout kGray, kPlanar or kInterleaved. Once after each Open. The sink may be begun again,
+  // and once more: when the index has led to nothing, and when our decoder has found damage and
+  // libjpeg-turbo takes over.
   //
   // DataLoss when libjpeg-turbo sees damage in the bytes that the region needs. (JPEG has no
   // checksum: many a changed bit just gives other pixels.) A file without an end-of-image marker

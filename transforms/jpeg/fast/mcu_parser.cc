@@ -90,6 +90,7 @@ Fallback McuParser::Seek(int64_t number, const ScanPlace& from, const ScanPlace&
   if (const auto bit = static_cast<int>(from.bit % 8); bit != 0) {
     // As if the bits of this byte that come before had been used.
     BitReader& r = entropy_.reader;
+    if (data_.UnusedBits(entropy_) < 8) return Fallback::kBits;
     r.window = uint64_t{*r.next} << (56 + bit);
     r.count = 8 - bit;
     ++r.next;
@@ -99,7 +100,8 @@ Fallback McuParser::Seek(int64_t number, const ScanPlace& from, const ScanPlace&
 }
 
 bool McuParser::EndsSegment() const {
-  return data_.Behind().has_value() && data_.UnusedBits(entropy_) < 8;
+  const int64_t unused = data_.UnusedBits(entropy_);
+  return data_.Behind().has_value() && 0 <= unused && unused < 8;
 }
 
 Fallback McuParser::CheckArrival(const ScanPlace& until) {

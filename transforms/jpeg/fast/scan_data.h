@@ -1,6 +1,6 @@
 // Phase 2: the entropy-coded data, without the zeros that are stuffed behind each 0xFF byte.
 //
-// A few kilobytes at a time, just ahead of the parser: they stay in the first-level cache, and the
+// Ten kilobytes at a time, just ahead of the parser: they stay in the first-level cache, and the
 // data behind the last row needed are never touched.
 #pragma once
 
@@ -56,7 +56,11 @@ class ScanData {
   std::optional<std::span<const uint8_t>> Behind() const;
 
  private:
-  static constexpr size_t kChunk = 8 << 10;
+  // Bytes of the file taken at a time. At worst half of them are stuffed zeros, and what is left
+  // has to be more than a round may use: parsing stops that much before the end of what is
+  // provided.
+  static constexpr size_t kChunk = 2 * kRoundBytes + 64;
+  static_assert(kChunk / 2 > kRoundBytes);
 
   void Append(EntropyState& state, size_t kept);
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "tests/transforms/jpeg/fast/make_huffman.h"
@@ -198,19 +199,68 @@ void TryAlone(const Twins& twins) {
   }
 }
 
-// Whichever comes to its end first, the other one goes on where it is.
-void TryTogether(const Twins& one, const Twins& other) {
-  for (int which = 0; which < 4; ++which) {
-    const auto a = std::make_unique<Parsed>(), b = std::make_unique<Parsed>();
-    Place(one.scan, (which & 1) != 0, *a);
-    Place(other.scan, (which & 2) != 0, *b);
-    jpeg::ParseBoth(a->run, b->run);
-    ASSERT_TRUE(a->run.at_stop() || b->run.at_stop());
-    for (Parsed* p : {a.get(), b.get()}) {
-      if (!p->run.at_stop()) jpeg::Parse(p->run);
+// The scan in runs of random lengths, which begin wherever the last one has ended.
+class InRuns {
+ public:
+  InRuns(const Twins& twins, bool store, RandomStream& random) : random_(random) {
+    Place(twins.scan, store, *got_);
+    Shorten();
+  }
+
+  jpeg::McuRun& run() { return got_->run; }
+  const Parsed& got() const { return *got_; }
+
+  // To be called at a stop: false when nothing is left to parse.
+  bool GoOn() {
+    jpeg::McuRun& run = got_->run;
+    left_ -= std::exchange(begun_, run.count) - run.count;
+    if (left_ == 0 || got_->state.damaged || got_->state.reader.Beyond(got_->state.stop)) {
+      run.count = left_;
+      return false;
     }
-    Expect(*a, one, "the first of two");
-    Expect(*b, other, "the second of two");
+    run = jpeg::StartRun(got_->state, run.store, kMcus - left_, left_);
+    Shorten();
+    return true;
+  }
+
+ private:
+  void Shorten() {
+    got_->run.count = begun_ = 1 + static_cast<int>(random_.Below(static_cast<uint64_t>(left_)));
+  }
+
+  RandomStream& random_;
+  std::unique_ptr<Parsed> got_ = std::make_unique<Parsed>();
+  int left_ = kMcus;
+  int begun_ = 0;
+};
+
+// Where the data end too early, that is seen at the end of a run, or of a round.
+void ExpectInRuns(const Parsed& got, const Twins& twins) {
+  const jpeg::EntropyState& plain = twins.decoded.state;
+  if (!plain.damaged && plain.reader.Beyond(plain.stop)) {
+    ASSERT_TRUE(got.state.reader.Beyond(got.state.stop));
+    return;
+  }
+  Expect(got, twins, "one of two");
+}
+
+// Whichever comes to a stop first, the other one goes on where it is.
+void TryTogether(const Twins& one, const Twins& other, uint64_t n) {
+  RandomStream random({6, 0, n}, 0);
+  for (int which = 0; which < 4; ++which) {
+    InRuns a(one, (which & 1) != 0, random), b(other, (which & 2) != 0, random);
+    bool a_on = true, b_on = true;
+    while (a_on && b_on) {
+      jpeg::ParseBoth(a.run(), b.run());
+      ASSERT_TRUE(a.run().at_stop() || b.run().at_stop());
+      if (a.run().at_stop()) a_on = a.GoOn();
+      if (b.run().at_stop()) b_on = b.GoOn();
+    }
+    for (InRuns* rest : {&a, &b}) {
+      for (bool on = rest == &a ? a_on : b_on; on; on = rest->GoOn()) jpeg::Parse(rest->run());
+    }
+    ExpectInRuns(a.got(), one);
+    ExpectInRuns(b.got(), other);
   }
 }
 
@@ -223,7 +273,7 @@ TEST(Entropy, EqualsItsTwinOnRandomBits) {
     (plain.state.damaged ? damaged : plain.run.count != 0 ? ended : whole) += 1;
     ForEachTarget([&] {
       TryAlone(*twins);
-      TryTogether(*before, *twins);
+      TryTogether(*before, *twins, n);
     });
     if (HasFatalFailure()) FAIL() << "scan " << n;
     before = std::move(twins);

@@ -1,0 +1,90 @@
+// Ways from the bytes of a photograph to rows of pixels, or to a row of a batch; for decode_bench.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/core/buffer.h"
+#include "engine/core/memory_budget.h"
+#include "transforms/jpeg/decoder.h"
+#include "transforms/jpeg/fast/frame_header.h"
+#include "transforms/resize/resampler.h"
+
+namespace stoker {
+
+inline constexpr ImageSize kOutput{224, 224};
+inline constexpr std::array<int, 3> kIntervals = {4, 8, 16};  // MCUs between an index' places
+
+// What becomes the output: the box that RandomResizedCrop draws, or Resize(256) and CenterCrop.
+enum class Box { kCrop, kEval };
+
+struct Photo {
+  std::vector<uint8_t> padded;
+  jpeg::FrameHeader header;
+  Fallback why = Fallback::kNone;
+  ImageSize size;
+  std::array<Resampling, 2> task;                             // by Box
+  std::array<std::vector<uint8_t>, kIntervals.size()> index;  // empty where there can be none
+
+  std::span<const uint8_t> bytes() const {
+    return std::span(padded).first(padded.size() - kBufferPadding);
+  }
+  const Rect& crop() const { return task[0].box; }
+  // Entropy-coded data without restart markers: what the phases are measured on.
+  bool plain() const { return why == Fallback::kNone && header.restart_interval == 0; }
+};
+
+// Rows that nobody wants.
+class Discard : public RowSink {
+ public:
+  Status Begin(const DecodedRegion& region) override;
+  MutableImageView Reserve(int rows) override;
+  void Commit(int) override {}
+
+ private:
+  DecodedRegion region_;
+  size_t stride_ = 0;
+  std::vector<uint8_t> rows_;
+};
+
+// One photograph after the other. All that goes wrong aborts.
+class Alone {
+ public:
+  explicit Alone(JpegDecoder::Way way) : decoder_({}, nullptr, way) {}
+
+  void Rows(const Photo& photo, const Rect& region);
+  void Batch(const Photo& photo, Box box, const PixelOutput& output,
+             std::span<const uint8_t> index = {});
+  // All of the image first, and what is needed from that.
+  void BatchFromImage(const Photo& photo, Box box, const PixelOutput& output);
+
+  // Batch in pieces.
+  void Begin(const Photo& photo, Box box, const PixelOutput& output,
+             std::span<const uint8_t> index);
+  void Finish();
+  JpegDecoder& decoder() { return decoder_; }
+
+ private:
+  JpegDecoder decoder_;
+  MemoryBudget budget_{uint64_t{1} << 30};
+  Resampler resampler_{budget_};
+  Discard discard_;
+};
+
+// Two in turns. When one is done, the next call goes on with the other: what is left of a round is
+// done in the next one.
+class InTurns {
+ public:
+  void Batch(const Photo& photo, Box box, const PixelOutput& output,
+             std::span<const uint8_t> index = {});
+
+ private:
+  static void EndIfDone(Alone& one, bool& begun);
+
+  Alone first_{JpegDecoder::Way::kFastest}, second_{JpegDecoder::Way::kFastest};
+  bool first_begun_ = false, second_begun_ = false;
+};
+
+}  // namespace stoker
