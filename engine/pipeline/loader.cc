@@ -229,7 +229,7 @@ class Loader::Impl::ReadySamples final : public ImageFeed {
   std::optional<uint32_t> Take() {
     if (next_) return std::exchange(next_, std::nullopt);
     const bool enough = taken_ == kMost || loader_.stopped_.load(std::memory_order_relaxed);
-    return enough ? std::nullopt : loader_.ready_samples_.Take();
+    return enough || !loader_.ManyReady() ? std::nullopt : loader_.ready_samples_.Take();
   }
 
   EncodedImage Encoded(uint32_t index) const {
@@ -261,6 +261,11 @@ class Loader::Impl::ReadySamples final : public ImageFeed {
 void Loader::Impl::Decode(uint32_t first, int worker) {
   const TraceSpan span(runtime_.trace(), "stoker.decode");
   ReadySamples(*this, first, worker).Decode();
+}
+
+// Enough for every worker to have one.
+bool Loader::Impl::ManyReady() const {
+  return ready_samples_.available() >= static_cast<uint32_t>(runtime_.options().threads);
 }
 
 // Worker → assembler.

@@ -57,6 +57,7 @@ class Loader::Impl final : public ReadClient {
   static void Work(void* loader, uint32_t index, int worker);  // a worker: bytes → row
   class ReadySamples;
   void Decode(uint32_t first, int worker);
+  bool ManyReady() const;
   void EndSample(uint32_t index, Status status);  // worker → assembler
   void TrimBuffer(GrowingBuffer& buffer);
 

@@ -50,7 +50,9 @@ class Runtime {
   Executor& executor();
   ReadService& reads();
   std::mutex& planning();  // held from looking at what the budget has free to reserving it
-  Trace& trace();          // spans: "stoker.read", "stoker.decode", "stoker.wait"
+  // Spans: "stoker.read", "stoker.decode" (what a worker does in one go, up to eight samples),
+  // "stoker.wait".
+  Trace& trace();
   const ReaderChoice& reader() const;     // which reader, and why
   const RuntimeOptions& options() const;  // defaults filled in
 

@@ -35,7 +35,7 @@ TEST(MemoryPlan, StaysWithinWhatIsFree) {
 TEST(MemoryPlan, WithPlentyTheDefaultsApply) {
   const auto plan = PlanMemory(kNeeds, uint64_t{4} << 30);
   EXPECT_EQ(plan->depth, 4);
-  EXPECT_EQ(plan->requests, 36u);
+  EXPECT_EQ(plan->requests, 38u);
 }
 
 TEST(MemoryPlan, AnExplicitDepthIsKeptOrRefused) {

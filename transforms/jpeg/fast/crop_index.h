@@ -1,8 +1,8 @@
 // The crop index of one photograph: where in the entropy-coded data each eighth MCU begins, so that
 // decoding a region can begin beside it. docs/jpeg.md has the bytes.
 //
-// Made once, by CropIndexMaker, and kept beside the photograph, which stays as it is. Never trusted
-// (see RunPlan): a wrong index costs time.
+// Made once, by CropIndexMaker, and kept beside the photograph, which stays as it is. Its
+// checksum tells what was changed by accident, and RunPlan finds nearly all else.
 #pragma once
 
 #include <algorithm>
