@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "bench/in_parallel.h"
@@ -59,9 +58,9 @@ class FileIndexer {
 
 class Indexing {
  public:
-  Indexing(const SampleSource& source, size_t prefix, const IndexOptions& options,
-           DatasetIndexWriter& writer, const IndexProgress& progress)
-      : source_(source), prefix_(prefix), options_(options), writer_(writer), progress_(progress) {}
+  Indexing(const SampleSource& source, const IndexOptions& options, DatasetIndexWriter& writer,
+           const IndexProgress& progress)
+      : source_(source), options_(options), writer_(writer), progress_(progress) {}
 
   // The body of each thread.
   void Run() {
@@ -76,7 +75,7 @@ class Indexing {
       for (uint64_t id = first; id < end; ++id) {
         source_.PathOf(source_.At(id).file, path);
         chunk.push_back(indexer.Index(path));
-        chunk.back().key = KeyOf(path);
+        chunk.back().key = source_.KeyOf(id);
       }
       if (!Write(first, chunk)) return;
     }
@@ -87,12 +86,6 @@ class Indexing {
   IndexReport& report() { return report_; }
 
  private:
-  uint64_t KeyOf(const std::string& path) const {
-    const std::string_view below = std::string_view(path).substr(prefix_);
-    const size_t name = below.rfind('/') + 1;  // npos + 1 is 0
-    return SampleKey(below.substr(0, name), below.substr(name));
-  }
-
   // In the source's order: waits until the chunks before have been written. False when the work is
   // over.
   bool Write(uint64_t first, const std::vector<Indexed>& chunk) {
@@ -124,7 +117,6 @@ class Indexing {
   }
 
   const SampleSource& source_;
-  const size_t prefix_;  // of each path, with a slash at its end
   const IndexOptions& options_;
   DatasetIndexWriter& writer_;
   const IndexProgress& progress_;
@@ -155,7 +147,7 @@ Result<IndexReport> IndexDataset(const std::string& directory, const IndexOption
   const std::string out = options.out.empty() ? root + kIndexName : options.out;
   Result<DatasetIndexWriter> writer = DatasetIndexWriter::Create(out);
   if (!writer.ok()) return std::move(writer).error();
-  Indexing indexing(**source, root.size(), options, *writer, progress);
+  Indexing indexing(**source, options, *writer, progress);
   InParallel(options.threads, [&indexing] { indexing.Run(); });
   IndexReport report = std::move(indexing.report());
   if (Status status = std::move(indexing).status(); !status.ok()) return std::move(status).error();

@@ -26,6 +26,7 @@ struct SampleInFlight {
   SampleRef sample;
   DrawKey draw;      // what its random transforms depend on
   RowTicket ticket;  // the row that it becomes
+  std::vector<uint8_t> crop_index;
 };
 
 class Loader::Impl final : public ReadClient {

@@ -1,9 +1,9 @@
 // A dataset's index file: for each sample a record that says how to decode it faster. `stoker
 // index` makes it, beside the photographs or elsewhere.
 //
-// The file is mapped, not read: what is not used costs nothing, and a million samples cost no
-// memory of the process. So it must not be changed in place while it is open (stoker replaces it by
-// renaming): reading behind the end of a mapped file that was cut off is a SIGBUS.
+// The list of samples is in memory, 36 bytes each. Records are read when they are asked for; what
+// becomes of the file meanwhile costs time and no more: one that is deleted or replaced by renaming
+// stays readable, and a record that is cut off or overwritten is none.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/core/result.h"
+#include "io/sources/dataset_index_format.h"
 
 namespace stoker {
 
@@ -24,32 +25,42 @@ uint64_t SampleKey(std::string_view folder, std::string_view name);
 // Immutable after Open; any thread. Move-only.
 class DatasetIndex {
  public:
-  // Checks everything but the records, which have their own checksums: the time that reading 36
-  // bytes a sample takes.
+  // Checks everything but the records, which have their own checksums. Its memory is at most some
+  // 64 times what the file takes of the disk, whatever its bytes.
   //
-  // NotFound, PermissionDenied; DataLoss where the bytes are not those that were written;
-  // Unimplemented for another version's file.
+  // NotFound, PermissionDenied; InvalidArgument for what is no index at all; DataLoss where the
+  // bytes are not those that were written; Unimplemented for another version's file;
+  // ResourceExhausted.
   static Result<DatasetIndex> Open(const std::string& path);
 
   DatasetIndex(DatasetIndex&& other) noexcept { *this = std::move(other); }
   DatasetIndex& operator=(DatasetIndex&& other) noexcept;
   ~DatasetIndex();
 
-  // The record of a sample; empty where there is none. No system call, no allocation.
-  std::span<const uint8_t> Find(uint64_t key) const;
+  // No system call, no allocation.
+  bool Has(uint64_t key) const { return Find(key) != nullptr; }
+
+  // Replaces `record` by that of a sample, reusing its capacity. Empty where there is none, it has
+  // more than `most` bytes, or it cannot be read. One system call.
+  void Read(uint64_t key, uint64_t most, std::vector<uint8_t>& record) const;
 
   const std::string& path() const { return path_; }
   uint64_t samples() const { return samples_; }
+  uint64_t memory_bytes() const {  // on the heap
+    return path_.capacity() + slots_.capacity() * sizeof(dataset_index::Slot);
+  }
 
  private:
   DatasetIndex() = default;
-  Status Map();
-  Status Check();
+  Status Load();
+  Status ReadSlots(const dataset_index::Section& section);
+  Status CheckSlots() const;
+  const dataset_index::Slot* Find(uint64_t key) const;
 
   std::string path_;
-  std::span<const uint8_t> file_;
-  std::span<const uint8_t> slots_;
-  std::span<const uint8_t> records_;
+  int descriptor_ = -1;
+  std::vector<dataset_index::Slot> slots_;
+  dataset_index::Section records_;
   uint64_t samples_ = 0;
 };
 

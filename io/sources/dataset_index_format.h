@@ -38,7 +38,11 @@ struct Section {
 static_assert(sizeof(Section) == 32);
 
 // A sample lies in the first free slot from FirstSlot of its key on; behind the last slot comes the
-// first one. There is a free one always.
+// first one. There is a free one always. A reader looks at no more than
+// kMostProbes slots: of a table that is a third free, and keys that are spread evenly, so many
+// taken ones do not lie in a row.
+inline constexpr uint64_t kMostProbes = 1024;
+
 struct Slot {
   uint64_t key = 0;     // SampleKey
   uint64_t offset = 0;  // of the record, in its section

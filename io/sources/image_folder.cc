@@ -88,14 +88,18 @@ class FolderSource final : public SampleSource {
     path.append(names_, folder.names_begin + begin, files_[file].name_end - begin);
   }
 
-  std::span<const uint8_t> CropIndexOf(uint64_t id) const override {
-    if (!index_.index) return {};
+  uint64_t KeyOf(uint64_t id) const override {
     const File& file = files_[id];
     const Folder& folder = folders_[file.folder];
     const uint32_t begin = id == folder.first_file ? 0 : files_[id - 1].name_end;
-    return index_.index->Find(SampleKey(
+    return SampleKey(
         std::string_view(folder_paths_).substr(folder.path_begin, folder.path_size),
-        std::string_view(names_).substr(folder.names_begin + begin, file.name_end - begin)));
+        std::string_view(names_).substr(folder.names_begin + begin, file.name_end - begin));
+  }
+
+  void ReadCropIndex(uint64_t id, uint64_t most, std::vector<uint8_t>& record) const override {
+    record.clear();
+    if (index_.index) index_.index->Read(KeyOf(id), most, record);
   }
 
   std::string Warning() const override { return index_.warning; }
@@ -107,6 +111,7 @@ class FolderSource final : public SampleSource {
                      names_.capacity() + folder_paths_.capacity() +
                      files_.capacity() * sizeof(File) + folders_.capacity() * sizeof(Folder) +
                      classes_.capacity() * sizeof(std::string);
+    if (index_.index) bytes += index_.index->memory_bytes();
     for (const std::string& name : classes_) {
       if (name.capacity() >= sizeof(std::string) / 2) bytes += name.capacity() + 1;
     }

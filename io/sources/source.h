@@ -30,10 +30,17 @@ class SampleSource {
   // (arrays.h) checks them; does not change.
   virtual std::span<const ArrayColumn> arrays() const { return {}; }
 
-  // What is known of where to begin decoding sample `id` (transforms/jpeg/fast/crop_index.h), which
-  // may be wrong, or of another file by now; empty where nothing is. No system call, no allocation;
-  // stays as long as the source.
-  virtual std::span<const uint8_t> CropIndexOf(uint64_t /*id*/) const { return {}; }
+  // The sample's name in a dataset's index (dataset_index.h), which does not depend on where the
+  // dataset lies; 0 where samples have none.
+  virtual uint64_t KeyOf(uint64_t /*id*/) const { return 0; }
+
+  // Replaces `record` by what is known of where to begin decoding sample `id`
+  // (transforms/jpeg/fast/crop_index.h), reusing its capacity: it may be wrong, or of another file
+  // by now. Empty where nothing is known, or more than `most` bytes. One short read of a file.
+  virtual void ReadCropIndex(uint64_t /*id*/, uint64_t /*most*/,
+                             std::vector<uint8_t>& record) const {
+    record.clear();
+  }
 
   // What whoever uses the source should be told, once; empty where there is nothing to tell.
   virtual std::string Warning() const { return {}; }

@@ -7,8 +7,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/core/buffer.h"
@@ -34,7 +36,6 @@ std::string ReadFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Not in place: what has been mapped stays.
 void Replace(const std::string& path, const std::string& bytes) {
   fs::remove(path);
   std::ofstream(path, std::ios::binary) << bytes;
@@ -165,16 +166,40 @@ TEST(ImageFolderIndex, DamagedAsAWhole) {
   EXPECT_EQ(Source(folder, CropIndex::kOff)->Warning(), "");
   const ImageFolderOptions chosen{.crop_index = CropIndex::kFile,
                                   .crop_index_file = IndexOf(folder)};
-  EXPECT_EQ(ImageFolder(folder.path(), chosen).error().code, Code::kDataLoss);
+  EXPECT_EQ(ImageFolder(folder.path(), chosen).error().code, Code::kInvalidArgument);
   const ImageFolderOptions missing{.crop_index = CropIndex::kFile, .crop_index_file = "/nowhere"};
   EXPECT_EQ(ImageFolder(folder.path(), missing).error().code, Code::kNotFound);
 }
 
-TEST(ImageFolderIndex, CostsNoMemory) {
+TEST(ImageFolderIndex, ItsMemoryIsCounted) {
   const PhotoFolder folder(50, 2);
   const uint64_t before = folder.Source()->memory_bytes();
   ASSERT_TRUE(IndexDataset(folder.path()).ok());
-  EXPECT_LE(folder.Source()->memory_bytes(), before + 200);
+  const uint64_t with = folder.Source()->memory_bytes();
+  EXPECT_GE(with, before + 50 * 24);
+  EXPECT_LE(with, before + 50 * 36 + 200);
+}
+
+// The file is cut off, overwritten, replaced or deleted between opening and decoding.
+TEST(ImageFolderIndex, WhateverBecomesOfItMeanwhile) {
+  const PhotoFolder folder(30, 2);
+  const std::vector<uint64_t> want = TakeEpoch(Source(folder, CropIndex::kOff)).batches;
+  const std::string index = IndexOf(folder);
+  const std::vector<std::pair<std::function<void()>, uint64_t>> fates = {
+      {[&] { fs::resize_file(index, 0); }, 0},
+      {[&] { fs::resize_file(index, fs::file_size(index) / 2); }, 1},
+      {[&] { std::ofstream(index, std::ios::binary) << std::string(1 << 20, 'x'); }, 0},
+      {[&] { ASSERT_TRUE(IndexDataset(folder.path()).ok()); }, 30},
+      {[&] { fs::remove(index); }, 30}};
+  for (const auto& [meet, at_least] : fates) {
+    ASSERT_TRUE(IndexDataset(folder.path()).ok());
+    const auto source = folder.Source();
+    meet();
+    const Epoch epoch = TakeEpoch(source);
+    EXPECT_EQ(epoch.batches, want);
+    EXPECT_EQ(epoch.paths.fast, 30u);
+    EXPECT_GE(epoch.paths.indexed, at_least);
+  }
 }
 
 // Rows of all photographs, each decoded with what the source says.
@@ -194,9 +219,10 @@ class Rows {
     for (uint64_t id = 0; id < files_.size(); ++id) {
       const std::span file(reinterpret_cast<const uint8_t*>(files_[id].data()),
                            files_[id].size() - kBufferPadding);
-      const Status status =
-          plan_.Apply(file, {1, 2, id}, *workspace_, rows.data() + id * plan_.row_bytes(), times,
-                      source.CropIndexOf(id));
+      std::vector<uint8_t> crop_index;
+      source.ReadCropIndex(id, file.size(), crop_index);
+      const Status status = plan_.Apply(file, {1, 2, id}, *workspace_,
+                                        rows.data() + id * plan_.row_bytes(), times, crop_index);
       EXPECT_TRUE(status.ok()) << status.error().ToString();
     }
     return rows;

@@ -160,8 +160,8 @@ def test_the_folders_own_index(dataset, photograph):
     assert bench(folder, *SMALL)["decoded"]["index_stale"] == 1
     (folder / ".stoker-index").write_bytes(b"damaged" * 20)
     report = bench(folder, *SMALL)
-    assert "the index is damaged" in report["warning"] and report["decoded"]["ours"] == 1
-    assert b"the index is damaged" in run("bench", folder, *SMALL).stdout
+    assert "this is no crop index" in report["warning"] and report["decoded"]["ours"] == 1
+    assert b"this is no crop index" in run("bench", folder, *SMALL).stdout
     assert ".stoker-index" in failure(run("bench", folder, "--crop-index", folder / ".stoker-index"), 1)
     assert "nothing" in failure(run("bench", folder, "--crop-index", folder / "nothing"), 1)
     failure(run("index", folder, "--out", "/nowhere/index"), 1)

@@ -75,7 +75,7 @@ def test_which_index(made, tmp_path):
     folder.mkdir()
     (folder / "photo.jpg").write_bytes(next(made.rglob("*.jpg")).read_bytes())
     (folder / ".stoker-index").write_bytes(b"damaged" * 20)
-    with pytest.warns(stoker.CropIndexWarning, match="the index is damaged"):
+    with pytest.warns(stoker.CropIndexWarning, match="this is no crop index"):
         damaged = stoker.image_folder(folder)
     assert len(taken(stoker.Loader(damaged, TRAIN, batch_size=1))) == 1
 

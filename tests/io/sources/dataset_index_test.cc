@@ -2,6 +2,8 @@
 #include "io/sources/dataset_index.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -47,9 +49,8 @@ class DatasetIndexTest : public ::testing::Test {
     std::ifstream file(path_, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
-  // Not in place: what has been mapped stays.
   void Replace(const Bytes& bytes) const {
-    fs::remove(path_);
+    fs::remove_all(path_);
     std::ofstream(path_, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));
@@ -66,9 +67,12 @@ class DatasetIndexTest : public ::testing::Test {
   std::string path_;
 };
 
+constexpr uint64_t kAny = ~uint64_t{0};
+
 Bytes Found(const DatasetIndex& index, uint64_t key) {
-  const std::span<const uint8_t> record = index.Find(key);
-  return {record.begin(), record.end()};
+  Bytes record(3, 77);
+  index.Read(key, kAny, record);
+  return record;
 }
 
 TEST_F(DatasetIndexTest, WhatIsWrittenIsFound) {
@@ -80,8 +84,10 @@ TEST_F(DatasetIndexTest, WhatIsWrittenIsFound) {
     for (const auto& [key, record] : records) ASSERT_EQ(Found(*index, key), record);
     for (uint64_t i = 0; i < 1000; ++i) {
       const uint64_t key = Hash64(std::to_string(i), 99);
-      ASSERT_EQ(records.contains(key), !index->Find(key).empty());
+      ASSERT_EQ(records.contains(key), index->Has(key));
+      ASSERT_EQ(records.contains(key), !Found(*index, key).empty());
     }
+    EXPECT_LE(index->memory_bytes(), 36 * records.size() + 200);
   }
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);  // nothing beside it is left
 }
@@ -145,7 +151,7 @@ TEST_F(DatasetIndexTest, PartsOfOneAreNone) {
   const Bytes good = Read();
   for (size_t size = 0; size < good.size(); ++size) {
     Replace(Bytes(good.begin(), good.begin() + static_cast<ptrdiff_t>(size)));
-    ASSERT_EQ(OpenError(), Code::kDataLoss) << size;
+    ASSERT_EQ(OpenError(), size < 8 ? Code::kInvalidArgument : Code::kDataLoss) << size;
   }
   Bytes longer = good;
   longer.push_back(0);
@@ -156,7 +162,48 @@ TEST_F(DatasetIndexTest, PartsOfOneAreNone) {
 TEST_F(DatasetIndexTest, WhatIsNoIndex) {
   EXPECT_EQ(OpenError(), Code::kNotFound);
   fs::create_directory(path_);
-  EXPECT_EQ(OpenError(), Code::kDataLoss);
+  EXPECT_EQ(OpenError(), Code::kInvalidArgument);
+  fs::remove(path_);
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);  // which nobody writes to
+  EXPECT_EQ(OpenError(), Code::kInvalidArgument);
+  Replace(Bytes(100, 'x'));
+  EXPECT_EQ(OpenError(), Code::kInvalidArgument);
+  EXPECT_EQ(DatasetIndex::Open(path_).error().Message(),
+            path_ + ": this is no crop index. Give the file that `stoker index` wrote.");
+}
+
+TEST_F(DatasetIndexTest, NoMoreThanAskedFor) {
+  auto writer = DatasetIndexWriter::Create(path_).value();
+  ASSERT_TRUE(writer.Add(7, Bytes(100, 1)).ok());
+  ASSERT_TRUE(writer.Finish().ok());
+  const DatasetIndex index = DatasetIndex::Open(path_).value();
+  Bytes record;
+  index.Read(7, 99, record);
+  EXPECT_TRUE(record.empty());
+  index.Read(7, 100, record);
+  EXPECT_EQ(record, Bytes(100, 1));
+}
+
+// What becomes of the file while it is open.
+TEST_F(DatasetIndexTest, CutOffWhileOpen) {
+  const auto records = WriteSome(50);
+  const DatasetIndex index = DatasetIndex::Open(path_).value();
+  for (uint64_t size = fs::file_size(path_); size > 0; size /= 2) {
+    fs::resize_file(path_, size);
+    for (const auto& [key, record] : records) {
+      const Bytes found = Found(index, key);
+      ASSERT_TRUE(found.empty() || found == record);
+    }
+  }
+  fs::resize_file(path_, 0);
+  for (const auto& [key, record] : records) ASSERT_TRUE(Found(index, key).empty());
+}
+
+TEST_F(DatasetIndexTest, DeletedWhileOpen) {
+  const auto records = WriteSome(50);
+  const DatasetIndex index = DatasetIndex::Open(path_).value();
+  fs::remove(path_);
+  for (const auto& [key, record] : records) ASSERT_EQ(Found(index, key), record);
 }
 
 // A header and sections with the right checksums.
@@ -185,7 +232,7 @@ TEST_F(DatasetIndexTest, OtherVersionsAndSections) {
   Replace(Forge({}, {{.kind = 77, .offset = 64, .bytes = 3, .checksum = 5}}, Bytes(3)));
   Result<DatasetIndex> index = DatasetIndex::Open(path_);
   ASSERT_TRUE(index.ok()) << index.error().ToString();  // a section that is not known
-  EXPECT_TRUE(index->Find(1).empty());
+  EXPECT_FALSE(index->Has(1));
 
   Replace(Forge({}, {{.kind = 77, .offset = 65, .bytes = 3}}, Bytes(3)));  // not inside
   EXPECT_EQ(OpenError(), Code::kDataLoss);
@@ -193,26 +240,87 @@ TEST_F(DatasetIndexTest, OtherVersionsAndSections) {
   EXPECT_EQ(OpenError(), Code::kDataLoss);
 }
 
-// A list of samples that lies, with the right checksums: no free slot, records outside.
-TEST_F(DatasetIndexTest, HostileSlots) {
-  const std::vector<dataset_index::Slot> slots = {{.key = 1, .offset = 0, .bytes = ~uint64_t{0}},
-                                                  {.key = 2, .offset = ~uint64_t{0}, .bytes = 2},
-                                                  {.key = 3, .offset = 1, .bytes = 3},
-                                                  {.key = 4, .offset = 1, .bytes = 2}};
-  Bytes behind(slots.size() * sizeof(slots[0]) + 3, 9);
-  std::memcpy(behind.data(), slots.data(), behind.size() - 3);
-  const uint64_t checksum = Hash64(std::span<const uint8_t>(behind).first(behind.size() - 3));
-  const std::vector<dataset_index::Section> sections = {
-      {.kind = dataset_index::kSamples,
-       .offset = 96,
-       .bytes = behind.size() - 3,
-       .checksum = checksum},
-      {.kind = dataset_index::kCropIndexes, .offset = 96 + behind.size() - 3, .bytes = 3}};
-  Replace(Forge({}, sections, behind));
-  const Result<DatasetIndex> index = DatasetIndex::Open(path_);
-  ASSERT_TRUE(index.ok()) << index.error().ToString();
-  for (const uint64_t key : {1, 2, 3, 5}) EXPECT_TRUE(index->Find(key).empty()) << key;
-  EXPECT_EQ(Found(*index, 4), Bytes(2, 9));
+// A file of this list of samples, and records behind it, with the right checksums.
+Bytes ForgeTable(const std::vector<dataset_index::Slot>& slots, size_t record_bytes) {
+  const uint64_t table = slots.size() * sizeof(slots[0]);
+  Bytes behind(table + record_bytes, 9);
+  std::memcpy(behind.data(), slots.data(), table);
+  const uint64_t checksum = Hash64(std::span<const uint8_t>(behind).first(table));
+  return Forge(
+      {},
+      {{.kind = dataset_index::kSamples, .offset = 96, .bytes = table, .checksum = checksum},
+       {.kind = dataset_index::kCropIndexes, .offset = 96 + table, .bytes = record_bytes}},
+      behind);
+}
+
+TEST_F(DatasetIndexTest, ForgedTables) {
+  Replace(ForgeTable({{.key = 4, .offset = 1, .bytes = 2}, {}}, 3));
+  EXPECT_EQ(Found(DatasetIndex::Open(path_).value(), 4), Bytes(2, 9));
+  // Records that are not in the file.
+  Replace(ForgeTable({{.key = 1, .offset = 0, .bytes = ~uint64_t{0}}, {}}, 3));
+  EXPECT_EQ(OpenError(), Code::kDataLoss);
+  Replace(ForgeTable({{.key = 1, .offset = ~uint64_t{0}, .bytes = 2}, {}}, 3));
+  EXPECT_EQ(OpenError(), Code::kDataLoss);
+  Replace(ForgeTable({{.key = 1, .offset = 1, .bytes = 3}, {}}, 3));
+  EXPECT_EQ(OpenError(), Code::kDataLoss);
+  // No free slot: a search would go round for ever.
+  Replace(ForgeTable({{.key = 1, .offset = 0, .bytes = 3}}, 3));
+  EXPECT_EQ(OpenError(), Code::kDataLoss);
+}
+
+TEST_F(DatasetIndexTest, TablesThatAreTooEmpty) {
+  std::vector<dataset_index::Slot> slots(1024 + 64 * 2);
+  slots[5] = {.key = 1, .offset = 0, .bytes = 3};
+  slots[9] = {.key = 2, .offset = 0, .bytes = 3};
+  Replace(ForgeTable(slots, 3));
+  EXPECT_TRUE(DatasetIndex::Open(path_).ok());
+  slots.resize(slots.size() + 64);
+  Replace(ForgeTable(slots, 3));
+  EXPECT_EQ(OpenError(), Code::kDataLoss);
+}
+
+// Terabytes of holes, which take nothing of the disk.
+TEST_F(DatasetIndexTest, HolesAreNoTable) {
+  constexpr uint64_t kHole = uint64_t{24} << 36;
+  dataset_index::Header header;
+  header.sections = 1;
+  header.file_bytes = 64 + kHole;
+  const dataset_index::Section section{dataset_index::kSamples, 0, 64, kHole, 0};
+  const auto bytes_of = [](const auto& value) {
+    return std::span(reinterpret_cast<const uint8_t*>(&value), sizeof(value));
+  };
+  header.checksum = Hash64(bytes_of(section), Hash64(bytes_of(header)));
+  Bytes bytes(64);
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  std::memcpy(bytes.data() + sizeof(header), &section, sizeof(section));
+  Replace(bytes);
+  if (truncate(path_.c_str(), static_cast<off_t>(header.file_bytes)) != 0) {
+    GTEST_SKIP() << "this file system has no such large files";
+  }
+  EXPECT_EQ(OpenError(), Code::kDataLoss);
+}
+
+// Far more bytes than what the file lists.
+TEST_F(DatasetIndexTest, LongerThanItsList) {
+  std::vector<dataset_index::Slot> slots = {{.key = 1, .offset = 0, .bytes = 3}, {}};
+  Replace(ForgeTable(slots, 3 + (1 << 20)));
+  EXPECT_TRUE(DatasetIndex::Open(path_).ok());
+  Replace(ForgeTable(slots, 4 + (1 << 20)));
+  EXPECT_EQ(OpenError(), Code::kDataLoss);
+  Replace(Forge({}, {}, Bytes(2 << 20)));
+  EXPECT_EQ(OpenError(), Code::kDataLoss);
+}
+
+// All slots taken but one: a search for what is not there ends early.
+TEST_F(DatasetIndexTest, SearchesAreBounded) {
+  std::vector<dataset_index::Slot> slots(4096, {.key = 1, .offset = 0, .bytes = 3});
+  slots.back() = {};
+  slots[2000].key = 7;  // 2000 slots behind its first one
+  slots[1000].key = 9;
+  Replace(ForgeTable(slots, 3));
+  const DatasetIndex index = DatasetIndex::Open(path_).value();
+  EXPECT_FALSE(index.Has(7));
+  EXPECT_TRUE(index.Has(9));
 }
 
 }  // namespace
