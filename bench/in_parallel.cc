@@ -1,6 +1,6 @@
 #include "bench/in_parallel.h"
 
-#include <system_error>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -13,7 +13,7 @@ void InParallel(int threads, const std::function<void()>& loop) {
   std::vector<std::thread> helpers;
   try {
     for (int i = 1; i < wanted; ++i) helpers.emplace_back(loop);
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // std::system_error, std::bad_alloc
     // No more threads to be had: those that there are do the work.
   }
   loop();

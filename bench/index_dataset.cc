@@ -1,16 +1,25 @@
 #include "bench/index_dataset.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
 #include <mutex>
-#include <optional>
+#include <new>
+#include <system_error>
 #include <utility>
 
 #include "bench/in_parallel.h"
 #include "io/readers/plain_read.h"
 #include "io/sources/dataset_index.h"
+#include "io/sources/dataset_index_format.h"
 #include "io/sources/image_folder.h"
 #include "transforms/format.h"
 #include "transforms/jpeg/fast/crop_index_maker.h"
@@ -64,6 +73,21 @@ class Indexing {
 
   // The body of each thread.
   void Run() {
+    try {
+      IndexChunks();
+    } catch (const std::bad_alloc&) {
+      const std::lock_guard lock(mutex_);
+      if (status_.ok()) status_ = Error{Code::kResourceExhausted, "out of memory"};
+      turn_.notify_all();
+    }
+  }
+
+  // After all threads have left Run.
+  Status status() && { return std::move(status_); }
+  IndexReport& report() { return report_; }
+
+ private:
+  void IndexChunks() {
     FileIndexer indexer;
     std::string path;
     std::vector<Indexed> chunk;
@@ -81,11 +105,6 @@ class Indexing {
     }
   }
 
-  // After all threads have left Run.
-  Status status() && { return std::move(status_); }
-  IndexReport& report() { return report_; }
-
- private:
   // In the source's order: waits until the chunks before have been written. False when the work is
   // over.
   bool Write(uint64_t first, const std::vector<Indexed>& chunk) {
@@ -128,6 +147,55 @@ class Indexing {
   IndexReport report_;
 };
 
+// What is wrong with a file that the caller has named is wrong with an option; of the folder's own
+// one nobody has said anything.
+Error CannotPut(const std::string& out, bool own, const std::string& why,
+                const std::string& advice) {
+  return own ? Error{.code = Code::kInvalidArgument, .cause = why, .file = out, .advice = advice}
+             : Error{.code = Code::kInvalidArgument,
+                     .cause = "cannot write the index to " + out + ": " + why,
+                     .advice = advice};
+}
+
+Result<bool> BeginsAsIndex(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (descriptor < 0) return SystemError(errno, "cannot look at what is to be replaced", path);
+  std::array<char, dataset_index::kMagic.size()> begin{};
+  const ssize_t got = pread(descriptor, begin.data(), begin.size(), 0);
+  close(descriptor);
+  return got == static_cast<ssize_t>(begin.size()) && begin == dataset_index::kMagic;
+}
+
+// That nothing but an index is replaced. `own`: it is the folder's own, whose name nothing else
+// has: any file is replaced there, also one that is damaged at its very beginning.
+Status CheckPlace(const std::string& out, bool own) {
+  struct stat info {};
+  if (lstat(out.c_str(), &info) != 0) {
+    if (errno != ENOENT && errno != ENOTDIR) return SystemError(errno, "cannot look there", out);
+    const std::filesystem::path folder = std::filesystem::path(out).parent_path();
+    std::error_code ignored;
+    if (folder.empty() || std::filesystem::is_directory(folder, ignored)) return {};
+    return CannotPut(out, own, "its folder is not there", "Make it first, or name another file");
+  }
+  if (S_ISREG(info.st_mode)) {
+    if (own) return {};
+    Result<bool> index = BeginsAsIndex(out);
+    if (!index.ok()) return std::move(index).error();
+    if (*index) return {};
+  }
+  return CannotPut(out, own, "there is something else here",
+                   own ? "Move it away" : "Name another file");
+}
+
+Result<DatasetIndexWriter> Create(const std::string& out, bool own) {
+  if (Status status = CheckPlace(out, own); !status.ok()) return std::move(status).error();
+  Result<DatasetIndexWriter> writer = DatasetIndexWriter::Create(out);
+  if (writer.ok() || !own || writer.error().code != Code::kPermissionDenied) return writer;
+  Error error = std::move(writer).error();
+  error.advice = "Use --out FILE, and --crop-index FILE (crop_index= in Python) when reading";
+  return error;
+}
+
 }  // namespace
 
 Result<IndexReport> IndexDataset(const std::string& directory, const IndexOptions& options,
@@ -145,7 +213,7 @@ Result<IndexReport> IndexDataset(const std::string& directory, const IndexOption
   while (root.ends_with('/')) root.pop_back();
   root += '/';
   const std::string out = options.out.empty() ? root + kIndexName : options.out;
-  Result<DatasetIndexWriter> writer = DatasetIndexWriter::Create(out);
+  Result<DatasetIndexWriter> writer = Create(out, options.out.empty());
   if (!writer.ok()) return std::move(writer).error();
   Indexing indexing(**source, options, *writer, progress);
   InParallel(options.threads, [&indexing] { indexing.Run(); });

@@ -38,12 +38,13 @@ struct IndexReport {
 // Called now and then, from one thread at a time; `false` ends the work with Cancelled.
 using IndexProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
-// Reads every photograph of image_folder(directory) once, and replaces the index. A file that
-// cannot be read, or of which there can be no index, is no error: it is decoded as ever. The index
-// does not depend on the number of threads.
+// Reads every photograph of image_folder(directory) once, and replaces the index, or what was one:
+// where anything else lies, or the file cannot be made, is said before a photograph is read. A file
+// that cannot be read, or of which there can be no index, is no error: it is decoded as ever. The
+// index does not depend on the number of threads.
 //
-// InvalidArgument, Cancelled, what ImageFolder returns, and the system's refusal to write; the
-// index is then as it was.
+// InvalidArgument, Cancelled, ResourceExhausted, what ImageFolder returns, and the system's refusal
+// to write; the index is then as it was.
 Result<IndexReport> IndexDataset(const std::string& directory, const IndexOptions& options = {},
                                  const IndexProgress& progress = {});
 

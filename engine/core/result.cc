@@ -58,6 +58,7 @@ Error SystemError(int error_number, const std::string& what, std::string file) {
       break;
     case EACCES:
     case EPERM:
+    case EROFS:
       code = Code::kPermissionDenied;
       break;
     case ENOMEM:

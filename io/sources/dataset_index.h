@@ -64,7 +64,8 @@ class DatasetIndex {
   uint64_t samples_ = 0;
 };
 
-// Writes one. What it writes to is a file beside `path`, which replaces that at the end.
+// Writes one. What it writes to is a file of its own beside `path`, which replaces that at the end:
+// of two that write the same one the last to finish wins. Errors name `path`.
 class DatasetIndexWriter {
  public:
   static Result<DatasetIndexWriter> Create(const std::string& path);

@@ -1,8 +1,11 @@
 #include <fcntl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cinttypes>
 #include <cstdio>
 
 #include "engine/core/hash.h"
@@ -36,12 +39,27 @@ Status WriteAll(int descriptor, std::span<const uint8_t> bytes, const std::strin
   return {};
 }
 
+// Of no other writer's, on this machine or another one.
+std::string PartOf(const std::string& path) {
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof(number), 0) < 0) number = static_cast<uint64_t>(getpid());
+  std::array<char, 17> hexadecimal{};
+  std::snprintf(hexadecimal.data(), hexadecimal.size(), "%016" PRIx64, number);
+  return path + ".part" + hexadecimal.data();
+}
+
 }  // namespace
 
 Result<DatasetIndexWriter> DatasetIndexWriter::Create(const std::string& path) {
-  std::string part = path + ".part" + std::to_string(getpid());
-  const int descriptor = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0) return SystemError(errno, "cannot create the index", part);
+  constexpr int kTries = 100;  // each finds what another has left once in 2^64 times
+  std::string part;
+  int descriptor = -1;
+  for (int i = 0; i < kTries && descriptor < 0; ++i) {
+    part = PartOf(path);
+    descriptor = open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0 && errno != EEXIST) break;
+  }
+  if (descriptor < 0) return SystemError(errno, "cannot write the index", path);
   DatasetIndexWriter writer(path, std::move(part), descriptor);
   const std::vector<uint8_t> room(kRecordsAt);  // of what Finish knows
   if (Status status = writer.Write(room); !status.ok()) return std::move(status).error();
@@ -68,7 +86,7 @@ Status DatasetIndexWriter::Write(std::span<const uint8_t> bytes) {
 }
 
 Status DatasetIndexWriter::Flush() {
-  Status status = WriteAll(descriptor_, waiting_, part_);
+  Status status = WriteAll(descriptor_, waiting_, path_);
   waiting_.clear();
   return status;
 }
@@ -99,10 +117,10 @@ Result<uint64_t> DatasetIndexWriter::Finish() {
   Status status = Write(table);
   if (status.ok()) status = Flush();
   if (status.ok() && lseek(descriptor_, 0, SEEK_SET) != 0) {
-    status = SystemError(errno, "cannot write the index", part_);
+    status = SystemError(errno, "cannot write the index", path_);
   }
-  if (status.ok()) status = WriteAll(descriptor_, BytesOf(header), part_);
-  if (status.ok()) status = WriteAll(descriptor_, BytesOf(sections), part_);
+  if (status.ok()) status = WriteAll(descriptor_, BytesOf(header), path_);
+  if (status.ok()) status = WriteAll(descriptor_, BytesOf(sections), path_);
   if (status.ok()) status = Replace();
   if (!status.ok()) return std::move(status).error();
   return header.file_bytes;
@@ -110,7 +128,7 @@ Result<uint64_t> DatasetIndexWriter::Finish() {
 
 Status DatasetIndexWriter::Replace() {
   // On the disk before it has its name: a crash leaves the old file or the new one.
-  if (fdatasync(descriptor_) != 0) return SystemError(errno, "cannot write the index", part_);
+  if (fdatasync(descriptor_) != 0) return SystemError(errno, "cannot write the index", path_);
   if (rename(part_.c_str(), path_.c_str()) != 0) {
     return SystemError(errno, "cannot replace the index", path_);
   }

@@ -21,6 +21,7 @@ TEST(Error, SaysFileOffsetCauseAndAdvice) {
 TEST(Error, SystemErrorsGetTheirCode) {
   EXPECT_EQ(SystemError(ENOENT, "cannot open", "x").code, Code::kNotFound);
   EXPECT_EQ(SystemError(EACCES, "cannot open", "x").code, Code::kPermissionDenied);
+  EXPECT_EQ(SystemError(EROFS, "cannot write", "x").code, Code::kPermissionDenied);
   EXPECT_EQ(SystemError(ENOSPC, "cannot write", "x").code, Code::kResourceExhausted);
   EXPECT_EQ(SystemError(EIO, "cannot read", "x").ToString(),
             "UNAVAILABLE: x: cannot read: Input/output error.");

@@ -164,7 +164,8 @@ def test_the_folders_own_index(dataset, photograph):
     assert b"this is no crop index" in run("bench", folder, *SMALL).stdout
     assert ".stoker-index" in failure(run("bench", folder, "--crop-index", folder / ".stoker-index"), 1)
     assert "nothing" in failure(run("bench", folder, "--crop-index", folder / "nothing"), 1)
-    failure(run("index", folder, "--out", "/nowhere/index"), 1)
+    assert "its folder is not there" in failure(run("index", folder, "--out", "/nowhere/index"), 2)
+    assert "something else" in failure(run("index", folder, "--out", folder / "good.jpg"), 2)
 
 
 def test_inspect_names_broken_files(dataset, photograph):

@@ -107,6 +107,25 @@ TEST_F(DatasetIndexTest, AnUnfinishedOneLeavesTheOldOne) {
   for (const auto& [key, record] : records) EXPECT_EQ(Found(open, key), record);
 }
 
+// Neither writes into the other's file, nor takes it away.
+TEST_F(DatasetIndexTest, TwoWritersAtOnce) {
+  auto first = DatasetIndexWriter::Create(path_).value();
+  auto second = DatasetIndexWriter::Create(path_).value();
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2);
+  {
+    auto third = DatasetIndexWriter::Create(path_).value();
+    ASSERT_TRUE(third.Add(3, Bytes(3, 3)).ok());  // and gives up
+  }
+  ASSERT_TRUE(first.Add(1, Bytes(1, 1)).ok());
+  ASSERT_TRUE(second.Add(2, Bytes(2, 2)).ok());
+  ASSERT_TRUE(first.Finish().ok());
+  EXPECT_EQ(Found(DatasetIndex::Open(path_).value(), 1), Bytes(1, 1));
+  ASSERT_TRUE(second.Finish().ok());
+  EXPECT_EQ(Found(DatasetIndex::Open(path_).value(), 2), Bytes(2, 2));
+  EXPECT_FALSE(DatasetIndex::Open(path_).value().Has(1));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
+}
+
 TEST_F(DatasetIndexTest, OfTwoWithOneKeyTheFirstIsKept) {
   auto writer = DatasetIndexWriter::Create(path_).value();
   ASSERT_TRUE(writer.Add(7, Bytes(3, 1)).ok());
