@@ -105,6 +105,11 @@ Status CheckTogether(const BenchArguments& given) {
     return Error{Code::kInvalidArgument, fmt::format("--rank is {}; it must be below --world, {}",
                                                      given.rank, given.world)};
   }
+  if (given.crop_index.empty()) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "--crop-index is empty",
+                 .advice = "Give auto, off or the file that `stoker index` wrote"};
+  }
   if (given.normalize && given.dtype_given && given.dtype == "u8") {
     return Error{Code::kInvalidArgument,
                  "--normalize makes fractions and negative numbers, which --dtype u8 cannot hold",

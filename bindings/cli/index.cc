@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -19,7 +20,7 @@ namespace {
 
 struct IndexArguments {
   std::string directory;
-  std::string out;
+  std::optional<std::string> out;
   int64_t list_skipped = 100;
   int64_t threads = 0;
   bool json = false;
@@ -44,7 +45,7 @@ Exit codes: 0 done; 1 the folder is missing or has no image; 2 a bad option; 3 t
 permission, memory, I/O); 130 interrupted. The index that was there stays until a new one is complete.)";
 
 Result<IndexReport> Make(const IndexArguments& given) {
-  const IndexOptions options{.out = given.out,
+  const IndexOptions options{.out = given.out.value_or(""),
                              .threads = static_cast<int>(given.threads),
                              .list_skipped = static_cast<size_t>(given.list_skipped)};
   ProgressBar bar;
@@ -96,6 +97,11 @@ std::string Json(const IndexReport& report) {
 }
 
 Result<int> RunIndexCommand(const IndexArguments& given) {
+  if (given.out && given.out->empty()) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "--out is empty",
+                 .advice = "Give the file to write, or leave --out out"};
+  }
   const Result<IndexReport> report = Make(given);
   if (!report.ok()) return report.error();
   if (Status s = Print(given.json ? Json(*report) : Text(*report)); !s.ok()) {

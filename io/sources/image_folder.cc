@@ -34,13 +34,18 @@ bool IsImageName(std::string_view name) {
 
 struct FoundIndex {
   std::optional<DatasetIndex> index;
-  std::string warning;  // why an index that is there is not used
+  std::string warning;  // why an index that is there is not used, or is of little use
 };
 
 Result<FoundIndex> FindIndex(const std::string& directory, const ImageFolderOptions& options) {
   FoundIndex found;
   if (options.crop_index == ImageFolderOptions::CropIndex::kOff) return found;
   const bool chosen = options.crop_index == ImageFolderOptions::CropIndex::kFile;
+  if (chosen && options.crop_index_file.empty()) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "image_folder: crop_index_file is empty",
+                 .advice = "Give the file that `stoker index` wrote"};
+  }
   Result<DatasetIndex> index =
       DatasetIndex::Open(chosen ? options.crop_index_file : directory + "/" + kIndexName);
   if (index.ok()) {
@@ -48,7 +53,9 @@ Result<FoundIndex> FindIndex(const std::string& directory, const ImageFolderOpti
   } else if (chosen) {
     return std::move(index).error();
   } else if (index.error().code != Code::kNotFound) {
-    found.warning = "photographs are decoded without the index: " + index.error().Message();
+    Error error = std::move(index).error();
+    if (error.code == Code::kInvalidArgument) error.advice = "Make it anew with `stoker index`";
+    found.warning = "photographs are decoded without the index: " + error.Message();
   }
   return found;
 }
@@ -68,6 +75,7 @@ class FolderSource final : public SampleSource {
       Add(folder);
       folder = {};
     }
+    if (index_.index) WarnOfFew();
   }
 
   uint64_t size() const override { return files_.size(); }
@@ -161,6 +169,22 @@ class FolderSource final : public SampleSource {
     names_.reserve(names);
     folder_paths_.reserve(paths);
     folders_.reserve(folders.size());
+  }
+
+  // An index of another folder, or one that has not been made anew for long.
+  void WarnOfFew() {
+    uint64_t indexed = 0;
+    for (uint64_t id = 0; id < size() && 2 * indexed < size(); ++id) {
+      indexed += index_.index->Has(KeyOf(id)) ? 1 : 0;
+    }
+    if (2 * indexed >= size()) return;
+    index_.warning =
+        Error{
+            .cause = "the index has places for " + std::to_string(indexed) + " of " +
+                     std::to_string(size()) + " photographs; the others are decoded without it",
+            .file = index_.index->path(),
+            .advice = "Where files were added, moved or renamed, make it anew with `stoker index`"}
+            .Message();
   }
 
   void Add(const ListedFolder& folder) {

@@ -18,7 +18,7 @@ struct ImageFolderOptions {
 
   // The index that says where to begin decoding: the folder's own where it has one (one that cannot
   // be used is no error then: Warning() says why not), none, or this file (whose absence or damage
-  // is an error).
+  // is an error). One of fewer than half of the samples is told by Warning(), too.
   enum class CropIndex { kAuto, kOff, kFile };
   CropIndex crop_index = CropIndex::kAuto;
   std::string crop_index_file = {};

@@ -266,8 +266,61 @@ TEST(ImageFolderIndex, DamagedAsAWhole) {
   const ImageFolderOptions chosen{.crop_index = CropIndex::kFile,
                                   .crop_index_file = IndexOf(folder)};
   EXPECT_EQ(ImageFolder(folder.path(), chosen).error().code, Code::kInvalidArgument);
+  const ImageFolderOptions empty{.crop_index = CropIndex::kFile};
+  EXPECT_THAT(ImageFolder(folder.path(), empty).error().cause, HasSubstr("crop_index_file"));
   const ImageFolderOptions missing{.crop_index = CropIndex::kFile, .crop_index_file = "/nowhere"};
   EXPECT_EQ(ImageFolder(folder.path(), missing).error().code, Code::kNotFound);
+}
+
+TEST(ImageFolderIndex, OfAnotherRoot) {
+  const PhotoFolder folder(20, 2);
+  const std::string index = IndexOf(folder);
+  ASSERT_TRUE(IndexDataset(folder.path() + "/class0", {.out = index}).ok());
+  const std::vector<uint64_t> want = TakeEpoch(Source(folder, CropIndex::kOff)).batches;
+  for (const auto& source : {folder.Source(), Source(folder, CropIndex::kFile, index)}) {
+    EXPECT_EQ(
+        source->Warning(),
+        index +
+            ": the index has places for 0 of 20 photographs; the others are decoded without "
+            "it. Where files were added, moved or renamed, make it anew with `stoker index`.");
+    const Epoch epoch = TakeEpoch(source);
+    EXPECT_EQ(epoch.batches, want);
+    EXPECT_EQ(epoch.paths.indexed + epoch.paths.stale, 0u);
+  }
+}
+
+// Where files were added since.
+TEST(ImageFolderIndex, OfHalfAndFewer) {
+  const PhotoFolder folder(20, 2);
+  for (const int away : {10, 11}) {
+    std::vector<std::string> files;
+    for (int id = 0; id < away; ++id) files.push_back(folder.FileOf(static_cast<uint64_t>(id)));
+    files.erase(files.begin());  // class0 keeps one
+    files.push_back(folder.FileOf(19));
+    for (const std::string& file : files) fs::rename(file, file + ".away");
+    ASSERT_TRUE(IndexDataset(folder.path()).ok());
+    for (const std::string& file : files) fs::rename(file + ".away", file);
+    const std::string warning = folder.Source()->Warning();
+    if (away == 10) {
+      EXPECT_EQ(warning, "");
+    } else {
+      EXPECT_THAT(warning, HasSubstr("has places for 9 of 20 photographs"));
+    }
+  }
+}
+
+// Linux' names are bytes.
+TEST(ImageFolderIndex, NamesThatAreNotUtf8) {
+  const PhotoFolder folder(6, 2);
+  const std::string first = folder.FileOf(0), parent = fs::path(first).parent_path();
+  fs::rename(first, parent + "/\xff\xfe\n.jpg");
+  fs::rename(parent, folder.path() + "/\xc3(");
+  EXPECT_EQ(IndexDataset(folder.path()).value().indexed, 6u);
+  EXPECT_EQ(folder.Source()->Warning(), "");
+  EXPECT_EQ(TakeEpoch(folder.Source()).paths.indexed, 6u);
+  const std::string out = folder.path() + "/.\xff";
+  ASSERT_TRUE(IndexDataset(folder.path(), {.out = out}).ok());
+  EXPECT_EQ(TakeEpoch(Source(folder, CropIndex::kFile, out)).paths.indexed, 6u);
 }
 
 TEST(ImageFolderIndex, ItsMemoryIsCounted) {

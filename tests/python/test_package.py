@@ -65,10 +65,15 @@ def test_an_index_changes_no_pixel_and_is_counted(made, tmp_path):
 def test_which_index(made, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for nothing in (None, "auto"):
+        for nothing in (None, "off", "auto"):
             stoker.image_folder(made, crop_index=nothing)
     with pytest.raises(stoker.NotFoundError, match="missing"):
         stoker.image_folder(made, crop_index=tmp_path / "missing")
+    assert stoker.image_folder(made, crop_index="off")._spec == stoker.image_folder(made, crop_index=None)._spec
+    with pytest.raises(stoker.InvalidArgumentError, match="this is no crop index"):
+        stoker.image_folder(made, crop_index=tmp_path)
+    with pytest.raises(stoker.InvalidArgumentError, match="crop_index is empty"):
+        stoker.image_folder(made, crop_index="")
     with pytest.raises(TypeError, match="crop_index"):
         stoker.image_folder(made, crop_index=3)
     folder = tmp_path / "folder"

@@ -110,7 +110,9 @@ class MemoryWarning(UserWarning):
 
 
 class CropIndexWarning(UserWarning):
-    """The folder has an index that cannot be used: photographs are decoded without it."""
+    """The folder has an index that cannot be used, or is of few of its photographs: the others are decoded
+    without it.
+    """
 
 
 _BY_CODE = {

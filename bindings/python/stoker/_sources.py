@@ -96,18 +96,21 @@ def image_folder(
         threads: that list folders, 0 to 1024; 0: the cores allotted.
         crop_index: the index that `stoker index` made, which makes random crops cheaper and changes no
             pixel. "auto": the folder's own (`.stoker-index` in it), where it has one; one that cannot be
-            used is a `CropIndexWarning`. None: no index. Or the path of one, which has to be there.
+            used is a `CropIndexWarning`. "off" or None: no index. Or the path of one, which has to be
+            there. One that is of fewer than half of the photographs is a `CropIndexWarning`, too.
 
     Raises:
         NotFoundError: no such folder, or index (a FileNotFoundError).
         InvalidArgumentError: not a folder, no image in it, images beside class folders, a class folder
-            without images (a ValueError).
+            without images, or a file that is no index (a ValueError).
         DataLossError: the index that was named is damaged.
         PermissionDeniedError: it or a folder in it may not be read (a PermissionError).
     """
     path = _absolute("directory", directory)
-    named = crop_index not in ("auto", None)
-    index = _absolute("crop_index", crop_index) if named else b"off" if crop_index is None else b"auto"
+    if isinstance(crop_index, (str, bytes)) and not crop_index:
+        raise InvalidArgumentError('crop_index is empty; give "auto", "off" or the path of an index')
+    named = crop_index not in ("auto", "off", None)
+    index = _absolute("crop_index", crop_index) if named else b"auto" if crop_index == "auto" else b"off"
     native = _stoker.image_folder(path, _checks.integer("threads", threads, 0, 1024), index)
     if native.warning:
         warnings.warn(native.warning, CropIndexWarning, stacklevel=2)

@@ -81,6 +81,24 @@ TEST_F(StokerCTest, VersionsThatItDoesNotSpeak) {
   EXPECT_STRNE(api_->version, "");
 }
 
+// Which nobody is told by an error, for the batches are the same.
+TEST_F(StokerCTest, ADamagedIndexIsToldOnce) {
+  stoker_dataset* sound = Open(NewKey(), Spec());
+  EXPECT_EQ(api_->dataset_warning(sound), nullptr);
+  api_->dataset_free(sound);
+
+  std::ofstream(photos_.path() + "/.stoker-index") << "damaged";
+  stoker_dataset* dataset = Open(NewKey(), Spec());
+  ASSERT_NE(dataset, nullptr);
+  const char* warning = api_->dataset_warning(dataset);
+  ASSERT_NE(warning, nullptr);
+  EXPECT_EQ(warning, "photographs are decoded without the index: " + photos_.path() +
+                         "/.stoker-index: this is no crop index. Make it anew with `stoker "
+                         "index`.");
+  EXPECT_EQ(api_->dataset_warning(dataset), nullptr);
+  api_->dataset_free(dataset);
+}
+
 TEST_F(StokerCTest, AnEpochOfBatches) {
   stoker_dataset* dataset = Open(NewKey(), Spec());
   stoker_dataset_info info{};
