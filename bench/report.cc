@@ -115,7 +115,7 @@ std::string DecodersText(const DecodePaths& paths) {
   return fmt::format("{} ours, {} libjpeg-turbo{}", Count(paths.fast), Count(others), reasons);
 }
 
-// "1,200 decoded by it, 3 stale: make it again"
+// "1,200 photographs decoded by it, 3 of changed files not; `stoker index` makes it anew"
 std::string IndexText(const DecodePaths& paths) {
   std::string text = Count(paths.indexed) + " photographs decoded by it";
   if (paths.stale > 0) text += fmt::format(", {} of changed files not", Count(paths.stale));

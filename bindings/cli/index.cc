@@ -27,14 +27,18 @@ struct IndexArguments {
 };
 
 constexpr const char* kFooter =
-    R"(Goes through every photograph once and writes down where in its data each eighth block of columns
-begins, so that a random crop is decoded without what lies above and beside it: about a quarter less
-CPU. The index is some 2 % of the photographs' size. Photographs are not changed; the pixels are the
-same with and without it. Whoever reads DIR afterwards uses it by itself.
+    R"(A JPEG has to be decoded from its beginning, for nothing says where in its data a piece of the
+picture begins. This command goes through every photograph once and writes that down, for every
+eighth block (of 8 or 16 pixels) of each row of blocks. A random crop is then decoded without most of
+what lies above and beside it: about a quarter less CPU. The index is some 2 % of the photographs'
+size. Photographs are not changed; the pixels are the same with and without it.
 
-It stays right while files are added, removed or moved into another class: a file that is new or has
-changed is decoded as ever, until the index is made anew. So are files of which there can be none:
-progressive ones, damaged ones, other formats.
+Without --out the index lies in DIR, and whoever reads DIR afterwards uses it by itself. With --out it
+has to be named when reading: --crop-index FILE, in Python crop_index=.
+
+It stays right while files are added, removed, changed or moved. A file that is new, has changed or
+has another name or folder than when the index was made is decoded as ever, until the index is made
+anew. So are files of which there can be none: progressive ones, damaged ones, other formats.
 
 Examples:
   stoker index photos
@@ -42,7 +46,8 @@ Examples:
   stoker bench /readonly/photos --crop-index photos.index
 
 Exit codes: 0 done; 1 the folder is missing or has no image; 2 a bad option; 3 the system (disk full,
-permission, memory, I/O); 130 interrupted. The index that was there stays until a new one is complete.)";
+permission, memory, I/O); 130 interrupted. The index that was there stays until a new one is complete;
+a file that is no index is not replaced.)";
 
 Result<IndexReport> Make(const IndexArguments& given) {
   const IndexOptions options{.out = given.out.value_or(""),
@@ -62,13 +67,19 @@ double Share(const IndexReport& report) {
                                             static_cast<double>(report.photograph_bytes);
 }
 
+std::string Size(uint64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  return bytes < 1'000'000 ? fmt::format("{:.1f} KB", size / 1e3)
+                           : fmt::format("{:.1f} MB", size / 1e6);
+}
+
 std::string Text(const IndexReport& report) {
   std::string text = fmt::format(
       "{}: {} of {} photographs indexed in {:.1f} s ({:.0f} s for a million)\n"
-      "  {}: {:.1f} MB, {:.2f} % of the photographs\n",
+      "  {}: {}, {:.2f} % of the photographs\n",
       report.source, report.indexed, report.samples, report.seconds,
       report.seconds * 1e6 / static_cast<double>(report.samples), report.out,
-      static_cast<double>(report.index_bytes) / 1e6, 100 * Share(report));
+      Size(report.index_bytes), 100 * Share(report));
   for (const auto& [reason, count] : report.skipped) {
     text += fmt::format("  not indexed: {} ({})\n", count, reason);
   }
