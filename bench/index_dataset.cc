@@ -147,8 +147,7 @@ class Indexing {
   IndexReport report_;
 };
 
-// What is wrong with a file that the caller has named is wrong with an option; of the folder's own
-// one nobody has said anything.
+// Where the caller has named the file an option is wrong, and so no file is to blame.
 Error CannotPut(const std::string& out, bool own, const std::string& why,
                 const std::string& advice) {
   return own ? Error{.code = Code::kInvalidArgument, .cause = why, .file = out, .advice = advice}

@@ -16,7 +16,8 @@ namespace stoker {
 
 namespace {
 
-// Room for a photograph's, so that the steady state allocates nothing: that of 400 KB.
+// Room for the crop index of a photograph of 400 KB: few have more, so that the steady state
+// allocates next to nothing.
 constexpr size_t kCropIndexBytes = 8 << 10;
 
 // What a batch consists of.
