@@ -51,6 +51,7 @@ Resampler::Resampler(MemoryBudget& budget)
       columns_(budget),
       window_(budget),
       turned_(budget),
+      along_(budget),
       finished_(budget),
       upright_(budget) {}
 
@@ -179,11 +180,24 @@ Status Resampler::PlanStrips() {
   strip_.width = region_.width;
   strip_.rows = rows;
   strip_.columns = columns_.taps();
-  strip_.turned_columns = TurnedColumns(strip_.columns, strip_.channels);
-  constexpr size_t kColumn = kStripRows * sizeof(int16_t);
-  if (Status grown = turned_.Grow(static_cast<size_t>(strip_.turned_columns) * kColumn); !grown) {
-    return grown;
+  return PlanBlending();
+}
+
+// Which way strips take, and what it needs.
+Status Resampler::PlanBlending() {
+  strip_.along = {};
+  if (strip_.planes == strip_.channels && CanBlendRows()) {
+    if (Status grown = along_.Grow(AlongBytes(strip_.columns)); !grown) return grown;
+    PlanAlong(strip_.columns, strip_.mirror, along_.data(), strip_.along);
   }
+  size_t values;
+  if (strip_.along.blocks != 0) {
+    values = static_cast<size_t>(BlendedRow(strip_.width) * strip_.planes * kRowsTogether);
+  } else {
+    strip_.turned_columns = TurnedColumns(strip_.columns, strip_.channels);
+    values = static_cast<size_t>(strip_.turned_columns) * kStripRows;
+  }
+  if (Status grown = turned_.Grow(values * sizeof(int16_t)); !grown) return grown;
   strip_.turned = reinterpret_cast<int16_t*>(turned_.data());
   return {};
 }

@@ -56,6 +56,7 @@ class Resampler final : public RowSink {
 
  private:
   Status PlanStrips();
+  Status PlanBlending();
   uint8_t* WindowPlane(size_t plane) const;
   Status PlanOutput();
   int StripEnd(int first_row) const;
@@ -85,6 +86,7 @@ class Resampler final : public RowSink {
   int next_row_ = 0;  // first output row that is not finished
 
   GrowingBuffer turned_;               // Strip::turned
+  GrowingBuffer along_;                // Strip::along
   GrowingBuffer finished_;             // Strip::finished, and the rows that are leaving
   uint8_t* other_finished_ = nullptr;  // the half of it that is not Strip::finished
   GrowingBuffer upright_;              // the visible window, u8, when it has to be transposed

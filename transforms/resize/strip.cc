@@ -320,7 +320,10 @@ namespace stoker {
 
 HWY_EXPORT(Resample);
 
-void ResampleStrip(const Strip& strip) { HWY_DYNAMIC_DISPATCH(Resample)(strip); }
+void ResampleStrip(const Strip& strip) {
+  if (strip.along.blocks != 0) return ResampleStripByRows(strip);
+  HWY_DYNAMIC_DISPATCH(Resample)(strip);
+}
 
 }  // namespace stoker
 #endif

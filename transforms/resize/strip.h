@@ -12,12 +12,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "transforms/resize/along.h"
 #include "transforms/resize/axis_filter.h"
 #include "transforms/resize/emit.h"
 
 namespace stoker {
 
 inline constexpr int kStripRows = 32;      // rows of a strip at most
+inline constexpr int kRowsTogether = 4;    // rows that ResampleStripByRows blends together
 inline constexpr int kStripPixels = 16;    // output pixels that are finished together
 inline constexpr int kTileBytes = 64;      // columns (bytes of one plane's row) blended at a time
 inline constexpr int kStripOverread = 64;  // bytes that may be read behind a row of the source
@@ -39,7 +41,11 @@ struct Strip {
   int first_row = 0;
   int row_count = 0;  // 1…kStripRows
 
-  // Blended columns, kStripRows values each, 64-byte aligned: room for `turned_columns` of them.
+  // The horizontal weights for ResampleStripByRows; without blocks ResampleStrip does not use it.
+  Along along;
+
+  // Blended columns, kStripRows values each, 64-byte aligned: room for `turned_columns` of them; or
+  // kRowsTogether blended rows, BlendedRow(width) values of each channel.
   int16_t* turned = nullptr;
   int turned_columns = 0;  // at least TurnedColumns(columns, channels)
 
@@ -66,8 +72,18 @@ FinishedRoom RoomToFinish(int pixels);
 // Columns that Strip::turned needs.
 int TurnedColumns(const AxisTaps& columns, int channels);
 
+// From a channel of a blended row to the next: a tile's and a window's overhang included.
+constexpr ptrdiff_t BlendedRow(int width) {
+  return (ptrdiff_t{width} + kTileBytes - 1) / kTileBytes * kTileBytes + kAlongWindow;
+}
+
 // The best instruction set that the CPU has. Emits what is leaving.
 void ResampleStrip(const Strip& strip);
+
+// The same for planes (or gray) where `along` has been planned: row by row, each blended vertically
+// and then, by shuffles, along itself. Half the work of turning twice, on CPUs that can.
+bool CanBlendRows();
+void ResampleStripByRows(const Strip& strip);
 
 // The plain twin: same bytes.
 void ResampleStripPlain(const Strip& strip);

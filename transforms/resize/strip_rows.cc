@@ -1,0 +1,251 @@
+// Strips of planes, row by row. Compiled once for each instruction set; AVX-512 alone has the
+// shuffles that it takes.
+#include <algorithm>
+#include <cstring>
+
+#include "transforms/resize/strip.h"
+
+// As in strip.cc.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#define HWY_WANT_AVX3_DL 1
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "transforms/resize/strip_rows.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace stoker {
+namespace HWY_NAMESPACE {
+#if HWY_TARGET > HWY_AVX3
+
+bool CanBlendRows() { return false; }
+void ResampleRows(const Strip& strip) { ResampleStripPlain(strip); }
+
+#else
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Bytes = hn::FixedTag<uint8_t, 64>;
+using Words = hn::FixedTag<int16_t, 32>;
+using Sums = hn::FixedTag<int32_t, 16>;
+
+// sums[j] + a[2j] b[2j] + a[2j+1] b[2j+1]
+HWY_INLINE hn::Vec<Sums> AddPairs(hn::Vec<Sums> sums, hn::Vec<Words> a, hn::Vec<Words> b) {
+#if 0
+  return hn::Vec<Sums>{_mm512_dpwssd_epi32(sums.raw, a.raw, b.raw)};
+#else
+  return hn::Add(sums, hn::Vec<Sums>{_mm512_madd_epi16(a.raw, b.raw)});
+#endif
+}
+
+HWY_INLINE hn::Vec<Words> WeightPair(const int16_t* weights) {
+  int32_t pair;
+  std::memcpy(&pair, weights, sizeof(pair));
+  return hn::BitCast(Words(), hn::Set(Sums(), pair));
+}
+
+// ---- Vertical: one output row of one plane.
+
+// The 128-bit blocks of `even` and `odd`, in turn.
+HWY_INLINE void StoreInTurn(hn::Vec<Words> even, hn::Vec<Words> odd, int16_t* out) {
+  alignas(64) static constexpr int64_t kLower[8] = {0, 1, 8, 9, 2, 3, 10, 11};
+  alignas(64) static constexpr int64_t kUpper[8] = {4, 5, 12, 13, 6, 7, 14, 15};
+  const __m512i lower = _mm512_load_si512(kLower), upper = _mm512_load_si512(kUpper);
+  hn::Store(hn::Vec<Words>{_mm512_permutex2var_epi64(even.raw, lower, odd.raw)}, Words(), out);
+  hn::Store(hn::Vec<Words>{_mm512_permutex2var_epi64(even.raw, upper, odd.raw)}, Words(), out + 32);
+}
+
+// Writes up to 63 values behind the row.
+template <int kPairs>
+HWY_INLINE void BlendDown(const uint8_t* HWY_RESTRICT source, ptrdiff_t stride,
+                          const int16_t* HWY_RESTRICT weights, int pairs, int shift, int width,
+                          int16_t* HWY_RESTRICT out) {
+  const Bytes d8;
+  const hn::Vec<Bytes> zero = hn::Zero(d8);
+  const hn::Vec<Sums> half = hn::Set(Sums(), 1 << (shift - 1));
+  const int n = kPairs != 0 ? kPairs : pairs;
+  for (ptrdiff_t i = 0; i < width; i += 64) {
+    hn::Vec<Sums> s0 = half, s1 = half, s2 = half, s3 = half;
+    const uint8_t* row = source + i;
+    for (int p = 0; p < n; ++p, row += 2 * stride) {
+      const hn::Vec<Words> w = WeightPair(weights + 2 * p);
+      const hn::Vec<Bytes> a = hn::LoadU(d8, row), b = hn::LoadU(d8, row + stride);
+      const hn::Vec<Bytes> low = hn::InterleaveLower(d8, a, b);
+      const hn::Vec<Bytes> high = hn::InterleaveUpper(d8, a, b);
+      s0 = AddPairs(s0, hn::BitCast(Words(), hn::InterleaveLower(d8, low, zero)), w);
+      s1 = AddPairs(s1, hn::BitCast(Words(), hn::InterleaveUpper(d8, low, zero)), w);
+      s2 = AddPairs(s2, hn::BitCast(Words(), hn::InterleaveLower(d8, high, zero)), w);
+      s3 = AddPairs(s3, hn::BitCast(Words(), hn::InterleaveUpper(d8, high, zero)), w);
+    }
+    const auto low =
+        hn::ReorderDemote2To(Words(), hn::ShiftRightSame(s0, shift), hn::ShiftRightSame(s1, shift));
+    const auto high =
+        hn::ReorderDemote2To(Words(), hn::ShiftRightSame(s2, shift), hn::ShiftRightSame(s3, shift));
+    StoreInTurn(low, high, out + i);
+  }
+}
+
+void BlendDownAny(const Strip& s, int output, int plane, int16_t* out) {
+  const int pairs = s.rows.pairs, shift = s.rows.shift - MiddleBits(s.columns.shift);
+  const uint8_t* source = s.plane[plane] + (s.rows.starts[output] - s.top) * s.stride;
+  const int16_t* weights = s.rows.weights + ptrdiff_t{output} * 2 * pairs;
+  switch (pairs) {
+    case 1:
+      return BlendDown<1>(source, s.stride, weights, 1, shift, s.width, out);
+    case 2:
+      return BlendDown<2>(source, s.stride, weights, 2, shift, s.width, out);
+    case 3:
+      return BlendDown<3>(source, s.stride, weights, 3, shift, s.width, out);
+    default:
+      return BlendDown<0>(source, s.stride, weights, pairs, shift, s.width, out);
+  }
+}
+
+// ---- Horizontal: a block of 16 pixels of one output row.
+
+// The values of a window that a block's sums are made of.
+template <bool kNarrow>
+HWY_INLINE hn::Vec<Words> Pick(hn::Vec<Words> low, hn::Vec<Words> high, hn::Vec<Words> places) {
+  if constexpr (kNarrow) return hn::Vec<Words>{_mm512_permutexvar_epi16(places.raw, low.raw)};
+  return hn::Vec<Words>{_mm512_permutex2var_epi16(low.raw, places.raw, high.raw)};
+}
+
+// Three channels' values, 0…255, to 48 neighbouring bytes and 16 more.
+HWY_INLINE void StoreMixed(const hn::Vec<Sums> (&rgb)[3], uint8_t* out) {
+  alignas(64) static constexpr int32_t kDense[16] = {0,  1,  2,  4,  5, 6, 8,  9,
+                                                     10, 12, 13, 14, 3, 7, 11, 15};
+  alignas(16) static constexpr uint8_t kThree[16] = {0,  1,  2,  4,  5,  6,  8,  9,
+                                                     10, 12, 13, 14, 15, 15, 15, 15};
+  const Bytes d8;
+  const auto mixed = hn::Or(hn::Or(rgb[0], hn::ShiftLeft<8>(rgb[1])), hn::ShiftLeft<16>(rgb[2]));
+  const auto three = hn::TableLookupBytes(hn::BitCast(d8, mixed), hn::LoadDup128(d8, kThree));
+  const auto dense =
+      hn::TableLookupLanes(hn::BitCast(Sums(), three), hn::SetTableIndices(Sums(), kDense));
+  hn::StoreU(hn::BitCast(d8, dense), d8, out);
+}
+
+// The rows of a strip that are blended at a time.
+struct Group {
+  int first = 0;
+  int count = 0;
+};
+
+template <int kPairs, int kChannels, bool kNarrow>
+HWY_INLINE void BlendAlong(const Strip& s, const FinishedRows& rows, Group group) {
+  constexpr int kPair = 4 * kAlongPixels;
+  const Words d16;
+  const int shift = s.columns.shift + MiddleBits(s.columns.shift);
+  const hn::Vec<Sums> half = hn::Set(Sums(), 1 << (shift - 1));
+  const ptrdiff_t row_stride = BlendedRow(s.width), plane = rows.plane, down = rows.stride;
+  const int blocks = s.along.blocks, pairs = s.columns.pairs;
+  const int32_t* windows = s.along.windows;
+  const int16_t* table = s.along.pairs;
+  for (int b = 0; b < blocks; ++b, table += ptrdiff_t{pairs} * kPair) {
+    hn::Vec<Words> places[kPairs == 0 ? 1 : kPairs], weights[kPairs == 0 ? 1 : kPairs];
+    for (int p = 0; p < kPairs; ++p) {
+      places[p] = hn::Load(d16, table + p * kPair);
+      weights[p] = hn::Load(d16, table + p * kPair + kPair / 2);
+    }
+    const int16_t* HWY_RESTRICT row = s.turned + windows[b];
+    uint8_t* HWY_RESTRICT out =
+        s.finished + group.first * down +
+        ptrdiff_t{b} * kAlongPixels * (kChannels == 3 && plane == 0 ? 3 : 1);
+    for (int r = 0; r < group.count; ++r, out += down) {
+      hn::Vec<Sums> sums[kChannels];
+      for (int c = 0; c < kChannels; ++c, row += row_stride) {
+        const auto low = hn::LoadU(d16, row), high = kNarrow ? low : hn::LoadU(d16, row + 32);
+        hn::Vec<Sums> sum = half;
+        if constexpr (kPairs != 0) {
+          for (int p = 0; p < kPairs; ++p) {
+            sum = AddPairs(sum, Pick<kNarrow>(low, high, places[p]), weights[p]);
+          }
+        } else {
+          for (int p = 0; p < pairs; ++p) {
+            const int16_t* pair = table + ptrdiff_t{p} * kPair;
+            sum = AddPairs(sum, Pick<kNarrow>(low, high, hn::Load(d16, pair)),
+                           hn::Load(d16, pair + kPair / 2));
+          }
+        }
+        sums[c] = hn::ShiftRightSame(sum, shift);
+      }
+      if constexpr (kChannels == 3) {
+        if (plane == 0) {
+          StoreMixed(sums, out);
+          continue;
+        }
+      }
+      const hn::FixedTag<uint8_t, kAlongPixels> d8;
+      for (int c = 0; c < kChannels; ++c)
+        hn::StoreU(hn::DemoteTo(d8, sums[c]), d8, out + c * plane);
+    }
+  }
+}
+
+// ---- A strip.
+
+// The share of the leaving rows that goes with these.
+void EmitShare(const Strip& s, Group group) {
+  const int begin = s.leaving.rows * group.first / s.row_count;
+  FinishedRows share = s.leaving;
+  share.rows = s.leaving.rows * (group.first + group.count) / s.row_count - begin;
+  share.values += begin * share.stride;
+  EmitRows(share, *s.format, s.leaving_out + begin * s.format->down);
+}
+
+template <int kPairs, int kChannels, bool kNarrow>
+void ResampleAs(const Strip& s) {
+  const FinishedRows rows = RowsOf(s);
+  const ptrdiff_t row_stride = BlendedRow(s.width);
+  for (Group group; group.first < s.row_count; group.first += kRowsTogether) {
+    group.count = std::min(kRowsTogether, s.row_count - group.first);
+    int16_t* out = s.turned;
+    for (int r = 0; r < group.count; ++r) {
+      for (int c = 0; c < kChannels; ++c, out += row_stride) {
+        BlendDownAny(s, s.first_row + group.first + r, c, out);
+      }
+    }
+    BlendAlong<kPairs, kChannels, kNarrow>(s, rows, group);
+    if (s.leaving.rows != 0) EmitShare(s, group);
+  }
+}
+
+template <int kPairs>
+void ResamplePairs(const Strip& s) {
+  if (s.channels == 1) {
+    return s.along.narrow ? ResampleAs<kPairs, 1, true>(s) : ResampleAs<kPairs, 1, false>(s);
+  }
+  return s.along.narrow ? ResampleAs<kPairs, 3, true>(s) : ResampleAs<kPairs, 3, false>(s);
+}
+
+bool CanBlendRows() { return true; }
+
+void ResampleRows(const Strip& s) {
+  switch (s.columns.pairs) {
+    case 1:
+      return ResamplePairs<1>(s);
+    case 2:
+      return ResamplePairs<2>(s);
+    case 3:
+      return ResamplePairs<3>(s);
+    default:
+      return ResamplePairs<0>(s);
+  }
+}
+
+#endif
+}  // namespace HWY_NAMESPACE
+}  // namespace stoker
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace stoker {
+
+HWY_EXPORT(CanBlendRows);
+HWY_EXPORT(ResampleRows);
+
+bool CanBlendRows() { return HWY_DYNAMIC_DISPATCH(CanBlendRows)(); }
+
+void ResampleStripByRows(const Strip& strip) { HWY_DYNAMIC_DISPATCH(ResampleRows)(strip); }
+
+}  // namespace stoker
+#endif
