@@ -31,8 +31,10 @@ using Sums = hn::FixedTag<int32_t, 16>;
 
 // sums[j] + a[2j] b[2j] + a[2j+1] b[2j+1]
 HWY_INLINE hn::Vec<Sums> AddPairs(hn::Vec<Sums> sums, hn::Vec<Words> a, hn::Vec<Words> b) {
-#if 0
-  return hn::Vec<Sums>{_mm512_dpwssd_epi32(sums.raw, a.raw, b.raw)};
+#if HWY_TARGET <= HWY_AVX3_DL
+  // The CPUs of this target have the instruction, but Highway 1.0.3 does not tell the compiler.
+  asm("vpdpwssd %2, %1, %0" : "+v"(sums.raw) : "v"(a.raw), "v"(b.raw));
+  return sums;
 #else
   return hn::Add(sums, hn::Vec<Sums>{_mm512_madd_epi16(a.raw, b.raw)});
 #endif
@@ -44,64 +46,83 @@ HWY_INLINE hn::Vec<Words> WeightPair(const int16_t* weights) {
   return hn::BitCast(Words(), hn::Set(Sums(), pair));
 }
 
-// ---- Vertical: one output row of one plane.
+// ---- Vertical: a few output rows of all planes.
 
 // The 128-bit blocks of `even` and `odd`, in turn.
 HWY_INLINE void StoreInTurn(hn::Vec<Words> even, hn::Vec<Words> odd, int16_t* out) {
   alignas(64) static constexpr int64_t kLower[8] = {0, 1, 8, 9, 2, 3, 10, 11};
   alignas(64) static constexpr int64_t kUpper[8] = {4, 5, 12, 13, 6, 7, 14, 15};
   const __m512i lower = _mm512_load_si512(kLower), upper = _mm512_load_si512(kUpper);
-  hn::Store(hn::Vec<Words>{_mm512_permutex2var_epi64(even.raw, lower, odd.raw)}, Words(), out);
-  hn::Store(hn::Vec<Words>{_mm512_permutex2var_epi64(even.raw, upper, odd.raw)}, Words(), out + 32);
+  _mm512_store_si512(out, _mm512_permutex2var_epi64(even.raw, lower, odd.raw));
+  _mm512_store_si512(out + 32, _mm512_permutex2var_epi64(even.raw, upper, odd.raw));
 }
 
-// Writes up to 63 values behind the row.
+// 64 columns of one output row. In the sums the groups of four columns lie as interleaving leaves
+// them.
 template <int kPairs>
-HWY_INLINE void BlendDown(const uint8_t* HWY_RESTRICT source, ptrdiff_t stride,
-                          const int16_t* HWY_RESTRICT weights, int pairs, int shift, int width,
-                          int16_t* HWY_RESTRICT out) {
+HWY_INLINE void BlendTile(const uint8_t* HWY_RESTRICT row, ptrdiff_t stride,
+                          const int16_t* HWY_RESTRICT weights, ptrdiff_t pairs, int shift,
+                          hn::Vec<Sums> half, int16_t* HWY_RESTRICT out) {
   const Bytes d8;
-  const hn::Vec<Bytes> zero = hn::Zero(d8);
+  const auto zero = hn::Zero(d8);
+  hn::Vec<Sums> s0 = half, s1 = half, s2 = half, s3 = half;
+  const ptrdiff_t n = kPairs != 0 ? kPairs : pairs;
+  for (ptrdiff_t p = 0; p < n; ++p, row += 2 * stride) {
+    const hn::Vec<Words> w = WeightPair(weights + 2 * p);
+    const auto a = hn::LoadU(d8, row), b = hn::LoadU(d8, row + stride);
+    const auto low = hn::InterleaveLower(d8, a, b), high = hn::InterleaveUpper(d8, a, b);
+    s0 = AddPairs(s0, hn::BitCast(Words(), hn::InterleaveLower(d8, low, zero)), w);
+    s1 = AddPairs(s1, hn::BitCast(Words(), hn::InterleaveUpper(d8, low, zero)), w);
+    s2 = AddPairs(s2, hn::BitCast(Words(), hn::InterleaveLower(d8, high, zero)), w);
+    s3 = AddPairs(s3, hn::BitCast(Words(), hn::InterleaveUpper(d8, high, zero)), w);
+  }
+  const Words d16;
+  const auto even =
+      hn::ReorderDemote2To(d16, hn::ShiftRightSame(s0, shift), hn::ShiftRightSame(s1, shift));
+  const auto odd =
+      hn::ReorderDemote2To(d16, hn::ShiftRightSame(s2, shift), hn::ShiftRightSame(s3, shift));
+  StoreInTurn(even, odd, out);
+}
+
+// The rows of a strip that are blended at a time.
+struct Group {
+  int first = 0;
+  int count = 0;
+};
+
+// Writes up to 63 values behind each row.
+template <int kPairs>
+void BlendDown(const Strip& s, Group group) {
+  const int shift = s.rows.shift - MiddleBits(s.columns.shift);
   const hn::Vec<Sums> half = hn::Set(Sums(), 1 << (shift - 1));
-  const int n = kPairs != 0 ? kPairs : pairs;
-  for (ptrdiff_t i = 0; i < width; i += 64) {
-    hn::Vec<Sums> s0 = half, s1 = half, s2 = half, s3 = half;
-    const uint8_t* row = source + i;
-    for (int p = 0; p < n; ++p, row += 2 * stride) {
-      const hn::Vec<Words> w = WeightPair(weights + 2 * p);
-      const hn::Vec<Bytes> a = hn::LoadU(d8, row), b = hn::LoadU(d8, row + stride);
-      const hn::Vec<Bytes> low = hn::InterleaveLower(d8, a, b);
-      const hn::Vec<Bytes> high = hn::InterleaveUpper(d8, a, b);
-      s0 = AddPairs(s0, hn::BitCast(Words(), hn::InterleaveLower(d8, low, zero)), w);
-      s1 = AddPairs(s1, hn::BitCast(Words(), hn::InterleaveUpper(d8, low, zero)), w);
-      s2 = AddPairs(s2, hn::BitCast(Words(), hn::InterleaveLower(d8, high, zero)), w);
-      s3 = AddPairs(s3, hn::BitCast(Words(), hn::InterleaveUpper(d8, high, zero)), w);
+  const ptrdiff_t stride = s.stride, width = s.width, pairs = s.rows.pairs;
+  int16_t* HWY_RESTRICT out = s.turned;
+  for (int r = 0; r < group.count; ++r) {
+    const int output = s.first_row + group.first + r;
+    const int16_t* weights = s.rows.weights + output * 2 * pairs;
+    const ptrdiff_t top = (s.rows.starts[output] - s.top) * stride;
+    for (int c = 0; c < s.planes; ++c, out += BlendedRow(s.width)) {
+      for (ptrdiff_t x = 0; x < width; x += kTileBytes) {
+        BlendTile<kPairs>(s.plane[c] + top + x, stride, weights, pairs, shift, half, out + x);
+      }
     }
-    const auto low =
-        hn::ReorderDemote2To(Words(), hn::ShiftRightSame(s0, shift), hn::ShiftRightSame(s1, shift));
-    const auto high =
-        hn::ReorderDemote2To(Words(), hn::ShiftRightSame(s2, shift), hn::ShiftRightSame(s3, shift));
-    StoreInTurn(low, high, out + i);
   }
 }
 
-void BlendDownAny(const Strip& s, int output, int plane, int16_t* out) {
-  const int pairs = s.rows.pairs, shift = s.rows.shift - MiddleBits(s.columns.shift);
-  const uint8_t* source = s.plane[plane] + (s.rows.starts[output] - s.top) * s.stride;
-  const int16_t* weights = s.rows.weights + ptrdiff_t{output} * 2 * pairs;
-  switch (pairs) {
+void BlendDownAny(const Strip& s, Group group) {
+  switch (s.rows.pairs) {
     case 1:
-      return BlendDown<1>(source, s.stride, weights, 1, shift, s.width, out);
+      return BlendDown<1>(s, group);
     case 2:
-      return BlendDown<2>(source, s.stride, weights, 2, shift, s.width, out);
+      return BlendDown<2>(s, group);
     case 3:
-      return BlendDown<3>(source, s.stride, weights, 3, shift, s.width, out);
+      return BlendDown<3>(s, group);
     default:
-      return BlendDown<0>(source, s.stride, weights, pairs, shift, s.width, out);
+      return BlendDown<0>(s, group);
   }
 }
 
-// ---- Horizontal: a block of 16 pixels of one output row.
+// ---- Horizontal: the same rows, 16 pixels at a time.
 
 // The values of a window that a block's sums are made of.
 template <bool kNarrow>
@@ -123,12 +144,6 @@ HWY_INLINE void StoreMixed(const hn::Vec<Sums> (&rgb)[3], uint8_t* out) {
       hn::TableLookupLanes(hn::BitCast(Sums(), three), hn::SetTableIndices(Sums(), kDense));
   hn::StoreU(hn::BitCast(d8, dense), d8, out);
 }
-
-// The rows of a strip that are blended at a time.
-struct Group {
-  int first = 0;
-  int count = 0;
-};
 
 template <int kPairs, int kChannels, bool kNarrow>
 HWY_INLINE void BlendAlong(const Strip& s, const FinishedRows& rows, Group group) {
@@ -195,15 +210,9 @@ void EmitShare(const Strip& s, Group group) {
 template <int kPairs, int kChannels, bool kNarrow>
 void ResampleAs(const Strip& s) {
   const FinishedRows rows = RowsOf(s);
-  const ptrdiff_t row_stride = BlendedRow(s.width);
   for (Group group; group.first < s.row_count; group.first += kRowsTogether) {
     group.count = std::min(kRowsTogether, s.row_count - group.first);
-    int16_t* out = s.turned;
-    for (int r = 0; r < group.count; ++r) {
-      for (int c = 0; c < kChannels; ++c, out += row_stride) {
-        BlendDownAny(s, s.first_row + group.first + r, c, out);
-      }
-    }
+    BlendDownAny(s, group);
     BlendAlong<kPairs, kChannels, kNarrow>(s, rows, group);
     if (s.leaving.rows != 0) EmitShare(s, group);
   }
