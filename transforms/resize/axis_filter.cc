@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 namespace stoker {
 
@@ -76,6 +77,68 @@ void FillWeights(const Grid& grid, int64_t output, int64_t first, int64_t taps, 
   }
 }
 
+// FillWeights where every sample is there, for few taps: `distance` is that of the first sample
+// from the centre, `step` that to the next. Doubles hold all these integers exactly.
+template <int kTaps>
+void FillFew(double distance, double step, double support, double one, int16_t* weights) {
+  double running[kTaps], sum = 0;
+  for (int t = 0; t < kTaps; ++t) {
+    sum += std::max(0.0, support - std::abs(distance + t * step));
+    running[t] = sum;
+  }
+  const double factor = one / sum;
+  int before = 0;
+  for (int t = 0; t < kTaps; ++t) {
+    const int after = static_cast<int>(running[t] * factor + 0.5);
+    weights[t] = static_cast<int16_t>(after - before);
+    before = after;
+  }
+}
+
+// What Compute has decided.
+struct Filling {
+  const Grid& grid;
+  const AxisSpec& spec;
+  int64_t begin, end;
+  int64_t taps, last_start;
+  double one;
+  int32_t* starts;
+  int16_t* weights;
+};
+
+// kMost: grid.MostTaps(), or 0 for any number.
+template <int kMost>
+void FillAll(const Filling& f) {
+  const Grid grid = f.grid;
+  const int64_t begin = f.begin, end = f.end, taps = f.taps, last_start = f.last_start;
+  const auto step = static_cast<double>(2 * grid.out), support = static_cast<double>(grid.support);
+  const double one = f.one;
+  int64_t output = f.spec.first_out;
+  int16_t* weights = f.weights;
+  FirstSample first(grid, output);
+  for (int i = 0; i < f.spec.count; ++i, ++output, first.Next(), weights += taps) {
+    const int64_t sample = first.sample();
+    const int64_t start = std::clamp<int64_t>(sample - begin, 0, last_start);
+    f.starts[i] = static_cast<int32_t>(start);
+    if constexpr (kMost != 0) {
+      if (sample - begin == start && sample + kMost <= end) {
+        const int64_t distance = grid.Sample(sample) - grid.Centre(output);
+        FillFew<kMost>(static_cast<double>(distance), step, support, one, weights);
+        continue;
+      }
+    }
+    FillWeights(grid, output, sample, grid.MostTaps(), one, begin, end, begin + start, weights);
+  }
+}
+
+void FillAny(const Filling& f) {
+  static constexpr void (*kFill[])(const Filling&) = {FillAll<0>, FillAll<1>, FillAll<2>,
+                                                      FillAll<3>, FillAll<4>, FillAll<5>,
+                                                      FillAll<6>, FillAll<7>, FillAll<8>};
+  const auto most = static_cast<size_t>(f.grid.MostTaps());
+  kFill[most < std::size(kFill) ? most : 0](f);
+}
+
 }  // namespace
 
 int WeightShift(int in, int out, bool antialias) {
@@ -109,13 +172,8 @@ Status AxisFilter::Compute(const AxisSpec& spec) {
 
   const int shift = WeightShift(spec.in, spec.out, spec.antialias);
   const int64_t last_start = std::max<int64_t>(0, end_ - begin - static_cast<int64_t>(taps));
-  FirstSample first(grid, spec.first_out);
-  for (size_t i = 0; i < count; ++i, first.Next()) {
-    const int64_t start = std::clamp<int64_t>(first.sample() - begin, 0, last_start);
-    starts[i] = static_cast<int32_t>(start);
-    FillWeights(grid, spec.first_out + static_cast<int64_t>(i), first.sample(), grid.MostTaps(),
-                static_cast<double>(1 << shift), begin, end, begin + start, weights + i * taps);
-  }
+  FillAny({grid, spec, begin, end, static_cast<int64_t>(taps), last_start,
+           static_cast<double>(1 << shift), starts, weights});
   taps_ = {starts, weights, spec.count, pairs, shift};
   return {};
 }

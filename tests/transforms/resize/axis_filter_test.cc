@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <random>
 #include <vector>
 
@@ -70,6 +72,58 @@ TEST(AxisFilter, IsPillowsTriangle) {
     const int first = static_cast<int>(random() % static_cast<unsigned>(out));
     const int count = 1 + static_cast<int>(random() % static_cast<unsigned>(out - first));
     ExpectTriangle({in, out, first, count, 0, in, random() % 2 == 0});
+  }
+}
+
+// The definition in integers, for every sample of the box.
+std::vector<int> RoundedSteps(int64_t in, int64_t out, int64_t output, bool antialias) {
+  const int64_t support = 2 * (antialias ? std::max(in, out) : out);
+  std::vector<int64_t> running;
+  int64_t sum = 0;
+  for (int64_t x = 0; x < in; ++x) {
+    sum += std::max<int64_t>(0, support - std::abs((2 * x + 1) * out - (2 * output + 1) * in));
+    running.push_back(sum);
+  }
+  const double factor =
+      std::ldexp(1.0, WeightShift(static_cast<int>(in), static_cast<int>(out), antialias)) /
+      static_cast<double>(sum);
+  std::vector<int> weights;
+  int before = 0;
+  for (int64_t value : running) {
+    const int after = static_cast<int>(static_cast<double>(value) * factor + 0.5);
+    weights.push_back(after - before);
+    before = after;
+  }
+  return weights;
+}
+
+TEST(AxisFilter, IsTheRoundedRunningSumToTheLastUnit) {
+  std::mt19937 random(2);
+  MemoryBudget budget(uint64_t{1} << 30);
+  AxisFilter filter(budget);
+  for (int n = 0; n < 300; ++n) {
+    const int out = 1 + static_cast<int>(random() % 120);
+    const int in = 1 + static_cast<int>(random() % static_cast<unsigned>(n % 10 == 0 ? 3000 : 500));
+    AxisSpec spec{in, out, 0, out, 0, in, random() % 4 != 0};
+    if (random() % 3 == 0) {  // samples that do not exist
+      spec.clip_begin = static_cast<int>(random() % static_cast<unsigned>(in));
+      spec.clip_end = spec.clip_begin + 1 + static_cast<int>(random() % static_cast<unsigned>(in));
+    }
+    ASSERT_TRUE(filter.Compute(spec).ok());
+    if (filter.begin() == filter.end()) continue;
+    const AxisTaps& taps = filter.taps();
+    for (int i = 0; i < out; ++i) {
+      std::vector<int> wanted = RoundedSteps(in, out, i, spec.antialias);
+      for (int x = 0; x < in; ++x) {
+        const int t = x - filter.begin() - taps.starts[i];
+        const bool there =
+            x >= spec.clip_begin && x < spec.clip_end && t >= 0 && t < 2 * taps.pairs;
+        const int weight = there ? taps.weights[i * 2 * taps.pairs + t] : 0;
+        const bool exists = x >= spec.clip_begin && x < spec.clip_end;
+        ASSERT_EQ(weight, exists ? wanted[static_cast<size_t>(x)] : 0)
+            << in << " → " << out << " output " << i << " sample " << x;
+      }
+    }
   }
 }
 
