@@ -1,6 +1,7 @@
 // Samples that are worked on in turns become the rows that they become one by one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +11,8 @@
 #include "engine/core/buffer.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
+#include "tests/testing/photos.h"
+#include "tests/transforms/jpeg/fast/each_target.h"
 #include "transforms/jpeg/fast/crop_index_maker.h"
 #include "transforms/plan.h"
 
@@ -109,43 +112,78 @@ class SomeFeed final : public ImageFeed {
   uint64_t seen_ns_ = 0;
 };
 
+struct Alone {
+  std::vector<Outcome> outcomes;
+  DecodePaths paths;
+};
+
+Alone OneByOne(const std::vector<Sample>& samples) {
+  MemoryBudget budget(256 << 20);
+  const auto workspace = ThePlan().MakeWorkspace(budget);
+  Alone alone;
+  for (const Sample& sample : samples) {
+    Outcome outcome{std::vector<uint8_t>(ThePlan().row_bytes()), ""};
+    StageTimes times;
+    outcome.error = TextOf(ThePlan().Apply(sample.bytes(), sample.key, *workspace,
+                                           outcome.row.data(), times, sample.index));
+    alone.outcomes.push_back(std::move(outcome));
+  }
+  alone.paths = PathsOf(*workspace);
+  return alone;
+}
+
+void ExpectTheSameInTurns(const std::vector<Sample>& samples, const Alone& alone, uint64_t seed) {
+  MemoryBudget budget(256 << 20);
+  const auto workspace = ThePlan().MakeWorkspace(budget);
+  SomeFeed feed(samples, seed);
+  while (!feed.ended()) ThePlan().ApplyAll(feed, *workspace, feed.times);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const Outcome &got = feed.outcomes[i], &wanted = alone.outcomes[i];
+    ASSERT_EQ(got.error, wanted.error) << i;
+    ASSERT_TRUE(!wanted.error.empty() || got.row == wanted.row) << i;
+  }
+  const DecodePaths paths = PathsOf(*workspace);
+  EXPECT_EQ(paths.fast, alone.paths.fast);
+  EXPECT_EQ(paths.fallback, alone.paths.fallback);
+  EXPECT_EQ(paths.indexed, alone.paths.indexed);
+  EXPECT_EQ(paths.contradicted, alone.paths.contradicted);
+}
+
 TEST(ApplyAll, EqualsOneByOne) {
   std::vector<Sample> samples;
   for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(400)); ++n) {
     samples.push_back(MakeSample(n));
   }
-  MemoryBudget budget(256 << 20);
-  const auto single = ThePlan().MakeWorkspace(budget);
-  std::vector<Outcome> wanted;
-  int failed = 0;
-  for (const Sample& sample : samples) {
-    Outcome outcome{std::vector<uint8_t>(ThePlan().row_bytes()), ""};
-    StageTimes times;
-    outcome.error = TextOf(ThePlan().Apply(sample.bytes(), sample.key, *single, outcome.row.data(),
-                                           times, sample.index));
-    failed += outcome.error.empty() ? 0 : 1;
-    wanted.push_back(std::move(outcome));
-  }
-  const DecodePaths paths = PathsOf(*single);
+  const Alone alone = OneByOne(samples);
+  const auto failed = std::count_if(alone.outcomes.begin(), alone.outcomes.end(),
+                                    [](const Outcome& o) { return !o.error.empty(); });
   EXPECT_GT(failed, 0);
-  EXPECT_GT(paths.fast, 0u);
-  EXPECT_GT(paths.indexed, 0u);
-  EXPECT_GT(paths.contradicted, 0u);
+  EXPECT_GT(alone.paths.fast, 0u);
+  EXPECT_GT(alone.paths.indexed, 0u);
+  EXPECT_GT(alone.paths.contradicted, 0u);
+  for (uint64_t seed = 0; seed < 3; ++seed) ExpectTheSameInTurns(samples, alone, seed);
+}
 
-  for (uint64_t seed = 0; seed < 3; ++seed) {
-    const auto workspace = ThePlan().MakeWorkspace(budget);
-    SomeFeed feed(samples, seed);
-    while (!feed.ended()) ThePlan().ApplyAll(feed, *workspace, feed.times);
-    for (size_t i = 0; i < samples.size(); ++i) {
-      ASSERT_EQ(feed.outcomes[i].error, wanted[i].error) << i;
-      ASSERT_TRUE(!wanted[i].error.empty() || feed.outcomes[i].row == wanted[i].row) << i;
-    }
-    const DecodePaths both = PathsOf(*workspace);
-    EXPECT_EQ(both.fast, paths.fast);
-    EXPECT_EQ(both.fallback, paths.fallback);
-    EXPECT_EQ(both.indexed, paths.indexed);
-    EXPECT_EQ(both.contradicted, paths.contradicted);
+// Every instruction set, without and with an index.
+TEST(Photos, InTurnsAsOneByOne) {
+  const auto paths = testing::Photos();
+  if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
+  std::vector<Sample> samples;
+  for (const auto& path : paths) {
+    Sample sample;
+    sample.padded = testing::ReadFile(path);
+    sample.padded.resize(sample.padded.size() + kBufferPadding);
+    sample.key = {3, 0, samples.size()};
+    samples.push_back(std::move(sample));
   }
+  const Alone without = OneByOne(samples);
+  testing::ForEachTarget([&] { ExpectTheSameInTurns(samples, without, 1); });
+  for (Sample& sample : samples) {
+    (void)jpeg::CropIndexMaker().Make(sample.bytes(), sample.index);
+  }
+  const Alone with = OneByOne(samples);
+  EXPECT_EQ(with.outcomes, without.outcomes);
+  testing::ForEachTarget([&] { ExpectTheSameInTurns(samples, with, 2); });
 }
 
 }  // namespace

@@ -296,7 +296,7 @@ TEST(Photos, DamagedOnesAreJudgedAlike) {
     JpegDecoder decoder;
     const Result<ImageInfo> info = OpenPadded(decoder, Padded(good));
     ASSERT_TRUE(info.ok()) << path;
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < Effort(25); ++i) {
       RandomStream random({10, 0, ++n}, 0);
       std::vector<uint8_t> bytes = good;
       // In the data: headers of other sizes have no such regions.
