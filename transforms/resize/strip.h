@@ -6,7 +6,8 @@
 // Both passes blend whole vectors: down a column first; then, the columns turned into rows, in the
 // same way along the row. So no gather is needed, any scale and number of taps will do, and gray,
 // interleaved and planar pixels take the same way: a column is one byte of a row, and the channels
-// of a pixel are neighbouring columns.
+// of a pixel are neighbouring columns. Planes, where the CPU can shuffle a whole window of samples,
+// go row by row instead and are not turned (ResampleStripByRows).
 #pragma once
 
 #include <cstddef>

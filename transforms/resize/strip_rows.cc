@@ -190,8 +190,9 @@ HWY_INLINE void BlendAlong(const Strip& s, const FinishedRows& rows, Group group
         }
       }
       const hn::FixedTag<uint8_t, kAlongPixels> d8;
-      for (int c = 0; c < kChannels; ++c)
+      for (int c = 0; c < kChannels; ++c) {
         hn::StoreU(hn::DemoteTo(d8, sums[c]), d8, out + c * plane);
+      }
     }
   }
 }
