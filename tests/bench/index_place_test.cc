@@ -1,0 +1,118 @@
+// Where `stoker index` puts a file, and where it does not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "bench/index_dataset.h"
+#include "io/sources/image_folder.h"
+#include "tests/testing/photo_folder.h"
+
+namespace stoker {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using testing::PhotoFolder;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void Write(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+std::string IndexOf(const PhotoFolder& folder) { return folder.path() + "/" + kIndexName; }
+
+// Not one photograph is read for it: `progress` would be called.
+Error Refused(const PhotoFolder& folder, const std::string& out) {
+  const auto never = [](uint64_t, uint64_t) -> bool {
+    ADD_FAILURE() << "photographs are read";
+    return false;
+  };
+  const Result<IndexReport> report = IndexDataset(folder.path(), {.out = out}, never);
+  EXPECT_FALSE(report.ok()) << out;
+  return report.ok() ? Error{} : report.error();
+}
+
+TEST(IndexPlace, ReplacesNothingButAnIndex) {
+  const PhotoFolder folder(4, 2);
+  const fs::path other = folder.path() + "/.other";
+  fs::create_directory(other);
+  ASSERT_TRUE(IndexDataset(folder.path(), {.out = other / "index"}).ok());
+  ASSERT_TRUE(IndexDataset(folder.path(), {.out = other / "index"}).ok());  // once more
+  const std::string index = ReadFile(other / "index");
+  Write(other / "empty", "");
+  Write(other / "text", "STKINDE");
+  fs::create_symlink(other / "index", other / "link");
+  fs::create_symlink("nowhere", other / "dangling");
+  ASSERT_EQ(mkfifo((other / "pipe").c_str(), 0600), 0);
+  const std::string photograph = ReadFile(folder.FileOf(0));
+  for (const fs::path& path :
+       {fs::path(folder.FileOf(0)), other / "empty", other / "text", other / "link",
+        other / "dangling", other / "pipe", other, other / "", fs::path("/dev/null")}) {
+    const std::string out = path;
+    const Error error = Refused(folder, out);
+    EXPECT_EQ(error.code, Code::kInvalidArgument) << out;
+    EXPECT_EQ(error.file, "") << out;  // it is an option that is wrong
+    EXPECT_EQ(error.cause, "cannot write the index to " + out + ": there is something else here");
+    EXPECT_EQ(error.advice, "Name another file");
+  }
+  EXPECT_EQ(ReadFile(folder.FileOf(0)), photograph);
+  EXPECT_EQ(ReadFile(other / "index"), index);
+  for (const char* out : {"missing/index", "text/index", "missing/"}) {
+    const Error error = Refused(folder, other / out);
+    EXPECT_EQ(error.code, Code::kInvalidArgument) << out;
+    EXPECT_THAT(error.cause, HasSubstr("its folder is not there"));
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(other), {}), 6);  // nothing is left
+}
+
+TEST(IndexPlace, TheFoldersOwnPlace) {
+  const PhotoFolder folder(4, 2);
+  Write(IndexOf(folder), "");  // somebody's `: > .stoker-index`: the name is ours
+  ASSERT_TRUE(IndexDataset(folder.path()).ok());
+  EXPECT_EQ(folder.Source()->Warning(), "");
+  fs::remove(IndexOf(folder));
+  fs::create_directory(IndexOf(folder));
+  const Error error = Refused(folder, "");
+  EXPECT_EQ(error.code, Code::kInvalidArgument);
+  EXPECT_EQ(error.Message(), IndexOf(folder) + ": there is something else here. Move it away.");
+}
+
+// While it lives, permissions hold for root as well.
+class Unprivileged {
+ public:
+  Unprivileged() { EXPECT_EQ(seteuid(user_ == 0 ? 65534 : user_), 0); }
+  ~Unprivileged() { EXPECT_EQ(seteuid(user_), 0); }
+
+ private:
+  const uid_t user_ = geteuid();
+};
+
+TEST(IndexPlace, AFolderThatMayNotBeWrittenTo) {
+  const PhotoFolder folder(4, 2);
+  fs::permissions(folder.path(), static_cast<fs::perms>(0555));
+  Error error;
+  {
+    const Unprivileged user;
+    if (!ImageFolder(folder.path()).ok()) GTEST_SKIP() << "nor read, by somebody else than root";
+    error = Refused(folder, "");
+  }
+  fs::permissions(folder.path(), fs::perms::owner_all);
+  EXPECT_EQ(error.code, Code::kPermissionDenied);
+  EXPECT_EQ(error.file, IndexOf(folder));
+  EXPECT_EQ(error.cause, "cannot write the index: Permission denied");
+  EXPECT_EQ(error.advice,
+            "Use --out FILE, and --crop-index FILE (crop_index= in Python) when reading");
+}
+
+}  // namespace
+}  // namespace stoker
