@@ -19,8 +19,8 @@ class Compose:
     """Applies transforms to one image at a time: for serving, and for looking at what they do.
 
     The result has the same bytes as the row that a `Loader` with the same transforms, dtype,
-    layout and exif_orientation makes of the image. Any thread; threads do not wait for each other, and the GIL is
-    released meanwhile. Starts no thread; usable after a fork.
+    layout and exif_orientation makes of the image. Any thread; threads do not wait for each other,
+    and the GIL is released meanwhile. Starts no thread; usable after a fork.
 
         preprocess = stoker.Compose([stoker.Resize(256), stoker.CenterCrop(224)])
         image = preprocess(request.body)  # (224, 224, 3) uint8
