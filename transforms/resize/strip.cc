@@ -286,7 +286,8 @@ void ResampleAs(const Strip& s) {
     Provide(s, first, ptrdiff_t{end} * kChannels, have, tile);
     BlendAlong<kPairs, kChannels>(s, x, n, s.turned + (first - have.begin) * kStripRows, mixed);
     const int to = s.mirror ? s.columns.count - x - kStripPixels : x;
-    Finish<kChannels>(mixed, rows, s.finished + ptrdiff_t{to} * (rows.plane == 0 ? kChannels : 1));
+    const int step = 1 + (kChannels - 1) * static_cast<int>(rows.plane == 0);
+    Finish<kChannels>(mixed, rows, s.finished + ptrdiff_t{to} * step);
     if (s.leaving.rows != 0) EmitShare(s, x, n);
   }
 }
