@@ -369,7 +369,8 @@ def test_labels_of_an_epoch_keep_no_images(made):
 def test_a_list_of_batches_is_warned_of_once(made):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        loader = make(made, runtime=stoker.Runtime(memory_budget=3 << 20), batch_size=20, depth=1)
+        runtime = stoker.Runtime(memory_budget=3 << 20, threads=1)
+        loader = make(made, runtime=runtime, batch_size=20, depth=1)
         kept = [list(loader) for _ in range(6)]
     assert sum(len(batches) for batches in kept) == 18
     memory = [w for w in caught if issubclass(w.category, stoker.MemoryWarning)]
