@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "tests/testing/effort.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "tests/transforms/jpeg/fast/make_huffman.h"
 
@@ -267,7 +268,7 @@ void TryTogether(const Twins& one, const Twins& other, uint64_t n) {
 TEST(Entropy, EqualsItsTwinOnRandomBits) {
   int whole = 0, damaged = 0, ended = 0;
   auto before = std::make_unique<Twins>(0);
-  for (uint64_t n = 1; n < 1500; ++n) {
+  for (uint64_t n = 1; n < static_cast<uint64_t>(Effort(1500)); ++n) {
     auto twins = std::make_unique<Twins>(n);
     const Parsed& plain = twins->decoded;
     (plain.state.damaged ? damaged : plain.run.count != 0 ? ended : whole) += 1;
@@ -279,9 +280,9 @@ TEST(Entropy, EqualsItsTwinOnRandomBits) {
     before = std::move(twins);
   }
   // The inputs are of all kinds.
-  EXPECT_GT(whole, 50);
-  EXPECT_GT(damaged, 50);
-  EXPECT_GT(ended, 50);
+  EXPECT_GT(whole, Effort(50));
+  EXPECT_GT(damaged, Effort(50));
+  EXPECT_GT(ended, Effort(50));
 }
 
 }  // namespace
