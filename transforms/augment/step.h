@@ -1,0 +1,77 @@
+// Steps: what is done to a finished image of 8 bits a channel, one after the other, once everything
+// random about it has been drawn. Names, parameters and results are torchvision's
+// (transforms.v2.functional on uint8 tensors).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <variant>
+
+#include "engine/core/image.h"
+#include "transforms/fill.h"
+
+namespace stoker {
+
+// A blend is value × factor + other × (1 − factor) in binary32, cut to 0…255, fraction dropped.
+// Gray is floor(0.2989 R + 0.587 G + 0.114 B).
+struct AdjustBrightness {
+  float factor = 1;  // ≥ 0: value × factor
+};
+struct AdjustContrast {
+  float factor = 1;  // ≥ 0: a blend with the mean of gray
+};
+struct AdjustSaturation {
+  float factor = 1;  // ≥ 0: a blend with gray
+};
+struct AdjustSharpness {
+  float factor = 1;  // ≥ 0: a blend with the image smoothed by 3 × 3; its border stays
+};
+struct AdjustHue {
+  float shift = 0;  // −½…½ turns of the hue of HSV
+};
+struct Grayscale {};  // three equal channels
+struct Posterize {
+  int bits = 8;  // 0…8: the highest are kept
+};
+struct Solarize {
+  float threshold = 255;  // values ≥ threshold are inverted
+};
+struct Invert {};
+struct AutoContrast {};  // each channel stretched to 0…255
+struct Equalize {};      // each channel's histogram made even
+
+// Each axis' kernel is exp(−x² / 2σ²), normalised, of an odd number of taps; borders are reflected.
+struct Blur {
+  ImageSize taps{1, 1};
+  double sigma_x = 1;
+  double sigma_y = 1;
+};
+
+// Output pixel (x, y), both counted from the image's middle in pixels, comes from
+// (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]), counted likewise. What comes from outside the
+// image is `fill`.
+struct Affine {
+  std::array<double, 6> matrix{1, 0, 0, 0, 1, 0};
+  Interpolation interpolation = Interpolation::kNearest;
+  Fill fill{};
+};
+
+// Cuts `window`, which may reach outside the image, where pixels are as `padding` says.
+struct Reframe {
+  Rect window;
+  Padding padding = Padding::kConstant;
+  Fill fill{};
+};
+
+struct Mirror {
+  bool columns = false;  // left and right change places
+  bool rows = false;     // top and bottom do
+};
+
+using Step = std::variant<AdjustBrightness, AdjustContrast, AdjustSaturation, AdjustSharpness,
+                          AdjustHue, Grayscale, Posterize, Solarize, Invert, AutoContrast, Equalize,
+                          Blur, Affine, Reframe, Mirror>;
+
+const char* NameOf(const Step& step);  // "AdjustBrightness", …
+
+}  // namespace stoker

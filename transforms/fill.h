@@ -1,0 +1,21 @@
+// What stands where an image has no pixels.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace stoker {
+
+using Fill = std::array<uint8_t, 3>;  // red, green, blue
+
+// As torchvision's padding_mode.
+enum class Padding : uint8_t {
+  kConstant,   // the fill
+  kEdge,       // the last pixel, again and again
+  kReflect,    // mirrored, the last pixel once: dcb|abcd|cba
+  kSymmetric,  // mirrored, the last pixel twice: cba|abcd|dcb
+};
+
+enum class Interpolation : uint8_t { kNearest, kBilinear };
+
+}  // namespace stoker
