@@ -4,7 +4,6 @@
 // stays in a core's cache from the resampler's writing to the last step's.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,20 +12,9 @@
 #include "engine/core/memory_budget.h"
 #include "engine/core/result.h"
 #include "transforms/augment/step.h"
+#include "transforms/augment/tile.h"
 
 namespace stoker {
-
-// Three planes behind each other, rows without gaps: kPlanar in NCHW. kTileOverread bytes behind
-// the last plane may be read and written.
-struct Tile {
-  uint8_t* pixels = nullptr;
-  ImageSize size;
-  size_t plane_bytes() const {
-    return static_cast<size_t>(size.width) * static_cast<size_t>(size.height);
-  }
-  uint8_t* plane(size_t c) const { return pixels + c * plane_bytes(); }
-};
-inline constexpr size_t kTileOverread = 64;
 
 // Reused from image to image: nothing is allocated once it has seen the largest. Memory is charged
 // to `budget`, which outlives it. One thread at a time.
@@ -43,7 +31,22 @@ class Augmenter {
   Status Apply(const Step& step);
 
  private:
+  // Lets write(Tile) make an image of that size in the other buffer, which is then the tile's.
+  template <typename Write>
+  Status Into(ImageSize size, Write write);
+
+  Status Do(const AdjustSharpness& step);
+  Status Do(const Blur& step);
+  Status Do(const Affine& step);
+  Status Do(const Reframe& step);
+  Status Do(const Mirror& step);
+  template <typename InPlace>
+  Status Do(const InPlace& step);
+
   Tile tile_;
+  GrowingBuffer current_;  // tile_'s pixels
+  GrowingBuffer other_;    // empty until a step needs it
+  GrowingBuffer scratch_;  // of one step
 };
 
 // The plain twin, in std::vector and one scalar loop after the other: same bytes.

@@ -1,0 +1,154 @@
+#include "transforms/augment/augmenter.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/testing/effort.h"
+#include "tests/transforms/jpeg/fast/each_target.h"
+
+namespace stoker {
+namespace {
+
+using testing::Effort;
+using testing::ForEachTarget;
+
+constexpr uint64_t kBudget = uint64_t{1} << 30;
+
+enum class Content { kRandom, kZero, kFull, kOneValueEach, kSmooth };
+
+std::vector<uint8_t> MakePixels(ImageSize size, Content content, unsigned seed) {
+  std::mt19937 random(seed);
+  const size_t plane = Tile{nullptr, size}.plane_bytes();
+  std::vector<uint8_t> pixels(3 * plane, content == Content::kFull ? 255 : 0);
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    if (content == Content::kRandom) pixels[i] = static_cast<uint8_t>(random());
+    if (content == Content::kOneValueEach) pixels[i] = static_cast<uint8_t>(90 + 70 * (i / plane));
+    if (content == Content::kSmooth) pixels[i] = static_cast<uint8_t>(i * 7 / 5 + random() % 3);
+  }
+  return pixels;
+}
+
+std::vector<uint8_t> Applied(Augmenter& augmenter, const Step& step, ImageSize size,
+                             const std::vector<uint8_t>& pixels) {
+  EXPECT_TRUE(augmenter.Start(size).ok());
+  std::ranges::copy(pixels, augmenter.tile().pixels);
+  EXPECT_TRUE(augmenter.Apply(step).ok());
+  const Tile& tile = augmenter.tile();
+  return {tile.pixels, tile.pixels + 3 * tile.plane_bytes()};
+}
+
+void ExpectSameAsPlain(Augmenter& augmenter, const Step& step, ImageSize size, Content content) {
+  SCOPED_TRACE(std::string(NameOf(step)) + " of " + std::to_string(size.width) + " x " +
+               std::to_string(size.height) + " content " + std::to_string(int(content)));
+  std::vector<uint8_t> pixels = MakePixels(size, content, 3);
+  const std::vector<uint8_t> got = Applied(augmenter, step, size, pixels);
+  ImageSize plain_size = size;
+  ApplyStepPlain(step, plain_size, pixels);
+  ASSERT_EQ(augmenter.tile().size, plain_size);
+  ASSERT_EQ(got.size(), pixels.size());
+  const auto differs = std::ranges::mismatch(got, pixels);
+  ASSERT_EQ(differs.in1, got.end()) << "at " << differs.in1 - got.begin() << ": "
+                                    << int(*differs.in1) << ", plain " << int(*differs.in2);
+}
+
+// Each kind of step with usual parameters and those at the ends of their ranges.
+std::vector<Step> Steps() {
+  std::vector<Step> steps = {Grayscale{}, Invert{}, AutoContrast{}, Equalize{}};
+  for (const float factor : {0.0F, 0.1F, 0.5F, 1.0F, 1.37F, 2.0F, 19.0F, 1e20F, 3e38F}) {
+    steps.insert(steps.end(), {AdjustBrightness{factor}, AdjustContrast{factor},
+                               AdjustSaturation{factor}, AdjustSharpness{factor}});
+  }
+  for (const float shift : {-0.5F, -0.3F, -1e-9F, 0.0F, 0.02F, 1.0F / 6, 0.5F}) {
+    steps.push_back(AdjustHue{shift});
+  }
+  for (int bits = 0; bits <= 8; ++bits) steps.push_back(Posterize{bits});
+  for (const float threshold : {-1.0F, 0.0F, 100.5F, 128.0F, 255.0F}) {
+    steps.push_back(Solarize{threshold});
+  }
+  for (const ImageSize taps : {ImageSize{1, 1}, {3, 3}, {9, 5}, {23, 23}, {51, 1}, {1, 31}}) {
+    for (const double sigma : {1e-300, 0.1, 2.0, 1e300}) {
+      steps.push_back(Blur{taps, sigma, sigma * 1.5});
+    }
+  }
+  return steps;
+}
+
+std::vector<Step> Geometry() {
+  std::vector<Step> steps;
+  for (const Interpolation how : {Interpolation::kNearest, Interpolation::kBilinear}) {
+    const Fill fill{7, 130, 255};
+    steps.insert(
+        steps.end(),
+        {Affine{{1, 0, 0, 0, 1, 0}, how, fill},
+         Affine{{0.8, -0.6, 3.25, 0.6, 0.8, -7.5}, how, fill},
+         Affine{{0, 1, 0, -1, 0, 0}, how, fill}, Affine{{0.5, 0, 0.25, 0, 0.5, 0.25}, how, fill},
+         Affine{{1, 0.3, 0, 0, 1, 0}, how, fill}, Affine{{1, 0, 1e6, 0, 1, 0}, how, fill},
+         Affine{{0, 0, 0, 0, 0, 0}, how, fill},
+         Affine{{1e300, -1e300, 0, 1e9, 1e9, -1e300}, how, fill},
+         Affine{{1, 0, 0.5, 0, 1, -0.5}, how, fill}});
+  }
+  for (const Padding padding :
+       {Padding::kConstant, Padding::kEdge, Padding::kReflect, Padding::kSymmetric}) {
+    const Fill fill{1, 2, 3};
+    for (const Rect& window : {Rect{0, 0, 1, 1},
+                               {-4, -4, 40, 40},
+                               {3, 2, 17, 19},
+                               {-100, 5, 301, 7},
+                               {1000, -2000, 5, 70},
+                               {-1, 3, 224, 224}}) {
+      steps.push_back(Reframe{window, padding, fill});
+    }
+  }
+  for (const int kind : {0, 1, 2, 3}) steps.push_back(Mirror{kind % 2 == 1, kind / 2 == 1});
+  return steps;
+}
+
+std::vector<ImageSize> Sizes() {
+  std::vector<ImageSize> sizes = {{1, 1},  {1, 7},  {7, 1},   {2, 2},   {3, 3},
+                                  {5, 31}, {64, 3}, {65, 33}, {129, 17}};
+  if (Effort(10) == 10) sizes.insert(sizes.end(), {{16, 16}, {31, 65}, {127, 64}, {224, 224}});
+  return sizes;
+}
+
+TEST(Augmenter, EveryStepAsThePlainTwin) {
+  std::vector<Step> steps = Steps();
+  const std::vector<Step> geometry = Geometry();
+  steps.insert(steps.end(), geometry.begin(), geometry.end());
+  ForEachTarget([&] {
+    MemoryBudget budget(kBudget);
+    Augmenter augmenter(budget);
+    for (const Step& step : steps) {
+      for (const ImageSize size : Sizes()) {
+        ExpectSameAsPlain(augmenter, step, size, Content::kRandom);
+        if (size.width > 65) continue;
+        for (const Content content :
+             {Content::kZero, Content::kFull, Content::kOneValueEach, Content::kSmooth}) {
+          ExpectSameAsPlain(augmenter, step, size, content);
+        }
+        if (HasFatalFailure()) return;
+      }
+    }
+  });
+}
+
+TEST(Augmenter, TheLongestSideAsThePlainTwin) {
+  MemoryBudget budget(kBudget);
+  Augmenter augmenter(budget);
+  std::vector<Step> steps = {
+      AdjustContrast{0.4F}, AdjustSaturation{0.4F}, AdjustSharpness{0.4F}, AdjustHue{0.1F},
+      Equalize{},           AutoContrast{},         Blur{{3, 3}, 1, 1},    Mirror{true, true}};
+  const std::vector<Step> geometry = Geometry();
+  steps.insert(steps.end(), geometry.begin(), geometry.end());
+  for (const Step& step : steps) {
+    for (const ImageSize size : {ImageSize{kMostSidePixels, 1}, {1, kMostSidePixels}}) {
+      ExpectSameAsPlain(augmenter, step, size, Content::kRandom);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stoker

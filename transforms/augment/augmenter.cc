@@ -1,0 +1,131 @@
+#include "transforms/augment/augmenter.h"
+
+#include <utility>
+
+#include "transforms/augment/affine.h"
+#include "transforms/augment/blur.h"
+#include "transforms/augment/colour.h"
+#include "transforms/augment/lookup.h"
+#include "transforms/augment/reframe.h"
+#include "transforms/augment/sharpen.h"
+
+namespace stoker {
+
+namespace {
+
+// ---- What is done in place.
+
+void LookUpAll(const ValueTable& table, const Tile& tile) {
+  LookUp(table, tile.pixels, 3 * tile.plane_bytes());
+}
+
+// table_of(values, count): a channel's.
+template <typename TableOf>
+void LookUpEach(const Tile& tile, TableOf table_of) {
+  const size_t count = tile.plane_bytes();
+  for (size_t c = 0; c < 3; ++c) LookUp(table_of(tile.plane(c), count), tile.plane(c), count);
+}
+
+void DoInPlace(const AdjustBrightness& step, const Tile& tile) {
+  LookUpAll(BrightnessTable(step.factor), tile);
+}
+
+void DoInPlace(const AdjustContrast& step, const Tile& tile) {
+  const double mean =
+      static_cast<double>(SumOfGray(tile)) / static_cast<double>(tile.plane_bytes());
+  LookUpAll(ContrastTable(step.factor, static_cast<float>(mean)), tile);
+}
+
+void DoInPlace(const AdjustSaturation& step, const Tile& tile) { Saturate(tile, step.factor); }
+
+void DoInPlace(const AdjustHue& step, const Tile& tile) { ShiftHue(tile, step.shift); }
+
+void DoInPlace(const Grayscale&, const Tile& tile) { MakeGray(tile); }
+
+void DoInPlace(const Posterize& step, const Tile& tile) {
+  LookUpAll(PosterizeTable(step.bits), tile);
+}
+
+void DoInPlace(const Solarize& step, const Tile& tile) {
+  LookUpAll(SolarizeTable(step.threshold), tile);
+}
+
+void DoInPlace(const Invert&, const Tile& tile) { LookUpAll(InvertTable(), tile); }
+
+void DoInPlace(const AutoContrast&, const Tile& tile) {
+  LookUpEach(tile, [](const uint8_t* values, size_t count) {
+    return AutoContrastTable(FindRange(values, count));
+  });
+}
+
+void DoInPlace(const Equalize&, const Tile& tile) {
+  LookUpEach(tile, [](const uint8_t* values, size_t count) {
+    return EqualizeTable(CountValues(values, count));
+  });
+}
+
+Result<Tile> TileIn(GrowingBuffer& buffer, ImageSize size) {
+  if (Status status = buffer.Grow(3 * Tile{nullptr, size}.plane_bytes() + kTileOverread); !status) {
+    return std::move(status).error();
+  }
+  return Tile{buffer.data(), size};
+}
+
+}  // namespace
+
+Augmenter::Augmenter(MemoryBudget& budget) : current_(budget), other_(budget), scratch_(budget) {}
+
+Status Augmenter::Start(ImageSize size) {
+  Result<Tile> tile = TileIn(current_, size);
+  if (!tile) return std::move(tile).error();
+  tile_ = *tile;
+  return {};
+}
+
+Status Augmenter::Apply(const Step& step) {
+  return std::visit([this](const auto& one) { return Do(one); }, step);
+}
+
+template <typename InPlace>
+Status Augmenter::Do(const InPlace& step) {
+  DoInPlace(step, tile_);
+  return {};
+}
+
+// ---- What is written to the other buffer.
+
+template <typename Write>
+Status Augmenter::Into(ImageSize size, Write write) {
+  Result<Tile> to = TileIn(other_, size);
+  if (!to) return std::move(to).error();
+  write(*to);
+  std::swap(current_, other_);
+  tile_ = *to;
+  return {};
+}
+
+Status Augmenter::Do(const AdjustSharpness& step) {
+  return Into(tile_.size, [&](const Tile& to) { Sharpen(tile_, step.factor, to); });
+}
+
+Status Augmenter::Do(const Blur& step) {
+  if (Status status = scratch_.Grow(BlurScratchBytes(step, tile_.size)); !status) return status;
+  return Into(tile_.size, [&](const Tile& to) { Blurred(tile_, step, scratch_.data(), to); });
+}
+
+Status Augmenter::Do(const Affine& step) {
+  const Result<size_t> bytes = AffineScratchBytes(tile_.size);
+  if (!bytes) return bytes.error();
+  if (Status status = scratch_.Grow(*bytes); !status) return status;
+  return Into(tile_.size, [&](const Tile& to) { Mapped(tile_, step, scratch_.data(), to); });
+}
+
+Status Augmenter::Do(const Reframe& step) {
+  return Into(step.window.size(), [&](const Tile& to) { Reframed(tile_, step, to); });
+}
+
+Status Augmenter::Do(const Mirror& step) {
+  return Into(tile_.size, [&](const Tile& to) { Mirrored(tile_, step, to); });
+}
+
+}  // namespace stoker

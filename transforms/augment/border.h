@@ -1,0 +1,41 @@
+// Which pixel stands for one outside the image, along one axis.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "transforms/fill.h"
+
+namespace stoker {
+
+// Mirrored again and again where one mirror image is not enough, as numpy.pad does.
+inline int64_t Reflected(int64_t at, int64_t size) {
+  if (size == 1) return 0;
+  const int64_t period = 2 * (size - 1);
+  const int64_t in_period = ((at % period) + period) % period;
+  return std::min(in_period, period - in_period);
+}
+
+inline int64_t ReflectedWithEdge(int64_t at, int64_t size) {
+  const int64_t period = 2 * size;
+  const int64_t in_period = ((at % period) + period) % period;
+  return std::min(in_period, period - 1 - in_period);
+}
+
+// In [0, size); −1: the fill.
+inline int64_t Padded(int64_t at, int64_t size, Padding padding) {
+  if (at >= 0 && at < size) return at;
+  switch (padding) {
+    case Padding::kConstant:
+      return -1;
+    case Padding::kEdge:
+      return std::clamp<int64_t>(at, 0, size - 1);
+    case Padding::kReflect:
+      return Reflected(at, size);
+    case Padding::kSymmetric:
+      return ReflectedWithEdge(at, size);
+  }
+  return -1;
+}
+
+}  // namespace stoker

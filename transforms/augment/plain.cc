@@ -1,0 +1,85 @@
+// The plain twin of Augmenter.
+#include <utility>
+
+#include "transforms/augment/affine.h"
+#include "transforms/augment/augmenter.h"
+#include "transforms/augment/blur.h"
+#include "transforms/augment/colour.h"
+#include "transforms/augment/lookup.h"
+#include "transforms/augment/reframe.h"
+#include "transforms/augment/sharpen.h"
+
+namespace stoker {
+
+namespace {
+
+class PlainStep {
+ public:
+  PlainStep(ImageSize& size, std::vector<uint8_t>& pixels)
+      : size_(size), pixels_(pixels), tile_{pixels.data(), size} {}
+
+  void operator()(const AdjustBrightness& step) { LookUpAll(BrightnessTable(step.factor)); }
+  void operator()(const AdjustContrast& step) {
+    const double mean =
+        static_cast<double>(SumOfGrayPlain(tile_)) / static_cast<double>(tile_.plane_bytes());
+    LookUpAll(ContrastTable(step.factor, static_cast<float>(mean)));
+  }
+  void operator()(const AdjustSaturation& step) { SaturatePlain(tile_, step.factor); }
+  void operator()(const AdjustHue& step) { ShiftHuePlain(tile_, step.shift); }
+  void operator()(const Grayscale&) { MakeGrayPlain(tile_); }
+  void operator()(const Posterize& step) { LookUpAll(PosterizeTable(step.bits)); }
+  void operator()(const Solarize& step) { LookUpAll(SolarizeTable(step.threshold)); }
+  void operator()(const Invert&) { LookUpAll(InvertTable()); }
+  void operator()(const AutoContrast&) {
+    for (size_t c = 0; c < 3; ++c) {
+      const size_t count = tile_.plane_bytes();
+      LookUpPlain(AutoContrastTable(FindRangePlain(tile_.plane(c), count)), tile_.plane(c), count);
+    }
+  }
+  void operator()(const Equalize&) {
+    for (size_t c = 0; c < 3; ++c) {
+      const size_t count = tile_.plane_bytes();
+      LookUpPlain(EqualizeTable(CountValuesPlain(tile_.plane(c), count)), tile_.plane(c), count);
+    }
+  }
+  void operator()(const AdjustSharpness& step) {
+    Into(size_, [&](const Tile& to) { SharpenPlain(tile_, step.factor, to); });
+  }
+  void operator()(const Blur& step) {
+    Into(size_, [&](const Tile& to) { BlurredPlain(tile_, step, to); });
+  }
+  void operator()(const Affine& step) {
+    Into(size_, [&](const Tile& to) { MappedPlain(tile_, step, to); });
+  }
+  void operator()(const Reframe& step) {
+    Into(step.window.size(), [&](const Tile& to) { ReframedPlain(tile_, step, to); });
+  }
+  void operator()(const Mirror& step) {
+    Into(size_, [&](const Tile& to) { MirroredPlain(tile_, step, to); });
+  }
+
+ private:
+  void LookUpAll(const ValueTable& table) {
+    LookUpPlain(table, tile_.pixels, 3 * tile_.plane_bytes());
+  }
+
+  template <typename Write>
+  void Into(ImageSize size, Write write) {
+    std::vector<uint8_t> written(3 * Tile{nullptr, size}.plane_bytes());
+    write(Tile{written.data(), size});
+    size_ = size;
+    pixels_ = std::move(written);
+  }
+
+  ImageSize& size_;
+  std::vector<uint8_t>& pixels_;
+  Tile tile_;
+};
+
+}  // namespace
+
+void ApplyStepPlain(const Step& step, ImageSize& size, std::vector<uint8_t>& pixels) {
+  std::visit(PlainStep(size, pixels), step);
+}
+
+}  // namespace stoker

@@ -1,0 +1,32 @@
+#include "transforms/augment/border.h"
+#include "transforms/augment/reframe.h"
+
+namespace stoker {
+
+void ReframedPlain(const Tile& from, const Reframe& reframe, const Tile& to) {
+  const Rect& window = reframe.window;
+  for (size_t c = 0; c < 3; ++c) {
+    for (int y = 0; y < window.height; ++y) {
+      for (int x = 0; x < window.width; ++x) {
+        const int64_t row = Padded(int64_t{window.y} + y, from.size.height, reframe.padding);
+        const int64_t column = Padded(int64_t{window.x} + x, from.size.width, reframe.padding);
+        to.row(c, y)[x] =
+            row < 0 || column < 0 ? reframe.fill[c] : from.row(c, static_cast<int>(row))[column];
+      }
+    }
+  }
+}
+
+void MirroredPlain(const Tile& from, const Mirror& mirror, const Tile& to) {
+  const auto [width, height] = from.size;
+  for (size_t c = 0; c < 3; ++c) {
+    for (int y = 0; y < height; ++y) {
+      for (int x = 0; x < width; ++x) {
+        const int source_x = mirror.columns ? width - 1 - x : x;
+        to.row(c, y)[x] = from.row(c, mirror.rows ? height - 1 - y : y)[source_x];
+      }
+    }
+  }
+}
+
+}  // namespace stoker

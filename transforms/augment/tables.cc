@@ -1,0 +1,69 @@
+#include "transforms/augment/tables.h"
+
+#include <algorithm>
+
+#include "transforms/augment/blend.h"
+
+namespace stoker {
+
+namespace {
+
+template <typename NewValue>
+ValueTable TableOf(NewValue new_value) {
+  ValueTable table;
+  for (size_t v = 0; v < table.size(); ++v) table[v] = new_value(static_cast<int>(v));
+  return table;
+}
+
+}  // namespace
+
+ValueTable BrightnessTable(float factor) {
+  const float bounded = std::min(factor, kMostFactor);
+  return TableOf([=](int v) { return CutToByte(static_cast<float>(v) * bounded); });
+}
+
+ValueTable ContrastTable(float factor, float mean) {
+  const BlendWeights weights(factor);
+  return TableOf([&](int v) { return Blended(static_cast<float>(v), mean, weights); });
+}
+
+ValueTable PosterizeTable(int bits) {
+  const int mask = 0xff00 >> bits;
+  return TableOf([=](int v) { return static_cast<uint8_t>(v & mask); });
+}
+
+ValueTable SolarizeTable(float threshold) {
+  return TableOf([=](int v) {
+    return static_cast<uint8_t>(static_cast<float>(v) >= threshold ? 255 - v : v);
+  });
+}
+
+ValueTable InvertTable() {
+  return TableOf([](int v) { return static_cast<uint8_t>(255 - v); });
+}
+
+ValueTable AutoContrastTable(ValueRange range) {
+  const bool flat = range.least == range.most;
+  const auto least = static_cast<float>(flat ? 0 : range.least);
+  const float scale = flat ? 1 : static_cast<float>(range.most - range.least) * (1 / 255.0F);
+  return TableOf([=](int v) { return CutToByte((static_cast<float>(v) - least) / scale); });
+}
+
+// As Pillow's: the pixels below a value, in steps of a 255th of all but those of the largest value.
+ValueTable EqualizeTable(const Histogram& histogram) {
+  uint64_t pixels = 0, of_largest = 0;
+  for (const uint32_t count : histogram) {
+    pixels += count;
+    if (count != 0) of_largest = count;
+  }
+  const uint64_t step = (pixels - of_largest) / 255;
+  uint64_t below = step / 2;
+  return TableOf([&](int v) {
+    if (step == 0) return static_cast<uint8_t>(v);
+    const auto value = static_cast<uint8_t>(std::min<uint64_t>(below / step, 255));
+    below += histogram[static_cast<size_t>(v)];
+    return value;
+  });
+}
+
+}  // namespace stoker

@@ -1,0 +1,28 @@
+// Steps for which a channel's new value depends on its old one alone are a table of 256 values for
+// each channel; lookup.h does the rest. Formulas are torchvision's, in binary32 or integers.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace stoker {
+
+using ValueTable = std::array<uint8_t, 256>;
+using Histogram = std::array<uint32_t, 256>;  // how often each value is in a plane
+
+struct ValueRange {
+  uint8_t least = 255;
+  uint8_t most = 0;
+  friend bool operator==(const ValueRange&, const ValueRange&) = default;
+};
+
+ValueTable BrightnessTable(float factor);
+ValueTable ContrastTable(float factor, float mean);  // mean: of gray
+ValueTable PosterizeTable(int bits);
+ValueTable SolarizeTable(float threshold);
+ValueTable InvertTable();
+ValueTable AutoContrastTable(ValueRange range);        // of a channel with at least one pixel
+ValueTable EqualizeTable(const Histogram& histogram);  // likewise
+
+}  // namespace stoker

@@ -1,0 +1,26 @@
+// Tile: a small image in a core's cache, on which steps are done.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/core/image.h"
+
+namespace stoker {
+
+// Three planes behind each other, rows without gaps: kPlanar in NCHW. kTileOverread bytes behind
+// the last plane may be read and written. Owns nothing.
+struct Tile {
+  uint8_t* pixels = nullptr;
+  ImageSize size;
+  size_t plane_bytes() const {
+    return static_cast<size_t>(size.width) * static_cast<size_t>(size.height);
+  }
+  uint8_t* plane(size_t c) const { return pixels + c * plane_bytes(); }
+  uint8_t* row(size_t c, int y) const {
+    return plane(c) + static_cast<ptrdiff_t>(y) * static_cast<ptrdiff_t>(size.width);
+  }
+};
+inline constexpr size_t kTileOverread = 64;
+
+}  // namespace stoker
