@@ -5,10 +5,14 @@ Run by `./dev test`, or by hand: .venv/bin/python -m pytest tests/python
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
 import pytest
+
+# Ignored where a shell has started us in the background; programs that we start would ignore it, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = pathlib.Path(__file__).parents[2]
 
