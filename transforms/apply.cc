@@ -5,6 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "transforms/augment/augmenter.h"
+#include "transforms/augment/emit_tile.h"
+#include "transforms/erase.h"
 #include "transforms/plan.h"
 #include "transforms/resampling.h"
 #include "transforms/resize/emit.h"
@@ -12,22 +15,25 @@
 
 namespace stoker {
 
-// What one sample is decoded with.
+// What one sample is made with.
 struct ImageLane {
-  ImageLane(const DecodeLimits& limits, MemoryBudget& budget)
-      : decoder(limits, &budget), resampler(budget) {}
+  ImageLane(const DecodeLimits& limits, size_t transforms, MemoryBudget& budget)
+      : decoder(limits, &budget), resampler(budget), augmenter(budget), transform_ns(transforms) {}
 
   JpegDecoder decoder;
   Resampler resampler;
+  Augmenter augmenter;
+  DrawnSample drawn;
   std::optional<uint32_t> image;  // the tag of what is being decoded
-
-  void End(ImageFeed& feed) { feed.Done(*std::exchange(image, std::nullopt), decoder.Finish()); }
+  void* row = nullptr;            // that it becomes
+  std::vector<uint64_t> transform_ns;
+  uint64_t augment_ns = 0;
 };
 
 class Workspace {
  public:
-  Workspace(const DecodeLimits& limits, MemoryBudget& budget)
-      : lanes{ImageLane(limits, budget), ImageLane(limits, budget)} {}
+  Workspace(const DecodeLimits& limits, size_t transforms, MemoryBudget& budget)
+      : lanes{ImageLane(limits, transforms, budget), ImageLane(limits, transforms, budget)} {}
 
   std::array<ImageLane, 2> lanes;
 };
@@ -38,15 +44,22 @@ DecodePaths PathsOf(const Workspace& workspace) {
   return paths;
 }
 
+std::vector<uint64_t> TransformTimesOf(const Workspace& workspace) {
+  std::vector<uint64_t> times = workspace.lanes[0].transform_ns;
+  for (size_t i = 0; i < times.size(); ++i) times[i] += workspace.lanes[1].transform_ns[i];
+  return times;
+}
+
 namespace {
 
-// Measures what is done with a workspace: what is not the resamplers' time is the decoders'.
+// Measures what is done with a workspace: what is neither resampling nor augmenting is decoding.
 class ApplyWatch {
  public:
   ApplyWatch(Workspace& workspace, StageTimes& times)
       : workspace_(workspace), times_(times), last_(NowNanoseconds()) {
     for (ImageLane& lane : workspace_.lanes) {
       lane.resampler.Reset();
+      lane.augment_ns = 0;
       lane.image.reset();  // of one that was never done: something threw
     }
   }
@@ -57,18 +70,23 @@ class ApplyWatch {
   // What has passed since the last time.
   void Add() {
     const uint64_t now = NowNanoseconds(), passed = now - std::exchange(last_, now);
-    uint64_t busy = 0;
-    for (const ImageLane& lane : workspace_.lanes) busy += lane.resampler.busy_ns();
-    const uint64_t resampled = busy - std::exchange(last_busy_, busy);
+    uint64_t resampled = 0, augmented = 0;
+    for (const ImageLane& lane : workspace_.lanes) {
+      resampled += lane.resampler.busy_ns();
+      augmented += lane.augment_ns;
+    }
+    resampled -= std::exchange(seen_.resize_ns, resampled);
+    augmented -= std::exchange(seen_.augment_ns, augmented);
     times_.resize_ns += resampled;
-    times_.decode_ns += passed - resampled;
+    times_.augment_ns += augmented;
+    times_.decode_ns += passed - resampled - augmented;
   }
 
  private:
   Workspace& workspace_;
   StageTimes& times_;
   uint64_t last_;
-  uint64_t last_busy_ = 0;
+  StageTimes seen_;
 };
 
 // A feed that finds the times up to date whenever a sample is done, and the row where other threads
@@ -132,7 +150,8 @@ class Single final : public ImageFeed {
 }  // namespace
 
 std::unique_ptr<Workspace, void (*)(Workspace*)> Plan::MakeWorkspace(MemoryBudget& budget) const {
-  return {new Workspace(options_.limits, budget), [](Workspace* workspace) { delete workspace; }};
+  return {new Workspace(options_.limits, transforms_.size(), budget),
+          [](Workspace* workspace) { delete workspace; }};
 }
 
 void Plan::ApplyAll(ImageFeed& samples, Workspace& workspace, StageTimes& times) const {
@@ -140,45 +159,51 @@ void Plan::ApplyAll(ImageFeed& samples, Workspace& workspace, StageTimes& times)
   TimedFeed feed(samples, watch);
   ImageLane &a = workspace.lanes[0], &b = workspace.lanes[1];
   do {
-    for (ImageLane* lane : {&a, &b}) Fill(feed, *lane);
+    for (ImageLane* lane : {&a, &b}) Begin(feed, *lane);
     if (a.image && b.image) {
       JpegDecoder::AdvanceBoth(a.decoder, b.decoder);
     } else if (a.image || b.image) {
       (a.image ? a : b).decoder.Advance();
     }
     for (ImageLane* lane : {&a, &b}) {
-      if (lane->image && !lane->decoder.decoding()) lane->End(feed);
+      if (lane->image && !lane->decoder.decoding()) End(feed, *lane);
     }
   } while (a.image || b.image);
 }
 
 // A sample that is decoded in pieces. (What has no pixels, and what libjpeg-turbo decodes, is done
 // at once.)
-void Plan::Fill(ImageFeed& feed, ImageLane& lane) const {
+void Plan::Begin(ImageFeed& feed, ImageLane& lane) const {
   while (!lane.image) {
     const std::optional<EncodedImage> next = feed.Next();
     if (!next) return;
-    Result<bool> pixels = Begin(*next, lane);
+    Result<bool> pixels = Open(*next, lane);
     if (!pixels.ok() || !*pixels) {
-      feed.Done(next->tag, pixels.ok() ? Status() : std::move(pixels).error());
+      feed.Done(next->tag, pixels.ok() ? FinishRow(lane) : std::move(pixels).error());
       continue;
     }
     lane.image = next->tag;
-    if (!lane.decoder.decoding()) lane.End(feed);
+    if (!lane.decoder.decoding()) End(feed, lane);
   }
 }
 
 // Whether there are pixels to decode.
-Result<bool> Plan::Begin(const EncodedImage& image, ImageLane& lane) const {
+Result<bool> Plan::Open(const EncodedImage& image, ImageLane& lane) const {
   Result<ImageInfo> info = lane.decoder.Open(image.bytes);
   if (!info) return std::move(info).error();
   const Orientation orientation =
       options_.exif_orientation ? info->orientation : Orientation::kNormal;
-  Result<Rect> region = StartRow(image.key, info->size, orientation, lane.resampler, image.row);
+  Result<Rect> region = StartRow(image.key, info->size, orientation, lane, image.row);
   if (!region) return std::move(region).error();
   if (region->width == 0) return false;  // nothing but padding
   lane.decoder.Start(*region, lane.resampler, image.crop_index);
   return true;
+}
+
+void Plan::End(ImageFeed& feed, ImageLane& lane) const {
+  Status status = lane.decoder.Finish();
+  if (status.ok()) status = FinishRow(lane);
+  feed.Done(*std::exchange(lane.image, std::nullopt), std::move(status));
 }
 
 Status Plan::Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace,
@@ -192,21 +217,59 @@ Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& worksp
                    StageTimes& times) const {
   const ApplyWatch watch(workspace, times);
   if (Status status = CheckSides(image.size); !status) return status;
-  Resampler& resampler = workspace.lanes[0].resampler;
-  Result<Rect> region = StartRow(key, image.size, Orientation::kNormal, resampler, row);
+  ImageLane& lane = workspace.lanes[0];
+  Result<Rect> region = StartRow(key, image.size, Orientation::kNormal, lane, row);
   if (!region) return std::move(region).error();
-  Status pushed = region->width == 0 ? Status() : PushRows(image, *region, resampler);
+  Status status = region->width == 0 ? Status() : PushRows(image, *region, lane.resampler);
+  if (status.ok()) status = FinishRow(lane);
   FlushEmitted();
-  return pushed;
+  return status;
+}
+
+PixelOutput Plan::OutputTo(void* row) const {
+  return {row, options_.dtype, scale_.data(), bias_.data(), options_.layout, options_.read_later};
 }
 
 // Draws, and prepares the resampler; the region that it wants, empty when nothing is to be decoded.
 Result<Rect> Plan::StartRow(const DrawKey& key, ImageSize stored, Orientation orientation,
-                            Resampler& resampler, void* row) const {
-  const Geometry geometry = Draw(key, Viewed(stored, orientation));
-  return resampler.Start(
-      ResamplingOf(geometry, stored, orientation),
-      {row, options_.dtype, scale_.data(), bias_.data(), options_.layout, options_.read_later});
+                            ImageLane& lane, void* row) const {
+  lane.row = row;
+  DrawnSample& drawn = lane.drawn;
+  if (Status s = Draw(key, Viewed(stored, orientation), drawn); !s) return std::move(s).error();
+  PixelOutput output = OutputTo(row);
+  if (!drawn.steps.empty()) {
+    const Status started = lane.augmenter.Start(drawn.geometry.window.size());
+    if (!started) return started.error();
+    output = {.row = lane.augmenter.tile().pixels, .layout = Layout::kNchw};
+  }
+  return lane.resampler.Start(ResamplingOf(drawn.geometry, stored, orientation), output);
+}
+
+// What follows the geometry.
+Status Plan::FinishRow(ImageLane& lane) const {
+  const DrawnSample& drawn = lane.drawn;
+  if (drawn.steps.empty() && drawn.erasures.empty()) return {};
+  const uint64_t start = NowNanoseconds();
+  uint64_t last = start;
+  const auto count = [&](uint32_t transform) {
+    const uint64_t now = NowNanoseconds();
+    lane.transform_ns[transform] += now - std::exchange(last, now);
+  };
+  const RowFormat format(OutputTo(lane.row), output_);
+  auto* const row = static_cast<uint8_t*>(lane.row);
+  for (const DrawnStep& step : drawn.steps) {
+    if (Status s = lane.augmenter.Apply(step.step); !s) return s;
+    count(step.transform);
+  }
+  if (!drawn.steps.empty()) EmitTile(lane.augmenter.tile(), format, row);
+  if (!drawn.erasures.empty()) FlushEmitted();
+  last = NowNanoseconds();
+  for (const Erasure& erasure : drawn.erasures) {
+    Erase(erasure, format, row);
+    count(erasure.transform);
+  }
+  lane.augment_ns += NowNanoseconds() - start;
+  return {};
 }
 
 }  // namespace stoker

@@ -14,6 +14,10 @@ constexpr double kLn2High = 0x1.62e42fee00000p-1;
 constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
 constexpr double kLog2E = 0x1.71547652b82fep+0;
 
+// π likewise; the upper part has 26 trailing zero bits.
+constexpr double kPiHigh = 0x1.921fb5p+1;
+constexpr double kPiLow = 0x1.110b4611a6263p-25;
+
 int Middle(int crop, int image) {
   if (crop > image) return -((crop - image) / 2);
   return static_cast<int>(RoundHalfEven((image - crop) / 2.0));
@@ -65,6 +69,16 @@ double Log(double x) {
   return k * kLn2High + (k * kLn2Low + 2.0 * (s + s * sum));
 }
 
+double Sin(double x) {
+  // x = k π + r with |r| <= π / 2, then the Taylor series; its first term left out is r^23 / 23!,
+  // below 2e-18.
+  const double k = std::floor(x / kPi + 0.5);
+  const double r = (x - k * kPiHigh) - k * kPiLow, square = r * r;
+  double sum = 0.0;
+  for (int n = 21; n >= 3; n -= 2) sum = (1.0 + sum) * -square / (n * (n - 1));
+  return (std::fmod(k, 2.0) == 0.0 ? 1.0 : -1.0) * (r + r * sum);
+}
+
 double RoundHalfEven(double value) {
   const double below = std::floor(value), part = value - below;
   if (part < 0.5) return below;
@@ -99,6 +113,23 @@ Rect DrawResizedBox(const RandomResizedCrop& crop, ImageSize image, RandomStream
     return {x, y, w, h};
   }
   return CentralBox(crop, image);
+}
+
+Rect DrawErasedBox(const RandomErasing& erasing, ImageSize image, RandomStream& random) {
+  const double area = static_cast<double>(image.width) * image.height;
+  const double low = Log(erasing.ratio[0]), high = Log(erasing.ratio[1]);
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const double target = area * random.Uniform(erasing.scale[0], erasing.scale[1]);
+    const double ratio = Exp(random.Uniform(low, high));
+    const double height = RoundHalfEven(std::sqrt(target * ratio));
+    const double width = RoundHalfEven(std::sqrt(target / ratio));
+    if (!(height < image.height && width < image.width)) continue;
+    const int w = static_cast<int>(width), h = static_cast<int>(height);
+    const int y = static_cast<int>(random.Below(static_cast<uint64_t>(image.height - h) + 1));
+    const int x = static_cast<int>(random.Below(static_cast<uint64_t>(image.width - w) + 1));
+    return {x, y, w, h};
+  }
+  return {};
 }
 
 }  // namespace stoker

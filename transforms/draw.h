@@ -12,6 +12,9 @@ namespace stoker {
 
 // e^x for |x| <= 700; relative error below 1e-15.
 double Exp(double x);
+inline constexpr double kPi = 0x1.921fb54442d18p+1;
+// Sine of |x| <= 100; absolute error below 1e-15.
+double Sin(double x);
 // Natural logarithm of a positive normal number; absolute error below 1e-15 · max(1, |result|).
 double Log(double x);
 
@@ -28,5 +31,9 @@ Rect CenterBox(ImageSize crop, ImageSize image);
 // torchvision's RandomResizedCrop.get_params: up to ten attempts of two uniform numbers (area,
 // ratio), then two integers for the one that fits (row, column); or the central fallback.
 Rect DrawResizedBox(const RandomResizedCrop& crop, ImageSize image, RandomStream& random);
+
+// torchvision's RandomErasing.make_params: likewise; empty where no attempt fits, which is one of
+// less than the image's height and width.
+Rect DrawErasedBox(const RandomErasing& erasing, ImageSize image, RandomStream& random);
 
 }  // namespace stoker

@@ -19,26 +19,15 @@
 #include "engine/core/random.h"
 #include "engine/core/result.h"
 #include "engine/core/stage_times.h"
+#include "transforms/drawn.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/orientation.h"
 #include "transforms/transform.h"
 
 namespace stoker {
 
-class Resampler;
 struct ImageLane;
-
-// Where one sample's pixels come from: `box` of the image as viewed is resampled to `resized`, and
-// `window` of that is the output. Both may reach outside what they are cut from; pixels there are
-// zero.
-struct Geometry {
-  Rect box;           // in the image as viewed
-  ImageSize resized;  // size of the box as it is where nothing resamples
-  Rect window;        // in the resized box
-  bool flip = false;  // mirror the output's columns
-  bool antialias = true;
-  friend bool operator==(const Geometry&, const Geometry&) = default;
-};
+struct PixelOutput;
 
 struct PlanOptions {
   // kU8: 0…255; kF16, kBF16, kF32: value / 255, or normalised where asked for.
@@ -81,6 +70,9 @@ class ImageFeed {
 // How the images that were applied with a workspace have been decoded since it was made.
 DecodePaths PathsOf(const Workspace& workspace);
 
+// Nanoseconds that each transform of the plan has taken since then, where it was not fused.
+std::vector<uint64_t> TransformTimesOf(const Workspace& workspace);
+
 // Immutable; any thread.
 class Plan {
  public:
@@ -95,8 +87,9 @@ class Plan {
   std::vector<int64_t> row_shape() const;
   size_t row_bytes() const;  // all of it
 
-  // `image`: size as viewed, both sides at least 1.
-  Geometry Draw(const DrawKey& key, ImageSize image) const;
+  // `image`: size as viewed, both sides at least 1. Replaces `drawn`. InvalidArgument where the
+  // image is too small for a RandomCrop.
+  Status Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn) const;
 
   // Memory is charged to `budget`, which outlives the workspace.
   std::unique_ptr<Workspace, void (*)(Workspace*)> MakeWorkspace(MemoryBudget& budget) const;
@@ -121,16 +114,22 @@ class Plan {
   std::string Describe() const;
 
   const PlanOptions& options() const { return options_; }
+  const std::vector<Transform>& transforms() const { return transforms_; }
+  PixelOutput OutputTo(void* row) const;
   // The output is value × scale + bias for each channel; {1/255, 0} without Normalize. Not for kU8.
   const std::array<float, 3>& scale() const { return scale_; }
   const std::array<float, 3>& bias() const { return bias_; }
 
  private:
+  class Drawing;
+
   Plan() = default;
-  void Fill(ImageFeed& feed, ImageLane& lane) const;
-  Result<bool> Begin(const EncodedImage& image, ImageLane& lane) const;
+  void Begin(ImageFeed& feed, ImageLane& lane) const;
+  Result<bool> Open(const EncodedImage& image, ImageLane& lane) const;
   Result<Rect> StartRow(const DrawKey& key, ImageSize stored, Orientation orientation,
-                        Resampler& resampler, void* row) const;
+                        ImageLane& lane, void* row) const;
+  void End(ImageFeed& feed, ImageLane& lane) const;
+  Status FinishRow(ImageLane& lane) const;
 
   PlanOptions options_;
   std::vector<Transform> transforms_;

@@ -1,11 +1,10 @@
 // Plan::Compile: what a list of transforms may be, and what to say when it is not that.
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "transforms/check_transform.h"
 #include "transforms/draw.h"
 #include "transforms/plan.h"
 #include "transforms/resize/row_format.h"
@@ -14,14 +13,13 @@ namespace stoker {
 
 namespace {
 
-std::string Text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%g", value);
-  return text;
+std::string Text(ImageSize size) {
+  return std::to_string(size.width) + " × " + std::to_string(size.height);
 }
 
-std::string Text(int width, int height) {
-  return std::to_string(width) + " × " + std::to_string(height);
+template <typename T>
+bool Is(const Transform& transform) {
+  return std::holds_alternative<T>(transform);
 }
 
 // Walks through the list and knows what the images are like at each place.
@@ -33,8 +31,12 @@ class Compiler {
   // The size of the output.
   Result<ImageSize> Run() {
     for (place_ = 0; place_ < transforms_.size(); ++place_) {
-      if (normalize_) return Refuse(*normalize_, NormalizeNotLast(), "Move it to the end");
-      Status status = std::visit([this](const auto& t) { return Check(t); }, transforms_[place_]);
+      const Transform& transform = transforms_[place_];
+      if (const auto refusal = CheckTransform(transform, options_.dtype)) {
+        return Refuse(place_, refusal->cause, refusal->advice);
+      }
+      if (Status s = CheckPlace(transform); !s) return std::move(s).error();
+      Status status = std::visit([this](const auto& t) { return Follow(t); }, transform);
       if (!status) return std::move(status).error();
     }
     if (size_) return *size_;
@@ -51,78 +53,140 @@ class Compiler {
   }
 
  private:
-  Status Check(const Resize& t) {
-    if (t.size != 0) {
-      if (Status s = CheckSide("size", t.size); !s) return s;
-      if (t.height != 0 || t.width != 0) {
-        return Refuse(place_,
-                      "size = " + std::to_string(t.size) + " together with height = " +
-                          std::to_string(t.height) + ", width = " + std::to_string(t.width),
-                      "Give size (of the shorter side), or height and width");
-      }
-      if (size_) {  // cropped before, so all images have the same shape
-        size_ = ShorterSideTo(t.size, *size_);
-        if (std::max(size_->width, size_->height) > kMostSidePixels) {
-          return Refuse(place_,
-                        "size = " + std::to_string(t.size) + " makes images of " +
-                            Text(size_->width, size_->height) + " pixels",
-                        "Give a smaller size");
-        }
-      }
-      return Resample();
+  // What works on the finished row is at the end.
+  Status CheckPlace(const Transform& transform) const {
+    if (normalize_ && !Is<RandomErasing>(transform)) return RefuseBefore(*normalize_);
+    if (erasing_ && !Is<RandomErasing>(transform) && !Is<Normalize>(transform)) {
+      return RefuseBefore(*erasing_);
     }
-    if (Status s = CheckSize(t.height, t.width); !s) return s;
-    size_ = ImageSize{t.width, t.height};
+    return {};
+  }
+
+  Error RefuseBefore(size_t place) const {
+    return Refuse(place, Named(place_) + " comes after it", "Move it to the end");
+  }
+
+  // ---- Geometry.
+
+  Status Follow(const Resize& t) {
+    if (t.size == 0) {
+      size_ = ImageSize{t.width, t.height};
+    } else if (size_) {  // cropped before, so all images have the same shape
+      size_ = ShorterSideTo(t.size, *size_);
+      if (std::max(size_->width, size_->height) > kMostSidePixels) {
+        return Refuse(
+            place_,
+            "size = " + std::to_string(t.size) + " makes images of " + Text(*size_) + " pixels",
+            "Give a smaller size");
+      }
+    }
     return Resample();
   }
 
-  Status Check(const CenterCrop& t) {
-    if (Status s = CheckSize(t.height, t.width); !s) return s;
-    if (crop_ && (t.width > size_->width || t.height > size_->height)) {
+  Status Follow(const CenterCrop& t) {
+    const ImageSize size{t.width, t.height};
+    if (crop_ && Larger(size, *size_)) {
       return Refuse(place_,
-                    Text(t.width, t.height) + " is larger than the " +
-                        Text(size_->width, size_->height) + " that " + Named(*crop_) +
+                    Text(size) + " is larger than the " + Text(*size_) + " that " + Named(*crop_) +
                         " leaves: it would only add a black border",
                     "Remove one of the two crops");
     }
-    crop_ = place_;
-    size_ = ImageSize{t.width, t.height};
+    Crop(size);
     return {};
   }
 
-  Status Check(const RandomResizedCrop& t) {
-    if (Status s = CheckSize(t.height, t.width); !s) return s;
-    if (Status s = CheckRange("scale", t.scale, 0, 1e6); !s) return s;
-    if (Status s = CheckRange("ratio", t.ratio, 1.0 / kMostSidePixels, kMostSidePixels); !s)
-      return s;
+  Status Follow(const RandomResizedCrop& t) {
     size_ = ImageSize{t.width, t.height};
     return Resample();
   }
 
-  Status Check(const RandomHorizontalFlip& t) {
-    if (!(t.p >= 0 && t.p <= 1)) {
-      return Refuse(place_, "p = " + Text(t.p) + " is no probability", "Give p between 0 and 1");
+  Status Follow(const Pad& t) {
+    if (t.padding != Margins{}) Surround(t.padding_mode, t.fill);
+    if (size_) size_ = Padded(*size_, t.padding);
+    if (size_ && Larger(*size_, {kMostSidePixels, kMostSidePixels})) {
+      return Refuse(place_, "it makes images of " + Text(*size_) + " pixels", "Give less padding");
     }
+    if (crop_) crop_ = place_;
     return {};
   }
 
-  Status Check(const Normalize& t) {
-    if (options_.dtype == DType::kU8) {
-      return Refuse(place_, std::string("its values do not fit ") + NameOf(options_.dtype),
-                    "Ask for dtype float32, float16 or bfloat16, or normalise on the device");
+  Status Follow(const RandomCrop& t) {
+    const ImageSize size{t.width, t.height};
+    if (size_ && !t.pad_if_needed && Larger(size, Padded(*size_, t.padding))) {
+      return Refuse(place_,
+                    Text(size) + " is larger than the images here, which have " +
+                        Text(Padded(*size_, t.padding)) + " pixels with their padding",
+                    "Set pad_if_needed, add padding, or give a smaller size");
     }
-    for (size_t c = 0; c < 3; ++c) {
-      const std::string channel = std::string("[") + std::to_string(c) + "] = ";
-      if (!std::isfinite(t.mean[c])) {
-        return Refuse(place_, "mean" + channel + Text(t.mean[c]), "Give a finite mean");
-      }
-      if (!std::isnormal(t.std[c]) || t.std[c] < 0 || !std::isfinite(t.mean[c] / t.std[c]) ||
-          !std::isfinite(1 / t.std[c])) {
-        return Refuse(place_, "std" + channel + Text(t.std[c]), "Give a positive std");
+    if (t.pad_if_needed || t.padding != Margins{}) Surround(t.padding_mode, t.fill);
+    Crop(size);
+    return {};
+  }
+
+  Status Follow(const RandomHorizontalFlip&) { return {}; }
+  Status Follow(const RandomVerticalFlip&) { return {}; }
+
+  // ---- What works on a finished image, so that there has to be one.
+
+  Status Follow(const ColorJitter&) { return OnTile(); }
+  Status Follow(const RandomGrayscale&) { return OnTile(); }
+  Status Follow(const AutoAugment&) { return OnTile(); }
+  Status Follow(const RandAugment&) { return OnTile(); }
+  Status Follow(const TrivialAugmentWide&) { return OnTile(); }
+  Status Follow(const GaussianBlur& t) {
+    if (Status s = OnTile(); !s) return s;
+    if (t.kernel_width / 2 < size_->width && t.kernel_height / 2 < size_->height) return {};
+    return Refuse(place_,
+                  "a kernel of " + Text({t.kernel_width, t.kernel_height}) +
+                      " is too large for images of " + Text(*size_) + " pixels",
+                  "Give a smaller kernel_size: half of it must lie within the image");
+  }
+
+  // ---- What works on the finished row.
+
+  Status Follow(const Normalize&) {
+    for (size_t i = 0; i < place_; ++i) {
+      const auto* erasing = std::get_if<RandomErasing>(&transforms_[i]);
+      if (erasing != nullptr && erasing->noise) {
+        return Refuse(i, "its normal numbers would be normalised once more by " + Named(place_),
+                      "Move it behind Normalize");
       }
     }
     normalize_ = place_;
     return {};
+  }
+  Status Follow(const RandomErasing&) {
+    if (!size_) return RefuseSizes();
+    erasing_ = place_;
+    return {};
+  }
+
+  // ----
+
+  static bool Larger(ImageSize a, ImageSize b) { return a.width > b.width || a.height > b.height; }
+  static ImageSize Padded(ImageSize size, const Margins& by) {
+    return {size.width + by.left + by.right, size.height + by.top + by.bottom};
+  }
+
+  void Crop(ImageSize size) {
+    crop_ = place_;
+    size_ = size;
+  }
+
+  // Resampling sees zeros around the image, but only around all of it.
+  void Surround(Padding mode, const Fill& fill) {
+    if (crop_ || mode != Padding::kConstant || fill != Fill{}) step_ = place_;
+  }
+
+  Status OnTile() {
+    if (!size_) return RefuseSizes();
+    step_ = place_;
+    return {};
+  }
+
+  Error RefuseSizes() const {
+    return Refuse(place_, "images differ in size here",
+                  "Move it behind RandomResizedCrop, or behind Resize and CenterCrop");
   }
 
   Status Resample() {
@@ -132,33 +196,16 @@ class Compiler {
                         " resamples already, and twice is slower and blurs",
                     "Let one transform go straight to the final size");
     }
+    if (step_) {
+      return Refuse(*step_,
+                    Named(place_) + " resamples behind it, so that it would have to be done on " +
+                        "the whole photograph",
+                    "Move it behind the resampling");
+    }
     resample_ = place_;
     crop_.reset();
     return {};
   }
-
-  Status CheckSide(const char* option, int value) const {
-    if (value >= 1 && value <= kMostSidePixels) return {};
-    return Refuse(place_, std::string(option) + " = " + std::to_string(value),
-                  std::string("Give ") + option + " between 1 and " +
-                      std::to_string(kMostSidePixels) + " pixels");
-  }
-
-  Status CheckSize(int height, int width) const {
-    if (Status s = CheckSide("height", height); !s) return s;
-    return CheckSide("width", width);
-  }
-
-  Status CheckRange(const char* option, const std::array<double, 2>& range, double low,
-                    double high) const {
-    if (range[0] >= low && range[0] <= range[1] && range[1] > 0 && range[1] <= high) return {};
-    return Refuse(place_,
-                  std::string(option) + " = (" + Text(range[0]) + ", " + Text(range[1]) + ")",
-                  std::string("Give ") + option + " as (smallest, largest), both between " +
-                      Text(low) + " and " + Text(high));
-  }
-
-  std::string NormalizeNotLast() const { return Named(place_) + " comes after it"; }
 
   std::string Named(size_t place) const {
     return "transforms[" + std::to_string(place) + "], " + NameOf(transforms_[place]);
@@ -175,8 +222,10 @@ class Compiler {
   size_t place_ = 0;
   std::optional<ImageSize> size_;   // of the images at this place, where they have one
   std::optional<size_t> resample_;  // place of the resampling
-  std::optional<size_t> crop_;      // place of the last CenterCrop since the start or resampling
+  std::optional<size_t> crop_;      // place of the last crop since the start or resampling
+  std::optional<size_t> step_;      // place of the last transform that cannot be fused
   std::optional<size_t> normalize_;
+  std::optional<size_t> erasing_;
 };
 
 }  // namespace
@@ -193,7 +242,18 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
   plan.options_ = options;
   plan.output_ = *size;
   Normalize normalize;
-  if (const auto* last = std::get_if<Normalize>(&transforms.back())) normalize = *last;
+  for (Transform& transform : transforms) {
+    if (const auto* found = std::get_if<Normalize>(&transform)) normalize = *found;
+  }
+  bool normalized = false;
+  for (Transform& transform : transforms) {
+    normalized = normalized || Is<Normalize>(transform);
+    auto* const erasing = std::get_if<RandomErasing>(&transform);
+    if (erasing == nullptr || normalized) continue;
+    for (size_t c = 0; c < 3; ++c) {
+      erasing->value[c] = (erasing->value[c] - normalize.mean[c]) / normalize.std[c];
+    }
+  }
   for (size_t c = 0; c < 3; ++c) {
     plan.scale_[c] = static_cast<float>(1.0 / (255.0 * normalize.std[c]));
     plan.bias_[c] = normalize.mean[c] == 0 ? 0.0f : -normalize.mean[c] / normalize.std[c];

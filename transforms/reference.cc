@@ -4,8 +4,11 @@
 #include <vector>
 
 #include "engine/core/buffer.h"
+#include "transforms/augment/augmenter.h"
+#include "transforms/erase.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/resampling.h"
+#include "transforms/resize/emit.h"
 #include "transforms/resize/plain.h"
 
 namespace stoker {
@@ -53,12 +56,27 @@ class KeepRows final : public RowSink {
   int done_ = 0;
 };
 
-void Resample(const Plan& plan, const ImageView& image, Orientation orientation, const DrawKey& key,
-              void* row) {
-  const Geometry geometry = plan.Draw(key, Viewed(image.size, orientation));
-  ResamplePlain(
-      image, ResamplingOf(geometry, image.size, orientation),
-      {row, plan.dtype(), plan.scale().data(), plan.bias().data(), plan.options().layout});
+Status MakeRow(const Plan& plan, const ImageView& image, Orientation orientation,
+               const DrawKey& key, void* row) {
+  DrawnSample drawn;
+  if (Status s = plan.Draw(key, Viewed(image.size, orientation), drawn); !s) return s;
+  const PixelOutput output = plan.OutputTo(row);
+  const Resampling resampling = ResamplingOf(drawn.geometry, image.size, orientation);
+  const RowFormat format(output, plan.output_size());
+  if (drawn.steps.empty()) {
+    ResamplePlain(image, resampling, output);
+  } else {
+    ImageSize size = drawn.geometry.window.size();
+    std::vector<uint8_t> pixels(3 * static_cast<size_t>(size.width) *
+                                static_cast<size_t>(size.height));
+    ResamplePlain(image, resampling, {.row = pixels.data(), .layout = Layout::kNchw});
+    for (const DrawnStep& step : drawn.steps) ApplyStepPlain(step.step, size, pixels);
+    const ptrdiff_t plane = ptrdiff_t{size.width} * size.height;
+    EmitRowsPlain({pixels.data(), size.width, plane, 3, size.height, size.width}, format,
+                  static_cast<uint8_t*>(row));
+  }
+  for (const Erasure& erasure : drawn.erasures) Erase(erasure, format, static_cast<uint8_t*>(row));
+  return {};
 }
 
 }  // namespace
@@ -74,12 +92,11 @@ Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const Dr
   }
   const Orientation orientation =
       plan.options().exif_orientation ? info->orientation : Orientation::kNormal;
-  Resample(plan, image.view(), orientation, key, row);
-  return {};
+  return MakeRow(plan, image.view(), orientation, key, row);
 }
 
-void ApplyReference(const Plan& plan, const ImageView& image, const DrawKey& key, void* row) {
-  Resample(plan, image, Orientation::kNormal, key, row);
+Status ApplyReference(const Plan& plan, const ImageView& image, const DrawKey& key, void* row) {
+  return MakeRow(plan, image, Orientation::kNormal, key, row);
 }
 
 }  // namespace stoker

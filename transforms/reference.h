@@ -16,6 +16,6 @@ namespace stoker {
 // slow, and allocates as it likes. Decoded images are not checked.
 Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const DrawKey& key,
                       void* row);
-void ApplyReference(const Plan& plan, const ImageView& image, const DrawKey& key, void* row);
+Status ApplyReference(const Plan& plan, const ImageView& image, const DrawKey& key, void* row);
 
 }  // namespace stoker

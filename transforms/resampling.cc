@@ -10,7 +10,8 @@ Resampling ResamplingOf(const Geometry& geometry, ImageSize stored, Orientation 
   task.window = Stored(geometry.window, task.resized, orientation);
   task.antialias = geometry.antialias;
   task.turn = TurnOf(orientation);
-  if (geometry.flip) task.turn.mirror_columns = !task.turn.mirror_columns;
+  task.turn.mirror_columns ^= geometry.mirror_columns;
+  task.turn.mirror_rows ^= geometry.mirror_rows;
   return task;
 }
 

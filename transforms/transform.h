@@ -5,6 +5,9 @@
 #include <array>
 #include <variant>
 
+#include "transforms/augmentations.h"
+#include "transforms/fill.h"
+
 namespace stoker {
 
 // All images are RGB, 8 bits a channel; gray ones get three equal channels. Sizes are in pixels.
@@ -38,8 +41,39 @@ struct RandomResizedCrop {
   bool antialias = true;
 };
 
+// Pixels to add at each side.
+struct Margins {
+  int left = 0;
+  int top = 0;
+  int right = 0;
+  int bottom = 0;
+  friend bool operator==(const Margins&, const Margins&) = default;
+};
+
+struct Pad {
+  Margins padding;
+  Fill fill{};
+  Padding padding_mode = Padding::kConstant;
+};
+
+// height × width pixels at a uniform place, after padding. An image that is smaller is an error;
+// with pad_if_needed it is padded first, on both sides by all that it lacks.
+struct RandomCrop {
+  int height = 0;
+  int width = 0;
+  Margins padding{};
+  bool pad_if_needed = false;
+  Fill fill{};
+  Padding padding_mode = Padding::kConstant;
+};
+
 // Left and right change places with probability p.
 struct RandomHorizontalFlip {
+  double p = 0.5;
+};
+
+// Top and bottom change places with probability p.
+struct RandomVerticalFlip {
   double p = 0.5;
 };
 
@@ -50,7 +84,9 @@ struct Normalize {
 };
 
 using Transform =
-    std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, Normalize>;
+    std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, Normalize, Pad,
+                 RandomCrop, RandomVerticalFlip, ColorJitter, RandomGrayscale, GaussianBlur,
+                 AutoAugment, RandAugment, TrivialAugmentWide, RandomErasing>;
 
 const char* NameOf(const Transform& transform);  // "Resize", …
 

@@ -153,6 +153,26 @@ void JsonObject::Numbers(const char* key, std::span<double> values) {
   }
 }
 
+void JsonObject::Integers(const char* key, std::span<int> values, int low, int high) {
+  const Json* read = state_->Find(key);
+  if (read == nullptr) return;
+  const std::string must = "; it must be a list of " + std::to_string(values.size()) +
+                           " integers from " + std::to_string(low) + " to " + std::to_string(high);
+  if (!read->is_array() || read->size() != values.size()) {
+    return state_->Fail(key, "is " + Shown(*read) + must);
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Json& element = (*read)[i];
+    const bool fits = element.is_number_unsigned()
+                          ? element.get<uint64_t>() <= static_cast<uint64_t>(high)
+                          : element.is_number_integer() && element.get<int64_t>() <= high;
+    if (!fits || element.get<int64_t>() < low) {
+      return state_->Fail(key, "holds " + Shown(element) + must);
+    }
+    values[i] = element.get<int>();
+  }
+}
+
 JsonObject JsonObject::Object(const char* key) {
   auto inner = std::make_unique<State>();
   inner->path = state_->PathOf(key);

@@ -39,6 +39,7 @@ class JsonObject {
   std::optional<size_t> Choice(const char* key, std::span<const char* const> names);
   void Number(const char* key, double& value);              // finite
   void Numbers(const char* key, std::span<double> values);  // a list of exactly so many
+  void Integers(const char* key, std::span<int> values, int low, int high);  // likewise
 
   // An object inside this one; empty where there is none.
   JsonObject Object(const char* key);

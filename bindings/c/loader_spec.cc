@@ -1,8 +1,6 @@
 #include "bindings/c/loader_spec.h"
 
 #include <array>
-#include <cfloat>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
@@ -11,7 +9,7 @@
 #include <vector>
 
 #include "bindings/c/json_object.h"
-#include "engine/core/image.h"
+#include "bindings/c/transform_spec.h"
 #include "io/sources/image_folder.h"
 
 namespace stoker {
@@ -23,81 +21,6 @@ constexpr uint64_t kMostSamples = uint64_t{1} << 62;
 constexpr uint64_t kMostBatches = 4096;  // in production, or lent
 constexpr uint64_t kMost32 = std::numeric_limits<uint32_t>::max();
 constexpr uint64_t kMost64 = std::numeric_limits<uint64_t>::max();
-
-Resize ReadResize(JsonObject& object) {
-  Resize resize;
-  object.Integer("size", resize.size, 0, kMostSidePixels);
-  object.Integer("height", resize.height, 0, kMostSidePixels);
-  object.Integer("width", resize.width, 0, kMostSidePixels);
-  object.Boolean("antialias", resize.antialias);
-  return resize;
-}
-
-template <typename T>
-void ReadSize(JsonObject& object, T& transform) {
-  object.Required("height");
-  object.Required("width");
-  object.Integer("height", transform.height, 1, kMostSidePixels);
-  object.Integer("width", transform.width, 1, kMostSidePixels);
-}
-
-CenterCrop ReadCenterCrop(JsonObject& object) {
-  CenterCrop crop;
-  ReadSize(object, crop);
-  return crop;
-}
-
-RandomResizedCrop ReadRandomResizedCrop(JsonObject& object) {
-  RandomResizedCrop crop;
-  ReadSize(object, crop);
-  object.Numbers("scale", crop.scale);
-  object.Numbers("ratio", crop.ratio);
-  object.Boolean("antialias", crop.antialias);
-  return crop;
-}
-
-RandomHorizontalFlip ReadRandomHorizontalFlip(JsonObject& object) {
-  RandomHorizontalFlip flip;
-  object.Number("p", flip.p);
-  if (!(flip.p >= 0 && flip.p <= 1)) object.FailKey("p", "must be a number from 0 to 1");
-  return flip;
-}
-
-void ReadChannels(JsonObject& object, const char* key, std::array<float, 3>& channels) {
-  std::array<double, 3> read{channels[0], channels[1], channels[2]};
-  object.Numbers(key, read);
-  for (size_t c = 0; c < channels.size(); ++c) {
-    if (std::fabs(read[c]) > FLT_MAX) return object.FailKey(key, "does not fit a float32");
-    channels[c] = static_cast<float>(read[c]);
-  }
-}
-
-Normalize ReadNormalize(JsonObject& object) {
-  Normalize normalize;
-  ReadChannels(object, "mean", normalize.mean);
-  ReadChannels(object, "std", normalize.std);
-  return normalize;
-}
-
-Transform ReadTransform(JsonObject& object) {
-  static constexpr std::array<const char*, 5> kNames = {"Resize", "CenterCrop", "RandomResizedCrop",
-                                                        "RandomHorizontalFlip", "Normalize"};
-  object.Required("name");
-  const std::optional<size_t> name = object.Choice("name", kNames);
-  if (!name) return {};
-  switch (*name) {
-    case 0:
-      return ReadResize(object);
-    case 1:
-      return ReadCenterCrop(object);
-    case 2:
-      return ReadRandomResizedCrop(object);
-    case 3:
-      return ReadRandomHorizontalFlip(object);
-    default:
-      return ReadNormalize(object);
-  }
-}
 
 struct SourceSpec {
   std::string directory;  // empty: an arrays source

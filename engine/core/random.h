@@ -41,6 +41,9 @@ class RandomStream {
         counter_{static_cast<uint32_t>(key.position), static_cast<uint32_t>(key.position >> 32),
                  static_cast<uint32_t>(key.epoch), transform << 16} {}
 
+  // 64 uniform bits.
+  uint64_t Bits() { return Next64(); }
+
   // Uniform in [0, 1), a multiple of 2^-53.
   double Uniform() { return static_cast<double>(Next64() >> 11) * 0x1.0p-53; }
 

@@ -17,6 +17,7 @@ inline uint64_t NowNanoseconds() {
 struct StageTimes {
   uint64_t decode_ns = 0;  // bytes → pixels of the region
   uint64_t resize_ns = 0;  // pixels → the row: resample, flip, normalise, convert
+  uint64_t augment_ns = 0;  // what is not fused with that: colour, blur, policies, erasing
 };
 
 }  // namespace stoker

@@ -270,7 +270,7 @@ TEST(LoaderArrays, TransformsSeePixelsAndTheirDraws) {
           const uint64_t id = batch.sample_ids()[row];
           const ImageView image{
               PixelLayout::kInterleaved, {51, 37}, {images.column.Row(id)}, {3 * 51}};
-          ApplyReference(plan, image, {3, 1, position++}, wanted.data());
+          ASSERT_TRUE(ApplyReference(plan, image, {3, 1, position++}, wanted.data()).ok());
           ASSERT_EQ(
               std::memcmp(wanted.data(),
                           static_cast<const uint8_t*>(batch.images().data) + row * plan.row_bytes(),

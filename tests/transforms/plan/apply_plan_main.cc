@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/core/buffer.h"
+#include "tests/transforms/plan/geometry_of.h"
 #include "transforms/plan.h"
 
 namespace stoker {
@@ -96,9 +97,9 @@ void Run(const Request& request) {
     Status status = plan->Apply(file, key, *workspace, row.data(), times);
     if (!status) Fail(std::move(status).error().WithFile(request.files[n]).ToString());
     const ImageInfo info = header.Open(file).value();
-    const Geometry g = plan->Draw(key, Viewed(info.size, info.orientation));
+    const Geometry g = testing::GeometryOf(*plan, key, Viewed(info.size, info.orientation));
     std::fprintf(stderr, "%d %d %d %d %d %d %d\n", g.box.x, g.box.y, g.box.width, g.box.height,
-                 g.resized.width, g.resized.height, g.flip ? 1 : 0);
+                 g.resized.width, g.resized.height, g.mirror_columns ? 1 : 0);
     std::fwrite(row.data(), 1, row.size(), stdout);
   }
 }
@@ -107,7 +108,7 @@ void DrawBoxes(const Request& request, ImageSize image, uint64_t count) {
   Result<Plan> plan = Plan::Compile(request.transforms, request.options);
   if (!plan) Fail(plan.error().ToString());
   for (uint64_t n = 0; n < count; ++n) {
-    const Rect box = plan->Draw({1, 0, n}, image).box;
+    const Rect box = testing::GeometryOf(*plan, {1, 0, n}, image).box;
     std::printf("%d %d %d %d\n", box.x, box.y, box.width, box.height);
   }
 }

@@ -16,6 +16,7 @@
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/photos.h"
+#include "tests/transforms/plan/geometry_of.h"
 #include "transforms/jpeg/reference_decoder.h"
 #include "transforms/plan.h"
 #include "transforms/reference.h"
@@ -25,6 +26,7 @@
 namespace stoker {
 namespace {
 
+using testing::GeometryOf;
 using testing::JpegColor;
 using testing::JpegOptions;
 using testing::JpegScans;
@@ -209,7 +211,7 @@ TEST_P(OnTarget, AppliesToPixelsAsToTheirFileAndAsTheReference) {
       times = {};
       const Status status = plan.Apply(view, key, *workspace, row.data() + 1, times);
       ASSERT_TRUE(status.ok()) << status.error().ToString();
-      ApplyReference(plan, view, key, plain.data());
+      ASSERT_TRUE(ApplyReference(plan, view, key, plain.data()).ok());
       ASSERT_EQ(std::memcmp(wanted.data(), row.data() + 1, plan.row_bytes()), 0)
           << n << ": " << plan.Describe() << " layout " << static_cast<int>(view.layout);
       ASSERT_EQ(std::memcmp(plain.data(), row.data() + 1, plan.row_bytes()), 0) << n;
@@ -257,7 +259,7 @@ TEST(Apply, TurnsAsViewersDo) {
                          image.size,
                          {image.pixels.data()},
                          {ptrdiff_t{3} * image.size.width}};
-    ResamplePlain(view, ResamplingOf(plan.Draw(key, image.size), image.size, Orientation::kNormal),
+    ResamplePlain(view, ResamplingOf(GeometryOf(plan, key, image.size), image.size, Orientation::kNormal),
                   {wanted.data(), DType::kU8, nullptr, nullptr});
     for (size_t i = 0; i < row.size(); ++i) {
       ASSERT_LE(std::abs(row[i] - wanted[i]), 1) << "orientation " << orientation << " byte " << i;
@@ -278,7 +280,7 @@ TEST(Apply, CropsExactly) {
     std::vector<uint8_t> row(plan.row_bytes());
     StageTimes times;
     ASSERT_TRUE(plan.Apply(file.span(), {}, *workspace, row.data(), times).ok());
-    const Rect box = plan.Draw({}, image.size).box;
+    const Rect box = GeometryOf(plan, {}, image.size).box;
     for (int y = 0; y < crop.height; ++y) {
       for (int x = 0; x < crop.width; ++x) {
         const int from_x = box.x + x, from_y = box.y + y;

@@ -9,10 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "tests/transforms/plan/geometry_of.h"
 #include "transforms/plan.h"
 
 namespace stoker {
 namespace {
+
+using testing::GeometryOf;
 
 TEST(Exp, IsAsGoodAsTheLibrarys) {
   for (double x = -700; x <= 700; x += 0.0917) {
@@ -174,11 +177,11 @@ Plan TrainPlan() {
 TEST(Draw, DependsOnTheKeyAlone) {
   const Plan plan = TrainPlan();
   const ImageSize image{500, 375};
-  const Geometry geometry = plan.Draw({1, 2, 3}, image);
-  EXPECT_EQ(plan.Draw({1, 2, 3}, image), geometry);
-  EXPECT_NE(plan.Draw({9, 2, 3}, image), geometry);
-  EXPECT_NE(plan.Draw({1, 9, 3}, image), geometry);
-  EXPECT_NE(plan.Draw({1, 2, 9}, image), geometry);
+  const Geometry geometry = GeometryOf(plan, {1, 2, 3}, image);
+  EXPECT_EQ(GeometryOf(plan, {1, 2, 3}, image), geometry);
+  EXPECT_NE(GeometryOf(plan, {9, 2, 3}, image), geometry);
+  EXPECT_NE(GeometryOf(plan, {1, 9, 3}, image), geometry);
+  EXPECT_NE(GeometryOf(plan, {1, 2, 9}, image), geometry);
 }
 
 // The bytes of the boxes of 1,000 keys: the same on every machine, compiler and build.
@@ -186,8 +189,8 @@ TEST(Draw, IsTheSameEverywhere) {
   const Plan plan = TrainPlan();
   uint64_t hash = 0xcbf29ce484222325;
   for (uint64_t n = 0; n < 1000; ++n) {
-    const Geometry g = plan.Draw({42, n % 7, n}, {500 - static_cast<int>(n % 100), 375});
-    for (int value : {g.box.x, g.box.y, g.box.width, g.box.height, g.flip ? 1 : 0}) {
+    const Geometry g = GeometryOf(plan, {42, n % 7, n}, {500 - static_cast<int>(n % 100), 375});
+    for (int value : {g.box.x, g.box.y, g.box.width, g.box.height, g.mirror_columns ? 1 : 0}) {
       hash = (hash ^ static_cast<uint64_t>(value)) * 0x100000001b3;
     }
   }
@@ -200,7 +203,7 @@ TEST(Draw, FlipsWithItsProbabilityAndIndependently) {
   int flips = 0, pairs = 0;
   bool before = false;
   for (uint64_t n = 0; n < kSamples; ++n) {
-    const bool flip = plan.Draw({5, 0, n}, {10, 10}).flip;
+    const bool flip = GeometryOf(plan, {5, 0, n}, {10, 10}).mirror_columns;
     flips += flip;
     pairs += flip && before;
     before = flip;
@@ -213,7 +216,7 @@ TEST(Draw, FlipOfAllOrNone) {
   for (int n = 0; n < 100; ++n) {
     const DrawKey key{3, 1, static_cast<uint64_t>(n)};
     const auto flip = [&](std::vector<Transform> t) {
-      return Plan::Compile(std::move(t)).value().Draw(key, {9, 9}).flip;
+      return GeometryOf(Plan::Compile(std::move(t)).value(), key, {9, 9}).mirror_columns;
     };
     EXPECT_FALSE(flip({CenterCrop{4, 4}, RandomHorizontalFlip{0}}));
     EXPECT_TRUE(flip({CenterCrop{4, 4}, RandomHorizontalFlip{1}}));
@@ -223,11 +226,11 @@ TEST(Draw, FlipOfAllOrNone) {
 
 TEST(Draw, Evaluation) {
   const Plan plan = Plan::Compile({Resize{256}, CenterCrop{224, 224}}).value();
-  const Geometry g = plan.Draw({}, {500, 375});
+  const Geometry g = GeometryOf(plan, {}, {500, 375});
   EXPECT_EQ(g.box, (Rect{0, 0, 500, 375}));
   EXPECT_EQ(g.resized, (ImageSize{341, 256}));
   EXPECT_EQ(g.window, (Rect{58, 16, 224, 224}));
-  EXPECT_FALSE(g.flip);
+  EXPECT_FALSE(g.mirror_columns);
 }
 
 // Crops and flips one after the other, on the numbers of the columns; -1 is padding.
@@ -260,12 +263,12 @@ TEST(Draw, CropsAndFlipsCommuteAsTheyShould) {
   };
   for (const auto& list : lists) {
     for (int width = 1; width < 15; ++width) {
-      const Geometry g = Plan::Compile(list).value().Draw({}, {width, 5});
+      const Geometry g = GeometryOf(Plan::Compile(list).value(), {}, {width, 5});
       std::vector<int> ours;
       for (int x = g.box.x; x < g.box.x + g.box.width; ++x) {
         ours.push_back(x >= 0 && x < width ? x : -1);
       }
-      if (g.flip) std::reverse(ours.begin(), ours.end());
+      if (g.mirror_columns) std::reverse(ours.begin(), ours.end());
       EXPECT_EQ(ours, Columns(list, width)) << width;
       EXPECT_EQ(g.resized, g.box.size());
       EXPECT_EQ(g.window, (Rect{0, 0, g.box.width, g.box.height}));
