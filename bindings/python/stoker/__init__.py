@@ -17,6 +17,15 @@ import atexit
 import os
 
 from stoker import _stoker
+from stoker._augmentations import (
+    AutoAugment,
+    ColorJitter,
+    GaussianBlur,
+    RandAugment,
+    RandomErasing,
+    RandomGrayscale,
+    TrivialAugmentWide,
+)
 from stoker._compose import Compose
 from stoker._errors import (
     CancelledError,
@@ -39,21 +48,27 @@ from stoker._stoker import __version__
 from stoker._transforms import (
     CenterCrop,
     Normalize,
+    Pad,
+    RandomCrop,
     RandomHorizontalFlip,
     RandomResizedCrop,
+    RandomVerticalFlip,
     Resize,
     Transform,
 )
 
 __all__ = [
+    "AutoAugment",
     "CancelledError",
     "CenterCrop",
+    "ColorJitter",
     "Compose",
     "CropIndexWarning",
     "DataLossError",
     "Epoch",
     "Error",
     "FailedPreconditionError",
+    "GaussianBlur",
     "ImageFolder",
     "InvalidArgumentError",
     "Iterator",
@@ -61,14 +76,21 @@ __all__ = [
     "MemoryWarning",
     "Normalize",
     "NotFoundError",
+    "Pad",
     "PermissionDeniedError",
+    "RandAugment",
+    "RandomCrop",
+    "RandomErasing",
+    "RandomGrayscale",
     "RandomHorizontalFlip",
     "RandomResizedCrop",
+    "RandomVerticalFlip",
     "Resize",
     "ResourceExhaustedError",
     "Runtime",
     "Source",
     "Transform",
+    "TrivialAugmentWide",
     "UnavailableError",
     "UnimplementedError",
     "__version__",

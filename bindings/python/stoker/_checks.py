@@ -101,5 +101,26 @@ def size(name: str, value: Any) -> tuple[int, ...]:
     return tuple(integer(f"{name}[{i}]", side, 1, MOST_PIXELS) for i, side in enumerate(sides))
 
 
+def fill(name: str, value: Any) -> tuple[int, int, int]:
+    """(red, green, blue), each 0 to 255: of an int, a sequence of one or three, or None, which is black."""
+    if value is None:
+        return (0, 0, 0)
+    channels = sequence(name, value) if hasattr(value, "__len__") else [value]
+    if len(channels) not in (1, 3):
+        raise InvalidArgumentError(f"{name} is {value!r:.50}; it must be an int or (red, green, blue)")
+    read = [integer(name, channel, 0, 255) for channel in channels]
+    return (read[0], read[len(read) // 2], read[-1])
+
+
+def margins(name: str, value: Any) -> tuple[int, int, int, int]:
+    """(left, top, right, bottom) of an int, (left and right, top and bottom), or all four."""
+    sides = sequence(name, value) if hasattr(value, "__len__") else [value]
+    if len(sides) not in (1, 2, 4):
+        raise InvalidArgumentError(f"{name} is {value!r:.50}; it must be an int, or a sequence of 2 or 4")
+    read = [integer(name, side, 0, MOST_PIXELS) for side in sides]
+    left, top = read[0], read[min(1, len(read) - 1)]
+    return (left, top, read[2], read[3]) if len(read) == 4 else (left, top, left, top)
+
+
 def _kind(value: Any) -> str:
     return f"{value!r:.50} ({type(value).__name__})"

@@ -15,6 +15,9 @@ from stoker import _checks
 from stoker._errors import InvalidArgumentError
 
 Size = Union[int, Sequence[int]]
+Margins = Union[int, Sequence[int]]
+
+_PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 
 
 class Transform:
@@ -144,6 +147,112 @@ class RandomHorizontalFlip(Transform):
 
     def _spec(self) -> dict[str, Any]:
         return {"name": "RandomHorizontalFlip", "p": self.p}
+
+
+@dataclass(frozen=True)
+class RandomVerticalFlip(Transform):
+    """Top and bottom change places with probability `p`, 0 to 1.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    p: float = 0.5
+
+    def __post_init__(self) -> None:
+        self._set(p=_checks.real(_name(self, "p"), self.p, 0, 1))
+
+    def _spec(self) -> dict[str, Any]:
+        return {"name": "RandomVerticalFlip", "p": self.p}
+
+
+class _Padded(Transform):
+    """What paddings share."""
+
+    padding: Margins | None
+    fill: int | Sequence[int]
+    padding_mode: str
+
+    def _set_padding(self) -> None:
+        self._set(
+            padding=_checks.margins(_name(self, "padding"), 0 if self.padding is None else self.padding),
+            fill=_checks.fill(_name(self, "fill"), self.fill),
+            padding_mode=_checks.choice(_name(self, "padding_mode"), self.padding_mode, _PADDING_MODES),
+        )
+
+    def _padding(self) -> dict[str, Any]:
+        return {
+            "padding": list(self.padding),  # type: ignore[arg-type]
+            "fill": list(self.fill),  # type: ignore[arg-type]
+            "padding_mode": self.padding_mode,
+        }
+
+
+@dataclass(frozen=True)
+class Pad(_Padded):
+    """Pixels around the image.
+
+    Args:
+        padding: pixels, 0 to 65,535: an int, (left and right, top and bottom), or (left, top, right,
+            bottom).
+        fill: for "constant": an int 0 to 255, or (red, green, blue).
+        padding_mode: "constant"; "edge": the last pixel, again and again; "reflect": mirrored, the last
+            pixel once; "symmetric": mirrored, the last pixel twice.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    padding: Margins
+    fill: int | Sequence[int] = 0
+    padding_mode: str = "constant"
+
+    def __post_init__(self) -> None:
+        self._set_padding()
+
+    def _spec(self) -> dict[str, Any]:
+        return {"name": "Pad", **self._padding()}
+
+
+@dataclass(frozen=True)
+class RandomCrop(_Padded):
+    """height × width pixels at a random place, after padding.
+
+    An image that is smaller is an error of its sample.
+
+    Args:
+        size: of the result: an int (a square), or (height, width).
+        padding: as for `Pad`; None: none.
+        pad_if_needed: pad smaller images first, on both sides by all that they lack.
+        fill: as for `Pad`.
+        padding_mode: as for `Pad`.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    size: Size
+    padding: Margins | None = None
+    pad_if_needed: bool = False
+    fill: int | Sequence[int] = 0
+    padding_mode: str = "constant"
+
+    def __post_init__(self) -> None:
+        self._set(
+            size=_square(_checks.size(_name(self, "size"), self.size)),
+            pad_if_needed=_checks.boolean(_name(self, "pad_if_needed"), self.pad_if_needed),
+        )
+        self._set_padding()
+
+    def _spec(self) -> dict[str, Any]:
+        height, width = _square(tuple(self.size))  # type: ignore[arg-type]
+        return {
+            "name": "RandomCrop",
+            "height": height,
+            "width": width,
+            "pad_if_needed": self.pad_if_needed,
+            **self._padding(),
+        }
 
 
 @dataclass(frozen=True)
