@@ -15,8 +15,8 @@ inline uint64_t NowNanoseconds() {
 
 // Time spent on one sample, or summed over many.
 struct StageTimes {
-  uint64_t decode_ns = 0;  // bytes → pixels of the region
-  uint64_t resize_ns = 0;  // pixels → the row: resample, flip, normalise, convert
+  uint64_t decode_ns = 0;   // bytes → pixels of the region
+  uint64_t resize_ns = 0;   // pixels → the row: resample, flip, normalise, convert
   uint64_t augment_ns = 0;  // what is not fused with that: colour, blur, policies, erasing
 };
 

@@ -259,7 +259,8 @@ TEST(Apply, TurnsAsViewersDo) {
                          image.size,
                          {image.pixels.data()},
                          {ptrdiff_t{3} * image.size.width}};
-    ResamplePlain(view, ResamplingOf(GeometryOf(plan, key, image.size), image.size, Orientation::kNormal),
+    ResamplePlain(view,
+                  ResamplingOf(GeometryOf(plan, key, image.size), image.size, Orientation::kNormal),
                   {wanted.data(), DType::kU8, nullptr, nullptr});
     for (size_t i = 0; i < row.size(); ++i) {
       ASSERT_LE(std::abs(row[i] - wanted[i]), 1) << "orientation " << orientation << " byte " << i;

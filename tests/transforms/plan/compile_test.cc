@@ -172,6 +172,99 @@ TEST(Compile, RefusesOtherTypes) {
   EXPECT_THAT(Refusal({CenterCrop{5, 5}}, DType::kI64), HasSubstr("images cannot be int64"));
 }
 
+TEST(Compile, KnowsTheSizeAfterPaddingAndRandomCrops) {
+  const auto size = [](std::vector<Transform> transforms) {
+    return Compile(std::move(transforms)).value().output_size();
+  };
+  const RandomCrop crop{.height = 30, .width = 20, .padding = {4, 4, 4, 4}};
+  EXPECT_EQ(size({crop}), (ImageSize{20, 30}));
+  EXPECT_EQ(size({Exactly(30, 20), Pad{{1, 2, 3, 4}}}), (ImageSize{24, 36}));
+  EXPECT_EQ(size({Pad{{1, 2, 3, 4}}, Exactly(30, 20), crop}), (ImageSize{20, 30}));
+  EXPECT_EQ(size({CenterCrop{10, 10}, Pad{{1, 1, 1, 1}}, CenterCrop{12, 12}}), (ImageSize{12, 12}));
+}
+
+TEST(Compile, RefusesWhatNeedsAWholeImageWhereThereIsNone) {
+  const std::vector<Transform> steps = {ColorJitter{},  RandomGrayscale{}, GaussianBlur{3, 3},
+                                        AutoAugment{},  RandAugment{},     TrivialAugmentWide{},
+                                        RandomErasing{}};
+  for (const Transform& step : steps) {
+    const std::string name = std::string("transforms[1], ") + NameOf(step);
+    EXPECT_EQ(Refusal({CenterCrop{9, 9}, step}), "");
+    EXPECT_THAT(Refusal({Shorter(256), step, CenterCrop{9, 9}}),
+                AllOf(HasSubstr(name + ": images differ in size here"),
+                      HasSubstr("Move it behind RandomResizedCrop")));
+    if (std::holds_alternative<RandomErasing>(step)) continue;
+    EXPECT_THAT(Refusal({CenterCrop{50, 50}, step, Exactly(9, 9)}),
+                AllOf(HasSubstr(name + ": transforms[2], Resize resamples behind it"),
+                      HasSubstr("Move it behind the resampling")));
+  }
+}
+
+TEST(Compile, RefusesPaddingThatResamplingDoesNotSee) {
+  const Pad zeros{{4, 4, 4, 4}}, gray{{4, 4, 4, 4}, {7, 7, 7}},
+      mirrored{{4, 4, 4, 4}, {}, Padding::kReflect};
+  EXPECT_EQ(Refusal({zeros, Exactly(9, 9)}), "");
+  EXPECT_EQ(Refusal({Exactly(9, 9), gray, mirrored}), "");
+  for (const Pad& pad : {gray, mirrored}) {
+    EXPECT_THAT(Refusal({pad, Exactly(9, 9)}),
+                HasSubstr("transforms[0], Pad: transforms[1], Resize resamples behind it"));
+  }
+  EXPECT_THAT(Refusal({CenterCrop{9, 9}, zeros, RandomResizedCrop{5, 5}}),
+              HasSubstr("transforms[1], Pad: transforms[2], RandomResizedCrop resamples"));
+}
+
+TEST(Compile, RefusesRandomCropsThatNeverFit) {
+  const RandomCrop crop{.height = 32, .width = 32};
+  EXPECT_THAT(Refusal({Exactly(30, 40), crop}),
+              AllOf(HasSubstr("transforms[1], RandomCrop: 32 × 32 is larger than the images here, "
+                              "which have 40 × 30 pixels"),
+                    HasSubstr("Set pad_if_needed")));
+  EXPECT_EQ(
+      Refusal({Exactly(30, 40), RandomCrop{.height = 32, .width = 32, .padding = {0, 1, 0, 1}}}),
+      "");
+  EXPECT_EQ(
+      Refusal({Exactly(30, 40), RandomCrop{.height = 32, .width = 32, .pad_if_needed = true}}), "");
+}
+
+TEST(Compile, RefusesOptionsOfAugmentations) {
+  const auto refusal = [](const Transform& t, DType dtype = DType::kU8) {
+    return Refusal({CenterCrop{9, 9}, t}, dtype);
+  };
+  const double nan = std::nan("");
+  EXPECT_THAT(refusal(RandomVerticalFlip{2}), HasSubstr("RandomVerticalFlip: p = 2"));
+  EXPECT_THAT(refusal(RandomGrayscale{nan}), HasSubstr("RandomGrayscale: p = nan"));
+  EXPECT_THAT(refusal(Pad{{0, -1, 0, 0}}), HasSubstr("Pad: padding.top = -1"));
+  EXPECT_THAT(refusal(Pad{{65530, 0, 0, 0}}), HasSubstr("it makes images of 65539 × 9 pixels"));
+  EXPECT_THAT(refusal(RandomCrop{.height = 0, .width = 1}), HasSubstr("RandomCrop: height = 0"));
+  EXPECT_THAT(refusal(ColorJitter{.brightness = {-0.1, 1}}), HasSubstr("brightness = (-0.1, 1)"));
+  EXPECT_THAT(refusal(ColorJitter{.contrast = {2, 1}}), HasSubstr("contrast = (2, 1)"));
+  EXPECT_THAT(refusal(ColorJitter{.saturation = {nan, 1}}), HasSubstr("saturation = (nan, 1)"));
+  EXPECT_THAT(refusal(ColorJitter{.hue = {-0.6, 0}}),
+              AllOf(HasSubstr("hue = (-0.6, 0)"), HasSubstr("between -0.5 and 0.5")));
+  EXPECT_THAT(refusal(GaussianBlur{4, 3}), HasSubstr("kernel_height = 4 is even"));
+  EXPECT_THAT(refusal(GaussianBlur{3, 19}), HasSubstr("a kernel of 19 × 3 is too large"));
+  EXPECT_EQ(refusal(GaussianBlur{17, 17}), "");
+  EXPECT_THAT(refusal(GaussianBlur{3, 3, {0, 1}}), HasSubstr("sigma = (0, 1)"));
+  EXPECT_THAT(refusal(RandAugment{-1}), HasSubstr("RandAugment: num_ops = -1"));
+  EXPECT_THAT(refusal(RandAugment{2, 31}), HasSubstr("RandAugment: magnitude = 31"));
+  EXPECT_THAT(refusal(TrivialAugmentWide{1}), HasSubstr("num_magnitude_bins = 1"));
+  EXPECT_THAT(refusal(RandomErasing{.scale = {0.1, 1.1}}), HasSubstr("scale = (0.1, 1.1)"));
+  EXPECT_THAT(refusal(RandomErasing{.ratio = {0, 1}}), HasSubstr("RandomErasing: ratio = (0, 1)"));
+  EXPECT_THAT(refusal(RandomErasing{.value = {0, 256, 0}}), HasSubstr("value = 256"));
+  EXPECT_EQ(refusal(RandomErasing{.value = {0, 256, 0}}, DType::kF32), "");
+  EXPECT_THAT(refusal(RandomErasing{.noise = true}), HasSubstr("value = \"random\""));
+}
+
+TEST(Compile, ErasesLast) {
+  const CenterCrop crop{9, 9};
+  EXPECT_THAT(Refusal({crop, RandomErasing{}, RandomHorizontalFlip{}}),
+              HasSubstr("transforms[1], RandomErasing: transforms[2], RandomHorizontalFlip comes"));
+  EXPECT_EQ(Refusal({crop, RandomErasing{}, Normalize{}, RandomErasing{}}, DType::kF32), "");
+  EXPECT_THAT(Refusal({crop, RandomErasing{.noise = true}, Normalize{}}, DType::kF32),
+              AllOf(HasSubstr("transforms[1], RandomErasing: its normal numbers"),
+                    HasSubstr("Move it behind Normalize")));
+}
+
 TEST(Compile, Describes) {
   EXPECT_EQ(Compile({Shorter(256), CenterCrop{224, 200}}).value().Describe(),
             "Resize, CenterCrop, fused: decode the box only, bilinear, antialiased, to uint8 224 × "

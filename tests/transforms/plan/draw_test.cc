@@ -25,6 +25,11 @@ TEST(Exp, IsAsGoodAsTheLibrarys) {
   EXPECT_EQ(Exp(0), 1.0);
 }
 
+TEST(Sin, IsAsGoodAsTheLibrarys) {
+  for (double x = -100; x <= 100; x += 0.00173) EXPECT_NEAR(Sin(x), std::sin(x), 1e-15) << x;
+  EXPECT_EQ(Sin(0), 0.0);
+}
+
 TEST(Log, IsAsGoodAsTheLibrarys) {
   for (double x = 1e-5; x < 1e5; x *= 1.00037) {
     const double wanted = std::log(x);
