@@ -25,7 +25,7 @@ struct AffineSource {
   double first_row_;
 };
 
-// Bytes that Mapped needs beside the images. InvalidArgument where positions would overflow.
+// Bytes that Mapped needs beside the images. ResourceExhausted where indices would overflow.
 Result<size_t> AffineScratchBytes(ImageSize size);
 
 // kNearest: the pixel nearest to the position, ties to even. kBilinear: between the four around it.
