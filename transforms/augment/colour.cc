@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "transforms/augment/blend.h"
-
 // As in resize/strip.cc.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #define HWY_WANT_AVX3_DL 1
@@ -30,38 +28,60 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = hn::CappedTag<float, 16>;
 using Ints = hn::RebindToSigned<Floats>;
-using Bytes = hn::Rebind<uint8_t, Floats>;
+using Words = hn::RebindToUnsigned<Floats>;
 using Values = hn::Vec<Floats>;
 constexpr size_t kLanes = hn::MaxLanes(Floats());
+constexpr size_t kPixels = 4 * kLanes;
 
 HWY_INLINE Values Constant(float value) { return hn::Set(Floats(), value); }
 
-HWY_INLINE Values Load(const uint8_t* bytes) {
-  return hn::ConvertTo(Floats(), hn::PromoteTo(Ints(), hn::LoadU(Bytes(), bytes)));
+// kPixels values: lane j of vector k is value 4j + k, so that nothing has to change lanes.
+struct Channel {
+  Values of[4];
+};
+
+HWY_INLINE Channel Load(const uint8_t* bytes) {
+  const auto words = hn::BitCast(Ints(), hn::LoadU(hn::Repartition<uint8_t, Words>(), bytes));
+  const auto low = hn::Set(Ints(), 255);
+  const Floats d;
+  return {{hn::ConvertTo(d, hn::And(words, low)),
+           hn::ConvertTo(d, hn::And(hn::ShiftRight<8>(words), low)),
+           hn::ConvertTo(d, hn::And(hn::ShiftRight<16>(words), low)),
+           hn::ConvertTo(d, hn::And(hn::ShiftRight<24>(words), low))}};
 }
 
-// Cut to 0…255, fraction dropped.
-HWY_INLINE void Store(Values values, uint8_t* bytes) {
-  const auto whole = hn::ConvertTo(Ints(), hn::Min(values, Constant(255)));
-  hn::StoreU(hn::DemoteTo(Bytes(), whole), Bytes(), bytes);
+// Of whole numbers in 0…255: the last byte of 2^23 + value is the value.
+HWY_INLINE hn::Vec<Words> LastByte(Values whole) {
+  return hn::BitCast(Words(), hn::Add(whole, Constant(0x1p23F)));
 }
 
-// Not yet cut to whole numbers. Binary32 is off by less than 0.00003, and what is no whole number
-// is at least 0.0001 away from one: the surplus makes the cut exact.
+HWY_INLINE void Store(const Channel& whole, uint8_t* bytes) {
+  const auto first = hn::Xor(LastByte(whole.of[0]), LastByte(Constant(0)));
+  const auto second = hn::ShiftLeft<8>(LastByte(whole.of[1]));
+  const auto third = hn::ShiftLeft<16>(LastByte(whole.of[2]));
+  const auto fourth = hn::ShiftLeft<24>(LastByte(whole.of[3]));
+  const auto words = hn::Or(hn::Or(first, second), hn::Or(third, fourth));
+  const hn::Repartition<uint8_t, Words> d;
+  hn::StoreU(hn::BitCast(d, words), d, bytes);
+}
+
+// Binary32 is off by less than 0.00003, and what is no whole number is at least 0.0001 away from
+// one: the surplus makes the cut exact.
 HWY_INLINE Values Gray(Values red, Values green, Values blue) {
   const auto red_green = hn::Add(hn::Mul(red, Constant(0.2989F)), hn::Mul(green, Constant(0.587F)));
-  return hn::Add(red_green, hn::Add(hn::Mul(blue, Constant(0.114F)), Constant(0.00005F)));
+  return hn::Floor(
+      hn::Add(red_green, hn::Add(hn::Mul(blue, Constant(0.114F)), Constant(0.00005F))));
 }
 
-// change(red, green, blue): in place, of kLanes pixels. Behind the last pixel are zeros.
+// change(red, green, blue): in place, of kPixels pixels. Behind the last pixel are zeros.
 template <class Change>
 HWY_INLINE void ForPixels(const Tile& tile, Change change) {
   const size_t count = tile.plane_bytes();
   uint8_t *red = tile.plane(0), *green = tile.plane(1), *blue = tile.plane(2);
   size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) change(red + i, green + i, blue + i);
+  for (; i + kPixels <= count; i += kPixels) change(red + i, green + i, blue + i);
   if (const size_t left = count - i; left != 0) {
-    uint8_t part[3][kLanes] = {};
+    uint8_t part[3][kPixels] = {};
     for (size_t c = 0; c < 3; ++c) std::memcpy(part[c], tile.plane(c) + i, left);
     change(part[0], part[1], part[2]);
     for (size_t c = 0; c < 3; ++c) std::memcpy(tile.plane(c) + i, part[c], left);
@@ -70,67 +90,91 @@ HWY_INLINE void ForPixels(const Tile& tile, Change change) {
 
 void ToGray(const Tile& tile) {
   ForPixels(tile, [](uint8_t* red, uint8_t* green, uint8_t* blue) HWY_ATTR {
-    const Values gray = Gray(Load(red), Load(green), Load(blue));
-    const auto bytes = hn::DemoteTo(Bytes(), hn::ConvertTo(Ints(), gray));
-    for (uint8_t* to : {red, green, blue}) hn::StoreU(bytes, Bytes(), to);
+    const Channel r = Load(red), g = Load(green), b = Load(blue);
+    Channel gray;
+    for (size_t k = 0; k < 4; ++k) gray.of[k] = Gray(r.of[k], g.of[k], b.of[k]);
+    for (uint8_t* to : {red, green, blue}) Store(gray, to);
   });
 }
 
 uint64_t SumGray(const Tile& tile) {
+  // In floats as long as that is exact: each lane gets four times at most 255 a turn.
+  constexpr int kMostTurns = (1 << 24) / (4 * 255);
   uint64_t sum = 0;
-  size_t until_full = 1 << 22;  // × 255 is below 2^32
-  auto sums = hn::Zero(Ints());
+  int turns = 0;
+  Values sums = Constant(0);
   const auto add_lanes = [&]() HWY_ATTR {
-    uint32_t lanes[kLanes];
-    hn::StoreU(hn::BitCast(hn::RebindToUnsigned<Ints>(), sums), hn::RebindToUnsigned<Ints>(),
-               lanes);
-    for (const uint32_t lane : lanes) sum += lane;
-    sums = hn::Zero(Ints());
-    until_full = 1 << 22;
+    alignas(64) float lanes[kLanes];
+    hn::Store(sums, Floats(), lanes);
+    for (const float lane : lanes) sum += static_cast<uint64_t>(lane);
+    sums = Constant(0);
+    turns = 0;
   };
   ForPixels(tile, [&](const uint8_t* red, const uint8_t* green, const uint8_t* blue) HWY_ATTR {
-    sums = hn::Add(sums, hn::ConvertTo(Ints(), Gray(Load(red), Load(green), Load(blue))));
-    if (--until_full == 0) add_lanes();
+    const Channel r = Load(red), g = Load(green), b = Load(blue);
+    for (size_t k = 0; k < 4; ++k) sums = hn::Add(sums, Gray(r.of[k], g.of[k], b.of[k]));
+    if (++turns == kMostTurns) add_lanes();
   });
   add_lanes();
   return sum;
 }
 
+HWY_INLINE Values Cut(Values values) {
+  return hn::Floor(hn::Min(hn::Max(values, Constant(0)), Constant(255)));
+}
+
 void BlendWithGray(const Tile& tile, float factor) {
-  const BlendWeights weights(factor);
-  const Values of_value = Constant(weights.factor), of_gray = Constant(weights.rest);
+  const Values of_value = Constant(factor);
   ForPixels(tile, [=](uint8_t* red, uint8_t* green, uint8_t* blue) HWY_ATTR {
-    const Values r = Load(red), g = Load(green), b = Load(blue);
-    const Values gray = hn::ConvertTo(Floats(), hn::ConvertTo(Ints(), Gray(r, g, b)));
-    const Values other = hn::Mul(gray, of_gray);
-    Store(hn::Add(hn::Mul(r, of_value), other), red);
-    Store(hn::Add(hn::Mul(g, of_value), other), green);
-    Store(hn::Add(hn::Mul(b, of_value), other), blue);
+    Channel r = Load(red), g = Load(green), b = Load(blue);
+    for (size_t k = 0; k < 4; ++k) {
+      const Values gray = Gray(r.of[k], g.of[k], b.of[k]);
+      for (Values* value : {&r.of[k], &g.of[k], &b.of[k]}) {
+        *value = Cut(hn::Add(gray, hn::Mul(of_value, hn::Sub(*value, gray))));
+      }
+    }
+    Store(r, red);
+    Store(g, green);
+    Store(b, blue);
   });
+}
+
+// In sixths of the circle, −1…5; 0 for gray.
+HWY_INLINE Values Hue(Values r, Values g, Values b, Values most, Values range) {
+  const auto is_red = hn::Eq(most, r), is_green = hn::Eq(most, g);
+  const auto difference =
+      hn::IfThenElse(is_red, hn::Sub(g, b), hn::IfThenElse(is_green, hn::Sub(b, r), hn::Sub(r, g)));
+  const auto place =
+      hn::IfThenElseZero(hn::Not(is_red), hn::IfThenElse(is_green, Constant(2), Constant(4)));
+  return hn::Add(hn::Div(difference, hn::Max(range, Constant(1))), place);
+}
+
+// Of one pixel a lane; `turn` in sixths of the circle.
+HWY_INLINE void Turn(Values turn, Values* red, Values* green, Values* blue) {
+  const Values zero = Constant(0), one = Constant(1), two = Constant(2), six = Constant(6);
+  const Values r = *red, g = *green, b = *blue;
+  const Values most = hn::Max(r, hn::Max(g, b)), least = hn::Min(r, hn::Min(g, b));
+  const Values range = hn::Sub(most, least);
+  Values hue = hn::Add(Hue(r, g, b, most, range), turn);
+  hue = hn::IfThenElse(hn::Lt(hue, zero), hn::Add(hue, six), hue);
+  hue = hn::IfThenElse(hn::Ge(hue, six), hn::Sub(hue, six), hue);
+  const auto channel = [&](Values weight) HWY_ATTR {
+    const Values part = hn::Mul(range, hn::Min(hn::Max(weight, zero), one));
+    return hn::Floor(hn::Mul(hn::Add(least, part), Constant(kFromUnit)));
+  };
+  *red = channel(hn::Sub(hn::Abs(hn::Sub(hue, Constant(3))), one));
+  *green = channel(hn::Sub(two, hn::Abs(hn::Sub(hue, two))));
+  *blue = channel(hn::Sub(two, hn::Abs(hn::Sub(hue, Constant(4)))));
 }
 
 void TurnHue(const Tile& tile, float shift) {
   const Values turn = Constant(6 * shift);
-  const Values zero = Constant(0), one = Constant(1), two = Constant(2), six = Constant(6);
   ForPixels(tile, [=](uint8_t* red, uint8_t* green, uint8_t* blue) HWY_ATTR {
-    const Values r = Load(red), g = Load(green), b = Load(blue);
-    const Values most = hn::Max(r, hn::Max(g, b)), least = hn::Min(r, hn::Min(g, b));
-    const Values range = hn::Sub(most, least);
-    const auto is_red = hn::Eq(most, r), is_green = hn::Eq(most, g);
-    const Values difference = hn::IfThenElse(
-        is_red, hn::Sub(g, b), hn::IfThenElse(is_green, hn::Sub(b, r), hn::Sub(r, g)));
-    const Values start = hn::IfThenElse(is_red, zero, hn::IfThenElse(is_green, two, Constant(4)));
-    Values hue = hn::Add(hn::Div(difference, hn::Max(range, one)), start);
-    hue = hn::Add(hue, turn);
-    hue = hn::IfThenElse(hn::Lt(hue, zero), hn::Add(hue, six), hue);
-    hue = hn::IfThenElse(hn::Ge(hue, six), hn::Sub(hue, six), hue);
-    const auto channel = [&](Values weight) HWY_ATTR {
-      const Values part = hn::Mul(range, hn::Min(hn::Max(weight, zero), one));
-      return hn::Mul(hn::Add(least, part), Constant(kFromUnit));
-    };
-    Store(channel(hn::Sub(hn::Abs(hn::Sub(hue, Constant(3))), one)), red);
-    Store(channel(hn::Sub(two, hn::Abs(hn::Sub(hue, two)))), green);
-    Store(channel(hn::Sub(two, hn::Abs(hn::Sub(hue, Constant(4))))), blue);
+    Channel r = Load(red), g = Load(green), b = Load(blue);
+    for (size_t k = 0; k < 4; ++k) Turn(turn, &r.of[k], &g.of[k], &b.of[k]);
+    Store(r, red);
+    Store(g, green);
+    Store(b, blue);
   });
 }
 

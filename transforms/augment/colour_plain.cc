@@ -40,10 +40,9 @@ void MakeGrayPlain(const Tile& tile) {
 }
 
 void SaturatePlain(const Tile& tile, float factor) {
-  const BlendWeights weights(factor);
-  ForEachPixel(tile, [&](uint8_t& r, uint8_t& g, uint8_t& b) {
-    const auto gray = static_cast<float>(GrayOf(r, g, b));
-    for (uint8_t* value : {&r, &g, &b}) *value = Blended(*value, gray, weights);
+  ForEachPixel(tile, [factor](uint8_t& r, uint8_t& g, uint8_t& b) {
+    const int gray = GrayOf(r, g, b);
+    for (uint8_t* value : {&r, &g, &b}) *value = Blended(*value, gray, factor);
   });
 }
 

@@ -3,8 +3,6 @@
 
 #include <cstring>
 
-#include "transforms/augment/blend.h"
-
 // As in resize/strip.cc.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #define HWY_WANT_AVX3_DL 1
@@ -76,7 +74,7 @@ void SharpenAll(const Tile& from, float factor, const Tile& to) {
     std::memcpy(to.pixels, from.pixels, 3 * from.plane_bytes());
     return;
   }
-  const auto rest = hn::Set(Floats(), BlendWeights(factor).rest);
+  const auto rest = hn::Set(Floats(), 1 - factor);
   const auto row_bytes = static_cast<size_t>(width);
   for (size_t c = 0; c < 3; ++c) {
     std::memcpy(to.plane(c), from.plane(c), row_bytes);

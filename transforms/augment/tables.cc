@@ -18,13 +18,13 @@ ValueTable TableOf(NewValue new_value) {
 }  // namespace
 
 ValueTable BrightnessTable(float factor) {
-  const float bounded = std::min(factor, kMostFactor);
-  return TableOf([=](int v) { return CutToByte(static_cast<float>(v) * bounded); });
+  return TableOf([=](int v) { return CutToByte(static_cast<float>(v) * factor); });
 }
 
 ValueTable ContrastTable(float factor, float mean) {
-  const BlendWeights weights(factor);
-  return TableOf([&](int v) { return Blended(static_cast<float>(v), mean, weights); });
+  const float bounded = std::min(factor, 1e30F);  // ∞ − ∞ is no number
+  const float rest = mean * (1 - bounded);
+  return TableOf([=](int v) { return CutToByte(static_cast<float>(v) * bounded + rest); });
 }
 
 ValueTable PosterizeTable(int bits) {
