@@ -15,6 +15,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "transforms/resize/half-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace stoker {
 namespace HWY_NAMESPACE {
@@ -30,59 +32,19 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Piece = hn::FixedTag<uint8_t, RowFormat::kPiece>;
 using Floats = hn::CappedTag<float, RowFormat::kPiece>;
 using Ints = hn::RebindToSigned<Floats>;
-using Uints = hn::RebindToUnsigned<Floats>;
 using Halves = hn::Rebind<uint16_t, Floats>;
 constexpr size_t kLanes = hn::MaxLanes(Floats());
 
-// ---- binary32 to 16 bits, ties to even. Highway 1.0.3 truncates to bfloat16, and to binary16
-// where there is no instruction for it.
-
-HWY_INLINE hn::Vec<Halves> Narrowed(hn::Vec<Uints> bits) {
-  return hn::DemoteTo(Halves(), hn::BitCast(Ints(), bits));  // below 2^16
-}
-
 struct ToBFloat16 {
   HWY_INLINE hn::Vec<Halves> operator()(hn::Vec<Floats> value) const {
-    const Uints d;
-    const auto bits = hn::BitCast(d, value);
-    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1));
-    const auto rounded = hn::Add(hn::Add(bits, hn::Set(d, 0x7fff)), odd);
-    return Narrowed(hn::ShiftRight<16>(rounded));
+    return ToBFloat16Bits(Floats(), value);
   }
 };
 
 struct ToFloat16 {
-#if HWY_TARGET <= HWY_AVX2 || (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)
   HWY_INLINE hn::Vec<Halves> operator()(hn::Vec<Floats> value) const {
-    const hn::Rebind<hwy::float16_t, Floats> d;
-    return hn::BitCast(Halves(), hn::DemoteTo(d, value));
+    return ToFloat16Bits(Floats(), value);
   }
-#else
-  HWY_INLINE hn::Vec<Halves> operator()(hn::Vec<Floats> value) const {
-    const Uints d;
-    const auto bits = hn::BitCast(d, value);
-    const auto sign = hn::And(bits, hn::Set(d, 0x80000000U));
-    const auto size = hn::Xor(bits, sign);
-    // Normal: the exponent's bias is 112 less, and 13 bits are rounded off; a carry is the next
-    // exponent, or infinity, which everything from 2^16 on is.
-    const auto odd = hn::And(hn::ShiftRight<13>(size), hn::Set(d, 1));
-    const auto rebiased = hn::Add(hn::Sub(size, hn::Set(d, (112U << 23) - 0xfff)), odd);
-    const auto is_large = Above(size, 0x477fffff);
-    const auto normal = hn::IfThenElse(is_large, hn::Set(d, 0x7c00), hn::ShiftRight<13>(rebiased));
-    // Subnormal: the last place of ½ is that of binary16's least numbers, so the addition rounds.
-    const auto half = hn::Set(Floats(), 0.5F);
-    const auto sum = hn::Add(hn::BitCast(Floats(), size), half);
-    const auto small = hn::Sub(hn::BitCast(d, sum), hn::BitCast(d, half));
-    const auto is_normal = Above(size, (113 << 23) - 1);
-    return Narrowed(hn::Or(hn::IfThenElse(is_normal, normal, small), hn::ShiftRight<16>(sign)));
-  }
-
- private:
-  // Both below 2^31.
-  static HWY_INLINE hn::Mask<Uints> Above(hn::Vec<Uints> value, int32_t limit) {
-    return hn::RebindMask(Uints(), hn::Gt(hn::BitCast(Ints(), value), hn::Set(Ints(), limit)));
-  }
-#endif
 };
 
 struct ToFloat32 {

@@ -63,6 +63,30 @@ TEST(Half, IsTheNearestBFloat16) {
   EXPECT_EQ(BFloat16Bits(-0.0F), 0x8000);
 }
 
+// Every value of 16 bits, there and back.
+TEST(Half, ValuesOf16BitsAreExact) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<uint16_t>(bits);
+    const float value = Float16Value(half), brain = BFloat16Value(half);
+    if (std::isnan(value)) {
+      ASSERT_GT(bits & 0x7fff, 0x7c00U);
+    } else {
+      ASSERT_EQ(Float16Bits(value), half) << value;
+    }
+    if (std::isnan(brain)) {
+      ASSERT_GT(bits & 0x7fff, 0x7f80U);
+    } else if (std::isnormal(brain) || brain == 0 || std::isinf(brain)) {
+      ASSERT_EQ(BFloat16Bits(brain), half) << brain;
+    }
+  }
+  EXPECT_EQ(Float16Value(0x3c00), 1.0F);
+  EXPECT_EQ(Float16Value(0xc100), -2.5F);
+  EXPECT_EQ(Float16Value(0x0001), 0x1p-24F);
+  EXPECT_EQ(BFloat16Value(0xc020), -2.5F);
+  EXPECT_EQ(Float16Bits(NAN), 0x7e00);
+  EXPECT_EQ(BFloat16Bits(NAN), 0x7fc0);
+}
+
 constexpr DType kDTypes[] = {DType::kU8, DType::kF32, DType::kF16, DType::kBF16};
 constexpr Layout kLayouts[] = {Layout::kNhwc, Layout::kNchw};
 
