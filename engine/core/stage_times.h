@@ -18,6 +18,7 @@ struct StageTimes {
   uint64_t decode_ns = 0;   // bytes → pixels of the region
   uint64_t resize_ns = 0;   // pixels → the row: resample, flip, normalise, convert
   uint64_t augment_ns = 0;  // what is not fused with that: colour, blur, policies, erasing
+  uint64_t mix_ns = 0;      // rows of a batch → mixed with each other
 };
 
 }  // namespace stoker

@@ -44,6 +44,7 @@ void Assembler::OpenBatches() {
     const uint32_t rows = order_.RowsIn(batch->index);
     Entry& entry = EntryOf(opened);
     entry.slot = slot;
+    entry.complete = false;
     entry.failures = 0;
     entry.error.reset();
     slot->epoch = batch->epoch;
@@ -75,7 +76,7 @@ std::optional<RowTicket> Assembler::Claim(uint32_t most) {
   return std::nullopt;
 }
 
-void Assembler::Finish(const RowTicket& ticket, Status status) {
+Assembler::Batched Assembler::Finish(const RowTicket& ticket, Status status) {
   Entry& entry = EntryOf(ticket.batch);
   if (!status.ok()) {
     std::lock_guard lock(mutex_);
@@ -84,8 +85,16 @@ void Assembler::Finish(const RowTicket& ticket, Status status) {
       entry.error = std::move(status).error();
     }
   }
-  if (entry.missing.fetch_sub(ticket.rows, std::memory_order_acq_rel) != ticket.rows) return;
-  std::lock_guard lock(mutex_);  // else Take could look, miss this, and sleep
+  if (entry.missing.fetch_sub(ticket.rows, std::memory_order_acq_rel) != ticket.rows) {
+    return Batched::kRowsMissing;
+  }
+  // Whoever wrote `error` has finished its rows before this.
+  return entry.error ? Batched::kFailed : Batched::kWhole;
+}
+
+void Assembler::Complete(const RowTicket& ticket) {
+  std::lock_guard lock(mutex_);
+  EntryOf(ticket.batch).complete = true;
   ready_.notify_one();
 }
 
@@ -118,9 +127,7 @@ Result<Batch> Assembler::Take(const Interrupt& interrupt) {
 // False when the interrupt said so.
 bool Assembler::Wait(std::unique_lock<std::mutex>& lock, const Entry& entry,
                      const Interrupt& interrupt) {
-  const auto done = [&] {
-    return cancelled_ || entry.missing.load(std::memory_order_acquire) == 0;
-  };
+  const auto done = [&] { return cancelled_ || entry.complete; };
   if (!interrupt) {
     ready_.wait(lock, done);
     return true;

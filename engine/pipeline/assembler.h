@@ -4,7 +4,7 @@
 // A row's place in its batch is fixed before it is read, so workers write pixels to their final
 // address and the order costs nothing. The batches in production are the only back-pressure.
 //
-// Claim and Finish may be called on any thread; all else on the consumer's, but Cancel.
+// Claim, Finish and Complete may be called on any thread; all else on the consumer's, but Cancel.
 #pragma once
 
 #include <atomic>
@@ -44,8 +44,13 @@ class Assembler {
   std::optional<RowTicket> Claim(uint32_t most = 1);
 
   // The rows are written, or failed: then the whole batch does, with the error of its lowest row.
-  // Any thread; a lock only for the last row of a batch and for failures.
-  void Finish(const RowTicket& ticket, Status status);
+  // Says whether they were the last that its batch missed: the batch is then the caller's alone,
+  // until it is completed. Any thread; a lock only for failures.
+  enum class Batched : uint8_t { kRowsMissing, kWhole, kFailed };
+  Batched Finish(const RowTicket& ticket, Status status);
+
+  // The batch of this ticket can be delivered. Precondition: Finish said that no row is missing.
+  void Complete(const RowTicket& ticket);
 
   // Production stops short when the system has no memory for a slot, and where nothing more was
   // appended. Opens what the depth allows and says whether that was anything: then there are rows
@@ -74,6 +79,7 @@ class Assembler {
     Slot* slot = nullptr;
     std::atomic<uint64_t> rows{0};  // RowsTag: of which batch, and how many
     std::atomic<uint32_t> missing{0};
+    bool complete = false;       // under mutex_
     uint32_t failures = 0;       // under mutex_
     uint32_t failed_row = 0;     // the lowest; under mutex_
     std::optional<Error> error;  // of failed_row; under mutex_

@@ -3,7 +3,6 @@
 #include <limits.h>
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -43,19 +42,10 @@ uint32_t RunOf(const LoaderOptions& options) {
   return static_cast<uint32_t>(std::clamp<size_t>(kRunBytes / bytes, 1, options.batch_size));
 }
 
-// Precondition: rows are uint8 (height, width, 3).
-ImageView ImageOf(const ArrayColumn& array, uint64_t id) {
-  ImageView view;
-  view.size = {static_cast<int>(array.row_shape[1]), static_cast<int>(array.row_shape[0])};
-  view.plane[0] = array.Row(id);
-  view.stride[0] = ptrdiff_t{3} * view.size.width;
-  return view;
-}
-
 }  // namespace
 
 // The stages, in the order of the picture in the README:
-// source → order → (draw) → reader → worker → assembler → consumer.
+// source → order → (draw) → reader → worker → (mix) → assembler → consumer.
 Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) {
   if (Status s = CheckOptions(options); !s.ok()) return std::move(s).error();
   if (options.runtime == nullptr) {
@@ -81,7 +71,14 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
     plan = *std::move(compiled);
   }
 
-  const std::vector<ColumnSpec> columns = ColumnsOf(*options.source, plan);
+  std::vector<ColumnSpec> columns = ColumnsOf(*options.source, plan);
+  std::optional<Mixer> mixer;
+  if (options.mix) {
+    Result<Mixer> made = Mixer::Make(options, columns);
+    if (!made.ok()) return std::move(made).error();
+    mixer = *std::move(made);
+  }
+
   const uint64_t slot_bytes = SlotPool::SlotBytes(columns, options.batch_size);
   const RuntimeOptions& limits = runtime.options();
   std::lock_guard planning(runtime.planning());
@@ -101,8 +98,8 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
                                                            runtime.budget());
   if (!slots.ok()) return std::move(slots).error();
 
-  std::unique_ptr<Impl> impl(
-      new Impl(std::move(options), *std::move(order), std::move(plan), *memory, *std::move(slots)));
+  std::unique_ptr<Impl> impl(new Impl(std::move(options), *std::move(order), std::move(plan),
+                                      std::move(mixer), *memory, *std::move(slots)));
   if (impl->in_memory_) return impl;  // and needs no buffers to read into
   for (SampleInFlight& sample : impl->samples_) {
     sample.read.path.reserve(PATH_MAX);
@@ -113,11 +110,12 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
 }
 
 Loader::Impl::Impl(LoaderOptions options, EpochOrder order, std::optional<Plan> plan,
-                   MemoryPlan memory, std::shared_ptr<SlotPool> slots)
+                   std::optional<Mixer> mixer, MemoryPlan memory, std::shared_ptr<SlotPool> slots)
     : options_(std::move(options)),
       runtime_(*options_.runtime),
       order_(std::move(order)),
       plan_(std::move(plan)),
+      mixer_(std::move(mixer)),
       memory_(memory),
       in_memory_(!options_.source->arrays().empty()),
       run_(RunOf(options_)),
@@ -160,19 +158,6 @@ size_t Loader::Impl::Pull(std::span<ReadRequest*> requests) {
   return pulled;
 }
 
-// Order → worker: what is in memory needs no reader.
-void Loader::Impl::SubmitRuns() {
-  while (!stopped_.load(std::memory_order_relaxed) && !TooFewFree()) {
-    const std::optional<uint32_t> index = free_samples_.Take();
-    if (!index) continue;
-    const std::optional<RowTicket> ticket = assembler_->Claim(run_);
-    if (!ticket) return free_samples_.Give(*index);
-    in_work_.fetch_add(1, std::memory_order_relaxed);
-    samples_[*index].ticket = *ticket;
-    Finish(samples_[*index].read);
-  }
-}
-
 // Reader → worker.
 void Loader::Impl::Finish(ReadRequest& read) {
   const auto index =
@@ -185,7 +170,7 @@ void Loader::Impl::Work(void* loader, uint32_t index, int worker) {
   auto& self = *static_cast<Impl*>(loader);
   if (self.ready_samples_.TakeThis(index)) {  // else a worker has taken it together with others
     if (self.stopped_.load(std::memory_order_relaxed)) {
-      self.EndSample(index, Error{Code::kCancelled, "stopped"});
+      self.EndSample(index, Error{Code::kCancelled, "stopped"}, worker);
     } else if (self.in_memory_) {
       self.CopyRun(index, worker);
     } else {
@@ -201,6 +186,7 @@ class Loader::Impl::ReadySamples final : public ImageFeed {
  public:
   ReadySamples(Impl& loader, uint32_t first, int worker)
       : loader_(loader),
+        worker_(worker),
         workspace_(*loader.workspaces_[static_cast<size_t>(worker)]),
         counters_(loader.counters_[static_cast<size_t>(worker)]),
         next_(first) {}
@@ -221,15 +207,25 @@ class Loader::Impl::ReadySamples final : public ImageFeed {
     SampleInFlight& sample = loader_.samples_[index];
     const RowTicket& ticket = sample.ticket;
     if (!status.ok()) status = std::move(status).error().WithFile(sample.read.path);
-    *static_cast<int64_t*>(ticket.slot->Row(1, ticket.row)) = sample.sample.label;
     ticket.slot->sample_ids[ticket.row] = sample.sample.id;
+    Status labelled = WriteLabel(sample);
+    if (status.ok()) status = std::move(labelled);
     Count(sample.read.size);
     loader_.TrimBuffer(sample.read.buffer);
-    loader_.EndSample(index, std::move(status));
+    loader_.EndSample(index, std::move(status), worker_);
+    if (loader_.mixer_) since_ = NowNanoseconds();  // what it mixed is counted already
   }
 
  private:
   static constexpr int kMost = 8;
+
+  Status WriteLabel(const SampleInFlight& sample) const {
+    const auto& [id, label] = std::pair(sample.sample.id, sample.sample.label);
+    Slot& slot = *sample.ticket.slot;
+    if (loader_.mixer_) return loader_.mixer_->WriteLabel(label, id, slot, sample.ticket.row);
+    *static_cast<int64_t*>(slot.Row(1, sample.ticket.row)) = label;
+    return {};
+  }
 
   std::optional<uint32_t> Take() {
     if (next_) return std::exchange(next_, std::nullopt);
@@ -257,6 +253,7 @@ class Loader::Impl::ReadySamples final : public ImageFeed {
   }
 
   Impl& loader_;
+  const int worker_;
   Workspace& workspace_;
   WorkerCounters& counters_;
   std::optional<uint32_t> next_;
@@ -276,50 +273,24 @@ bool Loader::Impl::ManyReady() const {
   return ready_samples_.available() >= static_cast<uint32_t>(runtime_.options().threads);
 }
 
-// Worker → assembler.
-void Loader::Impl::EndSample(uint32_t index, Status status) {
+// Worker → assembler. Whoever finishes the last row of a batch mixes it.
+void Loader::Impl::EndSample(uint32_t index, Status status, int worker) {
   const RowTicket ticket = samples_[index].ticket;
   free_samples_.Give(index);
-  assembler_->Finish(ticket, std::move(status));
   if (starved_.load(std::memory_order_seq_cst) && !TooFewFree()) runtime_.reads().Kick();
+  const Assembler::Batched batched = assembler_->Finish(ticket, std::move(status));
+  if (batched == Assembler::Batched::kRowsMissing) return;
+  if (mixer_ && batched == Assembler::Batched::kWhole) MixBatch(*ticket.slot, worker);
+  assembler_->Complete(ticket);
 }
 
-void Loader::Impl::CopyRun(uint32_t index, int worker) {
-  const TraceSpan span(runtime_.trace(), "stoker.decode");
+void Loader::Impl::MixBatch(Slot& slot, int worker) {
+  const TraceSpan span(runtime_.trace(), "stoker.mix");
   const uint64_t before = NowNanoseconds();
-  const RowTicket ticket = samples_[index].ticket;
-  StageTimes times;
-  Status status = FillRun(ticket, worker, times);
-  counters_[static_cast<size_t>(worker)].Add(ticket.rows, 0, times, NowNanoseconds() - before);
-  EndSample(index, std::move(status));
-}
-
-// Rows that are there already are copied, column by column; or the image's is transformed.
-Status Loader::Impl::FillRun(const RowTicket& ticket, int worker, StageTimes& times) {
-  Slot& slot = *ticket.slot;
-  const std::span<const ArrayColumn> arrays = options_.source->arrays();
-  const std::span<uint64_t> ids = std::span(slot.sample_ids).subspan(ticket.row, ticket.rows);
-  uint32_t row = ticket.row;
-  for (uint64_t& id : ids) {
-    const OrderEntry entry = order_.At(slot.epoch, slot.index, row);
-    id = entry.sample;
-    if (plan_) {
-      Status status =
-          plan_->Apply(ImageOf(arrays[0], id), {options_.seed, slot.epoch, entry.position},
-                       *workspaces_[static_cast<size_t>(worker)], slot.Row(0, row), times);
-      if (!status.ok()) return status;
-    }
-    ++row;
-  }
-  for (size_t c = plan_ ? 1 : 0; c < arrays.size(); ++c) {
-    const size_t bytes = arrays[c].row_bytes();
-    auto* to = static_cast<uint8_t*>(slot.Row(c, ticket.row));
-    for (uint64_t id : ids) {
-      std::memcpy(to, arrays[c].Row(id), bytes);
-      to += bytes;
-    }
-  }
-  return {};
+  const OrderEntry first = order_.At(slot.epoch, slot.index, 0);
+  mixer_->Mix(slot, {options_.seed, slot.epoch, first.position});
+  const uint64_t spent = NowNanoseconds() - before;
+  counters_[static_cast<size_t>(worker)].Add(0, 0, {.mix_ns = spent}, spent);
 }
 
 // A buffer that has grown stays so while the budget is roomy; else a few large files would hold it.

@@ -1,5 +1,6 @@
 // Loader::Impl: what a loader is inside. loader.cc has the way of a sample, in the order of the
-// picture in the README; loader_control.cc starts, stops and tells.
+// picture in the README; loader_in_memory.cc has that of samples that need no reader;
+// loader_control.cc starts, stops and tells.
 #pragma once
 
 #include <atomic>
@@ -15,6 +16,7 @@
 #include "engine/pipeline/assembler.h"
 #include "engine/pipeline/loader.h"
 #include "engine/pipeline/memory_plan.h"
+#include "engine/pipeline/mixer.h"
 #include "engine/pipeline/worker_counters.h"
 #include "transforms/plan.h"
 
@@ -49,8 +51,8 @@ class Loader::Impl final : public ReadClient {
  private:
   using WorkspacePointer = std::unique_ptr<Workspace, void (*)(Workspace*)>;
 
-  Impl(LoaderOptions options, EpochOrder order, std::optional<Plan> plan, MemoryPlan memory,
-       std::shared_ptr<SlotPool> slots);
+  Impl(LoaderOptions options, EpochOrder order, std::optional<Plan> plan,
+       std::optional<Mixer> mixer, MemoryPlan memory, std::shared_ptr<SlotPool> slots);
 
   // The way of one sample.
   size_t Pull(std::span<ReadRequest*> requests) override;      // a reader thread: order → reader
@@ -59,13 +61,15 @@ class Loader::Impl final : public ReadClient {
   class ReadySamples;
   void Decode(uint32_t first, int worker);
   bool ManyReady() const;
-  void EndSample(uint32_t index, Status status);  // worker → assembler
+  void EndSample(uint32_t index, Status status, int worker);  // worker → assembler
+  void MixBatch(Slot& slot, int worker);                      // in between
   void TrimBuffer(GrowingBuffer& buffer);
 
   // The same where the samples are in memory.
   void SubmitRuns();  // a reader thread: order → worker
   void CopyRun(uint32_t index, int worker);
   Status FillRun(const RowTicket& ticket, int worker, StageTimes& times);
+  Status WriteLabels(const RowTicket& ticket) const;
 
   Result<Batch> Take(const Interrupt& interrupt);
   bool TooFewFree();
@@ -78,6 +82,7 @@ class Loader::Impl final : public ReadClient {
   Runtime& runtime_;
   const EpochOrder order_;
   const std::optional<Plan> plan_;  // none: rows are copied as they are
+  const std::optional<Mixer> mixer_;
   const MemoryPlan memory_;
   const bool in_memory_;  // the samples
   const uint32_t run_;    // rows that a worker fills in one go, at most

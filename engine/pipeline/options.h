@@ -13,6 +13,7 @@
 #include "engine/pipeline/runtime.h"
 #include "io/sources/source.h"
 #include "transforms/jpeg/decoder.h"
+#include "transforms/mix/batch_mix.h"
 #include "transforms/transform.h"
 
 namespace stoker {
@@ -25,6 +26,9 @@ struct LoaderOptions {
   // Of transformed images. kU8: 0…255; kF16, kBF16, kF32: value / 255, or normalised.
   DType dtype = DType::kU8;
   Layout layout = Layout::kNhwc;
+  // The rows of each batch are mixed with each other when they are there; labels, which must be
+  // class numbers, become float32 (num_classes).
+  std::optional<BatchMix> mix;
   bool exif_orientation = true;  // turn photographs as their EXIF tag says
   DecodeLimits limits{};
 

@@ -51,7 +51,7 @@ class Runtime {
   ReadService& reads();
   std::mutex& planning();  // held from looking at what the budget has free to reserving it
   // Spans: "stoker.read", "stoker.decode" (what a worker does in one go, up to eight samples),
-  // "stoker.wait".
+  // "stoker.mix", "stoker.wait".
   Trace& trace();
   const ReaderChoice& reader() const;     // which reader, and why
   const RuntimeOptions& options() const;  // defaults filled in

@@ -17,6 +17,7 @@ void AddStats(LoaderStats& all, const LoaderStats& one) {
   sum.batches += all.batches;
   sum.stages.decode_ns += all.stages.decode_ns;
   sum.stages.resize_ns += all.stages.resize_ns;
+  sum.stages.mix_ns += all.stages.mix_ns;
   sum.work_ns += all.work_ns;
   sum.wait_ns += all.wait_ns;
   sum.decoded += all.decoded;
