@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bindings/c/json_object.h"
+#include "bindings/c/mix_spec.h"
 #include "bindings/c/transform_spec.h"
 #include "io/sources/image_folder.h"
 
@@ -140,6 +141,7 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
   options.dtype = transforms.options.dtype;
   options.layout = transforms.options.layout;
   options.exif_orientation = transforms.options.exif_orientation;
+  options.mix = ReadMix(*object);
   object->Required("source");
   JsonObject described = object->Object("source");
   const SourceSpec spec = ReadSource(described);

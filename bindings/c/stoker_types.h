@@ -92,8 +92,8 @@ typedef struct stoker_stats {
   uint64_t memory_used; /* working memory of all loaders that share the Runtime */
 } stoker_stats;
 
-/* Spans on stoker's own threads and its consumers': "stoker.read", "stoker.decode", "stoker.wait".
- * What begin returns is given to end, on the same thread. */
+/* Spans on stoker's own threads and its consumers': "stoker.read", "stoker.decode", "stoker.mix",
+ * "stoker.wait". What begin returns is given to end, on the same thread. */
 typedef struct stoker_trace {
   uint64_t struct_size;
   int64_t (*begin)(const char* name);

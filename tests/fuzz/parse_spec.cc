@@ -57,6 +57,7 @@ void ParseFuzzedSpec(std::span<const uint8_t> input) {
   PlanOptions options;
   options.dtype = parsed->dtype;
   (void)Plan::Compile(std::move(parsed->transforms), options);
+  if (parsed->mix) (void)CheckMix(*parsed->mix);
 }
 
 }  // namespace stoker::testing

@@ -1,0 +1,39 @@
+#include "bindings/c/mix_spec.h"
+
+#include <array>
+#include <variant>
+
+namespace stoker {
+
+namespace {
+
+std::variant<MixUp, CutMix> ReadChoice(JsonObject& object) {
+  static constexpr std::array<const char*, 2> kNames = {"MixUp", "CutMix"};
+  double alpha = 1;
+  object.Required("name");
+  const std::optional<size_t> name = object.Choice("name", kNames);
+  object.Number("alpha", alpha);
+  if (name == size_t{1}) return CutMix{alpha};
+  return MixUp{alpha};
+}
+
+}  // namespace
+
+std::optional<BatchMix> ReadMix(JsonObject& object) {
+  const bool wanted = object.Has("mix");
+  JsonObject described = object.Object("mix");
+  if (!wanted) return {};
+  BatchMix mix;
+  described.Required("choices");
+  for (JsonObject& choice : described.Objects("choices", kMostMixes)) {
+    mix.choices.push_back(ReadChoice(choice));
+    described.Fail(choice.Finish());
+  }
+  if (described.Has("p")) mix.p.resize(mix.choices.size());
+  described.Numbers("p", mix.p);
+  described.Integer("num_classes", mix.num_classes, 0, kMostClasses);
+  object.Fail(described.Finish());
+  return mix;
+}
+
+}  // namespace stoker
