@@ -42,6 +42,7 @@ from stoker._errors import (
     UnimplementedError,
 )
 from stoker._loader import Epoch, Iterator, Loader
+from stoker._mix import BatchTransform, CutMix, MixUp, RandomChoice
 from stoker._runtime import Runtime
 from stoker._sources import ImageFolder, Source, arrays, image_folder
 from stoker._stoker import __version__
@@ -59,11 +60,13 @@ from stoker._transforms import (
 
 __all__ = [
     "AutoAugment",
+    "BatchTransform",
     "CancelledError",
     "CenterCrop",
     "ColorJitter",
     "Compose",
     "CropIndexWarning",
+    "CutMix",
     "DataLossError",
     "Epoch",
     "Error",
@@ -74,11 +77,13 @@ __all__ = [
     "Iterator",
     "Loader",
     "MemoryWarning",
+    "MixUp",
     "Normalize",
     "NotFoundError",
     "Pad",
     "PermissionDeniedError",
     "RandAugment",
+    "RandomChoice",
     "RandomCrop",
     "RandomErasing",
     "RandomGrayscale",

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from stoker import _checks, _stoker
 from stoker._errors import InvalidArgumentError
+from stoker._mix import split
 from stoker._transforms import Transform, checked
 
 
@@ -44,7 +45,12 @@ class Compose:
         layout: str = "NHWC",
         exif_orientation: bool = True,
     ) -> None:
-        self._transforms = checked(transforms)
+        images, mix = split(transforms)
+        if mix is not None:
+            raise TypeError(
+                f"{mix!r:.80} mixes the rows of a batch, and Compose has one image; give it to a Loader"
+            )
+        self._transforms = checked(images)
         self._dtype = _checks.dtype("dtype", dtype)
         self._layout = _checks.layout("layout", layout)
         self._exif_orientation = _checks.boolean("exif_orientation", exif_orientation)

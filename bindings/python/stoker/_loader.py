@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from stoker import _checks, _stoker
 from stoker._errors import FailedPreconditionError, InvalidArgumentError
+from stoker._mix import BatchTransform, split
 from stoker._runtime import Runtime
 from stoker._sources import Source
 from stoker._transforms import Transform, checked
@@ -47,7 +48,8 @@ class Loader:
     - images: (rows, height, width, 3) or (rows, 3, height, width), RGB; uint8 in 0 to 255, or float16,
       bfloat16, float32: value / 255, or normalised. Without transforms: rows of `stoker.arrays`, in
       their own type and shape.
-    - labels: (rows,), int64; or those of `stoker.arrays`.
+    - labels: (rows,), int64; or those of `stoker.arrays`. With `MixUp` or `CutMix`: (rows, num_classes),
+      float32.
 
     `rows` is batch_size, except maybe in the last batch of an epoch. The arrays are views of the memory
     that the batch was made in: nothing is copied. They are writable, C order and 64-byte aligned, and
@@ -62,7 +64,8 @@ class Loader:
     Args:
         source: what `image_folder` or `arrays` returns.
         transforms: a sequence of `Resize`, `CenterCrop`, `RandomResizedCrop`, `RandomHorizontalFlip`,
-            `Normalize` that makes all images the same size. May be empty for arrays.
+            `Normalize` that makes all images the same size. May be empty for arrays. The last one may be a
+            `MixUp`, a `CutMix` or a `RandomChoice` of them, which mixes whole batches and makes labels soft.
         batch_size: rows of a batch, 1 to 1,048,576.
         shuffle: a new order each epoch.
         seed: of the order and of every random transform, 0 to 2**64 - 1.
@@ -90,7 +93,7 @@ class Loader:
     def __init__(
         self,
         source: Source,
-        transforms: Iterable[Transform] = (),
+        transforms: Iterable[Transform | BatchTransform] = (),
         *,
         batch_size: int,
         shuffle: bool = False,
@@ -112,7 +115,8 @@ class Loader:
         if runtime is not None and not isinstance(runtime, Runtime):
             raise TypeError(f"runtime must be a stoker.Runtime, not {runtime!r:.80}")
         self._source = source
-        self._transforms = checked(transforms)
+        images, self._mix = split(transforms)
+        self._transforms = checked(images)
         self._runtime = runtime
         self._options: dict[str, Any] = {
             "batch_size": _checks.integer("batch_size", batch_size, 1, 2**20),
@@ -135,6 +139,7 @@ class Loader:
             {
                 "source": source._spec,
                 "transforms": [t._spec() for t in self._transforms],
+                **({} if self._mix is None else {"mix": self._mix._spec()}),
                 **self._options,
             }
         )
@@ -203,7 +208,7 @@ class Loader:
         """What the loader has done so far, and what it uses. Times are in seconds, memory in bytes.
 
         `samples` worked on; `batches` delivered; `bytes_read`; `wait_seconds`: the program waited for
-        a batch; `decode_seconds`, `resize_seconds`: of all workers; `read_cpu_seconds`: of the
+        a batch; `decode_seconds`, `resize_seconds`, `mix_seconds`: of all workers; `read_cpu_seconds`: of the
         Runtime's reader threads; `indexed`: photographs decoded by the folder's index; `index_stale`: not,
         for the file has changed since; `index_contradicted`: not, for the index is wrong; `lent_batches`,
         `lent_bytes`: held by the program now; `batch_bytes`;
@@ -230,7 +235,8 @@ class Loader:
             f", {name}={value!r}" for name, value in self._options.items() if value != defaults.get(name)
         )
         runtime = "" if self._runtime is None else f", runtime={self._runtime!r}"
-        transforms = ", ".join(repr(t) for t in self._transforms)
+        listed = [*self._transforms, *([] if self._mix is None else [self._mix])]
+        transforms = ", ".join(repr(t) for t in listed)
         return (
             f"<stoker.Loader({self._source!r}, [{transforms}]{options}{runtime}): "
             f"{len(self._source)} samples, {self._batches} batches an epoch>"
@@ -304,6 +310,8 @@ class Loader:
         kept = {k: v for k, v in self._options.items() if k not in ("rank", "depth", "lent_batches")}
         kept["source"] = (len(self._source), self._source._spec["fingerprint"])
         kept["transforms"] = [t._spec() for t in self._transforms]
+        if self._mix is not None:
+            kept["mix"] = self._mix._spec()
         return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
 
     # --- the end -----------------------------------------------------------------------------------

@@ -19,7 +19,8 @@ def as_tf_dataset(loader: Loader, epoch: Optional[int] = None, op: str = "auto")
     """The loader's batches as a `tf.data.Dataset`, without a copy.
 
     Elements are (images, labels), or images where the source has no labels: (rows, height, width, 3), or
-    (rows, 3, height, width) with `layout="NCHW"`, and (rows,) int64. The batch dimension is static unless
+    (rows, 3, height, width) with `layout="NCHW"`, and (rows,) int64, or (rows, num_classes) float32 with
+    `MixUp` or `CutMix`. The batch dimension is static unless
     the last batch of an epoch is short. Cardinality is known.
 
     Each new iterator takes the loader's next epoch at its first batch (`fit(epochs=3)`, `repeat(3)` and
