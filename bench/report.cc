@@ -51,12 +51,15 @@ struct Stage {
   const char* name;
   double cpu_seconds;
   const char* meaning;
+  bool optional = false;  // left out of the text where it takes no time
 };
 
-std::array<Stage, 4> Stages(const CpuSplit& cpu) {
+std::array<Stage, 6> Stages(const CpuSplit& cpu) {
   return {{{"read", cpu.read, "files into memory"},
            {"decode", cpu.decode, "bytes to pixels"},
            {"resize", cpu.resize, "resample, flip, convert, write the row"},
+           {"augment", cpu.augment, "what is not fused: colour, blur, policies, erasing", true},
+           {"mix", cpu.mix, "MixUp and CutMix", true},
            {"rest", cpu.rest, "everything else"}}};
 }
 
@@ -183,6 +186,7 @@ void AddStages(const BenchReport& report, Text& text) {
   constexpr double kBar = 24;
   text.Add("  CPU by stage");
   for (const Stage& stage : Stages(report.cpu)) {
+    if (stage.optional && stage.cpu_seconds == 0) continue;
     const double share = Share(report, stage.cpu_seconds);
     std::string bar;
     for (int i = 0; i < static_cast<int>(share * kBar + 0.5); ++i) bar += "█";

@@ -94,7 +94,8 @@ class Run {
   std::vector<uint64_t> latencies_ns_;
   BatchDigest digest_;
   Meter used_;
-  uint64_t decode_ns_ = 0, resize_ns_ = 0, work_ns_ = 0;
+  StageTimes stages_;
+  uint64_t work_ns_ = 0;
   BenchReport report_;
 };
 
@@ -175,8 +176,7 @@ bool Run::MayGoOn(const Loader& loader, uint64_t now_ns) {
 
 void Run::Account(const LoaderStats& stats) {
   report_.bytes_read += stats.bytes_read;
-  decode_ns_ += stats.stages.decode_ns;
-  resize_ns_ += stats.stages.resize_ns;
+  stages_ += stats.stages;
   work_ns_ += stats.work_ns;
   report_.loader = stats;
 }
@@ -187,8 +187,10 @@ BenchReport Run::Finish() {
   report_.cpu = SplitCpu({.total = Seconds(used_.cpu_ns),
                           .read = Seconds(used_.read_cpu_ns),
                           .consumer = Seconds(used_.consumer_cpu_ns),
-                          .decode = Seconds(decode_ns_),
-                          .resize = Seconds(resize_ns_),
+                          .decode = Seconds(stages_.decode_ns),
+                          .resize = Seconds(stages_.resize_ns),
+                          .augment = Seconds(stages_.augment_ns),
+                          .mix = Seconds(stages_.mix_ns),
                           .work = Seconds(work_ns_)});
   report_.bytes_from_storage = used_.storage_bytes;
   report_.batch_latency_p50_s = Quantile(latencies_ns_, 0.50);
@@ -219,7 +221,9 @@ CpuSplit SplitCpu(const CpuAccount& account) {
   const double scale = account.work > workers ? workers / account.work : 1;
   split.decode = account.decode * scale;
   split.resize = account.resize * scale;
-  split.rest = std::max(0.0, others - split.decode - split.resize);
+  split.augment = account.augment * scale;
+  split.mix = account.mix * scale;
+  split.rest = std::max(0.0, others - split.decode - split.resize - split.augment - split.mix);
   return split;
 }
 

@@ -37,6 +37,8 @@ struct CpuSplit {
   double read = 0;
   double decode = 0;
   double resize = 0;
+  double augment = 0;
+  double mix = 0;
   double rest = 0;  // everything else in this process
 };
 
@@ -47,12 +49,14 @@ struct CpuAccount {
   double consumer = 0;  // CPU of the thread that takes the batches
   double decode = 0;    // wall time inside the workers
   double resize = 0;    // wall time inside the workers
-  double work = 0;      // wall time of the workers on samples, decode and resize included
+  double augment = 0;   // wall time inside the workers
+  double mix = 0;       // wall time inside the workers
+  double work = 0;      // wall time of the workers on samples and batches, all of these included
 };
 
 // Wall time inside a worker is CPU time as long as the worker has a core. Where workers had to wait
 // for one, `work` is more than the CPU time that is left for them, total − read − consumer: then
-// decode and resize are scaled by the ratio of the two. The parts add up to `total`.
+// these parts are scaled by the ratio of the two. The parts add up to `total`.
 CpuSplit SplitCpu(const CpuAccount& account);
 
 struct BenchReport {

@@ -20,6 +20,12 @@ size_t Plan::row_bytes() const {
          SizeOf(options_.dtype);
 }
 
+uint64_t Plan::tile_bytes() const {
+  constexpr uint64_t kTiles = 4;  // of two samples in turns: one that is read, one that is written
+  if (std::find(places_.begin(), places_.end(), Place::kTile) == places_.end()) return 0;
+  return kTiles * 3 * static_cast<uint64_t>(output_.width) * static_cast<uint64_t>(output_.height);
+}
+
 std::string Plan::Describe() const {
   std::string text;
   for (const Transform& transform : transforms_) text += std::string(NameOf(transform)) + ", ";
@@ -31,6 +37,10 @@ std::string Plan::Describe() const {
       text += (resize != nullptr ? resize->antialias : crop->antialias) ? ", antialiased"
                                                                         : ", not antialiased";
     }
+  }
+  for (size_t i = 0, listed = 0; i < places_.size(); ++i) {
+    if (places_[i] != Place::kTile) continue;
+    text += (listed++ == 0 ? ", on the tile: " : ", ") + std::string(NameOf(transforms_[i]));
   }
   text += std::string(", to ") + NameOf(options_.dtype);
   const char* before = " ";

@@ -73,6 +73,13 @@ DecodePaths PathsOf(const Workspace& workspace);
 // Nanoseconds that each transform of the plan has taken since then, where it was not fused.
 std::vector<uint64_t> TransformTimesOf(const Workspace& workspace);
 
+// Where a transform is done.
+enum class Place : uint8_t {
+  kFused,  // with decoding and resizing: it has no pass of its own
+  kTile,   // on the resized image, in a worker's memory; where that is needed for a sample
+  kRow,    // on the finished row
+};
+
 // Immutable; any thread.
 class Plan {
  public:
@@ -83,8 +90,7 @@ class Plan {
 
   ImageSize output_size() const { return output_; }
   DType dtype() const { return options_.dtype; }
-  // Of one output image: {height, width, 3}, or {3, height, width}.
-  std::vector<int64_t> row_shape() const;
+  std::vector<int64_t> row_shape() const;  // {height, width, 3}, or {3, height, width}
   size_t row_bytes() const;  // all of it
 
   // `image`: size as viewed, both sides at least 1. Replaces `drawn`. InvalidArgument where the
@@ -110,11 +116,13 @@ class Plan {
   Status Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,
                StageTimes& times) const;
 
-  // One line: what was fused.
+  // One line: what was fused. Explain (explain.h) says more.
   std::string Describe() const;
 
   const PlanOptions& options() const { return options_; }
   const std::vector<Transform>& transforms() const { return transforms_; }
+  const std::vector<Place>& places() const { return places_; }  // theirs
+  uint64_t tile_bytes() const;  // that a workspace needs beside what every plan's does
   PixelOutput OutputTo(void* row) const;
   // The output is value × scale + bias for each channel; {1/255, 0} without Normalize. Not for kU8.
   const std::array<float, 3>& scale() const { return scale_; }
@@ -133,6 +141,7 @@ class Plan {
 
   PlanOptions options_;
   std::vector<Transform> transforms_;
+  std::vector<Place> places_;
   ImageSize output_;
   std::array<float, 3> scale_{};
   std::array<float, 3> bias_{};

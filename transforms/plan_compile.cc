@@ -38,6 +38,7 @@ class Compiler {
       if (Status s = CheckPlace(transform); !s) return std::move(s).error();
       Status status = std::visit([this](const auto& t) { return Follow(t); }, transform);
       if (!status) return std::move(status).error();
+      places_.push_back(PlaceOf(transform));
     }
     if (size_) return *size_;
     if (resample_) {
@@ -52,7 +53,16 @@ class Compiler {
                  .advice = "Add RandomResizedCrop, or Resize and CenterCrop"};
   }
 
+  std::vector<Place> TakePlaces() { return std::move(places_); }
+
  private:
+  // Of the last transform. What follows a step cannot be fused any more.
+  Place PlaceOf(const Transform& transform) const {
+    if (Is<RandomErasing>(transform)) return Place::kRow;
+    if (Is<Normalize>(transform)) return Place::kFused;
+    return step_ ? Place::kTile : Place::kFused;
+  }
+
   // What works on the finished row is at the end.
   Status CheckPlace(const Transform& transform) const {
     if (normalize_ && !Is<RandomErasing>(transform)) return RefuseBefore(*normalize_);
@@ -226,6 +236,7 @@ class Compiler {
   std::optional<size_t> step_;      // place of the last transform that cannot be fused
   std::optional<size_t> normalize_;
   std::optional<size_t> erasing_;
+  std::vector<Place> places_;
 };
 
 }  // namespace
@@ -236,11 +247,13 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
                  .cause = std::string("images cannot be ") + NameOf(options.dtype),
                  .advice = "Ask for dtype uint8, float16, bfloat16 or float32"};
   }
-  Result<ImageSize> size = Compiler(transforms, options).Run();
+  Compiler compiler(transforms, options);
+  Result<ImageSize> size = compiler.Run();
   if (!size) return std::move(size).error();
   Plan plan;
   plan.options_ = options;
   plan.output_ = *size;
+  plan.places_ = compiler.TakePlaces();
   Normalize normalize;
   for (Transform& transform : transforms) {
     if (const auto* found = std::get_if<Normalize>(&transform)) normalize = *found;

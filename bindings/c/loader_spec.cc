@@ -112,12 +112,12 @@ TransformSpec ReadTransforms(JsonObject& object) {
   return spec;
 }
 
-Result<JsonObject> ParseObject(std::string_view json) {
+Result<JsonObject> ParseObject(std::string_view json, const std::string& what) {
   if (json.size() > kLongestSpec) {
     return Error{Code::kInvalidArgument,
-                 "the loader spec is longer than " + std::to_string(kLongestSpec) + " bytes"};
+                 what + " is longer than " + std::to_string(kLongestSpec) + " bytes"};
   }
-  return JsonObject::Parse(json, "the loader spec");
+  return JsonObject::Parse(json, what);
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ std::string FingerprintText(const SampleSource& source) {
 
 Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
                                       std::shared_ptr<const SampleSource> source) {
-  Result<JsonObject> object = ParseObject(json);
+  Result<JsonObject> object = ParseObject(json, "the loader spec");
   if (!object.ok()) return std::move(object).error();
   LoaderOptions options;
   ReadNumbers(*object, options);
@@ -171,9 +171,18 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
 }
 
 Result<TransformSpec> ParseTransformSpec(std::string_view json) {
-  Result<JsonObject> object = ParseObject(json);
+  Result<JsonObject> object = ParseObject(json, "the loader spec");
   if (!object.ok()) return std::move(object).error();
   TransformSpec spec = ReadTransforms(*object);
+  if (Status s = object->Finish(); !s.ok()) return std::move(s).error();
+  return spec;
+}
+
+Result<TransformSpec> ParseRecipe(std::string_view json) {
+  Result<JsonObject> object = ParseObject(json, "the recipe");
+  if (!object.ok()) return std::move(object).error();
+  TransformSpec spec = ReadTransforms(*object);
+  spec.mix = ReadMix(*object);
   if (Status s = object->Finish(); !s.ok()) return std::move(s).error();
   return spec;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "engine/core/result.h"
 #include "engine/pipeline/options.h"
 #include "io/sources/source.h"
+#include "transforms/mix/batch_mix.h"
 #include "transforms/plan.h"
 #include "transforms/transform.h"
 
@@ -32,14 +34,16 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
 // SampleSource::Fingerprint() as the spec writes it: 16 hexadecimal digits.
 std::string FingerprintText(const SampleSource& source);
 
-// What is done to one sample, without a loader.
+// What is done to samples, without a loader.
 struct TransformSpec {
   std::vector<Transform> transforms;
   PlanOptions options;
+  std::optional<BatchMix> mix;
 };
 
-// The keys `transforms`, `dtype` and `exif_orientation` of the same object; all others are unknown
-// here. Errors as above.
+// The keys `transforms`, `dtype`, `layout` and `exif_orientation` of the same object, and in a
+// recipe `mix`; all others are unknown here. Errors as above.
 Result<TransformSpec> ParseTransformSpec(std::string_view json);
+Result<TransformSpec> ParseRecipe(std::string_view json);
 
 }  // namespace stoker

@@ -12,6 +12,7 @@
 #include "bindings/cli/interrupt.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
+#include "bindings/cli/recipe.h"
 #include "io/sources/image_folder.h"
 
 namespace stoker::cli {
@@ -20,13 +21,8 @@ namespace {
 
 struct BenchArguments {
   std::string directory;
-  std::string transform = "train";
-  int64_t size = 224;
-  bool no_antialias = false;
+  RecipeArguments recipe;
   std::string crop_index = "auto";
-  std::string dtype = "u8";
-  std::string layout = "nhwc";
-  bool normalize = false;
   int64_t batch_size = 64;
   bool drop_remainder = false;
   int64_t epochs = 1;
@@ -43,8 +39,6 @@ struct BenchArguments {
   bool cold = false;
   bool digest = false;
   bool json = false;
-
-  bool dtype_given = false;
 };
 
 constexpr const char* kFooter = R"(Examples:
@@ -66,30 +60,6 @@ What the figures are (docs/cli.md says how each is measured):
 Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (permission, memory,
 disk, I/O); 130 interrupted (Ctrl-C: what was measured until then is printed).)";
 
-std::vector<Transform> TransformsOf(const BenchArguments& given) {
-  const int size = static_cast<int>(given.size);
-  const bool antialias = !given.no_antialias;
-  std::vector<Transform> transforms;
-  if (given.transform == "train") {
-    transforms.emplace_back(
-        RandomResizedCrop{.height = size, .width = size, .antialias = antialias});
-    transforms.emplace_back(RandomHorizontalFlip{});
-  } else {
-    transforms.emplace_back(Resize{.size = size * 256 / 224, .antialias = antialias});
-    transforms.emplace_back(CenterCrop{.height = size, .width = size});
-  }
-  if (given.normalize) {
-    transforms.emplace_back(Normalize{{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}});
-  }
-  return transforms;
-}
-
-DType DTypeOf(const BenchArguments& given) {
-  if (given.dtype == "f16") return DType::kF16;
-  if (given.dtype == "bf16") return DType::kBF16;
-  return given.dtype == "f32" || given.normalize ? DType::kF32 : DType::kU8;
-}
-
 ReaderKind ReaderOf(const std::string& name) {
   if (name == "uring") return ReaderKind::kUring;
   return name == "pread" ? ReaderKind::kPread : ReaderKind::kAuto;
@@ -110,24 +80,24 @@ Status CheckTogether(const BenchArguments& given) {
                  .cause = "--crop-index is empty",
                  .advice = "Give auto, off or the file that `stoker index` wrote"};
   }
-  if (given.normalize && given.dtype_given && given.dtype == "u8") {
-    return Error{Code::kInvalidArgument,
-                 "--normalize makes fractions and negative numbers, which --dtype u8 cannot hold",
-                 "", std::nullopt, "Use --dtype f32, f16 or bf16, or leave --dtype out"};
-  }
   return {};
 }
 
-BenchOptions OptionsOf(const BenchArguments& given, std::shared_ptr<const SampleSource> source) {
+BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
+                       std::shared_ptr<const SampleSource> source) {
   BenchOptions options;
-  options.transform = given.transform;
+  // A recipe of one's own is for training, where nobody says otherwise.
+  const bool train = recipe.name != "eval";
+  options.transform = std::move(recipe.name);
   LoaderOptions& loader = options.loader;
   loader.source = std::move(source);
-  loader.transforms = TransformsOf(given);
-  loader.dtype = DTypeOf(given);
-  loader.layout = given.layout == "nchw" ? Layout::kNchw : Layout::kNhwc;
+  loader.transforms = std::move(recipe.transforms);
+  loader.mix = std::move(recipe.mix);
+  loader.dtype = recipe.options.dtype;
+  loader.layout = recipe.options.layout;
+  loader.exif_orientation = recipe.options.exif_orientation;
   loader.batch_size = static_cast<uint32_t>(given.batch_size);
-  loader.shuffle = given.shuffle || (given.transform == "train" && !given.no_shuffle);
+  loader.shuffle = given.shuffle || (train && !given.no_shuffle);
   loader.seed = given.seed;
   loader.rank = static_cast<uint32_t>(given.rank);
   loader.world = static_cast<uint32_t>(given.world);
@@ -155,17 +125,21 @@ ImageFolderOptions FolderOptionsOf(const BenchArguments& given) {
 }
 
 Result<BenchReport> Measure(const BenchArguments& given) {
+  Result<Recipe> recipe = RecipeOf(given.recipe);
+  if (!recipe.ok()) return std::move(recipe).error();
   Result<std::shared_ptr<const SampleSource>> source =
       ImageFolder(given.directory, FolderOptionsOf(given));
   if (!source.ok()) return std::move(source).error();
   ProgressBar bar;
   const InterruptGuard interrupt;
-  return RunBench(OptionsOf(given, *std::move(source)), [&](const BenchProgress& progress) {
-    const double images = static_cast<double>(progress.images);
-    bar.Show(progress.batches, progress.batches_total,
-             fmt::format("{} images, {:.0f} images/s", progress.images, images / progress.seconds));
-    return !interrupt.interrupted();
-  });
+  return RunBench(
+      OptionsOf(given, *std::move(recipe), *std::move(source)), [&](const BenchProgress& progress) {
+        const double images = static_cast<double>(progress.images);
+        bar.Show(
+            progress.batches, progress.batches_total,
+            fmt::format("{} images, {:.0f} images/s", progress.images, images / progress.seconds));
+        return !interrupt.interrupted();
+      });
 }
 
 Result<int> RunBenchCommand(const BenchArguments& given) {
@@ -182,21 +156,7 @@ void AddDataOptions(CLI::App& command, BenchArguments& given) {
       .add_option("DIR", given.directory, "folder of photographs, one folder in it for each class")
       ->type_name("")
       ->required();
-  AddChoice(command, "--transform", given.transform, {"train", "eval"},
-            "train: RandomResizedCrop(size) and\nRandomHorizontalFlip, shuffled;\n"
-            "eval: Resize(size × 256 / 224) and\nCenterCrop(size), in the folder's order");
-  AddNumber(command, "--size", given.size, {1, 16384},
-            "height and width of the images in a batch,\nin pixels");
-  command.add_flag("--no-antialias", given.no_antialias,
-                   "plain bilinear, as tf.image and OpenCV resize;\n"
-                   "without it antialiased, as torchvision and Pillow");
-  AddChoice(command, "--dtype", given.dtype, {"u8", "f32", "f16", "bf16"},
-            "u8: 0…255; the others: 0…1, or as --normalize\nmakes it");
-  AddChoice(command, "--layout", given.layout, {"nhwc", "nchw"},
-            "channels last, or a plane for each channel");
-  command.add_flag("--normalize", given.normalize,
-                   "subtract ImageNet's mean, divide by its standard\n"
-                   "deviation; implies --dtype f32 where none is given");
+  AddRecipeOptions(command, given.recipe);
   AddNumber(command, "--batch-size", given.batch_size, {1, 1 << 20}, "images in a batch");
   command
       .add_option(
@@ -261,10 +221,7 @@ void AddBench(CLI::App& app, Command& chosen) {
   AddMachineOptions(*command, *given);
   AddTestOptions(*command, *given);
   command->footer(kFooter);
-  command->callback([command, given, &chosen] {
-    given->dtype_given = command->count("--dtype") != 0;
-    chosen = [given] { return RunBenchCommand(*given); };
-  });
+  command->callback([given, &chosen] { chosen = [given] { return RunBenchCommand(*given); }; });
 }
 
 }  // namespace stoker::cli

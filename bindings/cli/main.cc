@@ -18,6 +18,7 @@ constexpr const char* kFooter = R"(Try it without data of your own:
   stoker synth photos --count 1000
   stoker inspect photos
   stoker index photos
+  stoker explain photos
   stoker bench photos
 
 `stoker COMMAND --help` explains a command. Results go to stdout, progress and errors to stderr.
@@ -40,6 +41,7 @@ int Main(int argc, char** argv) {
   AddSynth(app, chosen);
   AddInspect(app, chosen);
   AddIndex(app, chosen);
+  AddExplain(app, chosen);
   AddBench(app, chosen);
   try {
     app.parse(argc, argv);
@@ -53,7 +55,7 @@ int Main(int argc, char** argv) {
   }
   if (!chosen) {
     return Fail({.code = Code::kInvalidArgument,
-                 .cause = "a command is missing: synth, inspect, index or bench",
+                 .cause = "a command is missing: synth, inspect, index, explain or bench",
                  .advice = "`stoker --help` explains them"},
                 kExitUsage, json);
   }

@@ -209,6 +209,7 @@ py::dict LoaderHandle::Stats() const {
   all["wait_seconds"] = seconds(stats.wait_ns);
   all["decode_seconds"] = seconds(stats.stages.decode_ns);
   all["resize_seconds"] = seconds(stats.stages.resize_ns);
+  all["augment_seconds"] = seconds(stats.stages.augment_ns);
   all["mix_seconds"] = seconds(stats.stages.mix_ns);
   all["read_cpu_seconds"] = seconds(stats.read_cpu_ns);
   all["indexed"] = stats.decoded.indexed;

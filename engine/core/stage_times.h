@@ -19,6 +19,14 @@ struct StageTimes {
   uint64_t resize_ns = 0;   // pixels → the row: resample, flip, normalise, convert
   uint64_t augment_ns = 0;  // what is not fused with that: colour, blur, policies, erasing
   uint64_t mix_ns = 0;      // rows of a batch → mixed with each other
+
+  StageTimes& operator+=(const StageTimes& other) {
+    decode_ns += other.decode_ns;
+    resize_ns += other.resize_ns;
+    augment_ns += other.augment_ns;
+    mix_ns += other.mix_ns;
+    return *this;
+  }
 };
 
 }  // namespace stoker

@@ -10,7 +10,7 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t free_bytes) {
   constexpr uint32_t kFewestRequests = 2;
   constexpr uint32_t kMostRequests = 1024;
   const auto threads = static_cast<uint64_t>(needs.threads);
-  const uint64_t fixed = threads * kWorkspaceBytes + kFewestRequests * kReadBufferBytes;
+  const uint64_t fixed = threads * needs.workspace_bytes + kFewestRequests * kReadBufferBytes;
   const uint64_t batches = static_cast<uint64_t>(std::max(needs.depth, 1));
   const uint64_t affordable = ~uint64_t{0} / 2 / batches;  // no overflow, whatever was asked for
   const uint64_t minimum = fixed + batches * std::min(needs.slot_bytes, affordable);

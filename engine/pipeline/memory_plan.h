@@ -15,6 +15,7 @@ struct MemoryNeeds {
   int depth = 0;            // wanted; 0: four, or as many as fit
   int threads = 0;
   uint32_t reads_in_flight = 0;  // of all reader threads together
+  uint64_t workspace_bytes = kWorkspaceBytes;
 };
 
 struct MemoryPlan {

@@ -15,9 +15,7 @@ void AddStats(LoaderStats& all, const LoaderStats& one) {
   sum.samples += all.samples;
   sum.bytes_read += all.bytes_read;
   sum.batches += all.batches;
-  sum.stages.decode_ns += all.stages.decode_ns;
-  sum.stages.resize_ns += all.stages.resize_ns;
-  sum.stages.mix_ns += all.stages.mix_ns;
+  sum.stages += all.stages;
   sum.work_ns += all.work_ns;
   sum.wait_ns += all.wait_ns;
   sum.decoded += all.decoded;

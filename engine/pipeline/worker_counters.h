@@ -17,6 +17,7 @@ class alignas(64) WorkerCounters {
     Bump(bytes_, bytes);
     Bump(decode_ns_, times.decode_ns);
     Bump(resize_ns_, times.resize_ns);
+    Bump(augment_ns_, times.augment_ns);
     Bump(mix_ns_, times.mix_ns);
     Bump(work_ns_, work_ns);
   }
@@ -37,6 +38,7 @@ class alignas(64) WorkerCounters {
     stats.bytes_read += bytes_.load(std::memory_order_relaxed);
     stats.stages.decode_ns += decode_ns_.load(std::memory_order_relaxed);
     stats.stages.resize_ns += resize_ns_.load(std::memory_order_relaxed);
+    stats.stages.augment_ns += augment_ns_.load(std::memory_order_relaxed);
     stats.stages.mix_ns += mix_ns_.load(std::memory_order_relaxed);
     stats.work_ns += work_ns_.load(std::memory_order_relaxed);
     stats.decoded.fast += fast_.load(std::memory_order_relaxed);
@@ -54,7 +56,8 @@ class alignas(64) WorkerCounters {
     counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
   }
 
-  Counter samples_{0}, bytes_{0}, decode_ns_{0}, resize_ns_{0}, mix_ns_{0}, work_ns_{0};
+  Counter samples_{0}, bytes_{0}, decode_ns_{0}, resize_ns_{0}, augment_ns_{0}, mix_ns_{0};
+  Counter work_ns_{0};
   Counter fast_{0}, indexed_{0}, stale_{0}, contradicted_{0};
   std::array<Counter, kFallbacks> fallback_{};
 };

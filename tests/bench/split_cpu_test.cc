@@ -6,7 +6,8 @@ namespace stoker {
 namespace {
 
 void ExpectSum(const CpuSplit& split, double total) {
-  EXPECT_NEAR(split.read + split.decode + split.resize + split.rest, total, 1e-9);
+  EXPECT_NEAR(split.read + split.decode + split.resize + split.augment + split.mix + split.rest,
+              total, 1e-9);
 }
 
 TEST(SplitCpu, TakesWallTimeAsCpuWhereWorkersHaveACoreEach) {

@@ -204,7 +204,7 @@ def test_json_has_every_member(made):
     assert report["digest"] is None and report["samples_digest"] is None
     assert report["interrupted"] is False
     stages = report["stages"]
-    names = ["read", "decode", "resize", "rest"]
+    names = ["read", "decode", "resize", "augment", "mix", "rest"]
     assert sorted(stages) == sorted([*names, "microseconds_per_image"])
     assert sum(stages[name] for name in names) == pytest.approx(1)
     assert all(stages[name] >= 0 for name in names) and stages["decode"] > 0 and stages["resize"] > 0

@@ -1,0 +1,36 @@
+// What a plan costs: `stoker explain`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/core/stage_times.h"
+#include "io/sources/source.h"
+#include "transforms/explain.h"
+#include "transforms/plan.h"
+
+namespace stoker {
+
+struct PlanCost {
+  uint64_t images = 0;   // that were measured
+  uint64_t refused = 0;  // that could not be read or decoded
+  std::string first_refusal;
+  StageTimes stages;                   // of all of them
+  std::vector<uint64_t> transform_ns;  // of each transform, where it is not fused
+};
+
+// Reads up to `images` of the source, evenly spread, and applies the plan to each `rounds` times
+// on this thread, as a worker does; the first time is not counted. `seed`: of random transforms.
+// Cancelled when `keep_going` says no.
+Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint64_t images,
+                             int rounds, uint64_t seed,
+                             const std::function<bool(uint64_t done, uint64_t total)>& keep_going);
+
+// `cost`: null where nothing was measured.
+std::string PlanText(const Plan& plan, const PlanCost* cost);
+std::string PlanJson(const Plan& plan, const PlanCost* cost);
+
+}  // namespace stoker

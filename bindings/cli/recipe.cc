@@ -1,0 +1,98 @@
+#include "bindings/cli/recipe.h"
+
+#include <CLI/CLI.hpp>
+#include <string_view>
+#include <utility>
+
+#include "bindings/c/loader_spec.h"
+#include "bindings/cli/arguments.h"
+#include "engine/core/memory_budget.h"
+#include "io/readers/plain_read.h"
+
+namespace stoker::cli {
+
+namespace {
+
+std::vector<Transform> TransformsOf(const RecipeArguments& given) {
+  const int size = static_cast<int>(given.size);
+  const bool antialias = !given.no_antialias;
+  std::vector<Transform> transforms;
+  if (given.transform == "train") {
+    transforms.emplace_back(
+        RandomResizedCrop{.height = size, .width = size, .antialias = antialias});
+    transforms.emplace_back(RandomHorizontalFlip{});
+  } else {
+    transforms.emplace_back(Resize{.size = size * 256 / 224, .antialias = antialias});
+    transforms.emplace_back(CenterCrop{.height = size, .width = size});
+  }
+  if (given.normalize) {
+    transforms.emplace_back(Normalize{{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}});
+  }
+  return transforms;
+}
+
+DType DTypeOf(const RecipeArguments& given) {
+  if (given.dtype == "f16") return DType::kF16;
+  if (given.dtype == "bf16") return DType::kBF16;
+  return given.dtype == "f32" || given.normalize ? DType::kF32 : DType::kU8;
+}
+
+Result<Recipe> RecipeOfFile(const std::string& path) {
+  MemoryBudget budget(2 * kLongestSpec);
+  ReadRequest read;
+  read.buffer = GrowingBuffer(budget);
+  read.path = path;
+  ReadPlainly(read);
+  if (!read.status.ok()) return std::move(read.status).error().WithFile(path);
+  Result<TransformSpec> spec =
+      ParseRecipe({reinterpret_cast<const char*>(read.buffer.data()), read.size});
+  if (!spec.ok()) return std::move(spec).error().WithFile(path);
+  return Recipe{path, std::move(spec->transforms), spec->options, std::move(spec->mix)};
+}
+
+}  // namespace
+
+void AddRecipeOptions(CLI::App& command, RecipeArguments& given) {
+  AddChoice(command, "--transform", given.transform, {"train", "eval"},
+            "train: RandomResizedCrop(size) and\nRandomHorizontalFlip, shuffled;\n"
+            "eval: Resize(size × 256 / 224) and\nCenterCrop(size), in the folder's order");
+  AddNumber(command, "--size", given.size, {1, 16384},
+            "height and width of the images in a batch,\nin pixels");
+  command.add_flag("--no-antialias", given.no_antialias,
+                   "plain bilinear, as tf.image and OpenCV resize;\n"
+                   "without it antialiased, as torchvision and Pillow");
+  CLI::Option* dtype = AddChoice(command, "--dtype", given.dtype, {"u8", "f32", "f16", "bf16"},
+                                 "u8: 0…255; the others: 0…1, or as --normalize\nmakes it");
+  dtype->each([&given](const std::string&) { given.dtype_given = true; });
+  AddChoice(command, "--layout", given.layout, {"nhwc", "nchw"},
+            "channels last, or a plane for each channel");
+  command.add_flag("--normalize", given.normalize,
+                   "subtract ImageNet's mean, divide by its standard\n"
+                   "deviation; implies --dtype f32 where none is given");
+  CLI::Option* recipe =
+      command
+          .add_option(
+              "--recipe", given.file,
+              "a JSON file with transforms, dtype, layout and\nmix, in place of the options "
+              "above\n(docs/loader-spec.md)")
+          ->type_name("FILE");
+  for (const char* name :
+       {"--transform", "--size", "--no-antialias", "--dtype", "--layout", "--normalize"}) {
+    recipe->excludes(command.get_option(name));
+  }
+}
+
+Result<Recipe> RecipeOf(const RecipeArguments& given) {
+  if (!given.file.empty()) return RecipeOfFile(given.file);
+  if (given.normalize && given.dtype_given && given.dtype == "u8") {
+    return Error{Code::kInvalidArgument,
+                 "--normalize makes fractions and negative numbers, which --dtype u8 cannot hold",
+                 "", std::nullopt, "Use --dtype f32, f16 or bf16, or leave --dtype out"};
+  }
+  Recipe recipe{given.transform, TransformsOf(given), {}, {}};
+  recipe.options.dtype = DTypeOf(given);
+  recipe.options.layout = given.layout == "nchw" ? Layout::kNchw : Layout::kNhwc;
+  return recipe;
+}
+
+}  // namespace stoker::cli
