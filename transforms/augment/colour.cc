@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transforms/augment/blend.h"
+
 // As in resize/strip.cc.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #define HWY_WANT_AVX3_DL 1
@@ -119,18 +121,34 @@ uint64_t SumGray(const Tile& tile) {
   return sum;
 }
 
-HWY_INLINE Values Cut(Values values) {
-  return hn::Floor(hn::Min(hn::Max(values, Constant(0)), Constant(255)));
+// factor × value + sum, rounded once: see Fused.
+HWY_INLINE Values FusedSum(Values factor, Values value, Values sum) {
+#if HWY_NATIVE_FMA
+  return hn::MulAdd(factor, value, sum);
+#else
+  const hn::Half<Floats> half;
+  const hn::Rebind<double, hn::Half<Floats>> d;
+  const auto fused = [=](auto a, auto b, auto c) HWY_ATTR {
+    const auto product = hn::Mul(hn::PromoteTo(d, a), hn::PromoteTo(d, b));
+    return hn::DemoteTo(half, hn::Add(product, hn::PromoteTo(d, c)));
+  };
+  const auto lower = fused(hn::LowerHalf(factor), hn::LowerHalf(value), hn::LowerHalf(sum));
+  const auto upper =
+      fused(hn::UpperHalf(half, factor), hn::UpperHalf(half, value), hn::UpperHalf(half, sum));
+  return hn::Combine(Floats(), upper, lower);
+#endif
 }
 
 void BlendWithGray(const Tile& tile, float factor) {
-  const Values of_value = Constant(factor);
+  const BlendWeights weights(factor);
+  const Values of_value = Constant(weights.factor), of_gray = Constant(weights.rest);
   ForPixels(tile, [=](uint8_t* red, uint8_t* green, uint8_t* blue) HWY_ATTR {
     Channel r = Load(red), g = Load(green), b = Load(blue);
     for (size_t k = 0; k < 4; ++k) {
       const Values gray = Gray(r.of[k], g.of[k], b.of[k]);
       for (Values* value : {&r.of[k], &g.of[k], &b.of[k]}) {
-        *value = Cut(hn::Add(gray, hn::Mul(of_value, hn::Sub(*value, gray))));
+        const Values blend = FusedSum(of_gray, gray, hn::Mul(*value, of_value));
+        *value = hn::Floor(hn::Min(hn::Max(blend, Constant(0)), Constant(255)));
       }
     }
     Store(r, red);

@@ -40,9 +40,10 @@ void MakeGrayPlain(const Tile& tile) {
 }
 
 void SaturatePlain(const Tile& tile, float factor) {
-  ForEachPixel(tile, [factor](uint8_t& r, uint8_t& g, uint8_t& b) {
-    const int gray = GrayOf(r, g, b);
-    for (uint8_t* value : {&r, &g, &b}) *value = Blended(*value, gray, factor);
+  const BlendWeights blend(factor);
+  ForEachPixel(tile, [&blend](uint8_t& r, uint8_t& g, uint8_t& b) {
+    const auto gray = static_cast<float>(GrayOf(r, g, b));
+    for (uint8_t* value : {&r, &g, &b}) *value = blend(*value, gray);
   });
 }
 

@@ -23,7 +23,8 @@ void SharpenPlain(const Tile& from, float factor, const Tile& to) {
     for (int y = 1; y < from.size.height - 1; ++y) {
       for (int x = 1; x < from.size.width - 1; ++x) {
         const uint8_t* centre = from.row(c, y) + x;
-        to.row(c, y)[x] = Blended(Smooth(centre, from.size.width), *centre, 1 - factor);
+        const auto change = static_cast<float>(Smooth(centre, from.size.width) - *centre);
+        to.row(c, y)[x] = CutToByte(static_cast<float>(*centre) + (1 - factor) * change);
       }
     }
   }

@@ -12,8 +12,8 @@
 
 namespace stoker {
 
-// A blend is value × factor + other × (1 − factor) in binary32, cut to 0…255, fraction dropped.
-// Gray is floor(0.2989 R + 0.587 G + 0.114 B), exact. Factors are finite.
+// A blend is value × factor + other × (1 − factor) in binary32, cut to 0…255, fraction dropped
+// (blend.h). Gray is floor(0.2989 R + 0.587 G + 0.114 B), exact. Factors are finite.
 struct AdjustBrightness {
   float factor = 1;  // ≥ 0: value × factor
 };

@@ -22,9 +22,8 @@ ValueTable BrightnessTable(float factor) {
 }
 
 ValueTable ContrastTable(float factor, float mean) {
-  const float bounded = std::min(factor, 1e30F);  // ∞ − ∞ is no number
-  const float rest = mean * (1 - bounded);
-  return TableOf([=](int v) { return CutToByte(static_cast<float>(v) * bounded + rest); });
+  const BlendWeights blend(factor);
+  return TableOf([&](int v) { return blend(static_cast<float>(v), mean); });
 }
 
 ValueTable PosterizeTable(int bits) {
