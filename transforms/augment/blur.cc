@@ -1,91 +1,178 @@
+// Compiled once for each instruction set.
 #include "transforms/augment/blur.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "transforms/augment/blur_room.h"
 #include "transforms/augment/border.h"
-#include "transforms/augment/weighted_sums.h"
 
+// As in resize/strip.cc.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#define HWY_WANT_AVX3_DL 1
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "transforms/augment/blur.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
 namespace stoker {
+namespace HWY_NAMESPACE {
+#if HWY_TARGET == HWY_SCALAR
 
-namespace {
+void BlurAll(const Tile& from, const Blur& blur, uint8_t*, const Tile& to) {
+  BlurredPlain(from, blur, to);
+}
 
-constexpr size_t kAligned = 16;  // floats of a cache line
+#else
+namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr size_t Aligned(size_t floats) { return (floats + kAligned - 1) / kAligned * kAligned; }
+using Sums = hn::CappedTag<int32_t, 16>;
+using Words = hn::Repartition<int16_t, Sums>;
+using HalfWords = hn::Rebind<int16_t, Sums>;
+using Bytes = hn::Rebind<uint8_t, Words>;
+using FewBytes = hn::Rebind<uint8_t, Sums>;
+constexpr size_t kLanes = hn::MaxLanes(Sums());
+static_assert(4 * kLanes <= kBlurOvershoot && 4 * kLanes <= kTileOverread);
 
-// How the scratch memory is divided. All in floats but the last.
-struct Room {
-  Room(const Blur& blur, ImageSize size)
-      : places(std::min(blur.taps.height, size.height)),
-        row(Aligned(static_cast<size_t>(size.width) + kSumsOvershoot)),
-        line(row + Aligned(static_cast<size_t>(blur.taps.width)) + kAligned),
-        along(Aligned(static_cast<size_t>(blur.taps.width))),
-        down(Aligned(static_cast<size_t>(blur.taps.height))),
-        pointers(static_cast<size_t>(blur.taps.height)) {}
-  size_t bytes() const {
-    return (static_cast<size_t>(places) * row + line + along + down) * sizeof(float) +
-           pointers * sizeof(float*);
+// Sums of products of 16-bit pairs: lane j gets a[2j] b[2j] + a[2j + 1] b[2j + 1].
+class PairSums {
+ public:
+  HWY_INLINE PairSums() : first_(hn::Zero(Sums())), second_(hn::Zero(Sums())) {}
+  HWY_INLINE void Add(hn::Vec<Words> a, hn::Vec<Words> b) {
+    first_ = hn::ReorderWidenMulAccumulate(Sums(), a, b, first_, second_);
   }
-  int places;       // rows that the taps of one output row reach
-  size_t row;       // one of them
-  size_t line;      // a row summed down, with what the taps along it reach beyond its ends
-  size_t along;     // weights
-  size_t down;      // weights
-  size_t pointers;  // a row for each tap
+  // Divided by 1 << shift and rounded.
+  HWY_INLINE hn::Vec<Sums> Rounded(int shift) const {
+    const auto sums = hn::RearrangeToOddPlusEven(first_, second_);
+    return hn::ShiftRightSame(hn::Add(sums, hn::Set(Sums(), 1 << (shift - 1))), shift);
+  }
+
+ private:
+  // Some instruction sets keep halves of the sums, in lanes of their own, until the end.
+  hn::Vec<Sums> first_, second_;
 };
 
-// A Gaussian without the zeros at its ends.
-struct Kernel {
-  Kernel(int all_taps, double sigma, float* room)
-      : weights(room), taps(static_cast<size_t>(all_taps)) {
-    GaussianWeights(all_taps, sigma, room);
-    for (; taps > 1 && *weights == 0; taps -= 2) ++weights;
+HWY_INLINE hn::Vec<Words> WeightPair(const BlurKernel& kernel, size_t pair) {
+  int32_t weights;
+  std::memcpy(&weights, kernel.weights + 2 * pair, sizeof(weights));
+  return hn::BitCast(Words(), hn::Set(Sums(), weights));
+}
+
+// Each value of `upper`, with the one of `lower` in the upper half.
+void PairRows(const uint8_t* upper, const uint8_t* lower, size_t count, int32_t* pairs) {
+  const Sums d;
+  for (size_t x = 0; x < count; x += kLanes) {
+    const auto low = hn::PromoteTo(d, hn::LoadU(FewBytes(), upper + x));
+    const auto high = hn::PromoteTo(d, hn::LoadU(FewBytes(), lower + x));
+    hn::Store(hn::Or(low, hn::ShiftLeft<16>(high)), d, pairs + x);
   }
-  int middle() const { return static_cast<int>(taps / 2); }
-  const float* weights;
-  size_t taps;
-};
+}
+
+// kVectors × kLanes columns.
+template <size_t kVectors>
+HWY_INLINE void SumSomeDown(const BlurKernel& kernel, const int32_t* const* rows, size_t x,
+                            int16_t* to) {
+  PairSums sums[kVectors];
+  for (size_t p = 0; p < kernel.pairs(); ++p) {
+    const auto weights = WeightPair(kernel, p);
+    for (size_t v = 0; v < kVectors; ++v) {
+      const auto values = hn::Load(Sums(), rows[p] + x + v * kLanes);
+      sums[v].Add(hn::BitCast(Words(), values), weights);
+    }
+  }
+  for (size_t v = 0; v < kVectors; ++v) {
+    const auto words = hn::DemoteTo(HalfWords(), sums[v].Rounded(kernel.shift - kMiddleBits));
+    hn::StoreU(words, HalfWords(), to + x + v * kLanes);
+  }
+}
+
+void SumDown(const BlurKernel& kernel, const int32_t* const* rows, size_t count, int16_t* to) {
+  size_t x = 0;
+  for (; x + 4 * kLanes <= count; x += 4 * kLanes) SumSomeDown<4>(kernel, rows, x, to);
+  for (; x < count; x += kLanes) SumSomeDown<1>(kernel, rows, x, to);
+}
+
+// kVectors × 2 × kLanes values. A vector of words is kLanes pairs that begin at even places; that
+// from the next word on, those at odd places.
+template <size_t kVectors>
+HWY_INLINE void SumSomeAlong(const BlurKernel& kernel, const int16_t* values, uint8_t* to) {
+  PairSums even[kVectors], odd[kVectors];
+  for (size_t p = 0; p < kernel.pairs(); ++p) {
+    const auto weights = WeightPair(kernel, p);
+    for (size_t v = 0; v < kVectors; ++v) {
+      const int16_t* from = values + 2 * (p + v * kLanes);
+      even[v].Add(hn::LoadU(Words(), from), weights);
+      odd[v].Add(hn::LoadU(Words(), from + 1), weights);
+    }
+  }
+  const int shift = kernel.shift + kMiddleBits;
+  for (size_t v = 0; v < kVectors; ++v) {
+    const auto both = hn::Or(even[v].Rounded(shift), hn::ShiftLeft<16>(odd[v].Rounded(shift)));
+    const auto bytes = hn::DemoteTo(Bytes(), hn::BitCast(Words(), both));
+    hn::StoreU(bytes, Bytes(), to + v * 2 * kLanes);
+  }
+}
+
+void SumAlong(const BlurKernel& kernel, const int16_t* values, size_t count, uint8_t* to) {
+  size_t x = 0;
+  for (; x + 4 * kLanes <= count; x += 4 * kLanes) SumSomeAlong<2>(kernel, values + x, to + x);
+  for (; x < count; x += 2 * kLanes) SumSomeAlong<1>(kernel, values + x, to + x);
+}
 
 // The values that taps reach before and behind `count` ones.
-void ReflectEnds(int reach, int count, float* first) {
+void ReflectEnds(int reach, int count, int16_t* first) {
   for (int i = 1; i <= reach; ++i) {
     first[-i] = first[Reflected(-i, count)];
     first[count - 1 + i] = first[Reflected(int64_t{count} - 1 + i, count)];
   }
 }
 
-}  // namespace
-
-size_t BlurScratchBytes(const Blur& blur, ImageSize size) { return Room(blur, size).bytes(); }
-
-// Row after row: the rows that the taps reach are there as floats, each in a place of its own until
-// one that far below takes it.
-void Blurred(const Tile& from, const Blur& blur, uint8_t* scratch, const Tile& to) {
-  const Room room(blur, from.size);
-  auto* const rows = reinterpret_cast<float*>(scratch);
-  float* const line = rows + static_cast<size_t>(room.places) * room.row;
-  const Kernel along(blur.taps.width, blur.sigma_x, line + room.line);
-  const Kernel down(blur.taps.height, blur.sigma_y, line + room.line + room.along);
-  auto* const taps = reinterpret_cast<const float**>(line + room.line + room.along + room.down);
-  float* const first = line + Aligned(static_cast<size_t>(along.middle()));
-  const auto place = [&](int64_t y) {
-    return rows + static_cast<size_t>(y % room.places) * room.row;
-  };
+// Row after row: the pairs of rows that the taps reach are there, each in a place of its own until
+// one that far below takes it. Vectors reach beyond a row's end, into what is written later.
+void BlurAll(const Tile& from, const Blur& blur, uint8_t* scratch, const Tile& to) {
+  const BlurRoom room(blur, from.size, scratch);
+  const BlurKernel along(blur.taps.width, blur.sigma_x, room.along);
+  const BlurKernel down(blur.taps.height, blur.sigma_y, room.down);
   const auto [width, height] = from.size;
   const auto count = static_cast<size_t>(width);
+  int16_t* const line = room.line + (along.middle() + 31) / 32 * 32;
+  const int last_pair = 2 * static_cast<int>(down.pairs()) - 2 - down.middle();
   for (size_t c = 0; c < 3; ++c) {
-    int next = 0;  // the first row that is not yet floats
+    // Pair n is of the rows n and n + 1 of the reflected image, counted from −middle.
+    const auto place = [&](int n) {
+      return room.pair_rows + static_cast<size_t>(n % room.places) * room.pair_row;
+    };
+    const auto row = [&](int64_t y) {
+      return from.row(c, static_cast<int>(Reflected(y, from.size.height)));
+    };
+    int next = -down.middle();
     for (int y = 0; y < height; ++y) {
-      const int last = std::min(y + down.middle(), height - 1);
-      for (; next <= last; ++next) ToFloats(from.row(c, next), count, place(next));
-      for (size_t t = 0; t < down.taps; ++t) {
-        taps[t] = place(Reflected(y + static_cast<int64_t>(t) - down.middle(), height));
+      for (; next <= y + last_pair; ++next) {
+        PairRows(row(next), row(next + 1), count, place(next + down.middle()));
       }
-      SumDown(down.weights, taps, down.taps, count, first);
-      ReflectEnds(along.middle(), width, first);
-      SumAlong(along.weights, first - along.middle(), along.taps, count, to.row(c, y));
+      for (size_t p = 0; p < down.pairs(); ++p) room.taps[p] = place(y + 2 * static_cast<int>(p));
+      SumDown(down, room.taps, count, line);
+      ReflectEnds(along.middle(), width, line);
+      SumAlong(along, line - along.middle(), count, to.row(c, y));
     }
   }
 }
 
+#endif
+}  // namespace HWY_NAMESPACE
 }  // namespace stoker
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace stoker {
+
+HWY_EXPORT(BlurAll);
+
+void Blurred(const Tile& from, const Blur& blur, uint8_t* scratch, const Tile& to) {
+  HWY_DYNAMIC_DISPATCH(BlurAll)(from, blur, scratch, to);
+}
+
+}  // namespace stoker
+#endif

@@ -1,5 +1,7 @@
-// Blur: down each column, then along each row, in binary32, summed from the first tap to the last;
-// rounded once, ties to even.
+// Blur: down each column, then along each row, in integers.
+//
+// Weights have 14 to 16 bits behind the point, what lies between the two passes has kMiddleBits:
+// two thousandths of the pixels differ from those of exact weights, by 1.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +12,12 @@
 
 namespace stoker {
 
-// exp(−x² / 2σ²) at the middles of `taps` (odd) pixels around 0, normalised: their sum is 1 but for
-// rounding. The exponential is ours (draw.h): the same weights on every machine.
-void GaussianWeights(int taps, double sigma, float* weights);
+// Fraction of a column's sum; with it 255 is just below 2^15.
+inline constexpr int kMiddleBits = 7;
+
+// Weights exp(−x² / 2σ²) at the middles of `taps` (odd) pixels around 0, as integers whose sum is
+// 1 << the shift that is returned. The exponential is ours (draw.h): the same on every machine.
+int GaussianWeights(int taps, double sigma, int16_t* weights);
 
 // Bytes that Blurred needs beside the images.
 size_t BlurScratchBytes(const Blur& blur, ImageSize size);

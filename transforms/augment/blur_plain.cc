@@ -7,40 +7,62 @@
 
 namespace stoker {
 
-void GaussianWeights(int taps, double sigma, float* weights) {
-  const auto weight = [=](int tap) {
+namespace {
+
+struct Kernel {
+  Kernel(int taps, double sigma) : weights(static_cast<size_t>(taps)) {
+    shift = GaussianWeights(taps, sigma, weights.data());
+  }
+  // value(i): of the pixel that far from the middle. Divided by 1 << `drop` and rounded.
+  template <typename Value>
+  int Sum(int drop, Value value) const {
+    const auto taps = static_cast<int>(weights.size());
+    int sum = 1 << (drop - 1);
+    for (int t = 0; t < taps; ++t) sum += weights[static_cast<size_t>(t)] * value(t - taps / 2);
+    return sum >> drop;
+  }
+  std::vector<int16_t> weights;
+  int shift;
+};
+
+}  // namespace
+
+int GaussianWeights(int taps, double sigma, int16_t* weights) {
+  const auto exact = [=](int tap) {
     const double distance = (tap - taps / 2) / sigma, exponent = distance * distance / 2;
     return exponent < 700 ? Exp(-exponent) : 0.0;
   };
-  double sum = 0;
-  for (int t = 0; t < taps; ++t) sum += weight(t);
-  for (int t = 0; t < taps; ++t) weights[t] = static_cast<float>(weight(t) / sum);
+  double total = 0;
+  for (int t = 0; t < taps; ++t) total += exact(t);
+  int shift = 16;
+  while (std::ldexp(1 / total, shift) > 32766) --shift;  // the largest is 1 / total
+  // Steps of the rounded running sum: no error grows.
+  double running = 0;
+  int before = 0;
+  for (int t = 0; t < taps; ++t) {
+    running += exact(t);
+    const auto after = static_cast<int>(std::floor(std::ldexp(running / total, shift) + 0.5));
+    weights[t] = static_cast<int16_t>(after - before);
+    before = after;
+  }
+  return shift;
 }
 
 void BlurredPlain(const Tile& from, const Blur& blur, const Tile& to) {
   const auto [width, height] = from.size;
-  std::vector<float> along(static_cast<size_t>(blur.taps.width));
-  std::vector<float> down(static_cast<size_t>(blur.taps.height));
-  GaussianWeights(blur.taps.width, blur.sigma_x, along.data());
-  GaussianWeights(blur.taps.height, blur.sigma_y, down.data());
-  std::vector<float> row(static_cast<size_t>(width));
+  const Kernel along(blur.taps.width, blur.sigma_x), down(blur.taps.height, blur.sigma_y);
+  std::vector<int> middle(static_cast<size_t>(width));
   for (size_t c = 0; c < 3; ++c) {
     for (int y = 0; y < height; ++y) {
-      for (int x = 0; x < width; ++x) {
-        float sum = 0;
-        for (int t = 0; t < blur.taps.height; ++t) {
-          const int64_t source = Reflected(y + t - blur.taps.height / 2, height);
-          sum += down[static_cast<size_t>(t)] * from.row(c, static_cast<int>(source))[x];
-        }
-        row[static_cast<size_t>(x)] = sum;
+      for (int x = 0; x < from.size.width; ++x) {
+        middle[static_cast<size_t>(x)] = down.Sum(down.shift - kMiddleBits, [&](int i) {
+          return from.row(c, static_cast<int>(Reflected(y + i, from.size.height)))[x];
+        });
       }
-      for (int x = 0; x < width; ++x) {
-        float sum = 0;
-        for (int t = 0; t < blur.taps.width; ++t) {
-          const int64_t source = Reflected(x + t - blur.taps.width / 2, width);
-          sum += along[static_cast<size_t>(t)] * row[static_cast<size_t>(source)];
-        }
-        to.row(c, y)[x] = static_cast<uint8_t>(sum + 0x1p23F - 0x1p23F);
+      for (int x = 0; x < from.size.width; ++x) {
+        to.row(c, y)[x] = static_cast<uint8_t>(along.Sum(along.shift + kMiddleBits, [&](int i) {
+          return middle[static_cast<size_t>(Reflected(x + i, from.size.width))];
+        }));
       }
     }
   }

@@ -10,16 +10,19 @@ namespace stoker {
 
 // Mirrored again and again where one mirror image is not enough, as numpy.pad does.
 inline int64_t Reflected(int64_t at, int64_t size) {
-  if (size == 1) return 0;
+  if (at < 0) at = -at;
+  if (at < size) return at;
   const int64_t period = 2 * (size - 1);
-  const int64_t in_period = ((at % period) + period) % period;
-  return std::min(in_period, period - in_period);
+  if (at <= period) return period - at;  // nearly always, and without a division
+  if (size == 1) return 0;
+  return std::min(at % period, period - at % period);
 }
 
 inline int64_t ReflectedWithEdge(int64_t at, int64_t size) {
-  const int64_t period = 2 * size;
-  const int64_t in_period = ((at % period) + period) % period;
-  return std::min(in_period, period - 1 - in_period);
+  if (at < 0) at = -1 - at;
+  if (at < size) return at;
+  const int64_t in_period = at % (2 * size);
+  return std::min(in_period, 2 * size - 1 - in_period);
 }
 
 // In [0, size); −1: the fill.

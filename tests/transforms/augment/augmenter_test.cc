@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tests/testing/effort.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
+#include "transforms/augment/affine.h"
 
 namespace stoker {
 namespace {
@@ -148,6 +150,76 @@ TEST(Augmenter, TheLongestSideAsThePlainTwin) {
       ExpectSameAsPlain(augmenter, step, size, Content::kRandom);
     }
   }
+}
+
+TEST(Augmenter, StepsFollowEachOther) {
+  const ImageSize size{61, 47};
+  const std::vector<Step> steps = {Mirror{true, false},
+                                   AdjustContrast{1.4F},
+                                   Reframe{{-3, 2, 80, 33}, Padding::kReflect},
+                                   Blur{{5, 7}, 1, 2},
+                                   Affine{{0.9, 0.1, 2, -0.1, 0.9, 0}, Interpolation::kBilinear},
+                                   AdjustSharpness{2},
+                                   Equalize{}};
+  MemoryBudget budget(kBudget);
+  Augmenter augmenter(budget);
+  std::vector<uint8_t> plain = MakePixels(size, Content::kSmooth, 1);
+  ASSERT_TRUE(augmenter.Start(size).ok());
+  std::ranges::copy(plain, augmenter.tile().pixels);
+  ImageSize plain_size = size;
+  for (const Step& step : steps) {
+    ASSERT_TRUE(augmenter.Apply(step).ok());
+    ApplyStepPlain(step, plain_size, plain);
+  }
+  const Tile& tile = augmenter.tile();
+  ASSERT_EQ(tile.size, (ImageSize{80, 33}));
+  EXPECT_TRUE(std::ranges::equal(plain, std::span(tile.pixels, 3 * tile.plane_bytes())));
+}
+
+TEST(Augmenter, AllocatesWhatStepsNeedAndNoMore) {
+  MemoryBudget budget(kBudget);
+  {
+    Augmenter augmenter(budget);
+    EXPECT_EQ(budget.used(), 0);
+    ASSERT_TRUE(augmenter.Start({224, 224}).ok());
+    const uint64_t one = budget.used();
+    EXPECT_LT(one, 3 * 224 * 224 + 4096 * 2);
+    ASSERT_TRUE(augmenter.Apply(Invert{}).ok());
+    EXPECT_EQ(budget.used(), one);  // in place
+    ASSERT_TRUE(augmenter.Apply(Mirror{true, false}).ok());
+    EXPECT_EQ(budget.used(), 2 * one);
+    ASSERT_TRUE(augmenter.Apply(Blur{{23, 23}, 2, 2}).ok());
+    const uint64_t most = budget.used();
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_TRUE(augmenter.Start({224, 224}).ok());
+      ASSERT_TRUE(augmenter.Apply(Blur{{23, 23}, 2, 2}).ok());
+      ASSERT_TRUE(augmenter.Apply(Mirror{true, false}).ok());
+    }
+    EXPECT_EQ(budget.used(), most);
+  }
+  EXPECT_EQ(budget.used(), 0);
+}
+
+TEST(Augmenter, SaysThatThereIsNoRoom) {
+  constexpr ImageSize kSize{224, 224};
+  for (const Step& step :
+       {Step(Mirror{}), Step(Reframe{{0, 0, 65535, 65535}}), Step(Blur{{65535, 65535}, 1e9, 1e9}),
+        Step(Affine{}), Step(AdjustSharpness{2})}) {
+    MemoryBudget budget(160 << 10);  // for one tile
+    Augmenter augmenter(budget);
+    ASSERT_TRUE(augmenter.Start(kSize).ok());
+    const std::vector<uint8_t> pixels = MakePixels(kSize, Content::kRandom, 1);
+    std::ranges::copy(pixels, augmenter.tile().pixels);
+    const Status status = augmenter.Apply(step);
+    ASSERT_FALSE(status.ok()) << NameOf(step);
+    EXPECT_EQ(status.error().code, Code::kResourceExhausted);
+    const Tile& tile = augmenter.tile();  // untouched
+    EXPECT_EQ(tile.size, kSize);
+    EXPECT_TRUE(std::ranges::equal(pixels, std::span(tile.pixels, 3 * tile.plane_bytes())));
+  }
+  MemoryBudget budget(1 << 10);
+  EXPECT_EQ(Augmenter(budget).Start(kSize).error().code, Code::kResourceExhausted);
+  EXPECT_EQ(AffineScratchBytes({65535, 65535}).error().code, Code::kResourceExhausted);
 }
 
 }  // namespace

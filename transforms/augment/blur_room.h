@@ -1,0 +1,39 @@
+// How the scratch memory of a blur is divided.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transforms/augment/step.h"
+
+namespace stoker {
+
+// Values that vectors read and write behind the last.
+inline constexpr size_t kBlurOvershoot = 64;
+
+// Every part begins on a cache line.
+struct BlurRoom {
+  // `scratch`: BlurScratchBytes, or null to learn only the sizes.
+  BlurRoom(const Blur& blur, ImageSize size, uint8_t* scratch);
+
+  int places;            // pairs of rows that the taps of one output row reach
+  size_t pair_row;       // int32s of one of them
+  int32_t* pair_rows;    // a value and the one below it
+  const int32_t** taps;  // a pair of rows for each two taps
+  int16_t* line;         // a row summed down, with what the taps along it reach beyond its ends
+  int16_t* along;        // weights, one more than taps
+  int16_t* down;         // weights, one more than taps
+  size_t bytes;
+};
+
+// A Gaussian without the zeros at its ends.
+struct BlurKernel {
+  BlurKernel(int all_taps, double sigma, int16_t* room);
+  int middle() const { return taps / 2; }
+  size_t pairs() const { return static_cast<size_t>(taps + 1) / 2; }  // the last has a zero
+  const int16_t* weights;
+  int taps;
+  int shift;  // the weights' sum is 1 << shift
+};
+
+}  // namespace stoker
