@@ -1,6 +1,7 @@
 // Affine: where each output pixel comes from, and what is there.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 

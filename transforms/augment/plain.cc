@@ -6,6 +6,7 @@
 #include "transforms/augment/blur.h"
 #include "transforms/augment/colour.h"
 #include "transforms/augment/lookup.h"
+#include "transforms/augment/mirror.h"
 #include "transforms/augment/reframe.h"
 #include "transforms/augment/sharpen.h"
 

@@ -1,0 +1,13 @@
+// Mirror.
+#pragma once
+
+#include "transforms/augment/step.h"
+#include "transforms/augment/tile.h"
+
+namespace stoker {
+
+// `to`: of the same size, elsewhere.
+void Mirrored(const Tile& from, const Mirror& mirror, const Tile& to);
+void MirroredPlain(const Tile& from, const Mirror& mirror, const Tile& to);  // the plain twin
+
+}  // namespace stoker
