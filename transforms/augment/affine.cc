@@ -18,6 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace stoker {
 namespace HWY_NAMESPACE {
+namespace {
 #if HWY_TARGET == HWY_SCALAR
 
 void MapAll(const Tile& from, const Affine& affine, uint8_t*, const Tile& to) {
@@ -178,6 +179,7 @@ void MapAll(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile
 }
 
 #endif
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace stoker
 HWY_AFTER_NAMESPACE();

@@ -19,6 +19,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace stoker {
 namespace HWY_NAMESPACE {
+namespace {
 #if HWY_TARGET == HWY_SCALAR
 
 void BlurAll(const Tile& from, const Blur& blur, uint8_t*, const Tile& to) {
@@ -161,6 +162,7 @@ void BlurAll(const Tile& from, const Blur& blur, uint8_t* scratch, const Tile& t
 }
 
 #endif
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace stoker
 HWY_AFTER_NAMESPACE();

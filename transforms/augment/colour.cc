@@ -18,6 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace stoker {
 namespace HWY_NAMESPACE {
+namespace {
 #if HWY_TARGET == HWY_SCALAR
 
 uint64_t SumGray(const Tile& tile) { return SumOfGrayPlain(tile); }
@@ -197,6 +198,7 @@ void TurnHue(const Tile& tile, float shift) {
 }
 
 #endif
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace stoker
 HWY_AFTER_NAMESPACE();

@@ -17,6 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace stoker {
 namespace HWY_NAMESPACE {
+namespace {
 #if HWY_TARGET == HWY_SCALAR
 
 void Interleave(const Tile& tile, size_t first, size_t count, uint8_t* to) {
@@ -44,6 +45,7 @@ void Interleave(const Tile& tile, size_t first, size_t count, uint8_t* to) {
 }
 
 #endif
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace stoker
 HWY_AFTER_NAMESPACE();

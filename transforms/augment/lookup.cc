@@ -16,6 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace stoker {
 namespace HWY_NAMESPACE {
+namespace {
 #if HWY_TARGET == HWY_SCALAR
 
 void LookUpAll(const ValueTable& table, uint8_t* values, size_t count) {
@@ -106,6 +107,7 @@ ValueRange RangeOf(const uint8_t* values, size_t count) {
 }
 
 #endif
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace stoker
 HWY_AFTER_NAMESPACE();

@@ -16,6 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace stoker {
 namespace HWY_NAMESPACE {
+namespace {
 #if HWY_TARGET == HWY_SCALAR
 
 void MirrorAll(const Tile& from, const Mirror& mirror, const Tile& to) {
@@ -57,6 +58,7 @@ void MirrorAll(const Tile& from, const Mirror& mirror, const Tile& to) {
 }
 
 #endif
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace stoker
 HWY_AFTER_NAMESPACE();

@@ -15,6 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace stoker {
 namespace HWY_NAMESPACE {
+namespace {
 #if HWY_TARGET == HWY_SCALAR
 
 void SharpenAll(const Tile& from, float factor, const Tile& to) { SharpenPlain(from, factor, to); }
@@ -92,6 +93,7 @@ void SharpenAll(const Tile& from, float factor, const Tile& to) {
 }
 
 #endif
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace stoker
 HWY_AFTER_NAMESPACE();
