@@ -91,7 +91,7 @@ class Plan {
   ImageSize output_size() const { return output_; }
   DType dtype() const { return options_.dtype; }
   std::vector<int64_t> row_shape() const;  // {height, width, 3}, or {3, height, width}
-  size_t row_bytes() const;  // all of it
+  size_t row_bytes() const;                // all of it
 
   // `image`: size as viewed, both sides at least 1. Replaces `drawn`. InvalidArgument where the
   // image is too small for a RandomCrop.
