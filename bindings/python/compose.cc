@@ -1,11 +1,13 @@
 // stoker._stoker.Compose: a Plan, and workspaces for the threads that apply it.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "engine/core/buffer.h"
+#include "transforms/explain.h"
 #include "transforms/plan.h"
 
 namespace stoker::python {
@@ -27,6 +30,22 @@ namespace {
 constexpr uint64_t kMemoryLimit = uint64_t{4} << 30;
 
 using Pixels = py::array_t<uint8_t, py::array::c_style>;
+
+Result<Plan> Compile(const std::string& spec) {
+  Result<TransformSpec> parsed = ParseTransformSpec(spec);
+  if (!parsed.ok()) return std::move(parsed).error();
+  return Plan::Compile(std::move(parsed->transforms), parsed->options);
+}
+
+// (transform, where, how) of each.
+std::vector<std::tuple<std::string, std::string, std::string>> ExplainSpec(
+    const std::string& spec) {
+  std::vector<std::tuple<std::string, std::string, std::string>> all;
+  for (ExplainedTransform& one : Explain(Value(Compile(spec)))) {
+    all.emplace_back(std::move(one.transform), std::move(one.where), std::move(one.how));
+  }
+  return all;
+}
 
 class ComposeHandle {
  public:
@@ -63,12 +82,6 @@ class ComposeHandle {
     WorkspacePtr workspace;
     GrowingBuffer bytes;
   };
-
-  static Result<Plan> Compile(const std::string& spec) {
-    Result<TransformSpec> parsed = ParseTransformSpec(spec);
-    if (!parsed.ok()) return std::move(parsed).error();
-    return Plan::Compile(std::move(parsed->transforms), parsed->options);
-  }
 
   // `write` runs without the GIL.
   template <typename Write>
@@ -109,6 +122,7 @@ class ComposeHandle {
 }  // namespace
 
 void AddCompose(py::module_& module) {
+  module.def("explain", &ExplainSpec, py::arg("spec"));
   py::class_<ComposeHandle>(module, "Compose")
       .def(py::init<const std::string&>(), py::arg("spec"))
       .def(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from stoker import _checks, _stoker
 from stoker._errors import InvalidArgumentError
+from stoker._explain import explained, places, spec_of
 from stoker._mix import split
 from stoker._transforms import Transform, checked
 
@@ -54,13 +54,8 @@ class Compose:
         self._dtype = _checks.dtype("dtype", dtype)
         self._layout = _checks.layout("layout", layout)
         self._exif_orientation = _checks.boolean("exif_orientation", exif_orientation)
-        spec = {
-            "transforms": [t._spec() for t in self._transforms],
-            "dtype": self._dtype,
-            "layout": self._layout,
-            "exif_orientation": self._exif_orientation,
-        }
-        self._native = _stoker.Compose(json.dumps(spec))
+        self._spec = spec_of(self._transforms, self._dtype, self._layout, self._exif_orientation)
+        self._native = _stoker.Compose(self._spec)
 
     def __call__(
         self,
@@ -101,11 +96,23 @@ class Compose:
             return self._native.of_bytes(image, **key)
         return self._native.of_pixels(_pixels(_array(image)), **key)
 
+    def explain(self) -> str:
+        """A line for each transform: what it is, where it is done, and how.
+
+        "fused": with decoding and resizing, so that it has no pass over the image of its own; "tile": on
+        the resized image, in the worker's cache; "row": on the finished values. What each costs is told
+        by the command `stoker explain`.
+        """
+        return explained(self._spec)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _made, (self._transforms, self._dtype, self._layout, self._exif_orientation)
 
     def __repr__(self) -> str:
-        lines = "".join(f"    {transform!r},\n" for transform in self._transforms)
+        lines = "".join(
+            f"    {transform!r},  # {where}\n"
+            for transform, where in zip(self._transforms, places(self._spec))
+        )
         layout = "" if self._layout == "NHWC" else f", layout={self._layout!r}"
         return f"stoker.Compose([\n{lines}], dtype={self._dtype!r}{layout})"
 

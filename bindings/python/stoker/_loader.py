@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from stoker import _checks, _stoker
 from stoker._errors import FailedPreconditionError, InvalidArgumentError
+from stoker._explain import explained, spec_of
 from stoker._mix import BatchTransform, split
 from stoker._runtime import Runtime
 from stoker._sources import Source
@@ -216,6 +217,15 @@ class Loader:
         `threads_seen`, `executor`, `reader`, `reader_reason`; `plan`: what the transforms became.
         """
         return self._native.stats()
+
+    def explain(self) -> str:
+        """As `Compose.explain`: a line for each transform, also of batches."""
+        if not self._transforms:
+            return "rows are copied as they are"
+        options = self._options
+        spec = spec_of(self._transforms, options["dtype"], options["layout"], options["exif_orientation"])
+        mix = "" if self._mix is None else f"\n{self._mix!r}  batch  when its last row is there"
+        return explained(spec) + mix
 
     def __repr__(self) -> str:
         defaults = {
