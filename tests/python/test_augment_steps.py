@@ -43,7 +43,8 @@ def inverse_affine(angle=0.0, translate=(0.0, 0.0), scale=1.0, shear=(0.0, 0.0))
 
 
 def affine_case(mode, fill=None, **parameters):
-    step = words(mode, *inverse_affine(**parameters), *(fill or (0, 0, 0)))
+    name = "faded" if mode == "bilinear" and fill else mode
+    step = words(name, *inverse_affine(**parameters), *(fill or (0, 0, 0)))
     everything = {"angle": 0.0, "translate": [0, 0], "scale": 1.0, "shear": [0.0, 0.0]}
     everything.update(parameters)
     interpolation = getattr(F.InterpolationMode, mode.upper())
@@ -111,6 +112,8 @@ CLOSE = [
         [
             affine_case("bilinear", angle=17.0),
             affine_case("bilinear", shear=[0.0, 17.0]),
+            affine_case("bilinear", angle=17.0, fill=(0, 0, 0)),
+            affine_case("bilinear", angle=-50.0, fill=(200, 100, 50)),
             affine_case("bilinear", scale=1.31, translate=[3, -11]),
         ],
     ),

@@ -37,9 +37,9 @@ using Pixels = hn::Vec<Ints>;
 constexpr size_t kLanes = hn::MaxLanes(Floats());
 static_assert(hn::MaxLanes(Interleaved()) <= kTileOverread);
 
-// ---- A copy of the image of four bytes a pixel, one of which is not used, with the fill around:
-// a column on the left and a row above, and two of each on the other sides. All channels of a pixel
-// are read at once, and from outside like from inside.
+// ---- A copy of the image of four bytes a pixel with the fill around: a column on the left and a
+// row above, and two of each on the other sides. All channels of a pixel are read at once, and from
+// outside like from inside. The fourth byte is 1 inside.
 
 uint32_t PixelOf(const Fill& fill) {
   return fill[0] | static_cast<uint32_t>(fill[1]) << 8 | static_cast<uint32_t>(fill[2]) << 16;
@@ -47,17 +47,16 @@ uint32_t PixelOf(const Fill& fill) {
 
 void CopyRow(const Tile& from, int y, uint32_t* to) {
   const Interleaved d;
-  const auto zero = hn::Zero(d);
+  const auto inside = hn::Set(d, 1);
   for (int x = 0; x < from.size.width; x += static_cast<int>(hn::MaxLanes(d))) {
     const auto red = hn::LoadU(d, from.row(0, y) + x), green = hn::LoadU(d, from.row(1, y) + x);
     const auto blue = hn::LoadU(d, from.row(2, y) + x);
-    hn::StoreInterleaved4(red, green, blue, zero, d, reinterpret_cast<uint8_t*>(to + x));
+    hn::StoreInterleaved4(red, green, blue, inside, d, reinterpret_cast<uint8_t*>(to + x));
   }
 }
 
 // Vectors reach beyond a row's end, into what is written later. Returns the first pixel's place.
-const int32_t* CopyWithFill(const Tile& from, const Fill& fill, uint32_t* copy) {
-  const uint32_t outside = PixelOf(fill);
+const int32_t* CopyWith(uint32_t outside, const Tile& from, uint32_t* copy) {
   const auto [width, height] = from.size;
   const ptrdiff_t stride = width + 3;
   uint32_t* row = std::fill_n(copy, stride, outside);
@@ -89,6 +88,7 @@ HWY_INLINE Values Position(Values column, float step, float start, int size) {
 struct Source {
   const int32_t* first;
   int stride;
+  Fill fill;
   HWY_INLINE Pixels Index(Pixels x, Pixels y) const {
     return hn::Add(hn::Mul(y, hn::Set(Ints(), stride)), x);
   }
@@ -124,9 +124,13 @@ struct BilinearPixels {
   }
   template <int channel>
   HWY_INLINE Pixels Get() const {
+    return Nearest(Value<channel>());
+  }
+  template <int channel>
+  HWY_INLINE Values Value() const {
     const auto above = Between<channel>(upper_left, upper_right);
     const auto below = Between<channel>(lower_left, lower_right);
-    return Nearest(hn::Add(above, hn::Mul(lower_part, hn::Sub(below, above))));
+    return hn::Add(above, hn::Mul(lower_part, hn::Sub(below, above)));
   }
   template <int channel>
   HWY_INLINE Values Between(Pixels left, Pixels right) const {
@@ -136,6 +140,21 @@ struct BilinearPixels {
   }
   Values right_part, lower_part;
   Pixels upper_left, upper_right, lower_left, lower_right;
+};
+
+// Affine::fade. Outside are zeros.
+struct FadedPixels {
+  HWY_INLINE FadedPixels(const Source& source, Values x, Values y)
+      : pixels(source, x, y), inside(pixels.template Value<3>()), fill(source.fill) {}
+  template <int channel>
+  HWY_INLINE Pixels Get() const {
+    const auto outside = hn::Set(Floats(), static_cast<float>(fill[channel]));
+    const auto change = hn::Sub(pixels.template Value<channel>(), outside);
+    return Nearest(hn::Add(hn::Mul(inside, change), outside));
+  }
+  BilinearPixels pixels;
+  Values inside;
+  Fill fill;
 };
 
 template <class Pixels>
@@ -169,10 +188,14 @@ void MapRows(const Source& source, const AffineSource& map, const Tile& to) {
 
 void MapAll(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to) {
   const AffineSource map(affine.matrix, from.size);
-  const Source source{CopyWithFill(from, affine.fill, reinterpret_cast<uint32_t*>(scratch)),
-                      from.size.width + 3};
+  const bool fade = affine.fade && affine.interpolation == Interpolation::kBilinear;
+  const uint32_t outside = fade ? 0 : PixelOf(affine.fill);
+  const Source source{CopyWith(outside, from, reinterpret_cast<uint32_t*>(scratch)),
+                      from.size.width + 3, affine.fill};
   if (affine.interpolation == Interpolation::kNearest) {
     MapRows<NearestPixels>(source, map, to);
+  } else if (fade) {
+    MapRows<FadedPixels>(source, map, to);
   } else {
     MapRows<BilinearPixels>(source, map, to);
   }

@@ -21,14 +21,28 @@ struct FilledPlane {
   }
 };
 
+// 1 where the image is.
+struct InsidePlane {
+  const Tile& tile;
+  float At(int x, int y) const {
+    return x < 0 || y < 0 || x >= tile.size.width || y >= tile.size.height ? 0 : 1;
+  }
+};
+
 float Between(float a, float b, float part) { return a + part * (b - a); }
 
-float Bilinear(const FilledPlane& plane, float x, float y) {
+template <typename Plane>
+float Bilinear(const Plane& plane, float x, float y) {
   const float left = std::floor(x), top = std::floor(y);
   const int column = static_cast<int>(left), row = static_cast<int>(top);
   const float above = Between(plane.At(column, row), plane.At(column + 1, row), x - left);
   const float below = Between(plane.At(column, row + 1), plane.At(column + 1, row + 1), x - left);
   return Between(above, below, y - top);
+}
+
+float Faded(const Tile& tile, size_t channel, uint8_t fill, float x, float y) {
+  const float pixel = Bilinear(FilledPlane{tile, channel, 0}, x, y);
+  return Bilinear(InsidePlane{tile}, x, y) * (pixel - fill) + fill;
 }
 
 // Of values in [−1, 2^22], to the nearest, ties to even.
@@ -65,9 +79,14 @@ void MappedPlain(const Tile& from, const Affine& affine, const Tile& to) {
       const float at_y = std::clamp(source.step_y * column + source.StartY(y), -1.0F, height);
       for (size_t c = 0; c < 3; ++c) {
         const FilledPlane plane{from, c, affine.fill[c]};
-        const float value = affine.interpolation == Interpolation::kNearest
-                                ? plane.At(Nearest(at_x), Nearest(at_y))
-                                : Bilinear(plane, at_x, at_y);
+        float value = 0;
+        if (affine.interpolation == Interpolation::kNearest) {
+          value = plane.At(Nearest(at_x), Nearest(at_y));
+        } else if (affine.fade) {
+          value = Faded(from, c, affine.fill[c], at_x, at_y);
+        } else {
+          value = Bilinear(plane, at_x, at_y);
+        }
         to.row(c, y)[x] = static_cast<uint8_t>(Nearest(value));
       }
     }

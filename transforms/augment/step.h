@@ -54,6 +54,9 @@ struct Affine {
   std::array<double, 6> matrix{1, 0, 0, 0, 1, 0};
   Interpolation interpolation = Interpolation::kNearest;
   Fill fill{};
+  // For kBilinear, of a pixel that is only partly inside: that part of it is then weighted again,
+  // inside × pixel + (1 − inside) × fill. torchvision does so when it is given a fill.
+  bool fade = false;
 };
 
 // Cuts `window`, which may reach outside the image, where pixels are as `padding` says.

@@ -52,10 +52,11 @@ Step Parse(const Words& words) {
   if (name == "autocontrast") return AutoContrast{};
   if (name == "equalize") return Equalize{};
   if (name == "blur") return Blur{{words.Int(0), words.Int(1)}, words[2], words[3]};
-  if (name == "nearest" || name == "bilinear") {  // matrix, fill
+  if (name == "nearest" || name == "bilinear" || name == "faded") {  // matrix, fill
     Affine affine;
     for (size_t i = 0; i < 6; ++i) affine.matrix[i] = words[i];
-    if (name == "bilinear") affine.interpolation = Interpolation::kBilinear;
+    if (name != "nearest") affine.interpolation = Interpolation::kBilinear;
+    affine.fade = name == "faded";
     affine.fill = words.FillAt(6);
     return affine;
   }

@@ -93,6 +93,9 @@ std::vector<Step> Geometry() {
          Affine{{1e300, -1e300, 0, 1e9, 1e9, -1e300}, how, fill},
          Affine{{1, 0, 0.5, 0, 1, -0.5}, how, fill}});
   }
+  steps.push_back(
+      Affine{{0.8, -0.6, 3.25, 0.6, 0.8, -7.5}, Interpolation::kBilinear, {7, 130, 255}, true});
+  steps.push_back(Affine{{1, 0, 0.5, 0, 1, -0.5}, Interpolation::kBilinear, {7, 130, 255}, true});
   for (const Padding padding :
        {Padding::kConstant, Padding::kEdge, Padding::kReflect, Padding::kSymmetric}) {
     const Fill fill{1, 2, 3};
@@ -150,6 +153,19 @@ TEST(Augmenter, TheLongestSideAsThePlainTwin) {
       ExpectSameAsPlain(augmenter, step, size, Content::kRandom);
     }
   }
+}
+
+// Half of the only column comes from outside.
+TEST(Augmenter, WhatIsPartlyOutsideMeetsTheFill) {
+  MemoryBudget budget(kBudget);
+  Augmenter augmenter(budget);
+  const std::vector<uint8_t> pixels = {100, 100, 200, 200, 0, 0};
+  Affine half{{1, 0, 0.5, 0, 1, 0}, Interpolation::kBilinear, {0, 100, 200}};
+  EXPECT_EQ(Applied(augmenter, half, {1, 2}, pixels),
+            (std::vector<uint8_t>{50, 50, 150, 150, 100, 100}));
+  half.fade = true;
+  EXPECT_EQ(Applied(augmenter, half, {1, 2}, pixels),
+            (std::vector<uint8_t>{25, 25, 100, 100, 100, 100}));
 }
 
 TEST(Augmenter, StepsFollowEachOther) {
