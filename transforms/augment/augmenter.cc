@@ -77,6 +77,7 @@ Result<Tile> TileIn(GrowingBuffer& buffer, ImageSize size) {
 Augmenter::Augmenter(MemoryBudget& budget) : current_(budget), other_(budget), scratch_(budget) {}
 
 Status Augmenter::Start(ImageSize size) {
+  tile_ = Tile();
   Result<Tile> tile = TileIn(current_, size);
   if (!tile) return std::move(tile).error();
   tile_ = *tile;

@@ -22,7 +22,8 @@ class Augmenter {
  public:
   explicit Augmenter(MemoryBudget& budget);
 
-  // A tile to write an image to; its pixels are unspecified. ResourceExhausted without room.
+  // A tile to write an image to; its pixels are unspecified. ResourceExhausted without room, and
+  // then there is no tile.
   Status Start(ImageSize size);
   const Tile& tile() const { return tile_; }
 

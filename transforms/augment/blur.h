@@ -1,7 +1,7 @@
 // Blur: down each column, then along each row, in integers.
 //
-// Weights have 14 to 16 bits behind the point, what lies between the two passes has kMiddleBits:
-// two thousandths of the pixels differ from those of exact weights, by 1.
+// Weights have 14 to 16 bits behind the point, what lies between the two passes has kMiddleBits: of
+// photographs' values, one in a thousand differs by 1 from what exact weights make of it.
 #pragma once
 
 #include <cstddef>

@@ -29,7 +29,8 @@ struct Kernel {
 
 int GaussianWeights(int taps, double sigma, int16_t* weights) {
   const auto exact = [=](int tap) {
-    const double distance = (tap - taps / 2) / sigma, exponent = distance * distance / 2;
+    const int pixels = tap - taps / 2;
+    const double distance = pixels / sigma, exponent = distance * distance / 2;
     return exponent < 700 ? Exp(-exponent) : 0.0;
   };
   double total = 0;

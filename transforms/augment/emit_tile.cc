@@ -74,6 +74,8 @@ void EmitInterleaved(const Tile& tile, const RowFormat& format, size_t first, si
 
 }  // namespace
 
+static_assert(kEmitOverread <= kTileOverread);
+
 void EmitTile(const Tile& tile, const RowFormat& format, uint8_t* row) {
   const auto [width, height] = tile.size;
   if (format.layout == Layout::kNchw) {

@@ -3,6 +3,7 @@
 // test_augment_steps.py compares with torchvision.
 //
 // STEP: its name and parameters with commas between them, as in brightness,1.5 (see Parse).
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
