@@ -1,0 +1,116 @@
+// Kernels on memory of exactly the size that they are promised: under the address sanitizer nothing
+// else is touched.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "tests/transforms/jpeg/fast/each_target.h"
+#include "transforms/augment/affine.h"
+#include "transforms/augment/blur.h"
+#include "transforms/augment/colour.h"
+#include "transforms/augment/lookup.h"
+#include "transforms/augment/mirror.h"
+#include "transforms/augment/reframe.h"
+#include "transforms/augment/sharpen.h"
+
+namespace stoker {
+namespace {
+
+using testing::ForEachTarget;
+
+constexpr std::align_val_t kAligned{64};
+
+// Of that many bytes and no more, as aligned as a GrowingBuffer's where kernels care.
+class Memory {
+ public:
+  explicit Memory(size_t bytes)
+      : bytes_(static_cast<uint8_t*>(::operator new(bytes, kAligned)),
+               [](uint8_t* memory) { ::operator delete(memory, kAligned); }) {
+    for (size_t i = 0; i < bytes; ++i) bytes_.get()[i] = static_cast<uint8_t>(i * 31 + i / 100);
+  }
+  uint8_t* data() const { return bytes_.get(); }
+
+ private:
+  std::unique_ptr<uint8_t, void (*)(uint8_t*)> bytes_;
+};
+
+size_t TileBytes(ImageSize size) { return 3 * Tile{nullptr, size}.plane_bytes() + kTileOverread; }
+
+// A kernel that writes elsewhere, and its plain twin.
+void ExpectSame(ImageSize from_size, ImageSize to_size,
+                const std::function<void(const Tile&, const Tile&)>& fast,
+                const std::function<void(const Tile&, const Tile&)>& plain) {
+  const Memory from(TileBytes(from_size)), to(TileBytes(to_size)), wanted(TileBytes(to_size));
+  fast({from.data(), from_size}, {to.data(), to_size});
+  plain({from.data(), from_size}, {wanted.data(), to_size});
+  const size_t bytes = TileBytes(to_size) - kTileOverread;
+  ASSERT_TRUE(std::equal(to.data(), to.data() + bytes, wanted.data()))
+      << from_size.width << " x " << from_size.height;
+}
+
+void ExpectAllSame(ImageSize size) {
+  ExpectSame(
+      size, size, [](const Tile& from, const Tile& to) { Sharpen(from, 3, to); },
+      [](const Tile& from, const Tile& to) { SharpenPlain(from, 3, to); });
+  for (const ImageSize taps : {ImageSize{1, 1}, {3, 5}, {23, 9}, {65, 201}}) {
+    const Blur blur{taps, taps.width / 4.0, taps.height / 4.0};
+    const Memory scratch(BlurScratchBytes(blur, size));
+    ExpectSame(
+        size, size,
+        [&](const Tile& from, const Tile& to) { Blurred(from, blur, scratch.data(), to); },
+        [&](const Tile& from, const Tile& to) { BlurredPlain(from, blur, to); });
+  }
+  for (const Interpolation how : {Interpolation::kNearest, Interpolation::kBilinear}) {
+    const Affine affine{{1.3, 0.7, 0, -0.7, 1.3, 0}, how, {1, 2, 3}};
+    const Memory scratch(AffineScratchBytes(size).value());
+    ExpectSame(
+        size, size,
+        [&](const Tile& from, const Tile& to) { Mapped(from, affine, scratch.data(), to); },
+        [&](const Tile& from, const Tile& to) { MappedPlain(from, affine, to); });
+  }
+  ExpectSame(
+      size, size,
+      [](const Tile& from, const Tile& to) {
+        Mirrored(from, {true, true}, to);
+      },
+      [](const Tile& from, const Tile& to) {
+        MirroredPlain(from, {true, true}, to);
+      });
+  const Reframe reframe{{-5, -7, size.width + 3, size.height + 20}, Padding::kReflect};
+  ExpectSame(
+      size, reframe.window.size(),
+      [&](const Tile& from, const Tile& to) { Reframed(from, reframe, to); },
+      [&](const Tile& from, const Tile& to) { ReframedPlain(from, reframe, to); });
+}
+
+TEST(Bounds, KernelsTouchTheirTilesAndScratchOnly) {
+  ForEachTarget([] {
+    for (const ImageSize size :
+         {ImageSize{1, 1}, {3, 3}, {3, 70}, {17, 5}, {33, 34}, {64, 8}, {97, 4}, {130, 3}}) {
+      ExpectAllSame(size);
+    }
+  });
+}
+
+TEST(Bounds, InPlaceKernelsLeaveTheTileBehindAlone) {
+  ForEachTarget([] {
+    for (int width = 1; width < 140; width += 3) {
+      const ImageSize size{width, 1};
+      const Memory memory(3 * static_cast<size_t>(width));  // they do not even need the overread
+      const Tile tile{memory.data(), size};
+      Saturate(tile, 0.5F);
+      ShiftHue(tile, 0.25F);
+      LookUp(InvertTable(), tile.pixels, 3 * static_cast<size_t>(width));
+      EXPECT_LE(SumOfGray(tile), 255 * static_cast<uint64_t>(width));
+      MakeGray(tile);
+      EXPECT_TRUE(std::equal(tile.plane(0), tile.plane(1), tile.plane(2)));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace stoker
