@@ -49,11 +49,13 @@ Space Searched(ImageSize size) {
 }
 constexpr Space kWide = {0.99, 32.0, 32.0, 135.0, 0.99, 6};
 
-// The `bin`-th of `bins` even steps from 0 to `end`, in binary32 as torch.linspace has them.
-float Magnitude(double end, int bin, int bins) {
-  const float last = static_cast<float>(end);
-  const float step = last / static_cast<float>(bins - 1);
-  if (bin < bins / 2) return step * static_cast<float>(bin);
+// The `bin`-th of `bins` even steps, in binary32 as torch.linspace has them one at a time. (Its
+// vectors differ in the last bit, and so does where TrivialAugmentWide's middle strength of
+// translation goes: 16 pixels, or 15.)
+float Magnitude(double from, double to, int bin, int bins) {
+  const float first = static_cast<float>(from), last = static_cast<float>(to);
+  const float step = (last - first) / static_cast<float>(bins - 1);
+  if (bin < bins / 2) return first + step * static_cast<float>(bin);
   return last - step * static_cast<float>(bins - 1 - bin);
 }
 
@@ -103,8 +105,8 @@ class Steps {
       case kPosterize:
         return Push(Posterize{PosterizeBits(space.posterize_bits, strength.bin, strength.bins)});
       case kSolarize:
-        return Push(Solarize{static_cast<float>(
-            255.0 * (Magnitude(1, strength.bins - 1 - strength.bin, strength.bins)))});
+        return Push(
+            Solarize{static_cast<float>(255.0 * Magnitude(1, 0, strength.bin, strength.bins))});
       case kAutoContrast:
         return Push(AutoContrast{});
       case kEqualize:
@@ -116,7 +118,7 @@ class Steps {
 
  private:
   double Signed(double end, const Strength& strength) {
-    const double magnitude = Magnitude(end, strength.bin, strength.bins);
+    const double magnitude = Magnitude(0, end, strength.bin, strength.bins);
     return random_.Uniform() <= 0.5 ? -magnitude : magnitude;
   }
 
