@@ -117,15 +117,15 @@ def inverse_of(matrix):
     return "rotate", math.degrees(math.atan2(d, a))
 
 
-def theirs_of_affine(F, step, image, fill):
-    mode = F.InterpolationMode(step["interpolation"])
+def theirs_of_affine(functional, step, image, fill):
+    mode = functional.InterpolationMode(step["interpolation"])
     kind, value = inverse_of(step["matrix"])
     if kind == "rotate":
-        return F.rotate(image, value, interpolation=mode, fill=fill)
+        return functional.rotate(image, value, interpolation=mode, fill=fill)
     if kind == "translate":
         translate = [int(v) for v in value]
-        return F.affine(image, 0.0, translate, 1.0, [0.0, 0.0], interpolation=mode, fill=fill)
-    return F.affine(image, 0.0, [0, 0], 1.0, value, interpolation=mode, fill=fill, center=[0, 0])
+        return functional.affine(image, 0.0, translate, 1.0, [0.0, 0.0], interpolation=mode, fill=fill)
+    return functional.affine(image, 0.0, [0, 0], 1.0, value, interpolation=mode, fill=fill, center=[0, 0])
 
 
 def between_pixels(matrix, height, width, within=1e-3):
@@ -137,43 +137,43 @@ def between_pixels(matrix, height, width, within=1e-3):
     return np.logical_or(*(np.abs(place - np.floor(place) - 0.5) < within for place in places))
 
 
-def theirs_of_reframe(F, step, image):
+def theirs_of_reframe(functional, step, image):
     x, y, width, height = step["window"]
     rows, columns = image.shape[-2:]
     sides = [max(0, -x), max(0, -y), max(0, x + width - columns), max(0, y + height - rows)]
     if any(sides):
         fill = list(step["fill"]) if step["padding_mode"] == "constant" else 0
-        image = F.pad(image, sides, fill=fill, padding_mode=step["padding_mode"])
-    return F.crop(image, y + sides[1], x + sides[0], height, width)
+        image = functional.pad(image, sides, fill=fill, padding_mode=step["padding_mode"])
+    return functional.crop(image, y + sides[1], x + sides[0], height, width)
 
 
-def theirs(F, step, image, fill=None):
+def theirs(functional, step, image, fill=None):
     """torchvision's result of one step on a tensor. `fill`: None where torchvision is given none."""
     name = step["name"]
     if name in ("AdjustBrightness", "AdjustContrast", "AdjustSaturation", "AdjustSharpness"):
-        return getattr(F, f"adjust_{name[6:].lower()}")(image, step["factor"])
+        return getattr(functional, f"adjust_{name[6:].lower()}")(image, step["factor"])
     if name == "AdjustHue":
-        return F.adjust_hue(image, step["shift"])
+        return functional.adjust_hue(image, step["shift"])
     if name == "Grayscale":
-        return F.rgb_to_grayscale(image, 3)
+        return functional.rgb_to_grayscale(image, 3)
     if name == "Posterize":
-        return F.posterize(image, step["bits"])
+        return functional.posterize(image, step["bits"])
     if name == "Solarize":
-        return F.solarize(image, step["threshold"])
+        return functional.solarize(image, step["threshold"])
     if name in ("Invert", "AutoContrast", "Equalize"):
-        return getattr(F, name.lower())(image)
+        return getattr(functional, name.lower())(image)
     if name == "Blur":
-        return F.gaussian_blur(image, step["taps"], [step["sigma_x"], step["sigma_y"]])
+        return functional.gaussian_blur(image, step["taps"], [step["sigma_x"], step["sigma_y"]])
     if name == "Affine":
-        return theirs_of_affine(F, step, image, fill)
+        return theirs_of_affine(functional, step, image, fill)
     if name == "Reframe":
-        return theirs_of_reframe(F, step, image)
+        return theirs_of_reframe(functional, step, image)
     assert name == "Mirror", name
-    image = F.horizontal_flip(image) if step["columns"] else image
-    return F.vertical_flip(image) if step["rows"] else image
+    image = functional.horizontal_flip(image) if step["columns"] else image
+    return functional.vertical_flip(image) if step["rows"] else image
 
 
-def mirrored(F, sample, image):
+def mirrored(functional, sample, image):
     """The flips that were fused."""
-    image = F.horizontal_flip(image) if sample["geometry"]["mirror_columns"] else image
-    return F.vertical_flip(image) if sample["geometry"]["mirror_rows"] else image
+    image = functional.horizontal_flip(image) if sample["geometry"]["mirror_columns"] else image
+    return functional.vertical_flip(image) if sample["geometry"]["mirror_rows"] else image

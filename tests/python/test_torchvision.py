@@ -6,7 +6,6 @@ test_pillow.py compares by itself. Run with -s to see how far apart they are.
 
 import numpy as np
 import pytest
-
 from drawing import (
     DRAW_PLAN,
     Differences,
