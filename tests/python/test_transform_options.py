@@ -1,0 +1,127 @@
+"""Bad options of transforms: refused where they are given, with the names of transform and option."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+
+# A transform, a bad option, and the message's beginning where it is another than "Transform.option".
+BAD = [
+    (stoker.RandomCrop, {"size": 0}, "RandomCrop.size"),
+    (stoker.RandomCrop, {"size": (2, 3, 4)}, "RandomCrop.size"),
+    (stoker.RandomCrop, {"size": 32, "padding": -1}, "RandomCrop.padding"),
+    (stoker.RandomCrop, {"size": 32, "padding": (1, 2, 3)}, "RandomCrop.padding"),
+    (stoker.RandomCrop, {"size": 32, "padding_mode": "wrap"}, "RandomCrop.padding_mode"),
+    (stoker.RandomCrop, {"size": 32, "pad_if_needed": "yes"}, "RandomCrop.pad_if_needed"),
+    (stoker.RandomCrop, {"size": 32, "fill": 256}, "RandomCrop.fill"),
+    (stoker.Pad, {"padding": "4"}, "Pad.padding"),
+    (stoker.Pad, {"padding": 70_000}, "Pad.padding"),
+    (stoker.Pad, {"padding": 1, "fill": (1, 2)}, "Pad.fill"),
+    (stoker.Pad, {"padding": 1, "padding_mode": None}, "Pad.padding_mode"),
+    (stoker.RandomVerticalFlip, {"p": 1.5}, "RandomVerticalFlip.p"),
+    (stoker.RandomVerticalFlip, {"p": float("nan")}, "RandomVerticalFlip.p"),
+    (stoker.RandomGrayscale, {"p": -0.1}, "RandomGrayscale.p"),
+    (stoker.ColorJitter, {"brightness": -1}, "ColorJitter.brightness"),
+    (stoker.ColorJitter, {"contrast": (1.2, 0.8)}, "ColorJitter.contrast"),
+    (stoker.ColorJitter, {"saturation": (0.5, 1, 2)}, "ColorJitter.saturation"),
+    (stoker.ColorJitter, {"hue": 0.6}, "ColorJitter.hue"),
+    (stoker.ColorJitter, {"hue": "0.1"}, "ColorJitter.hue"),
+    (stoker.GaussianBlur, {"kernel_size": 4}, "GaussianBlur.kernel_size"),
+    (stoker.GaussianBlur, {"kernel_size": (3, 0)}, "GaussianBlur.kernel_size"),
+    (stoker.GaussianBlur, {"kernel_size": 3, "sigma": 0}, "GaussianBlur.sigma"),
+    (stoker.GaussianBlur, {"kernel_size": 3, "sigma": (2.0, 1.0)}, "GaussianBlur.sigma"),
+    (stoker.RandomErasing, {"p": 2}, "RandomErasing.p"),
+    (stoker.RandomErasing, {"scale": 0.3}, "RandomErasing.scale"),
+    (stoker.RandomErasing, {"ratio": (1, 2, 3)}, "RandomErasing.ratio"),
+    (stoker.RandomErasing, {"value": "noise"}, "RandomErasing.value"),
+    (stoker.RandomErasing, {"value": (1, 2)}, "RandomErasing.value"),
+    (stoker.AutoAugment, {"policy": "cifar"}, "AutoAugment.policy"),
+    (stoker.AutoAugment, {"interpolation": "bicubic"}, "AutoAugment.interpolation"),
+    (stoker.RandAugment, {"num_ops": -1}, "RandAugment.num_ops"),
+    (stoker.RandAugment, {"magnitude": 31}, "RandAugment.magnitude"),
+    (stoker.RandAugment, {"num_magnitude_bins": 1}, "RandAugment.num_magnitude_bins"),
+    (stoker.RandAugment, {"fill": -1}, "RandAugment.fill"),
+    (stoker.TrivialAugmentWide, {"num_magnitude_bins": 1001}, "TrivialAugmentWide.num_magnitude_bins"),
+    (stoker.TrivialAugmentWide, {"interpolation": 2}, "TrivialAugmentWide.interpolation"),
+]
+
+
+@pytest.mark.parametrize(("transform", "options", "named"), BAD, ids=lambda v: getattr(v, "__name__", str(v)))
+def test_refused_by_the_transform(transform, options, named):
+    with pytest.raises((ValueError, TypeError), match=named.replace(".", r"\.")):
+        transform(**options)
+
+
+CROP = stoker.RandomResizedCrop(32)
+NORMALIZE = stoker.Normalize((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+
+# What only the whole list shows: the place, the transform, and what is said of it.
+BAD_LISTS = [
+    ([stoker.ColorJitter(0.4), CROP], "uint8", ["transforms[0], ColorJitter", "differ in size"]),
+    ([CROP, stoker.RandomErasing(value="random")], "uint8", ["transforms[1], RandomErasing", "value"]),
+    ([CROP, stoker.RandomErasing(value=256)], "uint8", ["transforms[1], RandomErasing", "value = 256"]),
+    ([CROP, stoker.RandomErasing(scale=(0.5, 0.1))], "uint8", ["transforms[1], RandomErasing", "scale"]),
+    ([CROP, stoker.RandomErasing(ratio=(0, 1))], "uint8", ["transforms[1], RandomErasing", "ratio"]),
+    ([CROP, stoker.RandomErasing(), stoker.RandAugment()], "uint8", ["transforms[1], RandomErasing"]),
+    ([CROP, NORMALIZE, stoker.GaussianBlur(3)], "float32", ["transforms[1], Normalize", "GaussianBlur"]),
+    (
+        [CROP, stoker.RandomErasing(value="random"), NORMALIZE],
+        "float32",
+        ["transforms[1], RandomErasing", "Normalize"],
+    ),
+    ([CROP, stoker.GaussianBlur(65)], "uint8", ["transforms[1], GaussianBlur", "kernel"]),
+    ([CROP, stoker.RandomCrop(40)], "uint8", ["transforms[1], RandomCrop", "pad_if_needed"]),
+    ([CROP, stoker.Pad(65_535)], "uint8", ["transforms[1], Pad", "131102"]),
+    ([stoker.Pad(4, fill=9), CROP], "uint8", ["transforms[0], Pad", "RandomResizedCrop"]),
+    ([stoker.RandomVerticalFlip()], "uint8", ["same size"]),
+]
+
+
+@pytest.mark.parametrize(("transforms", "dtype", "said"), BAD_LISTS, ids=lambda v: str(v)[:60])
+def test_refused_by_compose_and_loader(transforms, dtype, said):
+    samples = stoker.arrays(np.zeros((4, 48, 48, 3), np.uint8))
+    for make in (
+        lambda: stoker.Compose(transforms, dtype=dtype),
+        lambda: stoker.Loader(samples, transforms, batch_size=2, dtype=dtype),
+    ):
+        with pytest.raises(ValueError, match="transform") as raised:
+            make()
+        for part in said:
+            assert part in str(raised.value)
+
+
+def test_an_image_that_is_too_small_is_an_error_of_its_sample():
+    compose = stoker.Compose([stoker.RandomCrop(40, padding=2)])
+    assert compose(np.zeros((36, 50, 3), np.uint8)).shape == (40, 40, 3)
+    with pytest.raises(ValueError, match="RandomCrop"):
+        compose(np.zeros((35, 50, 3), np.uint8))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "RandomCrop",
+        "Pad",
+        "RandomHorizontalFlip",
+        "RandomVerticalFlip",
+        "ColorJitter",
+        "RandomGrayscale",
+        "GaussianBlur",
+        "RandomErasing",
+        "AutoAugment",
+        "RandAugment",
+        "TrivialAugmentWide",
+    ],
+)
+def test_parameters_are_torchvisions(name):
+    """Names, order and defaults."""
+    v2 = pytest.importorskip("torchvision.transforms.v2")
+    theirs = inspect.signature(getattr(v2, name)).parameters
+    ours = inspect.signature(getattr(stoker, name)).parameters
+    left_out = ["inplace"] if name == "RandomErasing" else []
+    assert [p for p in theirs if p not in left_out] == list(ours)
+    for option, parameter in ours.items():
+        default = theirs[option].default
+        assert getattr(default, "value", default) == parameter.default, option
