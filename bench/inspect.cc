@@ -44,15 +44,18 @@ std::string ExtensionOf(const std::string& path) {
   return extension;
 }
 
-void Count(const JpegDescription& header, uint64_t bytes, Tally& tally) {
+void Count(const JpegDescription& header, Tally& tally) {
   ++tally.chroma[header.ChromaName()];
   ++tally.orientations[static_cast<int>(header.orientation)];
   tally.progressive += header.progressive();
   tally.arithmetic += header.arithmetic();
   tally.restart_markers += header.restart_interval > 0;
-  const double pixels = static_cast<double>(header.size.width) * header.size.height;
-  tally.width.push_back(static_cast<float>(header.size.width));
-  tally.height.push_back(static_cast<float>(header.size.height));
+}
+
+void Count(ImageSize size, uint64_t bytes, Tally& tally) {
+  const double pixels = static_cast<double>(size.width) * size.height;
+  tally.width.push_back(static_cast<float>(size.width));
+  tally.height.push_back(static_cast<float>(size.height));
   tally.megapixels.push_back(static_cast<float>(pixels / 1e6));
   tally.bits_per_pixel.push_back(static_cast<float>(8 * static_cast<double>(bytes) / pixels));
 }
@@ -66,9 +69,10 @@ void Count(uint64_t id, const std::string& path, FileFacts facts, size_t list_br
   } else if (facts.bytes == 0) {
     ++tally.formats["empty"];
   }
-  if (facts.header) Count(*facts.header, *facts.bytes, tally);
+  if (facts.header) Count(*facts.header, tally);
+  if (facts.size) Count(*facts.size, *facts.bytes, tally);
   if (!facts.error) {
-    tally.undecodable += !facts.header;  // stoker decodes JPEG only, so far
+    tally.undecodable += !facts.size;
     return;
   }
   ++tally.broken;

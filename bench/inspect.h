@@ -15,7 +15,7 @@ namespace stoker {
 
 struct InspectOptions {
   int threads = 0;           // 0: the cores allotted
-  bool decode = false;       // decode every JPEG, whole; else only headers are read
+  bool decode = false;       // decode every image, whole; else only headers are read
   size_t list_broken = 100;  // how many broken files the report names
 };
 
@@ -48,7 +48,9 @@ struct DatasetReport {
   std::map<int, uint64_t> orientations;    // EXIF, 1 to 8
   uint64_t progressive = 0;
   uint64_t arithmetic = 0;
-  uint64_t restart_markers = 0;            // files that have them
+  uint64_t restart_markers = 0;  // files that have them
+
+  // Of all files that stoker decodes, where the header could be read:
   Distribution width, height, megapixels;  // as stored
   Distribution bits_per_pixel;             // of the whole file
 
@@ -62,8 +64,9 @@ struct DatasetReport {
 using InspectProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
 // Opens every file of `source` once. A file counts as broken when it cannot be opened, is empty or
-// no image, or is a JPEG whose header (with `decode`: whose pixels) cannot be read. Damage and
-// truncation behind the header are seen by `decode` only; files of other formats are never decoded.
+// no image, or is a JPEG, PNG or WebP whose header (with `decode`: whose pixels) cannot be read.
+// Damage and truncation behind the header are seen by `decode` only; files of other formats are
+// never decoded. (Of an animated WebP the header can be read, and the pixels cannot.)
 //
 // A broken file is no error of Inspect: those are InvalidArgument and Cancelled. The report does
 // not depend on the number of threads, but for `seconds`.

@@ -11,7 +11,9 @@
 
 #include "engine/core/buffer.h"
 #include "engine/core/memory_budget.h"
-#include "transforms/jpeg/decoder.h"
+#include "transforms/image_decoder.h"
+#include "transforms/png/chunks.h"
+#include "transforms/webp/container.h"
 
 namespace stoker {
 namespace {
@@ -113,13 +115,14 @@ struct FileInspector::State {
   explicit State(bool decode_all) : decode(decode_all) {}
 
   Status Look(OpenFile& file, FileFacts& facts);
+  Status ReadHeader(OpenFile& file, FileFacts& facts);
   Status Decode(const OpenFile& file, uint64_t size);
 
   const bool decode;
   std::vector<uint8_t> window;
   MemoryBudget budget{kWorkingMemory};
   GrowingBuffer bytes{budget};
-  JpegDecoder decoder{DecodeLimits{}, &budget};
+  ImageDecoder decoder{DecodeLimits{}, &budget};
   Nowhere nowhere{budget};
 };
 
@@ -139,12 +142,34 @@ Status FileInspector::State::Look(OpenFile& file, FileFacts& facts) {
                  .file = {},
                  .offset = 0};
   }
-  if (*facts.format != ImageFormat::kJpeg) return {};
-  Result<JpegDescription> header =
-      ReadJpegHeader([&file](uint64_t offset, size_t n) { return file.At(offset, n); });
-  if (!header.ok()) return std::move(header).error();
-  facts.header = *std::move(header);
-  return decode ? Decode(file, *size) : Status();
+  if (Status status = ReadHeader(file, facts); !status.ok()) return status;
+  return decode && facts.size ? Decode(file, *size) : Status();
+}
+
+// Of a format that stoker does not decode: nothing.
+Status FileInspector::State::ReadHeader(OpenFile& file, FileFacts& facts) {
+  if (*facts.format == ImageFormat::kJpeg) {
+    Result<JpegDescription> header =
+        ReadJpegHeader([&file](uint64_t offset, size_t n) { return file.At(offset, n); });
+    if (!header.ok()) return std::move(header).error();
+    facts.size = header->size;
+    facts.header = *std::move(header);
+  }
+  if (*facts.format == ImageFormat::kPng) {
+    Result<std::span<const uint8_t>> start = file.At(0, png::kHeaderBytes);
+    if (!start.ok()) return std::move(start).error();
+    Result<png::Header> header = png::ReadHeader(*start);
+    if (!header.ok()) return std::move(header).error();
+    facts.size = header->size;
+  }
+  if (*facts.format == ImageFormat::kWebp) {
+    Result<std::span<const uint8_t>> start = file.At(0, webp::kSizeBytes);
+    if (!start.ok()) return std::move(start).error();
+    Result<ImageSize> stored = webp::ReadSize(*start);
+    if (!stored.ok()) return std::move(stored).error();
+    facts.size = *stored;
+  }
+  return {};
 }
 
 Status FileInspector::State::Decode(const OpenFile& file, uint64_t size) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bench/jpeg_header.h"
+#include "engine/core/image.h"
 #include "engine/core/result.h"
 #include "transforms/format.h"
 
@@ -14,9 +15,10 @@ namespace stoker {
 
 // As much as could be found out; where it ended, and why, is `error` (its file is set).
 struct FileFacts {
-  std::optional<uint64_t> bytes;      // none: it could not be opened
-  std::optional<ImageFormat> format;  // none: nothing could be read
-  std::optional<JpegDescription> header;
+  std::optional<uint64_t> bytes;          // none: it could not be opened
+  std::optional<ImageFormat> format;      // none: nothing could be read
+  std::optional<ImageSize> size;          // as stored; of JPEG, PNG and WebP
+  std::optional<JpegDescription> header;  // of a JPEG
   std::optional<Error> error;
 };
 

@@ -113,7 +113,7 @@ void AppendTable(std::string& text, const DatasetReport& report) {
 }
 
 void AppendBroken(std::string& text, const DatasetReport& report) {
-  const char* seen = report.decoded ? "every JPEG was decoded" : "only headers were read";
+  const char* seen = report.decoded ? "every image was decoded" : "only headers were read";
   fmt::format_to(std::back_inserter(text), "\nbroken: {} of {} ({})\n", report.broken,
                  report.samples, seen);
   for (const Error& error : report.broken_files) text += "  " + Shown(error.ToString()) + "\n";

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "transforms/jpeg/exif.h"
+#include "transforms/exif.h"
 
 namespace stoker {
 namespace {

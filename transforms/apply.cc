@@ -8,6 +8,7 @@
 #include "transforms/augment/augmenter.h"
 #include "transforms/augment/emit_tile.h"
 #include "transforms/erase.h"
+#include "transforms/image_decoder.h"
 #include "transforms/plan.h"
 #include "transforms/resampling.h"
 #include "transforms/resize/emit.h"
@@ -20,7 +21,7 @@ struct ImageLane {
   ImageLane(const DecodeLimits& limits, size_t transforms, MemoryBudget& budget)
       : decoder(limits, &budget), resampler(budget), augmenter(budget), transform_ns(transforms) {}
 
-  JpegDecoder decoder;
+  ImageDecoder decoder;
   Resampler resampler;
   Augmenter augmenter;
   DrawnSample drawn;
@@ -161,7 +162,7 @@ void Plan::ApplyAll(ImageFeed& samples, Workspace& workspace, StageTimes& times)
   do {
     for (ImageLane* lane : {&a, &b}) Begin(feed, *lane);
     if (a.image && b.image) {
-      JpegDecoder::AdvanceBoth(a.decoder, b.decoder);
+      ImageDecoder::AdvanceBoth(a.decoder, b.decoder);
     } else if (a.image || b.image) {
       (a.image ? a : b).decoder.Advance();
     }

@@ -20,7 +20,8 @@
 #include "engine/core/result.h"
 #include "engine/core/stage_times.h"
 #include "transforms/drawn.h"
-#include "transforms/jpeg/decoder.h"
+#include "transforms/image_info.h"
+#include "transforms/jpeg/paths.h"
 #include "transforms/orientation.h"
 #include "transforms/transform.h"
 

@@ -6,7 +6,7 @@
 #include "engine/core/buffer.h"
 #include "transforms/augment/augmenter.h"
 #include "transforms/erase.h"
-#include "transforms/jpeg/decoder.h"
+#include "transforms/image_decoder.h"
 #include "transforms/resampling.h"
 #include "transforms/resize/emit.h"
 #include "transforms/resize/plain.h"
@@ -83,7 +83,7 @@ Status MakeRow(const Plan& plan, const ImageView& image, Orientation orientation
 
 Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const DrawKey& key,
                       void* row) {
-  JpegDecoder decoder(plan.options().limits);
+  ImageDecoder decoder(plan.options().limits);
   Result<ImageInfo> info = decoder.Open(bytes);
   if (!info) return std::move(info).error();
   KeepRows image;

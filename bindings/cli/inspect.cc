@@ -30,7 +30,7 @@ struct InspectArguments {
 constexpr const char* kFooter =
     R"(Reads the header of every file: how many there are, of which classes, formats, chroma formats and
 sizes, and which of them are broken. A file is broken when it cannot be opened, is empty or no image,
-or is a JPEG that cannot be read. With --decode every JPEG is decoded whole, which also finds those
+or is a JPEG, PNG or WebP that cannot be read. With --decode each is decoded whole, which also finds those
 that are truncated or damaged further behind.
 
 Examples:
@@ -77,7 +77,7 @@ void AddInspect(CLI::App& app, Command& chosen) {
                    "folder of photographs, one folder in it for each class")
       ->type_name("")
       ->required();
-  command->add_flag("--decode", given->decode, "decode every JPEG, instead of its header only");
+  command->add_flag("--decode", given->decode, "decode every image, instead of its header only");
   AddNumber(*command, "--list-broken", given->list_broken, {0, 1'000'000'000},
             "how many broken files to name");
   AddNumber(*command, "--threads", given->threads, {0, 256}, "that read; 0: the cores allotted");

@@ -12,7 +12,7 @@
 #include "engine/pipeline/order.h"
 #include "engine/pipeline/runtime.h"
 #include "io/sources/source.h"
-#include "transforms/jpeg/decoder.h"
+#include "transforms/image_info.h"
 #include "transforms/mix/batch_mix.h"
 #include "transforms/transform.h"
 

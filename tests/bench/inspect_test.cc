@@ -13,17 +13,19 @@
 #include "bench/inspect_report.h"
 #include "bench/photograph.h"
 #include "io/sources/image_folder.h"
+#include "tests/testing/make_png.h"
+#include "tests/testing/make_webp.h"
 
 namespace stoker {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::Pair;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Pair;
 
-class InspectTest : public testing::Test {
+class InspectTest : public ::testing::Test {
  protected:
   InspectTest() {
     std::string name = (fs::temp_directory_path() / "stoker-inspect-XXXXXX").string();
@@ -55,7 +57,7 @@ class InspectTest : public testing::Test {
     Photo("a/420.jpeg", {.width = 64, .height = 64, .chroma = Chroma::k420, .progressive = true});
     Photo("a/gray.jpg", {.width = 20, .height = 200, .chroma = Chroma::kGray, .restart_rows = 1});
     Photo("b/turned.jpg", {.width = 30, .height = 40, .orientation = 6});
-    File("b/really.jpg", "\x89PNG\r\n\x1A\n and more");
+    File("b/really.jpg", "GIF89a and more");
     File("b/empty.jpg", "");
     File("b/text.jpg", "hello");
     File("b/cut_header.jpg", Photo({.width = 30, .height = 30}).substr(0, 100));
@@ -82,7 +84,7 @@ TEST_F(InspectTest, CountsEverything) {
   EXPECT_EQ(report.classes[1].samples, 7u);
   EXPECT_THAT(report.extensions, ElementsAre(Pair(".jpeg", 1), Pair(".jpg", 9)));
   EXPECT_THAT(report.formats,
-              ElementsAre(Pair("JPEG", 6), Pair("PNG", 1), Pair("empty", 1), Pair("unknown", 1)));
+              ElementsAre(Pair("JPEG", 6), Pair("GIF", 1), Pair("empty", 1), Pair("unknown", 1)));
   EXPECT_THAT(report.chroma, ElementsAre(Pair("4:2:0", 1), Pair("4:4:4", 3), Pair("gray", 1)));
   EXPECT_THAT(report.orientations, ElementsAre(Pair(1, 4), Pair(6, 1)));
   EXPECT_EQ(report.progressive, 1u);
@@ -100,6 +102,27 @@ TEST_F(InspectTest, CountsEverything) {
   }
   EXPECT_EQ(report.total_bytes, bytes);
   EXPECT_EQ(report.bytes.count, 9u);
+}
+
+TEST_F(InspectTest, SizesOfPngAndWebp) {
+  const auto text = [](const std::vector<uint8_t>& bytes) {
+    return std::string(bytes.begin(), bytes.end());
+  };
+  File("a/one.jpg", text(testing::MakePng({.width = 70, .height = 40})));
+  File("a/two.webp", text(testing::MakeWebp({.width = 90, .height = 10, .alpha = true})));
+  File("b/cut.png", text(testing::MakePng()).substr(0, 200));
+  File("b/cut.webp", text(testing::MakeWebp()).substr(0, 200));
+  const DatasetReport headers = Look();
+  EXPECT_EQ(headers.formats, (std::map<std::string, uint64_t>{{"PNG", 2}, {"WebP", 2}}));
+  EXPECT_EQ(headers.undecodable, 0u);
+  EXPECT_EQ(headers.broken, 0u);
+  EXPECT_EQ(headers.width.count, 4u);
+  EXPECT_EQ(headers.width.max, 90);
+  EXPECT_EQ(headers.height.min, 10);
+  EXPECT_TRUE(headers.chroma.empty());
+  const DatasetReport decoded = Look({.decode = true});
+  EXPECT_EQ(decoded.broken, 2u);
+  EXPECT_EQ(NamesOf(decoded.broken_files), "cut.png cut.webp ");
 }
 
 TEST_F(InspectTest, BrokenFilesAreListedInOrder) {
@@ -219,7 +242,7 @@ TEST_F(InspectTest, JsonHasTheReportsNames) {
   EXPECT_EQ(json["samples"], 10);
   EXPECT_EQ(json["classes"][0]["name"], "a");
   EXPECT_EQ(json["classes"][0]["samples"], 3);
-  EXPECT_EQ(json["formats"]["PNG"], 1);
+  EXPECT_EQ(json["formats"]["GIF"], 1);
   EXPECT_EQ(json["undecodable"], 1);
   EXPECT_EQ(json["orientations"]["6"], 1);
   EXPECT_EQ(json["width"]["max"], 100);

@@ -36,4 +36,4 @@ def many_scans(count, width=64, height=64):
     return data + EOI
 
 
-PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
+GIF = b"GIF89a" + bytes(100)

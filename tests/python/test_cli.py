@@ -439,10 +439,10 @@ def test_text_named_jpg(dataset):
 
 
 def test_another_format_named_jpg(dataset):
-    from hostile_jpegs import PNG
+    from hostile_jpegs import GIF
 
     folder, add = dataset
-    expect_bad(folder, add("png.jpg", PNG), "PNG")
+    expect_bad(folder, add("gif.jpg", GIF), "GIF")
 
 
 @pytest.mark.parametrize("part", range(20))

@@ -150,10 +150,10 @@ def test_broken_bytes(photo, size):
 
 
 def test_other_formats():
-    from hostile_jpegs import PNG
+    from hostile_jpegs import GIF
 
-    with pytest.raises(stoker.UnimplementedError, match="PNG"):
-        stoker.Compose(EVALUATION)(PNG)
+    with pytest.raises(stoker.UnimplementedError, match="GIF"):
+        stoker.Compose(EVALUATION)(GIF)
 
 
 @pytest.mark.parametrize("image", [None, 3, "photo.jpg", [1, 2, 3]])

@@ -19,44 +19,23 @@ namespace {
 
 constexpr char kRecreate[] = "Remove or re-create the file";
 
-std::string Text(ImageSize size) {
-  return std::to_string(size.width) + " × " + std::to_string(size.height);
-}
-
 Status CheckFormat(std::span<const uint8_t> bytes) {
-  if (bytes.empty()) return Error{Code::kDataLoss, "the file is empty", {}, 0, kRecreate};
-  const ImageFormat format = SniffFormat(bytes);
-  if (format == ImageFormat::kJpeg) return {};
-  if (format == ImageFormat::kUnknown) {
-    return Error{Code::kDataLoss, "not an image that stoker knows", {}, 0, "Remove the file"};
-  }
-  return Error{Code::kUnimplemented,
-               std::string(NameOf(format)) + " images are not supported yet",
-               {},
-               0,
-               "Convert it to JPEG"};
+  if (SniffFormat(bytes) == ImageFormat::kJpeg) return {};
+  return Error{Code::kDataLoss, "not a JPEG", {}, 0, kRecreate};
 }
 
 Status CheckLimits(const JpegHeader& header, const DecodeLimits& limits) {
   const ImageSize size = header.info.size;
-  const auto too_much = [&](const std::string& cause, const char* limit) {
+  if (Status status = CheckSize(size, limits, header.scan_offset); !status.ok()) return status;
+  if (static_cast<int64_t>(header.coefficient_bytes) > limits.max_coefficient_bytes) {
     return Error{Code::kResourceExhausted,
-                 cause,
+                 "a JPEG of several scans and " + SizeText(size) + " pixels needs " +
+                     std::to_string(header.coefficient_bytes) +
+                     " bytes to decode, more than the limit of " +
+                     std::to_string(limits.max_coefficient_bytes),
                  {},
                  header.scan_offset,
-                 std::string("Remove or shrink the image, or raise the limit ") + limit};
-  };
-  if (int64_t{size.width} * size.height > limits.max_pixels) {
-    return too_much("an image of " + Text(size) + " pixels, more than the limit of " +
-                        std::to_string(limits.max_pixels),
-                    "max_pixels");
-  }
-  if (static_cast<int64_t>(header.coefficient_bytes) > limits.max_coefficient_bytes) {
-    return too_much("a JPEG of several scans and " + Text(size) + " pixels needs " +
-                        std::to_string(header.coefficient_bytes) +
-                        " bytes to decode, more than the limit of " +
-                        std::to_string(limits.max_coefficient_bytes),
-                    "max_coefficient_bytes");
+                 "Remove or shrink the image, or raise the limit max_coefficient_bytes"};
   }
   const int n = header.info.components;
   if (n != 1 && n != 3 && n != 4) {
@@ -92,7 +71,7 @@ Status CheckComplete(std::span<const uint8_t> bytes, const JpegHeader& header) {
   if (left * 8 < header.least_scan_bits) {
     return Error{Code::kDataLoss,
                  "damaged JPEG: " + std::to_string(left) + " bytes cannot hold an image of " +
-                     Text(header.info.size) + " pixels",
+                     SizeText(header.info.size) + " pixels",
                  {},
                  bytes.size(),
                  kRecreate};
@@ -105,11 +84,6 @@ int ScanLimit(const DecodeLimits& limits, ImageSize size) {
   const int64_t pixels = int64_t{size.width} * size.height;
   const int64_t affordable = std::max<int64_t>(limits.max_scan_pixels / pixels, 4);
   return static_cast<int>(std::min<int64_t>(affordable, limits.max_scans));
-}
-
-bool Inside(const Rect& region, ImageSize size) {
-  return region.width > 0 && region.height > 0 && region.x >= 0 && region.y >= 0 &&
-         region.width <= size.width - region.x && region.height <= size.height - region.y;
 }
 
 }  // namespace
@@ -169,7 +143,8 @@ namespace {
 JpegHeader HeaderOf(const jpeg::FrameHeader& frame) {
   JpegHeader header;
   const int columns = frame.mcu_columns(), rows = frame.mcu_rows();
-  header.info = {frame.size, frame.orientation, frame.components, columns, rows, false};
+  header.info = {frame.size, frame.orientation, frame.components, columns, rows,
+                 false,      ImageFormat::kJpeg};
   header.imcu_width = 8 * columns;
   header.fancy_columns = columns == 2;
   header.scan_offset = frame.scan_offset;
@@ -281,7 +256,7 @@ Status JpegDecoder::State::CheckRegion() {
   }
   if (charged && !coefficients.Resize(header.coefficient_bytes)) {
     return Error{Code::kResourceExhausted,
-                 "a JPEG of several scans and " + Text(size) + " pixels needs " +
+                 "a JPEG of several scans and " + SizeText(size) + " pixels needs " +
                      std::to_string(header.coefficient_bytes) +
                      " bytes to decode, and the memory budget has no room",
                  {},

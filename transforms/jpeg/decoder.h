@@ -8,36 +8,11 @@
 #include "engine/core/image.h"
 #include "engine/core/memory_budget.h"
 #include "engine/core/result.h"
+#include "transforms/image_info.h"
 #include "transforms/jpeg/paths.h"
-#include "transforms/orientation.h"
 #include "transforms/row_sink.h"
 
 namespace stoker {
-
-// What hostile bytes may ask for.
-struct DecodeLimits {
-  int64_t max_pixels = int64_t{1} << 28;  // width × height; 268 million
-  int max_scans = 200;                    // of a file with several scans
-
-  // Scans × pixels: each scan walks the whole image, though it may be a few bytes long. Reached
-  // before max_scans by images of more than 21 million pixels (25 scans at 170 million: 2 seconds;
-  // a common progressive file has 10).
-  int64_t max_scan_pixels = int64_t{1} << 32;
-
-  // Files with several scans (all progressive ones) need their whole image in memory while they
-  // are decoded, as coefficients: 2 bytes a sample, 2 to 8 a pixel. (The few rows of blocks that
-  // every image needs are not counted.)
-  int64_t max_coefficient_bytes = int64_t{1} << 30;
-};
-
-struct ImageInfo {
-  ImageSize size;  // as stored
-  Orientation orientation = Orientation::kNormal;
-  int components = 3;      // 1: gray, 3: colour, 4: CMYK or YCCK
-  int chroma_columns = 1;  // pixels that share a chroma sample: 2 × 2 is called 4:2:0
-  int chroma_rows = 1;
-  bool progressive = false;
-};
 
 // Baseline, extended, progressive, arithmetic; gray, YCbCr, RGB, CMYK and YCCK (to RGB as Pillow
 // does). Pixels are those of a full decode by libjpeg-turbo with the accurate integer inverse DCT
@@ -63,8 +38,8 @@ class JpegDecoder {
 
   // Reads the header. `bytes` must stay, with kBufferPadding readable bytes behind them, until
   // Decode has returned. Errors have an offset: DataLoss for damage, for a file that is truncated
-  // and for one that is no image; Unimplemented for other formats and for kinds of JPEG that
-  // libjpeg-turbo lacks; ResourceExhausted past a limit.
+  // and for one that is no JPEG; Unimplemented for kinds of JPEG that libjpeg-turbo lacks;
+  // ResourceExhausted past a limit.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
 
   // Decodes `region`, which lies inside the stored image and is not empty, into `sink`, in the

@@ -13,9 +13,9 @@
 #include <new>
 #include <optional>
 
+#include "transforms/exif.h"
 #include "transforms/jpeg/cmyk.h"
 #include "transforms/jpeg/errors.h"
-#include "transforms/jpeg/exif.h"
 
 namespace stoker {
 

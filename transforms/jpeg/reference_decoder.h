@@ -4,18 +4,11 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
-#include "engine/core/image.h"
 #include "engine/core/result.h"
+#include "transforms/whole_image.h"
 
 namespace stoker {
-
-struct WholeImage {
-  ImageSize size;
-  PixelLayout layout = PixelLayout::kInterleaved;  // or kGray
-  std::vector<uint8_t> pixels;                     // rows without gaps
-};
 
 // DataLoss where libjpeg-turbo fails, or warns of damage. Without limits: for tests only.
 Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes);

@@ -31,7 +31,7 @@ class Compose:
         dtype: "uint8": 0 to 255; "float16", "bfloat16" (of ml_dtypes), "float32": value / 255, or what
             `Normalize` makes of it.
         layout: "NHWC": images are (height, width, 3); "NCHW": (3, height, width), as torch has them.
-        exif_orientation: turn JPEG images as their EXIF tag says.
+        exif_orientation: turn images as their EXIF tag says.
 
     Raises:
         ValueError, TypeError: naming the option or the transform.
@@ -68,7 +68,7 @@ class Compose:
         """Transforms one image.
 
         Args:
-            image: the bytes of a JPEG file, a Pillow image of mode RGB or L, or a uint8 array
+            image: the bytes of a JPEG, PNG or WebP file, a Pillow image of mode RGB or L, or a uint8 array
                 (height, width, 3), RGB, or (height, width) or (height, width, 1), gray. Each side 1 to
                 65,535.
             seed: with `epoch` and `position`, what random transforms are drawn from: those of the
@@ -81,7 +81,7 @@ class Compose:
 
         Raises:
             DataLossError: bytes that are no image, or a damaged one; has the `offset`.
-            UnimplementedError: an image of a format other than JPEG.
+            UnimplementedError: an image of a format other than JPEG, PNG and WebP.
             ResourceExhaustedError: an image beyond the limits of the decoder.
             ValueError, TypeError: another kind of array or object.
         """

@@ -7,10 +7,10 @@
 
 #include "tests/testing/make_jpeg.h"
 #include "tests/transforms/jpeg/decode.h"
+#include "transforms/exif.h"
 #include "transforms/format.h"
 #include "transforms/jpeg/cmyk.h"
 #include "transforms/jpeg/columns.h"
-#include "transforms/jpeg/exif.h"
 #include "transforms/orientation.h"
 
 namespace stoker::testing {

@@ -18,6 +18,7 @@
 
 #include "engine/core/buffer.h"
 #include "tests/transforms/plan/geometry_of.h"
+#include "transforms/image_decoder.h"
 #include "transforms/plan.h"
 
 namespace stoker {
@@ -85,7 +86,7 @@ void Run(const Request& request) {
   if (!plan) Fail(plan.error().ToString());
   MemoryBudget budget(uint64_t{1} << 30);
   auto workspace = plan->MakeWorkspace(budget);
-  JpegDecoder header;
+  ImageDecoder header;
   std::vector<uint8_t> row(plan->row_bytes());
   for (size_t n = 0; n < request.files.size(); ++n) {
     std::vector<uint8_t> bytes = ReadFile(request.files[n]);

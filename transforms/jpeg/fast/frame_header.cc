@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "transforms/jpeg/exif.h"
+#include "transforms/exif.h"
 
 namespace stoker::jpeg {
 

@@ -1,4 +1,4 @@
-#include "transforms/jpeg/exif.h"
+#include "transforms/exif.h"
 
 #include <algorithm>
 #include <array>
@@ -41,14 +41,24 @@ class Tiff {
   bool big_endian_;
 };
 
+bool HasSignature(std::span<const uint8_t> bytes) {
+  return bytes.size() >= kSignature.size() &&
+         std::equal(kSignature.begin(), kSignature.end(), bytes.begin());
+}
+
 }  // namespace
 
 std::optional<Orientation> ExifOrientation(std::span<const uint8_t> segment) {
-  if (segment.size() < kSignature.size() ||
-      !std::equal(kSignature.begin(), kSignature.end(), segment.begin())) {
-    return std::nullopt;
-  }
-  const Tiff tiff(segment.subspan(kSignature.size()));
+  if (!HasSignature(segment)) return std::nullopt;
+  return TiffOrientation(segment.subspan(kSignature.size()));
+}
+
+std::optional<Orientation> ChunkOrientation(std::span<const uint8_t> chunk) {
+  return HasSignature(chunk) ? ExifOrientation(chunk) : TiffOrientation(chunk);
+}
+
+std::optional<Orientation> TiffOrientation(std::span<const uint8_t> bytes) {
+  const Tiff tiff(bytes);
   if (!tiff.valid()) return std::nullopt;
   const size_t directory = tiff.U32(4);
   const size_t entries = tiff.U16(directory);

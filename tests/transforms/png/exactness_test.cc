@@ -1,0 +1,123 @@
+// Any region of any kind of PNG is that region of libspng's full decode.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/core/random.h"
+#include "tests/testing/effort.h"
+#include "tests/testing/make_png.h"
+#include "tests/transforms/whole.h"
+#include "transforms/png/decoder.h"
+#include "transforms/png/reference_decoder.h"
+
+namespace stoker {
+namespace {
+
+using testing::Compare;
+using testing::EdgeRegions;
+using testing::MakePng;
+using testing::Padded;
+using testing::PngOptions;
+using testing::RandomRegion;
+
+struct Kind {
+  int color;
+  int bit_depth;
+};
+constexpr Kind kKinds[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 16}, {2, 8}, {2, 16}, {3, 1},
+                           {3, 2}, {3, 4}, {3, 8}, {4, 8}, {4, 16}, {6, 8}, {6, 16}};
+
+class EachKind : public ::testing::TestWithParam<Kind> {
+ protected:
+  PngOptions Options() const {
+    PngOptions options;
+    options.color = GetParam().color;
+    options.bit_depth = GetParam().bit_depth;
+    return options;
+  }
+
+  void ExpectExact(const PngOptions& options, const std::vector<Rect>& regions) {
+    const std::vector<uint8_t> png = Padded(MakePng(options));
+    const WholeImage whole = DecodeWholePng(testing::Unpadded(png)).value();
+    for (const Rect& region : regions) {
+      ASSERT_EQ(Compare(decoder_, png, region, whole), "")
+          << options.width << " × " << options.height << (options.interlaced ? " interlaced" : "");
+    }
+  }
+
+  PngDecoder decoder_;  // of all: state must not leak
+};
+
+TEST_P(EachKind, AllSizesUpTo40) {
+  for (const bool interlaced : {false, true}) {
+    for (int size = 1; size <= 40; ++size) {
+      PngOptions options = Options();
+      options.width = size;
+      options.height = 41 - size;
+      options.interlaced = interlaced;
+      options.seed = static_cast<uint64_t>(size);
+      ExpectExact(options, EdgeRegions({options.width, options.height}));
+    }
+  }
+}
+
+TEST_P(EachKind, RandomRegions) {
+  RandomStream random({3, 0, static_cast<uint64_t>(GetParam().color * 20 + GetParam().bit_depth)},
+                      0);
+  for (int round = 0; round < testing::Effort(40); ++round) {
+    PngOptions options = Options();
+    options.width = 1 + static_cast<int>(random.Below(90));
+    options.height = 1 + static_cast<int>(random.Below(90));
+    options.interlaced = random.Below(2) == 0;
+    options.chunk_bytes = 1 + random.Below(5000);
+    options.seed = random.Below(1 << 30);
+    std::vector<Rect> regions;
+    for (int i = 0; i < 8; ++i) {
+      regions.push_back(RandomRegion({options.width, options.height}, random));
+    }
+    ExpectExact(options, regions);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Png, EachKind, ::testing::ValuesIn(kKinds), [](const auto& info) {
+  return "Color" + std::to_string(info.param.color) + "Bits" + std::to_string(info.param.bit_depth);
+});
+
+// Far apart places of a large one, of which the decoder keeps more than it may afterwards.
+TEST(PngExactness, LargeInterlaced) {
+  const std::vector<uint8_t> png =
+      Padded(MakePng({.width = 900, .height = 700, .color = 6, .interlaced = true}));
+  const WholeImage whole = DecodeWholePng(testing::Unpadded(png)).value();
+  PngDecoder decoder;
+  EXPECT_EQ(Compare(decoder, png, {}, whole), "");
+  EXPECT_EQ(Compare(decoder, png, {899, 699, 1, 1}, whole), "");
+  EXPECT_EQ(Compare(decoder, png, {3, 5, 801, 603}, whole), "");
+}
+
+TEST(PngExactness, IndicesThatThePaletteLacksAreBlack) {
+  // 2 of 16 entries, and the first row names all.
+  PngOptions options{.width = 32, .height = 4, .color = 3, .bit_depth = 4};
+  const std::vector<uint8_t> all = MakePng(options);
+  const size_t palette = 33;
+  std::vector<uint8_t> png(all.begin(), all.begin() + palette);
+  const std::vector<uint8_t> two =
+      testing::PngChunk("PLTE", std::vector<uint8_t>{1, 2, 3, 4, 5, 6});
+  png.insert(png.end(), two.begin(), two.end());
+  png.insert(png.end(), all.begin() + palette + 12 + 48, all.end());
+  const std::vector<uint8_t> padded = Padded(png);
+  const WholeImage whole = DecodeWholePng(testing::Unpadded(padded)).value();
+  PngDecoder decoder;
+  EXPECT_EQ(Compare(decoder, padded, {}, whole), "");
+  const std::vector<uint8_t> black(3, 0);
+  size_t blacks = 0;
+  for (size_t i = 0; i < whole.pixels.size(); i += 3) {
+    blacks +=
+        std::equal(black.begin(), black.end(), whole.pixels.begin() + static_cast<ptrdiff_t>(i));
+  }
+  EXPECT_GT(blacks, 64u);
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,109 @@
+// What is read of a WebP before its pixels.
+#include "transforms/webp/container.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/testing/make_png.h"
+#include "tests/testing/make_webp.h"
+#include "tests/transforms/whole.h"
+#include "transforms/webp/decoder.h"
+#include "transforms/webp/reference_decoder.h"
+
+namespace stoker {
+namespace {
+
+using testing::ErrorOf;
+using testing::Extended;
+using testing::MakeWebp;
+using testing::OrientationTiff;
+using testing::Padded;
+using testing::Unpadded;
+using testing::WebpChunk;
+
+constexpr uint8_t kAnimation = 2, kExif = 8;
+
+ImageInfo InfoOf(const std::vector<uint8_t>& webp) {
+  const std::vector<uint8_t> padded = Padded(webp);
+  return WebpDecoder().Open(Unpadded(padded)).value();
+}
+
+TEST(WebpInfo, IsThatOfTheHeader) {
+  const ImageInfo lossy = InfoOf(MakeWebp({.width = 33, .height = 21}));
+  EXPECT_EQ(lossy.size, (ImageSize{33, 21}));
+  EXPECT_EQ(lossy.components, 3);
+  EXPECT_EQ(lossy.chroma_columns, 2);
+  EXPECT_EQ(lossy.format, ImageFormat::kWebp);
+  const ImageInfo lossless = InfoOf(MakeWebp({.width = 33, .height = 21, .lossless = true}));
+  EXPECT_EQ(lossless.size, (ImageSize{33, 21}));
+  EXPECT_EQ(lossless.chroma_columns, 1);
+  EXPECT_EQ(InfoOf(MakeWebp({.width = 33, .height = 21, .alpha = true})).size, (ImageSize{33, 21}));
+}
+
+TEST(WebpInfo, SizeFromTheFirstBytes) {
+  for (const testing::WebpOptions& options : {testing::WebpOptions{.width = 301, .height = 7},
+                                              {.width = 301, .height = 7, .lossless = true},
+                                              {.width = 301, .height = 7, .alpha = true}}) {
+    std::vector<uint8_t> webp = MakeWebp(options);
+    webp.resize(webp::kSizeBytes);
+    EXPECT_EQ(webp::ReadSize(webp).value(), (ImageSize{301, 7}));
+    webp.resize(webp::kSizeBytes - 1);
+    EXPECT_EQ(webp::ReadSize(webp).error().code, Code::kDataLoss);
+  }
+}
+
+TEST(WebpInfo, Orientation) {
+  const std::vector<uint8_t> webp = MakeWebp();
+  const std::vector<uint8_t> other = WebpChunk("XMP ", std::vector<uint8_t>(7, 'x'));
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    std::vector<uint8_t> tiff = OrientationTiff(orientation, orientation % 2 == 0);
+    for (const bool prefixed : {false, true}) {
+      if (prefixed) {  // not as the standard has it, but seen
+        const std::vector<uint8_t> prefix = {'E', 'x', 'i', 'f', 0, 0};
+        tiff.insert(tiff.begin(), prefix.begin(), prefix.end());
+      }
+      std::vector<uint8_t> chunks = other;
+      const std::vector<uint8_t> exif = WebpChunk("EXIF", tiff);
+      chunks.insert(chunks.end(), exif.begin(), exif.end());
+      EXPECT_EQ(InfoOf(Extended(webp, 64, 48, kExif, {}, chunks)).orientation,
+                static_cast<Orientation>(orientation));
+      EXPECT_EQ(InfoOf(Extended(webp, 64, 48, kExif, chunks)).orientation,
+                static_cast<Orientation>(orientation));
+      // What the header does not announce is not there.
+      EXPECT_EQ(InfoOf(Extended(webp, 64, 48, 0, {}, chunks)).orientation, Orientation::kNormal);
+    }
+  }
+  const std::vector<uint8_t> nonsense = WebpChunk("EXIF", OrientationTiff(9, true));
+  EXPECT_EQ(InfoOf(Extended(webp, 64, 48, kExif, {}, nonsense)).orientation, Orientation::kNormal);
+}
+
+TEST(WebpContainer, AnimationsAreRefused) {
+  WebpDecoder decoder;
+  const Error error = ErrorOf(decoder, Padded(Extended(MakeWebp(), 64, 48, kAnimation)));
+  EXPECT_EQ(error.code, Code::kUnimplemented);
+  EXPECT_EQ(error.cause, "animated WebP images are not supported");
+  EXPECT_EQ(error.offset, 12u);
+}
+
+TEST(WebpContainer, WhatIsNotAsItSays) {
+  WebpDecoder decoder;
+  const std::vector<uint8_t> webp = MakeWebp();
+  EXPECT_EQ(ErrorOf(decoder, Padded(Extended(webp, 64, 49, 0))).cause,
+            "damaged WebP: its image is not as large as its canvas");
+  // Only an extended file has other chunks before its image.
+  std::vector<uint8_t> chunk = WebpChunk("XMP ", std::vector<uint8_t>(8, 'x'));
+  std::vector<uint8_t> early = webp;
+  early.insert(early.begin() + 12, chunk.begin(), chunk.end());
+  early[4] = static_cast<uint8_t>(early[4] + 16);
+  EXPECT_EQ(ErrorOf(decoder, Padded(early)).cause, "damaged WebP: no image in it");
+  EXPECT_EQ(ErrorOf(decoder, Padded(Extended(webp, 64, 48, 0, chunk))).cause, "");
+  // Bytes behind the file's own end are not its own.
+  std::vector<uint8_t> longer = webp;
+  longer.insert(longer.end(), 1000, 0x77);
+  EXPECT_EQ(ErrorOf(decoder, Padded(longer)).cause, "");
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,83 @@
+// Any region of any kind of WebP is that region of libwebp's full decode.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/core/random.h"
+#include "tests/testing/effort.h"
+#include "tests/testing/make_webp.h"
+#include "tests/transforms/whole.h"
+#include "transforms/webp/decoder.h"
+#include "transforms/webp/reference_decoder.h"
+
+namespace stoker {
+namespace {
+
+using testing::Compare;
+using testing::EdgeRegions;
+using testing::MakeWebp;
+using testing::Padded;
+using testing::RandomRegion;
+using testing::WebpOptions;
+
+const std::vector<WebpOptions>& Kinds() {
+  static const std::vector<WebpOptions> kinds = {
+      {},
+      {.quality = 10},
+      {.simple_filter = true},
+      {.quality = 5, .simple_filter = true, .filter_strength = 100},
+      {.filter_strength = 0},
+      {.alpha = true},
+      {.lossless = true},
+      {.lossless = true, .alpha = true},
+      {.lossless = true, .colors = 2},
+      {.lossless = true, .colors = 13},
+      {.lossless = true, .quality = 75, .method = 4},
+  };
+  return kinds;
+}
+
+class EachKind : public ::testing::TestWithParam<size_t> {
+ protected:
+  void ExpectExact(const WebpOptions& options, const std::vector<Rect>& regions) {
+    const std::vector<uint8_t> webp = Padded(MakeWebp(options));
+    const WholeImage whole = DecodeWholeWebp(testing::Unpadded(webp)).value();
+    for (const Rect& region : regions) {
+      ASSERT_EQ(Compare(decoder_, webp, region, whole), "")
+          << options.width << " × " << options.height << " seed " << options.seed;
+    }
+  }
+
+  WebpDecoder decoder_;  // of all: state must not leak
+};
+
+TEST_P(EachKind, AllSizesUpTo40) {
+  for (int size = 1; size <= 40; ++size) {
+    WebpOptions options = Kinds()[GetParam()];
+    options.width = size;
+    options.height = 41 - size;
+    options.seed = static_cast<uint64_t>(size);
+    ExpectExact(options, EdgeRegions({options.width, options.height}));
+  }
+}
+
+TEST_P(EachKind, RandomRegions) {
+  RandomStream random({5, 0, GetParam()}, 0);
+  for (int round = 0; round < testing::Effort(20); ++round) {
+    WebpOptions options = Kinds()[GetParam()];
+    options.width = 1 + static_cast<int>(random.Below(100));
+    options.height = 1 + static_cast<int>(random.Below(100));
+    options.seed = random.Below(1 << 30);
+    std::vector<Rect> regions;
+    for (int i = 0; i < 12; ++i) {
+      regions.push_back(RandomRegion({options.width, options.height}, random));
+    }
+    ExpectExact(options, regions);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Webp, EachKind, ::testing::Range<size_t>(0, 11));
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,51 @@
+// What the tests of all formats share: a decoder's regions against the whole image.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tests/transforms/jpeg/decode.h"
+#include "transforms/whole_image.h"
+
+namespace stoker::testing {
+
+// The span of the file in what Padded gives.
+inline std::span<const uint8_t> Unpadded(const std::vector<uint8_t>& padded) {
+  return std::span(padded).first(padded.size() - kBufferPadding);
+}
+
+// Opens `padded` with a decoder of any format, decodes `region` (empty: the image), and compares;
+// what is wrong, or empty.
+template <typename Decoder>
+std::string Compare(Decoder& decoder, const std::vector<uint8_t>& padded, Rect region,
+                    const WholeImage& whole) {
+  const Result<ImageInfo> info = decoder.Open(Unpadded(padded));
+  if (!info.ok()) return info.error().ToString();
+  if (info->size != whole.size) return "another size";
+  if ((info->components == 1) != (whole.layout == PixelLayout::kGray)) return "other components";
+  if (region == Rect{}) region = {0, 0, info->size.width, info->size.height};
+  KeepRows rows;
+  const Status status = decoder.Decode(region, rows);
+  if (!status.ok()) return status.error().ToString();
+  if (rows.region().covered != region) return "covers more than the region";
+  const std::string difference = Difference(rows, region, whole);
+  return difference.empty() ? "" : Text(region) + ": " + difference;
+}
+
+// The error of opening and decoding; Code::kInvalidArgument with an empty cause where there is
+// none.
+template <typename Decoder>
+Error ErrorOf(Decoder& decoder, const std::vector<uint8_t>& padded, Rect region = {}) {
+  Result<ImageInfo> info = decoder.Open(Unpadded(padded));
+  if (!info.ok()) return std::move(info).error();
+  if (region == Rect{}) region = {0, 0, info->size.width, info->size.height};
+  KeepRows rows;
+  Status status = decoder.Decode(region, rows);
+  return status.ok() ? Error{} : std::move(status).error();
+}
+
+}  // namespace stoker::testing

@@ -1,0 +1,217 @@
+#include "transforms/png/chunks.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "transforms/exif.h"
+#include "transforms/png/errors.h"
+
+namespace stoker::png {
+namespace {
+
+constexpr size_t kSignatureBytes = 8;
+constexpr size_t kFrameBytes = 12;  // of a chunk: length, type, checksum
+
+uint32_t U32(std::span<const uint8_t> bytes, size_t at) {
+  return uint32_t{bytes[at]} << 24 | uint32_t{bytes[at + 1]} << 16 | uint32_t{bytes[at + 2]} << 8 |
+         bytes[at + 3];
+}
+
+constexpr uint32_t Type(const char (&name)[5]) {
+  uint32_t type = 0;
+  for (size_t i = 0; i < 4; ++i) type = type << 8 | static_cast<uint8_t>(name[i]);
+  return type;
+}
+
+std::string Name(uint32_t type) {
+  std::string name;
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    const auto c = static_cast<char>(type >> shift);
+    name += c >= ' ' && c <= '~' ? c : '?';
+  }
+  return name;
+}
+
+struct Chunk {
+  uint32_t type = 0;
+  Range range;                    // all of it
+  std::span<const uint8_t> data;  // without length, type and checksum
+
+  bool critical() const { return (type & 0x20000000) == 0; }
+};
+
+// Precondition: `begin` is not past the end. Nothing when it is not all there.
+std::optional<Chunk> ChunkAt(std::span<const uint8_t> bytes, size_t begin) {
+  if (bytes.size() - begin < kFrameBytes) return std::nullopt;
+  const uint64_t length = U32(bytes, begin);
+  if (length > bytes.size() - begin - kFrameBytes) return std::nullopt;
+  const auto n = static_cast<size_t>(length);
+  return Chunk{
+      U32(bytes, begin + 4), {begin, begin + n + kFrameBytes}, bytes.subspan(begin + 8, n)};
+}
+
+bool SumIsRight(std::span<const uint8_t> bytes, const Chunk& chunk) {
+  const uint8_t* const type = chunk.data.data() - 4;
+  return crc32_z(0, type, chunk.data.size() + 4) == U32(bytes, chunk.range.end - 4);
+}
+
+Status CheckSum(std::span<const uint8_t> bytes, const Chunk& chunk) {
+  if (SumIsRight(bytes, chunk)) return {};
+  return Damaged("wrong checksum of a chunk " + Name(chunk.type), chunk.range.begin);
+}
+
+bool MayHave(Color color, int depth) {
+  switch (color) {
+    case Color::kGray:
+      return depth == 1 || depth == 2 || depth == 4 || depth == 8 || depth == 16;
+    case Color::kPalette:
+      return depth == 1 || depth == 2 || depth == 4 || depth == 8;
+    case Color::kRgb:
+    case Color::kGrayAlpha:
+    case Color::kRgba:
+      return depth == 8 || depth == 16;
+  }
+  return false;
+}
+
+Result<Header> ParseHeader(std::span<const uint8_t> data) {
+  constexpr uint64_t kAt = kSignatureBytes + 8;
+  const uint32_t width = U32(data, 0), height = U32(data, 4);
+  constexpr uint32_t kMost = 0x7FFFFFFF;
+  if (width == 0 || height == 0) return Damaged("its width or height is zero", kAt);
+  if (width > kMost || height > kMost) return Damaged("its width or height is negative", kAt);
+  Header header;
+  header.size = {static_cast<int>(width), static_cast<int>(height)};
+  header.bit_depth = data[8];
+  header.color = static_cast<Color>(data[9]);
+  header.interlaced = data[12] != 0;
+  if (!MayHave(header.color, header.bit_depth)) {
+    return Damaged("no such colour type as " + std::to_string(data[9]) + " with " +
+                       std::to_string(data[8]) + " bits",
+                   kAt + 8);
+  }
+  if (data[10] != 0 || data[11] != 0 || data[12] > 1) {
+    return Damaged("an unknown method of compression, filtering or interlacing", kAt + 10);
+  }
+  return header;
+}
+
+// What a walk over the chunks has come upon.
+struct Walk {
+  std::span<const uint8_t> bytes;
+  bool palette_wanted = false;
+  Layout layout;
+  bool oriented = false;
+  bool in_data = false;  // the last chunk was one of the first run of IDATs
+};
+
+Status Take(const Chunk& chunk, Walk& walk) {
+  const bool continues = std::exchange(walk.in_data, false);
+  if (chunk.type == Type("IDAT")) {
+    Range& data = walk.layout.data;
+    if (data.end != 0 && !continues) {
+      return Damaged("its pixels are not in one piece", chunk.range.begin);
+    }
+    walk.in_data = true;
+    if (data.end == 0) data.begin = chunk.range.begin;
+    data.end = chunk.range.end;
+    return CheckSum(walk.bytes, chunk);
+  }
+  if (chunk.type == Type("PLTE")) {
+    if (!walk.palette_wanted || walk.layout.data.end != 0) return {};
+    if (walk.layout.palette.end != 0) return Damaged("two palettes", chunk.range.begin);
+    walk.layout.palette = chunk.range;
+    return CheckSum(walk.bytes, chunk);
+  }
+  if (chunk.type == Type("eXIf") && !walk.oriented && SumIsRight(walk.bytes, chunk)) {
+    if (const std::optional<Orientation> found = ChunkOrientation(chunk.data)) {
+      walk.layout.orientation = *found;
+      walk.oriented = true;
+    }
+  }
+  if (!chunk.critical()) return {};
+  if (Status status = CheckSum(walk.bytes, chunk); !status.ok()) return status;
+  if (walk.layout.data.end != 0) return {};  // behind the pixels
+  return Error{Code::kUnimplemented,
+               "a PNG with a chunk " + Name(chunk.type) + ", which stoker does not know",
+               {},
+               chunk.range.begin,
+               "Convert it to a standard PNG"};
+}
+
+// `at`: where the walk has ended: at IEND, at a chunk that is not all there, or with the file. What
+// is cut off behind the pixels is not missed.
+Status CheckEnd(const Walk& walk, size_t at) {
+  const std::span<const uint8_t> bytes = walk.bytes;
+  const bool pixels = walk.layout.data.end != 0;
+  if (at < bytes.size() && !ChunkAt(bytes, at)) {
+    const bool names_pixels = bytes.size() - at >= 8 && U32(bytes, at + 4) == Type("IDAT");
+    if (pixels && !(walk.in_data && names_pixels)) return {};
+    return Truncated("a chunk reaches past the end of the file", at);
+  }
+  if (pixels) return {};
+  if (at < bytes.size()) return Damaged("no pixels in it", at);
+  return Truncated("it ends before its pixels", at);
+}
+
+}  // namespace
+
+int Header::channels() const {
+  switch (color) {
+    case Color::kGray:
+    case Color::kPalette:
+      return 1;
+    case Color::kGrayAlpha:
+      return 2;
+    case Color::kRgb:
+      return 3;
+    case Color::kRgba:
+      return 4;
+  }
+  return 0;
+}
+
+Result<Header> ReadHeader(std::span<const uint8_t> bytes) {
+  constexpr std::array<uint8_t, kSignatureBytes> kSignature = {0x89, 'P',  'N',  'G',
+                                                               '\r', '\n', 0x1A, '\n'};
+  const size_t same = std::min(bytes.size(), kSignatureBytes);
+  if (!std::equal(kSignature.begin(), kSignature.begin() + static_cast<ptrdiff_t>(same),
+                  bytes.begin())) {
+    return Error{Code::kDataLoss, "not a PNG", {}, 0, "Remove or re-create the file"};
+  }
+  if (bytes.size() < kHeaderBytes) return Truncated("it ends in its header", bytes.size());
+  constexpr size_t kLength = kHeaderBytes - kSignatureBytes - kFrameBytes;
+  if (U32(bytes, kSignatureBytes) != kLength || U32(bytes, kSignatureBytes + 4) != Type("IHDR")) {
+    return Damaged("its first chunk is no header", kSignatureBytes);
+  }
+  const std::optional<Chunk> chunk = ChunkAt(bytes, kSignatureBytes);
+  if (Status status = CheckSum(bytes, *chunk); !status.ok()) return std::move(status).error();
+  return ParseHeader(chunk->data);
+}
+
+Result<Layout> ReadLayout(std::span<const uint8_t> bytes, const Header& header) {
+  Walk walk;
+  walk.bytes = bytes;
+  walk.palette_wanted = header.color == Color::kPalette;
+  size_t at = kHeaderBytes;
+  while (at < bytes.size()) {
+    const std::optional<Chunk> chunk = ChunkAt(bytes, at);
+    if (!chunk) break;
+    if (chunk->type == Type("IEND")) break;
+    if (Status status = Take(*chunk, walk); !status.ok()) return std::move(status).error();
+    at = chunk->range.end;
+  }
+  const Layout& layout = walk.layout;
+  if (Status status = CheckEnd(walk, at); !status.ok()) return std::move(status).error();
+  if (walk.palette_wanted && layout.palette.end == 0) {
+    return Damaged("its palette is missing", layout.data.begin);
+  }
+  return layout;
+}
+
+}  // namespace stoker::png

@@ -1,0 +1,215 @@
+#include "transforms/png/decoder.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "engine/core/buffer.h"
+#include "transforms/png/chunks.h"
+#include "transforms/png/libspng.h"
+#include "transforms/png/pixels.h"
+#include "transforms/push_region.h"
+
+namespace stoker {
+namespace {
+
+// One of the seven images that an interlaced one is sent as: every `dx`th pixel of every `dy`th row
+// (Adam7; clause 8.2 of the standard).
+struct Pass {
+  int x, y, dx, dy;
+
+  int Columns(int width) const { return width <= x ? 0 : (width - x + dx - 1) / dx; }
+  int Rows(int height) const { return height <= y ? 0 : (height - y + dy - 1) / dy; }
+};
+constexpr std::array<Pass, 7> kPasses = {{{0, 0, 8, 8},
+                                          {4, 0, 8, 8},
+                                          {0, 4, 4, 8},
+                                          {2, 0, 4, 4},
+                                          {0, 2, 2, 4},
+                                          {1, 0, 2, 2},
+                                          {0, 1, 1, 2}}};
+
+// The region's share of a pass: its columns and rows [begin, end).
+struct Share {
+  int left, right, top, bottom;
+  bool empty() const { return left >= right || top >= bottom; }
+};
+Share ShareOf(const Pass& pass, const Rect& r) {
+  return {pass.Columns(r.x), pass.Columns(r.x + r.width), pass.Rows(r.y),
+          pass.Rows(r.y + r.height)};
+}
+
+// Kept from image to image, where it is no larger.
+constexpr size_t kKeptBytes = size_t{1} << 20;
+
+}  // namespace
+
+struct PngDecoder::State {
+  State(const DecodeLimits& l, MemoryBudget* given)
+      : limits(l), budget(given != nullptr ? *given : unlimited) {}
+
+  Status Prepare(const Rect& region, png::LibSpng& library);
+  Status DecodeRows(const Rect& region, png::LibSpng& library, RowSink& sink);
+  Status DecodePasses(const Rect& region, png::LibSpng& library, RowSink& sink);
+  Status ReadPass(const Pass& pass, int rows, const Rect& region, png::LibSpng& library);
+  Status Push(const Rect& region, RowSink& sink);
+  std::span<const uint8_t> Palette() const;
+
+  DecodeLimits limits;
+  MemoryBudget unlimited{std::numeric_limits<int64_t>::max()};
+  MemoryBudget& budget;
+  Reservation librarys{budget};
+  GrowingBuffer row{budget};     // as it is in the file
+  GrowingBuffer part{budget};    // what a pass has of a row of the region
+  GrowingBuffer pixels{budget};  // the region of an interlaced image
+
+  // Of the image that is open.
+  bool opened = false;
+  std::span<const uint8_t> bytes;
+  png::Header header;
+  png::Layout layout;
+};
+
+PngDecoder::PngDecoder(const DecodeLimits& limits, MemoryBudget* budget)
+    : state_(std::make_unique<State>(limits, budget)) {}
+PngDecoder::~PngDecoder() = default;
+PngDecoder::PngDecoder(PngDecoder&&) noexcept = default;
+PngDecoder& PngDecoder::operator=(PngDecoder&&) noexcept = default;
+
+Result<ImageInfo> PngDecoder::Open(std::span<const uint8_t> bytes) {
+  State& s = *state_;
+  s.opened = false;
+  s.bytes = bytes;
+  Result<png::Header> header = png::ReadHeader(bytes);
+  if (!header.ok()) return std::move(header).error();
+  if (Status status = CheckSize(header->size, s.limits, png::kHeaderBytes); !status.ok()) {
+    return std::move(status).error();
+  }
+  Result<png::Layout> layout = png::ReadLayout(bytes, *header);
+  if (!layout.ok()) return std::move(layout).error();
+  s.header = *header;
+  s.layout = *layout;
+  s.opened = true;
+  return ImageInfo{.size = header->size,
+                   .orientation = layout->orientation,
+                   .components = header->gray() ? 1 : 3,
+                   .progressive = header->interlaced,
+                   .format = ImageFormat::kPng};
+}
+
+std::span<const uint8_t> PngDecoder::State::Palette() const {
+  const png::Range& chunk = layout.palette;
+  constexpr size_t kBefore = 8, kBehind = 4;
+  if (chunk.end == 0) return {};
+  return bytes.subspan(chunk.begin + kBefore, chunk.end - chunk.begin - kBefore - kBehind);
+}
+
+Status PngDecoder::State::Prepare(const Rect& region, png::LibSpng& library) {
+  if (!Inside(region, header.size)) {
+    return Error{Code::kInvalidArgument, "the region to decode is not inside the image"};
+  }
+  const uint64_t bytes_needed = png::LibraryBytes(header);
+  if (!librarys.Resize(bytes_needed)) {
+    return Error{Code::kResourceExhausted,
+                 "a PNG of " + SizeText(header.size) + " pixels needs " +
+                     std::to_string(bytes_needed) +
+                     " bytes to decode, and the memory budget has no room",
+                 {},
+                 {},
+                 "Raise the budget"};
+  }
+  if (Status grown = row.Grow(header.RowBytes(header.size.width)); !grown.ok()) return grown;
+  return library.Start(bytes, header, layout);
+}
+
+Status PngDecoder::Decode(const Rect& region, RowSink& sink) {
+  State& s = *state_;
+  if (!std::exchange(s.opened, false)) {
+    return Error{Code::kFailedPrecondition, "Decode without a successful Open before it"};
+  }
+  Status status;
+  {
+    png::LibSpng library;
+    status = s.Prepare(region, library);
+    if (status.ok()) {
+      status = s.header.interlaced ? s.DecodePasses(region, library, sink)
+                                   : s.DecodeRows(region, library, sink);
+    }
+  }
+  (void)s.librarys.Resize(0);
+  if (s.pixels.capacity() > kKeptBytes) s.pixels.Free();
+  return status;
+}
+
+Status PngDecoder::State::DecodeRows(const Rect& region, png::LibSpng& library, RowSink& sink) {
+  const png::Pixels convert(header, Palette());
+  if (Status begun = sink.Begin({convert.layout(), region}); !begun.ok()) return begun;
+  for (int y = 0; y < region.y; ++y) {
+    if (Status read = library.Read(row.data(), row.capacity()); !read.ok()) return read;
+  }
+  for (int done = 0; done < region.height;) {
+    const MutableImageView room = sink.Reserve(region.height - done);
+    for (int y = 0; y < room.size.height; ++y) {
+      if (Status read = library.Read(row.data(), row.capacity()); !read.ok()) return read;
+      convert.Convert(row.data(), region.x, region.width, room.plane[0] + y * room.stride[0]);
+    }
+    sink.Commit(room.size.height);
+    done += room.size.height;
+  }
+  return {};
+}
+
+// Rows are complete when the last pass is: the region's pixels are gathered first.
+Status PngDecoder::State::DecodePasses(const Rect& region, png::LibSpng& library, RowSink& sink) {
+  const auto pixel = static_cast<size_t>(header.gray() ? 1 : 3);
+  const auto width = static_cast<size_t>(region.width);
+  if (Status grown = part.Grow(width * pixel); !grown.ok()) return grown;
+  if (Status grown = pixels.Grow(width * pixel * static_cast<size_t>(region.height)); !grown.ok()) {
+    return grown;
+  }
+  size_t last = 0;  // that has anything of the region
+  for (size_t p = 0; p < kPasses.size(); ++p) {
+    if (!ShareOf(kPasses[p], region).empty()) last = p;
+  }
+  for (size_t p = 0; p <= last; ++p) {
+    const Pass& pass = kPasses[p];
+    if (pass.Columns(header.size.width) == 0) continue;
+    const int rows = p == last ? ShareOf(pass, region).bottom : pass.Rows(header.size.height);
+    if (Status read = ReadPass(pass, rows, region, library); !read.ok()) return read;
+  }
+  return Push(region, sink);
+}
+
+// Reads its first `rows` rows.
+Status PngDecoder::State::ReadPass(const Pass& pass, int rows, const Rect& region,
+                                   png::LibSpng& library) {
+  const png::Pixels convert(header, Palette());
+  const auto pixel = static_cast<size_t>(BytesPerPixel(convert.layout()));
+  const size_t stride = static_cast<size_t>(region.width) * pixel;
+  const Share share = ShareOf(pass, region);
+  for (int y = 0; y < rows; ++y) {
+    if (Status read = library.Read(row.data(), row.capacity()); !read.ok()) return read;
+    if (share.empty() || y < share.top || y >= share.bottom) continue;
+    convert.Convert(row.data(), share.left, share.right - share.left, part.data());
+    const uint8_t* from = part.data();
+    uint8_t* to = pixels.data() + static_cast<size_t>(pass.y + y * pass.dy - region.y) * stride +
+                  static_cast<size_t>(pass.x + share.left * pass.dx - region.x) * pixel;
+    for (int x = share.left; x < share.right; ++x, from += pixel) {
+      for (size_t c = 0; c < pixel; ++c) to[c] = from[c];
+      to += static_cast<size_t>(pass.dx) * pixel;
+    }
+  }
+  return {};
+}
+
+Status PngDecoder::State::Push(const Rect& region, RowSink& sink) {
+  const PixelLayout to = header.gray() ? PixelLayout::kGray : PixelLayout::kInterleaved;
+  const size_t stride = static_cast<size_t>(region.width) * static_cast<size_t>(BytesPerPixel(to));
+  return PushRegion({to, region.size(), {pixels.data()}, {static_cast<ptrdiff_t>(stride)}}, region,
+                    sink);
+}
+
+}  // namespace stoker

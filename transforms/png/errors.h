@@ -1,0 +1,17 @@
+// Errors about PNGs, in plain words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engine/core/result.h"
+
+namespace stoker::png {
+
+Error Damaged(const std::string& cause, uint64_t offset);    // "damaged PNG: …"
+Error Truncated(const std::string& cause, uint64_t offset);  // "truncated PNG: …"
+
+// `code`: of libspng, not SPNG_OK.
+Error LibraryError(int code, uint64_t offset);
+
+}  // namespace stoker::png

@@ -1,0 +1,61 @@
+#include "transforms/png/pixels.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+namespace stoker::png {
+
+Pixels::Pixels(const Header& header, std::span<const uint8_t> palette)
+    : layout_(header.gray() ? PixelLayout::kGray : PixelLayout::kInterleaved),
+      palette_(header.color == Color::kPalette),
+      bits_(header.bit_depth),
+      step_(header.channels() * header.bit_depth / 8),
+      sample_(header.bit_depth / 8) {
+  for (size_t i = 0; palette_ && i < std::min<size_t>(palette.size() / 3, colors_.size()); ++i) {
+    std::memcpy(colors_[i].data(), palette.data() + 3 * i, 3);
+  }
+  if (bits_ >= 8) return;
+  const int most = (1 << bits_) - 1;
+  for (int i = 0; i <= most; ++i)
+    grays_[static_cast<size_t>(i)] = static_cast<uint8_t>(i * 255 / most);
+}
+
+int Pixels::SampleAt(const uint8_t* row, int x) const {
+  if (bits_ == 8) return row[x];
+  const int each = 8 / bits_;  // samples in a byte, the first one in its highest bits
+  return row[x / each] >> (8 - bits_ * (x % each + 1)) & ((1 << bits_) - 1);
+}
+
+void Pixels::Convert(const uint8_t* row, int x, int count, uint8_t* to) const {
+  if (palette_) {
+    for (int i = 0; i < count; ++i, to += 3) {
+      const Rgb& color = colors_[static_cast<size_t>(SampleAt(row, x + i))];
+      to[0] = color[0];
+      to[1] = color[1];
+      to[2] = color[2];
+    }
+    return;
+  }
+  if (bits_ < 8) {
+    for (int i = 0; i < count; ++i) *to++ = grays_[static_cast<size_t>(SampleAt(row, x + i))];
+    return;
+  }
+  const uint8_t* from = row + static_cast<ptrdiff_t>(x) * step_;
+  const int channels = BytesPerPixel(layout_);
+  if (step_ == channels) {  // nothing to leave out
+    std::memcpy(to, from, static_cast<size_t>(count) * static_cast<size_t>(step_));
+    return;
+  }
+  if (channels == 1) {
+    for (int i = 0; i < count; ++i, from += step_) *to++ = *from;
+    return;
+  }
+  for (int i = 0; i < count; ++i, from += step_, to += 3) {
+    to[0] = from[0];
+    to[1] = from[sample_];
+    to[2] = from[ptrdiff_t{2} * sample_];
+  }
+}
+
+}  // namespace stoker::png

@@ -1,0 +1,52 @@
+#include "transforms/png/reference_decoder.h"
+
+#include <spng.h>
+
+#include <memory>
+#include <vector>
+
+namespace stoker {
+namespace {
+
+Error Failure(int code) { return Error{Code::kDataLoss, spng_strerror(code)}; }
+
+// Of four 16-bit samples the upper bytes: 16 bits are not rounded.
+void ToRgba8(const std::vector<uint16_t>& wide, std::vector<uint8_t>& rgba) {
+  for (size_t i = 0; i < rgba.size(); ++i) rgba[i] = static_cast<uint8_t>(wide[i] >> 8);
+}
+
+}  // namespace
+
+Result<WholeImage> DecodeWholePng(std::span<const uint8_t> bytes) {
+  // The checksum inside the zlib data is that of an encoder's rows; damage shows in the chunks'.
+  const std::unique_ptr<spng_ctx, void (*)(spng_ctx*)> library(
+      spng_ctx_new(SPNG_CTX_IGNORE_ADLER32), spng_ctx_free);
+  spng_ihdr header{};
+  int code = spng_set_png_buffer(library.get(), bytes.data(), bytes.size());
+  if (code == SPNG_OK) code = spng_get_ihdr(library.get(), &header);
+  if (code != SPNG_OK) return Failure(code);
+
+  const size_t pixels = size_t{header.width} * header.height;
+  std::vector<uint8_t> rgba(4 * pixels);
+  if (header.bit_depth == 16) {
+    std::vector<uint16_t> wide(4 * pixels);
+    code = spng_decode_image(library.get(), wide.data(), 2 * wide.size(), SPNG_FMT_RGBA16, 0);
+    ToRgba8(wide, rgba);
+  } else {
+    code = spng_decode_image(library.get(), rgba.data(), rgba.size(), SPNG_FMT_RGBA8, 0);
+  }
+  if (code == SPNG_OK) code = spng_decode_chunks(library.get());
+  if (code != SPNG_OK) return Failure(code);
+
+  WholeImage image;
+  image.size = {static_cast<int>(header.width), static_cast<int>(header.height)};
+  const bool gray = header.color_type == SPNG_COLOR_TYPE_GRAYSCALE ||
+                    header.color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA;
+  image.layout = gray ? PixelLayout::kGray : PixelLayout::kInterleaved;
+  for (size_t i = 0; i < pixels; ++i) {
+    for (size_t c = 0; c < (gray ? 1 : 3); ++c) image.pixels.push_back(rgba[4 * i + c]);
+  }
+  return image;
+}
+
+}  // namespace stoker

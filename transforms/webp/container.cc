@@ -1,0 +1,184 @@
+#include "transforms/webp/container.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "transforms/exif.h"
+
+namespace stoker::webp {
+namespace {
+
+constexpr char kRecreate[] = "Remove or re-create the file";
+constexpr size_t kNameBytes = 4;
+constexpr size_t kFrameBytes = 8;  // of a chunk: its name and its length
+constexpr size_t kFirstChunk = 12;
+constexpr size_t kExtendedBytes = 10;  // of VP8X
+constexpr uint8_t kAnimation = 0x02;   // its flags
+constexpr uint8_t kExif = 0x08;
+
+uint32_t Number(std::span<const uint8_t> bytes, size_t at, size_t count) {
+  uint32_t value = 0;
+  for (size_t i = 0; i < count; ++i) value |= uint32_t{bytes[at + i]} << (8 * i);
+  return value;
+}
+
+bool Named(std::span<const uint8_t> bytes, size_t at, std::string_view name) {
+  return bytes.size() >= at + name.size() &&
+         std::equal(name.begin(), name.end(), bytes.begin() + static_cast<ptrdiff_t>(at),
+                    [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
+}
+
+// What a chunk VP8X says.
+struct Extended {
+  uint8_t flags = 0;
+  ImageSize canvas;
+};
+
+// `data`: of a chunk, at least kExtendedBytes.
+Extended ExtendedOf(std::span<const uint8_t> data) {
+  return {data[0],
+          {1 + static_cast<int>(Number(data, 4, 3)), 1 + static_cast<int>(Number(data, 7, 3))}};
+}
+
+// RFC 6386, 9.1: three bytes of which the lowest bit is 0 for a key frame, three that are always
+// the same, two of 14 bits each.
+std::optional<ImageSize> LossySize(std::span<const uint8_t> data) {
+  if (data.size() < 10 || (data[0] & 1) != 0 || Number(data, 3, 3) != 0x2A019D) return {};
+  const ImageSize size{static_cast<int>(Number(data, 6, 2) & 0x3FFF),
+                       static_cast<int>(Number(data, 8, 2) & 0x3FFF)};
+  if (size.width == 0 || size.height == 0) return std::nullopt;
+  return size;
+}
+
+// RFC 9649, 3.4: a byte that is always the same, 14 bits each, one bit for alpha, and a version of
+// three bits, which is 0.
+std::optional<ImageSize> LosslessSize(std::span<const uint8_t> data) {
+  if (data.size() < 5 || data[0] != 0x2F || data[4] >> 5 != 0) return std::nullopt;
+  const uint32_t bits = Number(data, 1, 4);
+  return ImageSize{1 + static_cast<int>(bits & 0x3FFF), 1 + static_cast<int>(bits >> 14 & 0x3FFF)};
+}
+
+Error NoPixels(uint64_t at) { return Damaged("no image in it", at); }
+
+// The chunks one after the other, in what the file says is its length.
+class Chunks {
+ public:
+  explicit Chunks(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+
+  size_t at() const { return at_; }
+  bool end() const { return bytes_.size() - std::min(at_, bytes_.size()) < kFrameBytes; }
+  bool Is(std::string_view name) const { return Named(bytes_, at_, name); }
+  uint64_t length() const { return Number(bytes_, at_ + kNameBytes, 4); }
+  bool whole() const { return length() <= bytes_.size() - at_ - kFrameBytes; }
+  std::span<const uint8_t> data() const {
+    return bytes_.subspan(at_ + kFrameBytes, static_cast<size_t>(length()));
+  }
+  size_t data_end() const { return at_ + kFrameBytes + static_cast<size_t>(length()); }
+  void Next() { at_ = data_end() + (length() & 1); }  // padded to even lengths
+
+ private:
+  std::span<const uint8_t> bytes_;
+  size_t at_ = kFirstChunk;
+};
+
+}  // namespace
+
+Error Damaged(const char* cause, uint64_t offset) {
+  return Error{Code::kDataLoss, std::string("damaged WebP: ") + cause, {}, offset, kRecreate};
+}
+
+Error Truncated(uint64_t offset) {
+  return Error{
+      Code::kDataLoss, "truncated WebP: it ends before its pixels do", {}, offset, kRecreate};
+}
+
+namespace {
+
+// The file up to the end that it names itself; what follows is not its own.
+Result<std::span<const uint8_t>> Own(std::span<const uint8_t> bytes) {
+  if (!Named(bytes, 0, "RIFF") || !Named(bytes, 8, "WEBP")) {
+    return Error{Code::kDataLoss, "not a WebP", {}, 0, kRecreate};
+  }
+  const uint64_t length = Number(bytes, kNameBytes, 4);
+  if (length < kNameBytes + kFrameBytes) return NoPixels(kNameBytes);
+  if (length > bytes.size() - kFrameBytes) return Truncated(bytes.size());
+  return bytes.first(static_cast<size_t>(length) + kFrameBytes);
+}
+
+Status TakeImage(const Chunks& chunk, const std::optional<Extended>& extended,
+                 Container& container) {
+  container.lossless = chunk.Is("VP8L");
+  const std::optional<ImageSize> size =
+      container.lossless ? LosslessSize(chunk.data()) : LossySize(chunk.data());
+  if (!size) return Damaged("its image has no valid header", chunk.at());
+  if (extended && extended->canvas != *size) {
+    return Damaged("its image is not as large as its canvas", chunk.at());
+  }
+  container.size = *size;
+  container.begin = chunk.at();
+  return {};
+}
+
+// Goes on behind the image.
+Orientation FindOrientation(Chunks chunk) {
+  for (; !chunk.end() && chunk.whole(); chunk.Next()) {
+    if (!chunk.Is("EXIF")) continue;
+    if (const std::optional<Orientation> found = ChunkOrientation(chunk.data())) return *found;
+  }
+  return Orientation::kNormal;
+}
+
+}  // namespace
+
+Result<Container> ReadContainer(std::span<const uint8_t> bytes) {
+  Result<std::span<const uint8_t>> own = Own(bytes);
+  if (!own.ok()) return std::move(own).error();
+  Chunks chunk(*own);
+  std::optional<Extended> extended;
+  if (!chunk.end() && chunk.Is("VP8X")) {
+    if (!chunk.whole()) return Truncated(chunk.at());
+    if (chunk.length() != kExtendedBytes) return Damaged("a header of another length", chunk.at());
+    extended = ExtendedOf(chunk.data());
+    if ((extended->flags & kAnimation) != 0) {
+      return Error{Code::kUnimplemented,
+                   "animated WebP images are not supported",
+                   {},
+                   chunk.at(),
+                   "Convert it to a still image"};
+    }
+    chunk.Next();
+  }
+  // Only a file that says what it has may have anything before its image.
+  while (extended && !chunk.end() && chunk.whole() && !chunk.Is("VP8 ") && !chunk.Is("VP8L")) {
+    chunk.Next();
+  }
+  if (chunk.end()) return NoPixels(chunk.at());
+  if (!chunk.Is("VP8 ") && !chunk.Is("VP8L")) return NoPixels(chunk.at());
+  if (!chunk.whole()) return Truncated(chunk.at());
+  Container container;
+  if (Status status = TakeImage(chunk, extended, container); !status.ok()) {
+    return std::move(status).error();
+  }
+  container.end = own->size();
+  if (extended && (extended->flags & kExif) != 0) {
+    Chunks from(*own);
+    container.orientation = FindOrientation(from);
+  }
+  return container;
+}
+
+Result<ImageSize> ReadSize(std::span<const uint8_t> bytes) {
+  if (bytes.size() < kSizeBytes) return Truncated(bytes.size());
+  const std::span<const uint8_t> data = bytes.subspan(kFirstChunk + kFrameBytes);
+  if (Named(bytes, kFirstChunk, "VP8X")) return ExtendedOf(data).canvas;
+  std::optional<ImageSize> size;
+  if (Named(bytes, kFirstChunk, "VP8 ")) size = LossySize(data);
+  if (Named(bytes, kFirstChunk, "VP8L")) size = LosslessSize(data);
+  if (!size) return Damaged("its image has no valid header", kFirstChunk);
+  return *size;
+}
+
+}  // namespace stoker::webp

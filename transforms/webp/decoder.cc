@@ -1,0 +1,158 @@
+#include "transforms/webp/decoder.h"
+
+#include <webp/decode.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "engine/core/buffer.h"
+#include "transforms/push_region.h"
+#include "transforms/webp/container.h"
+#include "transforms/webp/library_bytes.h"
+
+namespace stoker {
+namespace {
+
+// The columns or rows to decode, so that [begin, end) of them are those of a full decode: pixels at
+// the border of what is decoded are upsampled with one chroma sample instead of two. libwebp begins
+// at even ones.
+struct Span {
+  int begin, end;
+};
+Span WithMargin(int begin, int end, int all) {
+  return {std::max(begin - 1, 0) & ~1, std::min(end + 1, all)};
+}
+
+Error LibraryError(VP8StatusCode code, uint64_t offset) {
+  switch (code) {
+    case VP8_STATUS_OUT_OF_MEMORY:
+      return Error{Code::kResourceExhausted, "no memory left to decode a WebP", {}, offset};
+    case VP8_STATUS_NOT_ENOUGH_DATA:
+    case VP8_STATUS_SUSPENDED:
+      return webp::Damaged("its compressed data end before its last row", offset);
+    case VP8_STATUS_UNSUPPORTED_FEATURE:
+      return Error{Code::kUnimplemented,
+                   "libwebp cannot decode this kind of WebP",
+                   {},
+                   offset,
+                   "Convert it to another format"};
+    default:
+      return webp::Damaged("invalid compressed data", offset);
+  }
+}
+
+// Kept from image to image, where it is no larger.
+constexpr size_t kKeptBytes = size_t{1} << 20;
+
+}  // namespace
+
+struct WebpDecoder::State {
+  State(const DecodeLimits& l, MemoryBudget* given)
+      : limits(l), budget(given != nullptr ? *given : unlimited) {}
+
+  Status Decode(const Rect& region, RowSink& sink);
+  Status Charge();
+
+  DecodeLimits limits;
+  MemoryBudget unlimited{std::numeric_limits<int64_t>::max()};
+  MemoryBudget& budget;
+  Reservation librarys{budget};
+  GrowingBuffer pixels{budget};
+
+  // Of the image that is open.
+  bool opened = false;
+  std::span<const uint8_t> bytes;
+  webp::Container container;
+};
+
+WebpDecoder::WebpDecoder(const DecodeLimits& limits, MemoryBudget* budget)
+    : state_(std::make_unique<State>(limits, budget)) {}
+WebpDecoder::~WebpDecoder() = default;
+WebpDecoder::WebpDecoder(WebpDecoder&&) noexcept = default;
+WebpDecoder& WebpDecoder::operator=(WebpDecoder&&) noexcept = default;
+
+Result<ImageInfo> WebpDecoder::Open(std::span<const uint8_t> bytes) {
+  State& s = *state_;
+  s.opened = false;
+  s.bytes = bytes;
+  Result<webp::Container> container = webp::ReadContainer(bytes);
+  if (!container.ok()) return std::move(container).error();
+  if (Status status = CheckSize(container->size, s.limits, container->begin); !status.ok()) {
+    return std::move(status).error();
+  }
+  s.container = *container;
+  s.opened = true;
+  const int shared = container->lossless ? 1 : 2;
+  return ImageInfo{.size = container->size,
+                   .orientation = container->orientation,
+                   .chroma_columns = shared,
+                   .chroma_rows = shared,
+                   .format = ImageFormat::kWebp};
+}
+
+Status WebpDecoder::Decode(const Rect& region, RowSink& sink) {
+  State& s = *state_;
+  if (!std::exchange(s.opened, false)) {
+    return Error{Code::kFailedPrecondition, "Decode without a successful Open before it"};
+  }
+  Status status = s.Decode(region, sink);
+  (void)s.librarys.Resize(0);
+  if (s.pixels.capacity() > kKeptBytes) s.pixels.Free();
+  return status;
+}
+
+Status WebpDecoder::State::Charge() {
+  const std::span<const uint8_t> image =
+      bytes.subspan(container.begin, container.end - container.begin);
+  const uint64_t needed = container.lossless ? webp::LosslessBytes(image, container.size)
+                                             : webp::LossyBytes(container.size);
+  if (librarys.Resize(needed)) return {};
+  return Error{Code::kResourceExhausted,
+               "a WebP of " + SizeText(container.size) + " pixels needs " + std::to_string(needed) +
+                   " bytes to decode, and the memory budget has no room",
+               {},
+               {},
+               "Raise the budget"};
+}
+
+Status WebpDecoder::State::Decode(const Rect& region, RowSink& sink) {
+  if (!Inside(region, container.size)) {
+    return Error{Code::kInvalidArgument, "the region to decode is not inside the image"};
+  }
+  const Span x = WithMargin(region.x, region.x + region.width, container.size.width);
+  const Span y = WithMargin(region.y, region.y + region.height, container.size.height);
+  const int width = x.end - x.begin, height = y.end - y.begin;
+  const size_t stride = size_t{3} * static_cast<size_t>(width);
+  if (Status charged = Charge(); !charged.ok()) return charged;
+  if (Status grown = pixels.Grow(stride * static_cast<size_t>(height)); !grown.ok()) return grown;
+
+  WebPDecoderConfig config;
+  if (WebPInitDecoderConfig(&config) == 0) {
+    return Error{Code::kUnimplemented, "libwebp is of another version than its headers"};
+  }
+  config.options.use_cropping = 1;
+  config.options.crop_left = x.begin;
+  config.options.crop_top = y.begin;
+  config.options.crop_width = width;
+  config.options.crop_height = height;
+  config.output.colorspace = MODE_RGB;
+  config.output.is_external_memory = 1;
+  config.output.u.RGBA.rgba = pixels.data();
+  config.output.u.RGBA.stride = static_cast<int>(stride);
+  config.output.u.RGBA.size = stride * static_cast<size_t>(height);
+  // The image's chunk alone: alpha, in a chunk before it, would be decoded to be thrown away.
+  const VP8StatusCode code =
+      WebPDecode(bytes.data() + container.begin, container.end - container.begin, &config);
+  WebPFreeDecBuffer(&config.output);
+  if (code != VP8_STATUS_OK) return LibraryError(code, container.begin);
+
+  const uint8_t* first = pixels.data() + static_cast<size_t>(region.y - y.begin) * stride +
+                         size_t{3} * static_cast<size_t>(region.x - x.begin);
+  return PushRegion(
+      {PixelLayout::kInterleaved, region.size(), {first}, {static_cast<ptrdiff_t>(stride)}}, region,
+      sink);
+}
+
+}  // namespace stoker
