@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "transforms/fill.h"
 
@@ -45,7 +46,8 @@ struct RandomErasing {
 };
 
 // Policies: random operations of random strength. Pixels that come from outside the image are
-// `fill`.
+// `fill`. Without one they are black; with one, also a black one, bilinear interpolation blends the
+// image's border with it once more, as torchvision does.
 
 // One of 25 pairs of operations that were found by search. (Cubuk et al.: "AutoAugment: Learning
 // Augmentation Strategies from Data", CVPR 2019)
@@ -53,7 +55,7 @@ struct AutoAugment {
   enum class Policy : uint8_t { kImageNet, kCifar10, kSvhn };
   Policy policy = Policy::kImageNet;
   Interpolation interpolation = Interpolation::kNearest;
-  Fill fill{};
+  std::optional<Fill> fill{};
 };
 
 // `num_ops` operations, each uniform among 14, of strength `magnitude` out of num_magnitude_bins.
@@ -64,7 +66,7 @@ struct RandAugment {
   int magnitude = 9;
   int num_magnitude_bins = 31;
   Interpolation interpolation = Interpolation::kNearest;
-  Fill fill{};
+  std::optional<Fill> fill{};
 };
 
 // One operation of 14, of a random strength out of num_magnitude_bins. (Müller, Hutter:
@@ -72,7 +74,7 @@ struct RandAugment {
 struct TrivialAugmentWide {
   int num_magnitude_bins = 31;
   Interpolation interpolation = Interpolation::kNearest;
-  Fill fill{};
+  std::optional<Fill> fill{};
 };
 
 }  // namespace stoker

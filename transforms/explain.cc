@@ -48,6 +48,7 @@ class Parameters {
                ? std::to_string(m.left)
                : List({m.left, m.top, m.right, m.bottom});
   }
+  static std::string Text(const std::optional<Fill>& fill) { return Text(*fill); }
   static std::string Text(const Fill& fill) { return List({fill[0], fill[1], fill[2]}); }
   static std::string List(std::initializer_list<int> values) {
     std::string text;
@@ -120,7 +121,7 @@ struct ParametersOf {
   template <typename T>
   static P Policy(P text, const T& t) {
     return text.Add("interpolation", t.interpolation, Interpolation::kNearest)
-        .Add("fill", t.fill, Fill{});
+        .Add("fill", t.fill, std::optional<Fill>());
   }
   P operator()(const RandomErasing& t) const {
     const RandomErasing standard;

@@ -70,7 +70,7 @@ struct Strength {
   int bin;
   int bins;
   Interpolation interpolation;
-  Fill fill;
+  std::optional<Fill> fill;
 };
 
 class Steps {
@@ -135,7 +135,8 @@ class Steps {
 
   void Move(const std::array<double, 6>& matrix, const Strength& strength) {
     if (matrix == std::array<double, 6>{1, 0, 0, 0, 1, 0}) return;
-    Push(Affine{matrix, strength.interpolation, strength.fill});
+    Push(Affine{matrix, strength.interpolation, strength.fill.value_or(Fill{}),
+                strength.fill.has_value()});
   }
 
   template <typename Adjust>

@@ -56,7 +56,9 @@ void ReadPolicy(JsonObject& object, T& policy) {
   if (const auto place = object.Choice("interpolation", kNames)) {
     policy.interpolation = static_cast<Interpolation>(*place);
   }
-  ReadFill(object, policy.fill);
+  if (!object.Has("fill")) return;
+  policy.fill = Fill{};
+  ReadFill(object, *policy.fill);
 }
 
 // ---- One for each transform.

@@ -223,7 +223,7 @@ TEST_F(InspectTest, TextOfAFlatFolderWithNothingToDecode) {
   const std::string text = InspectText(Look());
   EXPECT_THAT(text, HasSubstr("the folder is flat"));
   EXPECT_THAT(text, HasSubstr("broken: 1 of 1"));
-  EXPECT_THAT(text, testing::Not(HasSubstr("chroma")));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("chroma")));
 }
 
 TEST_F(InspectTest, HostileNamesAreHarmless) {

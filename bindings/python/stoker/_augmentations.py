@@ -180,12 +180,12 @@ class _Policy(Transform):
     def _set_common(self) -> None:
         self._set(
             interpolation=_checks.choice(_name(self, "interpolation"), self.interpolation, _INTERPOLATIONS),
-            fill=_checks.fill(_name(self, "fill"), self.fill),
+            fill=None if self.fill is None else _checks.fill(_name(self, "fill"), self.fill),
         )
 
     def _common(self) -> dict[str, Any]:
-        name = type(self).__name__
-        return {"name": name, "interpolation": self.interpolation, "fill": list(self.fill)}  # type: ignore[arg-type]
+        common: dict[str, Any] = {"name": type(self).__name__, "interpolation": self.interpolation}
+        return common if self.fill is None else {**common, "fill": list(self.fill)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,8 @@ class AutoAugment(_Policy):
     Args:
         policy: "imagenet", "cifar10" or "svhn".
         interpolation: "nearest" or "bilinear", where pixels move.
-        fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue).
+        fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue). None is
+            black; given, even as 0, bilinear blends the border with it, as torchvision does.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -224,7 +225,8 @@ class RandAugment(_Policy):
         magnitude: the strength, 0 to num_magnitude_bins - 1.
         num_magnitude_bins: 2 to 1,000.
         interpolation: "nearest" or "bilinear", where pixels move.
-        fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue).
+        fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue). None is
+            black; given, even as 0, bilinear blends the border with it, as torchvision does.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -257,7 +259,8 @@ class TrivialAugmentWide(_Policy):
     Args:
         num_magnitude_bins: strengths to choose from, 2 to 1,000.
         interpolation: "nearest" or "bilinear", where pixels move.
-        fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue).
+        fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue). None is
+            black; given, even as 0, bilinear blends the border with it, as torchvision does.
 
     Raises:
         ValueError, TypeError: naming the parameter.

@@ -102,9 +102,7 @@ def size(name: str, value: Any) -> tuple[int, ...]:
 
 
 def fill(name: str, value: Any) -> tuple[int, int, int]:
-    """(red, green, blue), each 0 to 255: of an int, a sequence of one or three, or None, which is black."""
-    if value is None:
-        return (0, 0, 0)
+    """(red, green, blue), each 0 to 255: of an int, or a sequence of one or three."""
     channels = sequence(name, value) if hasattr(value, "__len__") else [value]
     if len(channels) not in (1, 3):
         raise InvalidArgumentError(f"{name} is {value!r:.50}; it must be an int or (red, green, blue)")

@@ -22,6 +22,7 @@
 #include "bindings/c/loader_spec.h"
 #include "engine/core/buffer.h"
 #include "tests/transforms/plan/geometry_of.h"
+#include "transforms/image_decoder.h"
 #include "transforms/plan.h"
 
 namespace stoker {
@@ -110,7 +111,7 @@ std::vector<uint8_t> ReadFile(const std::string& path) {
 void Run(const Plan& plan, const std::vector<std::string>& files) {
   MemoryBudget budget(uint64_t{1} << 30);
   auto workspace = plan.MakeWorkspace(budget);
-  JpegDecoder header;
+  ImageDecoder header;
   std::vector<uint8_t> row(plan.row_bytes());
   for (size_t n = 0; n < files.size(); ++n) {
     std::vector<uint8_t> bytes = ReadFile(files[n]);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -30,6 +31,9 @@ class Random {
   Fill NextFill() {
     if (OneIn(2)) return {};
     return {static_cast<uint8_t>(Between(0, 255)), static_cast<uint8_t>(Between(0, 255)), 7};
+  }
+  std::optional<Fill> MaybeFill() {
+    return OneIn(2) ? std::nullopt : std::optional<Fill>(NextFill());
   }
   Padding NextPadding() {
     return OneIn(2) ? Padding::kConstant : static_cast<Padding>(Between(0, 3));
@@ -257,14 +261,14 @@ std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
         list.emplace_back(GaussianBlur{3, random.OneIn(2) ? 5 : 1});
         break;
       case 3:
-        list.emplace_back(TrivialAugmentWide{31, interpolation, random.NextFill()});
+        list.emplace_back(TrivialAugmentWide{31, interpolation, random.MaybeFill()});
         break;
       case 4:
-        list.emplace_back(RandAugment{2, 9, 31, interpolation, random.NextFill()});
+        list.emplace_back(RandAugment{2, 9, 31, interpolation, random.MaybeFill()});
         break;
       case 5:
         list.emplace_back(AutoAugment{static_cast<AutoAugment::Policy>(random.Between(0, 2)),
-                                      interpolation, random.NextFill()});
+                                      interpolation, random.MaybeFill()});
         break;
       case 6:
         list.emplace_back(RandomCrop{.height = 4 + random.Between(0, 20),
