@@ -1,0 +1,147 @@
+// What the libraries behind PNG and WebP allocate is no more than what is charged for it, and that
+// follows from the header. By itself, since it replaces malloc.
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/core/memory_budget.h"
+#include "tests/testing/make_png.h"
+#include "tests/testing/make_webp.h"
+#include "tests/transforms/whole.h"
+#include "transforms/png/chunks.h"
+#include "transforms/png/decoder.h"
+#include "transforms/png/libspng.h"
+#include "transforms/webp/container.h"
+#include "transforms/webp/decoder.h"
+#include "transforms/webp/library_bytes.h"
+
+// glibc's own, under their other names.
+extern "C" {
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void __libc_free(void*);
+}
+
+namespace {
+
+int64_t held = 0, peak = 0;
+
+void* Counted(void* memory) {
+  if (memory == nullptr) return nullptr;
+  held += static_cast<int64_t>(malloc_usable_size(memory));
+  peak = std::max(peak, held);
+  return memory;
+}
+
+void Uncount(void* memory) {
+  if (memory != nullptr) held -= static_cast<int64_t>(malloc_usable_size(memory));
+}
+
+}  // namespace
+
+extern "C" {
+void* malloc(size_t size) { return Counted(__libc_malloc(size)); }
+void* calloc(size_t count, size_t size) { return Counted(__libc_calloc(count, size)); }
+void* realloc(void* memory, size_t size) {
+  Uncount(memory);
+  return Counted(__libc_realloc(memory, size));
+}
+void free(void* memory) {
+  Uncount(memory);
+  __libc_free(memory);
+}
+}
+
+namespace stoker {
+namespace {
+
+using testing::MakePng;
+using testing::MakeWebp;
+using testing::Padded;
+using testing::Unpadded;
+
+// One row, over and over, in memory that is there from the start.
+class OneRow final : public RowSink {
+ public:
+  Status Begin(const DecodedRegion& region) override {
+    region_ = region;
+    return {};
+  }
+  MutableImageView Reserve(int) override {
+    return {region_.layout, {region_.covered.width, 1}, {row_.data()}, {0}};
+  }
+  void Commit(int) override {}
+
+ private:
+  DecodedRegion region_;
+  std::vector<uint8_t> row_ = std::vector<uint8_t>(1 << 20);
+};
+
+// Bytes of malloc while a region is decoded.
+template <typename Decoder>
+uint64_t PeakOf(Decoder& decoder, const std::vector<uint8_t>& file, const Rect& region,
+                OneRow& sink) {
+  const int64_t before = peak = held;
+  EXPECT_TRUE(decoder.Open(Unpadded(file)).ok());
+  const Status status = decoder.Decode(region, sink);
+  EXPECT_TRUE(status.ok()) << status.error().ToString();
+  EXPECT_LE(held, before + 4096);
+  return static_cast<uint64_t>(peak - before);
+}
+
+TEST(LibraryBytes, Png) {
+  OneRow sink;
+  for (const int width : {1, 500, 20000}) {
+    for (const int color : {0, 3, 6}) {
+      for (const bool interlaced : {false, true}) {
+        const std::vector<uint8_t> plain =
+            MakePng({.width = width, .height = 40, .color = color, .interlaced = interlaced});
+        // A bomb of text and a profile that claims to be large: not even looked at.
+        const std::vector<uint8_t> text =
+            testing::PngChunk("tEXt", std::vector<uint8_t>(3 << 20, 'a'));
+        for (const std::vector<uint8_t>& png : {plain, testing::WithChunk(plain, "IDAT", text)}) {
+          const std::vector<uint8_t> file = Padded(png);
+          PngDecoder decoder;
+          const uint64_t charged = png::LibraryBytes(png::ReadHeader(png).value());
+          const uint64_t used = PeakOf(decoder, file, {0, 0, width, 40}, sink);
+          EXPECT_LE(used, charged) << width << " " << color;
+          EXPECT_GT(used * 3, charged) << width << " " << color;
+        }
+      }
+    }
+  }
+}
+
+TEST(LibraryBytes, Webp) {
+  OneRow sink;
+  for (const bool lossless : {false, true}) {
+    for (const testing::WebpOptions& options : {testing::WebpOptions{.width = 1, .height = 1},
+                                                {.width = 640, .height = 480},
+                                                {.width = 3000, .height = 20},
+                                                {.width = 700, .height = 500, .alpha = true},
+                                                {.width = 700, .height = 500, .colors = 200},
+                                                {.width = 900, .height = 700, .quality = 100}}) {
+      testing::WebpOptions kind = options;
+      kind.lossless = lossless;
+      const std::vector<uint8_t> webp = MakeWebp(kind), file = Padded(webp);
+      const webp::Container container = webp::ReadContainer(webp).value();
+      const uint64_t charged =
+          lossless ? webp::LosslessBytes(std::span(webp).subspan(container.begin), container.size)
+                   : webp::LossyBytes(container.size);
+      WebpDecoder decoder;
+      const uint64_t used = PeakOf(decoder, file, {0, 0, kind.width, kind.height}, sink);
+      EXPECT_LE(used, charged) << kind.width << " × " << kind.height << " lossless " << lossless;
+      EXPECT_GT(used * 8, charged)
+          << kind.width << " × " << kind.height << " lossless " << lossless;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stoker
