@@ -39,6 +39,10 @@ Bytes Rgba(const WebpOptions& options) {
         uint32_t value = static_cast<uint32_t>(x * (3 + c) + y * (5 - c)) + (edge ? 90 : 0) +
                          (noise >> (4 * c)) % 16;
         if (options.colors > 0) value = noise % static_cast<uint32_t>(options.colors) * 37;
+        if (options.patches > 0) {
+          const int kind = x / options.patches * 7 + y / options.patches * 3;
+          value = static_cast<uint32_t>(kind * 31) + (noise >> c) % (1U << kind % 7);
+        }
         pixels.push_back(static_cast<uint8_t>(c == 3 && !options.alpha ? 255 : value));
       }
     }

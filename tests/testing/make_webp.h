@@ -18,6 +18,7 @@ struct WebpOptions {
   bool simple_filter = false;
   int filter_strength = 60;  // 0: no loop filter
   int colors = 0;            // lossless: no more than these; 0: any
+  int patches = 0;           // each with noise of its own kind, so many pixels wide; 0: none
   uint64_t seed = 1;
 };
 

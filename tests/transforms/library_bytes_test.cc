@@ -118,6 +118,36 @@ TEST(LibraryBytes, Png) {
   }
 }
 
+webp::LosslessHeader HeaderOf(std::span<const uint8_t> webp, const webp::Container& container) {
+  return webp::ReadLosslessHeader(webp.subspan(container.begin + 8), container.size);
+}
+
+// What its groups of codes take is what is read of its header, and nothing else is.
+TEST(LibraryBytes, WebpOfManyCodes) {
+  OneRow sink;
+  int most = 0;
+  for (const int method : {0, 4}) {
+    const testing::WebpOptions options{.width = 600,
+                                       .height = 400,
+                                       .lossless = true,
+                                       .quality = 90,
+                                       .method = method,
+                                       .patches = 50};
+    const std::vector<uint8_t> webp = MakeWebp(options), file = Padded(webp);
+    const webp::Container container = webp::ReadContainer(webp).value();
+    const webp::LosslessHeader header = HeaderOf(webp, container);
+    WebpDecoder decoder;
+    const uint64_t used = PeakOf(decoder, file, {0, 0, 600, 400}, sink);
+    EXPECT_LE(used, webp::LosslessBytes(container.size, header));
+    // All pixels are held, and so are a table of codes for each group, without room to spare.
+    const uint64_t least =
+        uint64_t{4} * 600 * 400 + static_cast<uint64_t>(header.groups) * (568 + uint64_t{4} * 2954);
+    EXPECT_GE(used, least);
+    most = std::max(most, header.groups);
+  }
+  EXPECT_GT(most, 20);
+}
+
 TEST(LibraryBytes, Webp) {
   OneRow sink;
   for (const bool lossless : {false, true}) {
@@ -131,9 +161,9 @@ TEST(LibraryBytes, Webp) {
       kind.lossless = lossless;
       const std::vector<uint8_t> webp = MakeWebp(kind), file = Padded(webp);
       const webp::Container container = webp::ReadContainer(webp).value();
-      const uint64_t charged =
-          lossless ? webp::LosslessBytes(std::span(webp).subspan(container.begin), container.size)
-                   : webp::LossyBytes(container.size);
+      const uint64_t charged = lossless
+                                   ? webp::LosslessBytes(container.size, HeaderOf(webp, container))
+                                   : webp::LossyBytes(container.size);
       WebpDecoder decoder;
       const uint64_t used = PeakOf(decoder, file, {0, 0, kind.width, kind.height}, sink);
       EXPECT_LE(used, charged) << kind.width << " × " << kind.height << " lossless " << lossless;

@@ -104,10 +104,17 @@ Status WebpDecoder::Decode(const Rect& region, RowSink& sink) {
 }
 
 Status WebpDecoder::State::Charge() {
-  const std::span<const uint8_t> image =
-      bytes.subspan(container.begin, container.end - container.begin);
-  const uint64_t needed = container.lossless ? webp::LosslessBytes(image, container.size)
-                                             : webp::LossyBytes(container.size);
+  uint64_t needed = webp::LossyBytes(container.size);
+  if (container.lossless) {
+    needed = webp::LosslessBytes(container.size);
+    if (librarys.Resize(needed)) {  // reading the header takes less than that
+      constexpr size_t kChunkHeader = 8;
+      const size_t data = container.begin + kChunkHeader;
+      needed = webp::LosslessBytes(
+          container.size,
+          webp::ReadLosslessHeader(bytes.subspan(data, container.end - data), container.size));
+    }
+  }
   if (librarys.Resize(needed)) return {};
   return Error{Code::kResourceExhausted,
                "a WebP of " + SizeText(container.size) + " pixels needs " + std::to_string(needed) +

@@ -1,6 +1,7 @@
 #include "transforms/webp/library_bytes.h"
 
-#include <algorithm>
+#include <array>
+#include <cstddef>
 
 namespace stoker::webp {
 namespace {
@@ -15,12 +16,25 @@ uint64_t CeilDivide(int a, int b) { return static_cast<uint64_t>((a + b - 1) / b
 // bytes; the decoder itself takes less than 8 KiB.
 uint64_t LossyBytes(ImageSize size) { return CeilDivide(size.width, 16) * 2032 + (12 << 10); }
 
-uint64_t LosslessBytes(std::span<const uint8_t> image, ImageSize size) {
-  (void)image;
+// vp8l_dec.c, AllocateInternalBuffers32b: four bytes for each pixel, and for 17 rows. The images
+// inside the header, of predictors, of colours and of groups of codes, have a pixel for 4 × 4 at
+// most. The rest: two caches of 2048 colours, lengths of 2328 codes, one group for those images.
+uint64_t LosslessBytes(ImageSize size) {
   const uint64_t pixels = static_cast<uint64_t>(size.width) * static_cast<uint64_t>(size.height);
   const uint64_t blocks = CeilDivide(size.width, 4) * CeilDivide(size.height, 4);
   return 4 * (pixels + uint64_t{17} * static_cast<uint64_t>(size.width)) + 3 * 4 * blocks +
          (64 << 10);
+}
+
+// ReadHuffmanCodes: of each group 568 bytes, and tables of 4 bytes an entry: 2300 entries, and what
+// green needs with so many cached colours (kTableSize); room for as much again where a table fills
+// it to the last entry (huffman_utils.c, VP8LBuildHuffmanTable). 4 bytes for each group's number.
+uint64_t LosslessBytes(ImageSize size, const LosslessHeader& header) {
+  constexpr std::array<uint64_t, 12> kGreen = {654, 656, 658, 662,  670,  686,
+                                               718, 782, 912, 1168, 1680, 2704};
+  const uint64_t entries = 2300 + kGreen[static_cast<size_t>(header.color_cache_bits)];
+  return LosslessBytes(size) + static_cast<uint64_t>(header.groups) * (568 + 2 * 4 * entries) +
+         4 * static_cast<uint64_t>(header.group_numbers);
 }
 
 }  // namespace stoker::webp

@@ -3,16 +3,17 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "engine/core/image.h"
+#include "transforms/webp/lossless_header.h"
 
 namespace stoker::webp {
 
 // Of an image of a chunk VP8, without alpha: a few rows of macroblocks.
 uint64_t LossyBytes(ImageSize size);
 
-// `image`: a chunk VP8L, with its name and length.
-uint64_t LosslessBytes(std::span<const uint8_t> image, ImageSize size);
+// Of a lossless image. Of one whose header has not been read yet: without its Huffman codes.
+uint64_t LosslessBytes(ImageSize size);
+uint64_t LosslessBytes(ImageSize size, const LosslessHeader& header);
 
 }  // namespace stoker::webp
