@@ -159,9 +159,9 @@ std::array<Place, 120> NearPlaces() {
 }
 
 size_t DistanceOf(uint32_t code, int width) {
-  static const std::array<Place, 120> kNear = NearPlaces();
-  if (code > kNear.size()) return code - kNear.size();
-  const Place& place = kNear[code - 1];
+  static const std::array<Place, 120> near = NearPlaces();
+  if (code > near.size()) return code - near.size();
+  const Place& place = near[code - 1];
   return static_cast<size_t>(std::max(place.rows * width + place.columns, 1));
 }
 
