@@ -215,18 +215,18 @@ def of_dali(images):
 LIBRARIES = {"stoker": of_stoker, "torchvision": of_torchvision, "DALI": of_dali}
 
 
-def serve(args):
+def serve(args, libraries):
     """One library: answers each name on stdin with what it costs."""
     os.sched_setaffinity(0, {args.core})
-    measures, version = LIBRARIES[args.serve](list(np.load(args.photos)))
+    measures, version = libraries[args.serve](list(np.load(args.photos)))
     print(json.dumps({"version": version, "names": list(measures)}), flush=True)
     for line in sys.stdin:
         print(json.dumps(measures[line.strip()]()), flush=True)
 
 
 class Library:
-    def __init__(self, name, python, images, core):
-        command = [python, __file__, images, "--serve", name, "--core", str(core)]
+    def __init__(self, name, python, images, core, program=__file__):
+        command = [python, program, images, "--serve", name, "--core", str(core)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.name, hello = name, json.loads(self.process.stdout.readline())
         self.version, self.names = hello["version"], hello["names"]
@@ -273,7 +273,7 @@ def main():
     parser.add_argument("--serve", choices=LIBRARIES, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.serve:
-        return serve(args)
+        return serve(args, LIBRARIES)
     pythons = {"stoker": sys.executable, "torchvision": sys.executable}
     if args.dali:
         pythons["DALI"] = args.dali
