@@ -27,8 +27,7 @@
 namespace stoker {
 namespace {
 
-constexpr uint64_t kChunk = 16;  // files that a thread takes at a time
-constexpr int kMaxThreads = 256;
+constexpr uint64_t kChunk = 16;                         // files that a thread takes at a time
 constexpr uint64_t kWorkingMemory = uint64_t{4} << 30;  // of each thread: the largest file
 
 struct Indexed {
@@ -199,11 +198,6 @@ Result<DatasetIndexWriter> Create(const std::string& out, bool own) {
 
 Result<IndexReport> IndexDataset(const std::string& directory, const IndexOptions& options,
                                  const IndexProgress& progress) {
-  if (options.threads < 0 || options.threads > kMaxThreads) {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = "threads is " + std::to_string(options.threads),
-                 .advice = "Give 0 (the cores allotted) to " + std::to_string(kMaxThreads)};
-  }
   const auto start = std::chrono::steady_clock::now();
   Result<std::shared_ptr<const SampleSource>> source = ImageFolder(
       directory, {.threads = options.threads, .crop_index = ImageFolderOptions::CropIndex::kOff});

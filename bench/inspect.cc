@@ -11,12 +11,12 @@
 
 #include "bench/in_parallel.h"
 #include "bench/inspect_file.h"
+#include "engine/core/machine.h"
 
 namespace stoker {
 namespace {
 
 constexpr uint64_t kChunk = 64;  // files that a thread takes at a time
-constexpr int kMaxThreads = 256;
 
 struct Broken {
   uint64_t id;
@@ -211,10 +211,8 @@ void Fill(Tally& tally, size_t list_broken, DatasetReport& report) {
 
 Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& options,
                               const InspectProgress& progress) {
-  if (options.threads < 0 || options.threads > kMaxThreads) {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = "threads is " + std::to_string(options.threads),
-                 .advice = "Give 0 (the cores allotted) to " + std::to_string(kMaxThreads)};
+  if (Status status = CheckThreads(options.threads); !status.ok()) {
+    return std::move(status).error();
   }
   const auto start = std::chrono::steady_clock::now();
   Inspection inspection(source, options, progress);

@@ -17,6 +17,7 @@
 
 #include "bench/in_parallel.h"
 #include "bench/photograph.h"
+#include "engine/core/machine.h"
 
 namespace stoker {
 namespace {
@@ -26,7 +27,6 @@ namespace fs = std::filesystem;
 constexpr const char* kMarker = ".stoker-synth";
 constexpr int kVersion = 1;  // of the photographs: another one makes other pixels
 constexpr int kMaxClasses = 100000;
-constexpr int kMaxThreads = 256;
 
 // What makes two folders hold the same photographs, but for how many.
 struct Made {
@@ -285,11 +285,7 @@ Status Check(const SynthOptions& options) {
                        std::to_string(options.count),
                    "Each class needs a photograph: lower classes, or raise count");
   }
-  if (options.threads < 0 || options.threads > kMaxThreads) {
-    return Invalid("threads is " + std::to_string(options.threads),
-                   "Give 0 (the cores allotted) to " + std::to_string(kMaxThreads));
-  }
-  return {};
+  return CheckThreads(options.threads);
 }
 
 }  // namespace

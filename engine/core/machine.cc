@@ -96,6 +96,14 @@ int AllottedCores(const MachineRoot& root) {
   return std::max(cores, 1);
 }
 
+Status CheckThreads(int threads) {
+  constexpr int kMost = 256;
+  if (threads >= 0 && threads <= kMost) return {};
+  return Error{.code = Code::kInvalidArgument,
+               .cause = "threads is " + std::to_string(threads),
+               .advice = "Give 0 (the cores allotted) to " + std::to_string(kMost)};
+}
+
 uint64_t AvailableMemory(const MachineRoot& root) {
   uint64_t bytes = ~uint64_t{0};
   std::ifstream meminfo(root.proc + "/meminfo");

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "engine/core/result.h"
+
 namespace stoker {
 
 // Where the files are read from; tests give a folder of their own.
@@ -15,6 +17,9 @@ struct MachineRoot {
 // Cores: the affinity mask's count, or less where a cgroup (v2 or v1) has a CPU quota, rounded up.
 // At least 1.
 int AllottedCores(const MachineRoot& root = {});
+
+// The `threads` of options: 0, which stands for the cores allotted, to 256; else InvalidArgument.
+Status CheckThreads(int threads);
 
 // Bytes that may still be used: what the kernel says is available, or less where a cgroup (v2 or
 // v1) has a limit that is nearer.

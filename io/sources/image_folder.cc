@@ -258,11 +258,8 @@ Error EmptyClasses(const std::string& directory, const std::vector<std::string>&
 
 Result<std::shared_ptr<const SampleSource>> ImageFolder(const std::string& directory,
                                                         const ImageFolderOptions& options) {
-  constexpr int kMaxThreads = 256;
-  if (options.threads < 0 || options.threads > kMaxThreads) {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = "image_folder: threads is " + std::to_string(options.threads),
-                 .advice = "Give 0 (the cores allotted) to " + std::to_string(kMaxThreads)};
+  if (Status status = CheckThreads(options.threads); !status.ok()) {
+    return std::move(status).error();
   }
   Result<FolderLister> lister = FolderLister::Open(directory, IsImageName);
   if (!lister.ok()) return std::move(lister).error();

@@ -68,6 +68,17 @@ TEST_F(MachineTest, V1WithoutALimitSaysMinusOne) {
   EXPECT_EQ(AllottedCores(root_), AllottedCores({"/nowhere", "/nowhere"}));
 }
 
+TEST(CheckThreads, FromNoneTo256) {
+  for (const int threads : {0, 1, 256}) EXPECT_TRUE(CheckThreads(threads).ok()) << threads;
+  for (const int threads : {-1, 257}) {
+    const Status status = CheckThreads(threads);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, Code::kInvalidArgument);
+    EXPECT_EQ(status.error().Message(),
+              "threads is " + std::to_string(threads) + ". Give 0 (the cores allotted) to 256.");
+  }
+}
+
 TEST_F(MachineTest, NonsenseIsNoLimit) {
   Write("proc/self/cgroup", "garbage\n0:\n0::relative\n::::\n");
   Write("cgroup/cpu.max", "nonsense\n");
