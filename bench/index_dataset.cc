@@ -14,6 +14,7 @@
 #include <mutex>
 #include <new>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "bench/in_parallel.h"
@@ -21,7 +22,10 @@
 #include "io/sources/dataset_index.h"
 #include "io/sources/dataset_index_format.h"
 #include "io/sources/image_folder.h"
+#include "io/sources/image_list.h"
+#include "io/sources/list_images.h"
 #include "transforms/format.h"
+#include "transforms/jpeg/decoder.h"
 #include "transforms/jpeg/fast/crop_index_maker.h"
 
 namespace stoker {
@@ -30,9 +34,18 @@ namespace {
 constexpr uint64_t kChunk = 16;                         // files that a thread takes at a time
 constexpr uint64_t kWorkingMemory = uint64_t{4} << 30;  // of each thread: the largest file
 
+// What the index file calls formats, whatever becomes of the enum.
+static_assert(static_cast<int>(ImageFormat::kUnknown) == 0);
+static_assert(static_cast<int>(ImageFormat::kJpeg) == 1);
+static_assert(static_cast<int>(ImageFormat::kPng) == 2);
+static_assert(static_cast<int>(ImageFormat::kWebp) == 3);
+static_assert(static_cast<int>(ImageFormat::kGif) == 4);
+static_assert(static_cast<int>(ImageFormat::kBmp) == 5);
+static_assert(static_cast<int>(ImageFormat::kTiff) == 6);
+static_assert(static_cast<int>(ImageFormat::kPnm) == 7);
+
 struct Indexed {
-  uint64_t key = 0;
-  uint64_t bytes = 0;  // of the photograph
+  ImageFacts facts;
   std::vector<uint8_t> record;
   std::string reason;  // why there is none
 };
@@ -46,11 +59,13 @@ class FileIndexer {
     Indexed indexed;
     read_.path = path;
     ReadPlainly(read_);
-    indexed.bytes = read_.size;
     const std::span<const uint8_t> file(read_.buffer.data(), read_.size);
     if (!read_.status.ok()) {
       indexed.reason = "cannot be read";
-    } else if (SniffFormat(file) != ImageFormat::kJpeg) {
+      return indexed;
+    }
+    indexed.facts = LookAt(file);
+    if (SniffFormat(file) != ImageFormat::kJpeg) {
       indexed.reason = "not a JPEG";
     } else if (Fallback why = maker_.Make(file, indexed.record); why != Fallback::kNone) {
       indexed.reason = NameOf(why);
@@ -59,16 +74,32 @@ class FileIndexer {
   }
 
  private:
+  ImageFacts LookAt(std::span<const uint8_t> file) {
+    const ImageFormat format = SniffFormat(file);
+    ImageFacts facts{.file_bytes = file.size(), .format = static_cast<uint8_t>(format)};
+    // The one place where headers are read: other formats' sizes are known once there is a decoder
+    // that opens them.
+    if (format != ImageFormat::kJpeg) return facts;
+    if (const Result<ImageInfo> info = decoder_.Open(file); info.ok()) {
+      facts.width = static_cast<uint32_t>(info->size.width);
+      facts.height = static_cast<uint32_t>(info->size.height);
+      facts.orientation = static_cast<uint8_t>(info->orientation);
+    }
+    return facts;
+  }
+
   MemoryBudget budget_{kWorkingMemory};
   ReadRequest read_;
+  JpegDecoder decoder_;
   jpeg::CropIndexMaker maker_;
 };
 
 class Indexing {
  public:
-  Indexing(const SampleSource& source, const IndexOptions& options, DatasetIndexWriter& writer,
-           const IndexProgress& progress)
-      : source_(source), options_(options), writer_(writer), progress_(progress) {}
+  // `root` has a slash at its end.
+  Indexing(const ImageList& list, const std::string& root, const IndexOptions& options,
+           DatasetIndexWriter& writer, const IndexProgress& progress)
+      : list_(list), root_(root), options_(options), writer_(writer), progress_(progress) {}
 
   // The body of each thread.
   void Run() {
@@ -92,49 +123,50 @@ class Indexing {
     std::vector<Indexed> chunk;
     while (true) {
       const uint64_t first = next_.fetch_add(kChunk);
-      if (first >= source_.size()) return;
-      const uint64_t end = std::min(first + kChunk, source_.size());
+      if (first >= list_.files.size()) return;
+      const uint64_t end = std::min<uint64_t>(first + kChunk, list_.files.size());
       chunk.clear();
-      for (uint64_t id = first; id < end; ++id) {
-        source_.PathOf(source_.At(id).file, path);
+      for (uint64_t file = first; file < end; ++file) {
+        path = root_;
+        list_.AppendPath(file, path);
         chunk.push_back(indexer.Index(path));
-        chunk.back().key = source_.KeyOf(id);
       }
       if (!Write(first, chunk)) return;
     }
   }
 
-  // In the source's order: waits until the chunks before have been written. False when the work is
+  // In the list's order: waits until the chunks before have been written. False when the work is
   // over.
   bool Write(uint64_t first, const std::vector<Indexed>& chunk) {
     std::unique_lock lock(mutex_);
     turn_.wait(lock, [&] { return written_ == first || !status_.ok(); });
     for (size_t i = 0; i < chunk.size() && status_.ok(); ++i) Take(first + i, chunk[i]);
     written_ += chunk.size();
-    if (status_.ok() && progress_ && !progress_(written_, source_.size())) {
-      status_ =
-          Error{Code::kCancelled, "stopped before all files were indexed", source_.Describe()};
+    if (status_.ok() && progress_ && !progress_(written_, list_.files.size())) {
+      status_ = Error{Code::kCancelled, "stopped before all files were indexed", root_};
     }
     turn_.notify_all();
     return status_.ok();
   }
 
-  void Take(uint64_t id, const Indexed& indexed) {
+  void Take(uint64_t file, const Indexed& indexed) {
     ++report_.samples;
+    report_.sized += indexed.facts.width > 0 ? 1 : 0;
+    status_ = writer_.Add(indexed.facts, indexed.record);
     if (indexed.reason.empty()) {
       ++report_.indexed;
-      report_.photograph_bytes += indexed.bytes;
-      status_ = writer_.Add(indexed.key, indexed.record);
+      report_.photograph_bytes += indexed.facts.file_bytes;
       return;
     }
     ++report_.skipped[indexed.reason];
     if (report_.skipped_files.size() == options_.list_skipped) return;
-    std::string path;
-    source_.PathOf(source_.At(id).file, path);
+    std::string path = root_;
+    list_.AppendPath(file, path);
     report_.skipped_files.push_back({std::move(path), indexed.reason});
   }
 
-  const SampleSource& source_;
+  const ImageList& list_;
+  const std::string& root_;
   const IndexOptions& options_;
   DatasetIndexWriter& writer_;
   const IndexProgress& progress_;
@@ -145,6 +177,47 @@ class Indexing {
   Status status_;
   IndexReport report_;
 };
+
+int64_t NowNs() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+// How long after a folder's last change listing must begin, so that one more change in the same
+// tick of the file system's clock cannot hide: ticks are 10 ms or less, but where times are whole
+// seconds 1 or 2 s. Times farther ahead than any tick are another machine's.
+int64_t RestNs(int64_t modified_ns, int64_t listed_ns) {
+  constexpr int64_t kMillisecond = 1'000'000, kSecond = 1000 * kMillisecond;
+  const int64_t tick = modified_ns % kSecond == 0 ? 2 * kSecond : 20 * kMillisecond;
+  const int64_t rest = modified_ns - listed_ns;
+  return rest > kSecond ? 0 : std::max<int64_t>(0, rest + tick);
+}
+
+// Waits until what is listed has been at rest for a tick. A folder that is not has kUnsettled.
+Result<ImageList> ListAtRest(const std::string& directory, int threads) {
+  constexpr int kTries = 4;
+  for (int i = 1;; ++i) {
+    const int64_t now = NowNs();
+    Result<ImageList> list = ListImages(directory, threads);
+    if (!list.ok()) return list;
+    int64_t rest = 0;
+    for (ImageList::Folder& folder : list->folders) {
+      const int64_t of_this = RestNs(folder.modified_ns, now);
+      rest = std::max(rest, of_this);
+      if (of_this > 0 && i == kTries) folder.modified_ns = kUnsettled;
+    }
+    if (rest == 0 || i == kTries) return list;
+    std::this_thread::sleep_for(std::chrono::nanoseconds(rest));
+  }
+}
+
+// Whether the index lies among the images of a folder without classes.
+bool LiesInFlat(const std::string& out, const std::string& root, const ImageList& list) {
+  std::error_code ignored;
+  std::filesystem::path folder = std::filesystem::path(out).parent_path();
+  if (folder.empty()) folder = ".";
+  return list.classes.empty() && std::filesystem::equivalent(folder, root, ignored);
+}
 
 // Where the caller has named the file an option is wrong, and so no file is to blame.
 Error CannotPut(const std::string& out, bool own, const std::string& why,
@@ -199,22 +272,24 @@ Result<DatasetIndexWriter> Create(const std::string& out, bool own) {
 Result<IndexReport> IndexDataset(const std::string& directory, const IndexOptions& options,
                                  const IndexProgress& progress) {
   const auto start = std::chrono::steady_clock::now();
-  Result<std::shared_ptr<const SampleSource>> source = ImageFolder(
-      directory, {.threads = options.threads, .crop_index = ImageFolderOptions::CropIndex::kOff});
-  if (!source.ok()) return std::move(source).error();
+  Result<ImageList> list = ListAtRest(directory, options.threads);
+  if (!list.ok()) return std::move(list).error();
   std::string root = directory;
   while (root.ends_with('/')) root.pop_back();
   root += '/';
   const std::string out = options.out.empty() ? root + kIndexName : options.out;
   Result<DatasetIndexWriter> writer = Create(out, options.out.empty());
   if (!writer.ok()) return std::move(writer).error();
-  Indexing indexing(**source, options, *writer, progress);
+  const bool flat = LiesInFlat(out, root, *list);
+  if (flat) list = ListAtRest(directory, options.threads);  // the writer's file has changed it
+  if (!list.ok()) return std::move(list).error();
+  Indexing indexing(*list, root, options, *writer, progress);
   InParallel(options.threads, [&indexing] { indexing.Run(); });
   IndexReport report = std::move(indexing.report());
   if (Status status = std::move(indexing).status(); !status.ok()) return std::move(status).error();
-  Result<uint64_t> bytes = writer->Finish();
+  Result<uint64_t> bytes = writer->Finish(*list, flat ? root : std::string());
   if (!bytes.ok()) return std::move(bytes).error();
-  report.source = (*source)->Describe();
+  report.source = "image_folder(" + directory + ")";
   report.out = out;
   report.index_bytes = *bytes;
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

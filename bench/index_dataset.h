@@ -22,7 +22,8 @@ struct IndexReport {
   std::string source;  // "image_folder(photos/train)"
   std::string out;
   uint64_t samples = 0;
-  uint64_t indexed = 0;
+  uint64_t sized = 0;             // whose width and height are known
+  uint64_t indexed = 0;           // that have a crop index
   uint64_t photograph_bytes = 0;  // of those that are indexed
   uint64_t index_bytes = 0;       // of the file made
   std::map<std::string, uint64_t>
@@ -38,10 +39,11 @@ struct IndexReport {
 // Called now and then, from one thread at a time; `false` ends the work with Cancelled.
 using IndexProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
-// Reads every photograph of image_folder(directory) once, and replaces the index, or what was one:
-// where anything else lies, or the file cannot be made, is said before a photograph is read. A file
-// that cannot be read, or of which there can be no index, is no error: it is decoded as ever. The
-// index does not depend on the number of threads.
+// Lists the folder, again where something in it has changed just before (for a few seconds at most,
+// until it is at rest), reads every photograph of image_folder(directory) once, and replaces the
+// index, or what was one: where anything else lies, or the file cannot be made, is said before a
+// photograph is read. A file that cannot be read, or of which there can be no index, is no error:
+// it is decoded as ever. The index does not depend on the number of threads.
 //
 // InvalidArgument, Cancelled, ResourceExhausted, what ImageFolder returns, and the system's refusal
 // to write; the index is then as it was.

@@ -7,36 +7,29 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <new>
+#include <optional>
+#include <string_view>
 
-#include "engine/core/hash.h"
+#include "io/sources/dataset_index_check.h"
 
 namespace stoker {
 
-using dataset_index::FirstSlot;
+using dataset_index::Facts;
 using dataset_index::Header;
 using dataset_index::Section;
-using dataset_index::Slot;
+using dataset_index::SectionKind;
 
 namespace {
 
-// What may lie between the sections, and records that no slot names, at most.
-constexpr uint64_t kMostUnused = 1 << 20;
 constexpr uint32_t kMostSections = 64;
-// A table is refused before it takes more memory than a multiple of what lies on the disk: a file
-// with holes is cheap to make large.
-constexpr uint64_t kMostSlotsPerSample = 64;
-constexpr uint64_t kSlotsAlways = 1024;
+constexpr uint64_t kMostBytes = uint64_t{1} << 48;
+// Room that is asked for before anything has been read of it.
+constexpr uint64_t kRoomAtOnce = 256 << 20;
 
 template <typename T>
 std::span<uint8_t> BytesOf(T& value) {
   return {reinterpret_cast<uint8_t*>(&value), sizeof(T)};
-}
-
-template <typename T>
-std::span<uint8_t> BytesOf(std::vector<T>& values) {
-  return {reinterpret_cast<uint8_t*>(values.data()), values.size() * sizeof(T)};
 }
 
 Error Damaged(const std::string& what) {
@@ -47,7 +40,7 @@ Error Damaged(const std::string& what) {
 
 Error NoIndex() {
   return {.code = Code::kInvalidArgument,
-          .cause = "this is no crop index",
+          .cause = "this is no index",
           .advice = "Give the file that `stoker index` wrote"};
 }
 
@@ -67,55 +60,146 @@ bool Inside(uint64_t offset, uint64_t bytes, uint64_t whole) {
   return offset <= whole && bytes <= whole - offset;
 }
 
-bool TooEmpty(uint64_t slots, uint64_t samples) {
-  return slots > kSlotsAlways && (slots - kSlotsAlways) / kMostSlotsPerSample > samples;
-}
-
-// The header and the list of sections behind it.
-Result<std::vector<Section>> ReadSections(int descriptor, uint64_t file_bytes) {
-  Header header;
-  if (file_bytes < sizeof(header.magic)) return NoIndex();
-  Status status = ReadAt(descriptor, 0, BytesOf(header.magic));
-  if (!status.ok()) return std::move(status).error();
-  if (header.magic != dataset_index::kMagic) return NoIndex();
-  status = ReadAt(descriptor, 0, BytesOf(header));
-  if (!status.ok()) return std::move(status).error();
-  if (header.version != dataset_index::kVersion) {
-    return Error{.code = Code::kUnimplemented,
-                 .cause = "an index of version " + std::to_string(header.version) +
-                          "; this stoker reads " + std::to_string(dataset_index::kVersion),
-                 .advice = "Make it anew with `stoker index`"};
-  }
-  if (header.file_bytes != file_bytes) return Damaged("it is not as long as it should be");
-  if (header.sections > kMostSections) return Damaged("its header");
-  std::vector<Section> sections(header.sections);
-  status = ReadAt(descriptor, sizeof(header), BytesOf(sections));
-  if (!status.ok()) return std::move(status).error();
-  const uint64_t checksum = std::exchange(header.checksum, 0);
-  if (Hash64(BytesOf(sections), Hash64(BytesOf(header))) != checksum) return Damaged("its header");
-  uint64_t unused = file_bytes;
-  for (const Section& section : sections) {
-    if (!Inside(section.offset, section.bytes, file_bytes)) return Damaged("its sections");
-    unused -= std::min(unused, section.bytes);
-  }
-  if (unused > kMostUnused + sizeof(Header) + kMostSections * sizeof(Section)) {
-    return Damaged("it is longer than its sections");
-  }
-  return sections;
-}
-
 }  // namespace
 
-uint64_t SampleKey(std::string_view folder, std::string_view name) {
-  return Hash64(name, Hash64(folder));
-}
+// Opens one: what DatasetIndex is afterwards has been looked at.
+class DatasetIndexReader {
+ public:
+  explicit DatasetIndexReader(DatasetIndex& index) : index_(index) {}
+
+  Status Load() {
+    index_.descriptor_ = open(index_.path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (index_.descriptor_ < 0) {
+      return errno == ENXIO ? NoIndex() : SystemError(errno, "cannot open the index");
+    }
+    struct stat info {};
+    if (fstat(index_.descriptor_, &info) != 0) {
+      return SystemError(errno, "cannot look at the index");
+    }
+    if (!S_ISREG(info.st_mode)) return NoIndex();
+    index_.modified_ns_ = Nanoseconds(info.st_mtim);
+    Status status = ReadHeader(static_cast<uint64_t>(info.st_size));
+    if (status.ok()) status = ReadSections(static_cast<uint64_t>(info.st_size));
+    if (status.ok()) status = ReadList();
+    return status;
+  }
+
+ private:
+  Status ReadHeader(uint64_t file_bytes) {
+    if (file_bytes < sizeof(header_.magic)) return NoIndex();
+    Status status = ReadAt(index_.descriptor_, 0, BytesOf(header_.magic));
+    if (!status.ok()) return status;
+    if (header_.magic != dataset_index::kMagic) return NoIndex();
+    status = ReadAt(index_.descriptor_, 0, BytesOf(header_));
+    if (!status.ok()) return status;
+    if (header_.version != dataset_index::kVersion) {
+      return Error{.code = Code::kUnimplemented,
+                   .cause = "an index of version " + std::to_string(header_.version) +
+                            "; this stoker reads " + std::to_string(dataset_index::kVersion),
+                   .advice = "Make it anew with `stoker index`"};
+    }
+    if (header_.file_bytes != file_bytes) return Damaged("it is not as long as it should be");
+    if (header_.sections > kMostSections || file_bytes > kMostBytes) return Damaged("its header");
+    return {};
+  }
+
+  Status ReadSections(uint64_t file_bytes) {
+    std::vector<Section> sections(header_.sections);
+    const std::span<uint8_t> bytes(reinterpret_cast<uint8_t*>(sections.data()),
+                                   sections.size() * sizeof(Section));
+    Status status = ReadAt(index_.descriptor_, sizeof(header_), bytes);
+    if (!status.ok()) return status;
+    const uint64_t checksum = std::exchange(header_.checksum, 0);
+    if (Hash64(bytes, Hash64(BytesOf(header_))) != checksum) return Damaged("its header");
+    index_.fingerprint_ = header_.fingerprint;
+    for (const Section& section : sections) {
+      if (!Inside(section.offset, section.bytes, file_bytes)) return Damaged("its sections");
+      if (section.kind >= sections_.size()) continue;
+      if (sections_[section.kind]) return Damaged("its sections");
+      sections_[section.kind] = section;
+    }
+    for (uint32_t kind = SectionKind::kCropIndexes; kind < sections_.size(); ++kind) {
+      if (!sections_[kind]) return Damaged("a section is missing");
+    }
+    index_.records_ = *sections_[SectionKind::kCropIndexes];
+    return {};
+  }
+
+  // Each column is known to be right before the next one is measured by it.
+  Status ReadList() {
+    ImageList& list = index_.list_;
+    ListCheck check(list);
+    const auto any = [](uint64_t) { return true; };
+    Status status = ReadColumn(SectionKind::kFolders, list.folders, any,
+                               [&](size_t begin) { return check.Folders(begin); });
+    if (status.ok()) {
+      status = ReadColumn(
+          SectionKind::kPaths, list.paths, [&](uint64_t n) { return n == check.path_bytes(); },
+          [&](size_t begin) { return check.Paths(begin); });
+    }
+    if (status.ok() && !check.TakeClasses()) return Damaged("its folders");
+    if (status.ok()) {
+      status = ReadColumn(SectionKind::kFiles, list.files, any,
+                          [&](size_t begin) { return check.Files(begin); });
+    }
+    if (status.ok() && !check.FilesEnd()) return Damaged("its list of files");
+    if (status.ok()) {
+      status = ReadColumn(
+          SectionKind::kNames, list.names, [&](uint64_t n) { return n == check.name_bytes(); },
+          [&](size_t begin) { return check.Names(begin); });
+    }
+    if (status.ok() && !check.NamesEnd()) return Damaged("its list of files");
+    if (status.ok()) {
+      status = ReadColumn(
+          SectionKind::kFacts, index_.facts_, [&](uint64_t n) { return n == list.files.size(); },
+          [](size_t) { return true; });
+    }
+    return status;
+  }
+
+  // `fits` judges the number of elements; `check`, given the first one of a piece that has been
+  // read, the elements from there to the end of `to`.
+  template <typename Column, typename Fits, typename Check>
+  Status ReadColumn(SectionKind kind, Column& to, Fits fits, Check check) {
+    constexpr size_t kSize = sizeof(typename Column::value_type);
+    constexpr size_t kPiece = dataset_index::kPieceBytes / kSize;
+    static_assert(dataset_index::kPieceBytes % kSize == 0);
+    const Section& section = *sections_[kind];
+    const std::string what = "section " + std::to_string(kind);
+    if (section.bytes % kSize != 0) return Damaged(what);
+    const uint64_t count = section.bytes / kSize;
+    if (!fits(count)) return Damaged(what);
+    uint64_t hash = 0;
+    try {
+      to.reserve(std::min(count, kRoomAtOnce / kSize));
+      for (uint64_t begin = 0; begin < count; begin = to.size()) {
+        to.resize(std::min<uint64_t>(begin + kPiece, count));
+        const std::span<uint8_t> piece(reinterpret_cast<uint8_t*>(to.data() + begin),
+                                       (to.size() - begin) * kSize);
+        Status status = ReadAt(index_.descriptor_, section.offset + begin * kSize, piece);
+        if (!status.ok()) return status;
+        hash = Hash64(piece, hash);
+        if (!check(begin)) return Damaged(what);
+      }
+    } catch (const std::bad_alloc&) {
+      return Error{Code::kResourceExhausted, "no memory for the index"};
+    }
+    return hash == section.checksum ? Status() : Damaged(what);
+  }
+
+  DatasetIndex& index_;
+  Header header_;
+  std::array<std::optional<Section>, SectionKind::kFacts + 1> sections_;
+};
 
 DatasetIndex& DatasetIndex::operator=(DatasetIndex&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(descriptor_, other.descriptor_);
-  std::swap(slots_, other.slots_);
+  std::swap(modified_ns_, other.modified_ns_);
+  std::swap(fingerprint_, other.fingerprint_);
+  std::swap(list_, other.list_);
+  std::swap(facts_, other.facts_);
   std::swap(records_, other.records_);
-  std::swap(samples_, other.samples_);
   return *this;
 }
 
@@ -126,92 +210,39 @@ DatasetIndex::~DatasetIndex() {
 Result<DatasetIndex> DatasetIndex::Open(const std::string& path) {
   DatasetIndex index;
   index.path_ = path;
-  Status status = index.Load();
+  Status status = DatasetIndexReader(index).Load();
   if (!status.ok()) return std::move(status).error().WithFile(path);
   return index;
 }
 
-Status DatasetIndex::Load() {
-  descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor_ < 0) {
-    return errno == ENXIO ? NoIndex() : SystemError(errno, "cannot open the index");
-  }
-  struct stat info {};
-  if (fstat(descriptor_, &info) != 0) return SystemError(errno, "cannot look at the index");
-  if (!S_ISREG(info.st_mode)) return NoIndex();
-  Result<std::vector<Section>> sections =
-      ReadSections(descriptor_, static_cast<uint64_t>(info.st_size));
-  if (!sections.ok()) return std::move(sections).error();
-  bool listed = false, recorded = false;
-  for (const Section& section : *sections) {
-    const bool again = section.kind == dataset_index::kSamples       ? std::exchange(listed, true)
-                       : section.kind == dataset_index::kCropIndexes ? std::exchange(recorded, true)
-                                                                     : false;
-    if (again) return Damaged("its sections");
-    if (section.kind == dataset_index::kCropIndexes) records_ = section;
-    if (section.kind != dataset_index::kSamples) continue;
-    if (Status status = ReadSlots(section); !status.ok()) return status;
-  }
-  return CheckSlots();
+ImageFacts DatasetIndex::FactsOf(uint32_t image) const {
+  constexpr uint32_t kUnknown = ~uint32_t{0};
+  const Facts& facts = facts_[image];
+  const bool in_exif = facts.orientation >= 1 && facts.orientation <= 8;
+  return {.file_bytes = facts.file_bytes == kUnknown ? 0 : facts.file_bytes,
+          .width = facts.width,
+          .height = facts.height,
+          .orientation = in_exif ? facts.orientation : uint8_t{1},
+          .format = facts.format};
 }
 
-// A piece at a time, so that what is no table is noticed while it is small.
-Status DatasetIndex::ReadSlots(const Section& section) {
-  constexpr uint64_t kPiece = 1 << 16;
-  if (section.bytes % sizeof(Slot) != 0) return Damaged("its list of samples");
-  const uint64_t slots = section.bytes / sizeof(Slot);
-  try {
-    while (slots_.size() < slots) {
-      const uint64_t begin = slots_.size();
-      slots_.resize(std::min(begin + kPiece, slots));
-      const std::span<uint8_t> piece = BytesOf(slots_).subspan(begin * sizeof(Slot));
-      Status status = ReadAt(descriptor_, section.offset + begin * sizeof(Slot), piece);
-      if (!status.ok()) return status;
-      for (uint64_t i = begin; i < slots_.size(); ++i) samples_ += slots_[i].bytes != 0;
-      if (TooEmpty(slots_.size(), samples_)) return Damaged("its list of samples is too empty");
-    }
-    slots_.shrink_to_fit();
-  } catch (const std::bad_alloc&) {
-    return Error{Code::kResourceExhausted, "no memory for the index' list of samples"};
-  }
-  if (Hash64(BytesOf(slots_)) != section.checksum) return Damaged("its list of samples");
-  if (slots > 0 && samples_ == slots) return Damaged("its list of samples is too full");
-  return {};
+// Looked at here and not when opening, for it costs nothing.
+DatasetIndex::Record DatasetIndex::RecordOf(uint32_t image) const {
+  const uint64_t begin = image == 0 ? 0 : facts_[image - 1].record_end;
+  const uint64_t end = facts_[image].record_end;
+  return begin <= end && end <= records_.bytes ? Record{begin, end - begin} : Record{};
 }
 
-Status DatasetIndex::CheckSlots() const {
-  uint64_t unused = records_.bytes;
-  for (const Slot& slot : slots_) {
-    if (!Inside(slot.offset, slot.bytes, records_.bytes)) return Damaged("its list of samples");
-    unused -= std::min(unused, slot.bytes);
-  }
-  if (unused > kMostUnused) return Damaged("it is longer than its list of samples");
-  return {};
-}
-
-const Slot* DatasetIndex::Find(uint64_t key) const {
-  const uint64_t slots = slots_.size();
-  if (slots == 0) return nullptr;
-  uint64_t at = FirstSlot(key, slots);
-  for (uint64_t looked = 0; looked < dataset_index::kMostProbes; ++looked) {
-    const Slot& slot = slots_[at];
-    if (slot.bytes == 0) return nullptr;
-    if (slot.key == key) return &slot;
-    at = at + 1 == slots ? 0 : at + 1;
-  }
-  return nullptr;
-}
-
-void DatasetIndex::Read(uint64_t key, uint64_t most, std::vector<uint8_t>& record) const {
+void DatasetIndex::Read(uint32_t image, uint64_t most, std::vector<uint8_t>& record) const {
   record.clear();
-  const Slot* const slot = Find(key);
-  if (slot == nullptr || slot->bytes > most) return;
+  const auto [begin, bytes] = RecordOf(image);
+  if (bytes > most) return;
   try {
-    record.resize(slot->bytes);
+    record.resize(bytes);
   } catch (const std::bad_alloc&) {
     return;
   }
-  if (!ReadAt(descriptor_, records_.offset + slot->offset, record).ok()) record.clear();
+  if (!ReadAt(descriptor_, records_.offset + begin, record).ok()) record.clear();
 }
 
 }  // namespace stoker

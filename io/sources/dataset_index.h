@@ -1,32 +1,33 @@
-// A dataset's index file: for each sample a record that says how to decode it faster. `stoker
-// index` makes it, beside the photographs or elsewhere.
+// A dataset's index file: the list of its images, so that nobody has to list the folder again, and
+// what is known of each, up to a record that says how to decode it faster. `stoker index` makes it,
+// beside the photographs or elsewhere.
 //
-// The list of samples is in memory, 36 bytes each. Records are read when they are asked for; what
-// becomes of the file meanwhile costs time and no more: one that is deleted or replaced by renaming
-// stays readable, and a record that is cut off or overwritten is none.
+// Opening reads the list and the facts, in a few large pieces, and checks every byte of them: 32
+// bytes an image and its name. Nothing is mapped: a file that is cut off meanwhile would be a
+// SIGBUS. Records are read when they are asked for; what becomes of the file meanwhile costs time
+// and no more: one that is deleted or replaced by renaming stays readable, and a record that is cut
+// off or overwritten is none.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "engine/core/result.h"
 #include "io/sources/dataset_index_format.h"
+#include "io/sources/image_facts.h"
+#include "io/sources/image_list.h"
 
 namespace stoker {
 
-// How samples are named in it, whatever their number: by their path below the dataset's folder, in
-// two parts, so that nothing has to be put together. `folder`: empty, or with a slash at its end.
-uint64_t SampleKey(std::string_view folder, std::string_view name);
-
-// Immutable after Open; any thread. Move-only.
+// Immutable after Open but for TakeList; any thread. Move-only.
 class DatasetIndex {
  public:
-  // Checks everything but the records, which have their own checksums. Its memory is at most some
-  // 64 times what the file takes of the disk, whatever its bytes.
+  // Checks everything but the records, which have their own checksums. Whatever the bytes, also
+  // with the right checksums: the list is one that an ImageList may be, and no path of it leads out
+  // of the folder but by links; memory is at most that of the file and 256 MiB of addresses.
   //
   // NotFound, PermissionDenied; InvalidArgument for what is no index at all; DataLoss where the
   // bytes are not those that were written; Unimplemented for another version's file;
@@ -37,31 +38,42 @@ class DatasetIndex {
   DatasetIndex& operator=(DatasetIndex&& other) noexcept;
   ~DatasetIndex();
 
-  // No system call, no allocation.
-  bool Has(uint64_t key) const { return Find(key) != nullptr; }
+  // At least one image. Its file number is the `image` below.
+  const ImageList& list() const { return list_; }
+  ImageList TakeList() { return std::exchange(list_, {}); }
+  uint64_t fingerprint() const { return fingerprint_; }  // of the list
+  uint64_t images() const { return facts_.size(); }
 
-  // Replaces `record` by that of a sample, reusing its capacity. Empty where there is none, it has
+  // Preconditions: image < images(). No system call, no allocation.
+  ImageFacts FactsOf(uint32_t image) const;
+  bool HasRecord(uint32_t image) const { return RecordOf(image).bytes > 0; }
+
+  // Replaces `record` by that of an image, reusing its capacity. Empty where there is none, it has
   // more than `most` bytes, or it cannot be read. One system call.
-  void Read(uint64_t key, uint64_t most, std::vector<uint8_t>& record) const;
+  void Read(uint32_t image, uint64_t most, std::vector<uint8_t>& record) const;
 
   const std::string& path() const { return path_; }
-  uint64_t samples() const { return samples_; }
-  uint64_t memory_bytes() const {  // on the heap
-    return path_.capacity() + slots_.capacity() * sizeof(dataset_index::Slot);
+  int64_t modified_ns() const { return modified_ns_; }  // when it was opened
+  uint64_t memory_bytes() const {                       // on the heap, without the list
+    return path_.capacity() + facts_.capacity() * sizeof(dataset_index::Facts);
   }
 
  private:
+  friend class DatasetIndexReader;
+  struct Record {
+    uint64_t begin = 0, bytes = 0;
+  };
+
   DatasetIndex() = default;
-  Status Load();
-  Status ReadSlots(const dataset_index::Section& section);
-  Status CheckSlots() const;
-  const dataset_index::Slot* Find(uint64_t key) const;
+  Record RecordOf(uint32_t image) const;
 
   std::string path_;
   int descriptor_ = -1;
-  std::vector<dataset_index::Slot> slots_;
+  int64_t modified_ns_ = 0;
+  uint64_t fingerprint_ = 0;
+  ImageList list_;
+  std::vector<dataset_index::Facts> facts_;
   dataset_index::Section records_;
-  uint64_t samples_ = 0;
 };
 
 // Writes one. What it writes to is a file of its own beside `path`, which replaces that at the end:
@@ -73,30 +85,32 @@ class DatasetIndexWriter {
   DatasetIndexWriter& operator=(DatasetIndexWriter&&) = delete;
   ~DatasetIndexWriter();  // without Finish nothing is left
 
-  // Of two samples with one key (which no two paths have, in practice) the first one is kept.
-  Status Add(uint64_t key, std::span<const uint8_t> record);
+  // The next image of the list; an empty record is none.
+  Status Add(const ImageFacts& facts, std::span<const uint8_t> record);
 
-  // The file's size.
-  Result<uint64_t> Finish();
+  // The file's size. Precondition: Add was called for each file of `list`.
+  //
+  // `flat`: the folder where images and index lie together, or empty. Putting the index there
+  // changes the folder's time, so that it is noted as kAsTheIndex (list_images.h): the index gets
+  // the time that the folder has then, or 1970 where somebody else has changed it since it was
+  // listed.
+  Result<uint64_t> Finish(const ImageList& list, const std::string& flat = {});
 
  private:
-  struct Sample {
-    uint64_t key = 0;
-    uint64_t offset = 0;
-    uint64_t bytes = 0;
-  };
-
   DatasetIndexWriter(std::string path, std::string part, int descriptor)
       : path_(std::move(path)), part_(std::move(part)), descriptor_(descriptor) {}
   Status Write(std::span<const uint8_t> bytes);
   Status Flush();
+  Status WriteHeader(dataset_index::Header header,
+                     std::span<const dataset_index::Section> sections);
+  Status ReplaceIn(const std::string& flat, int64_t listed_ns);
   Status Replace();
 
   std::string path_, part_;
   int descriptor_ = -1;
   std::vector<uint8_t> waiting_;
-  std::vector<Sample> samples_;
-  uint64_t record_bytes_ = 0;
+  uint64_t written_ = 0;  // to `waiting_` and from there
+  std::vector<dataset_index::Facts> facts_;
 };
 
 }  // namespace stoker

@@ -1,31 +1,41 @@
 // The bytes of a dataset's index file, which dataset_index.cc reads and dataset_index_writer.cc
-// writes. Numbers are little-endian. docs/jpeg.md, "Crop index", has them as a table.
+// writes. Numbers are little-endian. docs/jpeg.md, "A dataset's file", has them as a table.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <span>
+
+#include "engine/core/hash.h"
 
 namespace stoker::dataset_index {
 
 static_assert(std::endian::native == std::endian::little);
 
 inline constexpr std::array<char, 8> kMagic = {'S', 'T', 'K', 'I', 'N', 'D', 'E', 'X'};
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 
 struct Header {  // at the start of the file; `sections` of Section follow
   std::array<char, 8> magic = kMagic;
   uint32_t version = kVersion;
   uint32_t sections = 0;
   uint64_t file_bytes = 0;
+  uint64_t fingerprint = 0;  // of the list of images
   uint64_t checksum = 0;  // Hash64 of this header, with 0 here, and of the sections' list behind it
 };
-static_assert(sizeof(Header) == 32);
+static_assert(sizeof(Header) == 40);
 
 // Others may follow: a reader passes over those that it does not know.
-enum SectionKind : uint32_t {
-  kSamples = 1,      // slots of a hash table: which sample's record is where
-  kCropIndexes = 2,  // the records: crop indexes, each with a checksum of its own
+enum SectionKind : uint32_t {  // 1 was version 1's
+  kCropIndexes = 2,  // crop indexes in the order of the images, each with a checksum of its own
+  kFolders = 3,      // ImageList::Folder
+  kPaths = 4,        // ImageList::paths
+  kFiles = 5,        // ImageList::File
+  kNames = 6,        // ImageList::names
+  kFacts = 7,        // Facts of each file
 };
 
 struct Section {
@@ -33,27 +43,35 @@ struct Section {
   uint32_t unused = 0;
   uint64_t offset = 0;  // in the file
   uint64_t bytes = 0;
-  uint64_t checksum = 0;  // Hash64; of kCropIndexes 0
+  uint64_t checksum = 0;  // of kCropIndexes 0, of others Checksum
 };
 static_assert(sizeof(Section) == 32);
 
-// A sample lies in the first free slot from FirstSlot of its key on; behind the last slot comes the
-// first one. There is a free one always. A reader looks at no more than
-// kMostProbes slots: of a table that is a third free, and keys that are spread evenly, so many
-// taken ones do not lie in a row.
-inline constexpr uint64_t kMostProbes = 1024;
-
-struct Slot {
-  uint64_t key = 0;     // SampleKey
-  uint64_t offset = 0;  // of the record, in its section
-  uint64_t bytes = 0;   // 0: the slot is free
+// What was known of an image when the index was made.
+struct Facts {
+  uint64_t record_end = 0;  // of its crop index, in kCropIndexes: it begins where that before ends
+  uint32_t file_bytes = 0;  // 2^32 − 1: as many or more, or unknown
+  uint32_t width = 0;       // as stored; 0: unknown
+  uint32_t height = 0;
+  uint8_t orientation = 1;  // the EXIF tag: 1 to 8
+  uint8_t format = 0;       // ImageFormat of transforms/format.h; 0: unknown
+  uint16_t unused = 0;
 };
-static_assert(sizeof(Slot) == 24);
+static_assert(sizeof(Facts) == 24);
 
-// Precondition: slots > 0. Keys are spread evenly over all 64 bits.
-inline uint64_t FirstSlot(uint64_t key, uint64_t slots) {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<uint64_t>(Wide{key} * slots >> 64);
+// Sections are read and checked so many bytes at a time: while they are in the cache, and so that
+// what is wrong is noticed before more memory is taken. A multiple of every column's element.
+inline constexpr size_t kPieceBytes = 120 << 13;
+
+// Of the pieces of a section, one after the other: Hash64 of each, with the one before as its seed.
+inline uint64_t Checksum(std::span<const uint8_t> section) {
+  uint64_t hash = 0;
+  while (!section.empty()) {
+    const std::span<const uint8_t> piece = section.first(std::min(section.size(), kPieceBytes));
+    hash = Hash64(piece, hash);
+    section = section.subspan(piece.size());
+  }
+  return hash;
 }
 
 }  // namespace stoker::dataset_index

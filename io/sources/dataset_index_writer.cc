@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,26 +8,34 @@
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
+#include <optional>
 
 #include "engine/core/hash.h"
 #include "io/sources/dataset_index.h"
 #include "io/sources/dataset_index_format.h"
+#include "io/sources/list_images.h"
 
 namespace stoker {
 
+using dataset_index::Facts;
 using dataset_index::Header;
 using dataset_index::Section;
-using dataset_index::Slot;
+using dataset_index::SectionKind;
 
 namespace {
 
 constexpr size_t kWriteBytes = 1 << 20;
-constexpr size_t kSections = 2;
+constexpr size_t kSections = 6;
 constexpr uint64_t kRecordsAt = sizeof(Header) + kSections * sizeof(Section);
 
 template <typename T>
 std::span<const uint8_t> BytesOf(const T& value) {
   return {reinterpret_cast<const uint8_t*>(&value), sizeof(T)};
+}
+
+template <typename Column>
+std::span<const uint8_t> ColumnBytes(const Column& column) {
+  return {reinterpret_cast<const uint8_t*>(column.data()), column.size() * sizeof(column[0])};
 }
 
 Status WriteAll(int descriptor, std::span<const uint8_t> bytes, const std::string& path) {
@@ -47,6 +56,13 @@ std::string PartOf(const std::string& path) {
   std::snprintf(hexadecimal.data(), hexadecimal.size(), "%016" PRIx64, number);
   return path + ".part" + hexadecimal.data();
 }
+
+// When a file was last modified, as it shall seem.
+bool SetTime(int descriptor, const timespec& modified) {
+  const std::array<timespec, 2> times{timespec{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, modified};
+  return futimens(descriptor, times.data()) == 0;
+}
+constexpr timespec kLongAgo{};  // no folder's
 
 }  // namespace
 
@@ -71,8 +87,8 @@ DatasetIndexWriter::DatasetIndexWriter(DatasetIndexWriter&& other) noexcept
       part_(std::move(other.part_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
       waiting_(std::move(other.waiting_)),
-      samples_(std::move(other.samples_)),
-      record_bytes_(other.record_bytes_) {}
+      written_(other.written_),
+      facts_(std::move(other.facts_)) {}
 
 DatasetIndexWriter::~DatasetIndexWriter() {
   if (descriptor_ < 0) return;
@@ -81,6 +97,11 @@ DatasetIndexWriter::~DatasetIndexWriter() {
 }
 
 Status DatasetIndexWriter::Write(std::span<const uint8_t> bytes) {
+  written_ += bytes.size();
+  if (bytes.size() >= kWriteBytes) {
+    if (Status status = Flush(); !status.ok()) return status;
+    return WriteAll(descriptor_, bytes, path_);
+  }
   waiting_.insert(waiting_.end(), bytes.begin(), bytes.end());
   return waiting_.size() < kWriteBytes ? Status() : Flush();
 }
@@ -91,48 +112,73 @@ Status DatasetIndexWriter::Flush() {
   return status;
 }
 
-Status DatasetIndexWriter::Add(uint64_t key, std::span<const uint8_t> record) {
-  if (record.empty()) return {};
-  samples_.push_back({key, record_bytes_, record.size()});
-  record_bytes_ += record.size();
+Status DatasetIndexWriter::Add(const ImageFacts& facts, std::span<const uint8_t> record) {
+  constexpr uint64_t kUnknown = ~uint32_t{0};
+  const uint64_t bytes = facts.file_bytes == 0 ? kUnknown : std::min(facts.file_bytes, kUnknown);
+  facts_.push_back({.record_end = written_ - kRecordsAt + record.size(),
+                    .file_bytes = static_cast<uint32_t>(bytes),
+                    .width = facts.width,
+                    .height = facts.height,
+                    .orientation = facts.orientation,
+                    .format = facts.format});
   return Write(record);
 }
 
-Result<uint64_t> DatasetIndexWriter::Finish() {
-  std::vector<Slot> slots(samples_.size() + samples_.size() / 2 + 1);
-  for (const Sample& sample : samples_) {
-    uint64_t at = dataset_index::FirstSlot(sample.key, slots.size());
-    while (slots[at].bytes != 0 && slots[at].key != sample.key) at = (at + 1) % slots.size();
-    if (slots[at].bytes == 0) slots[at] = {sample.key, sample.offset, sample.bytes};
+Result<uint64_t> DatasetIndexWriter::Finish(const ImageList& list, const std::string& flat) {
+  std::vector<ImageList::Folder> folders = list.folders;
+  if (!flat.empty()) {
+    folders[0].modified_ns = SetTime(descriptor_, kLongAgo) ? kAsTheIndex : kUnsettled;
   }
-  const std::span<const uint8_t> table(reinterpret_cast<const uint8_t*>(slots.data()),
-                                       slots.size() * sizeof(Slot));
-  const std::array<Section, kSections> sections = {
-      Section{dataset_index::kSamples, 0, kRecordsAt + record_bytes_, table.size(), Hash64(table)},
-      Section{dataset_index::kCropIndexes, 0, kRecordsAt, record_bytes_, 0}};
-  Header header;
-  header.sections = kSections;
-  header.file_bytes = kRecordsAt + record_bytes_ + table.size();
-  header.checksum = Hash64(BytesOf(sections), Hash64(BytesOf(header)));
-  Status status = Write(table);
+  std::vector<Section> sections = {
+      {SectionKind::kCropIndexes, 0, kRecordsAt, written_ - kRecordsAt, 0}};
+  const auto add = [&](SectionKind kind, std::span<const uint8_t> bytes) {
+    sections.push_back({kind, 0, written_, bytes.size(), dataset_index::Checksum(bytes)});
+    return Write(bytes);
+  };
+  Status status = add(SectionKind::kFolders, ColumnBytes(folders));
+  if (status.ok()) status = add(SectionKind::kPaths, ColumnBytes(list.paths));
+  if (status.ok()) status = add(SectionKind::kFiles, ColumnBytes(list.files));
+  if (status.ok()) status = add(SectionKind::kNames, ColumnBytes(list.names));
+  if (status.ok()) status = add(SectionKind::kFacts, ColumnBytes(facts_));
   if (status.ok()) status = Flush();
-  if (status.ok() && lseek(descriptor_, 0, SEEK_SET) != 0) {
+  Header header;
+  header.file_bytes = written_;
+  header.fingerprint = list.Fingerprint();
+  if (status.ok()) status = WriteHeader(header, sections);
+  // On the disk before it has its name: a crash leaves the old file or the new one.
+  if (status.ok() && fdatasync(descriptor_) != 0) {
     status = SystemError(errno, "cannot write the index", path_);
   }
-  if (status.ok()) status = WriteAll(descriptor_, BytesOf(header), path_);
-  if (status.ok()) status = WriteAll(descriptor_, BytesOf(sections), path_);
-  if (status.ok()) status = Replace();
+  if (status.ok()) status = flat.empty() ? Replace() : ReplaceIn(flat, list.folders[0].modified_ns);
   if (!status.ok()) return std::move(status).error();
-  return header.file_bytes;
+  close(std::exchange(descriptor_, -1));
+  return written_;
+}
+
+Status DatasetIndexWriter::WriteHeader(Header header, std::span<const Section> sections) {
+  const std::span<const uint8_t> list = ColumnBytes(sections);
+  header.sections = static_cast<uint32_t>(sections.size());
+  header.checksum = Hash64(list, Hash64(BytesOf(header)));
+  if (lseek(descriptor_, 0, SEEK_SET) != 0) {
+    return SystemError(errno, "cannot write the index", path_);
+  }
+  Status status = WriteAll(descriptor_, BytesOf(header), path_);
+  return status.ok() ? WriteAll(descriptor_, list, path_) : status;
 }
 
 Status DatasetIndexWriter::Replace() {
-  // On the disk before it has its name: a crash leaves the old file or the new one.
-  if (fdatasync(descriptor_) != 0) return SystemError(errno, "cannot write the index", path_);
-  if (rename(part_.c_str(), path_.c_str()) != 0) {
-    return SystemError(errno, "cannot replace the index", path_);
-  }
-  close(std::exchange(descriptor_, -1));
+  if (rename(part_.c_str(), path_.c_str()) == 0) return {};
+  return SystemError(errno, "cannot replace the index", path_);
+}
+
+// The folder's time becomes the file's, unless somebody else has changed the folder. Until it does
+// the two differ: after a crash the folder is listed, as without an index.
+Status DatasetIndexWriter::ReplaceIn(const std::string& flat, int64_t listed_ns) {
+  (void)SetTime(descriptor_, kLongAgo);
+  const bool as_listed = ModifiedNs(AT_FDCWD, flat.c_str()) == listed_ns;
+  if (Status status = Replace(); !status.ok()) return status;
+  struct stat info {};
+  if (as_listed && stat(flat.c_str(), &info) == 0) (void)SetTime(descriptor_, info.st_mtim);
   return {};
 }
 

@@ -202,12 +202,12 @@ class Walk {
       lock.unlock();
       std::vector<Pending> below;
       ListedFolder found{.path = next.path, .top = next.top, .files = {}};
-      Status status = List(next, found, below);
+      Result<bool> listed = List(next, found, below);
       lock.lock();
       --busy_;
-      if (!status.ok()) Keep(std::move(status).error());
+      if (!listed.ok()) Keep(std::move(listed).error());
       for (Pending& folder : below) pending_.push_back(std::move(folder));
-      if (found.files.size() > 0) found_.push_back(std::move(found));
+      if (listed.ok() && *listed) found_.push_back(std::move(found));
       wake_.notify_all();
     }
   }
@@ -229,26 +229,28 @@ class Walk {
     std::shared_ptr<const Ancestor> parent;
   };
 
-  Status List(const Pending& pending, ListedFolder& found, std::vector<Pending>& below) {
+  // False where a loop is cut.
+  Result<bool> List(const Pending& pending, ListedFolder& found, std::vector<Pending>& below) {
     const std::string shown = Join(root_, pending.path);
     OpenFolder folder(descriptor_, pending.path.c_str());
     if (!folder.ok()) return FolderError(errno, shown);
     struct stat info;
     if (fstat(folder.descriptor(), &info) != 0) return FolderError(errno, shown);
-    if (IsInside(pending.parent.get(), info)) return {};
+    if (IsInside(pending.parent.get(), info)) return false;
     if (pending.linked) {
-      if (Status status = CountPathTo(info, shown); !status.ok()) return status;
+      if (Status status = CountPathTo(info, shown); !status.ok()) return std::move(status).error();
     }
+    found.modified_ns = Nanoseconds(info.st_mtim);
     Result<Content> content = Read(folder, shown, filter_);
     if (!content.ok()) return std::move(content).error();
     found.files = std::move(content->files);
-    if (content->folders.empty()) return {};
+    if (content->folders.empty()) return true;
     auto self =
         std::make_shared<const Ancestor>(Ancestor{info.st_dev, info.st_ino, pending.parent});
     for (SubFolder& sub : content->folders) {
       below.push_back({Join(pending.path, sub.name), pending.top, sub.linked, self});
     }
-    return {};
+    return true;
   }
 
   Status CountPathTo(const struct stat& folder, const std::string& shown) {
@@ -279,6 +281,19 @@ class Walk {
 };
 
 }  // namespace
+
+// Wraps where nobody's clock goes.
+int64_t Nanoseconds(const timespec& time) {
+  return static_cast<int64_t>(static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
+                              static_cast<uint64_t>(time.tv_nsec));
+}
+
+std::optional<int64_t> ModifiedNs(int descriptor, const char* path) {
+  struct stat info;
+  if (fstatat(descriptor, path, &info, AT_EMPTY_PATH) != 0) return std::nullopt;
+  if (!S_ISDIR(info.st_mode)) return std::nullopt;
+  return Nanoseconds(info.st_mtim);
+}
 
 Result<FolderLister> FolderLister::Open(std::string root, NameFilter filter) {
   if (root.find('\0') != std::string::npos) {
@@ -311,9 +326,11 @@ FolderLister::~FolderLister() {
 Result<ListedRoot> FolderLister::ListRoot() {
   OpenFolder folder(descriptor_, ".");
   if (!folder.ok()) return FolderError(errno, root_);
+  const std::optional<int64_t> modified = ModifiedNs(folder.descriptor(), "");
+  if (!modified) return FolderError(errno, root_);
   Result<Content> content = Read(folder, root_, filter_);
   if (!content.ok()) return std::move(content).error();
-  ListedRoot listed{.folders = {}, .files = std::move(content->files)};
+  ListedRoot listed{.folders = {}, .files = std::move(content->files), .modified_ns = *modified};
   for (SubFolder& sub : content->folders) listed.folders.push_back(std::move(sub.name));
   std::sort(listed.folders.begin(), listed.folders.end());
   return listed;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,16 +25,26 @@ struct NameList {
 };
 
 struct ListedFolder {
-  std::string path;  // from the root, without a slash at either end; "" is the root itself
-  uint32_t top = 0;  // which of the root's folders it lies in, or is
-  NameList files;
+  std::string path;     // from the root, without a slash at either end; "" is the root itself
+  uint32_t top = 0;     // which of the root's folders it lies in, or is
+  NameList files = {};  // may be none
+  // When something was last added to it, removed or renamed: nanoseconds since 1970, as they were
+  // before it was read.
+  int64_t modified_ns = 0;
 };
 
 // The root and what is directly in it.
 struct ListedRoot {
   std::vector<std::string> folders;  // sorted bytewise
   NameList files;
+  int64_t modified_ns = 0;  // as ListedFolder's
 };
+
+int64_t Nanoseconds(const timespec& time);
+
+// ListedFolder::modified_ns of `path`, a folder or a link to one, below an open folder; "": that
+// one itself. None where it cannot be seen, or is something else.
+std::optional<int64_t> ModifiedNs(int descriptor, const char* path);
 
 // Chooses files by their name. Called from several threads.
 using NameFilter = bool (*)(std::string_view name);
@@ -53,14 +65,16 @@ class FolderLister {
 
   Result<ListedRoot> ListRoot();
 
-  // Everything below those folders of the root: each folder that has files once for each path that
-  // leads to it, sorted by (top, path). A folder is not entered again from inside itself: it is
-  // compared by (device, inode) with all that its path came through. That cuts every loop, and
+  // Everything below those folders of the root: each folder once for each path that leads to it,
+  // also without files, sorted by (top, path). A folder is not entered again from inside itself: it
+  // is compared by (device, inode) with all that its path came through. That cuts every loop, and
   // lists a folder that two links lead to twice, as os.walk(followlinks=True) does.
   //
   // threads > 0. The error names the folder; of several it is the one with the smallest path among
   // those seen before all threads had stopped.
   Result<std::vector<ListedFolder>> ListBelow(const std::vector<std::string>& tops, int threads);
+
+  int descriptor() const { return descriptor_; }  // the root's, for as long as this lives
 
  private:
   FolderLister(std::string root, int descriptor, NameFilter filter)

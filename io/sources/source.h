@@ -9,6 +9,7 @@
 
 #include "engine/core/sample.h"
 #include "io/sources/array_column.h"
+#include "io/sources/image_facts.h"
 
 namespace stoker {
 
@@ -30,10 +31,6 @@ class SampleSource {
   // (arrays.h) checks them; does not change.
   virtual std::span<const ArrayColumn> arrays() const { return {}; }
 
-  // The sample's name in a dataset's index (dataset_index.h), which does not depend on where the
-  // dataset lies; 0 where samples have none.
-  virtual uint64_t KeyOf(uint64_t /*id*/) const { return 0; }
-
   // Replaces `record` by what is known of where to begin decoding sample `id`
   // (transforms/jpeg/fast/crop_index.h), reusing its capacity: it may be wrong, or of another file
   // by now. Empty where nothing is known, or more than `most` bytes. One short read of a file.
@@ -41,6 +38,10 @@ class SampleSource {
                              std::vector<uint8_t>& record) const {
     record.clear();
   }
+
+  // What is known of sample `id` without looking at its file: as it was when an index was made. No
+  // I/O, no allocation.
+  virtual ImageFacts FactsOf(uint64_t /*id*/) const { return {}; }
 
   // What whoever uses the source should be told, once; empty where there is nothing to tell.
   virtual std::string Warning() const { return {}; }

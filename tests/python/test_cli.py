@@ -160,13 +160,13 @@ def test_the_folders_own_index(dataset, photograph):
     assert bench(folder, *SMALL)["decoded"]["index_stale"] == 1
     (folder / ".stoker-index").write_bytes(b"damaged" * 20)
     report = bench(folder, *SMALL)
-    assert "this is no crop index" in report["warning"] and report["decoded"]["ours"] == 1
-    assert b"this is no crop index" in run("bench", folder, *SMALL).stdout
+    assert "this is no index" in report["warning"] and report["decoded"]["ours"] == 1
+    assert b"this is no index" in run("bench", folder, *SMALL).stdout
     assert ".stoker-index" in failure(run("bench", folder, "--crop-index", folder / ".stoker-index"), 1)
     assert "nothing" in failure(run("bench", folder, "--crop-index", folder / "nothing"), 1)
     for wrong in (folder, text.parent / "good.jpg", "/dev/null"):
         said = failure(run("bench", folder, "--crop-index", wrong), 1)
-        assert f"{wrong}: this is no crop index. Give the file" in said
+        assert f"{wrong}: this is no index. Give the file" in said
     assert "--crop-index" in failure(run("bench", folder, "--crop-index", ""), 2)
     assert "--out" in failure(run("index", folder, "--out", ""), 2)
     assert "its folder is not there" in failure(run("index", folder, "--out", "/nowhere/index"), 2)

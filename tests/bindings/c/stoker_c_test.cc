@@ -92,8 +92,9 @@ TEST_F(StokerCTest, ADamagedIndexIsToldOnce) {
   ASSERT_NE(dataset, nullptr);
   const char* warning = api_->dataset_warning(dataset);
   ASSERT_NE(warning, nullptr);
-  EXPECT_EQ(warning, "photographs are decoded without the index: " + photos_.path() +
-                         "/.stoker-index: this is no crop index. Make it anew with `stoker "
+  EXPECT_EQ(warning, "the folder is listed and photographs are decoded without the index: " +
+                         photos_.path() +
+                         "/.stoker-index: this is no index. Make it anew with `stoker "
                          "index`.");
   EXPECT_EQ(api_->dataset_warning(dataset), nullptr);
   api_->dataset_free(dataset);

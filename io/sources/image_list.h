@@ -1,0 +1,74 @@
+// ImageList: the names of a folder's images and their labels, compact enough for millions.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/sources/folder_listing.h"
+
+namespace stoker {
+
+// In the order of torchvision's ImageFolder. `folders`, `files`, `paths` and `names` are sections
+// of an index file as they are (dataset_index_format.h).
+struct ImageList {
+  // One that was listed, with images directly in it or without. The files of one follow those of
+  // the one before.
+  struct Folder {
+    int64_t modified_ns = 0;   // as ListedFolder::modified_ns
+    uint64_t names_begin = 0;  // in `names`, of its first file
+    uint64_t path_begin = 0;   // in `paths`
+    uint32_t path_bytes = 0;
+    uint32_t first_file = 0;
+    uint32_t top = 0;  // the label
+    uint32_t unused = 0;
+  };
+  struct File {
+    uint32_t folder = 0;
+    uint32_t name_end = 0;  // in the names of its folder; the name before it ends where it begins
+  };
+
+  std::vector<std::string> classes;  // by label; empty: a flat folder, whose images have no label
+  std::vector<Folder> folders;
+  std::vector<File> files;
+  std::string paths;  // of folders, from the root, with a slash at the end; the root's is empty
+  std::string names;  // of files
+
+  // `folders` is emptied bit by bit, so that names are not held twice. Precondition: no more than
+  // UINT32_MAX files.
+  static ImageList Of(std::vector<std::string> classes, std::vector<ListedFolder> folders);
+
+  std::string_view PathOf(const Folder& folder) const {
+    return std::string_view(paths).substr(folder.path_begin, folder.path_bytes);
+  }
+  std::string_view NameOf(uint64_t file) const {
+    const Folder& folder = folders[files[file].folder];
+    const uint32_t begin = file == folder.first_file ? 0 : files[file - 1].name_end;
+    return std::string_view(names).substr(folder.names_begin + begin, files[file].name_end - begin);
+  }
+  // Behind the last file of a folder.
+  uint64_t EndOf(size_t folder) const {
+    return folder + 1 < folders.size() ? folders[folder + 1].first_file : files.size();
+  }
+  // Appends the path from the root.
+  void AppendPath(uint64_t file, std::string& to) const {
+    to.append(PathOf(folders[files[file].folder])).append(NameOf(file));
+  }
+  int64_t LabelOf(uint64_t file) const;
+
+  // As SampleSource::Fingerprint.
+  uint64_t Fingerprint() const;
+  uint64_t memory_bytes() const;  // on the heap
+};
+
+static_assert(sizeof(ImageList::Folder) == 40);
+static_assert(sizeof(ImageList::File) == 8);
+
+// For each file of `list` which one of `other` has the same path, or kNowhere. O(n) in both, where
+// both are sorted; of an `other` that is not, fewer are found.
+inline constexpr uint32_t kNowhere = std::numeric_limits<uint32_t>::max();
+std::vector<uint32_t> PlacesIn(const ImageList& other, const ImageList& list);
+
+}  // namespace stoker
