@@ -9,6 +9,7 @@
 
 #include "tests/fuzz/decode_indexed.h"
 #include "tests/fuzz/decode_jpeg.h"
+#include "tests/fuzz/open_index.h"
 #include "tests/fuzz/parse_spec.h"
 
 namespace stoker::testing {
@@ -29,7 +30,11 @@ void Replay(const char* corpus, void (*run)(std::span<const uint8_t>)) {
 }
 
 TEST(Replay, JpegCorpus) { Replay(STOKER_FUZZ_CORPUS "/jpeg", DecodeFuzzedJpeg); }
-TEST(Replay, IndexCorpus) { Replay(STOKER_FUZZ_CORPUS "/index", DecodeFuzzedIndex); }
+TEST(Replay, IndexCorpus) {
+  Replay(STOKER_FUZZ_CORPUS "/index", [](std::span<const uint8_t> bytes) {
+    IsIndexFile(bytes) ? OpenFuzzedIndex(bytes) : DecodeFuzzedIndex(bytes);
+  });
+}
 TEST(Replay, SpecCorpus) { Replay(STOKER_FUZZ_CORPUS "/spec", ParseFuzzedSpec); }
 
 }  // namespace

@@ -1,0 +1,104 @@
+#include "tests/fuzz/open_index.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "engine/core/sample.h"
+#include "io/sources/dataset_index.h"
+#include "tests/fuzz/fuzzed_rows.h"
+
+namespace stoker::testing {
+namespace {
+
+using dataset_index::Header;
+using dataset_index::Section;
+
+// Version, size and checksums as they would be.
+void Sign(std::vector<uint8_t>& file) {
+  Header header;
+  if (file.size() < sizeof(header)) return;
+  std::memcpy(&header, file.data(), sizeof(header));
+  header.version = dataset_index::kVersion;
+  header.file_bytes = file.size();
+  header.checksum = 0;
+  const std::span<uint8_t> behind = std::span(file).subspan(sizeof(header));
+  const size_t sections = std::min<size_t>(header.sections, behind.size() / sizeof(Section));
+  for (size_t i = 0; i < sections; ++i) {
+    Section section;
+    std::memcpy(&section, behind.data() + i * sizeof(section), sizeof(section));
+    const std::span<const uint8_t> all = file;
+    if (section.offset <= all.size() && section.bytes <= all.size() - section.offset) {
+      section.checksum = dataset_index::Checksum(all.subspan(section.offset, section.bytes));
+    }
+    std::memcpy(behind.data() + i * sizeof(section), &section, sizeof(section));
+  }
+  const std::span<const uint8_t> list = behind.first(sections * sizeof(Section));
+  const std::span head(reinterpret_cast<const uint8_t*>(&header), sizeof(header));
+  header.checksum = Hash64(list, Hash64(head));
+  std::memcpy(file.data(), &header, sizeof(header));
+}
+
+void RequireAPathBelow(const std::string& path) {
+  Require(!path.empty() && path.front() != '/' && path.front() != '.',
+          "paths are below the folder");
+  Require(path.find("/.") == std::string::npos && path.find("//") == std::string::npos,
+          "no part of a path is empty or hidden");
+  Require(path.back() != '/' && path.find('\0') == std::string::npos, "paths are those of files");
+}
+
+void LookThrough(const DatasetIndex& index, size_t input) {
+  const ImageList& list = index.list();
+  Require(!list.files.empty() && index.images() == list.files.size(), "facts of each image");
+  Require(index.memory_bytes() + list.memory_bytes() <= 4 * input + 1024, "memory is bounded");
+  std::string path;
+  std::vector<uint8_t> record;
+  for (uint32_t i = 0; i < index.images(); ++i) {
+    path.clear();
+    list.AppendPath(i, path);
+    RequireAPathBelow(path);
+    const int64_t label = list.LabelOf(i);
+    if (list.classes.empty()) {
+      Require(label == kNoLabel, "flat folders have no labels");
+    } else {
+      Require(path.starts_with(list.classes.at(static_cast<size_t>(label)) + "/"),
+              "labels are those of the paths");
+    }
+    (void)index.FactsOf(i);
+    index.Read(i, input, record);
+    Require(record.empty() == !index.HasRecord(i), "records lie in the file");
+  }
+  (void)list.Fingerprint();
+  for (const uint32_t place : PlacesIn(list, list)) {
+    Require(place == kNowhere || place < index.images(), "places are in the list");
+  }
+}
+
+}  // namespace
+
+bool IsIndexFile(std::span<const uint8_t> bytes) {
+  return bytes.size() >= dataset_index::kMagic.size() &&
+         std::equal(dataset_index::kMagic.begin(), dataset_index::kMagic.end(), bytes.begin());
+}
+
+void OpenFuzzedIndex(std::span<const uint8_t> bytes) {
+  static const int descriptor = memfd_create("index", MFD_CLOEXEC);
+  static const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+  std::vector<uint8_t> file(bytes.begin(), bytes.end());
+  Sign(file);
+  Require(ftruncate(descriptor, 0) == 0 &&
+              pwrite(descriptor, file.data(), file.size(), 0) == static_cast<ssize_t>(file.size()),
+          "the input is put into a file");
+  const Result<DatasetIndex> index = DatasetIndex::Open(path);
+  if (index.ok()) {
+    LookThrough(*index, file.size());
+  } else {
+    Require(index.error().file == path, "errors name the file");
+  }
+}
+
+}  // namespace stoker::testing
