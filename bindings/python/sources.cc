@@ -88,6 +88,16 @@ py::bytes PathOf(const SourceHandle& self, uint64_t id) {
   return py::bytes(path);
 }
 
+// (height, width) as the image is seen, or None.
+py::object ImageSizeOf(const SourceHandle& self, uint64_t id) {
+  if (id >= self.source->size()) throw py::index_error("no such sample");
+  const ImageFacts facts = self.source->FactsOf(id);
+  if (facts.width == 0 || facts.height == 0) return py::none();
+  const bool turned = facts.orientation >= 5;  // EXIF: 5 to 8 swap rows and columns
+  return turned ? py::make_tuple(facts.width, facts.height)
+                : py::make_tuple(facts.height, facts.width);
+}
+
 }  // namespace
 
 void AddSources(py::module_& module) {
@@ -99,7 +109,8 @@ void AddSources(py::module_& module) {
                              [](const SourceHandle& self) { return FingerprintText(*self.source); })
       .def_property_readonly("warning",
                              [](const SourceHandle& self) { return Text(self.source->Warning()); })
-      .def("path", &PathOf, py::arg("sample"));
+      .def("path", &PathOf, py::arg("sample"))
+      .def("image_size", &ImageSizeOf, py::arg("sample"));
   module.def("image_folder", &OpenFolder, py::arg("directory"), py::arg("threads"),
              py::arg("crop_index"));
   module.def("arrays", &OpenArrays, py::arg("images"), py::arg("labels"));

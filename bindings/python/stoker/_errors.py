@@ -110,8 +110,8 @@ class MemoryWarning(UserWarning):
 
 
 class CropIndexWarning(UserWarning):
-    """The folder has an index that cannot be used, or is of few of its photographs: the others are decoded
-    without it.
+    """The folder has an index that cannot be used, or that is older than the folder: the folder was listed,
+    and photographs that the index does not know are decoded without it.
     """
 
 

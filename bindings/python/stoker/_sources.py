@@ -64,13 +64,27 @@ class ImageFolder(Source):
         Raises:
             IndexError: there is no such sample.
         """
+        return os.fsdecode(self._native.path(self._number(sample)))
+
+    def image_size(self, sample: int) -> tuple[int, int] | None:
+        """Height and width of a sample as it is seen (EXIF orientation applied), from the folder's index.
+
+        No file is opened: it is what the image had when `stoker index` was run. None: there is no index, it
+        does not know the file, or the file was damaged or of a format whose sizes it does not know.
+
+        Raises:
+            IndexError: there is no such sample.
+        """
+        return self._native.image_size(self._number(sample))
+
+    def _number(self, sample: int) -> int:
         number = _checks.integer("sample", sample, -(2**128), 2**128)
         if not 0 <= number < len(self):
             raise IndexError(f"sample is {number}; the folder has samples 0 to {len(self) - 1}")
-        return os.fsdecode(self._native.path(number))
+        return number
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Where it is unpickled the folder is listed again; it has to be there."""
+        """Where it is unpickled the folder is opened again; it has to be there."""
         return _image_folder, (self._arguments,)
 
 
@@ -88,16 +102,17 @@ def image_folder(
 
     The folders in it, sorted by name, are the classes; every image below one, however deep, is a sample
     with that class' number as label (int64). A folder of images without folders has no labels. It is
-    listed now, hidden files are left out, symbolic links are followed; files are opened when their
-    turn comes.
+    listed now, or the list is read from its index; hidden files are left out, symbolic links are
+    followed; files are opened when their turn comes.
 
     Args:
         directory: its path.
-        threads: that list folders, 0 to 1024; 0: the cores allotted.
-        crop_index: the index that `stoker index` made, which makes random crops cheaper and changes no
-            pixel. "auto": the folder's own (`.stoker-index` in it), where it has one; one that cannot be
-            used is a `CropIndexWarning`. "off" or None: no index. Or the path of one, which has to be
-            there. One that is of fewer than half of the photographs is a `CropIndexWarning`, too.
+        threads: that list folders, 0 to 256; 0: the cores allotted.
+        crop_index: the index that `stoker index` made: the list of the folder, and what makes random crops
+            cheaper and changes no pixel. "auto": the folder's own (`.stoker-index` in it), where it has
+            one; one that cannot be used is a `CropIndexWarning`. "off" or None: no index. Or the path of
+            one, which has to be there. Where the folder has changed since, it is listed, with a
+            `CropIndexWarning`, too.
 
     Raises:
         NotFoundError: no such folder, or index (a FileNotFoundError).
@@ -111,7 +126,7 @@ def image_folder(
         raise InvalidArgumentError('crop_index is empty; give "auto", "off" or the path of an index')
     named = crop_index not in ("auto", "off", None)
     index = _absolute("crop_index", crop_index) if named else b"auto" if crop_index == "auto" else b"off"
-    native = _stoker.image_folder(path, _checks.integer("threads", threads, 0, 1024), index)
+    native = _stoker.image_folder(path, _checks.integer("threads", threads, 0, 256), index)
     if native.warning:
         warnings.warn(native.warning, CropIndexWarning, stacklevel=2)
     # A spec is UTF-8. Where the path is not, the loader still works: only other processes cannot find it.
