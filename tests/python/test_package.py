@@ -13,6 +13,7 @@ import pytest
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
 import digest  # noqa: E402
+from epochs import same, taken  # noqa: E402
 
 TRAIN = [stoker.RandomResizedCrop(64), stoker.RandomHorizontalFlip()]
 EVALUATION = [stoker.Resize(73), stoker.CenterCrop(64)]
@@ -30,60 +31,6 @@ def bench(folder, *arguments):
         capture_output=True, check=True, timeout=120,
     )  # fmt: skip
     return json.loads(done.stdout)["digest"]
-
-
-def taken(iteration):
-    """Copies of all batches: a list of (images, labels)."""
-    return [tuple(column.copy() for column in columns) for columns in iteration]
-
-
-def same(some, others):
-    assert len(some) == len(others)
-    for columns, expected in zip(some, others):
-        for column, wanted in zip(columns, expected):
-            np.testing.assert_array_equal(column, wanted)
-
-
-# --- the crop index -------------------------------------------------------------------------------------
-
-
-def test_an_index_changes_no_pixel_and_is_counted(made, tmp_path):
-    index = tmp_path / "made.index"
-    subprocess.run([sys.executable, "-m", "stoker", "index", made, "--out", index], check=True, timeout=120)
-    plain, indexed = make(made), stoker.Loader(
-        stoker.image_folder(made, crop_index=index), TRAIN, batch_size=8, shuffle=True, seed=7
-    )  # fmt: skip
-    same(taken(indexed.epoch(1)), taken(plain.epoch(1)))
-    stats = indexed.stats()
-    assert stats["indexed"] > 0 and stats["index_stale"] == stats["index_contradicted"] == 0
-    assert plain.stats()["indexed"] == 0
-    again = pickle.loads(pickle.dumps(indexed.source))
-    assert repr(again) == repr(indexed.source) and str(index) in repr(again)
-    assert again._spec == indexed.source._spec
-
-
-def test_which_index(made, tmp_path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for nothing in (None, "off", "auto"):
-            stoker.image_folder(made, crop_index=nothing)
-    with pytest.raises(stoker.NotFoundError, match="missing"):
-        stoker.image_folder(made, crop_index=tmp_path / "missing")
-    off, none = (stoker.image_folder(made, crop_index=c) for c in ("off", None))
-    assert off._spec == none._spec
-    with pytest.raises(stoker.InvalidArgumentError, match="this is no index"):
-        stoker.image_folder(made, crop_index=tmp_path)
-    with pytest.raises(stoker.InvalidArgumentError, match="crop_index is empty"):
-        stoker.image_folder(made, crop_index="")
-    with pytest.raises(TypeError, match="crop_index"):
-        stoker.image_folder(made, crop_index=3)
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    (folder / "photo.jpg").write_bytes(next(made.rglob("*.jpg")).read_bytes())
-    (folder / ".stoker-index").write_bytes(b"damaged" * 20)
-    with pytest.warns(stoker.CropIndexWarning, match="this is no index"):
-        damaged = stoker.image_folder(folder)
-    assert len(taken(stoker.Loader(damaged, TRAIN, batch_size=1))) == 1
 
 
 # --- the batches ------------------------------------------------------------------------------------
@@ -389,74 +336,3 @@ def test_a_hard_limit_on_lent_batches(made):
     held.pop()
     held.append(next(iterator))  # nothing was lost
     same([held[1]], [taken(make(made).epoch(0))[2]])
-
-
-# --- state ------------------------------------------------------------------------------------------
-
-
-def test_resuming_in_the_middle_of_the_second_epoch(made):
-    loader = make(made)
-    list(loader)
-    iterator = iter(loader)
-    for _ in range(3):
-        next(iterator)
-    state = json.loads(json.dumps(loader.state_dict()))
-    assert (state["epoch"], state["batch"]) == (1, 3)
-    wanted = [*taken(iterator), *taken(loader)]
-
-    other = make(made, depth=1)
-    other.load_state_dict(state)
-    assert other.state_dict() == state
-    same([*taken(other), *taken(other)], wanted)
-    assert other.state_dict()["epoch"] == 3
-    loader.load_state_dict(state)  # also backwards
-    same([*taken(loader), *taken(loader)], wanted)
-
-
-def test_states_between_epochs(made):
-    loader = make(made)
-    state = loader.state_dict()
-    assert (state["epoch"], state["batch"]) == (0, 0)
-    list(loader)
-    state = loader.state_dict()
-    assert (state["epoch"], state["batch"]) == (1, 0)
-    other = make(made)
-    other.load_state_dict(state)
-    same(taken(other), taken(loader))
-    iterator = iter(loader)
-    for _ in range(8):
-        next(iterator)  # all of them, and the end not seen yet
-    assert loader.state_dict()["epoch"] == 3
-
-
-def test_a_state_after_leaving_the_loop(made):
-    for leave in (lambda: True, lambda: 1 / 0):
-        loader = make(made)
-        wanted = taken(loader.epoch(0))
-        try:
-            for n, _ in enumerate(loader):
-                if n == 2 and leave():
-                    break
-        except ZeroDivisionError:
-            pass
-        gc.collect()
-        state = loader.state_dict()
-        assert (state["epoch"], state["batch"]) == (0, 3)
-        loader.load_state_dict(state)
-        assert loader.state_dict() == state
-        same(taken(loader), wanted[3:])
-        assert loader.state_dict()["epoch"] == 1
-
-
-def test_states_of_others_are_refused(made):
-    state = make(made).state_dict()
-    for other in (make(made, seed=8), make(made, batch_size=4), make(made, EVALUATION)):
-        with pytest.raises(stoker.FailedPreconditionError, match="other options"):
-            other.load_state_dict(state)
-    make(made, rank=1, world=2).load_state_dict(make(made, world=2).state_dict())
-    for bad in ({}, {**state, "version": 2}, {**state, "epoch": -1}, {**state, "batch": 9}):
-        with pytest.raises(ValueError):
-            make(made).load_state_dict(bad)
-    for bad in ({**state, "epoch": "1"}, None, [1]):
-        with pytest.raises(TypeError, match="state"):
-            make(made).load_state_dict(bad)
