@@ -25,7 +25,7 @@
 #include "io/sources/image_list.h"
 #include "io/sources/list_images.h"
 #include "transforms/format.h"
-#include "transforms/jpeg/decoder.h"
+#include "transforms/image_decoder.h"
 #include "transforms/jpeg/fast/crop_index_maker.h"
 
 namespace stoker {
@@ -77,9 +77,6 @@ class FileIndexer {
   ImageFacts LookAt(std::span<const uint8_t> file) {
     const ImageFormat format = SniffFormat(file);
     ImageFacts facts{.file_bytes = file.size(), .format = static_cast<uint8_t>(format)};
-    // The one place where headers are read: other formats' sizes are known once there is a decoder
-    // that opens them.
-    if (format != ImageFormat::kJpeg) return facts;
     if (const Result<ImageInfo> info = decoder_.Open(file); info.ok()) {
       facts.width = static_cast<uint32_t>(info->size.width);
       facts.height = static_cast<uint32_t>(info->size.height);
@@ -90,7 +87,7 @@ class FileIndexer {
 
   MemoryBudget budget_{kWorkingMemory};
   ReadRequest read_;
-  JpegDecoder decoder_;
+  ImageDecoder decoder_;
   jpeg::CropIndexMaker maker_;
 };
 

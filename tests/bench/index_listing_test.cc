@@ -22,6 +22,8 @@
 #include "io/sources/image_folder.h"
 #include "io/sources/list_images.h"
 #include "tests/testing/make_jpeg.h"
+#include "tests/testing/make_png.h"
+#include "tests/testing/make_webp.h"
 #include "transforms/format.h"
 
 namespace stoker {
@@ -32,9 +34,9 @@ using CropIndex = ImageFolderOptions::CropIndex;
 using ::testing::HasSubstr;
 using Source = std::shared_ptr<const SampleSource>;
 
+std::string Text(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 std::string Jpeg(const testing::JpegOptions& options = {}) {
-  const std::vector<uint8_t> bytes = testing::MakeJpeg(options);
-  return {bytes.begin(), bytes.end()};
+  return Text(testing::MakeJpeg(options));
 }
 
 class IndexListingTest : public ::testing::Test {
@@ -321,30 +323,42 @@ TEST_F(IndexListingTest, WhatIsKnownOfImages) {
   const std::string gray = Jpeg({33, 44, testing::JpegColor::kGray}), sideways = Jpeg(turned);
   const std::string progressive =
       Jpeg({50, 40, testing::JpegColor::kYCbCr, {}, testing::JpegScans::kProgressive});
-  const std::string png = "\x89PNG\r\n\x1a\n and so on", nothing = "no photograph";
+  const std::string broken = "\x89PNG\r\n\x1a\n and so on", nothing = "no photograph";
+  const std::string png = Text(testing::MakePng({.width = 7, .height = 9}));
+  const std::string webp = Text(testing::MakeWebp({.width = 5, .height = 11}));
   File("a/1.jpg", gray);
   File("a/2.jpg", sideways);
   File("a/3.jpg", progressive);
-  File("a/4.jpg", png);
+  File("a/4.jpg", broken);
   File("a/5.jpg", nothing);
-  Link("nowhere", "a/6.jpg");
+  File("a/6.jpg", png);
+  File("a/7.webp", webp);
+  Link("nowhere", "a/8.jpg");
   const IndexReport report = IndexDataset(root_.string()).value();
-  EXPECT_EQ(report.samples, 6u);
-  EXPECT_EQ(report.sized, 3u);
+  EXPECT_EQ(report.samples, 8u);
+  EXPECT_EQ(report.sized, 5u);
   EXPECT_EQ(report.indexed, 2u);
   const auto jpeg = static_cast<uint8_t>(ImageFormat::kJpeg);
   const std::vector<ImageFacts> want = {
       {.file_bytes = gray.size(), .width = 33, .height = 44, .format = jpeg},
       {.file_bytes = sideways.size(), .width = 20, .height = 10, .orientation = 6, .format = jpeg},
       {.file_bytes = progressive.size(), .width = 50, .height = 40, .format = jpeg},
-      {.file_bytes = png.size(), .format = static_cast<uint8_t>(ImageFormat::kPng)},
+      {.file_bytes = broken.size(), .format = static_cast<uint8_t>(ImageFormat::kPng)},
       {.file_bytes = nothing.size()},
+      {.file_bytes = png.size(),
+       .width = 7,
+       .height = 9,
+       .format = static_cast<uint8_t>(ImageFormat::kPng)},
+      {.file_bytes = webp.size(),
+       .width = 5,
+       .height = 11,
+       .format = static_cast<uint8_t>(ImageFormat::kWebp)},
       {}};
   for (const bool listed : {false, true}) {
     if (listed) File("a/0.jpg");  // which the index does not know
     const Source source = Open(CropIndex::kAuto);
     EXPECT_EQ(source->Warning().empty(), !listed);
-    for (uint64_t id = 0; id < 6; ++id) EXPECT_EQ(source->FactsOf(id + (listed ? 1 : 0)), want[id]);
+    for (uint64_t id = 0; id < 8; ++id) EXPECT_EQ(source->FactsOf(id + (listed ? 1 : 0)), want[id]);
     if (listed) {
       EXPECT_EQ(source->FactsOf(0), ImageFacts());
     }

@@ -84,7 +84,7 @@ TEST_F(InspectTest, CountsEverything) {
   EXPECT_EQ(report.classes[1].samples, 7u);
   EXPECT_THAT(report.extensions, ElementsAre(Pair(".jpeg", 1), Pair(".jpg", 9)));
   EXPECT_THAT(report.formats,
-              ElementsAre(Pair("JPEG", 6), Pair("GIF", 1), Pair("empty", 1), Pair("unknown", 1)));
+              ElementsAre(Pair("GIF", 1), Pair("JPEG", 6), Pair("empty", 1), Pair("unknown", 1)));
   EXPECT_THAT(report.chroma, ElementsAre(Pair("4:2:0", 1), Pair("4:4:4", 3), Pair("gray", 1)));
   EXPECT_THAT(report.orientations, ElementsAre(Pair(1, 4), Pair(6, 1)));
   EXPECT_EQ(report.progressive, 1u);
@@ -209,7 +209,7 @@ TEST_F(InspectTest, TextSaysItAll) {
   const std::string text = InspectText(Look({.list_broken = 2}));
   EXPECT_THAT(text, HasSubstr("samples        10 in "));
   EXPECT_THAT(text, HasSubstr("2, from 3 (a) to 7 (b) samples"));
-  EXPECT_THAT(text, HasSubstr("JPEG 6 (66.7%), PNG 1 (11.1%)"));
+  EXPECT_THAT(text, HasSubstr("JPEG 6 (66.7%), GIF 1 (11.1%)"));
   EXPECT_THAT(text, HasSubstr("1 files are of formats that stoker does not decode"));
   EXPECT_THAT(text, HasSubstr("4:4:4 3 (60.0%)"));
   EXPECT_THAT(text, HasSubstr("1 progressive, 0 arithmetic, 1 with restart markers"));

@@ -159,6 +159,22 @@ def test_several_operations(what, transforms, share, share_nearest, images, file
     assert nearest.share <= share_nearest
 
 
+def test_bilinear_with_a_fill(files):
+    """With a fill torchvision blends the border twice; without one, once."""
+    before, fill = BEFORE["training"], [124, 116, 104]
+    rows, _ = applied(before, files, (SIZE, SIZE))
+    ours, samples = applied(
+        [*before, *policy("TrivialAugmentWide", "bilinear", fill=fill)], files, (SIZE, SIZE)
+    )
+    differences = Differences()
+    for row, our, sample in zip(rows, ours, samples):
+        if [s["name"] for s in sample["steps"]] == ["Affine"]:
+            differences.add(our, theirs(F, sample["steps"][0], torch.from_numpy(row.copy()), fill).numpy())
+    differences.report("bilinear with a fill")
+    assert differences.images > 0
+    assert differences.largest <= 1
+
+
 # ---- Erasing.
 
 
