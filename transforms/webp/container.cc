@@ -162,7 +162,6 @@ Result<Container> ReadContainer(std::span<const uint8_t> bytes) {
   if (Status status = TakeImage(chunk, extended, container); !status.ok()) {
     return std::move(status).error();
   }
-  container.end = own->size();
   if (extended && (extended->flags & kExif) != 0) {
     Chunks from(*own);
     container.orientation = FindOrientation(from);

@@ -15,8 +15,8 @@ namespace stoker::webp {
 struct Container {
   ImageSize size;         // both sides at least 1
   bool lossless = false;  // a chunk VP8L, else VP8
-  size_t begin = 0;       // of that chunk, its name and length included
-  size_t end = 0;  // of the file, as it says itself: libwebp reads past a chunk that ends early
+  size_t begin = 0;       // of that chunk, its name and length included; libwebp reads on
+                          // behind its end, and behind the file's own, where data seem to go on
   Orientation orientation = Orientation::kNormal;
 };
 

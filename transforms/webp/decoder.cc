@@ -110,9 +110,8 @@ Status WebpDecoder::State::Charge() {
     if (librarys.Resize(needed)) {  // reading the header takes less than that
       constexpr size_t kChunkHeader = 8;
       const size_t data = container.begin + kChunkHeader;
-      needed = webp::LosslessBytes(
-          container.size,
-          webp::ReadLosslessHeader(bytes.subspan(data, container.end - data), container.size));
+      needed = webp::LosslessBytes(container.size,
+                                   webp::ReadLosslessHeader(bytes.subspan(data), container.size));
     }
   }
   if (librarys.Resize(needed)) return {};
@@ -151,7 +150,7 @@ Status WebpDecoder::State::Decode(const Rect& region, RowSink& sink) {
   config.output.u.RGBA.size = stride * static_cast<size_t>(height);
   // The image's chunk alone: alpha, in a chunk before it, would be decoded to be thrown away.
   const VP8StatusCode code =
-      WebPDecode(bytes.data() + container.begin, container.end - container.begin, &config);
+      WebPDecode(bytes.data() + container.begin, bytes.size() - container.begin, &config);
   WebPFreeDecBuffer(&config.output);
   if (code != VP8_STATUS_OK) return LibraryError(code, container.begin);
 
