@@ -123,7 +123,7 @@ class Plan {
   const PlanOptions& options() const { return options_; }
   const std::vector<Transform>& transforms() const { return transforms_; }
   const std::vector<Place>& places() const { return places_; }  // theirs
-  uint64_t tile_bytes() const;  // that a workspace needs beside what every plan's does
+  uint64_t tile_bytes() const;  // of a workspace, beside what every plan's needs
   PixelOutput OutputTo(void* row) const;
   // The output is value × scale + bias for each channel; {1/255, 0} without Normalize. Not for kU8.
   const std::array<float, 3>& scale() const { return scale_; }
@@ -131,7 +131,6 @@ class Plan {
 
  private:
   class Drawing;
-
   Plan() = default;
   void Begin(ImageFeed& feed, ImageLane& lane) const;
   Result<bool> Open(const EncodedImage& image, ImageLane& lane) const;
