@@ -99,9 +99,9 @@ void RunEmit(benchmark::State& state, int64_t target, DType dtype, Layout layout
 }
 
 const std::vector<std::pair<const char*, Step>>& Steps() {
-  static const Affine kRotated{{0.9563, 0.2924, 0, -0.2924, 0.9563, 0}};
-  static const Affine kBilinear{kRotated.matrix, Interpolation::kBilinear};
-  static const std::vector<std::pair<const char*, Step>> kSteps = {
+  static const Affine rotated{{0.9563, 0.2924, 0, -0.2924, 0.9563, 0}};
+  static const Affine bilinear{rotated.matrix, Interpolation::kBilinear};
+  static const std::vector<std::pair<const char*, Step>> steps = {
       {"brightness", AdjustBrightness{1.3F}},
       {"contrast", AdjustContrast{1.3F}},
       {"saturation", AdjustSaturation{1.3F}},
@@ -117,14 +117,14 @@ const std::vector<std::pair<const char*, Step>>& Steps() {
       {"blur_9", Blur{{9, 9}, 2, 2}},
       {"blur_23", Blur{{23, 23}, 2, 2}},
       {"blur_23_wide", Blur{{23, 23}, 10, 10}},
-      {"affine_nearest", kRotated},
-      {"affine_bilinear", kBilinear},
+      {"affine_nearest", rotated},
+      {"affine_bilinear", bilinear},
       {"crop_padded", Reframe{{-3, 5, 224, 224}, Padding::kReflect}},
       {"crop_constant", Reframe{{-28, -28, 224, 224}, Padding::kConstant}},
       {"mirror", Mirror{true, false}},
       {"mirror_rows", Mirror{false, true}},
   };
-  return kSteps;
+  return steps;
 }
 
 void Register() {

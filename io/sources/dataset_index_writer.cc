@@ -17,7 +17,6 @@
 
 namespace stoker {
 
-using dataset_index::Facts;
 using dataset_index::Header;
 using dataset_index::Section;
 using dataset_index::SectionKind;

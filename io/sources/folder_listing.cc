@@ -205,9 +205,9 @@ class Walk {
       Result<bool> listed = List(next, found, below);
       lock.lock();
       --busy_;
+      if (listed.ok() && *listed) found_.push_back(std::move(found));
       if (!listed.ok()) Keep(std::move(listed).error());
       for (Pending& folder : below) pending_.push_back(std::move(folder));
-      if (listed.ok() && *listed) found_.push_back(std::move(found));
       wake_.notify_all();
     }
   }

@@ -86,7 +86,9 @@ def test_webp(mode, size, options):
 
 def test_quality_range():
     for quality in range(0, 101, 7):
-        expect_pillows(encoded(image_of("RGB", (150, 110), quality), "WEBP", quality=quality, method=quality % 7))
+        expect_pillows(
+            encoded(image_of("RGB", (150, 110), quality), "WEBP", quality=quality, method=quality % 7)
+        )
 
 
 @pytest.mark.parametrize("kind, options", [("PNG", {}), ("WEBP", {"lossless": True}), ("JPEG", {})])
