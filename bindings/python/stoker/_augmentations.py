@@ -118,12 +118,9 @@ class GaussianBlur(Transform):
 
     def _spec(self) -> dict[str, Any]:
         width, height = self.kernel_size  # type: ignore[misc]
-        return {
-            "name": "GaussianBlur",
-            "kernel_height": height,
-            "kernel_width": width,
-            "sigma": list(self.sigma),
-        }  # type: ignore[arg-type]
+        low, high = self.sigma  # type: ignore[misc]
+        taps = {"kernel_height": height, "kernel_width": width}
+        return {"name": "GaussianBlur", **taps, "sigma": [low, high]}
 
 
 @dataclass(frozen=True)

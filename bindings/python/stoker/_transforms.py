@@ -170,13 +170,13 @@ class _Padded(Transform):
     """What paddings share."""
 
     padding: Margins | None
-    fill: int | Sequence[int]
+    fill: int | Sequence[int] | None
     padding_mode: str
 
     def _set_padding(self) -> None:
         self._set(
             padding=_checks.margins(_name(self, "padding"), 0 if self.padding is None else self.padding),
-            fill=_checks.fill(_name(self, "fill"), self.fill),
+            fill=_checks.fill(_name(self, "fill"), 0 if self.fill is None else self.fill),
             padding_mode=_checks.choice(_name(self, "padding_mode"), self.padding_mode, _PADDING_MODES),
         )
 
@@ -204,7 +204,7 @@ class Pad(_Padded):
     """
 
     padding: Margins
-    fill: int | Sequence[int] = 0
+    fill: int | Sequence[int] | None = 0
     padding_mode: str = "constant"
 
     def __post_init__(self) -> None:
@@ -234,7 +234,7 @@ class RandomCrop(_Padded):
     size: Size
     padding: Margins | None = None
     pad_if_needed: bool = False
-    fill: int | Sequence[int] = 0
+    fill: int | Sequence[int] | None = 0
     padding_mode: str = "constant"
 
     def __post_init__(self) -> None:
