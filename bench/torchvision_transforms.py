@@ -54,28 +54,33 @@ def per_image(call, images):
 # ---- The libraries: for each name of a transform, a function that measures it.
 
 
+def listed(module):
+    """The same transforms of stoker or of torchvision.transforms.v2."""
+    return {
+        "RandomHorizontalFlip": module.RandomHorizontalFlip(1),
+        "RandomVerticalFlip": module.RandomVerticalFlip(1),
+        "RandomCrop(padding=28)": module.RandomCrop(SIZE, padding=28),
+        "Pad(16, reflect)": module.Pad(16, padding_mode="reflect"),
+        "ColorJitter brightness": module.ColorJitter(brightness=0.4),
+        "ColorJitter contrast": module.ColorJitter(contrast=0.4),
+        "ColorJitter saturation": module.ColorJitter(saturation=0.4),
+        "ColorJitter hue": module.ColorJitter(hue=0.1),
+        "ColorJitter all": module.ColorJitter(0.4, 0.4, 0.4, 0.1),
+        "RandomGrayscale": module.RandomGrayscale(1),
+        "GaussianBlur(3)": module.GaussianBlur(3),
+        "GaussianBlur(23)": module.GaussianBlur(23),
+        "RandomErasing": module.RandomErasing(1),
+        "AutoAugment": module.AutoAugment(),
+        "RandAugment(2, 9)": module.RandAugment(),
+        "RandAugment(2, 9) bilinear": module.RandAugment(interpolation="bilinear"),
+        "TrivialAugmentWide": module.TrivialAugmentWide(),
+    }
+
+
 def of_stoker(images):
     import stoker
 
-    transforms = {
-        "RandomHorizontalFlip": stoker.RandomHorizontalFlip(1),
-        "RandomVerticalFlip": stoker.RandomVerticalFlip(1),
-        "RandomCrop(padding=28)": stoker.RandomCrop(SIZE, padding=28),
-        "Pad(16, reflect)": stoker.Pad(16, padding_mode="reflect"),
-        "ColorJitter brightness": stoker.ColorJitter(brightness=0.4),
-        "ColorJitter contrast": stoker.ColorJitter(contrast=0.4),
-        "ColorJitter saturation": stoker.ColorJitter(saturation=0.4),
-        "ColorJitter hue": stoker.ColorJitter(hue=0.1),
-        "ColorJitter all": stoker.ColorJitter(0.4, 0.4, 0.4, 0.1),
-        "RandomGrayscale": stoker.RandomGrayscale(1),
-        "GaussianBlur(3)": stoker.GaussianBlur(3),
-        "GaussianBlur(23)": stoker.GaussianBlur(23),
-        "RandomErasing": stoker.RandomErasing(1),
-        "AutoAugment": stoker.AutoAugment(),
-        "RandAugment(2, 9)": stoker.RandAugment(),
-        "RandAugment(2, 9) bilinear": stoker.RandAugment(interpolation="bilinear"),
-        "TrivialAugmentWide": stoker.TrivialAugmentWide(),
-    }
+    transforms = listed(stoker)
     before = [stoker.CenterCrop(SIZE)]
     tile = [*before, stoker.ColorJitter(brightness=(0.9, 0.9))]
 
@@ -100,25 +105,7 @@ def of_torchvision(images):
 
     torch.set_num_threads(1)
     tensors = [torch.from_numpy(image.transpose(2, 0, 1).copy()) for image in images]
-    transforms = {
-        "RandomHorizontalFlip": v2.RandomHorizontalFlip(1),
-        "RandomVerticalFlip": v2.RandomVerticalFlip(1),
-        "RandomCrop(padding=28)": v2.RandomCrop(SIZE, padding=28),
-        "Pad(16, reflect)": v2.Pad(16, padding_mode="reflect"),
-        "ColorJitter brightness": v2.ColorJitter(brightness=0.4),
-        "ColorJitter contrast": v2.ColorJitter(contrast=0.4),
-        "ColorJitter saturation": v2.ColorJitter(saturation=0.4),
-        "ColorJitter hue": v2.ColorJitter(hue=0.1),
-        "ColorJitter all": v2.ColorJitter(0.4, 0.4, 0.4, 0.1),
-        "RandomGrayscale": v2.RandomGrayscale(1),
-        "GaussianBlur(3)": v2.GaussianBlur(3),
-        "GaussianBlur(23)": v2.GaussianBlur(23),
-        "RandomErasing": v2.RandomErasing(1),
-        "AutoAugment": v2.AutoAugment(),
-        "RandAugment(2, 9)": v2.RandAugment(),
-        "RandAugment(2, 9) bilinear": v2.RandAugment(interpolation=v2.InterpolationMode.BILINEAR),
-        "TrivialAugmentWide": v2.TrivialAugmentWide(),
-    }
+    transforms = listed(v2)
 
     def measure(transform):
         return {"cost": per_image(transform, tensors)}

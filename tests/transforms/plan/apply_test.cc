@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/photos.h"
+#include "tests/testing/random.h"
 #include "tests/transforms/plan/geometry_of.h"
 #include "transforms/jpeg/reference_decoder.h"
 #include "transforms/plan.h"
@@ -26,23 +26,13 @@
 namespace stoker {
 namespace {
 
+using testing::Random;
+
 using testing::GeometryOf;
 using testing::JpegColor;
 using testing::JpegOptions;
 using testing::JpegScans;
 using testing::MakeJpeg;
-
-class Random {
- public:
-  explicit Random(uint32_t seed) : engine_(seed) {}
-  int Between(int low, int high) {
-    return low + static_cast<int>(engine_() % static_cast<uint32_t>(high - low + 1));
-  }
-  bool OneIn(int n) { return Between(1, n) == 1; }
-
- private:
-  std::mt19937 engine_;
-};
 
 // File bytes with the padding that Apply may read.
 struct File {

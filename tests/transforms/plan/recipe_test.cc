@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <random>
 #include <utility>
 #include <vector>
 
 #include "engine/core/buffer.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
+#include "tests/testing/random.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "tests/transforms/plan/geometry_of.h"
 #include "transforms/draw.h"
@@ -21,30 +21,23 @@
 namespace stoker {
 namespace {
 
-class Random {
- public:
-  explicit Random(uint32_t seed) : engine_(seed) {}
-  int Between(int low, int high) {
-    return low + static_cast<int>(engine_() % static_cast<uint32_t>(high - low + 1));
-  }
-  bool OneIn(int n) { return Between(1, n) == 1; }
-  Fill NextFill() {
-    if (OneIn(2)) return {};
-    return {static_cast<uint8_t>(Between(0, 255)), static_cast<uint8_t>(Between(0, 255)), 7};
-  }
-  std::optional<Fill> MaybeFill() {
-    return OneIn(2) ? std::nullopt : std::optional<Fill>(NextFill());
-  }
-  Padding NextPadding() {
-    return OneIn(2) ? Padding::kConstant : static_cast<Padding>(Between(0, 3));
-  }
-  Margins NextMargins(int most) {
-    return {Between(0, most), Between(0, most), Between(0, most), Between(0, most)};
-  }
+using testing::Random;
 
- private:
-  std::mt19937 engine_;
-};
+Fill NextFill(Random& random) {
+  if (random.OneIn(2)) return {};
+  return {static_cast<uint8_t>(random.Between(0, 255)),
+          static_cast<uint8_t>(random.Between(0, 255)), 7};
+}
+std::optional<Fill> MaybeFill(Random& random) {
+  return random.OneIn(2) ? std::nullopt : std::optional<Fill>(NextFill(random));
+}
+Padding NextPadding(Random& random) {
+  return random.OneIn(2) ? Padding::kConstant : static_cast<Padding>(random.Between(0, 3));
+}
+Margins NextMargins(Random& random, int most) {
+  return {random.Between(0, most), random.Between(0, most), random.Between(0, most),
+          random.Between(0, most)};
+}
 
 // ---- Geometry.
 
@@ -143,16 +136,16 @@ std::vector<Transform> RandomGeometry(Random& random) {
   for (int n = random.Between(1, 5); n > 0; --n) {
     switch (random.Between(0, 5)) {
       case 0:
-        list.emplace_back(Pad{random.NextMargins(12), random.NextFill(), random.NextPadding()});
+        list.emplace_back(Pad{NextMargins(random, 12), NextFill(random), NextPadding(random)});
         break;
       case 1:
       case 2:
         list.emplace_back(RandomCrop{.height = side(),
                                      .width = side(),
-                                     .padding = random.NextMargins(random.OneIn(2) ? 6 : 0),
+                                     .padding = NextMargins(random, random.OneIn(2) ? 6 : 0),
                                      .pad_if_needed = true,
-                                     .fill = random.NextFill(),
-                                     .padding_mode = random.NextPadding()});
+                                     .fill = NextFill(random),
+                                     .padding_mode = NextPadding(random)});
         break;
       case 3:
         list.emplace_back(CenterCrop{side(), side()});
@@ -246,7 +239,7 @@ std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   std::vector<Transform> list;
   const auto side = [&] { return random.Between(4, 60); };
   if (random.OneIn(3)) list.emplace_back(RandomVerticalFlip{});
-  if (random.OneIn(3)) list.emplace_back(Pad{random.NextMargins(5)});
+  if (random.OneIn(3)) list.emplace_back(Pad{NextMargins(random, 5)});
   list.emplace_back(RandomResizedCrop{side(), side(), {0.08, 1}, {0.75, 4.0 / 3}});
   for (int n = random.Between(0, 4); n > 0; --n) {
     const auto interpolation = random.OneIn(2) ? Interpolation::kNearest : Interpolation::kBilinear;
@@ -261,22 +254,22 @@ std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
         list.emplace_back(GaussianBlur{3, random.OneIn(2) ? 5 : 1});
         break;
       case 3:
-        list.emplace_back(TrivialAugmentWide{31, interpolation, random.MaybeFill()});
+        list.emplace_back(TrivialAugmentWide{31, interpolation, MaybeFill(random)});
         break;
       case 4:
-        list.emplace_back(RandAugment{2, 9, 31, interpolation, random.MaybeFill()});
+        list.emplace_back(RandAugment{2, 9, 31, interpolation, MaybeFill(random)});
         break;
       case 5:
         list.emplace_back(AutoAugment{static_cast<AutoAugment::Policy>(random.Between(0, 2)),
-                                      interpolation, random.MaybeFill()});
+                                      interpolation, MaybeFill(random)});
         break;
       case 6:
         list.emplace_back(RandomCrop{.height = 4 + random.Between(0, 20),
                                      .width = 4 + random.Between(0, 20),
-                                     .padding = random.NextMargins(4),
+                                     .padding = NextMargins(random, 4),
                                      .pad_if_needed = true,
-                                     .fill = random.NextFill(),
-                                     .padding_mode = random.NextPadding()});
+                                     .fill = NextFill(random),
+                                     .padding_mode = NextPadding(random)});
         break;
       case 7:
         list.emplace_back(RandomHorizontalFlip{});

@@ -1,31 +1,22 @@
 #include "transforms/resize/resampler.h"
 
 #include <gtest/gtest.h>
-#define HWY_WANT_AVX3_DL 1  // as the library is built
-#include <hwy/targets.h>
 
 #include <algorithm>
 #include <cstring>
-#include <random>
 #include <vector>
 
+#define HWY_WANT_AVX3_DL 1  // as the library is built
+#include <hwy/targets.h>
+
 #include "tests/testing/effort.h"
+#include "tests/testing/random.h"
 #include "transforms/resize/plain.h"
 
 namespace stoker {
 namespace {
 
-class Random {
- public:
-  explicit Random(uint32_t seed) : engine_(seed) {}
-  int Between(int low, int high) {
-    return low + static_cast<int>(engine_() % static_cast<uint32_t>(high - low + 1));
-  }
-  bool Coin() { return Between(0, 1) == 1; }
-
- private:
-  std::mt19937 engine_;
-};
+using testing::Random;
 
 // An image that owns its pixels.
 struct Image {
@@ -36,7 +27,7 @@ struct Image {
     const int kind = random.Between(0, 2);  // noise, extremes, or all white
     for (uint8_t& b : bytes) {
       b = static_cast<uint8_t>(kind == 0   ? random.Between(0, 255)
-                               : kind == 1 ? 255 * random.Coin()
+                               : kind == 1 ? 255 * random.OneIn(2)
                                            : 255);
     }
     view.layout = layout;
@@ -110,13 +101,13 @@ Resampling RandomTask(Random& random) {
   task.resized = {random.Between(1, 90), random.Between(1, 90)};
   if (random.Between(0, 7) == 0) task.resized = task.box.size();
   task.window = {0, 0, task.resized.width, task.resized.height};
-  if (random.Coin()) {
+  if (random.OneIn(2)) {
     task.window = {random.Between(-20, task.resized.width),
                    random.Between(-20, task.resized.height), random.Between(1, 60),
                    random.Between(1, 60)};
   }
   task.antialias = random.Between(0, 3) != 0;
-  task.turn = {random.Between(0, 3) == 0, random.Coin(), random.Coin()};
+  task.turn = {random.Between(0, 3) == 0, random.OneIn(2), random.OneIn(2)};
   return task;
 }
 
@@ -125,7 +116,7 @@ void ExpectSameAsPlain(Resampler& resampler, const Image& image, const Resamplin
   const size_t bytes =
       static_cast<size_t>(task.window.width * task.window.height * 3) * SizeOf(dtype);
   Row plain(bytes), fused(bytes);
-  const Layout layout = random.Coin() ? Layout::kNhwc : Layout::kNchw;
+  const Layout layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
   ResamplePlain(image.view, task, {plain.data(), dtype, kScale, kBias, layout});
   const PixelOutput output{fused.data(), dtype, kScale, kBias, layout};
   Result<Rect> region = resampler.Start(task, output);
