@@ -18,6 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kWorkingMemory = uint64_t{4} << 30;
+constexpr const char* kMixed = "when its last row is there; not measured";
 constexpr size_t kTogether = 32;  // images that are in memory at once
 
 // Some of a source's images, in memory.
@@ -32,7 +33,10 @@ class Group final : public ImageFeed {
     source.PathOf(source.At(id).file, read.path);
     ReadPlainly(read);
     if (!read.status.ok()) return std::move(read.status).error().WithFile(read.path);
-    images_.push_back({std::move(read.buffer), read.size, id, std::move(read.path)});
+    std::vector<uint8_t> record;
+    source.ReadCropIndex(id, read.size, record);
+    images_.push_back(
+        {std::move(read.buffer), read.size, id, std::move(read.path), std::move(record)});
     return {};
   }
   size_t size() const { return images_.size(); }
@@ -50,7 +54,7 @@ class Group final : public ImageFeed {
                         {image.bytes.data(), image.size},
                         {seed_, epoch_, image.id},
                         row_.data(),
-                        {}};
+                        image.crop_index};
   }
   void Done(uint32_t tag, Status status) override {
     if (status.ok()) return;
@@ -68,6 +72,7 @@ class Group final : public ImageFeed {
     size_t size;
     uint64_t id;
     std::string path;
+    std::vector<uint8_t> crop_index;
   };
 
   MemoryBudget budget_{kWorkingMemory};
@@ -108,9 +113,10 @@ Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint6
   const auto workspace = plan.MakeWorkspace(budget);
   PlanCost cost;
   cost.transform_ns.resize(plan.transforms().size());
+  cost.warning = source.Warning();
   const uint64_t total = std::min(images, source.size());
   for (uint64_t done = 0; done < total;) {
-    if (!keep_going(done, total)) return Error{Code::kCancelled, "interrupted"};
+    const uint64_t begun = done;
     Group group(plan, seed);
     for (size_t i = 0; i < kTogether && done < total; ++i, ++done) {
       // Evenly spread: sources have less than 2^62 samples, and images are few.
@@ -120,6 +126,7 @@ Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint6
       if (cost.first_refusal.empty()) cost.first_refusal = read.error().Message();
     }
     for (int round = 0; round <= rounds; ++round) {
+      if (!keep_going(begun, total)) return Error{Code::kCancelled, "interrupted"};
       StageTimes times;
       const std::vector<uint64_t> before = TransformTimesOf(*workspace);
       group.Start(static_cast<uint64_t>(round));
@@ -136,8 +143,10 @@ Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint6
   return cost;
 }
 
-std::string PlanText(const Plan& plan, const PlanCost* cost) {
+std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost) {
   std::string text = Lines(plan, cost);
+  if (mix != nullptr)
+    text += "  " + TextOf(*mix) + fmt::format("\n      batch{:>10}  {}\n", "", kMixed);
   const ImageSize size = plan.output_size();
   text += fmt::format("  → {} {} × {}, {}\n", NameOf(plan.dtype()), size.height, size.width,
                       NameOf(plan.options().layout));
@@ -149,6 +158,7 @@ std::string PlanText(const Plan& plan, const PlanCost* cost) {
   for (const auto& [name, spent] : stages) {
     text += fmt::format("    {:<14}{:>10.1f} µs\n", name, Microseconds(spent, *cost));
   }
+  if (!cost->warning.empty()) text += "  " + cost->warning + "\n";
   if (cost->refused > 0) {
     text += fmt::format("  {} images were left out; the first: {}\n", cost->refused,
                         cost->first_refusal);
@@ -156,7 +166,7 @@ std::string PlanText(const Plan& plan, const PlanCost* cost) {
   return text;
 }
 
-std::string PlanJson(const Plan& plan, const PlanCost* cost) {
+std::string PlanJson(const Plan& plan, const BatchMix* mix, const PlanCost* cost) {
   Json transforms = Json::array();
   size_t place = 0;
   for (const ExplainedTransform& one : Explain(plan)) {
@@ -168,11 +178,13 @@ std::string PlanJson(const Plan& plan, const PlanCost* cost) {
     ++place;
   }
   Json json = {{"transforms", std::move(transforms)},
+               {"mix", mix == nullptr ? Json(nullptr) : Json(TextOf(*mix))},
                {"dtype", NameOf(plan.dtype())},
                {"layout", NameOf(plan.options().layout)},
                {"shape", plan.row_shape()}};
   if (cost != nullptr) {
     json["images"] = cost->images;
+    json["warning"] = cost->warning.empty() ? Json(nullptr) : Json(cost->warning);
     json["refused"] = cost->refused;
     json["first_refusal"] = cost->refused > 0 ? Json(cost->first_refusal) : Json(nullptr);
     json["microseconds"] = {{"decode", Microseconds(cost->stages.decode_ns, *cost)},

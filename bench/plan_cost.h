@@ -20,17 +20,18 @@ struct PlanCost {
   std::string first_refusal;
   StageTimes stages;                   // of all of them
   std::vector<uint64_t> transform_ns;  // of each transform, where it is not fused
+  std::string warning;                 // of the source; empty: none
 };
 
-// Reads up to `images` of the source, evenly spread, and applies the plan to each `rounds` times
-// on this thread, as a worker does; the first time is not counted. `seed`: of random transforms.
-// Cancelled when `keep_going` says no.
+// Reads up to `images` of the source, evenly spread, with what its index has of them, and applies
+// the plan to each `rounds` times on this thread, as a worker does; the first time is not counted.
+// `seed`: of random transforms. Cancelled when `keep_going` says no.
 Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint64_t images,
                              int rounds, uint64_t seed,
                              const std::function<bool(uint64_t done, uint64_t total)>& keep_going);
 
-// `cost`: null where nothing was measured.
-std::string PlanText(const Plan& plan, const PlanCost* cost);
-std::string PlanJson(const Plan& plan, const PlanCost* cost);
+// `mix`: null where batches are not mixed. `cost`: null where nothing was measured.
+std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost);
+std::string PlanJson(const Plan& plan, const BatchMix* mix, const PlanCost* cost);
 
 }  // namespace stoker

@@ -1,4 +1,5 @@
 #include "bench/report.h"
+#include "transforms/explain.h"
 
 #include <fmt/format.h>
 
@@ -214,6 +215,7 @@ Json OptionsJson(const BenchReport& report) {
   const std::optional<bool> antialias = Antialias(options.loader.transforms);
   return {{"transform", options.transform},
           {"plan", loader.plan},
+          {"mix", options.loader.mix ? Json(TextOf(*options.loader.mix)) : Json(nullptr)},
           {"filter", FilterName(report)},
           {"antialias", antialias ? Json(*antialias) : Json(nullptr)},
           {"dtype", NameOf(options.loader.dtype)},

@@ -83,6 +83,9 @@ class ApplyWatch {
     times_.decode_ns += passed - resampled - augmented;
   }
 
+  // What has passed since then is not ours.
+  void Skip() { last_ = NowNanoseconds(); }
+
  private:
   Workspace& workspace_;
   StageTimes& times_;
@@ -100,6 +103,7 @@ class TimedFeed final : public ImageFeed {
     FlushEmitted();
     watch_.Add();
     feed_.Done(tag, std::move(status));
+    watch_.Skip();
   }
 
  private:

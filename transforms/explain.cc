@@ -46,13 +46,18 @@ class Parameters {
   static std::string Text(const Margins& m) {
     return m.left == m.top && m.left == m.right && m.left == m.bottom
                ? std::to_string(m.left)
-               : List({m.left, m.top, m.right, m.bottom});
+               : List({1.0 * m.left, 1.0 * m.top, 1.0 * m.right, 1.0 * m.bottom});
   }
   static std::string Text(const std::optional<Fill>& fill) { return Text(*fill); }
-  static std::string Text(const Fill& fill) { return List({fill[0], fill[1], fill[2]}); }
-  static std::string List(std::initializer_list<int> values) {
+  static std::string Text(const Fill& fill) {
+    return List({1.0 * fill[0], 1.0 * fill[1], 1.0 * fill[2]});
+  }
+  static std::string Text(const std::array<float, 3>& channels) {
+    return List({channels[0], channels[1], channels[2]});
+  }
+  static std::string List(std::initializer_list<double> values) {
     std::string text;
-    for (const int value : values) text += (text.empty() ? "(" : ", ") + std::to_string(value);
+    for (const double value : values) text += (text.empty() ? "(" : ", ") + NumberText(value);
     return text + ")";
   }
 
@@ -78,7 +83,9 @@ struct ParametersOf {
   }
   P operator()(const RandomHorizontalFlip& t) const { return P().Add("p", t.p, 0.5); }
   P operator()(const RandomVerticalFlip& t) const { return P().Add("p", t.p, 0.5); }
-  P operator()(const Normalize&) const { return P(); }
+  P operator()(const Normalize& t) const {
+    return P().Add("mean", t.mean, Normalize().mean).Add("std", t.std, Normalize().std);
+  }
   P operator()(const Pad& t) const {
     return P()
         .Add("padding", t.padding, Margins{})
@@ -127,7 +134,7 @@ struct ParametersOf {
     const RandomErasing standard;
     P text = P().Add("p", t.p, 0.5).Add("scale", t.scale, standard.scale);
     text.Add("ratio", t.ratio, standard.ratio);
-    return t.noise ? text.Always("noise") : text;
+    return t.noise ? text.Always("noise") : text.Add("value", t.value, standard.value);
   }
 };
 
@@ -172,6 +179,17 @@ ExplainedTransform ExplainOne(const Transform& transform, Place place) {
 std::string TextOf(const Transform& transform) {
   const std::string parameters = std::visit(ParametersOf(), transform).Take();
   return std::string(NameOf(transform)) + (parameters.empty() ? "" : "(" + parameters + ")");
+}
+
+std::string TextOf(const BatchMix& mix) {
+  std::string text;
+  for (const auto& choice : mix.choices) {
+    const bool cut = std::holds_alternative<CutMix>(choice);
+    const double alpha = std::visit([](const auto& m) { return m.alpha; }, choice);
+    text += std::string(text.empty() ? "" : " or ") + (cut ? "CutMix" : "MixUp");
+    if (alpha != 1) text += "(alpha " + NumberText(alpha) + ")";
+  }
+  return text;
 }
 
 std::vector<ExplainedTransform> Explain(const Plan& plan) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "transforms/mix/batch_mix.h"
 #include "transforms/plan.h"
 
 namespace stoker {
@@ -19,5 +20,6 @@ std::vector<ExplainedTransform> Explain(const Plan& plan);
 
 // A transform with its parameters; those that nobody changed are left out.
 std::string TextOf(const Transform& transform);
+std::string TextOf(const BatchMix& mix);  // "MixUp(alpha 0.2) or CutMix"
 
 }  // namespace stoker

@@ -141,6 +141,7 @@ void Read(JsonObject& object, RandomErasing& t) {
   object.Numbers("ratio", t.ratio);
   ReadChannels(object, "value", t.value);
   object.Boolean("noise", t.noise);
+  if (t.noise && object.Has("value")) object.FailKey("value", "is given together with noise");
 }
 
 // A transform of the place-th type of the variant.

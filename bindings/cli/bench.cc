@@ -54,8 +54,8 @@ What the figures are (docs/cli.md says how each is measured):
   first batch     from opening the loader to having the first batch; listing DIR is not in it
   batch latency   how long Next() takes: near 0 when batches are ready before they are asked for
   peak memory     the most the process has had in memory
-  CPU by stage    read: reader threads; decode: JPEG to pixels; resize: pixels to the batch;
-                  rest: everything else
+  CPU by stage    read: reader threads; decode: bytes to pixels; resize: pixels to the batch;
+                  augment: what is not fused with that; mix: MixUp, CutMix; rest: everything else
 
 Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (permission, memory,
 disk, I/O); 130 interrupted (Ctrl-C: what was measured until then is printed).)";
@@ -86,8 +86,6 @@ Status CheckTogether(const BenchArguments& given) {
 BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
                        std::shared_ptr<const SampleSource> source) {
   BenchOptions options;
-  // A recipe of one's own is for training, where nobody says otherwise.
-  const bool train = recipe.name != "eval";
   options.transform = std::move(recipe.name);
   LoaderOptions& loader = options.loader;
   loader.source = std::move(source);
@@ -97,7 +95,7 @@ BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
   loader.layout = recipe.options.layout;
   loader.exif_orientation = recipe.options.exif_orientation;
   loader.batch_size = static_cast<uint32_t>(given.batch_size);
-  loader.shuffle = given.shuffle || (train && !given.no_shuffle);
+  loader.shuffle = given.shuffle || (recipe.shuffled && !given.no_shuffle);
   loader.seed = given.seed;
   loader.rank = static_cast<uint32_t>(given.rank);
   loader.world = static_cast<uint32_t>(given.world);

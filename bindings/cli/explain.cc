@@ -75,7 +75,10 @@ Result<int> RunExplainCommand(const ExplainArguments& given) {
     cost = *std::move(result);
   }
   const PlanCost* const known = measured ? &cost : nullptr;
-  if (Status s = Print(given.json ? PlanJson(*plan, known) + "\n" : PlanText(*plan, known)); !s) {
+  const BatchMix* const mix = recipe->mix ? &*recipe->mix : nullptr;
+  if (Status s =
+          Print(given.json ? PlanJson(*plan, mix, known) + "\n" : PlanText(*plan, mix, known));
+      !s) {
     return std::move(s).error();
   }
   return kExitOk;
@@ -90,6 +93,7 @@ void AddExplain(CLI::App& app, Command& chosen) {
   command
       ->add_option("DIR", given->directory,
                    "folder of photographs to measure with; without it\nnothing is measured")
+      ->check([](const std::string& folder) { return folder.empty() ? "DIR is empty" : ""; })
       ->type_name("");
   AddRecipeOptions(*command, given->recipe);
   AddNumber(*command, "--images", given->images, {1, 1'000'000}, "to measure with, at most");

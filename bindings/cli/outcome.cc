@@ -23,7 +23,7 @@ std::string AsOptions(std::string text) {
   for (const auto& [from, to] : kNames) {
     for (size_t at = text.find(from); at != std::string::npos;
          at = text.find(from, at + to.size())) {
-      text.replace(at, from.size(), to);
+      if (at == 0 || text[at - 1] != '"') text.replace(at, from.size(), to);  // else a file's word
     }
   }
   return text;

@@ -37,16 +37,31 @@ DType DTypeOf(const RecipeArguments& given) {
   return given.dtype == "f32" || given.normalize ? DType::kF32 : DType::kU8;
 }
 
+// What is wrong with a recipe is an option's fault, as is the rest of it, which Plan::Compile
+// judges.
+Error Wrong(const std::string& path, const std::string& cause) {
+  return {.code = Code::kInvalidArgument,
+          .cause = "--recipe " + path + ": " + cause,
+          .advice = "docs/loader-spec.md has the keys"};
+}
+
 Result<Recipe> RecipeOfFile(const std::string& path) {
   MemoryBudget budget(2 * kLongestSpec);
   ReadRequest read;
   read.buffer = GrowingBuffer(budget);
   read.path = path;
   ReadPlainly(read);
-  if (!read.status.ok()) return std::move(read.status).error().WithFile(path);
+  if (!read.status.ok()) {
+    Error error = std::move(read.status).error().WithFile(path);
+    if (error.code != Code::kResourceExhausted) return error;
+    return Wrong(path, "is longer than " + std::to_string(kLongestSpec) + " bytes");
+  }
   Result<TransformSpec> spec =
       ParseRecipe({reinterpret_cast<const char*>(read.buffer.data()), read.size});
-  if (!spec.ok()) return std::move(spec).error().WithFile(path);
+  if (!spec.ok()) return Wrong(path, spec.error().cause);
+  if (spec->mix) {
+    if (Status s = CheckMix(*spec->mix); !s.ok()) return std::move(s).error();
+  }
   return Recipe{path, std::move(spec->transforms), spec->options, std::move(spec->mix)};
 }
 
@@ -75,7 +90,8 @@ void AddRecipeOptions(CLI::App& command, RecipeArguments& given) {
               "--recipe", given.file,
               "a JSON file with transforms, dtype, layout and\nmix, in place of the options "
               "above\n(docs/loader-spec.md)")
-          ->type_name("FILE");
+          ->type_name("FILE")
+          ->check([](const std::string& file) { return file.empty() ? "FILE is empty" : ""; });
   for (const char* name :
        {"--transform", "--size", "--no-antialias", "--dtype", "--layout", "--normalize"}) {
     recipe->excludes(command.get_option(name));
@@ -90,6 +106,7 @@ Result<Recipe> RecipeOf(const RecipeArguments& given) {
                  "", std::nullopt, "Use --dtype f32, f16 or bf16, or leave --dtype out"};
   }
   Recipe recipe{given.transform, TransformsOf(given), {}, {}};
+  recipe.shuffled = given.transform == "train";
   recipe.options.dtype = DTypeOf(given);
   recipe.options.layout = given.layout == "nchw" ? Layout::kNchw : Layout::kNhwc;
   return recipe;

@@ -34,6 +34,7 @@ struct Recipe {
   std::vector<Transform> transforms;
   PlanOptions options;
   std::optional<BatchMix> mix;
+  bool shuffled = true;  // where nobody says otherwise
 };
 
 // Adds the options; `given` outlives the parsing.

@@ -221,9 +221,10 @@ class Loader::Impl::ReadySamples final : public ImageFeed {
   static constexpr int kMost = 8;
 
   Status WriteLabel(const SampleInFlight& sample) const {
-    const auto& [id, label] = std::pair(sample.sample.id, sample.sample.label);
+    const int64_t label = sample.sample.label;
     Slot& slot = *sample.ticket.slot;
-    if (loader_.mixer_) return loader_.mixer_->WriteLabel(label, id, slot, sample.ticket.row);
+    if (loader_.mixer_)
+      return loader_.mixer_->WriteLabel(label, sample.sample.id, slot, sample.ticket.row);
     *static_cast<int64_t*>(slot.Row(1, sample.ticket.row)) = label;
     return {};
   }

@@ -7,6 +7,7 @@
 #include "engine/pipeline/check_options.h"
 #include "engine/pipeline/loader.h"
 #include "engine/pipeline/loader_impl.h"
+#include "transforms/explain.h"
 
 namespace stoker {
 
@@ -114,6 +115,7 @@ LoaderStats Loader::Impl::Stats() const {
     stats.reader_reason = "the samples are in memory";
   }
   stats.plan = plan_ ? plan_->Describe() : "rows copied as they are";
+  if (options_.mix) stats.plan += "; batches: " + TextOf(*options_.mix);
   return stats;
 }
 

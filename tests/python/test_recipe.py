@@ -46,9 +46,10 @@ RECIPES = {
 }
 
 
-def bench(command, made, path, *options):
+def bench(command, made, path, *options, cwd=None):
     done = subprocess.run(
         [command, "bench", made, "--recipe", path, "--json", "--digest", "--batch-size", "16", *options],
+        cwd=cwd,
         capture_output=True,
         text=True,
         timeout=120,
@@ -139,18 +140,40 @@ def test_the_command_explains_and_measures(command, made, tmp_path):
 @pytest.mark.parametrize(
     "recipe, words, code",
     [
-        ("nonsense", "is no JSON", 1),
-        ('{"transforms": [{"name": "Reduce"}]}', "Reduce", 1),
-        ('{"transforms": [], "depth": 3}', '"depth" is no key', 1),
-        ('{"transforms": [{"name": "RandomErasing", "p": 2}]}', "transforms[0].p", 1),
+        ("nonsense", "is no JSON", 2),
+        ("1" * 3_000_000, "longer than 1048576 bytes", 2),
+        ('{"transforms": [{"name": "Reduce"}]}', "Reduce", 2),
+        ('{"transforms": [], "batch_size": 3}', '"batch_size" is no key', 2),
+        ('{"transforms": [{"name": "RandomErasing", "p": 2}]}', "transforms[0].p", 2),
+        ('{"transforms": [{"name": "RandomErasing", "value": [0, 0, 0], "noise": true}]}', "noise", 2),
+        (json.dumps({**TRAINING, "mix": {"choices": [{"name": "MixUp", "alpha": -1}]}}), "alpha", 2),
         ('{"transforms": [{"name": "ColorJitter"}]}', "transforms[0], ColorJitter: images differ in size", 2),
     ],
+    ids=lambda v: str(v)[:40],
 )
 def test_bad_recipes(command, tmp_path, recipe, words, code):
     path = tmp_path / "recipe.json"
     path.write_text(recipe)
     done = subprocess.run([command, "explain", "--recipe", path], capture_output=True, text=True, timeout=60)
     assert done.returncode == code and words in done.stderr, done.stderr
+
+
+def test_a_recipe_is_shuffled_and_its_mix_is_told(command, made, tmp_path):
+    path = tmp_path / "eval"  # which is also the name of a transform of the command's
+    path.write_text(json.dumps(RECIPES["mixed"]))
+    report = bench(command, made, path.name, cwd=tmp_path)
+    assert report["options"]["shuffle"] is True
+    assert report["options"]["mix"] == "MixUp(alpha 0.2) or CutMix"
+    assert report["options"]["plan"].endswith("; batches: MixUp(alpha 0.2) or CutMix")
+    done = subprocess.run([command, "explain", "--recipe", path], capture_output=True, text=True, timeout=60)
+    assert "MixUp(alpha 0.2) or CutMix\n      batch" in done.stdout
+    mix = stoker.MixUp(num_classes=3)
+    source = stoker.arrays(np.zeros((4, 8, 8, 3), np.uint8), np.zeros(4, np.int64))
+    loader = stoker.Loader(source, [mix], batch_size=2)
+    assert loader.explain().splitlines() == [
+        "rows are copied as they are",
+        f"{mix!r}  batch  when its last row is there",
+    ]
 
 
 def test_recipes_that_cannot_be(command, tmp_path):

@@ -24,7 +24,7 @@ def _factors(name: str, value: Range | None, middle: float) -> tuple[float, floa
     """torchvision's: a number is a distance from the middle."""
     if value is None:
         return (middle, middle)
-    if hasattr(value, "__len__"):
+    if _checks.several(value):
         low, high = _checks.reals(name, value, 2)
     else:
         distance = _checks.real(name, value, 0)
@@ -108,7 +108,7 @@ class GaussianBlur(Transform):
         for number in taps:
             if number % 2 == 0:
                 raise InvalidArgumentError(f"{name} is {number}; it must be odd")
-        sigma = self.sigma if hasattr(self.sigma, "__len__") else (self.sigma, self.sigma)
+        sigma = self.sigma if _checks.several(self.sigma) else (self.sigma, self.sigma)
         low, high = _checks.reals(_name(self, "sigma"), sigma, 2)
         if not 0 < low <= high:
             raise InvalidArgumentError(
@@ -147,8 +147,10 @@ class RandomErasing(Transform):
     def __post_init__(self) -> None:
         self._set(
             p=_checks.real(_name(self, "p"), self.p, 0, 1),
-            scale=_checks.reals(_name(self, "scale"), self.scale, 2),
-            ratio=_checks.reals(_name(self, "ratio"), self.ratio, 2),
+            scale=_checks.interval(_name(self, "scale"), self.scale, 0, 1),
+            ratio=_checks.interval(
+                _name(self, "ratio"), self.ratio, 1 / _checks.MOST_PIXELS, _checks.MOST_PIXELS
+            ),
             value=self._values(),
         )
 
@@ -156,7 +158,7 @@ class RandomErasing(Transform):
         name = _name(self, "value")
         if isinstance(self.value, str):
             return _checks.choice(name, self.value, ("random",))
-        if hasattr(self.value, "__len__"):
+        if _checks.several(self.value):
             values = _checks.sequence(name, self.value)
             return _checks.reals(name, values * 3 if len(values) == 1 else values, 3)
         return (_checks.real(name, self.value),) * 3
@@ -175,8 +177,9 @@ class _Policy(Transform):
     fill: Fill
 
     def _set_common(self) -> None:
+        given = getattr(self.interpolation, "value", self.interpolation)  # torchvision's InterpolationMode
         self._set(
-            interpolation=_checks.choice(_name(self, "interpolation"), self.interpolation, _INTERPOLATIONS),
+            interpolation=_checks.choice(_name(self, "interpolation"), given, _INTERPOLATIONS),
             fill=None if self.fill is None else _checks.fill(_name(self, "fill"), self.fill),
         )
 

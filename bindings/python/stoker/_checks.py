@@ -56,6 +56,21 @@ def reals(name: str, values: Any, count: int) -> tuple[float, ...]:
     return tuple(real(f"{name}[{i}]", value) for i, value in enumerate(listed))
 
 
+def interval(name: str, values: Any, low: float, high: float) -> tuple[float, float]:
+    """(least, most), both in [low, high], in this order."""
+    least, most = reals(name, values, 2)
+    if not low <= least <= most <= high:
+        raise InvalidArgumentError(
+            f"{name} is ({least:g}, {most:g}); it must be (least, most), both between {low:g} and {high:g}"
+        )
+    return (least, most)
+
+
+def several(value: Any) -> bool:
+    """Whether it is a list, a tuple or an array, and no number."""
+    return hasattr(value, "__len__") and getattr(value, "ndim", 1) != 0
+
+
 def choice(name: str, value: Any, names: Sequence[str]) -> str:
     """One of `names`."""
     if not isinstance(value, str):
@@ -93,7 +108,7 @@ def sequence(name: str, values: Any) -> list[Any]:
 
 def size(name: str, value: Any) -> tuple[int, ...]:
     """`(n,)` of an int or a sequence of one, `(height, width)` of a sequence of two."""
-    if not hasattr(value, "__len__"):
+    if not several(value):
         return (integer(name, value, 1, MOST_PIXELS),)
     sides = sequence(name, value)
     if len(sides) not in (1, 2):
@@ -103,16 +118,18 @@ def size(name: str, value: Any) -> tuple[int, ...]:
 
 def fill(name: str, value: Any) -> tuple[int, int, int]:
     """(red, green, blue), each 0 to 255: of an int, or a sequence of one or three."""
-    channels = sequence(name, value) if hasattr(value, "__len__") else [value]
+    channels = sequence(name, value) if several(value) else [value]
     if len(channels) not in (1, 3):
         raise InvalidArgumentError(f"{name} is {value!r:.50}; it must be an int or (red, green, blue)")
-    read = [integer(name, channel, 0, 255) for channel in channels]
+    # torchvision's users write 127.0, too.
+    whole = [int(c) if isinstance(c, float) and c.is_integer() else c for c in channels]
+    read = [integer(name, channel, 0, 255) for channel in whole]
     return (read[0], read[len(read) // 2], read[-1])
 
 
 def margins(name: str, value: Any) -> tuple[int, int, int, int]:
     """(left, top, right, bottom) of an int, (left and right, top and bottom), or all four."""
-    sides = sequence(name, value) if hasattr(value, "__len__") else [value]
+    sides = sequence(name, value) if several(value) else [value]
     if len(sides) not in (1, 2, 4):
         raise InvalidArgumentError(f"{name} is {value!r:.50}; it must be an int, or a sequence of 2 or 4")
     read = [integer(name, side, 0, MOST_PIXELS) for side in sides]

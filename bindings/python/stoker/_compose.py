@@ -114,7 +114,8 @@ class Compose:
             for transform, where in zip(self._transforms, places(self._spec))
         )
         layout = "" if self._layout == "NHWC" else f", layout={self._layout!r}"
-        return f"stoker.Compose([\n{lines}], dtype={self._dtype!r}{layout})"
+        exif = "" if self._exif_orientation else ", exif_orientation=False"
+        return f"stoker.Compose([\n{lines}], dtype={self._dtype!r}{layout}{exif})"
 
 
 def _made(transforms: tuple[Transform, ...], dtype: str, layout: str, exif_orientation: bool) -> Compose:

@@ -64,8 +64,8 @@ class Loader:
 
     Args:
         source: what `image_folder` or `arrays` returns.
-        transforms: a sequence of `Resize`, `CenterCrop`, `RandomResizedCrop`, `RandomHorizontalFlip`,
-            `Normalize` that makes all images the same size. May be empty for arrays. The last one may be a
+        transforms: a sequence of transforms (`RandomResizedCrop`, `ColorJitter`, …; docs/transforms.md has
+            their order) that makes all images the same size. May be empty for arrays. The last one may be a
             `MixUp`, a `CutMix` or a `RandomChoice` of them, which mixes whole batches and makes labels soft.
         batch_size: rows of a batch, 1 to 1,048,576.
         shuffle: a new order each epoch.
@@ -209,8 +209,8 @@ class Loader:
         """What the loader has done so far, and what it uses. Times are in seconds, memory in bytes.
 
         `samples` worked on; `batches` delivered; `bytes_read`; `wait_seconds`: the program waited for
-        a batch; `decode_seconds`, `resize_seconds`, `mix_seconds`: of all workers; `read_cpu_seconds`: of the
-        Runtime's reader threads; `indexed`: photographs decoded by the folder's index; `index_stale`: not,
+        a batch; `decode_seconds`, `resize_seconds`, `augment_seconds`, `mix_seconds`: of all workers;
+        `read_cpu_seconds`: of the Runtime's reader threads; `indexed`: photographs decoded by the folder's index; `index_stale`: not,
         for the file has changed since; `index_contradicted`: not, for the index is wrong; `lent_batches`,
         `lent_bytes`: held by the program now; `batch_bytes`;
         `depth`; `memory_used`, `memory_peak`, `memory_budget`: of the Runtime; `threads`,
@@ -220,12 +220,12 @@ class Loader:
 
     def explain(self) -> str:
         """As `Compose.explain`: a line for each transform, also of batches."""
+        mix = [] if self._mix is None else [f"{self._mix!r}  batch  when its last row is there"]
         if not self._transforms:
-            return "rows are copied as they are"
+            return "\n".join(["rows are copied as they are", *mix])
         options = self._options
         spec = spec_of(self._transforms, options["dtype"], options["layout"], options["exif_orientation"])
-        mix = "" if self._mix is None else f"\n{self._mix!r}  batch  when its last row is there"
-        return explained(spec) + mix
+        return "\n".join([explained(spec), *mix])
 
     def __repr__(self) -> str:
         defaults = {

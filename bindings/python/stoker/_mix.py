@@ -136,7 +136,7 @@ def split(transforms: Iterable[Any]) -> tuple[Any, BatchTransform | None]:
         raise TypeError(
             f"transforms must be a sequence of transforms, not {transforms!r:.80}; try [{transforms!r:.80}]"
         )
-    if not isinstance(transforms, (list, tuple)) and not hasattr(transforms, "__next__"):
+    if not hasattr(transforms, "__iter__"):
         return transforms, None
     listed = list(transforms)
     for place, transform in enumerate(listed[:-1]):

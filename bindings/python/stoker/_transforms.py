@@ -115,8 +115,10 @@ class RandomResizedCrop(Transform):
     def __post_init__(self) -> None:
         self._set(
             size=_square(_checks.size(_name(self, "size"), self.size)),
-            scale=_checks.reals(_name(self, "scale"), self.scale, 2),
-            ratio=_checks.reals(_name(self, "ratio"), self.ratio, 2),
+            scale=_checks.interval(_name(self, "scale"), self.scale, 0, 1e6),
+            ratio=_checks.interval(
+                _name(self, "ratio"), self.ratio, 1 / _checks.MOST_PIXELS, _checks.MOST_PIXELS
+            ),
             antialias=_checks.boolean(_name(self, "antialias"), self.antialias),
         )
 
