@@ -163,8 +163,9 @@ void Plan::ApplyAll(ImageFeed& samples, Workspace& workspace, StageTimes& times)
   ApplyWatch watch(workspace, times);
   TimedFeed feed(samples, watch);
   ImageLane &a = workspace.lanes[0], &b = workspace.lanes[1];
-  do {
-    for (ImageLane* lane : {&a, &b}) Begin(feed, *lane);
+  for (bool more = true; more || a.image || b.image;) {
+    more = false;
+    for (ImageLane* lane : {&a, &b}) more = Begin(feed, *lane) || more;
     if (a.image && b.image) {
       ImageDecoder::AdvanceBoth(a.decoder, b.decoder);
     } else if (a.image || b.image) {
@@ -173,23 +174,23 @@ void Plan::ApplyAll(ImageFeed& samples, Workspace& workspace, StageTimes& times)
     for (ImageLane* lane : {&a, &b}) {
       if (lane->image && !lane->decoder.decoding()) End(feed, *lane);
     }
-  } while (a.image || b.image);
+  }
 }
 
-// A sample that is decoded in pieces. (What has no pixels, and what libjpeg-turbo decodes, is done
-// at once.)
-void Plan::Begin(ImageFeed& feed, ImageLane& lane) const {
-  while (!lane.image) {
-    const std::optional<EncodedImage> next = feed.Next();
-    if (!next) return;
-    Result<bool> pixels = Open(*next, lane);
-    if (!pixels.ok() || !*pixels) {
-      feed.Done(next->tag, pixels.ok() ? FinishRow(lane) : std::move(pixels).error());
-      continue;
-    }
+// Takes one sample, if the lane is free; false: there was none. (What has no pixels, and what
+// cannot be decoded in pieces, is done at once.)
+bool Plan::Begin(ImageFeed& feed, ImageLane& lane) const {
+  if (lane.image) return false;
+  const std::optional<EncodedImage> next = feed.Next();
+  if (!next) return false;
+  Result<bool> pixels = Open(*next, lane);
+  if (pixels.ok() && *pixels) {
     lane.image = next->tag;
     if (!lane.decoder.decoding()) End(feed, lane);
+  } else {
+    feed.Done(next->tag, pixels.ok() ? FinishRow(lane) : std::move(pixels).error());
   }
+  return true;
 }
 
 // Whether there are pixels to decode.

@@ -1,7 +1,8 @@
 #include "transforms/check_transform.h"
 
+#include <array>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include "engine/core/image.h"
 
@@ -13,9 +14,17 @@ using Check = std::optional<Refusal>;
 using Range = std::array<double, 2>;
 
 constexpr double kMostFactor = 1e6;  // of a colour
+constexpr float kMostValue = 60000;  // of what erases: float16 holds 65504
 constexpr int kMostTaps = 1023;
 constexpr int kMostBins = 1000;
 constexpr int kMostOperations = 100;
+
+// The shortest text that reads as the same number, in no locale.
+template <typename Number>
+std::string Shortest(Number value) {
+  std::array<char, 32> text;
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
 
 // The first refusal of several checks.
 template <typename... Checks>
@@ -70,6 +79,11 @@ Check CheckTaps(const char* option, int taps) {
   return CheckInteger(option, taps, 1, kMostTaps, " pixels");
 }
 
+template <typename Enum>
+Check CheckEnum(const char* option, Enum value, int count) {
+  return CheckInteger(option, static_cast<int>(value), 0, count - 1);
+}
+
 constexpr double kLeastRatio = 1.0 / kMostSidePixels;
 
 struct Options {
@@ -109,9 +123,12 @@ struct Options {
     return {};
   }
 
-  Check operator()(const Pad& t) const { return CheckMargins(t.padding); }
+  Check operator()(const Pad& t) const {
+    return First(CheckMargins(t.padding), CheckEnum("padding_mode", t.padding_mode, 4));
+  }
   Check operator()(const RandomCrop& t) const {
-    return First(CheckSize(t.height, t.width), CheckMargins(t.padding));
+    return First(CheckSize(t.height, t.width), CheckMargins(t.padding),
+                 CheckEnum("padding_mode", t.padding_mode, 4));
   }
 
   Check operator()(const ColorJitter& t) const {
@@ -127,14 +144,18 @@ struct Options {
                  CheckRange("sigma", t.sigma, 0x1p-20, 1e6));
   }
 
-  Check operator()(const AutoAugment&) const { return {}; }
+  Check operator()(const AutoAugment& t) const {
+    return First(CheckEnum("policy", t.policy, 3), CheckEnum("interpolation", t.interpolation, 2));
+  }
   Check operator()(const RandAugment& t) const {
-    return First(CheckInteger("num_ops", t.num_ops, 0, kMostOperations),
+    return First(CheckEnum("interpolation", t.interpolation, 2),
+                 CheckInteger("num_ops", t.num_ops, 0, kMostOperations),
                  CheckInteger("num_magnitude_bins", t.num_magnitude_bins, 2, kMostBins),
                  CheckInteger("magnitude", t.magnitude, 0, t.num_magnitude_bins - 1));
   }
   Check operator()(const TrivialAugmentWide& t) const {
-    return CheckInteger("num_magnitude_bins", t.num_magnitude_bins, 2, kMostBins);
+    return First(CheckEnum("interpolation", t.interpolation, 2),
+                 CheckInteger("num_magnitude_bins", t.num_magnitude_bins, 2, kMostBins));
   }
 
   Check operator()(const RandomErasing& t) const {
@@ -146,12 +167,13 @@ struct Options {
       return Refusal{"value = \"random\": normal numbers do not fit uint8",
                      "Ask for dtype float32, float16 or bfloat16, or give numbers"};
     }
+    // Far from what a dtype can hold, also when it is normalised.
+    const float least = dtype == DType::kU8 ? 0 : -kMostValue;
+    const float most = dtype == DType::kU8 ? 255 : kMostValue;
     for (const float value : t.value) {
-      if (!std::isfinite(value) || (dtype == DType::kU8 && (value < 0 || value > 255))) {
-        return Refusal{
-            "value = " + NumberText(value) + " does not fit " + NameOf(dtype),
-            dtype == DType::kU8 ? "Give values between 0 and 255" : "Give finite values"};
-      }
+      if (value >= least && value <= most) continue;
+      return Refusal{"value = " + NumberText(value) + " does not fit " + NameOf(dtype),
+                     "Give values between " + NumberText(least) + " and " + NumberText(most)};
     }
     return {};
   }
@@ -163,10 +185,7 @@ std::optional<Refusal> CheckTransform(const Transform& transform, DType dtype) {
   return std::visit(Options{dtype}, transform);
 }
 
-std::string NumberText(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%g", value);
-  return text;
-}
+std::string NumberText(double value) { return Shortest(value); }
+std::string NumberText(float value) { return Shortest(value); }
 
 }  // namespace stoker

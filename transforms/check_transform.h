@@ -20,5 +20,6 @@ std::optional<Refusal> CheckTransform(const Transform& transform, DType dtype);
 
 // A number as messages have it.
 std::string NumberText(double value);
+std::string NumberText(float value);
 
 }  // namespace stoker

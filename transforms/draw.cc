@@ -132,4 +132,10 @@ Rect DrawErasedBox(const RandomErasing& erasing, ImageSize image, RandomStream& 
   return {};
 }
 
+std::array<float, 3> Normalized(const std::array<float, 3>& value, const Normalize& by) {
+  std::array<float, 3> normalized;
+  for (size_t c = 0; c < 3; ++c) normalized[c] = (value[c] - by.mean[c]) / by.std[c];
+  return normalized;
+}
+
 }  // namespace stoker

@@ -32,6 +32,9 @@ Rect CenterBox(ImageSize crop, ImageSize image);
 // ratio), then two integers for the one that fits (row, column); or the central fallback.
 Rect DrawResizedBox(const RandomResizedCrop& crop, ImageSize image, RandomStream& random);
 
+// (value − mean) / std for each channel.
+std::array<float, 3> Normalized(const std::array<float, 3>& value, const Normalize& by);
+
 // torchvision's RandomErasing.make_params: likewise; empty where no attempt fits, which is one of
 // less than the image's height and width.
 Rect DrawErasedBox(const RandomErasing& erasing, ImageSize image, RandomStream& random);

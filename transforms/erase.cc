@@ -54,7 +54,11 @@ class Noise {
       : key_{static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)} {}
 
   float Next() {
-    if (next_ % 4 == 0) block_ = Philox4x32({next_ / 4, 0, 0, 0}, key_);
+    const uint64_t block = next_ / 4;
+    if (next_ % 4 == 0) {
+      block_ = Philox4x32({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), 0, 0},
+                          key_);
+    }
     const double u = (block_[next_++ % 4] + 0.5) * 0x1.0p-32;
     return static_cast<float>(NormalQuantile(u));
   }
@@ -62,7 +66,7 @@ class Noise {
  private:
   std::array<uint32_t, 2> key_;
   PhiloxBlock block_{};
-  uint32_t next_ = 0;  // a row has less than 2^32 values
+  uint64_t next_ = 0;
 };
 
 // Calls store(place, value) for every value of the box, channel by channel and row by row.

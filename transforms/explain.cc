@@ -1,6 +1,6 @@
 #include "transforms/explain.h"
 
-#include <initializer_list>
+#include <array>
 #include <utility>
 
 #include "transforms/check_transform.h"
@@ -46,18 +46,18 @@ class Parameters {
   static std::string Text(const Margins& m) {
     return m.left == m.top && m.left == m.right && m.left == m.bottom
                ? std::to_string(m.left)
-               : List({1.0 * m.left, 1.0 * m.top, 1.0 * m.right, 1.0 * m.bottom});
+               : List(std::array<double, 4>{1.0 * m.left, 1.0 * m.top, 1.0 * m.right,
+                                            1.0 * m.bottom});
   }
   static std::string Text(const std::optional<Fill>& fill) { return Text(*fill); }
   static std::string Text(const Fill& fill) {
-    return List({1.0 * fill[0], 1.0 * fill[1], 1.0 * fill[2]});
+    return List(std::array<double, 3>{1.0 * fill[0], 1.0 * fill[1], 1.0 * fill[2]});
   }
-  static std::string Text(const std::array<float, 3>& channels) {
-    return List({channels[0], channels[1], channels[2]});
-  }
-  static std::string List(std::initializer_list<double> values) {
+  static std::string Text(const std::array<float, 3>& channels) { return List(channels); }
+  template <typename Values>
+  static std::string List(const Values& values) {
     std::string text;
-    for (const double value : values) text += (text.empty() ? "(" : ", ") + NumberText(value);
+    for (const auto value : values) text += (text.empty() ? "(" : ", ") + NumberText(value);
     return text + ")";
   }
 

@@ -9,6 +9,7 @@ ImageDecoder::ImageDecoder(const DecodeLimits& limits, MemoryBudget* budget)
     : jpeg_(limits, budget), png_(limits, budget), webp_(limits, budget) {}
 
 Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes) {
+  format_ = ImageFormat::kUnknown;
   if (bytes.empty()) {
     return Error{Code::kDataLoss, "the file is empty", {}, 0, "Remove or re-create the file"};
   }

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "transforms/augment/affine.h"
+#include "transforms/augment/blur.h"
 #include "transforms/draw.h"
 #include "transforms/orientation.h"
 
@@ -21,9 +23,23 @@ size_t Plan::row_bytes() const {
 }
 
 uint64_t Plan::tile_bytes() const {
-  constexpr uint64_t kTiles = 4;  // of two samples in turns: one that is read, one that is written
-  if (std::find(places_.begin(), places_.end(), Place::kTile) == places_.end()) return 0;
-  return kTiles * 3 * static_cast<uint64_t>(output_.width) * static_cast<uint64_t>(output_.height);
+  constexpr uint64_t kLanes = 2;  // samples in turns
+  uint64_t scratch = 0;
+  bool tile = false;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i] != Place::kTile) continue;
+    tile = true;
+    if (const auto* t = std::get_if<GaussianBlur>(&transforms_[i])) {
+      scratch = std::max<uint64_t>(
+          scratch, BlurScratchBytes({{t->kernel_width, t->kernel_height}, 1, 1}, output_));
+    } else if (const Result<size_t> affine = AffineScratchBytes(output_); affine.ok()) {
+      scratch = std::max<uint64_t>(scratch, *affine);
+    }
+  }
+  const uint64_t pixels =
+      static_cast<uint64_t>(output_.width) * static_cast<uint64_t>(output_.height);
+  return tile ? kLanes * (2 * 3 * pixels + scratch)
+              : 0;  // a tile that is read, one that is written
 }
 
 std::string Plan::Describe() const {

@@ -132,7 +132,7 @@ class Plan {
  private:
   class Drawing;
   Plan() = default;
-  void Begin(ImageFeed& feed, ImageLane& lane) const;
+  bool Begin(ImageFeed& feed, ImageLane& lane) const;
   Result<bool> Open(const EncodedImage& image, ImageLane& lane) const;
   Result<Rect> StartRow(const DrawKey& key, ImageSize stored, Orientation orientation,
                         ImageLane& lane, void* row) const;
@@ -142,6 +142,8 @@ class Plan {
   PlanOptions options_;
   std::vector<Transform> transforms_;
   std::vector<Place> places_;
+  size_t normalize_place_ = 0;  // behind which erased values are the row's own
+  Normalize normalize_;
   ImageSize output_;
   std::array<float, 3> scale_{};
   std::array<float, 3> bias_{};

@@ -13,6 +13,8 @@ namespace stoker {
 
 namespace {
 
+constexpr size_t kMostTransforms = 1000;
+
 std::string Text(ImageSize size) {
   return std::to_string(size.width) + " × " + std::to_string(size.height);
 }
@@ -30,6 +32,11 @@ class Compiler {
 
   // The size of the output.
   Result<ImageSize> Run() {
+    if (transforms_.size() > kMostTransforms) {
+      return Error{Code::kInvalidArgument, std::to_string(transforms_.size()) +
+                                               " transforms; at most " +
+                                               std::to_string(kMostTransforms) + " are possible"};
+    }
     for (place_ = 0; place_ < transforms_.size(); ++place_) {
       const Transform& transform = transforms_[place_];
       if (const auto refusal = CheckTransform(transform, options_.dtype)) {
@@ -53,6 +60,7 @@ class Compiler {
                  .advice = "Add RandomResizedCrop, or Resize and CenterCrop"};
   }
 
+  std::optional<size_t> normalize() const { return normalize_; }
   std::vector<Place> TakePlaces() { return std::move(places_); }
 
  private:
@@ -111,7 +119,9 @@ class Compiler {
   }
 
   Status Follow(const Pad& t) {
-    if (t.padding != Margins{}) Surround(t.padding_mode, t.fill);
+    if (t.padding != Margins{}) {
+      if (Status s = Surround(t.padding_mode, t.fill); !s) return s;
+    }
     if (size_) size_ = Padded(*size_, t.padding);
     if (size_ && Larger(*size_, {kMostSidePixels, kMostSidePixels})) {
       return Refuse(place_, "it makes images of " + Text(*size_) + " pixels", "Give less padding");
@@ -128,7 +138,9 @@ class Compiler {
                         Text(Padded(*size_, t.padding)) + " pixels with their padding",
                     "Set pad_if_needed, add padding, or give a smaller size");
     }
-    if (t.pad_if_needed || t.padding != Margins{}) Surround(t.padding_mode, t.fill);
+    if (t.pad_if_needed || t.padding != Margins{}) {
+      if (Status s = Surround(t.padding_mode, t.fill); !s) return s;
+    }
     Crop(size);
     return {};
   }
@@ -183,9 +195,20 @@ class Compiler {
     size_ = size;
   }
 
-  // Resampling sees zeros around the image, but only around all of it.
-  void Surround(Padding mode, const Fill& fill) {
-    if (crop_ || mode != Padding::kConstant || fill != Fill{}) step_ = place_;
+  // Resampling sees zeros around the image, but only around all of it. Padding of another kind
+  // around padding takes a step, and that an image of a size.
+  Status Surround(Padding mode, const Fill& fill) {
+    const bool constant = mode == Padding::kConstant;
+    const bool other =
+        surrounded_ && !(constant && surrounded_->first == mode && surrounded_->second == fill);
+    if (other && !size_) {
+      return Refuse(
+          place_, "it pads what is padded already, in another way, and images differ in size here",
+          "Pad once, or crop or resize before it");
+    }
+    surrounded_ = {mode, fill};
+    if (crop_ || other || !constant || fill != Fill{}) step_ = place_;
+    return {};
   }
 
   Status OnTile() {
@@ -234,6 +257,7 @@ class Compiler {
   std::optional<size_t> resample_;  // place of the resampling
   std::optional<size_t> crop_;      // place of the last crop since the start or resampling
   std::optional<size_t> step_;      // place of the last transform that cannot be fused
+  std::optional<std::pair<Padding, Fill>> surrounded_;  // by what the image was padded last
   std::optional<size_t> normalize_;
   std::optional<size_t> erasing_;
   std::vector<Place> places_;
@@ -255,17 +279,10 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
   plan.output_ = *size;
   plan.places_ = compiler.TakePlaces();
   Normalize normalize;
-  for (Transform& transform : transforms) {
-    if (const auto* found = std::get_if<Normalize>(&transform)) normalize = *found;
-  }
-  bool normalized = false;
-  for (Transform& transform : transforms) {
-    normalized = normalized || Is<Normalize>(transform);
-    auto* const erasing = std::get_if<RandomErasing>(&transform);
-    if (erasing == nullptr || normalized) continue;
-    for (size_t c = 0; c < 3; ++c) {
-      erasing->value[c] = (erasing->value[c] - normalize.mean[c]) / normalize.std[c];
-    }
+  if (const std::optional<size_t> place = compiler.normalize()) {
+    normalize = std::get<Normalize>(transforms[*place]);
+    plan.normalize_place_ = *place;
+    plan.normalize_ = normalize;
   }
   for (size_t c = 0; c < 3; ++c) {
     plan.scale_[c] = static_cast<float>(1.0 / (255.0 * normalize.std[c]));

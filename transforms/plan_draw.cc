@@ -36,8 +36,8 @@ bool Contains(const Rect& outer, const Rect& inner) {
 // Mirrored images are kept as they were, and what is cut from them is cut from the other side.
 class Plan::Drawing {
  public:
-  Drawing(ImageSize image, DrawnSample& drawn)
-      : drawn_(drawn), geometry_(drawn.geometry), image_(image) {
+  Drawing(const Plan& plan, ImageSize image, DrawnSample& drawn)
+      : plan_(plan), drawn_(drawn), geometry_(drawn.geometry), image_(image) {
     geometry_ = {.box = {0, 0, image.width, image.height}, .resized = image, .window = {}};
     drawn_.steps.clear();
     drawn_.erasures.clear();
@@ -118,6 +118,7 @@ class Plan::Drawing {
     const Rect box = DrawErasedBox(t, size(), random);
     if (box.width == 0 || box.height == 0) return;
     Erasure erasure{.box = box, .value = t.value, .noise = {}, .transform = transform_};
+    if (transform_ < plan_.normalize_place_) erasure.value = Normalized(t.value, plan_.normalize_);
     if (t.noise) erasure.noise = random.Bits();
     drawn_.erasures.push_back(erasure);
   }
@@ -227,6 +228,7 @@ class Plan::Drawing {
     uint32_t transform = 0;  // that asked for it
   };
 
+  const Plan& plan_;
   DrawnSample& drawn_;
   Geometry& geometry_;
   const ImageSize image_;
@@ -238,7 +240,7 @@ class Plan::Drawing {
 };
 
 Status Plan::Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn) const {
-  Drawing drawing(image, drawn);
+  Drawing drawing(*this, image, drawn);
   for (size_t i = 0; i < transforms_.size(); ++i) {
     const auto place = static_cast<uint32_t>(i);
     RandomStream random(key, place);

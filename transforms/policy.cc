@@ -141,7 +141,7 @@ class Steps {
 
   template <typename Adjust>
   void Enhance(double by) {
-    if (by != 0) Push(Adjust{static_cast<float>(1.0 + by)});
+    if (by != 0) Push(Adjust{static_cast<decltype(Adjust::factor)>(1.0 + by)});
   }
 
   void Push(const Step& step) { steps_.push_back({step, 0}); }

@@ -1,10 +1,13 @@
-// make_corpus DIR: writes the seeds of the JPEG corpus, one small file for each kind.
+// make_corpus DIR: writes the seeds of the corpora of images, one small file for each kind, to the
+// folders jpeg, png and webp in DIR.
 #include <cstdio>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "tests/testing/make_jpeg.h"
+#include "tests/testing/make_png.h"
+#include "tests/testing/make_webp.h"
 
 namespace {
 
@@ -50,6 +53,56 @@ std::vector<Seed> Seeds() {
   return seeds;
 }
 
+bool Write(const std::string& path, const std::vector<uint8_t>& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  return static_cast<bool>(file.flush());
+}
+
+bool WriteJpegs(const std::string& folder) {
+  for (const Seed& seed : Seeds()) {
+    if (!Write(folder + seed.name + ".jpg", MakeJpeg(seed.options))) return false;
+  }
+  return true;
+}
+
+bool WritePngs(const std::string& folder) {
+  for (const int color : {0, 2, 3, 4, 6}) {
+    for (const int bits : {1, 2, 4, 8, 16}) {
+      if ((bits < 8 && color != 0 && color != 3) || (bits == 16 && color == 3)) continue;
+      for (const bool interlaced : {false, true}) {
+        const std::vector<uint8_t> png = MakePng({.width = 13,
+                                                  .height = 11,
+                                                  .color = color,
+                                                  .bit_depth = bits,
+                                                  .interlaced = interlaced,
+                                                  .chunk_bytes = 200});
+        const std::string name = "color" + std::to_string(color) + "_" + std::to_string(bits);
+        if (!Write(folder + name + (interlaced ? "_interlaced.png" : ".png"), png)) return false;
+      }
+    }
+  }
+  const std::vector<uint8_t> exif = PngChunk("eXIf", OrientationTiff(6, true));
+  return Write(folder + "orientation.png",
+               WithChunk(MakePng({.width = 9, .height = 5}), "IEND", exif));
+}
+
+bool WriteWebps(const std::string& folder) {
+  for (int n = 0; n < 24; ++n) {
+    const std::vector<uint8_t> webp = MakeWebp({.width = 5 + 3 * n,
+                                                .height = 40 - n,
+                                                .lossless = n % 2 == 0,
+                                                .alpha = n % 3 == 0,
+                                                .quality = static_cast<float>(4 * n),
+                                                .simple_filter = n % 4 == 1,
+                                                .colors = n % 8 == 0 ? 2 + n : 0});
+    if (!Write(folder + "kind" + std::to_string(n) + ".webp", webp)) return false;
+  }
+  const std::vector<uint8_t> exif = WebpChunk("EXIF", OrientationTiff(6, true));
+  return Write(folder + "orientation.webp", Extended(MakeWebp(), 64, 48, 8, {}, exif));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -57,12 +110,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: make_corpus DIR\n");
     return 2;
   }
-  for (const Seed& seed : Seeds()) {
-    const std::vector<uint8_t> bytes = MakeJpeg(seed.options);
-    std::ofstream file(std::string(argv[1]) + "/" + seed.name + ".jpg", std::ios::binary);
-    file.write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-    if (!file.flush()) return 1;
-  }
-  return 0;
+  const std::string corpus = std::string(argv[1]) + "/";
+  const bool done =
+      WriteJpegs(corpus + "jpeg/") && WritePngs(corpus + "png/") && WriteWebps(corpus + "webp/");
+  return done ? 0 : 1;
 }

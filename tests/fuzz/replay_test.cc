@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "tests/fuzz/decode_formats.h"
 #include "tests/fuzz/decode_indexed.h"
 #include "tests/fuzz/decode_jpeg.h"
 #include "tests/fuzz/open_index.h"
@@ -35,6 +36,8 @@ TEST(Replay, IndexCorpus) {
     IsIndexFile(bytes) ? OpenFuzzedIndex(bytes) : DecodeFuzzedIndex(bytes);
   });
 }
+TEST(Replay, PngCorpus) { Replay(STOKER_FUZZ_CORPUS "/png", DecodeFuzzedPng); }
+TEST(Replay, WebpCorpus) { Replay(STOKER_FUZZ_CORPUS "/webp", DecodeFuzzedWebp); }
 TEST(Replay, SpecCorpus) { Replay(STOKER_FUZZ_CORPUS "/spec", ParseFuzzedSpec); }
 
 }  // namespace

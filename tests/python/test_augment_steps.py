@@ -73,7 +73,7 @@ def one_number(name, function, values):
 # A step, what torchvision does, and how far apart they may be: the fraction of values that differ,
 # by 1 at most. 0: equal.
 EXACT = [
-    *one_number("brightness", F.adjust_brightness, [0.0, 0.1, 0.73, 1.0, 1.5, 1.9]),
+    *one_number("brightness", F.adjust_brightness, FACTORS),
     *one_number("posterize", F.posterize, [0, 1, 3, 4, 8]),
     *one_number("solarize", F.solarize, [0.0, 85.3, 128.0, 255.0]),
     ("invert", F.invert),
@@ -91,11 +91,13 @@ EXACT = [
     affine_case("nearest", translate=[31, -17]),
     affine_case("nearest", angle=90.0, fill=(9, 8, 7)),
 ]
+# Some, and those of AutoAugment.
+FACTORS = [0.0, 0.1, 0.73, 1.0, 1.5, 1.9, *(1 + sign * k / 10 for k in range(1, 10) for sign in (-1, 1))]
 CLOSE = [
     (2e-4, [("grayscale", lambda image: F.rgb_to_grayscale(image, 3))]),
-    (2e-4, one_number("contrast", F.adjust_contrast, [0.0, 0.1, 0.73, 1.0, 1.5, 1.9])),
-    (2e-4, one_number("saturation", F.adjust_saturation, [0.0, 0.1, 0.73, 1.0, 1.5, 1.9])),
-    (2e-4, one_number("sharpness", F.adjust_sharpness, [0.0, 0.1, 0.73, 1.0, 1.5, 1.9])),
+    (2e-4, one_number("contrast", F.adjust_contrast, FACTORS)),
+    (2e-4, one_number("saturation", F.adjust_saturation, FACTORS)),
+    (2e-4, one_number("sharpness", F.adjust_sharpness, FACTORS)),
     (1e-3, one_number("hue", F.adjust_hue, [-0.5, -0.1, 0.0, 0.05, 0.3, 0.5])),
     (
         2e-3,

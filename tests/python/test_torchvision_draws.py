@@ -311,7 +311,7 @@ def their_steps(name, magnitude, height, width):
     if name == "Rotate":
         return affine(inverse([0.0, 0.0], -(magnitude % 360), [0.0, 0.0], 1.0, [0.0, 0.0]))
     if name in ("Brightness", "Color", "Contrast", "Sharpness"):
-        factor = float(np.float32(1 + magnitude))
+        factor = float(np.float32(1 + magnitude)) if name == "Brightness" else 1.0 + magnitude
         return () if factor == 1 else (("AdjustSaturation" if name == "Color" else f"Adjust{name}", factor),)
     if name == "Posterize":
         return (("Posterize", int(magnitude)),)

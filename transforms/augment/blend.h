@@ -21,8 +21,10 @@ inline float Fused(float factor, float value, float sum) {
 // value × factor + other × (1 − factor). Fused, as torchvision's tensors do it on most CPUs: with
 // factors of few decimals, as AutoAugment's, many results are whole numbers or just below.
 struct BlendWeights {
-  explicit BlendWeights(float of_value)
-      : factor(std::min(of_value, 1e30F)), rest(1 - factor) {}  // ∞ − ∞ is no number
+  // Rounded apart, as torchvision has them. (∞ − ∞ is no number.)
+  explicit BlendWeights(double of_value)
+      : factor(static_cast<float>(std::min(of_value, 1e30))),
+        rest(static_cast<float>(1.0 - std::min(of_value, 1e30))) {}
   uint8_t operator()(float value, float other) const {
     return CutToByte(Fused(rest, other, value * factor));
   }

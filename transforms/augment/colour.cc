@@ -15,6 +15,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "transforms/augment/fused-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace stoker {
 namespace HWY_NAMESPACE {
@@ -23,7 +25,7 @@ namespace {
 
 uint64_t SumGray(const Tile& tile) { return SumOfGrayPlain(tile); }
 void ToGray(const Tile& tile) { MakeGrayPlain(tile); }
-void BlendWithGray(const Tile& tile, float factor) { SaturatePlain(tile, factor); }
+void BlendWithGray(const Tile& tile, double factor) { SaturatePlain(tile, factor); }
 void TurnHue(const Tile& tile, float shift) { ShiftHuePlain(tile, shift); }
 
 #else
@@ -122,25 +124,7 @@ uint64_t SumGray(const Tile& tile) {
   return sum;
 }
 
-// factor × value + sum, rounded once: see Fused.
-HWY_INLINE Values FusedSum(Values factor, Values value, Values sum) {
-#if HWY_NATIVE_FMA
-  return hn::MulAdd(factor, value, sum);
-#else
-  const hn::Half<Floats> half;
-  const hn::Rebind<double, hn::Half<Floats>> d;
-  const auto fused = [=](auto a, auto b, auto c) HWY_ATTR {
-    const auto product = hn::Mul(hn::PromoteTo(d, a), hn::PromoteTo(d, b));
-    return hn::DemoteTo(half, hn::Add(product, hn::PromoteTo(d, c)));
-  };
-  const auto lower = fused(hn::LowerHalf(factor), hn::LowerHalf(value), hn::LowerHalf(sum));
-  const auto upper =
-      fused(hn::UpperHalf(half, factor), hn::UpperHalf(half, value), hn::UpperHalf(half, sum));
-  return hn::Combine(Floats(), upper, lower);
-#endif
-}
-
-void BlendWithGray(const Tile& tile, float factor) {
+void BlendWithGray(const Tile& tile, double factor) {
   const BlendWeights weights(factor);
   const Values of_value = Constant(weights.factor), of_gray = Constant(weights.rest);
   ForPixels(tile, [=](uint8_t* red, uint8_t* green, uint8_t* blue) HWY_ATTR {
@@ -148,7 +132,7 @@ void BlendWithGray(const Tile& tile, float factor) {
     for (size_t k = 0; k < 4; ++k) {
       const Values gray = Gray(r.of[k], g.of[k], b.of[k]);
       for (Values* value : {&r.of[k], &g.of[k], &b.of[k]}) {
-        const Values blend = FusedSum(of_gray, gray, hn::Mul(*value, of_value));
+        const Values blend = FusedSum(Floats(), of_gray, gray, hn::Mul(*value, of_value));
         *value = hn::Floor(hn::Min(hn::Max(blend, Constant(0)), Constant(255)));
       }
     }
@@ -215,7 +199,9 @@ uint64_t SumOfGray(const Tile& tile) { return HWY_DYNAMIC_DISPATCH(SumGray)(tile
 
 void MakeGray(const Tile& tile) { HWY_DYNAMIC_DISPATCH(ToGray)(tile); }
 
-void Saturate(const Tile& tile, float factor) { HWY_DYNAMIC_DISPATCH(BlendWithGray)(tile, factor); }
+void Saturate(const Tile& tile, double factor) {
+  HWY_DYNAMIC_DISPATCH(BlendWithGray)(tile, factor);
+}
 
 void ShiftHue(const Tile& tile, float shift) { HWY_DYNAMIC_DISPATCH(TurnHue)(tile, shift); }
 

@@ -39,7 +39,7 @@ void MakeGrayPlain(const Tile& tile) {
   });
 }
 
-void SaturatePlain(const Tile& tile, float factor) {
+void SaturatePlain(const Tile& tile, double factor) {
   const BlendWeights blend(factor);
   ForEachPixel(tile, [&blend](uint8_t& r, uint8_t& g, uint8_t& b) {
     const auto gray = static_cast<float>(GrayOf(r, g, b));

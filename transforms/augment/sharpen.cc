@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "transforms/augment/blend.h"
+
 // As in resize/strip.cc.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #define HWY_WANT_AVX3_DL 1
@@ -12,13 +14,15 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "transforms/augment/fused-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace stoker {
 namespace HWY_NAMESPACE {
 namespace {
 #if HWY_TARGET == HWY_SCALAR
 
-void SharpenAll(const Tile& from, float factor, const Tile& to) { SharpenPlain(from, factor, to); }
+void SharpenAll(const Tile& from, double factor, const Tile& to) { SharpenPlain(from, factor, to); }
 
 #else
 namespace hn = hwy::HWY_NAMESPACE;
@@ -44,8 +48,8 @@ HWY_INLINE hn::Vec<Words> SumOfThree(const uint8_t* middle) {
 // value + rest × change, of half the lanes.
 HWY_INLINE hn::Vec<HalfBytes> Blend(hn::Vec<HalfWords> value, hn::Vec<HalfWords> change,
                                     hn::Vec<Floats> rest) {
-  const auto product = hn::Mul(hn::ConvertTo(Floats(), hn::PromoteTo(Ints(), change)), rest);
-  const auto sum = hn::Add(hn::ConvertTo(Floats(), hn::PromoteTo(Ints(), value)), product);
+  const auto sum = FusedSum(Floats(), rest, hn::ConvertTo(Floats(), hn::PromoteTo(Ints(), change)),
+                            hn::ConvertTo(Floats(), hn::PromoteTo(Ints(), value)));
   const auto whole = hn::ConvertTo(Ints(), hn::Min(sum, hn::Set(Floats(), 255)));
   return hn::DemoteTo(HalfBytes(), whole);
 }
@@ -69,13 +73,13 @@ HWY_INLINE void SharpenSome(const uint8_t* from, ptrdiff_t stride, hn::Vec<Float
 }
 
 // Vectors reach beyond a row's end, into what is written later.
-void SharpenAll(const Tile& from, float factor, const Tile& to) {
+void SharpenAll(const Tile& from, double factor, const Tile& to) {
   const auto [width, height] = from.size;
   if (width <= 2 || height <= 2) {
     std::memcpy(to.pixels, from.pixels, 3 * from.plane_bytes());
     return;
   }
-  const auto rest = hn::Set(Floats(), 1 - factor);
+  const auto rest = hn::Set(Floats(), BlendWeights(factor).rest);
   const auto row_bytes = static_cast<size_t>(width);
   for (size_t c = 0; c < 3; ++c) {
     std::memcpy(to.plane(c), from.plane(c), row_bytes);
@@ -103,7 +107,7 @@ namespace stoker {
 
 HWY_EXPORT(SharpenAll);
 
-void Sharpen(const Tile& from, float factor, const Tile& to) {
+void Sharpen(const Tile& from, double factor, const Tile& to) {
   HWY_DYNAMIC_DISPATCH(SharpenAll)(from, factor, to);
 }
 

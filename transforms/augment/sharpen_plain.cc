@@ -17,14 +17,15 @@ int Smooth(const uint8_t* centre, ptrdiff_t stride) {
 
 }  // namespace
 
-void SharpenPlain(const Tile& from, float factor, const Tile& to) {
+void SharpenPlain(const Tile& from, double factor, const Tile& to) {
+  const float rest = BlendWeights(factor).rest;
   std::memcpy(to.pixels, from.pixels, 3 * from.plane_bytes());
   for (size_t c = 0; c < 3; ++c) {
     for (int y = 1; y < from.size.height - 1; ++y) {
       for (int x = 1; x < from.size.width - 1; ++x) {
         const uint8_t* centre = from.row(c, y) + x;
         const auto change = static_cast<float>(Smooth(centre, from.size.width) - *centre);
-        to.row(c, y)[x] = CutToByte(static_cast<float>(*centre) + (1 - factor) * change);
+        to.row(c, y)[x] = CutToByte(Fused(rest, change, static_cast<float>(*centre)));
       }
     }
   }

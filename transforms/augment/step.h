@@ -12,19 +12,20 @@
 
 namespace stoker {
 
-// A blend is value × factor + other × (1 − factor) in binary32, cut to 0…255, fraction dropped
+// A blend is value × factor + other × (1 − factor), both weights rounded to binary32, the sum
+// rounded once more, cut to 0…255, fraction dropped
 // (blend.h). Gray is floor(0.2989 R + 0.587 G + 0.114 B), exact. Factors are finite.
 struct AdjustBrightness {
   float factor = 1;  // ≥ 0: value × factor
 };
 struct AdjustContrast {
-  float factor = 1;  // ≥ 0: a blend with the mean of gray
+  double factor = 1;  // ≥ 0: a blend with the mean of gray
 };
 struct AdjustSaturation {
-  float factor = 1;  // ≥ 0: a blend with gray
+  double factor = 1;  // ≥ 0: a blend with gray
 };
 struct AdjustSharpness {
-  float factor = 1;  // ≥ 0: a blend with the image smoothed by 3 × 3; its border stays
+  double factor = 1;  // ≥ 0: a blend with the image smoothed by 3 × 3; its border stays
 };
 struct AdjustHue {
   float shift = 0;  // −½…½ turns of the hue of HSV

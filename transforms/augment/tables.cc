@@ -21,7 +21,7 @@ ValueTable BrightnessTable(float factor) {
   return TableOf([=](int v) { return CutToByte(static_cast<float>(v) * factor); });
 }
 
-ValueTable ContrastTable(float factor, float mean) {
+ValueTable ContrastTable(double factor, float mean) {
   const BlendWeights blend(factor);
   return TableOf([&](int v) { return blend(static_cast<float>(v), mean); });
 }

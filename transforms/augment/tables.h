@@ -18,7 +18,7 @@ struct ValueRange {
 };
 
 ValueTable BrightnessTable(float factor);
-ValueTable ContrastTable(float factor, float mean);  // mean: of gray
+ValueTable ContrastTable(double factor, float mean);  // mean: of gray
 ValueTable PosterizeTable(int bits);
 ValueTable SolarizeTable(float threshold);
 ValueTable InvertTable();

@@ -42,9 +42,9 @@ struct Words {
 Step Parse(const Words& words) {
   const std::string& name = words.name;
   if (name == "brightness") return AdjustBrightness{words.Float(0)};
-  if (name == "contrast") return AdjustContrast{words.Float(0)};
-  if (name == "saturation") return AdjustSaturation{words.Float(0)};
-  if (name == "sharpness") return AdjustSharpness{words.Float(0)};
+  if (name == "contrast") return AdjustContrast{words[0]};
+  if (name == "saturation") return AdjustSaturation{words[0]};
+  if (name == "sharpness") return AdjustSharpness{words[0]};
   if (name == "hue") return AdjustHue{words.Float(0)};
   if (name == "grayscale") return Grayscale{};
   if (name == "posterize") return Posterize{words.Int(0)};

@@ -209,6 +209,9 @@ TEST(Compile, RefusesPaddingThatResamplingDoesNotSee) {
     EXPECT_THAT(Refusal({pad, Exactly(9, 9)}),
                 HasSubstr("transforms[0], Pad: transforms[1], Resize resamples behind it"));
   }
+  EXPECT_THAT(Refusal({mirrored, mirrored, CenterCrop{9, 9}}),
+              HasSubstr("transforms[1], Pad: it pads what is padded already, in another way"));
+  EXPECT_EQ(Refusal({zeros, zeros, CenterCrop{9, 9}}), "");
   EXPECT_THAT(Refusal({CenterCrop{9, 9}, zeros, RandomResizedCrop{5, 5}}),
               HasSubstr("transforms[1], Pad: transforms[2], RandomResizedCrop resamples"));
 }
@@ -245,6 +248,12 @@ TEST(Compile, RefusesOptionsOfAugmentations) {
   EXPECT_THAT(refusal(GaussianBlur{3, 19}), HasSubstr("a kernel of 19 × 3 is too large"));
   EXPECT_EQ(refusal(GaussianBlur{17, 17}), "");
   EXPECT_THAT(refusal(GaussianBlur{3, 3, {0, 1}}), HasSubstr("sigma = (0, 1)"));
+  EXPECT_THAT(refusal(AutoAugment{static_cast<AutoAugment::Policy>(7)}), HasSubstr("policy = 7"));
+  EXPECT_THAT(refusal(Pad{{}, {}, static_cast<Padding>(9)}), HasSubstr("padding_mode = 9"));
+  EXPECT_THAT(refusal(RandomVerticalFlip{std::nextafter(1.0, 2.0)}),
+              HasSubstr("p = 1.0000000000000002"));
+  EXPECT_THAT(refusal(RandomErasing{.value = {1e30F, 0, 0}}, DType::kF16),
+              HasSubstr("value = 1e+30"));
   EXPECT_THAT(refusal(RandAugment{-1}), HasSubstr("RandAugment: num_ops = -1"));
   EXPECT_THAT(refusal(RandAugment{2, 31}), HasSubstr("RandAugment: magnitude = 31"));
   EXPECT_THAT(refusal(TrivialAugmentWide{1}), HasSubstr("num_magnitude_bins = 1"));

@@ -323,6 +323,33 @@ void AppliesAsTheReference() {
   }
 }
 
+// What a workspace holds after many images, beside what it holds without the tile.
+TEST(Recipe, ATilesMemoryIsWhatThePlanSays) {
+  Random random(6);
+  const Naive image = NoisyImage(random, {300, 280});
+  const RandomResizedCrop crop{256, 200};
+  for (const Transform& last :
+       {Transform(RandAugment{2, 9, 31, Interpolation::kBilinear}), Transform(GaussianBlur{23, 23}),
+        Transform(ColorJitter{{0.5, 2}, {0.5, 2}, {0.5, 2}, {-0.5, 0.5}})}) {
+    const Plan plain = Plan::Compile({crop}).value();
+    const Plan with = Plan::Compile({crop, last}).value();
+    uint64_t held[2] = {};
+    for (const Plan* plan : {&plain, &with}) {
+      MemoryBudget budget(64 << 20);
+      auto workspace = plan->MakeWorkspace(budget);
+      std::vector<uint8_t> row(plan->row_bytes());
+      StageTimes times;
+      for (uint64_t n = 0; n < 200; ++n) {
+        ASSERT_TRUE(plan->Apply(ViewOf(image), {1, 0, n}, *workspace, row.data(), times).ok());
+      }
+      held[plan == &with] = budget.peak();
+    }
+    EXPECT_GT(held[1], held[0]) << with.Describe();
+    EXPECT_LE(held[1] - held[0], with.tile_bytes() / 2) << with.Describe();  // one image at a time
+    EXPECT_EQ(plain.tile_bytes(), 0u);
+  }
+}
+
 TEST(Recipe, AppliesAsTheReference) { testing::ForEachTarget(AppliesAsTheReference); }
 
 }  // namespace
