@@ -180,40 +180,38 @@ int64_t NowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
+constexpr int64_t kMillisecond = 1'000'000, kSecond = 1000 * kMillisecond;
+
+// Farther ahead than any tick: of another machine's clock. When one more change can no longer hide
+// is not to be told from ours.
+bool IsAhead(int64_t modified_ns, int64_t listed_ns) { return modified_ns - listed_ns > kSecond; }
+
 // How long after a folder's last change listing must begin, so that one more change in the same
 // tick of the file system's clock cannot hide: ticks are 10 ms or less, but where times are whole
-// seconds 1 or 2 s. Times farther ahead than any tick are another machine's.
+// seconds 1 or 2 s.
 int64_t RestNs(int64_t modified_ns, int64_t listed_ns) {
-  constexpr int64_t kMillisecond = 1'000'000, kSecond = 1000 * kMillisecond;
   const int64_t tick = modified_ns % kSecond == 0 ? 2 * kSecond : 20 * kMillisecond;
-  const int64_t rest = modified_ns - listed_ns;
-  return rest > kSecond ? 0 : std::max<int64_t>(0, rest + tick);
+  return std::max<int64_t>(0, modified_ns - listed_ns + tick);
 }
 
-// Waits until what is listed has been at rest for a tick. A folder that is not has kUnsettled.
+// Waits until what is listed has been at rest for a tick. A folder that is not has kUnsettled. A
+// flat one's time is of no use to anybody (IsStill).
 Result<ImageList> ListAtRest(const std::string& directory, int threads) {
   constexpr int kTries = 4;
   for (int i = 1;; ++i) {
     const int64_t now = NowNs();
     Result<ImageList> list = ListImages(directory, threads);
-    if (!list.ok()) return list;
+    if (!list.ok() || list->classes.empty()) return list;
     int64_t rest = 0;
     for (ImageList::Folder& folder : list->folders) {
-      const int64_t of_this = RestNs(folder.modified_ns, now);
+      const bool ahead = IsAhead(folder.modified_ns, now);
+      const int64_t of_this = ahead ? 0 : RestNs(folder.modified_ns, now);
       rest = std::max(rest, of_this);
-      if (of_this > 0 && i == kTries) folder.modified_ns = kUnsettled;
+      if (ahead || (of_this > 0 && i == kTries)) folder.modified_ns = kUnsettled;
     }
     if (rest == 0 || i == kTries) return list;
     std::this_thread::sleep_for(std::chrono::nanoseconds(rest));
   }
-}
-
-// Whether the index lies among the images of a folder without classes.
-bool LiesInFlat(const std::string& out, const std::string& root, const ImageList& list) {
-  std::error_code ignored;
-  std::filesystem::path folder = std::filesystem::path(out).parent_path();
-  if (folder.empty()) folder = ".";
-  return list.classes.empty() && std::filesystem::equivalent(folder, root, ignored);
 }
 
 // Where the caller has named the file an option is wrong, and so no file is to blame.
@@ -255,8 +253,29 @@ Status CheckPlace(const std::string& out, bool own) {
                    own ? "Move it away" : "Name another file");
 }
 
-Result<DatasetIndexWriter> Create(const std::string& out, bool own) {
-  if (Status status = CheckPlace(out, own); !status.ok()) return std::move(status).error();
+// That putting the index there changes no folder whose time it notes: it would be out of date at
+// once. The folder itself is read and not stat'ed (IsStill), and so may hold it.
+Status CheckOutside(const std::string& out, const std::string& root, const ImageList& list) {
+  struct stat place {};
+  std::string folder = std::filesystem::path(out).parent_path();
+  if (stat(folder.empty() ? "." : folder.c_str(), &place) != 0) return {};  // Create will tell
+  for (const ImageList::Folder& listed : list.folders) {
+    if (listed.path_bytes == 0) continue;  // flat
+    struct stat info {};
+    folder.assign(root).append(list.PathOf(listed));
+    if (stat(folder.c_str(), &info) != 0) continue;
+    if (info.st_dev != place.st_dev || info.st_ino != place.st_ino) continue;
+    return CannotPut(out, false, "there it would change a class folder, and be out of date at once",
+                     "Put it beside the class folders, or elsewhere");
+  }
+  return {};
+}
+
+Result<DatasetIndexWriter> Create(const std::string& out, bool own, const std::string& root,
+                                  const ImageList& list) {
+  Status status = CheckPlace(out, own);
+  if (status.ok() && !own) status = CheckOutside(out, root, list);
+  if (!status.ok()) return std::move(status).error();
   Result<DatasetIndexWriter> writer = DatasetIndexWriter::Create(out);
   if (writer.ok() || !own || writer.error().code != Code::kPermissionDenied) return writer;
   Error error = std::move(writer).error();
@@ -274,17 +293,15 @@ Result<IndexReport> IndexDataset(const std::string& directory, const IndexOption
   std::string root = directory;
   while (root.ends_with('/')) root.pop_back();
   root += '/';
-  const std::string out = options.out.empty() ? root + kIndexName : options.out;
-  Result<DatasetIndexWriter> writer = Create(out, options.out.empty());
+  const bool own = options.out.empty();
+  const std::string out = own ? root + kIndexName : options.out;
+  Result<DatasetIndexWriter> writer = Create(out, own, root, *list);
   if (!writer.ok()) return std::move(writer).error();
-  const bool flat = LiesInFlat(out, root, *list);
-  if (flat) list = ListAtRest(directory, options.threads);  // the writer's file has changed it
-  if (!list.ok()) return std::move(list).error();
   Indexing indexing(*list, root, options, *writer, progress);
   InParallel(options.threads, [&indexing] { indexing.Run(); });
   IndexReport report = std::move(indexing.report());
   if (Status status = std::move(indexing).status(); !status.ok()) return std::move(status).error();
-  Result<uint64_t> bytes = writer->Finish(*list, flat ? root : std::string());
+  Result<uint64_t> bytes = writer->Finish(*list);
   if (!bytes.ok()) return std::move(bytes).error();
   report.source = "image_folder(" + directory + ")";
   report.out = out;

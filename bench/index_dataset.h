@@ -41,9 +41,10 @@ using IndexProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
 // Lists the folder, again where something in it has changed just before (for a few seconds at most,
 // until it is at rest), reads every photograph of image_folder(directory) once, and replaces the
-// index, or what was one: where anything else lies, or the file cannot be made, is said before a
-// photograph is read. A file that cannot be read, or of which there can be no index, is no error:
-// it is decoded as ever. The index does not depend on the number of threads.
+// index, or what was one: where anything else lies, or the file cannot be made, or would lie in a
+// class folder and so be out of date at once, is said before a photograph is read. A file that
+// cannot be read, or of which there can be no index, is no error: it is decoded as ever. The index
+// does not depend on the number of threads.
 //
 // InvalidArgument, Cancelled, ResourceExhausted, what ImageFolder returns, and the system's refusal
 // to write; the index is then as it was.

@@ -15,6 +15,7 @@
 
 namespace stoker {
 
+using dataset_index::BytesOf;
 using dataset_index::Facts;
 using dataset_index::Header;
 using dataset_index::Section;
@@ -26,11 +27,6 @@ constexpr uint32_t kMostSections = 64;
 constexpr uint64_t kMostBytes = uint64_t{1} << 48;
 // Room that is asked for before anything has been read of it.
 constexpr uint64_t kRoomAtOnce = 256 << 20;
-
-template <typename T>
-std::span<uint8_t> BytesOf(T& value) {
-  return {reinterpret_cast<uint8_t*>(&value), sizeof(T)};
-}
 
 Error Damaged(const std::string& what) {
   return {.code = Code::kDataLoss,
@@ -77,7 +73,6 @@ class DatasetIndexReader {
       return SystemError(errno, "cannot look at the index");
     }
     if (!S_ISREG(info.st_mode)) return NoIndex();
-    index_.modified_ns_ = Nanoseconds(info.st_mtim);
     Status status = ReadHeader(static_cast<uint64_t>(info.st_size));
     if (status.ok()) status = ReadSections(static_cast<uint64_t>(info.st_size));
     if (status.ok()) status = ReadList();
@@ -170,19 +165,15 @@ class DatasetIndexReader {
     const uint64_t count = section.bytes / kSize;
     if (!fits(count)) return Damaged(what);
     uint64_t hash = 0;
-    try {
-      to.reserve(std::min(count, kRoomAtOnce / kSize));
-      for (uint64_t begin = 0; begin < count; begin = to.size()) {
-        to.resize(std::min<uint64_t>(begin + kPiece, count));
-        const std::span<uint8_t> piece(reinterpret_cast<uint8_t*>(to.data() + begin),
-                                       (to.size() - begin) * kSize);
-        Status status = ReadAt(index_.descriptor_, section.offset + begin * kSize, piece);
-        if (!status.ok()) return status;
-        hash = Hash64(piece, hash);
-        if (!check(begin)) return Damaged(what);
-      }
-    } catch (const std::bad_alloc&) {
-      return Error{Code::kResourceExhausted, "no memory for the index"};
+    to.reserve(std::min(count, kRoomAtOnce / kSize));
+    for (uint64_t begin = 0; begin < count; begin = to.size()) {
+      to.resize(std::min<uint64_t>(begin + kPiece, count));
+      const std::span<uint8_t> piece(reinterpret_cast<uint8_t*>(to.data() + begin),
+                                     (to.size() - begin) * kSize);
+      Status status = ReadAt(index_.descriptor_, section.offset + begin * kSize, piece);
+      if (!status.ok()) return status;
+      hash = Hash64(piece, hash);
+      if (!check(begin)) return Damaged(what);
     }
     return hash == section.checksum ? Status() : Damaged(what);
   }
@@ -195,7 +186,6 @@ class DatasetIndexReader {
 DatasetIndex& DatasetIndex::operator=(DatasetIndex&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(descriptor_, other.descriptor_);
-  std::swap(modified_ns_, other.modified_ns_);
   std::swap(fingerprint_, other.fingerprint_);
   std::swap(list_, other.list_);
   std::swap(facts_, other.facts_);
@@ -210,8 +200,12 @@ DatasetIndex::~DatasetIndex() {
 Result<DatasetIndex> DatasetIndex::Open(const std::string& path) {
   DatasetIndex index;
   index.path_ = path;
-  Status status = DatasetIndexReader(index).Load();
-  if (!status.ok()) return std::move(status).error().WithFile(path);
+  try {
+    Status status = DatasetIndexReader(index).Load();
+    if (!status.ok()) return std::move(status).error().WithFile(path);
+  } catch (const std::bad_alloc&) {
+    return Error{Code::kResourceExhausted, "no memory for the index", path};
+  }
   return index;
 }
 

@@ -27,7 +27,8 @@ class DatasetIndex {
  public:
   // Checks everything but the records, which have their own checksums. Whatever the bytes, also
   // with the right checksums: the list is one that an ImageList may be, and no path of it leads out
-  // of the folder but by links; memory is at most that of the file and 256 MiB of addresses.
+  // of the folder but by links. Memory: at most five times what has been read of the file so far,
+  // for columns grow while they are checked; and, of each column, 256 MiB of addresses.
   //
   // NotFound, PermissionDenied; InvalidArgument for what is no index at all; DataLoss where the
   // bytes are not those that were written; Unimplemented for another version's file;
@@ -53,8 +54,7 @@ class DatasetIndex {
   void Read(uint32_t image, uint64_t most, std::vector<uint8_t>& record) const;
 
   const std::string& path() const { return path_; }
-  int64_t modified_ns() const { return modified_ns_; }  // when it was opened
-  uint64_t memory_bytes() const {                       // on the heap, without the list
+  uint64_t memory_bytes() const {  // on the heap, without the list
     return path_.capacity() + facts_.capacity() * sizeof(dataset_index::Facts);
   }
 
@@ -69,7 +69,6 @@ class DatasetIndex {
 
   std::string path_;
   int descriptor_ = -1;
-  int64_t modified_ns_ = 0;
   uint64_t fingerprint_ = 0;
   ImageList list_;
   std::vector<dataset_index::Facts> facts_;
@@ -89,12 +88,7 @@ class DatasetIndexWriter {
   Status Add(const ImageFacts& facts, std::span<const uint8_t> record);
 
   // The file's size. Precondition: Add was called for each file of `list`.
-  //
-  // `flat`: the folder where images and index lie together, or empty. Putting the index there
-  // changes the folder's time, so that it is noted as kAsTheIndex (list_images.h): the index gets
-  // the time that the folder has then, or 1970 where somebody else has changed it since it was
-  // listed.
-  Result<uint64_t> Finish(const ImageList& list, const std::string& flat = {});
+  Result<uint64_t> Finish(const ImageList& list);
 
  private:
   DatasetIndexWriter(std::string path, std::string part, int descriptor)
@@ -103,7 +97,6 @@ class DatasetIndexWriter {
   Status Flush();
   Status WriteHeader(dataset_index::Header header,
                      std::span<const dataset_index::Section> sections);
-  Status ReplaceIn(const std::string& flat, int64_t listed_ns);
   Status Replace();
 
   std::string path_, part_;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "engine/core/hash.h"
 
@@ -62,6 +63,13 @@ static_assert(sizeof(Facts) == 24);
 // Sections are read and checked so many bytes at a time: while they are in the cache, and so that
 // what is wrong is noticed before more memory is taken. A multiple of every column's element.
 inline constexpr size_t kPieceBytes = 120 << 13;
+
+// Of a struct of these, as they lie in the file. Writable where the struct is.
+template <typename T>
+auto BytesOf(T& value) {
+  using Byte = std::conditional_t<std::is_const_v<T>, const uint8_t, uint8_t>;
+  return std::span<Byte>(reinterpret_cast<Byte*>(&value), sizeof(T));
+}
 
 // Of the pieces of a section, one after the other: Hash64 of each, with the one before as its seed.
 inline uint64_t Checksum(std::span<const uint8_t> section) {

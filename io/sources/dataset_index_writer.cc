@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,10 +12,10 @@
 #include "engine/core/hash.h"
 #include "io/sources/dataset_index.h"
 #include "io/sources/dataset_index_format.h"
-#include "io/sources/list_images.h"
 
 namespace stoker {
 
+using dataset_index::BytesOf;
 using dataset_index::Header;
 using dataset_index::Section;
 using dataset_index::SectionKind;
@@ -26,11 +25,6 @@ namespace {
 constexpr size_t kWriteBytes = 1 << 20;
 constexpr size_t kSections = 6;
 constexpr uint64_t kRecordsAt = sizeof(Header) + kSections * sizeof(Section);
-
-template <typename T>
-std::span<const uint8_t> BytesOf(const T& value) {
-  return {reinterpret_cast<const uint8_t*>(&value), sizeof(T)};
-}
 
 template <typename Column>
 std::span<const uint8_t> ColumnBytes(const Column& column) {
@@ -55,13 +49,6 @@ std::string PartOf(const std::string& path) {
   std::snprintf(hexadecimal.data(), hexadecimal.size(), "%016" PRIx64, number);
   return path + ".part" + hexadecimal.data();
 }
-
-// When a file was last modified, as it shall seem.
-bool SetTime(int descriptor, const timespec& modified) {
-  const std::array<timespec, 2> times{timespec{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, modified};
-  return futimens(descriptor, times.data()) == 0;
-}
-constexpr timespec kLongAgo{};  // no folder's
 
 }  // namespace
 
@@ -123,18 +110,14 @@ Status DatasetIndexWriter::Add(const ImageFacts& facts, std::span<const uint8_t>
   return Write(record);
 }
 
-Result<uint64_t> DatasetIndexWriter::Finish(const ImageList& list, const std::string& flat) {
-  std::vector<ImageList::Folder> folders = list.folders;
-  if (!flat.empty()) {
-    folders[0].modified_ns = SetTime(descriptor_, kLongAgo) ? kAsTheIndex : kUnsettled;
-  }
+Result<uint64_t> DatasetIndexWriter::Finish(const ImageList& list) {
   std::vector<Section> sections = {
       {SectionKind::kCropIndexes, 0, kRecordsAt, written_ - kRecordsAt, 0}};
   const auto add = [&](SectionKind kind, std::span<const uint8_t> bytes) {
     sections.push_back({kind, 0, written_, bytes.size(), dataset_index::Checksum(bytes)});
     return Write(bytes);
   };
-  Status status = add(SectionKind::kFolders, ColumnBytes(folders));
+  Status status = add(SectionKind::kFolders, ColumnBytes(list.folders));
   if (status.ok()) status = add(SectionKind::kPaths, ColumnBytes(list.paths));
   if (status.ok()) status = add(SectionKind::kFiles, ColumnBytes(list.files));
   if (status.ok()) status = add(SectionKind::kNames, ColumnBytes(list.names));
@@ -148,7 +131,7 @@ Result<uint64_t> DatasetIndexWriter::Finish(const ImageList& list, const std::st
   if (status.ok() && fdatasync(descriptor_) != 0) {
     status = SystemError(errno, "cannot write the index", path_);
   }
-  if (status.ok()) status = flat.empty() ? Replace() : ReplaceIn(flat, list.folders[0].modified_ns);
+  if (status.ok()) status = Replace();
   if (!status.ok()) return std::move(status).error();
   close(std::exchange(descriptor_, -1));
   return written_;
@@ -168,17 +151,6 @@ Status DatasetIndexWriter::WriteHeader(Header header, std::span<const Section> s
 Status DatasetIndexWriter::Replace() {
   if (rename(part_.c_str(), path_.c_str()) == 0) return {};
   return SystemError(errno, "cannot replace the index", path_);
-}
-
-// The folder's time becomes the file's, unless somebody else has changed the folder. Until it does
-// the two differ: after a crash the folder is listed, as without an index.
-Status DatasetIndexWriter::ReplaceIn(const std::string& flat, int64_t listed_ns) {
-  (void)SetTime(descriptor_, kLongAgo);
-  const bool as_listed = ModifiedNs(AT_FDCWD, flat.c_str()) == listed_ns;
-  if (Status status = Replace(); !status.ok()) return status;
-  struct stat info {};
-  if (as_listed && stat(flat.c_str(), &info) == 0) (void)SetTime(descriptor_, info.st_mtim);
-  return {};
 }
 
 }  // namespace stoker

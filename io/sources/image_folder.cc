@@ -144,7 +144,7 @@ Result<std::shared_ptr<const SampleSource>> ImageFolder(const std::string& direc
   Result<FoundIndex> found = FindIndex(directory, options);
   if (!found.ok()) return std::move(found).error();
   std::optional<DatasetIndex>& index = found->index;
-  if (index && IsStill(directory, index->list(), index->modified_ns(), options.threads)) {
+  if (index && IsStill(directory, index->list(), options.threads)) {
     return Made(std::make_shared<FolderSource>(directory, *std::move(found)));
   }
   Result<ImageList> list = ListImages(directory, options.threads);

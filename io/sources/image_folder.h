@@ -25,9 +25,9 @@ struct ImageFolderOptions {
 };
 
 // Lists `directory`, or reads the same list from its index, some 50 bytes a sample. That the folder
-// has not changed since is told by the times of all folders in it (IsStill, in list_images.h).
-// Where one has, all is listed as without an index, and Warning() says so; what the index knows of
-// the files that are still there is used.
+// has not changed since is told by its own names and the times of all folders in it (IsStill, in
+// list_images.h). Where it has, all is listed as without an index, and Warning() says so; what the
+// index knows of the files that are still there is used.
 //
 // The folders in it, sorted by name, are the classes; every image below a class folder, however
 // deep, is a sample with that class' index as label. Within a class, samples are in the order

@@ -93,6 +93,16 @@ bool HasPathsTooLong(const std::string& directory, const ImageList& list) {
   return false;
 }
 
+// Whether the list is of these files and no folder.
+bool IsFlat(const ImageList& list, const NameList& files) {
+  const auto ends_there = [](const ImageList::File& file, uint32_t end) {
+    return file.name_end == end;
+  };
+  return list.folders.size() == 1 && list.names == files.bytes &&
+         std::equal(list.files.begin(), list.files.end(), files.ends.begin(), files.ends.end(),
+                    ends_there);
+}
+
 bool HasFiles(const ListedFolder& folder) { return folder.files.size() > 0; }
 
 int ThreadsOf(int threads) { return threads == 0 ? AllottedCores() : threads; }
@@ -100,8 +110,7 @@ int ThreadsOf(int threads) { return threads == 0 ? AllottedCores() : threads; }
 // Stats folders, a few at a time, until one has changed.
 class Comparison {
  public:
-  Comparison(int root, const ImageList& list, int64_t index_modified_ns)
-      : root_(root), list_(list), index_modified_ns_(index_modified_ns) {}
+  Comparison(int root, const ImageList& list) : root_(root), list_(list) {}
 
   // The body of each thread.
   void Run() {
@@ -113,8 +122,7 @@ class Comparison {
       for (size_t i = first; i < end; ++i) {
         const ImageList::Folder& folder = list_.folders[i];
         path.assign(list_.PathOf(folder));
-        const int64_t then =
-            folder.modified_ns == kAsTheIndex ? index_modified_ns_ : folder.modified_ns;
+        const int64_t then = folder.modified_ns;
         if (then == kUnsettled || ModifiedNs(root_, path.c_str()) != then) same_ = false;
       }
     }
@@ -127,7 +135,6 @@ class Comparison {
  private:
   const int root_;
   const ImageList& list_;
-  const int64_t index_modified_ns_;
   std::atomic<size_t> next_{0};
   std::atomic<bool> same_{true};
 };
@@ -162,15 +169,14 @@ Result<ImageList> ListImages(const std::string& directory, int threads) {
   return ImageList::Of(std::move(root->folders), std::move(folders));
 }
 
-bool IsStill(const std::string& directory, const ImageList& list, int64_t index_modified_ns,
-             int threads) {
+bool IsStill(const std::string& directory, const ImageList& list, int threads) {
   Result<FolderLister> lister = FolderLister::Open(directory, IsImageName);
   if (!lister.ok() || HasPathsTooLong(directory, list)) return false;
-  if (!list.classes.empty()) {
-    const Result<ListedRoot> root = lister->ListRoot();
-    if (!root.ok() || root->files.size() > 0 || root->folders != list.classes) return false;
-  }
-  Comparison comparison(lister->descriptor(), list, index_modified_ns);
+  const Result<ListedRoot> root = lister->ListRoot();
+  if (!root.ok() || root->folders != list.classes) return false;
+  if (list.classes.empty()) return IsFlat(list, root->files);
+  if (root->files.size() > 0) return false;
+  Comparison comparison(lister->descriptor(), list);
   constexpr size_t kWorthAThread = 4 * Comparison::kAtATime;
   const size_t most =
       std::min(list.folders.size() / kWorthAThread, static_cast<size_t>(ThreadsOf(threads)));

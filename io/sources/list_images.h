@@ -14,19 +14,19 @@ namespace stoker {
 // 256.
 Result<ImageList> ListImages(const std::string& directory, int threads);
 
-// What a folder's modified_ns may be in an index file, beside a time.
-inline constexpr int64_t kUnsettled = std::numeric_limits<int64_t>::min();   // nobody can tell
-inline constexpr int64_t kAsTheIndex = std::numeric_limits<int64_t>::max();  // that of the index
+// What a folder's modified_ns may be in an index file, beside a time: nobody can tell.
+inline constexpr int64_t kUnsettled = std::numeric_limits<int64_t>::min();
 
-// Whether ListImages would give `list`, which is from an index file of which `index_modified_ns` is
-// the last modification. Where the folder has classes it is itself read again, for the list of its
-// folders; all others are stat'ed, a flat one too: adding, removing or renaming an entry changes a
-// folder's time. So what the folders alone do not tell goes unseen:
-// - a link to a file, or to nothing, that leads to a folder now, or the other way round;
-// - changes that somebody has set the folder's time back after;
-// - folders that may no longer be read, though they can still be gone through.
-// But for that it is never true by mistake, where the file system keeps times as POSIX wants it.
-bool IsStill(const std::string& directory, const ImageList& list, int64_t index_modified_ns,
-             int threads);
+// Whether ListImages would give `list`, which is from an index file. The folder itself is read
+// again and compared by name: its images where it is flat, its folders where those are classes. So
+// the index may lie in it, which changes its time. The folders below are stat'ed: adding, removing
+// or renaming an entry changes a folder's time. There it is true by mistake
+// - where a link to a file, or to nothing, leads to a folder now, or the other way round;
+// - where somebody has set a folder's time back after a change, as `cp -a` and `rsync -a` do that
+//   copy a class into a folder with more files in it;
+// - where a folder may no longer be read, though it can still be gone through;
+// - where the clock that the file system takes times from was set back, or lags behind that of the
+//   machine that made the index, so that two changes have got one time.
+bool IsStill(const std::string& directory, const ImageList& list, int threads);
 
 }  // namespace stoker

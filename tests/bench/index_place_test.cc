@@ -75,6 +75,31 @@ TEST(IndexPlace, ReplacesNothingButAnIndex) {
   EXPECT_EQ(std::distance(fs::directory_iterator(other), {}), 6);  // nothing is left
 }
 
+// There it would change the time that it notes of that folder.
+TEST(IndexPlace, NotInAClass) {
+  const PhotoFolder folder(4, 2);
+  const fs::path photos = fs::path(folder.FileOf(0)).parent_path();
+  fs::create_directory(photos / "below");
+  fs::create_directory(photos / ".hidden");
+  fs::create_symlink(photos, folder.path() + "/.link");
+  for (const fs::path& place : {photos, photos / "below", fs::path(folder.path()) / ".link"}) {
+    const std::string out = place / "x.idx";
+    const Error error = Refused(folder, out);
+    EXPECT_EQ(error.code, Code::kInvalidArgument);
+    EXPECT_EQ(error.cause,
+              "cannot write the index to " + out +
+                  ": there it would change a class folder, and be out of date at once");
+    EXPECT_FALSE(fs::exists(out));
+  }
+  for (const fs::path& place : {photos / ".hidden", fs::path(folder.path())}) {
+    const std::string out = place / "x.idx";
+    ASSERT_TRUE(IndexDataset(folder.path(), {.out = out}).ok());
+    const ImageFolderOptions options{.crop_index = ImageFolderOptions::CropIndex::kFile,
+                                     .crop_index_file = out};
+    EXPECT_EQ(ImageFolder(folder.path(), options).value()->Warning(), "");
+  }
+}
+
 TEST(IndexPlace, TheFoldersOwnPlace) {
   const PhotoFolder folder(4, 2);
   Write(IndexOf(folder), "");  // somebody's `: > .stoker-index`: the name is ours

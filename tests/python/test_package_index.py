@@ -88,6 +88,15 @@ def test_the_same_list_with_and_without(own):
     assert [by_index.path(i) for i in range(len(listed))] == [listed.path(i) for i in range(len(listed))]
 
 
+def test_the_list_is_the_index_own(own):
+    """An image that the times do not tell of is seen by listing only."""
+    folder = os.path.dirname(stoker.image_folder(own, crop_index=None).path(0))
+    before = os.stat(folder)
+    shutil.copy(stoker.image_folder(own).path(0), os.path.join(folder, "smuggled.jpg"))
+    os.utime(folder, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert len(quietly(own)) == 60 and len(quietly(own, crop_index=None)) == 61
+
+
 def test_a_folder_that_has_changed(own):
     first = stoker.image_folder(own).path(0)
     shutil.copy(first, os.path.join(os.path.dirname(first), "added.jpg"))
