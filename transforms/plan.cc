@@ -23,7 +23,8 @@ size_t Plan::row_bytes() const {
 }
 
 uint64_t Plan::tile_bytes() const {
-  constexpr uint64_t kLanes = 2;  // samples in turns
+  constexpr uint64_t kLanes = 2;              // samples in turns
+  constexpr uint64_t kRoundingUp = 16 << 10;  // of the buffers
   uint64_t scratch = 0;
   bool tile = false;
   for (size_t i = 0; i < places_.size(); ++i) {
@@ -38,7 +39,7 @@ uint64_t Plan::tile_bytes() const {
   }
   const uint64_t pixels =
       static_cast<uint64_t>(output_.width) * static_cast<uint64_t>(output_.height);
-  return tile ? kLanes * (2 * 3 * pixels + scratch)
+  return tile ? kLanes * (2 * 3 * pixels + scratch + kRoundingUp)
               : 0;  // a tile that is read, one that is written
 }
 

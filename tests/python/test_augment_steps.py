@@ -70,6 +70,9 @@ def one_number(name, function, values):
     return [(words(name, v), lambda image, v=v: function(image, v)) for v in values]
 
 
+# Some, and those of AutoAugment.
+FACTORS = [0.0, 0.1, 0.73, 1.0, 1.5, 1.9, *(1 + sign * k / 10 for k in range(1, 10) for sign in (-1, 1))]
+
 # A step, what torchvision does, and how far apart they may be: the fraction of values that differ,
 # by 1 at most. 0: equal.
 EXACT = [
@@ -91,8 +94,6 @@ EXACT = [
     affine_case("nearest", translate=[31, -17]),
     affine_case("nearest", angle=90.0, fill=(9, 8, 7)),
 ]
-# Some, and those of AutoAugment.
-FACTORS = [0.0, 0.1, 0.73, 1.0, 1.5, 1.9, *(1 + sign * k / 10 for k in range(1, 10) for sign in (-1, 1))]
 CLOSE = [
     (2e-4, [("grayscale", lambda image: F.rgb_to_grayscale(image, 3))]),
     (2e-4, one_number("contrast", F.adjust_contrast, FACTORS)),

@@ -74,6 +74,9 @@ TEST(ImageDecoder, NothingIsDecodedThatIsNotOpen) {
     ASSERT_TRUE(decoder.Open(Unpadded(padded)).ok());
     ASSERT_FALSE(decoder.Open(Unpadded(text)).ok());
     EXPECT_EQ(decoder.Decode({0, 0, 1, 1}, rows).error().code, Code::kFailedPrecondition);
+    ASSERT_TRUE(decoder.Open(Unpadded(padded)).ok());
+    ASSERT_FALSE(decoder.Open({}).ok());
+    EXPECT_EQ(decoder.Decode({0, 0, 1, 1}, rows).error().code, Code::kFailedPrecondition);
   }
 }
 

@@ -210,7 +210,8 @@ class Loader:
 
         `samples` worked on; `batches` delivered; `bytes_read`; `wait_seconds`: the program waited for
         a batch; `decode_seconds`, `resize_seconds`, `augment_seconds`, `mix_seconds`: of all workers;
-        `read_cpu_seconds`: of the Runtime's reader threads; `indexed`: photographs decoded by the folder's index; `index_stale`: not,
+        `read_cpu_seconds`: of the Runtime's reader threads; `indexed`: photographs decoded by the
+        folder's index; `index_stale`: not,
         for the file has changed since; `index_contradicted`: not, for the index is wrong; `lent_batches`,
         `lent_bytes`: held by the program now; `batch_bytes`;
         `depth`; `memory_used`, `memory_peak`, `memory_budget`: of the Runtime; `threads`,
