@@ -88,7 +88,7 @@ def test_the_same_list_with_and_without(own):
     assert [by_index.path(i) for i in range(len(listed))] == [listed.path(i) for i in range(len(listed))]
 
 
-def test_the_list_is_the_index_own(own):
+def test_the_list_is_that_of_the_index(own):
     """An image that the times do not tell of is seen by listing only."""
     folder = os.path.dirname(stoker.image_folder(own, crop_index=None).path(0))
     before = os.stat(folder)
