@@ -41,8 +41,7 @@ struct PlanOptions {
   DecodeLimits limits{};
 };
 
-// Decoder state, pixel rows and filter weights of one worker, reused from sample to sample: of two,
-// which are worked on in turns. One thread at a time.
+// What one worker keeps from sample to sample, for two in turns. One thread at a time.
 class Workspace;
 
 // A sample whose bytes are there.
@@ -54,8 +53,7 @@ struct EncodedImage {
   std::span<const uint8_t> crop_index;  // as JpegDecoder::Decode has it; may be empty
 };
 
-// Where ApplyAll gets samples, and to whom it gives them back. All that a sample names stays until
-// then.
+// Gives ApplyAll samples, and gets them back. All that a sample names stays until then.
 class ImageFeed {
  public:
   virtual ~ImageFeed() = default;
