@@ -105,7 +105,7 @@ def test_explained(made):
         "RandomResizedCrop(40 × 40, scale 0.2 to 1)",
         "RandomHorizontalFlip(p 0.3)",
         "ColorJitter(brightness 0.6 to 1.4)",
-        "Normalize",
+        "Normalize(mean (0.485, 0.456, 0.406), std (0.229, 0.224, 0.225))",
         "RandomErasing(noise)",
     ]
     for line, where in zip(lines, ("fused", "fused", "tile", "fused", "row")):
