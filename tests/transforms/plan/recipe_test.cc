@@ -11,11 +11,13 @@
 #include "engine/core/buffer.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
+#include "tests/testing/make_png.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "tests/transforms/plan/geometry_of.h"
 #include "transforms/draw.h"
 #include "transforms/plan.h"
+#include "transforms/png/reference_decoder.h"
 #include "transforms/reference.h"
 
 namespace stoker {
@@ -231,6 +233,60 @@ TEST(Recipe, ACropThatDoesNotFitIsAnErrorOfTheSample) {
   EXPECT_EQ(status.error().cause,
             "an image of 31 × 30 pixels, padding included, is smaller than the 32 × 30 of "
             "transforms[0], RandomCrop");
+}
+
+// As CIPA DC-008 defines each orientation: where the row 0 and the column 0 of the file are seen.
+Naive Upright(const Naive& stored, int orientation) {
+  const bool transposed = orientation >= 5;
+  const bool columns = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
+  const bool rows = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
+  const ImageSize from = stored.size;
+  Naive seen{transposed ? ImageSize{from.height, from.width} : from, {}};
+  for (int c = 0; c < 3; ++c) {
+    for (int y = 0; y < seen.size.height; ++y) {
+      for (int x = 0; x < seen.size.width; ++x) {
+        const int across = columns ? seen.size.width - 1 - x : x;
+        const int down = rows ? seen.size.height - 1 - y : y;
+        const int at_x = transposed ? down : across, at_y = transposed ? across : down;
+        seen.pixels.push_back(
+            stored.pixels[static_cast<size_t>((c * from.height + at_y) * from.width + at_x)]);
+      }
+    }
+  }
+  return seen;
+}
+
+// Turned by its EXIF tag, cropped, mirrored, and then a step: as if it had been stored upright.
+TEST(Recipe, ATurnedFileIsAsItsUprightPixels) {
+  const Plan plan = Plan::Compile({RandomCrop{.height = 20, .width = 16, .padding = {3, 1, 0, 2}},
+                                   RandomHorizontalFlip{}, RandomVerticalFlip{},
+                                   RandomGrayscale{0.7}, RandomVerticalFlip{}},
+                                  {.layout = Layout::kNchw})
+                        .value();
+  MemoryBudget budget(64 << 20);
+  auto workspace = plan.MakeWorkspace(budget);
+  const std::vector<uint8_t> png = testing::MakePng({.width = 33, .height = 29});
+  std::vector<uint8_t> upright = png;
+  upright.resize(png.size() + kBufferPadding);
+  const WholeImage whole = DecodeWholePng({upright.data(), png.size()}).value();
+  Naive stored{whole.size, {}};
+  for (size_t c = 0; c < 3; ++c) {
+    for (size_t i = c; i < whole.pixels.size(); i += 3) stored.pixels.push_back(whole.pixels[i]);
+  }
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    const Naive seen = Upright(stored, orientation);
+    std::vector<uint8_t> file = testing::WithChunk(
+        png, "IEND", testing::PngChunk("eXIf", testing::OrientationTiff(orientation, true)));
+    const size_t size = file.size();
+    file.resize(size + kBufferPadding);
+    for (uint64_t n = 0; n < 40; ++n) {
+      std::vector<uint8_t> row(plan.row_bytes()), wanted(plan.row_bytes());
+      StageTimes times;
+      ASSERT_TRUE(plan.Apply({file.data(), size}, {1, 0, n}, *workspace, row.data(), times).ok());
+      ASSERT_TRUE(plan.Apply(ViewOf(seen), {1, 0, n}, *workspace, wanted.data(), times).ok());
+      ASSERT_EQ(row, wanted) << "orientation " << orientation << ", sample " << n;
+    }
+  }
 }
 
 // ---- Everything.
