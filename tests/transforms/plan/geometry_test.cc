@@ -1,0 +1,208 @@
+// Geometry against images that are really made, one after the other.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/core/buffer.h"
+#include "tests/testing/effort.h"
+#include "tests/testing/make_png.h"
+#include "tests/testing/random.h"
+#include "tests/transforms/plan/geometry_of.h"
+#include "tests/transforms/plan/naive_image.h"
+#include "tests/transforms/plan/random_options.h"
+#include "transforms/draw.h"
+#include "transforms/plan.h"
+#include "transforms/png/reference_decoder.h"
+
+namespace stoker {
+namespace {
+
+using testing::Naive;
+using testing::NextFill;
+using testing::NextMargins;
+using testing::NextPadding;
+using testing::NoisyImage;
+using testing::Random;
+using testing::ViewOf;
+
+struct NaiveApply {
+  Naive& image;
+  RandomStream random;
+
+  void operator()(const Pad& t) {
+    image.Cut({-t.padding.left, -t.padding.top, image.size.width + t.padding.left + t.padding.right,
+               image.size.height + t.padding.top + t.padding.bottom},
+              t.padding_mode, t.fill);
+  }
+  void operator()(const RandomCrop& t) {
+    Margins p = t.padding;
+    const int lacks_x = t.width - image.size.width - p.left - p.right;
+    const int lacks_y = t.height - image.size.height - p.top - p.bottom;
+    if (lacks_x > 0) p.left += lacks_x, p.right += lacks_x;
+    if (lacks_y > 0) p.top += lacks_y, p.bottom += lacks_y;
+    (*this)(Pad{p, t.fill, t.padding_mode});
+    const auto offset = [&](int room) {
+      return static_cast<int>(random.Below(static_cast<uint64_t>(room + 1)));
+    };
+    const int y = offset(image.size.height - t.height), x = offset(image.size.width - t.width);
+    image.Cut({x, y, t.width, t.height}, Padding::kConstant, {});
+  }
+  void operator()(const CenterCrop& t) {
+    image.Cut(CenterBox({t.width, t.height}, image.size), Padding::kConstant, {});
+  }
+  void operator()(const RandomHorizontalFlip& t) {
+    if (random.Uniform() < t.p) image.Flip(true);
+  }
+  void operator()(const RandomVerticalFlip& t) {
+    if (random.Uniform() < t.p) image.Flip(false);
+  }
+  template <typename T>
+  void operator()(const T&) {
+    ADD_FAILURE() << "no geometry";
+  }
+};
+
+std::vector<Transform> RandomGeometry(Random& random) {
+  std::vector<Transform> list;
+  const auto side = [&] { return random.Between(1, 40); };
+  for (int n = random.Between(1, 5); n > 0; --n) {
+    switch (random.Between(0, 5)) {
+      case 0:
+        list.emplace_back(Pad{NextMargins(random, 12), NextFill(random), NextPadding(random)});
+        break;
+      case 1:
+      case 2:
+        list.emplace_back(RandomCrop{.height = side(),
+                                     .width = side(),
+                                     .padding = NextMargins(random, random.OneIn(2) ? 6 : 0),
+                                     .pad_if_needed = true,
+                                     .fill = NextFill(random),
+                                     .padding_mode = NextPadding(random)});
+        break;
+      case 3:
+        list.emplace_back(CenterCrop{side(), side()});
+        break;
+      case 4:
+        list.emplace_back(RandomHorizontalFlip{});
+        break;
+      default:
+        list.emplace_back(RandomVerticalFlip{});
+        break;
+    }
+  }
+  return list;
+}
+
+TEST(Geometry, GeometryIsThatOfOneImageAfterTheOther) {
+  Random random(11);
+  MemoryBudget budget(64 << 20);
+  int applied = 0, stepped = 0;
+  for (int n = 0; n < testing::Effort(4000); ++n) {
+    const std::vector<Transform> list = RandomGeometry(random);
+    const Result<Plan> plan = Plan::Compile(list, {.layout = Layout::kNchw});
+    if (!plan.ok()) continue;  // no size, or a crop that only adds a border
+    Naive image = NoisyImage(random, {random.Between(1, 40), random.Between(1, 40)});
+    const DrawKey key{3, 1, static_cast<uint64_t>(n)};
+    auto workspace = plan->MakeWorkspace(budget);
+    std::vector<uint8_t> row(plan->row_bytes());
+    StageTimes times;
+    ASSERT_TRUE(plan->Apply(ViewOf(image), key, *workspace, row.data(), times).ok());
+    stepped += testing::DrawnOf(*plan, key, image.size).steps.empty() ? 0 : 1;
+    for (size_t i = 0; i < list.size(); ++i) {
+      std::visit(NaiveApply{image, RandomStream(key, static_cast<uint32_t>(i))}, list[i]);
+    }
+    ASSERT_EQ(image.size, plan->output_size());
+    ASSERT_EQ(row, image.pixels) << n << ": " << plan->Describe();
+    ++applied;
+  }
+  EXPECT_GT(applied, testing::Effort(4000) / 3);
+  EXPECT_GT(stepped, applied / 10);
+  EXPECT_LT(stepped, applied);
+}
+
+TEST(Geometry, WhatCanBeFusedIs) {
+  const auto steps = [](std::vector<Transform> list) {
+    const Plan plan = Plan::Compile(std::move(list)).value();
+    return testing::DrawnOf(plan, {}, {32, 32}).steps.size();
+  };
+  const RandomHorizontalFlip flip{1};
+  EXPECT_EQ(steps({RandomCrop{.height = 32, .width = 32, .padding = {4, 4, 4, 4}}, flip}), 0u);
+  EXPECT_EQ(steps({Pad{{4, 4, 4, 4}}, RandomCrop{.height = 32, .width = 32}, flip}), 0u);
+  EXPECT_EQ(
+      steps({RandomResizedCrop{24, 24}, Pad{{4, 4, 4, 4}}, RandomCrop{.height = 24, .width = 24}}),
+      0u);
+  EXPECT_EQ(steps({RandomResizedCrop{24, 24}, flip, RandomVerticalFlip{1}}), 0u);
+  EXPECT_EQ(steps({CenterCrop{20, 20}, Pad{{0, 2, 0, 2}}}), 1u);
+}
+
+TEST(Geometry, ACropThatDoesNotFitIsAnErrorOfTheSample) {
+  const Plan plan =
+      Plan::Compile({RandomCrop{.height = 32, .width = 30, .padding = {1, 1, 1, 1}}}).value();
+  DrawnSample drawn;
+  EXPECT_TRUE(plan.Draw({}, {28, 30}, drawn).ok());
+  const Status status = plan.Draw({}, {28, 29}, drawn);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(status.error().cause,
+            "an image of 31 × 30 pixels, padding included, is smaller than the 32 × 30 of "
+            "transforms[0], RandomCrop");
+}
+
+// As CIPA DC-008 defines each orientation: where the row 0 and the column 0 of the file are seen.
+Naive Upright(const Naive& stored, int orientation) {
+  const bool transposed = orientation >= 5;
+  const bool columns = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
+  const bool rows = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
+  const ImageSize from = stored.size;
+  Naive seen{transposed ? ImageSize{from.height, from.width} : from, {}};
+  for (int c = 0; c < 3; ++c) {
+    for (int y = 0; y < seen.size.height; ++y) {
+      for (int x = 0; x < seen.size.width; ++x) {
+        const int across = columns ? seen.size.width - 1 - x : x;
+        const int down = rows ? seen.size.height - 1 - y : y;
+        const int at_x = transposed ? down : across, at_y = transposed ? across : down;
+        seen.pixels.push_back(
+            stored.pixels[static_cast<size_t>((c * from.height + at_y) * from.width + at_x)]);
+      }
+    }
+  }
+  return seen;
+}
+
+// Turned by its EXIF tag, cropped, mirrored, and then a step: as if it had been stored upright.
+TEST(Geometry, ATurnedFileIsAsItsUprightPixels) {
+  const Plan plan = Plan::Compile({RandomCrop{.height = 20, .width = 16, .padding = {3, 1, 0, 2}},
+                                   RandomHorizontalFlip{}, RandomVerticalFlip{},
+                                   RandomGrayscale{0.7}, RandomVerticalFlip{}},
+                                  {.layout = Layout::kNchw})
+                        .value();
+  MemoryBudget budget(64 << 20);
+  auto workspace = plan.MakeWorkspace(budget);
+  const std::vector<uint8_t> png = testing::MakePng({.width = 33, .height = 29});
+  std::vector<uint8_t> upright = png;
+  upright.resize(png.size() + kBufferPadding);
+  const WholeImage whole = DecodeWholePng({upright.data(), png.size()}).value();
+  Naive stored{whole.size, {}};
+  for (size_t c = 0; c < 3; ++c) {
+    for (size_t i = c; i < whole.pixels.size(); i += 3) stored.pixels.push_back(whole.pixels[i]);
+  }
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    const Naive seen = Upright(stored, orientation);
+    std::vector<uint8_t> file = testing::WithChunk(
+        png, "IEND", testing::PngChunk("eXIf", testing::OrientationTiff(orientation, true)));
+    const size_t size = file.size();
+    file.resize(size + kBufferPadding);
+    for (uint64_t n = 0; n < 40; ++n) {
+      std::vector<uint8_t> row(plan.row_bytes()), wanted(plan.row_bytes());
+      StageTimes times;
+      ASSERT_TRUE(plan.Apply({file.data(), size}, {1, 0, n}, *workspace, row.data(), times).ok());
+      ASSERT_TRUE(plan.Apply(ViewOf(seen), {1, 0, n}, *workspace, wanted.data(), times).ok());
+      ASSERT_EQ(row, wanted) << "orientation " << orientation << ", sample " << n;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stoker
