@@ -22,10 +22,12 @@
 
 // glibc's own, under their other names.
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming): glibc's
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
 void* __libc_realloc(void*, size_t);
 void __libc_free(void*);
+// NOLINTEND(readability-identifier-naming)
 }
 
 namespace {

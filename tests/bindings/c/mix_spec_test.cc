@@ -12,9 +12,9 @@ namespace {
 using ::testing::HasSubstr;
 
 Result<LoaderOptions> Parse(const std::string& mix) {
-  static const int kNumbers[2] = {};
+  static const int numbers[2] = {};
   return ParseLoaderSpec(R"({"source": {"kind": "arrays"}, "batch_size": 4, "mix": )" + mix + "}",
-                         Arrays({{"image", DType::kI32, {}, kNumbers, 2}}, nullptr).value());
+                         Arrays({{"image", DType::kI32, {}, numbers, 2}}, nullptr).value());
 }
 
 TEST(MixSpec, EveryKey) {

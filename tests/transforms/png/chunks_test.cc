@@ -18,7 +18,6 @@ using testing::MakePng;
 using testing::OrientationTiff;
 using testing::Padded;
 using testing::PngChunk;
-using testing::PngOptions;
 using testing::Unpadded;
 using testing::WithChunk;
 

@@ -21,7 +21,6 @@ using testing::Padded;
 using testing::PngChunk;
 using testing::PngOptions;
 using testing::Unpadded;
-using testing::WithChunk;
 
 const std::vector<PngOptions>& Kinds() {
   static const std::vector<PngOptions> kinds = {
