@@ -122,11 +122,12 @@ Result<Mixer> Mixer::Make(const LoaderOptions& options, std::vector<ColumnSpec>&
   if (!classes.ok()) return std::move(classes).error();
   Mixer mixer;
   mixer.mix_ = *options.mix;
-  mixer.image_ = TransformedRow(columns[kImages], options.layout);
   if (options.transforms.empty() && !options.source->arrays().empty()) {
     Result<MixedRow> row = CopiedRow(options.source->arrays()[kImages], *options.mix);
     if (!row.ok()) return std::move(row).error();
     mixer.image_ = *row;
+  } else {
+    mixer.image_ = TransformedRow(columns[kImages], options.layout);
   }
   mixer.label_ = {.dtype = DType::kF32, .values = static_cast<size_t>(*classes)};
   columns[kLabels].dtype = DType::kF32;
