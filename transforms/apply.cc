@@ -1,7 +1,6 @@
 // Plan::Apply: bytes become rows.
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "transforms/erase.h"
 #include "transforms/image_decoder.h"
 #include "transforms/plan.h"
+#include "transforms/push_region.h"
 #include "transforms/resampling.h"
 #include "transforms/resize/emit.h"
 #include "transforms/resize/resampler.h"
@@ -120,23 +120,14 @@ Status CheckSides(ImageSize size) {
                    " pixels; each side must be between 1 and " + std::to_string(kMostSidePixels)};
 }
 
-// The decoder of what needs no decoding: copies the region's rows.
-Status PushRows(const ImageView& image, const Rect& region, RowSink& sink) {
-  if (Status begun = sink.Begin({image.layout, region}); !begun) return begun;
-  const ptrdiff_t pixel = BytesPerPixel(image.layout);
-  for (int done = 0; done < region.height;) {
-    const MutableImageView room = sink.Reserve(region.height - done);
-    for (size_t p = 0; p < static_cast<size_t>(PlanesOf(image.layout)); ++p) {
-      for (int y = 0; y < room.size.height; ++y) {
-        std::memcpy(room.plane[p] + y * room.stride[p],
-                    image.plane[p] + (region.y + done + y) * image.stride[p] + region.x * pixel,
-                    static_cast<size_t>(region.width * pixel));
-      }
-    }
-    sink.Commit(room.size.height);
-    done += room.size.height;
+// The region's pixels, of an image that is there as a whole.
+ImageView PartOf(ImageView image, const Rect& region) {
+  const ptrdiff_t column = ptrdiff_t{region.x} * BytesPerPixel(image.layout);
+  for (size_t p = 0; p < static_cast<size_t>(PlanesOf(image.layout)); ++p) {
+    image.plane[p] += region.y * image.stride[p] + column;
   }
-  return {};
+  image.size = region.size();
+  return image;
 }
 
 // A feed of one.
@@ -226,7 +217,8 @@ Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& worksp
   ImageLane& lane = workspace.lanes[0];
   Result<Rect> region = StartRow(key, image.size, Orientation::kNormal, lane, row);
   if (!region) return std::move(region).error();
-  Status status = region->width == 0 ? Status() : PushRows(image, *region, lane.resampler);
+  Status status =
+      region->width == 0 ? Status() : PushRegion(PartOf(image, *region), *region, lane.resampler);
   if (status.ok()) status = FinishRow(lane);
   FlushEmitted();
   return status;
