@@ -4,6 +4,7 @@
 #include <climits>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
 namespace stoker {
 
@@ -40,6 +41,32 @@ Rect CentralBox(const RandomResizedCrop& crop, ImageSize image) {
   box.x = (image.width - box.width) / 2;
   box.y = (image.height - box.height) / 2;
   return box;
+}
+
+enum class Ratio { kWidthByHeight, kHeightByWidth };
+
+// Up to ten attempts of two uniform numbers (area, ratio), then two integers for the one that fits
+// (row, column).
+template <typename Fits>
+std::optional<Rect> DrawBox(Ratio meaning, const std::array<double, 2>& scale,
+                            const std::array<double, 2>& ratios, ImageSize image,
+                            RandomStream& random, const Fits& fits) {
+  const double area = static_cast<double>(image.width) * image.height;
+  const double low = Log(ratios[0]), high = Log(ratios[1]);
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const double target = area * random.Uniform(scale[0], scale[1]);
+    const double ratio = Exp(random.Uniform(low, high));
+    const double first = RoundHalfEven(std::sqrt(target * ratio));
+    const double second = RoundHalfEven(std::sqrt(target / ratio));
+    const bool wide = meaning == Ratio::kWidthByHeight;
+    const double width = wide ? first : second, height = wide ? second : first;
+    if (!fits(width, height)) continue;
+    const int w = static_cast<int>(width), h = static_cast<int>(height);
+    const int y = static_cast<int>(random.Below(static_cast<uint64_t>(image.height - h) + 1));
+    const int x = static_cast<int>(random.Below(static_cast<uint64_t>(image.width - w) + 1));
+    return Rect{x, y, w, h};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -99,37 +126,20 @@ Rect CenterBox(ImageSize crop, ImageSize image) {
 }
 
 Rect DrawResizedBox(const RandomResizedCrop& crop, ImageSize image, RandomStream& random) {
-  const double area = static_cast<double>(image.width) * image.height;
-  const double low = Log(crop.ratio[0]), high = Log(crop.ratio[1]);
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    const double target = area * random.Uniform(crop.scale[0], crop.scale[1]);
-    const double ratio = Exp(random.Uniform(low, high));
-    const double width = RoundHalfEven(std::sqrt(target * ratio));
-    const double height = RoundHalfEven(std::sqrt(target / ratio));
-    if (!(width >= 1 && width <= image.width && height >= 1 && height <= image.height)) continue;
-    const int w = static_cast<int>(width), h = static_cast<int>(height);
-    const int y = static_cast<int>(random.Below(static_cast<uint64_t>(image.height - h) + 1));
-    const int x = static_cast<int>(random.Below(static_cast<uint64_t>(image.width - w) + 1));
-    return {x, y, w, h};
-  }
-  return CentralBox(crop, image);
+  const auto fits = [image](double width, double height) {
+    return width >= 1 && width <= image.width && height >= 1 && height <= image.height;
+  };
+  const std::optional<Rect> box =
+      DrawBox(Ratio::kWidthByHeight, crop.scale, crop.ratio, image, random, fits);
+  return box ? *box : CentralBox(crop, image);
 }
 
 Rect DrawErasedBox(const RandomErasing& erasing, ImageSize image, RandomStream& random) {
-  const double area = static_cast<double>(image.width) * image.height;
-  const double low = Log(erasing.ratio[0]), high = Log(erasing.ratio[1]);
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    const double target = area * random.Uniform(erasing.scale[0], erasing.scale[1]);
-    const double ratio = Exp(random.Uniform(low, high));
-    const double height = RoundHalfEven(std::sqrt(target * ratio));
-    const double width = RoundHalfEven(std::sqrt(target / ratio));
-    if (!(height < image.height && width < image.width)) continue;
-    const int w = static_cast<int>(width), h = static_cast<int>(height);
-    const int y = static_cast<int>(random.Below(static_cast<uint64_t>(image.height - h) + 1));
-    const int x = static_cast<int>(random.Below(static_cast<uint64_t>(image.width - w) + 1));
-    return {x, y, w, h};
-  }
-  return {};
+  const auto fits = [image](double width, double height) {
+    return height < image.height && width < image.width;
+  };
+  return DrawBox(Ratio::kHeightByWidth, erasing.scale, erasing.ratio, image, random, fits)
+      .value_or(Rect());
 }
 
 std::array<float, 3> Normalized(const std::array<float, 3>& value, const Normalize& by) {

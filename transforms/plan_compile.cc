@@ -6,6 +6,7 @@
 
 #include "transforms/check_transform.h"
 #include "transforms/draw.h"
+#include "transforms/image_info.h"
 #include "transforms/plan.h"
 #include "transforms/resize/row_format.h"
 
@@ -14,10 +15,6 @@ namespace stoker {
 namespace {
 
 constexpr size_t kMostTransforms = 1000;
-
-std::string Text(ImageSize size) {
-  return std::to_string(size.width) + " × " + std::to_string(size.height);
-}
 
 template <typename T>
 bool Is(const Transform& transform) {
@@ -94,7 +91,7 @@ class Compiler {
       if (std::max(size_->width, size_->height) > kMostSidePixels) {
         return Refuse(
             place_,
-            "size = " + std::to_string(t.size) + " makes images of " + Text(*size_) + " pixels",
+            "size = " + std::to_string(t.size) + " makes images of " + SizeText(*size_) + " pixels",
             "Give a smaller size");
       }
     }
@@ -105,8 +102,8 @@ class Compiler {
     const ImageSize size{t.width, t.height};
     if (crop_ && Larger(size, *size_)) {
       return Refuse(place_,
-                    Text(size) + " is larger than the " + Text(*size_) + " that " + Named(*crop_) +
-                        " leaves: it would only add a black border",
+                    SizeText(size) + " is larger than the " + SizeText(*size_) + " that " +
+                        Named(*crop_) + " leaves: it would only add a black border",
                     "Remove one of the two crops");
     }
     Crop(size);
@@ -124,7 +121,8 @@ class Compiler {
     }
     if (size_) size_ = Padded(*size_, t.padding);
     if (size_ && Larger(*size_, {kMostSidePixels, kMostSidePixels})) {
-      return Refuse(place_, "it makes images of " + Text(*size_) + " pixels", "Give less padding");
+      return Refuse(place_, "it makes images of " + SizeText(*size_) + " pixels",
+                    "Give less padding");
     }
     if (crop_) crop_ = place_;
     return {};
@@ -134,8 +132,8 @@ class Compiler {
     const ImageSize size{t.width, t.height};
     if (size_ && !t.pad_if_needed && Larger(size, Padded(*size_, t.padding))) {
       return Refuse(place_,
-                    Text(size) + " is larger than the images here, which have " +
-                        Text(Padded(*size_, t.padding)) + " pixels with their padding",
+                    SizeText(size) + " is larger than the images here, which have " +
+                        SizeText(Padded(*size_, t.padding)) + " pixels with their padding",
                     "Set pad_if_needed, add padding, or give a smaller size");
     }
     if (t.pad_if_needed || t.padding != Margins{}) {
@@ -159,8 +157,8 @@ class Compiler {
     if (Status s = OnTile(); !s) return s;
     if (t.kernel_width / 2 < size_->width && t.kernel_height / 2 < size_->height) return {};
     return Refuse(place_,
-                  "a kernel of " + Text({t.kernel_width, t.kernel_height}) +
-                      " is too large for images of " + Text(*size_) + " pixels",
+                  "a kernel of " + SizeText({t.kernel_width, t.kernel_height}) +
+                      " is too large for images of " + SizeText(*size_) + " pixels",
                   "Give a smaller kernel_size: half of it must lie within the image");
   }
 
