@@ -12,7 +12,7 @@ from typing import Any, Union
 
 from stoker import _checks
 from stoker._errors import InvalidArgumentError
-from stoker._transforms import Transform, _name
+from stoker._transforms import Transform, _Chance, _name
 
 Range = Union[float, Sequence[float]]
 Fill = Union[int, Sequence[int], None]
@@ -71,7 +71,7 @@ class ColorJitter(Transform):
 
 
 @dataclass(frozen=True)
-class RandomGrayscale(Transform):
+class RandomGrayscale(_Chance):
     """Three equal channels with probability `p`, 0 to 1.
 
     Raises:
@@ -79,12 +79,6 @@ class RandomGrayscale(Transform):
     """
 
     p: float = 0.1
-
-    def __post_init__(self) -> None:
-        self._set(p=_checks.real(_name(self, "p"), self.p, 0, 1))
-
-    def _spec(self) -> dict[str, Any]:
-        return {"name": "RandomGrayscale", "p": self.p}
 
 
 @dataclass(frozen=True)

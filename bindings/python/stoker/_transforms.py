@@ -134,8 +134,20 @@ class RandomResizedCrop(Transform):
         }
 
 
+class _Chance(Transform):
+    """What is done with probability `p` and has no other parameter."""
+
+    p: float
+
+    def __post_init__(self) -> None:
+        self._set(p=_checks.real(_name(self, "p"), self.p, 0, 1))
+
+    def _spec(self) -> dict[str, Any]:
+        return {"name": type(self).__name__, "p": self.p}
+
+
 @dataclass(frozen=True)
-class RandomHorizontalFlip(Transform):
+class RandomHorizontalFlip(_Chance):
     """Left and right change places with probability `p`, 0 to 1.
 
     Raises:
@@ -144,15 +156,9 @@ class RandomHorizontalFlip(Transform):
 
     p: float = 0.5
 
-    def __post_init__(self) -> None:
-        self._set(p=_checks.real(_name(self, "p"), self.p, 0, 1))
-
-    def _spec(self) -> dict[str, Any]:
-        return {"name": "RandomHorizontalFlip", "p": self.p}
-
 
 @dataclass(frozen=True)
-class RandomVerticalFlip(Transform):
+class RandomVerticalFlip(_Chance):
     """Top and bottom change places with probability `p`, 0 to 1.
 
     Raises:
@@ -160,12 +166,6 @@ class RandomVerticalFlip(Transform):
     """
 
     p: float = 0.5
-
-    def __post_init__(self) -> None:
-        self._set(p=_checks.real(_name(self, "p"), self.p, 0, 1))
-
-    def _spec(self) -> dict[str, Any]:
-        return {"name": "RandomVerticalFlip", "p": self.p}
 
 
 class _Padded(Transform):
