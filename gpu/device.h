@@ -1,0 +1,109 @@
+// Device: what stoker asks of an accelerator, and nothing more: memory, streams, events, copies,
+// one kernel. Streams and events mean what they mean in CUDA.
+//
+// Three devices: CUDA's (device_cuda.cc; device_without_cuda.cc takes its place in a build without
+// CUDA), and the host as a device (device_host.cc), whose memory is ordinary memory and whose
+// streams are threads: what is said here can be tested on it, without a GPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "gpu/finish.h"
+
+namespace stoker {
+
+// Handles. A stream may be a consumer's own: a cudaStream_t, 1 (CUDA's legacy default stream) and 2
+// (the thread's default stream) included.
+struct DeviceStream {
+  void* handle = nullptr;
+  friend bool operator==(const DeviceStream&, const DeviceStream&) = default;
+};
+struct DeviceEvent {
+  void* handle = nullptr;
+};
+
+struct DeviceName {
+  enum class Kind : uint8_t { kHost, kCuda };
+  Kind kind = Kind::kHost;
+  int ordinal = 0;
+
+  // "cuda:1"; "cuda" is "cuda:0"; "host". InvalidArgument else.
+  static Result<DeviceName> Parse(std::string_view text);
+  std::string ToString() const;
+  friend bool operator==(const DeviceName&, const DeviceName&) = default;
+};
+
+// Any thread; the thread's own current device, which belongs to the program, is left as it was.
+// Errors: ResourceExhausted (no memory), Unavailable (anything else; the cause has the call and the
+// driver's words). After an Unavailable of a copy, an event or a kernel the device is lost to this
+// process, as CUDA has it.
+class Device {
+ public:
+  // For CUDA, the first touch of the driver: loads it and joins the device's primary context, the
+  // one that frameworks use. FailedPrecondition says what is missing: built without CUDA, no driver
+  // (or one that is too old), no such device among those that CUDA_VISIBLE_DEVICES leaves. In a
+  // forked child of a process that did so before: FailedPrecondition.
+  static Result<std::shared_ptr<Device>> Open(DeviceName name);
+
+  virtual ~Device() = default;
+
+  virtual DeviceName name() const = 0;
+
+  // Host memory, for all devices of this kind.
+  virtual Status Pin(void* data, size_t bytes) = 0;
+  virtual void Unpin(void* data) = 0;
+
+  virtual Result<void*> Allocate(size_t bytes) = 0;  // at least 256-byte aligned
+  virtual void Free(void* data) = 0;                 // waits for what uses it
+
+  // Streams do not wait for the legacy default stream. A destroyed one ends its work first; an
+  // event that streams wait for may be destroyed.
+  virtual Result<DeviceStream> MakeStream() = 0;
+  virtual void Destroy(DeviceStream stream) = 0;
+  virtual Result<DeviceEvent> MakeEvent() = 0;
+  virtual void Destroy(DeviceEvent event) = 0;
+
+  // The event is done when all work of the stream so far is. The last Record counts.
+  virtual Status Record(DeviceEvent event, DeviceStream stream) = 0;
+  // What the stream is given from now on begins when the event, as last recorded, is done. An event
+  // that was never recorded is done.
+  virtual Status Wait(DeviceStream stream, DeviceEvent event) = 0;
+  // Never waits. An error that the work before it met comes back here, and from Synchronize.
+  virtual Result<bool> Done(DeviceEvent event) = 0;
+  virtual Status Synchronize(DeviceEvent event) = 0;  // sleeps until the event is done
+  virtual Status SynchronizeAll() = 0;                // all streams, those of others too
+
+  // `from`: pinned; else the call may wait until it has been read. Both stay valid until it is
+  // done.
+  virtual Status CopyToDevice(void* to, const void* from, size_t bytes, DeviceStream stream) = 0;
+  virtual Status CopyToHost(void* to, const void* from, size_t bytes, DeviceStream stream) = 0;
+  virtual Status Finish(const FinishJob& job, DeviceStream stream) = 0;
+};
+
+// What `stoker doctor` says of CUDA. Looks without joining a context.
+struct CudaReport {
+  bool built = false;    // with CUDA
+  int runtime = 0;       // version × 1000 + minor × 10 that it was built with; 0: none
+  int least_driver = 0;  // CUDA version that the driver must have at least
+  int driver = 0;        // that it has; 0: there is none
+  std::string why_not;   // no device can be used; empty: one can
+  struct Found {
+    int ordinal = 0;
+    std::string name;
+    uint64_t memory_bytes = 0;
+    int capability = 0;    // major × 10 + minor
+    std::string bus;       // "0000:3b:00.0"
+    double link_gb_s = 0;  // of one direction, by the link's present width and speed; 0: unknown
+    int numa_node = -1;    // that it is attached to; -1: unknown
+  };
+  std::vector<Found> devices;
+};
+CudaReport LookForCuda();
+
+}  // namespace stoker
