@@ -1,7 +1,11 @@
 #include "engine/core/mapping.h"
 
+#include <linux/mempolicy.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <string>
 
@@ -19,6 +23,16 @@ Result<Mapping> Mapping::Map(size_t bytes, bool huge_pages) {
   mapping.data_ = static_cast<uint8_t*>(memory);
   if (huge_pages) (void)madvise(memory, mapping.size_, MADV_HUGEPAGE);
   return mapping;
+}
+
+void Mapping::PreferNode(int node) const {
+  constexpr int kBits = 64;
+  std::array<uint64_t, 16> nodes{};
+  const auto word = static_cast<size_t>(node / kBits);
+  if (data_ == nullptr || node < 0 || word >= nodes.size()) return;
+  nodes[word] = uint64_t{1} << (node % kBits);
+  // The kernel reads one bit less than it is told.
+  (void)syscall(SYS_mbind, data_, size_, MPOL_PREFERRED, nodes.data(), nodes.size() * kBits + 1, 0);
 }
 
 Mapping::~Mapping() {

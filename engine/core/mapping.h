@@ -25,6 +25,10 @@ class Mapping {
   }
   ~Mapping();
 
+  // Pages that are touched from now on come from this NUMA node where it has some left; only a
+  // hint.
+  void PreferNode(int node) const;
+
   uint8_t* data() const { return data_; }
   size_t size() const { return size_; }  // bytes, a multiple of the page
 

@@ -16,6 +16,9 @@ class Pinning {
   // Page-aligned. Takes a while: every page is touched. ResourceExhausted, Unavailable.
   virtual Status Pin(void* data, size_t bytes) = 0;
 
+  // NUMA node that the memory should lie on; -1: any.
+  virtual int numa_node() const { return -1; }
+
   // Before the memory is given back. Cannot fail: also where the device has gone meanwhile.
   virtual void Unpin(void* data) = 0;
 };

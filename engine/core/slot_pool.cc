@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -35,9 +36,35 @@ void* Slot::Row(size_t column, int64_t row) const {
   return static_cast<uint8_t*>(c.data) + row_bytes * static_cast<size_t>(row);
 }
 
-// A slot and the mapping in which its large columns lie.
+// Memory for many slabs, pinned as a whole for as long as there is one of them.
+class SlotPool::PinnedSlabs {
+ public:
+  static Result<std::shared_ptr<const PinnedSlabs>> Make(std::shared_ptr<Pinning> pinning,
+                                                         uint64_t bytes) {
+    Result<Mapping> memory = Mapping::Map(bytes, /*huge_pages=*/true);
+    if (!memory.ok()) return std::move(memory).error();
+    memory->PreferNode(pinning->numa_node());
+    if (Status s = pinning->Pin(memory->data(), memory->size()); !s.ok()) return s.error();
+    return std::make_shared<const PinnedSlabs>(std::move(pinning), *std::move(memory));
+  }
+  PinnedSlabs(std::shared_ptr<Pinning> pinning, Mapping memory)
+      : pinning_(std::move(pinning)), memory_(std::move(memory)) {}
+  ~PinnedSlabs() { pinning_->Unpin(memory_.data()); }
+  PinnedSlabs(const PinnedSlabs&) = delete;
+  PinnedSlabs& operator=(const PinnedSlabs&) = delete;
+
+  uint8_t* data() const { return memory_.data(); }
+  uint64_t bytes() const { return memory_.size(); }
+
+ private:
+  const std::shared_ptr<Pinning> pinning_;
+  const Mapping memory_;
+};
+
+// A slot and the memory in which its large columns lie: of its own, or pinned with others'.
 struct SlotPool::Slab : Slot {
   Mapping memory;
+  std::shared_ptr<const PinnedSlabs> shared;
 };
 
 bool SlotPool::IsSmall(const std::vector<ColumnSpec>& columns, size_t column, int64_t batch_size) {
@@ -47,10 +74,11 @@ bool SlotPool::IsSmall(const std::vector<ColumnSpec>& columns, size_t column, in
   return bytes <= kAlwaysSmall || bytes <= BytesOf(columns[0], batch_size) / 16;
 }
 
-uint64_t SlotPool::SlotBytes(const std::vector<ColumnSpec>& columns, int64_t batch_size) {
+uint64_t SlotPool::SlotBytes(const std::vector<ColumnSpec>& columns, int64_t batch_size,
+                             bool one_slab) {
   uint64_t bytes = 0;
   for (size_t c = 0; c < columns.size(); ++c) {
-    const bool small = IsSmall(columns, c, batch_size);
+    const bool small = !one_slab && IsSmall(columns, c, batch_size);
     bytes += RoundUp(BytesOf(columns[c], batch_size), small ? kOwnAlignment : kColumnAlignment);
   }
   return bytes;
@@ -58,10 +86,10 @@ uint64_t SlotPool::SlotBytes(const std::vector<ColumnSpec>& columns, int64_t bat
 
 SlotPool::SlotPool(Options options)
     : options_(std::move(options)),
-      slot_bytes_(SlotBytes(options_.columns, options_.batch_size)),
+      slot_bytes_(SlotBytes(options_.columns, options_.batch_size, options_.one_slab)),
       process_(getpid()) {
   for (size_t c = 0; c < options_.columns.size(); ++c) {
-    const bool small = IsSmall(options_.columns, c, options_.batch_size);
+    const bool small = !options_.one_slab && IsSmall(options_.columns, c, options_.batch_size);
     const uint64_t bytes = BytesOf(options_.columns[c], options_.batch_size);
     own_bytes_.push_back(small ? RoundUp(bytes, kOwnAlignment) : 0);
   }
@@ -84,19 +112,48 @@ Result<std::shared_ptr<SlotPool>> SlotPool::Make(Options options, MemoryBudget& 
                           std::to_string(budget.limit() - budget.used()) + " are free",
                  .advice = "Raise memory_budget, or lower depth or batch_size"};
   }
+  if (pool->options_.pinning != nullptr) {
+    if (Status s = pool->PinSlabs(); !s.ok()) return std::move(s).error();
+  }
   return pool;
 }
 
-std::unique_ptr<SlotPool::Slab> SlotPool::MapSlab() const {
+// All of them at once: pinning takes long, and must not happen while batches are made.
+Status SlotPool::PinSlabs() {
+  const auto slabs = static_cast<uint64_t>(options_.working_slots) +
+                     static_cast<uint64_t>(options_.pinned_lent_slots);
+  Result<std::shared_ptr<const PinnedSlabs>> memory =
+      PinnedSlabs::Make(options_.pinning, slabs * SlabBytes());
+  if (!memory.ok()) return std::move(memory).error();
+  pinned_bytes_ = (*memory)->bytes();
+  for (uint64_t i = slabs; i-- > 0;) {
+    free_.push_back(SlabIn((*memory)->data() + i * SlabBytes()));
+    free_.back()->shared = *memory;
+    free_.back()->pinned = true;
+    free_.back()->numa_node = std::max(options_.pinning->numa_node(), 0);
+  }
+  return {};
+}
+
+uint64_t SlotPool::SlabBytes() const {
   uint64_t bytes = slot_bytes_;
   for (uint64_t own : own_bytes_) bytes -= own;
-  Result<Mapping> memory = Mapping::Map(bytes, /*huge_pages=*/true);
+  return bytes;
+}
+
+std::unique_ptr<SlotPool::Slab> SlotPool::MapSlab() const {
+  Result<Mapping> memory = Mapping::Map(SlabBytes(), /*huge_pages=*/true);
   if (!memory.ok()) return nullptr;
-  auto slab = std::make_unique<Slab>();
+  std::unique_ptr<Slab> slab = SlabIn(memory->data());
   slab->memory = *std::move(memory);
+  return slab;
+}
+
+std::unique_ptr<SlotPool::Slab> SlotPool::SlabIn(uint8_t* memory) const {
+  auto slab = std::make_unique<Slab>();
   slab->sample_ids.resize(static_cast<size_t>(options_.batch_size));
   slab->own_memory.resize(options_.columns.size());
-  uint8_t* next = slab->memory.data();
+  uint8_t* next = memory;
   for (size_t c = 0; c < options_.columns.size(); ++c) {
     const ColumnSpec& spec = options_.columns[c];
     Column column{spec.name, spec.dtype, {options_.batch_size}, nullptr};
@@ -140,7 +197,9 @@ Slot* SlotPool::Acquire() {
 std::unique_ptr<SlotPool::Slab> SlotPool::Keep(Slot* slot) {
   std::unique_ptr<Slab> slab(static_cast<Slab*>(slot));
   const int unlent = working_ + static_cast<int>(free_.size());
-  if (retired_ || unlent >= options_.working_slots + kSpareSlots) return slab;
+  const bool spare =
+      options_.pinning != nullptr ? slab->pinned : unlent < options_.working_slots + kSpareSlots;
+  if (retired_ || !spare) return slab;
   free_.push_back(std::move(slab));
   return nullptr;
 }

@@ -21,6 +21,7 @@
 #include "engine/core/column_spec.h"
 #include "engine/core/lent_account.h"
 #include "engine/core/memory_budget.h"
+#include "engine/core/pinning.h"
 #include "engine/core/result.h"
 
 namespace stoker {
@@ -33,7 +34,8 @@ struct Slot {
   int64_t rows = 0;
   uint64_t epoch = 0;
   uint64_t index = 0;
-  int numa_node = 0;  // where its pages are; always 0 for now
+  int numa_node = 0;    // where its pages should be
+  bool pinned = false;  // what lies in the slab
 
   void* Row(size_t column, int64_t row) const;
 };
@@ -47,6 +49,11 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     int lent_slots = 0;     // how many the consumer may hold at once; 0: any number
     // Where it is given, lent slots are counted in it, and its limit holds in place of lent_slots.
     std::shared_ptr<LentAccount> lent{};
+    // Where it is given: pins the slots in production and so many lent ones.
+    std::shared_ptr<Pinning> pinning{};
+    int pinned_lent_slots = 0;
+    bool one_slab =
+        false;  // small columns lie in the slab too: one copy brings a batch to a device
   };
   static constexpr int kSpareSlots = 4;
 
@@ -56,10 +63,12 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
 
   // Bytes of one batch with these columns, small ones included: those in the slab start on a page
   // of their own each.
-  static uint64_t SlotBytes(const std::vector<ColumnSpec>& columns, int64_t batch_size);
+  static uint64_t SlotBytes(const std::vector<ColumnSpec>& columns, int64_t batch_size,
+                            bool one_slab = false);
 
-  // ResourceExhausted, naming the minimum, when the budget has no room for the working slots. The
-  // slabs are mapped when first used; `budget` outlives the pool's use in production (Retire).
+  // ResourceExhausted, naming the minimum, when the budget has no room for the working slots;
+  // Pinning::Pin's errors. Slabs that are not pinned are mapped when first used; `budget` outlives
+  // the pool's use in production (Retire).
   static Result<std::shared_ptr<SlotPool>> Make(Options options, MemoryBudget& budget);
   ~SlotPool();
 
@@ -80,14 +89,19 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   int lent() const;    // slots that the consumer holds, by batches and owners
   int mapped() const;  // slabs: in production, lent and free
   uint64_t slot_bytes() const { return slot_bytes_; }
+  uint64_t pinned_bytes() const { return pinned_bytes_; }
   const std::vector<ColumnSpec>& columns() const { return options_.columns; }
 
  private:
   struct Slab;
+  class PinnedSlabs;
 
   explicit SlotPool(Options options);
   void Return(Slot* slot);  // a lent slot comes home; any thread
+  Status PinSlabs();
+  uint64_t SlabBytes() const;
   std::unique_ptr<Slab> MapSlab() const;
+  std::unique_ptr<Slab> SlabIn(uint8_t* memory) const;
   bool GiveOwnMemory(Slot& slot) const;
   // Under mutex_: puts the slab among the free ones; hands it back when it is one too many.
   std::unique_ptr<Slab> Keep(Slot* slot);
@@ -95,6 +109,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   const Options options_;
   std::vector<uint64_t> own_bytes_;  // by column: of small ones; 0 in the slab
   const uint64_t slot_bytes_;
+  uint64_t pinned_bytes_ = 0;
   const pid_t process_;                      // that made it
   Reservation reservation_;                  // of the slots in production
   mutable std::mutex mutex_;                 // taken once or twice a batch
