@@ -1,0 +1,173 @@
+// The host as a device: ordinary memory, and threads for streams.
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+#include <utility>
+
+#include "engine/core/machine.h"
+#include "gpu/open_device.h"
+#include "gpu/own_process.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr std::align_val_t kAlignment{256};
+
+class HostDevice final : public Device {
+ public:
+  explicit HostDevice(BeforeWork before) : before_(std::move(before)) {}
+
+  ~HostDevice() override {
+    if (process_.here()) return;
+    for (auto& [handle, stream] : streams_) Leave(std::move(stream));
+    if (own_) Leave(std::move(own_));
+  }
+
+  DeviceName name() const override { return {DeviceName::Kind::kHost, 0}; }
+
+  Status Pin(void*, size_t) override { return process_.Check("host"); }
+  void Unpin(void*) override {}
+
+  Result<void*> Allocate(size_t bytes) override {
+    if (Status status = process_.Check("host"); !status) return std::move(status).error();
+    // Asked first: Linux promises memory that it does not have.
+    void* data =
+        bytes <= AvailableMemory() ? ::operator new(bytes, kAlignment, std::nothrow) : nullptr;
+    if (data != nullptr) return data;
+    return Error{.code = Code::kResourceExhausted,
+                 .cause = "no " + std::to_string(bytes) + " bytes of memory for the device host"};
+  }
+
+  void Free(void* data) override {
+    if (data == nullptr) return;
+    if (process_.here()) AwaitStreams();
+    ::operator delete(data, kAlignment);
+  }
+
+  Result<DeviceStream> MakeStream() override {
+    if (Status status = process_.Check("host"); !status) return std::move(status).error();
+    Result<std::shared_ptr<HostStream>> stream = HostStream::Start(before_);
+    if (!stream) return std::move(stream).error();
+    void* handle = stream->get();
+    std::lock_guard lock(mutex_);
+    streams_.emplace(handle, *std::move(stream));
+    return DeviceStream{handle};
+  }
+
+  void Destroy(DeviceStream stream) override {
+    if (!process_.here()) return;
+    std::shared_ptr<HostStream> ended;  // outside of the lock: its thread may have much to do yet
+    std::lock_guard lock(mutex_);
+    if (auto found = streams_.find(stream.handle); found != streams_.end()) {
+      ended = std::move(found->second);
+      streams_.erase(found);
+    }
+  }
+
+  Result<DeviceEvent> MakeEvent() override {
+    if (Status status = process_.Check("host"); !status) return std::move(status).error();
+    return DeviceEvent{new HostEvent};
+  }
+  void Destroy(DeviceEvent event) override {
+    if (process_.here()) delete static_cast<HostEvent*>(event.handle);
+  }
+
+  Status Record(DeviceEvent event, DeviceStream stream) override {
+    return On(stream, [&](HostStream& on) { EventOf(event).Record(on); });
+  }
+  Status Wait(DeviceStream stream, DeviceEvent event) override {
+    return On(stream, [&](HostStream& on) { EventOf(event).HoldBack(on); });
+  }
+  Result<bool> Done(DeviceEvent event) override {
+    if (Status status = process_.Check("host"); !status) return std::move(status).error();
+    return EventOf(event).Done();
+  }
+  Status Synchronize(DeviceEvent event) override {
+    if (Status status = process_.Check("host"); !status) return status;
+    EventOf(event).Synchronize();
+    return {};
+  }
+  Status SynchronizeAll() override {
+    if (Status status = process_.Check("host"); !status) return status;
+    AwaitStreams();
+    return {};
+  }
+
+  Status CopyToDevice(void* to, const void* from, size_t bytes, DeviceStream stream) override {
+    return Copy(to, from, bytes, stream);
+  }
+  Status CopyToHost(void* to, const void* from, size_t bytes, DeviceStream stream) override {
+    return Copy(to, from, bytes, stream);
+  }
+  Status Finish(const FinishJob& job, DeviceStream stream) override {
+    return On(stream, [&](HostStream& on) { on.Give([job] { FinishOnHost(job); }); });
+  }
+
+ private:
+  static HostEvent& EventOf(DeviceEvent event) { return *static_cast<HostEvent*>(event.handle); }
+
+  // A forked child's: the thread did not come along, and cannot be joined.
+  static void Leave(std::shared_ptr<HostStream> stream) {
+    new std::shared_ptr<HostStream>(std::move(stream));
+  }
+
+  Status Copy(void* to, const void* from, size_t bytes, DeviceStream stream) {
+    return On(stream, [&](HostStream& on) {
+      if (bytes > 0) on.Give([=] { std::memcpy(to, from, bytes); });
+    });
+  }
+
+  template <typename Use>
+  Status On(DeviceStream stream, const Use& use) {
+    if (Status status = process_.Check("host"); !status) return status;
+    // Other than the device's own: made by it, or by another of its kind.
+    if (reinterpret_cast<uintptr_t>(stream.handle) > 2) {
+      use(*static_cast<HostStream*>(stream.handle));
+      return {};
+    }
+    Result<std::shared_ptr<HostStream>> own = Own();
+    if (!own) return std::move(own).error();
+    use(**own);
+    return {};
+  }
+
+  Result<std::shared_ptr<HostStream>> Own() {
+    std::lock_guard lock(mutex_);
+    if (own_ == nullptr) {
+      Result<std::shared_ptr<HostStream>> started = HostStream::Start(before_);
+      if (!started) return started;
+      own_ = *std::move(started);
+    }
+    return own_;
+  }
+
+  void AwaitStreams() {
+    std::vector<std::shared_ptr<HostStream>> all;
+    {
+      std::lock_guard lock(mutex_);
+      for (const auto& [handle, stream] : streams_) all.push_back(stream);
+      if (own_ != nullptr) all.push_back(own_);
+    }
+    for (const std::shared_ptr<HostStream>& stream : all) {
+      HostEvent event;
+      event.Record(*stream);
+      event.Synchronize();
+    }
+  }
+
+  const OwnProcess process_;
+  const BeforeWork before_;
+  std::mutex mutex_;
+  std::shared_ptr<HostStream> own_;
+  std::unordered_map<void*, std::shared_ptr<HostStream>> streams_;
+};
+
+}  // namespace
+
+std::shared_ptr<Device> MakeHostDevice(BeforeWork before) {
+  return std::make_shared<HostDevice>(std::move(before));
+}
+
+}  // namespace stoker

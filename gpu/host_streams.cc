@@ -1,0 +1,102 @@
+#include "gpu/host_streams.h"
+
+#include <system_error>
+#include <utility>
+
+namespace stoker {
+
+Result<std::shared_ptr<HostStream>> HostStream::Start(BeforeWork before) {
+  try {
+    return std::shared_ptr<HostStream>(new HostStream(std::move(before)));
+  } catch (const std::system_error& error) {
+    return Error{.code = Code::kResourceExhausted,
+                 .cause = std::string("no thread for a stream: ") + error.what()};
+  }
+}
+
+HostStream::HostStream(BeforeWork before) : before_(std::move(before)) {
+  thread_ = std::thread([this] { Run(); });  // last: it uses all the others
+}
+
+HostStream::~HostStream() {
+  {
+    std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  given_.notify_all();
+  thread_.join();
+}
+
+void HostStream::Give(std::function<void()> work) {
+  {
+    std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(work));
+  }
+  given_.notify_one();
+}
+
+void HostStream::Run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    given_.wait(lock, [this] { return closing_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    std::function<void()> work = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    if (before_) before_();
+    work();
+    work = nullptr;  // what it holds is let go before the next begins, and not under the lock
+    lock.lock();
+  }
+}
+
+class HostEvent::Point {
+ public:
+  void Pass() {
+    // Notified under the lock: who waits may let the point go as soon as it has been passed.
+    std::lock_guard lock(mutex_);
+    passed_ = true;
+    passing_.notify_all();
+  }
+  bool Passed() {
+    std::lock_guard lock(mutex_);
+    return passed_;
+  }
+  void Await() {
+    std::unique_lock lock(mutex_);
+    passing_.wait(lock, [this] { return passed_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable passing_;
+  bool passed_ = false;
+};
+
+std::shared_ptr<HostEvent::Point> HostEvent::last() const {
+  std::lock_guard lock(mutex_);
+  return last_;
+}
+
+void HostEvent::Record(HostStream& stream) {
+  auto point = std::make_shared<Point>();
+  // One lock around both: two threads that record leave the point that was given last.
+  std::lock_guard lock(mutex_);
+  stream.Give([point] { point->Pass(); });
+  last_ = std::move(point);
+}
+
+void HostEvent::HoldBack(HostStream& stream) const {
+  if (std::shared_ptr<Point> point = last()) stream.Give([point] { point->Await(); });
+}
+
+bool HostEvent::Done() const {
+  const std::shared_ptr<Point> point = last();
+  return point == nullptr || point->Passed();
+}
+
+void HostEvent::Synchronize() const {
+  if (const std::shared_ptr<Point> point = last()) point->Await();
+}
+
+}  // namespace stoker

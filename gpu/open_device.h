@@ -1,0 +1,19 @@
+// The ways to a device of each kind; Device::Open chooses among them.
+#pragma once
+
+#include <memory>
+
+#include "gpu/device.h"
+#include "gpu/host_streams.h"
+
+namespace stoker {
+
+// The host as a device. `before` is called before each piece of work of its streams. Handles: nulls
+// and CUDA's 1 and 2 are one stream of the device's own, which is there without being made.
+// SynchronizeAll waits for its own streams; to Pin is to do nothing.
+std::shared_ptr<Device> MakeHostDevice(BeforeWork before = {});
+
+// As Device::Open. In device_cuda.cc, or in device_without_cuda.cc.
+Result<std::shared_ptr<Device>> OpenCudaDevice(int ordinal);
+
+}  // namespace stoker
