@@ -1,7 +1,9 @@
 // The host as a device: ordinary memory, and threads for streams.
+#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
@@ -26,6 +28,7 @@ class HostDevice final : public Device {
   }
 
   DeviceName name() const override { return {DeviceName::Kind::kHost, 0}; }
+  int numa_node() const override { return -1; }
 
   Status Pin(void*, size_t) override { return process_.Check("host"); }
   void Unpin(void*) override {}
@@ -46,7 +49,7 @@ class HostDevice final : public Device {
     ::operator delete(data, kAlignment);
   }
 
-  Result<DeviceStream> MakeStream() override {
+  Result<DeviceStream> MakeStream(StreamPriority) override {
     if (Status status = process_.Check("host"); !status) return std::move(status).error();
     Result<std::shared_ptr<HostStream>> stream = HostStream::Start(before_);
     if (!stream) return std::move(stream).error();
@@ -66,7 +69,7 @@ class HostDevice final : public Device {
     }
   }
 
-  Result<DeviceEvent> MakeEvent() override {
+  Result<DeviceEvent> MakeEvent(bool) override {
     if (Status status = process_.Check("host"); !status) return std::move(status).error();
     return DeviceEvent{new HostEvent};
   }
@@ -76,6 +79,11 @@ class HostDevice final : public Device {
 
   Status Record(DeviceEvent event, DeviceStream stream) override {
     return On(stream, [&](HostStream& on) { EventOf(event).Record(on); });
+  }
+  Status RecordAll(DeviceEvent event) override {
+    if (Status status = process_.Check("host"); !status) return status;
+    EventOf(event).Record(Streams());
+    return {};
   }
   Status Wait(DeviceStream stream, DeviceEvent event) override {
     return On(stream, [&](HostStream& on) { EventOf(event).HoldBack(on); });
@@ -95,14 +103,22 @@ class HostDevice final : public Device {
     return {};
   }
 
-  Status CopyToDevice(void* to, const void* from, size_t bytes, DeviceStream stream) override {
-    return Copy(to, from, bytes, stream);
+  Result<uint64_t> Elapsed(DeviceEvent begin, DeviceEvent end) override {
+    return EventOf(end).passed_ns() - EventOf(begin).passed_ns();
   }
-  Status CopyToHost(void* to, const void* from, size_t bytes, DeviceStream stream) override {
-    return Copy(to, from, bytes, stream);
+
+  Status Copy(void* to, const void* from, size_t bytes, DeviceStream stream) override {
+    return On(stream, [&](HostStream& on) {
+      if (bytes > 0) on.Give([=] { std::memcpy(to, from, bytes); });
+    });
   }
   Status Finish(const FinishJob& job, DeviceStream stream) override {
     return On(stream, [&](HostStream& on) { on.Give([job] { FinishOnHost(job); }); });
+  }
+  Status Occupy(uint64_t nanoseconds, DeviceStream stream) override {
+    return On(stream, [&](HostStream& on) {
+      on.Give([=] { std::this_thread::sleep_for(std::chrono::nanoseconds(nanoseconds)); });
+    });
   }
 
  private:
@@ -111,12 +127,6 @@ class HostDevice final : public Device {
   // A forked child's: the thread did not come along, and cannot be joined.
   static void Leave(std::shared_ptr<HostStream> stream) {
     new std::shared_ptr<HostStream>(std::move(stream));
-  }
-
-  Status Copy(void* to, const void* from, size_t bytes, DeviceStream stream) {
-    return On(stream, [&](HostStream& on) {
-      if (bytes > 0) on.Give([=] { std::memcpy(to, from, bytes); });
-    });
   }
 
   template <typename Use>
@@ -143,18 +153,18 @@ class HostDevice final : public Device {
     return own_;
   }
 
-  void AwaitStreams() {
+  std::vector<std::shared_ptr<HostStream>> Streams() {
     std::vector<std::shared_ptr<HostStream>> all;
-    {
-      std::lock_guard lock(mutex_);
-      for (const auto& [handle, stream] : streams_) all.push_back(stream);
-      if (own_ != nullptr) all.push_back(own_);
-    }
-    for (const std::shared_ptr<HostStream>& stream : all) {
-      HostEvent event;
-      event.Record(*stream);
-      event.Synchronize();
-    }
+    std::lock_guard lock(mutex_);
+    for (const auto& [handle, stream] : streams_) all.push_back(stream);
+    if (own_ != nullptr) all.push_back(own_);
+    return all;
+  }
+
+  void AwaitStreams() {
+    HostEvent event;
+    event.Record(Streams());
+    event.Synchronize();
   }
 
   const OwnProcess process_;

@@ -3,6 +3,8 @@
 #include <system_error>
 #include <utility>
 
+#include "engine/core/stage_times.h"
+
 namespace stoker {
 
 Result<std::shared_ptr<HostStream>> HostStream::Start(BeforeWork before) {
@@ -52,25 +54,33 @@ void HostStream::Run() {
 
 class HostEvent::Point {
  public:
+  explicit Point(size_t streams) : missing_(streams) {}
+
   void Pass() {
     // Notified under the lock: who waits may let the point go as soon as it has been passed.
     std::lock_guard lock(mutex_);
-    passed_ = true;
+    if (--missing_ > 0) return;
+    passed_ns_ = NowNanoseconds();
     passing_.notify_all();
   }
   bool Passed() {
     std::lock_guard lock(mutex_);
-    return passed_;
+    return missing_ == 0;
   }
   void Await() {
     std::unique_lock lock(mutex_);
-    passing_.wait(lock, [this] { return passed_; });
+    passing_.wait(lock, [this] { return missing_ == 0; });
+  }
+  uint64_t passed_ns() {
+    std::lock_guard lock(mutex_);
+    return passed_ns_;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable passing_;
-  bool passed_ = false;
+  size_t missing_;  // streams that have yet to pass
+  uint64_t passed_ns_ = 0;
 };
 
 std::shared_ptr<HostEvent::Point> HostEvent::last() const {
@@ -79,10 +89,18 @@ std::shared_ptr<HostEvent::Point> HostEvent::last() const {
 }
 
 void HostEvent::Record(HostStream& stream) {
-  auto point = std::make_shared<Point>();
+  auto point = std::make_shared<Point>(1);
   // One lock around both: two threads that record leave the point that was given last.
   std::lock_guard lock(mutex_);
   stream.Give([point] { point->Pass(); });
+  last_ = std::move(point);
+}
+
+void HostEvent::Record(const std::vector<std::shared_ptr<HostStream>>& streams) {
+  auto point = std::make_shared<Point>(streams.size());
+  std::lock_guard lock(mutex_);
+  for (const std::shared_ptr<HostStream>& stream : streams)
+    stream->Give([point] { point->Pass(); });
   last_ = std::move(point);
 }
 
@@ -97,6 +115,11 @@ bool HostEvent::Done() const {
 
 void HostEvent::Synchronize() const {
   if (const std::shared_ptr<Point> point = last()) point->Await();
+}
+
+uint64_t HostEvent::passed_ns() const {
+  const std::shared_ptr<Point> point = last();
+  return point == nullptr ? 0 : point->passed_ns();
 }
 
 }  // namespace stoker

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "engine/core/result.h"
 
@@ -47,12 +50,15 @@ class HostEvent {
  public:
   // Done when all that the stream was given so far is. The last Record counts.
   void Record(HostStream& stream);
+  // The same for all of these together.
+  void Record(const std::vector<std::shared_ptr<HostStream>>& streams);
   // The stream goes on when the event, as last recorded, is done.
   void HoldBack(HostStream& stream) const;
 
   // An event that was never recorded is done.
   bool Done() const;
-  void Synchronize() const;  // waits until it is done
+  void Synchronize() const;    // waits until it is done
+  uint64_t passed_ns() const;  // when it was, by a clock that only differences of are told; 0: not
 
  private:
   class Point;  // that a stream will pass
