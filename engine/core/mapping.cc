@@ -35,6 +35,8 @@ void Mapping::PreferNode(int node) const {
   (void)syscall(SYS_mbind, data_, size_, MPOL_PREFERRED, nodes.data(), nodes.size() * kBits + 1, 0);
 }
 
+void Mapping::KeepFromForks() const { (void)madvise(data_, size_, MADV_DONTFORK); }
+
 Mapping::~Mapping() {
   if (data_ != nullptr) munmap(data_, size_);
 }

@@ -28,6 +28,9 @@ class Mapping {
   // Pages that are touched from now on come from this NUMA node where it has some left; only a
   // hint.
   void PreferNode(int node) const;
+  // A forked child does not get it: else the first write after the fork, by whichever process,
+  // moves a page away from under a device that copies from it.
+  void KeepFromForks() const;
 
   uint8_t* data() const { return data_; }
   size_t size() const { return size_; }  // bytes, a multiple of the page

@@ -44,6 +44,7 @@ class SlotPool::PinnedSlabs {
     Result<Mapping> memory = Mapping::Map(bytes, /*huge_pages=*/true);
     if (!memory.ok()) return std::move(memory).error();
     memory->PreferNode(pinning->numa_node());
+    memory->KeepFromForks();
     if (Status s = pinning->Pin(memory->data(), memory->size()); !s.ok()) return s.error();
     return std::make_shared<const PinnedSlabs>(std::move(pinning), *std::move(memory));
   }

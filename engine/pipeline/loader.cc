@@ -10,6 +10,7 @@
 #include "engine/core/trace.h"
 #include "engine/pipeline/check_options.h"
 #include "engine/pipeline/loader_impl.h"
+#include "gpu/device_pinning.h"
 
 namespace stoker {
 
@@ -31,6 +32,21 @@ std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optiona
     columns[0].row_shape = plan->row_shape();
   }
   return columns;
+}
+
+SlotPool::Options SlotOptionsOf(const LoaderOptions& options, std::vector<ColumnSpec> columns,
+                                int depth) {
+  SlotPool::Options slots;
+  slots.columns = std::move(columns);
+  slots.batch_size = options.batch_size;
+  slots.working_slots = depth;
+  slots.lent_slots = options.lent_batches;
+  slots.lent = options.lent;
+  if (options.device == nullptr) return slots;
+  slots.pinning = std::make_shared<DevicePinning>(options.device);
+  slots.pinned_lent_slots =
+      options.lent_batches != 0 ? options.lent_batches : SlotPool::kSpareSlots;
+  return slots;
 }
 
 // Small rows are copied many at a time, so that handing them out costs little beside the copying.
@@ -91,12 +107,8 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
       runtime.budget().limit() - runtime.budget().used());
   if (!memory.ok()) return std::move(memory).error();
 
-  Result<std::shared_ptr<SlotPool>> slots = SlotPool::Make({.columns = columns,
-                                                            .batch_size = options.batch_size,
-                                                            .working_slots = memory->depth,
-                                                            .lent_slots = options.lent_batches,
-                                                            .lent = options.lent},
-                                                           runtime.budget());
+  Result<std::shared_ptr<SlotPool>> slots =
+      SlotPool::Make(SlotOptionsOf(options, columns, memory->depth), runtime.budget());
   if (!slots.ok()) return std::move(slots).error();
 
   std::unique_ptr<Impl> impl(new Impl(std::move(options), *std::move(order), std::move(plan),

@@ -11,6 +11,7 @@
 #include "engine/core/lent_account.h"
 #include "engine/pipeline/order.h"
 #include "engine/pipeline/runtime.h"
+#include "gpu/device.h"
 #include "io/sources/source.h"
 #include "transforms/image_info.h"
 #include "transforms/mix/batch_mix.h"
@@ -48,6 +49,11 @@ struct LoaderOptions {
   int depth = 0;
   int lent_batches = 8;  // how many the caller may hold at once, 1 to 4096; 0: no limit
   std::shared_ptr<LentAccount> lent;  // shared with other loaders; null: one of its own
+
+  // The slots are pinned for it when the loader is opened, those in production and `lent_batches`
+  // more (at most 64; four where lent_batches is 0): it copies them by itself while the CPU works.
+  // A forked child does not see their memory. Null: ordinary memory.
+  std::shared_ptr<Device> device;
 
   std::shared_ptr<Runtime> runtime;  // null: Runtime::Default()
 };

@@ -1,0 +1,24 @@
+// DevicePinning: a device's pinning, for whoever knows nothing of devices.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "engine/core/pinning.h"
+#include "gpu/device.h"
+
+namespace stoker {
+
+class DevicePinning final : public Pinning {
+ public:
+  explicit DevicePinning(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+
+  Status Pin(void* data, size_t bytes) override { return device_->Pin(data, bytes); }
+  void Unpin(void* data) override { device_->Unpin(data); }
+  int numa_node() const override { return device_->numa_node(); }
+
+ private:
+  const std::shared_ptr<Device> device_;
+};
+
+}  // namespace stoker
