@@ -6,13 +6,12 @@
 #include <cstdint>
 #include <optional>
 
+#include "engine/core/log.h"
+
 namespace stoker {
 
 namespace {
 
-// ln 2 in two parts; the upper one has 21 trailing zero bits, so that k × kLn2High is exact.
-constexpr double kLn2High = 0x1.62e42fee00000p-1;
-constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
 constexpr double kLog2E = 0x1.71547652b82fep+0;
 
 // π likewise; the upper part has 26 trailing zero bits.
@@ -79,21 +78,6 @@ double Exp(double x) {
   double sum = 1.0;
   for (int n = 13; n >= 1; --n) sum = 1.0 + sum * r / n;
   return std::ldexp(sum, static_cast<int>(k));
-}
-
-double Log(double x) {
-  // x = 2^k m with m in [√½, √2), then ln m = 2 artanh(s), s = (m - 1) / (m + 1), |s| < 0.172; the
-  // first term left out is 2 s^23 / 23, below 3e-19.
-  int k = 0;
-  double m = std::frexp(x, &k);
-  if (m < 0x1.6a09e667f3bcdp-1) {
-    m *= 2;
-    --k;
-  }
-  const double s = (m - 1.0) / (m + 1.0), s2 = s * s;
-  double sum = 0.0;
-  for (int n = 21; n >= 3; n -= 2) sum = (sum + 1.0 / n) * s2;
-  return k * kLn2High + (k * kLn2Low + 2.0 * (s + s * sum));
 }
 
 double Sin(double x) {

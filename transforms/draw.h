@@ -15,8 +15,6 @@ double Exp(double x);
 inline constexpr double kPi = 0x1.921fb54442d18p+1;
 // Sine of |x| <= 100; absolute error below 1e-15.
 double Sin(double x);
-// Natural logarithm of a positive normal number; absolute error below 1e-15 · max(1, |result|).
-double Log(double x);
 
 // Python's round() for values below 2^52: ties to even.
 double RoundHalfEven(double value);

@@ -11,9 +11,4 @@ namespace stoker {
 // are within 0…255 (a fraction is dropped).
 void Erase(const Erasure& erasure, const RowFormat& format, uint8_t* row);
 
-// The normal number (mean 0, deviation 1) below which a share of u lies; 2^-34 <= u <= 1 - 2^-34.
-// Relative error below 1e-14. (Wichura: "Algorithm AS 241: The percentage points of the normal
-// distribution", Applied Statistics 37, 1988)
-double NormalQuantile(double u);
-
 }  // namespace stoker

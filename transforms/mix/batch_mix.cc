@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 
+#include "engine/core/log.h"
 #include "transforms/draw.h"
 
 namespace stoker {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <vector>
 
+#include "engine/core/half.h"
 #include "transforms/mix/mix_rows.h"
-#include "transforms/resize/half.h"
 
 namespace stoker {
 

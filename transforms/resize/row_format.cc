@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "transforms/resize/half.h"
+#include "engine/core/half.h"
 
 namespace stoker {
 

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "transforms/resize/half.h"
+#include "engine/core/half.h"
 
 namespace stoker {
 namespace {

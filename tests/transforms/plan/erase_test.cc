@@ -2,11 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstring>
 #include <vector>
 
-#include "transforms/resize/half.h"
+#include "engine/core/half.h"
 
 namespace stoker {
 namespace {
@@ -92,19 +91,6 @@ TEST(Erase, NoiseIsTheSameInEveryLayoutAndOfItsKey) {
     }
   }
   EXPECT_EQ(equal, 0);
-}
-
-// The distribution function of the normal distribution, by the C library.
-double NormalShare(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
-
-TEST(NormalQuantile, IsTheInverseOfTheDistribution) {
-  EXPECT_EQ(NormalQuantile(0.5), 0.0);
-  for (double u = 0x1p-34; u < 0.5; u *= 1.01) {
-    EXPECT_NEAR(NormalShare(NormalQuantile(u)) / u, 1.0, 1e-13) << u;
-  }
-  for (double u = 0.01; u < 1; u += 0.001) {
-    EXPECT_NEAR(NormalShare(NormalQuantile(u)), u, 1e-15) << u;
-  }
 }
 
 }  // namespace

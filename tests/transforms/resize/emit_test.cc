@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "transforms/resize/half.h"
+#include "engine/core/half.h"
 
 namespace stoker {
 namespace {

@@ -1,4 +1,4 @@
-#include "transforms/resize/half.h"
+#include "engine/core/half.h"
 
 #include <algorithm>
 #include <bit>
