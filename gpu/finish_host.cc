@@ -1,25 +1,61 @@
-// FOR NOW a plain loop, which knows nothing of RowWork: mirrors, boxes and mixing are not done.
+// The kernel, on the CPU: what its threads do, one after the other.
+#include <cmath>
 #include <cstring>
 
-#include "gpu/finish.h"
+#include "engine/core/half.h"
+#include "gpu/finish-inl.h"
 
 namespace stoker {
 
-void FinishOnHost(const FinishJob& job) { FinishPlain(job); }
+namespace {
 
-void FinishPlain(const FinishJob& job) {
-  const int64_t pixels = static_cast<int64_t>(job.height) * job.width;
-  for (int64_t value = 0; value < job.rows * pixels * 3; ++value) {
-    const int64_t row = value / (pixels * 3), pixel = value / 3 % pixels;
-    const int channel = static_cast<int>(value % 3);
-    const int64_t at = job.layout == Layout::kNhwc ? value : (row * 3 + channel) * pixels + pixel;
-    if (job.dtype == DType::kU8) {
-      static_cast<uint8_t*>(job.to)[at] = job.from[value];
-    } else if (job.dtype == DType::kF32) {
-      static_cast<float*>(job.to)[at] =
-          static_cast<float>(job.from[value]) * job.scale[channel] + job.bias[channel];
+// Multiplications and additions are rounded each: all of stoker is compiled with -ffp-contract=off.
+struct HostMachine {
+  static float Multiply(float a, float b) { return a * b; }
+  static float Add(float a, float b) { return a + b; }
+  static float Nearest(float value) { return std::nearbyint(value); }
+  static double Root(double x) { return std::sqrt(x); }
+  static uint32_t Float16(float value) { return Float16Bits(value); }
+  static uint32_t BFloat16(float value) { return BFloat16Bits(value); }
+  static uint32_t Float16s(float a, float b) { return Float16(a) | Float16(b) << 16; }
+  static uint32_t BFloat16s(float a, float b) { return BFloat16(a) | BFloat16(b) << 16; }
+  static float Float16Value(uint32_t bits) {
+    return stoker::Float16Value(static_cast<uint16_t>(bits));
+  }
+  template <size_t kWords>
+  static void Load(const uint8_t* from, uint32_t (&words)[kWords]) {
+    std::memcpy(words, from, sizeof(words));
+  }
+  static void Store(uint8_t* to, const uint32_t (&words)[4]) {
+    std::memcpy(to, words, sizeof(words));
+  }
+  template <typename T>
+  static void Put(uint8_t* to, T bits) {
+    std::memcpy(to, &bits, sizeof(bits));
+  }
+};
+
+template <DType kType, Layout kLayout, Extent kExtent>
+void Run(const FinishJob& job) {
+  const bool groups = InGroups<kType>(job);
+  const uint32_t units = groups ? PixelsOf(job) / kGroup<kType> : PixelsOf(job);
+  for (int64_t row = 0; row < job.rows; ++row) {
+    for (uint32_t unit = 0; unit < units; ++unit) {
+      if (groups) {
+        FinishGroup<HostMachine, kType, kLayout, kExtent>(job, row, unit);
+      } else {
+        FinishPixel<HostMachine, kType, kLayout, kExtent>(job, row, unit);
+      }
     }
   }
+}
+
+}  // namespace
+
+void FinishOnHost(const FinishJob& job) {
+  WithKernelOf(job, [&](auto type, auto layout, auto extent) {
+    Run<type.value, layout.value, extent.value>(job);
+  });
 }
 
 }  // namespace stoker

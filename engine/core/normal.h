@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "engine/core/log.h"
-#include "engine/core/random.h"
+#include "engine/core/philox.h"
 
 namespace stoker {
 

@@ -21,7 +21,7 @@ struct WorkBox {
 
 // A box of the finished row that is overwritten, as Erasure (transforms/drawn.h) has it.
 struct ErasedBox {
-  WorkBox box;
+  WorkBox box{};
   float value[3] = {};     // in the row's own values
   uint32_t noisy = 0;      // 1: normal numbers in place of `value`
   uint64_t noise_key = 0;  // theirs
@@ -34,7 +34,7 @@ struct RowWork {
   uint32_t mirror = 0;  // 1: left and right change places
   RowMixing mixing = RowMixing::kNone;
   float own = 1, others = 0;
-  WorkBox cut;
+  WorkBox cut{};
   // Followed by ErasedBox[boxes], as many for every row of the batch.
 };
 

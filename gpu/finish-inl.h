@@ -1,0 +1,122 @@
+// What one thread of the kernel does: a group of pixels, or one pixel where they do not lie as
+// groups want them. And which kernel that is, for a job. (finish_value-inl.h has the rules, and
+// what a Machine is.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "gpu/finish_group-inl.h"
+#include "gpu/finish_value-inl.h"
+
+namespace stoker {
+
+// Whether the job can be done in groups: they fill the lines, and all addresses are aligned.
+// Without lines to mirror or to erase in, an image is one line.
+template <DType kType>
+bool InGroups(const FinishJob& job) {
+  const uint32_t line = job.work == nullptr ? PixelsOf(job) : static_cast<uint32_t>(job.width);
+  return line % kGroup<kType> == 0 && reinterpret_cast<uintptr_t>(job.from) % kGroup<kType> == 0 &&
+         reinterpret_cast<uintptr_t>(job.to) % 16 == 0;
+}
+
+// ---- One pixel.
+
+template <class Machine, DType kType, Layout kLayout, Extent kExtent>
+constexpr void FinishPixel(const FinishJob& job, int64_t row, uint32_t pixel) {
+  const Spot spot = SpotOf(job, pixel);
+  const size_t pixels = PixelsOf(job), r = static_cast<size_t>(row);
+  for (int c = 0; c < 3; ++c) {
+    const size_t plane = 3 * r + static_cast<size_t>(c);
+    const size_t at = kLayout == Layout::kNhwc ? 3 * (r * pixels + pixel) + static_cast<size_t>(c)
+                                               : plane * pixels + pixel;
+    Machine::Put(
+        static_cast<uint8_t*>(job.to) + at * SizeOf(kType),
+        static_cast<BitsOf<kType>>(FinishedBits<Machine, kType, kExtent>(job, row, c, spot)));
+  }
+}
+
+// How a group is done: as that of its row, or of the row before, or of both, or pixel by pixel.
+enum class Way { kOwn, kBefore, kBoth, kPixels };
+
+template <class Machine, Extent kExtent>
+constexpr Way WayOf(const FinishJob& job, int64_t row, Spot spot, int32_t count) {
+  if constexpr (kExtent == Extent::kConverts) return Way::kOwn;
+  const RowWork& work = WorkOf<Machine>(job, row);
+  bool own = true, before = false;
+  if constexpr (kExtent == Extent::kMixes) {
+    const int32_t cut = work.mixing == RowMixing::kCut ? CountIn(work.cut, spot, count) : 0;
+    if (cut != 0 && cut != count) return Way::kPixels;
+    own = cut == 0;
+    before = cut != 0 || work.mixing == RowMixing::kBlend;
+  }
+  if (own && IsErased<Machine>(job, row, spot, count)) return Way::kPixels;
+  if (!before) return Way::kOwn;
+  if (IsErased<Machine>(job, RowBefore(job, row), spot, count)) return Way::kPixels;
+  return own ? Way::kBoth : Way::kBefore;
+}
+
+template <class Machine, DType kType, Layout kLayout, Extent kExtent>
+constexpr void FinishGroup(const FinishJob& job, int64_t row, uint32_t group) {
+  const uint32_t pixel = group * kGroup<kType>;
+  Way way = Way::kOwn;
+  if constexpr (kExtent != Extent::kConverts) {
+    way = WayOf<Machine, kExtent>(job, row, SpotOf(job, pixel), kGroup<kType>);
+    if (way == Way::kPixels) {
+      for (uint32_t i = 0; i < kGroup<kType>; ++i) {
+        FinishPixel<Machine, kType, kLayout, kExtent>(job, row, pixel + i);
+      }
+      return;
+    }
+  }
+  const int64_t source = way == Way::kBefore ? RowBefore(job, row) : row;
+  GroupValues values = ConvertedGroup<Machine, kType, kLayout>(job, source, group);
+  if constexpr (kExtent == Extent::kMixes) {
+    if (way == Way::kBoth) {
+      Blend<Machine, kType>(
+          values, ConvertedGroup<Machine, kType, kLayout>(job, RowBefore(job, row), group),
+          WorkOf<Machine>(job, row));
+    }
+  }
+  for (uint32_t part = 0; part < 3; ++part) {
+    const size_t at = PartAt<kType, kLayout>(job, row, group, part);
+    Machine::Store(static_cast<uint8_t*>(job.to) + at * SizeOf(kType), values.words[part]);
+  }
+}
+
+// ---- The kernel of a job.
+
+template <auto kValue>
+using Constant = std::integral_constant<decltype(kValue), kValue>;
+
+// Calls call(type, layout, extent) with what the job's kernel is compiled for, as constants.
+template <typename Call>
+auto WithKernelOf(const FinishJob& job, const Call& call) {
+  const auto with_extent = [&](auto type, auto layout) {
+    switch (ExtentOf(job)) {
+      case Extent::kMixes:
+        return call(type, layout, Constant<Extent::kMixes>());
+      case Extent::kErases:
+        return call(type, layout, Constant<Extent::kErases>());
+      default:
+        return call(type, layout, Constant<Extent::kConverts>());
+    }
+  };
+  const auto with_layout = [&](auto type) {
+    if (job.layout == Layout::kNchw) return with_extent(type, Constant<Layout::kNchw>());
+    return with_extent(type, Constant<Layout::kNhwc>());
+  };
+  switch (job.dtype) {
+    case DType::kF32:
+      return with_layout(Constant<DType::kF32>());
+    case DType::kF16:
+      return with_layout(Constant<DType::kF16>());
+    case DType::kBF16:
+      return with_layout(Constant<DType::kBF16>());
+    default:
+      return with_layout(Constant<DType::kU8>());
+  }
+}
+
+}  // namespace stoker

@@ -1,0 +1,34 @@
+// Jobs for the kernel, at random: every type and layout, all that can be left to do to a row.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/core/row_work.h"
+#include "gpu/finish.h"
+#include "tests/testing/random.h"
+
+namespace stoker::testing {
+
+// A job without addresses, and what they are to point to.
+struct MadeJob {
+  FinishJob job;
+  std::vector<uint8_t> from;
+  std::vector<uint64_t> work;  // words, so that it is aligned; empty: none
+
+  size_t values() const { return from.size(); }
+  size_t result_bytes() const { return values() * SizeOf(job.dtype); }
+  size_t work_bytes() const { return work.size() * sizeof(uint64_t); }
+  std::string ToString() const;
+};
+
+MadeJob RandomJob(Random& random);
+
+// The result, in the host's memory. The job's bytes begin `shift` bytes behind a boundary of 16.
+using Finish = std::function<void(const FinishJob& job)>;
+std::vector<uint8_t> ResultOf(const MadeJob& made, const Finish& finish, size_t shift = 0);
+
+}  // namespace stoker::testing
