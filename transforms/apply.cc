@@ -8,6 +8,7 @@
 #include "transforms/augment/emit_tile.h"
 #include "transforms/erase.h"
 #include "transforms/image_decoder.h"
+#include "transforms/leave_to_device.h"
 #include "transforms/plan.h"
 #include "transforms/push_region.h"
 #include "transforms/resampling.h"
@@ -27,6 +28,7 @@ struct ImageLane {
   DrawnSample drawn;
   std::optional<uint32_t> image;  // the tag of what is being decoded
   void* row = nullptr;            // that it becomes
+  void* work = nullptr;           // what is left to do to it
   std::vector<uint64_t> transform_ns;
   uint64_t augment_ns = 0;
 };
@@ -190,7 +192,9 @@ Result<bool> Plan::Open(const EncodedImage& image, ImageLane& lane) const {
   if (!info) return std::move(info).error();
   const Orientation orientation =
       options_.exif_orientation ? info->orientation : Orientation::kNormal;
-  Result<Rect> region = StartRow(image.key, info->size, orientation, lane, image.row);
+  lane.row = image.row;
+  lane.work = image.work;
+  Result<Rect> region = StartRow(image.key, info->size, orientation, lane);
   if (!region) return std::move(region).error();
   if (region->width == 0) return false;  // nothing but padding
   lane.decoder.Start(*region, lane.resampler, image.crop_index);
@@ -204,18 +208,21 @@ void Plan::End(ImageFeed& feed, ImageLane& lane) const {
 }
 
 Status Plan::Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace,
-                   void* row, StageTimes& times, std::span<const uint8_t> crop_index) const {
-  Single single({0, bytes, key, row, crop_index});
+                   void* row, StageTimes& times, std::span<const uint8_t> crop_index,
+                   void* work) const {
+  Single single({0, bytes, key, row, crop_index, work});
   ApplyAll(single, workspace, times);
   return single.status();
 }
 
 Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,
-                   StageTimes& times) const {
+                   StageTimes& times, void* work) const {
   const ApplyWatch watch(workspace, times);
   if (Status status = CheckSides(image.size); !status) return status;
   ImageLane& lane = workspace.lanes[0];
-  Result<Rect> region = StartRow(key, image.size, Orientation::kNormal, lane, row);
+  lane.row = row;
+  lane.work = work;
+  Result<Rect> region = StartRow(key, image.size, Orientation::kNormal, lane);
   if (!region) return std::move(region).error();
   Status status =
       region->width == 0 ? Status() : PushRegion(PartOf(image, *region), *region, lane.resampler);
@@ -225,16 +232,16 @@ Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& worksp
 }
 
 PixelOutput Plan::OutputTo(void* row) const {
-  return {row, options_.dtype, scale_.data(), bias_.data(), options_.layout, options_.read_later};
+  return {row, dtype(), scale_.data(), bias_.data(), layout(), options_.read_later};
 }
 
 // Draws, and prepares the resampler; the region that it wants, empty when nothing is to be decoded.
 Result<Rect> Plan::StartRow(const DrawKey& key, ImageSize stored, Orientation orientation,
-                            ImageLane& lane, void* row) const {
-  lane.row = row;
+                            ImageLane& lane) const {
   DrawnSample& drawn = lane.drawn;
   if (Status s = Draw(key, Viewed(stored, orientation), drawn); !s) return std::move(s).error();
-  PixelOutput output = OutputTo(row);
+  if (options_.finish_on_device) LeaveToDevice(drawn, boxes(), lane.work);
+  PixelOutput output = OutputTo(lane.row);
   if (!drawn.steps.empty()) {
     const Status started = lane.augmenter.Start(drawn.geometry.window.size());
     if (!started) return started.error();

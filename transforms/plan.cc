@@ -4,7 +4,9 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <variant>
 
+#include "engine/core/row_work.h"
 #include "transforms/augment/affine.h"
 #include "transforms/augment/blur.h"
 #include "transforms/draw.h"
@@ -12,15 +14,30 @@
 
 namespace stoker {
 
-std::vector<int64_t> Plan::row_shape() const {
-  if (options_.layout == Layout::kNchw) return {3, output_.height, output_.width};
-  return {output_.height, output_.width, 3};
+namespace {
+
+std::vector<int64_t> ShapeOf(ImageSize size, Layout layout) {
+  if (layout == Layout::kNchw) return {3, size.height, size.width};
+  return {size.height, size.width, 3};
 }
+
+}  // namespace
+
+std::vector<int64_t> Plan::row_shape() const { return ShapeOf(output_, layout()); }
+std::vector<int64_t> Plan::finished_shape() const { return ShapeOf(output_, options_.layout); }
 
 size_t Plan::row_bytes() const {
   return static_cast<size_t>(output_.width) * static_cast<size_t>(output_.height) * 3 *
-         SizeOf(options_.dtype);
+         SizeOf(dtype());
 }
+
+uint32_t Plan::boxes() const {
+  return static_cast<uint32_t>(std::count_if(
+      transforms_.begin(), transforms_.end(),
+      [](const Transform& transform) { return std::holds_alternative<RandomErasing>(transform); }));
+}
+
+size_t Plan::work_bytes() const { return options_.finish_on_device ? RowWorkBytes(boxes()) : 0; }
 
 uint64_t Plan::tile_bytes() const {
   constexpr uint64_t kLanes = 2;              // samples in turns
@@ -61,10 +78,11 @@ std::string Plan::Describe() const {
   }
   text += std::string(", to ") + NameOf(options_.dtype);
   const char* before = " ";
-  for (const int64_t side : row_shape()) {
+  for (const int64_t side : finished_shape()) {
     text += before + std::to_string(side);
     before = " × ";
   }
+  if (options_.finish_on_device) text += ", finished on the device";
   return text;
 }
 

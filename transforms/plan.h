@@ -20,6 +20,7 @@
 #include "engine/core/result.h"
 #include "engine/core/stage_times.h"
 #include "transforms/drawn.h"
+#include "transforms/image_feed.h"
 #include "transforms/image_info.h"
 #include "transforms/jpeg/paths.h"
 #include "transforms/orientation.h"
@@ -38,33 +39,14 @@ struct PlanOptions {
   // Rows are read long after they have been written, as those of a batch are: large ones are
   // written past the caches.
   bool read_later = false;
+  // A device does the rest (engine/core/row_work.h): rows are u8 and NHWC, neither normalised nor
+  // erased, and perhaps yet to be mirrored; what there is to do is written beside each.
+  bool finish_on_device = false;
   DecodeLimits limits{};
 };
 
 // What one worker keeps from sample to sample, for two in turns. One thread at a time.
 class Workspace;
-
-// A sample whose bytes are there.
-struct EncodedImage {
-  uint32_t tag = 0;                     // the feed's own name for it
-  std::span<const uint8_t> bytes;       // with kBufferPadding readable bytes behind them
-  DrawKey key;                          // what its random transforms depend on
-  void* row = nullptr;                  // row_bytes() of any alignment: row_shape()
-  std::span<const uint8_t> crop_index;  // as JpegDecoder::Decode has it; may be empty
-};
-
-// Gives ApplyAll samples, and gets them back. All that a sample names stays until then.
-class ImageFeed {
- public:
-  virtual ~ImageFeed() = default;
-
-  // None: there is none now. It may be asked again.
-  virtual std::optional<EncodedImage> Next() = 0;
-
-  // The row is written; or on failure unspecified, and the error has an offset where there is one,
-  // no file.
-  virtual void Done(uint32_t tag, Status status) = 0;
-};
 
 // How the images that were applied with a workspace have been decoded since it was made.
 DecodePaths PathsOf(const Workspace& workspace);
@@ -88,9 +70,15 @@ class Plan {
   static Result<Plan> Compile(std::vector<Transform> transforms, const PlanOptions& options = {});
 
   ImageSize output_size() const { return output_; }
-  DType dtype() const { return options_.dtype; }
+  // Of the rows that Apply writes.
+  DType dtype() const { return options_.finish_on_device ? DType::kU8 : options_.dtype; }
+  Layout layout() const { return options_.finish_on_device ? Layout::kNhwc : options_.layout; }
   std::vector<int64_t> row_shape() const;  // {height, width, 3}, or {3, height, width}
   size_t row_bytes() const;                // all of it
+  // Of what a device makes of them: options() has its type and layout, scale() and bias() the rest.
+  std::vector<int64_t> finished_shape() const;
+  uint32_t boxes() const;     // RandomErasing in the list: so many follow a row's RowWork
+  size_t work_bytes() const;  // of a row; 0 where nothing is left to a device
 
   // `image`: size as viewed, both sides at least 1. Replaces `drawn`. InvalidArgument where the
   // image is too small for a RandomCrop.
@@ -106,14 +94,15 @@ class Plan {
 
   // The same for one sample.
   Status Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace, void* row,
-               StageTimes& times, std::span<const uint8_t> crop_index = {}) const;
+               StageTimes& times, std::span<const uint8_t> crop_index = {},
+               void* work = nullptr) const;
 
   // The same for an image that is decoded already, 1 to kMostSidePixels on each side, gray,
   // interleaved or planar RGB: the same draws, the same bytes as from a lossless file of it. (There
   // is no EXIF tag to turn it by.) Reads no byte outside the image's rows. InvalidArgument names a
   // side.
   Status Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,
-               StageTimes& times) const;
+               StageTimes& times, void* work = nullptr) const;
 
   // One line: what was fused. Explain (explain.h) says more.
   std::string Describe() const;
@@ -133,7 +122,7 @@ class Plan {
   bool Begin(ImageFeed& feed, ImageLane& lane) const;
   Result<bool> Open(const EncodedImage& image, ImageLane& lane) const;
   Result<Rect> StartRow(const DrawKey& key, ImageSize stored, Orientation orientation,
-                        ImageLane& lane, void* row) const;
+                        ImageLane& lane) const;
   void End(ImageFeed& feed, ImageLane& lane) const;
   Status FinishRow(ImageLane& lane) const;
 

@@ -13,7 +13,8 @@
 namespace stoker {
 
 // Same arguments, same row and same errors as Plan::Apply, but that damage is seen wherever it is;
-// slow, and allocates as it likes. Decoded images are not checked.
+// slow, and allocates as it likes. Decoded images are not checked. Precondition: the plan leaves
+// nothing to a device.
 Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const DrawKey& key,
                       void* row);
 Status ApplyReference(const Plan& plan, const ImageView& image, const DrawKey& key, void* row);

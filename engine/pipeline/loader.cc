@@ -31,6 +31,9 @@ std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optiona
     columns[0].dtype = plan->dtype();
     columns[0].row_shape = plan->row_shape();
   }
+  if (plan && plan->work_bytes() != 0) {
+    columns.push_back({"work", DType::kU8, {static_cast<int64_t>(plan->work_bytes())}});
+  }
   return columns;
 }
 
@@ -82,6 +85,7 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
                                            .layout = options.layout,
                                            .exif_orientation = options.exif_orientation,
                                            .read_later = true,
+                                           .finish_on_device = options.finish_on_device,
                                            .limits = options.limits});
     if (!compiled.ok()) return std::move(compiled).error();
     plan = *std::move(compiled);
@@ -256,7 +260,8 @@ class Loader::Impl::ReadySamples final : public ImageFeed {
             {sample.read.buffer.data(), sample.read.size},
             sample.draw,
             sample.ticket.slot->Row(0, sample.ticket.row),
-            sample.crop_index};
+            sample.crop_index,
+            loader_.WorkOf(*sample.ticket.slot, sample.ticket.row)};
   }
 
   // Before its batch can be delivered.
@@ -275,6 +280,11 @@ class Loader::Impl::ReadySamples final : public ImageFeed {
   StageTimes times_;  // not yet counted; and since when
   uint64_t since_ = NowNanoseconds();
 };
+
+// Where it is written what a device has yet to do to a row; null: nothing is left to one.
+void* Loader::Impl::WorkOf(const Slot& slot, uint32_t row) const {
+  return plan_->work_bytes() == 0 ? nullptr : slot.Row(slot.columns.size() - 1, row);
+}
 
 // Bytes become the pixels of their rows.
 void Loader::Impl::Decode(uint32_t first, int worker) {

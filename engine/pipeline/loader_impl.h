@@ -59,6 +59,7 @@ class Loader::Impl final : public ReadClient {
   void Finish(ReadRequest& read) override;                     // a reader thread: reader → worker
   static void Work(void* loader, uint32_t index, int worker);  // a worker: bytes → row
   class ReadySamples;
+  void* WorkOf(const Slot& slot, uint32_t row) const;
   void Decode(uint32_t first, int worker);
   bool ManyReady() const;
   void EndSample(uint32_t index, Status status, int worker);  // worker → assembler

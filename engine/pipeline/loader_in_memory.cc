@@ -53,9 +53,9 @@ Status Loader::Impl::FillRun(const RowTicket& ticket, int worker, StageTimes& ti
     const OrderEntry entry = order_.At(slot.epoch, slot.index, row);
     id = entry.sample;
     if (plan_) {
-      Status status =
-          plan_->Apply(ImageOf(arrays[0], id), {options_.seed, slot.epoch, entry.position},
-                       *workspaces_[static_cast<size_t>(worker)], slot.Row(0, row), times);
+      Status status = plan_->Apply(
+          ImageOf(arrays[0], id), {options_.seed, slot.epoch, entry.position},
+          *workspaces_[static_cast<size_t>(worker)], slot.Row(0, row), times, WorkOf(slot, row));
       if (!status.ok()) return status;
     }
     ++row;

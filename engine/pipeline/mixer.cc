@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/row_work.h"
 #include "io/sources/arrays.h"
 #include "transforms/resize/row_format.h"
 
@@ -114,6 +115,20 @@ Result<MixedRow> CopiedRow(const ArrayColumn& array, const BatchMix& mix) {
                  "Put the channels last, or use MixUp");
 }
 
+// What MixRows would do, for a device.
+void LeaveToDevice(const DrawnMix& drawn, Slot& slot) {
+  for (int64_t row = 0; row < slot.rows; ++row) {
+    void* const at = slot.Row(slot.columns.size() - 1, row);
+    RowWork work;
+    std::memcpy(&work, at, sizeof(work));
+    work.mixing = drawn.cut ? RowMixing::kCut : RowMixing::kBlend;
+    work.own = static_cast<float>(drawn.lam);
+    work.others = static_cast<float>(1 - drawn.lam);
+    work.cut = {drawn.box.x, drawn.box.y, drawn.box.width, drawn.box.height};
+    std::memcpy(at, &work, sizeof(work));
+  }
+}
+
 }  // namespace
 
 Result<Mixer> Mixer::Make(const LoaderOptions& options, std::vector<ColumnSpec>& columns) {
@@ -127,7 +142,9 @@ Result<Mixer> Mixer::Make(const LoaderOptions& options, std::vector<ColumnSpec>&
     if (!row.ok()) return std::move(row).error();
     mixer.image_ = *row;
   } else {
-    mixer.image_ = TransformedRow(columns[kImages], options.layout);
+    mixer.on_device_ = options.finish_on_device;
+    const Layout layout = options.finish_on_device ? Layout::kNhwc : options.layout;
+    mixer.image_ = TransformedRow(columns[kImages], layout);
   }
   mixer.label_ = {.dtype = DType::kF32, .values = static_cast<size_t>(*classes)};
   columns[kLabels].dtype = DType::kF32;
@@ -156,7 +173,11 @@ void Mixer::Mix(Slot& slot, const DrawKey& first_row) const {
   const ImageSize image{static_cast<int>(image_.width), static_cast<int>(image_.height)};
   const DrawnMix drawn = DrawMix(mix_, first_row, image);
   const auto rows = static_cast<size_t>(slot.rows);
-  MixRows(drawn, image_, rows, slot.columns[kImages].data);
+  if (on_device_) {
+    LeaveToDevice(drawn, slot);
+  } else {
+    MixRows(drawn, image_, rows, slot.columns[kImages].data);
+  }
   MixRows({false, drawn.lam, {}}, label_, rows, slot.columns[kLabels].data);
 }
 

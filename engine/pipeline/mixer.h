@@ -32,6 +32,8 @@ class Mixer {
   Status CopyLabel(const ArrayColumn& labels, uint64_t id, Slot& slot, uint32_t row) const;
 
   // All rows of the slot, as DrawMix says for the key of its first row. Nobody else may touch it.
+  // Where a device finishes the images they are left to it: what is to be done goes into each row's
+  // RowWork, in the slot's last column.
   void Mix(Slot& slot, const DrawKey& first_row) const;
 
  private:
@@ -39,6 +41,7 @@ class Mixer {
 
   BatchMix mix_;
   MixedRow image_, label_;
+  bool on_device_ = false;  // images are mixed
 };
 
 }  // namespace stoker

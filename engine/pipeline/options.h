@@ -31,6 +31,9 @@ struct LoaderOptions {
   // class numbers, become float32 (num_classes).
   std::optional<BatchMix> mix;
   bool exif_orientation = true;  // turn photographs as their EXIF tag says
+  // For DeviceLoader, which sets it: transformed images are as PlanOptions::finish_on_device has
+  // them, and a last column, "work", says what is left to do.
+  bool finish_on_device = false;
   DecodeLimits limits{};
 
   uint32_t batch_size = 1;  // rows of a batch
