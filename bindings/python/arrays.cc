@@ -16,13 +16,18 @@ py::dtype NumPyType(DType dtype) {
   return py::dtype(NameOf(dtype));
 }
 
-py::object ArrayOf(const Batch& batch, size_t column) {
+py::object ArrayOver(DType dtype, const std::vector<int64_t>& shape, const void* data,
+                     std::shared_ptr<void> owner) {
   using Owner = std::shared_ptr<void>;
+  auto kept = std::make_unique<Owner>(std::move(owner));
+  const py::capsule base(kept.get(), [](void* held) { delete static_cast<Owner*>(held); });
+  (void)kept.release();  // the capsule's now
+  return py::array(NumPyType(dtype), shape, {}, data, base);
+}
+
+py::object ArrayOf(const Batch& batch, size_t column) {
   const Column& from = batch.columns()[column];
-  auto owner = std::make_unique<Owner>(batch.Owner(column));
-  const py::capsule base(owner.get(), [](void* held) { delete static_cast<Owner*>(held); });
-  (void)owner.release();  // the capsule's now
-  return py::array(NumPyType(from.dtype), from.shape, {}, from.data, base);
+  return ArrayOver(from.dtype, from.shape, from.data, batch.Owner(column));
 }
 
 }  // namespace stoker::python

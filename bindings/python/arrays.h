@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "engine/core/batch.h"
 #include "engine/core/dtype.h"
@@ -20,5 +23,9 @@ pybind11::dtype NumPyType(DType dtype);
 // it) keeps the memory it lies in, and nothing else of the batch. Letting it go needs no GIL, may
 // happen on any thread, and as late as the interpreter's end. With the GIL held.
 pybind11::object ArrayOf(const Batch& batch, size_t column);
+
+// The same over any memory of the host that `owner` keeps.
+pybind11::object ArrayOver(DType dtype, const std::vector<int64_t>& shape, const void* data,
+                           std::shared_ptr<void> owner);
 
 }  // namespace stoker::python

@@ -55,6 +55,8 @@ PYBIND11_MODULE(_stoker, module) {
   module.def("after_fork", &AfterFork);
   module.def("leave", &Leave);
   AddSources(module);
+  AddTensor(module);
+  AddCursor(module);
   AddLoader(module);
   AddCompose(module);
   // For plugins in this process: the table of C functions, and what lets Ctrl-C end their waits.

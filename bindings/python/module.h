@@ -25,5 +25,7 @@ struct RuntimeHandle {
 void AddSources(pybind11::module_& module);
 void AddLoader(pybind11::module_& module);
 void AddCompose(pybind11::module_& module);
+void AddTensor(pybind11::module_& module);
+void AddCursor(pybind11::module_& module);
 
 }  // namespace stoker::python

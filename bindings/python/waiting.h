@@ -20,6 +20,13 @@ class WithoutGil {
   void* state_;
 };
 
+// Python lets go of things with the GIL held; what goes may have to wait for samples in work.
+template <typename T>
+void LetGo(T& held) {
+  const WithoutGil released;
+  held.reset();
+}
+
 // The interpreter is about to go down: from here on only the main thread gets the GIL back. For
 // atexit, on the main thread, with the GIL held.
 void Leave();

@@ -9,6 +9,7 @@
     for images, labels in loader:  # NumPy arrays, no copy
         ...
     dataset = loader.as_tf_dataset()  # a tf.data.Dataset
+    tensors = loader.to_device("cpu")  # for PyTorch, JAX, CuPy; stoker.torch has a DataLoader
 
 Everything public is in this module; what begins with an underscore is not for use from outside.
 """
@@ -27,6 +28,7 @@ from stoker._augmentations import (
     TrivialAugmentWide,
 )
 from stoker._compose import Compose
+from stoker._device_loader import DeviceLoader
 from stoker._errors import (
     CancelledError,
     CropIndexWarning,
@@ -41,11 +43,12 @@ from stoker._errors import (
     UnavailableError,
     UnimplementedError,
 )
-from stoker._loader import Epoch, Iterator, Loader
+from stoker._iterator import DeviceIterator, Epoch, Iterator
+from stoker._loader import Loader
 from stoker._mix import BatchTransform, CutMix, MixUp, RandomChoice
 from stoker._runtime import Runtime
 from stoker._sources import ImageFolder, Source, arrays, image_folder
-from stoker._stoker import __version__
+from stoker._stoker import Tensor, __version__
 from stoker._transforms import (
     CenterCrop,
     Normalize,
@@ -68,6 +71,8 @@ __all__ = [
     "CropIndexWarning",
     "CutMix",
     "DataLossError",
+    "DeviceIterator",
+    "DeviceLoader",
     "Epoch",
     "Error",
     "FailedPreconditionError",
@@ -94,6 +99,7 @@ __all__ = [
     "ResourceExhaustedError",
     "Runtime",
     "Source",
+    "Tensor",
     "Transform",
     "TrivialAugmentWide",
     "UnavailableError",

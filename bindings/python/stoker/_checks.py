@@ -88,10 +88,18 @@ def dtype(name: str, value: Any) -> str:
             value = np.dtype(getattr(value, "as_numpy_dtype", value)).name
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a dtype, not {_kind(value)}")
-    found = choice(name, value, ("uint8", "float16", "bfloat16", "float32"))
-    if found == "bfloat16" and importlib.util.find_spec("ml_dtypes") is None:
-        raise ImportError(f"{name} is 'bfloat16', which NumPy has from ml_dtypes; try: pip install ml_dtypes")
-    return found
+    return choice(name, value, ("uint8", "float16", "bfloat16", "float32"))
+
+
+def numpy_has(dtype: str) -> None:
+    """ImportError where NumPy has no such type here."""
+    if dtype == "bfloat16" and importlib.util.find_spec("ml_dtypes") is None:
+        raise ImportError("dtype is 'bfloat16', which NumPy has from ml_dtypes; try: pip install ml_dtypes")
+
+
+def epoch(value: Any, name: str = "epoch") -> int:
+    """A number of an epoch."""
+    return integer(name, value, 0, 2**32 - 1)
 
 
 def layout(name: str, value: Any) -> str:

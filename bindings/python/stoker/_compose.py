@@ -52,6 +52,7 @@ class Compose:
             )
         self._transforms = checked(images)
         self._dtype = _checks.dtype("dtype", dtype)
+        _checks.numpy_has(self._dtype)
         self._layout = _checks.layout("layout", layout)
         self._exif_orientation = _checks.boolean("exif_orientation", exif_orientation)
         self._spec = spec_of(self._transforms, self._dtype, self._layout, self._exif_orientation)

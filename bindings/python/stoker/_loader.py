@@ -6,14 +6,13 @@ import hashlib
 import json
 import uuid
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Union
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from stoker import _checks, _stoker
+from stoker._device_loader import DeviceLoader
 from stoker._errors import FailedPreconditionError, InvalidArgumentError
 from stoker._explain import explained, spec_of
+from stoker._iterator import Epoch, Iterator, Made, _Iterates
 from stoker._mix import BatchTransform, split
 from stoker._runtime import Runtime
 from stoker._sources import Source
@@ -22,10 +21,6 @@ from stoker._transforms import Transform, checked
 if TYPE_CHECKING:
     import tensorflow as tf
 
-Array = npt.NDArray[Any]
-Batch = Union[Array, tuple[Array, Array]]
-
-_MOST_EPOCHS = 2**32
 _REMAINDERS = ("uneven", "drop", "pad")
 
 
@@ -72,7 +67,8 @@ class Loader:
         seed: of the order and of every random transform, 0 to 2**64 - 1.
         dtype: of transformed images: "uint8", "float16", "bfloat16" or "float32" (or NumPy's,
             TensorFlow's or JAX's objects for them). Made while the pixels are, at little cost: the
-            same as float32 rounded by astype. bfloat16 needs the package ml_dtypes.
+            same as float32 rounded by astype. NumPy arrays of bfloat16 need the package ml_dtypes; tensors
+            (`to_device`) do not.
         layout: of transformed images: "NHWC", channels last; "NCHW", a plane for each channel, as torch
             has them.
         drop_remainder: leave out a last batch that is not full.
@@ -156,22 +152,31 @@ class Loader:
 
     def __iter__(self) -> Iterator:
         """Takes the next epoch (or goes on where `load_state_dict` said)."""
-        epoch, batch = self._resume or (None, 0)
-        cursor = self._native.iterate(epoch, repeat=False)
-        if epoch is not None:
-            cursor.seek(epoch, batch)
-        # In this order: a signal handler may save the state in between.
-        self._latest = cursor.place
-        self._resume = None
-        return Iterator(self, cursor)
+        return self._begin(self)
 
-    def epoch(self, epoch: int) -> Epoch:
+    def _begin(self, loader: _Iterates[Made]) -> Made:
+        """An iteration by `loader`, this one or one of its device loaders, that takes the next epoch."""
+        epoch, batch = self._resume or (None, 0)
+        iteration = loader._iterate(epoch, repeat=False)
+        if epoch is not None:
+            iteration._cursor.seek(epoch, batch)
+        # In this order: a signal handler may save the state in between.
+        self._latest = iteration._cursor.place
+        self._resume = None
+        return iteration
+
+    def _iterate(self, epoch: int | None, repeat: bool) -> Iterator:
+        for name, _ in self._elements:
+            _checks.numpy_has(name)
+        return Iterator(self, self._native.iterate(epoch, repeat))
+
+    def epoch(self, epoch: int) -> Epoch[Iterator]:
         """An iterable of that one epoch, again and again; the loader's own count is left alone.
 
         Args:
             epoch: 0 to 2**32 - 1.
         """
-        return Epoch(self, _checks.integer("epoch", epoch, 0, _MOST_EPOCHS - 1))
+        return Epoch(self, _checks.epoch(epoch))
 
     def __len__(self) -> int:
         """Batches of an epoch."""
@@ -187,6 +192,17 @@ class Loader:
         import stoker.tensorflow as stf  # which needs TensorFlow, and seconds
 
         return stf.as_tf_dataset(self, epoch=epoch, op=op)
+
+    def to_device(self, device: str) -> DeviceLoader:
+        """The same batches as `Tensor`s, which PyTorch, JAX, CuPy and NumPy take without a copy (DLPack).
+
+        Args:
+            device: "cpu": in the memory that the workers wrote, as the loader's own arrays.
+
+        Raises:
+            ValueError, TypeError: it is no device.
+        """
+        return DeviceLoader(self, _checks.choice("device", device, ("cpu",)))
 
     # --- what it is and does -----------------------------------------------------------------------
 
@@ -260,8 +276,9 @@ class Loader:
 
         After a `break` or an exception: behind the last batch, though another `for` would take the
         next epoch. Before the first iteration, and after a finished one: the start of the next epoch.
-        Iterations over `epoch(k)` and over `as_tf_dataset()` do not count: tf.train.Checkpoint saves
-        the latter. Never waits; may be called in a signal handler, also while `next` waits.
+        Iterations over what `to_device` returns count, those over `epoch(k)` and over `as_tf_dataset()`
+        do not: tf.train.Checkpoint saves the latter. Never waits; may be called in a signal handler, also
+        while `next` waits.
         """
         epoch, batch = self._position()
         return {"version": 1, "epoch": epoch, "batch": batch, "fingerprint": self._fingerprint()}
@@ -280,7 +297,7 @@ class Loader:
             raise TypeError(f"state must be what state_dict() returned, not {state!r:.80}")
         try:
             version, fingerprint = state["version"], state["fingerprint"]
-            epoch = _checks.integer("state['epoch']", state["epoch"], 0, _MOST_EPOCHS - 1)
+            epoch = _checks.epoch(state["epoch"], "state['epoch']")
             batch = _checks.integer("state['batch']", state["batch"], 0, self._batches)
         except (KeyError, IndexError) as error:
             raise InvalidArgumentError(f"state has no {error}") from None
@@ -293,6 +310,10 @@ class Loader:
             )
         if batch == self._batches:
             epoch, batch = epoch + 1, 0
+        self._start_at(epoch, batch)
+
+    def _start_at(self, epoch: int, batch: int) -> None:
+        """What the next iteration does, and `state_dict` says until then."""
         self._native.next_epoch = epoch + 1 if batch else epoch
         self._resume = (epoch, batch) if batch else None
         self._latest = None
@@ -342,57 +363,3 @@ class Loader:
 
     def __reduce__(self) -> Any:
         raise TypeError("a stoker.Loader cannot be pickled; make one in each process")
-
-
-class Epoch:
-    """What `Loader.epoch` returns: one epoch, each time that it is iterated."""
-
-    def __init__(self, loader: Loader, epoch: int) -> None:
-        self._loader = loader
-        self._epoch = epoch
-
-    def __iter__(self) -> Iterator:
-        return Iterator(self._loader, self._loader._native.iterate(self._epoch, repeat=True))
-
-    def __len__(self) -> int:
-        """Batches."""
-        return len(self._loader)
-
-    def __repr__(self) -> str:
-        return f"{self._loader!r}.epoch({self._epoch})"
-
-
-class Iterator:
-    """One iteration. A bad sample makes its batch an error; `next` after it goes on behind that."""
-
-    def __init__(self, loader: Loader, cursor: _stoker.Cursor) -> None:
-        self._loader = loader
-        self._cursor = cursor
-
-    def __iter__(self) -> Iterator:
-        return self
-
-    def __next__(self) -> Batch:
-        """The next batch.
-
-        Raises:
-            StopIteration: the epoch has ended.
-            DataLossError, NotFoundError, …: a sample of the batch; has `file`, `offset` and `cause`.
-            ResourceExhaustedError: the program holds `lent_batches` batches already; nothing is lost.
-            CancelledError: the loader was closed.
-            FailedPreconditionError: this is a forked process.
-        """
-        arrays = self._cursor.next()
-        if arrays is None:
-            raise StopIteration
-        return arrays if len(arrays) == 2 else arrays[0]
-
-    @property
-    def sample_ids(self) -> npt.NDArray[np.uint64]:
-        """Which samples of the source the rows of the last batch are, (rows,)."""
-        return np.array(self._cursor.sample_ids, np.uint64)
-
-    def __repr__(self) -> str:
-        place = self._cursor.place.get()
-        at = "not begun" if place is None else f"at batch {place[1]} of epoch {place[0]}"
-        return f"<stoker.Iterator {at}, over {self._loader!r}>"

@@ -1,0 +1,85 @@
+// DLPack: how array libraries hand memory to each other without a copy.
+//
+// The structs are the ABI of DLPack 1 and of the one before it, as dlpack.h of
+// github.com/dmlc/dlpack has them; what capsules are called, and who calls a deleter when, is in
+// its Python specification (dmlc.github.io/dlpack/latest/python_spec.html). Nothing of it may
+// change.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/core/dtype.h"
+
+namespace pybind11 {
+class object;
+}
+
+namespace stoker::python::dlpack {
+
+enum DeviceType : int32_t { kCpu = 1, kCuda = 2 };
+
+struct Device {
+  DeviceType type = kCpu;
+  int32_t id = 0;
+  friend bool operator==(const Device&, const Device&) = default;
+};
+
+struct ElementType {
+  uint8_t code = 0;
+  uint8_t bits = 0;
+  uint16_t lanes = 1;
+};
+
+struct TensorView {
+  void* data = nullptr;
+  Device device;
+  int32_t ndim = 0;
+  ElementType dtype;
+  int64_t* shape = nullptr;
+  int64_t* strides = nullptr;  // in elements
+  uint64_t byte_offset = 0;
+};
+
+// "dltensor"
+struct Managed {
+  TensorView tensor;
+  void* context = nullptr;
+  void (*deleter)(Managed*) = nullptr;
+};
+
+struct Version {
+  uint32_t major = 0;
+  uint32_t minor = 0;
+};
+
+// "dltensor_versioned"
+struct ManagedVersioned {
+  Version version;
+  void* context = nullptr;
+  void (*deleter)(ManagedVersioned*) = nullptr;
+  uint64_t flags = 0;
+  TensorView tensor;
+};
+
+inline constexpr uint64_t kIsCopied = 2;  // a flag: nobody else has the memory
+
+static_assert(sizeof(TensorView) == 48 && sizeof(Managed) == 64 && sizeof(ManagedVersioned) == 80);
+
+// C order, dense. `memory` keeps it valid.
+struct Contents {
+  void* data = nullptr;
+  Device device;
+  DType dtype = DType::kU8;
+  std::vector<int64_t> shape;
+  std::shared_ptr<void> memory;
+  uint64_t flags = 0;
+};
+
+// A capsule that shares the memory. Whoever takes the tensor out renames the capsule and calls the
+// deleter when done, on any thread, with the GIL or without it, as late as the interpreter's end;
+// a capsule that nobody took from does it by itself. With the GIL held.
+pybind11::object Capsule(Contents contents, bool versioned);
+
+}  // namespace stoker::python::dlpack

@@ -1,0 +1,93 @@
+"""DeviceLoader: a loader's batches as tensors, where the program wants them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stoker import _checks, _stoker
+from stoker._iterator import DeviceIterator, Epoch
+
+if TYPE_CHECKING:
+    from stoker._loader import Loader
+
+
+class DeviceLoader:
+    """What `Loader.to_device` returns: the loader's batches as `Tensor`s.
+
+        for images, labels in loader.to_device("cpu"):
+            images = torch.from_dlpack(images)  # or jax.dlpack, cupy, numpy: no copy
+            ...
+
+    Same samples, order, values, epochs and state as the loader's own: an iteration over either takes the
+    next epoch of both, and `state_dict` is where the latest iteration over any of them is.
+
+    Batches are (images, labels), or images alone where the source has no labels. Tensors are the
+    program's for as long as it keeps them, or what was made of them, also after the loader has gone.
+
+    Threads, signals and forks: as `Loader`.
+    """
+
+    def __init__(self, loader: Loader, device: str) -> None:
+        self._loader = loader
+        self._device = device
+        self._native = _stoker.CpuLoader(loader._native)
+
+    def __iter__(self) -> DeviceIterator:
+        """Takes the loader's next epoch (or goes on where `load_state_dict` said)."""
+        return self._loader._begin(self)
+
+    def _iterate(self, epoch: int | None, repeat: bool) -> DeviceIterator:
+        return DeviceIterator(self, self._native.iterate(epoch, repeat))
+
+    def epoch(self, epoch: int) -> Epoch[DeviceIterator]:
+        """An iterable of that one epoch, again and again; the loader's own count is left alone.
+
+        Args:
+            epoch: 0 to 2**32 - 1.
+        """
+        return Epoch(self, _checks.epoch(epoch))
+
+    def __len__(self) -> int:
+        """Batches of an epoch."""
+        return len(self._loader)
+
+    @property
+    def device(self) -> str:
+        """Where batches are."""
+        return self._device
+
+    @property
+    def loader(self) -> Loader:
+        """The loader whose batches they are."""
+        return self._loader
+
+    def stats(self) -> dict[str, Any]:
+        """As `Loader.stats`."""
+        return self._native.stats()
+
+    def state_dict(self) -> dict[str, Any]:
+        """As `Loader.state_dict`; the same state. What is on its way to the program is not passed."""
+        return self._loader.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """As `Loader.load_state_dict`: the next iteration over the loader, or over this, goes on there."""
+        self._loader.load_state_dict(state)
+
+    def close(self) -> None:
+        """Ends the iterations over this now: CancelledError from there on. Tensors stay valid.
+
+        Not needed. The loader itself goes on.
+        """
+        self._native.stop()
+
+    def __enter__(self) -> DeviceLoader:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{self._loader!r}.to_device({self._device!r})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a stoker.DeviceLoader cannot be pickled; make one in each process")

@@ -1,0 +1,88 @@
+"""Iterations over a loader, and over one epoch of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from stoker import _stoker
+
+if TYPE_CHECKING:
+    from stoker._device_loader import DeviceLoader
+    from stoker._loader import Loader
+
+Array = npt.NDArray[Any]
+Element = TypeVar("Element")
+Self = TypeVar("Self", bound="_Iteration[Any]")
+
+
+class _Iteration(Generic[Element]):
+    """What `Iterator` and `DeviceIterator` share."""
+
+    def __init__(self, loader: Loader | DeviceLoader, cursor: _stoker.Cursor[Element]) -> None:
+        self._loader = loader
+        self._cursor = cursor
+
+    def __iter__(self: Self) -> Self:
+        return self
+
+    def __next__(self) -> Element | tuple[Element, Element]:
+        """The next batch.
+
+        Raises:
+            StopIteration: the epoch has ended.
+            DataLossError, NotFoundError, …: a sample of the batch; has `file`, `offset` and `cause`.
+            ResourceExhaustedError: the program holds as many batches as it may already; nothing is lost.
+            CancelledError: the loader was closed.
+            FailedPreconditionError: this is a forked process.
+        """
+        columns = self._cursor.next()
+        if columns is None:
+            raise StopIteration
+        return columns if len(columns) == 2 else columns[0]
+
+    @property
+    def sample_ids(self) -> npt.NDArray[np.uint64]:
+        """Which samples of the source the rows of the last batch are, (rows,)."""
+        return np.array(self._cursor.sample_ids, np.uint64)
+
+    def __repr__(self) -> str:
+        place = self._cursor.place.get()
+        at = "not begun" if place is None else f"at batch {place[1]} of epoch {place[0]}"
+        return f"<stoker.{type(self).__name__} {at}, over {self._loader!r}>"
+
+
+class Iterator(_Iteration[Array]):
+    """One iteration. A bad sample makes its batch an error; `next` after it goes on behind that."""
+
+
+class DeviceIterator(_Iteration[_stoker.Tensor]):
+    """One iteration of a `DeviceLoader`; as `Iterator`, and its batches are `Tensor`s."""
+
+
+Made = TypeVar("Made", bound=Union[Iterator, DeviceIterator], covariant=True)
+
+
+class _Iterates(Protocol[Made]):
+    def __len__(self) -> int: ...
+    def _iterate(self, epoch: int | None, repeat: bool) -> Made: ...
+
+
+class Epoch(Generic[Made]):
+    """What `Loader.epoch` returns: one epoch, each time that it is iterated."""
+
+    def __init__(self, loader: _Iterates[Made], epoch: int) -> None:
+        self._loader = loader
+        self._epoch = epoch
+
+    def __iter__(self) -> Made:
+        return self._loader._iterate(self._epoch, repeat=True)
+
+    def __len__(self) -> int:
+        """Batches."""
+        return len(self._loader)
+
+    def __repr__(self) -> str:
+        return f"{self._loader!r}.epoch({self._epoch})"

@@ -1,0 +1,162 @@
+#include "bindings/python/tensor.h"
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "bindings/python/arrays.h"
+#include "bindings/python/module.h"
+#include "bindings/python/waiting.h"
+
+namespace stoker::python {
+
+namespace py = pybind11;
+
+namespace {
+
+constexpr size_t kAlignment = 64;  // of copies, as of batches
+
+std::string Repr(const py::object& value) { return py::repr(value).cast<std::string>(); }
+
+// What is wrong with an argument of __dlpack__. Not a TypeError: to PyTorch that is a producer who
+// does not know the argument, and is asked again without it, and without the others.
+py::buffer_error Refused(const char* name, const py::object& value, const char* rule) {
+  return py::buffer_error(std::string(name) + " is " + Repr(value) + "; it must be " + rule);
+}
+
+// Two whole numbers; the first may be an enumeration's member.
+std::pair<int64_t, int64_t> PairOf(const char* name, const py::object& value) {
+  if (py::isinstance<py::tuple>(value) && py::len(value) == 2) {
+    const auto both = value.cast<py::tuple>();
+    const py::object first = both[0];
+    const py::object number = py::hasattr(first, "value") ? first.attr("value") : first;
+    if (py::isinstance<py::int_>(number) && py::isinstance<py::int_>(both[1])) {
+      return {number.cast<int64_t>(), both[1].cast<int64_t>()};
+    }
+  }
+  throw Refused(name, value, "a tuple of two integers");
+}
+
+bool FlagOf(const char* name, const py::object& value) {
+  if (value.is_none()) return false;
+  if (!py::isinstance<py::bool_>(value)) throw Refused(name, value, "True, False or None");
+  return value.cast<bool>();
+}
+
+dlpack::Contents Copied(dlpack::Contents contents, size_t bytes) {
+  const size_t room = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  std::shared_ptr<void> memory(std::aligned_alloc(kAlignment, room), &std::free);
+  if (memory == nullptr) throw std::bad_alloc();
+  {
+    const WithoutGil released;
+    std::memcpy(memory.get(), contents.data, bytes);
+  }
+  contents.data = memory.get();
+  contents.memory = std::move(memory);
+  contents.flags = dlpack::kIsCopied;
+  return contents;
+}
+
+// np.asarray(tensor, dtype, copy=copy): what NumPy itself makes of our array.
+py::object AsArray(const Tensor& self, const py::object& dtype, std::optional<bool> copy) {
+  py::object array = self.Array();
+  const bool same = dtype.is_none() || py::dtype::from_args(dtype).equal(array.attr("dtype"));
+  if (same) return copy.value_or(false) ? array.attr("copy")() : array;
+  if (copy.has_value() && !*copy) {
+    throw py::value_error("a tensor of " + std::string(NameOf(self.dtype())) +
+                          " has no other type without a copy");
+  }
+  return array.attr("astype")(dtype);
+}
+
+// memoryview(tensor): the array's.
+int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  try {
+    const auto& tensor = py::handle(self).cast<const Tensor&>();
+    if (tensor.dtype() == DType::kBF16) {
+      PyErr_SetString(PyExc_BufferError, "buffers have no bfloat16");
+      return -1;
+    }
+    return PyObject_GetBuffer(tensor.Array().ptr(), view, flags);
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_BufferError, error.what());
+  }
+  return -1;
+}
+
+std::string ReprOf(const Tensor& self) {
+  const py::object shape = py::tuple(py::cast(self.shape()));
+  return "<stoker.Tensor " + Repr(shape) + " " + NameOf(self.dtype()) + " on " + self.device() +
+         ">";
+}
+
+}  // namespace
+
+Tensor::Tensor(const Batch& batch, size_t column)
+    : device_("cpu"),
+      dtype_(batch.columns()[column].dtype),
+      shape_(batch.columns()[column].shape),
+      data_(batch.columns()[column].data),
+      memory_(batch.Owner(column)) {}
+
+uint64_t Tensor::bytes() const {
+  uint64_t bytes = SizeOf(dtype_);
+  for (const int64_t side : shape_) bytes *= static_cast<uint64_t>(side);
+  return bytes;
+}
+
+dlpack::Contents Tensor::Contents() const {
+  return {
+      .data = data_, .device = dlpack_device_, .dtype = dtype_, .shape = shape_, .memory = memory_};
+}
+
+py::object Tensor::Dlpack(const py::object& stream, const py::object& max_version,
+                          const py::object& dl_device, const py::object& copy) const {
+  const bool copies = FlagOf("copy", copy);
+  const bool versioned = !max_version.is_none() && PairOf("max_version", max_version).first >= 1;
+  const std::pair<int64_t, int64_t> own(dlpack_device_.type, dlpack_device_.id);
+  if (!dl_device.is_none() && PairOf("dl_device", dl_device) != own) {
+    throw py::buffer_error("the tensor is on " + device_ + "; stoker does not move it to " +
+                           Repr(dl_device));
+  }
+  if (!stream.is_none()) throw Refused("stream", stream, "None on the CPU");
+  return dlpack::Capsule(copies ? Copied(Contents(), bytes()) : Contents(), versioned);
+}
+
+py::object Tensor::Array() const { return ArrayOver(dtype_, shape_, data_, memory_); }
+
+void AddTensor(py::module_& module) {
+  py::class_<Tensor>(module, "Tensor", py::custom_type_setup([](PyHeapTypeObject* type) {
+                       type->as_buffer.bf_getbuffer = &GetBuffer;
+                       type->ht_type.tp_as_buffer = &type->as_buffer;
+                     }))
+      .def_property_readonly("shape",
+                             [](const Tensor& self) { return py::tuple(py::cast(self.shape())); })
+      .def_property_readonly("dtype", [](const Tensor& self) { return NameOf(self.dtype()); })
+      .def_property_readonly("device", &Tensor::device)
+      .def_property_readonly("ndim", [](const Tensor& self) { return self.shape().size(); })
+      .def_property_readonly("nbytes", &Tensor::bytes)
+      .def("__dlpack__", &Tensor::Dlpack, py::kw_only(), py::arg("stream") = py::none(),
+           py::arg("max_version") = py::none(), py::arg("dl_device") = py::none(),
+           py::arg("copy") = py::none())
+      .def("__dlpack_device__",
+           [](const Tensor& self) {
+             const dlpack::Device device = self.dlpack_device();
+             return std::pair(static_cast<int32_t>(device.type), device.id);
+           })
+      .def("__array__", &AsArray, py::arg("dtype") = py::none(), py::arg("copy") = py::none())
+      .def("__repr__", &ReprOf)
+      .attr("__module__") = "stoker";
+}
+
+}  // namespace stoker::python

@@ -1,0 +1,53 @@
+// stoker.Tensor: a column of a batch, where it is.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/python/dlpack.h"
+#include "engine/core/batch.h"
+#include "engine/core/dtype.h"
+
+namespace pybind11 {
+class object;
+}
+
+namespace stoker::python {
+
+// Keeps the memory that it lies in, and nothing else of the batch. Letting it go needs no GIL, may
+// happen on any thread, and as late as the interpreter's end. All methods: with the GIL held; what
+// they throw is Python's.
+class Tensor {
+ public:
+  // Of a batch on the CPU.
+  Tensor(const Batch& batch, size_t column);
+
+  const std::vector<int64_t>& shape() const { return shape_; }
+  DType dtype() const { return dtype_; }
+  const std::string& device() const { return device_; }
+  uint64_t bytes() const;
+  dlpack::Device dlpack_device() const { return dlpack_device_; }
+
+  // The array API standard's __dlpack__ (data-apis.org/array-api), 2023.12 and later. BufferError
+  // for all that it does not give.
+  pybind11::object Dlpack(const pybind11::object& stream, const pybind11::object& max_version,
+                          const pybind11::object& dl_device, const pybind11::object& copy) const;
+
+  // A NumPy array over the same memory, which is the host's and has its values. TypeError where it
+  // is a device's.
+  pybind11::object Array() const;
+
+ private:
+  dlpack::Contents Contents() const;
+
+  std::string device_;
+  dlpack::Device dlpack_device_;
+  DType dtype_;
+  std::vector<int64_t> shape_;
+  void* data_;
+  std::shared_ptr<void> memory_;
+};
+
+}  // namespace stoker::python
