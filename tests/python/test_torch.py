@@ -1,0 +1,312 @@
+"""stoker.torch.DataLoader, and stoker's tensors in PyTorch. Skips where PyTorch is missing."""
+
+import gc
+import json
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed here")
+import stoker.torch  # noqa: E402, F811
+
+TRAIN = [stoker.RandomResizedCrop(32), stoker.RandomHorizontalFlip()]
+
+
+def make(folder, transforms=TRAIN, **options):
+    options = {"batch_size": 8, "shuffle": True, "seed": 1, **options}
+    return stoker.torch.DataLoader(stoker.image_folder(folder), transforms, **options)
+
+
+def kept(batches):
+    """Copies of all batches, as NumPy arrays of bytes."""
+    return [tuple(t.view(torch.uint8).numpy().copy() for t in batch) for batch in batches]
+
+
+def same(some, others):
+    assert len(some) == len(others)
+    for columns, expected in zip(some, others):
+        for column, wanted in zip(columns, expected):
+            np.testing.assert_array_equal(column, wanted)
+
+
+# --- tensors ----------------------------------------------------------------------------------------
+
+
+def test_the_defaults(made):
+    loader = stoker.torch.DataLoader(stoker.image_folder(made), [stoker.Resize((32, 32))])
+    assert len(loader) == 60 and loader.batch_size == 1 and loader.device == torch.device("cpu")
+    images, labels = next(iter(loader))
+    assert images.shape == (1, 3, 32, 32) and images.dtype == torch.float32
+    assert images.is_contiguous() and 0 <= images.min() < images.max() <= 1
+    assert labels.shape == (1,) and labels.dtype == torch.int64 and labels.tolist() == [0]
+    assert loader.classes == stoker.image_folder(made).classes
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "bfloat16", "float32"])
+def test_the_loaders_own_bytes(made, dtype, layout):
+    options = {"batch_size": 8, "shuffle": True, "seed": 1, "dtype": dtype, "layout": layout}
+    plain = stoker.Loader(stoker.image_folder(made), TRAIN, **options)
+    for given in (dtype, getattr(torch, dtype)):
+        loader = make(made, dtype=given, layout=layout)
+        batches = list(loader)
+        assert {images.dtype for images, _ in batches} == {getattr(torch, dtype)}
+        tensors = plain.to_device("cpu").epoch(0)
+        same(kept(batches), kept(tuple(map(torch.from_dlpack, batch)) for batch in tensors))
+
+
+def test_channels_last(made):
+    images, _ = next(iter(make(made, layout="NHWC")))
+    assert images.permute(0, 3, 1, 2).is_contiguous(memory_format=torch.channels_last)
+
+
+def test_nothing_is_copied(made):
+    loader = stoker.Loader(stoker.image_folder(made), TRAIN, batch_size=8)
+    for images, labels in loader.to_device("cpu"):
+        for tensor in (images, labels):
+            address = np.asarray(tensor).ctypes.data
+            assert torch.from_dlpack(tensor).data_ptr() == address
+            assert torch.asarray(tensor).data_ptr() == address
+    copied = torch.from_dlpack(images, copy=True)
+    assert copied.data_ptr() != np.asarray(images).ctypes.data
+    assert torch.equal(copied, torch.from_dlpack(images))
+
+
+def test_tensors_are_writable_and_keep_their_memory(made):
+    loader = make(made)
+    wanted = kept(make(made))
+    tensors = list(loader)
+    assert loader.stats()["lent_batches"] == len(loader)
+    first = tensors[0][0][0].clone()
+    tensors[0][0][0].add_(1)
+    assert torch.equal(tensors[0][0][0], first + 1)
+    tensors[0][0][0].copy_(first)
+    views = [(images[:], labels) for images, labels in tensors]
+    del loader, tensors
+    gc.collect()
+    same(kept(views), wanted)
+
+
+def test_tensors_give_back(made):
+    loader = make(made)
+    for _ in range(3):
+        for images, labels in loader:
+            (images.mean() + labels.sum()).item()
+    del images, labels
+    gc.collect()
+    assert loader.stats()["lent_batches"] == 0
+
+
+def test_a_step_with_gradients(made):
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for images, labels in make(made):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(images), labels).backward()
+        optimizer.step()
+
+
+def test_soft_labels_and_no_labels(made):
+    _, labels = next(iter(make(made, [*TRAIN, stoker.MixUp()])))
+    assert labels.shape == (8, 3) and labels.dtype == torch.float32
+    assert torch.allclose(labels.sum(1), torch.ones(8))
+    rows = np.arange(12, dtype="int32").reshape(6, 2)
+    alone = list(stoker.torch.DataLoader(stoker.arrays(rows), batch_size=4))
+    assert [type(t) for t in alone] == [torch.Tensor] * 2
+    np.testing.assert_array_equal(torch.cat(alone).numpy(), rows)
+
+
+# --- PyTorch's names --------------------------------------------------------------------------------
+
+
+def test_drop_last(made):
+    assert len(make(made)) == 8 and len(make(made, drop_last=True)) == 7
+    assert {len(images) for images, _ in make(made, drop_last=True)} == {8}
+
+
+def test_set_epoch(made):
+    loader, other = make(made), make(made)
+    epochs = [kept(loader) for _ in range(3)]  # each `for` takes the next one
+    other.set_epoch(2)
+    same(kept(other), epochs[2])
+    for epoch in (1, 1, 0):
+        other.set_epoch(epoch)
+        same(kept(other), epochs[epoch])
+    with pytest.raises(ValueError, match="epoch"):
+        other.set_epoch(-1)
+    assert not np.array_equal(epochs[0][0][0], epochs[1][0][0])
+
+
+def test_ranks_share_the_samples(made):
+    """As with DistributedSampler: equally many batches for each, some samples twice."""
+    loaders = [make(made, rank=rank, world=7) for rank in range(7)]
+    assert {len(loader) for loader in loaders} == {2}
+    seen = []
+    for loader in loaders:
+        iterator = iter(loader)
+        for images, _ in iterator:
+            assert len(iterator.sample_ids) == len(images)
+            seen.extend(iterator.sample_ids.tolist())
+    assert len(seen) == 63 and set(seen) == set(range(60))
+    dropped = [make(made, rank=rank, world=7, remainder="drop") for rank in range(7)]
+    assert sum(len(images) for loader in dropped for images, _ in loader) == 56
+
+
+def test_ranks_of_torch_distributed(made, tmp_path):
+    loader = make(made)
+    assert loader._loader._options["world"] == 1
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        torch.distributed.get_rank, rank = (lambda: 2), torch.distributed.get_rank
+        torch.distributed.get_world_size, world = (lambda: 4), torch.distributed.get_world_size
+        options = make(made)._loader._options
+        explicit = make(made, rank=0, world=1)._loader._options
+    finally:
+        torch.distributed.get_rank, torch.distributed.get_world_size = rank, world
+        torch.distributed.destroy_process_group()
+    assert (options["rank"], options["world"]) == (2, 4)
+    assert (explicit["rank"], explicit["world"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        *(("num_workers", "stoker.Runtime"), ("pin_memory", "cuda:0"), ("collate_fn", "MixUp")),
+        *(("sampler", "shuffle="), ("batch_sampler", "batch_size="), ("generator", "seed=")),
+        *(("worker_init_fn", "seed="), ("prefetch_factor", "depth="), ("persistent_workers", "threads")),
+        *(("multiprocessing_context", "processes"), ("timeout", "Ctrl-C"), ("in_order", "in order")),
+    ],
+)
+def test_what_has_no_meaning_here(made, name, instead):
+    with pytest.raises(TypeError, match=rf"has no {name}: .*{instead}"):
+        make(made, **{name: 0})
+
+
+def test_wrong_options(made):
+    with pytest.raises(TypeError, match="no option 'num_worker'"):
+        make(made, num_worker=1)
+    with pytest.raises(TypeError, match="TensorDataset"):
+        stoker.torch.DataLoader(torch.utils.data.TensorDataset(torch.zeros(1)), batch_size=1)
+    with pytest.raises(TypeError, match="image_folder"):
+        stoker.torch.DataLoader(str(made))
+    with pytest.raises(ValueError, match="dtype"):
+        make(made, dtype=torch.float64)
+    with pytest.raises(TypeError, match="drop_last"):
+        make(made, drop_last="yes")
+    for device in ("meta", "xpu:0", torch.device("meta")):
+        with pytest.raises(ValueError, match="device"):
+            make(made, device=device)
+    with pytest.raises(TypeError, match="device"):
+        make(made, device=0)
+    with pytest.raises(TypeError, match="pickled"):
+        make(made).__reduce__()
+
+
+# --- state ------------------------------------------------------------------------------------------
+
+
+def test_resuming_in_the_middle(made):
+    """As torchdata's StatefulDataLoader: the next `for` has the rest, and the one after it is whole."""
+    loader = make(made)
+    list(loader)
+    for step, _ in enumerate(loader):
+        if step == 2:
+            state = json.loads(json.dumps(loader.state_dict()))
+            break
+    rest = [*kept(make_at(made, 1))[3:], *kept(make_at(made, 2))]
+    again = make(made, depth=1)
+    again.load_state_dict({})
+    again.load_state_dict(state)
+    assert again.state_dict() == state
+    same([*kept(again), *kept(again)], rest)
+    # A loop that says its epoch resumes where it was, too.
+    again = make(made)
+    again.load_state_dict(state)
+    epochs = []
+    for epoch in (1, 2):
+        again.set_epoch(epoch)
+        epochs += kept(again)
+    same(epochs, rest)
+    # And one that says another goes there.
+    again.load_state_dict(state)
+    again.set_epoch(2)
+    assert again.state_dict() == {**state, "epoch": 2, "batch": 0}
+    same(kept(again), rest[5:])
+
+
+def make_at(folder, epoch):
+    loader = make(folder)
+    loader.set_epoch(epoch)
+    return loader
+
+
+def test_a_state_at_the_end_of_an_epoch(made):
+    loader = make(made)
+    states = [loader.state_dict()]
+    for _ in loader:
+        states.append(loader.state_dict())
+    states.append(loader.state_dict())
+    assert [(s["epoch"], s["batch"]) for s in states] == [*((0, n) for n in range(8)), (1, 0), (1, 0)]
+    again = make(made)
+    again.load_state_dict(states[-1])
+    same(kept(again), kept(loader))
+    with pytest.raises(stoker.FailedPreconditionError, match="other options"):
+        make(made, seed=2).load_state_dict(states[0])
+    with pytest.raises(TypeError):
+        again.load_state_dict(None)
+
+
+# --- the end ----------------------------------------------------------------------------------------
+
+
+def test_close(made):
+    with make(made) as loader:
+        iterator = iter(loader)
+        images, _ = next(iterator)
+    with pytest.raises(stoker.CancelledError):
+        next(iterator)
+    assert images.sum() > 0
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "kept = list(loader)",
+        "iterator = iter(loader); batch = next(iterator); sys.modules['kept'] = batch",
+        "for images, labels in loader: model(images).sum().backward()",
+    ],
+)
+def test_leaving_with_live_tensors(made, program):
+    head = """
+        import faulthandler, sys
+        faulthandler.dump_traceback_later(100, exit=True)
+        import torch, stoker.torch
+        source = stoker.image_folder(sys.argv[1])
+        loader = stoker.torch.DataLoader(source, [stoker.RandomResizedCrop(32)], batch_size=4)
+        model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3072, 3))
+    """
+    command = [sys.executable, "-c", textwrap.dedent(head) + program, str(made)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_stoker_alone_imports_no_torch():
+    there = "print('torch' in sys.modules)"
+    program = f"import sys, stoker; {there}; import stoker.torch; {there}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "False\nTrue\n"
+
+
+def test_the_example(root, made):
+    command = [sys.executable, root / "examples" / "torch" / "train.py", made]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    first, second, resumed = done.stdout.splitlines()
+    for epoch, line in enumerate((first, second)):
+        assert line.startswith(f"epoch {epoch}: 3 batches, mean loss ")
+        assert 0 < float(line.split()[-1]) < 10
+    assert resumed == "resumed at batch 2: 1 of 3 batches left"
