@@ -79,9 +79,14 @@ constexpr void FinishGroup(const FinishJob& job, int64_t row, uint32_t group) {
           WorkOf<Machine>(job, row));
     }
   }
-  for (uint32_t part = 0; part < 3; ++part) {
-    const size_t at = PartAt<kType, kLayout>(job, row, group, part);
-    Machine::Store(static_cast<uint8_t*>(job.to) + at * SizeOf(kType), values.words[part]);
+  const size_t pixels = PixelsOf(job), first = static_cast<size_t>(row) * 3 * pixels;
+  uint8_t* const to = static_cast<uint8_t*>(job.to) + first * SizeOf(kType);
+  if constexpr (kLayout == Layout::kNhwc) {
+    Machine::StoreParts(to + size_t{group} * sizeof(values), values.words);
+  } else {
+    for (uint32_t plane = 0; plane < 3; ++plane) {
+      Machine::Store(to + (plane * pixels + pixel) * SizeOf(kType), values.words[plane]);
+    }
   }
 }
 
@@ -90,24 +95,24 @@ constexpr void FinishGroup(const FinishJob& job, int64_t row, uint32_t group) {
 template <auto kValue>
 using Constant = std::integral_constant<decltype(kValue), kValue>;
 
-// Calls call(type, layout, extent) with what the job's kernel is compiled for, as constants.
+// Calls call(type, layout, extent) with what a kernel is compiled for, as constants.
 template <typename Call>
-auto WithKernelOf(const FinishJob& job, const Call& call) {
-  const auto with_extent = [&](auto type, auto layout) {
-    switch (ExtentOf(job)) {
+auto WithKernel(DType dtype, Layout layout, Extent extent, const Call& call) {
+  const auto with_extent = [&](auto t, auto l) {
+    switch (extent) {
       case Extent::kMixes:
-        return call(type, layout, Constant<Extent::kMixes>());
+        return call(t, l, Constant<Extent::kMixes>());
       case Extent::kErases:
-        return call(type, layout, Constant<Extent::kErases>());
+        return call(t, l, Constant<Extent::kErases>());
       default:
-        return call(type, layout, Constant<Extent::kConverts>());
+        return call(t, l, Constant<Extent::kConverts>());
     }
   };
-  const auto with_layout = [&](auto type) {
-    if (job.layout == Layout::kNchw) return with_extent(type, Constant<Layout::kNchw>());
-    return with_extent(type, Constant<Layout::kNhwc>());
+  const auto with_layout = [&](auto t) {
+    if (layout == Layout::kNchw) return with_extent(t, Constant<Layout::kNchw>());
+    return with_extent(t, Constant<Layout::kNhwc>());
   };
-  switch (job.dtype) {
+  switch (dtype) {
     case DType::kF32:
       return with_layout(Constant<DType::kF32>());
     case DType::kF16:

@@ -16,6 +16,10 @@ namespace {
 constexpr unsigned kThreads = 256;
 constexpr int64_t kMostBlocksDown = 65535;
 
+__device__ uint4 Four(const uint32_t (&words)[4]) {
+  return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
 // These intrinsics are never fused with each other, whatever the compiler's flags.
 struct CudaMachine {
   static __device__ float Multiply(float a, float b) { return __fmul_rn(a, b); }
@@ -62,8 +66,26 @@ struct CudaMachine {
     }
   }
   static __device__ void Store(uint8_t* to, const uint32_t (&words)[4]) {
-    *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+    *reinterpret_cast<uint4*>(to) = Four(words);
   }
+
+  // A warp that is whole has 1,536 bytes in a row. Each thread storing its own would write halves
+  // of the 32 bytes that memory is written in; so they change pieces, and write neighbours.
+  static __device__ void StoreParts(uint8_t* to, const uint32_t (&parts)[3][4]) {
+    __shared__ uint4 pieces[3 * kThreads];
+    if (__activemask() != ~0U) {
+      for (int p = 0; p < 3; ++p) Store(to + 16 * p, parts[p]);
+      return;
+    }
+    const unsigned lane = threadIdx.x % 32;
+    uint4* const mine = pieces + 3 * (threadIdx.x - lane);  // the warp's
+    for (int p = 0; p < 3; ++p) mine[3 * lane + p] = Four(parts[p]);
+    __syncwarp();
+    auto* const first = reinterpret_cast<uint4*>(to - 48 * lane);
+    for (int p = 0; p < 3; ++p) first[32 * p + lane] = mine[32 * p + lane];
+    __syncwarp();  // before they are written again, for the next row
+  }
+
   template <typename T>
   static __device__ void Put(uint8_t* to, T bits) {
     *reinterpret_cast<T*>(to) = bits;
@@ -86,27 +108,61 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <DType kType, Layout kLayout, Extent kExtent>
+const void* KernelOf(bool groups) {
+  return groups ? reinterpret_cast<const void*>(&FinishKernel<kType, kLayout, kExtent, true>)
+                : reinterpret_cast<const void*>(&FinishKernel<kType, kLayout, kExtent, false>);
+}
+
+template <DType kType, Layout kLayout, Extent kExtent>
+cudaError_t Load() {
+  cudaFuncAttributes unused;
+  const cudaError_t error = cudaFuncGetAttributes(&unused, KernelOf<kType, kLayout, kExtent>(true));
+  if (error != cudaSuccess) return error;
+  return cudaFuncGetAttributes(&unused, KernelOf<kType, kLayout, kExtent>(false));
+}
+
+template <DType kType, Layout kLayout, Extent kExtent>
 cudaError_t Launch(FinishJob job, cudaStream_t stream) {
   const bool groups = InGroups<kType>(job);
   uint32_t units = groups ? PixelsOf(job) / kGroup<kType> : PixelsOf(job);
-  auto* const kernel = groups ? &FinishKernel<kType, kLayout, kExtent, true>
-                              : &FinishKernel<kType, kLayout, kExtent, false>;
   const dim3 blocks((units - 1) / kThreads + 1,
                     static_cast<unsigned>(std::min(job.rows, kMostBlocksDown)));
   void* arguments[] = {&job, &units};
-  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), blocks, dim3(kThreads), arguments,
-                          0, stream);
+  return cudaLaunchKernel(KernelOf<kType, kLayout, kExtent>(groups), blocks, dim3(kThreads),
+                          arguments, 0, stream);
+}
+
+// An error is told to whoever called, and to nobody else who asks for the last one.
+int Forgotten(cudaError_t error) {
+  if (error != cudaSuccess) (void)cudaGetLastError();
+  return error;
+}
+
+cudaError_t LoadAll() {
+  constexpr DType kTypes[] = {DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
+  for (const DType type : kTypes) {
+    for (const Layout layout : {Layout::kNhwc, Layout::kNchw}) {
+      for (const Extent extent : {Extent::kConverts, Extent::kErases, Extent::kMixes}) {
+        const cudaError_t error = WithKernel(type, layout, extent, [](auto t, auto l, auto e) {
+          return Load<t.value, l.value, e.value>();
+        });
+        if (error != cudaSuccess) return error;
+      }
+    }
+  }
+  return cudaSuccess;
 }
 
 }  // namespace
 
+int LoadFinish() { return Forgotten(LoadAll()); }
+
 int LaunchFinish(const FinishJob& job, void* stream) {
   if (job.rows == 0 || PixelsOf(job) == 0) return cudaSuccess;
-  const cudaError_t error = WithKernelOf(job, [&](auto type, auto layout, auto extent) {
-    return Launch<type.value, layout.value, extent.value>(job, static_cast<cudaStream_t>(stream));
-  });
-  if (error != cudaSuccess) (void)cudaGetLastError();  // it is told here, and to nobody else
-  return error;
+  const auto launch = [&](auto t, auto l, auto e) {
+    return Launch<t.value, l.value, e.value>(job, static_cast<cudaStream_t>(stream));
+  };
+  return Forgotten(WithKernel(job.dtype, job.layout, ExtentOf(job), launch));
 }
 
 }  // namespace stoker

@@ -109,12 +109,4 @@ constexpr void Blend(GroupValues& own, const GroupValues& before, const RowWork&
   }
 }
 
-template <DType kType, Layout kLayout>
-constexpr size_t PartAt(const FinishJob& job, int64_t row, uint32_t group, uint32_t part) {
-  const size_t pixels = PixelsOf(job), first = size_t{group} * kGroup<kType>;
-  const size_t r = static_cast<size_t>(row);
-  if (kLayout == Layout::kNchw) return (3 * r + part) * pixels + first;
-  return 3 * (r * pixels + first) + part * kGroup<kType>;
-}
-
 }  // namespace stoker

@@ -29,6 +29,9 @@ struct HostMachine {
   static void Store(uint8_t* to, const uint32_t (&words)[4]) {
     std::memcpy(to, words, sizeof(words));
   }
+  static void StoreParts(uint8_t* to, const uint32_t (&parts)[3][4]) {
+    std::memcpy(to, parts, sizeof(parts));
+  }
   template <typename T>
   static void Put(uint8_t* to, T bits) {
     std::memcpy(to, &bits, sizeof(bits));
@@ -53,7 +56,7 @@ void Run(const FinishJob& job) {
 }  // namespace
 
 void FinishOnHost(const FinishJob& job) {
-  WithKernelOf(job, [&](auto type, auto layout, auto extent) {
+  WithKernel(job.dtype, job.layout, ExtentOf(job), [&](auto type, auto layout, auto extent) {
     Run<type.value, layout.value, extent.value>(job);
   });
 }

@@ -9,7 +9,8 @@
 //   uint32_t Float16s(float, float), BFloat16s(…)     two of them, the first one in the lower half
 //   float Float16Value(uint32_t)
 //   void Load(const uint8_t*, uint32_t (&)[N])        N words: 3, 6 or 12; aligned to N / 3
-//   void Store(uint8_t*, const uint32_t (&)[4])       aligned to all of it
+//   void Store(uint8_t*, const uint32_t (&)[4])       aligned to 16
+//   void StoreParts(uint8_t*, const uint32_t (&)[3][4])  likewise; the next thread stores behind it
 //   void Put(uint8_t*, T bits)                        one value, aligned
 //
 // All is constexpr because a kernel may call that (nvcc --expt-relaxed-constexpr).

@@ -29,7 +29,8 @@ TEST(Finish, OnTheHostIsThePlainTwin) {
 }
 
 bool InGroups(const FinishJob& job) {
-  return WithKernelOf(job, [&](auto type, auto, auto) { return InGroups<type.value>(job); });
+  return WithKernel(job.dtype, job.layout, ExtentOf(job),
+                    [&](auto type, auto, auto) { return InGroups<type.value>(job); });
 }
 
 // Shifted by a byte, nothing can be done in groups.
