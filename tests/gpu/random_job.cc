@@ -83,12 +83,20 @@ std::string MadeJob::ToString() const {
 }
 
 MadeJob RandomJob(Random& random) {
+  JobSize size;
+  size.rows = random.OneIn(4) ? 1 : random.Between(1, 5);
+  size.height = random.Between(1, 9);
+  size.width = random.OneIn(2) ? random.Between(1, 70) : 4 * random.Between(1, 40);
+  return RandomJobOf(random, size);
+}
+
+MadeJob RandomJobOf(Random& random, JobSize size) {
   constexpr DType kDTypes[] = {DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
   MadeJob made;
   FinishJob& job = made.job;
-  job.rows = random.OneIn(4) ? 1 : random.Between(1, 5);
-  job.height = random.Between(1, 9);
-  job.width = random.OneIn(2) ? random.Between(1, 70) : 4 * random.Between(1, 40);
+  job.rows = size.rows;
+  job.height = size.height;
+  job.width = size.width;
   job.dtype = kDTypes[random.Between(0, 3)];
   job.layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
   const bool overflows = random.OneIn(4);  // float16, in some of its values

@@ -27,6 +27,12 @@ struct MadeJob {
 
 MadeJob RandomJob(Random& random);
 
+struct JobSize {
+  int64_t rows = 1;
+  int height = 1, width = 1;
+};
+MadeJob RandomJobOf(Random& random, JobSize size);
+
 // The result, in the host's memory. The job's bytes begin `shift` bytes behind a boundary of 16.
 using Finish = std::function<void(const FinishJob& job)>;
 std::vector<uint8_t> ResultOf(const MadeJob& made, const Finish& finish, size_t shift = 0);

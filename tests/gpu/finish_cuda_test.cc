@@ -1,0 +1,146 @@
+// The kernel itself against FinishOnHost, to the bit. On a machine without a GPU it is skipped, and
+// only the same through the host's device runs: which shows that the test is one.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/core/row_work.h"
+#include "gpu/device.h"
+#include "tests/gpu/random_job.h"
+#include "tests/testing/effort.h"
+
+namespace stoker {
+namespace {
+
+using testing::MadeJob;
+using testing::Random;
+using testing::ResultOf;
+
+// Memory of a device's.
+class Room {
+ public:
+  Room(Device& device, size_t bytes)
+      : device_(device), data_(static_cast<uint8_t*>(device.Allocate(bytes + 1).value())) {}
+  ~Room() { device_.Free(data_); }
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+
+  uint8_t* data() const { return data_; }
+
+ private:
+  Device& device_;
+  uint8_t* data_;
+};
+
+class FinishOnDevice : public ::testing::TestWithParam<DeviceName> {
+ protected:
+  void SetUp() override {
+    Result<std::shared_ptr<Device>> opened = Device::Open(GetParam());
+    if (!opened.ok()) {
+      GTEST_SKIP() << GetParam().ToString() << " is not there, so that nothing is shown about it: "
+                   << opened.error().ToString();
+    }
+    device_ = *std::move(opened);
+    stream_ = device_->MakeStream().value();
+  }
+  void TearDown() override {
+    if (device_ != nullptr) device_->Destroy(stream_);
+  }
+
+  // A job whose memory is the host's, on the device: with its addresses as far off a boundary of 16
+  // as they are.
+  void Finish(const FinishJob& job) {
+    const size_t values =
+        static_cast<size_t>(job.rows) * static_cast<size_t>(job.height * job.width) * 3;
+    const size_t work = static_cast<size_t>(job.rows) * RowWorkBytes(job.boxes);
+    const Room from(*device_, values + 16), to(*device_, values * SizeOf(job.dtype));
+    const Room left(*device_, work);
+    FinishJob there = job;
+    uint8_t* const first = from.data() + reinterpret_cast<uintptr_t>(job.from) % 16;
+    there.from = first;
+    there.to = to.data();
+    Copy(first, job.from, values);
+    if (job.work != nullptr) {
+      there.work = left.data();
+      Copy(left.data(), job.work, work);
+    }
+    const Status finished = device_->Finish(there, stream_);
+    ASSERT_TRUE(finished.ok()) << finished.error().ToString();
+    Copy(job.to, to.data(), values * SizeOf(job.dtype));
+  }
+
+  void ExpectSame(const MadeJob& made, size_t shift) {
+    const auto on_device = [&](const FinishJob& job) { Finish(job); };
+    const std::vector<uint8_t> wanted = ResultOf(made, FinishOnHost, shift);
+    const std::vector<uint8_t> got = ResultOf(made, on_device, shift);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      ASSERT_EQ(got[i], wanted[i]) << made.ToString() << ", byte " << i;
+    }
+  }
+
+ private:
+  // And waits.
+  void Copy(void* to, const void* from, size_t bytes) {
+    const DeviceEvent done = device_->MakeEvent().value();
+    Status status = device_->Copy(to, from, bytes, stream_);
+    if (status.ok()) status = device_->Record(done, stream_);
+    if (status.ok()) status = device_->Synchronize(done);
+    device_->Destroy(done);
+    ASSERT_TRUE(status.ok()) << status.error().ToString();
+  }
+
+  std::shared_ptr<Device> device_;
+  DeviceStream stream_;
+};
+
+TEST_P(FinishOnDevice, IsTheHostsOfRandomJobs) {
+  Random random(7);
+  for (int n = 0; n < testing::Effort(1500); ++n) {
+    SCOPED_TRACE(n);
+    ExpectSame(testing::RandomJob(random), n % 4 == 0 ? 1 : 0);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Many blocks across a row, the last one not full; in groups and, shifted, pixel by pixel.
+TEST_P(FinishOnDevice, IsTheHostsOfPhotographs) {
+  Random random(8);
+  for (int n = 0; n < testing::Effort(48); ++n) {
+    SCOPED_TRACE(n);
+    ExpectSame(testing::RandomJobOf(random, {.rows = 3, .height = 224, .width = 224}), n % 2);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// More rows than a grid has blocks down.
+TEST_P(FinishOnDevice, IsTheHostsOfVeryManyRows) {
+  Random random(9);
+  for (const int width : {1, 16}) {
+    for (int n = 0; n < testing::Effort(5); ++n) {
+      SCOPED_TRACE(n);
+      ExpectSame(testing::RandomJobOf(random, {.rows = 66000, .height = 1, .width = width}), 0);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_P(FinishOnDevice, OfNothingIsNothing) {
+  MadeJob made;
+  made.job = {.height = 3, .width = 8, .dtype = DType::kF32};
+  ExpectSame(made, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, FinishOnDevice,
+                         ::testing::Values(DeviceName{DeviceName::Kind::kHost, 0},
+                                           DeviceName{DeviceName::Kind::kCuda, 0}),
+                         [](const auto& device) {
+                           const bool host = device.param.kind == DeviceName::Kind::kHost;
+                           return std::string(host ? "Host" : "Cuda");
+                         });
+
+}  // namespace
+}  // namespace stoker
