@@ -69,8 +69,9 @@ struct CudaMachine {
     *reinterpret_cast<uint4*>(to) = Four(words);
   }
 
-  // A warp that is whole has 1,536 bytes in a row. Each thread storing its own would write halves
-  // of the 32 bytes that memory is written in; so they change pieces, and write neighbours.
+  // A warp that is whole has 1,536 bytes of a row, one thread's behind the other's. Were each to
+  // store its own, they would write halves of the 32 bytes that memory is written in; so they
+  // exchange pieces, and write neighbours. Once for each thread: nobody writes `pieces` again.
   static __device__ void StoreParts(uint8_t* to, const uint32_t (&parts)[3][4]) {
     __shared__ uint4 pieces[3 * kThreads];
     if (__activemask() != ~0U) {
@@ -83,7 +84,6 @@ struct CudaMachine {
     __syncwarp();
     auto* const first = reinterpret_cast<uint4*>(to - 48 * lane);
     for (int p = 0; p < 3; ++p) first[32 * p + lane] = mine[32 * p + lane];
-    __syncwarp();  // before they are written again, for the next row
   }
 
   template <typename T>
@@ -92,18 +92,17 @@ struct CudaMachine {
   }
 };
 
-// Blocks: across the units of a row, down the rows.
+// Blocks: across the units of a row; down the rows, and behind that more of them.
 template <DType kType, Layout kLayout, Extent kExtent, bool kGroups>
 __global__ void __launch_bounds__(kThreads)
     FinishKernel(const __grid_constant__ FinishJob job, uint32_t units) {
   const uint32_t unit = blockIdx.x * kThreads + threadIdx.x;
-  if (unit >= units) return;
-  for (int64_t row = blockIdx.y; row < job.rows; row += gridDim.y) {
-    if constexpr (kGroups) {
-      FinishGroup<CudaMachine, kType, kLayout, kExtent>(job, row, unit);
-    } else {
-      FinishPixel<CudaMachine, kType, kLayout, kExtent>(job, row, unit);
-    }
+  const int64_t row = int64_t{blockIdx.z} * gridDim.y + blockIdx.y;
+  if (unit >= units || row >= job.rows) return;
+  if constexpr (kGroups) {
+    FinishGroup<CudaMachine, kType, kLayout, kExtent>(job, row, unit);
+  } else {
+    FinishPixel<CudaMachine, kType, kLayout, kExtent>(job, row, unit);
   }
 }
 
@@ -125,8 +124,9 @@ template <DType kType, Layout kLayout, Extent kExtent>
 cudaError_t Launch(FinishJob job, cudaStream_t stream) {
   const bool groups = InGroups<kType>(job);
   uint32_t units = groups ? PixelsOf(job) / kGroup<kType> : PixelsOf(job);
-  const dim3 blocks((units - 1) / kThreads + 1,
-                    static_cast<unsigned>(std::min(job.rows, kMostBlocksDown)));
+  const int64_t down = std::min(job.rows, kMostBlocksDown);
+  const dim3 blocks((units - 1) / kThreads + 1, static_cast<unsigned>(down),
+                    static_cast<unsigned>((job.rows - 1) / down + 1));
   void* arguments[] = {&job, &units};
   return cudaLaunchKernel(KernelOf<kType, kLayout, kExtent>(groups), blocks, dim3(kThreads),
                           arguments, 0, stream);
