@@ -16,23 +16,27 @@ endif()
 
 add_library(stoker_flags INTERFACE)
 target_include_directories(stoker_flags INTERFACE ${PROJECT_SOURCE_DIR})
+# nvcc knows none of these, and the host code that it makes of a .cu is neither pedantic nor
+# sanitized: gpu/CMakeLists.txt has its flags.
+macro(stoker_cxx_options)
+  target_compile_options(stoker_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${ARGN}>")
+endmacro()
 # -ffp-contract=off: the same floating-point bytes with and without fused multiply-add.
-target_compile_options(stoker_flags INTERFACE -Wall -Wextra -Wpedantic -ffp-contract=off)
+stoker_cxx_options(-Wall -Wextra -Wpedantic -ffp-contract=off)
 target_compile_definitions(stoker_flags INTERFACE
   $<$<CONFIG:Debug,Sanitize>:_GLIBCXX_ASSERTIONS>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # Cries wolf over std::string's operator+ (gcc bug 105651).
-  target_compile_options(stoker_flags INTERFACE -Wno-restrict)
+  stoker_cxx_options(-Wno-restrict)
 endif()
 if(STOKER_WERROR)
-  target_compile_options(stoker_flags INTERFACE -Werror)
+  stoker_cxx_options(-Werror)
 endif()
 if(STOKER_SANITIZE)
-  target_compile_options(stoker_flags INTERFACE -fsanitize=${STOKER_SANITIZE}
-    -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  stoker_cxx_options(-fsanitize=${STOKER_SANITIZE} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
   target_link_options(stoker_flags INTERFACE -fsanitize=${STOKER_SANITIZE})
 endif()
-
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 

@@ -111,10 +111,13 @@ struct CudaReport {
     int ordinal = 0;
     std::string name;
     uint64_t memory_bytes = 0;
-    int capability = 0;    // major × 10 + minor
-    std::string bus;       // "0000:3b:00.0"
-    double link_gb_s = 0;  // of one direction, by the link's present width and speed; 0: unknown
-    int numa_node = -1;    // that it is attached to; -1: unknown
+    int capability = 0;  // major × 10 + minor
+    std::string bus;     // "0000:3b:00.0"
+    // Of one direction, 0: unknown. At present, by the link's width and speed; an idle device may
+    // have slowed it down from the best that it is able to.
+    double link_gb_s = 0;
+    double best_link_gb_s = 0;
+    int numa_node = -1;  // that it is attached to; -1: unknown
   };
   std::vector<Found> devices;
 };

@@ -104,6 +104,7 @@ class HostDevice final : public Device {
   }
 
   Result<uint64_t> Elapsed(DeviceEvent begin, DeviceEvent end) override {
+    if (Status status = process_.Check("host"); !status) return std::move(status).error();
     return EventOf(end).passed_ns() - EventOf(begin).passed_ns();
   }
 

@@ -1,0 +1,59 @@
+# STOKER_CUDA_FOUND: whether stoker is built with CUDA. Then the language CUDA is there, and
+# CUDA::cudart_static. One build serves machines with and without a driver.
+set(STOKER_CUDA AUTO CACHE STRING "Build with CUDA: ON, OFF, or AUTO (where its toolkit is found)")
+set_property(CACHE STOKER_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(STOKER_LEAST_CUDA 12.5)  # cudaGetDriverEntryPointByVersion
+
+# Why not, in `result`; empty: the language is enabled, and the toolkit found.
+macro(stoker_look_for_cuda result)
+  set(${result} "")
+  # nvcc's host code is compiled by the compiler of everything else, unless the user says which.
+  if(NOT CMAKE_CUDA_HOST_COMPILER AND NOT DEFINED ENV{CUDAHOSTCXX})
+    set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER} CACHE FILEPATH "nvcc's host compiler")
+  endif()
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    # Where the toolkit is installed when PATH does not say.
+    find_program(STOKER_NVCC nvcc PATHS /usr/local/cuda/bin)
+    mark_as_advanced(STOKER_NVCC)
+    if(STOKER_NVCC)
+      set(ENV{CUDACXX} ${STOKER_NVCC})  # check_language would trust CMAKE_CUDA_COMPILER
+    endif()
+  endif()
+  # 75: as PTX, for the driver to compile where there is no code of the device's own.
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
+    set(CMAKE_CUDA_ARCHITECTURES 75-virtual 80-real 90-real CACHE STRING "CUDA architectures")
+  endif()
+  set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(NOT CMAKE_CUDA_COMPILER)
+    set(${result} "no nvcc that works with ${CMAKE_CUDA_HOST_COMPILER} was found")
+  else()
+    enable_language(CUDA)
+    if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know of it yet
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+    endif()
+    find_package(CUDAToolkit)
+    if(NOT TARGET CUDA::cudart_static)
+      set(${result} "the toolkit has no libcudart_static.a")
+    elseif(CUDAToolkit_VERSION VERSION_LESS STOKER_LEAST_CUDA)
+      set(${result} "CUDA ${CUDAToolkit_VERSION} is older than ${STOKER_LEAST_CUDA}")
+    endif()
+  endif()
+endmacro()
+
+set(STOKER_CUDA_FOUND OFF)
+if(STOKER_CUDA STREQUAL "AUTO" OR STOKER_CUDA)
+  stoker_look_for_cuda(stoker_why_no_cuda)
+  if(stoker_why_no_cuda STREQUAL "")
+    set(STOKER_CUDA_FOUND ON)
+    message(STATUS "CUDA: ${CUDAToolkit_VERSION}, for ${CMAKE_CUDA_ARCHITECTURES}")
+  elseif(STOKER_CUDA STREQUAL "AUTO")
+    message(STATUS "CUDA: none, ${stoker_why_no_cuda}")
+  else()
+    message(FATAL_ERROR "STOKER_CUDA=${STOKER_CUDA}: ${stoker_why_no_cuda}. Install the CUDA "
+      "toolkit ${STOKER_LEAST_CUDA} or newer and let CMAKE_CUDA_COMPILER name its nvcc, or use "
+      "STOKER_CUDA=OFF.")
+  endif()
+endif()

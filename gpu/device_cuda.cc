@@ -1,0 +1,204 @@
+// A device of CUDA's. Nothing here runs, and no driver is loaded, before one is opened.
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "gpu/cuda_calls.h"
+#include "gpu/cuda_context.h"
+#include "gpu/finish_cuda.h"
+#include "gpu/occupy_cuda.h"
+#include "gpu/open_device.h"
+#include "gpu/own_process.h"
+#include "gpu/pci_link.h"
+
+namespace stoker {
+
+namespace {
+
+cudaStream_t Of(DeviceStream stream) { return static_cast<cudaStream_t>(stream.handle); }
+cudaEvent_t Of(DeviceEvent event) { return static_cast<cudaEvent_t>(event.handle); }
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(DeviceName name, CudaContext context, int numa_node)
+      : name_(name), text_(name.ToString()), context_(context), numa_node_(numa_node) {}
+
+  // Now: a kernel that is loaded when it is first launched may wait for all that the device does.
+  Status Load() {
+    return Do("LoadFinish", [] { return LoadFinish(); });
+  }
+
+  DeviceName name() const override { return name_; }
+  int numa_node() const override { return numa_node_; }
+
+  Status Pin(void* data, size_t bytes) override {
+    return WithBytes(bytes, Do("cudaHostRegister", [&] {
+                       return cudaHostRegister(data, bytes, cudaHostRegisterPortable);
+                     }));
+  }
+  void Unpin(void* data) override {
+    LetGo([&] { return cudaHostUnregister(data); });
+  }
+
+  Result<void*> Allocate(size_t bytes) override {
+    void* data = nullptr;
+    Status status = WithBytes(bytes, Do("cudaMalloc", [&] {
+                                // Of nothing it would give a null pointer.
+                                return cudaMalloc(&data, std::max<size_t>(bytes, 1));
+                              }));
+    if (!status) return std::move(status).error();
+    return data;
+  }
+  void Free(void* data) override {
+    LetGo([&] { return cudaFree(data); });
+  }
+
+  Result<DeviceStream> MakeStream(StreamPriority priority) override {
+    cudaStream_t stream = nullptr;
+    int lowest = 0, highest = 0;  // 0 is the normal one
+    Status status = Do("cudaDeviceGetStreamPriorityRange",
+                       [&] { return cudaDeviceGetStreamPriorityRange(&lowest, &highest); });
+    if (!status) return std::move(status).error();
+    status = Do("cudaStreamCreateWithPriority", [&] {
+      return cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
+                                          priority == StreamPriority::kHigh ? highest : 0);
+    });
+    if (!status) return std::move(status).error();
+    return DeviceStream{stream};
+  }
+  void Destroy(DeviceStream stream) override {
+    LetGo([&] { return cudaStreamDestroy(Of(stream)); });
+  }
+
+  Result<DeviceEvent> MakeEvent(bool timed) override {
+    cudaEvent_t event = nullptr;
+    // Who waits for one sleeps: the cores have other things to do.
+    const unsigned flags = cudaEventBlockingSync | (timed ? 0 : cudaEventDisableTiming);
+    Status status =
+        Do("cudaEventCreateWithFlags", [&] { return cudaEventCreateWithFlags(&event, flags); });
+    if (!status) return std::move(status).error();
+    return DeviceEvent{event};
+  }
+  void Destroy(DeviceEvent event) override {
+    LetGo([&] { return cudaEventDestroy(Of(event)); });
+  }
+
+  Status Record(DeviceEvent event, DeviceStream stream) override {
+    return Do("cudaEventRecord", [&] { return cudaEventRecord(Of(event), Of(stream)); });
+  }
+  Status RecordAll(DeviceEvent event) override {
+    if (context_.cannot_record()) return SynchronizeAll();  // the event is done, then
+    return Do("cuCtxRecordEvent", [&] { return context_.Record(event.handle); });
+  }
+  Status Wait(DeviceStream stream, DeviceEvent event) override {
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    Status status =
+        Do("cudaStreamIsCapturing", [&] { return cudaStreamIsCapturing(Of(stream), &capture); });
+    if (!status) return status;
+    return Do("cudaStreamWaitEvent", [&] {
+      // To wait for an event that is not of the capture would make the capture invalid.
+      if (capture != cudaStreamCaptureStatusNone) return cudaErrorStreamCaptureIsolation;
+      return cudaStreamWaitEvent(Of(stream), Of(event), 0);
+    });
+  }
+  Result<bool> Done(DeviceEvent event) override {
+    bool done = true;
+    Status status = Do("cudaEventQuery", [&] {
+      const cudaError_t error = cudaEventQuery(Of(event));
+      if (error != cudaErrorNotReady) return error;
+      done = false;
+      (void)cudaGetLastError();
+      return cudaSuccess;
+    });
+    if (!status) return std::move(status).error();
+    return done;
+  }
+  Status Synchronize(DeviceEvent event) override {
+    return Do("cudaEventSynchronize", [&] { return cudaEventSynchronize(Of(event)); });
+  }
+  Status SynchronizeAll() override {
+    return Do("cudaDeviceSynchronize", [] { return cudaDeviceSynchronize(); });
+  }
+
+  Result<uint64_t> Elapsed(DeviceEvent begin, DeviceEvent end) override {
+    float milliseconds = 0;
+    Status status = Do("cudaEventElapsedTime",
+                       [&] { return cudaEventElapsedTime(&milliseconds, Of(begin), Of(end)); });
+    if (!status) return std::move(status).error();
+    return static_cast<uint64_t>(double{milliseconds} * 1e6);
+  }
+
+  Status Copy(void* to, const void* from, size_t bytes, DeviceStream stream) override {
+    if (bytes == 0) return {};
+    return Do("cudaMemcpyAsync",
+              [&] { return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, Of(stream)); });
+  }
+  Status Finish(const FinishJob& job, DeviceStream stream) override {
+    return Do("the kernel Finish", [&] { return LaunchFinish(job, stream.handle); });
+  }
+  Status Occupy(uint64_t nanoseconds, DeviceStream stream) override {
+    return Do("the kernel Occupy", [&] { return LaunchOccupy(nanoseconds, stream.handle); });
+  }
+
+ private:
+  template <typename Call>
+  Status Do(const char* what, const Call& call) {
+    if (Status status = process_.Check(text_); !status) return status;
+    const CudaContext::Current current(context_);
+    if (current.error() != 0) return CudaStatus(current.error(), current.call(), text_);
+    return CudaStatus(call(), what, text_);
+  }
+
+  // What cannot fail: when the process ends, CUDA's runtime may have gone before, and what was to
+  // be let go with it.
+  template <typename Call>
+  void LetGo(const Call& call) {
+    (void)Do("", call);
+  }
+
+  static Status WithBytes(size_t bytes, Status status) {
+    if (status) return status;
+    Error error = std::move(status).error();
+    error.cause += ", for " + std::to_string(bytes) + " bytes";
+    return error;
+  }
+
+  const DeviceName name_;
+  const std::string text_;
+  const CudaContext context_;
+  const int numa_node_;
+  const OwnProcess process_;
+};
+
+int NumaNodeOf(int ordinal) {
+  char bus[32] = "";
+  if (cudaDeviceGetPCIBusId(bus, sizeof bus, ordinal) == cudaSuccess) return LinkOf(bus).numa_node;
+  (void)cudaGetLastError();
+  return -1;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Device>> OpenCudaDevice(int ordinal) {
+  const DeviceName name{DeviceName::Kind::kCuda, ordinal};
+  const Result<int> count = CountCudaDevices();
+  if (!count) {
+    Error error = count.error();
+    error.cause = "no device " + name.ToString() + ": " + error.cause;
+    return error;
+  }
+  if (ordinal < 0 || ordinal >= *count) {
+    return Error{.code = Code::kFailedPrecondition,
+                 .cause = "no device " + name.ToString() + ": CUDA has " + std::to_string(*count) +
+                          (*count == 1 ? " device" : " devices"),
+                 .advice = "They count from 0, and CUDA_VISIBLE_DEVICES may leave some out"};
+  }
+  Result<CudaContext> context = CudaContext::Join(ordinal, name.ToString());
+  if (!context) return std::move(context).error();
+  auto device = std::make_shared<CudaDevice>(name, *context, NumaNodeOf(ordinal));
+  if (Status loaded = device->Load(); !loaded) return std::move(loaded).error();
+  return std::shared_ptr<Device>(std::move(device));
+}
+
+}  // namespace stoker

@@ -1,0 +1,51 @@
+// What there is of CUDA, for `stoker doctor`. Loads the driver; joins no context.
+#include <cuda_runtime_api.h>
+
+#include "gpu/cuda_calls.h"
+#include "gpu/device.h"
+#include "gpu/pci_link.h"
+
+namespace stoker {
+
+namespace {
+
+// What cannot be found out of a device stays unknown.
+CudaReport::Found Describe(int ordinal) {
+  CudaReport::Found found;
+  found.ordinal = ordinal;
+  cudaDeviceProp properties;
+  if (cudaGetDeviceProperties(&properties, ordinal) == cudaSuccess) {
+    found.name = properties.name;
+    found.memory_bytes = properties.totalGlobalMem;
+    found.capability = properties.major * 10 + properties.minor;
+  }
+  char bus[32] = "";
+  if (cudaDeviceGetPCIBusId(bus, sizeof bus, ordinal) == cudaSuccess) {
+    const PciLink link = LinkOf(bus);
+    found.bus = bus;
+    found.link_gb_s = link.gb_s;
+    found.best_link_gb_s = link.best_gb_s;
+    found.numa_node = link.numa_node;
+  }
+  (void)cudaGetLastError();
+  return found;
+}
+
+}  // namespace
+
+CudaReport LookForCuda() {
+  CudaReport report;
+  report.built = true;
+  report.runtime = CudaBuiltWith();
+  report.least_driver = LeastCudaOfDriver();
+  report.driver = CudaOfDriver();
+  const Result<int> count = CountCudaDevices();
+  if (!count) {
+    report.why_not = count.error().Message();
+    return report;
+  }
+  for (int ordinal = 0; ordinal < *count; ++ordinal) report.devices.push_back(Describe(ordinal));
+  return report;
+}
+
+}  // namespace stoker
