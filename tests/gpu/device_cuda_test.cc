@@ -1,0 +1,447 @@
+// What is CUDA's alone: gpu/device_cuda.cc, on a FakeCuda.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <functional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpu/device.h"
+#include "gpu/open_device.h"
+#include "tests/testing/devices.h"
+#include "tests/testing/fake_cuda/fake_cuda.h"
+
+namespace stoker {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeCuda;
+using testing::FakeFault;
+using testing::FakeHeld;
+using testing::FakeMachine;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using testing::OpenFakeDevice;
+using testing::PinnedBytes;
+
+constexpr size_t kBytes = 3 * 64;
+
+// Functions that give what is to be given back: nobody is told when they fail.
+const std::set<std::string> kUntold = {"cudaFree", "cudaHostUnregister", "cudaStreamDestroy",
+                                       "cudaEventDestroy", "cuCtxPopCurrent"};
+// Functions that are called for each of the others, those above included.
+const std::set<std::string> kAround = {"cuCtxPushCurrent", "cudaThreadExchangeStreamCaptureMode"};
+
+// What goes another way where they fail: the node is unknown, RecordAll waits.
+const std::set<std::string> kOptional = {"cudaDeviceGetPCIBusId",
+                                         "cudaGetDriverEntryPointByVersion"};
+
+// Keeps what `made` gives, and `undo` for the end.
+class Undo {
+ public:
+  ~Undo() {
+    for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) (*step)();
+  }
+  template <typename Value, typename Give>
+  Status Keep(Result<Value> made, Value& value, const Give& give_back) {
+    if (!made) return std::move(made).error();
+    value = *made;
+    steps_.push_back([give_back, given = *made] { give_back(given); });
+    return {};
+  }
+
+ private:
+  std::vector<std::function<void()>> steps_;
+};
+
+// Each of a device's functions at least once; gives back what it made, also where one fails.
+Status UseAll(Device& device, uint8_t* pages) {
+  Undo undo;
+  const auto free = [&](void* data) { device.Free(data); };
+  const auto destroy = [&](DeviceEvent made) { device.Destroy(made); };
+  void *stored = nullptr, *finished = nullptr;
+  DeviceStream stream;
+  DeviceEvent event, begin, end;
+  bool pinned = false;
+  const auto finish = [&] {
+    return device.Finish(
+        {.from = static_cast<uint8_t*>(stored), .to = finished, .rows = 1, .height = 8, .width = 8},
+        stream);
+  };
+  const std::vector<std::function<Status()>> steps = {
+      [&] {
+        Status status = device.Pin(pages, 4096);
+        Result<bool> done = status.ok() ? Result<bool>(true) : Result<bool>(status.error());
+        return undo.Keep(done, pinned, [&](bool) { device.Unpin(pages); });
+      },
+      [&] { return undo.Keep(device.Allocate(kBytes), stored, free); },
+      [&] { return undo.Keep(device.Allocate(kBytes), finished, free); },
+      [&] {
+        return undo.Keep(device.MakeStream(), stream, [&](DeviceStream s) { device.Destroy(s); });
+      },
+      [&] { return undo.Keep(device.MakeEvent(), event, destroy); },
+      [&] { return undo.Keep(device.MakeEvent(true), begin, destroy); },
+      [&] { return undo.Keep(device.MakeEvent(true), end, destroy); },
+      [&] { return device.Record(begin, stream); },
+      [&] { return device.Occupy(1000, stream); },
+      [&] { return device.Record(end, stream); },
+      [&] { return device.Synchronize(end); },
+      [&] {
+        const Result<uint64_t> elapsed = device.Elapsed(begin, end);
+        return elapsed.ok() ? Status() : Status(elapsed.error());
+      },
+      [&] { return device.Wait(stream, event); },
+      [&] { return device.Copy(stored, pages, kBytes, stream); },
+      finish,
+      [&] { return device.Copy(pages + kBytes, finished, kBytes, stream); },
+      [&] { return device.Record(event, stream); },
+      [&] { return device.Synchronize(event); },
+      [&] {
+        const Result<bool> done = device.Done(event);
+        return done.ok() ? Status() : Status(done.error());
+      },
+      [&] { return device.RecordAll(event); },
+      [&] { return device.SynchronizeAll(); },
+  };
+  for (const auto& step : steps) {
+    if (Status status = step(); !status) return status;
+  }
+  return {};
+}
+
+Status OpenAndUseAll(int ordinal) {
+  alignas(4096) static uint8_t pages[4096];
+  const Result<std::shared_ptr<Device>> device = OpenFakeDevice(ordinal);
+  return device.ok() ? UseAll(**device, pages) : Status(device.error());
+}
+
+int CurrentDevice() {
+  int current = -1;
+  EXPECT_EQ(cudaGetDevice(&current), cudaSuccess);
+  return current;
+}
+
+TEST(DeviceCudaTest, NothingIsCalledForTheHost) {
+  const FakeCuda cuda;
+  const std::shared_ptr<Device> host = Device::Open({DeviceName::Kind::kHost, 0}).value();
+  const PinnedBytes bytes(host, 64);
+  host->SynchronizeAll().value();
+  EXPECT_THAT(cuda.Called(), IsEmpty());
+}
+
+TEST(DeviceCudaTest, WhatIsMadeIsGivenBack) {
+  const FakeCuda cuda;
+  ASSERT_TRUE(OpenAndUseAll(0).ok());
+  EXPECT_EQ(cuda.Held(), FakeHeld());
+  EXPECT_THAT(cuda.Violations(), IsEmpty());
+  EXPECT_EQ(cuda.Contexts(), 1);
+}
+
+TEST(DeviceCudaTest, OnlyTheContextOfTheDeviceIsMade) {
+  const FakeCuda cuda({.devices = 3});
+  const std::shared_ptr<Device> device = OpenFakeDevice(1).value();
+  EXPECT_EQ(cuda.Contexts(), 1);
+  const DeviceEvent event = device->MakeEvent().value();
+  std::thread([&] {  // one that has never seen CUDA
+    const DeviceStream stream = device->MakeStream().value();
+    device->Record(event, stream).value();
+    device->Record(event, DeviceStream{}).value();  // the device's own default stream
+    device->Synchronize(event).value();
+    device->Destroy(stream);
+    EXPECT_EQ(CurrentDevice(), 0);
+  })
+      .join();
+  device->Destroy(event);
+  EXPECT_TRUE(cuda.HasContext(1));
+  EXPECT_EQ(cuda.Contexts(), 1);
+  EXPECT_THAT(cuda.Violations(), IsEmpty());
+}
+
+TEST(DeviceCudaTest, TheThreadsCurrentDeviceIsLeftAsItWas) {
+  const FakeCuda cuda({.devices = 3});
+  ASSERT_EQ(cudaSetDevice(2), cudaSuccess);
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  ASSERT_TRUE(OpenAndUseAll(1).ok());
+  EXPECT_EQ(CurrentDevice(), 2);
+  ASSERT_EQ(cudaThreadExchangeStreamCaptureMode(&mode), cudaSuccess);
+  EXPECT_EQ(mode, cudaStreamCaptureModeGlobal);
+  EXPECT_FALSE(cuda.HasContext(0));
+}
+
+TEST(DeviceCudaTest, SeveralDevicesHaveMemoryOfTheirOwnAndShareWhatIsPinned) {
+  const FakeCuda cuda({.devices = 2});
+  const std::shared_ptr<Device> first = OpenFakeDevice(0).value(),
+                                second = OpenFakeDevice(1).value();
+  EXPECT_EQ(second->name(), (DeviceName{DeviceName::Kind::kCuda, 1}));
+  const PinnedBytes bytes(first, 4096);
+  for (Device* const device : {first.get(), second.get()}) {
+    const DeviceStream stream = device->MakeStream().value();
+    void* const memory = device->Allocate(64).value();
+    device->Copy(memory, bytes.data(), 64, stream).value();
+    device->SynchronizeAll().value();
+    Device* const other = device == first.get() ? second.get() : first.get();
+    const DeviceStream others = other->MakeStream().value();
+    EXPECT_FALSE(other->Copy(memory, bytes.data(), 64, others).ok()) << "of the fake";
+    other->Destroy(others);
+    device->Free(memory);
+    device->Destroy(stream);
+  }
+}
+
+// Waits of one device's stream for the event of another's.
+TEST(DeviceCudaTest, AStreamMayWaitForAnotherDevicesEvent) {
+  const FakeCuda cuda({.devices = 2});
+  const std::shared_ptr<Device> first = OpenFakeDevice(0).value(),
+                                second = OpenFakeDevice(1).value();
+  const DeviceStream made = first->MakeStream().value(), waits = second->MakeStream().value();
+  const DeviceEvent event = first->MakeEvent().value();
+  first->Record(event, made).value();
+  second->Wait(waits, event).value();
+  second->SynchronizeAll().value();
+  first->Destroy(event);
+  first->Destroy(made);
+  second->Destroy(waits);
+  EXPECT_THAT(cuda.Violations(), IsEmpty());
+}
+
+TEST(DeviceCudaTest, EveryCallMayFail) {
+  std::vector<std::string> functions;
+  std::vector<int> calls;
+  {
+    const FakeCuda cuda({.devices = 2});
+    ASSERT_TRUE(OpenAndUseAll(1).ok());
+    functions = cuda.Called();
+    for (const std::string& function : functions) calls.push_back(cuda.Calls(function));
+  }
+  EXPECT_GT(functions.size(), 20u);
+  for (size_t f = 0; f < functions.size(); ++f) {
+    const std::string& function = functions[f];
+    for (int nth = 1; nth <= calls[f]; ++nth) {
+      SCOPED_TRACE(function + ", call " + std::to_string(nth));
+      FakeCuda cuda({.devices = 2});
+      cuda.Inject({.call = function, .nth = nth});
+      const Status status = OpenAndUseAll(1);
+      if (kUntold.contains(function)) {
+        EXPECT_TRUE(status.ok());
+      } else if (!status.ok()) {
+        EXPECT_TRUE(status.error().code == Code::kUnavailable ||
+                    status.error().code == Code::kFailedPrecondition);
+        const bool kernel = function.starts_with("Launch");
+        EXPECT_THAT(status.error().cause,
+                    HasSubstr(kernel ? "the kernel " + function.substr(6) : function));
+      } else {
+        EXPECT_TRUE(kAround.contains(function) || kOptional.contains(function))
+            << "nobody was told";
+      }
+      if (!kUntold.contains(function) && !kAround.contains(function)) {
+        EXPECT_EQ(cuda.Held(), FakeHeld());
+        EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+      }
+      if (function != "cuCtxPopCurrent") {
+        EXPECT_EQ(CurrentDevice(), 0);
+      }
+      EXPECT_FALSE(cuda.HasContext(0));
+      EXPECT_THAT(cuda.Violations(), IsEmpty());
+    }
+  }
+}
+
+TEST(DeviceCudaTest, WhatFailsLaterComesBackWithTheEvent) {
+  for (const char* function : {"cudaMemcpyAsync", "LaunchFinish", "cudaEventRecord"}) {
+    SCOPED_TRACE(function);
+    FakeCuda cuda;
+    cuda.Inject({.call = function, .error = cudaErrorIllegalAddress, .later = true});
+    const Status status = OpenAndUseAll(0);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, Code::kUnavailable);
+    EXPECT_THAT(status.error().cause, HasSubstr("on cuda:0: an illegal memory access"));
+    EXPECT_FALSE(OpenAndUseAll(0).ok()) << "the device is lost";
+    EXPECT_THAT(cuda.Violations(), IsEmpty());
+  }
+}
+
+// As PyTorch and others capture a step, once, to play it again and again.
+TEST(DeviceCudaTest, ACaptureIsNotDisturbed) {
+  FakeCuda cuda;
+  const std::shared_ptr<Device> device = OpenFakeDevice().value();
+  const DeviceStream captured = device->MakeStream().value();
+  const DeviceEvent event = device->MakeEvent().value();
+  cuda.Capture(true, captured);
+  for (const Status& status : {device->RecordAll(event), device->Wait(captured, event)}) {
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, Code::kFailedPrecondition);
+  }
+  const DeviceStream other = device->MakeStream().value();
+  void* const memory = device->Allocate(64).value();
+  std::vector<uint8_t> bytes(64);
+  device->Copy(memory, bytes.data(), 64, other).value();
+  device->Record(event, other).value();
+  EXPECT_TRUE(device->Done(event).ok());
+  device->Synchronize(event).value();
+  cuda.Capture(false);
+  device->RecordAll(event).value();
+  device->Wait(captured, event).value();
+  device->Free(memory);
+  device->Destroy(event);
+  for (const DeviceStream stream : {captured, other}) device->Destroy(stream);
+  EXPECT_THAT(cuda.Violations(), IsEmpty());
+}
+
+// Drivers before CUDA 12.5, of a build with CUDA 12, have no cuCtxRecordEvent.
+TEST(DeviceCudaTest, RecordAllWithoutTheDriversHelp) {
+  FakeCuda cuda;
+  cuda.Inject({.call = "cudaGetDriverEntryPointByVersion", .nth = 5});
+  const std::shared_ptr<Device> device = OpenFakeDevice().value();
+  const DeviceStream stream = device->MakeStream().value();
+  const DeviceEvent event = device->MakeEvent().value(), all = device->MakeEvent().value();
+  device->Occupy(1000, stream).value();
+  device->Record(event, stream).value();
+  device->RecordAll(all).value();
+  EXPECT_TRUE(device->Done(all).value());
+  EXPECT_TRUE(device->Done(event).value());
+  EXPECT_EQ(cuda.Calls("cuCtxRecordEvent"), 0);
+  for (const DeviceEvent made : {event, all}) device->Destroy(made);
+  device->Destroy(stream);
+}
+
+TEST(DeviceCudaTest, MemoryThatIsMissingIsResourceExhausted) {
+  FakeCuda cuda;
+  const std::shared_ptr<Device> device = OpenFakeDevice().value();
+  cuda.Inject({.call = "cudaHostRegister", .error = cudaErrorMemoryAllocation});
+  alignas(4096) static uint8_t page[4096];
+  const Status pinned = device->Pin(page, sizeof page);
+  ASSERT_FALSE(pinned.ok());
+  EXPECT_EQ(pinned.error().code, Code::kResourceExhausted);
+  EXPECT_EQ(
+      pinned.error().cause,
+      "cudaHostRegister on cuda:0: out of memory (cudaErrorMemoryAllocation), for 4096 bytes");
+}
+
+TEST(DeviceCudaTest, MayOutliveTheRuntime) {
+  auto cuda = std::make_unique<FakeCuda>();
+  const std::shared_ptr<Device> device = OpenFakeDevice().value();
+  const DeviceStream stream = device->MakeStream().value();
+  const DeviceEvent event = device->MakeEvent().value();
+  void* const memory = device->Allocate(64).value();
+  alignas(4096) static uint8_t page[4096];
+  device->Pin(page, sizeof page).value();
+  cuda.reset();  // as when the process ends
+  const Status status = device->Record(event, stream);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Code::kFailedPrecondition);
+  device->Unpin(page);
+  device->Free(memory);
+  device->Destroy(event);
+  device->Destroy(stream);
+}
+
+Error WhyNot(const FakeMachine& machine, int ordinal = 0) {
+  const FakeCuda cuda(machine);
+  Result<std::shared_ptr<Device>> device = OpenFakeDevice(ordinal);
+  EXPECT_FALSE(device.ok());
+  EXPECT_EQ(cuda.Contexts(), 0);
+  return device.ok() ? Error() : std::move(device).error();
+}
+
+TEST(DeviceCudaTest, WithoutADriver) {
+  const Error error = WhyNot({.driver = 0});
+  EXPECT_EQ(error.code, Code::kFailedPrecondition);
+  EXPECT_EQ(error.cause, "no device cuda:0: there is no NVIDIA driver");
+  EXPECT_EQ(error.advice,
+            "stoker was built with CUDA 13.0: install a driver that has CUDA 13.0, which is driver "
+            "580 or newer");
+}
+
+TEST(DeviceCudaTest, WithADriverThatIsTooOld) {
+  const Error error = WhyNot({.driver = 12040});
+  EXPECT_EQ(error.code, Code::kFailedPrecondition);
+  EXPECT_EQ(error.cause, "no device cuda:0: the NVIDIA driver is too old: it has CUDA 12.4");
+  EXPECT_THAT(error.advice, HasSubstr("CUDA 13.0, which is driver 580 or newer"));
+}
+
+TEST(DeviceCudaTest, WithoutADevice) {
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  Error error = WhyNot({.devices = 0});
+  EXPECT_EQ(error.code, Code::kFailedPrecondition);
+  EXPECT_EQ(error.cause, "no device cuda:0: the NVIDIA driver finds no device");
+  setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+  error = WhyNot({.devices = 0});
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_THAT(error.cause, HasSubstr("CUDA_VISIBLE_DEVICES=\"-1\" leaves none"));
+}
+
+TEST(DeviceCudaTest, WithFewerDevices) {
+  for (const int ordinal : {2, 99, -1}) {
+    const Error error = WhyNot({.devices = 2}, ordinal);
+    EXPECT_EQ(error.code, Code::kFailedPrecondition);
+    EXPECT_EQ(error.cause, "no device cuda:" + std::to_string(ordinal) + ": CUDA has 2 devices");
+    EXPECT_THAT(error.advice, HasSubstr("CUDA_VISIBLE_DEVICES"));
+  }
+}
+
+TEST(DeviceCudaTest, InAForkedChild) {
+  FakeCuda cuda;
+  cuda.Inject({.call = "cudaGetDeviceCount", .error = cudaErrorInitializationError});
+  const Result<std::shared_ptr<Device>> device = OpenFakeDevice();  // what CUDA says in one
+  ASSERT_FALSE(device.ok());
+  EXPECT_EQ(device.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(device.error().advice, HasSubstr("start it by spawn"));
+}
+
+TEST(LookForCudaTest, DescribesDevicesAndJoinsNone) {
+  const FakeCuda cuda({.devices = 2, .driver = 13010, .device_bytes = 1 << 20});
+  const CudaReport report = testing::LookForFakeCuda();
+  EXPECT_TRUE(report.built);
+  EXPECT_EQ(report.runtime, 13000);
+  EXPECT_EQ(report.least_driver, 13000);
+  EXPECT_EQ(report.driver, 13010);
+  EXPECT_EQ(report.why_not, "");
+  ASSERT_EQ(report.devices.size(), 2u);
+  EXPECT_EQ(report.devices[1].ordinal, 1);
+  EXPECT_EQ(report.devices[1].name, "Fake GPU 1");
+  EXPECT_EQ(report.devices[1].memory_bytes, 1u << 20);
+  EXPECT_EQ(report.devices[1].capability, 90);
+  EXPECT_EQ(report.devices[1].bus, "FFFF:F1:00.0");
+  EXPECT_EQ(report.devices[1].link_gb_s, 0);
+  EXPECT_EQ(report.devices[1].numa_node, -1);
+  EXPECT_EQ(cuda.Contexts(), 0);
+  EXPECT_THAT(cuda.Called(), ElementsAre("cudaDeviceGetPCIBusId", "cudaDriverGetVersion",
+                                         "cudaGetDeviceCount", "cudaGetDeviceProperties"));
+}
+
+TEST(LookForCudaTest, WhatCannotBeFoundOutStaysUnknown) {
+  FakeCuda cuda;
+  cuda.Inject({.call = "cudaGetDeviceProperties"});
+  cuda.Inject({.call = "cudaDeviceGetPCIBusId"});
+  const CudaReport report = testing::LookForFakeCuda();
+  ASSERT_EQ(report.devices.size(), 1u);
+  EXPECT_EQ(report.devices[0].name, "");
+  EXPECT_EQ(report.devices[0].bus, "");
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+TEST(LookForCudaTest, SaysWhyThereIsNone) {
+  const FakeCuda cuda({.driver = 12040});
+  const CudaReport report = testing::LookForFakeCuda();
+  EXPECT_TRUE(report.built);
+  EXPECT_EQ(report.driver, 12040);
+  EXPECT_THAT(report.devices, IsEmpty());
+  EXPECT_EQ(report.why_not,
+            "the NVIDIA driver is too old: it has CUDA 12.4. stoker was built with CUDA 13.0: "
+            "install a driver that has CUDA 13.0, which is driver 580 or newer.");
+}
+
+// Built with CUDA or not, libstoker's own answer is another than the fake's.
+TEST(LookForCudaTest, TheLibrarysOwnDoesNotSeeTheFake) {
+  const FakeCuda cuda;
+  (void)LookForCuda();
+  (void)Device::Open({DeviceName::Kind::kCuda, 0});
+  EXPECT_THAT(cuda.Called(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace stoker

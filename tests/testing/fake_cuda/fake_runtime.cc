@@ -1,0 +1,448 @@
+// CUDA's functions, on the FakeCuda that is installed.
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "engine/core/row_work.h"
+#include "gpu/finish_cuda.h"
+#include "gpu/occupy_cuda.h"
+#include "tests/testing/fake_cuda/fake_state.h"
+
+namespace {
+
+using stoker::FinishJob;
+using stoker::testing::FakeState;
+
+thread_local cudaError_t last_error = cudaSuccess;
+thread_local cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
+
+cudaError_t Remember(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+// A call of `name` that needs no context.
+template <typename Call>
+cudaError_t Run(const char* name, const Call& call) {
+  const std::shared_ptr<FakeState> state = FakeState::Installed();
+  if (state == nullptr) return Remember(cudaErrorCudartUnloading);
+  if (const cudaError_t error = state->DriverError(); error != cudaSuccess) return Remember(error);
+  const FakeState::Entered entered = state->Enter(name);
+  if (entered.now != cudaSuccess) return Remember(entered.now);
+  return Remember(call(*state, entered.later));
+}
+
+// One that would disturb a capture, unless its thread says otherwise.
+cudaError_t CheckCapture(FakeState& state, const char* name) {
+  if (!state.Captures() || capture_mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
+  return state.Violate(std::string(name) + " disturbs a capture");
+}
+
+// One that uses the thread's current device.
+template <typename Call>
+cudaError_t RunOnDevice(const char* name, const Call& call) {
+  return Run(name, [&](FakeState& state, cudaError_t later) {
+    const int device = state.Current();
+    cudaError_t error = state.Lost(device);
+    if (error == cudaSuccess) error = CheckCapture(state, name);
+    return error != cudaSuccess ? error : call(state, device, later);
+  });
+}
+
+// One that uses a stream.
+template <typename Call>
+cudaError_t RunOnStream(const char* name, cudaStream_t handle, const Call& call) {
+  return RunOnDevice(name, [&](FakeState& state, int device, cudaError_t later) {
+    const std::shared_ptr<FakeState::Stream> stream = state.FindStream(handle, device);
+    return stream == nullptr ? cudaErrorInvalidResourceHandle : call(state, *stream, later);
+  });
+}
+
+CUresult AsResult(cudaError_t error) { return static_cast<CUresult>(error); }
+
+CUresult GetDevice(CUdevice* device, int ordinal) {
+  return AsResult(Run("cuDeviceGet", [&](FakeState& state, cudaError_t) {
+    if (ordinal < 0 || ordinal >= state.machine().devices) return cudaErrorInvalidDevice;
+    *device = ordinal;
+    return cudaSuccess;
+  }));
+}
+
+// A context is its device's number, from 1.
+CUresult RetainContext(CUcontext* context, CUdevice device) {
+  return AsResult(Run("cuDevicePrimaryCtxRetain", [&](FakeState& state, cudaError_t) {
+    state.MakeContext(device);
+    *context = reinterpret_cast<CUcontext>(uintptr_t(device) + 1);
+    return cudaSuccess;
+  }));
+}
+
+CUresult PushContext(CUcontext context) {
+  return AsResult(Run("cuCtxPushCurrent", [&](FakeState& state, cudaError_t) {
+    state.Stack().push_back(static_cast<int>(reinterpret_cast<uintptr_t>(context)) - 1);
+    return cudaSuccess;
+  }));
+}
+
+CUresult PopContext(CUcontext* context) {
+  return AsResult(Run("cuCtxPopCurrent", [&](FakeState& state, cudaError_t) {
+    std::vector<int>& stack = state.Stack();
+    if (stack.empty()) return state.Violate("cuCtxPopCurrent without a context");
+    *context = reinterpret_cast<CUcontext>(uintptr_t(stack.back()) + 1);
+    stack.pop_back();
+    return cudaSuccess;
+  }));
+}
+
+CUresult RecordContext(CUcontext context, CUevent event) {
+  return AsResult(Run("cuCtxRecordEvent", [&](FakeState& state, cudaError_t) {
+    const int device = static_cast<int>(reinterpret_cast<uintptr_t>(context)) - 1;
+    if (state.Lost(device) != cudaSuccess) return state.Lost(device);
+    if (state.Captures()) return cudaErrorStreamCaptureUnsupported;
+    const std::shared_ptr<FakeState::Event> found = state.FindEvent(event);
+    if (found == nullptr || found->device != device) {
+      return state.Violate("cuCtxRecordEvent of another device's event");
+    }
+    found->event.Record(state.Threads(device));
+    return cudaSuccess;
+  }));
+}
+
+// Waits for what the stream was given so far.
+void Await(FakeState::Stream& stream) {
+  stoker::HostEvent end;
+  end.Record(*stream.thread);
+  end.Synchronize();
+}
+
+}  // namespace
+
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorInitializationError:
+      return "cudaErrorInitializationError";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    default:
+      return "unrecognized error code";
+  }
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInitializationError:
+      return "initialization error";
+    case cudaErrorIllegalAddress:
+      return "an illegal memory access was encountered";
+    default:
+      return "unrecognized error code";
+  }
+}
+
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  const std::shared_ptr<FakeState> state = FakeState::Installed();
+  if (state == nullptr) return Remember(cudaErrorCudartUnloading);
+  *version = state->machine().driver;
+  return Remember(state->Enter("cudaDriverGetVersion").now);
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  return Run("cudaGetDeviceCount", [&](FakeState& state, cudaError_t) {
+    *count = state.machine().devices;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  return Run("cudaGetDeviceProperties", [&](FakeState& state, cudaError_t) {
+    if (device < 0 || device >= state.machine().devices) return cudaErrorInvalidDevice;
+    *properties = {};
+    std::snprintf(properties->name, sizeof properties->name, "Fake GPU %d", device);
+    properties->totalGlobalMem = state.machine().device_bytes;
+    properties->major = 9;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* bus, int length, int device) {
+  return Run("cudaDeviceGetPCIBusId", [&](FakeState& state, cudaError_t) {
+    if (device < 0 || device >= state.machine().devices) return cudaErrorInvalidDevice;
+    std::snprintf(bus, length, "FFFF:%02X:00.0", 0xF0 + device);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
+                                             unsigned long long,
+                                             cudaDriverEntryPointQueryResult* result) {
+  return Run("cudaGetDriverEntryPointByVersion", [&](FakeState& state, cudaError_t) {
+    const std::string name = symbol;
+    *function = nullptr;
+    if (name == "cuDeviceGet") *function = reinterpret_cast<void*>(&GetDevice);
+    if (name == "cuDevicePrimaryCtxRetain") *function = reinterpret_cast<void*>(&RetainContext);
+    if (name == "cuCtxPushCurrent") *function = reinterpret_cast<void*>(&PushContext);
+    if (name == "cuCtxPopCurrent") *function = reinterpret_cast<void*>(&PopContext);
+    if (name == "cuCtxRecordEvent" && state.machine().driver >= 12050) {
+      *function = reinterpret_cast<void*>(&RecordContext);
+    }
+    *result =
+        *function == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  return Run("cudaGetDevice", [&](FakeState& state, cudaError_t) {
+    const std::vector<int>& stack = state.Stack();
+    *device = stack.empty() ? 0 : stack.back();
+    return cudaSuccess;
+  });
+}
+
+// Makes the device's context, as it does from CUDA 12 on.
+cudaError_t cudaSetDevice(int device) {
+  return Run("cudaSetDevice", [&](FakeState& state, cudaError_t) {
+    if (device < 0 || device >= state.machine().devices) return cudaErrorInvalidDevice;
+    state.MakeContext(device);
+    std::vector<int>& stack = state.Stack();
+    if (stack.empty()) stack.push_back(device);
+    stack.back() = device;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  return Run("cudaThreadExchangeStreamCaptureMode", [&](FakeState&, cudaError_t) {
+    std::swap(*mode, capture_mode);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMalloc(void** data, size_t bytes) {
+  return RunOnDevice("cudaMalloc", [&](FakeState& state, int device, cudaError_t) {
+    return state.Allocate(device, bytes, data);
+  });
+}
+
+cudaError_t cudaFree(void* data) {
+  return RunOnDevice("cudaFree", [&](FakeState& state, int, cudaError_t) {
+    return data == nullptr ? cudaSuccess : state.Free(data);
+  });
+}
+
+cudaError_t cudaHostRegister(void* data, size_t bytes, unsigned flags) {
+  return RunOnDevice("cudaHostRegister", [&](FakeState& state, int, cudaError_t) {
+    if (flags != cudaHostRegisterPortable) return state.Violate("pinned for one device only");
+    return state.Pin(data, bytes);
+  });
+}
+
+cudaError_t cudaHostUnregister(void* data) {
+  return RunOnDevice("cudaHostUnregister",
+                     [&](FakeState& state, int, cudaError_t) { return state.Unpin(data); });
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return RunOnDevice("cudaDeviceGetStreamPriorityRange", [&](FakeState&, int, cudaError_t) {
+    *least = 0;
+    *greatest = -5;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  return RunOnDevice("cudaStreamCreateWithPriority",
+                     [&](FakeState& state, int device, cudaError_t) {
+                       if (flags != cudaStreamNonBlocking)
+                         return state.Violate("a stream that blocks");
+                       if (priority != 0 && priority != -5) return state.Violate("an odd priority");
+                       return state.MakeStream(device, stream);
+                     });
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  return RunOnStream(
+      "cudaStreamIsCapturing", stream, [&](FakeState& state, FakeState::Stream&, cudaError_t) {
+        *status =
+            state.IsCaptured(stream) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+        return cudaSuccess;
+      });
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return RunOnDevice("cudaStreamDestroy", [&](FakeState& state, int, cudaError_t) {
+    return state.DestroyStream(stream);
+  });
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  return RunOnStream("cudaStreamWaitEvent", stream,
+                     [&](FakeState& state, FakeState::Stream& held, cudaError_t) {
+                       const std::shared_ptr<FakeState::Event> found = state.FindEvent(event);
+                       if (found == nullptr) {
+                         (void)state.Violate("cudaStreamWaitEvent for what is no event");
+                         return cudaErrorInvalidResourceHandle;
+                       }
+                       found->event.HoldBack(*held.thread);
+                       return cudaSuccess;
+                     });
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  return RunOnDevice("cudaEventCreateWithFlags", [&](FakeState& state, int device, cudaError_t) {
+    if ((flags & cudaEventBlockingSync) == 0) return state.Violate("one waits awake for an event");
+    return state.MakeEvent(device, (flags & cudaEventDisableTiming) == 0, event);
+  });
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return RunOnDevice("cudaEventDestroy",
+                     [&](FakeState& state, int, cudaError_t) { return state.DestroyEvent(event); });
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return RunOnStream("cudaEventRecord", stream,
+                     [&](FakeState& state, FakeState::Stream& on, cudaError_t later) {
+                       const std::shared_ptr<FakeState::Event> found = state.FindEvent(event);
+                       if (found == nullptr || found->device != on.device) {
+                         (void)state.Violate("cudaEventRecord of another device's event");
+                         return cudaErrorInvalidResourceHandle;
+                       }
+                       if (later != cudaSuccess) state.Give(on, later, {});
+                       found->event.Record(*on.thread);
+                       return cudaSuccess;
+                     });
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return RunOnDevice("cudaEventQuery", [&](FakeState& state, int, cudaError_t) {
+    const std::shared_ptr<FakeState::Event> found = state.FindEvent(event);
+    if (found == nullptr) {
+      (void)state.Violate("cudaEventQuery of what is no event");
+      return cudaErrorInvalidResourceHandle;
+    }
+    if (!found->event.Done()) return cudaErrorNotReady;
+    return state.Lost(found->device);
+  });
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return RunOnDevice("cudaEventSynchronize", [&](FakeState& state, int, cudaError_t) {
+    const std::shared_ptr<FakeState::Event> found = state.FindEvent(event);
+    if (found == nullptr) {
+      (void)state.Violate("cudaEventSynchronize of what is no event");
+      return cudaErrorInvalidResourceHandle;
+    }
+    found->event.Synchronize();
+    return state.Lost(found->device);
+  });
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  return RunOnDevice("cudaDeviceSynchronize", [&](FakeState& state, int device, cudaError_t) {
+    state.AwaitStreams(device);
+    return state.Lost(device);
+  });
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  return RunOnDevice("cudaEventElapsedTime", [&](FakeState& state, int, cudaError_t) {
+    const std::shared_ptr<FakeState::Event> from = state.FindEvent(begin),
+                                            to = state.FindEvent(end);
+    if (from == nullptr || to == nullptr || !from->timed || !to->timed) {
+      return cudaErrorInvalidResourceHandle;
+    }
+    if (!from->event.Done() || !to->event.Done()) return cudaErrorNotReady;
+    *milliseconds = static_cast<float>(
+        static_cast<double>(to->event.passed_ns() - from->event.passed_ns()) / 1e6);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
+                            cudaStream_t stream) {
+  enum class Place { kDevice, kPinned, kPageable };
+  return RunOnStream(
+      "cudaMemcpyAsync", stream, [&](FakeState& state, FakeState::Stream& on, cudaError_t later) {
+        FakeState* const machine = &state;
+        const auto place = [=, ordinal = on.device](const void* data) {
+          if (machine->IsDeviceMemory(ordinal, data, bytes)) return Place::kDevice;
+          return machine->IsPinned(data, bytes) ? Place::kPinned : Place::kPageable;
+        };
+        const Place source = place(from), target = place(to);
+        if (source != Place::kDevice && target != Place::kDevice) {
+          return state.Violate("a copy to or from what is not the device's memory");
+        }
+        for (const void* const data : {static_cast<const void*>(to), from}) {
+          if (place(data) != Place::kDevice && state.IsDeviceMemory(-1, data, 1)) {
+            return state.Violate("a copy that leaves its memory, or is of another device's");
+          }
+        }
+        state.Give(on, later, [=] {
+          if (place(from) != source || place(to) != target) {
+            return machine->Violate("memory was freed or unpinned before a copy was done");
+          }
+          std::memmove(to, from, bytes);
+          return cudaSuccess;
+        });
+        if (source == Place::kPageable || target == Place::kPageable) Await(on);
+        return cudaSuccess;
+      });
+}
+
+namespace stoker {
+
+// Twins of what is in finish_cuda.cu and occupy_cuda.cu.
+int LoadFinish() {
+  return RunOnDevice("LoadFinish", [](FakeState&, int, cudaError_t) { return cudaSuccess; });
+}
+
+int LaunchFinish(const FinishJob& job, void* stream) {
+  return RunOnStream(
+      "LaunchFinish", static_cast<cudaStream_t>(stream),
+      [&](FakeState& state, FakeState::Stream& on, cudaError_t later) {
+        if (on.device != state.Current()) return cudaErrorInvalidResourceHandle;
+        FakeState* const machine = &state;
+        const int device = on.device;
+        const auto holds = [=] {
+          const size_t values = static_cast<size_t>(job.rows) * job.height * job.width * 3;
+          return machine->IsDeviceMemory(device, job.from, values) &&
+                 machine->IsDeviceMemory(device, job.to, values * SizeOf(job.dtype)) &&
+                 (job.work == nullptr ||
+                  machine->IsDeviceMemory(device, job.work, job.rows * RowWorkBytes(job.boxes)));
+        };
+        if (!holds() || reinterpret_cast<uintptr_t>(job.to) % 16 != 0) {
+          return state.Violate("a kernel on what is not the device's memory, or not aligned");
+        }
+        state.Give(on, later, [=] {
+          if (!holds()) return machine->Violate("device memory was freed before a kernel was done");
+          FinishOnHost(job);
+          return cudaSuccess;
+        });
+        return cudaSuccess;
+      });
+}
+
+int LaunchOccupy(uint64_t nanoseconds, void* stream) {
+  return RunOnStream("LaunchOccupy", static_cast<cudaStream_t>(stream),
+                     [&](FakeState& state, FakeState::Stream& on, cudaError_t later) {
+                       state.Give(on, later, [=] {
+                         std::this_thread::sleep_for(std::chrono::nanoseconds(nanoseconds));
+                         return cudaSuccess;
+                       });
+                       return cudaSuccess;
+                     });
+}
+
+}  // namespace stoker

@@ -1,0 +1,110 @@
+// What a FakeCuda knows: devices, memory, streams, events, and what is to fail.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "gpu/host_streams.h"
+#include "gpu/own_process.h"
+#include "tests/testing/fake_cuda/fake_cuda.h"
+
+namespace stoker::testing {
+
+// Any thread.
+class FakeState {
+ public:
+  struct Stream {
+    std::shared_ptr<HostStream> thread;
+    int device = 0;
+  };
+  struct Event {
+    HostEvent event;
+    int device = 0;
+    bool timed = false;
+  };
+  struct Entered {
+    cudaError_t now = cudaSuccess;    // the call fails
+    cudaError_t later = cudaSuccess;  // its work does
+  };
+
+  explicit FakeState(const FakeMachine& machine);
+  ~FakeState();
+
+  static std::shared_ptr<FakeState> Installed();  // null: there is none
+  static void Install(std::shared_ptr<FakeState> state);
+
+  const FakeMachine& machine() const { return machine_; }
+  void EndStreams();
+  void Inject(const FakeFault& fault);
+  Entered Enter(const char* function);  // counts the call
+  cudaError_t DriverError() const;      // why nothing can be done; of a forked child too
+  cudaError_t Violate(std::string what);
+
+  // Contexts. The stack is the calling thread's: devices, the current one last.
+  void MakeContext(int device);
+  std::vector<int>& Stack();
+  int Current();  // makes the first device's context where the thread has none, as CUDA does
+  cudaError_t Lost(int device) const;
+  void Lose(int device, cudaError_t error);
+
+  cudaError_t Allocate(int device, size_t bytes, void** data);
+  cudaError_t Free(void* data);
+  bool IsDeviceMemory(int device, const void* data, size_t bytes) const;
+  cudaError_t Pin(void* data, size_t bytes);
+  cudaError_t Unpin(void* data);
+  bool IsPinned(const void* data, size_t bytes) const;
+
+  cudaError_t MakeStream(int device, cudaStream_t* handle);
+  cudaError_t DestroyStream(cudaStream_t handle);
+  // Null where there is no such stream. 0, 1, 2: the device's own.
+  std::shared_ptr<Stream> FindStream(cudaStream_t handle, int device);
+  void Capture(bool captures, cudaStream_t handle);
+  bool Captures() const;
+  bool IsCaptured(cudaStream_t handle) const;
+  cudaError_t MakeEvent(int device, bool timed, cudaEvent_t* handle);
+  cudaError_t DestroyEvent(cudaEvent_t handle);
+  std::shared_ptr<Event> FindEvent(cudaEvent_t handle) const;
+  std::vector<std::shared_ptr<HostStream>> Threads(int device) const;  // of its streams
+  void AwaitStreams(int device);
+  // `work` gives an error, or `later` is one: then the device is lost. On a lost one nothing works.
+  void Give(Stream& stream, cudaError_t later, std::function<cudaError_t()> work);
+
+  int Calls(const std::string& function) const;
+  std::vector<std::string> Called() const;
+  std::vector<bool> Contexts() const;
+  FakeHeld Held() const;
+  std::vector<std::string> Violations() const;
+
+ private:
+  struct Allocation {
+    size_t bytes = 0;
+    int device = 0;
+  };
+
+  void* NextHandle();
+
+  const FakeMachine machine_;
+  const OwnProcess process_;
+  mutable std::mutex mutex_;
+  uintptr_t handles_ = 0;
+  std::map<std::string, int> calls_;
+  std::vector<FakeFault> faults_;
+  std::vector<std::string> violations_;
+  bool captures_ = false;
+  cudaStream_t captured_ = nullptr;
+  std::vector<bool> contexts_;
+  std::vector<cudaError_t> lost_;
+  uint64_t allocated_bytes_ = 0;
+  std::map<uintptr_t, Allocation> allocations_;
+  std::map<uintptr_t, size_t> pinned_;
+  std::map<void*, std::shared_ptr<Stream>> streams_;
+  std::map<int, std::shared_ptr<Stream>> own_streams_;
+  std::vector<std::shared_ptr<Stream>> ended_;  // destroyed; may have work to do yet
+  std::map<void*, std::shared_ptr<Event>> events_;
+};
+
+}  // namespace stoker::testing
