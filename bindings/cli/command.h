@@ -21,5 +21,6 @@ void AddSynth(CLI::App& app, Command& chosen);
 void AddInspect(CLI::App& app, Command& chosen);
 void AddExplain(CLI::App& app, Command& chosen);
 void AddIndex(CLI::App& app, Command& chosen);
+void AddDoctor(CLI::App& app, Command& chosen);
 
 }  // namespace stoker::cli

@@ -20,6 +20,7 @@ constexpr const char* kFooter = R"(Try it without data of your own:
   stoker index photos
   stoker explain photos
   stoker bench photos
+  stoker doctor
 
 `stoker COMMAND --help` explains a command. Results go to stdout, progress and errors to stderr.
 Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (permission, memory,
@@ -43,6 +44,7 @@ int Main(int argc, char** argv) {
   AddIndex(app, chosen);
   AddExplain(app, chosen);
   AddBench(app, chosen);
+  AddDoctor(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
@@ -55,7 +57,7 @@ int Main(int argc, char** argv) {
   }
   if (!chosen) {
     return Fail({.code = Code::kInvalidArgument,
-                 .cause = "a command is missing: synth, inspect, index, explain or bench",
+                 .cause = "a command is missing: synth, inspect, index, explain, bench or doctor",
                  .advice = "`stoker --help` explains them"},
                 kExitUsage, json);
   }
