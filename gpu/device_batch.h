@@ -20,11 +20,12 @@ struct StagedBatch;
 //   DeviceBatch batch = ...;
 //   batch.WaitOn(stream);            // the stream's next work sees the whole batch
 //   Launch(stream, batch.images().data);
-//   batch.Release();                 // at once; the memory is overwritten once `stream` is that
-//   far
+//   batch.Release();  // at once; the memory is overwritten when `stream` has got that far
 //
 // Who uses the memory on a stream says so by WaitOn, before; and lets go after having issued the
 // last work that uses it. Nothing need be waited for on the host. The stream exists until then.
+//
+// Letting go never fails and never waits. In a forked child it does nothing.
 class DeviceBatch {
  public:
   DeviceBatch() = default;
@@ -45,11 +46,12 @@ class DeviceBatch {
   const std::shared_ptr<Device>& device() const;
 
   // What the stream is given from now on sees the batch; the batch counts as used on it until it is
-  // let go. Any number of streams, any thread.
+  // let go. Any number of streams of its device, any thread. A thread's default stream counts where
+  // the batch is let go on that thread; else it was used anyhow.
   Status WaitOn(DeviceStream stream) const;
-  // For consumers that order their work by themselves, nobody knows how (DLPack's stream −1): the
-  // batch counts as used by everything on the device until it is let go; its memory is used again
-  // only after all of that, for which the stager then waits.
+  // For consumers of whose streams nothing is known, or which may be gone by the time they let go,
+  // as all are that take a batch by DLPack: its memory is used again behind everything that the
+  // device has been given by then, on any stream. Letting go makes no call to the device then.
   void UsedAnyhow() const;
   // The host waits until the batch has arrived; the batch counts as used by the host.
   Status Wait() const;

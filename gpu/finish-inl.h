@@ -10,7 +10,7 @@
 #include "gpu/finish_group-inl.h"
 #include "gpu/finish_value-inl.h"
 
-namespace stoker {
+namespace stoker::finish {
 
 // Whether the job can be done in groups: they fill the lines, and all addresses are aligned.
 // Without lines to mirror or to erase in, an image is one line.
@@ -124,4 +124,4 @@ auto WithKernel(DType dtype, Layout layout, Extent extent, const Call& call) {
   }
 }
 
-}  // namespace stoker
+}  // namespace stoker::finish

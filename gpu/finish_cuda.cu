@@ -11,6 +11,7 @@
 
 namespace stoker {
 
+namespace finish {
 namespace {
 
 constexpr unsigned kThreads = 256;
@@ -154,15 +155,17 @@ cudaError_t LoadAll() {
 }
 
 }  // namespace
+}  // namespace finish
 
-int LoadFinish() { return Forgotten(LoadAll()); }
+int LoadFinish() { return finish::Forgotten(finish::LoadAll()); }
 
 int LaunchFinish(const FinishJob& job, void* stream) {
-  if (job.rows == 0 || PixelsOf(job) == 0) return cudaSuccess;
+  if (job.rows == 0 || finish::PixelsOf(job) == 0) return cudaSuccess;
   const auto launch = [&](auto t, auto l, auto e) {
-    return Launch<t.value, l.value, e.value>(job, static_cast<cudaStream_t>(stream));
+    return finish::Launch<t.value, l.value, e.value>(job, static_cast<cudaStream_t>(stream));
   };
-  return Forgotten(WithKernel(job.dtype, job.layout, ExtentOf(job), launch));
+  const finish::Extent extent = finish::ExtentOf(job);
+  return finish::Forgotten(finish::WithKernel(job.dtype, job.layout, extent, launch));
 }
 
 }  // namespace stoker

@@ -10,7 +10,7 @@
 
 #include "gpu/finish_value-inl.h"
 
-namespace stoker {
+namespace stoker::finish {
 
 // Pixels of a group, neighbours in a line. Their values fill 16 bytes of a plane.
 template <DType kType>
@@ -109,4 +109,4 @@ constexpr void Blend(GroupValues& own, const GroupValues& before, const RowWork&
   }
 }
 
-}  // namespace stoker
+}  // namespace stoker::finish

@@ -7,6 +7,7 @@
 
 namespace stoker {
 
+namespace finish {
 namespace {
 
 // Multiplications and additions are rounded each: all of stoker is compiled with -ffp-contract=off.
@@ -54,11 +55,13 @@ void Run(const FinishJob& job) {
 }
 
 }  // namespace
+}  // namespace finish
 
 void FinishOnHost(const FinishJob& job) {
-  WithKernel(job.dtype, job.layout, ExtentOf(job), [&](auto type, auto layout, auto extent) {
-    Run<type.value, layout.value, extent.value>(job);
-  });
+  const auto run = [&](auto type, auto layout, auto extent) {
+    finish::Run<type.value, layout.value, extent.value>(job);
+  };
+  finish::WithKernel(job.dtype, job.layout, finish::ExtentOf(job), run);
 }
 
 }  // namespace stoker

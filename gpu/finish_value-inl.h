@@ -8,7 +8,7 @@
 //   uint32_t Float16(float), BFloat16(float)          as engine/core/half.h, but for NaN
 //   uint32_t Float16s(float, float), BFloat16s(…)     two of them, the first one in the lower half
 //   float Float16Value(uint32_t)
-//   void Load(const uint8_t*, uint32_t (&)[N])        N words: 3, 6 or 12; aligned to N / 3
+//   void Load(const uint8_t*, uint32_t (&)[N])        N words: 3, 6 or 12; aligned to a third of it
 //   void Store(uint8_t*, const uint32_t (&)[4])       aligned to 16
 //   void StoreParts(uint8_t*, const uint32_t (&)[3][4])  likewise; the next thread stores behind it
 //   void Put(uint8_t*, T bits)                        one value, aligned
@@ -25,7 +25,7 @@
 #include "engine/core/row_work.h"
 #include "gpu/finish.h"
 
-namespace stoker {
+namespace stoker::finish {
 
 // What may have to be done beside mirroring and conversion. A kernel without the rest is smaller.
 enum class Extent { kConverts, kErases, kMixes };
@@ -168,4 +168,4 @@ constexpr uint32_t FinishedBits(const FinishJob& job, int64_t row, int c, Spot s
   return work.mixing == RowMixing::kCut ? before : Blended<Machine, kType>(own, before, work);
 }
 
-}  // namespace stoker
+}  // namespace stoker::finish

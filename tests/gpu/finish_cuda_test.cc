@@ -109,7 +109,7 @@ TEST_P(FinishOnDevice, IsTheHostsOfRandomJobs) {
 // Many blocks across a row, the last one not full; in groups and, shifted, pixel by pixel.
 TEST_P(FinishOnDevice, IsTheHostsOfPhotographs) {
   Random random(8);
-  for (int n = 0; n < testing::Effort(48); ++n) {
+  for (int n = 0; n < testing::Effort(24); ++n) {
     SCOPED_TRACE(n);
     ExpectSame(testing::RandomJobOf(random, {.rows = 3, .height = 224, .width = 224}), n % 2);
     if (HasFatalFailure()) return;

@@ -29,8 +29,9 @@ TEST(Finish, OnTheHostIsThePlainTwin) {
 }
 
 bool InGroups(const FinishJob& job) {
-  return WithKernel(job.dtype, job.layout, ExtentOf(job),
-                    [&](auto type, auto, auto) { return InGroups<type.value>(job); });
+  return finish::WithKernel(
+      job.dtype, job.layout, finish::ExtentOf(job),
+      [&](auto type, auto, auto) { return finish::InGroups<type.value>(job); });
 }
 
 // Shifted by a byte, nothing can be done in groups.

@@ -34,8 +34,8 @@ ErasedBox RandomErasure(Random& random, const FinishJob& job) {
   for (float& value : erased.value) value = RandomValue(random, job);
   if (job.dtype != DType::kU8 && random.OneIn(2)) {
     erased.noisy = 1;
-    const auto word = [&] { return static_cast<uint64_t>(random.Between(0, 0x7fffffff)); };
-    erased.noise_key = word() << 33 | word();
+    const auto word = [&] { return static_cast<uint64_t>(random.Between(0, 0x3fffffff)); };
+    erased.noise_key = word() << 34 | word() << 15 | word() >> 15;
   }
   return erased;
 }

@@ -1,0 +1,65 @@
+#include "gpu/device_batch.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "gpu/device_ring.h"
+
+namespace stoker {
+
+namespace {
+
+// CUDA's handle for "the default stream of the thread that calls": another thread that lets go
+// cannot name it.
+constexpr uintptr_t kThreadsDefaultStream = 2;
+
+Status CheckProcess(const DeviceRing& ring) {
+  return ring.process().Check(ring.device()->name().ToString());
+}
+
+// From now on the stream is among those that use the entry. Under its mutex.
+Status AddUse(StagedBatch& entry, DeviceStream stream) {
+  if (reinterpret_cast<uintptr_t>(stream.handle) == kThreadsDefaultStream) entry.used_anyhow = true;
+  const auto end = entry.uses.begin() + static_cast<std::ptrdiff_t>(entry.used);
+  const bool known = std::any_of(entry.uses.begin(), end,
+                                 [&](const StreamUse& use) { return use.stream == stream; });
+  if (known || entry.used_anyhow) return {};
+  if (entry.used == entry.uses.size()) {
+    Result<DeviceEvent> event = entry.ring->device()->MakeEvent();
+    if (!event.ok()) return event.error();
+    entry.uses.push_back({{}, *event});
+  }
+  entry.uses[entry.used++].stream = stream;
+  return {};
+}
+
+}  // namespace
+
+std::span<const Column> DeviceBatch::columns() const { return staged_->columns; }
+std::span<const uint64_t> DeviceBatch::sample_ids() const { return staged_->sample_ids; }
+int64_t DeviceBatch::rows() const { return staged_->rows; }
+uint64_t DeviceBatch::epoch() const { return staged_->epoch; }
+uint64_t DeviceBatch::index() const { return staged_->index; }
+const std::shared_ptr<Device>& DeviceBatch::device() const { return staged_->ring->device(); }
+
+Status DeviceBatch::WaitOn(DeviceStream stream) const {
+  if (Status s = CheckProcess(*staged_->ring); !s.ok()) return s;
+  {
+    std::lock_guard lock(staged_->mutex);
+    if (Status s = AddUse(*staged_, stream); !s.ok()) return s;
+  }
+  return device()->Wait(stream, staged_->arrived);
+}
+
+void DeviceBatch::UsedAnyhow() const {
+  if (!staged_->ring->process().here()) return;
+  std::lock_guard lock(staged_->mutex);
+  staged_->used_anyhow = true;
+}
+
+Status DeviceBatch::Wait() const {
+  if (Status s = CheckProcess(*staged_->ring); !s.ok()) return s;
+  return device()->Synchronize(staged_->arrived);
+}
+
+}  // namespace stoker

@@ -1,0 +1,207 @@
+#include "gpu/device_ring.h"
+
+#include <string>
+#include <utility>
+
+#include "engine/core/row_work.h"
+
+namespace stoker {
+
+namespace {
+
+// As columns lie in a slot's slab. Where they do not, they are copied one by one.
+constexpr uint64_t kColumnAlignment = 4096;
+
+uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
+
+Error Invalid(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
+
+// A forked child's: the device is not ended there.
+void Leave(std::shared_ptr<Device> device) { new std::shared_ptr<Device>(std::move(device)); }
+
+bool SameValues(const ColumnSpec& a, const ColumnSpec& b) {
+  return a.dtype == b.dtype && a.row_shape == b.row_shape;
+}
+
+Status CheckJob(const StagePlan& plan) {
+  const FinishJob& job = plan.job;
+  const ColumnSpec& from = plan.host[0];
+  const ColumnSpec& to = plan.device[0];
+  if (from.dtype != DType::kU8 ||
+      from.row_shape != std::vector<int64_t>{job.height, job.width, 3}) {
+    return Invalid("the column to finish is not bytes of the job's height × width × 3");
+  }
+  const std::vector<int64_t> shape = job.layout == Layout::kNhwc
+                                         ? std::vector<int64_t>{job.height, job.width, 3}
+                                         : std::vector<int64_t>{3, job.height, job.width};
+  if (to.dtype != job.dtype || to.row_shape != shape) {
+    return Invalid("the finished column is not what the job makes");
+  }
+  if (plan.has_work && plan.host.back().row_bytes() != RowWorkBytes(job.boxes)) {
+    return Invalid("the column of work is not as wide as a row's work");
+  }
+  return {};
+}
+
+Status CheckPlan(const StagePlan& plan, int buffers) {
+  if (buffers < Stager::kFewestBuffers || buffers > Stager::kMostBuffers) {
+    return Invalid("buffers is " + std::to_string(buffers) + "; it must be from " +
+                   std::to_string(Stager::kFewestBuffers) + " to " +
+                   std::to_string(Stager::kMostBuffers));
+  }
+  if (plan.batch_size < 1) return Invalid("a batch has no rows");
+  const size_t delivered = plan.host.size() - (plan.has_work && !plan.host.empty() ? 1 : 0);
+  if (plan.device.empty() || plan.device.size() > delivered) {
+    return Invalid(std::to_string(plan.device.size()) + " columns are to be delivered of " +
+                   std::to_string(delivered));
+  }
+  for (size_t c = plan.finishes ? 1 : 0; c < plan.device.size(); ++c) {
+    if (!SameValues(plan.host[c], plan.device[c])) {
+      return Invalid("column " + plan.device[c].name +
+                     " is copied, and not the same on both sides");
+    }
+  }
+  return plan.finishes ? CheckJob(plan) : Status();
+}
+
+}  // namespace
+
+DeviceRing::DeviceRing(std::shared_ptr<Device> device, StagePlan plan, bool timed)
+    : device_(std::move(device)), plan_(std::move(plan)), timed_(timed) {
+  const auto rows = static_cast<uint64_t>(plan_.batch_size);
+  for (const ColumnSpec& column : plan_.host) {
+    row_bytes_.push_back(column.row_bytes());
+    offsets_.push_back(finished_offset_);
+    finished_offset_ += RoundUp(column.row_bytes() * rows, kColumnAlignment);
+  }
+  entry_bytes_ = finished_offset_;
+  if (plan_.finishes) {
+    entry_bytes_ += RoundUp(plan_.device[0].row_bytes() * rows, kColumnAlignment);
+  }
+}
+
+Result<std::shared_ptr<DeviceRing>> DeviceRing::Make(std::shared_ptr<Device> device, StagePlan plan,
+                                                     int buffers, bool timed) {
+  if (Status s = CheckPlan(plan, buffers); !s.ok()) return s.error();
+  std::shared_ptr<DeviceRing> ring(new DeviceRing(std::move(device), std::move(plan), timed));
+  if (Status s = ring->MakeStreams(); !s.ok()) return s.error();
+  for (int i = 0; i < buffers; ++i) {
+    Status added = ring->AddEntry();
+    if (added.ok()) continue;
+    Error error = std::move(added).error();
+    if (error.code == Code::kResourceExhausted) {
+      error.cause = std::to_string(buffers) + " batches of " + std::to_string(ring->entry_bytes_) +
+                    " bytes do not fit into the memory of " + ring->device_->name().ToString() +
+                    ": " + error.cause;
+      error.advice = "Lower buffers or batch_size";
+    }
+    return error;
+  }
+  return ring;
+}
+
+Status DeviceRing::MakeStreams() {
+  Result<DeviceStream> copies = device_->MakeStream();
+  if (!copies.ok()) return copies.error();
+  copy_stream_ = finish_stream_ = *copies;
+  if (!plan_.finishes) return {};
+  Result<DeviceStream> finishes = device_->MakeStream(StreamPriority::kHigh);
+  if (!finishes.ok()) return finishes.error();
+  finish_stream_ = *finishes;
+  return {};
+}
+
+Status DeviceRing::AddEntry() {
+  auto entry = std::make_unique<StagedBatch>();
+  entry->ring = this;
+  entry->place = entries_.size();
+  StagedBatch& added = *entries_.emplace_back(std::move(entry));  // it is cleaned up from here on
+  for (DeviceEvent* event : {&added.begun, &added.copied, &added.arrived, &added.settled}) {
+    if (event == &added.begun && !timed_) continue;
+    Result<DeviceEvent> made =
+        device_->MakeEvent(timed_ && (event == &added.begun || event == &added.copied));
+    if (!made.ok()) return made.error();
+    *event = *made;
+  }
+  Result<void*> memory = device_->Allocate(entry_bytes_);
+  if (!memory.ok()) return memory.error();
+  added.raw = static_cast<uint8_t*>(*memory);
+  if (plan_.finishes) added.finished = added.raw + finished_offset_;
+  for (size_t c = 0; c < plan_.device.size(); ++c) {
+    const ColumnSpec& spec = plan_.device[c];
+    Column column{spec.name, spec.dtype, {plan_.batch_size}, added.raw + offsets_[c]};
+    column.shape.insert(column.shape.end(), spec.row_shape.begin(), spec.row_shape.end());
+    added.columns.push_back(std::move(column));
+  }
+  if (plan_.finishes) added.columns[0].data = added.finished;
+  handed_out_.push_back(false);
+  free_.push_back(&added);
+  return {};
+}
+
+DeviceRing::~DeviceRing() {
+  if (!process_.here()) {
+    Leave(std::move(device_));
+    return;
+  }
+  for (const std::unique_ptr<StagedBatch>& entry : entries_) {
+    if (entry->host && !device_->Synchronize(entry->copied).ok()) (void)device_->SynchronizeAll();
+    entry->host.Release();
+    if (entry->raw != nullptr) device_->Free(entry->raw);
+    for (DeviceEvent event : {entry->begun, entry->copied, entry->arrived, entry->settled}) {
+      if (event.handle != nullptr) device_->Destroy(event);
+    }
+    for (const StreamUse& use : entry->uses) device_->Destroy(use.consumed);
+  }
+  if (finish_stream_ != copy_stream_) device_->Destroy(finish_stream_);
+  if (copy_stream_.handle != nullptr) device_->Destroy(copy_stream_);
+}
+
+StagedBatch* DeviceRing::Acquire(const std::atomic<bool>& stop) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return stop.load() || !free_.empty(); });
+  if (stop.load()) return nullptr;
+  StagedBatch* entry = free_.front();
+  free_.pop_front();
+  return entry;
+}
+
+void DeviceRing::Wake() {
+  std::lock_guard lock(mutex_);  // not between a waiter's look at `stop` and its sleep
+  changed_.notify_all();
+}
+
+void DeviceRing::Abandon(StagedBatch& entry) {
+  std::lock_guard lock(mutex_);
+  free_.push_front(&entry);
+}
+
+std::shared_ptr<StagedBatch> DeviceRing::Lend(StagedBatch& entry) {
+  return {&entry, [ring = shared_from_this()](StagedBatch* home) { ring->Return(*home); }};
+}
+
+void DeviceRing::Return(StagedBatch& entry) {
+  if (!process_.here()) return;  // another thread may have held the lock
+  for (size_t i = 0; i < entry.used && !entry.used_anyhow; ++i) {
+    const StreamUse& use = entry.uses[i];
+    entry.used_anyhow = !device_->Record(use.consumed, use.stream).ok();
+  }
+  std::lock_guard lock(mutex_);
+  if (handed_out_[entry.place]) --handed_out_count_;
+  handed_out_[entry.place] = false;
+  free_.push_back(&entry);
+  changed_.notify_all();
+}
+
+void DeviceRing::HandOut(const StagedBatch& entry) {
+  std::lock_guard lock(mutex_);
+  handed_out_[entry.place] = true;
+  ++handed_out_count_;
+}
+
+bool DeviceRing::AllHandedOut() const {
+  std::lock_guard lock(mutex_);
+  return handed_out_count_ == entries_.size();
+}
+
+}  // namespace stoker

@@ -1,0 +1,64 @@
+#include "gpu/issue_batch.h"
+
+#include <span>
+
+namespace stoker {
+
+namespace {
+
+// What one slab holds, and in the order of the ring's, comes over in one copy.
+bool InOneSlab(const DeviceRing& ring, const Batch& host) {
+  const std::span<const Column> columns = host.columns();
+  const auto* first = static_cast<const uint8_t*>(columns[0].data);
+  for (size_t c = 1; c < columns.size(); ++c) {
+    if (host.Owner(c) != host.Owner(0) || columns[c].data != first + ring.offset(c)) return false;
+  }
+  return true;
+}
+
+Result<uint64_t> Copy(const DeviceRing& ring, const StagedBatch& entry) {
+  Device& device = *ring.device();
+  const std::span<const Column> columns = entry.host.columns();
+  const auto rows = static_cast<uint64_t>(entry.host.rows());
+  uint64_t copied = 0;
+  const auto copy = [&](const void* from, uint64_t offset, uint64_t bytes) {
+    copied += bytes;
+    return device.Copy(entry.raw + offset, from, bytes, ring.copy_stream());
+  };
+  Status s = ring.timed() ? device.Record(entry.begun, ring.copy_stream()) : Status();
+  if (s.ok() && InOneSlab(ring, entry.host)) {
+    const size_t last = columns.size() - 1;
+    s = copy(columns[0].data, 0, ring.offset(last) + rows * ring.row_bytes(last));
+  } else {
+    for (size_t c = 0; s.ok() && c < columns.size(); ++c) {
+      s = copy(columns[c].data, ring.offset(c), rows * ring.row_bytes(c));
+    }
+  }
+  if (s.ok()) s = device.Record(entry.copied, ring.copy_stream());
+  if (!s.ok()) return s.error();
+  return copied;
+}
+
+Status Finish(const DeviceRing& ring, const StagedBatch& entry) {
+  const StagePlan& plan = ring.plan();
+  FinishJob job = plan.job;
+  job.from = entry.raw;
+  job.to = entry.finished;
+  job.rows = entry.host.rows();
+  job.work = plan.has_work ? entry.raw + ring.offset(plan.host.size() - 1) : nullptr;
+  Status s = ring.device()->Wait(ring.finish_stream(), entry.copied);
+  return s.ok() ? ring.device()->Finish(job, ring.finish_stream()) : s;
+}
+
+}  // namespace
+
+Result<uint64_t> IssueBatch(const DeviceRing& ring, const StagedBatch& entry) {
+  Result<uint64_t> copied = Copy(ring, entry);
+  if (!copied.ok()) return copied;
+  Status s = ring.plan().finishes ? Finish(ring, entry) : Status();
+  if (s.ok()) s = ring.device()->Record(entry.arrived, ring.finish_stream());
+  if (!s.ok()) return s.error();
+  return copied;
+}
+
+}  // namespace stoker

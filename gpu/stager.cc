@@ -1,0 +1,374 @@
+#include "gpu/stager.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "engine/core/stage_times.h"
+#include "gpu/device_ring.h"
+#include "gpu/issue_batch.h"
+
+namespace stoker {
+
+namespace {
+
+using Counter = std::atomic<uint64_t>;
+
+// Adds the time of a wait to a counter, and shows it to whoever listens.
+class WaitTimer {
+ public:
+  WaitTimer(const Trace& trace, const char* name, Counter& ns) : span_(trace, name), ns_(ns) {}
+  ~WaitTimer() { ns_.fetch_add(NowNanoseconds() - start_, std::memory_order_relaxed); }
+  WaitTimer(const WaitTimer&) = delete;
+  WaitTimer& operator=(const WaitTimer&) = delete;
+
+ private:
+  const TraceSpan span_;
+  Counter& ns_;
+  const uint64_t start_ = NowNanoseconds();
+};
+
+Error Cancelled(const char* why) { return {Code::kCancelled, why}; }
+
+}  // namespace
+
+class Stager::Impl {
+ public:
+  Impl(std::shared_ptr<DeviceRing> ring, HostBatches& source, const StagerOptions& options)
+      : ring_(std::move(ring)),
+        device_(*ring_->device()),
+        source_(source),
+        options_(options),
+        trace_(options.trace != nullptr ? *options.trace : silence_) {}
+
+  ~Impl() {
+    Stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  Result<DeviceBatch> Next(const Interrupt& interrupt);
+  void Stop();
+  StagerStats Stats() const;
+  bool here() const { return ring_->process().here(); }
+
+ private:
+  // The consumer's thread.
+  Status Start();
+  bool Await(std::unique_lock<std::mutex>& lock, const Interrupt& interrupt);
+  bool Ended() const { return !ready_.empty() || device_error_ || stopped_.load(); }
+  Error AllAreHeld() const;
+
+  // The stager's thread.
+  void Run();
+  StagedBatch* Acquire();
+  Result<Batch> TakeFromSource();
+  Status Check(const Batch& host) const;
+  Status Stage(StagedBatch& entry, Batch host);
+  Status AwaitCopy(StagedBatch& entry);
+  Status AwaitUsers(StagedBatch& entry);
+  Status RecordUsers(StagedBatch& entry);
+  Result<bool> LetGoOfCopied(StagedBatch& entry);
+  Status LetGoOfAllCopied();
+  void HandOver(Result<DeviceBatch> next);
+  void HandOverAndPause(Result<DeviceBatch> next);
+  void End(Status status);
+
+  const std::shared_ptr<DeviceRing> ring_;
+  Device& device_;
+  HostBatches& source_;
+  const StagerOptions options_;
+  const Trace silence_;
+  const Trace& trace_;
+
+  bool batch_since_end_ = true;  // the stager's thread only
+
+  std::mutex mutex_;
+  std::condition_variable ready_changed_;
+  std::condition_variable asked_changed_;
+  std::deque<Result<DeviceBatch>> ready_;  // in order
+  bool asked_ = false;                     // the consumer wants more than what is ready
+  std::optional<Error> device_error_;      // the last thing there is
+  std::atomic<bool> stopped_ = false;      // set under mutex_
+  std::thread thread_;                     // under mutex_, until it is joined
+
+  Counter batches_ = 0, copied_bytes_ = 0, copy_ns_ = 0;
+  Counter ring_wait_ns_ = 0, host_wait_ns_ = 0, copy_wait_ns_ = 0;
+};
+
+Result<DeviceBatch> Stager::Impl::Next(const Interrupt& interrupt) {
+  if (Status s = ring_->process().Check(device_.name().ToString()); !s.ok()) return s.error();
+  std::unique_lock lock(mutex_);
+  if (Status s = Start(); !s.ok()) return s.error();
+  if (!Ended()) {
+    asked_ = true;
+    asked_changed_.notify_one();
+  }
+  // Another thread, or the collector of one's garbage, may let go of a batch yet.
+  const uint64_t patience =
+      static_cast<uint64_t>(std::chrono::nanoseconds(options_.patience).count());
+  for (uint64_t all_held_since = 0; !Ended();) {
+    const uint64_t now = NowNanoseconds();
+    if (!ring_->AllHandedOut()) {
+      all_held_since = 0;
+    } else if (all_held_since == 0 && patience > 0) {
+      all_held_since = now;
+    } else if (now - all_held_since >= patience) {
+      return AllAreHeld();
+    }
+    if (Await(lock, interrupt)) return Cancelled("the wait was interrupted");
+  }
+  if (device_error_) return *device_error_;
+  if (stopped_.load()) return Cancelled("the stager was stopped");
+  Result<DeviceBatch> next = std::move(ready_.front());
+  ready_.pop_front();
+  if (next.ok() && *next) ring_->HandOut(*next->Owner());
+  return next;
+}
+
+// For a while; whether it was interrupted.
+bool Stager::Impl::Await(std::unique_lock<std::mutex>& lock, const Interrupt& interrupt) {
+  if (ready_changed_.wait_for(lock, kInterruptInterval, [&] { return Ended(); })) return false;
+  if (!interrupt) return false;
+  lock.unlock();  // it may take its time, or call Stop
+  const bool interrupted = interrupt();
+  lock.lock();
+  return interrupted && !Ended();
+}
+
+// Under mutex_.
+Status Stager::Impl::Start() {
+  if (thread_.joinable() || stopped_.load()) return {};
+  try {
+    thread_ = std::thread([this] { Run(); });
+  } catch (const std::system_error& e) {
+    return Error{.code = Code::kResourceExhausted,
+                 .cause = std::string("cannot start the stager's thread: ") + e.what(),
+                 .advice = "Raise the limit of processes and threads"};
+  }
+  return {};
+}
+
+Error Stager::Impl::AllAreHeld() const {
+  return {.code = Code::kResourceExhausted,
+          .cause = "the caller holds " + std::to_string(ring_->size()) + " batches on " +
+                   device_.name().ToString() + ", all that there is memory for",
+          .advice =
+              "Release batches (or copy what is to be kept) before taking more, or raise "
+              "buffers"};
+}
+
+void Stager::Impl::Stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+    ready_changed_.notify_all();
+    asked_changed_.notify_all();
+  }
+  ring_->Wake();
+}
+
+void Stager::Impl::Run() {
+  pthread_setname_np(pthread_self(), "stoker/stager");
+  Status status;
+  StagedBatch* entry = nullptr;
+  while (status.ok()) {
+    if (entry == nullptr) entry = Acquire();
+    if (entry == nullptr) break;
+    status = LetGoOfAllCopied();  // the source may be waiting for their memory
+    if (!status.ok()) break;
+    Result<Batch> host = TakeFromSource();
+    if (stopped_.load()) break;
+    if (!host.ok()) {
+      HandOverAndPause(std::move(host).error());
+    } else if (*host) {
+      status = Stage(*entry, *std::move(host));
+      if (!status.ok()) break;
+      HandOver(DeviceBatch(ring_->Lend(*std::exchange(entry, nullptr))));
+      batch_since_end_ = true;
+    } else if (options_.across_epochs && std::exchange(batch_since_end_, false)) {
+      HandOver(DeviceBatch());
+    } else {
+      HandOverAndPause(DeviceBatch());
+    }
+  }
+  if (entry != nullptr) ring_->Abandon(*entry);
+  End(std::move(status));
+}
+
+// Null when stopped.
+StagedBatch* Stager::Impl::Acquire() {
+  const WaitTimer timer(trace_, "stoker.stage.ring", ring_wait_ns_);
+  return ring_->Acquire(stopped_);
+}
+
+Result<Batch> Stager::Impl::TakeFromSource() {
+  const WaitTimer timer(trace_, "stoker.stage.host", host_wait_ns_);
+  Result<Batch> host = source_.Next([this] { return stopped_.load(); });
+  if (!host.ok() || !*host) return host;
+  if (Status s = Check(*host); !s.ok()) return s.error();
+  return host;
+}
+
+// It fits where it is copied to.
+Status Stager::Impl::Check(const Batch& host) const {
+  const StagePlan& plan = ring_->plan();
+  if (host.columns().size() == plan.host.size() && host.rows() <= plan.batch_size) return {};
+  return Error{Code::kInvalidArgument, "a batch of " + std::to_string(host.columns().size()) +
+                                           " columns and " + std::to_string(host.rows()) +
+                                           " rows came where at most " +
+                                           std::to_string(plan.host.size()) + " columns and " +
+                                           std::to_string(plan.batch_size) + " rows are staged"};
+}
+
+// Everything that makes the batch, issued. Cancelled when stopped before any of it.
+Status Stager::Impl::Stage(StagedBatch& entry, Batch host) {
+  if (Status s = AwaitCopy(entry); !s.ok()) return s;
+  if (Status s = AwaitUsers(entry); !s.ok()) return s;
+  const TraceSpan span(trace_, "stoker.copy");
+  entry.host = std::move(host);
+  const Batch& kept = entry.host;
+  const Result<uint64_t> bytes = IssueBatch(*ring_, entry);
+  if (!bytes.ok()) return bytes.error();
+  copied_bytes_.fetch_add(*bytes, std::memory_order_relaxed);
+  entry.sample_ids.assign(kept.sample_ids().begin(), kept.sample_ids().end());
+  entry.rows = kept.rows();
+  entry.epoch = kept.epoch();
+  entry.index = kept.index();
+  for (Column& column : entry.columns) column.shape[0] = entry.rows;
+  batches_.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+// The host batch that came into the entry before is let go first: this bounds how far the stager
+// runs ahead of the device.
+Status Stager::Impl::AwaitCopy(StagedBatch& entry) {
+  constexpr std::chrono::microseconds kShort{100}, kLong{1000};
+  Result<bool> copied = LetGoOfCopied(entry);
+  if (copied.ok() && *copied) return {};
+  const WaitTimer timer(trace_, "stoker.stage.copy", copy_wait_ns_);
+  for (auto pause = kShort; copied.ok() && !*copied; pause = std::min(2 * pause, kLong)) {
+    if (stopped_.load()) return Cancelled("the stager was stopped");
+    std::this_thread::sleep_for(pause);
+    copied = LetGoOfCopied(entry);
+  }
+  return copied.ok() ? Status() : copied.error();
+}
+
+// What the stager's streams are given from now on begins when nobody uses the entry: neither a
+// consumer, nor the kernel of a batch that no consumer ever used.
+Status Stager::Impl::AwaitUsers(StagedBatch& entry) {
+  Status s = RecordUsers(entry);
+  if (s.ok()) s = device_.Wait(ring_->copy_stream(), entry.arrived);
+  if (s.ok() && entry.used_anyhow) s = device_.Wait(ring_->copy_stream(), entry.settled);
+  for (size_t i = 0; s.ok() && i < entry.used; ++i) {
+    s = device_.Wait(ring_->copy_stream(), entry.uses[i].consumed);
+  }
+  if (!s.ok()) return s;
+  entry.used_anyhow = false;
+  entry.used = 0;
+  return s;
+}
+
+// A program that captures a graph is let finish that first.
+Status Stager::Impl::RecordUsers(StagedBatch& entry) {
+  constexpr std::chrono::milliseconds kPause{1};
+  while (entry.used_anyhow) {
+    Status s = device_.RecordAll(entry.settled);
+    if (s.ok() || s.error().code != Code::kFailedPrecondition) return s;
+    if (stopped_.load()) return Cancelled("the stager was stopped");
+    std::this_thread::sleep_for(kPause);
+  }
+  return {};
+}
+
+// Whether the entry holds no host batch (any more).
+Result<bool> Stager::Impl::LetGoOfCopied(StagedBatch& entry) {
+  if (!entry.host) return true;
+  Result<bool> copied = device_.Done(entry.copied);
+  if (!copied.ok() || !*copied) return copied;
+  entry.host.Release();
+  if (!ring_->timed()) return true;
+  const Result<uint64_t> elapsed = device_.Elapsed(entry.begun, entry.copied);
+  if (!elapsed.ok()) return elapsed.error();
+  copy_ns_.fetch_add(*elapsed, std::memory_order_relaxed);
+  return true;
+}
+
+Status Stager::Impl::LetGoOfAllCopied() {
+  for (size_t place = 0; place < ring_->size(); ++place) {
+    if (Result<bool> copied = LetGoOfCopied(ring_->entry(place)); !copied.ok()) {
+      return copied.error();
+    }
+  }
+  return {};
+}
+
+void Stager::Impl::HandOver(Result<DeviceBatch> next) {
+  std::lock_guard lock(mutex_);
+  ready_.push_back(std::move(next));
+  ready_changed_.notify_one();
+}
+
+// Goes on when this has been taken, and Next called again.
+void Stager::Impl::HandOverAndPause(Result<DeviceBatch> next) {
+  std::unique_lock lock(mutex_);
+  asked_ = false;
+  ready_.push_back(std::move(next));
+  ready_changed_.notify_one();
+  asked_changed_.wait(lock, [&] { return asked_ || stopped_.load(); });
+}
+
+// After an error a copy may have been issued that no event stands behind, so everything is waited
+// for; if that fails too, the device is lost, and reads nothing any more. Otherwise copies that are
+// on their way are the ring's.
+void Stager::Impl::End(Status status) {
+  if (status.ok() || stopped_.load()) status = LetGoOfAllCopied();
+  if (status.ok()) return;
+  (void)device_.SynchronizeAll();
+  for (size_t place = 0; place < ring_->size(); ++place) ring_->entry(place).host.Release();
+  std::lock_guard lock(mutex_);
+  device_error_ = status.error();
+  ready_changed_.notify_all();
+}
+
+StagerStats Stager::Impl::Stats() const {
+  return {.batches = batches_.load(std::memory_order_relaxed),
+          .copied_bytes = copied_bytes_.load(std::memory_order_relaxed),
+          .copy_ns = copy_ns_.load(std::memory_order_relaxed),
+          .ring_wait_ns = ring_wait_ns_.load(std::memory_order_relaxed),
+          .host_wait_ns = host_wait_ns_.load(std::memory_order_relaxed),
+          .copy_wait_ns = copy_wait_ns_.load(std::memory_order_relaxed),
+          .device_bytes = ring_->bytes()};
+}
+
+Result<std::shared_ptr<DeviceRing>> Stager::MakeRing(std::shared_ptr<Device> device, StagePlan plan,
+                                                     int buffers, bool timed) {
+  return DeviceRing::Make(std::move(device), std::move(plan), buffers, timed);
+}
+
+Stager::Stager(std::shared_ptr<DeviceRing> ring, HostBatches& source, const StagerOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(ring), source, options)) {}
+
+// A forked child has neither the thread nor, perhaps, the locks.
+Stager::~Stager() {
+  if (!impl_->here()) (void)impl_.release();
+}
+
+Result<DeviceBatch> Stager::Next(const Interrupt& interrupt) { return impl_->Next(interrupt); }
+
+void Stager::Stop() {
+  if (impl_->here()) impl_->Stop();
+}
+
+StagerStats Stager::Stats() const { return impl_->Stats(); }
+
+}  // namespace stoker

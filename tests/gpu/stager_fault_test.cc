@@ -1,0 +1,228 @@
+// A device fails: at each of its calls in turn, once or from then on. Nothing hangs, nothing is
+// left, every host batch comes home, and whatever was delivered without an error is right.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gpu/device_ring.h"
+#include "tests/gpu/staging.h"
+#include "tests/testing/effort.h"
+
+namespace stoker {
+namespace {
+
+using ::stoker::testing::DeviceCall;
+using ::stoker::testing::DevicesUnderTest;
+using ::stoker::testing::DeviceUnderTest;
+using ::stoker::testing::ExpectRight;
+using ::stoker::testing::FakeHostBatches;
+using ::stoker::testing::HookedDevice;
+using ::stoker::testing::PlanOf;
+using ::stoker::testing::ReadBatch;
+using ::stoker::testing::StagingOptions;
+using ::stoker::testing::StreamReader;
+using ::testing::HasSubstr;
+
+enum class Failing : uint8_t { kOnce, kFromThenOn };
+
+struct Fault {
+  Failing failing = Failing::kOnce;
+  int at = 1;                        // the first call that fails, from 1
+  std::optional<DeviceCall> only{};  // count calls of this kind
+};
+
+// A device with a fault. One that is lost for good has ended its work before it says so.
+struct FaultyDevice {
+  FaultyDevice(const DeviceUnderTest& under_test, Fault fault)
+      : inner(under_test.make()),
+        device(std::make_shared<HookedDevice>(
+            inner, [this, fault](DeviceCall call) { return Before(fault, call); })) {}
+
+  Status Before(const Fault& fault, DeviceCall call) {
+    if (fault.only && *fault.only != call) return {};
+    const int now = ++calls;
+    const bool fails = fault.failing == Failing::kOnce ? now == fault.at : now >= fault.at;
+    if (!fails) return {};
+    failed = true;
+    if (fault.failing == Failing::kFromThenOn) (void)inner->SynchronizeAll();
+    return Error{Code::kUnavailable, "injected"};
+  }
+
+  std::atomic<int> calls{0};
+  std::atomic<bool> failed{false};
+  const std::shared_ptr<Device> inner;
+  const std::shared_ptr<HookedDevice> device;
+};
+
+// Takes batches until there is an error, and three more times; reads what it gets. The consumer's
+// own errors count too.
+std::vector<Error> Consume(Stager& stager, StreamReader& reader, int batches) {
+  std::vector<Error> errors;
+  for (int i = 0; errors.empty() ? i < batches : errors.size() < 3; ++i) {
+    Result<DeviceBatch> batch = stager.Next();
+    if (!batch.ok()) {
+      errors.push_back(batch.error());
+      continue;
+    }
+    if (!*batch) continue;
+    ReadBatch read;
+    // Both ways of being used, and none.
+    if (i % 4 == 1) {
+      batch->UsedAnyhow();
+    } else if (i % 4 == 2) {
+      batch->Release();
+      continue;
+    }
+    if (Status s = reader.Issue(*batch, read); !s.ok()) {
+      EXPECT_THAT(s.error().cause, HasSubstr("injected"));
+      continue;
+    }
+    if (i % 2 == 0) batch->Release();
+    reader.Await();
+    ExpectRight(read);
+  }
+  return errors;
+}
+
+class StagerFaultTest : public ::testing::TestWithParam<DeviceUnderTest> {
+ protected:
+  // True when the fault came.
+  bool Run(Fault fault, bool finishes) {
+    SCOPED_TRACE("call " + std::to_string(fault.at));
+    StagingOptions options;
+    options.finishes = finishes;
+    FaultyDevice faulty(GetParam(), fault);
+    StreamReader reader(faulty.device);
+    options.host.pinned_for = faulty.inner;
+    FakeHostBatches source(options.host);
+    {
+      Result<std::shared_ptr<DeviceRing>> ring =
+          Stager::MakeRing(faulty.device, PlanOf(options), options.buffers);
+      if (!ring.ok()) {
+        EXPECT_THAT(ring.error().cause, HasSubstr("injected"));
+        EXPECT_EQ(faulty.device->alive(), 0);
+        return true;
+      }
+      Stager stager(*std::move(ring), source, {.across_epochs = true, .patience = {}});
+      const std::vector<Error> errors = Consume(stager, reader, 16);
+      for (const Error& error : errors) {
+        EXPECT_EQ(error.code, Code::kUnavailable);
+        EXPECT_THAT(error.cause, HasSubstr("injected"));
+      }
+      // It is over once it is; who was told has all host batches back already.
+      if (!errors.empty()) {
+        EXPECT_EQ(errors.size(), 3U);
+        EXPECT_EQ(source.lent(), 0);
+      }
+    }
+    EXPECT_EQ(source.lent(), 0);
+    EXPECT_EQ(faulty.device->alive(), 0);
+    return faulty.failed;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, StagerFaultTest, ::testing::ValuesIn(DevicesUnderTest()),
+                         ::testing::PrintToStringParamName());
+
+TEST_P(StagerFaultTest, AtEveryCallInTurn) {
+  for (const Failing failing : {Failing::kOnce, Failing::kFromThenOn}) {
+    for (const bool finishes : {false, true}) {
+      int at = 1;
+      while (Run({failing, at}, finishes)) ++at;
+      EXPECT_GT(at, 50);  // it has been through all of a run
+    }
+  }
+}
+
+// How often some calls come depends on the threads: each kind is also gone through by itself.
+TEST_P(StagerFaultTest, AtEveryCallOfEachKind) {
+  for (const DeviceCall call :
+       {DeviceCall::kAllocate, DeviceCall::kMakeStream, DeviceCall::kMakeEvent, DeviceCall::kRecord,
+        DeviceCall::kWait, DeviceCall::kDone, DeviceCall::kRecordAll, DeviceCall::kCopy,
+        DeviceCall::kFinish}) {
+    int at = 1;
+    while (Run({Failing::kOnce, at, call}, true)) ++at;
+    EXPECT_GT(at, 1) << "a call that was never made: " << static_cast<int>(call);
+  }
+}
+
+// A stream that has gone: nobody can say when it is done, so everything is waited for.
+TEST_P(StagerFaultTest, AFailedRecordOfAConsumerIsNotAnErrorOfTheDevice) {
+  // The thread that lets go is the consumer's: there, records fail.
+  const std::thread::id consumer = std::this_thread::get_id();
+  StagingOptions options;
+  options.hook = [consumer](DeviceCall call) -> Status {
+    if (call != DeviceCall::kRecord || std::this_thread::get_id() != consumer) return {};
+    return Error{Code::kUnavailable, "no such stream"};
+  };
+  testing::Staging staging(GetParam(), options);
+  StreamReader reader(staging.device);
+  for (int epoch = 0; epoch < testing::Effort(20); ++epoch) {
+    std::vector<ReadBatch> reads(6);
+    for (ReadBatch& read : reads) {
+      DeviceBatch batch = staging.Next();
+      reader.Work(5);
+      reader.Issue(batch, read).value();
+    }
+    reader.Await();
+    for (const ReadBatch& read : reads) ExpectRight(read);
+    EXPECT_FALSE(staging.Next());
+  }
+  EXPECT_GT(staging.device->count(DeviceCall::kRecordAll), 0);
+}
+
+TEST_P(StagerFaultTest, MemoryThatIsNotThereIsSaidInBatches) {
+  const auto device =
+      std::make_shared<HookedDevice>(GetParam().make(), [](DeviceCall call) -> Status {
+        if (call != DeviceCall::kAllocate) return {};
+        return Error{Code::kResourceExhausted, "no memory"};
+      });
+  const auto ring = Stager::MakeRing(device, PlanOf({}), 5);
+  ASSERT_FALSE(ring.ok());
+  EXPECT_EQ(ring.error().code, Code::kResourceExhausted);
+  EXPECT_THAT(ring.error().cause, HasSubstr("5 batches of 8192 bytes"));
+  EXPECT_THAT(ring.error().cause, HasSubstr("no memory"));
+  EXPECT_THAT(ring.error().advice, HasSubstr("buffers"));
+  EXPECT_EQ(device->alive(), 0);
+}
+
+TEST_P(StagerFaultTest, PlansThatMakeNoSenseAreRefused) {
+  StagingOptions options;
+  options.finishes = true;
+  options.has_work = true;
+  const StagePlan right = PlanOf(options);
+  const auto code = [&](const StagePlan& plan, int buffers) {
+    const auto ring = Stager::MakeRing(GetParam().make(), plan, buffers);
+    return ring.ok() ? std::nullopt : std::optional(ring.error().code);
+  };
+  EXPECT_EQ(code(right, 2), std::nullopt);
+  EXPECT_EQ(code(right, 64), std::nullopt);
+  std::vector<std::pair<StagePlan, int>> wrong = {{right, 1}, {right, 65}, {right, -1}};
+  const auto add = [&](auto change) {
+    wrong.emplace_back(right, 3);
+    change(wrong.back().first);
+  };
+  add([](StagePlan& plan) { plan.batch_size = 0; });
+  add([](StagePlan& plan) { plan.host.clear(); });
+  add([](StagePlan& plan) { plan.device.clear(); });
+  add([](StagePlan& plan) { plan.device = plan.host; });  // the work would be delivered
+  add([](StagePlan& plan) { plan.device[1].dtype = DType::kF32; });
+  add([](StagePlan& plan) { plan.device[0].dtype = DType::kF32; });
+  add([](StagePlan& plan) { plan.device[0].row_shape = {3, 4, 8}; });
+  add([](StagePlan& plan) { plan.host[0].dtype = DType::kI8; });
+  add([](StagePlan& plan) { plan.job.width = 9; });
+  add([](StagePlan& plan) { plan.job.boxes = 1; });
+  add([](StagePlan& plan) { plan.job.layout = Layout::kNchw; });
+  for (size_t i = 0; i < wrong.size(); ++i) {
+    EXPECT_EQ(code(wrong[i].first, wrong[i].second), Code::kInvalidArgument) << i;
+  }
+}
+
+}  // namespace
+}  // namespace stoker

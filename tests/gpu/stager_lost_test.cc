@@ -1,0 +1,75 @@
+// A device is lost behind the stager's back: a call goes well, and what it gave the stream fails
+// later. Whoever asks next is told so; nothing hangs, and every host batch comes home.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/device_ring.h"
+#include "tests/gpu/staging.h"
+
+namespace stoker {
+namespace {
+
+using ::stoker::testing::FakeCuda;
+using ::stoker::testing::FakeHostBatches;
+using ::stoker::testing::OpenFakeDevice;
+using ::stoker::testing::PlanOf;
+using ::stoker::testing::StagingOptions;
+
+// The errors of three calls in a row, or none when 20 batches went well. A consumer who is not told
+// by Next may be by the batch.
+std::vector<Error> Consume(Stager& stager, DeviceStream stream) {
+  std::vector<Error> errors;
+  bool told = false;
+  for (int i = 0; errors.size() < 3 && (i < 20 || told || !errors.empty()); ++i) {
+    Result<DeviceBatch> batch = stager.Next();
+    if (!batch.ok()) {
+      errors.push_back(batch.error());
+    } else if (*batch) {
+      told = !(i % 2 == 0 ? batch->WaitOn(stream) : batch->Wait()).ok() || told;
+    }
+  }
+  return errors;
+}
+
+// True when the work that was to fail was given.
+bool IsLost(const std::string& call, int nth) {
+  SCOPED_TRACE(call + " " + std::to_string(nth));
+  FakeCuda cuda;
+  const std::shared_ptr<Device> device = OpenFakeDevice().value();
+  const DeviceStream stream = device->MakeStream().value();
+  StagingOptions options;
+  options.finishes = true;
+  options.host.pinned_for = device;
+  FakeHostBatches source(options.host);
+  {
+    Stager stager(Stager::MakeRing(device, PlanOf(options), options.buffers).value(), source,
+                  {.across_epochs = true, .patience = {}});
+    cuda.Inject({.call = call, .nth = nth, .error = cudaErrorIllegalAddress, .later = true});
+    const std::vector<Error> errors = Consume(stager, stream);
+    EXPECT_TRUE(std::all_of(errors.begin(), errors.end(),
+                            [](const Error& e) { return e.code == Code::kUnavailable; }));
+    if (!errors.empty()) {
+      EXPECT_EQ(source.lent(), 0);
+    }
+  }
+  EXPECT_EQ(source.lent(), 0);
+  device->Destroy(stream);
+  for (const std::string& violation : cuda.Violations()) ADD_FAILURE() << violation;
+  return cuda.Calls(call) >= nth;
+}
+
+TEST(StagerLostTest, ByAnyWorkThatTheStreamWasGiven) {
+  for (const char* call : {"cudaMemcpyAsync", "LaunchFinish", "cudaEventRecord"}) {
+    int nth = 1;
+    while (IsLost(call, nth)) ++nth;
+    EXPECT_GT(nth, 5) << call;
+  }
+}
+
+}  // namespace
+}  // namespace stoker

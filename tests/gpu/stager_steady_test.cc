@@ -1,0 +1,200 @@
+// What a stager does not do: wait on the host in the steady state. And what it does where it must:
+// for consumers that nobody knows, and with a device that it shares.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/gpu/staging.h"
+#include "tests/testing/effort.h"
+
+namespace stoker {
+namespace {
+
+using ::stoker::testing::DeviceCall;
+using ::stoker::testing::DevicesUnderTest;
+using ::stoker::testing::DeviceUnderTest;
+using ::stoker::testing::Effort;
+using ::stoker::testing::ExpectRight;
+using ::stoker::testing::HookedDevice;
+using ::stoker::testing::ReadBatch;
+using ::stoker::testing::Staging;
+using ::stoker::testing::StagingOptions;
+using ::stoker::testing::StreamReader;
+
+class StagerSteadyTest : public ::testing::TestWithParam<DeviceUnderTest> {};
+INSTANTIATE_TEST_SUITE_P(, StagerSteadyTest, ::testing::ValuesIn(DevicesUnderTest()),
+                         ::testing::PrintToStringParamName());
+
+// A consumer that keeps up with its own stream.
+TEST_P(StagerSteadyTest, NobodyWaitsOnTheHost) {
+  for (const bool finishes : {false, true}) {
+    StagingOptions options;
+    options.finishes = finishes;
+    options.host.epoch_rows = 1 << 30;
+    Staging staging(GetParam(), options);
+    StreamReader reader(staging.device);
+    for (int i = 0; i < Effort(1000); ++i) ExpectRight(reader, staging.Next(), 0, i);
+    EXPECT_EQ(staging.device->count(DeviceCall::kSynchronize), 0);
+    EXPECT_EQ(staging.device->count(DeviceCall::kSynchronizeAll), 0);
+    // Memory, streams and events were made once: the ring's, and the consumer's for an entry.
+    EXPECT_EQ(staging.device->count(DeviceCall::kAllocate), 3);
+    EXPECT_EQ(staging.device->count(DeviceCall::kMakeStream), finishes ? 2 : 1);
+    EXPECT_EQ(staging.device->count(DeviceCall::kMakeEvent), 3 * (3 + 1));
+  }
+}
+
+// Far behind, the device holds host batches whose copies have not begun: the stager goes round its
+// ring, and no further.
+TEST_P(StagerSteadyTest, ItDoesNotRunAheadOfTheDeviceWithoutBound) {
+  StagingOptions options;
+  options.host.epoch_rows = 1 << 30;
+  Staging staging(GetParam(), options);
+  StreamReader reader(staging.device);
+  std::deque<ReadBatch> reads;
+  for (int more = 20; more > 0;) {
+    DeviceBatch batch = staging.Next();
+    batch.WaitOn(reader.stream()).value();
+    reader.Work(100);
+    reader.Issue(batch, reads.emplace_back()).value();
+    more -= staging.stager->Stats().copy_wait_ns > 0 ? 1 : 0;
+  }
+  reader.Await();
+  for (const ReadBatch& read : reads) ExpectRight(read);
+  EXPECT_LE(staging.source.most_lent(), 4);
+  EXPECT_EQ(staging.device->count(DeviceCall::kSynchronize), 0) << "so that Stop is seen";
+}
+
+// Whoever consumes in an order of his own says only that he does. His streams may be gone when he
+// lets go, on a thread that may make no call to the device.
+TEST_P(StagerSteadyTest, UseThatNobodyKnowsIsWaitedForOnTheDeviceAltogether) {
+  StagingOptions options;
+  const std::thread::id consumer = std::this_thread::get_id();
+  std::atomic<int> calls{0};
+  options.hook = [&calls, consumer](DeviceCall call) -> Status {
+    calls += call != DeviceCall::kSynchronize && std::this_thread::get_id() == consumer ? 1 : 0;
+    return {};
+  };
+  Staging staging(GetParam(), options);
+  calls = 0;
+  StreamReader reader(staging.device);
+  std::deque<ReadBatch> reads;
+  for (int i = 0; i < Effort(500); ++i) {
+    DeviceBatch batch = staging.Next();
+    if (!batch) continue;
+    batch.UsedAnyhow();
+    batch.Wait().value();
+    reader.Work(i % 8);
+    reader.Read(batch, reads.emplace_back());
+  }
+  reader.Await();
+  for (const ReadBatch& read : reads) ExpectRight(read);
+  EXPECT_EQ(calls, 0) << "but for the waits of the test itself";
+  EXPECT_GT(staging.device->count(DeviceCall::kRecordAll), Effort(500) / 2);
+  EXPECT_EQ(staging.device->count(DeviceCall::kSynchronizeAll), 0);
+}
+
+// While a graph is captured nothing can be recorded behind everything: the stager tries again.
+TEST_P(StagerSteadyTest, AnEntryThatCannotBeSettledYetIsSettledLater) {
+  std::atomic<int> refusals{50};
+  StagingOptions options;
+  options.hook = [&refusals](DeviceCall call) -> Status {
+    if (call != DeviceCall::kRecordAll || refusals-- <= 0) return {};
+    return Error{Code::kFailedPrecondition, "a stream is being captured"};
+  };
+  Staging staging(GetParam(), options);
+  StreamReader reader(staging.device);
+  for (int i = 0; i < 20; ++i) {
+    DeviceBatch batch = staging.Next();
+    if (!batch) continue;
+    batch.UsedAnyhow();
+    batch.Wait().value();
+  }
+  EXPECT_LT(refusals, 0);
+}
+
+// A thread's default stream is another one on each thread, so a record made elsewhere says nothing.
+TEST_P(StagerSteadyTest, AThreadsDefaultStreamIsWaitedForAltogether) {
+  const DeviceStream threads_own{reinterpret_cast<void*>(uintptr_t{2})};
+  Staging staging(GetParam());
+  for (int i = 0; i < 20; ++i) {
+    DeviceBatch batch = staging.Next();
+    if (!batch) continue;
+    batch.WaitOn(threads_own).value();
+    std::thread([moved = std::move(batch)] {}).join();
+  }
+  EXPECT_GT(staging.device->count(DeviceCall::kRecordAll), 0);
+}
+
+TEST_P(StagerSteadyTest, SeveralStagersShareADevice) {
+  const auto device = std::make_shared<HookedDevice>(GetParam().make());
+  {
+    std::vector<std::thread> consumers;
+    for (int consumer = 0; consumer < 4; ++consumer) {
+      consumers.emplace_back([&, consumer] {
+        StagingOptions options;
+        options.buffers = 2 + consumer;
+        options.finishes = consumer % 2 == 0;
+        options.host.epoch_rows = 1 << 30;
+        Staging staging(device, options);
+        StreamReader reader(device);
+        for (int i = 0; i < Effort(300); ++i) {
+          const DeviceBatch batch = staging.Next();
+          if (consumer == 3) batch.UsedAnyhow();
+          ExpectRight(reader, batch, 0, i);
+        }
+      });
+    }
+    for (std::thread& consumer : consumers) consumer.join();
+  }
+  EXPECT_EQ(device->alive(), 0);
+}
+
+TEST_P(StagerSteadyTest, StatsCountWhatWasCopied) {
+  StagingOptions options;
+  options.host.epoch_rows = 16 * 5 + 3;
+  options.across_epochs = false;
+  options.host.one_slab = false;  // so that nothing lies between columns
+  Staging staging(GetParam(), options);
+  EXPECT_EQ(staging.stager->Stats().batches, 0U);
+  while (staging.Next()) {
+  }
+  const StagerStats stats = staging.stager->Stats();
+  EXPECT_EQ(stats.batches, 6U);
+  EXPECT_EQ(stats.copied_bytes, 83U * (4 * 8 * 3 + 8));
+  EXPECT_EQ(stats.device_bytes, 3U * 8192);
+  EXPECT_GT(stats.host_wait_ns, 0U);
+}
+
+// Spans, as a profiler sees them.
+std::mutex spans_mutex;
+std::vector<std::string> spans;
+
+TEST_P(StagerSteadyTest, WhatTheStagerDoesCanBeTraced) {
+  static constexpr TraceListener kListener = {[](const char* name) {
+                                                std::lock_guard lock(spans_mutex);
+                                                spans.emplace_back(name);
+                                                return int64_t{0};
+                                              },
+                                              [](int64_t) {}};
+  spans.clear();
+  Staging staging(GetParam());
+  Trace trace;
+  trace.Listen(&kListener);
+  testing::FakeHostBatches source;
+  {
+    Stager traced(staging.ring, source, {.across_epochs = true, .patience = {}, .trace = &trace});
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(traced.Next().ok());
+  }
+  EXPECT_THAT(spans, ::testing::Contains("stoker.copy"));
+  EXPECT_THAT(spans, ::testing::Contains("stoker.stage.host"));
+  EXPECT_THAT(spans, ::testing::Contains("stoker.stage.ring"));
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,51 @@
+// Host batches for tests of what stands behind a loader: each has bytes that only it has, and
+// memory that comes home is overwritten at once, so that whoever reads it too late is found out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/core/batch.h"
+#include "engine/core/column_spec.h"
+#include "gpu/stager.h"
+
+namespace stoker::testing {
+
+struct HostBatchesOptions {
+  std::vector<ColumnSpec> columns = {{"image", DType::kU8, {4, 8, 3}}, {"label", DType::kI64, {}}};
+  int64_t batch_size = 16;
+  int64_t epoch_rows = 16 * 5 + 3;       // so the last batch of an epoch is short; no rows: none
+  bool one_slab = true;                  // else each column but the first has memory of its own
+  size_t zeros = SIZE_MAX;               // a column whose bytes are all 0, as work that is none
+  std::shared_ptr<Device> pinned_for{};  // the memory is pinned for it; null: it is not
+  // Asked before a batch, or the end of an epoch, is made: its error takes the place of that. May
+  // wait, and then returns Cancelled when `interrupt` asks: that takes no place.
+  std::function<Status(uint64_t epoch, uint64_t index, const Interrupt& interrupt)> before;
+};
+
+class FakeHostBatches final : public HostBatches {
+ public:
+  explicit FakeHostBatches(HostBatchesOptions options = {});
+  ~FakeHostBatches() override;
+
+  Result<Batch> Next(const Interrupt& interrupt) override;
+
+  int lent() const;       // batches that have not come home
+  int most_lent() const;  // so far
+  uint64_t batches_per_epoch() const;
+  int64_t RowsIn(uint64_t index) const;
+
+ private:
+  struct Home;  // where memory comes to; outlives what is lent
+
+  const HostBatchesOptions options_;
+  const std::shared_ptr<Home> home_;
+  uint64_t epoch_ = 0, index_ = 0;
+};
+
+// The bytes of a column of a batch.
+std::vector<uint8_t> BytesOf(size_t column, uint64_t epoch, uint64_t index, size_t bytes);
+
+}  // namespace stoker::testing

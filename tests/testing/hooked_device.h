@@ -1,0 +1,75 @@
+// A device around another one: it counts calls and what is alive, and a test may come between.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "gpu/device.h"
+
+namespace stoker::testing {
+
+// The calls that may fail.
+enum class DeviceCall : uint8_t {
+  kPin,
+  kAllocate,
+  kMakeStream,
+  kMakeEvent,
+  kRecord,
+  kWait,
+  kDone,
+  kSynchronize,
+  kSynchronizeAll,
+  kRecordAll,
+  kElapsed,
+  kCopy,
+  kFinish,
+  kOccupy,
+};
+inline constexpr size_t kDeviceCalls = 14;
+
+class HookedDevice final : public Device {
+ public:
+  // Called before each such call, on its thread; may wait. Its error takes the place of the call.
+  using Hook = std::function<Status(DeviceCall)>;
+  explicit HookedDevice(std::shared_ptr<Device> inner, Hook hook = {});
+
+  int count(DeviceCall call) const { return counts_[static_cast<size_t>(call)].load(); }
+  // Allocations, streams and events that were not given back.
+  int alive() const { return alive_.load(); }
+  const std::shared_ptr<Device>& inner() const { return inner_; }
+
+  DeviceName name() const override { return inner_->name(); }
+  int numa_node() const override { return inner_->numa_node(); }
+  Status Pin(void* data, size_t bytes) override;
+  void Unpin(void* data) override { inner_->Unpin(data); }
+  Result<void*> Allocate(size_t bytes) override;
+  void Free(void* data) override;
+  Result<DeviceStream> MakeStream(StreamPriority priority) override;
+  void Destroy(DeviceStream stream) override;
+  Result<DeviceEvent> MakeEvent(bool timed) override;
+  void Destroy(DeviceEvent event) override;
+  Status Record(DeviceEvent event, DeviceStream stream) override;
+  Status RecordAll(DeviceEvent event) override;
+  Status Wait(DeviceStream stream, DeviceEvent event) override;
+  Result<bool> Done(DeviceEvent event) override;
+  Status Synchronize(DeviceEvent event) override;
+  Status SynchronizeAll() override;
+  Result<uint64_t> Elapsed(DeviceEvent begin, DeviceEvent end) override;
+  Status Copy(void* to, const void* from, size_t bytes, DeviceStream stream) override;
+  Status Finish(const FinishJob& job, DeviceStream stream) override;
+  Status Occupy(uint64_t nanoseconds, DeviceStream stream) override;
+
+ private:
+  Status Before(DeviceCall call);
+
+  const std::shared_ptr<Device> inner_;
+  const Hook hook_;
+  std::array<std::atomic<int>, kDeviceCalls> counts_{};
+  std::atomic<int> alive_{0};
+};
+
+}  // namespace stoker::testing
