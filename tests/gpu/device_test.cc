@@ -1,6 +1,4 @@
-// What gpu/device.h says, of every device.
-#include "gpu/device.h"
-
+// What gpu/device.h says of memory and processes, of every device.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,37 +7,19 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
-#include <string>
 #include <thread>
-#include <tuple>
 #include <vector>
 
+#include "gpu/device.h"
+#include "tests/gpu/device_fixture.h"
 #include "tests/testing/devices.h"
 #include "tests/testing/effort.h"
 
 namespace stoker {
 namespace {
 
-using std::chrono::microseconds;
-using testing::DeviceKind;
+using testing::DeviceTest;
 using testing::PinnedBytes;
-using testing::TestDevice;
-
-// With and without delays on streams.
-class DeviceTest : public ::testing::TestWithParam<std::tuple<DeviceKind, int>> {
- protected:
-  DeviceStream MakeStream() { return device_->MakeStream().value(); }
-  DeviceEvent MakeEvent() { return device_->MakeEvent().value(); }
-  uint8_t* Allocate(size_t bytes) {
-    return static_cast<uint8_t*>(device_->Allocate(bytes).value());
-  }
-
-  void AwaitHeld() {
-    while (!device_.hook().Held()) std::this_thread::yield();
-  }
-
-  TestDevice device_{std::get<0>(GetParam()), microseconds(std::get<1>(GetParam()))};
-};
 
 TEST_P(DeviceTest, CopiesThereAndBack) {
   const DeviceStream stream = MakeStream();
@@ -119,126 +99,7 @@ TEST_P(DeviceTest, FinishIsInOrder) {
   device_->Destroy(stream);
 }
 
-TEST_P(DeviceTest, StreamsDoNotWaitForEachOther) {
-  const PinnedBytes from(device_.device(), 64);
-  const DeviceStream held = MakeStream(), free = MakeStream();
-  const DeviceEvent of_held = MakeEvent(), of_free = MakeEvent();
-  uint8_t* const on_device = Allocate(128);
-  device_.hook().Hold();
-  device_->Copy(on_device, from.data(), 64, held).value();
-  device_->Record(of_held, held).value();
-  EXPECT_FALSE(device_->Done(of_held).value());
-  AwaitHeld();
-  device_->Copy(on_device + 64, from.data(), 64, free).value();
-  device_->Record(of_free, free).value();
-  device_->Synchronize(of_free).value();
-  EXPECT_TRUE(device_->Done(of_free).value());
-  EXPECT_FALSE(device_->Done(of_held).value());
-  device_.hook().Release();
-  device_->Synchronize(of_held).value();
-  EXPECT_TRUE(device_->Done(of_held).value());
-  device_->Free(on_device);
-  for (const DeviceEvent event : {of_held, of_free}) device_->Destroy(event);
-  for (const DeviceStream stream : {held, free}) device_->Destroy(stream);
-}
-
-TEST_P(DeviceTest, AnEventOrdersStreams) {
-  constexpr size_t kSize = 4096;
-  const PinnedBytes from(device_.device(), kSize), to(device_.device(), kSize);
-  const DeviceStream first = MakeStream(), second = MakeStream();
-  const DeviceEvent arrived = MakeEvent(), taken = MakeEvent();
-  uint8_t* const on_device = Allocate(kSize);
-  for (int round = 0; round < testing::Effort(50); ++round) {
-    std::fill_n(from.data(), kSize, static_cast<uint8_t>(round));
-    device_->Wait(first, taken).value();  // of the round before; never recorded in the first
-    device_->Copy(on_device, from.data(), kSize, first).value();
-    device_->Record(arrived, first).value();
-    device_->Wait(second, arrived).value();
-    device_->Copy(to.data(), on_device, kSize, second).value();
-    device_->Record(taken, second).value();
-    device_->Synchronize(taken).value();
-    EXPECT_TRUE(std::ranges::equal(from.bytes(), to.bytes())) << round;
-  }
-  device_->Free(on_device);
-  for (const DeviceEvent event : {arrived, taken}) device_->Destroy(event);
-  for (const DeviceStream stream : {first, second}) device_->Destroy(stream);
-}
-
-TEST_P(DeviceTest, AnEventNeverRecordedIsDone) {
-  const DeviceStream stream = MakeStream();
-  const DeviceEvent event = MakeEvent();
-  EXPECT_TRUE(device_->Done(event).value());
-  device_->Synchronize(event).value();
-  device_->Wait(stream, event).value();
-  device_->SynchronizeAll().value();
-  device_->Destroy(event);
-  device_->Destroy(stream);
-}
-
-TEST_P(DeviceTest, TheLastRecordOfAnEventCounts) {
-  const PinnedBytes from(device_.device(), 64);
-  const DeviceStream held = MakeStream(), free = MakeStream();
-  const DeviceEvent event = MakeEvent();
-  uint8_t* const on_device = Allocate(64);
-  device_.hook().Hold();
-  device_->Copy(on_device, from.data(), 64, held).value();
-  AwaitHeld();
-  device_->Record(event, held).value();
-  EXPECT_FALSE(device_->Done(event).value());
-  device_->Record(event, free).value();
-  device_->Synchronize(event).value();  // would not end if it waited for `held`
-  EXPECT_TRUE(device_->Done(event).value());
-  device_.hook().Release();
-  device_->Free(on_device);
-  device_->Destroy(event);
-  for (const DeviceStream stream : {held, free}) device_->Destroy(stream);
-}
-
 // A stream waits for the record that there was when it was told to, and keeps what it needs.
-TEST_P(DeviceTest, AnEventMayBeRecordedAgainOrDestroyedWhileAStreamWaits) {
-  const PinnedBytes from(device_.device(), 64), to(device_.device(), 64);
-  std::fill_n(from.data(), 64, 9);
-  std::fill_n(to.data(), 64, 0);
-  for (const bool destroyed : {false, true}) {
-    const DeviceStream first = MakeStream(), second = MakeStream(), third = MakeStream();
-    const DeviceEvent event = MakeEvent(), end = MakeEvent();
-    uint8_t* const on_device = Allocate(64);
-    device_.hook().Hold();
-    device_->Copy(on_device, from.data(), 64, first).value();
-    AwaitHeld();
-    device_->Record(event, first).value();
-    device_->Wait(second, event).value();
-    if (destroyed) {
-      device_->Destroy(event);
-    } else {
-      device_->Record(event, third).value();
-      device_->Synchronize(event).value();
-    }
-    device_->Copy(to.data(), on_device, 64, second).value();
-    device_->Record(end, second).value();
-    EXPECT_FALSE(device_->Done(end).value());
-    device_.hook().Release();
-    device_->Synchronize(end).value();
-    EXPECT_TRUE(std::ranges::equal(from.bytes(), to.bytes()));
-    device_->Free(on_device);
-    if (!destroyed) device_->Destroy(event);
-    device_->Destroy(end);
-    for (const DeviceStream stream : {first, second, third}) device_->Destroy(stream);
-  }
-}
-
-TEST_P(DeviceTest, ADestroyedStreamEndsItsWork) {
-  const PinnedBytes from(device_.device(), 64), to(device_.device(), 64);
-  std::fill_n(from.data(), 64, 9);
-  uint8_t* const on_device = Allocate(64);
-  const DeviceStream stream = MakeStream();
-  device_->Copy(on_device, from.data(), 64, stream).value();
-  device_->Copy(to.data(), on_device, 64, stream).value();
-  device_->Destroy(stream);
-  device_->SynchronizeAll().value();
-  EXPECT_TRUE(std::ranges::equal(from.bytes(), to.bytes()));
-  device_->Free(on_device);
-}
 
 TEST_P(DeviceTest, FreeWaitsForWhatUsesTheMemory) {
   const PinnedBytes from(device_.device(), 4096), to(device_.device(), 4096);
@@ -270,43 +131,9 @@ TEST_P(DeviceTest, CopiesOnTheDevice) {
 }
 
 // Of all streams: those that others made, the default ones, and those that have gone.
-TEST_P(DeviceTest, RecordAllIsBehindEverything) {
-  const PinnedBytes from(device_.device(), 256);
-  const DeviceStream held = MakeStream(), free = MakeStream();
-  const DeviceEvent all = MakeEvent(), of_held = MakeEvent();
-  uint8_t* const on_device = Allocate(256);
-  device_->RecordAll(all).value();
-  device_->Synchronize(all).value();
-  device_.hook().Hold();
-  device_->Copy(on_device, from.data(), 64, held).value();
-  AwaitHeld();
-  device_->Record(of_held, held).value();
-  device_->Copy(on_device + 64, from.data(), 64, free).value();
-  device_->Copy(on_device + 128, from.data(), 64, DeviceStream{}).value();
-  device_->RecordAll(all).value();  // does not wait
-  EXPECT_FALSE(device_->Done(all).value());
-  device_.hook().Release();
-  device_->Synchronize(all).value();
-  EXPECT_TRUE(device_->Done(of_held).value());
-  device_->Free(on_device);
-  for (const DeviceEvent event : {all, of_held}) device_->Destroy(event);
-  for (const DeviceStream stream : {held, free}) device_->Destroy(stream);
-}
-
-TEST_P(DeviceTest, OccupiesAStreamForAtLeastSoLong) {
-  const DeviceStream stream = MakeStream();
-  const DeviceEvent begin = device_->MakeEvent(true).value();
-  const DeviceEvent end = device_->MakeEvent(true).value();
-  device_->Record(begin, stream).value();
-  device_->Occupy(2'000'000, stream).value();
-  device_->Record(end, stream).value();
-  device_->Synchronize(end).value();
-  EXPECT_GE(device_->Elapsed(begin, end).value(), 1'900'000u);  // a float's milliseconds
-  for (const DeviceEvent event : {begin, end}) device_->Destroy(event);
-  device_->Destroy(stream);
-}
 
 // CUDA's legacy default stream by both of its names, and the thread's own.
+
 TEST_P(DeviceTest, DefaultStreamsAreThere) {
   const PinnedBytes from(device_.device(), 64), to(device_.device(), 64);
   const DeviceEvent event = MakeEvent();
@@ -397,6 +224,7 @@ TEST_P(DeviceTest, AForkedChildIsTold) {
 }
 
 // Its threads stay behind: to join them would not end.
+
 TEST(HostDeviceTest, MayGoInAForkedChild) {
   std::shared_ptr<Device> device = Device::Open({DeviceName::Kind::kHost, 0}).value();
   const DeviceStream stream = device->MakeStream().value();
@@ -417,14 +245,8 @@ TEST(HostDeviceTest, MayGoInAForkedChild) {
   device->Destroy(stream);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest,
-                         ::testing::Combine(::testing::Values(DeviceKind::kHost,
-                                                              DeviceKind::kFakeCuda),
-                                            ::testing::Values(0, 300)),
-                         [](const auto& info) {
-                           return std::string(NameOf(std::get<0>(info.param))) +
-                                  (std::get<1>(info.param) == 0 ? "" : "Delayed");
-                         });
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, testing::DevicesUnderTest(),
+                         testing::NameOfDeviceUnderTest);
 
 }  // namespace
 }  // namespace stoker

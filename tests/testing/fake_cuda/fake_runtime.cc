@@ -1,117 +1,22 @@
-// CUDA's functions, on the FakeCuda that is installed.
-#include <cuda.h>
+// CUDA's functions, on the FakeCuda that is installed: memory, streams, events, work.
 #include <cuda_runtime_api.h>
 
 #include <chrono>
-#include <cstdio>
 #include <cstring>
+#include <memory>
 #include <thread>
-#include <utility>
 
 #include "engine/core/row_work.h"
 #include "gpu/finish_cuda.h"
 #include "gpu/occupy_cuda.h"
-#include "tests/testing/fake_cuda/fake_state.h"
+#include "tests/testing/fake_cuda/fake_call.h"
 
 namespace {
 
 using stoker::FinishJob;
 using stoker::testing::FakeState;
-
-thread_local cudaError_t last_error = cudaSuccess;
-thread_local cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
-
-cudaError_t Remember(cudaError_t error) {
-  if (error != cudaSuccess) last_error = error;
-  return error;
-}
-
-// A call of `name` that needs no context.
-template <typename Call>
-cudaError_t Run(const char* name, const Call& call) {
-  const std::shared_ptr<FakeState> state = FakeState::Installed();
-  if (state == nullptr) return Remember(cudaErrorCudartUnloading);
-  if (const cudaError_t error = state->DriverError(); error != cudaSuccess) return Remember(error);
-  const FakeState::Entered entered = state->Enter(name);
-  if (entered.now != cudaSuccess) return Remember(entered.now);
-  return Remember(call(*state, entered.later));
-}
-
-// One that would disturb a capture, unless its thread says otherwise.
-cudaError_t CheckCapture(FakeState& state, const char* name) {
-  if (!state.Captures() || capture_mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
-  return state.Violate(std::string(name) + " disturbs a capture");
-}
-
-// One that uses the thread's current device.
-template <typename Call>
-cudaError_t RunOnDevice(const char* name, const Call& call) {
-  return Run(name, [&](FakeState& state, cudaError_t later) {
-    const int device = state.Current();
-    cudaError_t error = state.Lost(device);
-    if (error == cudaSuccess) error = CheckCapture(state, name);
-    return error != cudaSuccess ? error : call(state, device, later);
-  });
-}
-
-// One that uses a stream.
-template <typename Call>
-cudaError_t RunOnStream(const char* name, cudaStream_t handle, const Call& call) {
-  return RunOnDevice(name, [&](FakeState& state, int device, cudaError_t later) {
-    const std::shared_ptr<FakeState::Stream> stream = state.FindStream(handle, device);
-    return stream == nullptr ? cudaErrorInvalidResourceHandle : call(state, *stream, later);
-  });
-}
-
-CUresult AsResult(cudaError_t error) { return static_cast<CUresult>(error); }
-
-CUresult GetDevice(CUdevice* device, int ordinal) {
-  return AsResult(Run("cuDeviceGet", [&](FakeState& state, cudaError_t) {
-    if (ordinal < 0 || ordinal >= state.machine().devices) return cudaErrorInvalidDevice;
-    *device = ordinal;
-    return cudaSuccess;
-  }));
-}
-
-// A context is its device's number, from 1.
-CUresult RetainContext(CUcontext* context, CUdevice device) {
-  return AsResult(Run("cuDevicePrimaryCtxRetain", [&](FakeState& state, cudaError_t) {
-    state.MakeContext(device);
-    *context = reinterpret_cast<CUcontext>(uintptr_t(device) + 1);
-    return cudaSuccess;
-  }));
-}
-
-CUresult PushContext(CUcontext context) {
-  return AsResult(Run("cuCtxPushCurrent", [&](FakeState& state, cudaError_t) {
-    state.Stack().push_back(static_cast<int>(reinterpret_cast<uintptr_t>(context)) - 1);
-    return cudaSuccess;
-  }));
-}
-
-CUresult PopContext(CUcontext* context) {
-  return AsResult(Run("cuCtxPopCurrent", [&](FakeState& state, cudaError_t) {
-    std::vector<int>& stack = state.Stack();
-    if (stack.empty()) return state.Violate("cuCtxPopCurrent without a context");
-    *context = reinterpret_cast<CUcontext>(uintptr_t(stack.back()) + 1);
-    stack.pop_back();
-    return cudaSuccess;
-  }));
-}
-
-CUresult RecordContext(CUcontext context, CUevent event) {
-  return AsResult(Run("cuCtxRecordEvent", [&](FakeState& state, cudaError_t) {
-    const int device = static_cast<int>(reinterpret_cast<uintptr_t>(context)) - 1;
-    if (state.Lost(device) != cudaSuccess) return state.Lost(device);
-    if (state.Captures()) return cudaErrorStreamCaptureUnsupported;
-    const std::shared_ptr<FakeState::Event> found = state.FindEvent(event);
-    if (found == nullptr || found->device != device) {
-      return state.Violate("cuCtxRecordEvent of another device's event");
-    }
-    found->event.Record(state.Threads(device));
-    return cudaSuccess;
-  }));
-}
+using stoker::testing::RunOnDevice;
+using stoker::testing::RunOnStream;
 
 // Waits for what the stream was given so far.
 void Await(FakeState::Stream& stream) {
@@ -121,113 +26,6 @@ void Await(FakeState::Stream& stream) {
 }
 
 }  // namespace
-
-const char* cudaGetErrorName(cudaError_t error) {
-  switch (error) {
-    case cudaErrorMemoryAllocation:
-      return "cudaErrorMemoryAllocation";
-    case cudaErrorInitializationError:
-      return "cudaErrorInitializationError";
-    case cudaErrorIllegalAddress:
-      return "cudaErrorIllegalAddress";
-    default:
-      return "unrecognized error code";
-  }
-}
-
-const char* cudaGetErrorString(cudaError_t error) {
-  switch (error) {
-    case cudaErrorMemoryAllocation:
-      return "out of memory";
-    case cudaErrorInitializationError:
-      return "initialization error";
-    case cudaErrorIllegalAddress:
-      return "an illegal memory access was encountered";
-    default:
-      return "unrecognized error code";
-  }
-}
-
-cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
-
-cudaError_t cudaDriverGetVersion(int* version) {
-  const std::shared_ptr<FakeState> state = FakeState::Installed();
-  if (state == nullptr) return Remember(cudaErrorCudartUnloading);
-  *version = state->machine().driver;
-  return Remember(state->Enter("cudaDriverGetVersion").now);
-}
-
-cudaError_t cudaGetDeviceCount(int* count) {
-  return Run("cudaGetDeviceCount", [&](FakeState& state, cudaError_t) {
-    *count = state.machine().devices;
-    return cudaSuccess;
-  });
-}
-
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  return Run("cudaGetDeviceProperties", [&](FakeState& state, cudaError_t) {
-    if (device < 0 || device >= state.machine().devices) return cudaErrorInvalidDevice;
-    *properties = {};
-    std::snprintf(properties->name, sizeof properties->name, "Fake GPU %d", device);
-    properties->totalGlobalMem = state.machine().device_bytes;
-    properties->major = 9;
-    return cudaSuccess;
-  });
-}
-
-cudaError_t cudaDeviceGetPCIBusId(char* bus, int length, int device) {
-  return Run("cudaDeviceGetPCIBusId", [&](FakeState& state, cudaError_t) {
-    if (device < 0 || device >= state.machine().devices) return cudaErrorInvalidDevice;
-    std::snprintf(bus, length, "FFFF:%02X:00.0", 0xF0 + device);
-    return cudaSuccess;
-  });
-}
-
-cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
-                                             unsigned long long,
-                                             cudaDriverEntryPointQueryResult* result) {
-  return Run("cudaGetDriverEntryPointByVersion", [&](FakeState& state, cudaError_t) {
-    const std::string name = symbol;
-    *function = nullptr;
-    if (name == "cuDeviceGet") *function = reinterpret_cast<void*>(&GetDevice);
-    if (name == "cuDevicePrimaryCtxRetain") *function = reinterpret_cast<void*>(&RetainContext);
-    if (name == "cuCtxPushCurrent") *function = reinterpret_cast<void*>(&PushContext);
-    if (name == "cuCtxPopCurrent") *function = reinterpret_cast<void*>(&PopContext);
-    if (name == "cuCtxRecordEvent" && state.machine().driver >= 12050) {
-      *function = reinterpret_cast<void*>(&RecordContext);
-    }
-    *result =
-        *function == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
-    return cudaSuccess;
-  });
-}
-
-cudaError_t cudaGetDevice(int* device) {
-  return Run("cudaGetDevice", [&](FakeState& state, cudaError_t) {
-    const std::vector<int>& stack = state.Stack();
-    *device = stack.empty() ? 0 : stack.back();
-    return cudaSuccess;
-  });
-}
-
-// Makes the device's context, as it does from CUDA 12 on.
-cudaError_t cudaSetDevice(int device) {
-  return Run("cudaSetDevice", [&](FakeState& state, cudaError_t) {
-    if (device < 0 || device >= state.machine().devices) return cudaErrorInvalidDevice;
-    state.MakeContext(device);
-    std::vector<int>& stack = state.Stack();
-    if (stack.empty()) stack.push_back(device);
-    stack.back() = device;
-    return cudaSuccess;
-  });
-}
-
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  return Run("cudaThreadExchangeStreamCaptureMode", [&](FakeState&, cudaError_t) {
-    std::swap(*mode, capture_mode);
-    return cudaSuccess;
-  });
-}
 
 cudaError_t cudaMalloc(void** data, size_t bytes) {
   return RunOnDevice("cudaMalloc", [&](FakeState& state, int device, cudaError_t) {

@@ -1,0 +1,61 @@
+// How each of CUDA's functions begins on the FakeCuda that is installed.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tests/testing/fake_cuda/fake_state.h"
+
+namespace stoker::testing {
+
+// The calling thread's, as CUDA has it.
+struct FakeThread {
+  cudaError_t last_error = cudaSuccess;
+  cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
+};
+FakeThread& TheFakeThread();
+
+inline cudaError_t Remember(cudaError_t error) {
+  if (error != cudaSuccess) TheFakeThread().last_error = error;
+  return error;
+}
+
+// A call of `name` that needs no context.
+template <typename Call>
+cudaError_t Run(const char* name, const Call& call) {
+  const std::shared_ptr<FakeState> state = FakeState::Installed();
+  if (state == nullptr) return Remember(cudaErrorCudartUnloading);
+  if (const cudaError_t error = state->DriverError(); error != cudaSuccess) return Remember(error);
+  const FakeState::Entered entered = state->Enter(name);
+  if (entered.now != cudaSuccess) return Remember(entered.now);
+  return Remember(call(*state, entered.later));
+}
+
+// One that would disturb a capture, unless its thread says otherwise.
+inline cudaError_t CheckCapture(FakeState& state, const char* name) {
+  if (!state.Captures() || TheFakeThread().capture_mode == cudaStreamCaptureModeRelaxed)
+    return cudaSuccess;
+  return state.Violate(std::string(name) + " disturbs a capture");
+}
+
+// One that uses the thread's current device.
+template <typename Call>
+cudaError_t RunOnDevice(const char* name, const Call& call) {
+  return Run(name, [&](FakeState& state, cudaError_t later) {
+    const int device = state.Current();
+    cudaError_t error = state.Lost(device);
+    if (error == cudaSuccess) error = CheckCapture(state, name);
+    return error != cudaSuccess ? error : call(state, device, later);
+  });
+}
+
+// One that uses a stream.
+template <typename Call>
+cudaError_t RunOnStream(const char* name, cudaStream_t handle, const Call& call) {
+  return RunOnDevice(name, [&](FakeState& state, int device, cudaError_t later) {
+    const std::shared_ptr<FakeState::Stream> stream = state.FindStream(handle, device);
+    return stream == nullptr ? cudaErrorInvalidResourceHandle : call(state, *stream, later);
+  });
+}
+
+}  // namespace stoker::testing
