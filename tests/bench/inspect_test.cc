@@ -15,6 +15,7 @@
 #include "io/sources/image_folder.h"
 #include "tests/testing/make_png.h"
 #include "tests/testing/make_webp.h"
+#include "tests/testing/photos.h"
 
 namespace stoker {
 namespace {
@@ -253,14 +254,16 @@ TEST_F(InspectTest, JsonHasTheReportsNames) {
 }
 
 TEST_F(InspectTest, RealPhotographsAreWhole) {
-  const char* photos = std::getenv("STOKER_PHOTOS");
-  if (photos == nullptr) GTEST_SKIP() << "STOKER_PHOTOS names no folder of photographs";
-  auto source = ImageFolder(photos);
-  ASSERT_TRUE(source.ok());
-  const Result<DatasetReport> report = Inspect(**source, {.decode = true});
-  ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->broken, 0u) << InspectText(*report);
-  EXPECT_EQ(report->width.count, (*source)->size());
+  const auto photos = testing::Photos();
+  if (photos.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no folder of photographs";
+  for (size_t i = 0; i < photos.size(); ++i) {
+    const std::string name = std::to_string(i) + photos[i].extension().string();
+    fs::create_directories(root_ / photos[i].parent_path().filename());
+    fs::copy_file(photos[i], root_ / photos[i].parent_path().filename() / name);
+  }
+  const DatasetReport report = Look({.decode = true});
+  EXPECT_EQ(report.broken, 0u) << InspectText(report);
+  EXPECT_EQ(report.width.count, photos.size());
 }
 
 }  // namespace

@@ -3,21 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "bench/photograph.h"
 #include "engine/core/buffer.h"
 #include "engine/core/random.h"
+#include "tests/testing/photos.h"
 #include "transforms/jpeg/decoder.h"
 
 namespace stoker {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 using Bytes = std::vector<uint8_t>;
 
@@ -213,17 +210,9 @@ void ExpectSameAsDecoder(Bytes bytes, const std::string& name) {
 }
 
 TEST(JpegDescription, EqualsTheDecodersOnPhotographs) {
-  const char* photos = std::getenv("STOKER_PHOTOS");
-  if (photos == nullptr) GTEST_SKIP() << "STOKER_PHOTOS names no folder of photographs";
-  int files = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(photos)) {
-    if (entry.path().filename().string()[0] == '.') continue;  // no photograph: a hidden file
-    if (!entry.is_regular_file()) continue;
-    std::ifstream file(entry.path(), std::ios::binary);
-    ExpectSameAsDecoder({std::istreambuf_iterator<char>(file), {}}, entry.path().string());
-    ++files;
-  }
-  EXPECT_GT(files, 0);
+  const auto photos = testing::Photos();
+  if (photos.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no folder of photographs";
+  for (const auto& path : photos) ExpectSameAsDecoder(testing::ReadFile(path), path.string());
 }
 
 TEST(JpegDescription, EqualsTheDecodersOnSyntheticPhotographs) {

@@ -10,6 +10,7 @@
 #include "engine/core/random.h"
 #include "engine/pipeline/loader.h"
 #include "tests/testing/batches.h"
+#include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"
 
@@ -17,6 +18,7 @@ namespace stoker {
 namespace {
 
 using ::stoker::testing::DefaultExecutorUnderTest;
+using ::stoker::testing::Effort;
 using ::stoker::testing::ExecutorsUnderTest;
 using ::stoker::testing::PhotoFolder;
 using ::stoker::testing::TakeEpoch;
@@ -69,8 +71,10 @@ int LiveThreadsAtRest() {
   return threads;
 }
 
+// 60 moments with each executor; half of them where Effort is less than full.
 TEST(LoaderEnd, AtAnyMomentWithoutThreadsOrDescriptorsLeft) {
   const PhotoFolder photos(40, 2);
+  const int rounds = Effort(10) == 10 ? 60 : 30;
   RandomStream random({11, 0, 0}, 0);
   for (ExecutorKind executor : ExecutorsUnderTest()) {
     const auto run = [&](int round) {
@@ -90,7 +94,7 @@ TEST(LoaderEnd, AtAnyMomentWithoutThreadsOrDescriptorsLeft) {
     run(0);  // libraries start threads of their own that stay
     const int descriptors = OpenDescriptors();
     const int threads = LiveThreadsAtRest();
-    for (int round = 0; round < 60; ++round) run(round);
+    for (int round = 0; round < rounds; ++round) run(round);
     EXPECT_EQ(OpenDescriptors(), descriptors);
     if (executor != ExecutorKind::kTbb) {  // TBB keeps its pool of threads for the process
       EXPECT_LE(LiveThreadsSettled(threads), threads);  // fewer: some of TBB's have left

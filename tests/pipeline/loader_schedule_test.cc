@@ -7,6 +7,7 @@
 
 #include "engine/pipeline/loader.h"
 #include "tests/testing/batches.h"
+#include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"
 
@@ -106,17 +107,19 @@ TEST_F(LoaderScheduleTest, AppendedBatchesInTheOrderOfTheCalls) {
   EXPECT_EQ(loader->Append(0, kPerEpoch).error().code, Code::kInvalidArgument);
 }
 
-// Short batches reuse the place of long ones and the other way round, with every depth.
+// Short batches reuse the place of long ones and the other way round, with every depth: 60 of them,
+// 12 where Effort is less than full.
 TEST_F(LoaderScheduleTest, ShortBatchesInAnyPlace) {
   const auto epochs = Epochs(2);
+  const auto batches = static_cast<uint64_t>(testing::Effort(60));
   for (int depth : {1, 2, 3, 5}) {
     LoaderOptions options = Options();
     options.depth = depth;
     auto loader = Loader::Open(options).value();
-    for (uint64_t i = 0; i < 60; ++i) {
+    for (uint64_t i = 0; i < batches; ++i) {
       ASSERT_TRUE(loader->Append(i % 2, i % 3 == 0 ? 1 : kPerEpoch - 1).ok());
     }
-    for (uint64_t i = 0; i < 60; ++i) {
+    for (uint64_t i = 0; i < batches; ++i) {
       EXPECT_EQ(Fingerprint(loader->Next().value()), epochs[i % 2][i % 3 == 0 ? 1 : kPerEpoch - 1]);
     }
   }

@@ -8,7 +8,7 @@
 
 namespace stoker::testing {
 
-// Sorted; empty when the variable is not set.
+// Sorted; empty when the variable is not set. Every fifth one where Effort is less than full.
 std::vector<std::filesystem::path> Photos();
 
 std::vector<uint8_t> ReadFile(const std::filesystem::path& path);

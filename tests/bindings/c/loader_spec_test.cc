@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/pipeline/loader.h"
+#include "tests/testing/effort.h"
 #include "tests/testing/photo_folder.h"
 
 namespace stoker {
@@ -300,7 +301,7 @@ TEST(LoaderSpec, AnyDamageIsAnErrorOrASpec) {
       With(R"("transforms": [{"name": "Normalize", "mean": [0.1, 0.2, 0.3]}], "dtype": "float32")");
   ASSERT_TRUE(Parse(good).ok());
   std::mt19937 random(1);  // NOLINT: the same damage in every run
-  for (int run = 0; run < 20'000; ++run) {
+  for (int run = 0; run < testing::Effort(20'000); ++run) {
     std::string text = good;
     for (unsigned n = 1 + random() % 4; n > 0; --n) {
       text[random() % text.size()] = static_cast<char>(random() % 256);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/core/random.h"
+#include "tests/testing/effort.h"
 
 namespace stoker {
 namespace {
@@ -100,12 +101,13 @@ TEST(Permutation, IsTheSameOnEveryMachine) {
   EXPECT_EQ(Permutation(~uint64_t{0}, 1, 0)(7), 4047296176503597059u);
 }
 
+// 1500 of each; 300 where Effort is less than full.
 TEST(Permutation, AllOrdersOfFewAreEquallyLikely) {
   for (uint64_t n : {2, 3, 4, 5}) {
     uint64_t orders = 1;
     for (uint64_t i = 2; i <= n; ++i) orders *= i;
     std::vector<uint64_t> by_epoch(orders), by_seed(orders);
-    for (uint64_t i = 0; i < orders * 1500; ++i) {
+    for (uint64_t i = 0; i < orders * static_cast<uint64_t>(testing::Effort(1500)); ++i) {
       ++by_epoch[Lehmer(Table(n, 42, i))];
       ++by_seed[Lehmer(Table(n, i, 0))];
     }
@@ -129,12 +131,13 @@ TEST(Permutation, EveryPlaceGetsEverySampleEquallyOften) {
   }
 }
 
+// 300 of each; 60 where Effort is less than full.
 TEST(Permutation, NeighboursAreUnrelated) {
   for (uint64_t n : {64, 257, 1000, 1281167}) {
     const uint64_t bins = std::min<uint64_t>(n - 1, 1000);
     for (uint64_t gap : {uint64_t{1}, uint64_t{2}, n / 2}) {
       std::vector<uint64_t> counts(bins);
-      for (uint64_t i = 0; i < 300000; ++i) {
+      for (uint64_t i = 0; i < static_cast<uint64_t>(testing::Effort(300000)); ++i) {
         const Permutation permutation(n, 3, i / 16);
         const uint64_t place = i * 7919 % (n - gap);
         // The difference of two different samples modulo n: any of 1 … n - 1, equally often.

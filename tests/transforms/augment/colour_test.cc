@@ -56,6 +56,7 @@ TEST(Colour, EveryColourIsBlendedAndTurnedAsByThePlainTwin) {
   const int step = Effort(256) == 256 ? 15 : 255;
   for (int red = 0; red < 256; red += step) {
     for (const float amount : {0.1F, 0.37F, 1.9F, 0.9999F}) {
+      if (step == 255 && (amount < 1) == (red == 0)) continue;  // each amount once
       std::vector<uint8_t> blended = AllWithRed(red), turned = blended;
       SaturatePlain({blended.data(), kAllSize}, amount);
       ShiftHuePlain({turned.data(), kAllSize}, amount / 4);

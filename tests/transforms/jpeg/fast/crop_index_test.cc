@@ -124,6 +124,7 @@ TEST_P(IndexedKind, PlacesAreThoseOfThePlainTwin) {
 // An index that lies in one bit, and has the checksum of its lie: never other pixels.
 // (Of these photographs. In general a place that is wrong by a few bits, and signed, can lead to
 // the next one all the same: Huffman codes synchronise themselves.)
+// Every bit meets every region; where Effort is less than full, one of the four.
 TEST_P(IndexedKind, OneWrongBitIsFoundOut) {
   for (const int restart_interval : {0, 5}) {
     JpegOptions options = Options(150, 60);
@@ -132,7 +133,8 @@ TEST_P(IndexedKind, OneWrongBitIsFoundOut) {
     const Result<WholeImage> whole = DecodeWhole(File(bytes));
     ASSERT_TRUE(whole.ok());
     const std::vector<uint8_t> good = MakeIndex(bytes);
-    const Rect regions[] = {{0, 0, 150, 60}, {70, 20, 40, 30}, {131, 40, 19, 20}, {3, 7, 11, 9}};
+    constexpr Rect kRegions[] = {
+        {0, 0, 150, 60}, {70, 20, 40, 30}, {131, 40, 19, 20}, {3, 7, 11, 9}};
     JpegDecoder decoder;
     KeepRows rows;
     uint64_t n = 0;
@@ -140,7 +142,8 @@ TEST_P(IndexedKind, OneWrongBitIsFoundOut) {
       std::vector<uint8_t> index = good;
       index[bit / 8] ^= static_cast<uint8_t>(1u << bit % 8);
       Sign(index);
-      for (const Rect& region : regions) {
+      for (int i = 0; i < Effort(4); ++i) {
+        const Rect& region = kRegions[(bit / 8 + bit + static_cast<size_t>(i)) % 4];
         ASSERT_TRUE(DecodeAll(decoder, bytes, region, rows, index).ok());
         ASSERT_EQ(Difference(rows, region, *whole), "") << bit << " " << Text(region);
         ++n;
@@ -148,7 +151,7 @@ TEST_P(IndexedKind, OneWrongBitIsFoundOut) {
     }
     EXPECT_EQ(decoder.paths().fast, n);
     EXPECT_GT(decoder.paths().contradicted, n / 20);
-    EXPECT_GT(decoder.paths().stale, 64u);
+    EXPECT_GT(decoder.paths().stale, static_cast<uint64_t>(Effort(64)));
     EXPECT_GT(decoder.paths().indexed, n / 8);  // the bit was of no consequence to the region
   }
 }
@@ -236,7 +239,8 @@ TEST(CropIndex, OfAnotherFileIsNotUsed) {
 }
 
 // A byte of the data that ContentHash does not see: used, it contradicts the index or gives what it
-// gives without one; not used, the pixels are those of the sound file.
+// gives without one; not used, the pixels are those of the sound file. A byte in 97; a fifth of
+// those where Effort is less than full.
 TEST(CropIndex, DamageThatTheHashDoesNotSee) {
   const JpegOptions options{.width = 500, .height = 400, .quality = 97};
   const std::vector<uint8_t> good = Padded(MakeJpeg(options));
@@ -246,7 +250,8 @@ TEST(CropIndex, DamageThatTheHashDoesNotSee) {
   KeepRows rows, without, sound;
   ASSERT_TRUE(DecodeAll(plain, good, region, sound).ok());
   uint64_t used = 0;
-  for (size_t at = 700; at < File(good).size() - 100; at += 97) {
+  const auto step = static_cast<size_t>(97 * (10 / Effort(10)));
+  for (size_t at = 700; at < File(good).size() - 100; at += step) {
     std::vector<uint8_t> bytes = good;
     bytes[at] ^= 0x10;
     if (bytes[at] == 0xFF || bytes[at - 1] == 0xFF || good[at] == 0xFF) continue;
@@ -269,8 +274,8 @@ TEST(CropIndex, DamageThatTheHashDoesNotSee) {
     }
     ASSERT_TRUE(as_sound || as_without) << at;
   }
-  EXPECT_GT(used, 100u);
-  EXPECT_GT(decoder.paths().contradicted, 10u);
+  EXPECT_GT(used, static_cast<uint64_t>(Effort(100)));
+  EXPECT_GT(decoder.paths().contradicted, static_cast<uint64_t>(Effort(10)));
 }
 
 Fallback WhyNot(const std::vector<uint8_t>& bytes) {
