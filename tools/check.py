@@ -189,11 +189,11 @@ def reached(root, path, seen):
             reached(root, pathlib.Path(include[1]), seen)
 
 
-def tidy_key(root, path, command):
+def tidy_key(root, path, command, version):
     """A digest of everything that clang-tidy's answer for a file depends on, the system aside."""
     seen = set()
     reached(root, path, seen)
-    digest = hashlib.sha256(command.encode())
+    digest = hashlib.sha256(command.encode() + version)
     seen.update(folder / ".clang-tidy" for folder in path.parents)
     for part in sorted(seen):
         if (root / part).is_file():
@@ -219,6 +219,7 @@ def run_tidy(options):
         raise Unable(f"{database} is not there: configure a build first")
     if shutil.which("clang-tidy") is None:
         raise Unable("clang-tidy is not installed")
+    version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=False).stdout
     entries = json.loads(database.read_text())
     for entry in entries:
         entry["command"] = GCC_ONLY.sub("", entry["command"])
@@ -234,7 +235,7 @@ def run_tidy(options):
         if file.is_relative_to(options.root) and (path := file.relative_to(options.root)) in wanted:
             # Only what bears on the meaning of the code, so that a build elsewhere has the same key.
             words = [w for w in shlex.split(entry["command"]) if w.startswith(("-D", "-std", "-W"))]
-            key = tidy_key(options.root, path, " ".join(words))
+            key = tidy_key(options.root, path, " ".join(words), version)
             if not (passed / key).exists():
                 todo[path] = key
     problems = 0
