@@ -202,14 +202,22 @@ std::optional<std::string> SharedLoader::TakeWarning() {
   return std::exchange(warning_, std::nullopt);
 }
 
-void SharedLoader::Stop() {
+void SharedLoader::LetIdleGo() {
   if (!options_.runtime->CheckProcess().ok()) return;
-  std::vector<Engine> idle;
+  std::vector<Engine> idle;  // destroyed without the lock: that waits for samples in work
   std::lock_guard lock(mutex_);
-  stopped_ = true;
-  for (Loader* loader : busy_) loader->Stop();
   for (const Engine& engine : idle_) AddStats(past_, engine.loader->Stats());
   idle.swap(idle_);
+}
+
+void SharedLoader::Stop() {
+  if (!options_.runtime->CheckProcess().ok()) return;
+  {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+    for (Loader* loader : busy_) loader->Stop();
+  }
+  LetIdleGo();
 }
 
 LoaderStats SharedLoader::Stats() const {
@@ -220,6 +228,8 @@ LoaderStats SharedLoader::Stats() const {
   for (const Loader* loader : busy_) AddStats(all, loader->Stats());
   all.lent_batches = options_.lent->batches();
   all.lent_bytes = options_.lent->bytes();
+  all.memory_used = options_.runtime->budget().used();  // also where no engine is there to say so
+  all.memory_peak = options_.runtime->budget().peak();
   return all;
 }
 

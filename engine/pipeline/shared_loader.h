@@ -51,6 +51,10 @@ class SharedLoader : public std::enable_shared_from_this<SharedLoader> {
   // budget.
   std::optional<std::string> TakeWarning();
 
+  // Gives back the memory of engines that no cursor has, for one who takes the batches another way;
+  // the next cursor opens one anew.
+  void LetIdleGo();
+
   // Ends all iterations, also those that wait now: Cancelled, from here on.
   void Stop();
 
