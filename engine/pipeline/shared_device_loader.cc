@@ -1,0 +1,151 @@
+#include "engine/pipeline/shared_device_loader.h"
+
+#include <utility>
+
+#include "engine/pipeline/stage_plan.h"
+#include "engine/pipeline/staging.h"
+
+namespace stoker {
+
+Result<std::shared_ptr<SharedDeviceLoader>> SharedDeviceLoader::Open(
+    LoaderOptions options, DeviceOptions device, std::shared_ptr<EpochCounter> epochs) {
+  options.device = device.device;
+  options.finish_on_device = FinishesOnDevice(options);
+  // A stager holds no more: so many are pinned. Cursors side by side have one each.
+  options.lent_batches = device.buffers + 1;
+  options.lent = std::make_shared<LentAccount>(0);
+  Result<std::shared_ptr<SharedLoader>> host =
+      SharedLoader::Open(std::move(options), std::move(epochs));
+  if (!host.ok()) return std::move(host).error();
+  Result<StagePlan> plan = StagePlanOf((*host)->options(), (*host)->columns());
+  if (!plan.ok()) return std::move(plan).error();
+  std::shared_ptr<SharedDeviceLoader> made(
+      new SharedDeviceLoader(*std::move(host), std::move(device), *std::move(plan)));
+  Result<std::shared_ptr<Staging>> first = made->MakeStaging();
+  if (!first.ok()) return std::move(first).error();
+  made->idle_ = *std::move(first);
+  return made;
+}
+
+SharedDeviceLoader::SharedDeviceLoader(std::shared_ptr<SharedLoader> host, DeviceOptions device,
+                                       StagePlan plan)
+    : host_(std::move(host)), device_(std::move(device)), plan_(std::move(plan)) {}
+
+SharedDeviceLoader::~SharedDeviceLoader() = default;
+
+std::unique_ptr<DeviceCursor> SharedDeviceLoader::Iterate(std::optional<uint64_t> epoch,
+                                                          bool repeat) {
+  return std::unique_ptr<DeviceCursor>(new DeviceCursor(shared_from_this(), epoch, repeat));
+}
+
+Result<std::shared_ptr<Staging>> SharedDeviceLoader::MakeStaging() {
+  Result<std::shared_ptr<DeviceRing>> ring =
+      Stager::MakeRing(device_.device, plan_, device_.buffers);
+  if (!ring.ok()) return std::move(ring).error();
+  return std::make_shared<Staging>(*std::move(ring), *host_);
+}
+
+Result<std::shared_ptr<Staging>> SharedDeviceLoader::Borrow(BatchName batch, bool repeat) {
+  if (Status s = host_->options().runtime->CheckProcess(); !s.ok()) return std::move(s).error();
+  const Error was_stopped{Code::kCancelled, "the loader was stopped"};
+  std::unique_lock lock(mutex_);
+  if (stopped_) return was_stopped;
+  std::shared_ptr<Staging> staging = std::exchange(idle_, nullptr);
+  if (staging == nullptr) {
+    lock.unlock();
+    Result<std::shared_ptr<Staging>> made = MakeStaging();
+    if (!made.ok()) return made;
+    staging = *std::move(made);
+    lock.lock();
+    if (stopped_) return was_stopped;
+  }
+  busy_.push_back(staging);
+  lock.unlock();
+  staging->GoTo(batch, repeat);
+  return staging;
+}
+
+void SharedDeviceLoader::Return(std::shared_ptr<Staging> staging) {
+  if (!host_->options().runtime->CheckProcess().ok()) return;
+  const std::lock_guard lock(mutex_);
+  std::erase(busy_, staging);
+  if (idle_ == nullptr && !stopped_) {
+    idle_.swap(staging);
+  } else {
+    AddStats(past_, staging->Stats());  // it goes with the argument, without the lock
+  }
+}
+
+void SharedDeviceLoader::Stop() {
+  if (!host_->options().runtime->CheckProcess().ok()) return;
+  host_->Stop();
+  std::vector<std::shared_ptr<Staging>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    all = busy_;
+    if (idle_ != nullptr) {
+      AddStats(past_, idle_->Stats());
+      all.push_back(std::exchange(idle_, nullptr));
+    }
+  }
+  for (const std::shared_ptr<Staging>& staging : all) staging->End();
+}
+
+StagerStats SharedDeviceLoader::StageStats() const {
+  if (!host_->options().runtime->CheckProcess().ok()) return {};
+  const std::lock_guard lock(mutex_);
+  StagerStats all = past_;
+  const auto add = [&all](const Staging& staging) {
+    const StagerStats one = staging.Stats();
+    AddStats(all, one);
+    all.device_bytes += one.device_bytes;
+  };
+  if (idle_ != nullptr) add(*idle_);
+  for (const std::shared_ptr<Staging>& staging : busy_) add(*staging);
+  return all;
+}
+
+DeviceCursor::DeviceCursor(std::shared_ptr<SharedDeviceLoader> shared,
+                           std::optional<uint64_t> epoch, bool repeat)
+    : shared_(std::move(shared)), repeat_(repeat), epoch_(epoch) {}
+
+DeviceCursor::~DeviceCursor() { LetGo(); }
+
+void DeviceCursor::LetGo() {
+  if (staging_ != nullptr) shared_->Return(std::exchange(staging_, nullptr));
+}
+
+Result<DeviceBatch> DeviceCursor::Next(const Interrupt& interrupt) {
+  if (index_ == shared_->host().batches_per_epoch()) return DeviceBatch();
+  if (staging_ == nullptr) {
+    if (!epoch_) epoch_ = shared_->host().epochs().Take();
+    Result<std::shared_ptr<Staging>> staging = shared_->Borrow({*epoch_, index_}, repeat_);
+    if (!staging.ok()) return std::move(staging).error();
+    staging_ = *std::move(staging);
+  }
+  const uint64_t before = staging_->passed();
+  Result<DeviceBatch> batch = staging_->Next(interrupt);
+  index_ += staging_->passed() - before;
+  if (index_ == shared_->host().batches_per_epoch()) LetGo();  // to where the next one finds it
+  return batch;
+}
+
+Status DeviceCursor::Seek(BatchName batch) {
+  const uint64_t most = shared_->host().batches_per_epoch();
+  if (batch.index > most) {
+    return Error{Code::kInvalidArgument, "Seek to batch " + std::to_string(batch.index) +
+                                             " of an epoch that has " + std::to_string(most)};
+  }
+  LetGo();
+  epoch_ = batch.epoch;
+  index_ = batch.index;
+  return {};
+}
+
+std::optional<BatchName> DeviceCursor::position() const {
+  if (!epoch_) return std::nullopt;
+  return BatchName{*epoch_, index_};
+}
+
+}  // namespace stoker

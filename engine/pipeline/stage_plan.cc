@@ -1,0 +1,44 @@
+#include "engine/pipeline/stage_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "transforms/plan.h"
+
+namespace stoker {
+
+bool FinishesOnDevice(const LoaderOptions& options) {
+  return !options.transforms.empty() && (options.dtype != DType::kU8 || options.mix.has_value());
+}
+
+Result<StagePlan> StagePlanOf(const LoaderOptions& options, const std::vector<ColumnSpec>& host) {
+  StagePlan stage;
+  stage.host = host;
+  stage.device = host;
+  stage.batch_size = options.batch_size;
+  if (!options.finish_on_device) return stage;
+  Result<Plan> plan =
+      Plan::Compile(options.transforms, {.dtype = options.dtype,
+                                         .layout = options.layout,
+                                         .exif_orientation = options.exif_orientation,
+                                         .finish_on_device = true,
+                                         .limits = options.limits});
+  if (!plan.ok()) return std::move(plan).error();
+  stage.device.pop_back();  // the work that is left
+  stage.device[0].dtype = options.dtype;
+  stage.device[0].row_shape = plan->finished_shape();
+  stage.finishes = true;
+  stage.has_work = true;
+  FinishJob& job = stage.job;
+  job.height = plan->output_size().height;
+  job.width = plan->output_size().width;
+  job.dtype = options.dtype;
+  job.layout = options.layout;
+  std::copy(plan->scale().begin(), plan->scale().end(), job.scale);
+  std::copy(plan->bias().begin(), plan->bias().end(), job.bias);
+  job.boxes = plan->boxes();
+  job.mixes = options.mix.has_value();
+  return stage;
+}
+
+}  // namespace stoker
