@@ -58,7 +58,52 @@ class CpuIteration : public Iteration {
   const As as_;
 };
 
+class TakenFromRing : public Iteration::Taken {
+ public:
+  TakenFromRing(DeviceBatch batch, size_t columns)
+      : batch_(ForTensors(std::move(batch))), columns_(columns) {}
+
+  std::vector<uint64_t> sample_ids() const override {
+    return {batch_->sample_ids().begin(), batch_->sample_ids().end()};
+  }
+
+  py::tuple Columns() const override {
+    py::tuple all(columns_);
+    for (size_t c = 0; c < columns_; ++c) all[c] = py::cast(Tensor(batch_, c));
+    return all;
+  }
+
+ private:
+  const std::shared_ptr<const DeviceBatch> batch_;
+  const size_t columns_;
+};
+
+class DeviceIteration : public Iteration {
+ public:
+  DeviceIteration(std::unique_ptr<DeviceCursor> cursor, size_t columns)
+      : cursor_(std::move(cursor)), columns_(columns) {}
+
+  std::optional<BatchName> position() const override { return cursor_->position(); }
+  Status Seek(BatchName batch) override { return cursor_->Seek(batch); }
+
+  Result<std::unique_ptr<Taken>> Next(const Interrupt& interrupt) override {
+    Result<DeviceBatch> batch = cursor_->Next(interrupt);
+    if (!batch.ok()) return std::move(batch).error();
+    std::unique_ptr<Taken> taken;
+    if (*batch) taken = std::make_unique<TakenFromRing>(*std::move(batch), columns_);
+    return taken;
+  }
+
+ private:
+  const std::unique_ptr<DeviceCursor> cursor_;
+  const size_t columns_;
+};
+
 }  // namespace
+
+std::unique_ptr<Iteration> OnADevice(std::unique_ptr<DeviceCursor> cursor, size_t columns) {
+  return std::make_unique<DeviceIteration>(std::move(cursor), columns);
+}
 
 std::unique_ptr<Iteration> OnTheCpu(std::unique_ptr<Cursor> cursor, size_t columns, As as) {
   return std::make_unique<CpuIteration>(std::move(cursor), columns, as);

@@ -10,6 +10,7 @@
 #include "engine/core/interrupt.h"
 #include "engine/core/result.h"
 #include "engine/pipeline/cursor.h"
+#include "engine/pipeline/shared_device_loader.h"
 
 namespace pybind11 {
 class tuple;
@@ -43,5 +44,8 @@ enum class As : uint8_t { kArrays, kTensors };
 
 // The first `columns` of each batch.
 std::unique_ptr<Iteration> OnTheCpu(std::unique_ptr<Cursor> cursor, size_t columns, As as);
+
+// On a device: Tensors.
+std::unique_ptr<Iteration> OnADevice(std::unique_ptr<DeviceCursor> cursor, size_t columns);
 
 }  // namespace stoker::python

@@ -1,4 +1,5 @@
-// stoker._stoker.Loader and DeviceLoader: thin handles on SharedLoaders.
+#include "bindings/python/loader.h"
+
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -26,51 +27,43 @@ namespace stoker::python {
 
 namespace py = pybind11;
 
-namespace {
-
-class LoaderHandle {
- public:
-  LoaderHandle(const std::string& key, const std::string& spec, const SourceHandle& source,
-               const RuntimeHandle& runtime)
-      : columns_(source.labels ? 2 : 1) {
-    LoaderOptions options = Value(ParseLoaderSpec(spec, source.source));
-    options.runtime = runtime.runtime;
-    Result<std::shared_ptr<SharedLoader>> opened = [&] {
-      const WithoutGil released;
-      return Registry::Get().FindOrOpen(key, [&](std::shared_ptr<EpochCounter> epochs) {
-        return SharedLoader::Open(std::move(options), std::move(epochs));
-      });
-    }();
-    shared_ = Value(std::move(opened));
-  }
-  ~LoaderHandle() { LetGo(shared_); }
-
-  std::unique_ptr<CursorHandle> Iterate(std::optional<uint64_t> epoch, bool repeat) const {
-    return std::make_unique<CursorHandle>(
-        shared_, OnTheCpu(shared_->Iterate(epoch, repeat), columns_, As::kArrays));
-  }
-
-  void Stop() const {
+LoaderHandle::LoaderHandle(std::string key, const std::string& spec, const SourceHandle& source,
+                           const RuntimeHandle& runtime)
+    : key_(std::move(key)), columns_(source.labels ? 2 : 1) {
+  LoaderOptions options = Value([&] {
+    const WithoutGil released;  // it may open a device
+    return ParseLoaderSpec(spec, source.source);
+  }());
+  options.runtime = runtime.runtime;
+  Result<std::shared_ptr<SharedLoader>> opened = [&] {
     const WithoutGil released;
-    shared_->Stop();
+    return Registry::Get().FindOrOpen(key_, [&](std::shared_ptr<EpochCounter> epochs) {
+      return SharedLoader::Open(std::move(options), std::move(epochs));
+    });
+  }();
+  shared_ = Value(std::move(opened));
+}
+
+LoaderHandle::~LoaderHandle() { LetGo(shared_); }
+
+std::unique_ptr<CursorHandle> LoaderHandle::Iterate(std::optional<uint64_t> epoch,
+                                                    bool repeat) const {
+  return std::make_unique<CursorHandle>(
+      shared_, OnTheCpu(shared_->Iterate(epoch, repeat), columns_, As::kArrays));
+}
+
+void LoaderHandle::Stop() const {
+  const WithoutGil released;
+  shared_->Stop();
+}
+
+LoaderHandle::AllElements LoaderHandle::Elements() const {
+  AllElements elements;
+  for (const ColumnSpec& column : std::span(shared_->columns()).first(columns_)) {
+    elements.emplace_back(NameOf(column.dtype), column.row_shape);
   }
-
-  // (dtype, shape of a row) of each array of a batch.
-  std::vector<std::pair<std::string, std::vector<int64_t>>> Elements() const {
-    std::vector<std::pair<std::string, std::vector<int64_t>>> elements;
-    for (const ColumnSpec& column : std::span(shared_->columns()).first(columns_)) {
-      elements.emplace_back(NameOf(column.dtype), column.row_shape);
-    }
-    return elements;
-  }
-
-  size_t columns() const { return columns_; }
-  const std::shared_ptr<SharedLoader>& shared() const { return shared_; }
-
- private:
-  const size_t columns_;
-  std::shared_ptr<SharedLoader> shared_;
-};
+  return elements;
+}
 
 py::dict StatsOf(const SharedLoader& shared) {
   const LoaderStats stats = shared.Stats();
@@ -104,30 +97,6 @@ py::dict StatsOf(const SharedLoader& shared) {
   return all;
 }
 
-// The loader's batches as tensors in the memory that they were made in: the same engines, and
-// memory.
-class CpuLoaderHandle {
- public:
-  explicit CpuLoaderHandle(const LoaderHandle& loader)
-      : shared_(loader.shared()), columns_(loader.columns()) {}
-  ~CpuLoaderHandle() { LetGo(shared_); }
-
-  std::unique_ptr<CursorHandle> Iterate(std::optional<uint64_t> epoch, bool repeat) const {
-    return std::make_unique<CursorHandle>(
-        shared_, OnTheCpu(shared_->Iterate(epoch, repeat), columns_, As::kTensors), closed_);
-  }
-
-  void Stop() const { *closed_ = true; }  // the loader itself goes on
-  const SharedLoader& shared() const { return *shared_; }
-
- private:
-  std::shared_ptr<SharedLoader> shared_;
-  const size_t columns_;
-  const std::shared_ptr<Closed> closed_ = std::make_shared<Closed>(false);
-};
-
-}  // namespace
-
 void AddLoader(py::module_& module) {
   py::class_<LoaderHandle>(module, "Loader")
       .def(py::init<const std::string&, const std::string&, const SourceHandle&,
@@ -147,11 +116,6 @@ void AddLoader(py::module_& module) {
           [](const LoaderHandle& self, uint64_t epoch) {
             self.shared()->epochs().set_next(epoch);
           });
-  py::class_<CpuLoaderHandle>(module, "CpuLoader")
-      .def(py::init<const LoaderHandle&>(), py::arg("loader"))
-      .def("iterate", &CpuLoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
-      .def("stop", &CpuLoaderHandle::Stop)
-      .def("stats", [](const CpuLoaderHandle& self) { return StatsOf(self.shared()); });
 }
 
 }  // namespace stoker::python

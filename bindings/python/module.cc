@@ -58,6 +58,7 @@ PYBIND11_MODULE(_stoker, module) {
   AddTensor(module);
   AddCursor(module);
   AddLoader(module);
+  AddDeviceLoader(module);
   AddCompose(module);
   // For plugins in this process: the table of C functions, and what lets Ctrl-C end their waits.
   module.def("api_address",

@@ -27,5 +27,6 @@ void AddLoader(pybind11::module_& module);
 void AddCompose(pybind11::module_& module);
 void AddTensor(pybind11::module_& module);
 void AddCursor(pybind11::module_& module);
+void AddDeviceLoader(pybind11::module_& module);
 
 }  // namespace stoker::python

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "bindings/python/arrays.h"
+#include "bindings/python/errors.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 
@@ -48,6 +49,12 @@ bool FlagOf(const char* name, const py::object& value) {
   if (value.is_none()) return false;
   if (!py::isinstance<py::bool_>(value)) throw Refused(name, value, "True, False or None");
   return value.cast<bool>();
+}
+
+// The host as a device has the host's memory.
+dlpack::Device DlpackDevice(const DeviceName& name) {
+  if (name.kind == DeviceName::Kind::kHost) return {};
+  return {dlpack::kCuda, name.ordinal};
 }
 
 dlpack::Contents Copied(dlpack::Contents contents, size_t bytes) {
@@ -102,12 +109,31 @@ std::string ReprOf(const Tensor& self) {
 
 }  // namespace
 
+std::shared_ptr<const DeviceBatch> ForTensors(DeviceBatch batch) {
+  return {new DeviceBatch(std::move(batch)), [](const DeviceBatch* held) {
+            if (!HasGil()) return delete held;
+            const WithoutGil released;
+            delete held;
+          }};
+}
+
 Tensor::Tensor(const Batch& batch, size_t column)
-    : device_("cpu"),
-      dtype_(batch.columns()[column].dtype),
-      shape_(batch.columns()[column].shape),
-      data_(batch.columns()[column].data),
-      memory_(batch.Owner(column)) {}
+    : Tensor(batch.columns()[column], "cpu", {}, batch.Owner(column)) {}
+
+Tensor::Tensor(std::shared_ptr<const DeviceBatch> batch, size_t column)
+    : Tensor(batch->columns()[column], batch->device()->name().ToString(),
+             DlpackDevice(batch->device()->name()), std::const_pointer_cast<DeviceBatch>(batch)) {
+  batch_ = std::move(batch);
+}
+
+Tensor::Tensor(const Column& column, std::string device, dlpack::Device dlpack_device,
+               std::shared_ptr<void> memory)
+    : device_(std::move(device)),
+      dlpack_device_(dlpack_device),
+      dtype_(column.dtype),
+      shape_(column.shape),
+      data_(column.data),
+      memory_(std::move(memory)) {}
 
 uint64_t Tensor::bytes() const {
   uint64_t bytes = SizeOf(dtype_);
@@ -129,11 +155,60 @@ py::object Tensor::Dlpack(const py::object& stream, const py::object& max_versio
     throw py::buffer_error("the tensor is on " + device_ + "; stoker does not move it to " +
                            Repr(dl_device));
   }
-  if (!stream.is_none()) throw Refused("stream", stream, "None on the CPU");
+  if (copies && batch_ != nullptr) {
+    throw py::buffer_error("the tensor is on " + device_ + ", where stoker makes no copies");
+  }
+  Synchronize(stream);
   return dlpack::Capsule(copies ? Copied(Contents(), bytes()) : Contents(), versioned);
 }
 
-py::object Tensor::Array() const { return ArrayOver(dtype_, shape_, data_, memory_); }
+// Whoever gets the memory may use it from here on, on that stream; and lets go of it when the last
+// use has been issued, on streams that nobody knows: no handle of one is kept.
+void Tensor::Synchronize(const py::object& stream) const {
+  if (dlpack_device_.type == dlpack::kCpu) {
+    if (!stream.is_none()) throw Refused("stream", stream, "None on the CPU");
+    if (batch_ != nullptr) WaitOnHost();
+    return;
+  }
+  constexpr int64_t kLegacyDefault = 1, kNoSynchronization = -1;
+  const bool number = py::isinstance<py::int_>(stream) && !py::isinstance<py::bool_>(stream);
+  const int64_t value = number ? stream.cast<int64_t>() : kLegacyDefault;
+  if ((!number && !stream.is_none()) || value < kNoSynchronization || value == 0) {
+    throw Refused(
+        "stream", stream,
+        "None, -1, 1, 2 or a cudaStream_t as a number (0 could be either default stream)");
+  }
+  Status status;
+  {
+    const WithoutGil released;
+    if (value != kNoSynchronization) {
+      // A handle, and no address. NOLINTNEXTLINE(performance-no-int-to-ptr)
+      status = batch_->WaitOn({reinterpret_cast<void*>(static_cast<intptr_t>(value))});
+    }
+    batch_->UsedAnyhow();
+  }
+  Check(status);
+}
+
+void Tensor::WaitOnHost() const {
+  Status status;
+  {
+    const WithoutGil released;
+    status = batch_->Wait();
+    batch_->UsedAnyhow();
+  }
+  Check(status);
+}
+
+py::object Tensor::Array() const {
+  if (dlpack_device_.type != dlpack::kCpu) {
+    throw py::type_error(
+        "the tensor is on " + device_ +
+        ", where NumPy has no arrays; take it by from_dlpack of a library that has");
+  }
+  if (batch_ != nullptr) WaitOnHost();
+  return ArrayOver(dtype_, shape_, data_, memory_);
+}
 
 void AddTensor(py::module_& module) {
   py::class_<Tensor>(module, "Tensor", py::custom_type_setup([](PyHeapTypeObject* type) {

@@ -9,6 +9,7 @@
 #include "bindings/python/dlpack.h"
 #include "engine/core/batch.h"
 #include "engine/core/dtype.h"
+#include "gpu/device_batch.h"
 
 namespace pybind11 {
 class object;
@@ -23,6 +24,9 @@ class Tensor {
  public:
   // Of a batch on the CPU.
   Tensor(const Batch& batch, size_t column);
+
+  // Of a batch on a device. It is the same for all tensors of the batch.
+  Tensor(std::shared_ptr<const DeviceBatch> batch, size_t column);
 
   const std::vector<int64_t>& shape() const { return shape_; }
   DType dtype() const { return dtype_; }
@@ -40,7 +44,11 @@ class Tensor {
   pybind11::object Array() const;
 
  private:
+  Tensor(const Column& column, std::string device, dlpack::Device dlpack_device,
+         std::shared_ptr<void> memory);
   dlpack::Contents Contents() const;
+  void Synchronize(const pybind11::object& stream) const;
+  void WaitOnHost() const;
 
   std::string device_;
   dlpack::Device dlpack_device_;
@@ -48,6 +56,11 @@ class Tensor {
   std::vector<int64_t> shape_;
   void* data_;
   std::shared_ptr<void> memory_;
+  std::shared_ptr<const DeviceBatch> batch_;  // null on the CPU
 };
+
+// A batch for tensors to share. The last of them lets go of the GIL where it has it: freeing device
+// memory waits for what uses it.
+std::shared_ptr<const DeviceBatch> ForTensors(DeviceBatch batch);
 
 }  // namespace stoker::python

@@ -6,9 +6,12 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "bindings/c/registry.h"
@@ -33,6 +36,32 @@ struct Orphans {
 Orphans& TheOrphans() {
   static auto* orphans = new Orphans;
   return *orphans;
+}
+
+// What else Leave does. Never destroyed, either.
+struct LeavingCalls {
+  struct Call {
+    std::weak_ptr<void> owner;
+    std::function<void()> call;
+  };
+  std::mutex mutex;
+  std::vector<Call> calls;
+};
+
+LeavingCalls& TheLeavingCalls() {
+  static auto* calls = new LeavingCalls;
+  return *calls;
+}
+
+void MakeLeavingCalls() {
+  std::vector<LeavingCalls::Call> calls;
+  {
+    const std::lock_guard lock(TheLeavingCalls().mutex);
+    calls.swap(TheLeavingCalls().calls);
+  }
+  for (const LeavingCalls::Call& one : calls) {
+    if (const std::shared_ptr<void> owner = one.owner.lock()) one.call();
+  }
 }
 
 int ReleaseOrphans(void*) {
@@ -118,10 +147,20 @@ void Leave() {
   const WithoutGil released;                  // so that those who are at it can have it
   leaving = true;
   Registry::Get().StopAll();
+  MakeLeavingCalls();
   while (restoring != 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
 }
 
 bool Leaving() { return leaving; }
+
+void WhenLeaving(std::weak_ptr<void> owner, std::function<void()> call) {
+  LeavingCalls& all = TheLeavingCalls();
+  const std::lock_guard lock(all.mutex);
+  std::erase_if(all.calls, [](const LeavingCalls::Call& one) { return one.owner.expired(); });
+  all.calls.push_back({std::move(owner), std::move(call)});
+}
+
+bool HasGil() { return Py_IsInitialized() != 0 && !Finalizing() && PyGILState_Check() != 0; }
 
 void LetGoLater(void* object) {
   if (leaving || Py_IsInitialized() == 0 || Finalizing()) return;

@@ -1,6 +1,9 @@
 // Waiting without the GIL; Ctrl-C meanwhile, and the interpreter's end.
 #pragma once
 
+#include <functional>
+#include <memory>
+
 #include "engine/core/interrupt.h"
 
 namespace stoker::python {
@@ -33,6 +36,12 @@ void Leave();
 
 // Whether Leave was called.
 bool Leaving();
+
+// Leave calls it, without the GIL, if `owner` is there still.
+void WhenLeaving(std::weak_ptr<void> owner, std::function<void()> call);
+
+// Whether this thread has the GIL now, and may let go of it. Any time, also after the interpreter.
+bool HasGil();
 
 // Gives up one reference to a PyObject, with the GIL or without it, on any thread: now, or when the
 // main thread runs Python code next. Never waits. While the interpreter goes down: not at all.

@@ -26,62 +26,79 @@ def arrays(batches):
     return [tuple(np.array(column) for column in batch) for batch in batches]
 
 
+# The host as a device has streams, copies and a ring of buffers, as a GPU has.
+DEVICES = pytest.mark.parametrize("device", ["cpu", "host"])
+
+
 # --- the same batches -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"dtype": "float32", "layout": "NCHW"}, {"drop_remainder": True}])
-def test_the_same_bytes(made, options):
+OPTIONS = ({}, {"dtype": "float32", "layout": "NCHW"}, {"dtype": "float16"}, {"drop_remainder": True})
+
+
+@DEVICES
+@pytest.mark.parametrize("options", OPTIONS)
+def test_the_same_bytes(made, options, device):
     loader = make(made, **options)
-    device = loader.to_device("cpu")
-    assert len(device) == len(loader) and device.device == "cpu" and device.loader is loader
-    same(arrays(device.epoch(2)), taken(loader.epoch(2)))
-    assert repr(device) == f"{loader!r}.to_device('cpu')"
+    there = loader.to_device(device)
+    assert len(there) == len(loader) and there.device == device and there.loader is loader
+    same(arrays(there.epoch(2)), taken(loader.epoch(2)))
+    assert repr(there) == f"{loader!r}.to_device({device!r})"
+    device = there
     assert repr(device.epoch(2)) == f"{device!r}.epoch(2)"
 
 
-def test_images_alone(made):
+@DEVICES
+def test_images_alone(device):
     rows = np.arange(20, dtype="int16").reshape(10, 2)
     loader = stoker.Loader(stoker.arrays(rows), batch_size=4)
-    tensors = list(loader.to_device("cpu"))
+    tensors = list(loader.to_device(device))
     assert [t.shape for t in tensors] == [(4, 2), (4, 2), (2, 2)]
     np.testing.assert_array_equal(np.concatenate([np.asarray(t) for t in tensors]), rows)
 
 
-def test_soft_labels(made):
-    loader = stoker.Loader(
-        stoker.image_folder(made), [stoker.Resize((16, 16)), stoker.MixUp()], batch_size=8, dtype="float32"
-    )
-    _, labels = next(iter(loader.to_device("cpu")))
+@DEVICES
+def test_soft_labels(made, device):
+    mixed = [stoker.RandomResizedCrop(16), stoker.RandomErasing(0.5), stoker.MixUp()]
+    loader = stoker.Loader(stoker.image_folder(made), mixed, batch_size=8, dtype="float32")
+    _, labels = next(iter(loader.to_device(device).epoch(0)))
     assert labels.shape == (8, 3) and labels.dtype == "float32"
+    same(arrays(loader.to_device(device).epoch(0)), taken(loader.epoch(0)))
 
 
-def test_sample_ids(made):
+@DEVICES
+def test_sample_ids(made, device):
     loader = make(made)
-    iterator, device = iter(loader.epoch(0)), iter(loader.to_device("cpu").epoch(0))
+    iterator, there = iter(loader.epoch(0)), iter(loader.to_device(device).epoch(0))
     for _ in range(len(loader)):
-        next(iterator), next(device)
-        np.testing.assert_array_equal(iterator.sample_ids, device.sample_ids)
+        next(iterator), next(there)
+        np.testing.assert_array_equal(iterator.sample_ids, there.sample_ids)
 
 
-def test_a_bad_sample_takes_the_place_of_its_batch(made, tmp_path):
+@DEVICES
+def test_a_bad_sample_takes_the_place_of_its_batch(made, tmp_path, device):
     shutil.copytree(made, tmp_path / "photos")
     bad = sorted((tmp_path / "photos").rglob("*.jpg"))[9]
     bad.write_bytes(b"not a photograph")
     loader = make(tmp_path / "photos", shuffle=False)
-    device = iter(loader.to_device("cpu"))
+    device = iter(loader.to_device(device))
     next(device)
     with pytest.raises(stoker.Error) as caught:
         next(device)
     assert caught.value.file == str(bad)
     assert loader.state_dict()["batch"] == 2
-    assert len(list(device)) == len(loader) - 2
+    assert sum(1 for _ in device) == len(loader) - 2
 
 
 def test_nothing_else_is_a_device(made):
     loader = make(made)
-    for wrong in ("gpu", "CPU", "", "cpu:0"):
+    for wrong in ("gpu", "CPU", "", "cpu:0", "cuda:", "cuda:x", "host:0"):
         with pytest.raises(ValueError, match="device"):
             loader.to_device(wrong)
+    for buffers in (1, 65, -1):
+        for device in ("cpu", "host"):
+            with pytest.raises(ValueError, match="buffers"):
+                loader.to_device(device, buffers=buffers)
     for wrong in (None, 0, b"cpu"):
         with pytest.raises(TypeError, match="device"):
             loader.to_device(wrong)
@@ -90,9 +107,10 @@ def test_nothing_else_is_a_device(made):
 # --- epochs and state -------------------------------------------------------------------------------
 
 
-def test_epochs_are_the_loaders(made):
+@DEVICES
+def test_epochs_are_the_loaders(made, device):
     loader, wanted = make(made), make(made)
-    device = loader.to_device("cpu")
+    device = loader.to_device(device)
     other = loader.to_device("cpu")
     for iterable in (device, loader, other, device.epoch(4), loader, device):
         if isinstance(iterable, stoker.Epoch):
@@ -105,10 +123,12 @@ def test_epochs_are_the_loaders(made):
     assert loader.state_dict()["epoch"] == 5
 
 
-def test_resuming_in_the_middle(made):
+@DEVICES
+def test_resuming_in_the_middle(made, device):
     loader = make(made)
-    device = loader.to_device("cpu")
-    list(device)
+    name, device = device, loader.to_device(device)
+    for _ in device:
+        pass
     for n, _ in enumerate(device):
         if n == 2:
             break
@@ -116,8 +136,8 @@ def test_resuming_in_the_middle(made):
     assert (state["epoch"], state["batch"]) == (1, 3)
     wanted = [*taken(loader.epoch(1))[3:], *taken(loader.epoch(2))]
     again = make(made, depth=1)
-    again.to_device("cpu").load_state_dict(state)
-    device = again.to_device("cpu")
+    again.to_device(name).load_state_dict(state)
+    device = again.to_device(name)
     same([*arrays(device), *arrays(device)], wanted)
     # Saved by the one, taken by the other.
     loader.load_state_dict(state)
@@ -138,12 +158,74 @@ def test_no_memory_beside_the_loaders(made):
     assert before["depth"] == 64 and grown < 64 * before["batch_bytes"]
 
 
+def test_a_device_gets_the_loaders_memory(made):
+    """Who only takes batches on a device pays for one engine."""
+    loader = make(made, runtime=stoker.Runtime(threads=1))
+    before = loader.stats()["memory_used"]
+    device = loader.to_device("host")
+    assert before / 2 < device.stats()["memory_used"] < before * 1.5
+    assert loader.stats()["memory_used"] == device.stats()["memory_used"]
+    assert len(list(loader.epoch(0))) == len(loader)  # and gets another one, if he likes
+
+
+def test_iterators_side_by_side(made):
+    """A ring of buffers each, and an epoch each."""
+    loader = make(made)
+    device = loader.to_device("host")
+    wanted = [taken(loader.epoch(epoch)) for epoch in range(2)]
+    seen = [[], []]
+    for batches in zip(device, device):
+        for kept, columns in zip(seen, batches):
+            kept.append(tuple(np.array(column) for column in columns))
+    for kept, expected in zip(seen, wanted):
+        same(kept, expected)
+
+
+def test_what_the_host_as_a_device_says(made):
+    device = make(made).to_device("host", buffers=3)
+    iterator = iter(device)
+    held = [next(iterator) for _ in range(3)]
+    images, labels = held[0]
+    assert images.device == labels.device == "host" and images.__dlpack_device__() == (1, 0)
+    assert repr(images) == "<stoker.Tensor (8, 32, 32, 3) uint8 on host>"
+    with pytest.raises(stoker.ResourceExhaustedError, match="raise buffers"):
+        next(iterator)
+    with pytest.raises(BufferError, match="copies"):
+        images.__dlpack__(copy=True)
+    with pytest.raises(BufferError, match="stream"):
+        images.__dlpack__(stream=1)
+    assert device.state_dict()["batch"] == 3
+    del held, labels
+    next(iterator)
+    kept = np.from_dlpack(images)
+    wanted = kept.copy()
+    del images
+    assert len([np.array(images) for images, _ in iterator]) == 4
+    np.testing.assert_array_equal(kept, wanted)  # was not overwritten
+    stats = device.stats()
+    assert stats["device"] == "host" and stats["copied_batches"] >= 8
+    assert stats["device_bytes"] >= 3 * 8 * 32 * 32 * 3
+    assert stats["copied_bytes"] >= 60 * 32 * 32 * 3
+
+
+def test_no_cuda_says_why(made):
+    loader = make(made)
+    try:
+        device = loader.to_device("cuda")
+    except stoker.FailedPreconditionError as error:
+        assert "cuda:0" in str(error)
+        assert len(list(loader)) == len(loader)
+    else:
+        assert device.device == "cuda:0"
+
+
 # --- the end ----------------------------------------------------------------------------------------
 
 
-def test_close_leaves_the_loader(made):
+@DEVICES
+def test_close_leaves_the_loader(made, device):
     loader = make(made)
-    with loader.to_device("cpu") as device:
+    with loader.to_device(device) as device:
         iterator = iter(device)
         images, _ = next(iterator)
     for iterable in (iterator, device, device.epoch(1)):
@@ -155,14 +237,15 @@ def test_close_leaves_the_loader(made):
         device.__reduce__()
 
 
-def test_close_ends_a_wait(made, tmp_path):
+@DEVICES
+def test_close_ends_a_wait(made, tmp_path, device):
     """Of a thread that waits for a batch that takes a second or more."""
     (tmp_path / "class").mkdir()
     photo = next(made.rglob("*.jpg"))
     for n in range(4000):
         (tmp_path / "class" / f"{n}.jpg").symlink_to(photo)
     loader = make(tmp_path, batch_size=4000, depth=1, runtime=stoker.Runtime(threads=1))
-    device = loader.to_device("cpu")
+    device = loader.to_device(device)
     seen = []
 
     def wait():
@@ -175,7 +258,7 @@ def test_close_ends_a_wait(made, tmp_path):
     thread.start()
     device.close()
     thread.join()
-    assert seen == ["the loader was closed."] and loader.stats()["samples"] < 4000
+    assert len(seen) == 1 and "closed" in seen[0] and loader.stats()["samples"] < 4000
 
 
 def test_the_iterator_keeps_what_it_needs(made):
@@ -187,9 +270,10 @@ def test_the_iterator_keeps_what_it_needs(made):
     assert len(batches) == 8 and all(np.asarray(images).sum() > 0 for images, _ in batches)
 
 
-def test_threads_share_an_iterator(made):
+@DEVICES
+def test_threads_share_an_iterator(made, device):
     loader = make(made)
-    iterator = iter(loader.to_device("cpu"))
+    iterator = iter(loader.to_device(device, buffers=8))
     seen = []
 
     def work():
@@ -210,10 +294,11 @@ faulthandler.dump_traceback_later(60, exit=True)
 import numpy as np
 import stoker
 loader = stoker.Loader(stoker.image_folder(sys.argv[1]), [stoker.RandomResizedCrop(32)], batch_size=4)
-device = loader.to_device("cpu")
+device = loader.to_device(sys.argv[2], buffers=64)
 """
 
 
+@DEVICES
 @pytest.mark.parametrize(
     "program",
     [
@@ -222,6 +307,7 @@ device = loader.to_device("cpu")
         "kept = [np.from_dlpack(images) for images, _ in device]; sys.modules['kept'] = kept",
         "kept = [images.__dlpack__() for images, _ in device]; sys.modules['kept'] = kept",
         "kept = [memoryview(images) for images, _ in device]; sys.modules['kept'] = kept",
+        "for _ in device: pass",
         "class Cycle: pass\nc = Cycle(); c.me = c; c.iterator = iter(device); c.batch = next(c.iterator)",
         "def work():\n    while True:\n        for _ in device: pass\n"
         "iterator = iter(device); next(iterator)\n"
@@ -229,10 +315,38 @@ device = loader.to_device("cpu")
         "import ctypes\nfor images, _ in device: ctypes.pythonapi.Py_IncRef(ctypes.py_object(images))",
     ],
 )
-def test_leaving_with_live_tensors(made, program):
-    command = [sys.executable, "-c", HEAD + textwrap.dedent(program), str(made)]
+def test_leaving_with_live_tensors(made, program, device):
+    command = [sys.executable, "-c", HEAD + textwrap.dedent(program), str(made), device]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@DEVICES
+def test_a_forked_child_gets_words_and_ends(made, device):
+    program = """
+import os
+faulthandler.cancel_dump_traceback_later()  # its thread would be missing in the child
+iterator = iter(device)
+kept = next(iterator)
+child = os.fork()
+if child == 0:
+    for use in (lambda: next(iterator), lambda: next(iter(device))):
+        try:
+            use()
+        except stoker.FailedPreconditionError as error:
+            print("fork" in str(error), flush=True)
+    device.stats(), repr(device), device.state_dict(), device.close()
+    del iterator, kept, device, loader
+    sys.exit(7)
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 7, status
+del kept
+print(sum(1 for _ in iterator) == len(loader) - 1)
+"""
+    command = [sys.executable, "-c", HEAD + program, str(made), device]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    assert done.stdout == "True\n" * 3
 
 
 # --- no driver --------------------------------------------------------------------------------------
@@ -252,7 +366,7 @@ print([name for name in ("torch", "tensorflow", "jax", "cupy") if name in sys.mo
 
 
 def test_no_driver_is_loaded(made):
-    command = [sys.executable, "-c", CPU_ONLY, str(made)]
+    command = [sys.executable, "-c", CPU_ONLY, str(made), "cpu"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n[]\n", "")
 
@@ -263,7 +377,7 @@ def test_no_driver_is_looked_for(made, tmp_path):
         pytest.skip("there is no strace here")
     log = tmp_path / "log"
     watched = [strace, "-f", "-o", log, "-e", "trace=open,openat,openat2"]
-    command = [*watched, sys.executable, "-c", CPU_ONLY, made]
+    command = [*watched, sys.executable, "-c", CPU_ONLY, made, "cpu"]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=240)
     calls = log.read_text() if log.exists() else ""
     if "Operation not permitted" in done.stderr:

@@ -120,6 +120,20 @@ def test_soft_labels_and_no_labels(made):
     np.testing.assert_array_equal(torch.cat(alone).numpy(), rows)
 
 
+def test_from_a_device(made):
+    """The host as one: copied, on streams of its own; PyTorch has what was made by then."""
+    loader, wanted = make(made, device="host", dtype="float16"), make(made, dtype="float16")
+    assert loader.device == torch.device("cpu")
+    for _ in range(2):
+        same(kept(loader), kept(wanted))
+    images, _ = next(iter(loader))
+    copied = images.clone()
+    for _ in range(3):
+        for other, _ in loader:
+            other.zero_()
+    assert torch.equal(images, copied)
+
+
 # --- PyTorch's names --------------------------------------------------------------------------------
 
 

@@ -27,10 +27,17 @@ class DeviceLoader:
     Threads, signals and forks: as `Loader`.
     """
 
-    def __init__(self, loader: Loader, device: str) -> None:
+    def __init__(self, loader: Loader, device: str, buffers: int) -> None:
+        if not isinstance(device, str):
+            raise TypeError(f"device must be a string such as 'cuda:0', not {device!r:.80}")
+        _checks.integer("buffers", buffers, 2, 64)
         self._loader = loader
-        self._device = device
-        self._native = _stoker.CpuLoader(loader._native)
+        self._native: _stoker.CpuLoader | _stoker.DeviceLoader
+        if device == "cpu":
+            self._native, self._device = _stoker.CpuLoader(loader._native), device
+        else:
+            self._native = _stoker.DeviceLoader(loader._native, device, buffers)
+            self._device = self._native.device
 
     def __iter__(self) -> DeviceIterator:
         """Takes the loader's next epoch (or goes on where `load_state_dict` said)."""
@@ -62,7 +69,12 @@ class DeviceLoader:
         return self._loader
 
     def stats(self) -> dict[str, Any]:
-        """As `Loader.stats`."""
+        """As `Loader.stats`, of what was iterated here (on the CPU: and over the loader itself).
+
+        On other devices also `device_bytes`: memory there; `copied_batches` and `copied_bytes`, to it; and
+        whom the copying thread waited for: `ring_wait_seconds`, the program; `host_wait_seconds`, a batch
+        to copy; `copy_wait_seconds`, the bus.
+        """
         return self._native.stats()
 
     def state_dict(self) -> dict[str, Any]:

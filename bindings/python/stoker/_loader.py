@@ -193,16 +193,22 @@ class Loader:
 
         return stf.as_tf_dataset(self, epoch=epoch, op=op)
 
-    def to_device(self, device: str) -> DeviceLoader:
+    def to_device(self, device: str, *, buffers: int = 4) -> DeviceLoader:
         """The same batches as `Tensor`s, which PyTorch, JAX, CuPy and NumPy take without a copy (DLPack).
 
         Args:
-            device: "cpu": in the memory that the workers wrote, as the loader's own arrays.
+            device: "cpu": in the memory that the workers wrote, as the loader's own arrays. "cuda:0"
+                ("cuda"), "cuda:1", …: on that GPU; the next batches are copied while the last ones are used.
+                "host": copied as to a GPU, and on the host, for trying things out without one.
+            buffers: batches that there is memory for on the device, 2 to 64: those that the program holds,
+                and those that were copied ahead. Who holds all of them gets ResourceExhaustedError.
 
         Raises:
             ValueError, TypeError: it is no device.
+            FailedPreconditionError: there is no such device here; the message says what is missing.
+            ResourceExhaustedError: the device, or the memory budget, has no room.
         """
-        return DeviceLoader(self, _checks.choice("device", device, ("cpu",)))
+        return DeviceLoader(self, device, buffers)
 
     # --- what it is and does -----------------------------------------------------------------------
 

@@ -68,7 +68,7 @@ class DataLoader:
             or their names. Without transforms rows of arrays keep their type and shape.
         layout: "NCHW" (None: that); or "NHWC", whose batches are channels last: `images.permute(0, 3, 1, 2)`
             is a torch.channels_last tensor.
-        device: where tensors are: a torch.device, or its name.
+        device: where tensors are: a torch.device, or its name. "cuda": PyTorch's current one.
         seed: of the order and of every random transform.
         rank: this process' number, and
         world: the number of processes. None: torch.distributed's where it is initialised, else 0 of 1.
@@ -76,6 +76,7 @@ class DataLoader:
             begins again, so that all have equally many batches, as with DistributedSampler), "drop", or
             "uneven" (each exactly once).
         exif_orientation, depth, lent_batches, runtime: as `stoker.Loader`.
+        buffers: as `stoker.Loader.to_device`: batches that there is memory for on a GPU.
 
     Raises:
         ValueError, TypeError: naming the option. Options of torch's DataLoader that have no meaning here
@@ -100,6 +101,7 @@ class DataLoader:
         exif_orientation: bool = True,
         depth: int | None = None,
         lent_batches: int | None = None,
+        buffers: int = 4,
         runtime: Runtime | None = None,
         **others: Any,
     ) -> None:
@@ -130,8 +132,8 @@ class DataLoader:
             lent_batches=lent_batches,
             runtime=runtime,
         )
-        self._batches = self._loader.to_device(place)
-        self._device = torch.device(place)
+        self._batches = self._loader.to_device(place, buffers=buffers)
+        self._device = torch.device("cpu" if place == "host" else place)
 
     # --- iterating ---------------------------------------------------------------------------------
 

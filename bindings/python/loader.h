@@ -1,0 +1,50 @@
+// stoker._stoker.Loader: a thin handle on a SharedLoader.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/python/cursor.h"
+#include "bindings/python/module.h"
+#include "engine/pipeline/shared_loader.h"
+
+namespace pybind11 {
+class dict;
+}
+
+namespace stoker::python {
+
+// With the GIL held.
+class LoaderHandle {
+ public:
+  LoaderHandle(std::string key, const std::string& spec, const SourceHandle& source,
+               const RuntimeHandle& runtime);
+  ~LoaderHandle();
+  LoaderHandle(const LoaderHandle&) = delete;
+  LoaderHandle& operator=(const LoaderHandle&) = delete;
+
+  // Batches as NumPy arrays.
+  std::unique_ptr<CursorHandle> Iterate(std::optional<uint64_t> epoch, bool repeat) const;
+  void Stop() const;
+
+  // (dtype, shape of a row) of each array of a batch.
+  using AllElements = std::vector<std::pair<std::string, std::vector<int64_t>>>;
+  AllElements Elements() const;
+
+  const std::string& key() const { return key_; }  // in the registry
+  size_t columns() const { return columns_; }      // that Python sees
+  const std::shared_ptr<SharedLoader>& shared() const { return shared_; }
+
+ private:
+  const std::string key_;
+  const size_t columns_;
+  std::shared_ptr<SharedLoader> shared_;
+};
+
+pybind11::dict StatsOf(const SharedLoader& shared);
+
+}  // namespace stoker::python
