@@ -11,6 +11,7 @@
 #include "bindings/c/json_object.h"
 #include "bindings/c/mix_spec.h"
 #include "bindings/c/transform_spec.h"
+#include "gpu/device.h"
 #include "io/sources/image_folder.h"
 
 namespace stoker {
@@ -85,6 +86,18 @@ void ReadNumbers(JsonObject& object, LoaderOptions& options) {
   object.Integer("lent_batches", options.lent_batches, 0, kMostBatches);
 }
 
+// CUDA's first device: memory that is pinned for one of them is pinned for all.
+Status Pin(LoaderOptions& options) {
+  Result<std::shared_ptr<Device>> device = Device::Open({DeviceName::Kind::kCuda, 0});
+  if (!device.ok()) {
+    Error error = std::move(device).error();
+    error.cause = "pin_memory needs a GPU: " + error.cause;
+    return error;
+  }
+  options.device = *std::move(device);
+  return {};
+}
+
 void ReadRemainder(JsonObject& object, LoaderOptions& options) {
   static constexpr std::array<const char*, 3> kNames = {"uneven", "drop", "pad"};
   static constexpr std::array<Remainder, 3> kValues = {Remainder::kUneven, Remainder::kDrop,
@@ -142,12 +155,17 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
   options.layout = transforms.options.layout;
   options.exif_orientation = transforms.options.exif_orientation;
   options.mix = ReadMix(*object);
+  bool pins = false;
+  object->Boolean("pin_memory", pins);
   object->Required("source");
   JsonObject described = object->Object("source");
   const SourceSpec spec = ReadSource(described);
   if (object->Has("source")) object->Fail(described.Finish());
   if (Status s = object->Finish(); !s.ok()) return std::move(s).error();
 
+  if (pins) {
+    if (Status pinned = Pin(options); !pinned.ok()) return std::move(pinned).error();
+  }
   if (source == nullptr) {
     Result<std::shared_ptr<const SampleSource>> opened = OpenSource(spec);
     if (!opened.ok()) return std::move(opened).error();

@@ -40,9 +40,11 @@ struct stoker_dataset {
 };
 struct stoker_cursor {
   std::unique_ptr<Cursor> cursor;
+  bool pins = false;  // its loader
 };
 struct stoker_batch {
   Batch batch;
+  bool pins = false;
 };
 struct stoker_owner {
   std::shared_ptr<void> memory;
@@ -126,7 +128,11 @@ stoker::Interrupt InterruptOf(const stoker_interrupt* interrupt) {
   return [asked = interrupt->asked, context = interrupt->context] { return asked(context) != 0; };
 }
 
-stoker_batch* Hand(Batch batch) { return batch ? new stoker_batch{std::move(batch)} : nullptr; }
+bool Pins(const SharedLoader& loader) { return loader.options().device != nullptr; }
+
+stoker_batch* Hand(Batch batch, bool pins) {
+  return batch ? new stoker_batch{std::move(batch), pins} : nullptr;
+}
 
 // ---- the table's functions ----
 
@@ -194,7 +200,7 @@ stoker_error* DatasetBatchAt(stoker_dataset* dataset, uint64_t epoch, uint64_t i
   return Run([&]() -> Status {
     Result<Batch> made = dataset->loader->BatchAt({epoch, index}, InterruptOf(interrupt));
     if (!made.ok()) return std::move(made).error();
-    *batch = Hand(*std::move(made));
+    *batch = Hand(*std::move(made), Pins(*dataset->loader));
     return {};
   });
 }
@@ -224,7 +230,8 @@ stoker_error* CursorOpen(stoker_dataset* dataset, int64_t epoch, int32_t repeat,
   return Run([&]() -> Status {
     std::optional<uint64_t> wanted;
     if (epoch >= 0) wanted = static_cast<uint64_t>(epoch);
-    *cursor = new stoker_cursor{dataset->loader->Iterate(wanted, repeat != 0)};
+    *cursor =
+        new stoker_cursor{dataset->loader->Iterate(wanted, repeat != 0), Pins(*dataset->loader)};
     return {};
   });
 }
@@ -238,7 +245,7 @@ stoker_error* CursorNext(stoker_cursor* cursor, const stoker_interrupt* interrup
     Result<Batch> next = cursor->cursor->Next(InterruptOf(interrupt));
     *passed = cursor->cursor->passed() != before ? 1 : 0;
     if (!next.ok()) return std::move(next).error();
-    *batch = Hand(*std::move(next));
+    *batch = Hand(*std::move(next), cursor->pins);
     return {};
   });
 }
@@ -297,6 +304,7 @@ stoker_error* BatchColumn(const stoker_batch* batch, int32_t index, stoker_colum
     filled.bytes = SizeOf(column.dtype);
     for (int64_t d : column.shape) filled.bytes *= static_cast<uint64_t>(d);
     filled.data = column.data;
+    if (batch->pins) filled.pinned = batch->batch.pinned(static_cast<size_t>(index)) ? 1 : -1;
     Fill(out, filled);
     return {};
   });

@@ -79,6 +79,8 @@ typedef struct stoker_column {
   uint64_t bytes;
   void* data; /* C order, dense, 64-byte aligned, writable; valid until batch_free, or as long as an
                  owner of the column is kept */
+  int32_t pinned; /* 1: for GPUs to copy from by themselves; -1: not, though the loader pins slots;
+                     0: it does not */
 } stoker_column;
 
 typedef struct stoker_stats {

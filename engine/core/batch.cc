@@ -14,6 +14,10 @@ int64_t Batch::rows() const { return slot_->rows; }
 uint64_t Batch::epoch() const { return slot_->epoch; }
 uint64_t Batch::index() const { return slot_->index; }
 
+bool Batch::pinned(size_t column) const {
+  return slot_->pinned && slot_->own_memory[column] == nullptr;
+}
+
 std::shared_ptr<void> Batch::Owner(size_t column) const {
   const std::shared_ptr<void>& own = slot_->own_memory[column];
   return own != nullptr ? own : slot_;

@@ -53,7 +53,8 @@ class Batch {
   std::span<const uint64_t> sample_ids() const;  // which sample of the source each row is
   int64_t rows() const;                          // valid rows = shape[0] of every column
   uint64_t epoch() const;
-  uint64_t index() const;  // of this batch in its epoch, from 0
+  uint64_t index() const;            // of this batch in its epoch, from 0
+  bool pinned(size_t column) const;  // the column's memory (LoaderOptions::device)
 
   // Keeps this one column's memory valid, also after the batch and the loader have gone. A column
   // in the slot keeps the slot leased; a small one keeps only itself. May be copied, and let go on

@@ -393,3 +393,16 @@ def test_the_package_has_no_driver_among_its_libraries():
     for library in [*folder.glob("_stoker*.so"), *folder.glob("libstoker.so*")]:
         listed = subprocess.run(["ldd", str(library)], capture_output=True, text=True, check=True).stdout
         assert "libcuda" not in listed, listed
+
+
+def test_pinned_memory_needs_a_gpu(made):
+    try:
+        loader = make(made, pin_memory=True)
+    except stoker.FailedPreconditionError as error:
+        assert "pin_memory needs a GPU" in str(error)
+    else:
+        same(taken(loader.epoch(0)), taken(make(made).epoch(0)))
+        assert "pin_memory=True" in repr(loader)
+    with pytest.raises(TypeError, match="pin_memory"):
+        make(made, pin_memory=1)
+    assert "pin_memory" not in repr(make(made, pin_memory=False))

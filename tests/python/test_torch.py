@@ -189,7 +189,7 @@ def test_ranks_of_torch_distributed(made, tmp_path):
 @pytest.mark.parametrize(
     ("name", "instead"),
     [
-        *(("num_workers", "stoker.Runtime"), ("pin_memory", "cuda:0"), ("collate_fn", "MixUp")),
+        *(("num_workers", "stoker.Runtime"), ("pin_memory_device", "cuda:0"), ("collate_fn", "MixUp")),
         *(("sampler", "shuffle="), ("batch_sampler", "batch_size="), ("generator", "seed=")),
         *(("worker_init_fn", "seed="), ("prefetch_factor", "depth="), ("persistent_workers", "threads")),
         *(("multiprocessing_context", "processes"), ("timeout", "Ctrl-C"), ("in_order", "in order")),

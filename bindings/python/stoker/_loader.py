@@ -21,6 +21,7 @@ from stoker._transforms import Transform, checked
 if TYPE_CHECKING:
     import tensorflow as tf
 
+_NOT_OF_BATCHES = ("rank", "depth", "lent_batches", "pin_memory")  # they have the same bytes, or are parts
 _REMAINDERS = ("uneven", "drop", "pad")
 
 
@@ -80,11 +81,16 @@ class Loader:
         depth: batches in production, 1 to 4,096; None: chosen by stoker.
         lent_batches: how many batches the program may hold at once before the next one is a
             ResourceExhaustedError, 1 to 4,096; None: no limit.
+        pin_memory: pin (page-lock) the memory of batches, those in production and `lent_batches` more (4
+            where there is no limit), when the loader is made: GPUs copy it by themselves, while the CPU
+            works. For programs that copy batches themselves; `to_device` pins what it needs. Loads
+            CUDA's driver. A forked child cannot touch batches that it was left.
         runtime: whose memory and threads are used; None: the default one's.
 
     Raises:
         ValueError, TypeError: naming the option or the transform, at construction.
         ResourceExhaustedError: the memory budget has no room; it names the smallest that has.
+        FailedPreconditionError: pin_memory, where there is no GPU; it says what is missing.
     """
 
     def __init__(
@@ -104,6 +110,7 @@ class Loader:
         exif_orientation: bool = True,
         depth: int | None = None,
         lent_batches: int | None = None,
+        pin_memory: bool = False,
         runtime: Runtime | None = None,
     ) -> None:
         if not isinstance(source, Source):
@@ -130,6 +137,7 @@ class Loader:
             "lent_batches": (
                 0 if lent_batches is None else _checks.integer("lent_batches", lent_batches, 1, 4096)
             ),
+            "pin_memory": _checks.boolean("pin_memory", pin_memory),
         }
         self._key = uuid.uuid4().hex
         self._spec = json.dumps(
@@ -263,6 +271,7 @@ class Loader:
             "exif_orientation": True,
             "depth": 0,
             "lent_batches": 0,
+            "pin_memory": False,
         }
         options = "".join(
             f", {name}={value!r}" for name, value in self._options.items() if value != defaults.get(name)
@@ -345,7 +354,7 @@ class Loader:
 
     def _fingerprint(self) -> str:
         """Of all that the batches of all ranks together depend on. Where the files lie is not in it."""
-        kept = {k: v for k, v in self._options.items() if k not in ("rank", "depth", "lent_batches")}
+        kept = {k: v for k, v in self._options.items() if k not in _NOT_OF_BATCHES}
         kept["source"] = (len(self._source), self._source._spec["fingerprint"])
         kept["transforms"] = [t._spec() for t in self._transforms]
         if self._mix is not None:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <absl/strings/str_cat.h>
+#include <tensorflow/core/framework/allocator.h>
 #include <tensorflow/core/framework/partial_tensor_shape.h>
 #include <tensorflow/core/framework/tensor.h>
 #include <tensorflow/core/framework/types.h>
@@ -52,7 +53,7 @@ inline tensorflow::DataType TypeOf(int32_t dtype) {
 class ColumnBuffer : public tensorflow::TensorBuffer {
  public:
   ColumnBuffer(const stoker_column& column, stoker_owner* owner)
-      : TensorBuffer(column.data), bytes_(column.bytes), owner_(owner) {}
+      : TensorBuffer(column.data), bytes_(column.bytes), memory_(MemoryOf(column)), owner_(owner) {}
   ~ColumnBuffer() override { Api().owner_free(owner_); }
 
   size_t size() const override { return bytes_; }
@@ -64,9 +65,19 @@ class ColumnBuffer : public tensorflow::TensorBuffer {
   }
   // No operation takes the memory over for its own result.
   bool OwnsMemory() const override { return false; }
+  // Pinned memory goes to a GPU as it is; pageable memory by way of a pinned copy that TensorFlow
+  // makes. Not run on a GPU so far.
+  tensorflow::AllocatorMemoryType GetMemoryType() const override { return memory_; }
 
  private:
+  static tensorflow::AllocatorMemoryType MemoryOf(const stoker_column& column) {
+    if (column.pinned == 0) return tensorflow::AllocatorMemoryType::kUnknown;
+    return column.pinned == 1 ? tensorflow::AllocatorMemoryType::kHostPinned
+                              : tensorflow::AllocatorMemoryType::kHostPageable;
+  }
+
   const size_t bytes_;
+  const tensorflow::AllocatorMemoryType memory_;
   stoker_owner* const owner_;
 };
 

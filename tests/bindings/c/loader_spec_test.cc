@@ -137,6 +137,19 @@ TEST(LoaderSpec, TypesAndLayoutsByName) {
   }
 }
 
+TEST(LoaderSpec, PinnedMemoryNeedsCuda) {
+  EXPECT_EQ(Parse(With(R"("pin_memory": false)"))->device, nullptr);
+  ExpectBad(With(R"("pin_memory": 1)"), "pin_memory");
+  const Result<LoaderOptions> pins = Parse(With(R"("pin_memory": true)"));
+  if (pins.ok()) {
+    ASSERT_NE(pins->device, nullptr);
+    EXPECT_EQ(pins->device->name().kind, DeviceName::Kind::kCuda);
+  } else {
+    EXPECT_EQ(pins.error().code, Code::kFailedPrecondition);
+    EXPECT_THAT(pins.error().cause, HasSubstr("pin_memory needs a GPU: "));
+  }
+}
+
 TEST(LoaderSpec, ResizeAndCenterCrop) {
   const Result<LoaderOptions> parsed = Parse(WithTransform(
       R"({"name": "Resize", "size": 256, "antialias": false},

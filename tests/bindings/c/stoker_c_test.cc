@@ -3,12 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "bindings/c/loader_spec.h"
+#include "bindings/c/registry.h"
 #include "engine/core/dtype.h"
+#include "gpu/device.h"
 #include "tests/testing/photo_folder.h"
 
 namespace {
@@ -253,6 +257,39 @@ TEST_F(StokerCTest, ALimitIsNotPassed) {
   api_->batch_free(held);
   api_->batch_free(Next(cursor));
   api_->cursor_free(cursor);
+  api_->dataset_free(dataset);
+}
+
+TEST_F(StokerCTest, ColumnsSayWhetherTheyArePinned) {
+  stoker_dataset* dataset = Open(NewKey(), Spec());
+  stoker_cursor* cursor = nullptr;
+  ASSERT_EQ(Take(api_->cursor_open(dataset, 0, 0, &cursor)), "");
+  stoker_batch* batch = Next(cursor);
+  EXPECT_EQ(Column(batch, 0).pinned, 0);
+  EXPECT_EQ(Column(batch, 1).pinned, 0);
+  api_->batch_free(batch);
+  api_->cursor_free(cursor);
+  api_->dataset_free(dataset);
+
+  // Found by its key: the host as a device, which a spec has no name for.
+  const std::string key = NewKey();
+  stoker::LoaderOptions options = stoker::ParseLoaderSpec(Spec()).value();
+  options.device = stoker::Device::Open({stoker::DeviceName::Kind::kHost, 0}).value();
+  const auto loader =
+      stoker::Registry::Get()
+          .FindOrOpen(key, [&](auto epochs) { return stoker::SharedLoader::Open(options, epochs); })
+          .value();
+  dataset = Open(key, "");
+  batch = nullptr;
+  ASSERT_EQ(Take(api_->dataset_batch_at(dataset, 0, 0, nullptr, &batch)), "");
+  EXPECT_EQ(Column(batch, 0).pinned, 1);
+  EXPECT_EQ(Column(batch, 1).pinned, -1) << "labels have memory of their own";
+  stoker_column older{};
+  older.struct_size = offsetof(stoker_column, pinned);
+  older.pinned = 77;
+  ASSERT_EQ(Take(api_->batch_column(batch, 0, &older)), "");
+  EXPECT_EQ(older.pinned, 77);
+  api_->batch_free(batch);
   api_->dataset_free(dataset);
 }
 

@@ -32,7 +32,6 @@ _ELSEWHERE = {
     "sampler": "shuffle=, rank= and world= decide the order; for a subset give a folder of its own",
     "batch_sampler": "batch_size=, shuffle= and drop_last= decide what is in a batch",
     "collate_fn": "batches are made in one piece; MixUp and CutMix are the last of transforms=",
-    "pin_memory": "device='cuda:0' gives batches that are on the GPU already, by way of pinned memory",
     "pin_memory_device": "device='cuda:0' gives batches that are on the GPU already",
 }
 
@@ -75,7 +74,8 @@ class DataLoader:
         remainder: what becomes of samples that do not divide evenly among processes: "pad" (the order
             begins again, so that all have equally many batches, as with DistributedSampler), "drop", or
             "uneven" (each exactly once).
-        exif_orientation, depth, lent_batches, runtime: as `stoker.Loader`.
+        exif_orientation, depth, lent_batches, pin_memory, runtime: as `stoker.Loader`. For training,
+            device="cuda" is the shorter way to the GPU than pin_memory and `images.cuda()`.
         buffers: as `stoker.Loader.to_device`: batches that there is memory for on a GPU.
 
     Raises:
@@ -101,6 +101,7 @@ class DataLoader:
         exif_orientation: bool = True,
         depth: int | None = None,
         lent_batches: int | None = None,
+        pin_memory: bool = False,
         buffers: int = 4,
         runtime: Runtime | None = None,
         **others: Any,
@@ -130,6 +131,7 @@ class DataLoader:
             exif_orientation=exif_orientation,
             depth=depth,
             lent_batches=lent_batches,
+            pin_memory=pin_memory,
             runtime=runtime,
         )
         self._batches = self._loader.to_device(place, buffers=buffers)
