@@ -78,7 +78,7 @@ std::vector<int64_t> DenseStrides(const std::vector<int64_t>& shape) {
 }
 
 template <typename M>
-py::object MakeCapsule(Contents contents) {
+py::object MakeCapsule(Contents&& contents) {
   auto made = std::make_unique<Export<M>>();
   made->contents = std::move(contents);
   Contents& kept = made->contents;
