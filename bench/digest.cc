@@ -83,23 +83,20 @@ uint64_t Hash64::value() const {
   return hash ^ (hash >> 32);
 }
 
-void BatchDigest::Add(const Batch& batch) {
-  AddNumber(batch.epoch());
-  AddNumber(batch.index());
-  AddNumber(static_cast<uint64_t>(batch.rows()));
-  hash_.Add(batch.sample_ids().data(), batch.sample_ids().size_bytes());
-  for (const Column& column : batch.columns()) {
+void BatchDigest::Add(uint64_t epoch, uint64_t index, std::span<const uint64_t> sample_ids,
+                      std::span<const Column> columns) {
+  AddNumber(epoch);
+  AddNumber(index);
+  AddNumber(sample_ids.size());
+  hash_.Add(sample_ids.data(), sample_ids.size_bytes());
+  for (const Column& column : columns) {
     const std::string_view dtype = NameOf(column.dtype);
     hash_.Add(dtype.data(), dtype.size());
-    size_t bytes = SizeOf(column.dtype);
-    for (const int64_t side : column.shape) {
-      AddNumber(static_cast<uint64_t>(side));
-      bytes *= static_cast<size_t>(side);
-    }
-    hash_.Add(column.data, bytes);
+    for (const int64_t side : column.shape) AddNumber(static_cast<uint64_t>(side));
+    hash_.Add(column.data, column.bytes());
   }
-  for (const uint64_t id : batch.sample_ids()) {
-    const std::array<uint64_t, 2> row{batch.epoch(), id};
+  for (const uint64_t id : sample_ids) {
+    const std::array<uint64_t, 2> row{epoch, id};
     Hash64 hash;
     hash.Add(row.data(), sizeof row);
     samples_ += hash.value();

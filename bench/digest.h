@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "engine/core/batch.h"
@@ -32,7 +33,12 @@ class Hash64 {
 // index, rows, the sample ids; then of each column the dtype's name, the shape, and the elements.
 class BatchDigest {
  public:
-  void Add(const Batch& batch);
+  void Add(const Batch& batch) {
+    Add(batch.epoch(), batch.index(), batch.sample_ids(), batch.columns());
+  }
+  // `columns`: in host memory.
+  void Add(uint64_t epoch, uint64_t index, std::span<const uint64_t> sample_ids,
+           std::span<const Column> columns);
 
   // 16 hexadecimal digits.
   std::string order_and_pixels() const;

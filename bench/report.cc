@@ -183,6 +183,77 @@ void AddFigures(const BenchReport& report, Text& text) {
                           Bytes(report.loader.memory_peak), Bytes(report.loader.memory_budget)));
 }
 
+double RateOf(uint64_t amount, uint64_t nanoseconds) {
+  return nanoseconds == 0 ? 0
+                          : static_cast<double>(amount) * 1e9 / static_cast<double>(nanoseconds);
+}
+
+// Of the time between the first step's end and the last one's begin, and of the copies: at least,
+// for a step may have waited for a batch that was not even made.
+double IdleShare(const DeviceFigures& figures) {
+  const double idle = static_cast<double>(figures.steps.idle_ns);
+  return idle == 0 ? 0 : idle / (idle + static_cast<double>(figures.steps.step_ns));
+}
+double HiddenShare(const DeviceFigures& figures) {
+  if (figures.staged.copy_ns == 0) return 0;
+  return std::max(0.0, 1 - static_cast<double>(figures.steps.idle_ns) /
+                               static_cast<double>(figures.staged.copy_ns));
+}
+double MeanStep(const DeviceFigures& figures) {
+  return figures.steps.steps == 0 ? 0
+                                  : static_cast<double>(figures.steps.step_ns) * 1e-9 /
+                                        static_cast<double>(figures.steps.steps);
+}
+
+void AddDevice(const BenchReport& report, Text& text) {
+  const DeviceFigures& figures = *report.device;
+  const DeviceBench& asked = *report.options.device;
+  const double rate = RateOf(figures.staged.copied_bytes, figures.staged.copy_ns);
+  text.Figure("to the device", fmt::format("{:.2f} GB/s", rate / 1e9),
+              fmt::format("{}; {:.0f} % of a bare copy's {:.2f} GB/s ({} each)",
+                          asked.name.ToString(), 100 * rate / figures.bare_copy_rate,
+                          figures.bare_copy_rate / 1e9, Bytes(figures.copy_bytes)));
+  if (asked.step_ns > 0) {
+    text.Figure("idle for input", fmt::format("{:.2f} %", 100 * IdleShare(figures)),
+                fmt::format("of the device's time; {:.1f} % of copies hidden at least",
+                            100 * HiddenShare(figures)));
+    text.Figure("step", Duration(MeanStep(figures)),
+                fmt::format("a stand-in of {}; alone {}",
+                            Duration(static_cast<double>(asked.step_ns) * 1e-9),
+                            Duration(static_cast<double>(figures.bare_step_ns) * 1e-9)));
+  }
+  text.Figure("stager waited", Duration(static_cast<double>(figures.staged.host_wait_ns) * 1e-9),
+              fmt::format("for batches; {} for the step, {} for copies",
+                          Duration(static_cast<double>(figures.staged.ring_wait_ns) * 1e-9),
+                          Duration(static_cast<double>(figures.staged.copy_wait_ns) * 1e-9)));
+  text.Figure("pinned", Bytes(report.loader.pinned_bytes),
+              fmt::format("and {} on the device, {} batches", Bytes(figures.staged.device_bytes),
+                          asked.buffers));
+}
+
+Json DeviceJson(const BenchReport& report) {
+  if (!report.device) return nullptr;
+  const DeviceFigures& figures = *report.device;
+  const DeviceBench& asked = *report.options.device;
+  return {{"device", asked.name.ToString()},
+          {"buffers", asked.buffers},
+          {"step_s", static_cast<double>(asked.step_ns) * 1e-9},
+          {"measured_step_s", MeanStep(figures)},
+          {"bare_step_s", static_cast<double>(figures.bare_step_ns) * 1e-9},
+          {"copied_bytes", figures.staged.copied_bytes},
+          {"copy_bytes_per_second", RateOf(figures.staged.copied_bytes, figures.staged.copy_ns)},
+          {"bare_copy_bytes_per_second", figures.bare_copy_rate},
+          {"copy_bytes", figures.copy_bytes},
+          {"copies_hidden_at_least", HiddenShare(figures)},
+          {"idle_for_input", IdleShare(figures)},
+          {"stager_waited_s",
+           {{"batches", static_cast<double>(figures.staged.host_wait_ns) * 1e-9},
+            {"ring", static_cast<double>(figures.staged.ring_wait_ns) * 1e-9},
+            {"copies", static_cast<double>(figures.staged.copy_wait_ns) * 1e-9}}},
+          {"pinned_bytes", report.loader.pinned_bytes},
+          {"device_bytes", figures.staged.device_bytes}};
+}
+
 void AddStages(const BenchReport& report, Text& text) {
   constexpr double kBar = 24;
   text.Add("  CPU by stage");
@@ -243,6 +314,7 @@ std::string BenchReportText(const BenchReport& report) {
   AddWhatRan(report, text);
   text.Add("");
   AddFigures(report, text);
+  if (report.device) AddDevice(report, text);
   text.Add("");
   AddStages(report, text);
   if (report.digest) {
@@ -287,6 +359,7 @@ std::string BenchReportJson(const BenchReport& report) {
       {"stages", std::move(shares)},
       {"threads_seen", report.loader.threads_seen},
       {"decoded", DecodedJson(report.loader.decoded)},
+      {"device", DeviceJson(report)},
       {"warning", report.warning.empty() ? Json(nullptr) : Json(report.warning)},
       {"digest", report.digest ? Json(*report.digest) : Json(nullptr)},
       {"samples_digest", report.samples_digest ? Json(*report.samples_digest) : Json(nullptr)},

@@ -59,7 +59,8 @@ struct Meter {
   uint64_t read_cpu_ns = 0;
   uint64_t storage_bytes = 0;
 
-  static Meter Now(const Loader& loader) {
+  template <typename AnyLoader>
+  static Meter Now(const AnyLoader& loader) {
     return {NowNanoseconds(), CpuNanoseconds(RUSAGE_SELF), CpuNanoseconds(RUSAGE_THREAD),
             loader.Stats().read_cpu_ns, BytesFromStorage()};
   }
@@ -80,10 +81,20 @@ class Run {
   Result<BenchReport> Measure();
 
  private:
+  Status OpenDevice();
   Status Stream(uint64_t first_epoch, uint64_t end_epoch);
-  Status TakeEpochs(Loader& loader, uint64_t epochs);
-  void Count(const Batch& batch, uint64_t asked_ns, uint64_t got_ns);
-  bool MayGoOn(const Loader& loader, uint64_t now_ns);
+  // A Loader, or a DeviceLoader.
+  template <typename AnyLoader>
+  Status StreamThrough(AnyLoader& loader, uint64_t first_epoch, uint64_t end_epoch);
+  template <typename AnyLoader>
+  Status TakeEpochs(AnyLoader& loader, uint64_t epochs);
+  template <typename AnyBatch>
+  void Count(const AnyBatch& batch, uint64_t asked_ns, uint64_t got_ns);
+  template <typename AnyLoader>
+  bool MayGoOn(const AnyLoader& loader, uint64_t now_ns);
+  Status Use(Batch batch);
+  Status Use(DeviceBatch batch);
+  Status MeasureBare(const DeviceLoader& loader);
   void Account(const LoaderStats& stats);
   BenchReport Finish();
 
@@ -96,6 +107,8 @@ class Run {
   Meter used_;
   StageTimes stages_;
   uint64_t work_ns_ = 0;
+  std::shared_ptr<Device> device_;  // null: batches stay on the host
+  std::unique_ptr<DeviceConsumer> consumer_;
   BenchReport report_;
 };
 
@@ -104,6 +117,7 @@ Result<BenchReport> Run::Measure() {
   if (!runtime.ok()) return std::move(runtime).error();
   options_.loader.runtime = *runtime;
   options_.runtime = (*runtime)->options();
+  if (Status s = OpenDevice(); !s.ok()) return std::move(s).error();
   // A loader prefetches across the end of an epoch. A cold epoch must not be begun before its files
   // are dropped, so each gets a loader of its own.
   const uint64_t together = options_.cold ? 1 : options_.epochs;
@@ -122,28 +136,80 @@ Status Run::Stream(uint64_t first_epoch, uint64_t end_epoch) {
   }
   LoaderOptions options = options_.loader;
   options.epochs = end_epoch;
-  Result<std::unique_ptr<Loader>> opened = Loader::Open(std::move(options));
-  if (!opened.ok()) return std::move(opened).error();
-  Loader& loader = **opened;
+  if (device_ == nullptr) {
+    Result<std::unique_ptr<Loader>> loader = Loader::Open(std::move(options));
+    if (!loader.ok()) return std::move(loader).error();
+    return StreamThrough(**loader, first_epoch, end_epoch);
+  }
+  Result<std::unique_ptr<DeviceLoader>> loader = DeviceLoader::Open(
+      std::move(options), {.device = device_, .buffers = options_.device->buffers, .timed = true});
+  if (!loader.ok()) return std::move(loader).error();
+  if (Status s = MeasureBare(**loader); !s.ok()) return s;
+  Status s = StreamThrough(**loader, first_epoch, end_epoch);
+  report_.device->staged += (*loader)->StageStats();
+  report_.device->staged.device_bytes = (*loader)->StageStats().device_bytes;
+  return s;
+}
+
+Status Run::OpenDevice() {
+  if (!options_.device) return {};
+  Result<std::shared_ptr<Device>> device = Device::Open(options_.device->name);
+  if (!device.ok()) return std::move(device).error();
+  device_ = *std::move(device);
+  Result<std::unique_ptr<DeviceConsumer>> consumer =
+      DeviceConsumer::Make(device_, options_.device->step_ns);
+  if (!consumer.ok()) return std::move(consumer).error();
+  consumer_ = *std::move(consumer);
+  report_.device.emplace();
+  return {};
+}
+
+// What the device does with nothing beside it. The loader has been opened and has not begun.
+Status Run::MeasureBare(const DeviceLoader& loader) {
+  DeviceFigures& figures = *report_.device;
+  if (figures.copy_bytes != 0) return {};
+  const uint64_t before = NowNanoseconds();
+  figures.copy_bytes = loader.Stats().slot_bytes;
+  Result<double> rate = BareCopyRate(*device_, figures.copy_bytes);
+  if (!rate.ok()) return std::move(rate).error();
+  figures.bare_copy_rate = *rate;
+  if (options_.device->step_ns > 0) {
+    Result<uint64_t> step = BareStep(*device_, options_.device->step_ns);
+    if (!step.ok()) return std::move(step).error();
+    figures.bare_step_ns = *step;
+  }
+  begun_ns_ += NowNanoseconds() - before;  // no part of the run
+  return {};
+}
+
+template <typename AnyLoader>
+Status Run::StreamThrough(AnyLoader& loader, uint64_t first_epoch, uint64_t end_epoch) {
   if (first_epoch != 0) {
     if (Status s = loader.Seek(first_epoch); !s.ok()) return s;
   }
   const Meter before = Meter::Now(loader);
   if (Status s = TakeEpochs(loader, end_epoch - first_epoch); !s.ok()) return s;
+  if (consumer_ != nullptr) {
+    Result<StepTimes> steps = consumer_->Finish();
+    if (!steps.ok()) return std::move(steps).error();
+    report_.device->steps = *steps;
+  }
   used_.AddPeriod(before, Meter::Now(loader));
   Account(loader.Stats());
   return {};
 }
 
-Status Run::TakeEpochs(Loader& loader, uint64_t epochs) {
+template <typename AnyLoader>
+Status Run::TakeEpochs(AnyLoader& loader, uint64_t epochs) {
   for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
     while (true) {
       const uint64_t asked = NowNanoseconds();
-      Result<Batch> batch = loader.Next();
+      auto batch = loader.Next();
       if (!batch.ok()) return std::move(batch).error();
       if (!*batch) break;
       const uint64_t got = NowNanoseconds();
       Count(*batch, asked, got);
+      if (Status s = Use(*std::move(batch)); !s.ok()) return s;
       if (!MayGoOn(loader, got)) {
         report_.interrupted = true;
         return {};
@@ -154,7 +220,8 @@ Status Run::TakeEpochs(Loader& loader, uint64_t epochs) {
   return {};
 }
 
-void Run::Count(const Batch& batch, uint64_t asked_ns, uint64_t got_ns) {
+template <typename AnyBatch>
+void Run::Count(const AnyBatch& batch, uint64_t asked_ns, uint64_t got_ns) {
   if (report_.batches == 0) {
     report_.time_to_first_batch_s = Seconds(got_ns - begun_ns_);
     next_report_ns_ = got_ns;
@@ -162,10 +229,24 @@ void Run::Count(const Batch& batch, uint64_t asked_ns, uint64_t got_ns) {
   latencies_ns_.push_back(got_ns - asked_ns);
   ++report_.batches;
   report_.images += static_cast<uint64_t>(batch.rows());
-  if (options_.digest) digest_.Add(batch);
 }
 
-bool Run::MayGoOn(const Loader& loader, uint64_t now_ns) {
+Status Run::Use(Batch batch) {
+  if (options_.digest) digest_.Add(batch);
+  return {};
+}
+
+Status Run::Use(DeviceBatch batch) {
+  if (options_.digest) {
+    Result<HostCopy> copy = CopyToHost(batch);
+    if (!copy.ok()) return std::move(copy).error();
+    digest_.Add(batch.epoch(), batch.index(), batch.sample_ids(), copy->columns);
+  }
+  return consumer_->Step(std::move(batch));
+}
+
+template <typename AnyLoader>
+bool Run::MayGoOn(const AnyLoader& loader, uint64_t now_ns) {
   if (!keep_going_ || now_ns < next_report_ns_) return true;
   next_report_ns_ = now_ns + kReportEvery;
   return keep_going_({.batches = report_.batches,

@@ -6,12 +6,21 @@
 #include <optional>
 #include <string>
 
+#include "bench/device_consumer.h"
 #include "engine/core/result.h"
+#include "engine/pipeline/device_loader.h"
 #include "engine/pipeline/options.h"
 #include "engine/pipeline/runtime.h"
 #include "engine/pipeline/stats.h"
 
 namespace stoker {
+
+// Batches go to a device, where each is used by a step that does nothing but take its time.
+struct DeviceBench {
+  DeviceName name;
+  int buffers = DeviceOptions().buffers;
+  uint64_t step_ns = 0;
+};
 
 struct BenchOptions {
   std::string transform;   // what the report calls loader.transforms: "train", "eval"
@@ -20,6 +29,7 @@ struct BenchOptions {
   uint64_t epochs = 1;
   bool cold = false;    // drop the files from the page cache before each epoch
   bool digest = false;  // hash everything that is delivered; its CPU time counts as `rest`
+  std::optional<DeviceBench> device;
 };
 
 struct BenchProgress {
@@ -59,6 +69,15 @@ struct CpuAccount {
 // these parts are scaled by the ratio of the two. The parts add up to `total`.
 CpuSplit SplitCpu(const CpuAccount& account);
 
+// Nanoseconds are the device's own, by its events. Rates in bytes a second.
+struct DeviceFigures {
+  StagerStats staged;         // what was copied, and what the copies waited for
+  double bare_copy_rate = 0;  // of a pinned copy of a batch's bytes with nothing beside it
+  uint64_t copy_bytes = 0;    // those
+  uint64_t bare_step_ns = 0;  // of a step with nothing beside it; 0: there are no steps
+  StepTimes steps;
+};
+
 struct BenchReport {
   uint64_t epochs = 0;   // completed
   uint64_t batches = 0;  // delivered
@@ -81,6 +100,7 @@ struct BenchReport {
   std::optional<std::string> digest;          // see bench/digest.h
   std::optional<std::string> samples_digest;  // see bench/digest.h
 
+  std::optional<DeviceFigures> device;
   BenchOptions options;  // as used: `runtime` has its defaults filled in
   LoaderStats loader;    // at the end
   uint64_t samples = 0;  // in the source

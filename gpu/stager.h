@@ -55,6 +55,7 @@ struct StagerStats {
   uint64_t copy_wait_ns = 0;  // the stager waited for a copy to end: the link is the limit
   uint64_t device_bytes = 0;  // of the ring
 
+  // But for device_bytes, which are those of a ring and not of what was done with it.
   StagerStats& operator+=(const StagerStats& other) {
     batches += other.batches;
     copied_bytes += other.copied_bytes;
@@ -62,7 +63,6 @@ struct StagerStats {
     ring_wait_ns += other.ring_wait_ns;
     host_wait_ns += other.host_wait_ns;
     copy_wait_ns += other.copy_wait_ns;
-    device_bytes = other.device_bytes;
     return *this;
   }
 };

@@ -36,6 +36,9 @@ struct BenchArguments {
   std::string reader = "auto";
   uint64_t memory_budget = 0;
   std::string executor = "tbb";
+  std::string device;
+  int64_t buffers = DeviceOptions().buffers;
+  double step_ms = 0;
   bool cold = false;
   bool digest = false;
   bool json = false;
@@ -56,6 +59,12 @@ What the figures are (docs/cli.md says how each is measured):
   peak memory     the most the process has had in memory
   CPU by stage    read: reader threads; decode: bytes to pixels; resize: pixels to the batch;
                   augment: what is not fused with that; mix: MixUp, CutMix; rest: everything else
+
+With --device batches are copied to it while the last one is used (docs/gpu.md):
+  to the device   bytes of the copies by their time on the device, beside a copy of as many bytes
+                  with nothing else going on
+  idle for input  the device's time between two steps
+  stager waited   where the time of the thread that issues the copies went
 
 Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (permission, memory,
 disk, I/O); 130 interrupted (Ctrl-C: what was measured until then is printed).)";
@@ -80,7 +89,20 @@ Status CheckTogether(const BenchArguments& given) {
                  .cause = "--crop-index is empty",
                  .advice = "Give auto, off or the file that `stoker index` wrote"};
   }
+  if (given.device.empty() && given.step_ms != 0) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "--step-ms is for --device, which is not given"};
+  }
   return {};
+}
+
+Result<std::optional<DeviceBench>> DeviceOf(const BenchArguments& given) {
+  if (given.device.empty()) return std::optional<DeviceBench>();
+  Result<DeviceName> name = DeviceName::Parse(given.device);
+  if (!name.ok()) return std::move(name).error();
+  return std::optional<DeviceBench>({.name = *name,
+                                     .buffers = static_cast<int>(given.buffers),
+                                     .step_ns = static_cast<uint64_t>(given.step_ms * 1e6)});
 }
 
 BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
@@ -128,16 +150,18 @@ Result<BenchReport> Measure(const BenchArguments& given) {
   Result<std::shared_ptr<const SampleSource>> source =
       ImageFolder(given.directory, FolderOptionsOf(given));
   if (!source.ok()) return std::move(source).error();
+  Result<std::optional<DeviceBench>> device = DeviceOf(given);
+  if (!device.ok()) return std::move(device).error();
+  BenchOptions options = OptionsOf(given, *std::move(recipe), *std::move(source));
+  options.device = *std::move(device);
   ProgressBar bar;
   const InterruptGuard interrupt;
-  return RunBench(
-      OptionsOf(given, *std::move(recipe), *std::move(source)), [&](const BenchProgress& progress) {
-        const double images = static_cast<double>(progress.images);
-        bar.Show(
-            progress.batches, progress.batches_total,
-            fmt::format("{} images, {:.0f} images/s", progress.images, images / progress.seconds));
-        return !interrupt.interrupted();
-      });
+  return RunBench(options, [&](const BenchProgress& progress) {
+    const double images = static_cast<double>(progress.images);
+    bar.Show(progress.batches, progress.batches_total,
+             fmt::format("{} images, {:.0f} images/s", progress.images, images / progress.seconds));
+    return !interrupt.interrupted();
+  });
 }
 
 Result<int> RunBenchCommand(const BenchArguments& given) {
@@ -192,6 +216,26 @@ void AddMachineOptions(CLI::App& command, BenchArguments& given) {
       "one JSON object on stdout and nothing else there;\nof a failure {\"error\": …}");
 }
 
+void AddDeviceOptions(CLI::App& command, BenchArguments& given) {
+  constexpr const char* kGroup = "To a device";
+  command
+      .add_option("--device", given.device,
+                  "copy the batches there, ahead: cuda:0, cuda:1, …,\n"
+                  "or host, which stands in for one: see docs/gpu.md")
+      ->type_name("NAME")
+      ->group(kGroup);
+  AddNumber(command, "--buffers", given.buffers, {Stager::kFewestBuffers, Stager::kMostBuffers},
+            "batches that there is memory for on the device")
+      ->group(kGroup);
+  command
+      .add_option(
+          "--step-ms", given.step_ms,
+          "milliseconds that the device is kept busy with\neach batch, as by a training step")
+      ->type_name("MS")
+      ->check(CLI::Range(0.0, 10'000.0))
+      ->group(kGroup);
+}
+
 void AddTestOptions(CLI::App& command, BenchArguments& given) {
   constexpr const char* kGroup = "For testing";
   command
@@ -217,6 +261,7 @@ void AddBench(CLI::App& app, Command& chosen) {
       "bench", "Stream a folder of photographs as augmented batches, and measure");
   AddDataOptions(*command, *given);
   AddMachineOptions(*command, *given);
+  AddDeviceOptions(*command, *given);
   AddTestOptions(*command, *given);
   command->footer(kFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunBenchCommand(*given); }; });

@@ -21,11 +21,16 @@ struct Column {
   std::vector<int64_t> shape;  // image: {rows, height, width, 3} or {rows, 3, …}; label: {rows}
   void* data = nullptr;
 
-  template <typename T>
-  std::span<T> as() const {
+  size_t values() const {
     size_t n = 1;
     for (int64_t d : shape) n *= static_cast<size_t>(d);
-    return {static_cast<T*>(data), n};
+    return n;
+  }
+  size_t bytes() const { return values() * SizeOf(dtype); }
+
+  template <typename T>
+  std::span<T> as() const {
+    return {static_cast<T*>(data), values()};
   }
 };
 

@@ -17,7 +17,8 @@ namespace stoker {
 
 struct DeviceOptions {
   std::shared_ptr<Device> device;
-  int buffers = 3;  // batches on the device: the one in use, and those copied ahead; 2 to 64
+  int buffers = 4;     // batches on the device: those in use, and those copied ahead; 2 to 64
+  bool timed = false;  // StagerStats::copy_ns; for measuring
 };
 
 // The same batches as Loader's, in the same order, with the same values; what a kernel can do (flip
@@ -35,7 +36,8 @@ struct DeviceOptions {
 // the loader.
 class DeviceLoader {
  public:
-  // As Loader::Open. Pins the slots and allocates the ring. `options.device` is set here.
+  // As Loader::Open. Pins the slots and allocates the ring. Of `options`, `device`,
+  // `finish_on_device` and the limit of lent batches are set here.
   static Result<std::unique_ptr<DeviceLoader>> Open(LoaderOptions options, DeviceOptions device);
   ~DeviceLoader();
 

@@ -45,6 +45,7 @@ SlotPool::Options SlotOptionsOf(const LoaderOptions& options, std::vector<Column
   slots.working_slots = depth;
   slots.lent_slots = options.lent_batches;
   slots.lent = options.lent;
+  slots.one_slab = options.one_slab;
   if (options.device == nullptr) return slots;
   slots.pinning = std::make_shared<DevicePinning>(options.device);
   slots.pinned_lent_slots =
@@ -99,7 +100,7 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
     mixer = *std::move(made);
   }
 
-  const uint64_t slot_bytes = SlotPool::SlotBytes(columns, options.batch_size);
+  const uint64_t slot_bytes = SlotPool::SlotBytes(columns, options.batch_size, options.one_slab);
   const RuntimeOptions& limits = runtime.options();
   std::lock_guard planning(runtime.planning());
   Result<MemoryPlan> memory = PlanMemory(

@@ -102,6 +102,7 @@ LoaderStats Loader::Impl::Stats() const {
   stats.lent_batches = slots_->account().batches();
   stats.lent_bytes = slots_->account().bytes();
   stats.slot_bytes = slots_->slot_bytes();
+  stats.pinned_bytes = slots_->pinned_bytes();
   stats.memory_used = runtime_.budget().used();
   stats.memory_peak = runtime_.budget().peak();
   stats.memory_budget = runtime_.budget().limit();

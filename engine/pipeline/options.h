@@ -57,6 +57,8 @@ struct LoaderOptions {
   // more (at most 64; four where lent_batches is 0): it copies them by itself while the CPU works.
   // A forked child does not see their memory. Null: ordinary memory.
   std::shared_ptr<Device> device;
+  // All columns of a batch lie in one piece of memory, one behind the other: small ones, too.
+  bool one_slab = false;
 
   std::shared_ptr<Runtime> runtime;  // null: Runtime::Default()
 };

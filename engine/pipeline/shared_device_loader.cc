@@ -9,13 +9,8 @@ namespace stoker {
 
 Result<std::shared_ptr<SharedDeviceLoader>> SharedDeviceLoader::Open(
     LoaderOptions options, DeviceOptions device, std::shared_ptr<EpochCounter> epochs) {
-  options.device = device.device;
-  options.finish_on_device = FinishesOnDevice(options);
-  // A stager holds no more: so many are pinned. Cursors side by side have one each.
-  options.lent_batches = device.buffers + 1;
-  options.lent = std::make_shared<LentAccount>(0);
-  Result<std::shared_ptr<SharedLoader>> host =
-      SharedLoader::Open(std::move(options), std::move(epochs));
+  Result<std::shared_ptr<SharedLoader>> host = SharedLoader::Open(
+      ForDevice(std::move(options), device.device, device.buffers), std::move(epochs));
   if (!host.ok()) return std::move(host).error();
   Result<StagePlan> plan = StagePlanOf((*host)->options(), (*host)->columns());
   if (!plan.ok()) return std::move(plan).error();
@@ -72,7 +67,7 @@ void SharedDeviceLoader::Return(std::shared_ptr<Staging> staging) {
   if (idle_ == nullptr && !stopped_) {
     idle_.swap(staging);
   } else {
-    AddStats(past_, staging->Stats());  // it goes with the argument, without the lock
+    past_ += staging->Stats();  // it goes with the argument, without the lock
   }
 }
 
@@ -85,7 +80,7 @@ void SharedDeviceLoader::Stop() {
     stopped_ = true;
     all = busy_;
     if (idle_ != nullptr) {
-      AddStats(past_, idle_->Stats());
+      past_ += idle_->Stats();
       all.push_back(std::exchange(idle_, nullptr));
     }
   }
@@ -98,7 +93,7 @@ StagerStats SharedDeviceLoader::StageStats() const {
   StagerStats all = past_;
   const auto add = [&all](const Staging& staging) {
     const StagerStats one = staging.Stats();
-    AddStats(all, one);
+    all += one;
     all.device_bytes += one.device_bytes;
   };
   if (idle_ != nullptr) add(*idle_);

@@ -7,8 +7,16 @@
 
 namespace stoker {
 
-bool FinishesOnDevice(const LoaderOptions& options) {
-  return !options.transforms.empty() && (options.dtype != DType::kU8 || options.mix.has_value());
+LoaderOptions ForDevice(LoaderOptions options, std::shared_ptr<Device> device, int buffers) {
+  options.device = std::move(device);
+  options.one_slab = true;
+  options.finish_on_device =
+      !options.transforms.empty() && (options.dtype != DType::kU8 || options.mix.has_value());
+  // One for each copy on its way, and the next. That many are pinned; nobody counts them, for a
+  // stager holds no more.
+  options.lent_batches = buffers + 1;
+  options.lent = std::make_shared<LentAccount>(0);
+  return options;
 }
 
 Result<StagePlan> StagePlanOf(const LoaderOptions& options, const std::vector<ColumnSpec>& host) {

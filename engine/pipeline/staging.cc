@@ -6,14 +6,6 @@
 
 namespace stoker {
 
-void AddStats(StagerStats& all, const StagerStats& one) {
-  all.batches += one.batches;
-  all.copied_bytes += one.copied_bytes;
-  all.ring_wait_ns += one.ring_wait_ns;
-  all.host_wait_ns += one.host_wait_ns;
-  all.copy_wait_ns += one.copy_wait_ns;
-}
-
 Result<Batch> CursorBatches::Next(const Interrupt& interrupt) {
   if (cursor_ == nullptr) {
     cursor_ = shared_.Iterate(next_.epoch, repeat_);
@@ -110,13 +102,13 @@ void Staging::Drop() {
   stager.swap(stager_);
   if (stager == nullptr) return;
   stager->Stop();
-  AddStats(past_, stager->Stats());
+  past_ += stager->Stats();
 }
 
 StagerStats Staging::Stats() const {
   const std::lock_guard lock(ends_);
   StagerStats all = past_;
-  if (stager_ != nullptr) AddStats(all, stager_->Stats());
+  if (stager_ != nullptr) all += stager_->Stats();
   all.device_bytes = ring_->bytes();
   return all;
 }

@@ -82,6 +82,4 @@ class Staging {
   StagerStats past_;  // of stagers that are gone
 };
 
-void AddStats(StagerStats& all, const StagerStats& one);
-
 }  // namespace stoker

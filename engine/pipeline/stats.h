@@ -20,12 +20,13 @@ struct LoaderStats {
   uint64_t wait_ns = 0;      // Next() waited for a batch
   DecodePaths decoded;       // by our JPEG decoder, by an index, or by libjpeg-turbo and why
 
-  int depth = 0;             // batches in production, at most
-  int lent_batches = 0;      // held by the caller now: slots, by a batch or by an owner
-  uint64_t lent_bytes = 0;   // their memory (small columns kept by themselves do not count)
-  uint64_t slot_bytes = 0;   // one batch's memory
-  uint64_t memory_used = 0;  // of the Runtime's budget, now
-  uint64_t memory_peak = 0;  // at most so far
+  int depth = 0;              // batches in production, at most
+  int lent_batches = 0;       // held by the caller now: slots, by a batch or by an owner
+  uint64_t lent_bytes = 0;    // their memory (small columns kept by themselves do not count)
+  uint64_t slot_bytes = 0;    // one batch's memory
+  uint64_t pinned_bytes = 0;  // of slots, for a device
+  uint64_t memory_used = 0;   // of the Runtime's budget, now
+  uint64_t memory_peak = 0;   // at most so far
   uint64_t memory_budget = 0;
 
   int threads = 0;       // workers

@@ -1,0 +1,155 @@
+// How near copies and the kernel come to what the device can do:
+//
+//   device_bench [DEVICE] [--quick]     cuda:0 unless another one is named
+//
+// Batches are rows of memory, so that their production is no limit. Three tables: copies of batches
+// of 8 to 256 MiB beside a copy with nothing else going on; the same behind a step that is longer
+// than the copy; the kernel beside a copy on the device. All times are the device's own.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bench/device_consumer.h"
+#include "engine/pipeline/device_loader.h"
+#include "io/sources/arrays.h"
+
+namespace stoker {
+namespace {
+
+constexpr size_t kRowBytes = 224 * 224 * 3;
+
+struct Staged {
+  StagerStats stager;
+  StepTimes steps;
+};
+
+constexpr double kGiga = 1e9;
+
+double PerSecond(uint64_t amount, uint64_t nanoseconds) {
+  return static_cast<double>(amount) * 1e9 /
+         static_cast<double>(std::max<uint64_t>(nanoseconds, 1));
+}
+
+// `batches` of `batch_size` rows, each used by a step.
+Result<Staged> Stage(const std::shared_ptr<Device>& device, uint32_t batch_size, uint64_t batches,
+                     uint64_t step_ns) {
+  static const std::vector<uint8_t> kRow(kRowBytes, 7);
+  std::vector<ArrayColumn> columns{{.name = "image",
+                                    .row_shape = {224, 224, 3},
+                                    .data = kRow.data(),
+                                    .samples = uint64_t{16} * batch_size,
+                                    .row_stride = 0}};
+  Result<std::shared_ptr<const SampleSource>> source = Arrays(std::move(columns), nullptr);
+  if (!source.ok()) return std::move(source).error();
+  RuntimeOptions runtime_options;
+  runtime_options.memory_budget = uint64_t{8} << 30;
+  Result<std::shared_ptr<Runtime>> runtime = Runtime::Create(runtime_options);
+  if (!runtime.ok()) return std::move(runtime).error();
+  LoaderOptions options;
+  options.source = *source;
+  options.batch_size = batch_size;
+  options.runtime = *runtime;
+  Result<std::unique_ptr<DeviceLoader>> loader =
+      DeviceLoader::Open(std::move(options), {.device = device, .timed = true});
+  if (!loader.ok()) return std::move(loader).error();
+  Result<std::unique_ptr<DeviceConsumer>> consumer = DeviceConsumer::Make(device, step_ns);
+  if (!consumer.ok()) return std::move(consumer).error();
+  for (uint64_t taken = 0; taken < batches;) {
+    Result<DeviceBatch> batch = (*loader)->Next();
+    if (!batch.ok()) return std::move(batch).error();
+    if (!*batch) continue;  // the end of an epoch
+    if (Status s = (*consumer)->Step(*std::move(batch)); !s.ok()) return std::move(s).error();
+    ++taken;
+  }
+  Result<StepTimes> steps = (*consumer)->Finish();
+  if (!steps.ok()) return std::move(steps).error();
+  return Staged{(*loader)->StageStats(), *steps};
+}
+
+Status Copies(const std::shared_ptr<Device>& device, uint32_t most_mib) {
+  std::printf("copies            bare        staged\n");
+  for (uint32_t mib = 8; mib <= most_mib; mib *= 2) {
+    const auto batch_size = static_cast<uint32_t>((uint64_t{mib} << 20) / kRowBytes);
+    Result<double> bare = BareCopyRate(*device, size_t{batch_size} * kRowBytes);
+    if (!bare.ok()) return std::move(bare).error();
+    Result<Staged> staged = Stage(device, batch_size, 64, 0);
+    if (!staged.ok()) return std::move(staged).error();
+    const double rate = PerSecond(staged->stager.copied_bytes, staged->stager.copy_ns);
+    std::printf("  %4u MiB  %7.2f GB/s  %7.2f GB/s  %6.1f %%\n", mib, *bare / kGiga, rate / kGiga,
+                100 * rate / *bare);
+  }
+  return {};
+}
+
+Status BehindSteps(const std::shared_ptr<Device>& device, uint32_t most_mib) {
+  std::printf("behind a step     step alone      with copies    slower     hidden\n");
+  for (uint32_t mib = 8; mib <= most_mib; mib *= 4) {
+    const auto batch_size = static_cast<uint32_t>((uint64_t{mib} << 20) / kRowBytes);
+    Result<double> bare = BareCopyRate(*device, size_t{batch_size} * kRowBytes);
+    if (!bare.ok()) return std::move(bare).error();
+    // Longer than the copy, and than making the batch by one core.
+    const double copy_s = static_cast<double>(batch_size) * kRowBytes / std::min(*bare, 5 * kGiga);
+    const auto step_ns = static_cast<uint64_t>(2e9 * copy_s);
+    Result<uint64_t> alone = BareStep(*device, step_ns);
+    if (!alone.ok()) return std::move(alone).error();
+    constexpr uint64_t kSteps = 100;
+    Result<Staged> staged = Stage(device, batch_size, kSteps, step_ns);
+    if (!staged.ok()) return std::move(staged).error();
+    const double step = static_cast<double>(staged->steps.step_ns) / kSteps;
+    const double idle = static_cast<double>(staged->steps.idle_ns);
+    std::printf("  %4u MiB      %9.3f ms    %9.3f ms    %6.2f %%   %6.2f %%\n", mib,
+                static_cast<double>(*alone) * 1e-6, step * 1e-6,
+                100 * (step / static_cast<double>(*alone) - 1),
+                100 * (1 - idle / static_cast<double>(staged->stager.copy_ns)));
+  }
+  return {};
+}
+
+Status Kernels(Device& device, int64_t rows) {
+  std::printf("kernel            copy on the device     kernel\n");
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kU8}) {
+    for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
+      FinishJob job{.rows = rows, .height = 224, .width = 224, .dtype = dtype, .layout = layout};
+      std::fill_n(job.scale, 3, 1.0F / 255);
+      Result<FinishRate> rate = MeasureFinish(device, job);
+      if (!rate.ok()) return std::move(rate).error();
+      std::printf("  %-8s %s    %8.1f GB/s     %8.1f GB/s  %6.1f %%\n", NameOf(dtype),
+                  NameOf(layout), rate->copy / kGiga, rate->finish / kGiga,
+                  100 * rate->finish / rate->copy);
+    }
+  }
+  return {};
+}
+
+Status Run(std::string_view name, bool quick) {
+  Result<DeviceName> parsed = DeviceName::Parse(name);
+  if (!parsed.ok()) return std::move(parsed).error();
+  Result<std::shared_ptr<Device>> device = Device::Open(*parsed);
+  if (!device.ok()) return std::move(device).error();
+  Status s = Copies(*device, quick ? 8 : 256);
+  if (s.ok()) s = BehindSteps(*device, quick ? 8 : 128);
+  if (s.ok()) s = Kernels(**device, quick ? 16 : 1024);
+  return s;
+}
+
+}  // namespace
+}  // namespace stoker
+
+int main(int argc, char** argv) {
+  std::string_view name = "cuda:0";
+  bool quick = false;
+  for (const std::string_view argument : std::vector<std::string_view>(argv + 1, argv + argc)) {
+    if (argument == "--quick") {
+      quick = true;
+    } else {
+      name = argument;
+    }
+  }
+  const stoker::Status status = stoker::Run(name, quick);
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.error().ToString().c_str());
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,104 @@
+#include "engine/pipeline/device_loader.h"
+
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "engine/pipeline/host_batches.h"
+#include "engine/pipeline/loader.h"
+#include "engine/pipeline/stage_plan.h"
+#include "gpu/device_ring.h"
+
+namespace stoker {
+
+// … assembler → stager → consumer: the last part of the picture in the README.
+class DeviceLoader::Impl {
+ public:
+  Impl(std::unique_ptr<Loader> loader, std::shared_ptr<DeviceRing> ring)
+      : loader_(std::move(loader)), ring_(std::move(ring)), batches_(*loader_) {
+    Restart();
+  }
+
+  Result<DeviceBatch> Next(const Interrupt& interrupt) { return stager_->Next(interrupt); }
+
+  // What has been copied ahead is dropped.
+  Status Seek(uint64_t epoch, uint64_t index) {
+    {
+      std::lock_guard lock(mutex_);
+      past_ += stager_->Stats();
+      stager_.reset();
+    }
+    Status sought = loader_->Seek(epoch, index);
+    Restart();
+    return sought;
+  }
+
+  void Stop() {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+    if (stager_ != nullptr) stager_->Stop();
+    loader_->Stop();
+  }
+
+  StagerStats StageStats() const {
+    std::lock_guard lock(mutex_);
+    StagerStats stats = past_;
+    if (stager_ != nullptr) stats += stager_->Stats();
+    stats.device_bytes = ring_->bytes();
+    return stats;
+  }
+
+  const Loader& loader() const { return *loader_; }
+  const std::vector<ColumnSpec>& columns() const { return ring_->plan().device; }
+
+ private:
+  void Restart() {
+    std::lock_guard lock(mutex_);
+    stager_ = std::make_unique<Stager>(
+        ring_, batches_,
+        StagerOptions{.across_epochs = true, .trace = &loader_->options().runtime->trace()});
+    if (stopped_) stager_->Stop();
+  }
+
+  const std::unique_ptr<Loader> loader_;
+  const std::shared_ptr<DeviceRing> ring_;
+  BatchesOf<Loader> batches_;
+  mutable std::mutex mutex_;        // guards what follows; the consumer's thread alone exchanges it
+  std::unique_ptr<Stager> stager_;  // after the loader: it takes from it
+  StagerStats past_;                // of stagers that are gone
+  bool stopped_ = false;
+};
+
+Result<std::unique_ptr<DeviceLoader>> DeviceLoader::Open(LoaderOptions options,
+                                                         DeviceOptions device) {
+  if (device.device == nullptr) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "device is null",
+                 .advice = "Open one with Device::Open"};
+  }
+  Result<std::unique_ptr<Loader>> loader =
+      Loader::Open(ForDevice(std::move(options), device.device, device.buffers));
+  if (!loader.ok()) return std::move(loader).error();
+  Result<StagePlan> plan = StagePlanOf((*loader)->options(), (*loader)->columns());
+  if (!plan.ok()) return std::move(plan).error();
+  Result<std::shared_ptr<DeviceRing>> ring =
+      Stager::MakeRing(std::move(device.device), *std::move(plan), device.buffers, device.timed);
+  if (!ring.ok()) return std::move(ring).error();
+  return std::unique_ptr<DeviceLoader>(
+      new DeviceLoader(std::make_unique<Impl>(*std::move(loader), *std::move(ring))));
+}
+
+DeviceLoader::DeviceLoader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+DeviceLoader::~DeviceLoader() = default;
+
+Result<DeviceBatch> DeviceLoader::Next(const Interrupt& interrupt) {
+  return impl_->Next(interrupt);
+}
+Status DeviceLoader::Seek(uint64_t epoch, uint64_t index) { return impl_->Seek(epoch, index); }
+void DeviceLoader::Stop() { impl_->Stop(); }
+LoaderStats DeviceLoader::Stats() const { return impl_->loader().Stats(); }
+StagerStats DeviceLoader::StageStats() const { return impl_->StageStats(); }
+uint64_t DeviceLoader::batches_per_epoch() const { return impl_->loader().batches_per_epoch(); }
+const std::vector<ColumnSpec>& DeviceLoader::columns() const { return impl_->columns(); }
+
+}  // namespace stoker
