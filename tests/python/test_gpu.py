@@ -1,0 +1,195 @@
+"""Batches on a real GPU: skipped where there is none. bench/gpu/measure.sh runs this on a machine that has one."""
+
+import gc
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+
+SIDE = 32  # of images that are the number of their sample in every byte
+
+
+def numbered(samples):
+    """Image i is i % 251 everywhere, and its label is i."""
+    values = (np.arange(samples) % 251).astype(np.uint8)
+    images = np.broadcast_to(values[:, None, None, None], (samples, SIDE, SIDE, 3))
+    return stoker.arrays(np.ascontiguousarray(images), np.arange(samples, dtype=np.int64))
+
+
+@pytest.fixture(scope="module")
+def gpu():
+    try:
+        loader = stoker.Loader(numbered(8), batch_size=4).to_device("cuda:0")
+        next(iter(loader))
+    except stoker.FailedPreconditionError as error:
+        pytest.skip(f"no GPU: {error.cause}")
+    return "cuda:0"
+
+
+@pytest.fixture(scope="module")
+def torch(gpu):
+    module = pytest.importorskip("torch")
+    if not module.cuda.is_available():
+        pytest.skip("this torch sees no GPU")
+    return module
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "bfloat16", "float32"])
+def test_values_are_those_of_the_cpu(gpu, torch, photos, dtype, layout):
+    normalize = [] if dtype == "uint8" else [stoker.Normalize((0.5, 0.4, 0.3), (0.2, 0.3, 0.4))]
+    recipe = [
+        stoker.RandomResizedCrop(64),
+        stoker.RandomHorizontalFlip(),
+        *normalize,
+        stoker.RandomErasing(value=0 if dtype == "uint8" else "random"),
+        stoker.MixUp(num_classes=1000),
+    ]
+
+    def loader():
+        return stoker.Loader(
+            stoker.image_folder(photos), recipe, batch_size=48, dtype=dtype, layout=layout, seed=3
+        )
+
+    on_cpu = loader().epoch(0)
+    on_gpu = loader().to_device(gpu).epoch(0)
+    for (images, labels), (expected, soft) in zip(on_gpu, loader().to_device("cpu").epoch(0), strict=True):
+        view = {"uint8": torch.uint8, "float32": torch.int32}.get(dtype, torch.int16)
+        there = torch.from_dlpack(images).cpu().view(view)
+        assert torch.equal(there, torch.from_dlpack(expected).view(view))
+        assert torch.equal(torch.from_dlpack(labels).cpu(), torch.from_dlpack(soft))
+    assert len(on_cpu) == len(on_gpu)
+
+
+def test_torch_cupy_and_jax_see_the_same_memory(gpu, torch):
+    images, labels = next(iter(stoker.Loader(numbered(64), batch_size=16).to_device(gpu)))
+    address = torch.from_dlpack(images).data_ptr()
+    assert torch.from_dlpack(images).data_ptr() == address, "no copy"
+    assert images.__dlpack_device__() == (2, 0)
+    cupy = pytest.importorskip("cupy")
+    assert cupy.from_dlpack(images).data.ptr == address
+    assert cupy.asnumpy(cupy.from_dlpack(labels)).tolist() == list(range(16))
+    jax = pytest.importorskip("jax")
+    array = jax.dlpack.from_dlpack(images)
+    assert array.unsafe_buffer_pointer() == address
+
+
+def test_other_streams_see_whole_batches(gpu, torch):
+    """10,000 batches, each used on one of three streams that are late by a random time, and let go at
+    once: whatever is wrong is counted on the device, and nobody waits in between."""
+    streams = [torch.cuda.Stream() for _ in range(3)]
+    wrong = [torch.zeros((), dtype=torch.int64, device=gpu) for _ in streams]
+    random = np.random.default_rng(0)
+    batches = 0
+    loader = stoker.Loader(numbered(4096), batch_size=16, shuffle=True).to_device(gpu)
+    while batches < 10_000:
+        for images, labels in loader:
+            with torch.cuda.stream(streams[batches % 3]):
+                if random.random() < 0.2:
+                    torch.cuda._sleep(int(random.integers(1_000, 200_000)))
+                pixels, numbers = torch.from_dlpack(images), torch.from_dlpack(labels)
+                wrong[batches % 3] += (pixels != (numbers % 251)[:, None, None, None]).sum()
+                del pixels, numbers
+            del images, labels
+            batches += 1
+    torch.cuda.synchronize()
+    assert [int(w) for w in wrong] == [0, 0, 0]
+
+
+def test_jax_lets_go_of_what_it_still_computes_with(gpu):
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() != "gpu":
+        pytest.skip("this JAX sees no GPU")
+
+    @jax.jit
+    def wrong(images, labels):
+        slow = jax.lax.fori_loop(0, 200, lambda _, x: x + 1 - 1, images.astype("int32"))
+        return (slow != (labels % 251)[:, None, None, None]).sum()
+
+    counts = []
+    for _ in range(4):
+        for images, labels in stoker.Loader(numbered(4096), batch_size=16).to_device(gpu):
+            counts.append(wrong(jax.dlpack.from_dlpack(images), jax.dlpack.from_dlpack(labels)))
+            del images, labels
+    assert sum(int(c) for c in counts) == 0
+
+
+def test_a_tensor_outlives_its_loader(gpu, torch):
+    loader = stoker.Loader(numbered(64), batch_size=16).to_device(gpu)
+    kept = [torch.from_dlpack(images) for images, _ in [next(iter(loader))]]
+    loader.close()
+    del loader
+    gc.collect()
+    assert kept[0].float().mean().item() == pytest.approx(7.5)
+
+
+def test_a_graph_can_be_captured_meanwhile(gpu, torch):
+    loader = stoker.Loader(numbered(4096), batch_size=16).to_device(gpu)
+    batches = iter(loader)
+    static = torch.from_dlpack(next(batches)[0]).clone()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = static.float().mean()
+    for images, labels in batches:
+        static.copy_(torch.from_dlpack(images))
+        graph.replay()
+        assert out.item() == pytest.approx((torch.from_dlpack(labels) % 251).float().mean().item())
+
+
+def run(code):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+CONTEXTS = """
+    import ctypes
+    def contexts():
+        driver = ctypes.CDLL("libcuda.so.1")
+        assert driver.cuInit(0) == 0
+        count, active = ctypes.c_int(), []
+        assert driver.cuDeviceGetCount(ctypes.byref(count)) == 0
+        for device in range(count.value):
+            flags, state = ctypes.c_uint(), ctypes.c_int()
+            assert driver.cuDevicePrimaryCtxGetState(device, ctypes.byref(flags), ctypes.byref(state)) == 0
+            active.append(state.value)
+        return active
+    import numpy as np, stoker
+    source = stoker.arrays(np.zeros((64, 8, 8, 3), np.uint8))
+    for images in stoker.Loader(source, batch_size=16): pass
+"""
+
+
+def test_no_context_on_the_cpu_and_one_where_asked(gpu):
+    assert set(run(CONTEXTS + "    print(*contexts())")) == {"0"}
+    first, *others = run(
+        CONTEXTS
+        + """
+    import threading
+    def iterate():
+        for images in stoker.Loader(source, batch_size=16).to_device("cuda:0"): pass
+    for _ in range(2):
+        thread = threading.Thread(target=iterate)
+        thread.start()
+        thread.join()
+    print(*contexts())"""
+    )
+    assert first == "1"
+    assert set(others) <= {"0"}
+
+
+def test_it_ends_with_batches_in_hand(gpu):
+    run(
+        """
+        import numpy as np, stoker
+        loader = stoker.Loader(stoker.arrays(np.zeros((4096, 8, 8, 3), np.uint8)), batch_size=16).to_device("cuda:0")
+        batches = iter(loader)
+        held = [next(batches), next(batches)]
+        """
+    )
