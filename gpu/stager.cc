@@ -233,7 +233,7 @@ Status Stager::Impl::Check(const Batch& host) const {
 Status Stager::Impl::Stage(StagedBatch& entry, Batch host) {
   if (Status s = AwaitCopy(entry); !s.ok()) return s;
   if (Status s = AwaitUsers(entry); !s.ok()) return s;
-  const TraceSpan span(trace_, "stoker.copy");
+  const TraceSpan span(trace_, "stoker.copy", host.epoch(), host.index());
   entry.host = std::move(host);
   const Batch& kept = entry.host;
   const Result<uint64_t> bytes = IssueBatch(*ring_, entry);

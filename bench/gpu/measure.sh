@@ -45,7 +45,7 @@ step() {
 compile() {
   cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DSTOKER_CUDA=ON -DSTOKER_BENCH=ON \
     -DCMAKE_CUDA_ARCHITECTURES=native &&
-    cmake --build "$build" --target stoker_cli device_bench gpu_tests
+    cmake --build "$build" --target stoker_cli device_bench gpu_device_test gpu_finish_test stager_test device_loader_test
 }
 
 install_package() {
@@ -84,10 +84,13 @@ run() {
   step 120 package install_package
   photos=${2:-$build/photos}
   if [ -z "${2:-}" ]; then step 60 photographs "$build/stoker" synth "$photos" --count 4000 --seed 1; fi
-  step 90 device-tests ctest --test-dir "$build" -L gpu --output-on-failure --parallel 4
+  local test
+  for test in gpu/gpu_device_test gpu/gpu_finish_test gpu/stager_test pipeline/device_loader_test; do
+    step 60 "$(basename "$test")" "$build/tests/$test"
+  done
   step 120 device-bench "$build/bench/device_bench" cuda:0
-  step 60 memcheck compute-sanitizer --tool memcheck --error-exitcode 1 "$build/tests/gpu/finish_cuda_test"
-  step 90 racecheck compute-sanitizer --tool racecheck --error-exitcode 1 "$build/tests/gpu/finish_cuda_test"
+  step 60 memcheck compute-sanitizer --tool memcheck --error-exitcode 1 "$build/tests/gpu/gpu_finish_test" --gtest_filter='*Cuda*'
+  step 90 racecheck compute-sanitizer --tool racecheck --error-exitcode 1 "$build/tests/gpu/gpu_finish_test" --gtest_filter='*Cuda*'
   step 150 end-to-end end_to_end
   step 120 python-tests env PYTHONPATH="$build/site" "$python" -m pytest -q tests/python/test_gpu.py
   local framework loader

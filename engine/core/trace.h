@@ -10,6 +10,8 @@ namespace stoker {
 struct TraceListener {
   int64_t (*begin)(const char* name);
   void (*end)(int64_t span);  // what begin returned, on the same thread
+  // In place of `begin` for what is done to a whole batch; null: `begin` is called.
+  int64_t (*begin_batch)(const char* name, uint64_t epoch, uint64_t index) = nullptr;
 };
 
 class Trace {
@@ -29,6 +31,9 @@ class TraceSpan {
  public:
   TraceSpan(const Trace& trace, const char* name)
       : listener_(trace.listener()), span_(listener_ != nullptr ? listener_->begin(name) : 0) {}
+  // Of one batch.
+  TraceSpan(const Trace& trace, const char* name, uint64_t epoch, uint64_t index)
+      : listener_(trace.listener()), span_(Begin(name, epoch, index)) {}
   ~TraceSpan() {
     if (listener_ != nullptr) listener_->end(span_);
   }
@@ -36,6 +41,12 @@ class TraceSpan {
   TraceSpan& operator=(const TraceSpan&) = delete;
 
  private:
+  int64_t Begin(const char* name, uint64_t epoch, uint64_t index) const {
+    if (listener_ == nullptr) return 0;
+    if (listener_->begin_batch == nullptr) return listener_->begin(name);
+    return listener_->begin_batch(name, epoch, index);
+  }
+
   const TraceListener* listener_;
   int64_t span_;
 };

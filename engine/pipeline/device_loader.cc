@@ -8,6 +8,7 @@
 #include "engine/pipeline/loader.h"
 #include "engine/pipeline/stage_plan.h"
 #include "gpu/device_ring.h"
+#include "gpu/nvtx.h"
 
 namespace stoker {
 
@@ -79,6 +80,7 @@ Result<std::unique_ptr<DeviceLoader>> DeviceLoader::Open(LoaderOptions options,
   Result<std::unique_ptr<Loader>> loader =
       Loader::Open(ForDevice(std::move(options), device.device, device.buffers));
   if (!loader.ok()) return std::move(loader).error();
+  ListenForProfiler((*loader)->options().runtime->trace());
   Result<StagePlan> plan = StagePlanOf((*loader)->options(), (*loader)->columns());
   if (!plan.ok()) return std::move(plan).error();
   Result<std::shared_ptr<DeviceRing>> ring =

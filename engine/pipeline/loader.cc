@@ -310,7 +310,7 @@ void Loader::Impl::EndSample(uint32_t index, Status status, int worker) {
 }
 
 void Loader::Impl::MixBatch(Slot& slot, int worker) {
-  const TraceSpan span(runtime_.trace(), "stoker.mix");
+  const TraceSpan span(runtime_.trace(), "stoker.mix", slot.epoch, slot.index);
   const uint64_t before = NowNanoseconds();
   const OrderEntry first = order_.At(slot.epoch, slot.index, 0);
   mixer_->Mix(slot, {options_.seed, slot.epoch, first.position});

@@ -4,6 +4,7 @@
 
 #include "engine/pipeline/stage_plan.h"
 #include "engine/pipeline/staging.h"
+#include "gpu/nvtx.h"
 
 namespace stoker {
 
@@ -12,6 +13,7 @@ Result<std::shared_ptr<SharedDeviceLoader>> SharedDeviceLoader::Open(
   Result<std::shared_ptr<SharedLoader>> host = SharedLoader::Open(
       ForDevice(std::move(options), device.device, device.buffers), std::move(epochs));
   if (!host.ok()) return std::move(host).error();
+  ListenForProfiler((*host)->options().runtime->trace());
   Result<StagePlan> plan = StagePlanOf((*host)->options(), (*host)->columns());
   if (!plan.ok()) return std::move(plan).error();
   std::shared_ptr<SharedDeviceLoader> made(

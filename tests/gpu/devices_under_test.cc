@@ -47,7 +47,12 @@ std::shared_ptr<Device> MakeOnFakeCuda() {
 }  // namespace
 
 std::vector<DeviceUnderTest> DevicesUnderTest() {
-  return {{"Host", [] { return MakeHostDevice(Dawdle); }}, {"FakeCuda", MakeOnFakeCuda}};
+  std::vector<DeviceUnderTest> devices = {{"Host", [] { return MakeHostDevice(Dawdle); }},
+                                          {"FakeCuda", MakeOnFakeCuda}};
+  if (!LookForCuda().devices.empty()) {
+    devices.push_back({"Cuda", [] { return Device::Open({DeviceName::Kind::kCuda, 0}).value(); }});
+  }
+  return devices;
 }
 
 }  // namespace stoker::testing

@@ -1,4 +1,4 @@
-"""Batches on a real GPU: skipped where there is none. bench/gpu/measure.sh runs this on a machine that has one."""
+"""Batches on a real GPU; skipped where there is none. bench/gpu/measure.sh runs it where there is one."""
 
 import gc
 import subprocess
@@ -188,8 +188,8 @@ def test_it_ends_with_batches_in_hand(gpu):
     run(
         """
         import numpy as np, stoker
-        loader = stoker.Loader(stoker.arrays(np.zeros((4096, 8, 8, 3), np.uint8)), batch_size=16).to_device("cuda:0")
-        batches = iter(loader)
+        source = stoker.arrays(np.zeros((4096, 8, 8, 3), np.uint8))
+        batches = iter(stoker.Loader(source, batch_size=16).to_device("cuda:0"))
         held = [next(batches), next(batches)]
         """
     )
