@@ -331,7 +331,8 @@ void Stager::Impl::HandOverAndPause(Result<DeviceBatch> next) {
 // for; if that fails too, the device is lost, and reads nothing any more. Otherwise copies that are
 // on their way are the ring's.
 void Stager::Impl::End(Status status) {
-  if (status.ok() || stopped_.load()) status = LetGoOfAllCopied();
+  const bool stopped = !status.ok() && status.error().code == Code::kCancelled;
+  if (status.ok() || stopped) status = LetGoOfAllCopied();
   if (status.ok()) return;
   (void)device_.SynchronizeAll();
   for (size_t place = 0; place < ring_->size(); ++place) ring_->entry(place).host.Release();

@@ -15,6 +15,8 @@ namespace {
 
 using stoker::FinishJob;
 using stoker::testing::FakeState;
+using stoker::testing::CheckCapture;
+using stoker::testing::Run;
 using stoker::testing::RunOnDevice;
 using stoker::testing::RunOnStream;
 
@@ -148,9 +150,11 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  return RunOnDevice("cudaDeviceSynchronize", [&](FakeState& state, int device, cudaError_t) {
-    state.AwaitStreams(device);
-    return state.Lost(device);
+  return Run("cudaDeviceSynchronize", [&](FakeState& state, cudaError_t) {
+    const cudaError_t error = CheckCapture(state, "cudaDeviceSynchronize");
+    if (error != cudaSuccess) return error;
+    state.AwaitStreams(state.Current());  // also of a lost device: what it was doing has ended then
+    return state.Lost(state.Current());
   });
 }
 
