@@ -4,8 +4,9 @@
     python bench/gpu/training.py PHOTOS --framework torch --loader usual --workers 16
     python bench/gpu/training.py PHOTOS --framework jax --loader stoker
 
-A step is first timed on batches that are on the device already, then the training runs; what it takes
-longer than its steps is what it waited. Prints one JSON object. `usual` is torch's DataLoader with
+A step is first timed on a batch that is on the device already. Then the training runs, for a while until
+no batch is left that was made meanwhile, and then is timed; what it takes longer than its steps is what
+it waited. Prints one JSON object. `usual` is torch's DataLoader with
 torchvision's transforms, pinned memory and copies that do not block (for JAX: its arrays, put on the
 device).
 """
@@ -71,12 +72,20 @@ def usual_batches(args: argparse.Namespace, pinned: bool) -> Any:
         num_workers=args.workers,
         persistent_workers=args.workers > 0,
         pin_memory=pinned,
+        # A child forked from JAX's threads may hang.
+        multiprocessing_context="spawn" if args.framework == "jax" and args.workers > 0 else None,
     )
 
 
 def forever(loader: Iterable[Any]) -> Iterator[Any]:
+    """Epoch after epoch."""
     while True:
-        yield from loader
+        empty = True
+        for batch in loader:
+            empty = False
+            yield batch
+        if empty:
+            raise SystemExit("an epoch has no batch: are there fewer photographs than --batch-size?")
 
 
 # --- torch ----------------------------------------------------------------------------------------
@@ -212,7 +221,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda:0", help="cuda:N; cpu to try the script")
     parser.add_argument("--model", default="resnet50", help="torchvision's name")
     parser.add_argument("--batch-size", type=int, default=256)
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--warmup", type=int, default=8)
     parser.add_argument("--workers", type=int, default=16, help="of torch's DataLoader")
     args = parser.parse_args()
@@ -222,6 +231,8 @@ def main() -> None:
     resident = copy_of(next(batches))
     for _ in range(args.warmup):
         step(next(batches))
+    for _ in range(3):  # JAX compiles again for an array that it has made itself
+        step(resident)
     finish()
 
     def steps(take: Callable[[], Any]) -> float:
@@ -232,6 +243,9 @@ def main() -> None:
         return time.perf_counter() - begun
 
     bare = steps(lambda: resident)
+    for _ in range(max(args.warmup, 40)):  # what was made ahead while nothing was taken is used up
+        step(next(batches))
+    finish()
     trained = steps(lambda: next(batches))
     print(
         json.dumps(

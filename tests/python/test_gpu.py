@@ -4,6 +4,7 @@ import gc
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -128,13 +129,19 @@ def test_a_tensor_outlives_its_loader(gpu, torch):
 
 
 def test_a_graph_can_be_captured_meanwhile(gpu, torch):
-    loader = stoker.Loader(numbered(4096), batch_size=16).to_device(gpu)
-    batches = iter(loader)
-    static = torch.from_dlpack(next(batches)[0]).clone()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        out = static.float().mean()
-    for images, labels in batches:
+    """Batches are let go right before and during a capture: nothing that is done for them, here or in the
+    loader's thread, may break it or become part of it."""
+    batches = iter(stoker.Loader(numbered(4096), batch_size=16).to_device(gpu))
+    static = torch.empty((16, SIDE, SIDE, 3), dtype=torch.uint8, device=gpu)
+    for _ in range(50):
+        before, during = (torch.from_dlpack(next(batches)[0]) for _ in range(2))
+        images, labels = next(batches)
+        graph = torch.cuda.CUDAGraph()
+        del before
+        with torch.cuda.graph(graph):
+            out = static.float().mean()
+            del during
+            time.sleep(0.02)  # the loader's thread comes to them
         static.copy_(torch.from_dlpack(images))
         graph.replay()
         assert out.item() == pytest.approx((torch.from_dlpack(labels) % 251).float().mean().item())
