@@ -23,6 +23,20 @@ void Warn(const std::string& text) {
   if (PyErr_WarnEx(category.ptr(), text.c_str(), 2) != 0) throw py::error_already_set();
 }
 
+// This thread has the turn while this lives.
+class HasTurn {
+ public:
+  explicit HasTurn(std::atomic<std::thread::id>& owner) : owner_(owner) {
+    owner_ = std::this_thread::get_id();
+  }
+  ~HasTurn() { owner_ = std::thread::id(); }
+  HasTurn(const HasTurn&) = delete;
+  HasTurn& operator=(const HasTurn&) = delete;
+
+ private:
+  std::atomic<std::thread::id>& owner_;
+};
+
 }  // namespace
 
 std::optional<std::pair<uint64_t, uint64_t>> Place::Get() const {
@@ -107,10 +121,9 @@ auto CursorHandle::InTurn(const Use& use) -> decltype(use(Interrupt())) {
     if (interrupt()) return Error{Code::kCancelled, "interrupted"};
   }
   const std::lock_guard turn(turn_, std::adopt_lock);
-  owner_ = std::this_thread::get_id();
+  const HasTurn owner(owner_);
   auto done = use(interrupt);
   place_->Set(iteration_->position());
-  owner_ = std::thread::id();
   return done;
 }
 

@@ -77,7 +77,11 @@ class DeviceLoaderHandle {
   Result<std::shared_ptr<SharedDeviceLoader>> Open(const LoaderHandle& loader,
                                                    const std::string& text, int buffers) {
     Result<DeviceName> name = DeviceName::Parse(text);
-    if (!name.ok()) return std::move(name).error();
+    if (!name.ok()) {
+      Error error = std::move(name).error();
+      error.advice = "Use \"cpu\", \"cuda\", \"cuda:N\" with N from 0, or \"host\"";
+      return error;
+    }
     device_ = name->ToString();
     Result<std::shared_ptr<Device>> device = Device::Open(*name);
     if (!device.ok()) return std::move(device).error();

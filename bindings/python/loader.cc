@@ -85,6 +85,7 @@ py::dict StatsOf(const SharedLoader& shared) {
   all["lent_batches"] = stats.lent_batches;
   all["lent_bytes"] = stats.lent_bytes;
   all["batch_bytes"] = stats.slot_bytes;
+  all["pinned_bytes"] = stats.pinned_bytes;
   all["memory_used"] = stats.memory_used;
   all["memory_peak"] = stats.memory_peak;
   all["memory_budget"] = stats.memory_budget;

@@ -32,17 +32,32 @@ py::buffer_error Refused(const char* name, const py::object& value, const char* 
   return py::buffer_error(std::string(name) + " is " + Repr(value) + "; it must be " + rule);
 }
 
+// What operator.index makes of it, NumPy's integers too; none where it is no integer, or True or
+// False, or has more than 64 bits.
+std::optional<int64_t> IntegerOf(const py::object& value) {
+  if (PyBool_Check(value.ptr()) != 0 || PyIndex_Check(value.ptr()) == 0) return std::nullopt;
+  const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+  if (!index) {
+    py::error_already_set error;  // arrays of several elements have an __index__, too
+    if (!error.matches(PyExc_TypeError)) throw error;
+    return std::nullopt;
+  }
+  int overflow = 0;
+  const int64_t number = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+  if (overflow != 0) return std::nullopt;
+  return number;
+}
+
 // Two whole numbers; the first may be an enumeration's member.
 std::pair<int64_t, int64_t> PairOf(const char* name, const py::object& value) {
   if (py::isinstance<py::tuple>(value) && py::len(value) == 2) {
     const auto both = value.cast<py::tuple>();
     const py::object first = both[0];
-    const py::object number = py::hasattr(first, "value") ? first.attr("value") : first;
-    if (py::isinstance<py::int_>(number) && py::isinstance<py::int_>(both[1])) {
-      return {number.cast<int64_t>(), both[1].cast<int64_t>()};
-    }
+    const auto one = IntegerOf(py::hasattr(first, "value") ? first.attr("value") : first);
+    const auto other = IntegerOf(both[1]);
+    if (one && other) return {*one, *other};
   }
-  throw Refused(name, value, "a tuple of two integers");
+  throw Refused(name, value, "a tuple of two integers of 64 bits");
 }
 
 bool FlagOf(const char* name, const py::object& value) {
@@ -171,9 +186,8 @@ void Tensor::Synchronize(const py::object& stream) const {
     return;
   }
   constexpr int64_t kLegacyDefault = 1, kNoSynchronization = -1;
-  const bool number = py::isinstance<py::int_>(stream) && !py::isinstance<py::bool_>(stream);
-  const int64_t value = number ? stream.cast<int64_t>() : kLegacyDefault;
-  if ((!number && !stream.is_none()) || value < kNoSynchronization || value == 0) {
+  const std::optional<int64_t> value = stream.is_none() ? kLegacyDefault : IntegerOf(stream);
+  if (!value || *value < kNoSynchronization || *value == 0) {
     throw Refused(
         "stream", stream,
         "None, -1, 1, 2 or a cudaStream_t as a number (0 could be either default stream)");
@@ -181,9 +195,9 @@ void Tensor::Synchronize(const py::object& stream) const {
   Status status;
   {
     const WithoutGil released;
-    if (value != kNoSynchronization) {
+    if (*value != kNoSynchronization) {
       // A handle, and no address. NOLINTNEXTLINE(performance-no-int-to-ptr)
-      status = batch_->WaitOn({reinterpret_cast<void*>(static_cast<intptr_t>(value))});
+      status = batch_->WaitOn({reinterpret_cast<void*>(static_cast<intptr_t>(*value))});
     }
     batch_->UsedAnyhow();
   }

@@ -154,14 +154,14 @@ def test_every_type_of_arrays(dtype, code):
 
 
 def test_streams_are_for_devices(tensors):
-    for stream in (0, 1, 2, -1, 12345678, "1"):
+    for stream in (0, 1, 2, -1, 12345678, 2**70, np.int64(1), "1"):
         with pytest.raises(BufferError, match="must be None"):
             tensors[0].__dlpack__(stream=stream)
     assert tensors[0].__dlpack__(stream=None)
 
 
 def test_devices(tensors):
-    for device in (CPU, None):
+    for device in (CPU, None, (np.int32(1), np.uint8(0))):
         assert tensors[0].__dlpack__(dl_device=device)
     for other in ((2, 0), (1, 1), (3, 0)):
         for copy in (None, True, False):
@@ -173,6 +173,9 @@ def test_wrong_arguments(tensors):
     """BufferErrors: after a TypeError PyTorch asks again with fewer arguments."""
     for wrong in ({"max_version": 1}, {"max_version": (1,)}, {"dl_device": "cpu"}, {"dl_device": (1, 0.0)}):
         with pytest.raises(BufferError, match="two integers"):
+            tensors[0].__dlpack__(**wrong)
+    for wrong in ({"max_version": (2**70, 0)}, {"dl_device": (1, -(2**70))}, {"max_version": (True, 0)}):
+        with pytest.raises(BufferError, match="integers of 64 bits"):
             tensors[0].__dlpack__(**wrong)
     with pytest.raises(BufferError, match="copy is 'yes'"):
         tensors[0].__dlpack__(copy="yes")

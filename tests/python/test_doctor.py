@@ -96,7 +96,9 @@ def test_only_doctor_looks_for_a_driver(report, tmp_path):
         trace = tmp_path / "trace"
         traced = subprocess.run(
             ["strace", "-f", "-o", trace, "-e", "trace=open,openat", COMMAND, *arguments],
-            capture_output=True, timeout=120, check=False,
+            capture_output=True,
+            timeout=120,
+            check=False,
         )
         if traced.returncode != 0:
             pytest.skip(f"strace cannot trace here: {traced.stderr.decode()}")

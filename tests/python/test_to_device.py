@@ -92,8 +92,8 @@ def test_a_bad_sample_takes_the_place_of_its_batch(made, tmp_path, device):
 
 def test_nothing_else_is_a_device(made):
     loader = make(made)
-    for wrong in ("gpu", "CPU", "", "cpu:0", "cuda:", "cuda:x", "host:0"):
-        with pytest.raises(ValueError, match="device"):
+    for wrong in ("gpu", "mps", "CPU", "", "cpu:", "cpu:1", "cuda:", "cuda:x", "host:0"):
+        with pytest.raises(ValueError, match=r'no device is called .* Use "cpu", "cuda", .* or "host"'):
             loader.to_device(wrong)
     for buffers in (1, 65, -1):
         for device in ("cpu", "host"):
@@ -102,6 +102,12 @@ def test_nothing_else_is_a_device(made):
     for wrong in (None, 0, b"cpu"):
         with pytest.raises(TypeError, match="device"):
             loader.to_device(wrong)
+
+
+def test_cpu_has_another_name(made):
+    device = make(made).to_device("cpu:0")
+    assert device.device == "cpu" and repr(device).endswith(".to_device('cpu')")
+    assert {images.device for images, _ in device} == {"cpu"}
 
 
 # --- epochs and state -------------------------------------------------------------------------------
@@ -206,6 +212,16 @@ def test_what_the_host_as_a_device_says(made):
     assert stats["device"] == "host" and stats["copied_batches"] >= 8
     assert stats["device_bytes"] >= 3 * 8 * 32 * 32 * 3
     assert stats["copied_bytes"] >= 60 * 32 * 32 * 3
+    assert stats["pinned_bytes"] > 0
+
+
+def test_on_a_device_labels_keep_the_batch(made):
+    iterator = iter(make(made).to_device("host", buffers=2))
+    kept = [next(iterator)[1] for _ in range(2)]
+    with pytest.raises(stoker.ResourceExhaustedError, match="labels lie with their"):
+        next(iterator)
+    del kept
+    next(iterator)
 
 
 def test_no_cuda_says_why(made):
@@ -321,6 +337,52 @@ def test_leaving_with_live_tensors(made, program, device):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.parametrize("device", ["loader", "cpu", "host"])
+def test_a_handler_that_saves_and_raises_loses_no_batch(made, tmp_path, device):
+    """It takes its time, so that the batch that is waited for is there when it raises."""
+    (tmp_path / "class").mkdir()
+    photo = next(made.rglob("*.jpg"))
+    for n in range(4000):
+        (tmp_path / "class" / f"{n}.jpg").symlink_to(photo)
+    program = """
+import signal, time
+def make():
+    loader = stoker.Loader(stoker.image_folder(sys.argv[1]), [stoker.RandomResizedCrop(32)], shuffle=True,
+                           batch_size=2000, runtime=stoker.Runtime(threads=1))
+    return loader, loader if sys.argv[2] == "loader" else loader.to_device(sys.argv[2])
+def first(iterator):
+    images, _ = next(iterator)
+    return np.array(images).tobytes(), iterator.sample_ids.tolist()
+class Stop(Exception): pass
+saved = []
+def handler(number, frame):
+    saved.append(loader.state_dict())
+    print("in", frame.f_code.co_name)
+    while there.stats()["samples"] < 2000: time.sleep(0.01)
+    time.sleep(1.5)
+    raise Stop
+loader, there = make()
+iterator = iter(there)
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.1)
+try:
+    next(iterator)
+    print("did not wait")
+except Stop:
+    saved.append(loader.state_dict())
+print([(state["epoch"], state["batch"]) for state in saved])
+wanted = first(iter(make()[1].epoch(0)))
+print(first(iterator) == wanted, loader.state_dict()["batch"])
+loader, there = make()
+loader.load_state_dict(saved[0])
+print(first(iter(there)) == wanted, loader.state_dict()["batch"])
+"""
+    command = [sys.executable, "-c", HEAD.replace("sys.argv[2]", "'cpu'") + program, str(tmp_path), device]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "in __next__\n[(0, 0), (0, 0)]\nTrue 1\nTrue 1\n"
+
+
 @DEVICES
 def test_a_forked_child_gets_words_and_ends(made, device):
     program = """
@@ -405,4 +467,5 @@ def test_pinned_memory_needs_a_gpu(made):
         assert "pin_memory=True" in repr(loader)
     with pytest.raises(TypeError, match="pin_memory"):
         make(made, pin_memory=1)
-    assert "pin_memory" not in repr(make(made, pin_memory=False))
+    loader = make(made, pin_memory=False)
+    assert "pin_memory" not in repr(loader) and loader.stats()["pinned_bytes"] == 0

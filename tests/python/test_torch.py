@@ -134,12 +134,38 @@ def test_from_a_device(made):
     assert torch.equal(images, copied)
 
 
+@pytest.mark.parametrize("device", ["cpu", "host"])
+@pytest.mark.parametrize("mix", [[], [stoker.MixUp()]])
+def test_labels_keep_no_images(made, device, mix):
+    loader = make(made, [*TRAIN, *mix], device=device, buffers=2)
+    labels = [labels for _, labels in loader]  # more of them than there are buffers
+    for kept, (_, wanted) in zip(labels, make(made, [*TRAIN, *mix])):
+        assert torch.equal(kept, wanted)
+    gc.collect()
+    assert len(labels) == len(loader)
+    if device == "cpu":  # on devices these are the copying thread's
+        assert loader.stats()["lent_batches"] == 0
+
+
+@pytest.mark.parametrize("device", ["cpu", "cpu:0", torch.device("cpu"), torch.device("cpu", 0)])
+def test_names_of_the_cpu(made, device):
+    loader = make(made, device=device)
+    images, labels = next(iter(loader))
+    assert loader.device == images.device == labels.device == torch.device("cpu")
+
+
 # --- PyTorch's names --------------------------------------------------------------------------------
 
 
 def test_drop_last(made):
     assert len(make(made)) == 8 and len(make(made, drop_last=True)) == 7
     assert {len(images) for images, _ in make(made, drop_last=True)} == {8}
+    assert make(made, drop_last=True).drop_last is True and make(made).drop_last is False
+
+
+def test_the_dataset(made):
+    loader = make(made)
+    assert loader.dataset is loader.source and len(loader.dataset) == 60
 
 
 def test_set_epoch(made):
@@ -190,6 +216,7 @@ def test_ranks_of_torch_distributed(made, tmp_path):
     ("name", "instead"),
     [
         *(("num_workers", "stoker.Runtime"), ("pin_memory_device", "cuda:0"), ("collate_fn", "MixUp")),
+        ("pin_memory", "device='cuda'"),
         *(("sampler", "shuffle="), ("batch_sampler", "batch_size="), ("generator", "seed=")),
         *(("worker_init_fn", "seed="), ("prefetch_factor", "depth="), ("persistent_workers", "threads")),
         *(("multiprocessing_context", "processes"), ("timeout", "Ctrl-C"), ("in_order", "in order")),
@@ -211,8 +238,8 @@ def test_wrong_options(made):
         make(made, dtype=torch.float64)
     with pytest.raises(TypeError, match="drop_last"):
         make(made, drop_last="yes")
-    for device in ("meta", "xpu:0", torch.device("meta")):
-        with pytest.raises(ValueError, match="device"):
+    for device in ("meta", "mps", "xpu:0", torch.device("meta"), torch.device("cpu", 1)):
+        with pytest.raises(ValueError, match=r'no device is called .* "cpu"'):
             make(made, device=device)
     with pytest.raises(TypeError, match="device"):
         make(made, device=0)

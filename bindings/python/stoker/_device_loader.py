@@ -23,6 +23,8 @@ class DeviceLoader:
 
     Batches are (images, labels), or images alone where the source has no labels. Tensors are the
     program's for as long as it keeps them, or what was made of them, also after the loader has gone.
+    On the CPU keeping labels keeps no images. On a device (and "host") labels lie with their images: who
+    keeps labels keeps the batch, one of `buffers`; copy labels that are to be kept.
 
     Threads, signals and forks: as `Loader`.
     """
@@ -33,8 +35,8 @@ class DeviceLoader:
         _checks.integer("buffers", buffers, 2, 64)
         self._loader = loader
         self._native: _stoker.CpuLoader | _stoker.DeviceLoader
-        if device == "cpu":
-            self._native, self._device = _stoker.CpuLoader(loader._native), device
+        if device in ("cpu", "cpu:0"):  # PyTorch has both names
+            self._native, self._device = _stoker.CpuLoader(loader._native), "cpu"
         else:
             self._native = _stoker.DeviceLoader(loader._native, device, buffers)
             self._device = self._native.device

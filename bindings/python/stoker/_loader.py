@@ -83,8 +83,10 @@ class Loader:
             ResourceExhaustedError, 1 to 4,096; None: no limit.
         pin_memory: pin (page-lock) the memory of batches, those in production and `lent_batches` more (4
             where there is no limit), when the loader is made: GPUs copy it by themselves, while the CPU
-            works. For programs that copy batches themselves; `to_device` pins what it needs. Loads
-            CUDA's driver. A forked child cannot touch batches that it was left.
+            works. For programs that copy batches themselves; `to_device` pins what it needs. A copy with
+            non_blocking=True must be over before the array is let go of, else the workers write the next
+            batch into what is being copied; TensorFlow keeps it by itself. Loads CUDA's driver. A forked
+            child cannot touch batches that it was left.
         runtime: whose memory and threads are used; None: the default one's.
 
     Raises:
@@ -204,12 +206,16 @@ class Loader:
     def to_device(self, device: str, *, buffers: int = 4) -> DeviceLoader:
         """The same batches as `Tensor`s, which PyTorch, JAX, CuPy and NumPy take without a copy (DLPack).
 
+        CuPy takes those on CUDA only, NumPy those that are not. bfloat16: PyTorch and JAX take it, and
+        np.asarray where there is ml_dtypes; np.from_dlpack and CuPy refuse it.
+
         Args:
-            device: "cpu": in the memory that the workers wrote, as the loader's own arrays. "cuda:0"
-                ("cuda"), "cuda:1", …: on that GPU; the next batches are copied while the last ones are used.
-                "host": copied as to a GPU, and on the host, for trying things out without one.
+            device: "cpu" ("cpu:0"): in the memory that the workers wrote, as the loader's own arrays.
+                "cuda:0" ("cuda"), "cuda:1", …: on that GPU; the next batches are copied while the last ones
+                are used. "host": copied as to a GPU, and on the host, for trying things out without one.
             buffers: batches that there is memory for on the device, 2 to 64: those that the program holds,
-                and those that were copied ahead. Who holds all of them gets ResourceExhaustedError.
+                and those that were copied ahead. Who holds all of them gets ResourceExhaustedError. Labels
+                lie with their images there: who keeps labels keeps the batch. Copy them.
 
         Raises:
             ValueError, TypeError: it is no device.
@@ -243,8 +249,8 @@ class Loader:
         `read_cpu_seconds`: of the Runtime's reader threads; `indexed`: photographs decoded by the
         folder's index; `index_stale`: not,
         for the file has changed since; `index_contradicted`: not, for the index is wrong; `lent_batches`,
-        `lent_bytes`: held by the program now; `batch_bytes`;
-        `depth`; `memory_used`, `memory_peak`, `memory_budget`: of the Runtime; `threads`,
+        `lent_bytes`: held by the program now; `batch_bytes`; `pinned_bytes`: of batches' memory, for a
+        device; `depth`; `memory_used`, `memory_peak`, `memory_budget`: of the Runtime; `threads`,
         `threads_seen`, `executor`, `reader`, `reader_reason`; `plan`: what the transforms became.
         """
         return self._native.stats()

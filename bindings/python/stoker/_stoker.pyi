@@ -1,4 +1,4 @@
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, SupportsIndex, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,7 @@ class Tensor:
     def __dlpack__(
         self,
         *,
-        stream: int | None = ...,
+        stream: SupportsIndex | None = ...,
         max_version: tuple[int, int] | None = ...,
         dl_device: tuple[int, int] | None = ...,
         copy: bool | None = ...,

@@ -32,6 +32,8 @@ _ELSEWHERE = {
     "sampler": "shuffle=, rank= and world= decide the order; for a subset give a folder of its own",
     "batch_sampler": "batch_size=, shuffle= and drop_last= decide what is in a batch",
     "collate_fn": "batches are made in one piece; MixUp and CutMix are the last of transforms=",
+    "pin_memory": "device='cuda' gives batches that are on the GPU already; a copy of one's own from pinned "
+    "memory is not known to stoker",
     "pin_memory_device": "device='cuda:0' gives batches that are on the GPU already",
 }
 
@@ -54,8 +56,9 @@ class DataLoader:
     - images: (rows, 3, height, width) float32, value / 255 or normalised; or as dtype and layout say.
     - labels: (rows,), int64; with `MixUp` or `CutMix` (rows, num_classes), float32.
 
-    They are the program's for as long as it keeps them, or views of them. Everything else is as
-    `stoker.Loader` has it: threads, signals, errors, memory.
+    They are the program's for as long as it keeps them, or views of them; keeping labels keeps no images.
+    On a device `buffers` batches of images can be held; labels are copies, for there they lie with their
+    images. Everything else is as `stoker.Loader` has it: threads, signals, errors, memory.
 
     Args:
         source: what `stoker.image_folder` or `stoker.arrays` returns.
@@ -74,13 +77,12 @@ class DataLoader:
         remainder: what becomes of samples that do not divide evenly among processes: "pad" (the order
             begins again, so that all have equally many batches, as with DistributedSampler), "drop", or
             "uneven" (each exactly once).
-        exif_orientation, depth, lent_batches, pin_memory, runtime: as `stoker.Loader`. For training,
-            device="cuda" is the shorter way to the GPU than pin_memory and `images.cuda()`.
+        exif_orientation, depth, lent_batches, runtime: as `stoker.Loader`.
         buffers: as `stoker.Loader.to_device`: batches that there is memory for on a GPU.
 
     Raises:
         ValueError, TypeError: naming the option. Options of torch's DataLoader that have no meaning here
-            (num_workers, sampler, collate_fn, …) are TypeErrors that say what has.
+            (num_workers, pin_memory, collate_fn, …) are TypeErrors that say what has.
     """
 
     def __init__(
@@ -101,7 +103,6 @@ class DataLoader:
         exif_orientation: bool = True,
         depth: int | None = None,
         lent_batches: int | None = None,
-        pin_memory: bool = False,
         buffers: int = 4,
         runtime: Runtime | None = None,
         **others: Any,
@@ -131,11 +132,11 @@ class DataLoader:
             exif_orientation=exif_orientation,
             depth=depth,
             lent_batches=lent_batches,
-            pin_memory=pin_memory,
             runtime=runtime,
         )
         self._batches = self._loader.to_device(place, buffers=buffers)
-        self._device = torch.device("cpu" if place == "host" else place)
+        there = self._batches.device
+        self._device = torch.device("cpu" if there == "host" else there)
 
     # --- iterating ---------------------------------------------------------------------------------
 
@@ -168,6 +169,16 @@ class DataLoader:
     def classes(self) -> list[str]:
         """The source's class names by label; empty where there are none."""
         return self._loader.classes
+
+    @property
+    def dataset(self) -> Source:
+        """The same, by PyTorch's name; `len(loader.dataset)` is its number of samples."""
+        return self._loader.source
+
+    @property
+    def drop_last(self) -> bool:
+        """Whether a last batch that is not full is left out."""
+        return bool(self._loader._options["drop_remainder"])
 
     @property
     def batch_size(self) -> int:
@@ -239,8 +250,9 @@ class Iterator:
         batch = next(self._tensors)
         if isinstance(batch, Tensor):
             return _taken(batch)
-        images, labels = batch
-        return _taken(images), _taken(labels)
+        images, labels = map(_taken, batch)
+        # On a device both lie in one of its few buffers: who collects labels shall not hold those.
+        return images, labels if batch[1].device == "cpu" else labels.clone()
 
     @property
     def sample_ids(self) -> torch.Tensor:
