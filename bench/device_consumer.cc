@@ -138,7 +138,7 @@ Status DeviceConsumer::Account(uint64_t step) {
   Result<uint64_t> spent = device_->Elapsed(marks.begun, marks.done);
   if (!spent.ok()) return std::move(spent).error();
   times_.step_ns += *spent;
-  if (step > 0) {
+  if (step > first_) {
     const Marks& last = marks_[(step - 1) % marks_.size()];
     Result<uint64_t> idle = device_->Elapsed(last.done, marks.begun);
     if (!idle.ok()) return std::move(idle).error();
@@ -153,6 +153,7 @@ Result<StepTimes> DeviceConsumer::Finish() {
   while (accounted_ < issued_) {
     if (Status s = Account(accounted_); !s.ok()) return std::move(s).error();
   }
+  first_ = issued_;  // whatever comes is not behind this without a pause
   return times_;
 }
 

@@ -31,8 +31,8 @@ class DeviceConsumer {
   DeviceConsumer(const DeviceConsumer&) = delete;
   DeviceConsumer& operator=(const DeviceConsumer&) = delete;
 
-  // Issues the step behind the batch's arrival, and lets the batch go. Waits for the last step but
-  // one, as a training loop that looks at its loss does.
+  // Issues the step behind the batch's arrival, and lets the batch go. Waits for the step two
+  // before it, as a training loop that looks at its loss now and then does.
   Status Step(DeviceBatch batch);
 
   // Waits for the last step.
@@ -52,6 +52,7 @@ class DeviceConsumer {
   DeviceStream stream_;
   std::array<Marks, kInFlight + 2> marks_{};  // by step
   uint64_t issued_ = 0, accounted_ = 0;
+  uint64_t first_ = 0;  // step since the last Finish
   StepTimes times_;
 };
 

@@ -80,7 +80,7 @@ class Device {
   virtual Status Record(DeviceEvent event, DeviceStream stream) = 0;
   // The event is done when all that anyone in this process has given to the device so far, on any
   // stream, is: for memory of which nobody knows who uses it. FailedPrecondition while a stream is
-  // being captured into a graph: try again later.
+  // being captured into a graph, which CUDA's documentation says spoils the capture.
   virtual Status RecordAll(DeviceEvent event) = 0;
   // What the stream is given from now on begins when the event, as last recorded, is done. An event
   // that was never recorded is done. FailedPrecondition for a stream that is being captured.

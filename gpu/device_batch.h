@@ -46,12 +46,13 @@ class DeviceBatch {
   const std::shared_ptr<Device>& device() const;
 
   // What the stream is given from now on sees the batch; the batch counts as used on it until it is
-  // let go. Any number of streams of its device, any thread. A thread's default stream counts where
-  // the batch is let go on that thread; else it was used anyhow.
+  // let go. Any number of streams of its device, any thread. Of a thread's default stream another
+  // thread could not name the end: with it the batch counts as used anyhow.
   Status WaitOn(DeviceStream stream) const;
   // For consumers of whose streams nothing is known, or which may be gone by the time they let go,
   // as all are that take a batch by DLPack: its memory is used again behind everything that the
-  // device has been given by then, on any stream. Letting go makes no call to the device then.
+  // device has been given when the next batch is asked for, on any stream. Letting go makes no call
+  // to the device then, but for the last batch of a ring whose loader has gone: that frees memory.
   void UsedAnyhow() const;
   // The host waits until the batch has arrived; the batch counts as used by the host.
   Status Wait() const;

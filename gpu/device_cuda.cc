@@ -85,22 +85,16 @@ class CudaDevice final : public Device {
   }
 
   Status Record(DeviceEvent event, DeviceStream stream) override {
-    return Do("cudaEventRecord", [&] { return cudaEventRecord(Of(event), Of(stream)); });
+    return Outside("cudaEventRecord", stream,
+                   [&] { return cudaEventRecord(Of(event), Of(stream)); });
   }
   Status RecordAll(DeviceEvent event) override {
     if (context_.cannot_record()) return SynchronizeAll();  // the event is done, then
     return Do("cuCtxRecordEvent", [&] { return context_.Record(event.handle); });
   }
   Status Wait(DeviceStream stream, DeviceEvent event) override {
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    Status status =
-        Do("cudaStreamIsCapturing", [&] { return cudaStreamIsCapturing(Of(stream), &capture); });
-    if (!status) return status;
-    return Do("cudaStreamWaitEvent", [&] {
-      // To wait for an event that is not of the capture would make the capture invalid.
-      if (capture != cudaStreamCaptureStatusNone) return cudaErrorStreamCaptureIsolation;
-      return cudaStreamWaitEvent(Of(stream), Of(event), 0);
-    });
+    return Outside("cudaStreamWaitEvent", stream,
+                   [&] { return cudaStreamWaitEvent(Of(stream), Of(event), 0); });
   }
   Result<bool> Done(DeviceEvent event) override {
     bool done = true;
@@ -148,6 +142,19 @@ class CudaDevice final : public Device {
     const CudaContext::Current current(context_);
     if (current.error() != 0) return CudaStatus(current.error(), current.call(), text_);
     return CudaStatus(call(), what, text_);
+  }
+
+  // On a stream that is not being captured into a graph: an event of the capture would draw whoever
+  // waits for it into that, and one of another stream's would make it invalid.
+  template <typename Call>
+  Status Outside(const char* what, DeviceStream stream, const Call& call) {
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    Status status =
+        Do("cudaStreamIsCapturing", [&] { return cudaStreamIsCapturing(Of(stream), &capture); });
+    if (!status) return status;
+    return Do(what, [&] {
+      return capture == cudaStreamCaptureStatusNone ? call() : cudaErrorStreamCaptureIsolation;
+    });
   }
 
   // What cannot fail: when the process ends, CUDA's runtime may have gone before, and what was to

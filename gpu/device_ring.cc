@@ -44,11 +44,7 @@ Status CheckJob(const StagePlan& plan) {
 }
 
 Status CheckPlan(const StagePlan& plan, int buffers) {
-  if (buffers < Stager::kFewestBuffers || buffers > Stager::kMostBuffers) {
-    return Invalid("buffers is " + std::to_string(buffers) + "; it must be from " +
-                   std::to_string(Stager::kFewestBuffers) + " to " +
-                   std::to_string(Stager::kMostBuffers));
-  }
+  if (Status s = Stager::CheckBuffers(buffers); !s.ok()) return s;
   if (plan.batch_size < 1) return Invalid("a batch has no rows");
   const size_t delivered = plan.host.size() - (plan.has_work && !plan.host.empty() ? 1 : 0);
   if (plan.device.empty() || plan.device.size() > delivered) {
@@ -144,9 +140,8 @@ DeviceRing::~DeviceRing() {
     Leave(std::move(device_));
     return;
   }
+  LetGoOfHosts();
   for (const std::unique_ptr<StagedBatch>& entry : entries_) {
-    if (entry->host && !device_->Synchronize(entry->copied).ok()) (void)device_->SynchronizeAll();
-    entry->host.Release();
     if (entry->raw != nullptr) device_->Free(entry->raw);
     for (DeviceEvent event : {entry->begun, entry->copied, entry->arrived, entry->settled}) {
       if (event.handle != nullptr) device_->Destroy(event);
@@ -189,8 +184,41 @@ void DeviceRing::Return(StagedBatch& entry) {
   std::lock_guard lock(mutex_);
   if (handed_out_[entry.place]) --handed_out_count_;
   handed_out_[entry.place] = false;
-  free_.push_back(&entry);
-  changed_.notify_all();
+  if (entry.used_anyhow) {
+    unsettled_.push_back(&entry);
+  } else {
+    free_.push_back(&entry);
+    changed_.notify_all();
+  }
+}
+
+Status DeviceRing::Settle() {
+  std::vector<StagedBatch*> unsettled;
+  {
+    std::lock_guard lock(mutex_);
+    unsettled.swap(unsettled_);
+  }
+  Status status;
+  for (StagedBatch* entry : unsettled) {
+    if (status.ok()) status = device_->RecordAll(entry->settled);
+    std::lock_guard lock(mutex_);
+    if (status.ok()) {
+      free_.push_back(entry);
+      changed_.notify_all();
+    } else {
+      unsettled_.push_back(entry);
+    }
+  }
+  const bool later = !status.ok() && status.error().code == Code::kFailedPrecondition;
+  return later ? Status() : status;
+}
+
+void DeviceRing::LetGoOfHosts() {
+  if (!process_.here()) return;
+  for (const std::unique_ptr<StagedBatch>& entry : entries_) {
+    if (entry->host && !device_->Synchronize(entry->copied).ok()) (void)device_->SynchronizeAll();
+    entry->host.Release();
+  }
 }
 
 void DeviceRing::HandOut(const StagedBatch& entry) {

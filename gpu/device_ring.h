@@ -1,10 +1,11 @@
 // DeviceRing: device memory for a few batches, allocated once, and the events that order its use.
 //
 //   free ─ Acquire ─ the stager's, who fills it ─ Lend ─ leased ─ the last lease goes ─ free
+//                                       unsettled ─ Settle ─ free, where nobody knows who used it ┘
 //
 // What is leased keeps the ring, so tensors may outlive the stager and the loader, and the ring the
-// last tensor. Its memory is freed by whoever lets go last. In a forked child nothing comes home
-// and nothing is freed: it is the parent's.
+// last tensor. Its memory is freed by whoever lets go last, who may wait for the device then. In a
+// forked child nothing comes home and nothing is freed: it is the parent's.
 #pragma once
 
 #include <atomic>
@@ -77,6 +78,15 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   // An acquired and filled entry is leased; it is free again when the last copy of this has gone.
   std::shared_ptr<StagedBatch> Lend(StagedBatch& entry);
 
+  // Entries of which nobody knows who used them are free behind all that the device has been given
+  // so far. For the consumer's thread, which is capturing no graph when it asks for a batch: the
+  // event that this takes would spoil a capture. Where another thread is capturing: not yet.
+  Status Settle();
+
+  // Waits for the copies that are on their way, and lets go of what they read. When no stager uses
+  // the ring any more.
+  void LetGoOfHosts();
+
   // A leased entry is the consumer's from now on; and whether he holds all there are.
   void HandOut(const StagedBatch& entry);
   bool AllHandedOut() const;
@@ -117,6 +127,7 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<StagedBatch*> free_;
+  std::vector<StagedBatch*> unsettled_;
   std::vector<bool> handed_out_;  // by place
   size_t handed_out_count_ = 0;
 };

@@ -64,6 +64,7 @@ class Stager::Impl {
   // The consumer's thread.
   Status Start();
   bool Await(std::unique_lock<std::mutex>& lock, const Interrupt& interrupt);
+  void Settle(std::unique_lock<std::mutex>& lock);
   bool Ended() const { return !ready_.empty() || device_error_ || stopped_.load(); }
   Error AllAreHeld() const;
 
@@ -75,7 +76,6 @@ class Stager::Impl {
   Status Stage(StagedBatch& entry, Batch host);
   Status AwaitCopy(StagedBatch& entry);
   Status AwaitUsers(StagedBatch& entry);
-  Status RecordUsers(StagedBatch& entry);
   Result<bool> LetGoOfCopied(StagedBatch& entry);
   Status LetGoOfAllCopied();
   void HandOver(Result<DeviceBatch> next);
@@ -108,6 +108,7 @@ Result<DeviceBatch> Stager::Impl::Next(const Interrupt& interrupt) {
   if (Status s = ring_->process().Check(device_.name().ToString()); !s.ok()) return s.error();
   std::unique_lock lock(mutex_);
   if (Status s = Start(); !s.ok()) return s.error();
+  Settle(lock);
   if (!Ended()) {
     asked_ = true;
     asked_changed_.notify_one();
@@ -125,6 +126,7 @@ Result<DeviceBatch> Stager::Impl::Next(const Interrupt& interrupt) {
       return AllAreHeld();
     }
     if (Await(lock, interrupt)) return Cancelled("the wait was interrupted");
+    Settle(lock);
   }
   if (device_error_) return *device_error_;
   if (stopped_.load()) return Cancelled("the stager was stopped");
@@ -134,6 +136,20 @@ Result<DeviceBatch> Stager::Impl::Next(const Interrupt& interrupt) {
   return next;
 }
 
+// An error is the device's, and the end.
+void Stager::Impl::Settle(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  Status settled = ring_->Settle();
+  lock.lock();
+  if (settled.ok() || device_error_) return;
+  device_error_ = std::move(settled).error();
+  stopped_ = true;
+  asked_changed_.notify_all();
+  lock.unlock();
+  ring_->Wake();
+  lock.lock();
+}
+
 // For a while; whether it was interrupted.
 bool Stager::Impl::Await(std::unique_lock<std::mutex>& lock, const Interrupt& interrupt) {
   if (ready_changed_.wait_for(lock, kInterruptInterval, [&] { return Ended(); })) return false;
@@ -141,7 +157,7 @@ bool Stager::Impl::Await(std::unique_lock<std::mutex>& lock, const Interrupt& in
   lock.unlock();  // it may take its time, or call Stop
   const bool interrupted = interrupt();
   lock.lock();
-  return interrupted && !Ended();
+  return interrupted;  // and takes nothing, also where a batch has become ready meanwhile
 }
 
 // Under mutex_.
@@ -162,8 +178,8 @@ Error Stager::Impl::AllAreHeld() const {
           .cause = "the caller holds " + std::to_string(ring_->size()) + " batches on " +
                    device_.name().ToString() + ", all that there is memory for",
           .advice =
-              "Release batches (or copy what is to be kept) before taking more, or raise "
-              "buffers"};
+              "Release batches before taking more (copy what is to be kept: labels lie with their "
+              "images, and what is in a reference cycle is held, too), or raise buffers"};
 }
 
 void Stager::Impl::Stop() {
@@ -266,8 +282,7 @@ Status Stager::Impl::AwaitCopy(StagedBatch& entry) {
 // What the stager's streams are given from now on begins when nobody uses the entry: neither a
 // consumer, nor the kernel of a batch that no consumer ever used.
 Status Stager::Impl::AwaitUsers(StagedBatch& entry) {
-  Status s = RecordUsers(entry);
-  if (s.ok()) s = device_.Wait(ring_->copy_stream(), entry.arrived);
+  Status s = device_.Wait(ring_->copy_stream(), entry.arrived);
   if (s.ok() && entry.used_anyhow) s = device_.Wait(ring_->copy_stream(), entry.settled);
   for (size_t i = 0; s.ok() && i < entry.used; ++i) {
     s = device_.Wait(ring_->copy_stream(), entry.uses[i].consumed);
@@ -276,18 +291,6 @@ Status Stager::Impl::AwaitUsers(StagedBatch& entry) {
   entry.used_anyhow = false;
   entry.used = 0;
   return s;
-}
-
-// A program that captures a graph is let finish that first.
-Status Stager::Impl::RecordUsers(StagedBatch& entry) {
-  constexpr std::chrono::milliseconds kPause{1};
-  while (entry.used_anyhow) {
-    Status s = device_.RecordAll(entry.settled);
-    if (s.ok() || s.error().code != Code::kFailedPrecondition) return s;
-    if (stopped_.load()) return Cancelled("the stager was stopped");
-    std::this_thread::sleep_for(kPause);
-  }
-  return {};
 }
 
 // Whether the entry holds no host batch (any more).
@@ -337,7 +340,7 @@ void Stager::Impl::End(Status status) {
   (void)device_.SynchronizeAll();
   for (size_t place = 0; place < ring_->size(); ++place) ring_->entry(place).host.Release();
   std::lock_guard lock(mutex_);
-  device_error_ = status.error();
+  if (!device_error_) device_error_ = status.error();
   ready_changed_.notify_all();
 }
 
@@ -349,6 +352,13 @@ StagerStats Stager::Impl::Stats() const {
           .host_wait_ns = host_wait_ns_.load(std::memory_order_relaxed),
           .copy_wait_ns = copy_wait_ns_.load(std::memory_order_relaxed),
           .device_bytes = ring_->bytes()};
+}
+
+Status Stager::CheckBuffers(int buffers) {
+  if (buffers >= kFewestBuffers && buffers <= kMostBuffers) return {};
+  return Error{Code::kInvalidArgument, "buffers is " + std::to_string(buffers) +
+                                           "; it must be from " + std::to_string(kFewestBuffers) +
+                                           " to " + std::to_string(kMostBuffers)};
 }
 
 Result<std::shared_ptr<DeviceRing>> Stager::MakeRing(std::shared_ptr<Device> device, StagePlan plan,

@@ -77,6 +77,7 @@ struct StagerOptions {
 class Stager {
  public:
   static constexpr int kFewestBuffers = 2, kMostBuffers = 64;
+  static Status CheckBuffers(int buffers);  // InvalidArgument beyond these
 
   // Device memory for `buffers` batches; `timed`: the device tells how long copies take.
   // InvalidArgument, ResourceExhausted.
@@ -88,7 +89,7 @@ class Stager {
   // stager. Starts its thread at the first Next.
   Stager(std::shared_ptr<DeviceRing> ring, HostBatches& source, const StagerOptions& options = {});
   // Stops. Waits for nothing that the device does: host batches whose copies are on their way are
-  // let go by the ring's next stager, or with the ring.
+  // let go by the ring's next stager, by DeviceRing::LetGoOfHosts, or with the ring.
   ~Stager();
 
   // The next batch in order; empty at the end of an epoch. Does not wait until it has arrived: its

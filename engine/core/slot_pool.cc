@@ -125,7 +125,11 @@ Status SlotPool::PinSlabs() {
                      static_cast<uint64_t>(options_.pinned_lent_slots);
   Result<std::shared_ptr<const PinnedSlabs>> memory =
       PinnedSlabs::Make(options_.pinning, slabs * SlabBytes());
-  if (!memory.ok()) return std::move(memory).error();
+  if (!memory.ok()) {
+    Error error = std::move(memory).error();
+    if (error.advice.empty()) error.advice = "Lower depth, lent_batches or batch_size";
+    return error;
+  }
   pinned_bytes_ = (*memory)->bytes();
   for (uint64_t i = slabs; i-- > 0;) {
     free_.push_back(SlabIn((*memory)->data() + i * SlabBytes()));

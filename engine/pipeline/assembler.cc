@@ -136,7 +136,8 @@ bool Assembler::Wait(std::unique_lock<std::mutex>& lock, const Entry& entry,
     lock.unlock();  // it may take its time, or call Stop
     const bool interrupted = interrupt();
     lock.lock();
-    if (interrupted) return done();
+    // A batch that has become ready meanwhile stays: who was interrupted takes nothing.
+    if (interrupted) return false;
   }
   return true;
 }

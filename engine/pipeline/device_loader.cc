@@ -20,10 +20,20 @@ class DeviceLoader::Impl {
     Restart();
   }
 
+  ~Impl() {
+    if (!Here()) {  // a forked child: the thread is its parent's
+      (void)stager_.release();
+      return;
+    }
+    stager_.reset();
+    ring_->LetGoOfHosts();  // else they would be kept, and pinned, as long as any batch is
+  }
+
   Result<DeviceBatch> Next(const Interrupt& interrupt) { return stager_->Next(interrupt); }
 
   // What has been copied ahead is dropped.
   Status Seek(uint64_t epoch, uint64_t index) {
+    if (Status s = loader_->CheckSeek(epoch, index); !s.ok()) return s;
     {
       std::lock_guard lock(mutex_);
       past_ += stager_->Stats();
@@ -35,6 +45,7 @@ class DeviceLoader::Impl {
   }
 
   void Stop() {
+    if (!Here()) return;
     std::lock_guard lock(mutex_);
     stopped_ = true;
     if (stager_ != nullptr) stager_->Stop();
@@ -42,6 +53,7 @@ class DeviceLoader::Impl {
   }
 
   StagerStats StageStats() const {
+    if (!Here()) return {};
     std::lock_guard lock(mutex_);
     StagerStats stats = past_;
     if (stager_ != nullptr) stats += stager_->Stats();
@@ -53,6 +65,8 @@ class DeviceLoader::Impl {
   const std::vector<ColumnSpec>& columns() const { return ring_->plan().device; }
 
  private:
+  bool Here() const { return loader_->options().runtime->CheckProcess().ok(); }
+
   void Restart() {
     std::lock_guard lock(mutex_);
     stager_ = std::make_unique<Stager>(
@@ -72,13 +86,9 @@ class DeviceLoader::Impl {
 
 Result<std::unique_ptr<DeviceLoader>> DeviceLoader::Open(LoaderOptions options,
                                                          DeviceOptions device) {
-  if (device.device == nullptr) {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = "device is null",
-                 .advice = "Open one with Device::Open"};
-  }
-  Result<std::unique_ptr<Loader>> loader =
-      Loader::Open(ForDevice(std::move(options), device.device, device.buffers));
+  Result<LoaderOptions> for_device = ForDevice(std::move(options), device.device, device.buffers);
+  if (!for_device.ok()) return std::move(for_device).error();
+  Result<std::unique_ptr<Loader>> loader = Loader::Open(*std::move(for_device));
   if (!loader.ok()) return std::move(loader).error();
   ListenForProfiler((*loader)->options().runtime->trace());
   Result<StagePlan> plan = StagePlanOf((*loader)->options(), (*loader)->columns());

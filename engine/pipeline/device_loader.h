@@ -21,9 +21,9 @@ struct DeviceOptions {
   bool timed = false;  // StagerStats::copy_ns; for measuring
 };
 
-// The same batches as Loader's, in the same order, with the same values; what a kernel can do (flip
-// last, normalise, convert, erase, mix) is left to it, so that a quarter of the bytes of float32
-// cross the bus.
+// The same batches as Loader's, in the same order, with the same values. Where they are not bytes,
+// or are mixed, what a kernel can do (flip last, normalise, convert, erase, mix) is left to it, so
+// that a quarter of the bytes of float32 cross the bus.
 //
 //   auto device = Device::Open({DeviceName::Kind::kCuda, 0}).value();
 //   auto loader = DeviceLoader::Open(options, {.device = device}).value();

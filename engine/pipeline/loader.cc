@@ -49,7 +49,7 @@ SlotPool::Options SlotOptionsOf(const LoaderOptions& options, std::vector<Column
   if (options.device == nullptr) return slots;
   slots.pinning = std::make_shared<DevicePinning>(options.device);
   slots.pinned_lent_slots =
-      options.lent_batches != 0 ? options.lent_batches : SlotPool::kSpareSlots;
+      options.lent_batches != 0 ? std::min(options.lent_batches, 64) : SlotPool::kSpareSlots;
   return slots;
 }
 

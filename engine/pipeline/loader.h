@@ -50,6 +50,8 @@ class Loader {
   // or of the same one again and again. Nothing is replayed: O(1), apart from waiting for the
   // samples that are in work.
   Status Seek(uint64_t epoch, uint64_t index = 0, Schedule schedule = Schedule::kEpochs);
+  Status CheckSeek(uint64_t epoch,
+                   uint64_t index) const;  // what Seek would refuse; changes nothing
 
   // From the first call on, and until Seek, exactly the appended batches are made and delivered, in
   // the order of the calls; Next is empty when there are none left, and nothing else marks the end

@@ -12,8 +12,7 @@
 namespace stoker {
 
 Status Loader::Impl::Seek(BatchName batch, Schedule schedule) {
-  if (Status s = runtime_.CheckProcess(); !s.ok()) return s;
-  if (Status s = CheckName("Seek to", batch); !s.ok()) return s;
+  if (Status s = Check("Seek to", batch); !s.ok()) return s;
   Halt();
   epoch_ended_ = false;
   after_last_ = batch;
@@ -22,8 +21,7 @@ Status Loader::Impl::Seek(BatchName batch, Schedule schedule) {
 }
 
 Status Loader::Impl::Append(BatchName batch) {
-  if (Status s = runtime_.CheckProcess(); !s.ok()) return s;
-  if (Status s = CheckName("Append", batch); !s.ok()) return s;
+  if (Status s = Check("Append", batch); !s.ok()) return s;
   if (assembler_->schedule() != Schedule::kAppended) {
     if (Status s = Seek(batch, Schedule::kAppended); !s.ok()) return s;
   }
@@ -31,7 +29,8 @@ Status Loader::Impl::Append(BatchName batch) {
   return {};
 }
 
-Status Loader::Impl::CheckName(const char* call, BatchName batch) const {
+Status Loader::Impl::Check(const char* call, BatchName batch) const {
+  if (Status s = runtime_.CheckProcess(); !s.ok()) return s;
   if (batch.epoch > kMostEpochs) {
     return Error{Code::kInvalidArgument, std::string(call) + " epoch " +
                                              std::to_string(batch.epoch) + "; at most " +
@@ -139,6 +138,9 @@ Result<std::unique_ptr<Loader>> Loader::Open(LoaderOptions options) {
 Result<Batch> Loader::Next(const Interrupt& interrupt) { return impl_->Next(interrupt); }
 Status Loader::Seek(uint64_t epoch, uint64_t index, Schedule schedule) {
   return impl_->Seek({epoch, index}, schedule);
+}
+Status Loader::CheckSeek(uint64_t epoch, uint64_t index) const {
+  return impl_->Check("Seek to", {epoch, index});
 }
 Status Loader::Append(uint64_t epoch, uint64_t index) { return impl_->Append({epoch, index}); }
 Loader::Position Loader::position() const { return impl_->position(); }

@@ -38,6 +38,7 @@ class Loader::Impl final : public ReadClient {
 
   Result<Batch> Next(const Interrupt& interrupt);
   Status Seek(BatchName batch, Schedule schedule);
+  Status Check(const char* call, BatchName batch) const;
   Status Append(BatchName batch);
   void Stop();
   LoaderStats Stats() const;
@@ -74,7 +75,6 @@ class Loader::Impl final : public ReadClient {
 
   Result<Batch> Take(const Interrupt& interrupt);
   bool TooFewFree();
-  Status CheckName(const char* call, BatchName batch) const;
   Status Start();
   void Halt();
   void StartAt(BatchName batch, Schedule schedule);

@@ -108,7 +108,7 @@ Status Runtime::CheckProcess() const {
   return Error{.code = Code::kFailedPrecondition,
                .cause = "this loader was opened in process " + std::to_string(state_->process) +
                         " and does not work in its forked child " + std::to_string(getpid()),
-               .advice = "Open a loader in the child, or start it by spawn instead of fork"};
+               .advice = "Start the process by spawn instead of fork, and open a loader there"};
 }
 
 MemoryBudget& Runtime::budget() { return state_->budget; }

@@ -10,8 +10,10 @@ namespace stoker {
 
 Result<std::shared_ptr<SharedDeviceLoader>> SharedDeviceLoader::Open(
     LoaderOptions options, DeviceOptions device, std::shared_ptr<EpochCounter> epochs) {
-  Result<std::shared_ptr<SharedLoader>> host = SharedLoader::Open(
-      ForDevice(std::move(options), device.device, device.buffers), std::move(epochs));
+  Result<LoaderOptions> for_device = ForDevice(std::move(options), device.device, device.buffers);
+  if (!for_device.ok()) return std::move(for_device).error();
+  Result<std::shared_ptr<SharedLoader>> host =
+      SharedLoader::Open(*std::move(for_device), std::move(epochs));
   if (!host.ok()) return std::move(host).error();
   ListenForProfiler((*host)->options().runtime->trace());
   Result<StagePlan> plan = StagePlanOf((*host)->options(), (*host)->columns());
@@ -107,23 +109,34 @@ DeviceCursor::DeviceCursor(std::shared_ptr<SharedDeviceLoader> shared,
                            std::optional<uint64_t> epoch, bool repeat)
     : shared_(std::move(shared)), repeat_(repeat), epoch_(epoch) {}
 
-DeviceCursor::~DeviceCursor() { LetGo(); }
+DeviceCursor::~DeviceCursor() {
+  LetGo();
+  if (took_epoch_ && passed_ == 0) shared_->host().epochs().GiveBack(*epoch_);
+}
 
 void DeviceCursor::LetGo() {
   if (staging_ != nullptr) shared_->Return(std::exchange(staging_, nullptr));
 }
 
 Result<DeviceBatch> DeviceCursor::Next(const Interrupt& interrupt) {
+  if (Status s = shared_->host().options().runtime->CheckProcess(); !s.ok()) {
+    return std::move(s).error();
+  }
   if (index_ == shared_->host().batches_per_epoch()) return DeviceBatch();
   if (staging_ == nullptr) {
-    if (!epoch_) epoch_ = shared_->host().epochs().Take();
+    if (!epoch_) {
+      epoch_ = shared_->host().epochs().Take();
+      took_epoch_ = true;
+    }
     Result<std::shared_ptr<Staging>> staging = shared_->Borrow({*epoch_, index_}, repeat_);
     if (!staging.ok()) return std::move(staging).error();
     staging_ = *std::move(staging);
   }
   const uint64_t before = staging_->passed();
   Result<DeviceBatch> batch = staging_->Next(interrupt);
-  index_ += staging_->passed() - before;
+  const uint64_t passed = staging_->passed() - before;
+  passed_ += passed;
+  index_ += passed;
   if (index_ == shared_->host().batches_per_epoch()) LetGo();  // to where the next one finds it
   return batch;
 }
@@ -135,6 +148,7 @@ Status DeviceCursor::Seek(BatchName batch) {
                                              " of an epoch that has " + std::to_string(most)};
   }
   LetGo();
+  took_epoch_ = false;  // the caller knows better
   epoch_ = batch.epoch;
   index_ = batch.index;
   return {};

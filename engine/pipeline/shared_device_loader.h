@@ -89,6 +89,8 @@ class DeviceCursor {
   const bool repeat_;
   std::optional<uint64_t> epoch_;
   uint64_t index_ = 0;
+  uint64_t passed_ = 0;
+  bool took_epoch_ = false;  // from the counter
   std::shared_ptr<Staging> staging_;
 };
 

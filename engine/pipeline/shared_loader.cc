@@ -18,6 +18,7 @@ void AddStats(LoaderStats& all, const LoaderStats& one) {
   sum.stages += all.stages;
   sum.work_ns += all.work_ns;
   sum.wait_ns += all.wait_ns;
+  sum.pinned_bytes += all.pinned_bytes;
   sum.decoded += all.decoded;
   all = std::move(sum);
 }
@@ -224,6 +225,7 @@ LoaderStats SharedLoader::Stats() const {
   if (!options_.runtime->CheckProcess().ok()) return {};
   std::lock_guard lock(mutex_);
   LoaderStats all = past_;
+  all.pinned_bytes = 0;  // those have been given back
   for (const Engine& engine : idle_) AddStats(all, engine.loader->Stats());
   for (const Loader* loader : busy_) AddStats(all, loader->Stats());
   all.lent_batches = options_.lent->batches();

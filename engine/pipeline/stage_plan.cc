@@ -7,7 +7,14 @@
 
 namespace stoker {
 
-LoaderOptions ForDevice(LoaderOptions options, std::shared_ptr<Device> device, int buffers) {
+Result<LoaderOptions> ForDevice(LoaderOptions options, std::shared_ptr<Device> device,
+                                int buffers) {
+  if (device == nullptr) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "device is null",
+                 .advice = "Open one with Device::Open"};
+  }
+  if (Status s = Stager::CheckBuffers(buffers); !s.ok()) return std::move(s).error();
   options.device = std::move(device);
   options.one_slab = true;
   options.finish_on_device =

@@ -91,6 +91,7 @@ void Staging::End() {
   }
   const std::lock_guard use(use_);
   Drop();
+  ring_->LetGoOfHosts();  // else they would be kept, and pinned, as long as any tensor is
 }
 
 // Under use_.

@@ -14,8 +14,8 @@
 namespace {
 
 using stoker::FinishJob;
-using stoker::testing::FakeState;
 using stoker::testing::CheckCapture;
+using stoker::testing::FakeState;
 using stoker::testing::Run;
 using stoker::testing::RunOnDevice;
 using stoker::testing::RunOnStream;
