@@ -146,6 +146,7 @@ void Print(const std::vector<Measured>& all) {
         all.begin(), all.end(), [&m](const Measured& other) { return other.name == m.baseline; });
     if (baseline != all.end()) {
       std::vector<double> ratio;
+      ratio.reserve(m.us.size());
       for (size_t r = 0; r < m.us.size(); ++r) ratio.push_back(baseline->us[r] / m.us[r]);
       const auto [least, most] = std::minmax_element(ratio.begin(), ratio.end());
       std::printf("   x %.2f (%.2f ... %.2f)", Median(ratio), *least, *most);

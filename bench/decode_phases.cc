@@ -59,7 +59,8 @@ void DecodePhases::Prepare(int across) {
   last_.assign(kRows * groups * jpeg::kGroupBlocks, 0);
   samples_.resize(groups * jpeg::kGroupRow * 8 + kBufferPadding);
   const auto address = reinterpret_cast<uintptr_t>(coefficients_.data());
-  int16_t* const aligned = coefficients_.data() + (64 - address % 64) % 64 / sizeof(int16_t);
+  const size_t short_of_aligned = (64 - address % 64) % 64 / sizeof(int16_t);
+  int16_t* const aligned = coefficients_.data() + short_of_aligned;
   for (int i = 0; i < header_->components; ++i) Place(i, across, groups, aligned);
   jpeg::ListSteps(state_);
 }

@@ -37,10 +37,10 @@ double PerSecond(uint64_t amount, uint64_t nanoseconds) {
 // `batches` of `batch_size` rows, each used by a step.
 Result<Staged> Stage(const std::shared_ptr<Device>& device, uint32_t batch_size, uint64_t batches,
                      uint64_t step_ns) {
-  static const std::vector<uint8_t> kRow(kRowBytes, 7);
+  static const std::vector<uint8_t> row(kRowBytes, 7);
   std::vector<ArrayColumn> columns{{.name = "image",
                                     .row_shape = {224, 224, 3},
-                                    .data = kRow.data(),
+                                    .data = row.data(),
                                     .samples = uint64_t{16} * batch_size,
                                     .row_stride = 0}};
   Result<std::shared_ptr<const SampleSource>> source = Arrays(std::move(columns), nullptr);

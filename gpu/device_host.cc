@@ -157,6 +157,7 @@ class HostDevice final : public Device {
   std::vector<std::shared_ptr<HostStream>> Streams() {
     std::vector<std::shared_ptr<HostStream>> all;
     std::lock_guard lock(mutex_);
+    all.reserve(streams_.size() + 1);
     for (const auto& [handle, stream] : streams_) all.push_back(stream);
     if (own_ != nullptr) all.push_back(own_);
     return all;

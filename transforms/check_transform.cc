@@ -28,7 +28,7 @@ std::string Shortest(Number value) {
 
 // The first refusal of several checks.
 template <typename... Checks>
-Check First(Checks... checks) {
+Check First(const Checks&... checks) {
   Check first;
   ((first = first ? first : checks), ...);
   return first;

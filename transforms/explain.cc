@@ -194,6 +194,7 @@ std::string TextOf(const BatchMix& mix) {
 
 std::vector<ExplainedTransform> Explain(const Plan& plan) {
   std::vector<ExplainedTransform> explained;
+  explained.reserve(plan.transforms().size());
   for (size_t i = 0; i < plan.transforms().size(); ++i) {
     explained.push_back(ExplainOne(plan.transforms()[i], plan.places()[i]));
   }

@@ -93,7 +93,9 @@ TEST_P(DeviceTest, FinishIsInOrder) {
   device_->Finish(job, stream).value();
   device_->Copy(to.data(), finished, kBytes, stream).value();
   device_->SynchronizeAll().value();
-  EXPECT_EQ(std::memcmp(to.data(), expected.data(), kBytes), 0);
+  std::vector<float> got(kValues);
+  std::memcpy(got.data(), to.data(), kBytes);
+  EXPECT_EQ(got, expected);
   device_->Free(stored);
   device_->Free(finished);
   device_->Destroy(stream);

@@ -16,7 +16,6 @@
 namespace stoker {
 namespace {
 
-using ::stoker::testing::DeviceCall;
 using ::stoker::testing::DevicesUnderTest;
 using ::stoker::testing::DeviceUnderTest;
 using ::stoker::testing::Effort;
