@@ -265,7 +265,8 @@ TEST(DeviceCudaTest, ACaptureIsNotDisturbed) {
   const DeviceStream captured = device->MakeStream().value();
   const DeviceEvent event = device->MakeEvent().value();
   cuda.Capture(true, captured);
-  for (const Status& status : {device->RecordAll(event), device->Wait(captured, event)}) {
+  for (const Status& status :
+       {device->RecordAll(event), device->Wait(captured, event), device->Record(event, captured)}) {
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().code, Code::kFailedPrecondition);
   }

@@ -115,6 +115,13 @@ TEST_P(DeviceLoaderTest, SeekDropsWhatWasOnItsWay) {
   EXPECT_TRUE(loader->Seek(0, 0).ok());
 }
 
+TEST_P(DeviceLoaderTest, ARefusedSeekDropsNothing) {
+  auto loader = DeviceLoader::Open(Options(), {.device = device_}).value();
+  EXPECT_EQ(loader->Next().value().index(), 0u);
+  EXPECT_EQ(loader->Seek(0, 99'999).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(loader->Next().value().index(), 1u);
+}
+
 TEST_P(DeviceLoaderTest, BatchesOutliveIt) {
   auto loader = DeviceLoader::Open(Options(), {.device = device_}).value();
   DeviceBatch batch = loader->Next().value();

@@ -122,6 +122,45 @@ TEST_F(SharedDeviceLoaderTest, PlacesAreThoseOfWhatWasDelivered) {
   EXPECT_EQ(shared->host().epochs().next(), 0u) << "a named epoch is not taken";
 }
 
+TEST_F(SharedDeviceLoaderTest, AnEpochOfWhichNothingWasTakenIsGivenBack) {
+  auto shared = Open(Options());
+  EXPECT_EQ(Rest(*shared->Iterate()).size(), kPerEpoch);
+  shared->Stop();
+  {
+    auto cursor = shared->Iterate();
+    EXPECT_EQ(cursor->Next().error().code, Code::kCancelled);
+    EXPECT_EQ(shared->host().epochs().next(), 2u);
+  }
+  EXPECT_EQ(shared->host().epochs().next(), 1u);
+}
+
+TEST_F(SharedDeviceLoaderTest, OptionsThatMakeNoSenseAreRefusedBeforeAnythingIsPinned) {
+  const auto open = [this](std::shared_ptr<Device> device, int buffers) {
+    const auto opened =
+        SharedDeviceLoader::Open(Options(), {.device = std::move(device), .buffers = buffers}, {});
+    return opened.ok() ? std::string() : opened.error().cause;
+  };
+  EXPECT_NE(open(nullptr, 3).find("device is null"), std::string::npos);
+  for (const int buffers : {-5, 0, 1, 65, 1'000'000}) {
+    EXPECT_NE(open(host_, buffers).find("buffers is " + std::to_string(buffers)),
+              std::string::npos);
+  }
+}
+
+TEST_F(SharedDeviceLoaderTest, PinnedBytesAreThoseThatArePinned) {
+  auto shared = Open(Options());
+  const uint64_t one = shared->host().Stats().pinned_bytes;
+  EXPECT_GT(one, 0u);
+  {
+    auto a = shared->Iterate(0), b = shared->Iterate(1);
+    EXPECT_TRUE(a->Next().value());
+    EXPECT_TRUE(b->Next().value());
+    EXPECT_EQ(shared->host().Stats().pinned_bytes, 2 * one);
+  }
+  shared->Stop();
+  EXPECT_EQ(shared->host().Stats().pinned_bytes, 0u);
+}
+
 TEST_F(SharedDeviceLoaderTest, CursorsSideBySide) {
   auto shared = Open(Options());
   auto one = shared->Iterate(0), other = shared->Iterate(1);
