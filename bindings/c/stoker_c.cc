@@ -301,8 +301,7 @@ stoker_error* BatchColumn(const stoker_batch* batch, int32_t index, stoker_colum
     filled.dtype = DTypeOf(column.dtype);
     filled.ndim = static_cast<int32_t>(column.shape.size());
     std::copy(column.shape.begin(), column.shape.end(), filled.dims);
-    filled.bytes = SizeOf(column.dtype);
-    for (int64_t d : column.shape) filled.bytes *= static_cast<uint64_t>(d);
+    filled.bytes = column.bytes();
     filled.data = column.data;
     if (batch->pins) filled.pinned = batch->batch.pinned(static_cast<size_t>(index)) ? 1 : -1;
     Fill(out, filled);

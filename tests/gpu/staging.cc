@@ -14,12 +14,6 @@ namespace {
 constexpr size_t kScratchBytes = 1 << 10;
 constexpr size_t kPage = 4096;
 
-size_t BytesOf(const Column& column) {
-  size_t bytes = SizeOf(column.dtype);
-  for (int64_t d : column.shape) bytes *= static_cast<size_t>(d);
-  return bytes;
-}
-
 size_t RoundUp(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 HostBatchesOptions HostOf(const StagingOptions& options,
@@ -88,14 +82,14 @@ void StreamReader::Read(const DeviceBatch& batch, ReadBatch& to) {
   to.epoch = batch.epoch();
   to.index = batch.index();
   size_t bytes = 0;
-  for (const Column& column : batch.columns()) bytes += RoundUp(BytesOf(column));
+  for (const Column& column : batch.columns()) bytes += RoundUp(column.bytes());
   to.memory = std::make_unique<PinnedBytes>(kept_->inner(), bytes);
   to.columns.clear();
   uint8_t* next = to.memory->data();
   for (const Column& column : batch.columns()) {
-    device_.Copy(next, column.data, BytesOf(column), stream_).value();
-    to.columns.emplace_back(next, BytesOf(column));
-    next += RoundUp(BytesOf(column));
+    device_.Copy(next, column.data, column.bytes(), stream_).value();
+    to.columns.emplace_back(next, column.bytes());
+    next += RoundUp(column.bytes());
   }
 }
 

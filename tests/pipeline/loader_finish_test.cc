@@ -105,14 +105,8 @@ LoaderOptions RandomOptions(Random& random, std::shared_ptr<const SampleSource> 
   return options;
 }
 
-size_t BytesOf(const Column& column) {
-  size_t bytes = SizeOf(column.dtype);
-  for (const int64_t side : column.shape) bytes *= static_cast<size_t>(side);
-  return bytes;
-}
-
 bool SameBytes(const Column& a, const Column& b) {
-  return a.dtype == b.dtype && a.shape == b.shape && std::memcmp(a.data, b.data, BytesOf(a)) == 0;
+  return a.dtype == b.dtype && a.shape == b.shape && std::memcmp(a.data, b.data, a.bytes()) == 0;
 }
 
 // What a device makes of the batch.
@@ -129,7 +123,7 @@ std::vector<uint8_t> Finished(const Batch& batch, const LoaderOptions& options, 
   job.work = static_cast<const uint8_t*>(batch.columns().back().data);
   job.boxes = plan.boxes();
   job.mixes = options.mix.has_value();
-  std::vector<uint8_t> finished(BytesOf(batch.images()) * SizeOf(job.dtype));
+  std::vector<uint8_t> finished(batch.images().bytes() * SizeOf(job.dtype));
   job.to = finished.data();
   FinishOnHost(job);
   return finished;
@@ -173,7 +167,7 @@ void ExpectSameBatches(LoaderOptions options, Seen& seen) {
     ASSERT_EQ(batch.images().dtype, DType::kU8);
     ASSERT_EQ(batch.columns().size(), wanted.columns().size() + 1);
     const std::vector<uint8_t> got = Finished(batch, options, plan);
-    ASSERT_EQ(got.size(), BytesOf(wanted.images()));
+    ASSERT_EQ(got.size(), wanted.images().bytes());
     ASSERT_EQ(std::memcmp(got.data(), wanted.images().data, got.size()), 0) << "batch " << n;
     for (size_t c = 1; c < wanted.columns().size(); ++c) {
       ASSERT_TRUE(SameBytes(batch.columns()[c], wanted.columns()[c])) << "batch " << n;

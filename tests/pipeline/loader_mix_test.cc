@@ -67,10 +67,8 @@ class LoaderMix : public ::testing::Test {
 PhotoFolder* LoaderMix::photos_ = nullptr;
 
 std::vector<uint8_t> BytesOf(const Column& column) {
-  size_t bytes = SizeOf(column.dtype);
-  for (int64_t d : column.shape) bytes *= static_cast<size_t>(d);
   const auto* data = static_cast<const uint8_t*>(column.data);
-  return {data, data + bytes};
+  return {data, data + column.bytes()};
 }
 
 // What `mixed` should be: the batch as it is without mixing, mixed by the plain twin.

@@ -19,10 +19,8 @@ using Bytes = std::vector<uint8_t>;
 
 void Add(std::span<const Column> columns, Bytes& bytes) {
   for (const Column& column : columns) {
-    size_t size = SizeOf(column.dtype);
-    for (const int64_t side : column.shape) size *= static_cast<size_t>(side);
-    bytes.insert(bytes.end(), static_cast<const uint8_t*>(column.data),
-                 static_cast<const uint8_t*>(column.data) + size);
+    const auto* from = static_cast<const uint8_t*>(column.data);
+    bytes.insert(bytes.end(), from, from + column.bytes());
   }
 }
 

@@ -16,10 +16,8 @@ uint64_t Fingerprint(const Batch& batch) {
   uint64_t hash = Mix(Mix(0xcbf29ce484222325, batch.epoch()), batch.index());
   for (uint64_t id : batch.sample_ids()) hash = Mix(hash, id);
   for (const Column& column : batch.columns()) {
-    size_t bytes = SizeOf(column.dtype);
-    for (int64_t d : column.shape) bytes *= static_cast<size_t>(d);
     const auto* data = static_cast<const uint8_t*>(column.data);
-    for (size_t i = 0; i < bytes; ++i) hash = Mix(hash, data[i]);
+    for (size_t i = 0, bytes = column.bytes(); i < bytes; ++i) hash = Mix(hash, data[i]);
   }
   return hash;
 }
