@@ -4,13 +4,26 @@
 #include <string>
 #include <utility>
 
-#include "engine/pipeline/host_batches.h"
 #include "engine/pipeline/loader.h"
 #include "engine/pipeline/stage_plan.h"
 #include "gpu/device_ring.h"
 #include "gpu/nvtx.h"
 
 namespace stoker {
+
+namespace {
+
+// A loader, which outlives it, as a stager's source.
+class LoaderBatches final : public HostBatches {
+ public:
+  explicit LoaderBatches(Loader& loader) : loader_(loader) {}
+  Result<Batch> Next(const Interrupt& interrupt) override { return loader_.Next(interrupt); }
+
+ private:
+  Loader& loader_;
+};
+
+}  // namespace
 
 // … assembler → stager → consumer: the last part of the picture in the README.
 class DeviceLoader::Impl {
@@ -77,7 +90,7 @@ class DeviceLoader::Impl {
 
   const std::unique_ptr<Loader> loader_;
   const std::shared_ptr<DeviceRing> ring_;
-  BatchesOf<Loader> batches_;
+  LoaderBatches batches_;
   mutable std::mutex mutex_;        // guards what follows; the consumer's thread alone exchanges it
   std::unique_ptr<Stager> stager_;  // after the loader: it takes from it
   StagerStats past_;                // of stagers that are gone
