@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/core/stage_times.h"
+#include "engine/pipeline/tuner_decision.h"
+#include "engine/pipeline/wait_causes.h"
 #include "transforms/jpeg/paths.h"
 
 namespace stoker {
@@ -18,9 +21,18 @@ struct LoaderStats {
   uint64_t work_ns = 0;      // workers' time on samples, decode and resize included
   uint64_t read_cpu_ns = 0;  // CPU of the Runtime's reader threads, for all loaders together
   uint64_t wait_ns = 0;      // Next() waited for a batch
-  DecodePaths decoded;       // by our JPEG decoder, by an index, or by libjpeg-turbo and why
+  WaitCauses waited;         // the same by cause; what is waited for now is not in it yet
+  uint64_t consumer_ns = 0;  // between having a batch and asking for the next one
+  std::vector<uint64_t> worker_busy_ns;  // by worker: of work_ns
+  DecodePaths decoded;  // by our JPEG decoder, by an index, or by libjpeg-turbo and why
 
-  int depth = 0;              // batches in production, at most
+  // The settings now, and what became of them: the last decisions, newest last.
+  int depth = 0;    // batches in production, at most
+  int workers = 0;  // that decode at a time, at most
+  int reads = 0;    // in flight at a time, at most; 0: nothing is read
+  std::vector<TunerDecision> decisions;
+  uint64_t decisions_made = 0;
+
   int lent_batches = 0;       // held by the caller now: slots, by a batch or by an owner
   uint64_t lent_bytes = 0;    // their memory (small columns kept by themselves do not count)
   uint64_t slot_bytes = 0;    // one batch's memory
@@ -29,7 +41,7 @@ struct LoaderStats {
   uint64_t memory_peak = 0;   // at most so far
   uint64_t memory_budget = 0;
 
-  int threads = 0;       // workers
+  int threads = 0;       // workers there are
   int threads_seen = 0;  // distinct threads that have worked
   std::string executor;  // "tbb", "threads", "shuffled"
   std::string reader;    // "uring", "pread"; "none" for samples in memory

@@ -1,0 +1,29 @@
+// What it took to make one batch, and how its consumer waited for it: what the tuner learns from.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/pipeline/batch_sequence.h"
+#include "engine/pipeline/wait_causes.h"
+
+namespace stoker {
+
+// Times are nanoseconds of the monotonic clock, durations nanoseconds.
+struct BatchRecord {
+  BatchName name;
+  uint32_t rows = 0;
+
+  uint64_t opened_ns = 0;    // a slot was taken for it: its rows may be claimed
+  uint64_t complete_ns = 0;  // it could be delivered
+  uint64_t asked_ns = 0;     // the consumer called Next
+  uint64_t taken_ns = 0;     // and had it
+
+  uint64_t work_ns = 0;     // workers' time on its samples, and on mixing it
+  uint64_t longest_ns = 0;  // the longest that a worker had one of them in hand
+  uint64_t read_ns = 0;     // their reads, each from being claimed to being there, summed
+  uint32_t reads = 0;       // how many were read; 0: they were in memory
+
+  WaitCauses waited;  // asked_ns to taken_ns, by cause
+};
+
+}  // namespace stoker

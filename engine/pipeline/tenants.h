@@ -1,0 +1,67 @@
+// Loaders of one Runtime share its workers and its memory for batches: each gets what it needs
+// while there is enough, and else what is left is divided by weight (max-min fair).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace stoker {
+
+// One that wants a part of something.
+struct FairClaim {
+  double weight = 1;   // > 0
+  uint64_t least = 0;  // gets this in any case
+  uint64_t need = 0;   // and never more than this
+};
+
+// Who gets how much of `total`, by water filling: nobody more than it needs, and of those who get
+// less, each the same for its weight (rounded down; what is left over goes to the first ones).
+std::vector<uint64_t> FairShares(uint64_t total, std::span<const FairClaim> claims);
+
+// Any thread.
+class Tenants {
+ public:
+  struct Need {
+    uint64_t workers = 1;
+    uint64_t batch_bytes = 0;  // memory for batches
+  };
+
+  // `batch_bytes`: for the batches of all loaders together.
+  Tenants(int workers, uint64_t batch_bytes) : workers_(workers), batch_bytes_(batch_bytes) {}
+
+  // A loader's place; gives it up when it goes. The Tenants outlive it.
+  class Tenant {
+   public:
+    ~Tenant();
+    // Says what it needs from now on; changes the grants of all.
+    void Ask(const Need& need);
+    // What it may use now; never less than `least` at joining. Any thread; no lock.
+    uint64_t workers() const { return granted_workers_.load(std::memory_order_relaxed); }
+    uint64_t batch_bytes() const { return granted_bytes_.load(std::memory_order_relaxed); }
+
+   private:
+    friend class Tenants;
+    Tenants* home_ = nullptr;
+    double weight_ = 1;
+    Need least_;
+    Need need_;
+    std::atomic<uint64_t> granted_workers_{0};
+    std::atomic<uint64_t> granted_bytes_{0};
+  };
+
+  std::unique_ptr<Tenant> Join(double weight, const Need& least);
+
+ private:
+  void Divide();  // under mutex_
+
+  const int workers_;
+  const uint64_t batch_bytes_;
+  std::mutex mutex_;
+  std::vector<Tenant*> tenants_;
+};
+
+}  // namespace stoker
