@@ -21,11 +21,12 @@ struct BatchRecord {
   uint64_t asked_ns = 0;     // the consumer called Next
   uint64_t taken_ns = 0;     // and had it
 
-  uint64_t work_ns = 0;     // workers' time on its samples, and on mixing it
-  uint64_t longest_ns = 0;  // the longest that a worker had one of them in hand
-  uint64_t mix_ns = 0;      // of work_ns: after its last row was written, to being complete
-  uint64_t read_ns = 0;     // their reads, each from being claimed to being there, summed
-  uint32_t reads = 0;       // how many were read; 0: they were in memory
+  uint64_t work_ns = 0;          // workers' time on its samples, and on mixing it
+  uint64_t longest_ns = 0;       // the longest that a worker had one of them in hand
+  uint64_t mix_ns = 0;           // of work_ns: after its last row was written, to being complete
+  uint64_t read_ns = 0;          // their reads, each from being claimed to being there, summed
+  uint64_t longest_read_ns = 0;  // the longest of them
+  uint32_t reads = 0;            // how many were read; 0: they were in memory
   // Summed over its reads: how many reads of this loader were in flight when it was claimed, itself
   // among them. What latency was measured at: without it a slow disk and a long queue look alike.
   uint64_t reads_in_flight = 0;
