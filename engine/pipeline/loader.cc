@@ -109,7 +109,7 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
        .threads = limits.threads,
        .reads_in_flight = limits.reads_in_flight * static_cast<uint32_t>(limits.reader_threads),
        .workspace_bytes = kWorkspaceBytes + (plan ? plan->tile_bytes() : 0)},
-      runtime.budget().limit() - runtime.budget().used());
+      runtime.budget().limit(), {}, runtime.budget().used());
   if (!memory.ok()) return std::move(memory).error();
 
   Result<std::shared_ptr<SlotPool>> slots =

@@ -1,41 +1,107 @@
 #include "engine/pipeline/memory_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 namespace stoker {
 
-Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t free_bytes) {
-  constexpr int kDefaultDepth = 4;
-  constexpr uint32_t kFewestRequests = 2;
-  constexpr uint32_t kMostRequests = 1024;
-  const auto threads = static_cast<uint64_t>(needs.threads);
-  const uint64_t fixed = threads * needs.workspace_bytes + kFewestRequests * kReadBufferBytes;
-  const uint64_t batches = static_cast<uint64_t>(std::max(needs.depth, 1));
-  const uint64_t affordable = ~uint64_t{0} / 2 / batches;  // no overflow, whatever was asked for
-  const uint64_t minimum = fixed + batches * std::min(needs.slot_bytes, affordable);
-  if (free_bytes < minimum) {
-    return Error{.code = Code::kResourceExhausted,
-                 .cause = std::to_string(batches) + " batch" + (batches == 1 ? "" : "es") + " of " +
-                          std::to_string(needs.slot_bytes) + " bytes and " +
-                          std::to_string(needs.threads) + " workers need at least " +
-                          std::to_string(minimum) + " bytes of working memory, and " +
-                          std::to_string(free_bytes) + " bytes of the budget are free",
-                 .advice = "Set memory_budget to " + std::to_string(minimum) +
-                           " or more, or lower batch_size, depth or threads"};
+namespace {
+
+// Far beyond any machine, so that a few of them can be added up.
+constexpr uint64_t kMost = uint64_t{1} << 60;
+
+uint64_t Times(uint64_t count, uint64_t bytes) {
+  return bytes != 0 && count > kMost / bytes ? kMost : count * bytes;
+}
+
+MemoryClaim SumOf(std::span<const MemoryClaim> claims) {
+  MemoryClaim sum;
+  for (const MemoryClaim& claim : claims) {
+    sum.least_batches = std::min(kMost, sum.least_batches + claim.least_batches);
+    sum.most_batches = std::min(kMost, sum.most_batches + claim.most_batches);
+    sum.samples = std::min(kMost, sum.samples + claim.samples);
   }
+  return sum;
+}
+
+MemoryClaim ClaimOf(const MemoryNeeds& needs) {
+  const auto least = static_cast<uint64_t>(std::max(needs.depth, 1));
+  const auto most = static_cast<uint64_t>(needs.depth != 0 ? needs.depth : kMostDepth);
+  return {.least_batches = Times(least, needs.slot_bytes),
+          .most_batches = Times(most, needs.slot_bytes),
+          .samples = kSureReads * kReadBufferBytes +
+                     Times(static_cast<uint64_t>(needs.threads), needs.workspace_bytes)};
+}
+
+MemoryShares Share(uint64_t budget, const MemoryClaim& sum) {
+  const uint64_t spare = budget - std::min(budget, sum.samples);
+  const uint64_t batches =
+      std::max(sum.least_batches, std::min({budget / 2, sum.most_batches, spare}));
+  return {batches, budget - std::min(budget, batches)};
+}
+
+Error NoRoom(const MemoryNeeds& needs, uint64_t budget, uint64_t minimum, bool alone) {
+  const int batches = std::max(needs.depth, 1);
+  return Error{.code = Code::kResourceExhausted,
+               .cause = std::to_string(batches) + " batch" + (batches == 1 ? "" : "es") + " of " +
+                        std::to_string(needs.slot_bytes) + " bytes and " +
+                        std::to_string(needs.threads) + " workers" +
+                        (alone ? "" : ", beside the other loaders,") + " need at least " +
+                        std::to_string(minimum) + " bytes of working memory, and the budget is " +
+                        std::to_string(budget),
+               .advice = "Set memory_budget to " + std::to_string(minimum) +
+                         " or more, or lower batch_size, depth or threads"};
+}
+
+}  // namespace
+
+MemoryShares ShareMemory(uint64_t budget, std::span<const MemoryClaim> claims) {
+  return Share(budget, SumOf(claims));
+}
+
+// Above what is sure for samples: of a large budget they have half, or all but what batches can
+// use.
+uint64_t BudgetForSample(uint64_t bytes, std::span<const MemoryClaim> claims) {
+  const MemoryClaim sum = SumOf(claims);
+  bytes = std::max(std::min(bytes, kMost), sum.samples);
+  if (bytes == sum.samples) return bytes + sum.least_batches;
+  return bytes + std::max(sum.least_batches, std::min(bytes - 1, sum.most_batches));
+}
+
+Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
+                              std::span<const MemoryClaim> others, uint64_t reserved) {
+  constexpr uint32_t kMostRequests = 1024;
   MemoryPlan plan;
+  plan.claim = ClaimOf(needs);
+  const MemoryClaim their = SumOf(others);
+  const MemoryClaim sum = SumOf(std::array{their, plan.claim});
+  const uint64_t taken = std::max(reserved, their.least_batches);
+  const uint64_t own = plan.claim.least_batches + sum.samples;
+  if (budget < own || budget - own < taken) {
+    // The others' batches have half of the budget at most, or what they have claimed.
+    const uint64_t beside = others.empty() ? 0 : std::min(own, their.most_batches);
+    return NoRoom(needs, budget, own + std::max(their.least_batches, beside), others.empty());
+  }
+
+  const MemoryShares shares = Share(budget, sum);
+  if (needs.depth != 0) {
+    plan.depth = plan.most_depth = needs.depth;
+  } else {
+    const uint64_t affordable =
+        (shares.batches - their.least_batches) / std::max<uint64_t>(needs.slot_bytes, 1);
+    plan.most_depth = static_cast<int>(std::clamp<uint64_t>(affordable, 1, kMostDepth));
+    const uint64_t now = (budget - taken - sum.samples) / std::max<uint64_t>(needs.slot_bytes, 1);
+    plan.depth = static_cast<int>(std::min<uint64_t>(std::min(kFirstDepth, plan.most_depth), now));
+  }
   // Enough to keep every read slot busy while each worker has two samples in hand and one waiting;
   // at most half of what is left over for them.
-  const uint64_t spare = free_bytes - minimum;
-  const uint64_t wanted = std::min<uint64_t>(needs.reads_in_flight + 3 * threads, kMostRequests);
-  plan.requests = kFewestRequests + static_cast<uint32_t>(std::min(wanted - kFewestRequests,
-                                                                   spare / 2 / kReadBufferBytes));
-  const uint64_t left = spare - (plan.requests - kFewestRequests) * kReadBufferBytes;
-  plan.depth =
-      needs.depth != 0
-          ? needs.depth
-          : static_cast<int>(std::min<uint64_t>(kDefaultDepth, 1 + left / needs.slot_bytes));
+  const uint64_t wanted = std::min<uint64_t>(
+      needs.reads_in_flight + 3 * static_cast<uint64_t>(needs.threads), kMostRequests);
+  const uint64_t spare = shares.samples - std::min(shares.samples, sum.samples);
+  plan.requests =
+      kSureReads + static_cast<uint32_t>(std::min(wanted - std::min<uint64_t>(wanted, kSureReads),
+                                                  spare / 2 / kReadBufferBytes));
   return plan;
 }
 
