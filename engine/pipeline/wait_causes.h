@@ -1,11 +1,7 @@
-// Why a consumer waited for a batch: the time that it waited, laid over the critical path of that
-// batch, which ends with the row that it waited for last.
+// Why a consumer waited: the time, by cause.
 #pragma once
 
 #include <cstdint>
-#include <span>
-
-#include "engine/pipeline/sample_times.h"
 
 namespace stoker {
 
@@ -25,18 +21,5 @@ struct WaitCauses {
     return *this;
   }
 };
-
-// What has to be known of a batch to say so.
-struct CriticalPath {
-  // The sample whose row was finished last, and before it those that its request was used for,
-  // newest first: a row is claimed when a request is free, so what kept the one before is what this
-  // one waited for. Oldest times may be missing.
-  std::span<const SampleTimes> last_row;
-  uint64_t opened_ns = 0;    // before that no row could be claimed
-  uint64_t complete_ns = 0;  // what follows the last row is the workers' (mixing)
-};
-
-// Of the time from `asked_ns` to `taken_ns`. Pure arithmetic; no allocation.
-WaitCauses Explain(const CriticalPath& path, uint64_t asked_ns, uint64_t taken_ns);
 
 }  // namespace stoker
