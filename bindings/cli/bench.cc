@@ -33,6 +33,7 @@ struct BenchArguments {
   int64_t world = 1;
   int64_t threads = 0;
   int64_t depth = 0;
+  int64_t reads = 0;
   std::string reader = "auto";
   uint64_t memory_budget = 0;
   std::string executor = "tbb";
@@ -124,6 +125,7 @@ BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
   loader.drop_remainder = given.drop_remainder;
   loader.depth = static_cast<int>(given.depth);
   options.runtime.threads = static_cast<int>(given.threads);
+  options.runtime.reads_in_flight = static_cast<uint32_t>(given.reads);
   options.runtime.reader = ReaderOf(given.reader);
   options.runtime.executor = ExecutorOf(given.executor);
   options.runtime.shuffle_seed = given.seed;
@@ -199,10 +201,11 @@ void AddDataOptions(CLI::App& command, BenchArguments& given) {
 
 void AddMachineOptions(CLI::App& command, BenchArguments& given) {
   AddNumber(command, "--threads", given.threads, {0, 1024},
-            "decode workers; 0: the cores allotted");
-  AddNumber(
-      command, "--depth", given.depth, {0, 4096},
-      "batches in production at once; 0: four, or as\nmany as the memory budget has room for");
+            "decode workers; 0: at most the cores allotted,\ntuned: as many as keep up");
+  AddNumber(command, "--depth", given.depth, {0, 4096},
+            "batches in production at once; 0: tuned, within\nthe memory budget");
+  AddNumber(command, "--reads", given.reads, {0, 1024},
+            "reads in flight at a time; 0: at most 64, tuned");
   AddChoice(command, "--reader", given.reader, {"auto", "uring", "pread"},
             "auto: the faster one, as measured when it starts");
   AddBytes(command, "--memory-budget", given.memory_budget,

@@ -18,10 +18,12 @@ namespace py = pybind11;
 namespace {
 
 // `reader`, `executor`: places in the lists of their names in stoker/_runtime.py.
-RuntimeHandle OpenRuntime(int threads, uint64_t memory_budget, int reader, int executor) {
+RuntimeHandle OpenRuntime(int threads, uint64_t memory_budget, int reader, int executor,
+                          uint32_t reads_in_flight) {
   RuntimeOptions options;
   options.threads = threads;
   options.memory_budget = memory_budget;
+  options.reads_in_flight = reads_in_flight;
   options.reader = std::array{ReaderKind::kAuto, ReaderKind::kUring, ReaderKind::kPread}.at(reader);
   options.executor = std::array{ExecutorKind::kTbb, ExecutorKind::kThreads}.at(executor);
   Result<std::shared_ptr<Runtime>> runtime = [&] {
@@ -37,6 +39,7 @@ py::dict Describe(const RuntimeHandle& self) {
   all["threads"] = options.threads;
   all["memory_budget"] = options.memory_budget;
   all["reader"] = self.runtime->reader().kind == ReaderKind::kUring ? "uring" : "pread";
+  all["reads_in_flight"] = options.reads_in_flight;
   all["executor"] = self.runtime->executor().name();
   return all;
 }
@@ -50,7 +53,7 @@ PYBIND11_MODULE(_stoker, module) {
   py::class_<RuntimeHandle>(module, "Runtime")
       .def(py::init([] { return RuntimeHandle(); }))
       .def(py::init(&OpenRuntime), py::arg("threads"), py::arg("memory_budget"), py::arg("reader"),
-           py::arg("executor"))
+           py::arg("executor"), py::arg("reads_in_flight"))
       .def("describe", &Describe);
   module.def("after_fork", &AfterFork);
   module.def("leave", &Leave);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 
 #include "engine/core/mapping.h"
@@ -88,7 +89,8 @@ uint64_t SlotPool::SlotBytes(const std::vector<ColumnSpec>& columns, int64_t bat
 SlotPool::SlotPool(Options options)
     : options_(std::move(options)),
       slot_bytes_(SlotBytes(options_.columns, options_.batch_size, options_.one_slab)),
-      process_(getpid()) {
+      process_(getpid()),
+      working_slots_(options_.working_slots) {
   for (size_t c = 0; c < options_.columns.size(); ++c) {
     const bool small = !options_.one_slab && IsSmall(options_.columns, c, options_.batch_size);
     const uint64_t bytes = BytesOf(options_.columns[c], options_.batch_size);
@@ -184,9 +186,31 @@ bool SlotPool::GiveOwnMemory(Slot& slot) const {
   return true;
 }
 
+bool SlotPool::Reserve() {
+  if (retired_) return true;
+  const int slots =
+      options_.pinning != nullptr ? options_.working_slots : std::max(working_slots_, working_);
+  return reservation_.Resize(slot_bytes_ * static_cast<uint64_t>(slots));
+}
+
+bool SlotPool::SetWorkingSlots(int slots) {
+  std::vector<std::unique_ptr<Slab>> unmapped;  // after the lock is let go
+  std::lock_guard lock(mutex_);
+  const int before = std::exchange(working_slots_, slots);
+  if (!Reserve()) {
+    working_slots_ = before;
+    return false;
+  }
+  while (static_cast<int>(free_.size()) > MostFree()) {
+    unmapped.push_back(std::move(free_.back()));
+    free_.pop_back();
+  }
+  return true;
+}
+
 Slot* SlotPool::Acquire() {
   std::lock_guard lock(mutex_);
-  if (working_ == options_.working_slots) return nullptr;
+  if (working_ >= working_slots_) return nullptr;
   if (free_.empty()) {
     std::unique_ptr<Slab> slab = MapSlab();
     if (slab == nullptr) return nullptr;
@@ -199,12 +223,15 @@ Slot* SlotPool::Acquire() {
   return slot;
 }
 
+int SlotPool::MostFree() const {
+  if (options_.pinning != nullptr) return std::numeric_limits<int>::max();
+  return std::max(working_slots_ - working_, 0) + kSpareSlots;
+}
+
 std::unique_ptr<SlotPool::Slab> SlotPool::Keep(Slot* slot) {
   std::unique_ptr<Slab> slab(static_cast<Slab*>(slot));
-  const int unlent = working_ + static_cast<int>(free_.size());
-  const bool spare =
-      options_.pinning != nullptr ? slab->pinned : unlent < options_.working_slots + kSpareSlots;
-  if (retired_ || !spare) return slab;
+  const bool wanted = options_.pinning == nullptr || slab->pinned;
+  if (retired_ || !wanted || static_cast<int>(free_.size()) >= MostFree()) return slab;
   free_.push_back(std::move(slab));
   return nullptr;
 }
@@ -214,12 +241,14 @@ void SlotPool::Abandon(Slot* slot) {
   std::lock_guard lock(mutex_);
   --working_;
   unmapped = Keep(slot);
+  (void)Reserve();  // never more than before
 }
 
 Batch SlotPool::Lend(Slot* slot) {
   {
     std::lock_guard lock(mutex_);
     --working_;
+    (void)Reserve();  // never more than before
     ++lent_;
     options_.lent->Add(slot_bytes_);
   }

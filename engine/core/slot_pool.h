@@ -45,7 +45,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   struct Options {
     std::vector<ColumnSpec> columns;
     int64_t batch_size = 0;
-    int working_slots = 0;  // reserved from the budget
+    int working_slots = 0;  // reserved from the budget; pinned slots: the most there may be
     int lent_slots = 0;     // how many the consumer may hold at once; 0: any number
     // Where it is given, lent slots are counted in it, and its limit holds in place of lent_slots.
     std::shared_ptr<LentAccount> lent{};
@@ -72,7 +72,12 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   static Result<std::shared_ptr<SlotPool>> Make(Options options, MemoryBudget& budget);
   ~SlotPool();
 
-  // A slot to fill; null when working_slots are in production already or the system has no memory.
+  // From now on so many in production; those above that are there already stay until they are
+  // delivered, and count. False, and unchanged, when the budget has no room. Pinned slots stay
+  // pinned and reserved: precondition there: at most Options::working_slots.
+  [[nodiscard]] bool SetWorkingSlots(int slots);
+
+  // A slot to fill; null when so many are in production already or the system has no memory.
   // Each is given back by Abandon or Lend before the pool goes.
   Slot* Acquire();
   // An acquired slot that was not delivered returns to the free ones.
@@ -99,12 +104,14 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   explicit SlotPool(Options options);
   void Return(Slot* slot);  // a lent slot comes home; any thread
   Status PinSlabs();
+  bool Reserve();  // under mutex_: for the slots in production, and those that may be
   uint64_t SlabBytes() const;
   std::unique_ptr<Slab> MapSlab() const;
   std::unique_ptr<Slab> SlabIn(uint8_t* memory) const;
   bool GiveOwnMemory(Slot& slot) const;
   // Under mutex_: puts the slab among the free ones; hands it back when it is one too many.
   std::unique_ptr<Slab> Keep(Slot* slot);
+  int MostFree() const;  // slabs that are kept for later; under mutex_
 
   const Options options_;
   std::vector<uint64_t> own_bytes_;  // by column: of small ones; 0 in the slab
@@ -114,7 +121,8 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   Reservation reservation_;                  // of the slots in production
   mutable std::mutex mutex_;                 // taken once or twice a batch
   std::vector<std::unique_ptr<Slab>> free_;  // last in, first out: the warmest memory first
-  int working_ = 0;
+  int working_slots_;                        // at most
+  int working_ = 0;                          // in production
   int lent_ = 0;
   bool retired_ = false;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/core/stage_times.h"
+#include "engine/pipeline/critical_path.h"
 
 namespace stoker {
 
@@ -15,15 +16,22 @@ namespace {
 constexpr int kRowsBits = 21;
 constexpr uint64_t RowsTag(uint64_t place, uint32_t rows) { return place << kRowsBits | rows; }
 
+void Raise(std::atomic<uint64_t>& most, uint64_t to) {
+  uint64_t now = most.load(std::memory_order_relaxed);
+  while (now < to && !most.compare_exchange_weak(now, to, std::memory_order_relaxed)) {
+  }
+}
+
 }  // namespace
 
 Assembler::Assembler(const EpochOrder& order, std::shared_ptr<SlotPool> pool, int depth,
-                     BatchSequence sequence)
+                     int most_depth, BatchSequence sequence)
     : order_(order),
       pool_(std::move(pool)),
       batch_size_(order.options().batch_size),
       sequence_(std::move(sequence)),
-      window_(static_cast<size_t>(depth)) {
+      window_(static_cast<size_t>(most_depth)),
+      depth_(static_cast<uint64_t>(depth)) {
   std::lock_guard lock(mutex_);
   OpenBatches();
 }
@@ -36,25 +44,36 @@ Assembler::~Assembler() {
 
 void Assembler::OpenBatches() {
   uint64_t opened = opened_.load(std::memory_order_relaxed);
-  while (opened < next_ + window_.size()) {
+  while (opened < next_ + depth_) {
     const std::optional<BatchName> batch = sequence_.At(opened);
     if (!batch) break;
-    Slot* slot = pool_->Acquire();
-    if (slot == nullptr) break;
-    const uint32_t rows = order_.RowsIn(batch->index);
     Entry& entry = EntryOf(opened);
-    entry.slot = slot;
-    entry.complete = false;
-    entry.failures = 0;
-    entry.error.reset();
-    slot->epoch = batch->epoch;
-    slot->index = batch->index;
-    slot->rows = rows;
-    for (Column& column : slot->columns) column.shape[0] = rows;
+    if (!Open(entry, *batch)) break;
+    const auto rows = static_cast<uint32_t>(entry.slot->rows);
     entry.missing.store(rows, std::memory_order_relaxed);
     entry.rows.store(RowsTag(opened, rows), std::memory_order_relaxed);
     opened_.store(++opened, std::memory_order_release);
   }
+}
+
+// False when there is no slot for it.
+bool Assembler::Open(Entry& entry, BatchName batch) {
+  Slot* slot = pool_->Acquire();
+  if (slot == nullptr) return false;
+  slot->epoch = batch.epoch;
+  slot->index = batch.index;
+  slot->rows = order_.RowsIn(batch.index);
+  for (Column& column : slot->columns) column.shape[0] = slot->rows;
+  entry.slot = slot;
+  entry.opened_ns = NowNanoseconds();
+  for (auto* counter : {&entry.work_ns, &entry.longest_ns, &entry.read_ns, &entry.longest_read_ns,
+                        &entry.reads, &entry.reads_in_flight}) {
+    counter->store(0, std::memory_order_relaxed);
+  }
+  entry.complete = false;
+  entry.failures = 0;
+  entry.error.reset();
+  return true;
 }
 
 std::optional<RowTicket> Assembler::Claim(uint32_t most) {
@@ -76,7 +95,7 @@ std::optional<RowTicket> Assembler::Claim(uint32_t most) {
   return std::nullopt;
 }
 
-Assembler::Batched Assembler::Finish(const RowTicket& ticket, Status status) {
+Assembler::Batched Assembler::Finish(const RowTicket& ticket, const RowCost& cost, Status status) {
   Entry& entry = EntryOf(ticket.batch);
   if (!status.ok()) {
     std::lock_guard lock(mutex_);
@@ -85,6 +104,14 @@ Assembler::Batched Assembler::Finish(const RowTicket& ticket, Status status) {
       entry.error = std::move(status).error();
     }
   }
+  entry.work_ns.fetch_add(cost.work_ns, std::memory_order_relaxed);
+  if (cost.reads != 0) {
+    entry.read_ns.fetch_add(cost.read_ns, std::memory_order_relaxed);
+    Raise(entry.longest_read_ns, cost.read_ns);
+    entry.reads.fetch_add(cost.reads, std::memory_order_relaxed);
+    entry.reads_in_flight.fetch_add(cost.reads_in_flight, std::memory_order_relaxed);
+  }
+  Raise(entry.longest_ns, cost.longest_ns);
   if (entry.missing.fetch_sub(ticket.rows, std::memory_order_acq_rel) != ticket.rows) {
     return Batched::kRowsMissing;
   }
@@ -92,10 +119,21 @@ Assembler::Batched Assembler::Finish(const RowTicket& ticket, Status status) {
   return entry.error ? Batched::kFailed : Batched::kWhole;
 }
 
-void Assembler::Complete(const RowTicket& ticket) {
+void Assembler::Complete(const RowTicket& ticket, const SamplePath& last_row, uint64_t mix_ns) {
   std::lock_guard lock(mutex_);
-  EntryOf(ticket.batch).complete = true;
+  Entry& entry = EntryOf(ticket.batch);
+  entry.work_ns.fetch_add(mix_ns, std::memory_order_relaxed);
+  entry.mix_ns = mix_ns;
+  entry.last_row = last_row;
+  entry.complete_ns = NowNanoseconds();
+  entry.complete = true;
   ready_.notify_one();
+}
+
+void Assembler::SetDepth(int depth) {
+  std::lock_guard lock(mutex_);
+  depth_ = static_cast<uint64_t>(depth);
+  OpenBatches();
 }
 
 Result<bool> Assembler::Reopen() {
@@ -113,15 +151,34 @@ Result<bool> Assembler::Reopen() {
 Result<Batch> Assembler::Take(const Interrupt& interrupt) {
   std::unique_lock lock(mutex_);
   Entry& entry = EntryOf(next_);
-  const uint64_t before = NowNanoseconds();
+  const uint64_t asked = NowNanoseconds();
   const bool ready = Wait(lock, entry, interrupt);
-  wait_ns_.fetch_add(NowNanoseconds() - before, std::memory_order_relaxed);
   if (cancelled_) return Error{Code::kCancelled, "the loader was stopped"};
   if (!ready) return Error{Code::kCancelled, "the wait was interrupted"};
+  Record(entry, asked);
   Result<Batch> batch = Deliver(entry);
   sequence_.Forget(++next_);
   OpenBatches();
   return batch;
+}
+
+void Assembler::Record(const Entry& entry, uint64_t asked_ns) {
+  last_ = {.name = {entry.slot->epoch, entry.slot->index},
+           .rows = static_cast<uint32_t>(entry.slot->rows),
+           .opened_ns = entry.opened_ns,
+           .complete_ns = entry.complete_ns,
+           .asked_ns = asked_ns,
+           .taken_ns = NowNanoseconds(),
+           .work_ns = entry.work_ns.load(std::memory_order_relaxed),
+           .longest_ns = entry.longest_ns.load(std::memory_order_relaxed),
+           .mix_ns = entry.mix_ns,
+           .read_ns = entry.read_ns.load(std::memory_order_relaxed),
+           .longest_read_ns = entry.longest_read_ns.load(std::memory_order_relaxed),
+           .reads = static_cast<uint32_t>(entry.reads.load(std::memory_order_relaxed)),
+           .reads_in_flight = entry.reads_in_flight.load(std::memory_order_relaxed),
+           .waited = {}};
+  last_.waited =
+      Explain({entry.last_row, entry.opened_ns, entry.complete_ns}, asked_ns, last_.taken_ns);
 }
 
 // False when the interrupt said so.

@@ -18,8 +18,10 @@
 #include "engine/core/interrupt.h"
 #include "engine/core/result.h"
 #include "engine/core/slot_pool.h"
+#include "engine/pipeline/batch_record.h"
 #include "engine/pipeline/batch_sequence.h"
 #include "engine/pipeline/order.h"
+#include "engine/pipeline/sample_times.h"
 
 namespace stoker {
 
@@ -31,11 +33,20 @@ struct RowTicket {
   Slot* slot = nullptr;
 };
 
+// What it took to fill rows, in nanoseconds.
+struct RowCost {
+  uint64_t work_ns = 0;          // a worker's time
+  uint64_t longest_ns = 0;       // how long it had one of them in hand
+  uint64_t read_ns = 0;          // of the read, from being claimed to being there
+  uint32_t reads = 0;            // 0: they were in memory
+  uint32_t reads_in_flight = 0;  // as BatchRecord has them
+};
+
 class Assembler {
  public:
-  // Produces the batches of `sequence`, at most `depth` of them at a time; the slot pool has that
-  // many working slots. `order` outlives it.
-  Assembler(const EpochOrder& order, std::shared_ptr<SlotPool> pool, int depth,
+  // Produces the batches of `sequence`, at most `depth` of them at a time, and never more than
+  // `most_depth`; the slot pool has `depth` working slots. `order` outlives it.
+  Assembler(const EpochOrder& order, std::shared_ptr<SlotPool> pool, int depth, int most_depth,
             BatchSequence sequence);
   ~Assembler();  // precondition: every claimed row is finished
 
@@ -47,10 +58,14 @@ class Assembler {
   // Says whether they were the last that its batch missed: the batch is then the caller's alone,
   // until it is completed. Any thread; a lock only for failures.
   enum class Batched : uint8_t { kRowsMissing, kWhole, kFailed };
-  Batched Finish(const RowTicket& ticket, Status status);
+  Batched Finish(const RowTicket& ticket, const RowCost& cost, Status status);
 
-  // The batch of this ticket can be delivered. Precondition: Finish said that no row is missing.
-  void Complete(const RowTicket& ticket);
+  // The batch of this ticket, whose row was the last, can be delivered; `mix_ns`: mixing it
+  // took. Precondition: Finish said that no row is missing.
+  void Complete(const RowTicket& ticket, const SamplePath& last_row, uint64_t mix_ns);
+
+  // From now on; opens what that allows. Precondition: 1 to most_depth, and as many working slots.
+  void SetDepth(int depth);
 
   // Production stops short when the system has no memory for a slot, and where nothing more was
   // appended. Opens what the depth allows and says whether that was anything: then there are rows
@@ -62,6 +77,9 @@ class Assembler {
   // when interrupted. Precondition: position(), and Reopen has succeeded since.
   Result<Batch> Take(const Interrupt& interrupt);
 
+  // Of the batch, or the error in its place, that Take delivered last. Precondition: there was one.
+  const BatchRecord& last() const { return last_; }
+
   // The batch that Take would deliver next; none at the end of the sequence.
   std::optional<BatchName> position() const { return sequence_.At(next_); }
 
@@ -72,21 +90,28 @@ class Assembler {
   // From now on Take returns Cancelled, at once, also where it waits already. Any thread.
   void Cancel();
 
-  uint64_t wait_ns() const { return wait_ns_.load(std::memory_order_relaxed); }
-
  private:
   struct Entry {  // a batch in production
     Slot* slot = nullptr;
     std::atomic<uint64_t> rows{0};  // RowsTag: of which batch, and how many
     std::atomic<uint32_t> missing{0};
-    bool complete = false;       // under mutex_
-    uint32_t failures = 0;       // under mutex_
-    uint32_t failed_row = 0;     // the lowest; under mutex_
-    std::optional<Error> error;  // of failed_row; under mutex_
+    // Of its rows so far.
+    std::atomic<uint64_t> work_ns{0}, longest_ns{0};
+    std::atomic<uint64_t> read_ns{0}, longest_read_ns{0}, reads{0}, reads_in_flight{0};
+    uint64_t mix_ns = 0;
+    uint64_t opened_ns = 0;
+    uint64_t complete_ns = 0;  // under mutex_, as what follows
+    SamplePath last_row;
+    bool complete = false;
+    uint32_t failures = 0;
+    uint32_t failed_row = 0;     // the lowest
+    std::optional<Error> error;  // of failed_row
   };
 
   Entry& EntryOf(uint64_t batch) { return window_[batch % window_.size()]; }
   void OpenBatches();  // as many as the depth allows; under mutex_
+  bool Open(Entry& entry, BatchName batch);
+  void Record(const Entry& entry, uint64_t asked_ns);
   bool Wait(std::unique_lock<std::mutex>& lock, const Entry& entry, const Interrupt& interrupt);
   Result<Batch> Deliver(Entry& entry);
 
@@ -98,10 +123,11 @@ class Assembler {
   std::atomic<uint64_t> claimed_{0};  // rows handed out, counted as if every batch were full
   std::atomic<uint64_t> opened_{0};   // batches opened
   uint64_t next_ = 0;                 // batch to deliver
+  BatchRecord last_;                  // the consumer's
   std::mutex mutex_;
   std::condition_variable ready_;
+  uint64_t depth_;          // under mutex_
   bool cancelled_ = false;  // under mutex_
-  std::atomic<uint64_t> wait_ns_{0};
 };
 
 }  // namespace stoker

@@ -1,6 +1,7 @@
 #include "engine/pipeline/check_options.h"
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,13 @@ Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high) 
 }
 
 namespace {
+
+Status CheckFraction(const char* option, double value, double low, double high) {
+  if (value >= low && value <= high) return {};  // and is a number
+  std::ostringstream cause;
+  cause << option << " is " << value << "; it must be between " << low << " and " << high;
+  return Error{Code::kInvalidArgument, cause.str()};
+}
 
 // That what is asked of images can be had; the plan judges the rest.
 Status CheckOutput(const LoaderOptions& options) {
@@ -70,6 +78,8 @@ Status CheckOptions(const LoaderOptions& options) {
   }
   if (Status s = CheckRange("batch_size", options.batch_size, 1, 1 << 20); !s.ok()) return s;
   if (Status s = CheckRange("depth", options.depth, 0, 4096); !s.ok()) return s;
+  if (Status s = CheckFraction("wait_target", options.wait_target, 0.0001, 0.5); !s.ok()) return s;
+  if (Status s = CheckFraction("weight", options.weight, 0.001, 1000); !s.ok()) return s;
   if (Status s = CheckRange("lent_batches", options.lent_batches, 0, 4096); !s.ok()) return s;
   if (Status s = CheckRange("world", options.world, 1, 1 << 20); !s.ok()) return s;
   if (Status s = CheckOutput(options); !s.ok()) return s;

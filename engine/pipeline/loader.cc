@@ -10,7 +10,7 @@
 #include "engine/core/trace.h"
 #include "engine/pipeline/check_options.h"
 #include "engine/pipeline/loader_impl.h"
-#include "gpu/device_pinning.h"
+#include "engine/pipeline/loader_parts.h"
 
 namespace stoker {
 
@@ -20,46 +20,15 @@ namespace {
 // allocates next to nothing.
 constexpr size_t kCropIndexBytes = 8 << 10;
 
-// What a batch consists of.
-std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optional<Plan>& plan) {
-  std::vector<ColumnSpec> columns;
-  for (const ArrayColumn& array : source.arrays()) {
-    columns.push_back({array.name, array.dtype, array.row_shape});
-  }
-  if (columns.empty()) columns = {{"image", DType::kU8, {}}, {"label", DType::kI64, {}}};
-  if (plan) {
-    columns[0].dtype = plan->dtype();
-    columns[0].row_shape = plan->row_shape();
-  }
-  if (plan && plan->work_bytes() != 0) {
-    columns.push_back({"work", DType::kU8, {static_cast<int64_t>(plan->work_bytes())}});
-  }
-  return columns;
-}
-
-SlotPool::Options SlotOptionsOf(const LoaderOptions& options, std::vector<ColumnSpec> columns,
-                                int depth) {
-  SlotPool::Options slots;
-  slots.columns = std::move(columns);
-  slots.batch_size = options.batch_size;
-  slots.working_slots = depth;
-  slots.lent_slots = options.lent_batches;
-  slots.lent = options.lent;
-  slots.one_slab = options.one_slab;
-  if (options.device == nullptr) return slots;
-  slots.pinning = std::make_shared<DevicePinning>(options.device);
-  slots.pinned_lent_slots =
-      options.lent_batches != 0 ? std::min(options.lent_batches, 64) : SlotPool::kSpareSlots;
-  return slots;
-}
-
-// Small rows are copied many at a time, so that handing them out costs little beside the copying.
-uint32_t RunOf(const LoaderOptions& options) {
-  constexpr size_t kRunBytes = 64 << 10;
-  if (!CopiesRows(options)) return 1;
-  size_t bytes = 0;
-  for (const ArrayColumn& array : options.source->arrays()) bytes += array.row_bytes();
-  return static_cast<uint32_t>(std::clamp<size_t>(kRunBytes / bytes, 1, options.batch_size));
+// What it took to fill a row.
+RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work_ns) {
+  RowCost cost{.work_ns = work_ns};
+  if (times.begun_ns != 0) cost.longest_ns = times.done_ns - times.begun_ns;
+  if (reads_in_flight == 0) return cost;
+  cost.read_ns = times.read_ns - times.claimed_ns;
+  cost.reads = 1;
+  cost.reads_in_flight = reads_in_flight;
+  return cost;
 }
 
 }  // namespace
@@ -108,12 +77,13 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
        .depth = options.depth,
        .threads = limits.threads,
        .reads_in_flight = limits.reads_in_flight * static_cast<uint32_t>(limits.reader_threads),
+       .most_depth = MostDepth(options, limits),
        .workspace_bytes = kWorkspaceBytes + (plan ? plan->tile_bytes() : 0)},
       runtime.budget().limit(), {}, runtime.budget().used());
   if (!memory.ok()) return std::move(memory).error();
 
   Result<std::shared_ptr<SlotPool>> slots =
-      SlotPool::Make(SlotOptionsOf(options, columns, memory->depth), runtime.budget());
+      SlotPool::Make(SlotOptionsOf(options, columns, *memory), runtime.budget());
   if (!slots.ok()) return std::move(slots).error();
 
   std::unique_ptr<Impl> impl(new Impl(std::move(options), *std::move(order), std::move(plan),
@@ -122,7 +92,10 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
   for (SampleInFlight& sample : impl->samples_) {
     sample.read.path.reserve(PATH_MAX);
     sample.crop_index.reserve(kCropIndexBytes);
-    if (Status s = sample.read.buffer.Grow(kReadBufferBytes); !s.ok()) return std::move(s).error();
+  }
+  for (uint32_t i = 0; i < kSureReads; ++i) {  // others when they are first used
+    if (Status s = impl->samples_[i].read.buffer.Grow(kReadBufferBytes); !s.ok())
+      return std::move(s).error();
   }
   return impl;
 }
@@ -141,21 +114,33 @@ Loader::Impl::Impl(LoaderOptions options, EpochOrder order, std::optional<Plan> 
       samples_(memory.requests),
       free_samples_(memory.requests, IndexSet::Begin::kFull),
       ready_samples_(memory.requests, IndexSet::Begin::kEmpty),
-      counters_(static_cast<size_t>(runtime_.options().threads)) {
+      most_reading_(memory.requests),
+      most_requests_(memory.requests),
+      at_work_(static_cast<uint32_t>(runtime_.options().threads)),
+      counters_(static_cast<size_t>(runtime_.options().threads)),
+      paces_(counters_.size()),
+      most_(MostOf(runtime_, memory)),
+      tenant_(runtime_.tenants().Join(options_.weight,
+                                      {.workers = 1, .batch_bytes = slots_->slot_bytes()})),
+      tuner_(TunerOptionsOf(options_, runtime_), Granted()) {
   for (SampleInFlight& sample : samples_) sample.read.buffer = GrowingBuffer(runtime_.budget());
   for (size_t i = 0; plan_ && i < counters_.size(); ++i) {
     workspaces_.push_back(plan_->MakeWorkspace(runtime_.budget()));
   }
+  settings_.depth = memory.depth;
+  Settle();
   StartAt({}, Schedule::kEpochs);
 }
 
 // Order → reader: the next rows of the batches in production become read requests.
 size_t Loader::Impl::Pull(std::span<ReadRequest*> requests) {
   if (in_memory_) SubmitRuns();
+  const bool behind_workers = BehindWorkers();
   if (in_memory_ || stopped_.load(std::memory_order_relaxed) || TooFewFree()) return 0;
+  const uint64_t now = NowNanoseconds();
   size_t pulled = 0;
-  while (pulled < requests.size()) {
-    const std::optional<uint32_t> index = free_samples_.Take();
+  while (pulled < requests.size() && MayRead()) {
+    const std::optional<uint32_t> index = TakeRequest();
     if (!index) break;
     const std::optional<RowTicket> ticket = assembler_->Claim();
     if (!ticket) {
@@ -164,10 +149,12 @@ size_t Loader::Impl::Pull(std::span<ReadRequest*> requests) {
     }
     in_work_.fetch_add(1, std::memory_order_relaxed);
     SampleInFlight& next = samples_[*index];
+    next.reads_in_flight = reading_.fetch_add(1, std::memory_order_relaxed) + 1;
     const OrderEntry entry = order_.At(ticket->slot->epoch, ticket->slot->index, ticket->row);
     next.ticket = *ticket;
     next.draw = {options_.seed, ticket->slot->epoch, entry.position};
     next.sample = options_.source->At(entry.sample);
+    next.path.Claim(now, behind_workers);
     next.read.offset = next.sample.offset;
     next.read.length = next.sample.length;
     options_.source->PathOf(next.sample.file, next.read.path);
@@ -178,24 +165,43 @@ size_t Loader::Impl::Pull(std::span<ReadRequest*> requests) {
 
 // Reader → worker.
 void Loader::Impl::Finish(ReadRequest& read) {
-  const auto index =
-      static_cast<uint32_t>(reinterpret_cast<SampleInFlight*>(&read) - samples_.data());
+  reading_.fetch_sub(1, std::memory_order_relaxed);
+  Submit(static_cast<uint32_t>(reinterpret_cast<SampleInFlight*>(&read) - samples_.data()));
+}
+
+void Loader::Impl::Submit(uint32_t index) {
+  samples_[index].path.times().read_ns = NowNanoseconds();
   ready_samples_.Give(index);
+  SendWorker(index);
+}
+
+void Loader::Impl::SendWorker(uint32_t index) {
+  in_work_.fetch_add(1, std::memory_order_relaxed);
   runtime_.executor().Submit({&Impl::Work, this, index});
 }
 
+// For every sample that is ready somebody has been sent, or turned away at the turnstile. So
+// whoever finds his own sample gone works on another.
 void Loader::Impl::Work(void* loader, uint32_t index, int worker) {
   auto& self = *static_cast<Impl*>(loader);
-  if (self.ready_samples_.TakeThis(index)) {  // else a worker has taken it together with others
-    if (self.stopped_.load(std::memory_order_relaxed)) {
-      self.EndSample(index, Error{Code::kCancelled, "stopped"}, worker);
-    } else if (self.in_memory_) {
-      self.CopyRun(index, worker);
-    } else {
-      self.Decode(index, worker);
-    }
+  if (self.at_work_.Enter()) {
+    self.WorkFrom(index, worker);
+    if (self.at_work_.Leave()) self.SendWorker(index);
   }
   self.in_work_.fetch_sub(1, std::memory_order_release);  // the last touch of this loader
+}
+
+void Loader::Impl::WorkFrom(uint32_t index, int worker) {
+  const std::optional<uint32_t> first =
+      ready_samples_.TakeThis(index) ? index : ready_samples_.Take();
+  if (!first) return;  // others have taken it together with theirs
+  if (stopped_.load(std::memory_order_relaxed)) {
+    EndSample(*first, {}, Error{Code::kCancelled, "stopped"}, worker);
+  } else if (in_memory_) {
+    CopyRun(*first, worker);
+  } else {
+    Decode(*first, worker);
+  }
 }
 
 // What a worker decodes in one go: the sample that its task brought, and others that are ready,
@@ -207,6 +213,7 @@ class Loader::Impl::ReadySamples final : public ImageFeed {
         worker_(worker),
         workspace_(*loader.workspaces_[static_cast<size_t>(worker)]),
         counters_(loader.counters_[static_cast<size_t>(worker)]),
+        pace_(loader.paces_[static_cast<size_t>(worker)]),
         next_(first) {}
 
   void Decode() { loader_.plan_->ApplyAll(*this, workspace_, times_); }
@@ -228,9 +235,10 @@ class Loader::Impl::ReadySamples final : public ImageFeed {
     ticket.slot->sample_ids[ticket.row] = sample.sample.id;
     Status labelled = WriteLabel(sample);
     if (status.ok()) status = std::move(labelled);
-    Count(sample.read.size);
+    const uint64_t work = Count(sample.read.size);
+    pace_.End(sample.path.times(), since_);
     loader_.TrimBuffer(sample.read.buffer);
-    loader_.EndSample(index, std::move(status), worker_);
+    loader_.EndSample(index, work, std::move(status), worker_);
     if (loader_.mixer_) since_ = NowNanoseconds();  // what it mixed is counted already
   }
 
@@ -252,8 +260,9 @@ class Loader::Impl::ReadySamples final : public ImageFeed {
     return enough || !loader_.ManyReady() ? std::nullopt : loader_.ready_samples_.Take();
   }
 
-  EncodedImage Encoded(uint32_t index) const {
+  EncodedImage Encoded(uint32_t index) {
     SampleInFlight& sample = loader_.samples_[index];
+    pace_.Begin(sample.path.times(), NowNanoseconds());
     // Whatever the index says, one that is larger than its photograph is not worth its memory.
     const uint64_t most = std::max<uint64_t>(sample.read.size, kCropIndexBytes);
     loader_.options_.source->ReadCropIndex(sample.sample.id, most, sample.crop_index);
@@ -265,17 +274,20 @@ class Loader::Impl::ReadySamples final : public ImageFeed {
             loader_.WorkOf(*sample.ticket.slot, sample.ticket.row)};
   }
 
-  // Before its batch can be delivered.
-  void Count(uint64_t bytes) {
+  // Before its batch can be delivered. Returns the nanoseconds since the sample counted last.
+  uint64_t Count(uint64_t bytes) {
     const uint64_t now = NowNanoseconds();
-    counters_.Add(1, bytes, std::exchange(times_, {}), now - std::exchange(since_, now));
+    const uint64_t work = now - std::exchange(since_, now);
+    counters_.Add(1, bytes, std::exchange(times_, {}), work);
     counters_.SetPaths(PathsOf(workspace_));
+    return work;
   }
 
   Impl& loader_;
   const int worker_;
   Workspace& workspace_;
   WorkerCounters& counters_;
+  WorkerPace& pace_;
   std::optional<uint32_t> next_;
   int taken_ = 0;
   StageTimes times_;  // not yet counted; and since when
@@ -294,28 +306,33 @@ void Loader::Impl::Decode(uint32_t first, int worker) {
 }
 
 // Enough for every worker to have one.
-bool Loader::Impl::ManyReady() const {
-  return ready_samples_.available() >= static_cast<uint32_t>(runtime_.options().threads);
-}
+bool Loader::Impl::ManyReady() const { return ready_samples_.available() >= at_work_.limit(); }
 
 // Worker → assembler. Whoever finishes the last row of a batch mixes it.
-void Loader::Impl::EndSample(uint32_t index, Status status, int worker) {
+void Loader::Impl::EndSample(uint32_t index, uint64_t work_ns, Status status, int worker) {
   const RowTicket ticket = samples_[index].ticket;
-  free_samples_.Give(index);
+  const SamplePath path = samples_[index].path;
+  const uint32_t reads_in_flight = samples_[index].reads_in_flight;
+  GiveRequest(index);
   if (starved_.load(std::memory_order_seq_cst) && !TooFewFree()) runtime_.reads().Kick();
-  const Assembler::Batched batched = assembler_->Finish(ticket, std::move(status));
-  if (batched == Assembler::Batched::kRowsMissing) return;
-  if (mixer_ && batched == Assembler::Batched::kWhole) MixBatch(*ticket.slot, worker);
-  assembler_->Complete(ticket);
+  const Assembler::Batched batched =
+      assembler_->Finish(ticket, CostOf(path.times(), reads_in_flight, work_ns), std::move(status));
+  if (batched != Assembler::Batched::kRowsMissing) {
+    uint64_t mixed_ns = 0;
+    if (mixer_ && batched == Assembler::Batched::kWhole) mixed_ns = MixBatch(*ticket.slot, worker);
+    assembler_->Complete(ticket, path, mixed_ns);
+  }
+  in_work_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void Loader::Impl::MixBatch(Slot& slot, int worker) {
+uint64_t Loader::Impl::MixBatch(Slot& slot, int worker) {
   const TraceSpan span(runtime_.trace(), "stoker.mix", slot.epoch, slot.index);
   const uint64_t before = NowNanoseconds();
   const OrderEntry first = order_.At(slot.epoch, slot.index, 0);
   mixer_->Mix(slot, {options_.seed, slot.epoch, first.position});
   const uint64_t spent = NowNanoseconds() - before;
   counters_[static_cast<size_t>(worker)].Add(0, 0, {.mix_ns = spent}, spent);
+  return spent;
 }
 
 // A buffer that has grown stays so while the budget is roomy; else a few large files would hold it.
@@ -324,18 +341,6 @@ void Loader::Impl::TrimBuffer(GrowingBuffer& buffer) {
   if (buffer.capacity() < 2 * kReadBufferBytes || budget.used() < budget.limit() / 2) return;
   buffer.Free();
   (void)buffer.Grow(kReadBufferBytes);  // fits: more than that has just been given back
-}
-
-// Reads are pulled many at a time, so that the reader thread wakes, and enters the kernel, once for
-// many samples instead of once for each.
-bool Loader::Impl::TooFewFree() {
-  const uint32_t enough = (free_samples_.count() + 1) / 2;
-  if (free_samples_.available() >= enough) {
-    starved_.store(false, std::memory_order_seq_cst);
-    return false;
-  }
-  starved_.store(true, std::memory_order_seq_cst);
-  return free_samples_.available() < enough;  // looked at again: a worker may have missed the flag
 }
 
 Result<Batch> Loader::Impl::Next(const Interrupt& interrupt) {
@@ -356,6 +361,7 @@ Result<Batch> Loader::Impl::Next(const Interrupt& interrupt) {
   if (*reopened) runtime_.reads().Kick();
   Result<Batch> batch = Take(interrupt);
   if (!batch.ok() && batch.error().code == Code::kCancelled) return batch;
+  Learn(assembler_->last());
   runtime_.reads().Kick();  // there is a batch's worth of rows to read now
   if (batch.ok()) delivered_.fetch_add(1, std::memory_order_relaxed);
   ++passed_;

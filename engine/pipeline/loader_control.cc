@@ -48,9 +48,9 @@ void Loader::Impl::StartAt(BatchName batch, Schedule schedule) {
   BatchSequence sequence(schedule, batches_per_epoch(), batch,
                          options_.epochs.value_or(kMostEpochs));
   std::lock_guard lock(lifecycle_);
-  if (assembler_ != nullptr) past_wait_ns_ += assembler_->wait_ns();
   assembler_.reset();  // gives its slots back before the next one takes them
-  assembler_ = std::make_unique<Assembler>(order_, slots_, memory_.depth, std::move(sequence));
+  assembler_ = std::make_unique<Assembler>(order_, slots_, settings_.depth, most_.depth,
+                                           std::move(sequence));
 }
 
 // Attaches to the reader threads; they begin to pull.
@@ -90,14 +90,16 @@ Loader::Impl::~Impl() {
 
 LoaderStats Loader::Impl::Stats() const {
   LoaderStats stats;
-  for (const WorkerCounters& counters : counters_) counters.AddTo(stats);
   {
-    std::lock_guard lock(lifecycle_);
-    stats.wait_ns = past_wait_ns_ + assembler_->wait_ns();
+    std::lock_guard lock(told_mutex_);
+    stats = told_;
+    stats.depth = settings_.depth;
+    stats.workers = settings_.workers;
+    stats.reads = in_memory_ ? 0 : settings_.reads;
   }
+  for (const WorkerCounters& counters : counters_) counters.AddTo(stats);
   stats.batches = delivered_;
   stats.read_cpu_ns = runtime_.reads().read_cpu_ns();
-  stats.depth = memory_.depth;
   stats.lent_batches = slots_->account().batches();
   stats.lent_bytes = slots_->account().bytes();
   stats.slot_bytes = slots_->slot_bytes();

@@ -1,6 +1,6 @@
 // Loader::Impl: what a loader is inside. loader.cc has the way of a sample, in the order of the
 // picture in the README; loader_in_memory.cc has that of samples that need no reader;
-// loader_control.cc starts, stops and tells.
+// loader_control.cc starts, stops and tells; loader_settings.cc follows the tuner.
 #pragma once
 
 #include <atomic>
@@ -17,6 +17,10 @@
 #include "engine/pipeline/loader.h"
 #include "engine/pipeline/memory_plan.h"
 #include "engine/pipeline/mixer.h"
+#include "engine/pipeline/sample_times.h"
+#include "engine/pipeline/tenants.h"
+#include "engine/pipeline/tuner.h"
+#include "engine/pipeline/turnstile.h"
 #include "engine/pipeline/worker_counters.h"
 #include "transforms/plan.h"
 
@@ -28,6 +32,8 @@ struct SampleInFlight {
   SampleRef sample;
   DrawKey draw;      // what its random transforms depend on
   RowTicket ticket;  // the row that it becomes
+  SamplePath path;
+  uint32_t reads_in_flight = 0;  // when this one was claimed, itself among them; 0: in memory
   std::vector<uint8_t> crop_index;
 };
 
@@ -56,15 +62,18 @@ class Loader::Impl final : public ReadClient {
        std::optional<Mixer> mixer, MemoryPlan memory, std::shared_ptr<SlotPool> slots);
 
   // The way of one sample.
-  size_t Pull(std::span<ReadRequest*> requests) override;      // a reader thread: order → reader
-  void Finish(ReadRequest& read) override;                     // a reader thread: reader → worker
+  size_t Pull(std::span<ReadRequest*> requests) override;  // a reader thread: order → reader
+  void Finish(ReadRequest& read) override;                 // a reader thread: reader → worker
+  void Submit(uint32_t index);
+  void SendWorker(uint32_t index);
   static void Work(void* loader, uint32_t index, int worker);  // a worker: bytes → row
+  void WorkFrom(uint32_t index, int worker);
   class ReadySamples;
   void* WorkOf(const Slot& slot, uint32_t row) const;
   void Decode(uint32_t first, int worker);
   bool ManyReady() const;
-  void EndSample(uint32_t index, Status status, int worker);  // worker → assembler
-  void MixBatch(Slot& slot, int worker);                      // in between
+  void EndSample(uint32_t index, uint64_t work_ns, Status status, int worker);  // → assembler
+  uint64_t MixBatch(Slot& slot, int worker);                                    // in between
   void TrimBuffer(GrowingBuffer& buffer);
 
   // The same where the samples are in memory.
@@ -74,7 +83,23 @@ class Loader::Impl final : public ReadClient {
   Status WriteLabels(const RowTicket& ticket) const;
 
   Result<Batch> Take(const Interrupt& interrupt);
+
+  // The requests in use, as many as the settings allow.
+  uint32_t FreeRequests() const;
   bool TooFewFree();
+  bool MayRead() const;
+  bool BehindWorkers() const;
+  std::optional<uint32_t> TakeRequest();
+  void GiveRequest(uint32_t index);
+
+  // The settings, which the tuner changes while the loader runs: the consumer's thread.
+  static constexpr size_t kDecisionsKept = 64;
+  TunerLimits Granted() const;
+  void Learn(const BatchRecord& batch);
+  void Follow(std::span<const TunerDecision> decisions);
+  void Settle();
+  void SetReads(uint32_t reads, uint32_t workers);
+
   Status Start();
   void Halt();
   void StartAt(BatchName batch, Schedule schedule);
@@ -92,10 +117,20 @@ class Loader::Impl final : public ReadClient {
   IndexSet free_samples_;
   IndexSet ready_samples_;            // read, and no worker has taken them
   std::atomic<bool> starved_{false};  // Pull found too few free samples, and waits for a Kick
-  std::atomic<uint32_t> in_work_{0};  // samples pulled whose task is not over
+  std::atomic<uint32_t> in_work_{0};  // samples that were pulled, and tasks: not over yet
+  std::atomic<uint32_t> reading_{0};  // samples pulled and not read
+  std::atomic<uint32_t> most_reading_;
+  std::atomic<uint32_t> most_requests_;       // in use
+  Turnstile at_work_;                         // lets in as many workers as there may be
   std::vector<WorkspacePointer> workspaces_;  // by worker
   std::vector<WorkerCounters> counters_;      // by worker
+  std::vector<WorkerPace> paces_;             // by worker
   std::unique_ptr<Assembler> assembler_;
+  const TunerLimits most_;
+  const std::unique_ptr<Tenants::Tenant> tenant_;
+  Tuner tuner_;                  // the consumer's, as the next two
+  uint64_t last_taken_ns_ = 0;   // when a batch was delivered last
+  uint64_t share_again_ns_ = 0;  // when to look what others need
 
   mutable std::mutex lifecycle_;  // guards what follows, and the exchange of assembler_
   bool running_ = false;
@@ -104,7 +139,10 @@ class Loader::Impl final : public ReadClient {
   BatchName after_last_;                // delivered; the consumer's thread too
   uint64_t passed_ = 0;                 // batches; and again
   std::atomic<uint64_t> delivered_{0};  // batches
-  uint64_t past_wait_ns_ = 0;
+
+  mutable std::mutex told_mutex_;  // guards what follows
+  LoaderStats told_;               // what Learn counts
+  TunerSettings settings_;         // in force; changed by the consumer's thread alone
 };
 
 }  // namespace stoker

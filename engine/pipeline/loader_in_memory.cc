@@ -23,24 +23,29 @@ ImageView ImageOf(const ArrayColumn& array, uint64_t id) {
 // Order → worker: what is in memory needs no reader.
 void Loader::Impl::SubmitRuns() {
   while (!stopped_.load(std::memory_order_relaxed) && !TooFewFree()) {
-    const std::optional<uint32_t> index = free_samples_.Take();
+    const std::optional<uint32_t> index = TakeRequest();
     if (!index) continue;
     const std::optional<RowTicket> ticket = assembler_->Claim(run_);
     if (!ticket) return free_samples_.Give(*index);
     in_work_.fetch_add(1, std::memory_order_relaxed);
     samples_[*index].ticket = *ticket;
-    Finish(samples_[*index].read);
+    samples_[*index].path.Claim(NowNanoseconds(), /*behind_workers=*/true);
+    Submit(*index);
   }
 }
 
 void Loader::Impl::CopyRun(uint32_t index, int worker) {
   const TraceSpan span(runtime_.trace(), "stoker.decode");
   const uint64_t before = NowNanoseconds();
+  WorkerPace& pace = paces_[static_cast<size_t>(worker)];
+  pace.Begin(samples_[index].path.times(), before);
   const RowTicket ticket = samples_[index].ticket;
   StageTimes times;
   Status status = FillRun(ticket, worker, times);
-  counters_[static_cast<size_t>(worker)].Add(ticket.rows, 0, times, NowNanoseconds() - before);
-  EndSample(index, std::move(status), worker);
+  const uint64_t after = NowNanoseconds();
+  counters_[static_cast<size_t>(worker)].Add(ticket.rows, 0, times, after - before);
+  pace.End(samples_[index].path.times(), after);
+  EndSample(index, after - before, std::move(status), worker);
 }
 
 // Rows that are there already are copied, column by column; or the image's is transformed.

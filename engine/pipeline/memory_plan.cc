@@ -27,7 +27,7 @@ MemoryClaim SumOf(std::span<const MemoryClaim> claims) {
 
 MemoryClaim ClaimOf(const MemoryNeeds& needs) {
   const auto least = static_cast<uint64_t>(std::max(needs.depth, 1));
-  const auto most = static_cast<uint64_t>(needs.depth != 0 ? needs.depth : kMostDepth);
+  const auto most = static_cast<uint64_t>(needs.depth != 0 ? needs.depth : needs.most_depth);
   return {.least_batches = Times(least, needs.slot_bytes),
           .most_batches = Times(most, needs.slot_bytes),
           .samples = kSureReads * kReadBufferBytes +
@@ -90,7 +90,7 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
   } else {
     const uint64_t affordable =
         (shares.batches - their.least_batches) / std::max<uint64_t>(needs.slot_bytes, 1);
-    plan.most_depth = static_cast<int>(std::clamp<uint64_t>(affordable, 1, kMostDepth));
+    plan.most_depth = static_cast<int>(std::clamp<uint64_t>(affordable, 1, needs.most_depth));
     const uint64_t now = (budget - taken - sum.samples) / std::max<uint64_t>(needs.slot_bytes, 1);
     plan.depth = static_cast<int>(std::min<uint64_t>(std::min(kFirstDepth, plan.most_depth), now));
   }

@@ -23,7 +23,7 @@ inline constexpr uint64_t kReadBufferBytes = 256 << 10;  // grows for larger fil
 inline constexpr uint64_t kWorkspaceBytes = 2 << 20;     // of one worker; grows for wide images
 inline constexpr uint32_t kSureReads = 2;                // whose buffers a loader is never without
 inline constexpr int kFirstDepth = 4;                    // where no depth is fixed
-inline constexpr int kMostDepth = 64;                    // that is ever chosen for a loader
+inline constexpr int kMostDepth = 64;  // that is ever chosen, but for small batches
 
 // A loader's part in the division.
 struct MemoryClaim {
@@ -48,6 +48,7 @@ struct MemoryNeeds {
   int depth = 0;            // that a user has fixed; 0: is chosen while it runs
   int threads = 0;
   uint32_t reads_in_flight = 0;  // of all reader threads together
+  int most_depth = kMostDepth;   // that is worth having, where none is fixed
   uint64_t workspace_bytes = kWorkspaceBytes;
 };
 

@@ -47,9 +47,15 @@ struct LoaderOptions {
   // Nothing beyond this many epochs is prefetched; none: as many as are asked for.
   std::optional<uint64_t> epochs;
 
-  // Batches in production and not yet delivered, 1 to 4096. 0: four, or as many as the budget has
-  // room for.
+  // Batches in production and not yet delivered, 1 to 4096. 0: tuned, as many as keep the consumer
+  // from waiting, within the memory budget.
   int depth = 0;
+  // What tuning aims at: the share of its time that the consumer waits beyond what no setting could
+  // spare it, 0.0001 to 0.5.
+  double wait_target = 0.005;
+  // Where loaders of one Runtime want more workers or memory than there are, each gets by weight,
+  // 0.001 to 1000.
+  double weight = 1;
   int lent_batches = 8;  // how many the caller may hold at once, 1 to 4096; 0: no limit
   std::shared_ptr<LentAccount> lent;  // shared with other loaders; null: one of its own
 

@@ -28,10 +28,19 @@ uint64_t DefaultBudget() {
   return std::min(AvailableMemory() / 4, kMost) / ranks;
 }
 
+constexpr uint32_t kMostReads = 64;  // of a reader thread, where nobody says
+
+// What is given is not tuned.
+TunerSettings FixedBy(const RuntimeOptions& given) {
+  return {.depth = 0,
+          .workers = given.threads,
+          .reads = static_cast<int>(given.reads_in_flight) * given.reader_threads};
+}
+
 Status Check(const RuntimeOptions& options) {
   if (Status s = CheckRange("threads", options.threads, 0, 1024); !s.ok()) return s;
   if (Status s = CheckRange("reader_threads", options.reader_threads, 1, 64); !s.ok()) return s;
-  return CheckRange("reads_in_flight", options.reads_in_flight, 1, 1024);
+  return CheckRange("reads_in_flight", options.reads_in_flight, 0, 1024);
 }
 
 std::unique_ptr<Executor> MakeExecutor(const RuntimeOptions& options) {
@@ -49,17 +58,21 @@ std::unique_ptr<Executor> MakeExecutor(const RuntimeOptions& options) {
 }  // namespace
 
 struct Runtime::State {
-  State(RuntimeOptions given, ReaderChoice chosen)
-      : options(std::move(given)),
+  State(RuntimeOptions filled_in, TunerSettings given, ReaderChoice chosen)
+      : options(std::move(filled_in)),
+        fixed(given),
         reader(std::move(chosen)),
         budget(options.memory_budget),
+        tenants(options.threads, options.memory_budget / 2),
         executor(MakeExecutor(options)),
         reads(options.reader_threads, options.make_reader, trace) {}
 
   const RuntimeOptions options;
+  const TunerSettings fixed;
   const ReaderChoice reader;
   const pid_t process = getpid();
   MemoryBudget budget;
+  Tenants tenants;
   Trace trace;
   std::mutex planning;
   std::unique_ptr<Executor> executor;  // outlives the reader threads, which submit to it
@@ -70,6 +83,7 @@ Result<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& given) {
   if (Status s = Check(given); !s.ok()) return std::move(s).error();
   RuntimeOptions options = given;
   if (options.threads == 0) options.threads = AllottedCores();
+  if (options.reads_in_flight == 0) options.reads_in_flight = kMostReads;
   if (options.memory_budget == 0) options.memory_budget = DefaultBudget();
   ReaderChoice choice{ReaderKind::kPread, "given by the caller"};
   if (!options.make_reader) {
@@ -81,7 +95,7 @@ Result<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& given) {
     };
   }
   return std::shared_ptr<Runtime>(
-      new Runtime(std::make_unique<State>(std::move(options), std::move(choice))));
+      new Runtime(std::make_unique<State>(std::move(options), FixedBy(given), std::move(choice))));
 }
 
 Result<std::shared_ptr<Runtime>> Runtime::Default() {
@@ -115,6 +129,8 @@ MemoryBudget& Runtime::budget() { return state_->budget; }
 Executor& Runtime::executor() { return *state_->executor; }
 ReadService& Runtime::reads() { return state_->reads; }
 Trace& Runtime::trace() { return state_->trace; }
+Tenants& Runtime::tenants() { return state_->tenants; }
+const TunerSettings& Runtime::fixed() const { return state_->fixed; }
 std::mutex& Runtime::planning() { return state_->planning; }
 const ReaderChoice& Runtime::reader() const { return state_->reader; }
 const RuntimeOptions& Runtime::options() const { return state_->options; }

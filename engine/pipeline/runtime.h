@@ -11,15 +11,19 @@
 #include "engine/core/trace.h"
 #include "engine/pipeline/executor.h"
 #include "engine/pipeline/read_service.h"
+#include "engine/pipeline/tenants.h"
+#include "engine/pipeline/tuner.h"
 #include "io/readers/reader.h"
 
 namespace stoker {
 
 struct RuntimeOptions {
-  int threads = 0;  // decode workers, 1 to 1024; 0: the cores allotted
+  // Decode workers, 1 to 1024. 0: at most the cores allotted, tuned: as many as keep up.
+  int threads = 0;
   ReaderKind reader = ReaderKind::kAuto;
-  int reader_threads = 1;         // each with a ring of its own
-  uint32_t reads_in_flight = 32;  // most, for each reader thread, 1 to 1024
+  int reader_threads = 1;  // each with a ring of its own
+  // For each reader thread, 1 to 1024. 0: at most 64, tuned.
+  uint32_t reads_in_flight = 0;
   // Working memory of all loaders together, in bytes. 0: a quarter of the memory available to this
   // process' cgroup, at most 4 GiB, divided by LOCAL_WORLD_SIZE where that is set.
   uint64_t memory_budget = 0;
@@ -49,6 +53,8 @@ class Runtime {
   MemoryBudget& budget();
   Executor& executor();
   ReadService& reads();
+  Tenants& tenants();
+  const TunerSettings& fixed() const;  // workers and reads (of all reader threads), where given
   std::mutex& planning();  // held from looking at what the budget has free to reserving it
   // Spans: "stoker.read", "stoker.decode" (what a worker does in one go, up to eight samples),
   // "stoker.mix", "stoker.wait".

@@ -55,6 +55,21 @@ std::vector<uint64_t> FairShares(uint64_t total, std::span<const FairClaim> clai
   return shares;
 }
 
+namespace {
+
+// What nobody needs is divided, too, so that a loader may grow before it has asked.
+std::vector<uint64_t> WithRoom(uint64_t total, std::vector<FairClaim> claims) {
+  std::vector<uint64_t> shares = FairShares(total, claims);
+  uint64_t left = total;
+  for (uint64_t share : shares) left -= std::min(left, share);
+  for (FairClaim& claim : claims) claim = {.weight = claim.weight, .need = left};
+  const std::vector<uint64_t> room = FairShares(left, claims);
+  for (size_t i = 0; i < shares.size(); ++i) shares[i] += room[i];
+  return shares;
+}
+
+}  // namespace
+
 std::unique_ptr<Tenants::Tenant> Tenants::Join(double weight, const Need& least) {
   auto tenant = std::make_unique<Tenant>();
   tenant->weight_ = weight;
@@ -87,8 +102,8 @@ void Tenants::Divide() {
     bytes.push_back({tenant->weight_, tenant->least_.batch_bytes, tenant->need_.batch_bytes});
   }
   const std::vector<uint64_t> of_workers =
-      FairShares(static_cast<uint64_t>(std::max(workers_, 0)), workers);
-  const std::vector<uint64_t> of_bytes = FairShares(batch_bytes_, bytes);
+      WithRoom(static_cast<uint64_t>(std::max(workers_, 0)), workers);
+  const std::vector<uint64_t> of_bytes = WithRoom(batch_bytes_, bytes);
   for (size_t i = 0; i < tenants_.size(); ++i) {
     tenants_[i]->granted_workers_.store(of_workers[i], std::memory_order_relaxed);
     tenants_[i]->granted_bytes_.store(of_bytes[i], std::memory_order_relaxed);

@@ -39,7 +39,8 @@ class Tenants {
     ~Tenant();
     // Says what it needs from now on; changes the grants of all.
     void Ask(const Need& need);
-    // What it may use now; never less than `least` at joining. Any thread; no lock.
+    // What it may use now: what it needs or is left to it, and its part of what nobody needs; never
+    // less than `least` at joining. Any thread; no lock.
     uint64_t workers() const { return granted_workers_.load(std::memory_order_relaxed); }
     uint64_t batch_bytes() const { return granted_bytes_.load(std::memory_order_relaxed); }
 

@@ -40,7 +40,8 @@ class alignas(64) WorkerCounters {
     stats.stages.resize_ns += resize_ns_.load(std::memory_order_relaxed);
     stats.stages.augment_ns += augment_ns_.load(std::memory_order_relaxed);
     stats.stages.mix_ns += mix_ns_.load(std::memory_order_relaxed);
-    stats.work_ns += work_ns_.load(std::memory_order_relaxed);
+    stats.worker_busy_ns.push_back(work_ns_.load(std::memory_order_relaxed));
+    stats.work_ns += stats.worker_busy_ns.back();
     stats.decoded.fast += fast_.load(std::memory_order_relaxed);
     stats.decoded.indexed += indexed_.load(std::memory_order_relaxed);
     stats.decoded.stale += stale_.load(std::memory_order_relaxed);

@@ -110,8 +110,8 @@ TEST(FairShares, AreThoseOfHandingOutOneByOne) {
 TEST(Tenants, ShareByNeedAndWeightAndGiveBackWhatTheyDoNotNeed) {
   Tenants tenants(8, 1000);
   const auto train = tenants.Join(1, {1, 100});
-  EXPECT_EQ(train->workers(), 1);
-  EXPECT_EQ(train->batch_bytes(), 100);
+  EXPECT_EQ(train->workers(), 8) << "what nobody needs is there to grow into";
+  EXPECT_EQ(train->batch_bytes(), 1000);
   train->Ask({8, 2000});
   EXPECT_EQ(train->workers(), 8);
   EXPECT_EQ(train->batch_bytes(), 1000);
@@ -126,6 +126,11 @@ TEST(Tenants, ShareByNeedAndWeightAndGiveBackWhatTheyDoNotNeed) {
   validation->Ask({0, 0});  // an idle one keeps what it joined with
   EXPECT_EQ(validation->workers(), 1);
   EXPECT_EQ(train->workers(), 7);
+  train->Ask({2, 200});  // 5 and 700 are left, and go by weight
+  EXPECT_EQ(train->workers(), 2 + 1);
+  EXPECT_EQ(validation->workers(), 1 + 4);
+  EXPECT_EQ(train->batch_bytes(), 200 + 175);
+  EXPECT_EQ(validation->batch_bytes(), 100 + 525);
   validation.reset();
   EXPECT_EQ(train->workers(), 8);
   EXPECT_EQ(train->batch_bytes(), 1000);

@@ -21,7 +21,7 @@ from stoker._transforms import Transform, checked
 if TYPE_CHECKING:
     import tensorflow as tf
 
-_NOT_OF_BATCHES = ("rank", "depth", "lent_batches", "pin_memory")  # they have the same bytes, or are parts
+_NOT_OF_BATCHES = ("rank", "depth", "wait_target", "weight", "lent_batches", "pin_memory")  # they have the same bytes, or are parts
 _REMAINDERS = ("uneven", "drop", "pad")
 
 
@@ -78,7 +78,12 @@ class Loader:
         remainder: what becomes of samples that do not divide evenly among them: "uneven" (each exactly
             once), "drop", or "pad" (the order begins again).
         exif_orientation: turn photographs as their EXIF tag says.
-        depth: batches in production, 1 to 4,096; None: chosen by stoker.
+        depth: batches in production, 1 to 4,096; None: tuned while it runs, within the memory budget
+            (docs/tuning.md).
+        wait_target: what tuning aims at: the share of its time that the program waits for batches, beyond
+            what no setting could spare it, 0.0001 to 0.5.
+        weight: where loaders of one Runtime want more workers or memory than there are, each gets by
+            weight, 0.001 to 1,000.
         lent_batches: how many batches the program may hold at once before the next one is a
             ResourceExhaustedError, 1 to 4,096; None: no limit.
         pin_memory: pin (page-lock) the memory of batches, those in production and `lent_batches` more (4
@@ -111,6 +116,8 @@ class Loader:
         remainder: str = "uneven",
         exif_orientation: bool = True,
         depth: int | None = None,
+        wait_target: float = 0.005,
+        weight: float = 1,
         lent_batches: int | None = None,
         pin_memory: bool = False,
         runtime: Runtime | None = None,
@@ -136,6 +143,8 @@ class Loader:
             "remainder": _checks.choice("remainder", remainder, _REMAINDERS),
             "exif_orientation": _checks.boolean("exif_orientation", exif_orientation),
             "depth": 0 if depth is None else _checks.integer("depth", depth, 1, 4096),
+            "wait_target": _checks.real("wait_target", wait_target, 0.0001, 0.5),
+            "weight": _checks.real("weight", weight, 0.001, 1000),
             "lent_batches": (
                 0 if lent_batches is None else _checks.integer("lent_batches", lent_batches, 1, 4096)
             ),
@@ -276,6 +285,8 @@ class Loader:
             "remainder": "uneven",
             "exif_orientation": True,
             "depth": 0,
+            "wait_target": 0.005,
+            "weight": 1.0,
             "lent_batches": 0,
             "pin_memory": False,
         }

@@ -16,11 +16,12 @@ class Runtime:
     Any thread.
 
     Args:
-        threads: decode workers, 1 to 1024; 0: the cores allotted to this process (its cgroup's quota
-            and its affinity count).
+        threads: decode workers, 1 to 1024; 0: at most the cores allotted to this process (its cgroup's
+            quota and its affinity count), tuned: as many as keep up.
         memory_budget: bytes of working memory for all its loaders together: batches in production,
             reads, decoding. 0: a quarter of what the cgroup has, at most 4 GiB, divided by the
             environment's LOCAL_WORLD_SIZE.
+        reads_in_flight: reads at a time, 1 to 1024; 0: at most 64, tuned.
         reader: "uring" (Linux io_uring), "pread", or "auto": whichever is allowed and faster here.
         executor: "tbb", or "threads": plain threads, for where TBB is in the way.
 
@@ -35,11 +36,13 @@ class Runtime:
         memory_budget: int = 0,
         reader: str = "auto",
         executor: str = "tbb",
+        reads_in_flight: int = 0,
     ) -> None:
         self._native = _stoker.Runtime(
             threads=_checks.integer("threads", threads, 0, 1024),
             memory_budget=_checks.integer("memory_budget", memory_budget, 0, 2**63 - 1),
             reader=_READERS.index(_checks.choice("reader", reader, _READERS)),
+            reads_in_flight=_checks.integer("reads_in_flight", reads_in_flight, 0, 1024),
             executor=_EXECUTORS.index(_checks.choice("executor", executor, _EXECUTORS)),
         )
 

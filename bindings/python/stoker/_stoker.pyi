@@ -22,7 +22,12 @@ class Source:
 
 class Runtime:
     def __init__(
-        self, threads: int = ..., memory_budget: int = ..., reader: int = ..., executor: int = ...
+        self,
+        threads: int = ...,
+        memory_budget: int = ...,
+        reader: int = ...,
+        executor: int = ...,
+        reads_in_flight: int = ...,
     ) -> None: ...
     def describe(self) -> dict[str, Any]: ...
 

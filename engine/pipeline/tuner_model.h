@@ -1,0 +1,109 @@
+// What the tuner remembers of the last batches, and what they would have cost with other settings.
+//
+// Three servers in a row. With `q` reads in flight storage does one row each latency / q (Little
+// 1961); n workers do one each work / n; the consumer asks when its step is over. Batch k is opened
+// when batch k − depth is taken. Followed batch by batch (Lindley 1952), in fluid form: a server
+// with c places that are held for a time t each, empty at first, has done c rows at t, and from
+// there on one each t / c; so a batch's last row is there at max(opened + t, busy until), and the
+// slowest of its rows counts for itself: one huge photograph, or one slow read, holds a batch
+// alone.
+//
+// Times and durations are nanoseconds, as doubles. No allocation after the making.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "engine/pipeline/batch_record.h"
+#include "engine/pipeline/tuner.h"
+
+namespace stoker {
+
+// How the latency of reads depends on how many there are at a time: measured, never guessed beyond
+// what was seen but for one step.
+class ReadCurve {
+ public:
+  void Clear() { seen_ = {}; }
+  // A batch's reads took `latency` in the mean, with `in_flight` of them at a time.
+  void Add(double in_flight, double latency, double reads);
+  // With so many at a time. As measured, or between; below: as the least that was measured.
+  // Above: the same, but where the last doubling brought nothing: as much longer as they are more.
+  double Latency(double in_flight) const;
+  // More than so many make each read slower, and no more of them; 0: not seen yet.
+  double knee() const;
+  double most_seen() const;
+
+ private:
+  struct Point {
+    double weight = 0;  // reads, fading
+    double in_flight = 0;
+    double latency = 0;
+  };
+  std::array<Point, 24> seen_{};  // by half octaves
+};
+
+class TunerModel {
+ public:
+  static constexpr int kWindow = 128;  // batches
+
+  TunerModel();
+
+  void Add(const BatchRecord& batch);
+  // All but the last `keep`.
+  void Forget(int keep);
+
+  int count() const { return count_; }
+  bool reads_anything() const { return reads_anything_; }
+  const ReadCurve& curve() const { return curve_; }
+
+  // What the batches' time would have been, and the part of it that the consumer would have
+  // waited. Precondition: count() > 0.
+  struct Replayed {
+    double total = 0;
+    double waited = 0;
+  };
+  Replayed Replay(const TunerSettings& settings) const;
+
+  // What was: of the last `batches`.
+  Replayed Observed(int batches) const;
+
+  // The last batches are unlike those before: work, the consumer's step or reads have changed for
+  // good. How many of them there are, then; else 0.
+  int Change() const;
+
+  // Medians and means, for words.
+  double MedianWork() const;
+  double MedianGap() const;
+  double MeanLatency() const;
+
+ private:
+  struct Cost {
+    double gap = 0;      // the consumer's, before it asked for this batch
+    double work = 0;     // of workers
+    double longest = 0;  // of one row
+    double mix = 0;
+    double read = 0;  // summed
+    double longest_read = 0;
+    double rows = 0, reads = 0;
+    double in_flight = 0;  // mean
+    double pause = 0;      // production had stopped so long after the batch before was taken
+    double waited = 0;
+  };
+
+  // 0: the newest.
+  const Cost& Back(int i) const { return costs_[(next_ - 1 - i) & (kWindow - 1)]; }
+  template <typename Value>
+  bool Differs(int recent, Value value) const;
+
+  std::array<Cost, kWindow> costs_{};
+  int next_ = 0;
+  int count_ = 0;
+  uint64_t last_taken_ = 0;
+  bool reads_anything_ = false;
+  ReadCurve curve_;
+  mutable std::vector<double> taken_;    // scratch of Replay
+  mutable std::vector<double> scratch_;  // of medians
+};
+
+}  // namespace stoker
