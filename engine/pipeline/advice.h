@@ -7,9 +7,11 @@
 
 namespace stoker {
 
-// One or two plain sentences with advice, from the counters since the loader's opening:
+// A few plain sentences with advice, from the counters since the loader's opening. The first one
+// begins "The consumer is the limit", "The consumer waited 41% of the time: " and why, or, where
+// the consumer only takes batches, "Decoding is the limit" (or "Storage", …):
 // "The consumer waited 41% of the time: decoding needs 6.2 cores and has 4. Add cores, build a crop
-// index, or decode smaller." Empty before the second batch.
+// index (`stoker index`), or decode smaller photographs." Empty before the second batch.
 std::string Advice(const LoaderStats& stats);
 
 }  // namespace stoker

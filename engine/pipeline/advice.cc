@@ -1,0 +1,256 @@
+#include "engine/pipeline/advice.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stoker {
+
+namespace {
+
+constexpr double kNoWait = 0.01;      // less of the time: nothing to do
+constexpr double kNowAndThen = 0.15;  // less of it: on the whole there is enough
+constexpr double kAllTheTime = 0.9;   // more of it: the consumer does nothing but take batches
+
+enum class Cause : uint8_t { kStorage, kDecode, kCopy, kOther };
+
+double Seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
+std::string Fixed(double value, int digits) {
+  std::array<char, 400> text{};  // 309 digits are the most
+  (void)std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+  return text.data();
+}
+
+// "0.3%", "41%".
+std::string Percent(double share) {
+  const double percent = 100 * std::clamp(share, 0.0, 1.0);
+  return Fixed(percent, percent < 9.95 ? 1 : 0) + "%";
+}
+
+// "6.2", "17", "3,420".
+std::string Number(double value) {
+  std::string text = Fixed(value, value < 9.95 ? 1 : 0);
+  const size_t point = std::min(text.find('.'), text.size());
+  for (size_t at = point; at > 3; at -= 3) text.insert(at - 3, 1, ',');
+  return text;
+}
+
+// "35 MB/s".
+std::string Rate(double bytes_per_second) {
+  constexpr std::array<const char*, 4> kUnits{" B/s", " kB/s", " MB/s", " GB/s"};
+  size_t unit = 0;
+  for (; bytes_per_second >= 999.5 && unit + 1 < kUnits.size(); ++unit) bytes_per_second /= 1000;
+  return Number(bytes_per_second) + kUnits[unit];
+}
+
+std::string Upper(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
+  return text;
+}
+
+// {"a", "b", "c"} → " A, b, or c."; nothing of nothing.
+std::string Sentence(const std::vector<std::string>& parts) {
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) text += i + 1 < parts.size() ? ", " : parts.size() > 2 ? ", or " : " or ";
+    text += parts[i];
+  }
+  return text.empty() ? text : " " + Upper(std::move(text)) + ".";
+}
+
+class Adviser {
+ public:
+  explicit Adviser(const LoaderStats& stats)
+      : stats_(stats),
+        wait_(Seconds(stats.wait_ns)),
+        consumer_(Seconds(stats.consumer_ns)),
+        share_(Ratio(wait_, wait_ + consumer_)),
+        workers_(std::max(stats.workers > 0 ? stats.workers : stats.threads, 0)) {
+    causes_ = {{{stats.waited.storage_ns, Cause::kStorage},
+                {stats.waited.decode_ns, Cause::kDecode},
+                {stats.waited.copy_ns, Cause::kCopy},
+                {stats.waited.other_ns, Cause::kOther}}};
+    std::ranges::stable_sort(causes_, [](auto& a, auto& b) { return a.first > b.first; });
+    if (causes_[0].first == 0) causes_[0].second = Cause::kOther;
+  }
+
+  std::string Text() const {
+    if (stats_.batches < 2 || !(wait_ + consumer_ > 0)) return "";
+    if (share_ < kNoWait) {
+      return "The consumer is the limit: it waited " + Percent(share_) +
+             " of the time. There is nothing to do here.";
+    }
+    const Cause cause = causes_[0].second;
+    return (share_ > kAllTheTime && cause != Cause::kOther ? Limit(cause) : Waited(cause)) +
+           Next() + Sentence(Remedies(cause));
+  }
+
+ private:
+  bool in_memory() const { return stats_.reader == "none"; }
+
+  bool CropsAtRandom() const {
+    const auto has = [&](const char* name) { return stats_.plan.find(name) != std::string::npos; };
+    return has("RandomResizedCrop") || has("RandomCrop");
+  }
+
+  // What takes the workers' time.
+  std::string Work() const {
+    const StageTimes& stages = stats_.stages;
+    const uint64_t all = stages.decode_ns + stages.resize_ns + stages.augment_ns + stages.mix_ns;
+    if (stages.mix_ns > all / 2) return "mixing";
+    if (stages.augment_ns > all / 2) return "augmenting";
+    return in_memory() ? "making batches" : "decoding";
+  }
+
+  std::string NameOf(Cause cause) const {
+    switch (cause) {
+      case Cause::kStorage:
+        return "storage";
+      case Cause::kDecode:
+        return Work();
+      case Cause::kCopy:
+        return "copying to the device";
+      case Cause::kOther:
+        break;
+    }
+    return "waking up";
+  }
+
+  // Of a consumer that takes batches as fast as they come.
+  std::string Limit(Cause cause) const {
+    const double seconds = wait_ + consumer_;
+    std::string text = Upper(NameOf(cause)) + " is the limit, at " +
+                       Number(static_cast<double>(stats_.samples) / seconds) + " samples/s";
+    if (cause == Cause::kDecode && workers_ > 0) {
+      text += " with " + std::to_string(workers_) + (workers_ == 1 ? " worker" : " workers") +
+              ", busy " + Percent(Ratio(Seconds(stats_.work_ns), seconds * workers_)) +
+              " of the time";
+    } else if (cause == Cause::kStorage) {
+      text += ", " + Rate(static_cast<double>(stats_.bytes_read) / seconds);
+      if (stats_.reads > 0) text += " with " + std::to_string(stats_.reads) + " reads at a time";
+    }
+    return text + ".";
+  }
+
+  // Of one that does something with them.
+  std::string Waited(Cause cause) const {
+    const std::string waited = "The consumer waited " + Percent(share_) + " of the time";
+    switch (cause) {
+      case Cause::kDecode:
+        return waited + ": " + Cores();
+      case Cause::kStorage:
+        if (share_ < kNowAndThen) return waited + ": storage is late now and then.";
+        return waited + ": storage brings " +
+               Rate(Ratio(static_cast<double>(stats_.bytes_read), wait_ + consumer_)) +
+               " and should bring " +
+               Rate(Ratio(static_cast<double>(stats_.bytes_read), consumer_)) + ".";
+      case Cause::kCopy:
+        return waited + ": batches were on their way to the device.";
+      case Cause::kOther:
+        break;
+    }
+    return waited + ", most of it for threads to wake up, or for memory that it held itself.";
+  }
+
+  double needed() const { return Ratio(Seconds(stats_.work_ns), consumer_); }
+  bool EnoughOnAverage() const { return needed() < workers_; }
+
+  std::string Cores() const {
+    std::string text = Work() + " needs " + Number(std::max(needed(), 0.1)) + " cores";
+    if (workers_ > 0) text += " and has " + std::to_string(workers_);
+    if (EnoughOnAverage()) text += ", but not at an even pace";
+    return text + ".";
+  }
+
+  // The second cause, where it matters.
+  std::string Next() const {
+    const auto [ns, cause] = causes_[1];
+    const double share = Ratio(Seconds(ns), Seconds(stats_.waited.sum()));
+    if (share < 0.25 || cause == Cause::kOther) return "";
+    return " " + Upper(NameOf(cause)) + " is next, with " + Percent(share) + " of the wait.";
+  }
+
+  std::vector<std::string> Remedies(Cause cause) const {
+    switch (cause) {
+      case Cause::kDecode:
+        return OfWork();
+      case Cause::kStorage:
+        return OfStorage();
+      case Cause::kCopy:
+        return {"make batches of fewer bytes", "see `stoker doctor` about the device's link"};
+      case Cause::kOther:
+        break;
+    }
+    return {"take larger batches", "let go of them sooner"};
+  }
+
+  std::vector<std::string> OfWork() const {
+    std::vector<std::string> remedies;
+    if (share_ <= kAllTheTime && EnoughOnAverage()) {
+      remedies.push_back(
+          "let more batches be ready (" +
+          (stats_.depth > 0 ? "depth, now " + std::to_string(stats_.depth) : "depth") +
+          ", or memory_budget)");
+    }
+    if (workers_ > 0 && stats_.threads > workers_) {
+      remedies.push_back("let it have more than " + std::to_string(workers_) + " of the " +
+                         std::to_string(stats_.threads) + " workers");
+    }
+    remedies.emplace_back("add cores");
+    const std::string work = Work();
+    if (work != "decoding") {
+      if (work == "mixing" || work == "augmenting") remedies.emplace_back("leave out transforms");
+      return remedies;
+    }
+    const DecodePaths& paths = stats_.decoded;
+    uint64_t decoded = paths.fast;
+    for (const uint64_t count : paths.fallback) decoded += count;
+    const uint64_t progressive = paths.fallback[static_cast<size_t>(Fallback::kProcess)];
+    if (paths.stale + paths.contradicted > decoded / 20) {
+      remedies.emplace_back("make the crop index anew (`stoker index`)");
+    } else if (paths.indexed == 0 && paths.fast > decoded / 2 && CropsAtRandom()) {
+      remedies.emplace_back("build a crop index (`stoker index`)");
+    }
+    if (progressive > decoded / 4) {
+      remedies.emplace_back("make progressive photographs baseline (`jpegtran`)");
+    }
+    remedies.emplace_back("decode smaller photographs");
+    return remedies;
+  }
+
+  std::vector<std::string> OfStorage() const {
+    std::vector<std::string> remedies{"use a faster disk", "keep the files in the page cache"};
+    if (stats_.reader == "pread") {
+      remedies.emplace_back("read with io_uring (`stoker doctor` says whether it can)");
+    }
+    const auto of_reads = std::ranges::find(stats_.decisions.rbegin(), stats_.decisions.rend(),
+                                            TunerDecision::What::kReads, &TunerDecision::what);
+    const bool saturated = of_reads != stats_.decisions.rend() &&
+                           of_reads->because == TunerDecision::Because::kSaturated;
+    if (stats_.reads > 0 && !saturated) {
+      remedies.push_back("allow more reads at a time (now " + std::to_string(stats_.reads) + ")");
+    }
+    return remedies;
+  }
+
+  const LoaderStats& stats_;
+  const double wait_;
+  const double consumer_;
+  const double share_;
+  const int workers_;
+  std::array<std::pair<uint64_t, Cause>, 4> causes_;  // the largest first
+};
+
+}  // namespace
+
+std::string Advice(const LoaderStats& stats) { return Adviser(stats).Text(); }
+
+}  // namespace stoker
