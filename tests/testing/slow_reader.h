@@ -1,0 +1,75 @@
+// A Reader around another one, whose reads take longer: by a latency, by a limited throughput, by
+// standing still now and then, by file. In real time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "io/readers/reader.h"
+
+namespace stoker::testing {
+
+// What is slow. Each read takes the longest that any of these makes it take.
+struct SlowStorage {
+  using Duration = std::chrono::nanoseconds;
+  Duration latency{0};                                // of each read
+  std::function<Duration(const std::string&)> extra;  // of reads of that path, beside the latency
+  uint64_t bytes_per_second = 0;                      // of all reads together; 0: no limit
+  // No read ends in the first `stall` of every `stall_every`, counted from the disk's making.
+  Duration stall{0};
+  Duration stall_every{0};  // 0: never
+};
+
+// The disk that slow readers share. Any thread.
+class SlowDisk {
+ public:
+  explicit SlowDisk(SlowStorage storage) : storage_(std::move(storage)) {}
+
+  using Time = std::chrono::steady_clock::time_point;
+  // When a read that was submitted at `begun` may end; its size is known.
+  Time EndOf(const ReadRequest& request, Time begun);
+
+ private:
+  const SlowStorage storage_;
+  const Time made_ = std::chrono::steady_clock::now();
+  std::mutex mutex_;
+  Time busy_until_;  // where throughput is limited; under mutex_
+};
+
+// As a factory of readers: RuntimeOptions::make_reader.
+//   options.make_reader = [disk = std::make_shared<SlowDisk>(storage)] {
+//     return SlowReader::Make(MakePreadReader(32), disk);
+//   };
+class SlowReader final : public Reader {
+ public:
+  static Result<std::unique_ptr<Reader>> Make(Result<std::unique_ptr<Reader>> inner,
+                                              std::shared_ptr<SlowDisk> disk);
+  SlowReader(std::unique_ptr<Reader> inner, std::shared_ptr<SlowDisk> disk);
+  ~SlowReader() override;
+
+  size_t Submit(std::span<ReadRequest* const> requests) override;
+  size_t Reap(std::span<ReadRequest*> done, bool wait) override;
+  size_t in_flight() const override { return inner_->in_flight() + held_.size(); }
+  size_t capacity() const override { return inner_->capacity(); }
+  const char* name() const override { return "slow"; }
+
+ private:
+  struct Held {
+    ReadRequest* request;
+    SlowDisk::Time end;
+  };
+
+  void ReapInner(bool wait);
+
+  const std::unique_ptr<Reader> inner_;
+  const std::shared_ptr<SlowDisk> disk_;
+  std::vector<std::pair<const ReadRequest*, SlowDisk::Time>> begun_;  // in the inner one
+  std::vector<Held> held_;                                            // read, and not yet due
+};
+
+}  // namespace stoker::testing
