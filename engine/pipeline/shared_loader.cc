@@ -7,24 +7,6 @@
 
 namespace stoker {
 
-namespace {
-
-// Adds what one engine did; what is the Runtime's, or the same for all engines, is taken from it.
-void AddStats(LoaderStats& all, const LoaderStats& one) {
-  LoaderStats sum = one;
-  sum.samples += all.samples;
-  sum.bytes_read += all.bytes_read;
-  sum.batches += all.batches;
-  sum.stages += all.stages;
-  sum.work_ns += all.work_ns;
-  sum.wait_ns += all.wait_ns;
-  sum.pinned_bytes += all.pinned_bytes;
-  sum.decoded += all.decoded;
-  all = std::move(sum);
-}
-
-}  // namespace
-
 Result<std::shared_ptr<SharedLoader>> SharedLoader::Open(LoaderOptions options,
                                                          std::shared_ptr<EpochCounter> epochs) {
   if (options.lent == nullptr) options.lent = std::make_shared<LentAccount>(options.lent_batches);

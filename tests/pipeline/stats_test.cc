@@ -1,0 +1,48 @@
+#include "engine/pipeline/stats.h"
+
+#include <gtest/gtest.h>
+
+namespace stoker {
+namespace {
+
+TEST(Stats, OfTwoLoadersAddUp) {
+  LoaderStats all;
+  all.samples = 1;
+  all.batches = 2;
+  all.wait_ns = 10;
+  all.waited = {1, 2, 3, 4};
+  all.consumer_ns = 5;
+  all.worker_busy_ns = {7, 8};
+  all.depth = 9;
+  all.decisions = {{.to = 1, .at_ns = 100}, {.to = 2, .at_ns = 300}};
+  all.decisions_made = 20;
+  all.memory_used = 1'000;
+  LoaderStats one;
+  one.samples = 10;
+  one.batches = 20;
+  one.wait_ns = 100;
+  one.waited = {10, 20, 30, 40};
+  one.consumer_ns = 50;
+  one.worker_busy_ns = {70, 80, 90};
+  one.depth = 4;
+  one.decisions = {{.to = 3, .at_ns = 200}};
+  one.decisions_made = 1;
+  one.memory_used = 1'000;
+  AddStats(all, one);
+  EXPECT_EQ(all.samples, 11);
+  EXPECT_EQ(all.batches, 22);
+  EXPECT_EQ(all.wait_ns, 110);
+  EXPECT_EQ(all.waited.sum(), 110);
+  EXPECT_EQ(all.waited.copy_ns, 33);
+  EXPECT_EQ(all.consumer_ns, 55);
+  EXPECT_EQ(all.worker_busy_ns, (std::vector<uint64_t>{77, 88, 90}));
+  EXPECT_EQ(all.depth, 4);
+  ASSERT_EQ(all.decisions.size(), 2);
+  EXPECT_EQ(all.decisions[0].to, 3);
+  EXPECT_EQ(all.decisions[1].to, 2);
+  EXPECT_EQ(all.decisions_made, 21);
+  EXPECT_EQ(all.memory_used, 1'000);
+}
+
+}  // namespace
+}  // namespace stoker
