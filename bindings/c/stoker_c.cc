@@ -216,13 +216,26 @@ const char* DatasetWarning(stoker_dataset* dataset) {
   return dataset->warning.c_str();
 }
 
+// A plugin's functions, as a listener.
+class PluginTrace final : public stoker::TraceListener {
+ public:
+  explicit PluginTrace(const stoker_trace& trace) : begin_(trace.begin), end_(trace.end) {}
+
+  int64_t Begin(const char* name) override { return begin_(name); }
+  void End(int64_t span) override { end_(span); }
+  bool Calls(const stoker_trace& trace) const { return begin_ == trace.begin && end_ == trace.end; }
+
+ private:
+  int64_t (*const begin_)(const char*);
+  void (*const end_)(int64_t);
+};
+
 void DatasetSetTrace(stoker_dataset* dataset, const stoker_trace* trace) {
   stoker::Trace& runtime = dataset->loader->options().runtime->trace();
-  const stoker::TraceListener* now = runtime.listener();
-  if (trace == nullptr) return runtime.Listen(nullptr);
-  if (now != nullptr && now->begin == trace->begin && now->end == trace->end) return;
-  // Never freed: some thread may be about to call it. There are as many as there are plugins.
-  runtime.Listen(new stoker::TraceListener{trace->begin, trace->end});
+  static constexpr char kWho = 0;  // one place for all plugins
+  const auto now = std::static_pointer_cast<PluginTrace>(runtime.listener(&kWho));
+  if (trace != nullptr && now != nullptr && now->Calls(*trace)) return;
+  (void)runtime.Listen(&kWho, trace == nullptr ? nullptr : std::make_shared<PluginTrace>(*trace));
 }
 
 stoker_error* CursorOpen(stoker_dataset* dataset, int64_t epoch, int32_t repeat,

@@ -174,25 +174,35 @@ TEST_P(StagerSteadyTest, StatsCountWhatWasCopied) {
 }
 
 // Spans, as a profiler sees them.
-std::mutex spans_mutex;
-std::vector<std::string> spans;
+class Names final : public TraceListener {
+ public:
+  int64_t Begin(const char* name) override {
+    std::lock_guard lock(mutex_);
+    names_.emplace_back(name);
+    return 0;
+  }
+  void End(int64_t) override {}
+  std::vector<std::string> names() const {
+    std::lock_guard lock(mutex_);
+    return names_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> names_;
+};
 
 TEST_P(StagerSteadyTest, WhatTheStagerDoesCanBeTraced) {
-  static constexpr TraceListener kListener = {[](const char* name) {
-                                                std::lock_guard lock(spans_mutex);
-                                                spans.emplace_back(name);
-                                                return int64_t{0};
-                                              },
-                                              [](int64_t) {}};
-  spans.clear();
+  const auto listener = std::make_shared<Names>();
   Staging staging(GetParam());
   Trace trace;
-  trace.Listen(&kListener);
+  ASSERT_TRUE(trace.Listen(this, listener));
   testing::FakeHostBatches source;
   {
     Stager traced(staging.ring, source, {.across_epochs = true, .patience = {}, .trace = &trace});
     for (int i = 0; i < 5; ++i) EXPECT_TRUE(traced.Next().ok());
   }
+  const std::vector<std::string> spans = listener->names();
   EXPECT_THAT(spans, ::testing::Contains("stoker.copy"));
   EXPECT_THAT(spans, ::testing::Contains("stoker.stage.host"));
   EXPECT_THAT(spans, ::testing::Contains("stoker.stage.ring"));

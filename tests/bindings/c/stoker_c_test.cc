@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
@@ -83,6 +84,35 @@ TEST_F(StokerCTest, VersionsThatItDoesNotSpeak) {
   EXPECT_EQ(api_->abi_version, STOKER_ABI_VERSION);
   EXPECT_EQ(api_->struct_size, sizeof(stoker_api));
   EXPECT_STRNE(api_->version, "");
+}
+
+// C functions have no context: what they count is global.
+std::atomic<int> spans_begun{0}, spans_ended{0};
+
+TEST_F(StokerCTest, SpansAreToldToOnePluginUntilItHasEnough) {
+  static const stoker_trace trace{sizeof(stoker_trace),
+                                  [](const char*) { return int64_t{++spans_begun}; },
+                                  [](int64_t) { ++spans_ended; }};
+  stoker_dataset* dataset = Open(NewKey(), Spec());
+  for (int i = 0; i < 20; ++i) api_->dataset_set_trace(dataset, &trace);  // as each dataset does
+  stoker_batch* batch = nullptr;
+  ASSERT_EQ(Take(api_->dataset_batch_at(dataset, 0, 0, nullptr, &batch)), "");
+  api_->batch_free(batch);
+  const int begun = spans_begun;
+  EXPECT_GT(begun, 0);
+  api_->dataset_set_trace(dataset, nullptr);
+  stoker_dataset_info info{};
+  info.struct_size = sizeof(info);
+  ASSERT_EQ(Take(api_->dataset_info(dataset, &info)), "");
+  const int threads = info.cores + 2;  // each may have been about to tell
+  const int most = spans_begun + threads;
+  for (int i = 0; i < 2 * threads; ++i) {
+    ASSERT_EQ(Take(api_->dataset_batch_at(dataset, 1, i % 3, nullptr, &batch)), "");
+    api_->batch_free(batch);
+  }
+  api_->dataset_free(dataset);
+  EXPECT_LE(spans_begun, most);
+  EXPECT_EQ(spans_ended, spans_begun);
 }
 
 // Which nobody is told by an error, for the batches are the same.
