@@ -118,11 +118,22 @@ Result<BenchReport> Run::Measure() {
   options_.loader.runtime = *runtime;
   options_.runtime = (*runtime)->options();
   if (Status s = OpenDevice(); !s.ok()) return std::move(s).error();
+  std::unique_ptr<TraceFile> trace;  // of a run that fails, too
+  if (!options_.trace.empty()) {
+    Result<std::unique_ptr<TraceFile>> started = TraceFile::Start(*runtime, options_.trace);
+    if (!started.ok()) return std::move(started).error();
+    trace = *std::move(started);
+  }
   // A loader prefetches across the end of an epoch. A cold epoch must not be begun before its files
   // are dropped, so each gets a loader of its own.
   const uint64_t together = options_.cold ? 1 : options_.epochs;
   for (uint64_t epoch = 0; epoch < options_.epochs && !report_.interrupted; epoch += together) {
     if (Status s = Stream(epoch, epoch + together); !s.ok()) return std::move(s).error();
+  }
+  if (trace != nullptr) {
+    Result<TraceSummary> written = trace->Stop();
+    if (!written.ok()) return std::move(written).error();
+    report_.trace = *std::move(written);
   }
   return Finish();
 }
@@ -201,19 +212,22 @@ Status Run::StreamThrough(AnyLoader& loader, uint64_t first_epoch, uint64_t end_
 
 template <typename AnyLoader>
 Status Run::TakeEpochs(AnyLoader& loader, uint64_t epochs) {
+  Interrupt interrupt;
+  if (keep_going_) interrupt = [&] { return !MayGoOn(loader, NowNanoseconds()); };
   for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
     while (true) {
       const uint64_t asked = NowNanoseconds();
-      auto batch = loader.Next();
+      auto batch = loader.Next(interrupt);
+      if (report_.interrupted && report_.batches == 0) {
+        return Error{Code::kCancelled, "interrupted before the first batch"};
+      }
+      if (report_.interrupted) return {};
       if (!batch.ok()) return std::move(batch).error();
       if (!*batch) break;
       const uint64_t got = NowNanoseconds();
       Count(*batch, asked, got);
       if (Status s = Use(*std::move(batch)); !s.ok()) return s;
-      if (!MayGoOn(loader, got)) {
-        report_.interrupted = true;
-        return {};
-      }
+      if (!MayGoOn(loader, got)) return {};
     }
     ++report_.epochs;
   }
@@ -224,7 +238,6 @@ template <typename AnyBatch>
 void Run::Count(const AnyBatch& batch, uint64_t asked_ns, uint64_t got_ns) {
   if (report_.batches == 0) {
     report_.time_to_first_batch_s = Seconds(got_ns - begun_ns_);
-    next_report_ns_ = got_ns;
   }
   latencies_ns_.push_back(got_ns - asked_ns);
   ++report_.batches;
@@ -245,14 +258,17 @@ Status Run::Use(DeviceBatch batch) {
   return consumer_->Step(std::move(batch));
 }
 
+// Else the run is interrupted.
 template <typename AnyLoader>
 bool Run::MayGoOn(const AnyLoader& loader, uint64_t now_ns) {
   if (!keep_going_ || now_ns < next_report_ns_) return true;
   next_report_ns_ = now_ns + kReportEvery;
-  return keep_going_({.batches = report_.batches,
-                      .batches_total = options_.epochs * loader.batches_per_epoch(),
-                      .images = report_.images,
-                      .seconds = Seconds(now_ns - begun_ns_)});
+  report_.interrupted = !keep_going_({.batches = report_.batches,
+                                      .batches_total = options_.epochs * loader.batches_per_epoch(),
+                                      .images = report_.images,
+                                      .seconds = Seconds(now_ns - begun_ns_),
+                                      .stats = [&loader] { return loader.Stats(); }});
+  return !report_.interrupted;
 }
 
 void Run::Account(const LoaderStats& stats) {

@@ -12,6 +12,7 @@
 #include "engine/pipeline/options.h"
 #include "engine/pipeline/runtime.h"
 #include "engine/pipeline/stats.h"
+#include "engine/pipeline/trace_file.h"
 
 namespace stoker {
 
@@ -30,6 +31,7 @@ struct BenchOptions {
   bool cold = false;    // drop the files from the page cache before each epoch
   bool digest = false;  // hash everything that is delivered; its CPU time counts as `rest`
   std::optional<DeviceBench> device;
+  std::string trace;  // the file that the run is traced to; empty: it is not
 };
 
 struct BenchProgress {
@@ -37,9 +39,11 @@ struct BenchProgress {
   uint64_t batches_total = 0;
   uint64_t images = 0;
   double seconds = 0;
+  std::function<LoaderStats()> stats;  // of the loader; valid during the call
 };
 
-// Called by the thread that runs the bench, ten times a second at most; false ends the run.
+// Called by the thread that runs the bench, ten times a second at most, also while it waits for a
+// batch; false ends the run.
 using KeepGoing = std::function<bool(const BenchProgress&)>;
 
 // Seconds of CPU by what they were spent on.
@@ -101,6 +105,7 @@ struct BenchReport {
   std::optional<std::string> samples_digest;  // see bench/digest.h
 
   std::optional<DeviceFigures> device;
+  std::optional<TraceSummary> trace;
   BenchOptions options;  // as used: `runtime` has its defaults filled in
   LoaderStats loader;    // at the end
   uint64_t samples = 0;  // in the source

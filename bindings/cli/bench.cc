@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "bindings/cli/arguments.h"
 #include "bindings/cli/command.h"
 #include "bindings/cli/interrupt.h"
+#include "bindings/cli/live_view.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/recipe.h"
@@ -43,6 +45,8 @@ struct BenchArguments {
   bool cold = false;
   bool digest = false;
   bool json = false;
+  bool live = false;
+  std::string trace;
 };
 
 constexpr const char* kFooter = R"(Examples:
@@ -133,6 +137,7 @@ BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
   options.epochs = static_cast<uint64_t>(given.epochs);
   options.cold = given.cold;
   options.digest = given.digest;
+  options.trace = given.trace;
   return options;
 }
 
@@ -157,20 +162,53 @@ Result<BenchReport> Measure(const BenchArguments& given) {
   BenchOptions options = OptionsOf(given, *std::move(recipe), *std::move(source));
   options.device = *std::move(device);
   ProgressBar bar;
+  LiveView view;
   const InterruptGuard interrupt;
   return RunBench(options, [&](const BenchProgress& progress) {
     const double images = static_cast<double>(progress.images);
-    bar.Show(progress.batches, progress.batches_total,
-             fmt::format("{} images, {:.0f} images/s", progress.images, images / progress.seconds));
+    const uint64_t done = progress.batches, total = progress.batches_total;
+    if (given.live) {
+      view.Show(fmt::format("{}  {} images", BarText(done, total), progress.images),
+                progress.stats);
+    } else {
+      bar.Show(
+          done, total,
+          fmt::format("{} images, {:.0f} images/s", progress.images, images / progress.seconds));
+    }
     return !interrupt.interrupted();
   });
+}
+
+// The report's JSON object with one more member.
+std::string WithTrace(std::string json, const std::optional<TraceSummary>& trace) {
+  using Json = nlohmann::ordered_json;
+  Json told;
+  if (trace) {
+    told = {{"file", trace->path},
+            {"bytes", trace->bytes},
+            {"events", trace->events},
+            {"dropped_events", trace->dropped}};
+  }
+  json.pop_back();  // "}"
+  return json + ",\"trace\":" + told.dump(-1, ' ', false, Json::error_handler_t::replace) + "}";
+}
+
+std::string TraceText(const TraceSummary& trace) {
+  std::string text = fmt::format("\n  trace          {}: {} events", trace.path, trace.events);
+  if (trace.dropped != 0) text += fmt::format("; {} more did not fit into memory", trace.dropped);
+  return text + "; open it at https://ui.perfetto.dev\n";
 }
 
 Result<int> RunBenchCommand(const BenchArguments& given) {
   if (Status s = CheckTogether(given); !s.ok()) return std::move(s).error();
   Result<BenchReport> report = Measure(given);
   if (!report.ok()) return std::move(report).error();
-  const std::string text = given.json ? BenchReportJson(*report) + "\n" : BenchReportText(*report);
+  std::string text;
+  if (given.json) {
+    text = WithTrace(BenchReportJson(*report), report->trace) + "\n";
+  } else {
+    text = BenchReportText(*report) + (report->trace ? TraceText(*report->trace) : "");
+  }
   if (Status s = Print(text); !s.ok()) return std::move(s).error();
   return report->interrupted ? kExitInterrupted : kExitOk;
 }
@@ -239,6 +277,19 @@ void AddDeviceOptions(CLI::App& command, BenchArguments& given) {
       ->group(kGroup);
 }
 
+void AddWatchOptions(CLI::App& command, BenchArguments& given) {
+  constexpr const char* kGroup = "To watch it";
+  command
+      .add_flag("--live", given.live,
+                "show what the loader does now: a panel on a\nterminal, else a line every 5 s")
+      ->group(kGroup);
+  command
+      .add_option("--trace", given.trace,
+                  "write what every thread does to FILE, for\nhttps://ui.perfetto.dev")
+      ->type_name("FILE")
+      ->group(kGroup);
+}
+
 void AddTestOptions(CLI::App& command, BenchArguments& given) {
   constexpr const char* kGroup = "For testing";
   command
@@ -265,6 +316,7 @@ void AddBench(CLI::App& app, Command& chosen) {
   AddDataOptions(*command, *given);
   AddMachineOptions(*command, *given);
   AddDeviceOptions(*command, *given);
+  AddWatchOptions(*command, *given);
   AddTestOptions(*command, *given);
   command->footer(kFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunBenchCommand(*given); }; });

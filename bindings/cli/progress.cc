@@ -15,15 +15,15 @@ constexpr int kWidth = 32;
 // Back to the first column, and wipe to the line's end.
 constexpr const char* kWipe = "\r\x1b[K";
 
-std::string Bar(uint64_t done, uint64_t total) {
+}  // namespace
+
+std::string BarText(uint64_t done, uint64_t total) {
   const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
   const int filled = static_cast<int>(share * kWidth);
   std::string bar = fmt::format("{:>3}% ", static_cast<int>(share * 100));
   for (int i = 0; i < kWidth; ++i) bar += i < filled ? "━" : "─";
   return bar;
 }
-
-}  // namespace
 
 ProgressBar::ProgressBar() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
@@ -42,7 +42,7 @@ bool ProgressBar::Due() {
 void ProgressBar::Show(uint64_t done, uint64_t total, std::string_view note) {
   if (!terminal_) return;
   shown_ = true;
-  fmt::print(stderr, "{}{}  {}", kWipe, total == 0 ? std::string() : Bar(done, total), note);
+  fmt::print(stderr, "{}{}  {}", kWipe, total == 0 ? std::string() : BarText(done, total), note);
   std::fflush(stderr);
 }
 

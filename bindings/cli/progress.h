@@ -3,9 +3,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace stoker::cli {
+
+// " 37% ━━━━───────", `total` > 0.
+std::string BarText(uint64_t done, uint64_t total);
 
 // Draws on stderr, and only when that is a terminal: nothing ends up in a log. One thread at a
 // time.

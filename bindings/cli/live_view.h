@@ -1,0 +1,37 @@
+// What a loader does now, on a terminal or in a log.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "engine/pipeline/panel.h"
+#include "engine/pipeline/stats.h"
+
+namespace stoker::cli {
+
+// On stderr: where that is a terminal a few lines that are redrawn in place, four times a second;
+// else a line every five seconds. One thread at a time.
+class LiveView {
+ public:
+  LiveView();
+  ~LiveView();  // wipes what is on the terminal
+  LiveView(const LiveView&) = delete;
+  LiveView& operator=(const LiveView&) = delete;
+
+  // Shows it, with `head` above or before it, where it is time to; asks for stats only then.
+  void Show(std::string_view head, const std::function<LoaderStats()>& stats);
+
+ private:
+  const bool terminal_;
+  uint64_t next_ns_ = 0;
+  int drawn_ = 0;  // lines above the cursor
+  RecentStats recent_;
+};
+
+// What puts `lines` in place of the `drawn` ones above the cursor; none is wider than `columns`, so
+// that none wraps.
+std::string Redraw(int drawn, std::string_view lines, size_t columns);
+
+}  // namespace stoker::cli

@@ -1,0 +1,97 @@
+#include "engine/pipeline/panel.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+namespace stoker {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+LoaderStats Later() {
+  LoaderStats stats;
+  stats.samples = 6824;
+  stats.batches = 100;
+  stats.waited = {.storage_ns = 60'000'000, .decode_ns = 760'000'000, .other_ns = 3'000'000};
+  stats.worker_busy_ns = {2'000'000'000, 1'000'000'000, 0};
+  stats.depth = 4;
+  stats.workers = 3;
+  stats.reads = 32;
+  stats.memory_used = uint64_t{112} << 20;
+  stats.memory_budget = uint64_t{964} << 20;
+  return stats;
+}
+
+TEST(Panel, SaysWhatWasDoneInBetween) {
+  EXPECT_EQ(Panel({}, Later(), 2),
+            "3412 images/s   waited 41%: decode 38%, storage 3%\n"
+            "depth 4   workers 3   reads 32   memory 112 of 964 MiB\n"
+            "busy 50% █▄·\n");
+  EXPECT_EQ(PanelLine({}, Later(), 2),
+            "3412 images/s, waited 41%: decode 38%, storage 3%, depth 4, workers 3, reads 32, "
+            "memory 112 of 964 MiB, busy 50%");
+}
+
+TEST(Panel, OnlyDifferencesCount) {
+  LoaderStats now = Later();
+  now.samples += 3;
+  now.batches += 1;
+  now.waited.copy_ns += 1'000'000'000;
+  EXPECT_EQ(Panel(Later(), now, 2),
+            "1.5 images/s   waited 50%: copy 50%\n"
+            "depth 4   workers 3   reads 32   memory 112 of 964 MiB\n"
+            "busy 0% ···\n");
+}
+
+TEST(Panel, SaysWhereNothingHappened) {
+  EXPECT_THAT(Panel(Later(), Later(), 2), HasSubstr("0 images/s   no batch was taken\n"));
+  LoaderStats now = Later();
+  ++now.batches;
+  EXPECT_THAT(Panel(Later(), now, 2), HasSubstr("waited 0%\n"));
+}
+
+TEST(Panel, LeavesOutWhatThereIsNot) {
+  LoaderStats now = Later();
+  now.reads = 0;
+  now.worker_busy_ns.clear();
+  EXPECT_THAT(Panel({}, now, 2), Not(HasSubstr("reads")));
+  EXPECT_THAT(Panel({}, now, 2), Not(HasSubstr("busy")));
+}
+
+TEST(Panel, NeverSaysMoreThanAll) {
+  LoaderStats before = Later(), now = Later();
+  ++now.batches;
+  now.waited.decode_ns += 9'000'000'000;          // began before, or by several consumers
+  now.worker_busy_ns = {9'000'000'000, 0, 0, 5};  // fewer, and one more
+  EXPECT_THAT(Panel(before, now, 2), HasSubstr("waited 100%: decode 100%"));
+  EXPECT_THAT(Panel(before, now, 2), HasSubstr("busy 25% █···\n"));
+  EXPECT_THAT(Panel(before, now, 0), HasSubstr("images/s"));
+}
+
+TEST(RecentStats, IsTheMeanOverSeconds) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  RecentStats recent;
+  EXPECT_EQ(recent.panel(), "");
+  const auto look = [&](double seconds, uint64_t samples) {
+    LoaderStats stats;
+    stats.samples = samples;
+    stats.batches = samples;
+    recent.Add(stats, static_cast<uint64_t>(seconds * kSecond));
+  };
+  look(10, 0);
+  EXPECT_EQ(recent.line(), "");
+  look(10.5, 100);
+  EXPECT_THAT(recent.line(), HasSubstr("200 images/s"));
+  look(11, 100);
+  look(12, 600);
+  EXPECT_THAT(recent.panel(), HasSubstr("300 images/s"));
+  look(12.5, 600);  // that of 10 has gone
+  EXPECT_THAT(recent.panel(), HasSubstr("250 images/s"));
+  look(100, 600 + 8750);  // after a pause: since the last look before it
+  EXPECT_THAT(recent.panel(), HasSubstr("100 images/s"));
+}
+
+}  // namespace
+}  // namespace stoker
