@@ -6,29 +6,52 @@
 namespace stoker {
 namespace {
 
-constexpr double kFading = 0.9;    // of a point's weight, for each batch that is added to it
-constexpr double kNoGain = 1.1;    // less is no more throughput
-constexpr double kDoubling = 1.7;  // so many times as many reads should have brought more
+constexpr double kRequestsPerWorker = 3;  // read and not yet decoded, at most
+constexpr double kFading = 0.95;          // of a point's weight, for each batch that is added to it
+constexpr double kNoGain = 1.05;          // less is no more throughput
+constexpr double kDoubling = 1.7;         // so many times as many reads should have brought more
+constexpr double kOutlier = 2;     // one batch counts as so many times the usual latency at most
+constexpr int kSure = 6;           // batches at a point before it proves anything
+constexpr double kUnlike = 1.5;    // times as slow, or as fast, as it was
+constexpr int kUnlikeInARow = 10;  // batches, and storage is not what it was
+constexpr int kLongAgo = 32;       // batches
+constexpr int kStale = 512;        // batches until a point is forgotten
 
 size_t HalfOctave(double in_flight, size_t count) {
   const double at = 2 * std::log2(std::max(1.0, in_flight));
   return std::min(count - 1, static_cast<size_t>(at + 0.5));
 }
 
+// So many rows at so many places: how often each place has one.
+double Rounds(double rows, double places) {
+  return static_cast<double>(static_cast<int64_t>((rows + places - 1) / places));
+}
+
 }  // namespace
 
-void ReadCurve::Add(double in_flight, double latency, double reads) {
+bool ReadCurve::Add(double in_flight, double latency, double reads) {
+  ++batches_;
+  const double usual = Latency(in_flight);
   Point& point = seen_[HalfOctave(in_flight, seen_.size())];
+  if (point.batches >= kSure) {
+    const bool slower = latency > kUnlike * usual, faster = latency * kUnlike < usual;
+    unlike_ = slower ? std::max(unlike_, 0) + 1 : faster ? std::min(unlike_, 0) - 1 : 0;
+  }
+  if (sure_ == kSure) latency = std::min(latency, kOutlier * usual);
   point.weight = point.weight * kFading + reads;
   const double share = reads / point.weight;
   point.in_flight += (in_flight - point.in_flight) * share;
   point.latency += (latency - point.latency) * share;
+  point.last = batches_;
+  if (++point.batches >= kSure) sure_ = kSure;
+  Sum();
+  return std::abs(unlike_) >= kUnlikeInARow || Contradicted();
 }
 
 double ReadCurve::Latency(double in_flight) const {
   const Point* below = nullptr;
   for (const Point& point : seen_) {
-    if (point.weight == 0) continue;
+    if (!Usable(point)) continue;
     if (point.in_flight >= in_flight) {
       if (!below) return point.latency;
       const double share =
@@ -38,38 +61,54 @@ double ReadCurve::Latency(double in_flight) const {
     below = &point;
   }
   if (!below) return 0;
-  const double most = knee();
-  return most > 0 ? below->latency * in_flight / below->in_flight : below->latency;
+  return knee_ > 0 ? below->latency * in_flight / below->in_flight : below->latency;
 }
 
-double ReadCurve::knee() const {
+void ReadCurve::Sum() {
+  knee_ = most_seen_ = 0;
   const Point* most = nullptr;
-  for (const Point& point : seen_) {
-    if (point.weight != 0) most = &point;
+  double best = 0;  // rate
+  for (Point& point : seen_) {
+    if (point.batches == 0) continue;
+    if (batches_ - point.last > kStale) {
+      point = {};
+      continue;
+    }
+    most_seen_ = std::max(most_seen_, point.in_flight);
+    if (point.batches < kSure) continue;
+    most = &point;
+    best = std::max(best, point.in_flight / point.latency);
   }
-  if (!most) return 0;
+  if (!most) return;
   const double rate = most->in_flight / most->latency;
-  // From the fewest that were not fewer than half of the most: what did doubling bring?
-  for (const Point& point : seen_) {
-    if (point.weight == 0 || point.in_flight * kDoubling > most->in_flight) continue;
-    const double before = point.in_flight / point.latency;
-    const bool should = most->in_flight / point.in_flight >= kDoubling;
-    if (should && rate < before * kNoGain) return rate * point.latency;
+  for (const Point& point : seen_) {  // from the fewest on: what did doubling bring?
+    if (point.batches < kSure || point.in_flight * kDoubling > most->in_flight) continue;
+    if (rate < point.in_flight / point.latency * kNoGain) {
+      knee_ = best * point.latency;
+      return;
+    }
   }
-  return 0;
 }
 
-double ReadCurve::most_seen() const {
-  double most = 0;
+// More reads at a time bring far less than fewer did, or the other way round, and the two were
+// measured at different times: it is not their number.
+bool ReadCurve::Contradicted() const {
+  constexpr double kFarLess = 0.7;
+  const Point* fewer = nullptr;
   for (const Point& point : seen_) {
-    if (point.weight != 0) most = std::max(most, point.in_flight);
+    if (point.batches < kSure) continue;
+    if (fewer && std::abs(fewer->last - point.last) > kLongAgo &&
+        point.in_flight / point.latency < kFarLess * fewer->in_flight / fewer->latency) {
+      return true;
+    }
+    fewer = &point;
   }
-  return most;
+  return false;
 }
 
-TunerModel::TunerModel() : taken_(2 * kWindow), scratch_(kWindow) {}
+TunerModel::TunerModel() : taken_(2 * kWindow), worked_(2 * kWindow), scratch_(kWindow) {}
 
-void TunerModel::Add(const BatchRecord& batch) {
+bool TunerModel::Add(const BatchRecord& batch) {
   Cost& cost = costs_[next_ & (kWindow - 1)];
   cost = Cost{};
   if (last_taken_ != 0 && batch.asked_ns > last_taken_) {
@@ -86,14 +125,15 @@ void TunerModel::Add(const BatchRecord& batch) {
   cost.rows = std::max(1.0, static_cast<double>(batch.rows));
   cost.reads = batch.reads;
   cost.waited = static_cast<double>(batch.taken_ns - batch.asked_ns);
+  cost.waited_for_storage = static_cast<double>(batch.waited.storage_ns);
   if (batch.reads != 0) {
     cost.in_flight = static_cast<double>(batch.reads_in_flight) / batch.reads;
-    curve_.Add(cost.in_flight, cost.read / cost.reads, cost.reads);
     reads_anything_ = true;
   }
   last_taken_ = batch.taken_ns;
   ++next_;
   count_ = std::min(count_ + 1, kWindow);
+  return cost.reads > 0 && curve_.Add(cost.in_flight, cost.read / cost.reads, cost.reads);
 }
 
 void TunerModel::Forget(int keep) {
@@ -105,17 +145,22 @@ void TunerModel::Forget(int keep) {
   }
 }
 
-TunerModel::Replayed TunerModel::Replay(const TunerSettings& settings) const {
+TunerModel::Replayed TunerModel::Replay(const TunerSettings& settings, int last_ones) const {
   const int depth = settings.depth;
   const double workers = settings.workers;
   const double reads = std::max(1, settings.reads);
   const double latency_now = curve_.Latency(reads);
-  // Some batches go before, so that it does not begin with everything empty.
-  const int before = std::min(count_, 2 * depth + 8);
+  // Reads run ahead of workers by so many rows at most.
+  const double ahead = reads + kRequestsPerWorker * workers;
+  // Some batches go before, so that it does not begin with everything empty: those that did, or
+  // else the last ones.
+  const int count = std::min(count_, last_ones);
+  const int before = std::min(count, std::min(2 * depth + 8, kWindow / 4));
+  const int from = count_ >= count + before ? count + before : before;
   Replayed replayed;
   double opened = 0, read_until = 0, work_until = 0, taken = 0, began = 0;
-  for (int j = 0; j < before + count_; ++j) {
-    const Cost& cost = j < before ? Back(before - 1 - j) : Back(before + count_ - 1 - j);
+  for (int j = 0; j < before + count; ++j) {
+    const Cost& cost = Back((j < before ? from : before + count) - 1 - j);
     if (j == before) began = taken;
     if (j >= depth) opened = std::max(opened, taken_[j - depth]);
     if (cost.pause > 0) opened = std::max(opened, taken + cost.pause);
@@ -126,19 +171,21 @@ TunerModel::Replayed TunerModel::Replay(const TunerSettings& settings) const {
       const double scale = usual > 0 ? latency_now / usual : 1;
       const double latency = measured * scale;
       const double rate = cost.read * scale / reads;
-      const double begun = std::max(read_until - latency, opened);
-      first = std::max(read_until, opened + latency);
-      read_until = std::max(read_until, opened) + rate;
-      last = std::max(read_until,
-                      begun + std::max(0.0, rate - latency) / 2 + cost.longest_read * scale);
+      const double claimed = std::max(opened, Worked(j - ahead / cost.rows));
+      const double begun = std::max(read_until - latency, claimed);
+      first = std::max(read_until, claimed + latency);
+      read_until = std::max(read_until, claimed) + rate;
+      last = std::max({read_until, begun + Rounds(cost.reads, reads) * latency,
+                       begun + std::max(0.0, rate - latency) / 2 + cost.longest_read * scale});
     }
     const double row = (cost.work - cost.mix) / cost.rows;
     const double all = cost.work / workers;
     const double begun = std::max(work_until - row, first);
     work_until = std::max(work_until, first) + all;
-    const double done =
-        std::max({work_until, last + row, begun + std::max(0.0, all - row) / 2 + cost.longest}) +
-        cost.mix;
+    worked_[j] = work_until;
+    const double done = std::max({work_until, last + row, begun + Rounds(cost.rows, workers) * row,
+                                  begun + std::max(0.0, all - row) / 2 + cost.longest}) +
+                        cost.mix;
     const double asked = taken + cost.gap;
     taken = std::max(asked, done);
     taken_[j] = taken;
@@ -148,10 +195,22 @@ TunerModel::Replayed TunerModel::Replay(const TunerSettings& settings) const {
   return replayed;
 }
 
+// When workers had done so many batches, and a part of one.
+double TunerModel::Worked(double batches) const {
+  if (batches <= 1) return 0;
+  const int whole = static_cast<int>(batches);
+  const double until = worked_[whole - 1];
+  const double part = batches - whole;
+  // Of the batch itself, only what came before is known.
+  const double next = worked_[whole] > until ? worked_[whole] : until;
+  return part == 0 ? until : until + part * (next - until);
+}
+
 TunerModel::Replayed TunerModel::Observed(int batches) const {
   Replayed observed;
   for (int i = 0; i < std::min(batches, count_); ++i) {
     observed.waited += Back(i).waited;
+    observed.for_storage += Back(i).waited_for_storage;
     observed.total += Back(i).waited + Back(i).gap;
   }
   return observed;
@@ -161,7 +220,8 @@ TunerModel::Replayed TunerModel::Observed(int batches) const {
 template <typename Value>
 bool TunerModel::Differs(int recent, Value value) const {
   constexpr double kClearly = 1.25;
-  const int before = count_ - recent;
+  constexpr int kCompared = 128;
+  const int before = std::min(count_ - recent, kCompared);
   for (int i = 0; i < before; ++i) scratch_[i] = value(Back(recent + i));
   std::sort(scratch_.begin(), scratch_.begin() + before);
   const double low = scratch_[before / 10], high = scratch_[before - 1 - before / 10];
@@ -174,10 +234,8 @@ bool TunerModel::Differs(int recent, Value value) const {
 int TunerModel::Change() const {
   constexpr int kRecent = 12;
   if (count_ < 3 * kRecent) return 0;
-  const bool changed =
-      Differs(kRecent, [](const Cost& c) { return c.gap; }) ||
-      Differs(kRecent, [](const Cost& c) { return c.work / c.rows; }) ||
-      Differs(kRecent, [](const Cost& c) { return c.reads > 0 ? c.read / c.reads : 0; });
+  const bool changed = Differs(kRecent, [](const Cost& c) { return c.gap; }) ||
+                       Differs(kRecent, [](const Cost& c) { return c.work / c.rows; });
   return changed ? kRecent : 0;
 }
 

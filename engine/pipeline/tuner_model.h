@@ -24,32 +24,45 @@ namespace stoker {
 // what was seen but for one step.
 class ReadCurve {
  public:
-  void Clear() { seen_ = {}; }
-  // A batch's reads took `latency` in the mean, with `in_flight` of them at a time.
-  void Add(double in_flight, double latency, double reads);
+  void Clear() { *this = {}; }
+  // A batch's reads took `latency` in the mean, with `in_flight` of them at a time. Says whether
+  // storage is not what it was: what was measured before does not hold any more.
+  bool Add(double in_flight, double latency, double reads);
   // With so many at a time. As measured, or between; below: as the least that was measured.
   // Above: the same, but where the last doubling brought nothing: as much longer as they are more.
   double Latency(double in_flight) const;
   // More than so many make each read slower, and no more of them; 0: not seen yet.
-  double knee() const;
-  double most_seen() const;
+  double knee() const { return knee_; }
+  double most_seen() const { return most_seen_; }
 
  private:
   struct Point {
+    int batches = 0;    // seen
+    int64_t last = 0;   // when
     double weight = 0;  // reads, fading
     double in_flight = 0;
     double latency = 0;
   };
+  void Sum();
+  bool Contradicted() const;
+  bool Usable(const Point& point) const { return point.batches >= sure_; }
+
   std::array<Point, 24> seen_{};  // by half octaves
+  int sure_ = 1;                  // batches that a point needs
+  int64_t batches_ = 0;
+  int unlike_ = 0;  // batches in a row: slower than their point (> 0), or faster (< 0)
+  double knee_ = 0;
+  double most_seen_ = 0;
 };
 
 class TunerModel {
  public:
-  static constexpr int kWindow = 128;  // batches
+  static constexpr int kWindow = 512;  // batches; a power of two
 
   TunerModel();
 
-  void Add(const BatchRecord& batch);
+  // Says whether storage is not what it was.
+  bool Add(const BatchRecord& batch);
   // All but the last `keep`.
   void Forget(int keep);
 
@@ -58,12 +71,13 @@ class TunerModel {
   const ReadCurve& curve() const { return curve_; }
 
   // What the batches' time would have been, and the part of it that the consumer would have
-  // waited. Precondition: count() > 0.
+  // waited; of the last batches. Precondition: count() > 0.
   struct Replayed {
     double total = 0;
     double waited = 0;
+    double for_storage = 0;  // of that; only what was observed
   };
-  Replayed Replay(const TunerSettings& settings) const;
+  Replayed Replay(const TunerSettings& settings, int last = kWindow) const;
 
   // What was: of the last `batches`.
   Replayed Observed(int batches) const;
@@ -89,10 +103,12 @@ class TunerModel {
     double in_flight = 0;  // mean
     double pause = 0;      // production had stopped so long after the batch before was taken
     double waited = 0;
+    double waited_for_storage = 0;  // of that
   };
 
   // 0: the newest.
   const Cost& Back(int i) const { return costs_[(next_ - 1 - i) & (kWindow - 1)]; }
+  double Worked(double batches) const;
   template <typename Value>
   bool Differs(int recent, Value value) const;
 
@@ -102,8 +118,8 @@ class TunerModel {
   uint64_t last_taken_ = 0;
   bool reads_anything_ = false;
   ReadCurve curve_;
-  mutable std::vector<double> taken_;    // scratch of Replay
-  mutable std::vector<double> scratch_;  // of medians
+  mutable std::vector<double> taken_, worked_;  // scratch of Replay
+  mutable std::vector<double> scratch_;         // of medians
 };
 
 }  // namespace stoker

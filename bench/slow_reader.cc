@@ -1,10 +1,10 @@
-#include "tests/testing/slow_reader.h"
+#include "bench/slow_reader.h"
 
 #include <algorithm>
 #include <thread>
 #include <utility>
 
-namespace stoker::testing {
+namespace stoker {
 
 namespace {
 
@@ -81,4 +81,4 @@ size_t SlowReader::Reap(std::span<ReadRequest*> done, bool wait) {
   }
 }
 
-}  // namespace stoker::testing
+}  // namespace stoker

@@ -1,5 +1,5 @@
-// A Reader around another one, whose reads take longer: by a latency, by a limited throughput, by
-// standing still now and then, by file. In real time.
+// A Reader around another one whose reads take longer, for tests and benchmarks: by a latency, by a
+// limited throughput, by standing still now and then, by file. In real time.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 #include "io/readers/reader.h"
 
-namespace stoker::testing {
+namespace stoker {
 
 // What is slow. Each read takes the longest that any of these makes it take.
 struct SlowStorage {
@@ -72,4 +72,4 @@ class SlowReader final : public Reader {
   std::vector<Held> held_;                                            // read, and not yet due
 };
 
-}  // namespace stoker::testing
+}  // namespace stoker
