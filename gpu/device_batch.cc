@@ -40,6 +40,7 @@ std::span<const uint64_t> DeviceBatch::sample_ids() const { return staged_->samp
 int64_t DeviceBatch::rows() const { return staged_->rows; }
 uint64_t DeviceBatch::epoch() const { return staged_->epoch; }
 uint64_t DeviceBatch::index() const { return staged_->index; }
+uint64_t DeviceBatch::issued_ns() const { return staged_->issued_ns; }
 const std::shared_ptr<Device>& DeviceBatch::device() const { return staged_->ring->device(); }
 
 Status DeviceBatch::WaitOn(DeviceStream stream) const {

@@ -43,6 +43,7 @@ class DeviceBatch {
   int64_t rows() const;
   uint64_t epoch() const;
   uint64_t index() const;
+  uint64_t issued_ns() const;  // when all that makes it had been issued (NowNanoseconds)
   const std::shared_ptr<Device>& device() const;
 
   // What the stream is given from now on sees the batch; the batch counts as used on it until it is

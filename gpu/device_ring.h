@@ -52,6 +52,7 @@ struct StagedBatch {
   int64_t rows = 0;
   uint64_t epoch = 0;
   uint64_t index = 0;
+  uint64_t issued_ns = 0;  // when all that makes it had been issued (NowNanoseconds)
 
   // The first `used` of `uses` are of this lease, or, when it has gone, of the last one; the others
   // are kept for their events: as many as there were ever streams in one lease. Under `mutex` while

@@ -260,6 +260,7 @@ Status Stager::Impl::Stage(StagedBatch& entry, Batch host) {
   entry.epoch = kept.epoch();
   entry.index = kept.index();
   for (Column& column : entry.columns) column.shape[0] = entry.rows;
+  entry.issued_ns = NowNanoseconds();
   batches_.fetch_add(1, std::memory_order_relaxed);
   return {};
 }

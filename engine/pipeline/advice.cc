@@ -79,7 +79,6 @@ class Adviser {
                 {stats.waited.copy_ns, Cause::kCopy},
                 {stats.waited.other_ns, Cause::kOther}}};
     std::ranges::stable_sort(causes_, [](auto& a, auto& b) { return a.first > b.first; });
-    if (causes_[0].first == 0) causes_[0].second = Cause::kOther;
   }
 
   std::string Text() const {
@@ -88,6 +87,7 @@ class Adviser {
       return "The consumer is the limit: it waited " + Percent(share_) +
              " of the time. There is nothing to do here.";
     }
+    if (causes_[0].first == 0) return "The consumer waited " + Percent(share_) + " of the time.";
     const Cause cause = causes_[0].second;
     return (share_ > kAllTheTime && cause != Cause::kOther ? Limit(cause) : Waited(cause)) +
            Next() + Sentence(Remedies(cause));

@@ -27,6 +27,7 @@ Result<Batch> Cursor::Next(const Interrupt& interrupt) {
   const uint64_t passed = loader.passed() - before;
   passed_ += passed;
   index_ += passed;
+  waited_ = loader.waited();
   if (!appended_ && index_ == shared_->batches_per_epoch()) {
     (void)loader.Next();  // says that the epoch has ended, and is done with it
     engine_ = {};         // back to where the next iteration finds it

@@ -26,6 +26,9 @@ class Cursor {
   // passed none (Cancelled, a limit) leaves the next Next where this one was.
   uint64_t passed() const { return passed_; }
 
+  // What the last Next that passed a batch waited, by cause.
+  const WaitCauses& waited() const { return waited_; }
+
   // O(1), reads nothing. `index` may be batches_per_epoch(): the end. The epoch counter stays.
   Status Seek(BatchName batch);
 
@@ -47,6 +50,7 @@ class Cursor {
   std::optional<uint64_t> epoch_;
   uint64_t index_ = 0;
   uint64_t passed_ = 0;
+  WaitCauses waited_;
   bool appended_ = false;
   bool took_epoch_ = false;  // from the counter
   SharedLoader::Lease engine_;

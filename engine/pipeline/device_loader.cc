@@ -4,8 +4,10 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/stage_times.h"
 #include "engine/pipeline/loader.h"
 #include "engine/pipeline/stage_plan.h"
+#include "engine/pipeline/staged_waits.h"
 #include "gpu/device_ring.h"
 #include "gpu/nvtx.h"
 
@@ -16,11 +18,21 @@ namespace {
 // A loader, which outlives it, as a stager's source.
 class LoaderBatches final : public HostBatches {
  public:
-  explicit LoaderBatches(Loader& loader) : loader_(loader) {}
-  Result<Batch> Next(const Interrupt& interrupt) override { return loader_.Next(interrupt); }
+  LoaderBatches(Loader& loader, StagedWaits& waits) : loader_(loader), waits_(waits) {}
+
+  Result<Batch> Next(const Interrupt& interrupt) override {
+    const uint64_t asked_ns = NowNanoseconds();
+    Result<Batch> batch = loader_.Next(interrupt);
+    if (batch.ok() && *batch) {
+      waits_.OfHost(
+          {{batch->epoch(), batch->index()}, asked_ns, NowNanoseconds(), loader_.waited()});
+    }
+    return batch;
+  }
 
  private:
   Loader& loader_;
+  StagedWaits& waits_;
 };
 
 }  // namespace
@@ -29,7 +41,7 @@ class LoaderBatches final : public HostBatches {
 class DeviceLoader::Impl {
  public:
   Impl(std::unique_ptr<Loader> loader, std::shared_ptr<DeviceRing> ring)
-      : loader_(std::move(loader)), ring_(std::move(ring)), batches_(*loader_) {
+      : loader_(std::move(loader)), ring_(std::move(ring)), batches_(*loader_, waits_) {
     Restart();
   }
 
@@ -42,7 +54,9 @@ class DeviceLoader::Impl {
     ring_->LetGoOfHosts();  // else they would be kept, and pinned, as long as any batch is
   }
 
-  Result<DeviceBatch> Next(const Interrupt& interrupt) { return stager_->Next(interrupt); }
+  Result<DeviceBatch> Next(const Interrupt& interrupt) {
+    return TakeStaged(*stager_, waits_, interrupt);
+  }
 
   // What has been copied ahead is dropped.
   Status Seek(uint64_t epoch, uint64_t index) {
@@ -52,6 +66,7 @@ class DeviceLoader::Impl {
       past_ += stager_->Stats();
       stager_.reset();
     }
+    waits_.Drop();
     Status sought = loader_->Seek(epoch, index);
     Restart();
     return sought;
@@ -63,6 +78,12 @@ class DeviceLoader::Impl {
     stopped_ = true;
     if (stager_ != nullptr) stager_->Stop();
     loader_->Stop();
+  }
+
+  LoaderStats Stats() const {
+    LoaderStats stats = loader_->Stats();
+    waits_.totals().PutInto(stats);
+    return stats;
   }
 
   StagerStats StageStats() const {
@@ -90,6 +111,7 @@ class DeviceLoader::Impl {
 
   const std::unique_ptr<Loader> loader_;
   const std::shared_ptr<DeviceRing> ring_;
+  StagedWaits waits_;
   LoaderBatches batches_;
   mutable std::mutex mutex_;        // guards what follows; the consumer's thread alone exchanges it
   std::unique_ptr<Stager> stager_;  // after the loader: it takes from it
@@ -121,7 +143,7 @@ Result<DeviceBatch> DeviceLoader::Next(const Interrupt& interrupt) {
 }
 Status DeviceLoader::Seek(uint64_t epoch, uint64_t index) { return impl_->Seek(epoch, index); }
 void DeviceLoader::Stop() { impl_->Stop(); }
-LoaderStats DeviceLoader::Stats() const { return impl_->loader().Stats(); }
+LoaderStats DeviceLoader::Stats() const { return impl_->Stats(); }
 StagerStats DeviceLoader::StageStats() const { return impl_->StageStats(); }
 uint64_t DeviceLoader::batches_per_epoch() const { return impl_->loader().batches_per_epoch(); }
 const std::vector<ColumnSpec>& DeviceLoader::columns() const { return impl_->columns(); }

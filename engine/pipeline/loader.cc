@@ -170,7 +170,8 @@ void Loader::Impl::Finish(ReadRequest& read) {
 }
 
 void Loader::Impl::Submit(uint32_t index) {
-  samples_[index].path.times().read_ns = NowNanoseconds();
+  SampleTimes& times = samples_[index].path.times();
+  times.read_ns = in_memory_ ? times.claimed_ns : NowNanoseconds();
   ready_samples_.Give(index);
   SendWorker(index);
 }

@@ -67,6 +67,9 @@ class Loader {
   // Batches that Next has passed so far, good ones and errors that took the place of one.
   uint64_t passed() const;
 
+  // What the last Next that passed a batch waited, by cause; the same thread.
+  WaitCauses waited() const;
+
   // Ends production; Next returns Cancelled, also one that waits now. Bounded by the time of the
   // samples in work.
   void Stop();

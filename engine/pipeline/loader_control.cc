@@ -147,6 +147,7 @@ Status Loader::CheckSeek(uint64_t epoch, uint64_t index) const {
 Status Loader::Append(uint64_t epoch, uint64_t index) { return impl_->Append({epoch, index}); }
 Loader::Position Loader::position() const { return impl_->position(); }
 uint64_t Loader::passed() const { return impl_->passed(); }
+WaitCauses Loader::waited() const { return impl_->waited(); }
 void Loader::Stop() {
   if (impl_->options().runtime->CheckProcess().ok())
     impl_->Stop();  // nothing runs in a fork's child

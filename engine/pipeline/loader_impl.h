@@ -50,6 +50,7 @@ class Loader::Impl final : public ReadClient {
   LoaderStats Stats() const;
   Position position() const;
   uint64_t passed() const { return passed_; }
+  const WaitCauses& waited() const { return assembler_->last().waited; }
   const LoaderOptions& options() const { return options_; }
   const std::vector<ColumnSpec>& columns() const { return slots_->columns(); }
   uint32_t last_rows() const { return order_.RowsIn(batches_per_epoch() - 1); }

@@ -21,12 +21,12 @@ struct SampleTimes {
   bool behind_workers = false;
 };
 
-// How long a worker has been at a loader's samples without a pause. Its own, like its counters.
+// How long a worker has been at a loader's samples without a pause. Its own, as its cache line.
 //
 // A sample that finds its worker idle was waited for since its read began. One that finds it busy
 // was not, if that worker has been busy since before that read: it could not have been done earlier
 // had it been there at once. If the worker began later, it had time, and its read is what was late.
-class WorkerPace {
+class alignas(64) WorkerPace {
  public:
   // A sample is taken whose bytes are there since `read_ns`. It may have others in hand.
   void Begin(SampleTimes& sample, uint64_t now_ns);

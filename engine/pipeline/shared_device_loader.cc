@@ -71,6 +71,7 @@ void SharedDeviceLoader::Return(std::shared_ptr<Staging> staging) {
   if (idle_ == nullptr && !stopped_) {
     idle_.swap(staging);
   } else {
+    past_waits_ += staging->waits();
     past_ += staging->Stats();  // it goes with the argument, without the lock
   }
 }
@@ -85,10 +86,22 @@ void SharedDeviceLoader::Stop() {
     all = busy_;
     if (idle_ != nullptr) {
       past_ += idle_->Stats();
+      past_waits_ += idle_->waits();
       all.push_back(std::exchange(idle_, nullptr));
     }
   }
   for (const std::shared_ptr<Staging>& staging : all) staging->End();
+}
+
+LoaderStats SharedDeviceLoader::Stats() const {
+  LoaderStats stats = host_->Stats();
+  if (!host_->options().runtime->CheckProcess().ok()) return stats;
+  const std::lock_guard lock(mutex_);
+  StagedWaits::Totals all = past_waits_;
+  if (idle_ != nullptr) all += idle_->waits();
+  for (const std::shared_ptr<Staging>& staging : busy_) all += staging->waits();
+  all.PutInto(stats);
+  return stats;
 }
 
 StagerStats SharedDeviceLoader::StageStats() const {

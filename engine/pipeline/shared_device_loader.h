@@ -20,6 +20,8 @@
 #include "engine/pipeline/device_loader.h"
 #include "engine/pipeline/epoch_counter.h"
 #include "engine/pipeline/shared_loader.h"
+#include "engine/pipeline/staged_waits.h"
+#include "engine/pipeline/stats.h"
 #include "gpu/device_batch.h"
 #include "gpu/stager.h"
 
@@ -45,6 +47,7 @@ class SharedDeviceLoader : public std::enable_shared_from_this<SharedDeviceLoade
 
   SharedLoader& host() const { return *host_; }                            // where batches are made
   const std::vector<ColumnSpec>& columns() const { return plan_.device; }  // on the device
+  LoaderStats Stats() const;       // the host's, but for the waits: for batches on the device
   StagerStats StageStats() const;  // of all rings together, past ones included
 
  private:
@@ -62,6 +65,7 @@ class SharedDeviceLoader : public std::enable_shared_from_this<SharedDeviceLoade
   std::shared_ptr<Staging> idle_;               // at most one: device memory is dear
   std::vector<std::shared_ptr<Staging>> busy_;  // borrowed
   StagerStats past_;                            // of rings that are gone
+  StagedWaits::Totals past_waits_;              // and again
   bool stopped_ = false;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/core/stage_times.h"
+
 namespace stoker {
 
 namespace {
@@ -50,6 +52,12 @@ StagedWaits::Totals& StagedWaits::Totals::operator+=(const Totals& other) {
   return *this;
 }
 
+void StagedWaits::Totals::PutInto(LoaderStats& stats) const {
+  stats.wait_ns = wait_ns;
+  stats.waited = waited;
+  stats.consumer_ns = consumer_ns;
+}
+
 void StagedWaits::OfHost(const HostWait& wait) {
   std::lock_guard lock(mutex_);
   on_the_way_.push_back(wait);
@@ -86,6 +94,18 @@ void StagedWaits::Drop() {
 StagedWaits::Totals StagedWaits::totals() const {
   std::lock_guard lock(mutex_);
   return totals_;
+}
+
+Result<DeviceBatch> TakeStaged(Stager& stager, StagedWaits& waits, const Interrupt& interrupt) {
+  const uint64_t asked_ns = NowNanoseconds();
+  Result<DeviceBatch> batch = stager.Next(interrupt);
+  const uint64_t taken_ns = NowNanoseconds();
+  if (batch.ok() && *batch) {
+    waits.OfDevice({batch->epoch(), batch->index()}, batch->issued_ns(), asked_ns, taken_ns);
+  } else if (batch.ok() || batch.error().code != Code::kCancelled) {
+    waits.OfElse(asked_ns, taken_ns);
+  }
+  return batch;
 }
 
 }  // namespace stoker

@@ -8,8 +8,13 @@
 #include <deque>
 #include <mutex>
 
+#include "engine/core/interrupt.h"
+#include "engine/core/result.h"
 #include "engine/pipeline/batch_sequence.h"
+#include "engine/pipeline/stats.h"
 #include "engine/pipeline/wait_causes.h"
+#include "gpu/device_batch.h"
+#include "gpu/stager.h"
 
 namespace stoker {
 
@@ -37,6 +42,8 @@ class StagedWaits {
     WaitCauses waited;
     uint64_t consumer_ns = 0;  // between having a batch and asking for the next one
     Totals& operator+=(const Totals& other);
+    // In the place of what the stager waited for on the host.
+    void PutInto(LoaderStats& stats) const;
   };
 
   // The stager has had a batch from the host.
@@ -61,5 +68,8 @@ class StagedWaits {
   Totals totals_;
   uint64_t last_taken_ns_ = 0;  // 0: nobody has taken anything
 };
+
+// stager.Next, counted.
+Result<DeviceBatch> TakeStaged(Stager& stager, StagedWaits& waits, const Interrupt& interrupt);
 
 }  // namespace stoker

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/core/stage_times.h"
 #include "gpu/device_ring.h"
 
 namespace stoker {
@@ -11,6 +12,7 @@ Result<Batch> CursorBatches::Next(const Interrupt& interrupt) {
     cursor_ = shared_.Iterate(next_.epoch, repeat_);
     if (Status s = cursor_->Seek(next_); !s.ok()) return std::move(s).error();
   }
+  const uint64_t asked_ns = NowNanoseconds();
   Result<Batch> batch = cursor_->Next(interrupt);
   if (!batch.ok()) {
     const std::lock_guard lock(mutex_);
@@ -18,6 +20,9 @@ Result<Batch> CursorBatches::Next(const Interrupt& interrupt) {
   } else if (!*batch) {
     cursor_.reset();
     next_ = {repeat_ ? next_.epoch : next_.epoch + 1, 0};
+  } else {
+    waits_.OfHost(
+        {{batch->epoch(), batch->index()}, asked_ns, NowNanoseconds(), cursor_->waited()});
   }
   return batch;
 }
@@ -43,7 +48,7 @@ void Staging::GoTo(BatchName batch, bool repeat) {
   at_end_ = false;
   const std::lock_guard lock(ends_);
   if (ended_) return;
-  source_ = std::make_unique<CursorBatches>(host_, batch, repeat);
+  source_ = std::make_unique<CursorBatches>(host_, waits_, batch, repeat);
   stager_ = std::make_unique<Stager>(
       ring_, *source_,
       StagerOptions{.across_epochs = true, .trace = &host_.options().runtime->trace()});
@@ -64,10 +69,10 @@ Result<DeviceBatch> Staging::Next(const Interrupt& interrupt) {
 // Epochs' ends are taken with the first batch behind them, not before: the stager says so when it
 // has an entry free, for which the consumer might have to let go of a batch.
 Result<DeviceBatch> Staging::Take(const Interrupt& interrupt) {
-  Result<DeviceBatch> batch = stager_->Next(interrupt);
+  Result<DeviceBatch> batch = TakeStaged(*stager_, waits_, interrupt);
   if (!batch.ok() || *batch || !at_end_) return batch;
   at_end_ = false;
-  return stager_->Next(interrupt);
+  return TakeStaged(*stager_, waits_, interrupt);
 }
 
 void Staging::Pass(BatchName to) {
@@ -104,6 +109,7 @@ void Staging::Drop() {
   if (stager == nullptr) return;
   stager->Stop();
   past_ += stager->Stats();
+  waits_.Drop();
 }
 
 StagerStats Staging::Stats() const {

@@ -11,6 +11,7 @@
 #include "engine/core/result.h"
 #include "engine/pipeline/cursor.h"
 #include "engine/pipeline/shared_loader.h"
+#include "engine/pipeline/staged_waits.h"
 #include "gpu/device_batch.h"
 #include "gpu/stager.h"
 
@@ -20,8 +21,8 @@ namespace stoker {
 // each, so that the host's engine is found where it is.
 class CursorBatches final : public HostBatches {
  public:
-  CursorBatches(SharedLoader& shared, BatchName from, bool repeat)
-      : shared_(shared), next_(from), repeat_(repeat) {}
+  CursorBatches(SharedLoader& shared, StagedWaits& waits, BatchName from, bool repeat)
+      : shared_(shared), waits_(waits), next_(from), repeat_(repeat) {}
 
   Result<Batch> Next(const Interrupt& interrupt) override;
 
@@ -31,6 +32,7 @@ class CursorBatches final : public HostBatches {
 
  private:
   SharedLoader& shared_;
+  StagedWaits& waits_;
   BatchName next_;
   const bool repeat_;
   std::unique_ptr<Cursor> cursor_;
@@ -62,6 +64,7 @@ class Staging {
   // Stops, and joins the stager's thread; a Next that waits is Cancelled.
   void End();
   StagerStats Stats() const;
+  StagedWaits::Totals waits() const { return waits_.totals(); }
 
  private:
   Result<DeviceBatch> Take(const Interrupt& interrupt);
@@ -70,6 +73,7 @@ class Staging {
 
   SharedLoader& host_;
   const std::shared_ptr<DeviceRing> ring_;
+  StagedWaits waits_;
   bool repeat_ = false;
   BatchName next_;       // that Next gives
   bool at_end_ = false;  // the stager has yet to say that the epoch before `next_` has ended

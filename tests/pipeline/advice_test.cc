@@ -149,7 +149,7 @@ TEST(Advice, CopiesAndOther) {
   EXPECT_THAT(Advice(stats), StartsWith("The consumer waited 41% of the time, most of it for "
                                         "threads to wake up, or for memory that it held itself."));
   stats.waited = {};
-  EXPECT_THAT(Advice(stats), HasSubstr("most of it for threads"));
+  EXPECT_EQ(Advice(stats), "The consumer waited 41% of the time.");
 }
 
 TEST(Advice, TheSecondCause) {
