@@ -17,9 +17,9 @@ namespace stoker {
 // What is slow. Each read takes the longest that any of these makes it take.
 struct SlowStorage {
   using Duration = std::chrono::nanoseconds;
-  Duration latency{0};                                // of each read
-  std::function<Duration(const std::string&)> extra;  // of reads of that path, beside the latency
-  uint64_t bytes_per_second = 0;                      // of all reads together; 0: no limit
+  Duration latency{0};                                  // of each read
+  std::function<Duration(const std::string&)> extra{};  // of reads of that path, beside the latency
+  uint64_t bytes_per_second = 0;                        // of all reads together; 0: no limit
   // No read ends in the first `stall` of every `stall_every`, counted from the disk's making.
   Duration stall{0};
   Duration stall_every{0};  // 0: never
