@@ -275,7 +275,8 @@ void Run::Account(const LoaderStats& stats) {
   report_.bytes_read += stats.bytes_read;
   stages_ += stats.stages;
   work_ns_ += stats.work_ns;
-  report_.loader = stats;
+  report_.loader.pinned_bytes = 0;  // those have been given back
+  AddStats(report_.loader, stats);
 }
 
 BenchReport Run::Finish() {

@@ -15,6 +15,7 @@
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/recipe.h"
+#include "engine/pipeline/prometheus.h"
 #include "io/sources/image_folder.h"
 
 namespace stoker::cli {
@@ -47,6 +48,7 @@ struct BenchArguments {
   bool json = false;
   bool live = false;
   std::string trace;
+  std::string prometheus;
 };
 
 constexpr const char* kFooter = R"(Examples:
@@ -64,6 +66,8 @@ What the figures are (docs/cli.md says how each is measured):
   peak memory     the most the process has had in memory
   CPU by stage    read: reader threads; decode: bytes to pixels; resize: pixels to the batch;
                   augment: what is not fused with that; mix: MixUp, CutMix; rest: everything else
+  waited          for batches, and for what: storage, decode (workers), copy (to a device), other
+  settings        depth, workers and reads at the end, and the last changes of them
 
 With --device batches are copied to it while the last one is used (docs/gpu.md):
   to the device   bytes of the copies by their time on the device, beside a copy of as many bytes
@@ -210,6 +214,10 @@ Result<int> RunBenchCommand(const BenchArguments& given) {
     text = BenchReportText(*report) + (report->trace ? TraceText(*report->trace) : "");
   }
   if (Status s = Print(text); !s.ok()) return std::move(s).error();
+  if (!given.prometheus.empty()) {
+    Status s = WriteFile(given.prometheus, PrometheusText(report->loader, "bench"));
+    if (!s.ok()) return std::move(s).error();
+  }
   return report->interrupted ? kExitInterrupted : kExitOk;
 }
 
@@ -255,6 +263,10 @@ void AddMachineOptions(CLI::App& command, BenchArguments& given) {
   command.add_flag(
       "--json", given.json,
       "one JSON object on stdout and nothing else there;\nof a failure {\"error\": …}");
+  command
+      .add_option("--prometheus", given.prometheus,
+                  "write the loader's counters to that file, as text\nthat Prometheus reads")
+      ->type_name("FILE");
 }
 
 void AddDeviceOptions(CLI::App& command, BenchArguments& given) {

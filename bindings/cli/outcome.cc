@@ -104,4 +104,17 @@ Status Print(std::string_view text) {
   return SystemError(errno, "cannot write to standard output");
 }
 
+Status WriteFile(const std::string& path, std::string_view text) {
+  const std::string part = path + ".part";
+  errno = 0;
+  std::FILE* file = std::fopen(part.c_str(), "we");
+  if (file == nullptr) return SystemError(errno, "cannot write", path);
+  bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  written = std::fclose(file) == 0 && written;
+  if (written && std::rename(part.c_str(), path.c_str()) == 0) return {};
+  const int error_number = errno;
+  std::remove(part.c_str());
+  return SystemError(error_number, "cannot write", path);
+}
+
 }  // namespace stoker::cli

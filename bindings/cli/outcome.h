@@ -33,4 +33,7 @@ int Fail(const Error& error, int exit_code, bool json);
 // Writes all of `text` to stdout. Fails when stdout takes no more (a full disk).
 Status Print(std::string_view text);
 
+// A file that is either what it was before, or all of `text`.
+Status WriteFile(const std::string& path, std::string_view text);
+
 }  // namespace stoker::cli
