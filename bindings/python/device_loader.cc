@@ -14,6 +14,7 @@
 #include "bindings/python/loader.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
+#include "engine/pipeline/prometheus.h"
 #include "engine/pipeline/shared_device_loader.h"
 #include "gpu/device.h"
 
@@ -36,7 +37,10 @@ class CpuLoaderHandle {
   }
 
   void Stop() const { *closed_ = true; }  // the loader itself goes on
-  py::dict Stats() const { return StatsOf(*shared_); }
+  py::dict Stats() const { return StatsOf(shared_->Stats()); }
+  std::string Prometheus(const std::string& name) const {
+    return PrometheusText(shared_->Stats(), name);
+  }
 
  private:
   std::shared_ptr<SharedLoader> shared_;
@@ -71,6 +75,9 @@ class DeviceLoaderHandle {
   }
 
   py::dict Stats() const;
+  std::string Prometheus(const std::string& name) const {
+    return PrometheusText(shared_->Stats(), name);
+  }
   const std::string& device() const { return device_; }
 
  private:
@@ -100,7 +107,7 @@ class DeviceLoaderHandle {
 py::dict DeviceLoaderHandle::Stats() const {
   const StagerStats stats = shared_->StageStats();
   const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) / 1e9; };
-  py::dict all = StatsOf(shared_->host());
+  py::dict all = StatsOf(shared_->Stats());
   all["device"] = device_;
   all["device_bytes"] = stats.device_bytes;
   all["copied_batches"] = stats.batches;
@@ -118,13 +125,15 @@ void AddDeviceLoader(py::module_& module) {
       .def(py::init<const LoaderHandle&>(), py::arg("loader"))
       .def("iterate", &CpuLoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
       .def("stop", &CpuLoaderHandle::Stop)
-      .def("stats", &CpuLoaderHandle::Stats);
+      .def("stats", &CpuLoaderHandle::Stats)
+      .def("prometheus", &CpuLoaderHandle::Prometheus, py::arg("name"));
   py::class_<DeviceLoaderHandle>(module, "DeviceLoader")
       .def(py::init<const LoaderHandle&, const std::string&, int>(), py::arg("loader"),
            py::arg("device"), py::arg("buffers"))
       .def("iterate", &DeviceLoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
       .def("stop", &DeviceLoaderHandle::Stop)
       .def("stats", &DeviceLoaderHandle::Stats)
+      .def("prometheus", &DeviceLoaderHandle::Prometheus, py::arg("name"))
       .def_property_readonly("device", &DeviceLoaderHandle::device);
 }
 

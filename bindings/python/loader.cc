@@ -17,8 +17,10 @@
 #include "bindings/python/iteration.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
+#include "engine/pipeline/advice.h"
 #include "engine/pipeline/check_options.h"
 #include "engine/pipeline/cursor.h"
+#include "engine/pipeline/prometheus.h"
 #include "engine/pipeline/shared_loader.h"
 #include "io/sources/source.h"
 #include "transforms/plan.h"
@@ -65,23 +67,52 @@ LoaderHandle::AllElements LoaderHandle::Elements() const {
   return elements;
 }
 
-py::dict StatsOf(const SharedLoader& shared) {
-  const LoaderStats stats = shared.Stats();
-  const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) / 1e9; };
+namespace {
+
+double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+void AddWaits(const LoaderStats& stats, py::dict& all) {
+  py::dict waited;
+  waited["storage"] = Seconds(stats.waited.storage_ns);
+  waited["decode"] = Seconds(stats.waited.decode_ns);
+  waited["copy"] = Seconds(stats.waited.copy_ns);
+  waited["other"] = Seconds(stats.waited.other_ns);
+  all["wait_seconds"] = Seconds(stats.wait_ns);
+  all["waited"] = waited;
+  all["consumer_seconds"] = Seconds(stats.consumer_ns);
+  py::list busy;
+  for (const uint64_t ns : stats.worker_busy_ns) busy.append(Seconds(ns));
+  all["worker_busy_seconds"] = busy;
+  all["advice"] = Advice(stats);
+}
+
+void AddSettings(const LoaderStats& stats, py::dict& all) {
+  all["depth"] = stats.depth;
+  all["workers"] = stats.workers;
+  all["reads"] = stats.reads;
+  py::list decisions;
+  for (const TunerDecision& decision : stats.decisions) decisions.append(TextOf(decision));
+  all["decisions"] = decisions;
+  all["decisions_made"] = stats.decisions_made;
+}
+
+}  // namespace
+
+py::dict StatsOf(const LoaderStats& stats) {
   py::dict all;
   all["samples"] = stats.samples;
   all["batches"] = stats.batches;
   all["bytes_read"] = stats.bytes_read;
-  all["wait_seconds"] = seconds(stats.wait_ns);
-  all["decode_seconds"] = seconds(stats.stages.decode_ns);
-  all["resize_seconds"] = seconds(stats.stages.resize_ns);
-  all["augment_seconds"] = seconds(stats.stages.augment_ns);
-  all["mix_seconds"] = seconds(stats.stages.mix_ns);
-  all["read_cpu_seconds"] = seconds(stats.read_cpu_ns);
+  AddWaits(stats, all);
+  all["decode_seconds"] = Seconds(stats.stages.decode_ns);
+  all["resize_seconds"] = Seconds(stats.stages.resize_ns);
+  all["augment_seconds"] = Seconds(stats.stages.augment_ns);
+  all["mix_seconds"] = Seconds(stats.stages.mix_ns);
+  all["read_cpu_seconds"] = Seconds(stats.read_cpu_ns);
   all["indexed"] = stats.decoded.indexed;
   all["index_stale"] = stats.decoded.stale;
   all["index_contradicted"] = stats.decoded.contradicted;
-  all["depth"] = stats.depth;
+  AddSettings(stats, all);
   all["lent_batches"] = stats.lent_batches;
   all["lent_bytes"] = stats.lent_bytes;
   all["batch_bytes"] = stats.slot_bytes;
@@ -105,7 +136,13 @@ void AddLoader(py::module_& module) {
            py::arg("key"), py::arg("spec"), py::arg("source"), py::arg("runtime"))
       .def("iterate", &LoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
       .def("stop", &LoaderHandle::Stop)
-      .def("stats", [](const LoaderHandle& self) { return StatsOf(*self.shared()); })
+      .def("stats", [](const LoaderHandle& self) { return StatsOf(self.shared()->Stats()); })
+      .def(
+          "prometheus",
+          [](const LoaderHandle& self, const std::string& name) {
+            return PrometheusText(self.shared()->Stats(), name);
+          },
+          py::arg("name"))
       .def_property_readonly("elements", &LoaderHandle::Elements)
       .def_property_readonly(
           "batches_per_epoch",

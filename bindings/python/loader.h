@@ -45,6 +45,6 @@ class LoaderHandle {
   std::shared_ptr<SharedLoader> shared_;
 };
 
-pybind11::dict StatsOf(const SharedLoader& shared);
+pybind11::dict StatsOf(const LoaderStats& stats);
 
 }  // namespace stoker::python

@@ -37,6 +37,13 @@ def boolean(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def text(name: str, value: Any) -> str:
+    """A string."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, not {_kind(value)}")
+    return value
+
+
 def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
     """A finite number in [low, high]."""
     if not isinstance(value, numbers.Real) or isinstance(value, (bool, np.bool_)):
