@@ -49,8 +49,8 @@ struct LoaderStats {
   std::string plan;  // what the transforms were compiled to
 };
 
-// Adds what another loader of the same Runtime did; what is the Runtime's, and the settings now, are
-// taken from `one`. Of the decisions as many are kept as the one that has more of them has.
+// Adds what another loader of the same Runtime did; what is the Runtime's, and the settings now,
+// are taken from `one`. Of the decisions as many are kept as the one that has more of them has.
 void AddStats(LoaderStats& all, const LoaderStats& one);
 
 }  // namespace stoker
