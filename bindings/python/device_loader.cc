@@ -14,6 +14,7 @@
 #include "bindings/python/loader.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
+#include "bindings/python/watching.h"
 #include "engine/pipeline/prometheus.h"
 #include "engine/pipeline/shared_device_loader.h"
 #include "gpu/device.h"
@@ -41,6 +42,7 @@ class CpuLoaderHandle {
   std::string Prometheus(const std::string& name) const {
     return PrometheusText(shared_->Stats(), name);
   }
+  Looks NewLooks() const { return Looks(shared_); }
 
  private:
   std::shared_ptr<SharedLoader> shared_;
@@ -78,6 +80,7 @@ class DeviceLoaderHandle {
   std::string Prometheus(const std::string& name) const {
     return PrometheusText(shared_->Stats(), name);
   }
+  Looks NewLooks() const { return Looks(shared_->host().shared_from_this()); }
   const std::string& device() const { return device_; }
 
  private:
@@ -126,7 +129,8 @@ void AddDeviceLoader(py::module_& module) {
       .def("iterate", &CpuLoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
       .def("stop", &CpuLoaderHandle::Stop)
       .def("stats", &CpuLoaderHandle::Stats)
-      .def("prometheus", &CpuLoaderHandle::Prometheus, py::arg("name"));
+      .def("prometheus", &CpuLoaderHandle::Prometheus, py::arg("name"))
+      .def("looks", &CpuLoaderHandle::NewLooks);
   py::class_<DeviceLoaderHandle>(module, "DeviceLoader")
       .def(py::init<const LoaderHandle&, const std::string&, int>(), py::arg("loader"),
            py::arg("device"), py::arg("buffers"))
@@ -134,6 +138,7 @@ void AddDeviceLoader(py::module_& module) {
       .def("stop", &DeviceLoaderHandle::Stop)
       .def("stats", &DeviceLoaderHandle::Stats)
       .def("prometheus", &DeviceLoaderHandle::Prometheus, py::arg("name"))
+      .def("looks", &DeviceLoaderHandle::NewLooks)
       .def_property_readonly("device", &DeviceLoaderHandle::device);
 }
 

@@ -17,6 +17,7 @@
 #include "bindings/python/iteration.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
+#include "bindings/python/watching.h"
 #include "engine/pipeline/advice.h"
 #include "engine/pipeline/check_options.h"
 #include "engine/pipeline/cursor.h"
@@ -143,6 +144,13 @@ void AddLoader(py::module_& module) {
             return PrometheusText(self.shared()->Stats(), name);
           },
           py::arg("name"))
+      .def("looks", [](const LoaderHandle& self) { return Looks(self.shared()); })
+      .def(
+          "trace",
+          [](const LoaderHandle& self, const py::bytes& path, uint64_t memory) {
+            return std::make_unique<TraceHandle>(*self.shared(), path, memory);
+          },
+          py::arg("path"), py::arg("memory"))
       .def_property_readonly("elements", &LoaderHandle::Elements)
       .def_property_readonly(
           "batches_per_epoch",

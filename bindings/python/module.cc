@@ -60,6 +60,7 @@ PYBIND11_MODULE(_stoker, module) {
   AddSources(module);
   AddTensor(module);
   AddCursor(module);
+  AddWatching(module);
   AddLoader(module);
   AddDeviceLoader(module);
   AddCompose(module);

@@ -28,5 +28,6 @@ void AddCompose(pybind11::module_& module);
 void AddTensor(pybind11::module_& module);
 void AddCursor(pybind11::module_& module);
 void AddDeviceLoader(pybind11::module_& module);
+void AddWatching(pybind11::module_& module);
 
 }  // namespace stoker::python

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/slow_reader.h"
 #include "engine/pipeline/advice.h"
 #include "engine/pipeline/device_loader.h"
 #include "engine/pipeline/loader.h"
@@ -21,7 +22,6 @@
 #include "tests/testing/hooked_device.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/photo_folder.h"
-#include "tests/testing/slow_reader.h"
 
 namespace stoker {
 namespace {
@@ -32,9 +32,6 @@ using ::stoker::testing::HookedDevice;
 using ::stoker::testing::MakeJpeg;
 using ::stoker::testing::PhotoFolder;
 using ::stoker::testing::RuntimeUnderTest;
-using ::stoker::testing::SlowDisk;
-using ::stoker::testing::SlowReader;
-using ::stoker::testing::SlowStorage;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 

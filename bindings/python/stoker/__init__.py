@@ -60,6 +60,7 @@ from stoker._transforms import (
     Resize,
     Transform,
 )
+from stoker._watching import Monitor, Trace
 
 __all__ = [
     "AutoAugment",
@@ -83,6 +84,7 @@ __all__ = [
     "Loader",
     "MemoryWarning",
     "MixUp",
+    "Monitor",
     "Normalize",
     "NotFoundError",
     "Pad",
@@ -100,6 +102,7 @@ __all__ = [
     "Runtime",
     "Source",
     "Tensor",
+    "Trace",
     "Transform",
     "TrivialAugmentWide",
     "UnavailableError",

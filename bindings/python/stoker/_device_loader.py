@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from stoker import _checks, _stoker
 from stoker._iterator import DeviceIterator, Epoch
+from stoker._watching import Monitor, Trace
 
 if TYPE_CHECKING:
     from stoker._loader import Loader
@@ -34,6 +36,7 @@ class DeviceLoader:
             raise TypeError(f"device must be a string such as 'cuda:0', not {device!r:.80}")
         _checks.integer("buffers", buffers, 2, 64)
         self._loader = loader
+        self._closed = False
         self._native: _stoker.CpuLoader | _stoker.DeviceLoader
         if device in ("cpu", "cpu:0"):  # PyTorch has both names
             self._native, self._device = _stoker.CpuLoader(loader._native), "cpu"
@@ -83,6 +86,14 @@ class DeviceLoader:
         """As `Loader.prometheus`, of what was iterated here."""
         return self._native.prometheus(_checks.text("name", name))
 
+    def monitor(self, interval: float = 0.5) -> Monitor:
+        """As `Loader.monitor`, of what is iterated here."""
+        return Monitor(self, interval)
+
+    def trace(self, path: str | os.PathLike[str], *, memory: int = 64 << 20) -> Trace:
+        """As `Loader.trace`: the same Runtime's."""
+        return self._loader.trace(path, memory=memory)
+
     def state_dict(self) -> dict[str, Any]:
         """As `Loader.state_dict`; the same state. What is on its way to the program is not passed."""
         return self._loader.state_dict()
@@ -96,6 +107,7 @@ class DeviceLoader:
 
         Not needed. The loader itself goes on.
         """
+        self._closed = True
         self._native.stop()
 
     def __enter__(self) -> DeviceLoader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from stoker._mix import BatchTransform, split
 from stoker._runtime import Runtime
 from stoker._sources import Source
 from stoker._transforms import Transform, checked
+from stoker._watching import Monitor, Trace
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -166,6 +168,7 @@ class Loader:
         self._batches = self._native.batches_per_epoch
         self._latest: _stoker.Place | None = None  # of the latest iteration
         self._resume: tuple[int, int] | None = None
+        self._closed = False
 
     # --- iterating ---------------------------------------------------------------------------------
 
@@ -274,6 +277,28 @@ class Loader:
             name: the value of the label `loader`.
         """
         return self._native.prometheus(_checks.text("name", name))
+
+    def monitor(self, interval: float = 0.5) -> Monitor:
+        """Shows what the loader does now, every `interval` seconds, until it is stopped: images/s, what the
+        program waited for, the settings, how busy the workers are, memory.
+
+            with loader.monitor():
+                train(loader)
+        """
+        return Monitor(self, interval)
+
+    def trace(self, path: str | os.PathLike[str], *, memory: int = 64 << 20) -> Trace:
+        """Writes what every thread of stoker does to a file for https://ui.perfetto.dev.
+
+            with loader.trace("trace.json"):
+                ...
+
+        Args:
+            path: is replaced.
+            memory: bytes for events until the file is written, beside the budget: about 60 for each. 2**20
+                to 2**40. What does not fit is counted.
+        """
+        return Trace(self, path, memory)
 
     def explain(self) -> str:
         """As `Compose.explain`: a line for each transform, also of batches."""
@@ -396,6 +421,7 @@ class Loader:
 
         Not needed: a loader that nothing refers to closes itself.
         """
+        self._closed = True
         self._native.stop()
 
     def __enter__(self) -> Loader:

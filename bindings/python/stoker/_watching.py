@@ -1,0 +1,273 @@
+"""Watching a loader: a panel that says what it does now, and a file that says what it did."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib
+import os
+import shutil
+import sys
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+from stoker import _checks, _stoker
+from stoker._errors import FailedPreconditionError
+
+if TYPE_CHECKING:
+    from stoker._device_loader import DeviceLoader
+    from stoker._loader import Loader
+
+_LINE_SECONDS = 5.0  # at least between two lines of a log
+
+
+class _AtExit:
+    """Calls `stop` at the interpreter's end, in the process that armed it."""
+
+    def __init__(self, stop: Callable[[], object]) -> None:
+        self._stop = stop
+        self._process = os.getpid()
+        atexit.register(self)
+
+    def __call__(self) -> None:
+        if self._process == os.getpid():
+            self._stop()
+
+    def disarm(self) -> None:
+        atexit.unregister(self)
+
+
+# --- the trace ----------------------------------------------------------------------------------------
+
+
+class Trace:
+    """What `Loader.trace` returns: writes what every thread of stoker does to a file.
+
+        with loader.trace("trace.json") as trace:
+            for images, labels in loader:
+                ...
+        print(trace.events, trace.dropped_events)
+
+    Or `start()` and `stop()`, as often as one likes: each start begins the file anew. The file is for
+    https://ui.perfetto.dev and chrome://tracing. All loaders of the Runtime are in it. It is written when
+    the trace stops, at the latest when the interpreter ends. Threads: any.
+    """
+
+    def __init__(self, loader: Loader, path: str | os.PathLike[str], memory: int) -> None:
+        self._loader = loader
+        self._path = os.fsencode(path)
+        self._memory = _checks.integer("memory", memory, 2**20, 2**40)
+        self._lock = threading.Lock()
+        self._native: _stoker.Trace | None = None
+        self._at_exit: _AtExit | None = None
+        self._events = self._dropped = 0
+
+    def start(self) -> Trace:
+        """From now on; returns itself.
+
+        Raises:
+            OSError: the file cannot be written.
+            FailedPreconditionError: it has been started already.
+            ResourceExhaustedError: too many listen to the Runtime.
+        """
+        with self._lock:
+            if self._native is not None:
+                raise FailedPreconditionError("this trace has been started already")
+            self._native = self._loader._native.trace(self._path, self._memory)
+            self._at_exit = _AtExit(self.stop)
+        return self
+
+    def stop(self) -> None:
+        """Until now; writes the file. Does nothing where it is not started.
+
+        Warns (RuntimeWarning) where events did not fit into `memory`.
+        """
+        with self._lock:
+            native, self._native = self._native, None
+            if native is None:
+                return
+            if self._at_exit is not None:
+                self._at_exit.disarm()
+            self._events, self._dropped, _ = native.stop()
+        if self._dropped:
+            warnings.warn(
+                f"{os.fsdecode(self._path)}: {self._dropped} events are missing, for they did not fit into "
+                f"{self._memory >> 20} MiB; the file says from when on. Trace for a shorter time, or raise "
+                "memory.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    @property
+    def events(self) -> int:
+        """In the file, when it has been stopped."""
+        return self._events
+
+    @property
+    def dropped_events(self) -> int:
+        """That did not fit into `memory`."""
+        return self._dropped
+
+    def __enter__(self) -> Trace:
+        return self.start()
+
+    def __exit__(self, *unused: object) -> None:
+        self.stop()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a stoker.Trace cannot be pickled; make one in each process")
+
+
+# --- the monitor --------------------------------------------------------------------------------------
+
+
+class Monitor:
+    """What `Loader.monitor` returns: shows what the loader does now, from a thread of its own.
+
+        with loader.monitor():
+            train(loader)
+
+    Or `start()` and `stop()`. In a notebook the panel stands below the cell that started it; on a terminal
+    below what the program prints, and goes when it stops; elsewhere a line every five seconds, on stderr.
+    It ends with the loader, with the interpreter, and, after one RuntimeWarning, where showing fails.
+    Threads: any.
+    """
+
+    def __init__(self, loader: Loader | DeviceLoader, interval: float) -> None:
+        self._loader = weakref.ref(loader)
+        self._interval = _checks.real("interval", interval, 0.05, 3600)
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._end = threading.Event()
+
+    def start(self) -> Monitor:
+        """From now on; returns itself. Does nothing where it is started already."""
+        with self._lock:
+            loader = self._loader()
+            if loader is None or (self._thread is not None and self._thread.is_alive()):
+                return self
+            self._end = threading.Event()
+            work = (self._loader, loader._native.looks(), _display(), self._interval, self._end)
+            self._thread = threading.Thread(
+                target=_watch, args=(*work, _AtExit(self.stop)), name="stoker-monitor", daemon=True
+            )
+            self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Until now. Does nothing where it is not started."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+            if thread is None:
+                return
+            self._end.set()
+        if thread is not threading.current_thread():
+            thread.join(timeout=5)  # where a terminal takes no more, it is left behind
+
+    def __enter__(self) -> Monitor:
+        return self.start()
+
+    def __exit__(self, *unused: object) -> None:
+        self.stop()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a stoker.Monitor cannot be pickled; make one in each process")
+
+
+class _Display(Protocol):
+    def show(self, panel: str, line: str) -> None: ...
+    def close(self) -> None: ...
+
+
+def _watch(
+    loader: weakref.ref[Any],
+    looks: _stoker.Looks,
+    display: _Display,
+    interval: float,
+    end: threading.Event,
+    at_exit: _AtExit,
+) -> None:
+    """The monitor's thread. Keeps neither the loader nor the monitor."""
+    try:
+        while not end.wait(interval):
+            watched = loader()
+            if watched is None or watched._closed:
+                break
+            del watched
+            look = looks.look()
+            if look is None:
+                break
+            if look[0]:
+                display.show(*look)
+        display.close()
+    except Exception as error:  # noqa: BLE001: whatever it is, training goes on
+        with contextlib.suppress(Exception):  # warnings are errors, or nobody can be told
+            warnings.warn(f"stoker's monitor has ended: {error!r}", RuntimeWarning, stacklevel=1)
+    finally:
+        at_exit.disarm()
+
+
+def _display() -> _Display:
+    """The one that fits where the program runs."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if shell is not None and hasattr(shell, "kernel"):  # not in a terminal
+        return _Notebook()
+    stream = sys.stderr
+    if stream is not None and stream.isatty():
+        return _Terminal(stream)
+    return _Log(stream)
+
+
+class _Notebook:
+    def __init__(self) -> None:
+        shown = importlib.import_module("IPython.display")
+        self._handle = shown.display({"text/plain": ""}, raw=True, display_id=True)
+
+    def show(self, panel: str, line: str) -> None:
+        self._handle.update({"text/plain": panel.rstrip("\n")}, raw=True)
+
+    def close(self) -> None:
+        """The last look stays."""
+
+
+class _Terminal:
+    """Draws below the cursor, and leaves it where it is: what the program prints goes above."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def show(self, panel: str, line: str) -> None:
+        columns = shutil.get_terminal_size().columns
+        lines = ["", *panel.splitlines()]  # a free one, for what is printed meanwhile
+        down = "\x1bD"  # scrolls where there is no line below; keeps the column
+        room = f"\x1b[K{down * len(lines)}\x1b[{len(lines)}A"
+        text = "".join(f"{down}\r{text[: columns - 1]}\x1b[K" for text in lines)
+        self._write(f"{room}\x1b7{text}\x1b[J\x1b8")
+
+    def close(self) -> None:
+        self._write("\x1b[J")
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+
+class _Log:
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+        self._next = time.monotonic() + _LINE_SECONDS
+
+    def show(self, panel: str, line: str) -> None:
+        if self._stream is None or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + _LINE_SECONDS
+        self._stream.write(f"stoker: {line}\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        pass
