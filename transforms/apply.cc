@@ -36,13 +36,30 @@ struct ImageLane {
 class Workspace {
  public:
   Workspace(const DecodeLimits& limits, size_t transforms, MemoryBudget& budget)
-      : lanes{ImageLane(limits, transforms, budget), ImageLane(limits, transforms, budget)} {}
+      : limits(limits),
+        memory(MemoryBudget::kNoLimit, budget),
+        lanes{ImageLane(limits, transforms, memory), ImageLane(limits, transforms, memory)} {}
 
+  const DecodeLimits limits;
+  MemoryBudget memory;
   std::array<ImageLane, 2> lanes;
+  DecodePaths paths;  // of lanes before these
 };
 
+uint64_t MemoryOf(const Workspace& workspace) { return workspace.memory.used(); }
+
+// New lanes, with the old ones' counts.
+void FreeMemoryOf(Workspace& workspace) {
+  workspace.paths = PathsOf(workspace);
+  for (ImageLane& lane : workspace.lanes) {
+    std::vector<uint64_t> times = std::move(lane.transform_ns);
+    lane = ImageLane(workspace.limits, times.size(), workspace.memory);
+    lane.transform_ns = std::move(times);
+  }
+}
+
 DecodePaths PathsOf(const Workspace& workspace) {
-  DecodePaths paths;
+  DecodePaths paths = workspace.paths;
   for (const ImageLane& lane : workspace.lanes) paths += lane.decoder.paths();
   return paths;
 }

@@ -1,6 +1,7 @@
 #include "transforms/image_info.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stoker {
 
@@ -26,6 +27,21 @@ Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset) {
                  "Remove or shrink the image"};
   }
   return {};
+}
+
+Error NoRoomToDecode(const std::string& what, ImageSize size, uint64_t needed) {
+  return {.code = Code::kResourceExhausted,
+          .cause = what + " of " + SizeText(size) + " pixels needs " + std::to_string(needed) +
+                   " bytes to decode, and the memory budget has no room",
+          .advice = "Raise the budget",
+          .wanted_bytes = needed};
+}
+
+Status AndMore(Status failed, uint64_t bytes) {
+  if (failed.ok() || failed.error().wanted_bytes == 0) return failed;
+  Error error = std::move(failed).error();
+  error.wanted_bytes += bytes;
+  return error;
 }
 
 bool Inside(const Rect& region, ImageSize size) {

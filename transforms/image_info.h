@@ -45,6 +45,11 @@ std::string SizeText(ImageSize size);  // "640 × 480"
 // has been read at `offset`.
 Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset);
 
+// What says that `needed` bytes of working memory are missing to decode: "a PNG" of that size.
+Error NoRoomToDecode(const std::string& what, ImageSize size, uint64_t needed);
+// Where it failed for memory: and so many bytes more would have been wanted.
+Status AndMore(Status failed, uint64_t bytes);
+
 // Whether `region` is not empty and lies in an image of that size.
 bool Inside(const Rect& region, ImageSize size);
 

@@ -51,6 +51,10 @@ class Workspace;
 // How the images that were applied with a workspace have been decoded since it was made.
 DecodePaths PathsOf(const Workspace& workspace);
 
+// What it holds of the budget, and what gives that back: it grows again with the next image.
+uint64_t MemoryOf(const Workspace& workspace);
+void FreeMemoryOf(Workspace& workspace);
+
 // Nanoseconds that each transform of the plan has taken since then, where it was not fused.
 std::vector<uint64_t> TransformTimesOf(const Workspace& workspace);
 

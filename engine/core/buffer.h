@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "engine/core/mapping.h"
 #include "engine/core/memory_budget.h"
@@ -22,12 +23,16 @@ class GrowingBuffer {
   explicit GrowingBuffer(MemoryBudget& budget) : reserved_(budget) {}
 
   // Makes room for `bytes` (and kBufferPadding behind them); never shrinks. The content is lost
-  // unless `keep` says how many of the first bytes to carry over. ResourceExhausted when the budget
-  // or the system has no room; the buffer is then unchanged if `keep` > 0, else empty.
+  // unless `keep` says how many of the first bytes to carry over. ResourceExhausted, with what was
+  // wanted, when the budget or the system has no room; the buffer is then unchanged if `keep` > 0,
+  // else empty.
   Status Grow(size_t bytes, size_t keep = 0);
 
   // Gives the memory back to the system and its bytes to the budget.
   void Free();
+
+  // What an empty buffer takes of the budget when it grows to `bytes`.
+  static uint64_t MappedBytes(size_t bytes);
 
   uint8_t* data() const { return memory_.data(); }
   size_t capacity() const {  // bytes, padding not counted
@@ -38,5 +43,14 @@ class GrowingBuffer {
   Reservation reserved_;
   Mapping memory_;
 };
+
+// Several buffers for one purpose, none of which is of use without the others: where one has no
+// room, the error's wanted_bytes are those of all that are missing.
+struct Growth {
+  GrowingBuffer& buffer;
+  size_t bytes;
+};
+Status GrowAll(std::span<const Growth> growths);
+uint64_t MissingBytes(std::span<const Growth> growths);  // of those that have not that much yet
 
 }  // namespace stoker

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace stoker {
@@ -11,21 +12,30 @@ namespace stoker {
 // Thread-safe and lock-free. Counts; allocates nothing itself.
 class MemoryBudget {
  public:
+  static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+
   explicit MemoryBudget(uint64_t limit_bytes) : limit_(limit_bytes) {}
+  // A part of `whole`, which outlives it: what is reserved here is reserved there, too.
+  MemoryBudget(uint64_t limit_bytes, MemoryBudget& whole) : limit_(limit_bytes), whole_(&whole) {}
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
   // All of `bytes`, or nothing and false when that would exceed the limit.
   [[nodiscard]] bool TryReserve(uint64_t bytes);
   // Precondition: at least that much is reserved.
-  void Release(uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void Release(uint64_t bytes);
 
-  uint64_t limit() const { return limit_; }
+  // What is reserved beyond it stays until it is released.
+  void SetLimit(uint64_t bytes) { limit_.store(bytes, std::memory_order_relaxed); }
+  uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }
   uint64_t used() const { return used_.load(std::memory_order_relaxed); }
   uint64_t peak() const { return peak_.load(std::memory_order_relaxed); }
 
  private:
-  const uint64_t limit_;
+  bool TryReserveHere(uint64_t bytes);
+
+  std::atomic<uint64_t> limit_;
+  MemoryBudget* const whole_ = nullptr;
   std::atomic<uint64_t> used_{0};
   std::atomic<uint64_t> peak_{0};
 };

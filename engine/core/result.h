@@ -35,6 +35,9 @@ struct [[nodiscard]] Error {
   std::string file = {};             // empty: no file is to blame
   std::optional<uint64_t> offset{};  // in bytes from the start of `file`
   std::string advice = {};           // what to do about it; may be empty
+  // So many bytes of working memory were asked for, beside what is held, and there was no room:
+  // what failed may succeed when others have given theirs back. 0: that was not it.
+  uint64_t wanted_bytes = 0;
 
   Error&& WithFile(std::string path) &&;
 

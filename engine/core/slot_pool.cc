@@ -110,10 +110,9 @@ Result<std::shared_ptr<SlotPool>> SlotPool::Make(Options options, MemoryBudget& 
                  .cause = std::to_string(pool->options_.working_slots) + " batches of " +
                           std::to_string(pool->slot_bytes_) + " bytes need " +
                           std::to_string(wanted) +
-                          " bytes of working memory, and of the budget of " +
-                          std::to_string(budget.limit()) + " bytes " +
-                          std::to_string(budget.limit() - budget.used()) + " are free",
-                 .advice = "Raise memory_budget, or lower depth or batch_size"};
+                          " bytes of working memory, and the budget has no room",
+                 .advice = "Raise memory_budget, or lower depth or batch_size",
+                 .wanted_bytes = wanted};
   }
   if (pool->options_.pinning != nullptr) {
     if (Status s = pool->PinSlabs(); !s.ok()) return std::move(s).error();

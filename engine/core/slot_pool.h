@@ -66,7 +66,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   static uint64_t SlotBytes(const std::vector<ColumnSpec>& columns, int64_t batch_size,
                             bool one_slab = false);
 
-  // ResourceExhausted, naming the minimum, when the budget has no room for the working slots;
+  // ResourceExhausted, with what was wanted, when the budget has no room for the working slots;
   // Pinning::Pin's errors. Slabs that are not pinned are mapped when first used; `budget` outlives
   // the pool's use in production (Retire).
   static Result<std::shared_ptr<SlotPool>> Make(Options options, MemoryBudget& budget);

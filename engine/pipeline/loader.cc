@@ -72,71 +72,82 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
   const uint64_t slot_bytes = SlotPool::SlotBytes(columns, options.batch_size, options.one_slab);
   const RuntimeOptions& limits = runtime.options();
   std::lock_guard planning(runtime.planning());
-  Result<MemoryPlan> memory = PlanMemory(
+  Result<std::unique_ptr<MemoryAccounts::Member>> memory = runtime.memory().Join(
       {.slot_bytes = slot_bytes,
        .depth = options.depth,
        .threads = limits.threads,
        .reads_in_flight = limits.reads_in_flight * static_cast<uint32_t>(limits.reader_threads),
        .most_depth = MostDepth(options, limits),
-       .workspace_bytes = kWorkspaceBytes + (plan ? plan->tile_bytes() : 0)},
-      runtime.budget().limit(), {}, runtime.budget().used());
+       .workspace_bytes = kWorkspaceBytes + (plan ? plan->tile_bytes() : 0),
+       .at_once = options.device != nullptr});
   if (!memory.ok()) return std::move(memory).error();
 
-  Result<std::shared_ptr<SlotPool>> slots =
-      SlotPool::Make(SlotOptionsOf(options, columns, *memory), runtime.budget());
+  const SlotPool::Options of_slots = SlotOptionsOf(options, columns, (*memory)->plan());
+  const auto make_slots = [&] { return SlotPool::Make(of_slots, runtime.memory().batches()); };
+  Result<std::shared_ptr<SlotPool>> slots = make_slots();
+  if (!slots.ok() && slots.error().wanted_bytes != 0) {  // other loaders' samples have it
+    runtime.postponed().Alone([&] { slots = make_slots(); });
+  }
   if (!slots.ok()) return std::move(slots).error();
 
   std::unique_ptr<Impl> impl(new Impl(std::move(options), *std::move(order), std::move(plan),
-                                      std::move(mixer), *memory, *std::move(slots)));
-  if (impl->in_memory_) return impl;  // and needs no buffers to read into
+                                      std::move(mixer), *std::move(memory), *std::move(slots)));
   for (SampleInFlight& sample : impl->samples_) {
+    if (impl->in_memory_) break;
     sample.read.path.reserve(PATH_MAX);
     sample.crop_index.reserve(kCropIndexBytes);
   }
-  for (uint32_t i = 0; i < kSureReads; ++i) {  // others when they are first used
-    if (Status s = impl->samples_[i].read.buffer.Grow(kReadBufferBytes); !s.ok())
-      return std::move(s).error();
-  }
+  runtime.postponed().Join(*impl);
   return impl;
 }
 
 Loader::Impl::Impl(LoaderOptions options, EpochOrder order, std::optional<Plan> plan,
-                   std::optional<Mixer> mixer, MemoryPlan memory, std::shared_ptr<SlotPool> slots)
+                   std::optional<Mixer> mixer, std::unique_ptr<MemoryAccounts::Member> memory,
+                   std::shared_ptr<SlotPool> slots)
     : options_(std::move(options)),
       runtime_(*options_.runtime),
       order_(std::move(order)),
       plan_(std::move(plan)),
       mixer_(std::move(mixer)),
-      memory_(memory),
+      memory_(std::move(memory)),
       in_memory_(!options_.source->arrays().empty()),
       run_(RunOf(options_)),
       slots_(std::move(slots)),
-      samples_(memory.requests),
-      free_samples_(memory.requests, IndexSet::Begin::kFull),
-      ready_samples_(memory.requests, IndexSet::Begin::kEmpty),
-      most_reading_(memory.requests),
-      most_requests_(memory.requests),
+      samples_(memory_->plan().requests),
+      free_samples_(memory_->plan().requests, IndexSet::Begin::kFull),
+      ready_samples_(memory_->plan().requests, IndexSet::Begin::kEmpty),
+      most_reading_(memory_->plan().requests),
+      most_requests_(memory_->plan().requests),
       at_work_(static_cast<uint32_t>(runtime_.options().threads)),
       counters_(static_cast<size_t>(runtime_.options().threads)),
       paces_(counters_.size()),
-      most_(MostOf(runtime_, memory)),
+      most_(MostOf(runtime_, memory_->plan())),
       tenant_(runtime_.tenants().Join(options_.weight,
                                       {.workers = 1, .batch_bytes = slots_->slot_bytes()})),
       tuner_(TunerOptionsOf(options_, runtime_), Granted()) {
-  for (SampleInFlight& sample : samples_) sample.read.buffer = GrowingBuffer(runtime_.budget());
+  MemoryBudget& samples = runtime_.memory().samples();
+  for (SampleInFlight& sample : samples_) sample.read.buffer = GrowingBuffer(samples);
   for (size_t i = 0; plan_ && i < counters_.size(); ++i) {
-    workspaces_.push_back(plan_->MakeWorkspace(runtime_.budget()));
+    workspaces_.push_back(plan_->MakeWorkspace(samples));
   }
-  settings_.depth = memory.depth;
+  settings_.depth = memory_->plan().depth;
   Settle();
   StartAt({}, Schedule::kEpochs);
 }
 
 // Order → reader: the next rows of the batches in production become read requests.
 size_t Loader::Impl::Pull(std::span<ReadRequest*> requests) {
+  if (stopped_.load(std::memory_order_relaxed)) return 0;
+  if (!runtime_.postponed().Begin()) return PullTurn(requests);
+  const size_t pulled = PullReads(requests);
+  runtime_.postponed().End();
+  return pulled;
+}
+
+size_t Loader::Impl::PullReads(std::span<ReadRequest*> requests) {
   if (in_memory_) SubmitRuns();
   const bool behind_workers = BehindWorkers();
-  if (in_memory_ || stopped_.load(std::memory_order_relaxed) || TooFewFree()) return 0;
+  if (in_memory_ || TooFewFree()) return 0;
   const uint64_t now = NowNanoseconds();
   size_t pulled = 0;
   while (pulled < requests.size() && MayRead()) {
@@ -147,7 +158,7 @@ size_t Loader::Impl::Pull(std::span<ReadRequest*> requests) {
       free_samples_.Give(*index);
       break;
     }
-    in_work_.fetch_add(1, std::memory_order_relaxed);
+    BeginWork();
     SampleInFlight& next = samples_[*index];
     next.reads_in_flight = reading_.fetch_add(1, std::memory_order_relaxed) + 1;
     const OrderEntry entry = order_.At(ticket->slot->epoch, ticket->slot->index, ticket->row);
@@ -176,8 +187,19 @@ void Loader::Impl::Submit(uint32_t index) {
   SendWorker(index);
 }
 
-void Loader::Impl::SendWorker(uint32_t index) {
+void Loader::Impl::BeginWork() {
+  runtime_.postponed().Another();
   in_work_.fetch_add(1, std::memory_order_relaxed);
+}
+
+// The last of them is the last touch of this loader.
+void Loader::Impl::EndWork() {
+  runtime_.postponed().End();
+  in_work_.fetch_sub(1, std::memory_order_release);
+}
+
+void Loader::Impl::SendWorker(uint32_t index) {
+  BeginWork();
   runtime_.executor().Submit({&Impl::Work, this, index});
 }
 
@@ -189,7 +211,7 @@ void Loader::Impl::Work(void* loader, uint32_t index, int worker) {
     self.WorkFrom(index, worker);
     if (self.at_work_.Leave()) self.SendWorker(index);
   }
-  self.in_work_.fetch_sub(1, std::memory_order_release);  // the last touch of this loader
+  self.EndWork();
 }
 
 void Loader::Impl::WorkFrom(uint32_t index, int worker) {
@@ -230,6 +252,7 @@ class Loader::Impl::ReadySamples final : public ImageFeed {
   }
 
   void Done(uint32_t index, Status status) override {
+    if (loader_.Postpone(index, status)) return;
     SampleInFlight& sample = loader_.samples_[index];
     const RowTicket& ticket = sample.ticket;
     if (!status.ok()) status = std::move(status).error().WithFile(sample.read.path);
@@ -304,6 +327,7 @@ void* Loader::Impl::WorkOf(const Slot& slot, uint32_t row) const {
 void Loader::Impl::Decode(uint32_t first, int worker) {
   const TraceSpan span(runtime_.trace(), "stoker.decode");
   ReadySamples(*this, first, worker).Decode();
+  TrimWorkspace(*workspaces_[static_cast<size_t>(worker)]);
 }
 
 // Enough for every worker to have one.
@@ -314,6 +338,7 @@ void Loader::Impl::EndSample(uint32_t index, uint64_t work_ns, Status status, in
   const RowTicket ticket = samples_[index].ticket;
   const SamplePath path = samples_[index].path;
   const uint32_t reads_in_flight = samples_[index].reads_in_flight;
+  if (std::exchange(samples_[index].alone, false)) runtime_.postponed().EndTurn();
   GiveRequest(index);
   if (starved_.load(std::memory_order_seq_cst) && !TooFewFree()) runtime_.reads().Kick();
   const Assembler::Batched batched =
@@ -323,7 +348,7 @@ void Loader::Impl::EndSample(uint32_t index, uint64_t work_ns, Status status, in
     if (mixer_ && batched == Assembler::Batched::kWhole) mixed_ns = MixBatch(*ticket.slot, worker);
     assembler_->Complete(ticket, path, mixed_ns);
   }
-  in_work_.fetch_sub(1, std::memory_order_relaxed);
+  EndWork();
 }
 
 uint64_t Loader::Impl::MixBatch(Slot& slot, int worker) {
@@ -334,14 +359,6 @@ uint64_t Loader::Impl::MixBatch(Slot& slot, int worker) {
   const uint64_t spent = NowNanoseconds() - before;
   counters_[static_cast<size_t>(worker)].Add(0, 0, {.mix_ns = spent}, spent);
   return spent;
-}
-
-// A buffer that has grown stays so while the budget is roomy; else a few large files would hold it.
-void Loader::Impl::TrimBuffer(GrowingBuffer& buffer) {
-  const MemoryBudget& budget = runtime_.budget();
-  if (buffer.capacity() < 2 * kReadBufferBytes || budget.used() < budget.limit() / 2) return;
-  buffer.Free();
-  (void)buffer.Grow(kReadBufferBytes);  // fits: more than that has just been given back
 }
 
 Result<Batch> Loader::Impl::Next(const Interrupt& interrupt) {

@@ -71,6 +71,7 @@ void Loader::Impl::Halt() {
   while (in_work_.load(std::memory_order_acquire) != 0) {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
+  DropPostponed();
 }
 
 void Loader::Impl::Stop() {
@@ -84,6 +85,7 @@ void Loader::Impl::Stop() {
 
 Loader::Impl::~Impl() {
   Stop();
+  runtime_.postponed().Leave(*this);
   assembler_.reset();
   slots_->Retire();
 }

@@ -1,6 +1,7 @@
 // Loader::Impl: what a loader is inside. loader.cc has the way of a sample, in the order of the
 // picture in the README; loader_in_memory.cc has that of samples that need no reader;
-// loader_control.cc starts, stops and tells; loader_settings.cc follows the tuner.
+// loader_control.cc starts, stops and tells; loader_settings.cc follows the tuner;
+// loader_memory.cc is for when memory is short.
 #pragma once
 
 #include <atomic>
@@ -15,8 +16,9 @@
 #include "engine/core/slot_pool.h"
 #include "engine/pipeline/assembler.h"
 #include "engine/pipeline/loader.h"
-#include "engine/pipeline/memory_plan.h"
+#include "engine/pipeline/memory_accounts.h"
 #include "engine/pipeline/mixer.h"
+#include "engine/pipeline/postponed.h"
 #include "engine/pipeline/sample_times.h"
 #include "engine/pipeline/tenants.h"
 #include "engine/pipeline/tuner.h"
@@ -30,14 +32,15 @@ namespace stoker {
 struct SampleInFlight {
   ReadRequest read;  // the file's bytes, and the buffer they lie in
   SampleRef sample;
-  DrawKey draw;      // what its random transforms depend on
-  RowTicket ticket;  // the row that it becomes
+  DrawKey draw;        // what its random transforms depend on
+  RowTicket ticket;    // the row that it becomes
+  bool alone = false;  // it was postponed, and it is its turn
   SamplePath path;
   uint32_t reads_in_flight = 0;  // when this one was claimed, itself among them; 0: in memory
   std::vector<uint8_t> crop_index;
 };
 
-class Loader::Impl final : public ReadClient {
+class Loader::Impl final : public ReadClient, public Postponed::Client {
  public:
   static Result<std::unique_ptr<Impl>> Wire(LoaderOptions options);
   ~Impl();
@@ -60,13 +63,17 @@ class Loader::Impl final : public ReadClient {
   using WorkspacePointer = std::unique_ptr<Workspace, void (*)(Workspace*)>;
 
   Impl(LoaderOptions options, EpochOrder order, std::optional<Plan> plan,
-       std::optional<Mixer> mixer, MemoryPlan memory, std::shared_ptr<SlotPool> slots);
+       std::optional<Mixer> mixer, std::unique_ptr<MemoryAccounts::Member> memory,
+       std::shared_ptr<SlotPool> slots);
 
   // The way of one sample.
   size_t Pull(std::span<ReadRequest*> requests) override;  // a reader thread: order → reader
-  void Finish(ReadRequest& read) override;                 // a reader thread: reader → worker
+  size_t PullReads(std::span<ReadRequest*> requests);
+  void Finish(ReadRequest& read) override;  // a reader thread: reader → worker
   void Submit(uint32_t index);
   void SendWorker(uint32_t index);
+  void BeginWork();
+  void EndWork();
   static void Work(void* loader, uint32_t index, int worker);  // a worker: bytes → row
   void WorkFrom(uint32_t index, int worker);
   class ReadySamples;
@@ -75,7 +82,15 @@ class Loader::Impl final : public ReadClient {
   bool ManyReady() const;
   void EndSample(uint32_t index, uint64_t work_ns, Status status, int worker);  // → assembler
   uint64_t MixBatch(Slot& slot, int worker);                                    // in between
-  void TrimBuffer(GrowingBuffer& buffer);
+
+  // Where memory is short (loader_memory.cc).
+  bool Postpone(uint32_t index, Status& status);
+  size_t PullTurn(std::span<ReadRequest*> requests);
+  void DropPostponed();
+  void GiveBack() override;
+  void TrimBuffer(GrowingBuffer& buffer) const;
+  void TrimWorkspace(Workspace& workspace) const;
+  Error Refusal(const Error& error) const;
 
   // The same where the samples are in memory.
   void SubmitRuns();  // a reader thread: order → worker
@@ -110,7 +125,7 @@ class Loader::Impl final : public ReadClient {
   const EpochOrder order_;
   const std::optional<Plan> plan_;  // none: rows are copied as they are
   const std::optional<Mixer> mixer_;
-  const MemoryPlan memory_;
+  const std::unique_ptr<MemoryAccounts::Member> memory_;
   const bool in_memory_;  // the samples
   const uint32_t run_;    // rows that a worker fills in one go, at most
   const std::shared_ptr<SlotPool> slots_;

@@ -27,7 +27,7 @@ void Loader::Impl::SubmitRuns() {
     if (!index) continue;
     const std::optional<RowTicket> ticket = assembler_->Claim(run_);
     if (!ticket) return free_samples_.Give(*index);
-    in_work_.fetch_add(1, std::memory_order_relaxed);
+    BeginWork();
     samples_[*index].ticket = *ticket;
     samples_[*index].path.Claim(NowNanoseconds(), /*behind_workers=*/true);
     Submit(*index);
@@ -45,7 +45,8 @@ void Loader::Impl::CopyRun(uint32_t index, int worker) {
   const uint64_t after = NowNanoseconds();
   counters_[static_cast<size_t>(worker)].Add(ticket.rows, 0, times, after - before);
   pace.End(samples_[index].path.times(), after);
-  EndSample(index, after - before, std::move(status), worker);
+  if (plan_) TrimWorkspace(*workspaces_[static_cast<size_t>(worker)]);
+  if (!Postpone(index, status)) EndSample(index, after - before, std::move(status), worker);
 }
 
 // Rows that are there already are copied, column by column; or the image's is transformed.

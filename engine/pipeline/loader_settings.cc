@@ -95,13 +95,14 @@ bool Loader::Impl::BehindWorkers() const {
 }
 
 // One that has a buffer. Where the budget has no room for it, there will be one when a worker has
-// done with another.
+// done with another; the only one goes without, and is postponed if the reader finds none either.
 std::optional<uint32_t> Loader::Impl::TakeRequest() {
   if (FreeRequests() == 0) return std::nullopt;
   const std::optional<uint32_t> index = free_samples_.Take();
   if (!index || in_memory_) return index;
   GrowingBuffer& buffer = samples_[*index].read.buffer;
   if (buffer.capacity() != 0 || buffer.Grow(kReadBufferBytes).ok()) return index;
+  if (free_samples_.available() + 1 == free_samples_.count()) return index;
   free_samples_.Give(*index);
   starved_.store(true, std::memory_order_seq_cst);
   return std::nullopt;

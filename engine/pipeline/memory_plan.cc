@@ -85,14 +85,18 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
   }
 
   const MemoryShares shares = Share(budget, sum);
-  if (needs.depth != 0) {
-    plan.depth = plan.most_depth = needs.depth;
-  } else {
-    const uint64_t affordable =
-        (shares.batches - their.least_batches) / std::max<uint64_t>(needs.slot_bytes, 1);
-    plan.most_depth = static_cast<int>(std::clamp<uint64_t>(affordable, 1, needs.most_depth));
-    const uint64_t now = (budget - taken - sum.samples) / std::max<uint64_t>(needs.slot_bytes, 1);
+  plan.depth = plan.most_depth = needs.depth;
+  if (needs.depth == 0) {
+    const uint64_t slot = std::max<uint64_t>(needs.slot_bytes, 1);
+    const uint64_t now = (budget - taken - sum.samples) / slot;  // at least one
+    const uint64_t share = (shares.batches - their.least_batches) / slot;
+    const uint64_t most = needs.at_once ? std::min(share, now) : share;
+    plan.most_depth = static_cast<int>(std::clamp<uint64_t>(most, 1, needs.most_depth));
     plan.depth = static_cast<int>(std::min<uint64_t>(std::min(kFirstDepth, plan.most_depth), now));
+  }
+  if (needs.at_once) {
+    plan.claim.least_batches = Times(static_cast<uint64_t>(plan.most_depth), needs.slot_bytes);
+    plan.claim.most_batches = plan.claim.least_batches;
   }
   // Enough to keep every read slot busy while each worker has two samples in hand and one waiting;
   // at most half of what is left over for them.

@@ -6,8 +6,8 @@
 //
 // The line between the two moves when a loader is opened or closed, never with a tuner: so what one
 // sample may take, and with it whether it is refused, depends on the budget and on nothing else.
-// Batches are reserved from Runtime::budget() as a loader's depth grows, and never are more than
-// their share; a sample's memory from Runtime::sample_memory(), whose limit is the other share.
+// Batches are reserved as a loader's depth grows, and never are more than their share; the limit of
+// what is reserved for samples is the other share (MemoryAccounts).
 //
 // Pure arithmetic. All numbers are bytes where nothing else is said.
 #pragma once
@@ -30,6 +30,7 @@ struct MemoryClaim {
   uint64_t least_batches = 0;  // one batch; or all of the depth that a user has fixed
   uint64_t most_batches = 0;   // what its batches may ever take
   uint64_t samples = 0;        // kSureReads buffers, and a workspace for each worker
+  friend bool operator==(const MemoryClaim&, const MemoryClaim&) = default;
 };
 
 struct MemoryShares {
@@ -50,6 +51,7 @@ struct MemoryNeeds {
   uint32_t reads_in_flight = 0;  // of all reader threads together
   int most_depth = kMostDepth;   // that is worth having, where none is fixed
   uint64_t workspace_bytes = kWorkspaceBytes;
+  bool at_once = false;  // all slots that it may ever have are reserved when it is opened
 };
 
 struct MemoryPlan {

@@ -62,7 +62,7 @@ struct Runtime::State {
       : options(std::move(filled_in)),
         fixed(given),
         reader(std::move(chosen)),
-        budget(options.memory_budget),
+        memory(options.memory_budget),
         tenants(options.threads, options.memory_budget / 2),
         executor(MakeExecutor(options)),
         reads(options.reader_threads, options.make_reader, trace) {}
@@ -71,11 +71,12 @@ struct Runtime::State {
   const TunerSettings fixed;
   const ReaderChoice reader;
   const pid_t process = getpid();
-  MemoryBudget budget;
+  MemoryAccounts memory;
   Tenants tenants;
   Trace trace;
   std::mutex planning;
-  std::unique_ptr<Executor> executor;  // outlives the reader threads, which submit to it
+  Postponed postponed{[this] { reads.Kick(); }};  // while there are loaders, and so readers
+  std::unique_ptr<Executor> executor;             // outlives the reader threads, which submit to it
   ReadService reads;
 };
 
@@ -125,7 +126,8 @@ Status Runtime::CheckProcess() const {
                .advice = "Start the process by spawn instead of fork, and open a loader there"};
 }
 
-MemoryBudget& Runtime::budget() { return state_->budget; }
+MemoryAccounts& Runtime::memory() { return state_->memory; }
+Postponed& Runtime::postponed() { return state_->postponed; }
 Executor& Runtime::executor() { return *state_->executor; }
 ReadService& Runtime::reads() { return state_->reads; }
 Trace& Runtime::trace() { return state_->trace; }

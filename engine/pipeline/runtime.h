@@ -6,10 +6,11 @@
 #include <memory>
 #include <mutex>
 
-#include "engine/core/memory_budget.h"
 #include "engine/core/result.h"
 #include "engine/core/trace.h"
 #include "engine/pipeline/executor.h"
+#include "engine/pipeline/memory_accounts.h"
+#include "engine/pipeline/postponed.h"
 #include "engine/pipeline/read_service.h"
 #include "engine/pipeline/tenants.h"
 #include "engine/pipeline/tuner.h"
@@ -50,7 +51,9 @@ class Runtime {
 
   Status CheckProcess() const;
 
-  MemoryBudget& budget();
+  MemoryBudget& budget() { return memory().all(); }
+  MemoryAccounts& memory();
+  Postponed& postponed();  // samples that found no room in it
   Executor& executor();
   ReadService& reads();
   Tenants& tenants();

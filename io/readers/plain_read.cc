@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -115,7 +116,10 @@ Status MakeRoom(GrowingBuffer& buffer, uint64_t bytes, size_t keep) {
   constexpr uint64_t kMost = uint64_t{1} << 46;  // more is nobody's; sums stay far from overflow
   if (bytes <= buffer.capacity()) return {};
   bytes = std::min(bytes, kMost);
-  const uint64_t ample = std::max<uint64_t>({bytes, 2 * buffer.capacity(), kFirstBufferBytes});
+  // Of the file alone, not of what the buffer has held before.
+  const uint64_t least = std::max<uint64_t>(bytes, kFirstBufferBytes);
+  const uint64_t step = std::bit_ceil(least) / 16;
+  const uint64_t ample = (least + step - 1) / step * step;
   if (ample > bytes && buffer.Grow(ample, keep).ok()) return {};
   return buffer.Grow(bytes, keep);
 }

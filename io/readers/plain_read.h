@@ -32,8 +32,9 @@ class FileCalls {
 // files (or links to them) are read; nothing waits for the other end of a FIFO.
 void ReadPlainly(ReadRequest& request, const FileCalls& calls = FileCalls());
 
-// Room for `bytes`, and for somewhat more where the budget allows, so that a buffer that meets ever
-// larger files grows a few times only. `keep`: see GrowingBuffer::Grow.
+// Room for `bytes`, and for an eighth more at most (or kFirstBufferBytes) where the budget allows,
+// so that a buffer that meets ever larger files grows a few times only. `keep`: see
+// GrowingBuffer::Grow.
 Status MakeRoom(GrowingBuffer& buffer, uint64_t bytes, size_t keep = 0);
 
 }  // namespace stoker

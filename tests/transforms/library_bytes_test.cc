@@ -1,5 +1,5 @@
-// What the libraries behind PNG and WebP allocate is no more than what is charged for it, and that
-// follows from the header. By itself, since it replaces malloc.
+// What the libraries behind JPEG, PNG and WebP allocate is no more than what is charged for it, and
+// that follows from the header. By itself, since it replaces malloc.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -7,12 +7,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/core/memory_budget.h"
+#include "tests/testing/make_jpeg.h"
 #include "tests/testing/make_png.h"
 #include "tests/testing/make_webp.h"
 #include "tests/transforms/whole.h"
+#include "transforms/jpeg/decoder.h"
+#include "transforms/jpeg/libjpeg.h"
 #include "transforms/png/chunks.h"
 #include "transforms/png/decoder.h"
 #include "transforms/png/libspng.h"
@@ -118,6 +122,49 @@ TEST(LibraryBytes, Png) {
       }
     }
   }
+}
+
+uint64_t ChargedFor(const std::vector<uint8_t>& jpeg) {
+  LibJpeg libjpeg;
+  return libjpeg.ReadHeader(jpeg).value().library_bytes;
+}
+
+// The whole image, and a crop: libjpeg-turbo takes more for that.
+void CheckJpeg(const testing::JpegOptions& options) {
+  OneRow sink;
+  const std::vector<uint8_t> jpeg = testing::MakeJpeg(options), file = Padded(jpeg);
+  const uint64_t charged = ChargedFor(jpeg);
+  const int w = options.width, h = options.height;
+  for (const Rect& region : {Rect{0, 0, w, h}, Rect{w / 3, h / 2, w - w / 3, h - h / 2}}) {
+    JpegDecoder decoder({.max_scans = 2000}, nullptr, JpegDecoder::Way::kLibjpegOnly);
+    const uint64_t used = PeakOf(decoder, file, region, sink);
+    EXPECT_LE(used, charged) << w << " × " << h << " scans " << static_cast<int>(options.scans);
+    const uint64_t slack = charged > (1 << 20) ? 2 : 8;
+    EXPECT_GT(used * slack, charged)
+        << w << " × " << h << " scans " << static_cast<int>(options.scans);
+  }
+}
+
+TEST(LibraryBytes, Jpeg) {
+  using testing::JpegColor, testing::JpegScans, testing::Luma;
+  const std::vector<std::vector<testing::Sampling>> samplings = {
+      {}, Luma(2, 2), Luma(2, 1), Luma(1, 2), Luma(4, 1), Luma(1, 4), Luma(4, 2)};
+  for (const auto& [width, height] : {std::pair{1, 1}, {17, 2000}, {2000, 17}, {640, 481}}) {
+    for (const JpegScans scans : {JpegScans::kOne, JpegScans::kOnePerComponent,
+                                  JpegScans::kProgressive, JpegScans::kDcOnly}) {
+      for (const auto& sampling : samplings) {
+        CheckJpeg({.width = width, .height = height, .sampling = sampling, .scans = scans});
+      }
+      for (const JpegColor color : {JpegColor::kGray, JpegColor::kCmyk, JpegColor::kYcck}) {
+        CheckJpeg({.width = width, .height = height, .color = color, .scans = scans});
+      }
+    }
+  }
+  CheckJpeg({.width = 20000, .height = 9});
+  CheckJpeg({.width = 20000, .height = 9, .color = JpegColor::kCmyk});
+  CheckJpeg({.width = 300, .height = 200, .scans = JpegScans::kMany});
+  CheckJpeg({.width = 300, .height = 200, .arithmetic = true});
+  CheckJpeg({.width = 300, .height = 200, .scans = JpegScans::kProgressive, .arithmetic = true});
 }
 
 webp::LosslessHeader HeaderOf(std::span<const uint8_t> webp, const webp::Container& container) {

@@ -91,12 +91,13 @@ int ScanLimit(const DecodeLimits& limits, ImageSize size) {
 struct JpegDecoder::State {
   State(const DecodeLimits& l, MemoryBudget* budget, Way w)
       : limits(l), way(w), charged(budget != nullptr), fast(budget) {
-    if (charged) coefficients = Reservation(*budget);
+    if (charged) librarys = Reservation(*budget);
   }
 
   Status ReadHeader();
   const jpeg::CropIndex* OpenIndex(std::span<const uint8_t> packed);
-  Status CheckRegion();
+  Status CheckRegion() const;
+  Status ReserveForLibrary();
   void StartFast(std::span<const uint8_t> crop_index);
   void TakeNext();
   void EndFast();
@@ -105,7 +106,7 @@ struct JpegDecoder::State {
   DecodeLimits limits;
   Way way;
   bool charged;
-  Reservation coefficients;
+  Reservation librarys;
   LibJpeg libjpeg;
   jpeg::RegionDecoder fast;
   jpeg::CropIndex index;
@@ -192,6 +193,21 @@ Result<ImageInfo> JpegDecoder::Open(std::span<const uint8_t> bytes) {
 namespace {
 
 // Everything from the first scan to the region's first row. Says which columns will come.
+PixelLayout LayoutOf(const JpegHeader& header) {
+  return header.info.components == 1 ? PixelLayout::kGray : PixelLayout::kInterleaved;
+}
+
+// What libjpeg-turbo may come to cover, as far as the header tells. Whether columns depend on
+// others far away shows only when a file of several scans has been decoded.
+DecodedRegion MostOf(const JpegHeader& header, const Rect& region) {
+  Columns columns{0, header.info.size.width};
+  if (header.coefficient_bytes == 0) {
+    columns = ColumnsToDecode({region.x, region.width}, columns.width, header.imcu_width,
+                              header.fancy_columns);
+  }
+  return {LayoutOf(header), {columns.x, region.y, columns.width, region.height}};
+}
+
 Result<Columns> Prepare(LibJpeg& libjpeg, const JpegHeader& header, const Rect& region,
                         int max_scans) {
   if (Status status = libjpeg.Start(max_scans); !status.ok()) return std::move(status).error();
@@ -224,10 +240,8 @@ Status DecodeRegion(LibJpeg& libjpeg, const JpegHeader& header, const Rect& regi
                     RowSink& sink) {
   Result<Columns> columns = Prepare(libjpeg, header, region, max_scans);
   if (!columns.ok()) return std::move(columns).error();
-  DecodedRegion decoded;
-  decoded.layout = header.info.components == 1 ? PixelLayout::kGray : PixelLayout::kInterleaved;
-  decoded.covered = {columns->x, region.y, columns->width, region.height};
-  if (Status status = sink.Begin(decoded); !status.ok()) return status;
+  const Rect covered{columns->x, region.y, columns->width, region.height};
+  if (Status status = sink.Begin({LayoutOf(header), covered}); !status.ok()) return status;
   return Deliver(libjpeg, region.height, sink);
 }
 
@@ -249,21 +263,22 @@ const jpeg::CropIndex* JpegDecoder::State::OpenIndex(std::span<const uint8_t> pa
   return nullptr;
 }
 
-Status JpegDecoder::State::CheckRegion() {
+Status JpegDecoder::State::CheckRegion() const {
   const ImageSize size = header.info.size;
-  if (!Inside(region, size)) {
-    return Error{Code::kInvalidArgument, "the region to decode is not inside the image"};
+  if (Inside(region, size)) return {};
+  return Error{Code::kInvalidArgument, "the region to decode is not inside the image"};
+}
+
+// All memory that libjpeg-turbo needs, the sink's too, before it begins.
+Status JpegDecoder::State::ReserveForLibrary() {
+  if (Status begun = sink->Begin(MostOf(header, region)); !begun.ok()) {
+    return AndMore(std::move(begun), header.library_bytes);
   }
-  if (charged && !coefficients.Resize(header.coefficient_bytes)) {
-    return Error{Code::kResourceExhausted,
-                 "a JPEG of several scans and " + SizeText(size) + " pixels needs " +
-                     std::to_string(header.coefficient_bytes) +
-                     " bytes to decode, and the memory budget has no room",
-                 {},
-                 {},
-                 "Raise the budget, or convert the file to a baseline JPEG"};
-  }
-  return {};
+  if (!charged || librarys.Resize(header.library_bytes)) return {};
+  Error error = NoRoomToDecode(header.coefficient_bytes != 0 ? "a JPEG of several scans" : "a JPEG",
+                               header.info.size, header.library_bytes);
+  if (header.coefficient_bytes != 0) error.advice += ", or convert the file to a baseline JPEG";
+  return error;
 }
 
 // ---- By our decoder
@@ -348,10 +363,11 @@ Status JpegDecoder::State::FallBack() {
     if (Status read = ReadHeader(); !read.ok()) return read;
   }
   ++paths.fallback[static_cast<size_t>(why)];
+  if (Status room = ReserveForLibrary(); !room.ok()) return room;
   Status decoded =
       DecodeRegion(libjpeg, header, region, ScanLimit(limits, header.info.size), *sink);
   libjpeg.Finish();
-  (void)coefficients.Resize(0);
+  (void)librarys.Resize(0);
   return decoded;
 }
 

@@ -16,6 +16,7 @@
 #include "transforms/exif.h"
 #include "transforms/jpeg/cmyk.h"
 #include "transforms/jpeg/errors.h"
+#include "transforms/jpeg/library_bytes.h"
 
 namespace stoker {
 
@@ -236,19 +237,19 @@ void ReadStep(State& s) {
 
 // ---- what the header says
 
-uint64_t RoundUp(uint64_t value, int multiple) {
-  const auto m = static_cast<uint64_t>(multiple);
-  return (value + m - 1) / m * m;
-}
-
-uint64_t CoefficientBytes(const jpeg_decompress_struct& jpeg) {
-  uint64_t blocks = 0;
-  for (int i = 0; i < jpeg.num_components; ++i) {
+jpeg::Frame FrameOf(jpeg_decompress_struct& jpeg) {
+  jpeg::Frame frame;
+  frame.width = static_cast<int>(jpeg.image_width);
+  frame.most_columns = jpeg.max_h_samp_factor;
+  frame.most_rows = jpeg.max_v_samp_factor;
+  frame.components = std::min(jpeg.num_components, 4);  // others are refused
+  for (int i = 0; i < frame.components; ++i) {
     const jpeg_component_info& c = jpeg.comp_info[i];
-    blocks +=
-        RoundUp(c.width_in_blocks, c.h_samp_factor) * RoundUp(c.height_in_blocks, c.v_samp_factor);
+    frame.component[static_cast<size_t>(i)] = {c.h_samp_factor, c.v_samp_factor, c.width_in_blocks,
+                                               c.height_in_blocks};
   }
-  return blocks * sizeof(JBLOCK);
+  frame.several_scans = jpeg_has_multiple_scans(&jpeg) != 0;
+  return frame;
 }
 
 // A Huffman code has at least a bit, and a block of a first scan at least one code: that of its DC
@@ -285,7 +286,9 @@ JpegHeader HeaderOf(State& s) {
   for (int i = 0; i < jpeg.num_components; ++i) {
     header.fancy_columns |= jpeg.comp_info[i].h_samp_factor * 2 == jpeg.max_h_samp_factor;
   }
-  if (jpeg_has_multiple_scans(&jpeg)) header.coefficient_bytes = CoefficientBytes(jpeg);
+  const jpeg::Frame frame = FrameOf(jpeg);
+  header.coefficient_bytes = jpeg::CoefficientBytes(frame);
+  header.library_bytes = jpeg::LibraryBytes(frame);
   header.least_scan_bits = LeastScanBits(jpeg);
   header.scan_offset = s.offset();
   return header;

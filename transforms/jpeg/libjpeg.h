@@ -21,6 +21,7 @@ struct JpegHeader {
   int imcu_width = 8;              // pixels of an interleaved MCU
   bool fancy_columns = false;      // some component is upsampled with its left and right neighbours
   uint64_t coefficient_bytes = 0;  // of the whole image, where there are several scans; else 0
+  uint64_t library_bytes = 0;      // those included, what libjpeg-turbo takes until Finish, at most
   uint64_t least_scan_bits = 0;    // no complete first scan has fewer
   size_t scan_offset = 0;          // where the data of the first scan begin
 };

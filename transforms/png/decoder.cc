@@ -51,7 +51,7 @@ struct PngDecoder::State {
   State(const DecodeLimits& l, MemoryBudget* given)
       : limits(l), budget(given != nullptr ? *given : unlimited) {}
 
-  Status Prepare(const Rect& region, png::LibSpng& library);
+  Status Reserve(const Rect& region, RowSink& sink);
   Status DecodeRows(const Rect& region, png::LibSpng& library, RowSink& sink);
   Status DecodePasses(const Rect& region, png::LibSpng& library, RowSink& sink);
   Status ReadPass(const Pass& pass, int rows, const Rect& region, png::LibSpng& library);
@@ -107,22 +107,20 @@ std::span<const uint8_t> PngDecoder::State::Palette() const {
   return bytes.subspan(chunk.begin + kBefore, chunk.end - chunk.begin - kBefore - kBehind);
 }
 
-Status PngDecoder::State::Prepare(const Rect& region, png::LibSpng& library) {
-  if (!Inside(region, header.size)) {
-    return Error{Code::kInvalidArgument, "the region to decode is not inside the image"};
+// All memory, the sink's too, before the first row.
+Status PngDecoder::State::Reserve(const Rect& region, RowSink& sink) {
+  const auto pixel = static_cast<size_t>(header.gray() ? 1 : 3);
+  const size_t width = header.interlaced ? static_cast<size_t>(region.width) * pixel : 0;
+  const Growth growths[] = {{row, header.RowBytes(header.size.width)},
+                            {part, width},
+                            {pixels, width * static_cast<size_t>(region.height)}};
+  const uint64_t librarys_bytes = png::LibraryBytes(header);
+  const uint64_t needed = librarys_bytes + MissingBytes(growths);
+  if (Status begun = sink.Begin({png::Pixels(header, Palette()).layout(), region}); !begun.ok()) {
+    return AndMore(std::move(begun), needed);
   }
-  const uint64_t bytes_needed = png::LibraryBytes(header);
-  if (!librarys.Resize(bytes_needed)) {
-    return Error{Code::kResourceExhausted,
-                 "a PNG of " + SizeText(header.size) + " pixels needs " +
-                     std::to_string(bytes_needed) +
-                     " bytes to decode, and the memory budget has no room",
-                 {},
-                 {},
-                 "Raise the budget"};
-  }
-  if (Status grown = row.Grow(header.RowBytes(header.size.width)); !grown.ok()) return grown;
-  return library.Start(bytes, header, layout);
+  if (librarys.Resize(librarys_bytes) && GrowAll(growths).ok()) return {};
+  return NoRoomToDecode("a PNG", header.size, needed);
 }
 
 Status PngDecoder::Decode(const Rect& region, RowSink& sink) {
@@ -130,10 +128,13 @@ Status PngDecoder::Decode(const Rect& region, RowSink& sink) {
   if (!std::exchange(s.opened, false)) {
     return Error{Code::kFailedPrecondition, "Decode without a successful Open before it"};
   }
-  Status status;
-  {
+  if (!Inside(region, s.header.size)) {
+    return Error{Code::kInvalidArgument, "the region to decode is not inside the image"};
+  }
+  Status status = s.Reserve(region, sink);
+  if (status.ok()) {
     png::LibSpng library;
-    status = s.Prepare(region, library);
+    status = library.Start(s.bytes, s.header, s.layout);
     if (status.ok()) {
       status = s.header.interlaced ? s.DecodePasses(region, library, sink)
                                    : s.DecodeRows(region, library, sink);
@@ -146,7 +147,6 @@ Status PngDecoder::Decode(const Rect& region, RowSink& sink) {
 
 Status PngDecoder::State::DecodeRows(const Rect& region, png::LibSpng& library, RowSink& sink) {
   const png::Pixels convert(header, Palette());
-  if (Status begun = sink.Begin({convert.layout(), region}); !begun.ok()) return begun;
   for (int y = 0; y < region.y; ++y) {
     if (Status read = library.Read(row.data(), row.capacity()); !read.ok()) return read;
   }
@@ -164,12 +164,6 @@ Status PngDecoder::State::DecodeRows(const Rect& region, png::LibSpng& library, 
 
 // Rows are complete when the last pass is: the region's pixels are gathered first.
 Status PngDecoder::State::DecodePasses(const Rect& region, png::LibSpng& library, RowSink& sink) {
-  const auto pixel = static_cast<size_t>(header.gray() ? 1 : 3);
-  const auto width = static_cast<size_t>(region.width);
-  if (Status grown = part.Grow(width * pixel); !grown.ok()) return grown;
-  if (Status grown = pixels.Grow(width * pixel * static_cast<size_t>(region.height)); !grown.ok()) {
-    return grown;
-  }
   size_t last = 0;  // that has anything of the region
   for (size_t p = 0; p < kPasses.size(); ++p) {
     if (!ShareOf(kPasses[p], region).empty()) last = p;

@@ -172,7 +172,6 @@ Status Resampler::PlanStrips() {
     delivered = needed;
   }
   plane_bytes_ = stride * static_cast<size_t>(most);
-  if (Status grown = window_.Grow(kRowOffset + plane_bytes_ * planes); !grown) return grown;
 
   strip_.channels = gray ? 1 : 3;
   strip_.planes = static_cast<int>(planes);
@@ -180,24 +179,23 @@ Status Resampler::PlanStrips() {
   strip_.width = region_.width;
   strip_.rows = rows;
   strip_.columns = columns_.taps();
-  return PlanBlending();
+  return PlanBlending(kRowOffset + plane_bytes_ * planes);
 }
 
-// Which way strips take, and what it needs.
-Status Resampler::PlanBlending() {
+// Which way strips take, and what it needs: room for either way, since it shows late.
+Status Resampler::PlanBlending(size_t window_bytes) {
   strip_.along = {};
-  if (strip_.planes == strip_.channels && CanBlendRows()) {
-    if (Status grown = along_.Grow(AlongBytes(strip_.columns)); !grown) return grown;
-    PlanAlong(strip_.columns, strip_.mirror, along_.data(), strip_.along);
-  }
-  size_t values;
-  if (strip_.along.blocks != 0) {
-    values = static_cast<size_t>(BlendedRow(strip_.width) * strip_.planes * kRowsTogether);
-  } else {
-    strip_.turned_columns = TurnedColumns(strip_.columns, strip_.channels);
-    values = static_cast<size_t>(strip_.turned_columns) * kStripRows;
-  }
-  if (Status grown = turned_.Grow(values * sizeof(int16_t)); !grown) return grown;
+  const bool along = strip_.planes == strip_.channels && CanBlendRows();
+  strip_.turned_columns = TurnedColumns(strip_.columns, strip_.channels);
+  size_t values = static_cast<size_t>(strip_.turned_columns) * kStripRows;
+  const auto blended =
+      static_cast<size_t>(BlendedRow(strip_.width) * strip_.planes * kRowsTogether);
+  if (along) values = std::max(values, blended);
+  const Growth growths[] = {{window_, window_bytes},
+                            {along_, along ? AlongBytes(strip_.columns) : 0},
+                            {turned_, values * sizeof(int16_t)}};
+  if (Status grown = GrowAll(growths); !grown) return grown;
+  if (along) PlanAlong(strip_.columns, strip_.mirror, along_.data(), strip_.along);
   strip_.turned = reinterpret_cast<int16_t*>(turned_.data());
   return {};
 }

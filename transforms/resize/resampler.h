@@ -56,7 +56,7 @@ class Resampler final : public RowSink {
 
  private:
   Status PlanStrips();
-  Status PlanBlending();
+  Status PlanBlending(size_t window_bytes);
   uint8_t* WindowPlane(size_t plane) const;
   Status PlanOutput();
   int StripEnd(int first_row) const;

@@ -53,7 +53,8 @@ struct WebpDecoder::State {
       : limits(l), budget(given != nullptr ? *given : unlimited) {}
 
   Status Decode(const Rect& region, RowSink& sink);
-  Status Charge();
+  Result<uint64_t> LibraryBytes();
+  Status Reserve(const Rect& region, size_t pixel_bytes, RowSink& sink);
 
   DecodeLimits limits;
   MemoryBudget unlimited{std::numeric_limits<int64_t>::max()};
@@ -103,24 +104,30 @@ Status WebpDecoder::Decode(const Rect& region, RowSink& sink) {
   return status;
 }
 
-Status WebpDecoder::State::Charge() {
-  uint64_t needed = webp::LossyBytes(container.size);
-  if (container.lossless) {
-    needed = webp::LosslessBytes(container.size);
-    if (librarys.Resize(needed)) {  // reading the header takes less than that
-      constexpr size_t kChunkHeader = 8;
-      const size_t data = container.begin + kChunkHeader;
-      needed = webp::LosslessBytes(container.size,
-                                   webp::ReadLosslessHeader(bytes.subspan(data), container.size));
-    }
+// An error where there is not even room to read the header.
+Result<uint64_t> WebpDecoder::State::LibraryBytes() {
+  if (!container.lossless) return webp::LossyBytes(container.size);
+  const uint64_t least = webp::LosslessBytes(container.size);
+  if (!librarys.Resize(least)) return NoRoomToDecode("a WebP", container.size, least);
+  constexpr size_t kChunkHeader = 8;  // reading the header takes less than that
+  const size_t data = container.begin + kChunkHeader;
+  return webp::LosslessBytes(container.size,
+                             webp::ReadLosslessHeader(bytes.subspan(data), container.size));
+}
+
+// All memory, the sink's too, before libwebp begins.
+Status WebpDecoder::State::Reserve(const Rect& region, size_t pixel_bytes, RowSink& sink) {
+  const Growth growths[] = {{pixels, pixel_bytes}};
+  if (Status begun = sink.Begin({PixelLayout::kInterleaved, region}); !begun.ok()) {
+    const uint64_t least =
+        container.lossless ? webp::LosslessBytes(container.size) : webp::LossyBytes(container.size);
+    return AndMore(std::move(begun), least + MissingBytes(growths));
   }
-  if (librarys.Resize(needed)) return {};
-  return Error{Code::kResourceExhausted,
-               "a WebP of " + SizeText(container.size) + " pixels needs " + std::to_string(needed) +
-                   " bytes to decode, and the memory budget has no room",
-               {},
-               {},
-               "Raise the budget"};
+  const Result<uint64_t> librarys_bytes = LibraryBytes();
+  if (!librarys_bytes.ok()) return AndMore(librarys_bytes.error(), MissingBytes(growths));
+  const uint64_t needed = *librarys_bytes + MissingBytes(growths);
+  if (librarys.Resize(*librarys_bytes) && GrowAll(growths).ok()) return {};
+  return NoRoomToDecode("a WebP", container.size, needed);
 }
 
 Status WebpDecoder::State::Decode(const Rect& region, RowSink& sink) {
@@ -131,8 +138,8 @@ Status WebpDecoder::State::Decode(const Rect& region, RowSink& sink) {
   const Span y = WithMargin(region.y, region.y + region.height, container.size.height);
   const int width = x.end - x.begin, height = y.end - y.begin;
   const size_t stride = size_t{3} * static_cast<size_t>(width);
-  if (Status charged = Charge(); !charged.ok()) return charged;
-  if (Status grown = pixels.Grow(stride * static_cast<size_t>(height)); !grown.ok()) return grown;
+  const size_t pixel_bytes = stride * static_cast<size_t>(height);
+  if (Status room = Reserve(region, pixel_bytes, sink); !room.ok()) return room;
 
   WebPDecoderConfig config;
   if (WebPInitDecoderConfig(&config) == 0) {
@@ -147,7 +154,7 @@ Status WebpDecoder::State::Decode(const Rect& region, RowSink& sink) {
   config.output.is_external_memory = 1;
   config.output.u.RGBA.rgba = pixels.data();
   config.output.u.RGBA.stride = static_cast<int>(stride);
-  config.output.u.RGBA.size = stride * static_cast<size_t>(height);
+  config.output.u.RGBA.size = pixel_bytes;
   // The image's chunk alone: alpha, in a chunk before it, would be decoded to be thrown away.
   const VP8StatusCode code =
       WebPDecode(bytes.data() + container.begin, bytes.size() - container.begin, &config);

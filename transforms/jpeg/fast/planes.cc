@@ -17,29 +17,33 @@ size_t RoundUp(size_t n, size_t multiple) { return (n + multiple - 1) / multiple
 
 }  // namespace
 
-Status Planes::Start(const CropGeometry& geometry) {
-  geometry_ = &geometry;
+Planes::Places Planes::Place(const CropGeometry& geometry) {
   const size_t components = geometry.gray ? 1 : 3;
+  Places places;
   size_t bytes = 0;
-  std::array<size_t, 3> first{}, upsampled{};
   for (size_t c = 0; c < components; ++c) {
     const size_t columns = c == 0 && geometry.wide ? 2 : 1, rows = c == 0 && geometry.tall ? 2 : 1;
     const size_t width = RoundUp(static_cast<size_t>(geometry.mcus()) * columns * 8, kGroupRow);
     // An odd multiple of 64: rows of a block do not all compete for the same lines of the cache.
     const size_t stride = RoundUp(width + 2 * kMargin, 128) + 64;
-    plane_[c].stride = static_cast<ptrdiff_t>(stride);
-    first[c] = bytes + stride + kMargin;
+    places.stride[c] = stride;
+    places.first[c] = bytes + stride + kMargin;
     bytes += stride * (1 + 8 * rows);
     if (c == 0) continue;
-    upsampled[c] = bytes;
+    places.upsampled[c] = bytes;
     bytes += RoundUp(static_cast<size_t>(geometry.mcus() * geometry.mcu_width) + 2 * kMargin, 64);
   }
-  if (Status grown = memory_.Grow(bytes + kMargin); !grown) return grown;
-  for (size_t c = 0; c < components; ++c) {
-    plane_[c].first = memory_.data() + first[c];
-    upsampled_[c] = memory_.data() + upsampled[c];
+  places.bytes = bytes + kMargin;
+  return places;
+}
+
+void Planes::Start(const CropGeometry& geometry, uint8_t* memory) {
+  geometry_ = &geometry;
+  const Places places = Place(geometry);
+  for (size_t c = 0; c < plane_.size(); ++c) {
+    plane_[c] = {memory + places.first[c], static_cast<ptrdiff_t>(places.stride[c])};
+    upsampled_[c] = memory + places.upsampled[c];
   }
-  return {};
 }
 
 void Planes::Deliver(int mcu_row, RowSink& sink) {

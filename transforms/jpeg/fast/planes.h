@@ -4,8 +4,6 @@
 #include <array>
 #include <cstdint>
 
-#include "engine/core/buffer.h"
-#include "engine/core/memory_budget.h"
 #include "transforms/jpeg/fast/crop_geometry.h"
 #include "transforms/row_sink.h"
 
@@ -18,10 +16,11 @@ namespace stoker::jpeg {
 // Reused from image to image. One thread at a time.
 class Planes {
  public:
-  explicit Planes(MemoryBudget& budget) : memory_(budget) {}
+  // Memory for one image, all its planes together. To be given to Start, as large or larger.
+  static size_t BytesFor(const CropGeometry& geometry) { return Place(geometry).bytes; }
 
-  // Prepares for one image. ResourceExhausted when there is no memory.
-  Status Start(const CropGeometry& geometry);
+  // Prepares for one image.
+  void Start(const CropGeometry& geometry, uint8_t* memory);
 
   // Row `row` (0…) of the current MCU row in the plane of a component; column 0 is that of MCU
   // geometry.left. Whole groups of blocks may be written.
@@ -40,13 +39,19 @@ class Planes {
     ptrdiff_t stride = 0;
   };
 
+  // Where everything lies, in bytes from the start of the memory.
+  struct Places {
+    std::array<size_t, 3> stride{}, first{}, upsampled{};
+    size_t bytes = 0;
+  };
+  static Places Place(const CropGeometry& geometry);
+
   void RepeatEdges();
   void KeepLastRow();
   void WriteRow(int mcu_row, int y, const MutableImageView& view, int row);
   const uint8_t* Chroma(int component, int mcu_row, int y);
 
   const CropGeometry* geometry_ = nullptr;
-  GrowingBuffer memory_;
   std::array<Plane, 3> plane_;
   std::array<uint8_t*, 3> upsampled_{};  // one row of each chroma component; [0] is not used
 };

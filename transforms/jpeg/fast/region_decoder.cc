@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/core/buffer.h"
+#include "transforms/image_info.h"
 #include "transforms/jpeg/fast/crop_geometry.h"
 #include "transforms/jpeg/fast/entropy.h"
 #include "transforms/jpeg/fast/inverse_dct.h"
@@ -20,9 +21,9 @@ struct RegionDecoder::State {
   explicit State(MemoryBudget* budget) : memory(budget != nullptr ? *budget : uncounted) {}
 
   size_t ListBlockRows();
-  Status PlaceBlocks();
+  void PlaceBlocks();
   Fallback Prepare(std::span<const uint8_t> bytes, const CropIndex* index);
-  Status PlaceMemory();
+  Status Reserve(RowSink& to, const Rect& region);
   McuRun* Next();
   Fallback NextPart();
   Fallback EndRun();
@@ -56,7 +57,8 @@ struct RegionDecoder::State {
 
   MemoryBudget uncounted{std::numeric_limits<uint64_t>::max()};
   MemoryBudget& memory;
-  Planes planes{memory};
+  Planes planes;
+  GrowingBuffer samples{memory};       // the planes'
   GrowingBuffer coefficients{memory};  // zero whenever no row is being decoded
   GrowingBuffer last{memory};
   std::array<BlockRow, 4> block_row;
@@ -83,15 +85,7 @@ size_t State::ListBlockRows() {
 
 // Rows of groups follow each other in memory, all of them a multiple of kGroupStride from the
 // start: where one image writes what nobody reads, all do.
-Status State::PlaceBlocks() {
-  const size_t groups = ListBlockRows(), bytes = groups * kGroupStride * sizeof(int16_t);
-  if (bytes > coefficients.capacity()) {
-    if (Status grown = coefficients.Grow(bytes); !grown) return grown;
-    std::memset(coefficients.data(), 0, coefficients.capacity());
-  }
-  if (Status grown = last.Grow(groups * kGroupBlocks); !grown) return grown;
-  std::memset(last.data(), 0, groups * kGroupBlocks);
-
+void State::PlaceBlocks() {
   auto* next = reinterpret_cast<int16_t*>(coefficients.data());
   uint8_t* next_last = last.data();
   auto block = parser.blocks().begin();  // in the same order
@@ -104,7 +98,6 @@ Status State::PlaceBlocks() {
       block->last = r.last;
     }
   }
-  return {};
 }
 
 // ---- Run by run
@@ -191,9 +184,19 @@ Fallback State::Prepare(std::span<const uint8_t> bytes, const CropIndex* index) 
   return index == nullptr ? parser.Start() : Fallback::kNone;
 }
 
-Status State::PlaceMemory() {
-  if (Status placed = PlaceBlocks(); !placed) return placed;
-  return planes.Start(*geometry);
+// All memory, the sink's too, before the first row.
+Status State::Reserve(RowSink& to, const Rect& region) {
+  const size_t groups = ListBlockRows();
+  const Growth growths[] = {{coefficients, groups * kGroupStride * sizeof(int16_t)},
+                            {last, groups * kGroupBlocks},
+                            {samples, Planes::BytesFor(*geometry)}};
+  const PixelLayout layout = geometry->gray ? PixelLayout::kGray : PixelLayout::kPlanar;
+  if (Status begun = to.Begin({layout, region}); !begun) {
+    return AndMore(std::move(begun), MissingBytes(growths));
+  }
+  if (Status grown = GrowAll(growths); !grown) return grown;  // what is new is zero
+  std::memset(last.data(), 0, growths[1].bytes);
+  return {};
 }
 
 RegionDecoder::RegionDecoder(MemoryBudget* budget) : state_(std::make_unique<State>(budget)) {}
@@ -210,9 +213,9 @@ Status RegionDecoder::Start(std::span<const uint8_t> bytes, const FrameHeader& h
   s.part = State::Part::kSeek;
   s.why = s.Prepare(bytes, index);
   if (s.why != Fallback::kNone) return {};
-  if (Status placed = s.PlaceMemory(); !placed) return placed;
-  const PixelLayout layout = s.geometry->gray ? PixelLayout::kGray : PixelLayout::kPlanar;
-  if (Status begun = sink.Begin({layout, region}); !begun) return begun;
+  if (Status room = s.Reserve(sink, region); !room) return room;
+  s.PlaceBlocks();
+  s.planes.Start(*s.geometry, s.samples.data());
   s.run_behind = s.plan->Next();
   s.TakeRun();
   return {};
