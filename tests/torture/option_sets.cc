@@ -1,0 +1,118 @@
+#include "tests/torture/option_sets.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "engine/core/random.h"
+#include "tests/testing/executors.h"
+
+namespace stoker::testing {
+namespace {
+
+class Draws {
+ public:
+  Draws(uint64_t seed, uint64_t number) : random_({seed, 0, number}, 0) {}
+  bool Chance(double p) { return random_.Uniform() < p; }
+  template <typename T, size_t kCount>
+  T OneOf(const T (&values)[kCount]) {
+    return values[random_.Below(kCount)];
+  }
+  uint64_t Below(uint64_t n) { return random_.Below(n); }
+  double Uniform(double low, double high) { return random_.Uniform(low, high); }
+
+ private:
+  RandomStream random_;
+};
+
+Transform DrawGeometry(Draws& draw) {
+  const int sides[] = {7, 9, 32, 64, 96, 160, 224, 224, 384};
+  const int width = draw.OneOf(sides), height = draw.OneOf(sides);
+  switch (draw.Below(4)) {
+    case 0:
+      return RandomResizedCrop{.height = height, .width = width};
+    case 1:
+      return Resize{.height = height, .width = width, .antialias = draw.Chance(0.5)};
+    case 2:
+      return RandomCrop{.height = height, .width = width, .pad_if_needed = true};
+    default:
+      return CenterCrop{height, width};
+  }
+}
+
+std::vector<Transform> DrawTransforms(Draws& draw, DType dtype) {
+  std::vector<Transform> all = {DrawGeometry(draw)};
+  if (draw.Chance(0.5)) all.push_back(RandomHorizontalFlip{});
+  if (draw.Chance(0.1)) all.push_back(RandomVerticalFlip{});
+  if (draw.Chance(0.2)) all.push_back(ColorJitter{.brightness = {0.6, 1.4}, .hue = {-0.1, 0.1}});
+  if (draw.Chance(0.2)) all.push_back(GaussianBlur{.kernel_height = 7, .kernel_width = 5});
+  if (draw.Chance(0.2)) all.push_back(TrivialAugmentWide{});
+  if (dtype != DType::kU8 && draw.Chance(0.5)) {
+    all.push_back(Normalize{{0.5F, 0.4F, 0.3F}, {0.2F, 0.2F, 0.2F}});
+  }
+  if (draw.Chance(0.2)) all.push_back(RandomErasing{});
+  return all;
+}
+
+RuntimeOptions DrawRuntime(Draws& draw) {
+  const std::vector<ExecutorKind> executors = ExecutorsUnderTest();
+  const ReaderKind readers[] = {ReaderKind::kAuto, ReaderKind::kPread};
+  const uint32_t reads[] = {1, 2, 8, 32, 200};
+  RuntimeOptions runtime;
+  runtime.threads = 1 + static_cast<int>(draw.Below(4));
+  runtime.executor = executors[draw.Below(executors.size())];
+  runtime.reader = draw.OneOf(readers);
+  runtime.reader_threads = 1 + static_cast<int>(draw.Below(2));
+  runtime.reads_in_flight = draw.OneOf(reads);
+  return runtime;
+}
+
+}  // namespace
+
+OptionSet DrawSet(uint64_t seed, uint64_t number, const std::vector<Photograph>& photographs) {
+  Draws draw(seed, number);
+  OptionSet set;
+  // The larger, the rarer; a third of the sets has ordinary ones alone.
+  const bool ordinary = draw.Chance(0.3);
+  std::vector<Photograph> some;
+  const size_t count = 4 + draw.Below(40);
+  while (some.size() < count) {
+    const Photograph& one = photographs[draw.Below(photographs.size())];
+    if (ordinary && !one.ordinary) continue;
+    if (one.megapixels > 0.5 && !draw.Chance(1 / (1 + one.megapixels / 2))) continue;
+    some.push_back(one);
+  }
+  set.all_ordinary = std::ranges::all_of(some, &Photograph::ordinary);
+  LoaderOptions& loader = set.loader;
+  loader.source = SourceOf(std::move(some));
+  const DType dtypes[] = {DType::kU8, DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
+  loader.dtype = draw.OneOf(dtypes);
+  loader.layout = draw.Chance(0.3) ? Layout::kNchw : Layout::kNhwc;
+  loader.transforms = DrawTransforms(draw, loader.dtype);
+  const uint32_t batches[] = {1, 2, 3, 4, 8, 16, 32};
+  loader.batch_size = draw.OneOf(batches);
+  const int depths[] = {0, 0, 0, 1, 2, 3, 6};
+  loader.depth = draw.OneOf(depths);
+  loader.lent_batches = 1;
+  loader.shuffle = draw.Chance(0.5);
+  loader.seed = draw.Below(1000);
+  loader.epochs = 1;
+  if (draw.Chance(0.15) && loader.batch_size > 1) loader.mix = BatchMix{.choices = {MixUp{}}};
+  set.runtime = DrawRuntime(draw);
+  set.runtime.shuffle_seed = number;
+  set.second = draw.Chance(0.2);
+  const double budgets[] = {1, 1, 1.02, 1.2, 2, 5, 20, 100};
+  set.budget = draw.OneOf(budgets);
+  if (set.budget > 1) set.budget *= draw.Uniform(1, 1.3);
+  return set;
+}
+
+RuntimeOptions OtherMeans(const RuntimeOptions& runtime, uint64_t number) {
+  Draws draw(~uint64_t{0}, number);
+  RuntimeOptions other = DrawRuntime(draw);
+  other.threads = runtime.threads;
+  other.memory_budget = runtime.memory_budget;
+  return other;
+}
+
+}  // namespace stoker::testing
