@@ -4,9 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <system_error>
 #include <vector>
 
 namespace stoker {
@@ -94,6 +98,25 @@ int AllottedCores(const MachineRoot& root) {
   const double quota = QuotaCores(root);
   if (quota < cores) cores = static_cast<int>(quota + 0.999);
   return std::max(cores, 1);
+}
+
+int RanksHere() {
+  constexpr int kMost = 1 << 16;
+  const char* const text = std::getenv("LOCAL_WORLD_SIZE");
+  if (text == nullptr) return 1;
+  int ranks = 0;
+  const char* const end = text + std::strlen(text);
+  const auto [behind, error] = std::from_chars(text, end, ranks);
+  return error == std::errc() && behind == end ? std::clamp(ranks, 1, kMost) : 1;
+}
+
+int DefaultThreads(const MachineRoot& root) {
+  return std::max(AllottedCores(root) / RanksHere(), 1);
+}
+
+uint64_t DefaultMemory(const MachineRoot& root) {
+  constexpr uint64_t kMost = uint64_t{4} << 30;
+  return std::min(AvailableMemory(root) / 4, kMost) / static_cast<uint64_t>(RanksHere());
 }
 
 Status CheckThreads(int threads) {

@@ -21,6 +21,15 @@ int AllottedCores(const MachineRoot& root = {});
 // The `threads` of options: 0, which stands for the cores allotted, to 256; else InvalidArgument.
 Status CheckThreads(int threads);
 
+// How many processes of this job share the machine: LOCAL_WORLD_SIZE of the environment, as
+// torchrun and others set it. 1 where it says nothing of use.
+int RanksHere();
+
+// This process' share, where nothing else is asked for: of the cores allotted, at least one; and a
+// quarter of the memory available, at most 4 GiB in all.
+int DefaultThreads(const MachineRoot& root = {});
+uint64_t DefaultMemory(const MachineRoot& root = {});
+
 // Bytes that may still be used: what the kernel says is available, or less where a cgroup (v2 or
 // v1) has a limit that is nearer.
 uint64_t AvailableMemory(const MachineRoot& root = {});

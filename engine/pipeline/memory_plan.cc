@@ -88,11 +88,13 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
   plan.depth = plan.most_depth = needs.depth;
   if (needs.depth == 0) {
     const uint64_t slot = std::max<uint64_t>(needs.slot_bytes, 1);
-    const uint64_t now = (budget - taken - sum.samples) / slot;  // at least one
     const uint64_t share = (shares.batches - their.least_batches) / slot;
-    const uint64_t most = needs.at_once ? std::min(share, now) : share;
+    const uint64_t left = (budget - taken - sum.samples) / slot;  // at least one
+    const uint64_t now = (shares.batches - std::min(shares.batches, taken)) / slot;
+    const uint64_t most = needs.at_once ? std::min(share, left) : share;
     plan.most_depth = static_cast<int>(std::clamp<uint64_t>(most, 1, needs.most_depth));
-    plan.depth = static_cast<int>(std::min<uint64_t>(std::min(kFirstDepth, plan.most_depth), now));
+    plan.depth = static_cast<int>(std::clamp<uint64_t>(needs.at_once ? most : now, 1,
+                                                       std::min(kFirstDepth, plan.most_depth)));
   }
   if (needs.at_once) {
     plan.claim.least_batches = Times(static_cast<uint64_t>(plan.most_depth), needs.slot_bytes);

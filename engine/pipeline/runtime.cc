@@ -3,9 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -16,17 +13,6 @@
 namespace stoker {
 
 namespace {
-
-uint64_t DefaultBudget() {
-  constexpr uint64_t kMost = uint64_t{4} << 30;
-  uint64_t ranks = 1;  // how many processes of this job share the host (set by torchrun and others)
-  if (const char* text = std::getenv("LOCAL_WORLD_SIZE")) {
-    uint64_t value = 0;
-    std::from_chars(text, text + std::strlen(text), value);
-    ranks = std::max<uint64_t>(value, 1);
-  }
-  return std::min(AvailableMemory() / 4, kMost) / ranks;
-}
 
 constexpr uint32_t kMostReads = 64;  // of a reader thread, where nobody says
 
@@ -83,9 +69,9 @@ struct Runtime::State {
 Result<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& given) {
   if (Status s = Check(given); !s.ok()) return std::move(s).error();
   RuntimeOptions options = given;
-  if (options.threads == 0) options.threads = AllottedCores();
+  if (options.threads == 0) options.threads = DefaultThreads();
   if (options.reads_in_flight == 0) options.reads_in_flight = kMostReads;
-  if (options.memory_budget == 0) options.memory_budget = DefaultBudget();
+  if (options.memory_budget == 0) options.memory_budget = DefaultMemory();
   ReaderChoice choice{ReaderKind::kPread, "given by the caller"};
   if (!options.make_reader) {
     Result<ReaderChoice> chosen = ChooseReader(options.reader, options.reads_in_flight);

@@ -19,7 +19,8 @@
 namespace stoker {
 
 struct RuntimeOptions {
-  // Decode workers, 1 to 1024. 0: at most the cores allotted, tuned: as many as keep up.
+  // Decode workers, 1 to 1024. 0: at most the cores allotted, divided by LOCAL_WORLD_SIZE where
+  // that is set; tuned: as many as keep up.
   int threads = 0;
   ReaderKind reader = ReaderKind::kAuto;
   int reader_threads = 1;  // each with a ring of its own

@@ -1,10 +1,14 @@
 #include "engine/core/machine.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <string>
 
 namespace stoker {
 namespace {
@@ -66,6 +70,65 @@ TEST_F(MachineTest, V1WithoutALimitSaysMinusOne) {
   Write("cgroup/cpu/cpu.cfs_quota_us", "-1\n");
   Write("cgroup/cpu/cpu.cfs_period_us", "100000\n");
   EXPECT_EQ(AllottedCores(root_), AllottedCores({"/nowhere", "/nowhere"}));
+}
+
+TEST_F(MachineTest, V2ThreeLevelsOfWhichTheMiddleIsTheNearest) {
+  Write("proc/self/cgroup", "0::/a/b/c\n");
+  Write("cgroup/a/memory.max", "4000000000\n");
+  Write("cgroup/a/memory.current", "1000000000\n");
+  Write("cgroup/a/b/memory.max", "1500000000\n");
+  Write("cgroup/a/b/memory.current", "600000000\n");
+  Write("cgroup/a/b/c/memory.max", "max\n");
+  Write("cgroup/a/b/c/memory.current", "600000000\n");
+  EXPECT_EQ(AvailableMemory(root_), 900000000u);
+  EXPECT_EQ(DefaultMemory(root_), 225000000u);
+}
+
+TEST_F(MachineTest, V1AncestorsApplyAndTheirPageCacheIsFree) {
+  Write("proc/self/cgroup", "7:memory:/job/rank0\n");
+  Write("cgroup/memory/job/memory.limit_in_bytes", "2000000000\n");
+  Write("cgroup/memory/job/memory.usage_in_bytes", "1900000000\n");
+  Write("cgroup/memory/job/memory.stat", "cache 1\ntotal_cache 700000000\ntotal_rss 5\n");
+  Write("cgroup/memory/job/rank0/memory.limit_in_bytes", "9223372036854771712\n");  // none
+  Write("cgroup/memory/job/rank0/memory.usage_in_bytes", "1900000000\n");
+  EXPECT_EQ(AvailableMemory(root_), 800000000u);
+}
+
+TEST_F(MachineTest, HalfACoreIsOneWorkerAndSoIsAnyRanksShareOfIt) {
+  Write("proc/self/cgroup", "0::/job\n");
+  Write("cgroup/job/cpu.max", "50000 100000\n");
+  EXPECT_EQ(AllottedCores(root_), 1);
+  EXPECT_EQ(DefaultThreads(root_), 1);
+}
+
+TEST_F(MachineTest, AnAffinityMaskCounts) {
+  cpu_set_t all, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+  CPU_ZERO(&one);
+  for (int cpu = 0; CPU_COUNT(&one) == 0; ++cpu) {
+    if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  EXPECT_EQ(AllottedCores(root_), 1);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(all), &all), 0);
+  EXPECT_EQ(AllottedCores(root_), CPU_COUNT(&all));
+}
+
+// By the environment, which the tests of other processes do not see.
+TEST_F(MachineTest, RanksOfOneMachineDivideIt) {
+  const int cores = AllottedCores(root_);
+  Write("proc/meminfo", "MemAvailable: 64000000 kB\n");
+  for (const auto& [text, ranks] : std::map<std::string, int>{
+           {"1", 1}, {"2", 2}, {"8", 8}, {"0", 1}, {"-3", 1}, {"", 1}, {"many", 1}, {"2x", 1}}) {
+    setenv("LOCAL_WORLD_SIZE", text.c_str(), 1);
+    EXPECT_EQ(RanksHere(), ranks) << text;
+    EXPECT_EQ(DefaultThreads(root_), std::max(cores / ranks, 1)) << text;
+    EXPECT_EQ(DefaultMemory(root_), (uint64_t{4} << 30) / static_cast<uint64_t>(ranks)) << text;
+  }
+  unsetenv("LOCAL_WORLD_SIZE");
+  EXPECT_EQ(RanksHere(), 1);
+  Write("proc/meminfo", "MemAvailable: 8000000 kB\n");
+  EXPECT_EQ(DefaultMemory(root_), uint64_t{2000000} * 1024);
 }
 
 TEST(CheckThreads, FromNoneTo256) {

@@ -17,7 +17,8 @@ class Runtime:
 
     Args:
         threads: decode workers, 1 to 1024; 0: at most the cores allotted to this process (its cgroup's
-            quota and its affinity count), tuned: as many as keep up.
+            quota and its affinity count), divided by the environment's LOCAL_WORLD_SIZE; tuned: as many
+            as keep up.
         memory_budget: bytes of working memory for all its loaders together: batches in production,
             reads, decoding. 0: a quarter of what the cgroup has, at most 4 GiB, divided by the
             environment's LOCAL_WORLD_SIZE.
