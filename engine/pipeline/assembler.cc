@@ -125,6 +125,7 @@ void Assembler::Complete(const RowTicket& ticket, const SamplePath& last_row, ui
   entry.work_ns.fetch_add(mix_ns, std::memory_order_relaxed);
   entry.mix_ns = mix_ns;
   entry.last_row = last_row;
+  entry.last_sample = ticket.slot->sample_ids[ticket.row];
   entry.complete_ns = NowNanoseconds();
   entry.complete = true;
   ready_.notify_one();
@@ -177,6 +178,7 @@ void Assembler::Record(const Entry& entry, uint64_t asked_ns) {
            .reads = static_cast<uint32_t>(entry.reads.load(std::memory_order_relaxed)),
            .reads_in_flight = entry.reads_in_flight.load(std::memory_order_relaxed),
            .waited = {}};
+  last_row_ = {entry.last_row.times(), entry.last_sample};
   last_.waited =
       Explain({entry.last_row, entry.opened_ns, entry.complete_ns}, asked_ns, last_.taken_ns);
 }

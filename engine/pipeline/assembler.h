@@ -42,6 +42,12 @@ struct RowCost {
   uint32_t reads_in_flight = 0;  // as BatchRecord has them
 };
 
+// The row of a batch that was finished last, or a row of those that were.
+struct LastRow {
+  SampleTimes times;
+  uint64_t sample = 0;
+};
+
 class Assembler {
  public:
   // Produces the batches of `sequence`, at most `depth` of them at a time, and never more than
@@ -79,6 +85,7 @@ class Assembler {
 
   // Of the batch, or the error in its place, that Take delivered last. Precondition: there was one.
   const BatchRecord& last() const { return last_; }
+  const LastRow& last_row() const { return last_row_; }
 
   // The batch that Take would deliver next; none at the end of the sequence.
   std::optional<BatchName> position() const { return sequence_.At(next_); }
@@ -102,6 +109,7 @@ class Assembler {
     uint64_t opened_ns = 0;
     uint64_t complete_ns = 0;  // under mutex_, as what follows
     SamplePath last_row;
+    uint64_t last_sample = 0;
     bool complete = false;
     uint32_t failures = 0;
     uint32_t failed_row = 0;     // the lowest
@@ -124,6 +132,7 @@ class Assembler {
   std::atomic<uint64_t> opened_{0};   // batches opened
   uint64_t next_ = 0;                 // batch to deliver
   BatchRecord last_;                  // the consumer's
+  LastRow last_row_;                  // of that
   std::mutex mutex_;
   std::condition_variable ready_;
   uint64_t depth_;          // under mutex_

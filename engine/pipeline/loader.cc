@@ -111,6 +111,7 @@ Loader::Impl::Impl(LoaderOptions options, EpochOrder order, std::optional<Plan> 
       mixer_(std::move(mixer)),
       memory_(std::move(memory)),
       in_memory_(!options_.source->arrays().empty()),
+      trace_(runtime_.trace(), *options_.source),
       run_(RunOf(options_)),
       slots_(std::move(slots)),
       samples_(memory_->plan().requests),
@@ -145,6 +146,7 @@ size_t Loader::Impl::Pull(std::span<ReadRequest*> requests) {
 }
 
 size_t Loader::Impl::PullReads(std::span<ReadRequest*> requests) {
+  trace_.Samples(reading_.load(std::memory_order_relaxed), ready_samples_.available());
   if (in_memory_) SubmitRuns();
   const bool behind_workers = BehindWorkers();
   if (in_memory_ || TooFewFree()) return 0;
@@ -390,7 +392,8 @@ Result<Batch> Loader::Impl::Next(const Interrupt& interrupt) {
 }
 
 Result<Batch> Loader::Impl::Take(const Interrupt& interrupt) {
-  const TraceSpan span(runtime_.trace(), "stoker.wait");
+  const BatchName next = assembler_->position().value_or(BatchName());
+  const TraceSpan span(runtime_.trace(), "stoker.wait", next.epoch, next.index);
   return assembler_->Take(interrupt);
 }
 

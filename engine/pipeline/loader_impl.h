@@ -16,6 +16,7 @@
 #include "engine/core/slot_pool.h"
 #include "engine/pipeline/assembler.h"
 #include "engine/pipeline/loader.h"
+#include "engine/pipeline/loader_trace.h"
 #include "engine/pipeline/memory_accounts.h"
 #include "engine/pipeline/mixer.h"
 #include "engine/pipeline/postponed.h"
@@ -127,7 +128,8 @@ class Loader::Impl final : public ReadClient, public Postponed::Client {
   const std::optional<Mixer> mixer_;
   const std::unique_ptr<MemoryAccounts::Member> memory_;
   const bool in_memory_;  // the samples
-  const uint32_t run_;    // rows that a worker fills in one go, at most
+  const LoaderTrace trace_;
+  const uint32_t run_;  // rows that a worker fills in one go, at most
   const std::shared_ptr<SlotPool> slots_;
   std::vector<SampleInFlight> samples_;
   IndexSet free_samples_;

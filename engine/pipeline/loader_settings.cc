@@ -24,6 +24,7 @@ void Loader::Impl::Learn(const BatchRecord& batch) {
     if (last_taken_ns_ != 0) told_.consumer_ns += batch.asked_ns - last_taken_ns_;
   }
   last_taken_ns_ = batch.taken_ns;
+  trace_.Batch(batch, assembler_->last_row(), settings_);
   Follow(tuner_.Observe(batch));
   if (batch.taken_ns < share_again_ns_) return;
   constexpr uint64_t kShareEvery = 50'000'000;
@@ -36,6 +37,7 @@ void Loader::Impl::Learn(const BatchRecord& batch) {
 
 void Loader::Impl::Follow(std::span<const TunerDecision> decisions) {
   if (decisions.empty()) return;
+  trace_.Decisions(decisions);
   {
     std::lock_guard lock(told_mutex_);
     for (const TunerDecision& decision : decisions) {
