@@ -18,40 +18,59 @@ constexpr uint64_t kLineNs = 5'000'000'000;
 
 size_t Columns() {
   winsize size{};
-  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
   return known ? size.ws_col : 80;
 }
 
 bool Continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-// The first characters of a line of UTF-8, each of which takes one column.
-std::string_view Cut(std::string_view line, size_t columns) {
+// Bytes of its first characters.
+size_t BytesOf(std::string_view line, size_t characters) {
   size_t at = 0;
-  for (size_t column = 0; at < line.size() && column < columns; ++column) {
+  for (size_t character = 0; at < line.size() && character < characters; ++character) {
     do ++at;
     while (at < line.size() && Continues(line[at]));
   }
-  return line.substr(0, at);
+  return at;
+}
+
+// Takes the first line off.
+std::string_view TakeLine(std::string_view& lines) {
+  const size_t end = lines.find('\n');
+  const std::string_view line = lines.substr(0, end);
+  lines = end == std::string_view::npos ? "" : lines.substr(end + 1);
+  return line;
 }
 
 }  // namespace
 
-std::string Redraw(int drawn, std::string_view lines, size_t columns) {
+std::string Broken(std::string_view lines, size_t columns) {
+  std::string text;
+  while (!lines.empty()) {
+    std::string_view line = TakeLine(lines);
+    for (size_t fits = BytesOf(line, columns); fits < line.size(); fits = BytesOf(line, columns)) {
+      const size_t space = line.substr(0, fits + 1).rfind(' ');
+      const bool at_space = space != std::string_view::npos && space != 0;
+      text += fmt::format("{}\n", line.substr(0, at_space ? space : fits));
+      line = line.substr(at_space ? space + 1 : fits);
+    }
+    text += fmt::format("{}\n", line);
+  }
+  return text;
+}
+
+std::string Redraw(int drawn, std::string_view lines) {
   std::string text = "\r";
   if (drawn > 0) text += fmt::format("\x1b[{}A", drawn);
-  while (!lines.empty()) {
-    const size_t end = lines.find('\n');
-    // Wiped line by line: less flickers than where all are wiped first.
-    text += fmt::format("{}\x1b[K\n", Cut(lines.substr(0, end), columns - 1));
-    lines = end == std::string_view::npos ? "" : lines.substr(end + 1);
-  }
+  // Wiped line by line: flickers less than where all are wiped first.
+  while (!lines.empty()) text += fmt::format("{}\x1b[K\n", TakeLine(lines));
   return text + "\x1b[J";
 }
 
 LiveView::LiveView() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
 LiveView::~LiveView() {
-  if (drawn_ != 0) fmt::print(stderr, "{}", Redraw(drawn_, "", 80));
+  if (drawn_ != 0) fmt::print(stderr, "{}", Redraw(drawn_, ""));
 }
 
 void LiveView::Show(std::string_view head, const std::function<LoaderStats()>& stats) {
@@ -60,8 +79,8 @@ void LiveView::Show(std::string_view head, const std::function<LoaderStats()>& s
   next_ns_ = now + (terminal_ ? kRedrawNs : kLineNs);
   recent_.Add(stats(), now);
   if (terminal_) {
-    const std::string lines = fmt::format("{}\n{}", head, recent_.panel());
-    fmt::print(stderr, "{}", Redraw(drawn_, lines, Columns()));
+    const std::string lines = Broken(fmt::format("{}\n{}", head, recent_.panel()), Columns() - 1);
+    fmt::print(stderr, "{}", Redraw(drawn_, lines));
     drawn_ = static_cast<int>(std::ranges::count(lines, '\n'));
   } else if (const std::string line = recent_.line(); !line.empty()) {
     fmt::print(stderr, "stoker: {}: {}\n", head, line);

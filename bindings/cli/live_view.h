@@ -30,8 +30,11 @@ class LiveView {
   RecentStats recent_;
 };
 
-// What puts `lines` in place of the `drawn` ones above the cursor; none is wider than `columns`, so
-// that none wraps.
-std::string Redraw(int drawn, std::string_view lines, size_t columns);
+// Lines of UTF-8 that are no wider than `columns`: longer ones are broken, at a space if there is
+// one. A character takes a column.
+std::string Broken(std::string_view lines, size_t columns);
+
+// What puts `lines`, each of which fits, in place of the `drawn` ones above the cursor.
+std::string Redraw(int drawn, std::string_view lines);
 
 }  // namespace stoker::cli

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/pipeline/advice.h"
+
 namespace stoker {
 
 namespace {
@@ -105,6 +107,8 @@ std::string Panel(const LoaderStats& before, const LoaderStats& now, double seco
   text += period.Settings("   ") + "\n";
   const std::vector<double> busy = period.Busy();
   if (!busy.empty()) text += "busy " + PercentText(MeanOf(busy)) + " " + Bars(busy) + "\n";
+  if (!now.decisions.empty()) text += TextOf(now.decisions.back()) + "\n";
+  if (const std::string advice = Advice(now); !advice.empty()) text += advice + "\n";
   return text;
 }
 

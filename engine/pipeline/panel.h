@@ -15,6 +15,8 @@ namespace stoker {
 //   3412 images/s   waited 41%: decode 38%, storage 3%
 //   depth 4   workers 2   reads 32   memory 112 of 964 MiB
 //   busy 93% ██▇▇
+//
+// and where there are such, a line with the tuner's last decision, and one with advice.
 std::string Panel(const LoaderStats& before, const LoaderStats& now, double seconds);
 
 // The same in one line, for a log; without a line feed.

@@ -2,13 +2,15 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
+#include "engine/pipeline/advice.h"
 
 namespace stoker {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 LoaderStats Later() {
   LoaderStats stats;
@@ -16,6 +18,10 @@ LoaderStats Later() {
   stats.batches = 100;
   stats.waited = {.storage_ns = 60'000'000, .decode_ns = 760'000'000, .other_ns = 3'000'000};
   stats.worker_busy_ns = {2'000'000'000, 1'000'000'000, 0};
+  stats.wait_ns = 823'000'000;
+  stats.consumer_ns = 1'177'000'000;
+  stats.work_ns = 3'000'000'000;
+  stats.threads = 3;
   stats.depth = 4;
   stats.workers = 3;
   stats.reads = 32;
@@ -25,13 +31,23 @@ LoaderStats Later() {
 }
 
 TEST(Panel, SaysWhatWasDoneInBetween) {
-  EXPECT_EQ(Panel({}, Later(), 2),
-            "3412 images/s   waited 41%: decode 38%, storage 3%\n"
-            "depth 4   workers 3   reads 32   memory 112 of 964 MiB\n"
-            "busy 50% █▄·\n");
+  EXPECT_THAT(Panel({}, Later(), 2),
+              StartsWith("3412 images/s   waited 41%: decode 38%, storage 3%\n"
+                         "depth 4   workers 3   reads 32   memory 112 of 964 MiB\n"
+                         "busy 50% █▄·\n"));
   EXPECT_EQ(PanelLine({}, Later(), 2),
             "3412 images/s, waited 41%: decode 38%, storage 3%, depth 4, workers 3, reads 32, "
             "memory 112 of 964 MiB, busy 50%");
+}
+
+TEST(Panel, EndsWithTheLastDecisionAndAdvice) {
+  LoaderStats now = Later();
+  now.decisions.push_back({.from = 4, .to = 7});
+  now.decisions.push_back({.from = 7, .to = 9});
+  EXPECT_THAT(Panel({}, now, 2), HasSubstr("\n" + TextOf(now.decisions[1]) + "\n"));
+  EXPECT_THAT(Panel({}, now, 2), EndsWith("\n" + Advice(now) + "\n"));
+  EXPECT_NE(Advice(now), "");
+  EXPECT_THAT(PanelLine({}, now, 2), Not(HasSubstr("\n")));
 }
 
 TEST(Panel, OnlyDifferencesCount) {
@@ -39,10 +55,10 @@ TEST(Panel, OnlyDifferencesCount) {
   now.samples += 3;
   now.batches += 1;
   now.waited.copy_ns += 1'000'000'000;
-  EXPECT_EQ(Panel(Later(), now, 2),
-            "1.5 images/s   waited 50%: copy 50%\n"
-            "depth 4   workers 3   reads 32   memory 112 of 964 MiB\n"
-            "busy 0% ···\n");
+  EXPECT_THAT(Panel(Later(), now, 2),
+              StartsWith("1.5 images/s   waited 50%: copy 50%\n"
+                         "depth 4   workers 3   reads 32   memory 112 of 964 MiB\n"
+                         "busy 0% ···\n"));
 }
 
 TEST(Panel, SaysWhereNothingHappened) {

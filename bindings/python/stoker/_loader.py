@@ -23,7 +23,14 @@ from stoker._watching import Monitor, Trace
 if TYPE_CHECKING:
     import tensorflow as tf
 
-_NOT_OF_BATCHES = ("rank", "depth", "wait_target", "weight", "lent_batches", "pin_memory")  # they have the same bytes, or are parts
+_NOT_OF_BATCHES = (
+    "rank",
+    "depth",
+    "wait_target",
+    "weight",
+    "lent_batches",
+    "pin_memory",
+)  # they have the same bytes, or are parts
 _REMAINDERS = ("uneven", "drop", "pad")
 
 

@@ -8,6 +8,7 @@ import importlib
 import os
 import shutil
 import sys
+import textwrap
 import threading
 import time
 import warnings
@@ -243,10 +244,11 @@ class _Terminal:
 
     def show(self, panel: str, line: str) -> None:
         columns = shutil.get_terminal_size().columns
-        lines = ["", *panel.splitlines()]  # a free one, for what is printed meanwhile
+        lines = [""]  # a free one, for what is printed meanwhile
+        lines += (part for long in panel.splitlines() for part in textwrap.wrap(long, max(columns - 1, 10)))
         down = "\x1bD"  # scrolls where there is no line below; keeps the column
         room = f"\x1b[K{down * len(lines)}\x1b[{len(lines)}A"
-        text = "".join(f"{down}\r{text[: columns - 1]}\x1b[K" for text in lines)
+        text = "".join(f"{down}\r{text}\x1b[K" for text in lines)
         self._write(f"{room}\x1b7{text}\x1b[J\x1b8")
 
     def close(self) -> None:
