@@ -80,7 +80,7 @@ class DeviceLoaderHandle {
   std::string Prometheus(const std::string& name) const {
     return PrometheusText(shared_->Stats(), name);
   }
-  Looks NewLooks() const { return Looks(shared_->host().shared_from_this()); }
+  Looks NewLooks() const { return Looks(shared_); }
   const std::string& device() const { return device_; }
 
  private:

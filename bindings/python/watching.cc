@@ -14,10 +14,9 @@ namespace py = pybind11;
 
 std::optional<std::pair<std::string, std::string>> Looks::Look() {
   const WithoutGil released;
-  std::shared_ptr<SharedLoader> loader = loader_.lock();
-  if (loader == nullptr) return std::nullopt;
-  recent_.Add(loader->Stats(), NowNanoseconds());
-  loader.reset();  // maybe the last to hold it
+  std::optional<LoaderStats> stats = stats_();
+  if (!stats) return std::nullopt;
+  recent_.Add(*std::move(stats), NowNanoseconds());
   return std::pair(recent_.panel(), recent_.line());
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "engine/pipeline/panel.h"
 #include "engine/pipeline/shared_loader.h"
+#include "engine/pipeline/stats.h"
 #include "engine/pipeline/trace_file.h"
 
 namespace stoker::python {
@@ -17,13 +19,20 @@ namespace stoker::python {
 // Looks at a loader from time to time. Does not keep it. With the GIL held; one thread at a time.
 class Looks {
  public:
-  explicit Looks(const std::shared_ptr<SharedLoader>& loader) : loader_(loader) {}
+  // `AnyLoader`: a SharedLoader, or a SharedDeviceLoader.
+  template <typename AnyLoader>
+  explicit Looks(const std::shared_ptr<AnyLoader>& loader)
+      : stats_([watched = std::weak_ptr<AnyLoader>(loader)]() -> std::optional<LoaderStats> {
+          const std::shared_ptr<AnyLoader> there = watched.lock();
+          if (there == nullptr) return std::nullopt;
+          return there->Stats();
+        }) {}
 
   // The panel and the line, empty at the first look; none: the loader has gone.
   std::optional<std::pair<std::string, std::string>> Look();
 
  private:
-  const std::weak_ptr<SharedLoader> loader_;
+  const std::function<std::optional<LoaderStats>()> stats_;  // none: it has gone
   RecentStats recent_;
 };
 

@@ -13,6 +13,7 @@ import sys
 import time
 
 import pytest
+from screen import Screen
 
 COMMAND = pathlib.Path(
     os.environ.get("STOKER_COMMAND", pathlib.Path(__file__).parents[2] / "build" / "stoker")
@@ -651,6 +652,79 @@ def test_progress_only_on_a_terminal(made):
     assert "%" in shown and "images/s" in shown
     assert shown.endswith("\r\x1b[K")  # nothing of it stays
     assert b"\r" not in stdout
+
+
+def trace_of(path):
+    with open(path) as file:
+        return json.load(file)["traceEvents"]
+
+
+def test_trace(made, tmp_path):
+    path = tmp_path / "trace.json"
+    report = bench(made, *SMALL, "--epochs", 2, "--trace", path)
+    events = trace_of(path)
+    assert report["trace"] == {
+        "file": str(path), "bytes": path.stat().st_size,
+        "events": int(json.loads(path.read_text())["otherData"]["events"]), "dropped_events": 0,
+    }  # fmt: skip
+    batches = [event for event in events if event["name"].startswith("batch ")]
+    assert [event["name"] for event in batches[:2]] == ["batch 0:0", "batch 0:1"]
+    assert len(batches) == report["batches"]
+    assert batches[0]["args"]["rows"] == 8
+    assert batches[0]["args"]["last_file"].startswith(str(made))
+    counters = {event["name"] for event in events if event["ph"] == "C"}
+    assert {"depth", "workers", "reads"} <= counters
+    waits = [event for event in events if event["name"] == "stoker.wait"]
+    assert [(w["args"]["epoch"], w["args"]["batch"]) for w in waits[:2]] == [(0, 0), (0, 1)]
+
+    done = run("bench", made, *SMALL, "--trace", path)
+    assert done.returncode == 0
+    assert f"trace          {path}: " in done.stdout.decode()
+    assert bench(made, *SMALL)["trace"] is None
+
+
+def test_trace_that_cannot_be_written(made, tmp_path):
+    line = failure(run("bench", made, *SMALL, "--trace", tmp_path / "no" / "trace.json"), 1)
+    assert "trace.json" in line
+
+
+def test_live_on_a_terminal(made):
+    master, slave = pseudo_terminal()
+    with subprocess.Popen(
+        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000", "--live"],
+        stdout=subprocess.PIPE, stderr=slave,
+    ) as process:  # fmt: skip
+        os.close(slave)
+        shown, sent = b"", False
+        for piece in written_to(master):
+            shown += piece
+            if not sent and shown.count(b"images/s") >= 3:
+                process.send_signal(signal.SIGINT)
+                sent = True
+        os.close(master)
+        stdout, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    text = shown.decode()
+    assert " images\x1b[K" in text  # how far it is
+    for word in ("waited ", "depth ", "workers ", "reads ", "memory ", "busy "):
+        assert word in text
+    screen = Screen(height=24)
+    screen.write(text)
+    assert screen.shown() == []  # nothing of it stays
+    assert "throughput" in stdout.decode()
+
+
+def test_live_in_a_log(made):
+    with subprocess.Popen(
+        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000", "--live"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        line = process.stderr.readline().decode()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert re.fullmatch(r"stoker: .* images: \d+ images/s, waited .*, depth \d+, .*\n", line)
+    assert "\x1b" not in line and "\r" not in line
 
 
 if __name__ == "__main__":
