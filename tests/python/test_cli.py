@@ -223,6 +223,31 @@ def test_json_has_every_member(made):
     assert {name: options[name] for name in wanted} == wanted
 
 
+def test_json_says_what_was_waited_for(made, tmp_path):
+    page = tmp_path / "stoker.prom"
+    report = bench(
+        made, *SMALL, "--epochs", 4, "--threads", 2, "--depth", 3, "--reader", "pread", "--prometheus", page
+    )
+    waited = report["waited"]
+    assert sorted(waited["by_cause_s"]) == ["copy", "decode", "other", "storage"]
+    assert sum(waited["by_cause_s"].values()) == pytest.approx(waited["seconds"])
+    assert waited["share"] == pytest.approx(waited["seconds"] / (waited["seconds"] + waited["consumer_s"]))
+    assert waited["by_cause_s"]["copy"] == 0 < waited["seconds"] <= report["seconds"]
+    assert len(report["workers_busy"]) == 2 and all(0 <= share <= 1 for share in report["workers_busy"])
+    settings = report["settings"]
+    assert settings["depth"] == 3 and settings["workers"] == 2 and settings["reads"] >= 1
+    assert len(settings["decisions"]) <= settings["decisions_made"]
+    assert re.fullmatch(r"[A-Z].* .*\.", report["advice"])
+    assert 'stoker_batches_total{loader="bench"} 32\n' in page.read_text()
+    assert not page.with_name("stoker.prom.part").exists()
+
+
+def test_the_report_is_there_when_the_page_cannot_be_written(made, tmp_path):
+    done = run("bench", made, *SMALL, "--prometheus", tmp_path / "nowhere" / "page")
+    assert b"images/s" in done.stdout
+    assert "nowhere/page" in failure(done, 1)
+
+
 def test_text_says_what_ran(made):
     done = run(
         "bench", made, *SMALL, "--transform", "eval", "--no-antialias", "--dtype", "f32", "--reader", "pread"
@@ -230,7 +255,8 @@ def test_text_says_what_ran(made):
     text = done.stdout.decode()
     assert done.returncode == 0 and done.stderr == b""
     for word in ("60 images", "eval", "plain bilinear", "float32", "pread: ", "images/s", "1,000 images",
-                 "MB/s", "p50", "p99", "peak memory", "decode", "resize", "rest"):  # fmt: skip
+                 "MB/s", "p50", "p99", "peak memory", "decode", "resize", "rest", "waited", "workers busy",
+                 "depth "):  # fmt: skip
         assert word in text, word
 
 
