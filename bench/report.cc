@@ -175,8 +175,9 @@ void AddWaits(const BenchReport& report, ReportText& text) {
     text.Figure("workers busy", fmt::format("{:.1f} % of the time", 100 * mean), BusyText(busy));
   }
   text.Figure("settings", fmt::format("depth {}", loader.depth),
-              fmt::format("{} of {} workers, {} reads at a time; {} changes", loader.workers,
-                          loader.threads, loader.reads, Count(loader.decisions_made)));
+              fmt::format("{} of {} workers, {} reads at a time; {} change{}", loader.workers,
+                          loader.threads, loader.reads, Count(loader.decisions_made),
+                          loader.decisions_made == 1 ? "" : "s"));
   constexpr size_t kLast = 3;
   const size_t made = loader.decisions.size();
   for (size_t i = made - std::min(made, kLast); i < made; ++i) {

@@ -52,6 +52,7 @@ double WaitedShare(const LoaderStats& loader) {
 
 std::vector<double> BusyShares(const BenchReport& report) {
   std::vector<double> shares;
+  shares.reserve(report.loader.worker_busy_ns.size());
   for (const uint64_t ns : report.loader.worker_busy_ns) {
     shares.push_back(std::min(1.0, PerSecond(report, static_cast<double>(ns) * 1e-9)));
   }
