@@ -1,7 +1,5 @@
 #include "engine/pipeline/loader.h"
 
-#include <limits.h>
-
 #include <algorithm>
 #include <mutex>
 #include <string>
@@ -15,10 +13,6 @@
 namespace stoker {
 
 namespace {
-
-// Room for the crop index of a photograph of 400 KB: few have more, so that the steady state
-// allocates next to nothing.
-constexpr size_t kCropIndexBytes = 8 << 10;
 
 // What it took to fill a row.
 RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work_ns) {
@@ -92,11 +86,6 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
 
   std::unique_ptr<Impl> impl(new Impl(std::move(options), *std::move(order), std::move(plan),
                                       std::move(mixer), *std::move(memory), *std::move(slots)));
-  for (SampleInFlight& sample : impl->samples_) {
-    if (impl->in_memory_) break;
-    sample.read.path.reserve(PATH_MAX);
-    sample.crop_index.reserve(kCropIndexBytes);
-  }
   runtime.postponed().Join(*impl);
   return impl;
 }
@@ -114,11 +103,7 @@ Loader::Impl::Impl(LoaderOptions options, EpochOrder order, std::optional<Plan> 
       trace_(runtime_.trace(), *options_.source),
       run_(RunOf(options_)),
       slots_(std::move(slots)),
-      samples_(memory_->plan().requests),
-      free_samples_(memory_->plan().requests, IndexSet::Begin::kFull),
-      ready_samples_(memory_->plan().requests, IndexSet::Begin::kEmpty),
-      most_reading_(memory_->plan().requests),
-      most_requests_(memory_->plan().requests),
+      samples_(memory_->plan().requests, runtime_.memory().samples(), in_memory_),
       at_work_(static_cast<uint32_t>(runtime_.options().threads)),
       counters_(static_cast<size_t>(runtime_.options().threads)),
       paces_(counters_.size()),
@@ -127,7 +112,6 @@ Loader::Impl::Impl(LoaderOptions options, EpochOrder order, std::optional<Plan> 
                                       {.workers = 1, .batch_bytes = slots_->slot_bytes()})),
       tuner_(TunerOptionsOf(options_, runtime_), Granted()) {
   MemoryBudget& samples = runtime_.memory().samples();
-  for (SampleInFlight& sample : samples_) sample.read.buffer = GrowingBuffer(samples);
   for (size_t i = 0; plan_ && i < counters_.size(); ++i) {
     workspaces_.push_back(plan_->MakeWorkspace(samples));
   }
@@ -146,23 +130,23 @@ size_t Loader::Impl::Pull(std::span<ReadRequest*> requests) {
 }
 
 size_t Loader::Impl::PullReads(std::span<ReadRequest*> requests) {
-  trace_.Samples(reading_.load(std::memory_order_relaxed), ready_samples_.available());
+  trace_.Samples(samples_.reading(), samples_.ready().available());
   if (in_memory_) SubmitRuns();
-  const bool behind_workers = BehindWorkers();
-  if (in_memory_ || TooFewFree()) return 0;
+  const bool behind_workers = samples_.BehindWorkers();
+  if (in_memory_ || samples_.TooFewFree()) return 0;
   const uint64_t now = NowNanoseconds();
   size_t pulled = 0;
-  while (pulled < requests.size() && MayRead()) {
-    const std::optional<uint32_t> index = TakeRequest();
+  while (pulled < requests.size() && samples_.MayRead()) {
+    const std::optional<uint32_t> index = samples_.Take();
     if (!index) break;
     const std::optional<RowTicket> ticket = assembler_->Claim();
     if (!ticket) {
-      free_samples_.Give(*index);
+      samples_.Give(*index);
       break;
     }
     BeginWork();
     SampleInFlight& next = samples_[*index];
-    next.reads_in_flight = reading_.fetch_add(1, std::memory_order_relaxed) + 1;
+    samples_.BeginRead(*index);
     const OrderEntry entry = order_.At(ticket->slot->epoch, ticket->slot->index, ticket->row);
     next.ticket = *ticket;
     next.draw = {options_.seed, ticket->slot->epoch, entry.position};
@@ -178,14 +162,14 @@ size_t Loader::Impl::PullReads(std::span<ReadRequest*> requests) {
 
 // Reader → worker.
 void Loader::Impl::Finish(ReadRequest& read) {
-  reading_.fetch_sub(1, std::memory_order_relaxed);
-  Submit(static_cast<uint32_t>(reinterpret_cast<SampleInFlight*>(&read) - samples_.data()));
+  samples_.EndRead();
+  Submit(samples_.IndexOf(read));
 }
 
 void Loader::Impl::Submit(uint32_t index) {
   SampleTimes& times = samples_[index].path.times();
   times.read_ns = in_memory_ ? times.claimed_ns : NowNanoseconds();
-  ready_samples_.Give(index);
+  samples_.ready().Give(index);
   SendWorker(index);
 }
 
@@ -218,7 +202,7 @@ void Loader::Impl::Work(void* loader, uint32_t index, int worker) {
 
 void Loader::Impl::WorkFrom(uint32_t index, int worker) {
   const std::optional<uint32_t> first =
-      ready_samples_.TakeThis(index) ? index : ready_samples_.Take();
+      samples_.ready().TakeThis(index) ? index : samples_.ready().Take();
   if (!first) return;  // others have taken it together with theirs
   if (stopped_.load(std::memory_order_relaxed)) {
     EndSample(*first, {}, Error{Code::kCancelled, "stopped"}, worker);
@@ -283,7 +267,7 @@ class Loader::Impl::ReadySamples final : public ImageFeed {
   std::optional<uint32_t> Take() {
     if (next_) return std::exchange(next_, std::nullopt);
     const bool enough = taken_ == kMost || loader_.stopped_.load(std::memory_order_relaxed);
-    return enough || !loader_.ManyReady() ? std::nullopt : loader_.ready_samples_.Take();
+    return enough || !loader_.ManyReady() ? std::nullopt : loader_.samples_.ready().Take();
   }
 
   EncodedImage Encoded(uint32_t index) {
@@ -333,7 +317,7 @@ void Loader::Impl::Decode(uint32_t first, int worker) {
 }
 
 // Enough for every worker to have one.
-bool Loader::Impl::ManyReady() const { return ready_samples_.available() >= at_work_.limit(); }
+bool Loader::Impl::ManyReady() const { return samples_.ready().available() >= at_work_.limit(); }
 
 // Worker → assembler. Whoever finishes the last row of a batch mixes it.
 void Loader::Impl::EndSample(uint32_t index, uint64_t work_ns, Status status, int worker) {
@@ -341,8 +325,8 @@ void Loader::Impl::EndSample(uint32_t index, uint64_t work_ns, Status status, in
   const SamplePath path = samples_[index].path;
   const uint32_t reads_in_flight = samples_[index].reads_in_flight;
   if (std::exchange(samples_[index].alone, false)) runtime_.postponed().EndTurn();
-  GiveRequest(index);
-  if (starved_.load(std::memory_order_seq_cst) && !TooFewFree()) runtime_.reads().Kick();
+  samples_.Give(index);
+  if (samples_.starved() && !samples_.TooFewFree()) runtime_.reads().Kick();
   const Assembler::Batched batched =
       assembler_->Finish(ticket, CostOf(path.times(), reads_in_flight, work_ns), std::move(status));
   if (batched != Assembler::Batched::kRowsMissing) {

@@ -12,7 +12,6 @@
 #include <span>
 #include <vector>
 
-#include "engine/core/index_set.h"
 #include "engine/core/slot_pool.h"
 #include "engine/pipeline/assembler.h"
 #include "engine/pipeline/loader.h"
@@ -21,6 +20,7 @@
 #include "engine/pipeline/mixer.h"
 #include "engine/pipeline/postponed.h"
 #include "engine/pipeline/sample_times.h"
+#include "engine/pipeline/samples_in_flight.h"
 #include "engine/pipeline/tenants.h"
 #include "engine/pipeline/tuner.h"
 #include "engine/pipeline/turnstile.h"
@@ -28,18 +28,6 @@
 #include "transforms/plan.h"
 
 namespace stoker {
-
-// A sample on its way: one of a fixed set, used again and again.
-struct SampleInFlight {
-  ReadRequest read;  // the file's bytes, and the buffer they lie in
-  SampleRef sample;
-  DrawKey draw;        // what its random transforms depend on
-  RowTicket ticket;    // the row that it becomes
-  bool alone = false;  // it was postponed, and it is its turn
-  SamplePath path;
-  uint32_t reads_in_flight = 0;  // when this one was claimed, itself among them; 0: in memory
-  std::vector<uint8_t> crop_index;
-};
 
 class Loader::Impl final : public ReadClient, public Postponed::Client {
  public:
@@ -101,21 +89,12 @@ class Loader::Impl final : public ReadClient, public Postponed::Client {
 
   Result<Batch> Take(const Interrupt& interrupt);
 
-  // The requests in use, as many as the settings allow.
-  uint32_t FreeRequests() const;
-  bool TooFewFree();
-  bool MayRead() const;
-  bool BehindWorkers() const;
-  std::optional<uint32_t> TakeRequest();
-  void GiveRequest(uint32_t index);
-
   // The settings, which the tuner changes while the loader runs: the consumer's thread.
   static constexpr size_t kDecisionsKept = 64;
   TunerLimits Granted() const;
   void Learn(const BatchRecord& batch);
   void Follow(std::span<const TunerDecision> decisions);
   void Settle();
-  void SetReads(uint32_t reads, uint32_t workers);
 
   Status Start();
   void Halt();
@@ -131,14 +110,8 @@ class Loader::Impl final : public ReadClient, public Postponed::Client {
   const LoaderTrace trace_;
   const uint32_t run_;  // rows that a worker fills in one go, at most
   const std::shared_ptr<SlotPool> slots_;
-  std::vector<SampleInFlight> samples_;
-  IndexSet free_samples_;
-  IndexSet ready_samples_;            // read, and no worker has taken them
-  std::atomic<bool> starved_{false};  // Pull found too few free samples, and waits for a Kick
-  std::atomic<uint32_t> in_work_{0};  // samples that were pulled, and tasks: not over yet
-  std::atomic<uint32_t> reading_{0};  // samples pulled and not read
-  std::atomic<uint32_t> most_reading_;
-  std::atomic<uint32_t> most_requests_;       // in use
+  SamplesInFlight samples_;
+  std::atomic<uint32_t> in_work_{0};          // samples that were pulled, and tasks: not over yet
   Turnstile at_work_;                         // lets in as many workers as there may be
   std::vector<WorkspacePointer> workspaces_;  // by worker
   std::vector<WorkerCounters> counters_;      // by worker

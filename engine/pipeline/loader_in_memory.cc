@@ -22,11 +22,11 @@ ImageView ImageOf(const ArrayColumn& array, uint64_t id) {
 
 // Order → worker: what is in memory needs no reader.
 void Loader::Impl::SubmitRuns() {
-  while (!stopped_.load(std::memory_order_relaxed) && !TooFewFree()) {
-    const std::optional<uint32_t> index = TakeRequest();
+  while (!stopped_.load(std::memory_order_relaxed) && !samples_.TooFewFree()) {
+    const std::optional<uint32_t> index = samples_.Take();
     if (!index) continue;
     const std::optional<RowTicket> ticket = assembler_->Claim(run_);
-    if (!ticket) return free_samples_.Give(*index);
+    if (!ticket) return samples_.Give(*index);
     BeginWork();
     samples_[*index].ticket = *ticket;
     samples_[*index].path.Claim(NowNanoseconds(), /*behind_workers=*/true);

@@ -48,7 +48,7 @@ size_t Loader::Impl::PullTurn(std::span<ReadRequest*> requests) {
     Submit(*index);
     return 0;
   }
-  reading_.fetch_add(1, std::memory_order_relaxed);
+  samples_.BeginRead(*index);
   requests[0] = &sample.read;
   return 1;
 }
@@ -62,16 +62,11 @@ void Loader::Impl::DropPostponed() {
 }
 
 void Loader::Impl::GiveBack() {
-  for (uint32_t i = 0; i < free_samples_.count(); ++i) {  // those that wait have none
-    if (!free_samples_.TakeThis(i)) continue;
-    samples_[i].read.buffer.Free();
-    free_samples_.Give(i);
-  }
+  samples_.FreeBuffers();  // those that wait have none
   for (WorkspacePointer& workspace : workspaces_) FreeMemoryOf(*workspace);
 }
 
 // What has grown stays so while memory is plenty; else a few large files would hold it.
-
 void Loader::Impl::TrimBuffer(GrowingBuffer& buffer) const {
   const MemoryBudget& memory = runtime_.memory().samples();
   if (buffer.capacity() < 2 * kReadBufferBytes || memory.used() < memory.limit() / 2) return;
