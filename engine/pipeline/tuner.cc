@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/pipeline/tuner_choice.h"
 #include "engine/pipeline/tuner_model.h"
 
 namespace stoker {
@@ -17,39 +18,18 @@ constexpr int kBatchesBetweenLooks = 4;         // at least, unless they are slo
 constexpr uint64_t kSlow = 1'000'000'000;       // ns
 constexpr int kLooksBetweenChoices = 4;         // while nothing is amiss
 constexpr int kHold = 256;                      // batches before anything is made smaller
-constexpr int kWatched = 64;                    // batches that a trial takes, and that lead to one
-constexpr double kMoreThanSaid = 0.015;         // of the time
-constexpr double kHelped = 0.01;                // of the time
-constexpr int64_t kPatience = 512;              // batches, before the same is tried again
-constexpr int kStorageFresh = 8;                // batches that show what storage is like now
-constexpr uint64_t kHoldTime = 1'000'000'000;   // ns, at least
-constexpr uint64_t kLongHold = 5'000'000'000;   // ns; then a quarter of the batches will do
-
-TunerSettings Most(const TunerSettings& a, const TunerSettings& b) {
-  return {.depth = std::max(a.depth, b.depth),
-          .workers = std::max(a.workers, b.workers),
-          .reads = std::max(a.reads, b.reads)};
-}
-
-TunerSettings Least(const TunerSettings& a, const TunerSettings& b) {
-  return {.depth = std::min(a.depth, b.depth),
-          .workers = std::min(a.workers, b.workers),
-          .reads = std::min(a.reads, b.reads)};
-}
-
-// The least in [low, high] that does; `high` where none does. More never does worse.
-template <typename Does>
-int Least(int low, int high, Does does) {
-  while (low < high) {
-    const int middle = low + (high - low) / 2;
-    if (does(middle)) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return high;
-}
+constexpr double kGreat = 0.05;                 // loss, for which memory is taken at once
+constexpr int kLossBatches = 2048;              // that a mean loss is of
+constexpr int kWatched = 96;                    // batches that a trial takes, and that lead to one
+constexpr int kWatchedAtMost = 384;
+constexpr int kProbe = 16;                     // batches
+constexpr double kWorthALook = 0.03;           // of the time, waited for storage
+constexpr double kMoreThanSaid = 0.015;        // of the time
+constexpr double kHelped = 0.6;                // of that
+constexpr int64_t kPatience = 512;             // batches, before the same is tried again
+constexpr int kStorageFresh = 8;               // batches that show what storage is like now
+constexpr uint64_t kHoldTime = 1'000'000'000;  // ns, at least
+constexpr uint64_t kLongHold = 5'000'000'000;  // ns; then a quarter of the batches will do
 
 }  // namespace
 
@@ -79,6 +59,9 @@ struct Tuner::State {
     int64_t patience = kPatience;
   };
   struct Guard {
+    bool probing = false;
+    int64_t next_probe = 0, probe_patience = kPatience;  // batches
+    bool suspected = false;
     bool trying = false;
     int knob = 0;  // depth, workers, reads
     TunerSettings before;
@@ -87,79 +70,16 @@ struct Tuner::State {
     TunerSettings floor;  // what has helped beyond what the model says
   };
   Guard guard;
+  double loss = 0;
+  int loss_batches = 0, since_loss = 0;
   int64_t batches = 0;
   int since_change = 0;
 
   std::array<TunerDecision, 4> decisions;
   size_t decided = 0;
 
-  TunerSettings Within(const TunerSettings& wanted, const TunerLimits& most) const {
-    const TunerSettings& fixed = options.fixed;
-    return {
-        .depth = fixed.depth ? fixed.depth : std::clamp(wanted.depth, 1, std::max(1, most.depth)),
-        .workers = fixed.workers ? fixed.workers
-                                 : std::clamp(wanted.workers, 1, std::max(1, most.workers)),
-        .reads = fixed.reads ? fixed.reads : std::clamp(wanted.reads, 1, std::max(1, most.reads))};
-  }
-  TunerSettings Clamp(const TunerSettings& wanted) const { return Within(wanted, limits); }
-
-  double Time(const TunerSettings& s) const { return model.Replay(s).total; }
-
-  // Latency with more reads than were tried is unknown: a doubling at a time, and not beyond what
-  // was seen to bring nothing.
-  TunerSettings Top(const TunerLimits& most) const {
-    int reads = settings.reads;
-    const double knee = model.curve().knee();
-    if (knee > 0) {
-      reads = std::max(1, static_cast<int>(1.25 * knee + 0.5));
-    } else if (2 * model.curve().most_seen() > reads) {
-      reads = 2 * settings.reads;
-    }
-    return Within({.depth = most.depth, .workers = most.workers, .reads = reads}, most);
-  }
-
-  // Longer than the best by so much is as good. A batch more is much memory where there are few.
-  double Slack(double best, int depth) const {
-    return options.wait_target * best * (1 + 0.8 / depth);
-  }
-
-  // Memory first, for a batch is much of it; then workers, for others could use the cores; then
-  // reads. Each is chosen with the others as good as they may be, and some slack left for them.
-  TunerSettings Choose(const TunerLimits& most) const {
-    const TunerSettings top = Top(most);
-    const TunerSettings& fixed = options.fixed;
-    const double best = Time(top);
-    const auto does = [&](const TunerSettings& s, double part) {
-      return Time(s) <= best + part * Slack(best, s.depth);
-    };
-    TunerSettings s = top;
-    if (!fixed.depth) {
-      s.depth = Least(1, top.depth, [&](int depth) {
-        return does({depth, s.workers, s.reads}, 0.7);
-      });
-      s.depth = std::min(top.depth, s.depth + s.depth / 4);
-    }
-    if (!fixed.workers) {
-      s.workers = Least(1, top.workers, [&](int workers) {
-        return does({s.depth, workers, s.reads}, 0.85);
-      });
-      s.workers = std::min(top.workers, static_cast<int>(1.1 * s.workers + 0.5));
-    }
-    if (!fixed.reads && model.reads_anything()) {
-      s.reads = Least(1, top.reads, [&](int reads) {
-        return does({s.depth, s.workers, reads}, 1);
-      });
-      s.reads = std::min(top.reads, (5 * s.reads + 3) / 4);
-    }
-    if (!fixed.depth) {
-      s.depth = Least(1, s.depth, [&](int depth) { return does({depth, s.workers, s.reads}, 1); });
-    }
-    return s;
-  }
-
-  bool Enough(const TunerSettings& s, const TunerLimits& most) const {
-    const double best = Time(Top(most));
-    return Time(s) <= best + 1.5 * Slack(best, s.depth);
+  TunerSettings Clamp(const TunerSettings& wanted) const {
+    return TunerChoice::Within(wanted, options.fixed, limits);
   }
 
   void Look(uint64_t now) {
@@ -171,26 +91,41 @@ struct Tuner::State {
       hold = kHold;
       held = kHold / 2;
       guard = {};
+      guard.next_probe = batches + kWatched;
+      loss_batches = 0;
     }
     if (!Watch(now)) Follow(now);
   }
 
+  // Of the time, with the settings as they are; over more batches than the model remembers, so that
+  // what is rare has the weight that it deserves.
+  double LongRunLoss(const TunerChoice& choice) {
+    const double now = choice.Loss(settings);
+    loss_batches = std::min(loss_batches + since_loss, kLossBatches);
+    loss += (now - loss) * std::min(1.0, since_loss / static_cast<double>(loss_batches));
+    since_loss = 0;
+    return loss;
+  }
+
   // What the model says.
   void Follow(uint64_t now) {
-    const bool enough = Enough(settings, limits);
+    const TunerChoice choice(model, options, settings, limits);
+    const bool enough = LongRunLoss(choice) <= choice.TooMuch();
     if (enough && ++looks % kLooksBetweenChoices != 0) return;
-    const TunerSettings chosen = Most(Choose(limits), guard.floor);
+    const TunerSettings chosen = Most(choice.Choose(), guard.floor);
     peak = Most(peak, chosen);
     if (!enough) {
       TunerSettings more = Most(settings, chosen);
       // So many reads only make each other slower: fewer are more at once.
-      if (model.curve().knee() > 0) more.reads = std::min(more.reads, Top(limits).reads);
+      if (model.curve().knee() > 0) more.reads = std::min(more.reads, choice.top().reads);
+      if (loss < kGreat) more.depth = std::min(more.depth, settings.depth * 3 / 2 + 1);
       more = Clamp(more);
       if (more != settings) {
         if (shrunk) hold = std::min(2 * hold, 64 * kHold);
         shrunk = false;
         RestartHold(now);
         Change(more, now);
+        loss = std::min(loss, options.wait_target);
       }
       return;
     }
@@ -207,16 +142,20 @@ struct Tuner::State {
   // What the model does not see: where more is waited than it says, for long, one step up is tried,
   // and kept only if it helped. Says whether a trial is on, or was just over.
   bool Watch(uint64_t now) {
-    const int enough = std::max(kWatched, 2 * settings.depth);
-    if (since_change < enough || model.count() < enough) return guard.trying;
+    if (guard.probing) return EndProbe(now);
+    const int least = std::max(kWatched, 2 * settings.depth);
+    if (since_change < least || model.count() < least) return guard.trying;
+    if (!guard.trying && BeginProbe(now)) return true;
+    const int enough = std::min({since_change, model.count(), kWatchedAtMost});
     // Against what the model says of the same batches: then their own ups and downs do not matter.
     const TunerModel::Replayed was = model.Observed(enough);
     const TunerSettings& judged = guard.trying ? guard.before : settings;
     const double excess = was.total / model.Replay(judged, enough).total - 1;
+    const double doubt = std::max(kMoreThanSaid, model.Longest(enough) / was.total);
     if (guard.trying) {
       guard.trying = false;
       Knob& knob = guard.knobs[guard.knob];
-      if (excess < guard.excess - kHelped) {
+      if (excess < guard.excess - doubt * kHelped) {
         guard.floor = Most(guard.floor, Raised(guard.before, guard.knob));
         knob.patience = kPatience;
       } else {
@@ -226,7 +165,17 @@ struct Tuner::State {
       }
       return true;
     }
-    if (excess < kMoreThanSaid) return false;
+    if (excess < doubt) {
+      guard.suspected = false;
+      return false;
+    }
+    // Measured again before it is believed: what was looked for among noise is found in noise.
+    if (!guard.suspected) {
+      guard.suspected = true;
+      since_change = 0;
+      return false;
+    }
+    guard.suspected = false;
     const bool storage = was.for_storage > was.waited / 2;
     for (const int k : storage ? std::array{2, 0, 1} : std::array{1, 0, 2}) {
       if (k == 2 && !storage) continue;
@@ -240,6 +189,37 @@ struct Tuner::State {
       return true;
     }
     return false;
+  }
+
+  // A short look at what the model cannot know. Storage is busy with all the reads there may be,
+  // and nobody has seen what fewer would do; or it is what is waited for, and more were of no use,
+  // once.
+  bool BeginProbe(uint64_t now) {
+    const ReadCurve& curve = model.curve();
+    if (options.fixed.reads || batches < guard.next_probe) return false;
+    if (curve.most_seen() < 0.8 * settings.reads) return false;
+    int reads = settings.reads;
+    const TunerModel::Replayed was = model.Observed(kWatched);
+    if (curve.OnlyKnows(reads)) {
+      reads = reads * 9 / 16;
+    } else if (curve.knee() > 0 && was.for_storage > kWorthALook * was.total) {
+      reads = 2 * reads;
+    }
+    const TunerSettings probed = Clamp({settings.depth, settings.workers, reads});
+    if (probed == settings) return false;
+    guard.next_probe = batches + guard.probe_patience;
+    guard.probe_patience *= 2;
+    guard.probing = true;
+    guard.before = settings;
+    Change(probed, now);
+    return true;
+  }
+
+  bool EndProbe(uint64_t now) {
+    if (since_change < kProbe) return true;
+    guard.probing = false;
+    Change(Clamp(guard.before), now);
+    return true;
   }
 
   static TunerSettings Raised(TunerSettings s, int knob) {
@@ -256,6 +236,7 @@ struct Tuner::State {
   }
 
   void Change(const TunerSettings& to, uint64_t now) {
+    if (to == settings) return;
     const TunerSettings from = settings;
     settings = to;
     since_change = 0;
@@ -268,7 +249,6 @@ struct Tuner::State {
     if (from == to) return;
     TunerDecision& decision = decisions[decided++];
     decision = {.what = what, .from = from, .to = to, .at_ns = now};
-    decision.because = to > from ? Because::kWaits : Because::kNoWait;
     if (model.count() == 0) return;
     const TunerModel::Replayed observed = model.Observed(TunerModel::kWindow);
     const TunerModel::Replayed expected = model.Replay(settings);
@@ -277,6 +257,17 @@ struct Tuner::State {
     decision.work_ms = model.MedianWork() / 1e6;
     decision.gap_ms = model.MedianGap() / 1e6;
     decision.read_latency_ms = model.MeanLatency() / 1e6;
+    decision.because = WhyOf(decision);
+  }
+
+  Because WhyOf(const TunerDecision& decision) const {
+    constexpr double kMuch = 0.05;  // is waited whatever is chosen
+    const bool reads = decision.what == What::kReads;
+    if (decision.to < decision.from) {
+      return reads && model.curve().knee() > 0 ? Because::kSaturated : Because::kNoWait;
+    }
+    if (reads) return Because::kLatency;
+    return decision.expected > kMuch ? Because::kCannotKeepUp : Because::kWaits;
   }
 };
 
@@ -292,6 +283,7 @@ std::span<const TunerDecision> Tuner::Observe(const BatchRecord& batch) {
   ++s.since_look;
   ++s.since_change;
   ++s.batches;
+  ++s.since_loss;
   ++s.held;
   const uint64_t now = batch.taken_ns;
   if (s.looked_ns == 0) s.looked_ns = batch.opened_ns;
@@ -307,6 +299,7 @@ std::span<const TunerDecision> Tuner::SetLimits(const TunerLimits& limits, uint6
   State& s = *state_;
   s.decided = 0;
   s.limits = limits;
+  s.loss_batches = 0;  // what is lost is judged anew: there may be more to win
   const TunerSettings within = s.Clamp(s.settings);
   if (within != s.settings) {
     s.Change(within, now_ns);
@@ -319,9 +312,10 @@ const TunerSettings& Tuner::settings() const { return state_->settings; }
 
 TunerSettings Tuner::needs(const TunerLimits& most) const {
   const State& s = *state_;
-  const TunerSettings now = s.Within(s.settings, most);
-  if (s.model.count() == 0 || s.Enough(now, most)) return now;
-  return Most(now, s.Choose(most));
+  const TunerSettings now = TunerChoice::Within(s.settings, s.options.fixed, most);
+  if (s.model.count() == 0) return now;
+  const TunerChoice choice(s.model, s.options, s.settings, most);
+  return choice.Loss(now) <= choice.TooMuch() ? now : Most(now, choice.Choose());
 }
 
 double Tuner::Predict(const TunerSettings& settings) const {

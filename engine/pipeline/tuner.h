@@ -5,7 +5,7 @@
 // say what the consumer would have waited for these very batches: three servers in a row (storage,
 // workers, consumer) with `depth` places between them, followed batch by batch (the recursion of
 // Lindley 1952 with a finite buffer). It chooses the smallest settings whose wait is within
-// `wait_target` of the least that can be had.
+// `wait_target` of the least that can be had, or nearly twice that where it saves much memory.
 //
 // Pure arithmetic on what it is told: no thread, no clock, no randomness, no allocation after its
 // making. The simulator (bench/tuner_sim) runs this very class. One thread at a time.
@@ -29,7 +29,7 @@ struct TunerSettings {
 
 struct TunerOptions {
   TunerSettings fixed;         // what a user has set; 0: to be chosen
-  double wait_target = 0.005;  // of the consumer's time
+  double wait_target = 0.005;  // of the time
   uint32_t batch_size = 1;
 };
 

@@ -15,7 +15,7 @@ constexpr int kSure = 6;           // batches at a point before it proves anythi
 constexpr double kUnlike = 1.5;    // times as slow, or as fast, as it was
 constexpr int kUnlikeInARow = 10;  // batches, and storage is not what it was
 constexpr int kLongAgo = 32;       // batches
-constexpr int kStale = 512;        // batches until a point is forgotten
+constexpr int kStale = 8192;       // batches until a point is forgotten
 
 size_t HalfOctave(double in_flight, size_t count) {
   const double at = 2 * std::log2(std::max(1.0, in_flight));
@@ -25,6 +25,11 @@ size_t HalfOctave(double in_flight, size_t count) {
 // So many rows at so many places: how often each place has one.
 double Rounds(double rows, double places) {
   return static_cast<double>(static_cast<int64_t>((rows + places - 1) / places));
+}
+
+// When the longest of a batch's rows is done: in the middle of the others it is begun.
+double Straggler(double all, double longest, double places) {
+  return std::max(0.0, all - longest) / places / 2 + longest;
 }
 
 }  // namespace
@@ -64,6 +69,13 @@ double ReadCurve::Latency(double in_flight) const {
   return knee_ > 0 ? below->latency * in_flight / below->in_flight : below->latency;
 }
 
+bool ReadCurve::OnlyKnows(double in_flight) const {
+  for (const Point& point : seen_) {
+    if (point.batches >= kSure && point.in_flight * kDoubling <= in_flight) return false;
+  }
+  return true;
+}
+
 void ReadCurve::Sum() {
   knee_ = most_seen_ = 0;
   const Point* most = nullptr;
@@ -93,7 +105,7 @@ void ReadCurve::Sum() {
 // More reads at a time bring far less than fewer did, or the other way round, and the two were
 // measured at different times: it is not their number.
 bool ReadCurve::Contradicted() const {
-  constexpr double kFarLess = 0.7;
+  constexpr double kFarLess = 0.5;
   const Point* fewer = nullptr;
   for (const Point& point : seen_) {
     if (point.batches < kSure) continue;
@@ -124,7 +136,9 @@ bool TunerModel::Add(const BatchRecord& batch) {
   cost.longest_read = static_cast<double>(batch.longest_read_ns);
   cost.rows = std::max(1.0, static_cast<double>(batch.rows));
   cost.reads = batch.reads;
-  cost.waited = static_cast<double>(batch.taken_ns - batch.asked_ns);
+  if (batch.taken_ns > batch.asked_ns) {
+    cost.waited = static_cast<double>(batch.taken_ns - batch.asked_ns);
+  }
   cost.waited_for_storage = static_cast<double>(batch.waited.storage_ns);
   if (batch.reads != 0) {
     cost.in_flight = static_cast<double>(batch.reads_in_flight) / batch.reads;
@@ -164,7 +178,9 @@ TunerModel::Replayed TunerModel::Replay(const TunerSettings& settings, int last_
     if (j == before) began = taken;
     if (j >= depth) opened = std::max(opened, taken_[j - depth]);
     if (cost.pause > 0) opened = std::max(opened, taken + cost.pause);
+    const double row = (cost.work - cost.mix) / cost.rows;
     double first = opened, last = opened;  // rows are there for workers
+    double wave = 0;                       // where nothing is under way, rows come in waves
     if (cost.reads > 0) {
       const double measured = cost.read / cost.reads;
       const double usual = curve_.Latency(cost.in_flight);
@@ -175,17 +191,21 @@ TunerModel::Replayed TunerModel::Replay(const TunerSettings& settings, int last_
       const double begun = std::max(read_until - latency, claimed);
       first = std::max(read_until, claimed + latency);
       read_until = std::max(read_until, claimed) + rate;
-      last = std::max({read_until, begun + Rounds(cost.reads, reads) * latency,
-                       begun + std::max(0.0, rate - latency) / 2 + cost.longest_read * scale});
+      const double rounds = Rounds(cost.reads, reads);
+      last = std::max({read_until, begun + rounds * latency,
+                       begun + Straggler(cost.read * scale, cost.longest_read * scale, reads)});
+      if (begun == claimed) {
+        wave = begun + rounds * latency + Rounds(cost.reads - (rounds - 1) * reads, workers) * row;
+      }
     }
-    const double row = (cost.work - cost.mix) / cost.rows;
     const double all = cost.work / workers;
     const double begun = std::max(work_until - row, first);
     work_until = std::max(work_until, first) + all;
     worked_[j] = work_until;
-    const double done = std::max({work_until, last + row, begun + Rounds(cost.rows, workers) * row,
-                                  begun + std::max(0.0, all - row) / 2 + cost.longest}) +
-                        cost.mix;
+    const double done =
+        std::max({work_until, last + row, wave, begun + Rounds(cost.rows, workers) * row,
+                  begun + Straggler(cost.work - cost.mix, cost.longest, workers)}) +
+        cost.mix;
     const double asked = taken + cost.gap;
     taken = std::max(asked, done);
     taken_[j] = taken;
@@ -214,6 +234,14 @@ TunerModel::Replayed TunerModel::Observed(int batches) const {
     observed.total += Back(i).waited + Back(i).gap;
   }
   return observed;
+}
+
+double TunerModel::Longest(int batches) const {
+  double longest = 0;
+  for (int i = 0; i < std::min(batches, count_); ++i) {
+    longest = std::max(longest, Back(i).longest + Back(i).longest_read);
+  }
+  return longest;
 }
 
 // The middle half of the recent ones lies beyond nearly all of those before, clearly.

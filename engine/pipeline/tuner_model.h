@@ -34,6 +34,8 @@ class ReadCurve {
   // More than so many make each read slower, and no more of them; 0: not seen yet.
   double knee() const { return knee_; }
   double most_seen() const { return most_seen_; }
+  // Nobody has measured with clearly fewer.
+  bool OnlyKnows(double in_flight) const;
 
  private:
   struct Point {
@@ -81,6 +83,9 @@ class TunerModel {
 
   // What was: of the last `batches`.
   Replayed Observed(int batches) const;
+
+  // The longest row of the last batches, to read and to decode.
+  double Longest(int batches) const;
 
   // The last batches are unlike those before: work, the consumer's step or reads have changed for
   // good. How many of them there are, then; else 0.
