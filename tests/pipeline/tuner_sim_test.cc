@@ -1,0 +1,50 @@
+// The bounds that tuner_sim shows for hundreds of workloads, for a few: simulated, so that they are
+// the same on every machine and however busy it is.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "bench/tuner_sim/evaluate.h"
+#include "tests/testing/effort.h"
+
+namespace stoker::tuner_sim {
+namespace {
+
+TEST(TunerSim, AsFastAsTheBestGridPointInLittleMemory) {
+  const auto workloads = static_cast<uint32_t>(stoker::testing::Effort(24));
+  std::vector<double> throughput;
+  int small = 0;
+  for (uint32_t i = 0; i < workloads; ++i) {
+    const Workload workload = MakeWorkload(1, i);
+    const tuner_sim::Run run = Compare(workload, SearchGrid(workload), Way::kTuned);
+    EXPECT_GE(run.throughput, 0.95) << workload.name;
+    throughput.push_back(run.throughput);
+    small += run.memory <= 1.5;
+  }
+  std::sort(throughput.begin(), throughput.end());
+  EXPECT_GE(throughput[workloads / 2], 0.99);
+  EXPECT_GE(small + 2, static_cast<int>(workloads));
+}
+
+// Bisection finds what trying all finds.
+TEST(TunerSim, GridIsSearchedWithoutLoss) {
+  for (const uint32_t i : {3u, 39u}) {
+    const Workload workload = MakeWorkload(1, i);
+    const GridResult quick = SearchGrid(workload), whole = SearchWholeGrid(workload);
+    EXPECT_LT(quick.points, whole.points);
+    EXPECT_GE(quick.best_outcome.batches_per_second, 0.995 * whole.best_outcome.batches_per_second);
+    EXPECT_LE(quick.smallest_outcome.memory, 1.1 * whole.smallest_outcome.memory);
+  }
+}
+
+TEST(TunerSim, SameSeedSameRun) {
+  const Workload a = MakeWorkload(3, 5), b = MakeWorkload(3, 5);
+  EXPECT_EQ(a.work, b.work);
+  EXPECT_EQ(a.gap, b.gap);
+  EXPECT_EQ(Compare(a, SearchGrid(a), Way::kTuned).outcome.seconds,
+            Compare(b, SearchGrid(b), Way::kTuned).outcome.seconds);
+}
+
+}  // namespace
+}  // namespace stoker::tuner_sim
