@@ -44,6 +44,16 @@ class IndexSet {
     return (words_[index / 64].fetch_and(~bit, std::memory_order_acquire) & bit) != 0;
   }
 
+  // Calls `look` with each number that is in the set; a snapshot.
+  template <typename Look>
+  void ForEach(const Look& look) const {
+    for (uint32_t w = 0; w < Words(); ++w) {
+      for (uint64_t bits = words_[w].load(std::memory_order_acquire); bits != 0; bits &= bits - 1) {
+        look(w * 64 + static_cast<uint32_t>(std::countr_zero(bits)));
+      }
+    }
+  }
+
   // Precondition: `index` is not in the set, and nobody else gives it.
   void Give(uint32_t index) {
     words_[index / 64].fetch_or(uint64_t{1} << (index % 64), std::memory_order_seq_cst);

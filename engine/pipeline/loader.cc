@@ -130,7 +130,7 @@ size_t Loader::Impl::Pull(std::span<ReadRequest*> requests) {
 }
 
 size_t Loader::Impl::PullReads(std::span<ReadRequest*> requests) {
-  trace_.Samples(samples_.reading(), samples_.ready().available());
+  trace_.Samples(samples_.reading(), samples_.ready());
   if (in_memory_) SubmitRuns();
   const bool behind_workers = samples_.BehindWorkers();
   if (in_memory_ || samples_.TooFewFree()) return 0;
@@ -169,8 +169,8 @@ void Loader::Impl::Finish(ReadRequest& read) {
 void Loader::Impl::Submit(uint32_t index) {
   SampleTimes& times = samples_[index].path.times();
   times.read_ns = in_memory_ ? times.claimed_ns : NowNanoseconds();
-  samples_.ready().Give(index);
-  SendWorker(index);
+  samples_.SetReady(index);
+  SendWorker();
 }
 
 void Loader::Impl::BeginWork() {
@@ -184,25 +184,23 @@ void Loader::Impl::EndWork() {
   in_work_.fetch_sub(1, std::memory_order_release);
 }
 
-void Loader::Impl::SendWorker(uint32_t index) {
+void Loader::Impl::SendWorker() {
   BeginWork();
-  runtime_.executor().Submit({&Impl::Work, this, index});
+  runtime_.executor().Submit({&Impl::Work, this, 0});
 }
 
-// For every sample that is ready somebody has been sent, or turned away at the turnstile. So
-// whoever finds his own sample gone works on another.
-void Loader::Impl::Work(void* loader, uint32_t index, int worker) {
+// For every sample that is ready somebody has been sent, or turned away at the turnstile.
+void Loader::Impl::Work(void* loader, uint32_t, int worker) {
   auto& self = *static_cast<Impl*>(loader);
   if (self.at_work_.Enter()) {
-    self.WorkFrom(index, worker);
-    if (self.at_work_.Leave()) self.SendWorker(index);
+    self.WorkOn(worker);
+    if (self.at_work_.Leave()) self.SendWorker();
   }
   self.EndWork();
 }
 
-void Loader::Impl::WorkFrom(uint32_t index, int worker) {
-  const std::optional<uint32_t> first =
-      samples_.ready().TakeThis(index) ? index : samples_.ready().Take();
+void Loader::Impl::WorkOn(int worker) {
+  const std::optional<uint32_t> first = samples_.TakeReady();
   if (!first) return;  // others have taken it together with theirs
   if (stopped_.load(std::memory_order_relaxed)) {
     EndSample(*first, {}, Error{Code::kCancelled, "stopped"}, worker);
@@ -213,8 +211,8 @@ void Loader::Impl::WorkFrom(uint32_t index, int worker) {
   }
 }
 
-// What a worker decodes in one go: the sample that its task brought, and others that are ready,
-// two in turns. Not for ever, for other loaders have tasks too.
+// What a worker decodes in one go: a sample, and others that are ready, two in turns. Not for ever,
+// for other loaders have tasks too.
 class Loader::Impl::ReadySamples final : public ImageFeed {
  public:
   ReadySamples(Impl& loader, uint32_t first, int worker)
@@ -267,7 +265,7 @@ class Loader::Impl::ReadySamples final : public ImageFeed {
   std::optional<uint32_t> Take() {
     if (next_) return std::exchange(next_, std::nullopt);
     const bool enough = taken_ == kMost || loader_.stopped_.load(std::memory_order_relaxed);
-    return enough || !loader_.ManyReady() ? std::nullopt : loader_.samples_.ready().Take();
+    return enough || !loader_.ManyReady() ? std::nullopt : loader_.samples_.TakeReady();
   }
 
   EncodedImage Encoded(uint32_t index) {
@@ -317,7 +315,7 @@ void Loader::Impl::Decode(uint32_t first, int worker) {
 }
 
 // Enough for every worker to have one.
-bool Loader::Impl::ManyReady() const { return samples_.ready().available() >= at_work_.limit(); }
+bool Loader::Impl::ManyReady() const { return samples_.ready() >= at_work_.limit(); }
 
 // Worker → assembler. Whoever finishes the last row of a batch mixes it.
 void Loader::Impl::EndSample(uint32_t index, uint64_t work_ns, Status status, int worker) {

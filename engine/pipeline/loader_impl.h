@@ -60,11 +60,11 @@ class Loader::Impl final : public ReadClient, public Postponed::Client {
   size_t PullReads(std::span<ReadRequest*> requests);
   void Finish(ReadRequest& read) override;  // a reader thread: reader → worker
   void Submit(uint32_t index);
-  void SendWorker(uint32_t index);
+  void SendWorker();
   void BeginWork();
   void EndWork();
-  static void Work(void* loader, uint32_t index, int worker);  // a worker: bytes → row
-  void WorkFrom(uint32_t index, int worker);
+  static void Work(void* loader, uint32_t, int worker);  // a worker: bytes → row
+  void WorkOn(int worker);
   class ReadySamples;
   void* WorkOf(const Slot& slot, uint32_t row) const;
   void Decode(uint32_t first, int worker);

@@ -62,7 +62,7 @@ void Loader::Impl::Settle() {
   }
   if (assembler_ != nullptr) assembler_->SetDepth(wanted.depth);
   const auto workers = static_cast<uint32_t>(wanted.workers);
-  for (uint32_t sent = at_work_.SetLimit(workers); sent > 0; --sent) SendWorker(0);
+  for (uint32_t sent = at_work_.SetLimit(workers); sent > 0; --sent) SendWorker();
   // While each worker has two samples in hand and one waiting, the others can be on their way.
   const auto reads = static_cast<uint32_t>(wanted.reads);
   if (!in_memory_) samples_.SetLimits(reads, reads + 3 * workers);

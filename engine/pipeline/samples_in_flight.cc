@@ -8,11 +8,18 @@
 
 namespace stoker {
 
+namespace {
+
+uint64_t PlaceOf(const RowTicket& ticket) { return ticket.batch << 21 | ticket.row; }
+
+}  // namespace
+
 SamplesInFlight::SamplesInFlight(uint32_t count, MemoryBudget& memory, bool in_memory)
     : in_memory_(in_memory),
       samples_(count),
       free_(count, IndexSet::Begin::kFull),
       ready_(count, IndexSet::Begin::kEmpty),
+      places_(count),
       most_reading_(count),
       most_in_use_(count) {
   for (SampleInFlight& sample : samples_) {
@@ -75,6 +82,26 @@ bool SamplesInFlight::BehindWorkers() const {
 
 void SamplesInFlight::BeginRead(uint32_t index) {
   samples_[index].reads_in_flight = reading_.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+void SamplesInFlight::SetReady(uint32_t index) {
+  const RowTicket& ticket = samples_[index].ticket;
+  places_[index].store(PlaceOf(ticket), std::memory_order_relaxed);
+  ready_.Give(index);
+}
+
+std::optional<uint32_t> SamplesInFlight::TakeReady() {
+  while (true) {
+    std::optional<uint32_t> oldest;
+    uint64_t first = ~uint64_t{0};
+    ready_.ForEach([&](uint32_t index) {
+      const uint64_t place = places_[index].load(std::memory_order_relaxed);
+      if (place >= first) return;
+      first = place;
+      oldest = index;
+    });
+    if (!oldest || ready_.TakeThis(*oldest)) return oldest;
+  }
 }
 
 void SamplesInFlight::FreeBuffers() {

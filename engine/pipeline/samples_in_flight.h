@@ -66,9 +66,11 @@ class SamplesInFlight {
   void EndRead() { reading_.fetch_sub(1, std::memory_order_relaxed); }
   uint32_t reading() const { return reading_.load(std::memory_order_relaxed); }
 
-  // Whose bytes are there, and no worker has taken them.
-  IndexSet& ready() { return ready_; }
-  const IndexSet& ready() const { return ready_; }
+  // Its bytes are there: it waits for a worker.
+  void SetReady(uint32_t index);
+  uint32_t ready() const { return ready_.available(); }
+  // The one whose row is needed first: young rows that overtake old ones end no batch.
+  std::optional<uint32_t> TakeReady();
 
   // Of those that are free.
   void FreeBuffers();
@@ -80,6 +82,7 @@ class SamplesInFlight {
   std::vector<SampleInFlight> samples_;
   IndexSet free_;
   IndexSet ready_;
+  std::vector<std::atomic<uint64_t>> places_;  // of the rows of those that are ready, in order
   std::atomic<bool> starved_{false};
   std::atomic<uint32_t> reading_{0};
   std::atomic<uint32_t> most_reading_;

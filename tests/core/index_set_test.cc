@@ -36,6 +36,14 @@ TEST(IndexSet, GivesTheOneAskedForWhereItIsThere) {
   EXPECT_EQ(set.Take(), 3u);
 }
 
+TEST(IndexSet, ForEachSeesThoseThatAreIn) {
+  IndexSet set(130, IndexSet::Begin::kEmpty);
+  for (uint32_t index : {129u, 0u, 64u, 63u}) set.Give(index);
+  std::vector<uint32_t> seen;
+  set.ForEach([&](uint32_t index) { seen.push_back(index); });
+  EXPECT_EQ(seen, (std::vector<uint32_t>{0, 63, 64, 129}));
+}
+
 TEST(IndexSet, NoNumberIsHeldTwice) {
   IndexSet set(70, IndexSet::Begin::kFull);
   std::vector<std::atomic<int>> held(70);
