@@ -52,6 +52,7 @@ struct Outcome {
   uint64_t slot_bytes = 0;
   std::vector<uint64_t> delivered;  // fingerprints; 0: refused
   std::vector<uint64_t> named;      // by refusals
+  std::string said;                 // by the last of them
 };
 
 std::atomic<uint64_t> progress{0};
@@ -121,6 +122,7 @@ void TakeFrom(Loader& loader, Outcome& outcome) {
   if (batch.ok()) return;
   ++outcome.refused;
   outcome.named.push_back(NamedIn(batch.error()));
+  outcome.said = batch.error().ToString();
   if (batch.error().file.empty()) Fail("no file named: " + batch.error().ToString());
 }
 
@@ -146,13 +148,15 @@ Outcome Run(const OptionSet& set, const RuntimeOptions& runtime, uint64_t budget
   return outcome;
 }
 
-// With what refusals named nothing is refused any more, in a few steps at most.
+// With what refusals named nothing is refused any more. Of a batch the first bad sample alone is
+// told, and of a file that cannot even be read, or a lossless WebP, no more than the least is
+// known.
 void FollowAdvice(const OptionSet& set, Outcome outcome) {
   constexpr uint64_t kMost = uint64_t{3} << 30;
   for (int step = 0; outcome.refused > 0; ++step) {
     const uint64_t named = *std::ranges::max_element(outcome.named);
     if (named > kMost) return;
-    if (step == 4) Fail("refused with what was named, again and again");
+    if (step == 100 || named <= outcome.budget) Fail("named too little: " + outcome.said);
     outcome = Run(set, set.runtime, named);
   }
 }
@@ -162,7 +166,9 @@ Outcome RunSet(const OptionSet& set, uint64_t number) {
   const auto budget = static_cast<uint64_t>(static_cast<double>(minimum) * set.budget);
   Outcome outcome = Run(set, set.runtime, budget);
   outcome.minimum = minimum;
-  if (set.all_ordinary && outcome.refused > 0) Fail("an ordinary photograph was refused");
+  if (set.all_ordinary && outcome.refused > 0) {
+    Fail("an ordinary photograph was refused: " + outcome.said);
+  }
   if (set.second) return outcome;
   if (number % 4 == 0) {
     const Outcome other = Run(set, OtherMeans(set.runtime, number), budget);

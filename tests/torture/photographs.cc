@@ -158,7 +158,7 @@ void AddSmall(Folder& folder, int width, int height) {
 
 void AddFlat(Folder& folder, int width, int height) {
   for (const bool progressive : {false, true}) {
-    const bool ordinary = !progressive && width * height <= 25'000'000 && width < 10'000;
+    const bool ordinary = !progressive && std::max(width, height) <= 2000;
     folder.Add(progressive ? "progressive" : "baseline", width, height, ordinary,
                [=] { return FlatJpeg(width, height, progressive); });
   }

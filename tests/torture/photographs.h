@@ -12,7 +12,7 @@ namespace stoker::testing {
 struct Photograph {
   std::string path;
   double megapixels = 0;
-  bool ordinary = false;  // a baseline JPEG of a camera's size, or less
+  bool ordinary = false;  // a baseline JPEG of at most 2000 pixels a side
 };
 
 // Files in `folder`, made where they are not there yet; those of more than a megapixel are flat.

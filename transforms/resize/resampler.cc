@@ -182,20 +182,23 @@ Status Resampler::PlanStrips() {
   return PlanBlending(kRowOffset + plane_bytes_ * planes);
 }
 
-// Which way strips take, and what it needs: room for either way, since it shows late.
+// Which way strips take, and what it needs. That shows when the tables of one way are made.
 Status Resampler::PlanBlending(size_t window_bytes) {
   strip_.along = {};
-  const bool along = strip_.planes == strip_.channels && CanBlendRows();
-  strip_.turned_columns = TurnedColumns(strip_.columns, strip_.channels);
-  size_t values = static_cast<size_t>(strip_.turned_columns) * kStripRows;
-  const auto blended =
-      static_cast<size_t>(BlendedRow(strip_.width) * strip_.planes * kRowsTogether);
-  if (along) values = std::max(values, blended);
-  const Growth growths[] = {{window_, window_bytes},
-                            {along_, along ? AlongBytes(strip_.columns) : 0},
-                            {turned_, values * sizeof(int16_t)}};
+  if (strip_.planes == strip_.channels && CanBlendRows()) {
+    const Growth growths[] = {{along_, AlongBytes(strip_.columns)}, {window_, window_bytes}};
+    if (Status grown = GrowAll(growths); !grown) return grown;
+    PlanAlong(strip_.columns, strip_.mirror, along_.data(), strip_.along);
+  }
+  size_t values;
+  if (strip_.along.blocks != 0) {
+    values = static_cast<size_t>(BlendedRow(strip_.width) * strip_.planes * kRowsTogether);
+  } else {
+    strip_.turned_columns = TurnedColumns(strip_.columns, strip_.channels);
+    values = static_cast<size_t>(strip_.turned_columns) * kStripRows;
+  }
+  const Growth growths[] = {{window_, window_bytes}, {turned_, values * sizeof(int16_t)}};
   if (Status grown = GrowAll(growths); !grown) return grown;
-  if (along) PlanAlong(strip_.columns, strip_.mirror, along_.data(), strip_.along);
   strip_.turned = reinterpret_cast<int16_t*>(turned_.data());
   return {};
 }
