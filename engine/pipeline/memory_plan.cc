@@ -27,9 +27,9 @@ MemoryClaim SumOf(std::span<const MemoryClaim> claims) {
 
 MemoryClaim ClaimOf(const MemoryNeeds& needs) {
   const auto least = static_cast<uint64_t>(std::max(needs.depth, 1));
-  const auto most = static_cast<uint64_t>(needs.depth != 0 ? needs.depth : needs.most_depth);
-  return {.least_batches = Times(least, needs.slot_bytes),
-          .most_batches = Times(most, needs.slot_bytes),
+  const uint64_t batches = Times(least, needs.slot_bytes);
+  return {.least_batches = batches,
+          .most_batches = needs.depth != 0 ? batches : kMost,  // whatever depth is worth having
           .samples = kSureReads * kReadBufferBytes +
                      Times(static_cast<uint64_t>(needs.threads), needs.workspace_bytes)};
 }

@@ -28,7 +28,7 @@ inline constexpr int kMostDepth = 64;  // that is ever chosen, but for small bat
 // A loader's part in the division.
 struct MemoryClaim {
   uint64_t least_batches = 0;  // one batch; or all of the depth that a user has fixed
-  uint64_t most_batches = 0;   // what its batches may ever take
+  uint64_t most_batches = 0;   // the same where a depth is fixed; else no less than half will do
   uint64_t samples = 0;        // kSureReads buffers, and a workspace for each worker
   friend bool operator==(const MemoryClaim&, const MemoryClaim&) = default;
 };

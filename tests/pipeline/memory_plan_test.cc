@@ -99,7 +99,16 @@ TEST(MemoryPlan, ASecondLoaderNamesWhatItNeedsWhateverTheFirstDoes) {
 
 TEST(MemoryShares, WhatASampleMayTakeDoesNotDependOnHowManyBatchesThereAre) {
   const auto plan = PlanMemory(kNeeds, kPlenty);
-  EXPECT_EQ(ShareMemory(kPlenty, std::array{plan->claim}).samples, kPlenty - kMostDepth * kSlot);
+  EXPECT_EQ(ShareMemory(kPlenty, std::array{plan->claim}).samples, kPlenty / 2);
+  MemoryNeeds other = kNeeds;
+  other.reads_in_flight = 1000;
+  other.most_depth = 4096;
+  EXPECT_EQ(ShareMemory(kPlenty, std::array{PlanMemory(other, kPlenty)->claim}).samples,
+            kPlenty / 2);
+  MemoryNeeds fixed = kNeeds;
+  fixed.depth = 3;
+  EXPECT_EQ(ShareMemory(kPlenty, std::array{PlanMemory(fixed, kPlenty)->claim}).samples,
+            kPlenty - 3 * kSlot);
   MemoryNeeds large = kNeeds;
   large.slot_bytes = kPlenty / 10;
   EXPECT_EQ(ShareMemory(kPlenty, std::array{PlanMemory(large, kPlenty)->claim}).samples,

@@ -25,9 +25,11 @@ class Draws {
   RandomStream random_;
 };
 
-Transform DrawGeometry(Draws& draw) {
+// An output of few rows is made of very many at a time: `ordinary` is none of those then.
+Transform DrawGeometry(Draws& draw, bool& ordinary) {
   const int sides[] = {7, 9, 32, 64, 96, 160, 224, 224, 384};
   const int width = draw.OneOf(sides), height = draw.OneOf(sides);
+  ordinary = ordinary && std::min(width, height) >= 32;
   switch (draw.Below(4)) {
     case 0:
       return RandomResizedCrop{.height = height, .width = width};
@@ -40,8 +42,8 @@ Transform DrawGeometry(Draws& draw) {
   }
 }
 
-std::vector<Transform> DrawTransforms(Draws& draw, DType dtype) {
-  std::vector<Transform> all = {DrawGeometry(draw)};
+std::vector<Transform> DrawTransforms(Draws& draw, DType dtype, bool& ordinary) {
+  std::vector<Transform> all = {DrawGeometry(draw, ordinary)};
   if (draw.Chance(0.5)) all.push_back(RandomHorizontalFlip{});
   if (draw.Chance(0.1)) all.push_back(RandomVerticalFlip{});
   if (draw.Chance(0.2)) all.push_back(ColorJitter{.brightness = {0.6, 1.4}, .hue = {-0.1, 0.1}});
@@ -79,16 +81,17 @@ OptionSet DrawSet(uint64_t seed, uint64_t number, const std::vector<Photograph>&
   while (some.size() < count) {
     const Photograph& one = photographs[draw.Below(photographs.size())];
     if (ordinary && !one.ordinary) continue;
-    if (one.megapixels > 0.5 && !draw.Chance(1 / (1 + one.megapixels / 2))) continue;
+    if (one.megapixels > 0.5 && !draw.Chance(1 / (1 + one.megapixels / 8))) continue;
     some.push_back(one);
   }
+  set.huge = std::ranges::any_of(some, [](const Photograph& p) { return p.megapixels >= 50; });
   set.all_ordinary = std::ranges::all_of(some, &Photograph::ordinary);
   LoaderOptions& loader = set.loader;
   loader.source = SourceOf(std::move(some));
   const DType dtypes[] = {DType::kU8, DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
   loader.dtype = draw.OneOf(dtypes);
   loader.layout = draw.Chance(0.3) ? Layout::kNchw : Layout::kNhwc;
-  loader.transforms = DrawTransforms(draw, loader.dtype);
+  loader.transforms = DrawTransforms(draw, loader.dtype, set.all_ordinary);
   const uint32_t batches[] = {1, 2, 3, 4, 8, 16, 32};
   loader.batch_size = draw.OneOf(batches);
   const int depths[] = {0, 0, 0, 1, 2, 3, 6};

@@ -14,6 +14,7 @@ struct OptionSet {
   RuntimeOptions runtime;  // but the budget
   bool second = false;     // loader, of the same Runtime
   bool all_ordinary = true;
+  bool huge = false;  // one of 50 megapixels or more among them
   double budget = 1;  // of the smallest that opens
 };
 
