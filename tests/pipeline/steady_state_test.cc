@@ -38,11 +38,13 @@ TEST_P(SteadyState, NothingIsAllocatedOrLockedForASample) {
   RuntimeOptions runtime;
   runtime.threads = threads;
   runtime.reader = reader;
+  runtime.reads_in_flight = 32;  // how often its thread wakes depends on it
   LoaderOptions options;
   options.source = photos.Source();
   options.transforms = {RandomResizedCrop{.height = 64, .width = 64}, RandomHorizontalFlip{}};
   options.batch_size = kBatch;
   options.shuffle = true;
+  options.depth = 4;
   options.epochs = kEpochs;  // nothing beyond the samples seen while warming up
   options.runtime = Runtime::Create(runtime).value();
   auto loader = Loader::Open(options).value();
