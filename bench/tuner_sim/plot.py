@@ -1,8 +1,8 @@
 """Plots what tuner_sim wrote.
 
-  build/bench/tuner_sim/tuner_sim --csv results.csv
-  build/bench/tuner_sim/tuner_sim --trace-steps > steps.csv
-  python3 bench/tuner_sim/plot.py results.csv steps.csv docs/images
+build/bench/tuner_sim/tuner_sim --csv results.csv
+build/bench/tuner_sim/tuner_sim --trace-steps > steps.csv
+python3 bench/tuner_sim/plot.py results.csv steps.csv docs/images
 """
 
 import csv

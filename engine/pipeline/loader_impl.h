@@ -94,6 +94,7 @@ class Loader::Impl final : public ReadClient, public Postponed::Client {
   TunerLimits Granted() const;
   void Learn(const BatchRecord& batch);
   void Follow(std::span<const TunerDecision> decisions);
+  void Tell(std::span<const TunerDecision> decisions);
   void Settle();
 
   Status Start();
@@ -122,6 +123,7 @@ class Loader::Impl final : public ReadClient, public Postponed::Client {
   Tuner tuner_;                  // the consumer's, as the next two
   uint64_t last_taken_ns_ = 0;   // when a batch was delivered last
   uint64_t share_again_ns_ = 0;  // when to look what others need
+  uint64_t room_again_ns_ = 0;   // when to try for more memory: there was none
 
   mutable std::mutex lifecycle_;  // guards what follows, and the exchange of assembler_
   bool running_ = false;

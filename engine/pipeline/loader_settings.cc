@@ -11,6 +11,7 @@ TunerLimits Loader::Impl::Granted() const {
   TunerLimits granted = most_;
   granted.depth =
       static_cast<int>(std::clamp<uint64_t>(batches, 1, static_cast<uint64_t>(most_.depth)));
+  if (last_taken_ns_ < room_again_ns_) granted.depth = std::min(granted.depth, settings_.depth);
   granted.workers = static_cast<int>(
       std::clamp<uint64_t>(tenant_->workers(), 1, static_cast<uint64_t>(most_.workers)));
   return granted;
@@ -31,22 +32,25 @@ void Loader::Impl::Learn(const BatchRecord& batch) {
   share_again_ns_ = batch.taken_ns + kShareEvery;
   const TunerSettings needs = tuner_.needs(most_);
   tenant_->Ask({.workers = static_cast<uint64_t>(needs.workers),
-                .batch_bytes = static_cast<uint64_t>(needs.depth) * slots_->slot_bytes()});
+                .batch_bytes = static_cast<uint64_t>(needs.depth) * slots_->slot_bytes()},
+               batch.taken_ns);
   Follow(tuner_.SetLimits(Granted(), batch.taken_ns));
 }
 
 void Loader::Impl::Follow(std::span<const TunerDecision> decisions) {
   if (decisions.empty()) return;
-  trace_.Decisions(decisions);
-  {
-    std::lock_guard lock(told_mutex_);
-    for (const TunerDecision& decision : decisions) {
-      if (told_.decisions.size() == kDecisionsKept) told_.decisions.erase(told_.decisions.begin());
-      told_.decisions.push_back(decision);
-      ++told_.decisions_made;
-    }
-  }
+  Tell(decisions);
   Settle();
+}
+
+void Loader::Impl::Tell(std::span<const TunerDecision> decisions) {
+  trace_.Decisions(decisions);
+  std::lock_guard lock(told_mutex_);
+  for (const TunerDecision& decision : decisions) {
+    if (told_.decisions.size() == kDecisionsKept) told_.decisions.erase(told_.decisions.begin());
+    told_.decisions.push_back(decision);
+    ++told_.decisions_made;
+  }
 }
 
 // Brings the loader to the tuner's settings. Where the budget has no room for them now, the depth
@@ -54,9 +58,9 @@ void Loader::Impl::Follow(std::span<const TunerDecision> decisions) {
 void Loader::Impl::Settle() {
   TunerSettings wanted = tuner_.settings();
   if (wanted.depth != settings_.depth && !slots_->SetWorkingSlots(wanted.depth)) {
-    TunerLimits limits = Granted();
-    limits.depth = settings_.depth;
-    (void)tuner_.SetLimits(limits, last_taken_ns_);
+    constexpr uint64_t kLater = 1'000'000'000;
+    room_again_ns_ = last_taken_ns_ + kLater;
+    Tell(tuner_.SetLimits(Granted(), last_taken_ns_));
     wanted = tuner_.settings();
     (void)slots_->SetWorkingSlots(wanted.depth);  // not more than there were
   }

@@ -88,17 +88,27 @@ Tenants::Tenant::~Tenant() {
   home_->Divide();
 }
 
-void Tenants::Tenant::Ask(const Need& need) {
+void Tenants::Tenant::Ask(const Need& need, uint64_t now_ns) {
   std::lock_guard lock(home_->mutex_);
   need_ = need;
+  const uint64_t since = asked_ns_ == 0 || now_ns < asked_ns_ ? 0 : now_ns - asked_ns_;
+  interval_ns_ = std::max(since, interval_ns_ / 2);
+  asked_ns_ = now_ns;
+  home_->now_ns_ = std::max(home_->now_ns_, now_ns);
   home_->Divide();
+}
+
+bool Tenants::Tenant::Idle(uint64_t now_ns) const {
+  constexpr uint64_t kPatience = 2'000'000'000;
+  return asked_ns_ != 0 && now_ns > asked_ns_ + kPatience + 8 * interval_ns_;
 }
 
 void Tenants::Divide() {
   std::vector<FairClaim> workers;
   std::vector<FairClaim> bytes;
   for (const Tenant* tenant : tenants_) {
-    workers.push_back({tenant->weight_, tenant->least_.workers, tenant->need_.workers});
+    const uint64_t need = tenant->Idle(now_ns_) ? 0 : tenant->need_.workers;
+    workers.push_back({tenant->weight_, tenant->least_.workers, need});
     bytes.push_back({tenant->weight_, tenant->least_.batch_bytes, tenant->need_.batch_bytes});
   }
   const std::vector<uint64_t> of_workers =

@@ -37,8 +37,10 @@ class Tenants {
   class Tenant {
    public:
     ~Tenant();
-    // Says what it needs from now on; changes the grants of all.
-    void Ask(const Need& need);
+    // Says what it needs from now on; changes the grants of all. Whoever has not asked for much
+    // longer than he used to is idle, and needs no workers; memory he keeps, for batches that wait
+    // for his consumer lie there. Nanoseconds of the monotonic clock.
+    void Ask(const Need& need, uint64_t now_ns);
     // What it may use now: what it needs or is left to it, and its part of what nobody needs; never
     // less than `least` at joining. Any thread; no lock.
     uint64_t workers() const { return granted_workers_.load(std::memory_order_relaxed); }
@@ -48,8 +50,12 @@ class Tenants {
     friend class Tenants;
     Tenants* home_ = nullptr;
     double weight_ = 1;
+    bool Idle(uint64_t now_ns) const;
+
     Need least_;
     Need need_;
+    uint64_t asked_ns_ = 0;     // 0: never
+    uint64_t interval_ns_ = 0;  // between asking, lately
     std::atomic<uint64_t> granted_workers_{0};
     std::atomic<uint64_t> granted_bytes_{0};
   };
@@ -63,6 +69,7 @@ class Tenants {
   const uint64_t batch_bytes_;
   std::mutex mutex_;
   std::vector<Tenant*> tenants_;
+  uint64_t now_ns_ = 0;  // the latest that anybody has named
 };
 
 }  // namespace stoker

@@ -61,7 +61,8 @@ TEST_P(LoaderSettings, WhateverOthersTakeTheBytesAreTheSame) {
   testing::Random random(3);
   for (int epoch = 0; epoch < Effort(30); ++epoch) {
     other->Ask({.workers = static_cast<uint64_t>(random.Between(0, 4)),
-                .batch_bytes = random.OneIn(2) ? runtime->budget().limit() : 0});
+                .batch_bytes = random.OneIn(2) ? runtime->budget().limit() : 0},
+               /*now_ns=*/1);
     EXPECT_EQ(TakeEpoch(*loader), TakeEpoch(*reference));
     EXPECT_LE(runtime->budget().used(), runtime->budget().limit());
   }

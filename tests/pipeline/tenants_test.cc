@@ -112,21 +112,21 @@ TEST(Tenants, ShareByNeedAndWeightAndGiveBackWhatTheyDoNotNeed) {
   const auto train = tenants.Join(1, {1, 100});
   EXPECT_EQ(train->workers(), 8) << "what nobody needs is there to grow into";
   EXPECT_EQ(train->batch_bytes(), 1000);
-  train->Ask({8, 2000});
+  train->Ask({8, 2000}, 1);
   EXPECT_EQ(train->workers(), 8);
   EXPECT_EQ(train->batch_bytes(), 1000);
   auto validation = tenants.Join(3, {1, 100});
   EXPECT_EQ(train->workers(), 7);
   EXPECT_EQ(train->batch_bytes(), 900);
-  validation->Ask({8, 2000});
+  validation->Ask({8, 2000}, 1);
   EXPECT_EQ(train->workers(), 2);
   EXPECT_EQ(validation->workers(), 6);
   EXPECT_EQ(train->batch_bytes(), 250);
   EXPECT_EQ(validation->batch_bytes(), 750);
-  validation->Ask({0, 0});  // an idle one keeps what it joined with
+  validation->Ask({0, 0}, 1);  // an idle one keeps what it joined with
   EXPECT_EQ(validation->workers(), 1);
   EXPECT_EQ(train->workers(), 7);
-  train->Ask({2, 200});  // 5 and 700 are left, and go by weight
+  train->Ask({2, 200}, 1);  // 5 and 700 are left, and go by weight
   EXPECT_EQ(train->workers(), 2 + 1);
   EXPECT_EQ(validation->workers(), 1 + 4);
   EXPECT_EQ(train->batch_bytes(), 200 + 175);
@@ -136,10 +136,31 @@ TEST(Tenants, ShareByNeedAndWeightAndGiveBackWhatTheyDoNotNeed) {
   EXPECT_EQ(train->batch_bytes(), 1000);
 }
 
+TEST(Tenants, AnIdleOneNeedsNoWorkersButKeepsItsMemory) {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  Tenants tenants(8, 1000);
+  const auto train = tenants.Join(1, {1, 100});
+  const auto validation = tenants.Join(1, {1, 100});
+  for (uint64_t at = 1; at <= 3; ++at) {
+    train->Ask({8, 900}, at * kSecond);
+    validation->Ask({8, 900}, at * kSecond);
+  }
+  EXPECT_EQ(train->workers(), 4);
+  train->Ask({8, 900}, 12 * kSecond);
+  EXPECT_EQ(train->workers(), 4) << "one that asked each second may take its time";
+  train->Ask({8, 900}, 14 * kSecond);
+  EXPECT_EQ(train->workers(), 7);
+  EXPECT_EQ(validation->workers(), 1);
+  EXPECT_EQ(train->batch_bytes(), 500);
+  EXPECT_EQ(validation->batch_bytes(), 500);
+  validation->Ask({8, 900}, 15 * kSecond);
+  EXPECT_EQ(train->workers(), 4);
+}
+
 TEST(Tenants, ComeAskAndGoOnManyThreads) {
   Tenants tenants(4, 1 << 20);
   const auto stays = tenants.Join(2, {1, 1 << 10});
-  stays->Ask({4, 1 << 20});
+  stays->Ask({4, 1 << 20}, 1);
   std::vector<std::thread> threads;
   for (uint32_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
@@ -148,7 +169,8 @@ TEST(Tenants, ComeAskAndGoOnManyThreads) {
         const auto one = tenants.Join(random.Between(1, 4), {1, 1 << 10});
         for (int asks = 0; asks < 4; ++asks) {
           one->Ask({static_cast<uint64_t>(random.Between(0, 9)),
-                    static_cast<uint64_t>(random.Between(0, 1 << 21))});
+                    static_cast<uint64_t>(random.Between(0, 1 << 21))},
+                   1);
           EXPECT_GE(one->workers(), 1);
           EXPECT_GE(one->batch_bytes(), 1 << 10);
           EXPECT_GE(stays->workers(), 1);

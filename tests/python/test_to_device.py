@@ -166,7 +166,7 @@ def test_no_memory_beside_the_loaders(made):
 
 def test_a_device_gets_the_loaders_memory(made):
     """Who only takes batches on a device pays for one engine."""
-    loader = make(made, runtime=stoker.Runtime(threads=1))
+    loader = make(made, depth=4, runtime=stoker.Runtime(threads=1))
     before = loader.stats()["memory_used"]
     device = loader.to_device("host")
     assert before / 2 < device.stats()["memory_used"] < before * 1.5

@@ -76,9 +76,9 @@ class DeviceLoader:
     def stats(self) -> dict[str, Any]:
         """As `Loader.stats`, of what was iterated here (on the CPU: and over the loader itself).
 
-        On other devices what is waited for is a batch there, and there are also `device_bytes`: memory there; `copied_batches` and `copied_bytes`, to it; and
-        whom the copying thread waited for: `ring_wait_seconds`, the program; `host_wait_seconds`, a batch
-        to copy; `copy_wait_seconds`, the bus.
+        On other devices what is waited for is a batch there, and there are also `device_bytes`: memory there;
+        `copied_batches` and `copied_bytes`, to it; and whom the copying thread waited for:
+        `ring_wait_seconds`, the program; `host_wait_seconds`, a batch to copy; `copy_wait_seconds`, the bus.
         """
         return self._native.stats()
 

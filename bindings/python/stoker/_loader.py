@@ -263,17 +263,20 @@ class Loader:
     def stats(self) -> dict[str, Any]:
         """What the loader has done so far, and what it uses. Times are in seconds, memory in bytes.
 
-        `samples` worked on; `batches` delivered; `bytes_read`; `wait_seconds`: the program waited for
-        a batch; `waited`: the same by what it waited for, "storage", "decode", "copy" (to a device) or
-        "other"; `consumer_seconds`: between having a batch and asking for the next one; `advice`: what
-        that says, in a few sentences; `worker_busy_seconds`: of each worker; `decode_seconds`, `resize_seconds`, `augment_seconds`, `mix_seconds`: of all workers;
-        `read_cpu_seconds`: of the Runtime's reader threads; `indexed`: photographs decoded by the
-        folder's index; `index_stale`: not,
-        for the file has changed since; `index_contradicted`: not, for the index is wrong; `lent_batches`,
-        `lent_bytes`: held by the program now; `batch_bytes`; `pinned_bytes`: of batches' memory, for a
-        device; `depth`, `workers`, `reads`: batches in production, workers at it and reads in flight, at most,
-        now; `decisions`: how they came about, the last ones, and `decisions_made` how many; `memory_used`, `memory_peak`, `memory_budget`: of the Runtime; `threads`,
-        `threads_seen`, `executor`, `reader`, `reader_reason`; `plan`: what the transforms became.
+        `samples` worked on; `batches` delivered; `bytes_read`; `wait_seconds`: the program waited for a
+        batch; `waited`: the same by what it waited for, "storage", "decode", "copy" (to a device) or "other";
+        `consumer_seconds`: between having a batch and asking for the next one; `advice`: what that says, in
+        a few sentences; `worker_busy_seconds`: of each worker; `decode_seconds`, `resize_seconds`,
+        `augment_seconds`, `mix_seconds`: of all workers; `read_cpu_seconds`: of the Runtime's reader threads.
+
+        `indexed`: photographs decoded by the folder's index; `index_stale`: not, for the file has changed
+        since; `index_contradicted`: not, for the index is wrong; `lent_batches`, `lent_bytes`: held by the
+        program now; `batch_bytes`; `pinned_bytes`: of batches' memory, for a device.
+
+        `depth`, `workers`, `reads`: batches in production, workers at it and reads in flight, at most, now;
+        `decisions`: how they came about, the last ones, and `decisions_made` how many; `memory_used`,
+        `memory_peak`, `memory_budget`: of the Runtime; `threads`, `threads_seen`, `executor`, `reader`,
+        `reader_reason`; `plan`: what the transforms became.
         """
         return self._native.stats()
 
