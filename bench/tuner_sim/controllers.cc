@@ -9,8 +9,7 @@ namespace {
 
 class Tuned : public Controller {
  public:
-  Tuned(const Workload& workload, const TunerLimits& limits)
-      : tuner_({.fixed = {}, .batch_size = workload.batch_size}, limits) {}
+  explicit Tuned(const TunerLimits& limits) : tuner_(TunerOptions(), limits) {}
   TunerSettings Start() override { return tuner_.settings(); }
   TunerSettings Observe(const BatchRecord& record) override {
     tuner_.Observe(record);
@@ -88,8 +87,8 @@ class HillClimber : public Controller {
 
 }  // namespace
 
-std::unique_ptr<Controller> MakeTuned(const Workload& workload, const TunerLimits& limits) {
-  return std::make_unique<Tuned>(workload, limits);
+std::unique_ptr<Controller> MakeTuned(const TunerLimits& limits) {
+  return std::make_unique<Tuned>(limits);
 }
 
 std::unique_ptr<Controller> MakeHillClimber(const Workload& workload, const TunerLimits& limits) {

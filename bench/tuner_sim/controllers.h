@@ -9,7 +9,7 @@
 namespace stoker::tuner_sim {
 
 // The real Tuner.
-std::unique_ptr<Controller> MakeTuned(const Workload& workload, const TunerLimits& limits);
+std::unique_ptr<Controller> MakeTuned(const TunerLimits& limits);
 
 // What tf.data's AUTOTUNE does, in its idea (Murray et al., "tf.data: A Machine Learning Data
 // Processing Framework", VLDB 2021): begin with one of everything; from time to time model the

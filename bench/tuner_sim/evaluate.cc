@@ -17,7 +17,7 @@ std::unique_ptr<Controller> Make(const Workload& workload, Way way) {
   };
   switch (way) {
     case Way::kTuned:
-      return MakeTuned(workload, limits);
+      return MakeTuned(limits);
     case Way::kHillClimber:
       return MakeHillClimber(workload, limits);
     case Way::kDepth1:

@@ -126,7 +126,7 @@ void WriteCsv(const std::vector<Row>& rows, const std::string& path) {
 // Batch by batch, as CSV.
 void PrintTrace(const Workload& workload) {
   Trace trace;
-  Simulate(workload, *MakeTuned(workload, GridLimits(workload)), &trace);
+  Simulate(workload, *MakeTuned(GridLimits(workload)), &trace);
   fmt::print("batch,seconds,step_ms,waited_ms,depth,workers,reads\n");
   for (size_t k = 0; k < trace.records.size(); ++k) {
     const BatchRecord& record = trace.records[k];

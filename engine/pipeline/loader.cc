@@ -108,8 +108,8 @@ Loader::Impl::Impl(LoaderOptions options, EpochOrder order, std::optional<Plan> 
       counters_(static_cast<size_t>(runtime_.options().threads)),
       paces_(counters_.size()),
       most_(MostOf(runtime_, memory_->plan())),
-      tenant_(runtime_.tenants().Join(options_.weight,
-                                      {.workers = 1, .batch_bytes = slots_->slot_bytes()})),
+      tenant_(runtime_.tenants().Join(
+          options_.weight, {.workers = 1, .batch_bytes = memory_->plan().claim.least_batches})),
       tuner_(TunerOptionsOf(options_, runtime_), Granted()) {
   MemoryBudget& samples = runtime_.memory().samples();
   for (size_t i = 0; plan_ && i < counters_.size(); ++i) {
@@ -236,8 +236,11 @@ class Loader::Impl::ReadySamples final : public ImageFeed {
   }
 
   void Done(uint32_t index, Status status) override {
-    if (loader_.Postpone(index, status)) return;
     SampleInFlight& sample = loader_.samples_[index];
+    if (loader_.MustWait(sample, status)) {
+      pace_.End(sample.path.times(), NowNanoseconds());
+      return loader_.Postpone(index);
+    }
     const RowTicket& ticket = sample.ticket;
     if (!status.ok()) status = std::move(status).error().WithFile(sample.read.path);
     ticket.slot->sample_ids[ticket.row] = sample.sample.id;

@@ -73,7 +73,8 @@ class Loader::Impl final : public ReadClient, public Postponed::Client {
   uint64_t MixBatch(Slot& slot, int worker);                                    // in between
 
   // Where memory is short (loader_memory.cc).
-  bool Postpone(uint32_t index, Status& status);
+  bool MustWait(const SampleInFlight& sample, Status& status) const;
+  void Postpone(uint32_t index);
   size_t PullTurn(std::span<ReadRequest*> requests);
   void DropPostponed();
   void GiveBack() override;
@@ -96,6 +97,7 @@ class Loader::Impl final : public ReadClient, public Postponed::Client {
   void Follow(std::span<const TunerDecision> decisions);
   void Tell(std::span<const TunerDecision> decisions);
   void Settle();
+  int DeepestOf(int depth);
 
   Status Start();
   void Halt();
@@ -123,7 +125,8 @@ class Loader::Impl final : public ReadClient, public Postponed::Client {
   Tuner tuner_;                  // the consumer's, as the next two
   uint64_t last_taken_ns_ = 0;   // when a batch was delivered last
   uint64_t share_again_ns_ = 0;  // when to look what others need
-  uint64_t room_again_ns_ = 0;   // when to try for more memory: there was none
+  uint64_t room_again_ns_ = 0;   // when to try for more memory than `room_`: there was none
+  int room_ = 0;                 // batches
 
   mutable std::mutex lifecycle_;  // guards what follows, and the exchange of assembler_
   bool running_ = false;

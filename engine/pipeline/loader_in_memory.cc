@@ -46,7 +46,8 @@ void Loader::Impl::CopyRun(uint32_t index, int worker) {
   counters_[static_cast<size_t>(worker)].Add(ticket.rows, 0, times, after - before);
   pace.End(samples_[index].path.times(), after);
   if (plan_) TrimWorkspace(*workspaces_[static_cast<size_t>(worker)]);
-  if (!Postpone(index, status)) EndSample(index, after - before, std::move(status), worker);
+  if (MustWait(samples_[index], status)) return Postpone(index);
+  EndSample(index, after - before, std::move(status), worker);
 }
 
 // Rows that are there already are copied, column by column; or the image's is transformed.

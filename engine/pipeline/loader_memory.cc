@@ -6,19 +6,20 @@
 
 namespace stoker {
 
-// Whether the sample waits for its turn, instead of having ended like that.
-bool Loader::Impl::Postpone(uint32_t index, Status& status) {
+// Whether the sample has to wait for its turn, instead of having ended like that.
+bool Loader::Impl::MustWait(const SampleInFlight& sample, Status& status) const {
   if (status.ok() || status.error().wanted_bytes == 0) return false;
   if (stopped_.load(std::memory_order_relaxed)) return false;
-  SampleInFlight& sample = samples_[index];
-  if (sample.alone) {
-    status = Refusal(status.error());
-    return false;
-  }
-  sample.read.buffer.Free();
+  if (sample.alone) status = Refusal(status.error());
+  return !sample.alone;
+}
+
+// The sample is another's from here on.
+void Loader::Impl::Postpone(uint32_t index) {
+  samples_[index].read.buffer.Free();
+  samples_[index].path.times().begun_ns = 0;
   runtime_.postponed().Add(*this, index);
   EndWork();
-  return true;
 }
 
 // What would have been too little with all of the samples' share is never enough.

@@ -66,9 +66,7 @@ TunerLimits MostOf(const Runtime& runtime, const MemoryPlan& memory) {
 }
 
 TunerOptions TunerOptionsOf(const LoaderOptions& options, const Runtime& runtime) {
-  TunerOptions tuner{.fixed = runtime.fixed(),
-                     .wait_target = options.wait_target,
-                     .batch_size = options.batch_size};
+  TunerOptions tuner{.fixed = runtime.fixed(), .wait_target = options.wait_target};
   tuner.fixed.depth = options.depth;
   return tuner;
 }

@@ -11,7 +11,7 @@ TunerLimits Loader::Impl::Granted() const {
   TunerLimits granted = most_;
   granted.depth =
       static_cast<int>(std::clamp<uint64_t>(batches, 1, static_cast<uint64_t>(most_.depth)));
-  if (last_taken_ns_ < room_again_ns_) granted.depth = std::min(granted.depth, settings_.depth);
+  if (last_taken_ns_ < room_again_ns_) granted.depth = std::min(granted.depth, room_);
   granted.workers = static_cast<int>(
       std::clamp<uint64_t>(tenant_->workers(), 1, static_cast<uint64_t>(most_.workers)));
   return granted;
@@ -53,16 +53,25 @@ void Loader::Impl::Tell(std::span<const TunerDecision> decisions) {
   }
 }
 
+// Takes slots for so many batches, or for as many as the budget has room for now.
+int Loader::Impl::DeepestOf(int depth) {
+  if (depth == settings_.depth) return depth;
+  while (depth > settings_.depth && !slots_->SetWorkingSlots(depth)) --depth;
+  (void)slots_->SetWorkingSlots(depth);  // not more than there are
+  return depth;
+}
+
 // Brings the loader to the tuner's settings. Where the budget has no room for them now, the depth
 // stays, and the tuner is told.
 void Loader::Impl::Settle() {
   TunerSettings wanted = tuner_.settings();
-  if (wanted.depth != settings_.depth && !slots_->SetWorkingSlots(wanted.depth)) {
+  const int room = DeepestOf(wanted.depth);
+  if (room < wanted.depth) {
     constexpr uint64_t kLater = 1'000'000'000;
     room_again_ns_ = last_taken_ns_ + kLater;
+    room_ = room;
     Tell(tuner_.SetLimits(Granted(), last_taken_ns_));
     wanted = tuner_.settings();
-    (void)slots_->SetWorkingSlots(wanted.depth);  // not more than there were
   }
   if (assembler_ != nullptr) assembler_->SetDepth(wanted.depth);
   const auto workers = static_cast<uint32_t>(wanted.workers);

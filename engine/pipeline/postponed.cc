@@ -13,6 +13,7 @@ void Postponed::Join(Client& client) {
 
 void Postponed::Leave(Client& client) {
   std::lock_guard lock(mutex_);
+  client.GiveBack();  // nobody would ask it for that any more, and it is not gone yet
   std::erase(clients_, &client);
 }
 

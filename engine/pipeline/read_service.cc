@@ -73,6 +73,7 @@ void ReadService::Serve(ReaderThread& self, Reader& reader) {
   std::vector<ReadClient*> clients;
   std::vector<ReadRequest*> requests(reader.capacity());
   uint64_t generation = 0;
+  size_t turn = 0;  // of the clients: where there is room for one read, each is asked first in turn
   while (true) {
     const uint32_t kicks = kicks_.load(std::memory_order_seq_cst);
     if (generation != generation_.load(std::memory_order_acquire)) {
@@ -81,7 +82,8 @@ void ReadService::Serve(ReaderThread& self, Reader& reader) {
       self.generation = generation = generation_.load(std::memory_order_relaxed);
       changed_.notify_all();
     }
-    const size_t pulled = PullAll(clients, requests, reader.capacity() - reader.in_flight());
+    const size_t pulled = PullAll(clients, turn, requests, reader.capacity() - reader.in_flight());
+    if (pulled != 0) ++turn;
     if (pulled == 0 && reader.in_flight() == 0) {
       if (closing_.load(std::memory_order_acquire)) return;
       Sleep(kicks);
@@ -115,13 +117,14 @@ void ReadService::Sleep(uint32_t kicks) {
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-size_t ReadService::PullAll(const std::vector<ReadClient*>& clients,
+size_t ReadService::PullAll(const std::vector<ReadClient*>& clients, size_t first,
                             std::vector<ReadRequest*>& requests, size_t room) {
   size_t pulled = 0;
   for (size_t i = 0; i < clients.size() && pulled < room; ++i) {
     const size_t share = (room - pulled + clients.size() - i - 1) / (clients.size() - i);
-    const size_t got = clients[i]->Pull({requests.data() + pulled, share});
-    for (size_t r = pulled; r < pulled + got; ++r) requests[r]->owner = clients[i];
+    ReadClient* client = clients[(first + i) % clients.size()];
+    const size_t got = client->Pull({requests.data() + pulled, share});
+    for (size_t r = pulled; r < pulled + got; ++r) requests[r]->owner = client;
     pulled += got;
   }
   return pulled;

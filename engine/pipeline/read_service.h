@@ -67,8 +67,8 @@ class ReadService {
   void Serve(ReaderThread& self, Reader& reader);
   void Sleep(uint32_t kicks);  // until there has been another Kick
   size_t Read(Reader& reader, std::span<ReadRequest*> requests, size_t pulled);
-  size_t PullAll(const std::vector<ReadClient*>& clients, std::vector<ReadRequest*>& requests,
-                 size_t room);
+  size_t PullAll(const std::vector<ReadClient*>& clients, size_t first,
+                 std::vector<ReadRequest*>& requests, size_t room);
 
   const int thread_count_;
   const ReaderFactory factory_;

@@ -49,7 +49,7 @@ struct Runtime::State {
         fixed(given),
         reader(std::move(chosen)),
         memory(options.memory_budget),
-        tenants(options.threads, options.memory_budget / 2),
+        tenants(options.threads, [this] { return memory.batches().limit(); }),
         executor(MakeExecutor(options)),
         reads(options.reader_threads, options.make_reader, trace) {}
 

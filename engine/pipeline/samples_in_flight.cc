@@ -43,16 +43,28 @@ void SamplesInFlight::SetLimits(uint32_t reads, uint32_t in_use) {
   }
 }
 
+// Who goes away with nothing says that he is starved, and looks again: whoever gave one back before
+// he said so has not told him.
 std::optional<uint32_t> SamplesInFlight::Take() {
-  if (Free() == 0) return std::nullopt;
-  const std::optional<uint32_t> index = free_.Take();
-  if (!index || in_memory_) return index;
-  GrowingBuffer& buffer = samples_[*index].read.buffer;
-  if (buffer.capacity() != 0 || buffer.Grow(kReadBufferBytes).ok()) return index;
-  if (free_.available() + 1 == free_.count()) return index;
-  free_.Give(*index);
-  starved_.store(true, std::memory_order_seq_cst);
-  return std::nullopt;
+  while (true) {
+    if (Free() == 0) {
+      starved_.store(true, std::memory_order_seq_cst);
+      if (Free() == 0) return std::nullopt;
+    }
+    const std::optional<uint32_t> index = free_.Take();
+    if (!index || in_memory_ || HasBuffer(samples_[*index].read.buffer)) return index;
+    if (free_.available() + 1 == free_.count()) return index;
+    free_.Give(*index);
+    starved_.store(true, std::memory_order_seq_cst);
+    if (free_.available() != free_.count()) return std::nullopt;
+  }
+}
+
+// Where the budget has no room, those that lie idle make it.
+bool SamplesInFlight::HasBuffer(GrowingBuffer& buffer) {
+  if (buffer.capacity() != 0 || buffer.Grow(kReadBufferBytes).ok()) return true;
+  FreeBuffers();
+  return buffer.Grow(kReadBufferBytes).ok();
 }
 
 void SamplesInFlight::Give(uint32_t index) {

@@ -77,6 +77,7 @@ class SamplesInFlight {
 
  private:
   uint32_t Free() const;  // that may be taken
+  bool HasBuffer(GrowingBuffer& buffer);
 
   const bool in_memory_;
   std::vector<SampleInFlight> samples_;

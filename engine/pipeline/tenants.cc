@@ -113,7 +113,7 @@ void Tenants::Divide() {
   }
   const std::vector<uint64_t> of_workers =
       WithRoom(static_cast<uint64_t>(std::max(workers_, 0)), workers);
-  const std::vector<uint64_t> of_bytes = WithRoom(batch_bytes_, bytes);
+  const std::vector<uint64_t> of_bytes = WithRoom(batch_bytes_(), bytes);
   for (size_t i = 0; i < tenants_.size(); ++i) {
     tenants_[i]->granted_workers_.store(of_workers[i], std::memory_order_relaxed);
     tenants_[i]->granted_bytes_.store(of_bytes[i], std::memory_order_relaxed);

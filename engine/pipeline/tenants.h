@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace stoker {
@@ -30,8 +32,9 @@ class Tenants {
     uint64_t batch_bytes = 0;  // memory for batches
   };
 
-  // `batch_bytes`: for the batches of all loaders together.
-  Tenants(int workers, uint64_t batch_bytes) : workers_(workers), batch_bytes_(batch_bytes) {}
+  // `batch_bytes`: how much there is for the batches of all loaders together; asked each time.
+  Tenants(int workers, std::function<uint64_t()> batch_bytes)
+      : workers_(workers), batch_bytes_(std::move(batch_bytes)) {}
 
   // A loader's place; gives it up when it goes. The Tenants outlive it.
   class Tenant {
@@ -66,7 +69,7 @@ class Tenants {
   void Divide();  // under mutex_
 
   const int workers_;
-  const uint64_t batch_bytes_;
+  const std::function<uint64_t()> batch_bytes_;
   std::mutex mutex_;
   std::vector<Tenant*> tenants_;
   uint64_t now_ns_ = 0;  // the latest that anybody has named

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "engine/pipeline/tuner_choice.h"
 #include "engine/pipeline/tuner_model.h"
@@ -12,15 +13,15 @@ namespace {
 using What = TunerDecision::What;
 using Because = TunerDecision::Because;
 
-constexpr TunerSettings kStart{.depth = 2, .workers = 1, .reads = 8};
-constexpr uint64_t kBetweenLooks = 50'000'000;  // ns, at least
-constexpr int kBatchesBetweenLooks = 4;         // at least, unless they are slow
-constexpr uint64_t kSlow = 1'000'000'000;       // ns
-constexpr int kLooksBetweenChoices = 4;         // while nothing is amiss
-constexpr int kHold = 256;                      // batches before anything is made smaller
-constexpr double kGreat = 0.05;                 // loss, for which memory is taken at once
-constexpr int kLossBatches = 2048;              // that a mean loss is of
-constexpr int kWatched = 96;                    // batches that a trial takes, and that lead to one
+constexpr TunerSettings kStart{.depth = 2, .workers = 0, .reads = 8};  // workers: all
+constexpr uint64_t kBetweenLooks = 50'000'000;                         // ns, at least
+constexpr int kBatchesBetweenLooks = 4;    // at least, unless they are slow
+constexpr uint64_t kSlow = 1'000'000'000;  // ns
+constexpr int kLooksBetweenChoices = 4;    // while nothing is amiss
+constexpr int kHold = 256;                 // batches before anything is made smaller
+constexpr double kGreat = 0.05;            // loss, for which memory is taken at once
+constexpr int kLossBatches = 2048;         // that a mean loss is of
+constexpr int kWatched = 96;               // batches that a trial takes, and that lead to one
 constexpr int kWatchedAtMost = 384;
 constexpr int kProbe = 16;                     // batches
 constexpr double kWorthALook = 0.03;           // of the time, waited for storage
@@ -35,7 +36,7 @@ constexpr uint64_t kLongHold = 5'000'000'000;  // ns; then a quarter of the batc
 
 struct Tuner::State {
   State(const TunerOptions& given, const TunerLimits& allowed) : options(given), limits(allowed) {
-    settings = Clamp(kStart);
+    settings = Clamp({kStart.depth, limits.workers, kStart.reads});  // what is too many, time tells
   }
 
   TunerOptions options;
@@ -161,7 +162,7 @@ struct Tuner::State {
       } else {
         knob.not_before = batches + knob.patience;
         knob.patience *= 2;
-        Change(Clamp(guard.before), now);
+        Change(Clamp(guard.before), now, Because::kTakenBack);
       }
       return true;
     }
@@ -185,7 +186,7 @@ struct Tuner::State {
       guard.knob = k;
       guard.excess = excess;
       guard.trying = true;
-      Change(more, now);
+      Change(more, now, Because::kTried);
       return true;
     }
     return false;
@@ -211,14 +212,14 @@ struct Tuner::State {
     guard.probe_patience *= 2;
     guard.probing = true;
     guard.before = settings;
-    Change(probed, now);
+    Change(probed, now, Because::kTried);
     return true;
   }
 
   bool EndProbe(uint64_t now) {
     if (since_change < kProbe) return true;
     guard.probing = false;
-    Change(Clamp(guard.before), now);
+    Change(Clamp(guard.before), now, Because::kTakenBack);
     return true;
   }
 
@@ -235,14 +236,17 @@ struct Tuner::State {
     hold_began_ns = now;
   }
 
-  void Change(const TunerSettings& to, uint64_t now) {
+  // `because`: where it is not what the model says.
+  void Change(const TunerSettings& to, uint64_t now, std::optional<Because> because = {}) {
     if (to == settings) return;
     const TunerSettings from = settings;
     settings = to;
     since_change = 0;
+    const size_t before = decided;
     Decide(What::kDepth, from.depth, to.depth, now);
     Decide(What::kWorkers, from.workers, to.workers, now);
     Decide(What::kReads, from.reads, to.reads, now);
+    for (size_t i = before; because && i < decided; ++i) decisions[i].because = *because;
   }
 
   void Decide(What what, int from, int to, uint64_t now) {
@@ -267,7 +271,9 @@ struct Tuner::State {
       return reads && model.curve().knee() > 0 ? Because::kSaturated : Because::kNoWait;
     }
     if (reads) return Because::kLatency;
-    return decision.expected > kMuch ? Because::kCannotKeepUp : Because::kWaits;
+    if (decision.expected <= kMuch) return Because::kWaits;
+    const int most = decision.what == What::kDepth ? limits.depth : limits.workers;
+    return decision.to == most ? Because::kMost : Because::kCannotKeepUp;
   }
 };
 
@@ -298,12 +304,12 @@ std::span<const TunerDecision> Tuner::Observe(const BatchRecord& batch) {
 std::span<const TunerDecision> Tuner::SetLimits(const TunerLimits& limits, uint64_t now_ns) {
   State& s = *state_;
   s.decided = 0;
+  if (limits == s.limits) return {};
   s.limits = limits;
   s.loss_batches = 0;  // what is lost is judged anew: there may be more to win
   const TunerSettings within = s.Clamp(s.settings);
   if (within != s.settings) {
-    s.Change(within, now_ns);
-    for (size_t i = 0; i < s.decided; ++i) s.decisions[i].because = Because::kLimit;
+    s.Change(within, now_ns, Because::kLimit);
   }
   return {s.decisions.data(), s.decided};
 }
@@ -316,13 +322,6 @@ TunerSettings Tuner::needs(const TunerLimits& most) const {
   if (s.model.count() == 0) return now;
   const TunerChoice choice(s.model, s.options, s.settings, most);
   return choice.Loss(now) <= choice.TooMuch() ? now : Most(now, choice.Choose());
-}
-
-double Tuner::Predict(const TunerSettings& settings) const {
-  const State& s = *state_;
-  if (s.model.count() == 0) return 0;
-  const TunerModel::Replayed replayed = s.model.Replay(settings);
-  return replayed.total > 0 ? replayed.waited / replayed.total : 0;
 }
 
 }  // namespace stoker

@@ -30,7 +30,6 @@ struct TunerSettings {
 struct TunerOptions {
   TunerSettings fixed;         // what a user has set; 0: to be chosen
   double wait_target = 0.005;  // of the time
-  uint32_t batch_size = 1;
 };
 
 // What may be chosen at most; changes with what others need, and with the memory that is free.
@@ -38,17 +37,18 @@ struct TunerLimits {
   int depth = 1;
   int workers = 1;
   int reads = 1;
+  friend bool operator==(const TunerLimits&, const TunerLimits&) = default;
 };
 
 class Tuner {
  public:
-  // Starts with what is fixed, and small for the rest.
+  // Starts with what is fixed, all the workers there are, and small for the rest.
   Tuner(const TunerOptions& options, const TunerLimits& limits);
   ~Tuner();
 
   // What changed with this batch, often nothing; valid until the next call. Batches come in the
-  // order of delivery. A pause between two (an epoch's end, a validation, a Seek) is the consumer's
-  // time as any other.
+  // order of delivery. A pause between two (an epoch's end, a Seek) is the consumer's time as any
+  // other; of a long one (a validation, an hour) no more is remembered than of 64 batches.
   std::span<const TunerDecision> Observe(const BatchRecord& batch);
 
   // From now on; the settings follow at once where they are above. Fixed settings stay as they are.
@@ -59,9 +59,6 @@ class Tuner {
   // What it would choose if nobody else were there: the smallest that does, within what the machine
   // has (`most`), whatever the limits are. What loaders that share a Runtime divide by.
   TunerSettings needs(const TunerLimits& most) const;
-
-  // Share of the time that would be waited for the batches it remembers; 0 when there are none.
-  double Predict(const TunerSettings& settings) const;
 
  private:
   struct State;

@@ -37,9 +37,19 @@ std::string WhyOf(const TunerDecision& d) {
       return Print("the consumer waited %.1f%% of the time, and no more with %d", waited, d.to);
     case TunerDecision::Because::kCannotKeepUp:
       return Print(
-          "the consumer is faster whatever is chosen and waited %.1f%% of the time; %s "
-          "than %d brings no more",
-          waited, d.to > d.from ? "beyond" : "more", d.to);
+          "the consumer is faster whatever is chosen and waited %.1f%% of the time; more than %d "
+          "bring no more",
+          waited, d.to);
+    case TunerDecision::Because::kMost:
+      return Print("the consumer waited %.1f%% of the time; there may be no more than %d", waited,
+                   d.to);
+    case TunerDecision::Because::kTried:
+      return Print(
+          "tried for a while; the consumer waited %.1f%% of the time, and nobody knows what this "
+          "does",
+          waited);
+    case TunerDecision::Because::kTakenBack:
+      return "what was tried is over";
     case TunerDecision::Because::kLatency:
       return Print(
           "the consumer waited %.1f%% of the time, and a read takes %.2f ms: more at a "

@@ -15,6 +15,9 @@ struct TunerDecision {
     kCannotKeepUp,  // production is the limit whatever is chosen: as many as are of use
     kLatency,       // reads take long one by one: more at a time bring more
     kSaturated,     // more at a time only make each of them slower
+    kMost,          // production is the limit: as many as there may be
+    kTried,         // for a while, to see what it does: the model does not know
+    kTakenBack,     // that is over, and was of no use
     kLimit,         // no more is allowed now: others need it, or memory is short
   };
   What what = What::kDepth;

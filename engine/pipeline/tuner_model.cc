@@ -15,6 +15,8 @@ constexpr int kSure = 6;           // batches at a point before it proves anythi
 constexpr double kUnlike = 1.5;    // times as slow, or as fast, as it was
 constexpr int kUnlikeInARow = 10;  // batches, and storage is not what it was
 constexpr int kLongAgo = 32;       // batches
+constexpr int kFew = 8;            // batches
+constexpr double kLongPause = 64;  // times the mean time of a batch
 constexpr int kStale = 8192;       // batches until a point is forgotten
 
 size_t HalfOctave(double in_flight, size_t count) {
@@ -122,12 +124,18 @@ TunerModel::TunerModel() : taken_(2 * kWindow), worked_(2 * kWindow), scratch_(k
 
 bool TunerModel::Add(const BatchRecord& batch) {
   Cost& cost = costs_[next_ & (kWindow - 1)];
+  if (count_ == kWindow) time_ -= cost.gap + cost.waited;
   cost = Cost{};
   if (last_taken_ != 0 && batch.asked_ns > last_taken_) {
     cost.gap = static_cast<double>(batch.asked_ns - last_taken_);
   }
   if (last_taken_ != 0 && batch.opened_ns > last_taken_) {
     cost.pause = static_cast<double>(batch.opened_ns - last_taken_);
+  }
+  if (count_ >= kFew) {  // else nothing but the pause would be seen for as long as it is remembered
+    const double most = kLongPause * time_ / count_;
+    cost.gap = std::min(cost.gap, most);
+    cost.pause = std::min(cost.pause, most);
   }
   cost.work = static_cast<double>(batch.work_ns);
   cost.longest = static_cast<double>(batch.longest_ns);
@@ -145,6 +153,7 @@ bool TunerModel::Add(const BatchRecord& batch) {
     reads_anything_ = true;
   }
   last_taken_ = batch.taken_ns;
+  time_ += cost.gap + cost.waited;
   ++next_;
   count_ = std::min(count_ + 1, kWindow);
   return cost.reads > 0 && curve_.Add(cost.in_flight, cost.read / cost.reads, cost.reads);
@@ -153,8 +162,10 @@ bool TunerModel::Add(const BatchRecord& batch) {
 void TunerModel::Forget(int keep) {
   count_ = std::min(count_, keep);
   curve_.Clear();
+  time_ = 0;
   for (int i = count_ - 1; i >= 0; --i) {
     const Cost& cost = Back(i);
+    time_ += cost.gap + cost.waited;
     if (cost.reads != 0) curve_.Add(cost.in_flight, cost.read / cost.reads, cost.reads);
   }
 }

@@ -112,14 +112,17 @@ class TunerModel {
   };
 
   // 0: the newest.
-  const Cost& Back(int i) const { return costs_[(next_ - 1 - i) & (kWindow - 1)]; }
+  const Cost& Back(int i) const {
+    return costs_[(next_ - 1 - static_cast<uint64_t>(i)) & (kWindow - 1)];
+  }
   double Worked(double batches) const;
   template <typename Value>
   bool Differs(int recent, Value value) const;
 
   std::array<Cost, kWindow> costs_{};
-  int next_ = 0;
+  uint64_t next_ = 0;
   int count_ = 0;
+  double time_ = 0;  // of those: gaps and waits
   uint64_t last_taken_ = 0;
   bool reads_anything_ = false;
   ReadCurve curve_;

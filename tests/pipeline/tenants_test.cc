@@ -108,7 +108,7 @@ TEST(FairShares, AreThoseOfHandingOutOneByOne) {
 }
 
 TEST(Tenants, ShareByNeedAndWeightAndGiveBackWhatTheyDoNotNeed) {
-  Tenants tenants(8, 1000);
+  Tenants tenants(8, [] { return uint64_t{1000}; });
   const auto train = tenants.Join(1, {1, 100});
   EXPECT_EQ(train->workers(), 8) << "what nobody needs is there to grow into";
   EXPECT_EQ(train->batch_bytes(), 1000);
@@ -138,7 +138,7 @@ TEST(Tenants, ShareByNeedAndWeightAndGiveBackWhatTheyDoNotNeed) {
 
 TEST(Tenants, AnIdleOneNeedsNoWorkersButKeepsItsMemory) {
   constexpr uint64_t kSecond = 1'000'000'000;
-  Tenants tenants(8, 1000);
+  Tenants tenants(8, [] { return uint64_t{1000}; });
   const auto train = tenants.Join(1, {1, 100});
   const auto validation = tenants.Join(1, {1, 100});
   for (uint64_t at = 1; at <= 3; ++at) {
@@ -158,7 +158,7 @@ TEST(Tenants, AnIdleOneNeedsNoWorkersButKeepsItsMemory) {
 }
 
 TEST(Tenants, ComeAskAndGoOnManyThreads) {
-  Tenants tenants(4, 1 << 20);
+  Tenants tenants(4, [] { return uint64_t{1 << 20}; });
   const auto stays = tenants.Join(2, {1, 1 << 10});
   stays->Ask({4, 1 << 20}, 1);
   std::vector<std::thread> threads;

@@ -56,7 +56,7 @@ struct Tuned {
 
 Tuned Tune(const Workload& workload, const TunerLimits& limits = kLimits) {
   Tuned tuned;
-  tuned.outcome = Simulate(workload, *tuner_sim::MakeTuned(workload, limits), &tuned.trace);
+  tuned.outcome = Simulate(workload, *tuner_sim::MakeTuned(limits), &tuned.trace);
   return tuned;
 }
 
@@ -70,11 +70,39 @@ double Waited(const Trace& trace, size_t from, size_t to) {
          static_cast<double>(trace.records[to - 1].taken_ns - trace.records[from].taken_ns);
 }
 
-TEST(Tuner, StartsSmallAndWithWhatIsSet) {
+TEST(Tuner, StartsWithAllWorkersAndWithWhatIsSet) {
   const Tuner tuner({.fixed = {.depth = 5, .workers = 0, .reads = 90}}, kLimits);
   EXPECT_EQ(tuner.settings().depth, 5);
-  EXPECT_EQ(tuner.settings().workers, 1);
+  EXPECT_EQ(tuner.settings().workers, kLimits.workers);
   EXPECT_EQ(tuner.settings().reads, 90);  // beyond the limit: set is set
+}
+
+// A validation of a minute, an hour's lunch: what follows is as it was before.
+TEST(Tuner, ALongPauseIsNoReasonToMakeLess) {
+  for (const double pause_ms : {60e3, 3600e3}) {
+    Workload workload = Steady(5, 4000);
+    for (size_t batch = 500; batch < 4000; batch += 500) {
+      workload.gap[batch] = pause_ms * kMillisecond;
+    }
+    const Tuned tuned = Tune(workload);
+    EXPECT_GE(tuned.last().workers, 5);
+    uint64_t waited = 0, stepped = 0;  // pauses left out
+    for (size_t k = 501; k < 4000; ++k) {
+      const BatchRecord& record = tuned.trace.records[k];
+      waited += record.taken_ns - record.asked_ns;
+      if (k % 500 != 0) stepped += record.asked_ns - tuned.trace.records[k - 1].taken_ns;
+    }
+    EXPECT_LT(static_cast<double>(waited), 0.02 * static_cast<double>(stepped));
+  }
+}
+
+TEST(Tuner, TheSameLimitsAgainAreNoNews) {
+  Tuner tuner({}, kLimits);
+  EXPECT_TRUE(tuner.SetLimits(kLimits, 1).empty());
+  const auto fewer = tuner.SetLimits({.depth = 64, .workers = 2, .reads = 64}, 2);
+  ASSERT_EQ(fewer.size(), 1u);
+  EXPECT_EQ(fewer[0].because, TunerDecision::Because::kLimit);
+  EXPECT_EQ(tuner.settings().workers, 2);
 }
 
 TEST(Tuner, TakesAsManyWorkersAsKeepUpAndLeavesTheOthers) {
@@ -165,7 +193,7 @@ TEST(Tuner, WhatIsSetIsNeverChanged) {
   const Workload workload = tuner_sim::MakeStepChange();
   for (const TunerSettings& fixed :
        {TunerSettings{.depth = 1}, {.workers = 1}, {.reads = 2}, {3, 3, 3}}) {
-    Tuner tuner({.fixed = fixed, .batch_size = 32}, kLimits);
+    Tuner tuner({.fixed = fixed}, kLimits);
     Trace trace;
     Fixed all({.depth = 2, .workers = 4, .reads = 8});
     Simulate(workload, all, &trace);
@@ -182,7 +210,7 @@ TEST(Tuner, LimitsHoldAtOnceAndAreGivenBack) {
   Trace trace;
   Fixed all({.depth = 4, .workers = 8, .reads = 8});
   Simulate(Steady(5, 2000), all, &trace);
-  Tuner tuner({.fixed = {}, .batch_size = 32}, kLimits);
+  Tuner tuner({.fixed = {}}, kLimits);
   size_t k = 0;
   for (; k < 1000; ++k) tuner.Observe(trace.records[k]);
   ASSERT_GE(tuner.settings().workers, 5);
@@ -208,7 +236,7 @@ TEST(Tuner, LimitsHoldAtOnceAndAreGivenBack) {
 
 TEST(Tuner, SurvivesWhateverItIsTold) {
   Draws draws(7);
-  Tuner tuner({.fixed = {}, .batch_size = 1}, kLimits);
+  Tuner tuner({.fixed = {}}, kLimits);
   uint64_t now = 0;
   for (int k = 0; k < testing::Effort(20000); ++k) {
     const auto any = [&draws] {
