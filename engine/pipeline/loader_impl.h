@@ -94,6 +94,7 @@ class Loader::Impl final : public ReadClient, public Postponed::Client {
   static constexpr size_t kDecisionsKept = 64;
   TunerLimits Granted() const;
   void Learn(const BatchRecord& batch);
+  void Share(uint64_t now_ns);
   void Follow(std::span<const TunerDecision> decisions);
   void Tell(std::span<const TunerDecision> decisions);
   void Settle();

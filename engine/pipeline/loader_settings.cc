@@ -27,14 +27,18 @@ void Loader::Impl::Learn(const BatchRecord& batch) {
   last_taken_ns_ = batch.taken_ns;
   trace_.Batch(batch, assembler_->last_row(), settings_);
   Follow(tuner_.Observe(batch));
-  if (batch.taken_ns < share_again_ns_) return;
-  constexpr uint64_t kShareEvery = 50'000'000;
-  share_again_ns_ = batch.taken_ns + kShareEvery;
+  if (!tenant_->alone() && batch.taken_ns >= share_again_ns_) Share(batch.taken_ns);
+  Follow(tuner_.SetLimits(Granted(), batch.taken_ns));
+}
+
+// Says what is needed: seldom, for it takes the tuner a millisecond or two to know.
+void Loader::Impl::Share(uint64_t now_ns) {
+  constexpr uint64_t kShareEvery = 500'000'000;
+  share_again_ns_ = now_ns + kShareEvery;
   const TunerSettings needs = tuner_.needs(most_);
   tenant_->Ask({.workers = static_cast<uint64_t>(needs.workers),
                 .batch_bytes = static_cast<uint64_t>(needs.depth) * slots_->slot_bytes()},
-               batch.taken_ns);
-  Follow(tuner_.SetLimits(Granted(), batch.taken_ns));
+               now_ns);
 }
 
 void Loader::Impl::Follow(std::span<const TunerDecision> decisions) {

@@ -117,6 +117,7 @@ void Tenants::Divide() {
   for (size_t i = 0; i < tenants_.size(); ++i) {
     tenants_[i]->granted_workers_.store(of_workers[i], std::memory_order_relaxed);
     tenants_[i]->granted_bytes_.store(of_bytes[i], std::memory_order_relaxed);
+    tenants_[i]->alone_.store(tenants_.size() == 1, std::memory_order_relaxed);
   }
 }
 

@@ -49,6 +49,9 @@ class Tenants {
     uint64_t workers() const { return granted_workers_.load(std::memory_order_relaxed); }
     uint64_t batch_bytes() const { return granted_bytes_.load(std::memory_order_relaxed); }
 
+    // Whether there is nobody to share with. Any thread; no lock.
+    bool alone() const { return alone_.load(std::memory_order_relaxed); }
+
    private:
     friend class Tenants;
     Tenants* home_ = nullptr;
@@ -61,6 +64,7 @@ class Tenants {
     uint64_t interval_ns_ = 0;  // between asking, lately
     std::atomic<uint64_t> granted_workers_{0};
     std::atomic<uint64_t> granted_bytes_{0};
+    std::atomic<bool> alone_{true};
   };
 
   std::unique_ptr<Tenant> Join(double weight, const Need& least);
