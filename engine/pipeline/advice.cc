@@ -13,7 +13,7 @@ namespace stoker {
 
 namespace {
 
-constexpr double kNoWait = 0.01;      // less of the time: nothing to do
+constexpr double kNoWait = 0.03;      // less of the time: nothing to do; the tuner lets 1.1% be
 constexpr double kNowAndThen = 0.15;  // less of it: on the whole there is enough
 constexpr double kAllTheTime = 0.9;   // more of it: the consumer does nothing but take batches
 
@@ -89,11 +89,15 @@ class Adviser {
     }
     if (causes_[0].first == 0) return "The consumer waited " + Percent(share_) + " of the time.";
     const Cause cause = causes_[0].second;
-    return (share_ > kAllTheTime && cause != Cause::kOther ? Limit(cause) : Waited(cause)) +
-           Next() + Sentence(Remedies(cause));
+    return (TakesOnly() && cause != Cause::kOther ? Limit(cause) : Waited(cause)) +
+           (cause == Cause::kDecode ? Others() : "") + Next() + Sentence(Remedies(cause));
   }
 
  private:
+  using What = TunerDecision::What;
+  using Because = TunerDecision::Because;
+
+  bool TakesOnly() const { return share_ > kAllTheTime; }
   bool in_memory() const { return stats_.reader == "none"; }
 
   bool CropsAtRandom() const {
@@ -131,8 +135,7 @@ class Adviser {
                        Number(static_cast<double>(stats_.samples) / seconds) + " samples/s";
     if (cause == Cause::kDecode && workers_ > 0) {
       text += " with " + std::to_string(workers_) + (workers_ == 1 ? " worker" : " workers") +
-              ", busy " + Percent(Ratio(Seconds(stats_.work_ns), seconds * workers_)) +
-              " of the time";
+              ", busy " + Percent(busy()) + " of the time";
     } else if (cause == Cause::kStorage) {
       text += ", " + Rate(static_cast<double>(stats_.bytes_read) / seconds);
       if (stats_.reads > 0) text += " with " + std::to_string(stats_.reads) + " reads at a time";
@@ -162,6 +165,36 @@ class Adviser {
 
   double needed() const { return Ratio(Seconds(stats_.work_ns), consumer_); }
   bool EnoughOnAverage() const { return needed() < workers_; }
+  double busy() const { return Ratio(Seconds(stats_.work_ns), (wait_ + consumer_) * workers_); }
+  bool HalfIsEnough() const {
+    return workers_ > 0 && (TakesOnly() ? busy() : needed() / workers_) <= 0.5;
+  }
+
+  // The tuner gives a loader that needs all of its workers more of them, where it may.
+  bool OthersHaveWorkers() const {
+    return workers_ > 0 && stats_.threads > workers_ && !stats_.workers_given &&
+           (TakesOnly() ? busy() > kAllTheTime : !EnoughOnAverage());
+  }
+
+  std::string Others() const {
+    if (!OthersHaveWorkers()) return "";
+    return " Other loaders have the rest of the " + std::to_string(stats_.threads) + " workers.";
+  }
+
+  // The last change of it was for this reason.
+  bool Last(What what, Because because) const {
+    const auto last = std::ranges::find(stats_.decisions.rbegin(), stats_.decisions.rend(), what,
+                                        &TunerDecision::what);
+    return last != stats_.decisions.rend() && last->because == because;
+  }
+
+  // One more batch does not fit into the half of the budget that is for batches.
+  bool MemoryIsShort() const {
+    return Last(What::kDepth, Because::kLimit) ||
+           (stats_.slot_bytes > 0 && stats_.depth > 0 &&
+            static_cast<double>(stats_.slot_bytes) * (stats_.depth + 1.0) >
+                static_cast<double>(stats_.memory_budget) / 2);
+  }
 
   std::string Cores() const {
     std::string text = Work() + " needs " + Number(std::max(needed(), 0.1)) + " cores";
@@ -194,17 +227,23 @@ class Adviser {
 
   std::vector<std::string> OfWork() const {
     std::vector<std::string> remedies;
-    if (share_ <= kAllTheTime && EnoughOnAverage()) {
-      remedies.push_back(
-          "let more batches be ready (" +
-          (stats_.depth > 0 ? "depth, now " + std::to_string(stats_.depth) : "depth") +
-          ", or memory_budget)");
+    if (!TakesOnly() && EnoughOnAverage()) {
+      if (stats_.depth_given && stats_.depth > 0) {
+        remedies.push_back("let more batches be ready (depth, now " + std::to_string(stats_.depth) +
+                           ", or memory_budget)");
+      } else if (MemoryIsShort()) {
+        remedies.emplace_back("let more batches be ready (memory_budget)");
+      }
     }
-    if (workers_ > 0 && stats_.threads > workers_) {
-      remedies.push_back("let it have more than " + std::to_string(workers_) + " of the " +
-                         std::to_string(stats_.threads) + " workers");
+    if (!HalfIsEnough()) {
+      const bool idle = stats_.threads > workers_ && !OthersHaveWorkers();
+      if (!idle) {
+        remedies.emplace_back("add cores");
+      } else if (stats_.workers_given && workers_ > 0) {
+        remedies.push_back("let it have more than " + std::to_string(workers_) + " of the " +
+                           std::to_string(stats_.threads) + " workers");
+      }
     }
-    remedies.emplace_back("add cores");
     const std::string work = Work();
     if (work != "decoding") {
       if (work == "mixing" || work == "augmenting") remedies.emplace_back("leave out transforms");
@@ -231,11 +270,7 @@ class Adviser {
     if (stats_.reader == "pread") {
       remedies.emplace_back("read with io_uring (`stoker doctor` says whether it can)");
     }
-    const auto of_reads = std::ranges::find(stats_.decisions.rbegin(), stats_.decisions.rend(),
-                                            TunerDecision::What::kReads, &TunerDecision::what);
-    const bool saturated = of_reads != stats_.decisions.rend() &&
-                           of_reads->because == TunerDecision::Because::kSaturated;
-    if (stats_.reads > 0 && !saturated) {
+    if (stats_.reads > 0 && stats_.reads_given) {
       remedies.push_back("allow more reads at a time (now " + std::to_string(stats_.reads) + ")");
     }
     return remedies;

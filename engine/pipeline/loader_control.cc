@@ -99,6 +99,9 @@ LoaderStats Loader::Impl::Stats() const {
     stats.workers = settings_.workers;
     stats.reads = in_memory_ ? 0 : settings_.reads;
   }
+  stats.depth_given = options_.depth != 0;
+  stats.workers_given = runtime_.fixed().workers != 0;
+  stats.reads_given = runtime_.fixed().reads != 0;
   for (const WorkerCounters& counters : counters_) counters.AddTo(stats);
   stats.batches = delivered_;
   stats.read_cpu_ns = runtime_.reads().read_cpu_ns();

@@ -30,6 +30,7 @@ struct LoaderStats {
   int depth = 0;    // batches in production, at most
   int workers = 0;  // that decode at a time, at most
   int reads = 0;    // in flight at a time, at most; 0: nothing is read
+  bool depth_given = false, workers_given = false, reads_given = false;  // by a user: not tuned
   std::vector<TunerDecision> decisions;
   uint64_t decisions_made = 0;
 

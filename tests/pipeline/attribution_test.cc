@@ -155,6 +155,7 @@ TEST_F(Attribution, StorageOfLongLatencyWithFewReads) {
   const LoaderStats stats = Run({.storage = {.latency = 20ms}, .reads = 2});
   ExpectCause(stats, kStorage, ": storage brings ");
   EXPECT_THAT(Advice(stats), HasSubstr("allow more reads at a time (now 2)"));
+  EXPECT_TRUE(stats.depth_given && stats.workers_given && stats.reads_given);
 }
 
 TEST_F(Attribution, StorageThatStandsStillNowAndThen) {
@@ -212,6 +213,7 @@ TEST_F(Attribution, HugePhotographsAmongSmallOnes) {
 TEST_F(Attribution, AConsumerThatIsSlow) {
   const LoaderStats stats = Run({.depth = 4, .step = [](int) { return 50ms; }});
   EXPECT_THAT(Advice(stats), StartsWith("The consumer is the limit"));
+  EXPECT_TRUE(stats.depth_given && !stats.reads_given);
 }
 
 // It takes five batches at once, of which two are there; there is time to make all of them.

@@ -25,6 +25,7 @@ TEST(Stats, OfTwoLoadersAddUp) {
   one.consumer_ns = 50;
   one.worker_busy_ns = {70, 80, 90};
   one.depth = 4;
+  one.depth_given = one.reads_given = true;
   one.decisions = {{.to = 3, .at_ns = 200}};
   one.decisions_made = 1;
   one.memory_used = 1'000;
@@ -37,6 +38,8 @@ TEST(Stats, OfTwoLoadersAddUp) {
   EXPECT_EQ(all.consumer_ns, 55);
   EXPECT_EQ(all.worker_busy_ns, (std::vector<uint64_t>{77, 88, 90}));
   EXPECT_EQ(all.depth, 4);
+  EXPECT_TRUE(all.depth_given && all.reads_given);
+  EXPECT_FALSE(all.workers_given);
   ASSERT_EQ(all.decisions.size(), 2);
   EXPECT_EQ(all.decisions[0].to, 3);
   EXPECT_EQ(all.decisions[1].to, 2);
