@@ -71,6 +71,14 @@ Json SettingsJson(const LoaderStats& loader) {
           {"decisions", std::move(decisions)}};
 }
 
+Json TraceJson(const std::optional<TraceSummary>& trace) {
+  if (!trace) return nullptr;
+  return {{"file", trace->path},
+          {"bytes", trace->bytes},
+          {"events", trace->events},
+          {"dropped_events", trace->dropped}};
+}
+
 Json OptionsJson(const BenchReport& report) {
   const BenchOptions& options = report.options;
   const LoaderStats& loader = report.loader;
@@ -91,6 +99,7 @@ Json OptionsJson(const BenchReport& report) {
           {"drop_remainder", options.loader.drop_remainder},
           {"threads", loader.threads},
           {"depth", loader.depth},
+          {"reads", loader.reads},
           {"executor", loader.executor},
           {"reader", loader.reader},
           {"reader_reason", loader.reader_reason},
@@ -140,7 +149,8 @@ std::string BenchReportJson(const BenchReport& report) {
       {"warning", report.warning.empty() ? Json(nullptr) : Json(report.warning)},
       {"digest", report.digest ? Json(*report.digest) : Json(nullptr)},
       {"samples_digest", report.samples_digest ? Json(*report.samples_digest) : Json(nullptr)},
-      {"interrupted", report.interrupted}};
+      {"interrupted", report.interrupted},
+      {"trace", TraceJson(report.trace)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

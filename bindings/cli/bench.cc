@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -183,20 +182,6 @@ Result<BenchReport> Measure(const BenchArguments& given) {
   });
 }
 
-// The report's JSON object with one more member.
-std::string WithTrace(std::string json, const std::optional<TraceSummary>& trace) {
-  using Json = nlohmann::ordered_json;
-  Json told;
-  if (trace) {
-    told = {{"file", trace->path},
-            {"bytes", trace->bytes},
-            {"events", trace->events},
-            {"dropped_events", trace->dropped}};
-  }
-  json.pop_back();  // "}"
-  return json + ",\"trace\":" + told.dump(-1, ' ', false, Json::error_handler_t::replace) + "}";
-}
-
 std::string TraceText(const TraceSummary& trace) {
   std::string text = fmt::format("\n  trace          {}: {} events", trace.path, trace.events);
   if (trace.dropped != 0) text += fmt::format("; {} more did not fit into memory", trace.dropped);
@@ -205,11 +190,14 @@ std::string TraceText(const TraceSummary& trace) {
 
 Result<int> RunBenchCommand(const BenchArguments& given) {
   if (Status s = CheckTogether(given); !s.ok()) return std::move(s).error();
+  if (!given.prometheus.empty()) {  // not only after the run
+    if (Status s = CheckCanWrite(given.prometheus); !s.ok()) return std::move(s).error();
+  }
   Result<BenchReport> report = Measure(given);
   if (!report.ok()) return std::move(report).error();
   std::string text;
   if (given.json) {
-    text = WithTrace(BenchReportJson(*report), report->trace) + "\n";
+    text = BenchReportJson(*report) + "\n";
   } else {
     text = BenchReportText(*report) + (report->trace ? TraceText(*report->trace) : "");
   }

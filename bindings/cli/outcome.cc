@@ -5,8 +5,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 namespace stoker::cli {
@@ -115,6 +117,20 @@ Status WriteFile(const std::string& path, std::string_view text) {
   const int error_number = errno;
   std::remove(part.c_str());
   return SystemError(error_number, "cannot write", path);
+}
+
+Status CheckCanWrite(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return SystemError(EISDIR, "cannot write", path);
+  }
+  const std::string part = path + ".part";
+  errno = 0;
+  std::FILE* file = std::fopen(part.c_str(), "ae");
+  if (file == nullptr) return SystemError(errno, "cannot write", path);
+  std::fclose(file);
+  std::remove(part.c_str());
+  return {};
 }
 
 }  // namespace stoker::cli

@@ -36,4 +36,8 @@ Status Print(std::string_view text);
 // A file that is either what it was before, or all of `text`.
 Status WriteFile(const std::string& path, std::string_view text);
 
+// Fails where WriteFile would, but for a disk that is full; changes nothing. For what is to be
+// written at the end of something long.
+Status CheckCanWrite(const std::string& path);
+
 }  // namespace stoker::cli

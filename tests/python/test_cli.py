@@ -213,6 +213,7 @@ def test_json_has_every_member(made):
     assert sorted(cost) == sorted(names)
     assert sum(cost.values()) == pytest.approx(report["cpu_seconds"] / 120 * 1e6)
     options = report["options"]
+    assert options["reads"] == report["settings"]["reads"] >= 1
     assert options["reader_reason"] and options["plan"]
     wanted = {
         "transform": "train", "filter": "antialiased bilinear", "antialias": True, "dtype": "uint8",
@@ -242,10 +243,13 @@ def test_json_says_what_was_waited_for(made, tmp_path):
     assert not page.with_name("stoker.prom.part").exists()
 
 
-def test_the_report_is_there_when_the_page_cannot_be_written(made, tmp_path):
+def test_a_page_that_cannot_be_written_is_told_before_the_run(made, tmp_path):
     done = run("bench", made, *SMALL, "--prometheus", tmp_path / "nowhere" / "page")
-    assert b"images/s" in done.stdout
+    assert done.stdout == b""
     assert "nowhere/page" in failure(done, 1)
+    done = run("bench", made, *SMALL, "--prometheus", tmp_path)
+    assert done.stdout == b""
+    failure(done, 1)
 
 
 def test_text_says_what_ran(made):
