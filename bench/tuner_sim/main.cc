@@ -44,6 +44,7 @@ std::vector<Row> RunAll(const Options& options) {
   std::vector<Row> rows(options.workloads);
   std::atomic<uint32_t> next{0};
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<size_t>(options.threads));
   for (int t = 0; t < options.threads; ++t) {
     threads.emplace_back([&] {
       for (uint32_t i; (i = next.fetch_add(1)) < options.workloads;) {
@@ -59,6 +60,7 @@ std::vector<Row> RunAll(const Options& options) {
 template <typename Value>
 std::vector<double> Sorted(const std::vector<Row>& rows, Way way, Value value) {
   std::vector<double> sorted;
+  sorted.reserve(rows.size());
   for (const Row& row : rows) sorted.push_back(static_cast<double>(value(row.run(way))));
   std::sort(sorted.begin(), sorted.end());
   return sorted;

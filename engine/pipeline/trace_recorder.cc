@@ -142,16 +142,16 @@ TraceEvent* TraceRecorder::Drop() {
 }
 
 int64_t TraceRecorder::Begin(const char* name) {
-  return reinterpret_cast<intptr_t>(Add(TraceEvent::Kind::kSpan, name, 0, 0));
+  return std::bit_cast<int64_t>(Add(TraceEvent::Kind::kSpan, name, 0, 0));
 }
 
 int64_t TraceRecorder::BeginBatch(const char* name, uint64_t epoch, uint64_t index) {
-  return reinterpret_cast<intptr_t>(Add(TraceEvent::Kind::kBatchSpan, name, epoch, index));
+  return std::bit_cast<int64_t>(Add(TraceEvent::Kind::kBatchSpan, name, epoch, index));
 }
 
 void TraceRecorder::End(int64_t span) {
   if (span == 0) return;  // it did not fit
-  auto* const event = reinterpret_cast<TraceEvent*>(static_cast<intptr_t>(span));
+  auto* const event = std::bit_cast<TraceEvent*>(span);
   event->end_ns.store(NowNanoseconds(), std::memory_order_release);
 }
 

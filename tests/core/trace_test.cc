@@ -14,7 +14,6 @@ namespace stoker {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 // What one thread tells.
 class Told final : public TraceListener {

@@ -31,7 +31,6 @@ using ::stoker::testing::PhotoFolder;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 class TraceFileTest : public ::testing::Test {
