@@ -1,6 +1,6 @@
 """How a loader follows a step whose length changes: 5 ms, then 50 ms, then 5 ms.
 
-    python bench/tuning/phases.py PHOTOS [--csv FILE] [--plot FILE] [--batch-size 8] [--batches 800]
+    python bench/tuning/phases.py PHOTOS [--csv FILE] [--plot FILE] [--batch-size 24] [--batches 800]
 
 Written for each batch: when it was taken, the step, the settings, and how long it was waited for. The
 step is a sleep, as of a program whose accelerator works. The plot needs matplotlib.
@@ -16,7 +16,7 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("photos", help="a folder with class folders of photographs")
 parser.add_argument("--csv", default="phases.csv")
 parser.add_argument("--plot", help="an SVG or PNG file")
-parser.add_argument("--batch-size", type=int, default=8)
+parser.add_argument("--batch-size", type=int, default=24)
 parser.add_argument(
     "--batches", type=int, default=800, help="of each phase of short steps; a quarter of the long"
 )
