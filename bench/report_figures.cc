@@ -60,10 +60,11 @@ std::vector<double> BusyShares(const BenchReport& report) {
 }
 
 std::array<Cause, 4> Causes(const WaitCauses& waited) {
-  return {{{"storage", waited.storage_ns},
-           {"decode", waited.decode_ns},
-           {"copy", waited.copy_ns},
-           {"other", waited.other_ns}}};
+  std::array<Cause, 4> causes;
+  std::ranges::transform(kNamedCauses, causes.begin(), [&](const NamedCause& cause) {
+    return Cause{cause.name, waited.*cause.ns};
+  });
+  return causes;
 }
 
 double RateOf(uint64_t amount, uint64_t nanoseconds) {

@@ -74,10 +74,9 @@ double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 void AddWaits(const LoaderStats& stats, py::dict& all) {
   py::dict waited;
-  waited["storage"] = Seconds(stats.waited.storage_ns);
-  waited["decode"] = Seconds(stats.waited.decode_ns);
-  waited["copy"] = Seconds(stats.waited.copy_ns);
-  waited["other"] = Seconds(stats.waited.other_ns);
+  for (const NamedCause& cause : kNamedCauses) {
+    waited[cause.name] = Seconds(stats.waited.*cause.ns);
+  }
   all["wait_seconds"] = Seconds(stats.wait_ns);
   all["waited"] = waited;
   all["consumer_seconds"] = Seconds(stats.consumer_ns);

@@ -38,11 +38,10 @@ class Period {
   std::string Waited() const {
     if (now_.batches == before_.batches) return "no batch was taken";
     const WaitCauses &from = before_.waited, &to = now_.waited;
-    std::array<std::pair<double, const char*>, 4> causes{
-        {{Share(from.storage_ns, to.storage_ns), "storage"},
-         {Share(from.decode_ns, to.decode_ns), "decode"},
-         {Share(from.copy_ns, to.copy_ns), "copy"},
-         {Share(from.other_ns, to.other_ns), "other"}}};
+    std::array<std::pair<double, const char*>, kNamedCauses.size()> causes;
+    std::ranges::transform(kNamedCauses, causes.begin(), [&](const NamedCause& cause) {
+      return std::pair(Share(from.*cause.ns, to.*cause.ns), cause.name);
+    });
     double sum = 0;
     for (const auto& [share, name] : causes) sum += share;
     std::string text = "waited " + PercentText(sum);

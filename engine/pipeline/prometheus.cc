@@ -85,10 +85,9 @@ void AddWork(const LoaderStats& stats, Page& page) {
 void AddWaits(const LoaderStats& stats, Page& page) {
   page.Begin("wait_seconds_total", "counter",
              "Time that the consumer waited for batches, and why.");
-  page.Sample(Seconds(stats.waited.storage_ns), {{"cause", "storage"}});
-  page.Sample(Seconds(stats.waited.decode_ns), {{"cause", "decode"}});
-  page.Sample(Seconds(stats.waited.copy_ns), {{"cause", "copy"}});
-  page.Sample(Seconds(stats.waited.other_ns), {{"cause", "other"}});
+  for (const NamedCause& cause : kNamedCauses) {
+    page.Sample(Seconds(stats.waited.*cause.ns), {{"cause", cause.name}});
+  }
   page.Begin("consumer_seconds_total", "counter",
              "Time between having a batch and asking for the next one.");
   page.Sample(Seconds(stats.consumer_ns));

@@ -1,6 +1,7 @@
 // Why a consumer waited: the time, by cause.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace stoker {
@@ -21,5 +22,15 @@ struct WaitCauses {
     return *this;
   }
 };
+
+// All of them, by the names that users see.
+struct NamedCause {
+  const char* name;
+  uint64_t WaitCauses::*ns;
+};
+inline constexpr std::array<NamedCause, 4> kNamedCauses{{{"storage", &WaitCauses::storage_ns},
+                                                         {"decode", &WaitCauses::decode_ns},
+                                                         {"copy", &WaitCauses::copy_ns},
+                                                         {"other", &WaitCauses::other_ns}}};
 
 }  // namespace stoker
