@@ -18,6 +18,7 @@
 #include "engine/pipeline/device_loader.h"
 #include "engine/pipeline/loader.h"
 #include "io/sources/arrays.h"
+#include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/hooked_device.h"
 #include "tests/testing/make_jpeg.h"
@@ -252,10 +253,11 @@ LoaderOptions InMemory(ArrayColumn row) {
 }
 
 TEST_F(Attribution, ImagesInMemory) {
-  const std::vector<uint8_t> pixels(size_t{2400} * 2400 * 3, 100);
+  const int side = testing::Effort(2400);
+  const std::vector<uint8_t> pixels(static_cast<size_t>(side * side * 3), 100);
   LoaderOptions options =
-      InMemory({.name = {}, .row_shape = {2400, 2400, 3}, .data = pixels.data()});
-  options.transforms = {Resize{.height = 1200, .width = 1200},
+      InMemory({.name = {}, .row_shape = {side, side, 3}, .data = pixels.data()});
+  options.transforms = {Resize{.height = side / 2, .width = side / 2},
                         GaussianBlur{.kernel_height = 23, .kernel_width = 23}};
   const Job job{.step = [](int) { return 0ms; }};
   ExpectCause(Run(options, job), kDecode, " is the limit, at ");

@@ -38,13 +38,5 @@ TEST(TunerSim, GridIsSearchedWithoutLoss) {
   }
 }
 
-TEST(TunerSim, SameSeedSameRun) {
-  const Workload a = MakeWorkload(3, 5), b = MakeWorkload(3, 5);
-  EXPECT_EQ(a.work, b.work);
-  EXPECT_EQ(a.gap, b.gap);
-  EXPECT_EQ(Compare(a, SearchGrid(a), Way::kTuned).outcome.seconds,
-            Compare(b, SearchGrid(b), Way::kTuned).outcome.seconds);
-}
-
 }  // namespace
 }  // namespace stoker::tuner_sim

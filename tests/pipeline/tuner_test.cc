@@ -322,5 +322,14 @@ TEST(TunerDecision, SaysWhatAndWhy) {
   }
 }
 
+TEST(TunerSim, SameSeedSameRun) {
+  const Workload a = tuner_sim::MakeWorkload(3, 5), b = tuner_sim::MakeWorkload(3, 5);
+  EXPECT_EQ(a.work, b.work);
+  EXPECT_EQ(a.gap, b.gap);
+  EXPECT_EQ(
+      tuner_sim::Compare(a, tuner_sim::SearchGrid(a), tuner_sim::Way::kTuned).outcome.seconds,
+      tuner_sim::Compare(b, tuner_sim::SearchGrid(b), tuner_sim::Way::kTuned).outcome.seconds);
+}
+
 }  // namespace
 }  // namespace stoker
