@@ -5,7 +5,7 @@
 
 format  clang-format, as .clang-format says; --fix rewrites the files
 tree    include arrows between folders, third-party includes only in sources, #pragma once,
-        no conditional compilation in headers, length budgets, file names
+        no conditional compilation in headers, file names
 python  ruff: its lint and its format, as pyproject.toml says; --fix rewrites the files; skipped where
         ruff is not installed; and mypy over the package, where it is installed
 tidy    clang-tidy, as .clang-tidy says, over the compile commands of --build; a file is looked at
@@ -42,7 +42,6 @@ ARROWS = {
     "bench": [*BELOW_PIPELINE, "engine/pipeline"],
     "bindings": [*BELOW_PIPELINE, "engine/pipeline", "bench"],
 }
-LENGTH = {".h": 150, ".cc": 400}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
 # But for one: C's headers tell C++ that they are C's.
 CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef)\b(?! __cplusplus$)")
@@ -115,9 +114,6 @@ def check_include(root, path, quoted, angled):
 def check_file(root, path):
     """Yields (line, message) for one file; line 0 when it is about the whole file."""
     lines = (root / path).read_text(encoding="utf-8").splitlines()
-    budget = LENGTH[".h" if is_header(path) else ".cc"]
-    if len(lines) > budget:
-        yield 0, f"{len(lines)} lines; {'headers' if is_header(path) else 'sources'} have {budget}"
     if path.suffix == ".h" and "-inl" not in path.name and "#pragma once" not in lines:
         yield 0, "has no #pragma once"
     if UTILS.search(path.as_posix()):
