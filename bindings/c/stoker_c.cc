@@ -15,6 +15,7 @@
 #include "engine/core/trace.h"
 #include "engine/pipeline/cursor.h"
 #include "engine/pipeline/shared_loader.h"
+#include "io/sources/source.h"
 
 using stoker::Batch;
 using stoker::BatchName;
@@ -331,6 +332,28 @@ stoker_owner* BatchOwner(const stoker_batch* batch, int32_t column) {
   }
 }
 
+stoker_error* DatasetPath(stoker_dataset* dataset, uint64_t sample, char* path) {
+  return Run([&]() -> Status {
+    const stoker::SampleSource& source = *dataset->loader->options().source;
+    if (sample >= source.size()) {
+      return Error{Code::kInvalidArgument,
+                   "sample " + std::to_string(sample) + " of " + std::to_string(source.size())};
+    }
+    if (!source.arrays().empty()) {
+      return Error{Code::kFailedPrecondition, "samples in memory have no paths"};
+    }
+    std::string found;
+    source.PathOf(source.At(sample).file, found);
+    if (found.size() >= STOKER_MAX_PATH) {
+      return Error{.code = Code::kFailedPrecondition,
+                   .cause = "the path is longer than a system call takes",
+                   .file = found};
+    }
+    std::memcpy(path, found.c_str(), found.size() + 1);
+    return {};
+  });
+}
+
 void BatchFree(stoker_batch* batch) { delete batch; }
 void OwnerFree(stoker_owner* owner) { delete owner; }
 
@@ -362,6 +385,7 @@ constexpr stoker_api kApi = {
     .batch_owner = BatchOwner,
     .batch_free = BatchFree,
     .owner_free = OwnerFree,
+    .dataset_path = DatasetPath,
 };
 
 }  // namespace

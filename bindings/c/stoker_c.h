@@ -104,6 +104,13 @@ typedef struct stoker_api {
   stoker_owner* (*batch_owner)(const stoker_batch* batch, int32_t column);
   void (*batch_free)(stoker_batch* batch);
   void (*owner_free)(stoker_owner* owner); /* any time, also while the process exits */
+
+  /* ---- samples ---- */
+
+  /* The path of a sample's file, NUL-terminated, into `path`, which has room for STOKER_MAX_PATH
+   * bytes. INVALID_ARGUMENT: there is no such sample. FAILED_PRECONDITION: samples in memory have
+   * no files. */
+  stoker_error* (*dataset_path)(stoker_dataset* dataset, uint64_t sample, char* path);
 } stoker_api;
 
 /* NULL when this libstoker does not speak that version. */

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-enum { STOKER_ABI_VERSION = 1, STOKER_MAX_DIMS = 8 };
+enum { STOKER_ABI_VERSION = 1, STOKER_MAX_DIMS = 8, STOKER_MAX_PATH = 4096 };
 
 /* What went wrong; treat values that you do not know as STOKER_INTERNAL. */
 enum {

@@ -14,6 +14,7 @@
 #include "bindings/c/registry.h"
 #include "engine/core/dtype.h"
 #include "gpu/device.h"
+#include "io/sources/image_folder.h"
 #include "tests/testing/photo_folder.h"
 
 namespace {
@@ -271,6 +272,29 @@ TEST_F(StokerCTest, ABadSampleIsAnErrorThatNamesItAndIsPassed) {
   EXPECT_EQ(good, 2);
   EXPECT_EQ(Next(cursor), nullptr);
   api_->cursor_free(cursor);
+  api_->dataset_free(dataset);
+}
+
+TEST_F(StokerCTest, PathsOfSamples) {
+  stoker_dataset* dataset = Open(NewKey(), Spec());
+  stoker_batch* batch = nullptr;
+  ASSERT_EQ(Take(api_->dataset_batch_at(dataset, 0, 0, nullptr, &batch)), "");
+  stoker_batch_info info{};
+  info.struct_size = sizeof(info);
+  ASSERT_EQ(Take(api_->batch_info(batch, &info)), "");
+  const auto* labels = static_cast<const int64_t*>(Column(batch, 1).data);
+  const std::vector<std::string> classes = stoker::ImageFolder(photos_.path()).value()->classes();
+  char path[STOKER_MAX_PATH];
+  for (size_t row = 0; row < 8; ++row) {
+    ASSERT_EQ(Take(api_->dataset_path(dataset, info.sample_ids[row], path)), "");
+    EXPECT_TRUE(std::ifstream(path).good()) << path;
+    const std::string folder =
+        photos_.path() + "/" + classes[static_cast<size_t>(labels[row])] + "/";
+    EXPECT_EQ(std::string(path).substr(0, folder.size()), folder);
+  }
+  EXPECT_EQ(Take(api_->dataset_path(dataset, 20, path)),
+            std::to_string(STOKER_INVALID_ARGUMENT) + " sample 20 of 20.");
+  api_->batch_free(batch);
   api_->dataset_free(dataset);
 }
 
