@@ -211,16 +211,24 @@ class Loader:
         """Batches of an epoch."""
         return self._batches
 
-    def as_tf_dataset(self, epoch: int | None = None, op: str = "auto") -> tf.data.Dataset:
+    def as_tf_dataset(
+        self,
+        epoch: int | None = None,
+        op: str = "auto",
+        *,
+        sample_ids: bool = False,
+        paths: bool = False,
+    ) -> tf.data.Dataset:
         """The same batches as a `tf.data.Dataset`; see `stoker.tensorflow.as_tf_dataset`.
 
         Args:
             epoch: pins that epoch; None: each iteration takes the next one.
             op: "native", "fallback", or "auto".
+            sample_ids, paths: elements also have which sample of the source each row is, and its file.
         """
         import stoker.tensorflow as stf  # which needs TensorFlow, and seconds
 
-        return stf.as_tf_dataset(self, epoch=epoch, op=op)
+        return stf.as_tf_dataset(self, epoch=epoch, op=op, sample_ids=sample_ids, paths=paths)
 
     def to_device(self, device: str, *, buffers: int = 4) -> DeviceLoader:
         """The same batches as `Tensor`s, which PyTorch, JAX, CuPy and NumPy take without a copy (DLPack).

@@ -2,7 +2,8 @@
 // tf.data.Dataset of them where the dataset op cannot be built (stoker/tensorflow/_fallback.py).
 //
 //   StokerEpoch(current, index) -> epoch     current, or the next epoch where that is negative
-//   StokerBatchAt(epoch, index) -> columns   one batch, by its name; stoker's own memory, no copy
+//   StokerBatchAt(epoch, index) -> columns   one batch, by its name; stoker's own memory, no copy;
+//                                            behind it, where asked for, sample ids and paths
 //
 // Both name the loader by the attributes `key` and `spec`, as the dataset op does.
 #include <atomic>
@@ -94,6 +95,7 @@ int TypeOf(int32_t dtype) {
   }
 }
 constexpr int kInt64 = 9;
+constexpr int kString = 7;
 
 // Takes the error. Whether there was none.
 bool Check(stoker_error* error, const StatusPtr& status) {
@@ -106,12 +108,16 @@ bool Check(stoker_error* error, const StatusPtr& status) {
 // The loader behind one op of a graph, opened when a batch is first asked for. Any thread.
 class Source {
  public:
-  Source(std::string key, std::string spec) : key_(std::move(key)), spec_(std::move(spec)) {}
+  Source(std::string key, std::string spec, bool sample_ids, bool paths)
+      : sample_ids(sample_ids), paths(paths), key_(std::move(key)), spec_(std::move(spec)) {}
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
   ~Source() {
     if (dataset_ != nullptr) Api().dataset_free(dataset_);
   }
+
+  const bool sample_ids;  // are the output behind the columns
+  const bool paths;       // are the last output
 
   const char* key() const { return key_.c_str(); }
 
@@ -142,6 +148,14 @@ std::string StringAttribute(TF_OpKernelConstruction* context, const char* name,
   return value;
 }
 
+bool BoolAttribute(TF_OpKernelConstruction* context, const char* name, const StatusPtr& status) {
+  unsigned char value = 0;
+  TF_OpKernelConstruction_GetAttrBool(context, name, &value, status.get());
+  return value != 0;
+}
+
+// `Extras`: whether the op has outputs behind the batch's columns.
+template <bool Extras>
 void* Create(TF_OpKernelConstruction* context) {
   const StatusPtr status = NewStatus();
   if (bound_api.load(std::memory_order_acquire) == nullptr) {
@@ -154,7 +168,11 @@ void* Create(TF_OpKernelConstruction* context) {
   std::string spec;
   if (Ok(status)) key = StringAttribute(context, "key", status);
   if (Ok(status)) spec = StringAttribute(context, "spec", status);
-  if (Ok(status)) return new Source(std::move(key), std::move(spec));
+  bool sample_ids = false;
+  bool paths = false;
+  if (Extras && Ok(status)) sample_ids = BoolAttribute(context, "sample_ids", status);
+  if (Extras && Ok(status)) paths = BoolAttribute(context, "paths", status);
+  if (Ok(status)) return new Source(std::move(key), std::move(spec), sample_ids, paths);
   TF_OpKernelConstruction_Failure(context, status.get());
   return nullptr;
 }
@@ -235,6 +253,53 @@ void SetColumn(TF_OpKernelContext* context, const BatchPtr& batch, int output,
   TF_SetOutput(context, output, tensor.get(), status.get());
 }
 
+void SetSampleIds(TF_OpKernelContext* context, const uint64_t* ids, int64_t rows, int output,
+                  const StatusPtr& status) {
+  const size_t bytes = static_cast<size_t>(rows) * sizeof(int64_t);
+  const TensorPtr tensor(TF_AllocateOutput(context, output, kInt64, &rows, 1, bytes, status.get()),
+                         &TF_DeleteTensor);
+  if (Ok(status)) std::memcpy(TF_TensorData(tensor.get()), ids, bytes);
+}
+
+void SetPaths(TF_OpKernelContext* context, stoker_dataset* dataset, const uint64_t* ids,
+              int64_t rows, int output, const StatusPtr& status) {
+  const size_t bytes = static_cast<size_t>(rows) * sizeof(TF_TString);
+  const TensorPtr tensor(TF_AllocateOutput(context, output, kString, &rows, 1, bytes, status.get()),
+                         &TF_DeleteTensor);
+  if (!Ok(status)) return;
+  auto* const strings = static_cast<TF_TString*>(TF_TensorData(tensor.get()));
+  char path[STOKER_MAX_PATH];
+  for (int64_t row = 0; row < rows; ++row) {
+    if (!Check(Api().dataset_path(dataset, ids[row], path), status)) return;
+    char* const copy = strdup(path);
+    if (copy == nullptr) {
+      TF_SetStatus(status.get(), kResourceExhausted, "no memory for the paths of a batch");
+      return;
+    }
+    const uint64_t size = std::strlen(copy);
+    strings[row] = {size * 4 + kOwnedString, size, copy};
+  }
+}
+
+// What the op's attributes ask for behind the columns.
+void SetExtras(TF_OpKernelContext* context, const Source& source, stoker_dataset* dataset,
+               const BatchPtr& batch, const StatusPtr& status) {
+  stoker_batch_info info{};
+  info.struct_size = sizeof(info);
+  stoker_column column{};
+  column.struct_size = sizeof(column);
+  if (!Check(Api().batch_info(batch.get(), &info), status)) return;
+  if (!Check(Api().batch_column(batch.get(), 0, &column), status)) return;
+  const int64_t rows = column.dims[0];
+  const int last = TF_NumOutputs(context) - 1;
+  if (source.sample_ids) {
+    SetSampleIds(context, info.sample_ids, rows, last - (source.paths ? 1 : 0), status);
+  }
+  if (source.paths && Ok(status)) {
+    SetPaths(context, dataset, info.sample_ids, rows, last, status);
+  }
+}
+
 void WarnOnce(stoker_dataset* dataset) {
   if (const char* warning = Api().dataset_warning(dataset)) {
     static_cast<void>(std::fprintf(stderr, "stoker: %s\n", warning));
@@ -256,9 +321,11 @@ void ComputeBatch(void* kernel, TF_OpKernelContext* context) {
               status)) {
       const BatchPtr batch(made, Api().batch_free);
       WarnOnce(dataset);
-      for (int i = 0; Ok(status) && i < TF_NumOutputs(context); ++i) {
+      const int extras = (source->sample_ids ? 1 : 0) + (source->paths ? 1 : 0);
+      for (int i = 0; Ok(status) && i < TF_NumOutputs(context) - extras; ++i) {
         SetColumn(context, batch, i, status);
       }
+      if (extras > 0 && Ok(status)) SetExtras(context, *source, dataset, batch, status);
     }
   }
   if (!Ok(status)) TF_OpKernelContext_Failure(context, status.get());
@@ -268,6 +335,7 @@ void ComputeBatch(void* kernel, TF_OpKernelContext* context) {
 // checkpoint of a pipeline with a stateful function, and the epoch that was taken is in the
 // checkpoint (as the state of a scan()). Inputs are arguments of a function, so no op is folded.
 void Register(const char* op, std::initializer_list<const char*> inputs, const char* output,
+              void* (*create)(TF_OpKernelConstruction*),
               void (*compute)(void*, TF_OpKernelContext*)) {
   const StatusPtr status = NewStatus();
   TF_OpDefinitionBuilder* const builder = TF_NewOpDefinitionBuilder(op);
@@ -276,20 +344,23 @@ void Register(const char* op, std::initializer_list<const char*> inputs, const c
   TF_OpDefinitionBuilderAddAttr(builder, "key: string");
   TF_OpDefinitionBuilderAddAttr(builder, "spec: string");
   if (std::strcmp(output, "epoch: int64") != 0) {
+    TF_OpDefinitionBuilderAddAttr(builder, "sample_ids: bool = false");
+    TF_OpDefinitionBuilderAddAttr(builder, "paths: bool = false");
     TF_OpDefinitionBuilderAddAttr(builder, "output_types: list(type) >= 1");
   }
   TF_OpDefinitionBuilderSetShapeInferenceFunction(builder,
                                                   &TF_ShapeInferenceContextSetUnknownShape);
   TF_RegisterOpDefinition(builder, status.get());
-  TF_RegisterKernelBuilder(op, TF_NewKernelBuilder(op, "CPU", &Create, compute, &Destroy),
+  TF_RegisterKernelBuilder(op, TF_NewKernelBuilder(op, "CPU", create, compute, &Destroy),
                            status.get());
 }
 
 struct Registration {
   Registration() {
-    Register("StokerEpoch", {"current: int64", "index: int64"}, "epoch: int64", &ComputeEpoch);
+    Register("StokerEpoch", {"current: int64", "index: int64"}, "epoch: int64", &Create<false>,
+             &ComputeEpoch);
     Register("StokerBatchAt", {"epoch: int64", "index: int64"}, "columns: output_types",
-             &ComputeBatch);
+             &Create<true>, &ComputeBatch);
   }
 };
 const Registration kRegistration;

@@ -25,4 +25,6 @@ void TF_NumOutputs() {}
 void TF_ExpectedOutputDataType() {}
 void TF_GetInput() {}
 void TF_SetOutput() {}
+void TF_AllocateOutput() {}
+void TF_OpKernelConstruction_GetAttrBool() {}
 }

@@ -16,6 +16,15 @@ struct TF_ShapeInferenceContext;
 struct TF_Status;
 struct TF_Tensor;
 
+// An element of a tensor of strings that owns memory from malloc, as TensorFlow lays it out since
+// 2.2 (ctstring_internal.h); its functions are in a library that plugins cannot link to.
+struct TF_TString {
+  uint64_t size_and_type;  // size * 4 + kOwnedString
+  uint64_t capacity;
+  char* data;  // NUL-terminated
+};
+inline constexpr uint64_t kOwnedString = 1;
+
 TF_Status* TF_NewStatus();
 void TF_DeleteStatus(TF_Status* status);
 void TF_SetStatus(TF_Status* status, int code, const char* message);
@@ -49,11 +58,16 @@ void TF_OpKernelConstruction_GetAttrSize(TF_OpKernelConstruction* context, const
                                          TF_Status* status);
 void TF_OpKernelConstruction_GetAttrString(TF_OpKernelConstruction* context, const char* attribute,
                                            char* value, size_t max_length, TF_Status* status);
+void TF_OpKernelConstruction_GetAttrBool(TF_OpKernelConstruction* context, const char* attribute,
+                                         unsigned char* value, TF_Status* status);
 void TF_OpKernelConstruction_Failure(TF_OpKernelConstruction* context, TF_Status* status);
 void TF_OpKernelContext_Failure(TF_OpKernelContext* context, TF_Status* status);
 int TF_NumOutputs(TF_OpKernelContext* context);
 int TF_ExpectedOutputDataType(TF_OpKernelContext* context, int output);
 void TF_GetInput(TF_OpKernelContext* context, int input, TF_Tensor** tensor, TF_Status* status);
+// In TensorFlow's own memory; strings are empty, and own nothing.
+TF_Tensor* TF_AllocateOutput(TF_OpKernelContext* context, int output, int dtype,
+                             const int64_t* dims, int rank, size_t bytes, TF_Status* status);
 void TF_SetOutput(TF_OpKernelContext* context, int output, const TF_Tensor* tensor,
                   TF_Status* status);
 

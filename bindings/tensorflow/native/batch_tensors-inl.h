@@ -3,6 +3,7 @@
 // Part of dataset_op.cc, which is compiled where TensorFlow is installed.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -104,19 +105,59 @@ inline absl::Status ToTensor(const stoker_batch* batch, int32_t i, tensorflow::D
   return absl::OkStatus();
 }
 
-// As many columns as there are types; the others (labels that nobody asked for) are let go.
-inline absl::Status ToTensors(const stoker_batch* batch, const tensorflow::DataTypeVector& types,
-                              const std::vector<tensorflow::PartialTensorShape>& shapes,
-                              std::vector<tensorflow::Tensor>* tensors) {
-  tensors->reserve(types.size());
-  for (size_t i = 0; i < types.size(); ++i) {
-    if (absl::Status status =
-            ToTensor(batch, static_cast<int32_t>(i), types[i], shapes[i], tensors);
-        !status.ok()) {
-      tensors->clear();
-      return status;
+// What a dataset's elements have.
+struct Elements {
+  tensorflow::DataTypeVector types;
+  std::vector<tensorflow::PartialTensorShape> shapes;
+  bool sample_ids = false;  // behind the columns, int64
+  bool paths = false;       // last, strings
+
+  size_t extras() const { return (sample_ids ? 1 : 0) + (paths ? 1 : 0); }
+  bool has_columns() const { return types.size() > extras(); }
+  size_t columns() const { return types.size() - extras(); }  // of the batch: they come first
+};
+
+// (rows,), which sample each row is.
+inline tensorflow::Tensor SampleIds(const uint64_t* ids, int64_t rows) {
+  tensorflow::Tensor tensor(tensorflow::DT_INT64, tensorflow::TensorShape({rows}));
+  std::copy_n(ids, rows, tensor.vec<int64_t>().data());
+  return tensor;
+}
+
+// (rows,), the file of each row.
+inline absl::Status Paths(stoker_dataset* dataset, const uint64_t* ids, int64_t rows,
+                          tensorflow::Tensor* paths) {
+  *paths = tensorflow::Tensor(tensorflow::DT_STRING, tensorflow::TensorShape({rows}));
+  char path[STOKER_MAX_PATH];
+  for (int64_t row = 0; row < rows; ++row) {
+    TF_RETURN_IF_ERROR(ToStatus(Api().dataset_path(dataset, ids[row], path)));
+    paths->vec<tensorflow::tstring>()(row) = path;
+  }
+  return absl::OkStatus();
+}
+
+// The columns that were asked for; others (labels that the source does not have) are let go.
+inline absl::Status ToTensors(stoker_dataset* dataset, const stoker_batch* batch,
+                              const Elements& elements, std::vector<tensorflow::Tensor>* tensors) {
+  std::vector<tensorflow::Tensor> made;
+  made.reserve(elements.types.size());
+  for (size_t i = 0; i < elements.columns(); ++i) {
+    TF_RETURN_IF_ERROR(
+        ToTensor(batch, static_cast<int32_t>(i), elements.types[i], elements.shapes[i], &made));
+  }
+  if (elements.sample_ids || elements.paths) {
+    stoker_batch_info info{};
+    info.struct_size = sizeof(info);
+    TF_RETURN_IF_ERROR(ToStatus(Api().batch_info(batch, &info)));
+    const int64_t rows = made.front().dim_size(0);
+    if (elements.sample_ids) made.push_back(SampleIds(info.sample_ids, rows));
+    if (elements.paths) {
+      tensorflow::Tensor paths;
+      TF_RETURN_IF_ERROR(Paths(dataset, info.sample_ids, rows, &paths));
+      made.push_back(std::move(paths));
     }
   }
+  *tensors = std::move(made);
   return absl::OkStatus();
 }
 

@@ -29,8 +29,7 @@ struct Attributes {
   std::string fingerprint;  // of what decides the batches; a checkpoint of another one is refused
   int64_t epoch;            // -1: whichever is next
   int64_t batches;          // in an epoch
-  DataTypeVector types;
-  std::vector<PartialTensorShape> shapes;
+  Elements elements;
 };
 
 class Dataset : public data::DatasetBase {
@@ -44,6 +43,7 @@ class Dataset : public data::DatasetBase {
   int64_t epoch() const { return attributes_.epoch; }
   int64_t batches() const { return attributes_.batches; }
   const std::string& fingerprint() const { return attributes_.fingerprint; }
+  const Elements& elements() const { return attributes_.elements; }
 
   std::unique_ptr<data::IteratorBase> MakeIteratorInternal(
       const std::string& prefix) const override {
@@ -57,9 +57,9 @@ class Dataset : public data::DatasetBase {
     return absl::OkStatus();
   }
 
-  const DataTypeVector& output_dtypes() const override { return attributes_.types; }
+  const DataTypeVector& output_dtypes() const override { return attributes_.elements.types; }
   const std::vector<PartialTensorShape>& output_shapes() const override {
-    return attributes_.shapes;
+    return attributes_.elements.shapes;
   }
   std::string DebugString() const override { return "stoker::Dataset"; }
   int64_t CardinalityInternal(data::CardinalityOptions) const override {
@@ -85,7 +85,9 @@ class Dataset : public data::DatasetBase {
                                 {"spec", value(attributes_.spec)},
                                 {"fingerprint", value(attributes_.fingerprint)},
                                 {"epoch", value(attributes_.epoch)},
-                                {"batches", value(attributes_.batches)}},
+                                {"batches", value(attributes_.batches)},
+                                {"sample_ids", value(attributes_.elements.sample_ids)},
+                                {"paths", value(attributes_.elements.paths)}},
                                output);
   }
 
@@ -102,8 +104,13 @@ class DatasetOp : public data::DatasetOpKernel {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("fingerprint", &attributes_.fingerprint));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("epoch", &attributes_.epoch));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("batches", &attributes_.batches));
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("output_types", &attributes_.types));
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("output_shapes", &attributes_.shapes));
+    Elements& elements = attributes_.elements;
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("sample_ids", &elements.sample_ids));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("paths", &elements.paths));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("output_types", &elements.types));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("output_shapes", &elements.shapes));
+    OP_REQUIRES(ctx, elements.types.size() == elements.shapes.size() && elements.has_columns(),
+                absl::InvalidArgumentError("a dataset needs a column, and a shape for each type"));
   }
 
  protected:
@@ -123,6 +130,8 @@ REGISTER_OP("StokerDataset")
     .Attr("fingerprint: string = ''")
     .Attr("epoch: int = -1")
     .Attr("batches: int >= 0")
+    .Attr("sample_ids: bool = false")
+    .Attr("paths: bool = false")
     .Attr("output_types: list(type) >= 1")
     .Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''")

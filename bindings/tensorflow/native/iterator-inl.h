@@ -25,8 +25,8 @@ namespace stoker_tf {
 
 namespace data = tensorflow::data;
 
-// `DatasetT` gives source(), epoch() (-1: whichever is next), batches() (in an epoch) and
-// fingerprint().
+// `DatasetT` gives source(), epoch() (-1: whichever is next), batches() (in an epoch),
+// fingerprint() and elements().
 template <typename DatasetT>
 class BatchIterator : public data::DatasetIterator<DatasetT> {
  public:
@@ -101,8 +101,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
       return absl::InternalError("stoker lost a split that it had claimed");
     }
     if (!claimed_.empty()) claimed_.pop_front();
-    return ToTensors(batch.get(), this->dataset()->output_dtypes(),
-                     this->dataset()->output_shapes(), out);
+    return ToTensors(loader_, batch.get(), this->dataset()->elements(), out);
   }
 
   absl::Status SkipInternal(data::IteratorContext* ctx, int num_to_skip, bool* end_of_sequence,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Optional
 import tensorflow as tf
 
 from stoker import _checks
+from stoker._errors import InvalidArgumentError
+from stoker._sources import ImageFolder
 from stoker.tensorflow import _elements, _fallback, _ops
 
 if TYPE_CHECKING:
@@ -15,7 +17,14 @@ if TYPE_CHECKING:
 _MOST_EPOCHS = 2**32
 
 
-def as_tf_dataset(loader: Loader, epoch: Optional[int] = None, op: str = "auto") -> tf.data.Dataset:
+def as_tf_dataset(
+    loader: Loader,
+    epoch: Optional[int] = None,
+    op: str = "auto",
+    *,
+    sample_ids: bool = False,
+    paths: bool = False,
+) -> tf.data.Dataset:
     """The loader's batches as a `tf.data.Dataset`, without a copy.
 
     Elements are (images, labels), or images where the source has no labels: (rows, height, width, 3), or
@@ -29,13 +38,16 @@ def as_tf_dataset(loader: Loader, epoch: Optional[int] = None, op: str = "auto")
     Args:
         loader: which stays alive as long as the dataset.
         epoch: pins that epoch, 0 to 2**32 - 1; None: each iterator takes the next one.
-        op: "native": the dataset op, built at first use for the TensorFlow that is installed (about
-            10 s, then cached); "fallback": prebuilt ops, a little slower, with a few limits
+        op: "native": the dataset op, built at first use for the TensorFlow that is installed (half a
+            minute, then cached); "fallback": prebuilt ops, a little slower, with a few limits
             (docs/tensorflow.md); "auto": native where it can be had, else the fallback, with a
             `FallbackWarning` that says why. The environment variable STOKER_TF_OP decides for "auto".
+        sample_ids: elements have one more tensor, (rows,) int64: which sample of the source each row is.
+        paths: elements have one more tensor, the last, (rows,) of strings: the file of each row. Keras would
+            take a third tensor for weights, so `map` such elements to what `fit` and `predict` know.
 
     Raises:
-        ValueError, TypeError: wrong arguments.
+        ValueError, TypeError: wrong arguments; paths of a source that has no files.
         PluginError: op="native", and it cannot be built.
         FailedPreconditionError: `load_state_dict` was given a state in the middle of an epoch, and no
             iteration over the loader has taken it. Also where the dataset is iterated.
@@ -45,9 +57,15 @@ def as_tf_dataset(loader: Loader, epoch: Optional[int] = None, op: str = "auto")
     if epoch is None:
         loader._refuse_resume()
     kind, ops = _ops.choose(_checks.choice("op", op, _ops.CHOICES))
-    spec = _elements.element_spec(loader)
+    extras = {
+        "sample_ids": _checks.boolean("sample_ids", sample_ids),
+        "paths": _checks.boolean("paths", paths),
+    }
+    if paths and not isinstance(loader.source, ImageFolder):
+        raise InvalidArgumentError(f"paths=True: {loader.source!r} is in memory and has no files")
+    spec = _elements.element_spec(loader, **extras)
     if kind == "fallback":
-        return _Dataset(_fallback.variant(ops, loader, epoch, spec), spec, loader, epoch)
+        return _Dataset(_fallback.variant(ops, loader, epoch, spec, extras), spec, loader, epoch)
     columns = tf.nest.flatten(spec)
     variant = ops.stoker_dataset(
         key=loader._key,
@@ -55,6 +73,7 @@ def as_tf_dataset(loader: Loader, epoch: Optional[int] = None, op: str = "auto")
         fingerprint=loader._fingerprint(),
         epoch=-1 if epoch is None else epoch,
         batches=len(loader),
+        **extras,
         output_types=[column.dtype for column in columns],
         output_shapes=[column.shape for column in columns],
     )

@@ -10,9 +10,15 @@ if TYPE_CHECKING:
     from stoker import Loader
 
 
-def element_spec(loader: Loader) -> Any:
-    """(images, labels), or images: a TensorSpec each. The batch dimension is known unless it varies."""
+def element_spec(loader: Loader, sample_ids: bool = False, paths: bool = False) -> Any:
+    """(images, labels), or images, and what was asked for: a TensorSpec each.
+
+    The batch dimension is known unless it varies.
+    """
     native = loader._native
     rows = loader.batch_size if native.last_rows == loader.batch_size else None
-    specs = tuple(tf.TensorSpec((rows, *shape), tf.as_dtype(dtype)) for dtype, shape in loader._elements)
+    elements = [(tf.as_dtype(dtype), shape) for dtype, shape in loader._elements]
+    elements += [(tf.int64, ())] if sample_ids else []
+    elements += [(tf.string, ())] if paths else []
+    specs = tuple(tf.TensorSpec((rows, *shape), dtype) for dtype, shape in elements)
     return specs if len(specs) > 1 else specs[0]

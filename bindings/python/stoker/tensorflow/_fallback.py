@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from stoker import Loader
 
 
-def variant(ops: Any, loader: Loader, epoch: Optional[int], spec: Any) -> tf.Tensor:
+def variant(ops: Any, loader: Loader, epoch: Optional[int], spec: Any, extras: dict[str, bool]) -> tf.Tensor:
     """The handle of a dataset with the same elements as the dataset op's.
 
     The epoch is the state of a scan(): TensorFlow keeps it in checkpoints, symbolic ones too. It is
@@ -29,7 +29,11 @@ def variant(ops: Any, loader: Loader, epoch: Optional[int], spec: Any) -> tf.Ten
 
     def batch(state: tf.Tensor, index: tf.Tensor) -> Any:
         tensors = ops.stoker_batch_at(
-            epoch=state, index=index, output_types=[column.dtype for column in columns], **names
+            epoch=state,
+            index=index,
+            output_types=[column.dtype for column in columns],
+            **names,
+            **extras,
         )
         for tensor, column in zip(tensors, columns):
             tensor.set_shape(column.shape)

@@ -1,0 +1,103 @@
+"""Sample ids and paths as columns of the dataset, where they are asked for."""
+
+import os
+import re
+
+import numpy as np
+import pytest
+import stoker
+import tensorflow as tf
+from conftest import SIZE, arrays, same
+from tensorflow.data.experimental import service
+from test_service import running
+
+
+def by_iterator(loader, epoch):
+    """(images, labels, ids, paths) of each batch, as the Python loader tells them."""
+    batches, iterator = [], iter(loader.epoch(epoch))
+    for images, labels in iterator:
+        ids = iterator.sample_ids.astype(np.int64)
+        paths = np.array([os.fsencode(loader.source.path(i)) for i in ids], object)
+        batches.append((images.copy(), labels.copy(), ids, paths))
+    return batches
+
+
+def test_both_come_behind_the_usual_ones(make, op):
+    loader = make(batch_size=10)
+    dataset = loader.as_tf_dataset(op=op, sample_ids=True, paths=True)
+    assert dataset.element_spec == (
+        tf.TensorSpec((None, SIZE, SIZE, 3), tf.uint8),
+        tf.TensorSpec((None,), tf.int64),
+        tf.TensorSpec((None,), tf.int64),
+        tf.TensorSpec((None,), tf.string),
+    )
+    for epoch in range(2):
+        want = by_iterator(make(batch_size=10), epoch)
+        assert [len(batch[2]) for batch in want] == [10, 10, 10, 10, 8]
+        same(arrays(dataset), want)
+
+
+@pytest.mark.parametrize("name, place", [("sample_ids", 2), ("paths", 3)])
+def test_each_by_itself(make, op, name, place):
+    dataset = make().as_tf_dataset(op=op, **{name: True})
+    same(arrays(dataset), [(*batch[:2], batch[place]) for batch in by_iterator(make(), 0)])
+
+
+def test_without_labels(made, op):
+    loader = stoker.Loader(stoker.image_folder(made / "class00"), [stoker.Resize((8, 8))], batch_size=5)
+    got = [path for _, paths in loader.as_tf_dataset(op=op, paths=True) for path in paths.numpy()]
+    assert got == sorted(os.fsencode(path) for path in (made / "class00").iterdir())
+
+
+def test_of_arrays_there_are_ids_and_no_paths(op):
+    values = np.arange(10)
+    loader = stoker.Loader(stoker.arrays(values[:, None], values * 7), batch_size=4, shuffle=True)
+    for _, labels, ids in loader.as_tf_dataset(op=op, sample_ids=True):
+        np.testing.assert_array_equal(labels, ids * 7)
+    with pytest.raises(ValueError, match="has no files"):
+        loader.as_tf_dataset(op=op, paths=True)
+
+
+def test_any_name_that_a_file_may_have(made, tmp_path, op):
+    photograph = next((made / "class00").iterdir()).read_bytes()
+    names = [b"\xff\xfe.jpg", "größe.jpg".encode(), b"a" * 200 + b".jpg", b"line\nend.jpg"]
+    for name in names:
+        with open(os.path.join(os.fsencode(tmp_path), name), "wb") as file:
+            file.write(photograph)
+    loader = stoker.Loader(stoker.image_folder(tmp_path), [stoker.Resize((8, 8))], batch_size=3)
+    paths = [path for _, paths in loader.as_tf_dataset(op=op, paths=True).repeat(3) for path in paths.numpy()]
+    assert [os.path.basename(path) for path in paths] == 3 * sorted(names)
+
+
+def test_steps_behind_it_take_them(make, op):
+    """Strings are copied by unbatch and batch, and read in a graph."""
+    dataset = make().as_tf_dataset(op=op, sample_ids=True, paths=True).unbatch().batch(7)
+    classes = dataset.map(
+        lambda images, labels, ids, paths: (labels, tf.strings.regex_replace(paths, ".*class(..)/.*", r"\1"))
+    )
+    for labels, names in classes:
+        assert [int(name) for name in names.numpy()] == labels.numpy().tolist()
+
+
+def test_a_checkpoint_goes_on_with_them(make, op, tmp_path):
+    iterator = iter(make().as_tf_dataset(op=op, sample_ids=True, paths=True))
+    checkpoint = tf.train.Checkpoint(iterator=iterator)
+    next(iterator)
+    saved = checkpoint.save(tmp_path / "saved")
+    rest = arrays(iterator)
+    checkpoint.restore(saved)
+    same(arrays(iterator), rest)
+    same(rest, by_iterator(make(), 0)[1:])
+
+
+def test_a_service_worker_in_another_place_says_where_it_found_them(make, op):
+    with running(op, 1) as target:
+        dataset = make().as_tf_dataset(op=op, sample_ids=True, paths=True)
+        remote = dataset.apply(service.distribute(service.ShardingPolicy.OFF, target, compression=None))
+        same(arrays(remote), by_iterator(make(), 0))
+
+
+def test_only_true_and_false(make):
+    for name in ("sample_ids", "paths"):
+        with pytest.raises(TypeError, match=re.escape(f"{name} must be True or False")):
+            make().as_tf_dataset(**{name: 1})
