@@ -1,0 +1,358 @@
+"""Every code block of every page runs, or the page says why it does not.
+
+What becomes of a block follows from the word behind its fence:
+
+    python    executed, on small folders; the blocks of a page share their names, in order
+    sh        stoker's commands are run; of others the script, options, presets and packages are looked up
+    console   the same for the lines that begin with `$ `; the others are what a command prints
+    json      parsed; recipes and loader specs are opened, too
+    cmake     finds an installed stoker for a program ...
+    cpp       ... which is compiled and run
+    text      left alone: drawings, formulas, what a program prints. No commands
+
+`<!-- not run: REASON -->` on the line before says that a block cannot be run where the tests are: its
+commands are looked up all the same, and Python that needs a GPU runs on the device "host". A block without a
+language fails.
+
+A page imports what it uses. What else its blocks take for granted (a model, a function that trains) is in
+ASSUMED.
+"""
+
+import ast
+import importlib.util
+import json
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("stoker", reason="the package is not installed here")
+
+import numpy as np
+import stoker
+from pages import BLOCKS, PAGES, ROOT, commands_of, look_up
+
+LANGUAGES = ("python", "sh", "console", "json", "cmake", "cpp", "text")
+REASONS = ("installs packages", "needs a GPU", "takes minutes")
+MOST_NOT_RUN = 12
+
+
+def of(*languages):
+    """For parametrize: of each page that has some, its blocks of these languages."""
+    pages = {page: [b for b in blocks if b.language in languages] for page, blocks in BLOCKS.items()}
+    return [pytest.param(blocks, id=page) for page, blocks in pages.items() if blocks]
+
+
+def test_every_block_has_a_language():
+    assert sum(map(len, BLOCKS.values())) > 50
+    others = [str(b) for blocks in BLOCKS.values() for b in blocks if b.language not in LANGUAGES]
+    assert others == []
+
+
+def test_what_is_not_run_says_why():
+    marked = sorted((b.not_run, str(b)) for blocks in BLOCKS.values() for b in blocks if b.not_run)
+    print(*(f"not run, {reason}: {block}" for reason, block in marked), sep="\n")
+    assert [block for reason, block in marked if reason not in REASONS] == []
+    assert len(marked) <= MOST_NOT_RUN
+    markers = sum(path.read_text().count("\n<!-- not run") for path in PAGES)
+    assert markers == len(marked), "a marker stands on the line before its block"
+
+
+COMMAND = re.compile(
+    r"\s*(\$|(\S*/)?(stoker|python3?|pip|pytest|cmake|ctest|ninja|taskset|sudo|dev|import|from)) [^|]"
+)
+
+
+@pytest.mark.parametrize("blocks", of("text"))
+def test_text_hides_no_commands(blocks):
+    assert [f"{b}: {line}" for b in blocks for line in b.text.split("\n") if COMMAND.match(line)] == []
+
+
+# --- a place to run them in ----------------------------------------------------------------------------
+
+
+def stoker_command(*words, cwd=None, code=0):
+    """What the package's command prints."""
+    command = [sys.executable, "-m", "stoker", *map(str, words)]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == code, f"exit code {done.returncode}: {done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory):
+    """What pages talk of: photos/train, photos/val, and the recipe that docs/transforms.md explains."""
+    folder = tmp_path_factory.mktemp("documents")
+    for name, count in (("train", 20), ("val", 6)):
+        stoker_command("synth", folder / "photos" / name, "--count", count, "--classes", 3)
+    transforms = [
+        {"name": "RandomResizedCrop", "height": 224, "width": 224},
+        {"name": "RandomHorizontalFlip"},
+        {"name": "RandAugment", "num_ops": 2, "magnitude": 7},
+        {"name": "Normalize"},
+        {"name": "RandomErasing", "p": 0.25},
+    ]
+    (folder / "recipe.json").write_text(json.dumps({"transforms": transforms, "dtype": "float32"}))
+    return folder
+
+
+@pytest.fixture
+def here(scratch, monkeypatch):
+    monkeypatch.chdir(scratch)
+    return scratch
+
+
+# --- Python --------------------------------------------------------------------------------------------
+
+
+class Smaller(ast.NodeTransformer):
+    """The same program with less to do: batches of 4, one epoch of `fit`, two turns of a loop."""
+
+    def visit_keyword(self, node):
+        self.generic_visit(node)
+        most = {"batch_size": 4, "epochs": 1}.get(node.arg)
+        if most and isinstance(node.value, ast.Constant):
+            node.value.value = min(node.value.value, most)
+        return node
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "range":
+            for argument in node.args:
+                if isinstance(argument, ast.Constant):
+                    argument.value = min(argument.value, 2)
+        return node
+
+
+def parsed(block):
+    """The block's syntax tree; its lines are those of the page."""
+    tree = ast.parse("\n" * (block.line - 1) + block.text, str(ROOT / block.page))
+    return ast.fix_missing_locations(Smaller().visit(tree))
+
+
+def imports_of(tree):
+    """(the name that is bound, the module), of each import."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((n.asname or n.name.partition(".")[0], n.name) for n in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((n.asname or n.name, node.module) for n in node.names)
+
+
+def names_in(tree):
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def installed(module):
+    """A package, and not a mere folder, as tests/python/tensorflow is."""
+    found = importlib.util.find_spec(module)
+    return found is not None and found.origin is not None
+
+
+def lacks(module):
+    """Whether an import is of something that not everybody has."""
+    optional = ("cupy", "jax", "tensorflow", "torch", "xxhash")
+    return any(part in optional and not installed(part) for part in module.split("."))
+
+
+def keras_model(classes, loss):
+    import keras
+
+    layers = [keras.layers.Rescaling(1 / 255), keras.layers.GlobalAveragePooling2D()]
+    model = keras.Sequential([*layers, keras.layers.Dense(classes, activation="softmax")])
+    model.compile(loss=loss)
+    return model
+
+
+def train(*batch):
+    """A step on a batch, or a loop over a loader."""
+    for images, labels in batch[0] if isinstance(batch[0], stoker.Loader) else [batch]:
+        assert len(images) == len(labels) > 0
+
+
+def jpeg_bytes():
+    return next(pathlib.Path("photos/train/class00").iterdir()).read_bytes()
+
+
+def batches_to_digest():
+    loader = stoker.Loader(stoker.image_folder("photos/val"), [stoker.Resize((8, 8))], batch_size=4)
+    iterator = iter(loader.epoch(0))
+    return [(0, index, iterator.sample_ids, *batch) for index, batch in enumerate(iterator)]
+
+
+# What the Python of a page takes for granted, and how it is made when a block first names it.
+ASSUMED = {
+    "README.md": {
+        "jpeg_bytes": jpeg_bytes,
+        "model": lambda: keras_model(3, "sparse_categorical_crossentropy"),
+        "train": lambda: train,
+    },
+    "docs/cli.md": {"batches": batches_to_digest},
+    "docs/from-tf-data.md": {"model": lambda: keras_model(1000, "categorical_crossentropy")},
+    "docs/python.md": {
+        "images": lambda: np.zeros((20, 240, 240, 3), np.uint8),
+        "labels": lambda: np.arange(20),
+        "jpeg_bytes": jpeg_bytes,
+        "mean": lambda: (0.485, 0.456, 0.406),
+        "std": lambda: (0.229, 0.224, 0.225),
+        "step": lambda: train,
+        "train": lambda: train,
+    },
+    "docs/tensorflow.md": {
+        "jpeg_bytes": jpeg_bytes,
+        "model": lambda: keras_model(3, "sparse_categorical_crossentropy"),
+    },
+}
+
+
+class OnTheHost(ast.NodeTransformer):
+    """The device "host", which stands in for a GPU where there is none."""
+
+    def visit_Constant(self, node):
+        return ast.copy_location(ast.Constant("host"), node) if node.value == "cuda:0" else node
+
+
+@pytest.mark.parametrize("blocks", of("python"))
+def test_python(blocks, here):
+    page = blocks[0].page
+    names, missing = {"__name__": page}, set()
+    for block in blocks:
+        tree = parsed(block)
+        absent = [(name, module) for name, module in imports_of(tree) if lacks(module)]
+        missing |= {name for name, module in absent if "." not in module}
+        if absent or names_in(tree) & missing:
+            print(f"not run, a package is not installed: {block}")
+            continue
+        for name in (names_in(tree) & set(ASSUMED.get(page, {}))) - set(names):
+            names[name] = ASSUMED[page][name]()
+        if block.not_run:
+            assert block.not_run == "needs a GPU", f"{block}: of Python nothing else is left out"
+            tree = OnTheHost().visit(tree)
+        exec(compile(tree, str(ROOT / page), "exec"), names)
+
+
+# --- commands ------------------------------------------------------------------------------------------
+
+PLACES = {"DIR": "photos/train", "PHOTOS": "photos/train", "N": "8"}
+MOST = {"--count": 8, "--epochs": 1, "--threads": 2}
+
+
+def run_stoker(words, where):
+    """A page's command, on the small folders and with less to do; what it prints."""
+    places = {**PLACES, "DIR": "made"} if words[0] == "synth" else PLACES
+    words = [places.get(word, word) for word in words]
+    for at, word in enumerate(words):
+        if word in MOST:
+            words[at + 1] = str(min(int(words[at + 1]), MOST[word]))
+    return stoker_command(*words, cwd=where)
+
+
+@pytest.mark.parametrize("blocks", of("sh", "console"))
+def test_commands(blocks, here):
+    for block in blocks:
+        for words in commands_of(block):
+            line = shlex.join(words)
+            if words[0] == "taskset":  # whose cores may not be allotted to us
+                words = words[3:]
+            try:
+                if words[0] not in ("stoker", "build/stoker"):
+                    look_up(words)
+                elif not block.not_run and (words[1] != "build-tf-plugin" or installed("tensorflow")):
+                    run_stoker(words[1:], here)
+            except AssertionError as error:
+                raise AssertionError(f"{block}: {line}: {error}") from error
+
+
+# --- JSON ----------------------------------------------------------------------------------------------
+
+
+def open_recipe(recipe, where):
+    (where / "page.json").write_text(json.dumps(recipe))
+    explained = run_stoker(["explain", "--recipe", "page.json"], where)
+    for transform in recipe["transforms"]:
+        assert transform["name"] in explained
+
+
+def open_spec(spec, where):
+    """As the package does, over photographs that are here."""
+    photos = where / "photos" / "train"
+    source = stoker.image_folder(photos)
+    spec["source"].update(directory=str(photos), samples=len(source))
+    native = stoker._stoker.Loader("a page", json.dumps(spec), source._native, stoker._stoker.Runtime())
+    assert native.batches_per_epoch == -(-len(source) // spec["batch_size"])
+
+
+def compare_error(said, where):
+    printed = json.loads(stoker_command("inspect", "nowhere", "--json", cwd=where, code=1))
+    assert printed["error"].keys() == said["error"].keys()
+
+
+@pytest.mark.parametrize("blocks", of("json"))
+def test_json(blocks, here):
+    for block in blocks:
+        value = json.loads(block.text)
+        if "error" in value:
+            compare_error(value, here)
+        elif "source" in value:
+            open_spec(value, here)
+        elif "choices" in value:
+            crop = {"name": "RandomResizedCrop", "height": 8, "width": 8}
+            open_recipe({"transforms": [crop], "mix": value, "dtype": "float32"}, here)
+        else:
+            open_recipe(value, here)
+
+
+# --- C++ -----------------------------------------------------------------------------------------------
+
+TRAIN = """#include <cstdint>
+#include <cstdio>
+#include <span>
+void Train(std::span<const uint8_t> images, std::span<const int64_t> labels) {
+  std::printf("%zu %zu\\n", images.size(), labels.size());
+}
+"""
+
+
+def write_program(blocks, folder):
+    """A CMake project of a page's blocks: #include lines first, the other lines are main()."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    lines = [line for b in blocks if b.language == "cpp" for line in b.text.split("\n")]
+    includes = "\n".join(line for line in lines if line.startswith("#include"))
+    body = "\n".join(line for line in lines if not line.startswith("#include"))
+    (folder / "program.cc").write_text(f"{includes}\n{TRAIN}int main() {{\n{body}\n}}\n")
+    start = "cmake_minimum_required(VERSION 3.22)\nproject(page CXX)\nadd_executable(program program.cc)\n"
+    (folder / "CMakeLists.txt").write_text(
+        start + "".join(b.text + "\n" for b in blocks if b.language == "cmake")
+    )
+
+
+@pytest.mark.parametrize("blocks", of("cpp", "cmake"))
+def test_cpp(blocks, build, here):
+    """With a stoker that is installed from the build folder, over photos/train."""
+    if not (build / "stoker").is_file():
+        pytest.skip(f"{build} has nothing to install")
+    cache = (build / "CMakeCache.txt").read_text()
+    if not re.search(r"^STOKER_SANITIZE:\w+=$", cache, re.M):
+        pytest.skip("a user's program is not linked with sanitizers")
+
+    def run(*words):
+        words = [str(word) for word in words]
+        done = subprocess.run(words, cwd=here, capture_output=True, text=True, timeout=200, check=False)
+        assert done.returncode == 0, f"{blocks[0]}: {shlex.join(words)}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    write_program(blocks, here / "program")
+    run("cmake", "--install", build, "--prefix", here / "prefix")
+    run(
+        *("cmake", "-S", "program", "-B", "program/build", f"-DCMAKE_PREFIX_PATH={here / 'prefix'}"),
+        "-DCMAKE_CXX_COMPILER=" + re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", cache, re.M)[1],
+        "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror",
+    )
+    run("cmake", "--build", "program/build")
+    batches = [tuple(map(int, line.split())) for line in run("program/build/program").splitlines()]
+    assert batches == 3 * [(20 * 224 * 224 * 3, 20)]
