@@ -35,8 +35,10 @@ def train_on_two_devices(loader: stoker.Loader) -> None:
             ]
         )
         model.compile("adam", "sparse_categorical_crossentropy")
-    model.fit(loader.as_tf_dataset(), epochs=2, verbose=2)  # each device gets half of each batch
-    print(f"trained on {strategy.num_replicas_in_sync} devices")
+    # fit() takes a batch, and with it an epoch, to build the model; so it is told which one to train.
+    follow = stoker.tensorflow.follow_epochs(loader)
+    model.fit(loader.as_tf_dataset(), epochs=2, callbacks=[follow], verbose=2)  # each device: half a batch
+    print(f"trained on {strategy.num_replicas_in_sync} devices; epoch {loader.state_dict()['epoch']} is next")
 
 
 def dispatch(started: Connection) -> None:

@@ -1,10 +1,12 @@
 """An iterator goes on exactly where it was, in a new process."""
 
+import pathlib
+
 import numpy as np
 import pytest
 import stoker
 import tensorflow as tf
-from conftest import arrays, same
+from conftest import SIZE, arrays, same
 
 
 @pytest.mark.parametrize("kind", ["plain", "prefetch", "symbolic", "symbolic prefetch"])
@@ -40,6 +42,42 @@ def test_restoring_decodes_nothing_twice(make, tmp_path):
     tf.train.Checkpoint(iterator=iterator).read(path)
     same([tuple(map(np.array, next(iterator)))], arrays(loader.epoch(0))[4:5])
     assert other.stats()["samples"] <= 8 * 3  # the two that were left, and one of the next epoch
+
+
+def bytes_of(dataset, folder, inject_prefetch, symbolic):
+    """Of a checkpoint after three batches, when TensorFlow's buffers have had time to fill."""
+    options = tf.data.Options()
+    options.experimental_optimization.inject_prefetch = inject_prefetch
+    options.experimental_symbolic_checkpoint = symbolic
+    iterator = iter(dataset.with_options(options))
+    for _ in range(3):
+        next(iterator)
+    path = tf.train.Checkpoint(iterator=iterator).write(str(folder / "saved"))
+    return sum(file.stat().st_size for file in folder.glob(pathlib.Path(path).name + "*"))
+
+
+BATCH = 8 * SIZE * SIZE * 3
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("step", ["nothing", "repeat", "take", "map"])
+def test_without_the_prefetch_that_is_added_it_is_a_few_numbers(make, op, tmp_path, step, symbolic):
+    dataset = make().as_tf_dataset(op=op)
+    dataset = {
+        "nothing": lambda: dataset,
+        "repeat": lambda: dataset.repeat(3),
+        "take": lambda: dataset.take(5),
+        "map": lambda: dataset.map(lambda *columns: columns),
+    }[step]()
+    assert bytes_of(dataset, tmp_path, inject_prefetch=False, symbolic=symbolic) < 2_000 < BATCH
+
+
+def test_buffers_behind_it_are_stored(make, op, tmp_path):
+    """As docs/tensorflow.md has it: symbolic checkpoints leave out a prefetch's, and not a shuffle's."""
+    dataset = make().as_tf_dataset(op=op)
+    assert bytes_of(dataset.prefetch(2), tmp_path, inject_prefetch=False, symbolic=True) < 2_000
+    for symbolic in (False, True):
+        assert bytes_of(dataset.shuffle(3), tmp_path, inject_prefetch=False, symbolic=symbolic) > 2 * BATCH
 
 
 def test_a_checkpoint_of_other_options_is_refused(make, tmp_path):

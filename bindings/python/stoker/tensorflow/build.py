@@ -1,9 +1,9 @@
 """Builds the dataset op for the TensorFlow that is installed: `stoker build-tf-plugin`.
 
-TensorFlow's C++ interfaces change with every release, so the op ships as source. It takes about 10 s
-once; the result is kept in the user's cache folder (XDG_CACHE_HOME) under all that it depends on: the
-exact TensorFlow and the flags it was built with, the compiler, stoker's plugin interface, the source.
-It is accepted after it has read a few batches in a process of its own.
+TensorFlow's C++ interfaces change with every release, so the op ships as source. It takes about half a
+minute once (20 s to compile, 7 s to try); the result is kept in the user's cache folder (XDG_CACHE_HOME)
+under all that it depends on: the exact TensorFlow and the flags it was built with, the compiler, stoker's
+plugin interface, the source. It is accepted after it has read a few batches in a process of its own.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def _build_or_note(compiler: _Compiler, path: pathlib.Path) -> None:
 def _build(compiler: _Compiler, path: pathlib.Path) -> None:
     print(
         f"stoker: building the dataset op for TensorFlow {tf.__version__} with {compiler.version} "
-        "(once; about 10 s)",
+        "(once; about half a minute)",
         file=sys.stderr,
         flush=True,
     )
