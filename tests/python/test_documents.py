@@ -235,6 +235,30 @@ def test_python(blocks, here):
         exec(compile(tree, str(ROOT / page), "exec"), names)
 
 
+def test_the_graph_that_serves_has_the_pixels_of_the_loader(photos):
+    """What docs/tensorflow.md prints and says of it, on every photograph."""
+    tf = pytest.importorskip("tensorflow")
+    if not hasattr(tf, "io"):  # tests/python/tensorflow
+        pytest.skip("TensorFlow is not installed")
+    (block,) = [b for b in BLOCKS["docs/tensorflow.md"] if "def serving_pixels" in b.text]
+    definition = next(node for node in parsed(block).body if isinstance(node, ast.FunctionDef))
+    names = {"tf": tf}
+    exec(compile(ast.Module([definition], []), str(ROOT / block.page), "exec"), names)
+    recipe = [stoker.Resize(256), stoker.CenterCrop(224)]
+    loader = stoker.Loader(stoker.image_folder(photos), recipe, batch_size=1, exif_orientation=False)
+    iterator = iter(loader.epoch(0))
+    apart, values = 0, 0
+    for batch in iterator:
+        images = batch[0] if isinstance(batch, tuple) else batch
+        path = loader.source.path(iterator.sample_ids[0])
+        made = names["serving_pixels"](tf.io.read_file(path)).numpy()
+        assert np.abs(made - images[0]).max() < 0.52, path
+        assert np.abs(np.rint(made) - images[0]).max() <= 1, path
+        apart += np.count_nonzero(np.rint(made) != images[0])
+        values += made.size
+    assert values > 0 and apart / values < 0.005
+
+
 # --- commands ------------------------------------------------------------------------------------------
 
 PLACES = {"DIR": "photos/train", "PHOTOS": "photos/train", "N": "8"}
