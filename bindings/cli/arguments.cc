@@ -39,6 +39,17 @@ CLI::Option* AddNumber(CLI::App& command, const std::string& name, int64_t& valu
       });
 }
 
+CLI::Option* AddReal(CLI::App& command, const std::string& name, double& value, RealRange range,
+                     const std::string& what) {
+  return command.add_option(name, value, WithDefault(what, value))
+      ->check([range](const std::string& text) {
+        double number = 0;
+        if (Parse(text, number) && number >= range.low && number <= range.high)
+          return std::string();
+        return fmt::format("{} is not a number from {} to {}", text, range.low, range.high);
+      });
+}
+
 CLI::Option* AddSeed(CLI::App& command, const std::string& name, uint64_t& value,
                      const std::string& what) {
   return command.add_option(name, value, WithDefault(what, value))

@@ -17,11 +17,19 @@ struct NumberRange {
   int64_t high = 0;
 };
 
+struct RealRange {
+  double low = 0;
+  double high = 0;
+};
+
 // Each adds an option whose default is what `value` holds now, and shows that behind `what` where
 // it is a value that may be given.
 // A value that cannot be is an error that names the option, the value and what it may be.
 CLI::Option* AddNumber(CLI::App& command, const std::string& name, int64_t& value,
                        NumberRange range, const std::string& what);
+// Finite numbers only: nan and inf lie in no range.
+CLI::Option* AddReal(CLI::App& command, const std::string& name, double& value, RealRange range,
+                     const std::string& what);
 CLI::Option* AddSeed(CLI::App& command, const std::string& name, uint64_t& value,
                      const std::string& what);
 // Bytes, also as 64MiB (2^20) or 64MB (10^6).

@@ -268,12 +268,9 @@ void AddDeviceOptions(CLI::App& command, BenchArguments& given) {
   AddNumber(command, "--buffers", given.buffers, {Stager::kFewestBuffers, Stager::kMostBuffers},
             "batches that there is memory for on the device")
       ->group(kGroup);
-  command
-      .add_option(
-          "--step-ms", given.step_ms,
+  AddReal(command, "--step-ms", given.step_ms, {0, 10'000},
           "milliseconds that the device is kept busy with\neach batch, as by a training step")
       ->type_name("MS")
-      ->check(CLI::Range(0.0, 10'000.0))
       ->group(kGroup);
 }
 

@@ -6,9 +6,12 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/outcome.h"
+#include "bindings/cli/usage.h"
 
 namespace stoker::cli {
 
@@ -22,9 +25,24 @@ constexpr const char* kFooter = R"(Try it without data of your own:
   stoker bench photos
   stoker doctor
 
-`stoker COMMAND --help` explains a command. Results go to stdout, progress and errors to stderr.
+`stoker help COMMAND` explains a command. Results go to stdout, progress and errors to stderr.
 Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (permission, memory,
-disk, I/O); 130 interrupted.)";
+disk, I/O, an output that cannot be written); 130 interrupted.)";
+
+// What parses the same: `help bench` is `bench --help`.
+std::vector<std::string> ArgumentsOf(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.empty() || arguments[0] != "help") return arguments;
+  std::rotate(arguments.begin(), arguments.begin() + 1, arguments.end());
+  arguments.back() = "--help";
+  return arguments;
+}
+
+Error MissingCommand() {
+  return {.code = Code::kInvalidArgument,
+          .cause = "a command is missing: synth, inspect, index, explain, bench or doctor",
+          .advice = "`stoker help` explains them"};
+}
 
 int Main(int argc, char** argv) {
   // A file that outgrows RLIMIT_FSIZE is then an error of write(), like a full disk.
@@ -45,22 +63,21 @@ int Main(int argc, char** argv) {
   AddExplain(app, chosen);
   AddBench(app, chosen);
   AddDoctor(app, chosen);
+  std::vector<std::string> arguments = ArgumentsOf(argc, argv);
+  if (!arguments.empty() && !arguments[0].starts_with('-')) {
+    if (Status s = CheckCommand(app, arguments[0]); !s.ok()) {
+      return Fail(s.error(), kExitUsage, json);
+    }
+  }
+  std::ranges::reverse(arguments);  // as CLI11 wants them
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(arguments));
   } catch (const CLI::Success& wanted) {  // --help, --version
     return app.exit(wanted);
   } catch (const CLI::ParseError& error) {
-    return Fail({.code = Code::kInvalidArgument,
-                 .cause = error.what(),
-                 .advice = "`stoker COMMAND --help` lists the options"},
-                kExitUsage, json);
+    return Fail(UsageError(app, error.what()), kExitUsage, json);
   }
-  if (!chosen) {
-    return Fail({.code = Code::kInvalidArgument,
-                 .cause = "a command is missing: synth, inspect, index, explain, bench or doctor",
-                 .advice = "`stoker --help` explains them"},
-                kExitUsage, json);
-  }
+  if (!chosen) return Fail(MissingCommand(), kExitUsage, json);
   const Result<int> exit_code = chosen();
   if (exit_code.ok()) return *exit_code;
   return Fail(exit_code.error(), ExitCodeOf(exit_code.error()), json);

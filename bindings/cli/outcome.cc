@@ -25,7 +25,8 @@ std::string AsOptions(std::string text) {
   for (const auto& [from, to] : kNames) {
     for (size_t at = text.find(from); at != std::string::npos;
          at = text.find(from, at + to.size())) {
-      if (at == 0 || text[at - 1] != '"') text.replace(at, from.size(), to);  // else a file's word
+      const bool a_word = at == 0 || text[at - 1] == ' ' || text[at - 1] == '(';
+      if (a_word) text.replace(at, from.size(), to);  // else a part of a file's or an argument's
     }
   }
   return text;

@@ -97,6 +97,15 @@ def test_version():
     done = run("--version")
     assert done.returncode == 0
     assert done.stdout.startswith(b"stoker ") and done.stdout.strip()[-1:].isdigit()
+def test_help_of_a_command():
+    assert run("help").stdout == run("--help").stdout != b""
+    for command in ("synth", "inspect", "index", "explain", "bench", "doctor"):
+        done = run("help", command)
+        assert done.returncode == 0 and done.stderr == b""
+        assert done.stdout == run(command, "--help").stdout
+    assert "no command `bnech`. Did you mean `bench`?" in failure(run("help", "bnech"), 2)
+
+
 
 
 # --- what it does -------------------------------------------------------------------------------
@@ -451,6 +460,14 @@ def test_folder_without_images(tmp_path):
     (tmp_path / "notes.txt").write_text("no image")
     for command in ("bench", "inspect"):
         assert str(tmp_path) in failure(run(command, tmp_path), 1)
+        ("--device host --step-ms nan", "--step-ms"),
+        ("--device host --step-ms inf", "--step-ms"),
+        ("--device host --step-ms -inf", "--step-ms"),
+        ("--device host --step-ms 1e999", "--step-ms"),
+        ("--threads nan", "--threads"),
+        ("--seed inf", "--seed"),
+        ("--memory-budget nan", "--memory-budget"),
+        ("--memory-budget inf", "--memory-budget"),
 
 
 def test_a_file_in_place_of_a_folder(dataset):
@@ -467,6 +484,27 @@ def test_empty_file(dataset):
 def test_text_named_jpg(dataset):
     folder, add = dataset
     expect_bad(folder, add("notes.jpg", b"these are notes and no photograph\n" * 20))
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("bnech DIR", "no command `bnech`. Did you mean `bench`?"),
+        ("Bench DIR", "no command `Bench`. Did you mean `bench`?"),
+        ("insp DIR", "no command `insp`. Did you mean `inspect`?"),
+        ("explode DIR --json", "no command `explode`. `stoker help` lists"),
+        ("bench DIR --epoch 3", "`stoker bench` has no such arguments: --epoch 3. Did you mean --epochs?"),
+        ("bench --epoch 3", "`stoker bench` has no such argument: --epoch. Did you mean --epochs?"),
+        ("bench DIR --batch_size=3", "no such argument: --batch_size=3. Did you mean --batch-size?"),
+        ("bench DIR -trhead 3", "no such arguments: -trhead 3. Did you mean --threads?"),
+        ("bench DIR one --two three --json", "no such arguments: one --two three. `stoker bench --help`"),
+        ("index --xyzzy", "`stoker index` has no such argument: --xyzzy. `stoker index --help`"),
+        ("--jsno bench DIR", "`stoker` has no such argument: --jsno."),
+    ],
+)
+def test_what_was_probably_meant(made, arguments, words):
+    done = run(*arguments.replace("DIR", str(made)).split())
+    assert words in failure(done, 2)
+
+
 
 
 def test_another_format_named_jpg(dataset):

@@ -284,6 +284,12 @@ def test_the_help_has_the_commands_in_python():
     assert "bench" in done.stdout and "build-tf-plugin" in done.stdout
 
 
+def test_help_of_a_command():
+    assert stoker_command("help").stdout == stoker_command("--help").stdout
+    assert "--epochs" in stoker_command("help", "bench").stdout
+    assert stoker_command("help", "bnech").returncode == 2
+
+
 def test_a_plugin_without_tensorflow():
     done = stoker_command("build-tf-plugin", before="import sys; sys.modules['tensorflow'] = None")
     assert done.returncode == 1 and done.stderr.count("\n") == 1

@@ -20,6 +20,8 @@ _IN_PYTHON = {
 def main() -> int:
     """Runs `stoker ARGUMENTS`; returns only from commands that are Python's own."""
     arguments = sys.argv[1:]
+    if arguments and arguments[0] == "help":  # as the native command: `help bench` is `bench --help`
+        arguments = [*arguments[1:], "--help"]
     if arguments and arguments[0] in _IN_PYTHON:
         return _call(_IN_PYTHON[arguments[0]][0], arguments[1:])
     command = pathlib.Path(__file__).with_name("stoker")
