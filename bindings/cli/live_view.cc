@@ -1,12 +1,11 @@
 #include "bindings/cli/live_view.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 
+#include "bindings/cli/terminal.h"
 #include "engine/core/stage_times.h"
 
 namespace stoker::cli {
@@ -15,12 +14,6 @@ namespace {
 
 constexpr uint64_t kRedrawNs = 250'000'000;
 constexpr uint64_t kLineNs = 5'000'000'000;
-
-size_t Columns() {
-  winsize size{};
-  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-  return known ? size.ws_col : 80;
-}
 
 bool Continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
@@ -59,6 +52,14 @@ std::string Broken(std::string_view lines, size_t columns) {
   return text;
 }
 
+std::string FirstLines(std::string_view lines, size_t most) {
+  size_t end = 0;
+  for (size_t i = 0; i < most && end < lines.size(); ++i) {
+    end = std::min(lines.find('\n', end), lines.size() - 1) + 1;
+  }
+  return std::string(lines.substr(0, end));
+}
+
 std::string Redraw(int drawn, std::string_view lines) {
   std::string text = "\r";
   if (drawn > 0) text += fmt::format("\x1b[{}A", drawn);
@@ -67,7 +68,7 @@ std::string Redraw(int drawn, std::string_view lines) {
   return text + "\x1b[J";
 }
 
-LiveView::LiveView() : terminal_(isatty(STDERR_FILENO) == 1) {}
+LiveView::LiveView() : terminal_(CanRedraw()) {}
 
 LiveView::~LiveView() {
   if (drawn_ != 0) fmt::print(stderr, "{}", Redraw(drawn_, ""));
@@ -79,7 +80,9 @@ void LiveView::Show(std::string_view head, const std::function<LoaderStats()>& s
   next_ns_ = now + (terminal_ ? kRedrawNs : kLineNs);
   recent_.Add(stats(), now);
   if (terminal_) {
-    const std::string lines = Broken(fmt::format("{}\n{}", head, recent_.panel()), Columns() - 1);
+    const TerminalSize size = SizeOfTerminal();
+    std::string lines = Broken(fmt::format("{}\n{}", head, recent_.panel()), size.columns - 1);
+    lines = FirstLines(lines, size.rows - 1);  // the cursor stands below them
     fmt::print(stderr, "{}", Redraw(drawn_, lines));
     drawn_ = static_cast<int>(std::ranges::count(lines, '\n'));
   } else if (const std::string line = recent_.line(); !line.empty()) {

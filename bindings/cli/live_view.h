@@ -11,8 +11,8 @@
 
 namespace stoker::cli {
 
-// On stderr: where that is a terminal a few lines that are redrawn in place, four times a second;
-// else a line every five seconds. One thread at a time.
+// On stderr: where CanRedraw() (terminal.h) a few lines that are redrawn in place, four times a
+// second; else a line every five seconds. One thread at a time.
 class LiveView {
  public:
   LiveView();
@@ -33,6 +33,9 @@ class LiveView {
 // Lines of UTF-8 that are no wider than `columns`: longer ones are broken, at a space if there is
 // one. A character takes a column.
 std::string Broken(std::string_view lines, size_t columns);
+
+// What there is room for: of what is above the screen nothing could be redrawn.
+std::string FirstLines(std::string_view lines, size_t most);
 
 // What puts `lines`, each of which fits, in place of the `drawn` ones above the cursor.
 std::string Redraw(int drawn, std::string_view lines);

@@ -1,11 +1,11 @@
 #include "bindings/cli/progress.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <string>
+
+#include "bindings/cli/terminal.h"
 
 namespace stoker::cli {
 
@@ -25,7 +25,7 @@ std::string BarText(uint64_t done, uint64_t total) {
   return bar;
 }
 
-ProgressBar::ProgressBar() : terminal_(isatty(STDERR_FILENO) == 1) {}
+ProgressBar::ProgressBar() : terminal_(CanRedraw()) {}
 
 ProgressBar::~ProgressBar() {
   if (shown_) fmt::print(stderr, "{}", kWipe);

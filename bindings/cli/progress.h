@@ -11,8 +11,8 @@ namespace stoker::cli {
 // " 37% ━━━━───────", `total` > 0.
 std::string BarText(uint64_t done, uint64_t total);
 
-// Draws on stderr, and only when that is a terminal: nothing ends up in a log. One thread at a
-// time.
+// Draws on stderr, and only where CanRedraw() (terminal.h): nothing ends up in a log. One thread at
+// a time.
 class ProgressBar {
  public:
   ProgressBar();

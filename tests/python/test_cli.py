@@ -1,6 +1,7 @@
 """The `stoker` command from outside: what others script. STOKER_COMMAND names it; else build/stoker."""
 
 import errno
+import fcntl
 import json
 import os
 import pathlib
@@ -8,8 +9,11 @@ import pty
 import re
 import shutil
 import signal
+import stat
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 import pytest
@@ -797,3 +801,46 @@ def test_live_in_a_log(made):
 
 if __name__ == "__main__":
     sys.exit(pytest.main([__file__, *sys.argv[1:]]))
+def live(made, rows, columns, term):
+    """What a terminal of that size and kind is sent by --live, until it has shown something three times."""
+    master, slave = pseudo_terminal()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    with subprocess.Popen(
+        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000", "--live"],
+        stdout=subprocess.PIPE, stderr=slave, env={**os.environ, "TERM": term},
+    ) as process:  # fmt: skip
+        os.close(slave)
+        shown, sent = b"", False
+        for piece in written_to(master):
+            shown += piece
+            if not sent and (shown.count(b"%") >= 3 or b"images/s" in shown):
+                process.send_signal(signal.SIGINT)
+                sent = True
+        os.close(master)
+        process.communicate(timeout=30)
+    assert process.returncode == 130
+    return shown.decode()
+
+
+@pytest.mark.parametrize("rows", [2, 4])
+def test_live_fits_a_small_terminal(made, rows):
+    screen = Screen(height=rows)
+    for piece in re.split(r"(?<=\x1b\[J)", live(made, rows, 40, "xterm")):
+        screen.write(piece)
+        assert screen.scrolled == [] and len(screen.shown()) < rows
+    assert screen.shown() == []
+
+
+def test_a_dumb_terminal_is_a_log(made):
+    text = live(made, 24, 80, "dumb")
+    assert "\x1b" not in text and "stoker: " in text
+    master, slave = pseudo_terminal()
+    done = subprocess.run(
+        [COMMAND, "bench", made, *map(str, SMALL)],
+        stdout=subprocess.PIPE, stderr=slave, env={**os.environ, "TERM": "dumb"}, timeout=60, check=False,
+    )  # fmt: skip
+    os.close(slave)
+    assert done.returncode == 0 and b"".join(written_to(master)) == b""
+    os.close(master)
+
+

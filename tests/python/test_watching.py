@@ -197,6 +197,29 @@ def test_monitor_leaves_what_the_program_prints(loader, monkeypatch):
     monitor.stop()  # which was not started
 
 
+def test_monitor_fits_a_small_terminal(monkeypatch):
+    terminal = FakeTerminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("LINES", "4")
+    screen = Screen(height=4)
+    screen.write("epoch 1\r\n")
+    display = __import__("stoker._watching")._watching._display()
+    for _ in range(3):
+        display.show("".join(f"line {i}\n" for i in range(9)), "")
+    screen.write(terminal.getvalue())
+    assert screen.scrolled == ["epoch 1"]  # what the program printed, and nothing of the panel
+    assert screen.shown() == ["epoch 1", "", "", "line 0", "line 1"]
+
+
+def test_monitor_on_a_dumb_terminal_is_a_log(monkeypatch):
+    monkeypatch.setattr("stoker._watching._LINE_SECONDS", 0.0)
+    monkeypatch.setattr(sys, "stderr", FakeTerminal())
+    monkeypatch.setenv("TERM", "dumb")
+    __import__("stoker._watching")._watching._display().show("a panel\n", "a line")
+    assert sys.stderr.getvalue() == "stoker: a line\n"
+
+
 def test_monitor_on_a_real_terminal(made):
     program = textwrap.dedent("""
         import sys, time, stoker

@@ -133,7 +133,8 @@ class Monitor:
             train(loader)
 
     Or `start()` and `stop()`. In a notebook the panel stands below the cell that started it; on a terminal
-    below what the program prints, and goes when it stops; elsewhere a line every five seconds, on stderr.
+    below what the program prints, and goes when it stops; elsewhere, and with TERM=dumb, a line every five
+    seconds, on stderr.
     It ends with the loader, with the interpreter, and, after one RuntimeWarning, where showing fails.
     Threads: any.
     """
@@ -219,7 +220,7 @@ def _display() -> _Display:
     if shell is not None and hasattr(shell, "kernel"):  # not in a terminal
         return _Notebook()
     stream = sys.stderr
-    if stream is not None and stream.isatty():
+    if stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb":
         return _Terminal(stream)
     return _Log(stream)
 
@@ -243,9 +244,10 @@ class _Terminal:
         self._stream = stream
 
     def show(self, panel: str, line: str) -> None:
-        columns = shutil.get_terminal_size().columns
+        columns, rows = shutil.get_terminal_size()
         lines = [""]  # a free one, for what is printed meanwhile
         lines += (part for long in panel.splitlines() for part in textwrap.wrap(long, max(columns - 1, 10)))
+        del lines[max(rows - 1, 1) :]  # what is above the screen could not be redrawn
         down = "\x1bD"  # scrolls where there is no line below; keeps the column
         room = f"\x1b[K{down * len(lines)}\x1b[{len(lines)}A"
         text = "".join(f"{down}\r{text}\x1b[K" for text in lines)

@@ -18,6 +18,13 @@ TEST(Broken, BreaksAtASpaceIfThereIsOne) {
   EXPECT_EQ(Broken("████████ █", 5), "█████\n███ █\n");
 }
 
+TEST(FirstLines, CutsWhatHasNoRoom) {
+  EXPECT_EQ(FirstLines("a\n\nc\n", 3), "a\n\nc\n");
+  EXPECT_EQ(FirstLines("a\n\nc\n", 2), "a\n\n");
+  EXPECT_EQ(FirstLines("a\nb", 5), "a\nb");
+  EXPECT_EQ(FirstLines("", 2), "");
+}
+
 TEST(Redraw, GoesBackOverWhatItDrew) {
   EXPECT_EQ(Redraw(0, "a\nb\n"), "\ra\x1b[K\nb\x1b[K\n\x1b[J");
   EXPECT_EQ(Redraw(2, "c\n"), "\r\x1b[2Ac\x1b[K\n\x1b[J");
