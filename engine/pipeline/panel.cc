@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,25 @@ uint64_t Since(uint64_t before, uint64_t now) { return now > before ? now - befo
 long Percent(double share) { return std::lround(100 * std::clamp(share, 0.0, 1.0)); }
 
 std::string PercentText(double share) { return std::to_string(Percent(share)) + "%"; }
+
+// The whole and its parts in percent; the parts add up to the whole, which is 100 at most: waits
+// that began before the period, or of several consumers, are more than there is time.
+template <size_t n>
+std::pair<long, std::array<long, n>> Percents(const std::array<double, n>& shares) {
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  const long all = Percent(sum);
+  std::array<long, n> percents{};
+  if (sum <= 0) return {all, percents};
+  // Rounding the running sum gives each part what its rounding takes from the next one.
+  double up_to = 0;
+  long given = 0;
+  for (size_t i = 0; i < n; ++i) {
+    up_to += shares[i];
+    percents[i] = std::lround(static_cast<double>(all) * up_to / sum) - given;
+    given += percents[i];
+  }
+  return {all, percents};
+}
 
 // What it was done to, over the period.
 class Period {
@@ -38,19 +58,20 @@ class Period {
   std::string Waited() const {
     if (now_.batches == before_.batches) return "no batch was taken";
     const WaitCauses &from = before_.waited, &to = now_.waited;
-    std::array<std::pair<double, const char*>, kNamedCauses.size()> causes;
-    std::ranges::transform(kNamedCauses, causes.begin(), [&](const NamedCause& cause) {
-      return std::pair(Share(from.*cause.ns, to.*cause.ns), cause.name);
+    std::array<double, kNamedCauses.size()> shares{};
+    std::ranges::transform(kNamedCauses, shares.begin(), [&](const NamedCause& cause) {
+      return Share(from.*cause.ns, to.*cause.ns);
     });
-    double sum = 0;
-    for (const auto& [share, name] : causes) sum += share;
-    std::string text = "waited " + PercentText(sum);
+    const auto [all, percents] = Percents(shares);
+    std::array<std::pair<long, const char*>, kNamedCauses.size()> causes;
+    for (size_t i = 0; i < causes.size(); ++i) causes[i] = {percents[i], kNamedCauses[i].name};
     std::ranges::stable_sort(causes,
                              [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::string text = "waited " + std::to_string(all) + "%";
     const char* before = ": ";
-    for (const auto& [share, name] : causes) {
-      if (Percent(share) == 0) continue;
-      text += std::exchange(before, ", ") + std::string(name) + " " + PercentText(share);
+    for (const auto& [percent, name] : causes) {
+      if (percent == 0) continue;
+      text += std::exchange(before, ", ") + std::string(name) + " " + std::to_string(percent) + "%";
     }
     return text;
   }

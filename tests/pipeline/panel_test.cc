@@ -2,6 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <numeric>
+#include <regex>
+#include <string>
+#include <vector>
+
 #include "engine/pipeline/advice.h"
 
 namespace stoker {
@@ -28,6 +33,16 @@ LoaderStats Later() {
   stats.memory_used = uint64_t{112} << 20;
   stats.memory_budget = uint64_t{964} << 20;
   return stats;
+}
+
+// The numbers before each %.
+std::vector<long> PercentsIn(const std::string& text) {
+  std::vector<long> percents;
+  const std::regex number("([0-9]+)%");
+  for (std::sregex_iterator at(text.begin(), text.end(), number), end; at != end; ++at) {
+    percents.push_back(std::stol((*at)[1]));
+  }
+  return percents;
 }
 
 TEST(Panel, SaysWhatWasDoneInBetween) {
@@ -84,6 +99,36 @@ TEST(Panel, NeverSaysMoreThanAll) {
   EXPECT_THAT(Panel(before, now, 2), HasSubstr("waited 100%: decode 100%"));
   EXPECT_THAT(Panel(before, now, 2), HasSubstr("busy 25% █···\n"));
   EXPECT_THAT(Panel(before, now, 0), HasSubstr("images/s"));
+}
+
+TEST(Panel, CausesAddUpToTheWhole) {
+  const auto waited = [](uint64_t storage, uint64_t decode, uint64_t copy, uint64_t other) {
+    LoaderStats now = Later();
+    ++now.batches;
+    now.waited.storage_ns += storage * 1'000'000;
+    now.waited.decode_ns += decode * 1'000'000;
+    now.waited.copy_ns += copy * 1'000'000;
+    now.waited.other_ns += other * 1'000'000;
+    const std::string text = Panel(Later(), now, 1);
+    return text.substr(0, text.find('\n'));
+  };
+  // More than there is time: they began before the period.
+  EXPECT_THAT(waited(1500, 500, 0, 0), HasSubstr("waited 100%: storage 75%, decode 25%"));
+  EXPECT_THAT(waited(900, 800, 0, 700), HasSubstr("waited 100%: "));
+  // Each rounded by itself, these would be 34 + 34 of 67, and 34 times 3 of 101.
+  EXPECT_THAT(waited(335, 335, 0, 0), HasSubstr("waited 67%: storage 34%, decode 33%"));
+  EXPECT_THAT(waited(335, 335, 335, 0),
+              HasSubstr("waited 100%: decode 34%, storage 33%, copy 33%"));
+  EXPECT_THAT(waited(0, 0, 0, 0), HasSubstr("waited 0%"));
+  for (uint64_t storage = 0; storage < 1500; storage += 37) {
+    for (uint64_t decode = 0; decode < 1500; decode += 41) {
+      const std::string text = waited(storage, decode, 55, 5);
+      const std::vector<long> percents = PercentsIn(text);
+      ASSERT_FALSE(percents.empty());
+      EXPECT_EQ(std::accumulate(percents.begin() + 1, percents.end(), 0L), percents[0]) << text;
+      EXPECT_LE(percents[0], 100);
+    }
+  }
 }
 
 TEST(RecentStats, IsTheMeanOverSeconds) {
