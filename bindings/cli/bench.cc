@@ -14,6 +14,7 @@
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/recipe.h"
+#include "bindings/cli/split_folders.h"
 #include "engine/pipeline/prometheus.h"
 #include "io/sources/image_folder.h"
 
@@ -162,6 +163,7 @@ Result<BenchReport> Measure(const BenchArguments& given) {
   if (!source.ok()) return std::move(source).error();
   Result<std::optional<DeviceBench>> device = DeviceOf(given);
   if (!device.ok()) return std::move(device).error();
+  WarnOfSplits(given.directory, (*source)->classes());
   BenchOptions options = OptionsOf(given, *std::move(recipe), *std::move(source));
   options.device = *std::move(device);
   ProgressBar bar;

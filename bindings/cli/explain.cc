@@ -12,6 +12,7 @@
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/recipe.h"
+#include "bindings/cli/split_folders.h"
 #include "io/sources/image_folder.h"
 
 namespace stoker::cli {
@@ -47,6 +48,7 @@ I/O); 130 interrupted.)";
 Result<PlanCost> Measure(const ExplainArguments& given, const Plan& plan) {
   Result<std::shared_ptr<const SampleSource>> source = ImageFolder(given.directory);
   if (!source.ok()) return std::move(source).error();
+  WarnOfSplits(given.directory, (*source)->classes());
   ProgressBar bar;
   const InterruptGuard interrupt;
   Result<PlanCost> cost =

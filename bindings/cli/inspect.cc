@@ -13,6 +13,7 @@
 #include "bindings/cli/interrupt.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
+#include "bindings/cli/split_folders.h"
 #include "io/sources/image_folder.h"
 
 namespace stoker::cli {
@@ -46,6 +47,7 @@ Result<DatasetReport> Look(const InspectArguments& given) {
   Result<std::shared_ptr<const SampleSource>> source =
       ImageFolder(given.directory, {.threads = threads});
   if (!source.ok()) return std::move(source).error();
+  WarnOfSplits(given.directory, (*source)->classes());
   const InspectOptions options{.threads = threads,
                                .decode = given.decode,
                                .list_broken = static_cast<size_t>(given.list_broken)};

@@ -107,6 +107,11 @@ Status Print(std::string_view text) {
   return SystemError(errno, "cannot write to standard output");
 }
 
+void Warn(const std::string& text) {
+  const std::string line = "stoker: warning: " + OnOneLine(text) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
 Status WriteFile(const std::string& path, std::string_view text) {
   const std::string part = path + ".part";
   errno = 0;

@@ -34,6 +34,9 @@ int Fail(const Error& error, int exit_code, bool json);
 Status Print(std::string_view text);
 
 // A file that is either what it was before, or all of `text`.
+// Tells of something that ends nothing: "stoker: warning: …" on stderr, on one line.
+void Warn(const std::string& text);
+
 Status WriteFile(const std::string& path, std::string_view text);
 
 // Fails where WriteFile would, but for a disk that is full; changes nothing. For what is to be

@@ -532,6 +532,19 @@ def test_huge_header_on_a_small_file(dataset):
 
 
 def test_a_thousand_scans(dataset):
+@pytest.mark.parametrize("command", ["bench", "inspect", "explain"])
+def test_parts_of_a_dataset_are_no_classes(made, tmp_path, command):
+    for part in ("val", "train"):
+        shutil.copytree(made, tmp_path / part)
+    done = run(command, tmp_path, *(SMALL if command == "bench" else ()))
+    assert done.returncode == 0
+    assert done.stderr.decode() == (
+        f"stoker: warning: the classes of {tmp_path} are named train, val, as parts of a dataset are. "
+        f"If that is what they are, name one of them: {tmp_path}/train\n"
+    )
+    assert run(command, tmp_path / "train", *(SMALL if command == "bench" else ())).stderr == b""
+
+
     from hostile_jpegs import many_scans
 
     folder, add = dataset

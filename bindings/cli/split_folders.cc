@@ -1,0 +1,48 @@
+#include "bindings/cli/split_folders.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+
+#include "bindings/cli/outcome.h"
+
+namespace stoker::cli {
+
+namespace {
+
+// Of the first ones there is most to learn from.
+constexpr std::array<std::string_view, 11> kParts = {"train", "training",   "trainval",  "val",
+                                                     "valid", "validation", "dev",       "eval",
+                                                     "test",  "testing",    "evaluation"};
+
+// train2017, Val and test_1 are such parts, too.
+size_t PartOf(const std::string& name) {
+  std::string word;
+  for (const char letter : name) {
+    word += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  word.resize(word.find_last_not_of("0123456789_-") + 1);
+  return static_cast<size_t>(std::ranges::find(kParts, word) - kParts.begin());
+}
+
+}  // namespace
+
+std::string SplitWarning(const std::string& directory, std::span<const std::string> classes) {
+  const bool all = std::ranges::all_of(
+      classes, [](const std::string& name) { return PartOf(name) < kParts.size(); });
+  if (classes.empty() || !all) return {};
+  const std::string& meant = *std::ranges::min_element(classes, {}, PartOf);
+  return fmt::format(
+      "the classes of {} are named {}, as parts of a dataset are. If that is what they are, name "
+      "one of them: {}{}{}",
+      directory, fmt::join(classes, ", "), directory, directory.ends_with('/') ? "" : "/", meant);
+}
+
+void WarnOfSplits(const std::string& directory, std::span<const std::string> classes) {
+  if (const std::string text = SplitWarning(directory, classes); !text.empty()) Warn(text);
+}
+
+}  // namespace stoker::cli

@@ -1,0 +1,33 @@
+#include "bindings/cli/split_folders.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace stoker::cli {
+namespace {
+
+std::string Of(const std::vector<std::string>& classes) { return SplitWarning("data/", classes); }
+
+TEST(SplitWarning, NamesTheFolderThatWasProbablyMeant) {
+  EXPECT_EQ(
+      Of({"test", "train", "val"}),
+      "the classes of data/ are named test, train, val, as parts of a dataset are. If that is "
+      "what they are, name one of them: data/train");
+  EXPECT_TRUE(Of({"Testing", "Training"}).ends_with(": data/Training"));
+  EXPECT_TRUE(Of({"test", "validation"}).ends_with(": data/validation"));
+  EXPECT_TRUE(Of({"train2017", "val2017"}).ends_with(": data/train2017"));
+  EXPECT_TRUE(Of({"train"}).ends_with(": data/train"));
+}
+
+TEST(SplitWarning, SaysNothingOfClasses) {
+  EXPECT_EQ(Of({}), "");
+  EXPECT_EQ(Of({"cat", "dog"}), "");
+  EXPECT_EQ(Of({"car", "train"}), "");
+  EXPECT_EQ(Of({"invalid", "valid"}), "");
+  EXPECT_EQ(Of({"0", "1", "_"}), "");
+}
+
+}  // namespace
+}  // namespace stoker::cli
