@@ -31,8 +31,12 @@
 namespace stoker {
 namespace {
 
-constexpr uint64_t kChunk = 16;                         // files that a thread takes at a time
-constexpr uint64_t kWorkingMemory = uint64_t{4} << 30;  // of each thread: the largest file
+constexpr uint64_t kChunk = 16;  // files that a thread takes at a time
+// Of each thread. What is larger than any common photograph is looked at before it is read, and
+// read where it begins as an image; but no more than any image that is decoded has (max_pixels).
+constexpr uint64_t kCommonFile = uint64_t{64} << 20;
+constexpr uint64_t kLargestFile = uint64_t{1} << 30;
+constexpr uint64_t kBeginning = 64;  // bytes that tell formats apart
 
 // What the index file calls formats, whatever becomes of the enum.
 static_assert(static_cast<int>(ImageFormat::kUnknown) == 0);
@@ -53,18 +57,19 @@ struct Indexed {
 // One thread's.
 class FileIndexer {
  public:
-  FileIndexer() { read_.buffer = GrowingBuffer(budget_); }
+  FileIndexer() { common_.buffer = GrowingBuffer(budget_); }
 
   Indexed Index(const std::string& path) {
-    Indexed indexed;
-    read_.path = path;
-    ReadPlainly(read_);
-    const std::span<const uint8_t> file(read_.buffer.data(), read_.size);
-    if (!read_.status.ok()) {
-      indexed.reason = "cannot be read";
-      return indexed;
-    }
-    indexed.facts = LookAt(file);
+    common_.path = path;
+    ReadPlainly(common_);
+    if (common_.status.ok()) return IndexBytes({common_.buffer.data(), common_.size});
+    if (common_.status.error().code == Code::kResourceExhausted) return IndexLarge(path);
+    return {.facts = {}, .record = {}, .reason = "cannot be read"};
+  }
+
+ private:
+  Indexed IndexBytes(std::span<const uint8_t> file) {
+    Indexed indexed{.facts = LookAt(file), .record = {}, .reason = {}};
     if (SniffFormat(file) != ImageFormat::kJpeg) {
       indexed.reason = "not a JPEG";
     } else if (Fallback why = maker_.Make(file, indexed.record); why != Fallback::kNone) {
@@ -73,7 +78,34 @@ class FileIndexer {
     return indexed;
   }
 
- private:
+  // Whose memory is not kept.
+  Indexed IndexLarge(const std::string& path) {
+    struct stat info {};
+    MemoryBudget budget(kLargestFile);
+    ReadRequest read;
+    read.buffer = GrowingBuffer(budget);
+    read.path = path;
+    read.length = kBeginning;
+    ReadPlainly(read);
+    if (!read.status.ok() || stat(path.c_str(), &info) != 0) {
+      return {.facts = {}, .record = {}, .reason = "cannot be read"};
+    }
+    const ImageFormat format = SniffFormat({read.buffer.data(), read.size});
+    const ImageFacts facts{.file_bytes = static_cast<uint64_t>(info.st_size),
+                           .format = static_cast<uint8_t>(format)};
+    if (!IsDecoded(format)) return {.facts = facts, .record = {}, .reason = "not a JPEG"};
+    read.length = kUnknownLength;
+    ReadPlainly(read);
+    if (read.status.ok()) return IndexBytes({read.buffer.data(), read.size});
+    const bool large = read.status.error().code == Code::kResourceExhausted;
+    return {.facts = facts, .record = {}, .reason = large ? "too large" : "cannot be read"};
+  }
+
+  static bool IsDecoded(ImageFormat format) {
+    return format == ImageFormat::kJpeg || format == ImageFormat::kPng ||
+           format == ImageFormat::kWebp;
+  }
+
   ImageFacts LookAt(std::span<const uint8_t> file) {
     const ImageFormat format = SniffFormat(file);
     ImageFacts facts{.file_bytes = file.size(), .format = static_cast<uint8_t>(format)};
@@ -85,8 +117,8 @@ class FileIndexer {
     return facts;
   }
 
-  MemoryBudget budget_{kWorkingMemory};
-  ReadRequest read_;
+  MemoryBudget budget_{kCommonFile};
+  ReadRequest common_;
   ImageDecoder decoder_;
   jpeg::CropIndexMaker maker_;
 };

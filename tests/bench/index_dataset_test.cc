@@ -124,6 +124,32 @@ TEST(IndexDataset, FilesThatAreNotIndexedAreCountedByReason) {
   EXPECT_EQ(report.skipped_files[1].reason, "not a JPEG");
 }
 
+// What this process has read so far, from wherever.
+uint64_t BytesRead() {
+  std::ifstream io("/proc/self/io");
+  std::string name;
+  uint64_t bytes = 0;
+  io >> name >> bytes;
+  return bytes;
+}
+
+TEST(IndexDataset, WhatIsNoImageIsNotReadWhole) {
+  constexpr uint64_t kLarge = uint64_t{3} << 29;  // with holes: it takes no room on the disk
+  const PhotoFolder folder(12, 2);
+  folder.Overwrite(3, "a film");
+  folder.Overwrite(4, "\xff\xd8\xff\xe0 no image that large is decoded");
+  fs::resize_file(folder.FileOf(3), kLarge);
+  fs::resize_file(folder.FileOf(4), kLarge);
+  fs::resize_file(folder.FileOf(5), uint64_t{80} << 20);  // zeros behind the end: harmless
+  const uint64_t before = BytesRead();
+  const IndexReport report = IndexDataset(folder.path(), {.threads = 2}).value();
+  EXPECT_LT(BytesRead() - before, uint64_t{200} << 20);
+  EXPECT_EQ(report.indexed, 10u);
+  EXPECT_EQ(report.sized, 10u);
+  EXPECT_EQ(report.skipped.at("not a JPEG"), 1u);
+  EXPECT_EQ(report.skipped.at("too large"), 1u);
+}
+
 // One photograph changed, one removed, one added, one moved to another class.
 TEST(IndexDataset, StaysRightWhileFilesChange) {
   const PhotoFolder folder(20, 2);
