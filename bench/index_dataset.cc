@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <mutex>
 #include <new>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -246,13 +245,11 @@ Result<ImageList> ListAtRest(const std::string& directory, int threads) {
   }
 }
 
-// Where the caller has named the file an option is wrong, and so no file is to blame.
-Error CannotPut(const std::string& out, bool own, const std::string& why,
-                const std::string& advice) {
-  return own ? Error{.code = Code::kInvalidArgument, .cause = why, .file = out, .advice = advice}
-             : Error{.code = Code::kInvalidArgument,
-                     .cause = "cannot write the index to " + out + ": " + why,
-                     .advice = advice};
+// The caller has named the file: an option is wrong, and so no file is to blame.
+Error CannotPut(const std::string& out, const std::string& why, const std::string& advice) {
+  return {.code = Code::kInvalidArgument,
+          .cause = "cannot write the index to " + out + ": " + why,
+          .advice = advice};
 }
 
 Result<bool> BeginsAsIndex(const std::string& path) {
@@ -264,25 +261,17 @@ Result<bool> BeginsAsIndex(const std::string& path) {
   return got == static_cast<ssize_t>(begin.size()) && begin == dataset_index::kMagic;
 }
 
-// That nothing but an index is replaced. `own`: it is the folder's own, whose name nothing else
-// has: any file is replaced there, also one that is damaged at its very beginning.
-Status CheckPlace(const std::string& out, bool own) {
+// That nothing but an index is replaced. Not for the folder's own, whose name nothing else has: any
+// file is replaced there, also one that is damaged at its very beginning.
+Status CheckPlace(const std::string& out) {
   struct stat info {};
-  if (lstat(out.c_str(), &info) != 0) {
-    if (errno != ENOENT && errno != ENOTDIR) return SystemError(errno, "cannot look there", out);
-    const std::filesystem::path folder = std::filesystem::path(out).parent_path();
-    std::error_code ignored;
-    if (folder.empty() || std::filesystem::is_directory(folder, ignored)) return {};
-    return CannotPut(out, own, "its folder is not there", "Make it first, or name another file");
-  }
+  if (lstat(out.c_str(), &info) != 0) return {};  // Create will tell
   if (S_ISREG(info.st_mode)) {
-    if (own) return {};
     Result<bool> index = BeginsAsIndex(out);
     if (!index.ok()) return std::move(index).error();
     if (*index) return {};
   }
-  return CannotPut(out, own, "there is something else here",
-                   own ? "Move it away" : "Name another file");
+  return CannotPut(out, "there is something else here", "Name another file");
 }
 
 // That putting the index there changes no folder whose time it notes: it would be out of date at
@@ -297,7 +286,7 @@ Status CheckOutside(const std::string& out, const std::string& root, const Image
     folder.assign(root).append(list.PathOf(listed));
     if (stat(folder.c_str(), &info) != 0) continue;
     if (info.st_dev != place.st_dev || info.st_ino != place.st_ino) continue;
-    return CannotPut(out, false, "there it would change a class folder, and be out of date at once",
+    return CannotPut(out, "there it would change a class folder, and be out of date at once",
                      "Put it beside the class folders, or elsewhere");
   }
   return {};
@@ -305,9 +294,11 @@ Status CheckOutside(const std::string& out, const std::string& root, const Image
 
 Result<DatasetIndexWriter> Create(const std::string& out, bool own, const std::string& root,
                                   const ImageList& list) {
-  Status status = CheckPlace(out, own);
-  if (status.ok() && !own) status = CheckOutside(out, root, list);
-  if (!status.ok()) return std::move(status).error();
+  if (!own) {
+    Status status = CheckPlace(out);
+    if (status.ok()) status = CheckOutside(out, root, list);
+    if (!status.ok()) return std::move(status).error();
+  }
   Result<DatasetIndexWriter> writer = DatasetIndexWriter::Create(out);
   if (writer.ok() || !own || writer.error().code != Code::kPermissionDenied) return writer;
   Error error = std::move(writer).error();
@@ -315,18 +306,24 @@ Result<DatasetIndexWriter> Create(const std::string& out, bool own, const std::s
   return error;
 }
 
+// With a slash at its end.
+std::string RootOf(std::string directory) {
+  while (directory.ends_with('/')) directory.pop_back();
+  return directory + '/';
+}
+
 }  // namespace
+
+std::string IndexFileOf(const std::string& directory) { return RootOf(directory) + kIndexName; }
 
 Result<IndexReport> IndexDataset(const std::string& directory, const IndexOptions& options,
                                  const IndexProgress& progress) {
   const auto start = std::chrono::steady_clock::now();
   Result<ImageList> list = ListAtRest(directory, options.threads);
   if (!list.ok()) return std::move(list).error();
-  std::string root = directory;
-  while (root.ends_with('/')) root.pop_back();
-  root += '/';
+  const std::string root = RootOf(directory);
   const bool own = options.out.empty();
-  const std::string out = own ? root + kIndexName : options.out;
+  const std::string out = own ? IndexFileOf(directory) : options.out;
   Result<DatasetIndexWriter> writer = Create(out, own, root, *list);
   if (!writer.ok()) return std::move(writer).error();
   Indexing indexing(*list, root, options, *writer, progress);

@@ -36,6 +36,9 @@ struct IndexReport {
   double seconds = 0;
 };
 
+// The folder's own index: what is made where `out` is empty.
+std::string IndexFileOf(const std::string& directory);
+
 // Called now and then, from one thread at a time; `false` ends the work with Cancelled.
 using IndexProgress = std::function<bool(uint64_t done, uint64_t total)>;
 

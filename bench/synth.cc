@@ -1,6 +1,5 @@
 #include "bench/synth.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,11 +12,13 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "bench/in_parallel.h"
 #include "bench/photograph.h"
 #include "engine/core/machine.h"
+#include "engine/core/output_file.h"
 
 namespace stoker {
 namespace {
@@ -53,27 +54,12 @@ Error WriteError(int error_number, const std::string& file) {
   return error;
 }
 
-Status WriteAll(int descriptor, const uint8_t* bytes, size_t size, const std::string& file) {
-  while (size > 0) {
-    const ssize_t written = write(descriptor, bytes, size);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return WriteError(written < 0 ? errno : ENOSPC, file);
-    bytes += written;
-    size -= static_cast<size_t>(written);
-  }
-  return {};
-}
-
 // The whole file under its name, or nothing.
-Status WriteWhole(const fs::path& path, const uint8_t* bytes, size_t size) {
-  const std::string part = (path.parent_path() / ("." + path.filename().string() + ".part"));
-  const int descriptor = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0) return WriteError(errno, path);
-  Status status = WriteAll(descriptor, bytes, size, path);
-  if (close(descriptor) != 0 && status.ok()) status = WriteError(errno, path);
-  if (status.ok() && rename(part.c_str(), path.c_str()) != 0) status = WriteError(errno, path);
-  if (!status.ok()) unlink(part.c_str());
-  return status;
+Status WriteWhole(const fs::path& path, std::span<const uint8_t> bytes) {
+  Result<OutputFile> file = OutputFile::Open(path, OutputFile::Place::kOwn);
+  if (!file.ok()) return std::move(file).error();
+  Status status = file->Write(bytes);
+  return status.ok() ? file->Commit() : std::move(status);
 }
 
 int DigitsOf(uint64_t largest) { return static_cast<int>(std::to_string(largest).size()); }
@@ -129,7 +115,7 @@ Status RemoveFrom(const fs::path& directory, uint64_t count) {
       const std::string name = file.filename().string();
       const std::optional<uint64_t> number = NumberIn(name, "photo_", ".jpg");
       const bool surplus = number && *number >= count;
-      if (!surplus && !NumberIn(name, ".photo_", ".jpg.part")) continue;
+      if (!surplus && !OutputFile::IsTemporaryName(name)) continue;
       if (unlink(file.c_str()) != 0 && errno != ENOENT) {
         return SystemError(errno, "cannot remove this earlier photograph", file);
       }
@@ -159,8 +145,8 @@ Status WriteMarker(const fs::path& directory, const Made& made) {
                                {"seed", made.seed},
                                {"classes", made.classes}};
   const std::string text = json.dump() + "\n";
-  return WriteWhole(directory / kMarker, reinterpret_cast<const uint8_t*>(text.data()),
-                    text.size());
+  return WriteWhole(directory / kMarker,
+                    {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
 // Makes `directory` ready, or says why it is not ours to write to. True: what is there already is a
@@ -241,7 +227,7 @@ class Writer {
     } catch (const std::exception& cause) {
       return Error{Code::kResourceExhausted, std::string("cannot make it: ") + cause.what(), path};
     }
-    if (Status status = WriteWhole(path, bytes.data(), bytes.size()); !status.ok()) return status;
+    if (Status status = WriteWhole(path, bytes); !status.ok()) return status;
     return Count(bytes.size(), summary_.written);
   }
 

@@ -15,6 +15,7 @@
 #include "bindings/cli/progress.h"
 #include "bindings/cli/recipe.h"
 #include "bindings/cli/split_folders.h"
+#include "engine/core/output_file.h"
 #include "engine/pipeline/prometheus.h"
 #include "io/sources/image_folder.h"
 
@@ -161,9 +162,9 @@ Result<BenchReport> Measure(const BenchArguments& given) {
   Result<std::shared_ptr<const SampleSource>> source =
       ImageFolder(given.directory, FolderOptionsOf(given));
   if (!source.ok()) return std::move(source).error();
+  WarnOfSplits(given.directory, (*source)->classes());
   Result<std::optional<DeviceBench>> device = DeviceOf(given);
   if (!device.ok()) return std::move(device).error();
-  WarnOfSplits(given.directory, (*source)->classes());
   BenchOptions options = OptionsOf(given, *std::move(recipe), *std::move(source));
   options.device = *std::move(device);
   ProgressBar bar;
@@ -190,7 +191,7 @@ std::string TraceText(const TraceSummary& trace) {
   return text + "; open it at https://ui.perfetto.dev\n";
 }
 
-Result<int> RunBenchCommand(const BenchArguments& given) {
+Result<int> TryBenchCommand(const BenchArguments& given) {
   if (Status s = CheckTogether(given); !s.ok()) return std::move(s).error();
   if (!given.prometheus.empty()) {  // not only after the run
     if (Status s = CheckCanWrite(given.prometheus); !s.ok()) return std::move(s).error();
@@ -208,7 +209,13 @@ Result<int> RunBenchCommand(const BenchArguments& given) {
     Status s = WriteFile(given.prometheus, PrometheusText(report->loader, "bench"));
     if (!s.ok()) return std::move(s).error();
   }
-  return report->interrupted ? kExitInterrupted : kExitOk;
+  return report->interrupted ? InterruptedExitCode() : kExitOk;
+}
+
+Result<int> RunBenchCommand(const BenchArguments& given) {
+  Result<int> code = TryBenchCommand(given);
+  if (code.ok()) return code;
+  return Fail(code.error(), ExitCodeOf(code.error(), {given.trace, given.prometheus}), given.json);
 }
 
 void AddDataOptions(CLI::App& command, BenchArguments& given) {

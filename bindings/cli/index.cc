@@ -119,7 +119,10 @@ Result<int> RunIndexCommand(const IndexArguments& given) {
                  .advice = "Give the file to write, or leave --out out"};
   }
   const Result<IndexReport> report = Make(given);
-  if (!report.ok()) return report.error();
+  if (!report.ok()) {
+    const std::string out = given.out.value_or(IndexFileOf(given.directory));
+    return Fail(report.error(), ExitCodeOf(report.error(), {out}), given.json);
+  }
   if (Status s = Print(given.json ? Json(*report) : Text(*report)); !s.ok()) {
     return std::move(s).error();
   }

@@ -1,33 +1,37 @@
 #include "bindings/cli/interrupt.h"
 
 #include <csignal>
+#include <cstddef>
 
 namespace stoker::cli {
 
 namespace {
 
 // A signal handler is given nothing but the signal's number, so what it says must be global.
-volatile std::sig_atomic_t interrupt_noted = 0;
+volatile std::sig_atomic_t signal_noted = 0;
 
-void Note(int /*signal*/) { interrupt_noted = 1; }
-
-void Install(void (*handler)(int), int flags) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  action.sa_flags = flags;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
-}
+void Note(int signal) { signal_noted = signal; }
 
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
-  interrupt_noted = 0;
-  Install(&Note, SA_RESTART | static_cast<int>(SA_RESETHAND));
+  signal_noted = 0;
+  struct sigaction noting {};
+  noting.sa_handler = &Note;
+  noting.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
+  sigemptyset(&noting.sa_mask);
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], nullptr, &before_[i]);
+    if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &noting, nullptr);
+  }
 }
 
-InterruptGuard::~InterruptGuard() { Install(SIG_DFL, 0); }
+InterruptGuard::~InterruptGuard() {
+  for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+}
 
-bool InterruptGuard::interrupted() const { return interrupt_noted != 0; }
+bool InterruptGuard::interrupted() const { return signal_noted != 0; }
+
+int InterruptedExitCode() { return 128 + (signal_noted == 0 ? SIGINT : int{signal_noted}); }
 
 }  // namespace stoker::cli

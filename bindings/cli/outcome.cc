@@ -2,14 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
+
+#include "bindings/cli/interrupt.h"
 
 namespace stoker::cli {
 
@@ -58,13 +59,19 @@ int ExitCodeOf(const Error& error) {
     case Code::kResourceExhausted:  // a limit that the file's own bytes exceed has an offset
       return error.offset ? kExitData : kExitSystem;
     case Code::kCancelled:
-      return kExitInterrupted;
+      return InterruptedExitCode();
     case Code::kPermissionDenied:
     case Code::kFailedPrecondition:
     case Code::kUnavailable:
       break;
   }
   return kExitSystem;
+}
+
+int ExitCodeOf(const Error& error, std::initializer_list<std::string_view> outputs) {
+  const bool of_output =
+      !error.file.empty() && std::ranges::find(outputs, error.file) != outputs.end();
+  return of_output && error.code != Code::kCancelled ? kExitSystem : ExitCodeOf(error);
 }
 
 std::string ErrorLine(const Error& error) {
@@ -100,43 +107,16 @@ int Fail(const Error& error, int exit_code, bool json) {
   return exit_code;
 }
 
-Status Print(std::string_view text) {
-  errno = 0;
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (written && std::fflush(stdout) == 0) return {};
-  return SystemError(errno, "cannot write to standard output");
-}
-
 void Warn(const std::string& text) {
   const std::string line = "stoker: warning: " + OnOneLine(text) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-Status WriteFile(const std::string& path, std::string_view text) {
-  const std::string part = path + ".part";
+Status Print(std::string_view text) {
   errno = 0;
-  std::FILE* file = std::fopen(part.c_str(), "we");
-  if (file == nullptr) return SystemError(errno, "cannot write", path);
-  bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  written = std::fclose(file) == 0 && written;
-  if (written && std::rename(part.c_str(), path.c_str()) == 0) return {};
-  const int error_number = errno;
-  std::remove(part.c_str());
-  return SystemError(error_number, "cannot write", path);
-}
-
-Status CheckCanWrite(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    return SystemError(EISDIR, "cannot write", path);
-  }
-  const std::string part = path + ".part";
-  errno = 0;
-  std::FILE* file = std::fopen(part.c_str(), "ae");
-  if (file == nullptr) return SystemError(errno, "cannot write", path);
-  std::fclose(file);
-  std::remove(part.c_str());
-  return {};
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (written && std::fflush(stdout) == 0) return {};
+  return SystemError(errno, "cannot write to standard output");
 }
 
 }  // namespace stoker::cli

@@ -1,6 +1,7 @@
 // How a command ends: what it prints, and the code it exits with.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -9,15 +10,18 @@
 namespace stoker::cli {
 
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitData = 1;           // what was asked to be read is missing or bad
-inline constexpr int kExitUsage = 2;          // the options make no sense
-inline constexpr int kExitSystem = 3;         // permission, disk, memory, I/O
-inline constexpr int kExitInterrupted = 130;  // Ctrl-C, as shells report it
+inline constexpr int kExitData = 1;    // what was asked to be read is missing or bad
+inline constexpr int kExitUsage = 2;   // the options make no sense
+inline constexpr int kExitSystem = 3;  // permission, disk, memory, I/O; an output is not written
 
 // For commands that read. A named file is to blame itself, also where it asks for more than a limit
 // allows, unless the system refused it; without a file, InvalidArgument and Unimplemented speak of
 // options.
 int ExitCodeOf(const Error& error);
+
+// For commands that write `outputs`, too: one that cannot be written is the system's refusal,
+// whatever the reason.
+int ExitCodeOf(const Error& error, std::initializer_list<std::string_view> outputs);
 
 // "stoker: error: photos/a.jpg at byte 12: truncated JPEG. Remove the file." and a line feed: one
 // line whatever a file's name is, for control characters in it are written as \xNN.
@@ -30,17 +34,10 @@ std::string ErrorJson(const Error& error, int exit_code);
 // `exit_code`.
 int Fail(const Error& error, int exit_code, bool json);
 
-// Writes all of `text` to stdout. Fails when stdout takes no more (a full disk).
-Status Print(std::string_view text);
-
-// A file that is either what it was before, or all of `text`.
 // Tells of something that ends nothing: "stoker: warning: …" on stderr, on one line.
 void Warn(const std::string& text);
 
-Status WriteFile(const std::string& path, std::string_view text);
-
-// Fails where WriteFile would, but for a disk that is full; changes nothing. For what is to be
-// written at the end of something long.
-Status CheckCanWrite(const std::string& path);
+// Writes all of `text` to stdout. Fails when stdout takes no more (a full disk).
+Status Print(std::string_view text);
 
 }  // namespace stoker::cli

@@ -41,10 +41,11 @@ Examples:
 Exit codes: 0 done; 2 a bad option, or a folder that stoker did not make; 3 the system (disk full,
 permission, I/O); 130 interrupted. What is complete stays; running it again goes on from there.)";
 
-// Nothing is read here: what goes wrong with a file is the system's fault.
-int ExitCodeOfWriting(const Error& error) {
-  if (error.code == Code::kInvalidArgument) return kExitUsage;
-  return error.code == Code::kCancelled ? kExitInterrupted : kExitSystem;
+// Nothing is read here: what goes wrong with a file is the system's fault. DIR is an option.
+int ExitCodeOfWriting(const Error& error, const std::string& directory) {
+  const bool of_option = error.file.empty() || error.file == directory;
+  if (error.code == Code::kInvalidArgument && of_option) return kExitUsage;
+  return error.code == Code::kCancelled ? InterruptedExitCode() : kExitSystem;
 }
 
 Result<SynthSummary> Write(const SynthArguments& given) {
@@ -78,7 +79,8 @@ std::string Json(const std::string& directory, const SynthSummary& summary) {
 Result<int> RunSynthCommand(const SynthArguments& given) {
   const Result<SynthSummary> summary = Write(given);
   if (!summary.ok()) {
-    return Fail(summary.error(), ExitCodeOfWriting(summary.error()), given.json);
+    const int code = ExitCodeOfWriting(summary.error(), given.directory);
+    return Fail(summary.error(), code, given.json);
   }
   if (Status s =
           Print(given.json ? Json(given.directory, *summary) : Text(given.directory, *summary));

@@ -1,9 +1,15 @@
 #include "engine/pipeline/trace_file.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
+#include "engine/core/output_file.h"
 #include "engine/core/stage_times.h"
 
 namespace stoker {
@@ -28,10 +34,12 @@ Result<std::unique_ptr<TraceFile>> TraceFile::Start(std::shared_ptr<Runtime> run
                                              " bytes; it must be at least " +
                                              std::to_string(kLeastMemory)};
   }
-  File file(std::fopen(path.c_str(), "we"));
-  if (file == nullptr) return SystemError(errno, "cannot write the trace", path);
+  std::error_code error;
+  std::string place = std::filesystem::absolute(path, error);
+  if (error) return SystemError(error.value(), "cannot write", path);
+  if (Status s = CheckCanWrite(place); !s.ok()) return std::move(s).error().WithFile(path);
   std::unique_ptr<TraceFile> made(
-      new TraceFile(std::move(runtime), std::move(path), std::move(file), options.memory));
+      new TraceFile(std::move(runtime), std::move(path), std::move(place), options.memory));
   if (made->runtime_->trace().Listen(made.get(), made->recorder_)) return made;
   made->recorder_ = nullptr;
   return Error{.code = Code::kResourceExhausted,
@@ -39,10 +47,11 @@ Result<std::unique_ptr<TraceFile>> TraceFile::Start(std::shared_ptr<Runtime> run
                .advice = "Stop a trace first"};
 }
 
-TraceFile::TraceFile(std::shared_ptr<Runtime> runtime, std::string path, File file, uint64_t memory)
+TraceFile::TraceFile(std::shared_ptr<Runtime> runtime, std::string path, std::string place,
+                     uint64_t memory)
     : runtime_(std::move(runtime)),
       path_(std::move(path)),
-      file_(std::move(file)),
+      place_(std::move(place)),
       recorder_(std::make_shared<TraceRecorder>(memory)),
       period_{NowNanoseconds(), 0, UnixNanoseconds()} {}
 
@@ -63,15 +72,23 @@ Result<TraceSummary> TraceFile::Stop() {
 
 Result<TraceSummary> TraceFile::Write(const TraceRecorder& recorder) {
   TraceSummary summary{.path = path_};
-  errno = 0;
-  summary.events = WriteTraceJson(recorder, period_, file_.get());
-  summary.dropped = recorder.dropped().events;
-  const long bytes = std::ftell(file_.get());
-  summary.bytes = bytes < 0 ? 0 : static_cast<uint64_t>(bytes);
-  const bool written = std::ferror(file_.get()) == 0;
-  if (std::fclose(file_.release()) != 0 || !written) {
-    return SystemError(errno, "cannot write the trace", path_);
+  Result<OutputFile> file = OutputFile::Open(place_);
+  if (!file.ok()) return std::move(file).error().WithFile(path_);
+  const int descriptor = dup(file->descriptor());
+  std::FILE* stream = descriptor < 0 ? nullptr : fdopen(descriptor, "w");
+  if (stream == nullptr) {
+    const int error_number = errno;
+    if (descriptor >= 0) close(descriptor);
+    return SystemError(error_number, "cannot write", path_);
   }
+  errno = 0;
+  summary.events = WriteTraceJson(recorder, period_, stream);
+  summary.dropped = recorder.dropped().events;
+  const long bytes = std::ftell(stream);
+  summary.bytes = bytes < 0 ? 0 : static_cast<uint64_t>(bytes);
+  const bool written = std::ferror(stream) == 0;
+  if (std::fclose(stream) != 0 || !written) return SystemError(errno, "cannot write", path_);
+  if (Status s = file->Commit(); !s.ok()) return std::move(s).error().WithFile(path_);
   return summary;
 }
 

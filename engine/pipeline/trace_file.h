@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -34,8 +33,9 @@ struct TraceSummary {
 // One thread at a time.
 class TraceFile {
  public:
-  // Creates the file, or empties it, and listens from now on. Errors: the file cannot be written;
-  // ResourceExhausted where too many listen; InvalidArgument for the options.
+  // Listens from now on; the file is replaced by Stop (engine/core/output_file.h), whatever becomes
+  // of the process' current folder. Errors: the file cannot be written; ResourceExhausted where too
+  // many listen; InvalidArgument for the options.
   static Result<std::unique_ptr<TraceFile>> Start(std::shared_ptr<Runtime> runtime,
                                                   std::string path,
                                                   const TraceFileOptions& options = {});
@@ -48,17 +48,12 @@ class TraceFile {
   Result<TraceSummary> Stop();
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { (void)std::fclose(file); }
-  };
-  using File = std::unique_ptr<std::FILE, Close>;
-
-  TraceFile(std::shared_ptr<Runtime> runtime, std::string path, File file, uint64_t memory);
+  TraceFile(std::shared_ptr<Runtime> runtime, std::string path, std::string place, uint64_t memory);
   Result<TraceSummary> Write(const TraceRecorder& recorder);
 
   const std::shared_ptr<Runtime> runtime_;
-  const std::string path_;
-  File file_;
+  const std::string path_;                   // as it was given
+  const std::string place_;                  // absolute
   std::shared_ptr<TraceRecorder> recorder_;  // null: stopped
   TracePeriod period_;
 };

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/output_file.h"
 #include "engine/core/result.h"
 #include "io/sources/dataset_index_format.h"
 #include "io/sources/image_facts.h"
@@ -75,32 +76,27 @@ class DatasetIndex {
   dataset_index::Section records_;
 };
 
-// Writes one. What it writes to is a file of its own beside `path`, which replaces that at the end:
-// of two that write the same one the last to finish wins. Errors name `path`.
+// Writes one, as an OutputFile in a place of its own: of two that write the same one the last to
+// finish wins. Errors name `path`.
 class DatasetIndexWriter {
  public:
   static Result<DatasetIndexWriter> Create(const std::string& path);
-  DatasetIndexWriter(DatasetIndexWriter&& other) noexcept;
-  DatasetIndexWriter& operator=(DatasetIndexWriter&&) = delete;
-  ~DatasetIndexWriter();  // without Finish nothing is left
 
   // The next image of the list; an empty record is none.
   Status Add(const ImageFacts& facts, std::span<const uint8_t> record);
 
-  // The file's size. Precondition: Add was called for each file of `list`.
+  // The file's size; without it the file is as it was. Precondition: Add was called for each file
+  // of `list`.
   Result<uint64_t> Finish(const ImageList& list);
 
  private:
-  DatasetIndexWriter(std::string path, std::string part, int descriptor)
-      : path_(std::move(path)), part_(std::move(part)), descriptor_(descriptor) {}
+  explicit DatasetIndexWriter(OutputFile file) : file_(std::move(file)) {}
   Status Write(std::span<const uint8_t> bytes);
   Status Flush();
   Status WriteHeader(dataset_index::Header header,
                      std::span<const dataset_index::Section> sections);
-  Status Replace();
 
-  std::string path_, part_;
-  int descriptor_ = -1;
+  OutputFile file_;
   std::vector<uint8_t> waiting_;
   uint64_t written_ = 0;  // to `waiting_` and from there
   std::vector<dataset_index::Facts> facts_;

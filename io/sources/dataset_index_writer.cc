@@ -1,13 +1,4 @@
-#include <fcntl.h>
-#include <sys/random.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cinttypes>
-#include <cstdio>
-#include <optional>
 
 #include "engine/core/hash.h"
 #include "io/sources/dataset_index.h"
@@ -31,69 +22,29 @@ std::span<const uint8_t> ColumnBytes(const Column& column) {
   return {reinterpret_cast<const uint8_t*>(column.data()), column.size() * sizeof(column[0])};
 }
 
-Status WriteAll(int descriptor, std::span<const uint8_t> bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return SystemError(errno, "cannot write the index", path);
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-  return {};
-}
-
-// Of no other writer's, on this machine or another one.
-std::string PartOf(const std::string& path) {
-  uint64_t number = 0;
-  if (getrandom(&number, sizeof(number), 0) < 0) number = static_cast<uint64_t>(getpid());
-  std::array<char, 17> hexadecimal{};
-  std::snprintf(hexadecimal.data(), hexadecimal.size(), "%016" PRIx64, number);
-  return path + ".part" + hexadecimal.data();
-}
-
 }  // namespace
 
 Result<DatasetIndexWriter> DatasetIndexWriter::Create(const std::string& path) {
-  constexpr int kTries = 100;  // each finds what another has left once in 2^64 times
-  std::string part;
-  int descriptor = -1;
-  for (int i = 0; i < kTries && descriptor < 0; ++i) {
-    part = PartOf(path);
-    descriptor = open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor < 0 && errno != EEXIST) break;
-  }
-  if (descriptor < 0) return SystemError(errno, "cannot write the index", path);
-  DatasetIndexWriter writer(path, std::move(part), descriptor);
+  Result<OutputFile> file = OutputFile::Open(path, OutputFile::Place::kOwn);
+  if (!file.ok()) return std::move(file).error();
+  DatasetIndexWriter writer(*std::move(file));
   const std::vector<uint8_t> room(kRecordsAt);  // of what Finish knows
   if (Status status = writer.Write(room); !status.ok()) return std::move(status).error();
   return writer;
-}
-
-DatasetIndexWriter::DatasetIndexWriter(DatasetIndexWriter&& other) noexcept
-    : path_(std::move(other.path_)),
-      part_(std::move(other.part_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      waiting_(std::move(other.waiting_)),
-      written_(other.written_),
-      facts_(std::move(other.facts_)) {}
-
-DatasetIndexWriter::~DatasetIndexWriter() {
-  if (descriptor_ < 0) return;
-  close(descriptor_);
-  unlink(part_.c_str());
 }
 
 Status DatasetIndexWriter::Write(std::span<const uint8_t> bytes) {
   written_ += bytes.size();
   if (bytes.size() >= kWriteBytes) {
     if (Status status = Flush(); !status.ok()) return status;
-    return WriteAll(descriptor_, bytes, path_);
+    return file_.Write(bytes);
   }
   waiting_.insert(waiting_.end(), bytes.begin(), bytes.end());
   return waiting_.size() < kWriteBytes ? Status() : Flush();
 }
 
 Status DatasetIndexWriter::Flush() {
-  Status status = WriteAll(descriptor_, waiting_, path_);
+  Status status = file_.Write(waiting_);
   waiting_.clear();
   return status;
 }
@@ -128,12 +79,8 @@ Result<uint64_t> DatasetIndexWriter::Finish(const ImageList& list) {
   header.fingerprint = list.Fingerprint();
   if (status.ok()) status = WriteHeader(header, sections);
   // On the disk before it has its name: a crash leaves the old file or the new one.
-  if (status.ok() && fdatasync(descriptor_) != 0) {
-    status = SystemError(errno, "cannot write the index", path_);
-  }
-  if (status.ok()) status = Replace();
+  if (status.ok()) status = file_.Commit(OutputFile::Sync::kToDisk);
   if (!status.ok()) return std::move(status).error();
-  close(std::exchange(descriptor_, -1));
   return written_;
 }
 
@@ -141,16 +88,8 @@ Status DatasetIndexWriter::WriteHeader(Header header, std::span<const Section> s
   const std::span<const uint8_t> list = ColumnBytes(sections);
   header.sections = static_cast<uint32_t>(sections.size());
   header.checksum = Hash64(list, Hash64(BytesOf(header)));
-  if (lseek(descriptor_, 0, SEEK_SET) != 0) {
-    return SystemError(errno, "cannot write the index", path_);
-  }
-  Status status = WriteAll(descriptor_, BytesOf(header), path_);
-  return status.ok() ? WriteAll(descriptor_, list, path_) : status;
-}
-
-Status DatasetIndexWriter::Replace() {
-  if (rename(part_.c_str(), path_.c_str()) == 0) return {};
-  return SystemError(errno, "cannot replace the index", path_);
+  Status status = file_.Overwrite(0, BytesOf(header));
+  return status.ok() ? file_.Overwrite(sizeof(header), list) : status;
 }
 
 }  // namespace stoker

@@ -112,7 +112,7 @@ TEST_F(SynthTest, RunningAgainContinuesAndKeeps) {
   WriteWell({.count = 4, .classes = 2});
   const auto four = Files();
   fs::remove(directory_ / "class01/photo_000001.jpg");
-  File("class01/.photo_000001.jpg.part", "cut off");
+  File("class01/.stoker-0123456789abcdef.part", "cut off");
   const SynthSummary again = WriteWell({.count = 6, .classes = 2});
   EXPECT_EQ(again.written, 3u);
   EXPECT_EQ(again.kept, 3u);

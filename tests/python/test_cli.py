@@ -97,10 +97,6 @@ def test_help_teaches():
         assert max(map(len, text.splitlines())) <= 110
 
 
-def test_version():
-    done = run("--version")
-    assert done.returncode == 0
-    assert done.stdout.startswith(b"stoker ") and done.stdout.strip()[-1:].isdigit()
 def test_help_of_a_command():
     assert run("help").stdout == run("--help").stdout != b""
     for command in ("synth", "inspect", "index", "explain", "bench", "doctor"):
@@ -110,6 +106,10 @@ def test_help_of_a_command():
     assert "no command `bnech`. Did you mean `bench`?" in failure(run("help", "bnech"), 2)
 
 
+def test_version():
+    done = run("--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"stoker ") and done.stdout.strip()[-1:].isdigit()
 
 
 # --- what it does -------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def test_the_folders_own_index(dataset, photograph):
         assert f"{wrong}: this is no index. Give the file" in said
     assert "--crop-index" in failure(run("bench", folder, "--crop-index", ""), 2)
     assert "--out" in failure(run("index", folder, "--out", ""), 2)
-    assert "its folder is not there" in failure(run("index", folder, "--out", "/nowhere/index"), 2)
+    assert "its folder is not there" in failure(run("index", folder, "--out", "/nowhere/index"), 3)
     assert "something else" in failure(run("index", folder, "--out", text.parent / "good.jpg"), 2)
 
 
@@ -253,16 +253,61 @@ def test_json_says_what_was_waited_for(made, tmp_path):
     assert len(settings["decisions"]) <= settings["decisions_made"]
     assert re.fullmatch(r"[A-Z].* .*\.", report["advice"])
     assert 'stoker_batches_total{loader="bench"} 32\n' in page.read_text()
-    assert not page.with_name("stoker.prom.part").exists()
+    assert os.listdir(tmp_path) == ["stoker.prom"]
 
 
-def test_a_page_that_cannot_be_written_is_told_before_the_run(made, tmp_path):
-    done = run("bench", made, *SMALL, "--prometheus", tmp_path / "nowhere" / "page")
-    assert done.stdout == b""
-    assert "nowhere/page" in failure(done, 1)
-    done = run("bench", made, *SMALL, "--prometheus", tmp_path)
-    assert done.stdout == b""
-    failure(done, 1)
+@pytest.mark.parametrize("option", ["--prometheus", "--trace"])
+def test_an_output_that_cannot_be_written_is_told_before_the_run(made, tmp_path, option):
+    (tmp_path / "file").write_text("")
+    for place, why in (("nowhere/page", "its folder is not there"), ("file/page", "its folder is not there"),
+                       ("", "directory")):  # fmt: skip
+        done = run("bench", made, *SMALL, option, tmp_path / place)
+        line = failure(done, 3)
+        assert done.stdout == b"" and str(tmp_path / place) in line and why in line
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("option", ["--prometheus", "--trace"])
+def test_outputs_replace_files_and_nothing_else(made, tmp_path, option):
+    """Run by root, --prometheus /dev/full once made a file of that device."""
+    quick = ("bench", made, *SMALL)
+    (tmp_path / "page.part").write_text("mine")
+    (tmp_path / "far").mkdir()
+    (tmp_path / "page").symlink_to("far/page")
+    for _ in range(2):
+        assert run(*quick, option, tmp_path / "page").returncode == 0
+    assert (tmp_path / "page").is_symlink() and b"stoker" in (tmp_path / "far" / "page").read_bytes()
+    assert (tmp_path / "page.part").read_text() == "mine"
+
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "other.part").symlink_to("precious")
+    assert run(*quick, option, tmp_path / "other").returncode == 0
+    assert (tmp_path / "precious").read_text() == "precious" and (tmp_path / "other.part").is_symlink()
+
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen([COMMAND, *map(str, quick), option, pipe], stdout=subprocess.PIPE) as process:
+        assert b"stoker" in pipe.read_bytes()
+        process.communicate(timeout=60)
+    assert process.returncode == 0 and pipe.is_fifo()
+
+    left = {"far", "other", "other.part", "page", "page.part", "pipe", "precious"}
+    assert set(os.listdir(tmp_path)) == left and os.listdir(tmp_path / "far") == ["page"]
+
+
+@pytest.mark.parametrize("option", ["--prometheus", "--trace"])
+def test_devices_are_written_to_and_stay(made, tmp_path, option):
+    full = tmp_path / "full"
+    try:
+        os.mknod(full, stat.S_IFCHR | 0o666, os.makedev(1, 7))
+    except PermissionError:
+        pytest.skip("may not make devices")
+    line = failure(run("bench", made, *SMALL, option, full), 3)
+    assert str(full) in line and "No space left" in line
+    assert full.is_char_device() and os.listdir(tmp_path) == ["full"]
+    done = run("bench", made, *SMALL, option, "/dev/stdout")
+    assert done.returncode == 0 and b"throughput" in done.stdout
+    assert (b"stoker_batches_total" if option == "--prometheus" else b"traceEvents") in done.stdout
 
 
 def test_text_says_what_ran(made):
@@ -415,6 +460,14 @@ def test_ranks_together_have_every_sample_once(made, reference, world):
         ("--memory-budget -5", "--memory-budget"),
         ("--memory-budget 99999999999EiB", "--memory-budget"),
         ("--frobnicate", "--frobnicate"),
+        ("--device host --step-ms nan", "--step-ms"),
+        ("--device host --step-ms inf", "--step-ms"),
+        ("--device host --step-ms -inf", "--step-ms"),
+        ("--device host --step-ms 1e999", "--step-ms"),
+        ("--threads nan", "--threads"),
+        ("--seed inf", "--seed"),
+        ("--memory-budget nan", "--memory-budget"),
+        ("--memory-budget inf", "--memory-budget"),
     ],
 )
 def test_absurd_options_are_named(made, arguments, name):
@@ -429,6 +482,27 @@ def test_usage():
     failure(run("frobnicate"), 2)
     failure(run("synth", "x", "--count", "-1"), 2)
     failure(run("synth", "x", "--count", "many"), 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("bnech DIR", "no command `bnech`. Did you mean `bench`?"),
+        ("Bench DIR", "no command `Bench`. Did you mean `bench`?"),
+        ("insp DIR", "no command `insp`. Did you mean `inspect`?"),
+        ("explode DIR --json", "no command `explode`. `stoker help` lists"),
+        ("bench DIR --epoch 3", "`stoker bench` has no such arguments: --epoch 3. Did you mean --epochs?"),
+        ("bench --epoch 3", "`stoker bench` has no such argument: --epoch. Did you mean --epochs?"),
+        ("bench DIR --batch_size=3", "no such argument: --batch_size=3. Did you mean --batch-size?"),
+        ("bench DIR -trhead 3", "no such arguments: -trhead 3. Did you mean --threads?"),
+        ("bench DIR one --two three --json", "no such arguments: one --two three. `stoker bench --help`"),
+        ("index --xyzzy", "`stoker index` has no such argument: --xyzzy. `stoker index --help`"),
+        ("--jsno bench DIR", "`stoker` has no such argument: --jsno."),
+    ],
+)
+def test_what_was_probably_meant(made, arguments, words):
+    done = run(*arguments.replace("DIR", str(made)).split())
+    assert words in failure(done, 2)
 
 
 def test_a_budget_below_one_batch_names_the_minimum(made):
@@ -458,20 +532,25 @@ def test_missing_folder(tmp_path):
         assert str(tmp_path / "none") in failure(run(command, tmp_path / "none"), 1)
 
 
+@pytest.mark.parametrize("command", ["bench", "inspect", "explain"])
+def test_parts_of_a_dataset_are_no_classes(made, tmp_path, command):
+    for part in ("val", "train"):
+        shutil.copytree(made, tmp_path / part)
+    done = run(command, tmp_path, *(SMALL if command == "bench" else ()))
+    assert done.returncode == 0
+    assert done.stderr.decode() == (
+        f"stoker: warning: the classes of {tmp_path} are named train, val, as parts of a dataset are. "
+        f"If that is what they are, name one of them: {tmp_path}/train\n"
+    )
+    assert run(command, tmp_path / "train", *(SMALL if command == "bench" else ())).stderr == b""
+
+
 def test_folder_without_images(tmp_path):
     for command in ("bench", "inspect"):
         assert str(tmp_path) in failure(run(command, tmp_path), 1)
     (tmp_path / "notes.txt").write_text("no image")
     for command in ("bench", "inspect"):
         assert str(tmp_path) in failure(run(command, tmp_path), 1)
-        ("--device host --step-ms nan", "--step-ms"),
-        ("--device host --step-ms inf", "--step-ms"),
-        ("--device host --step-ms -inf", "--step-ms"),
-        ("--device host --step-ms 1e999", "--step-ms"),
-        ("--threads nan", "--threads"),
-        ("--seed inf", "--seed"),
-        ("--memory-budget nan", "--memory-budget"),
-        ("--memory-budget inf", "--memory-budget"),
 
 
 def test_a_file_in_place_of_a_folder(dataset):
@@ -488,27 +567,6 @@ def test_empty_file(dataset):
 def test_text_named_jpg(dataset):
     folder, add = dataset
     expect_bad(folder, add("notes.jpg", b"these are notes and no photograph\n" * 20))
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("bnech DIR", "no command `bnech`. Did you mean `bench`?"),
-        ("Bench DIR", "no command `Bench`. Did you mean `bench`?"),
-        ("insp DIR", "no command `insp`. Did you mean `inspect`?"),
-        ("explode DIR --json", "no command `explode`. `stoker help` lists"),
-        ("bench DIR --epoch 3", "`stoker bench` has no such arguments: --epoch 3. Did you mean --epochs?"),
-        ("bench --epoch 3", "`stoker bench` has no such argument: --epoch. Did you mean --epochs?"),
-        ("bench DIR --batch_size=3", "no such argument: --batch_size=3. Did you mean --batch-size?"),
-        ("bench DIR -trhead 3", "no such arguments: -trhead 3. Did you mean --threads?"),
-        ("bench DIR one --two three --json", "no such arguments: one --two three. `stoker bench --help`"),
-        ("index --xyzzy", "`stoker index` has no such argument: --xyzzy. `stoker index --help`"),
-        ("--jsno bench DIR", "`stoker` has no such argument: --jsno."),
-    ],
-)
-def test_what_was_probably_meant(made, arguments, words):
-    done = run(*arguments.replace("DIR", str(made)).split())
-    assert words in failure(done, 2)
-
-
 
 
 def test_another_format_named_jpg(dataset):
@@ -532,19 +590,6 @@ def test_huge_header_on_a_small_file(dataset):
 
 
 def test_a_thousand_scans(dataset):
-@pytest.mark.parametrize("command", ["bench", "inspect", "explain"])
-def test_parts_of_a_dataset_are_no_classes(made, tmp_path, command):
-    for part in ("val", "train"):
-        shutil.copytree(made, tmp_path / part)
-    done = run(command, tmp_path, *(SMALL if command == "bench" else ()))
-    assert done.returncode == 0
-    assert done.stderr.decode() == (
-        f"stoker: warning: the classes of {tmp_path} are named train, val, as parts of a dataset are. "
-        f"If that is what they are, name one of them: {tmp_path}/train\n"
-    )
-    assert run(command, tmp_path / "train", *(SMALL if command == "bench" else ())).stderr == b""
-
-
     from hostile_jpegs import many_scans
 
     folder, add = dataset
@@ -723,6 +768,43 @@ def test_interrupt_prints_what_was_measured(made):
     assert report["interrupted"] is True and report["images"] > 0
 
 
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_index_that_is_stopped_leaves_nothing(made, tmp_path, sent):
+    folder = tmp_path / "many"
+    (folder / "class").mkdir(parents=True)
+    for i, photograph in enumerate(sorted(made.rglob("*.jpg")) * 50):
+        os.link(photograph, folder / "class" / f"{i}.jpg")
+    master, slave = pseudo_terminal()
+    with subprocess.Popen(
+        [COMMAND, "index", folder, "--threads", "1"], stdout=subprocess.PIPE, stderr=slave
+    ) as process:
+        os.close(slave)
+        shown, told = b"", False
+        for piece in written_to(master):
+            shown += piece
+            if not told and b"of 3000 files" in shown:
+                process.send_signal(sent)
+                told = True
+        os.close(master)
+        stdout, _ = process.communicate(timeout=30)
+    assert process.returncode == 128 + sent and stdout == b""
+    assert b"stopped before all files were indexed" in shown
+    assert os.listdir(folder) == ["class"]
+
+
+def test_a_signal_that_is_ignored_stays_so(made):
+    """As by nohup."""
+    with subprocess.Popen(
+        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "40", "--live"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    ) as process:  # fmt: skip
+        time.sleep(0.5)
+        process.send_signal(signal.SIGHUP)
+        stdout, _ = process.communicate(timeout=60)
+    assert process.returncode == 0 and b"interrupted" not in stdout
+
+
 def test_progress_only_on_a_terminal(made):
     master, slave = pseudo_terminal()
     with subprocess.Popen(
@@ -768,11 +850,6 @@ def test_trace(made, tmp_path):
     assert bench(made, *SMALL)["trace"] is None
 
 
-def test_trace_that_cannot_be_written(made, tmp_path):
-    line = failure(run("bench", made, *SMALL, "--trace", tmp_path / "no" / "trace.json"), 1)
-    assert "trace.json" in line
-
-
 def test_live_on_a_terminal(made):
     master, slave = pseudo_terminal()
     with subprocess.Popen(
@@ -799,21 +876,6 @@ def test_live_on_a_terminal(made):
     assert "throughput" in stdout.decode()
 
 
-def test_live_in_a_log(made):
-    with subprocess.Popen(
-        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000", "--live"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
-        line = process.stderr.readline().decode()
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert re.fullmatch(r"stoker: .* images: \d+ images/s, waited .*, depth \d+, .*\n", line)
-    assert "\x1b" not in line and "\r" not in line
-
-
-if __name__ == "__main__":
-    sys.exit(pytest.main([__file__, *sys.argv[1:]]))
 def live(made, rows, columns, term):
     """What a terminal of that size and kind is sent by --live, until it has shown something three times."""
     master, slave = pseudo_terminal()
@@ -857,3 +919,18 @@ def test_a_dumb_terminal_is_a_log(made):
     os.close(master)
 
 
+def test_live_in_a_log(made):
+    with subprocess.Popen(
+        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000", "--live"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        line = process.stderr.readline().decode()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert re.fullmatch(r"stoker: .* images: \d+ images/s, waited .*, depth \d+, .*\n", line)
+    assert "\x1b" not in line and "\r" not in line
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, *sys.argv[1:]]))

@@ -19,7 +19,16 @@ TEST(ExitCode, SaysWhoseFaultItIs) {
   EXPECT_EQ(ExitCodeOf({Code::kResourceExhausted, "too many open files", "a.jpg"}), kExitSystem);
   EXPECT_EQ(ExitCodeOf({Code::kResourceExhausted, "memory_budget is too small"}), kExitSystem);
   EXPECT_EQ(ExitCodeOf({Code::kUnavailable, "I/O error", "a.jpg"}), kExitSystem);
-  EXPECT_EQ(ExitCodeOf({Code::kCancelled, "stopped"}), kExitInterrupted);
+  EXPECT_EQ(ExitCodeOf({Code::kCancelled, "stopped"}), 130);
+}
+
+TEST(ExitCode, AnOutputThatCannotBeWrittenIsTheSystems) {
+  for (const Code code : {Code::kNotFound, Code::kInvalidArgument, Code::kResourceExhausted,
+                          Code::kPermissionDenied, Code::kUnavailable}) {
+    EXPECT_EQ(ExitCodeOf({code, "cannot write", "out/page"}, {"trace", "out/page"}), kExitSystem);
+  }
+  EXPECT_EQ(ExitCodeOf({Code::kNotFound, "no such folder", "photos"}, {"page"}), kExitData);
+  EXPECT_EQ(ExitCodeOf({Code::kInvalidArgument, "batch_size is 0"}, {""}), kExitUsage);
 }
 
 TEST(ErrorLine, HasFileOffsetCauseAndAdvice) {
@@ -34,6 +43,13 @@ TEST(ErrorLine, NamesOptionsAsTheCommandDoes) {
                        "Set memory_budget to 9 or more, or lower batch_size, depth or threads"}),
             "stoker: error: too small. Set --memory-budget to 9 or more, or lower --batch-size, "
             "depth or threads.\n");
+}
+
+TEST(ErrorLine, LeavesTheUsersWords) {
+  EXPECT_EQ(ErrorLine({Code::kInvalidArgument, "no such argument: --batch_size=3"}),
+            "stoker: error: no such argument: --batch_size=3.\n");
+  EXPECT_EQ(ErrorLine({Code::kInvalidArgument, "no \"batch_size\" here", "my/batch_size"}),
+            "stoker: error: my/batch_size: no \"batch_size\" here.\n");
 }
 
 TEST(ErrorLine, IsOneLineWhateverTheFilesName) {

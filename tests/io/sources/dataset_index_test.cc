@@ -182,7 +182,7 @@ TEST_F(DatasetIndexTest, AnUnfinishedOneLeavesTheOldOne) {
 TEST_F(DatasetIndexTest, TwoWritersAtOnce) {
   auto first = DatasetIndexWriter::Create(path_).value();
   auto second = DatasetIndexWriter::Create(path_).value();
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2);
+  EXPECT_FALSE(fs::exists(path_));
   {
     auto third = DatasetIndexWriter::Create(path_).value();
     ASSERT_TRUE(third.Add({}, Bytes(3, 3)).ok());  // and gives up

@@ -1,0 +1,296 @@
+#include "engine/core/output_file.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <thread>
+
+namespace stoker {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+using Place = OutputFile::Place;
+using Temporary = OutputFile::Temporary;
+
+std::string ReadFile(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+std::span<const uint8_t> Bytes(std::string_view text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+mode_t ModeOf(const fs::path& path) {
+  struct stat info {};
+  EXPECT_EQ(stat(path.c_str(), &info), 0);
+  return info.st_mode & 07777;
+}
+
+// In a folder of its own, with both kinds of temporary files.
+class OutputFileTest : public ::testing::TestWithParam<Temporary> {
+ protected:
+  OutputFileTest() {
+    std::string name = (fs::temp_directory_path() / "stoker-output-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+  }
+  ~OutputFileTest() override { fs::remove_all(folder_); }
+
+  fs::path At(const std::string& name) const { return folder_ / name; }
+  void Put(const std::string& name, const std::string& text) const {
+    std::ofstream(At(name), std::ios::binary) << text;
+  }
+  std::set<std::string> Names() const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_)) names.insert(entry.path().filename());
+    return names;
+  }
+  Status Replace(const fs::path& path, std::string_view text, Place place = Place::kGiven) const {
+    Result<OutputFile> file = OutputFile::Open(path, place, GetParam());
+    if (!file.ok()) return std::move(file).error();
+    if (Status status = file->Write(Bytes(text)); !status.ok()) return status;
+    return file->Commit(OutputFile::Sync::kToDisk);
+  }
+
+  fs::path folder_;
+};
+
+INSTANTIATE_TEST_SUITE_P(EachKind, OutputFileTest,
+                         ::testing::Values(Temporary::kUnnamed, Temporary::kNamed),
+                         [](const auto& kind) {
+                           return kind.param == Temporary::kNamed ? "Named" : "Unnamed";
+                         });
+
+TEST_P(OutputFileTest, MakesAFileWithTheUmasksMode) {
+  const mode_t before = umask(027);
+  const Status status = Replace(At("new"), "text");
+  umask(before);
+  ASSERT_TRUE(status.ok()) << status.error().ToString();
+  EXPECT_EQ(ReadFile(At("new")), "text");
+  EXPECT_EQ(ModeOf(At("new")), 0640U);
+  EXPECT_THAT(Names(), ElementsAre("new"));
+}
+
+TEST_P(OutputFileTest, ReplacesAFileAndKeepsItsModeAndOwner) {
+  Put("file", "a longer text than the new one");
+  ASSERT_EQ(chmod(At("file").c_str(), 0604), 0);
+  const bool root = geteuid() == 0;
+  if (root) {
+    ASSERT_EQ(chown(At("file").c_str(), 12, 34), 0);
+  }
+  ASSERT_TRUE(Replace(At("file"), "new").ok());
+  EXPECT_EQ(ReadFile(At("file")), "new");
+  EXPECT_EQ(ModeOf(At("file")), 0604U);
+  struct stat info {};
+  ASSERT_EQ(stat(At("file").c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, root ? 12U : geteuid());
+  EXPECT_THAT(Names(), ElementsAre("file"));
+}
+
+TEST_P(OutputFileTest, WithoutCommitNothingHasChanged) {
+  Put("file", "old");
+  {
+    OutputFile file = OutputFile::Open(At("file"), Place::kGiven, GetParam()).value();
+    ASSERT_TRUE(file.Write(Bytes("new")).ok());
+    const OutputFile moved = std::move(file);
+  }
+  EXPECT_EQ(ReadFile(At("file")), "old");
+  EXPECT_THAT(Names(), ElementsAre("file"));
+}
+
+TEST_P(OutputFileTest, OverwritesWhatWasWritten) {
+  OutputFile file = OutputFile::Open(At("file"), Place::kGiven, GetParam()).value();
+  ASSERT_TRUE(file.Write(Bytes("0123456789")).ok());
+  ASSERT_TRUE(file.Overwrite(2, Bytes("ab")).ok());
+  ASSERT_TRUE(file.Write(Bytes("!")).ok());
+  ASSERT_TRUE(file.Commit().ok());
+  EXPECT_EQ(ReadFile(At("file")), "01ab456789!");
+}
+
+TEST_P(OutputFileTest, LeavesTheUsersOwnPartAlone) {
+  Put("file.part", "mine");
+  Put("precious", "precious");
+  fs::create_symlink("precious", At("file2.part"));
+  ASSERT_TRUE(Replace(At("file"), "one").ok());
+  ASSERT_TRUE(Replace(At("file2"), "two").ok());
+  EXPECT_EQ(ReadFile(At("file.part")), "mine");
+  EXPECT_EQ(ReadFile(At("precious")), "precious");
+  EXPECT_THAT(Names(),
+              UnorderedElementsAre("file", "file.part", "file2", "file2.part", "precious"));
+}
+
+TEST_P(OutputFileTest, FollowsLinksAndLeavesThem) {
+  fs::create_directory(At("far"));
+  Put("far/file", "old");
+  fs::create_symlink("far/file", At("link"));
+  fs::create_symlink(At("link"), At("link to link"));
+  fs::create_symlink("far/none yet", At("dangling"));
+  ASSERT_TRUE(Replace(At("link to link"), "new").ok());
+  ASSERT_TRUE(Replace(At("dangling"), "made").ok());
+  EXPECT_EQ(ReadFile(At("far/file")), "new");
+  EXPECT_EQ(ReadFile(At("far/none yet")), "made");
+  EXPECT_TRUE(fs::is_symlink(At("link")) && fs::is_symlink(At("link to link")) &&
+              fs::is_symlink(At("dangling")));
+  EXPECT_EQ(std::distance(fs::directory_iterator(At("far")), {}), 2);
+}
+
+TEST_P(OutputFileTest, InAPlaceOfItsOwnItReplacesFilesOnly) {
+  Put("file", "old");
+  fs::create_symlink("file", At("link"));
+  ASSERT_EQ(mkfifo(At("pipe").c_str(), 0600), 0);
+  for (const char* name : {"link", "pipe"}) {
+    const Status status = Replace(At(name), "new", Place::kOwn);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().Message(),
+              At(name).string() + ": cannot write: there is something else here. Move it away.");
+  }
+  EXPECT_EQ(ReadFile(At("file")), "old");
+  ASSERT_TRUE(Replace(At("file"), "new", Place::kOwn).ok());
+  ASSERT_TRUE(Replace(At("other"), "new", Place::kOwn).ok());
+  EXPECT_EQ(ReadFile(At("file")) + ReadFile(At("other")), "newnew");
+}
+
+TEST_P(OutputFileTest, KnowsWhatItsTemporaryFilesAreNamed) {
+  const OutputFile file = OutputFile::Open(At("file"), Place::kGiven, GetParam()).value();
+  const std::set<std::string> names = Names();
+  if (GetParam() == Temporary::kNamed) {
+    EXPECT_EQ(names.size(), 1U);
+  }
+  for (const std::string& name : names) EXPECT_TRUE(OutputFile::IsTemporaryName(name)) << name;
+  for (const char* name : {"", "file.part", ".stoker-index", ".stoker-1.part", ".stoker-.part"}) {
+    EXPECT_FALSE(OutputFile::IsTemporaryName(name)) << name;
+  }
+}
+
+TEST_P(OutputFileTest, LinksInACircle) {
+  fs::create_symlink("b", At("a"));
+  fs::create_symlink("a", At("b"));
+  EXPECT_THAT(Replace(At("a"), "x").error().cause, HasSubstr("Too many levels"));
+}
+
+// As a kernel with fs.protected_symlinks, which a link that is followed by hand would evade.
+TEST_P(OutputFileTest, AnothersLinkInASharedFolderIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs another user's link";
+  Put("secret", "old");
+  fs::create_directory(At("shared"));
+  ASSERT_EQ(chmod(At("shared").c_str(), 01777), 0);
+  fs::create_symlink(At("secret"), At("shared/planted"));
+  ASSERT_EQ(lchown(At("shared/planted").c_str(), 12, 34), 0);
+  EXPECT_EQ(Replace(At("shared/planted"), "new").error().code, Code::kPermissionDenied);
+  EXPECT_EQ(ReadFile(At("secret")), "old");
+  ASSERT_EQ(chmod(At("shared").c_str(), 0777), 0);
+  EXPECT_TRUE(Replace(At("shared/planted"), "new").ok());
+}
+
+TEST_P(OutputFileTest, ADeviceIsWrittenToAndStays) {
+  if (mknod(At("full").c_str(), S_IFCHR | 0666, makedev(1, 7)) != 0 ||
+      mknod(At("null").c_str(), S_IFCHR | 0666, makedev(1, 3)) != 0) {
+    GTEST_SKIP() << "may not make devices";
+  }
+  fs::create_symlink("null", At("link"));
+  const Status full = Replace(At("full"), "text");
+  ASSERT_FALSE(full.ok());
+  EXPECT_THAT(full.error().cause, HasSubstr("No space left"));
+  EXPECT_TRUE(WriteFile(At("null"), "text").ok());
+  EXPECT_TRUE(WriteFile(At("link"), "text").ok());
+  EXPECT_TRUE(CheckCanWrite(At("full")).ok());
+  EXPECT_TRUE(fs::is_character_file(fs::symlink_status(At("full"))));
+  EXPECT_TRUE(fs::is_character_file(fs::symlink_status(At("null"))));
+  EXPECT_THAT(Names(), UnorderedElementsAre("full", "null", "link"));
+}
+
+TEST_P(OutputFileTest, AFifoIsWrittenTo) {
+  ASSERT_EQ(mkfifo(At("pipe").c_str(), 0600), 0);
+  std::string got;
+  std::thread reader([&] { got = ReadFile(At("pipe")); });
+  EXPECT_TRUE(CheckCanWrite(At("pipe")).ok());  // without the reader's noticing
+  const Status status = Replace(At("pipe"), "through");
+  reader.join();
+  // fdatasync() is for what lies on a disk.
+  EXPECT_TRUE(status.ok()) << status.error().ToString();
+  EXPECT_EQ(got, "through");
+  EXPECT_TRUE(fs::is_fifo(At("pipe")));
+}
+
+// In a child, whose standard output may be anything.
+void WithStandardOutput(int descriptor, const std::string& path, int exit_code) {
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(descriptor, STDOUT_FILENO);
+    const bool begun = write(STDOUT_FILENO, "before ", 7) == 7;
+    const bool written = begun && CheckCanWrite(path).ok() && WriteFile(path, "text ").ok();
+    const bool ended = write(STDOUT_FILENO, "behind", 6) == 6;
+    _exit(written && ended ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), exit_code);
+}
+
+TEST_P(OutputFileTest, StandardOutputIsSharedWithItsPosition) {
+  for (const char* name : {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}) {
+    const int file = open(At("file").c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    WithStandardOutput(file, name, 0);
+    close(file);
+    EXPECT_EQ(ReadFile(At("file")), "before text behind") << name;
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+    WithStandardOutput(ends[1], name, 0);
+    std::array<char, 100> got{};
+    EXPECT_EQ(read(ends[0], got.data(), got.size()), 18);
+    EXPECT_STREQ(got.data(), "before text behind") << name;
+    close(ends[0]);
+    close(ends[1]);
+  }
+}
+
+TEST_P(OutputFileTest, SaysWhatIsWrong) {
+  Put("file", "x");
+  for (const std::string name : {"missing/file", "file/file", "missing/"}) {
+    const Status status = Replace(At(name), "x");
+    ASSERT_FALSE(status.ok()) << name;
+    EXPECT_EQ(status.error().code, Code::kNotFound);
+    EXPECT_EQ(status.error().file, At(name));
+    EXPECT_EQ(status.error().cause, "cannot write: its folder is not there");
+    EXPECT_FALSE(CheckCanWrite(At(name)).ok());
+  }
+  EXPECT_THAT(Replace(folder_, "x").error().cause, HasSubstr("directory"));
+  EXPECT_THAT(CheckCanWrite(folder_).error().cause, HasSubstr("directory"));
+  EXPECT_FALSE(Replace("", "x").ok());
+  EXPECT_TRUE(CheckCanWrite(At("file")).ok() && CheckCanWrite(At("other")).ok());
+  EXPECT_THAT(Names(), ElementsAre("file"));
+}
+
+TEST_P(OutputFileTest, AKillLeavesNothingWithoutAName) {
+  if (GetParam() == Temporary::kNamed) GTEST_SKIP() << "that one stays";
+  const int folder = open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (folder < 0) GTEST_SKIP() << "no O_TMPFILE here";
+  close(folder);
+  const pid_t child = fork();
+  if (child == 0) {
+    OutputFile file = OutputFile::Open(At("file")).value();
+    (void)file.Write(Bytes("half"));
+    (void)raise(SIGKILL);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_THAT(Names(), ElementsAre());
+}
+
+}  // namespace
+}  // namespace stoker
