@@ -229,6 +229,7 @@ Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& 
   Fill(inspection.all(), options.list_broken, report);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
+  report.skipped = source.Skipped();
 }
 
 }  // namespace stoker

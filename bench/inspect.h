@@ -37,6 +37,8 @@ struct DatasetReport {
   uint64_t list_bytes = 0;  // memory that the list of samples costs
   std::vector<ClassCount> classes;
 
+  SkippedFiles skipped;  // files that look like images, and are no samples
+
   std::map<std::string, uint64_t> extensions;  // as in the name, lower case, with the dot
   std::map<std::string, uint64_t> formats;     // by content: "JPEG", "PNG", …; "unknown", "empty"
   uint64_t undecodable = 0;                    // whole files of formats that stoker does not decode

@@ -153,6 +153,7 @@ std::string InspectText(const DatasetReport& report) {
   line("samples",
        fmt::format("{} in {}", report.samples, Bytes(static_cast<double>(report.total_bytes))));
   line("classes", ClassLine(report));
+  if (!report.skipped.empty()) line("left out", Shown(report.skipped.Warning()));
   line("extensions", Shares(report.extensions));
   line("formats", Shares(report.formats));
   if (report.undecodable > 0) {
@@ -180,28 +181,31 @@ std::string InspectJson(const DatasetReport& report) {
   }
   Json broken = Json::array();
   for (const Error& error : report.broken_files) broken.push_back(JsonOf(error));
-  const Json json = {{"source", report.source},
-                     {"samples", report.samples},
-                     {"list_bytes", report.list_bytes},
-                     {"classes", std::move(classes)},
-                     {"extensions", JsonOf(report.extensions)},
-                     {"formats", JsonOf(report.formats)},
-                     {"undecodable", report.undecodable},
-                     {"total_bytes", report.total_bytes},
-                     {"bytes", JsonOf(report.bytes)},
-                     {"chroma", JsonOf(report.chroma)},
-                     {"orientations", JsonOf(report.orientations)},
-                     {"progressive", report.progressive},
-                     {"arithmetic", report.arithmetic},
-                     {"restart_markers", report.restart_markers},
-                     {"width", JsonOf(report.width)},
-                     {"height", JsonOf(report.height)},
-                     {"megapixels", JsonOf(report.megapixels)},
-                     {"bits_per_pixel", JsonOf(report.bits_per_pixel)},
-                     {"decoded", report.decoded},
-                     {"broken", report.broken},
-                     {"broken_files", std::move(broken)},
-                     {"seconds", report.seconds}};
+  const Json json = {
+      {"source", report.source},
+      {"samples", report.samples},
+      {"list_bytes", report.list_bytes},
+      {"classes", std::move(classes)},
+      {"skipped", JsonOf(report.skipped.by_extension)},
+      {"skipped_example", report.skipped.empty() ? Json(nullptr) : Json(report.skipped.example)},
+      {"extensions", JsonOf(report.extensions)},
+      {"formats", JsonOf(report.formats)},
+      {"undecodable", report.undecodable},
+      {"total_bytes", report.total_bytes},
+      {"bytes", JsonOf(report.bytes)},
+      {"chroma", JsonOf(report.chroma)},
+      {"orientations", JsonOf(report.orientations)},
+      {"progressive", report.progressive},
+      {"arithmetic", report.arithmetic},
+      {"restart_markers", report.restart_markers},
+      {"width", JsonOf(report.width)},
+      {"height", JsonOf(report.height)},
+      {"megapixels", JsonOf(report.megapixels)},
+      {"bits_per_pixel", JsonOf(report.bits_per_pixel)},
+      {"decoded", report.decoded},
+      {"broken", report.broken},
+      {"broken_files", std::move(broken)},
+      {"seconds", report.seconds}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

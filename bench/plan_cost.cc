@@ -114,6 +114,7 @@ Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint6
   PlanCost cost;
   cost.transform_ns.resize(plan.transforms().size());
   cost.warning = source.Warning();
+  cost.skipped = source.Skipped();
   const uint64_t total = std::min(images, source.size());
   for (uint64_t done = 0; done < total;) {
     const uint64_t begun = done;
@@ -159,6 +160,7 @@ std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost
     text += fmt::format("    {:<14}{:>10.1f} µs\n", name, Microseconds(spent, *cost));
   }
   if (!cost->warning.empty()) text += "  " + cost->warning + "\n";
+  if (!cost->skipped.empty()) text += "  " + cost->skipped.Summary() + "\n";
   if (cost->refused > 0) {
     text += fmt::format("  {} images were left out; the first: {}\n", cost->refused,
                         cost->first_refusal);
@@ -185,6 +187,7 @@ std::string PlanJson(const Plan& plan, const BatchMix* mix, const PlanCost* cost
   if (cost != nullptr) {
     json["images"] = cost->images;
     json["warning"] = cost->warning.empty() ? Json(nullptr) : Json(cost->warning);
+    json["skipped"] = cost->skipped.by_extension;
     json["refused"] = cost->refused;
     json["first_refusal"] = cost->refused > 0 ? Json(cost->first_refusal) : Json(nullptr);
     json["microseconds"] = {{"decode", Microseconds(cost->stages.decode_ns, *cost)},

@@ -21,6 +21,7 @@ struct PlanCost {
   StageTimes stages;                   // of all of them
   std::vector<uint64_t> transform_ns;  // of each transform, where it is not fused
   std::string warning;                 // of the source; empty: none
+  SkippedFiles skipped;                // by the source
 };
 
 // Reads up to `images` of the source, evenly spread, with what its index has of them, and applies

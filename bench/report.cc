@@ -72,6 +72,7 @@ void AddWhatRan(const BenchReport& report, ReportText& text) {
     text.Line("page cache", "dropped for each file before each epoch");
   }
 }
+  if (!report.skipped.empty()) text.Line("left out", report.skipped.Summary());
 
 void AddFigures(const BenchReport& report, ReportText& text) {
   text.Figure("throughput", fmt::format("{:.1f} images/s", ImagesPerSecond(report)),

@@ -148,6 +148,7 @@ std::string BenchReportJson(const BenchReport& report) {
       {"device", DeviceJson(report)},
       {"warning", report.warning.empty() ? Json(nullptr) : Json(report.warning)},
       {"digest", report.digest ? Json(*report.digest) : Json(nullptr)},
+      {"skipped", report.skipped.by_extension},
       {"samples_digest", report.samples_digest ? Json(*report.samples_digest) : Json(nullptr)},
       {"interrupted", report.interrupted},
       {"trace", TraceJson(report.trace)}};

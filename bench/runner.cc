@@ -303,6 +303,7 @@ BenchReport Run::Finish() {
   report_.classes = source.classes().size();
   report_.source = source.Describe();
   report_.warning = source.Warning();
+  report_.skipped = source.Skipped();
   options_.loader.runtime = nullptr;  // a report holds no threads
   options_.runtime.make_reader = nullptr;
   report_.options = std::move(options_);

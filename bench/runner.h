@@ -111,7 +111,8 @@ struct BenchReport {
   uint64_t samples = 0;  // in the source
   uint64_t classes = 0;
   std::string source;
-  std::string warning;  // of the source; empty: none
+  std::string warning;   // of the source; empty: none
+  SkippedFiles skipped;  // by the source
 };
 
 // The first error ends the run: an option (no file named), a file, the system.

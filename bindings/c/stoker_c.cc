@@ -149,6 +149,14 @@ uint64_t EpochTake(const char* key) { return Registry::Get().Epochs(key)->Take()
 uint64_t EpochNext(const char* key) { return Registry::Get().Epochs(key)->next(); }
 void EpochSetNext(const char* key, uint64_t epoch) { Registry::Get().Epochs(key)->set_next(epoch); }
 
+// All that whoever opens a source should be told.
+std::string WarningOf(const stoker::SampleSource& source) {
+  std::string warning = source.Warning();
+  const std::string skipped = source.Skipped().Warning();
+  if (!warning.empty() && !skipped.empty()) warning += "; and ";
+  return warning + skipped;
+}
+
 stoker_error* DatasetOpen(const char* key, const char* spec, stoker_dataset** dataset) {
   return Run([&]() -> Status {
     bool opened = false;
@@ -162,7 +170,7 @@ stoker_error* DatasetOpen(const char* key, const char* spec, stoker_dataset** da
     Result<std::shared_ptr<SharedLoader>> loader = Registry::Get().FindOrOpen(key, open);
     if (!loader.ok()) return std::move(loader).error();
     // Told by whoever opens the source; another handle, or Python, has told already.
-    std::string warning = opened ? (*loader)->options().source->Warning() : std::string();
+    std::string warning = opened ? WarningOf(*(*loader)->options().source) : std::string();
     *dataset = new stoker_dataset{*std::move(loader), {}, std::move(warning), {}};
     return {};
   });

@@ -88,6 +88,14 @@ py::bytes PathOf(const SourceHandle& self, uint64_t id) {
   return py::bytes(path);
 }
 
+py::dict SkippedBy(const SourceHandle& self) {
+  py::dict counts;
+  for (const auto& [extension, count] : self.source->Skipped().by_extension) {
+    counts[py::str(extension)] = count;
+  }
+  return counts;
+}
+
 // (height, width) as the image is seen, or None.
 py::object ImageSizeOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
@@ -109,6 +117,10 @@ void AddSources(py::module_& module) {
                              [](const SourceHandle& self) { return FingerprintText(*self.source); })
       .def_property_readonly("warning",
                              [](const SourceHandle& self) { return Text(self.source->Warning()); })
+      .def_property_readonly("skipped", &SkippedBy)
+      .def_property_readonly(
+          "skipped_warning",
+          [](const SourceHandle& self) { return Text(self.source->Skipped().Warning()); })
       .def("path", &PathOf, py::arg("sample"))
       .def("image_size", &ImageSizeOf, py::arg("sample"));
   module.def("image_folder", &OpenFolder, py::arg("directory"), py::arg("threads"),

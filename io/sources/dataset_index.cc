@@ -113,7 +113,7 @@ class DatasetIndexReader {
       if (sections_[section.kind]) return Damaged("its sections");
       sections_[section.kind] = section;
     }
-    for (uint32_t kind = SectionKind::kCropIndexes; kind < sections_.size(); ++kind) {
+    for (uint32_t kind = SectionKind::kCropIndexes; kind <= SectionKind::kFacts; ++kind) {
       if (!sections_[kind]) return Damaged("a section is missing");
     }
     index_.records_ = *sections_[SectionKind::kCropIndexes];
@@ -149,7 +149,20 @@ class DatasetIndexReader {
           SectionKind::kFacts, index_.facts_, [&](uint64_t n) { return n == list.files.size(); },
           [](size_t) { return true; });
     }
-    return status;
+    return status.ok() ? ReadSkipped() : status;
+  }
+
+  Status ReadSkipped() {
+    if (!sections_[SectionKind::kSkipped]) return {};
+    std::string packed;
+    Status status = ReadColumn(
+        SectionKind::kSkipped, packed, [](uint64_t n) { return n <= dataset_index::kMostSkipped; },
+        [](size_t) { return true; });
+    if (!status.ok()) return status;
+    std::optional<SkippedFiles> skipped = SkippedFiles::Unpack(packed);
+    if (!skipped) return Damaged("its list of skipped files");
+    index_.list_.skipped = *std::move(skipped);
+    return {};
   }
 
   // `fits` judges the number of elements; `check`, given the first one of a piece that has been
@@ -180,7 +193,7 @@ class DatasetIndexReader {
 
   DatasetIndex& index_;
   Header header_;
-  std::array<std::optional<Section>, SectionKind::kFacts + 1> sections_;
+  std::array<std::optional<Section>, SectionKind::kSkipped + 1> sections_;
 };
 
 DatasetIndex& DatasetIndex::operator=(DatasetIndex&& other) noexcept {

@@ -37,6 +37,7 @@ enum SectionKind : uint32_t {  // 1 was version 1's
   kFiles = 5,        // ImageList::File
   kNames = 6,        // ImageList::names
   kFacts = 7,        // Facts of each file
+  kSkipped = 8,      // ImageList::skipped, packed; may be missing
 };
 
 struct Section {
@@ -63,6 +64,9 @@ static_assert(sizeof(Facts) == 24);
 // Sections are read and checked so many bytes at a time: while they are in the cache, and so that
 // what is wrong is noticed before more memory is taken. A multiple of every column's element.
 inline constexpr size_t kPieceBytes = 120 << 13;
+
+// Of kSkipped: a path and some fifty extensions are far below it.
+inline constexpr uint64_t kMostSkipped = 64 << 10;
 
 // Of a struct of these, as they lie in the file. Writable where the struct is.
 template <typename T>

@@ -14,7 +14,7 @@ using dataset_index::SectionKind;
 namespace {
 
 constexpr size_t kWriteBytes = 1 << 20;
-constexpr size_t kSections = 6;
+constexpr size_t kSections = 7;
 constexpr uint64_t kRecordsAt = sizeof(Header) + kSections * sizeof(Section);
 
 template <typename Column>
@@ -73,6 +73,7 @@ Result<uint64_t> DatasetIndexWriter::Finish(const ImageList& list) {
   if (status.ok()) status = add(SectionKind::kFiles, ColumnBytes(list.files));
   if (status.ok()) status = add(SectionKind::kNames, ColumnBytes(list.names));
   if (status.ok()) status = add(SectionKind::kFacts, ColumnBytes(facts_));
+  if (status.ok()) status = add(SectionKind::kSkipped, ColumnBytes(list.skipped.Pack()));
   if (status.ok()) status = Flush();
   Header header;
   header.file_bytes = written_;

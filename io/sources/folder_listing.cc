@@ -132,30 +132,34 @@ struct SubFolder {
 struct Content {
   std::vector<SubFolder> folders;  // in the order of the directory
   NameList files;                  // sorted
+  SkippedFiles skipped;
 };
 
-// `path` is for messages.
-Result<Content> Read(OpenFolder& folder, const std::string& path, NameFilter filter) {
+// `path` is from the root; `shown` is for messages.
+Result<Content> Read(OpenFolder& folder, const std::string& path, const std::string& shown,
+                     NameFilter filter) {
   Content content;
   const dirent* entry;
   while ((entry = folder.Next()) != nullptr) {
     const std::string_view name = entry->d_name;
     if (name.starts_with('.')) continue;
-    const bool chosen = filter(name);
-    if (!chosen && entry->d_type == DT_REG) continue;
+    const NameKind kind = filter(name);
+    if (kind.kind == NameKind::kOther && entry->d_type == DT_REG) continue;
     const EntryType type = TypeOf(folder.descriptor(), *entry);
     if (type == EntryType::kFolder || type == EntryType::kLinkedFolder) {
       content.folders.push_back({std::string(name), type == EntryType::kLinkedFolder});
-    } else if (type == EntryType::kFile && chosen) {
+    } else if (type == EntryType::kFile && kind.kind == NameKind::kSkipped) {
+      content.skipped.Add(kind.extension, Join(path, name));
+    } else if (type == EntryType::kFile && kind.kind == NameKind::kListed) {
       if (content.files.bytes.size() + name.size() > UINT32_MAX) {
-        return Error{Code::kResourceExhausted, "more than 4 GiB of names in one folder", path};
+        return Error{Code::kResourceExhausted, "more than 4 GiB of names in one folder", shown};
       }
-      if (path.size() + 1 + name.size() >= PATH_MAX) return FolderError(ENAMETOOLONG, path);
+      if (shown.size() + 1 + name.size() >= PATH_MAX) return FolderError(ENAMETOOLONG, shown);
       content.files.bytes += name;
       content.files.ends.push_back(static_cast<uint32_t>(content.files.bytes.size()));
     }
   }
-  if (errno != 0) return FolderError(errno, path);
+  if (errno != 0) return FolderError(errno, shown);
   content.files = Sorted(std::move(content.files));
   return content;
 }
@@ -202,10 +206,12 @@ class Walk {
       lock.unlock();
       std::vector<Pending> below;
       ListedFolder found{.path = next.path, .top = next.top, .files = {}};
-      Result<bool> listed = List(next, found, below);
+      SkippedFiles skipped;
+      Result<bool> listed = List(next, found, skipped, below);
       lock.lock();
       --busy_;
-      if (listed.ok() && *listed) found_.push_back(std::move(found));
+      if (listed.ok() && *listed) found_.folders.push_back(std::move(found));
+      if (!skipped.empty()) found_.skipped[next.top].Add(skipped);
       if (!listed.ok()) Keep(std::move(listed).error());
       for (Pending& folder : below) pending_.push_back(std::move(folder));
       wake_.notify_all();
@@ -213,9 +219,10 @@ class Walk {
   }
 
   // After all threads have left Run.
-  Result<std::vector<ListedFolder>> Finish() {
+  Result<ListedTree> Finish() {
     if (error_) return *std::move(error_);
-    std::sort(found_.begin(), found_.end(), [](const ListedFolder& a, const ListedFolder& b) {
+    std::vector<ListedFolder>& folders = found_.folders;
+    std::sort(folders.begin(), folders.end(), [](const ListedFolder& a, const ListedFolder& b) {
       return std::tie(a.top, a.path) < std::tie(b.top, b.path);
     });
     return std::move(found_);
@@ -230,7 +237,8 @@ class Walk {
   };
 
   // False where a loop is cut.
-  Result<bool> List(const Pending& pending, ListedFolder& found, std::vector<Pending>& below) {
+  Result<bool> List(const Pending& pending, ListedFolder& found, SkippedFiles& skipped,
+                    std::vector<Pending>& below) {
     const std::string shown = Join(root_, pending.path);
     OpenFolder folder(descriptor_, pending.path.c_str());
     if (!folder.ok()) return FolderError(errno, shown);
@@ -241,9 +249,10 @@ class Walk {
       if (Status status = CountPathTo(info, shown); !status.ok()) return std::move(status).error();
     }
     found.modified_ns = Nanoseconds(info.st_mtim);
-    Result<Content> content = Read(folder, shown, filter_);
+    Result<Content> content = Read(folder, pending.path, shown, filter_);
     if (!content.ok()) return std::move(content).error();
     found.files = std::move(content->files);
+    skipped = std::move(content->skipped);
     if (content->folders.empty()) return true;
     auto self =
         std::make_shared<const Ancestor>(Ancestor{info.st_dev, info.st_ino, pending.parent});
@@ -276,7 +285,7 @@ class Walk {
   std::vector<Pending> pending_;  // taken from the back, so that it stays small in deep trees
   int busy_ = 0;
   std::map<std::pair<dev_t, ino_t>, int> paths_to_;  // folders that links lead to
-  std::vector<ListedFolder> found_;
+  ListedTree found_;
   std::optional<Error> error_;
 };
 
@@ -328,16 +337,18 @@ Result<ListedRoot> FolderLister::ListRoot() {
   if (!folder.ok()) return FolderError(errno, root_);
   const std::optional<int64_t> modified = ModifiedNs(folder.descriptor(), "");
   if (!modified) return FolderError(errno, root_);
-  Result<Content> content = Read(folder, root_, filter_);
+  Result<Content> content = Read(folder, "", root_, filter_);
   if (!content.ok()) return std::move(content).error();
-  ListedRoot listed{.folders = {}, .files = std::move(content->files), .modified_ns = *modified};
+  ListedRoot listed{.folders = {},
+                    .files = std::move(content->files),
+                    .modified_ns = *modified,
+                    .skipped = std::move(content->skipped)};
   for (SubFolder& sub : content->folders) listed.folders.push_back(std::move(sub.name));
   std::sort(listed.folders.begin(), listed.folders.end());
   return listed;
 }
 
-Result<std::vector<ListedFolder>> FolderLister::ListBelow(const std::vector<std::string>& tops,
-                                                          int threads) {
+Result<ListedTree> FolderLister::ListBelow(const std::vector<std::string>& tops, int threads) {
   Walk walk(root_, descriptor_, filter_);
   if (Status status = walk.Start(tops); !status.ok()) return std::move(status).error();
   std::vector<std::thread> helpers;

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <ctime>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/core/result.h"
+#include "io/sources/skipped_files.h"
 
 namespace stoker {
 
@@ -38,6 +40,13 @@ struct ListedRoot {
   std::vector<std::string> folders;  // sorted bytewise
   NameList files;
   int64_t modified_ns = 0;  // as ListedFolder's
+  SkippedFiles skipped;     // directly in it
+};
+
+// Everything below some of the root's folders.
+struct ListedTree {
+  std::vector<ListedFolder> folders;
+  std::map<uint32_t, SkippedFiles> skipped;  // by `top`, where there are any
 };
 
 int64_t Nanoseconds(const timespec& time);
@@ -46,8 +55,14 @@ int64_t Nanoseconds(const timespec& time);
 // one itself. None where it cannot be seen, or is something else.
 std::optional<int64_t> ModifiedNs(int descriptor, const char* path);
 
-// Chooses files by their name. Called from several threads.
-using NameFilter = bool (*)(std::string_view name);
+// What a file is, by its name. Those that are skipped are counted by `extension`, which lives on.
+struct NameKind {
+  enum Kind { kOther, kListed, kSkipped } kind = kOther;
+  std::string_view extension = {};
+};
+
+// Called from several threads.
+using NameFilter = NameKind (*)(std::string_view name);
 
 // Reads directories below one root. Hidden entries (leading dot) do not exist for it; neither do
 // sockets, pipes and devices. Symbolic links are followed; one that leads nowhere counts as a file,
@@ -72,7 +87,7 @@ class FolderLister {
   //
   // threads > 0. The error names the folder; of several it is the one with the smallest path among
   // those seen before all threads had stopped.
-  Result<std::vector<ListedFolder>> ListBelow(const std::vector<std::string>& tops, int threads);
+  Result<ListedTree> ListBelow(const std::vector<std::string>& tops, int threads);
 
   int descriptor() const { return descriptor_; }  // the root's, for as long as this lives
 

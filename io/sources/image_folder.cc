@@ -46,9 +46,10 @@ Result<FoundIndex> FindIndex(const std::string& directory, const ImageFolderOpti
 // the index each file is.
 class FolderSource final : public SampleSource {
  public:
-  FolderSource(std::string directory, FoundIndex found)
+  FolderSource(std::string directory, FoundIndex found, SkippedFiles skipped_in_root)
       : FolderSource(std::move(directory), {}, std::move(found), {}) {
     list_ = found_.index->TakeList();
+    list_.skipped_in_root = std::move(skipped_in_root);
     fingerprint_ = found_.index->fingerprint();
   }
 
@@ -90,6 +91,12 @@ class FolderSource final : public SampleSource {
   }
 
   std::string Warning() const override { return found_.warning; }
+
+  SkippedFiles Skipped() const override {
+    SkippedFiles all = list_.skipped;
+    all.Add(list_.skipped_in_root);
+    return all;
+  }
 
   const std::vector<std::string>& classes() const override { return list_.classes; }
 
@@ -144,8 +151,9 @@ Result<std::shared_ptr<const SampleSource>> ImageFolder(const std::string& direc
   Result<FoundIndex> found = FindIndex(directory, options);
   if (!found.ok()) return std::move(found).error();
   std::optional<DatasetIndex>& index = found->index;
-  if (index && IsStill(directory, index->list(), options.threads)) {
-    return Made(std::make_shared<FolderSource>(directory, *std::move(found)));
+  SkippedFiles in_root;
+  if (index && IsStill(directory, index->list(), options.threads, in_root)) {
+    return Made(std::make_shared<FolderSource>(directory, *std::move(found), std::move(in_root)));
   }
   Result<ImageList> list = ListImages(directory, options.threads);
   if (!list.ok()) return std::move(list).error();

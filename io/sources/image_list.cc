@@ -59,7 +59,8 @@ uint64_t ImageList::Fingerprint() const {
 
 uint64_t ImageList::memory_bytes() const {
   uint64_t bytes = names.capacity() + paths.capacity() + files.capacity() * sizeof(File) +
-                   folders.capacity() * sizeof(Folder) + classes.capacity() * sizeof(std::string);
+                   folders.capacity() * sizeof(Folder) + classes.capacity() * sizeof(std::string) +
+                   skipped.memory_bytes() + skipped_in_root.memory_bytes();
   for (const std::string& name : classes) {
     if (name.capacity() >= sizeof(std::string) / 2) bytes += name.capacity() + 1;
   }

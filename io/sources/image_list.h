@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "io/sources/folder_listing.h"
+#include "io/sources/skipped_files.h"
 
 namespace stoker {
 
@@ -35,6 +36,10 @@ struct ImageList {
   std::vector<File> files;
   std::string paths;  // of folders, from the root, with a slash at the end; the root's is empty
   std::string names;  // of files
+
+  // Below the class folders, and directly in the root. An index has the former alone: the root is
+  // read again whenever one is opened.
+  SkippedFiles skipped = {}, skipped_in_root = {};
 
   // `folders` is emptied bit by bit, so that names are not held twice. Precondition: no more than
   // UINT32_MAX files.

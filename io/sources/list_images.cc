@@ -17,8 +17,16 @@
 namespace stoker {
 namespace {
 
+// torchvision's.
 constexpr std::array<std::string_view, 9> kExtensions = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
                                                          ".pgm", ".tif",  ".tiff", ".webp"};
+
+// Of other images, those of JPEGs under another name too: not samples, for torchvision neither.
+constexpr std::array<std::string_view, 40> kSkipped = {
+    ".gif", ".apng", ".avif", ".heic", ".heif", ".hif", ".jxl", ".jxr", ".wdp",  ".jp2",
+    ".j2k", ".j2c",  ".jpc",  ".jpf",  ".jpx",  ".jpe", ".jif", ".jfi", ".jfif", ".ico",
+    ".svg", ".svgz", ".psd",  ".exr",  ".tga",  ".dds", ".dib", ".pnm", ".pbm",  ".pam",
+    ".pfm", ".qoi",  ".pcx",  ".dng",  ".cr2",  ".cr3", ".nef", ".arw", ".rw2",  ".raf"};
 
 // Not tolower(): that depends on the locale.
 bool EndsWithIgnoringCase(std::string_view name, std::string_view extension) {
@@ -29,13 +37,27 @@ bool EndsWithIgnoringCase(std::string_view name, std::string_view extension) {
   });
 }
 
-bool IsImageName(std::string_view name) {
-  return std::any_of(kExtensions.begin(), kExtensions.end(), [name](std::string_view extension) {
+NameKind KindOf(std::string_view name) {
+  if (name.find('.') == std::string_view::npos) return {};
+  const auto ends = [name](std::string_view extension) {
     return EndsWithIgnoringCase(name, extension);
-  });
+  };
+  if (std::any_of(kExtensions.begin(), kExtensions.end(), ends)) return {NameKind::kListed};
+  const auto* const skipped = std::find_if(kSkipped.begin(), kSkipped.end(), ends);
+  if (skipped != kSkipped.end()) return {NameKind::kSkipped, *skipped};
+  return {};
 }
 
-Error NoImage(const std::string& directory) {
+Error NoImage(const std::string& directory, const SkippedFiles& skipped) {
+  if (!skipped.empty()) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause =
+                     "no image of a format that stoker reads in this folder or below it, but "
+                     "others: " +
+                     skipped.Counts() + " (for example " + skipped.example + ")",
+                 .file = directory,
+                 .advice = kConvertSkipped};
+  }
   std::string extensions;
   for (std::string_view extension : kExtensions) extensions.append(" ").append(extension);
   return Error{.code = Code::kInvalidArgument,
@@ -54,31 +76,67 @@ Error ImagesBesideClasses(const std::string& directory, const ListedRoot& root) 
                .advice = "Move the images into class folders, or the folders elsewhere"};
 }
 
-// Names the classes without an image; empty when there is none.
-std::vector<std::string> ClassesWithoutImages(const std::vector<std::string>& classes,
-                                              const std::vector<ListedFolder>& folders) {
-  std::vector<bool> has(classes.size());
+// The classes without an image, by their labels.
+std::vector<uint32_t> ClassesWithoutImages(size_t classes,
+                                           const std::vector<ListedFolder>& folders) {
+  std::vector<bool> has(classes);
   for (const ListedFolder& folder : folders) {
     if (folder.files.size() > 0) has[folder.top] = true;
   }
-  std::vector<std::string> without;
-  for (size_t i = 0; i < classes.size(); ++i) {
-    if (!has[i]) without.push_back(classes[i]);
+  std::vector<uint32_t> without;
+  for (size_t i = 0; i < classes; ++i) {
+    if (!has[i]) without.push_back(static_cast<uint32_t>(i));
   }
   return without;
 }
 
-Error EmptyClasses(const std::string& directory, const std::vector<std::string>& empty) {
+Error EmptyClasses(const std::string& directory, const std::vector<std::string>& classes,
+                   const std::vector<uint32_t>& empty,
+                   const std::map<uint32_t, SkippedFiles>& skipped) {
   constexpr size_t kNamed = 5;
   std::string names;
+  bool converted = false;
   for (size_t i = 0; i < std::min(empty.size(), kNamed); ++i) {
-    names += (i == 0 ? "'" : ", '") + empty[i] + "'";
+    names += (i == 0 ? "'" : ", '") + classes[empty[i]] + "'";
+    const auto there = skipped.find(empty[i]);
+    if (there == skipped.end()) continue;
+    names += " (but " + there->second.Counts() + ")";
+    converted = true;
   }
   if (empty.size() > kNamed) names += ", …";
   return Error{.code = Code::kInvalidArgument,
-               .cause = std::to_string(empty.size()) + " class folders have no image: " + names,
+               .cause = (empty.size() == 1 ? "1 class folder has"
+                                           : std::to_string(empty.size()) + " class folders have") +
+                        (converted ? " no image that stoker reads: " : " no image: ") + names,
                .file = directory,
-               .advice = "Every folder here is a class. Remove the empty ones"};
+               .advice = converted ? std::string("Every folder here is a class. ") +
+                                         kConvertSkipped + ", or remove the class folders"
+                                   : "Every folder here is a class. Remove the empty ones"};
+}
+
+SkippedFiles SumOf(const std::map<uint32_t, SkippedFiles>& skipped) {
+  SkippedFiles sum;
+  for (const auto& [top, files] : skipped) sum.Add(files);
+  return sum;
+}
+
+// Below the class folders.
+Status ListClasses(FolderLister& lister, const std::string& directory, const ListedRoot& root,
+                   int threads, std::vector<ListedFolder>& folders, SkippedFiles& skipped) {
+  if (root.files.size() > 0) return ImagesBesideClasses(directory, root);
+  Result<ListedTree> below = lister.ListBelow(root.folders, threads);
+  if (!below.ok()) return std::move(below).error();
+  skipped = SumOf(below->skipped);
+  if (std::none_of(below->folders.begin(), below->folders.end(),
+                   [](const ListedFolder& folder) { return folder.files.size() > 0; })) {
+    SkippedFiles all = root.skipped;
+    all.Add(skipped);
+    return NoImage(directory, all);
+  }
+  const std::vector<uint32_t> empty = ClassesWithoutImages(root.folders.size(), below->folders);
+  if (!empty.empty()) return EmptyClasses(directory, root.folders, empty, below->skipped);
+  folders = std::move(below->folders);
+  return {};
 }
 
 // Listing would refuse it: a file whose path the system does not take.
@@ -102,8 +160,6 @@ bool IsFlat(const ImageList& list, const NameList& files) {
          std::equal(list.files.begin(), list.files.end(), files.ends.begin(), files.ends.end(),
                     ends_there);
 }
-
-bool HasFiles(const ListedFolder& folder) { return folder.files.size() > 0; }
 
 int ThreadsOf(int threads) { return threads == 0 ? AllottedCores() : threads; }
 
@@ -143,37 +199,39 @@ class Comparison {
 
 Result<ImageList> ListImages(const std::string& directory, int threads) {
   if (Status status = CheckThreads(threads); !status.ok()) return std::move(status).error();
-  Result<FolderLister> lister = FolderLister::Open(directory, IsImageName);
+  Result<FolderLister> lister = FolderLister::Open(directory, KindOf);
   if (!lister.ok()) return std::move(lister).error();
   Result<ListedRoot> root = lister->ListRoot();
   if (!root.ok()) return std::move(root).error();
   std::vector<ListedFolder> folders;
+  SkippedFiles skipped;
   if (root->folders.empty()) {  // flat
-    if (root->files.size() == 0) return NoImage(directory);
+    if (root->files.size() == 0) return NoImage(directory, root->skipped);
     folders.push_back(
         {.path = "", .top = 0, .files = std::move(root->files), .modified_ns = root->modified_ns});
-  } else {
-    if (root->files.size() > 0) return ImagesBesideClasses(directory, *root);
-    Result<std::vector<ListedFolder>> below = lister->ListBelow(root->folders, ThreadsOf(threads));
-    if (!below.ok()) return std::move(below).error();
-    folders = *std::move(below);
-    if (std::none_of(folders.begin(), folders.end(), HasFiles)) return NoImage(directory);
-    const std::vector<std::string> empty = ClassesWithoutImages(root->folders, folders);
-    if (!empty.empty()) return EmptyClasses(directory, empty);
+  } else if (Status status =
+                 ListClasses(*lister, directory, *root, ThreadsOf(threads), folders, skipped);
+             !status.ok()) {
+    return std::move(status).error();
   }
   uint64_t files = 0;
   for (const ListedFolder& folder : folders) files += folder.files.size();
   if (files >= kNowhere) {
     return Error{Code::kResourceExhausted, "more than 4,294,967,294 images", directory};
   }
-  return ImageList::Of(std::move(root->folders), std::move(folders));
+  ImageList list = ImageList::Of(std::move(root->folders), std::move(folders));
+  list.skipped = std::move(skipped);
+  list.skipped_in_root = std::move(root->skipped);
+  return list;
 }
 
-bool IsStill(const std::string& directory, const ImageList& list, int threads) {
-  Result<FolderLister> lister = FolderLister::Open(directory, IsImageName);
+bool IsStill(const std::string& directory, const ImageList& list, int threads,
+             SkippedFiles& skipped_in_root) {
+  Result<FolderLister> lister = FolderLister::Open(directory, KindOf);
   if (!lister.ok() || HasPathsTooLong(directory, list)) return false;
   const Result<ListedRoot> root = lister->ListRoot();
   if (!root.ok() || root->folders != list.classes) return false;
+  skipped_in_root = root->skipped;
   if (list.classes.empty()) return IsFlat(list, root->files);
   if (root->files.size() > 0) return false;
   Comparison comparison(lister->descriptor(), list);

@@ -27,6 +27,9 @@ inline constexpr int64_t kUnsettled = std::numeric_limits<int64_t>::min();
 // - where a folder may no longer be read, though it can still be gone through;
 // - where the clock that the file system takes times from was set back, or lags behind that of the
 //   machine that made the index, so that two changes have got one time.
-bool IsStill(const std::string& directory, const ImageList& list, int threads);
+//
+// `skipped_in_root`: as ListImages would give it, where it is true.
+bool IsStill(const std::string& directory, const ImageList& list, int threads,
+             SkippedFiles& skipped_in_root);
 
 }  // namespace stoker

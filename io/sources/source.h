@@ -10,6 +10,7 @@
 #include "engine/core/sample.h"
 #include "io/sources/array_column.h"
 #include "io/sources/image_facts.h"
+#include "io/sources/skipped_files.h"
 
 namespace stoker {
 
@@ -45,6 +46,9 @@ class SampleSource {
 
   // What whoever uses the source should be told, once; empty where there is nothing to tell.
   virtual std::string Warning() const { return {}; }
+
+  // Files that look like images and are no samples; users should be told of them (Warning()).
+  virtual SkippedFiles Skipped() const { return {}; }
 
   // Class names by label; empty when samples have no labels.
   virtual const std::vector<std::string>& classes() const = 0;

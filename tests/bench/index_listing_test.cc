@@ -51,6 +51,28 @@ TEST_F(IndexListingTest, ClassesAndFoldersBelowThem) {
   ExpectByIndex();
 }
 
+TEST_F(IndexListingTest, WhatIsLeftOutIsThatOfTheListing) {
+  for (const char* path : {"a/1.jpg", "a/2.gif", "a/deep/0.HEIC", "b/3.png", "b/4.gif"}) File(path);
+  MakeIndex();
+  ExpectByIndex();
+  const SkippedFiles below{{{".gif", 2}, {".heic", 1}}, "a/2.gif"};
+  EXPECT_EQ(Open(CropIndex::kAuto)->Skipped(), below);
+  File("0.avif");  // in the root, which is read again
+  EXPECT_EQ(Open(CropIndex::kAuto)->Warning(), "");
+  EXPECT_EQ(Open(CropIndex::kAuto)->Skipped(),
+            (SkippedFiles{{{".avif", 1}, {".gif", 2}, {".heic", 1}}, "0.avif"}));
+  File("b/5.gif");  // the folder has changed
+  ExpectListed();
+}
+
+TEST_F(IndexListingTest, WhatIsLeftOutOfAFlatFolder) {
+  File("1.jpg");
+  MakeIndex();
+  File("2.gif");
+  ExpectByIndex();
+  EXPECT_EQ(Open(CropIndex::kAuto)->Skipped(), (SkippedFiles{{{".gif", 1}}, "2.gif"}));
+}
+
 TEST_F(IndexListingTest, LinksAndLoops) {
   File("a/1.jpg");
   File("a/sub/2.jpg");
@@ -197,9 +219,9 @@ TEST_F(IndexListingTest, AFolderWhoseTimeNobodyCanTell) {
 // What listing refuses it refuses with an index, too.
 TEST_F(IndexListingTest, FoldersThatHaveBecomeWrong) {
   for (const auto& [change, words] : std::vector<std::pair<std::function<void()>, std::string>>{
-           {[&] { fs::create_directory(root_ / "empty"); }, "have no image"},
+           {[&] { fs::create_directory(root_ / "empty"); }, "has no image"},
            {[&] { File("beside.jpg"); }, "belong to no class"},
-           {[&] { fs::remove(root_ / "b/1.jpg"); }, "have no image"},
+           {[&] { fs::remove(root_ / "b/1.jpg"); }, "has no image"},
            {[&] {
               fs::remove_all(root_ / "a");
               fs::remove_all(root_ / "b");

@@ -56,6 +56,7 @@ class IndexedFolderTest : public ::testing::Test {
     EXPECT_EQ(source.size(), listed->size());
     EXPECT_EQ(source.Fingerprint(), listed->Fingerprint());
     EXPECT_EQ(source.classes(), listed->classes());
+    EXPECT_EQ(source.Skipped(), listed->Skipped());
     std::string one, other;
     for (uint64_t id = 0; id < std::min(source.size(), listed->size()); ++id) {
       const SampleRef a = source.At(id), b = listed->At(id);

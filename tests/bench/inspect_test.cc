@@ -206,6 +206,21 @@ TEST_F(InspectTest, AbsurdThreads) {
 }
 
 TEST_F(InspectTest, TextSaysItAll) {
+TEST_F(InspectTest, TellsWhatIsLeftOut) {
+  Photo("a/1.jpg", {.width = 31, .height = 33});
+  File("a/2.gif", "GIF89a");
+  File("a/\x1b[2J.gif", "GIF89a");
+  const DatasetReport report = Look();
+  EXPECT_EQ(report.samples, 1u);
+  EXPECT_EQ(report.skipped.by_extension, (std::map<std::string, uint64_t>{{".gif", 2}}));
+  EXPECT_THAT(InspectText(report),
+              HasSubstr("2 files that look like images are left out, for stoker does not read such "
+                        "(.gif 2); the first is a/\\x1b[2J.gif. Convert"));
+  const auto json = nlohmann::json::parse(InspectJson(report));
+  EXPECT_EQ(json["skipped"][".gif"], 2);
+  EXPECT_EQ(json["skipped_example"], "a/\x1b[2J.gif");
+}
+
   MakeDataset();
   const std::string text = InspectText(Look({.list_broken = 2}));
   EXPECT_THAT(text, HasSubstr("samples        10 in "));

@@ -54,7 +54,7 @@ void RequireAPathBelow(const std::string& path) {
 void LookThrough(const DatasetIndex& index, size_t input) {
   const ImageList& list = index.list();
   Require(!list.files.empty() && index.images() == list.files.size(), "facts of each image");
-  Require(index.memory_bytes() + list.memory_bytes() <= 4 * input + 1024, "memory is bounded");
+  Require(index.memory_bytes() + list.memory_bytes() <= 4 * input + 8192, "memory is bounded");
   std::string path;
   std::vector<uint8_t> record;
   for (uint32_t i = 0; i < index.images(); ++i) {

@@ -136,3 +136,22 @@ def test_an_empty_class_is_refused_as_torchvision_does(list_folder, tmp_path):
     datasets = pytest.importorskip("torchvision.datasets")
     with pytest.raises(FileNotFoundError):
         datasets.ImageFolder(str(tmp_path))
+
+
+def test_other_formats_are_left_out_aloud(tmp_path):
+    stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+    write(tmp_path, "a/1.jpg", "a/2.gif", "b/1.png", "b/photo.HEIC")
+    with pytest.warns(stoker.SkippedFilesWarning, match=r"2 files .*\.gif 1, \.heic 1.* a/2\.gif"):
+        source = stoker.image_folder(tmp_path)
+    assert source.skipped == {".gif": 1, ".heic": 1}
+    assert [source.path(i) for i in range(len(source))] == [str(tmp_path / p) for p in ("a/1.jpg", "b/1.png")]
+
+
+def test_a_class_of_other_formats_only(tmp_path):
+    """torchvision refuses it too; Keras counts it as a class (docs/from-tf-data.md)."""
+    stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+    write(tmp_path, "a/1.jpg", "b/2.gif")
+    with pytest.raises(ValueError, match=r"'b' \(but \.gif 1\).*Convert them to JPEG or PNG"):
+        stoker.image_folder(tmp_path)
+    with pytest.raises(FileNotFoundError, match="b"):
+        by_torchvision(tmp_path)

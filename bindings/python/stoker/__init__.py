@@ -40,6 +40,7 @@ from stoker._errors import (
     NotFoundError,
     PermissionDeniedError,
     ResourceExhaustedError,
+    SkippedFilesWarning,
     UnavailableError,
     UnimplementedError,
 )
@@ -100,6 +101,7 @@ __all__ = [
     "Resize",
     "ResourceExhaustedError",
     "Runtime",
+    "SkippedFilesWarning",
     "Source",
     "Tensor",
     "Trace",

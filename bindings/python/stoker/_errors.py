@@ -109,6 +109,10 @@ class MemoryWarning(UserWarning):
     """The program holds batches of more bytes than the Runtime's memory budget."""
 
 
+class SkippedFilesWarning(UserWarning):
+    """The folder has files that look like images by their extension and are no samples: GIF, HEIC, AVIF, …"""
+
+
 class CropIndexWarning(UserWarning):
     """The folder has an index that cannot be used, or that is older than the folder: the folder was listed,
     and photographs that the index does not know are decoded without it.

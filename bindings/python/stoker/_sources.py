@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stoker import _checks, _stoker
-from stoker._errors import CropIndexWarning, InvalidArgumentError
+from stoker._errors import CropIndexWarning, InvalidArgumentError, SkippedFilesWarning
 
 
 class Source:
@@ -57,6 +57,15 @@ class ImageFolder(Source):
     ) -> None:
         super().__init__(native, spec, text)
         self._arguments = arguments
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """How many files look like images and are no samples, by extension: `{".gif": 10, ".heic": 2}`.
+
+        stoker does not read them, and torchvision's ImageFolder does not list them. Where there are any,
+        `image_folder` warns.
+        """
+        return self._native.skipped
 
     def path(self, sample: int) -> str:
         """The file of a sample, as an iterator's `sample_ids` number them.
@@ -105,6 +114,11 @@ def image_folder(
     listed now, or the list is read from its index; hidden files are left out, symbolic links are
     followed; files are opened when their turn comes.
 
+    Images are told by torchvision's extensions: .jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp, in any
+    case. Files of other formats (.gif .heic .avif .jp2 .jxl …) are no samples: they are counted in
+    `skipped`, with a `SkippedFilesWarning`. A class folder that has nothing else is an error, as with
+    torchvision; Keras, which reads GIFs, counts it as a class.
+
     Args:
         directory: its path.
         threads: that list folders, 0 to 256; 0: the cores allotted.
@@ -129,6 +143,8 @@ def image_folder(
     native = _stoker.image_folder(path, _checks.integer("threads", threads, 0, 256), index)
     if native.warning:
         warnings.warn(native.warning, CropIndexWarning, stacklevel=2)
+    if native.skipped:
+        warnings.warn(native.skipped_warning, SkippedFilesWarning, stacklevel=2)
     # A spec is UTF-8. Where the path is not, the loader still works: only other processes cannot find it.
     spec = {"kind": "image_folder", "directory": path.decode("utf-8", "replace")}
     arguments: dict[str, Any] = {"directory": os.fsdecode(path)}

@@ -126,6 +126,11 @@ TEST_F(ForgedIndexTest, OtherVersionsAndSections) {
   EXPECT_EQ(Refused(unknown.File()), Code::kDataLoss) << "not inside";
   unknown.more[0].offset = ~uint64_t{0};
   EXPECT_EQ(Refused(unknown.File()), Code::kDataLoss) << "not inside";
+  unknown.more = {{.kind = format::kSkipped, .offset = 64, .bytes = 3, .checksum = 5}};
+  EXPECT_EQ(Refused(unknown.File()), Code::kDataLoss) << "no such list";
+  unknown.more[0].bytes = 0;
+  unknown.more[0].checksum = 0;
+  EXPECT_TRUE(Open(unknown.File()).ok()) << "nothing was left out";
   unknown.more = {{.kind = format::kNames, .offset = 64, .bytes = 3, .checksum = 5}};
   EXPECT_EQ(Refused(unknown.File()), Code::kDataLoss) << "twice";
   EXPECT_EQ(Refused(Forgery().Signed({}, {}, sizeof(format::Header))), Code::kDataLoss) << "none";

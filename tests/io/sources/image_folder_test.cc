@@ -343,6 +343,74 @@ TEST_F(ImageFolderTest, ClassWithoutImages) {
   EXPECT_THAT(ErrorHere().cause, HasSubstr("2 class folders have no image: 'b', 'c'"));
 }
 
+TEST_F(ImageFolderTest, ClassOfOtherFormatsOnly) {
+  File("a/1.jpg");
+  File("b/1.gif");
+  File("b/deep/2.GIF");
+  File("b/3.heic");
+  File("c/readme.txt");
+  EXPECT_EQ(ErrorHere().cause,
+            "2 class folders have no image that stoker reads: 'b' (but .gif 2, .heic 1), 'c'");
+  EXPECT_THAT(ErrorHere().advice, HasSubstr("Convert them to JPEG or PNG"));
+  File("c/1.jpg");
+  EXPECT_EQ(ErrorHere().cause,
+            "1 class folder has no image that stoker reads: 'b' (but .gif 2, .heic 1)");
+}
+
+TEST_F(ImageFolderTest, OtherFormatsOnly) {
+  File("1.gif");
+  EXPECT_EQ(ErrorHere().cause,
+            "no image of a format that stoker reads in this folder or below it, but others: .gif 1 "
+            "(for example 1.gif)");
+  EXPECT_THAT(ErrorHere().advice, HasSubstr("Convert"));
+  File("a/2.avif");
+  EXPECT_THAT(ErrorHere().cause, HasSubstr("but others: .avif 1, .gif 1 (for example 1.gif)"));
+}
+
+TEST_F(ImageFolderTest, OtherFormatsAreLeftOutAndCounted) {
+  for (const char* path : {"a/1.jpg", "a/2.gif", "a/deep/3.GIF", "a/4.avif", "b/1.png", "b/0.heic",
+                           "b/x.txt", "b/gif", "b/.gif", "b/.hidden.gif", "logo.svg"}) {
+    File(path);
+  }
+  Folder("a/folder.gif");
+  Link("2.gif", "a/linked.gif");
+  for (const int threads : {1, 2, 8}) {
+    const auto source = ImageFolder(root_.string(), {.threads = threads}).value();
+    EXPECT_EQ(source->size(), 2u);
+    const SkippedFiles skipped = source->Skipped();
+    EXPECT_EQ(skipped,
+              (SkippedFiles{{{".avif", 1}, {".gif", 3}, {".heic", 1}, {".svg", 1}}, "a/2.gif"}));
+    EXPECT_EQ(skipped.files(), 6u);
+    EXPECT_THAT(
+        skipped.Warning(),
+        HasSubstr("6 files that look like images are left out, for stoker does not read such "
+                  "(.avif 1, .gif 3, .heic 1, .svg 1); the first is a/2.gif. Convert"));
+    EXPECT_EQ(SkippedFiles::Unpack(skipped.Pack()), skipped);
+  }
+  fs::remove_all(root_);
+  File("1.jpg");
+  EXPECT_TRUE(ImageFolder(root_.string()).value()->Skipped().empty());
+  File("2.jxl");
+  const SkippedFiles one = ImageFolder(root_.string()).value()->Skipped();
+  EXPECT_EQ(one, (SkippedFiles{{{".jxl", 1}}, "2.jxl"}));
+  EXPECT_THAT(one.Warning(), HasSubstr("1 file that looks like an image is left out"));
+}
+
+// Of an index file, which may hold anything.
+TEST(SkippedFiles, WhatPackHasNotWrittenIsRefused) {
+  using namespace std::string_literals;  // NOLINT: with zeros
+  EXPECT_EQ(SkippedFiles::Unpack(""), SkippedFiles());
+  EXPECT_EQ(SkippedFiles::Unpack("a/1.gif\0.gif\0"s + "12\0"s),
+            (SkippedFiles{{{".gif", 12}}, "a/1.gif"}));
+  for (const std::string& packed :
+       {"a"s, "a\0"s, "a\0.gif\0"s, "a\0.gif\0x\0"s, "a\0.gif\0-1\0"s, "a\0.gif\0"s + "0\0"s,
+        "a\0.gif\0"s + "1"s, "a\0gif\0"s + "1\0"s, "a\0.\0"s + "1\0"s, "a\0.\x1b[2J\0"s + "1\0"s,
+        "a\0.GIF\0"s + "1\0"s, "a\0.gif\0"s + "99999999999\0"s, "\0.gif\0"s + "1\0"s,
+        "a\0.gif\0"s + "1\0.gif\0"s + "1\0"s, "a\0.abcdefghi\0"s + "1\0"s}) {
+    EXPECT_EQ(SkippedFiles::Unpack(packed), std::nullopt) << ::testing::PrintToString(packed);
+  }
+}
+
 TEST_F(ImageFolderTest, ImagesBesideClasses) {
   File("a/1.jpg");
   File("cover.jpg");
