@@ -46,6 +46,7 @@ static_assert(static_cast<int>(ImageFormat::kGif) == 4);
 static_assert(static_cast<int>(ImageFormat::kBmp) == 5);
 static_assert(static_cast<int>(ImageFormat::kTiff) == 6);
 static_assert(static_cast<int>(ImageFormat::kPnm) == 7);
+static_assert(static_cast<int>(ImageFormat::kQoi) == 18);
 
 struct Indexed {
   ImageFacts facts;

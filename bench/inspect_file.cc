@@ -132,15 +132,15 @@ Status FileInspector::State::Look(OpenFile& file, FileFacts& facts) {
   facts.bytes = *size;
   if (*size == 0) return Error{Code::kDataLoss, "empty file"};
   if (!decode) file.ExpectLittle();
-  constexpr size_t kMagic = 16;
-  Result<std::span<const uint8_t>> start = file.At(0, kMagic);
+  Result<std::span<const uint8_t>> start = file.At(0, kSniffBytes);
   if (!start.ok()) return std::move(start).error();
   facts.format = SniffFormat(*start);
   if (*facts.format == ImageFormat::kUnknown) {
     return Error{.code = Code::kDataLoss,
                  .cause = "not an image of a known format",
                  .file = {},
-                 .offset = 0};
+                 .offset = 0,
+                 .advice = "If it is an image, convert it to JPEG or PNG; else remove the file"};
   }
   if (Status status = ReadHeader(file, facts); !status.ok()) return status;
   return decode && facts.size ? Decode(file, *size) : Status();

@@ -24,6 +24,65 @@ bool IsBmp(std::span<const uint8_t> bytes) {
   return Has(bytes, 0, "BM") && Has(bytes, 6, "\0\0\0\0"sv);
 }
 
+// ISO/IEC 23008-12: a box `ftyp` first, with the brand of the file and those that it is compatible
+// with. AVIF's is among the latter where the former says HEIF in general.
+ImageFormat HeifFormat(std::span<const uint8_t> bytes) {
+  if (!Has(bytes, 4, "ftyp") || bytes.size() < 12) return ImageFormat::kUnknown;
+  const size_t length = size_t{bytes[2]} << 8 | bytes[3];
+  const size_t end = std::min(bytes.size(), length);
+  bool heif = false;
+  for (size_t at = 8; at + 4 <= end; at += 4) {
+    if (Has(bytes, at, "avif") || Has(bytes, at, "avis")) return ImageFormat::kAvif;
+    for (const char* brand : {"heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1"}) {
+      heif |= Has(bytes, at, brand);
+    }
+  }
+  return heif ? ImageFormat::kHeic : ImageFormat::kUnknown;
+}
+
+// Four bytes that many a file begins with: there must be images, and a zero in the first one's
+// entry.
+bool IsIco(std::span<const uint8_t> bytes) {
+  return Has(bytes, 0, "\0\0\1\0"sv) && bytes.size() >= 22 && bytes[4] != 0 && bytes[5] == 0 &&
+         bytes[9] == 0;
+}
+
+// Text, perhaps with a declaration and comments before its first element.
+bool IsSvg(std::span<const uint8_t> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const size_t begin = text.find_first_not_of("\xEF\xBB\xBF \t\r\n");
+  if (begin == std::string_view::npos) return false;
+  const std::string_view first = text.substr(begin);
+  return first.starts_with("<svg") ||
+         ((first.starts_with("<?xml") || first.starts_with("<!")) &&
+          first.find("<svg") != std::string_view::npos && !first.starts_with("<!DOCTYPE html"));
+}
+
+// Of the formats that are not decoded.
+ImageFormat SniffOther(std::span<const uint8_t> bytes) {
+  if (Has(bytes, 0, "GIF87a") || Has(bytes, 0, "GIF89a")) return ImageFormat::kGif;
+  if (IsBmp(bytes)) return ImageFormat::kBmp;
+  for (const std::string_view magic : {"II*\0"sv, "MM\0*"sv, "II+\0"sv, "MM\0+"sv}) {
+    if (Has(bytes, 0, magic)) return ImageFormat::kTiff;
+  }
+  if (IsPnm(bytes)) return ImageFormat::kPnm;
+  if (const ImageFormat heif = HeifFormat(bytes); heif != ImageFormat::kUnknown) return heif;
+  if (Has(bytes, 0, "\0\0\0\x0CjP  \r\n\x87\n"sv) || Has(bytes, 0, "\xFF\x4F\xFF\x51")) {
+    return ImageFormat::kJpeg2000;
+  }
+  if (Has(bytes, 0, "\0\0\0\x0CJXL \r\n\x87\n"sv) ||
+      (Has(bytes, 0, "\xFF\n") && bytes.size() >= 12)) {
+    return ImageFormat::kJpegXl;
+  }
+  if (Has(bytes, 0, "II\xBC")) return ImageFormat::kJpegXr;
+  if (IsIco(bytes)) return ImageFormat::kIco;
+  if (Has(bytes, 0, "8BPS")) return ImageFormat::kPsd;
+  if (Has(bytes, 0, "\x76\x2F\x31\x01")) return ImageFormat::kOpenExr;
+  if (Has(bytes, 0, "DDS ")) return ImageFormat::kDds;
+  if (Has(bytes, 0, "qoif")) return ImageFormat::kQoi;
+  return IsSvg(bytes) ? ImageFormat::kSvg : ImageFormat::kUnknown;
+}
+
 }  // namespace
 
 ImageFormat SniffFormat(std::span<const uint8_t> bytes) {
@@ -32,11 +91,7 @@ ImageFormat SniffFormat(std::span<const uint8_t> bytes) {
   }
   if (Has(bytes, 0, "\x89PNG\r\n\x1A\n")) return ImageFormat::kPng;
   if (Has(bytes, 0, "RIFF") && Has(bytes, 8, "WEBP")) return ImageFormat::kWebp;
-  if (Has(bytes, 0, "GIF87a") || Has(bytes, 0, "GIF89a")) return ImageFormat::kGif;
-  if (IsBmp(bytes)) return ImageFormat::kBmp;
-  if (Has(bytes, 0, "II*\0"sv) || Has(bytes, 0, "MM\0*"sv)) return ImageFormat::kTiff;
-  if (IsPnm(bytes)) return ImageFormat::kPnm;
-  return ImageFormat::kUnknown;
+  return SniffOther(bytes.first(std::min<size_t>(bytes.size(), kSniffBytes)));
 }
 
 const char* NameOf(ImageFormat format) {
@@ -57,8 +112,48 @@ const char* NameOf(ImageFormat format) {
       return "TIFF";
     case ImageFormat::kPnm:
       return "PNM";
+    case ImageFormat::kAvif:
+      return "AVIF";
+    case ImageFormat::kHeic:
+      return "HEIC";
+    case ImageFormat::kJpeg2000:
+      return "JPEG 2000";
+    case ImageFormat::kJpegXl:
+      return "JPEG XL";
+    case ImageFormat::kJpegXr:
+      return "JPEG XR";
+    case ImageFormat::kIco:
+      return "ICO";
+    case ImageFormat::kSvg:
+      return "SVG";
+    case ImageFormat::kPsd:
+      return "Photoshop";
+    case ImageFormat::kOpenExr:
+      return "OpenEXR";
+    case ImageFormat::kDds:
+      return "DDS";
+    case ImageFormat::kQoi:
+      return "QOI";
   }
   return "unknown";
+}
+
+const char* ConvertAdvice(ImageFormat format) {
+  switch (format) {
+    case ImageFormat::kAvif:
+      return "Convert it to JPEG or PNG, for example with `avifdec FILE FILE.png`";
+    case ImageFormat::kHeic:
+      return "Convert it to JPEG or PNG, for example with `heif-convert FILE FILE.png`";
+    case ImageFormat::kJpeg2000:
+      return "Convert it to JPEG or PNG, for example with `opj_decompress -i FILE -o FILE.png`";
+    case ImageFormat::kJpegXl:
+      return "Convert it to JPEG or PNG, for example with `djxl FILE FILE.png`";
+    case ImageFormat::kSvg:
+      return "Convert it to JPEG or PNG, for example with `rsvg-convert FILE -o FILE.png`";
+    default:  // [0]: the first image of several
+      return "Convert it to JPEG or PNG, for example with ImageMagick: `convert 'FILE[0]' "
+             "FILE.png`";
+  }
 }
 
 }  // namespace stoker

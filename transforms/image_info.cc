@@ -16,7 +16,7 @@ Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset) {
                      std::to_string(limits.max_pixels),
                  {},
                  offset,
-                 "Remove or shrink the image, or raise the limit max_pixels"};
+                 "Shrink the image, or raise the limit max_pixels"};
   }
   if (std::max(size.width, size.height) > kMostSidePixels) {
     return Error{Code::kResourceExhausted,
@@ -24,7 +24,7 @@ Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset) {
                      std::to_string(kMostSidePixels),
                  {},
                  offset,
-                 "Remove or shrink the image"};
+                 "Shrink the image"};
   }
   return {};
 }

@@ -108,6 +108,20 @@ def test_orientation(kind, options, orientation):
             np.testing.assert_array_equal(got, np.asarray(turned))
 
 
+def test_other_formats_are_named():
+    """Sound images: never is the advice to remove them."""
+    image = image_of("RGB", (60, 40))
+    kinds = {"GIF": "GIF", "BMP": "BMP", "TIFF": "TIFF", "PPM": "PNM", "ICO": "ICO", "AVIF": "AVIF"}
+    kinds |= {"JPEG2000": "JPEG 2000", "DDS": "DDS", "QOI": "QOI"}
+    for kind, name in kinds.items():
+        try:
+            data = encoded(image, kind)
+        except (KeyError, OSError):  # this Pillow cannot write it
+            continue
+        with pytest.raises(stoker.UnimplementedError, match=f"{name} images are not supported.*Convert"):
+            stoker.Compose([stoker.CenterCrop(8)])(data)
+
+
 def test_animations():
     frames = [image_of("RGB", (30, 20), seed) for seed in range(3)]
     apng = encoded(frames[0], "PNG", save_all=True, append_images=frames[1:])

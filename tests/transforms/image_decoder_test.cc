@@ -58,10 +58,67 @@ TEST(ImageDecoder, WhatItDoesNotDecode) {
   EXPECT_EQ(text.code, Code::kDataLoss);
   EXPECT_EQ(text.cause, "not an image that stoker knows");
   EXPECT_EQ(text.offset, 0u);
+  EXPECT_EQ(text.advice, "If it is an image, convert it to JPEG or PNG; else remove the file");
   const Error gif = ErrorOf(decoder, Padded(Bytes("GIF89a and so on")));
   EXPECT_EQ(gif.code, Code::kUnimplemented);
   EXPECT_EQ(gif.cause, "GIF images are not supported");
-  EXPECT_EQ(gif.advice, "Convert it to JPEG, PNG or WebP");
+  EXPECT_EQ(
+      gif.advice,
+      "Convert it to JPEG or PNG, for example with ImageMagick: `convert 'FILE[0]' FILE.png`");
+}
+
+// A sound image of another format is never to be removed.
+TEST(ImageDecoder, OtherFormatsAreNamed) {
+  using namespace std::string_view_literals;  // NOLINT: magic bytes contain zeros
+  const std::pair<std::string_view, const char*> files[] = {
+      {"\0\0\0\x20"
+       "ftypavif\0\0\0\0avifmif1"sv,
+       "AVIF"},
+      {"\0\0\0\x1C"
+       "ftypmif1\0\0\0\0mif1avif"sv,
+       "AVIF"},
+      {"\0\0\0\x18"
+       "ftypheic\0\0\0\0mif1heic"sv,
+       "HEIC"},
+      {"\0\0\0\x18"
+       "ftypmif1\0\0\0\0mif1heic"sv,
+       "HEIC"},
+      {"\0\0\0\x0CjP  \r\n\x87\n\0\0\0\x14"
+       "ftypjp2 "sv,
+       "JPEG 2000"},
+      {"\xFF\x4F\xFF\x51\0\x2F\0\0"sv, "JPEG 2000"},
+      {"\0\0\0\x0CJXL \r\n\x87\n"sv, "JPEG XL"},
+      {"\xFF\x0A\xFA\x1F\x01\x90\0\0\0\0\0\0"sv, "JPEG XL"},
+      {"II\xBC\x01\x08"sv, "JPEG XR"},
+      {"BM\x10\x20\x30\0\0\0\0\0\x36"sv, "BMP"},
+      {"MM\0*...."sv, "TIFF"},
+      {"II+\0\x08\0\0\0"sv, "TIFF"},
+      {"P6\n3 4\n255\n"sv, "PNM"},
+      {"\0\0\1\0\1\0\x10\x10\0\0\1\0\x20\0\x68\4\0\0\x16\0\0\0"sv, "ICO"},
+      {"<svg xmlns=\"http://www.w3.org/2000/svg\"/>"sv, "SVG"},
+      {"\xEF\xBB\xBF<?xml version=\"1.0\"?>\n<!-- x -->\n<svg/>"sv, "SVG"},
+      {"8BPS\0\1"sv, "Photoshop"},
+      {"\x76\x2F\x31\x01"sv, "OpenEXR"},
+      {"DDS \x7C\0\0\0"sv, "DDS"},
+      {"qoif\0\0\0\1"sv, "QOI"},
+  };
+  ImageDecoder decoder;
+  for (const auto& [bytes, name] : files) {
+    const Error error = ErrorOf(decoder, Padded(Bytes(bytes)));
+    EXPECT_EQ(error.code, Code::kUnimplemented) << name;
+    EXPECT_EQ(error.cause, std::string(name) + " images are not supported");
+    EXPECT_TRUE(error.advice.starts_with("Convert it to JPEG or PNG, for example with")) << name;
+  }
+  for (const std::string_view text :
+       {"\0\0\0\x18"
+        "ftypmp42\0\0\0\0mp42isom"sv,
+        "\0\0\0\0ftypheic"sv,
+        "\0\0\0\x18"
+        "ftyp"sv,
+        "\xFF\n"sv, "\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"sv, "<!DOCTYPE html><svg/>"sv,
+        "<html>"sv}) {
+    EXPECT_EQ(ErrorOf(decoder, Padded(Bytes(text))).code, Code::kDataLoss) << text;
+  }
 }
 
 // What was opened before does not stand in for what could not be.

@@ -35,7 +35,7 @@ Status CheckLimits(const JpegHeader& header, const DecodeLimits& limits) {
                      std::to_string(limits.max_coefficient_bytes),
                  {},
                  header.scan_offset,
-                 "Remove or shrink the image, or raise the limit max_coefficient_bytes"};
+                 "Shrink the image, or raise the limit max_coefficient_bytes"};
   }
   const int n = header.info.components;
   if (n != 1 && n != 3 && n != 4) {
