@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "transforms/exif.h"
@@ -69,15 +68,13 @@ Status ReadFrame(uint8_t marker, std::span<const uint8_t> segment, uint64_t offs
 }
 
 Status ReadSegment(uint8_t marker, std::span<const uint8_t> segment, uint64_t offset,
-                   JpegDescription& header) {
+                   OrientationFinder& orientation, JpegDescription& header) {
   if (IsFrame(marker)) return ReadFrame(marker, segment, offset, header);
   if (marker == kDri && segment.size() >= 2) header.restart_interval = Word(segment, 0);
   if (marker == kApp14 && segment.size() >= 12 && std::memcmp(segment.data(), "Adobe", 5) == 0) {
     header.adobe_transform = segment[11];
   }
-  if (marker == kApp1) {
-    if (std::optional<Orientation> found = ExifOrientation(segment)) header.orientation = *found;
-  }
+  if (marker == kApp1) orientation.TakeApp1(segment);
   return {};
 }
 
@@ -121,6 +118,7 @@ Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
     const uint64_t at = marker->end - 2;
     offset = marker->end;
     if (StandsAlone(marker->code)) continue;
+  OrientationFinder orientation;
     if (marker->code == kSos) {
       if (header.components == 0) return Damage("JPEG with a scan before any frame", at);
       return header;
@@ -130,6 +128,7 @@ Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
     }
     Result<std::span<const uint8_t>> bytes = read(offset, 2);
     if (!bytes.ok()) return std::move(bytes).error();
+      header.orientation = orientation.Found();
     if (bytes->size() < 2) return EndsEarly(offset + bytes->size());
     const auto length = static_cast<size_t>(Word(*bytes, 0));
     if (length < 2) return Damage("JPEG with a segment shorter than its own length", at);
@@ -143,7 +142,7 @@ Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
                     at);
     }
     if (IsLookedInto(marker->code)) {
-      Status status = ReadSegment(marker->code, *bytes, at, header);
+      Status status = ReadSegment(marker->code, *bytes, at, orientation, header);
       if (!status.ok()) return std::move(status).error();
     }
     offset += length;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <string_view>
 
 namespace stoker {
 namespace {
@@ -57,7 +58,10 @@ std::optional<Orientation> ChunkOrientation(std::span<const uint8_t> chunk) {
   return HasSignature(chunk) ? ExifOrientation(chunk) : TiffOrientation(chunk);
 }
 
-std::optional<Orientation> TiffOrientation(std::span<const uint8_t> bytes) {
+namespace {
+
+// The tag's value; 0 where it makes no sense; nothing where there is no such tag.
+std::optional<uint32_t> FindTag(std::span<const uint8_t> bytes) {
   const Tiff tiff(bytes);
   if (!tiff.valid()) return std::nullopt;
   const size_t directory = tiff.U32(4);
@@ -66,14 +70,56 @@ std::optional<Orientation> TiffOrientation(std::span<const uint8_t> bytes) {
     const size_t entry = directory + 2 + i * kEntryBytes;
     if (entry + kEntryBytes > tiff.size()) return std::nullopt;
     if (tiff.U16(entry) != kOrientationTag) continue;
+    if (tiff.U32(entry + 4) != 1) return 0;
     const uint32_t type = tiff.U16(entry + 2);
-    const uint32_t value = type == kShort  ? tiff.U16(entry + 8)
-                           : type == kLong ? tiff.U32(entry + 8)
-                                           : 0;
-    if (tiff.U32(entry + 4) != 1 || value < 1 || value > 8) return std::nullopt;
-    return static_cast<Orientation>(value);
+    return type == kShort ? tiff.U16(entry + 8) : type == kLong ? tiff.U32(entry + 8) : 0;
   }
   return std::nullopt;
+}
+
+std::optional<Orientation> ValueOf(std::optional<uint32_t> tag) {
+  if (!tag || *tag < 1 || *tag > 8) return std::nullopt;
+  return static_cast<Orientation>(*tag);
+}
+
+}  // namespace
+
+std::optional<Orientation> TiffOrientation(std::span<const uint8_t> tiff) {
+  return ValueOf(FindTag(tiff));
+}
+
+std::optional<Orientation> XmpOrientation(std::span<const uint8_t> packet) {
+  constexpr std::string_view kName = "tiff:Orientation";
+  std::string_view text(reinterpret_cast<const char*>(packet.data()), packet.size());
+  for (size_t at; (at = text.find(kName)) != std::string_view::npos;) {
+    text.remove_prefix(at + kName.size());
+    const size_t digit = text.starts_with("=\"") ? 2 : text.starts_with('>') ? 1 : text.size();
+    if (digit >= text.size() || text[digit] < '0' || text[digit] > '9') continue;
+    return ValueOf(static_cast<uint32_t>(text[digit] - '0'));
+  }
+  return std::nullopt;
+}
+
+void OrientationFinder::TakeExif(std::span<const uint8_t> part) {
+  const std::optional<uint32_t> tag =
+      FindTag(HasSignature(part) ? part.subspan(kSignature.size()) : part);
+  tagged_ |= tag.has_value();
+  if (!exif_) exif_ = ValueOf(tag);
+}
+
+void OrientationFinder::TakeXmp(std::span<const uint8_t> packet) {
+  if (wants_xmp()) xmp_ = XmpOrientation(packet);
+}
+
+void OrientationFinder::TakeApp1(std::span<const uint8_t> segment) {
+  constexpr std::string_view kXmp("http://ns.adobe.com/xap/1.0/\0", 29);
+  if (HasSignature(segment)) return TakeExif(segment);
+  const std::string_view text(reinterpret_cast<const char*>(segment.data()), segment.size());
+  if (text.starts_with(kXmp)) TakeXmp(segment.subspan(kXmp.size()));
+}
+
+Orientation OrientationFinder::Found() const {
+  return (tagged_ ? exif_ : xmp_).value_or(Orientation::kNormal);
 }
 
 }  // namespace stoker

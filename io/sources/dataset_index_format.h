@@ -17,7 +17,7 @@ namespace stoker::dataset_index {
 static_assert(std::endian::native == std::endian::little);
 
 inline constexpr std::array<char, 8> kMagic = {'S', 'T', 'K', 'I', 'N', 'D', 'E', 'X'};
-inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kVersion = 3;
 
 struct Header {  // at the start of the file; `sections` of Section follow
   std::array<char, 8> magic = kMagic;

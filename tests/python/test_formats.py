@@ -108,6 +108,76 @@ def test_orientation(kind, options, orientation):
             np.testing.assert_array_equal(got, np.asarray(turned))
 
 
+def xmp_of(orientation, element):
+    """An XMP packet; the orientation as an element or as an attribute."""
+    if element:
+        return f"<rdf:Description><tiff:Orientation>{orientation}</tiff:Orientation></rdf:Description>"
+    return f'<x:xmpmeta><rdf:Description tiff:Orientation="{orientation}"/></x:xmpmeta>'
+
+
+def exif_of(orientation):
+    exif = Image.Exif()
+    if orientation is None:
+        exif[0x0110] = "a camera"
+    else:
+        exif[0x0112] = orientation
+    return exif.tobytes()
+
+
+def raw_profile(orientation):
+    """As ImageMagick writes EXIF into a PNG's text."""
+    data = exif_of(orientation)
+    lines = "\n".join(data.hex()[i : i + 72] for i in range(0, 2 * len(data), 72))
+    return f"\nexif\n{len(data):8}\n{lines}\n"
+
+
+def with_text(image, exif=None, **texts):
+    """A PNG; `texts` are (kind, text) by keyword, whose underscores are spaces."""
+    from PIL import PngImagePlugin
+
+    info = PngImagePlugin.PngInfo()
+    for keyword, (kind, text) in texts.items():
+        name = {"xmp": "XML:com.adobe.xmp", "raw": "Raw profile type exif"}[keyword]
+        if kind.startswith("i"):
+            info.add_itxt(name, text, zip=kind == "izip")
+        else:
+            info.add_text(name, text, zip=kind == "zip")
+    return encoded(image, "PNG", pnginfo=info, **({} if exif is None else {"exif": exif}))
+
+
+def expect_turned_as_by_pillow(data, tolerance=0):
+    from PIL import ImageOps
+
+    with Image.open(io.BytesIO(data)) as image:
+        wanted = np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
+    got = decoded(data, wanted.shape[1], wanted.shape[0])
+    assert np.abs(got.astype(int) - wanted).max() <= tolerance
+
+
+@pytest.mark.parametrize("element", [False, True])
+@pytest.mark.parametrize("exif", [None, "no tag", 1, 3, 9])
+@pytest.mark.parametrize("orientation", range(10))
+def test_orientation_of_xmp(orientation, exif, element):
+    """Where EXIF says nothing; 0 and 9 are no orientations."""
+    image, xmp = image_of("RGB", (60, 40)), xmp_of(orientation, element)
+    options = {} if exif is None else {"exif": exif_of(None if exif == "no tag" else exif)}
+    expect_turned_as_by_pillow(encoded(image, "JPEG", xmp=xmp.encode(), **options), tolerance=2)
+    expect_turned_as_by_pillow(encoded(image, "WEBP", lossless=True, xmp=xmp.encode(), **options))
+    for kind in ("i", "izip", "text", "zip"):
+        expect_turned_as_by_pillow(with_text(image, xmp=(kind, xmp), **options))
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_orientation_of_a_raw_profile(orientation):
+    image = image_of("RGB", (60, 40))
+    for kind in ("i", "izip", "text", "zip"):
+        raw, other = (kind, raw_profile(orientation)), ("izip", xmp_of(7, False))
+        expect_turned_as_by_pillow(with_text(image, raw=raw))
+        expect_turned_as_by_pillow(with_text(image, raw=raw, xmp=other))
+        expect_turned_as_by_pillow(with_text(image, raw=raw, exif=exif_of(2)))
+        expect_turned_as_by_pillow(with_text(image, raw=raw, exif=exif_of(None), xmp=other))
+
+
 def test_other_formats_are_named():
     """Sound images: never is the advice to remove them."""
     image = image_of("RGB", (60, 40))

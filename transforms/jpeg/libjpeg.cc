@@ -11,7 +11,6 @@
 #include <array>
 #include <cstring>
 #include <new>
-#include <optional>
 
 #include "transforms/exif.h"
 #include "transforms/jpeg/cmyk.h"
@@ -34,7 +33,7 @@ struct LibJpeg::State {
   // The image.
   const uint8_t* begin = nullptr;
   size_t size = 0;
-  std::optional<Orientation> orientation;
+  OrientationFinder orientation;
 
   // What steps are asked to do, and with what.
   int max_scans = 0;
@@ -145,9 +144,7 @@ boolean ReadApp1(j_decompress_ptr jpeg) {
   if (s.source.bytes_in_buffer < 2) FillInputBuffer(jpeg);
   const JOCTET* const at = s.source.next_input_byte;
   const size_t length = std::max<size_t>(static_cast<size_t>(at[0] << 8 | at[1]), 2);
-  if (length <= s.source.bytes_in_buffer && !s.orientation) {
-    s.orientation = ExifOrientation({at + 2, length - 2});
-  }
+  if (length <= s.source.bytes_in_buffer) s.orientation.TakeApp1({at + 2, length - 2});
   SkipInputData(jpeg, static_cast<long>(length));  // NOLINT: libjpeg's type
   return TRUE;
 }
@@ -268,7 +265,7 @@ uint64_t LeastScanBits(const jpeg_decompress_struct& jpeg) {
 ImageInfo InfoOf(const jpeg_decompress_struct& jpeg, const State& s) {
   ImageInfo info;
   info.size = {static_cast<int>(jpeg.image_width), static_cast<int>(jpeg.image_height)};
-  info.orientation = s.orientation.value_or(Orientation::kNormal);
+  info.orientation = s.orientation.Found();
   info.components = jpeg.num_components;
   if (jpeg.num_components >= 3) {
     info.chroma_columns = jpeg.max_h_samp_factor / jpeg.comp_info[1].h_samp_factor;
@@ -326,7 +323,7 @@ Result<JpegHeader> LibJpeg::ReadHeader(std::span<const uint8_t> bytes) {
   State& s = *state_;
   s.begin = bytes.data();
   s.size = bytes.size();
-  s.orientation.reset();
+  s.orientation = {};
   s.source.next_input_byte = bytes.data();
   s.source.bytes_in_buffer = bytes.size();
   if (!Try(s, ReadHeaderStep)) return Failure(s);

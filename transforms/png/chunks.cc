@@ -10,6 +10,7 @@
 
 #include "transforms/exif.h"
 #include "transforms/png/errors.h"
+#include "transforms/png/text.h"
 
 namespace stoker::png {
 namespace {
@@ -106,9 +107,38 @@ struct Walk {
   std::span<const uint8_t> bytes;
   bool palette_wanted = false;
   Layout layout;
-  bool oriented = false;
-  bool in_data = false;  // the last chunk was one of the first run of IDATs
+  OrientationFinder orientation;
+  bool has_exif = false;
+  std::optional<Text> profile, xmp;  // the last ones
+  bool in_data = false;              // the last chunk was one of the first run of IDATs
 };
+
+std::optional<TextChunk> TextChunkOf(uint32_t type) {
+  if (type == Type("tEXt")) return TextChunk::kText;
+  if (type == Type("zTXt")) return TextChunk::kCompressed;
+  if (type == Type("iTXt")) return TextChunk::kInternational;
+  return std::nullopt;
+}
+
+// What has an orientation in it counts wherever it stands, if its checksum is right.
+void TakeMetadata(const Chunk& chunk, Walk& walk) {
+  if (chunk.type == Type("eXIf") && SumIsRight(walk.bytes, chunk)) {
+    walk.orientation.TakeExif(chunk.data);
+    walk.has_exif = true;
+  }
+  const std::optional<TextChunk> type = TextChunkOf(chunk.type);
+  if (!type) return;
+  const std::optional<Text> text = ReadText(*type, chunk.data);
+  if (!text || !SumIsRight(walk.bytes, chunk)) return;
+  (text->kind == Text::Kind::kExif ? walk.profile : walk.xmp) = text;
+}
+
+// Pillow's order: eXIf, the text that stands for it, XMP. No more than one text of each is read.
+Orientation FindOrientation(Walk& walk) {
+  if (walk.profile && !walk.has_exif) TakeText(*walk.profile, walk.orientation);
+  if (walk.xmp) TakeText(*walk.xmp, walk.orientation);
+  return walk.orientation.Found();
+}
 
 Status Take(const Chunk& chunk, Walk& walk) {
   const bool continues = std::exchange(walk.in_data, false);
@@ -128,13 +158,10 @@ Status Take(const Chunk& chunk, Walk& walk) {
     walk.layout.palette = chunk.range;
     return CheckSum(walk.bytes, chunk);
   }
-  if (chunk.type == Type("eXIf") && !walk.oriented && SumIsRight(walk.bytes, chunk)) {
-    if (const std::optional<Orientation> found = ChunkOrientation(chunk.data)) {
-      walk.layout.orientation = *found;
-      walk.oriented = true;
-    }
+  if (!chunk.critical()) {
+    TakeMetadata(chunk, walk);
+    return {};
   }
-  if (!chunk.critical()) return {};
   if (Status status = CheckSum(walk.bytes, chunk); !status.ok()) return status;
   if (walk.layout.data.end != 0) return {};  // behind the pixels
   return Error{Code::kUnimplemented,
@@ -206,12 +233,12 @@ Result<Layout> ReadLayout(std::span<const uint8_t> bytes, const Header& header) 
     if (Status status = Take(*chunk, walk); !status.ok()) return std::move(status).error();
     at = chunk->range.end;
   }
-  const Layout& layout = walk.layout;
   if (Status status = CheckEnd(walk, at); !status.ok()) return std::move(status).error();
-  if (walk.palette_wanted && layout.palette.end == 0) {
-    return Damaged("its palette is missing", layout.data.begin);
+  if (walk.palette_wanted && walk.layout.palette.end == 0) {
+    return Damaged("its palette is missing", walk.layout.data.begin);
   }
-  return layout;
+  walk.layout.orientation = FindOrientation(walk);
+  return walk.layout;
 }
 
 }  // namespace stoker::png

@@ -43,12 +43,13 @@ struct Range {
 struct Layout {
   Range palette;  // a PLTE chunk, with its length and checksum; empty where none is needed
   Range data;     // the IDAT chunks, which stand together, likewise
-  Orientation orientation = Orientation::kNormal;  // of an eXIf chunk, wherever it stands
+  Orientation orientation = Orientation::kNormal;  // of eXIf, or of text, wherever they stand
 };
 
 // Walks all chunks. DataLoss: a checksum that is wrong (of the chunks that pixels come from; other
 // damaged ones are ignored), a file that ends before its pixels do, none at all. Unimplemented: a
-// chunk that must be understood, and is not. Allocates nothing.
+// chunk that must be understood, and is not. Allocates nothing, but where text may have an
+// orientation (text.h).
 Result<Layout> ReadLayout(std::span<const uint8_t> bytes, const Header& header);
 
 }  // namespace stoker::png

@@ -19,6 +19,7 @@ constexpr size_t kExtendedBytes = 10;  // of VP8X
 constexpr uint8_t kAnimation = 0x02;   // its flags
 constexpr uint8_t kExif = 0x08;
 
+constexpr uint8_t kXmp = 0x04;
 uint32_t Number(std::span<const uint8_t> bytes, size_t at, size_t count) {
   uint32_t value = 0;
   for (size_t i = 0; i < count; ++i) value |= uint32_t{bytes[at + i]} << (8 * i);
@@ -122,13 +123,16 @@ Status TakeImage(const Chunks& chunk, const std::optional<Extended>& extended,
   return {};
 }
 
-// Goes on behind the image.
-Orientation FindOrientation(Chunks chunk) {
+// Of the chunks that `flags` announce. Of several with XMP the first one counts, as for libwebp.
+Orientation FindOrientation(Chunks chunk, uint8_t flags) {
+  OrientationFinder orientation;
+  std::optional<std::span<const uint8_t>> xmp;
   for (; !chunk.end() && chunk.whole(); chunk.Next()) {
-    if (!chunk.Is("EXIF")) continue;
-    if (const std::optional<Orientation> found = ChunkOrientation(chunk.data())) return *found;
+    if ((flags & kExif) != 0 && chunk.Is("EXIF")) orientation.TakeExif(chunk.data());
+    if ((flags & kXmp) != 0 && chunk.Is("XMP ") && !xmp) xmp = chunk.data();
   }
-  return Orientation::kNormal;
+  if (xmp) orientation.TakeXmp(*xmp);
+  return orientation.Found();
 }
 
 }  // namespace
@@ -162,9 +166,8 @@ Result<Container> ReadContainer(std::span<const uint8_t> bytes) {
   if (Status status = TakeImage(chunk, extended, container); !status.ok()) {
     return std::move(status).error();
   }
-  if (extended && (extended->flags & kExif) != 0) {
-    Chunks from(*own);
-    container.orientation = FindOrientation(from);
+  if (extended && (extended->flags & (kExif | kXmp)) != 0) {
+    container.orientation = FindOrientation(Chunks(*own), extended->flags);
   }
   return container;
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -184,6 +185,68 @@ TEST(Exif, FirstSegmentWins) {
   JpegDecoder decoder;
   EXPECT_EQ(OpenPadded(decoder, Padded(jpeg))->orientation, Orientation::kRotate180);
   EXPECT_EQ(OpenPadded(decoder, Padded(MakeJpeg({20, 10})))->orientation, Orientation::kNormal);
+}
+
+std::vector<uint8_t> Bytes(std::string_view text) { return {text.begin(), text.end()}; }
+
+// An APP1 segment with an XMP packet.
+std::vector<uint8_t> XmpSegment(std::string_view packet) {
+  const std::string payload = std::string("http://ns.adobe.com/xap/1.0/\0"sv) + std::string(packet);
+  const size_t length = 2 + payload.size();
+  const std::string head = {'\xFF', '\xE1', static_cast<char>(length >> 8),
+                            static_cast<char>(length & 255)};
+  return Bytes(head + payload);
+}
+
+// By Pillow's rule: tiff:Orientation(="|>)([0-9]), the first that there is.
+TEST(Xmp, OrientationIsAnAttributeOrAnElement) {
+  const auto of = [](std::string_view text) { return XmpOrientation(Bytes(text)); };
+  EXPECT_EQ(of("<rdf:Description tiff:Orientation=\"6\"/>"), Orientation::kRotate90);
+  EXPECT_EQ(of("<tiff:Orientation>3</tiff:Orientation>"), Orientation::kRotate180);
+  EXPECT_EQ(of("tiff:Orientation tiff:Orientation>x tiff:Orientation=\"8"),
+            Orientation::kRotate270);
+  EXPECT_EQ(of("tiff:Orientation=\"2\" tiff:Orientation=\"8\""), Orientation::kMirrorColumns);
+  for (const std::string_view text :
+       {""sv, "tiff:Orientation"sv, "tiff:Orientation="sv, "tiff:Orientation=\""sv,
+        "tiff:Orientation='6'"sv, "tiff:Orientation = \"6\""sv, "tiff:Orientation>"sv,
+        "tiff:Orientation=\"0\" tiff:Orientation=\"6\""sv, "tiff:Orientation=\"9\""sv,
+        "exif:Orientation=\"6\""sv}) {
+    EXPECT_EQ(of(text), std::nullopt) << text;
+  }
+}
+
+TEST(Xmp, CountsWhereExifHasNoSuchTag) {
+  const std::vector<uint8_t> six = XmpSegment("<x tiff:Orientation=\"6\"/>");
+  std::vector<uint8_t> other = ExifSegment(3, true);
+  other[4 + 17] ^= 1;  // another tag
+  const auto orientation = [](std::vector<uint8_t> jpeg) {
+    Orientation found = Orientation::kNormal;
+    for (const auto way : {JpegDecoder::Way::kLibjpegOnly, JpegDecoder::Way::kFastest}) {
+      JpegDecoder decoder({}, nullptr, way);
+      const Orientation here = OpenPadded(decoder, Padded(jpeg))->orientation;
+      EXPECT_TRUE(way == JpegDecoder::Way::kLibjpegOnly || here == found);
+      found = here;
+    }
+    return found;
+  };
+  const std::vector<uint8_t> plain = MakeJpeg({20, 10});
+  const std::vector<uint8_t> by_xmp = WithSegment(plain, six);
+  EXPECT_EQ(orientation(by_xmp), Orientation::kRotate90);
+  EXPECT_EQ(orientation(WithSegment(by_xmp, other)), Orientation::kRotate90);
+  EXPECT_EQ(orientation(WithSegment(WithSegment(plain, other), six)), Orientation::kRotate90);
+  for (const int exif : {1, 3, 9, 0}) {  // also where it makes no sense
+    const Orientation wanted = exif == 3 ? Orientation::kRotate180 : Orientation::kNormal;
+    EXPECT_EQ(orientation(WithSegment(by_xmp, ExifSegment(exif, true))), wanted) << exif;
+    EXPECT_EQ(orientation(WithSegment(WithSegment(plain, ExifSegment(exif, true)), six)), wanted);
+  }
+  // The last packet counts; one of another name does not.
+  EXPECT_EQ(orientation(WithSegment(by_xmp, XmpSegment("tiff:Orientation>2"))),
+            Orientation::kRotate90);
+  EXPECT_EQ(orientation(WithSegment(WithSegment(plain, XmpSegment("")), six)),
+            Orientation::kNormal);
+  std::vector<uint8_t> extended = six;
+  extended[12] = 'X';
+  EXPECT_EQ(orientation(WithSegment(plain, extended)), Orientation::kNormal);
 }
 
 TEST(Info, SaysChromaAndKind) {

@@ -2,8 +2,10 @@
 #include "transforms/png/chunks.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/testing/make_png.h"
@@ -64,6 +66,129 @@ TEST(PngInfo, DamagedOrientationIsIgnored) {
   const std::vector<uint8_t> good = PngChunk("eXIf", OrientationTiff(3, false));
   EXPECT_EQ(InfoOf(WithChunk(WithChunk(png, "IDAT", chunk), "IEND", good)).orientation,
             Orientation::kRotate180);
+}
+
+using namespace std::string_literals;  // NOLINT: texts have zeros in them
+
+std::vector<uint8_t> Bytes(std::string_view text) { return {text.begin(), text.end()}; }
+
+std::string Deflated(std::string_view text) {
+  std::string out(compressBound(text.size()), '\0');
+  uLongf size = out.size();
+  EXPECT_EQ(compress(reinterpret_cast<Bytef*>(out.data()), &size,
+                     reinterpret_cast<const Bytef*>(text.data()), text.size()),
+            Z_OK);
+  out.resize(size);
+  return out;
+}
+
+// All ways in which a text chunk may hold `text`.
+std::vector<std::vector<uint8_t>> TextChunks(const std::string& keyword, const std::string& text) {
+  const std::string name = keyword + "\0"s;
+  return {PngChunk("tEXt", Bytes(name + text)),
+          PngChunk("zTXt", Bytes(name + "\0"s + Deflated(text))),
+          PngChunk("iTXt", Bytes(name + "\0\0\0\0"s + text)),
+          PngChunk("iTXt", Bytes(name + "\1\0en\0x\0"s + Deflated(text)))};
+}
+
+const std::string kXmpKeyword = "XML:com.adobe.xmp", kExifKeyword = "Raw profile type exif";
+
+std::string Xmp(int orientation) {
+  return "<x:xmpmeta><rdf:Description tiff:Orientation=\"" + std::to_string(orientation) +
+         "\"/></x:xmpmeta>";
+}
+
+// As ImageMagick writes it.
+std::string RawProfile(int orientation) {
+  std::vector<uint8_t> exif = Bytes("Exif\0\0"s);
+  const std::vector<uint8_t> tiff = OrientationTiff(orientation, true);
+  exif.insert(exif.end(), tiff.begin(), tiff.end());
+  std::string text = "\nexif\n      " + std::to_string(exif.size()) + "\n";
+  for (size_t i = 0; i < exif.size(); ++i) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    text += kDigits[exif[i] >> 4];
+    text += kDigits[exif[i] & 15];
+    if (i % 36 == 35) text += '\n';
+  }
+  return text + '\n';
+}
+
+TEST(PngInfo, OrientationOfText) {
+  const std::vector<uint8_t> png = MakePng({.width = 200, .height = 100});
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    const auto wanted = static_cast<Orientation>(orientation);
+    for (const auto& [keyword, text] : {std::pair(kXmpKeyword, Xmp(orientation)),
+                                        std::pair(kExifKeyword, RawProfile(orientation))}) {
+      for (const std::vector<uint8_t>& chunk : TextChunks(keyword, text)) {
+        for (const char* place : {"IDAT", "IEND"}) {
+          EXPECT_EQ(InfoOf(WithChunk(png, place, chunk)).orientation, wanted) << keyword << place;
+        }
+        std::vector<uint8_t> damaged = chunk;
+        damaged.back() ^= 1;
+        EXPECT_EQ(InfoOf(WithChunk(png, "IDAT", damaged)).orientation, Orientation::kNormal);
+      }
+    }
+  }
+}
+
+// Pillow's order: eXIf, the text that stands for it, XMP.
+TEST(PngInfo, OrientationsOrder) {
+  const std::vector<uint8_t> png = MakePng();
+  const auto with = [&](const std::vector<std::vector<uint8_t>>& chunks) {
+    std::vector<uint8_t> all = png;
+    for (const std::vector<uint8_t>& chunk : chunks) all = WithChunk(all, "IEND", chunk);
+    return static_cast<int>(InfoOf(all).orientation);
+  };
+  const std::vector<uint8_t> exif = PngChunk("eXIf", OrientationTiff(2, true));
+  const std::vector<uint8_t> none = PngChunk("eXIf", OrientationTiff(9, true));
+  std::vector<uint8_t> tiff = OrientationTiff(2, true);
+  tiff[11] ^= 1;  // another tag
+  const std::vector<uint8_t> untagged = PngChunk("eXIf", tiff);
+  const std::vector<uint8_t> raw = TextChunks(kExifKeyword, RawProfile(3))[1];
+  const std::vector<uint8_t> xmp = TextChunks(kXmpKeyword, Xmp(4))[3];
+  EXPECT_EQ(with({exif, raw, xmp}), 2);
+  EXPECT_EQ(with({xmp, raw, exif}), 2);
+  EXPECT_EQ(with({raw, xmp}), 3);
+  EXPECT_EQ(with({xmp, raw}), 3);
+  EXPECT_EQ(with({xmp}), 4);
+  EXPECT_EQ(with({none, raw, xmp}), 1);
+  EXPECT_EQ(with({untagged, raw}), 1) << "eXIf takes the text's place, whatever it says";
+  EXPECT_EQ(with({untagged, raw, xmp}), 4);
+  EXPECT_EQ(with({xmp, TextChunks(kXmpKeyword, Xmp(5))[0]}), 5) << "the last one";
+}
+
+TEST(PngInfo, HostileTextIsBounded) {
+  const std::vector<uint8_t> png = MakePng();
+  const auto of = [&](const std::vector<uint8_t>& chunk) {
+    return InfoOf(WithChunk(png, "IDAT", chunk)).orientation;
+  };
+  // Behind a megabyte nothing is looked at; up to there, across pieces too.
+  for (const auto& [before, found] : {std::pair(size_t{(1 << 20) - 100}, true),
+                                      {size_t{1 << 21}, false},
+                                      {size_t{8192 - 40}, true},
+                                      {size_t{8192 - 35}, true},
+                                      {size_t{16384 - 33}, true}}) {
+    for (size_t shift = 0; shift < 24; ++shift) {
+      const std::string text = std::string(before + shift, ' ') + Xmp(6);
+      for (const std::vector<uint8_t>& chunk : TextChunks(kXmpKeyword, text)) {
+        ASSERT_EQ(of(chunk), found ? Orientation::kRotate90 : Orientation::kNormal)
+            << before + shift;
+      }
+      if (before > 20000) break;
+    }
+  }
+  const std::string bomb = Deflated(std::string(20 << 20, '0'));
+  for (const std::string& keyword : {kXmpKeyword, kExifKeyword}) {
+    EXPECT_EQ(of(PngChunk("zTXt", Bytes(keyword + "\0\0"s + bomb))), Orientation::kNormal);
+    // Fields that are missing, and text that is none.
+    for (const std::string& data :
+         {""s, "\0"s, "\0\0"s, "\0\1"s, "\0\0\0"s, "\0\1\0\0"s, "\0\1\0\0\0"s, "\0\0x\x9C"s,
+          "\0\1\0\0\0x\x9C junk"s, "\0\n\n\n"s, "\0\n\n\n4"s, "\0\n\n\nzz"s, "\0\n\n\n45786966"s}) {
+      for (const char* type : {"tEXt", "zTXt", "iTXt"}) {
+        EXPECT_EQ(of(PngChunk(type, Bytes(keyword + data))), Orientation::kNormal);
+      }
+    }
+  }
 }
 
 // Whatever an ancillary chunk holds, and however much of it there is.

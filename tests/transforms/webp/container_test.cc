@@ -55,6 +55,36 @@ TEST(WebpInfo, SizeFromTheFirstBytes) {
 }
 
 TEST(WebpInfo, Orientation) {
+// Where EXIF has no such tag, as for Pillow.
+TEST(WebpInfo, OrientationOfXmp) {
+  constexpr uint8_t kXmp = 4;
+  const std::vector<uint8_t> webp = MakeWebp();
+  const auto with = [&](uint8_t flags, const std::vector<uint8_t>& chunks) {
+    return static_cast<int>(InfoOf(Extended(webp, 64, 48, flags, {}, chunks)).orientation);
+  };
+  const auto xmp = [](int orientation) {
+    const std::string text = "<tiff:Orientation>" + std::to_string(orientation) + "</";
+    return WebpChunk("XMP ", std::vector<uint8_t>(text.begin(), text.end()));
+  };
+  const auto both = [](std::vector<uint8_t> one, const std::vector<uint8_t>& other) {
+    one.insert(one.end(), other.begin(), other.end());
+    return one;
+  };
+  std::vector<uint8_t> tiff = OrientationTiff(3, true);
+  const std::vector<uint8_t> exif = WebpChunk("EXIF", tiff);
+  tiff[11] ^= 1;  // another tag
+  const std::vector<uint8_t> untagged = WebpChunk("EXIF", tiff);
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    EXPECT_EQ(with(kXmp, xmp(orientation)), orientation);
+    EXPECT_EQ(with(kXmp | kExif, both(untagged, xmp(orientation))), orientation);
+    EXPECT_EQ(with(kXmp | kExif, both(exif, xmp(orientation))), 3);
+    EXPECT_EQ(with(kXmp | kExif, both(xmp(orientation), exif)), 3);
+    EXPECT_EQ(with(kXmp, both(exif, xmp(orientation))), orientation) << "no EXIF is announced";
+    EXPECT_EQ(with(0, xmp(orientation)), 1);
+  }
+  EXPECT_EQ(with(kXmp, both(xmp(2), xmp(4))), 2);
+}
+
   const std::vector<uint8_t> webp = MakeWebp();
   const std::vector<uint8_t> other = WebpChunk("XMP ", std::vector<uint8_t>(7, 'x'));
   for (int orientation = 1; orientation <= 8; ++orientation) {

@@ -79,7 +79,7 @@ class Parser {
         jfif_ |= segment.size() >= 14 && std::memcmp(segment.data(), "JFIF", 5) == 0;
         return Fallback::kNone;
       case kApp1:
-        if (!orientation_) orientation_ = ExifOrientation(segment);
+        orientation_.TakeApp1(segment);
         return Fallback::kNone;
       case kApp14:
         if (segment.size() >= 12 && std::memcmp(segment.data(), "Adobe", 5) == 0) {
@@ -161,7 +161,7 @@ class Parser {
       c.dc = s[2 + 2 * i] >> 4;
       c.ac = s[2 + 2 * i] & 15;
     }
-    header_.orientation = orientation_.value_or(Orientation::kNormal);
+    header_.orientation = orientation_.Found();
     for (Fallback why : {CheckTables(), CheckColor(), CheckSampling()}) {
       if (why != Fallback::kNone) return why;
     }
@@ -214,7 +214,7 @@ class Parser {
   unsigned have_quantisation_ = 0;  // a bit for each table
   bool jfif_ = false;
   std::optional<int> adobe_transform_;
-  std::optional<Orientation> orientation_;
+  OrientationFinder orientation_;
 };
 
 }  // namespace
