@@ -87,11 +87,16 @@ struct Marker {
   uint64_t end = 0;  // of its two bytes
 };
 
+// Of bytes between segments, of which there should be none; and of all before the first scan: the
+// largest in the wild have maps of depth and videos in them, of some megabytes.
+constexpr uint64_t kMostBetween = 1 << 20, kMostHeader = 256 << 20;
+
 // The next marker from `offset` on. Decoders skip bytes in front of it and repeated 0xFF.
 Result<Marker> NextMarker(const ReadAt& read, uint64_t offset) {
   constexpr size_t kStep = 4096;
+  const uint64_t begin = offset;
   bool after_ff = false;
-  for (;;) {
+  while (offset - begin <= kMostBetween) {
     Result<std::span<const uint8_t>> bytes = read(offset, kStep);
     if (!bytes.ok()) return std::move(bytes).error();
     if (bytes->empty()) return EndsEarly(offset);
@@ -101,6 +106,8 @@ Result<Marker> NextMarker(const ReadAt& read, uint64_t offset) {
       after_ff = byte == 0xFF;
     }
   }
+  return Damage("no JPEG: no marker in more than " + std::to_string(kMostBetween) + " bytes",
+                begin);
 }
 
 }  // namespace
@@ -111,16 +118,17 @@ Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
   if (start->size() < 2 || (*start)[0] != 0xFF || (*start)[1] != kSoi) {
     return Damage("not a JPEG: it does not begin with FF D8", 0);
   }
+  OrientationFinder orientation;
   JpegDescription header;
-  for (uint64_t offset = 2;;) {
+  for (uint64_t offset = 2; offset <= kMostHeader;) {
     Result<Marker> marker = NextMarker(read, offset);
     if (!marker.ok()) return std::move(marker).error();
     const uint64_t at = marker->end - 2;
     offset = marker->end;
     if (StandsAlone(marker->code)) continue;
-  OrientationFinder orientation;
     if (marker->code == kSos) {
       if (header.components == 0) return Damage("JPEG with a scan before any frame", at);
+      header.orientation = orientation.Found();
       return header;
     }
     if (marker->code == kSoi || marker->code == kEoi) {
@@ -128,7 +136,6 @@ Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
     }
     Result<std::span<const uint8_t>> bytes = read(offset, 2);
     if (!bytes.ok()) return std::move(bytes).error();
-      header.orientation = orientation.Found();
     if (bytes->size() < 2) return EndsEarly(offset + bytes->size());
     const auto length = static_cast<size_t>(Word(*bytes, 0));
     if (length < 2) return Damage("JPEG with a segment shorter than its own length", at);
@@ -147,6 +154,8 @@ Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
     }
     offset += length;
   }
+  return Damage("JPEG whose header has more than " + std::to_string(kMostHeader) + " bytes",
+                kMostHeader);
 }
 
 Result<JpegDescription> ReadJpegHeader(std::span<const uint8_t> bytes) {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "bench/inspect_report.h"
@@ -124,6 +125,33 @@ TEST_F(InspectTest, SizesOfPngAndWebp) {
   const DatasetReport decoded = Look({.decode = true});
   EXPECT_EQ(decoded.broken, 2u);
   EXPECT_EQ(NamesOf(decoded.broken_files), "cut.png cut.webp ");
+}
+
+// libwebp's one_color_no_palette.webp.
+TEST_F(InspectTest, TheSmallestWebpIsSound) {
+  const unsigned char bytes[] = {'R',  'I', 'F', 'F', 0x14, 0,    0,    0,   'W', 'E',
+                                 'B',  'P', 'V', 'P', '8',  'L',  0x08, 0,   0,   0,
+                                 0x2F, 0,   0,   0,   0,    0x88, 0x88, 0x08};
+  File("a.webp", std::string(std::begin(bytes), std::end(bytes)));
+  for (const bool decode : {false, true}) {
+    const DatasetReport report = Look({.decode = decode});
+    EXPECT_EQ(report.broken, 0u) << InspectText(report);
+    EXPECT_EQ(report.width.max, 1);
+  }
+}
+
+// Of a sparse file it would read gigabytes.
+TEST_F(InspectTest, ZerosBehindTheFirstMarkerAreNotAllLookedAt) {
+  for (const auto& [name, start, cause] :
+       {std::tuple("zeros.jpg", "\xFF\xD8\xFF", "no marker in more than 1048576 bytes"),
+        std::tuple("comment.jpg", "\xFF\xD8\xFF\xFE\x01\x02", "no marker in more than")}) {
+    File(name, start);
+    fs::resize_file(root_ / name, uint64_t{1} << 40);
+    const DatasetReport report = Look();
+    ASSERT_EQ(report.broken, 1u);
+    EXPECT_THAT(report.broken_files[0].cause, HasSubstr(cause));
+    fs::remove(root_ / name);
+  }
 }
 
 TEST_F(InspectTest, BrokenFilesAreListedInOrder) {

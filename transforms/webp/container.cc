@@ -16,10 +16,11 @@ constexpr size_t kNameBytes = 4;
 constexpr size_t kFrameBytes = 8;  // of a chunk: its name and its length
 constexpr size_t kFirstChunk = 12;
 constexpr size_t kExtendedBytes = 10;  // of VP8X
+constexpr size_t kLosslessBytes = 5;   // of VP8L: its header
 constexpr uint8_t kAnimation = 0x02;   // its flags
 constexpr uint8_t kExif = 0x08;
-
 constexpr uint8_t kXmp = 0x04;
+
 uint32_t Number(std::span<const uint8_t> bytes, size_t at, size_t count) {
   uint32_t value = 0;
   for (size_t i = 0; i < count; ++i) value |= uint32_t{bytes[at + i]} << (8 * i);
@@ -57,7 +58,7 @@ std::optional<ImageSize> LossySize(std::span<const uint8_t> data) {
 // RFC 9649, 3.4: a byte that is always the same, 14 bits each, one bit for alpha, and a version of
 // three bits, which is 0.
 std::optional<ImageSize> LosslessSize(std::span<const uint8_t> data) {
-  if (data.size() < 5 || data[0] != 0x2F || data[4] >> 5 != 0) return std::nullopt;
+  if (data.size() < kLosslessBytes || data[0] != 0x2F || data[4] >> 5 != 0) return std::nullopt;
   const uint32_t bits = Number(data, 1, 4);
   return ImageSize{1 + static_cast<int>(bits & 0x3FFF), 1 + static_cast<int>(bits >> 14 & 0x3FFF)};
 }
@@ -173,12 +174,17 @@ Result<Container> ReadContainer(std::span<const uint8_t> bytes) {
 }
 
 Result<ImageSize> ReadSize(std::span<const uint8_t> bytes) {
-  if (bytes.size() < kSizeBytes) return Truncated(bytes.size());
-  const std::span<const uint8_t> data = bytes.subspan(kFirstChunk + kFrameBytes);
+  constexpr size_t kData = kFirstChunk + kFrameBytes;
+  const bool lossless = Named(bytes, kFirstChunk, "VP8L");
+  // A lossless image of one colour may be shorter than the other headers are.
+  if (bytes.size() < (lossless ? kData + kLosslessBytes : kSizeBytes)) {
+    return Truncated(bytes.size());
+  }
+  const std::span<const uint8_t> data = bytes.subspan(kData);
   if (Named(bytes, kFirstChunk, "VP8X")) return ExtendedOf(data).canvas;
   std::optional<ImageSize> size;
   if (Named(bytes, kFirstChunk, "VP8 ")) size = LossySize(data);
-  if (Named(bytes, kFirstChunk, "VP8L")) size = LosslessSize(data);
+  if (lossless) size = LosslessSize(data);
   if (!size) return Damaged("its image has no valid header", kFirstChunk);
   return *size;
 }
