@@ -28,6 +28,7 @@ struct Tally {
   std::map<std::string, uint64_t> extensions, formats, chroma;
   std::map<int, uint64_t> orientations;
   uint64_t progressive = 0, arithmetic = 0, restart_markers = 0, undecodable = 0, broken = 0;
+  uint64_t no_end_marker = 0;
   std::vector<Broken> listed;
   std::vector<uint64_t> bytes;
   std::vector<float> width, height, megapixels, bits_per_pixel;
@@ -71,6 +72,7 @@ void Count(uint64_t id, const std::string& path, FileFacts facts, size_t list_br
   }
   if (facts.header) Count(*facts.header, tally);
   if (facts.size) Count(*facts.size, *facts.bytes, tally);
+  tally.no_end_marker += facts.no_end_marker;
   if (!facts.error) {
     tally.undecodable += !facts.size;
     return;
@@ -99,6 +101,7 @@ void Merge(Tally from, Tally& to) {
   to.arithmetic += from.arithmetic;
   to.restart_markers += from.restart_markers;
   to.undecodable += from.undecodable;
+  to.no_end_marker += from.no_end_marker;
   to.broken += from.broken;
   Append(to.listed, std::move(from.listed));
   Append(to.bytes, std::move(from.bytes));
@@ -199,6 +202,7 @@ void Fill(Tally& tally, size_t list_broken, DatasetReport& report) {
   report.megapixels = DistributionOf(tally.megapixels);
   report.bits_per_pixel = DistributionOf(tally.bits_per_pixel);
   report.undecodable = tally.undecodable;
+  report.no_end_marker = tally.no_end_marker;
   report.broken = tally.broken;
   std::sort(tally.listed.begin(), tally.listed.end(),
             [](const Broken& a, const Broken& b) { return a.id < b.id; });
@@ -225,11 +229,11 @@ Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& 
   report.samples = source.size();
   report.list_bytes = source.memory_bytes();
   report.classes = CountClasses(source);
+  report.skipped = source.Skipped();
   report.decoded = options.decode;
   Fill(inspection.all(), options.list_broken, report);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
-  report.skipped = source.Skipped();
 }
 
 }  // namespace stoker

@@ -116,7 +116,7 @@ struct FileInspector::State {
 
   Status Look(OpenFile& file, FileFacts& facts);
   Status ReadHeader(OpenFile& file, FileFacts& facts);
-  Status Decode(const OpenFile& file, uint64_t size);
+  Status Decode(const OpenFile& file, uint64_t size, FileFacts& facts);
 
   const bool decode;
   std::vector<uint8_t> window;
@@ -143,7 +143,7 @@ Status FileInspector::State::Look(OpenFile& file, FileFacts& facts) {
                  .advice = "If it is an image, convert it to JPEG or PNG; else remove the file"};
   }
   if (Status status = ReadHeader(file, facts); !status.ok()) return status;
-  return decode && facts.size ? Decode(file, *size) : Status();
+  return decode && facts.size ? Decode(file, *size, facts) : Status();
 }
 
 // Of a format that stoker does not decode: nothing.
@@ -172,13 +172,16 @@ Status FileInspector::State::ReadHeader(OpenFile& file, FileFacts& facts) {
   return {};
 }
 
-Status FileInspector::State::Decode(const OpenFile& file, uint64_t size) {
+Status FileInspector::State::Decode(const OpenFile& file, uint64_t size, FileFacts& facts) {
   if (Status status = bytes.Grow(size); !status.ok()) return status;
   Result<size_t> got = file.Fill(0, bytes.data(), size);
   if (!got.ok()) return std::move(got).error();
   Result<ImageInfo> info = decoder.Open({bytes.data(), *got});
   if (!info.ok()) return std::move(info).error();
-  return decoder.Decode({0, 0, info->size.width, info->size.height}, nowhere);
+  const uint64_t before = decoder.paths().no_end_marker;
+  Status decoded = decoder.Decode({0, 0, info->size.width, info->size.height}, nowhere);
+  facts.no_end_marker = decoded.ok() && decoder.paths().no_end_marker != before;
+  return decoded;
 }
 
 FileInspector::FileInspector(bool decode) : state_(std::make_unique<State>(decode)) {}

@@ -165,6 +165,10 @@ std::string InspectText(const DatasetReport& report) {
     line("JPEG coding", fmt::format("{} progressive, {} arithmetic, {} with restart markers",
                                     report.progressive, report.arithmetic, report.restart_markers));
     const bool upright = report.orientations.size() == 1 && report.orientations.contains(1);
+    if (report.no_end_marker > 0) {
+      line("no end marker",
+           fmt::format("{} JPEGs lack it and nothing else: they are read", report.no_end_marker));
+    }
     line("EXIF turn", upright ? "none" : Shares(report.orientations));
   }
   AppendTable(text, report);
@@ -199,6 +203,7 @@ std::string InspectJson(const DatasetReport& report) {
       {"arithmetic", report.arithmetic},
       {"restart_markers", report.restart_markers},
       {"width", JsonOf(report.width)},
+      {"no_end_marker", report.no_end_marker},
       {"height", JsonOf(report.height)},
       {"megapixels", JsonOf(report.megapixels)},
       {"bits_per_pixel", JsonOf(report.bits_per_pixel)},

@@ -29,7 +29,12 @@ std::string DecodersText(const DecodePaths& paths) {
                            NameOf(static_cast<Fallback>(i)));
   }
   if (!reasons.empty()) reasons += ")";
-  return fmt::format("{} ours, {} libjpeg-turbo{}", Count(paths.fast), Count(others), reasons);
+  std::string text =
+      fmt::format("{} ours, {} libjpeg-turbo{}", Count(paths.fast), Count(others), reasons);
+  if (paths.no_end_marker > 0) {
+    text += fmt::format("; {} without an end-of-image marker", Count(paths.no_end_marker));
+  }
+  return text;
 }
 
 // "1,200 photographs decoded by it, 3 of changed files not; `stoker index` makes it anew"
@@ -67,12 +72,12 @@ void AddWhatRan(const BenchReport& report, ReportText& text) {
   text.Line("JPEG decoder", DecodersText(loader.decoded));
   if (HasIndex(loader.decoded)) text.Line("crop index", IndexText(loader.decoded));
   if (!report.warning.empty()) text.Line("crop index", report.warning);
+  if (!report.skipped.empty()) text.Line("left out", report.skipped.Summary());
   text.Line("reader", loader.reader_reason);  // begins with the reader's name
   if (options.cold) {
     text.Line("page cache", "dropped for each file before each epoch");
   }
 }
-  if (!report.skipped.empty()) text.Line("left out", report.skipped.Summary());
 
 void AddFigures(const BenchReport& report, ReportText& text) {
   text.Figure("throughput", fmt::format("{:.1f} images/s", ImagesPerSecond(report)),

@@ -45,6 +45,7 @@ Json DecodedJson(const DecodePaths& paths) {
   }
   return {{"ours", paths.fast},
           {"libjpeg_turbo", std::move(reasons)},
+          {"no_end_marker", paths.no_end_marker},
           {"indexed", paths.indexed},
           {"index_stale", paths.stale},
           {"index_contradicted", paths.contradicted}};
@@ -147,8 +148,8 @@ std::string BenchReportJson(const BenchReport& report) {
       {"decoded", DecodedJson(report.loader.decoded)},
       {"device", DeviceJson(report)},
       {"warning", report.warning.empty() ? Json(nullptr) : Json(report.warning)},
-      {"digest", report.digest ? Json(*report.digest) : Json(nullptr)},
       {"skipped", report.skipped.by_extension},
+      {"digest", report.digest ? Json(*report.digest) : Json(nullptr)},
       {"samples_digest", report.samples_digest ? Json(*report.samples_digest) : Json(nullptr)},
       {"interrupted", report.interrupted},
       {"trace", TraceJson(report.trace)}};

@@ -99,6 +99,9 @@ void AddDecoded(const DecodePaths& paths, Page& page) {
   page.Begin("jpeg_images_total", "counter", "JPEGs decoded, by what.");
   page.Sample(std::to_string(paths.fast), {{"decoder", "stoker"}});
   page.Sample(std::to_string(others), {{"decoder", "libjpeg-turbo"}});
+  page.Count("jpeg_no_end_marker_total",
+             "Of these, those that lack the end-of-image marker behind whole data.",
+             paths.no_end_marker);
   page.Begin("crop_index_images_total", "counter",
              "Images that had a crop index: decoded by it, or not because it is stale or wrong.");
   page.Sample(std::to_string(paths.indexed), {{"result", "used"}});

@@ -25,6 +25,7 @@ class alignas(64) WorkerCounters {
   // All that the worker has decoded so far.
   void SetPaths(const DecodePaths& paths) {
     fast_.store(paths.fast, std::memory_order_relaxed);
+    no_end_marker_.store(paths.no_end_marker, std::memory_order_relaxed);
     indexed_.store(paths.indexed, std::memory_order_relaxed);
     stale_.store(paths.stale, std::memory_order_relaxed);
     contradicted_.store(paths.contradicted, std::memory_order_relaxed);
@@ -43,6 +44,7 @@ class alignas(64) WorkerCounters {
     stats.worker_busy_ns.push_back(work_ns_.load(std::memory_order_relaxed));
     stats.work_ns += stats.worker_busy_ns.back();
     stats.decoded.fast += fast_.load(std::memory_order_relaxed);
+    stats.decoded.no_end_marker += no_end_marker_.load(std::memory_order_relaxed);
     stats.decoded.indexed += indexed_.load(std::memory_order_relaxed);
     stats.decoded.stale += stale_.load(std::memory_order_relaxed);
     stats.decoded.contradicted += contradicted_.load(std::memory_order_relaxed);
@@ -59,7 +61,7 @@ class alignas(64) WorkerCounters {
 
   Counter samples_{0}, bytes_{0}, decode_ns_{0}, resize_ns_{0}, augment_ns_{0}, mix_ns_{0};
   Counter work_ns_{0};
-  Counter fast_{0}, indexed_{0}, stale_{0}, contradicted_{0};
+  Counter fast_{0}, no_end_marker_{0}, indexed_{0}, stale_{0}, contradicted_{0};
   std::array<Counter, kFallbacks> fallback_{};
 };
 

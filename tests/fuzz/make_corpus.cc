@@ -1,8 +1,13 @@
 // make_corpus DIR: writes the seeds of the corpora of images, one small file for each kind, to the
 // folders jpeg, png and webp in DIR.
+#include <zlib.h>
+
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tests/testing/make_jpeg.h"
@@ -60,9 +65,65 @@ bool Write(const std::string& path, const std::vector<uint8_t>& bytes) {
   return static_cast<bool>(file.flush());
 }
 
+std::vector<uint8_t> Bytes(std::string_view text) { return {text.begin(), text.end()}; }
+
+constexpr std::string_view kXmp = "<rdf:Description tiff:Orientation=\"6\"/>";
+
+// Zeros in place of the last `lost` bytes, and behind them.
+std::vector<uint8_t> ZerosAtTheEnd(std::vector<uint8_t> jpeg, size_t lost) {
+  const size_t size = jpeg.size();
+  jpeg.resize(size - lost);
+  jpeg.resize(size + 200);
+  return jpeg;
+}
+
 bool WriteJpegs(const std::string& folder) {
   for (const Seed& seed : Seeds()) {
     if (!Write(folder + seed.name + ".jpg", MakeJpeg(seed.options))) return false;
+  }
+  JpegOptions options{35, 35, JpegColor::kYCbCr, Luma(2, 2)};
+  options.quality = 40;
+  const std::vector<uint8_t> jpeg = MakeJpeg(options);
+  std::vector<uint8_t> segment =
+      Bytes(std::string_view("\xFF\xE1\0\0http://ns.adobe.com/xap/1.0/\0", 33));
+  segment.insert(segment.end(), kXmp.begin(), kXmp.end());
+  segment[3] = static_cast<uint8_t>(segment.size() - 2);
+  return Write(folder + "xmp.jpg", WithSegment(jpeg, segment)) &&
+         Write(folder + "zeros_for_the_end.jpg", ZerosAtTheEnd(jpeg, 2)) &&
+         Write(folder + "zeros_for_data.jpg", ZerosAtTheEnd(jpeg, jpeg.size() / 4));
+}
+
+// Orientations in text, compressed and not: XMP, and EXIF as ImageMagick writes it.
+bool WritePngTexts(const std::string& folder) {
+  std::string profile = "\nexif\n      26\n";
+  for (const uint8_t byte : OrientationTiff(6, true)) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    profile += kDigits[byte >> 4];
+    profile += kDigits[byte & 15];
+  }
+  const std::vector<uint8_t> png = MakePng({.width = 9, .height = 5});
+  for (const auto& [name, keyword, text] :
+       {std::tuple("xmp", "XML:com.adobe.xmp", std::string(kXmp)),
+        {"profile", "Raw profile type exif", profile}}) {
+    std::vector<uint8_t> deflated(compressBound(text.size()));
+    uLongf size = deflated.size();
+    if (compress(deflated.data(), &size, reinterpret_cast<const Bytef*>(text.data()),
+                 text.size()) != Z_OK) {
+      return false;
+    }
+    for (const auto& [type, fields] : {std::pair("tEXt", std::string(1, '\0')),
+                                       {"zTXt", std::string(2, '\0')},
+                                       {"iTXt", std::string("\0\1\0\0\0", 5)}}) {
+      std::vector<uint8_t> data = Bytes(keyword + fields);
+      const std::vector<uint8_t> plain = Bytes(text);
+      if (type == std::string_view("tEXt")) {
+        data.insert(data.end(), plain.begin(), plain.end());
+      } else {
+        data.insert(data.end(), deflated.begin(), deflated.begin() + static_cast<ptrdiff_t>(size));
+      }
+      const std::string path = folder + name + "_" + type + ".png";
+      if (!Write(path, WithChunk(png, "IDAT", PngChunk(type, data)))) return false;
+    }
   }
   return true;
 }
@@ -84,7 +145,8 @@ bool WritePngs(const std::string& folder) {
     }
   }
   const std::vector<uint8_t> exif = PngChunk("eXIf", OrientationTiff(6, true));
-  return Write(folder + "orientation.png",
+  return WritePngTexts(folder) &&
+         Write(folder + "orientation.png",
                WithChunk(MakePng({.width = 9, .height = 5}), "IEND", exif));
 }
 
@@ -100,7 +162,13 @@ bool WriteWebps(const std::string& folder) {
     if (!Write(folder + "kind" + std::to_string(n) + ".webp", webp)) return false;
   }
   const std::vector<uint8_t> exif = WebpChunk("EXIF", OrientationTiff(6, true));
-  return Write(folder + "orientation.webp", Extended(MakeWebp(), 64, 48, 8, {}, exif));
+  const std::vector<uint8_t> one_color = {'R',  'I', 'F', 'F', 0x14, 0,    0,    0, 'W', 'E',
+                                          'B',  'P', 'V', 'P', '8',  'L',  8,    0, 0,   0,
+                                          0x2F, 0,   0,   0,   0,    0x88, 0x88, 8};
+  return Write(folder + "orientation.webp", Extended(MakeWebp(), 64, 48, 8, {}, exif)) &&
+         Write(folder + "xmp.webp",
+               Extended(MakeWebp(), 64, 48, 4, {}, WebpChunk("XMP ", Bytes(kXmp)))) &&
+         Write(folder + "one_color.webp", one_color);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ TEST(Prometheus, APage) {
   stats.decoded.fast = 500;
   stats.decoded.fallback[static_cast<size_t>(Fallback::kProcess)] = 10;
   stats.decoded.fallback[static_cast<size_t>(Fallback::kBits)] = 2;
+  stats.decoded.no_end_marker = 4;
   stats.decoded.indexed = 400;
   stats.decoded.stale = 3;
   stats.decoded.contradicted = 1;
@@ -72,6 +73,9 @@ stoker_consumer_seconds_total{loader="train"} 12.000000000
 # TYPE stoker_jpeg_images_total counter
 stoker_jpeg_images_total{loader="train",decoder="stoker"} 500
 stoker_jpeg_images_total{loader="train",decoder="libjpeg-turbo"} 12
+# HELP stoker_jpeg_no_end_marker_total Of these, those that lack the end-of-image marker behind whole data.
+# TYPE stoker_jpeg_no_end_marker_total counter
+stoker_jpeg_no_end_marker_total{loader="train"} 4
 # HELP stoker_crop_index_images_total Images that had a crop index: decoded by it, or not because it is stale or wrong.
 # TYPE stoker_crop_index_images_total counter
 stoker_crop_index_images_total{loader="train",result="used"} 400

@@ -192,6 +192,17 @@ def test_other_formats_are_named():
             stoker.Compose([stoker.CenterCrop(8)])(data)
 
 
+def test_zeros_in_place_of_the_end_marker():
+    data = encoded(image_of("RGB", (60, 40)), "JPEG")
+    padded = data[:-2] + bytes(500)
+    np.testing.assert_array_equal(decoded(padded, 60, 40), decoded(data, 60, 40))
+    with Image.open(io.BytesIO(padded)) as image:
+        image.load()  # Pillow takes it, too
+    for damaged in (data[:-2], data[: len(data) // 2] + bytes(5000)):
+        with pytest.raises(stoker.DataLossError, match="truncated"):
+            decoded(damaged, 60, 40)
+
+
 def test_animations():
     frames = [image_of("RGB", (30, 20), seed) for seed in range(3)]
     apng = encoded(frames[0], "PNG", save_all=True, append_images=frames[1:])

@@ -62,11 +62,12 @@ bool HasEndOfImage(std::span<const uint8_t> bytes, size_t from) {
   return false;
 }
 
-// Cheap proofs that a file is incomplete, before anything is spent on it.
-Status CheckComplete(std::span<const uint8_t> bytes, const JpegHeader& header) {
-  if (!HasEndOfImage(bytes, header.scan_offset)) {
-    return Error{Code::kDataLoss, kTruncatedJpeg, {}, bytes.size(), kRecreate};
-  }
+bool EndsInZeros(std::span<const uint8_t> bytes) {
+  return bytes.size() >= 2 && bytes[bytes.size() - 1] == 0 && bytes[bytes.size() - 2] == 0;
+}
+
+// Cheap proof that a file is incomplete, before anything is spent on it.
+Status CheckRoom(std::span<const uint8_t> bytes, const JpegHeader& header) {
   const uint64_t left = bytes.size() - header.scan_offset;
   if (left * 8 < header.least_scan_bits) {
     return Error{Code::kDataLoss,
@@ -95,6 +96,7 @@ struct JpegDecoder::State {
   }
 
   Status ReadHeader();
+  Status CheckEnd();
   const jpeg::CropIndex* OpenIndex(std::span<const uint8_t> packed);
   Status CheckRegion() const;
   Status ReserveForLibrary();
@@ -118,6 +120,7 @@ struct JpegDecoder::State {
   Fallback why = Fallback::kNone;  // not by our decoder
   jpeg::FrameHeader frame;         // where there is no reason
   JpegHeader header;
+  bool padded = false;  // zeros stand where the end-of-image marker should
 
   // Of the region that is being decoded.
   Rect region;
@@ -169,6 +172,17 @@ Status JpegDecoder::State::ReadHeader() {
   return {};
 }
 
+// A file that lacks its end is refused whatever the region, but for one whose data are all there:
+// zeros behind them have taken the marker's place. That is known of what our parser reads; what is
+// missing of other kinds is not to be told from what was never there.
+Status JpegDecoder::State::CheckEnd() {
+  padded = false;
+  if (HasEndOfImage(bytes, header.scan_offset)) return {};
+  padded = why == Fallback::kNone && EndsInZeros(bytes) && fast.EndsInPadding(bytes, frame);
+  if (padded) return {};
+  return Error{Code::kDataLoss, kTruncatedJpeg, {}, bytes.size(), kRecreate};
+}
+
 Result<ImageInfo> JpegDecoder::Open(std::span<const uint8_t> bytes) {
   State& s = *state_;
   s.opened = false;
@@ -183,9 +197,9 @@ Result<ImageInfo> JpegDecoder::Open(std::span<const uint8_t> bytes) {
   if (Status status = CheckLimits(s.header, s.limits); !status.ok()) {
     return std::move(status).error();
   }
-  if (Status status = CheckComplete(bytes, s.header); !status.ok()) {
-    return std::move(status).error();
-  }
+  Status complete = s.CheckEnd();
+  if (complete.ok()) complete = CheckRoom(bytes, s.header);
+  if (!complete.ok()) return std::move(complete).error();
   s.opened = true;
   return s.header.info;
 }
@@ -209,8 +223,10 @@ DecodedRegion MostOf(const JpegHeader& header, const Rect& region) {
 }
 
 Result<Columns> Prepare(LibJpeg& libjpeg, const JpegHeader& header, const Rect& region,
-                        int max_scans) {
-  if (Status status = libjpeg.Start(max_scans); !status.ok()) return std::move(status).error();
+                        int max_scans, bool padded) {
+  if (Status status = libjpeg.Start(max_scans, padded); !status.ok()) {
+    return std::move(status).error();
+  }
   Columns columns{0, header.info.size.width};
   if (!libjpeg.guesses()) {
     columns = ColumnsToDecode({region.x, region.width}, header.info.size.width, header.imcu_width,
@@ -237,8 +253,8 @@ Status Deliver(LibJpeg& libjpeg, int rows, RowSink& sink) {
 }
 
 Status DecodeRegion(LibJpeg& libjpeg, const JpegHeader& header, const Rect& region, int max_scans,
-                    RowSink& sink) {
-  Result<Columns> columns = Prepare(libjpeg, header, region, max_scans);
+                    bool padded, RowSink& sink) {
+  Result<Columns> columns = Prepare(libjpeg, header, region, max_scans, padded);
   if (!columns.ok()) return std::move(columns).error();
   const Rect covered{columns->x, region.y, columns->width, region.height};
   if (Status status = sink.Begin({LayoutOf(header), covered}); !status.ok()) return status;
@@ -309,6 +325,7 @@ void JpegDecoder::State::EndFast() {
   done = why == Fallback::kNone;
   found_damage = !done;
   if (done) ++paths.fast;
+  if (done && padded) ++paths.no_end_marker;
   if (used_index != nullptr) ++paths.indexed;
   if (without_index == Fallback::kNone || without_index == Fallback::kTables) return;
   // Coefficients that are out of range either way are no fault of the index.
@@ -363,9 +380,10 @@ Status JpegDecoder::State::FallBack() {
     if (Status read = ReadHeader(); !read.ok()) return read;
   }
   ++paths.fallback[static_cast<size_t>(why)];
+  if (padded) ++paths.no_end_marker;
   if (Status room = ReserveForLibrary(); !room.ok()) return room;
   Status decoded =
-      DecodeRegion(libjpeg, header, region, ScanLimit(limits, header.info.size), *sink);
+      DecodeRegion(libjpeg, header, region, ScanLimit(limits, header.info.size), padded, *sink);
   libjpeg.Finish();
   (void)librarys.Resize(0);
   return decoded;

@@ -49,7 +49,8 @@ class JpegDecoder {
   //
   // DataLoss when libjpeg-turbo sees damage in the bytes that the region needs. (JPEG has no
   // checksum: many a changed bit just gives other pixels.) A file without an end-of-image marker
-  // was refused by Open, whatever the region; other damage behind the region goes unseen.
+  // was refused by Open, whatever the region, but for one whose data are whole and have zeros
+  // behind them; other damage behind the region goes unseen.
   // ResourceExhausted past a limit or the budget. Errors of the sink are passed on.
   //
   // `crop_index`: what `stoker index` made of this file (fast/crop_index.h), or anything; empty:

@@ -32,11 +32,13 @@ struct LibJpeg::State {
 
   // The image.
   const uint8_t* begin = nullptr;
+  bool past_end = false;  // reading kEndOfImage
   size_t size = 0;
   OrientationFinder orientation;
 
   // What steps are asked to do, and with what.
   int max_scans = 0;
+  bool padded = false;
   Columns columns;
   JDIMENSION count = 0;  // rows
   std::array<JSAMPROW, kMaxRows> rows{};
@@ -50,7 +52,9 @@ struct LibJpeg::State {
   std::array<JHUFF_TBL, 2> standard_dc{};
   std::array<JHUFF_TBL, 2> standard_ac{};
 
-  size_t offset() const { return static_cast<size_t>(source.next_input_byte - begin); }
+  size_t offset() const {
+    return past_end ? size : static_cast<size_t>(source.next_input_byte - begin);
+  }
 };
 
 namespace {
@@ -116,18 +120,30 @@ void OutputMessage(j_common_ptr) {}
 
 void InitSource(j_decompress_ptr) {}
 
+constexpr std::array<JOCTET, 2> kEndOfImage = {0xFF, JPEG_EOI};
+
 // The whole file is there from the start: more of it never comes.
-boolean FillInputBuffer(j_decompress_ptr jpeg) {
-  State& s = StateOf(jpeg);
+[[noreturn]] void GiveUpAtEnd(State& s) {
   s.source.next_input_byte = s.begin + s.size;
   s.source.bytes_in_buffer = 0;
   GiveUp(s, JERR_INPUT_EOF);
 }
 
+boolean FillInputBuffer(j_decompress_ptr jpeg) {
+  State& s = StateOf(jpeg);
+  if (s.padded && !s.past_end) {
+    s.past_end = true;
+    s.source.next_input_byte = kEndOfImage.data();
+    s.source.bytes_in_buffer = kEndOfImage.size();
+    return TRUE;
+  }
+  GiveUpAtEnd(s);
+}
+
 void SkipInputData(j_decompress_ptr jpeg, long bytes) {  // NOLINT: libjpeg's type
   if (bytes <= 0) return;
   jpeg_source_mgr& source = *jpeg->src;
-  if (static_cast<size_t>(bytes) > source.bytes_in_buffer) FillInputBuffer(jpeg);
+  if (static_cast<size_t>(bytes) > source.bytes_in_buffer) GiveUpAtEnd(StateOf(jpeg));
   source.next_input_byte += bytes;
   source.bytes_in_buffer -= static_cast<size_t>(bytes);
 }
@@ -141,7 +157,7 @@ void CountScans(j_common_ptr jpeg) {
 // Called behind each APP1 marker, at its length.
 boolean ReadApp1(j_decompress_ptr jpeg) {
   State& s = StateOf(jpeg);
-  if (s.source.bytes_in_buffer < 2) FillInputBuffer(jpeg);
+  if (s.source.bytes_in_buffer < 2) GiveUpAtEnd(s);
   const JOCTET* const at = s.source.next_input_byte;
   const size_t length = std::max<size_t>(static_cast<size_t>(at[0] << 8 | at[1]), 2);
   if (length <= s.source.bytes_in_buffer) s.orientation.TakeApp1({at + 2, length - 2});
@@ -322,6 +338,7 @@ LibJpeg::~LibJpeg() { jpeg_destroy_decompress(&state_->jpeg); }
 Result<JpegHeader> LibJpeg::ReadHeader(std::span<const uint8_t> bytes) {
   State& s = *state_;
   s.begin = bytes.data();
+  s.padded = s.past_end = false;
   s.size = bytes.size();
   s.orientation = {};
   s.source.next_input_byte = bytes.data();
@@ -330,8 +347,9 @@ Result<JpegHeader> LibJpeg::ReadHeader(std::span<const uint8_t> bytes) {
   return HeaderOf(s);
 }
 
-Status LibJpeg::Start(int max_scans) {
+Status LibJpeg::Start(int max_scans, bool padded) {
   state_->max_scans = max_scans;
+  state_->padded = padded;
   return Run(*state_, Begin);
 }
 

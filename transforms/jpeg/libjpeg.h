@@ -40,8 +40,9 @@ class LibJpeg {
   Result<JpegHeader> ReadHeader(std::span<const uint8_t> bytes);
 
   // Prepares for reading rows; of a file with several scans, decodes all of it to coefficients.
-  // ResourceExhausted past `max_scans` scans.
-  Status Start(int max_scans);
+  // ResourceExhausted past `max_scans` scans. `padded`: the end-of-image marker is known to be all
+  // that is missing, and taken as read where the bytes end.
+  Status Start(int max_scans, bool padded = false);
 
   // Whether columns depend on others far away: coefficients that a progressive file lacks are being
   // guessed from the blocks around.

@@ -33,6 +33,7 @@ const char* NameOf(Fallback reason) {
 DecodePaths& DecodePaths::operator+=(const DecodePaths& other) {
   fast += other.fast;
   for (size_t i = 0; i < kFallbacks; ++i) fallback[i] += other.fallback[i];
+  no_end_marker += other.no_end_marker;
   indexed += other.indexed;
   stale += other.stale;
   contradicted += other.contradicted;

@@ -30,6 +30,8 @@ struct DecodePaths {
   uint64_t fast = 0;
   std::array<uint64_t, kFallbacks> fallback{};  // by reason; that of kNone stays 0
 
+  uint64_t no_end_marker = 0;  // of all: zeros stand in its place, and their data are whole
+
   // Of those that had a crop index: decoded by it, and why not. The latter were decoded without.
   uint64_t indexed = 0;       // these are in `fast` too
   uint64_t stale = 0;         // the file is another one than when the index was made

@@ -5,6 +5,8 @@
 
 #include <jpeglib.h>
 
+#include <jerror.h>
+
 #include <array>
 
 #include "transforms/jpeg/cmyk.h"
@@ -28,8 +30,12 @@ void Fail(j_common_ptr jpeg) {
   std::longjmp(s.escape, 1);
 }
 
+// That the file ends is damage where MCUs are missing, which is another warning, or scans may be.
 void Warn(j_common_ptr jpeg, int level) {
-  if (level < 0 && IsDamage(jpeg->err->msg_code)) Fail(jpeg);
+  auto& s = *static_cast<Session*>(jpeg->client_data);
+  if (level >= 0 || !IsDamage(jpeg->err->msg_code)) return;
+  const bool ended = jpeg->err->msg_code == JWRN_JPEG_EOF;
+  if (!ended || jpeg_has_multiple_scans(&s.jpeg) != 0) Fail(jpeg);
 }
 
 // Steps own nothing: Fail jumps over them.

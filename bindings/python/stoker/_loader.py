@@ -277,7 +277,8 @@ class Loader:
         a few sentences; `worker_busy_seconds`: of each worker; `decode_seconds`, `resize_seconds`,
         `augment_seconds`, `mix_seconds`: of all workers; `read_cpu_seconds`: of the Runtime's reader threads.
 
-        `indexed`: photographs decoded by the folder's index; `index_stale`: not, for the file has changed
+        `no_end_marker`: JPEGs that lack the end-of-image marker, and whose data are whole; `indexed`:
+        photographs decoded by the folder's index; `index_stale`: not, for the file has changed
         since; `index_contradicted`: not, for the index is wrong; `lent_batches`, `lent_bytes`: held by the
         program now; `batch_bytes`; `pinned_bytes`: of batches' memory, for a device.
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -89,8 +90,73 @@ TEST(Truncated, ThumbnailsEndDoesNotCount) {
   EXPECT_EQ(ErrorOf(bytes).cause, "no error");
   bytes.resize(bytes.size() - 2);
   EXPECT_EQ(ErrorOf(bytes).cause, kTruncated);
+  bytes.resize(bytes.size() - 8);
+  EXPECT_EQ(ErrorOf(bytes).cause, kTruncated);
   for (int i = 0; i < 4096; ++i) bytes.push_back(0);  // as after a crash of the file system
   EXPECT_EQ(ErrorOf(bytes).cause, kTruncated);
+}
+
+// Zeros in place of the last `lost` bytes.
+std::vector<uint8_t> WithZeros(const std::vector<uint8_t>& jpeg, size_t lost, size_t zeros) {
+  std::vector<uint8_t> bytes(jpeg.size() - lost + zeros);
+  std::copy_n(jpeg.begin(), jpeg.size() - lost, bytes.begin());
+  return bytes;
+}
+
+// Zeros in place of the end-of-image marker, and behind it: by all decoders, whatever the region.
+TEST(Tolerated, ZerosInPlaceOfTheEnd) {
+  for (const JpegOptions& options :
+       {JpegOptions{70, 50, JpegColor::kYCbCr, Luma(2, 2)}, JpegOptions{64, 48},
+        JpegOptions{50, 70, JpegColor::kGray},
+        JpegOptions{.width = 90, .height = 70, .restart_interval = 3}}) {
+    const std::vector<uint8_t> whole = MakeJpeg(options);
+    const WholeImage wanted = DecodeWhole(whole).value();
+    for (const size_t zeros : {2, 3, 100, 5000}) {
+      const std::vector<uint8_t> bytes = WithZeros(whole, 2, zeros);
+      const Result<WholeImage> twin = DecodeWhole(bytes);
+      ASSERT_TRUE(twin.ok()) << zeros;
+      EXPECT_EQ(twin->pixels, wanted.pixels);
+      for (const auto way : {JpegDecoder::Way::kFastest, JpegDecoder::Way::kLibjpegOnly}) {
+        JpegDecoder decoder({}, nullptr, way);
+        KeepRows sink;
+        for (const Rect& region : EdgeRegions(wanted.size)) {
+          ASSERT_TRUE(DecodeAll(decoder, Padded(bytes), region, sink).ok()) << zeros;
+          ASSERT_EQ(Difference(sink, region, wanted), "");
+        }
+        EXPECT_EQ(decoder.paths().no_end_marker, EdgeRegions(wanted.size).size());
+        ASSERT_TRUE(DecodeAll(decoder, Padded(whole), {}, sink).ok());
+        EXPECT_EQ(decoder.paths().no_end_marker, EdgeRegions(wanted.size).size()) << "of others";
+      }
+    }
+  }
+}
+
+// Zeros are codes: what was cut off and filled up parses to the end, and is refused all the same.
+TEST(Truncated, FilledWithZeros) {
+  for (const int restart_interval : {0, 3}) {
+    JpegOptions options{128, 96, JpegColor::kYCbCr, Luma(2, 2)};
+    options.restart_interval = restart_interval;
+    const std::vector<uint8_t> whole = MakeJpeg(options);
+    for (size_t lost = 4; lost < whole.size() / 2; lost += lost < 60 ? 1 : 37) {
+      const std::vector<uint8_t> bytes = WithZeros(whole, lost, 20000);
+      for (const Rect region : {Rect{}, Rect{0, 0, 1, 1}}) {
+        ASSERT_EQ(ErrorOf(bytes, {}, region).cause, kTruncated) << lost;
+      }
+    }
+  }
+  // Of others what is missing cannot be told from what never was.
+  for (const JpegScans scans : {JpegScans::kProgressive, JpegScans::kOnePerComponent}) {
+    const auto whole = MakeJpeg({64, 48, JpegColor::kYCbCr, Luma(2, 2), scans});
+    EXPECT_EQ(ErrorOf(WithZeros(whole, 2, 1000)).cause, kTruncated);
+  }
+  // Nor is anything else that stands there a reason to guess.
+  const std::vector<uint8_t> whole = MakeJpeg();
+  EXPECT_EQ(ErrorOf(WithZeros(whole, 2, 1)).cause, kTruncated);
+  for (const std::string_view behind : {"\xFF", "\xFF\xFF\xFF", "text", "\1"}) {
+    std::vector<uint8_t> bytes = WithZeros(whole, 2, 10);
+    std::copy(behind.begin(), behind.end(), bytes.end() - static_cast<ptrdiff_t>(behind.size()));
+    EXPECT_EQ(ErrorOf(bytes).cause, kTruncated) << behind.size();
+  }
 }
 
 TEST(Tolerated, BytesBehindTheEndAndBeforeMarkers) {

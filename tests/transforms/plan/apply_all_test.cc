@@ -59,6 +59,9 @@ Sample MakeSample(uint64_t n) {
   sample.padded = testing::MakeJpeg(options);
   const size_t size = sample.padded.size();
   sample.padded.resize(size + kBufferPadding);
+  if (random.Below(8) == 0) {  // zeros in place of its end
+    sample.padded[size - 2] = sample.padded[size - 1] = 0;
+  }
   if (random.Below(3) == 0) (void)jpeg::CropIndexMaker().Make(sample.bytes(), sample.index);
   if (!sample.index.empty() && random.Below(4) == 0) sample.index[sample.index.size() / 2] ^= 4;
   if (random.Below(6) == 0) sample.padded[size / 2 + random.Below(size / 2)] ^= 0x55;
@@ -145,6 +148,7 @@ void ExpectTheSameInTurns(const std::vector<Sample>& samples, const Alone& alone
   const DecodePaths paths = PathsOf(*workspace);
   EXPECT_EQ(paths.fast, alone.paths.fast);
   EXPECT_EQ(paths.fallback, alone.paths.fallback);
+  EXPECT_EQ(paths.no_end_marker, alone.paths.no_end_marker);
   EXPECT_EQ(paths.indexed, alone.paths.indexed);
   EXPECT_EQ(paths.contradicted, alone.paths.contradicted);
 }
@@ -161,6 +165,7 @@ TEST(ApplyAll, EqualsOneByOne) {
   EXPECT_GT(alone.paths.fast, 0u);
   EXPECT_GT(alone.paths.indexed, 0u);
   EXPECT_GT(alone.paths.contradicted, 0u);
+  EXPECT_GT(alone.paths.no_end_marker, 0u);
   for (uint64_t seed = 0; seed < 3; ++seed) ExpectTheSameInTurns(samples, alone, seed);
 }
 

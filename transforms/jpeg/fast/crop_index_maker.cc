@@ -23,7 +23,7 @@ Fallback CropIndexMaker::FindPlaces(std::span<const uint8_t> file, const FrameHe
     }
     places_.push_back(parser.Locate());
   }
-  return parser.AtEndOfImage() ? Fallback::kNone : Fallback::kBits;
+  return parser.AtEndOfImage() || parser.EndsInPadding() ? Fallback::kNone : Fallback::kBits;
 }
 
 Fallback CropIndexMaker::Make(std::span<const uint8_t> file, std::vector<uint8_t>& packed) {

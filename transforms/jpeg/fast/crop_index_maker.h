@@ -21,8 +21,8 @@ class CropIndexMaker {
 
   // `file`: with kBufferPadding readable bytes behind. Replaces `packed`. Else why there can be no
   // index: the header is not one that our decoder accepts; or the data are damaged, more of them
-  // come than the image needs, or something else than the end-of-image marker follows (kBits,
-  // kRestart); or a number is out of range (kCoefficient).
+  // come than the image needs, or something else follows than the end-of-image marker or, in its
+  // place, zeros (kBits, kRestart); or a number is out of range (kCoefficient).
   Fallback Make(std::span<const uint8_t> file, std::vector<uint8_t>& packed);
 
  private:

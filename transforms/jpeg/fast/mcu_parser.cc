@@ -182,6 +182,16 @@ ScanPlace McuParser::Locate() {
   return {8 * static_cast<int64_t>(located_) + used % 8, entropy_.dc};
 }
 
+bool McuParser::EndsInPadding() {
+  const size_t used = EndOf(Locate(), scan_);
+  size_t zeros = scan_.size();  // where those at the end begin
+  while (zeros > 0 && scan_[zeros - 1] == 0) --zeros;
+  // The zero stuffed behind 0xFF has no bits. (Data that end in a zero of their own are taken for
+  // ones that were cut off: one file in some thousands.)
+  const bool stuffed = zeros > 0 && scan_[zeros - 1] == 0xFF;
+  return used == zeros + (stuffed ? 1 : 0) && scan_.size() >= used + 2;
+}
+
 bool McuParser::AtEndOfImage() {
   if (!EndsSegment()) return false;
   const std::span<const uint8_t> behind = *data_.Behind();

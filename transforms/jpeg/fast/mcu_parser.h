@@ -61,6 +61,10 @@ class McuParser {
   ScanPlace Locate();
   // Whether nothing but the end-of-image marker follows, and less than a byte before it.
   bool AtEndOfImage();
+  // Whether nothing but zeros follows, two of them at least, which are none of the data: the marker
+  // was lost, and no MCU. (A file whose data were cut off and filled with zeros parses well, too:
+  // zeros are codes. But then MCUs are made of them.)
+  bool EndsInPadding();
 
  private:
   size_t BlockCount() const { return static_cast<size_t>(entropy_.blocks); }

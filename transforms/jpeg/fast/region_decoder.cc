@@ -225,4 +225,15 @@ McuRun* RegionDecoder::Next() { return state_->Next(); }
 
 Fallback RegionDecoder::why() const { return state_->why; }
 
+bool RegionDecoder::EndsInPadding(std::span<const uint8_t> bytes, const FrameHeader& header) {
+  State& s = *state_;
+  if (s.run) s.Stop(Fallback::kNone);
+  McuParser& parser = s.parser;
+  if (parser.Open(bytes, header) != Fallback::kNone) return false;
+  if (parser.Start() != Fallback::kNone) return false;
+  parser.Skip(IndexShape(header, 1).mcus);
+  while (McuRun* const mcus = parser.Next()) Parse(*mcus);
+  return parser.why() == Fallback::kNone && parser.EndsInPadding();
+}
+
 }  // namespace stoker::jpeg

@@ -57,6 +57,10 @@ class RegionDecoder {
   McuRun* Next();
   Fallback why() const;
 
+  // Whether the data of all MCUs are sound, and zeros stand where the end-of-image marker should.
+  // `bytes` and `header` as for Start, which has to be called afterwards. Goes through all data.
+  bool EndsInPadding(std::span<const uint8_t> bytes, const FrameHeader& header);
+
   struct State;  // known to region_decoder.cc alone
 
  private:

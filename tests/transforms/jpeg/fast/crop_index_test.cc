@@ -291,6 +291,9 @@ TEST(CropIndexMaker, TakesWhatDecodesCleanlyToItsEnd) {
   EXPECT_EQ(WhyNot({}), Fallback::kHeader);
   std::vector<uint8_t> bytes(good.begin(), good.end() - 2);  // no marker
   EXPECT_EQ(WhyNot(bytes), Fallback::kBits);
+  bytes.insert(bytes.end(), 100, 0);  // zeros in its place, as JpegDecoder takes them
+  EXPECT_EQ(WhyNot(bytes), Fallback::kNone);
+  bytes.assign(good.begin(), good.end() - 2);
   bytes.insert(bytes.end(), {0x12, 0xFF, 0xD9});  // a byte too many
   EXPECT_EQ(WhyNot(bytes), Fallback::kBits);
   bytes.assign(good.begin(), good.end() - 40);
