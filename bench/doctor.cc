@@ -16,14 +16,14 @@
 
 namespace stoker {
 
-namespace {
-
 // The library writes it as one number: 2 01 005.
-std::string TurboVersion() {
+std::string LibjpegTurboVersion() {
   return fmt::format("{}.{}.{}", LIBJPEG_TURBO_VERSION_NUMBER / 1'000'000,
                      LIBJPEG_TURBO_VERSION_NUMBER / 1000 % 1000,
                      LIBJPEG_TURBO_VERSION_NUMBER % 1000);
 }
+
+namespace {
 
 std::string WebpVersion() {
   const int version = WebPGetDecoderVersion();
@@ -58,7 +58,7 @@ Result<DoctorReport> Examine() {
   report.reader_reason = (*runtime)->reader().reason;
   report.memlock_bytes = MemlockBytes();
   report.simd = hwy::TargetName(hwy::SupportedAndGeneratedTargets().front());  // the best is first
-  report.libraries = {{"libjpeg-turbo", TurboVersion()},
+  report.libraries = {{"libjpeg-turbo", LibjpegTurboVersion()},
                       {"libspng", spng_version_string()},
                       {"libwebp", WebpVersion()},
                       {"oneTBB", TBB_runtime_version()},

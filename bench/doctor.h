@@ -33,6 +33,10 @@ struct DoctorReport {
   std::optional<std::string> visible_devices;  // CUDA_VISIBLE_DEVICES, where it is set
 };
 
+// Of the libjpeg-turbo that stoker was built with: "2.1.5". (The one that is loaded cannot be
+// asked.)
+std::string LibjpegTurboVersion();
+
 // Measures the reader (a few milliseconds) and looks for CUDA: loads the driver where there is one,
 // joins no context. Fails where no loader could be opened either.
 Result<DoctorReport> Examine();

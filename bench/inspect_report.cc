@@ -113,7 +113,8 @@ void AppendTable(std::string& text, const DatasetReport& report) {
 }
 
 void AppendBroken(std::string& text, const DatasetReport& report) {
-  const char* seen = report.decoded ? "every image was decoded" : "only headers were read";
+  const char* seen = report.decoded ? "every image was decoded"
+                                    : "only headers were read; --decode finds damage behind them";
   fmt::format_to(std::back_inserter(text), "\nbroken: {} of {} ({})\n", report.broken,
                  report.samples, seen);
   for (const Error& error : report.broken_files) text += "  " + Shown(error.ToString()) + "\n";
@@ -164,11 +165,11 @@ std::string InspectText(const DatasetReport& report) {
     line("JPEG chroma", Shares(report.chroma));
     line("JPEG coding", fmt::format("{} progressive, {} arithmetic, {} with restart markers",
                                     report.progressive, report.arithmetic, report.restart_markers));
-    const bool upright = report.orientations.size() == 1 && report.orientations.contains(1);
     if (report.no_end_marker > 0) {
       line("no end marker",
            fmt::format("{} JPEGs lack it and nothing else: they are read", report.no_end_marker));
     }
+    const bool upright = report.orientations.size() == 1 && report.orientations.contains(1);
     line("EXIF turn", upright ? "none" : Shares(report.orientations));
   }
   AppendTable(text, report);
@@ -202,8 +203,8 @@ std::string InspectJson(const DatasetReport& report) {
       {"progressive", report.progressive},
       {"arithmetic", report.arithmetic},
       {"restart_markers", report.restart_markers},
-      {"width", JsonOf(report.width)},
       {"no_end_marker", report.no_end_marker},
+      {"width", JsonOf(report.width)},
       {"height", JsonOf(report.height)},
       {"megapixels", JsonOf(report.megapixels)},
       {"bits_per_pixel", JsonOf(report.bits_per_pixel)},

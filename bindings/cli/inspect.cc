@@ -31,8 +31,9 @@ struct InspectArguments {
 constexpr const char* kFooter =
     R"(Reads the header of every file: how many there are, of which classes, formats, chroma formats and
 sizes, and which of them are broken. A file is broken when it cannot be opened, is empty or no image,
-or is a JPEG, PNG or WebP that cannot be read. With --decode each is decoded whole, which also finds those
-that are truncated or damaged further behind.
+or is a JPEG, PNG or WebP whose header cannot be read. Only --decode, which decodes each one whole, finds
+those that are truncated or damaged further behind: without it they count as sound, and a loader refuses
+them or not by where the crop lies.
 
 Examples:
   stoker inspect photos

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/doctor.h"
 #include "bindings/cli/command.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/usage.h"
@@ -54,7 +55,9 @@ int Main(int argc, char** argv) {
   CLI::App app("stoker reads photographs from disk, decodes and augments them, and makes batches.",
                "stoker");
   app.get_formatter()->column_width(34);
-  app.set_version_flag("--version", "stoker " STOKER_VERSION, "Print the version and exit");
+  app.set_version_flag("--version",
+                       "stoker " STOKER_VERSION "\nlibjpeg-turbo " + LibjpegTurboVersion(),
+                       "Print the version, and whose JPEG pixels are given, and exit");
   app.require_subcommand(0, 1);  // none is told below, in words
   app.footer(kFooter);
   AddSynth(app, chosen);

@@ -109,7 +109,9 @@ def test_help_of_a_command():
 def test_version():
     done = run("--version")
     assert done.returncode == 0
-    assert done.stdout.startswith(b"stoker ") and done.stdout.strip()[-1:].isdigit()
+    version, pixels = done.stdout.decode().splitlines()
+    assert re.fullmatch(r"stoker \d+\.\d+\.\d+", version)
+    assert re.fullmatch(r"libjpeg-turbo \d+\.\d+\.\d+", pixels)  # what "to the bit" means
 
 
 # --- what it does -------------------------------------------------------------------------------
