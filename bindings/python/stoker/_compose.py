@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
+import multiprocessing
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -26,12 +29,18 @@ class Compose:
         preprocess = stoker.Compose([stoker.Resize(256), stoker.CenterCrop(224)])
         image = preprocess(request.body)  # (224, 224, 3) uint8
 
+    Random transforms draw anew in each call, so that it may be the `transform=` of a torchvision dataset:
+    call n draws what a loader of the same seed draws at position n of epoch 0. Processes that were forked
+    or spawned from this one (a torch DataLoader's workers) each have draws of their own, the same ones in
+    each run where `multiprocessing` started them. A call that gives `position` draws what is drawn there.
+
     Args:
         transforms: as for `Loader`.
         dtype: "uint8": 0 to 255; "float16", "bfloat16" (of ml_dtypes), "float32": value / 255, or what
             `Normalize` makes of it.
         layout: "NHWC": images are (height, width, 3); "NCHW": (3, height, width), as torch has them.
         exif_orientation: turn images as their EXIF tag says.
+        seed: of random transforms, 0 to 2**64 - 1. Give each rank one of its own.
 
     Raises:
         ValueError, TypeError: naming the option or the transform.
@@ -44,6 +53,7 @@ class Compose:
         dtype: Any = "uint8",
         layout: str = "NHWC",
         exif_orientation: bool = True,
+        seed: int = 0,
     ) -> None:
         images, mix = split(transforms)
         if mix is not None:
@@ -57,14 +67,15 @@ class Compose:
         self._exif_orientation = _checks.boolean("exif_orientation", exif_orientation)
         self._spec = spec_of(self._transforms, self._dtype, self._layout, self._exif_orientation)
         self._native = _stoker.Compose(self._spec)
+        self._draws = _Draws(_checks.integer("seed", seed, 0, 2**64 - 1))
 
     def __call__(
         self,
         image: bytes | bytearray | memoryview | npt.NDArray[np.uint8] | Any,
         *,
-        seed: int = 0,
+        seed: int | None = None,
         epoch: int = 0,
-        position: int = 0,
+        position: int | None = None,
     ) -> npt.NDArray[Any]:
         """Transforms one image.
 
@@ -73,9 +84,11 @@ class Compose:
                 (height, width, 3), RGB, or (height, width) or (height, width, 1), gray. Each side 1 to
                 65,535.
             seed: with `epoch` and `position`, what random transforms are drawn from: those of the
-                loader's seed, its epoch, and the sample's place in the order of that epoch.
+                loader's seed, its epoch, and the sample's place in the order of that epoch. None: the
+                Compose's own.
             epoch: 0 to 2**32 - 1.
-            position: 0 to 2**64 - 1.
+            position: 0 to 2**64 - 1: that place, exactly. None: the number of calls without one until now, so
+                that each draws anew; in a child process also with a seed of the child's own.
 
         Returns:
             A new array (height, width, 3), or (3, height, width), C order.
@@ -86,11 +99,12 @@ class Compose:
             ResourceExhaustedError: an image beyond the limits of the decoder.
             ValueError, TypeError: another kind of array or object.
         """
-        key = {
-            "seed": _checks.integer("seed", seed, 0, 2**64 - 1),
-            "epoch": _checks.integer("epoch", epoch, 0, 2**32 - 1),
-            "position": _checks.integer("position", position, 0, 2**64 - 1),
-        }
+        given = self._draws.seed if seed is None else _checks.integer("seed", seed, 0, 2**64 - 1)
+        key = {"seed": given, "epoch": _checks.integer("epoch", epoch, 0, 2**32 - 1)}
+        if position is None:
+            key["seed"], key["position"] = self._draws.next(given)
+        else:
+            key["position"] = _checks.integer("position", position, 0, 2**64 - 1)
         if isinstance(image, (bytearray, memoryview)):
             image = bytes(image)
         if isinstance(image, bytes):
@@ -107,7 +121,14 @@ class Compose:
         return explained(self._spec)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (self._transforms, self._dtype, self._layout, self._exif_orientation)
+        """A copy of this one as it was made: its calls are counted anew."""
+        options = {
+            "dtype": self._dtype,
+            "layout": self._layout,
+            "exif_orientation": self._exif_orientation,
+            "seed": self._draws.seed,
+        }
+        return _made, (self._transforms, options)
 
     def __repr__(self) -> str:
         lines = "".join(
@@ -116,12 +137,41 @@ class Compose:
         )
         layout = "" if self._layout == "NHWC" else f", layout={self._layout!r}"
         exif = "" if self._exif_orientation else ", exif_orientation=False"
-        return f"stoker.Compose([\n{lines}], dtype={self._dtype!r}{layout}{exif})"
+        seed = "" if self._draws.seed == 0 else f", seed={self._draws.seed}"
+        return f"stoker.Compose([\n{lines}], dtype={self._dtype!r}{layout}{exif}{seed})"
 
 
-def _made(transforms: tuple[Transform, ...], dtype: str, layout: str, exif_orientation: bool) -> Compose:
+def _made(transforms: tuple[Transform, ...], options: dict[str, Any]) -> Compose:
     """For pickle, which passes no keywords."""
-    return Compose(transforms, dtype=dtype, layout=layout, exif_orientation=exif_orientation)
+    return Compose(transforms, **options)
+
+
+class _Draws:
+    """What each call without a position draws from. Any thread; no lock, for a fork could leave it taken.
+
+    A child process has the count of its parent, and siblings the same: what tells them apart is mixed into
+    the seed. `multiprocessing` numbers its processes in the order of their start, in every run alike; of a
+    process that was only forked there is nothing but its id.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._count = itertools.count()  # next() of it is atomic
+        self._made_in = (os.getpid(), _lineage())
+
+    def next(self, seed: int) -> tuple[int, int]:
+        """(seed, position), another one each time."""
+        pid, lineage = os.getpid(), _lineage()
+        forked = pid != self._made_in[0] and lineage == self._made_in[1]
+        if forked or lineage:
+            text = f"{seed} {lineage} {pid if forked else 0}"
+            seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+        return seed, next(self._count)
+
+
+def _lineage() -> tuple[int, ...]:
+    """Which child of which child this process is, as `multiprocessing` counts them; () in the first one."""
+    return tuple(multiprocessing.current_process()._identity)
 
 
 def _array(image: Any) -> npt.NDArray[Any]:
