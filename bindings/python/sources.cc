@@ -114,7 +114,10 @@ void AddSources(py::module_& module) {
       .def_property_readonly("classes", &ClassesOf)
       .def_readonly("labels", &SourceHandle::labels)
       .def_property_readonly("fingerprint",
-                             [](const SourceHandle& self) { return FingerprintText(*self.source); })
+                             [](const SourceHandle& self) {
+                               const WithoutGil released;  // it may be of a mapped file
+                               return FingerprintText(*self.source);
+                             })
       .def_property_readonly("warning",
                              [](const SourceHandle& self) { return Text(self.source->Warning()); })
       .def_property_readonly("skipped", &SkippedBy)

@@ -1,7 +1,11 @@
 #include "io/sources/arrays.h"
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
+
+#include "engine/core/hash.h"
 
 namespace stoker {
 namespace {
@@ -54,6 +58,36 @@ Status CheckColumns(const std::vector<ArrayColumn>& columns) {
   return {};
 }
 
+std::string DescribeColumn(const ArrayColumn& column) {
+  return column.name + ": " + std::to_string(column.samples) + " × " + DescribeRow(column);
+}
+
+constexpr uint64_t kRuns = 16;        // of neighbouring rows that a fingerprint looks at,
+constexpr uint64_t kRunBytes = 4096;  // and of each at most so many bytes
+
+// The `run`-th of kRuns places, evenly spread from 0 to `last`.
+uint64_t PlaceOf(uint64_t run, uint64_t last) {
+  return last / (kRuns - 1) * run + last % (kRuns - 1) * run / (kRuns - 1);
+}
+
+// What the rows are, and what is in them: everything where they have few bytes, else runs of them
+// from the first to the last, and of long rows a part, from the first bytes of the first row to the
+// last bytes of the last one.
+uint64_t HashOf(const ArrayColumn& column, uint64_t seed) {
+  uint64_t hash = Hash64(DescribeColumn(column), seed);
+  const uint64_t row_bytes = column.row_bytes();
+  const uint64_t bytes = std::min(row_bytes, kRunBytes);
+  const uint64_t rows = std::min(kRunBytes / bytes, column.samples);
+  for (uint64_t run = 0; run < kRuns; ++run) {
+    const uint64_t first = PlaceOf(run, column.samples - rows);
+    const uint64_t offset = PlaceOf(run, row_bytes - bytes);
+    for (uint64_t row = first; row < first + rows; ++row) {
+      hash = Hash64(std::span(column.Row(row) + offset, bytes), hash);
+    }
+  }
+  return hash;
+}
+
 class ArraySource final : public SampleSource {
  public:
   ArraySource(std::vector<ArrayColumn> columns, std::shared_ptr<void> owner)
@@ -66,6 +100,12 @@ class ArraySource final : public SampleSource {
   uint64_t memory_bytes() const override { return sizeof(*this); }
   std::span<const ArrayColumn> arrays() const override { return columns_; }
 
+  uint64_t Fingerprint() const override {
+    uint64_t hash = columns_.size();
+    for (const ArrayColumn& column : columns_) hash = HashOf(column, hash);
+    return hash;
+  }
+
   // "arrays(image: 60000 × uint8 (28, 28), label: 60000 × int64)"
   std::string Describe() const override {
     std::string text;
@@ -76,10 +116,6 @@ class ArraySource final : public SampleSource {
   }
 
  private:
-  static std::string DescribeColumn(const ArrayColumn& column) {
-    return column.name + ": " + std::to_string(column.samples) + " × " + DescribeRow(column);
-  }
-
   const std::vector<ArrayColumn> columns_;
   const std::shared_ptr<void> owner_;
   const std::vector<std::string> classes_;  // none: labels are what the user says

@@ -56,8 +56,8 @@ class SampleSource {
   // What this list costs in memory, in bytes.
   virtual uint64_t memory_bytes() const = 0;
 
-  // The same for the same list (names and labels of the samples in their order, not their bytes),
-  // so that another process can see whether it has the same; 0 where the source cannot tell. O(n).
+  // The same for the same samples, so that another process can see whether it has them: of files
+  // names and labels in order, O(n); of arrays types, shapes, some contents. 0: it cannot tell.
   virtual uint64_t Fingerprint() const { return 0; }
 
   // For messages and reports: "image_folder(photos/train)".

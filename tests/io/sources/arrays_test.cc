@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -49,6 +50,80 @@ TEST(Arrays, RowsMayBeApartBackwardsOrAllTheSame) {
   ArrayColumn apart = Labels();
   apart.row_stride = 5;
   EXPECT_EQ(Arrays({apart}, nullptr).value()->arrays()[0].Row(2), kBytes.data() + 11);
+}
+
+uint64_t PrintOf(ArrayColumn column) {
+  return Arrays({std::move(column)}, nullptr).value()->Fingerprint();
+}
+
+TEST(Arrays, TheFingerprintIsThatOfTypesShapesAndContents) {
+  const uint64_t print = PrintOf(Images());
+  EXPECT_NE(print, 0u);
+  auto same = kBytes;
+  ArrayColumn elsewhere = Images();
+  elsewhere.data = same.data();
+  EXPECT_EQ(PrintOf(elsewhere), print) << "where they lie does not matter";
+  for (size_t i = 0; i < same.size(); ++i) {
+    same[i] ^= 1;
+    EXPECT_NE(PrintOf(elsewhere), print) << "byte " << i;
+    same[i] ^= 1;
+  }
+  ArrayColumn other = Images();
+  other.row_shape = {3, 2};
+  EXPECT_NE(PrintOf(other), print);
+  other = Images();
+  other.dtype = DType::kI8;
+  EXPECT_NE(PrintOf(other), print);
+  other = Images();
+  other.samples = 3;
+  EXPECT_NE(PrintOf(other), print);
+  const auto both = Arrays({Images(), Labels()}, nullptr).value()->Fingerprint();
+  ArrayColumn labels = Labels();
+  labels.data = kBytes.data() + 2;
+  EXPECT_NE(both, print);
+  EXPECT_NE(both, Arrays({Images(), labels}, nullptr).value()->Fingerprint());
+}
+
+TEST(Arrays, TheFingerprintDoesNotSeeGapsBetweenRows) {
+  std::vector<uint8_t> apart(40, 7);
+  for (size_t row = 0; row < 4; ++row) {
+    std::copy_n(kBytes.data() + 6 * row, 6, apart.data() + 10 * row);
+  }
+  ArrayColumn column = Images();
+  column.data = apart.data();
+  column.row_stride = 10;
+  EXPECT_EQ(PrintOf(column), PrintOf(Images()));
+}
+
+// Many short rows, and few long ones: 64 KiB of a megabyte are looked at, those at both ends among
+// them.
+TEST(Arrays, TheFingerprintOfManyBytesLooksAtSomeEverywhere) {
+  constexpr uint64_t kMany = 1 << 20;
+  std::vector<uint8_t> bytes(kMany);
+  for (const int64_t row : {int64_t{1}, int64_t{24}, int64_t{4096}, int64_t{150'000}}) {
+    const ArrayColumn column{
+        "image", DType::kU8, {row}, bytes.data(), kMany / static_cast<uint64_t>(row)};
+    const uint64_t all = column.samples * column.row_bytes();
+    const uint64_t print = PrintOf(column);
+    for (const uint64_t at : {uint64_t{0}, all - 1}) {
+      bytes[at] ^= 1;
+      EXPECT_NE(PrintOf(column), print) << "byte " << at << " of rows of " << row;
+      bytes[at] ^= 1;
+    }
+    // Whatever changes in a sixteenth of them all is seen: gaps are shorter.
+    for (uint64_t begin = 0; begin + kMany / 8 <= all && row < 150'000; begin += kMany / 8) {
+      std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(begin), kMany / 8, uint8_t{1});
+      EXPECT_NE(PrintOf(column), print) << "from " << begin << " of rows of " << row;
+      std::fill(bytes.begin(), bytes.end(), uint8_t{0});
+    }
+  }
+}
+
+TEST(Arrays, TheFingerprintOfRowsWithoutMemoryOfTheirOwn) {
+  ArrayColumn column = Images();
+  column.samples = uint64_t{1} << 60;  // one row, again and again
+  column.row_stride = 0;
+  EXPECT_NE(PrintOf(column), PrintOf(Images()));
 }
 
 TEST(Arrays, LetGoOfTheOwnerWithTheSource) {
