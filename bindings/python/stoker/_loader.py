@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from stoker import _checks, _stoker
+from stoker import _checks, _identity, _stoker
 from stoker._device_loader import DeviceLoader
 from stoker._errors import FailedPreconditionError, InvalidArgumentError
 from stoker._explain import explained, spec_of
@@ -32,6 +31,23 @@ _NOT_OF_BATCHES = (
     "pin_memory",
 )  # they have the same bytes, or are parts
 _REMAINDERS = ("uneven", "drop", "pad")
+_DEFAULTS = {
+    "shuffle": False,
+    "seed": 0,
+    "dtype": "uint8",
+    "layout": "NHWC",
+    "drop_remainder": False,
+    "rank": 0,
+    "world": 1,
+    "remainder": "uneven",
+    "exif_orientation": True,
+    "depth": 0,
+    "wait_target": 0.005,
+    "weight": 1.0,
+    "lent_batches": 0,
+    "pin_memory": False,
+}
+_STATE_VERSION = 2
 
 
 class Loader:
@@ -173,6 +189,7 @@ class Loader:
         # For each array of a batch: its type's name, the shape of a row.
         self._elements = [(name, tuple(shape)) for name, shape in self._native.elements]
         self._batches = self._native.batches_per_epoch
+        self._digest = source._digest()  # now: arrays must not change from here on
         self._latest: _stoker.Place | None = None  # of the latest iteration
         self._resume: tuple[int, int] | None = None
         self._closed = False
@@ -329,28 +346,11 @@ class Loader:
         return "\n".join([explained(spec), *mix])
 
     def __repr__(self) -> str:
-        defaults = {
-            "shuffle": False,
-            "seed": 0,
-            "dtype": "uint8",
-            "layout": "NHWC",
-            "drop_remainder": False,
-            "rank": 0,
-            "world": 1,
-            "remainder": "uneven",
-            "exif_orientation": True,
-            "depth": 0,
-            "wait_target": 0.005,
-            "weight": 1.0,
-            "lent_batches": 0,
-            "pin_memory": False,
-        }
         options = "".join(
-            f", {name}={value!r}" for name, value in self._options.items() if value != defaults.get(name)
+            f", {name}={value!r}" for name, value in self._options.items() if value != _DEFAULTS.get(name)
         )
         runtime = "" if self._runtime is None else f", runtime={self._runtime!r}"
-        listed = [*self._transforms, *([] if self._mix is None else [self._mix])]
-        transforms = ", ".join(repr(t) for t in listed)
+        transforms = ", ".join(repr(t) for t in self._listed())
         return (
             f"<stoker.Loader({self._source!r}, [{transforms}]{options}{runtime}): "
             f"{len(self._source)} samples, {self._batches} batches an epoch>"
@@ -359,7 +359,11 @@ class Loader:
     # --- state -------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the latest iteration over the loader is: a few numbers; what it delivered is past.
+        """Where the latest iteration over the loader is; what it delivered is past.
+
+        A dictionary of numbers and text, some hundred bytes: epoch, batch, the options that are not left at
+        their defaults, and a digest of the samples: of files their names and labels, not their bytes; of
+        `stoker.arrays` types, shapes and at most 64 KiB of each, spread over all of it.
 
         After a `break` or an exception: behind the last batch, though another `for` would take the
         next epoch. Before the first iteration, and after a finished one: the start of the next epoch.
@@ -368,7 +372,8 @@ class Loader:
         while `next` waits.
         """
         epoch, batch = self._position()
-        return {"version": 1, "epoch": epoch, "batch": batch, "fingerprint": self._fingerprint()}
+        options = _identity.given(self._described())
+        return {"version": _STATE_VERSION, "epoch": epoch, "batch": batch, "options": options}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next iteration goes on there, with the same batches; nothing is replayed.
@@ -377,24 +382,33 @@ class Loader:
         of an epoch, and is restored by tf.train.Checkpoint.
 
         Raises:
-            FailedPreconditionError: the state is that of a loader with other options or samples.
+            FailedPreconditionError: the state is that of a loader with other options or samples; it names
+                them, with both values.
             ValueError, TypeError: it is no state of a loader.
         """
         if not isinstance(state, dict):
             raise TypeError(f"state must be what state_dict() returned, not {state!r:.80}")
         try:
-            version, fingerprint = state["version"], state["fingerprint"]
+            version = state["version"]
+            if version != _STATE_VERSION:
+                raise InvalidArgumentError(
+                    f"state is of version {version!r}; this stoker reads {_STATE_VERSION}",
+                    advice="Load it with the stoker that saved it, or begin an epoch anew",
+                )
             epoch = _checks.epoch(state["epoch"], "state['epoch']")
-            batch = _checks.integer("state['batch']", state["batch"], 0, self._batches)
+            batch = _checks.integer("state['batch']", state["batch"], 0, 2**63 - 1)
+            options = state["options"]
         except (KeyError, IndexError) as error:
             raise InvalidArgumentError(f"state has no {error}") from None
-        if version != 1:
-            raise InvalidArgumentError(f"state is of version {version!r}; this stoker reads 1")
-        if fingerprint != self._fingerprint():
+        if not isinstance(options, dict):
+            raise TypeError(f"state['options'] must be what state_dict() returned, not {options!r:.80}")
+        different = _identity.differences(options, self._described())
+        if different:
             raise FailedPreconditionError(
-                "the state was saved by a loader with other options or samples",
+                f"the state was saved by a loader with other options or samples: {'; '.join(different)}",
                 advice="Give this loader the same source, transforms and options",
             )
+        _checks.integer("state['batch']", batch, 0, self._batches)
         if batch == self._batches:
             epoch, batch = epoch + 1, 0
         self._start_at(epoch, batch)
@@ -424,14 +438,18 @@ class Loader:
             return following, 0
         return (self._native.next_epoch, 0) if position[1] == self._batches else position
 
+    def _described(self) -> _identity.Described:
+        """All that the batches of all ranks together depend on. Where the files lie is not in it."""
+        options = {"samples": len(self._source), "digest of the samples": self._digest}
+        options |= {k: v for k, v in self._options.items() if k not in _NOT_OF_BATCHES}
+        return _identity.described(options, _DEFAULTS, self._listed())
+
     def _fingerprint(self) -> str:
-        """Of all that the batches of all ranks together depend on. Where the files lie is not in it."""
-        kept = {k: v for k, v in self._options.items() if k not in _NOT_OF_BATCHES}
-        kept["source"] = (len(self._source), self._source._spec["fingerprint"])
-        kept["transforms"] = [t._spec() for t in self._transforms]
-        if self._mix is not None:
-            kept["mix"] = self._mix._spec()
-        return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
+        """The same as text, of what differs from its default."""
+        return _identity.lines(_identity.given(self._described()))
+
+    def _listed(self) -> list[Transform | BatchTransform]:
+        return [*self._transforms, *([] if self._mix is None else [self._mix])]
 
     # --- the end -----------------------------------------------------------------------------------
 

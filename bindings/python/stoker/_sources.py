@@ -22,7 +22,7 @@ class Source:
 
     def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str) -> None:
         self._native = native
-        self._spec = {**spec, "samples": len(native), "fingerprint": native.fingerprint}
+        self._spec = {**spec, "samples": len(native)}
         self._text = text
 
     def __len__(self) -> int:
@@ -39,6 +39,10 @@ class Source:
         """Whether batches have labels."""
         return self._native.labels
 
+    def _digest(self) -> str:
+        """What tells these samples from others, now: 16 hexadecimal digits."""
+        return self._native.fingerprint
+
     def __repr__(self) -> str:
         return self._text
 
@@ -50,12 +54,13 @@ class Source:
 
 
 class ImageFolder(Source):
-    """What `image_folder` returns."""
+    """What `image_folder` returns: a source whose samples are files, each with a path."""
 
     def __init__(
         self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: dict[str, Any]
     ) -> None:
-        super().__init__(native, spec, text)
+        # Of the whole list, so once; other processes find out by it whether they have the same.
+        super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
         self._arguments = arguments
 
     @property
@@ -66,6 +71,9 @@ class ImageFolder(Source):
         `image_folder` warns.
         """
         return self._native.skipped
+
+    def _digest(self) -> str:
+        return str(self._spec["fingerprint"])
 
     def path(self, sample: int) -> str:
         """The file of a sample, as an iterator's `sample_ids` number them.

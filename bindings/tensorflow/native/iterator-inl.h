@@ -19,6 +19,7 @@
 
 #include "bindings/tensorflow/native/batch_tensors-inl.h"
 #include "bindings/tensorflow/native/library-inl.h"
+#include "bindings/tensorflow/native/origin-inl.h"
 #include "bindings/tensorflow/native/splits-inl.h"
 
 namespace stoker_tf {
@@ -163,11 +164,11 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     int64_t pin = -1;
     TF_RETURN_IF_ERROR(reader->ReadScalar(this->prefix(), "fingerprint", &fingerprint));
     TF_RETURN_IF_ERROR(reader->ReadScalar(this->prefix(), "pin", &pin));
-    if (fingerprint != this->dataset()->fingerprint()) {
-      return absl::FailedPreconditionError(
-          "the checkpoint is of a stoker loader with other options (samples, transforms, batch "
-          "size, shuffle, seed or world): make the loader as it was, or leave the iterator "
-          "out of the checkpoint");
+    const std::string different = Differences(fingerprint, this->dataset()->fingerprint());
+    if (!different.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the checkpoint is of a stoker loader with other options or samples: ", different,
+          ". Make the loader as it was, or leave the iterator out of the checkpoint"));
     }
     if (pin == this->dataset()->epoch()) return absl::OkStatus();
     const auto named = [](int64_t epoch) {

@@ -92,6 +92,62 @@ def test_a_checkpoint_of_other_options_is_refused(make, tmp_path):
     same(arrays(depth), arrays(make().epoch(0))[1:])
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"seed": 6}, "seed was 5 and is 6"),
+        ({"seed": 0}, "seed was 5 and is its default"),
+        (
+            {"batch_size": 4, "shuffle": False},
+            "batch_size was 8 and is 4; shuffle was True and is its default",
+        ),
+        ({"dtype": "float32"}, "dtype was its default and is 'float32'"),
+    ],
+)
+def test_a_checkpoint_of_other_options_says_which(make, tmp_path, options, said):
+    iterator = iter(make().as_tf_dataset(op="native"))
+    next(iterator)
+    path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "saved"))
+    other = iter(make(**options).as_tf_dataset(op="native"))
+    with pytest.raises(tf.errors.FailedPreconditionError) as caught:
+        tf.train.Checkpoint(iterator=other).read(path)
+    assert f"other options or samples: {said}. Make the loader as it was" in str(caught.value)
+
+
+def test_a_checkpoint_of_other_transforms_says_which(made, tmp_path):
+    def iterate(*transforms):
+        loader = stoker.Loader(stoker.image_folder(made), transforms, batch_size=8)
+        return iter(loader.as_tf_dataset(op="native"))
+
+    flip = stoker.RandomHorizontalFlip()
+    iterator = iterate(stoker.RandomResizedCrop(32), flip)
+    next(iterator)
+    path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "saved"))
+    for transforms, said in (
+        ([stoker.RandomResizedCrop(16), flip], "transforms[0].size was (32, 32) and is (16, 16)"),
+        ([stoker.Resize((32, 32)), flip], "transforms[0] was RandomResizedCrop and is Resize"),
+        ([stoker.RandomResizedCrop(32)], "transforms[1] was RandomHorizontalFlip and is none"),
+    ):
+        with pytest.raises(tf.errors.FailedPreconditionError) as caught:
+            tf.train.Checkpoint(iterator=iterate(*transforms)).read(path)
+        assert f"other options or samples: {said}. Make" in str(caught.value)
+
+
+def test_a_checkpoint_of_other_arrays_is_refused(tmp_path):
+    def iterate(*arrays):
+        return iter(stoker.Loader(stoker.arrays(*arrays), batch_size=4).as_tf_dataset(op="native"))
+
+    a = np.arange(48).reshape(12, 4)
+    iterator = iterate(a, a)
+    next(iterator)
+    path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "saved"))
+    with pytest.raises(tf.errors.FailedPreconditionError, match="digest of the samples was"):
+        tf.train.Checkpoint(iterator=iterate(a + 1, a)).read(path)
+    again = iterate(a.copy(), a.copy())
+    tf.train.Checkpoint(iterator=again).read(path)
+    np.testing.assert_array_equal(next(again)[0], a[4:8])
+
+
 def test_checkpoint_at_the_end_of_an_epoch(make, op, tmp_path):
     dataset = make().as_tf_dataset(op=op)
     iterator = iter(dataset)
