@@ -113,7 +113,7 @@ def test_bad_lists_of_transforms(made, transforms, kind, word):
         ("Resize", ("big",), TypeError, "Resize.size"),
         ("Resize", ((1, 2, 3),), ValueError, "Resize.size"),
         ("Resize", (5.5,), TypeError, "Resize.size"),
-        ("Resize", (5, "bilinear"), TypeError, "Resize.antialias"),
+        ("Resize", (5, "bilinear", 1), TypeError, "Resize.antialias"),
         ("CenterCrop", ((5, -5),), ValueError, r"CenterCrop.size\[1\]"),
         ("CenterCrop", (None,), TypeError, "CenterCrop.size"),
         ("RandomResizedCrop", (5, 0.5), TypeError, "RandomResizedCrop.scale"),

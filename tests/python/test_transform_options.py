@@ -1,6 +1,8 @@
 """Bad options of transforms: refused where they are given, with the names of transform and option."""
 
+import enum
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -50,14 +52,107 @@ BAD = [
     (stoker.RandAugment, {"num_magnitude_bins": 1}, "RandAugment.num_magnitude_bins"),
     (stoker.RandAugment, {"fill": -1}, "RandAugment.fill"),
     (stoker.TrivialAugmentWide, {"num_magnitude_bins": 1001}, "TrivialAugmentWide.num_magnitude_bins"),
-    (stoker.TrivialAugmentWide, {"interpolation": 2}, "TrivialAugmentWide.interpolation"),
+    (stoker.TrivialAugmentWide, {"interpolation": 3}, "TrivialAugmentWide.interpolation"),
+    (stoker.Resize, {"size": 9, "interpolation": "bicubic"}, "Resize.interpolation"),
+    (stoker.Resize, {"size": 9, "interpolation": False}, "Resize.interpolation"),
+    (stoker.Resize, {"size": 9, "antialias": "warn"}, "Resize.antialias"),
+    (stoker.RandomResizedCrop, {"size": 9, "interpolation": 0}, "RandomResizedCrop.interpolation"),
+    (stoker.RandomResizedCrop, {"size": 9, "interpolation": None}, "RandomResizedCrop.interpolation"),
+    (stoker.Normalize, {"mean": (0, 0, True), "std": (1, 1, 1)}, "Normalize.mean[2]"),
+    (stoker.Normalize, {"mean": np.zeros(3, bool), "std": (1, 1, 1)}, "Normalize.mean[0]"),
+    (stoker.Normalize, {"mean": np.zeros((3, 2)), "std": (1, 1, 1)}, "Normalize.mean[0]"),
+    (stoker.Normalize, {"mean": np.zeros(3, complex), "std": (1, 1, 1)}, "Normalize.mean[0]"),
+    (stoker.Normalize, {"mean": ["0", "0", "0"], "std": (1, 1, 1)}, "Normalize.mean[0]"),
+    (stoker.Normalize, {"mean": np.array(["0", "0", "0"]), "std": (1, 1, 1)}, "Normalize.mean[0]"),
 ]
 
 
 @pytest.mark.parametrize(("transform", "options", "named"), BAD, ids=lambda v: getattr(v, "__name__", str(v)))
 def test_refused_by_the_transform(transform, options, named):
-    with pytest.raises((ValueError, TypeError), match=named.replace(".", r"\.")):
+    with pytest.raises((ValueError, TypeError), match=re.escape(named)):
         transform(**options)
+
+
+class Mode(enum.Enum):
+    """As torchvision's InterpolationMode."""
+
+    NEAREST = "nearest"
+    BILINEAR = "bilinear"
+    BICUBIC = "bicubic"
+
+
+class Resampling(enum.IntEnum):
+    """As Pillow's."""
+
+    NEAREST = 0
+    BILINEAR = 2
+    BICUBIC = 3
+
+
+@pytest.mark.parametrize("bilinear", ["bilinear", 2, Mode.BILINEAR, Resampling.BILINEAR])
+def test_bilinear_by_all_its_names(bilinear):
+    assert stoker.Resize(9, bilinear) == stoker.Resize(9, interpolation=bilinear) == stoker.Resize(9)
+    assert stoker.RandomResizedCrop(9, interpolation=bilinear) == stoker.RandomResizedCrop(9)
+    assert stoker.Resize(9, bilinear, False) == stoker.Resize(9, antialias=False)
+    assert stoker.RandAugment(interpolation=bilinear) == stoker.RandAugment(interpolation="bilinear")
+
+
+@pytest.mark.parametrize(("name", "there"), [("Resize", "'bilinear' only"), ("RandAugment", "'nearest' or")])
+@pytest.mark.parametrize("bicubic", ["bicubic", 3, Mode.BICUBIC, Resampling.BICUBIC])
+def test_what_there_is_in_place_of_bicubic(name, there, bicubic):
+    options = {"size": 9} if name == "Resize" else {}
+    with pytest.raises(ValueError, match=f"{name}.interpolation is 'bicubic'; {name} has {there}"):
+        getattr(stoker, name)(**options, interpolation=bicubic)
+
+
+def test_nearest_is_for_policies():
+    for nearest in ("nearest", 0, Mode.NEAREST, Resampling.NEAREST):
+        assert stoker.AutoAugment(interpolation=nearest) == stoker.AutoAugment()
+        with pytest.raises(ValueError, match="Resize has 'bilinear' only"):
+            stoker.Resize(9, nearest)
+
+
+class Scalar:
+    """As an element of torch's tensors: no number to Python, and it has an item()."""
+
+    def __init__(self, value):
+        self._value = value
+
+    def item(self):
+        return self._value
+
+
+def test_numbers_of_arrays_and_tensors():
+    mean, std = (0.5, 0.25, 0.125), (1.0, 2.0, 3.0)
+    wanted = stoker.Normalize(mean, std)
+    for kind in (list, np.array, np.float32, lambda v: np.array(v).reshape(3, 1, 1)):
+        assert stoker.Normalize(kind(mean), kind(std)) == wanted
+    assert stoker.Normalize([Scalar(v) for v in mean], [np.array(v) for v in std]) == wanted
+    assert stoker.RandomHorizontalFlip(np.array(0.5)) == stoker.RandomHorizontalFlip()
+    with pytest.raises(TypeError, match=r"Normalize.mean\[0\]"):
+        stoker.Normalize([Scalar("0"), 0, 0], std)
+
+
+def test_numbers_of_tensors_of_torch():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed here")
+    mean, std = (0.5, 0.25, 0.125), (1.0, 2.0, 3.0)
+    for shape in ((3,), (3, 1, 1)):
+        tensors = [torch.tensor(values).reshape(shape) for values in (mean, std)]
+        assert stoker.Normalize(*tensors) == stoker.Normalize(mean, std)
+    assert stoker.ColorJitter(torch.tensor(0.5)) == stoker.ColorJitter(0.5)
+    assert stoker.Resize(torch.tensor(9)) == stoker.Resize(9)
+    with pytest.raises(TypeError, match=r"Normalize.mean\[0\]"):
+        stoker.Normalize(torch.tensor([True, False, False]), std)
+
+
+def test_interpolations_of_torchvision_and_pillow():
+    v2 = pytest.importorskip("torchvision.transforms.v2", reason="torchvision is not installed here")
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed here")
+    for mode in (v2.InterpolationMode.BILINEAR, image.Resampling.BILINEAR):
+        assert stoker.Resize(9, mode) == stoker.Resize(9)
+    for mode in (v2.InterpolationMode.BICUBIC, image.Resampling.BICUBIC):
+        with pytest.raises(ValueError, match="Resize has 'bilinear' only"):
+            stoker.Resize(9, mode)
 
 
 CROP = stoker.RandomResizedCrop(32)
@@ -107,6 +202,7 @@ def test_an_image_that_is_too_small_is_an_error_of_its_sample():
     "name",
     [
         "RandomCrop",
+        "RandomResizedCrop",
         "Pad",
         "RandomHorizontalFlip",
         "RandomVerticalFlip",

@@ -171,9 +171,9 @@ class _Policy(Transform):
     fill: Fill
 
     def _set_common(self) -> None:
-        given = getattr(self.interpolation, "value", self.interpolation)  # torchvision's InterpolationMode
+        name = _name(self, "interpolation")
         self._set(
-            interpolation=_checks.choice(_name(self, "interpolation"), given, _INTERPOLATIONS),
+            interpolation=_checks.interpolation(name, self.interpolation, _INTERPOLATIONS),
             fill=None if self.fill is None else _checks.fill(_name(self, "fill"), self.fill),
         )
 
@@ -188,7 +188,7 @@ class AutoAugment(_Policy):
 
     Args:
         policy: "imagenet", "cifar10" or "svhn".
-        interpolation: "nearest" or "bilinear", where pixels move.
+        interpolation: where pixels move: "nearest" or "bilinear", or torchvision's or Pillow's names for it.
         fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue). None is
             black; given, even as 0, bilinear blends the border with it, as torchvision does.
 
@@ -218,7 +218,7 @@ class RandAugment(_Policy):
         num_ops: how many, 0 to 100.
         magnitude: the strength, 0 to num_magnitude_bins - 1.
         num_magnitude_bins: 2 to 1,000.
-        interpolation: "nearest" or "bilinear", where pixels move.
+        interpolation: where pixels move: "nearest" or "bilinear", or torchvision's or Pillow's names for it.
         fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue). None is
             black; given, even as 0, bilinear blends the border with it, as torchvision does.
 
@@ -252,7 +252,7 @@ class TrivialAugmentWide(_Policy):
 
     Args:
         num_magnitude_bins: strengths to choose from, 2 to 1,000.
-        interpolation: "nearest" or "bilinear", where pixels move.
+        interpolation: where pixels move: "nearest" or "bilinear", or torchvision's or Pillow's names for it.
         fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue). None is
             black; given, even as 0, bilinear blends the border with it, as torchvision does.
 

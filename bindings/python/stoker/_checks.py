@@ -45,10 +45,15 @@ def text(name: str, value: Any) -> str:
 
 
 def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
-    """A finite number in [low, high]."""
-    if not isinstance(value, numbers.Real) or isinstance(value, (bool, np.bool_)):
+    """A finite number in [low, high], or an array or a tensor (NumPy's, torch's, …) of one."""
+    try:
+        number = value.item() if hasattr(value, "item") else value
+        number = np.asarray(number).item() if hasattr(number, "__array__") else number
+    except (RuntimeError, TypeError, ValueError):  # of several
+        number = None
+    if not isinstance(number, numbers.Real) or isinstance(number, bool):
         raise TypeError(f"{name} must be a number, not {_kind(value)}")
-    number = float(value)
+    number = float(number)
     if not (math.isfinite(number) and low <= number <= high):
         between = "" if math.isinf(low) else f"; it must be between {low:g} and {high:g}"
         raise InvalidArgumentError(f"{name} is {number}{between or '; it must be finite'}")
@@ -86,6 +91,23 @@ def choice(name: str, value: Any, names: Sequence[str]) -> str:
         listed = ", ".join(repr(n) for n in names)
         raise InvalidArgumentError(f"{name} is {value!r}; it must be one of {listed}")
     return value
+
+
+# torchvision's names by Pillow's numbers.
+_INTERPOLATIONS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
+
+
+def interpolation(name: str, value: Any, names: Sequence[str]) -> str:
+    """One of `names`, given as such, as torchvision's InterpolationMode or as Pillow's Resampling."""
+    given = getattr(value, "value", value)
+    if isinstance(given, int) and not isinstance(given, bool):
+        given = _INTERPOLATIONS.get(given, given)
+    if given in names:
+        return str(given)
+    if not isinstance(given, str):
+        raise TypeError(f"{name} must be one of torchvision's InterpolationMode, not {_kind(value)}")
+    here = " or ".join(repr(n) for n in names)
+    raise InvalidArgumentError(f"{name} is {given!r:.50}; {name.partition('.')[0]} has {here} only")
 
 
 def dtype(name: str, value: Any) -> str:

@@ -8,7 +8,7 @@ compiles a list of them into one pass.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Union
 
 from stoker import _checks
@@ -17,6 +17,7 @@ from stoker._errors import InvalidArgumentError
 Size = Union[int, Sequence[int]]
 Margins = Union[int, Sequence[int]]
 
+_INTERPOLATIONS = ("bilinear",)
 _PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 
 
@@ -35,6 +36,10 @@ def _name(transform: Transform, option: str) -> str:
     return f"{type(transform).__name__}.{option}"
 
 
+def _bilinear(transform: Transform, given: Any) -> str:
+    return _checks.interpolation(_name(transform, "interpolation"), given, _INTERPOLATIONS)
+
+
 def _square(size: tuple[int, ...]) -> tuple[int, int]:
     return (size[0], size[-1])
 
@@ -46,6 +51,7 @@ class Resize(Transform):
     Args:
         size: an int: the shorter side becomes `size`, the longer one int(size * long / short).
             (height, width): exactly that.
+        interpolation: "bilinear", or torchvision's or Pillow's names for it; there is no other.
         antialias: True: the filter widens when shrinking, as in Pillow and torchvision.
             False: two taps, as in tf.image.resize and OpenCV.
 
@@ -54,12 +60,14 @@ class Resize(Transform):
     """
 
     size: Size
+    interpolation: Any = field(default="bilinear", repr=False)
     antialias: bool = True
 
     def __post_init__(self) -> None:
         size = _checks.size(_name(self, "size"), self.size)
         self._set(
             size=size[0] if len(size) == 1 else size,
+            interpolation=_bilinear(self, self.interpolation),
             antialias=_checks.boolean(_name(self, "antialias"), self.antialias),
         )
 
@@ -101,6 +109,7 @@ class RandomResizedCrop(Transform):
         size: of the result: an int (a square), or (height, width).
         scale: (least, most) of the image's area, as a share of it.
         ratio: (least, most) of width / height, drawn log-uniformly.
+        interpolation: as for `Resize`.
         antialias: as for `Resize`.
 
     Raises:
@@ -110,6 +119,7 @@ class RandomResizedCrop(Transform):
     size: Size
     scale: Sequence[float] = (0.08, 1.0)
     ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0)
+    interpolation: Any = field(default="bilinear", repr=False)
     antialias: bool = True
 
     def __post_init__(self) -> None:
@@ -119,6 +129,7 @@ class RandomResizedCrop(Transform):
             ratio=_checks.interval(
                 _name(self, "ratio"), self.ratio, 1 / _checks.MOST_PIXELS, _checks.MOST_PIXELS
             ),
+            interpolation=_bilinear(self, self.interpolation),
             antialias=_checks.boolean(_name(self, "antialias"), self.antialias),
         )
 
@@ -262,8 +273,8 @@ class Normalize(Transform):
     """(value / 255 - mean) / std for each channel; last in the list, and not with dtype="uint8".
 
     Args:
-        mean: three numbers, red, green, blue.
-        std: three positive numbers.
+        mean: three numbers, red, green, blue: a sequence, an array or a tensor.
+        std: three positive numbers, likewise.
 
     Raises:
         ValueError, TypeError: naming the parameter.

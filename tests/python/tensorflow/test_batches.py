@@ -237,3 +237,9 @@ def test_many_epochs_do_not_grow(make, op):
 def test_the_dataset_says_what_it_is(make, op):
     text = repr(make().as_tf_dataset(epoch=3, op=op))
     assert text.startswith("<stoker dataset of") and "epoch=3" in text and "TensorSpec" in text
+
+
+def test_transforms_take_tensors_as_numbers():
+    assert stoker.Normalize(tf.constant([0.5] * 3), tf.ones(3)) == stoker.Normalize([0.5] * 3, [1] * 3)
+    with pytest.raises(TypeError, match=r"Normalize.mean\[0\]"):
+        stoker.Normalize(tf.constant([True] * 3), tf.ones(3))
