@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdio>
 #include <deque>
 #include <memory>
 #include <string>
@@ -15,7 +16,6 @@
 #include <tensorflow/core/framework/dataset.h>
 #include <tensorflow/core/framework/model.h>
 #include <tensorflow/core/platform/cpu_info.h>
-#include <tensorflow/core/platform/logging.h>
 
 #include "bindings/tensorflow/native/batch_tensors-inl.h"
 #include "bindings/tensorflow/native/library-inl.h"
@@ -94,7 +94,10 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     this->RecordStart(ctx);
     const std::unique_ptr<stoker_batch, void (*)(stoker_batch*)> batch(next, Api().batch_free);
     if (error != nullptr) return Failed(ToStatus(error), passed != 0);
-    if (const char* warning = Api().dataset_warning(loader_)) LOG(WARNING) << warning;
+    if (const char* warning = Api().dataset_warning(loader_)) {
+      // Not TensorFlow's log: most programs run with a level that leaves warnings out.
+      std::fprintf(stderr, "stoker: %s\n", warning);
+    }
     refusals_ = 0;
     *end_of_sequence = batch == nullptr;
     if (*end_of_sequence) {

@@ -4,6 +4,7 @@ import gc
 
 import numpy as np
 import pytest
+import stoker
 import tensorflow as tf
 from conftest import arrays, same
 
@@ -52,6 +53,17 @@ def test_no_copy_from_the_slot_to_the_user(make, op, behind):
     gc.collect()
     if behind != "cache":  # TensorFlow's cache goes when it likes
         assert loader.stats()["lent_batches"] == 0
+
+
+def test_a_warning_that_is_seen_at_the_usual_log_level(made, op, capfd):
+    """TF_CPP_MIN_LOG_LEVEL is 2 here, as in most programs: TensorFlow shows errors only."""
+    runtime = stoker.Runtime(memory_budget=4 << 20, threads=1)
+    source = stoker.image_folder(made)
+    loader = stoker.Loader(source, [stoker.RandomResizedCrop(128)], batch_size=16, depth=1, runtime=runtime)
+    kept = [list(loader.as_tf_dataset(op=op)) for _ in range(4)]
+    assert sum(map(len, kept)) == 12  # 9 MiB
+    told = [line for line in capfd.readouterr().err.splitlines() if "memory budget" in line]
+    assert len(told) == 1 and told[0].startswith("stoker: ")
 
 
 def test_steady_state_uses_few_slots(make, op):
