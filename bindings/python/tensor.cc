@@ -122,6 +122,16 @@ std::string ReprOf(const Tensor& self) {
          ">";
 }
 
+constexpr const char* kTensorDoc =
+    R"(A column of a batch of `Loader.to_device`, in the memory that it was made in, or copied to.
+
+    for images, labels in loader.to_device("cuda:0"):
+        images = torch.from_dlpack(images)  # or jax.dlpack.from_dlpack, cupy.from_dlpack: no copy
+
+It computes nothing: whoever takes it by DLPack does, and shares its memory, which stays for as long as
+the tensor or anything that was made of it is kept, also after the loader has gone. On the CPU it is also a
+buffer (`memoryview`) and an array (`np.asarray`). Any thread.)";
+
 }  // namespace
 
 std::shared_ptr<const DeviceBatch> ForTensors(DeviceBatch batch) {
@@ -228,13 +238,18 @@ void AddTensor(py::module_& module) {
   py::class_<Tensor>(module, "Tensor", py::custom_type_setup([](PyHeapTypeObject* type) {
                        type->as_buffer.bf_getbuffer = &GetBuffer;
                        type->ht_type.tp_as_buffer = &type->as_buffer;
-                     }))
-      .def_property_readonly("shape",
-                             [](const Tensor& self) { return py::tuple(py::cast(self.shape())); })
-      .def_property_readonly("dtype", [](const Tensor& self) { return NameOf(self.dtype()); })
-      .def_property_readonly("device", &Tensor::device)
-      .def_property_readonly("ndim", [](const Tensor& self) { return self.shape().size(); })
-      .def_property_readonly("nbytes", &Tensor::bytes)
+                     }),
+                     kTensorDoc)
+      .def_property_readonly(
+          "shape", [](const Tensor& self) { return py::tuple(py::cast(self.shape())); },
+          "Rows first; C order, no gaps.")
+      .def_property_readonly(
+          "dtype", [](const Tensor& self) { return NameOf(self.dtype()); },
+          "The name of the elements' type, such as \"float32\".")
+      .def_property_readonly("device", &Tensor::device, "\"cpu\", \"cuda:0\", … or \"host\".")
+      .def_property_readonly(
+          "ndim", [](const Tensor& self) { return self.shape().size(); }, "len(shape)")
+      .def_property_readonly("nbytes", &Tensor::bytes, "Bytes of all elements.")
       .def("__dlpack__", &Tensor::Dlpack, py::kw_only(), py::arg("stream") = py::none(),
            py::arg("max_version") = py::none(), py::arg("dl_device") = py::none(),
            py::arg("copy") = py::none())

@@ -14,8 +14,8 @@
 Everything public is in this module; what begins with an underscore is not for use from outside.
 """
 
-import atexit
-import os
+import atexit as _atexit
+import os as _os
 
 from stoker import _stoker
 from stoker._augmentations import (
@@ -115,5 +115,5 @@ __all__ = [
 ]
 
 # Threads that wait for batches are let go, and nothing is produced while the interpreter is taken down.
-atexit.register(_stoker.leave)
-os.register_at_fork(after_in_child=_stoker.after_fork)
+_atexit.register(_stoker.leave)
+_os.register_at_fork(after_in_child=_stoker.after_fork)

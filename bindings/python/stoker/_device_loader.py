@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from stoker import _checks, _stoker
-from stoker._iterator import DeviceIterator, Epoch
+from stoker._iterator import DeviceIterator, Epoch, no_array, no_shape
 from stoker._watching import Monitor, Trace
 
 if TYPE_CHECKING:
@@ -62,6 +62,9 @@ class DeviceLoader:
     def __len__(self) -> int:
         """Batches of an epoch."""
         return len(self._loader)
+
+    __array__ = no_array
+    shape = property(no_shape)
 
     @property
     def device(self) -> str:

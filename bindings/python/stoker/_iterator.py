@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,24 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 Element = TypeVar("Element")
 Self = TypeVar("Self", bound="_Iteration[Any]")
+
+
+def no_array(self: object, *unused: object, **options: object) -> NoReturn:
+    """The `__array__` of what gives batches: NumPy alone would make an array of one object."""
+    raise TypeError(_no_array(self))
+
+
+def no_shape(self: object) -> NoReturn:
+    """Its `shape`: it has none. Keras asks what has an `__array__` for it."""
+    raise AttributeError(_no_array(self))
+
+
+def _no_array(of: object) -> str:
+    name = type(of).__name__
+    return (
+        f"a stoker.{name} is no array. Keras' fit, evaluate and predict take a loader's as_tf_dataset(); "
+        f"to have its batches, iterate over the {name} itself"
+    )
 
 
 class _Iteration(Generic[Element]):
@@ -83,6 +101,9 @@ class Epoch(Generic[Made]):
     def __len__(self) -> int:
         """Batches."""
         return len(self._loader)
+
+    __array__ = no_array
+    shape = property(no_shape)
 
     def __repr__(self) -> str:
         return f"{self._loader!r}.epoch({self._epoch})"

@@ -12,7 +12,7 @@ from stoker import _checks, _identity, _stoker
 from stoker._device_loader import DeviceLoader
 from stoker._errors import FailedPreconditionError, InvalidArgumentError
 from stoker._explain import explained, spec_of
-from stoker._iterator import Epoch, Iterator, Made, _Iterates
+from stoker._iterator import Epoch, Iterator, Made, _Iterates, no_array, no_shape
 from stoker._mix import BatchTransform, split
 from stoker._runtime import Runtime
 from stoker._sources import Source
@@ -228,6 +228,9 @@ class Loader:
         """Batches of an epoch."""
         return self._batches
 
+    __array__ = no_array
+    shape = property(no_shape)
+
     def as_tf_dataset(
         self,
         epoch: int | None = None,
@@ -242,8 +245,19 @@ class Loader:
             epoch: pins that epoch; None: each iteration takes the next one.
             op: "native", "fallback", or "auto".
             sample_ids, paths: elements also have which sample of the source each row is, and its file.
+
+        Raises:
+            ImportError: TensorFlow is not installed.
         """
-        import stoker.tensorflow as stf  # which needs TensorFlow, and seconds
+        try:
+            import stoker.tensorflow as stf  # which needs TensorFlow, and seconds
+        except ModuleNotFoundError as error:
+            if error.name != "tensorflow":
+                raise
+            raise ImportError(
+                "as_tf_dataset() needs TensorFlow, which is not installed here; try: pip install tensorflow",
+                name=error.name,
+            ) from None
 
         return stf.as_tf_dataset(self, epoch=epoch, op=op, sample_ids=sample_ids, paths=paths)
 

@@ -39,7 +39,7 @@ class Place:
     def get(self) -> tuple[int, int] | None: ...
 
 class Tensor:
-    """A column of a batch, where it is."""
+    """A column of a batch of `Loader.to_device`, in the memory that it was made in, or copied to."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...

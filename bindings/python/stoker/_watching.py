@@ -67,6 +67,10 @@ class Trace:
         self._at_exit: _AtExit | None = None
         self._events = self._dropped = 0
 
+    def __repr__(self) -> str:
+        state = "stopped" if self._native is None else "running"
+        return f"<stoker.Trace of {self._loader!r} to {os.fsdecode(self._path)!r}, {state}>"
+
     def start(self) -> Trace:
         """From now on; returns itself.
 
@@ -145,6 +149,12 @@ class Monitor:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._end = threading.Event()
+
+    def __repr__(self) -> str:
+        loader, thread = self._loader(), self._thread
+        shown = "a loader that has gone" if loader is None else repr(loader)
+        state = "running" if thread is not None and thread.is_alive() else "stopped"
+        return f"<stoker.Monitor of {shown}, every {self._interval:g} s, {state}>"
 
     def start(self) -> Monitor:
         """From now on; returns itself. Does nothing where it is started already."""

@@ -1,9 +1,28 @@
 """fit() that is ended and started again."""
 
 import numpy as np
+import pytest
 import stoker.tensorflow
 import tensorflow as tf
 from conftest import SIZE, arrays, same
+
+
+@pytest.mark.parametrize("of", ["loader", "epoch", "device loader"])
+def test_a_loader_is_told_to_be_made_a_dataset(make, of):
+    loader = make()
+    given = {"loader": loader, "epoch": loader.epoch(0), "device loader": loader.to_device("cpu")}[of]
+    model = tf.keras.Sequential([tf.keras.Input((SIZE, SIZE, 3)), tf.keras.layers.Dense(3)])
+    model.compile("sgd", "mse")
+    dataset = loader.as_tf_dataset(op="fallback").map(lambda images, labels: (images, images))
+    for use in (
+        lambda: model.fit(given),
+        lambda: model.evaluate(given),
+        lambda: model.predict(given),
+        lambda: model.fit(dataset, validation_data=given),
+        lambda: tf.data.Dataset.from_tensor_slices(given),
+    ):
+        with pytest.raises((TypeError, AttributeError), match=r"take a loader's as_tf_dataset\(\)"):
+            use()
 
 
 class Ended(Exception):
