@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/core/noun.h"
+
 namespace stoker {
 namespace {
 
@@ -159,7 +161,8 @@ std::string InspectText(const DatasetReport& report) {
   line("formats", Shares(report.formats));
   if (report.undecodable > 0) {
     line("not decoded",
-         fmt::format("{} files are of formats that stoker does not decode", report.undecodable));
+         fmt::format("{} {} that stoker does not decode", report.undecodable,
+                     Noun(report.undecodable, "file is of a format", "files are of formats")));
   }
   if (!report.chroma.empty()) {
     line("JPEG chroma", Shares(report.chroma));
@@ -174,8 +177,9 @@ std::string InspectText(const DatasetReport& report) {
   }
   AppendTable(text, report);
   AppendBroken(text, report);
-  fmt::format_to(std::back_inserter(text), "\n{} files in {:.2f} s; the list takes {}\n",
-                 report.samples, report.seconds, Bytes(static_cast<double>(report.list_bytes)));
+  fmt::format_to(std::back_inserter(text), "\n{} {} in {:.2f} s; the list takes {}\n",
+                 report.samples, Noun(report.samples, "file", "files"), report.seconds,
+                 Bytes(static_cast<double>(report.list_bytes)));
   return text;
 }
 

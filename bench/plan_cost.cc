@@ -162,8 +162,7 @@ std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost
   if (!cost->warning.empty()) text += "  " + cost->warning + "\n";
   if (!cost->skipped.empty()) text += "  " + cost->skipped.Summary() + "\n";
   if (cost->refused > 0) {
-    text += fmt::format("  {} images were left out; the first: {}\n", cost->refused,
-                        cost->first_refusal);
+    text += fmt::format("  {} left out; the first: {}\n", cost->refused, cost->first_refusal);
   }
   return text;
 }

@@ -12,6 +12,7 @@
 
 #include "bench/report_figures.h"
 #include "bench/report_words.h"
+#include "engine/core/noun.h"
 #include "engine/pipeline/advice.h"
 
 namespace stoker {
@@ -54,8 +55,11 @@ void AddWhatRan(const BenchReport& report, ReportText& text) {
   const BenchOptions& options = report.options;
   const LoaderStats& loader = report.loader;
   text.Add(fmt::format(
-      "{}: {} images, {}", report.source, Count(report.samples),
-      report.classes == 0 ? "no labels" : fmt::format("{} classes", Count(report.classes))));
+      "{}: {} {}, {}", report.source, Count(report.samples),
+      Noun(report.samples, "image", "images"),
+      report.classes == 0
+          ? "no labels"
+          : fmt::format("{} {}", Count(report.classes), Noun(report.classes, "class", "classes"))));
   text.Line("transform", fmt::format("{}, {}, {} {}", options.transform, FilterName(report),
                                      NameOf(options.loader.dtype), NameOf(options.loader.layout)));
   text.Line("plan", loader.plan);
@@ -81,7 +85,8 @@ void AddWhatRan(const BenchReport& report, ReportText& text) {
 
 void AddFigures(const BenchReport& report, ReportText& text) {
   text.Figure("throughput", fmt::format("{:.1f} images/s", ImagesPerSecond(report)),
-              fmt::format("{} images, {} epoch{}, {}", Count(report.images), Count(report.epochs),
+              fmt::format("{} {}, {} epoch{}, {}", Count(report.images),
+                          Noun(report.images, "image", "images"), Count(report.epochs),
                           report.epochs == 1 ? "" : "s", Duration(report.seconds)));
   text.Figure("CPU",
               fmt::format("{:.3f} s / 1,000 images", PerImage(report, report.cpu_seconds) * 1e3),
@@ -181,9 +186,10 @@ void AddWaits(const BenchReport& report, ReportText& text) {
     text.Figure("workers busy", fmt::format("{:.1f} % of the time", 100 * mean), BusyText(busy));
   }
   text.Figure("settings", fmt::format("depth {}", loader.depth),
-              fmt::format("{} of {} workers, {} reads at a time; {} change{}", loader.workers,
-                          loader.threads, loader.reads, Count(loader.decisions_made),
-                          loader.decisions_made == 1 ? "" : "s"));
+              fmt::format("{} of {} {}, {} {} at a time; {} {}", loader.workers, loader.threads,
+                          Noun(loader.threads, "worker", "workers"), loader.reads,
+                          Noun(loader.reads, "read", "reads"), Count(loader.decisions_made),
+                          Noun(loader.decisions_made, "change", "changes")));
   constexpr size_t kLast = 3;
   const size_t made = loader.decisions.size();
   for (size_t i = made - std::min(made, kLast); i < made; ++i) {

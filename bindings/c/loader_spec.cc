@@ -11,6 +11,7 @@
 #include "bindings/c/json_object.h"
 #include "bindings/c/mix_spec.h"
 #include "bindings/c/transform_spec.h"
+#include "engine/core/noun.h"
 #include "gpu/device.h"
 #include "io/sources/image_folder.h"
 
@@ -176,8 +177,8 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
   if (spec.samples && *spec.samples != source->size()) {
     return Error{.code = Code::kFailedPrecondition,
                  .cause = source->Describe() + " has " + std::to_string(source->size()) +
-                          " samples, and had " + std::to_string(*spec.samples) +
-                          " when the loader was made",
+                          Noun(source->size(), " sample", " samples") + ", and had " +
+                          std::to_string(*spec.samples) + " when the loader was made",
                  .advice = "Make the loader anew"};
   }
   if (!spec.fingerprint.empty() && spec.fingerprint != FingerprintText(*source)) {

@@ -15,6 +15,7 @@
 #include "bindings/cli/progress.h"
 #include "bindings/cli/recipe.h"
 #include "bindings/cli/split_folders.h"
+#include "engine/core/noun.h"
 #include "engine/core/output_file.h"
 #include "engine/pipeline/prometheus.h"
 #include "io/sources/image_folder.h"
@@ -186,7 +187,8 @@ Result<BenchReport> Measure(const BenchArguments& given) {
 }
 
 std::string TraceText(const TraceSummary& trace) {
-  std::string text = fmt::format("\n  trace          {}: {} events", trace.path, trace.events);
+  std::string text = fmt::format("\n  trace          {}: {} {}", trace.path, trace.events,
+                                 Noun(trace.events, "event", "events"));
   if (trace.dropped != 0) text += fmt::format("; {} more did not fit into memory", trace.dropped);
   return text + "; open it at https://ui.perfetto.dev\n";
 }

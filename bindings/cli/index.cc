@@ -13,6 +13,7 @@
 #include "bindings/cli/interrupt.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
+#include "engine/core/noun.h"
 
 namespace stoker::cli {
 
@@ -79,11 +80,13 @@ std::string Size(uint64_t bytes) {
 
 std::string Text(const IndexReport& report) {
   std::string text = fmt::format(
-      "{}: {} of {} photographs indexed in {:.1f} s ({:.0f} s for a million)\n"
-      "  {}: {}, {:.2f} % of the photographs; of {} files width and height\n",
-      report.source, report.indexed, report.samples, report.seconds,
+      "{}: {} of {} {} indexed in {:.1f} s ({:.0f} s for a million)\n"
+      "  {}: {}, {:.2f} % of the photographs; width and height of {} {}\n",
+      report.source, report.indexed, report.samples,
+      Noun(report.samples, "photograph", "photographs"), report.seconds,
       report.seconds * 1e6 / static_cast<double>(report.samples), report.out,
-      Size(report.index_bytes), 100 * Share(report), report.sized);
+      Size(report.index_bytes), 100 * Share(report), report.sized,
+      Noun(report.sized, "file", "files"));
   for (const auto& [reason, count] : report.skipped) {
     text += fmt::format("  not indexed: {} ({})\n", count, reason);
   }

@@ -13,6 +13,7 @@
 #include "bindings/cli/interrupt.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
+#include "engine/core/noun.h"
 
 namespace stoker::cli {
 
@@ -63,8 +64,10 @@ Result<SynthSummary> Write(const SynthArguments& given) {
 }
 
 std::string Text(const std::string& directory, const SynthSummary& summary) {
-  return fmt::format("{}: {} photographs in {} classes, {:.1f} MB ({} new, {} kept)\n", directory,
-                     summary.written + summary.kept, summary.classes,
+  return fmt::format("{}: {} {} in {} {}, {:.1f} MB ({} new, {} kept)\n", directory,
+                     summary.written + summary.kept,
+                     Noun(summary.written + summary.kept, "photograph", "photographs"),
+                     summary.classes, Noun(summary.classes, "class", "classes"),
                      static_cast<double>(summary.bytes) / 1e6, summary.written, summary.kept);
 }
 

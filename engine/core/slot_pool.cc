@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/core/mapping.h"
+#include "engine/core/noun.h"
 
 namespace stoker {
 
@@ -107,8 +108,10 @@ Result<std::shared_ptr<SlotPool>> SlotPool::Make(Options options, MemoryBudget& 
   const uint64_t wanted = pool->slot_bytes_ * static_cast<uint64_t>(pool->options_.working_slots);
   if (!pool->reservation_.Resize(wanted)) {
     return Error{.code = Code::kResourceExhausted,
-                 .cause = std::to_string(pool->options_.working_slots) + " batches of " +
-                          std::to_string(pool->slot_bytes_) + " bytes need " +
+                 .cause = std::to_string(pool->options_.working_slots) +
+                          Noun(pool->options_.working_slots, " batch of ", " batches of ") +
+                          std::to_string(pool->slot_bytes_) +
+                          Noun(pool->options_.working_slots, " bytes needs ", " bytes need ") +
                           std::to_string(wanted) +
                           " bytes of working memory, and the budget has no room",
                  .advice = "Raise memory_budget, or lower depth or batch_size",

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/noun.h"
+
 namespace stoker {
 
 namespace {
@@ -134,11 +136,13 @@ class Adviser {
     std::string text = Upper(NameOf(cause)) + " is the limit, at " +
                        Number(static_cast<double>(stats_.samples) / seconds) + " samples/s";
     if (cause == Cause::kDecode && workers_ > 0) {
-      text += " with " + std::to_string(workers_) + (workers_ == 1 ? " worker" : " workers") +
+      text += " with " + std::to_string(workers_) + Noun(workers_, " worker", " workers") +
               ", busy " + Percent(busy()) + " of the time";
     } else if (cause == Cause::kStorage) {
       text += ", " + Rate(static_cast<double>(stats_.bytes_read) / seconds);
-      if (stats_.reads > 0) text += " with " + std::to_string(stats_.reads) + " reads at a time";
+      if (stats_.reads > 0)
+        text += " with " + std::to_string(stats_.reads) +
+                Noun(stats_.reads, " read at a time", " reads at a time");
     }
     return text + ".";
   }

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/noun.h"
 #include "engine/core/stage_times.h"
 #include "engine/pipeline/critical_path.h"
 
@@ -207,7 +208,9 @@ Result<Batch> Assembler::Deliver(Entry& entry) {
   pool_->Abandon(slot);
   Error error = *std::move(entry.error);
   if (entry.failures > 1) {
-    error.cause += " (and " + std::to_string(entry.failures - 1) + " more samples of its batch)";
+    const auto more = static_cast<uint64_t>(entry.failures - 1);
+    error.cause += " (and " + std::to_string(more) + Noun(more, " more sample", " more samples") +
+                   " of its batch)";
   }
   return error;
 }

@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "engine/core/noun.h"
+
 namespace stoker {
 
 namespace {
@@ -44,9 +46,9 @@ MemoryShares Share(uint64_t budget, const MemoryClaim& sum) {
 Error NoRoom(const MemoryNeeds& needs, uint64_t budget, uint64_t minimum, bool alone) {
   const int batches = std::max(needs.depth, 1);
   return Error{.code = Code::kResourceExhausted,
-               .cause = std::to_string(batches) + " batch" + (batches == 1 ? "" : "es") + " of " +
+               .cause = std::to_string(batches) + Noun(batches, " batch", " batches") + " of " +
                         std::to_string(needs.slot_bytes) + " bytes and " +
-                        std::to_string(needs.threads) + " workers" +
+                        std::to_string(needs.threads) + Noun(needs.threads, " worker", " workers") +
                         (alone ? "" : ", beside the other loaders,") + " need at least " +
                         std::to_string(minimum) + " bytes of working memory, and the budget is " +
                         std::to_string(budget),

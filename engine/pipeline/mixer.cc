@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/noun.h"
 #include "engine/core/row_work.h"
 #include "io/sources/arrays.h"
 #include "transforms/resize/row_format.h"
@@ -80,7 +81,8 @@ Result<int64_t> ClassesOf(const LoaderOptions& options) {
   }
   if (mix.num_classes != 0 && mix.num_classes < known) {
     return Invalid(option + " is " + std::to_string(mix.num_classes) + ", but " +
-                       source.Describe() + " has " + std::to_string(known) + " classes",
+                       source.Describe() + " has " + std::to_string(known) +
+                       Noun(known, " class", " classes"),
                    "Leave it out, or raise it");
   }
   return mix.num_classes != 0 ? mix.num_classes : known;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "engine/core/noun.h"
+
 namespace stoker {
 namespace {
 
@@ -48,11 +50,12 @@ uint64_t RowsOf(const OrderOptions& options) {
 }
 
 Error NoRows(const OrderOptions& options) {
-  const std::string samples = std::to_string(options.samples) + " samples";
+  const std::string samples =
+      std::to_string(options.samples) + Noun(options.samples, " sample", " samples");
   if (options.drop_remainder) {
-    return Invalid("with drop_remainder no batch is left: " + samples + " do not fill batch_size " +
-                       std::to_string(options.batch_size) + " on each of world " +
-                       std::to_string(options.world) + " ranks",
+    return Invalid("with drop_remainder no batch is left: " + samples + " for batch_size " +
+                       std::to_string(options.batch_size) + " and world " +
+                       std::to_string(options.world),
                    "Lower batch_size, or leave drop_remainder off");
   }
   return Invalid("rank " + std::to_string(options.rank) + " has no sample: " + samples +

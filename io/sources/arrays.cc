@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/core/hash.h"
+#include "engine/core/noun.h"
 
 namespace stoker {
 namespace {
@@ -50,7 +51,8 @@ Status CheckColumns(const std::vector<ArrayColumn>& columns) {
   const ArrayColumn &first = columns.front(), &last = columns.back();
   if (first.samples != last.samples) {
     return Refuse(last,
-                  "has " + std::to_string(last.samples) + " samples, but '" + first.name +
+                  "has " + std::to_string(last.samples) +
+                      Noun(last.samples, " sample", " samples") + ", but '" + first.name +
                       "' has " + std::to_string(first.samples),
                   "The first dimension counts the samples: make them equal");
   }

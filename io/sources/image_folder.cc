@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/core/machine.h"
+#include "engine/core/noun.h"
 #include "io/sources/dataset_index.h"
 #include "io/sources/image_list.h"
 #include "io/sources/list_images.h"
@@ -134,7 +135,8 @@ std::string IsOlder(const DatasetIndex& index, const std::vector<uint32_t>& plac
   return Error{.cause =
                    "the folder has changed since this index was made, and had to be listed; "
                    "the index knows " +
-                   std::to_string(known) + " of its " + std::to_string(places.size()) + " images",
+                   std::to_string(known) + " of its " + std::to_string(places.size()) +
+                   Noun(places.size(), " image", " images"),
                .file = index.path(),
                .advice = "Make it anew with `stoker index`"}
       .Message();

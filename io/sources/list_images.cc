@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/core/machine.h"
+#include "engine/core/noun.h"
 #include "io/sources/folder_listing.h"
 
 namespace stoker {
@@ -68,10 +69,12 @@ Error NoImage(const std::string& directory, const SkippedFiles& skipped) {
 
 Error ImagesBesideClasses(const std::string& directory, const ListedRoot& root) {
   return Error{.code = Code::kInvalidArgument,
-               .cause = std::to_string(root.files.size()) + " images (the first is '" +
-                        std::string(root.files[0]) + "') lie beside " +
-                        std::to_string(root.folders.size()) + " folders (the first is '" +
-                        root.folders[0] + "'), so they belong to no class",
+               .cause = std::to_string(root.files.size()) +
+                        Noun(root.files.size(), " image", " images") + " (the first is '" +
+                        std::string(root.files[0]) + "') beside " +
+                        std::to_string(root.folders.size()) +
+                        Noun(root.folders.size(), " folder", " folders") + " (the first is '" +
+                        root.folders[0] + "') would belong to no class",
                .file = directory,
                .advice = "Move the images into class folders, or the folders elsewhere"};
 }
@@ -105,8 +108,8 @@ Error EmptyClasses(const std::string& directory, const std::vector<std::string>&
   }
   if (empty.size() > kNamed) names += ", …";
   return Error{.code = Code::kInvalidArgument,
-               .cause = (empty.size() == 1 ? "1 class folder has"
-                                           : std::to_string(empty.size()) + " class folders have") +
+               .cause = std::to_string(empty.size()) +
+                        Noun(empty.size(), " class folder has", " class folders have") +
                         (converted ? " no image that stoker reads: " : " no image: ") + names,
                .file = directory,
                .advice = converted ? std::string("Every folder here is a class. ") +

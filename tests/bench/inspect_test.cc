@@ -254,7 +254,7 @@ TEST_F(InspectTest, TextSaysItAll) {
   EXPECT_THAT(text, HasSubstr("samples        10 in "));
   EXPECT_THAT(text, HasSubstr("2, from 3 (a) to 7 (b) samples"));
   EXPECT_THAT(text, HasSubstr("JPEG 6 (66.7%), GIF 1 (11.1%)"));
-  EXPECT_THAT(text, HasSubstr("1 files are of formats that stoker does not decode"));
+  EXPECT_THAT(text, HasSubstr("1 file is of a format that stoker does not decode"));
   EXPECT_THAT(text, HasSubstr("4:4:4 3 (60.0%)"));
   EXPECT_THAT(text, HasSubstr("1 progressive, 0 arithmetic, 1 with restart markers"));
   EXPECT_THAT(

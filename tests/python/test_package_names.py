@@ -79,3 +79,34 @@ def test_a_loader_is_no_array(made):
         with pytest.raises(TypeError, match=f"a stoker.{type(thing).__name__} is no array"):
             np.asarray(thing)
         assert not hasattr(thing, "shape")
+
+
+def test_one_of_something_is_not_plural(made):
+    source = stoker.arrays(np.zeros((1, 8, 8, 3), np.uint8))
+    assert repr(stoker.Loader(source, batch_size=4)).endswith("1 sample, 1 batch an epoch>")
+    two = stoker.arrays(np.zeros((2, 8, 8, 3), np.uint8))
+    assert repr(stoker.Loader(two, batch_size=1)).endswith("2 samples, 2 batches an epoch>")
+    for words, make in (
+        (
+            "1 batch of .* and 1 worker need",
+            lambda: stoker.Loader(
+                stoker.image_folder(made),
+                [stoker.RandomResizedCrop(224)],
+                batch_size=64,
+                depth=1,
+                runtime=stoker.Runtime(threads=1, memory_budget=1 << 20),
+            ),
+        ),
+        (
+            "no batch is left: 1 sample for batch_size 4",
+            lambda: stoker.Loader(source, batch_size=4, drop_remainder=True),
+        ),
+        ("labels has 1 row, and images has 2", lambda: stoker.arrays(np.zeros((2, 3)), [1])),
+        ("has 1 element; it must have 3", lambda: stoker.Normalize([0], [1])),
+        (
+            "p has 1 element; it must have 2",
+            lambda: stoker.RandomChoice([stoker.MixUp(), stoker.CutMix()], p=[1]),
+        ),
+    ):
+        with pytest.raises(stoker.Error, match=words):
+            make()

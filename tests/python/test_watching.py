@@ -120,7 +120,7 @@ def test_trace_warns_of_what_did_not_fit(tmp_path):
     # A span for each image: a span a batch, and one for each row.
     loader = stoker.Loader(stoker.arrays(np.zeros((20_000, 1), np.uint8)), batch_size=1)
     trace = loader.trace(tmp_path / "trace.json", memory=2**20)
-    with pytest.warns(RuntimeWarning, match="events are missing"), trace:
+    with pytest.warns(RuntimeWarning, match="[0-9]+ events did not fit"), trace:
         for _ in loader:
             pass
     assert trace.dropped_events > 0

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/core/log.h"
+#include "engine/core/noun.h"
 #include "transforms/draw.h"
 
 namespace stoker {
@@ -38,8 +39,9 @@ Error Invalid(std::string cause) { return Error{Code::kInvalidArgument, std::mov
 Status CheckWeights(const std::vector<double>& p, size_t choices) {
   if (p.empty()) return {};
   if (p.size() != choices) {
-    return Invalid("RandomChoice.p has " + Text(p.size()) + " elements; it must have " +
-                   Text(choices) + ", one for each transform");
+    return Invalid("RandomChoice.p has " + Text(p.size()) +
+                   Noun(p.size(), " element", " elements") + "; it must have " + Text(choices) +
+                   ", one for each transform");
   }
   double sum = 0;
   for (size_t i = 0; i < p.size(); ++i) {

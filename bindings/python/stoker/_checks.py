@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from stoker._errors import InvalidArgumentError
+from stoker._errors import InvalidArgumentError, counted
 
 MOST_PIXELS = 65535  # of a side: no JPEG is larger
 
@@ -64,7 +64,9 @@ def reals(name: str, values: Any, count: int) -> tuple[float, ...]:
     """So many finite numbers: a list, a tuple or a 1-D array."""
     listed = sequence(name, values)
     if len(listed) != count:
-        raise InvalidArgumentError(f"{name} has {len(listed)} elements; it must have {count}")
+        raise InvalidArgumentError(
+            f"{name} has {counted(len(listed), 'element', 'elements')}; it must have {count}"
+        )
     return tuple(real(f"{name}[{i}]", value) for i, value in enumerate(listed))
 
 

@@ -135,6 +135,11 @@ _BY_CODE = {
 }
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """ "1 row", "2 rows": for messages."""
+    return f"{number} {one if number == 1 else many}"
+
+
 def from_native(code: str, cause: str, file: str | None, offset: int | None, advice: str) -> Error:
     """The exception of an error of the library. For stoker._stoker."""
     error: Error = _BY_CODE.get(code, Error)(cause, file, offset, advice)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stoker import _checks, _identity, _stoker
 from stoker._device_loader import DeviceLoader
-from stoker._errors import FailedPreconditionError, InvalidArgumentError
+from stoker._errors import FailedPreconditionError, InvalidArgumentError, counted
 from stoker._explain import explained, spec_of
 from stoker._iterator import Epoch, Iterator, Made, _Iterates, no_array, no_shape
 from stoker._mix import BatchTransform, split
@@ -367,7 +367,8 @@ class Loader:
         transforms = ", ".join(repr(t) for t in self._listed())
         return (
             f"<stoker.Loader({self._source!r}, [{transforms}]{options}{runtime}): "
-            f"{len(self._source)} samples, {self._batches} batches an epoch>"
+            f"{counted(len(self._source), 'sample', 'samples')}, "
+            f"{counted(self._batches, 'batch', 'batches')} an epoch>"
         )
 
     # --- state -------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stoker import _checks, _stoker
-from stoker._errors import CropIndexWarning, InvalidArgumentError, SkippedFilesWarning
+from stoker._errors import CropIndexWarning, InvalidArgumentError, SkippedFilesWarning, counted
 
 
 class Source:
@@ -195,7 +195,9 @@ def arrays(images: Any, labels: Any = None) -> Source:
     first, second = columns
     assert first is not None
     if second is not None and len(second) != len(first):
-        raise InvalidArgumentError(f"labels has {len(second)} rows, and images has {len(first)}")
+        raise InvalidArgumentError(
+            f"labels has {counted(len(second), 'row', 'rows')}, and images has {len(first)}"
+        )
     described = ", ".join(f"{c.dtype} {c.shape}" for c in columns if c is not None)
     native = _stoker.arrays(first, second)
     return Source(native, {"kind": "arrays", "key": uuid.uuid4().hex}, f"stoker.arrays({described})")

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from stoker import _checks, _stoker
-from stoker._errors import FailedPreconditionError
+from stoker._errors import FailedPreconditionError, counted
 
 if TYPE_CHECKING:
     from stoker._device_loader import DeviceLoader
@@ -100,7 +100,7 @@ class Trace:
             self._events, self._dropped, _ = native.stop()
         if self._dropped:
             warnings.warn(
-                f"{os.fsdecode(self._path)}: {self._dropped} events are missing, for they did not fit into "
+                f"{os.fsdecode(self._path)}: {counted(self._dropped, 'event', 'events')} did not fit into "
                 f"{self._memory >> 20} MiB; the file says from when on. Trace for a shorter time, or raise "
                 "memory.",
                 RuntimeWarning,

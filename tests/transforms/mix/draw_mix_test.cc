@@ -220,7 +220,7 @@ TEST(CheckMix, NamesTransformAndOption) {
             "CutMix.alpha is nan; it must be between 1e-06 and 1e+06");
   EXPECT_EQ(cause({}), "RandomChoice has 0 transforms; it must have between 1 and 16");
   EXPECT_EQ(cause({.choices = {MixUp{}, CutMix{}}, .p = {1}}),
-            "RandomChoice.p has 1 elements; it must have 2, one for each transform");
+            "RandomChoice.p has 1 element; it must have 2, one for each transform");
   EXPECT_EQ(cause({.choices = {MixUp{}, CutMix{}}, .p = {1, -2}}),
             "RandomChoice.p[1] is -2; it must be a finite number from 0 on");
   EXPECT_EQ(cause({.choices = {MixUp{}, CutMix{}}, .p = {INFINITY, 1}}),

@@ -1,0 +1,12 @@
+// A noun behind its number: "1 batch", "2 batches".
+#pragma once
+
+#include <cstdint>
+
+namespace stoker {
+
+constexpr const char* Noun(uint64_t count, const char* one, const char* many) {
+  return count == 1 ? one : many;
+}
+
+}  // namespace stoker
