@@ -196,22 +196,6 @@ def test_ranks_share_the_samples(made):
     assert sum(len(images) for loader in dropped for images, _ in loader) == 56
 
 
-def test_ranks_of_torch_distributed(made, tmp_path):
-    loader = make(made)
-    assert loader._loader._options["world"] == 1
-    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
-    try:
-        torch.distributed.get_rank, rank = (lambda: 2), torch.distributed.get_rank
-        torch.distributed.get_world_size, world = (lambda: 4), torch.distributed.get_world_size
-        options = make(made)._loader._options
-        explicit = make(made, rank=0, world=1)._loader._options
-    finally:
-        torch.distributed.get_rank, torch.distributed.get_world_size = rank, world
-        torch.distributed.destroy_process_group()
-    assert (options["rank"], options["world"]) == (2, 4)
-    assert (explicit["rank"], explicit["world"]) == (0, 1)
-
-
 @pytest.mark.parametrize(
     ("name", "instead"),
     [

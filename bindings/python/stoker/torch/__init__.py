@@ -15,6 +15,7 @@ try:
 except ImportError as error:
     raise ImportError("stoker.torch needs PyTorch, which is not installed; try: pip install torch") from error
 
-from stoker.torch._dataloader import DataLoader, Iterator
+from stoker.torch._dataloader import DataLoader
+from stoker.torch._iterator import Iterator
 
 __all__ = ["DataLoader", "Iterator"]

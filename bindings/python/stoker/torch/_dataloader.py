@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Union
+from typing import Any
 
 import torch
 
 from stoker import _checks
-from stoker._iterator import DeviceIterator
-from stoker._loader import Loader
 from stoker._mix import BatchTransform, split
 from stoker._runtime import Runtime
 from stoker._sources import Source
-from stoker._stoker import Tensor
 from stoker._transforms import Transform
-
-Batch = Union[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]
+from stoker.torch._iterator import Iterator
+from stoker.torch._share import Share
 
 # Options of torch.utils.data.DataLoader that stoker has no use for, and what does their work.
 _ELSEWHERE = {
@@ -70,10 +67,13 @@ class DataLoader:
             or their names. Without transforms rows of arrays keep their type and shape.
         layout: "NCHW" (None: that); or "NHWC", whose batches are channels last: `images.permute(0, 3, 1, 2)`
             is a torch.channels_last tensor.
-        device: where tensors are: a torch.device, or its name. "cuda": PyTorch's current one.
+        device: where tensors are: a torch.device, or its name. "cuda": PyTorch's current one, as it is when
+            batches are asked for.
         seed: of the order and of every random transform.
         rank: this process' number, and
-        world: the number of processes. None: torch.distributed's where it is initialised, else 0 of 1.
+        world: the number of processes. None: torch.distributed's, as they are when batches or their number
+            are asked for; where it is not initialised by then, RANK and WORLD_SIZE of the environment; where
+            there is no WORLD_SIZE either, 0 of 1.
         remainder: what becomes of samples that do not divide evenly among processes: "pad" (the order
             begins again, so that all have equally many batches, as with DistributedSampler), "drop", or
             "uneven" (each exactly once).
@@ -114,88 +114,86 @@ class DataLoader:
                 f"source is a {type(source).__name__} of PyTorch's, which makes samples in Python; "
                 "give stoker.image_folder(…) or stoker.arrays(…)"
             )
-        place = _device_name(device)
         images, mix = split(transforms)
         dtype = dtype or ("float32" if images else "uint8")
-        self._loader = Loader(
-            source,
-            images if mix is None else [*images, mix],
-            batch_size=batch_size,
-            shuffle=_checks.boolean("shuffle", shuffle),
-            drop_remainder=_checks.boolean("drop_last", drop_last),
-            dtype=str(dtype).removeprefix("torch.") if isinstance(dtype, torch.dtype) else dtype,
-            layout=layout or ("NCHW" if images else "NHWC"),
-            seed=seed,
-            rank=_distributed("get_rank", 0) if rank is None else rank,
-            world=_distributed("get_world_size", 1) if world is None else world,
-            remainder=remainder,
-            exif_orientation=exif_orientation,
-            depth=depth,
-            lent_batches=lent_batches,
-            runtime=runtime,
-        )
-        self._batches = self._loader.to_device(place, buffers=buffers)
-        there = self._batches.device
-        self._device = torch.device("cpu" if there == "host" else there)
+        options: dict[str, Any] = {
+            "source": source,
+            "transforms": images if mix is None else [*images, mix],
+            "batch_size": batch_size,
+            "shuffle": _checks.boolean("shuffle", shuffle),
+            "drop_remainder": _checks.boolean("drop_last", drop_last),
+            "dtype": str(dtype).removeprefix("torch.") if isinstance(dtype, torch.dtype) else dtype,
+            "layout": layout or ("NCHW" if images else "NHWC"),
+            "seed": seed,
+            "remainder": remainder,
+            "exif_orientation": exif_orientation,
+            "depth": depth,
+            "lent_batches": lent_batches,
+            "runtime": runtime,
+        }
+        self._options = options
+        self._share = Share(options, rank=rank, world=world, device=device, buffers=buffers)
 
     # --- iterating ---------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator:
-        """Takes the next epoch, or that of `set_epoch`; or goes on where `load_state_dict` said."""
-        return Iterator(iter(self._batches))
+        """Takes the next epoch, or that of `set_epoch`; or goes on where `load_state_dict` said.
+
+        Which it is, is decided when the first batch is asked for: who makes an iterator only, to see whether
+        that can be done, changes nothing.
+        """
+        return Iterator(self._share)
 
     def set_epoch(self, epoch: int) -> None:
         """The next `for` takes this epoch; as DistributedSampler's, for all that is drawn.
 
         After `load_state_dict` of a state in the middle of that epoch the next `for` goes on there.
         """
-        number = _checks.epoch(epoch)
-        if self._loader._resume is not None and self._loader._resume[0] == number:
-            return
-        self._loader._start_at(number, 0)
+        self._share.set_epoch(epoch)
 
     def __len__(self) -> int:
-        """Batches of an epoch, for this process."""
-        return len(self._loader)
+        """Batches of an epoch, for this process: of the rank that it has now."""
+        return len(self._share)
 
     # --- what it is --------------------------------------------------------------------------------
 
     @property
     def source(self) -> Source:
         """Where the samples come from."""
-        return self._loader.source
+        source: Source = self._options["source"]
+        return source
 
     @property
     def classes(self) -> list[str]:
         """The source's class names by label; empty where there are none."""
-        return self._loader.classes
+        return self.source.classes
 
     @property
     def dataset(self) -> Source:
         """The same, by PyTorch's name; `len(loader.dataset)` is its number of samples."""
-        return self._loader.source
+        return self.source
 
     @property
     def drop_last(self) -> bool:
         """Whether a last batch that is not full is left out."""
-        return bool(self._loader._options["drop_remainder"])
+        return bool(self._options["drop_remainder"])
 
     @property
     def batch_size(self) -> int:
         """Rows of a batch."""
-        return self._loader.batch_size
+        return int(self._options["batch_size"])
 
     @property
     def device(self) -> torch.device:
         """Where tensors are."""
-        return self._device
+        return self._share.device
 
     def stats(self) -> dict[str, Any]:
         """As `stoker.Loader.stats`."""
-        return self._batches.stats()
+        return self._share.stats()
 
     def __repr__(self) -> str:
-        return f"<stoker.torch.DataLoader of {self._batches!r}>"
+        return f"<stoker.torch.DataLoader of {self._share!r}>"
 
     # --- state -------------------------------------------------------------------------------------
 
@@ -204,7 +202,7 @@ class DataLoader:
 
         Batches that were delivered are past. After a finished epoch: the start of the next one.
         """
-        return self._loader.state_dict()
+        return self._share.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next `for` goes on there, with the same batches; nothing is replayed. {} changes nothing.
@@ -214,7 +212,7 @@ class DataLoader:
             ValueError, TypeError: it is no state of a loader.
         """
         if state != {}:
-            self._loader.load_state_dict(state)
+            self._share.load_state_dict(state)
 
     # --- the end -----------------------------------------------------------------------------------
 
@@ -223,8 +221,7 @@ class DataLoader:
 
         Not needed: a loader that nothing refers to closes itself.
         """
-        self._batches.close()
-        self._loader.close()
+        self._share.close()
 
     def __enter__(self) -> DataLoader:
         return self
@@ -234,52 +231,6 @@ class DataLoader:
 
     def __reduce__(self) -> Any:
         raise TypeError("a stoker.torch.DataLoader cannot be pickled; make one in each process")
-
-
-class Iterator:
-    """One iteration. A bad sample makes its batch an error; `next` after it goes on behind that."""
-
-    def __init__(self, tensors: DeviceIterator) -> None:
-        self._tensors = tensors
-
-    def __iter__(self) -> Iterator:
-        return self
-
-    def __next__(self) -> Batch:
-        """The next batch; raises what `stoker.Iterator` does."""
-        batch = next(self._tensors)
-        if isinstance(batch, Tensor):
-            return _taken(batch)
-        images, labels = map(_taken, batch)
-        # On a device both lie in one of its few buffers: who collects labels shall not hold those.
-        return images, labels if batch[1].device == "cpu" else labels.clone()
-
-    @property
-    def sample_ids(self) -> torch.Tensor:
-        """Which samples of the source the rows of the last batch are, (rows,) int64, on the CPU."""
-        return torch.from_numpy(self._tensors.sample_ids.astype("int64"))
-
-    def __repr__(self) -> str:
-        return f"<stoker.torch.Iterator of {self._tensors!r}>"
-
-
-def _taken(tensor: Tensor) -> torch.Tensor:
-    made: torch.Tensor = torch.from_dlpack(tensor)
-    return made
-
-
-def _device_name(device: Any) -> str:
-    """What `Loader.to_device` calls it. "cuda" is PyTorch's current device."""
-    if not isinstance(device, (str, torch.device)):
-        raise TypeError(f"device must be a torch.device or its name, not {device!r:.80}")
-    if str(device) == "cuda":
-        return f"cuda:{torch.cuda.current_device()}"
-    return str(device)
-
-
-def _distributed(getter: str, otherwise: int) -> int:
-    there = torch.distributed.is_available() and torch.distributed.is_initialized()
-    return int(getattr(torch.distributed, getter)()) if there else otherwise
 
 
 def _refuse(name: str) -> None:

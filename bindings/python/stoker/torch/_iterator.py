@@ -1,0 +1,60 @@
+"""Iterator: batches as torch's tensors."""
+
+from __future__ import annotations
+
+import threading
+from typing import Union
+
+import torch
+
+from stoker._iterator import DeviceIterator
+from stoker._stoker import Tensor
+from stoker.torch._share import Share
+
+Batch = Union[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]
+
+
+class Iterator:
+    """One iteration. A bad sample makes its batch an error; `next` after it goes on behind that."""
+
+    def __init__(self, share: Share) -> None:
+        self._share = share
+        self._begun: DeviceIterator | None = None  # at the first batch
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Batch:
+        """The next batch; raises what `stoker.Iterator` does."""
+        return taken(next(self._begun or self._begin()))
+
+    def _begin(self) -> DeviceIterator:
+        with self._lock:
+            if self._begun is None:
+                self._begun = self._share.begin()
+            return self._begun
+
+    @property
+    def sample_ids(self) -> torch.Tensor:
+        """Which samples of the source the rows of the last batch are, (rows,) int64, on the CPU."""
+        if self._begun is None:
+            return torch.empty(0, dtype=torch.int64)
+        return torch.from_numpy(self._begun.sample_ids.astype("int64"))
+
+    def __repr__(self) -> str:
+        return f"<stoker.torch.Iterator of {self._begun or self._share!r}>"
+
+
+def taken(batch: Tensor | tuple[Tensor, Tensor]) -> Batch:
+    """A batch of stoker's as torch's, without a copy."""
+    if isinstance(batch, Tensor):
+        return _tensor(batch)
+    images, labels = map(_tensor, batch)
+    # On a device both lie in one of its few buffers: who collects labels shall not hold those.
+    return images, labels if batch[1].device == "cpu" else labels.clone()
+
+
+def _tensor(tensor: Tensor) -> torch.Tensor:
+    made: torch.Tensor = torch.utils.dlpack.from_dlpack(tensor)
+    return made

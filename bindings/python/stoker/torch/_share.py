@@ -1,0 +1,162 @@
+"""Share: this process' part of the batches, as tensors where they are wanted."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+
+from stoker import _checks
+from stoker._device_loader import DeviceLoader
+from stoker._errors import FailedPreconditionError
+from stoker._iterator import DeviceIterator
+from stoker._loader import Loader
+from stoker.torch import _ranks
+
+
+class Share:
+    """A `Loader` of this process' rank, and its batches on a device.
+
+    Programs make loaders before torch.distributed is initialised, and before PyTorch's current device is
+    set. So a loader is opened at once, which checks every option; and where it turns out, when batches or
+    their number are asked for, that this process has another rank, one of that rank takes its place.
+    "cuda" is PyTorch's current device at that time.
+
+    Any thread.
+    """
+
+    def __init__(
+        self, options: dict[str, Any], *, rank: int | None, world: int | None, device: Any, buffers: int
+    ) -> None:
+        if not isinstance(device, (str, torch.device)):
+            raise TypeError(f"device must be a torch.device or its name, not {device!r:.80}")
+        self._options = options
+        self._given = (rank, world)
+        self._where = str(device)
+        self._buffers = _checks.integer("buffers", buffers, 2, 64)
+        self._lock = threading.RLock()  # a signal handler may save the state meanwhile
+        self._closed = False
+        self._loader: Loader | None = None
+        self._batches: DeviceLoader | None = None
+        self._epoch = 0  # the next one, while there is no loader
+        self._group = _ranks.of_process_group()  # as it was when last seen
+        self._open(self._chosen(self._group or (0, 1)))
+
+    def _chosen(self, found: _ranks.Place) -> _ranks.Place:
+        rank, world = self._given
+        return found[0] if rank is None else rank, found[1] if world is None else world
+
+    def _open(self, place: _ranks.Place) -> Loader:
+        rank, world = place
+        loader = Loader(**self._options, rank=rank, world=world)
+        loader._start_at(self._epoch, 0)
+        if self._closed:
+            loader.close()
+        elif self._where != "cuda":
+            self._batches = loader.to_device(self._where, buffers=self._buffers)
+        self._loader, self._place = loader, place
+        return loader
+
+    # --- what is known when it counts --------------------------------------------------------------
+
+    @property
+    def loader(self) -> Loader:
+        """The loader of the rank that this process has now."""
+        with self._lock:
+            return self._loader_of(self._now())
+
+    def __len__(self) -> int:
+        """Batches of an epoch; but for "uneven" the same for all ranks."""
+        with self._lock:
+            return len(self._loader_of(self._now(rank_counts=self._options["remainder"] == "uneven")))
+
+    def _now(self, rank_counts: bool = True) -> _ranks.Place:
+        """What was given; else the process group's, also after its end; else the environment's."""
+        if None not in self._given:
+            return self._chosen((0, 1))
+        self._group = _ranks.of_process_group() or self._group
+        return self._chosen(self._group or _ranks.of_environment(rank_counts) or (0, 1))
+
+    def _loader_of(self, place: _ranks.Place) -> Loader:
+        if self._loader is not None:
+            if place == self._place:
+                return self._loader
+            self._let_go(self._loader, place)
+        return self._open(place)
+
+    def _let_go(self, loader: Loader, place: _ranks.Place) -> None:
+        """Before another one is opened, which wants the memory. Iterations over it go on."""
+        if loader._resume is not None:
+            was, now = ("rank {} of {}".format(*ranks) for ranks in (self._place, place))
+            raise FailedPreconditionError(
+                f"load_state_dict was called when this process was {was}, and now it is {now}",
+                advice="Call it after torch.distributed.init_process_group, or give rank= and world=",
+            )
+        self._epoch = loader._native.next_epoch
+        self._loader = self._batches = None
+
+    @property
+    def batches(self) -> DeviceLoader:
+        """The same as tensors."""
+        with self._lock:
+            loader = self.loader
+            where = self._device()
+            if self._batches is None or (self._where == "cuda" and self._batches.device != where):
+                self._batches = loader.to_device(where, buffers=self._buffers)
+            return self._batches
+
+    @property
+    def device(self) -> torch.device:
+        """Where tensors are."""
+        there = self._device() if self._batches is None else self._batches.device
+        return torch.device("cpu" if there == "host" else there)
+
+    def _device(self) -> str:
+        return f"cuda:{torch.cuda.current_device()}" if self._where == "cuda" else self._where
+
+    # --- iterating ---------------------------------------------------------------------------------
+
+    def begin(self) -> DeviceIterator:
+        """An iteration that takes the next epoch with its first batch, or goes on where the state said."""
+        with self._lock:
+            return iter(self.batches)
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iteration takes this epoch, or goes on in its middle where the state said so."""
+        number = _checks.epoch(epoch)
+        with self._lock:
+            if self._loader is None:
+                self._epoch = number
+            elif self._loader._resume is None or self._loader._resume[0] != number:
+                self._loader._start_at(number, 0)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the latest iteration is."""
+        return self.loader.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next iteration goes on there."""
+        with self._lock:
+            if self._loader is not None and self._place != self._now():
+                self._loader._resume = None  # another rank's
+            self.loader.load_state_dict(state)
+
+    # --- looking on, and the end -------------------------------------------------------------------
+
+    def stats(self) -> dict[str, Any]:
+        """As `stoker.Loader.stats`."""
+        with self._lock:
+            return self.loader.stats() if self._batches is None else self._batches.stats()
+
+    def close(self) -> None:
+        """Ends production now."""
+        with self._lock:
+            self._closed = True
+            if self._batches is not None:
+                self._batches.close()
+            if self._loader is not None:
+                self._loader.close()
+
+    def __repr__(self) -> str:
+        return repr(self._loader if self._batches is None else self._batches)
