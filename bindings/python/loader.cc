@@ -21,6 +21,7 @@
 #include "engine/pipeline/advice.h"
 #include "engine/pipeline/check_options.h"
 #include "engine/pipeline/cursor.h"
+#include "engine/pipeline/order.h"
 #include "engine/pipeline/prometheus.h"
 #include "engine/pipeline/shared_loader.h"
 #include "io/sources/source.h"
@@ -69,6 +70,15 @@ LoaderHandle::AllElements LoaderHandle::Elements() const {
 }
 
 namespace {
+
+// Which samples are in a batch, without making it.
+std::vector<uint64_t> SampleIdsOf(const LoaderHandle& self, uint64_t epoch, uint64_t batch) {
+  const EpochOrder order = Value(EpochOrder::Make(OrderOptionsOf(self.shared()->options())));
+  if (batch >= order.batches_per_epoch()) throw py::index_error("no such batch");
+  std::vector<uint64_t> ids(order.RowsIn(batch));
+  for (uint32_t row = 0; row < ids.size(); ++row) ids[row] = order.At(epoch, batch, row).sample;
+  return ids;
+}
 
 double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
@@ -137,6 +147,7 @@ void AddLoader(py::module_& module) {
            py::arg("key"), py::arg("spec"), py::arg("source"), py::arg("runtime"))
       .def("iterate", &LoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
       .def("stop", &LoaderHandle::Stop)
+      .def("sample_ids", &SampleIdsOf, py::arg("epoch"), py::arg("batch"))
       .def("stats", [](const LoaderHandle& self) { return StatsOf(self.shared()->Stats()); })
       .def(
           "prometheus",

@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -96,6 +97,11 @@ py::dict SkippedBy(const SourceHandle& self) {
   return counts;
 }
 
+int64_t LabelOf(const SourceHandle& self, uint64_t id) {
+  if (id >= self.source->size()) throw py::index_error("no such sample");
+  return self.source->At(id).label;
+}
+
 // (height, width) as the image is seen, or None.
 py::object ImageSizeOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
@@ -125,6 +131,7 @@ void AddSources(py::module_& module) {
           "skipped_warning",
           [](const SourceHandle& self) { return Text(self.source->Skipped().Warning()); })
       .def("path", &PathOf, py::arg("sample"))
+      .def("label", &LabelOf, py::arg("sample"))
       .def("image_size", &ImageSizeOf, py::arg("sample"));
   module.def("image_folder", &OpenFolder, py::arg("directory"), py::arg("threads"),
              py::arg("crop_index"));

@@ -163,11 +163,6 @@ def test_drop_last(made):
     assert make(made, drop_last=True).drop_last is True and make(made).drop_last is False
 
 
-def test_the_dataset(made):
-    loader = make(made)
-    assert loader.dataset is loader.source and len(loader.dataset) == 60
-
-
 def test_set_epoch(made):
     loader, other = make(made), make(made)
     epochs = [kept(loader) for _ in range(3)]  # each `for` takes the next one
@@ -196,24 +191,7 @@ def test_ranks_share_the_samples(made):
     assert sum(len(images) for loader in dropped for images, _ in loader) == 56
 
 
-@pytest.mark.parametrize(
-    ("name", "instead"),
-    [
-        *(("num_workers", "stoker.Runtime"), ("pin_memory_device", "cuda:0"), ("collate_fn", "MixUp")),
-        ("pin_memory", "device='cuda'"),
-        *(("sampler", "shuffle="), ("batch_sampler", "batch_size="), ("generator", "seed=")),
-        *(("worker_init_fn", "seed="), ("prefetch_factor", "depth="), ("persistent_workers", "threads")),
-        *(("multiprocessing_context", "processes"), ("timeout", "Ctrl-C"), ("in_order", "in order")),
-    ],
-)
-def test_what_has_no_meaning_here(made, name, instead):
-    with pytest.raises(TypeError, match=rf"has no {name}: .*{instead}"):
-        make(made, **{name: 0})
-
-
 def test_wrong_options(made):
-    with pytest.raises(TypeError, match="no option 'num_worker'"):
-        make(made, num_worker=1)
     with pytest.raises(TypeError, match="TensorDataset"):
         stoker.torch.DataLoader(torch.utils.data.TensorDataset(torch.zeros(1)), batch_size=1)
     with pytest.raises(TypeError, match="image_folder"):

@@ -266,6 +266,31 @@ def test_the_current_device_is_asked_when_it_counts(made, alone):
         next(iter(loader))
 
 
+# --- accelerate -------------------------------------------------------------------------------------
+
+
+def test_accelerate_on_two_processes(made, tmp_path):
+    """Its process group begins with its Accelerator; what it prepares is shared once, not twice."""
+    pytest.importorskip("accelerate", reason="accelerate is not installed here")
+    program = """
+        import accelerate
+        loader = make()
+        accelerator = accelerate.Accelerator(cpu=True)
+        prepared = accelerator.prepare(loader)
+        epoch = ids(prepared)
+        skipped = accelerator.skip_first_batches(prepared, 6)
+        gathered = [accelerator.gather_for_metrics(labels).tolist() for _, labels in skipped]
+        tell(epoch=epoch, world=accelerator.num_processes, gathered=gathered)
+    """
+    told = run(tmp_path, made, program, TORCHRUN)
+    assert [rank["epoch"] for rank in told] == [reference(made, rank, 2)[0] for rank in range(2)]
+    assert all(rank["world"] == 2 for rank in told)
+    targets = make(made).dataset.targets
+    batches = [reference(made, rank, 2, epochs=2)[1][6:] for rank in range(2)]
+    wanted = [[targets[i] for i in first + second] for first, second in zip(*batches)]
+    assert all(rank["gathered"] == wanted for rank in told)
+
+
 # --- Lightning --------------------------------------------------------------------------------------
 
 LIGHTNING = """

@@ -24,6 +24,7 @@ class Source:
         self._native = native
         self._spec = {**spec, "samples": len(native)}
         self._text = text
+        self._columns: list[npt.NDArray[Any]] = []  # of arrays: images and labels
 
     def __len__(self) -> int:
         """Samples."""
@@ -200,7 +201,9 @@ def arrays(images: Any, labels: Any = None) -> Source:
         )
     described = ", ".join(f"{c.dtype} {c.shape}" for c in columns if c is not None)
     native = _stoker.arrays(first, second)
-    return Source(native, {"kind": "arrays", "key": uuid.uuid4().hex}, f"stoker.arrays({described})")
+    source = Source(native, {"kind": "arrays", "key": uuid.uuid4().hex}, f"stoker.arrays({described})")
+    source._columns = [c for c in columns if c is not None]
+    return source
 
 
 _ELEMENTS = (

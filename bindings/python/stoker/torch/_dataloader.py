@@ -12,27 +12,11 @@ from stoker._mix import BatchTransform, split
 from stoker._runtime import Runtime
 from stoker._sources import Source
 from stoker._transforms import Transform
+from stoker.torch import _options
+from stoker.torch._dataset import Dataset
 from stoker.torch._iterator import Iterator
+from stoker.torch._sampler import BatchSampler, Sequential, Shuffled
 from stoker.torch._share import Share
-
-# Options of torch.utils.data.DataLoader that stoker has no use for, and what does their work.
-_ELSEWHERE = {
-    "num_workers": "decoding is done by threads in this process, as many as there are cores allotted to it; "
-    "runtime=stoker.Runtime(threads=…) sets their number",
-    "persistent_workers": "its threads stay as long as the loader",
-    "worker_init_fn": "there are no worker processes; every draw follows from seed=",
-    "multiprocessing_context": "there are no worker processes",
-    "timeout": "there are no worker processes to wait for; Ctrl-C ends a wait",
-    "prefetch_factor": "depth= is the number of batches in production",
-    "in_order": "batches always come in order",
-    "generator": "seed= decides the order and every random transform, whatever torch.manual_seed says",
-    "sampler": "shuffle=, rank= and world= decide the order; for a subset give a folder of its own",
-    "batch_sampler": "batch_size=, shuffle= and drop_last= decide what is in a batch",
-    "collate_fn": "batches are made in one piece; MixUp and CutMix are the last of transforms=",
-    "pin_memory": "device='cuda' gives batches that are on the GPU already; a copy of one's own from pinned "
-    "memory is not known to stoker",
-    "pin_memory_device": "device='cuda:0' gives batches that are on the GPU already",
-}
 
 
 class DataLoader:
@@ -57,6 +41,10 @@ class DataLoader:
     On a device `buffers` batches of images can be held; labels are copies, for there they lie with their
     images. Everything else is as `stoker.Loader` has it: threads, signals, errors, memory.
 
+    Programs written for torch's DataLoader find its options and attributes. It is none of its subclasses:
+    what asks `isinstance` goes on to make another loader of its parts, with another order for each process;
+    what is no such instance is left as it is, and this one has the right order already.
+
     Args:
         source: what `stoker.image_folder` or `stoker.arrays` returns.
         transforms: stoker's, as `stoker.Loader` takes them.
@@ -79,10 +67,15 @@ class DataLoader:
             "uneven" (each exactly once).
         exif_orientation, depth, lent_batches, runtime: as `stoker.Loader`.
         buffers: as `stoker.Loader.to_device`: batches that there is memory for on a GPU.
+        pin_memory: copy batches on the CPU into pinned memory, where there is a GPU, as torch's DataLoader
+            does: for programs that copy them to a GPU themselves. device="cuda" costs less.
+        others: torch's num_workers, persistent_workers, prefetch_factor, multiprocessing_context, in_order
+            and pin_memory_device change nothing here. Its sampler, batch_sampler, collate_fn, generator,
+            worker_init_fn and timeout would: they may be None (timeout 0; collate_fn torch's own).
 
     Raises:
-        ValueError, TypeError: naming the option. Options of torch's DataLoader that have no meaning here
-            (num_workers, pin_memory, collate_fn, …) are TypeErrors that say what has.
+        ValueError, TypeError: naming the option. Where one of torch's DataLoader would lose its meaning, a
+            TypeError says what does its work here.
     """
 
     def __init__(
@@ -91,7 +84,7 @@ class DataLoader:
         transforms: Iterable[Transform | BatchTransform] = (),
         *,
         batch_size: int = 1,
-        shuffle: bool = False,
+        shuffle: bool | None = False,
         drop_last: bool = False,
         dtype: torch.dtype | str | None = None,
         layout: str | None = None,
@@ -105,10 +98,12 @@ class DataLoader:
         lent_batches: int | None = None,
         buffers: int = 4,
         runtime: Runtime | None = None,
+        pin_memory: bool = False,
         **others: Any,
     ) -> None:
-        for name in others:
-            _refuse(name)
+        _options.check(others)
+        if isinstance(source, Dataset):
+            source = source.source
         if isinstance(source, (torch.utils.data.Dataset, torch.utils.data.DataLoader)):
             raise TypeError(
                 f"source is a {type(source).__name__} of PyTorch's, which makes samples in Python; "
@@ -120,7 +115,7 @@ class DataLoader:
             "source": source,
             "transforms": images if mix is None else [*images, mix],
             "batch_size": batch_size,
-            "shuffle": _checks.boolean("shuffle", shuffle),
+            "shuffle": _checks.boolean("shuffle", False if shuffle is None else shuffle),
             "drop_remainder": _checks.boolean("drop_last", drop_last),
             "dtype": str(dtype).removeprefix("torch.") if isinstance(dtype, torch.dtype) else dtype,
             "layout": layout or ("NCHW" if images else "NHWC"),
@@ -131,8 +126,12 @@ class DataLoader:
             "lent_batches": lent_batches,
             "runtime": runtime,
         }
-        self._options = options
+        self._pin_memory = _checks.boolean("pin_memory", pin_memory)
         self._share = Share(options, rank=rank, world=world, device=device, buffers=buffers)
+        self._dataset = Dataset(options)
+        kind = Shuffled if options["shuffle"] else Sequential
+        self._sampler = kind(self._dataset, self._share)
+        self._batch_sampler = BatchSampler(self._sampler, int(batch_size), bool(drop_last), self._share)
 
     # --- iterating ---------------------------------------------------------------------------------
 
@@ -142,7 +141,7 @@ class DataLoader:
         Which it is, is decided when the first batch is asked for: who makes an iterator only, to see whether
         that can be done, changes nothing.
         """
-        return Iterator(self._share)
+        return Iterator(self._share, self._pin_memory)
 
     def set_epoch(self, epoch: int) -> None:
         """The next `for` takes this epoch; as DistributedSampler's, for all that is drawn.
@@ -160,28 +159,53 @@ class DataLoader:
     @property
     def source(self) -> Source:
         """Where the samples come from."""
-        source: Source = self._options["source"]
-        return source
+        return self._dataset.source
 
     @property
     def classes(self) -> list[str]:
         """The source's class names by label; empty where there are none."""
-        return self.source.classes
+        return self._dataset.classes
 
     @property
-    def dataset(self) -> Source:
-        """The same, by PyTorch's name; `len(loader.dataset)` is its number of samples."""
-        return self.source
+    def dataset(self) -> Dataset:
+        """The samples, by the names of torchvision's datasets; `len(loader.dataset)` is their number."""
+        return self._dataset
+
+    @property
+    def sampler(self) -> Sequential | Shuffled:
+        """Which samples this process has, in the order of the next epoch; has `set_epoch`."""
+        return self._sampler
+
+    @property
+    def batch_sampler(self) -> BatchSampler:
+        """The same in batches; iterating over it takes an epoch."""
+        return self._batch_sampler
 
     @property
     def drop_last(self) -> bool:
         """Whether a last batch that is not full is left out."""
-        return bool(self._options["drop_remainder"])
+        return self._batch_sampler.drop_last
 
     @property
     def batch_size(self) -> int:
         """Rows of a batch."""
-        return int(self._options["batch_size"])
+        return self._batch_sampler.batch_size
+
+    @property
+    def pin_memory(self) -> bool:
+        """Whether batches are copied into pinned memory."""
+        return self._pin_memory
+
+    def __getattr__(self, name: str) -> Any:
+        """What else torch's DataLoader has, as it is where there are no worker processes."""
+        if name in _options.OPTIONS:
+            return _options.OPTIONS[name].now
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _options.OPTIONS:
+            raise AttributeError(f"{name} is decided when a stoker.torch.DataLoader is made")
+        super().__setattr__(name, value)
 
     @property
     def device(self) -> torch.device:
@@ -231,9 +255,3 @@ class DataLoader:
 
     def __reduce__(self) -> Any:
         raise TypeError("a stoker.torch.DataLoader cannot be pickled; make one in each process")
-
-
-def _refuse(name: str) -> None:
-    if name in _ELSEWHERE:
-        raise TypeError(f"stoker.torch.DataLoader has no {name}: {_ELSEWHERE[name]}")
-    raise TypeError(f"stoker.torch.DataLoader has no option {name!r}")

@@ -17,8 +17,9 @@ Batch = Union[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]
 class Iterator:
     """One iteration. A bad sample makes its batch an error; `next` after it goes on behind that."""
 
-    def __init__(self, share: Share) -> None:
+    def __init__(self, share: Share, pin_memory: bool = False) -> None:
         self._share = share
+        self._pins = pin_memory
         self._begun: DeviceIterator | None = None  # at the first batch
         self._lock = threading.Lock()
 
@@ -27,11 +28,14 @@ class Iterator:
 
     def __next__(self) -> Batch:
         """The next batch; raises what `stoker.Iterator` does."""
-        return taken(next(self._begun or self._begin()))
+        batch = next(self._begun or self._begin())
+        made = taken(batch)
+        return _pinned(made) if self._pins else made
 
     def _begin(self) -> DeviceIterator:
         with self._lock:
             if self._begun is None:
+                self._pins = self._pins and torch.cuda.is_available() and self._share.device.type == "cpu"
                 self._begun = self._share.begin()
             return self._begun
 
@@ -58,3 +62,11 @@ def taken(batch: Tensor | tuple[Tensor, Tensor]) -> Batch:
 def _tensor(tensor: Tensor) -> torch.Tensor:
     made: torch.Tensor = torch.utils.dlpack.from_dlpack(tensor)
     return made
+
+
+def _pinned(batch: Batch) -> Batch:
+    """A copy that torch keeps until copies from it are over, which it could not tell of stoker's memory."""
+    if isinstance(batch, torch.Tensor):
+        return batch.pin_memory()
+    images, labels = batch
+    return images.pin_memory(), labels.pin_memory()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -121,6 +122,28 @@ class Share:
         """An iteration that takes the next epoch with its first batch, or goes on where the state said."""
         with self._lock:
             return iter(self.batches)
+
+    def begin_epoch(self) -> tuple[DeviceIterator, int, int]:
+        """The same, with the epoch that it has taken already and the batch where it begins."""
+        with self._lock:
+            batches = self.batches
+            loader = batches.loader
+            epoch, first = loader._resume or (loader._native.next_epoch, 0)
+            loader._native.next_epoch = epoch + 1
+            loader._resume = epoch, first
+            return iter(batches), epoch, first
+
+    def order(self) -> Iterator[int]:
+        """This process' samples, in the order of the next epoch."""
+        loader = self.loader
+        epoch, _ = loader._resume or (loader._native.next_epoch, 0)
+        for batch in range(len(loader)):
+            yield from loader._native.sample_ids(epoch, batch)
+
+    def samples(self) -> int:
+        """How many these are."""
+        loader = self.loader
+        return (len(loader) - 1) * loader.batch_size + loader._native.last_rows
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration takes this epoch, or goes on in its middle where the state said so."""

@@ -1,0 +1,131 @@
+"""Dataset: a source with torchvision's names."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from stoker._compose import Compose
+from stoker._mix import split
+from stoker._sources import ImageFolder, Source
+from stoker.torch._sampler import Batch
+
+
+class Dataset(torch.utils.data.Dataset[Any]):
+    """The samples of a source, with the names of torchvision's ImageFolder.
+
+    A loader makes its batches in one piece, and never asks for single samples. Programs do, to look at
+    them: `dataset[i]` is (image, label), transformed as the loader would, but for what mixes a batch; made
+    here and now, on one thread, drawn anew each time from torch's random numbers. What is not known of a
+    source (files of arrays, labels of a folder without classes) is an AttributeError.
+    """
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._source: Source = options["source"]
+        transforms, mix = split(options["transforms"])
+        self._mixes = mix is not None
+        self._compose: Compose | None = None  # rows of arrays as they are
+        if transforms:
+            self._dtype = getattr(torch, options["dtype"])
+            self._compose = Compose(
+                transforms,
+                dtype={"bfloat16": "float32"}.get(options["dtype"], options["dtype"]),  # NumPy has none
+                layout=options["layout"],
+                exif_orientation=options["exif_orientation"],
+            )
+
+    def __len__(self) -> int:
+        """Samples, those of all processes."""
+        return len(self._source)
+
+    @property
+    def source(self) -> Source:
+        """What `stoker.image_folder` or `stoker.arrays` returned."""
+        return self._source
+
+    @property
+    def classes(self) -> list[str]:
+        """Class names by label."""
+        return self._source.classes
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """Labels by class name."""
+        return {name: label for label, name in enumerate(self.classes)}
+
+    @property
+    def root(self) -> str:
+        """The folder."""
+        return str(self._folder("root")._arguments["directory"])
+
+    @cached_property
+    def targets(self) -> Any:
+        """The labels: a list; of arrays the array."""
+        self._need(self._source.has_labels, "targets")
+        if not isinstance(self._source, ImageFolder):
+            return self._source._columns[1]
+        return [self._source._native.label(i) for i in range(len(self))]
+
+    @cached_property
+    def samples(self) -> list[tuple[str, int]]:
+        """The file and label of each sample."""
+        source = self._folder("samples")
+        return [(source.path(i), label) for i, label in enumerate(self.targets)]
+
+    @property
+    def imgs(self) -> list[tuple[str, int]]:
+        """The same as `samples`."""
+        return self.samples
+
+    def _folder(self, name: str) -> ImageFolder:
+        self._need(isinstance(self._source, ImageFolder), name)
+        assert isinstance(self._source, ImageFolder)
+        return self._source
+
+    def _need(self, there: bool, name: str) -> None:
+        if not there:
+            raise AttributeError(f"{self._source!r} has no {name}")
+
+    # --- samples -----------------------------------------------------------------------------------
+
+    def __getitem__(self, index: int) -> Any:
+        """One sample: (image, label), or the image alone where there are no labels."""
+        number = index + len(self) if index < 0 else index
+        if not 0 <= number < len(self):
+            raise IndexError(f"sample {index} of {len(self)}")
+        image = self._image(number)
+        if not self._source.has_labels:
+            return image
+        folder = isinstance(self._source, ImageFolder)
+        return image, self._source._native.label(number) if folder else self._source._columns[1][number]
+
+    def _image(self, number: int) -> torch.Tensor:
+        if isinstance(self._source, ImageFolder):
+            with open(self._source.path(number), "rb") as file:
+                image: Any = file.read()
+        else:
+            image = self._source._columns[0][number]
+        if self._compose is None:
+            return torch.tensor(image)
+        draw = int(torch.empty((), dtype=torch.int64).random_())
+        return torch.from_numpy(self._compose(image, position=draw)).to(self._dtype)
+
+    def __getitems__(self, indices: list[int]) -> Any:
+        """A batch of the loader's own, as it makes it; or a list of samples.
+
+        For a torch.utils.data.DataLoader that is made of a loader's `dataset`, `batch_sampler` (maybe with
+        another around it, that leaves batches out) and `collate_fn`, without worker processes.
+        """
+        if isinstance(indices, Batch):
+            return indices.made()
+        if self._mixes:
+            raise TypeError(
+                "MixUp and CutMix mix batches of the loader's own, and these samples were chosen by another "
+                "sampler; leave them out of transforms=, and mix in collate_fn"
+            )
+        return [self[index] for index in indices]
+
+    def __repr__(self) -> str:
+        return f"<stoker.torch dataset of {self._source!r}: {len(self)} samples>"

@@ -1,0 +1,105 @@
+"""The order that a loader takes, by PyTorch's names: its sampler and its batch_sampler.
+
+They say which samples come when. Programs ask them for their length, tell them the epoch, and make other
+loaders of them, which leave batches out: accelerate's skip_first_batches does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from stoker._iterator import DeviceIterator
+from stoker.torch._iterator import taken
+from stoker.torch._share import Share
+
+
+class Batch(list[int]):
+    """The numbers of a batch's samples, as a batch_sampler gives them, and where the batch itself is made."""
+
+    def __init__(
+        self, samples: list[int], place: tuple[int, int], iteration: DeviceIterator | None = None
+    ) -> None:
+        super().__init__(samples)
+        self._place = place
+        self._iteration = iteration
+
+    def made(self) -> Any:
+        """The batch. Those that were left out before it are not made."""
+        if self._iteration is None:
+            raise TypeError("stoker makes batches in the process that asks for them; use num_workers=0")
+        cursor = self._iteration._cursor
+        if cursor.place.get() != self._place:
+            cursor.seek(*self._place)
+        return taken(next(self._iteration))
+
+    def __reduce__(self) -> Any:
+        """In another process it says that it is there: an error here would leave torch's loader waiting."""
+        return Batch, (list(self), self._place)
+
+
+class Sequential(torch.utils.data.SequentialSampler):
+    """Of a loader that does not shuffle."""
+
+    def __init__(self, dataset: Any, share: Share) -> None:
+        super().__init__(dataset)
+        self._share = share
+
+    def __iter__(self) -> Iterator[int]:
+        """This process' samples."""
+        return self._share.order()
+
+    def __len__(self) -> int:
+        """How many they are."""
+        return self._share.samples()
+
+    def set_epoch(self, epoch: int) -> None:
+        """As the loader's."""
+        self._share.set_epoch(epoch)
+
+
+class Shuffled(torch.utils.data.RandomSampler):
+    """Of a loader that shuffles."""
+
+    def __init__(self, dataset: Any, share: Share) -> None:
+        super().__init__(dataset)
+        self._share = share
+
+    def __iter__(self) -> Iterator[int]:
+        """This process' samples, in the order of the next epoch, which stays the next one."""
+        return self._share.order()
+
+    def __len__(self) -> int:
+        """How many they are."""
+        return self._share.samples()
+
+    def set_epoch(self, epoch: int) -> None:
+        """As the loader's."""
+        self._share.set_epoch(epoch)
+
+
+class BatchSampler(torch.utils.data.BatchSampler):
+    """Of a loader: which samples are in which batch."""
+
+    def __init__(
+        self, sampler: Sequential | Shuffled, batch_size: int, drop_last: bool, share: Share
+    ) -> None:
+        super().__init__(sampler, batch_size, drop_last)
+        self._share = share
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """Takes the next epoch, or goes on where `load_state_dict` said, as a `for` over the loader does."""
+        iteration, epoch, first = self._share.begin_epoch()
+        order = self._share.loader._native
+        for number in range(first, order.batches_per_epoch):
+            yield Batch(order.sample_ids(epoch, number), (epoch, number), iteration)
+
+    def __len__(self) -> int:
+        """Batches of an epoch, for this process."""
+        return len(self._share)
+
+    def set_epoch(self, epoch: int) -> None:
+        """As the loader's."""
+        self._share.set_epoch(epoch)
