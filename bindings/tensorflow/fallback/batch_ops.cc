@@ -368,9 +368,10 @@ const Registration kRegistration;
 }  // namespace
 
 // As the dataset op's: hands over stoker's table, and what any thread may ask whether Python has a
-// signal to handle (NULL: none). NULL, or why the table was refused.
+// signal to handle (NULL: none). The third argument is of no use here. NULL, or why the table was
+// refused.
 extern "C" __attribute__((visibility("default"))) const char* stoker_tf_bind(
-    const stoker_api* api, int (*interrupted)(void*)) {
+    const stoker_api* api, int (*interrupted)(void*), void* (*)()) {
   if (api == nullptr || api->abi_version != STOKER_ABI_VERSION ||
       api->struct_size < sizeof(stoker_api)) {
     return "the fallback was built for another version of stoker; install the package again";

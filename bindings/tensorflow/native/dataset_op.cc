@@ -144,11 +144,11 @@ REGISTER_KERNEL_BUILDER(Name("StokerDataset").Device(tensorflow::DEVICE_CPU), Da
 }  // namespace
 }  // namespace stoker_tf
 
-// Hands the plugin stoker's table, and a function that any thread may ask whether Python has a
-// signal to handle (NULL: none). Answers NULL, or why the table was refused. A second call with
-// another table is refused: there is one libstoker in a process.
+// Hands the plugin stoker's table, a function that any thread may ask whether Python has a signal
+// to handle (NULL: none), and PyGILState_GetThisThreadState. Answers NULL, or why the table was
+// refused. A second call with another table is refused: there is one libstoker in a process.
 extern "C" __attribute__((visibility("default"))) const char* stoker_tf_bind(
-    const stoker_api* api, int (*interrupted)(void*)) {
+    const stoker_api* api, int (*interrupted)(void*), void* (*python_thread)()) {
   if (api == nullptr || api->abi_version != STOKER_ABI_VERSION ||
       api->struct_size < sizeof(stoker_api)) {
     return "the plugin was built for another version of stoker; run `stoker build-tf-plugin "
@@ -160,6 +160,7 @@ extern "C" __attribute__((visibility("default"))) const char* stoker_tf_bind(
     return "another libstoker is bound already; a process can have one";
   }
   binding.interrupted.store(interrupted, std::memory_order_release);
+  binding.python_thread.store(python_thread, std::memory_order_release);
   return nullptr;
 }
 

@@ -237,14 +237,29 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     const size_t ahead = static_cast<size_t>(std::max(depth_.load(), 1));
     while (!end_of_splits_ && claimed_.size() < ahead) {
       tensorflow::Tensor split;
-      TF_RETURN_IF_ERROR(splits_->GetNext(&split, &end_of_splits_));
+      const absl::Status status = splits_->GetNext(&split, &end_of_splits_);
+      if (IsEndOfEpoch(status)) end_of_splits_ = true;
       if (end_of_splits_) break;
+      TF_RETURN_IF_ERROR(status);
       if (split.dtype() != tensorflow::DT_INT64 || split.NumElements() != 2) {
         return absl::InternalError("a split of another dataset was handed to stoker's");
       }
-      TF_RETURN_IF_ERROR(Claim({split.flat<int64_t>()(0), split.flat<int64_t>()(1)}));
+      const BatchName name(split.flat<int64_t>()(0), split.flat<int64_t>()(1));
+      if (name.second == kSkipped) continue;
+      TF_RETURN_IF_ERROR(CheckEpoch(name.first));
+      TF_RETURN_IF_ERROR(Claim(name));
     }
     return absl::OkStatus();
+  }
+
+  // An iterator has the batches of one epoch, or samples would come twice and never.
+  absl::Status CheckEpoch(int64_t epoch) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (split_epoch_ < 0) split_epoch_ = epoch;
+    if (epoch >= 0 && split_epoch_ == epoch) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "tf.data service's dispatcher went from epoch ", split_epoch_, " to ", epoch,
+        " in the middle: it was restarted, and cannot tell what came before. Name the epoch: "
+        "as_tf_dataset(epoch=k)"));
   }
 
   absl::Status Claim(BatchName name) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -263,6 +278,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     TF_RETURN_IF_ERROR(OpenCursor());
     const auto names = claimed.matrix<int64_t>();
     for (int64_t i = 0; i < claimed.dim_size(0); ++i) {
+      TF_RETURN_IF_ERROR(CheckEpoch(names(i, 0)));
       TF_RETURN_IF_ERROR(Claim({names(i, 0), names(i, 1)}));
     }
     return splits_->Restore([this](const std::string& name) { return this->full_name(name); },
@@ -279,6 +295,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
   stoker_cursor* cursor_ TF_GUARDED_BY(mutex_) = nullptr;
   int refusals_ TF_GUARDED_BY(mutex_) = 0;  // since the last batch
   bool end_of_splits_ TF_GUARDED_BY(mutex_) = false;
+  int64_t split_epoch_ TF_GUARDED_BY(mutex_) = -1;       // of the splits; < 0: none has come
   std::deque<BatchName> claimed_ TF_GUARDED_BY(mutex_);  // and not delivered, in order
 };
 

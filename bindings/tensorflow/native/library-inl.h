@@ -24,6 +24,8 @@ namespace stoker_tf {
 struct Binding {
   std::atomic<const stoker_api*> api{nullptr};
   std::atomic<int (*)(void*)> interrupted{nullptr};
+  std::atomic<void* (*)()> python_thread{
+      nullptr};  // Python's state for the calling thread, or NULL
 };
 
 inline Binding& TheBinding() {
@@ -72,6 +74,12 @@ inline int64_t BeginSpan(const char* name) {
   return tensorflow::profiler::TraceMe::ActivityStart(name);
 }
 inline void EndSpan(int64_t span) { tensorflow::profiler::TraceMe::ActivityEnd(span); }
+
+// Whether Python runs, or has run, on this thread.
+inline bool OnThreadOfPython() {
+  auto* const state = TheBinding().python_thread.load(std::memory_order_acquire);
+  return state != nullptr && state() != nullptr;
+}
 
 inline absl::Status CheckBound() {
   if (TheBinding().api.load(std::memory_order_acquire) != nullptr) return absl::OkStatus();

@@ -1,15 +1,18 @@
 // One job's batches, handed out one by one to the workers of tf.data service, wherever they are.
 //
-// A split is an int64 tensor (epoch, index in the epoch). Part of dataset_op.cc, which is compiled
-// where TensorFlow is installed.
+// A split is an int64 tensor (epoch, index in the epoch); kSkipped for the index: ask again. Part
+// of dataset_op.cc, which is compiled where TensorFlow is installed.
 #pragma once
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include <absl/status/status.h>
+#include <absl/strings/match.h>
 #include <tensorflow/core/framework/dataset.h>
 
 #include "bindings/tensorflow/native/library-inl.h"
@@ -18,6 +21,8 @@ namespace stoker_tf {
 
 // (epoch, index): the name of a batch.
 using BatchName = std::pair<int64_t, int64_t>;
+
+constexpr int64_t kSkipped = -1;
 
 inline tensorflow::Tensor ToTensor(const std::deque<BatchName>& names) {
   const auto n = static_cast<int64_t>(names.size());
@@ -30,8 +35,76 @@ inline tensorflow::Tensor ToTensor(const std::deque<BatchName>& names) {
   return tensor;
 }
 
-// Takes its epoch with the first split; Reset (a repeat() above, a job that begins anew) takes the
-// next one, or the same where it was named. Thread-safe.
+// How a provider says "this epoch has no more": not with end_of_splits, after which the
+// dispatcher's journal forgets how many splits there were. See BatchSplits.
+constexpr char kEndOfEpoch[] = "stoker: all batches of this epoch have been handed out";
+
+inline bool IsEndOfEpoch(const absl::Status& status) {
+  return absl::IsOutOfRange(status) && absl::StrContains(status.message(), kEndOfEpoch);
+}
+
+// The epochs that a restarted dispatcher's journal tells of, by loader. Thread-safe.
+class ReplayedEpochs {
+ public:
+  static ReplayedEpochs& Get() {
+    static auto* const replayed = new ReplayedEpochs();
+    return *replayed;
+  }
+
+  // A replayed job began another epoch.
+  void Began(const std::string& key) {
+    tensorflow::mutex_lock lock(mutex_);
+    Loader& loader = loaders_[key];
+    if (loader.asked) loader = {};  // another dispatcher starts in this process
+    ++loader.epochs;
+  }
+
+  // The epoch that a job which was replayed into the middle of one goes on with. Jobs of a loader
+  // come one after another, so it is the last; of two that were under way at once nothing is known.
+  absl::Status Resume(const std::string& key, int64_t* epoch) {
+    tensorflow::mutex_lock lock(mutex_);
+    Loader& loader = loaders_[key];
+    loader.asked = true;
+    if (loader.resumed) {
+      return absl::FailedPreconditionError(
+          "two iterations of one loader were under way when tf.data service's dispatcher was "
+          "restarted, and which had which epoch is not known: name it with as_tf_dataset(epoch=k)");
+    }
+    loader.resumed = true;
+    *epoch = loader.epochs - 1;
+    return absl::OkStatus();
+  }
+
+  // The loader's next epoch, which comes after all that were replayed.
+  int64_t Take(const std::string& key) {
+    tensorflow::mutex_lock lock(mutex_);
+    Loader& loader = loaders_[key];
+    loader.asked = true;
+    const auto replayed = static_cast<uint64_t>(loader.epochs);
+    if (Api().epoch_next(key.c_str()) < replayed) Api().epoch_set_next(key.c_str(), replayed);
+    return static_cast<int64_t>(Api().epoch_take(key.c_str()));
+  }
+
+ private:
+  struct Loader {
+    int64_t epochs = 0;    // that replayed jobs have begun
+    bool asked = false;    // by a worker: the replay is over
+    bool resumed = false;  // the last epoch has its job
+  };
+  tensorflow::mutex mutex_;
+  std::map<std::string, Loader> loaders_ TF_GUARDED_BY(mutex_);
+};
+
+// Hands out epoch after epoch, in one long row: a repeat() in the workers asks for the next epoch
+// by Reset.
+//
+// A dispatcher in fault-tolerant mode that is started again makes its providers anew and asks each
+// for as many splits as its journal counts; it neither repeats Reset nor says which epoch it was.
+// The journal's count begins again at each end_of_splits. So there is none: the end of an epoch is
+// an error, which is not counted, and the count of splits alone says which epoch and which batch
+// come next. Jobs that are over are replayed, too, so the sum over a loader's jobs is its next
+// epoch. The replay runs on the thread of Python that starts the dispatcher; workers are answered
+// on gRPC's. Thread-safe.
 class BatchSplits : public tensorflow::data::SplitProvider {
  public:
   // `epoch` < 0: whichever is next.
@@ -40,22 +113,26 @@ class BatchSplits : public tensorflow::data::SplitProvider {
 
   absl::Status GetNext(tensorflow::Tensor* split, bool* end_of_splits) override {
     tensorflow::mutex_lock lock(mutex_);
-    *end_of_splits = next_ >= batches_;
+    *end_of_splits = batches_ == 0;
     if (*end_of_splits) return absl::OkStatus();
-    if (epoch_ < 0) {
-      TF_RETURN_IF_ERROR(CheckBound());
-      epoch_ = static_cast<int64_t>(Api().epoch_take(source_->key().c_str()));
+    TF_RETURN_IF_ERROR(CheckBound());
+    if (OnThreadOfPython()) {
+      Replay();
+    } else {
+      TF_RETURN_IF_ERROR(DecideEpoch());
     }
     *split = tensorflow::Tensor(tensorflow::DT_INT64, tensorflow::TensorShape({2}));
     split->vec<int64_t>()(0) = epoch_;
-    split->vec<int64_t>()(1) = next_++;
+    split->vec<int64_t>()(1) = skipping_ ? kSkipped : next_ % batches_;
+    ++next_;
     return absl::OkStatus();
   }
 
+  // In the middle of an epoch (take(3).repeat(), say) the rest of it is handed out as skipped, so
+  // that the count stays what it means.
   absl::Status Reset() override {
     tensorflow::mutex_lock lock(mutex_);
-    next_ = 0;
-    epoch_ = pinned_;
+    skipping_ = next_ > 0;
     return absl::OkStatus();
   }
 
@@ -63,25 +140,45 @@ class BatchSplits : public tensorflow::data::SplitProvider {
                     tensorflow::data::IteratorStateWriter* writer) override {
     tensorflow::mutex_lock lock(mutex_);
     TF_RETURN_IF_ERROR(writer->WriteScalar(full_name("split_epoch"), epoch_));
+    TF_RETURN_IF_ERROR(writer->WriteScalar(full_name("split_skipping"), skipping_));
     return writer->WriteScalar(full_name("split_next"), next_);
   }
 
   absl::Status Restore(std::function<std::string(std::string)> full_name,
                        tensorflow::data::IteratorStateReader* reader) override {
     tensorflow::mutex_lock lock(mutex_);
+    int64_t skipping = 0;
     TF_RETURN_IF_ERROR(reader->ReadScalar(full_name("split_epoch"), &epoch_));
+    TF_RETURN_IF_ERROR(reader->ReadScalar(full_name("split_skipping"), &skipping));
+    skipping_ = skipping != 0;
     return reader->ReadScalar(full_name("split_next"), &next_);
   }
 
   int64_t Cardinality() const override { return batches_; }
 
  private:
+  // Nobody sees this split.
+  void Replay() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (next_ % batches_ == 0 && pinned_ < 0) ReplayedEpochs::Get().Began(source_->key());
+  }
+
+  absl::Status DecideEpoch() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (next_ % batches_ == 0) {
+      if (next_ > 0 && !skipping_) return absl::OutOfRangeError(kEndOfEpoch);
+      skipping_ = false;
+      if (pinned_ < 0) epoch_ = ReplayedEpochs::Get().Take(source_->key());
+    }
+    if (epoch_ >= 0) return absl::OkStatus();
+    return ReplayedEpochs::Get().Resume(source_->key(), &epoch_);
+  }
+
   const std::shared_ptr<Source> source_;
   const int64_t pinned_;
   const int64_t batches_;
   tensorflow::mutex mutex_;
-  int64_t epoch_ TF_GUARDED_BY(mutex_);
-  int64_t next_ TF_GUARDED_BY(mutex_) = 0;
+  int64_t epoch_ TF_GUARDED_BY(mutex_);          // < 0: not decided, or not known after a replay
+  int64_t next_ TF_GUARDED_BY(mutex_) = 0;       // splits that were handed out, in all epochs
+  bool skipping_ TF_GUARDED_BY(mutex_) = false;  // what is left of an epoch
 };
 
 }  // namespace stoker_tf

@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 
+import kills
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -84,3 +85,58 @@ def test_dynamic_with_the_fallback(make):
         unnamed = loader.as_tf_dataset(op="fallback")
         with pytest.raises(tf.errors.FailedPreconditionError, match="epoch=k"):
             list(distributed(unnamed, target, service.ShardingPolicy.DYNAMIC))
+
+
+@pytest.mark.parametrize("mode", ["zip", "take"])
+def test_dynamic_repetitions_that_end_early_begin_the_next_epoch(make, mode):
+    with running("native", 1) as target:
+        loader = make()
+        dataset = loader.as_tf_dataset(op="native")
+        if mode == "take":
+            dataset = dataset.take(3)
+        else:
+            dataset = tf.data.Dataset.zip(dataset, tf.data.Dataset.range(3)).map(lambda batch, _: batch)
+        got = arrays(distributed(dataset.repeat(2), target, service.ShardingPolicy.DYNAMIC))
+        same(got, arrays(make().epoch(0))[:3] + arrays(make().epoch(1))[:3])
+        got = arrays(distributed(loader.as_tf_dataset(op="native"), target, service.ShardingPolicy.DYNAMIC))
+        same(got, arrays(make().epoch(2)))
+
+
+# --- kills: kills.py measures many of them ------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kills")
+    kills.write_photos(folder)
+    return folder
+
+
+@pytest.fixture(scope="module", params=["native", "fallback"])
+def place(request):
+    with kills.running(request.param) as place:
+        yield request.param, place
+
+
+@pytest.mark.parametrize("how", ["repeat", "loops", "pinned repeat", "pinned loops"])
+def test_a_killed_dispatcher_goes_on_where_it_was(place, photos, how):
+    """In epochs 0, 1 and 2, one job after another through the same service."""
+    op, service_ = place
+    for at in (23, 75, 149):
+        outcome = kills.job(service_, kills.source_of(op, how, photos), how, "dispatcher", at)
+        assert (at, outcome) == (at, kills.Outcome(lost=0, twice=0, strange=0, ended=True))
+
+
+@pytest.mark.parametrize("how", ["repeat", "loops"])
+def test_a_killed_worker_loses_what_it_had_and_repeats_nothing(photos, how):
+    with kills.running("native") as service_:
+        for at in (23, 75, 149):
+            outcome = kills.job(service_, kills.source_of("native", how, photos), how, "worker", at)
+            assert (outcome.twice, outcome.strange, outcome.ended) == (0, 0, True)
+
+
+def test_both_killed_at_once(photos):
+    with kills.running("native") as service_:
+        source = kills.source_of("native", "repeat", photos)
+        outcome = kills.job(service_, source, "repeat", "dispatcher worker", 75)
+        assert (outcome.twice, outcome.strange, outcome.ended) == (0, 0, True)

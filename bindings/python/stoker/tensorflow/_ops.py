@@ -113,8 +113,9 @@ def load(path: pathlib.Path) -> Any:
     library = ctypes.CDLL(str(path))
     bind = library.stoker_tf_bind
     bind.restype = ctypes.c_char_p
-    bind.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-    refused = bind(_stoker.api_address(), _stoker.interrupt_address())
+    bind.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+    thread_state = ctypes.cast(ctypes.pythonapi.PyGILState_GetThisThreadState, ctypes.c_void_p)
+    refused = bind(_stoker.api_address(), _stoker.interrupt_address(), thread_state)
     if refused is not None:
         raise build.PluginError(f"{path}: {refused.decode()}")
     return ops
