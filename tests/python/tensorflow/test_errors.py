@@ -1,9 +1,12 @@
 """Errors are TensorFlow's classes with stoker's words, and the iteration goes on after them."""
 
+import gc
 import shutil
+import weakref
 
 import numpy as np
 import pytest
+import stoker
 import tensorflow as tf
 from conftest import arrays, same
 
@@ -107,3 +110,48 @@ def test_another_process_that_cannot_see_the_folder(make, op, tmp_path, made, py
     assert "written" in script
     shutil.rmtree(folder)
     assert "NotFoundError" in python("elsewhere.py", op, "read", folder, saved)
+
+
+def some_arrays():
+    return stoker.Loader(stoker.arrays(np.arange(24, dtype=np.int64).reshape(12, 2)), batch_size=4)
+
+
+def test_arrays_made_inside_a_traced_function(op):
+    """The graph runs when the call that made the loader is over; it keeps the loader."""
+
+    @tf.function
+    def total():
+        result = tf.constant(0, tf.int64)
+        for rows in some_arrays().as_tf_dataset(op=op):
+            result += tf.reduce_sum(rows)
+        return result
+
+    for _ in range(2):
+        assert int(total()) == sum(range(24))
+        gc.collect()
+
+
+def test_arrays_made_inside_flat_map(op):
+    dataset = tf.data.Dataset.range(3).flat_map(lambda _: some_arrays().as_tf_dataset(op=op))
+    gc.collect()
+    assert sum(int(tf.reduce_sum(rows)) for rows in dataset) == 3 * sum(range(24))
+    iterator = iter(dataset.map(lambda rows: 2 * rows).prefetch(1))
+    del dataset
+    gc.collect()
+    assert sum(int(tf.reduce_sum(rows)) for rows in iterator) == 6 * sum(range(24))
+
+
+def test_the_loader_goes_with_the_function_that_kept_it(op):
+    alive = []
+
+    @tf.function
+    def first():
+        loader = some_arrays()
+        alive.append(weakref.ref(loader))
+        return next(iter(loader.as_tf_dataset(op=op)))
+
+    first()
+    assert alive[0]() is not None
+    del first
+    gc.collect()
+    assert alive[0]() is None

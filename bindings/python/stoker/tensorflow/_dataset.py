@@ -36,7 +36,8 @@ def as_tf_dataset(
     three `for` loops see epochs 0, 1 and 2) and checkpoints hold it.
 
     Args:
-        loader: which stays alive as long as the dataset.
+        loader: which stays alive as long as the dataset, or the function that the dataset is made in
+            (a `tf.function`, a `flat_map`).
         epoch: pins that epoch, 0 to 2**32 - 1; None: each iterator takes the next one.
         op: "native": the dataset op, built at first use for the TensorFlow that is installed (half a
             minute, then cached); "fallback": prebuilt ops, a little slower, with a few limits
@@ -63,6 +64,7 @@ def as_tf_dataset(
     }
     if paths and not isinstance(loader.source, ImageFolder):
         raise InvalidArgumentError(f"paths=True: {loader.source!r} is in memory and has no files")
+    _keep_with_graph(loader)
     spec = _elements.element_spec(loader, **extras)
     if kind == "fallback":
         return _Dataset(_fallback.variant(ops, loader, epoch, spec, extras), spec, loader, epoch)
@@ -78,6 +80,19 @@ def as_tf_dataset(
         output_shapes=[column.shape for column in columns],
     )
     return _Dataset(variant, spec, loader, epoch)
+
+
+def _keep_with_graph(loader: Loader) -> None:
+    """In a function that is being traced: its graph names the loader, and runs when this call is long over.
+
+    The graphs around it as well: TensorFlow keeps the outer one, and may copy the inner one and let it go.
+    """
+    graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+    while graph is not None:
+        graph._stoker_loaders = [*getattr(graph, "_stoker_loaders", []), loader]
+        outer = getattr(graph, "outer_graph", None)
+        # The last one, of the process, would keep the loader for good.
+        graph = outer if hasattr(outer, "outer_graph") else None
 
 
 class _Dataset(tf.data.Dataset):  # type: ignore[misc]
