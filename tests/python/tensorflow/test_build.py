@@ -17,6 +17,15 @@ exit 1
 """
 
 
+# "Compiles" by a copy of a plugin that is good, and notes each time.
+COPYING = """#!/bin/sh
+if [ $1 = --version ]; then echo copying 1.0; exit; fi
+echo >> {tries}
+sleep {seconds}
+while [ $# -gt 0 ]; do if [ "$1" = -o ]; then cp {good} "$2"; fi; shift; done
+"""
+
+
 @pytest.fixture(scope="module")
 def good():
     """A plugin that was built and proven."""
@@ -109,14 +118,106 @@ def test_what_failed_is_not_tried_again_until_forced(cache, tmp_path, monkeypatc
     assert (tmp_path / "tries").read_text() == "\n\n"
 
 
-def test_what_fails_its_proof_is_not_kept(cache, tmp_path, monkeypatch):
+def test_what_fails_its_proof_is_not_kept_and_tried_again(cache, tmp_path, monkeypatch):
     """A compiler whose output is no library."""
-    text = "#!/bin/sh\nif [ $1 = --version ]; then echo odd 1.0; exit; fi\n"
-    text += 'while [ $# -gt 0 ]; do if [ "$1" = -o ]; then echo rubbish > "$2"; fi; shift; done\n'
-    compiler(tmp_path, monkeypatch, text)
-    with pytest.raises(PluginError, match="failed when tried"):
-        build.plugin()
+    (tmp_path / "rubbish").write_text("rubbish")
+    tries = tmp_path / "tries"
+    compiler(tmp_path, monkeypatch, COPYING.format(tries=tries, seconds=0, good=tmp_path / "rubbish"))
+    for _ in range(2):
+        with pytest.raises(PluginError, match="failed when tried"):
+            build.plugin()
+    assert tries.read_text() == "\n\n"
     assert not list(cache.rglob("*.so"))
+
+
+@pytest.mark.parametrize(
+    "said", ["g++: fatal error: Killed signal terminated program cc1plus", "error: No space left on device"]
+)
+def test_what_the_machine_failed_at_is_tried_again(cache, tmp_path, monkeypatch, said):
+    tries = f"echo >> {tmp_path}/tries\necho '{said}' >&2\nexit 1\n"
+    compiler(tmp_path, monkeypatch, FAILING.partition("echo 'error")[0] + tries)
+    for _ in range(2):
+        with pytest.raises(PluginError, match=said.rpartition(": ")[2].replace("+", ".")):
+            build.plugin()
+    assert (tmp_path / "tries").read_text() == "\n\n"
+
+
+def test_the_proof_takes_nothing_from_the_current_folder(good, cache, tmp_path, monkeypatch):
+    """Neither modules that are called as the proof's are, nor a sitecustomize by a PYTHONPATH of `.`."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for name in ("base64", "tempfile", "numpy", "tensorflow", "stoker", "sitecustomize"):
+        (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r})\n")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PYTHONPATH", ".")
+    compiler(tmp_path, monkeypatch, COPYING.format(tries=tmp_path / "tries", seconds=0, good=good))
+    assert build.plugin().exists()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_processes_that_start_together_build_once(good, cache, tmp_path, monkeypatch):
+    compiler(tmp_path, monkeypatch, COPYING.format(tries=tmp_path / "tries", seconds=5, good=good))
+    script = "from stoker.tensorflow import build; print(build.plugin())"
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        for _ in range(3)
+    ]
+    assert len({process.communicate(timeout=300)[0] for process in processes}) == 1
+    assert [process.returncode for process in processes] == [0, 0, 0]
+    assert (tmp_path / "tries").read_text() == "\n"
+
+
+def test_the_cache_is_the_users_alone(good, cache, tmp_path, monkeypatch):
+    compiler(tmp_path, monkeypatch, COPYING.format(tries=tmp_path / "tries", seconds=0, good=good))
+    made = build.plugin()
+    assert [made.parents[i].stat().st_mode & 0o777 for i in range(2)] == [0o700, 0o700]
+    assert made.stat().st_mode & 0o022 == 0
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+@pytest.mark.parametrize("parents", [0, 1])
+def test_a_folder_that_others_can_write_is_not_trusted(filled, parents, mode):
+    folder = filled.parents[parents]
+    folder.chmod(mode)
+    with pytest.raises(PluginError, match=f"{folder} can be written by other users"):
+        build.plugin()
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o757])
+@pytest.mark.parametrize("suffix", [".so", ".json"])
+def test_a_file_that_others_can_write_is_not_loaded(filled, monkeypatch, mode, suffix):
+    filled.with_suffix(suffix).chmod(mode)
+    monkeypatch.setenv("CXX", "/nowhere/g++")
+    with pytest.raises(PluginError, match="no plugin that was built before"):
+        build.plugin()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_belongs_to_another_user_is_not_loaded(filled, monkeypatch):
+    monkeypatch.setenv("CXX", "/nowhere/g++")
+    os.chown(filled, 12345, 12345)
+    with pytest.raises(PluginError, match="no plugin that was built before"):
+        build.plugin()
+    os.chown(filled, 0, 0)
+    os.chown(filled.parent, 12345, 12345)
+    with pytest.raises(PluginError, match="belongs to user 12345, not to 0"):
+        build.plugin()
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)  # and root's is
+    assert build.plugin() == filled
+
+
+def test_a_cache_is_never_relative(monkeypatch, tmp_path):
+    """A relative XDG_CACHE_HOME does not count; without any home there is an error that says so."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert build._place().parents[1] == tmp_path / "home" / ".cache"
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # no HOME, and no entry for the user
+    with pytest.raises(PluginError, match="no home folder"):
+        build.plugin()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):

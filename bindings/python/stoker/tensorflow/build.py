@@ -3,13 +3,16 @@
 TensorFlow's C++ interfaces change with every release, so the op ships as source. It takes about half a
 minute once (20 s to compile, 7 s to try); the result is kept in the user's cache folder (XDG_CACHE_HOME)
 under all that it depends on: the exact TensorFlow and the flags it was built with, the compiler, stoker's
-plugin interface, the source. It is accepted after it has read a few batches in a process of its own.
+plugin interface, the source. It is accepted after it has read a few batches in a process of its own. What
+lies in the cache is code that this process will run, so it is loaded only where nobody but the user and
+root could have put it.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -36,9 +39,27 @@ _LINK = ["-Wl,-z,defs", "-Wl,--exclude-libs,ALL"]
 _COMPILE_SECONDS = 600
 _PROOF_SECONDS = 300
 
+# What a compiler says when it is the machine that failed, not the source: worth another try.
+_PASSING = [
+    *map(os.strerror, [errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EAGAIN, errno.EMFILE, errno.ENFILE]),
+    *("out of memory", "memory exhausted", "temporary file", "Killed", "due to signal", "no end after"),
+]
+
+# Runs the proof with this process' packages, in their order, but with nothing before Python's own library.
+_PROOF = """
+import json, runpy, sys
+own = [path for path in sys.path if not path.endswith(("site-packages", "dist-packages"))]
+sys.path[:] = own + [path for path in json.loads(sys.argv.pop(1)) if path not in own]
+runpy.run_module("stoker.tensorflow._proof", run_name="__main__", alter_sys=True)
+"""
+
 
 class PluginError(RuntimeError):
     """The dataset op cannot be built or used here; the message says why."""
+
+
+class _RefusedError(PluginError):
+    """The compiler does not take the source, and will not the next time either."""
 
 
 def plugin(force: bool = False) -> pathlib.Path:
@@ -53,13 +74,17 @@ def plugin(force: bool = False) -> pathlib.Path:
     """
     compiler = _find_compiler()
     place = _place()
+    _check_owner(place)
     if compiler is None:
         return _any_cached(place)
     path = place / f"{compiler.digest}.so"
     if not force and _is_good(path):
         return path
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        place.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (place.parent, place):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        _check_owner(place)
         with _lock(place / "lock"):
             if force or not _is_good(path):  # another rank may have been first
                 if not force:
@@ -75,7 +100,6 @@ def plugin(force: bool = False) -> pathlib.Path:
 
 def _place() -> pathlib.Path:
     """The folder for all but the compiler, which need not be there where a cached plugin is used."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     flags = [flag for flag in tf.sysconfig.get_compile_flags() if not flag.startswith("-I")]
     digest = hashlib.sha256(
         json.dumps([tf.__version__, _framework().stat().st_size, flags, _FLAGS, _LINK]).encode()
@@ -83,7 +107,36 @@ def _place() -> pathlib.Path:
     for source in _sources():
         digest.update(str(source.relative_to(_NATIVE)).encode())
         digest.update(source.read_bytes())
-    return pathlib.Path(cache, "stoker", f"tensorflow-{tf.__version__}-{digest.hexdigest()[:16]}")
+    return _cache() / "stoker" / f"tensorflow-{tf.__version__}-{digest.hexdigest()[:16]}"
+
+
+def _cache() -> pathlib.Path:
+    """The user's; a relative XDG_CACHE_HOME does not count, as its specification says."""
+    for folder in (os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~/.cache")):
+        if os.path.isabs(folder):
+            return pathlib.Path(folder)
+    raise PluginError("there is no home folder to keep the plugin in; set XDG_CACHE_HOME to an absolute path")
+
+
+def _check_owner(place: pathlib.Path) -> None:
+    """PluginError where others could have put files into this folder. It need not be there."""
+    for folder in (place.parent, place):
+        with contextlib.suppress(OSError):
+            _refuse_others(folder, os.stat(folder))
+
+
+def _refuse_others(path: pathlib.Path, status: os.stat_result) -> None:
+    # Root may write anywhere: an image whose plugin root has built serves its users.
+    if status.st_uid not in (os.geteuid(), 0):
+        raise PluginError(
+            f"{path} belongs to user {status.st_uid}, not to {os.geteuid()}, so the plugin there is not "
+            "loaded; remove it, or set XDG_CACHE_HOME to a folder of your own"
+        )
+    if status.st_mode & 0o022:
+        raise PluginError(
+            f"{path} can be written by other users, so the plugin there is not loaded; "
+            f"run `chmod go-w {shlex.quote(str(path))}` if all that lies there is yours"
+        )
 
 
 def _sources() -> list[pathlib.Path]:
@@ -113,11 +166,13 @@ def _any_cached(place: pathlib.Path) -> pathlib.Path:
 
 
 def _is_good(path: pathlib.Path) -> bool:
-    """Whether the file is, byte by byte, what was accepted once for this TensorFlow."""
+    """Whether the file is, byte by byte, what was accepted once for this TensorFlow, and by this user."""
     try:
+        for part in (path, path.with_suffix(".json")):
+            _refuse_others(part, os.stat(part))
         said = json.loads(path.with_suffix(".json").read_text())
         content = path.read_bytes()
-    except (OSError, ValueError):
+    except (OSError, ValueError, PluginError):
         return False
     return bool(
         isinstance(said, dict)
@@ -127,11 +182,12 @@ def _is_good(path: pathlib.Path) -> bool:
 
 
 def _raise_if_refused(path: pathlib.Path) -> None:
-    """What failed here once fails again, and costs each process its seconds: until --force."""
+    """What the compiler refused once it refuses again, and costs each process its seconds: until --force."""
     note = path.with_suffix(".json")
     try:
+        _refuse_others(note, os.stat(note))
         said = json.loads(note.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, PluginError):
         return
     if isinstance(said, dict) and isinstance(said.get("refused"), str):
         raise PluginError(f"{said['refused']} (as {note} has it; `--force` tries again)")
@@ -175,7 +231,7 @@ def _find_compiler() -> Optional[_Compiler]:
 def _build_or_note(compiler: _Compiler, path: pathlib.Path) -> None:
     try:
         _build(compiler, path)
-    except PluginError as error:
+    except _RefusedError as error:
         if _is_good(path):  # forced, and the one from before still serves
             raise
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -198,7 +254,7 @@ def _build(compiler: _Compiler, path: pathlib.Path) -> None:
         made = pathlib.Path(folder, "plugin.so")
         _compile(compiler, made)
         built = time.monotonic()
-        _prove(made)
+        _prove(made, pathlib.Path(folder))
         proven = time.monotonic()
         made.chmod(0o755)
         said = {
@@ -230,22 +286,21 @@ def _compile(compiler: _Compiler, out: pathlib.Path) -> None:
         *tf.sysconfig.get_link_flags(),
         *_LINK,
     ]
-    answer = _run(command, _COMPILE_SECONDS)
-    if answer.returncode != 0:
-        first = next((line for line in answer.stderr.splitlines() if "error" in line), answer.stderr[-500:])
-        raise PluginError(f"{shlex.join(compiler.command)} could not compile it: {first.strip()}")
+    answer = _run(command, _COMPILE_SECONDS, {**os.environ, "LC_ALL": "C"})
+    if answer.returncode == 0:
+        return
+    first = next((line for line in answer.stderr.splitlines() if "error" in line), answer.stderr[-500:])
+    passing = answer.returncode < 0 or any(sign in answer.stderr for sign in _PASSING)
+    kind = PluginError if passing else _RefusedError
+    raise kind(f"{shlex.join(compiler.command)} could not compile it: {first.strip()}")
 
 
-def _prove(made: pathlib.Path) -> None:
-    """A plugin that crashes does so in a process of its own."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
-        "TF_CPP_MIN_LOG_LEVEL": "2",
-        "CUDA_VISIBLE_DEVICES": "",
-    }
-    command = [sys.executable, "-m", "stoker.tensorflow._proof", str(made)]
-    answer = _run(command, _PROOF_SECONDS, environment)
+def _prove(made: pathlib.Path, folder: pathlib.Path) -> None:
+    """A plugin that crashes does so in a process of its own, where the current folder's files are nothing."""
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": ""}
+    paths = json.dumps([os.path.abspath(entry) for entry in sys.path if entry])
+    command = [sys.executable, "-I", "-c", _PROOF, paths, str(made)]
+    answer = _run(command, _PROOF_SECONDS, environment, folder)
     if answer.returncode < 0:
         raise PluginError(f"it was built, but crashed when tried (signal {-answer.returncode})")
     if answer.returncode != 0:
@@ -254,7 +309,10 @@ def _prove(made: pathlib.Path) -> None:
 
 
 def _run(
-    command: list[str], seconds: float, environment: Optional[dict[str, str]] = None
+    command: list[str],
+    seconds: float,
+    environment: Optional[dict[str, str]] = None,
+    folder: Optional[pathlib.Path] = None,
 ) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
@@ -265,6 +323,7 @@ def _run(
             timeout=seconds,
             stdin=subprocess.DEVNULL,
             env=environment,
+            cwd=folder,
             check=False,
         )
     except subprocess.TimeoutExpired:
