@@ -8,8 +8,9 @@ import sys
 import kills
 import numpy as np
 import pytest
+import stoker.tensorflow
 import tensorflow as tf
-from conftest import arrays, same
+from conftest import SIZE, arrays, noting, same
 
 service = tf.data.experimental.service
 WORKER = pathlib.Path(__file__).with_name("worker.py")
@@ -140,3 +141,47 @@ def test_both_killed_at_once(photos):
         source = kills.source_of("native", "repeat", photos)
         outcome = kills.job(service_, source, "repeat", "dispatcher worker", 75)
         assert (outcome.twice, outcome.strange, outcome.ended) == (0, 0, True)
+
+
+# --- Keras -------------------------------------------------------------------------------------------
+
+
+def fit(loader, dataset, **options):
+    model = tf.keras.Sequential(
+        [
+            tf.keras.Input((SIZE, SIZE, 3)),
+            tf.keras.layers.Flatten(),
+            tf.keras.layers.Dense(kills.BATCHES * kills.ROWS),
+        ]
+    )
+    model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    callbacks = [stoker.tensorflow.follow_epochs(loader)]
+    model.fit(dataset, verbose=0, callbacks=callbacks, **options)
+
+
+def test_follow_epochs_says_that_the_service_does_not_follow(make, op):
+    """OFF: the workers count in their own processes."""
+    with running(op, 1) as target:
+        loader = make()
+        dataset = distributed(loader.as_tf_dataset(op=op), target, service.ShardingPolicy.OFF)
+        with pytest.raises(stoker.FailedPreconditionError, match=r"(?s)next epoch to 3.*epoch=k"):
+            fit(loader, dataset, initial_epoch=3, epochs=5)
+
+
+def test_follow_epochs_says_that_a_dispatcher_elsewhere_does_not_follow(photos):
+    with kills.running("native") as service_:
+        loader = stoker.Loader(stoker.image_folder(photos), [stoker.Resize((SIZE, SIZE))], batch_size=8)
+        dataset = distributed(
+            loader.as_tf_dataset(op="native"), service_.target, service.ShardingPolicy.DYNAMIC
+        )
+        with pytest.raises(stoker.FailedPreconditionError, match="next epoch to 3"):
+            fit(loader, dataset, initial_epoch=3, epochs=5)
+
+
+def test_follow_epochs_follows_where_the_dispatcher_is_in_this_process(make):
+    seen = []
+    with running("native", 1) as target:
+        loader = make()
+        dataset = distributed(loader.as_tf_dataset(op="native"), target, service.ShardingPolicy.DYNAMIC)
+        fit(loader, dataset.map(noting(seen)), initial_epoch=3, epochs=5)
+    assert digests(seen) == digests(arrays(make().epoch(3)) + arrays(make().epoch(4)))
