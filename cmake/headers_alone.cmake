@@ -6,9 +6,12 @@ function(stoker_headers_alone name root)
   list(TRANSFORM patterns PREPEND "${root}/")
   file(GLOB_RECURSE headers RELATIVE ${root} CONFIGURE_DEPENDS ${patterns})
   list(FILTER headers EXCLUDE REGEX "-inl\\.h$")
+  if(root STREQUAL PROJECT_SOURCE_DIR)  # their installed copies are compiled
+    list(REMOVE_ITEM headers ${stoker_umbrella} ${stoker_public_headers})
+  endif()
   set(sources)
   foreach(header IN LISTS headers)
-    set(source ${CMAKE_CURRENT_BINARY_DIR}/headers_alone/${header}.cc)
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}/${header}.cc)
     # Twice: it must also bear being included again.
     file(GENERATE OUTPUT ${source} CONTENT "#include \"${header}\"\n#include \"${header}\"\n")
     list(APPEND sources ${source})

@@ -18,7 +18,7 @@ struct Calls {
 };
 
 // Whose call it is: the nearest library up the stack that is neither libc nor libstdc++ nor this
-// program's counting itself. Names without folder and version: "libstoker.so".
+// program's counting itself. Names without folder and version: "libjpeg.so".
 std::map<std::string, Calls> StopCounting();
 void StartCounting();  // from zero, in all threads
 

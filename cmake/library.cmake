@@ -1,0 +1,74 @@
+# All parts together, twice.
+#
+# stoker: libstoker.a, everything. This repository's own programs and tests link it: they look
+# behind the headers that users get.
+# stoker_shared: libstoker.so, which users get and the Python package loads. It exports what the
+# installed headers declare, and nothing else: no program meets our copies of other libraries'
+# templates.
+set(stoker_parts
+  stoker_c
+  stoker_core
+  stoker_gpu
+  stoker_jpeg
+  stoker_pipeline
+  stoker_png
+  stoker_readers
+  stoker_sources
+  stoker_transforms
+  stoker_webp)
+# What an installed libstoker.a leaves to be linked; stokerConfig.cmake.in finds it.
+set(stoker_others
+  JPEG::JPEG
+  PkgConfig::HWY
+  PkgConfig::SPNG
+  PkgConfig::URING
+  PkgConfig::WEBP
+  TBB::tbb
+  Threads::Threads
+  ZLIB::ZLIB)
+if(STOKER_CUDA_FOUND)
+  list(APPEND stoker_others CUDA::cudart_static)
+endif()
+
+list(TRANSFORM stoker_others REPLACE "(.+)" "$<INSTALL_INTERFACE:\\1>")
+
+add_library(stoker STATIC)
+target_link_libraries(stoker
+  PUBLIC $<BUILD_INTERFACE:stoker_flags>
+  PRIVATE "$<BUILD_INTERFACE:${stoker_parts}>" ${stoker_others})
+
+# What is exported: the names that the headers declare.
+set(stoker_exported_headers ${stoker_public_headers})
+if(STOKER_PYTHON)  # the extension module looks behind them, too
+  file(GLOB sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS bindings/python/*.cc)
+  foreach(source IN LISTS sources)
+    stoker_reached_headers(${source} reached)
+    list(APPEND stoker_exported_headers ${reached})
+  endforeach()
+  list(REMOVE_DUPLICATES stoker_exported_headers)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${stoker_exported_headers})
+endif()
+stoker_declared_names("${stoker_exported_headers}" classes functions)
+set(STOKER_EXPORTS)
+foreach(name IN LISTS classes functions)
+  # Behind it: a member, parameters, or an ABI tag.
+  string(APPEND STOKER_EXPORTS "    stoker::${name}[!A-Za-z0-9_]*;\n")
+endforeach()
+foreach(name IN LISTS classes)
+  foreach(kind "typeinfo" "typeinfo name" "vtable")
+    string(APPEND STOKER_EXPORTS "    \"${kind} for stoker::${name}\";\n")
+  endforeach()
+endforeach()
+set(stoker_exports ${PROJECT_BINARY_DIR}/stoker.map)
+configure_file(cmake/stoker.map.in ${stoker_exports} @ONLY)
+
+add_library(stoker_shared SHARED)
+target_link_libraries(stoker_shared
+  PUBLIC $<BUILD_INTERFACE:stoker_flags>
+  PRIVATE ${stoker_parts} -Wl,--version-script=${stoker_exports})
+set_target_properties(stoker_shared PROPERTIES
+  OUTPUT_NAME stoker
+  LINK_DEPENDS ${stoker_exports}
+  # Below 1.0 each minor version may break the ABI.
+  VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})

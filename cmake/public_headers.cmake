@@ -1,0 +1,79 @@
+# Which headers users get, what they look like once installed, and which names they declare.
+
+# The headers that `file` includes, directly or not, itself not among them.
+function(stoker_reached_headers file result)
+  set(reached)
+  set(pending ${file})
+  while(pending)
+    list(POP_FRONT pending current)
+    file(STRINGS ${PROJECT_SOURCE_DIR}/${current} lines REGEX "^#include \"")
+    foreach(line IN LISTS lines)
+      string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" next "${line}")
+      if(NOT next IN_LIST reached)
+        list(APPEND reached ${next})
+        list(APPEND pending ${next})
+      endif()
+    endforeach()
+  endwhile()
+  set(${result} ${reached} PARENT_SCOPE)
+endfunction()
+
+# Copies `header` to `copy`, with its own includes named below stoker/: a program may have a
+# transforms/transform.h of its own.
+function(stoker_copy_header header copy)
+  file(READ ${PROJECT_SOURCE_DIR}/${header} text)
+  string(REGEX REPLACE "(^|\n)#include \"" "\\1#include \"stoker/" text "${text}")
+  set(old)
+  if(EXISTS ${copy})
+    file(READ ${copy} old)
+  endif()
+  if(NOT text STREQUAL old)  # else what includes it would be compiled again
+    file(WRITE ${copy} "${text}")
+  endif()
+endfunction()
+
+# Makes `folder`/stoker what `cmake --install` puts into the include folder.
+function(stoker_copy_public_headers folder)
+  set(copies ${folder}/stoker/stoker.h)
+  stoker_copy_header(${stoker_umbrella} ${copies})
+  foreach(header IN LISTS stoker_public_headers)
+    set(copy ${folder}/stoker/${header})
+    stoker_copy_header(${header} ${copy})
+    list(APPEND copies ${copy})
+  endforeach()
+  file(GLOB_RECURSE stale ${folder}/stoker/*.h)
+  list(REMOVE_ITEM stale ${copies})
+  if(stale)
+    file(REMOVE ${stale})
+  endif()
+endfunction()
+
+# The classes and the functions of namespace stoker that `headers` declare.
+function(stoker_declared_names headers classes functions)
+  set(found_classes)
+  set(found_functions)
+  foreach(header IN LISTS headers)
+    file(READ ${PROJECT_SOURCE_DIR}/${header} text)
+    string(REPLACE "[[nodiscard]] " "" text "\n${text}")
+    string(REGEX MATCHALL "\n(class|struct) [A-Za-z0-9_]+[^;{\n]*{" matches "${text}")
+    list(TRANSFORM matches REPLACE "\n(class|struct) ([A-Za-z0-9_]+).*" "\\2")
+    list(APPEND found_classes ${matches})
+    # Up to the parenthesis of a declaration that begins a line, or of one whose type has a line of
+    # its own.
+    string(REGEX MATCHALL "\n([A-Za-z][A-Za-z0-9_:<>,\\*& ]*[ \\*&])?[A-Za-z0-9_]+\\(" matches
+      "${text}")
+    list(TRANSFORM matches REPLACE ".*[ \\*&\n]([A-Za-z0-9_]+)\\($" "\\1")
+    list(APPEND found_functions ${matches})
+  endforeach()
+  list(REMOVE_DUPLICATES found_classes)
+  list(REMOVE_DUPLICATES found_functions)
+  set(${classes} ${found_classes} PARENT_SCOPE)
+  set(${functions} ${found_functions} PARENT_SCOPE)
+endfunction()
+
+# The umbrella, and all that it reaches. No more is promised.
+set(stoker_umbrella bindings/cpp/stoker/stoker.h)
+stoker_reached_headers(${stoker_umbrella} stoker_public_headers)
+# They may reach others.
+set_property(DIRECTORY APPEND PROPERTY
+  CMAKE_CONFIGURE_DEPENDS ${stoker_umbrella} ${stoker_public_headers})

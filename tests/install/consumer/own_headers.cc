@@ -1,0 +1,19 @@
+// A program whose own headers are called as some of stoker's.
+#include <stoker/stoker.h>
+
+#include <cstdio>
+
+#include "engine/core/result.h"
+#include "gpu/device.h"
+#include "io/sources/source.h"
+#include "transforms/transform.h"
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  auto source = stoker::ImageFolder(argv[1]);
+  if (!source.ok()) return 1;
+  std::printf("own %d, own %d, own %d, own %d, stoker's %d\n", own::Result().value,
+              own::Source().value, own::Transform().value, own::Device().value,
+              static_cast<int>((*source)->size()));
+  return 0;
+}
