@@ -70,13 +70,26 @@ class [[nodiscard]] Result {
   const Error& error() const& { return *std::get_if<1>(&state_); }
   Error&& error() && { return std::move(*std::get_if<1>(&state_)); }
 
-  // For programs that prefer exceptions: the value, or std::runtime_error with the error's text.
+  // For programs that prefer exceptions: the value, or std::runtime_error with the error's text. Of
+  // a Result that goes away with the expression (f().value()) it is moved out.
+  T& value() & {
+    ThrowUnlessOk();
+    return **this;
+  }
+  const T& value() const& {
+    ThrowUnlessOk();
+    return **this;
+  }
   T value() && {
-    if (!ok()) throw std::runtime_error(error().ToString());
-    return std::move(**this);
+    ThrowUnlessOk();
+    return *std::move(*this);
   }
 
  private:
+  void ThrowUnlessOk() const {
+    if (!ok()) throw std::runtime_error(error().ToString());
+  }
+
   std::variant<T, Error> state_;
 };
 
@@ -91,7 +104,7 @@ class [[nodiscard]] Result<void> {
   explicit operator bool() const { return ok(); }
   const Error& error() const& { return *error_; }
   Error&& error() && { return std::move(*error_); }
-  void value() && {
+  void value() const {
     if (!ok()) throw std::runtime_error(error_->ToString());
   }
 

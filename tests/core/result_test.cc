@@ -4,6 +4,10 @@
 
 #include <cerrno>
 #include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
 
 namespace stoker {
 namespace {
@@ -36,6 +40,26 @@ TEST(Result, HoldsAValueOrAnError) {
   ASSERT_FALSE(bad.ok());
   EXPECT_THROW(std::move(bad).value(), std::runtime_error);
   EXPECT_TRUE(Status().ok());
+}
+
+TEST(Result, TheValueOfOneWithAName) {
+  Result<std::string> named = std::string("a");
+  named.value() += "b";
+  EXPECT_EQ(named.value(), "ab");
+  const Result<std::string>& looked_at = named;
+  EXPECT_EQ(&looked_at.value(), &*named);
+  static_assert(std::is_same_v<decltype(named.value()), std::string&>);
+  static_assert(std::is_same_v<decltype(looked_at.value()), const std::string&>);
+  static_assert(std::is_same_v<decltype(std::move(named).value()), std::string>);
+  EXPECT_EQ(std::move(named).value(), "ab");
+
+  Result<std::string> bad = Error{Code::kNotFound, "no such thing"};
+  EXPECT_THROW(bad.value(), std::runtime_error);
+  EXPECT_THROW(std::as_const(bad).value(), std::runtime_error);
+  const Status done;
+  EXPECT_NO_THROW(done.value());
+  const Status failed = Error{Code::kNotFound, "no such thing"};
+  EXPECT_THROW(failed.value(), std::runtime_error);
 }
 
 }  // namespace
