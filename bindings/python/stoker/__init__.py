@@ -16,8 +16,14 @@ Everything public is in this module; what begins with an underscore is not for u
 
 import atexit as _atexit
 import os as _os
+import pathlib as _pathlib
 
-from stoker import _stoker
+try:
+    from stoker import _stoker
+except ImportError as _error:
+    from stoker import _missing_library
+
+    raise _missing_library.in_words(_error, _pathlib.Path(__file__).parent) from _error
 from stoker._augmentations import (
     AutoAugment,
     ColorJitter,
