@@ -141,7 +141,7 @@ class Inspection {
   // The body of each thread.
   void Run() {
     Tally tally;
-    FileInspector inspector(options_.decode);
+    FileInspector inspector(options_.decode, options_.limits);
     std::string path;
     while (!cancelled_) {
       const uint64_t first = next_.fetch_add(kChunk);

@@ -10,6 +10,7 @@
 
 #include "engine/core/result.h"
 #include "io/sources/source.h"
+#include "transforms/image_info.h"
 
 namespace stoker {
 
@@ -17,6 +18,7 @@ struct InspectOptions {
   int threads = 0;           // 0: the cores allotted
   bool decode = false;       // decode every image, whole; else only headers are read
   size_t list_broken = 100;  // how many broken files the report names
+  DecodeLimits limits{};     // of what is decoded; a file beyond them is broken
 };
 
 // Of one number that each file has. All zero when no file has it.

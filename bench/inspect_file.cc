@@ -21,8 +21,12 @@ namespace {
 // Most headers end within the first 4 KiB.
 constexpr size_t kWindow = 8192;
 
-// Of one thread: file, rows and coefficients together.
-constexpr uint64_t kWorkingMemory = uint64_t{4} << 30;
+// Of one thread: file, rows and coefficients together. 4 GiB where nothing else is asked for.
+uint64_t WorkingMemory(const DecodeLimits& limits) {
+  constexpr int64_t kBytesPerPixel = 16;
+  return static_cast<uint64_t>(kBytesPerPixel *
+                               std::max(limits.max_pixels, DecodeLimits().max_pixels));
+}
 
 // A file open for reading, seen through a window that moves forward.
 class OpenFile {
@@ -112,7 +116,8 @@ class Nowhere final : public RowSink {
 }  // namespace
 
 struct FileInspector::State {
-  explicit State(bool decode_all) : decode(decode_all) {}
+  State(bool decode_all, const DecodeLimits& limits)
+      : decode(decode_all), budget(WorkingMemory(limits)), decoder(limits, &budget) {}
 
   Status Look(OpenFile& file, FileFacts& facts);
   Status ReadHeader(OpenFile& file, FileFacts& facts);
@@ -120,9 +125,9 @@ struct FileInspector::State {
 
   const bool decode;
   std::vector<uint8_t> window;
-  MemoryBudget budget{kWorkingMemory};
+  MemoryBudget budget;
   GrowingBuffer bytes{budget};
-  ImageDecoder decoder{DecodeLimits{}, &budget};
+  ImageDecoder decoder;
   Nowhere nowhere{budget};
 };
 
@@ -184,7 +189,8 @@ Status FileInspector::State::Decode(const OpenFile& file, uint64_t size, FileFac
   return decoded;
 }
 
-FileInspector::FileInspector(bool decode) : state_(std::make_unique<State>(decode)) {}
+FileInspector::FileInspector(bool decode, const DecodeLimits& limits)
+    : state_(std::make_unique<State>(decode, limits)) {}
 FileInspector::~FileInspector() = default;
 
 FileFacts FileInspector::Look(const std::string& path) {

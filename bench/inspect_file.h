@@ -10,6 +10,7 @@
 #include "engine/core/image.h"
 #include "engine/core/result.h"
 #include "transforms/format.h"
+#include "transforms/image_info.h"
 
 namespace stoker {
 
@@ -26,7 +27,7 @@ struct FileFacts {
 // Keeps buffers and a decoder from file to file. One thread at a time.
 class FileInspector {
  public:
-  explicit FileInspector(bool decode);
+  FileInspector(bool decode, const DecodeLimits& limits);
   ~FileInspector();
 
   FileFacts Look(const std::string& path);

@@ -17,14 +17,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint64_t kWorkingMemory = uint64_t{4} << 30;
+uint64_t WorkingMemory(const Plan& plan) {  // 4 GiB where nothing else is asked for
+  constexpr int64_t kBytesPerPixel = 16;
+  return static_cast<uint64_t>(
+      kBytesPerPixel * std::max(plan.options().limits.max_pixels, DecodeLimits().max_pixels));
+}
+
 constexpr const char* kMixed = "when its last row is there; not measured";
 constexpr size_t kTogether = 32;  // images that are in memory at once
 
 // Some of a source's images, in memory.
 class Group final : public ImageFeed {
  public:
-  Group(const Plan& plan, uint64_t seed) : seed_(seed), row_(plan.row_bytes()) {}
+  Group(const Plan& plan, uint64_t seed)
+      : budget_(WorkingMemory(plan)), seed_(seed), row_(plan.row_bytes()) {}
 
   // False where the image could not be read, and says why.
   Status Add(const SampleSource& source, uint64_t id) {
@@ -75,7 +81,7 @@ class Group final : public ImageFeed {
     std::vector<uint8_t> crop_index;
   };
 
-  MemoryBudget budget_{kWorkingMemory};
+  MemoryBudget budget_;
   uint64_t seed_;
   uint64_t epoch_ = 0;
   std::vector<Image> images_;
@@ -109,7 +115,7 @@ std::string Lines(const Plan& plan, const PlanCost* cost) {
 Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint64_t images,
                              int rounds, uint64_t seed,
                              const std::function<bool(uint64_t, uint64_t)>& keep_going) {
-  MemoryBudget budget(kWorkingMemory);
+  MemoryBudget budget(WorkingMemory(plan));
   const auto workspace = plan.MakeWorkspace(budget);
   PlanCost cost;
   cost.transform_ns.resize(plan.transforms().size());

@@ -5,6 +5,28 @@
 
 namespace stoker {
 
+namespace {
+
+constexpr int64_t kScansOfLargest = 16;
+constexpr int64_t kCoefficientBytesPerPixel = 4;
+
+// No file has more: beyond that the limit is none.
+int64_t MostPixels(const DecodeLimits& limits) {
+  return std::min(limits.max_pixels, int64_t{kMostSidePixels} * kMostSidePixels);
+}
+
+}  // namespace
+
+int DecodeLimits::ScansOf(ImageSize size) const {
+  const int64_t pixels = int64_t{size.width} * size.height;
+  const int64_t affordable = kScansOfLargest * MostPixels(*this) / pixels;
+  return static_cast<int>(std::min<int64_t>(affordable, max_scans));
+}
+
+int64_t DecodeLimits::CoefficientBytes() const {
+  return kCoefficientBytesPerPixel * MostPixels(*this);
+}
+
 std::string SizeText(ImageSize size) {
   return std::to_string(size.width) + " × " + std::to_string(size.height);
 }
@@ -16,7 +38,7 @@ Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset) {
                      std::to_string(limits.max_pixels),
                  {},
                  offset,
-                 "Shrink the image, or raise the limit max_pixels"};
+                 "Shrink the image, or raise max_pixels"};
   }
   if (std::max(size.width, size.height) > kMostSidePixels) {
     return Error{Code::kResourceExhausted,
@@ -33,7 +55,7 @@ Error NoRoomToDecode(const std::string& what, ImageSize size, uint64_t needed) {
   return {.code = Code::kResourceExhausted,
           .cause = what + " of " + SizeText(size) + " pixels needs " + std::to_string(needed) +
                    " bytes to decode, and the memory budget has no room",
-          .advice = "Raise the budget",
+          .advice = "Raise memory_budget",
           .wanted_bytes = needed};
 }
 

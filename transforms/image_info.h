@@ -14,19 +14,17 @@ namespace stoker {
 // What hostile bytes may ask for.
 struct DecodeLimits {
   int64_t max_pixels = int64_t{1} << 28;  // width × height; 268 million
+  int max_scans = 200;                    // of a JPEG
 
-  // The rest is about JPEGs with several scans. So many of them:
-  int max_scans = 200;
+  // How many a JPEG of that size may have. Each scan walks the whole image, though it may be a few
+  // bytes long: an image of max_pixels may have 16, smaller ones more, those of less than a twelfth
+  // max_scans. (A common progressive file has 10.)
+  int ScansOf(ImageSize size) const;
 
-  // Scans × pixels: each scan walks the whole image, though it may be a few bytes long. Reached
-  // before max_scans by images of more than 21 million pixels (25 scans at 170 million: 2 seconds;
-  // a common progressive file has 10).
-  int64_t max_scan_pixels = int64_t{1} << 32;
-
-  // Files with several scans (all progressive ones) need their whole image in memory while they
-  // are decoded, as coefficients: 2 bytes a sample, 2 to 8 a pixel. (The few rows of blocks that
-  // every image needs are not counted.)
-  int64_t max_coefficient_bytes = int64_t{1} << 30;
+  // A JPEG of several scans (all progressive ones) needs its whole image in memory while it is
+  // decoded, as coefficients: 2 bytes a sample, 2 to 8 a pixel. At most 4 for each of max_pixels.
+  // (The few rows of blocks that every image needs are not counted.)
+  int64_t CoefficientBytes() const;
 };
 
 struct ImageInfo {

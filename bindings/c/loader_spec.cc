@@ -21,6 +21,8 @@ namespace {
 
 constexpr size_t kMostTransforms = 100;
 constexpr uint64_t kMostSamples = uint64_t{1} << 62;
+constexpr uint64_t kMostPixels = uint64_t{kMostSidePixels} * kMostSidePixels;
+constexpr uint64_t kMostScans = 1'000'000;
 constexpr uint64_t kMostBatches = 4096;  // in production, or lent
 constexpr uint64_t kMost32 = std::numeric_limits<uint32_t>::max();
 constexpr uint64_t kMost64 = std::numeric_limits<uint64_t>::max();
@@ -121,6 +123,8 @@ TransformSpec ReadTransforms(JsonObject& object) {
     spec.options.layout = *place == 0 ? Layout::kNhwc : Layout::kNchw;
   }
   object.Boolean("exif_orientation", spec.options.exif_orientation);
+  object.Integer("max_pixels", spec.options.limits.max_pixels, 1, kMostPixels);
+  object.Integer("max_scans", spec.options.limits.max_scans, 1, kMostScans);
   for (JsonObject& transform : object.Objects("transforms", kMostTransforms)) {
     spec.transforms.push_back(ReadTransform(transform));
     object.Fail(transform.Finish());
@@ -157,6 +161,7 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
   options.dtype = transforms.options.dtype;
   options.layout = transforms.options.layout;
   options.exif_orientation = transforms.options.exif_orientation;
+  options.limits = transforms.options.limits;
   options.mix = ReadMix(*object);
   bool pins = false;
   object->Boolean("pin_memory", pins);

@@ -41,8 +41,8 @@ struct TransformSpec {
   std::optional<BatchMix> mix;
 };
 
-// The keys `transforms`, `dtype`, `layout` and `exif_orientation` of the same object, and in a
-// recipe `mix`; all others are unknown here. Errors as above.
+// The keys `transforms`, `dtype`, `layout`, `exif_orientation`, `max_pixels` and `max_scans` of the
+// same object, and in a recipe `mix`; all others are unknown here. Errors as above.
 Result<TransformSpec> ParseTransformSpec(std::string_view json);
 Result<TransformSpec> ParseRecipe(std::string_view json);
 

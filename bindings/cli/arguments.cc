@@ -85,4 +85,18 @@ CLI::Option* AddChoice(CLI::App& command, const std::string& name, std::string& 
       });
 }
 
+void AddLimits(CLI::App& command, LimitArguments& given) {
+  constexpr int64_t kMostPixels = int64_t{kMostSidePixels} * kMostSidePixels;
+  constexpr DecodeLimits kUsual;
+  AddNumber(command, "--max-pixels", given.max_pixels, {1, kMostPixels},
+            WithDefault("width × height of an image; larger ones are\nrefused", kUsual.max_pixels));
+  AddNumber(command, "--max-scans", given.max_scans, {1, 1'000'000},
+            WithDefault("of a JPEG; those of more are refused", kUsual.max_scans));
+}
+
+void SetLimits(const LimitArguments& given, DecodeLimits& limits) {
+  if (given.max_pixels != 0) limits.max_pixels = given.max_pixels;
+  if (given.max_scans != 0) limits.max_scans = static_cast<int>(given.max_scans);
+}
+
 }  // namespace stoker::cli

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "transforms/image_info.h"
+
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's
 class App;
 class Option;
@@ -37,5 +39,15 @@ CLI::Option* AddBytes(CLI::App& command, const std::string& name, uint64_t& valu
                       const std::string& what);
 CLI::Option* AddChoice(CLI::App& command, const std::string& name, std::string& value,
                        const std::vector<std::string>& choices, const std::string& what);
+
+// What files may ask for; 0: not given.
+struct LimitArguments {
+  int64_t max_pixels = 0;
+  int64_t max_scans = 0;
+};
+
+void AddLimits(CLI::App& command, LimitArguments& given);
+// What is given; the rest of `limits` stays.
+void SetLimits(const LimitArguments& given, DecodeLimits& limits);
 
 }  // namespace stoker::cli

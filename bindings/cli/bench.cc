@@ -127,6 +127,7 @@ BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
   loader.dtype = recipe.options.dtype;
   loader.layout = recipe.options.layout;
   loader.exif_orientation = recipe.options.exif_orientation;
+  loader.limits = recipe.options.limits;
   loader.batch_size = static_cast<uint32_t>(given.batch_size);
   loader.shuffle = given.shuffle || (recipe.shuffled && !given.no_shuffle);
   loader.seed = given.seed;

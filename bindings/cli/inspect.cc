@@ -23,6 +23,7 @@ namespace {
 struct InspectArguments {
   std::string directory;
   bool decode = false;
+  LimitArguments limits;
   int64_t list_broken = 100;
   int64_t threads = 0;
   bool json = false;
@@ -49,9 +50,10 @@ Result<DatasetReport> Look(const InspectArguments& given) {
       ImageFolder(given.directory, {.threads = threads});
   if (!source.ok()) return std::move(source).error();
   WarnOfSplits(given.directory, (*source)->classes());
-  const InspectOptions options{.threads = threads,
-                               .decode = given.decode,
-                               .list_broken = static_cast<size_t>(given.list_broken)};
+  InspectOptions options{.threads = threads,
+                         .decode = given.decode,
+                         .list_broken = static_cast<size_t>(given.list_broken)};
+  SetLimits(given.limits, options.limits);
   ProgressBar bar;
   const InterruptGuard interrupt;
   return Inspect(**source, options, [&](uint64_t done, uint64_t total) {
@@ -63,6 +65,7 @@ Result<DatasetReport> Look(const InspectArguments& given) {
 Result<int> RunInspectCommand(const InspectArguments& given) {
   Result<DatasetReport> report = Look(given);
   if (!report.ok()) return std::move(report).error();
+  for (Error& error : report->broken_files) error.advice = AsOptions(std::move(error.advice));
   std::string text = given.json ? InspectJson(*report) : InspectText(*report);
   if (!text.ends_with('\n')) text += '\n';
   if (Status s = Print(text); !s.ok()) return std::move(s).error();
@@ -81,6 +84,7 @@ void AddInspect(CLI::App& app, Command& chosen) {
       ->type_name("")
       ->required();
   command->add_flag("--decode", given->decode, "decode every image, instead of its header only");
+  AddLimits(*command, given->limits);
   AddNumber(*command, "--list-broken", given->list_broken, {0, 1'000'000'000},
             "how many broken files to name");
   AddNumber(*command, "--threads", given->threads, {0, 256}, "that read; 0: the cores allotted");

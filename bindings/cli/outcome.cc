@@ -14,12 +14,11 @@
 
 namespace stoker::cli {
 
-namespace {
-
-// The library names its options as C++ does; the user of the command knows them by other names.
 std::string AsOptions(std::string text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNames{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kNames{
       {{"memory_budget", "--memory-budget"},
+       {"max_pixels", "--max-pixels"},
+       {"max_scans", "--max-scans"},
        {"batch_size", "--batch-size"},
        {"drop_remainder", "--drop-remainder"},
        {"pass overwrite", "pass --overwrite"}}};
@@ -32,6 +31,8 @@ std::string AsOptions(std::string text) {
   }
   return text;
 }
+
+namespace {
 
 std::string OnOneLine(std::string_view text) {
   std::string line;

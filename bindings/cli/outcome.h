@@ -23,6 +23,9 @@ int ExitCodeOf(const Error& error);
 // whatever the reason.
 int ExitCodeOf(const Error& error, std::initializer_list<std::string_view> outputs);
 
+// The library names its options as C++ does; the user of the command knows them by other names.
+std::string AsOptions(std::string text);
+
 // "stoker: error: photos/a.jpg at byte 12: truncated JPEG. Remove the file." and a line feed: one
 // line whatever a file's name is, for control characters in it are written as \xNN.
 std::string ErrorLine(const Error& error);

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "bindings/c/loader_spec.h"
-#include "bindings/cli/arguments.h"
 #include "engine/core/memory_budget.h"
 #include "io/readers/plain_read.h"
 
@@ -96,10 +95,15 @@ void AddRecipeOptions(CLI::App& command, RecipeArguments& given) {
        {"--transform", "--size", "--no-antialias", "--dtype", "--layout", "--normalize"}) {
     recipe->excludes(command.get_option(name));
   }
+  AddLimits(command, given.limits);
 }
 
 Result<Recipe> RecipeOf(const RecipeArguments& given) {
-  if (!given.file.empty()) return RecipeOfFile(given.file);
+  if (!given.file.empty()) {
+    Result<Recipe> recipe = RecipeOfFile(given.file);
+    if (recipe.ok()) SetLimits(given.limits, recipe->options.limits);
+    return recipe;
+  }
   if (given.normalize && given.dtype_given && given.dtype == "u8") {
     return Error{Code::kInvalidArgument,
                  "--normalize makes fractions and negative numbers, which --dtype u8 cannot hold",
@@ -109,6 +113,7 @@ Result<Recipe> RecipeOf(const RecipeArguments& given) {
   recipe.shuffled = given.transform == "train";
   recipe.options.dtype = DTypeOf(given);
   recipe.options.layout = given.layout == "nchw" ? Layout::kNchw : Layout::kNhwc;
+  SetLimits(given.limits, recipe.options.limits);
   return recipe;
 }
 

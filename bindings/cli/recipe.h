@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/cli/arguments.h"
 #include "engine/core/dtype.h"
 #include "engine/core/layout.h"
 #include "engine/core/result.h"
@@ -27,6 +28,7 @@ struct RecipeArguments {
   bool normalize = false;
   std::string file;  // of --recipe: in place of all of these
   bool dtype_given = false;
+  LimitArguments limits;  // go before the file's
 };
 
 struct Recipe {

@@ -17,6 +17,7 @@
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "engine/core/buffer.h"
+#include "engine/core/machine.h"
 #include "transforms/explain.h"
 #include "transforms/plan.h"
 
@@ -25,9 +26,6 @@ namespace stoker::python {
 namespace py = pybind11;
 
 namespace {
-
-// For one image on each thread; a progressive file of 268 megapixels needs 1 GiB.
-constexpr uint64_t kMemoryLimit = uint64_t{4} << 30;
 
 using Pixels = py::array_t<uint8_t, py::array::c_style>;
 
@@ -49,8 +47,13 @@ std::vector<std::tuple<std::string, std::string, std::string>> ExplainSpec(
 
 class ComposeHandle {
  public:
-  explicit ComposeHandle(const std::string& spec)
-      : budget_(std::make_unique<MemoryBudget>(kMemoryLimit)), plan_(Value(Compile(spec))) {}
+  // `memory_budget`: bytes of all threads together; 0: what a Runtime would take.
+  ComposeHandle(const std::string& spec, uint64_t memory_budget)
+      : budget_(
+            std::make_unique<MemoryBudget>(memory_budget != 0 ? memory_budget : DefaultMemory())),
+        plan_(Value(Compile(spec))) {}
+
+  uint64_t memory_budget() const { return budget_->limit(); }
 
   py::array OfBytes(const py::bytes& bytes, const DrawKey& key) {
     char* data = nullptr;
@@ -124,7 +127,8 @@ class ComposeHandle {
 void AddCompose(py::module_& module) {
   module.def("explain", &ExplainSpec, py::arg("spec"));
   py::class_<ComposeHandle>(module, "Compose")
-      .def(py::init<const std::string&>(), py::arg("spec"))
+      .def(py::init<const std::string&, uint64_t>(), py::arg("spec"), py::arg("memory_budget"))
+      .def_property_readonly("memory_budget", &ComposeHandle::memory_budget)
       .def(
           "of_bytes",
           [](ComposeHandle& self, const py::bytes& bytes, uint64_t seed, uint64_t epoch,

@@ -16,7 +16,7 @@
 namespace stoker::testing {
 namespace {
 
-constexpr DecodeLimits kTight{1 << 18, 20, 1 << 22, 1 << 22};
+constexpr DecodeLimits kTight{1 << 18, 20};
 constexpr uint64_t kMemory = 64 << 20;
 
 void Compare(const Rows& rows, const Rect& region, const WholeImage& whole) {

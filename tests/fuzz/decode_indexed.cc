@@ -17,7 +17,7 @@ using jpeg::FrameHeader;
 using jpeg::IndexShape;
 using jpeg::ScanPlace;
 
-constexpr DecodeLimits kTight{1 << 18, 20, 1 << 22, 1 << 22};
+constexpr DecodeLimits kTight{1 << 18, 20};
 constexpr int kInterval = 2;    // photographs are small
 constexpr size_t kSigned = 16;  // behind the checksum and the content's hash
 

@@ -35,7 +35,7 @@ void RequireOffset(const Error& error, size_t size) {
 
 namespace {
 
-constexpr DecodeLimits kTight{1 << 18, 20, 1 << 22, 1 << 22};
+constexpr DecodeLimits kTight{1 << 18, 20};
 
 struct Outcome {
   Result<ImageInfo> info;

@@ -27,15 +27,15 @@ Status CheckFormat(std::span<const uint8_t> bytes) {
 Status CheckLimits(const JpegHeader& header, const DecodeLimits& limits) {
   const ImageSize size = header.info.size;
   if (Status status = CheckSize(size, limits, header.scan_offset); !status.ok()) return status;
-  if (static_cast<int64_t>(header.coefficient_bytes) > limits.max_coefficient_bytes) {
+  const auto coefficients = static_cast<int64_t>(header.coefficient_bytes);
+  if (const int64_t most = limits.CoefficientBytes(); coefficients > most) {
     return Error{Code::kResourceExhausted,
                  "a JPEG of several scans and " + SizeText(size) + " pixels needs " +
-                     std::to_string(header.coefficient_bytes) +
-                     " bytes to decode, more than the limit of " +
-                     std::to_string(limits.max_coefficient_bytes),
+                     std::to_string(coefficients) + " bytes to decode, more than the limit of " +
+                     std::to_string(most),
                  {},
                  header.scan_offset,
-                 "Shrink the image, or raise the limit max_coefficient_bytes"};
+                 "Convert the file to a baseline JPEG, or raise max_pixels"};
   }
   const int n = header.info.components;
   if (n != 1 && n != 3 && n != 4) {
@@ -78,13 +78,6 @@ Status CheckRoom(std::span<const uint8_t> bytes, const JpegHeader& header) {
                  kRecreate};
   }
   return {};
-}
-
-// Scans that an image of this size may have; at least as many as a sequential file needs.
-int ScanLimit(const DecodeLimits& limits, ImageSize size) {
-  const int64_t pixels = int64_t{size.width} * size.height;
-  const int64_t affordable = std::max<int64_t>(limits.max_scan_pixels / pixels, 4);
-  return static_cast<int>(std::min<int64_t>(affordable, limits.max_scans));
 }
 
 }  // namespace
@@ -383,7 +376,7 @@ Status JpegDecoder::State::FallBack() {
   if (padded) ++paths.no_end_marker;
   if (Status room = ReserveForLibrary(); !room.ok()) return room;
   Status decoded =
-      DecodeRegion(libjpeg, header, region, ScanLimit(limits, header.info.size), padded, *sink);
+      DecodeRegion(libjpeg, header, region, limits.ScansOf(header.info.size), padded, *sink);
   libjpeg.Finish();
   (void)librarys.Resize(0);
   return decoded;

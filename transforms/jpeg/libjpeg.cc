@@ -87,7 +87,7 @@ Error Failure(const State& s) {
         "more than " + std::to_string(s.max_scans) + " scans in a JPEG of this size",
         {},
         s.offset(),
-        "Re-create the file with fewer, or raise the limits max_scans and max_scan_pixels"};
+        "Re-create the file with fewer, or raise max_scans, and max_pixels for a large image"};
   }
   if (s.message_code == kNoScan) {
     return Error{Code::kDataLoss,

@@ -15,6 +15,7 @@ import numpy as np
 from stoker._errors import InvalidArgumentError, counted
 
 MOST_PIXELS = 65535  # of a side: no JPEG is larger
+MAX_PIXELS, MAX_SCANS = 2**28, 200  # where nothing else is said
 
 
 def integer(name: str, value: Any, low: int, high: int) -> int:
@@ -28,6 +29,14 @@ def integer(name: str, value: Any, low: int, high: int) -> int:
     if not low <= number <= high:
         raise InvalidArgumentError(f"{name} is {number}; it must be between {low} and {high}")
     return number
+
+
+def limits(max_pixels: Any, max_scans: Any) -> dict[str, int]:
+    """What image files may ask for, as the library's options."""
+    return {
+        "max_pixels": integer("max_pixels", max_pixels, 1, MOST_PIXELS**2),
+        "max_scans": integer("max_scans", max_scans, 1, 10**6),
+    }
 
 
 def boolean(name: str, value: Any) -> bool:

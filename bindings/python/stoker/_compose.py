@@ -41,6 +41,9 @@ class Compose:
         layout: "NHWC": images are (height, width, 3); "NCHW": (3, height, width), as torch has them.
         exif_orientation: turn images as their EXIF tag says.
         seed: of random transforms, 0 to 2**64 - 1. Give each rank one of its own.
+        max_pixels, max_scans: as for `Loader`: what the bytes of a file may ask for.
+        memory_budget: bytes of working memory, which decoding needs, for all threads that call it together.
+            0: as for `Runtime`.
 
     Raises:
         ValueError, TypeError: naming the option or the transform.
@@ -54,6 +57,9 @@ class Compose:
         layout: str = "NHWC",
         exif_orientation: bool = True,
         seed: int = 0,
+        max_pixels: int = _checks.MAX_PIXELS,
+        max_scans: int = _checks.MAX_SCANS,
+        memory_budget: int = 0,
     ) -> None:
         images, mix = split(transforms)
         if mix is not None:
@@ -65,8 +71,12 @@ class Compose:
         _checks.numpy_has(self._dtype)
         self._layout = _checks.layout("layout", layout)
         self._exif_orientation = _checks.boolean("exif_orientation", exif_orientation)
-        self._spec = spec_of(self._transforms, self._dtype, self._layout, self._exif_orientation)
-        self._native = _stoker.Compose(self._spec)
+        self._limits = _checks.limits(max_pixels, max_scans)
+        self._memory_budget = _checks.integer("memory_budget", memory_budget, 0, 2**63 - 1)
+        self._spec = spec_of(
+            self._transforms, self._dtype, self._layout, self._exif_orientation, **self._limits
+        )
+        self._native = _stoker.Compose(self._spec, self._memory_budget)
         self._draws = _Draws(_checks.integer("seed", seed, 0, 2**64 - 1))
 
     def __call__(
@@ -96,7 +106,7 @@ class Compose:
         Raises:
             DataLossError: bytes that are no image, or a damaged one; has the `offset`.
             UnimplementedError: an image of a format other than JPEG, PNG and WebP.
-            ResourceExhaustedError: an image beyond the limits of the decoder.
+            ResourceExhaustedError: an image beyond max_pixels or max_scans, or too large for memory_budget.
             ValueError, TypeError: another kind of array or object.
         """
         given = self._draws.seed if seed is None else _checks.integer("seed", seed, 0, 2**64 - 1)
@@ -127,6 +137,8 @@ class Compose:
             "layout": self._layout,
             "exif_orientation": self._exif_orientation,
             "seed": self._draws.seed,
+            **self._limits,
+            "memory_budget": self._memory_budget,
         }
         return _made, (self._transforms, options)
 
@@ -138,7 +150,10 @@ class Compose:
         layout = "" if self._layout == "NHWC" else f", layout={self._layout!r}"
         exif = "" if self._exif_orientation else ", exif_orientation=False"
         seed = "" if self._draws.seed == 0 else f", seed={self._draws.seed}"
-        return f"stoker.Compose([\n{lines}], dtype={self._dtype!r}{layout}{exif}{seed})"
+        usual = _checks.limits(_checks.MAX_PIXELS, _checks.MAX_SCANS)
+        limits = "".join(f", {name}={value}" for name, value in self._limits.items() if value != usual[name])
+        budget = f", memory_budget={self._memory_budget}" if self._memory_budget else ""
+        return f"stoker.Compose([\n{lines}], dtype={self._dtype!r}{layout}{exif}{seed}{limits}{budget})"
 
 
 def _made(transforms: tuple[Transform, ...], options: dict[str, Any]) -> Compose:

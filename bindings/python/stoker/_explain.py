@@ -10,13 +10,16 @@ from stoker import _stoker
 from stoker._transforms import Transform
 
 
-def spec_of(transforms: Sequence[Transform], dtype: str, layout: str, exif_orientation: bool) -> str:
+def spec_of(
+    transforms: Sequence[Transform], dtype: str, layout: str, exif_orientation: bool, **limits: int
+) -> str:
     """What the library makes a plan of."""
     spec: dict[str, Any] = {
         "transforms": [t._spec() for t in transforms],
         "dtype": dtype,
         "layout": layout,
         "exif_orientation": exif_orientation,
+        **limits,
     }
     return json.dumps(spec)
 

@@ -29,6 +29,8 @@ _NOT_OF_BATCHES = (
     "weight",
     "lent_batches",
     "pin_memory",
+    "max_pixels",
+    "max_scans",
 )  # they have the same bytes, or are parts
 _REMAINDERS = ("uneven", "drop", "pad")
 _DEFAULTS = {
@@ -41,6 +43,8 @@ _DEFAULTS = {
     "world": 1,
     "remainder": "uneven",
     "exif_orientation": True,
+    "max_pixels": _checks.MAX_PIXELS,
+    "max_scans": _checks.MAX_SCANS,
     "depth": 0,
     "wait_target": 0.005,
     "weight": 1.0,
@@ -103,6 +107,10 @@ class Loader:
         remainder: what becomes of samples that do not divide evenly among them: "uneven" (each exactly
             once), "drop", or "pad" (the order begins again).
         exif_orientation: turn photographs as their EXIF tag says.
+        max_pixels: width × height of an image; a larger one is a ResourceExhaustedError. Also what a JPEG of
+            several scans (a progressive one) may cost: 4 bytes of memory for each of them, and 16 scans of an
+            image that large.
+        max_scans: of a JPEG, 1 to 1,000,000.
         depth: batches in production, 1 to 4,096; None: tuned while it runs, within the memory budget
             (docs/tuning.md).
         wait_target: what tuning aims at: the share of its time that the program waits for batches, beyond
@@ -140,6 +148,8 @@ class Loader:
         world: int = 1,
         remainder: str = "uneven",
         exif_orientation: bool = True,
+        max_pixels: int = _checks.MAX_PIXELS,
+        max_scans: int = _checks.MAX_SCANS,
         depth: int | None = None,
         wait_target: float = 0.005,
         weight: float = 1,
@@ -167,6 +177,7 @@ class Loader:
             "world": _checks.integer("world", world, 1, 2**20),
             "remainder": _checks.choice("remainder", remainder, _REMAINDERS),
             "exif_orientation": _checks.boolean("exif_orientation", exif_orientation),
+            **_checks.limits(max_pixels, max_scans),
             "depth": 0 if depth is None else _checks.integer("depth", depth, 1, 4096),
             "wait_target": _checks.real("wait_target", wait_target, 0.0001, 0.5),
             "weight": _checks.real("weight", weight, 0.001, 1000),

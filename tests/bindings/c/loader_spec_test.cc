@@ -61,6 +61,8 @@ TEST(LoaderSpec, MissingKeysAreTheDefaultsOfLoaderOptions) {
   EXPECT_EQ(parsed->dtype, defaults.dtype);
   EXPECT_EQ(parsed->layout, defaults.layout);
   EXPECT_EQ(parsed->exif_orientation, defaults.exif_orientation);
+  EXPECT_EQ(parsed->limits.max_pixels, defaults.limits.max_pixels);
+  EXPECT_EQ(parsed->limits.max_scans, defaults.limits.max_scans);
   EXPECT_EQ(parsed->shuffle, defaults.shuffle);
   EXPECT_EQ(parsed->seed, defaults.seed);
   EXPECT_EQ(parsed->rank, defaults.rank);
@@ -101,7 +103,7 @@ TEST(LoaderSpec, EveryKeyArrives) {
         {"name": "Normalize", "mean": [0.1, 0.2, 0.3], "std": [1, 2, 3]}],
       "batch_size": 64, "shuffle": true, "seed": 18446744073709551615, "dtype": "float32",
       "drop_remainder": true, "rank": 2, "world": 3, "remainder": "pad", "exif_orientation": false,
-      "depth": 5, "lent_batches": 7, "layout": "NCHW"})");
+      "depth": 5, "lent_batches": 7, "layout": "NCHW", "max_pixels": 4294836225, "max_scans": 11})");
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
   ASSERT_EQ(parsed->transforms.size(), 3U);
   const auto& crop = std::get<RandomResizedCrop>(parsed->transforms[0]);
@@ -124,6 +126,8 @@ TEST(LoaderSpec, EveryKeyArrives) {
   EXPECT_EQ(parsed->world, 3U);
   EXPECT_EQ(parsed->remainder, Remainder::kPad);
   EXPECT_FALSE(parsed->exif_orientation);
+  EXPECT_EQ(parsed->limits.max_pixels, int64_t{65535} * 65535);
+  EXPECT_EQ(parsed->limits.max_scans, 11);
   EXPECT_EQ(parsed->depth, 5);
   EXPECT_EQ(parsed->lent_batches, 7);
 }
@@ -235,7 +239,7 @@ TEST(LoaderSpec, WrongValuesAreNamed) {
     ExpectBad(With("\"" + std::string(key) + "\": 4294967296"), key);
     ExpectBad(With("\"" + std::string(key) + "\": 18446744073709551615"), key);
   }
-  for (const char* key : {"batch_size", "world"}) {
+  for (const char* key : {"batch_size", "world", "max_pixels", "max_scans"}) {
     ExpectBad(With("\"" + std::string(key) + "\": 0"), key);
   }
   for (const char* key : {"shuffle", "drop_remainder", "exif_orientation"}) {
@@ -294,13 +298,15 @@ TEST(LoaderSpec, BadTransformsAreNamed) {
 TEST(LoaderSpec, TransformsAlone) {
   const Result<TransformSpec> parsed = ParseTransformSpec(
       R"({"transforms": [{"name": "RandomHorizontalFlip", "p": 1}], "dtype": "float32",
-          "layout": "NCHW", "exif_orientation": false})");
+          "layout": "NCHW", "exif_orientation": false, "max_pixels": 12, "max_scans": 3})");
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
   ASSERT_EQ(parsed->transforms.size(), 1U);
   EXPECT_EQ(std::get<RandomHorizontalFlip>(parsed->transforms[0]).p, 1);
   EXPECT_EQ(parsed->options.dtype, DType::kF32);
   EXPECT_EQ(parsed->options.layout, Layout::kNchw);
   EXPECT_FALSE(parsed->options.exif_orientation);
+  EXPECT_EQ(parsed->options.limits.max_pixels, 12);
+  EXPECT_EQ(parsed->options.limits.max_scans, 3);
 
   for (const char* key : {"batch_size", "seed", "source"}) {
     const Result<TransformSpec> other = ParseTransformSpec("{\"" + std::string(key) + "\": 1}");

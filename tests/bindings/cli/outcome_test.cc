@@ -43,6 +43,8 @@ TEST(ErrorLine, NamesOptionsAsTheCommandDoes) {
                        "Set memory_budget to 9 or more, or lower batch_size, depth or threads"}),
             "stoker: error: too small. Set --memory-budget to 9 or more, or lower --batch-size, "
             "depth or threads.\n");
+  EXPECT_EQ(AsOptions("raise max_scans, and max_pixels for a large image"),
+            "raise --max-scans, and --max-pixels for a large image");
 }
 
 TEST(ErrorLine, LeavesTheUsersWords) {

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -250,7 +251,7 @@ TEST(Damage, ZeroSize) {
 // Every byte of small files, changed in several ways (in one, another for the next byte, where
 // Effort is less than full): it ends, and errors say where.
 TEST(Damage, EveryByteChanged) {
-  JpegDecoder decoder({1 << 22, 50, 1 << 28, 1 << 26});
+  JpegDecoder decoder({1 << 22, 50});
   KeepRows sink;
   for (const JpegScans scans :
        {JpegScans::kOne, JpegScans::kProgressive, JpegScans::kOnePerComponent}) {
@@ -313,7 +314,8 @@ TEST(Limits, HugeHeaderCostsNothing) {
         EXPECT_THAT(error.cause, HasSubstr("cannot hold an image of 16000 × 16000 pixels"));
       } else {
         EXPECT_EQ(error.code, Code::kResourceExhausted);
-        EXPECT_THAT(error.advice, HasSubstr("max_coefficient_bytes"));
+        EXPECT_THAT(error.cause, HasSubstr("more than the limit of 1073741824"));
+        EXPECT_THAT(error.advice, HasSubstr("raise max_pixels"));
       }
     }
   }
@@ -344,20 +346,48 @@ TEST(Limits, Scans) {
 }
 
 TEST(Limits, ScansOfLargeImages) {
-  JpegOptions options{40, 30};
-  options.scans = JpegScans::kProgressive;  // 10 of them
-  const std::vector<uint8_t> bytes = MakeJpeg(options);
+  JpegOptions options{16, 16};
+  options.sampling = Luma(2, 2);
+  options.scans = JpegScans::kMany;
+  const std::vector<uint8_t> many = MakeJpeg(options);
   DecodeLimits limits;
-  limits.max_scan_pixels = 10 * 40 * 30;
-  EXPECT_EQ(ErrorOf(bytes, limits).cause, "no error");
-  --limits.max_scan_pixels;
+  limits.max_scans = 1135;
+  limits.max_pixels = 16 * 16;
+  Error error = ErrorOf(many, limits);
+  EXPECT_EQ(error.code, Code::kResourceExhausted);
+  EXPECT_EQ(error.cause, "more than 16 scans in a JPEG of this size");
+  EXPECT_THAT(error.advice, HasSubstr("max_pixels"));
+  limits.max_pixels = 16 * 16 * 1134 / 16;  // as the advice says, and not enough
+  EXPECT_EQ(ErrorOf(many, limits).cause, "more than 1134 scans in a JPEG of this size");
+  limits.max_pixels = 16 * 16 * 1136 / 16;
+  EXPECT_EQ(ErrorOf(many, limits).cause, "no error");
+  // Common progressive files, and sequential ones of a scan for each component, are never too much.
+  limits.max_pixels = 16 * 16;
+  for (const JpegScans scans : {JpegScans::kProgressive, JpegScans::kOnePerComponent}) {
+    options.scans = scans;
+    EXPECT_EQ(ErrorOf(MakeJpeg(options), limits).cause, "no error");
+  }
+}
+
+TEST(Limits, CoefficientsGrowWithPixels) {
+  JpegOptions options{64, 64};
+  options.scans = JpegScans::kProgressive;
+  const std::vector<uint8_t> bytes = MakeJpeg(options);  // 4:4:4: 6 bytes a pixel
+  DecodeLimits limits;
+  limits.max_pixels = 64 * 64 * 6 / 4 - 1;
   const Error error = ErrorOf(bytes, limits);
   EXPECT_EQ(error.code, Code::kResourceExhausted);
-  EXPECT_EQ(error.cause, "more than 9 scans in a JPEG of this size");
-  // Sequential files of a scan for each component are never too much.
-  options.scans = JpegScans::kOnePerComponent;
-  limits.max_scan_pixels = 1;
-  EXPECT_EQ(ErrorOf(MakeJpeg(options), limits).cause, "no error");
+  EXPECT_THAT(error.cause, HasSubstr("needs 24576 bytes to decode"));
+  EXPECT_THAT(error.advice, HasSubstr("raise max_pixels"));
+  ++limits.max_pixels;
+  EXPECT_EQ(ErrorOf(bytes, limits).cause, "no error");
+}
+
+TEST(Limits, NoneMayBeAskedFor) {
+  const DecodeLimits none{.max_pixels = std::numeric_limits<int64_t>::max()};
+  EXPECT_EQ(none.ScansOf({65535, 65535}), 16);
+  EXPECT_EQ(none.CoefficientBytes(), int64_t{65535} * 65535 * 4);
+  EXPECT_EQ(ErrorOf(MakeJpeg({30, 20}), none).cause, "no error");
 }
 
 // All that libjpeg-turbo allocates: what a whole image's coefficients take, and more.

@@ -65,7 +65,7 @@ class DataLoader:
         remainder: what becomes of samples that do not divide evenly among processes: "pad" (the order
             begins again, so that all have equally many batches, as with DistributedSampler), "drop", or
             "uneven" (each exactly once).
-        exif_orientation, depth, lent_batches, runtime: as `stoker.Loader`.
+        exif_orientation, max_pixels, max_scans, depth, lent_batches, runtime: as `stoker.Loader`.
         buffers: as `stoker.Loader.to_device`: batches that there is memory for on a GPU.
         pin_memory: copy batches on the CPU into pinned memory, where there is a GPU, as torch's DataLoader
             does: for programs that copy them to a GPU themselves. device="cuda" costs less.
@@ -94,6 +94,8 @@ class DataLoader:
         world: int | None = None,
         remainder: str = "pad",
         exif_orientation: bool = True,
+        max_pixels: int = _checks.MAX_PIXELS,
+        max_scans: int = _checks.MAX_SCANS,
         depth: int | None = None,
         lent_batches: int | None = None,
         buffers: int = 4,
@@ -122,6 +124,8 @@ class DataLoader:
             "seed": seed,
             "remainder": remainder,
             "exif_orientation": exif_orientation,
+            "max_pixels": max_pixels,
+            "max_scans": max_scans,
             "depth": depth,
             "lent_batches": lent_batches,
             "runtime": runtime,
