@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace stoker {
 namespace {
@@ -15,8 +16,9 @@ constexpr int kSure = 6;           // batches at a point before it proves anythi
 constexpr double kUnlike = 1.5;    // times as slow, or as fast, as it was
 constexpr int kUnlikeInARow = 10;  // batches, and storage is not what it was
 constexpr int kLongAgo = 32;       // batches
-constexpr int kFew = 8;            // batches
-constexpr double kLongPause = 64;  // times the mean time of a batch
+constexpr double kLongPause = 64;  // times the usual time of a batch
+constexpr int kRare = 4;           // gaps, that are longer than all others
+constexpr int kLongest = 32;       // gaps, of which some may be pauses
 constexpr int kStale = 8192;       // batches until a point is forgotten
 
 size_t HalfOctave(double in_flight, size_t count) {
@@ -124,18 +126,12 @@ TunerModel::TunerModel() : taken_(2 * kWindow), worked_(2 * kWindow), scratch_(k
 
 bool TunerModel::Add(const BatchRecord& batch) {
   Cost& cost = costs_[next_ & (kWindow - 1)];
-  if (count_ == kWindow) time_ -= cost.gap + cost.waited;
   cost = Cost{};
   if (last_taken_ != 0 && batch.asked_ns > last_taken_) {
     cost.gap = static_cast<double>(batch.asked_ns - last_taken_);
   }
   if (last_taken_ != 0 && batch.opened_ns > last_taken_) {
     cost.pause = static_cast<double>(batch.opened_ns - last_taken_);
-  }
-  if (count_ >= kFew) {  // else nothing but the pause would be seen for as long as it is remembered
-    const double most = kLongPause * time_ / count_;
-    cost.gap = std::min(cost.gap, most);
-    cost.pause = std::min(cost.pause, most);
   }
   cost.work = static_cast<double>(batch.work_ns);
   cost.longest = static_cast<double>(batch.longest_ns);
@@ -153,7 +149,6 @@ bool TunerModel::Add(const BatchRecord& batch) {
     reads_anything_ = true;
   }
   last_taken_ = batch.taken_ns;
-  time_ += cost.gap + cost.waited;
   ++next_;
   count_ = std::min(count_ + 1, kWindow);
   return cost.reads > 0 && curve_.Add(cost.in_flight, cost.read / cost.reads, cost.reads);
@@ -162,12 +157,32 @@ bool TunerModel::Add(const BatchRecord& batch) {
 void TunerModel::Forget(int keep) {
   count_ = std::min(count_, keep);
   curve_.Clear();
-  time_ = 0;
+  longest_gap_of_ = 0;
   for (int i = count_ - 1; i >= 0; --i) {
     const Cost& cost = Back(i);
-    time_ += cost.gap + cost.waited;
     if (cost.reads != 0) curve_.Add(cost.in_flight, cost.read / cost.reads, cost.reads);
   }
+}
+
+// What is longer counts as so long: pauses, which say nothing of the pace, and what is too rare to
+// be prepared for. Else a batch for which there was time meanwhile would seem worth its memory.
+double TunerModel::LongestGap() const {
+  if (longest_gap_of_ == next_) return longest_gap_;
+  longest_gap_of_ = next_;
+  double time = 0;
+  for (int i = 0; i < count_; ++i) {
+    scratch_[i] = Back(i).gap;
+    time += Back(i).gap + Back(i).waited;
+  }
+  const int longest = std::min(count_, kLongest);
+  std::partial_sort(scratch_.begin(), scratch_.begin() + longest, scratch_.begin() + count_,
+                    std::greater());
+  int at = 0;
+  for (; at + 1 < longest; ++at) {
+    time -= scratch_[at];
+    if (at >= kRare && scratch_[at] <= kLongPause * time / count_) break;
+  }
+  return longest_gap_ = count_ == 0 ? 0 : scratch_[at];
 }
 
 TunerModel::Replayed TunerModel::Replay(const TunerSettings& settings, int last_ones) const {
@@ -182,13 +197,14 @@ TunerModel::Replayed TunerModel::Replay(const TunerSettings& settings, int last_
   const int count = std::min(count_, last_ones);
   const int before = std::min(count, std::min(2 * depth + 8, kWindow / 4));
   const int from = count_ >= count + before ? count + before : before;
+  const double longest_gap = LongestGap();
   Replayed replayed;
   double opened = 0, read_until = 0, work_until = 0, taken = 0, began = 0;
   for (int j = 0; j < before + count; ++j) {
     const Cost& cost = Back((j < before ? from : before + count) - 1 - j);
     if (j == before) began = taken;
     if (j >= depth) opened = std::max(opened, taken_[j - depth]);
-    if (cost.pause > 0) opened = std::max(opened, taken + cost.pause);
+    if (cost.pause > 0) opened = std::max(opened, taken + std::min(cost.pause, longest_gap));
     const double row = (cost.work - cost.mix) / cost.rows;
     double first = opened, last = opened;  // rows are there for workers
     double wave = 0;                       // where nothing is under way, rows come in waves
@@ -217,7 +233,7 @@ TunerModel::Replayed TunerModel::Replay(const TunerSettings& settings, int last_
         std::max({work_until, last + row, wave, begun + Rounds(cost.rows, workers) * row,
                   begun + Straggler(cost.work - cost.mix, cost.longest, workers)}) +
         cost.mix;
-    const double asked = taken + cost.gap;
+    const double asked = taken + std::min(cost.gap, longest_gap);
     taken = std::max(asked, done);
     taken_[j] = taken;
     if (j >= before) replayed.waited += taken - asked;
@@ -239,10 +255,11 @@ double TunerModel::Worked(double batches) const {
 
 TunerModel::Replayed TunerModel::Observed(int batches) const {
   Replayed observed;
+  const double longest_gap = LongestGap();
   for (int i = 0; i < std::min(batches, count_); ++i) {
     observed.waited += Back(i).waited;
     observed.for_storage += Back(i).waited_for_storage;
-    observed.total += Back(i).waited + Back(i).gap;
+    observed.total += Back(i).waited + std::min(Back(i).gap, longest_gap);
   }
   return observed;
 }

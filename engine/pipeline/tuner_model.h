@@ -115,6 +115,7 @@ class TunerModel {
   const Cost& Back(int i) const {
     return costs_[(next_ - 1 - static_cast<uint64_t>(i)) & (kWindow - 1)];
   }
+  double LongestGap() const;
   double Worked(double batches) const;
   template <typename Value>
   bool Differs(int recent, Value value) const;
@@ -122,12 +123,13 @@ class TunerModel {
   std::array<Cost, kWindow> costs_{};
   uint64_t next_ = 0;
   int count_ = 0;
-  double time_ = 0;  // of those: gaps and waits
   uint64_t last_taken_ = 0;
   bool reads_anything_ = false;
   ReadCurve curve_;
   mutable std::vector<double> taken_, worked_;  // scratch of Replay
   mutable std::vector<double> scratch_;         // of medians
+  mutable double longest_gap_ = 0;              // that counts; of the batches until longest_gap_of_
+  mutable uint64_t longest_gap_of_ = 0;
 };
 
 }  // namespace stoker

@@ -70,6 +70,12 @@ double Waited(const Trace& trace, size_t from, size_t to) {
          static_cast<double>(trace.records[to - 1].taken_ns - trace.records[from].taken_ns);
 }
 
+int Deepest(const Trace& trace) {
+  int deepest = 0;
+  for (const TunerSettings& settings : trace.settings) deepest = std::max(deepest, settings.depth);
+  return deepest;
+}
+
 TEST(Tuner, StartsWithAllWorkersAndWithWhatIsSet) {
   const Tuner tuner({.fixed = {.depth = 5, .workers = 0, .reads = 90}}, kLimits);
   EXPECT_EQ(tuner.settings().depth, 5);
@@ -93,6 +99,28 @@ TEST(Tuner, ALongPauseIsNoReasonToMakeLess) {
       if (k % 500 != 0) stepped += record.asked_ns - tuned.trace.records[k - 1].taken_ns;
     }
     EXPECT_LT(static_cast<double>(waited), 0.02 * static_cast<double>(stepped));
+  }
+}
+
+// Workers are the limit, and samples differ, so that some depth is of use; then a validation, a
+// first step that is compiled, somebody who looks at a batch. What would be made meanwhile is not
+// worth its memory.
+TEST(Tuner, APauseBuysNoMemory) {
+  for (const double step_ms : {0.5, 5.0}) {
+    Draws draws(11);
+    Workload without = Steady(step_ms, 1600);
+    for (float& work : without.work) work *= static_cast<float>(draws.LogNormal(0.8));
+    const int usual = Deepest(Tune(without).trace);
+    for (const double pause_ms : {300.0, 1e3, 37e3, 3600e3}) {
+      for (const std::vector<size_t>& at : std::vector<std::vector<size_t>>{
+               {1}, {3}, {7}, {20}, {100}, {700}, {1, 3, 5}, {600, 605, 610, 615, 620, 625}}) {
+        Workload workload = without;
+        for (const size_t batch : at) workload.gap[batch] = pause_ms * kMillisecond;
+        EXPECT_LE(Deepest(Tune(workload).trace), usual + 2)
+            << "a step of " << step_ms << " ms, " << at.size() << " pauses of " << pause_ms
+            << " ms, from batch " << at[0];
+      }
+    }
   }
 }
 
