@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-#include "bench/in_parallel.h"
+#include "engine/core/start_thread.h"
 #include "io/readers/plain_read.h"
 #include "io/sources/dataset_index.h"
 #include "io/sources/dataset_index_format.h"

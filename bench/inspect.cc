@@ -9,9 +9,9 @@
 #include <optional>
 #include <utility>
 
-#include "bench/in_parallel.h"
 #include "bench/inspect_file.h"
 #include "engine/core/machine.h"
+#include "engine/core/start_thread.h"
 
 namespace stoker {
 namespace {

@@ -73,6 +73,7 @@ void AddWhatRan(const BenchReport& report, ReportText& text) {
                       : fmt::format(", rank {} of {}", options.loader.rank, options.loader.world)));
   text.Line("workers", fmt::format("{} ({}; {} have worked)", loader.threads, loader.executor,
                                    loader.threads_seen));
+  if (!loader.executor_reason.empty()) text.Line("", loader.executor_reason);
   text.Line("JPEG decoder", DecodersText(loader.decoded));
   if (HasIndex(loader.decoded)) text.Line("crop index", IndexText(loader.decoded));
   if (!report.warning.empty()) text.Line("crop index", report.warning);

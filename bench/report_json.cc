@@ -102,6 +102,7 @@ Json OptionsJson(const BenchReport& report) {
           {"depth", loader.depth},
           {"reads", loader.reads},
           {"executor", loader.executor},
+          {"executor_reason", loader.executor_reason},
           {"reader", loader.reader},
           {"reader_reason", loader.reader_reason},
           {"memory_budget_bytes", loader.memory_budget},

@@ -15,10 +15,10 @@
 #include <span>
 #include <vector>
 
-#include "bench/in_parallel.h"
 #include "bench/photograph.h"
 #include "engine/core/machine.h"
 #include "engine/core/output_file.h"
+#include "engine/core/start_thread.h"
 
 namespace stoker {
 namespace {

@@ -1,24 +1,21 @@
 #include "gpu/host_streams.h"
 
-#include <system_error>
 #include <utility>
 
 #include "engine/core/stage_times.h"
+#include "engine/core/start_thread.h"
 
 namespace stoker {
 
 Result<std::shared_ptr<HostStream>> HostStream::Start(BeforeWork before) {
-  try {
-    return std::shared_ptr<HostStream>(new HostStream(std::move(before)));
-  } catch (const std::system_error& error) {
-    return Error{.code = Code::kResourceExhausted,
-                 .cause = std::string("no thread for a stream: ") + error.what()};
-  }
+  std::shared_ptr<HostStream> stream(new HostStream(std::move(before)));
+  Result<std::thread> thread = StartThread("a stream's thread", [s = stream.get()] { s->Run(); });
+  if (!thread.ok()) return std::move(thread).error();
+  stream->thread_ = *std::move(thread);
+  return stream;
 }
 
-HostStream::HostStream(BeforeWork before) : before_(std::move(before)) {
-  thread_ = std::thread([this] { Run(); });  // last: it uses all the others
-}
+HostStream::HostStream(BeforeWork before) : before_(std::move(before)) {}
 
 HostStream::~HostStream() {
   {
@@ -26,7 +23,7 @@ HostStream::~HostStream() {
     closing_ = true;
   }
   given_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void HostStream::Give(std::function<void()> work) {

@@ -9,11 +9,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "engine/core/stage_times.h"
+#include "engine/core/start_thread.h"
 #include "gpu/device_ring.h"
 #include "gpu/issue_batch.h"
 
@@ -163,13 +163,9 @@ bool Stager::Impl::Await(std::unique_lock<std::mutex>& lock, const Interrupt& in
 // Under mutex_.
 Status Stager::Impl::Start() {
   if (thread_.joinable() || stopped_.load()) return {};
-  try {
-    thread_ = std::thread([this] { Run(); });
-  } catch (const std::system_error& e) {
-    return Error{.code = Code::kResourceExhausted,
-                 .cause = std::string("cannot start the stager's thread: ") + e.what(),
-                 .advice = "Raise the limit of processes and threads"};
-  }
+  Result<std::thread> thread = StartThread("the stager's thread", [this] { Run(); });
+  if (!thread.ok()) return std::move(thread).error();
+  thread_ = *std::move(thread);
   return {};
 }
 

@@ -134,6 +134,7 @@ py::dict StatsOf(const LoaderStats& stats) {
   all["threads"] = stats.threads;
   all["threads_seen"] = stats.threads_seen;
   all["executor"] = stats.executor;
+  all["executor_reason"] = stats.executor_reason;
   all["reader"] = stats.reader;
   all["reader_reason"] = stats.reader_reason;
   all["plan"] = stats.plan;

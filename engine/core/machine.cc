@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <system_error>
@@ -147,6 +148,21 @@ uint64_t AvailableMemory(const MachineRoot& root) {
                                  PageCache(folder + "/memory.stat", "total_cache")));
   }
   return bytes;
+}
+
+std::optional<CgroupThreads> ThreadsOfCgroup(const MachineRoot& root) {
+  std::vector<std::string> folders = Folders(root.cgroup, GroupOf(root, ""));
+  std::ranges::move(Folders(root.cgroup + "/pids", GroupOf(root, "pids")),
+                    std::back_inserter(folders));
+  std::optional<CgroupThreads> nearest;
+  for (const std::string& folder : folders) {
+    const auto most = ReadNumber(folder + "/pids.max");
+    if (!most) continue;
+    const CgroupThreads group{*most, ReadNumber(folder + "/pids.current").value_or(0)};
+    const auto left = [](const CgroupThreads& g) { return g.most - std::min(g.most, g.there); };
+    if (!nearest || left(group) < left(*nearest)) nearest = group;
+  }
+  return nearest;
 }
 
 }  // namespace stoker

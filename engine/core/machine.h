@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "engine/core/result.h"
@@ -33,5 +34,12 @@ uint64_t DefaultMemory(const MachineRoot& root = {});
 // Bytes that may still be used: what the kernel says is available, or less where a cgroup (v2 or
 // v1) has a limit that is nearer.
 uint64_t AvailableMemory(const MachineRoot& root = {});
+
+// The pids limit of the cgroup (v2 or v1) that is nearest to being reached: it counts threads.
+struct CgroupThreads {
+  uint64_t most = 0;
+  uint64_t there = 0;
+};
+std::optional<CgroupThreads> ThreadsOfCgroup(const MachineRoot& root = {});
 
 }  // namespace stoker

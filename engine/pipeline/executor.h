@@ -40,10 +40,13 @@ enum class ExecutorKind { kTbb, kThreads, kShuffled };
 
 // TBB: holds a global_control for its lifetime that allows threads + 1 (never fewer than were
 // allowed before, for TBB takes the smallest of all): without it an arena that is fed only by
-// enqueue was seen to run on one thread of a machine with two cores.
+// enqueue was seen to run on one thread of a machine with two cores. Precondition: so many
+// threads are to be had, for TBB ends the process where it cannot start one.
 std::unique_ptr<Executor> MakeTbbExecutor(int threads);
-std::unique_ptr<Executor> MakeThreadsExecutor(int threads);
+// Has fewer threads where the system gives no more, but one at least: else ResourceExhausted.
+Result<std::unique_ptr<Executor>> MakeThreadsExecutor(int threads);
 // Runs tasks as if `threads` workers had raced: on one thread, in an order drawn from `seed`.
-std::unique_ptr<Executor> MakeShuffledExecutor(int threads, uint64_t seed);
+// ResourceExhausted.
+Result<std::unique_ptr<Executor>> MakeShuffledExecutor(int threads, uint64_t seed);
 
 }  // namespace stoker

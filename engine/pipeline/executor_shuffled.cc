@@ -2,9 +2,11 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "engine/core/random.h"
+#include "engine/core/start_thread.h"
 #include "engine/pipeline/executor.h"
 #include "engine/pipeline/thread_census.h"
 
@@ -15,8 +17,14 @@ namespace {
 // Lets tasks pile up for a moment, then runs any one of them, under any worker number.
 class ShuffledExecutor final : public Executor {
  public:
-  ShuffledExecutor(int threads, uint64_t seed)
-      : census_(threads), random_({seed, 0, 0}, 0), thread_([this] { Run(); }) {}
+  ShuffledExecutor(int threads, uint64_t seed) : census_(threads), random_({seed, 0, 0}, 0) {}
+
+  Status Start() {  // before all else
+    Result<std::thread> thread = StartThread("the workers' thread", [this] { Run(); });
+    if (!thread.ok()) return std::move(thread).error();
+    thread_ = *std::move(thread);
+    return {};
+  }
 
   ~ShuffledExecutor() override {
     {
@@ -24,7 +32,7 @@ class ShuffledExecutor final : public Executor {
       closing_ = true;
     }
     wake_.notify_all();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
 
   void Submit(const Task& task) override {
@@ -71,8 +79,10 @@ class ShuffledExecutor final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> MakeShuffledExecutor(int threads, uint64_t seed) {
-  return std::make_unique<ShuffledExecutor>(threads, seed);
+Result<std::unique_ptr<Executor>> MakeShuffledExecutor(int threads, uint64_t seed) {
+  auto executor = std::make_unique<ShuffledExecutor>(threads, seed);
+  if (Status s = executor->Start(); !s.ok()) return std::move(s).error();
+  return std::unique_ptr<Executor>(std::move(executor));
 }
 
 }  // namespace stoker

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
+#include <mutex>
 #include <thread>
 
 #include "engine/pipeline/executor.h"
@@ -20,11 +23,11 @@ class TbbExecutor final : public Executor {
                      std::max(Parallelism::active_value(Parallelism::max_allowed_parallelism),
                               static_cast<size_t>(threads) + 1)),
         arena_(threads, /*reserved_for_masters=*/0),
-        census_(threads) {}
-
-  ~TbbExecutor() override {
-    while (pending_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+        census_(threads) {
+    StartThreads();
   }
+
+  ~TbbExecutor() override { AwaitAll(); }
 
   void Submit(const Task& task) override {
     pending_.fetch_add(1, std::memory_order_relaxed);
@@ -43,6 +46,43 @@ class TbbExecutor final : public Executor {
 
  private:
   using Parallelism = tbb::global_control;
+
+  // TBB starts its threads when there is work, from wherever it is, and ends the process where the
+  // system gives none. So all get work at once, now: later address space and limits may be used up.
+  // Where its threads are at others' tasks, they are there already: nobody is waited for long.
+  void StartThreads() {
+    constexpr auto kPatience = std::chrono::milliseconds(20);
+    std::mutex mutex;
+    std::condition_variable changed;
+    int here = 0;
+    bool go = false;
+    for (int i = 0; i < census_.workers(); ++i) {
+      pending_.fetch_add(1, std::memory_order_relaxed);
+      arena_.enqueue([&] {
+        {
+          std::unique_lock lock(mutex);
+          ++here;
+          changed.notify_all();
+          changed.wait(lock, [&] { return go; });
+        }
+        pending_.fetch_sub(1, std::memory_order_release);
+      });
+    }
+    {
+      std::unique_lock lock(mutex);
+      for (int seen = -1; seen < here && here < census_.workers();) {
+        seen = here;
+        changed.wait_for(lock, kPatience, [&] { return here > seen; });
+      }
+      go = true;
+      changed.notify_all();
+    }
+    AwaitAll();
+  }
+
+  void AwaitAll() const {
+    while (pending_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+  }
 
   Parallelism parallelism_;
   tbb::task_arena arena_;

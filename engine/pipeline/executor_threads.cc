@@ -2,8 +2,10 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "engine/core/start_thread.h"
 #include "engine/pipeline/executor.h"
 #include "engine/pipeline/thread_census.h"
 
@@ -14,9 +16,19 @@ namespace {
 class ThreadsExecutor final : public Executor {
  public:
   explicit ThreadsExecutor(int threads) : census_(threads) {
-    for (int worker = 0; worker < threads; ++worker) {
-      threads_.emplace_back([this, worker] { Run(worker); });
+    threads_.reserve(static_cast<size_t>(threads));
+  }
+
+  // Before all else. Goes on with the threads that there are.
+  Status Start() {
+    for (int worker = 0; worker < census_.workers(); ++worker) {
+      Result<std::thread> thread =
+          StartThread("a worker's thread", [this, worker] { Run(worker); });
+      if (!thread.ok() && threads_.empty()) return std::move(thread).error();
+      if (!thread.ok()) break;
+      threads_.push_back(*std::move(thread));
     }
+    return {};
   }
 
   ~ThreadsExecutor() override {
@@ -36,7 +48,7 @@ class ThreadsExecutor final : public Executor {
     wake_.notify_one();
   }
 
-  int concurrency() const override { return census_.workers(); }
+  int concurrency() const override { return static_cast<int>(threads_.size()); }
   const char* name() const override { return "threads"; }
   int threads_seen() const override { return census_.count(); }
 
@@ -65,8 +77,10 @@ class ThreadsExecutor final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> MakeThreadsExecutor(int threads) {
-  return std::make_unique<ThreadsExecutor>(threads);
+Result<std::unique_ptr<Executor>> MakeThreadsExecutor(int threads) {
+  auto executor = std::make_unique<ThreadsExecutor>(threads);
+  if (Status s = executor->Start(); !s.ok()) return std::move(s).error();
+  return std::unique_ptr<Executor>(std::move(executor));
 }
 
 }  // namespace stoker

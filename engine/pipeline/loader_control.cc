@@ -115,6 +115,7 @@ LoaderStats Loader::Impl::Stats() const {
   stats.threads = runtime_.executor().concurrency();
   stats.threads_seen = runtime_.executor().threads_seen();
   stats.executor = runtime_.executor().name();
+  stats.executor_reason = runtime_.executor_reason();
   stats.reader = runtime_.reader().kind == ReaderKind::kUring ? "uring" : "pread";
   stats.reader_reason = runtime_.reader().reason;
   if (in_memory_) {

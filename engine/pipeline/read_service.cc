@@ -4,9 +4,9 @@
 #include <time.h>
 
 #include <algorithm>
-#include <string>
-#include <system_error>
 #include <utility>
+
+#include "engine/core/start_thread.h"
 
 namespace stoker {
 
@@ -25,14 +25,13 @@ Status ReadService::Attach(ReadClient* client) {
   while (threads_.size() < static_cast<size_t>(thread_count_)) {
     threads_.push_back(std::make_unique<ReaderThread>());
     ReaderThread& added = *threads_.back();
-    try {
-      added.thread = std::thread([this, &added] { Run(added); });
-    } catch (const std::system_error& e) {
+    Result<std::thread> thread = StartThread("a reader's thread", [this, &added] { Run(added); });
+    if (!thread.ok()) {
       threads_.pop_back();
-      return Error{.code = Code::kResourceExhausted,
-                   .cause = std::string("cannot start a reader thread: ") + e.what(),
-                   .advice = "Raise the limit of processes and threads"};
+      if (!threads_.empty()) break;  // those that there are do the work
+      return std::move(thread).error();
     }
+    added.thread = *std::move(thread);
     changed_.wait(lock, [&] { return added.running || !added.started.ok(); });
     if (!added.started.ok()) {
       Error error = added.started.error();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/core/machine.h"
+#include "engine/core/start_thread.h"
 #include "engine/pipeline/check_options.h"
 
 namespace stoker {
@@ -17,9 +18,9 @@ namespace {
 constexpr uint32_t kMostReads = 64;  // of a reader thread, where nobody says
 
 // What is given is not tuned.
-TunerSettings FixedBy(const RuntimeOptions& given) {
+TunerSettings FixedBy(const RuntimeOptions& given, int threads) {
   return {.depth = 0,
-          .workers = given.threads,
+          .workers = std::min(given.threads, threads),
           .reads = static_cast<int>(given.reads_in_flight) * given.reader_threads};
 }
 
@@ -29,33 +30,53 @@ Status Check(const RuntimeOptions& options) {
   return CheckRange("reads_in_flight", options.reads_in_flight, 0, 1024);
 }
 
-std::unique_ptr<Executor> MakeExecutor(const RuntimeOptions& options) {
-  switch (options.executor) {
-    case ExecutorKind::kTbb:
-      return MakeTbbExecutor(options.threads);
-    case ExecutorKind::kThreads:
-      return MakeThreadsExecutor(options.threads);
-    case ExecutorKind::kShuffled:
-      break;
+struct Workers {
+  std::unique_ptr<Executor> executor;
+  std::string reason;  // why it is not as asked for; empty: it is
+};
+
+// Leaves threads to those that will be started later.
+Result<Workers> MakeWorkers(const RuntimeOptions& options) {
+  constexpr int kSpare = 2;  // a stager's, a caller's
+  const auto made = [](Result<std::unique_ptr<Executor>> executor,
+                       std::string reason) -> Result<Workers> {
+    if (!executor.ok()) return std::move(executor).error();
+    return Workers{*std::move(executor), std::move(reason)};
+  };
+  if (options.executor == ExecutorKind::kShuffled) {
+    return made(MakeShuffledExecutor(options.threads, options.shuffle_seed), "");
   }
-  return MakeShuffledExecutor(options.threads, options.shuffle_seed);
+  const int others = options.reader_threads + kSpare;
+  const int there = ThreadsToBeHad(options.threads + others) - others;
+  if (there < options.threads) {
+    const int fewer = std::max(there, 1);
+    return made(MakeThreadsExecutor(fewer), std::to_string(fewer) + " of " +
+                                                std::to_string(options.threads) +
+                                                " threads could be started: " + ThreadLimits());
+  }
+  if (options.executor == ExecutorKind::kThreads) {
+    return made(MakeThreadsExecutor(options.threads), "");
+  }
+  return Workers{MakeTbbExecutor(options.threads), ""};
 }
 
 }  // namespace
 
 struct Runtime::State {
-  State(RuntimeOptions filled_in, TunerSettings given, ReaderChoice chosen)
+  State(RuntimeOptions filled_in, TunerSettings given, ReaderChoice chosen, Workers made)
       : options(std::move(filled_in)),
         fixed(given),
         reader(std::move(chosen)),
+        executor_reason(std::move(made.reason)),
         memory(options.memory_budget),
         tenants(options.threads, [this] { return memory.batches().limit(); }),
-        executor(MakeExecutor(options)),
+        executor(std::move(made.executor)),
         reads(options.reader_threads, options.make_reader, trace) {}
 
   const RuntimeOptions options;
   const TunerSettings fixed;
   const ReaderChoice reader;
+  const std::string executor_reason;
   const pid_t process = getpid();
   MemoryAccounts memory;
   Tenants tenants;
@@ -81,8 +102,12 @@ Result<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& given) {
       return MakeReader(kind, depth);
     };
   }
-  return std::shared_ptr<Runtime>(
-      new Runtime(std::make_unique<State>(std::move(options), FixedBy(given), std::move(choice))));
+  Result<Workers> workers = MakeWorkers(options);
+  if (!workers.ok()) return std::move(workers).error();
+  options.threads = workers->executor->concurrency();
+  const TunerSettings fixed = FixedBy(given, options.threads);
+  return std::shared_ptr<Runtime>(new Runtime(
+      std::make_unique<State>(std::move(options), fixed, std::move(choice), *std::move(workers))));
 }
 
 Result<std::shared_ptr<Runtime>> Runtime::Default() {
@@ -115,6 +140,7 @@ Status Runtime::CheckProcess() const {
 MemoryAccounts& Runtime::memory() { return state_->memory; }
 Postponed& Runtime::postponed() { return state_->postponed; }
 Executor& Runtime::executor() { return *state_->executor; }
+const std::string& Runtime::executor_reason() const { return state_->executor_reason; }
 ReadService& Runtime::reads() { return state_->reads; }
 Trace& Runtime::trace() { return state_->trace; }
 Tenants& Runtime::tenants() { return state_->tenants; }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "engine/core/result.h"
 #include "engine/core/trace.h"
@@ -29,9 +30,9 @@ struct RuntimeOptions {
   // Working memory of all loaders together, in bytes. 0: a quarter of the memory available to this
   // process' cgroup, at most 4 GiB, divided by LOCAL_WORLD_SIZE where that is set.
   uint64_t memory_budget = 0;
-  ExecutorKind executor = ExecutorKind::kTbb;
-  uint64_t shuffle_seed = 0;                 // of ExecutorKind::kShuffled
-  ReadService::ReaderFactory make_reader{};  // for tests: used in place of `reader`
+  ExecutorKind executor = ExecutorKind::kTbb;  // kThreads where TBB cannot be had
+  uint64_t shuffle_seed = 0;                   // of ExecutorKind::kShuffled
+  ReadService::ReaderFactory make_reader{};    // for tests: used in place of `reader`
 };
 
 // Shared by its loaders, which keep it alive. Thread-safe.
@@ -40,6 +41,7 @@ struct RuntimeOptions {
 // CheckProcess (and so from every loader), and destroying it there touches no thread.
 class Runtime {
  public:
+  // Has fewer workers where the system has no more threads; ResourceExhausted where it has none.
   static Result<std::shared_ptr<Runtime>> Create(const RuntimeOptions& options = {});
 
   // The one that loaders use when none is given: made with default options at the first call, kept
@@ -56,6 +58,7 @@ class Runtime {
   MemoryAccounts& memory();
   Postponed& postponed();  // samples that found no room in it
   Executor& executor();
+  const std::string& executor_reason() const;  // why it is not as asked for; empty: it is
   ReadService& reads();
   Tenants& tenants();
   const TunerSettings& fixed() const;  // workers and reads (of all reader threads), where given

@@ -13,10 +13,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <tuple>
 #include <utility>
+
+#include "engine/core/start_thread.h"
 
 namespace stoker {
 namespace {
@@ -351,14 +351,7 @@ Result<ListedRoot> FolderLister::ListRoot() {
 Result<ListedTree> FolderLister::ListBelow(const std::vector<std::string>& tops, int threads) {
   Walk walk(root_, descriptor_, filter_);
   if (Status status = walk.Start(tops); !status.ok()) return std::move(status).error();
-  std::vector<std::thread> helpers;
-  try {
-    for (int i = 1; i < threads; ++i) helpers.emplace_back([&walk] { walk.Run(); });
-  } catch (const std::system_error&) {
-    // No more threads to be had: those that there are do the work.
-  }
-  walk.Run();
-  for (std::thread& helper : helpers) helper.join();
+  InParallel(threads, [&walk] { walk.Run(); });
   return walk.Finish();
 }
 

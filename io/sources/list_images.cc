@@ -6,13 +6,12 @@
 #include <climits>
 #include <optional>
 #include <string_view>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "engine/core/machine.h"
 #include "engine/core/noun.h"
+#include "engine/core/start_thread.h"
 #include "io/sources/folder_listing.h"
 
 namespace stoker {
@@ -241,14 +240,7 @@ bool IsStill(const std::string& directory, const ImageList& list, int threads,
   constexpr size_t kWorthAThread = 4 * Comparison::kAtATime;
   const size_t most =
       std::min(list.folders.size() / kWorthAThread, static_cast<size_t>(ThreadsOf(threads)));
-  std::vector<std::thread> helpers;
-  try {
-    for (size_t i = 1; i < most; ++i) helpers.emplace_back([&comparison] { comparison.Run(); });
-  } catch (const std::system_error&) {
-    // No more threads to be had: those that there are do the work.
-  }
-  comparison.Run();
-  for (std::thread& helper : helpers) helper.join();
+  InParallel(std::max(static_cast<int>(most), 1), [&comparison] { comparison.Run(); });
   return comparison.same();
 }
 

@@ -19,11 +19,11 @@ std::unique_ptr<Executor> Make(ExecutorKind kind, int threads) {
     case ExecutorKind::kTbb:
       return MakeTbbExecutor(threads);
     case ExecutorKind::kThreads:
-      return MakeThreadsExecutor(threads);
+      return MakeThreadsExecutor(threads).value();
     case ExecutorKind::kShuffled:
       break;
   }
-  return MakeShuffledExecutor(threads, 7);
+  return MakeShuffledExecutor(threads, 7).value();
 }
 
 class ExecutorTest : public ::testing::TestWithParam<ExecutorKind> {};
@@ -98,7 +98,7 @@ void Append(void* context, uint32_t argument, int) {
 TEST(ShuffledExecutor, ShufflesByItsSeed) {
   Log log;
   {
-    auto executor = MakeShuffledExecutor(4, 1);
+    auto executor = MakeShuffledExecutor(4, 1).value();
     for (uint32_t i = 0; i < 200; ++i) executor->Submit({Append, &log, i});
   }
   std::vector<uint32_t> sorted = log.order;

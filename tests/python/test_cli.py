@@ -233,8 +233,8 @@ def test_json_has_every_member(made):
     wanted = {
         "transform": "train", "filter": "antialiased bilinear", "antialias": True, "dtype": "uint8",
         "layout": "NHWC", "batch_size": 8, "epochs": 2, "shuffle": True, "seed": 9, "rank": 0, "world": 1,
-        "drop_remainder": False, "threads": 2, "depth": 3, "executor": "tbb", "reader": "pread",
-        "cold": False,
+        "drop_remainder": False, "threads": 2, "depth": 3, "executor": "tbb", "executor_reason": "",
+        "reader": "pread", "cold": False,
     }  # fmt: skip
     assert {name: options[name] for name in wanted} == wanted
 

@@ -308,6 +308,76 @@ def test_multiprocessing_spawn_works(made):
     assert run(program, made)[0] == "4\n"
 
 
+# --- out of threads ---------------------------------------------------------------------------------
+
+LIMITED = """
+import os, resource, signal
+import numpy, stoker
+signal.alarm(100)  # a hang becomes a signal
+rows = numpy.arange(4096, dtype=numpy.int64)
+def again(**options):
+    return stoker.Loader(stoker.arrays(rows, rows), batch_size=64, **options)
+def threads_of_user():
+    count = 0
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.stat("/proc/" + process).st_uid == os.geteuid():
+                count += len(os.listdir(f"/proc/{process}/task"))
+        except OSError:
+            pass  # it has gone
+    return count
+def limit_threads(more):
+    if os.geteuid() == 0:
+        os.setuid(54321)  # root has no limit
+    most = threads_of_user() + more
+    resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+def limit_memory(more):
+    with open("/proc/self/statm") as statm:
+        most = int(statm.read().split()[0]) * resource.getpagesize() + more
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+def attempt(**runtime):
+    try:
+        loader = again(runtime=stoker.Runtime(threads=8, **runtime))
+        assert sum(int(a.sum()) for a, _ in loader) == int(rows.sum())
+    except stoker.ResourceExhaustedError as error:
+        print("error", error)
+    else:
+        stats = loader.stats()
+        print(stats["threads"], stats["executor_reason"])
+"""
+
+
+def limited(program):
+    """What a program prints that sets limits for itself."""
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED + program], capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize("executor", ["tbb", "threads"])
+@pytest.mark.parametrize("more", [0, 1, 3, 6, 9, 40])
+def test_few_threads_are_fewer_workers(more, executor):
+    out = limited(f"limit_threads({more})\nattempt(executor={executor!r})")
+    if more < 2:  # a worker and a reader
+        assert out.startswith("error cannot start a") and "RLIMIT_NPROC" in out
+    elif more == 40:
+        assert out == "8 \n"
+    else:
+        assert 1 <= int(out.split()[0]) < 8
+        assert "of 8 threads could be started: RLIMIT_NPROC" in out
+
+
+@pytest.mark.parametrize("executor", ["tbb", "threads"])
+@pytest.mark.parametrize("megabytes", [1, 30, 60, 90, 150, 400])
+def test_little_address_space_is_fewer_workers_or_an_error(megabytes, executor):
+    out = limited(f"limit_memory({megabytes} << 20)\nattempt(executor={executor!r}, memory_budget=8 << 20)")
+    assert out.startswith("error") or 1 <= int(out.split()[0]) <= 8
+    if megabytes == 1:
+        assert out.startswith("error cannot start a") and "RLIMIT_AS" in out
+
+
 # --- no growth --------------------------------------------------------------------------------------
 
 

@@ -326,8 +326,9 @@ class Loader:
 
         `depth`, `workers`, `reads`: batches in production, workers at it and reads in flight, at most, now;
         `decisions`: how they came about, the last ones, and `decisions_made` how many; `memory_used`,
-        `memory_peak`, `memory_budget`: of the Runtime; `threads`, `threads_seen`, `executor`, `reader`,
-        `reader_reason`; `plan`: what the transforms became.
+        `memory_peak`, `memory_budget`: of the Runtime; `threads`, `threads_seen`, `executor`,
+        `executor_reason`: why it is not as asked for, or empty; `reader`, `reader_reason`; `plan`: what the
+        transforms became.
         """
         return self._native.stats()
 

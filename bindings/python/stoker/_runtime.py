@@ -24,11 +24,13 @@ class Runtime:
             environment's LOCAL_WORLD_SIZE.
         reads_in_flight: reads at a time, 1 to 1024; 0: at most 64, tuned.
         reader: "uring" (Linux io_uring), "pread", or "auto": whichever is allowed and faster here.
-        executor: "tbb", or "threads": plain threads, for where TBB is in the way.
+        executor: "tbb", or "threads": plain threads, for where TBB is in the way. Where the system has too
+            few threads, "tbb" means fewer workers on "threads"; `stats()["executor_reason"]` says so.
 
     Raises:
         ValueError, TypeError: naming the option.
         UnavailableError, …: io_uring was asked for and cannot be had; the message says why.
+        ResourceExhaustedError: no thread can be started; the message names the limits that are set.
     """
 
     def __init__(

@@ -1,0 +1,101 @@
+#include "engine/core/start_thread.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace stoker {
+namespace {
+
+using ::testing::HasSubstr;
+
+// How `child` ends in a process of its own that may have no more address space than now and `more`.
+template <typename Function>
+int WithAddressSpace(uint64_t more, Function child) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    alarm(30);  // a hang becomes a signal
+    std::ifstream statm("/proc/self/statm");
+    uint64_t pages = 0;
+    statm >> pages;
+    const uint64_t bytes = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + more;
+    const rlimit limit{bytes, bytes};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(99);
+    _exit(child());
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(StartThread, Starts) {
+  std::atomic<bool> ran{false};
+  std::thread thread = StartThread("a thread", [&] { ran = true; }).value();
+  thread.join();
+  EXPECT_TRUE(ran);
+  EXPECT_EQ(ThreadsToBeHad(5), 5);
+  EXPECT_EQ(ThreadsToBeHad(0), 0);
+}
+
+TEST(StartThread, NamesTheLimitThatIsSet) {
+  EXPECT_EQ(WithAddressSpace(1 << 20,
+                             [] {
+                               for (int i = 0; i < 100; ++i) {
+                                 Result<std::thread> thread =
+                                     StartThread("a thread", [] { pause(); });
+                                 if (thread.ok()) {
+                                   (*thread).detach();
+                                   continue;
+                                 }
+                                 if (thread.error().code != Code::kResourceExhausted) return 2;
+                                 const std::string& cause = thread.error().cause;
+                                 if (cause.find("cannot start a thread: ") != 0) return 3;
+                                 return cause.find("RLIMIT_AS") == std::string::npos ? 4 : 0;
+                               }
+                               return 1;
+                             }),
+            0);
+}
+
+// A thread's stack is 8 MiB or so, and none is smaller than this.
+TEST(StartThread, CountsWhatIsToBeHadAndDoesWithIt) {
+  constexpr uint64_t kRoom = uint64_t{100} << 20;
+  EXPECT_EQ(WithAddressSpace(kRoom,
+                             [] {
+                               const int had = ThreadsToBeHad(100);
+                               if (had < 1 || had >= 100) return 1;
+                               std::atomic<int> ran{0};
+                               InParallel(100, [&ran] { ++ran; });
+                               return ran >= 1 ? 0 : 2;
+                             }),
+            0);
+}
+
+TEST(ThreadLimits, OfTheCgroupThatIsNearest) {
+  const std::filesystem::path base =
+      std::filesystem::path(::testing::TempDir()) / ("thread_limits." + std::to_string(getpid()));
+  const auto write = [&base](const std::string& name, const std::string& text) {
+    std::filesystem::create_directories((base / name).parent_path());
+    std::ofstream(base / name) << text;
+  };
+  write("proc/self/cgroup", "0::/job/rank0\n");
+  write("cgroup/pids.max", "max\n");
+  write("cgroup/job/pids.max", "64\n");
+  write("cgroup/job/pids.current", "63\n");
+  write("cgroup/job/rank0/pids.max", "1000\n");
+  write("cgroup/job/rank0/pids.current", "3\n");
+  EXPECT_THAT(ThreadLimits({(base / "proc").string(), (base / "cgroup").string()}),
+              HasSubstr("pids.max of the cgroup is 64, of which 63 are there"));
+  std::filesystem::remove_all(base);
+}
+
+}  // namespace
+}  // namespace stoker
