@@ -38,10 +38,14 @@ class Executor {
 
 enum class ExecutorKind { kTbb, kThreads, kShuffled };
 
+// False in a forked child of the process that loaded this library: TBB's threads, which anybody may
+// have used, stayed in the parent, and it starts no others. What is submitted would never run.
+bool TbbWorks();
+
 // TBB: holds a global_control for its lifetime that allows threads + 1 (never fewer than were
 // allowed before, for TBB takes the smallest of all): without it an arena that is fed only by
-// enqueue was seen to run on one thread of a machine with two cores. Precondition: so many
-// threads are to be had, for TBB ends the process where it cannot start one.
+// enqueue was seen to run on one thread of a machine with two cores. Preconditions: TbbWorks(), and
+// so many threads are to be had, for TBB ends the process where it cannot start one.
 std::unique_ptr<Executor> MakeTbbExecutor(int threads);
 // Has fewer threads where the system gives no more, but one at least: else ResourceExhausted.
 Result<std::unique_ptr<Executor>> MakeThreadsExecutor(int threads);

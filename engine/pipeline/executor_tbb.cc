@@ -1,5 +1,6 @@
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +16,8 @@
 namespace stoker {
 
 namespace {
+
+const pid_t kLoadedBy = getpid();
 
 class TbbExecutor final : public Executor {
  public:
@@ -91,6 +94,8 @@ class TbbExecutor final : public Executor {
 };
 
 }  // namespace
+
+bool TbbWorks() { return getpid() == kLoadedBy; }
 
 std::unique_ptr<Executor> MakeTbbExecutor(int threads) {
   return std::make_unique<TbbExecutor>(threads);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -57,6 +58,9 @@ Result<Workers> MakeWorkers(const RuntimeOptions& options) {
   if (options.executor == ExecutorKind::kThreads) {
     return made(MakeThreadsExecutor(options.threads), "");
   }
+  if (!TbbWorks()) {
+    return made(MakeThreadsExecutor(options.threads), "TBB does not work in a forked process");
+  }
   return Workers{MakeTbbExecutor(options.threads), ""};
 }
 
@@ -110,15 +114,32 @@ Result<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& given) {
       std::make_unique<State>(std::move(options), fixed, std::move(choice), *std::move(workers))));
 }
 
+namespace {
+
+// A process' own: another thread of the parent may have held the lock when it forked.
+struct DefaultRuntime {
+  const pid_t process = getpid();
+  std::mutex mutex;
+  std::weak_ptr<Runtime> runtime;
+};
+
+DefaultRuntime& DefaultHere() {
+  static std::atomic<DefaultRuntime*> shared{nullptr};  // also there while the process exits
+  DefaultRuntime* here = shared.load();
+  if (here != nullptr && here->process == getpid()) return *here;
+  auto made = std::make_unique<DefaultRuntime>();
+  if (shared.compare_exchange_strong(here, made.get())) return *made.release();
+  return *here;  // another thread was first
+}
+
+}  // namespace
+
 Result<std::shared_ptr<Runtime>> Runtime::Default() {
-  static std::mutex mutex;
-  static auto& shared = *new std::weak_ptr<Runtime>();  // also there while the process exits
-  std::lock_guard lock(mutex);
-  if (std::shared_ptr<Runtime> runtime = shared.lock()) {
-    if (runtime->CheckProcess().ok()) return runtime;
-  }
+  DefaultRuntime& here = DefaultHere();
+  std::lock_guard lock(here.mutex);
+  if (std::shared_ptr<Runtime> runtime = here.runtime.lock()) return runtime;
   Result<std::shared_ptr<Runtime>> made = Create();
-  if (made.ok()) shared = *made;
+  if (made.ok()) here.runtime = *made;
   return made;
 }
 
@@ -132,9 +153,10 @@ Runtime::~Runtime() {
 Status Runtime::CheckProcess() const {
   if (state_->process == getpid()) return {};
   return Error{.code = Code::kFailedPrecondition,
-               .cause = "this loader was opened in process " + std::to_string(state_->process) +
+               .cause = "this loader, or its Runtime, was made in process " +
+                        std::to_string(state_->process) +
                         " and does not work in its forked child " + std::to_string(getpid()),
-               .advice = "Start the process by spawn instead of fork, and open a loader there"};
+               .advice = "Make a loader in the child, without a Runtime of the parent's"};
 }
 
 MemoryAccounts& Runtime::memory() { return state_->memory; }

@@ -38,14 +38,15 @@ struct RuntimeOptions {
 // Shared by its loaders, which keep it alive. Thread-safe.
 //
 // Belongs to the process that made it: after a fork the child gets FailedPrecondition from
-// CheckProcess (and so from every loader), and destroying it there touches no thread.
+// CheckProcess (and so from every loader), and destroying it there touches no thread. The child may
+// make its own, which runs on plain threads (see TbbWorks).
 class Runtime {
  public:
   // Has fewer workers where the system has no more threads; ResourceExhausted where it has none.
   static Result<std::shared_ptr<Runtime>> Create(const RuntimeOptions& options = {});
 
   // The one that loaders use when none is given: made with default options at the first call, kept
-  // while any loader uses it.
+  // while any loader uses it. A forked child has one of its own.
   static Result<std::shared_ptr<Runtime>> Default();
 
   ~Runtime();

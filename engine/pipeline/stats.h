@@ -45,7 +45,7 @@ struct LoaderStats {
   int threads = 0;       // workers there are
   int threads_seen = 0;  // distinct threads that have worked
   std::string executor;         // "tbb", "threads", "shuffled"
-  std::string executor_reason;  // why it is not as asked for; empty: it is
+  std::string executor_reason;  // why it is not as asked for: few threads, a fork; empty: it is
   std::string reader;    // "uring", "pread"; "none" for samples in memory
   std::string reader_reason;
   std::string plan;  // what the transforms were compiled to

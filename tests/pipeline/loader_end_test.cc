@@ -179,5 +179,33 @@ TEST(LoaderEnd, AForkedChildIsToldAndMayOpenItsOwn) {
   EXPECT_TRUE(loader->Next().ok()) << "the parent goes on";
 }
 
+// TBB's workers did not come along, and it would start no others.
+TEST(LoaderEnd, AForkedChildsOwnLoadersWork) {
+  const PhotoFolder photos(8, 1);
+  RuntimeOptions runtime;
+  runtime.executor = DefaultExecutorUnderTest();
+  auto loader = Loader::Open(Options(photos, runtime)).value();
+  ASSERT_EQ(TakeEpoch(*loader).size(), 2u);
+  LoaderOptions with_default = Options(photos, runtime);
+  with_default.runtime = Runtime::Default().value();
+  auto other = Loader::Open(with_default).value();
+  ASSERT_EQ(TakeEpoch(*other).size(), 2u);
+  with_default.runtime.reset();
+  EXPECT_EQ(InChild([&] {
+              auto own = Loader::Open(Options(photos, runtime)).value();
+              if (TakeEpoch(*own).size() != 2) return 1;
+              auto shared = Loader::Open(with_default).value();
+              if (TakeEpoch(*shared).size() != 2) return 2;
+              if (shared->Stats().executor != "threads") return 3;
+              return InChild([&] {
+                const Result<Batch> batch = shared->Next();
+                return !batch.ok() && batch.error().code == Code::kFailedPrecondition ? 4 : 5;
+              });
+            }),
+            4)
+      << "a child of its own is told";
+  EXPECT_EQ(TakeEpoch(*loader).size(), 2u) << "the parent goes on";
+}
+
 }  // namespace
 }  // namespace stoker

@@ -300,6 +300,53 @@ def test_a_forked_child_gets_words_and_ends(made):
     assert out.splitlines()[1:] == ["child again", "(8, 8, 3)", "True"]
 
 
+def test_a_forked_childs_own_loaders_work(made):
+    """TBB's workers did not come along, and it would start no others: they run on plain threads."""
+    out, err = run(
+        """
+        there = [images.copy() for images, _ in loader.epoch(0)]
+        runtime = stoker.Runtime(threads=2)
+        assert sum(1 for _ in make(runtime=runtime)) == len(there)
+        faulthandler.cancel_dump_traceback_later()  # its thread would be missing in the child
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)  # a hang becomes a signal
+            for own in (make(), make(runtime=stoker.Runtime(threads=2))):
+                here = [images for images, _ in own.epoch(0)]
+                assert len(here) == len(there)
+                assert all((a == b).all() for a, b in zip(here, there))
+                assert own.stats()["executor"] == "threads"
+            try:
+                next(iter(make(runtime=runtime)))
+            except stoker.FailedPreconditionError as error:
+                print(error, flush=True)
+            sys.exit(7)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 7, status
+        print(sum(1 for _ in loader) == len(loader))
+        """,
+        made,
+    )
+    assert err == ""
+    assert "forked child" in out.splitlines()[0] and "make a loader" in out.splitlines()[0].lower()
+    assert out.splitlines()[1:] == ["True"]
+
+
+def test_multiprocessing_fork_works(made):
+    """As it is Python's default on Linux before 3.14."""
+    program = """
+        import multiprocessing
+        def rows(_):
+            signal.alarm(60)  # a hang becomes a signal
+            return sum(len(images) for images, _ in make())
+        faulthandler.cancel_dump_traceback_later()
+        assert sum(1 for _ in loader) == len(loader)
+        print(multiprocessing.get_context("fork").Pool(2).map(rows, range(4)))
+    """
+    rows = len(stoker.image_folder(made))
+    assert run(program, made)[0] == f"{[rows] * 4}\n"
+
+
 def test_multiprocessing_spawn_works(made):
     program = """
         import multiprocessing

@@ -313,3 +313,32 @@ def test_the_example(root, made):
         assert line.startswith(f"epoch {epoch}: 3 batches, mean loss ")
         assert 0 < float(line.split()[-1]) < 10
     assert resumed == "resumed at batch 2: 1 of 3 batches left"
+
+
+# --- worker processes -------------------------------------------------------------------------------
+
+
+def test_a_loader_in_each_of_pytorchs_forked_workers(made):
+    """The parent has used one, and its workers' threads did not come along."""
+    program = """
+        import signal, sys
+        import stoker, torch
+        class Shards(torch.utils.data.IterableDataset):
+            def __iter__(self):
+                signal.alarm(60)  # a hang becomes a signal
+                worker = torch.utils.data.get_worker_info()
+                for _, labels in make(worker.id, worker.num_workers):
+                    yield from map(int, labels)
+        def make(rank=0, world=1):
+            return stoker.Loader(stoker.image_folder(sys.argv[1]), [stoker.Resize((8, 8))],
+                                 batch_size=4, rank=rank, world=world)
+        seen = sorted(int(label) for _, labels in make() for label in labels)
+        workers = torch.utils.data.DataLoader(
+            Shards(), batch_size=None, num_workers=2, multiprocessing_context="fork", timeout=60)
+        print(sorted(workers) == seen, len(seen))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), made], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"True {len(stoker.image_folder(made))}\n"

@@ -85,7 +85,8 @@ class Loader:
 
     Threads: all methods, any thread. Iterators run side by side, each with an epoch (and memory) of its
     own; one iterator may be shared by threads: each batch goes to one of them. The GIL is released
-    while waiting, and Ctrl-C is seen. After a fork the child's loader raises FailedPreconditionError.
+    while waiting, and Ctrl-C is seen. In a forked child the parent's loaders raise
+    FailedPreconditionError, and the child's own work.
 
     Args:
         source: what `image_folder` or `arrays` returns.

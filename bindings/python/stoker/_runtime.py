@@ -13,7 +13,7 @@ class Runtime:
 
     Loaders that are given none share a default one, made when first needed. Kept alive by its loaders.
     Belongs to the process that made it: in a forked child its loaders raise `FailedPreconditionError`.
-    Any thread.
+    The child makes its own, or uses its own default one. Any thread.
 
     Args:
         threads: decode workers, 1 to 1024; 0: at most the cores allotted to this process (its cgroup's
@@ -24,8 +24,9 @@ class Runtime:
             environment's LOCAL_WORLD_SIZE.
         reads_in_flight: reads at a time, 1 to 1024; 0: at most 64, tuned.
         reader: "uring" (Linux io_uring), "pread", or "auto": whichever is allowed and faster here.
-        executor: "tbb", or "threads": plain threads, for where TBB is in the way. Where the system has too
-            few threads, "tbb" means fewer workers on "threads"; `stats()["executor_reason"]` says so.
+        executor: "tbb", or "threads": plain threads, for where TBB is in the way. In a forked child, and
+            where the system has too few threads (then with fewer workers), "tbb" means "threads", too;
+            `stats()["executor_reason"]` says so.
 
     Raises:
         ValueError, TypeError: naming the option.
