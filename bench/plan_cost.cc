@@ -91,10 +91,11 @@ class Group final : public ImageFeed {
   std::string refusal_;
 };
 
+// CPU time: without that in which others had the core.
 double Microseconds(uint64_t nanoseconds, const PlanCost& cost) {
-  return cost.images == 0
-             ? 0
-             : static_cast<double>(nanoseconds) * 1e-3 / static_cast<double>(cost.images);
+  return cost.images == 0 ? 0
+                          : static_cast<double>(nanoseconds) * 1e-3 * cost.clocked.share() /
+                                static_cast<double>(cost.images);
 }
 
 std::string Lines(const Plan& plan, const PlanCost* cost) {
@@ -137,8 +138,10 @@ Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint6
       StageTimes times;
       const std::vector<uint64_t> before = TransformTimesOf(*workspace);
       group.Start(static_cast<uint64_t>(round));
+      const CoreClock clock;
       plan.ApplyAll(group, *workspace, times);
       if (round == 0) continue;
+      cost.clocked += clock.Read();
       const std::vector<uint64_t> after = TransformTimesOf(*workspace);
       for (size_t i = 0; i < after.size(); ++i) cost.transform_ns[i] += after[i] - before[i];
       cost.stages += times;
@@ -158,7 +161,7 @@ std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost
   text += fmt::format("  → {} {} × {}, {}\n", NameOf(plan.dtype()), size.height, size.width,
                       NameOf(plan.options().layout));
   if (cost == nullptr) return text;
-  text += fmt::format("\n  Of one worker's time for an image (mean of {}):\n", cost->images);
+  text += fmt::format("\n  Of one worker's CPU time for an image (mean of {}):\n", cost->images);
   const std::pair<const char*, uint64_t> stages[] = {{"decode", cost->stages.decode_ns},
                                                      {"resize", cost->stages.resize_ns},
                                                      {"tile and row", cost->stages.augment_ns}};

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/core_time.h"
 #include "engine/core/result.h"
 #include "engine/core/stage_times.h"
 #include "io/sources/source.h"
@@ -20,6 +21,7 @@ struct PlanCost {
   std::string first_refusal;
   StageTimes stages;                   // of all of them
   std::vector<uint64_t> transform_ns;  // of each transform, where it is not fused
+  CoreTime clocked;                    // of these times: how much of them there was a core
   std::string warning;                 // of the source; empty: none
   SkippedFiles skipped;                // by the source
 };

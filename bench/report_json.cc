@@ -143,6 +143,7 @@ std::string BenchReportJson(const BenchReport& report) {
       {"stages", std::move(shares)},
       {"waited", WaitedJson(report.loader)},
       {"workers_busy", BusyShares(report)},
+      {"worker_core_share", report.loader.clocked.share()},
       {"settings", SettingsJson(report.loader)},
       {"advice", Advice(report.loader)},
       {"threads_seen", report.loader.threads_seen},

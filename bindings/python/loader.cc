@@ -93,6 +93,7 @@ void AddWaits(const LoaderStats& stats, py::dict& all) {
   py::list busy;
   for (const uint64_t ns : stats.worker_busy_ns) busy.append(Seconds(ns));
   all["worker_busy_seconds"] = busy;
+  all["worker_core_share"] = stats.clocked.share();
   all["advice"] = Advice(stats);
 }
 

@@ -18,6 +18,7 @@ namespace {
 constexpr double kNoWait = 0.03;      // less of the time: nothing to do; the tuner lets 1.1% be
 constexpr double kNowAndThen = 0.15;  // less of it: on the whole there is enough
 constexpr double kAllTheTime = 0.9;   // more of it: the consumer does nothing but take batches
+constexpr double kHeldUp = 0.9;  // of workers' time: with a core for less of it they wait for one
 
 enum class Cause : uint8_t { kStorage, kDecode, kCopy, kOther };
 
@@ -138,6 +139,7 @@ class Adviser {
     if (cause == Cause::kDecode && workers_ > 0) {
       text += " with " + std::to_string(workers_) + Noun(workers_, " worker", " workers") +
               ", busy " + Percent(busy()) + " of the time";
+      if (HeldUp()) text += ", and with a core " + Percent(stats_.clocked.share()) + " of that";
     } else if (cause == Cause::kStorage) {
       text += ", " + Rate(static_cast<double>(stats_.bytes_read) / seconds);
       if (stats_.reads > 0)
@@ -167,7 +169,11 @@ class Adviser {
     return waited + ", most of it for threads to wake up, or for memory that it held itself.";
   }
 
+  // Workers, as busy as they are now, that would keep up with the consumer; and the cores that they
+  // would have all of their time.
   double needed() const { return Ratio(Seconds(stats_.work_ns), consumer_); }
+  double cores() const { return needed() * stats_.clocked.share(); }
+  bool HeldUp() const { return stats_.clocked.share() < kHeldUp; }
   bool EnoughOnAverage() const { return needed() < workers_; }
   double busy() const { return Ratio(Seconds(stats_.work_ns), (wait_ + consumer_) * workers_); }
   bool HalfIsEnough() const {
@@ -201,9 +207,15 @@ class Adviser {
   }
 
   std::string Cores() const {
-    std::string text = Work() + " needs " + Number(std::max(needed(), 0.1)) + " cores";
+    const std::string had = Percent(stats_.clocked.share()) + " of the time";
+    std::string text = Work() + " needs " + Number(std::max(cores(), 0.1)) + " cores";
     if (workers_ > 0) text += " and has " + std::to_string(workers_);
-    if (EnoughOnAverage()) text += ", but not at an even pace";
+    if (EnoughOnAverage()) {
+      text += ", but not at an even pace";
+    } else if (workers_ > 0 && HeldUp()) {
+      text += workers_ == 1 ? " worker, which had a core " + had
+                            : " workers, each of which had a core " + had;
+    }
     return text + ".";
   }
 
@@ -229,6 +241,21 @@ class Adviser {
     return {"take larger batches", "let go of them sooner"};
   }
 
+  void OfCores(std::vector<std::string>& remedies) const {
+    if (HeldUp()) {
+      remedies.emplace_back("keep other programs off its cores");
+      remedies.emplace_back("raise its CPU limit");
+      if (cores() < workers_) return;  // there would be enough of them
+    }
+    const bool idle = stats_.threads > workers_ && !OthersHaveWorkers();
+    if (!idle) {
+      remedies.emplace_back("add cores");
+    } else if (stats_.workers_given && workers_ > 0) {
+      remedies.push_back("let it have more than " + std::to_string(workers_) + " of the " +
+                         std::to_string(stats_.threads) + " workers");
+    }
+  }
+
   std::vector<std::string> OfWork() const {
     std::vector<std::string> remedies;
     if (!TakesOnly() && EnoughOnAverage()) {
@@ -239,15 +266,7 @@ class Adviser {
         remedies.emplace_back("let more batches be ready (memory_budget)");
       }
     }
-    if (!HalfIsEnough()) {
-      const bool idle = stats_.threads > workers_ && !OthersHaveWorkers();
-      if (!idle) {
-        remedies.emplace_back("add cores");
-      } else if (stats_.workers_given && workers_ > 0) {
-        remedies.push_back("let it have more than " + std::to_string(workers_) + " of the " +
-                           std::to_string(stats_.threads) + " workers");
-      }
-    }
+    if (!HalfIsEnough()) OfCores(remedies);
     const std::string work = Work();
     if (work != "decoding") {
       if (work == "mixing" || work == "augmenting") remedies.emplace_back("leave out transforms");

@@ -202,12 +202,20 @@ void Loader::Impl::Work(void* loader, uint32_t, int worker) {
 void Loader::Impl::WorkOn(int worker) {
   const std::optional<uint32_t> first = samples_.TakeReady();
   if (!first) return;  // others have taken it together with theirs
+  WorkerCounters& counters = counters_[static_cast<size_t>(worker)];
+  if (!counters.MayClock()) return WorkFrom(*first, worker);
+  const CoreClock clock;
+  WorkFrom(*first, worker);
+  counters.AddClocked(clock.Read());
+}
+
+void Loader::Impl::WorkFrom(uint32_t first, int worker) {
   if (stopped_.load(std::memory_order_relaxed)) {
-    EndSample(*first, {}, Error{Code::kCancelled, "stopped"}, worker);
+    EndSample(first, {}, Error{Code::kCancelled, "stopped"}, worker);
   } else if (in_memory_) {
-    CopyRun(*first, worker);
+    CopyRun(first, worker);
   } else {
-    Decode(*first, worker);
+    Decode(first, worker);
   }
 }
 

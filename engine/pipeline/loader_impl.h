@@ -65,6 +65,7 @@ class Loader::Impl final : public ReadClient, public Postponed::Client {
   void EndWork();
   static void Work(void* loader, uint32_t, int worker);  // a worker: bytes → row
   void WorkOn(int worker);
+  void WorkFrom(uint32_t first, int worker);
   class ReadySamples;
   void* WorkOf(const Slot& slot, uint32_t row) const;
   void Decode(uint32_t first, int worker);

@@ -77,6 +77,9 @@ void AddWork(const LoaderStats& stats, Page& page) {
   for (size_t worker = 0; worker < stats.worker_busy_ns.size(); ++worker) {
     page.Sample(Seconds(stats.worker_busy_ns[worker]), {{"worker", std::to_string(worker)}});
   }
+  page.Gauge("worker_core_share",
+             "Part of their busy time in which workers had a core, measured now and then.",
+             stats.clocked.share());
   page.Begin("reader_cpu_seconds_total", "counter",
              "CPU time of the reader threads, for all loaders of the process.");
   page.Sample(Seconds(stats.read_cpu_ns));

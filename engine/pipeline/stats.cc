@@ -26,6 +26,7 @@ void AddStats(LoaderStats& all, const LoaderStats& one) {
   sum.batches += all.batches;
   sum.stages += all.stages;
   sum.work_ns += all.work_ns;
+  sum.clocked += all.clocked;
   sum.wait_ns += all.wait_ns;
   sum.waited += all.waited;
   sum.consumer_ns += all.consumer_ns;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/core_time.h"
 #include "engine/core/stage_times.h"
 #include "engine/pipeline/tuner_decision.h"
 #include "engine/pipeline/wait_causes.h"
@@ -19,6 +20,7 @@ struct LoaderStats {
   uint64_t batches = 0;      // delivered
   StageTimes stages;         // summed over workers
   uint64_t work_ns = 0;      // workers' time on samples, decode and resize included
+  CoreTime clocked;          // some stretches of that: how much of it workers had a core
   uint64_t read_cpu_ns = 0;  // CPU of the Runtime's reader threads, for all loaders together
   uint64_t wait_ns = 0;      // Next() waited for a batch
   WaitCauses waited;         // the same by cause; what is waited for now is not in it yet
@@ -42,11 +44,11 @@ struct LoaderStats {
   uint64_t memory_peak = 0;   // at most so far
   uint64_t memory_budget = 0;
 
-  int threads = 0;       // workers there are
-  int threads_seen = 0;  // distinct threads that have worked
+  int threads = 0;              // workers there are
+  int threads_seen = 0;         // distinct threads that have worked
   std::string executor;         // "tbb", "threads", "shuffled"
   std::string executor_reason;  // why it is not as asked for: few threads, a fork; empty: it is
-  std::string reader;    // "uring", "pread"; "none" for samples in memory
+  std::string reader;           // "uring", "pread"; "none" for samples in memory
   std::string reader_reason;
   std::string plan;  // what the transforms were compiled to
 };

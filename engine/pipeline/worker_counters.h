@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "engine/core/core_time.h"
 #include "engine/core/stage_times.h"
 #include "engine/pipeline/stats.h"
 
@@ -20,6 +21,20 @@ class alignas(64) WorkerCounters {
     Bump(augment_ns_, times.augment_ns);
     Bump(mix_ns_, times.mix_ns);
     Bump(work_ns_, work_ns);
+  }
+
+  // Whether to look at the CPU clock around what is done next: once in sixteen times or so, for it
+  // takes a system call. At irregular times, since a limit of CPU time stops workers at regular
+  // ones.
+  bool MayClock() {
+    if (--until_clock_ != 0) return false;
+    clock_draw_ = clock_draw_ * 1'664'525 + 1'013'904'223;  // Numerical Recipes' generator
+    until_clock_ = 1 + (clock_draw_ >> 27);
+    return true;
+  }
+  void AddClocked(const CoreTime& time) {
+    Bump(clocked_ns_, time.wall_ns);
+    Bump(clocked_cpu_ns_, time.cpu_ns);
   }
 
   // All that the worker has decoded so far.
@@ -43,6 +58,8 @@ class alignas(64) WorkerCounters {
     stats.stages.mix_ns += mix_ns_.load(std::memory_order_relaxed);
     stats.worker_busy_ns.push_back(work_ns_.load(std::memory_order_relaxed));
     stats.work_ns += stats.worker_busy_ns.back();
+    stats.clocked += {.wall_ns = clocked_ns_.load(std::memory_order_relaxed),
+                      .cpu_ns = clocked_cpu_ns_.load(std::memory_order_relaxed)};
     stats.decoded.fast += fast_.load(std::memory_order_relaxed);
     stats.decoded.no_end_marker += no_end_marker_.load(std::memory_order_relaxed);
     stats.decoded.indexed += indexed_.load(std::memory_order_relaxed);
@@ -60,7 +77,8 @@ class alignas(64) WorkerCounters {
   }
 
   Counter samples_{0}, bytes_{0}, decode_ns_{0}, resize_ns_{0}, augment_ns_{0}, mix_ns_{0};
-  Counter work_ns_{0};
+  Counter work_ns_{0}, clocked_ns_{0}, clocked_cpu_ns_{0};
+  uint32_t until_clock_ = 1, clock_draw_ = 0;  // the worker's alone
   Counter fast_{0}, no_end_marker_{0}, indexed_{0}, stale_{0}, contradicted_{0};
   std::array<Counter, kFallbacks> fallback_{};
 };

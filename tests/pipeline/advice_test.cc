@@ -71,6 +71,25 @@ TEST(Advice, TooFewCores) {
             "build a crop index (`stoker index`), or decode smaller photographs.");
 }
 
+// What others take is no need of the loader's: 6.7 workers as they are would do, or 1.4 cores.
+TEST(Advice, WorkersThatWaitForACore) {
+  LoaderStats stats = Decoding(41);
+  stats.clocked = {.wall_ns = 1000, .cpu_ns = 210};
+  EXPECT_EQ(Advice(stats),
+            "The consumer waited 41% of the time: decoding needs 1.4 cores and has 4 workers, each "
+            "of which had a core 21% of the time. Keep other programs off its cores, raise its CPU "
+            "limit, build a crop index (`stoker index`), or decode smaller photographs.");
+  stats.workers = stats.threads = 1;
+  EXPECT_THAT(Advice(stats), HasSubstr("has 1 worker, which had a core 21% of the time. Keep other "
+                                       "programs off its cores, raise its CPU limit, add cores"));
+  stats = Decoding(99);
+  stats.clocked = {.wall_ns = 1000, .cpu_ns = 210};
+  EXPECT_THAT(Advice(stats), HasSubstr("with 4 workers, busy 99% of the time, and with a core 21% "
+                                       "of that. Keep other programs off its cores"));
+  stats.clocked.cpu_ns = 950;
+  EXPECT_THAT(Advice(stats), HasSubstr("busy 99% of the time. Add cores"));
+}
+
 TEST(Advice, TheCropIndexIsThereOrOfNoUse) {
   LoaderStats stats = Decoding(41);
   stats.decoded.indexed = 256'000;
@@ -244,6 +263,7 @@ TEST(Advice, NeverNonsense) {
     stats.work_ns = some();
     stats.wait_ns = some();
     stats.consumer_ns = some();
+    stats.clocked = {.wall_ns = some(), .cpu_ns = some()};
     stats.waited = {some() / 4, some() / 4, some() / 4, some() / 4};
     stats.stages = {some() / 4, some() / 4, some() / 4, some() / 4};
     stats.decoded.fast = some() / 4;

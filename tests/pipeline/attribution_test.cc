@@ -3,8 +3,10 @@
 // everything else, and mostly sleep, so that a busy machine changes nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -34,6 +36,7 @@ using ::stoker::testing::MakeJpeg;
 using ::stoker::testing::PhotoFolder;
 using ::stoker::testing::RuntimeUnderTest;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 using Duration = std::chrono::nanoseconds;
@@ -181,10 +184,14 @@ TEST_F(Attribution, OneSlowFileInEachBatch) {
   ExpectCause(Run(job), kStorage, ": storage ");
 }
 
+// A batch takes 160 ms of workers' time, in a step of 40 ms. They sleep, so cores they need none.
 TEST_F(Attribution, TooFewWorkers) {
   const LoaderStats stats = Run({.samples = [](uint64_t) { return 20ms; }});
-  ExpectCause(stats, kDecode, ": decoding needs ");
-  EXPECT_THAT(Advice(stats), HasSubstr(" and has 2. Add cores, build a crop index"));
+  ExpectCause(stats, kDecode, " and has 2 workers, each of which had a core ");
+  EXPECT_GT(stats.work_ns, 2 * stats.consumer_ns) << "two workers are not enough";
+  EXPECT_LT(stats.clocked.share(), 0.4);
+  EXPECT_THAT(Advice(stats), HasSubstr("Keep other programs off its cores, raise its CPU limit"));
+  EXPECT_THAT(Advice(stats), Not(HasSubstr("dd cores")));
 }
 
 // Each takes 60 ms, most of which passes while other samples are decoded.
@@ -261,6 +268,51 @@ TEST_F(Attribution, ImagesInMemory) {
                         GaussianBlur{.kernel_height = 23, .kernel_width = 23}};
   const Job job{.step = [](int) { return 0ms; }};
   ExpectCause(Run(options, job), kDecode, " is the limit, at ");
+}
+
+// The calling thread, and those that it starts, on one core for a while.
+class OnOneCore {
+ public:
+  OnOneCore() {
+    CPU_ZERO(&before_);
+    EXPECT_EQ(sched_getaffinity(0, sizeof(before_), &before_), 0);
+    int core = 0;
+    while (CPU_ISSET(core, &before_) == 0) ++core;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    EXPECT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  }
+  ~OnOneCore() { (void)sched_setaffinity(0, sizeof(before_), &before_); }
+  OnOneCore(const OnOneCore&) = delete;
+  OnOneCore& operator=(const OnOneCore&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
+
+TEST_F(Attribution, WorkersThatShareTheirCore) {
+  const OnOneCore pinned;
+  std::atomic<bool> done{false};
+  std::vector<std::thread> others(4);
+  for (std::thread& other : others) {
+    other = std::thread([&done] {
+      while (!done) continue;
+    });
+  }
+  const int side = testing::Effort(1200);
+  const std::vector<uint8_t> pixels(static_cast<size_t>(side * side * 3), 100);
+  LoaderOptions options =
+      InMemory({.name = {}, .row_shape = {side, side, 3}, .data = pixels.data()});
+  options.transforms = {Resize{.height = side / 2, .width = side / 2},
+                        GaussianBlur{.kernel_height = 23, .kernel_width = 23}};
+  options.runtime = Runtime::Create({.threads = 1, .executor = ExecutorKind::kThreads}).value();
+  const LoaderStats stats = Run(options, {.step = [](int) { return 0ms; }, .batches = 6});
+  done = true;
+  for (std::thread& other : others) other.join();
+  EXPECT_LT(stats.clocked.share(), 0.6) << "one of five";
+  EXPECT_THAT(Advice(stats), HasSubstr("% of the time, and with a core "));
+  EXPECT_THAT(Advice(stats), HasSubstr("Keep other programs off its cores"));
 }
 
 TEST_F(Attribution, Mixing) {

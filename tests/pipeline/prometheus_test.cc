@@ -12,6 +12,7 @@ TEST(Prometheus, APage) {
   stats.bytes_read = 56'000'000;
   stats.stages = {.decode_ns = 1'500'000'000, .resize_ns = 5, .augment_ns = 0, .mix_ns = 7'000};
   stats.worker_busy_ns = {1'000'000'001, 999'999'999};
+  stats.clocked = {.wall_ns = 400'000'000, .cpu_ns = 100'000'000};
   stats.read_cpu_ns = 20'000'000;
   stats.wait_ns = 400'000'000;
   stats.waited = {100'000'000, 200'000'000, 60'000'000, 40'000'000};
@@ -57,6 +58,9 @@ stoker_stage_seconds_total{loader="train",stage="mix"} 0.000007000
 # TYPE stoker_worker_busy_seconds_total counter
 stoker_worker_busy_seconds_total{loader="train",worker="0"} 1.000000001
 stoker_worker_busy_seconds_total{loader="train",worker="1"} 0.999999999
+# HELP stoker_worker_core_share Part of their busy time in which workers had a core, measured now and then.
+# TYPE stoker_worker_core_share gauge
+stoker_worker_core_share{loader="train"} 0.250000
 # HELP stoker_reader_cpu_seconds_total CPU time of the reader threads, for all loaders of the process.
 # TYPE stoker_reader_cpu_seconds_total counter
 stoker_reader_cpu_seconds_total{loader="train"} 0.020000000

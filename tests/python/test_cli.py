@@ -249,6 +249,7 @@ def test_json_says_what_was_waited_for(made, tmp_path):
     assert sum(waited["by_cause_s"].values()) == pytest.approx(waited["seconds"])
     assert waited["share"] == pytest.approx(waited["seconds"] / (waited["seconds"] + waited["consumer_s"]))
     assert waited["by_cause_s"]["copy"] == 0 < waited["seconds"] <= report["seconds"]
+    assert 0 < report["worker_core_share"] <= 1
     assert len(report["workers_busy"]) == 2 and all(0 <= share <= 1 for share in report["workers_busy"])
     settings = report["settings"]
     assert settings["depth"] == 3 and settings["workers"] == 2 and settings["reads"] >= 1

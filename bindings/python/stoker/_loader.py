@@ -317,8 +317,9 @@ class Loader:
         `samples` worked on; `batches` delivered; `bytes_read`; `wait_seconds`: the program waited for a
         batch; `waited`: the same by what it waited for, "storage", "decode", "copy" (to a device) or "other";
         `consumer_seconds`: between having a batch and asking for the next one; `advice`: what that says, in
-        a few sentences; `worker_busy_seconds`: of each worker; `decode_seconds`, `resize_seconds`,
-        `augment_seconds`, `mix_seconds`: of all workers; `read_cpu_seconds`: of the Runtime's reader threads.
+        a few sentences; `worker_busy_seconds`: of each worker; `worker_core_share`: the part of that in which
+        they had a core; `decode_seconds`, `resize_seconds`, `augment_seconds`, `mix_seconds`: of all workers,
+        with and without a core; `read_cpu_seconds`: of the Runtime's reader threads.
 
         `no_end_marker`: JPEGs that lack the end-of-image marker, and whose data are whole; `indexed`:
         photographs decoded by the folder's index; `index_stale`: not, for the file has changed
