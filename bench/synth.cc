@@ -44,16 +44,6 @@ Error Invalid(std::string cause, std::string advice, std::string file = {}) {
                .advice = std::move(advice)};
 }
 
-Error WriteError(int error_number, const std::string& file) {
-  Error error = SystemError(error_number, "cannot write", file);
-  if (error_number == ENOSPC || error_number == EDQUOT) {
-    error.advice = "Free some space and run again: the photographs that are complete are kept";
-  } else if (error.code == Code::kPermissionDenied) {
-    error.advice = "Choose a folder that you may write to";
-  }
-  return error;
-}
-
 // The whole file under its name, or nothing.
 Status WriteWhole(const fs::path& path, std::span<const uint8_t> bytes) {
   Result<OutputFile> file = OutputFile::Open(path, OutputFile::Place::kOwn);
@@ -154,7 +144,7 @@ Status WriteMarker(const fs::path& directory, const Made& made) {
 Result<bool> Prepare(const fs::path& directory, const Made& made, const SynthOptions& options) {
   std::error_code error;
   fs::create_directories(directory, error);
-  if (error) return WriteError(error.value(), directory);
+  if (error) return CannotWrite(error.value(), directory);
   const bool empty = fs::is_empty(directory, error);
   if (error) return SystemError(error.value(), "cannot look into this folder", directory);
   const std::optional<Made> before = ReadMarker(directory);
@@ -185,7 +175,7 @@ Result<bool> Prepare(const fs::path& directory, const Made& made, const SynthOpt
   for (int label = 0; label < made.classes; ++label) {
     const fs::path folder = ClassFolder(directory, made.classes, static_cast<uint64_t>(label));
     fs::create_directory(folder, error);
-    if (error) return WriteError(error.value(), folder);
+    if (error) return CannotWrite(error.value(), folder);
   }
   return keep;
 }

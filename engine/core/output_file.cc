@@ -1,9 +1,11 @@
 #include "engine/core/output_file.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -15,6 +17,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+
+#include "engine/core/file_kind.h"
 
 namespace stoker {
 
@@ -49,6 +53,8 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
+}  // namespace
+
 Error CannotWrite(int error_number, const std::string& path) {
   struct stat info {};
   const std::string folder = FolderOf(path);
@@ -67,6 +73,8 @@ Error CannotWrite(int error_number, const std::string& path) {
   }
   return error;
 }
+
+namespace {
 
 // The kernel's rule for links in folders where everybody may put one, which reading a link by
 // ourselves would evade.
@@ -110,11 +118,16 @@ Result<Target> Follow(const std::string& given) {
   return CannotWrite(ELOOP, given);
 }
 
-Status CheckOwn(const std::string& path) {
+// What lies at a path of stoker's own, where no link is followed.
+Result<Target> Own(const std::string& path) {
   struct stat info {};
-  if (lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return {};
+  if (lstat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT) return Target{path, {}, false};
+    return CannotWrite(errno, path);
+  }
+  if (S_ISREG(info.st_mode)) return Target{path, info, false};
   return Error{.code = Code::kInvalidArgument,
-               .cause = "cannot write: there is something else here",
+               .cause = std::string("cannot write: ") + FileKind(info.st_mode) + " is in the way",
                .file = path,
                .advice = "Move it away"};
 }
@@ -126,16 +139,64 @@ bool SameFile(const std::string& a, const char* b) {
          one.st_ino == other.st_ino;
 }
 
-// Of what is no regular file. An open file of this process is shared, with its position: opened
-// anew, a regular file behind /dev/stdout would be overwritten from its beginning.
-int OpenDirectly(const Target& target) {
-  constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY;
-  if (!target.of_proc) return open(target.path.c_str(), kFlags | O_NOFOLLOW);
-  if (!SameFile(FolderOf(target.path), "/proc/self/fd")) return open(target.path.c_str(), kFlags);
+// The descriptor of this process that is meant by /dev/stdout, /dev/fd/N and the like.
+std::optional<int> OwnDescriptor(const Target& target) {
+  if (!target.of_proc || !SameFile(FolderOf(target.path), "/proc/self/fd")) return std::nullopt;
   const std::string name = std::filesystem::path(target.path).filename();
   int number = -1;
   std::from_chars(name.data(), name.data() + name.size(), number);
-  return fcntl(number, F_DUPFD_CLOEXEC, 0);
+  return number;
+}
+
+// Of what is no regular file. An open file of this process is shared, with its position: opened
+// anew, a regular file behind /dev/stdout would be overwritten from its beginning, and a pipe that
+// somebody else has made could not be opened at all.
+int OpenDirectly(const Target& target) {
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY;
+  if (const std::optional<int> own = OwnDescriptor(target)) return fcntl(*own, F_DUPFD_CLOEXEC, 0);
+  return open(target.path.c_str(), target.of_proc ? kFlags : kFlags | O_NOFOLLOW);
+}
+
+// Whether OpenDirectly and writing would succeed; 0, or why not. Nothing is opened: a FIFO's reader
+// would take the end of that for the end of the file.
+int WhyNotWritable(const Target& target) {
+  if (const std::optional<int> own = OwnDescriptor(target)) {
+    const int flags = fcntl(*own, F_GETFL);
+    if (flags < 0) return errno;
+    return (flags & O_ACCMODE) == O_RDONLY ? EBADF : 0;
+  }
+  return faccessat(AT_FDCWD, target.path.c_str(), W_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+// Whether this process may do with files what their owners may.
+bool ActsAsOwner() {
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};
+  if (syscall(SYS_capget, &header, sets.data()) != 0) return geteuid() == 0;
+  return (sets[0].effective & (1U << CAP_FOWNER)) != 0;
+}
+
+// Whether a file in `folder` that `owner` has may be replaced only by others than us: in /tmp.
+bool IsStuck(const std::string& folder, uid_t owner) {
+  struct stat info {};
+  if (stat(folder.c_str(), &info) != 0 || (info.st_mode & S_ISVTX) == 0) return false;
+  return owner != geteuid() && info.st_uid != geteuid() && !ActsAsOwner();
+}
+
+// What rename() would refuse at the very end is told at the beginning.
+Status CheckReplaceable(const Target& target, const std::string& given) {
+  if (!target.info) return {};
+  struct statx info {};
+  if (statx(AT_FDCWD, target.path.c_str(), AT_SYMLINK_NOFOLLOW, 0, &info) == 0) {
+    if ((info.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0) {
+      Error error = CannotWrite(EBUSY, given);
+      error.advice = "It is a mount point: mount its folder, or name another file";
+      return error;
+    }
+    const uint64_t fixed = STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND;
+    if ((info.stx_attributes & fixed) != 0) return CannotWrite(EPERM, given);
+  }
+  return IsStuck(FolderOf(target.path), target.info->st_uid) ? CannotWrite(EPERM, given) : Status();
 }
 
 constexpr std::string_view kPrefix = "/.stoker-", kSuffix = ".part";
@@ -188,10 +249,7 @@ int WriteAll(std::span<const uint8_t> bytes, const WriteSome& write_some) {
 }  // namespace
 
 Result<OutputFile> OutputFile::Open(const std::string& path, Place place, Temporary temporary) {
-  if (place == Place::kOwn) {
-    if (Status status = CheckOwn(path); !status.ok()) return std::move(status).error();
-  }
-  Result<Target> target = Follow(path);
+  Result<Target> target = place == Place::kOwn ? Own(path) : Follow(path);
   if (!target.ok()) return std::move(target).error();
   if (target->info && S_ISDIR(target->info->st_mode)) return CannotWrite(EISDIR, path);
   if (!target->replaceable()) {
@@ -201,6 +259,9 @@ Result<OutputFile> OutputFile::Open(const std::string& path, Place place, Tempor
     return file;
   }
   if (std::filesystem::path(target->path).filename().empty()) return CannotWrite(ENOENT, path);
+  if (Status status = CheckReplaceable(*target, path); !status.ok()) {
+    return std::move(status).error();
+  }
   OutputFile file(path, target->path);
   const mode_t mode = target->info ? target->info->st_mode & kPermissions : 0666;
   file.descriptor_ = file.MakeTemporary(mode, temporary);
@@ -282,7 +343,7 @@ Status WriteFile(const std::string& path, std::string_view text) {
   Result<OutputFile> file = OutputFile::Open(path);
   if (!file.ok()) return std::move(file).error();
   Status status = file->Write({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
-  return status.ok() ? file->Commit() : std::move(status);
+  return status.ok() ? file->Commit(OutputFile::Sync::kToDisk) : std::move(status);
 }
 
 Status CheckCanWrite(const std::string& path) {
@@ -292,9 +353,8 @@ Status CheckCanWrite(const std::string& path) {
     Result<OutputFile> file = OutputFile::Open(path);
     return file.ok() ? Status() : std::move(file).error();
   }
-  // Not opened: a FIFO's reader would take the end of that for the end of the file.
-  if (faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0) return {};
-  return CannotWrite(errno, path);
+  const int error_number = WhyNotWritable(*target);
+  return error_number == 0 ? Status() : CannotWrite(error_number, path);
 }
 
 }  // namespace stoker

@@ -1,5 +1,6 @@
 #include "engine/pipeline/trace_file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -74,12 +75,12 @@ Result<TraceSummary> TraceFile::Write(const TraceRecorder& recorder) {
   TraceSummary summary{.path = path_};
   Result<OutputFile> file = OutputFile::Open(place_);
   if (!file.ok()) return std::move(file).error().WithFile(path_);
-  const int descriptor = dup(file->descriptor());
+  const int descriptor = fcntl(file->descriptor(), F_DUPFD_CLOEXEC, 0);
   std::FILE* stream = descriptor < 0 ? nullptr : fdopen(descriptor, "w");
   if (stream == nullptr) {
     const int error_number = errno;
     if (descriptor >= 0) close(descriptor);
-    return SystemError(error_number, "cannot write", path_);
+    return CannotWrite(error_number, place_).WithFile(path_);
   }
   errno = 0;
   summary.events = WriteTraceJson(recorder, period_, stream);
@@ -87,8 +88,9 @@ Result<TraceSummary> TraceFile::Write(const TraceRecorder& recorder) {
   const long bytes = std::ftell(stream);
   summary.bytes = bytes < 0 ? 0 : static_cast<uint64_t>(bytes);
   const bool written = std::ferror(stream) == 0;
-  if (std::fclose(stream) != 0 || !written) return SystemError(errno, "cannot write", path_);
-  if (Status s = file->Commit(); !s.ok()) return std::move(s).error().WithFile(path_);
+  if (std::fclose(stream) != 0 || !written) return CannotWrite(errno, place_).WithFile(path_);
+  if (Status s = file->Commit(OutputFile::Sync::kToDisk); !s.ok())
+    return std::move(s).error().WithFile(path_);
   return summary;
 }
 

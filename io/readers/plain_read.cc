@@ -9,23 +9,17 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/file_kind.h"
+
 namespace stoker {
 
 namespace {
 
 int OrErrno(int returned) { return returned < 0 ? -errno : returned; }
 
-const char* KindOf(mode_t mode) {
-  if (S_ISDIR(mode)) return "a directory";
-  if (S_ISFIFO(mode)) return "a FIFO";
-  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
-  if (S_ISSOCK(mode)) return "a socket";
-  return "something else";
-}
-
 Error NotAFile(const ReadRequest& request, mode_t mode) {
   return {.code = Code::kInvalidArgument,
-          .cause = std::string("this is ") + KindOf(mode) + ", not a file",
+          .cause = std::string("this is ") + FileKind(mode) + ", not a file",
           .file = request.path};
 }
 

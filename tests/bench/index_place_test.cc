@@ -109,7 +109,7 @@ TEST(IndexPlace, TheFoldersOwnPlace) {
   const Error error = Refused(folder, "");
   EXPECT_EQ(error.code, Code::kInvalidArgument);
   EXPECT_EQ(error.Message(),
-            IndexOf(folder) + ": cannot write: there is something else here. Move it away.");
+            IndexOf(folder) + ": cannot write: a directory is in the way. Move it away.");
 }
 
 // While it lives, permissions hold for root as well.

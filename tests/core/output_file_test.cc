@@ -2,16 +2,21 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <grp.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -39,6 +44,26 @@ mode_t ModeOf(const fs::path& path) {
   struct stat info {};
   EXPECT_EQ(stat(path.c_str(), &info), 0);
   return info.st_mode & 07777;
+}
+
+constexpr uid_t kNobody = 65534;
+constexpr int kSkip = 77;
+
+// What `body` returns in a child, which may give up its rights or its file systems.
+template <typename Body>
+int ExitCodeOfChild(const Body& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body());
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << status;
+  return WEXITSTATUS(status);
+}
+
+// For good, with all groups. In a user namespace they may not be there.
+bool BecomeNobody() {
+  const gid_t group = kNobody;
+  return setgroups(1, &group) == 0 && setgid(kNobody) == 0 && setuid(kNobody) == 0;
 }
 
 // In a folder of its own, with both kinds of temporary files.
@@ -88,17 +113,32 @@ TEST_P(OutputFileTest, MakesAFileWithTheUmasksMode) {
 TEST_P(OutputFileTest, ReplacesAFileAndKeepsItsModeAndOwner) {
   Put("file", "a longer text than the new one");
   ASSERT_EQ(chmod(At("file").c_str(), 0604), 0);
-  const bool root = geteuid() == 0;
-  if (root) {
-    ASSERT_EQ(chown(At("file").c_str(), 12, 34), 0);
-  }
+  const bool given_away = geteuid() == 0 && chown(At("file").c_str(), 12, 34) == 0;
+  ASSERT_TRUE(given_away || geteuid() != 0 || errno == EINVAL);  // a user namespace lacks 12
   ASSERT_TRUE(Replace(At("file"), "new").ok());
   EXPECT_EQ(ReadFile(At("file")), "new");
   EXPECT_EQ(ModeOf(At("file")), 0604U);
   struct stat info {};
   ASSERT_EQ(stat(At("file").c_str(), &info), 0);
-  EXPECT_EQ(info.st_uid, root ? 12U : geteuid());
+  EXPECT_EQ(info.st_uid, given_away ? 12U : geteuid());
   EXPECT_THAT(Names(), ElementsAre("file"));
+}
+
+TEST_P(OutputFileTest, AGroupThatCannotBeKeptTakesNothingAlong) {
+  Put("file", "old");
+  ASSERT_EQ(chmod(At("file").c_str(), 0640), 0);
+  if (geteuid() != 0 || chown(At("file").c_str(), kNobody, 34) != 0) {
+    GTEST_SKIP() << "may not give files away";
+  }
+  ASSERT_EQ(chmod(folder_.c_str(), 0777), 0);
+  const int code = ExitCodeOfChild([&] {
+    if (!BecomeNobody()) return kSkip;
+    return Replace(At("file"), "new").ok() ? 0 : 1;
+  });
+  if (code == kSkip) GTEST_SKIP() << "may not become another user";
+  ASSERT_EQ(code, 0);
+  EXPECT_EQ(ReadFile(At("file")), "new");
+  EXPECT_EQ(ModeOf(At("file")), 0600U);
 }
 
 TEST_P(OutputFileTest, WithoutCommitNothingHasChanged) {
@@ -152,11 +192,14 @@ TEST_P(OutputFileTest, InAPlaceOfItsOwnItReplacesFilesOnly) {
   Put("file", "old");
   fs::create_symlink("file", At("link"));
   ASSERT_EQ(mkfifo(At("pipe").c_str(), 0600), 0);
-  for (const char* name : {"link", "pipe"}) {
+  fs::create_directory(At("folder"));
+  const std::map<std::string, std::string> kinds = {
+      {"link", "a link"}, {"pipe", "a FIFO"}, {"folder", "a directory"}};
+  for (const auto& [name, kind] : kinds) {
     const Status status = Replace(At(name), "new", Place::kOwn);
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().Message(),
-              At(name).string() + ": cannot write: there is something else here. Move it away.");
+              At(name).string() + ": cannot write: " + kind + " is in the way. Move it away.");
   }
   EXPECT_EQ(ReadFile(At("file")), "old");
   ASSERT_TRUE(Replace(At("file"), "new", Place::kOwn).ok());
@@ -189,7 +232,7 @@ TEST_P(OutputFileTest, AnothersLinkInASharedFolderIsRefused) {
   fs::create_directory(At("shared"));
   ASSERT_EQ(chmod(At("shared").c_str(), 01777), 0);
   fs::create_symlink(At("secret"), At("shared/planted"));
-  ASSERT_EQ(lchown(At("shared/planted").c_str(), 12, 34), 0);
+  if (lchown(At("shared/planted").c_str(), 12, 34) != 0) GTEST_SKIP() << "not of this namespace";
   EXPECT_EQ(Replace(At("shared/planted"), "new").error().code, Code::kPermissionDenied);
   EXPECT_EQ(ReadFile(At("secret")), "old");
   ASSERT_EQ(chmod(At("shared").c_str(), 0777), 0);
@@ -201,6 +244,9 @@ TEST_P(OutputFileTest, ADeviceIsWrittenToAndStays) {
       mknod(At("null").c_str(), S_IFCHR | 0666, makedev(1, 3)) != 0) {
     GTEST_SKIP() << "may not make devices";
   }
+  const int opened = open(At("null").c_str(), O_WRONLY | O_CLOEXEC);
+  if (opened < 0) GTEST_SKIP() << "devices cannot be opened in this folder (nodev)";
+  close(opened);
   fs::create_symlink("null", At("link"));
   const Status full = Replace(At("full"), "text");
   ASSERT_FALSE(full.ok());
@@ -227,35 +273,96 @@ TEST_P(OutputFileTest, AFifoIsWrittenTo) {
 }
 
 // In a child, whose standard output may be anything.
-void WithStandardOutput(int descriptor, const std::string& path, int exit_code) {
-  const pid_t child = fork();
-  if (child == 0) {
-    dup2(descriptor, STDOUT_FILENO);
-    const bool begun = write(STDOUT_FILENO, "before ", 7) == 7;
-    const bool written = begun && CheckCanWrite(path).ok() && WriteFile(path, "text ").ok();
-    const bool ended = write(STDOUT_FILENO, "behind", 6) == 6;
-    _exit(written && ended ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(WEXITSTATUS(status), exit_code);
+void WithStandardOutput(int descriptor, const std::string& path) {
+  EXPECT_EQ(ExitCodeOfChild([&] {
+              dup2(descriptor, STDOUT_FILENO);
+              const bool begun = write(STDOUT_FILENO, "before ", 7) == 7;
+              const bool written =
+                  begun && CheckCanWrite(path).ok() && WriteFile(path, "text ").ok();
+              const bool ended = write(STDOUT_FILENO, "behind", 6) == 6;
+              return written && ended ? 0 : 1;
+            }),
+            0);
 }
 
 TEST_P(OutputFileTest, StandardOutputIsSharedWithItsPosition) {
   for (const char* name : {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}) {
     const int file = open(At("file").c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    WithStandardOutput(file, name, 0);
+    WithStandardOutput(file, name);
     close(file);
     EXPECT_EQ(ReadFile(At("file")), "before text behind") << name;
     std::array<int, 2> ends{};
     ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
-    WithStandardOutput(ends[1], name, 0);
+    WithStandardOutput(ends[1], name);
     std::array<char, 100> got{};
     EXPECT_EQ(read(ends[0], got.data(), got.size()), 18);
     EXPECT_STREQ(got.data(), "before text behind") << name;
     close(ends[0]);
     close(ends[1]);
   }
+}
+
+// A descriptor is open already, whatever may be done to what it leads to.
+TEST_P(OutputFileTest, StandardOutputMayBeSomebodyElses) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root's pipe";
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const int code = ExitCodeOfChild([&] {
+    dup2(ends[1], STDOUT_FILENO);
+    if (!BecomeNobody()) return kSkip;
+    if (!CheckCanWrite("/dev/stdout").ok()) return 1;
+    return WriteFile("/dev/stdout", "text").ok() ? 0 : 2;
+  });
+  close(ends[0]);
+  close(ends[1]);
+  if (code == kSkip) GTEST_SKIP() << "may not become another user";
+  EXPECT_EQ(code, 0);
+}
+
+TEST_P(OutputFileTest, ADescriptorThatIsOpenForReadingIsRefused) {
+  Put("file", "old");
+  const int file = open(At("file").c_str(), O_RDONLY | O_CLOEXEC);
+  const Status status = CheckCanWrite("/dev/fd/" + std::to_string(file));
+  close(file);
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.error().cause, HasSubstr("Bad file descriptor"));
+}
+
+TEST_P(OutputFileTest, AMountPointIsRefusedAtOnce) {
+  Put("file", "old");
+  Put("other", "other");
+  const int code = ExitCodeOfChild([&] {
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+      return kSkip;
+    if (mount(At("other").c_str(), At("file").c_str(), nullptr, MS_BIND, nullptr) != 0)
+      return kSkip;
+    const Status checked = CheckCanWrite(At("file"));
+    const Status opened = Replace(At("file"), "new");
+    if (checked.ok() || opened.ok()) return 1;
+    if (checked.error().advice != "It is a mount point: mount its folder, or name another file") {
+      return 2;
+    }
+    return checked.error().ToString() == opened.error().ToString() ? 0 : 3;
+  });
+  if (code == kSkip) GTEST_SKIP() << "may not mount";
+  EXPECT_EQ(code, 0);
+  EXPECT_THAT(Names(), UnorderedElementsAre("file", "other"));
+}
+
+TEST_P(OutputFileTest, AnothersFileInASharedFolderIsRefusedAtOnce) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs another user's file";
+  Put("file", "old");
+  ASSERT_EQ(chmod(At("file").c_str(), 0666), 0);
+  ASSERT_EQ(chmod(folder_.c_str(), 01777), 0);
+  EXPECT_TRUE(CheckCanWrite(At("file")).ok());  // root may
+  const int code = ExitCodeOfChild([&] {
+    if (!BecomeNobody()) return kSkip;
+    const Status status = CheckCanWrite(At("file"));
+    if (status.ok() || status.error().code != Code::kPermissionDenied) return 1;
+    return Replace(At("own"), "a").ok() && Replace(At("own"), "b").ok() ? 0 : 2;
+  });
+  if (code == kSkip) GTEST_SKIP() << "may not become another user";
+  EXPECT_EQ(code, 0);
 }
 
 TEST_P(OutputFileTest, SaysWhatIsWrong) {

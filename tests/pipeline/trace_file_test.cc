@@ -297,6 +297,8 @@ TEST_F(TraceFileTest, AFullDiskIsAnError) {
   const auto stopped = trace->Stop();
   ASSERT_FALSE(stopped.ok());
   EXPECT_EQ(stopped.error().code, Code::kResourceExhausted);
+  EXPECT_EQ(stopped.error().file, "/dev/full");
+  EXPECT_EQ(stopped.error().advice, "Free some space, and run again");
 }
 
 TEST_F(TraceFileTest, AForkedChildWritesNothing) {
