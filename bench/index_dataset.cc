@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/core/file_kind.h"
 #include "engine/core/start_thread.h"
 #include "io/readers/plain_read.h"
 #include "io/sources/dataset_index.h"
@@ -31,8 +32,8 @@ namespace stoker {
 namespace {
 
 constexpr uint64_t kChunk = 16;  // files that a thread takes at a time
-// Of each thread. What is larger than any common photograph is looked at before it is read, and
-// read where it begins as an image; but no more than any image that is decoded has (max_pixels).
+// Each thread keeps up to kCommonFile. A larger file is read only if its first bytes are an image's
+// and it is at most kLargestFile.
 constexpr uint64_t kCommonFile = uint64_t{64} << 20;
 constexpr uint64_t kLargestFile = uint64_t{1} << 30;
 constexpr uint64_t kBeginning = 64;  // bytes that tell formats apart
@@ -78,7 +79,7 @@ class FileIndexer {
     return indexed;
   }
 
-  // Whose memory is not kept.
+  // Reads into memory of its own, freed on return.
   Indexed IndexLarge(const std::string& path) {
     struct stat info {};
     MemoryBudget budget(kLargestFile);
@@ -246,10 +247,10 @@ Result<ImageList> ListAtRest(const std::string& directory, int threads) {
   }
 }
 
-// The caller has named the file: an option is wrong, and so no file is to blame.
 Error CannotPut(const std::string& out, const std::string& why, const std::string& advice) {
   return {.code = Code::kInvalidArgument,
-          .cause = "cannot write the index to " + out + ": " + why,
+          .cause = "cannot write the index: " + why,
+          .file = out,
           .advice = advice};
 }
 
@@ -267,12 +268,14 @@ Result<bool> BeginsAsIndex(const std::string& path) {
 Status CheckPlace(const std::string& out) {
   struct stat info {};
   if (lstat(out.c_str(), &info) != 0) return {};  // Create will tell
+  std::string what = FileKind(info.st_mode);
   if (S_ISREG(info.st_mode)) {
     Result<bool> index = BeginsAsIndex(out);
     if (!index.ok()) return std::move(index).error();
     if (*index) return {};
+    what += " that is not an index";
   }
-  return CannotPut(out, "there is something else here", "Name another file");
+  return CannotPut(out, what + " is in the way", "Name another file");
 }
 
 // That putting the index there changes no folder whose time it notes: it would be out of date at
@@ -307,7 +310,7 @@ Result<DatasetIndexWriter> Create(const std::string& out, bool own, const std::s
   return error;
 }
 
-// With a slash at its end.
+// The path, ending in one slash.
 std::string RootOf(std::string directory) {
   while (directory.ends_with('/')) directory.pop_back();
   return directory + '/';

@@ -51,8 +51,8 @@ Examples:
   stoker bench /readonly/photos --crop-index photos.index
 
 Exit codes: 0 done; 1 the folder is missing or has no image; 2 a bad option; 3 the system (disk full,
-permission, memory, I/O); 130 interrupted. The index that was there stays until a new one is complete;
-a file that is no index is not replaced.)";
+permission, memory, I/O, a file to write that is no index); 130 interrupted. The index that was there
+stays until a new one is complete; a file that is no index is not replaced.)";
 
 Result<IndexReport> Make(const IndexArguments& given) {
   const IndexOptions options{.out = given.out.value_or(""),
@@ -124,7 +124,7 @@ Result<int> RunIndexCommand(const IndexArguments& given) {
   const Result<IndexReport> report = Make(given);
   if (!report.ok()) {
     const std::string out = given.out.value_or(IndexFileOf(given.directory));
-    return Fail(report.error(), ExitCodeOf(report.error(), {out}), given.json);
+    return Fail(WithOptionNames(report.error()), ExitCodeOf(report.error(), {out}), given.json);
   }
   if (Status s = Print(given.json ? Json(*report) : Text(*report)); !s.ok()) {
     return std::move(s).error();

@@ -34,7 +34,7 @@ class LiveView {
 // one. A character takes a column.
 std::string Broken(std::string_view lines, size_t columns);
 
-// What there is room for: of what is above the screen nothing could be redrawn.
+// At most `most` lines: what has scrolled off the screen cannot be redrawn.
 std::string FirstLines(std::string_view lines, size_t most);
 
 // What puts `lines`, each of which fits, in place of the `drawn` ones above the cursor.

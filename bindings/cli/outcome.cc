@@ -26,7 +26,7 @@ std::string AsOptions(std::string text) {
     for (size_t at = text.find(from); at != std::string::npos;
          at = text.find(from, at + to.size())) {
       const bool a_word = at == 0 || text[at - 1] == ' ' || text[at - 1] == '(';
-      if (a_word) text.replace(at, from.size(), to);  // else a part of a file's or an argument's
+      if (a_word) text.replace(at, from.size(), to);  // else a part of another, or quoted
     }
   }
   return text;
@@ -75,6 +75,12 @@ int ExitCodeOf(const Error& error, std::initializer_list<std::string_view> outpu
   return of_output && error.code != Code::kCancelled ? kExitSystem : ExitCodeOf(error);
 }
 
+Error WithOptionNames(Error error) {
+  error.cause = AsOptions(std::move(error.cause));
+  error.advice = AsOptions(std::move(error.advice));
+  return error;
+}
+
 std::string ErrorLine(const Error& error) {
   std::string text;
   if (!error.file.empty()) {
@@ -82,9 +88,9 @@ std::string ErrorLine(const Error& error) {
     if (error.offset) text += fmt::format(" at byte {}", *error.offset);
     text += ": ";
   }
-  text += AsOptions(error.cause);
+  text += error.cause;
   if (!text.ends_with('.')) text += '.';
-  if (!error.advice.empty()) text += ' ' + AsOptions(error.advice);
+  if (!error.advice.empty()) text += ' ' + error.advice;
   if (!text.ends_with('.')) text += '.';
   return "stoker: error: " + OnOneLine(text) + "\n";
 }
@@ -93,10 +99,10 @@ std::string ErrorJson(const Error& error, int exit_code) {
   using Json = nlohmann::ordered_json;
   const Json json = {{"error",
                       {{"code", CodeName(error.code)},
-                       {"cause", AsOptions(error.cause)},
+                       {"cause", error.cause},
                        {"file", error.file.empty() ? Json(nullptr) : Json(error.file)},
                        {"offset", error.offset ? Json(*error.offset) : Json(nullptr)},
-                       {"advice", AsOptions(error.advice)},
+                       {"advice", error.advice},
                        {"exit_code", exit_code}}}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

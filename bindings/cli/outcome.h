@@ -26,6 +26,9 @@ int ExitCodeOf(const Error& error, std::initializer_list<std::string_view> outpu
 // The library names its options as C++ does; the user of the command knows them by other names.
 std::string AsOptions(std::string text);
 
+// The same for an error of the library. Not for errors that have the user's own words in them.
+Error WithOptionNames(Error error);
+
 // "stoker: error: photos/a.jpg at byte 12: truncated JPEG. Remove the file." and a line feed: one
 // line whatever a file's name is, for control characters in it are written as \xNN.
 std::string ErrorLine(const Error& error);

@@ -13,7 +13,7 @@ namespace stoker::cli {
 
 namespace {
 
-// Of the first ones there is most to learn from.
+// In order of preference: the first is the one to suggest.
 constexpr std::array<std::string_view, 11> kParts = {"train", "training",   "trainval",  "val",
                                                      "valid", "validation", "dev",       "eval",
                                                      "test",  "testing",    "evaluation"};
@@ -35,10 +35,13 @@ std::string SplitWarning(const std::string& directory, std::span<const std::stri
       classes, [](const std::string& name) { return PartOf(name) < kParts.size(); });
   if (classes.empty() || !all) return {};
   const std::string& meant = *std::ranges::min_element(classes, {}, PartOf);
+  constexpr size_t kMost = 5;  // of train2007, train2008, … there may be many
+  const auto named = classes.first(std::min(classes.size(), kMost));
   return fmt::format(
-      "the classes of {} are named {}, as parts of a dataset are. If that is what they are, name "
-      "one of them: {}{}{}",
-      directory, fmt::join(classes, ", "), directory, directory.ends_with('/') ? "" : "/", meant);
+      "{} holds {}{}, which look like splits of a dataset, not classes. To use one of them, pass "
+      "{}{}{}",
+      directory, fmt::join(named, ", "), named.size() < classes.size() ? ", …" : "", directory,
+      directory.ends_with('/') ? "" : "/", meant);
 }
 
 void WarnOfSplits(const std::string& directory, std::span<const std::string> classes) {

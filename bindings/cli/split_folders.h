@@ -6,11 +6,11 @@
 
 namespace stoker::cli {
 
-// Where all of a folder's classes are named as the parts of a dataset are (train, val, test, …): a
-// warning that says so and names the folder that was probably meant. Else empty.
+// A warning where all of a folder's classes are named like splits of a dataset (train, val, test,
+// …), which names the folder that was probably meant. Else empty.
 std::string SplitWarning(const std::string& directory, std::span<const std::string> classes);
 
-// Says it on stderr, where there is one.
+// Prints that warning on stderr, if any.
 void WarnOfSplits(const std::string& directory, std::span<const std::string> classes);
 
 }  // namespace stoker::cli

@@ -83,7 +83,7 @@ Result<int> RunSynthCommand(const SynthArguments& given) {
   const Result<SynthSummary> summary = Write(given);
   if (!summary.ok()) {
     const int code = ExitCodeOfWriting(summary.error(), given.directory);
-    return Fail(summary.error(), code, given.json);
+    return Fail(WithOptionNames(summary.error()), code, given.json);
   }
   if (Status s =
           Print(given.json ? Json(given.directory, *summary) : Text(given.directory, *summary));

@@ -56,10 +56,9 @@ Error Unexpected(const CLI::App& app, const std::string& of, const std::vector<s
   std::string advice = fmt::format("`{} --help` lists the options", of);
   const auto option =
       std::ranges::find_if(left, [](const std::string& text) { return text.starts_with('-'); });
-  if (option != left.end()) {
-    const std::string meant = Nearest(*option, OptionsOf(app));
-    if (!meant.empty()) advice = fmt::format("Did you mean {}? {}", meant, advice);
-  }
+  // Without dashes the first is an option's name, if any is: what follows is its value.
+  const std::string meant = Nearest(option == left.end() ? left[0] : *option, OptionsOf(app));
+  if (!meant.empty()) advice = fmt::format("Did you mean {}? {}", meant, advice);
   return {.code = Code::kInvalidArgument,
           .cause = fmt::format("`{}` has no such argument{}: {}", of, left.size() > 1 ? "s" : "",
                                fmt::join(left, " ")),

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 
 #include "bench/index_dataset.h"
@@ -53,14 +54,17 @@ TEST(IndexPlace, ReplacesNothingButAnIndex) {
   fs::create_symlink("nowhere", other / "dangling");
   ASSERT_EQ(mkfifo((other / "pipe").c_str(), 0600), 0);
   const std::string photograph = ReadFile(folder.FileOf(0));
-  for (const fs::path& path :
-       {fs::path(folder.FileOf(0)), other / "empty", other / "text", other / "link",
-        other / "dangling", other / "pipe", other, other / "", fs::path("/dev/null")}) {
+  const std::string file = "a file that is not an index";
+  const std::map<fs::path, std::string> kinds = {
+      {folder.FileOf(0), file},   {other / "empty", file},        {other / "text", file},
+      {other / "link", "a link"}, {other / "dangling", "a link"}, {other / "pipe", "a FIFO"},
+      {other, "a directory"},     {other / "", "a directory"},    {"/dev/null", "a device"}};
+  for (const auto& [path, kind] : kinds) {
     const std::string out = path;
     const Error error = Refused(folder, out);
     EXPECT_EQ(error.code, Code::kInvalidArgument) << out;
-    EXPECT_EQ(error.file, "") << out;  // it is an option that is wrong
-    EXPECT_EQ(error.cause, "cannot write the index to " + out + ": there is something else here");
+    EXPECT_EQ(error.file, out);
+    EXPECT_EQ(error.cause, "cannot write the index: " + kind + " is in the way");
     EXPECT_EQ(error.advice, "Name another file");
   }
   EXPECT_EQ(ReadFile(folder.FileOf(0)), photograph);
@@ -85,9 +89,10 @@ TEST(IndexPlace, NotInAClass) {
     const std::string out = place / "x.idx";
     const Error error = Refused(folder, out);
     EXPECT_EQ(error.code, Code::kInvalidArgument);
+    EXPECT_EQ(error.file, out);
     EXPECT_EQ(error.cause,
-              "cannot write the index to " + out +
-                  ": there it would change a class folder, and be out of date at once");
+              "cannot write the index: there it would change a class folder, and be out of date at "
+              "once");
     EXPECT_FALSE(fs::exists(out));
   }
   for (const fs::path& place : {photos / ".hidden", fs::path(folder.path())}) {

@@ -38,20 +38,22 @@ TEST(ErrorLine, HasFileOffsetCauseAndAdvice) {
             "stoker: error: p: no such folder.\n");
 }
 
-TEST(ErrorLine, NamesOptionsAsTheCommandDoes) {
-  EXPECT_EQ(ErrorLine({Code::kResourceExhausted, "too small", "", std::nullopt,
-                       "Set memory_budget to 9 or more, or lower batch_size, depth or threads"}),
-            "stoker: error: too small. Set --memory-budget to 9 or more, or lower --batch-size, "
-            "depth or threads.\n");
+TEST(WithOptionNames, NamesOptionsAsTheCommandDoes) {
+  const Error error =
+      WithOptionNames({Code::kResourceExhausted, "batch_size is too large", "my/batch_size",
+                       std::nullopt, "Set memory_budget to 9 or more (or lower batch_size)"});
+  EXPECT_EQ(error.file, "my/batch_size");
+  EXPECT_EQ(error.cause, "--batch-size is too large");
+  EXPECT_EQ(error.advice, "Set --memory-budget to 9 or more (or lower --batch-size)");
+  EXPECT_EQ(WithOptionNames({Code::kInvalidArgument, "no \"batch_size\" here"}).cause,
+            "no \"batch_size\" here");
   EXPECT_EQ(AsOptions("raise max_scans, and max_pixels for a large image"),
             "raise --max-scans, and --max-pixels for a large image");
 }
 
 TEST(ErrorLine, LeavesTheUsersWords) {
-  EXPECT_EQ(ErrorLine({Code::kInvalidArgument, "no such argument: --batch_size=3"}),
-            "stoker: error: no such argument: --batch_size=3.\n");
-  EXPECT_EQ(ErrorLine({Code::kInvalidArgument, "no \"batch_size\" here", "my/batch_size"}),
-            "stoker: error: my/batch_size: no \"batch_size\" here.\n");
+  EXPECT_EQ(ErrorLine({Code::kInvalidArgument, "no such arguments: batch_size 64"}),
+            "stoker: error: no such arguments: batch_size 64.\n");
 }
 
 TEST(ErrorLine, IsOneLineWhateverTheFilesName) {

@@ -11,14 +11,16 @@ namespace {
 std::string Of(const std::vector<std::string>& classes) { return SplitWarning("data/", classes); }
 
 TEST(SplitWarning, NamesTheFolderThatWasProbablyMeant) {
-  EXPECT_EQ(
-      Of({"test", "train", "val"}),
-      "the classes of data/ are named test, train, val, as parts of a dataset are. If that is "
-      "what they are, name one of them: data/train");
-  EXPECT_TRUE(Of({"Testing", "Training"}).ends_with(": data/Training"));
-  EXPECT_TRUE(Of({"test", "validation"}).ends_with(": data/validation"));
-  EXPECT_TRUE(Of({"train2017", "val2017"}).ends_with(": data/train2017"));
-  EXPECT_TRUE(Of({"train"}).ends_with(": data/train"));
+  EXPECT_EQ(Of({"test", "train", "val"}),
+            "data/ holds test, train, val, which look like splits of a dataset, not classes. To "
+            "use one of them, pass data/train");
+  EXPECT_EQ(Of({"test1", "test2", "test3", "test4", "test5", "train1"}),
+            "data/ holds test1, test2, test3, test4, test5, …, which look like splits of a "
+            "dataset, not classes. To use one of them, pass data/train1");
+  EXPECT_TRUE(Of({"Testing", "Training"}).ends_with(" data/Training"));
+  EXPECT_TRUE(Of({"test", "validation"}).ends_with(" data/validation"));
+  EXPECT_TRUE(Of({"train2017", "val2017"}).ends_with(" data/train2017"));
+  EXPECT_TRUE(Of({"train"}).ends_with(" data/train"));
 }
 
 TEST(SplitWarning, SaysNothingOfClasses) {
