@@ -32,6 +32,7 @@ StatusPtr NewStatus() { return {TF_NewStatus(), &TF_DeleteStatus}; }
 bool Ok(const StatusPtr& status) { return TF_GetCode(status.get()) == 0; }
 
 // absl's numbers.
+constexpr int kInvalidArgument = 3;
 constexpr int kResourceExhausted = 8;
 constexpr int kFailedPrecondition = 9;
 constexpr int kInternal = 13;
@@ -41,7 +42,7 @@ int CodeOf(int32_t code) {
     case STOKER_CANCELLED:
       return 1;
     case STOKER_INVALID_ARGUMENT:
-      return 3;
+      return kInvalidArgument;
     case STOKER_NOT_FOUND:
       return 5;
     case STOKER_PERMISSION_DENIED:
@@ -281,23 +282,47 @@ void SetPaths(TF_OpKernelContext* context, stoker_dataset* dataset, const uint64
   }
 }
 
-// What the op's attributes ask for behind the columns.
+int Extras(const Source& source) { return (source.sample_ids ? 1 : 0) + (source.paths ? 1 : 0); }
+
+// That the op has outputs for columns of the batch (labels that the source does not have are left
+// out) and for what its attributes ask for behind them, of their types: a graph may come from
+// anywhere, and TensorFlow does not check what is set.
+bool CheckOutputs(TF_OpKernelContext* context, const Source& source, int columns_of_batch,
+                  const StatusPtr& status) {
+  const int outputs = TF_NumOutputs(context);
+  const int columns = outputs - Extras(source);
+  bool fits = columns >= 1 && columns <= columns_of_batch;
+  if (fits && source.sample_ids) fits = TF_ExpectedOutputDataType(context, columns) == kInt64;
+  if (fits && source.paths) fits = TF_ExpectedOutputDataType(context, outputs - 1) == kString;
+  if (!fits) {
+    TF_SetStatus(status.get(), kInvalidArgument,
+                 "the op's output_types are not those of the loader's columns, with int64 for "
+                 "sample_ids and string for paths behind them: make the dataset anew");
+  }
+  return fits;
+}
+
+// What the op's attributes ask for, behind the columns.
 void SetExtras(TF_OpKernelContext* context, const Source& source, stoker_dataset* dataset,
-               const BatchPtr& batch, const StatusPtr& status) {
-  stoker_batch_info info{};
-  info.struct_size = sizeof(info);
+               const BatchPtr& batch, const uint64_t* ids, const StatusPtr& status) {
   stoker_column column{};
   column.struct_size = sizeof(column);
-  if (!Check(Api().batch_info(batch.get(), &info), status)) return;
   if (!Check(Api().batch_column(batch.get(), 0, &column), status)) return;
   const int64_t rows = column.dims[0];
-  const int last = TF_NumOutputs(context) - 1;
-  if (source.sample_ids) {
-    SetSampleIds(context, info.sample_ids, rows, last - (source.paths ? 1 : 0), status);
-  }
-  if (source.paths && Ok(status)) {
-    SetPaths(context, dataset, info.sample_ids, rows, last, status);
-  }
+  const int outputs = TF_NumOutputs(context);
+  if (source.sample_ids) SetSampleIds(context, ids, rows, outputs - Extras(source), status);
+  if (source.paths && Ok(status)) SetPaths(context, dataset, ids, rows, outputs - 1, status);
+}
+
+void SetOutputs(TF_OpKernelContext* context, const Source& source, stoker_dataset* dataset,
+                const BatchPtr& batch, const StatusPtr& status) {
+  stoker_batch_info info{};
+  info.struct_size = sizeof(info);
+  if (!Check(Api().batch_info(batch.get(), &info), status)) return;
+  if (!CheckOutputs(context, source, info.columns, status)) return;
+  const int columns = TF_NumOutputs(context) - Extras(source);
+  for (int i = 0; Ok(status) && i < columns; ++i) SetColumn(context, batch, i, status);
+  if (Ok(status)) SetExtras(context, source, dataset, batch, info.sample_ids, status);
 }
 
 void WarnOnce(stoker_dataset* dataset) {
@@ -321,11 +346,7 @@ void ComputeBatch(void* kernel, TF_OpKernelContext* context) {
               status)) {
       const BatchPtr batch(made, Api().batch_free);
       WarnOnce(dataset);
-      const int extras = (source->sample_ids ? 1 : 0) + (source->paths ? 1 : 0);
-      for (int i = 0; Ok(status) && i < TF_NumOutputs(context) - extras; ++i) {
-        SetColumn(context, batch, i, status);
-      }
-      if (extras > 0 && Ok(status)) SetExtras(context, *source, dataset, batch, status);
+      SetOutputs(context, *source, dataset, batch, status);
     }
   }
   if (!Ok(status)) TF_OpKernelContext_Failure(context, status.get());

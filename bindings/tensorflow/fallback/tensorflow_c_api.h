@@ -23,6 +23,7 @@ struct TF_TString {
   uint64_t capacity;
   char* data;  // NUL-terminated
 };
+static_assert(sizeof(TF_TString) == 24);
 inline constexpr uint64_t kOwnedString = 1;
 
 TF_Status* TF_NewStatus();

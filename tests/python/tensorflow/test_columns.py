@@ -8,6 +8,7 @@ import pytest
 import stoker
 import tensorflow as tf
 from conftest import SIZE, arrays, same
+from stoker.tensorflow import _ops
 from tensorflow.data.experimental import service
 from test_service import running
 
@@ -47,6 +48,25 @@ def test_without_labels(made, op):
     loader = stoker.Loader(stoker.image_folder(made / "class00"), [stoker.Resize((8, 8))], batch_size=5)
     got = [path for _, paths in loader.as_tf_dataset(op=op, paths=True) for path in paths.numpy()]
     assert got == sorted(os.fsencode(path) for path in (made / "class00").iterdir())
+
+
+@pytest.mark.parametrize(
+    "types",
+    [
+        [tf.uint8, tf.int64, tf.int32, tf.string],  # half as many bytes as the ids have
+        [tf.uint8, tf.int64, tf.string, tf.int64],
+        [tf.uint8, tf.int64, tf.int64, tf.int64],
+        [tf.uint8, tf.int64, tf.int64],
+        [tf.uint8],
+        [tf.uint8, tf.int64, tf.int64, tf.int64, tf.string],
+    ],
+)
+def test_a_graph_that_asks_for_other_types_is_refused(make, types):
+    loader = make()
+    batch_at = _ops._fallback().stoker_batch_at
+    names = {"key": loader._key, "spec": loader._spec}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="output_types are not those"):
+        batch_at(epoch=0, index=0, output_types=types, sample_ids=True, paths=True, **names)
 
 
 def test_of_arrays_there_are_ids_and_no_paths(op):
