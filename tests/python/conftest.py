@@ -13,6 +13,8 @@ import pytest
 
 # Ignored where a shell has started us in the background; programs that we start would ignore it, too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# Where tests give programs a terminal, it is one whose cursor can be moved, whatever ours is.
+os.environ["TERM"] = "xterm"
 
 ROOT = pathlib.Path(__file__).parents[2]
 

@@ -186,7 +186,14 @@ def test_the_folders_own_index(dataset, photograph):
     assert "--crop-index" in failure(run("bench", folder, "--crop-index", ""), 2)
     assert "--out" in failure(run("index", folder, "--out", ""), 2)
     assert "its folder is not there" in failure(run("index", folder, "--out", "/nowhere/index"), 3)
-    assert "something else" in failure(run("index", folder, "--out", text.parent / "good.jpg"), 2)
+    good = text.parent / "good.jpg"
+    for wrong, why in ((good, "a file that is not an index is in the way"),
+                       (folder, "a directory is in the way"),
+                       (text.parent / "x.idx", "there it would change a class folder")):  # fmt: skip
+        assert f"{wrong}: cannot write the index: {why}" in failure(run("index", folder, "--out", wrong), 3)
+    (folder / ".stoker-index").unlink()
+    (folder / ".stoker-index").mkdir()
+    assert "cannot write: a directory is in the way" in failure(run("index", folder), 3)
 
 
 def test_inspect_names_broken_files(dataset, photograph):
@@ -270,6 +277,11 @@ def test_an_output_that_cannot_be_written_is_told_before_the_run(made, tmp_path,
     assert os.listdir(tmp_path) == ["file"]
 
 
+def read_within(pipe, seconds):
+    """What a FIFO's writers write until the last one has gone."""
+    return subprocess.run(["cat", pipe], capture_output=True, timeout=seconds, check=True).stdout
+
+
 @pytest.mark.parametrize("option", ["--prometheus", "--trace"])
 def test_outputs_replace_files_and_nothing_else(made, tmp_path, option):
     """Run by root, --prometheus /dev/full once made a file of that device."""
@@ -290,7 +302,7 @@ def test_outputs_replace_files_and_nothing_else(made, tmp_path, option):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with subprocess.Popen([COMMAND, *map(str, quick), option, pipe], stdout=subprocess.PIPE) as process:
-        assert b"stoker" in pipe.read_bytes()
+        assert b"stoker" in read_within(pipe, 60)
         process.communicate(timeout=60)
     assert process.returncode == 0 and pipe.is_fifo()
 
@@ -303,7 +315,8 @@ def test_devices_are_written_to_and_stay(made, tmp_path, option):
     full = tmp_path / "full"
     try:
         os.mknod(full, stat.S_IFCHR | 0o666, os.makedev(1, 7))
-    except PermissionError:
+        os.close(os.open(full, os.O_WRONLY))
+    except PermissionError:  # also where devices cannot be opened: a folder that is mounted nodev
         pytest.skip("may not make devices")
     line = failure(run("bench", made, *SMALL, option, full), 3)
     assert str(full) in line and "No space left" in line
@@ -498,6 +511,8 @@ def test_usage():
         ("bench --epoch 3", "`stoker bench` has no such argument: --epoch. Did you mean --epochs?"),
         ("bench DIR --batch_size=3", "no such argument: --batch_size=3. Did you mean --batch-size?"),
         ("bench DIR -trhead 3", "no such arguments: -trhead 3. Did you mean --threads?"),
+        ("bench DIR batch_size 64", "such arguments: batch_size 64. Did you mean --batch-size? `stoker"),
+        ("bench DIR --bogus batch_size", "such arguments: --bogus batch_size. `stoker bench --help`"),
         ("bench DIR one --two three --json", "no such arguments: one --two three. `stoker bench --help`"),
         ("index --xyzzy", "`stoker index` has no such argument: --xyzzy. `stoker index --help`"),
         ("--jsno bench DIR", "`stoker` has no such argument: --jsno."),
@@ -542,8 +557,8 @@ def test_parts_of_a_dataset_are_no_classes(made, tmp_path, command):
     done = run(command, tmp_path, *(SMALL if command == "bench" else ()))
     assert done.returncode == 0
     assert done.stderr.decode() == (
-        f"stoker: warning: the classes of {tmp_path} are named train, val, as parts of a dataset are. "
-        f"If that is what they are, name one of them: {tmp_path}/train\n"
+        f"stoker: warning: {tmp_path} holds train, val, which look like splits of a dataset, not classes. "
+        f"To use one of them, pass {tmp_path}/train\n"
     )
     assert run(command, tmp_path / "train", *(SMALL if command == "bench" else ())).stderr == b""
 
@@ -778,9 +793,11 @@ def test_an_index_that_is_stopped_leaves_nothing(made, tmp_path, sent):
     for i, photograph in enumerate(sorted(made.rglob("*.jpg")) * 50):
         os.link(photograph, folder / "class" / f"{i}.jpg")
     master, slave = pseudo_terminal()
+    (folder / ".stoker-index").write_bytes(b"the old one")
     with subprocess.Popen(
-        [COMMAND, "index", folder, "--threads", "1"], stdout=subprocess.PIPE, stderr=slave
-    ) as process:
+        [COMMAND, "index", folder, "--threads", "1"], stdout=subprocess.PIPE, stderr=slave,
+        preexec_fn=lambda: signal.signal(sent, signal.SIG_DFL),  # under nohup it is ignored
+    ) as process:  # fmt: skip
         os.close(slave)
         shown, told = b"", False
         for piece in written_to(master):
@@ -792,20 +809,33 @@ def test_an_index_that_is_stopped_leaves_nothing(made, tmp_path, sent):
         stdout, _ = process.communicate(timeout=30)
     assert process.returncode == 128 + sent and stdout == b""
     assert b"stopped before all files were indexed" in shown
-    assert os.listdir(folder) == ["class"]
+    assert sorted(os.listdir(folder)) == [".stoker-index", "class"]
+    assert (folder / ".stoker-index").read_bytes() == b"the old one"
 
 
 def test_a_signal_that_is_ignored_stays_so(made):
     """As by nohup."""
+    master, slave = pseudo_terminal()
     with subprocess.Popen(
-        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "40", "--live"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000"],
+        stdout=subprocess.PIPE, stderr=slave,
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
     ) as process:  # fmt: skip
-        time.sleep(0.5)
-        process.send_signal(signal.SIGHUP)
-        stdout, _ = process.communicate(timeout=60)
-    assert process.returncode == 0 and b"interrupted" not in stdout
+        os.close(slave)
+        shown, sent = b"", []
+        for piece in written_to(master):
+            shown += piece
+            if sent == [] and b" images, " in shown:
+                sent.append(signal.SIGHUP)
+                process.send_signal(sent[-1])
+                shown = b""
+            elif sent == [signal.SIGHUP] and shown.count(b" images, ") >= 3:  # it goes on
+                sent.append(signal.SIGINT)
+                process.send_signal(sent[-1])
+        os.close(master)
+        process.communicate(timeout=60)
+    assert sent == [signal.SIGHUP, signal.SIGINT]
+    assert process.returncode == 130
 
 
 def test_progress_only_on_a_terminal(made):
