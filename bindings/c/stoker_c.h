@@ -8,9 +8,9 @@
  * come at the end of the table, whose size says which are there.
  *
  * Threads: datasets, keys and owners may be used by any thread; a cursor and a batch by one at a
- * time. Strings are UTF-8. No C++ exception crosses; functions that cannot fail end the process
- * when there is no memory at all. In a forked child of the process that opened a dataset, batches
- * of it are FAILED_PRECONDITION.
+ * time. Strings are UTF-8, but for paths, which are bytes as the file system has them. No C++
+ * exception crosses; functions that cannot fail end the process when there is no memory at all. In
+ * a forked child of the process that opened a dataset, batches of it are FAILED_PRECONDITION.
  *
  * Functions that can fail return NULL for success, else an error for the caller to free; what they
  * were to fill is then untouched, where nothing else is said.

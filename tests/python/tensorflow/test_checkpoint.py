@@ -45,7 +45,7 @@ def test_restoring_decodes_nothing_twice(make, tmp_path):
 
 
 def bytes_of(dataset, folder, inject_prefetch, symbolic):
-    """Of a checkpoint after three batches, when TensorFlow's buffers have had time to fill."""
+    """Of a checkpoint after three batches. TensorFlow's buffers may be full or not: nothing waits."""
     options = tf.data.Options()
     options.experimental_optimization.inject_prefetch = inject_prefetch
     options.experimental_symbolic_checkpoint = symbolic
