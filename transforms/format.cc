@@ -47,15 +47,20 @@ bool IsIco(std::span<const uint8_t> bytes) {
          bytes[9] == 0;
 }
 
-// Text, perhaps with a declaration and comments before its first element.
+// Text whose first element is <svg>; declarations and comments may stand before it. Pages in HTML
+// have such elements further on.
 bool IsSvg(std::span<const uint8_t> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const size_t begin = text.find_first_not_of("\xEF\xBB\xBF \t\r\n");
-  if (begin == std::string_view::npos) return false;
-  const std::string_view first = text.substr(begin);
-  return first.starts_with("<svg") ||
-         ((first.starts_with("<?xml") || first.starts_with("<!")) &&
-          first.find("<svg") != std::string_view::npos && !first.starts_with("<!DOCTYPE html"));
+  const auto begins = [text](size_t at, std::string_view with) {
+    return at != std::string_view::npos && text.substr(at).starts_with(with);
+  };
+  size_t at = text.find_first_not_of("\xEF\xBB\xBF \t\r\n");
+  while (begins(at, "<?") || begins(at, "<!")) {
+    if (begins(at, "<!DOCTYPE") && !begins(at, "<!DOCTYPE svg")) return false;
+    at = text.find(begins(at, "<!--") ? "-->" : ">", at);
+    if (at != std::string_view::npos) at = text.find('<', at);
+  }
+  return begins(at, "<svg");
 }
 
 // Of the formats that are not decoded.

@@ -41,8 +41,9 @@ Examples:
   stoker inspect photos --decode && echo every photograph is sound
   stoker inspect photos --decode --json | jq -r '.broken_files[].file'
 
-Exit codes: 0 no file is broken; 1 some are, or the folder is missing or has no image; 2 a bad
-option; 3 the system (permission, memory, I/O); 130 interrupted.)";
+Exit codes: 0 no file is broken, and with --decode all are of formats that stoker decodes; 1 some are not,
+or the folder is missing or has no image; 2 a bad option; 3 the system (permission, memory, I/O);
+130 interrupted.)";
 
 Result<DatasetReport> Look(const InspectArguments& given) {
   const int threads = static_cast<int>(given.threads);
@@ -69,7 +70,8 @@ Result<int> RunInspectCommand(const InspectArguments& given) {
   std::string text = given.json ? InspectJson(*report) : InspectText(*report);
   if (!text.ends_with('\n')) text += '\n';
   if (Status s = Print(text); !s.ok()) return std::move(s).error();
-  return report->broken == 0 ? kExitOk : kExitData;
+  const uint64_t refused = report->broken + (given.decode ? report->undecodable : 0);
+  return refused == 0 ? kExitOk : kExitData;
 }
 
 }  // namespace

@@ -206,6 +206,19 @@ TEST_F(InspectTest, HeadersFarInTheFileAreFound) {
   EXPECT_EQ(report.width.count, 2u);
 }
 
+// Pages that a server sent in place of a photograph, which have drawings in them.
+TEST_F(InspectTest, PagesAreNoDrawings) {
+  File("a/1.jpg", "<!doctype html>\n<html><body><svg></svg>");
+  File("a/2.jpg", "<!-- saved from url=(0014)about:internet --><html><svg></svg>");
+  File("a/3.jpg", "<?xml version='1.0'?><!DOCTYPE html PUBLIC ''><html><svg></svg>");
+  File("a/4.jpg", "\xEF\xBB\xBF <?xml version='1.0'?>\n<!-- > <html> --><!DOCTYPE svg><svg>");
+  File("a/5.jpg", "<svg xmlns='http://www.w3.org/2000/svg'/>");
+  const DatasetReport report = Look();
+  EXPECT_THAT(report.formats, ElementsAre(Pair("SVG", 2), Pair("unknown", 3)));
+  EXPECT_EQ(report.broken, 3u);
+  EXPECT_EQ(report.undecodable, 2u);
+}
+
 TEST_F(InspectTest, TellsWhatIsLeftOut) {
   Photo("a/1.jpg", {.width = 31, .height = 33});
   File("a/2.gif", "GIF89a");

@@ -211,6 +211,19 @@ def test_inspect_names_broken_files(dataset, photograph):
     assert str(text) in run("inspect", folder).stdout.decode()
 
 
+def test_inspect_decode_fails_for_other_formats(dataset):
+    """A loader refuses them."""
+    folder, add = dataset
+    assert run("inspect", folder, "--decode").returncode == 0
+    add("avif.jpg", b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf" + bytes(100))
+    headers = run("inspect", folder, "--json")
+    assert headers.returncode == 0 and json.loads(headers.stdout)["undecodable"] == 1
+    pixels = run("inspect", folder, "--json", "--decode")
+    assert pixels.returncode == 1 and pixels.stderr == b""
+    report = json.loads(pixels.stdout)
+    assert report["formats"]["AVIF"] == report["undecodable"] == 1 and report["broken"] == 0
+
+
 def test_json_has_every_member(made):
     report = bench(
         made, *SMALL, "--epochs", 2, "--threads", 2, "--depth", 3, "--reader", "pread", "--seed", 9
