@@ -21,6 +21,7 @@ struct Session {
   std::jmp_buf escape;
   std::span<const uint8_t> bytes;
   uint8_t* row = nullptr;
+  bool end_may_lack = false;  // MCUs that are missing are another warning than the end of the file
   std::array<char, JMSG_LENGTH_MAX> text{};
 };
 
@@ -30,12 +31,10 @@ void Fail(j_common_ptr jpeg) {
   std::longjmp(s.escape, 1);
 }
 
-// That the file ends is damage where MCUs are missing, which is another warning, or scans may be.
 void Warn(j_common_ptr jpeg, int level) {
   auto& s = *static_cast<Session*>(jpeg->client_data);
   if (level >= 0 || !IsDamage(jpeg->err->msg_code)) return;
-  const bool ended = jpeg->err->msg_code == JWRN_JPEG_EOF;
-  if (!ended || jpeg_has_multiple_scans(&s.jpeg) != 0) Fail(jpeg);
+  if (jpeg->err->msg_code != JWRN_JPEG_EOF || !s.end_may_lack) Fail(jpeg);
 }
 
 // Steps own nothing: Fail jumps over them.
@@ -49,6 +48,8 @@ void Start(Session& s) {
   jpeg_create_decompress(&s.jpeg);
   jpeg_mem_src(&s.jpeg, s.bytes.data(), s.bytes.size());
   (void)jpeg_read_header(&s.jpeg, TRUE);
+  // Other scans may be missing; and arithmetic decoding goes on with zeros, without a word.
+  s.end_may_lack = !s.jpeg.arith_code && jpeg_has_multiple_scans(&s.jpeg) == 0;
   (void)jpeg_start_decompress(&s.jpeg);
 }
 

@@ -10,7 +10,8 @@
 
 namespace stoker {
 
-// DataLoss where libjpeg-turbo fails, or warns of damage. Without limits: for tests only.
+// DataLoss where libjpeg-turbo fails, or warns of damage. A Huffman-coded file of one scan whose
+// MCUs are all there may lack its end-of-image marker. Without limits: for tests only.
 Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes);
 
 }  // namespace stoker

@@ -160,6 +160,22 @@ TEST(Truncated, FilledWithZeros) {
   }
 }
 
+TEST(Truncated, ForTheTwinToo) {
+  for (const bool arithmetic : {false, true}) {
+    const std::vector<uint8_t> whole =
+        MakeJpeg({128, 96, JpegColor::kYCbCr, Luma(2, 2), JpegScans::kOne, arithmetic});
+    const size_t scan = Find(whole, 0xDA);
+    for (const size_t size : {scan / 2, scan, (scan + whole.size()) / 2}) {
+      const Result<WholeImage> twin = DecodeWhole(std::span(whole).first(size));
+      ASSERT_FALSE(twin.ok()) << size;
+      EXPECT_EQ(twin.error().code, Code::kDataLoss);
+      if (size <= scan || arithmetic) {
+        EXPECT_EQ(twin.error().cause, kTruncated) << size;
+      }
+    }
+  }
+}
+
 TEST(Tolerated, BytesBehindTheEndAndBeforeMarkers) {
   std::vector<uint8_t> bytes = MakeJpeg();
   const size_t table = Find(bytes, 0xDB);
