@@ -21,42 +21,38 @@ namespace {
 constexpr std::array<std::string_view, 9> kExtensions = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
                                                          ".pgm", ".tif",  ".tiff", ".webp"};
 
-// Of other images, those of JPEGs under another name too: not samples, for torchvision neither.
+// Extensions of other images, and rarer ones of JPEG. torchvision does not list them either.
 constexpr std::array<std::string_view, 40> kSkipped = {
     ".gif", ".apng", ".avif", ".heic", ".heif", ".hif", ".jxl", ".jxr", ".wdp",  ".jp2",
     ".j2k", ".j2c",  ".jpc",  ".jpf",  ".jpx",  ".jpe", ".jif", ".jfi", ".jfif", ".ico",
     ".svg", ".svgz", ".psd",  ".exr",  ".tga",  ".dds", ".dib", ".pnm", ".pbm",  ".pam",
     ".pfm", ".qoi",  ".pcx",  ".dng",  ".cr2",  ".cr3", ".nef", ".arw", ".rw2",  ".raf"};
 
-// Not tolower(): that depends on the locale.
-bool EndsWithIgnoringCase(std::string_view name, std::string_view extension) {
-  if (name.size() < extension.size()) return false;
-  name.remove_prefix(name.size() - extension.size());
-  return std::equal(name.begin(), name.end(), extension.begin(), [](char c, char lower) {
-    return (c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) == lower;
-  });
-}
-
 NameKind KindOf(std::string_view name) {
-  if (name.find('.') == std::string_view::npos) return {};
-  const auto ends = [name](std::string_view extension) {
-    return EndsWithIgnoringCase(name, extension);
-  };
-  if (std::any_of(kExtensions.begin(), kExtensions.end(), ends)) return {NameKind::kListed};
-  const auto* const skipped = std::find_if(kSkipped.begin(), kSkipped.end(), ends);
+  constexpr size_t kLongest = 5;
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos || name.size() - dot > kLongest) return {};
+  std::string extension(name.substr(dot));  // so short that nothing is allocated
+  // Not tolower(): that depends on the locale.
+  for (char& c : extension) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  if (std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end()) {
+    return {NameKind::kListed};
+  }
+  const auto* const skipped = std::find(kSkipped.begin(), kSkipped.end(), extension);
   if (skipped != kSkipped.end()) return {NameKind::kSkipped, *skipped};
   return {};
 }
 
 Error NoImage(const std::string& directory, const SkippedFiles& skipped) {
   if (!skipped.empty()) {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause =
-                     "no image of a format that stoker reads in this folder or below it, but "
-                     "others: " +
-                     skipped.Counts() + " (for example " + skipped.example + ")",
-                 .file = directory,
-                 .advice = kConvertSkipped};
+    return Error{
+        .code = Code::kInvalidArgument,
+        .cause = "no file with an extension that stoker lists in this folder or below it, but: " +
+                 skipped.Counts() + " (for example " + skipped.example + ")",
+        .file = directory,
+        .advice = kConvertSkipped};
   }
   std::string extensions;
   for (std::string_view extension : kExtensions) extensions.append(" ").append(extension);
@@ -97,23 +93,24 @@ Error EmptyClasses(const std::string& directory, const std::vector<std::string>&
                    const std::map<uint32_t, SkippedFiles>& skipped) {
   constexpr size_t kNamed = 5;
   std::string names;
-  bool converted = false;
+  const bool converted = std::any_of(
+      empty.begin(), empty.end(), [&skipped](uint32_t label) { return skipped.contains(label); });
   for (size_t i = 0; i < std::min(empty.size(), kNamed); ++i) {
     names += (i == 0 ? "'" : ", '") + classes[empty[i]] + "'";
     const auto there = skipped.find(empty[i]);
-    if (there == skipped.end()) continue;
-    names += " (but " + there->second.Counts() + ")";
-    converted = true;
+    if (there != skipped.end()) names += " (but " + there->second.Counts() + ")";
   }
   if (empty.size() > kNamed) names += ", …";
-  return Error{.code = Code::kInvalidArgument,
-               .cause = std::to_string(empty.size()) +
-                        Noun(empty.size(), " class folder has", " class folders have") +
-                        (converted ? " no image that stoker reads: " : " no image: ") + names,
-               .file = directory,
-               .advice = converted ? std::string("Every folder here is a class. ") +
-                                         kConvertSkipped + ", or remove the class folders"
-                                   : "Every folder here is a class. Remove the empty ones"};
+  return Error{
+      .code = Code::kInvalidArgument,
+      .cause = std::to_string(empty.size()) +
+               Noun(empty.size(), " class folder has", " class folders have") +
+               (converted ? " no file with an extension that stoker lists: " : " no image: ") +
+               names,
+      .file = directory,
+      .advice = converted ? std::string("Every folder here is a class. ") + kConvertSkipped +
+                                "; or remove the class folders"
+                          : "Every folder here is a class. Remove the empty ones"};
 }
 
 SkippedFiles SumOf(const std::map<uint32_t, SkippedFiles>& skipped) {

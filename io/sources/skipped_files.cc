@@ -35,15 +35,17 @@ std::string SkippedFiles::Counts() const {
 
 std::string SkippedFiles::Summary() const {
   const uint64_t count = files();
-  return (count == 1 ? "1 file that looks like an image is"
-                     : std::to_string(count) + " files that look like images are") +
-         " left out, for stoker does not read such (" + Counts() + ")";
+  const std::string what =
+      count == 1 ? "1 file that looks like an image is left out: its extension is"
+                 : std::to_string(count) +
+                       " files that look like images are left out: their extensions are";
+  return what + " not among those that stoker lists (" + Counts() + ")";
 }
 
 std::string SkippedFiles::Warning() const {
   if (empty()) return {};
   return Summary() + "; the first is " + example + ". " + kConvertSkipped +
-         ", or move them out of the folder";
+         "; or move them out of the folder";
 }
 
 // Parts that each end in a zero byte, which no path has: the example, then extensions and counts.

@@ -9,7 +9,7 @@
 
 namespace stoker {
 
-// Files whose extension is that of an image format which the source does not read.
+// Files whose extension is one of images, and not among those that the source lists.
 struct SkippedFiles {
   std::map<std::string, uint64_t> by_extension;  // ".gif", in lower case: how many
   std::string example;  // the first of them, by its path below the root; empty: there is none
@@ -39,6 +39,7 @@ struct SkippedFiles {
 
 // "Convert them to JPEG or PNG …": the advice wherever a folder has such files.
 inline constexpr char kConvertSkipped[] =
-    "Convert them to JPEG or PNG (ImageMagick: `mogrify -format png *.gif`)";
+    "Convert them to JPEG or PNG (ImageMagick: `mogrify -format png '*.gif[0]'`); rename JPEGs "
+    "(.jfif, .jpe) to .jpg";
 
 }  // namespace stoker

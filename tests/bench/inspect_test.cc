@@ -226,9 +226,10 @@ TEST_F(InspectTest, TellsWhatIsLeftOut) {
   const DatasetReport report = Look();
   EXPECT_EQ(report.samples, 1u);
   EXPECT_EQ(report.skipped.by_extension, (std::map<std::string, uint64_t>{{".gif", 2}}));
-  EXPECT_THAT(InspectText(report),
-              HasSubstr("2 files that look like images are left out, for stoker does not read such "
-                        "(.gif 2); the first is a/\\x1b[2J.gif. Convert"));
+  EXPECT_THAT(
+      InspectText(report),
+      HasSubstr("2 files that look like images are left out: their extensions are not "
+                "among those that stoker lists (.gif 2); the first is a/\\x1b[2J.gif. Convert"));
   const auto json = nlohmann::json::parse(InspectJson(report));
   EXPECT_EQ(json["skipped"][".gif"], 2);
   EXPECT_EQ(json["skipped_example"], "a/\x1b[2J.gif");

@@ -350,21 +350,42 @@ TEST_F(ImageFolderTest, ClassOfOtherFormatsOnly) {
   File("b/3.heic");
   File("c/readme.txt");
   EXPECT_EQ(ErrorHere().cause,
-            "2 class folders have no image that stoker reads: 'b' (but .gif 2, .heic 1), 'c'");
+            "2 class folders have no file with an extension that stoker lists: 'b' (but .gif 2, "
+            ".heic 1), 'c'");
   EXPECT_THAT(ErrorHere().advice, HasSubstr("Convert them to JPEG or PNG"));
   File("c/1.jpg");
   EXPECT_EQ(ErrorHere().cause,
-            "1 class folder has no image that stoker reads: 'b' (but .gif 2, .heic 1)");
+            "1 class folder has no file with an extension that stoker lists: 'b' (but .gif 2, "
+            ".heic 1)");
+}
+
+TEST_F(ImageFolderTest, ClassOfJpegsUnderAnotherName) {
+  File("a/1.jpg");
+  File("b/1.jfif");
+  EXPECT_EQ(ErrorHere().cause,
+            "1 class folder has no file with an extension that stoker lists: 'b' (but .jfif 1)");
+  EXPECT_THAT(ErrorHere().advice, HasSubstr("rename JPEGs (.jfif, .jpe) to .jpg"));
+}
+
+// Those that are not named count, too: what has images must not be called empty.
+TEST_F(ImageFolderTest, LastOfManyEmptyClassesHasOtherFormats) {
+  File("a/1.jpg");
+  for (const char* name : {"b", "c", "d", "e", "f"}) Folder(name);
+  EXPECT_THAT(ErrorHere().advice, HasSubstr("Remove the empty ones"));
+  File("g/1.gif");
+  EXPECT_THAT(ErrorHere().cause, HasSubstr("6 class folders have no file with an extension"));
+  EXPECT_THAT(ErrorHere().advice, HasSubstr("Convert them to JPEG or PNG"));
+  EXPECT_THAT(ErrorHere().advice, Not(HasSubstr("Remove the empty ones")));
 }
 
 TEST_F(ImageFolderTest, OtherFormatsOnly) {
   File("1.gif");
   EXPECT_EQ(ErrorHere().cause,
-            "no image of a format that stoker reads in this folder or below it, but others: .gif 1 "
+            "no file with an extension that stoker lists in this folder or below it, but: .gif 1 "
             "(for example 1.gif)");
   EXPECT_THAT(ErrorHere().advice, HasSubstr("Convert"));
   File("a/2.avif");
-  EXPECT_THAT(ErrorHere().cause, HasSubstr("but others: .avif 1, .gif 1 (for example 1.gif)"));
+  EXPECT_THAT(ErrorHere().cause, HasSubstr("but: .avif 1, .gif 1 (for example 1.gif)"));
 }
 
 TEST_F(ImageFolderTest, OtherFormatsAreLeftOutAndCounted) {
@@ -383,8 +404,9 @@ TEST_F(ImageFolderTest, OtherFormatsAreLeftOutAndCounted) {
     EXPECT_EQ(skipped.files(), 6u);
     EXPECT_THAT(
         skipped.Warning(),
-        HasSubstr("6 files that look like images are left out, for stoker does not read such "
-                  "(.avif 1, .gif 3, .heic 1, .svg 1); the first is a/2.gif. Convert"));
+        HasSubstr("6 files that look like images are left out: their extensions are not among "
+                  "those that stoker lists (.avif 1, .gif 3, .heic 1, .svg 1); the first is "
+                  "a/2.gif. Convert"));
     EXPECT_EQ(SkippedFiles::Unpack(skipped.Pack()), skipped);
   }
   fs::remove_all(root_);
@@ -393,7 +415,8 @@ TEST_F(ImageFolderTest, OtherFormatsAreLeftOutAndCounted) {
   File("2.jxl");
   const SkippedFiles one = ImageFolder(root_.string()).value()->Skipped();
   EXPECT_EQ(one, (SkippedFiles{{{".jxl", 1}}, "2.jxl"}));
-  EXPECT_THAT(one.Warning(), HasSubstr("1 file that looks like an image is left out"));
+  EXPECT_THAT(one.Warning(),
+              HasSubstr("1 file that looks like an image is left out: its extension is not"));
 }
 
 // Of an index file, which may hold anything.
