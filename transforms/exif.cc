@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 namespace stoker {
 namespace {
@@ -47,19 +48,6 @@ bool HasSignature(std::span<const uint8_t> bytes) {
          std::equal(kSignature.begin(), kSignature.end(), bytes.begin());
 }
 
-}  // namespace
-
-std::optional<Orientation> ExifOrientation(std::span<const uint8_t> segment) {
-  if (!HasSignature(segment)) return std::nullopt;
-  return TiffOrientation(segment.subspan(kSignature.size()));
-}
-
-std::optional<Orientation> ChunkOrientation(std::span<const uint8_t> chunk) {
-  return HasSignature(chunk) ? ExifOrientation(chunk) : TiffOrientation(chunk);
-}
-
-namespace {
-
 // The tag's value; 0 where it makes no sense; nothing where there is no such tag.
 std::optional<uint32_t> FindTag(std::span<const uint8_t> bytes) {
   const Tiff tiff(bytes);
@@ -84,31 +72,25 @@ std::optional<Orientation> ValueOf(std::optional<uint32_t> tag) {
 
 }  // namespace
 
-std::optional<Orientation> TiffOrientation(std::span<const uint8_t> tiff) {
-  return ValueOf(FindTag(tiff));
-}
-
-std::optional<Orientation> XmpOrientation(std::span<const uint8_t> packet) {
+std::optional<uint32_t> XmpValue(std::span<const uint8_t> packet) {
   constexpr std::string_view kName = "tiff:Orientation";
   std::string_view text(reinterpret_cast<const char*>(packet.data()), packet.size());
   for (size_t at; (at = text.find(kName)) != std::string_view::npos;) {
     text.remove_prefix(at + kName.size());
     const size_t digit = text.starts_with("=\"") ? 2 : text.starts_with('>') ? 1 : text.size();
     if (digit >= text.size() || text[digit] < '0' || text[digit] > '9') continue;
-    return ValueOf(static_cast<uint32_t>(text[digit] - '0'));
+    return static_cast<uint32_t>(text[digit] - '0');
   }
   return std::nullopt;
 }
 
 void OrientationFinder::TakeExif(std::span<const uint8_t> part) {
-  const std::optional<uint32_t> tag =
-      FindTag(HasSignature(part) ? part.subspan(kSignature.size()) : part);
-  tagged_ |= tag.has_value();
-  if (!exif_) exif_ = ValueOf(tag);
+  if (std::exchange(has_exif_, true)) return;
+  tag_ = FindTag(HasSignature(part) ? part.subspan(kSignature.size()) : part);
 }
 
 void OrientationFinder::TakeXmp(std::span<const uint8_t> packet) {
-  if (wants_xmp()) xmp_ = XmpOrientation(packet);
+  if (wants_xmp()) xmp_ = XmpValue(packet);
 }
 
 void OrientationFinder::TakeApp1(std::span<const uint8_t> segment) {
@@ -119,7 +101,7 @@ void OrientationFinder::TakeApp1(std::span<const uint8_t> segment) {
 }
 
 Orientation OrientationFinder::Found() const {
-  return (tagged_ ? exif_ : xmp_).value_or(Orientation::kNormal);
+  return ValueOf(tag_ ? tag_ : xmp_).value_or(Orientation::kNormal);
 }
 
 }  // namespace stoker

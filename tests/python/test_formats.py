@@ -178,6 +178,23 @@ def test_orientation_of_a_raw_profile(orientation):
         expect_turned_as_by_pillow(with_text(image, raw=raw, exif=exif_of(None), xmp=other))
 
 
+def test_orientation_of_several_exif_parts():
+    """Pillow takes a JPEG's segments for one, and a WebP's first chunk: one directory counts."""
+    image, xmp = image_of("RGB", (60, 40)), xmp_of(6, False).encode()
+    for first, second in ((None, 6), (None, 3), (3, 6), (9, 6)):
+        part = exif_of(second)
+        segment = b"\xff\xe1" + (len(part) + 2).to_bytes(2, "big") + part
+        chunk = b"EXIF" + len(part).to_bytes(4, "little") + part + bytes(len(part) % 2)
+        for options in ({}, {"xmp": xmp}):
+            jpeg = encoded(image, "JPEG", exif=exif_of(first), **options)
+            after = jpeg.index(b"Exif\0\0") - 2
+            after += int.from_bytes(jpeg[after : after + 2], "big")
+            expect_turned_as_by_pillow(jpeg[:after] + segment + jpeg[after:], tolerance=2)
+            webp = encoded(image, "WEBP", lossless=True, exif=exif_of(first), **options) + chunk
+            webp = webp[:4] + (len(webp) - 8).to_bytes(4, "little") + webp[8:]
+            expect_turned_as_by_pillow(webp)
+
+
 def test_other_formats_are_named():
     """Sound images: never is the advice to remove them."""
     image = image_of("RGB", (60, 40))

@@ -91,19 +91,24 @@ class Profile {
 };
 
 // What stands across two pieces is found by keeping the end of the one before.
-std::optional<Orientation> FindInXmp(const Text& text) {
-  if (!text.compressed)
-    return XmpOrientation(text.bytes.first(std::min(text.bytes.size(), kMostText)));
+std::optional<uint32_t> FindInXmp(const Text& text) {
+  std::optional<uint32_t> found;
+  if (!text.compressed) {  // in one piece
+    Read(text, [&found](std::span<const uint8_t> all) {
+      found = XmpValue(all);
+      return false;
+    });
+    return found;
+  }
   constexpr size_t kKept = 32;  // more than an orientation takes
   std::array<uint8_t, kKept + kPiece> window;
   size_t size = 0;
-  std::optional<Orientation> found;
   Read(text, [&](std::span<const uint8_t> piece) {
     const size_t kept = std::min(size, kKept);
     std::memmove(window.data(), window.data() + size - kept, kept);
     std::memcpy(window.data() + kept, piece.data(), piece.size());
     size = kept + piece.size();
-    found = XmpOrientation(std::span(window).first(size));
+    found = XmpValue(std::span(window).first(size));
     return !found.has_value();
   });
   return found;

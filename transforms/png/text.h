@@ -6,8 +6,6 @@
 #include <optional>
 #include <span>
 
-#include "transforms/orientation.h"
-
 namespace stoker {
 class OrientationFinder;
 }

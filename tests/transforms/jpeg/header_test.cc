@@ -150,41 +150,54 @@ std::vector<uint8_t> ExifPayload(int orientation) {
   return {segment.begin() + 4, segment.end()};
 }
 
+Orientation OfApp1(std::span<const uint8_t> segment) {
+  OrientationFinder finder;
+  finder.TakeApp1(segment);
+  return finder.Found();
+}
+
 TEST(Exif, OutOfRangeIsIgnored) {
-  EXPECT_EQ(ExifOrientation(ExifPayload(0)), std::nullopt);
-  EXPECT_EQ(ExifOrientation(ExifPayload(9)), std::nullopt);
-  EXPECT_EQ(ExifOrientation(ExifPayload(65535)), std::nullopt);
-  EXPECT_EQ(ExifOrientation(ExifPayload(8)), Orientation::kRotate270);
+  EXPECT_EQ(OfApp1(ExifPayload(0)), Orientation::kNormal);
+  EXPECT_EQ(OfApp1(ExifPayload(9)), Orientation::kNormal);
+  EXPECT_EQ(OfApp1(ExifPayload(65535)), Orientation::kNormal);
+  EXPECT_EQ(OfApp1(ExifPayload(8)), Orientation::kRotate270);
 }
 
 TEST(Exif, DamageIsIgnored) {
   const std::vector<uint8_t> good = ExifPayload(6);
   for (size_t size = 0; size < 28; ++size) {  // up to the end of the one entry
-    EXPECT_EQ(ExifOrientation(std::span(good).first(size)), std::nullopt) << size;
+    EXPECT_EQ(OfApp1(std::span(good).first(size)), Orientation::kNormal) << size;
   }
   for (size_t i = 0; i < good.size(); ++i) {
     for (const uint8_t value : {0x00, 0x01, 0x7F, 0x80, 0xFF}) {
       std::vector<uint8_t> bytes =
           good;  // a heap block of its own: sanitizers see what lies behind
       bytes[i] = value;
-      (void)ExifOrientation(bytes);
+      (void)OfApp1(bytes);
     }
   }
   std::vector<uint8_t> far = good;
   for (size_t i = 10; i < 14; ++i) far[i] = 0xFF;  // the directory's offset
-  EXPECT_EQ(ExifOrientation(far), std::nullopt);
+  EXPECT_EQ(OfApp1(far), Orientation::kNormal);
   std::vector<uint8_t> many = good;
   many[14] = many[15] = 0xFF;  // 65535 entries announced
   many[17] ^= 1;               // the one that is there has another tag
-  EXPECT_EQ(ExifOrientation(many), std::nullopt);
+  EXPECT_EQ(OfApp1(many), Orientation::kNormal);
 }
 
+// As for Pillow, which takes several for parts of one, with the directory of the first.
 TEST(Exif, FirstSegmentWins) {
   const std::vector<uint8_t> inner = WithSegment(MakeJpeg({20, 10}), ExifSegment(8, true));
   const std::vector<uint8_t> jpeg = WithSegment(inner, ExifSegment(3, false));
   JpegDecoder decoder;
   EXPECT_EQ(OpenPadded(decoder, Padded(jpeg))->orientation, Orientation::kRotate180);
   EXPECT_EQ(OpenPadded(decoder, Padded(MakeJpeg({20, 10})))->orientation, Orientation::kNormal);
+  std::vector<uint8_t> untagged = ExifSegment(6, true);
+  untagged[4 + 17] ^= 1;  // another tag
+  EXPECT_EQ(OpenPadded(decoder, Padded(WithSegment(inner, untagged)))->orientation,
+            Orientation::kNormal);
+  const std::vector<uint8_t> nonsense = WithSegment(inner, ExifSegment(9, true));
+  EXPECT_EQ(OpenPadded(decoder, Padded(nonsense))->orientation, Orientation::kNormal);
 }
 
 std::vector<uint8_t> Bytes(std::string_view text) { return {text.begin(), text.end()}; }
@@ -200,7 +213,11 @@ std::vector<uint8_t> XmpSegment(std::string_view packet) {
 
 // By Pillow's rule: tiff:Orientation(="|>)([0-9]), the first that there is.
 TEST(Xmp, OrientationIsAnAttributeOrAnElement) {
-  const auto of = [](std::string_view text) { return XmpOrientation(Bytes(text)); };
+  const auto of = [](std::string_view text) {
+    OrientationFinder finder;
+    finder.TakeXmp(Bytes(text));
+    return finder.Found();
+  };
   EXPECT_EQ(of("<rdf:Description tiff:Orientation=\"6\"/>"), Orientation::kRotate90);
   EXPECT_EQ(of("<tiff:Orientation>3</tiff:Orientation>"), Orientation::kRotate180);
   EXPECT_EQ(of("tiff:Orientation tiff:Orientation>x tiff:Orientation=\"8"),
@@ -211,7 +228,7 @@ TEST(Xmp, OrientationIsAnAttributeOrAnElement) {
         "tiff:Orientation='6'"sv, "tiff:Orientation = \"6\""sv, "tiff:Orientation>"sv,
         "tiff:Orientation=\"0\" tiff:Orientation=\"6\""sv, "tiff:Orientation=\"9\""sv,
         "exif:Orientation=\"6\""sv}) {
-    EXPECT_EQ(of(text), std::nullopt) << text;
+    EXPECT_EQ(of(text), Orientation::kNormal) << text;
   }
 }
 
@@ -239,6 +256,9 @@ TEST(Xmp, CountsWhereExifHasNoSuchTag) {
     EXPECT_EQ(orientation(WithSegment(by_xmp, ExifSegment(exif, true))), wanted) << exif;
     EXPECT_EQ(orientation(WithSegment(WithSegment(plain, ExifSegment(exif, true)), six)), wanted);
   }
+  // Only the first EXIF segment says whether XMP counts.
+  EXPECT_EQ(orientation(WithSegment(WithSegment(by_xmp, ExifSegment(3, true)), other)),
+            Orientation::kRotate90);
   // The last packet counts; one of another name does not.
   EXPECT_EQ(orientation(WithSegment(by_xmp, XmpSegment("tiff:Orientation>2"))),
             Orientation::kRotate90);

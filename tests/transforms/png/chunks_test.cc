@@ -177,6 +177,11 @@ TEST(PngInfo, HostileTextIsBounded) {
       if (before > 20000) break;
     }
   }
+  // The first one counts, though it is no orientation, and though another piece has one that is.
+  for (const std::vector<uint8_t>& chunk :
+       TextChunks(kXmpKeyword, Xmp(9) + std::string(9000, ' ') + Xmp(6))) {
+    EXPECT_EQ(of(chunk), Orientation::kNormal);
+  }
   const std::string bomb = Deflated(std::string(20 << 20, '0'));
   for (const std::string& keyword : {kXmpKeyword, kExifKeyword}) {
     EXPECT_EQ(of(PngChunk("zTXt", Bytes(keyword + "\0\0"s + bomb))), Orientation::kNormal);
