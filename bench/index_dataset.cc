@@ -36,7 +36,6 @@ constexpr uint64_t kChunk = 16;  // files that a thread takes at a time
 // and it is at most kLargestFile.
 constexpr uint64_t kCommonFile = uint64_t{64} << 20;
 constexpr uint64_t kLargestFile = uint64_t{1} << 30;
-constexpr uint64_t kBeginning = 64;  // bytes that tell formats apart
 
 // What the index file calls formats, whatever becomes of the enum.
 static_assert(static_cast<int>(ImageFormat::kUnknown) == 0);
@@ -86,7 +85,7 @@ class FileIndexer {
     ReadRequest read;
     read.buffer = GrowingBuffer(budget);
     read.path = path;
-    read.length = kBeginning;
+    read.length = kSniffBytes;
     ReadPlainly(read);
     if (!read.status.ok() || stat(path.c_str(), &info) != 0) {
       return {.facts = {}, .record = {}, .reason = "cannot be read"};

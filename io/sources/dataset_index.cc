@@ -113,7 +113,7 @@ class DatasetIndexReader {
       if (sections_[section.kind]) return Damaged("its sections");
       sections_[section.kind] = section;
     }
-    for (uint32_t kind = SectionKind::kCropIndexes; kind <= SectionKind::kFacts; ++kind) {
+    for (uint32_t kind = SectionKind::kCropIndexes; kind <= SectionKind::kSkipped; ++kind) {
       if (!sections_[kind]) return Damaged("a section is missing");
     }
     index_.records_ = *sections_[SectionKind::kCropIndexes];
@@ -153,7 +153,6 @@ class DatasetIndexReader {
   }
 
   Status ReadSkipped() {
-    if (!sections_[SectionKind::kSkipped]) return {};
     std::string packed;
     Status status = ReadColumn(
         SectionKind::kSkipped, packed, [](uint64_t n) { return n <= dataset_index::kMostSkipped; },

@@ -37,7 +37,7 @@ enum SectionKind : uint32_t {  // 1 was version 1's
   kFiles = 5,        // ImageList::File
   kNames = 6,        // ImageList::names
   kFacts = 7,        // Facts of each file
-  kSkipped = 8,      // ImageList::skipped, packed; may be missing
+  kSkipped = 8,      // ImageList::skipped, packed
 };
 
 struct Section {

@@ -32,6 +32,7 @@ struct Forgery {
   std::string names = "xyz";
   std::vector<format::Facts> facts = {{.record_end = 4}, {.record_end = 4}, {.record_end = 9}};
   std::string records = "aaaabbbbb";
+  std::string skipped{};
   std::vector<format::Section> more = {};
   uint32_t version = format::kVersion;
 
@@ -42,7 +43,7 @@ struct Forgery {
 
   std::string File() const {
     std::vector<format::Section> sections;
-    const uint64_t begin = sizeof(format::Header) + (6 + more.size()) * sizeof(format::Section);
+    const uint64_t begin = sizeof(format::Header) + (7 + more.size()) * sizeof(format::Section);
     std::string behind;
     const auto add = [&](format::SectionKind kind, std::span<const uint8_t> bytes,
                          bool sum = true) {
@@ -56,6 +57,7 @@ struct Forgery {
     add(format::kFiles, BytesOf(files));
     add(format::kNames, BytesOf(names));
     add(format::kFacts, BytesOf(facts));
+    add(format::kSkipped, BytesOf(skipped));
     sections.insert(sections.end(), more.begin(), more.end());
     return Signed(sections, behind, begin + behind.size());
   }
@@ -126,14 +128,19 @@ TEST_F(ForgedIndexTest, OtherVersionsAndSections) {
   EXPECT_EQ(Refused(unknown.File()), Code::kDataLoss) << "not inside";
   unknown.more[0].offset = ~uint64_t{0};
   EXPECT_EQ(Refused(unknown.File()), Code::kDataLoss) << "not inside";
-  unknown.more = {{.kind = format::kSkipped, .offset = 64, .bytes = 3, .checksum = 5}};
-  EXPECT_EQ(Refused(unknown.File()), Code::kDataLoss) << "no such list";
-  unknown.more[0].bytes = 0;
-  unknown.more[0].checksum = 0;
-  EXPECT_TRUE(Open(unknown.File()).ok()) << "nothing was left out";
   unknown.more = {{.kind = format::kNames, .offset = 64, .bytes = 3, .checksum = 5}};
   EXPECT_EQ(Refused(unknown.File()), Code::kDataLoss) << "twice";
   EXPECT_EQ(Refused(Forgery().Signed({}, {}, sizeof(format::Header))), Code::kDataLoss) << "none";
+}
+
+TEST_F(ForgedIndexTest, WhatWasLeftOut) {
+  Forgery forgery;
+  forgery.skipped = std::string("a/1.gif\0.gif\00012\0", 16);
+  const Result<DatasetIndex> index = Open(forgery.File());
+  ASSERT_TRUE(index.ok()) << index.error().ToString();
+  EXPECT_EQ(index->list().skipped, (SkippedFiles{{{".gif", 12}}, "a/1.gif"}));
+  forgery.skipped = "abc";
+  EXPECT_EQ(Refused(forgery.File()), Code::kDataLoss) << "no such list";
 }
 
 TEST_F(ForgedIndexTest, ListsThatCannotBe) {
