@@ -171,7 +171,8 @@ Status JpegDecoder::State::ReadHeader() {
 Status JpegDecoder::State::CheckEnd() {
   padded = false;
   if (HasEndOfImage(bytes, header.scan_offset)) return {};
-  padded = why == Fallback::kNone && EndsInZeros(bytes) && fast.EndsInPadding(bytes, frame);
+  padded = why == Fallback::kNone && EndsInZeros(bytes) && CheckRoom(bytes, header).ok() &&
+           fast.EndsInPadding(bytes, frame);
   if (padded) return {};
   return Error{Code::kDataLoss, kTruncatedJpeg, {}, bytes.size(), kRecreate};
 }

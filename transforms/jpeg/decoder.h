@@ -36,7 +36,8 @@ class JpegDecoder {
   JpegDecoder(JpegDecoder&&) noexcept;
   JpegDecoder& operator=(JpegDecoder&&) noexcept;
 
-  // Reads the header. `bytes` must stay, with kBufferPadding readable bytes behind them, until
+  // Reads the header; of a file without an end-of-image marker that ends in zeros, goes through all
+  // its data. `bytes` must stay, with kBufferPadding readable bytes behind them, until
   // Decode has returned. Errors have an offset: DataLoss for damage, for a file that is truncated
   // and for one that is no JPEG; Unimplemented for kinds of JPEG that libjpeg-turbo lacks;
   // ResourceExhausted past a limit.

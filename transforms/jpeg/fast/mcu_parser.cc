@@ -186,8 +186,9 @@ bool McuParser::EndsInPadding() {
   const size_t used = EndOf(Locate(), scan_);
   size_t zeros = scan_.size();  // where those at the end begin
   while (zeros > 0 && scan_[zeros - 1] == 0) --zeros;
-  // The zero stuffed behind 0xFF has no bits. (Data that end in a zero of their own are taken for
-  // ones that were cut off: one file in some thousands.)
+  // The zero stuffed behind 0xFF has no bits. Data whose last byte is zero cannot be told from data
+  // that were cut off, and are refused: rare in photographs, one in eight where the corner has no
+  // colour and the Huffman tables are the standard's.
   const bool stuffed = zeros > 0 && scan_[zeros - 1] == 0xFF;
   return used == zeros + (stuffed ? 1 : 0) && scan_.size() >= used + 2;
 }
