@@ -87,26 +87,31 @@ struct Marker {
   uint64_t end = 0;  // of its two bytes
 };
 
-// Of bytes between segments, of which there should be none; and of all before the first scan: the
-// largest in the wild have maps of depth and videos in them, of some megabytes.
-constexpr uint64_t kMostBetween = 1 << 20, kMostHeader = 256 << 20;
+// Of all bytes between segments, of which there should be none; and of all before the first scan:
+// the largest in the wild have maps of depth and videos in them, of some megabytes.
+constexpr uint64_t kMostBetween = 1 << 20, kMostHeader = 32 << 20;
 
-// The next marker from `offset` on. Decoders skip bytes in front of it and repeated 0xFF.
-Result<Marker> NextMarker(const ReadAt& read, uint64_t offset) {
+// The next marker from `offset` on. Decoders skip bytes in front of it and repeated 0xFF: here
+// `skippable` of them at most, from which they are taken.
+Result<Marker> NextMarker(const ReadAt& read, uint64_t offset, uint64_t& skippable) {
   constexpr size_t kStep = 4096;
   const uint64_t begin = offset;
   bool after_ff = false;
-  while (offset - begin <= kMostBetween) {
+  while (offset - begin <= skippable) {
     Result<std::span<const uint8_t>> bytes = read(offset, kStep);
     if (!bytes.ok()) return std::move(bytes).error();
     if (bytes->empty()) return EndsEarly(offset);
     for (uint8_t byte : *bytes) {
       ++offset;
-      if (after_ff && byte != 0 && byte != 0xFF) return Marker{byte, offset};
+      if (after_ff && byte != 0 && byte != 0xFF) {
+        skippable -= std::min(skippable, offset - 2 - begin);
+        return Marker{byte, offset};
+      }
       after_ff = byte == 0xFF;
     }
   }
-  return Damage("no JPEG: no marker in more than " + std::to_string(kMostBetween) + " bytes",
+  return Damage("damaged JPEG: more than " + std::to_string(kMostBetween) +
+                    " bytes of its header belong to no segment",
                 begin);
 }
 
@@ -120,8 +125,9 @@ Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
   }
   OrientationFinder orientation;
   JpegDescription header;
+  uint64_t skippable = kMostBetween;
   for (uint64_t offset = 2; offset <= kMostHeader;) {
-    Result<Marker> marker = NextMarker(read, offset);
+    Result<Marker> marker = NextMarker(read, offset, skippable);
     if (!marker.ok()) return std::move(marker).error();
     const uint64_t at = marker->end - 2;
     offset = marker->end;

@@ -39,8 +39,8 @@ using ReadAt = std::function<Result<std::span<const uint8_t>>(uint64_t offset, s
 
 // Reads segments up to the start of the first scan. DataLoss with the offset: no JPEG, ended too
 // early, a frame that makes no sense, a marker that may not be there. Whatever the bytes are, it
-// goes forward only, asks for each byte a few times at most, and gives up behind 1 MiB without a
-// marker and 256 MiB of header. Errors of `read` are passed on.
+// goes forward only, asks for each byte a few times at most, and gives up behind 1 MiB that belong
+// to no segment and 32 MiB of header. Errors of `read` are passed on.
 Result<JpegDescription> ReadJpegHeader(const ReadAt& read);
 
 // The same, of bytes in memory.

@@ -143,8 +143,10 @@ TEST_F(InspectTest, TheSmallestWebpIsSound) {
 // Of a sparse file it would read gigabytes.
 TEST_F(InspectTest, ZerosBehindTheFirstMarkerAreNotAllLookedAt) {
   for (const auto& [name, start, cause] :
-       {std::tuple("zeros.jpg", "\xFF\xD8\xFF", "no marker in more than 1048576 bytes"),
-        std::tuple("comment.jpg", "\xFF\xD8\xFF\xFE\x01\x02", "no marker in more than")}) {
+       {std::tuple("zeros.jpg", "\xFF\xD8\xFF",
+                   "more than 1048576 bytes of its header belong to no"),
+        std::tuple("comment.jpg", "\xFF\xD8\xFF\xFE\x01\x02",
+                   "bytes of its header belong to no segment")}) {
     File(name, start);
     fs::resize_file(root_ / name, uint64_t{1} << 40);
     const DatasetReport report = Look();

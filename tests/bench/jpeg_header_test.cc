@@ -57,6 +57,32 @@ Error ErrorOf(const Bytes& bytes) {
   return {};
 }
 
+// Of a file that repeats `segment` without an end.
+Error ErrorOfEndless(const Bytes& segment, uint64_t& furthest) {
+  Bytes window;
+  const ReadAt read = [&](uint64_t offset, size_t size) {
+    furthest = std::max(furthest, offset);
+    window.clear();
+    for (uint64_t at = offset; at < offset + size; ++at) {
+      window.push_back(at < 2 ? kStart[at] : segment[(at - 2) % segment.size()]);
+    }
+    return Result<std::span<const uint8_t>>(window);
+  };
+  const Result<JpegDescription> header = ReadJpegHeader(read);
+  return header.ok() ? Error{Code::kCancelled, "no error"} : header.error();
+}
+
+TEST(JpegDescription, EndlessHeadersAreGivenUp) {
+  uint64_t furthest = 0;
+  EXPECT_EQ(ErrorOfEndless(Segment(0xFE, Bytes(65533)), furthest).cause,
+            "JPEG whose header has more than 33554432 bytes");
+  EXPECT_LE(furthest, (32u << 20) + 65537);
+  furthest = 0;  // half of it lies between segments
+  EXPECT_EQ(ErrorOfEndless(Segment(0xFE, Bytes(65533)) + Bytes(65537), furthest).cause,
+            "damaged JPEG: more than 1048576 bytes of its header belong to no segment");
+  EXPECT_LE(furthest, (2u << 20) + 200000);
+}
+
 TEST(JpegDescription, IsWhatTheRecipeOfAPhotographSays) {
   const char* const names[] = {"4:4:4", "4:2:0", "4:2:2", "4:4:0", "gray"};
   for (uint64_t i = 0; i < 40; ++i) {
