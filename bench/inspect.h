@@ -54,7 +54,7 @@ struct DatasetReport {
   uint64_t arithmetic = 0;
   uint64_t restart_markers = 0;  // files that have them
 
-  uint64_t no_end_marker = 0;  // with `decode`: that lack it, and no data; they are not broken
+  uint64_t no_end_marker = 0;  // with `decode`: that lack the marker but no data; not broken
 
   // Of all files that stoker decodes, where the header could be read:
   Distribution width, height, megapixels;  // as stored

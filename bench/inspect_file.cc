@@ -145,7 +145,7 @@ Status FileInspector::State::Look(OpenFile& file, FileFacts& facts) {
                  .cause = "not an image of a known format",
                  .file = {},
                  .offset = 0,
-                 .advice = "If it is an image, convert it to JPEG or PNG; else remove the file"};
+                 .advice = ConvertAdvice(*facts.format)};
   }
   if (Status status = ReadHeader(file, facts); !status.ok()) return status;
   return decode && facts.size ? Decode(file, *size, facts) : Status();

@@ -20,7 +20,7 @@ struct FileFacts {
   std::optional<ImageFormat> format;      // none: nothing could be read
   std::optional<ImageSize> size;          // as stored; of JPEG, PNG and WebP
   std::optional<JpegDescription> header;  // of a JPEG
-  bool no_end_marker = false;             // of a JPEG that was decoded: it lacks it, and no data
+  bool no_end_marker = false;  // of a JPEG that was decoded: it lacks the marker but no data
   std::optional<Error> error;
 };
 

@@ -170,7 +170,9 @@ std::string InspectText(const DatasetReport& report) {
                                     report.progressive, report.arithmetic, report.restart_markers));
     if (report.no_end_marker > 0) {
       line("no end marker",
-           fmt::format("{} JPEGs lack it and nothing else: they are read", report.no_end_marker));
+           fmt::format("{} {}", report.no_end_marker,
+                       Noun(report.no_end_marker, "JPEG; its data are complete and it is decoded",
+                            "JPEGs; their data are complete and they are decoded")));
     }
     const bool upright = report.orientations.size() == 1 && report.orientations.contains(1);
     line("EXIF turn", upright ? "none" : Shares(report.orientations));

@@ -145,6 +145,8 @@ const char* NameOf(ImageFormat format) {
 
 const char* ConvertAdvice(ImageFormat format) {
   switch (format) {
+    case ImageFormat::kUnknown:
+      return "If it is an image, convert it to JPEG or PNG; else remove the file";
     case ImageFormat::kAvif:
       return "Convert it to JPEG or PNG, for example with `avifdec FILE FILE.png`";
     case ImageFormat::kHeic:

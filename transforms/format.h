@@ -36,7 +36,7 @@ ImageFormat SniffFormat(std::span<const uint8_t> bytes);
 const char* NameOf(ImageFormat format);  // "JPEG", "PNG", …; "unknown"
 
 // What to do with a sound image of a format that stoker does not decode: "Convert it to JPEG or
-// PNG, for example with `…`". FILE stands for its name.
+// PNG, for example with `…`". FILE stands for its name. Of kUnknown: with what may be none.
 const char* ConvertAdvice(ImageFormat format);
 
 }  // namespace stoker

@@ -22,11 +22,8 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes) {
     case ImageFormat::kWebp:
       return webp_.Open(bytes);
     case ImageFormat::kUnknown:
-      return Error{Code::kDataLoss,
-                   "not an image that stoker knows",
-                   {},
-                   0,
-                   "If it is an image, convert it to JPEG or PNG; else remove the file"};
+      return Error{
+          Code::kDataLoss, "not an image that stoker knows", {}, 0, ConvertAdvice(format_)};
     default:
       return Error{Code::kUnimplemented,
                    std::string(NameOf(format_)) + " images are not supported",

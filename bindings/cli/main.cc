@@ -57,7 +57,7 @@ int Main(int argc, char** argv) {
   app.get_formatter()->column_width(34);
   app.set_version_flag("--version",
                        "stoker " STOKER_VERSION "\nlibjpeg-turbo " + LibjpegTurboVersion(),
-                       "Print the version, and whose JPEG pixels are given, and exit");
+                       "Print the versions of stoker and of libjpeg-turbo, and exit");
   app.require_subcommand(0, 1);  // none is told below, in words
   app.footer(kFooter);
   AddSynth(app, chosen);

@@ -208,6 +208,18 @@ TEST_F(InspectTest, HeadersFarInTheFileAreFound) {
   EXPECT_EQ(report.width.count, 2u);
 }
 
+TEST_F(InspectTest, LostEndMarkersAreCountedAndNotBroken) {
+  const std::string whole = Photo({.width = 100, .height = 50});
+  File("a/whole.jpg", whole);
+  File("b/lost.jpg", whole.substr(0, whole.size() - 2) + std::string(100, '\0'));
+  EXPECT_EQ(Look().no_end_marker, 0u) << "only headers are read";
+  const DatasetReport report = Look({.decode = true});
+  EXPECT_EQ(report.broken, 0u) << InspectText(report);
+  EXPECT_EQ(report.no_end_marker, 1u);
+  EXPECT_EQ(nlohmann::json::parse(InspectJson(report))["no_end_marker"], 1);
+  EXPECT_THAT(InspectText(report), HasSubstr("1 JPEG; its data are complete and it is decoded"));
+}
+
 // Pages that a server sent in place of a photograph, which have drawings in them.
 TEST_F(InspectTest, PagesAreNoDrawings) {
   File("a/1.jpg", "<!doctype html>\n<html><body><svg></svg>");

@@ -211,6 +211,16 @@ def test_inspect_names_broken_files(dataset, photograph):
     assert str(text) in run("inspect", folder).stdout.decode()
 
 
+def test_lost_end_markers_are_counted(dataset, photograph):
+    folder, add = dataset
+    add("lost.jpg", photograph[:-2] + bytes(100))
+    done = run("inspect", folder, "--json", "--decode")
+    report = json.loads(done.stdout)
+    assert done.returncode == 0 and report["no_end_marker"] == 1 and report["broken"] == 0
+    assert bench(folder, *SMALL)["decoded"]["no_end_marker"] == 1
+    assert b"; 1 without an end-of-image marker" in run("bench", folder, *SMALL).stdout
+
+
 def test_inspect_decode_fails_for_other_formats(dataset):
     """A loader refuses them."""
     folder, add = dataset

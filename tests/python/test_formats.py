@@ -220,6 +220,16 @@ def test_zeros_in_place_of_the_end_marker():
             decoded(damaged, 60, 40)
 
 
+def test_lost_end_markers_are_counted(tmp_path):
+    data = encoded(image_of("RGB", (60, 40)), "JPEG")
+    for name, content in (("a", data[:-2] + bytes(500)), ("b", data)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.jpg").write_bytes(content)
+    loader = stoker.Loader(stoker.image_folder(tmp_path), [stoker.CenterCrop(8)], batch_size=2)
+    assert [labels.tolist() for _, labels in loader] == [[0, 1]]
+    assert loader.stats()["no_end_marker"] == 1
+
+
 def test_animations():
     frames = [image_of("RGB", (30, 20), seed) for seed in range(3)]
     apng = encoded(frames[0], "PNG", save_all=True, append_images=frames[1:])

@@ -138,7 +138,7 @@ def test_an_empty_class_is_refused_as_torchvision_does(list_folder, tmp_path):
         datasets.ImageFolder(str(tmp_path))
 
 
-def test_other_formats_are_left_out_aloud(tmp_path):
+def test_other_formats_are_left_out_with_a_warning(tmp_path):
     stoker = pytest.importorskip("stoker", reason="the package is not installed here")
     write(tmp_path, "a/1.jpg", "a/2.gif", "b/1.png", "b/photo.HEIC")
     with pytest.warns(stoker.SkippedFilesWarning, match=r"2 files .*\.gif 1, \.heic 1.* a/2\.gif"):

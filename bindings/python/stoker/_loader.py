@@ -321,7 +321,7 @@ class Loader:
         they had a core; `decode_seconds`, `resize_seconds`, `augment_seconds`, `mix_seconds`: of all workers,
         with and without a core; `read_cpu_seconds`: of the Runtime's reader threads.
 
-        `no_end_marker`: JPEGs that lack the end-of-image marker, and whose data are whole; `indexed`:
+        `no_end_marker`: JPEGs that lack the end-of-image marker but no data; `indexed`:
         photographs decoded by the folder's index; `index_stale`: not, for the file has changed
         since; `index_contradicted`: not, for the index is wrong; `lent_batches`, `lent_bytes`: held by the
         program now; `batch_bytes`; `pinned_bytes`: of batches' memory, for a device.
