@@ -64,22 +64,25 @@ std::string DescribeColumn(const ArrayColumn& column) {
   return column.name + ": " + std::to_string(column.samples) + " × " + DescribeRow(column);
 }
 
-constexpr uint64_t kRuns = 16;        // of neighbouring rows that a fingerprint looks at,
-constexpr uint64_t kRunBytes = 4096;  // and of each at most so many bytes
+// A fingerprint looks at so many runs of neighbouring rows, and of each run at so many rows and
+// bytes at most. Rows may lie far apart, in a file that is mapped: each can cost a read of its own.
+constexpr uint64_t kRuns = 16;
+constexpr uint64_t kRunRows = 64;
+constexpr uint64_t kRunBytes = 4096;
 
 // The `run`-th of kRuns places, evenly spread from 0 to `last`.
 uint64_t PlaceOf(uint64_t run, uint64_t last) {
   return last / (kRuns - 1) * run + last % (kRuns - 1) * run / (kRuns - 1);
 }
 
-// What the rows are, and what is in them: everything where they have few bytes, else runs of them
-// from the first to the last, and of long rows a part, from the first bytes of the first row to the
-// last bytes of the last one.
+// What the rows are, and what is in them: everything where there are few rows of few bytes, else
+// runs of them from the first to the last, and of long rows a part, from the first bytes of the
+// first row to the last bytes of the last one. It does not depend on how far apart rows lie.
 uint64_t HashOf(const ArrayColumn& column, uint64_t seed) {
   uint64_t hash = Hash64(DescribeColumn(column), seed);
   const uint64_t row_bytes = column.row_bytes();
   const uint64_t bytes = std::min(row_bytes, kRunBytes);
-  const uint64_t rows = std::min(kRunBytes / bytes, column.samples);
+  const uint64_t rows = std::min({kRunBytes / bytes, kRunRows, column.samples});
   for (uint64_t run = 0; run < kRuns; ++run) {
     const uint64_t first = PlaceOf(run, column.samples - rows);
     const uint64_t offset = PlaceOf(run, row_bytes - bytes);

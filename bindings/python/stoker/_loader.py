@@ -392,7 +392,7 @@ class Loader:
 
         A dictionary of numbers and text, some hundred bytes: epoch, batch, the options that are not left at
         their defaults, and a digest of the samples: of files their names and labels, not their bytes; of
-        `stoker.arrays` types, shapes and at most 64 KiB of each, spread over all of it.
+        `stoker.arrays` types, shapes and at most 64 KiB of 1024 rows of each, spread over all of it.
 
         After a `break` or an exception: behind the last batch, though another `for` would take the
         next epoch. Before the first iteration, and after a finished one: the start of the next epoch.

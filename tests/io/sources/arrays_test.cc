@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -95,8 +97,8 @@ TEST(Arrays, TheFingerprintDoesNotSeeGapsBetweenRows) {
   EXPECT_EQ(PrintOf(column), PrintOf(Images()));
 }
 
-// Many short rows, and few long ones: 64 KiB of a megabyte are looked at, those at both ends among
-// them.
+// Many short rows, and few long ones: of a megabyte some rows are looked at, those at both ends
+// among them.
 TEST(Arrays, TheFingerprintOfManyBytesLooksAtSomeEverywhere) {
   constexpr uint64_t kMany = 1 << 20;
   std::vector<uint8_t> bytes(kMany);
@@ -110,13 +112,42 @@ TEST(Arrays, TheFingerprintOfManyBytesLooksAtSomeEverywhere) {
       EXPECT_NE(PrintOf(column), print) << "byte " << at << " of rows of " << row;
       bytes[at] ^= 1;
     }
-    // Whatever changes in a sixteenth of them all is seen: gaps are shorter.
+    // Whatever changes in an eighth of them all is seen: gaps are shorter.
     for (uint64_t begin = 0; begin + kMany / 8 <= all && row < 150'000; begin += kMany / 8) {
       std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(begin), kMany / 8, uint8_t{1});
       EXPECT_NE(PrintOf(column), print) << "from " << begin << " of rows of " << row;
       std::fill(bytes.begin(), bytes.end(), uint8_t{0});
     }
   }
+}
+
+// A byte of each page, as a column of a mapped file of records has it: each row is a read of its
+// own.
+TEST(Arrays, TheFingerprintTouchesFewPages) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  constexpr uint64_t kRows = 32'768;
+  void* memory =
+      mmap(nullptr, kRows * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  madvise(memory, kRows * page, MADV_NOHUGEPAGE);
+  ArrayColumn column{"label", DType::kU8, {}, static_cast<const uint8_t*>(memory), kRows};
+  column.row_stride = static_cast<int64_t>(page);
+  EXPECT_NE(PrintOf(column), 0u);
+  std::vector<unsigned char> resident(kRows);
+  ASSERT_EQ(mincore(memory, kRows * page, resident.data()), 0);
+  const auto touched =
+      std::count_if(resident.begin(), resident.end(), [](unsigned char c) { return (c & 1) != 0; });
+  EXPECT_GT(touched, 0);
+  EXPECT_LE(touched, 1024);
+
+  const std::vector<uint8_t> dense(kRows);
+  column.data = dense.data();
+  column.row_stride = 1;
+  const uint64_t together = PrintOf(column);
+  column.data = static_cast<const uint8_t*>(memory);
+  column.row_stride = static_cast<int64_t>(page);
+  EXPECT_EQ(PrintOf(column), together) << "how far apart rows lie does not matter";
+  munmap(memory, kRows * page);
 }
 
 TEST(Arrays, TheFingerprintOfRowsWithoutMemoryOfTheirOwn) {
