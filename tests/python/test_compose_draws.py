@@ -69,12 +69,21 @@ def test_threads_never_draw_the_same():
     assert sorted(together) == sorted(several(crop(seed=5), 400))
 
 
-def test_a_copy_is_as_it_was_made():
-    compose = crop(seed=6)
-    several(compose)
-    for made in (pickle.loads(pickle.dumps(compose)), copy.deepcopy(compose)):
-        assert several(made) == several(crop(seed=6))
-        assert repr(made) == repr(compose) and "seed=6" in repr(compose)
+def test_copies_draw_differently():
+    """From the original, from each other, and from their own copies; the same in each run."""
+
+    def drawn_by_copies():
+        compose = crop(seed=6)
+        first = pickle.loads(pickle.dumps(compose))
+        copies = [first, copy.copy(compose), copy.deepcopy(compose), copy.deepcopy(first)]
+        assert all(repr(it) == repr(compose) and "seed=6" in repr(it) for it in copies)
+        assert len({drawn(it, position=3) for it in (compose, *copies)}) == 1
+        assert several(compose) == several(crop(seed=6))
+        return [several(it) for it in copies]
+
+    copies = drawn_by_copies()
+    assert len({place for places in (several(crop(seed=6)), *copies) for place in places}) > 247
+    assert drawn_by_copies() == copies
 
 
 @pytest.mark.parametrize(("seed", "kind"), [(-1, ValueError), (1 << 64, ValueError), (None, TypeError)])
@@ -126,31 +135,103 @@ if __name__ == "__main__":
     print(json.dumps([several(compose), *(places for told in children for places in told)]))
 """
 
+TASKS = """
+import concurrent.futures, json, multiprocessing, sys
+from test_compose_draws import PLACES, crop
 
-@pytest.mark.parametrize("how", ["fork", "spawn", "os.fork"])
-def test_processes_draw_differently(how, tmp_path, monkeypatch):
-    """Siblings, those of the next epoch, those that were given the Compose and those that made it."""
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
+if __name__ == "__main__":
+    compose = crop(seed=3)
+    context = multiprocessing.get_context(sys.argv[1])
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as executor:
+        crops = list(executor.map(compose, [PLACES] * 20))
+    with context.Pool(2) as pool:
+        crops += pool.map(compose, [PLACES] * 20, chunksize=1)
+    print(json.dumps([int.from_bytes(crop.tobytes(), "little") for crop in crops]))
+"""
+
+FORKS = """
+import json, multiprocessing, os
+from test_compose_draws import crop, several
+
+def here_and_forked(compose):
+    receive, send = os.pipe()
+    if os.fork() == 0:
+        os.write(send, json.dumps(several(compose)).encode())
+        os._exit(0)
+    os.close(send)
+    told = json.loads(os.fdopen(receive).read())
+    os.wait()
+    return [several(compose), told]
+
+def tell(end, compose):
+    end.send(here_and_forked(compose))
+
+def of_multiprocessing(compose):
+    receive, send = context.Pipe(duplex=False)
+    process = context.Process(target=tell, args=(send, compose))
+    process.start()
+    told = receive.recv()
+    process.join()
+    return told
+
+context = multiprocessing.get_context("fork")
+compose = crop(seed=3)
+receive, send = os.pipe()
+if os.fork() == 0:  # its first process of multiprocessing has the number of the parent's first one
+    os.write(send, json.dumps(of_multiprocessing(compose)).encode())
+    os._exit(0)
+os.close(send)
+told = json.loads(os.fdopen(receive).read())
+print(json.dumps([*of_multiprocessing(compose), *told, several(compose)]))
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """What a program prints."""
     monkeypatch.setenv("PYTHONPATH", str(pathlib.Path(__file__).parent), prepend=os.pathsep)
 
-    def run():
+    def printed(program, *arguments):
+        script = tmp_path / "program.py"
+        script.write_text(program)
         done = subprocess.run(
-            [sys.executable, program, how], capture_output=True, text=True, timeout=120, check=False
+            [sys.executable, script, *arguments], capture_output=True, text=True, timeout=120, check=False
         )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    parent, *children = run()
+    return printed
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn", "os.fork"])
+def test_processes_draw_differently(how, run):
+    """Siblings, those of the next epoch, those that were given the Compose and those that made it."""
+    parent, *children = run(PROGRAM, how)
     assert parent == several(crop(seed=3))
     if how != "os.fork":
         given, made = children[::2], children[1::2]
-        assert given == made  # which process it is decides, not where the Compose was made
+        if how == "fork":  # which process it is decides, not where the Compose was made
+            assert given == made
+        assert run(PROGRAM, how) == [parent, *children]
         children = given
-        assert run() == [parent, *(places for child in given for places in (child, child))]
     assert len(children) == 4
     together = [place for places in [parent, *children] for place in places]
     assert len(set(together)) > len(together) - 3  # of 250 among a million
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn"])
+def test_tasks_of_a_pool_draw_differently(how, run):
+    """The Compose is pickled for each of them."""
+    places = run(TASKS, how)
+    assert len(places) == 40 and len(set(places)) > 38  # of a million
+
+
+def test_forks_of_forks_draw_differently(run):
+    """By os.fork of a process of multiprocessing, and the other way round."""
+    processes = run(FORKS)
+    assert len(processes) == 5 and processes[-1] == several(crop(seed=3))
+    together = [place for places in processes for place in places]
+    assert len(set(together)) > len(together) - 3
 
 
 class Dataset:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import multiprocessing
+import multiprocessing.util
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -32,7 +33,9 @@ class Compose:
     Random transforms draw anew in each call, so that it may be the `transform=` of a torchvision dataset:
     call n draws what a loader of the same seed draws at position n of epoch 0. Processes that were forked
     or spawned from this one (a torch DataLoader's workers) each have draws of their own, the same ones in
-    each run where `multiprocessing` started them. A call that gives `position` draws what is drawn there.
+    each run where `multiprocessing` started them. So does each copy, by pickle or `copy`: `Pool.map` and
+    `ProcessPoolExecutor.map` pickle one for each task, and what it draws depends also on the worker that the
+    task comes to. A call that gives `position` draws what is drawn there.
 
     Args:
         transforms: as for `Loader`.
@@ -98,7 +101,7 @@ class Compose:
                 Compose's own.
             epoch: 0 to 2**32 - 1.
             position: 0 to 2**64 - 1: that place, exactly. None: the number of calls without one until now, so
-                that each draws anew; in a child process also with a seed of the child's own.
+                that each draws anew; in a child process, and in a copy, also with a seed of its own.
 
         Returns:
             A new array (height, width, 3), or (3, height, width), C order.
@@ -131,7 +134,7 @@ class Compose:
         return explained(self._spec)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy of this one as it was made: its calls are counted anew."""
+        """A copy: its calls are counted anew, and draw otherwise than this one's and other copies'."""
         options = {
             "dtype": self._dtype,
             "layout": self._layout,
@@ -140,7 +143,7 @@ class Compose:
             **self._limits,
             "memory_budget": self._memory_budget,
         }
-        return _made, (self._transforms, options)
+        return _made, (self._transforms, options, self._draws.next_copy())
 
     def __repr__(self) -> str:
         lines = "".join(
@@ -156,32 +159,55 @@ class Compose:
         return f"stoker.Compose([\n{lines}], dtype={self._dtype!r}{layout}{exif}{seed}{limits}{budget})"
 
 
-def _made(transforms: tuple[Transform, ...], options: dict[str, Any]) -> Compose:
+def _made(transforms: tuple[Transform, ...], options: dict[str, Any], copy: int) -> Compose:
     """For pickle, which passes no keywords."""
-    return Compose(transforms, **options)
+    made = Compose(transforms, **options)
+    made._draws = _Draws(options["seed"], copy)
+    return made
 
 
 class _Draws:
     """What each call without a position draws from. Any thread; no lock, for a fork could leave it taken.
 
-    A child process has the count of its parent, and siblings the same: what tells them apart is mixed into
-    the seed. `multiprocessing` numbers its processes in the order of their start, in every run alike; of a
-    process that was only forked there is nothing but its id.
+    Child processes and copies begin with one count: what tells them apart is mixed into the seed.
+    `multiprocessing` numbers its processes in the order of their start, and a Compose its copies, in every
+    run alike; of a process that was only forked there is nothing but its id.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, copy: int = 0) -> None:
         self.seed = seed
+        self._copy = copy  # 0: none
         self._count = itertools.count()  # next() of it is atomic
-        self._made_in = (os.getpid(), _lineage())
+        self._copies = itertools.count(1)
+        self._pid = os.getpid()
+        self._forks: tuple[int, ...] = ()  # processes between there and here that were only forked
+        multiprocessing.util.register_after_fork(self, _Draws._started)
+
+    def _started(self) -> None:
+        """In a process that `multiprocessing` forked, before anything else."""
+        parent = multiprocessing.parent_process()
+        if parent is not None and parent.pid is not None and parent.pid != self._pid:
+            self._forks = (*self._forks, parent.pid)
+        self._pid = os.getpid()
+
+    def _origin(self) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+        """Which copy, in which process."""
+        pid = os.getpid()
+        forks = self._forks if pid == self._pid else (*self._forks, pid)
+        return self._copy, _lineage(), forks
 
     def next(self, seed: int) -> tuple[int, int]:
         """(seed, position), another one each time."""
-        pid, lineage = os.getpid(), _lineage()
-        forked = pid != self._made_in[0] and lineage == self._made_in[1]
-        if forked or lineage:
-            text = f"{seed} {lineage} {pid if forked else 0}"
-            seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
-        return seed, next(self._count)
+        origin = self._origin()
+        return _hashed(seed, *origin) if any(origin) else seed, next(self._count)
+
+    def next_copy(self) -> int:
+        """The number of a new copy."""
+        return _hashed(*self._origin(), next(self._copies))
+
+
+def _hashed(*values: int | tuple[int, ...]) -> int:
+    return int.from_bytes(hashlib.sha256(repr(values).encode()).digest()[:8], "little")
 
 
 def _lineage() -> tuple[int, ...]:
