@@ -172,9 +172,8 @@ void AddLoader(py::module_& module) {
                              [](const LoaderHandle& self) { return self.shared()->last_rows(); })
       .def_property(
           "next_epoch", [](const LoaderHandle& self) { return self.shared()->epochs().next(); },
-          [](const LoaderHandle& self, uint64_t epoch) {
-            self.shared()->epochs().set_next(epoch);
-          });
+          [](const LoaderHandle& self, uint64_t epoch) { self.shared()->epochs().set_next(epoch); })
+      .def("take_epoch", [](const LoaderHandle& self) { return self.shared()->epochs().Take(); });
 }
 
 }  // namespace stoker::python

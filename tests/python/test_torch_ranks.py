@@ -162,13 +162,36 @@ def test_the_process_group_decides(made, join):
     assert len(early) == 4 and ids(early) == reference(made, 2, 4, epochs=2)[1]
 
 
-def test_epochs_go_on_where_the_rank_turns_out(made, join):
-    loader, other = make(made), make(made)
-    ids(loader)
-    other.set_epoch(1)
+def test_epochs_where_the_rank_turns_out(made, join):
+    """All ranks begin with the same one: what one of them has iterated alone does not count."""
+    loader, told = make(made), make(made)
+    ids(loader), ids(loader)
+    told.set_epoch(1)
+    ids(told)
     join(1, 3)
-    second = reference(made, 1, 3, epochs=2)[1]
-    assert ids(loader) == ids(other) == second
+    first, second = reference(made, 1, 3, epochs=2)
+    assert ids(loader) == first and ids(loader) == second
+    assert ids(told) == second
+
+
+def test_an_iteration_ends_where_the_rank_turns_out(made, join):
+    """It would go on with samples of other ranks, and neither the state nor `close` would know of it."""
+    loader = make(made)
+    old = iter(loader)
+    next(old)
+    join(1, 3)
+    assert len(loader) == 5
+    with pytest.raises(stoker.CancelledError):
+        while True:
+            next(old)
+    assert ids(loader) == reference(made, 1, 3)[0]
+
+
+def test_stats_ask_for_no_rank(made, alone):
+    loader = make(made)
+    ids(loader)
+    alone.setenv("WORLD_SIZE", "2")
+    assert loader.stats()["batches"] == 15
 
 
 def test_a_state_of_another_rank_is_no_state(made, join):
@@ -182,6 +205,13 @@ def test_a_state_of_another_rank_is_no_state(made, join):
     with pytest.raises(stoker.FailedPreconditionError, match="other"):
         loader.load_state_dict(state)
     assert ids(loader) == reference(made, 1, 2, epochs=2)[1]  # as if there had been none
+
+
+def test_a_rank_alone_and_a_world_alone_are_refused(made, alone):
+    """Each process would have the share of rank 0."""
+    for options in ({"world": 2}, {"rank": 0}, {"rank": 1}):
+        with pytest.raises(ValueError, match="rank= and world= belong together"):
+            make(made, **options)
 
 
 def test_options_are_checked_at_once(made, alone):

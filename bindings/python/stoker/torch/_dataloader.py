@@ -59,9 +59,10 @@ class DataLoader:
             batches are asked for.
         seed: of the order and of every random transform.
         rank: this process' number, and
-        world: the number of processes. None: torch.distributed's, as they are when batches or their number
-            are asked for; where it is not initialised by then, RANK and WORLD_SIZE of the environment; where
-            there is no WORLD_SIZE either, 0 of 1.
+        world: the number of processes; both or neither. None: torch.distributed's, as they are when batches
+            or their number are asked for; where it is not initialised by then, RANK and WORLD_SIZE of the
+            environment; where there is no WORLD_SIZE either, 0 of 1. Where these change, iterations end with
+            a CancelledError, and epochs that were iterated as 0 of 1 do not count.
         remainder: what becomes of samples that do not divide evenly among processes: "pad" (the order
             begins again, so that all have equally many batches, as with DistributedSampler), "drop", or
             "uneven" (each exactly once).

@@ -8,17 +8,17 @@ import torch
 
 from stoker._errors import FailedPreconditionError
 
-Place = tuple[int, int]  # rank, world
+Rank = tuple[int, int]  # rank, world
 
 
-def of_process_group() -> Place | None:
+def of_process_group() -> Rank | None:
     """As torch.distributed has it; None while it has no process group."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
     return None
 
 
-def of_environment(rank_counts: bool) -> Place | None:
+def of_environment(rank_counts: bool) -> Rank | None:
     """RANK and WORLD_SIZE, which torchrun and others set; None where there is one process.
 
     Args:

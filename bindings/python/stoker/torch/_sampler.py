@@ -91,8 +91,8 @@ class BatchSampler(torch.utils.data.BatchSampler):
 
     def __iter__(self) -> Iterator[list[int]]:
         """Takes the next epoch, or goes on where `load_state_dict` said, as a `for` over the loader does."""
-        iteration, epoch, first = self._share.begin_epoch()
-        order = self._share.loader._native
+        iteration, loader, epoch, first = self._share.begin_epoch()
+        order = loader._native
         for number in range(first, order.batches_per_epoch):
             yield Batch(order.sample_ids(epoch, number), (epoch, number), iteration)
 

@@ -10,7 +10,7 @@ import torch
 
 from stoker import _checks
 from stoker._device_loader import DeviceLoader
-from stoker._errors import FailedPreconditionError
+from stoker._errors import FailedPreconditionError, InvalidArgumentError
 from stoker._iterator import DeviceIterator
 from stoker._loader import Loader
 from stoker.torch import _ranks
@@ -32,31 +32,29 @@ class Share:
     ) -> None:
         if not isinstance(device, (str, torch.device)):
             raise TypeError(f"device must be a torch.device or its name, not {device!r:.80}")
+        if (rank is None) != (world is None):
+            raise InvalidArgumentError("rank= and world= belong together: give both, or neither")
         self._options = options
-        self._given = (rank, world)
+        self._given = None if rank is None or world is None else (rank, world)
         self._where = str(device)
         self._buffers = _checks.integer("buffers", buffers, 2, 64)
         self._lock = threading.RLock()  # a signal handler may save the state meanwhile
         self._closed = False
         self._loader: Loader | None = None
         self._batches: DeviceLoader | None = None
-        self._epoch = 0  # the next one, while there is no loader
+        self._epoch = 0  # where the next loader begins
         self._group = _ranks.of_process_group()  # as it was when last seen
-        self._open(self._chosen(self._group or (0, 1)))
+        self._open(self._given or self._group or (0, 1))
 
-    def _chosen(self, found: _ranks.Place) -> _ranks.Place:
-        rank, world = self._given
-        return found[0] if rank is None else rank, found[1] if world is None else world
-
-    def _open(self, place: _ranks.Place) -> Loader:
-        rank, world = place
-        loader = Loader(**self._options, rank=rank, world=world)
+    def _open(self, rank: _ranks.Rank) -> Loader:
+        number, world = rank
+        loader = Loader(**self._options, rank=number, world=world)
         loader._start_at(self._epoch, 0)
         if self._closed:
             loader.close()
         elif self._where != "cuda":
             self._batches = loader.to_device(self._where, buffers=self._buffers)
-        self._loader, self._place = loader, place
+        self._loader, self._rank = loader, rank
         return loader
 
     # --- what is known when it counts --------------------------------------------------------------
@@ -72,29 +70,34 @@ class Share:
         with self._lock:
             return len(self._loader_of(self._now(rank_counts=self._options["remainder"] == "uneven")))
 
-    def _now(self, rank_counts: bool = True) -> _ranks.Place:
+    def _now(self, rank_counts: bool = True) -> _ranks.Rank:
         """What was given; else the process group's, also after its end; else the environment's."""
-        if None not in self._given:
-            return self._chosen((0, 1))
+        if self._given is not None:
+            return self._given
         self._group = _ranks.of_process_group() or self._group
-        return self._chosen(self._group or _ranks.of_environment(rank_counts) or (0, 1))
+        return self._group or _ranks.of_environment(rank_counts) or (0, 1)
 
-    def _loader_of(self, place: _ranks.Place) -> Loader:
+    def _loader_of(self, rank: _ranks.Rank) -> Loader:
         if self._loader is not None:
-            if place == self._place:
+            if rank == self._rank:
                 return self._loader
-            self._let_go(self._loader, place)
-        return self._open(place)
+            self._let_go(self._loader, rank)
+        return self._open(rank)
 
-    def _let_go(self, loader: Loader, place: _ranks.Place) -> None:
-        """Before another one is opened, which wants the memory. Iterations over it go on."""
+    def _let_go(self, loader: Loader, rank: _ranks.Rank) -> None:
+        """Before another one is opened, which wants the memory. Iterations over it are cancelled.
+
+        Ranks agree on the epoch: what was iterated as the only process does not count.
+        """
         if loader._resume is not None:
-            was, now = ("rank {} of {}".format(*ranks) for ranks in (self._place, place))
+            was, now = ("rank {} of {}".format(*ranks) for ranks in (self._rank, rank))
             raise FailedPreconditionError(
                 f"load_state_dict was called when this process was {was}, and now it is {now}",
                 advice="Call it after torch.distributed.init_process_group, or give rank= and world=",
             )
-        self._epoch = loader._native.next_epoch
+        if self._rank[1] > 1:
+            self._epoch = loader._native.next_epoch
+        self._close()
         self._loader = self._batches = None
 
     @property
@@ -123,15 +126,14 @@ class Share:
         with self._lock:
             return iter(self.batches)
 
-    def begin_epoch(self) -> tuple[DeviceIterator, int, int]:
-        """The same, with the epoch that it has taken already and the batch where it begins."""
+    def begin_epoch(self) -> tuple[DeviceIterator, Loader, int, int]:
+        """The same, its loader, the epoch that it has taken already and the batch where it begins."""
         with self._lock:
             batches = self.batches
             loader = batches.loader
-            epoch, first = loader._resume or (loader._native.next_epoch, 0)
-            loader._native.next_epoch = epoch + 1
+            epoch, first = loader._resume or (loader._native.take_epoch(), 0)
             loader._resume = epoch, first
-            return iter(batches), epoch, first
+            return iter(batches), loader, epoch, first
 
     def order(self) -> Iterator[int]:
         """This process' samples, in the order of the next epoch."""
@@ -149,10 +151,10 @@ class Share:
         """The next iteration takes this epoch, or goes on in its middle where the state said so."""
         number = _checks.epoch(epoch)
         with self._lock:
-            if self._loader is None:
-                self._epoch = number
-            elif self._loader._resume is None or self._loader._resume[0] != number:
-                self._loader._start_at(number, 0)
+            self._epoch = number
+            loader = self._loader
+            if loader is not None and (loader._resume is None or loader._resume[0] != number):
+                loader._start_at(number, 0)
 
     def state_dict(self) -> dict[str, Any]:
         """Where the latest iteration is."""
@@ -161,25 +163,31 @@ class Share:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next iteration goes on there."""
         with self._lock:
-            if self._loader is not None and self._place != self._now():
+            if self._loader is not None and self._rank != self._now():
                 self._loader._resume = None  # another rank's
-            self.loader.load_state_dict(state)
+            loader = self.loader
+            loader.load_state_dict(state)
+            self._epoch = loader._native.next_epoch
 
     # --- looking on, and the end -------------------------------------------------------------------
 
     def stats(self) -> dict[str, Any]:
         """As `stoker.Loader.stats`."""
         with self._lock:
-            return self.loader.stats() if self._batches is None else self._batches.stats()
+            loader = self._loader if self._batches is None else self._batches
+            return {} if loader is None else loader.stats()
 
     def close(self) -> None:
         """Ends production now."""
         with self._lock:
             self._closed = True
-            if self._batches is not None:
-                self._batches.close()
-            if self._loader is not None:
-                self._loader.close()
+            self._close()
+
+    def _close(self) -> None:
+        if self._batches is not None:
+            self._batches.close()
+        if self._loader is not None:
+            self._loader.close()
 
     def __repr__(self) -> str:
         return repr(self._loader if self._batches is None else self._batches)
