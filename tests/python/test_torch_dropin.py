@@ -109,6 +109,9 @@ def test_pinned_memory(made, monkeypatch):
     assert not pinned
     same(make(made, pin_memory=True), wanted)
     assert len(pinned) == 2 * len(wanted)
+    # torch's loader of its parts would pin what is on a GPU, which is an error.
+    assert make(made, pin_memory=True, device="cuda").pin_memory is False
+    assert make(made, pin_memory=True, device="host").pin_memory is True
     rows = stoker.torch.DataLoader(stoker.arrays(np.zeros((4, 3))), batch_size=2, pin_memory=True)
     assert len(list(rows)) == 2 and len(pinned) == 2 * len(wanted) + 2
 
@@ -147,6 +150,15 @@ def test_the_dataset_has_torchvisions_names(made):
     for path, label in dataset.imgs:
         assert path.startswith(f"{made}/{dataset.classes[label]}/")
     assert "60 samples" in repr(dataset)
+
+
+def test_the_dataset_cannot_be_changed(made):
+    """The loader would not see it."""
+    dataset = make(made).dataset
+    for name in ("transform", "targets", "samples", "root", "classes", "anything"):
+        with pytest.raises(AttributeError, match=rf"dataset\.{name} cannot be set: .*transforms="):
+            setattr(dataset, name, [])
+    assert len(dataset.targets) == len(dataset.samples) == 60
 
 
 def test_the_dataset_is_torchvisions(made):
@@ -295,6 +307,31 @@ def test_parts_that_leave_batches_out(made):
     assert loader.stats()["batches"] == 3
     with pytest.raises(TypeError, match="num_workers=0"):
         next(iter(rebuilt(loader, num_workers=1, multiprocessing_context="fork")))
+
+
+def test_a_batch_that_was_changed_is_refused(made):
+    """In place: its rows would not follow. A new list is made of single samples."""
+
+    class Filtered(torch.utils.data.BatchSampler):
+        def __init__(self, batches, filtered):
+            self.batches, self.filtered = batches, filtered
+
+        def __iter__(self):
+            return map(self.filtered, self.batches)
+
+        def __len__(self):
+            return len(self.batches)
+
+    def in_place(batch):
+        batch[:] = batch[:4]
+        return batch
+
+    loader = make(made, EVAL)
+    with pytest.raises(TypeError, match=r"were changed .* make a new list"):
+        list(rebuilt(loader, Filtered(loader.batch_sampler, in_place)))
+    wanted = [labels[:4] for _, labels in at(loader, 1)]
+    found = rebuilt(loader, Filtered(at(loader, 1).batch_sampler, lambda batch: batch[:4]))
+    assert torch.equal(torch.cat([labels for _, labels in found]), torch.cat(wanted))
 
 
 # --- others' programs -------------------------------------------------------------------------------

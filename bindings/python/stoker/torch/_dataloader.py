@@ -131,8 +131,9 @@ class DataLoader:
             "lent_batches": lent_batches,
             "runtime": runtime,
         }
-        self._pin_memory = _checks.boolean("pin_memory", pin_memory)
         self._share = Share(options, rank=rank, world=world, device=device, buffers=buffers)
+        pins = _checks.boolean("pin_memory", pin_memory)
+        self._pin_memory = pins and not str(device).startswith("cuda")  # nothing to pin there
         self._dataset = Dataset(options)
         kind = Shuffled if options["shuffle"] else Sequential
         self._sampler = kind(self._dataset, self._share)
@@ -198,7 +199,7 @@ class DataLoader:
 
     @property
     def pin_memory(self) -> bool:
-        """Whether batches are copied into pinned memory."""
+        """Whether batches are copied into pinned memory, where there is a GPU. Not those on a GPU."""
         return self._pin_memory
 
     def __getattr__(self, name: str) -> Any:

@@ -36,6 +36,14 @@ class Dataset(torch.utils.data.Dataset[Any]):
                 exif_orientation=options["exif_orientation"],
             )
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise AttributeError(
+                f"dataset.{name} cannot be set: the loader would not see it; make a loader with other "
+                "transforms=, or of another folder"
+            )
+        super().__setattr__(name, value)
+
     def __len__(self) -> int:
         """Samples, those of all processes."""
         return len(self._source)

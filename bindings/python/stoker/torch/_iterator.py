@@ -35,7 +35,7 @@ class Iterator:
     def _begin(self) -> DeviceIterator:
         with self._lock:
             if self._begun is None:
-                self._pins = self._pins and torch.cuda.is_available() and self._share.device.type == "cpu"
+                self._pins = self._pins and torch.cuda.is_available()
                 self._begun = self._share.begin()
             return self._begun
 

@@ -27,13 +27,23 @@ class Batch(list[int]):
         self._iteration = iteration
 
     def made(self) -> Any:
-        """The batch. Those that were left out before it are not made."""
+        """The batch. Those that were left out before it are not made.
+
+        Raises:
+            TypeError: the list was changed: the loader would not have followed.
+        """
         if self._iteration is None:
             raise TypeError("stoker makes batches in the process that asks for them; use num_workers=0")
         cursor = self._iteration._cursor
         if cursor.place.get() != self._place:
             cursor.seek(*self._place)
-        return taken(next(self._iteration))
+        batch = next(self._iteration)
+        if self != self._iteration.sample_ids.tolist():
+            raise TypeError(
+                "the samples of this batch were changed after the loader chose them; make a new list of them "
+                "and make the batches of one iteration in one thread"
+            )
+        return taken(batch)
 
     def __reduce__(self) -> Any:
         """In another process it says that it is there: an error here would leave torch's loader waiting."""
