@@ -4,6 +4,7 @@
 // of dataset_op.cc, which is compiled where TensorFlow is installed.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -119,6 +120,8 @@ class BatchSplits : public tensorflow::data::SplitProvider {
     if (OnThreadOfPython()) {
       Replay();
     } else {
+      *end_of_splits = counted_ && AtEnd();
+      if (*end_of_splits) return absl::OkStatus();
       TF_RETURN_IF_ERROR(DecideEpoch());
     }
     *split = tensorflow::Tensor(tensorflow::DT_INT64, tensorflow::TensorShape({2}));
@@ -154,17 +157,26 @@ class BatchSplits : public tensorflow::data::SplitProvider {
     return reader->ReadScalar(full_name("split_next"), &next_);
   }
 
-  int64_t Cardinality() const override { return batches_; }
+  // TensorFlow asks before it saves a snapshot (distributed_save), and not for jobs. A snapshot has
+  // a journal of its own, which does without all this, and needs end_of_splits.
+  int64_t Cardinality() const override {
+    counted_ = true;
+    return batches_;
+  }
 
  private:
+  bool AtEnd() const TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return next_ > 0 && next_ % batches_ == 0 && !skipping_;
+  }
+
   // Nobody sees this split.
   void Replay() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (next_ % batches_ == 0 && pinned_ < 0) ReplayedEpochs::Get().Began(source_->key());
   }
 
   absl::Status DecideEpoch() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (AtEnd()) return absl::OutOfRangeError(kEndOfEpoch);
     if (next_ % batches_ == 0) {
-      if (next_ > 0 && !skipping_) return absl::OutOfRangeError(kEndOfEpoch);
       skipping_ = false;
       if (pinned_ < 0) epoch_ = ReplayedEpochs::Get().Take(source_->key());
     }
@@ -175,6 +187,7 @@ class BatchSplits : public tensorflow::data::SplitProvider {
   const std::shared_ptr<Source> source_;
   const int64_t pinned_;
   const int64_t batches_;
+  mutable std::atomic<bool> counted_{false};
   tensorflow::mutex mutex_;
   int64_t epoch_ TF_GUARDED_BY(mutex_);          // < 0: not decided, or not known after a replay
   int64_t next_ TF_GUARDED_BY(mutex_) = 0;       // splits that were handed out, in all epochs

@@ -33,7 +33,7 @@ EPOCHS = 3
 BATCHES = 60
 ROWS = 4
 PINNED = 2
-SECONDS = 90  # a job that has not ended by then has failed
+SECONDS = 300  # a job that has not ended by then has failed
 
 Outcome = collections.namedtuple("Outcome", "lost twice strange ended")
 

@@ -4,6 +4,7 @@ import contextlib
 import pathlib
 import subprocess
 import sys
+import time
 
 import kills
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import stoker.tensorflow
 import tensorflow as tf
 from conftest import SIZE, arrays, noting, same
+from tensorflow.python.data.experimental.ops import distributed_save_op
 
 service = tf.data.experimental.service
 WORKER = pathlib.Path(__file__).with_name("worker.py")
@@ -101,6 +103,29 @@ def test_dynamic_repetitions_that_end_early_begin_the_next_epoch(make, mode):
         same(got, arrays(make().epoch(0))[:3] + arrays(make().epoch(1))[:3])
         got = arrays(distributed(loader.as_tf_dataset(op="native"), target, service.ShardingPolicy.DYNAMIC))
         same(got, arrays(make().epoch(2)))
+
+
+@pytest.mark.parametrize("repetitions", [1, 2])
+def test_distributed_save(make, op, tmp_path, repetitions):
+    """A snapshot takes its splits from the same providers, and ends where they do."""
+    dispatcher = service.DispatchServer(
+        service.DispatcherConfig(port=0, work_dir=str(tmp_path / "work"), fault_tolerant_mode=True)
+    )
+    address = dispatcher.target.split("://")[1]
+    worker = service.WorkerServer(service.WorkerConfig(dispatcher_address=address, heartbeat_interval_ms=100))
+    # A snapshot of repeat() has each epoch by itself; the fallback's share one.
+    dataset = make().as_tf_dataset(epoch=None if op == "native" else 0, op=op).repeat(repetitions)
+    path = tmp_path / "snapshot"
+    distributed_save_op.distributed_save(dataset, str(path), address, compression=None)
+    for _ in range(600):
+        if (path / "DONE").exists() or (path / "ERROR").exists():
+            break
+        time.sleep(0.1)
+    got = tf.data.Dataset.load(str(path), element_spec=dataset.element_spec)
+    want = [b for k in range(repetitions) for b in arrays(make().epoch(k if op == "native" else 0))]
+    assert digests(got) == digests(want)
+    worker._stop()
+    dispatcher._stop()
 
 
 # --- kills: kills.py measures many of them ------------------------------------------------------------
