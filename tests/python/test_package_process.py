@@ -15,7 +15,7 @@ stoker = pytest.importorskip("stoker", reason="the package is not installed here
 
 HEAD = """
 import faulthandler, os, signal, sys, threading, time
-faulthandler.dump_traceback_later(60, exit=True)
+faulthandler.dump_traceback_later(280, exit=True)
 import stoker
 def make(**options):
     options = {"batch_size": 4, "shuffle": True, **options}
@@ -36,7 +36,7 @@ def start(program, folder, **options):
 
 def run(program, folder, code=0):
     with start(program, folder) as process:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
     assert process.returncode == code, (process.returncode, out, err)
     return out, err
 
@@ -243,13 +243,15 @@ def test_the_plugins_question(made):
         qsort = ctypes.CDLL(None).qsort
         qsort.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p]
         n = 1 << 14
-        array = (ctypes.c_int * n)(*range(n))
-        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-        try:
-            while True:
-                qsort(array, n, 4, _stoker.interrupt_address())
-        except KeyboardInterrupt:
-            print("raised", list(array) != list(range(n)))
+        def interrupted():  # whether Ctrl-C came while the array was sorted; else before or after
+            array = (ctypes.c_int * n)(*range(n))
+            try:
+                threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+                while True:
+                    qsort(array, n, 4, _stoker.interrupt_address())
+            except KeyboardInterrupt:
+                return list(array) != list(range(n))
+        print("raised", any(interrupted() for _ in range(20)))
         assert ran == ["handler"]
         assert asked(None) == 0
         # A handler of the program's own is none of the question's business.
@@ -374,8 +376,8 @@ def threads_of_user():
             pass  # it has gone
     return count
 def limit_threads(more):
-    if os.geteuid() == 0:
-        os.setuid(54321)  # root has no limit
+    # Root has no limit, and other users have other threads. Containers may have 65536 users.
+    os.setuid(50_000 + os.getpid() % 10_000)
     most = threads_of_user() + more
     resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
 def limit_memory(more):
@@ -403,6 +405,7 @@ def limited(program):
     return done.stdout
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="RLIMIT_NPROC counts the threads of all of a user's programs")
 @pytest.mark.parametrize("executor", ["tbb", "threads"])
 @pytest.mark.parametrize("more", [0, 1, 3, 6, 9, 40])
 def test_few_threads_are_fewer_workers(more, executor):
