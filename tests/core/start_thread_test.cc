@@ -46,6 +46,9 @@ TEST(StartThread, Starts) {
 }
 
 TEST(StartThread, NamesTheLimitThatIsSet) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer itself needs address space";
+#endif
   EXPECT_EQ(WithAddressSpace(1 << 20,
                              [] {
                                for (int i = 0; i < 100; ++i) {
@@ -67,6 +70,9 @@ TEST(StartThread, NamesTheLimitThatIsSet) {
 
 // A thread's stack is 8 MiB or so, and none is smaller than this.
 TEST(StartThread, CountsWhatIsToBeHadAndDoesWithIt) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer itself needs address space";
+#endif
   constexpr uint64_t kRoom = uint64_t{100} << 20;
   EXPECT_EQ(WithAddressSpace(kRoom,
                              [] {
