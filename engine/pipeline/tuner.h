@@ -48,8 +48,8 @@ class Tuner {
 
   // What changed with this batch, often nothing; valid until the next call. Batches come in the
   // order of delivery. A pause between two (an epoch's end, a Seek) is the consumer's time as any
-  // other; a long one (a validation, an hour: more than 64 batches) and the four longest count as
-  // long as the next one only: a pause buys no memory, and frees no worker.
+  // other; the four longest, and any longer than 64 batches (a validation, an hour), are cut to the
+  // next longest: a pause buys no memory, and frees no worker.
   std::span<const TunerDecision> Observe(const BatchRecord& batch);
 
   // From now on; the settings follow at once where they are above. Fixed settings stay as they are.

@@ -58,7 +58,7 @@ foreach(first IN LISTS firsts)
   endif()
 endforeach()
 
-# All of it is: what the archive defines outside of its headers (T), and they declare.
+# Everything is exported that the archive defines outside of its headers (T), and they declare.
 symbols(defined ${ARCHIVE})
 set(checked 0)
 foreach(line IN LISTS defined)

@@ -92,6 +92,7 @@ def test_the_compiled_module_is_for_another_python(copy):
         ("libfmt.so.9", "libfmt9"),
         ("libhwy.so.1", "libhwy1"),
         ("libjpeg.so.62", "libjpeg62-turbo"),
+        ("libjpeg.so.8", "libjpeg-turbo8"),
         ("libspng.so.0", "libspng0"),
         ("libtbb.so.12", "libtbb12"),
         ("liburing.so.2", "liburing2"),

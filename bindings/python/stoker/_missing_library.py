@@ -7,11 +7,12 @@ import re
 import subprocess
 import sysconfig
 
-# By what a library's file is called before ".so": its Debian package ({}: the number behind ".so."), and
-# what Fedora and conda-forge call it.
+# By a library's file name, or by what comes before ".so" in it: its Debian package ({}: the number behind
+# ".so."), and what Fedora and conda-forge call it.
 _PACKAGES = {
     "libfmt": ("libfmt{}", "fmt", "fmt"),
     "libhwy": ("libhwy{}", "highway", "libhwy"),
+    "libjpeg.so.8": ("libjpeg-turbo8", "libjpeg-turbo", "libjpeg-turbo"),  # Ubuntu's
     "libjpeg": ("libjpeg{}-turbo", "libjpeg-turbo", "libjpeg-turbo"),
     "libspng": ("libspng{}", "libspng", "libspng"),
     "libtbb": ("libtbb{}", "tbb", "tbb"),
@@ -76,9 +77,12 @@ def _missing(soname: str, folder: pathlib.Path) -> str:
 def _packages(soname: str) -> tuple[str, str, str] | None:
     """What Debian, Fedora and conda-forge call the package of a library."""
     name = _SONAME.fullmatch(soname)
-    if name is None or name["stem"] not in _PACKAGES:
+    if name is None:
         return None
-    debian, fedora, conda = _PACKAGES[name["stem"]]
+    packages = _PACKAGES.get(soname) or _PACKAGES.get(name["stem"])
+    if packages is None:
+        return None
+    debian, fedora, conda = packages
     return debian.format(name["number"]), fedora, conda
 
 

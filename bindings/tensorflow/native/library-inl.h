@@ -75,7 +75,7 @@ inline int64_t BeginSpan(const char* name) {
 }
 inline void EndSpan(int64_t span) { tensorflow::profiler::TraceMe::ActivityEnd(span); }
 
-// Whether Python runs, or has run, on this thread.
+// Whether this thread has a Python thread state.
 inline bool OnThreadOfPython() {
   auto* const state = TheBinding().python_thread.load(std::memory_order_acquire);
   return state != nullptr && state() != nullptr;

@@ -25,8 +25,8 @@ def follow_epochs(loader: Loader) -> tf.keras.callbacks.Callback:
 
     Raises:
         FailedPreconditionError: in `fit`, after its first batch, where that did not take the loader's next
-            epoch: the dataset's epoch is pinned, it is another loader's, it is cached, or tf.data service
-            hands the batches out, which counts epochs in its own processes.
+            epoch: the dataset's epoch is pinned, it is another loader's, an earlier `fit` has filled its
+            cache, or tf.data service hands the batches out, which counts epochs in its own processes.
     """
 
     class FollowEpochs(tf.keras.callbacks.Callback):  # type: ignore[misc]
@@ -53,8 +53,8 @@ def follow_epochs(loader: Loader) -> tf.keras.callbacks.Callback:
                 return
             raise FailedPreconditionError(
                 f"follow_epochs set the loader's next epoch to {epoch}, but the first batch of fit did not "
-                "take it: the dataset's epoch is pinned, it is another loader's, it is cached, or it goes "
-                "through tf.data service, which counts epochs in its own processes",
+                "take it: the dataset's epoch is pinned, it is another loader's, an earlier fit has filled "
+                "its cache, or it goes through tf.data service, which counts epochs in its own processes",
                 advice="Through the service name each epoch: for k in range(first, last): "
                 "fit(loader.as_tf_dataset(epoch=k).apply(...), initial_epoch=k, epochs=k + 1)",
             )
