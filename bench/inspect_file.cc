@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/working_memory.h"
 #include "engine/core/buffer.h"
 #include "engine/core/memory_budget.h"
 #include "transforms/image_decoder.h"
@@ -20,13 +21,6 @@ namespace {
 
 // Most headers end within the first 4 KiB.
 constexpr size_t kWindow = 8192;
-
-// Of one thread: file, rows and coefficients together. 4 GiB where nothing else is asked for.
-uint64_t WorkingMemory(const DecodeLimits& limits) {
-  constexpr int64_t kBytesPerPixel = 16;
-  return static_cast<uint64_t>(kBytesPerPixel *
-                               std::max(limits.max_pixels, DecodeLimits().max_pixels));
-}
 
 // A file open for reading, seen through a window that moves forward.
 class OpenFile {

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "bench/working_memory.h"
 #include "engine/core/buffer.h"
 #include "io/readers/plain_read.h"
 
@@ -17,12 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-uint64_t WorkingMemory(const Plan& plan) {  // 4 GiB where nothing else is asked for
-  constexpr int64_t kBytesPerPixel = 16;
-  return static_cast<uint64_t>(
-      kBytesPerPixel * std::max(plan.options().limits.max_pixels, DecodeLimits().max_pixels));
-}
-
 constexpr const char* kMixed = "when its last row is there; not measured";
 constexpr size_t kTogether = 32;  // images that are in memory at once
 
@@ -30,7 +25,7 @@ constexpr size_t kTogether = 32;  // images that are in memory at once
 class Group final : public ImageFeed {
  public:
   Group(const Plan& plan, uint64_t seed)
-      : budget_(WorkingMemory(plan)), seed_(seed), row_(plan.row_bytes()) {}
+      : budget_(WorkingMemory(plan.options().limits)), seed_(seed), row_(plan.row_bytes()) {}
 
   // False where the image could not be read, and says why.
   Status Add(const SampleSource& source, uint64_t id) {
@@ -116,7 +111,7 @@ std::string Lines(const Plan& plan, const PlanCost* cost) {
 Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint64_t images,
                              int rounds, uint64_t seed,
                              const std::function<bool(uint64_t, uint64_t)>& keep_going) {
-  MemoryBudget budget(WorkingMemory(plan));
+  MemoryBudget budget(WorkingMemory(plan.options().limits));
   const auto workspace = plan.MakeWorkspace(budget);
   PlanCost cost;
   cost.transform_ns.resize(plan.transforms().size());
@@ -141,7 +136,7 @@ Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint6
       const CoreClock clock;
       plan.ApplyAll(group, *workspace, times);
       if (round == 0) continue;
-      cost.clocked += clock.Read();
+      if (const std::optional<CoreTime> time = clock.Read()) cost.clocked += *time;
       const std::vector<uint64_t> after = TransformTimesOf(*workspace);
       for (size_t i = 0; i < after.size(); ++i) cost.transform_ns[i] += after[i] - before[i];
       cost.stages += times;

@@ -21,7 +21,7 @@ struct PlanCost {
   std::string first_refusal;
   StageTimes stages;                   // of all of them
   std::vector<uint64_t> transform_ns;  // of each transform, where it is not fused
-  CoreTime clocked;                    // of these times: how much of them there was a core
+  CoreTime clocked;                    // some stretches of that: how much of it there was a core
   std::string warning;                 // of the source; empty: none
   SkippedFiles skipped;                // by the source
 };

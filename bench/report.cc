@@ -186,7 +186,7 @@ void AddWaits(const BenchReport& report, ReportText& text) {
         std::accumulate(busy.begin(), busy.end(), 0.0) / static_cast<double>(busy.size());
     text.Figure("workers busy", fmt::format("{:.1f} % of the time", 100 * mean), BusyText(busy));
     text.Figure("", fmt::format("{:.1f} % of that", 100 * loader.clocked.share()),
-                "with a core: the rest of it others had theirs, or a limit");
+                "on a core; the rest of the time they waited for one");
   }
   text.Figure("settings", fmt::format("depth {}", loader.depth),
               fmt::format("{} of {} {}, {} {} at a time; {} {}", loader.workers, loader.threads,

@@ -1,23 +1,14 @@
-// How much of its time a thread has a core: the rest of it other threads had it, or a limit.
+// How much of the time in which a thread wants a core it has one; the rest of the time it waits for
+// other threads, or is held back by a limit.
 #pragma once
-
-#include <time.h>
 
 #include <algorithm>
 #include <cstdint>
-
-#include "engine/core/stage_times.h"
+#include <optional>
 
 namespace stoker {
 
-// CPU time of the calling thread, in nanoseconds. A system call.
-inline uint64_t ThreadCpuNanoseconds() {
-  timespec cpu{};
-  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) != 0) return 0;
-  return static_cast<uint64_t>(cpu.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(cpu.tv_nsec);
-}
-
-// Of the stretches that were looked at.
+// A sum over stretches of a thread's work.
 struct CoreTime {
   uint64_t wall_ns = 0;
   uint64_t cpu_ns = 0;
@@ -34,16 +25,18 @@ struct CoreTime {
   }
 };
 
-// Of the calling thread, since it was made.
+// Times the calling thread from its construction on. Two system calls each for making and reading.
 class CoreClock {
  public:
-  CoreTime Read() const {
-    return {.wall_ns = NowNanoseconds() - wall_ns_, .cpu_ns = ThreadCpuNanoseconds() - cpu_ns_};
-  }
+  CoreClock();
+
+  // Nothing where the thread has blocked (it slept, waited for a lock, or for a page that was read
+  // from storage): how long it did, and how long it then waited for a core, nobody can tell.
+  std::optional<CoreTime> Read() const;
 
  private:
-  uint64_t wall_ns_ = NowNanoseconds();
-  uint64_t cpu_ns_ = ThreadCpuNanoseconds();
+  int64_t blocks_;
+  uint64_t wall_ns_, cpu_ns_;
 };
 
 }  // namespace stoker

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -206,7 +207,7 @@ void Loader::Impl::WorkOn(int worker) {
   if (!counters.MayClock()) return WorkFrom(*first, worker);
   const CoreClock clock;
   WorkFrom(*first, worker);
-  counters.AddClocked(clock.Read());
+  if (const std::optional<CoreTime> time = clock.Read()) counters.AddClocked(*time);
 }
 
 void Loader::Impl::WorkFrom(uint32_t first, int worker) {

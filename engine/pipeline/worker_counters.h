@@ -24,7 +24,7 @@ class alignas(64) WorkerCounters {
   }
 
   // Whether to look at the CPU clock around what is done next: once in sixteen times or so, for it
-  // takes a system call. At irregular times, since a limit of CPU time stops workers at regular
+  // takes system calls. At irregular times, since a limit of CPU time stops workers at regular
   // ones.
   bool MayClock() {
     if (--until_clock_ != 0) return false;
