@@ -45,7 +45,8 @@ bool TbbWorks();
 // TBB: holds a global_control for its lifetime that allows threads + 1 (never fewer than were
 // allowed before, for TBB takes the smallest of all): without it an arena that is fed only by
 // enqueue was seen to run on one thread of a machine with two cores. Preconditions: TbbWorks(), and
-// so many threads are to be had, for TBB ends the process where it cannot start one.
+// so many threads are to be had, for TBB ends the process where it cannot start one. Not to be made
+// on a worker of TBB's, for its end may wait for that one.
 std::unique_ptr<Executor> MakeTbbExecutor(int threads);
 // Has fewer threads where the system gives no more, but one at least: else ResourceExhausted.
 Result<std::unique_ptr<Executor>> MakeThreadsExecutor(int threads);

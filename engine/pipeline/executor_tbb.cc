@@ -7,7 +7,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include "engine/pipeline/executor.h"
@@ -52,35 +54,47 @@ class TbbExecutor final : public Executor {
 
   // TBB starts its threads when there is work, from wherever it is, and ends the process where the
   // system gives none. So all get work at once, now: later address space and limits may be used up.
-  // Where its threads are at others' tasks, they are there already: nobody is waited for long.
+  // They come one after another: nobody waits for the next one as long as for the first.
   void StartThreads() {
-    constexpr auto kPatience = std::chrono::milliseconds(20);
+    const auto gate = std::make_shared<Gate>();
+    const int sent = SendTo(gate);
+    std::unique_lock lock(gate->mutex);
+    for (int seen = 0; seen < sent; seen = gate->here) {
+      const auto patience = std::chrono::milliseconds(seen == 0 ? 1000 : 20);
+      if (!gate->changed.wait_for(lock, patience, [&] { return gate->here > seen; })) break;
+    }
+    gate->open = true;
+    gate->changed.notify_all();
+  }
+
+  // Who comes late finds it open, and only passes.
+  struct Gate {
     std::mutex mutex;
     std::condition_variable changed;
     int here = 0;
-    bool go = false;
+    bool open = false;
+  };
+
+  // How many were sent.
+  int SendTo(const std::shared_ptr<Gate>& gate) {
     for (int i = 0; i < census_.workers(); ++i) {
       pending_.fetch_add(1, std::memory_order_relaxed);
-      arena_.enqueue([&] {
-        {
-          std::unique_lock lock(mutex);
-          ++here;
-          changed.notify_all();
-          changed.wait(lock, [&] { return go; });
-        }
-        pending_.fetch_sub(1, std::memory_order_release);
-      });
-    }
-    {
-      std::unique_lock lock(mutex);
-      for (int seen = -1; seen < here && here < census_.workers();) {
-        seen = here;
-        changed.wait_for(lock, kPatience, [&] { return here > seen; });
+      try {
+        arena_.enqueue([this, gate] {
+          {
+            std::unique_lock lock(gate->mutex);
+            ++gate->here;
+            gate->changed.notify_all();
+            gate->changed.wait(lock, [&] { return gate->open; });
+          }
+          pending_.fetch_sub(1, std::memory_order_release);  // the last touch of this executor
+        });
+      } catch (const std::bad_alloc&) {
+        pending_.fetch_sub(1, std::memory_order_relaxed);
+        return i;
       }
-      go = true;
-      changed.notify_all();
     }
-    AwaitAll();
+    return census_.workers();
   }
 
   void AwaitAll() const {
