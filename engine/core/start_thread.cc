@@ -27,9 +27,17 @@ Error NoThread(const std::string& what, const std::string& why) {
   const std::string limits = ThreadLimits();
   return {.code = Code::kResourceExhausted,
           .cause = "cannot start " + what + ": " + why +
-                   (limits.empty() ? "; no limit of threads is set for this process alone"
-                                   : "; " + limits),
+                   (limits.empty() ? "; no thread limit is set for this process" : "; " + limits),
           .advice = "Raise the limit, end other processes and threads, or ask for fewer threads"};
+}
+
+// For those who do with fewer: where the system or memory gives no thread, nothing is thrown.
+std::optional<std::thread> TryStart(const std::function<void()>& run) noexcept {
+  try {
+    return std::thread(run);
+  } catch (...) {
+    return std::nullopt;
+  }
 }
 
 // Until the kernel has taken it down a thread counts, also when it has been joined.
@@ -57,8 +65,8 @@ void InParallel(int threads, const std::function<void()>& loop) {
   std::vector<std::thread> helpers;
   helpers.reserve(static_cast<size_t>(std::max(wanted, 0)));
   for (int i = 1; i < wanted; ++i) {
-    Result<std::thread> helper = StartThread("a helping thread", loop);
-    if (!helper.ok()) break;
+    std::optional<std::thread> helper = TryStart(loop);
+    if (!helper) break;
     helpers.push_back(*std::move(helper));
   }
   loop();
@@ -73,13 +81,14 @@ int ThreadsToBeHad(int wanted) {
   std::vector<pid_t> ids;
   threads.reserve(static_cast<size_t>(wanted));
   ids.reserve(static_cast<size_t>(wanted));
+  const std::function<void()> wait = [&] {
+    std::unique_lock lock(mutex);
+    ids.push_back(static_cast<pid_t>(syscall(SYS_gettid)));
+    ended.wait(lock, [&] { return end; });
+  };
   for (int i = 0; i < wanted; ++i) {
-    Result<std::thread> thread = StartThread("a thread", [&] {
-      std::unique_lock lock(mutex);
-      ids.push_back(static_cast<pid_t>(syscall(SYS_gettid)));
-      ended.wait(lock, [&] { return end; });
-    });
-    if (!thread.ok()) break;
+    std::optional<std::thread> thread = TryStart(wait);
+    if (!thread) break;
     threads.push_back(*std::move(thread));
   }
   {
@@ -101,8 +110,8 @@ std::string ThreadLimits(const MachineRoot& root) {
     add("RLIMIT_NPROC (`ulimit -u`) is " + std::to_string(*threads) + " threads of this user");
   }
   if (const std::optional<CgroupThreads> group = ThreadsOfCgroup(root)) {
-    add("pids.max of the cgroup is " + std::to_string(group->most) + ", of which " +
-        std::to_string(group->there) + " are there");
+    add("pids.max of the cgroup is " + std::to_string(group->most) + ", " +
+        std::to_string(group->there) + " in use");
   }
   if (const auto bytes = SoftLimit(RLIMIT_AS)) {
     add("RLIMIT_AS (`ulimit -v`) is " + std::to_string(*bytes >> 20) + " MiB of address space");

@@ -24,7 +24,7 @@ void InParallel(int threads, const std::function<void()>& loop);
 int ThreadsToBeHad(int wanted);
 
 // The limits of this process' threads that are set, each with its name and value: "RLIMIT_NPROC
-// (`ulimit -u`) is 100 threads of this user, pids.max of the cgroup is 64, of which 63 are there".
+// (`ulimit -u`) is 100 threads of this user, pids.max of the cgroup is 64, 63 in use".
 // Empty: none.
 std::string ThreadLimits(const MachineRoot& root = {});
 

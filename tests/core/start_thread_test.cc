@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <new>
 
 namespace stoker {
 namespace {
@@ -85,6 +87,31 @@ TEST(StartThread, CountsWhatIsToBeHadAndDoesWithIt) {
             0);
 }
 
+// Of which so many copies can be made.
+struct CopiedRarely {
+  CopiedRarely(std::atomic<int>& copies_left, std::atomic<int>& times_run)
+      : left(copies_left), ran(times_run) {}
+  CopiedRarely(const CopiedRarely& other) : left(other.left), ran(other.ran) {
+    if (left == 0) throw std::bad_alloc();
+    --left;
+  }
+  void operator()() const { ++ran; }
+
+  std::atomic<int>& left;
+  std::atomic<int>& ran;
+};
+
+TEST(InParallel, DoesWithTheThreadsForWhichThereIsMemory) {
+  std::atomic<int> left{100};
+  std::atomic<int> ran{0};
+  const std::function<void()> loop = CopiedRarely(left, ran);
+  left = 3;
+  InParallel(10, loop);
+  EXPECT_EQ(left, 0);
+  EXPECT_GE(ran, 1);
+  EXPECT_LE(ran, 4);
+}
+
 TEST(ThreadLimits, OfTheCgroupThatIsNearest) {
   const std::filesystem::path base =
       std::filesystem::path(::testing::TempDir()) / ("thread_limits." + std::to_string(getpid()));
@@ -99,7 +126,7 @@ TEST(ThreadLimits, OfTheCgroupThatIsNearest) {
   write("cgroup/job/rank0/pids.max", "1000\n");
   write("cgroup/job/rank0/pids.current", "3\n");
   EXPECT_THAT(ThreadLimits({(base / "proc").string(), (base / "cgroup").string()}),
-              HasSubstr("pids.max of the cgroup is 64, of which 63 are there"));
+              HasSubstr("pids.max of the cgroup is 64, 63 in use"));
   std::filesystem::remove_all(base);
 }
 
