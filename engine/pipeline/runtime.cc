@@ -36,12 +36,20 @@ struct Workers {
   std::string reason;  // why it is not as asked for; empty: it is
 };
 
+std::string FewerWorkers(int workers, int wanted) {
+  const std::string limits = ThreadLimits();
+  return "the system has threads for " + std::to_string(workers) + " of " + std::to_string(wanted) +
+         " workers" + (limits.empty() ? "" : ": " + limits);
+}
+
 // Leaves threads to those that will be started later.
 Result<Workers> MakeWorkers(const RuntimeOptions& options) {
   constexpr int kSpare = 2;  // a stager's, a caller's
-  const auto made = [](Result<std::unique_ptr<Executor>> executor,
-                       std::string reason) -> Result<Workers> {
+  const auto made = [&options](Result<std::unique_ptr<Executor>> executor,
+                               std::string reason) -> Result<Workers> {
     if (!executor.ok()) return std::move(executor).error();
+    const int workers = (*executor)->concurrency();
+    if (workers < options.threads) reason = FewerWorkers(workers, options.threads);
     return Workers{*std::move(executor), std::move(reason)};
   };
   if (options.executor == ExecutorKind::kShuffled) {
@@ -49,12 +57,7 @@ Result<Workers> MakeWorkers(const RuntimeOptions& options) {
   }
   const int others = options.reader_threads + kSpare;
   const int there = ThreadsToBeHad(options.threads + others) - others;
-  if (there < options.threads) {
-    const int fewer = std::max(there, 1);
-    return made(MakeThreadsExecutor(fewer), std::to_string(fewer) + " of " +
-                                                std::to_string(options.threads) +
-                                                " threads could be started: " + ThreadLimits());
-  }
+  if (there < options.threads) return made(MakeThreadsExecutor(std::max(there, 1)), "");
   if (options.executor == ExecutorKind::kThreads) {
     return made(MakeThreadsExecutor(options.threads), "");
   }

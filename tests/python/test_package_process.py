@@ -416,7 +416,7 @@ def test_few_threads_are_fewer_workers(more, executor):
         assert out == "8 \n"
     else:
         assert 1 <= int(out.split()[0]) < 8
-        assert "of 8 threads could be started: RLIMIT_NPROC" in out
+        assert "of 8 workers: RLIMIT_NPROC" in out
 
 
 @pytest.mark.parametrize("executor", ["tbb", "threads"])
