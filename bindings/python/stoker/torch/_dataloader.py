@@ -41,9 +41,9 @@ class DataLoader:
     On a device `buffers` batches of images can be held; labels are copies, for there they lie with their
     images. Everything else is as `stoker.Loader` has it: threads, signals, errors, memory.
 
-    Programs written for torch's DataLoader find its options and attributes. It is none of its subclasses:
-    what asks `isinstance` goes on to make another loader of its parts, with another order for each process;
-    what is no such instance is left as it is, and this one has the right order already.
+    Programs written for torch's DataLoader find its options and attributes. It is not a subclass of torch's
+    DataLoader: code that finds one by `isinstance` rebuilds it with a sampler per process, and this loader
+    already has its process's share.
 
     Args:
         source: what `stoker.image_folder` or `stoker.arrays` returns.
@@ -144,8 +144,8 @@ class DataLoader:
     def __iter__(self) -> Iterator:
         """Takes the next epoch, or that of `set_epoch`; or goes on where `load_state_dict` said.
 
-        Which it is, is decided when the first batch is asked for: who makes an iterator only, to see whether
-        that can be done, changes nothing.
+        The epoch is chosen when the first batch is asked for; creating an iterator and dropping it changes
+        nothing.
         """
         return Iterator(self._share, self._pin_memory)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Union
+from typing import Any, Union
 
 import torch
 
@@ -55,12 +55,14 @@ def taken(batch: Tensor | tuple[Tensor, Tensor]) -> Batch:
     if isinstance(batch, Tensor):
         return _tensor(batch)
     images, labels = map(_tensor, batch)
-    # On a device both lie in one of its few buffers: who collects labels shall not hold those.
+    # On a device, labels share one of few buffers with the images; clone them so that keeping labels does
+    # not keep a buffer.
     return images, labels if batch[1].device == "cpu" else labels.clone()
 
 
 def _tensor(tensor: Tensor) -> torch.Tensor:
-    made: torch.Tensor = torch.utils.dlpack.from_dlpack(tensor)
+    from_dlpack: Any = torch.utils.dlpack.from_dlpack  # takes what has __dlpack__, and says otherwise
+    made: torch.Tensor = from_dlpack(tensor)
     return made
 
 

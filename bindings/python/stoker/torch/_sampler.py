@@ -46,7 +46,10 @@ class Batch(list[int]):
         return taken(batch)
 
     def __reduce__(self) -> Any:
-        """In another process it says that it is there: an error here would leave torch's loader waiting."""
+        """Pickles without the iteration; `made` then raises in the worker.
+
+        Raising here would make torch's loader hang.
+        """
         return Batch, (list(self), self._place)
 
 
