@@ -221,13 +221,14 @@ def test_zeros_in_place_of_the_end_marker():
 
 
 def test_lost_end_markers_are_counted(tmp_path):
+    """Of all that was decoded: the loader is ahead of the batches that are taken."""
     data = encoded(image_of("RGB", (60, 40)), "JPEG")
-    for name, content in (("a", data[:-2] + bytes(500)), ("b", data)):
+    for name, content, counted in (("lost", data[:-2] + bytes(500), True), ("whole", data, False)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "1.jpg").write_bytes(content)
-    loader = stoker.Loader(stoker.image_folder(tmp_path), [stoker.CenterCrop(8)], batch_size=2)
-    assert [labels.tolist() for _, labels in loader] == [[0, 1]]
-    assert loader.stats()["no_end_marker"] == 1
+        loader = stoker.Loader(stoker.image_folder(tmp_path / name), [stoker.CenterCrop(8)], batch_size=1)
+        assert len(list(loader)) == 1
+        assert (loader.stats()["no_end_marker"] > 0) == counted
 
 
 def test_animations():
