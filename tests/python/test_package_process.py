@@ -243,6 +243,10 @@ def test_the_plugins_question(made):
         qsort = ctypes.CDLL(None).qsort
         qsort.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p]
         n = 1 << 14
+        array = (ctypes.c_int * n)(*range(n))
+        while not ran:  # a handler of another signal runs between two sorts, and interrupts none
+            qsort(array, n, 4, _stoker.interrupt_address())
+        assert list(array) == list(range(n))
         def interrupted():  # whether Ctrl-C came while the array was sorted; else before or after
             array = (ctypes.c_int * n)(*range(n))
             try:
