@@ -185,6 +185,23 @@ def test_a_folder_that_others_can_write_is_not_trusted(filled, parents, mode):
         build.plugin()
 
 
+def test_a_cache_below_a_folder_that_anyone_can_write_is_not_trusted(filled, cache, tmp_path, monkeypatch):
+    """They could put another in its place; in a sticky one, as /tmp is, they cannot."""
+    monkeypatch.setenv("CXX", "/nowhere/g++")
+    cache.chmod(0o777)
+    with pytest.raises(PluginError, match=f"anyone can replace what lies in {cache}"):
+        build.plugin()
+    link = tmp_path / "link"
+    link.symlink_to(cache)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(link))
+    with pytest.raises(PluginError, match=f"anyone can replace what lies in {cache}"):
+        build.plugin()
+    cache.chmod(0o1777)
+    for missing in ("", "/nowhere/g++"):
+        monkeypatch.setenv("CXX", missing)
+        assert build.plugin().parent == filled.parent
+
+
 @pytest.mark.parametrize("mode", [0o775, 0o757])
 @pytest.mark.parametrize("suffix", [".so", ".json"])
 def test_a_file_that_others_can_write_is_not_loaded(filled, monkeypatch, mode, suffix):

@@ -4,8 +4,8 @@ TensorFlow's C++ interfaces change with every release, so the op ships as source
 minute once (20 s to compile, 7 s to try); the result is kept in the user's cache folder (XDG_CACHE_HOME)
 under all that it depends on: the exact TensorFlow and the flags it was built with, the compiler, stoker's
 plugin interface, the source. It is accepted after it has read a few batches in a process of its own. What
-lies in the cache is code that this process will run, so it is loaded only where nobody but the user and
-root could have put it.
+lies in the cache is code that this process will run, so it is loaded only from folders that belong to the
+user or to root and that nobody else can write to; above them, from none that anyone can write to.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import os
 import pathlib
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -107,7 +108,9 @@ def _place() -> pathlib.Path:
     for source in _sources():
         digest.update(str(source.relative_to(_NATIVE)).encode())
         digest.update(source.read_bytes())
-    return _cache() / "stoker" / f"tensorflow-{tf.__version__}-{digest.hexdigest()[:16]}"
+    # Links are followed once, here: what is checked is what is loaded.
+    name = f"tensorflow-{tf.__version__}-{digest.hexdigest()[:16]}"
+    return pathlib.Path(_cache(), "stoker", name).resolve()
 
 
 def _cache() -> pathlib.Path:
@@ -122,7 +125,15 @@ def _check_owner(place: pathlib.Path) -> None:
     """PluginError where others could have put files into this folder. It need not be there."""
     for folder in (place.parent, place):
         with contextlib.suppress(OSError):
-            _refuse_others(folder, os.stat(folder))
+            _refuse_others(folder, os.lstat(folder))
+    for folder in place.parent.parents:
+        with contextlib.suppress(OSError):
+            mode = os.stat(folder).st_mode
+            if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+                raise PluginError(
+                    f"anyone can replace what lies in {folder}, so no plugin is loaded from there; "
+                    f"run `chmod o-w {shlex.quote(str(folder))}`, or set XDG_CACHE_HOME to another folder"
+                )
 
 
 def _refuse_others(path: pathlib.Path, status: os.stat_result) -> None:
