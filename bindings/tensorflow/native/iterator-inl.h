@@ -83,7 +83,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     if (wait.cancelled()) return absl::CancelledError("the iteration was cancelled");
     if (absl::Status status = OpenCursor(); !status.ok()) return Stuck(status);
     if (splits_ != nullptr) {
-      TF_RETURN_IF_ERROR(ClaimSplits());
+      TF_RETURN_IF_ERROR(ClaimSplits(wait));
       *end_of_sequence = claimed_.empty();  // other workers have had them all
       if (*end_of_sequence) return absl::OkStatus();
     }
@@ -233,7 +233,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
 
   // So that stoker always knows `depth` batches to work at. The provider may be a remote one, which
   // is waited for with mutex_ held: Wait's callback cancels it, and needs no lock of ours.
-  absl::Status ClaimSplits() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status ClaimSplits(const Wait& wait) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const size_t ahead = static_cast<size_t>(std::max(depth_.load(), 1));
     while (!end_of_splits_ && claimed_.size() < ahead) {
       tensorflow::Tensor split;
@@ -245,7 +245,11 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
         return absl::InternalError("a split of another dataset was handed to stoker's");
       }
       const BatchName name(split.flat<int64_t>()(0), split.flat<int64_t>()(1));
-      if (name.second == kSkipped) continue;
+      if (name.second == kSkipped) {  // there may be thousands, each a call to the dispatcher
+        if (wait.cancelled()) return absl::CancelledError("the iteration was cancelled");
+        if (this->dataset()->epoch() < 0) left_epoch_ = name.first;
+        continue;
+      }
       TF_RETURN_IF_ERROR(CheckEpoch(name.first));
       TF_RETURN_IF_ERROR(Claim(name));
     }
@@ -255,11 +259,18 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
   // An iterator has the batches of one epoch, or samples would come twice and never.
   absl::Status CheckEpoch(int64_t epoch) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (split_epoch_ < 0) split_epoch_ = epoch;
+    if (epoch >= 0 && left_epoch_ == epoch) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("tf.data service's dispatcher handed out the rest of epoch ", epoch,
+                       ", which was to be skipped: it was restarted meanwhile, and cannot tell "
+                       "that a repetition "
+                       "had ended early. Begin the job anew"));
+    }
     if (epoch >= 0 && split_epoch_ == epoch) return absl::OkStatus();
-    return absl::FailedPreconditionError(absl::StrCat(
-        "tf.data service's dispatcher went from epoch ", split_epoch_, " to ", epoch,
-        " in the middle: it was restarted, and cannot tell what came before. Name the epoch: "
-        "as_tf_dataset(epoch=k)"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("tf.data service's dispatcher went from epoch ", split_epoch_, " to ", epoch,
+                     " in the middle: it was restarted, and cannot tell what came before. ",
+                     "Name the epoch: as_tf_dataset(epoch=k)"));
   }
 
   absl::Status Claim(BatchName name) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -296,6 +307,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
   int refusals_ TF_GUARDED_BY(mutex_) = 0;  // since the last batch
   bool end_of_splits_ TF_GUARDED_BY(mutex_) = false;
   int64_t split_epoch_ TF_GUARDED_BY(mutex_) = -1;       // of the splits; < 0: none has come
+  int64_t left_epoch_ TF_GUARDED_BY(mutex_) = -1;        // whose rest was skipped; < 0: none
   std::deque<BatchName> claimed_ TF_GUARDED_BY(mutex_);  // and not delivered, in order
 };
 

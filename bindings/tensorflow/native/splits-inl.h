@@ -64,8 +64,7 @@ class ReplayedEpochs {
   // come one after another, so it is the last; of two that were under way at once nothing is known.
   absl::Status Resume(const std::string& key, int64_t* epoch) {
     tensorflow::mutex_lock lock(mutex_);
-    Loader& loader = loaders_[key];
-    loader.asked = true;
+    Loader& loader = Asked(key);
     if (loader.resumed) {
       return absl::FailedPreconditionError(
           "two iterations of one loader were under way when tf.data service's dispatcher was "
@@ -79,10 +78,7 @@ class ReplayedEpochs {
   // The loader's next epoch, which comes after all that were replayed.
   int64_t Take(const std::string& key) {
     tensorflow::mutex_lock lock(mutex_);
-    Loader& loader = loaders_[key];
-    loader.asked = true;
-    const auto replayed = static_cast<uint64_t>(loader.epochs);
-    if (Api().epoch_next(key.c_str()) < replayed) Api().epoch_set_next(key.c_str(), replayed);
+    Asked(key);
     return static_cast<int64_t>(Api().epoch_take(key.c_str()));
   }
 
@@ -92,6 +88,19 @@ class ReplayedEpochs {
     bool asked = false;    // by a worker: the replay is over
     bool resumed = false;  // the last epoch has its job
   };
+
+  // The loader, when a worker asks. The first time, its counter, which is a new process', moves
+  // past what was replayed; later it is the program's to set (follow_epochs).
+  Loader& Asked(const std::string& key) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Loader& loader = loaders_[key];
+    const auto replayed = static_cast<uint64_t>(loader.epochs);
+    if (!loader.asked && Api().epoch_next(key.c_str()) < replayed) {
+      Api().epoch_set_next(key.c_str(), replayed);
+    }
+    loader.asked = true;
+    return loader;
+  }
+
   tensorflow::mutex mutex_;
   std::map<std::string, Loader> loaders_ TF_GUARDED_BY(mutex_);
 };

