@@ -165,6 +165,30 @@ def test_a_state_is_small(made):
     assert len(json.dumps(make(made, recipe, dtype="float32").state_dict())) < 800
 
 
+def test_a_state_has_what_was_given(made):
+    """A parameter that a transform keeps as a tuple is at its default where the number was."""
+    recipe = [
+        stoker.RandomCrop(32),
+        stoker.RandomAffine(10),
+        stoker.RandomErasing(),
+        stoker.Normalize(0.5, 0.5),
+    ]
+    options = make(made, recipe, dtype="float32").state_dict()["options"]
+    assert {name for name in options if name.startswith("transforms")} == {
+        *("transforms[0]", "transforms[0].size", "transforms[1]", "transforms[1].degrees", "transforms[2]"),
+        *("transforms[3]", "transforms[3].mean", "transforms[3].std"),
+    }
+
+
+def test_a_state_of_parameters_that_depend_on_each_other(made):
+    """With all others as they are, magnitude's default would be too large."""
+    recipe = [*TRAIN, stoker.RandAugment(magnitude=3, num_magnitude_bins=5)]
+    options = make(made, recipe).state_dict()["options"]
+    assert {name: value for name, value in options.items() if name.startswith("transforms[2].")} == {
+        "transforms[2].magnitude": "3", "transforms[2].num_magnitude_bins": "5",
+    }  # fmt: skip
+
+
 def test_states_of_others_are_refused(made):
     state = make(made).state_dict()
     for other in (make(made, seed=8), make(made, batch_size=4), make(made, EVALUATION)):

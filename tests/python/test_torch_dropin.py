@@ -49,7 +49,7 @@ def at(loader, epoch):
 @pytest.mark.parametrize(
     "options",
     [
-        *({"num_workers": n} for n in (0, 1, 8)),
+        *({"num_workers": n} for n in (0, 1, 8, np.int64(4))),
         *({name: it} for name in ("persistent_workers", "pin_memory", "in_order") for it in (False, True)),
         *({"prefetch_factor": n} for n in (None, 2)),
         *({"multiprocessing_context": it} for it in (None, "spawn", multiprocessing.get_context("fork"))),
@@ -57,6 +57,7 @@ def at(loader, epoch):
         *({"collate_fn": it} for it in (None, torch.utils.data.default_collate)),
         *({name: None} for name in ("sampler", "batch_sampler", "generator", "worker_init_fn", "shuffle")),
         {"timeout": 0},
+        {"timeout": 0.0},
     ],
     ids=lambda options: next(iter(options)),
 )  # fmt: skip
@@ -77,6 +78,7 @@ def test_options_that_do_no_harm(made, options):
         ("timeout", 5, "Ctrl-C"),
         ("num_workers", -1, r"stoker\.Runtime"),
         ("num_workers", None, r"stoker\.Runtime"),
+        ("num_workers", True, r"stoker\.Runtime"),
         ("prefetch_factor", "2", "depth="),
         ("persistent_workers", 1, "True or False"),
         ("in_order", None, "True or False"),

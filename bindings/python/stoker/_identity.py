@@ -26,8 +26,15 @@ def described(
     for place, transform in enumerate(transforms):
         name = f"transforms[{place}]"
         found[name] = (type(transform).__name__, _NONE)
-        for option in dataclasses.fields(transform):
-            found[f"{name}.{option.name}"] = (repr(getattr(transform, option.name)), repr(option.default))
+        fields = dataclasses.fields(transform)
+        defaults_of = {
+            field.name: field.default for field in fields if field.default is not dataclasses.MISSING
+        }
+        # As a transform keeps them, which makes a tuple of a number here and there.
+        plain = dataclasses.replace(transform, **defaults_of)
+        for field in fields:
+            default = repr(getattr(plain, field.name)) if field.name in defaults_of else _NONE
+            found[f"{name}.{field.name}"] = (repr(getattr(transform, field.name)), default)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ def _flag(value: Any) -> bool:
 
 
 def _count(value: Any) -> bool:
-    return isinstance(value, int) and value >= 0
+    return isinstance(value, numbers.Integral) and not _flag(value) and int(value) >= 0
 
 
 OPTIONS = {
@@ -63,7 +64,7 @@ OPTIONS = {
     ),
     "timeout": _Option(
         0,
-        lambda value: _count(value) and value == 0,
+        lambda value: isinstance(value, numbers.Real) and not _flag(value) and value == 0,
         "there are no worker processes to wait for; Ctrl-C ends a wait",
     ),
     "worker_init_fn": _Option(
