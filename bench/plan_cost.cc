@@ -10,6 +10,7 @@
 
 #include "bench/working_memory.h"
 #include "engine/core/buffer.h"
+#include "engine/core/noun.h"
 #include "io/readers/plain_read.h"
 
 namespace stoker {
@@ -166,7 +167,8 @@ std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost
   if (!cost->warning.empty()) text += "  " + cost->warning + "\n";
   if (!cost->skipped.empty()) text += "  " + cost->skipped.Summary() + "\n";
   if (cost->refused > 0) {
-    text += fmt::format("  {} left out; the first: {}\n", cost->refused, cost->first_refusal);
+    text += fmt::format("  {} {} left out; the first: {}\n", cost->refused,
+                        Noun(cost->refused, "image", "images"), cost->first_refusal);
   }
   return text;
 }
