@@ -1,6 +1,5 @@
 # The installed headers: they include each other and the standard library's alone, and a program may
-# have headers of the names that ours have. (That each compiles by itself is built:
-# stoker_installed_headers_alone.)
+# have headers of the names that ours have.
 include(${CMAKE_CURRENT_LIST_DIR}/steps.cmake)
 file(GLOB_RECURSE headers RELATIVE ${prefix}/include ${prefix}/include/*)
 if(NOT "stoker/stoker.h" IN_LIST headers)

@@ -113,12 +113,14 @@ def test_a_header_that_needs_another_first(tree, root):
     tree.write(
         "CMakeLists.txt",
         "cmake_minimum_required(VERSION 3.22)\nproject(alone LANGUAGES CXX)\n"
+        "add_library(stoker_flags INTERFACE)\n"
+        "target_include_directories(stoker_flags INTERFACE ${PROJECT_SOURCE_DIR})\n"
         f"include({root}/cmake/headers_alone.cmake)\n"
-        "stoker_headers_alone(alone ${PROJECT_SOURCE_DIR} engine io transforms)\n",
+        "stoker_headers_alone(alone engine io transforms)\n",
     )
 
     def build():
-        for command in (["-G", "Ninja", "-S", ".", "-B", "build"], ["--build", "build"]):
+        for command in (["-G", "Ninja", "-S", ".", "-B", "build"], ["--build", "build", "--target", "alone"]):
             done = subprocess.run(
                 ["cmake", *command], cwd=tree.folder, capture_output=True, text=True, check=False
             )
