@@ -40,6 +40,18 @@ endif()
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 
+# stoker_unity(TARGETS...): up to eight of their sources are compiled together, so that the headers they
+# share are parsed once. Not for sources that Highway compiles for several instruction sets.
+function(stoker_unity)
+  set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ${STOKER_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  if(STOKER_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # A class of one source may have a field of a type that is this source's own.
+    foreach(target IN LISTS ARGN)
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    endforeach()
+  endif()
+endfunction()
+
 # stoker_part(NAME SOURCES ... LIBS ...): one folder of the library, compiled to objects.
 function(stoker_part name)
   cmake_parse_arguments(PART "" "" "SOURCES;LIBS" ${ARGN})

@@ -53,7 +53,7 @@ struct BenchArguments {
   std::string prometheus;
 };
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kBenchFooter = R"(Examples:
   stoker bench photos
   stoker bench photos --transform eval --epochs 3 --threads 4
   stoker bench photos --cold --reader uring --json | jq .images_per_second
@@ -328,7 +328,7 @@ void AddBench(CLI::App& app, Command& chosen) {
   AddDeviceOptions(*command, *given);
   AddWatchOptions(*command, *given);
   AddTestOptions(*command, *given);
-  command->footer(kFooter);
+  command->footer(kBenchFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunBenchCommand(*given); }; });
 }
 

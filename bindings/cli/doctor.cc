@@ -10,7 +10,7 @@ namespace stoker::cli {
 
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kDoctorFooter =
     R"(Says what this stoker is made of, and what it finds here: cores and memory that it may use, how it
 would read files and why, and whether it can use a GPU, or what is missing for that. Looks at a GPU
 without using it: no memory of it is taken.
@@ -37,7 +37,7 @@ void AddDoctor(CLI::App& app, Command& chosen) {
   CLI::App* command =
       app.add_subcommand("doctor", "Say what stoker finds on this machine, and what is missing");
   command->add_flag("--json", *json, "one JSON object on stdout and nothing else there");
-  command->footer(kFooter);
+  command->footer(kDoctorFooter);
   command->callback([json, &chosen] { chosen = [json] { return RunDoctorCommand(*json); }; });
 }
 

@@ -28,7 +28,7 @@ struct ExplainArguments {
   bool json = false;
 };
 
-constexpr const char* kFooter =
+constexpr const char* kExplainFooter =
     R"(Says where each transform is done. Fused: with decoding and resizing, so that it has no pass over
 the image of its own. Tile: on the resized image, while it is in the worker's cache. Row: on the
 finished row of the batch.
@@ -103,7 +103,7 @@ void AddExplain(CLI::App& app, Command& chosen) {
             "how often each is transformed; once more before\nthe clock runs");
   AddSeed(*command, "--seed", given->seed, "of every random transform");
   command->add_flag("--json", given->json, "one JSON object on stdout and nothing else there");
-  command->footer(kFooter);
+  command->footer(kExplainFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunExplainCommand(*given); }; });
 }
 

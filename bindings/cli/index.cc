@@ -27,7 +27,7 @@ struct IndexArguments {
   bool json = false;
 };
 
-constexpr const char* kFooter =
+constexpr const char* kIndexFooter =
     R"(The index has three things in it. The list of DIR: whoever opens DIR does not have to list it, which
 takes minutes for millions of files on a network disk. What each image is: its size in bytes, width,
 height, orientation, format. And where in a JPEG to begin decoding: else that is its beginning, for
@@ -149,7 +149,7 @@ void AddIndex(CLI::App& app, Command& chosen) {
             "how many files that are not indexed to name");
   AddNumber(*command, "--threads", given->threads, {0, 256}, "that read; 0: the cores allotted");
   command->add_flag("--json", given->json, "one JSON object on stdout and nothing else there");
-  command->footer(kFooter);
+  command->footer(kIndexFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunIndexCommand(*given); }; });
 }
 

@@ -29,7 +29,7 @@ struct InspectArguments {
   bool json = false;
 };
 
-constexpr const char* kFooter =
+constexpr const char* kInspectFooter =
     R"(Reads the header of every file: how many there are, of which classes, formats, chroma formats and
 sizes, and which of them are broken. A file is broken when it cannot be opened, is empty or no image,
 or is a JPEG, PNG or WebP whose header cannot be read. Only --decode, which decodes each one whole, finds
@@ -91,7 +91,7 @@ void AddInspect(CLI::App& app, Command& chosen) {
             "how many broken files to name");
   AddNumber(*command, "--threads", given->threads, {0, 256}, "that read; 0: the cores allotted");
   command->add_flag("--json", given->json, "one JSON object on stdout and nothing else there");
-  command->footer(kFooter);
+  command->footer(kInspectFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunInspectCommand(*given); }; });
 }
 

@@ -1,94 +1,9 @@
 // stoker: the command.
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <csignal>
 #include <exception>
 #include <new>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "bench/doctor.h"
-#include "bindings/cli/command.h"
+#include "bindings/cli/command_line.h"
 #include "bindings/cli/outcome.h"
-#include "bindings/cli/usage.h"
-
-namespace stoker::cli {
-
-namespace {
-
-constexpr const char* kFooter = R"(Try it without data of your own:
-  stoker synth photos --count 1000
-  stoker inspect photos
-  stoker index photos
-  stoker explain photos
-  stoker bench photos
-  stoker doctor
-
-`stoker help COMMAND` explains a command. Results go to stdout, progress and errors to stderr.
-Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (permission, memory,
-disk, I/O, an output that cannot be written); 130 interrupted.)";
-
-// What parses the same: `help bench` is `bench --help`.
-std::vector<std::string> ArgumentsOf(int argc, char** argv) {
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.empty() || arguments[0] != "help") return arguments;
-  std::rotate(arguments.begin(), arguments.begin() + 1, arguments.end());
-  arguments.back() = "--help";
-  return arguments;
-}
-
-Error MissingCommand() {
-  return {.code = Code::kInvalidArgument,
-          .cause = "a command is missing: synth, inspect, index, explain, bench or doctor",
-          .advice = "`stoker help` explains them"};
-}
-
-int Main(int argc, char** argv) {
-  // A file that outgrows RLIMIT_FSIZE is then an error of write(), like a full disk.
-  std::signal(SIGXFSZ, SIG_IGN);
-  const bool json = std::any_of(argv, argv + argc, [](const char* argument) {
-    return argument == std::string_view("--json");
-  });
-  Command chosen;
-  CLI::App app("stoker reads photographs from disk, decodes and augments them, and makes batches.",
-               "stoker");
-  app.get_formatter()->column_width(34);
-  app.set_version_flag("--version",
-                       "stoker " STOKER_VERSION "\nlibjpeg-turbo " + LibjpegTurboVersion(),
-                       "Print the versions of stoker and of libjpeg-turbo, and exit");
-  app.require_subcommand(0, 1);  // none is told below, in words
-  app.footer(kFooter);
-  AddSynth(app, chosen);
-  AddInspect(app, chosen);
-  AddIndex(app, chosen);
-  AddExplain(app, chosen);
-  AddBench(app, chosen);
-  AddDoctor(app, chosen);
-  std::vector<std::string> arguments = ArgumentsOf(argc, argv);
-  if (!arguments.empty() && !arguments[0].starts_with('-')) {
-    if (Status s = CheckCommand(app, arguments[0]); !s.ok()) {
-      return Fail(s.error(), kExitUsage, json);
-    }
-  }
-  std::ranges::reverse(arguments);  // as CLI11 wants them
-  try {
-    app.parse(std::move(arguments));
-  } catch (const CLI::Success& wanted) {  // --help, --version
-    return app.exit(wanted);
-  } catch (const CLI::ParseError& error) {
-    return Fail(UsageError(app, error.what()), kExitUsage, json);
-  }
-  if (!chosen) return Fail(MissingCommand(), kExitUsage, json);
-  const Result<int> exit_code = chosen();
-  if (exit_code.ok()) return *exit_code;
-  return Fail(WithOptionNames(exit_code.error()), ExitCodeOf(exit_code.error()), json);
-}
-
-}  // namespace
-
-}  // namespace stoker::cli
 
 int main(int argc, char** argv) try {
   return stoker::cli::Main(argc, argv);

@@ -29,7 +29,7 @@ struct SynthArguments {
   bool json = false;
 };
 
-constexpr const char* kFooter =
+constexpr const char* kSynthFooter =
     R"(Makes DIR/class07/photo_000027.jpg and so on: photographs of nothing, whose sizes, chroma formats and
 bits per pixel are spread like those of ImageNet's, so that decoding them costs about the same. The
 same options make the same bytes. Running it again with another --count adds what is missing or
@@ -113,7 +113,7 @@ void AddSynth(CLI::App& app, Command& chosen) {
                     "replace what another seed or number of classes\n"
                     "made; write beside files that are not stoker's");
   command->add_flag("--json", given->json, "one JSON object on stdout and nothing else there");
-  command->footer(kFooter);
+  command->footer(kSynthFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunSynthCommand(*given); }; });
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kImages = 0, kLabels = 1;  // columns
 
-Error Invalid(std::string cause, std::string advice = "") {
+Error InvalidMix(std::string cause, std::string advice = "") {
   return {.code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
 }
 
@@ -66,24 +66,24 @@ Result<int64_t> ClassesOf(const LoaderOptions& options) {
   const auto known = static_cast<int64_t>(source.classes().size());
   const auto arrays = source.arrays();
   if (arrays.size() == 1 || (arrays.empty() && known == 0)) {
-    return Invalid(name + " mixes labels, and " + source.Describe() + " has none");
+    return InvalidMix(name + " mixes labels, and " + source.Describe() + " has none");
   }
   if (arrays.size() == 2 &&
       !(IsInteger(arrays[1].dtype) && arrays[1].row_bytes() == SizeOf(arrays[1].dtype))) {
-    return Invalid(name + " needs one integer a sample as label; the rows of '" + arrays[1].name +
-                       "' are " + DescribeRow(arrays[1]),
-                   "Give class numbers");
+    return InvalidMix(name + " needs one integer a sample as label; the rows of '" +
+                          arrays[1].name + "' are " + DescribeRow(arrays[1]),
+                      "Give class numbers");
   }
   if (mix.num_classes == 0 && known == 0) {
-    return Invalid(option + " is not given, and " + source.Describe() +
-                       " does not say how many classes there are",
-                   "Give " + option);
+    return InvalidMix(option + " is not given, and " + source.Describe() +
+                          " does not say how many classes there are",
+                      "Give " + option);
   }
   if (mix.num_classes != 0 && mix.num_classes < known) {
-    return Invalid(option + " is " + std::to_string(mix.num_classes) + ", but " +
-                       source.Describe() + " has " + std::to_string(known) +
-                       Noun(known, " class", " classes"),
-                   "Leave it out, or raise it");
+    return InvalidMix(option + " is " + std::to_string(mix.num_classes) + ", but " +
+                          source.Describe() + " has " + std::to_string(known) +
+                          Noun(known, " class", " classes"),
+                      "Leave it out, or raise it");
   }
   return mix.num_classes != 0 ? mix.num_classes : known;
 }
@@ -98,10 +98,10 @@ MixedRow TransformedRow(const ColumnSpec& images, Layout layout) {
 // An array's row as it is: any shape can be blended, only what looks like an image can be cut.
 Result<MixedRow> CopiedRow(const ArrayColumn& array, const BatchMix& mix) {
   if (!IsPixelType(array.dtype)) {
-    return Invalid(std::string(NameOf(mix)) +
-                       " mixes uint8, float16, bfloat16 or float32; the rows of '" + array.name +
-                       "' are " + DescribeRow(array),
-                   "Convert the array");
+    return InvalidMix(std::string(NameOf(mix)) +
+                          " mixes uint8, float16, bfloat16 or float32; the rows of '" + array.name +
+                          "' are " + DescribeRow(array),
+                      "Convert the array");
   }
   const std::vector<int64_t>& shape = array.row_shape;
   const auto side = [&](size_t d) { return static_cast<size_t>(shape[d]); };
@@ -111,10 +111,10 @@ Result<MixedRow> CopiedRow(const ArrayColumn& array, const BatchMix& mix) {
   }
   if (!Cuts(mix))
     return MixedRow{.dtype = array.dtype, .values = array.row_bytes() / SizeOf(array.dtype)};
-  return Invalid("CutMix needs images (height, width) or (height, width, 1 to 4), at most " +
-                     std::to_string(kMostSidePixels) + " on a side; the rows of '" + array.name +
-                     "' are " + DescribeRow(array),
-                 "Put the channels last, or use MixUp");
+  return InvalidMix("CutMix needs images (height, width) or (height, width, 1 to 4), at most " +
+                        std::to_string(kMostSidePixels) + " on a side; the rows of '" + array.name +
+                        "' are " + DescribeRow(array),
+                    "Put the channels last, or use MixUp");
 }
 
 // What MixRows would do, for a device.
@@ -161,10 +161,10 @@ Status Mixer::WriteLabel(int64_t label, uint64_t id, Slot& slot, uint32_t row) c
     one_hot[label] = 1;
     return {};
   }
-  return Invalid("the label of sample " + std::to_string(id) + " is " + std::to_string(label) +
-                     "; with " + NameOf(mix_) + " it must be between 0 and " +
-                     std::to_string(label_.values - 1),
-                 std::string("Raise ") + NameOf(mix_) + ".num_classes, or correct the label");
+  return InvalidMix("the label of sample " + std::to_string(id) + " is " + std::to_string(label) +
+                        "; with " + NameOf(mix_) + " it must be between 0 and " +
+                        std::to_string(label_.values - 1),
+                    std::string("Raise ") + NameOf(mix_) + ".num_classes, or correct the label");
 }
 
 Status Mixer::CopyLabel(const ArrayColumn& labels, uint64_t id, Slot& slot, uint32_t row) const {

@@ -8,20 +8,20 @@
 namespace stoker {
 namespace {
 
-Error Invalid(std::string cause, std::string advice) {
+Error InvalidOrder(std::string cause, std::string advice) {
   return Error{
       .code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
 }
 
 Status Check(const OrderOptions& options) {
-  if (options.samples == 0) return Invalid("samples is 0: there is nothing to order", "");
-  if (options.samples > uint64_t{1} << 62) return Invalid("samples is above 2^62", "");
-  if (options.batch_size == 0) return Invalid("batch_size is 0", "Give at least 1");
-  if (options.world == 0) return Invalid("world is 0", "Give the number of ranks, at least 1");
+  if (options.samples == 0) return InvalidOrder("samples is 0: there is nothing to order", "");
+  if (options.samples > uint64_t{1} << 62) return InvalidOrder("samples is above 2^62", "");
+  if (options.batch_size == 0) return InvalidOrder("batch_size is 0", "Give at least 1");
+  if (options.world == 0) return InvalidOrder("world is 0", "Give the number of ranks, at least 1");
   if (options.rank >= options.world) {
-    return Invalid("rank is " + std::to_string(options.rank) + ", but world is " +
-                       std::to_string(options.world),
-                   "Ranks count from 0 to world - 1");
+    return InvalidOrder("rank is " + std::to_string(options.rank) + ", but world is " +
+                            std::to_string(options.world),
+                        "Ranks count from 0 to world - 1");
   }
   return {};
 }
@@ -53,14 +53,14 @@ Error NoRows(const OrderOptions& options) {
   const std::string samples =
       std::to_string(options.samples) + Noun(options.samples, " sample", " samples");
   if (options.drop_remainder) {
-    return Invalid("with drop_remainder no batch is left: " + samples + " for batch_size " +
-                       std::to_string(options.batch_size) + " and world " +
-                       std::to_string(options.world),
-                   "Lower batch_size, or leave drop_remainder off");
+    return InvalidOrder("with drop_remainder no batch is left: " + samples + " for batch_size " +
+                            std::to_string(options.batch_size) + " and world " +
+                            std::to_string(options.world),
+                        "Lower batch_size, or leave drop_remainder off");
   }
-  return Invalid("rank " + std::to_string(options.rank) + " has no sample: " + samples +
-                     " for world " + std::to_string(options.world),
-                 "Use fewer ranks, or remainder = pad");
+  return InvalidOrder("rank " + std::to_string(options.rank) + " has no sample: " + samples +
+                          " for world " + std::to_string(options.world),
+                      "Use fewer ranks, or remainder = pad");
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 namespace stoker {
 namespace {
 
-constexpr size_t kMostDimensions = 7;             // of a row; a batch has one more
-constexpr int64_t kMostBytes = int64_t{1} << 42;  // of a row, so that no count of rows overflows
+constexpr size_t kMostDimensions = 7;                // of a row; a batch has one more
+constexpr int64_t kMostRowBytes = int64_t{1} << 42;  // of a row, so that no count of rows overflows
 
 Error Refuse(const ArrayColumn& column, const std::string& cause, std::string advice = "") {
   return {.code = Code::kInvalidArgument,
@@ -31,7 +31,7 @@ Status CheckColumn(const ArrayColumn& column) {
   auto bytes = static_cast<int64_t>(SizeOf(column.dtype));
   for (int64_t d : column.row_shape) {
     if (d < 1) return Refuse(column, "has rows with a dimension of " + std::to_string(d));
-    if (d >= kMostBytes / bytes) return Refuse(column, "has rows that no memory can hold");
+    if (d >= kMostRowBytes / bytes) return Refuse(column, "has rows that no memory can hold");
     bytes *= d;
   }
   if (column.samples == 0) return Refuse(column, "has no samples");

@@ -24,7 +24,7 @@ using dataset_index::SectionKind;
 namespace {
 
 constexpr uint32_t kMostSections = 64;
-constexpr uint64_t kMostBytes = uint64_t{1} << 48;
+constexpr uint64_t kMostFileBytes = uint64_t{1} << 48;
 // Room that is asked for before anything has been read of it.
 constexpr uint64_t kRoomAtOnce = 256 << 20;
 
@@ -94,7 +94,8 @@ class DatasetIndexReader {
                    .advice = "Make it anew with `stoker index`"};
     }
     if (header_.file_bytes != file_bytes) return Damaged("it is not as long as it should be");
-    if (header_.sections > kMostSections || file_bytes > kMostBytes) return Damaged("its header");
+    if (header_.sections > kMostSections || file_bytes > kMostFileBytes)
+      return Damaged("its header");
     return {};
   }
 

@@ -16,6 +16,7 @@
 
 #include "engine/core/buffer.h"
 #include "io/sources/image_folder.h"
+#include "tests/bench/indexed_folder.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
@@ -27,22 +28,17 @@ namespace stoker {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::IndexOf;
 using testing::MakeJpeg;
 using testing::PhotoFolder;
+using testing::ReadText;
 using CropIndex = ImageFolderOptions::CropIndex;
 using ::testing::HasSubstr;
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 void Replace(const std::string& path, const std::string& bytes) {
   fs::remove(path);
   std::ofstream(path, std::ios::binary) << bytes;
 }
-
-std::string IndexOf(const PhotoFolder& folder) { return folder.path() + "/" + kIndexName; }
 
 LoaderOptions Options(std::shared_ptr<const SampleSource> source) {
   LoaderOptions options;
@@ -95,7 +91,7 @@ TEST(IndexDataset, DoesNotDependOnThreads) {
   const std::string one = folder.path() + "/.one", four = folder.path() + "/.four";
   ASSERT_TRUE(IndexDataset(folder.path(), {.out = one, .threads = 1}).ok());
   ASSERT_TRUE(IndexDataset(folder.path() + "//", {.out = four, .threads = 4}).ok());
-  EXPECT_EQ(ReadFile(one), ReadFile(four));
+  EXPECT_EQ(ReadText(one), ReadText(four));
   EXPECT_EQ(TakeEpoch(Source(folder, CropIndex::kFile, four)).paths.indexed, 70u);
   EXPECT_EQ(TakeEpoch(folder.Source()).paths.indexed, 0u);  // it has none of its own
 }
@@ -109,7 +105,7 @@ TEST(IndexDataset, FilesThatAreNotIndexedAreCountedByReason) {
   folder.Overwrite(3, jpeg({.scans = testing::JpegScans::kProgressive}));
   folder.Overwrite(5, "no photograph");
   folder.Overwrite(7, "");
-  const std::string good = ReadFile(folder.FileOf(8));
+  const std::string good = ReadText(folder.FileOf(8));
   folder.Overwrite(8, good.substr(0, good.size() - 2));
   fs::permissions(folder.FileOf(9), fs::perms::none);
   const bool root = std::ifstream(folder.FileOf(9)).good();
@@ -156,7 +152,7 @@ TEST(IndexDataset, StaysRightWhileFilesChange) {
   const PhotoFolder folder(20, 2);
   ASSERT_TRUE(IndexDataset(folder.path()).ok());
   const std::string first = folder.FileOf(0), last = folder.FileOf(19);
-  const std::string other = ReadFile(folder.FileOf(1));
+  const std::string other = ReadText(folder.FileOf(1));
   folder.Overwrite(4, other);
   fs::rename(first, fs::path(last).parent_path() / "moved.jpg");
   fs::remove(folder.FileOf(10));
@@ -172,12 +168,12 @@ TEST(IndexDataset, StaysRightWhileFilesChange) {
 TEST(IndexDataset, CancelledItLeavesTheOldOne) {
   const PhotoFolder folder(40, 2);
   ASSERT_TRUE(IndexDataset(folder.path()).ok());
-  const std::string before = ReadFile(IndexOf(folder));
+  const std::string before = ReadText(IndexOf(folder));
   const auto stop = [](uint64_t, uint64_t) { return false; };
   const Result<IndexReport> report = IndexDataset(folder.path(), {}, stop);
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.error().code, Code::kCancelled);
-  EXPECT_EQ(ReadFile(IndexOf(folder)), before);
+  EXPECT_EQ(ReadText(IndexOf(folder)), before);
   EXPECT_EQ(IndexDataset(folder.path(), {.threads = -1}).error().code, Code::kInvalidArgument);
   EXPECT_EQ(IndexDataset("/nowhere").error().code, Code::kNotFound);
 }
@@ -283,7 +279,7 @@ class Rows {
   explicit Rows(const PhotoFolder& folder) {
     const auto source = folder.Source();
     for (uint64_t id = 0; id < source->size(); ++id) {
-      files_.push_back(ReadFile(folder.FileOf(id)));
+      files_.push_back(ReadText(folder.FileOf(id)));
       files_.back().append(kBufferPadding, '\0');
     }
   }
@@ -320,7 +316,7 @@ TEST(ImageFolderIndex, EveryChangedByteIsHarmless) {
   ASSERT_TRUE(IndexDataset(folder.path()).ok());
   ASSERT_EQ(rows.Decode(*folder.Source()), want);
   ASSERT_EQ(rows.paths().indexed, 4u);
-  const std::string good = ReadFile(IndexOf(folder));
+  const std::string good = ReadText(IndexOf(folder));
   uint64_t refused = 0, wrong = 0;
   const size_t step = 100 / static_cast<size_t>(testing::Effort(100));
   for (size_t at = 0; at < good.size(); at += step) {

@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 using CropIndex = ImageFolderOptions::CropIndex;
 using ::testing::HasSubstr;
-using Source = std::shared_ptr<const SampleSource>;
+using SourcePtr = std::shared_ptr<const SampleSource>;
 using IndexListingTest = testing::IndexedFolderTest;
 
 std::string Text(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
@@ -294,7 +294,7 @@ TEST_F(IndexListingTest, WhatIsKnownOfImages) {
       {}};
   for (const bool listed : {false, true}) {
     if (listed) File("a/0.jpg");  // which the index does not know
-    const Source source = Open(CropIndex::kAuto);
+    const SourcePtr source = Open(CropIndex::kAuto);
     EXPECT_EQ(source->Warning().empty(), !listed);
     for (uint64_t id = 0; id < 8; ++id) EXPECT_EQ(source->FactsOf(id + (listed ? 1 : 0)), want[id]);
     if (listed) {

@@ -11,24 +11,20 @@
 
 #include "bench/index_dataset.h"
 #include "io/sources/image_folder.h"
+#include "tests/bench/indexed_folder.h"
 #include "tests/testing/photo_folder.h"
 
 namespace stoker {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::IndexOf;
 using testing::PhotoFolder;
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+using testing::ReadText;
 
 void Write(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
-
-std::string IndexOf(const PhotoFolder& folder) { return folder.path() + "/" + kIndexName; }
 
 // Not one photograph is read for it: `progress` would be called.
 Error Refused(const PhotoFolder& folder, const std::string& out) {
@@ -47,13 +43,13 @@ TEST(IndexPlace, ReplacesNothingButAnIndex) {
   fs::create_directory(other);
   ASSERT_TRUE(IndexDataset(folder.path(), {.out = other / "index"}).ok());
   ASSERT_TRUE(IndexDataset(folder.path(), {.out = other / "index"}).ok());  // once more
-  const std::string index = ReadFile(other / "index");
+  const std::string index = ReadText(other / "index");
   Write(other / "empty", "");
   Write(other / "text", "STKINDE");
   fs::create_symlink(other / "index", other / "link");
   fs::create_symlink("nowhere", other / "dangling");
   ASSERT_EQ(mkfifo((other / "pipe").c_str(), 0600), 0);
-  const std::string photograph = ReadFile(folder.FileOf(0));
+  const std::string photograph = ReadText(folder.FileOf(0));
   const std::string file = "a file that is not an index";
   const std::map<fs::path, std::string> kinds = {
       {folder.FileOf(0), file},   {other / "empty", file},        {other / "text", file},
@@ -67,8 +63,8 @@ TEST(IndexPlace, ReplacesNothingButAnIndex) {
     EXPECT_EQ(error.cause, "cannot write the index: " + kind + " is in the way");
     EXPECT_EQ(error.advice, "Name another file");
   }
-  EXPECT_EQ(ReadFile(folder.FileOf(0)), photograph);
-  EXPECT_EQ(ReadFile(other / "index"), index);
+  EXPECT_EQ(ReadText(folder.FileOf(0)), photograph);
+  EXPECT_EQ(ReadText(other / "index"), index);
   for (const char* out : {"missing/index", "text/index", "missing/"}) {
     const Error error = Refused(folder, other / out);
     EXPECT_EQ(error.code, Code::kNotFound) << out;

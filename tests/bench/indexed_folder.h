@@ -1,4 +1,5 @@
-// A folder that a test fills, indexes and changes, and what opening it has to give.
+// Folders that a test indexes; one of them it fills and changes, and knows what opening it has to
+// give.
 #pragma once
 
 #include <fcntl.h>
@@ -11,14 +12,24 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <tuple>
 
 #include "bench/index_dataset.h"
 #include "io/sources/image_folder.h"
+#include "tests/testing/photo_folder.h"
 
 namespace stoker::testing {
+
+inline std::string ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Where `stoker index` puts the index by itself.
+inline std::string IndexOf(const PhotoFolder& folder) { return folder.path() + "/" + kIndexName; }
 
 class IndexedFolderTest : public ::testing::Test {
  protected:

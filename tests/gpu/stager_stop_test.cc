@@ -16,6 +16,7 @@
 namespace stoker {
 namespace {
 
+using ::stoker::testing::Await;
 using ::stoker::testing::DevicesUnderTest;
 using ::stoker::testing::DeviceUnderTest;
 using ::stoker::testing::Effort;
@@ -30,11 +31,6 @@ using ::stoker::testing::StreamReader;
 class StagerStopTest : public ::testing::TestWithParam<DeviceUnderTest> {};
 INSTANTIATE_TEST_SUITE_P(, StagerStopTest, ::testing::ValuesIn(DevicesUnderTest()),
                          ::testing::PrintToStringParamName());
-
-template <typename Condition>
-void Await(const Condition& condition) {
-  while (!condition()) std::this_thread::sleep_for(std::chrono::microseconds(100));
-}
 
 void ExpectStopped(Stager& stager) {
   for (int i = 0; i < 2; ++i) {

@@ -15,6 +15,7 @@
 namespace stoker {
 namespace {
 
+using ::stoker::testing::Await;
 using ::stoker::testing::DevicesUnderTest;
 using ::stoker::testing::DeviceUnderTest;
 using ::stoker::testing::Effort;
@@ -28,12 +29,6 @@ using ::testing::HasSubstr;
 class StagerWaitTest : public ::testing::TestWithParam<DeviceUnderTest> {};
 INSTANTIATE_TEST_SUITE_P(, StagerWaitTest, ::testing::ValuesIn(DevicesUnderTest()),
                          ::testing::PrintToStringParamName());
-
-// Until it is so. A test that waits for what never comes is ended by ctest.
-template <typename Condition>
-void Await(const Condition& condition) {
-  while (!condition()) std::this_thread::sleep_for(std::chrono::microseconds(100));
-}
 
 TEST_P(StagerWaitTest, WhoHoldsAllEntriesIsToldSoAndLosesNothing) {
   for (const int buffers : {2, 3, 7}) {

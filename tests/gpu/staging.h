@@ -1,9 +1,11 @@
 // A stager with all that it needs, and a consumer who checks every byte.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "gpu/stager.h"
@@ -69,6 +71,12 @@ class StreamReader {
   uint8_t* scratch_;  // on the device
   PinnedBytes scratch_source_;
 };
+
+// Until it is so. A test that waits for what never comes is ended by ctest.
+template <typename Condition>
+void Await(const Condition& condition) {
+  while (!condition()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
 
 // All columns are those of the batch that it says it is.
 void ExpectRight(const ReadBatch& batch);

@@ -46,7 +46,7 @@ std::shared_ptr<Runtime> MakeRuntime(int threads, ExecutorKind executor) {
   return Runtime::Create({.threads = threads, .executor = executor}).value();
 }
 
-LoaderOptions Options(std::vector<ArrayColumn> columns) {
+LoaderOptions OptionsOf(std::vector<ArrayColumn> columns) {
   LoaderOptions options;
   options.source = Arrays(std::move(columns), nullptr).value();
   options.batch_size = 8;
@@ -99,7 +99,7 @@ std::vector<uint64_t> Numbers(uint64_t n) {
 
 TEST(LoaderArrays, AShuffledEpochIsTheInputPermuted) {
   const Array images("image", DType::kF32, {5, 3}, 61), labels("label", DType::kI32, {}, 61);
-  auto loader = Loader::Open(Options({images.column, labels.column})).value();
+  auto loader = Loader::Open(OptionsOf({images.column, labels.column})).value();
   EXPECT_EQ(loader->batches_per_epoch(), 8u);
   const EpochOrder order =
       EpochOrder::Make({.samples = 61, .shuffle = true, .seed = 3, .batch_size = 8}).value();
@@ -125,7 +125,7 @@ TEST(LoaderArrays, EveryTypeAndShapeOfRows) {
     for (const std::vector<int64_t>& shape :
          {std::vector<int64_t>{}, {1}, {7}, {28, 28}, {3, 1, 2, 1, 2, 1, 1}}) {
       const Array first("a", dtype, shape, 19), second("b", dtype, {2}, 19);
-      auto loader = Loader::Open(Options({first.column, second.column})).value();
+      auto loader = Loader::Open(OptionsOf({first.column, second.column})).value();
       EXPECT_EQ(Sorted(TakeRows(*loader, {&first, &second})), Numbers(19)) << NameOf(dtype);
     }
   }
@@ -133,7 +133,7 @@ TEST(LoaderArrays, EveryTypeAndShapeOfRows) {
 
 TEST(LoaderArrays, OneColumnInOrder) {
   const Array rows("row", DType::kU8, {3}, 20);
-  LoaderOptions options = Options({rows.column});
+  LoaderOptions options = OptionsOf({rows.column});
   options.shuffle = false;
   options.batch_size = 6;
   auto loader = Loader::Open(options).value();
@@ -145,7 +145,7 @@ TEST(LoaderArrays, OneColumnInOrder) {
 
 TEST(LoaderArrays, BigRowsAndBigLabels) {
   const Array images("image", DType::kU8, {1000, 1000}, 9), masks("mask", DType::kU8, {70'000}, 9);
-  LoaderOptions options = Options({images.column, masks.column});
+  LoaderOptions options = OptionsOf({images.column, masks.column});
   options.batch_size = 2;
   auto loader = Loader::Open(options).value();
   EXPECT_EQ(Sorted(TakeRows(*loader, {&images, &masks})), Numbers(9));
@@ -153,7 +153,7 @@ TEST(LoaderArrays, BigRowsAndBigLabels) {
 
 TEST(LoaderArrays, ABatchOfManySmallRows) {
   const Array rows("row", DType::kU16, {}, 100'003);
-  LoaderOptions options = Options({rows.column});
+  LoaderOptions options = OptionsOf({rows.column});
   options.batch_size = 40'000;  // more than one worker fills at once
   auto loader = Loader::Open(options).value();
   for (int epoch = 0; epoch < 2; ++epoch) {
@@ -164,7 +164,7 @@ TEST(LoaderArrays, ABatchOfManySmallRows) {
 TEST(LoaderArrays, BytesDependOnNeitherThreadsNorDepthNorExecutor) {
   const Array images("image", DType::kI16, {40, 40}, 203), labels("label", DType::kF64, {}, 203);
   const auto take = [&](int threads, int depth, ExecutorKind executor, uint64_t budget) {
-    LoaderOptions options = Options({images.column, labels.column});
+    LoaderOptions options = OptionsOf({images.column, labels.column});
     options.batch_size = 50;  // three runs, the last of them short
     options.depth = depth;
     options.runtime = Runtime::Create({.threads = threads,
@@ -197,7 +197,7 @@ TEST(LoaderArrays, RowsApartAndBackwards) {
   rows.column.samples = 15;
   rows.column.row_stride = -24;
   rows.column.data = rows.bytes.data() + 28 * 12;
-  auto loader = Loader::Open(Options({rows.column})).value();
+  auto loader = Loader::Open(OptionsOf({rows.column})).value();
   EXPECT_EQ(Sorted(TakeRows(*loader, {&rows})), Numbers(15));
 }
 
@@ -205,7 +205,7 @@ TEST(LoaderArrays, RanksShareTheSamples) {
   const Array rows("row", DType::kF32, {4}, 31);
   std::vector<uint64_t> all;
   for (uint32_t rank = 0; rank < 3; ++rank) {
-    LoaderOptions options = Options({rows.column});
+    LoaderOptions options = OptionsOf({rows.column});
     options.rank = rank;
     options.world = 3;
     auto loader = Loader::Open(options).value();
@@ -217,7 +217,7 @@ TEST(LoaderArrays, RanksShareTheSamples) {
 
 TEST(LoaderArrays, SeekGoesAnywhere) {
   const Array rows("row", DType::kF32, {4}, 61);
-  auto loader = Loader::Open(Options({rows.column})).value();
+  auto loader = Loader::Open(OptionsOf({rows.column})).value();
   const std::vector<uint64_t> first = TakeEpoch(*loader), second = TakeEpoch(*loader);
   for (uint64_t index : {0, 3, 7}) {
     ASSERT_TRUE(loader->Seek(1, index).ok());
@@ -231,7 +231,7 @@ TEST(LoaderArrays, SeekGoesAnywhere) {
 TEST(LoaderArrays, BatchesAreCopiesThatOutliveTheArrays) {
   auto array = std::make_shared<Array>("row", DType::kU8, std::vector<int64_t>{9}, 16);
   const std::vector<uint8_t> wanted(array->bytes.begin(), array->bytes.begin() + 8 * 9);
-  LoaderOptions options = Options({array->column});
+  LoaderOptions options = OptionsOf({array->column});
   options.source = Arrays({array->column}, array).value();
   options.shuffle = false;
   const std::weak_ptr<Array> watched = std::exchange(array, nullptr);
@@ -248,7 +248,7 @@ TEST(LoaderArrays, TransformsSeePixelsAndTheirDraws) {
   for (DType dtype : {DType::kU8, DType::kF16, DType::kBF16, DType::kF32}) {
     const Layout layout = SizeOf(dtype) == 2 ? Layout::kNchw : Layout::kNhwc;
     for (ExecutorKind executor : ExecutorsUnderTest()) {
-      LoaderOptions options = Options({images.column, labels.column});
+      LoaderOptions options = OptionsOf({images.column, labels.column});
       options.transforms = {RandomResizedCrop{.height = 16, .width = 20}, RandomHorizontalFlip{}};
       options.dtype = dtype;
       options.layout = layout;
@@ -289,7 +289,7 @@ TEST(LoaderArrays, TransformsSeePixelsAndTheirDraws) {
 TEST(LoaderArrays, WhatCannotBeTransformedIsNamed) {
   const auto refusal = [](DType dtype, std::vector<int64_t> shape, bool transform, DType wanted) {
     const Array array("image", dtype, std::move(shape), 2);
-    LoaderOptions options = Options({array.column});
+    LoaderOptions options = OptionsOf({array.column});
     if (transform) options.transforms = {Resize{.height = 8, .width = 8}};
     options.dtype = wanted;
     const auto loader = Loader::Open(options);
@@ -312,7 +312,7 @@ TEST(LoaderArrays, WhatCannotBeTransformedIsNamed) {
 
 TEST(LoaderArrays, RowsThatAreCopiedHaveNoOtherLayout) {
   const Array array("image", DType::kU8, {4, 5, 3}, 2);
-  LoaderOptions options = Options({array.column});
+  LoaderOptions options = OptionsOf({array.column});
   options.layout = Layout::kNchw;
   const auto loader = Loader::Open(options);
   ASSERT_FALSE(loader.ok());
@@ -321,7 +321,7 @@ TEST(LoaderArrays, RowsThatAreCopiedHaveNoOtherLayout) {
 
 TEST(LoaderArrays, ManyLoadersComeAndGo) {
   const Array rows("row", DType::kF32, {100}, 500);
-  LoaderOptions options = Options({rows.column});
+  LoaderOptions options = OptionsOf({rows.column});
   for (int i = 0; i < 60; ++i) {  // and each is destroyed in the middle of its work
     auto loader = Loader::Open(options).value();
     for (int n = 0; n < i % 7; ++n) ASSERT_TRUE(loader->Next().ok());

@@ -24,12 +24,12 @@ using ::stoker::testing::RuntimeUnderTest;
 using ::stoker::testing::Take;
 using ::stoker::testing::TakeEpoch;
 
-constexpr int kPhotos = 61;
-constexpr uint32_t kBatch = 8;
+constexpr int kReadPhotos = 61;
+constexpr uint32_t kReadBatch = 8;
 
 FakeDisk CopyOf(const PhotoFolder& photos) {
   FakeDisk disk;
-  for (uint64_t id = 0; id < kPhotos; ++id) {
+  for (uint64_t id = 0; id < kReadPhotos; ++id) {
     const std::string path = photos.FileOf(id);
     std::ifstream stream(path, std::ios::binary);
     disk.files[path] = {std::istreambuf_iterator<char>(stream), {}};
@@ -51,11 +51,11 @@ RuntimeOptions Fake(std::shared_ptr<const FakeDisk> disk, uint64_t seed) {
   return runtime;
 }
 
-LoaderOptions Options(const PhotoFolder& photos, const RuntimeOptions& runtime) {
+LoaderOptions OptionsOfReads(const PhotoFolder& photos, const RuntimeOptions& runtime) {
   LoaderOptions options;
   options.source = photos.Source();
   options.transforms = {RandomResizedCrop{.height = 32, .width = 24}, RandomHorizontalFlip{}};
-  options.batch_size = kBatch;
+  options.batch_size = kReadBatch;
   options.shuffle = true;
   options.seed = 5;
   options.runtime = Runtime::Create(runtime).value();
@@ -63,30 +63,31 @@ LoaderOptions Options(const PhotoFolder& photos, const RuntimeOptions& runtime) 
 }
 
 TEST(LoaderReads, LateAndOutOfOrderTheyGiveTheSameBatches) {
-  const PhotoFolder photos(kPhotos, 4);
-  auto expected = TakeEpoch(*Loader::Open(Options(photos, RuntimeUnderTest(2))).value());
-  ASSERT_EQ(expected.size(), (kPhotos + kBatch - 1) / kBatch);
+  const PhotoFolder photos(kReadPhotos, 4);
+  auto expected = TakeEpoch(*Loader::Open(OptionsOfReads(photos, RuntimeUnderTest(2))).value());
+  ASSERT_EQ(expected.size(), (kReadPhotos + kReadBatch - 1) / kReadBatch);
   const FakeDisk whole = CopyOf(photos);
   for (uint64_t seed = 0; seed < 12; ++seed) {
     const auto disk = std::make_shared<FakeDisk>(whole);
     disk->at_once = seed % 2 == 0 ? 0.5 : 0.0;
     disk->longest_delay = 8u << (seed % 4);
-    auto loader = Loader::Open(Options(photos, Fake(disk, seed))).value();
+    auto loader = Loader::Open(OptionsOfReads(photos, Fake(disk, seed))).value();
     EXPECT_EQ(TakeEpoch(*loader), expected) << "seed " << seed;
   }
 }
 
 TEST(LoaderReads, OneThatFailsIsAnErrorOfItsBatchAlone) {
-  const PhotoFolder photos(kPhotos, 4);
-  const auto expected = TakeEpoch(*Loader::Open(Options(photos, RuntimeUnderTest(2))).value());
-  auto whole = Loader::Open(Options(photos, RuntimeUnderTest(2))).value();
+  const PhotoFolder photos(kReadPhotos, 4);
+  const auto expected =
+      TakeEpoch(*Loader::Open(OptionsOfReads(photos, RuntimeUnderTest(2))).value());
+  auto whole = Loader::Open(OptionsOfReads(photos, RuntimeUnderTest(2))).value();
   (void)Take(*whole, 3);
   const Batch fourth = whole->Next().value();
   const std::string file = photos.FileOf(fourth.sample_ids()[5]);
   const auto disk = std::make_shared<FakeDisk>(CopyOf(photos));
   disk->faults[file] = {.error_number = EIO};
   for (uint64_t seed = 0; seed < 6; ++seed) {
-    auto loader = Loader::Open(Options(photos, Fake(disk, seed))).value();
+    auto loader = Loader::Open(OptionsOfReads(photos, Fake(disk, seed))).value();
     for (size_t b = 0; b < expected.size(); ++b) {
       const Result<Batch> batch = loader->Next();
       if (b != 3) {

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Result<LoaderOptions> Parse(const std::string& mix) {
+Result<LoaderOptions> ParseMix(const std::string& mix) {
   static const int numbers[2] = {};
   return ParseLoaderSpec(R"({"source": {"kind": "arrays"}, "batch_size": 4, "mix": )" + mix + "}",
                          Arrays({{"image", DType::kI32, {}, numbers, 2}}, nullptr).value());
@@ -19,7 +19,7 @@ Result<LoaderOptions> Parse(const std::string& mix) {
 
 TEST(MixSpec, EveryKey) {
   const Result<LoaderOptions> parsed =
-      Parse(R"({"choices": [{"name": "MixUp", "alpha": 0.2}, {"name": "CutMix"}],
+      ParseMix(R"({"choices": [{"name": "MixUp", "alpha": 0.2}, {"name": "CutMix"}],
                 "p": [0.25, 3], "num_classes": 1000})");
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
   ASSERT_TRUE(parsed->mix.has_value());
@@ -31,7 +31,7 @@ TEST(MixSpec, EveryKey) {
 }
 
 TEST(MixSpec, Defaults) {
-  const Result<LoaderOptions> parsed = Parse(R"({"choices": [{"name": "CutMix"}]})");
+  const Result<LoaderOptions> parsed = ParseMix(R"({"choices": [{"name": "CutMix"}]})");
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
   EXPECT_TRUE(parsed->mix->p.empty());
   EXPECT_EQ(parsed->mix->num_classes, 0);
@@ -39,7 +39,7 @@ TEST(MixSpec, Defaults) {
 
 TEST(MixSpec, WhatIsWrongIsNamed) {
   const auto expect_bad = [](const std::string& mix, const std::string& word) {
-    const Result<LoaderOptions> parsed = Parse(mix);
+    const Result<LoaderOptions> parsed = ParseMix(mix);
     ASSERT_FALSE(parsed.ok()) << mix;
     EXPECT_EQ(parsed.error().code, Code::kInvalidArgument);
     EXPECT_THAT(parsed.error().cause, HasSubstr(word));

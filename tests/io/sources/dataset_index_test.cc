@@ -99,7 +99,7 @@ Bytes Found(const DatasetIndex& index, uint32_t image) {
   return record;
 }
 
-std::vector<std::string> PathsOf(const ImageList& list) {
+std::vector<std::string> PathsAndLabels(const ImageList& list) {
   std::vector<std::string> paths;
   for (uint64_t i = 0; i < list.files.size(); ++i) {
     list.AppendPath(i, paths.emplace_back());
@@ -110,7 +110,7 @@ std::vector<std::string> PathsOf(const ImageList& list) {
 
 void ExpectSame(const DatasetIndex& index, const ImageList& list) {
   EXPECT_EQ(index.list().classes, list.classes);
-  EXPECT_EQ(PathsOf(index.list()), PathsOf(list));
+  EXPECT_EQ(PathsAndLabels(index.list()), PathsAndLabels(list));
   EXPECT_EQ(index.fingerprint(), list.Fingerprint());
   EXPECT_EQ(index.fingerprint(), index.list().Fingerprint());
   ASSERT_EQ(index.list().folders.size(), list.folders.size());
@@ -273,7 +273,7 @@ TEST_F(DatasetIndexTest, CutOffWhileOpen) {
   const DatasetIndex index = DatasetIndex::Open(path_).value();
   for (uint64_t size = fs::file_size(path_); size > 0; size /= 2) {
     fs::resize_file(path_, size);
-    EXPECT_EQ(PathsOf(index.list()), PathsOf(list));
+    EXPECT_EQ(PathsAndLabels(index.list()), PathsAndLabels(list));
     for (uint32_t i = 0; i < index.images(); ++i) {
       const Bytes found = Found(index, i);
       ASSERT_TRUE(found.empty() || found == RecordOfImage(i));

@@ -200,7 +200,7 @@ TEST(Exif, FirstSegmentWins) {
   EXPECT_EQ(OpenPadded(decoder, Padded(nonsense))->orientation, Orientation::kNormal);
 }
 
-std::vector<uint8_t> Bytes(std::string_view text) { return {text.begin(), text.end()}; }
+std::vector<uint8_t> ToBytes(std::string_view text) { return {text.begin(), text.end()}; }
 
 // An APP1 segment with an XMP packet.
 std::vector<uint8_t> XmpSegment(std::string_view packet) {
@@ -208,14 +208,14 @@ std::vector<uint8_t> XmpSegment(std::string_view packet) {
   const size_t length = 2 + payload.size();
   const std::string head = {'\xFF', '\xE1', static_cast<char>(length >> 8),
                             static_cast<char>(length & 255)};
-  return Bytes(head + payload);
+  return ToBytes(head + payload);
 }
 
 // By Pillow's rule: tiff:Orientation(="|>)([0-9]), the first that there is.
 TEST(Xmp, OrientationIsAnAttributeOrAnElement) {
   const auto of = [](std::string_view text) {
     OrientationFinder finder;
-    finder.TakeXmp(Bytes(text));
+    finder.TakeXmp(ToBytes(text));
     return finder.Found();
   };
   EXPECT_EQ(of("<rdf:Description tiff:Orientation=\"6\"/>"), Orientation::kRotate90);

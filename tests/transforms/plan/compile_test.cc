@@ -12,8 +12,8 @@
 namespace stoker {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 Result<Plan> Compile(std::vector<Transform> transforms, DType dtype = DType::kU8) {
   PlanOptions options;
@@ -65,9 +65,9 @@ TEST(Compile, ShapeOfARowFollowsTheLayout) {
   const auto plan = [](Layout layout) {
     return Plan::Compile({CenterCrop{2, 5}}, {.layout = layout}).value();
   };
-  EXPECT_THAT(plan(Layout::kNhwc).row_shape(), testing::ElementsAre(2, 5, 3));
+  EXPECT_THAT(plan(Layout::kNhwc).row_shape(), ::testing::ElementsAre(2, 5, 3));
   EXPECT_THAT(plan(Layout::kNhwc).Describe(), HasSubstr("to uint8 2 × 5 × 3"));
-  EXPECT_THAT(plan(Layout::kNchw).row_shape(), testing::ElementsAre(3, 2, 5));
+  EXPECT_THAT(plan(Layout::kNchw).row_shape(), ::testing::ElementsAre(3, 2, 5));
   EXPECT_THAT(plan(Layout::kNchw).Describe(), HasSubstr("to uint8 3 × 2 × 5"));
 }
 

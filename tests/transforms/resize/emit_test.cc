@@ -91,8 +91,8 @@ constexpr DType kDTypes[] = {DType::kU8, DType::kF32, DType::kF16, DType::kBF16}
 constexpr Layout kLayouts[] = {Layout::kNhwc, Layout::kNchw};
 
 // One image in a row of a batch, larger than what is emitted, so that its frame can be looked at.
-struct Image {
-  Image(const PixelOutput& output, int width, int height, size_t misaligned)
+struct Rows {
+  Rows(const PixelOutput& output, int width, int height, size_t misaligned)
       : format(output, {width, height}),
         bytes(static_cast<size_t>(width * height * 3) * SizeOf(output.dtype) + 128, 0x5a),
         first(64 - reinterpret_cast<uintptr_t>(bytes.data()) % 64 + misaligned) {}
@@ -130,8 +130,8 @@ class Emits : public ::testing::TestWithParam<int64_t> {
     const bool planes = c.channels == 3 && output.layout == Layout::kNchw;
     const FinishedRows rows{values_.data(), kStride, planes ? kMostPixels + 5 : 0,
                             c.channels,     kRows,   c.pixels};
-    Image plain(output, c.pixels + 3, kRows + 2, c.misaligned);
-    Image fast(output, c.pixels + 3, kRows + 2, c.misaligned);
+    Rows plain(output, c.pixels + 3, kRows + 2, c.misaligned);
+    Rows fast(output, c.pixels + 3, kRows + 2, c.misaligned);
     uint8_t* const plain_to = plain.At(1, c.upwards ? kRows : 1);
     uint8_t* const fast_to = fast.At(1, c.upwards ? kRows : 1);
     if (c.upwards) plain.format.down = fast.format.down = -plain.format.down;

@@ -21,7 +21,7 @@ using testing::Padded;
 using testing::Unpadded;
 using testing::WebpOptions;
 
-const std::vector<WebpOptions>& Kinds() {
+const std::vector<WebpOptions>& DamagedKinds() {
   static const std::vector<WebpOptions> kinds = {
       {.width = 40, .height = 30},
       {.width = 40, .height = 30, .alpha = true},
@@ -32,7 +32,7 @@ const std::vector<WebpOptions>& Kinds() {
 
 TEST(WebpDamage, TruncatedAtEveryByte) {
   WebpDecoder decoder;
-  for (const WebpOptions& options : Kinds()) {
+  for (const WebpOptions& options : DamagedKinds()) {
     const std::vector<uint8_t> webp = MakeWebp(options);
     for (size_t size = 0; size < webp.size(); ++size) {
       const std::vector<uint8_t> cut(webp.begin(), webp.begin() + static_cast<ptrdiff_t>(size));
@@ -68,7 +68,7 @@ TEST(WebpDamage, DataThatEndTooEarly) {
 TEST(WebpDamage, FlippedBitsAreJudgedAsByAWholeDecode) {
   WebpDecoder decoder;
   int refused = 0;
-  for (const WebpOptions& options : Kinds()) {
+  for (const WebpOptions& options : DamagedKinds()) {
     const std::vector<uint8_t> webp = MakeWebp(options);
     RandomStream random({9, 0, webp.size()}, 0);
     for (int round = 0; round < testing::Effort(3000); ++round) {

@@ -17,7 +17,7 @@ namespace stoker::testing {
 namespace {
 
 constexpr int kMcus = 40;
-constexpr size_t kGroups = kMcus / 2;  // of a row of two blocks an MCU
+constexpr size_t kRowGroups = kMcus / 2;  // of a row of two blocks an MCU
 constexpr size_t kRows = 4;
 
 // Everything that parsing writes, between guards.
@@ -26,16 +26,16 @@ struct Parsed {
 
   jpeg::EntropyState state;
   jpeg::McuRun run;
-  alignas(64) int16_t coefficients[kRows * kGroups * jpeg::kGroupStride];
+  alignas(64) int16_t coefficients[kRows * kRowGroups * jpeg::kGroupStride];
   int16_t guard[64] = {};
-  uint8_t last[kRows * kGroups * jpeg::kGroupBlocks] = {};
+  uint8_t last[kRows * kRowGroups * jpeg::kGroupBlocks] = {};
 
   int64_t Position(const uint8_t* data) const {
     return (state.reader.next - data) * 8 - state.reader.count;
   }
 };
 
-struct Scan {
+struct CodedScan {
   jpeg::DcTable dc[2];
   jpeg::AcTable ac[2];
   jpeg::SkipTable skip[2];
@@ -46,7 +46,7 @@ struct Scan {
 };
 
 // 4:2:0: rows of two blocks, and two components of one.
-void Place(const Scan& scan, bool store, Parsed& run) {
+void Place(const CodedScan& scan, bool store, Parsed& run) {
   for (size_t i = 0; i < 6; ++i) {
     const size_t row = i < 4 ? i / 2 : i - 2, tables = i < 4 ? 0 : 1;
     run.state.block[i] = {&scan.dc[tables],
@@ -55,8 +55,8 @@ void Place(const Scan& scan, bool store, Parsed& run) {
                           i < 4 ? 0 : static_cast<int>(i) - 3,
                           i < 4 ? 2 : 1,
                           i < 4 ? static_cast<int>(i) % 2 : 0,
-                          run.coefficients + row * kGroups * jpeg::kGroupStride,
-                          run.last + row * kGroups * jpeg::kGroupBlocks};
+                          run.coefficients + row * kRowGroups * jpeg::kGroupStride,
+                          run.last + row * kRowGroups * jpeg::kGroupBlocks};
   }
   run.state.blocks = 6;
   jpeg::ListSteps(run.state);
@@ -120,7 +120,7 @@ void WriteBlock(const std::vector<uint8_t>& dc, const std::vector<uint8_t>& ac,
 
 // Even ones are random bits: these end in damage soon. Odd ones are whole, with a bit changed here
 // and there, or with an end that comes too early.
-void MakeScan(uint64_t n, Scan& scan) {
+void MakeScan(uint64_t n, CodedScan& scan) {
   RandomStream random({5, 0, n}, 0);
   std::vector<uint8_t> dc[2], ac[2];
   for (size_t i = 0; i < 2; ++i) {
@@ -158,7 +158,7 @@ void MakeScan(uint64_t n, Scan& scan) {
 
 // All but the trash behind each group.
 bool SameBlocks(const Parsed& a, const Parsed& b) {
-  for (size_t g = 0; g < kRows * kGroups; ++g) {
+  for (size_t g = 0; g < kRows * kRowGroups; ++g) {
     const size_t at = g * jpeg::kGroupStride;
     if (std::memcmp(a.coefficients + at, b.coefficients + at, 512) != 0) return false;
   }
@@ -175,7 +175,7 @@ struct Twins {
     EXPECT_EQ(skipped.run.count, decoded.run.count);
   }
 
-  Scan scan;
+  CodedScan scan;
   Parsed decoded, skipped;
 };
 

@@ -1,0 +1,10 @@
+// What `stoker` does with its command line.
+#pragma once
+
+namespace stoker::cli {
+
+// Runs the command that the arguments name, and says on stderr what is wrong with them; returns the
+// exit code. Throws what starting a thread and allocating memory throw.
+int Main(int argc, char** argv);
+
+}  // namespace stoker::cli
