@@ -71,10 +71,10 @@ int LiveThreadsAtRest() {
   return threads;
 }
 
-// 60 moments with each executor; half of them where Effort is less than full.
+// 60 moments with each executor; fewer where Effort is less than full.
 TEST(LoaderEnd, AtAnyMomentWithoutThreadsOrDescriptorsLeft) {
   const PhotoFolder photos(40, 2);
-  const int rounds = Effort(10) == 10 ? 60 : 30;
+  const int rounds = Effort(60);
   RandomStream random({11, 0, 0}, 0);
   for (ExecutorKind executor : ExecutorsUnderTest()) {
     const auto run = [&](int round) {

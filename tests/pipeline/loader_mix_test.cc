@@ -14,6 +14,7 @@
 #include "io/sources/arrays.h"
 #include "io/sources/image_folder.h"
 #include "tests/testing/batches.h"
+#include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"
 #include "transforms/mix/mix_rows.h"
@@ -119,7 +120,8 @@ TEST_F(LoaderMix, IsMixingByHandOfEveryTypeAndLayout) {
       const MixedRow row = layout == Layout::kNhwc ? MixedRow{dtype, 1, height, width, 3}
                                                    : MixedRow{dtype, 3, height, width, 1};
       int cuts = 0, batches = 0;
-      for (uint64_t epoch = 0; epoch < 3; ++epoch) {
+      const auto epochs = static_cast<uint64_t>(testing::Effort(3));
+      for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
         while (Batch batch = plain->Next().value()) {
           const uint64_t first = order.At(epoch, batch.index(), 0).position;
           const DrawnMix drawn = DrawMix(kBoth, {5, epoch, first}, kImage);
@@ -151,14 +153,19 @@ TEST_F(LoaderMix, AShortLastBatchOfOneRowIsMixedWithItself) {
   EXPECT_NEAR(sum, 1, 1e-6);
 }
 
+// Every combination, or a third where Effort is less than full.
 TEST_F(LoaderMix, BytesDependOnNeitherThreadsNorDepthNorExecutor) {
   auto one = Open(Options(RuntimeUnderTest(1)));
   std::vector<uint64_t> expected = TakeEpoch(*one);
   const std::vector<uint64_t> second = TakeEpoch(*one);
   expected.insert(expected.end(), second.begin(), second.end());
+  const int every = testing::Effort(10) == 10 ? 1 : 3;
+  int turn = 0;
   for (ExecutorKind executor : ExecutorsUnderTest()) {
+    ++turn;
     for (int threads : {1, 2, 8}) {
       for (int depth : {1, 4, 16}) {
+        if (turn++ % every != 0) continue;
         RuntimeOptions runtime = RuntimeUnderTest(threads);
         runtime.executor = executor;
         LoaderOptions options = Options(runtime);

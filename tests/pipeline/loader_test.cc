@@ -88,13 +88,13 @@ TEST_F(LoaderTest, EveryEpochHasEverySampleOnceWithItsLabel) {
   EXPECT_EQ(orders.size(), 3u) << "each epoch has an order of its own";
 }
 
-// Every combination; where Effort is less than full a third of the nine of threads and depth,
+// Every combination; where Effort is less than full a quarter of the nine of threads and depth,
 // others with the next reader.
 TEST_F(LoaderTest, BytesDependOnNeitherThreadsNorDepthNorReaderNorExecutor) {
   const auto expected = TakeEpochs(*Open(Options(RuntimeUnderTest(1))), 3);
   std::vector<ReaderKind> readers = {ReaderKind::kPread};
   if (ChooseReader(ReaderKind::kUring).ok()) readers.push_back(ReaderKind::kUring);
-  const int every = Effort(10) == 10 ? 1 : 3;
+  const int every = Effort(10) == 10 ? 1 : 4;
   int turn = 0;
   for (ExecutorKind executor : ExecutorsUnderTest()) {
     for (ReaderKind reader : readers) {

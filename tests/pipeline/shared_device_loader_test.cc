@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "engine/pipeline/cursor.h"
+#include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"
 
@@ -79,7 +80,8 @@ TEST_F(SharedDeviceLoaderTest, HasThePlainLoadersBytes) {
       if (dtype == DType::kF16) options.transforms.emplace_back(RandomErasing{.p = 0.5});
       if (mixed) options.mix = BatchMix{.choices = {MixUp{.alpha = 1}}, .num_classes = 3};
       auto shared = Open(options);
-      for (uint64_t epoch = 0; epoch < 3; ++epoch) {
+      const auto epochs = static_cast<uint64_t>(testing::Effort(3));
+      for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
         EXPECT_EQ(Rest(*shared->Iterate()), Epoch(options, epoch)) << NameOf(dtype) << mixed;
       }
       EXPECT_EQ(shared->columns()[0].dtype, dtype);
