@@ -93,7 +93,7 @@ def test_shell(tree):
 def test_tidy(tree):
     def add(path, text):
         tree.write(path, text)
-        entry = {"directory": str(tree.folder), "file": path, "command": f"c++ -std=c++20 -I. -c {path}"}
+        entry = {"directory": str(tree.folder), "file": path, "command": f"c++ -std=c++20 -I{tree.folder} -c {path}"}
         tree.write("build/compile_commands.json", json.dumps([entry]))
 
     assert tree.check("tidy")[0] == 2  # no build: it says so instead of passing
@@ -107,6 +107,22 @@ def test_tidy(tree):
         assert (code, "modernize-use-nullptr" in output) == (1, True), output
     add("io/a.cc", "class lower {};\n")
     assert "readability-identifier-naming" in tree.check("tidy")[1]
+
+
+@pytest.mark.skipif(not shutil.which("clang-tidy"), reason="clang-tidy is not installed")
+def test_tidy_of_sources_that_are_compiled_together(tree):
+    """A fault in any of them is found, and none is taken for a header."""
+    names = ["io/a.cc", "io/b.cc"]
+    unity = "build/Unity/unity_0_cxx.cxx"
+    tree.write(unity, "".join(f'#include "{tree.folder / name}"\n' for name in names))
+    entry = {"directory": str(tree.folder), "file": unity, "command": f"c++ -std=c++20 -I{tree.folder} -c {unity}"}
+    tree.write("build/compile_commands.json", json.dumps([entry]))
+    for name in names:
+        tree.write(name, f"#include <vector>\nusing std::vector;\nvector<int> Of{name[3].upper()}();\n")
+    assert "2 files looked at, 0 with" in tree.check("tidy")[1]
+    tree.write("io/b.cc", "int* Value() { return 0; }\n")
+    code, output = tree.check("tidy")
+    assert (code, "modernize-use-nullptr" in output, "io/b.cc:1" in output) == (1, True, True), output
 
 
 def test_a_header_that_needs_another_first(tree, root):

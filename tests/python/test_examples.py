@@ -86,6 +86,7 @@ def test_custom_loop(run, folder):
     assert "after the restore the next batch is the same one: True" in out
 
 
+@pytest.mark.long
 @OPS
 def test_graph_v1(run, folder):
     out = run("graph_v1.py", folder)
@@ -93,6 +94,7 @@ def test_graph_v1(run, folder):
         assert number(rf"epoch {epoch}: (\d+) batches, mean loss [0-9.]+", out) == PHOTOS / 16
 
 
+@pytest.mark.long
 @OPS
 def test_profile_input(run, folder, op):
     fit, loop = run("profile_input.py", folder).split("tf.profiler.experimental:")
@@ -102,6 +104,7 @@ def test_profile_input(run, folder, op):
         assert number(rf"{row}\S* +(\d+) times", loop) > 0
 
 
+@pytest.mark.long
 def test_predict(run, folder):
     out = run("predict.py", folder)
     named = re.findall(r"^(/.*\.jpg): class\d\d \(\d+%\)$", out, re.M)
@@ -110,24 +113,28 @@ def test_predict(run, folder):
     assert number(r"is ([0-9.]+) times as fast", out) > 0
 
 
+@pytest.mark.long
 def test_predict_makes_photographs_and_takes_them_away(run):
     out = run("predict.py")
     named = re.findall(r"^(/.*\.jpg): ", out, re.M)
     assert len(named) == 3 and not any(pathlib.Path(path).parents[1].exists() for path in named)
 
 
+@pytest.mark.long
 def test_from_arrays(run):
     out = run("from_arrays.py")
     for name in ("stoker.arrays", "from_tensor_slices", "from_generator"):
         assert number(rf"{name} +([0-9,]+) samples/s", out) > 0
 
 
+@pytest.mark.long
 def test_distributed(run, folder):
     out = run("distributed.py", folder)
     assert "trained on 2 devices; epoch 2 is next" in out  # of the loader: epochs 0 and 1 were trained
     assert f"{PHOTOS} photographs from 2 worker processes, 0 of them decoded in this one" in out
 
 
+@pytest.mark.long
 def test_quantize(run, folder):
     out = run("quantize.py", folder)
     assert "at serving the pixels are the loader's: True" in out
@@ -136,6 +143,7 @@ def test_quantize(run, folder):
         assert number(rf"{name}: .* (\d+) of 16 answers as before", out) >= 12
 
 
+@pytest.mark.long
 def test_prune(run, folder):
     out = run("prune.py", folder)
     if out.startswith("skipped: "):
@@ -143,6 +151,7 @@ def test_prune(run, folder):
     assert out.count("75% zeros") == 3
 
 
+@pytest.mark.long
 def test_memory_growth(run, folder):
     out = run("memory_growth.py", folder)
     assert f"{PHOTOS // 16} batches" in out and ": 0 bytes of GPU memory" in out

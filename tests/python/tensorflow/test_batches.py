@@ -214,6 +214,7 @@ def resident():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.long
 def test_many_epochs_do_not_grow(make, op):
     loader = make()
     dataset = loader.as_tf_dataset(op=op)

@@ -12,13 +12,19 @@ import stoker
 import tensorflow as tf
 from conftest import arrays, same
 
+OTHER_ENDS = [
+    *(("native", how) for how in ("held", "daemon", "exit in the loop", "fork")),
+    ("fallback", "prefetch"),
+    ("fallback", "Ctrl-C"),
+]
+
 
 @pytest.mark.parametrize(
     ("op", "how"),
     [
-        *(("native", how) for how in ("held", "prefetch", "daemon", "exit in the loop", "Ctrl-C", "fork")),
-        ("fallback", "prefetch"),
-        ("fallback", "Ctrl-C"),
+        ("native", "prefetch"),
+        ("native", "Ctrl-C"),
+        *(pytest.param(*end, marks=pytest.mark.long) for end in OTHER_ENDS),
     ],
 )
 def test_the_process_ends(op, how, made, python):
