@@ -29,7 +29,7 @@ constexpr const char* kFooter = R"(Try it without data of your own:
 Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (permission, memory,
 disk, I/O, an output that cannot be written); 130 interrupted.)";
 
-// What parses the same: `help bench` is `bench --help`.
+// Turns `help bench` into `bench --help`.
 std::vector<std::string> ArgumentsOf(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty() || arguments[0] != "help") return arguments;

@@ -1,4 +1,4 @@
-// What `stoker` does with its command line.
+// Parses the arguments of `stoker` and runs the command that they name.
 #pragma once
 
 namespace stoker::cli {

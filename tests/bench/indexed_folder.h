@@ -28,7 +28,7 @@ inline std::string ReadText(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Where `stoker index` puts the index by itself.
+// The path that `stoker index` writes to unless it is told another.
 inline std::string IndexOf(const PhotoFolder& folder) { return folder.path() + "/" + kIndexName; }
 
 class IndexedFolderTest : public ::testing::Test {

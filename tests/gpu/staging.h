@@ -72,7 +72,7 @@ class StreamReader {
   PinnedBytes scratch_source_;
 };
 
-// Until it is so. A test that waits for what never comes is ended by ctest.
+// Waits until `condition` holds. A test that waits for what never comes is ended by ctest.
 template <typename Condition>
 void Await(const Condition& condition) {
   while (!condition()) std::this_thread::sleep_for(std::chrono::microseconds(100));
