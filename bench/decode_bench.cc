@@ -27,12 +27,12 @@
 
 #include "bench/decode_phases.h"
 #include "bench/decode_ways.h"
-#include "engine/core/buffer.h"
-#include "transforms/draw.h"
+#include "core/buffer.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/jpeg/fast/crop_index_maker.h"
 #include "transforms/jpeg/fast/frame_header.h"
 #include "transforms/jpeg/reference_decoder.h"
+#include "transforms/plan/draw.h"
 #include "transforms/resize/resampler.h"
 
 namespace stoker {

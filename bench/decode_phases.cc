@@ -1,6 +1,6 @@
 #include "bench/decode_phases.h"
 
-#include "engine/core/buffer.h"
+#include "core/buffer.h"
 
 namespace stoker {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/core/buffer.h"
-#include "engine/core/memory_budget.h"
+#include "core/buffer.h"
+#include "core/memory_budget.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/jpeg/fast/frame_header.h"
 #include "transforms/resize/resampler.h"

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "bench/device_consumer.h"
-#include "engine/pipeline/device_loader.h"
+#include "bindings/cli/bench/device_consumer.h"
+#include "engine/device/device_loader.h"
 #include "io/sources/arrays.h"
 
 namespace stoker {

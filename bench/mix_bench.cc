@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "engine/core/mapping.h"
+#include "core/mapping.h"
 #include "transforms/mix/mix_rows.h"
 
 namespace stoker {

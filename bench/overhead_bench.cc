@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "bench/photograph.h"
-#include "engine/pipeline/loader.h"
+#include "bindings/cli/synth/photograph.h"
+#include "engine/loader/loader.h"
 #include "io/sources/arrays.h"
-#include "transforms/plan.h"
+#include "transforms/plan/plan.h"
 
 namespace stoker {
 namespace {

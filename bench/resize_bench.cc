@@ -21,9 +21,9 @@
 #define HWY_WANT_AVX3_DL 1
 #include <hwy/targets.h>
 
-#include "engine/core/buffer.h"
-#include "transforms/draw.h"
-#include "transforms/plan.h"
+#include "core/buffer.h"
+#include "transforms/plan/draw.h"
+#include "transforms/plan/plan.h"
 #include "transforms/resize/resampler.h"
 
 namespace stoker {

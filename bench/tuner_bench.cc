@@ -17,11 +17,11 @@
 #include <thread>
 #include <vector>
 
-#include "bench/photograph.h"
 #include "bench/slow_reader.h"
-#include "engine/core/machine.h"
-#include "engine/core/stage_times.h"
-#include "engine/pipeline/loader.h"
+#include "bindings/cli/synth/photograph.h"
+#include "core/machine.h"
+#include "core/stage_times.h"
+#include "engine/loader/loader.h"
 #include "io/sources/image_folder.h"
 
 namespace stoker {

@@ -8,9 +8,9 @@
 set(stoker_parts
   stoker_c
   stoker_core
+  stoker_engine
   stoker_gpu
   stoker_jpeg
-  stoker_pipeline
   stoker_png
   stoker_readers
   stoker_sources

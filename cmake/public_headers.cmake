@@ -19,7 +19,7 @@ function(stoker_reached_headers file result)
 endfunction()
 
 # Copies `header` to `copy`, with its own includes named below stoker/: a program may have a
-# transforms/transform.h of its own.
+# transforms/spec/transform.h of its own.
 function(stoker_copy_header header copy)
   file(READ ${PROJECT_SOURCE_DIR}/${header} text)
   string(REGEX REPLACE "(^|\n)#include \"" "\\1#include \"stoker/" text "${text}")

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "engine/core/result.h"
+#include "core/result.h"
 
 namespace stoker {
 

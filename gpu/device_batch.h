@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "engine/core/batch.h"
-#include "engine/core/result.h"
+#include "core/batch.h"
+#include "core/result.h"
 #include "gpu/device.h"
 
 namespace stoker {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "engine/core/machine.h"
+#include "core/machine.h"
 #include "gpu/open_device.h"
 #include "gpu/own_process.h"
 

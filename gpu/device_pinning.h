@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "engine/core/pinning.h"
+#include "core/pinning.h"
 #include "gpu/device.h"
 
 namespace stoker {

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/core/row_work.h"
+#include "core/row_work.h"
 
 namespace stoker {
 

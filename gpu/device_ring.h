@@ -17,8 +17,8 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/core/batch.h"
-#include "engine/core/result.h"
+#include "core/batch.h"
+#include "core/result.h"
 #include "gpu/device.h"
 #include "gpu/own_process.h"
 #include "gpu/stager.h"

@@ -2,14 +2,14 @@
 //
 // One pass for each batch: mirror, value × scale + bias, erased boxes, rows mixed with each other,
 // rounding to the type, NHWC or NCHW. What it gives are the bytes that the same transforms give on
-// the CPU (transforms/resize/row_format.h, transforms/erase.h, transforms/mix/mix_rows.h).
+// the CPU (transforms/resize/row_format.h, transforms/plan/erase.h, transforms/mix/mix_rows.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/core/dtype.h"
-#include "engine/core/layout.h"
+#include "core/dtype.h"
+#include "core/layout.h"
 
 namespace stoker {
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "engine/core/half.h"
+#include "core/half.h"
 #include "gpu/finish-inl.h"
 
 namespace stoker {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
-#include "engine/core/half.h"
-#include "engine/core/normal.h"
-#include "engine/core/row_work.h"
+#include "core/half.h"
+#include "core/normal.h"
+#include "core/row_work.h"
 #include "gpu/finish.h"
 
 namespace stoker {

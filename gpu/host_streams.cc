@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "engine/core/stage_times.h"
-#include "engine/core/start_thread.h"
+#include "core/stage_times.h"
+#include "core/start_thread.h"
 
 namespace stoker {
 

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/core/result.h"
+#include "core/result.h"
 
 namespace stoker {
 

@@ -1,7 +1,7 @@
 // NVTX: NVIDIA's profilers (Nsight) see spans as ranges.
 #pragma once
 
-#include "engine/core/trace.h"
+#include "core/trace.h"
 
 namespace stoker {
 

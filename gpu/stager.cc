@@ -12,8 +12,8 @@
 #include <thread>
 #include <utility>
 
-#include "engine/core/stage_times.h"
-#include "engine/core/start_thread.h"
+#include "core/stage_times.h"
+#include "core/start_thread.h"
 #include "gpu/device_ring.h"
 #include "gpu/issue_batch.h"
 

@@ -15,11 +15,11 @@
 #include <memory>
 #include <vector>
 
-#include "engine/core/batch.h"
-#include "engine/core/column_spec.h"
-#include "engine/core/interrupt.h"
-#include "engine/core/result.h"
-#include "engine/core/trace.h"
+#include "core/batch.h"
+#include "core/column_spec.h"
+#include "core/interrupt.h"
+#include "core/result.h"
+#include "core/trace.h"
 #include "gpu/device_batch.h"
 
 namespace stoker {

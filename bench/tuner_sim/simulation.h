@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "bench/tuner_sim/workload.h"
-#include "engine/pipeline/batch_record.h"
-#include "engine/pipeline/tuner.h"
+#include "engine/loader/batch_record.h"
+#include "engine/tuning/tuner.h"
 
 namespace stoker::tuner_sim {
 

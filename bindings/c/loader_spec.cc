@@ -11,7 +11,7 @@
 #include "bindings/c/json_object.h"
 #include "bindings/c/mix_spec.h"
 #include "bindings/c/transform_spec.h"
-#include "engine/core/noun.h"
+#include "core/noun.h"
 #include "gpu/device.h"
 #include "io/sources/image_folder.h"
 

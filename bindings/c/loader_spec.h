@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/core/result.h"
-#include "engine/pipeline/options.h"
+#include "core/result.h"
+#include "engine/loader/options.h"
 #include "io/sources/source.h"
 #include "transforms/mix/batch_mix.h"
-#include "transforms/plan.h"
-#include "transforms/transform.h"
+#include "transforms/plan/plan.h"
+#include "transforms/spec/transform.h"
 
 namespace stoker {
 

@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "engine/core/result.h"
-#include "engine/pipeline/epoch_counter.h"
-#include "engine/pipeline/shared_loader.h"
+#include "core/result.h"
+#include "engine/loader/epoch_counter.h"
+#include "engine/loader/shared_loader.h"
 
 namespace stoker {
 

@@ -12,9 +12,9 @@
 
 #include "bindings/c/loader_spec.h"
 #include "bindings/c/registry.h"
-#include "engine/core/trace.h"
-#include "engine/pipeline/cursor.h"
-#include "engine/pipeline/shared_loader.h"
+#include "core/trace.h"
+#include "engine/loader/cursor.h"
+#include "engine/loader/shared_loader.h"
 #include "io/sources/source.h"
 
 using stoker::Batch;

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <optional>
 
-#include "engine/core/image.h"
+#include "core/image.h"
 
 namespace stoker {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bindings/c/json_object.h"
-#include "transforms/transform.h"
+#include "transforms/spec/transform.h"
 
 namespace stoker {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "transforms/image_info.h"
+#include "transforms/decode/image_info.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's
 class App;

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "bench/doctor.h"
 #include "bindings/cli/command.h"
+#include "bindings/cli/doctor/doctor.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/usage.h"
 

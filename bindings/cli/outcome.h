@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/core/result.h"
+#include "core/result.h"
 
 namespace stoker::cli {
 

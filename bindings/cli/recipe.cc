@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "bindings/c/loader_spec.h"
-#include "engine/core/memory_budget.h"
+#include "core/memory_budget.h"
 #include "io/readers/plain_read.h"
 
 namespace stoker::cli {

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "bindings/cli/arguments.h"
-#include "engine/core/dtype.h"
-#include "engine/core/layout.h"
-#include "engine/core/result.h"
+#include "core/dtype.h"
+#include "core/layout.h"
+#include "core/result.h"
 #include "transforms/mix/batch_mix.h"
-#include "transforms/plan.h"
+#include "transforms/plan/plan.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's
 class App;

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/core/batch.h"
-#include "engine/core/dtype.h"
+#include "core/batch.h"
+#include "core/dtype.h"
 
 namespace pybind11 {
 class dtype;

@@ -16,10 +16,10 @@
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
-#include "engine/core/buffer.h"
-#include "engine/core/machine.h"
-#include "transforms/explain.h"
-#include "transforms/plan.h"
+#include "core/buffer.h"
+#include "core/machine.h"
+#include "transforms/plan/explain.h"
+#include "transforms/plan/plan.h"
 
 namespace stoker::python {
 

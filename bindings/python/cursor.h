@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bindings/python/iteration.h"
-#include "engine/pipeline/shared_loader.h"
+#include "engine/loader/shared_loader.h"
 
 namespace pybind11 {
 class tuple;

@@ -15,8 +15,8 @@
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "bindings/python/watching.h"
-#include "engine/pipeline/prometheus.h"
-#include "engine/pipeline/shared_device_loader.h"
+#include "engine/device/shared_device_loader.h"
+#include "engine/watching/prometheus.h"
 #include "gpu/device.h"
 
 namespace stoker::python {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/core/dtype.h"
+#include "core/dtype.h"
 
 namespace pybind11 {
 class object;

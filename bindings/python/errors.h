@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "engine/core/result.h"
+#include "core/result.h"
 
 namespace stoker::python {
 

@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "engine/core/interrupt.h"
-#include "engine/core/result.h"
-#include "engine/pipeline/cursor.h"
-#include "engine/pipeline/shared_device_loader.h"
+#include "core/interrupt.h"
+#include "core/result.h"
+#include "engine/device/shared_device_loader.h"
+#include "engine/loader/cursor.h"
 
 namespace pybind11 {
 class tuple;

@@ -18,14 +18,14 @@
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "bindings/python/watching.h"
-#include "engine/pipeline/advice.h"
-#include "engine/pipeline/check_options.h"
-#include "engine/pipeline/cursor.h"
-#include "engine/pipeline/order.h"
-#include "engine/pipeline/prometheus.h"
-#include "engine/pipeline/shared_loader.h"
+#include "engine/loader/check_options.h"
+#include "engine/loader/cursor.h"
+#include "engine/loader/order.h"
+#include "engine/loader/shared_loader.h"
+#include "engine/watching/advice.h"
+#include "engine/watching/prometheus.h"
 #include "io/sources/source.h"
-#include "transforms/plan.h"
+#include "transforms/plan/plan.h"
 
 namespace stoker::python {
 

@@ -10,7 +10,7 @@
 
 #include "bindings/python/cursor.h"
 #include "bindings/python/module.h"
-#include "engine/pipeline/shared_loader.h"
+#include "engine/loader/shared_loader.h"
 
 namespace pybind11 {
 class dict;

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "engine/pipeline/runtime.h"
+#include "engine/runtime/runtime.h"
 #include "io/sources/source.h"
 
 namespace pybind11 {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bindings/python/dlpack.h"
-#include "engine/core/batch.h"
-#include "engine/core/dtype.h"
+#include "core/batch.h"
+#include "core/dtype.h"
 #include "gpu/device_batch.h"
 
 namespace pybind11 {

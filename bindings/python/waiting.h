@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "engine/core/interrupt.h"
+#include "core/interrupt.h"
 
 namespace stoker::python {
 

@@ -9,10 +9,10 @@
 #include <tuple>
 #include <utility>
 
-#include "engine/pipeline/panel.h"
-#include "engine/pipeline/shared_loader.h"
-#include "engine/pipeline/stats.h"
-#include "engine/pipeline/trace_file.h"
+#include "engine/loader/shared_loader.h"
+#include "engine/watching/panel.h"
+#include "engine/watching/stats.h"
+#include "engine/watching/trace_file.h"
 
 namespace stoker::python {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/memory_budget.h"
-#include "engine/core/stage_times.h"
+#include "core/memory_budget.h"
+#include "core/stage_times.h"
 #include "io/readers/plain_read.h"
 #include "io/readers/reader.h"
 

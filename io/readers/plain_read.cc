@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/core/file_kind.h"
+#include "core/file_kind.h"
 
 namespace stoker {
 

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/core/buffer.h"
-#include "engine/core/result.h"
+#include "core/buffer.h"
+#include "core/result.h"
 #include "io/readers/reader.h"
 
 namespace stoker {

@@ -9,9 +9,9 @@
 #include <span>
 #include <string>
 
-#include "engine/core/buffer.h"
-#include "engine/core/result.h"
-#include "engine/core/sample.h"
+#include "core/buffer.h"
+#include "core/result.h"
+#include "core/sample.h"
 
 namespace stoker {
 

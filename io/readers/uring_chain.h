@@ -16,7 +16,7 @@
 
 #include <cstdint>
 
-#include "engine/core/sample.h"
+#include "core/sample.h"
 
 namespace stoker {
 

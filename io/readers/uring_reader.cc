@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/core/stage_times.h"
+#include "core/stage_times.h"
 #include "io/readers/plain_read.h"
 #include "io/readers/reader.h"
 #include "io/readers/uring_chain.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/dtype.h"
+#include "core/dtype.h"
 
 namespace stoker {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "engine/core/hash.h"
-#include "engine/core/noun.h"
+#include "core/hash.h"
+#include "core/noun.h"
 
 namespace stoker {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/result.h"
+#include "core/result.h"
 #include "io/sources/array_column.h"
 #include "io/sources/source.h"
 

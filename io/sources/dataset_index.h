@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/output_file.h"
-#include "engine/core/result.h"
+#include "core/output_file.h"
+#include "core/result.h"
 #include "io/sources/dataset_index_format.h"
 #include "io/sources/image_facts.h"
 #include "io/sources/image_list.h"

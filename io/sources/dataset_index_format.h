@@ -10,7 +10,7 @@
 #include <span>
 #include <type_traits>
 
-#include "engine/core/hash.h"
+#include "core/hash.h"
 
 namespace stoker::dataset_index {
 
@@ -56,7 +56,7 @@ struct Facts {
   uint32_t width = 0;       // as stored; 0: unknown
   uint32_t height = 0;
   uint8_t orientation = 1;  // the EXIF tag: 1 to 8
-  uint8_t format = 0;       // ImageFormat of transforms/format.h; 0: unknown
+  uint8_t format = 0;       // ImageFormat of transforms/decode/format.h; 0: unknown
   uint16_t unused = 0;
 };
 static_assert(sizeof(Facts) == 24);

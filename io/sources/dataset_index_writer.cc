@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "engine/core/hash.h"
+#include "core/hash.h"
 #include "io/sources/dataset_index.h"
 #include "io/sources/dataset_index_format.h"
 

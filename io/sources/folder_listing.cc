@@ -16,7 +16,7 @@
 #include <tuple>
 #include <utility>
 
-#include "engine/core/start_thread.h"
+#include "core/start_thread.h"
 
 namespace stoker {
 namespace {

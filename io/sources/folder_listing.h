@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/core/result.h"
+#include "core/result.h"
 #include "io/sources/skipped_files.h"
 
 namespace stoker {

@@ -11,7 +11,7 @@ struct ImageFacts {
   uint32_t width = 0;       // as stored; 0: unknown
   uint32_t height = 0;
   uint8_t orientation = 1;  // the EXIF tag: 1 to 8
-  uint8_t format = 0;       // ImageFormat of transforms/format.h; 0: unknown
+  uint8_t format = 0;       // ImageFormat of transforms/decode/format.h; 0: unknown
 
   friend bool operator==(const ImageFacts&, const ImageFacts&) = default;
 };

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/machine.h"
-#include "engine/core/noun.h"
+#include "core/machine.h"
+#include "core/noun.h"
 #include "io/sources/dataset_index.h"
 #include "io/sources/image_list.h"
 #include "io/sources/list_images.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/core/result.h"
+#include "core/result.h"
 #include "io/sources/source.h"
 
 namespace stoker {

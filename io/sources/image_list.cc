@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "engine/core/sample.h"
+#include "core/sample.h"
 
 namespace stoker {
 

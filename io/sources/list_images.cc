@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/machine.h"
-#include "engine/core/noun.h"
-#include "engine/core/start_thread.h"
+#include "core/machine.h"
+#include "core/noun.h"
+#include "core/start_thread.h"
 #include "io/sources/folder_listing.h"
 
 namespace stoker {

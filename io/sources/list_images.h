@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include "engine/core/result.h"
+#include "core/result.h"
 #include "io/sources/image_list.h"
 
 namespace stoker {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/sample.h"
+#include "core/sample.h"
 #include "io/sources/array_column.h"
 #include "io/sources/image_facts.h"
 #include "io/sources/skipped_files.h"

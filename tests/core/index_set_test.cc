@@ -1,4 +1,4 @@
-#include "engine/core/index_set.h"
+#include "core/index_set.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/core/machine.h"
+#include "core/machine.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/buffer.h"
-#include "engine/core/memory_budget.h"
-#include "engine/core/slot_pool.h"
+#include "core/buffer.h"
+#include "core/memory_budget.h"
+#include "core/slot_pool.h"
 
 namespace stoker {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/core/normal.h"
+#include "core/normal.h"
 
 #include <gtest/gtest.h>
 

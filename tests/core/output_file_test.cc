@@ -1,4 +1,4 @@
-#include "engine/core/output_file.h"
+#include "core/output_file.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/slot_pool.h"
+#include "core/slot_pool.h"
 
 namespace stoker {
 namespace {

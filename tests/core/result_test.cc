@@ -1,4 +1,4 @@
-#include "engine/core/result.h"
+#include "core/result.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/core/start_thread.h"
+#include "core/start_thread.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "engine/core/trace.h"
+#include "core/trace.h"
 
 #include <gmock/gmock.h>
 

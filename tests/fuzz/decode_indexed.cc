@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/core/hash.h"
+#include "core/hash.h"
 #include "tests/fuzz/fuzzed_rows.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/jpeg/fast/crop_index_maker.h"

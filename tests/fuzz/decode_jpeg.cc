@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/core/buffer.h"
+#include "core/buffer.h"
 #include "tests/fuzz/fuzzed_rows.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/jpeg/reference_decoder.h"

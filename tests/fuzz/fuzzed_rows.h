@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
-#include "engine/core/buffer.h"
-#include "engine/core/image.h"
-#include "engine/core/random.h"
-#include "transforms/row_sink.h"
+#include "core/buffer.h"
+#include "core/image.h"
+#include "core/random.h"
+#include "transforms/decode/row_sink.h"
 
 namespace stoker::testing {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/sample.h"
+#include "core/sample.h"
 #include "io/sources/dataset_index.h"
 #include "tests/fuzz/fuzzed_rows.h"
 

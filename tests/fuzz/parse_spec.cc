@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bindings/c/loader_spec.h"
-#include "transforms/plan.h"
+#include "transforms/plan/plan.h"
 
 namespace stoker::testing {
 

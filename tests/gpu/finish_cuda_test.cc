@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/row_work.h"
+#include "core/row_work.h"
 #include "gpu/device.h"
 #include "tests/gpu/random_job.h"
 #include "tests/testing/effort.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/core/row_work.h"
+#include "core/row_work.h"
 #include "gpu/finish-inl.h"
 #include "tests/gpu/random_job.h"
 #include "tests/testing/effort.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/row_work.h"
+#include "core/row_work.h"
 #include "gpu/finish.h"
 #include "tests/testing/random.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/core/row_work.h"
+#include "core/row_work.h"
 
 namespace stoker::testing {
 

@@ -1,4 +1,4 @@
-"""The digest of `stoker bench --digest` (bench/digest.h), computed from what Python was given."""
+"""The digest of `stoker bench --digest` (bindings/cli/bench/digest.h), computed from what Python was given."""
 
 import numpy as np
 import xxhash

@@ -34,8 +34,8 @@ def tree(tmp_path, root):
             return done.returncode, done.stdout + done.stderr
 
     tree = Tree()
-    tree.write("engine/core/value.h", HEADER)
-    tree.write("io/reader.h", HEADER + '#include "engine/core/value.h"\n')
+    tree.write("core/value.h", HEADER)
+    tree.write("io/reader.h", HEADER + '#include "core/value.h"\n')
     tree.write("io/reader.cc", '#include "io/reader.h"\n\n#include <liburing.h>\n')
     tree.write("transforms/lanes-inl.h", "#if defined(LANES)\n#endif\n#include <hwy/highway.h>\n")
     return tree
@@ -48,7 +48,7 @@ def test_tree_passes(tree):
 @pytest.mark.parametrize(
     ("path", "text", "message"),
     [
-        ("engine/core/a.cc", '#include "io/reader.h"\n', "engine/core may include only"),
+        ("core/a.cc", '#include "io/reader.h"\n', "core may include only"),
         ("transforms/a.cc", '#include "io/reader.h"\n', "transforms may include only"),
         ("io/a.cc", '#include "tests/a.h"\n', "io may include only"),
         ("io/a.cc", '#include "reader.h"\n', "not a path from the root"),
@@ -93,7 +93,11 @@ def test_shell(tree):
 def test_tidy(tree):
     def add(path, text):
         tree.write(path, text)
-        entry = {"directory": str(tree.folder), "file": path, "command": f"c++ -std=c++20 -I{tree.folder} -c {path}"}
+        entry = {
+            "directory": str(tree.folder),
+            "file": path,
+            "command": f"c++ -std=c++20 -I{tree.folder} -c {path}",
+        }
         tree.write("build/compile_commands.json", json.dumps([entry]))
 
     assert tree.check("tidy")[0] == 2  # no build: it says so instead of passing
@@ -115,7 +119,11 @@ def test_tidy_of_sources_that_are_compiled_together(tree):
     names = ["io/a.cc", "io/b.cc"]
     unity = "build/Unity/unity_0_cxx.cxx"
     tree.write(unity, "".join(f'#include "{tree.folder / name}"\n' for name in names))
-    entry = {"directory": str(tree.folder), "file": unity, "command": f"c++ -std=c++20 -I{tree.folder} -c {unity}"}
+    entry = {
+        "directory": str(tree.folder),
+        "file": unity,
+        "command": f"c++ -std=c++20 -I{tree.folder} -c {unity}",
+    }
     tree.write("build/compile_commands.json", json.dumps([entry]))
     for name in names:
         tree.write(name, f"#include <vector>\nusing std::vector;\nvector<int> Of{name[3].upper()}();\n")
@@ -132,7 +140,7 @@ def test_a_header_that_needs_another_first(tree, root):
         "add_library(stoker_flags INTERFACE)\n"
         "target_include_directories(stoker_flags INTERFACE ${PROJECT_SOURCE_DIR})\n"
         f"include({root}/cmake/headers_alone.cmake)\n"
-        "stoker_headers_alone(alone engine io transforms)\n",
+        "stoker_headers_alone(alone core io transforms)\n",
     )
 
     def build():

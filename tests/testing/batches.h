@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/pipeline/loader.h"
+#include "engine/loader/loader.h"
 
 namespace stoker::testing {
 

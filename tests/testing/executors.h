@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "engine/pipeline/executor.h"
-#include "engine/pipeline/runtime.h"
+#include "engine/runtime/executor.h"
+#include "engine/runtime/runtime.h"
 
 namespace stoker::testing {
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/core/batch.h"
-#include "engine/core/column_spec.h"
+#include "core/batch.h"
+#include "core/column_spec.h"
 #include "gpu/stager.h"
 
 namespace stoker::testing {

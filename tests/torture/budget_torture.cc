@@ -24,8 +24,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/core/slot_pool.h"
-#include "engine/pipeline/loader.h"
+#include "core/slot_pool.h"
+#include "engine/loader/loader.h"
 #include "tests/testing/batches.h"
 #include "tests/torture/counted_memory.h"
 #include "tests/torture/option_sets.h"

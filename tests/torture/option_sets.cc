@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "engine/core/random.h"
+#include "core/random.h"
 #include "tests/testing/executors.h"
 
 namespace stoker::testing {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/pipeline/loader.h"
+#include "engine/loader/loader.h"
 #include "tests/torture/photographs.h"
 
 namespace stoker::testing {

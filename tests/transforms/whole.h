@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/transforms/jpeg/decode.h"
-#include "transforms/whole_image.h"
+#include "transforms/decode/whole_image.h"
 
 namespace stoker::testing {
 

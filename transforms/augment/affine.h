@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/core/result.h"
+#include "core/result.h"
 #include "transforms/augment/step.h"
 #include "transforms/augment/tile.h"
 

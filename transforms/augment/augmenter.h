@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/core/buffer.h"
-#include "engine/core/image.h"
-#include "engine/core/memory_budget.h"
-#include "engine/core/result.h"
+#include "core/buffer.h"
+#include "core/image.h"
+#include "core/memory_budget.h"
+#include "core/result.h"
 #include "transforms/augment/step.h"
 #include "transforms/augment/tile.h"
 

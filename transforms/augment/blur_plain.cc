@@ -3,7 +3,7 @@
 
 #include "transforms/augment/blur.h"
 #include "transforms/augment/border.h"
-#include "transforms/draw.h"
+#include "transforms/plan/draw.h"
 
 namespace stoker {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "transforms/fill.h"
+#include "transforms/spec/fill.h"
 
 namespace stoker {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <variant>
 
-#include "engine/core/image.h"
-#include "transforms/fill.h"
+#include "core/image.h"
+#include "transforms/spec/fill.h"
 
 namespace stoker {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/core/image.h"
+#include "core/image.h"
 
 namespace stoker {
 

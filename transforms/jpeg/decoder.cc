@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "transforms/format.h"
+#include "transforms/decode/format.h"
 #include "transforms/jpeg/columns.h"
 #include "transforms/jpeg/errors.h"
 #include "transforms/jpeg/fast/crop_index.h"

@@ -5,12 +5,12 @@
 #include <memory>
 #include <span>
 
-#include "engine/core/image.h"
-#include "engine/core/memory_budget.h"
-#include "engine/core/result.h"
-#include "transforms/image_info.h"
+#include "core/image.h"
+#include "core/memory_budget.h"
+#include "core/result.h"
+#include "transforms/decode/image_info.h"
+#include "transforms/decode/row_sink.h"
 #include "transforms/jpeg/paths.h"
-#include "transforms/row_sink.h"
 
 namespace stoker {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "engine/core/result.h"
+#include "core/result.h"
 
 namespace stoker {
 

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <new>
 
-#include "transforms/exif.h"
+#include "transforms/decode/exif.h"
 #include "transforms/jpeg/cmyk.h"
 #include "transforms/jpeg/errors.h"
 #include "transforms/jpeg/library_bytes.h"

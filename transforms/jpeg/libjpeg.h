@@ -9,8 +9,8 @@
 #include <memory>
 #include <span>
 
-#include "engine/core/image.h"
-#include "engine/core/result.h"
+#include "core/image.h"
+#include "core/result.h"
 #include "transforms/jpeg/columns.h"
 #include "transforms/jpeg/decoder.h"
 

@@ -5,9 +5,9 @@
 #include <sstream>
 #include <string>
 
-#include "engine/core/log.h"
-#include "engine/core/noun.h"
-#include "transforms/draw.h"
+#include "core/log.h"
+#include "core/noun.h"
+#include "transforms/plan/draw.h"
 
 namespace stoker {
 

@@ -9,9 +9,9 @@
 #include <variant>
 #include <vector>
 
-#include "engine/core/image.h"
-#include "engine/core/random.h"
-#include "engine/core/result.h"
+#include "core/image.h"
+#include "core/random.h"
+#include "core/result.h"
 
 namespace stoker {
 

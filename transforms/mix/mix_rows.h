@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/core/dtype.h"
+#include "core/dtype.h"
 #include "transforms/mix/batch_mix.h"
 
 namespace stoker {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "engine/core/half.h"
+#include "core/half.h"
 #include "transforms/mix/mix_rows.h"
 
 namespace stoker {

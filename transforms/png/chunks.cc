@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "transforms/exif.h"
+#include "transforms/decode/exif.h"
 #include "transforms/png/errors.h"
 #include "transforms/png/text.h"
 

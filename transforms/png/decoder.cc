@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "engine/core/buffer.h"
+#include "core/buffer.h"
+#include "transforms/decode/push_region.h"
 #include "transforms/png/chunks.h"
 #include "transforms/png/libspng.h"
 #include "transforms/png/pixels.h"
-#include "transforms/push_region.h"
 
 namespace stoker {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "engine/core/result.h"
+#include "core/result.h"
 
 namespace stoker::png {
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "engine/core/result.h"
+#include "core/result.h"
 #include "transforms/png/chunks.h"
 
 namespace stoker::png {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/core/image.h"
+#include "core/image.h"
 #include "transforms/png/chunks.h"
 
 namespace stoker::png {

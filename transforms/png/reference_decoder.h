@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/core/result.h"
-#include "transforms/whole_image.h"
+#include "core/result.h"
+#include "transforms/decode/whole_image.h"
 
 namespace stoker {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "transforms/exif.h"
+#include "transforms/decode/exif.h"
 
 namespace stoker::png {
 namespace {

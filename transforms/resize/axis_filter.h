@@ -14,9 +14,9 @@
 
 #include <cstdint>
 
-#include "engine/core/buffer.h"
-#include "engine/core/memory_budget.h"
-#include "engine/core/result.h"
+#include "core/buffer.h"
+#include "core/memory_budget.h"
+#include "core/result.h"
 
 namespace stoker {
 

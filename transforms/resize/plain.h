@@ -1,7 +1,7 @@
 // The plain twin of Resampler: a whole decoded image in, each step as its definition reads.
 #pragma once
 
-#include "engine/core/image.h"
+#include "core/image.h"
 #include "transforms/resize/resampler.h"
 
 namespace stoker {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/core/stage_times.h"
+#include "core/stage_times.h"
 
 namespace stoker {
 

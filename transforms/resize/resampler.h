@@ -6,15 +6,15 @@
 
 #include <cstdint>
 
-#include "engine/core/buffer.h"
-#include "engine/core/image.h"
-#include "engine/core/memory_budget.h"
-#include "engine/core/result.h"
-#include "transforms/orientation.h"
+#include "core/buffer.h"
+#include "core/image.h"
+#include "core/memory_budget.h"
+#include "core/result.h"
+#include "transforms/decode/orientation.h"
+#include "transforms/decode/row_sink.h"
 #include "transforms/resize/axis_filter.h"
 #include "transforms/resize/row_format.h"
 #include "transforms/resize/strip.h"
-#include "transforms/row_sink.h"
 
 namespace stoker {
 

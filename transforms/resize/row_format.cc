@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "engine/core/half.h"
+#include "core/half.h"
 
 namespace stoker {
 

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/core/dtype.h"
-#include "engine/core/image.h"
-#include "engine/core/layout.h"
+#include "core/dtype.h"
+#include "core/image.h"
+#include "core/layout.h"
 
 namespace stoker {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "transforms/exif.h"
+#include "transforms/decode/exif.h"
 
 namespace stoker::webp {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/core/image.h"
-#include "engine/core/result.h"
-#include "transforms/orientation.h"
+#include "core/image.h"
+#include "core/result.h"
+#include "transforms/decode/orientation.h"
 
 namespace stoker::webp {
 

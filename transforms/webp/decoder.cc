@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "engine/core/buffer.h"
-#include "transforms/push_region.h"
+#include "core/buffer.h"
+#include "transforms/decode/push_region.h"
 #include "transforms/webp/container.h"
 #include "transforms/webp/library_bytes.h"
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/core/image.h"
+#include "core/image.h"
 
 namespace stoker::webp {
 

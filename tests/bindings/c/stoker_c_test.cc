@@ -12,7 +12,7 @@
 
 #include "bindings/c/loader_spec.h"
 #include "bindings/c/registry.h"
-#include "engine/core/dtype.h"
+#include "core/dtype.h"
 #include "gpu/device.h"
 #include "io/sources/image_folder.h"
 #include "tests/testing/photo_folder.h"

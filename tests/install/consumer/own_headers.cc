@@ -3,10 +3,10 @@
 
 #include <cstdio>
 
-#include "engine/core/result.h"
+#include "core/result.h"
 #include "gpu/device.h"
 #include "io/sources/source.h"
-#include "transforms/transform.h"
+#include "transforms/spec/transform.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/memory_budget.h"
+#include "core/memory_budget.h"
 #include "io/readers/reader.h"
 #include "tests/io/readers/temp_folder.h"
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/random.h"
+#include "core/random.h"
 
 namespace stoker {
 namespace {

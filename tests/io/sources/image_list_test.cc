@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/random.h"
+#include "core/random.h"
 #include "io/sources/dataset_index_check.h"
 
 namespace stoker {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <thread>
 
-#include "engine/core/row_work.h"
+#include "core/row_work.h"
 #include "gpu/finish_cuda.h"
 #include "gpu/occupy_cuda.h"
 #include "tests/testing/fake_cuda/fake_call.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/core/memory_budget.h"
+#include "core/memory_budget.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/transforms/jpeg/decode.h"

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/buffer.h"
-#include "engine/core/random.h"
+#include "core/buffer.h"
+#include "core/random.h"
+#include "transforms/decode/row_sink.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/jpeg/reference_decoder.h"
-#include "transforms/row_sink.h"
 
 namespace stoker::testing {
 

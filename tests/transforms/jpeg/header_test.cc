@@ -8,11 +8,11 @@
 
 #include "tests/testing/make_jpeg.h"
 #include "tests/transforms/jpeg/decode.h"
-#include "transforms/exif.h"
-#include "transforms/format.h"
+#include "transforms/decode/exif.h"
+#include "transforms/decode/format.h"
+#include "transforms/decode/orientation.h"
 #include "transforms/jpeg/cmyk.h"
 #include "transforms/jpeg/columns.h"
-#include "transforms/orientation.h"
 
 namespace stoker::testing {
 namespace {

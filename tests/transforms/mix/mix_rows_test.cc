@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/core/half.h"
+#include "core/half.h"
 
 namespace stoker {
 namespace {

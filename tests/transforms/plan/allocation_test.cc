@@ -5,9 +5,9 @@
 #include <new>
 #include <vector>
 
-#include "engine/core/buffer.h"
+#include "core/buffer.h"
 #include "tests/testing/make_jpeg.h"
-#include "transforms/plan.h"
+#include "transforms/plan/plan.h"
 
 namespace {
 size_t allocations = 0;  // of this program's one thread

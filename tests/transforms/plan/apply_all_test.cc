@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/buffer.h"
+#include "core/buffer.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/photos.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "transforms/jpeg/fast/crop_index_maker.h"
-#include "transforms/plan.h"
+#include "transforms/plan/plan.h"
 
 namespace stoker {
 namespace {

@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/buffer.h"
+#include "core/buffer.h"
 #include "tests/transforms/plan/geometry_of.h"
-#include "transforms/image_decoder.h"
-#include "transforms/plan.h"
+#include "transforms/decode/image_decoder.h"
+#include "transforms/plan/plan.h"
 
 namespace stoker {
 namespace {

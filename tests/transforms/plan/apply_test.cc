@@ -11,16 +11,16 @@
 #define HWY_WANT_AVX3_DL 1  // as the library is built
 #include <hwy/targets.h>
 
-#include "engine/core/buffer.h"
+#include "core/buffer.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/photos.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/plan/geometry_of.h"
 #include "transforms/jpeg/reference_decoder.h"
-#include "transforms/plan.h"
-#include "transforms/reference.h"
-#include "transforms/resampling.h"
+#include "transforms/plan/plan.h"
+#include "transforms/plan/reference.h"
+#include "transforms/plan/resampling.h"
 #include "transforms/resize/plain.h"
 
 namespace stoker {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "transforms/plan.h"
+#include "transforms/plan/plan.h"
 
 namespace stoker {
 namespace {

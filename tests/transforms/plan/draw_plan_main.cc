@@ -20,10 +20,10 @@
 #include <vector>
 
 #include "bindings/c/loader_spec.h"
-#include "engine/core/buffer.h"
+#include "core/buffer.h"
 #include "tests/transforms/plan/geometry_of.h"
-#include "transforms/image_decoder.h"
-#include "transforms/plan.h"
+#include "transforms/decode/image_decoder.h"
+#include "transforms/plan/plan.h"
 
 namespace stoker {
 namespace {

@@ -1,4 +1,4 @@
-#include "transforms/draw.h"
+#include "transforms/plan/draw.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/transforms/plan/geometry_of.h"
-#include "transforms/plan.h"
+#include "transforms/plan/plan.h"
 
 namespace stoker {
 namespace {

@@ -1,11 +1,11 @@
-#include "transforms/erase.h"
+#include "transforms/plan/erase.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
 
-#include "engine/core/half.h"
+#include "core/half.h"
 
 namespace stoker {
 namespace {

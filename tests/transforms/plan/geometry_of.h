@@ -1,7 +1,7 @@
 // What a plan draws for an image, where that cannot fail.
 #pragma once
 
-#include "transforms/plan.h"
+#include "transforms/plan/plan.h"
 
 namespace stoker::testing {
 

@@ -5,15 +5,15 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/buffer.h"
+#include "core/buffer.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_png.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/plan/geometry_of.h"
 #include "tests/transforms/plan/naive_image.h"
 #include "tests/transforms/plan/random_options.h"
-#include "transforms/draw.h"
-#include "transforms/plan.h"
+#include "transforms/plan/draw.h"
+#include "transforms/plan/plan.h"
 #include "transforms/png/reference_decoder.h"
 
 namespace stoker {

@@ -1,12 +1,12 @@
-#include "transforms/leave_to_device.h"
+#include "transforms/plan/leave_to_device.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
 
-#include "engine/core/row_work.h"
-#include "transforms/plan.h"
+#include "core/row_work.h"
+#include "transforms/plan/plan.h"
 
 namespace stoker {
 namespace {

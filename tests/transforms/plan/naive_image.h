@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/image.h"
+#include "core/image.h"
 #include "tests/testing/random.h"
-#include "transforms/fill.h"
+#include "transforms/spec/fill.h"
 
 namespace stoker::testing {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "tests/testing/random.h"
-#include "transforms/transform.h"
+#include "transforms/spec/transform.h"
 
 namespace stoker::testing {
 

@@ -5,15 +5,15 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/buffer.h"
+#include "core/buffer.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "tests/transforms/plan/naive_image.h"
 #include "tests/transforms/plan/random_options.h"
-#include "transforms/plan.h"
-#include "transforms/reference.h"
+#include "transforms/plan/plan.h"
+#include "transforms/plan/reference.h"
 
 namespace stoker {
 namespace {

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "engine/core/buffer.h"
+#include "core/buffer.h"
 
 namespace stoker {
 namespace {

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/core/half.h"
+#include "core/half.h"
 
 namespace stoker {
 namespace {

@@ -1,7 +1,7 @@
 // Which MCUs a region needs, and where its samples lie in the planes that they are decoded to.
 #pragma once
 
-#include "engine/core/image.h"
+#include "core/image.h"
 #include "transforms/jpeg/fast/frame_header.h"
 
 namespace stoker::jpeg {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "engine/core/hash.h"
+#include "core/hash.h"
 
 namespace stoker::jpeg {
 

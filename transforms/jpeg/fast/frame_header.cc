@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "transforms/exif.h"
+#include "transforms/decode/exif.h"
 
 namespace stoker::jpeg {
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/core/image.h"
+#include "core/image.h"
+#include "transforms/decode/orientation.h"
 #include "transforms/jpeg/paths.h"
-#include "transforms/orientation.h"
 
 namespace stoker::jpeg {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "transforms/decode/row_sink.h"
 #include "transforms/jpeg/fast/crop_geometry.h"
-#include "transforms/row_sink.h"
 
 namespace stoker::jpeg {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "engine/core/buffer.h"
-#include "transforms/image_info.h"
+#include "core/buffer.h"
+#include "transforms/decode/image_info.h"
 #include "transforms/jpeg/fast/crop_geometry.h"
 #include "transforms/jpeg/fast/entropy.h"
 #include "transforms/jpeg/fast/inverse_dct.h"

@@ -12,13 +12,13 @@
 #include <memory>
 #include <span>
 
-#include "engine/core/image.h"
-#include "engine/core/memory_budget.h"
-#include "engine/core/result.h"
+#include "core/image.h"
+#include "core/memory_budget.h"
+#include "core/result.h"
+#include "transforms/decode/row_sink.h"
 #include "transforms/jpeg/fast/crop_index.h"
 #include "transforms/jpeg/fast/frame_header.h"
 #include "transforms/jpeg/paths.h"
-#include "transforms/row_sink.h"
 
 namespace stoker::jpeg {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/hash.h"
+#include "core/hash.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/photos.h"

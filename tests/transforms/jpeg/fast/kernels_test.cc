@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/core/random.h"
+#include "core/random.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "transforms/jpeg/fast/inverse_dct.h"
 #include "transforms/jpeg/fast/pixels.h"

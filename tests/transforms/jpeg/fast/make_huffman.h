@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/random.h"
+#include "core/random.h"
 
 namespace stoker::testing {
 

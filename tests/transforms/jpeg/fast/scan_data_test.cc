@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/core/random.h"
+#include "core/random.h"
 
 namespace stoker::testing {
 namespace {

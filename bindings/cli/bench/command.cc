@@ -1,0 +1,335 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bindings/cli/arguments.h"
+#include "bindings/cli/bench/live_view.h"
+#include "bindings/cli/bench/report.h"
+#include "bindings/cli/bench/runner.h"
+#include "bindings/cli/command.h"
+#include "bindings/cli/interrupt.h"
+#include "bindings/cli/outcome.h"
+#include "bindings/cli/progress.h"
+#include "bindings/cli/recipe.h"
+#include "bindings/cli/split_folders.h"
+#include "core/noun.h"
+#include "core/output_file.h"
+#include "engine/watching/prometheus.h"
+#include "io/sources/image_folder.h"
+
+namespace stoker::cli {
+
+namespace {
+
+struct BenchArguments {
+  std::string directory;
+  RecipeArguments recipe;
+  std::string crop_index = "auto";
+  int64_t batch_size = 64;
+  bool drop_remainder = false;
+  int64_t epochs = 1;
+  uint64_t seed = 0;
+  bool shuffle = false;
+  bool no_shuffle = false;
+  int64_t rank = 0;
+  int64_t world = 1;
+  int64_t threads = 0;
+  int64_t depth = 0;
+  int64_t reads = 0;
+  std::string reader = "auto";
+  uint64_t memory_budget = 0;
+  std::string executor = "tbb";
+  std::string device;
+  int64_t buffers = DeviceOptions().buffers;
+  double step_ms = 0;
+  bool cold = false;
+  bool digest = false;
+  bool json = false;
+  bool live = false;
+  std::string trace;
+  std::string prometheus;
+};
+
+constexpr const char* kBenchFooter = R"(Examples:
+  stoker bench photos
+  stoker bench photos --transform eval --epochs 3 --threads 4
+  stoker bench photos --cold --reader uring --json | jq .images_per_second
+
+What the figures are (docs/cli.md says how each is measured):
+  throughput      images delivered per second, from asking for the first batch to having the last
+  CPU             user and system time of the whole process, for 1,000 images: what a photograph
+                  costs, and the figure to compare between machines that are not idle
+  read            bytes of the files per second, and how much came from storage, not the page cache
+  first batch     from opening the loader to having the first batch; listing DIR is not in it
+  batch latency   how long Next() takes: near 0 when batches are ready before they are asked for
+  peak memory     the most the process has had in memory
+  CPU by stage    read: reader threads; decode: bytes to pixels; resize: pixels to the batch;
+                  augment: what is not fused with that; mix: MixUp, CutMix; rest: everything else
+  waited          for batches, and for what: storage, decode (workers), copy (to a device), other
+  settings        depth, workers and reads at the end, and the last changes of them
+
+With --device batches are copied to it while the last one is used (docs/gpu.md):
+  to the device   bytes of the copies by their time on the device, beside a copy of as many bytes
+                  with nothing else going on
+  idle for input  the device's time between two steps
+  stager waited   where the time of the thread that issues the copies went
+
+Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (permission, memory,
+disk, I/O); 130 interrupted (Ctrl-C: what was measured until then is printed).)";
+
+ReaderKind ReaderOf(const std::string& name) {
+  if (name == "uring") return ReaderKind::kUring;
+  return name == "pread" ? ReaderKind::kPread : ReaderKind::kAuto;
+}
+
+ExecutorKind ExecutorOf(const std::string& name) {
+  if (name == "threads") return ExecutorKind::kThreads;
+  return name == "shuffled" ? ExecutorKind::kShuffled : ExecutorKind::kTbb;
+}
+
+Status CheckTogether(const BenchArguments& given) {
+  if (given.rank >= given.world) {
+    return Error{Code::kInvalidArgument, fmt::format("--rank is {}; it must be below --world, {}",
+                                                     given.rank, given.world)};
+  }
+  if (given.crop_index.empty()) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "--crop-index is empty",
+                 .advice = "Give auto, off or the file that `stoker index` wrote"};
+  }
+  if (given.device.empty() && given.step_ms != 0) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "--step-ms is for --device, which is not given"};
+  }
+  return {};
+}
+
+Result<std::optional<DeviceBench>> DeviceOf(const BenchArguments& given) {
+  if (given.device.empty()) return std::optional<DeviceBench>();
+  Result<DeviceName> name = DeviceName::Parse(given.device);
+  if (!name.ok()) return std::move(name).error();
+  return std::optional<DeviceBench>({.name = *name,
+                                     .buffers = static_cast<int>(given.buffers),
+                                     .step_ns = static_cast<uint64_t>(given.step_ms * 1e6)});
+}
+
+BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
+                       std::shared_ptr<const SampleSource> source) {
+  BenchOptions options;
+  options.transform = std::move(recipe.name);
+  LoaderOptions& loader = options.loader;
+  loader.source = std::move(source);
+  loader.transforms = std::move(recipe.transforms);
+  loader.mix = std::move(recipe.mix);
+  loader.dtype = recipe.options.dtype;
+  loader.layout = recipe.options.layout;
+  loader.exif_orientation = recipe.options.exif_orientation;
+  loader.limits = recipe.options.limits;
+  loader.batch_size = static_cast<uint32_t>(given.batch_size);
+  loader.shuffle = given.shuffle || (recipe.shuffled && !given.no_shuffle);
+  loader.seed = given.seed;
+  loader.rank = static_cast<uint32_t>(given.rank);
+  loader.world = static_cast<uint32_t>(given.world);
+  loader.drop_remainder = given.drop_remainder;
+  loader.depth = static_cast<int>(given.depth);
+  options.runtime.threads = static_cast<int>(given.threads);
+  options.runtime.reads_in_flight = static_cast<uint32_t>(given.reads);
+  options.runtime.reader = ReaderOf(given.reader);
+  options.runtime.executor = ExecutorOf(given.executor);
+  options.runtime.shuffle_seed = given.seed;
+  options.runtime.memory_budget = given.memory_budget;
+  options.epochs = static_cast<uint64_t>(given.epochs);
+  options.cold = given.cold;
+  options.digest = given.digest;
+  options.trace = given.trace;
+  return options;
+}
+
+ImageFolderOptions FolderOptionsOf(const BenchArguments& given) {
+  using CropIndex = ImageFolderOptions::CropIndex;
+  ImageFolderOptions options;
+  options.crop_index = given.crop_index == "auto"  ? CropIndex::kAuto
+                       : given.crop_index == "off" ? CropIndex::kOff
+                                                   : CropIndex::kFile;
+  options.crop_index_file = given.crop_index;
+  return options;
+}
+
+Result<BenchReport> Measure(const BenchArguments& given) {
+  Result<Recipe> recipe = RecipeOf(given.recipe);
+  if (!recipe.ok()) return std::move(recipe).error();
+  Result<std::shared_ptr<const SampleSource>> source =
+      ImageFolder(given.directory, FolderOptionsOf(given));
+  if (!source.ok()) return std::move(source).error();
+  WarnOfSplits(given.directory, (*source)->classes());
+  Result<std::optional<DeviceBench>> device = DeviceOf(given);
+  if (!device.ok()) return std::move(device).error();
+  BenchOptions options = OptionsOf(given, *std::move(recipe), *std::move(source));
+  options.device = *std::move(device);
+  ProgressBar bar;
+  LiveView view;
+  const InterruptGuard interrupt;
+  return RunBench(options, [&](const BenchProgress& progress) {
+    const double images = static_cast<double>(progress.images);
+    const uint64_t done = progress.batches, total = progress.batches_total;
+    if (given.live) {
+      view.Show(fmt::format("{}  {} images", BarText(done, total), progress.images),
+                progress.stats);
+    } else {
+      bar.Show(
+          done, total,
+          fmt::format("{} images, {:.0f} images/s", progress.images, images / progress.seconds));
+    }
+    return !interrupt.interrupted();
+  });
+}
+
+std::string TraceText(const TraceSummary& trace) {
+  std::string text = fmt::format("\n  trace          {}: {} {}", trace.path, trace.events,
+                                 Noun(trace.events, "event", "events"));
+  if (trace.dropped != 0) text += fmt::format("; {} more did not fit into memory", trace.dropped);
+  return text + "; open it at https://ui.perfetto.dev\n";
+}
+
+Result<int> TryBenchCommand(const BenchArguments& given) {
+  if (Status s = CheckTogether(given); !s.ok()) return std::move(s).error();
+  if (!given.prometheus.empty()) {  // not only after the run
+    if (Status s = CheckCanWrite(given.prometheus); !s.ok()) return std::move(s).error();
+  }
+  Result<BenchReport> report = Measure(given);
+  if (!report.ok()) return std::move(report).error();
+  std::string text;
+  if (given.json) {
+    text = BenchReportJson(*report) + "\n";
+  } else {
+    text = BenchReportText(*report) + (report->trace ? TraceText(*report->trace) : "");
+  }
+  if (Status s = Print(text); !s.ok()) return std::move(s).error();
+  if (!given.prometheus.empty()) {
+    Status s = WriteFile(given.prometheus, PrometheusText(report->loader, "bench"));
+    if (!s.ok()) return std::move(s).error();
+  }
+  return report->interrupted ? InterruptedExitCode() : kExitOk;
+}
+
+Result<int> RunBenchCommand(const BenchArguments& given) {
+  Result<int> code = TryBenchCommand(given);
+  if (code.ok()) return code;
+  return Fail(WithOptionNames(code.error()),
+              ExitCodeOf(code.error(), {given.trace, given.prometheus}), given.json);
+}
+
+void AddDataOptions(CLI::App& command, BenchArguments& given) {
+  command
+      .add_option("DIR", given.directory, "folder of photographs, one folder in it for each class")
+      ->type_name("")
+      ->required();
+  AddRecipeOptions(command, given.recipe);
+  AddNumber(command, "--batch-size", given.batch_size, {1, 1 << 20}, "images in a batch");
+  command
+      .add_option(
+          "--crop-index", given.crop_index,
+          "auto: where DIR has an index (see `stoker index`),\nby it; off; or an index' file")
+      ->type_name("auto|off|FILE")
+      ->capture_default_str();
+  command.add_flag("--drop-remainder", given.drop_remainder,
+                   "leave out a last batch that is not full");
+  AddNumber(command, "--epochs", given.epochs, {1, 1'000'000'000},
+            "how often to go through the photographs");
+  AddSeed(command, "--seed", given.seed, "of the order and of every random transform");
+  CLI::Option* shuffle =
+      command.add_flag("--shuffle", given.shuffle, "a new order each epoch, as train has");
+  command.add_flag("--no-shuffle", given.no_shuffle, "the folder's order, as eval has")
+      ->excludes(shuffle);
+}
+
+void AddMachineOptions(CLI::App& command, BenchArguments& given) {
+  AddNumber(command, "--threads", given.threads, {0, 1024},
+            "decode workers; 0: at most the cores allotted,\ntuned: as many as keep up");
+  AddNumber(command, "--depth", given.depth, {0, 4096},
+            "batches in production at once; 0: tuned, within\nthe memory budget");
+  AddNumber(command, "--reads", given.reads, {0, 1024},
+            "reads in flight at a time; 0: at most 64, tuned");
+  AddChoice(command, "--reader", given.reader, {"auto", "uring", "pread"},
+            "auto: the faster one, as measured when it starts");
+  AddBytes(command, "--memory-budget", given.memory_budget,
+           "working memory: 500000000, 64MiB, 2GB, …; 0: a\n"
+           "quarter of what this process may still use, at\nmost 4 GiB");
+  command.add_flag("--cold", given.cold,
+                   "drop each file from the page cache before each\n"
+                   "epoch (posix_fadvise: needs no privilege; names\nand inodes stay cached)");
+  command.add_flag(
+      "--json", given.json,
+      "one JSON object on stdout and nothing else there;\nof a failure {\"error\": …}");
+  command
+      .add_option("--prometheus", given.prometheus,
+                  "write the loader's counters to that file, as text\nthat Prometheus reads")
+      ->type_name("FILE");
+}
+
+void AddDeviceOptions(CLI::App& command, BenchArguments& given) {
+  constexpr const char* kGroup = "To a device";
+  command
+      .add_option("--device", given.device,
+                  "copy the batches there, ahead: cuda:0, cuda:1, …,\n"
+                  "or host, which stands in for one: see docs/gpu.md")
+      ->type_name("NAME")
+      ->group(kGroup);
+  AddNumber(command, "--buffers", given.buffers, {Stager::kFewestBuffers, Stager::kMostBuffers},
+            "batches that there is memory for on the device")
+      ->group(kGroup);
+  AddReal(command, "--step-ms", given.step_ms, {0, 10'000},
+          "milliseconds that the device is kept busy with\neach batch, as by a training step")
+      ->type_name("MS")
+      ->group(kGroup);
+}
+
+void AddWatchOptions(CLI::App& command, BenchArguments& given) {
+  constexpr const char* kGroup = "To watch it";
+  command
+      .add_flag("--live", given.live,
+                "show what the loader does now: a panel on a\nterminal, else a line every 5 s")
+      ->group(kGroup);
+  command
+      .add_option("--trace", given.trace,
+                  "write what every thread does to FILE, for\nhttps://ui.perfetto.dev")
+      ->type_name("FILE")
+      ->group(kGroup);
+}
+
+void AddTestOptions(CLI::App& command, BenchArguments& given) {
+  constexpr const char* kGroup = "For testing";
+  command
+      .add_flag("--digest", given.digest,
+                "hash ids, labels and pixels in order: equal for\n"
+                "any number of threads, depth, reader, executor")
+      ->group(kGroup);
+  AddChoice(command, "--executor", given.executor, {"tbb", "threads", "shuffled"},
+            "what the workers run on")
+      ->group(kGroup);
+  AddNumber(command, "--rank", given.rank, {0, (1 << 20) - 1},
+            "which of --world processes this one is")
+      ->group(kGroup);
+  AddNumber(command, "--world", given.world, {1, 1 << 20}, "processes that share the photographs")
+      ->group(kGroup);
+}
+
+}  // namespace
+
+void AddBench(CLI::App& app, Command& chosen) {
+  auto given = std::make_shared<BenchArguments>();
+  CLI::App* command = app.add_subcommand(
+      "bench", "Stream a folder of photographs as augmented batches, and measure");
+  AddDataOptions(*command, *given);
+  AddMachineOptions(*command, *given);
+  AddDeviceOptions(*command, *given);
+  AddWatchOptions(*command, *given);
+  AddTestOptions(*command, *given);
+  command->footer(kBenchFooter);
+  command->callback([given, &chosen] { chosen = [given] { return RunBenchCommand(*given); }; });
+}
+
+}  // namespace stoker::cli

@@ -1,0 +1,220 @@
+#include "bindings/cli/bench/device_consumer.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/mapping.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr int kRepeats = 20;
+
+// A stream, two timed events, memory of the device and pinned memory, which go together.
+class Workbench {
+ public:
+  explicit Workbench(Device& device) : device_(device) {}
+  ~Workbench() {
+    for (void* memory : memory_) device_.Free(memory);
+    if (begun_.handle != nullptr) device_.Destroy(begun_);
+    if (done_.handle != nullptr) device_.Destroy(done_);
+    if (stream_.handle != nullptr) device_.Destroy(stream_);
+    if (pinned_) device_.Unpin(host_.data());
+  }
+  Workbench(const Workbench&) = delete;
+  Workbench& operator=(const Workbench&) = delete;
+
+  Status Prepare() {
+    Result<DeviceStream> stream = device_.MakeStream();
+    if (!stream.ok()) return std::move(stream).error();
+    stream_ = *stream;
+    for (DeviceEvent* event : {&begun_, &done_}) {
+      Result<DeviceEvent> made = device_.MakeEvent(/*timed=*/true);
+      if (!made.ok()) return std::move(made).error();
+      *event = *made;
+    }
+    return {};
+  }
+
+  DeviceStream stream() const { return stream_; }
+  Status Synchronize() {
+    Status s = device_.Record(done_, stream_);
+    return s.ok() ? device_.Synchronize(done_) : s;
+  }
+
+  Result<void*> Allocate(size_t bytes) {
+    Result<void*> memory = device_.Allocate(bytes);
+    if (memory.ok()) memory_.push_back(*memory);
+    return memory;
+  }
+
+  Result<void*> Pinned(size_t bytes) {
+    Result<Mapping> host = Mapping::Map(bytes, /*huge_pages=*/true);
+    if (!host.ok()) return std::move(host).error();
+    host_ = *std::move(host);
+    if (Status s = device_.Pin(host_.data(), host_.size()); !s.ok()) return std::move(s).error();
+    pinned_ = true;
+    return host_.data();
+  }
+
+  // Nanoseconds that `issue(stream)` takes on the device: the median, without the first.
+  template <typename Issue>
+  Result<uint64_t> Time(const Issue& issue) {
+    std::vector<uint64_t> times;
+    for (int i = 0; i <= kRepeats; ++i) {
+      Status s = device_.Record(begun_, stream_);
+      if (s.ok()) s = issue(stream_);
+      if (s.ok()) s = device_.Record(done_, stream_);
+      if (s.ok()) s = device_.Synchronize(done_);
+      if (!s.ok()) return std::move(s).error();
+      Result<uint64_t> elapsed = device_.Elapsed(begun_, done_);
+      if (!elapsed.ok()) return elapsed;
+      if (i > 0) times.push_back(std::max<uint64_t>(*elapsed, 1));
+    }
+    std::nth_element(times.begin(), times.begin() + kRepeats / 2, times.end());
+    return times[kRepeats / 2];
+  }
+
+ private:
+  Device& device_;
+  DeviceStream stream_;
+  DeviceEvent begun_, done_;
+  std::vector<void*> memory_;
+  Mapping host_;
+  bool pinned_ = false;
+};
+
+double Rate(double bytes, uint64_t nanoseconds) {
+  return bytes * 1e9 / static_cast<double>(nanoseconds);
+}
+
+}  // namespace
+
+DeviceConsumer::DeviceConsumer(std::shared_ptr<Device> device, uint64_t step_ns)
+    : device_(std::move(device)), step_ns_(step_ns) {}
+
+Result<std::unique_ptr<DeviceConsumer>> DeviceConsumer::Make(std::shared_ptr<Device> device,
+                                                             uint64_t step_ns) {
+  std::unique_ptr<DeviceConsumer> consumer(new DeviceConsumer(std::move(device), step_ns));
+  Result<DeviceStream> stream = consumer->device_->MakeStream();
+  if (!stream.ok()) return std::move(stream).error();
+  consumer->stream_ = *stream;
+  for (Marks& marks : consumer->marks_) {
+    for (DeviceEvent* event : {&marks.begun, &marks.done}) {
+      Result<DeviceEvent> made = consumer->device_->MakeEvent(/*timed=*/true);
+      if (!made.ok()) return std::move(made).error();
+      *event = *made;
+    }
+  }
+  return consumer;
+}
+
+DeviceConsumer::~DeviceConsumer() {
+  if (stream_.handle != nullptr) device_->Destroy(stream_);
+  for (const Marks& marks : marks_) {
+    if (marks.begun.handle != nullptr) device_->Destroy(marks.begun);
+    if (marks.done.handle != nullptr) device_->Destroy(marks.done);
+  }
+}
+
+Status DeviceConsumer::Step(DeviceBatch batch) {
+  const Marks& marks = marks_[issued_ % marks_.size()];
+  Status s = batch.WaitOn(stream_);
+  if (s.ok()) s = device_->Record(marks.begun, stream_);
+  if (s.ok() && step_ns_ > 0) s = device_->Occupy(step_ns_, stream_);
+  if (s.ok()) s = device_->Record(marks.done, stream_);
+  batch.Release();
+  if (!s.ok()) return s;
+  ++issued_;
+  return issued_ - accounted_ > kInFlight ? Account(accounted_) : Status();
+}
+
+// Waits for a step, and for the one before it, and adds their times.
+Status DeviceConsumer::Account(uint64_t step) {
+  const Marks& marks = marks_[step % marks_.size()];
+  if (Status s = device_->Synchronize(marks.done); !s.ok()) return s;
+  Result<uint64_t> spent = device_->Elapsed(marks.begun, marks.done);
+  if (!spent.ok()) return std::move(spent).error();
+  times_.step_ns += *spent;
+  if (step > first_) {
+    const Marks& last = marks_[(step - 1) % marks_.size()];
+    Result<uint64_t> idle = device_->Elapsed(last.done, marks.begun);
+    if (!idle.ok()) return std::move(idle).error();
+    times_.idle_ns += *idle;
+  }
+  ++accounted_;
+  ++times_.steps;
+  return {};
+}
+
+Result<StepTimes> DeviceConsumer::Finish() {
+  while (accounted_ < issued_) {
+    if (Status s = Account(accounted_); !s.ok()) return std::move(s).error();
+  }
+  first_ = issued_;  // whatever comes is not behind this without a pause
+  return times_;
+}
+
+Result<HostCopy> CopyToHost(const DeviceBatch& batch) {
+  Device& device = *batch.device();
+  Workbench bench(device);
+  if (Status s = bench.Prepare(); !s.ok()) return std::move(s).error();
+  HostCopy copy;
+  copy.columns.assign(batch.columns().begin(), batch.columns().end());
+  Status s = batch.Wait();  // on the host: this stream will have gone before the batch
+  for (Column& column : copy.columns) {
+    std::vector<uint8_t>& memory = copy.memory.emplace_back(column.bytes());
+    if (s.ok()) s = device.Copy(memory.data(), column.data, memory.size(), bench.stream());
+    column.data = memory.data();
+  }
+  if (s.ok()) s = bench.Synchronize();
+  if (!s.ok()) return std::move(s).error();
+  return copy;
+}
+
+Result<double> BareCopyRate(Device& device, size_t bytes) {
+  Workbench bench(device);
+  if (Status s = bench.Prepare(); !s.ok()) return std::move(s).error();
+  Result<void*> from = bench.Pinned(bytes);
+  if (!from.ok()) return std::move(from).error();
+  Result<void*> to = bench.Allocate(bytes);
+  if (!to.ok()) return std::move(to).error();
+  Result<uint64_t> time =
+      bench.Time([&](DeviceStream stream) { return device.Copy(*to, *from, bytes, stream); });
+  if (!time.ok()) return std::move(time).error();
+  return Rate(static_cast<double>(bytes), *time);
+}
+
+Result<FinishRate> MeasureFinish(Device& device, FinishJob job) {
+  Workbench bench(device);
+  if (Status s = bench.Prepare(); !s.ok()) return std::move(s).error();
+  const auto values = static_cast<size_t>(job.rows) * 3 * static_cast<size_t>(job.height) *
+                      static_cast<size_t>(job.width);
+  const size_t written = values * SizeOf(job.dtype), moved = values + written;
+  Result<void*> from = bench.Allocate(std::max(values, moved / 2));
+  if (!from.ok()) return std::move(from).error();
+  Result<void*> to = bench.Allocate(std::max(written, moved / 2));
+  if (!to.ok()) return std::move(to).error();
+  job.from = static_cast<const uint8_t*>(*from);
+  job.to = *to;
+  job.work = nullptr;
+  job.mixes = false;
+  Result<uint64_t> finish =
+      bench.Time([&](DeviceStream stream) { return device.Finish(job, stream); });
+  if (!finish.ok()) return std::move(finish).error();
+  Result<uint64_t> copy =
+      bench.Time([&](DeviceStream stream) { return device.Copy(*to, *from, moved / 2, stream); });
+  if (!copy.ok()) return std::move(copy).error();
+  return FinishRate{Rate(static_cast<double>(moved), *finish),
+                    Rate(static_cast<double>(moved), *copy)};
+}
+
+Result<uint64_t> BareStep(Device& device, uint64_t step_ns) {
+  Workbench bench(device);
+  if (Status s = bench.Prepare(); !s.ok()) return std::move(s).error();
+  return bench.Time([&](DeviceStream stream) { return device.Occupy(step_ns, stream); });
+}
+
+}  // namespace stoker

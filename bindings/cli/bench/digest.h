@@ -1,0 +1,57 @@
+// A number that stands for everything a loader delivered: equal digests, equal runs.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/batch.h"
+
+namespace stoker {
+
+// XXH64 (Yann Collet, https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md), chosen
+// because it hashes gigabytes a second and has a public definition: Python's `xxhash` package
+// computes the same. Against accidents, not against forgery.
+class Hash64 {
+ public:
+  explicit Hash64(uint64_t seed = 0);
+  void Add(const void* data, size_t bytes);
+  uint64_t value() const;  // of everything added so far
+
+ private:
+  static constexpr size_t kStripe = 32;  // bytes that the four lanes take at once
+
+  uint64_t seed_;
+  uint64_t total_ = 0;  // bytes added
+  std::array<uint64_t, 4> lanes_;
+  std::array<uint8_t, kStripe> pending_{};  // the last total_ % 32 bytes
+};
+
+// The digest of a run. Numbers are hashed as 64-bit little endian. Of each batch, in order: epoch,
+// index, rows, the sample ids; then of each column the dtype's name, the shape, and the elements.
+class BatchDigest {
+ public:
+  void Add(const Batch& batch) {
+    Add(batch.epoch(), batch.index(), batch.sample_ids(), batch.columns());
+  }
+  // `columns`: in host memory.
+  void Add(uint64_t epoch, uint64_t index, std::span<const uint64_t> sample_ids,
+           std::span<const Column> columns);
+
+  // 16 hexadecimal digits.
+  std::string order_and_pixels() const;
+
+  // The same for any order and any division into batches: the sum, modulo 2^64, of the hash of
+  // (epoch, sample id) over all rows. Those of all ranks add up to that of a single one.
+  std::string samples() const;
+
+ private:
+  void AddNumber(uint64_t value) { hash_.Add(&value, sizeof value); }
+
+  Hash64 hash_;
+  uint64_t samples_ = 0;
+};
+
+}  // namespace stoker

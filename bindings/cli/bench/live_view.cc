@@ -1,0 +1,94 @@
+#include "bindings/cli/bench/live_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "bindings/cli/terminal.h"
+#include "core/stage_times.h"
+
+namespace stoker::cli {
+
+namespace {
+
+constexpr uint64_t kRedrawNs = 250'000'000;
+constexpr uint64_t kLineNs = 5'000'000'000;
+
+bool Continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
+// Bytes of its first characters.
+size_t BytesOf(std::string_view line, size_t characters) {
+  size_t at = 0;
+  for (size_t character = 0; at < line.size() && character < characters; ++character) {
+    do ++at;
+    while (at < line.size() && Continues(line[at]));
+  }
+  return at;
+}
+
+// Takes the first line off.
+std::string_view TakeLine(std::string_view& lines) {
+  const size_t end = lines.find('\n');
+  const std::string_view line = lines.substr(0, end);
+  lines = end == std::string_view::npos ? "" : lines.substr(end + 1);
+  return line;
+}
+
+}  // namespace
+
+std::string Broken(std::string_view lines, size_t columns) {
+  std::string text;
+  while (!lines.empty()) {
+    std::string_view line = TakeLine(lines);
+    for (size_t fits = BytesOf(line, columns); fits < line.size(); fits = BytesOf(line, columns)) {
+      const size_t space = line.substr(0, fits + 1).rfind(' ');
+      const bool at_space = space != std::string_view::npos && space != 0;
+      text += fmt::format("{}\n", line.substr(0, at_space ? space : fits));
+      line = line.substr(at_space ? space + 1 : fits);
+    }
+    text += fmt::format("{}\n", line);
+  }
+  return text;
+}
+
+std::string FirstLines(std::string_view lines, size_t most) {
+  size_t end = 0;
+  for (size_t i = 0; i < most && end < lines.size(); ++i) {
+    end = std::min(lines.find('\n', end), lines.size() - 1) + 1;
+  }
+  return std::string(lines.substr(0, end));
+}
+
+std::string Redraw(int drawn, std::string_view lines) {
+  std::string text = "\r";
+  if (drawn > 0) text += fmt::format("\x1b[{}A", drawn);
+  // Wiped line by line: flickers less than where all are wiped first.
+  while (!lines.empty()) text += fmt::format("{}\x1b[K\n", TakeLine(lines));
+  return text + "\x1b[J";
+}
+
+LiveView::LiveView() : terminal_(CanRedraw()) {}
+
+LiveView::~LiveView() {
+  if (drawn_ != 0) fmt::print(stderr, "{}", Redraw(drawn_, ""));
+}
+
+void LiveView::Show(std::string_view head, const std::function<LoaderStats()>& stats) {
+  const uint64_t now = NowNanoseconds();
+  if (now < next_ns_) return;
+  next_ns_ = now + (terminal_ ? kRedrawNs : kLineNs);
+  recent_.Add(stats(), now);
+  if (terminal_) {
+    const TerminalSize size = SizeOfTerminal();
+    std::string lines = Broken(fmt::format("{}\n{}", head, recent_.panel()), size.columns - 1);
+    lines = FirstLines(lines, size.rows - 1);  // the cursor stands below them
+    fmt::print(stderr, "{}", Redraw(drawn_, lines));
+    drawn_ = static_cast<int>(std::ranges::count(lines, '\n'));
+  } else if (const std::string line = recent_.line(); !line.empty()) {
+    fmt::print(stderr, "stoker: {}: {}\n", head, line);
+  }
+  std::fflush(stderr);
+}
+
+}  // namespace stoker::cli

@@ -1,0 +1,229 @@
+#include "bindings/cli/bench/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "bindings/cli/bench/report_figures.h"
+#include "bindings/cli/bench/report_words.h"
+#include "core/noun.h"
+#include "engine/watching/advice.h"
+
+namespace stoker {
+
+namespace {
+
+// "1,200 ours, 3 libjpeg-turbo (3 progressive or arithmetic)"
+std::string DecodersText(const DecodePaths& paths) {
+  uint64_t others = 0;
+  std::string reasons;
+  for (size_t i = 0; i < kFallbacks; ++i) {
+    if (paths.fallback[i] == 0) continue;
+    others += paths.fallback[i];
+    reasons += fmt::format("{}{} {}", reasons.empty() ? " (" : ", ", Count(paths.fallback[i]),
+                           NameOf(static_cast<Fallback>(i)));
+  }
+  if (!reasons.empty()) reasons += ")";
+  std::string text =
+      fmt::format("{} ours, {} libjpeg-turbo{}", Count(paths.fast), Count(others), reasons);
+  if (paths.no_end_marker > 0) {
+    text += fmt::format("; {} without an end-of-image marker", Count(paths.no_end_marker));
+  }
+  return text;
+}
+
+// "1,200 photographs decoded by it, 3 of changed files not; `stoker index` makes it anew"
+std::string IndexText(const DecodePaths& paths) {
+  std::string text = Count(paths.indexed) + " photographs decoded by it";
+  if (paths.stale > 0) text += fmt::format(", {} of changed files not", Count(paths.stale));
+  if (paths.contradicted > 0) text += fmt::format(", {} wrong", Count(paths.contradicted));
+  if (paths.stale + paths.contradicted > 0) text += "; `stoker index` makes it anew";
+  return text;
+}
+
+bool HasIndex(const DecodePaths& paths) {
+  return paths.indexed + paths.stale + paths.contradicted > 0;
+}
+
+void AddWhatRan(const BenchReport& report, ReportText& text) {
+  const BenchOptions& options = report.options;
+  const LoaderStats& loader = report.loader;
+  text.Add(fmt::format(
+      "{}: {} {}, {}", report.source, Count(report.samples),
+      Noun(report.samples, "image", "images"),
+      report.classes == 0
+          ? "no labels"
+          : fmt::format("{} {}", Count(report.classes), Noun(report.classes, "class", "classes"))));
+  text.Line("transform", fmt::format("{}, {}, {} {}", options.transform, FilterName(report),
+                                     NameOf(options.loader.dtype), NameOf(options.loader.layout)));
+  text.Line("plan", loader.plan);
+  text.Line(
+      "batches",
+      fmt::format("of {}, {}{}, seed {}{}", options.loader.batch_size,
+                  options.loader.shuffle ? "shuffled" : "in the folder's order",
+                  options.loader.drop_remainder ? ", full ones only" : "", options.loader.seed,
+                  options.loader.world == 1
+                      ? ""
+                      : fmt::format(", rank {} of {}", options.loader.rank, options.loader.world)));
+  text.Line("workers", fmt::format("{} ({}; {} have worked)", loader.threads, loader.executor,
+                                   loader.threads_seen));
+  if (!loader.executor_reason.empty()) text.Line("", loader.executor_reason);
+  text.Line("JPEG decoder", DecodersText(loader.decoded));
+  if (HasIndex(loader.decoded)) text.Line("crop index", IndexText(loader.decoded));
+  if (!report.warning.empty()) text.Line("crop index", report.warning);
+  if (!report.skipped.empty()) text.Line("left out", report.skipped.Summary());
+  text.Line("reader", loader.reader_reason);  // begins with the reader's name
+  if (options.cold) {
+    text.Line("page cache", "dropped for each file before each epoch");
+  }
+}
+
+void AddFigures(const BenchReport& report, ReportText& text) {
+  text.Figure("throughput", fmt::format("{:.1f} images/s", ImagesPerSecond(report)),
+              fmt::format("{} {}, {} epoch{}, {}", Count(report.images),
+                          Noun(report.images, "image", "images"), Count(report.epochs),
+                          report.epochs == 1 ? "" : "s", Duration(report.seconds)));
+  text.Figure("CPU",
+              fmt::format("{:.3f} s / 1,000 images", PerImage(report, report.cpu_seconds) * 1e3),
+              fmt::format("user and system; {:.2f} cores busy on average",
+                          PerSecond(report, report.cpu_seconds)));
+  text.Figure(
+      "read",
+      fmt::format("{:.1f} MB/s", PerSecond(report, static_cast<double>(report.bytes_read)) / 1e6),
+      fmt::format("{}, {} of it from storage", Bytes(report.bytes_read),
+                  Bytes(report.bytes_from_storage)));
+  text.Figure("first batch", Duration(report.time_to_first_batch_s), "after opening the loader");
+  text.Figure("batch latency", Duration(report.batch_latency_p50_s) + " p50",
+              "how long Next() takes; small: batches are ready when asked for");
+  text.Figure("", Duration(report.batch_latency_p99_s) + " p99", "");
+  text.Figure("peak memory", Bytes(report.peak_memory_bytes),
+              fmt::format("whole process; working memory {} of {}",
+                          Bytes(report.loader.memory_peak), Bytes(report.loader.memory_budget)));
+}
+
+void AddDevice(const BenchReport& report, ReportText& text) {
+  const DeviceFigures& figures = *report.device;
+  const DeviceBench& asked = *report.options.device;
+  const double rate = RateOf(figures.staged.copied_bytes, figures.staged.copy_ns);
+  text.Figure("to the device", fmt::format("{:.2f} GB/s", rate / 1e9),
+              fmt::format("{}; {:.0f} % of a bare copy's {:.2f} GB/s ({} each)",
+                          asked.name.ToString(), 100 * rate / figures.bare_copy_rate,
+                          figures.bare_copy_rate / 1e9, Bytes(figures.copy_bytes)));
+  if (asked.step_ns > 0) {
+    text.Figure("idle for input", fmt::format("{:.2f} %", 100 * IdleShare(figures)),
+                fmt::format("of the device's time; {:.1f} % of copies hidden at least",
+                            100 * HiddenShare(figures)));
+    text.Figure("step", Duration(MeanStep(figures)),
+                fmt::format("a stand-in of {}; alone {}",
+                            Duration(static_cast<double>(asked.step_ns) * 1e-9),
+                            Duration(static_cast<double>(figures.bare_step_ns) * 1e-9)));
+  }
+  text.Figure("stager waited", Duration(static_cast<double>(figures.staged.host_wait_ns) * 1e-9),
+              fmt::format("for batches; {} for the step, {} for copies",
+                          Duration(static_cast<double>(figures.staged.ring_wait_ns) * 1e-9),
+                          Duration(static_cast<double>(figures.staged.copy_wait_ns) * 1e-9)));
+  text.Figure("pinned", Bytes(report.loader.pinned_bytes),
+              fmt::format("and {} on the device, {} batches", Bytes(figures.staged.device_bytes),
+                          asked.buffers));
+}
+
+void AddStages(const BenchReport& report, ReportText& text) {
+  constexpr double kBar = 24;
+  text.Add("  CPU by stage");
+  for (const Stage& stage : Stages(report.cpu)) {
+    if (stage.optional && stage.cpu_seconds == 0) continue;
+    const double share = CpuShare(report, stage.cpu_seconds);
+    std::string bar;
+    for (int i = 0; i < static_cast<int>(share * kBar + 0.5); ++i) bar += "█";
+    text.Add(fmt::format("    {:<8}{:>5.1f} %{:>9.1f} µs/image  {:<24}  {}", stage.name,
+                         share * 100, PerImage(report, stage.cpu_seconds) * 1e6, bar,
+                         stage.meaning));
+  }
+}
+
+// "2,000 ms: 97.1 % decode, 2.9 % storage", the largest first.
+std::string CausesText(const LoaderStats& loader) {
+  std::array<Cause, 4> causes = Causes(loader.waited);
+  std::ranges::stable_sort(causes, std::greater(), &Cause::ns);
+  std::string text = Duration(static_cast<double>(loader.wait_ns) * 1e-9);
+  const char* before = ": ";
+  for (const Cause& cause : causes) {
+    const double share =
+        static_cast<double>(cause.ns) / static_cast<double>(std::max<uint64_t>(1, loader.wait_ns));
+    if (share < 0.0005) continue;
+    text += fmt::format("{}{:.1f} % {}", before, 100 * share, cause.name);
+    before = ", ";
+  }
+  return text;
+}
+
+std::string BusyText(const std::vector<double>& shares) {
+  constexpr size_t kEach = 8;
+  if (shares.size() > kEach) {
+    const auto [least, most] = std::ranges::minmax(shares);
+    return fmt::format("from {:.0f} % to {:.0f} % of the time", 100 * least, 100 * most);
+  }
+  std::string text;
+  for (const double share : shares) {
+    text += fmt::format("{}{:.0f} %", text.empty() ? "each: " : ", ", 100 * share);
+  }
+  return text;
+}
+
+void AddWaits(const BenchReport& report, ReportText& text) {
+  const LoaderStats& loader = report.loader;
+  text.Figure("waited", fmt::format("{:.1f} % of the time", 100 * WaitedShare(loader)),
+              CausesText(loader));
+  const std::vector<double> busy = BusyShares(report);
+  if (!busy.empty()) {
+    const double mean =
+        std::accumulate(busy.begin(), busy.end(), 0.0) / static_cast<double>(busy.size());
+    text.Figure("workers busy", fmt::format("{:.1f} % of the time", 100 * mean), BusyText(busy));
+    text.Figure("", fmt::format("{:.1f} % of that", 100 * loader.clocked.share()),
+                "on a core; the rest of the time they waited for one");
+  }
+  text.Figure("settings", fmt::format("depth {}", loader.depth),
+              fmt::format("{} of {} {}, {} {} at a time; {} {}", loader.workers, loader.threads,
+                          Noun(loader.threads, "worker", "workers"), loader.reads,
+                          Noun(loader.reads, "read", "reads"), Count(loader.decisions_made),
+                          Noun(loader.decisions_made, "change", "changes")));
+  constexpr size_t kLast = 3;
+  const size_t made = loader.decisions.size();
+  for (size_t i = made - std::min(made, kLast); i < made; ++i) {
+    text.Add("    " + TextOf(loader.decisions[i]));
+  }
+}
+
+}  // namespace
+
+std::string BenchReportText(const BenchReport& report) {
+  ReportText text;
+  AddWhatRan(report, text);
+  text.Add("");
+  AddFigures(report, text);
+  if (report.device) AddDevice(report, text);
+  text.Add("");
+  AddStages(report, text);
+  text.Add("");
+  AddWaits(report, text);
+  if (report.digest) {
+    text.Add("");
+    text.Line("digest",
+              *report.digest + "   ids, labels and pixels in order; hashing counts as rest");
+  }
+  if (report.interrupted)
+    text.Add("\n  Interrupted: these figures are of what was done until then.");
+  if (const std::string advice = Advice(report.loader); !advice.empty()) {
+    text.Add("");
+    text.Paragraph(advice);
+  }
+  return text.Take();
+}
+
+}  // namespace stoker

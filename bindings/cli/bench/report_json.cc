@@ -1,0 +1,161 @@
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "bindings/cli/bench/report.h"
+#include "bindings/cli/bench/report_figures.h"
+#include "engine/watching/advice.h"
+#include "transforms/plan/explain.h"
+
+namespace stoker {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json DeviceJson(const BenchReport& report) {
+  if (!report.device) return nullptr;
+  const DeviceFigures& figures = *report.device;
+  const DeviceBench& asked = *report.options.device;
+  return {{"device", asked.name.ToString()},
+          {"buffers", asked.buffers},
+          {"step_s", static_cast<double>(asked.step_ns) * 1e-9},
+          {"measured_step_s", MeanStep(figures)},
+          {"bare_step_s", static_cast<double>(figures.bare_step_ns) * 1e-9},
+          {"copied_bytes", figures.staged.copied_bytes},
+          {"copy_bytes_per_second", RateOf(figures.staged.copied_bytes, figures.staged.copy_ns)},
+          {"bare_copy_bytes_per_second", figures.bare_copy_rate},
+          {"copy_bytes", figures.copy_bytes},
+          {"copies_hidden_at_least", HiddenShare(figures)},
+          {"idle_for_input", IdleShare(figures)},
+          {"stager_waited_s",
+           {{"batches", static_cast<double>(figures.staged.host_wait_ns) * 1e-9},
+            {"ring", static_cast<double>(figures.staged.ring_wait_ns) * 1e-9},
+            {"copies", static_cast<double>(figures.staged.copy_wait_ns) * 1e-9}}},
+          {"pinned_bytes", report.loader.pinned_bytes},
+          {"device_bytes", figures.staged.device_bytes}};
+}
+
+Json DecodedJson(const DecodePaths& paths) {
+  Json reasons = Json::object();
+  for (size_t i = 0; i < kFallbacks; ++i) {
+    if (paths.fallback[i] != 0) reasons[NameOf(static_cast<Fallback>(i))] = paths.fallback[i];
+  }
+  return {{"ours", paths.fast},
+          {"libjpeg_turbo", std::move(reasons)},
+          {"no_end_marker", paths.no_end_marker},
+          {"indexed", paths.indexed},
+          {"index_stale", paths.stale},
+          {"index_contradicted", paths.contradicted}};
+}
+
+Json WaitedJson(const LoaderStats& loader) {
+  Json causes;
+  for (const Cause& cause : Causes(loader.waited)) {
+    causes[cause.name] = static_cast<double>(cause.ns) * 1e-9;
+  }
+  return {{"share", WaitedShare(loader)},
+          {"seconds", static_cast<double>(loader.wait_ns) * 1e-9},
+          {"by_cause_s", std::move(causes)},
+          {"consumer_s", static_cast<double>(loader.consumer_ns) * 1e-9}};
+}
+
+Json SettingsJson(const LoaderStats& loader) {
+  Json decisions = Json::array();
+  for (const TunerDecision& decision : loader.decisions) decisions.push_back(TextOf(decision));
+  return {{"depth", loader.depth},
+          {"workers", loader.workers},
+          {"reads", loader.reads},
+          {"decisions_made", loader.decisions_made},
+          {"decisions", std::move(decisions)}};
+}
+
+Json TraceJson(const std::optional<TraceSummary>& trace) {
+  if (!trace) return nullptr;
+  return {{"file", trace->path},
+          {"bytes", trace->bytes},
+          {"events", trace->events},
+          {"dropped_events", trace->dropped}};
+}
+
+Json OptionsJson(const BenchReport& report) {
+  const BenchOptions& options = report.options;
+  const LoaderStats& loader = report.loader;
+  const std::optional<bool> antialias = Antialias(report);
+  return {{"transform", options.transform},
+          {"plan", loader.plan},
+          {"mix", options.loader.mix ? Json(TextOf(*options.loader.mix)) : Json(nullptr)},
+          {"filter", FilterName(report)},
+          {"antialias", antialias ? Json(*antialias) : Json(nullptr)},
+          {"dtype", NameOf(options.loader.dtype)},
+          {"layout", NameOf(options.loader.layout)},
+          {"batch_size", options.loader.batch_size},
+          {"epochs", options.epochs},
+          {"shuffle", options.loader.shuffle},
+          {"seed", options.loader.seed},
+          {"rank", options.loader.rank},
+          {"world", options.loader.world},
+          {"drop_remainder", options.loader.drop_remainder},
+          {"threads", loader.threads},
+          {"depth", loader.depth},
+          {"reads", loader.reads},
+          {"executor", loader.executor},
+          {"executor_reason", loader.executor_reason},
+          {"reader", loader.reader},
+          {"reader_reason", loader.reader_reason},
+          {"memory_budget_bytes", loader.memory_budget},
+          {"cold", options.cold}};
+}
+
+}  // namespace
+
+std::string BenchReportJson(const BenchReport& report) {
+  Json shares;
+  Json microseconds;
+  for (const Stage& stage : Stages(report.cpu)) {
+    shares[stage.name] = CpuShare(report, stage.cpu_seconds);
+    microseconds[stage.name] = PerImage(report, stage.cpu_seconds) * 1e6;
+  }
+  shares["microseconds_per_image"] = std::move(microseconds);
+  const Json json = {
+      {"stoker", STOKER_VERSION},
+      {"source", report.source},
+      {"samples", report.samples},
+      {"classes", report.classes},
+      {"options", OptionsJson(report)},
+      {"images", report.images},
+      {"batches", report.batches},
+      {"epochs", report.epochs},
+      {"seconds", report.seconds},
+      {"images_per_second", ImagesPerSecond(report)},
+      {"cpu_seconds", report.cpu_seconds},
+      {"cpu_seconds_per_1000_images", PerImage(report, report.cpu_seconds) * 1e3},
+      {"bytes_read", report.bytes_read},
+      {"bytes_read_per_second", PerSecond(report, static_cast<double>(report.bytes_read))},
+      {"bytes_from_storage", report.bytes_from_storage},
+      {"time_to_first_batch_s", report.time_to_first_batch_s},
+      {"batch_latency_s",
+       {{"p50", report.batch_latency_p50_s}, {"p99", report.batch_latency_p99_s}}},
+      {"peak_memory_bytes", report.peak_memory_bytes},
+      {"working_memory_peak_bytes", report.loader.memory_peak},
+      {"stages", std::move(shares)},
+      {"waited", WaitedJson(report.loader)},
+      {"workers_busy", BusyShares(report)},
+      {"worker_core_share", report.loader.clocked.share()},
+      {"settings", SettingsJson(report.loader)},
+      {"advice", Advice(report.loader)},
+      {"threads_seen", report.loader.threads_seen},
+      {"decoded", DecodedJson(report.loader.decoded)},
+      {"device", DeviceJson(report)},
+      {"warning", report.warning.empty() ? Json(nullptr) : Json(report.warning)},
+      {"skipped", report.skipped.by_extension},
+      {"digest", report.digest ? Json(*report.digest) : Json(nullptr)},
+      {"samples_digest", report.samples_digest ? Json(*report.samples_digest) : Json(nullptr)},
+      {"interrupted", report.interrupted},
+      {"trace", TraceJson(report.trace)}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace stoker

@@ -1,0 +1,335 @@
+#include "bindings/cli/bench/runner.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "bindings/cli/bench/digest.h"
+#include "bindings/cli/bench/page_cache.h"
+#include "core/stage_times.h"
+#include "engine/loader/loader.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr uint64_t kReportEvery = 100'000'000;  // nanoseconds
+
+double Seconds(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
+
+// User and system; `who`: RUSAGE_SELF, the process, or RUSAGE_THREAD, the calling thread.
+uint64_t CpuNanoseconds(decltype(RUSAGE_SELF) who) {
+  rusage usage{};
+  getrusage(who, &usage);
+  const auto nanoseconds = [](const timeval& t) {
+    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 +
+           static_cast<uint64_t>(t.tv_usec) * 1'000;
+  };
+  return nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime);
+}
+
+uint64_t PeakMemoryBytes() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word) {
+    uint64_t kibibytes = 0;
+    if (word == "VmHWM:" && status >> kibibytes) return kibibytes << 10;
+  }
+  return 0;
+}
+
+// The value that `share` of all are not above. Reorders them.
+double Quantile(std::vector<uint64_t>& nanoseconds, double share) {
+  if (nanoseconds.empty()) return 0;
+  const auto last = static_cast<double>(nanoseconds.size() - 1);
+  const auto at = nanoseconds.begin() + static_cast<ptrdiff_t>(share * last + 0.5);
+  std::nth_element(nanoseconds.begin(), at, nanoseconds.end());
+  return Seconds(*at);
+}
+
+// What the run has used so far; a difference of two is a measured period.
+struct Meter {
+  uint64_t wall_ns = 0;
+  uint64_t cpu_ns = 0;
+  uint64_t consumer_cpu_ns = 0;
+  uint64_t read_cpu_ns = 0;
+  uint64_t storage_bytes = 0;
+
+  template <typename AnyLoader>
+  static Meter Now(const AnyLoader& loader) {
+    return {NowNanoseconds(), CpuNanoseconds(RUSAGE_SELF), CpuNanoseconds(RUSAGE_THREAD),
+            loader.Stats().read_cpu_ns, BytesFromStorage()};
+  }
+  void AddPeriod(const Meter& from, const Meter& to) {
+    wall_ns += to.wall_ns - from.wall_ns;
+    cpu_ns += to.cpu_ns - from.cpu_ns;
+    consumer_cpu_ns += to.consumer_cpu_ns - from.consumer_cpu_ns;
+    read_cpu_ns += to.read_cpu_ns - from.read_cpu_ns;
+    storage_bytes += to.storage_bytes - from.storage_bytes;
+  }
+};
+
+class Run {
+ public:
+  Run(const BenchOptions& options, const KeepGoing& keep_going)
+      : options_(options), keep_going_(keep_going), begun_ns_(NowNanoseconds()) {}
+
+  Result<BenchReport> Measure();
+
+ private:
+  Status OpenDevice();
+  Status Stream(uint64_t first_epoch, uint64_t end_epoch);
+  // A Loader, or a DeviceLoader.
+  template <typename AnyLoader>
+  Status StreamThrough(AnyLoader& loader, uint64_t first_epoch, uint64_t end_epoch);
+  template <typename AnyLoader>
+  Status TakeEpochs(AnyLoader& loader, uint64_t epochs);
+  template <typename AnyBatch>
+  void Count(const AnyBatch& batch, uint64_t asked_ns, uint64_t got_ns);
+  template <typename AnyLoader>
+  bool MayGoOn(const AnyLoader& loader, uint64_t now_ns);
+  Status Use(Batch batch);
+  Status Use(DeviceBatch batch);
+  Status MeasureBare(const DeviceLoader& loader);
+  void Account(const LoaderStats& stats);
+  BenchReport Finish();
+
+  BenchOptions options_;
+  const KeepGoing& keep_going_;
+  uint64_t begun_ns_;
+  uint64_t next_report_ns_ = 0;
+  std::vector<uint64_t> latencies_ns_;
+  BatchDigest digest_;
+  Meter used_;
+  StageTimes stages_;
+  uint64_t work_ns_ = 0;
+  std::shared_ptr<Device> device_;  // null: batches stay on the host
+  std::unique_ptr<DeviceConsumer> consumer_;
+  BenchReport report_;
+};
+
+Result<BenchReport> Run::Measure() {
+  Result<std::shared_ptr<Runtime>> runtime = Runtime::Create(options_.runtime);
+  if (!runtime.ok()) return std::move(runtime).error();
+  options_.loader.runtime = *runtime;
+  options_.runtime = (*runtime)->options();
+  if (Status s = OpenDevice(); !s.ok()) return std::move(s).error();
+  std::unique_ptr<TraceFile> trace;  // of a run that fails, too
+  if (!options_.trace.empty()) {
+    Result<std::unique_ptr<TraceFile>> started = TraceFile::Start(*runtime, options_.trace);
+    if (!started.ok()) return std::move(started).error();
+    trace = *std::move(started);
+  }
+  // A loader prefetches across the end of an epoch. A cold epoch must not be begun before its files
+  // are dropped, so each gets a loader of its own.
+  const uint64_t together = options_.cold ? 1 : options_.epochs;
+  for (uint64_t epoch = 0; epoch < options_.epochs && !report_.interrupted; epoch += together) {
+    if (Status s = Stream(epoch, epoch + together); !s.ok()) return std::move(s).error();
+  }
+  if (trace != nullptr) {
+    Result<TraceSummary> written = trace->Stop();
+    if (!written.ok()) return std::move(written).error();
+    report_.trace = *std::move(written);
+  }
+  return Finish();
+}
+
+// Epochs [first_epoch, end_epoch) through a loader of their own.
+Status Run::Stream(uint64_t first_epoch, uint64_t end_epoch) {
+  if (options_.cold && options_.loader.source != nullptr) {
+    const uint64_t before_drop = NowNanoseconds();
+    if (Status s = DropFromPageCache(*options_.loader.source); !s.ok()) return s;
+    begun_ns_ += NowNanoseconds() - before_drop;  // a preparation, not part of the run
+  }
+  LoaderOptions options = options_.loader;
+  options.epochs = end_epoch;
+  if (device_ == nullptr) {
+    Result<std::unique_ptr<Loader>> loader = Loader::Open(std::move(options));
+    if (!loader.ok()) return std::move(loader).error();
+    return StreamThrough(**loader, first_epoch, end_epoch);
+  }
+  Result<std::unique_ptr<DeviceLoader>> loader = DeviceLoader::Open(
+      std::move(options), {.device = device_, .buffers = options_.device->buffers, .timed = true});
+  if (!loader.ok()) return std::move(loader).error();
+  if (Status s = MeasureBare(**loader); !s.ok()) return s;
+  Status s = StreamThrough(**loader, first_epoch, end_epoch);
+  report_.device->staged += (*loader)->StageStats();
+  report_.device->staged.device_bytes = (*loader)->StageStats().device_bytes;
+  return s;
+}
+
+Status Run::OpenDevice() {
+  if (!options_.device) return {};
+  Result<std::shared_ptr<Device>> device = Device::Open(options_.device->name);
+  if (!device.ok()) return std::move(device).error();
+  device_ = *std::move(device);
+  Result<std::unique_ptr<DeviceConsumer>> consumer =
+      DeviceConsumer::Make(device_, options_.device->step_ns);
+  if (!consumer.ok()) return std::move(consumer).error();
+  consumer_ = *std::move(consumer);
+  report_.device.emplace();
+  return {};
+}
+
+// What the device does with nothing beside it. The loader has been opened and has not begun.
+Status Run::MeasureBare(const DeviceLoader& loader) {
+  DeviceFigures& figures = *report_.device;
+  if (figures.copy_bytes != 0) return {};
+  const uint64_t before = NowNanoseconds();
+  figures.copy_bytes = loader.Stats().slot_bytes;
+  Result<double> rate = BareCopyRate(*device_, figures.copy_bytes);
+  if (!rate.ok()) return std::move(rate).error();
+  figures.bare_copy_rate = *rate;
+  if (options_.device->step_ns > 0) {
+    Result<uint64_t> step = BareStep(*device_, options_.device->step_ns);
+    if (!step.ok()) return std::move(step).error();
+    figures.bare_step_ns = *step;
+  }
+  begun_ns_ += NowNanoseconds() - before;  // no part of the run
+  return {};
+}
+
+template <typename AnyLoader>
+Status Run::StreamThrough(AnyLoader& loader, uint64_t first_epoch, uint64_t end_epoch) {
+  if (first_epoch != 0) {
+    if (Status s = loader.Seek(first_epoch); !s.ok()) return s;
+  }
+  const Meter before = Meter::Now(loader);
+  if (Status s = TakeEpochs(loader, end_epoch - first_epoch); !s.ok()) return s;
+  if (consumer_ != nullptr) {
+    Result<StepTimes> steps = consumer_->Finish();
+    if (!steps.ok()) return std::move(steps).error();
+    report_.device->steps = *steps;
+  }
+  used_.AddPeriod(before, Meter::Now(loader));
+  Account(loader.Stats());
+  return {};
+}
+
+template <typename AnyLoader>
+Status Run::TakeEpochs(AnyLoader& loader, uint64_t epochs) {
+  Interrupt interrupt;
+  if (keep_going_) interrupt = [&] { return !MayGoOn(loader, NowNanoseconds()); };
+  for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
+    while (true) {
+      const uint64_t asked = NowNanoseconds();
+      auto batch = loader.Next(interrupt);
+      if (report_.interrupted && report_.batches == 0) {
+        return Error{Code::kCancelled, "interrupted before the first batch"};
+      }
+      if (report_.interrupted) return {};
+      if (!batch.ok()) return std::move(batch).error();
+      if (!*batch) break;
+      const uint64_t got = NowNanoseconds();
+      Count(*batch, asked, got);
+      if (Status s = Use(*std::move(batch)); !s.ok()) return s;
+      if (!MayGoOn(loader, got)) return {};
+    }
+    ++report_.epochs;
+  }
+  return {};
+}
+
+template <typename AnyBatch>
+void Run::Count(const AnyBatch& batch, uint64_t asked_ns, uint64_t got_ns) {
+  if (report_.batches == 0) {
+    report_.time_to_first_batch_s = Seconds(got_ns - begun_ns_);
+  }
+  latencies_ns_.push_back(got_ns - asked_ns);
+  ++report_.batches;
+  report_.images += static_cast<uint64_t>(batch.rows());
+}
+
+Status Run::Use(Batch batch) {
+  if (options_.digest) digest_.Add(batch);
+  return {};
+}
+
+Status Run::Use(DeviceBatch batch) {
+  if (options_.digest) {
+    Result<HostCopy> copy = CopyToHost(batch);
+    if (!copy.ok()) return std::move(copy).error();
+    digest_.Add(batch.epoch(), batch.index(), batch.sample_ids(), copy->columns);
+  }
+  return consumer_->Step(std::move(batch));
+}
+
+// Else the run is interrupted.
+template <typename AnyLoader>
+bool Run::MayGoOn(const AnyLoader& loader, uint64_t now_ns) {
+  if (!keep_going_ || now_ns < next_report_ns_) return true;
+  next_report_ns_ = now_ns + kReportEvery;
+  report_.interrupted = !keep_going_({.batches = report_.batches,
+                                      .batches_total = options_.epochs * loader.batches_per_epoch(),
+                                      .images = report_.images,
+                                      .seconds = Seconds(now_ns - begun_ns_),
+                                      .stats = [&loader] { return loader.Stats(); }});
+  return !report_.interrupted;
+}
+
+void Run::Account(const LoaderStats& stats) {
+  report_.bytes_read += stats.bytes_read;
+  stages_ += stats.stages;
+  work_ns_ += stats.work_ns;
+  report_.loader.pinned_bytes = 0;  // those have been given back
+  AddStats(report_.loader, stats);
+}
+
+BenchReport Run::Finish() {
+  report_.seconds = Seconds(used_.wall_ns);
+  report_.cpu_seconds = Seconds(used_.cpu_ns);
+  report_.cpu = SplitCpu({.total = Seconds(used_.cpu_ns),
+                          .read = Seconds(used_.read_cpu_ns),
+                          .consumer = Seconds(used_.consumer_cpu_ns),
+                          .decode = Seconds(stages_.decode_ns),
+                          .resize = Seconds(stages_.resize_ns),
+                          .augment = Seconds(stages_.augment_ns),
+                          .mix = Seconds(stages_.mix_ns),
+                          .work = Seconds(work_ns_)});
+  report_.bytes_from_storage = used_.storage_bytes;
+  report_.batch_latency_p50_s = Quantile(latencies_ns_, 0.50);
+  report_.batch_latency_p99_s = Quantile(latencies_ns_, 0.99);
+  report_.peak_memory_bytes = PeakMemoryBytes();
+  if (options_.digest) {
+    report_.digest = digest_.order_and_pixels();
+    report_.samples_digest = digest_.samples();
+  }
+  const SampleSource& source = *options_.loader.source;
+  report_.samples = source.size();
+  report_.classes = source.classes().size();
+  report_.source = source.Describe();
+  report_.warning = source.Warning();
+  report_.skipped = source.Skipped();
+  options_.loader.runtime = nullptr;  // a report holds no threads
+  options_.runtime.make_reader = nullptr;
+  report_.options = std::move(options_);
+  return std::move(report_);
+}
+
+}  // namespace
+
+CpuSplit SplitCpu(const CpuAccount& account) {
+  CpuSplit split;
+  split.read = std::min(account.read, account.total);
+  const double others = account.total - split.read;
+  const double workers = std::max(0.0, others - account.consumer);
+  const double scale = account.work > workers ? workers / account.work : 1;
+  split.decode = account.decode * scale;
+  split.resize = account.resize * scale;
+  split.augment = account.augment * scale;
+  split.mix = account.mix * scale;
+  split.rest = std::max(0.0, others - split.decode - split.resize - split.augment - split.mix);
+  return split;
+}
+
+Result<BenchReport> RunBench(const BenchOptions& options, const KeepGoing& keep_going) {
+  if (options.epochs == 0)
+    return Error{Code::kInvalidArgument, "epochs is 0; it must be at least 1"};
+  return Run(options, keep_going).Measure();
+}
+
+}  // namespace stoker

@@ -1,0 +1,44 @@
+#include "bindings/cli/doctor/doctor.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/outcome.h"
+
+namespace stoker::cli {
+
+namespace {
+
+constexpr const char* kDoctorFooter =
+    R"(Says what this stoker is made of, and what it finds here: cores and memory that it may use, how it
+would read files and why, and whether it can use a GPU, or what is missing for that. Looks at a GPU
+without using it: no memory of it is taken.
+
+Examples:
+  stoker doctor
+  stoker doctor --json | jq .cuda.why_not
+
+Exit codes: 0 done, with a GPU or without; 2 a bad option; 3 the system: no loader could be opened.)";
+
+Result<int> RunDoctorCommand(bool json) {
+  const Result<DoctorReport> report = Examine();
+  if (!report.ok()) return report.error();
+  if (Status s = Print(json ? DoctorJson(*report) + "\n" : DoctorText(*report)); !s) {
+    return std::move(s).error();
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddDoctor(CLI::App& app, Command& chosen) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* command =
+      app.add_subcommand("doctor", "Say what stoker finds on this machine, and what is missing");
+  command->add_flag("--json", *json, "one JSON object on stdout and nothing else there");
+  command->footer(kDoctorFooter);
+  command->callback([json, &chosen] { chosen = [json] { return RunDoctorCommand(*json); }; });
+}
+
+}  // namespace stoker::cli

@@ -1,0 +1,73 @@
+#include "bindings/cli/doctor/doctor.h"
+
+#include <fmt/format.h>
+#include <hwy/highway.h>
+#include <jpeglib.h>
+#include <spng.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <tbb/version.h>
+#include <webp/decode.h>
+
+#include <cstdlib>
+
+#include "core/machine.h"
+#include "engine/runtime/runtime.h"
+
+namespace stoker {
+
+// The library writes it as one number: 2 01 005.
+std::string LibjpegTurboVersion() {
+  return fmt::format("{}.{}.{}", LIBJPEG_TURBO_VERSION_NUMBER / 1'000'000,
+                     LIBJPEG_TURBO_VERSION_NUMBER / 1000 % 1000,
+                     LIBJPEG_TURBO_VERSION_NUMBER % 1000);
+}
+
+namespace {
+
+std::string WebpVersion() {
+  const int version = WebPGetDecoderVersion();
+  return fmt::format("{}.{}.{}", version >> 16, version >> 8 & 255, version & 255);
+}
+
+std::string KernelText() {
+  utsname names{};
+  return uname(&names) == 0 ? fmt::format("{} {}", names.sysname, names.release) : "unknown";
+}
+
+std::optional<uint64_t> MemlockBytes() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
+  return limit.rlim_cur;
+}
+
+}  // namespace
+
+Result<DoctorReport> Examine() {
+  const Result<std::shared_ptr<Runtime>> runtime = Runtime::Create();
+  if (!runtime.ok()) return runtime.error();
+  DoctorReport report;
+  report.version = STOKER_VERSION;
+  report.compiler = STOKER_COMPILER;
+  report.build = STOKER_BUILD;
+  report.kernel = KernelText();
+  report.cores = (*runtime)->options().threads;
+  report.available_memory = AvailableMemory();
+  report.memory_budget = (*runtime)->budget().limit();
+  report.reader = (*runtime)->reader().kind == ReaderKind::kUring ? "uring" : "pread";
+  report.reader_reason = (*runtime)->reader().reason;
+  report.memlock_bytes = MemlockBytes();
+  report.simd = hwy::TargetName(hwy::SupportedAndGeneratedTargets().front());  // the best is first
+  report.libraries = {{"libjpeg-turbo", LibjpegTurboVersion()},
+                      {"libspng", spng_version_string()},
+                      {"libwebp", WebpVersion()},
+                      {"oneTBB", TBB_runtime_version()},
+                      {"Highway", fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH)}};
+  report.cuda = LookForCuda();
+  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
+    report.visible_devices = visible;
+  }
+  return report;
+}
+
+}  // namespace stoker

@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bindings/cli/arguments.h"
+#include "bindings/cli/command.h"
+#include "bindings/cli/explain/plan_cost.h"
+#include "bindings/cli/interrupt.h"
+#include "bindings/cli/outcome.h"
+#include "bindings/cli/progress.h"
+#include "bindings/cli/recipe.h"
+#include "bindings/cli/split_folders.h"
+#include "io/sources/image_folder.h"
+
+namespace stoker::cli {
+
+namespace {
+
+struct ExplainArguments {
+  std::string directory;
+  RecipeArguments recipe;
+  int64_t images = 500;
+  int64_t rounds = 3;
+  uint64_t seed = 0;
+  bool json = false;
+};
+
+constexpr const char* kExplainFooter =
+    R"(Says where each transform is done. Fused: with decoding and resizing, so that it has no pass over
+the image of its own. Tile: on the resized image, while it is in the worker's cache. Row: on the
+finished row of the batch.
+
+With DIR it measures, too: some of its images are read into memory, and one thread applies the
+transforms to them as a worker does. What is fused costs its share of decode and resize; for the
+others the time that they take by themselves is shown, the mean over all images, also those for which
+a random transform did nothing.
+
+Examples:
+  stoker explain --transform eval
+  stoker explain photos --recipe recipe.json
+
+Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (permission, memory,
+I/O); 130 interrupted.)";
+
+Result<PlanCost> Measure(const ExplainArguments& given, const Plan& plan) {
+  Result<std::shared_ptr<const SampleSource>> source = ImageFolder(given.directory);
+  if (!source.ok()) return std::move(source).error();
+  WarnOfSplits(given.directory, (*source)->classes());
+  ProgressBar bar;
+  const InterruptGuard interrupt;
+  Result<PlanCost> cost =
+      MeasurePlan(**source, plan, static_cast<uint64_t>(given.images),
+                  static_cast<int>(given.rounds), given.seed, [&](uint64_t done, uint64_t total) {
+                    if (bar.Due())
+                      bar.Show(done, total, fmt::format("{} of {} images", done, total));
+                    return !interrupt.interrupted();
+                  });
+  if (cost.ok() && cost->images == 0) {
+    return Error{Code::kDataLoss, "no image could be read; the first: " + cost->first_refusal};
+  }
+  return cost;
+}
+
+Result<int> RunExplainCommand(const ExplainArguments& given) {
+  Result<Recipe> recipe = RecipeOf(given.recipe);
+  if (!recipe.ok()) return std::move(recipe).error();
+  Result<Plan> plan = Plan::Compile(std::move(recipe->transforms), recipe->options);
+  if (!plan.ok()) return std::move(plan).error();
+  PlanCost cost;
+  const bool measured = !given.directory.empty();
+  if (measured) {
+    Result<PlanCost> result = Measure(given, *plan);
+    if (!result.ok()) return std::move(result).error();
+    cost = *std::move(result);
+  }
+  const PlanCost* const known = measured ? &cost : nullptr;
+  const BatchMix* const mix = recipe->mix ? &*recipe->mix : nullptr;
+  if (Status s =
+          Print(given.json ? PlanJson(*plan, mix, known) + "\n" : PlanText(*plan, mix, known));
+      !s) {
+    return std::move(s).error();
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddExplain(CLI::App& app, Command& chosen) {
+  auto given = std::make_shared<ExplainArguments>();
+  CLI::App* command =
+      app.add_subcommand("explain", "Say how transforms are done, and what each of them costs");
+  command
+      ->add_option("DIR", given->directory,
+                   "folder of photographs to measure with; without it\nnothing is measured")
+      ->check([](const std::string& folder) { return folder.empty() ? "DIR is empty" : ""; })
+      ->type_name("");
+  AddRecipeOptions(*command, given->recipe);
+  AddNumber(*command, "--images", given->images, {1, 1'000'000}, "to measure with, at most");
+  AddNumber(*command, "--rounds", given->rounds, {1, 1'000'000},
+            "how often each is transformed; once more before\nthe clock runs");
+  AddSeed(*command, "--seed", given->seed, "of every random transform");
+  command->add_flag("--json", given->json, "one JSON object on stdout and nothing else there");
+  command->footer(kExplainFooter);
+  command->callback([given, &chosen] { chosen = [given] { return RunExplainCommand(*given); }; });
+}
+
+}  // namespace stoker::cli

@@ -1,0 +1,205 @@
+#include "bindings/cli/explain/plan_cost.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "bindings/cli/working_memory.h"
+#include "core/buffer.h"
+#include "core/noun.h"
+#include "io/readers/plain_read.h"
+
+namespace stoker {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kMixed = "when its last row is there; not measured";
+constexpr size_t kTogether = 32;  // images that are in memory at once
+
+// Some of a source's images, in memory.
+class Group final : public ImageFeed {
+ public:
+  Group(const Plan& plan, uint64_t seed)
+      : budget_(WorkingMemory(plan.options().limits)), seed_(seed), row_(plan.row_bytes()) {}
+
+  // False where the image could not be read, and says why.
+  Status Add(const SampleSource& source, uint64_t id) {
+    ReadRequest read;
+    read.buffer = GrowingBuffer(budget_);
+    source.PathOf(source.At(id).file, read.path);
+    ReadPlainly(read);
+    if (!read.status.ok()) return std::move(read.status).error().WithFile(read.path);
+    std::vector<uint8_t> record;
+    source.ReadCropIndex(id, read.size, record);
+    images_.push_back(
+        {std::move(read.buffer), read.size, id, std::move(read.path), std::move(record)});
+    return {};
+  }
+  size_t size() const { return images_.size(); }
+
+  // Each image once; `epoch` makes the draws others.
+  void Start(uint64_t epoch) {
+    epoch_ = epoch;
+    next_ = 0;
+    refused_ = 0;
+  }
+  std::optional<EncodedImage> Next() override {
+    if (next_ == images_.size()) return std::nullopt;
+    const Image& image = images_[next_];
+    return EncodedImage{static_cast<uint32_t>(next_++),
+                        {image.bytes.data(), image.size},
+                        {seed_, epoch_, image.id},
+                        row_.data(),
+                        image.crop_index};
+  }
+  void Done(uint32_t tag, Status status) override {
+    if (status.ok()) return;
+    ++refused_;
+    if (refusal_.empty()) {
+      refusal_ = std::move(status).error().WithFile(images_[tag].path).Message();
+    }
+  }
+  uint64_t refused() const { return refused_; }
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  struct Image {
+    GrowingBuffer bytes;
+    size_t size;
+    uint64_t id;
+    std::string path;
+    std::vector<uint8_t> crop_index;
+  };
+
+  MemoryBudget budget_;
+  uint64_t seed_;
+  uint64_t epoch_ = 0;
+  std::vector<Image> images_;
+  std::vector<uint8_t> row_;  // two images in turns write to it; nobody reads it
+  size_t next_ = 0;
+  uint64_t refused_ = 0;
+  std::string refusal_;
+};
+
+// CPU time: without that in which others had the core.
+double Microseconds(uint64_t nanoseconds, const PlanCost& cost) {
+  return cost.images == 0 ? 0
+                          : static_cast<double>(nanoseconds) * 1e-3 * cost.clocked.share() /
+                                static_cast<double>(cost.images);
+}
+
+std::string Lines(const Plan& plan, const PlanCost* cost) {
+  std::string text;
+  size_t place = 0;
+  for (const ExplainedTransform& one : Explain(plan)) {
+    const uint64_t spent = cost == nullptr ? 0 : cost->transform_ns[place];
+    const bool fused = plan.places()[place++] == Place::kFused;
+    const std::string micros =
+        cost == nullptr || fused ? "" : fmt::format("{:.1f} µs", Microseconds(spent, *cost));
+    text += fmt::format("  {}\n      {:<5}{:>10}  {}\n", one.transform, one.where, micros, one.how);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint64_t images,
+                             int rounds, uint64_t seed,
+                             const std::function<bool(uint64_t, uint64_t)>& keep_going) {
+  MemoryBudget budget(WorkingMemory(plan.options().limits));
+  const auto workspace = plan.MakeWorkspace(budget);
+  PlanCost cost;
+  cost.transform_ns.resize(plan.transforms().size());
+  cost.warning = source.Warning();
+  cost.skipped = source.Skipped();
+  const uint64_t total = std::min(images, source.size());
+  for (uint64_t done = 0; done < total;) {
+    const uint64_t begun = done;
+    Group group(plan, seed);
+    for (size_t i = 0; i < kTogether && done < total; ++i, ++done) {
+      // Evenly spread: sources have less than 2^62 samples, and images are few.
+      const Status read = group.Add(source, done * (source.size() / total));
+      if (read.ok()) continue;
+      ++cost.refused;
+      if (cost.first_refusal.empty()) cost.first_refusal = read.error().Message();
+    }
+    for (int round = 0; round <= rounds; ++round) {
+      if (!keep_going(begun, total)) return Error{Code::kCancelled, "interrupted"};
+      StageTimes times;
+      const std::vector<uint64_t> before = TransformTimesOf(*workspace);
+      group.Start(static_cast<uint64_t>(round));
+      const CoreClock clock;
+      plan.ApplyAll(group, *workspace, times);
+      if (round == 0) continue;
+      if (const std::optional<CoreTime> time = clock.Read()) cost.clocked += *time;
+      const std::vector<uint64_t> after = TransformTimesOf(*workspace);
+      for (size_t i = 0; i < after.size(); ++i) cost.transform_ns[i] += after[i] - before[i];
+      cost.stages += times;
+      cost.images += group.size() - group.refused();
+    }
+    cost.refused += group.refused();
+    if (cost.first_refusal.empty()) cost.first_refusal = group.refusal();
+  }
+  return cost;
+}
+
+std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost) {
+  std::string text = Lines(plan, cost);
+  if (mix != nullptr)
+    text += "  " + TextOf(*mix) + fmt::format("\n      batch{:>10}  {}\n", "", kMixed);
+  const ImageSize size = plan.output_size();
+  text += fmt::format("  → {} {} × {}, {}\n", NameOf(plan.dtype()), size.height, size.width,
+                      NameOf(plan.options().layout));
+  if (cost == nullptr) return text;
+  text += fmt::format("\n  Of one worker's CPU time for an image (mean of {}):\n", cost->images);
+  const std::pair<const char*, uint64_t> stages[] = {{"decode", cost->stages.decode_ns},
+                                                     {"resize", cost->stages.resize_ns},
+                                                     {"tile and row", cost->stages.augment_ns}};
+  for (const auto& [name, spent] : stages) {
+    text += fmt::format("    {:<14}{:>10.1f} µs\n", name, Microseconds(spent, *cost));
+  }
+  if (!cost->warning.empty()) text += "  " + cost->warning + "\n";
+  if (!cost->skipped.empty()) text += "  " + cost->skipped.Summary() + "\n";
+  if (cost->refused > 0) {
+    text += fmt::format("  {} {} left out; the first: {}\n", cost->refused,
+                        Noun(cost->refused, "image", "images"), cost->first_refusal);
+  }
+  return text;
+}
+
+std::string PlanJson(const Plan& plan, const BatchMix* mix, const PlanCost* cost) {
+  Json transforms = Json::array();
+  size_t place = 0;
+  for (const ExplainedTransform& one : Explain(plan)) {
+    Json entry = {{"transform", one.transform}, {"where", one.where}, {"how", one.how}};
+    if (cost != nullptr && plan.places()[place] != Place::kFused) {
+      entry["microseconds"] = Microseconds(cost->transform_ns[place], *cost);
+    }
+    transforms.push_back(std::move(entry));
+    ++place;
+  }
+  Json json = {{"transforms", std::move(transforms)},
+               {"mix", mix == nullptr ? Json(nullptr) : Json(TextOf(*mix))},
+               {"dtype", NameOf(plan.dtype())},
+               {"layout", NameOf(plan.options().layout)},
+               {"shape", plan.row_shape()}};
+  if (cost != nullptr) {
+    json["images"] = cost->images;
+    json["warning"] = cost->warning.empty() ? Json(nullptr) : Json(cost->warning);
+    json["skipped"] = cost->skipped.by_extension;
+    json["refused"] = cost->refused;
+    json["first_refusal"] = cost->refused > 0 ? Json(cost->first_refusal) : Json(nullptr);
+    json["microseconds"] = {{"decode", Microseconds(cost->stages.decode_ns, *cost)},
+                            {"resize", Microseconds(cost->stages.resize_ns, *cost)},
+                            {"augment", Microseconds(cost->stages.augment_ns, *cost)}};
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace stoker

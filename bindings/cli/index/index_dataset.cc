@@ -1,0 +1,345 @@
+#include "bindings/cli/index/index_dataset.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "core/file_kind.h"
+#include "core/start_thread.h"
+#include "io/readers/plain_read.h"
+#include "io/sources/dataset_index.h"
+#include "io/sources/dataset_index_format.h"
+#include "io/sources/image_folder.h"
+#include "io/sources/image_list.h"
+#include "io/sources/list_images.h"
+#include "transforms/decode/format.h"
+#include "transforms/decode/image_decoder.h"
+#include "transforms/jpeg/fast/crop_index_maker.h"
+
+namespace stoker {
+namespace {
+
+constexpr uint64_t kChunk = 16;  // files that a thread takes at a time
+// Each thread keeps up to kCommonFile. A larger file is read only if its first bytes are an image's
+// and it is at most kLargestFile.
+constexpr uint64_t kCommonFile = uint64_t{64} << 20;
+constexpr uint64_t kLargestFile = uint64_t{1} << 30;
+
+// What the index file calls formats, whatever becomes of the enum.
+static_assert(static_cast<int>(ImageFormat::kUnknown) == 0);
+static_assert(static_cast<int>(ImageFormat::kJpeg) == 1);
+static_assert(static_cast<int>(ImageFormat::kPng) == 2);
+static_assert(static_cast<int>(ImageFormat::kWebp) == 3);
+static_assert(static_cast<int>(ImageFormat::kGif) == 4);
+static_assert(static_cast<int>(ImageFormat::kBmp) == 5);
+static_assert(static_cast<int>(ImageFormat::kTiff) == 6);
+static_assert(static_cast<int>(ImageFormat::kPnm) == 7);
+static_assert(static_cast<int>(ImageFormat::kQoi) == 18);
+
+struct Indexed {
+  ImageFacts facts;
+  std::vector<uint8_t> record;
+  std::string reason;  // why there is none
+};
+
+// One thread's.
+class FileIndexer {
+ public:
+  FileIndexer() { common_.buffer = GrowingBuffer(budget_); }
+
+  Indexed Index(const std::string& path) {
+    common_.path = path;
+    ReadPlainly(common_);
+    if (common_.status.ok()) return IndexBytes({common_.buffer.data(), common_.size});
+    if (common_.status.error().code == Code::kResourceExhausted) return IndexLarge(path);
+    return {.facts = {}, .record = {}, .reason = "cannot be read"};
+  }
+
+ private:
+  Indexed IndexBytes(std::span<const uint8_t> file) {
+    Indexed indexed{.facts = LookAt(file), .record = {}, .reason = {}};
+    if (SniffFormat(file) != ImageFormat::kJpeg) {
+      indexed.reason = "not a JPEG";
+    } else if (Fallback why = maker_.Make(file, indexed.record); why != Fallback::kNone) {
+      indexed.reason = NameOf(why);
+    }
+    return indexed;
+  }
+
+  // Reads into memory of its own, freed on return.
+  Indexed IndexLarge(const std::string& path) {
+    struct stat info {};
+    MemoryBudget budget(kLargestFile);
+    ReadRequest read;
+    read.buffer = GrowingBuffer(budget);
+    read.path = path;
+    read.length = kSniffBytes;
+    ReadPlainly(read);
+    if (!read.status.ok() || stat(path.c_str(), &info) != 0) {
+      return {.facts = {}, .record = {}, .reason = "cannot be read"};
+    }
+    const ImageFormat format = SniffFormat({read.buffer.data(), read.size});
+    const ImageFacts facts{.file_bytes = static_cast<uint64_t>(info.st_size),
+                           .format = static_cast<uint8_t>(format)};
+    if (!IsDecoded(format)) return {.facts = facts, .record = {}, .reason = "not a JPEG"};
+    read.length = kUnknownLength;
+    ReadPlainly(read);
+    if (read.status.ok()) return IndexBytes({read.buffer.data(), read.size});
+    const bool large = read.status.error().code == Code::kResourceExhausted;
+    return {.facts = facts, .record = {}, .reason = large ? "too large" : "cannot be read"};
+  }
+
+  static bool IsDecoded(ImageFormat format) {
+    return format == ImageFormat::kJpeg || format == ImageFormat::kPng ||
+           format == ImageFormat::kWebp;
+  }
+
+  ImageFacts LookAt(std::span<const uint8_t> file) {
+    const ImageFormat format = SniffFormat(file);
+    ImageFacts facts{.file_bytes = file.size(), .format = static_cast<uint8_t>(format)};
+    if (const Result<ImageInfo> info = decoder_.Open(file); info.ok()) {
+      facts.width = static_cast<uint32_t>(info->size.width);
+      facts.height = static_cast<uint32_t>(info->size.height);
+      facts.orientation = static_cast<uint8_t>(info->orientation);
+    }
+    return facts;
+  }
+
+  MemoryBudget budget_{kCommonFile};
+  ReadRequest common_;
+  ImageDecoder decoder_;
+  jpeg::CropIndexMaker maker_;
+};
+
+class Indexing {
+ public:
+  // `root` has a slash at its end.
+  Indexing(const ImageList& list, const std::string& root, const IndexOptions& options,
+           DatasetIndexWriter& writer, const IndexProgress& progress)
+      : list_(list), root_(root), options_(options), writer_(writer), progress_(progress) {}
+
+  // The body of each thread.
+  void Run() {
+    try {
+      IndexChunks();
+    } catch (const std::bad_alloc&) {
+      const std::lock_guard lock(mutex_);
+      if (status_.ok()) status_ = Error{Code::kResourceExhausted, "out of memory"};
+      turn_.notify_all();
+    }
+  }
+
+  // After all threads have left Run.
+  Status status() && { return std::move(status_); }
+  IndexReport& report() { return report_; }
+
+ private:
+  void IndexChunks() {
+    FileIndexer indexer;
+    std::string path;
+    std::vector<Indexed> chunk;
+    while (true) {
+      const uint64_t first = next_.fetch_add(kChunk);
+      if (first >= list_.files.size()) return;
+      const uint64_t end = std::min<uint64_t>(first + kChunk, list_.files.size());
+      chunk.clear();
+      for (uint64_t file = first; file < end; ++file) {
+        path = root_;
+        list_.AppendPath(file, path);
+        chunk.push_back(indexer.Index(path));
+      }
+      if (!Write(first, chunk)) return;
+    }
+  }
+
+  // In the list's order: waits until the chunks before have been written. False when the work is
+  // over.
+  bool Write(uint64_t first, const std::vector<Indexed>& chunk) {
+    std::unique_lock lock(mutex_);
+    turn_.wait(lock, [&] { return written_ == first || !status_.ok(); });
+    for (size_t i = 0; i < chunk.size() && status_.ok(); ++i) Take(first + i, chunk[i]);
+    written_ += chunk.size();
+    if (status_.ok() && progress_ && !progress_(written_, list_.files.size())) {
+      status_ = Error{Code::kCancelled, "stopped before all files were indexed", root_};
+    }
+    turn_.notify_all();
+    return status_.ok();
+  }
+
+  void Take(uint64_t file, const Indexed& indexed) {
+    ++report_.samples;
+    report_.sized += indexed.facts.width > 0 ? 1 : 0;
+    status_ = writer_.Add(indexed.facts, indexed.record);
+    if (indexed.reason.empty()) {
+      ++report_.indexed;
+      report_.photograph_bytes += indexed.facts.file_bytes;
+      return;
+    }
+    ++report_.skipped[indexed.reason];
+    if (report_.skipped_files.size() == options_.list_skipped) return;
+    std::string path = root_;
+    list_.AppendPath(file, path);
+    report_.skipped_files.push_back({std::move(path), indexed.reason});
+  }
+
+  const ImageList& list_;
+  const std::string& root_;
+  const IndexOptions& options_;
+  DatasetIndexWriter& writer_;
+  const IndexProgress& progress_;
+  std::atomic<uint64_t> next_{0};
+  std::mutex mutex_;
+  std::condition_variable turn_;
+  uint64_t written_ = 0;
+  Status status_;
+  IndexReport report_;
+};
+
+int64_t NowNs() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+constexpr int64_t kMillisecond = 1'000'000, kSecond = 1000 * kMillisecond;
+
+// Farther ahead than any tick: of another machine's clock. When one more change can no longer hide
+// is not to be told from ours.
+bool IsAhead(int64_t modified_ns, int64_t listed_ns) { return modified_ns - listed_ns > kSecond; }
+
+// How long after a folder's last change listing must begin, so that one more change in the same
+// tick of the file system's clock cannot hide: ticks are 10 ms or less, but where times are whole
+// seconds 1 or 2 s.
+int64_t RestNs(int64_t modified_ns, int64_t listed_ns) {
+  const int64_t tick = modified_ns % kSecond == 0 ? 2 * kSecond : 20 * kMillisecond;
+  return std::max<int64_t>(0, modified_ns - listed_ns + tick);
+}
+
+// Waits until what is listed has been at rest for a tick. A folder that is not has kUnsettled. A
+// flat one's time is of no use to anybody (IsStill).
+Result<ImageList> ListAtRest(const std::string& directory, int threads) {
+  constexpr int kTries = 4;
+  for (int i = 1;; ++i) {
+    const int64_t now = NowNs();
+    Result<ImageList> list = ListImages(directory, threads);
+    if (!list.ok() || list->classes.empty()) return list;
+    int64_t rest = 0;
+    for (ImageList::Folder& folder : list->folders) {
+      const bool ahead = IsAhead(folder.modified_ns, now);
+      const int64_t of_this = ahead ? 0 : RestNs(folder.modified_ns, now);
+      rest = std::max(rest, of_this);
+      if (ahead || (of_this > 0 && i == kTries)) folder.modified_ns = kUnsettled;
+    }
+    if (rest == 0 || i == kTries) return list;
+    std::this_thread::sleep_for(std::chrono::nanoseconds(rest));
+  }
+}
+
+Error CannotPut(const std::string& out, const std::string& why, const std::string& advice) {
+  return {.code = Code::kInvalidArgument,
+          .cause = "cannot write the index: " + why,
+          .file = out,
+          .advice = advice};
+}
+
+Result<bool> BeginsAsIndex(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (descriptor < 0) return SystemError(errno, "cannot look at what is to be replaced", path);
+  std::array<char, dataset_index::kMagic.size()> begin{};
+  const ssize_t got = pread(descriptor, begin.data(), begin.size(), 0);
+  close(descriptor);
+  return got == static_cast<ssize_t>(begin.size()) && begin == dataset_index::kMagic;
+}
+
+// That nothing but an index is replaced. Not for the folder's own, whose name nothing else has: any
+// file is replaced there, also one that is damaged at its very beginning.
+Status CheckPlace(const std::string& out) {
+  struct stat info {};
+  if (lstat(out.c_str(), &info) != 0) return {};  // Create will tell
+  std::string what = FileKind(info.st_mode);
+  if (S_ISREG(info.st_mode)) {
+    Result<bool> index = BeginsAsIndex(out);
+    if (!index.ok()) return std::move(index).error();
+    if (*index) return {};
+    what += " that is not an index";
+  }
+  return CannotPut(out, what + " is in the way", "Name another file");
+}
+
+// That putting the index there changes no folder whose time it notes: it would be out of date at
+// once. The folder itself is read and not stat'ed (IsStill), and so may hold it.
+Status CheckOutside(const std::string& out, const std::string& root, const ImageList& list) {
+  struct stat place {};
+  std::string folder = std::filesystem::path(out).parent_path();
+  if (stat(folder.empty() ? "." : folder.c_str(), &place) != 0) return {};  // Create will tell
+  for (const ImageList::Folder& listed : list.folders) {
+    if (listed.path_bytes == 0) continue;  // flat
+    struct stat info {};
+    folder.assign(root).append(list.PathOf(listed));
+    if (stat(folder.c_str(), &info) != 0) continue;
+    if (info.st_dev != place.st_dev || info.st_ino != place.st_ino) continue;
+    return CannotPut(out, "there it would change a class folder, and be out of date at once",
+                     "Put it beside the class folders, or elsewhere");
+  }
+  return {};
+}
+
+Result<DatasetIndexWriter> Create(const std::string& out, bool own, const std::string& root,
+                                  const ImageList& list) {
+  if (!own) {
+    Status status = CheckPlace(out);
+    if (status.ok()) status = CheckOutside(out, root, list);
+    if (!status.ok()) return std::move(status).error();
+  }
+  Result<DatasetIndexWriter> writer = DatasetIndexWriter::Create(out);
+  if (writer.ok() || !own || writer.error().code != Code::kPermissionDenied) return writer;
+  Error error = std::move(writer).error();
+  error.advice = "Use --out FILE, and --crop-index FILE (crop_index= in Python) when reading";
+  return error;
+}
+
+// The path, ending in one slash.
+std::string RootOf(std::string directory) {
+  while (directory.ends_with('/')) directory.pop_back();
+  return directory + '/';
+}
+
+}  // namespace
+
+std::string IndexFileOf(const std::string& directory) { return RootOf(directory) + kIndexName; }
+
+Result<IndexReport> IndexDataset(const std::string& directory, const IndexOptions& options,
+                                 const IndexProgress& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  Result<ImageList> list = ListAtRest(directory, options.threads);
+  if (!list.ok()) return std::move(list).error();
+  const std::string root = RootOf(directory);
+  const bool own = options.out.empty();
+  const std::string out = own ? IndexFileOf(directory) : options.out;
+  Result<DatasetIndexWriter> writer = Create(out, own, root, *list);
+  if (!writer.ok()) return std::move(writer).error();
+  Indexing indexing(*list, root, options, *writer, progress);
+  InParallel(options.threads, [&indexing] { indexing.Run(); });
+  IndexReport report = std::move(indexing.report());
+  if (Status status = std::move(indexing).status(); !status.ok()) return std::move(status).error();
+  Result<uint64_t> bytes = writer->Finish(*list);
+  if (!bytes.ok()) return std::move(bytes).error();
+  report.source = "image_folder(" + directory + ")";
+  report.out = out;
+  report.index_bytes = *bytes;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+}  // namespace stoker

@@ -1,0 +1,98 @@
+#include "bindings/cli/inspect/inspect.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bindings/cli/arguments.h"
+#include "bindings/cli/command.h"
+#include "bindings/cli/inspect/inspect_report.h"
+#include "bindings/cli/interrupt.h"
+#include "bindings/cli/outcome.h"
+#include "bindings/cli/progress.h"
+#include "bindings/cli/split_folders.h"
+#include "io/sources/image_folder.h"
+
+namespace stoker::cli {
+
+namespace {
+
+struct InspectArguments {
+  std::string directory;
+  bool decode = false;
+  LimitArguments limits;
+  int64_t list_broken = 100;
+  int64_t threads = 0;
+  bool json = false;
+};
+
+constexpr const char* kInspectFooter =
+    R"(Reads the header of every file: how many there are, of which classes, formats, chroma formats and
+sizes, and which of them are broken. A file is broken when it cannot be opened, is empty or no image,
+or is a JPEG, PNG or WebP whose header cannot be read. Only --decode, which decodes each one whole, finds
+those that are truncated or damaged further behind: without it they count as sound, and a loader refuses
+them or not by where the crop lies.
+
+Examples:
+  stoker inspect photos
+  stoker inspect photos --decode && echo every photograph is sound
+  stoker inspect photos --decode --json | jq -r '.broken_files[].file'
+
+Exit codes: 0 no file is broken, and with --decode all are of formats that stoker decodes; 1 some are not,
+or the folder is missing or has no image; 2 a bad option; 3 the system (permission, memory, I/O);
+130 interrupted.)";
+
+Result<DatasetReport> Look(const InspectArguments& given) {
+  const int threads = static_cast<int>(given.threads);
+  Result<std::shared_ptr<const SampleSource>> source =
+      ImageFolder(given.directory, {.threads = threads});
+  if (!source.ok()) return std::move(source).error();
+  WarnOfSplits(given.directory, (*source)->classes());
+  InspectOptions options{.threads = threads,
+                         .decode = given.decode,
+                         .list_broken = static_cast<size_t>(given.list_broken)};
+  SetLimits(given.limits, options.limits);
+  ProgressBar bar;
+  const InterruptGuard interrupt;
+  return Inspect(**source, options, [&](uint64_t done, uint64_t total) {
+    if (bar.Due()) bar.Show(done, total, fmt::format("{} of {} files", done, total));
+    return !interrupt.interrupted();
+  });
+}
+
+Result<int> RunInspectCommand(const InspectArguments& given) {
+  Result<DatasetReport> report = Look(given);
+  if (!report.ok()) return std::move(report).error();
+  for (Error& error : report->broken_files) error.advice = AsOptions(std::move(error.advice));
+  std::string text = given.json ? InspectJson(*report) : InspectText(*report);
+  if (!text.ends_with('\n')) text += '\n';
+  if (Status s = Print(text); !s.ok()) return std::move(s).error();
+  const uint64_t refused = report->broken + (given.decode ? report->undecodable : 0);
+  return refused == 0 ? kExitOk : kExitData;
+}
+
+}  // namespace
+
+void AddInspect(CLI::App& app, Command& chosen) {
+  auto given = std::make_shared<InspectArguments>();
+  CLI::App* command = app.add_subcommand(
+      "inspect", "Describe a folder of photographs: counts, sizes, formats, broken files");
+  command
+      ->add_option("DIR", given->directory,
+                   "folder of photographs, one folder in it for each class")
+      ->type_name("")
+      ->required();
+  command->add_flag("--decode", given->decode, "decode every image, instead of its header only");
+  AddLimits(*command, given->limits);
+  AddNumber(*command, "--list-broken", given->list_broken, {0, 1'000'000'000},
+            "how many broken files to name");
+  AddNumber(*command, "--threads", given->threads, {0, 256}, "that read; 0: the cores allotted");
+  command->add_flag("--json", given->json, "one JSON object on stdout and nothing else there");
+  command->footer(kInspectFooter);
+  command->callback([given, &chosen] { chosen = [given] { return RunInspectCommand(*given); }; });
+}
+
+}  // namespace stoker::cli

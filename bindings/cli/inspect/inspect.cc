@@ -1,0 +1,239 @@
+#include "bindings/cli/inspect/inspect.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "bindings/cli/inspect/inspect_file.h"
+#include "core/machine.h"
+#include "core/start_thread.h"
+
+namespace stoker {
+namespace {
+
+constexpr uint64_t kFilesAtATime = 64;  // files that a thread takes at a time
+
+struct Broken {
+  uint64_t id;
+  Error error;
+};
+
+// What one thread has seen, or all of them.
+struct Tally {
+  std::map<std::string, uint64_t> extensions, formats, chroma;
+  std::map<int, uint64_t> orientations;
+  uint64_t progressive = 0, arithmetic = 0, restart_markers = 0, undecodable = 0, broken = 0;
+  uint64_t no_end_marker = 0;
+  std::vector<Broken> listed;
+  std::vector<uint64_t> bytes;
+  std::vector<float> width, height, megapixels, bits_per_pixel;
+};
+
+std::string ExtensionOf(const std::string& path) {
+  const size_t slash = path.rfind('/') + 1;  // npos + 1 is 0
+  const size_t dot = path.rfind('.');
+  if (dot == std::string::npos || dot < slash) return "";
+  std::string extension = path.substr(dot);
+  for (char& c : extension) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return extension;
+}
+
+void Count(const JpegDescription& header, Tally& tally) {
+  ++tally.chroma[header.ChromaName()];
+  ++tally.orientations[static_cast<int>(header.orientation)];
+  tally.progressive += header.progressive();
+  tally.arithmetic += header.arithmetic();
+  tally.restart_markers += header.restart_interval > 0;
+}
+
+void Count(ImageSize size, uint64_t bytes, Tally& tally) {
+  const double pixels = static_cast<double>(size.width) * size.height;
+  tally.width.push_back(static_cast<float>(size.width));
+  tally.height.push_back(static_cast<float>(size.height));
+  tally.megapixels.push_back(static_cast<float>(pixels / 1e6));
+  tally.bits_per_pixel.push_back(static_cast<float>(8 * static_cast<double>(bytes) / pixels));
+}
+
+void Count(uint64_t id, const std::string& path, FileFacts facts, size_t list_broken,
+           Tally& tally) {
+  ++tally.extensions[ExtensionOf(path)];
+  if (facts.bytes) tally.bytes.push_back(*facts.bytes);
+  if (facts.format) {
+    ++tally.formats[NameOf(*facts.format)];
+  } else if (facts.bytes == 0) {
+    ++tally.formats["empty"];
+  }
+  if (facts.header) Count(*facts.header, tally);
+  if (facts.size) Count(*facts.size, *facts.bytes, tally);
+  tally.no_end_marker += facts.no_end_marker;
+  if (!facts.error) {
+    tally.undecodable += !facts.size;
+    return;
+  }
+  ++tally.broken;
+  // A thread sees ids in rising order: its first ones are its lowest.
+  if (tally.listed.size() < list_broken) tally.listed.push_back({id, *std::move(facts.error)});
+}
+
+template <typename T>
+void Append(std::vector<T>& to, std::vector<T> from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+template <typename K>
+void Add(std::map<K, uint64_t>& to, const std::map<K, uint64_t>& from) {
+  for (const auto& [key, count] : from) to[key] += count;
+}
+
+void Merge(Tally from, Tally& to) {
+  Add(to.extensions, from.extensions);
+  Add(to.formats, from.formats);
+  Add(to.chroma, from.chroma);
+  Add(to.orientations, from.orientations);
+  to.progressive += from.progressive;
+  to.arithmetic += from.arithmetic;
+  to.restart_markers += from.restart_markers;
+  to.undecodable += from.undecodable;
+  to.no_end_marker += from.no_end_marker;
+  to.broken += from.broken;
+  Append(to.listed, std::move(from.listed));
+  Append(to.bytes, std::move(from.bytes));
+  Append(to.width, std::move(from.width));
+  Append(to.height, std::move(from.height));
+  Append(to.megapixels, std::move(from.megapixels));
+  Append(to.bits_per_pixel, std::move(from.bits_per_pixel));
+}
+
+// Sorts `values`, so that the mean does not depend on the order of threads either.
+template <typename T>
+Distribution DistributionOf(std::vector<T>& values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double share) {
+    return static_cast<double>(
+        values[static_cast<size_t>(std::lround(share * static_cast<double>(values.size() - 1)))]);
+  };
+  return {.count = values.size(),
+          .min = at(0),
+          .p5 = at(0.05),
+          .p25 = at(0.25),
+          .median = at(0.5),
+          .p75 = at(0.75),
+          .p95 = at(0.95),
+          .max = at(1),
+          .mean = std::accumulate(values.begin(), values.end(), 0.0) /
+                  static_cast<double>(values.size())};
+}
+
+class Inspection {
+ public:
+  Inspection(const SampleSource& source, const InspectOptions& options,
+             const InspectProgress& progress)
+      : source_(source), options_(options), progress_(progress) {}
+
+  // The body of each thread.
+  void Run() {
+    Tally tally;
+    FileInspector inspector(options_.decode, options_.limits);
+    std::string path;
+    while (!cancelled_) {
+      const uint64_t first = next_.fetch_add(kFilesAtATime);
+      if (first >= source_.size()) break;
+      const uint64_t end = std::min(first + kFilesAtATime, source_.size());
+      for (uint64_t id = first; id < end; ++id) {
+        source_.PathOf(source_.At(id).file, path);
+        Count(id, path, inspector.Look(path), options_.list_broken, tally);
+      }
+      Report(end - first);
+    }
+    const std::lock_guard lock(mutex_);
+    Merge(std::move(tally), all_);
+  }
+
+  bool cancelled() const { return cancelled_; }
+  Tally& all() { return all_; }  // after all threads have left Run
+
+ private:
+  void Report(uint64_t files) {
+    const std::lock_guard lock(mutex_);
+    done_ += files;
+    if (progress_ && !progress_(done_, source_.size())) cancelled_ = true;
+  }
+
+  const SampleSource& source_;
+  const InspectOptions& options_;
+  const InspectProgress& progress_;
+  std::atomic<uint64_t> next_{0};
+  std::atomic<bool> cancelled_{false};
+  std::mutex mutex_;
+  uint64_t done_ = 0;
+  Tally all_;
+};
+
+std::vector<ClassCount> CountClasses(const SampleSource& source) {
+  std::vector<ClassCount> counts;
+  for (const std::string& name : source.classes()) counts.push_back({name, 0});
+  for (uint64_t id = 0; id < source.size(); ++id) {
+    const int64_t label = source.At(id).label;
+    if (label != kNoLabel) ++counts[static_cast<size_t>(label)].samples;
+  }
+  return counts;
+}
+
+void FillReport(Tally& tally, size_t list_broken, DatasetReport& report) {
+  report.extensions = std::move(tally.extensions);
+  report.formats = std::move(tally.formats);
+  report.chroma = std::move(tally.chroma);
+  report.orientations = std::move(tally.orientations);
+  report.progressive = tally.progressive;
+  report.arithmetic = tally.arithmetic;
+  report.restart_markers = tally.restart_markers;
+  report.total_bytes = std::accumulate(tally.bytes.begin(), tally.bytes.end(), uint64_t{0});
+  report.bytes = DistributionOf(tally.bytes);
+  report.width = DistributionOf(tally.width);
+  report.height = DistributionOf(tally.height);
+  report.megapixels = DistributionOf(tally.megapixels);
+  report.bits_per_pixel = DistributionOf(tally.bits_per_pixel);
+  report.undecodable = tally.undecodable;
+  report.no_end_marker = tally.no_end_marker;
+  report.broken = tally.broken;
+  std::sort(tally.listed.begin(), tally.listed.end(),
+            [](const Broken& a, const Broken& b) { return a.id < b.id; });
+  for (size_t i = 0; i < std::min(list_broken, tally.listed.size()); ++i) {
+    report.broken_files.push_back(std::move(tally.listed[i].error));
+  }
+}
+
+}  // namespace
+
+Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& options,
+                              const InspectProgress& progress) {
+  if (Status status = CheckThreads(options.threads); !status.ok()) {
+    return std::move(status).error();
+  }
+  const auto start = std::chrono::steady_clock::now();
+  Inspection inspection(source, options, progress);
+  InParallel(options.threads, [&inspection] { inspection.Run(); });
+  if (inspection.cancelled()) {
+    return Error{Code::kCancelled, "stopped before all files were looked at", source.Describe()};
+  }
+  DatasetReport report;
+  report.source = source.Describe();
+  report.samples = source.size();
+  report.list_bytes = source.memory_bytes();
+  report.classes = CountClasses(source);
+  report.skipped = source.Skipped();
+  report.decoded = options.decode;
+  FillReport(inspection.all(), options.list_broken, report);
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+}  // namespace stoker

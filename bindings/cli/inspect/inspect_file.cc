@@ -1,0 +1,198 @@
+#include "bindings/cli/inspect/inspect_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "bindings/cli/working_memory.h"
+#include "core/buffer.h"
+#include "core/memory_budget.h"
+#include "transforms/decode/image_decoder.h"
+#include "transforms/png/chunks.h"
+#include "transforms/webp/container.h"
+
+namespace stoker {
+namespace {
+
+// Most headers end within the first 4 KiB.
+constexpr size_t kWindow = 8192;
+
+// A file open for reading, seen through a window that moves forward.
+class OpenFile {
+ public:
+  OpenFile(const std::string& path, std::vector<uint8_t>& window)
+      : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)), window_(window) {}
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  Result<uint64_t> Size() const {
+    struct stat info;
+    if (descriptor_ < 0 || fstat(descriptor_, &info) != 0) return SystemError(errno, "cannot open");
+    if (!S_ISREG(info.st_mode)) return Error{Code::kInvalidArgument, "this is not a file"};
+    return static_cast<uint64_t>(info.st_size);
+  }
+
+  // Headers only: do not let the system read ahead.
+  void ExpectLittle() const { posix_fadvise(descriptor_, 0, 0, POSIX_FADV_RANDOM); }
+
+  Result<std::span<const uint8_t>> At(uint64_t offset, size_t size) {
+    if (offset < begin_ || offset + size > begin_ + filled_) {
+      window_.resize(std::max({size, kWindow, window_.size()}));
+      Result<size_t> got = Fill(offset, window_.data(), window_.size());
+      if (!got.ok()) return std::move(got).error();
+      begin_ = offset;
+      filled_ = *got;
+    }
+    const size_t from = static_cast<size_t>(offset - begin_);
+    return std::span<const uint8_t>(window_).subspan(from, std::min(size, filled_ - from));
+  }
+
+  // Fewer than `size` bytes at the end of the file only.
+  Result<size_t> Fill(uint64_t offset, uint8_t* bytes, size_t size) const {
+    size_t done = 0;
+    while (done < size) {
+      const ssize_t got =
+          pread(descriptor_, bytes + done, size - done, static_cast<off_t>(offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return SystemError(errno, "cannot read");
+      if (got == 0) break;
+      done += static_cast<size_t>(got);
+    }
+    return done;
+  }
+
+ private:
+  const int descriptor_;
+  std::vector<uint8_t>& window_;
+  uint64_t begin_ = 0;
+  size_t filled_ = 0;
+};
+
+// Decodes into a few rows, over and over.
+class Nowhere final : public RowSink {
+ public:
+  explicit Nowhere(MemoryBudget& budget) : rows_(budget) {}
+
+  Status Begin(const DecodedRegion& region) override {
+    region_ = region;
+    stride_ = static_cast<size_t>(region.covered.width) *
+                  static_cast<size_t>(BytesPerPixel(region.layout)) +
+              kBufferPadding;
+    return rows_.Grow(stride_ * kRows * static_cast<size_t>(PlanesOf(region.layout)));
+  }
+  MutableImageView Reserve(int rows) override {
+    MutableImageView view;
+    view.layout = region_.layout;
+    view.size = {region_.covered.width, std::min(rows, kRows)};
+    for (size_t i = 0; i < static_cast<size_t>(PlanesOf(region_.layout)); ++i) {
+      view.plane[i] = rows_.data() + i * kRows * stride_;
+      view.stride[i] = static_cast<ptrdiff_t>(stride_);
+    }
+    return view;
+  }
+  void Commit(int) override {}
+
+ private:
+  static constexpr int kRows = 16;
+  DecodedRegion region_;
+  size_t stride_ = 0;
+  GrowingBuffer rows_;
+};
+
+}  // namespace
+
+struct FileInspector::State {
+  State(bool decode_all, const DecodeLimits& limits)
+      : decode(decode_all), budget(WorkingMemory(limits)), decoder(limits, &budget) {}
+
+  Status Look(OpenFile& file, FileFacts& facts);
+  Status ReadHeader(OpenFile& file, FileFacts& facts);
+  Status Decode(const OpenFile& file, uint64_t size, FileFacts& facts);
+
+  const bool decode;
+  std::vector<uint8_t> window;
+  MemoryBudget budget;
+  GrowingBuffer bytes{budget};
+  ImageDecoder decoder;
+  Nowhere nowhere{budget};
+};
+
+Status FileInspector::State::Look(OpenFile& file, FileFacts& facts) {
+  Result<uint64_t> size = file.Size();
+  if (!size.ok()) return std::move(size).error();
+  facts.bytes = *size;
+  if (*size == 0) return Error{Code::kDataLoss, "empty file"};
+  if (!decode) file.ExpectLittle();
+  Result<std::span<const uint8_t>> start = file.At(0, kSniffBytes);
+  if (!start.ok()) return std::move(start).error();
+  facts.format = SniffFormat(*start);
+  if (*facts.format == ImageFormat::kUnknown) {
+    return Error{.code = Code::kDataLoss,
+                 .cause = "not an image of a known format",
+                 .file = {},
+                 .offset = 0,
+                 .advice = ConvertAdvice(*facts.format)};
+  }
+  if (Status status = ReadHeader(file, facts); !status.ok()) return status;
+  return decode && facts.size ? Decode(file, *size, facts) : Status();
+}
+
+// Of a format that stoker does not decode: nothing.
+Status FileInspector::State::ReadHeader(OpenFile& file, FileFacts& facts) {
+  if (*facts.format == ImageFormat::kJpeg) {
+    Result<JpegDescription> header =
+        ReadJpegHeader([&file](uint64_t offset, size_t n) { return file.At(offset, n); });
+    if (!header.ok()) return std::move(header).error();
+    facts.size = header->size;
+    facts.header = *std::move(header);
+  }
+  if (*facts.format == ImageFormat::kPng) {
+    Result<std::span<const uint8_t>> start = file.At(0, png::kHeaderBytes);
+    if (!start.ok()) return std::move(start).error();
+    Result<png::Header> header = png::ReadHeader(*start);
+    if (!header.ok()) return std::move(header).error();
+    facts.size = header->size;
+  }
+  if (*facts.format == ImageFormat::kWebp) {
+    Result<std::span<const uint8_t>> start = file.At(0, webp::kSizeBytes);
+    if (!start.ok()) return std::move(start).error();
+    Result<ImageSize> stored = webp::ReadSize(*start);
+    if (!stored.ok()) return std::move(stored).error();
+    facts.size = *stored;
+  }
+  return {};
+}
+
+Status FileInspector::State::Decode(const OpenFile& file, uint64_t size, FileFacts& facts) {
+  if (Status status = bytes.Grow(size); !status.ok()) return status;
+  Result<size_t> got = file.Fill(0, bytes.data(), size);
+  if (!got.ok()) return std::move(got).error();
+  Result<ImageInfo> info = decoder.Open({bytes.data(), *got});
+  if (!info.ok()) return std::move(info).error();
+  const uint64_t before = decoder.paths().no_end_marker;
+  Status decoded = decoder.Decode({0, 0, info->size.width, info->size.height}, nowhere);
+  facts.no_end_marker = decoded.ok() && decoder.paths().no_end_marker != before;
+  return decoded;
+}
+
+FileInspector::FileInspector(bool decode, const DecodeLimits& limits)
+    : state_(std::make_unique<State>(decode, limits)) {}
+FileInspector::~FileInspector() = default;
+
+FileFacts FileInspector::Look(const std::string& path) {
+  FileFacts facts;
+  OpenFile file(path, state_->window);
+  Status status = state_->Look(file, facts);
+  if (!status.ok()) facts.error = std::move(status).error().WithFile(path);
+  return facts;
+}
+
+}  // namespace stoker

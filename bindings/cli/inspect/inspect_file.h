@@ -1,0 +1,40 @@
+// One file looked into, for Inspect.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bindings/cli/inspect/jpeg_header.h"
+#include "core/image.h"
+#include "core/result.h"
+#include "transforms/decode/format.h"
+#include "transforms/decode/image_info.h"
+
+namespace stoker {
+
+// As much as could be found out; where it ended, and why, is `error` (its file is set).
+struct FileFacts {
+  std::optional<uint64_t> bytes;          // none: it could not be opened
+  std::optional<ImageFormat> format;      // none: nothing could be read
+  std::optional<ImageSize> size;          // as stored; of JPEG, PNG and WebP
+  std::optional<JpegDescription> header;  // of a JPEG
+  bool no_end_marker = false;  // of a JPEG that was decoded: it lacks the marker but no data
+  std::optional<Error> error;
+};
+
+// Keeps buffers and a decoder from file to file. One thread at a time.
+class FileInspector {
+ public:
+  FileInspector(bool decode, const DecodeLimits& limits);
+  ~FileInspector();
+
+  FileFacts Look(const std::string& path);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stoker

@@ -1,0 +1,224 @@
+#include "bindings/cli/inspect/inspect_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "core/noun.h"
+
+namespace stoker {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The length of the UTF-8 sequence at the start of `text`; 0 when it is none.
+size_t SequenceLength(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  size_t length = 1;
+  if (byte(0) >= 0xC2 && byte(0) <= 0xDF) length = 2;
+  if (byte(0) >= 0xE0 && byte(0) <= 0xEF) length = 3;
+  if (byte(0) >= 0xF0 && byte(0) <= 0xF4) length = 4;
+  if (length == 1) return byte(0) < 0x80 ? 1 : 0;
+  if (text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  return length;
+}
+
+// Safe to print on a terminal.
+std::string Shown(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const size_t length = SequenceLength(text);
+    const auto first = static_cast<uint8_t>(text[0]);
+    // U+0080 to U+009F are control characters too.
+    const bool control = first < 0x20 || first == 0x7F ||
+                         (first == 0xC2 && length == 2 && static_cast<uint8_t>(text[1]) < 0xA0);
+    if (length == 0 || control) {
+      shown += first == '\n' ? "\\n" : fmt::format("\\x{:02x}", first);
+      text.remove_prefix(1);
+      continue;
+    }
+    shown += text.substr(0, length);
+    text.remove_prefix(length);
+  }
+  return shown;
+}
+
+std::string Bytes(double bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"B", "KB", "MB", "GB", "TB"};
+  size_t unit = 0;
+  while (bytes >= 1000 && unit + 1 < kUnits.size()) {
+    bytes /= 1000;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
+}
+
+// "4:4:4 309 (77.2%), gray 8 (2.0%)", the most frequent first.
+template <typename K>
+std::string Shares(const std::map<K, uint64_t>& counts) {
+  std::vector<std::pair<K, uint64_t>> sorted(counts.begin(), counts.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  uint64_t total = 0;
+  for (const auto& [name, count] : sorted) total += count;
+  std::string text;
+  for (const auto& [name, count] : sorted) {
+    if (!text.empty()) text += ", ";
+    std::string label = fmt::format("{}", name);
+    if (label.empty()) label = "(none)";
+    text += fmt::format("{} {} ({:.1f}%)", Shown(label), count,
+                        100.0 * static_cast<double>(count) / static_cast<double>(total));
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string ClassLine(const DatasetReport& report) {
+  if (report.classes.empty()) return "none: the folder is flat";
+  const auto fewer = [](const ClassCount& a, const ClassCount& b) { return a.samples < b.samples; };
+  const auto [least, most] =
+      std::minmax_element(report.classes.begin(), report.classes.end(), fewer);
+  return fmt::format("{}, from {} ({}) to {} ({}) samples", report.classes.size(), least->samples,
+                     Shown(least->name), most->samples, Shown(most->name));
+}
+
+void AppendRow(std::string& text, const char* name, const Distribution& d, int decimals) {
+  if (d.count == 0) return;
+  fmt::format_to(std::back_inserter(text), "  {:<14}", name);
+  for (double value : {d.min, d.p5, d.p25, d.median, d.p75, d.p95, d.max, d.mean}) {
+    fmt::format_to(std::back_inserter(text), " {:>9.{}f}", value, decimals);
+  }
+  text += '\n';
+}
+
+void AppendTable(std::string& text, const DatasetReport& report) {
+  fmt::format_to(std::back_inserter(text),
+                 "\n  {:<14} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "", "min", "5%",
+                 "25%", "median", "75%", "95%", "max", "mean");
+  Distribution kilobytes = report.bytes;
+  for (double* value : {&kilobytes.min, &kilobytes.p5, &kilobytes.p25, &kilobytes.median,
+                        &kilobytes.p75, &kilobytes.p95, &kilobytes.max, &kilobytes.mean}) {
+    *value /= 1000;
+  }
+  AppendRow(text, "file (KB)", kilobytes, 1);
+  AppendRow(text, "width", report.width, 0);
+  AppendRow(text, "height", report.height, 0);
+  AppendRow(text, "megapixels", report.megapixels, 3);
+  AppendRow(text, "bits per pixel", report.bits_per_pixel, 2);
+}
+
+void AppendBroken(std::string& text, const DatasetReport& report) {
+  const char* seen = report.decoded ? "every image was decoded"
+                                    : "only headers were read; --decode finds damage behind them";
+  fmt::format_to(std::back_inserter(text), "\nbroken: {} of {} ({})\n", report.broken,
+                 report.samples, seen);
+  for (const Error& error : report.broken_files) text += "  " + Shown(error.ToString()) + "\n";
+  if (report.broken > report.broken_files.size()) {
+    fmt::format_to(std::back_inserter(text), "  and {} more\n",
+                   report.broken - report.broken_files.size());
+  }
+}
+
+Json JsonOf(const Distribution& d) {
+  return {{"count", d.count}, {"min", d.min}, {"p5", d.p5},   {"p25", d.p25},  {"median", d.median},
+          {"p75", d.p75},     {"p95", d.p95}, {"max", d.max}, {"mean", d.mean}};
+}
+
+template <typename K>
+Json JsonOf(const std::map<K, uint64_t>& counts) {
+  Json json = Json::object();
+  for (const auto& [key, count] : counts) json[fmt::format("{}", key)] = count;
+  return json;
+}
+
+Json JsonOf(const Error& error) {
+  return {{"file", error.file},
+          {"offset", error.offset ? Json(*error.offset) : Json(nullptr)},
+          {"code", CodeName(error.code)},
+          {"cause", error.cause},
+          {"advice", error.advice}};
+}
+
+}  // namespace
+
+std::string InspectText(const DatasetReport& report) {
+  std::string text = fmt::format("{}\n", Shown(report.source));
+  const auto line = [&text](const char* name, const std::string& value) {
+    fmt::format_to(std::back_inserter(text), "  {:<14} {}\n", name, value);
+  };
+  line("samples",
+       fmt::format("{} in {}", report.samples, Bytes(static_cast<double>(report.total_bytes))));
+  line("classes", ClassLine(report));
+  if (!report.skipped.empty()) line("left out", Shown(report.skipped.Warning()));
+  line("extensions", Shares(report.extensions));
+  line("formats", Shares(report.formats));
+  if (report.undecodable > 0) {
+    line("not decoded",
+         fmt::format("{} {} that stoker does not decode", report.undecodable,
+                     Noun(report.undecodable, "file is of a format", "files are of formats")));
+  }
+  if (!report.chroma.empty()) {
+    line("JPEG chroma", Shares(report.chroma));
+    line("JPEG coding", fmt::format("{} progressive, {} arithmetic, {} with restart markers",
+                                    report.progressive, report.arithmetic, report.restart_markers));
+    if (report.no_end_marker > 0) {
+      line("no end marker",
+           fmt::format("{} {}", report.no_end_marker,
+                       Noun(report.no_end_marker, "JPEG; its data are complete and it is decoded",
+                            "JPEGs; their data are complete and they are decoded")));
+    }
+    const bool upright = report.orientations.size() == 1 && report.orientations.contains(1);
+    line("EXIF turn", upright ? "none" : Shares(report.orientations));
+  }
+  AppendTable(text, report);
+  AppendBroken(text, report);
+  fmt::format_to(std::back_inserter(text), "\n{} {} in {:.2f} s; the list takes {}\n",
+                 report.samples, Noun(report.samples, "file", "files"), report.seconds,
+                 Bytes(static_cast<double>(report.list_bytes)));
+  return text;
+}
+
+std::string InspectJson(const DatasetReport& report) {
+  Json classes = Json::array();
+  for (const ClassCount& c : report.classes) {
+    classes.push_back({{"name", c.name}, {"samples", c.samples}});
+  }
+  Json broken = Json::array();
+  for (const Error& error : report.broken_files) broken.push_back(JsonOf(error));
+  const Json json = {
+      {"source", report.source},
+      {"samples", report.samples},
+      {"list_bytes", report.list_bytes},
+      {"classes", std::move(classes)},
+      {"skipped", JsonOf(report.skipped.by_extension)},
+      {"skipped_example", report.skipped.empty() ? Json(nullptr) : Json(report.skipped.example)},
+      {"extensions", JsonOf(report.extensions)},
+      {"formats", JsonOf(report.formats)},
+      {"undecodable", report.undecodable},
+      {"total_bytes", report.total_bytes},
+      {"bytes", JsonOf(report.bytes)},
+      {"chroma", JsonOf(report.chroma)},
+      {"orientations", JsonOf(report.orientations)},
+      {"progressive", report.progressive},
+      {"arithmetic", report.arithmetic},
+      {"restart_markers", report.restart_markers},
+      {"no_end_marker", report.no_end_marker},
+      {"width", JsonOf(report.width)},
+      {"height", JsonOf(report.height)},
+      {"megapixels", JsonOf(report.megapixels)},
+      {"bits_per_pixel", JsonOf(report.bits_per_pixel)},
+      {"decoded", report.decoded},
+      {"broken", report.broken},
+      {"broken_files", std::move(broken)},
+      {"seconds", report.seconds}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace stoker

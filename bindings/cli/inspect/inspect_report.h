@@ -1,0 +1,18 @@
+// A DatasetReport for people and for machines.
+#pragma once
+
+#include <string>
+
+#include "bindings/cli/inspect/inspect.h"
+
+namespace stoker {
+
+// A page of text, each line ended. Names with control characters or invalid UTF-8 are shown with
+// escapes (\n, \xff).
+std::string InspectText(const DatasetReport& report);
+
+// One JSON object, indented by two spaces, with the report's names; bytes that are not UTF-8 become
+// U+FFFD. `broken_files` has objects {file, offset (or null), code, cause, advice}.
+std::string InspectJson(const DatasetReport& report);
+
+}  // namespace stoker

@@ -1,0 +1,120 @@
+#include "bindings/cli/synth/synth.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "bindings/cli/arguments.h"
+#include "bindings/cli/command.h"
+#include "bindings/cli/interrupt.h"
+#include "bindings/cli/outcome.h"
+#include "bindings/cli/progress.h"
+#include "core/noun.h"
+
+namespace stoker::cli {
+
+namespace {
+
+struct SynthArguments {
+  std::string directory;
+  int64_t count = 0;
+  int64_t classes = 0;
+  uint64_t seed = 0;
+  int64_t threads = 0;
+  bool overwrite = false;
+  bool json = false;
+};
+
+constexpr const char* kSynthFooter =
+    R"(Makes DIR/class07/photo_000027.jpg and so on: photographs of nothing, whose sizes, chroma formats and
+bits per pixel are spread like those of ImageNet's, so that decoding them costs about the same. The
+same options make the same bytes. Running it again with another --count adds what is missing or
+removes what is too much; a folder that it did not make is left alone.
+
+Examples:
+  stoker synth photos --count 2000
+  stoker synth photos --count 50000 --classes 100 --seed 7
+
+Exit codes: 0 done; 2 a bad option, or a folder that stoker did not make; 3 the system (disk full,
+permission, I/O); 130 interrupted. What is complete stays; running it again goes on from there.)";
+
+// Nothing is read here: what goes wrong with a file is the system's fault. DIR is an option.
+int ExitCodeOfWriting(const Error& error, const std::string& directory) {
+  const bool of_option = error.file.empty() || error.file == directory;
+  if (error.code == Code::kInvalidArgument && of_option) return kExitUsage;
+  return error.code == Code::kCancelled ? InterruptedExitCode() : kExitSystem;
+}
+
+Result<SynthSummary> Write(const SynthArguments& given) {
+  const SynthOptions options{.count = static_cast<uint64_t>(given.count),
+                             .classes = static_cast<int>(given.classes),
+                             .seed = given.seed,
+                             .threads = static_cast<int>(given.threads),
+                             .overwrite = given.overwrite};
+  ProgressBar bar;
+  const InterruptGuard interrupt;
+  return WritePhotographs(given.directory, options, [&](uint64_t done, uint64_t total) {
+    if (bar.Due()) bar.Show(done, total, fmt::format("{} of {} photographs", done, total));
+    return !interrupt.interrupted();
+  });
+}
+
+std::string Text(const std::string& directory, const SynthSummary& summary) {
+  return fmt::format("{}: {} {} in {} {}, {:.1f} MB ({} new, {} kept)\n", directory,
+                     summary.written + summary.kept,
+                     Noun(summary.written + summary.kept, "photograph", "photographs"),
+                     summary.classes, Noun(summary.classes, "class", "classes"),
+                     static_cast<double>(summary.bytes) / 1e6, summary.written, summary.kept);
+}
+
+std::string Json(const std::string& directory, const SynthSummary& summary) {
+  const nlohmann::ordered_json json = {
+      {"directory", directory},     {"images", summary.written + summary.kept},
+      {"written", summary.written}, {"kept", summary.kept},
+      {"bytes", summary.bytes},     {"classes", summary.classes}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+Result<int> RunSynthCommand(const SynthArguments& given) {
+  const Result<SynthSummary> summary = Write(given);
+  if (!summary.ok()) {
+    const int code = ExitCodeOfWriting(summary.error(), given.directory);
+    return Fail(WithOptionNames(summary.error()), code, given.json);
+  }
+  if (Status s =
+          Print(given.json ? Json(given.directory, *summary) : Text(given.directory, *summary));
+      !s.ok()) {
+    return std::move(s).error();
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddSynth(CLI::App& app, Command& chosen) {
+  auto given = std::make_shared<SynthArguments>();
+  CLI::App* command =
+      app.add_subcommand("synth", "Make photograph-like JPEGs, so that no data is needed to try");
+  command->add_option("DIR", given->directory, "folder to make, or one that `stoker synth` made")
+      ->type_name("")
+      ->required();
+  AddNumber(*command, "--count", given->count, {1, 1'000'000'000}, "how many photographs")
+      ->required();
+  AddNumber(
+      *command, "--classes", given->classes, {0, 100'000},
+      "class folders to spread them over; 0: 20, or\nas many as photographs where those are fewer");
+  AddSeed(*command, "--seed", given->seed, "of everything that is drawn");
+  AddNumber(*command, "--threads", given->threads, {0, 256}, "that draw; 0: the cores allotted");
+  command->add_flag("--overwrite", given->overwrite,
+                    "replace what another seed or number of classes\n"
+                    "made; write beside files that are not stoker's");
+  command->add_flag("--json", given->json, "one JSON object on stdout and nothing else there");
+  command->footer(kSynthFooter);
+  command->callback([given, &chosen] { chosen = [given] { return RunSynthCommand(*given); }; });
+}
+
+}  // namespace stoker::cli

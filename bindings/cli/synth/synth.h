@@ -1,0 +1,44 @@
+// A folder of synthetic photographs (bindings/cli/synth/photograph.h), as image_folder reads it:
+// DIR/class07/photo_000027.jpg, photograph i in class i mod classes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "core/result.h"
+
+namespace stoker {
+
+struct SynthOptions {
+  uint64_t count = 0;  // photographs
+  int classes = 0;     // at most `count`; 0: the smaller of 20 and `count`
+  uint64_t seed = 0;
+  int threads = 0;         // 0: the cores allotted
+  bool overwrite = false;  // see below
+};
+
+struct SynthSummary {
+  uint64_t written = 0;  // files
+  uint64_t kept = 0;     // files that were there from a run before
+  uint64_t bytes = 0;    // of both
+  int classes = 0;
+};
+
+// Called after each file, from one thread at a time; `false` ends the work with Cancelled.
+using SynthProgress = std::function<bool(uint64_t done, uint64_t total)>;
+
+// Writes them, making `directory` where it is missing. A file appears under its name only when it
+// is complete; on an error, and when cancelled, those that are complete stay and nothing else does.
+//
+// stoker leaves a hidden file, .stoker-synth, that says what it made. Where that tells of the same
+// seed and classes, files that are there are kept, missing ones written and those past `count`
+// removed: running again continues, and costs nothing when all is there. Any other folder that is
+// not empty is refused with InvalidArgument, unless `overwrite`: then photographs that stoker made
+// earlier are removed first, and whatever else lies there stays where it is.
+//
+// Other errors name the file: ResourceExhausted (disk full), PermissionDenied, …
+Result<SynthSummary> WritePhotographs(const std::string& directory, const SynthOptions& options,
+                                      const SynthProgress& progress = {});
+
+}  // namespace stoker

@@ -1,0 +1,18 @@
+// How much memory the tools that decode by themselves may take.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "transforms/decode/image_info.h"
+
+namespace stoker {
+
+// Of one thread: file, rows and coefficients together. 4 GiB where nothing else is asked for.
+inline uint64_t WorkingMemory(const DecodeLimits& limits) {
+  constexpr int64_t kBytesPerPixel = 16;
+  return static_cast<uint64_t>(kBytesPerPixel *
+                               std::max(limits.max_pixels, DecodeLimits().max_pixels));
+}
+
+}  // namespace stoker

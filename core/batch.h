@@ -1,0 +1,77 @@
+// Batch: rows of samples, lent to whoever consumes them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace stoker {
+
+struct Slot;
+
+// One tensor of a batch: C order, dense, rows first. `data` is 64-byte aligned and writable; it
+// stays where it is, and valid, for as long as the batch or an Owner of the column lives.
+struct Column {
+  std::string name;  // "image", "label"
+  DType dtype = DType::kU8;
+  std::vector<int64_t> shape;  // image: {rows, height, width, 3} or {rows, 3, …}; label: {rows}
+  void* data = nullptr;
+
+  size_t values() const {
+    size_t n = 1;
+    for (int64_t d : shape) n *= static_cast<size_t>(d);
+    return n;
+  }
+  size_t bytes() const { return values() * SizeOf(dtype); }
+
+  template <typename T>
+  std::span<T> as() const {
+    return {static_cast<T*>(data), values()};
+  }
+};
+
+// A lease on a slot, move-only. The memory is valid until the batch is destroyed or released, also
+// after the loader has gone. Each batch may be used and released on any one thread at a time.
+//
+// Large columns lie in the slot; small ones, such as labels, have memory of their own (see
+// SlotPool::IsSmall), so that who keeps labels keeps no images.
+//
+// A default-constructed batch is empty and converts to false: Loader::Next() returns it to say that
+// the epoch has ended.
+class Batch {
+ public:
+  Batch() = default;
+  explicit Batch(std::shared_ptr<Slot> lease) : slot_(std::move(lease)) {}
+  Batch(Batch&&) noexcept = default;
+  Batch& operator=(Batch&&) noexcept = default;
+
+  explicit operator bool() const { return slot_ != nullptr; }
+
+  // Preconditions of all below: the batch is not empty, and has a second column for labels().
+  std::span<const Column> columns() const;
+  const Column& images() const { return columns()[0]; }
+  const Column& labels() const { return columns()[1]; }
+  std::span<const uint64_t> sample_ids() const;  // which sample of the source each row is
+  int64_t rows() const;                          // valid rows = shape[0] of every column
+  uint64_t epoch() const;
+  uint64_t index() const;            // of this batch in its epoch, from 0
+  bool pinned(size_t column) const;  // the column's memory (LoaderOptions::device)
+
+  // Keeps this one column's memory valid, also after the batch and the loader have gone. A column
+  // in the slot keeps the slot leased; a small one keeps only itself. May be copied, and let go on
+  // any thread.
+  std::shared_ptr<void> Owner(size_t column) const;
+
+  // Gives the slot back, unless an Owner still needs it; the batch is then empty. Does nothing to
+  // an empty batch.
+  void Release() { slot_.reset(); }
+
+ private:
+  std::shared_ptr<Slot> slot_;  // the lease: when the last one goes the slot comes home
+};
+
+}  // namespace stoker

@@ -1,0 +1,56 @@
+// Memory that grows to the largest thing it has held, inside the budget: file bytes on their way
+// to a worker, and the pixels a worker keeps while it resizes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/mapping.h"
+#include "core/memory_budget.h"
+#include "core/result.h"
+
+namespace stoker {
+
+// Bytes that may be read (not written) beyond what was asked for, so that SIMD loads and bit
+// readers need no tail loop. Their content is unspecified.
+inline constexpr size_t kBufferPadding = 64;
+
+// 4096-byte aligned. Move-only; used by one thread at a time.
+class GrowingBuffer {
+ public:
+  GrowingBuffer() = default;  // holds nothing and cannot grow
+  explicit GrowingBuffer(MemoryBudget& budget) : reserved_(budget) {}
+
+  // Makes room for `bytes` (and kBufferPadding behind them); never shrinks. The content is lost
+  // unless `keep` says how many of the first bytes to carry over. ResourceExhausted, with what was
+  // wanted, when the budget or the system has no room; the buffer is then unchanged if `keep` > 0,
+  // else empty.
+  Status Grow(size_t bytes, size_t keep = 0);
+
+  // Gives the memory back to the system and its bytes to the budget.
+  void Free();
+
+  // What an empty buffer takes of the budget when it grows to `bytes`.
+  static uint64_t MappedBytes(size_t bytes);
+
+  uint8_t* data() const { return memory_.data(); }
+  size_t capacity() const {  // bytes, padding not counted
+    return memory_.size() == 0 ? 0 : memory_.size() - kBufferPadding;
+  }
+
+ private:
+  Reservation reserved_;
+  Mapping memory_;
+};
+
+// Several buffers for one purpose, none of which is of use without the others: where one has no
+// room, the error's wanted_bytes are those of all that are missing.
+struct Growth {
+  GrowingBuffer& buffer;
+  size_t bytes;
+};
+Status GrowAll(std::span<const Growth> growths);
+uint64_t MissingBytes(std::span<const Growth> growths);  // of those that have not that much yet
+
+}  // namespace stoker

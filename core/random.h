@@ -1,0 +1,61 @@
+// What a sample's random transforms are drawn from.
+//
+// A draw is a pure function of its key and counter, so that it does not depend on the order in
+// which samples are worked on, on threads, or on what was drawn before.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/philox.h"
+
+namespace stoker {
+
+// What a sample's randomness depends on.
+struct DrawKey {
+  uint64_t seed = 0;
+  uint64_t epoch = 0;
+  uint64_t position = 0;  // g: the sample's global position in the epoch
+};
+
+// The stream of random numbers of one transform (its index in the list) for one sample.
+// Value type, no heap. Epochs differ below 2^32, transforms below 2^16, draws below 2^16.
+class RandomStream {
+ public:
+  RandomStream(const DrawKey& key, uint32_t transform)
+      : key_{static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32)},
+        counter_{static_cast<uint32_t>(key.position), static_cast<uint32_t>(key.position >> 32),
+                 static_cast<uint32_t>(key.epoch), transform << 16} {}
+
+  // 64 uniform bits.
+  uint64_t Bits() { return Next64(); }
+
+  // Uniform in [0, 1), a multiple of 2^-53.
+  double Uniform() { return static_cast<double>(Next64() >> 11) * 0x1.0p-53; }
+
+  // Uniform in [low, high).
+  double Uniform(double low, double high) { return low + (high - low) * Uniform(); }
+
+  // Uniform in [0, n), without modulo bias beyond 2^-64 · n. Precondition: n > 0.
+  uint64_t Below(uint64_t n) { return static_cast<uint64_t>((Wide{Next64()} * n) >> 64); }
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+
+  uint64_t Next64() {  // each block of four words gives two numbers
+    if (!half_used_) {
+      block_ = Philox4x32(counter_, key_);
+      ++counter_[3];
+    }
+    const int i = half_used_ ? 2 : 0;
+    half_used_ = !half_used_;
+    return block_[i] | uint64_t{block_[i + 1]} << 32;
+  }
+
+  std::array<uint32_t, 2> key_;
+  PhiloxBlock counter_;
+  PhiloxBlock block_{};
+  bool half_used_ = false;
+};
+
+}  // namespace stoker

@@ -1,0 +1,289 @@
+#include "core/slot_pool.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "core/mapping.h"
+#include "core/noun.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr uint64_t kColumnAlignment = 4096;
+constexpr uint64_t kOwnAlignment = 64;
+
+uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
+
+uint64_t BytesOf(const ColumnSpec& spec, int64_t batch_size) {
+  return spec.row_bytes() * static_cast<uint64_t>(batch_size);
+}
+
+}  // namespace
+
+size_t ColumnSpec::row_bytes() const {
+  size_t bytes = SizeOf(dtype);
+  for (int64_t d : row_shape) bytes *= static_cast<size_t>(d);
+  return bytes;
+}
+
+void* Slot::Row(size_t column, int64_t row) const {
+  const Column& c = columns[column];
+  size_t row_bytes = SizeOf(c.dtype);
+  for (size_t i = 1; i < c.shape.size(); ++i) row_bytes *= static_cast<size_t>(c.shape[i]);
+  return static_cast<uint8_t*>(c.data) + row_bytes * static_cast<size_t>(row);
+}
+
+// Memory for many slabs, pinned as a whole for as long as there is one of them.
+class SlotPool::PinnedSlabs {
+ public:
+  static Result<std::shared_ptr<const PinnedSlabs>> Make(std::shared_ptr<Pinning> pinning,
+                                                         uint64_t bytes) {
+    Result<Mapping> memory = Mapping::Map(bytes, /*huge_pages=*/true);
+    if (!memory.ok()) return std::move(memory).error();
+    memory->PreferNode(pinning->numa_node());
+    memory->KeepFromForks();
+    if (Status s = pinning->Pin(memory->data(), memory->size()); !s.ok()) return s.error();
+    return std::make_shared<const PinnedSlabs>(std::move(pinning), *std::move(memory));
+  }
+  PinnedSlabs(std::shared_ptr<Pinning> pinning, Mapping memory)
+      : pinning_(std::move(pinning)), memory_(std::move(memory)) {}
+  ~PinnedSlabs() { pinning_->Unpin(memory_.data()); }
+  PinnedSlabs(const PinnedSlabs&) = delete;
+  PinnedSlabs& operator=(const PinnedSlabs&) = delete;
+
+  uint8_t* data() const { return memory_.data(); }
+  uint64_t bytes() const { return memory_.size(); }
+
+ private:
+  const std::shared_ptr<Pinning> pinning_;
+  const Mapping memory_;
+};
+
+// A slot and the memory in which its large columns lie: of its own, or pinned with others'.
+struct SlotPool::Slab : Slot {
+  Mapping memory;
+  std::shared_ptr<const PinnedSlabs> shared;
+};
+
+bool SlotPool::IsSmall(const std::vector<ColumnSpec>& columns, size_t column, int64_t batch_size) {
+  constexpr uint64_t kAlwaysSmall = 64 << 10;
+  if (column == 0) return false;
+  const uint64_t bytes = BytesOf(columns[column], batch_size);
+  return bytes <= kAlwaysSmall || bytes <= BytesOf(columns[0], batch_size) / 16;
+}
+
+uint64_t SlotPool::SlotBytes(const std::vector<ColumnSpec>& columns, int64_t batch_size,
+                             bool one_slab) {
+  uint64_t bytes = 0;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const bool small = !one_slab && IsSmall(columns, c, batch_size);
+    bytes += RoundUp(BytesOf(columns[c], batch_size), small ? kOwnAlignment : kColumnAlignment);
+  }
+  return bytes;
+}
+
+SlotPool::SlotPool(Options options)
+    : options_(std::move(options)),
+      slot_bytes_(SlotBytes(options_.columns, options_.batch_size, options_.one_slab)),
+      process_(getpid()),
+      working_slots_(options_.working_slots) {
+  for (size_t c = 0; c < options_.columns.size(); ++c) {
+    const bool small = !options_.one_slab && IsSmall(options_.columns, c, options_.batch_size);
+    const uint64_t bytes = BytesOf(options_.columns[c], options_.batch_size);
+    own_bytes_.push_back(small ? RoundUp(bytes, kOwnAlignment) : 0);
+  }
+}
+
+SlotPool::~SlotPool() = default;
+
+Result<std::shared_ptr<SlotPool>> SlotPool::Make(Options options, MemoryBudget& budget) {
+  if (options.lent == nullptr) options.lent = std::make_shared<LentAccount>(options.lent_slots);
+  std::shared_ptr<SlotPool> pool(new SlotPool(std::move(options)));
+  pool->reservation_ = Reservation(budget);
+  const uint64_t wanted = pool->slot_bytes_ * static_cast<uint64_t>(pool->options_.working_slots);
+  if (!pool->reservation_.Resize(wanted)) {
+    return Error{.code = Code::kResourceExhausted,
+                 .cause = std::to_string(pool->options_.working_slots) +
+                          Noun(pool->options_.working_slots, " batch of ", " batches of ") +
+                          std::to_string(pool->slot_bytes_) +
+                          Noun(pool->options_.working_slots, " bytes needs ", " bytes need ") +
+                          std::to_string(wanted) +
+                          " bytes of working memory, and the budget has no room",
+                 .advice = "Raise memory_budget, or lower depth or batch_size",
+                 .wanted_bytes = wanted};
+  }
+  if (pool->options_.pinning != nullptr) {
+    if (Status s = pool->PinSlabs(); !s.ok()) return std::move(s).error();
+  }
+  return pool;
+}
+
+// All of them at once: pinning takes long, and must not happen while batches are made.
+Status SlotPool::PinSlabs() {
+  const auto slabs = static_cast<uint64_t>(options_.working_slots) +
+                     static_cast<uint64_t>(options_.pinned_lent_slots);
+  Result<std::shared_ptr<const PinnedSlabs>> memory =
+      PinnedSlabs::Make(options_.pinning, slabs * SlabBytes());
+  if (!memory.ok()) {
+    Error error = std::move(memory).error();
+    if (error.advice.empty()) error.advice = "Lower depth, lent_batches or batch_size";
+    return error;
+  }
+  pinned_bytes_ = (*memory)->bytes();
+  for (uint64_t i = slabs; i-- > 0;) {
+    free_.push_back(SlabIn((*memory)->data() + i * SlabBytes()));
+    free_.back()->shared = *memory;
+    free_.back()->pinned = true;
+    free_.back()->numa_node = std::max(options_.pinning->numa_node(), 0);
+  }
+  return {};
+}
+
+uint64_t SlotPool::SlabBytes() const {
+  uint64_t bytes = slot_bytes_;
+  for (uint64_t own : own_bytes_) bytes -= own;
+  return bytes;
+}
+
+std::unique_ptr<SlotPool::Slab> SlotPool::MapSlab() const {
+  Result<Mapping> memory = Mapping::Map(SlabBytes(), /*huge_pages=*/true);
+  if (!memory.ok()) return nullptr;
+  std::unique_ptr<Slab> slab = SlabIn(memory->data());
+  slab->memory = *std::move(memory);
+  return slab;
+}
+
+std::unique_ptr<SlotPool::Slab> SlotPool::SlabIn(uint8_t* memory) const {
+  auto slab = std::make_unique<Slab>();
+  slab->sample_ids.resize(static_cast<size_t>(options_.batch_size));
+  slab->own_memory.resize(options_.columns.size());
+  uint8_t* next = memory;
+  for (size_t c = 0; c < options_.columns.size(); ++c) {
+    const ColumnSpec& spec = options_.columns[c];
+    Column column{spec.name, spec.dtype, {options_.batch_size}, nullptr};
+    column.shape.insert(column.shape.end(), spec.row_shape.begin(), spec.row_shape.end());
+    if (own_bytes_[c] == 0) {
+      column.data = next;
+      next += RoundUp(BytesOf(spec, options_.batch_size), kColumnAlignment);
+    }
+    slab->columns.push_back(std::move(column));
+  }
+  return slab;
+}
+
+// Fresh memory for the small columns, where the last batch's has gone its own way.
+bool SlotPool::GiveOwnMemory(Slot& slot) const {
+  for (size_t c = 0; c < own_bytes_.size(); ++c) {
+    if (own_bytes_[c] == 0 || slot.own_memory[c] != nullptr) continue;
+    void* memory = std::aligned_alloc(kOwnAlignment, own_bytes_[c]);
+    if (memory == nullptr) return false;
+    slot.own_memory[c].reset(memory, std::free);
+    slot.columns[c].data = memory;
+  }
+  return true;
+}
+
+bool SlotPool::Reserve() {
+  if (retired_) return true;
+  const int slots =
+      options_.pinning != nullptr ? options_.working_slots : std::max(working_slots_, working_);
+  return reservation_.Resize(slot_bytes_ * static_cast<uint64_t>(slots));
+}
+
+bool SlotPool::SetWorkingSlots(int slots) {
+  std::vector<std::unique_ptr<Slab>> unmapped;  // after the lock is let go
+  std::lock_guard lock(mutex_);
+  const int before = std::exchange(working_slots_, slots);
+  if (!Reserve()) {
+    working_slots_ = before;
+    return false;
+  }
+  while (static_cast<int>(free_.size()) > MostFree()) {
+    unmapped.push_back(std::move(free_.back()));
+    free_.pop_back();
+  }
+  return true;
+}
+
+Slot* SlotPool::Acquire() {
+  std::lock_guard lock(mutex_);
+  if (working_ >= working_slots_) return nullptr;
+  if (free_.empty()) {
+    std::unique_ptr<Slab> slab = MapSlab();
+    if (slab == nullptr) return nullptr;
+    free_.push_back(std::move(slab));
+  }
+  if (!GiveOwnMemory(*free_.back())) return nullptr;
+  ++working_;
+  Slot* slot = free_.back().release();
+  free_.pop_back();
+  return slot;
+}
+
+int SlotPool::MostFree() const {
+  if (options_.pinning != nullptr) return std::numeric_limits<int>::max();
+  return std::max(working_slots_ - working_, 0) + kSpareSlots;
+}
+
+std::unique_ptr<SlotPool::Slab> SlotPool::Keep(Slot* slot) {
+  std::unique_ptr<Slab> slab(static_cast<Slab*>(slot));
+  const bool wanted = options_.pinning == nullptr || slab->pinned;
+  if (retired_ || !wanted || static_cast<int>(free_.size()) >= MostFree()) return slab;
+  free_.push_back(std::move(slab));
+  return nullptr;
+}
+
+void SlotPool::Abandon(Slot* slot) {
+  std::unique_ptr<Slab> unmapped;  // after the lock is let go
+  std::lock_guard lock(mutex_);
+  --working_;
+  unmapped = Keep(slot);
+  (void)Reserve();  // never more than before
+}
+
+Batch SlotPool::Lend(Slot* slot) {
+  {
+    std::lock_guard lock(mutex_);
+    --working_;
+    (void)Reserve();  // never more than before
+    ++lent_;
+    options_.lent->Add(slot_bytes_);
+  }
+  return Batch({slot, [pool = shared_from_this()](Slot* home) { pool->Return(home); }});
+}
+
+void SlotPool::Return(Slot* slot) {
+  if (getpid() != process_) return;  // a forked child's: another thread may have held the lock
+  for (std::shared_ptr<void>& own : slot->own_memory) own.reset();  // its owners keep it, if any
+  std::unique_ptr<Slab> unmapped;                                   // after the lock is let go
+  std::lock_guard lock(mutex_);
+  --lent_;
+  options_.lent->Remove(slot_bytes_);
+  unmapped = Keep(slot);
+}
+
+bool SlotPool::CanLend() const { return !options_.lent->full(); }
+
+int SlotPool::lent() const {
+  std::lock_guard lock(mutex_);
+  return lent_;
+}
+
+int SlotPool::mapped() const {
+  std::lock_guard lock(mutex_);
+  return working_ + lent_ + static_cast<int>(free_.size());
+}
+
+void SlotPool::Retire() {
+  std::lock_guard lock(mutex_);
+  retired_ = true;
+  free_.clear();
+  (void)reservation_.Resize(0);
+}
+
+}  // namespace stoker

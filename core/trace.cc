@@ -1,0 +1,121 @@
+#include "core/trace.h"
+
+#include <utility>
+
+namespace stoker {
+
+bool Trace::Place::Enter() {
+  uint64_t state = state_.load(std::memory_order_relaxed);
+  while ((state & kListens) != 0) {
+    if (state_.compare_exchange_weak(state, state + 1, std::memory_order_acquire,
+                                     std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Nobody enters a closed place, so one thread alone finds that it was the last.
+void Trace::Place::Leave() {
+  if (state_.fetch_sub(1, std::memory_order_acq_rel) == kTaken + 1) Empty();
+}
+
+void Trace::Place::Open(std::shared_ptr<TraceListener> listener) {
+  listener_ = std::move(listener);
+  state_.store(kListens | kTaken, std::memory_order_release);
+}
+
+void Trace::Place::Close() {
+  const uint64_t before = state_.fetch_and(~kListens, std::memory_order_acq_rel);
+  if (before == (kListens | kTaken)) Empty();
+}
+
+void Trace::Place::Empty() {
+  const std::shared_ptr<TraceListener> gone = std::move(listener_);
+  listener_ = nullptr;
+  state_.store(0, std::memory_order_release);
+}
+
+bool Trace::Listen(const void* who, std::shared_ptr<TraceListener> listener) {
+  std::shared_ptr<TraceListener> gone;  // without the lock
+  std::lock_guard lock(mutex_);
+  const uint32_t on = on_.load(std::memory_order_relaxed);
+  int before = kMost, room = kMost;
+  for (int i = 0; i < kMost; ++i) {
+    if ((on >> i & 1) != 0 && who_[static_cast<size_t>(i)] == who) before = i;
+    if (places_[static_cast<size_t>(i)].free()) room = i;
+  }
+  if (listener != nullptr && room == kMost) return false;
+  if (listener != nullptr) {
+    places_[static_cast<size_t>(room)].Open(std::move(listener));
+    who_[static_cast<size_t>(room)] = who;
+    on_.fetch_or(uint32_t{1} << room, std::memory_order_release);
+  }
+  if (before == kMost) return true;
+  gone = places_[static_cast<size_t>(before)].listener();
+  on_.fetch_and(~(uint32_t{1} << before), std::memory_order_relaxed);
+  places_[static_cast<size_t>(before)].Close();
+  return true;
+}
+
+std::shared_ptr<TraceListener> Trace::listener(const void* who) const {
+  std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < places_.size(); ++i) {
+    if ((on_.load(std::memory_order_relaxed) >> i & 1) != 0 && who_[i] == who) {
+      return places_[i].listener();  // closed under the mutex only
+    }
+  }
+  return nullptr;
+}
+
+template <typename Call>
+void Trace::Tell(const Call& call) const {
+  const uint32_t on = on_.load(std::memory_order_relaxed);
+  for (size_t i = 0; on >> i != 0; ++i) {
+    if ((on >> i & 1) == 0 || !places_[i].Enter()) continue;
+    call(*places_[i].listener());
+    places_[i].Leave();
+  }
+}
+
+void Trace::Counter(const TraceSource& source, const char* name, double value) const {
+  Tell([&](TraceListener& listener) { listener.Counter(source, name, value); });
+}
+
+void Trace::Instant(const TraceSource& source, const char* name, std::string_view text) const {
+  Tell([&](TraceListener& listener) { listener.Instant(source, name, text); });
+}
+
+void Trace::Task(const TraceSource& source, const TraceTask& task) const {
+  Tell([&](TraceListener& listener) { listener.Task(source, task); });
+}
+
+template <typename Call>
+void TraceSpan::BeginWith(const Trace& trace, uint32_t on, const Call& call) {
+  trace_ = &trace;
+  for (size_t i = 0; on >> i != 0; ++i) {
+    if ((on >> i & 1) == 0 || !trace.places_[i].Enter()) continue;
+    spans_[i] = call(*trace.places_[i].listener());
+    told_ |= uint32_t{1} << i;
+  }
+}
+
+void TraceSpan::Begin(const Trace& trace, uint32_t on, const char* name) {
+  BeginWith(trace, on, [&](TraceListener& listener) { return listener.Begin(name); });
+}
+
+void TraceSpan::Begin(const Trace& trace, uint32_t on, const char* name, uint64_t epoch,
+                      uint64_t index) {
+  BeginWith(trace, on,
+            [&](TraceListener& listener) { return listener.BeginBatch(name, epoch, index); });
+}
+
+void TraceSpan::End() {
+  for (size_t i = Trace::kMost; i-- > 0;) {
+    if ((told_ >> i & 1) == 0) continue;
+    trace_->places_[i].listener()->End(spans_[i]);
+    trace_->places_[i].Leave();
+  }
+}
+
+}  // namespace stoker

@@ -1,0 +1,111 @@
+#include "engine/device/staged_waits.h"
+
+#include <algorithm>
+
+#include "core/stage_times.h"
+
+namespace stoker {
+
+namespace {
+
+uint64_t Scaled(uint64_t part, uint64_t amount, uint64_t whole) {
+  if (part == 0 || amount >= whole) return part;
+  return static_cast<uint64_t>(static_cast<double>(part) * static_cast<double>(amount) /
+                               static_cast<double>(whole));
+}
+
+// The causes of a whole wait for `amount` of it; what they do not explain is other.
+WaitCauses PartOf(const WaitCauses& causes, uint64_t amount, uint64_t whole) {
+  WaitCauses part;
+  uint64_t left = amount;
+  const auto take = [&](uint64_t ns) {
+    const uint64_t taken = std::min(left, Scaled(ns, amount, whole));
+    left -= taken;
+    return taken;
+  };
+  part.storage_ns = take(causes.storage_ns);
+  part.decode_ns = take(causes.decode_ns);
+  part.copy_ns = take(causes.copy_ns);
+  part.other_ns = left;
+  return part;
+}
+
+}  // namespace
+
+WaitCauses ExplainStaged(const HostWait& host, uint64_t issued_ns, uint64_t asked_ns,
+                         uint64_t taken_ns) {
+  const uint64_t end = std::max(asked_ns, taken_ns);
+  const uint64_t begun = std::clamp(host.asked_ns, asked_ns, end);
+  const uint64_t had = std::clamp(host.taken_ns, begun, end);
+  const uint64_t issued = std::clamp(issued_ns, had, end);
+  WaitCauses causes = PartOf(host.causes, had - begun,
+                             host.taken_ns > host.asked_ns ? host.taken_ns - host.asked_ns : 0);
+  causes.copy_ns += issued - had;
+  causes.other_ns += begun - asked_ns + end - issued;
+  return causes;
+}
+
+StagedWaits::Totals& StagedWaits::Totals::operator+=(const Totals& other) {
+  wait_ns += other.wait_ns;
+  waited += other.waited;
+  consumer_ns += other.consumer_ns;
+  return *this;
+}
+
+void StagedWaits::Totals::PutInto(LoaderStats& stats) const {
+  stats.wait_ns = wait_ns;
+  stats.waited = waited;
+  stats.consumer_ns = consumer_ns;
+}
+
+void StagedWaits::OfHost(const HostWait& wait) {
+  std::lock_guard lock(mutex_);
+  on_the_way_.push_back(wait);
+}
+
+void StagedWaits::OfDevice(BatchName name, uint64_t issued_ns, uint64_t asked_ns,
+                           uint64_t taken_ns) {
+  std::lock_guard lock(mutex_);
+  const auto host = std::ranges::find(on_the_way_, name, &HostWait::name);
+  if (host == on_the_way_.end()) return Add({.other_ns = taken_ns - asked_ns}, asked_ns, taken_ns);
+  const WaitCauses causes = ExplainStaged(*host, issued_ns, asked_ns, taken_ns);
+  on_the_way_.erase(on_the_way_.begin(), host + 1);
+  Add(causes, asked_ns, taken_ns);
+}
+
+void StagedWaits::OfElse(uint64_t asked_ns, uint64_t taken_ns) {
+  std::lock_guard lock(mutex_);
+  Add({.other_ns = taken_ns - asked_ns}, asked_ns, taken_ns);
+}
+
+void StagedWaits::Add(const WaitCauses& causes, uint64_t asked_ns, uint64_t taken_ns) {
+  totals_.wait_ns += taken_ns - asked_ns;
+  totals_.waited += causes;
+  if (last_taken_ns_ != 0) totals_.consumer_ns += asked_ns - last_taken_ns_;
+  last_taken_ns_ = taken_ns;
+}
+
+void StagedWaits::Drop() {
+  std::lock_guard lock(mutex_);
+  on_the_way_.clear();
+  last_taken_ns_ = 0;
+}
+
+StagedWaits::Totals StagedWaits::totals() const {
+  std::lock_guard lock(mutex_);
+  return totals_;
+}
+
+Result<DeviceBatch> TakeStaged(Stager& stager, StagedWaits& waits, const Interrupt& interrupt) {
+  const uint64_t asked_ns = NowNanoseconds();
+  Result<DeviceBatch> batch = stager.Next(interrupt);
+  const uint64_t taken_ns = NowNanoseconds();
+  if (batch.ok() && *batch) {
+    waits.OfDevice({batch->epoch(), batch->index()}, batch->issued_ns(), asked_ns, taken_ns);
+  } else if (batch.ok() || batch.error().code != Code::kCancelled) {
+    waits.OfElse(asked_ns, taken_ns);
+  }
+  return batch;
+}
+
+}  // namespace stoker

@@ -1,0 +1,224 @@
+#include "engine/loader/assembler.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/noun.h"
+#include "core/stage_times.h"
+#include "engine/watching/critical_path.h"
+
+namespace stoker {
+
+namespace {
+
+// A batch's place in the sequence and its rows in one word, so that Claim sees both at once. 2^43
+// batches are enough for 200 years at a thousand a second.
+constexpr int kRowsBits = 21;
+constexpr uint64_t RowsTag(uint64_t place, uint32_t rows) { return place << kRowsBits | rows; }
+
+void Raise(std::atomic<uint64_t>& most, uint64_t to) {
+  uint64_t now = most.load(std::memory_order_relaxed);
+  while (now < to && !most.compare_exchange_weak(now, to, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
+Assembler::Assembler(const EpochOrder& order, std::shared_ptr<SlotPool> pool, int depth,
+                     int most_depth, BatchSequence sequence)
+    : order_(order),
+      pool_(std::move(pool)),
+      batch_size_(order.options().batch_size),
+      sequence_(std::move(sequence)),
+      window_(static_cast<size_t>(most_depth)),
+      depth_(static_cast<uint64_t>(depth)) {
+  std::lock_guard lock(mutex_);
+  OpenBatches();
+}
+
+Assembler::~Assembler() {
+  for (Entry& entry : window_) {
+    if (entry.slot != nullptr) pool_->Abandon(entry.slot);
+  }
+}
+
+void Assembler::OpenBatches() {
+  uint64_t opened = opened_.load(std::memory_order_relaxed);
+  while (opened < next_ + depth_) {
+    const std::optional<BatchName> batch = sequence_.At(opened);
+    if (!batch) break;
+    Entry& entry = EntryOf(opened);
+    if (!Open(entry, *batch)) break;
+    const auto rows = static_cast<uint32_t>(entry.slot->rows);
+    entry.missing.store(rows, std::memory_order_relaxed);
+    entry.rows.store(RowsTag(opened, rows), std::memory_order_relaxed);
+    opened_.store(++opened, std::memory_order_release);
+  }
+}
+
+// False when there is no slot for it.
+bool Assembler::Open(Entry& entry, BatchName batch) {
+  Slot* slot = pool_->Acquire();
+  if (slot == nullptr) return false;
+  slot->epoch = batch.epoch;
+  slot->index = batch.index;
+  slot->rows = order_.RowsIn(batch.index);
+  for (Column& column : slot->columns) column.shape[0] = slot->rows;
+  entry.slot = slot;
+  entry.opened_ns = NowNanoseconds();
+  for (auto* counter : {&entry.work_ns, &entry.longest_ns, &entry.read_ns, &entry.longest_read_ns,
+                        &entry.reads, &entry.reads_in_flight}) {
+    counter->store(0, std::memory_order_relaxed);
+  }
+  entry.complete = false;
+  entry.failures = 0;
+  entry.error.reset();
+  return true;
+}
+
+std::optional<RowTicket> Assembler::Claim(uint32_t most) {
+  uint64_t claim = claimed_.load(std::memory_order_relaxed);
+  while (claim < opened_.load(std::memory_order_acquire) * batch_size_) {
+    const uint64_t batch = claim / batch_size_;
+    const auto row = static_cast<uint32_t>(claim % batch_size_);
+    const auto rows = static_cast<uint32_t>(std::min<uint64_t>(most, batch_size_ - row));
+    if (!claimed_.compare_exchange_weak(claim, claim + rows, std::memory_order_relaxed)) continue;
+    // An entry is not used again before all its rows are finished. The rows that a short batch
+    // lacks are passed over: its entry says how few it has, or belongs to a later batch already.
+    const uint64_t tag = EntryOf(batch).rows.load(std::memory_order_relaxed);
+    if (tag > RowsTag(batch, row) && tag <= RowsTag(batch, static_cast<uint32_t>(batch_size_))) {
+      const auto left = static_cast<uint32_t>(tag - RowsTag(batch, row));
+      return RowTicket{batch, row, std::min(rows, left), EntryOf(batch).slot};
+    }
+    claim = claimed_.load(std::memory_order_relaxed);
+  }
+  return std::nullopt;
+}
+
+Assembler::Batched Assembler::Finish(const RowTicket& ticket, const RowCost& cost, Status status) {
+  Entry& entry = EntryOf(ticket.batch);
+  if (!status.ok()) {
+    std::lock_guard lock(mutex_);
+    if (entry.failures++ == 0 || ticket.row < entry.failed_row) {
+      entry.failed_row = ticket.row;
+      entry.error = std::move(status).error();
+    }
+  }
+  entry.work_ns.fetch_add(cost.work_ns, std::memory_order_relaxed);
+  if (cost.reads != 0) {
+    entry.read_ns.fetch_add(cost.read_ns, std::memory_order_relaxed);
+    Raise(entry.longest_read_ns, cost.read_ns);
+    entry.reads.fetch_add(cost.reads, std::memory_order_relaxed);
+    entry.reads_in_flight.fetch_add(cost.reads_in_flight, std::memory_order_relaxed);
+  }
+  Raise(entry.longest_ns, cost.longest_ns);
+  if (entry.missing.fetch_sub(ticket.rows, std::memory_order_acq_rel) != ticket.rows) {
+    return Batched::kRowsMissing;
+  }
+  // Whoever wrote `error` has finished its rows before this.
+  return entry.error ? Batched::kFailed : Batched::kWhole;
+}
+
+void Assembler::Complete(const RowTicket& ticket, const SamplePath& last_row, uint64_t mix_ns) {
+  std::lock_guard lock(mutex_);
+  Entry& entry = EntryOf(ticket.batch);
+  entry.work_ns.fetch_add(mix_ns, std::memory_order_relaxed);
+  entry.mix_ns = mix_ns;
+  entry.last_row = last_row;
+  entry.last_sample = ticket.slot->sample_ids[ticket.row];
+  entry.complete_ns = NowNanoseconds();
+  entry.complete = true;
+  ready_.notify_one();
+}
+
+void Assembler::SetDepth(int depth) {
+  std::lock_guard lock(mutex_);
+  depth_ = static_cast<uint64_t>(depth);
+  OpenBatches();
+}
+
+Result<bool> Assembler::Reopen() {
+  std::lock_guard lock(mutex_);
+  const uint64_t opened = opened_.load(std::memory_order_relaxed);
+  OpenBatches();
+  if (EntryOf(next_).slot == nullptr) {
+    return Error{.code = Code::kResourceExhausted,
+                 .cause = "the system has no memory for a batch",
+                 .advice = "Lower depth or batch_size"};
+  }
+  return opened_.load(std::memory_order_relaxed) != opened;
+}
+
+Result<Batch> Assembler::Take(const Interrupt& interrupt) {
+  std::unique_lock lock(mutex_);
+  Entry& entry = EntryOf(next_);
+  const uint64_t asked = NowNanoseconds();
+  const bool ready = Wait(lock, entry, interrupt);
+  if (cancelled_) return Error{Code::kCancelled, "the loader was stopped"};
+  if (!ready) return Error{Code::kCancelled, "the wait was interrupted"};
+  Record(entry, asked);
+  Result<Batch> batch = Deliver(entry);
+  sequence_.Forget(++next_);
+  OpenBatches();
+  return batch;
+}
+
+void Assembler::Record(const Entry& entry, uint64_t asked_ns) {
+  last_ = {.name = {entry.slot->epoch, entry.slot->index},
+           .rows = static_cast<uint32_t>(entry.slot->rows),
+           .opened_ns = entry.opened_ns,
+           .complete_ns = entry.complete_ns,
+           .asked_ns = asked_ns,
+           .taken_ns = NowNanoseconds(),
+           .work_ns = entry.work_ns.load(std::memory_order_relaxed),
+           .longest_ns = entry.longest_ns.load(std::memory_order_relaxed),
+           .mix_ns = entry.mix_ns,
+           .read_ns = entry.read_ns.load(std::memory_order_relaxed),
+           .longest_read_ns = entry.longest_read_ns.load(std::memory_order_relaxed),
+           .reads = static_cast<uint32_t>(entry.reads.load(std::memory_order_relaxed)),
+           .reads_in_flight = entry.reads_in_flight.load(std::memory_order_relaxed),
+           .waited = {}};
+  last_row_ = {entry.last_row.times(), entry.last_sample};
+  last_.waited =
+      Explain({entry.last_row, entry.opened_ns, entry.complete_ns}, asked_ns, last_.taken_ns);
+}
+
+// False when the interrupt said so.
+bool Assembler::Wait(std::unique_lock<std::mutex>& lock, const Entry& entry,
+                     const Interrupt& interrupt) {
+  const auto done = [&] { return cancelled_ || entry.complete; };
+  if (!interrupt) {
+    ready_.wait(lock, done);
+    return true;
+  }
+  while (!ready_.wait_for(lock, kInterruptInterval, done)) {
+    lock.unlock();  // it may take its time, or call Stop
+    const bool interrupted = interrupt();
+    lock.lock();
+    // A batch that has become ready meanwhile stays: who was interrupted takes nothing.
+    if (interrupted) return false;
+  }
+  return true;
+}
+
+Result<Batch> Assembler::Deliver(Entry& entry) {
+  Slot* slot = std::exchange(entry.slot, nullptr);
+  if (!entry.error) return pool_->Lend(slot);
+  pool_->Abandon(slot);
+  Error error = *std::move(entry.error);
+  if (entry.failures > 1) {
+    const auto more = static_cast<uint64_t>(entry.failures - 1);
+    error.cause += " (and " + std::to_string(more) + Noun(more, " more sample", " more samples") +
+                   " of its batch)";
+  }
+  return error;
+}
+
+void Assembler::Cancel() {
+  std::lock_guard lock(mutex_);
+  cancelled_ = true;
+  ready_.notify_all();
+}
+
+}  // namespace stoker

@@ -1,0 +1,106 @@
+#include "engine/loader/check_options.h"
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/image.h"
+#include "io/sources/arrays.h"
+#include "transforms/resize/row_format.h"
+
+namespace stoker {
+
+Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return {};
+  return Error{Code::kInvalidArgument, std::string(option) + " is " + std::to_string(value) +
+                                           "; it must be between " + std::to_string(low) + " and " +
+                                           std::to_string(high)};
+}
+
+namespace {
+
+Status CheckFraction(const char* option, double value, double low, double high) {
+  if (value >= low && value <= high) return {};  // and is a number
+  std::ostringstream cause;
+  cause << option << " is " << value << "; it must be between " << low << " and " << high;
+  return Error{Code::kInvalidArgument, cause.str()};
+}
+
+// That what is asked of images can be had; the plan judges the rest.
+Status CheckOutput(const LoaderOptions& options) {
+  if (CopiesRows(options)) {
+    const ArrayColumn& array = options.source->arrays()[0];
+    if (options.layout != Layout::kNhwc) {
+      return Error{.code = Code::kInvalidArgument,
+                   .cause = std::string("layout is ") + NameOf(options.layout) + ", but rows of '" +
+                            array.name + "', which are " + DescribeRow(array) +
+                            ", are copied as they are where there are no transforms",
+                   .advice = "Leave layout out, or transpose the array"};
+    }
+    if (options.dtype == DType::kU8 || options.dtype == array.dtype) return {};
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = std::string("dtype is ") + NameOf(options.dtype) + ", but rows of '" +
+                          array.name + "', which are " + DescribeRow(array) +
+                          ", are copied as they are where there are no transforms",
+                 .advice = "Leave dtype out, or convert the array"};
+  }
+  if (IsPixelType(options.dtype)) return {};
+  return Error{Code::kInvalidArgument, std::string("dtype is ") + NameOf(options.dtype) +
+                                           "; images are uint8, float16, bfloat16 or float32"};
+}
+
+// Transforms work on RGB, 8 bits a channel.
+Status CheckImages(const LoaderOptions& options) {
+  if (options.source->arrays().empty() || CopiesRows(options)) return {};
+  const ArrayColumn& array = options.source->arrays()[0];
+  const std::vector<int64_t>& shape = array.row_shape;
+  if (array.dtype == DType::kU8 && shape.size() == 3 && shape[2] == 3 &&
+      std::max(shape[0], shape[1]) <= kMostSidePixels) {
+    return {};
+  }
+  return Error{.code = Code::kInvalidArgument,
+               .cause = "transforms need images of uint8 (height, width, 3), at most " +
+                        std::to_string(kMostSidePixels) + " on a side; the rows of '" + array.name +
+                        "' are " + DescribeRow(array),
+               .advice =
+                   "Convert the array, or leave the transforms out: then rows of any type "
+                   "and shape are copied as they are"};
+}
+
+}  // namespace
+
+Status CheckOptions(const LoaderOptions& options) {
+  if (options.source == nullptr) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "no source was given",
+                 .advice = "Set options.source, for example to ImageFolder(directory)"};
+  }
+  if (Status s = CheckRange("batch_size", options.batch_size, 1, 1 << 20); !s.ok()) return s;
+  if (Status s = CheckRange("depth", options.depth, 0, 4096); !s.ok()) return s;
+  if (Status s = CheckFraction("wait_target", options.wait_target, 0.0001, 0.5); !s.ok()) return s;
+  if (Status s = CheckFraction("weight", options.weight, 0.001, 1000); !s.ok()) return s;
+  if (Status s = CheckRange("lent_batches", options.lent_batches, 0, 4096); !s.ok()) return s;
+  if (Status s = CheckRange("world", options.world, 1, 1 << 20); !s.ok()) return s;
+  if (Status s = CheckOutput(options); !s.ok()) return s;
+  if (Status s = CheckImages(options); !s.ok()) return s;
+  if (options.epochs && (*options.epochs == 0 || *options.epochs > kMostEpochs)) {
+    return Error{Code::kInvalidArgument,
+                 "epochs is " + std::to_string(*options.epochs) + "; it must be between 1 and " +
+                     std::to_string(kMostEpochs) + ", or left out for as many as are asked for"};
+  }
+  return {};
+}
+
+OrderOptions OrderOptionsOf(const LoaderOptions& options) {
+  return {.samples = options.source->size(),
+          .shuffle = options.shuffle,
+          .seed = options.seed,
+          .batch_size = options.batch_size,
+          .rank = options.rank,
+          .world = options.world,
+          .remainder = options.remainder,
+          .drop_remainder = options.drop_remainder};
+}
+
+}  // namespace stoker

@@ -1,0 +1,74 @@
+#include "engine/loader/loader_parts.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "engine/loader/check_options.h"
+#include "gpu/device_pinning.h"
+
+namespace stoker {
+
+std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optional<Plan>& plan) {
+  std::vector<ColumnSpec> columns;
+  for (const ArrayColumn& array : source.arrays()) {
+    columns.push_back({array.name, array.dtype, array.row_shape});
+  }
+  if (columns.empty()) columns = {{"image", DType::kU8, {}}, {"label", DType::kI64, {}}};
+  if (plan) {
+    columns[0].dtype = plan->dtype();
+    columns[0].row_shape = plan->row_shape();
+  }
+  if (plan && plan->work_bytes() != 0) {
+    columns.push_back({"work", DType::kU8, {static_cast<int64_t>(plan->work_bytes())}});
+  }
+  return columns;
+}
+
+SlotPool::Options SlotOptionsOf(const LoaderOptions& options, std::vector<ColumnSpec> columns,
+                                const MemoryPlan& memory) {
+  SlotPool::Options slots;
+  slots.columns = std::move(columns);
+  slots.batch_size = options.batch_size;
+  slots.working_slots = memory.depth;
+  slots.lent_slots = options.lent_batches;
+  slots.lent = options.lent;
+  slots.one_slab = options.one_slab;
+  if (options.device == nullptr) return slots;
+  slots.pinning = std::make_shared<DevicePinning>(options.device);
+  slots.working_slots = memory.most_depth;  // pinned once, and never while batches are made
+  slots.pinned_lent_slots =
+      options.lent_batches != 0 ? std::min(options.lent_batches, 64) : SlotPool::kSpareSlots;
+  return slots;
+}
+
+int MostDepth(const LoaderOptions& options, const RuntimeOptions& limits) {
+  constexpr int kMostPinned = 16;
+  if (options.device != nullptr) return kMostPinned;
+  const uint32_t samples = limits.reads_in_flight * static_cast<uint32_t>(limits.reader_threads) +
+                           3 * static_cast<uint32_t>(limits.threads);
+  return std::clamp(static_cast<int>(2 * samples / options.batch_size), kMostDepth, 4096);
+}
+
+uint32_t RunOf(const LoaderOptions& options) {
+  constexpr size_t kRunBytes = 64 << 10;
+  if (!CopiesRows(options)) return 1;
+  size_t bytes = 0;
+  for (const ArrayColumn& array : options.source->arrays()) bytes += array.row_bytes();
+  return static_cast<uint32_t>(std::clamp<size_t>(kRunBytes / bytes, 1, options.batch_size));
+}
+
+TunerLimits MostOf(const Runtime& runtime, const MemoryPlan& memory) {
+  const RuntimeOptions& limits = runtime.options();
+  return {.depth = memory.most_depth,
+          .workers = limits.threads,
+          .reads = static_cast<int>(limits.reads_in_flight) * limits.reader_threads};
+}
+
+TunerOptions TunerOptionsOf(const LoaderOptions& options, const Runtime& runtime) {
+  TunerOptions tuner{.fixed = runtime.fixed(), .wait_target = options.wait_target};
+  tuner.fixed.depth = options.depth;
+  return tuner;
+}
+
+}  // namespace stoker

@@ -1,0 +1,186 @@
+#include "engine/loader/mixer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "core/noun.h"
+#include "core/row_work.h"
+#include "io/sources/arrays.h"
+#include "transforms/resize/row_format.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr size_t kImages = 0, kLabels = 1;  // columns
+
+Error InvalidMix(std::string cause, std::string advice = "") {
+  return {.code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
+}
+
+bool Cuts(const BatchMix& mix) {
+  return std::any_of(mix.choices.begin(), mix.choices.end(),
+                     [](const auto& choice) { return std::holds_alternative<CutMix>(choice); });
+}
+
+bool IsInteger(DType dtype) { return dtype >= DType::kU8 && dtype <= DType::kI64; }
+
+template <typename T>
+int64_t As(const uint8_t* from) {
+  T value = 0;
+  std::memcpy(&value, from, sizeof(value));
+  // Beyond int64_t: as wrong as any other label.
+  return std::in_range<int64_t>(value) ? static_cast<int64_t>(value) : INT64_MAX;
+}
+
+// Precondition: IsInteger.
+int64_t IntegerAt(const ArrayColumn& labels, uint64_t id) {
+  const uint8_t* from = labels.Row(id);
+  switch (labels.dtype) {
+    case DType::kU8:
+      return As<uint8_t>(from);
+    case DType::kI8:
+      return As<int8_t>(from);
+    case DType::kU16:
+      return As<uint16_t>(from);
+    case DType::kI16:
+      return As<int16_t>(from);
+    case DType::kU32:
+      return As<uint32_t>(from);
+    case DType::kI32:
+      return As<int32_t>(from);
+    case DType::kU64:
+      return As<uint64_t>(from);
+    default:
+      return As<int64_t>(from);
+  }
+}
+
+// How many classes there are, once it is clear that there are labels.
+Result<int64_t> ClassesOf(const LoaderOptions& options) {
+  const BatchMix& mix = *options.mix;
+  const SampleSource& source = *options.source;
+  const std::string name = NameOf(mix), option = name + ".num_classes";
+  const auto known = static_cast<int64_t>(source.classes().size());
+  const auto arrays = source.arrays();
+  if (arrays.size() == 1 || (arrays.empty() && known == 0)) {
+    return InvalidMix(name + " mixes labels, and " + source.Describe() + " has none");
+  }
+  if (arrays.size() == 2 &&
+      !(IsInteger(arrays[1].dtype) && arrays[1].row_bytes() == SizeOf(arrays[1].dtype))) {
+    return InvalidMix(name + " needs one integer a sample as label; the rows of '" +
+                          arrays[1].name + "' are " + DescribeRow(arrays[1]),
+                      "Give class numbers");
+  }
+  if (mix.num_classes == 0 && known == 0) {
+    return InvalidMix(option + " is not given, and " + source.Describe() +
+                          " does not say how many classes there are",
+                      "Give " + option);
+  }
+  if (mix.num_classes != 0 && mix.num_classes < known) {
+    return InvalidMix(option + " is " + std::to_string(mix.num_classes) + ", but " +
+                          source.Describe() + " has " + std::to_string(known) +
+                          Noun(known, " class", " classes"),
+                      "Leave it out, or raise it");
+  }
+  return mix.num_classes != 0 ? mix.num_classes : known;
+}
+
+// An image of the plan's: its channels are neighbours, or planes.
+MixedRow TransformedRow(const ColumnSpec& images, Layout layout) {
+  const auto side = [&](size_t d) { return static_cast<size_t>(images.row_shape[d]); };
+  if (layout == Layout::kNhwc) return {images.dtype, 1, side(0), side(1), side(2)};
+  return {images.dtype, side(0), side(1), side(2), 1};
+}
+
+// An array's row as it is: any shape can be blended, only what looks like an image can be cut.
+Result<MixedRow> CopiedRow(const ArrayColumn& array, const BatchMix& mix) {
+  if (!IsPixelType(array.dtype)) {
+    return InvalidMix(std::string(NameOf(mix)) +
+                          " mixes uint8, float16, bfloat16 or float32; the rows of '" + array.name +
+                          "' are " + DescribeRow(array),
+                      "Convert the array");
+  }
+  const std::vector<int64_t>& shape = array.row_shape;
+  const auto side = [&](size_t d) { return static_cast<size_t>(shape[d]); };
+  const bool is_image = shape.size() == 2 || (shape.size() == 3 && shape[2] <= 4);
+  if (is_image && std::max(shape[0], shape[1]) <= kMostSidePixels) {
+    return MixedRow{array.dtype, 1, side(0), side(1), shape.size() == 2 ? 1 : side(2)};
+  }
+  if (!Cuts(mix))
+    return MixedRow{.dtype = array.dtype, .values = array.row_bytes() / SizeOf(array.dtype)};
+  return InvalidMix("CutMix needs images (height, width) or (height, width, 1 to 4), at most " +
+                        std::to_string(kMostSidePixels) + " on a side; the rows of '" + array.name +
+                        "' are " + DescribeRow(array),
+                    "Put the channels last, or use MixUp");
+}
+
+// What MixRows would do, for a device.
+void LeaveToDevice(const DrawnMix& drawn, Slot& slot) {
+  for (int64_t row = 0; row < slot.rows; ++row) {
+    void* const at = slot.Row(slot.columns.size() - 1, row);
+    RowWork work;
+    std::memcpy(&work, at, sizeof(work));
+    work.mixing = drawn.cut ? RowMixing::kCut : RowMixing::kBlend;
+    work.own = static_cast<float>(drawn.lam);
+    work.others = static_cast<float>(1 - drawn.lam);
+    work.cut = {drawn.box.x, drawn.box.y, drawn.box.width, drawn.box.height};
+    std::memcpy(at, &work, sizeof(work));
+  }
+}
+
+}  // namespace
+
+Result<Mixer> Mixer::Make(const LoaderOptions& options, std::vector<ColumnSpec>& columns) {
+  if (Status s = CheckMix(*options.mix); !s.ok()) return std::move(s).error();
+  Result<int64_t> classes = ClassesOf(options);
+  if (!classes.ok()) return std::move(classes).error();
+  Mixer mixer;
+  mixer.mix_ = *options.mix;
+  if (options.transforms.empty() && !options.source->arrays().empty()) {
+    Result<MixedRow> row = CopiedRow(options.source->arrays()[kImages], *options.mix);
+    if (!row.ok()) return std::move(row).error();
+    mixer.image_ = *row;
+  } else {
+    mixer.on_device_ = options.finish_on_device;
+    const Layout layout = options.finish_on_device ? Layout::kNhwc : options.layout;
+    mixer.image_ = TransformedRow(columns[kImages], layout);
+  }
+  mixer.label_ = {.dtype = DType::kF32, .values = static_cast<size_t>(*classes)};
+  columns[kLabels].dtype = DType::kF32;
+  columns[kLabels].row_shape = {*classes};
+  return mixer;
+}
+
+Status Mixer::WriteLabel(int64_t label, uint64_t id, Slot& slot, uint32_t row) const {
+  auto* const one_hot = static_cast<float*>(slot.Row(kLabels, row));
+  std::fill_n(one_hot, label_.values, 0.0F);
+  if (label >= 0 && static_cast<uint64_t>(label) < label_.values) {
+    one_hot[label] = 1;
+    return {};
+  }
+  return InvalidMix("the label of sample " + std::to_string(id) + " is " + std::to_string(label) +
+                        "; with " + NameOf(mix_) + " it must be between 0 and " +
+                        std::to_string(label_.values - 1),
+                    std::string("Raise ") + NameOf(mix_) + ".num_classes, or correct the label");
+}
+
+Status Mixer::CopyLabel(const ArrayColumn& labels, uint64_t id, Slot& slot, uint32_t row) const {
+  return WriteLabel(IntegerAt(labels, id), id, slot, row);
+}
+
+void Mixer::Mix(Slot& slot, const DrawKey& first_row) const {
+  const ImageSize image{static_cast<int>(image_.width), static_cast<int>(image_.height)};
+  const DrawnMix drawn = DrawMix(mix_, first_row, image);
+  const auto rows = static_cast<size_t>(slot.rows);
+  if (on_device_) {
+    LeaveToDevice(drawn, slot);
+  } else {
+    MixRows(drawn, image_, rows, slot.columns[kImages].data);
+  }
+  MixRows({false, drawn.lam, {}}, label_, rows, slot.columns[kLabels].data);
+}
+
+}  // namespace stoker

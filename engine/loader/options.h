@@ -1,0 +1,72 @@
+// What a user says about a loader.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/layout.h"
+#include "core/lent_account.h"
+#include "engine/loader/order.h"
+#include "engine/runtime/runtime.h"
+#include "gpu/device.h"
+#include "io/sources/source.h"
+#include "transforms/decode/image_info.h"
+#include "transforms/mix/batch_mix.h"
+#include "transforms/spec/transform.h"
+
+namespace stoker {
+
+struct LoaderOptions {
+  std::shared_ptr<const SampleSource> source;
+  // Files need transforms that make all images the same size. Samples in memory need none: their
+  // rows are copied then, of whatever type and shape they are.
+  std::vector<Transform> transforms;
+  // Of transformed images. kU8: 0…255; kF16, kBF16, kF32: value / 255, or normalised.
+  DType dtype = DType::kU8;
+  Layout layout = Layout::kNhwc;
+  // The rows of each batch are mixed with each other when they are there; labels, which must be
+  // class numbers, become float32 (num_classes).
+  std::optional<BatchMix> mix;
+  bool exif_orientation = true;  // turn photographs as their EXIF tag says
+  // For DeviceLoader, which sets it: transformed images are as PlanOptions::finish_on_device has
+  // them, and a last column, "work", says what is left to do.
+  bool finish_on_device = false;
+  DecodeLimits limits{};
+
+  uint32_t batch_size = 1;  // rows of a batch
+  bool shuffle = false;     // a new order each epoch
+  uint64_t seed = 0;        // of the order and of every random transform
+  uint32_t rank = 0;        // of `world` processes that share the dataset
+  uint32_t world = 1;
+  Remainder remainder = Remainder::kUneven;
+  bool drop_remainder = false;  // leave out a last batch that is not full
+
+  // Nothing beyond this many epochs is prefetched; none: as many as are asked for.
+  std::optional<uint64_t> epochs;
+
+  // Batches in production and not yet delivered, 1 to 4096. 0: tuned, as many as keep the consumer
+  // from waiting, within the memory budget.
+  int depth = 0;
+  // What tuning aims at: the share of its time that the consumer waits beyond what no setting could
+  // spare it, 0.0001 to 0.5.
+  double wait_target = 0.005;
+  // Where loaders of one Runtime want more workers or memory than there are, each gets by weight,
+  // 0.001 to 1000.
+  double weight = 1;
+  int lent_batches = 8;  // how many the caller may hold at once, 1 to 4096; 0: no limit
+  std::shared_ptr<LentAccount> lent;  // shared with other loaders; null: one of its own
+
+  // The slots are pinned for it when the loader is opened, those in production and `lent_batches`
+  // more (at most 64; four where lent_batches is 0): it copies them by itself while the CPU works.
+  // A forked child does not see their memory. Null: ordinary memory.
+  std::shared_ptr<Device> device;
+  // All columns of a batch lie in one piece of memory, one behind the other: small ones, too.
+  bool one_slab = false;
+
+  std::shared_ptr<Runtime> runtime;  // null: Runtime::Default()
+};
+
+}  // namespace stoker

@@ -1,0 +1,93 @@
+#include "engine/loader/order.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/noun.h"
+
+namespace stoker {
+namespace {
+
+Error InvalidOrder(std::string cause, std::string advice) {
+  return Error{
+      .code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
+}
+
+Status Check(const OrderOptions& options) {
+  if (options.samples == 0) return InvalidOrder("samples is 0: there is nothing to order", "");
+  if (options.samples > uint64_t{1} << 62) return InvalidOrder("samples is above 2^62", "");
+  if (options.batch_size == 0) return InvalidOrder("batch_size is 0", "Give at least 1");
+  if (options.world == 0) return InvalidOrder("world is 0", "Give the number of ranks, at least 1");
+  if (options.rank >= options.world) {
+    return InvalidOrder("rank is " + std::to_string(options.rank) + ", but world is " +
+                            std::to_string(options.world),
+                        "Ranks count from 0 to world - 1");
+  }
+  return {};
+}
+
+// Positions in an epoch, of all ranks together.
+uint64_t PositionsOf(const OrderOptions& options) {
+  const uint64_t n = options.samples, world = options.world;
+  switch (options.remainder) {
+    case Remainder::kUneven:
+      return n;
+    case Remainder::kDrop:
+      return n - n % world;
+    case Remainder::kPad:
+      return (n + world - 1) / world * world;
+  }
+  return n;
+}
+
+uint64_t RowsOf(const OrderOptions& options) {
+  const uint64_t positions = PositionsOf(options);
+  if (options.drop_remainder) {
+    return positions / options.world / options.batch_size * options.batch_size;
+  }
+  // Those g < positions that are `rank` modulo `world`.
+  return (positions + options.world - 1 - options.rank) / options.world;
+}
+
+Error NoRows(const OrderOptions& options) {
+  const std::string samples =
+      std::to_string(options.samples) + Noun(options.samples, " sample", " samples");
+  if (options.drop_remainder) {
+    return InvalidOrder("with drop_remainder no batch is left: " + samples + " for batch_size " +
+                            std::to_string(options.batch_size) + " and world " +
+                            std::to_string(options.world),
+                        "Lower batch_size, or leave drop_remainder off");
+  }
+  return InvalidOrder("rank " + std::to_string(options.rank) + " has no sample: " + samples +
+                          " for world " + std::to_string(options.world),
+                      "Use fewer ranks, or remainder = pad");
+}
+
+}  // namespace
+
+Result<EpochOrder> EpochOrder::Make(const OrderOptions& options) {
+  if (Status status = Check(options); !status.ok()) return std::move(status).error();
+  const uint64_t rows = RowsOf(options);
+  if (rows == 0) return NoRows(options);
+  return EpochOrder(options, rows);
+}
+
+uint64_t EpochOrder::batches_per_epoch() const {
+  return (rows_ + options_.batch_size - 1) / options_.batch_size;
+}
+
+uint32_t EpochOrder::RowsIn(uint64_t step) const {
+  const uint64_t left = rows_ - step * options_.batch_size;
+  return static_cast<uint32_t>(std::min<uint64_t>(left, options_.batch_size));
+}
+
+OrderEntry EpochOrder::At(uint64_t epoch, uint64_t step, uint32_t row) const {
+  OrderEntry entry;
+  entry.position = (step * options_.batch_size + row) * options_.world + options_.rank;
+  const uint64_t place = entry.position % options_.samples;  // less than position only under kPad
+  entry.sample =
+      options_.shuffle ? Permutation(options_.samples, options_.seed, epoch)(place) : place;
+  return entry;
+}
+
+}  // namespace stoker

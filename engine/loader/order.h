@@ -1,0 +1,68 @@
+// EpochOrder: which sample is next. A pure function from (epoch, step, row) to a sample, without
+// memory, that can be entered anywhere.
+//
+// A position g in [0, n) is a place in the epoch's order, common to all ranks. With W ranks and
+// batches of B, step s covers the positions [sWB, (s+1)WB), and row j of rank r in it is
+// g = sWB + jW + r.
+#pragma once
+
+#include <cstdint>
+
+#include "core/result.h"
+#include "engine/loader/permutation.h"
+
+namespace stoker {
+
+// What becomes of the samples that do not divide evenly among the ranks.
+enum class Remainder {
+  kUneven,  // every sample exactly once; ranks may differ by one row, in the last step
+  kDrop,    // the last n mod W positions are left out: all ranks get equally many samples
+  kPad,     // the order begins again until all ranks have equally many samples: position n is the
+            // sample of position 0, with random draws of its own
+};
+
+struct OrderOptions {
+  uint64_t samples = 0;  // n
+  bool shuffle = false;
+  uint64_t seed = 0;
+  uint32_t batch_size = 1;  // B, rows per rank and step
+  uint32_t rank = 0;        // r
+  uint32_t world = 1;       // W
+  Remainder remainder = Remainder::kUneven;
+  bool drop_remainder = false;  // leave out a last batch that is not full on every rank
+};
+
+struct OrderEntry {
+  uint64_t position = 0;  // g, which random draws are keyed by
+  uint64_t sample = 0;    // id in the source
+};
+
+// Immutable; any thread. Same options, same order, on every machine.
+class EpochOrder {
+ public:
+  // InvalidArgument names the option: no samples (or more than 2^62), rank >= world, batch_size 0,
+  // or no batch at all for this rank (more ranks than samples; drop_remainder with a batch larger
+  // than a rank's share).
+  static Result<EpochOrder> Make(const OrderOptions& options);
+
+  // Batches of this rank in an epoch, counting a last one that is not full. Steps without a row for
+  // this rank do not count, so under kUneven ranks may differ by one batch: training that must stay
+  // in step wants kDrop, kPad or drop_remainder, under which all ranks have equally many.
+  uint64_t batches_per_epoch() const;
+
+  // Rows of batch `step`: B, except maybe in the last. Precondition: step < batches_per_epoch().
+  uint32_t RowsIn(uint64_t step) const;
+
+  // Precondition: row < RowsIn(step). O(1).
+  OrderEntry At(uint64_t epoch, uint64_t step, uint32_t row) const;
+
+  const OrderOptions& options() const { return options_; }
+
+ private:
+  EpochOrder(const OrderOptions& options, uint64_t rows) : options_(options), rows_(rows) {}
+
+  OrderOptions options_;
+  uint64_t rows_ = 0;  // of this rank in an epoch
+};
+
+}  // namespace stoker

@@ -1,0 +1,127 @@
+#include "engine/loader/samples_in_flight.h"
+
+#include <limits.h>
+
+#include <algorithm>
+
+#include "engine/memory/memory_plan.h"
+
+namespace stoker {
+
+namespace {
+
+uint64_t PlaceOf(const RowTicket& ticket) { return ticket.batch << 21 | ticket.row; }
+
+}  // namespace
+
+SamplesInFlight::SamplesInFlight(uint32_t count, MemoryBudget& memory, bool in_memory)
+    : in_memory_(in_memory),
+      samples_(count),
+      free_(count, IndexSet::Begin::kFull),
+      ready_(count, IndexSet::Begin::kEmpty),
+      places_(count),
+      most_reading_(count),
+      most_in_use_(count) {
+  for (SampleInFlight& sample : samples_) {
+    sample.read.buffer = GrowingBuffer(memory);
+    if (in_memory) continue;
+    sample.read.path.reserve(PATH_MAX);
+    sample.crop_index.reserve(kCropIndexBytes);
+  }
+}
+
+uint32_t SamplesInFlight::IndexOf(const ReadRequest& read) const {
+  return static_cast<uint32_t>(reinterpret_cast<const SampleInFlight*>(&read) - samples_.data());
+}
+
+void SamplesInFlight::SetLimits(uint32_t reads, uint32_t in_use) {
+  in_use = std::clamp(in_use, std::min(kSureReads, free_.count()), free_.count());
+  most_reading_.store(reads, std::memory_order_relaxed);
+  most_in_use_.store(in_use, std::memory_order_relaxed);
+  for (uint32_t i = in_use; i < free_.count(); ++i) {
+    if (free_.TakeThis(i)) Give(i);
+  }
+}
+
+// Who goes away with nothing says that he is starved, and looks again: whoever gave one back before
+// he said so has not told him.
+std::optional<uint32_t> SamplesInFlight::Take() {
+  while (true) {
+    if (Free() == 0) {
+      starved_.store(true, std::memory_order_seq_cst);
+      if (Free() == 0) return std::nullopt;
+    }
+    const std::optional<uint32_t> index = free_.Take();
+    if (!index || in_memory_ || HasBuffer(samples_[*index].read.buffer)) return index;
+    if (free_.available() + 1 == free_.count()) return index;
+    free_.Give(*index);
+    starved_.store(true, std::memory_order_seq_cst);
+    if (free_.available() != free_.count()) return std::nullopt;
+  }
+}
+
+// Where the budget has no room, those that lie idle make it.
+bool SamplesInFlight::HasBuffer(GrowingBuffer& buffer) {
+  if (buffer.capacity() != 0 || buffer.Grow(kReadBufferBytes).ok()) return true;
+  FreeBuffers();
+  return buffer.Grow(kReadBufferBytes).ok();
+}
+
+void SamplesInFlight::Give(uint32_t index) {
+  if (index >= most_in_use_.load(std::memory_order_relaxed)) samples_[index].read.buffer.Free();
+  free_.Give(index);
+}
+
+uint32_t SamplesInFlight::Free() const {
+  const uint32_t most = most_in_use_.load(std::memory_order_relaxed);
+  return most - std::min(most, free_.count() - free_.available());
+}
+
+bool SamplesInFlight::TooFewFree() {
+  const uint32_t enough = (most_in_use_.load(std::memory_order_relaxed) + 1) / 2;
+  if (Free() >= enough) {
+    starved_.store(false, std::memory_order_seq_cst);
+    return false;
+  }
+  starved_.store(true, std::memory_order_seq_cst);
+  return Free() < enough;  // looked at again: a worker may have missed the flag
+}
+
+bool SamplesInFlight::BehindWorkers() const {
+  const uint32_t in_use = free_.count() - free_.available();
+  return starved_.load(std::memory_order_relaxed) && in_use > 2 * reading();
+}
+
+void SamplesInFlight::BeginRead(uint32_t index) {
+  samples_[index].reads_in_flight = reading_.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+void SamplesInFlight::SetReady(uint32_t index) {
+  const RowTicket& ticket = samples_[index].ticket;
+  places_[index].store(PlaceOf(ticket), std::memory_order_relaxed);
+  ready_.Give(index);
+}
+
+std::optional<uint32_t> SamplesInFlight::TakeReady() {
+  while (true) {
+    std::optional<uint32_t> oldest;
+    uint64_t first = ~uint64_t{0};
+    ready_.ForEach([&](uint32_t index) {
+      const uint64_t place = places_[index].load(std::memory_order_relaxed);
+      if (place >= first) return;
+      first = place;
+      oldest = index;
+    });
+    if (!oldest || ready_.TakeThis(*oldest)) return oldest;
+  }
+}
+
+void SamplesInFlight::FreeBuffers() {
+  for (uint32_t i = 0; i < free_.count(); ++i) {
+    if (!free_.TakeThis(i)) continue;
+    samples_[i].read.buffer.Free();
+    free_.Give(i);
+  }
+}
+
+}  // namespace stoker

@@ -1,0 +1,118 @@
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <thread>
+
+#include "engine/runtime/executor.h"
+#include "engine/runtime/thread_census.h"
+
+namespace stoker {
+
+namespace {
+
+const pid_t kLoadedBy = getpid();
+
+class TbbExecutor final : public Executor {
+ public:
+  explicit TbbExecutor(int threads)
+      : parallelism_(Parallelism::max_allowed_parallelism,
+                     std::max(Parallelism::active_value(Parallelism::max_allowed_parallelism),
+                              static_cast<size_t>(threads) + 1)),
+        arena_(threads, /*reserved_for_masters=*/0),
+        census_(threads) {
+    StartThreads();
+  }
+
+  ~TbbExecutor() override { AwaitAll(); }
+
+  void Submit(const Task& task) override {
+    pending_.fetch_add(1, std::memory_order_relaxed);
+    arena_.enqueue([this, task] {
+      // An arena for one thread has two slots, of which one is in use at a time.
+      const int worker = tbb::this_task_arena::current_thread_index() % census_.workers();
+      census_.Note(worker);
+      task.run(task.context, task.argument, worker);
+      pending_.fetch_sub(1, std::memory_order_release);  // the last touch of this executor
+    });
+  }
+
+  int concurrency() const override { return census_.workers(); }
+  const char* name() const override { return "tbb"; }
+  int threads_seen() const override { return census_.count(); }
+
+ private:
+  using Parallelism = tbb::global_control;
+
+  // TBB starts its threads when there is work, from wherever it is, and ends the process where the
+  // system gives none. So all get work at once, now: later address space and limits may be used up.
+  // They come one after another: nobody waits for the next one as long as for the first.
+  void StartThreads() {
+    const auto gate = std::make_shared<Gate>();
+    const int sent = SendTo(gate);
+    std::unique_lock lock(gate->mutex);
+    for (int seen = 0; seen < sent; seen = gate->here) {
+      const auto patience = std::chrono::milliseconds(seen == 0 ? 1000 : 20);
+      if (!gate->changed.wait_for(lock, patience, [&] { return gate->here > seen; })) break;
+    }
+    gate->open = true;
+    gate->changed.notify_all();
+  }
+
+  // Who comes late finds it open, and only passes.
+  struct Gate {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int here = 0;
+    bool open = false;
+  };
+
+  // How many were sent.
+  int SendTo(const std::shared_ptr<Gate>& gate) {
+    for (int i = 0; i < census_.workers(); ++i) {
+      pending_.fetch_add(1, std::memory_order_relaxed);
+      try {
+        arena_.enqueue([this, gate] {
+          {
+            std::unique_lock lock(gate->mutex);
+            ++gate->here;
+            gate->changed.notify_all();
+            gate->changed.wait(lock, [&] { return gate->open; });
+          }
+          pending_.fetch_sub(1, std::memory_order_release);  // the last touch of this executor
+        });
+      } catch (const std::bad_alloc&) {
+        pending_.fetch_sub(1, std::memory_order_relaxed);
+        return i;
+      }
+    }
+    return census_.workers();
+  }
+
+  void AwaitAll() const {
+    while (pending_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+  }
+
+  Parallelism parallelism_;
+  tbb::task_arena arena_;
+  ThreadCensus census_;
+  std::atomic<uint64_t> pending_{0};
+};
+
+}  // namespace
+
+bool TbbWorks() { return getpid() == kLoadedBy; }
+
+std::unique_ptr<Executor> MakeTbbExecutor(int threads) {
+  return std::make_unique<TbbExecutor>(threads);
+}
+
+}  // namespace stoker

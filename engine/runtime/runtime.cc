@@ -1,0 +1,177 @@
+#include "engine/runtime/runtime.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "core/machine.h"
+#include "core/start_thread.h"
+#include "engine/loader/check_options.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr uint32_t kMostReads = 64;  // of a reader thread, where nobody says
+
+// What is given is not tuned.
+TunerSettings FixedBy(const RuntimeOptions& given, int threads) {
+  return {.depth = 0,
+          .workers = std::min(given.threads, threads),
+          .reads = static_cast<int>(given.reads_in_flight) * given.reader_threads};
+}
+
+Status Check(const RuntimeOptions& options) {
+  if (Status s = CheckRange("threads", options.threads, 0, 1024); !s.ok()) return s;
+  if (Status s = CheckRange("reader_threads", options.reader_threads, 1, 64); !s.ok()) return s;
+  return CheckRange("reads_in_flight", options.reads_in_flight, 0, 1024);
+}
+
+struct Workers {
+  std::unique_ptr<Executor> executor;
+  std::string reason;  // why it is not as asked for; empty: it is
+};
+
+std::string FewerWorkers(int workers, int wanted) {
+  const std::string limits = ThreadLimits();
+  return "the system has threads for " + std::to_string(workers) + " of " + std::to_string(wanted) +
+         " workers" + (limits.empty() ? "" : ": " + limits);
+}
+
+// Leaves threads to those that will be started later.
+Result<Workers> MakeWorkers(const RuntimeOptions& options) {
+  constexpr int kSpare = 2;  // a stager's, a caller's
+  const auto made = [&options](Result<std::unique_ptr<Executor>> executor,
+                               std::string reason) -> Result<Workers> {
+    if (!executor.ok()) return std::move(executor).error();
+    const int workers = (*executor)->concurrency();
+    if (workers < options.threads) reason = FewerWorkers(workers, options.threads);
+    return Workers{*std::move(executor), std::move(reason)};
+  };
+  if (options.executor == ExecutorKind::kShuffled) {
+    return made(MakeShuffledExecutor(options.threads, options.shuffle_seed), "");
+  }
+  const int others = options.reader_threads + kSpare;
+  const int there = ThreadsToBeHad(options.threads + others) - others;
+  if (there < options.threads) return made(MakeThreadsExecutor(std::max(there, 1)), "");
+  if (options.executor == ExecutorKind::kThreads) {
+    return made(MakeThreadsExecutor(options.threads), "");
+  }
+  if (!TbbWorks()) {
+    return made(MakeThreadsExecutor(options.threads), "TBB does not work in a forked process");
+  }
+  return Workers{MakeTbbExecutor(options.threads), ""};
+}
+
+}  // namespace
+
+struct Runtime::State {
+  State(RuntimeOptions filled_in, TunerSettings given, ReaderChoice chosen, Workers made)
+      : options(std::move(filled_in)),
+        fixed(given),
+        reader(std::move(chosen)),
+        executor_reason(std::move(made.reason)),
+        memory(options.memory_budget),
+        tenants(options.threads, [this] { return memory.batches().limit(); }),
+        executor(std::move(made.executor)),
+        reads(options.reader_threads, options.make_reader, trace) {}
+
+  const RuntimeOptions options;
+  const TunerSettings fixed;
+  const ReaderChoice reader;
+  const std::string executor_reason;
+  const pid_t process = getpid();
+  MemoryAccounts memory;
+  Tenants tenants;
+  Trace trace;
+  std::mutex planning;
+  Postponed postponed{[this] { reads.Kick(); }};  // while there are loaders, and so readers
+  std::unique_ptr<Executor> executor;             // outlives the reader threads, which submit to it
+  ReadService reads;
+};
+
+Result<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& given) {
+  if (Status s = Check(given); !s.ok()) return std::move(s).error();
+  RuntimeOptions options = given;
+  if (options.threads == 0) options.threads = DefaultThreads();
+  if (options.reads_in_flight == 0) options.reads_in_flight = kMostReads;
+  if (options.memory_budget == 0) options.memory_budget = DefaultMemory();
+  ReaderChoice choice{ReaderKind::kPread, "given by the caller"};
+  if (!options.make_reader) {
+    Result<ReaderChoice> chosen = ChooseReader(options.reader, options.reads_in_flight);
+    if (!chosen.ok()) return std::move(chosen).error();
+    choice = *std::move(chosen);
+    options.make_reader = [kind = choice.kind, depth = options.reads_in_flight] {
+      return MakeReader(kind, depth);
+    };
+  }
+  Result<Workers> workers = MakeWorkers(options);
+  if (!workers.ok()) return std::move(workers).error();
+  options.threads = workers->executor->concurrency();
+  const TunerSettings fixed = FixedBy(given, options.threads);
+  return std::shared_ptr<Runtime>(new Runtime(
+      std::make_unique<State>(std::move(options), fixed, std::move(choice), *std::move(workers))));
+}
+
+namespace {
+
+// A process' own: another thread of the parent may have held the lock when it forked.
+struct DefaultRuntime {
+  const pid_t process = getpid();
+  std::mutex mutex;
+  std::weak_ptr<Runtime> runtime;
+};
+
+DefaultRuntime& DefaultHere() {
+  static std::atomic<DefaultRuntime*> shared{nullptr};  // also there while the process exits
+  DefaultRuntime* here = shared.load();
+  if (here != nullptr && here->process == getpid()) return *here;
+  auto made = std::make_unique<DefaultRuntime>();
+  if (shared.compare_exchange_strong(here, made.get())) return *made.release();
+  return *here;  // another thread was first
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Runtime>> Runtime::Default() {
+  DefaultRuntime& here = DefaultHere();
+  std::lock_guard lock(here.mutex);
+  if (std::shared_ptr<Runtime> runtime = here.runtime.lock()) return runtime;
+  Result<std::shared_ptr<Runtime>> made = Create();
+  if (made.ok()) here.runtime = *made;
+  return made;
+}
+
+Runtime::Runtime(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Runtime::~Runtime() {
+  // The threads did not come along into a forked child: nothing there may be joined or freed.
+  if (state_->process != getpid()) (void)state_.release();
+}
+
+Status Runtime::CheckProcess() const {
+  if (state_->process == getpid()) return {};
+  return Error{.code = Code::kFailedPrecondition,
+               .cause = "this loader, or its Runtime, was made in process " +
+                        std::to_string(state_->process) +
+                        " and does not work in its forked child " + std::to_string(getpid()),
+               .advice = "Make a loader in the child, without a Runtime of the parent's"};
+}
+
+MemoryAccounts& Runtime::memory() { return state_->memory; }
+Postponed& Runtime::postponed() { return state_->postponed; }
+Executor& Runtime::executor() { return *state_->executor; }
+const std::string& Runtime::executor_reason() const { return state_->executor_reason; }
+ReadService& Runtime::reads() { return state_->reads; }
+Trace& Runtime::trace() { return state_->trace; }
+Tenants& Runtime::tenants() { return state_->tenants; }
+const TunerSettings& Runtime::fixed() const { return state_->fixed; }
+std::mutex& Runtime::planning() { return state_->planning; }
+const ReaderChoice& Runtime::reader() const { return state_->reader; }
+const RuntimeOptions& Runtime::options() const { return state_->options; }
+
+}  // namespace stoker

@@ -1,0 +1,314 @@
+#include "engine/watching/advice.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/noun.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr double kNoWait = 0.03;      // less of the time: nothing to do; the tuner lets 1.1% be
+constexpr double kNowAndThen = 0.15;  // less of it: on the whole there is enough
+constexpr double kAllTheTime = 0.9;   // more of it: the consumer does nothing but take batches
+constexpr double kHeldUp = 0.9;  // of workers' time: with a core for less of it they wait for one
+
+enum class Cause : uint8_t { kStorage, kDecode, kCopy, kOther };
+
+double Seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
+std::string Fixed(double value, int digits) {
+  std::array<char, 400> text{};  // 309 digits are the most
+  (void)std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+  return text.data();
+}
+
+// "0.3%", "41%".
+std::string Percent(double share) {
+  const double percent = 100 * std::clamp(share, 0.0, 1.0);
+  return Fixed(percent, percent < 9.95 ? 1 : 0) + "%";
+}
+
+// "6.2", "17", "3,420".
+std::string Number(double value) {
+  std::string text = Fixed(value, value < 9.95 ? 1 : 0);
+  const size_t point = std::min(text.find('.'), text.size());
+  for (size_t at = point; at > 3; at -= 3) text.insert(at - 3, 1, ',');
+  return text;
+}
+
+// "35 MB/s".
+std::string Rate(double bytes_per_second) {
+  constexpr std::array<const char*, 4> kUnits{" B/s", " kB/s", " MB/s", " GB/s"};
+  size_t unit = 0;
+  for (; bytes_per_second >= 999.5 && unit + 1 < kUnits.size(); ++unit) bytes_per_second /= 1000;
+  return Number(bytes_per_second) + kUnits[unit];
+}
+
+std::string Upper(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
+  return text;
+}
+
+// {"a", "b", "c"} → " A, b, or c."; nothing of nothing.
+std::string Sentence(const std::vector<std::string>& parts) {
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) text += i + 1 < parts.size() ? ", " : parts.size() > 2 ? ", or " : " or ";
+    text += parts[i];
+  }
+  return text.empty() ? text : " " + Upper(std::move(text)) + ".";
+}
+
+class Adviser {
+ public:
+  explicit Adviser(const LoaderStats& stats)
+      : stats_(stats),
+        wait_(Seconds(stats.wait_ns)),
+        consumer_(Seconds(stats.consumer_ns)),
+        share_(Ratio(wait_, wait_ + consumer_)),
+        workers_(std::max(stats.workers > 0 ? stats.workers : stats.threads, 0)) {
+    causes_ = {{{stats.waited.storage_ns, Cause::kStorage},
+                {stats.waited.decode_ns, Cause::kDecode},
+                {stats.waited.copy_ns, Cause::kCopy},
+                {stats.waited.other_ns, Cause::kOther}}};
+    std::ranges::stable_sort(causes_, [](auto& a, auto& b) { return a.first > b.first; });
+  }
+
+  std::string Text() const {
+    if (stats_.batches < 2 || !(wait_ + consumer_ > 0)) return "";
+    if (share_ < kNoWait) {
+      return "The consumer is the limit: it waited " + Percent(share_) +
+             " of the time. There is nothing to do here.";
+    }
+    if (causes_[0].first == 0) return "The consumer waited " + Percent(share_) + " of the time.";
+    const Cause cause = causes_[0].second;
+    return (TakesOnly() && cause != Cause::kOther ? Limit(cause) : Waited(cause)) +
+           (cause == Cause::kDecode ? Others() : "") + Next() + Sentence(Remedies(cause));
+  }
+
+ private:
+  using What = TunerDecision::What;
+  using Because = TunerDecision::Because;
+
+  bool TakesOnly() const { return share_ > kAllTheTime; }
+  bool in_memory() const { return stats_.reader == "none"; }
+
+  bool CropsAtRandom() const {
+    const auto has = [&](const char* name) { return stats_.plan.find(name) != std::string::npos; };
+    return has("RandomResizedCrop") || has("RandomCrop");
+  }
+
+  // What takes the workers' time.
+  std::string Work() const {
+    const StageTimes& stages = stats_.stages;
+    const uint64_t all = stages.decode_ns + stages.resize_ns + stages.augment_ns + stages.mix_ns;
+    if (stages.mix_ns > all / 2) return "mixing";
+    if (stages.augment_ns > all / 2) return "augmenting";
+    return in_memory() ? "making batches" : "decoding";
+  }
+
+  std::string NameOf(Cause cause) const {
+    switch (cause) {
+      case Cause::kStorage:
+        return "storage";
+      case Cause::kDecode:
+        return Work();
+      case Cause::kCopy:
+        return "copying to the device";
+      case Cause::kOther:
+        break;
+    }
+    return "waking up";
+  }
+
+  // Of a consumer that takes batches as fast as they come.
+  std::string Limit(Cause cause) const {
+    const double seconds = wait_ + consumer_;
+    std::string text = Upper(NameOf(cause)) + " is the limit, at " +
+                       Number(static_cast<double>(stats_.samples) / seconds) + " samples/s";
+    if (cause == Cause::kDecode && workers_ > 0) {
+      text += " with " + std::to_string(workers_) + Noun(workers_, " worker", " workers") +
+              ", busy " + Percent(busy()) + " of the time";
+      if (HeldUp()) text += ", and with a core " + Percent(stats_.clocked.share()) + " of that";
+    } else if (cause == Cause::kStorage) {
+      text += ", " + Rate(static_cast<double>(stats_.bytes_read) / seconds);
+      if (stats_.reads > 0)
+        text += " with " + std::to_string(stats_.reads) +
+                Noun(stats_.reads, " read at a time", " reads at a time");
+    }
+    return text + ".";
+  }
+
+  // Of one that does something with them.
+  std::string Waited(Cause cause) const {
+    const std::string waited = "The consumer waited " + Percent(share_) + " of the time";
+    switch (cause) {
+      case Cause::kDecode:
+        return waited + ": " + Cores();
+      case Cause::kStorage:
+        if (share_ < kNowAndThen) return waited + ": storage is late now and then.";
+        return waited + ": storage brings " +
+               Rate(Ratio(static_cast<double>(stats_.bytes_read), wait_ + consumer_)) +
+               " and should bring " +
+               Rate(Ratio(static_cast<double>(stats_.bytes_read), consumer_)) + ".";
+      case Cause::kCopy:
+        return waited + ": batches were on their way to the device.";
+      case Cause::kOther:
+        break;
+    }
+    return waited + ", most of it for threads to wake up, or for memory that it held itself.";
+  }
+
+  // Workers, as busy as they are now, that would keep up with the consumer; and the cores that they
+  // would have all of their time.
+  double needed() const { return Ratio(Seconds(stats_.work_ns), consumer_); }
+  double cores() const { return needed() * stats_.clocked.share(); }
+  bool HeldUp() const { return stats_.clocked.share() < kHeldUp; }
+  bool EnoughOnAverage() const { return needed() < workers_; }
+  double busy() const { return Ratio(Seconds(stats_.work_ns), (wait_ + consumer_) * workers_); }
+  bool HalfIsEnough() const {
+    return workers_ > 0 && (TakesOnly() ? busy() : needed() / workers_) <= 0.5;
+  }
+
+  // The tuner gives a loader that needs all of its workers more of them, where it may.
+  bool OthersHaveWorkers() const {
+    return workers_ > 0 && stats_.threads > workers_ && !stats_.workers_given &&
+           (TakesOnly() ? busy() > kAllTheTime : !EnoughOnAverage());
+  }
+
+  std::string Others() const {
+    if (!OthersHaveWorkers()) return "";
+    return " Other loaders have the rest of the " + std::to_string(stats_.threads) + " workers.";
+  }
+
+  // The last change of it was for this reason.
+  bool Last(What what, Because because) const {
+    const auto last = std::ranges::find(stats_.decisions.rbegin(), stats_.decisions.rend(), what,
+                                        &TunerDecision::what);
+    return last != stats_.decisions.rend() && last->because == because;
+  }
+
+  // One more batch does not fit into the half of the budget that is for batches.
+  bool MemoryIsShort() const {
+    return Last(What::kDepth, Because::kLimit) ||
+           (stats_.slot_bytes > 0 && stats_.depth > 0 &&
+            static_cast<double>(stats_.slot_bytes) * (stats_.depth + 1.0) >
+                static_cast<double>(stats_.memory_budget) / 2);
+  }
+
+  std::string Cores() const {
+    const std::string had = Percent(stats_.clocked.share()) + " of the time";
+    std::string text = Work() + " needs " + Number(std::max(cores(), 0.1)) + " cores";
+    if (workers_ > 0) text += " and has " + std::to_string(workers_);
+    if (EnoughOnAverage()) {
+      text += ", but not at an even pace";
+    } else if (workers_ > 0 && HeldUp()) {
+      text += workers_ == 1 ? " worker, which had a core " + had
+                            : " workers, each of which had a core " + had;
+    }
+    return text + ".";
+  }
+
+  // The second cause, where it matters.
+  std::string Next() const {
+    const auto [ns, cause] = causes_[1];
+    const double share = Ratio(Seconds(ns), Seconds(stats_.waited.sum()));
+    if (share < 0.25 || cause == Cause::kOther) return "";
+    return " " + Upper(NameOf(cause)) + " is next, with " + Percent(share) + " of the wait.";
+  }
+
+  std::vector<std::string> Remedies(Cause cause) const {
+    switch (cause) {
+      case Cause::kDecode:
+        return OfWork();
+      case Cause::kStorage:
+        return OfStorage();
+      case Cause::kCopy:
+        return {"make batches of fewer bytes", "see `stoker doctor` about the device's link"};
+      case Cause::kOther:
+        break;
+    }
+    return {"take larger batches", "let go of them sooner"};
+  }
+
+  void OfCores(std::vector<std::string>& remedies) const {
+    if (HeldUp()) {
+      remedies.emplace_back("keep other programs off its cores");
+      remedies.emplace_back("raise its CPU limit");
+      if (cores() < workers_) return;  // there would be enough of them
+    }
+    const bool idle = stats_.threads > workers_ && !OthersHaveWorkers();
+    if (!idle) {
+      remedies.emplace_back("add cores");
+    } else if (stats_.workers_given && workers_ > 0) {
+      remedies.push_back("let it have more than " + std::to_string(workers_) + " of the " +
+                         std::to_string(stats_.threads) + " workers");
+    }
+  }
+
+  std::vector<std::string> OfWork() const {
+    std::vector<std::string> remedies;
+    if (!TakesOnly() && EnoughOnAverage()) {
+      if (stats_.depth_given && stats_.depth > 0) {
+        remedies.push_back("let more batches be ready (depth, now " + std::to_string(stats_.depth) +
+                           ", or memory_budget)");
+      } else if (MemoryIsShort()) {
+        remedies.emplace_back("let more batches be ready (memory_budget)");
+      }
+    }
+    if (!HalfIsEnough()) OfCores(remedies);
+    const std::string work = Work();
+    if (work != "decoding") {
+      if (work == "mixing" || work == "augmenting") remedies.emplace_back("leave out transforms");
+      return remedies;
+    }
+    const DecodePaths& paths = stats_.decoded;
+    uint64_t decoded = paths.fast;
+    for (const uint64_t count : paths.fallback) decoded += count;
+    const uint64_t progressive = paths.fallback[static_cast<size_t>(Fallback::kProcess)];
+    if (paths.stale + paths.contradicted > decoded / 20) {
+      remedies.emplace_back("make the crop index anew (`stoker index`)");
+    } else if (paths.indexed == 0 && paths.fast > decoded / 2 && CropsAtRandom()) {
+      remedies.emplace_back("build a crop index (`stoker index`)");
+    }
+    if (progressive > decoded / 4) {
+      remedies.emplace_back("make progressive photographs baseline (`jpegtran`)");
+    }
+    remedies.emplace_back("decode smaller photographs");
+    return remedies;
+  }
+
+  std::vector<std::string> OfStorage() const {
+    std::vector<std::string> remedies{"use a faster disk", "keep the files in the page cache"};
+    if (stats_.reader == "pread") {
+      remedies.emplace_back("read with io_uring (`stoker doctor` says whether it can)");
+    }
+    if (stats_.reads > 0 && stats_.reads_given) {
+      remedies.push_back("allow more reads at a time (now " + std::to_string(stats_.reads) + ")");
+    }
+    return remedies;
+  }
+
+  const LoaderStats& stats_;
+  const double wait_;
+  const double consumer_;
+  const double share_;
+  const int workers_;
+  std::array<std::pair<uint64_t, Cause>, 4> causes_;  // the largest first
+};
+
+}  // namespace
+
+std::string Advice(const LoaderStats& stats) { return Adviser(stats).Text(); }
+
+}  // namespace stoker

@@ -1,0 +1,78 @@
+#include "engine/watching/critical_path.h"
+
+#include <algorithm>
+
+namespace stoker {
+
+namespace {
+
+// Goes back in time from the end of a wait, and gives each stretch to its cause.
+class Backwards {
+ public:
+  Backwards(uint64_t from_ns, uint64_t to_ns)
+      : from_ns_(from_ns), at_ns_(std::max(from_ns, to_ns)) {}
+
+  // How much there is between `since_ns` and where it is. Goes there.
+  uint64_t To(uint64_t since_ns) {
+    const uint64_t before = at_ns_;
+    at_ns_ = std::clamp(since_ns, from_ns_, at_ns_);
+    return before - at_ns_;
+  }
+  uint64_t at_ns() const { return at_ns_; }
+
+ private:
+  const uint64_t from_ns_;
+  uint64_t at_ns_;
+};
+
+// `part` / `whole` of `amount`.
+uint64_t Share(uint64_t amount, uint64_t part, uint64_t whole) {
+  if (part >= whole) return amount;
+  const double share = static_cast<double>(part) / static_cast<double>(whole);
+  return std::min(amount, static_cast<uint64_t>(share * static_cast<double>(amount)));
+}
+
+void AddStretch(const SamplePath::Stretch& stretch, uint64_t until_ns, Backwards& way,
+                WaitCauses& causes) {
+  const uint64_t amount = way.To(stretch.from_ns);
+  if (amount == 0) return;
+  const uint64_t decode = Share(amount, stretch.decode_ns, until_ns - stretch.from_ns);
+  causes.decode_ns += decode;
+  causes.storage_ns += amount - decode;
+}
+
+}  // namespace
+
+WaitCauses Explain(const CriticalPath& path, uint64_t asked_ns, uint64_t taken_ns) {
+  WaitCauses causes;
+  const SampleTimes& last = path.last_row.times();
+  const uint64_t opened_ns = std::clamp(path.opened_ns, asked_ns, std::max(asked_ns, taken_ns));
+  Backwards way(opened_ns, taken_ns);
+  causes.other_ns = opened_ns - asked_ns + way.To(path.complete_ns);
+  if (last.claimed_ns == 0 || last.done_ns == 0) {
+    causes.other_ns += way.To(0);
+    return causes;
+  }
+  causes.decode_ns = way.To(last.workers_since_ns);
+  causes.storage_ns = way.To(last.claimed_ns);
+  uint64_t until_ns = path.last_row.before_ns();
+  if (until_ns != 0)
+    (last.behind_workers ? causes.decode_ns : causes.storage_ns) += way.To(until_ns);
+  for (const SamplePath::Stretch& stretch : path.last_row.before()) {
+    if (stretch.samples == 0) break;
+    AddStretch(stretch, until_ns, way, causes);
+    until_ns = stretch.from_ns;
+  }
+  const uint64_t known = causes.decode_ns + causes.storage_ns;
+  const uint64_t unknown = way.To(0);
+  if (known == 0) {
+    causes.other_ns += unknown;
+  } else {
+    const uint64_t decode = Share(unknown, causes.decode_ns, known);
+    causes.decode_ns += decode;
+    causes.storage_ns += unknown - decode;
+  }
+  return causes;
+}
+
+}  // namespace stoker

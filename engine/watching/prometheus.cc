@@ -1,0 +1,147 @@
+#include "engine/watching/prometheus.h"
+
+#include <cstdint>
+#include <initializer_list>
+
+namespace stoker {
+
+namespace {
+
+std::string Escaped(std::string_view value) {
+  std::string text;
+  for (const char c : value) {
+    if (c == '\n') {
+      text += "\\n";
+      continue;
+    }
+    if (c == '\\' || c == '"') text += '\\';
+    text += c;
+  }
+  return text;
+}
+
+// To the nanosecond, without rounding.
+std::string SecondsText(uint64_t ns) {
+  std::string fraction = std::to_string(ns % 1'000'000'000);
+  fraction.insert(0, 9 - fraction.size(), '0');
+  return std::to_string(ns / 1'000'000'000) + "." + fraction;
+}
+
+struct Label {
+  const char* name;
+  std::string value;
+};
+
+class Page {
+ public:
+  explicit Page(std::string_view loader) : loader_("{loader=\"" + Escaped(loader) + "\"") {}
+
+  void Begin(const char* name, const char* type, const char* help) {
+    name_ = std::string("stoker_") + name;
+    text_ += "# HELP " + name_ + " " + help + "\n# TYPE " + name_ + " " + type + "\n";
+  }
+  void Sample(const std::string& value, std::initializer_list<Label> labels = {}) {
+    text_ += name_ + loader_;
+    for (const Label& label : labels) {
+      text_ += std::string(",") + label.name + "=\"" + Escaped(label.value) + "\"";
+    }
+    text_ += "} " + value + "\n";
+  }
+  void Count(const char* name, const char* help, uint64_t value) {
+    Begin(name, "counter", help);
+    Sample(std::to_string(value));
+  }
+  template <typename Number>
+  void Gauge(const char* name, const char* help, Number value) {
+    Begin(name, "gauge", help);
+    Sample(std::to_string(value));
+  }
+  std::string Take() { return std::move(text_); }
+
+ private:
+  const std::string loader_;
+  std::string name_;
+  std::string text_;
+};
+
+void AddWork(const LoaderStats& stats, Page& page) {
+  page.Count("samples_total", "Samples worked on, good or bad.", stats.samples);
+  page.Count("batches_total", "Batches delivered.", stats.batches);
+  page.Count("read_bytes_total", "Bytes of the files read, cached or not.", stats.bytes_read);
+  page.Begin("stage_seconds_total", "counter", "Workers' time, by what it was spent on.");
+  page.Sample(SecondsText(stats.stages.decode_ns), {{"stage", "decode"}});
+  page.Sample(SecondsText(stats.stages.resize_ns), {{"stage", "resize"}});
+  page.Sample(SecondsText(stats.stages.augment_ns), {{"stage", "augment"}});
+  page.Sample(SecondsText(stats.stages.mix_ns), {{"stage", "mix"}});
+  page.Begin("worker_busy_seconds_total", "counter", "Time that a worker had samples in hand.");
+  for (size_t worker = 0; worker < stats.worker_busy_ns.size(); ++worker) {
+    page.Sample(SecondsText(stats.worker_busy_ns[worker]), {{"worker", std::to_string(worker)}});
+  }
+  page.Gauge("worker_core_share",
+             "Part of their busy time in which workers had a core, measured now and then.",
+             stats.clocked.share());
+  page.Begin("reader_cpu_seconds_total", "counter",
+             "CPU time of the reader threads, for all loaders of the process.");
+  page.Sample(SecondsText(stats.read_cpu_ns));
+}
+
+void AddWaits(const LoaderStats& stats, Page& page) {
+  page.Begin("wait_seconds_total", "counter",
+             "Time that the consumer waited for batches, and why.");
+  for (const NamedCause& cause : kNamedCauses) {
+    page.Sample(SecondsText(stats.waited.*cause.ns), {{"cause", cause.name}});
+  }
+  page.Begin("consumer_seconds_total", "counter",
+             "Time between having a batch and asking for the next one.");
+  page.Sample(SecondsText(stats.consumer_ns));
+}
+
+void AddDecoded(const DecodePaths& paths, Page& page) {
+  uint64_t others = 0;
+  for (const uint64_t count : paths.fallback) others += count;
+  page.Begin("jpeg_images_total", "counter", "JPEGs decoded, by what.");
+  page.Sample(std::to_string(paths.fast), {{"decoder", "stoker"}});
+  page.Sample(std::to_string(others), {{"decoder", "libjpeg-turbo"}});
+  page.Count("jpeg_no_end_marker_total",
+             "Of these, those that lack the end-of-image marker behind whole data.",
+             paths.no_end_marker);
+  page.Begin("crop_index_images_total", "counter",
+             "Images that had a crop index: decoded by it, or not because it is stale or wrong.");
+  page.Sample(std::to_string(paths.indexed), {{"result", "used"}});
+  page.Sample(std::to_string(paths.stale), {{"result", "stale"}});
+  page.Sample(std::to_string(paths.contradicted), {{"result", "wrong"}});
+}
+
+void AddSettings(const LoaderStats& stats, Page& page) {
+  page.Gauge("depth", "Batches in production at most, now.", stats.depth);
+  page.Gauge("workers", "Workers that decode at a time at most, now.", stats.workers);
+  page.Gauge("threads", "Workers that there are, for all loaders.", stats.threads);
+  page.Gauge("reads", "Reads in flight at most, now.", stats.reads);
+  page.Count("decisions_total", "Changes of depth, workers and reads.", stats.decisions_made);
+  page.Begin("loader_info", "gauge", "Always 1; what the loader runs on.");
+  page.Sample("1", {{"executor", stats.executor}, {"reader", stats.reader}});
+}
+
+void AddMemory(const LoaderStats& stats, Page& page) {
+  page.Gauge("lent_batches", "Batches held by the caller.", stats.lent_batches);
+  page.Gauge("lent_bytes", "Memory of batches held by the caller.", stats.lent_bytes);
+  page.Gauge("batch_bytes", "Memory of one batch.", stats.slot_bytes);
+  page.Gauge("pinned_bytes", "Memory of batches that is pinned for a device.", stats.pinned_bytes);
+  page.Gauge("memory_used_bytes", "Working memory in use, of all loaders.", stats.memory_used);
+  page.Gauge("memory_peak_bytes", "Working memory in use at most so far.", stats.memory_peak);
+  page.Gauge("memory_budget_bytes", "Working memory that there is.", stats.memory_budget);
+}
+
+}  // namespace
+
+std::string PrometheusText(const LoaderStats& stats, std::string_view loader_name) {
+  Page page(loader_name);
+  AddWork(stats, page);
+  AddWaits(stats, page);
+  AddDecoded(stats.decoded, page);
+  AddSettings(stats, page);
+  AddMemory(stats, page);
+  return page.Take();
+}
+
+}  // namespace stoker

@@ -1,0 +1,44 @@
+#include "engine/watching/stats.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace stoker {
+
+namespace {
+
+// The last ones of both, in the order of time.
+std::vector<TunerDecision> Together(const std::vector<TunerDecision>& a,
+                                    const std::vector<TunerDecision>& b) {
+  std::vector<TunerDecision> both(a.size() + b.size());
+  std::ranges::merge(a, b, both.begin(), {}, &TunerDecision::at_ns, &TunerDecision::at_ns);
+  const size_t most = std::max(a.size(), b.size());
+  both.erase(both.begin(), both.end() - static_cast<ptrdiff_t>(most));
+  return both;
+}
+
+}  // namespace
+
+void AddStats(LoaderStats& all, const LoaderStats& one) {
+  LoaderStats sum = one;
+  sum.samples += all.samples;
+  sum.bytes_read += all.bytes_read;
+  sum.batches += all.batches;
+  sum.stages += all.stages;
+  sum.work_ns += all.work_ns;
+  sum.clocked += all.clocked;
+  sum.wait_ns += all.wait_ns;
+  sum.waited += all.waited;
+  sum.consumer_ns += all.consumer_ns;
+  sum.worker_busy_ns.resize(std::max(all.worker_busy_ns.size(), one.worker_busy_ns.size()));
+  for (size_t i = 0; i < all.worker_busy_ns.size(); ++i) {
+    sum.worker_busy_ns[i] += all.worker_busy_ns[i];
+  }
+  sum.decoded += all.decoded;
+  sum.decisions = Together(all.decisions, one.decisions);
+  sum.decisions_made += all.decisions_made;
+  sum.pinned_bytes += all.pinned_bytes;
+  all = std::move(sum);
+}
+
+}  // namespace stoker

@@ -1,0 +1,97 @@
+#include "engine/watching/trace_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "core/output_file.h"
+#include "core/stage_times.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr uint64_t kLeastMemory = uint64_t{1} << 20;
+
+uint64_t UnixNanoseconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::nanoseconds(now).count());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TraceFile>> TraceFile::Start(std::shared_ptr<Runtime> runtime,
+                                                    std::string path,
+                                                    const TraceFileOptions& options) {
+  if (Status s = runtime->CheckProcess(); !s.ok()) return std::move(s).error();
+  if (options.memory < kLeastMemory) {
+    return Error{Code::kInvalidArgument, "a trace's memory is " + std::to_string(options.memory) +
+                                             " bytes; it must be at least " +
+                                             std::to_string(kLeastMemory)};
+  }
+  std::error_code error;
+  std::string place = std::filesystem::absolute(path, error);
+  if (error) return SystemError(error.value(), "cannot write", path);
+  if (Status s = CheckCanWrite(place); !s.ok()) return std::move(s).error().WithFile(path);
+  std::unique_ptr<TraceFile> made(
+      new TraceFile(std::move(runtime), std::move(path), std::move(place), options.memory));
+  if (made->runtime_->trace().Listen(made.get(), made->recorder_)) return made;
+  made->recorder_ = nullptr;
+  return Error{.code = Code::kResourceExhausted,
+               .cause = "too many listen to this Runtime's trace: " + std::to_string(Trace::kMost),
+               .advice = "Stop a trace first"};
+}
+
+TraceFile::TraceFile(std::shared_ptr<Runtime> runtime, std::string path, std::string place,
+                     uint64_t memory)
+    : runtime_(std::move(runtime)),
+      path_(std::move(path)),
+      place_(std::move(place)),
+      recorder_(std::make_shared<TraceRecorder>(memory)),
+      period_{NowNanoseconds(), 0, UnixNanoseconds()} {}
+
+TraceFile::~TraceFile() {
+  if (recorder_ != nullptr) (void)Stop();
+}
+
+Result<TraceSummary> TraceFile::Stop() {
+  if (Status s = runtime_->CheckProcess(); !s.ok()) return std::move(s).error();
+  const std::shared_ptr<TraceRecorder> recorder = std::exchange(recorder_, nullptr);
+  if (recorder == nullptr) {
+    return Error{Code::kFailedPrecondition, "this trace was stopped before"};
+  }
+  (void)runtime_->trace().Listen(this, nullptr);
+  period_.end_ns = NowNanoseconds();
+  return Write(*recorder);
+}
+
+Result<TraceSummary> TraceFile::Write(const TraceRecorder& recorder) {
+  TraceSummary summary{.path = path_};
+  Result<OutputFile> file = OutputFile::Open(place_);
+  if (!file.ok()) return std::move(file).error().WithFile(path_);
+  const int descriptor = fcntl(file->descriptor(), F_DUPFD_CLOEXEC, 0);
+  std::FILE* stream = descriptor < 0 ? nullptr : fdopen(descriptor, "w");
+  if (stream == nullptr) {
+    const int error_number = errno;
+    if (descriptor >= 0) close(descriptor);
+    return CannotWrite(error_number, place_).WithFile(path_);
+  }
+  errno = 0;
+  summary.events = WriteTraceJson(recorder, period_, stream);
+  summary.dropped = recorder.dropped().events;
+  const long bytes = std::ftell(stream);
+  summary.bytes = bytes < 0 ? 0 : static_cast<uint64_t>(bytes);
+  const bool written = std::ferror(stream) == 0;
+  if (std::fclose(stream) != 0 || !written) return CannotWrite(errno, place_).WithFile(path_);
+  if (Status s = file->Commit(OutputFile::Sync::kToDisk); !s.ok())
+    return std::move(s).error().WithFile(path_);
+  return summary;
+}
+
+}  // namespace stoker

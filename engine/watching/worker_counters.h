@@ -1,0 +1,86 @@
+// What one worker has done; its own cache line, written by it alone.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "core/core_time.h"
+#include "core/stage_times.h"
+#include "engine/watching/stats.h"
+
+namespace stoker {
+
+class alignas(64) WorkerCounters {
+ public:
+  void Add(uint64_t samples, uint64_t bytes, const StageTimes& times, uint64_t work_ns) {
+    Bump(samples_, samples);
+    Bump(bytes_, bytes);
+    Bump(decode_ns_, times.decode_ns);
+    Bump(resize_ns_, times.resize_ns);
+    Bump(augment_ns_, times.augment_ns);
+    Bump(mix_ns_, times.mix_ns);
+    Bump(work_ns_, work_ns);
+  }
+
+  // Whether to look at the CPU clock around what is done next: once in sixteen times or so, for it
+  // takes system calls. At irregular times, since a limit of CPU time stops workers at regular
+  // ones.
+  bool MayClock() {
+    if (--until_clock_ != 0) return false;
+    clock_draw_ = clock_draw_ * 1'664'525 + 1'013'904'223;  // Numerical Recipes' generator
+    until_clock_ = 1 + (clock_draw_ >> 27);
+    return true;
+  }
+  void AddClocked(const CoreTime& time) {
+    Bump(clocked_ns_, time.wall_ns);
+    Bump(clocked_cpu_ns_, time.cpu_ns);
+  }
+
+  // All that the worker has decoded so far.
+  void SetPaths(const DecodePaths& paths) {
+    fast_.store(paths.fast, std::memory_order_relaxed);
+    no_end_marker_.store(paths.no_end_marker, std::memory_order_relaxed);
+    indexed_.store(paths.indexed, std::memory_order_relaxed);
+    stale_.store(paths.stale, std::memory_order_relaxed);
+    contradicted_.store(paths.contradicted, std::memory_order_relaxed);
+    for (size_t i = 0; i < kFallbacks; ++i) {
+      fallback_[i].store(paths.fallback[i], std::memory_order_relaxed);
+    }
+  }
+
+  void AddTo(LoaderStats& stats) const {  // any thread
+    stats.samples += samples_.load(std::memory_order_relaxed);
+    stats.bytes_read += bytes_.load(std::memory_order_relaxed);
+    stats.stages.decode_ns += decode_ns_.load(std::memory_order_relaxed);
+    stats.stages.resize_ns += resize_ns_.load(std::memory_order_relaxed);
+    stats.stages.augment_ns += augment_ns_.load(std::memory_order_relaxed);
+    stats.stages.mix_ns += mix_ns_.load(std::memory_order_relaxed);
+    stats.worker_busy_ns.push_back(work_ns_.load(std::memory_order_relaxed));
+    stats.work_ns += stats.worker_busy_ns.back();
+    stats.clocked += {.wall_ns = clocked_ns_.load(std::memory_order_relaxed),
+                      .cpu_ns = clocked_cpu_ns_.load(std::memory_order_relaxed)};
+    stats.decoded.fast += fast_.load(std::memory_order_relaxed);
+    stats.decoded.no_end_marker += no_end_marker_.load(std::memory_order_relaxed);
+    stats.decoded.indexed += indexed_.load(std::memory_order_relaxed);
+    stats.decoded.stale += stale_.load(std::memory_order_relaxed);
+    stats.decoded.contradicted += contradicted_.load(std::memory_order_relaxed);
+    for (size_t i = 0; i < kFallbacks; ++i) {
+      stats.decoded.fallback[i] += fallback_[i].load(std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  using Counter = std::atomic<uint64_t>;
+  static void Bump(Counter& counter, uint64_t by) {  // one writer: no locked instruction needed
+    counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  }
+
+  Counter samples_{0}, bytes_{0}, decode_ns_{0}, resize_ns_{0}, augment_ns_{0}, mix_ns_{0};
+  Counter work_ns_{0}, clocked_ns_{0}, clocked_cpu_ns_{0};
+  uint32_t until_clock_ = 1, clock_draw_ = 0;  // the worker's alone
+  Counter fast_{0}, no_end_marker_{0}, indexed_{0}, stale_{0}, contradicted_{0};
+  std::array<Counter, kFallbacks> fallback_{};
+};
+
+}  // namespace stoker

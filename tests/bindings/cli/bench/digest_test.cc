@@ -1,0 +1,120 @@
+#include "bindings/cli/bench/digest.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "core/slot_pool.h"
+
+namespace stoker {
+namespace {
+
+uint64_t HashOf(const std::string& text, uint64_t seed = 0) {
+  Hash64 hash(seed);
+  hash.Add(text.data(), text.size());
+  return hash.value();
+}
+
+// Values of Python's xxhash.xxh64(text, seed).
+TEST(Hash64, IsXxh64) {
+  EXPECT_EQ(HashOf(""), 0xef46db3751d8e999);
+  EXPECT_EQ(HashOf("", 1), 0xd5afba1336a3be4b);
+  EXPECT_EQ(HashOf("a"), 0xd24ec4f1a98c6e5b);
+  EXPECT_EQ(HashOf("abc"), 0x44bc2cf5ad770999);
+  EXPECT_EQ(HashOf(std::string(31, 'x')), 0x60dd0d01083b99f0);
+  EXPECT_EQ(HashOf(std::string(32, 'y')), 0x64da1f1d3495ce66);
+  EXPECT_EQ(HashOf("Nobody inspects the spammish repetition"), 0xfbcea83c8a378bf1);
+  EXPECT_EQ(HashOf("Nobody inspects the spammish repetition", 1), 0x43f425448d954db6);
+
+  std::string all(1280, '\0');
+  std::iota(all.begin(), all.end(), '\0');
+  EXPECT_EQ(HashOf(all), 0xafc184ad7938a354);
+  EXPECT_EQ(HashOf(all, 1), 0xf4493e5e44988d52);
+}
+
+TEST(Hash64, DoesNotDependOnHowTheBytesCame) {
+  std::string text(1000, '\0');
+  std::iota(text.begin(), text.end(), '\7');
+  for (size_t step = 1; step <= 70; ++step) {
+    Hash64 hash;
+    for (size_t at = 0; at < text.size(); at += step) {
+      hash.Add(text.data() + at, std::min(step, text.size() - at));
+    }
+    EXPECT_EQ(hash.value(), HashOf(text)) << "in pieces of " << step;
+  }
+}
+
+// Batches of `rows` rows, 4 bytes of pixels each, sample ids from `first_id`.
+class Batches {
+ public:
+  Batch Make(int64_t rows, uint64_t first_id, uint64_t epoch = 0, uint64_t index = 0) {
+    Slot* slot = pool_->Acquire();
+    slot->rows = rows;
+    slot->epoch = epoch;
+    slot->index = index;
+    for (Column& column : slot->columns) column.shape[0] = rows;
+    for (int64_t row = 0; row < rows; ++row) {
+      slot->sample_ids[static_cast<size_t>(row)] = first_id + static_cast<uint64_t>(row);
+      std::memset(slot->Row(0, row), static_cast<int>(first_id) + static_cast<int>(row), 4);
+      *static_cast<int64_t*>(slot->Row(1, row)) = 7;
+    }
+    return pool_->Lend(slot);
+  }
+
+ private:
+  MemoryBudget budget_{1 << 20};
+  std::shared_ptr<SlotPool> pool_ =
+      SlotPool::Make({.columns = {{"image", DType::kU8, {2, 2, 1}}, {"label", DType::kI64, {}}},
+                      .batch_size = 8,
+                      .working_slots = 1,
+                      .lent_slots = 8},
+                     budget_)
+          .value();
+};
+
+std::string DigestOf(const Batch& batch) {
+  BatchDigest digest;
+  digest.Add(batch);
+  return digest.order_and_pixels();
+}
+
+TEST(BatchDigest, SeesEveryPart) {
+  Batches batches;
+  const std::string plain = DigestOf(batches.Make(8, 0));
+  EXPECT_EQ(plain, DigestOf(batches.Make(8, 0)));
+  EXPECT_NE(plain, DigestOf(batches.Make(7, 0)));
+  EXPECT_NE(plain, DigestOf(batches.Make(8, 1)));
+  EXPECT_NE(plain, DigestOf(batches.Make(8, 0, 1)));
+  EXPECT_NE(plain, DigestOf(batches.Make(8, 0, 0, 1)));
+
+  Batch pixel = batches.Make(8, 0);
+  pixel.images().as<uint8_t>().back() ^= 1;
+  EXPECT_NE(plain, DigestOf(pixel));
+  Batch label = batches.Make(8, 0);
+  label.labels().as<int64_t>().back() ^= 1;
+  EXPECT_NE(plain, DigestOf(label));
+}
+
+TEST(BatchDigest, SamplesAreASetWhateverTheBatches) {
+  Batches batches;
+  BatchDigest one;
+  one.Add(batches.Make(8, 0, 3));
+  BatchDigest two;
+  two.Add(batches.Make(3, 5, 3));
+  two.Add(batches.Make(5, 0, 3));
+  EXPECT_EQ(one.samples(), two.samples());
+  EXPECT_NE(one.order_and_pixels(), two.order_and_pixels());
+
+  BatchDigest other_epoch;
+  other_epoch.Add(batches.Make(8, 0, 4));
+  EXPECT_NE(one.samples(), other_epoch.samples());
+  BatchDigest shifted;
+  shifted.Add(batches.Make(8, 1, 3));
+  EXPECT_NE(one.samples(), shifted.samples());
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,114 @@
+// Folders that a test indexes; one of them it fills and changes, and knows what opening it has to
+// give.
+#pragma once
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "bindings/cli/index/index_dataset.h"
+#include "io/sources/image_folder.h"
+#include "tests/testing/photo_folder.h"
+
+namespace stoker::testing {
+
+inline std::string ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// The path that `stoker index` writes to unless it is told another.
+inline std::string IndexOf(const PhotoFolder& folder) { return folder.path() + "/" + kIndexName; }
+
+class IndexedFolderTest : public ::testing::Test {
+ protected:
+  using CropIndex = ImageFolderOptions::CropIndex;
+  using Source = std::shared_ptr<const SampleSource>;
+
+  IndexedFolderTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "stoker-listing-XXXXXX").string();
+    base_ = mkdtemp(name.data());
+    root_ = base_ / "root";
+    std::filesystem::create_directory(root_);
+  }
+  ~IndexedFolderTest() override { std::filesystem::remove_all(base_); }
+
+  void File(const std::string& path, const std::string& bytes = "x") {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path, std::ios::binary) << bytes;
+  }
+  void Link(const std::string& target, const std::string& path) {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::filesystem::create_symlink(target, root_ / path);
+  }
+  void MakeIndex(const std::string& out = "") {
+    const Result<IndexReport> report = IndexDataset(root_.string(), {.out = out});
+    ASSERT_TRUE(report.ok()) << report.error().ToString();
+  }
+
+  Source Open(CropIndex use, const std::string& file = "") {
+    auto source = ImageFolder(root_.string(), {.crop_index = use, .crop_index_file = file});
+    EXPECT_TRUE(source.ok()) << source.error().ToString();
+    return source.ok() ? *std::move(source) : nullptr;
+  }
+  void ExpectAsListed(const SampleSource& source) {
+    const Source listed = Open(CropIndex::kOff);
+    EXPECT_EQ(source.size(), listed->size());
+    EXPECT_EQ(source.Fingerprint(), listed->Fingerprint());
+    EXPECT_EQ(source.classes(), listed->classes());
+    EXPECT_EQ(source.Skipped(), listed->Skipped());
+    std::string one, other;
+    for (uint64_t id = 0; id < std::min(source.size(), listed->size()); ++id) {
+      const SampleRef a = source.At(id), b = listed->At(id);
+      ASSERT_EQ(std::tie(a.id, a.file, a.offset, a.length, a.label),
+                std::tie(b.id, b.file, b.offset, b.length, b.label));
+      source.PathOf(a.file, one);
+      listed->PathOf(b.file, other);
+      ASSERT_EQ(one, other);
+    }
+  }
+  // Puts an image where it changes nothing but a flat folder: the folder's time is set back.
+  void Smuggle(const std::filesystem::path& path) {
+    struct stat info {};
+    ASSERT_EQ(stat(path.parent_path().c_str(), &info), 0);
+    std::ofstream(path) << "x";
+    const std::array<timespec, 2> times{info.st_atim, info.st_mtim};
+    ASSERT_EQ(utimensat(AT_FDCWD, path.parent_path().c_str(), times.data(), 0), 0);
+  }
+  // The same as by listing, and, but for a flat folder, not by listing.
+  void ExpectByIndex(const std::string& index = "") {
+    const CropIndex use = index.empty() ? CropIndex::kAuto : CropIndex::kFile;
+    const Source source = Open(use, index);
+    EXPECT_EQ(source->Warning(), "");
+    ExpectAsListed(*source);
+    std::string path;
+    source->PathOf(source->At(0).file, path);
+    const std::filesystem::path smuggled =
+        std::filesystem::path(path).parent_path() / "smuggled.jpg";
+    Smuggle(smuggled);
+    const uint64_t found = source->classes().empty() ? 1 : 0;
+    EXPECT_EQ(Open(use, index)->size(), source->size() + found);
+    EXPECT_GT(Open(CropIndex::kOff)->size(), source->size());
+  }
+  void ExpectListed() {
+    const Source source = Open(CropIndex::kAuto);
+    EXPECT_THAT(source->Warning(),
+                ::testing::HasSubstr("the folder has changed since this index was made"));
+    ExpectAsListed(*source);
+  }
+
+  std::filesystem::path base_, root_;
+};
+
+}  // namespace stoker::testing

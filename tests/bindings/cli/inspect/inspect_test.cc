@@ -1,0 +1,343 @@
+#include "bindings/cli/inspect/inspect.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "bindings/cli/inspect/inspect_report.h"
+#include "bindings/cli/synth/photograph.h"
+#include "io/sources/image_folder.h"
+#include "tests/testing/make_png.h"
+#include "tests/testing/make_webp.h"
+#include "tests/testing/photos.h"
+
+namespace stoker {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+class InspectTest : public ::testing::Test {
+ protected:
+  InspectTest() {
+    std::string name = (fs::temp_directory_path() / "stoker-inspect-XXXXXX").string();
+    root_ = mkdtemp(name.data());
+  }
+  ~InspectTest() override { fs::remove_all(root_); }
+
+  void File(const std::string& path, const std::string& bytes) {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path, std::ios::binary) << bytes;
+  }
+  static std::string Photo(PhotographRecipe recipe) {
+    const std::vector<uint8_t> bytes = RenderPhotograph(recipe, 1, 1);
+    return {bytes.begin(), bytes.end()};
+  }
+  void Photo(const std::string& path, const PhotographRecipe& recipe) { File(path, Photo(recipe)); }
+
+  DatasetReport Look(const InspectOptions& options = {}) {
+    auto source = ImageFolder(root_.string());
+    EXPECT_TRUE(source.ok()) << source.error().ToString();
+    Result<DatasetReport> report = Inspect(**source, options);
+    EXPECT_TRUE(report.ok()) << report.error().ToString();
+    return *std::move(report);
+  }
+
+  // Two classes; whole files, and one for each way to be broken.
+  void MakeDataset() {
+    Photo("a/444.JPG", {.width = 100, .height = 50});
+    Photo("a/420.jpeg", {.width = 64, .height = 64, .chroma = Chroma::k420, .progressive = true});
+    Photo("a/gray.jpg", {.width = 20, .height = 200, .chroma = Chroma::kGray, .restart_rows = 1});
+    Photo("b/turned.jpg", {.width = 30, .height = 40, .orientation = 6});
+    File("b/really.jpg", "GIF89a and more");
+    File("b/empty.jpg", "");
+    File("b/text.jpg", "hello");
+    File("b/cut_header.jpg", Photo({.width = 30, .height = 30}).substr(0, 100));
+    const std::string whole = Photo({.width = 30, .height = 30});
+    File("b/cut_pixels.jpg", whole.substr(0, whole.size() - 200));
+    fs::create_symlink("nowhere", root_ / "b/lost.jpg");
+  }
+
+  fs::path root_;
+};
+
+std::string NamesOf(const std::vector<Error>& errors) {
+  std::string names;
+  for (const Error& error : errors) names += fs::path(error.file).filename().string() + " ";
+  return names;
+}
+
+TEST_F(InspectTest, CountsEverything) {
+  MakeDataset();
+  const DatasetReport report = Look();
+  EXPECT_EQ(report.samples, 10u);
+  ASSERT_EQ(report.classes.size(), 2u);
+  EXPECT_EQ(report.classes[1].name, "b");
+  EXPECT_EQ(report.classes[1].samples, 7u);
+  EXPECT_THAT(report.extensions, ElementsAre(Pair(".jpeg", 1), Pair(".jpg", 9)));
+  EXPECT_THAT(report.formats,
+              ElementsAre(Pair("GIF", 1), Pair("JPEG", 6), Pair("empty", 1), Pair("unknown", 1)));
+  EXPECT_THAT(report.chroma, ElementsAre(Pair("4:2:0", 1), Pair("4:4:4", 3), Pair("gray", 1)));
+  EXPECT_THAT(report.orientations, ElementsAre(Pair(1, 4), Pair(6, 1)));
+  EXPECT_EQ(report.progressive, 1u);
+  EXPECT_EQ(report.restart_markers, 1u);
+  EXPECT_EQ(report.undecodable, 1u);
+  EXPECT_EQ(report.width.count, 5u);
+  EXPECT_EQ(report.width.min, 20);
+  EXPECT_EQ(report.width.median, 30);
+  EXPECT_EQ(report.width.max, 100);
+  EXPECT_DOUBLE_EQ(report.width.mean, (100 + 64 + 20 + 30 + 30) / 5.0);
+  EXPECT_EQ(report.height.max, 200);
+  uint64_t bytes = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root_)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  EXPECT_EQ(report.total_bytes, bytes);
+  EXPECT_EQ(report.bytes.count, 9u);
+}
+
+TEST_F(InspectTest, SizesOfPngAndWebp) {
+  const auto text = [](const std::vector<uint8_t>& bytes) {
+    return std::string(bytes.begin(), bytes.end());
+  };
+  File("a/one.jpg", text(testing::MakePng({.width = 70, .height = 40})));
+  File("a/two.webp", text(testing::MakeWebp({.width = 90, .height = 10, .alpha = true})));
+  File("b/cut.png", text(testing::MakePng()).substr(0, 200));
+  File("b/cut.webp", text(testing::MakeWebp()).substr(0, 200));
+  const DatasetReport headers = Look();
+  EXPECT_EQ(headers.formats, (std::map<std::string, uint64_t>{{"PNG", 2}, {"WebP", 2}}));
+  EXPECT_EQ(headers.undecodable, 0u);
+  EXPECT_EQ(headers.broken, 0u);
+  EXPECT_EQ(headers.width.count, 4u);
+  EXPECT_EQ(headers.width.max, 90);
+  EXPECT_EQ(headers.height.min, 10);
+  EXPECT_TRUE(headers.chroma.empty());
+  const DatasetReport decoded = Look({.decode = true});
+  EXPECT_EQ(decoded.broken, 2u);
+  EXPECT_EQ(NamesOf(decoded.broken_files), "cut.png cut.webp ");
+}
+
+// libwebp's one_color_no_palette.webp.
+TEST_F(InspectTest, TheSmallestWebpIsSound) {
+  const unsigned char bytes[] = {'R',  'I', 'F', 'F', 0x14, 0,    0,    0,   'W', 'E',
+                                 'B',  'P', 'V', 'P', '8',  'L',  0x08, 0,   0,   0,
+                                 0x2F, 0,   0,   0,   0,    0x88, 0x88, 0x08};
+  File("a.webp", std::string(std::begin(bytes), std::end(bytes)));
+  for (const bool decode : {false, true}) {
+    const DatasetReport report = Look({.decode = decode});
+    EXPECT_EQ(report.broken, 0u) << InspectText(report);
+    EXPECT_EQ(report.width.max, 1);
+  }
+}
+
+// Of a sparse file it would read gigabytes.
+TEST_F(InspectTest, ZerosBehindTheFirstMarkerAreNotAllLookedAt) {
+  for (const auto& [name, start, cause] :
+       {std::tuple("zeros.jpg", "\xFF\xD8\xFF",
+                   "more than 1048576 bytes of its header belong to no"),
+        std::tuple("comment.jpg", "\xFF\xD8\xFF\xFE\x01\x02",
+                   "bytes of its header belong to no segment")}) {
+    File(name, start);
+    fs::resize_file(root_ / name, uint64_t{1} << 40);
+    const DatasetReport report = Look();
+    ASSERT_EQ(report.broken, 1u);
+    EXPECT_THAT(report.broken_files[0].cause, HasSubstr(cause));
+    fs::remove(root_ / name);
+  }
+}
+
+TEST_F(InspectTest, BrokenFilesAreListedInOrder) {
+  MakeDataset();
+  const DatasetReport headers = Look();
+  EXPECT_EQ(headers.broken, 4u);
+  EXPECT_EQ(NamesOf(headers.broken_files), "cut_header.jpg empty.jpg lost.jpg text.jpg ");
+  EXPECT_EQ(headers.broken_files[0].code, Code::kDataLoss);
+  EXPECT_EQ(headers.broken_files[0].offset, 89u);  // where the cut segment begins
+  EXPECT_EQ(headers.broken_files[1].cause, "empty file");
+  EXPECT_EQ(headers.broken_files[2].code, Code::kNotFound);
+
+  const DatasetReport decoded = Look({.decode = true});
+  EXPECT_TRUE(decoded.decoded);
+  EXPECT_EQ(decoded.broken, 5u);
+  EXPECT_EQ(NamesOf(decoded.broken_files),
+            "cut_header.jpg cut_pixels.jpg empty.jpg lost.jpg text.jpg ");
+
+  const DatasetReport two = Look({.decode = true, .list_broken = 2});
+  EXPECT_EQ(two.broken, 5u);
+  EXPECT_EQ(NamesOf(two.broken_files), "cut_header.jpg cut_pixels.jpg ");
+}
+
+TEST_F(InspectTest, DoesNotDependOnThreads) {
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = std::to_string(i % 3) + "/" + std::to_string(i) + ".jpg";
+    if (i % 7 == 0) {
+      File(name, "broken");
+    } else {
+      Photo(name, {.width = 16 + i, .height = 20});
+    }
+  }
+  DatasetReport one = Look({.threads = 1, .list_broken = 20});
+  DatasetReport many = Look({.threads = 5, .list_broken = 20});
+  EXPECT_EQ(one.broken, 43u);
+  one.seconds = many.seconds = 0;
+  EXPECT_EQ(InspectJson(one), InspectJson(many));
+}
+
+TEST_F(InspectTest, HeadersFarInTheFileAreFound) {
+  Photo("a/1.jpg", {.width = 31, .height = 33, .metadata_bytes = 65000});
+  const std::string photo = Photo({.width = 31, .height = 33});
+  std::string far = photo.substr(0, 2);
+  for (int i = 0; i < 5; ++i) {
+    far += "\xFF\xE2\xFF\xFF";
+    far += std::string(65533, '\xFF');
+  }
+  File("a/2.jpg", far + photo.substr(2));
+  const DatasetReport report = Look();
+  EXPECT_EQ(report.broken, 0u);
+  EXPECT_EQ(report.width.min, 31);
+  EXPECT_EQ(report.width.count, 2u);
+}
+
+TEST_F(InspectTest, LostEndMarkersAreCountedAndNotBroken) {
+  const std::string whole = Photo({.width = 100, .height = 50});
+  File("a/whole.jpg", whole);
+  File("b/lost.jpg", whole.substr(0, whole.size() - 2) + std::string(100, '\0'));
+  EXPECT_EQ(Look().no_end_marker, 0u) << "only headers are read";
+  const DatasetReport report = Look({.decode = true});
+  EXPECT_EQ(report.broken, 0u) << InspectText(report);
+  EXPECT_EQ(report.no_end_marker, 1u);
+  EXPECT_EQ(nlohmann::json::parse(InspectJson(report))["no_end_marker"], 1);
+  EXPECT_THAT(InspectText(report), HasSubstr("1 JPEG; its data are complete and it is decoded"));
+}
+
+// Pages that a server sent in place of a photograph, which have drawings in them.
+TEST_F(InspectTest, PagesAreNoDrawings) {
+  File("a/1.jpg", "<!doctype html>\n<html><body><svg></svg>");
+  File("a/2.jpg", "<!-- saved from url=(0014)about:internet --><html><svg></svg>");
+  File("a/3.jpg", "<?xml version='1.0'?><!DOCTYPE html PUBLIC ''><html><svg></svg>");
+  File("a/4.jpg", "\xEF\xBB\xBF <?xml version='1.0'?>\n<!-- > <html> --><!DOCTYPE svg><svg>");
+  File("a/5.jpg", "<svg xmlns='http://www.w3.org/2000/svg'/>");
+  const DatasetReport report = Look();
+  EXPECT_THAT(report.formats, ElementsAre(Pair("SVG", 2), Pair("unknown", 3)));
+  EXPECT_EQ(report.broken, 3u);
+  EXPECT_EQ(report.undecodable, 2u);
+}
+
+TEST_F(InspectTest, TellsWhatIsLeftOut) {
+  Photo("a/1.jpg", {.width = 31, .height = 33});
+  File("a/2.gif", "GIF89a");
+  File("a/\x1b[2J.gif", "GIF89a");
+  const DatasetReport report = Look();
+  EXPECT_EQ(report.samples, 1u);
+  EXPECT_EQ(report.skipped.by_extension, (std::map<std::string, uint64_t>{{".gif", 2}}));
+  EXPECT_THAT(
+      InspectText(report),
+      HasSubstr("2 files that look like images are left out: their extensions are not "
+                "among those that stoker lists (.gif 2); the first is a/\\x1b[2J.gif. Convert"));
+  const auto json = nlohmann::json::parse(InspectJson(report));
+  EXPECT_EQ(json["skipped"][".gif"], 2);
+  EXPECT_EQ(json["skipped_example"], "a/\x1b[2J.gif");
+}
+
+TEST_F(InspectTest, ProgressReachesTheEndAndStops) {
+  for (int i = 0; i < 200; ++i) File("a/" + std::to_string(i) + ".jpg", "x");
+  auto source = ImageFolder(root_.string());
+  uint64_t last = 0;
+  auto report = Inspect(**source, {.threads = 3}, [&](uint64_t done, uint64_t total) {
+    EXPECT_EQ(total, 200u);
+    EXPECT_GT(done, last);
+    last = done;
+    return true;
+  });
+  EXPECT_TRUE(report.ok());
+  EXPECT_EQ(last, 200u);
+  report = Inspect(**source, {.threads = 3}, [](uint64_t, uint64_t) { return false; });
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, Code::kCancelled);
+}
+
+TEST_F(InspectTest, AbsurdThreads) {
+  File("a.jpg", "x");
+  auto source = ImageFolder(root_.string());
+  for (int threads : {-1, 100000}) {
+    auto report = Inspect(**source, {.threads = threads});
+    ASSERT_FALSE(report.ok());
+    EXPECT_THAT(report.error().cause, HasSubstr("threads"));
+  }
+}
+
+TEST_F(InspectTest, TextSaysItAll) {
+  MakeDataset();
+  const std::string text = InspectText(Look({.list_broken = 2}));
+  EXPECT_THAT(text, HasSubstr("samples        10 in "));
+  EXPECT_THAT(text, HasSubstr("2, from 3 (a) to 7 (b) samples"));
+  EXPECT_THAT(text, HasSubstr("JPEG 6 (66.7%), GIF 1 (11.1%)"));
+  EXPECT_THAT(text, HasSubstr("1 file is of a format that stoker does not decode"));
+  EXPECT_THAT(text, HasSubstr("4:4:4 3 (60.0%)"));
+  EXPECT_THAT(text, HasSubstr("1 progressive, 0 arithmetic, 1 with restart markers"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("broken: 4 of 10 (only headers were read; --decode finds damage behind them)"));
+  EXPECT_THAT(text, HasSubstr("cut_header.jpg at byte 89"));
+  EXPECT_THAT(text, HasSubstr("and 2 more"));
+}
+
+TEST_F(InspectTest, TextOfAFlatFolderWithNothingToDecode) {
+  File("a.jpg", "");
+  const std::string text = InspectText(Look());
+  EXPECT_THAT(text, HasSubstr("the folder is flat"));
+  EXPECT_THAT(text, HasSubstr("broken: 1 of 1"));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("chroma")));
+}
+
+TEST_F(InspectTest, HostileNamesAreHarmless) {
+  File("a\n\x1B[31m\xFF\xC2\x9Bz/\xE6\x97\xA5.jpg", "x");
+  const DatasetReport report = Look();
+  const std::string text = InspectText(report);
+  EXPECT_THAT(text, HasSubstr("a\\n\\x1b[31m\\xff\\xc2\\x9bz/\xE6\x97\xA5.jpg"));
+  EXPECT_EQ(text.find('\x1B'), std::string::npos);
+  const auto json = nlohmann::json::parse(InspectJson(report));
+  EXPECT_THAT(json["broken_files"][0]["file"].get<std::string>(), EndsWith(".jpg"));
+}
+
+TEST_F(InspectTest, JsonHasTheReportsNames) {
+  MakeDataset();
+  const auto json = nlohmann::json::parse(InspectJson(Look()));
+  EXPECT_EQ(json["samples"], 10);
+  EXPECT_EQ(json["classes"][0]["name"], "a");
+  EXPECT_EQ(json["classes"][0]["samples"], 3);
+  EXPECT_EQ(json["formats"]["GIF"], 1);
+  EXPECT_EQ(json["undecodable"], 1);
+  EXPECT_EQ(json["orientations"]["6"], 1);
+  EXPECT_EQ(json["width"]["max"], 100);
+  EXPECT_EQ(json["broken"], 4);
+  EXPECT_EQ(json["broken_files"][0]["offset"], 89);
+  EXPECT_EQ(json["broken_files"][0]["code"], "DATA_LOSS");
+  EXPECT_TRUE(json["broken_files"][2]["offset"].is_null());
+}
+
+TEST_F(InspectTest, RealPhotographsAreWhole) {
+  const auto photos = testing::Photos();
+  if (photos.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no folder of photographs";
+  for (size_t i = 0; i < photos.size(); ++i) {
+    const std::string name = std::to_string(i) + photos[i].extension().string();
+    fs::create_directories(root_ / photos[i].parent_path().filename());
+    fs::copy_file(photos[i], root_ / photos[i].parent_path().filename() / name);
+  }
+  const DatasetReport report = Look({.decode = true});
+  EXPECT_EQ(report.broken, 0u) << InspectText(report);
+  EXPECT_EQ(report.width.count, photos.size());
+}
+
+}  // namespace
+}  // namespace stoker

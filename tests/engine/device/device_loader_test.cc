@@ -1,0 +1,192 @@
+// The C++ loader on a device: the plain loader's bytes, on the host as a device and on a CUDA that
+// is made up, and how it ends.
+#include "engine/device/device_loader.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <numeric>
+#include <string>
+#include <thread>
+
+#include "engine/loader/loader.h"
+#include "io/sources/arrays.h"
+#include "tests/gpu/devices_under_test.h"
+#include "tests/testing/executors.h"
+#include "tests/testing/photo_folder.h"
+
+namespace stoker {
+namespace {
+
+using ::stoker::testing::DevicesUnderTest;
+using ::stoker::testing::DeviceUnderTest;
+using ::stoker::testing::PhotoFolder;
+using Bytes = std::vector<uint8_t>;
+
+class DeviceLoaderTest : public ::testing::TestWithParam<DeviceUnderTest> {
+ protected:
+  LoaderOptions Options() {
+    LoaderOptions options;
+    options.source = photos_.Source();
+    options.transforms = {RandomResizedCrop{.height = 16, .width = 16},
+                          RandomHorizontalFlip{.p = 0.5}, Normalize{.mean = {0.5F, 0.4F, 0.3F}}};
+    options.dtype = DType::kF16;
+    options.layout = Layout::kNchw;
+    options.batch_size = 7;
+    options.shuffle = true;
+    options.runtime = Runtime::Create(testing::RuntimeUnderTest(2)).value();
+    return options;
+  }
+
+  // By a stream, as a consumer's: the host may not read a device's memory.
+  Bytes Read(const DeviceBatch& batch) {
+    Bytes bytes;
+    EXPECT_TRUE(batch.Wait().ok());
+    const DeviceStream stream = device_->MakeStream().value();
+    for (const Column& column : batch.columns()) {
+      bytes.resize(bytes.size() + column.bytes());
+      uint8_t* to = bytes.data() + bytes.size() - column.bytes();
+      EXPECT_TRUE(device_->Copy(to, column.data, column.bytes(), stream).ok());
+      EXPECT_TRUE(device_->SynchronizeAll().ok());
+    }
+    device_->Destroy(stream);
+    return bytes;
+  }
+
+  static Bytes Read(const Batch& batch) {
+    Bytes bytes;
+    for (const Column& column : batch.columns()) {
+      const auto* from = static_cast<const uint8_t*>(column.data);
+      bytes.insert(bytes.end(), from, from + column.bytes());
+    }
+    return bytes;
+  }
+
+  PhotoFolder photos_{41, 3};
+  const std::shared_ptr<Device> device_ = GetParam().make();
+};
+INSTANTIATE_TEST_SUITE_P(, DeviceLoaderTest, ::testing::ValuesIn(DevicesUnderTest()),
+                         ::testing::PrintToStringParamName());
+
+TEST_P(DeviceLoaderTest, HasThePlainLoadersBatchesEpochAfterEpoch) {
+  auto plain = Loader::Open(Options()).value();
+  auto loader = DeviceLoader::Open(Options(), {.device = device_}).value();
+  EXPECT_EQ(loader->batches_per_epoch(), 6u);
+  EXPECT_EQ(loader->columns()[0].row_shape, (std::vector<int64_t>{3, 16, 16}));
+  EXPECT_EQ(loader->columns().size(), 2u) << "the work that was left is nobody's";
+  for (int i = 0; i < 3 * 7; ++i) {
+    const Batch expected = plain->Next().value();
+    const DeviceBatch batch = loader->Next().value();
+    ASSERT_EQ(static_cast<bool>(batch), static_cast<bool>(expected)) << "an epoch's end, at " << i;
+    if (!batch) continue;
+    EXPECT_EQ(batch.epoch(), expected.epoch());
+    EXPECT_EQ(batch.index(), expected.index());
+    EXPECT_EQ(batch.images().shape, expected.images().shape);
+    EXPECT_EQ(Read(batch), Read(expected)) << i;
+  }
+  EXPECT_GE(loader->StageStats().batches, 18u);
+  EXPECT_GT(loader->Stats().pinned_bytes, 0u);
+}
+
+TEST_P(DeviceLoaderTest, OneCopyBringsABatch) {
+  auto loader = DeviceLoader::Open(Options(), {.device = device_}).value();
+  const DeviceBatch batch = loader->Next().value();
+  // Images and labels lie on pages of their own, and so does what is left to do.
+  EXPECT_EQ(loader->StageStats().copied_bytes % loader->StageStats().batches, 0u);
+  EXPECT_EQ(loader->Stats().slot_bytes % 4096, 0u) << "no column has memory elsewhere";
+}
+
+TEST_P(DeviceLoaderTest, SeekDropsWhatWasOnItsWay) {
+  auto plain = Loader::Open(Options()).value();
+  auto loader = DeviceLoader::Open(Options(), {.device = device_}).value();
+  for (const auto& [epoch, index] : {std::pair<uint64_t, uint64_t>{0, 0}, {3, 2}, {1, 5}, {1, 5}}) {
+    plain->Seek(epoch, index).value();
+    loader->Seek(epoch, index).value();
+    for (int i = 0; i < 2; ++i) {
+      const Batch expected = plain->Next().value();
+      const DeviceBatch batch = loader->Next().value();
+      ASSERT_EQ(static_cast<bool>(batch), static_cast<bool>(expected));
+      if (batch) {
+        EXPECT_EQ(Read(batch), Read(expected));
+      }
+    }
+  }
+  EXPECT_EQ(loader->Seek(0, 6).error().code, Code::kInvalidArgument);
+  EXPECT_TRUE(loader->Seek(0, 0).ok());
+}
+
+TEST_P(DeviceLoaderTest, ARefusedSeekDropsNothing) {
+  auto loader = DeviceLoader::Open(Options(), {.device = device_}).value();
+  EXPECT_EQ(loader->Next().value().index(), 0u);
+  EXPECT_EQ(loader->Seek(0, 99'999).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(loader->Next().value().index(), 1u);
+}
+
+TEST_P(DeviceLoaderTest, BatchesOutliveIt) {
+  auto loader = DeviceLoader::Open(Options(), {.device = device_}).value();
+  DeviceBatch batch = loader->Next().value();
+  const Bytes bytes = Read(batch);
+  loader.reset();
+  EXPECT_EQ(Read(batch), bytes);
+}
+
+TEST_P(DeviceLoaderTest, StopEndsANextThatWaits) {
+  for (int round = 0; round < 5; ++round) {
+    auto loader = DeviceLoader::Open(Options(), {.device = device_, .buffers = 2}).value();
+    std::thread stopper([&] { loader->Stop(); });
+    while (true) {
+      const Result<DeviceBatch> batch = loader->Next();
+      if (batch.ok()) continue;
+      EXPECT_EQ(batch.error().code, Code::kCancelled);
+      break;
+    }
+    stopper.join();
+  }
+}
+
+TEST_P(DeviceLoaderTest, ABadSampleIsAnErrorAndTheNextBatchFollows) {
+  photos_.Overwrite(0, "no photograph");
+  LoaderOptions options = Options();
+  options.shuffle = false;
+  auto loader = DeviceLoader::Open(options, {.device = device_}).value();
+  const Result<DeviceBatch> first = loader->Next();
+  ASSERT_FALSE(first.ok());
+  EXPECT_FALSE(first.error().file.empty());
+  EXPECT_EQ(loader->Next().value().index(), 1u);
+}
+
+TEST_P(DeviceLoaderTest, ArraysComeAsTheyAre) {
+  std::vector<float> values(40);
+  std::iota(values.begin(), values.end(), 0.0F);
+  LoaderOptions options;
+  options.source = Arrays({{.name = "x",
+                            .dtype = DType::kF32,
+                            .row_shape = {4},
+                            .data = values.data(),
+                            .samples = 10}},
+                          nullptr)
+                       .value();
+  options.batch_size = 4;
+  options.runtime = Runtime::Create(testing::RuntimeUnderTest(2)).value();
+  auto plain = Loader::Open(options).value();
+  auto loader = DeviceLoader::Open(options, {.device = device_}).value();
+  for (int i = 0; i < 8; ++i) {
+    const Batch expected = plain->Next().value();
+    const DeviceBatch batch = loader->Next().value();
+    ASSERT_EQ(static_cast<bool>(batch), static_cast<bool>(expected));
+    if (batch) {
+      EXPECT_EQ(Read(batch), Read(expected)) << i;
+    }
+  }
+}
+
+TEST_P(DeviceLoaderTest, OptionsThatMakeNoSenseAreRefused) {
+  EXPECT_EQ(DeviceLoader::Open(Options(), {}).error().code, Code::kInvalidArgument);
+  const auto one = DeviceLoader::Open(Options(), {.device = device_, .buffers = 1});
+  ASSERT_FALSE(one.ok());
+  EXPECT_EQ(one.error().code, Code::kInvalidArgument);
+  EXPECT_NE(one.error().cause.find("buffers"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stoker

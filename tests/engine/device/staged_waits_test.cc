@@ -1,0 +1,83 @@
+#include "engine/device/staged_waits.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+namespace stoker {
+namespace {
+
+// The stager asked the host at 100 and had the batch at 180: 60 storage, 20 decode.
+HostWait Host(BatchName name = {}) {
+  return {.name = name,
+          .asked_ns = 100,
+          .taken_ns = 180,
+          .causes = {.storage_ns = 60, .decode_ns = 20}};
+}
+
+void ExpectCauses(const WaitCauses& causes, uint64_t storage, uint64_t decode, uint64_t copy,
+                  uint64_t other) {
+  EXPECT_EQ(causes.storage_ns, storage);
+  EXPECT_EQ(causes.decode_ns, decode);
+  EXPECT_EQ(causes.copy_ns, copy);
+  EXPECT_EQ(causes.other_ns, other);
+}
+
+TEST(StagedWaits, AreTheStagersInThatTime) {
+  ExpectCauses(ExplainStaged(Host(), 190, 90, 195), 60, 20, 10, 10 + 5);
+  ExpectCauses(ExplainStaged(Host(), 190, 140, 195), 30, 10, 10, 5);  // half of the host's
+  ExpectCauses(ExplainStaged(Host(), 190, 185, 195), 0, 0, 5, 5);
+  ExpectCauses(ExplainStaged(Host(), 190, 192, 195), 0, 0, 0, 3);  // it was there
+}
+
+TEST(StagedWaits, WhatTheHostDoesNotExplainIsOther) {
+  HostWait host = Host();
+  host.causes = {.decode_ns = 20};
+  ExpectCauses(ExplainStaged(host, 180, 100, 180), 0, 20, 0, 60);
+}
+
+TEST(StagedWaits, AlwaysAddUp) {
+  std::mt19937_64 random(1);
+  const auto some = [&]() -> uint64_t {
+    switch (random() % 8) {
+      case 0:
+        return 0;
+      case 1:
+        return random();
+      case 2:
+        return std::numeric_limits<uint64_t>::max();
+      default:
+        return random() % 100;
+    }
+  };
+  for (int round = 0; round < 20'000; ++round) {
+    const uint64_t asked = some();
+    const uint64_t taken = std::max(asked, some());
+    const HostWait host{{}, some(), some(), {some(), some(), some(), some()}};
+    ASSERT_EQ(ExplainStaged(host, some(), asked, taken).sum(), taken - asked);
+  }
+}
+
+TEST(StagedWaits, BatchesAreFoundByName) {
+  StagedWaits waits;
+  waits.OfHost(Host({0, 0}));
+  waits.OfHost(Host({0, 1}));
+  waits.OfDevice({0, 1}, 190, 140, 195);  // the first one was dropped
+  waits.OfHost(Host({0, 1}));
+  waits.OfDevice({0, 0}, 190, 200, 205);  // nobody knows it
+  waits.OfElse(215, 217);
+  StagedWaits::Totals totals = waits.totals();
+  EXPECT_EQ(totals.wait_ns, 55 + 5 + 2);
+  EXPECT_EQ(totals.consumer_ns, 5 + 10);
+  ExpectCauses(totals.waited, 30, 10, 10, 5 + 5 + 2);
+  waits.Drop();
+  waits.OfDevice({0, 1}, 290, 300, 305);
+  totals = waits.totals();
+  EXPECT_EQ(totals.wait_ns, 55 + 5 + 2 + 5);
+  EXPECT_EQ(totals.consumer_ns, 5 + 10);
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,139 @@
+// Settings that change while a loader runs, and what must not change with them.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <thread>
+
+#include "engine/loader/loader.h"
+#include "engine/memory/memory_plan.h"
+#include "tests/testing/batches.h"
+#include "tests/testing/effort.h"
+#include "tests/testing/executors.h"
+#include "tests/testing/photo_folder.h"
+#include "tests/testing/random.h"
+
+namespace stoker {
+namespace {
+
+using ::stoker::testing::Effort;
+using ::stoker::testing::ExecutorsUnderTest;
+using ::stoker::testing::PhotoFolder;
+using ::stoker::testing::RuntimeUnderTest;
+using ::stoker::testing::TakeEpoch;
+
+class LoaderSettings : public ::testing::TestWithParam<ExecutorKind> {
+ protected:
+  static void SetUpTestSuite() { photos_ = new PhotoFolder(61, 4); }
+  static void TearDownTestSuite() { delete photos_; }
+
+  static LoaderOptions Options(std::shared_ptr<Runtime> runtime) {
+    LoaderOptions options;
+    options.source = photos_->Source();
+    options.transforms = {RandomResizedCrop{.height = 32, .width = 24}, RandomHorizontalFlip{}};
+    options.batch_size = 4;
+    options.shuffle = true;
+    options.seed = 5;
+    options.runtime = std::move(runtime);
+    return options;
+  }
+
+  // Nothing is fixed.
+  static std::shared_ptr<Runtime> Tuned(uint64_t budget = 0) {
+    RuntimeOptions options = RuntimeUnderTest(0);
+    options.executor = GetParam();
+    options.memory_budget = budget;
+    return Runtime::Create(options).value();
+  }
+
+  static PhotoFolder* photos_;
+};
+PhotoFolder* LoaderSettings::photos_ = nullptr;
+
+// Another tenant, whose needs jump, takes workers and memory away and gives them back.
+TEST_P(LoaderSettings, WhateverOthersTakeTheBytesAreTheSame) {
+  const auto reference =
+      Loader::Open(Options(Runtime::Create(RuntimeUnderTest(1)).value())).value();
+  const std::shared_ptr<Runtime> runtime = Tuned();
+  const auto loader = Loader::Open(Options(runtime)).value();
+  const auto other = runtime->tenants().Join(1, {.workers = 1, .batch_bytes = 1});
+  testing::Random random(3);
+  for (int epoch = 0; epoch < Effort(30); ++epoch) {
+    other->Ask({.workers = static_cast<uint64_t>(random.Between(0, 4)),
+                .batch_bytes = random.OneIn(2) ? runtime->budget().limit() : 0},
+               /*now_ns=*/1);
+    EXPECT_EQ(TakeEpoch(*loader), TakeEpoch(*reference));
+    EXPECT_LE(runtime->budget().used(), runtime->budget().limit());
+  }
+}
+
+TEST_P(LoaderSettings, WhatIsFixedStays) {
+  RuntimeOptions given = RuntimeUnderTest(3);
+  given.executor = GetParam();
+  given.reads_in_flight = 5;
+  LoaderOptions options = Options(Runtime::Create(given).value());
+  options.depth = 3;
+  const auto loader = Loader::Open(options).value();
+  for (int epoch = 0; epoch < 5; ++epoch) {
+    (void)TakeEpoch(*loader);
+    const LoaderStats stats = loader->Stats();
+    EXPECT_EQ(stats.depth, 3);
+    EXPECT_EQ(stats.workers, 3);
+    EXPECT_EQ(stats.reads, 5);
+    EXPECT_EQ(stats.decisions_made, 0u);
+  }
+}
+
+TEST_P(LoaderSettings, MemoryFollowsTheDepth) {
+  const std::shared_ptr<Runtime> runtime = Tuned();
+  const auto loader = Loader::Open(Options(runtime)).value();
+  for (int epoch = 0; epoch < 10; ++epoch) {
+    (void)TakeEpoch(*loader);
+    const LoaderStats stats = loader->Stats();
+    // Batches in production, read buffers, a workspace for each worker; files are small.
+    const uint64_t most =
+        static_cast<uint64_t>(stats.depth + 1) * stats.slot_bytes +
+        static_cast<uint64_t>(stats.reads + 3 * stats.workers) * (kReadBufferBytes + (8 << 10)) +
+        static_cast<uint64_t>(stats.threads) * (kWorkspaceBytes + (2 << 20));
+    EXPECT_LE(stats.memory_used, most);
+  }
+}
+
+// A slow consumer, then a fast one, then none: the settings move, and it ends all the same.
+TEST_P(LoaderSettings, EndsWhileItIsBeingTuned) {
+  for (int round = 0; round < Effort(20); ++round) {
+    const auto loader = Loader::Open(Options(Tuned())).value();
+    for (int i = 0; i < round; ++i) {
+      ASSERT_TRUE(loader->Next().ok());
+      if (i % 3 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(i % 5));
+    }
+  }
+}
+
+TEST_P(LoaderSettings, SeekKeepsWhatWasLearnt) {
+  const auto loader = Loader::Open(Options(Tuned())).value();
+  (void)TakeEpoch(*loader);
+  const int depth = loader->Stats().depth;
+  ASSERT_TRUE(loader->Seek(0).ok());
+  EXPECT_EQ(loader->Stats().depth, depth);
+  (void)TakeEpoch(*loader);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LoaderSettings, ::testing::ValuesIn(ExecutorsUnderTest()));
+
+TEST(TuningOptions, NonsenseIsRefused) {
+  LoaderOptions options;
+  options.source = PhotoFolder(4, 1).Source();
+  options.transforms = {Resize{32}, CenterCrop{32, 32}};
+  options.wait_target = 0;
+  EXPECT_EQ(Loader::Open(options).error().code, Code::kInvalidArgument);
+  options.wait_target = 0.005;
+  for (double weight : {0.0, -1.0, 1e9, std::numeric_limits<double>::quiet_NaN()}) {
+    options.weight = weight;
+    EXPECT_EQ(Loader::Open(options).error().code, Code::kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,301 @@
+// Iterations that share a loader: their epochs, where they begin and end, and what is prefetched.
+#include "engine/loader/shared_loader.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+
+#include "engine/loader/cursor.h"
+#include "tests/testing/batches.h"
+#include "tests/testing/executors.h"
+#include "tests/testing/photo_folder.h"
+
+namespace stoker {
+namespace {
+
+using ::stoker::testing::Fingerprint;
+using ::stoker::testing::PhotoFolder;
+using ::stoker::testing::TakeEpoch;
+using Prints = std::vector<uint64_t>;
+
+class SharedLoaderTest : public ::testing::Test {
+ protected:
+  static constexpr uint64_t kPerEpoch = 6;
+  static constexpr uint64_t kPhotos = 41;
+
+  LoaderOptions Options() {
+    RuntimeOptions runtime = testing::RuntimeUnderTest(2);
+    runtime.memory_budget = 64 << 20;
+    LoaderOptions options;
+    options.source = photos_.Source();
+    options.transforms = {RandomResizedCrop{.height = 16, .width = 16}};
+    options.batch_size = 7;
+    options.shuffle = true;
+    options.depth = 2;
+    options.runtime = Runtime::Create(runtime).value();
+    return options;
+  }
+
+  std::shared_ptr<SharedLoader> Open() { return SharedLoader::Open(Options()).value(); }
+
+  // Fingerprints of the first epochs, by a loader of their own.
+  std::vector<Prints> Epochs(int count) {
+    auto loader = Loader::Open(Options()).value();
+    std::vector<Prints> epochs;
+    for (int e = 0; e < count; ++e) epochs.push_back(TakeEpoch(*loader));
+    return epochs;
+  }
+
+  static Prints Rest(Cursor& cursor) {
+    Prints prints;
+    while (Batch batch = cursor.Next().value()) prints.push_back(Fingerprint(batch));
+    return prints;
+  }
+
+  PhotoFolder photos_{kPhotos, 3};
+};
+
+TEST_F(SharedLoaderTest, EachIterationTakesTheNextEpoch) {
+  const auto epochs = Epochs(3);
+  auto shared = Open();
+  auto unused = shared->Iterate();
+  EXPECT_EQ(unused->position(), std::nullopt) << "no epoch is taken before the first batch is";
+  for (int e = 0; e < 3; ++e) {
+    auto cursor = shared->Iterate();
+    EXPECT_EQ(Rest(*cursor), epochs[static_cast<size_t>(e)]);
+    EXPECT_FALSE(cursor->Next().value()) << "the end is where it was";
+    EXPECT_EQ(cursor->position(), (BatchName{static_cast<uint64_t>(e), kPerEpoch}));
+  }
+  EXPECT_EQ(shared->epochs().next(), 3u);
+}
+
+TEST_F(SharedLoaderTest, TheNextEpochIsPrefetchedWhenTheLastOneEnds) {
+  auto shared = Open();
+  (void)Rest(*shared->Iterate());
+  // Both batches of the depth are made without anybody asking for them.
+  for (int i = 0; i < 2000 && shared->Stats().samples < kPhotos + 14; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(shared->Stats().samples, kPhotos + 14);
+  (void)Rest(*shared->Iterate());
+  for (int i = 0; i < 2000 && shared->Stats().samples < 2 * kPhotos + 14; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(shared->Stats().samples, 2 * kPhotos + 14) << "and none of it was made twice";
+}
+
+TEST_F(SharedLoaderTest, APinnedEpochIsPrefetchedAgain) {
+  const auto epochs = Epochs(2);
+  auto shared = Open();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Rest(*shared->Iterate(1, /*repeat=*/true)), epochs[1]);
+  EXPECT_LE(shared->Stats().samples, 3 * kPhotos + 14);
+  EXPECT_EQ(shared->epochs().next(), 0u) << "a pinned epoch is not taken";
+}
+
+TEST_F(SharedLoaderTest, TwoIterationsSideBySide) {
+  const auto epochs = Epochs(2);
+  auto shared = Open();
+  auto first = shared->Iterate(), second = shared->Iterate();
+  Prints prints[2];
+  for (uint64_t i = 0; i < kPerEpoch; ++i) {
+    prints[0].push_back(Fingerprint(first->Next().value()));
+    prints[1].push_back(Fingerprint(second->Next().value()));
+  }
+  EXPECT_EQ(prints[0], epochs[0]);
+  EXPECT_EQ(prints[1], epochs[1]);
+}
+
+TEST_F(SharedLoaderTest, IterationsOnManyThreads) {
+  const auto epochs = Epochs(8);
+  auto shared = Open();
+  std::vector<Prints> taken(8);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 2; ++i) {
+        auto cursor = shared->Iterate();
+        const Prints prints = Rest(*cursor);
+        taken[cursor->position()->epoch] = prints;
+        (void)shared->Stats();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(taken, epochs);
+}
+
+TEST_F(SharedLoaderTest, AnIterationThatIsLeftEarlyDisturbsNone) {
+  const auto epochs = Epochs(6);
+  auto shared = Open();
+  for (uint64_t e = 0; e < 6; ++e) {
+    auto cursor = shared->Iterate();
+    for (uint64_t i = 0; i <= e; ++i) {
+      EXPECT_EQ(Fingerprint(cursor->Next().value()), epochs[e][i]);
+    }
+  }
+}
+
+TEST_F(SharedLoaderTest, SeekResumes) {
+  const auto epochs = Epochs(3);
+  auto shared = Open();
+  auto cursor = shared->Iterate();
+  ASSERT_TRUE(cursor->Seek({1, 4}).ok());
+  EXPECT_EQ(shared->Stats().samples, 0u) << "nothing is replayed";
+  EXPECT_EQ(Rest(*cursor), Prints(epochs[1].begin() + 4, epochs[1].end()));
+  EXPECT_EQ(shared->epochs().next(), 0u) << "the counter is the caller's to restore";
+  shared->epochs().set_next(2);
+  EXPECT_EQ(Rest(*shared->Iterate()), epochs[2]);
+  ASSERT_TRUE(cursor->Seek({0, kPerEpoch}).ok());
+  EXPECT_FALSE(cursor->Next().value()) << "saved at the end";
+  EXPECT_EQ(cursor->Seek({0, kPerEpoch + 1}).error().code, Code::kInvalidArgument);
+}
+
+TEST_F(SharedLoaderTest, AppendedBatches) {
+  const auto epochs = Epochs(2);
+  auto shared = Open();
+  auto cursor = shared->Iterate();
+  for (const BatchName name : {BatchName{1, 5}, BatchName{0, 2}, BatchName{1, 0}}) {
+    ASSERT_TRUE(cursor->Append(name).ok());
+  }
+  EXPECT_EQ(Rest(*cursor), (Prints{epochs[1][5], epochs[0][2], epochs[1][0]}));
+  EXPECT_EQ(cursor->passed(), 3u);
+  EXPECT_EQ(cursor->position(), std::nullopt);
+  ASSERT_TRUE(cursor->Append({0, 5}).ok());
+  EXPECT_EQ(Rest(*cursor), Prints{epochs[0][5]});
+  EXPECT_EQ(Rest(*shared->Iterate()), epochs[0]) << "appending takes no epoch";
+}
+
+TEST_F(SharedLoaderTest, BatchesByName) {
+  const auto epochs = Epochs(3);
+  auto shared = Open();
+  for (uint64_t e = 0; e < 2; ++e) {
+    for (uint64_t i = 0; i < kPerEpoch; ++i) {
+      EXPECT_EQ(Fingerprint(shared->BatchAt({e, i}).value()), epochs[e][i]);
+    }
+  }
+  EXPECT_LE(shared->Stats().samples, 2 * kPhotos + 14) << "read ahead of, and nothing twice";
+  const uint64_t before = shared->Stats().samples;
+  for (uint64_t i : {1, 5, 3}) {
+    EXPECT_EQ(Fingerprint(shared->BatchAt({0, i}).value()), epochs[0][i]);
+  }
+  EXPECT_LE(shared->Stats().samples, before + 14 + 7 + 6 + 7) << "elsewhere: that batch only";
+  for (uint64_t i = 0; i < kPerEpoch; ++i) {  // two sequences in turns
+    EXPECT_EQ(Fingerprint(shared->BatchAt({1, i}).value()), epochs[1][i]);
+    EXPECT_EQ(Fingerprint(shared->BatchAt({2, i}).value()), epochs[2][i]);
+  }
+  EXPECT_EQ(shared->BatchAt({0, kPerEpoch}).error().code, Code::kInvalidArgument);
+}
+
+TEST_F(SharedLoaderTest, WhatIsHeldIsCountedOverAllEngines) {
+  LoaderOptions options = Options();
+  options.lent_batches = 3;
+  auto shared = SharedLoader::Open(options).value();
+  std::vector<Batch> held;
+  {
+    auto cursors = {shared->Iterate(), shared->Iterate(), shared->Iterate()};  // three engines
+    for (const auto& cursor : cursors) held.push_back(cursor->Next().value());
+    for (const auto& cursor : cursors) {
+      EXPECT_EQ(cursor->Next().error().code, Code::kResourceExhausted);
+    }
+  }  // one engine more than stay idle: it is gone
+  EXPECT_EQ(shared->Stats().lent_batches, 3);
+  EXPECT_EQ(shared->Stats().lent_bytes, 3 * shared->Stats().slot_bytes);
+  held.clear();
+  EXPECT_EQ(shared->Stats().lent_batches, 0);
+  EXPECT_EQ(shared->Stats().lent_bytes, 0u);
+  EXPECT_TRUE(shared->Iterate()->Next().ok());
+}
+
+TEST_F(SharedLoaderTest, HoldingMoreThanTheBudgetIsSaidOnce) {
+  LoaderOptions options = Options();
+  options.lent_batches = 0;
+  RuntimeOptions runtime = options.runtime->options();
+  runtime.memory_budget = 8 << 20;
+  options.runtime = Runtime::Create(runtime).value();
+  options.transforms = {RandomResizedCrop{.height = 128, .width = 128}};
+  options.depth = 1;
+  auto shared = SharedLoader::Open(options).value();
+  std::vector<Batch> held;
+  int said = 0;
+  for (int e = 0; e < 6; ++e) {
+    auto cursor = shared->Iterate();
+    while (Batch batch = cursor->Next().value()) {
+      held.push_back(std::move(batch));
+      const bool past = shared->Stats().lent_bytes > (8u << 20);
+      const auto warning = shared->TakeWarning();
+      if (warning) ++said;
+      EXPECT_EQ(said, past ? 1 : 0);
+    }
+  }
+  EXPECT_EQ(said, 1);
+}
+
+TEST_F(SharedLoaderTest, AnEpochThatGaveNothingIsNotTaken) {
+  LoaderOptions options = Options();
+  options.lent_batches = 1;
+  auto shared = SharedLoader::Open(options).value();
+  Batch held = shared->Iterate(7)->Next().value();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(shared->Iterate()->Next().error().code, Code::kResourceExhausted);
+  }
+  held.Release();
+  EXPECT_EQ(Rest(*shared->Iterate()), Epochs(1)[0]);
+  EXPECT_EQ(shared->epochs().next(), 1u);
+}
+
+TEST_F(SharedLoaderTest, StopWakesThoseThatWait) {
+  for (int round = 0; round < 10; ++round) {
+    auto shared = Open();
+    std::vector<std::thread> consumers;
+    for (int t = 0; t < 3; ++t) {
+      consumers.emplace_back([&shared, t] {
+        auto cursor = shared->Iterate();
+        Result<Batch> batch = Batch();
+        do {
+          batch = t == 0 ? shared->BatchAt({0, 0}) : cursor->Next();
+          if (batch.ok() && !*batch) cursor = shared->Iterate();
+        } while (batch.ok());
+        EXPECT_EQ(batch.error().code, Code::kCancelled) << batch.error().ToString();
+      });
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(700 * round));
+    shared->Stop();
+    for (std::thread& consumer : consumers) consumer.join();
+  }
+}
+
+TEST_F(SharedLoaderTest, BatchesByNameOnManyThreads) {
+  const auto epochs = Epochs(3);
+  auto shared = Open();
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      for (uint64_t i = 0; i < 2 * kPerEpoch; ++i) {
+        const uint64_t index = (i * (t + 1)) % kPerEpoch;
+        EXPECT_EQ(Fingerprint(shared->BatchAt({t, index}).value()), epochs[t][index]);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(SharedLoaderTest, StopEndsWhatRunsAndWhatComes) {
+  auto shared = Open();
+  auto running = shared->Iterate();
+  (void)running->Next().value();
+  shared->Stop();
+  EXPECT_EQ(running->Next().error().code, Code::kCancelled);
+  EXPECT_EQ(shared->Iterate()->Next().error().code, Code::kCancelled);
+  EXPECT_EQ(shared->BatchAt({0, 0}).error().code, Code::kCancelled);
+  EXPECT_GE(shared->Stats().batches, 1u);
+}
+
+TEST_F(SharedLoaderTest, OptionsAreCheckedWhenItIsOpened) {
+  LoaderOptions options = Options();
+  options.transforms.clear();
+  EXPECT_EQ(SharedLoader::Open(options).error().code, Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace stoker

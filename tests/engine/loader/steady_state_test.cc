@@ -1,0 +1,102 @@
+// In the steady state stoker's own code allocates nothing and takes no lock for a sample; what it
+// does for a batch is counted too, and what other libraries do is listed.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "engine/loader/loader.h"
+#include "tests/engine/loader/census.h"
+#include "tests/testing/batches.h"
+#include "tests/testing/photo_folder.h"
+#include "transforms/jpeg/decoder.h"
+
+namespace stoker {
+namespace {
+
+constexpr int kPhotos = 256;
+constexpr uint32_t kBatch = 32;
+constexpr int kEpochs = 6;
+
+void TakeEpochs(Loader& loader, int epochs) {
+  for (int e = 0; e < epochs; ++e) {
+    while (Batch batch = loader.Next().value()) {
+    }
+  }
+}
+
+struct Setting {
+  ReaderKind reader;
+  int threads;
+};
+
+class SteadyState : public ::testing::TestWithParam<Setting> {};
+
+TEST_P(SteadyState, NothingIsAllocatedOrLockedForASample) {
+  const auto [reader, threads] = GetParam();
+  if (!ChooseReader(reader).ok()) GTEST_SKIP() << "no io_uring here";
+  const testing::PhotoFolder photos(kPhotos, 4);
+  RuntimeOptions runtime;
+  runtime.threads = threads;
+  runtime.reader = reader;
+  runtime.reads_in_flight = 32;  // how often its thread wakes depends on it
+  LoaderOptions options;
+  options.source = photos.Source();
+  options.transforms = {RandomResizedCrop{.height = 64, .width = 64}, RandomHorizontalFlip{}};
+  options.batch_size = kBatch;
+  options.shuffle = true;
+  options.depth = 4;
+  options.epochs = kEpochs;  // nothing beyond the samples seen while warming up
+  options.runtime = Runtime::Create(runtime).value();
+  auto loader = Loader::Open(options).value();
+  TakeEpochs(*loader, kEpochs);  // buffers reach their size, libraries make their first allocations
+  ASSERT_TRUE(loader->Seek(0).ok());
+  (void)loader->Next();
+
+  testing::StartCounting();
+  TakeEpochs(*loader, kEpochs);
+  const auto calls = testing::StopCounting();
+
+  constexpr double kSamples = kPhotos * kEpochs;
+  constexpr double kBatches = kSamples / kBatch;
+  std::printf("%s, threads %d: calls per sample in the steady state\n",
+              loader->Stats().reader.c_str(), threads);
+  for (const auto& [library, n] : calls) {
+    const auto each = [](uint64_t count) { return static_cast<double>(count) / kSamples; };
+    std::printf("  %-20s %7.3f allocations %7.3f locks %7.3f reads %7.3f waits %7.3f maps\n",
+                library.c_str(), each(n.allocations), each(n.locks), each(n.reads), each(n.waits),
+                each(n.maps));
+  }
+  ASSERT_TRUE(calls.contains("steady_state_test"));  // stoker's code is linked into it
+  const testing::Calls& own = calls.at("steady_state_test");
+  // A worker has two samples in hand, each with memory of its own: which of the two, and of several
+  // workers which, meets the largest sample depends on what was ready first.
+  const auto growing = static_cast<uint64_t>(kSamples / 50);
+  // For each batch: its lease, and the memory of its labels (two: the block and its count).
+  EXPECT_LE(own.allocations, growing + static_cast<uint64_t>(3 * kBatches));
+  EXPECT_LE(own.maps, growing);
+  // Locks and waits are for batches, and for the reader thread, which sleeps until the consumer
+  // takes a batch or half of the read requests (two for each thread and 32 in flight) are free
+  // again.
+  const double wakes = kBatches + kSamples / (16 + threads);
+  EXPECT_LE(static_cast<double>(own.locks), 8 * kBatches + 3 * wakes);
+  EXPECT_LE(static_cast<double>(own.waits), 4 * kBatches + 3 * wakes);
+  if (reader == ReaderKind::kUring) {
+    EXPECT_EQ(own.reads, 0u);  // all in the ring
+  } else {  // open, fstat, pread, close; some of the first batches were read before the counting
+    EXPECT_LE(own.reads, 4 * kSamples);
+    EXPECT_GE(own.reads, 4 * (kSamples - (loader->Stats().depth + 1) * kBatch - 64));
+  }
+  // What is known to allocate is seen to: libjpeg-turbo makes its structures.
+  testing::StartCounting();
+  { const JpegDecoder decoder({}, nullptr, JpegDecoder::Way::kLibjpegOnly); }
+  EXPECT_TRUE(testing::StopCounting().contains("libjpeg.so")) << "the counting itself is blind";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SteadyState,
+                         ::testing::Values(Setting{ReaderKind::kPread, 1},
+                                           Setting{ReaderKind::kPread, 2},
+                                           Setting{ReaderKind::kUring, 1},
+                                           Setting{ReaderKind::kUring, 2}));
+
+}  // namespace
+}  // namespace stoker

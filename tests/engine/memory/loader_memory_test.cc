@@ -1,0 +1,226 @@
+// What becomes of samples that find no room in the memory budget: they wait for their turn, or are
+// refused, and which of the two depends on the budget and the file alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/loader/loader.h"
+#include "engine/memory/memory_plan.h"
+#include "io/sources/arrays.h"
+#include "tests/testing/batches.h"
+#include "tests/testing/effort.h"
+#include "tests/testing/executors.h"
+#include "tests/testing/fake_reader.h"
+#include "tests/testing/make_jpeg.h"
+#include "tests/testing/make_png.h"
+#include "tests/testing/photo_folder.h"
+
+namespace stoker {
+namespace {
+
+using testing::Effort;
+using testing::ExecutorsUnderTest;
+using testing::FakeDisk;
+using testing::FakeReader;
+using ::testing::HasSubstr;
+using testing::PhotoFolder;
+using testing::RuntimeUnderTest;
+using testing::TakeEpoch;
+
+constexpr int kPhotos = 40;
+constexpr uint64_t kMiB = 1 << 20;
+
+// Ordinary photographs, and some that need a few MiB each: progressive and interlaced ones.
+class LoaderMemory : public ::testing::Test {
+ protected:
+  LoaderMemory() {
+    const std::vector<uint8_t> large = Progressive(1200, 800);
+    for (uint64_t id : {3, 4, 5, 17, 30}) Put(id, large);
+    const std::vector<uint8_t> png =
+        testing::MakePng({.width = 1000, .height = 900, .interlaced = true});
+    for (uint64_t id : {6, 31, 39}) Put(id, png);
+  }
+
+  static std::vector<uint8_t> Progressive(int width, int height) {
+    return testing::MakeJpeg(
+        {.width = width, .height = height, .scans = testing::JpegScans::kProgressive});
+  }
+
+  void Put(uint64_t id, const std::vector<uint8_t>& bytes) {
+    photos_.Overwrite(id, {bytes.begin(), bytes.end()});
+  }
+
+  // 4 MiB for batches, at most; what is left for samples.
+  LoaderOptions Options(RuntimeOptions runtime, uint64_t budget) const {
+    LoaderOptions options;
+    options.source = photos_.Source();
+    options.transforms = {Resize{.height = 32, .width = 24}};
+    options.batch_size = 4;
+    options.depth = 2;
+    options.epochs = 1;
+    runtime.memory_budget = budget;
+    options.runtime = Runtime::Create(runtime).value();
+    return options;
+  }
+
+  std::vector<uint64_t> Expected() const {
+    return TakeEpoch(*Loader::Open(Options(RuntimeUnderTest(2), 512 * kMiB)).value());
+  }
+
+  const PhotoFolder photos_{kPhotos, 4};
+};
+
+// 1200 × 800 pixels of coefficients are 5.5 MiB, of which there are two beside each other at most.
+constexpr uint64_t kTight = 9 * kMiB;
+
+TEST_F(LoaderMemory, SamplesThatFindNoRoomWaitAndTheBatchesAreTheSame) {
+  const std::vector<uint64_t> expected = Expected();
+  uint64_t waited = 0;
+  for (const ExecutorKind executor : ExecutorsUnderTest()) {
+    // Whether two of them meet is chance: as often as it takes.
+    for (int round = 0; round < Effort(4) || (waited == 0 && round < 40); ++round) {
+      RuntimeOptions runtime = RuntimeUnderTest(1 + (round + 1) % 4);
+      runtime.executor = executor;
+      runtime.shuffle_seed = static_cast<uint64_t>(round);
+      runtime.reader = round % 2 == 0 ? ReaderKind::kPread : ReaderKind::kAuto;
+      runtime.reader_threads = 1 + round % 3;
+      const LoaderOptions options = Options(runtime, kTight + 4 * kMiB);
+      auto loader = Loader::Open(options).value();
+      EXPECT_EQ(TakeEpoch(*loader), expected) << "round " << round;
+      EXPECT_LE(options.runtime->budget().peak(), kTight + 4 * kMiB);
+      waited += options.runtime->postponed().total();
+      loader.reset();
+      EXPECT_EQ(options.runtime->budget().used(), 0u);
+    }
+  }
+  EXPECT_GT(waited, 0u);
+}
+
+TEST_F(LoaderMemory, OneThatNeedsMoreThanThereIsIsRefusedAndSaysWhatWouldDo) {
+  Put(12, Progressive(3000, 2000));
+  const std::vector<uint64_t> expected = Expected();
+  std::string said;
+  uint64_t named = 0;
+  for (const ExecutorKind executor : ExecutorsUnderTest()) {
+    for (int round = 0; round < Effort(2); ++round) {
+      RuntimeOptions runtime = RuntimeUnderTest(2);
+      runtime.executor = executor;
+      runtime.shuffle_seed = static_cast<uint64_t>(round);
+      runtime.reader = round % 2 == 0 ? ReaderKind::kPread : ReaderKind::kAuto;
+      auto loader = Loader::Open(Options(runtime, kTight + 4 * kMiB)).value();
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const Result<Batch> batch = loader->Next();
+        if (i != 3) {
+          ASSERT_TRUE(batch.ok()) << batch.error().ToString();
+          EXPECT_EQ(testing::Fingerprint(*batch), expected[i]);
+          continue;
+        }
+        ASSERT_FALSE(batch.ok());
+        EXPECT_EQ(batch.error().code, Code::kResourceExhausted);
+        EXPECT_EQ(batch.error().file, photos_.FileOf(12));
+        const std::string text = batch.error().ToString();
+        if (said.empty()) said = text;
+        EXPECT_EQ(text, said) << "whatever else was in work";
+        named =
+            std::stoull(batch.error().advice.substr(std::string("Set memory_budget to ").size()));
+      }
+    }
+  }
+  EXPECT_GT(named, kTight + 4 * kMiB);
+  EXPECT_LT(named, 64 * kMiB);
+  auto loader = Loader::Open(Options(RuntimeUnderTest(2), named)).value();
+  EXPECT_EQ(TakeEpoch(*loader), expected);
+}
+
+TEST_F(LoaderMemory, AFileThatDoesNotFitIsRefusedToo) {
+  photos_.Overwrite(7, std::string(40 * kMiB, 'x'));
+  auto loader = Loader::Open(Options(RuntimeUnderTest(2), 16 * kMiB)).value();
+  int bad = 0;
+  for (size_t i = 0; i < loader->batches_per_epoch(); ++i) {
+    const Result<Batch> batch = loader->Next();
+    if (batch.ok()) continue;
+    ++bad;
+    EXPECT_EQ(batch.error().file, photos_.FileOf(7));
+    EXPECT_THAT(batch.error().advice, HasSubstr("Set memory_budget to "));
+  }
+  EXPECT_EQ(bad, 1);
+}
+
+// A consumer who goes away, seeks or stops while samples wait.
+TEST_F(LoaderMemory, ALoaderEndsWhileSamplesWait) {
+  for (int round = 0; round < Effort(12); ++round) {
+    RuntimeOptions runtime = RuntimeUnderTest(1 + round % 3);
+    const LoaderOptions options = Options(runtime, kTight + 4 * kMiB);
+    auto loader = Loader::Open(options).value();
+    for (int i = 0; i < round % 10; ++i) EXPECT_TRUE(loader->Next().ok());
+    if (round % 3 == 0) {
+      EXPECT_TRUE(loader->Seek(0, static_cast<uint64_t>(round) % 10).ok());
+      EXPECT_TRUE(loader->Next().ok());
+    } else if (round % 3 == 1) {
+      loader->Stop();
+    }
+    loader.reset();
+    EXPECT_EQ(options.runtime->budget().used(), 0u);
+  }
+}
+
+// One consumer does not come back; the other one's samples have their turn nevertheless. And one
+// that opens when the first one's samples have all the memory gets its batches' share.
+TEST_F(LoaderMemory, TwoLoadersOfOneRuntime) {
+  const std::vector<uint64_t> expected = Expected();
+  for (int round = 0; round < Effort(2); ++round) {
+    LoaderOptions options = Options(RuntimeUnderTest(2), 2 * (kTight + 4 * kMiB));
+    auto idle = Loader::Open(options).value();
+    EXPECT_TRUE(idle->Next().ok());
+    auto loader = Loader::Open(options).value();
+    EXPECT_EQ(TakeEpoch(*loader), expected);
+    std::thread other([&] {
+      auto third = Loader::Open(options);
+      ASSERT_TRUE(third.ok()) << third.error().ToString();
+      EXPECT_EQ(TakeEpoch(**third), expected);
+    });
+    EXPECT_TRUE(loader->Seek(0, 0).ok());
+    EXPECT_EQ(TakeEpoch(*loader), expected);
+    other.join();
+    EXPECT_LE(options.runtime->budget().peak(), options.runtime->budget().limit());
+  }
+}
+
+TEST_F(LoaderMemory, ReadsThatCompleteLateAndFailMeanwhile) {
+  const std::vector<uint64_t> expected = Expected();
+  FakeDisk whole;
+  for (uint64_t id = 0; id < kPhotos; ++id) {
+    std::ifstream stream(photos_.FileOf(id), std::ios::binary);
+    whole.files[photos_.FileOf(id)] = {std::istreambuf_iterator<char>(stream), {}};
+  }
+  for (int round = 0; round < Effort(4); ++round) {
+    const auto disk = std::make_shared<FakeDisk>(whole);
+    disk->at_once = round % 2 == 0 ? 0.5 : 0.0;
+    if (round % 4 == 3) disk->faults[photos_.FileOf(4)] = {EIO};
+    RuntimeOptions runtime = RuntimeUnderTest(2);
+    runtime.reader_threads = 1 + round % 3;
+    const auto made = std::make_shared<std::atomic<uint64_t>>(0);
+    runtime.make_reader = [disk, round, made]() -> Result<std::unique_ptr<Reader>> {
+      return std::unique_ptr<Reader>(std::make_unique<FakeReader>(
+          disk, 1 + round * 7 % 32, 1000 * static_cast<uint64_t>(round) + (*made)++));
+    };
+    auto loader = Loader::Open(Options(runtime, kTight + 4 * kMiB)).value();
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const Result<Batch> batch = loader->Next();
+      ASSERT_EQ(batch.ok(), round % 4 != 3 || i != 1);
+      if (!batch.ok()) continue;
+      EXPECT_EQ(testing::Fingerprint(*batch), expected[i]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,92 @@
+#include "engine/runtime/read_service.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "tests/testing/effort.h"
+#include "tests/testing/fake_reader.h"
+
+namespace stoker {
+namespace {
+
+// Always wants as many reads as it has requests.
+class Hungry final : public ReadClient {
+ public:
+  Hungry(MemoryBudget& budget, size_t requests) : requests_(requests) {
+    for (ReadRequest& request : requests_) {
+      request.path = "file";
+      request.buffer = GrowingBuffer(budget);
+      free_.push_back(&request);
+    }
+  }
+
+  size_t Pull(std::span<ReadRequest*> requests) override {
+    std::lock_guard lock(mutex_);
+    size_t pulled = 0;
+    while (pulled < requests.size() && !free_.empty() && !full_) {
+      requests[pulled++] = free_.back();
+      free_.pop_back();
+    }
+    return pulled;
+  }
+
+  void Finish(ReadRequest& request) override {
+    std::lock_guard lock(mutex_);
+    free_.push_back(&request);
+    ++read_;
+  }
+
+  int read() {
+    std::lock_guard lock(mutex_);
+    return read_;
+  }
+
+  // Wants no more; whether all of its requests have come back.
+  bool Full() {
+    std::lock_guard lock(mutex_);
+    full_ = true;
+    return free_.size() == requests_.size();
+  }
+
+ private:
+  std::vector<ReadRequest> requests_;
+  std::mutex mutex_;
+  std::vector<ReadRequest*> free_;
+  int read_ = 0;
+  bool full_ = false;
+};
+
+// The ring is full nearly always, and has room for one read at a time: it must not be the same
+// loader's each time.
+TEST(ReadService, TwoLoadersThatWantAllReadsGetAlike) {
+  auto disk = std::make_shared<testing::FakeDisk>();
+  disk->files["file"] = std::vector<uint8_t>(64);
+  MemoryBudget budget(64 << 20);
+  const Trace trace;
+  ReadService reads(
+      1,
+      [&]() -> Result<std::unique_ptr<Reader>> {
+        return std::unique_ptr<Reader>(std::make_unique<testing::FakeReader>(disk, 4, 1));
+      },
+      trace);
+  Hungry one(budget, 8), other(budget, 8);
+  ASSERT_TRUE(reads.Attach(&one).ok());
+  ASSERT_TRUE(reads.Attach(&other).ok());
+  const int before = one.read();
+  while (one.read() + other.read() < before + testing::Effort(4000)) {
+  }
+  const int of_one = one.read() - before, of_other = other.read();
+  EXPECT_GT(of_one, of_other / 2);
+  EXPECT_GT(of_other, of_one / 2);
+  reads.Detach(&one);
+  reads.Detach(&other);
+  while (!one.Full() || !other.Full()) {
+  }
+}
+
+}  // namespace
+}  // namespace stoker

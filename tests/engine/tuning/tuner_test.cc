@@ -1,0 +1,363 @@
+#include "engine/tuning/tuner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "bench/tuner_sim/controllers.h"
+#include "bench/tuner_sim/draws.h"
+#include "bench/tuner_sim/evaluate.h"
+#include "engine/tuning/tuner_decision.h"
+#include "engine/tuning/tuner_model.h"
+#include "tests/testing/effort.h"
+
+namespace stoker {
+namespace {
+
+using tuner_sim::Draws;
+using tuner_sim::Fixed;
+using tuner_sim::Outcome;
+using tuner_sim::Simulate;
+using tuner_sim::Trace;
+using tuner_sim::Workload;
+
+constexpr double kMillisecond = 1e6;
+constexpr TunerLimits kLimits{.depth = 64, .workers = 8, .reads = 64};
+
+// 32 rows of 0.7 ms each: five workers make a batch in 4.5 ms.
+Workload Steady(double gap_ms, uint32_t batches) {
+  Workload workload;
+  workload.batch_size = 32;
+  workload.batches = batches;
+  workload.max_workers = 8;
+  workload.slot_bytes = 1;
+  workload.work.assign(workload.samples(), static_cast<float>(0.7 * kMillisecond));
+  workload.quantum_ns = kMillisecond;
+  workload.gap.assign(batches, gap_ms * kMillisecond);
+  workload.cores.assign(batches, 8);
+  return workload;
+}
+
+void ReadFrom(Workload& workload, int channels, double service_ms, double delay_ms) {
+  workload.channels = channels;
+  workload.service.assign(workload.samples(), static_cast<float>(service_ms * kMillisecond));
+  workload.delay.assign(workload.samples(), static_cast<float>(delay_ms * kMillisecond));
+}
+
+struct Tuned {
+  Outcome outcome;
+  Trace trace;
+  const TunerSettings& last() const { return trace.settings.back(); }
+};
+
+Tuned Tune(const Workload& workload, const TunerLimits& limits = kLimits) {
+  Tuned tuned;
+  tuned.outcome = Simulate(workload, *tuner_sim::MakeTuned(limits), &tuned.trace);
+  return tuned;
+}
+
+// From batch `from` on: the share of the time that was waited.
+double Waited(const Trace& trace, size_t from, size_t to) {
+  uint64_t waited = 0;
+  for (size_t k = from; k < to; ++k) {
+    waited += trace.records[k].taken_ns - trace.records[k].asked_ns;
+  }
+  return static_cast<double>(waited) /
+         static_cast<double>(trace.records[to - 1].taken_ns - trace.records[from].taken_ns);
+}
+
+int Deepest(const Trace& trace) {
+  int deepest = 0;
+  for (const TunerSettings& settings : trace.settings) deepest = std::max(deepest, settings.depth);
+  return deepest;
+}
+
+TEST(Tuner, StartsWithAllWorkersAndWithWhatIsSet) {
+  const Tuner tuner({.fixed = {.depth = 5, .workers = 0, .reads = 90}}, kLimits);
+  EXPECT_EQ(tuner.settings().depth, 5);
+  EXPECT_EQ(tuner.settings().workers, kLimits.workers);
+  EXPECT_EQ(tuner.settings().reads, 90);  // beyond the limit: set is set
+}
+
+// A validation of a minute, an hour's lunch: what follows is as it was before.
+TEST(Tuner, ALongPauseIsNoReasonToMakeLess) {
+  for (const double pause_ms : {60e3, 3600e3}) {
+    Workload workload = Steady(5, 4000);
+    for (size_t batch = 500; batch < 4000; batch += 500) {
+      workload.gap[batch] = pause_ms * kMillisecond;
+    }
+    const Tuned tuned = Tune(workload);
+    EXPECT_GE(tuned.last().workers, 5);
+    uint64_t waited = 0, stepped = 0;  // pauses left out
+    for (size_t k = 501; k < 4000; ++k) {
+      const BatchRecord& record = tuned.trace.records[k];
+      waited += record.taken_ns - record.asked_ns;
+      if (k % 500 != 0) stepped += record.asked_ns - tuned.trace.records[k - 1].taken_ns;
+    }
+    EXPECT_LT(static_cast<double>(waited), 0.02 * static_cast<double>(stepped));
+  }
+}
+
+// Workers are the limit, and samples differ, so that some depth is of use; then a validation, a
+// first step that is compiled, somebody who looks at a batch. What would be made meanwhile is not
+// worth its memory.
+TEST(Tuner, APauseBuysNoMemory) {
+  for (const double step_ms : {0.5, 5.0}) {
+    Draws draws(11);
+    Workload without = Steady(step_ms, 1600);
+    for (float& work : without.work) work *= static_cast<float>(draws.LogNormal(0.8));
+    const int usual = Deepest(Tune(without).trace);
+    for (const double pause_ms : {300.0, 1e3, 37e3, 3600e3}) {
+      for (const std::vector<size_t>& at : std::vector<std::vector<size_t>>{
+               {1}, {3}, {7}, {20}, {100}, {700}, {1, 3, 5}, {600, 605, 610, 615, 620, 625}}) {
+        Workload workload = without;
+        for (const size_t batch : at) workload.gap[batch] = pause_ms * kMillisecond;
+        EXPECT_LE(Deepest(Tune(workload).trace), usual + 2)
+            << "a step of " << step_ms << " ms, " << at.size() << " pauses of " << pause_ms
+            << " ms, from batch " << at[0];
+      }
+    }
+  }
+}
+
+TEST(Tuner, TheSameLimitsAgainAreNoNews) {
+  Tuner tuner({}, kLimits);
+  EXPECT_TRUE(tuner.SetLimits(kLimits, 1).empty());
+  const auto fewer = tuner.SetLimits({.depth = 64, .workers = 2, .reads = 64}, 2);
+  ASSERT_EQ(fewer.size(), 1u);
+  EXPECT_EQ(fewer[0].because, TunerDecision::Because::kLimit);
+  EXPECT_EQ(tuner.settings().workers, 2);
+}
+
+TEST(Tuner, TakesAsManyWorkersAsKeepUpAndLeavesTheOthers) {
+  const Tuned tuned = Tune(Steady(5, 3000));
+  EXPECT_GE(tuned.last().workers, 5);
+  EXPECT_LE(tuned.last().workers, 6);
+  EXPECT_LE(tuned.last().depth, 3);
+  EXPECT_LT(tuned.outcome.waited, 0.01);
+}
+
+TEST(Tuner, OneWorkerAndOneBatchWhereTheConsumerIsSlow) {
+  const Tuned tuned = Tune(Steady(50, 1000));
+  EXPECT_EQ(tuned.last().workers, 1);
+  EXPECT_EQ(tuned.last().depth, 1);
+  EXPECT_EQ(tuned.outcome.waited, 0);
+}
+
+TEST(Tuner, AllWorkersAndLittleMemoryWhereProductionIsTheLimit) {
+  const Tuned tuned = Tune(Steady(0.5, 3000));
+  EXPECT_EQ(tuned.last().workers, 8);
+  EXPECT_LE(tuned.last().depth, 3);
+}
+
+TEST(Tuner, BurstsAreBoughtWithDepthNotWithWorkers) {
+  Workload workload = Steady(5, 3000);
+  for (uint32_t k = 0; k < workload.batches; ++k) {
+    workload.gap[k] = k % 8 == 7 ? 64 * kMillisecond : 0.01 * kMillisecond;
+  }
+  const Tuned tuned = Tune(workload);
+  EXPECT_GE(tuned.last().depth, 7);
+  EXPECT_LE(tuned.last().depth, 11);
+  EXPECT_LT(tuned.outcome.waited, 0.02);
+}
+
+TEST(Tuner, ReadsGoUpWhereLatencyIsLongAndStopAtTheKnee) {
+  Workload network = Steady(5, 3000);
+  ReadFrom(network, 64, 0, 5);  // a batch in 5 ms needs 32 at a time
+  const Tuned far = Tune(network);
+  EXPECT_GE(far.last().reads, 32);
+  EXPECT_LT(far.outcome.waited, 0.01);
+
+  Workload disk = Steady(0.5, 3000);
+  ReadFrom(disk, 4, 1, 0);  // brings a batch in 8 ms, whatever is asked of it beyond 4
+  const Tuned near = Tune(disk);
+  EXPECT_GE(near.last().reads, 4);
+  EXPECT_LE(near.last().reads, 12);
+}
+
+TEST(Tuner, FollowsAStepThatChanges) {
+  const Workload workload = tuner_sim::MakeStepChange();
+  const Tuned tuned = Tune(workload);
+  EXPECT_GE(tuned.trace.settings[1499].workers, 5);
+  EXPECT_EQ(tuned.trace.settings[2999].workers, 1);
+  EXPECT_GE(tuned.trace.settings[4499].workers, 5);
+  EXPECT_LT(Waited(tuned.trace, 1000, 1500), 0.01);
+  EXPECT_LT(Waited(tuned.trace, 1600, 3000), 0.001);
+  EXPECT_LT(Waited(tuned.trace, 3100, 4500), 0.02);  // some 0.5 s after it
+}
+
+TEST(Tuner, FollowsANeighbourThatTakesCores) {
+  Workload workload = Steady(5, 3000);
+  std::fill(workload.work.begin() + workload.work.size() / 2, workload.work.end(),
+            static_cast<float>(1.0 * kMillisecond));
+  const Tuned tuned = Tune(workload);
+  EXPECT_LE(tuned.trace.settings[1499].workers, 6);
+  EXPECT_GE(tuned.last().workers, 7);
+  EXPECT_LT(Waited(tuned.trace, 1700, 3000), 0.01);
+}
+
+TEST(Tuner, DoesNotOscillate) {
+  for (const int kind : {0, 1, 2}) {
+    Draws draws(static_cast<uint64_t>(kind) + 1);
+    Workload workload = Steady(6, 6000);
+    for (float& work : workload.work) {
+      if (kind == 1) work *= static_cast<float>(draws.LogNormal(0.8));
+      if (kind == 2) work *= static_cast<float>(std::min(50.0, draws.Pareto(2)));
+    }
+    const Tuned tuned = Tune(workload);
+    int changes = 0;
+    for (size_t k = 1000; k < tuned.trace.settings.size(); ++k) {
+      changes += tuned.trace.settings[k] != tuned.trace.settings[k - 1];
+    }
+    EXPECT_LE(changes, kind == 0 ? 1 : 8) << kind;
+  }
+}
+
+TEST(Tuner, WhatIsSetIsNeverChanged) {
+  const Workload workload = tuner_sim::MakeStepChange();
+  for (const TunerSettings& fixed :
+       {TunerSettings{.depth = 1}, {.workers = 1}, {.reads = 2}, {3, 3, 3}}) {
+    Tuner tuner({.fixed = fixed}, kLimits);
+    Trace trace;
+    Fixed all({.depth = 2, .workers = 4, .reads = 8});
+    Simulate(workload, all, &trace);
+    for (const BatchRecord& record : trace.records) {
+      tuner.Observe(record);
+      ASSERT_TRUE(fixed.depth == 0 || tuner.settings().depth == fixed.depth);
+      ASSERT_TRUE(fixed.workers == 0 || tuner.settings().workers == fixed.workers);
+      ASSERT_TRUE(fixed.reads == 0 || tuner.settings().reads == fixed.reads);
+    }
+  }
+}
+
+TEST(Tuner, LimitsHoldAtOnceAndAreGivenBack) {
+  Trace trace;
+  Fixed all({.depth = 4, .workers = 8, .reads = 8});
+  Simulate(Steady(5, 2000), all, &trace);
+  Tuner tuner({.fixed = {}}, kLimits);
+  size_t k = 0;
+  for (; k < 1000; ++k) tuner.Observe(trace.records[k]);
+  ASSERT_GE(tuner.settings().workers, 5);
+
+  const auto decisions =
+      tuner.SetLimits({.depth = 1, .workers = 2, .reads = 64}, trace.records[k].taken_ns);
+  EXPECT_EQ(tuner.settings().workers, 2);
+  EXPECT_EQ(tuner.settings().depth, 1);
+  ASSERT_FALSE(decisions.empty());
+  for (const TunerDecision& decision : decisions) {
+    EXPECT_EQ(decision.because, TunerDecision::Because::kLimit);
+  }
+  EXPECT_GE(tuner.needs(kLimits).workers, 5);  // what it would have
+
+  for (; k < 1500; ++k) {
+    tuner.Observe(trace.records[k]);
+    ASSERT_LE(tuner.settings().workers, 2);
+  }
+  tuner.SetLimits(kLimits, trace.records[k].taken_ns);
+  for (; k < 2000; ++k) tuner.Observe(trace.records[k]);
+  EXPECT_GE(tuner.settings().workers, 5);
+}
+
+TEST(Tuner, SurvivesWhateverItIsTold) {
+  Draws draws(7);
+  Tuner tuner({.fixed = {}}, kLimits);
+  uint64_t now = 0;
+  for (int k = 0; k < testing::Effort(20000); ++k) {
+    const auto any = [&draws] {
+      return draws.Chance(0.3) ? 0 : draws.Next() >> (1 + draws.Below(63));
+    };
+    BatchRecord record;
+    record.rows = static_cast<uint32_t>(any());
+    record.opened_ns = any(), record.complete_ns = any();
+    record.asked_ns = any(), record.taken_ns = now += draws.Below(100'000'000);
+    record.work_ns = any(), record.longest_ns = any(), record.mix_ns = any();
+    record.read_ns = any(), record.longest_read_ns = any();
+    record.reads = static_cast<uint32_t>(any()), record.reads_in_flight = any();
+    tuner.Observe(record);
+    if (draws.Chance(0.01)) {
+      tuner.SetLimits({.depth = static_cast<int>(draws.Below(3000)) - 1,
+                       .workers = static_cast<int>(draws.Below(70)) - 1,
+                       .reads = static_cast<int>(draws.Below(300)) - 1},
+                      record.taken_ns);
+    }
+    ASSERT_GE(tuner.settings().depth, 1);
+    ASSERT_GE(tuner.settings().workers, 1);
+    ASSERT_GE(tuner.settings().reads, 1);
+  }
+}
+
+// The replay, which knows batches only, against the pipeline that knows every sample.
+TEST(TunerModel, SaysWhatOtherSettingsWouldHaveCost) {
+  Draws draws(3);
+  for (const double gap_ms : {0.5, 5.0, 7.0}) {
+    Workload workload = Steady(gap_ms, 600);
+    for (float& work : workload.work) work *= static_cast<float>(draws.LogNormal(0.5));
+    ReadFrom(workload, 32, 0.5, 1);
+    Trace trace;
+    Fixed measured({.depth = 3, .workers = 4, .reads = 16});
+    Simulate(workload, measured, &trace);
+    TunerModel model;
+    for (const BatchRecord& record : trace.records) model.Add(record);
+    for (const TunerSettings& other :
+         {TunerSettings{2, 2, 16}, {4, 6, 16}, {16, 8, 16}, {3, 4, 8}, {1, 8, 16}}) {
+      Trace truth;
+      Fixed fixed(other);
+      Simulate(workload, fixed, &truth);
+      const auto n = static_cast<size_t>(model.count());
+      const auto real = static_cast<double>(truth.records.back().taken_ns -
+                                            truth.records[truth.records.size() - n - 1].taken_ns);
+      // Where no two batches overlap, their ends are ragged, which a fluid's are not.
+      EXPECT_NEAR(model.Replay(other).total / real, 1, other.depth == 1 ? 0.12 : 0.04)
+          << gap_ms << ": " << other.depth << ", " << other.workers << ", " << other.reads;
+    }
+  }
+}
+
+TEST(ReadCurve, SeesTheKneeAndForgetsAnotherDisk) {
+  ReadCurve curve;
+  for (int n : {2, 4, 8, 16}) {
+    for (int k = 0; k < 20; ++k) curve.Add(n, n <= 4 ? 1.0 : n / 4.0, 32);
+  }
+  EXPECT_NEAR(curve.knee(), 4, 0.5);
+  EXPECT_NEAR(curve.Latency(32), 8, 0.5);
+  bool changed = false;
+  for (int k = 0; k < 12; ++k) changed |= curve.Add(16, 40, 32);
+  EXPECT_TRUE(changed);
+}
+
+TEST(TunerDecision, SaysWhatAndWhy) {
+  const TunerDecision decision{.what = TunerDecision::What::kDepth,
+                               .because = TunerDecision::Because::kWaits,
+                               .from = 4,
+                               .to = 7,
+                               .waited = 0.031,
+                               .expected = 0.002,
+                               .work_ms = 41,
+                               .gap_ms = 18};
+  EXPECT_EQ(TextOf(decision),
+            "depth 4 → 7: the consumer waited 3.1% of the time, and 0.2% with 7 (a batch takes 41 "
+            "ms of workers' time, a step 18 ms)");
+  for (const auto because : {TunerDecision::Because::kNoWait, TunerDecision::Because::kCannotKeepUp,
+                             TunerDecision::Because::kLatency, TunerDecision::Because::kSaturated,
+                             TunerDecision::Because::kLimit}) {
+    TunerDecision other = decision;
+    other.because = because;
+    EXPECT_NE(TextOf(other), TextOf(decision));
+  }
+}
+
+TEST(TunerSim, SameSeedSameRun) {
+  const Workload a = tuner_sim::MakeWorkload(3, 5), b = tuner_sim::MakeWorkload(3, 5);
+  EXPECT_EQ(a.work, b.work);
+  EXPECT_EQ(a.gap, b.gap);
+  EXPECT_EQ(
+      tuner_sim::Compare(a, tuner_sim::SearchGrid(a), tuner_sim::Way::kTuned).outcome.seconds,
+      tuner_sim::Compare(b, tuner_sim::SearchGrid(b), tuner_sim::Way::kTuned).outcome.seconds);
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,298 @@
+#include "engine/watching/advice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+
+namespace stoker {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr uint64_t kS = 1'000'000'000;
+
+// Four workers, random crops of JPEGs, 100 s, of which `waited` were waited for decoding.
+LoaderStats Decoding(uint64_t waited) {
+  LoaderStats stats;
+  stats.batches = 1000;
+  stats.samples = 256'000;
+  stats.wait_ns = stats.waited.decode_ns = waited * kS;
+  stats.consumer_ns = (100 - waited) * kS;
+  stats.work_ns = 396 * kS;
+  stats.stages.decode_ns = 300 * kS;
+  stats.stages.resize_ns = 90 * kS;
+  stats.bytes_read = 28'000'000'000;
+  stats.decoded.fast = 256'000;
+  stats.depth = 6;
+  stats.workers = stats.threads = 4;
+  stats.reads = 8;
+  stats.reader = "uring";
+  stats.plan = "RandomResizedCrop, RandomHorizontalFlip, fused: decode the box only";
+  return stats;
+}
+
+LoaderStats Storage(uint64_t waited) {
+  LoaderStats stats = Decoding(waited);
+  stats.work_ns = 50 * kS;
+  stats.waited = {.storage_ns = waited * kS};
+  return stats;
+}
+
+TEST(Advice, NothingBeforeTheSecondBatch) {
+  EXPECT_EQ(Advice({}), "");
+  LoaderStats stats = Decoding(41);
+  stats.batches = 1;
+  EXPECT_EQ(Advice(stats), "");
+  stats = {};
+  stats.batches = 10;  // and no time has passed
+  EXPECT_EQ(Advice(stats), "");
+}
+
+TEST(Advice, TheConsumerIsTheLimit) {
+  LoaderStats stats = Decoding(0);
+  stats.wait_ns = stats.waited.decode_ns = 3 * kS / 10;
+  EXPECT_EQ(Advice(stats),
+            "The consumer is the limit: it waited 0.3% of the time. There is nothing to do here.");
+  stats.wait_ns = stats.waited.decode_ns = 29 * kS / 10;  // the tuner leaves it at that, too
+  EXPECT_THAT(Advice(stats), StartsWith("The consumer is the limit: it waited 2.8% of the time."));
+  EXPECT_THAT(Advice(Decoding(4)), StartsWith("The consumer waited 4.0% of the time: decoding"));
+}
+
+TEST(Advice, TooFewCores) {
+  EXPECT_EQ(Advice(Decoding(41)),
+            "The consumer waited 41% of the time: decoding needs 6.7 cores and has 4. Add cores, "
+            "build a crop index (`stoker index`), or decode smaller photographs.");
+}
+
+// What others take is no need of the loader's: 6.7 workers as they are would do, or 1.4 cores.
+TEST(Advice, WorkersThatWaitForACore) {
+  LoaderStats stats = Decoding(41);
+  stats.clocked = {.wall_ns = 1000, .cpu_ns = 210};
+  EXPECT_EQ(Advice(stats),
+            "The consumer waited 41% of the time: decoding needs 1.4 cores and has 4 workers, each "
+            "of which had a core 21% of the time. Keep other programs off its cores, raise its CPU "
+            "limit, build a crop index (`stoker index`), or decode smaller photographs.");
+  stats.workers = stats.threads = 1;
+  EXPECT_THAT(Advice(stats), HasSubstr("has 1 worker, which had a core 21% of the time. Keep other "
+                                       "programs off its cores, raise its CPU limit, add cores"));
+  stats = Decoding(99);
+  stats.clocked = {.wall_ns = 1000, .cpu_ns = 210};
+  EXPECT_THAT(Advice(stats), HasSubstr("with 4 workers, busy 99% of the time, and with a core 21% "
+                                       "of that. Keep other programs off its cores"));
+  stats.clocked.cpu_ns = 950;
+  EXPECT_THAT(Advice(stats), HasSubstr("busy 99% of the time. Add cores"));
+}
+
+TEST(Advice, TheCropIndexIsThereOrOfNoUse) {
+  LoaderStats stats = Decoding(41);
+  stats.decoded.indexed = 256'000;
+  EXPECT_THAT(Advice(stats), HasSubstr(". Add cores or decode smaller photographs."));
+  stats.decoded.stale = 100'000;
+  EXPECT_THAT(Advice(stats), HasSubstr("make the crop index anew (`stoker index`)"));
+  stats = Decoding(41);
+  stats.plan = "Resize, CenterCrop, fused";
+  EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
+  stats = Decoding(41);
+  stats.decoded = {};  // PNGs
+  EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
+}
+
+TEST(Advice, ProgressivePhotographs) {
+  LoaderStats stats = Decoding(41);
+  stats.decoded.fast = 100'000;
+  stats.decoded.fallback[static_cast<size_t>(Fallback::kProcess)] = 156'000;
+  EXPECT_THAT(Advice(stats), HasSubstr("make progressive photographs baseline (`jpegtran`)"));
+  EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
+}
+
+TEST(Advice, WorkersThatOthersHave) {
+  LoaderStats stats = Decoding(41);
+  stats.threads = 8;
+  EXPECT_THAT(Advice(stats),
+              HasSubstr("has 4. Other loaders have the rest of the 8 workers. Add cores, build"));
+  stats = Decoding(99);
+  stats.threads = 8;
+  EXPECT_THAT(Advice(stats), HasSubstr("busy 99% of the time. Other loaders have the rest of"));
+}
+
+// The tuner takes as few as do; what it leaves is nobody's, and cores are not missing.
+TEST(Advice, WorkersThatAreNotNeeded) {
+  LoaderStats stats = Decoding(20);
+  stats.work_ns = 240 * kS;  // three workers' time
+  stats.threads = 8;
+  EXPECT_THAT(Advice(stats),
+              HasSubstr("needs 3.0 cores and has 4, but not at an even pace. Build"));
+  stats = Decoding(95);
+  stats.threads = 8;
+  stats.work_ns = 240 * kS;
+  EXPECT_THAT(Advice(stats), HasSubstr("with 4 workers, busy 60% of the time. Build"));
+}
+
+TEST(Advice, WorkersThatAUserHasSet) {
+  LoaderStats stats = Decoding(41);
+  stats.threads = 8;
+  stats.workers_given = true;
+  EXPECT_THAT(Advice(stats), HasSubstr("has 4. Let it have more than 4 of the 8 workers, build"));
+}
+
+TEST(Advice, EnoughCoresOnAverage) {
+  LoaderStats stats = Decoding(12);
+  stats.work_ns = 250 * kS;
+  stats.depth_given = true;
+  EXPECT_THAT(Advice(stats),
+              StartsWith("The consumer waited 12% of the time: decoding needs 2.8 cores and has 4, "
+                         "but not at an even pace. Let more batches be ready (depth, now 6, or "
+                         "memory_budget), add cores"));
+  stats.work_ns = 150 * kS;  // less than half of them
+  EXPECT_THAT(Advice(stats), Not(HasSubstr("add cores")));
+  stats = Decoding(99);
+  stats.work_ns = 150 * kS;
+  EXPECT_THAT(Advice(stats), HasSubstr("busy 38% of the time. Build a crop index"));
+}
+
+TEST(Advice, ATunedDepthIsNotToBeSet) {
+  LoaderStats stats = Decoding(12);
+  stats.work_ns = 250 * kS;
+  stats.slot_bytes = 10'000'000;
+  stats.memory_budget = 1'000'000'000;
+  EXPECT_THAT(Advice(stats), HasSubstr("but not at an even pace. Add cores"));
+  stats.memory_budget = 130'000'000;  // its half: for six batches and a half
+  EXPECT_THAT(Advice(stats), HasSubstr(" pace. Let more batches be ready (memory_budget), add"));
+  stats.memory_budget = 1'000'000'000;
+  stats.decisions = {
+      {.what = TunerDecision::What::kDepth, .because = TunerDecision::Because::kLimit}};
+  EXPECT_THAT(Advice(stats), HasSubstr(" pace. Let more batches be ready (memory_budget), add"));
+}
+
+TEST(Advice, OtherWorkThanDecoding) {
+  LoaderStats stats = Decoding(41);
+  stats.stages = {.decode_ns = 100 * kS, .mix_ns = 200 * kS};
+  EXPECT_THAT(Advice(stats), HasSubstr(": mixing needs 6.7 cores and has 4. Add cores or leave "
+                                       "out transforms."));
+  stats.stages = {.decode_ns = 100 * kS, .augment_ns = 200 * kS};
+  EXPECT_THAT(Advice(stats), HasSubstr(": augmenting needs"));
+  stats = Decoding(41);
+  stats.stages = {};
+  stats.reader = "none";
+  EXPECT_THAT(Advice(stats), HasSubstr(": making batches needs 6.7 cores and has 4. Add cores."));
+}
+
+TEST(Advice, SlowStorage) {
+  LoaderStats given = Storage(41);
+  given.reads_given = true;
+  EXPECT_EQ(Advice(given),
+            "The consumer waited 41% of the time: storage brings 280 MB/s and should bring 475 "
+            "MB/s. Use a faster disk, keep the files in the page cache, or allow more reads at a "
+            "time (now 8).");
+  EXPECT_THAT(Advice(Storage(5)),
+              HasSubstr(" 5.0% of the time: storage is late now and then. Use"));
+}
+
+TEST(Advice, TunedReadsAreNotToBeSet) {
+  LoaderStats stats = Storage(41);
+  EXPECT_THAT(Advice(stats), Not(HasSubstr("more reads")));
+  stats.reader = "pread";
+  EXPECT_THAT(Advice(stats), HasSubstr("read with io_uring"));
+}
+
+TEST(Advice, CopiesAndOther) {
+  LoaderStats stats = Decoding(41);
+  stats.waited = {.copy_ns = 41 * kS};
+  EXPECT_THAT(Advice(stats), StartsWith("The consumer waited 41% of the time: batches were on "
+                                        "their way to the device. Make"));
+  stats.waited = {.other_ns = 41 * kS};
+  EXPECT_THAT(Advice(stats), StartsWith("The consumer waited 41% of the time, most of it for "
+                                        "threads to wake up, or for memory that it held itself."));
+  stats.waited = {};
+  EXPECT_EQ(Advice(stats), "The consumer waited 41% of the time.");
+}
+
+TEST(Advice, TheSecondCause) {
+  LoaderStats stats = Decoding(40);
+  stats.waited = {.storage_ns = 14 * kS, .decode_ns = 26 * kS};
+  EXPECT_THAT(Advice(stats), HasSubstr("has 4. Storage is next, with 35% of the wait. Add cores"));
+  stats.waited = {.storage_ns = 5 * kS, .decode_ns = 35 * kS};
+  EXPECT_THAT(Advice(stats), Not(HasSubstr("next")));
+}
+
+TEST(Advice, AConsumerThatOnlyTakesBatches) {
+  EXPECT_THAT(Advice(Decoding(99)),
+              StartsWith("Decoding is the limit, at 2,560 samples/s with 4 workers, busy 99% of "
+                         "the time. Add cores, build"));
+  EXPECT_THAT(Advice(Decoding(100)), StartsWith("Decoding is the limit, at 2,560 samples/s"));
+  EXPECT_THAT(Advice(Storage(100)),
+              StartsWith("Storage is the limit, at 2,560 samples/s, 280 MB/s with 8 reads at a "
+                         "time. Use a faster disk"));
+  LoaderStats stats = Decoding(100);
+  stats.waited = {.copy_ns = 100 * kS};
+  EXPECT_THAT(Advice(stats), StartsWith("Copying to the device is the limit, at 2,560 samples/s."));
+  stats = Decoding(100);
+  stats.workers = stats.threads = 1;
+  stats.work_ns = 99 * kS;
+  EXPECT_THAT(Advice(stats), HasSubstr(" with 1 worker, busy 99% of"));
+}
+
+// Whatever the counters are: whole sentences, and no number that is none.
+TEST(Advice, NeverNonsense) {
+  std::mt19937_64 random(3);
+  const auto some = [&]() -> uint64_t {
+    switch (random() % 6) {
+      case 0:
+        return 0;
+      case 1:
+        return std::numeric_limits<uint64_t>::max();
+      case 2:
+        return random();
+      default:
+        return random() % (100 * kS);
+    }
+  };
+  const auto few = [&] { return static_cast<int>(random() % 4) - 1; };
+  for (int round = 0; round < 50'000; ++round) {
+    LoaderStats stats;
+    stats.batches = 2 + some() / 2;
+    stats.samples = some();
+    stats.bytes_read = some();
+    stats.work_ns = some();
+    stats.wait_ns = some();
+    stats.consumer_ns = some();
+    stats.clocked = {.wall_ns = some(), .cpu_ns = some()};
+    stats.waited = {some() / 4, some() / 4, some() / 4, some() / 4};
+    stats.stages = {some() / 4, some() / 4, some() / 4, some() / 4};
+    stats.decoded.fast = some() / 4;
+    stats.decoded.stale = some() / 4;
+    stats.depth = few();
+    stats.workers = few();
+    stats.threads = few();
+    stats.reads = few();
+    stats.depth_given = random() % 2 == 0;
+    stats.workers_given = random() % 2 == 0;
+    stats.reads_given = random() % 2 == 0;
+    stats.slot_bytes = some();
+    stats.memory_budget = some();
+    stats.reader = random() % 2 == 0 ? "none" : "pread";
+    if (random() % 2 == 0) stats.plan = "RandomCrop";
+    const std::string advice = Advice(stats);
+    if (stats.wait_ns == 0 && stats.consumer_ns == 0) {
+      EXPECT_EQ(advice, "");
+      continue;
+    }
+    ASSERT_FALSE(advice.empty());
+    EXPECT_TRUE(std::isupper(static_cast<unsigned char>(advice.front()))) << advice;
+    EXPECT_EQ(advice.back(), '.');
+    EXPECT_LT(advice.size(), 700) << advice;
+    for (const char* nonsense : {"nan", "inf", " -", "..", "  ", " ."}) {
+      EXPECT_THAT(advice, Not(HasSubstr(nonsense)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,368 @@
+// What a job waits for, where that is known, because it was made to wait for it: the largest cause
+// is the true one, and the advice begins with it. The injected part is many times as long as
+// everything else, and mostly sleep, so that a busy machine changes nothing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bench/slow_reader.h"
+#include "engine/device/device_loader.h"
+#include "engine/loader/loader.h"
+#include "engine/watching/advice.h"
+#include "io/sources/arrays.h"
+#include "tests/testing/effort.h"
+#include "tests/testing/executors.h"
+#include "tests/testing/hooked_device.h"
+#include "tests/testing/make_jpeg.h"
+#include "tests/testing/photo_folder.h"
+
+namespace stoker {
+namespace {
+
+using namespace std::chrono_literals;
+using ::stoker::testing::DeviceCall;
+using ::stoker::testing::HookedDevice;
+using ::stoker::testing::MakeJpeg;
+using ::stoker::testing::PhotoFolder;
+using ::stoker::testing::RuntimeUnderTest;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+using Duration = std::chrono::nanoseconds;
+
+constexpr uint32_t kBatch = 8;
+constexpr int kPhotos = 64;
+
+// A source whose samples take a worker so much longer.
+class SlowSamples final : public SampleSource {
+ public:
+  using Slow = std::function<Duration(uint64_t id)>;
+  SlowSamples(std::shared_ptr<const SampleSource> inner, Slow slow)
+      : inner_(std::move(inner)), slow_(std::move(slow)) {}
+
+  void ReadCropIndex(uint64_t id, uint64_t most, std::vector<uint8_t>& record) const override {
+    std::this_thread::sleep_for(slow_(id));  // a worker asks, for each sample
+    inner_->ReadCropIndex(id, most, record);
+  }
+  uint64_t size() const override { return inner_->size(); }
+  SampleRef At(uint64_t id) const override { return inner_->At(id); }
+  void PathOf(uint32_t file, std::string& path) const override { inner_->PathOf(file, path); }
+  const std::vector<std::string>& classes() const override { return inner_->classes(); }
+  uint64_t memory_bytes() const override { return inner_->memory_bytes(); }
+  std::string Describe() const override { return inner_->Describe(); }
+
+ private:
+  const std::shared_ptr<const SampleSource> inner_;
+  const Slow slow_;
+};
+
+// One in each batch.
+bool IsChosen(uint64_t id) { return id % kBatch == 3; }
+
+class Attribution : public ::testing::Test {
+ protected:
+  struct Job {
+    SlowStorage storage{};
+    uint32_t reads = 0;           // 0: tuned
+    SlowSamples::Slow samples{};  // null: as quick as they are
+    int depth = 2;
+    // What the consumer does with a batch.
+    std::function<Duration(int batch)> step = [](int) { return 40ms; };
+    int batches = 12;
+    std::shared_ptr<Device> device{};
+  };
+
+  LoaderOptions Options(const Job& job) const {
+    RuntimeOptions runtime = RuntimeUnderTest(2);
+    runtime.reads_in_flight = job.reads;
+    const auto disk = std::make_shared<SlowDisk>(job.storage);
+    runtime.make_reader = [disk, reads = job.reads == 0 ? 32 : job.reads] {
+      return SlowReader::Make(MakePreadReader(reads), disk);
+    };
+    LoaderOptions options;
+    options.source = photos_.Source();
+    if (job.samples) options.source = std::make_shared<SlowSamples>(options.source, job.samples);
+    options.transforms = {RandomResizedCrop{.height = 32, .width = 32}};
+    options.batch_size = kBatch;
+    options.depth = job.depth;
+    options.runtime = Runtime::Create(runtime).value();
+    return options;
+  }
+
+  // The first batches, which find nothing begun, are left out.
+  template <typename AnyLoader>
+  static LoaderStats RunThrough(AnyLoader& loader, const Job& job) {
+    LoaderStats before;
+    for (int i = 0; i < job.batches;) {
+      if (i == 3) before = loader.Stats();
+      auto batch = loader.Next().value();
+      if (!batch) continue;  // an epoch's end
+      std::this_thread::sleep_for(job.step(i++));
+    }
+    return Since(before, loader.Stats());
+  }
+
+  static LoaderStats Run(const LoaderOptions& options, const Job& job) {
+    return RunThrough(*Loader::Open(options).value(), job);
+  }
+
+  LoaderStats Run(const Job& job) const {
+    if (job.device == nullptr) return Run(Options(job), job);
+    return RunThrough(
+        *DeviceLoader::Open(Options(job), {.device = job.device, .buffers = 2}).value(), job);
+  }
+
+  static LoaderStats Since(const LoaderStats& before, LoaderStats stats) {
+    stats.samples -= before.samples;
+    stats.batches -= before.batches;
+    stats.bytes_read -= before.bytes_read;
+    stats.work_ns -= before.work_ns;
+    stats.wait_ns -= before.wait_ns;
+    stats.consumer_ns -= before.consumer_ns;
+    stats.waited.storage_ns -= before.waited.storage_ns;
+    stats.waited.decode_ns -= before.waited.decode_ns;
+    stats.waited.copy_ns -= before.waited.copy_ns;
+    stats.waited.other_ns -= before.waited.other_ns;
+    EXPECT_EQ(stats.waited.sum(), stats.wait_ns);
+    return stats;
+  }
+
+  // More than all others together.
+  static void ExpectCause(const LoaderStats& stats, uint64_t WaitCauses::*cause,
+                          const std::string& words) {
+    const WaitCauses& waited = stats.waited;
+    EXPECT_GT(static_cast<double>(waited.*cause), 0.5 * static_cast<double>(waited.sum()))
+        << "storage " << waited.storage_ns << ", decode " << waited.decode_ns << ", copy "
+        << waited.copy_ns << ", other " << waited.other_ns;
+    EXPECT_THAT(Advice(stats), HasSubstr(words));
+  }
+
+  const PhotoFolder photos_{kPhotos, 4};
+};
+
+constexpr auto kStorage = &WaitCauses::storage_ns;
+constexpr auto kDecode = &WaitCauses::decode_ns;
+constexpr auto kCopy = &WaitCauses::copy_ns;
+
+TEST_F(Attribution, StorageOfLongLatencyWithFewReads) {
+  const LoaderStats stats = Run({.storage = {.latency = 20ms}, .reads = 2});
+  ExpectCause(stats, kStorage, ": storage brings ");
+  EXPECT_THAT(Advice(stats), HasSubstr("allow more reads at a time (now 2)"));
+  EXPECT_TRUE(stats.depth_given && stats.workers_given && stats.reads_given);
+}
+
+TEST_F(Attribution, StorageThatStandsStillNowAndThen) {
+  ExpectCause(Run({.storage = {.stall = 300ms, .stall_every = 400ms}, .batches = 20}), kStorage,
+              ": storage ");
+}
+
+TEST_F(Attribution, StorageThatBringsTooLittle) {
+  const Job job{.storage = {.bytes_per_second = 200'000}};
+  ExpectCause(Run(job), kStorage, ": storage brings ");
+}
+
+TEST_F(Attribution, OneSlowFileInEachBatch) {
+  std::vector<std::string> slow;
+  for (uint64_t id = 0; id < kPhotos; ++id) {
+    if (IsChosen(id)) slow.push_back(photos_.FileOf(id));
+  }
+  Job job;
+  job.storage.extra = [slow](const std::string& path) -> Duration {
+    return std::ranges::find(slow, path) != slow.end() ? 150ms : 0ms;
+  };
+  ExpectCause(Run(job), kStorage, ": storage ");
+}
+
+// A batch takes 160 ms of workers' time, in a step of 40 ms. They sleep: nobody else has
+// their cores.
+TEST_F(Attribution, TooFewWorkers) {
+  const LoaderStats stats = Run({.samples = [](uint64_t) { return 20ms; }});
+  ExpectCause(stats, kDecode, ": decoding needs ");
+  EXPECT_EQ(stats.clocked.wall_ns, 0u) << "each stretch has a sleep";
+  EXPECT_THAT(Advice(stats), HasSubstr(" and has 2. Add cores, build a crop index"));
+}
+
+// Each takes 60 ms, most of which passes while other samples are decoded.
+TEST_F(Attribution, TooFewWorkersBehindReadsThatTakeLong) {
+  ExpectCause(Run({.storage = {.latency = 60ms},
+                   .reads = 24,
+                   .samples = [](uint64_t) { return 20ms; },
+                   .depth = 8,
+                   .batches = 20}),
+              kDecode, ": decoding needs ");
+}
+
+TEST_F(Attribution, AWorkerThatIsHeldUpWhileTheOtherIsNot) {
+  ExpectCause(Run({.samples = [](uint64_t id) -> Duration { return IsChosen(id) ? 150ms : 0ms; }}),
+              kDecode, ": decoding needs ");
+}
+
+TEST_F(Attribution, HugePhotographsAmongSmallOnes) {
+  const std::vector<uint8_t> huge =
+      MakeJpeg({.width = 2400, .height = 1800, .scans = testing::JpegScans::kProgressive});
+  for (uint64_t id = 0; id < kPhotos; ++id) {
+    if (IsChosen(id)) photos_.Overwrite(id, {huge.begin(), huge.end()});
+  }
+  ExpectCause(Run({.step = [](int) { return 2ms; }}), kDecode, "Decoding is the limit, at ");
+}
+
+TEST_F(Attribution, AConsumerThatIsSlow) {
+  const LoaderStats stats = Run({.depth = 4, .step = [](int) { return 50ms; }});
+  EXPECT_THAT(Advice(stats), StartsWith("The consumer is the limit"));
+  EXPECT_TRUE(stats.depth_given && !stats.reads_given);
+}
+
+// It takes five batches at once, of which two are there; there is time to make all of them.
+TEST_F(Attribution, AConsumerThatComesInBursts) {
+  const LoaderStats stats =
+      Run({.samples = [](uint64_t) { return 20ms; },
+           .step = [](int batch) -> Duration { return batch % 5 == 4 ? 700ms : 0ms; },
+           .batches = 18});
+  ExpectCause(stats, kDecode, ", but not at an even pace. Let more batches be ready (depth, now 2");
+}
+
+TEST_F(Attribution, AConsumerThatOnlyTakesBatches) {
+  const LoaderStats stats =
+      Run({.samples = [](uint64_t) { return 20ms; }, .step = [](int) { return 0ms; }});
+  ExpectCause(stats, kDecode, "Decoding is the limit, at ");
+}
+
+// Sixteen times the same row.
+LoaderOptions InMemory(ArrayColumn row) {
+  static const int64_t label = 1;
+  row.name = "image";
+  row.samples = 16;
+  row.row_stride = 0;
+  const ArrayColumn labels{.name = "label",
+                           .dtype = DType::kI64,
+                           .row_shape = {},
+                           .data = &label,
+                           .samples = 16,
+                           .row_stride = 0};
+  LoaderOptions options;
+  options.source = Arrays({row, labels}, nullptr).value();
+  options.batch_size = 16;
+  options.depth = 1;
+  options.runtime = Runtime::Create(RuntimeUnderTest(2)).value();
+  return options;
+}
+
+TEST_F(Attribution, ImagesInMemory) {
+  const int side = testing::Effort(2400);
+  const std::vector<uint8_t> pixels(static_cast<size_t>(side * side * 3), 100);
+  LoaderOptions options =
+      InMemory({.name = {}, .row_shape = {side, side, 3}, .data = pixels.data()});
+  options.transforms = {Resize{.height = side / 2, .width = side / 2},
+                        GaussianBlur{.kernel_height = 23, .kernel_width = 23}};
+  const Job job{.step = [](int) { return 0ms; }};
+  ExpectCause(Run(options, job), kDecode, " is the limit, at ");
+}
+
+// The calling thread, and those that it starts, on one core for a while.
+class OnOneCore {
+ public:
+  OnOneCore() {
+    CPU_ZERO(&before_);
+    EXPECT_EQ(sched_getaffinity(0, sizeof(before_), &before_), 0);
+    int core = 0;
+    while (CPU_ISSET(core, &before_) == 0) ++core;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    EXPECT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  }
+  ~OnOneCore() { (void)sched_setaffinity(0, sizeof(before_), &before_); }
+  OnOneCore(const OnOneCore&) = delete;
+  OnOneCore& operator=(const OnOneCore&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
+
+TEST_F(Attribution, WorkersThatShareTheirCore) {
+  const OnOneCore pinned;
+  std::atomic<bool> done{false};
+  std::vector<std::thread> others(4);
+  for (std::thread& other : others) {
+    other = std::thread([&done] {
+      while (!done) continue;
+    });
+  }
+  const int side = testing::Effort(1200);
+  const std::vector<uint8_t> pixels(static_cast<size_t>(side * side * 3), 100);
+  LoaderOptions options =
+      InMemory({.name = {}, .row_shape = {side, side, 3}, .data = pixels.data()});
+  options.transforms = {Resize{.height = side / 2, .width = side / 2},
+                        GaussianBlur{.kernel_height = 23, .kernel_width = 23}};
+  options.runtime = Runtime::Create({.threads = 1, .executor = ExecutorKind::kThreads}).value();
+  const LoaderStats stats = Run(options, {.step = [](int) { return 0ms; }, .batches = 6});
+  done = true;
+  for (std::thread& other : others) other.join();
+  EXPECT_LT(stats.clocked.share(), 0.6) << "one of five";
+  EXPECT_THAT(Advice(stats), HasSubstr("% of the time, and with a core "));
+  EXPECT_THAT(Advice(stats), HasSubstr("Keep other programs off its cores"));
+}
+
+TEST_F(Attribution, Mixing) {
+  const std::vector<float> values(1 << 20, 0.5F);
+  LoaderOptions options =
+      InMemory({.name = {}, .dtype = DType::kF32, .row_shape = {1 << 20}, .data = values.data()});
+  options.mix = BatchMix{.choices = {MixUp{}}, .num_classes = 2};
+  const Job job{.step = [](int) { return 0ms; }};
+  ExpectCause(Run(options, job), kDecode, "Mixing is the limit, at ");
+}
+
+std::shared_ptr<Device> HostDevice(HookedDevice::Hook hook = {}) {
+  return std::make_shared<HookedDevice>(Device::Open({.kind = DeviceName::Kind::kHost}).value(),
+                                        std::move(hook));
+}
+
+TEST_F(Attribution, CopiesToADevice) {
+  Job job;
+  job.device = HostDevice([](DeviceCall call) -> Status {
+    if (call == DeviceCall::kCopy) std::this_thread::sleep_for(50ms);
+    return {};
+  });
+  ExpectCause(Run(job), kCopy, ": batches were on their way to the device");
+}
+
+TEST_F(Attribution, WorkersBehindADevice) {
+  Job job{.samples = [](uint64_t) { return 20ms; }};
+  job.device = HostDevice();
+  ExpectCause(Run(job), kDecode, ": decoding needs ");
+}
+
+TEST_F(Attribution, StorageBehindADevice) {
+  Job job{.storage = {.latency = 20ms}, .reads = 2};
+  job.device = HostDevice();
+  ExpectCause(Run(job), kStorage, ": storage brings ");
+}
+
+// Nothing that is slow changes a byte.
+TEST_F(Attribution, SlowStorageBringsTheSame) {
+  const auto ids = [&](const Job& job) {
+    std::vector<std::vector<uint8_t>> rows;
+    const auto loader = Loader::Open(Options(job)).value();
+    while (const Batch batch = loader->Next().value()) {
+      const auto* data = static_cast<const uint8_t*>(batch.images().data);
+      rows.emplace_back(data, data + batch.images().bytes());
+    }
+    return rows;
+  };
+  const auto quick = ids({});
+  EXPECT_EQ(ids({.storage = {.latency = 3ms, .stall = 5ms, .stall_every = 12ms}}), quick);
+  EXPECT_EQ(ids({.storage = {.bytes_per_second = 2'000'000}, .reads = 3}), quick);
+}
+
+}  // namespace
+}  // namespace stoker

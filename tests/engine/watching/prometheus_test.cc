@@ -1,0 +1,137 @@
+#include "engine/watching/prometheus.h"
+
+#include <gtest/gtest.h>
+
+namespace stoker {
+namespace {
+
+TEST(Prometheus, APage) {
+  LoaderStats stats;
+  stats.samples = 512;
+  stats.batches = 2;
+  stats.bytes_read = 56'000'000;
+  stats.stages = {.decode_ns = 1'500'000'000, .resize_ns = 5, .augment_ns = 0, .mix_ns = 7'000};
+  stats.worker_busy_ns = {1'000'000'001, 999'999'999};
+  stats.clocked = {.wall_ns = 400'000'000, .cpu_ns = 100'000'000};
+  stats.read_cpu_ns = 20'000'000;
+  stats.wait_ns = 400'000'000;
+  stats.waited = {100'000'000, 200'000'000, 60'000'000, 40'000'000};
+  stats.consumer_ns = 12'000'000'000;
+  stats.decoded.fast = 500;
+  stats.decoded.fallback[static_cast<size_t>(Fallback::kProcess)] = 10;
+  stats.decoded.fallback[static_cast<size_t>(Fallback::kBits)] = 2;
+  stats.decoded.no_end_marker = 4;
+  stats.decoded.indexed = 400;
+  stats.decoded.stale = 3;
+  stats.decoded.contradicted = 1;
+  stats.depth = 4;
+  stats.workers = 2;
+  stats.threads = 8;
+  stats.reads = 16;
+  stats.decisions_made = 9;
+  stats.executor = "tbb";
+  stats.reader = "uring";
+  stats.lent_batches = 1;
+  stats.lent_bytes = 100;
+  stats.slot_bytes = 100;
+  stats.pinned_bytes = 0;
+  stats.memory_used = 1'000;
+  stats.memory_peak = 2'000;
+  stats.memory_budget = 4'294'967'296;
+  EXPECT_EQ(PrometheusText(stats, "train"),
+            R"(# HELP stoker_samples_total Samples worked on, good or bad.
+# TYPE stoker_samples_total counter
+stoker_samples_total{loader="train"} 512
+# HELP stoker_batches_total Batches delivered.
+# TYPE stoker_batches_total counter
+stoker_batches_total{loader="train"} 2
+# HELP stoker_read_bytes_total Bytes of the files read, cached or not.
+# TYPE stoker_read_bytes_total counter
+stoker_read_bytes_total{loader="train"} 56000000
+# HELP stoker_stage_seconds_total Workers' time, by what it was spent on.
+# TYPE stoker_stage_seconds_total counter
+stoker_stage_seconds_total{loader="train",stage="decode"} 1.500000000
+stoker_stage_seconds_total{loader="train",stage="resize"} 0.000000005
+stoker_stage_seconds_total{loader="train",stage="augment"} 0.000000000
+stoker_stage_seconds_total{loader="train",stage="mix"} 0.000007000
+# HELP stoker_worker_busy_seconds_total Time that a worker had samples in hand.
+# TYPE stoker_worker_busy_seconds_total counter
+stoker_worker_busy_seconds_total{loader="train",worker="0"} 1.000000001
+stoker_worker_busy_seconds_total{loader="train",worker="1"} 0.999999999
+# HELP stoker_worker_core_share Part of their busy time in which workers had a core, measured now and then.
+# TYPE stoker_worker_core_share gauge
+stoker_worker_core_share{loader="train"} 0.250000
+# HELP stoker_reader_cpu_seconds_total CPU time of the reader threads, for all loaders of the process.
+# TYPE stoker_reader_cpu_seconds_total counter
+stoker_reader_cpu_seconds_total{loader="train"} 0.020000000
+# HELP stoker_wait_seconds_total Time that the consumer waited for batches, and why.
+# TYPE stoker_wait_seconds_total counter
+stoker_wait_seconds_total{loader="train",cause="storage"} 0.100000000
+stoker_wait_seconds_total{loader="train",cause="decode"} 0.200000000
+stoker_wait_seconds_total{loader="train",cause="copy"} 0.060000000
+stoker_wait_seconds_total{loader="train",cause="other"} 0.040000000
+# HELP stoker_consumer_seconds_total Time between having a batch and asking for the next one.
+# TYPE stoker_consumer_seconds_total counter
+stoker_consumer_seconds_total{loader="train"} 12.000000000
+# HELP stoker_jpeg_images_total JPEGs decoded, by what.
+# TYPE stoker_jpeg_images_total counter
+stoker_jpeg_images_total{loader="train",decoder="stoker"} 500
+stoker_jpeg_images_total{loader="train",decoder="libjpeg-turbo"} 12
+# HELP stoker_jpeg_no_end_marker_total Of these, those that lack the end-of-image marker behind whole data.
+# TYPE stoker_jpeg_no_end_marker_total counter
+stoker_jpeg_no_end_marker_total{loader="train"} 4
+# HELP stoker_crop_index_images_total Images that had a crop index: decoded by it, or not because it is stale or wrong.
+# TYPE stoker_crop_index_images_total counter
+stoker_crop_index_images_total{loader="train",result="used"} 400
+stoker_crop_index_images_total{loader="train",result="stale"} 3
+stoker_crop_index_images_total{loader="train",result="wrong"} 1
+# HELP stoker_depth Batches in production at most, now.
+# TYPE stoker_depth gauge
+stoker_depth{loader="train"} 4
+# HELP stoker_workers Workers that decode at a time at most, now.
+# TYPE stoker_workers gauge
+stoker_workers{loader="train"} 2
+# HELP stoker_threads Workers that there are, for all loaders.
+# TYPE stoker_threads gauge
+stoker_threads{loader="train"} 8
+# HELP stoker_reads Reads in flight at most, now.
+# TYPE stoker_reads gauge
+stoker_reads{loader="train"} 16
+# HELP stoker_decisions_total Changes of depth, workers and reads.
+# TYPE stoker_decisions_total counter
+stoker_decisions_total{loader="train"} 9
+# HELP stoker_loader_info Always 1; what the loader runs on.
+# TYPE stoker_loader_info gauge
+stoker_loader_info{loader="train",executor="tbb",reader="uring"} 1
+# HELP stoker_lent_batches Batches held by the caller.
+# TYPE stoker_lent_batches gauge
+stoker_lent_batches{loader="train"} 1
+# HELP stoker_lent_bytes Memory of batches held by the caller.
+# TYPE stoker_lent_bytes gauge
+stoker_lent_bytes{loader="train"} 100
+# HELP stoker_batch_bytes Memory of one batch.
+# TYPE stoker_batch_bytes gauge
+stoker_batch_bytes{loader="train"} 100
+# HELP stoker_pinned_bytes Memory of batches that is pinned for a device.
+# TYPE stoker_pinned_bytes gauge
+stoker_pinned_bytes{loader="train"} 0
+# HELP stoker_memory_used_bytes Working memory in use, of all loaders.
+# TYPE stoker_memory_used_bytes gauge
+stoker_memory_used_bytes{loader="train"} 1000
+# HELP stoker_memory_peak_bytes Working memory in use at most so far.
+# TYPE stoker_memory_peak_bytes gauge
+stoker_memory_peak_bytes{loader="train"} 2000
+# HELP stoker_memory_budget_bytes Working memory that there is.
+# TYPE stoker_memory_budget_bytes gauge
+stoker_memory_budget_bytes{loader="train"} 4294967296
+)");
+}
+
+TEST(Prometheus, NamesAreEscaped) {
+  const std::string page = PrometheusText({}, "a\\b \"c\"\nd{}=, ü");
+  EXPECT_NE(page.find("stoker_batches_total{loader=\"a\\\\b \\\"c\\\"\\nd{}=, ü\"} 0\n"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,246 @@
+// Formats are told from the bytes, and all of them become rows in one feed.
+#include "transforms/decode/image_decoder.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/random.h"
+#include "tests/testing/effort.h"
+#include "tests/testing/make_jpeg.h"
+#include "tests/testing/make_png.h"
+#include "tests/testing/make_webp.h"
+#include "tests/transforms/whole.h"
+#include "transforms/plan/plan.h"
+#include "transforms/plan/reference.h"
+#include "transforms/png/reference_decoder.h"
+#include "transforms/webp/reference_decoder.h"
+
+namespace stoker {
+namespace {
+
+using testing::Compare;
+using testing::ErrorOf;
+using testing::MakeJpeg;
+using testing::MakePng;
+using testing::MakeWebp;
+using testing::Padded;
+using testing::Unpadded;
+
+std::vector<uint8_t> Bytes(std::string_view text) { return {text.begin(), text.end()}; }
+
+TEST(ImageDecoder, EachFormatByItsContent) {
+  ImageDecoder decoder;
+  for (int round = 0; round < 2; ++round) {
+    const std::vector<uint8_t> jpeg = Padded(MakeJpeg()), png = Padded(MakePng()),
+                               webp = Padded(MakeWebp());
+    EXPECT_EQ(decoder.Open(Unpadded(jpeg))->format, ImageFormat::kJpeg);
+    EXPECT_EQ(Compare(decoder, jpeg, {5, 5, 20, 20}, DecodeWhole(Unpadded(jpeg)).value()), "");
+    EXPECT_EQ(decoder.Open(Unpadded(png))->format, ImageFormat::kPng);
+    EXPECT_EQ(Compare(decoder, png, {5, 5, 20, 20}, DecodeWholePng(Unpadded(png)).value()), "");
+    EXPECT_EQ(decoder.Open(Unpadded(webp))->format, ImageFormat::kWebp);
+    EXPECT_EQ(Compare(decoder, webp, {5, 5, 20, 20}, DecodeWholeWebp(Unpadded(webp)).value()), "");
+  }
+  EXPECT_EQ(decoder.paths().fast, 2u);
+}
+
+TEST(ImageDecoder, WhatItDoesNotDecode) {
+  ImageDecoder decoder;
+  const Error empty = ErrorOf(decoder, Padded({}));
+  EXPECT_EQ(empty.code, Code::kDataLoss);
+  EXPECT_EQ(empty.cause, "the file is empty");
+  EXPECT_EQ(empty.offset, 0u);
+  const Error text = ErrorOf(decoder, Padded(Bytes("This is text, and named .jpg\n")));
+  EXPECT_EQ(text.code, Code::kDataLoss);
+  EXPECT_EQ(text.cause, "not an image that stoker knows");
+  EXPECT_EQ(text.offset, 0u);
+  EXPECT_EQ(text.advice, "If it is an image, convert it to JPEG or PNG; else remove the file");
+  const Error gif = ErrorOf(decoder, Padded(Bytes("GIF89a and so on")));
+  EXPECT_EQ(gif.code, Code::kUnimplemented);
+  EXPECT_EQ(gif.cause, "GIF images are not supported");
+  EXPECT_EQ(
+      gif.advice,
+      "Convert it to JPEG or PNG, for example with ImageMagick: `convert 'FILE[0]' FILE.png`");
+}
+
+// A sound image of another format is never to be removed.
+TEST(ImageDecoder, OtherFormatsAreNamed) {
+  using namespace std::string_view_literals;  // NOLINT: magic bytes contain zeros
+  const std::pair<std::string_view, const char*> files[] = {
+      {"\0\0\0\x20"
+       "ftypavif\0\0\0\0avifmif1"sv,
+       "AVIF"},
+      {"\0\0\0\x1C"
+       "ftypmif1\0\0\0\0mif1avif"sv,
+       "AVIF"},
+      {"\0\0\0\x18"
+       "ftypheic\0\0\0\0mif1heic"sv,
+       "HEIC"},
+      {"\0\0\0\x18"
+       "ftypmif1\0\0\0\0mif1heic"sv,
+       "HEIC"},
+      {"\0\0\0\x0CjP  \r\n\x87\n\0\0\0\x14"
+       "ftypjp2 "sv,
+       "JPEG 2000"},
+      {"\xFF\x4F\xFF\x51\0\x2F\0\0"sv, "JPEG 2000"},
+      {"\0\0\0\x0CJXL \r\n\x87\n"sv, "JPEG XL"},
+      {"\xFF\x0A\xFA\x1F\x01\x90\0\0\0\0\0\0"sv, "JPEG XL"},
+      {"II\xBC\x01\x08"sv, "JPEG XR"},
+      {"BM\x10\x20\x30\0\0\0\0\0\x36"sv, "BMP"},
+      {"MM\0*...."sv, "TIFF"},
+      {"II+\0\x08\0\0\0"sv, "TIFF"},
+      {"P6\n3 4\n255\n"sv, "PNM"},
+      {"\0\0\1\0\1\0\x10\x10\0\0\1\0\x20\0\x68\4\0\0\x16\0\0\0"sv, "ICO"},
+      {"<svg xmlns=\"http://www.w3.org/2000/svg\"/>"sv, "SVG"},
+      {"\xEF\xBB\xBF<?xml version=\"1.0\"?>\n<!-- x -->\n<svg/>"sv, "SVG"},
+      {"8BPS\0\1"sv, "Photoshop"},
+      {"\x76\x2F\x31\x01"sv, "OpenEXR"},
+      {"DDS \x7C\0\0\0"sv, "DDS"},
+      {"qoif\0\0\0\1"sv, "QOI"},
+  };
+  ImageDecoder decoder;
+  for (const auto& [bytes, name] : files) {
+    const Error error = ErrorOf(decoder, Padded(Bytes(bytes)));
+    EXPECT_EQ(error.code, Code::kUnimplemented) << name;
+    EXPECT_EQ(error.cause, std::string(name) + " images are not supported");
+    EXPECT_TRUE(error.advice.starts_with("Convert it to JPEG or PNG, for example with")) << name;
+  }
+  for (const std::string_view text :
+       {"\0\0\0\x18"
+        "ftypmp42\0\0\0\0mp42isom"sv,
+        "\0\0\0\0ftypheic"sv,
+        "\0\0\0\x18"
+        "ftyp"sv,
+        "\xFF\n"sv, "\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"sv, "<!DOCTYPE html><svg/>"sv,
+        "<html>"sv}) {
+    EXPECT_EQ(ErrorOf(decoder, Padded(Bytes(text))).code, Code::kDataLoss) << text;
+  }
+}
+
+// What was opened before does not stand in for what could not be.
+TEST(ImageDecoder, NothingIsDecodedThatIsNotOpen) {
+  ImageDecoder decoder;
+  testing::KeepRows rows;
+  EXPECT_EQ(decoder.Decode({0, 0, 1, 1}, rows).error().code, Code::kFailedPrecondition);
+  for (const std::vector<uint8_t>& file : {MakeJpeg(), MakePng(), MakeWebp()}) {
+    const std::vector<uint8_t> padded = Padded(file), text = Padded(Bytes("text"));
+    ASSERT_TRUE(decoder.Open(Unpadded(padded)).ok());
+    ASSERT_FALSE(decoder.Open(Unpadded(text)).ok());
+    EXPECT_EQ(decoder.Decode({0, 0, 1, 1}, rows).error().code, Code::kFailedPrecondition);
+    ASSERT_TRUE(decoder.Open(Unpadded(padded)).ok());
+    ASSERT_FALSE(decoder.Open({}).ok());
+    EXPECT_EQ(decoder.Decode({0, 0, 1, 1}, rows).error().code, Code::kFailedPrecondition);
+  }
+}
+
+// ---- in a feed
+
+const Plan& ThePlan() {
+  static const Plan plan =
+      Plan::Compile({RandomResizedCrop{24, 40}, RandomHorizontalFlip{}}).value();
+  return plan;
+}
+
+// All formats, orientations, and some damage.
+std::vector<uint8_t> MakeSample(uint64_t n) {
+  RandomStream random({8, 0, n}, 0);
+  const int width = 1 + static_cast<int>(random.Below(200));
+  const int height = 1 + static_cast<int>(random.Below(200));
+  const int orientation = static_cast<int>(random.Below(9));
+  std::vector<uint8_t> file;
+  switch (random.Below(4)) {
+    case 0: {
+      testing::JpegOptions options{.width = width, .height = height, .orientation = orientation};
+      options.sampling = testing::Luma(2, 2);
+      if (random.Below(4) == 0) options.scans = testing::JpegScans::kProgressive;
+      file = MakeJpeg(options);
+      break;
+    }
+    case 1: {
+      constexpr int kColors[] = {0, 2, 3, 4, 6};
+      file = MakePng({.width = width,
+                      .height = height,
+                      .color = kColors[random.Below(5)],
+                      .interlaced = random.Below(3) == 0,
+                      .seed = n});
+      const std::vector<uint8_t> tiff = testing::OrientationTiff(orientation, n % 2 == 0);
+      file =
+          testing::WithChunk(file, n % 3 == 0 ? "IEND" : "IDAT", testing::PngChunk("eXIf", tiff));
+      break;
+    }
+    case 2: {
+      file = MakeWebp({.width = width,
+                       .height = height,
+                       .lossless = random.Below(2) == 0,
+                       .alpha = random.Below(2) == 0,
+                       .seed = n});
+      const std::vector<uint8_t> tiff = testing::OrientationTiff(orientation, n % 2 == 0);
+      file = testing::Extended(file, width, height, 8, {}, testing::WebpChunk("EXIF", tiff));
+      break;
+    }
+    default:
+      file = n % 2 == 0 ? Bytes("no image") : Bytes("GIF89a");
+  }
+  if (random.Below(6) == 0) file.resize(1 + random.Below(file.size()));
+  return Padded(file);
+}
+
+struct Outcome {
+  std::vector<uint8_t> row;
+  std::string error;
+};
+
+class SomeFeed final : public ImageFeed {
+ public:
+  explicit SomeFeed(const std::vector<std::vector<uint8_t>>& samples) : samples_(samples) {
+    outcomes.resize(samples.size());
+    for (Outcome& o : outcomes) o.row.resize(ThePlan().row_bytes());
+  }
+  std::optional<EncodedImage> Next() override {
+    if (next_ == samples_.size()) return std::nullopt;
+    const size_t i = next_++;
+    return EncodedImage{
+        static_cast<uint32_t>(i), Unpadded(samples_[i]), {1, 0, i}, outcomes[i].row.data(), {}};
+  }
+  void Done(uint32_t tag, Status status) override {
+    EXPECT_EQ(done[tag]++, 0);
+    if (!status.ok()) outcomes[tag].error = status.error().ToString();
+  }
+
+  std::vector<Outcome> outcomes;
+  std::map<uint32_t, int> done;
+
+ private:
+  const std::vector<std::vector<uint8_t>>& samples_;
+  size_t next_ = 0;
+};
+
+TEST(MixedFeed, RowsAreThoseOfThePlainTwin) {
+  std::vector<std::vector<uint8_t>> samples;
+  for (int n = 0; n < testing::Effort(400); ++n)
+    samples.push_back(MakeSample(static_cast<uint64_t>(n)));
+  MemoryBudget budget(64 << 20);
+  const auto workspace = ThePlan().MakeWorkspace(budget);
+  SomeFeed feed(samples);
+  StageTimes times;
+  ThePlan().ApplyAll(feed, *workspace, times);
+  ASSERT_EQ(feed.done.size(), samples.size());
+  size_t good = 0;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    std::vector<uint8_t> wanted(ThePlan().row_bytes());
+    const Status status = ApplyReference(ThePlan(), Unpadded(samples[i]), {1, 0, i}, wanted.data());
+    ASSERT_EQ(feed.outcomes[i].error, status.ok() ? "" : status.error().ToString()) << i;
+    if (!status.ok()) continue;
+    ASSERT_EQ(feed.outcomes[i].row, wanted) << i;
+    ++good;
+  }
+  EXPECT_GT(good, samples.size() / 2);
+  EXPECT_LT(good, samples.size());
+}
+
+}  // namespace
+}  // namespace stoker

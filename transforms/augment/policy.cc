@@ -1,0 +1,269 @@
+#include "transforms/augment/policy.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "transforms/plan/draw.h"
+
+namespace stoker {
+
+namespace {
+
+// In the order in which the papers list them; Invert is AutoAugment's alone.
+enum Operation : uint8_t {
+  kIdentity,
+  kShearX,
+  kShearY,
+  kTranslateX,
+  kTranslateY,
+  kRotate,
+  kBrightness,
+  kColor,
+  kContrast,
+  kSharpness,
+  kPosterize,
+  kSolarize,
+  kAutoContrast,
+  kEqualize,
+  kInvert,
+};
+constexpr uint64_t kOperations = 14;  // without Invert
+
+// The strongest of each kind.
+struct Space {
+  double shear;           // columns a row
+  double translate_x;     // pixels
+  double translate_y;     // pixels
+  double rotate;          // degrees
+  double enhance;         // of a factor, from 1
+  double posterize_bits;  // that are taken away
+};
+
+// Of AutoAugment and RandAugment, which share it; translations are in shares of 331 pixels.
+Space Searched(ImageSize size) {
+  return {0.3, 150.0 / 331.0 * size.width, 150.0 / 331.0 * size.height, 30.0, 0.9, 4};
+}
+constexpr Space kWide = {0.99, 32.0, 32.0, 135.0, 0.99, 6};
+
+// The `bin`-th of `bins` even steps, in binary32 as torch.linspace has them one at a time. (Its
+// vectors differ in the last bit, and so does where TrivialAugmentWide's middle strength of
+// translation goes: 16 pixels, or 15.)
+float Magnitude(double from, double to, int bin, int bins) {
+  const float first = static_cast<float>(from), last = static_cast<float>(to);
+  const float step = (last - first) / static_cast<float>(bins - 1);
+  if (bin < bins / 2) return first + step * static_cast<float>(bin);
+  return last - step * static_cast<float>(bins - 1 - bin);
+}
+
+int PosterizeBits(double most, int bin, int bins) {
+  const float taken = static_cast<float>(bin) / static_cast<float>((bins - 1) / most);
+  return static_cast<int>(RoundHalfEven(8.0F - taken));
+}
+
+// What an operation is applied with.
+struct Strength {
+  Space space;
+  int bin;
+  int bins;
+  Interpolation interpolation;
+  std::optional<Fill> fill;
+};
+
+class Steps {
+ public:
+  Steps(ImageSize size, RandomStream& random, std::vector<DrawnStep>& steps)
+      : size_(size), random_(random), steps_(steps) {}
+
+  void Add(Operation operation, const Strength& strength) {
+    const Space& space = strength.space;
+    const auto of = [&](double end) { return Signed(end, strength); };
+    switch (operation) {
+      case kIdentity:
+        return;
+      case kShearX:
+        return Shear(of(space.shear), 0, strength);
+      case kShearY:
+        return Shear(0, of(space.shear), strength);
+      case kTranslateX:
+        return Move({1, 0, -std::trunc(of(space.translate_x)), 0, 1, 0}, strength);
+      case kTranslateY:
+        return Move({1, 0, 0, 0, 1, -std::trunc(of(space.translate_y))}, strength);
+      case kRotate:
+        return Rotate(of(space.rotate), strength);
+      case kBrightness:
+        return Enhance<AdjustBrightness>(of(space.enhance));
+      case kColor:
+        return Enhance<AdjustSaturation>(of(space.enhance));
+      case kContrast:
+        return Enhance<AdjustContrast>(of(space.enhance));
+      case kSharpness:
+        return Enhance<AdjustSharpness>(of(space.enhance));
+      case kPosterize:
+        return Push(Posterize{PosterizeBits(space.posterize_bits, strength.bin, strength.bins)});
+      case kSolarize:
+        return Push(
+            Solarize{static_cast<float>(255.0 * Magnitude(1, 0, strength.bin, strength.bins))});
+      case kAutoContrast:
+        return Push(AutoContrast{});
+      case kEqualize:
+        return Push(Equalize{});
+      case kInvert:
+        return Push(Invert{});
+    }
+  }
+
+ private:
+  double Signed(double end, const Strength& strength) {
+    const double magnitude = Magnitude(0, end, strength.bin, strength.bins);
+    return random_.Uniform() <= 0.5 ? -magnitude : magnitude;
+  }
+
+  // About the top left corner.
+  void Shear(double x, double y, const Strength& strength) {
+    Move({1, x, x * size_.height / 2, y, 1, y * size_.width / 2}, strength);
+  }
+
+  // Counterclockwise, about the middle.
+  void Rotate(double degrees, const Strength& strength) {
+    const double sine = Sin(degrees * (kPi / 180)), cosine = Sin((90 - degrees) * (kPi / 180));
+    Move({cosine, -sine, 0, sine, cosine, 0}, strength);
+  }
+
+  void Move(const std::array<double, 6>& matrix, const Strength& strength) {
+    if (matrix == std::array<double, 6>{1, 0, 0, 0, 1, 0}) return;
+    Push(Affine{matrix, strength.interpolation, strength.fill.value_or(Fill{}),
+                strength.fill.has_value()});
+  }
+
+  template <typename Adjust>
+  void Enhance(double by) {
+    if (by != 0) Push(Adjust{static_cast<decltype(Adjust::factor)>(1.0 + by)});
+  }
+
+  void Push(const Step& step) { steps_.push_back({step, 0}); }
+
+  ImageSize size_;
+  RandomStream& random_;
+  std::vector<DrawnStep>& steps_;
+};
+
+// ---- AutoAugment's tables: (operation, probability, strength of 10) twice.
+
+struct Choice {
+  Operation operation;
+  double probability;
+  int bin;
+};
+using Pair = std::pair<Choice, Choice>;
+using Table = std::array<Pair, 25>;
+constexpr int kSearchedBins = 10;
+
+constexpr Table kImageNet = {{
+    {{kPosterize, 0.4, 8}, {kRotate, 0.6, 9}},  {{kSolarize, 0.6, 5}, {kAutoContrast, 0.6, 0}},
+    {{kEqualize, 0.8, 0}, {kEqualize, 0.6, 0}}, {{kPosterize, 0.6, 7}, {kPosterize, 0.6, 6}},
+    {{kEqualize, 0.4, 0}, {kSolarize, 0.2, 4}}, {{kEqualize, 0.4, 0}, {kRotate, 0.8, 8}},
+    {{kSolarize, 0.6, 3}, {kEqualize, 0.6, 0}}, {{kPosterize, 0.8, 5}, {kEqualize, 1.0, 0}},
+    {{kRotate, 0.2, 3}, {kSolarize, 0.6, 8}},   {{kEqualize, 0.6, 0}, {kPosterize, 0.4, 6}},
+    {{kRotate, 0.8, 8}, {kColor, 0.4, 0}},      {{kRotate, 0.4, 9}, {kEqualize, 0.6, 0}},
+    {{kEqualize, 0.0, 0}, {kEqualize, 0.8, 0}}, {{kInvert, 0.6, 0}, {kEqualize, 1.0, 0}},
+    {{kColor, 0.6, 4}, {kContrast, 1.0, 8}},    {{kRotate, 0.8, 8}, {kColor, 1.0, 2}},
+    {{kColor, 0.8, 8}, {kSolarize, 0.8, 7}},    {{kSharpness, 0.4, 7}, {kInvert, 0.6, 0}},
+    {{kShearX, 0.6, 5}, {kEqualize, 1.0, 0}},   {{kColor, 0.4, 0}, {kEqualize, 0.6, 0}},
+    {{kEqualize, 0.4, 0}, {kSolarize, 0.2, 4}}, {{kSolarize, 0.6, 5}, {kAutoContrast, 0.6, 0}},
+    {{kInvert, 0.6, 0}, {kEqualize, 1.0, 0}},   {{kColor, 0.6, 4}, {kContrast, 1.0, 8}},
+    {{kEqualize, 0.8, 0}, {kEqualize, 0.6, 0}},
+}};
+
+constexpr Table kCifar10 = {{
+    {{kInvert, 0.1, 0}, {kContrast, 0.2, 6}},
+    {{kRotate, 0.7, 2}, {kTranslateX, 0.3, 9}},
+    {{kSharpness, 0.8, 1}, {kSharpness, 0.9, 3}},
+    {{kShearY, 0.5, 8}, {kTranslateY, 0.7, 9}},
+    {{kAutoContrast, 0.5, 0}, {kEqualize, 0.9, 0}},
+    {{kShearY, 0.2, 7}, {kPosterize, 0.3, 7}},
+    {{kColor, 0.4, 3}, {kBrightness, 0.6, 7}},
+    {{kSharpness, 0.3, 9}, {kBrightness, 0.7, 9}},
+    {{kEqualize, 0.6, 0}, {kEqualize, 0.5, 0}},
+    {{kContrast, 0.6, 7}, {kSharpness, 0.6, 5}},
+    {{kColor, 0.7, 7}, {kTranslateX, 0.5, 8}},
+    {{kEqualize, 0.3, 0}, {kAutoContrast, 0.4, 0}},
+    {{kTranslateY, 0.4, 3}, {kSharpness, 0.2, 6}},
+    {{kBrightness, 0.9, 6}, {kColor, 0.2, 8}},
+    {{kSolarize, 0.5, 2}, {kInvert, 0.0, 0}},
+    {{kEqualize, 0.2, 0}, {kAutoContrast, 0.6, 0}},
+    {{kEqualize, 0.2, 0}, {kEqualize, 0.6, 0}},
+    {{kColor, 0.9, 9}, {kEqualize, 0.6, 0}},
+    {{kAutoContrast, 0.8, 0}, {kSolarize, 0.2, 8}},
+    {{kBrightness, 0.1, 3}, {kColor, 0.7, 0}},
+    {{kSolarize, 0.4, 5}, {kAutoContrast, 0.9, 0}},
+    {{kTranslateY, 0.9, 9}, {kTranslateY, 0.7, 9}},
+    {{kAutoContrast, 0.9, 0}, {kSolarize, 0.8, 3}},
+    {{kEqualize, 0.8, 0}, {kInvert, 0.1, 0}},
+    {{kTranslateY, 0.7, 9}, {kAutoContrast, 0.9, 0}},
+}};
+
+constexpr Table kSvhn = {{
+    {{kShearX, 0.9, 4}, {kInvert, 0.2, 0}},       {{kShearY, 0.9, 8}, {kInvert, 0.7, 0}},
+    {{kEqualize, 0.6, 0}, {kSolarize, 0.6, 6}},   {{kInvert, 0.9, 0}, {kEqualize, 0.6, 0}},
+    {{kEqualize, 0.6, 0}, {kRotate, 0.9, 3}},     {{kShearX, 0.9, 4}, {kAutoContrast, 0.8, 0}},
+    {{kShearY, 0.9, 8}, {kInvert, 0.4, 0}},       {{kShearY, 0.9, 5}, {kSolarize, 0.2, 6}},
+    {{kInvert, 0.9, 0}, {kAutoContrast, 0.8, 0}}, {{kEqualize, 0.6, 0}, {kRotate, 0.9, 3}},
+    {{kShearX, 0.9, 4}, {kSolarize, 0.3, 3}},     {{kShearY, 0.8, 8}, {kInvert, 0.7, 0}},
+    {{kEqualize, 0.9, 0}, {kTranslateY, 0.6, 6}}, {{kInvert, 0.9, 0}, {kEqualize, 0.6, 0}},
+    {{kContrast, 0.3, 3}, {kRotate, 0.8, 4}},     {{kInvert, 0.8, 0}, {kTranslateY, 0.0, 2}},
+    {{kShearY, 0.7, 6}, {kSolarize, 0.4, 8}},     {{kInvert, 0.6, 0}, {kRotate, 0.8, 4}},
+    {{kShearY, 0.3, 7}, {kTranslateX, 0.9, 3}},   {{kShearX, 0.1, 6}, {kInvert, 0.6, 0}},
+    {{kSolarize, 0.7, 2}, {kTranslateY, 0.6, 7}}, {{kShearY, 0.8, 4}, {kInvert, 0.8, 0}},
+    {{kShearX, 0.7, 9}, {kTranslateY, 0.8, 3}},   {{kShearY, 0.8, 5}, {kAutoContrast, 0.7, 0}},
+    {{kShearX, 0.7, 2}, {kInvert, 0.1, 0}},
+}};
+
+const Table& TableOf(AutoAugment::Policy policy) {
+  switch (policy) {
+    case AutoAugment::Policy::kCifar10:
+      return kCifar10;
+    case AutoAugment::Policy::kSvhn:
+      return kSvhn;
+    default:
+      return kImageNet;
+  }
+}
+
+}  // namespace
+
+void DrawPolicy(const AutoAugment& policy, ImageSize size, RandomStream& random,
+                std::vector<DrawnStep>& steps) {
+  const Table& table = TableOf(policy.policy);
+  const auto& [first, second] = table[random.Below(table.size())];
+  for (const Choice& choice : {first, second}) {
+    if (random.Uniform() > choice.probability) continue;
+    Steps(size, random, steps)
+        .Add(choice.operation,
+             {Searched(size), choice.bin, kSearchedBins, policy.interpolation, policy.fill});
+  }
+}
+
+void DrawPolicy(const RandAugment& policy, ImageSize size, RandomStream& random,
+                std::vector<DrawnStep>& steps) {
+  for (int i = 0; i < policy.num_ops; ++i) {
+    Steps(size, random, steps)
+        .Add(static_cast<Operation>(random.Below(kOperations)),
+             {Searched(size), policy.magnitude, policy.num_magnitude_bins, policy.interpolation,
+              policy.fill});
+  }
+}
+
+void DrawPolicy(const TrivialAugmentWide& policy, ImageSize size, RandomStream& random,
+                std::vector<DrawnStep>& steps) {
+  const auto operation = static_cast<Operation>(random.Below(kOperations));
+  const auto bins = static_cast<uint64_t>(policy.num_magnitude_bins);
+  const int bin = static_cast<int>(random.Below(bins));
+  Steps(size, random, steps)
+      .Add(operation, {kWide, bin, policy.num_magnitude_bins, policy.interpolation, policy.fill});
+}
+
+}  // namespace stoker

@@ -1,0 +1,71 @@
+#include "transforms/decode/image_decoder.h"
+
+#include <string>
+#include <utility>
+
+namespace stoker {
+
+ImageDecoder::ImageDecoder(const DecodeLimits& limits, MemoryBudget* budget)
+    : jpeg_(limits, budget), png_(limits, budget), webp_(limits, budget) {}
+
+Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes) {
+  format_ = ImageFormat::kUnknown;
+  if (bytes.empty()) {
+    return Error{Code::kDataLoss, "the file is empty", {}, 0, "Remove or re-create the file"};
+  }
+  format_ = SniffFormat(bytes);
+  switch (format_) {
+    case ImageFormat::kJpeg:
+      return jpeg_.Open(bytes);
+    case ImageFormat::kPng:
+      return png_.Open(bytes);
+    case ImageFormat::kWebp:
+      return webp_.Open(bytes);
+    case ImageFormat::kUnknown:
+      return Error{
+          Code::kDataLoss, "not an image that stoker knows", {}, 0, ConvertAdvice(format_)};
+    default:
+      return Error{Code::kUnimplemented,
+                   std::string(NameOf(format_)) + " images are not supported",
+                   {},
+                   0,
+                   ConvertAdvice(format_)};
+  }
+}
+
+Status ImageDecoder::Decode(const Rect& region, RowSink& sink,
+                            std::span<const uint8_t> crop_index) {
+  Start(region, sink, crop_index);
+  while (decoding()) Advance();
+  return Finish();
+}
+
+void ImageDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index) {
+  switch (format_) {
+    case ImageFormat::kPng:
+      status_ = png_.Decode(region, sink);
+      return;
+    case ImageFormat::kWebp:
+      status_ = webp_.Decode(region, sink);
+      return;
+    case ImageFormat::kJpeg:
+      jpeg_.Start(region, sink, crop_index);
+      return;
+    default:
+      status_ = Error{Code::kFailedPrecondition, "Decode without a successful Open before it"};
+  }
+}
+
+bool ImageDecoder::decoding() const { return format_ == ImageFormat::kJpeg && jpeg_.decoding(); }
+
+void ImageDecoder::Advance() { jpeg_.Advance(); }
+
+void ImageDecoder::AdvanceBoth(ImageDecoder& a, ImageDecoder& b) {
+  JpegDecoder::AdvanceBoth(a.jpeg_, b.jpeg_);
+}
+
+Status ImageDecoder::Finish() {
+  return format_ == ImageFormat::kJpeg ? jpeg_.Finish() : std::exchange(status_, Status());
+}
+
+}  // namespace stoker

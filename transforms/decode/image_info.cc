@@ -1,0 +1,74 @@
+#include "transforms/decode/image_info.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace stoker {
+
+namespace {
+
+constexpr int64_t kScansOfLargest = 16;
+constexpr int64_t kCoefficientBytesPerPixel = 4;
+
+// No file has more: beyond that the limit is none.
+int64_t MostPixels(const DecodeLimits& limits) {
+  return std::min(limits.max_pixels, int64_t{kMostSidePixels} * kMostSidePixels);
+}
+
+}  // namespace
+
+int DecodeLimits::ScansOf(ImageSize size) const {
+  const int64_t pixels = int64_t{size.width} * size.height;
+  const int64_t affordable = kScansOfLargest * MostPixels(*this) / pixels;
+  return static_cast<int>(std::min<int64_t>(affordable, max_scans));
+}
+
+int64_t DecodeLimits::CoefficientBytes() const {
+  return kCoefficientBytesPerPixel * MostPixels(*this);
+}
+
+std::string SizeText(ImageSize size) {
+  return std::to_string(size.width) + " × " + std::to_string(size.height);
+}
+
+Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset) {
+  if (int64_t{size.width} * size.height > limits.max_pixels) {
+    return Error{Code::kResourceExhausted,
+                 "an image of " + SizeText(size) + " pixels, more than the limit of " +
+                     std::to_string(limits.max_pixels),
+                 {},
+                 offset,
+                 "Shrink the image, or raise max_pixels"};
+  }
+  if (std::max(size.width, size.height) > kMostSidePixels) {
+    return Error{Code::kResourceExhausted,
+                 "an image of " + SizeText(size) + " pixels; a side may have at most " +
+                     std::to_string(kMostSidePixels),
+                 {},
+                 offset,
+                 "Shrink the image"};
+  }
+  return {};
+}
+
+Error NoRoomToDecode(const std::string& what, ImageSize size, uint64_t needed) {
+  return {.code = Code::kResourceExhausted,
+          .cause = what + " of " + SizeText(size) + " pixels needs " + std::to_string(needed) +
+                   " bytes to decode, and the memory budget has no room",
+          .advice = "Raise memory_budget",
+          .wanted_bytes = needed};
+}
+
+Status AndMore(Status failed, uint64_t bytes) {
+  if (failed.ok() || failed.error().wanted_bytes == 0) return failed;
+  Error error = std::move(failed).error();
+  error.wanted_bytes += bytes;
+  return error;
+}
+
+bool Inside(const Rect& region, ImageSize size) {
+  return region.width > 0 && region.height > 0 && region.x >= 0 && region.y >= 0 &&
+         region.width <= size.width - region.x && region.height <= size.height - region.y;
+}
+
+}  // namespace stoker

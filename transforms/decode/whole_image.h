@@ -1,0 +1,17 @@
+// What the plain decoders give: all pixels of an image.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/image.h"
+
+namespace stoker {
+
+struct WholeImage {
+  ImageSize size;
+  PixelLayout layout = PixelLayout::kInterleaved;  // or kGray
+  std::vector<uint8_t> pixels;                     // rows without gaps
+};
+
+}  // namespace stoker

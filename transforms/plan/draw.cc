@@ -1,0 +1,135 @@
+#include "transforms/plan/draw.h"
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+#include "core/log.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr double kLog2E = 0x1.71547652b82fep+0;
+
+// π likewise; the upper part has 26 trailing zero bits.
+constexpr double kPiHigh = 0x1.921fb5p+1;
+constexpr double kPiLow = 0x1.110b4611a6263p-25;
+
+int Middle(int crop, int image) {
+  if (crop > image) return -((crop - image) / 2);
+  return static_cast<int>(RoundHalfEven((image - crop) / 2.0));
+}
+
+// The largest central box whose ratio is within the range.
+Rect CentralBox(const RandomResizedCrop& crop, ImageSize image) {
+  const double in_ratio = static_cast<double>(image.width) / image.height;
+  const double low = std::min(crop.ratio[0], crop.ratio[1]);
+  const double high = std::max(crop.ratio[0], crop.ratio[1]);
+  double width = image.width, height = image.height;
+  if (in_ratio < low) {
+    height = RoundHalfEven(width / low);
+  } else if (in_ratio > high) {
+    width = RoundHalfEven(height * high);
+  }
+  Rect box;  // at least one pixel, where torchvision would fail on an extreme ratio
+  box.width = static_cast<int>(std::clamp(width, 1.0, static_cast<double>(image.width)));
+  box.height = static_cast<int>(std::clamp(height, 1.0, static_cast<double>(image.height)));
+  box.x = (image.width - box.width) / 2;
+  box.y = (image.height - box.height) / 2;
+  return box;
+}
+
+enum class Ratio { kWidthByHeight, kHeightByWidth };
+
+// Up to ten attempts of two uniform numbers (area, ratio), then two integers for the one that fits
+// (row, column).
+template <typename Fits>
+std::optional<Rect> DrawBox(Ratio meaning, const std::array<double, 2>& scale,
+                            const std::array<double, 2>& ratios, ImageSize image,
+                            RandomStream& random, const Fits& fits) {
+  const double area = static_cast<double>(image.width) * image.height;
+  const double low = Log(ratios[0]), high = Log(ratios[1]);
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const double target = area * random.Uniform(scale[0], scale[1]);
+    const double ratio = Exp(random.Uniform(low, high));
+    const double first = RoundHalfEven(std::sqrt(target * ratio));
+    const double second = RoundHalfEven(std::sqrt(target / ratio));
+    const bool wide = meaning == Ratio::kWidthByHeight;
+    const double width = wide ? first : second, height = wide ? second : first;
+    if (!fits(width, height)) continue;
+    const int w = static_cast<int>(width), h = static_cast<int>(height);
+    const int y = static_cast<int>(random.Below(static_cast<uint64_t>(image.height - h) + 1));
+    const int x = static_cast<int>(random.Below(static_cast<uint64_t>(image.width - w) + 1));
+    return Rect{x, y, w, h};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+double Exp(double x) {
+  // x = k ln 2 + r with |r| <= ln 2 / 2, then the Taylor series of e^r; its first term left out is
+  // r^14 / 14!, below 5e-18.
+  const double k = std::floor(x * kLog2E + 0.5);
+  const double r = (x - k * kLn2High) - k * kLn2Low;
+  double sum = 1.0;
+  for (int n = 13; n >= 1; --n) sum = 1.0 + sum * r / n;
+  return std::ldexp(sum, static_cast<int>(k));
+}
+
+double Sin(double x) {
+  // x = k π + r with |r| <= π / 2, then the Taylor series; its first term left out is r^23 / 23!,
+  // below 2e-18.
+  const double k = std::floor(x / kPi + 0.5);
+  const double r = (x - k * kPiHigh) - k * kPiLow, square = r * r;
+  double sum = 0.0;
+  for (int n = 21; n >= 3; n -= 2) sum = (1.0 + sum) * -square / (n * (n - 1));
+  return (std::fmod(k, 2.0) == 0.0 ? 1.0 : -1.0) * (r + r * sum);
+}
+
+double RoundHalfEven(double value) {
+  const double below = std::floor(value), part = value - below;
+  if (part < 0.5) return below;
+  if (part > 0.5) return below + 1;
+  return std::fmod(below, 2.0) == 0.0 ? below : below + 1;
+}
+
+ImageSize ShorterSideTo(int size, ImageSize image) {
+  const int64_t shorter = std::min(image.width, image.height);
+  const int64_t longer = std::max(image.width, image.height);
+  const int scaled = static_cast<int>(std::min<int64_t>(size * longer / shorter, INT_MAX));
+  return image.width <= image.height ? ImageSize{size, scaled} : ImageSize{scaled, size};
+}
+
+Rect CenterBox(ImageSize crop, ImageSize image) {
+  return {Middle(crop.width, image.width), Middle(crop.height, image.height), crop.width,
+          crop.height};
+}
+
+Rect DrawResizedBox(const RandomResizedCrop& crop, ImageSize image, RandomStream& random) {
+  const auto fits = [image](double width, double height) {
+    return width >= 1 && width <= image.width && height >= 1 && height <= image.height;
+  };
+  const std::optional<Rect> box =
+      DrawBox(Ratio::kWidthByHeight, crop.scale, crop.ratio, image, random, fits);
+  return box ? *box : CentralBox(crop, image);
+}
+
+Rect DrawErasedBox(const RandomErasing& erasing, ImageSize image, RandomStream& random) {
+  const auto fits = [image](double width, double height) {
+    return height < image.height && width < image.width;
+  };
+  return DrawBox(Ratio::kHeightByWidth, erasing.scale, erasing.ratio, image, random, fits)
+      .value_or(Rect());
+}
+
+std::array<float, 3> Normalized(const std::array<float, 3>& value, const Normalize& by) {
+  std::array<float, 3> normalized;
+  for (size_t c = 0; c < 3; ++c) normalized[c] = (value[c] - by.mean[c]) / by.std[c];
+  return normalized;
+}
+
+}  // namespace stoker

@@ -1,0 +1,40 @@
+// The geometry that transforms draw, in torchvision's words and to the bit on every machine.
+//
+// Only IEEE additions, multiplications, divisions and square roots are used: the exponential and
+// the logarithm of the C library differ in their last bit from one CPU to the next.
+#pragma once
+
+#include "core/image.h"
+#include "core/random.h"
+#include "transforms/spec/transform.h"
+
+namespace stoker {
+
+// e^x for |x| <= 700; relative error below 1e-15.
+double Exp(double x);
+inline constexpr double kPi = 0x1.921fb54442d18p+1;
+// Sine of |x| <= 100; absolute error below 1e-15.
+double Sin(double x);
+
+// Python's round() for values below 2^52: ties to even.
+double RoundHalfEven(double value);
+
+// Size after Resize: the shorter side `size`, the longer int(size × long / short), at most INT_MAX.
+ImageSize ShorterSideTo(int size, ImageSize image);
+
+// The middle of an image; where the crop is larger it reaches outside the image on both sides, as
+// torchvision pads: the odd pixel of padding on the right and at the bottom.
+Rect CenterBox(ImageSize crop, ImageSize image);
+
+// torchvision's RandomResizedCrop.get_params: up to ten attempts of two uniform numbers (area,
+// ratio), then two integers for the one that fits (row, column); or the central fallback.
+Rect DrawResizedBox(const RandomResizedCrop& crop, ImageSize image, RandomStream& random);
+
+// (value − mean) / std for each channel.
+std::array<float, 3> Normalized(const std::array<float, 3>& value, const Normalize& by);
+
+// torchvision's RandomErasing.make_params: likewise; empty where no attempt fits, which is one of
+// less than the image's height and width.
+Rect DrawErasedBox(const RandomErasing& erasing, ImageSize image, RandomStream& random);
+
+}  // namespace stoker

@@ -1,0 +1,25 @@
+// A plan in words: what becomes of each transform.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "transforms/mix/batch_mix.h"
+#include "transforms/plan/plan.h"
+
+namespace stoker {
+
+struct ExplainedTransform {
+  std::string transform;  // "RandomResizedCrop(224 × 224)"
+  std::string where;      // "fused", "tile" or "row"
+  std::string how;        // "only its box is decoded; one pass resamples it"
+};
+
+// One for each transform of the plan, in its order.
+std::vector<ExplainedTransform> Explain(const Plan& plan);
+
+// A transform with its parameters; those that nobody changed are left out.
+std::string TextOf(const Transform& transform);
+std::string TextOf(const BatchMix& mix);  // "MixUp(alpha 0.2) or CutMix"
+
+}  // namespace stoker

@@ -1,0 +1,38 @@
+#include "transforms/plan/leave_to_device.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "core/row_work.h"
+
+namespace stoker {
+
+namespace {
+
+ErasedBox BoxOf(const Erasure& erasure) {
+  ErasedBox box;
+  box.box = {erasure.box.x, erasure.box.y, erasure.box.width, erasure.box.height};
+  std::copy(erasure.value.begin(), erasure.value.end(), box.value);
+  box.noisy = erasure.noise ? 1 : 0;
+  box.noise_key = erasure.noise.value_or(0);
+  return box;
+}
+
+}  // namespace
+
+void LeaveToDevice(DrawnSample& drawn, uint32_t boxes, void* work) {
+  auto* const to = static_cast<uint8_t*>(work);
+  RowWork row;
+  // A mirror that is a step, or that steps follow, is done by the worker.
+  if (drawn.steps.empty() && std::exchange(drawn.geometry.mirror_columns, false)) row.mirror = 1;
+  std::memcpy(to, &row, sizeof(row));
+  for (size_t b = 0; b < boxes; ++b) {
+    const ErasedBox box = b < drawn.erasures.size() ? BoxOf(drawn.erasures[b]) : ErasedBox();
+    std::memcpy(to + RowWorkBytes(b), &box, sizeof(box));
+  }
+  drawn.erasures.clear();
+}
+
+}  // namespace stoker

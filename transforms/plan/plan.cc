@@ -1,0 +1,89 @@
+#include "transforms/plan/plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "core/row_work.h"
+#include "transforms/augment/affine.h"
+#include "transforms/augment/blur.h"
+#include "transforms/decode/orientation.h"
+#include "transforms/plan/draw.h"
+
+namespace stoker {
+
+namespace {
+
+std::vector<int64_t> ShapeOf(ImageSize size, Layout layout) {
+  if (layout == Layout::kNchw) return {3, size.height, size.width};
+  return {size.height, size.width, 3};
+}
+
+}  // namespace
+
+std::vector<int64_t> Plan::row_shape() const { return ShapeOf(output_, layout()); }
+std::vector<int64_t> Plan::finished_shape() const { return ShapeOf(output_, options_.layout); }
+
+size_t Plan::row_bytes() const {
+  return static_cast<size_t>(output_.width) * static_cast<size_t>(output_.height) * 3 *
+         SizeOf(dtype());
+}
+
+uint32_t Plan::boxes() const {
+  return static_cast<uint32_t>(std::count_if(
+      transforms_.begin(), transforms_.end(),
+      [](const Transform& transform) { return std::holds_alternative<RandomErasing>(transform); }));
+}
+
+size_t Plan::work_bytes() const { return options_.finish_on_device ? RowWorkBytes(boxes()) : 0; }
+
+uint64_t Plan::tile_bytes() const {
+  constexpr uint64_t kLanes = 2;              // samples in turns
+  constexpr uint64_t kRoundingUp = 16 << 10;  // of the buffers
+  uint64_t scratch = 0;
+  bool tile = false;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i] != Place::kTile) continue;
+    tile = true;
+    if (const auto* t = std::get_if<GaussianBlur>(&transforms_[i])) {
+      scratch = std::max<uint64_t>(
+          scratch, BlurScratchBytes({{t->kernel_width, t->kernel_height}, 1, 1}, output_));
+    } else if (const Result<size_t> affine = AffineScratchBytes(output_); affine.ok()) {
+      scratch = std::max<uint64_t>(scratch, *affine);
+    }
+  }
+  const uint64_t pixels =
+      static_cast<uint64_t>(output_.width) * static_cast<uint64_t>(output_.height);
+  return tile ? kLanes * (2 * 3 * pixels + scratch + kRoundingUp)
+              : 0;  // a tile that is read, one that is written
+}
+
+std::string Plan::Describe() const {
+  std::string text;
+  for (const Transform& transform : transforms_) text += std::string(NameOf(transform)) + ", ";
+  text += "fused: decode the box only, bilinear";
+  for (const Transform& t : transforms_) {
+    const auto* resize = std::get_if<Resize>(&t);
+    const auto* crop = std::get_if<RandomResizedCrop>(&t);
+    if (resize != nullptr || crop != nullptr) {
+      text += (resize != nullptr ? resize->antialias : crop->antialias) ? ", antialiased"
+                                                                        : ", not antialiased";
+    }
+  }
+  for (size_t i = 0, listed = 0; i < places_.size(); ++i) {
+    if (places_[i] != Place::kTile) continue;
+    text += (listed++ == 0 ? ", on the tile: " : ", ") + std::string(NameOf(transforms_[i]));
+  }
+  text += std::string(", to ") + NameOf(options_.dtype);
+  const char* before = " ";
+  for (const int64_t side : finished_shape()) {
+    text += before + std::to_string(side);
+    before = " × ";
+  }
+  if (options_.finish_on_device) text += ", finished on the device";
+  return text;
+}
+
+}  // namespace stoker

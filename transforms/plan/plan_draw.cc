@@ -1,0 +1,254 @@
+// Plan::Draw: everything random about a sample, and where its pixels come from.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "transforms/augment/policy.h"
+#include "transforms/plan/draw.h"
+#include "transforms/plan/plan.h"
+
+namespace stoker {
+
+namespace {
+
+// The part of an axis of `length` pixels that the pixels [begin, begin + count) come from, which
+// may lie outside, where the axis is mirrored or its ends go on.
+std::pair<int, int> SpanOf(int begin, int count, int length) {
+  const int before = std::max(0, -begin), after = std::max(0, begin + count - length);
+  if (before == 0 && after == 0) return {begin, begin + count};
+  if ((before > 0 && after > 0) || std::max(before, after) >= length) return {0, length};
+  if (before > 0) return {0, std::min(length, std::max(before, begin + count - 1) + 1)};
+  return {std::max(0, std::min(begin, length - 1 - after)), length};
+}
+
+bool Contains(const Rect& outer, const Rect& inner) {
+  return inner.x >= outer.x && inner.y >= outer.y &&
+         inner.x + inner.width <= outer.x + outer.width &&
+         inner.y + inner.height <= outer.y + outer.height;
+}
+
+}  // namespace
+
+// Geometry as long as there is nothing but geometry; then steps.
+//
+// Mirrored images are kept as they were, and what is cut from them is cut from the other side.
+class Plan::Drawing {
+ public:
+  Drawing(const Plan& plan, ImageSize image, DrawnSample& drawn)
+      : plan_(plan), drawn_(drawn), geometry_(drawn.geometry), image_(image) {
+    geometry_ = {.box = {0, 0, image.width, image.height}, .resized = image, .window = {}};
+    drawn_.steps.clear();
+    drawn_.erasures.clear();
+  }
+
+  void At(uint32_t transform) { transform_ = transform; }
+
+  void Apply(const Resize& t, RandomStream&) {
+    const ImageSize size =
+        t.size > 0 ? ShorterSideTo(t.size, frame().size()) : ImageSize{t.width, t.height};
+    Resample(size, t.antialias);
+  }
+  void Apply(const CenterCrop& t, RandomStream&) {
+    Cut(CenterBox({t.width, t.height}, size()), Padding::kConstant, {});
+  }
+  void Apply(const RandomResizedCrop& t, RandomStream& random) {
+    Cut(DrawResizedBox(t, size(), random), Padding::kConstant, {});
+    Resample({t.width, t.height}, t.antialias);
+  }
+  void Apply(const RandomHorizontalFlip& t, RandomStream& random) {
+    if (random.Uniform() >= t.p) return;
+    if (!drawn_.steps.empty()) return Push(Mirror{.columns = true, .rows = false});
+    geometry_.mirror_columns = !geometry_.mirror_columns;
+  }
+  void Apply(const RandomVerticalFlip& t, RandomStream& random) {
+    if (random.Uniform() >= t.p) return;
+    if (!drawn_.steps.empty()) return Push(Mirror{.columns = false, .rows = true});
+    geometry_.mirror_rows = !geometry_.mirror_rows;
+  }
+  void Apply(const Normalize&, RandomStream&) {}
+
+  void Apply(const Pad& t, RandomStream&) { Cut(Extended(t.padding), t.padding_mode, t.fill); }
+  void Apply(const RandomCrop& t, RandomStream& random) {
+    Rect padded = Extended(t.padding);
+    const int lacks_x = std::max(0, t.width - padded.width);
+    const int lacks_y = std::max(0, t.height - padded.height);
+    if (lacks_x > 0 || lacks_y > 0) {
+      if (!t.pad_if_needed) return RefuseSize(t, padded.size());
+      padded = {padded.x - lacks_x, padded.y - lacks_y, padded.width + 2 * lacks_x,
+                padded.height + 2 * lacks_y};
+    }
+    const auto offset = [&](int room) {
+      return static_cast<int>(random.Below(static_cast<uint64_t>(room) + 1));
+    };
+    const int y = offset(padded.height - t.height), x = offset(padded.width - t.width);
+    Cut({padded.x + x, padded.y + y, t.width, t.height}, t.padding_mode, t.fill);
+  }
+
+  void Apply(const ColorJitter& t, RandomStream& random) {
+    std::array<int, 4> order{0, 1, 2, 3};
+    for (uint64_t i = 3; i > 0; --i) std::swap(order[i], order[random.Below(i + 1)]);
+    const auto draw = [&](const std::array<double, 2>& range) {
+      return static_cast<float>(random.Uniform(range[0], range[1]));
+    };
+    const float brightness = draw(t.brightness), contrast = draw(t.contrast);
+    const float saturation = draw(t.saturation), hue = draw(t.hue);
+    for (const int which : order) {
+      if (which == 0 && brightness != 1) Push(AdjustBrightness{brightness});
+      if (which == 1 && contrast != 1) Push(AdjustContrast{contrast});
+      if (which == 2 && saturation != 1) Push(AdjustSaturation{saturation});
+      if (which == 3 && hue != 0) Push(AdjustHue{hue});
+    }
+  }
+  void Apply(const RandomGrayscale& t, RandomStream& random) {
+    if (random.Uniform() < t.p) Push(Grayscale{});
+  }
+  void Apply(const GaussianBlur& t, RandomStream& random) {
+    const double sigma = random.Uniform(t.sigma[0], t.sigma[1]);
+    if (t.kernel_width == 1 && t.kernel_height == 1) return;
+    return Push(Blur{{t.kernel_width, t.kernel_height}, sigma, sigma});
+  }
+  void Apply(const AutoAugment& t, RandomStream& random) { Policy(t, random); }
+  void Apply(const RandAugment& t, RandomStream& random) { Policy(t, random); }
+  void Apply(const TrivialAugmentWide& t, RandomStream& random) { Policy(t, random); }
+
+  void Apply(const RandomErasing& t, RandomStream& random) {
+    if (random.Uniform() >= t.p) return;
+    const Rect box = DrawErasedBox(t, size(), random);
+    if (box.width == 0 || box.height == 0) return;
+    Erasure erasure{.box = box, .value = t.value, .noise = {}, .transform = transform_};
+    if (transform_ < plan_.normalize_place_) erasure.value = Normalized(t.value, plan_.normalize_);
+    if (t.noise) erasure.noise = random.Bits();
+    drawn_.erasures.push_back(erasure);
+  }
+
+  // The first failure; else the sample is drawn.
+  Status Finish() {
+    if (status_.ok()) Settle();
+    return std::move(status_);
+  }
+  bool failed() const { return !status_.ok(); }
+
+ private:
+  // What is kept of the image so far: in the image, or in the resized box.
+  Rect& frame() { return resampled_ ? geometry_.window : geometry_.box; }
+  Rect base() const {
+    const ImageSize size = resampled_ ? geometry_.resized : image_;
+    return {0, 0, size.width, size.height};
+  }
+  ImageSize size() { return drawn_.steps.empty() ? frame().size() : size_; }
+
+  // In the pixels of the image so far.
+  Rect Extended(const Margins& by) {
+    return {-by.left, -by.top, size().width + by.left + by.right,
+            size().height + by.top + by.bottom};
+  }
+
+  // The part becomes the whole; what of it lies outside is as `padding` says.
+  void Cut(Rect part, Padding padding, const Fill& fill) {
+    const Rect all{0, 0, size().width, size().height};
+    const bool inside = Contains(all, part);
+    if (!drawn_.steps.empty() || !(inside || CanPad(padding, fill))) {
+      if (part != all) Push(Reframe{part, padding, fill});
+      size_ = part.size();
+      return;
+    }
+    if (!inside) padding_ = {padding, fill, transform_};
+    Rect& from = frame();
+    if (geometry_.mirror_columns) part.x = from.width - part.x - part.width;
+    if (geometry_.mirror_rows) part.y = from.height - part.y - part.height;
+    from = {from.x + part.x, from.y + part.y, part.width, part.height};
+  }
+
+  // Whether what surrounds the image so far can still be thought of as surrounding what it was cut
+  // from: nothing has been cut off, and other padding is the same.
+  bool CanPad(Padding padding, const Fill& fill) {
+    const Rect& kept = frame();
+    if (!Contains(kept, base())) return false;
+    return kept == base() ||
+           (padding == Padding::kConstant && padding_.mode == padding && padding_.fill == fill);
+  }
+
+  void Resample(ImageSize size, bool antialias) {
+    geometry_.resized = size;
+    geometry_.window = {0, 0, size.width, size.height};
+    geometry_.antialias = antialias;
+    resampled_ = true;
+  }
+
+  // The geometry is what it is, and steps follow it. Zeros around the image are the resampler's;
+  // other padding takes a step.
+  void Settle() {
+    if (!drawn_.steps.empty()) return;
+    Rect& kept = frame();
+    size_ = kept.size();
+    const auto [left, right] = SpanOf(kept.x, kept.width, base().width);
+    const auto [top, bottom] = SpanOf(kept.y, kept.height, base().height);
+    const Rect needed{left, top, right - left, bottom - top};
+    const bool zeros = padding_.mode == Padding::kConstant && padding_.fill == Fill{};
+    if (!zeros && needed != kept) {
+      const Rect window{kept.x - left, kept.y - top, kept.width, kept.height};
+      drawn_.steps.push_back({Reframe{window, padding_.mode, padding_.fill}, padding_.transform});
+      const Mirror mirror{geometry_.mirror_columns, geometry_.mirror_rows};
+      if (mirror.columns || mirror.rows) drawn_.steps.push_back({mirror, padding_.transform});
+      geometry_.mirror_columns = geometry_.mirror_rows = false;
+      kept = needed;
+    }
+    if (!resampled_) Resample(geometry_.box.size(), true);
+  }
+
+  void Push(const Step& step) {
+    Settle();
+    drawn_.steps.push_back({step, transform_});
+  }
+
+  template <typename T>
+  void Policy(const T& policy, RandomStream& random) {
+    Settle();
+    const size_t before = drawn_.steps.size();
+    DrawPolicy(policy, size_, random, drawn_.steps);
+    for (size_t i = before; i < drawn_.steps.size(); ++i) drawn_.steps[i].transform = transform_;
+  }
+
+  void RefuseSize(const RandomCrop& t, ImageSize size) {
+    const auto text = [](ImageSize s) {
+      return std::to_string(s.height) + " × " + std::to_string(s.width);
+    };
+    status_ = Error{.code = Code::kInvalidArgument,
+                    .cause = "an image of " + text(size) + " pixels, padding included, is " +
+                             "smaller than the " + text({t.width, t.height}) + " of transforms[" +
+                             std::to_string(transform_) + "], RandomCrop",
+                    .advice = "Set pad_if_needed, add padding, or resize before it"};
+  }
+
+  struct Surroundings {
+    Padding mode = Padding::kConstant;
+    Fill fill{};
+    uint32_t transform = 0;  // that asked for it
+  };
+
+  const Plan& plan_;
+  DrawnSample& drawn_;
+  Geometry& geometry_;
+  const ImageSize image_;
+  bool resampled_ = false;
+  Surroundings padding_;    // of base()
+  ImageSize size_;          // of the image so far, where there are steps
+  uint32_t transform_ = 0;  // the one that is being applied
+  Status status_;
+};
+
+Status Plan::Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn) const {
+  Drawing drawing(*this, image, drawn);
+  for (size_t i = 0; i < transforms_.size(); ++i) {
+    const auto place = static_cast<uint32_t>(i);
+    RandomStream random(key, place);
+    drawing.At(place);
+    std::visit([&](const auto& t) { drawing.Apply(t, random); }, transforms_[i]);
+    if (drawing.failed()) break;
+  }
+  return drawing.Finish();
+}
+
+}  // namespace stoker

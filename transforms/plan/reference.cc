@@ -1,0 +1,102 @@
+#include "transforms/plan/reference.h"
+
+#include <utility>
+#include <vector>
+
+#include "core/buffer.h"
+#include "transforms/augment/augmenter.h"
+#include "transforms/decode/image_decoder.h"
+#include "transforms/plan/erase.h"
+#include "transforms/plan/resampling.h"
+#include "transforms/resize/emit.h"
+#include "transforms/resize/plain.h"
+
+namespace stoker {
+
+namespace {
+
+// Keeps the whole image.
+class KeepRows final : public RowSink {
+ public:
+  Status Begin(const DecodedRegion& region) override {
+    view_.layout = region.layout;
+    view_.size = region.covered.size();
+    const size_t stride =
+        static_cast<size_t>(region.covered.width * BytesPerPixel(region.layout)) + kBufferPadding;
+    const size_t plane = stride * static_cast<size_t>(region.covered.height);
+    const size_t planes = static_cast<size_t>(PlanesOf(region.layout));
+    pixels_.assign(plane * planes, 0);
+    for (size_t p = 0; p < planes; ++p) {
+      view_.plane[p] = pixels_.data() + p * plane;
+      view_.stride[p] = static_cast<ptrdiff_t>(stride);
+    }
+    done_ = 0;
+    return {};
+  }
+
+  MutableImageView Reserve(int rows) override {
+    MutableImageView view = view_;
+    view.size.height = rows;
+    for (size_t p = 0; p < view.plane.size(); ++p) {
+      if (view.plane[p] != nullptr) view.plane[p] += done_ * view.stride[p];
+    }
+    return view;
+  }
+
+  void Commit(int rows) override { done_ += rows; }
+
+  ImageView view() const {
+    return {
+        view_.layout, view_.size, {view_.plane[0], view_.plane[1], view_.plane[2]}, view_.stride};
+  }
+
+ private:
+  MutableImageView view_;
+  std::vector<uint8_t> pixels_;
+  int done_ = 0;
+};
+
+Status MakeRow(const Plan& plan, const ImageView& image, Orientation orientation,
+               const DrawKey& key, void* row) {
+  DrawnSample drawn;
+  if (Status s = plan.Draw(key, Viewed(image.size, orientation), drawn); !s) return s;
+  const PixelOutput output = plan.OutputTo(row);
+  const Resampling resampling = ResamplingOf(drawn.geometry, image.size, orientation);
+  const RowFormat format(output, plan.output_size());
+  if (drawn.steps.empty()) {
+    ResamplePlain(image, resampling, output);
+  } else {
+    ImageSize size = drawn.geometry.window.size();
+    std::vector<uint8_t> pixels(3 * static_cast<size_t>(size.width) *
+                                static_cast<size_t>(size.height));
+    ResamplePlain(image, resampling, {.row = pixels.data(), .layout = Layout::kNchw});
+    for (const DrawnStep& step : drawn.steps) ApplyStepPlain(step.step, size, pixels);
+    const ptrdiff_t plane = ptrdiff_t{size.width} * size.height;
+    EmitRowsPlain({pixels.data(), size.width, plane, 3, size.height, size.width}, format,
+                  static_cast<uint8_t*>(row));
+  }
+  for (const Erasure& erasure : drawn.erasures) Erase(erasure, format, static_cast<uint8_t*>(row));
+  return {};
+}
+
+}  // namespace
+
+Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const DrawKey& key,
+                      void* row) {
+  ImageDecoder decoder(plan.options().limits);
+  Result<ImageInfo> info = decoder.Open(bytes);
+  if (!info) return std::move(info).error();
+  KeepRows image;
+  if (Status status = decoder.Decode({0, 0, info->size.width, info->size.height}, image); !status) {
+    return status;
+  }
+  const Orientation orientation =
+      plan.options().exif_orientation ? info->orientation : Orientation::kNormal;
+  return MakeRow(plan, image.view(), orientation, key, row);
+}
+
+Status ApplyReference(const Plan& plan, const ImageView& image, const DrawKey& key, void* row) {
+  return MakeRow(plan, image, Orientation::kNormal, key, row);
+}
+
+}  // namespace stoker
