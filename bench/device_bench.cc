@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bindings/cli/bench/device_consumer.h"
+#include "core/try.h"
 #include "engine/device/device_loader.h"
 #include "io/sources/arrays.h"
 
@@ -43,31 +44,26 @@ Result<Staged> Stage(const std::shared_ptr<Device>& device, uint32_t batch_size,
                                     .data = row.data(),
                                     .samples = uint64_t{16} * batch_size,
                                     .row_stride = 0}};
-  Result<std::shared_ptr<const SampleSource>> source = Arrays(std::move(columns), nullptr);
-  if (!source.ok()) return std::move(source).error();
+  ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source, Arrays(std::move(columns), nullptr));
   RuntimeOptions runtime_options;
   runtime_options.memory_budget = uint64_t{8} << 30;
-  Result<std::shared_ptr<Runtime>> runtime = Runtime::Create(runtime_options);
-  if (!runtime.ok()) return std::move(runtime).error();
+  ASSIGN_OR_RETURN(std::shared_ptr<Runtime> runtime, Runtime::Create(runtime_options));
   LoaderOptions options;
-  options.source = *source;
+  options.source = source;
   options.batch_size = batch_size;
-  options.runtime = *runtime;
+  options.runtime = runtime;
   Result<std::unique_ptr<DeviceLoader>> loader =
       DeviceLoader::Open(std::move(options), {.device = device, .timed = true});
   if (!loader.ok()) return std::move(loader).error();
-  Result<std::unique_ptr<DeviceConsumer>> consumer = DeviceConsumer::Make(device, step_ns);
-  if (!consumer.ok()) return std::move(consumer).error();
+  ASSIGN_OR_RETURN(std::unique_ptr<DeviceConsumer> consumer, DeviceConsumer::Make(device, step_ns));
   for (uint64_t taken = 0; taken < batches;) {
-    Result<DeviceBatch> batch = (*loader)->Next();
-    if (!batch.ok()) return std::move(batch).error();
-    if (!*batch) continue;  // the end of an epoch
-    if (Status s = (*consumer)->Step(*std::move(batch)); !s.ok()) return std::move(s).error();
+    ASSIGN_OR_RETURN(DeviceBatch batch, (*loader)->Next());
+    if (!batch) continue;  // the end of an epoch
+    TRY(consumer->Step(std::move(batch)));
     ++taken;
   }
-  Result<StepTimes> steps = (*consumer)->Finish();
-  if (!steps.ok()) return std::move(steps).error();
-  return Staged{(*loader)->StageStats(), *steps};
+  ASSIGN_OR_RETURN(StepTimes steps, consumer->Finish());
+  return Staged{(*loader)->StageStats(), steps};
 }
 
 Status Copies(const std::shared_ptr<Device>& device, uint32_t most_mib) {
@@ -76,9 +72,8 @@ Status Copies(const std::shared_ptr<Device>& device, uint32_t most_mib) {
     const auto batch_size = static_cast<uint32_t>((uint64_t{mib} << 20) / kRowBytes);
     Result<double> bare = BareCopyRate(*device, size_t{batch_size} * kRowBytes);
     if (!bare.ok()) return std::move(bare).error();
-    Result<Staged> staged = Stage(device, batch_size, 64, 0);
-    if (!staged.ok()) return std::move(staged).error();
-    const double rate = PerSecond(staged->stager.copied_bytes, staged->stager.copy_ns);
+    ASSIGN_OR_RETURN(Staged staged, Stage(device, batch_size, 64, 0));
+    const double rate = PerSecond(staged.stager.copied_bytes, staged.stager.copy_ns);
     std::printf("  %4u MiB  %7.2f GB/s  %7.2f GB/s  %6.1f %%\n", mib, *bare / kGiga, rate / kGiga,
                 100 * rate / *bare);
   }
@@ -94,17 +89,15 @@ Status BehindSteps(const std::shared_ptr<Device>& device, uint32_t most_mib) {
     // Longer than the copy, and than making the batch by one core.
     const double copy_s = static_cast<double>(batch_size) * kRowBytes / std::min(*bare, 5 * kGiga);
     const auto step_ns = static_cast<uint64_t>(2e9 * copy_s);
-    Result<uint64_t> alone = BareStep(*device, step_ns);
-    if (!alone.ok()) return std::move(alone).error();
+    ASSIGN_OR_RETURN(uint64_t alone, BareStep(*device, step_ns));
     constexpr uint64_t kSteps = 100;
-    Result<Staged> staged = Stage(device, batch_size, kSteps, step_ns);
-    if (!staged.ok()) return std::move(staged).error();
-    const double step = static_cast<double>(staged->steps.step_ns) / kSteps;
-    const double idle = static_cast<double>(staged->steps.idle_ns);
+    ASSIGN_OR_RETURN(Staged staged, Stage(device, batch_size, kSteps, step_ns));
+    const double step = static_cast<double>(staged.steps.step_ns) / kSteps;
+    const double idle = static_cast<double>(staged.steps.idle_ns);
     std::printf("  %4u MiB      %9.3f ms    %9.3f ms    %6.2f %%   %6.2f %%\n", mib,
-                static_cast<double>(*alone) * 1e-6, step * 1e-6,
-                100 * (step / static_cast<double>(*alone) - 1),
-                100 * (1 - idle / static_cast<double>(staged->stager.copy_ns)));
+                static_cast<double>(alone) * 1e-6, step * 1e-6,
+                100 * (step / static_cast<double>(alone) - 1),
+                100 * (1 - idle / static_cast<double>(staged.stager.copy_ns)));
   }
   return {};
 }
@@ -115,24 +108,21 @@ Status Kernels(Device& device, int64_t rows) {
     for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
       FinishJob job{.rows = rows, .height = 224, .width = 224, .dtype = dtype, .layout = layout};
       std::fill_n(job.scale, 3, 1.0F / 255);
-      Result<FinishRate> rate = MeasureFinish(device, job);
-      if (!rate.ok()) return std::move(rate).error();
+      ASSIGN_OR_RETURN(FinishRate rate, MeasureFinish(device, job));
       std::printf("  %-8s %s    %8.1f GB/s     %8.1f GB/s  %6.1f %%\n", NameOf(dtype),
-                  NameOf(layout), rate->copy / kGiga, rate->finish / kGiga,
-                  100 * rate->finish / rate->copy);
+                  NameOf(layout), rate.copy / kGiga, rate.finish / kGiga,
+                  100 * rate.finish / rate.copy);
     }
   }
   return {};
 }
 
 Status Run(std::string_view name, bool quick) {
-  Result<DeviceName> parsed = DeviceName::Parse(name);
-  if (!parsed.ok()) return std::move(parsed).error();
-  Result<std::shared_ptr<Device>> device = Device::Open(*parsed);
-  if (!device.ok()) return std::move(device).error();
-  Status s = Copies(*device, quick ? 8 : 256);
-  if (s.ok()) s = BehindSteps(*device, quick ? 8 : 128);
-  if (s.ok()) s = Kernels(**device, quick ? 16 : 1024);
+  ASSIGN_OR_RETURN(DeviceName parsed, DeviceName::Parse(name));
+  ASSIGN_OR_RETURN(std::shared_ptr<Device> device, Device::Open(parsed));
+  Status s = Copies(device, quick ? 8 : 256);
+  if (s.ok()) s = BehindSteps(device, quick ? 8 : 128);
+  if (s.ok()) s = Kernels(*device, quick ? 16 : 1024);
   return s;
 }
 

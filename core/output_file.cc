@@ -19,6 +19,7 @@
 #include <optional>
 
 #include "core/file_kind.h"
+#include "core/try.h"
 
 namespace stoker {
 
@@ -249,24 +250,21 @@ int WriteAll(std::span<const uint8_t> bytes, const WriteSome& write_some) {
 }  // namespace
 
 Result<OutputFile> OutputFile::Open(const std::string& path, Place place, Temporary temporary) {
-  Result<Target> target = place == Place::kOwn ? Own(path) : Follow(path);
-  if (!target.ok()) return std::move(target).error();
-  if (target->info && S_ISDIR(target->info->st_mode)) return CannotWrite(EISDIR, path);
-  if (!target->replaceable()) {
+  ASSIGN_OR_RETURN(Target target, place == Place::kOwn ? Own(path) : Follow(path));
+  if (target.info && S_ISDIR(target.info->st_mode)) return CannotWrite(EISDIR, path);
+  if (!target.replaceable()) {
     OutputFile file(path, "");
-    file.descriptor_ = OpenDirectly(*target);
+    file.descriptor_ = OpenDirectly(target);
     if (file.descriptor_ < 0) return CannotWrite(errno, path);
     return file;
   }
-  if (std::filesystem::path(target->path).filename().empty()) return CannotWrite(ENOENT, path);
-  if (Status status = CheckReplaceable(*target, path); !status.ok()) {
-    return std::move(status).error();
-  }
-  OutputFile file(path, target->path);
-  const mode_t mode = target->info ? target->info->st_mode & kPermissions : 0666;
+  if (std::filesystem::path(target.path).filename().empty()) return CannotWrite(ENOENT, path);
+  TRY(CheckReplaceable(target, path));
+  OutputFile file(path, target.path);
+  const mode_t mode = target.info ? target.info->st_mode & kPermissions : 0666;
   file.descriptor_ = file.MakeTemporary(mode, temporary);
   if (file.descriptor_ < 0) return CannotWrite(errno, path);
-  if (target->info) TakeOver(file.descriptor_, *target->info);
+  if (target.info) TakeOver(file.descriptor_, *target.info);
   return file;
 }
 
@@ -340,20 +338,18 @@ Status OutputFile::Commit(Sync sync) {
 }
 
 Status WriteFile(const std::string& path, std::string_view text) {
-  Result<OutputFile> file = OutputFile::Open(path);
-  if (!file.ok()) return std::move(file).error();
-  Status status = file->Write({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
-  return status.ok() ? file->Commit(OutputFile::Sync::kToDisk) : std::move(status);
+  ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path));
+  Status status = file.Write({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  return status.ok() ? file.Commit(OutputFile::Sync::kToDisk) : std::move(status);
 }
 
 Status CheckCanWrite(const std::string& path) {
-  Result<Target> target = Follow(path);
-  if (!target.ok()) return std::move(target).error();
-  if (target->replaceable() || S_ISDIR(target->info->st_mode)) {
+  ASSIGN_OR_RETURN(Target target, Follow(path));
+  if (target.replaceable() || S_ISDIR(target.info->st_mode)) {
     Result<OutputFile> file = OutputFile::Open(path);
     return file.ok() ? Status() : std::move(file).error();
   }
-  const int error_number = WhyNotWritable(*target);
+  const int error_number = WhyNotWritable(target);
   return error_number == 0 ? Status() : CannotWrite(error_number, path);
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/mapping.h"
 #include "core/noun.h"
+#include "core/try.h"
 
 namespace stoker {
 
@@ -43,12 +44,11 @@ class SlotPool::PinnedSlabs {
  public:
   static Result<std::shared_ptr<const PinnedSlabs>> Make(std::shared_ptr<Pinning> pinning,
                                                          uint64_t bytes) {
-    Result<Mapping> memory = Mapping::Map(bytes, /*huge_pages=*/true);
-    if (!memory.ok()) return std::move(memory).error();
-    memory->PreferNode(pinning->numa_node());
-    memory->KeepFromForks();
-    if (Status s = pinning->Pin(memory->data(), memory->size()); !s.ok()) return s.error();
-    return std::make_shared<const PinnedSlabs>(std::move(pinning), *std::move(memory));
+    ASSIGN_OR_RETURN(Mapping memory, Mapping::Map(bytes, /*huge_pages=*/true));
+    memory.PreferNode(pinning->numa_node());
+    memory.KeepFromForks();
+    if (Status s = pinning->Pin(memory.data(), memory.size()); !s.ok()) return s.error();
+    return std::make_shared<const PinnedSlabs>(std::move(pinning), std::move(memory));
   }
   PinnedSlabs(std::shared_ptr<Pinning> pinning, Mapping memory)
       : pinning_(std::move(pinning)), memory_(std::move(memory)) {}

@@ -3,6 +3,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include "core/try.h"
 #include "gpu/cuda_calls.h"
 
 namespace stoker {
@@ -23,9 +24,7 @@ Status Find(const char* name, int version, const std::string& device, Function& 
   cudaDriverEntryPointQueryResult how = cudaDriverEntryPointSuccess;
   const cudaError_t error =
       cudaGetDriverEntryPointByVersion(name, &entry, version, cudaEnableDefault, &how);
-  if (Status status = CudaStatus(error, "cudaGetDriverEntryPointByVersion", device); !status) {
-    return status;
-  }
+  TRY(CudaStatus(error, "cudaGetDriverEntryPointByVersion", device));
   if (how != cudaDriverEntryPointSuccess || entry == nullptr) {
     return Error{.code = Code::kUnavailable,
                  .cause = std::string("the NVIDIA driver has no ") + name};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "core/try.h"
 #include "gpu/device_ring.h"
 
 namespace stoker {
@@ -44,7 +45,7 @@ uint64_t DeviceBatch::issued_ns() const { return staged_->issued_ns; }
 const std::shared_ptr<Device>& DeviceBatch::device() const { return staged_->ring->device(); }
 
 Status DeviceBatch::WaitOn(DeviceStream stream) const {
-  if (Status s = CheckProcess(*staged_->ring); !s.ok()) return s;
+  TRY(CheckProcess(*staged_->ring));
   {
     std::lock_guard lock(staged_->mutex);
     if (Status s = AddUse(*staged_, stream); !s.ok()) return s;
@@ -59,7 +60,7 @@ void DeviceBatch::UsedAnyhow() const {
 }
 
 Status DeviceBatch::Wait() const {
-  if (Status s = CheckProcess(*staged_->ring); !s.ok()) return s;
+  TRY(CheckProcess(*staged_->ring));
   return device()->Synchronize(staged_->arrived);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/try.h"
 #include "gpu/cuda_calls.h"
 #include "gpu/cuda_context.h"
 #include "gpu/finish_cuda.h"
@@ -138,7 +139,7 @@ class CudaDevice final : public Device {
  private:
   template <typename Call>
   Status Do(const char* what, const Call& call) {
-    if (Status status = process_.Check(text_); !status) return status;
+    TRY(process_.Check(text_));
     const CudaContext::Current current(context_);
     if (current.error() != 0) return CudaStatus(current.error(), current.call(), text_);
     return CudaStatus(call(), what, text_);
@@ -201,10 +202,9 @@ Result<std::shared_ptr<Device>> OpenCudaDevice(int ordinal) {
                           (*count == 1 ? " device" : " devices"),
                  .advice = "They count from 0, and CUDA_VISIBLE_DEVICES may leave some out"};
   }
-  Result<CudaContext> context = CudaContext::Join(ordinal, name.ToString());
-  if (!context) return std::move(context).error();
-  auto device = std::make_shared<CudaDevice>(name, *context, NumaNodeOf(ordinal));
-  if (Status loaded = device->Load(); !loaded) return std::move(loaded).error();
+  ASSIGN_OR_RETURN(CudaContext context, CudaContext::Join(ordinal, name.ToString()));
+  auto device = std::make_shared<CudaDevice>(name, context, NumaNodeOf(ordinal));
+  TRY(device->Load());
   return std::shared_ptr<Device>(std::move(device));
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/machine.h"
+#include "core/try.h"
 #include "gpu/open_device.h"
 #include "gpu/own_process.h"
 
@@ -34,7 +35,7 @@ class HostDevice final : public Device {
   void Unpin(void*) override {}
 
   Result<void*> Allocate(size_t bytes) override {
-    if (Status status = process_.Check("host"); !status) return std::move(status).error();
+    TRY(process_.Check("host"));
     // Asked first: Linux promises memory that it does not have.
     void* data =
         bytes <= AvailableMemory() ? ::operator new(bytes, kAlignment, std::nothrow) : nullptr;
@@ -50,12 +51,11 @@ class HostDevice final : public Device {
   }
 
   Result<DeviceStream> MakeStream(StreamPriority) override {
-    if (Status status = process_.Check("host"); !status) return std::move(status).error();
-    Result<std::shared_ptr<HostStream>> stream = HostStream::Start(before_);
-    if (!stream) return std::move(stream).error();
-    void* handle = stream->get();
+    TRY(process_.Check("host"));
+    ASSIGN_OR_RETURN(std::shared_ptr<HostStream> stream, HostStream::Start(before_));
+    void* handle = stream.get();
     std::lock_guard lock(mutex_);
-    streams_.emplace(handle, *std::move(stream));
+    streams_.emplace(handle, std::move(stream));
     return DeviceStream{handle};
   }
 
@@ -70,7 +70,7 @@ class HostDevice final : public Device {
   }
 
   Result<DeviceEvent> MakeEvent(bool) override {
-    if (Status status = process_.Check("host"); !status) return std::move(status).error();
+    TRY(process_.Check("host"));
     return DeviceEvent{new HostEvent};
   }
   void Destroy(DeviceEvent event) override {
@@ -81,7 +81,7 @@ class HostDevice final : public Device {
     return On(stream, [&](HostStream& on) { EventOf(event).Record(on); });
   }
   Status RecordAll(DeviceEvent event) override {
-    if (Status status = process_.Check("host"); !status) return status;
+    TRY(process_.Check("host"));
     EventOf(event).Record(Streams());
     return {};
   }
@@ -89,22 +89,22 @@ class HostDevice final : public Device {
     return On(stream, [&](HostStream& on) { EventOf(event).HoldBack(on); });
   }
   Result<bool> Done(DeviceEvent event) override {
-    if (Status status = process_.Check("host"); !status) return std::move(status).error();
+    TRY(process_.Check("host"));
     return EventOf(event).Done();
   }
   Status Synchronize(DeviceEvent event) override {
-    if (Status status = process_.Check("host"); !status) return status;
+    TRY(process_.Check("host"));
     EventOf(event).Synchronize();
     return {};
   }
   Status SynchronizeAll() override {
-    if (Status status = process_.Check("host"); !status) return status;
+    TRY(process_.Check("host"));
     AwaitStreams();
     return {};
   }
 
   Result<uint64_t> Elapsed(DeviceEvent begin, DeviceEvent end) override {
-    if (Status status = process_.Check("host"); !status) return std::move(status).error();
+    TRY(process_.Check("host"));
     return EventOf(end).passed_ns() - EventOf(begin).passed_ns();
   }
 
@@ -132,15 +132,14 @@ class HostDevice final : public Device {
 
   template <typename Use>
   Status On(DeviceStream stream, const Use& use) {
-    if (Status status = process_.Check("host"); !status) return status;
+    TRY(process_.Check("host"));
     // Other than the device's own: made by it, or by another of its kind.
     if (reinterpret_cast<uintptr_t>(stream.handle) > 2) {
       use(*static_cast<HostStream*>(stream.handle));
       return {};
     }
-    Result<std::shared_ptr<HostStream>> own = Own();
-    if (!own) return std::move(own).error();
-    use(**own);
+    ASSIGN_OR_RETURN(std::shared_ptr<HostStream> own, Own());
+    use(*own);
     return {};
   }
 

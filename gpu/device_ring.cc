@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/row_work.h"
+#include "core/try.h"
 
 namespace stoker {
 
@@ -44,7 +45,7 @@ Status CheckJob(const StagePlan& plan) {
 }
 
 Status CheckPlan(const StagePlan& plan, int buffers) {
-  if (Status s = Stager::CheckBuffers(buffers); !s.ok()) return s;
+  TRY(Stager::CheckBuffers(buffers));
   if (plan.batch_size < 1) return Invalid("a batch has no rows");
   const size_t delivered = plan.host.size() - (plan.has_work && !plan.host.empty() ? 1 : 0);
   if (plan.device.empty() || plan.device.size() > delivered) {

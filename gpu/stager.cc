@@ -14,6 +14,7 @@
 
 #include "core/stage_times.h"
 #include "core/start_thread.h"
+#include "core/try.h"
 #include "gpu/device_ring.h"
 #include "gpu/issue_batch.h"
 
@@ -243,8 +244,8 @@ Status Stager::Impl::Check(const Batch& host) const {
 
 // Everything that makes the batch, issued. Cancelled when stopped before any of it.
 Status Stager::Impl::Stage(StagedBatch& entry, Batch host) {
-  if (Status s = AwaitCopy(entry); !s.ok()) return s;
-  if (Status s = AwaitUsers(entry); !s.ok()) return s;
+  TRY(AwaitCopy(entry));
+  TRY(AwaitUsers(entry));
   const TraceSpan span(trace_, "stoker.copy", host.epoch(), host.index());
   entry.host = std::move(host);
   const Batch& kept = entry.host;

@@ -12,6 +12,7 @@
 #include "bindings/c/mix_spec.h"
 #include "bindings/c/transform_spec.h"
 #include "core/noun.h"
+#include "core/try.h"
 #include "gpu/device.h"
 #include "io/sources/image_folder.h"
 
@@ -151,33 +152,30 @@ std::string FingerprintText(const SampleSource& source) {
 
 Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
                                       std::shared_ptr<const SampleSource> source) {
-  Result<JsonObject> object = ParseObject(json, "the loader spec");
-  if (!object.ok()) return std::move(object).error();
+  ASSIGN_OR_RETURN(JsonObject object, ParseObject(json, "the loader spec"));
   LoaderOptions options;
-  ReadNumbers(*object, options);
-  ReadRemainder(*object, options);
-  TransformSpec transforms = ReadTransforms(*object);
+  ReadNumbers(object, options);
+  ReadRemainder(object, options);
+  TransformSpec transforms = ReadTransforms(object);
   options.transforms = std::move(transforms.transforms);
   options.dtype = transforms.options.dtype;
   options.layout = transforms.options.layout;
   options.exif_orientation = transforms.options.exif_orientation;
   options.limits = transforms.options.limits;
-  options.mix = ReadMix(*object);
+  options.mix = ReadMix(object);
   bool pins = false;
-  object->Boolean("pin_memory", pins);
-  object->Required("source");
-  JsonObject described = object->Object("source");
+  object.Boolean("pin_memory", pins);
+  object.Required("source");
+  JsonObject described = object.Object("source");
   const SourceSpec spec = ReadSource(described);
-  if (object->Has("source")) object->Fail(described.Finish());
-  if (Status s = object->Finish(); !s.ok()) return std::move(s).error();
+  if (object.Has("source")) object.Fail(described.Finish());
+  TRY(object.Finish());
 
   if (pins) {
     if (Status pinned = Pin(options); !pinned.ok()) return std::move(pinned).error();
   }
   if (source == nullptr) {
-    Result<std::shared_ptr<const SampleSource>> opened = OpenSource(spec);
-    if (!opened.ok()) return std::move(opened).error();
-    source = *std::move(opened);
+    ASSIGN_OR_RETURN(source, OpenSource(spec));
   }
   if (spec.samples && *spec.samples != source->size()) {
     return Error{.code = Code::kFailedPrecondition,
@@ -197,19 +195,17 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
 }
 
 Result<TransformSpec> ParseTransformSpec(std::string_view json) {
-  Result<JsonObject> object = ParseObject(json, "the loader spec");
-  if (!object.ok()) return std::move(object).error();
-  TransformSpec spec = ReadTransforms(*object);
-  if (Status s = object->Finish(); !s.ok()) return std::move(s).error();
+  ASSIGN_OR_RETURN(JsonObject object, ParseObject(json, "the loader spec"));
+  TransformSpec spec = ReadTransforms(object);
+  TRY(object.Finish());
   return spec;
 }
 
 Result<TransformSpec> ParseRecipe(std::string_view json) {
-  Result<JsonObject> object = ParseObject(json, "the recipe");
-  if (!object.ok()) return std::move(object).error();
-  TransformSpec spec = ReadTransforms(*object);
-  spec.mix = ReadMix(*object);
-  if (Status s = object->Finish(); !s.ok()) return std::move(s).error();
+  ASSIGN_OR_RETURN(JsonObject object, ParseObject(json, "the recipe"));
+  TransformSpec spec = ReadTransforms(object);
+  spec.mix = ReadMix(object);
+  TRY(object.Finish());
   return spec;
 }
 

@@ -13,6 +13,7 @@
 #include "bindings/c/loader_spec.h"
 #include "bindings/c/registry.h"
 #include "core/trace.h"
+#include "core/try.h"
 #include "engine/loader/cursor.h"
 #include "engine/loader/shared_loader.h"
 #include "io/sources/source.h"
@@ -162,16 +163,14 @@ stoker_error* DatasetOpen(const char* key, const char* spec, stoker_dataset** da
     bool opened = false;
     auto open =
         [&](std::shared_ptr<stoker::EpochCounter> epochs) -> Result<std::shared_ptr<SharedLoader>> {
-      Result<stoker::LoaderOptions> options = stoker::ParseLoaderSpec(spec);
-      if (!options.ok()) return std::move(options).error();
+      ASSIGN_OR_RETURN(stoker::LoaderOptions options, stoker::ParseLoaderSpec(spec));
       opened = true;
-      return SharedLoader::Open(*std::move(options), std::move(epochs));
+      return SharedLoader::Open(std::move(options), std::move(epochs));
     };
-    Result<std::shared_ptr<SharedLoader>> loader = Registry::Get().FindOrOpen(key, open);
-    if (!loader.ok()) return std::move(loader).error();
+    ASSIGN_OR_RETURN(std::shared_ptr<SharedLoader> loader, Registry::Get().FindOrOpen(key, open));
     // Told by whoever opens the source; another handle, or Python, has told already.
-    std::string warning = opened ? WarningOf(*(*loader)->options().source) : std::string();
-    *dataset = new stoker_dataset{*std::move(loader), {}, std::move(warning), {}};
+    std::string warning = opened ? WarningOf(*loader->options().source) : std::string();
+    *dataset = new stoker_dataset{std::move(loader), {}, std::move(warning), {}};
     return {};
   });
 }

@@ -18,6 +18,7 @@
 #include "bindings/python/waiting.h"
 #include "core/buffer.h"
 #include "core/machine.h"
+#include "core/try.h"
 #include "transforms/plan/explain.h"
 #include "transforms/plan/plan.h"
 
@@ -30,9 +31,8 @@ namespace {
 using Pixels = py::array_t<uint8_t, py::array::c_style>;
 
 Result<Plan> Compile(const std::string& spec) {
-  Result<TransformSpec> parsed = ParseTransformSpec(spec);
-  if (!parsed.ok()) return std::move(parsed).error();
-  return Plan::Compile(std::move(parsed->transforms), parsed->options);
+  ASSIGN_OR_RETURN(TransformSpec parsed, ParseTransformSpec(spec));
+  return Plan::Compile(std::move(parsed.transforms), parsed.options);
 }
 
 // (transform, where, how) of each.
@@ -61,7 +61,7 @@ class ComposeHandle {
     if (PyBytes_AsStringAndSize(bytes.ptr(), &data, &size) != 0) throw py::error_already_set();
     return Apply([&](Scratch& scratch, void* row, StageTimes& times) -> Status {
       const auto length = static_cast<size_t>(size);
-      if (Status s = scratch.bytes.Grow(length); !s.ok()) return s;
+      TRY(scratch.bytes.Grow(length));
       std::memcpy(scratch.bytes.data(), data, length);
       return plan_.Apply({scratch.bytes.data(), length}, key, *scratch.workspace, row, times);
     });

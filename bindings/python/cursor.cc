@@ -10,6 +10,7 @@
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
+#include "core/try.h"
 
 namespace stoker::python {
 
@@ -110,7 +111,7 @@ Result<CursorHandle::Taken> CursorHandle::Take() {
 template <typename Use>
 auto CursorHandle::InTurn(const Use& use) -> decltype(use(Interrupt())) {
   // First: in a forked child another thread may have left the lock taken for ever.
-  if (Status s = shared_->options().runtime->CheckProcess(); !s.ok()) return std::move(s).error();
+  TRY(shared_->options().runtime->CheckProcess());
   if (owner_ == std::this_thread::get_id()) {
     return Error{.code = Code::kFailedPrecondition,
                  .cause = "this thread is waiting for this iterator's next batch already",

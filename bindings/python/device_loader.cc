@@ -15,6 +15,7 @@
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "bindings/python/watching.h"
+#include "core/try.h"
 #include "engine/device/shared_device_loader.h"
 #include "engine/watching/prometheus.h"
 #include "gpu/device.h"
@@ -93,11 +94,10 @@ class DeviceLoaderHandle {
       return error;
     }
     device_ = name->ToString();
-    Result<std::shared_ptr<Device>> device = Device::Open(*name);
-    if (!device.ok()) return std::move(device).error();
+    ASSIGN_OR_RETURN(std::shared_ptr<Device> device, Device::Open(*name));
     loader.shared()->LetIdleGo();  // in most programs nobody iterates over both
     return SharedDeviceLoader::Open(loader.shared()->options(),
-                                    {.device = *std::move(device), .buffers = buffers},
+                                    {.device = std::move(device), .buffers = buffers},
                                     Registry::Get().Epochs(loader.key()));
   }
 

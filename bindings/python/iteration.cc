@@ -6,6 +6,7 @@
 
 #include "bindings/python/arrays.h"
 #include "bindings/python/tensor.h"
+#include "core/try.h"
 
 namespace stoker::python {
 
@@ -45,10 +46,10 @@ class CpuIteration : public Iteration {
   Status Seek(BatchName batch) override { return cursor_->Seek(batch); }
 
   Result<std::unique_ptr<Taken>> Next(const Interrupt& interrupt) override {
-    Result<Batch> batch = cursor_->Next(interrupt);
-    if (!batch.ok()) return std::move(batch).error();
+    ASSIGN_OR_RETURN(Batch batch, cursor_->Next(interrupt));
     std::unique_ptr<Taken> taken;
-    if (*batch) taken = std::make_unique<TakenFromSlot>(*std::move(batch), columns_, as_);
+    if batch
+      taken = std::make_unique<TakenFromSlot>(std::move(batch), columns_, as_);
     return taken;
   }
 
@@ -87,10 +88,10 @@ class DeviceIteration : public Iteration {
   Status Seek(BatchName batch) override { return cursor_->Seek(batch); }
 
   Result<std::unique_ptr<Taken>> Next(const Interrupt& interrupt) override {
-    Result<DeviceBatch> batch = cursor_->Next(interrupt);
-    if (!batch.ok()) return std::move(batch).error();
+    ASSIGN_OR_RETURN(DeviceBatch batch, cursor_->Next(interrupt));
     std::unique_ptr<Taken> taken;
-    if (*batch) taken = std::make_unique<TakenFromRing>(*std::move(batch), columns_);
+    if batch
+      taken = std::make_unique<TakenFromRing>(std::move(batch), columns_);
     return taken;
   }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/stage_times.h"
+#include "core/try.h"
 #include "engine/device/stage_plan.h"
 #include "engine/device/staged_waits.h"
 #include "engine/loader/loader.h"
@@ -60,7 +61,7 @@ class DeviceLoader::Impl {
 
   // What has been copied ahead is dropped.
   Status Seek(uint64_t epoch, uint64_t index) {
-    if (Status s = loader_->CheckSeek(epoch, index); !s.ok()) return s;
+    TRY(loader_->CheckSeek(epoch, index));
     {
       std::lock_guard lock(mutex_);
       past_ += stager_->Stats();
@@ -121,18 +122,16 @@ class DeviceLoader::Impl {
 
 Result<std::unique_ptr<DeviceLoader>> DeviceLoader::Open(LoaderOptions options,
                                                          DeviceOptions device) {
-  Result<LoaderOptions> for_device = ForDevice(std::move(options), device.device, device.buffers);
-  if (!for_device.ok()) return std::move(for_device).error();
-  Result<std::unique_ptr<Loader>> loader = Loader::Open(*std::move(for_device));
-  if (!loader.ok()) return std::move(loader).error();
-  ListenForProfiler((*loader)->options().runtime->trace());
-  Result<StagePlan> plan = StagePlanOf((*loader)->options(), (*loader)->columns());
-  if (!plan.ok()) return std::move(plan).error();
-  Result<std::shared_ptr<DeviceRing>> ring =
-      Stager::MakeRing(std::move(device.device), *std::move(plan), device.buffers, device.timed);
-  if (!ring.ok()) return std::move(ring).error();
+  ASSIGN_OR_RETURN(LoaderOptions for_device,
+                   ForDevice(std::move(options), device.device, device.buffers));
+  ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader, Loader::Open(std::move(for_device)));
+  ListenForProfiler(loader->options().runtime->trace());
+  ASSIGN_OR_RETURN(StagePlan plan, StagePlanOf(loader->options(), loader->columns()));
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<DeviceRing> ring,
+      Stager::MakeRing(std::move(device.device), std::move(plan), device.buffers, device.timed));
   return std::unique_ptr<DeviceLoader>(
-      new DeviceLoader(std::make_unique<Impl>(*std::move(loader), *std::move(ring))));
+      new DeviceLoader(std::make_unique<Impl>(std::move(loader), std::move(ring))));
 }
 
 DeviceLoader::DeviceLoader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

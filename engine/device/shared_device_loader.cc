@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/try.h"
 #include "engine/device/stage_plan.h"
 #include "engine/device/staging.h"
 #include "gpu/nvtx.h"
@@ -10,19 +11,15 @@ namespace stoker {
 
 Result<std::shared_ptr<SharedDeviceLoader>> SharedDeviceLoader::Open(
     LoaderOptions options, DeviceOptions device, std::shared_ptr<EpochCounter> epochs) {
-  Result<LoaderOptions> for_device = ForDevice(std::move(options), device.device, device.buffers);
-  if (!for_device.ok()) return std::move(for_device).error();
-  Result<std::shared_ptr<SharedLoader>> host =
-      SharedLoader::Open(*std::move(for_device), std::move(epochs));
-  if (!host.ok()) return std::move(host).error();
-  ListenForProfiler((*host)->options().runtime->trace());
-  Result<StagePlan> plan = StagePlanOf((*host)->options(), (*host)->columns());
-  if (!plan.ok()) return std::move(plan).error();
+  ASSIGN_OR_RETURN(LoaderOptions for_device,
+                   ForDevice(std::move(options), device.device, device.buffers));
+  ASSIGN_OR_RETURN(std::shared_ptr<SharedLoader> host,
+                   SharedLoader::Open(std::move(for_device), std::move(epochs)));
+  ListenForProfiler(host->options().runtime->trace());
+  ASSIGN_OR_RETURN(StagePlan plan, StagePlanOf(host->options(), host->columns()));
   std::shared_ptr<SharedDeviceLoader> made(
-      new SharedDeviceLoader(*std::move(host), std::move(device), *std::move(plan)));
-  Result<std::shared_ptr<Staging>> first = made->MakeStaging();
-  if (!first.ok()) return std::move(first).error();
-  made->idle_ = *std::move(first);
+      new SharedDeviceLoader(std::move(host), std::move(device), std::move(plan)));
+  ASSIGN_OR_RETURN(made->idle_, made->MakeStaging());
   return made;
 }
 
@@ -38,14 +35,13 @@ std::unique_ptr<DeviceCursor> SharedDeviceLoader::Iterate(std::optional<uint64_t
 }
 
 Result<std::shared_ptr<Staging>> SharedDeviceLoader::MakeStaging() {
-  Result<std::shared_ptr<DeviceRing>> ring =
-      Stager::MakeRing(device_.device, plan_, device_.buffers);
-  if (!ring.ok()) return std::move(ring).error();
-  return std::make_shared<Staging>(*std::move(ring), *host_);
+  ASSIGN_OR_RETURN(std::shared_ptr<DeviceRing> ring,
+                   Stager::MakeRing(device_.device, plan_, device_.buffers));
+  return std::make_shared<Staging>(std::move(ring), *host_);
 }
 
 Result<std::shared_ptr<Staging>> SharedDeviceLoader::Borrow(BatchName batch, bool repeat) {
-  if (Status s = host_->options().runtime->CheckProcess(); !s.ok()) return std::move(s).error();
+  TRY(host_->options().runtime->CheckProcess());
   const Error was_stopped{Code::kCancelled, "the loader was stopped"};
   std::unique_lock lock(mutex_);
   if (stopped_) return was_stopped;
@@ -132,9 +128,7 @@ void DeviceCursor::LetGo() {
 }
 
 Result<DeviceBatch> DeviceCursor::Next(const Interrupt& interrupt) {
-  if (Status s = shared_->host().options().runtime->CheckProcess(); !s.ok()) {
-    return std::move(s).error();
-  }
+  TRY(shared_->host().options().runtime->CheckProcess());
   if (index_ == shared_->host().batches_per_epoch()) return DeviceBatch();
   if (staging_ == nullptr) {
     if (!epoch_) {

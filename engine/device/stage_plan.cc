@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/try.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {
@@ -14,7 +15,7 @@ Result<LoaderOptions> ForDevice(LoaderOptions options, std::shared_ptr<Device> d
                  .cause = "device is null",
                  .advice = "Open one with Device::Open"};
   }
-  if (Status s = Stager::CheckBuffers(buffers); !s.ok()) return std::move(s).error();
+  TRY(Stager::CheckBuffers(buffers));
   options.device = std::move(device);
   options.one_slab = true;
   options.finish_on_device =

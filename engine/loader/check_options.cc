@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/image.h"
+#include "core/try.h"
 #include "io/sources/arrays.h"
 #include "transforms/resize/row_format.h"
 
@@ -76,14 +77,14 @@ Status CheckOptions(const LoaderOptions& options) {
                  .cause = "no source was given",
                  .advice = "Set options.source, for example to ImageFolder(directory)"};
   }
-  if (Status s = CheckRange("batch_size", options.batch_size, 1, 1 << 20); !s.ok()) return s;
-  if (Status s = CheckRange("depth", options.depth, 0, 4096); !s.ok()) return s;
-  if (Status s = CheckFraction("wait_target", options.wait_target, 0.0001, 0.5); !s.ok()) return s;
-  if (Status s = CheckFraction("weight", options.weight, 0.001, 1000); !s.ok()) return s;
-  if (Status s = CheckRange("lent_batches", options.lent_batches, 0, 4096); !s.ok()) return s;
-  if (Status s = CheckRange("world", options.world, 1, 1 << 20); !s.ok()) return s;
-  if (Status s = CheckOutput(options); !s.ok()) return s;
-  if (Status s = CheckImages(options); !s.ok()) return s;
+  TRY(CheckRange("batch_size", options.batch_size, 1, 1 << 20));
+  TRY(CheckRange("depth", options.depth, 0, 4096));
+  TRY(CheckFraction("wait_target", options.wait_target, 0.0001, 0.5));
+  TRY(CheckFraction("weight", options.weight, 0.001, 1000));
+  TRY(CheckRange("lent_batches", options.lent_batches, 0, 4096));
+  TRY(CheckRange("world", options.world, 1, 1 << 20));
+  TRY(CheckOutput(options));
+  TRY(CheckImages(options));
   if (options.epochs && (*options.epochs == 0 || *options.epochs > kMostEpochs)) {
     return Error{Code::kInvalidArgument,
                  "epochs is " + std::to_string(*options.epochs) + "; it must be between 1 and " +

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/try.h"
+
 namespace stoker {
 
 Cursor::Cursor(std::shared_ptr<SharedLoader> shared, std::optional<uint64_t> epoch, bool repeat)
@@ -65,9 +67,7 @@ Status Cursor::Seek(BatchName batch) {
 Status Cursor::Append(BatchName batch) {
   if (!appended_) {
     engine_ = {};
-    Result<SharedLoader::Lease> engine = shared_->Borrow(batch, Schedule::kAppended);
-    if (!engine.ok()) return std::move(engine).error();
-    engine_ = *std::move(engine);
+    ASSIGN_OR_RETURN(engine_, shared_->Borrow(batch, Schedule::kAppended));
     appended_ = true;
   }
   return engine_.loader().Append(batch.epoch, batch.index);

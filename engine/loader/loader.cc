@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/trace.h"
+#include "core/try.h"
 #include "engine/loader/check_options.h"
 #include "engine/loader/loader_impl.h"
 #include "engine/loader/loader_parts.h"
@@ -31,17 +32,14 @@ RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work
 // The stages, in the order of the picture in the README:
 // source → order → (draw) → reader → worker → (mix) → assembler → consumer.
 Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) {
-  if (Status s = CheckOptions(options); !s.ok()) return std::move(s).error();
+  TRY(CheckOptions(options));
   if (options.runtime == nullptr) {
-    Result<std::shared_ptr<Runtime>> shared = Runtime::Default();
-    if (!shared.ok()) return std::move(shared).error();
-    options.runtime = *std::move(shared);
+    ASSIGN_OR_RETURN(options.runtime, Runtime::Default());
   }
   Runtime& runtime = *options.runtime;
-  if (Status s = runtime.CheckProcess(); !s.ok()) return std::move(s).error();
+  TRY(runtime.CheckProcess());
 
-  Result<EpochOrder> order = EpochOrder::Make(OrderOptionsOf(options));
-  if (!order.ok()) return std::move(order).error();
+  ASSIGN_OR_RETURN(EpochOrder order, EpochOrder::Make(OrderOptionsOf(options)));
 
   std::optional<Plan> plan;
   if (!CopiesRows(options)) {
@@ -59,9 +57,7 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
   std::vector<ColumnSpec> columns = ColumnsOf(*options.source, plan);
   std::optional<Mixer> mixer;
   if (options.mix) {
-    Result<Mixer> made = Mixer::Make(options, columns);
-    if (!made.ok()) return std::move(made).error();
-    mixer = *std::move(made);
+    ASSIGN_OR_RETURN(mixer, Mixer::Make(options, columns));
   }
 
   const uint64_t slot_bytes = SlotPool::SlotBytes(columns, options.batch_size, options.one_slab);
@@ -85,7 +81,7 @@ Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) 
   }
   if (!slots.ok()) return std::move(slots).error();
 
-  std::unique_ptr<Impl> impl(new Impl(std::move(options), *std::move(order), std::move(plan),
+  std::unique_ptr<Impl> impl(new Impl(std::move(options), std::move(order), std::move(plan),
                                       std::move(mixer), *std::move(memory), *std::move(slots)));
   runtime.postponed().Join(*impl);
   return impl;
@@ -358,7 +354,7 @@ uint64_t Loader::Impl::MixBatch(Slot& slot, int worker) {
 }
 
 Result<Batch> Loader::Impl::Next(const Interrupt& interrupt) {
-  if (Status s = runtime_.CheckProcess(); !s.ok()) return std::move(s).error();
+  TRY(runtime_.CheckProcess());
   if (stopped_) return Error{Code::kCancelled, "the loader was stopped"};
   if (std::exchange(epoch_ended_, false)) return Batch();
   const std::optional<BatchName> next = assembler_->position();
@@ -369,10 +365,9 @@ Result<Batch> Loader::Impl::Next(const Interrupt& interrupt) {
                           " batches already, as many as lent_batches allows",
                  .advice = "Release batches before taking more, or raise lent_batches"};
   }
-  if (Status s = Start(); !s.ok()) return std::move(s).error();
-  Result<bool> reopened = assembler_->Reopen();
-  if (!reopened.ok()) return std::move(reopened).error();
-  if (*reopened) runtime_.reads().Kick();
+  TRY(Start());
+  ASSIGN_OR_RETURN(bool reopened, assembler_->Reopen());
+  if (reopened) runtime_.reads().Kick();
   Result<Batch> batch = Take(interrupt);
   if (!batch.ok() && batch.error().code == Code::kCancelled) return batch;
   Learn(assembler_->last());

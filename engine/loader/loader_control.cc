@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/try.h"
 #include "engine/loader/check_options.h"
 #include "engine/loader/loader.h"
 #include "engine/loader/loader_impl.h"
@@ -12,7 +13,7 @@
 namespace stoker {
 
 Status Loader::Impl::Seek(BatchName batch, Schedule schedule) {
-  if (Status s = Check("Seek to", batch); !s.ok()) return s;
+  TRY(Check("Seek to", batch));
   Halt();
   epoch_ended_ = false;
   after_last_ = batch;
@@ -21,7 +22,7 @@ Status Loader::Impl::Seek(BatchName batch, Schedule schedule) {
 }
 
 Status Loader::Impl::Append(BatchName batch) {
-  if (Status s = Check("Append", batch); !s.ok()) return s;
+  TRY(Check("Append", batch));
   if (assembler_->schedule() != Schedule::kAppended) {
     if (Status s = Seek(batch, Schedule::kAppended); !s.ok()) return s;
   }
@@ -30,7 +31,7 @@ Status Loader::Impl::Append(BatchName batch) {
 }
 
 Status Loader::Impl::Check(const char* call, BatchName batch) const {
-  if (Status s = runtime_.CheckProcess(); !s.ok()) return s;
+  TRY(runtime_.CheckProcess());
   if (batch.epoch > kMostEpochs) {
     return Error{Code::kInvalidArgument, std::string(call) + " epoch " +
                                              std::to_string(batch.epoch) + "; at most " +
@@ -138,9 +139,8 @@ Loader::~Loader() {
 }
 
 Result<std::unique_ptr<Loader>> Loader::Open(LoaderOptions options) {
-  Result<std::unique_ptr<Impl>> impl = Impl::Wire(std::move(options));
-  if (!impl.ok()) return std::move(impl).error();
-  return std::unique_ptr<Loader>(new Loader(*std::move(impl)));
+  ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl, Impl::Wire(std::move(options)));
+  return std::unique_ptr<Loader>(new Loader(std::move(impl)));
 }
 
 Result<Batch> Loader::Next(const Interrupt& interrupt) { return impl_->Next(interrupt); }

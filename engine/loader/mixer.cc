@@ -7,6 +7,7 @@
 
 #include "core/noun.h"
 #include "core/row_work.h"
+#include "core/try.h"
 #include "io/sources/arrays.h"
 #include "transforms/resize/row_format.h"
 
@@ -134,23 +135,20 @@ void LeaveToDevice(const DrawnMix& drawn, Slot& slot) {
 }  // namespace
 
 Result<Mixer> Mixer::Make(const LoaderOptions& options, std::vector<ColumnSpec>& columns) {
-  if (Status s = CheckMix(*options.mix); !s.ok()) return std::move(s).error();
-  Result<int64_t> classes = ClassesOf(options);
-  if (!classes.ok()) return std::move(classes).error();
+  TRY(CheckMix(*options.mix));
+  ASSIGN_OR_RETURN(int64_t classes, ClassesOf(options));
   Mixer mixer;
   mixer.mix_ = *options.mix;
   if (options.transforms.empty() && !options.source->arrays().empty()) {
-    Result<MixedRow> row = CopiedRow(options.source->arrays()[kImages], *options.mix);
-    if (!row.ok()) return std::move(row).error();
-    mixer.image_ = *row;
+    ASSIGN_OR_RETURN(mixer.image_, CopiedRow(options.source->arrays()[kImages], *options.mix));
   } else {
     mixer.on_device_ = options.finish_on_device;
     const Layout layout = options.finish_on_device ? Layout::kNhwc : options.layout;
     mixer.image_ = TransformedRow(columns[kImages], layout);
   }
-  mixer.label_ = {.dtype = DType::kF32, .values = static_cast<size_t>(*classes)};
+  mixer.label_ = {.dtype = DType::kF32, .values = static_cast<size_t>(classes)};
   columns[kLabels].dtype = DType::kF32;
-  columns[kLabels].row_shape = {*classes};
+  columns[kLabels].row_shape = {classes};
   return mixer;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/noun.h"
+#include "core/try.h"
 
 namespace stoker {
 namespace {
@@ -66,7 +67,7 @@ Error NoRows(const OrderOptions& options) {
 }  // namespace
 
 Result<EpochOrder> EpochOrder::Make(const OrderOptions& options) {
-  if (Status status = Check(options); !status.ok()) return std::move(status).error();
+  TRY(Check(options));
   const uint64_t rows = RowsOf(options);
   if (rows == 0) return NoRows(options);
   return EpochOrder(options, rows);

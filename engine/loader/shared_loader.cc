@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/try.h"
 #include "engine/loader/cursor.h"
 
 namespace stoker {
@@ -11,9 +12,8 @@ Result<std::shared_ptr<SharedLoader>> SharedLoader::Open(LoaderOptions options,
                                                          std::shared_ptr<EpochCounter> epochs) {
   if (options.lent == nullptr) options.lent = std::make_shared<LentAccount>(options.lent_batches);
   if (epochs == nullptr) epochs = std::make_shared<EpochCounter>();
-  Result<std::unique_ptr<Loader>> first = Loader::Open(std::move(options));
-  if (!first.ok()) return std::move(first).error();
-  const Loader& loader = **first;
+  ASSIGN_OR_RETURN(std::unique_ptr<Loader> first, Loader::Open(std::move(options)));
+  const Loader& loader = *first;
   // Its options: the Runtime is filled in.
   std::shared_ptr<SharedLoader> made(new SharedLoader(loader.options(), std::move(epochs)));
   made->batches_per_epoch_ = loader.batches_per_epoch();
@@ -21,7 +21,7 @@ Result<std::shared_ptr<SharedLoader>> SharedLoader::Open(LoaderOptions options,
   made->depth_ = loader.Stats().depth;
   made->columns_ = loader.columns();
   made->idle_.reserve(kMostIdle + 1);
-  made->idle_.push_back({.loader = *std::move(first)});
+  made->idle_.push_back({.loader = std::move(first)});
   return made;
 }
 
@@ -35,9 +35,8 @@ std::unique_ptr<Cursor> SharedLoader::Iterate(std::optional<uint64_t> epoch, boo
 }
 
 Result<SharedLoader::Engine> SharedLoader::OpenEngine() {
-  Result<std::unique_ptr<Loader>> loader = Loader::Open(options_);
-  if (!loader.ok()) return std::move(loader).error();
-  return Engine{.loader = *std::move(loader)};
+  ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader, Loader::Open(options_));
+  return Engine{.loader = std::move(loader)};
 }
 
 bool SharedLoader::IdleAt(BatchName batch) const {
@@ -95,7 +94,7 @@ Result<SharedLoader::Lease> SharedLoader::FindEngine(BatchName batch, Schedule s
 }
 
 Result<SharedLoader::Lease> SharedLoader::Borrow(BatchName batch, Schedule schedule, bool spare) {
-  if (Status s = options_.runtime->CheckProcess(); !s.ok()) return std::move(s).error();
+  TRY(options_.runtime->CheckProcess());
   Result<Lease> lease = FindEngine(batch, schedule, spare);
   if (!lease.ok()) return lease;
   const bool there = schedule != Schedule::kAppended && lease->schedule() == schedule &&
@@ -123,7 +122,7 @@ void SharedLoader::Return(Engine engine) {
 }
 
 Result<Batch> SharedLoader::BatchAt(BatchName batch, const Interrupt& interrupt) {
-  if (Status s = options_.runtime->CheckProcess(); !s.ok()) return std::move(s).error();
+  TRY(options_.runtime->CheckProcess());
   std::unique_lock lock(mutex_);
   while (!by_name_.wait_for(lock, kInterruptInterval, [this] { return !serving_by_name_; })) {
     lock.unlock();
@@ -150,9 +149,8 @@ Result<Batch> SharedLoader::BatchAt(BatchName batch, const Interrupt& interrupt)
 // `follows`: go on from there; else that one batch.
 Result<Batch> SharedLoader::MakeByName(BatchName batch, bool follows, const Interrupt& interrupt) {
   const Schedule schedule = follows ? Schedule::kEpochs : Schedule::kAppended;
-  Result<Lease> lease = Borrow(batch, schedule, /*spare=*/true);
-  if (!lease.ok()) return std::move(lease).error();
-  Loader& loader = lease->loader();
+  ASSIGN_OR_RETURN(Lease lease, Borrow(batch, schedule, /*spare=*/true));
+  Loader& loader = lease.loader();
   if (!follows) {
     if (Status s = loader.Append(batch.epoch, batch.index); !s.ok()) return std::move(s).error();
   }

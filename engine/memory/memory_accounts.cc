@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/try.h"
+
 namespace stoker {
 
 Result<std::unique_ptr<MemoryAccounts::Member>> MemoryAccounts::Join(const MemoryNeeds& needs) {
   std::lock_guard lock(mutex_);
-  Result<MemoryPlan> plan = PlanMemory(needs, all_.limit(), claims_, batches_.used());
-  if (!plan.ok()) return std::move(plan).error();
-  claims_.push_back(plan->claim);
+  ASSIGN_OR_RETURN(MemoryPlan plan, PlanMemory(needs, all_.limit(), claims_, batches_.used()));
+  claims_.push_back(plan.claim);
   Divide();
   // It may take its first batches, also where others still have more than is now theirs.
-  batches_.SetLimit(std::max(batches_.limit(), batches_.used() + plan->claim.least_batches));
-  return std::unique_ptr<Member>(new Member(*this, *plan));
+  batches_.SetLimit(std::max(batches_.limit(), batches_.used() + plan.claim.least_batches));
+  return std::unique_ptr<Member>(new Member(*this, plan));
 }
 
 void MemoryAccounts::Leave(const MemoryClaim& claim) {

@@ -7,6 +7,7 @@
 
 #include "core/random.h"
 #include "core/start_thread.h"
+#include "core/try.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/thread_census.h"
 
@@ -81,7 +82,7 @@ class ShuffledExecutor final : public Executor {
 
 Result<std::unique_ptr<Executor>> MakeShuffledExecutor(int threads, uint64_t seed) {
   auto executor = std::make_unique<ShuffledExecutor>(threads, seed);
-  if (Status s = executor->Start(); !s.ok()) return std::move(s).error();
+  TRY(executor->Start());
   return std::unique_ptr<Executor>(std::move(executor));
 }
 

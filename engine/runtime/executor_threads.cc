@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/start_thread.h"
+#include "core/try.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/thread_census.h"
 
@@ -79,7 +80,7 @@ class ThreadsExecutor final : public Executor {
 
 Result<std::unique_ptr<Executor>> MakeThreadsExecutor(int threads) {
   auto executor = std::make_unique<ThreadsExecutor>(threads);
-  if (Status s = executor->Start(); !s.ok()) return std::move(s).error();
+  TRY(executor->Start());
   return std::unique_ptr<Executor>(std::move(executor));
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/machine.h"
 #include "core/start_thread.h"
+#include "core/try.h"
 #include "engine/loader/check_options.h"
 
 namespace stoker {
@@ -26,8 +27,8 @@ TunerSettings FixedBy(const RuntimeOptions& given, int threads) {
 }
 
 Status Check(const RuntimeOptions& options) {
-  if (Status s = CheckRange("threads", options.threads, 0, 1024); !s.ok()) return s;
-  if (Status s = CheckRange("reader_threads", options.reader_threads, 1, 64); !s.ok()) return s;
+  TRY(CheckRange("threads", options.threads, 0, 1024));
+  TRY(CheckRange("reader_threads", options.reader_threads, 1, 64));
   return CheckRange("reads_in_flight", options.reads_in_flight, 0, 1024);
 }
 
@@ -95,26 +96,23 @@ struct Runtime::State {
 };
 
 Result<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& given) {
-  if (Status s = Check(given); !s.ok()) return std::move(s).error();
+  TRY(Check(given));
   RuntimeOptions options = given;
   if (options.threads == 0) options.threads = DefaultThreads();
   if (options.reads_in_flight == 0) options.reads_in_flight = kMostReads;
   if (options.memory_budget == 0) options.memory_budget = DefaultMemory();
   ReaderChoice choice{ReaderKind::kPread, "given by the caller"};
   if (!options.make_reader) {
-    Result<ReaderChoice> chosen = ChooseReader(options.reader, options.reads_in_flight);
-    if (!chosen.ok()) return std::move(chosen).error();
-    choice = *std::move(chosen);
+    ASSIGN_OR_RETURN(choice, ChooseReader(options.reader, options.reads_in_flight));
     options.make_reader = [kind = choice.kind, depth = options.reads_in_flight] {
       return MakeReader(kind, depth);
     };
   }
-  Result<Workers> workers = MakeWorkers(options);
-  if (!workers.ok()) return std::move(workers).error();
-  options.threads = workers->executor->concurrency();
+  ASSIGN_OR_RETURN(Workers workers, MakeWorkers(options));
+  options.threads = workers.executor->concurrency();
   const TunerSettings fixed = FixedBy(given, options.threads);
   return std::shared_ptr<Runtime>(new Runtime(
-      std::make_unique<State>(std::move(options), fixed, std::move(choice), *std::move(workers))));
+      std::make_unique<State>(std::move(options), fixed, std::move(choice), std::move(workers))));
 }
 
 namespace {

@@ -12,6 +12,7 @@
 
 #include "core/output_file.h"
 #include "core/stage_times.h"
+#include "core/try.h"
 
 namespace stoker {
 
@@ -29,7 +30,7 @@ uint64_t UnixNanoseconds() {
 Result<std::unique_ptr<TraceFile>> TraceFile::Start(std::shared_ptr<Runtime> runtime,
                                                     std::string path,
                                                     const TraceFileOptions& options) {
-  if (Status s = runtime->CheckProcess(); !s.ok()) return std::move(s).error();
+  TRY(runtime->CheckProcess());
   if (options.memory < kLeastMemory) {
     return Error{Code::kInvalidArgument, "a trace's memory is " + std::to_string(options.memory) +
                                              " bytes; it must be at least " +
@@ -61,7 +62,7 @@ TraceFile::~TraceFile() {
 }
 
 Result<TraceSummary> TraceFile::Stop() {
-  if (Status s = runtime_->CheckProcess(); !s.ok()) return std::move(s).error();
+  TRY(runtime_->CheckProcess());
   const std::shared_ptr<TraceRecorder> recorder = std::exchange(recorder_, nullptr);
   if (recorder == nullptr) {
     return Error{Code::kFailedPrecondition, "this trace was stopped before"};

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/stage_times.h"
+#include "core/try.h"
 #include "io/readers/plain_read.h"
 #include "io/readers/reader.h"
 #include "io/readers/uring_chain.h"
@@ -318,7 +319,7 @@ void UringReader::Cancel(uint64_t user_data, unsigned flags) {
 
 Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t depth) {
   auto reader = std::make_unique<UringReader>(depth);
-  if (Status ready = reader->Open(); !ready.ok()) return std::move(ready).error();
+  TRY(reader->Open());
   return std::unique_ptr<Reader>(std::move(reader));
 }
 

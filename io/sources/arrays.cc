@@ -7,6 +7,7 @@
 
 #include "core/hash.h"
 #include "core/noun.h"
+#include "core/try.h"
 
 namespace stoker {
 namespace {
@@ -138,7 +139,7 @@ std::string DescribeRow(const ArrayColumn& column) {
 
 Result<std::shared_ptr<const SampleSource>> Arrays(std::vector<ArrayColumn> columns,
                                                    std::shared_ptr<void> owner) {
-  if (Status s = CheckColumns(columns); !s.ok()) return std::move(s).error();
+  TRY(CheckColumns(columns));
   for (ArrayColumn& column : columns) {
     if (!column.row_stride) column.row_stride = static_cast<int64_t>(column.row_bytes());
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/hash.h"
+#include "core/try.h"
 #include "io/sources/dataset_index.h"
 #include "io/sources/dataset_index_format.h"
 
@@ -25,18 +26,17 @@ std::span<const uint8_t> ColumnBytes(const Column& column) {
 }  // namespace
 
 Result<DatasetIndexWriter> DatasetIndexWriter::Create(const std::string& path) {
-  Result<OutputFile> file = OutputFile::Open(path, OutputFile::Place::kOwn);
-  if (!file.ok()) return std::move(file).error();
-  DatasetIndexWriter writer(*std::move(file));
+  ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path, OutputFile::Place::kOwn));
+  DatasetIndexWriter writer(std::move(file));
   const std::vector<uint8_t> room(kRecordsAt);  // of what Finish knows
-  if (Status status = writer.Write(room); !status.ok()) return std::move(status).error();
+  TRY(writer.Write(room));
   return writer;
 }
 
 Status DatasetIndexWriter::Write(std::span<const uint8_t> bytes) {
   written_ += bytes.size();
   if (bytes.size() >= kWriteBytes) {
-    if (Status status = Flush(); !status.ok()) return status;
+    TRY(Flush());
     return file_.Write(bytes);
   }
   waiting_.insert(waiting_.end(), bytes.begin(), bytes.end());

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "core/start_thread.h"
+#include "core/try.h"
 
 namespace stoker {
 namespace {
@@ -249,14 +250,13 @@ class Walk {
       if (Status status = CountPathTo(info, shown); !status.ok()) return std::move(status).error();
     }
     found.modified_ns = Nanoseconds(info.st_mtim);
-    Result<Content> content = Read(folder, pending.path, shown, filter_);
-    if (!content.ok()) return std::move(content).error();
-    found.files = std::move(content->files);
-    skipped = std::move(content->skipped);
-    if (content->folders.empty()) return true;
+    ASSIGN_OR_RETURN(Content content, Read(folder, pending.path, shown, filter_));
+    found.files = std::move(content.files);
+    skipped = std::move(content.skipped);
+    if (content.folders.empty()) return true;
     auto self =
         std::make_shared<const Ancestor>(Ancestor{info.st_dev, info.st_ino, pending.parent});
-    for (SubFolder& sub : content->folders) {
+    for (SubFolder& sub : content.folders) {
       below.push_back({Join(pending.path, sub.name), pending.top, sub.linked, self});
     }
     return true;
@@ -337,20 +337,19 @@ Result<ListedRoot> FolderLister::ListRoot() {
   if (!folder.ok()) return FolderError(errno, root_);
   const std::optional<int64_t> modified = ModifiedNs(folder.descriptor(), "");
   if (!modified) return FolderError(errno, root_);
-  Result<Content> content = Read(folder, "", root_, filter_);
-  if (!content.ok()) return std::move(content).error();
+  ASSIGN_OR_RETURN(Content content, Read(folder, "", root_, filter_));
   ListedRoot listed{.folders = {},
-                    .files = std::move(content->files),
+                    .files = std::move(content.files),
                     .modified_ns = *modified,
-                    .skipped = std::move(content->skipped)};
-  for (SubFolder& sub : content->folders) listed.folders.push_back(std::move(sub.name));
+                    .skipped = std::move(content.skipped)};
+  for (SubFolder& sub : content.folders) listed.folders.push_back(std::move(sub.name));
   std::sort(listed.folders.begin(), listed.folders.end());
   return listed;
 }
 
 Result<ListedTree> FolderLister::ListBelow(const std::vector<std::string>& tops, int threads) {
   Walk walk(root_, descriptor_, filter_);
-  if (Status status = walk.Start(tops); !status.ok()) return std::move(status).error();
+  TRY(walk.Start(tops));
   InParallel(threads, [&walk] { walk.Run(); });
   return walk.Finish();
 }

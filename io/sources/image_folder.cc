@@ -7,6 +7,7 @@
 
 #include "core/machine.h"
 #include "core/noun.h"
+#include "core/try.h"
 #include "io/sources/dataset_index.h"
 #include "io/sources/image_list.h"
 #include "io/sources/list_images.h"
@@ -147,24 +148,20 @@ std::string IsOlder(const DatasetIndex& index, const std::vector<uint32_t>& plac
 Result<std::shared_ptr<const SampleSource>> ImageFolder(const std::string& directory,
                                                         const ImageFolderOptions& options) {
   using Made = std::shared_ptr<const SampleSource>;
-  if (Status status = CheckThreads(options.threads); !status.ok()) {
-    return std::move(status).error();
-  }
-  Result<FoundIndex> found = FindIndex(directory, options);
-  if (!found.ok()) return std::move(found).error();
-  std::optional<DatasetIndex>& index = found->index;
+  TRY(CheckThreads(options.threads));
+  ASSIGN_OR_RETURN(FoundIndex found, FindIndex(directory, options));
+  std::optional<DatasetIndex>& index = found.index;
   SkippedFiles in_root;
   if (index && IsStill(directory, index->list(), options.threads, in_root)) {
-    return Made(std::make_shared<FolderSource>(directory, *std::move(found), std::move(in_root)));
+    return Made(std::make_shared<FolderSource>(directory, std::move(found), std::move(in_root)));
   }
-  Result<ImageList> list = ListImages(directory, options.threads);
-  if (!list.ok()) return std::move(list).error();
+  ASSIGN_OR_RETURN(ImageList list, ListImages(directory, options.threads));
   std::vector<uint32_t> places;
   if (index) {
-    places = PlacesIn(index->TakeList(), *list);
-    found->warning = IsOlder(*index, places);
+    places = PlacesIn(index->TakeList(), list);
+    found.warning = IsOlder(*index, places);
   }
-  return Made(std::make_shared<FolderSource>(directory, *std::move(list), *std::move(found),
+  return Made(std::make_shared<FolderSource>(directory, std::move(list), std::move(found),
                                              std::move(places)));
 }
 

@@ -12,6 +12,7 @@
 #include "core/machine.h"
 #include "core/noun.h"
 #include "core/start_thread.h"
+#include "core/try.h"
 #include "io/sources/folder_listing.h"
 
 namespace stoker {
@@ -123,18 +124,17 @@ SkippedFiles SumOf(const std::map<uint32_t, SkippedFiles>& skipped) {
 Status ListClasses(FolderLister& lister, const std::string& directory, const ListedRoot& root,
                    int threads, std::vector<ListedFolder>& folders, SkippedFiles& skipped) {
   if (root.files.size() > 0) return ImagesBesideClasses(directory, root);
-  Result<ListedTree> below = lister.ListBelow(root.folders, threads);
-  if (!below.ok()) return std::move(below).error();
-  skipped = SumOf(below->skipped);
-  if (std::none_of(below->folders.begin(), below->folders.end(),
+  ASSIGN_OR_RETURN(ListedTree below, lister.ListBelow(root.folders, threads));
+  skipped = SumOf(below.skipped);
+  if (std::none_of(below.folders.begin(), below.folders.end(),
                    [](const ListedFolder& folder) { return folder.files.size() > 0; })) {
     SkippedFiles all = root.skipped;
     all.Add(skipped);
     return NoImage(directory, all);
   }
-  const std::vector<uint32_t> empty = ClassesWithoutImages(root.folders.size(), below->folders);
-  if (!empty.empty()) return EmptyClasses(directory, root.folders, empty, below->skipped);
-  folders = std::move(below->folders);
+  const std::vector<uint32_t> empty = ClassesWithoutImages(root.folders.size(), below.folders);
+  if (!empty.empty()) return EmptyClasses(directory, root.folders, empty, below.skipped);
+  folders = std::move(below.folders);
   return {};
 }
 
@@ -197,19 +197,17 @@ class Comparison {
 }  // namespace
 
 Result<ImageList> ListImages(const std::string& directory, int threads) {
-  if (Status status = CheckThreads(threads); !status.ok()) return std::move(status).error();
-  Result<FolderLister> lister = FolderLister::Open(directory, KindOf);
-  if (!lister.ok()) return std::move(lister).error();
-  Result<ListedRoot> root = lister->ListRoot();
-  if (!root.ok()) return std::move(root).error();
+  TRY(CheckThreads(threads));
+  ASSIGN_OR_RETURN(FolderLister lister, FolderLister::Open(directory, KindOf));
+  ASSIGN_OR_RETURN(ListedRoot root, lister.ListRoot());
   std::vector<ListedFolder> folders;
   SkippedFiles skipped;
-  if (root->folders.empty()) {  // flat
-    if (root->files.size() == 0) return NoImage(directory, root->skipped);
+  if (root.folders.empty()) {  // flat
+    if (root.files.size() == 0) return NoImage(directory, root.skipped);
     folders.push_back(
-        {.path = "", .top = 0, .files = std::move(root->files), .modified_ns = root->modified_ns});
+        {.path = "", .top = 0, .files = std::move(root.files), .modified_ns = root.modified_ns});
   } else if (Status status =
-                 ListClasses(*lister, directory, *root, ThreadsOf(threads), folders, skipped);
+                 ListClasses(lister, directory, root, ThreadsOf(threads), folders, skipped);
              !status.ok()) {
     return std::move(status).error();
   }
@@ -218,9 +216,9 @@ Result<ImageList> ListImages(const std::string& directory, int threads) {
   if (files >= kNowhere) {
     return Error{Code::kResourceExhausted, "more than 4,294,967,294 images", directory};
   }
-  ImageList list = ImageList::Of(std::move(root->folders), std::move(folders));
+  ImageList list = ImageList::Of(std::move(root.folders), std::move(folders));
   list.skipped = std::move(skipped);
-  list.skipped_in_root = std::move(root->skipped);
+  list.skipped_in_root = std::move(root.skipped);
   return list;
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/try.h"
 #include "transforms/augment/affine.h"
 #include "transforms/augment/blur.h"
 #include "transforms/augment/colour.h"
@@ -78,9 +79,7 @@ Augmenter::Augmenter(MemoryBudget& budget) : current_(budget), other_(budget), s
 
 Status Augmenter::Start(ImageSize size) {
   tile_ = Tile();
-  Result<Tile> tile = TileIn(current_, size);
-  if (!tile) return std::move(tile).error();
-  tile_ = *tile;
+  ASSIGN_OR_RETURN(tile_, TileIn(current_, size));
   return {};
 }
 
@@ -98,11 +97,10 @@ Status Augmenter::Do(const InPlace& step) {
 
 template <typename Write>
 Status Augmenter::Into(ImageSize size, Write write) {
-  Result<Tile> to = TileIn(other_, size);
-  if (!to) return std::move(to).error();
-  write(*to);
+  ASSIGN_OR_RETURN(Tile to, TileIn(other_, size));
+  write(to);
   std::swap(current_, other_);
-  tile_ = *to;
+  tile_ = to;
   return {};
 }
 
@@ -111,14 +109,14 @@ Status Augmenter::Do(const AdjustSharpness& step) {
 }
 
 Status Augmenter::Do(const Blur& step) {
-  if (Status status = scratch_.Grow(BlurScratchBytes(step, tile_.size)); !status) return status;
+  TRY(scratch_.Grow(BlurScratchBytes(step, tile_.size)));
   return Into(tile_.size, [&](const Tile& to) { Blurred(tile_, step, scratch_.data(), to); });
 }
 
 Status Augmenter::Do(const Affine& step) {
   const Result<size_t> bytes = AffineScratchBytes(tile_.size);
   if (!bytes) return bytes.error();
-  if (Status status = scratch_.Grow(*bytes); !status) return status;
+  TRY(scratch_.Grow(*bytes));
   return Into(tile_.size, [&](const Tile& to) { Mapped(tile_, step, scratch_.data(), to); });
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/try.h"
 #include "transforms/decode/format.h"
 #include "transforms/jpeg/columns.h"
 #include "transforms/jpeg/errors.h"
@@ -26,7 +27,7 @@ Status CheckFormat(std::span<const uint8_t> bytes) {
 
 Status CheckLimits(const JpegHeader& header, const DecodeLimits& limits) {
   const ImageSize size = header.info.size;
-  if (Status status = CheckSize(size, limits, header.scan_offset); !status.ok()) return status;
+  TRY(CheckSize(size, limits, header.scan_offset));
   const auto coefficients = static_cast<int64_t>(header.coefficient_bytes);
   if (const int64_t most = limits.CoefficientBytes(); coefficients > most) {
     return Error{Code::kResourceExhausted,
@@ -159,9 +160,7 @@ JpegHeader HeaderOf(const jpeg::FrameHeader& frame) {
 
 // By libjpeg-turbo, where our parser did not accept it.
 Status JpegDecoder::State::ReadHeader() {
-  Result<JpegHeader> read = libjpeg.ReadHeader(bytes);
-  if (!read.ok()) return std::move(read).error();
-  header = *read;
+  ASSIGN_OR_RETURN(header, libjpeg.ReadHeader(bytes));
   return {};
 }
 
@@ -181,16 +180,13 @@ Result<ImageInfo> JpegDecoder::Open(std::span<const uint8_t> bytes) {
   State& s = *state_;
   s.opened = false;
   s.bytes = bytes;
-  if (Status status = CheckFormat(bytes); !status.ok()) return std::move(status).error();
+  TRY(CheckFormat(bytes));
   s.why = jpeg::ParseHeader(bytes, s.frame);
   if (s.why == Fallback::kNone && s.way == Way::kFastest) {
     s.header = HeaderOf(s.frame);
-  } else if (Status status = s.ReadHeader(); !status.ok()) {
-    return std::move(status).error();
-  }
-  if (Status status = CheckLimits(s.header, s.limits); !status.ok()) {
-    return std::move(status).error();
-  }
+  } else
+    TRY(s.ReadHeader());
+  TRY(CheckLimits(s.header, s.limits));
   Status complete = s.CheckEnd();
   if (complete.ok()) complete = CheckRoom(bytes, s.header);
   if (!complete.ok()) return std::move(complete).error();
@@ -218,9 +214,7 @@ DecodedRegion MostOf(const JpegHeader& header, const Rect& region) {
 
 Result<Columns> Prepare(LibJpeg& libjpeg, const JpegHeader& header, const Rect& region,
                         int max_scans, bool padded) {
-  if (Status status = libjpeg.Start(max_scans, padded); !status.ok()) {
-    return std::move(status).error();
-  }
+  TRY(libjpeg.Start(max_scans, padded));
   Columns columns{0, header.info.size.width};
   if (!libjpeg.guesses()) {
     columns = ColumnsToDecode({region.x, region.width}, header.info.size.width, header.imcu_width,
@@ -239,7 +233,7 @@ Status Deliver(LibJpeg& libjpeg, int rows, RowSink& sink) {
   while (rows > 0) {
     const MutableImageView view = sink.Reserve(std::min(rows, LibJpeg::kMaxRows));
     const int count = std::min(view.size.height, rows);
-    if (Status status = libjpeg.Read(view, count); !status.ok()) return status;
+    TRY(libjpeg.Read(view, count));
     sink.Commit(count);
     rows -= count;
   }
@@ -248,9 +242,8 @@ Status Deliver(LibJpeg& libjpeg, int rows, RowSink& sink) {
 
 Status DecodeRegion(LibJpeg& libjpeg, const JpegHeader& header, const Rect& region, int max_scans,
                     bool padded, RowSink& sink) {
-  Result<Columns> columns = Prepare(libjpeg, header, region, max_scans, padded);
-  if (!columns.ok()) return std::move(columns).error();
-  const Rect covered{columns->x, region.y, columns->width, region.height};
+  ASSIGN_OR_RETURN(Columns columns, Prepare(libjpeg, header, region, max_scans, padded));
+  const Rect covered{columns.x, region.y, columns.width, region.height};
   if (Status status = sink.Begin({LayoutOf(header), covered}); !status.ok()) return status;
   return Deliver(libjpeg, region.height, sink);
 }
@@ -375,7 +368,7 @@ Status JpegDecoder::State::FallBack() {
   }
   ++paths.fallback[static_cast<size_t>(why)];
   if (padded) ++paths.no_end_marker;
-  if (Status room = ReserveForLibrary(); !room.ok()) return room;
+  TRY(ReserveForLibrary());
   Status decoded =
       DecodeRegion(libjpeg, header, region, limits.ScansOf(header.info.size), padded, *sink);
   libjpeg.Finish();

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "core/try.h"
 #include "transforms/augment/augmenter.h"
 #include "transforms/augment/emit_tile.h"
 #include "transforms/decode/image_decoder.h"
@@ -205,16 +206,14 @@ bool Plan::Begin(ImageFeed& feed, ImageLane& lane) const {
 
 // Whether there are pixels to decode.
 Result<bool> Plan::Open(const EncodedImage& image, ImageLane& lane) const {
-  Result<ImageInfo> info = lane.decoder.Open(image.bytes);
-  if (!info) return std::move(info).error();
+  ASSIGN_OR_RETURN(ImageInfo info, lane.decoder.Open(image.bytes));
   const Orientation orientation =
-      options_.exif_orientation ? info->orientation : Orientation::kNormal;
+      options_.exif_orientation ? info.orientation : Orientation::kNormal;
   lane.row = image.row;
   lane.work = image.work;
-  Result<Rect> region = StartRow(image.key, info->size, orientation, lane);
-  if (!region) return std::move(region).error();
-  if (region->width == 0) return false;  // nothing but padding
-  lane.decoder.Start(*region, lane.resampler, image.crop_index);
+  ASSIGN_OR_RETURN(Rect region, StartRow(image.key, info.size, orientation, lane));
+  if (region.width == 0) return false;  // nothing but padding
+  lane.decoder.Start(region, lane.resampler, image.crop_index);
   return true;
 }
 
@@ -235,14 +234,13 @@ Status Plan::Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace
 Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,
                    StageTimes& times, void* work) const {
   const ApplyWatch watch(workspace, times);
-  if (Status status = CheckSides(image.size); !status) return status;
+  TRY(CheckSides(image.size));
   ImageLane& lane = workspace.lanes[0];
   lane.row = row;
   lane.work = work;
-  Result<Rect> region = StartRow(key, image.size, Orientation::kNormal, lane);
-  if (!region) return std::move(region).error();
+  ASSIGN_OR_RETURN(Rect region, StartRow(key, image.size, Orientation::kNormal, lane));
   Status status =
-      region->width == 0 ? Status() : PushRegion(PartOf(image, *region), *region, lane.resampler);
+      region.width == 0 ? Status() : PushRegion(PartOf(image, region), region, lane.resampler);
   if (status.ok()) status = FinishRow(lane);
   FlushEmitted();
   return status;
@@ -256,7 +254,7 @@ PixelOutput Plan::OutputTo(void* row) const {
 Result<Rect> Plan::StartRow(const DrawKey& key, ImageSize stored, Orientation orientation,
                             ImageLane& lane) const {
   DrawnSample& drawn = lane.drawn;
-  if (Status s = Draw(key, Viewed(stored, orientation), drawn); !s) return std::move(s).error();
+  TRY(Draw(key, Viewed(stored, orientation), drawn));
   if (options_.finish_on_device) LeaveToDevice(drawn, boxes(), lane.work);
   PixelOutput output = OutputTo(lane.row);
   if (!drawn.steps.empty()) {
@@ -280,7 +278,7 @@ Status Plan::FinishRow(ImageLane& lane) const {
   const RowFormat format(OutputTo(lane.row), output_);
   auto* const row = static_cast<uint8_t*>(lane.row);
   for (const DrawnStep& step : drawn.steps) {
-    if (Status s = lane.augmenter.Apply(step.step); !s) return s;
+    TRY(lane.augmenter.Apply(step.step));
     count(step.transform);
   }
   if (!drawn.steps.empty()) EmitTile(lane.augmenter.tile(), format, row);

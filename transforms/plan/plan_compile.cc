@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "core/try.h"
 #include "transforms/decode/image_info.h"
 #include "transforms/plan/draw.h"
 #include "transforms/plan/plan.h"
@@ -39,7 +40,7 @@ class Compiler {
       if (const auto refusal = CheckTransform(transform, options_.dtype)) {
         return Refuse(place_, refusal->cause, refusal->advice);
       }
-      if (Status s = CheckPlace(transform); !s) return std::move(s).error();
+      TRY(CheckPlace(transform));
       Status status = std::visit([this](const auto& t) { return Follow(t); }, transform);
       if (!status) return std::move(status).error();
       places_.push_back(PlaceOf(transform));
@@ -154,7 +155,7 @@ class Compiler {
   Status Follow(const RandAugment&) { return OnTile(); }
   Status Follow(const TrivialAugmentWide&) { return OnTile(); }
   Status Follow(const GaussianBlur& t) {
-    if (Status s = OnTile(); !s) return s;
+    TRY(OnTile());
     if (t.kernel_width / 2 < size_->width && t.kernel_height / 2 < size_->height) return {};
     return Refuse(place_,
                   "a kernel of " + SizeText({t.kernel_width, t.kernel_height}) +
@@ -270,11 +271,10 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
                  .advice = "Ask for dtype uint8, float16, bfloat16 or float32"};
   }
   Compiler compiler(transforms, options);
-  Result<ImageSize> size = compiler.Run();
-  if (!size) return std::move(size).error();
+  ASSIGN_OR_RETURN(ImageSize size, compiler.Run());
   Plan plan;
   plan.options_ = options;
-  plan.output_ = *size;
+  plan.output_ = size;
   plan.places_ = compiler.TakePlaces();
   Normalize normalize;
   if (const std::optional<size_t> place = compiler.normalize()) {

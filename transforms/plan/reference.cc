@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/buffer.h"
+#include "core/try.h"
 #include "transforms/augment/augmenter.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/plan/erase.h"
@@ -59,7 +60,7 @@ class KeepRows final : public RowSink {
 Status MakeRow(const Plan& plan, const ImageView& image, Orientation orientation,
                const DrawKey& key, void* row) {
   DrawnSample drawn;
-  if (Status s = plan.Draw(key, Viewed(image.size, orientation), drawn); !s) return s;
+  TRY(plan.Draw(key, Viewed(image.size, orientation), drawn));
   const PixelOutput output = plan.OutputTo(row);
   const Resampling resampling = ResamplingOf(drawn.geometry, image.size, orientation);
   const RowFormat format(output, plan.output_size());
@@ -84,14 +85,13 @@ Status MakeRow(const Plan& plan, const ImageView& image, Orientation orientation
 Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const DrawKey& key,
                       void* row) {
   ImageDecoder decoder(plan.options().limits);
-  Result<ImageInfo> info = decoder.Open(bytes);
-  if (!info) return std::move(info).error();
+  ASSIGN_OR_RETURN(ImageInfo info, decoder.Open(bytes));
   KeepRows image;
-  if (Status status = decoder.Decode({0, 0, info->size.width, info->size.height}, image); !status) {
+  if (Status status = decoder.Decode({0, 0, info.size.width, info.size.height}, image); !status) {
     return status;
   }
   const Orientation orientation =
-      plan.options().exif_orientation ? info->orientation : Orientation::kNormal;
+      plan.options().exif_orientation ? info.orientation : Orientation::kNormal;
   return MakeRow(plan, image.view(), orientation, key, row);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "core/try.h"
 #include "transforms/decode/exif.h"
 #include "transforms/png/errors.h"
 #include "transforms/png/text.h"
@@ -162,7 +163,7 @@ Status Take(const Chunk& chunk, Walk& walk) {
     TakeMetadata(chunk, walk);
     return {};
   }
-  if (Status status = CheckSum(walk.bytes, chunk); !status.ok()) return status;
+  TRY(CheckSum(walk.bytes, chunk));
   if (walk.layout.data.end != 0) return {};  // behind the pixels
   return Error{Code::kUnimplemented,
                "a PNG with a chunk " + Name(chunk.type) + ", which stoker does not know",
@@ -217,7 +218,7 @@ Result<Header> ReadHeader(std::span<const uint8_t> bytes) {
     return Damaged("its first chunk is no header", kSignatureBytes);
   }
   const std::optional<Chunk> chunk = ChunkAt(bytes, kSignatureBytes);
-  if (Status status = CheckSum(bytes, *chunk); !status.ok()) return std::move(status).error();
+  TRY(CheckSum(bytes, *chunk));
   return ParseHeader(chunk->data);
 }
 
@@ -230,10 +231,10 @@ Result<Layout> ReadLayout(std::span<const uint8_t> bytes, const Header& header) 
     const std::optional<Chunk> chunk = ChunkAt(bytes, at);
     if (!chunk) break;
     if (chunk->type == Type("IEND")) break;
-    if (Status status = Take(*chunk, walk); !status.ok()) return std::move(status).error();
+    TRY(Take(*chunk, walk));
     at = chunk->range.end;
   }
-  if (Status status = CheckEnd(walk, at); !status.ok()) return std::move(status).error();
+  TRY(CheckEnd(walk, at));
   if (walk.palette_wanted && walk.layout.palette.end == 0) {
     return Damaged("its palette is missing", walk.layout.data.begin);
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/buffer.h"
+#include "core/try.h"
 #include "transforms/decode/push_region.h"
 #include "transforms/png/chunks.h"
 #include "transforms/png/libspng.h"
@@ -83,20 +84,16 @@ Result<ImageInfo> PngDecoder::Open(std::span<const uint8_t> bytes) {
   State& s = *state_;
   s.opened = false;
   s.bytes = bytes;
-  Result<png::Header> header = png::ReadHeader(bytes);
-  if (!header.ok()) return std::move(header).error();
-  if (Status status = CheckSize(header->size, s.limits, png::kHeaderBytes); !status.ok()) {
-    return std::move(status).error();
-  }
-  Result<png::Layout> layout = png::ReadLayout(bytes, *header);
-  if (!layout.ok()) return std::move(layout).error();
-  s.header = *header;
-  s.layout = *layout;
+  ASSIGN_OR_RETURN(png::Header header, png::ReadHeader(bytes));
+  TRY(CheckSize(header.size, s.limits, png::kHeaderBytes));
+  ASSIGN_OR_RETURN(png::Layout layout, png::ReadLayout(bytes, header));
+  s.header = header;
+  s.layout = layout;
   s.opened = true;
-  return ImageInfo{.size = header->size,
-                   .orientation = layout->orientation,
-                   .components = header->gray() ? 1 : 3,
-                   .progressive = header->interlaced,
+  return ImageInfo{.size = header.size,
+                   .orientation = layout.orientation,
+                   .components = header.gray() ? 1 : 3,
+                   .progressive = header.interlaced,
                    .format = ImageFormat::kPng};
 }
 
@@ -153,7 +150,7 @@ Status PngDecoder::State::DecodeRows(const Rect& region, png::LibSpng& library, 
   for (int done = 0; done < region.height;) {
     const MutableImageView room = sink.Reserve(region.height - done);
     for (int y = 0; y < room.size.height; ++y) {
-      if (Status read = library.Read(row.data(), row.capacity()); !read.ok()) return read;
+      TRY(library.Read(row.data(), row.capacity()));
       convert.Convert(row.data(), region.x, region.width, room.plane[0] + y * room.stride[0]);
     }
     sink.Commit(room.size.height);
@@ -185,7 +182,7 @@ Status PngDecoder::State::ReadPass(const Pass& pass, int rows, const Rect& regio
   const size_t stride = static_cast<size_t>(region.width) * pixel;
   const Share share = ShareOf(pass, region);
   for (int y = 0; y < rows; ++y) {
-    if (Status read = library.Read(row.data(), row.capacity()); !read.ok()) return read;
+    TRY(library.Read(row.data(), row.capacity()));
     if (share.empty() || y < share.top || y >= share.bottom) continue;
     convert.Convert(row.data(), share.left, share.right - share.left, part.data());
     const uint8_t* from = part.data();

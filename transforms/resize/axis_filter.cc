@@ -6,6 +6,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "core/try.h"
+
 namespace stoker {
 
 namespace {
@@ -165,7 +167,7 @@ Status AxisFilter::Compute(const AxisSpec& spec) {
   const int pairs = static_cast<int>((std::min(grid.MostTaps(), end - begin) + 1) / 2);
   const size_t taps = 2 * static_cast<size_t>(pairs), count = static_cast<size_t>(spec.count);
   const size_t weight_bytes = count * taps * sizeof(int16_t);
-  if (Status grown = memory_.Grow(count * sizeof(int32_t) + weight_bytes); !grown) return grown;
+  TRY(memory_.Grow(count * sizeof(int32_t) + weight_bytes));
   auto* starts = reinterpret_cast<int32_t*>(memory_.data());
   auto* weights = reinterpret_cast<int16_t*>(memory_.data() + count * sizeof(int32_t));
   std::memset(weights, 0, weight_bytes);

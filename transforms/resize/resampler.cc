@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/stage_times.h"
+#include "core/try.h"
 
 namespace stoker {
 
@@ -74,7 +75,7 @@ Result<Rect> Resampler::Start(const Resampling& task, const PixelOutput& output)
                rows_.end() - rows_.begin()};
   }
   if (region_.width == 0 || region_.height == 0) region_ = {};
-  if (Status planned = PlanOutput(); !planned) return std::move(planned).error();
+  TRY(PlanOutput());
   return region_;
 }
 
@@ -97,7 +98,7 @@ Status Resampler::PlanOutput() {
   const FinishedRoom room = RoomToFinish(visible_.width);
   const size_t each = RoundUp(room.before + room.behind);
   const size_t line = 3 * static_cast<size_t>(size.width) + kEmitOverread;
-  if (Status grown = finished_.Grow(std::max(2 * each, line)); !grown) return grown;
+  TRY(finished_.Grow(std::max(2 * each, line)));
   if (region_.width == 0 || visible_.width < width || visible_.height < height) {
     std::memset(finished_.data(), 0, line);
     EmitRows({finished_.data(), 0, PlaneOf(size.width), 3, size.height, size.width}, format_,
@@ -112,7 +113,7 @@ Status Resampler::PlanOutput() {
   if (turn.transpose) {
     strips_ = RowFormat({}, visible_.size());
     const ptrdiff_t bytes = strips_.down * visible_.height;
-    if (Status grown = upright_.Grow(static_cast<size_t>(bytes)); !grown) return grown;
+    TRY(upright_.Grow(static_cast<size_t>(bytes)));
     out_ = upright_.data();
     return {};
   }
@@ -187,7 +188,7 @@ Status Resampler::PlanBlending(size_t window_bytes) {
   strip_.along = {};
   if (strip_.planes == strip_.channels && CanBlendRows()) {
     const Growth growths[] = {{along_, AlongBytes(strip_.columns)}, {window_, window_bytes}};
-    if (Status grown = GrowAll(growths); !grown) return grown;
+    TRY(GrowAll(growths));
     PlanAlong(strip_.columns, strip_.mirror, along_.data(), strip_.along);
   }
   size_t values;
@@ -198,7 +199,7 @@ Status Resampler::PlanBlending(size_t window_bytes) {
     values = static_cast<size_t>(strip_.turned_columns) * kStripRows;
   }
   const Growth growths[] = {{window_, window_bytes}, {turned_, values * sizeof(int16_t)}};
-  if (Status grown = GrowAll(growths); !grown) return grown;
+  TRY(GrowAll(growths));
   strip_.turned = reinterpret_cast<int16_t*>(turned_.data());
   return {};
 }

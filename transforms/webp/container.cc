@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/try.h"
 #include "transforms/decode/exif.h"
 
 namespace stoker::webp {
@@ -139,9 +140,8 @@ Orientation FindOrientation(Chunks chunk, uint8_t flags) {
 }  // namespace
 
 Result<Container> ReadContainer(std::span<const uint8_t> bytes) {
-  Result<std::span<const uint8_t>> own = Own(bytes);
-  if (!own.ok()) return std::move(own).error();
-  Chunks chunk(*own);
+  ASSIGN_OR_RETURN(std::span<const uint8_t> own, Own(bytes));
+  Chunks chunk(own);
   std::optional<Extended> extended;
   if (!chunk.end() && chunk.Is("VP8X")) {
     if (!chunk.whole()) return Truncated(chunk.at());
@@ -164,11 +164,9 @@ Result<Container> ReadContainer(std::span<const uint8_t> bytes) {
   if (!chunk.Is("VP8 ") && !chunk.Is("VP8L")) return NoPixels(chunk.at());
   if (!chunk.whole()) return Truncated(chunk.at());
   Container container;
-  if (Status status = TakeImage(chunk, extended, container); !status.ok()) {
-    return std::move(status).error();
-  }
+  TRY(TakeImage(chunk, extended, container));
   if (extended && (extended->flags & (kExif | kXmp)) != 0) {
-    container.orientation = FindOrientation(Chunks(*own), extended->flags);
+    container.orientation = FindOrientation(Chunks(own), extended->flags);
   }
   return container;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/buffer.h"
+#include "core/try.h"
 #include "transforms/decode/push_region.h"
 #include "transforms/webp/container.h"
 #include "transforms/webp/library_bytes.h"
@@ -78,16 +79,13 @@ Result<ImageInfo> WebpDecoder::Open(std::span<const uint8_t> bytes) {
   State& s = *state_;
   s.opened = false;
   s.bytes = bytes;
-  Result<webp::Container> container = webp::ReadContainer(bytes);
-  if (!container.ok()) return std::move(container).error();
-  if (Status status = CheckSize(container->size, s.limits, container->begin); !status.ok()) {
-    return std::move(status).error();
-  }
-  s.container = *container;
+  ASSIGN_OR_RETURN(webp::Container container, webp::ReadContainer(bytes));
+  TRY(CheckSize(container.size, s.limits, container.begin));
+  s.container = container;
   s.opened = true;
-  const int shared = container->lossless ? 1 : 2;
-  return ImageInfo{.size = container->size,
-                   .orientation = container->orientation,
+  const int shared = container.lossless ? 1 : 2;
+  return ImageInfo{.size = container.size,
+                   .orientation = container.orientation,
                    .chroma_columns = shared,
                    .chroma_rows = shared,
                    .format = ImageFormat::kWebp};
@@ -139,7 +137,7 @@ Status WebpDecoder::State::Decode(const Rect& region, RowSink& sink) {
   const int width = x.end - x.begin, height = y.end - y.begin;
   const size_t stride = size_t{3} * static_cast<size_t>(width);
   const size_t pixel_bytes = stride * static_cast<size_t>(height);
-  if (Status room = Reserve(region, pixel_bytes, sink); !room.ok()) return room;
+  TRY(Reserve(region, pixel_bytes, sink));
 
   WebPDecoderConfig config;
   if (WebPInitDecoderConfig(&config) == 0) {

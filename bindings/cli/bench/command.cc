@@ -17,6 +17,7 @@
 #include "bindings/cli/split_folders.h"
 #include "core/noun.h"
 #include "core/output_file.h"
+#include "core/try.h"
 #include "engine/watching/prometheus.h"
 #include "io/sources/image_folder.h"
 
@@ -109,9 +110,8 @@ Status CheckTogether(const BenchArguments& given) {
 
 Result<std::optional<DeviceBench>> DeviceOf(const BenchArguments& given) {
   if (given.device.empty()) return std::optional<DeviceBench>();
-  Result<DeviceName> name = DeviceName::Parse(given.device);
-  if (!name.ok()) return std::move(name).error();
-  return std::optional<DeviceBench>({.name = *name,
+  ASSIGN_OR_RETURN(DeviceName name, DeviceName::Parse(given.device));
+  return std::optional<DeviceBench>({.name = name,
                                      .buffers = static_cast<int>(given.buffers),
                                      .step_ns = static_cast<uint64_t>(given.step_ms * 1e6)});
 }
@@ -159,16 +159,13 @@ ImageFolderOptions FolderOptionsOf(const BenchArguments& given) {
 }
 
 Result<BenchReport> Measure(const BenchArguments& given) {
-  Result<Recipe> recipe = RecipeOf(given.recipe);
-  if (!recipe.ok()) return std::move(recipe).error();
-  Result<std::shared_ptr<const SampleSource>> source =
-      ImageFolder(given.directory, FolderOptionsOf(given));
-  if (!source.ok()) return std::move(source).error();
-  WarnOfSplits(given.directory, (*source)->classes());
-  Result<std::optional<DeviceBench>> device = DeviceOf(given);
-  if (!device.ok()) return std::move(device).error();
-  BenchOptions options = OptionsOf(given, *std::move(recipe), *std::move(source));
-  options.device = *std::move(device);
+  ASSIGN_OR_RETURN(Recipe recipe, RecipeOf(given.recipe));
+  ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
+                   ImageFolder(given.directory, FolderOptionsOf(given)));
+  WarnOfSplits(given.directory, source->classes());
+  ASSIGN_OR_RETURN(std::optional<DeviceBench> device, DeviceOf(given));
+  BenchOptions options = OptionsOf(given, std::move(recipe), std::move(source));
+  options.device = std::move(device);
   ProgressBar bar;
   LiveView view;
   const InterruptGuard interrupt;
@@ -195,24 +192,23 @@ std::string TraceText(const TraceSummary& trace) {
 }
 
 Result<int> TryBenchCommand(const BenchArguments& given) {
-  if (Status s = CheckTogether(given); !s.ok()) return std::move(s).error();
+  TRY(CheckTogether(given));
   if (!given.prometheus.empty()) {  // not only after the run
     if (Status s = CheckCanWrite(given.prometheus); !s.ok()) return std::move(s).error();
   }
-  Result<BenchReport> report = Measure(given);
-  if (!report.ok()) return std::move(report).error();
+  ASSIGN_OR_RETURN(BenchReport report, Measure(given));
   std::string text;
   if (given.json) {
-    text = BenchReportJson(*report) + "\n";
+    text = BenchReportJson(report) + "\n";
   } else {
-    text = BenchReportText(*report) + (report->trace ? TraceText(*report->trace) : "");
+    text = BenchReportText(report) + (report.trace ? TraceText(*report.trace) : "");
   }
-  if (Status s = Print(text); !s.ok()) return std::move(s).error();
+  TRY(Print(text));
   if (!given.prometheus.empty()) {
-    Status s = WriteFile(given.prometheus, PrometheusText(report->loader, "bench"));
+    Status s = WriteFile(given.prometheus, PrometheusText(report.loader, "bench"));
     if (!s.ok()) return std::move(s).error();
   }
-  return report->interrupted ? InterruptedExitCode() : kExitOk;
+  return report.interrupted ? InterruptedExitCode() : kExitOk;
 }
 
 Result<int> RunBenchCommand(const BenchArguments& given) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/mapping.h"
+#include "core/try.h"
 
 namespace stoker {
 
@@ -27,13 +28,11 @@ class Workbench {
   Workbench& operator=(const Workbench&) = delete;
 
   Status Prepare() {
-    Result<DeviceStream> stream = device_.MakeStream();
-    if (!stream.ok()) return std::move(stream).error();
-    stream_ = *stream;
+    ASSIGN_OR_RETURN(DeviceStream stream, device_.MakeStream());
+    stream_ = stream;
     for (DeviceEvent* event : {&begun_, &done_}) {
-      Result<DeviceEvent> made = device_.MakeEvent(/*timed=*/true);
-      if (!made.ok()) return std::move(made).error();
-      *event = *made;
+      ASSIGN_OR_RETURN(DeviceEvent made, device_.MakeEvent(/*timed=*/true));
+      *event = made;
     }
     return {};
   }
@@ -51,10 +50,9 @@ class Workbench {
   }
 
   Result<void*> Pinned(size_t bytes) {
-    Result<Mapping> host = Mapping::Map(bytes, /*huge_pages=*/true);
-    if (!host.ok()) return std::move(host).error();
-    host_ = *std::move(host);
-    if (Status s = device_.Pin(host_.data(), host_.size()); !s.ok()) return std::move(s).error();
+    ASSIGN_OR_RETURN(Mapping host, Mapping::Map(bytes, /*huge_pages=*/true));
+    host_ = std::move(host);
+    TRY(device_.Pin(host_.data(), host_.size()));
     pinned_ = true;
     return host_.data();
   }
@@ -98,14 +96,10 @@ DeviceConsumer::DeviceConsumer(std::shared_ptr<Device> device, uint64_t step_ns)
 Result<std::unique_ptr<DeviceConsumer>> DeviceConsumer::Make(std::shared_ptr<Device> device,
                                                              uint64_t step_ns) {
   std::unique_ptr<DeviceConsumer> consumer(new DeviceConsumer(std::move(device), step_ns));
-  Result<DeviceStream> stream = consumer->device_->MakeStream();
-  if (!stream.ok()) return std::move(stream).error();
-  consumer->stream_ = *stream;
+  ASSIGN_OR_RETURN(consumer->stream_, consumer->device_->MakeStream());
   for (Marks& marks : consumer->marks_) {
     for (DeviceEvent* event : {&marks.begun, &marks.done}) {
-      Result<DeviceEvent> made = consumer->device_->MakeEvent(/*timed=*/true);
-      if (!made.ok()) return std::move(made).error();
-      *event = *made;
+      ASSIGN_OR_RETURN(*event, consumer->device_->MakeEvent(/*timed=*/true));
     }
   }
   return consumer;
@@ -134,15 +128,13 @@ Status DeviceConsumer::Step(DeviceBatch batch) {
 // Waits for a step, and for the one before it, and adds their times.
 Status DeviceConsumer::Account(uint64_t step) {
   const Marks& marks = marks_[step % marks_.size()];
-  if (Status s = device_->Synchronize(marks.done); !s.ok()) return s;
-  Result<uint64_t> spent = device_->Elapsed(marks.begun, marks.done);
-  if (!spent.ok()) return std::move(spent).error();
-  times_.step_ns += *spent;
+  TRY(device_->Synchronize(marks.done));
+  ASSIGN_OR_RETURN(uint64_t spent, device_->Elapsed(marks.begun, marks.done));
+  times_.step_ns += spent;
   if (step > first_) {
     const Marks& last = marks_[(step - 1) % marks_.size()];
-    Result<uint64_t> idle = device_->Elapsed(last.done, marks.begun);
-    if (!idle.ok()) return std::move(idle).error();
-    times_.idle_ns += *idle;
+    ASSIGN_OR_RETURN(uint64_t idle, device_->Elapsed(last.done, marks.begun));
+    times_.idle_ns += idle;
   }
   ++accounted_;
   ++times_.steps;
@@ -160,7 +152,7 @@ Result<StepTimes> DeviceConsumer::Finish() {
 Result<HostCopy> CopyToHost(const DeviceBatch& batch) {
   Device& device = *batch.device();
   Workbench bench(device);
-  if (Status s = bench.Prepare(); !s.ok()) return std::move(s).error();
+  TRY(bench.Prepare());
   HostCopy copy;
   copy.columns.assign(batch.columns().begin(), batch.columns().end());
   Status s = batch.Wait();  // on the host: this stream will have gone before the batch
@@ -176,36 +168,32 @@ Result<HostCopy> CopyToHost(const DeviceBatch& batch) {
 
 Result<double> BareCopyRate(Device& device, size_t bytes) {
   Workbench bench(device);
-  if (Status s = bench.Prepare(); !s.ok()) return std::move(s).error();
-  Result<void*> from = bench.Pinned(bytes);
-  if (!from.ok()) return std::move(from).error();
-  Result<void*> to = bench.Allocate(bytes);
-  if (!to.ok()) return std::move(to).error();
+  TRY(bench.Prepare());
+  ASSIGN_OR_RETURN(void* from, bench.Pinned(bytes));
+  ASSIGN_OR_RETURN(void* to, bench.Allocate(bytes));
   Result<uint64_t> time =
-      bench.Time([&](DeviceStream stream) { return device.Copy(*to, *from, bytes, stream); });
+      bench.Time([&](DeviceStream stream) { return device.Copy(to, from, bytes, stream); });
   if (!time.ok()) return std::move(time).error();
   return Rate(static_cast<double>(bytes), *time);
 }
 
 Result<FinishRate> MeasureFinish(Device& device, FinishJob job) {
   Workbench bench(device);
-  if (Status s = bench.Prepare(); !s.ok()) return std::move(s).error();
+  TRY(bench.Prepare());
   const auto values = static_cast<size_t>(job.rows) * 3 * static_cast<size_t>(job.height) *
                       static_cast<size_t>(job.width);
   const size_t written = values * SizeOf(job.dtype), moved = values + written;
-  Result<void*> from = bench.Allocate(std::max(values, moved / 2));
-  if (!from.ok()) return std::move(from).error();
-  Result<void*> to = bench.Allocate(std::max(written, moved / 2));
-  if (!to.ok()) return std::move(to).error();
-  job.from = static_cast<const uint8_t*>(*from);
-  job.to = *to;
+  ASSIGN_OR_RETURN(void* from, bench.Allocate(std::max(values, moved / 2)));
+  ASSIGN_OR_RETURN(void* to, bench.Allocate(std::max(written, moved / 2)));
+  job.from = static_cast<const uint8_t*>(from);
+  job.to = to;
   job.work = nullptr;
   job.mixes = false;
   Result<uint64_t> finish =
       bench.Time([&](DeviceStream stream) { return device.Finish(job, stream); });
   if (!finish.ok()) return std::move(finish).error();
   Result<uint64_t> copy =
-      bench.Time([&](DeviceStream stream) { return device.Copy(*to, *from, moved / 2, stream); });
+      bench.Time([&](DeviceStream stream) { return device.Copy(to, from, moved / 2, stream); });
   if (!copy.ok()) return std::move(copy).error();
   return FinishRate{Rate(static_cast<double>(moved), *finish),
                     Rate(static_cast<double>(moved), *copy)};
@@ -213,7 +201,7 @@ Result<FinishRate> MeasureFinish(Device& device, FinishJob job) {
 
 Result<uint64_t> BareStep(Device& device, uint64_t step_ns) {
   Workbench bench(device);
-  if (Status s = bench.Prepare(); !s.ok()) return std::move(s).error();
+  TRY(bench.Prepare());
   return bench.Time([&](DeviceStream stream) { return device.Occupy(step_ns, stream); });
 }
 

@@ -11,6 +11,7 @@
 #include "bindings/cli/bench/digest.h"
 #include "bindings/cli/bench/page_cache.h"
 #include "core/stage_times.h"
+#include "core/try.h"
 #include "engine/loader/loader.h"
 
 namespace stoker {
@@ -113,16 +114,14 @@ class Run {
 };
 
 Result<BenchReport> Run::Measure() {
-  Result<std::shared_ptr<Runtime>> runtime = Runtime::Create(options_.runtime);
-  if (!runtime.ok()) return std::move(runtime).error();
-  options_.loader.runtime = *runtime;
-  options_.runtime = (*runtime)->options();
-  if (Status s = OpenDevice(); !s.ok()) return std::move(s).error();
+  ASSIGN_OR_RETURN(std::shared_ptr<Runtime> runtime, Runtime::Create(options_.runtime));
+  options_.loader.runtime = runtime;
+  options_.runtime = runtime->options();
+  TRY(OpenDevice());
   std::unique_ptr<TraceFile> trace;  // of a run that fails, too
   if (!options_.trace.empty()) {
-    Result<std::unique_ptr<TraceFile>> started = TraceFile::Start(*runtime, options_.trace);
-    if (!started.ok()) return std::move(started).error();
-    trace = *std::move(started);
+    ASSIGN_OR_RETURN(std::unique_ptr<TraceFile> started, TraceFile::Start(runtime, options_.trace));
+    trace = std::move(started);
   }
   // A loader prefetches across the end of an epoch. A cold epoch must not be begun before its files
   // are dropped, so each gets a loader of its own.
@@ -131,9 +130,8 @@ Result<BenchReport> Run::Measure() {
     if (Status s = Stream(epoch, epoch + together); !s.ok()) return std::move(s).error();
   }
   if (trace != nullptr) {
-    Result<TraceSummary> written = trace->Stop();
-    if (!written.ok()) return std::move(written).error();
-    report_.trace = *std::move(written);
+    ASSIGN_OR_RETURN(TraceSummary written, trace->Stop());
+    report_.trace = std::move(written);
   }
   return Finish();
 }
@@ -142,20 +140,19 @@ Result<BenchReport> Run::Measure() {
 Status Run::Stream(uint64_t first_epoch, uint64_t end_epoch) {
   if (options_.cold && options_.loader.source != nullptr) {
     const uint64_t before_drop = NowNanoseconds();
-    if (Status s = DropFromPageCache(*options_.loader.source); !s.ok()) return s;
+    TRY(DropFromPageCache(*options_.loader.source));
     begun_ns_ += NowNanoseconds() - before_drop;  // a preparation, not part of the run
   }
   LoaderOptions options = options_.loader;
   options.epochs = end_epoch;
   if (device_ == nullptr) {
-    Result<std::unique_ptr<Loader>> loader = Loader::Open(std::move(options));
-    if (!loader.ok()) return std::move(loader).error();
-    return StreamThrough(**loader, first_epoch, end_epoch);
+    ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader, Loader::Open(std::move(options)));
+    return StreamThrough(*loader, first_epoch, end_epoch);
   }
   Result<std::unique_ptr<DeviceLoader>> loader = DeviceLoader::Open(
       std::move(options), {.device = device_, .buffers = options_.device->buffers, .timed = true});
   if (!loader.ok()) return std::move(loader).error();
-  if (Status s = MeasureBare(**loader); !s.ok()) return s;
+  TRY(MeasureBare(**loader));
   Status s = StreamThrough(**loader, first_epoch, end_epoch);
   report_.device->staged += (*loader)->StageStats();
   report_.device->staged.device_bytes = (*loader)->StageStats().device_bytes;
@@ -164,13 +161,11 @@ Status Run::Stream(uint64_t first_epoch, uint64_t end_epoch) {
 
 Status Run::OpenDevice() {
   if (!options_.device) return {};
-  Result<std::shared_ptr<Device>> device = Device::Open(options_.device->name);
-  if (!device.ok()) return std::move(device).error();
-  device_ = *std::move(device);
-  Result<std::unique_ptr<DeviceConsumer>> consumer =
-      DeviceConsumer::Make(device_, options_.device->step_ns);
-  if (!consumer.ok()) return std::move(consumer).error();
-  consumer_ = *std::move(consumer);
+  ASSIGN_OR_RETURN(std::shared_ptr<Device> device, Device::Open(options_.device->name));
+  device_ = std::move(device);
+  ASSIGN_OR_RETURN(std::unique_ptr<DeviceConsumer> consumer,
+                   DeviceConsumer::Make(device_, options_.device->step_ns));
+  consumer_ = std::move(consumer);
   report_.device.emplace();
   return {};
 }
@@ -181,13 +176,9 @@ Status Run::MeasureBare(const DeviceLoader& loader) {
   if (figures.copy_bytes != 0) return {};
   const uint64_t before = NowNanoseconds();
   figures.copy_bytes = loader.Stats().slot_bytes;
-  Result<double> rate = BareCopyRate(*device_, figures.copy_bytes);
-  if (!rate.ok()) return std::move(rate).error();
-  figures.bare_copy_rate = *rate;
+  ASSIGN_OR_RETURN(figures.bare_copy_rate, BareCopyRate(*device_, figures.copy_bytes));
   if (options_.device->step_ns > 0) {
-    Result<uint64_t> step = BareStep(*device_, options_.device->step_ns);
-    if (!step.ok()) return std::move(step).error();
-    figures.bare_step_ns = *step;
+    ASSIGN_OR_RETURN(figures.bare_step_ns, BareStep(*device_, options_.device->step_ns));
   }
   begun_ns_ += NowNanoseconds() - before;  // no part of the run
   return {};
@@ -199,11 +190,9 @@ Status Run::StreamThrough(AnyLoader& loader, uint64_t first_epoch, uint64_t end_
     if (Status s = loader.Seek(first_epoch); !s.ok()) return s;
   }
   const Meter before = Meter::Now(loader);
-  if (Status s = TakeEpochs(loader, end_epoch - first_epoch); !s.ok()) return s;
+  TRY(TakeEpochs(loader, end_epoch - first_epoch));
   if (consumer_ != nullptr) {
-    Result<StepTimes> steps = consumer_->Finish();
-    if (!steps.ok()) return std::move(steps).error();
-    report_.device->steps = *steps;
+    ASSIGN_OR_RETURN(report_.device->steps, consumer_->Finish());
   }
   used_.AddPeriod(before, Meter::Now(loader));
   Account(loader.Stats());
@@ -226,7 +215,7 @@ Status Run::TakeEpochs(AnyLoader& loader, uint64_t epochs) {
       if (!*batch) break;
       const uint64_t got = NowNanoseconds();
       Count(*batch, asked, got);
-      if (Status s = Use(*std::move(batch)); !s.ok()) return s;
+      TRY(Use(*std::move(batch)));
       if (!MayGoOn(loader, got)) return {};
     }
     ++report_.epochs;
@@ -251,9 +240,8 @@ Status Run::Use(Batch batch) {
 
 Status Run::Use(DeviceBatch batch) {
   if (options_.digest) {
-    Result<HostCopy> copy = CopyToHost(batch);
-    if (!copy.ok()) return std::move(copy).error();
-    digest_.Add(batch.epoch(), batch.index(), batch.sample_ids(), copy->columns);
+    ASSIGN_OR_RETURN(HostCopy copy, CopyToHost(batch));
+    digest_.Add(batch.epoch(), batch.index(), batch.sample_ids(), copy.columns);
   }
   return consumer_->Step(std::move(batch));
 }

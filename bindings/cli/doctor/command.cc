@@ -1,4 +1,5 @@
 #include "bindings/cli/doctor/doctor.h"
+#include "core/try.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -24,9 +25,7 @@ Exit codes: 0 done, with a GPU or without; 2 a bad option; 3 the system: no load
 Result<int> RunDoctorCommand(bool json) {
   const Result<DoctorReport> report = Examine();
   if (!report.ok()) return report.error();
-  if (Status s = Print(json ? DoctorJson(*report) + "\n" : DoctorText(*report)); !s) {
-    return std::move(s).error();
-  }
+  TRY(Print(json ? DoctorJson(*report) + "\n" : DoctorText(*report)));
   return kExitOk;
 }
 

@@ -13,6 +13,7 @@
 #include "bindings/cli/progress.h"
 #include "bindings/cli/recipe.h"
 #include "bindings/cli/split_folders.h"
+#include "core/try.h"
 #include "io/sources/image_folder.h"
 
 namespace stoker::cli {
@@ -46,13 +47,12 @@ Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (
 I/O); 130 interrupted.)";
 
 Result<PlanCost> Measure(const ExplainArguments& given, const Plan& plan) {
-  Result<std::shared_ptr<const SampleSource>> source = ImageFolder(given.directory);
-  if (!source.ok()) return std::move(source).error();
-  WarnOfSplits(given.directory, (*source)->classes());
+  ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source, ImageFolder(given.directory));
+  WarnOfSplits(given.directory, source->classes());
   ProgressBar bar;
   const InterruptGuard interrupt;
   Result<PlanCost> cost =
-      MeasurePlan(**source, plan, static_cast<uint64_t>(given.images),
+      MeasurePlan(*source, plan, static_cast<uint64_t>(given.images),
                   static_cast<int>(given.rounds), given.seed, [&](uint64_t done, uint64_t total) {
                     if (bar.Due())
                       bar.Show(done, total, fmt::format("{} of {} images", done, total));
@@ -65,21 +65,16 @@ Result<PlanCost> Measure(const ExplainArguments& given, const Plan& plan) {
 }
 
 Result<int> RunExplainCommand(const ExplainArguments& given) {
-  Result<Recipe> recipe = RecipeOf(given.recipe);
-  if (!recipe.ok()) return std::move(recipe).error();
-  Result<Plan> plan = Plan::Compile(std::move(recipe->transforms), recipe->options);
-  if (!plan.ok()) return std::move(plan).error();
+  ASSIGN_OR_RETURN(Recipe recipe, RecipeOf(given.recipe));
+  ASSIGN_OR_RETURN(Plan plan, Plan::Compile(std::move(recipe.transforms), recipe.options));
   PlanCost cost;
   const bool measured = !given.directory.empty();
   if (measured) {
-    Result<PlanCost> result = Measure(given, *plan);
-    if (!result.ok()) return std::move(result).error();
-    cost = *std::move(result);
+    ASSIGN_OR_RETURN(cost, Measure(given, plan));
   }
   const PlanCost* const known = measured ? &cost : nullptr;
-  const BatchMix* const mix = recipe->mix ? &*recipe->mix : nullptr;
-  if (Status s =
-          Print(given.json ? PlanJson(*plan, mix, known) + "\n" : PlanText(*plan, mix, known));
+  const BatchMix* const mix = recipe.mix ? &*recipe.mix : nullptr;
+  if (Status s = Print(given.json ? PlanJson(plan, mix, known) + "\n" : PlanText(plan, mix, known));
       !s) {
     return std::move(s).error();
   }

@@ -14,6 +14,7 @@
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
 #include "core/noun.h"
+#include "core/try.h"
 
 namespace stoker::cli {
 
@@ -126,9 +127,7 @@ Result<int> RunIndexCommand(const IndexArguments& given) {
     const std::string out = given.out.value_or(IndexFileOf(given.directory));
     return Fail(WithOptionNames(report.error()), ExitCodeOf(report.error(), {out}), given.json);
   }
-  if (Status s = Print(given.json ? Json(*report) : Text(*report)); !s.ok()) {
-    return std::move(s).error();
-  }
+  TRY(Print(given.json ? Json(*report) : Text(*report)));
   return kExitOk;
 }
 

@@ -18,6 +18,7 @@
 
 #include "core/file_kind.h"
 #include "core/start_thread.h"
+#include "core/try.h"
 #include "io/readers/plain_read.h"
 #include "io/sources/dataset_index.h"
 #include "io/sources/dataset_index_format.h"
@@ -322,22 +323,19 @@ std::string IndexFileOf(const std::string& directory) { return RootOf(directory)
 Result<IndexReport> IndexDataset(const std::string& directory, const IndexOptions& options,
                                  const IndexProgress& progress) {
   const auto start = std::chrono::steady_clock::now();
-  Result<ImageList> list = ListAtRest(directory, options.threads);
-  if (!list.ok()) return std::move(list).error();
+  ASSIGN_OR_RETURN(ImageList list, ListAtRest(directory, options.threads));
   const std::string root = RootOf(directory);
   const bool own = options.out.empty();
   const std::string out = own ? IndexFileOf(directory) : options.out;
-  Result<DatasetIndexWriter> writer = Create(out, own, root, *list);
-  if (!writer.ok()) return std::move(writer).error();
-  Indexing indexing(*list, root, options, *writer, progress);
+  ASSIGN_OR_RETURN(DatasetIndexWriter writer, Create(out, own, root, list));
+  Indexing indexing(list, root, options, writer, progress);
   InParallel(options.threads, [&indexing] { indexing.Run(); });
   IndexReport report = std::move(indexing.report());
-  if (Status status = std::move(indexing).status(); !status.ok()) return std::move(status).error();
-  Result<uint64_t> bytes = writer->Finish(*list);
-  if (!bytes.ok()) return std::move(bytes).error();
+  TRY(std::move(indexing).status());
+  ASSIGN_OR_RETURN(uint64_t bytes, writer.Finish(list));
   report.source = "image_folder(" + directory + ")";
   report.out = out;
-  report.index_bytes = *bytes;
+  report.index_bytes = bytes;
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }

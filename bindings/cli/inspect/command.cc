@@ -1,4 +1,5 @@
 #include "bindings/cli/inspect/inspect.h"
+#include "core/try.h"
 
 #include <fmt/format.h>
 
@@ -64,13 +65,12 @@ Result<DatasetReport> Look(const InspectArguments& given) {
 }
 
 Result<int> RunInspectCommand(const InspectArguments& given) {
-  Result<DatasetReport> report = Look(given);
-  if (!report.ok()) return std::move(report).error();
-  for (Error& error : report->broken_files) error.advice = AsOptions(std::move(error.advice));
-  std::string text = given.json ? InspectJson(*report) : InspectText(*report);
+  ASSIGN_OR_RETURN(DatasetReport report, Look(given));
+  for (Error& error : report.broken_files) error.advice = AsOptions(std::move(error.advice));
+  std::string text = given.json ? InspectJson(report) : InspectText(report);
   if (!text.ends_with('\n')) text += '\n';
-  if (Status s = Print(text); !s.ok()) return std::move(s).error();
-  const uint64_t refused = report->broken + (given.decode ? report->undecodable : 0);
+  TRY(Print(text));
+  const uint64_t refused = report.broken + (given.decode ? report.undecodable : 0);
   return refused == 0 ? kExitOk : kExitData;
 }
 

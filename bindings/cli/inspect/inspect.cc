@@ -12,6 +12,7 @@
 #include "bindings/cli/inspect/inspect_file.h"
 #include "core/machine.h"
 #include "core/start_thread.h"
+#include "core/try.h"
 
 namespace stoker {
 namespace {
@@ -215,9 +216,7 @@ void FillReport(Tally& tally, size_t list_broken, DatasetReport& report) {
 
 Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& options,
                               const InspectProgress& progress) {
-  if (Status status = CheckThreads(options.threads); !status.ok()) {
-    return std::move(status).error();
-  }
+  TRY(CheckThreads(options.threads));
   const auto start = std::chrono::steady_clock::now();
   Inspection inspection(source, options, progress);
   InParallel(options.threads, [&inspection] { inspection.Run(); });

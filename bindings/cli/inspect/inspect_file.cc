@@ -12,6 +12,7 @@
 #include "bindings/cli/working_memory.h"
 #include "core/buffer.h"
 #include "core/memory_budget.h"
+#include "core/try.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/png/chunks.h"
 #include "transforms/webp/container.h"
@@ -46,10 +47,9 @@ class OpenFile {
   Result<std::span<const uint8_t>> At(uint64_t offset, size_t size) {
     if (offset < begin_ || offset + size > begin_ + filled_) {
       window_.resize(std::max({size, kWindow, window_.size()}));
-      Result<size_t> got = Fill(offset, window_.data(), window_.size());
-      if (!got.ok()) return std::move(got).error();
+      ASSIGN_OR_RETURN(size_t got, Fill(offset, window_.data(), window_.size()));
       begin_ = offset;
-      filled_ = *got;
+      filled_ = got;
     }
     const size_t from = static_cast<size_t>(offset - begin_);
     return std::span<const uint8_t>(window_).subspan(from, std::min(size, filled_ - from));
@@ -126,14 +126,12 @@ struct FileInspector::State {
 };
 
 Status FileInspector::State::Look(OpenFile& file, FileFacts& facts) {
-  Result<uint64_t> size = file.Size();
-  if (!size.ok()) return std::move(size).error();
-  facts.bytes = *size;
-  if (*size == 0) return Error{Code::kDataLoss, "empty file"};
+  ASSIGN_OR_RETURN(uint64_t size, file.Size());
+  facts.bytes = size;
+  if (size == 0) return Error{Code::kDataLoss, "empty file"};
   if (!decode) file.ExpectLittle();
-  Result<std::span<const uint8_t>> start = file.At(0, kSniffBytes);
-  if (!start.ok()) return std::move(start).error();
-  facts.format = SniffFormat(*start);
+  ASSIGN_OR_RETURN(std::span<const uint8_t> start, file.At(0, kSniffBytes));
+  facts.format = SniffFormat(start);
   if (*facts.format == ImageFormat::kUnknown) {
     return Error{.code = Code::kDataLoss,
                  .cause = "not an image of a known format",
@@ -141,8 +139,8 @@ Status FileInspector::State::Look(OpenFile& file, FileFacts& facts) {
                  .offset = 0,
                  .advice = ConvertAdvice(*facts.format)};
   }
-  if (Status status = ReadHeader(file, facts); !status.ok()) return status;
-  return decode && facts.size ? Decode(file, *size, facts) : Status();
+  TRY(ReadHeader(file, facts));
+  return decode && facts.size ? Decode(file, size, facts) : Status();
 }
 
 // Of a format that stoker does not decode: nothing.
@@ -155,27 +153,21 @@ Status FileInspector::State::ReadHeader(OpenFile& file, FileFacts& facts) {
     facts.header = *std::move(header);
   }
   if (*facts.format == ImageFormat::kPng) {
-    Result<std::span<const uint8_t>> start = file.At(0, png::kHeaderBytes);
-    if (!start.ok()) return std::move(start).error();
-    Result<png::Header> header = png::ReadHeader(*start);
-    if (!header.ok()) return std::move(header).error();
-    facts.size = header->size;
+    ASSIGN_OR_RETURN(std::span<const uint8_t> start, file.At(0, png::kHeaderBytes));
+    ASSIGN_OR_RETURN(png::Header header, png::ReadHeader(start));
+    facts.size = header.size;
   }
   if (*facts.format == ImageFormat::kWebp) {
-    Result<std::span<const uint8_t>> start = file.At(0, webp::kSizeBytes);
-    if (!start.ok()) return std::move(start).error();
-    Result<ImageSize> stored = webp::ReadSize(*start);
-    if (!stored.ok()) return std::move(stored).error();
-    facts.size = *stored;
+    ASSIGN_OR_RETURN(std::span<const uint8_t> start, file.At(0, webp::kSizeBytes));
+    ASSIGN_OR_RETURN(facts.size, webp::ReadSize(start));
   }
   return {};
 }
 
 Status FileInspector::State::Decode(const OpenFile& file, uint64_t size, FileFacts& facts) {
-  if (Status status = bytes.Grow(size); !status.ok()) return status;
-  Result<size_t> got = file.Fill(0, bytes.data(), size);
-  if (!got.ok()) return std::move(got).error();
-  Result<ImageInfo> info = decoder.Open({bytes.data(), *got});
+  TRY(bytes.Grow(size));
+  ASSIGN_OR_RETURN(size_t got, file.Fill(0, bytes.data(), size));
+  Result<ImageInfo> info = decoder.Open({bytes.data(), got});
   if (!info.ok()) return std::move(info).error();
   const uint64_t before = decoder.paths().no_end_marker;
   Status decoded = decoder.Decode({0, 0, info->size.width, info->size.height}, nowhere);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/try.h"
 #include "transforms/decode/exif.h"
 
 namespace stoker {
@@ -98,10 +99,9 @@ Result<Marker> NextMarker(const ReadAt& read, uint64_t offset, uint64_t& skippab
   const uint64_t begin = offset;
   bool after_ff = false;
   while (offset - begin <= skippable) {
-    Result<std::span<const uint8_t>> bytes = read(offset, kStep);
-    if (!bytes.ok()) return std::move(bytes).error();
-    if (bytes->empty()) return EndsEarly(offset);
-    for (uint8_t byte : *bytes) {
+    ASSIGN_OR_RETURN(std::span<const uint8_t> bytes, read(offset, kStep));
+    if (bytes.empty()) return EndsEarly(offset);
+    for (uint8_t byte : bytes) {
       ++offset;
       if (after_ff && byte != 0 && byte != 0xFF) {
         skippable -= std::min(skippable, offset - 2 - begin);
@@ -118,9 +118,8 @@ Result<Marker> NextMarker(const ReadAt& read, uint64_t offset, uint64_t& skippab
 }  // namespace
 
 Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
-  Result<std::span<const uint8_t>> start = read(0, 2);
-  if (!start.ok()) return std::move(start).error();
-  if (start->size() < 2 || (*start)[0] != 0xFF || (*start)[1] != kSoi) {
+  ASSIGN_OR_RETURN(std::span<const uint8_t> start, read(0, 2));
+  if (start.size() < 2 || start[0] != 0xFF || start[1] != kSoi) {
     return Damage("not a JPEG: it does not begin with FF D8", 0);
   }
   OrientationFinder orientation;

@@ -19,6 +19,7 @@
 #include "core/machine.h"
 #include "core/output_file.h"
 #include "core/start_thread.h"
+#include "core/try.h"
 
 namespace stoker {
 namespace {
@@ -46,10 +47,9 @@ Error Invalid(std::string cause, std::string advice, std::string file = {}) {
 
 // The whole file under its name, or nothing.
 Status WriteWhole(const fs::path& path, std::span<const uint8_t> bytes) {
-  Result<OutputFile> file = OutputFile::Open(path, OutputFile::Place::kOwn);
-  if (!file.ok()) return std::move(file).error();
-  Status status = file->Write(bytes);
-  return status.ok() ? file->Commit() : std::move(status);
+  ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path, OutputFile::Place::kOwn));
+  Status status = file.Write(bytes);
+  return status.ok() ? file.Commit() : std::move(status);
 }
 
 int DigitsOf(uint64_t largest) { return static_cast<int>(std::to_string(largest).size()); }
@@ -164,9 +164,7 @@ Result<bool> Prepare(const fs::path& directory, const Made& made, const SynthOpt
   }
   const bool keep = before == made;
   if (before) {
-    if (Status status = RemoveFrom(directory, keep ? options.count : 0); !status.ok()) {
-      return std::move(status).error();
-    }
+    TRY(RemoveFrom(directory, keep ? options.count : 0));
   }
   if (!keep) {
     if (Status status = WriteMarker(directory, made); !status.ok())
@@ -217,7 +215,7 @@ class Writer {
     } catch (const std::exception& cause) {
       return Error{Code::kResourceExhausted, std::string("cannot make it: ") + cause.what(), path};
     }
-    if (Status status = WriteWhole(path, bytes); !status.ok()) return status;
+    TRY(WriteWhole(path, bytes));
     return Count(bytes.size(), summary_.written);
   }
 
@@ -268,7 +266,7 @@ Status Check(const SynthOptions& options) {
 
 Result<SynthSummary> WritePhotographs(const std::string& directory, const SynthOptions& options,
                                       const SynthProgress& progress) {
-  if (Status status = Check(options); !status.ok()) return std::move(status).error();
+  TRY(Check(options));
   const Made made{.version = kVersion,
                   .seed = options.seed,
                   .classes = options.classes != 0

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/buffer.h"
+#include "core/try.h"
 #include "transforms/decode/image_info.h"
 #include "transforms/jpeg/fast/crop_geometry.h"
 #include "transforms/jpeg/fast/entropy.h"
@@ -194,7 +195,7 @@ Status State::Reserve(RowSink& to, const Rect& region) {
   if (Status begun = to.Begin({layout, region}); !begun) {
     return AndMore(std::move(begun), MissingBytes(growths));
   }
-  if (Status grown = GrowAll(growths); !grown) return grown;  // what is new is zero
+  TRY(GrowAll(growths));  // what is new is zero
   std::memset(last.data(), 0, growths[1].bytes);
   return {};
 }
@@ -213,7 +214,7 @@ Status RegionDecoder::Start(std::span<const uint8_t> bytes, const FrameHeader& h
   s.part = State::Part::kSeek;
   s.why = s.Prepare(bytes, index);
   if (s.why != Fallback::kNone) return {};
-  if (Status room = s.Reserve(sink, region); !room) return room;
+  TRY(s.Reserve(sink, region));
   s.PlaceBlocks();
   s.planes.Start(*s.geometry, s.samples.data());
   s.run_behind = s.plan->Next();
