@@ -1,25 +1,25 @@
-# STOKER_CUDA_FOUND: whether stoker is built with CUDA. Then the language CUDA is there, and
-# CUDA::cudart_static. One build serves machines with and without a driver.
+# STOKER_CUDA_FOUND: whether stoker is built with CUDA. If so, the language CUDA is enabled and
+# CUDA::cudart_static exists. One build runs on machines with and without a driver.
 set(STOKER_CUDA AUTO CACHE STRING "Build with CUDA: ON, OFF, or AUTO (where its toolkit is found)")
 set_property(CACHE STOKER_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(STOKER_LEAST_CUDA 12.5)  # cudaGetDriverEntryPointByVersion
 
-# Why not, in `result`; empty: the language is enabled, and the toolkit found.
+# Sets `result` to the reason why not; empty: the language is enabled, and the toolkit found.
 macro(stoker_look_for_cuda result)
   set(${result} "")
-  # nvcc's host code is compiled by the compiler of everything else, unless the user says which.
+  # nvcc compiles host code with the project's compiler, unless the user chooses another.
   if(NOT CMAKE_CUDA_HOST_COMPILER AND NOT DEFINED ENV{CUDAHOSTCXX})
     set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER} CACHE FILEPATH "nvcc's host compiler")
   endif()
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
-    # Where the toolkit is installed when PATH does not say.
+    # The usual folders of the toolkit if it is not in PATH.
     find_program(STOKER_NVCC nvcc PATHS /usr/local/cuda/bin)
     mark_as_advanced(STOKER_NVCC)
     if(STOKER_NVCC)
       set(ENV{CUDACXX} ${STOKER_NVCC})  # check_language would trust CMAKE_CUDA_COMPILER
     endif()
   endif()
-  # 75: as PTX, for the driver to compile where there is no code of the device's own.
+  # 75: as PTX, which the driver compiles for devices without code of their own.
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
     set(CMAKE_CUDA_ARCHITECTURES 75-virtual 80-real 90-real CACHE STRING "CUDA architectures")
   endif()

@@ -1,4 +1,4 @@
-# Everything that is compiled here is compiled with these.
+# Flags of all targets.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -24,15 +24,15 @@ stoker_cxx_options(-Wall -Wextra -Wpedantic -ffp-contract=off)
 target_compile_definitions(stoker_flags INTERFACE
   $<$<CONFIG:Debug,Sanitize>:_GLIBCXX_ASSERTIONS>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # Cries wolf over std::string's operator+ (gcc bug 105651).
+  # A false warning about std::string's operator+ (gcc bug 105651).
   stoker_cxx_options(-Wno-restrict)
 endif()
 if(STOKER_WERROR)
   stoker_cxx_options(-Werror)
 endif()
 if(STOKER_SANITIZE)
-  # Not optimised: SIMD sources take eight times as long to compile by -O1, more than the tests gain.
-  # -g1: lines in the reports.
+  # Not optimised: SIMD sources take eight times as long to compile with -O1, more than the tests
+  # gain. -g1: line numbers in the reports.
   stoker_cxx_options(-fsanitize=${STOKER_SANITIZE} -fno-sanitize-recover=all
     -fno-omit-frame-pointer -g1)
   target_link_options(stoker_flags INTERFACE -fsanitize=${STOKER_SANITIZE})
@@ -45,7 +45,7 @@ find_package(PkgConfig REQUIRED)
 function(stoker_unity)
   set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ${STOKER_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   if(STOKER_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # A class of one source may have a field of a type that is this source's own.
+    # In a unity build a class may have a field of a type that is local to its source.
     foreach(target IN LISTS ARGN)
       target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
     endforeach()

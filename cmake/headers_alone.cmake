@@ -9,7 +9,7 @@ function(stoker_headers_alone name)
   set(sources)
   foreach(header IN LISTS headers)
     set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}/${header}.cc)
-    # Twice: it must also bear being included again.
+    # Included twice, which must work too.
     file(GENERATE OUTPUT ${source} CONTENT "#include \"${header}\"\n#include \"${header}\"\n")
     list(APPEND sources ${source})
   endforeach()

@@ -1,15 +1,14 @@
-# What `cmake --install` puts where, and the packages that `find_package(stoker)` and pkg-config
-# find.
+# What `cmake --install` installs, and the packages for `find_package(stoker)` and pkg-config.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Headers are installed as <stoker/…>, and name each other so.
+# Headers are installed as <stoker/…>, and include each other by these names.
 stoker_copy_public_headers(${PROJECT_BINARY_DIR}/include)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/include/stoker DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stoker)
-# stoker_install_library(TARGET NAME): as stoker::NAME. Each has a file of its own: what the archive
-# needs is not looked for where only libstoker.so is asked for.
+# stoker_install_library(TARGET NAME): installs it as stoker::NAME. Each target has a file of its
+# own, so that the archive's dependencies are not required for libstoker.so.
 function(stoker_install_library target name)
   target_compile_features(${target} INTERFACE cxx_std_20)
   target_include_directories(${target} INTERFACE

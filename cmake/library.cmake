@@ -1,10 +1,8 @@
-# All parts together, twice.
+# Links all parts to two libraries.
 #
-# stoker: libstoker.a, everything. This repository's own programs and tests link it: they look
-# behind the headers that users get.
-# stoker_shared: libstoker.so, which users get and the Python package loads. It exports what the
-# installed headers declare, and nothing else: no program meets our copies of other libraries'
-# templates.
+# stoker: libstoker.a. This repository's programs and tests link it, because they use internal headers.
+# stoker_shared: libstoker.so, for users and the Python package. It exports only what the installed
+# headers declare, so that our instances of other libraries' templates do not leak into programs.
 set(stoker_parts
   stoker_c
   stoker_core
@@ -16,7 +14,7 @@ set(stoker_parts
   stoker_sources
   stoker_transforms
   stoker_webp)
-# What an installed libstoker.a leaves to be linked; stokerConfig.cmake.in finds it.
+# The libraries that a program must link with libstoker.a; stokerConfig.cmake.in finds them.
 set(stoker_others
   JPEG::JPEG
   PkgConfig::HWY
@@ -37,7 +35,7 @@ target_link_libraries(stoker
   PUBLIC $<BUILD_INTERFACE:stoker_flags>
   PRIVATE "$<BUILD_INTERFACE:${stoker_parts}>" ${stoker_others})
 
-# What is exported: the names that the headers declare.
+# The exported symbols: the names that the headers declare.
 set(stoker_exported_headers ${stoker_public_headers})
 if(STOKER_PYTHON)  # the extension module looks behind them, too
   file(GLOB sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS bindings/python/*.cc)
@@ -51,7 +49,7 @@ endif()
 stoker_declared_names("${stoker_exported_headers}" classes functions)
 set(STOKER_EXPORTS)
 foreach(name IN LISTS classes functions)
-  # Behind it: a member, parameters, or an ABI tag.
+  # What may follow: a member, parameters, or an ABI tag.
   string(APPEND STOKER_EXPORTS "    stoker::${name}[!A-Za-z0-9_]*;\n")
 endforeach()
 foreach(name IN LISTS classes)

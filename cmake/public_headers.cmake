@@ -1,6 +1,6 @@
-# Which headers users get, what they look like once installed, and which names they declare.
+# The headers for users, in their installed form, and the names that they declare.
 
-# The headers that `file` includes, directly or not, itself not among them.
+# The headers that `file` includes, directly or not, without itself.
 function(stoker_reached_headers file result)
   set(reached)
   set(pending ${file})
@@ -18,7 +18,7 @@ function(stoker_reached_headers file result)
   set(${result} ${reached} PARENT_SCOPE)
 endfunction()
 
-# Copies `header` to `copy`, with its own includes named below stoker/: a program may have a
+# Copies `header` to `copy`, with its includes changed to stoker/…: a program may have a
 # transforms/spec/transform.h of its own.
 function(stoker_copy_header header copy)
   file(READ ${PROJECT_SOURCE_DIR}/${header} text)
@@ -32,7 +32,7 @@ function(stoker_copy_header header copy)
   endif()
 endfunction()
 
-# Makes `folder`/stoker what `cmake --install` puts into the include folder.
+# Makes `folder`/stoker the include folder that `cmake --install` installs.
 function(stoker_copy_public_headers folder)
   set(copies ${folder}/stoker/stoker.h)
   stoker_copy_header(${stoker_umbrella} ${copies})
@@ -48,7 +48,7 @@ function(stoker_copy_public_headers folder)
   endif()
 endfunction()
 
-# The classes and the functions of namespace stoker that `headers` declare.
+# The classes and functions of namespace stoker that `headers` declare.
 function(stoker_declared_names headers classes functions)
   set(found_classes)
   set(found_functions)
@@ -71,9 +71,9 @@ function(stoker_declared_names headers classes functions)
   set(${functions} ${found_functions} PARENT_SCOPE)
 endfunction()
 
-# The umbrella, and all that it reaches. No more is promised.
+# The umbrella header and all headers that it includes, which are the public interface.
 set(stoker_umbrella bindings/cpp/stoker/stoker.h)
 stoker_reached_headers(${stoker_umbrella} stoker_public_headers)
-# They may reach others.
+# These may include others.
 set_property(DIRECTORY APPEND PROPERTY
   CMAKE_CONFIGURE_DEPENDS ${stoker_umbrella} ${stoker_public_headers})

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Style checks that the compiler does not make. Needs no package beyond Python's own.
+"""Style checks beyond the compiler's. Needs only Python's standard library.
 
   tools/check.py [--root DIR] [--build DIR] [--fix] [format] [tree] [python] [tidy] [shell]
 
-format  clang-format, as .clang-format says; --fix rewrites the files
+format  clang-format with .clang-format; --fix rewrites the files
 tree    include arrows between folders, third-party includes only in sources, #pragma once,
         no conditional compilation in headers, file names
-python  ruff: its lint and its format, as pyproject.toml says; --fix rewrites the files; skipped where
-        ruff is not installed; and mypy over the package, where it is installed
-tidy    clang-tidy, as .clang-tidy says, over the compile commands of --build, which compiles several
-        sources at a time; they are looked at again only when one of them, a header of ours that it includes,
-        or the settings have changed
+python  ruff check and ruff format with pyproject.toml; --fix rewrites the files; skipped if ruff is not
+        installed; and mypy over the package, if it is installed
+tidy    clang-tidy with .clang-tidy, over the compile commands of --build, which compiles several sources
+        together; a group is checked again only if one of its sources, a header of ours that it includes, or
+        the settings have changed
 shell   shellcheck
 
-Without a name: all of them. Exit code 0 when nothing was found, 1 when something was, 2 when a
-check could not run.
+Without a name: all checks. Exit code 0 if nothing was found, 1 if something was, 2 if a check could
+not run.
 """
 
 import argparse
@@ -31,8 +31,8 @@ import sys
 
 FOLDERS = ("core", "engine", "io", "transforms", "gpu", "bindings", "bench", "tests", "examples")
 
-# Folder → what it may include, besides itself. Files below folders not named here (tests, examples)
-# may include anything.
+# The folders that each folder may include, besides itself. Folders not named here (tests, examples) may
+# include anything.
 BELOW_ENGINE = ["core", "io", "transforms", "gpu"]
 ARROWS = {
     "core": [],
@@ -44,35 +44,36 @@ ARROWS = {
     "bench": [*BELOW_ENGINE, "engine", "bindings"],
 }
 UNITY = re.compile(r"unity_\d+_cxx\.cxx")
-# These take a source for a header where another file includes it. (misc-unused-using-decls and -alias-decls
-# look only at the file that is compiled: they see the sources that are compiled by themselves.)
+# These checks take a source for a header if another file includes it. (misc-unused-using-decls and
+# -alias-decls look only at the file that is compiled, so they check sources that are compiled by
+# themselves.)
 NOT_OF_UNITY = "-bugprone-suspicious-include,-google-global-names-in-headers"
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
-# But for one: C's headers tell C++ that they are C's.
+# The exception tells C++ that a header is C's.
 CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef)\b(?! __cplusplus$)")
 UTILS = re.compile(r"(?:^|[/_])utils?(?:[/_.])")
-# C++'s own (<vector>: neither dot nor slash) and the system's.
+# C++'s own headers (<vector>: neither dot nor slash) and the system's.
 STANDARD_HEADER = re.compile(r"[a-z_0-9]+|sys/\w+\.h|(fcntl|pthread|sched|signal|stdint|time|unistd)\.h")
 
 
-# The Python extension's own headers name Python objects; nobody else includes them.
+# The Python extension's own headers name Python objects; nothing else includes them.
 EXTENSION = pathlib.Path("bindings/python")
-# Compiled where TensorFlow is, with its headers and those two of ours that are shipped with it.
+# Compiled where TensorFlow is installed, with its headers and the two of ours that are shipped with it.
 PLUGIN = pathlib.Path("bindings/tensorflow/native")
-# Flags that clang-tidy does not know.
+# Flags that clang-tidy does not support.
 GCC_ONLY = re.compile(r" -fno-(move-loop-stores|thread-jumps)\b")
 
 
 class Unable(Exception):
-    """A check could not run, and why."""
+    """The reason why a check could not run."""
 
 
 class Skipped(Exception):
-    """A check was left out, and why."""
+    """The reason why a check was skipped."""
 
 
 def sources(root, suffixes=(".h", ".cc")):
-    """Every file with one of the suffixes in our folders, relative to root, sorted."""
+    """All files with one of the suffixes in our folders, relative to root, sorted."""
     found = []
     for folder in FOLDERS:
         for path in (root / folder).rglob("*"):
@@ -82,7 +83,7 @@ def sources(root, suffixes=(".h", ".cc")):
 
 
 def layer_of(path):
-    """The key of ARROWS that a path lies in; None below tests and examples."""
+    """The key of ARROWS for a path; None below tests and examples."""
     for layer in ARROWS:
         if path.as_posix().startswith(layer + "/"):
             return layer
@@ -90,7 +91,7 @@ def layer_of(path):
 
 
 def is_header(path):
-    """Highway's "-inl.h" files are compiled once for each target: sources in all but name."""
+    """Highway's "-inl.h" files are compiled once for each target, like sources."""
     return path.suffix == ".h" and not path.name.endswith("-inl.h")
 
 
@@ -98,7 +99,7 @@ def is_header(path):
 
 
 def check_include(root, path, quoted, angled):
-    """Yields what is wrong with one include of the file `path`."""
+    """Yields the violations of one include of the file `path`."""
     layer = layer_of(path)
     if path.is_relative_to(PLUGIN):
         return
@@ -117,7 +118,7 @@ def check_include(root, path, quoted, angled):
 
 
 def check_file(root, path):
-    """Yields (line, message) for one file; line 0 when it is about the whole file."""
+    """Yields (line, message) for one file; line 0 means the whole file."""
     lines = (root / path).read_text(encoding="utf-8").splitlines()
     if path.suffix == ".h" and "-inl" not in path.name and "#pragma once" not in lines:
         yield 0, "has no #pragma once"
@@ -144,7 +145,7 @@ def run_tree(options):
 
 
 def run_tool(command, root):
-    """Runs a tool that prints what it finds; 1 when it found something."""
+    """Runs a tool that prints its findings; 1 if there are any."""
     try:
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
@@ -180,7 +181,7 @@ def run_python(options):
 
 
 def reached(root, path, seen):
-    """Adds to `seen` the file and all of our headers that it includes, directly or not."""
+    """Adds the file and all of our headers that it includes, directly or not, to `seen`."""
     if path in seen or not (root / path).is_file():
         return
     seen.add(path)
@@ -191,7 +192,7 @@ def reached(root, path, seen):
 
 
 def tidy_key(root, paths, command, version):
-    """A digest of everything that clang-tidy's answer for the files depends on, the system aside."""
+    """A digest of everything that clang-tidy's result for the files depends on, except the system."""
     seen = set()
     for path in paths:
         reached(root, path, seen)
@@ -204,7 +205,7 @@ def tidy_key(root, paths, command, version):
 
 
 def sources_of(root, file):
-    """The sources that are compiled with `file`: those that it includes, where CMake made it."""
+    """The sources that are compiled with `file`: those that it includes, if CMake made it."""
     if file.is_relative_to(root) and not UNITY.fullmatch(file.name):
         return [file.relative_to(root)]
     included = [INCLUDE.match(line) for line in file.read_text(encoding="utf-8").splitlines()]
@@ -228,7 +229,7 @@ def tidy(root, build, file, paths):
         text=True,
         check=False,
     )
-    # On stderr: how many warnings in other people's headers it did not show.
+    # stderr has the number of suppressed warnings in other projects' headers.
     return done.returncode, done.stdout if done.returncode == 0 or done.stdout else done.stderr
 
 
@@ -255,7 +256,7 @@ def run_tidy(options):
         paths = sources_of(options.root, file)
         if wanted.issuperset(paths) and paths:
             ours += 1
-            # Only what bears on the meaning of the code, so that a build elsewhere has the same key.
+            # Only what affects the meaning of the code, so that a build elsewhere has the same key.
             words = [w for w in shlex.split(entry["command"]) if w.startswith(("-D", "-std", "-W"))]
             key = tidy_key(options.root, paths, " ".join(words), version)
             if not (passed / key).exists():

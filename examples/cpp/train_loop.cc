@@ -4,7 +4,7 @@
 //   cmake -S examples/cpp -B example -DCMAKE_PREFIX_PATH=WHERE_STOKER_IS_INSTALLED
 //   cmake --build example && example/train_loop photos/train
 //
-// The "training step" is a stand-in: it takes the mean of each batch's pixels.
+// The "training step" only computes the mean of each batch's pixels.
 
 #include <stoker/stoker.h>
 
@@ -33,7 +33,7 @@ void Train(const char* directory) {
   options.seed = 1;
   options.epochs = 2;
 
-  // value() throws when there is none. Programs without exceptions ask ok(), then error().
+  // value() throws on an error. Programs without exceptions check ok(), then read error().
   auto loader = stoker::Loader::Open(options).value();
   for (uint64_t epoch = 0; epoch < *options.epochs; ++epoch) {
     std::map<int64_t, int> images_of_label;

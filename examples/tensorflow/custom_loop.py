@@ -1,6 +1,6 @@
-"""A training loop of one's own: tf.function, GradientTape, and a checkpoint in the middle of an epoch.
+"""A custom training loop: tf.function, GradientTape, and a checkpoint in the middle of an epoch.
 
-Replaces the loop over a tf.data pipeline whose shuffle buffer must be filled anew, or stored, to go on
+Replaces the loop over a tf.data pipeline whose shuffle buffer must be refilled, or stored, to continue
 after a restart: stoker's iterator is a few numbers in the checkpoint.
 """
 
@@ -59,7 +59,7 @@ def epoch():
 for number in range(EPOCHS):
     print(f"epoch {number}: mean loss {epoch():.3f}")
 
-# The same in Python, stopped in the middle.
+# The same loop in Python, stopped in the middle.
 iterator = iter(dataset)
 checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, iterator=iterator)
 for _ in range(len(loader) // 2):

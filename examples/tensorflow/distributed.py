@@ -35,14 +35,14 @@ def train_on_two_devices(loader: stoker.Loader) -> None:
             ]
         )
         model.compile("adam", "sparse_categorical_crossentropy")
-    # fit() takes a batch, and with it an epoch, to build the model; so it is told which one to train.
+    # fit() takes a batch, and with it an epoch, to build the model; the callback says which one to train.
     follow = stoker.tensorflow.follow_epochs(loader)
     model.fit(loader.as_tf_dataset(), epochs=2, callbacks=[follow], verbose=2)  # each device: half a batch
     print(f"trained on {strategy.num_replicas_in_sync} devices; epoch {loader.state_dict()['epoch']} is next")
 
 
 def dispatch(started: Connection) -> None:
-    """The process that deals out the work. It reads no photographs."""
+    """The process that distributes the work. It reads no photographs."""
     stoker.tensorflow.load_ops()  # a dataset arrives as a graph: its ops must be known
     server = service.DispatchServer()
     started.send(server.target)
@@ -61,7 +61,7 @@ def read_through_service(loader: stoker.Loader) -> None:
     receive, send = spawn.Pipe(duplex=False)
     processes = [spawn.Process(target=dispatch, args=[send], daemon=True)]
     processes[0].start()
-    send.close()  # so that recv() ends, should the dispatcher not come up
+    send.close()  # so that recv() ends if the dispatcher does not start
     dispatcher = receive.recv()
     for _ in range(WORKERS):
         processes.append(spawn.Process(target=work, args=[dispatcher], daemon=True))

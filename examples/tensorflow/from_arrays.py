@@ -1,4 +1,4 @@
-"""Trains on NumPy arrays that are in memory already, shuffled and batched by stoker.
+"""Trains on NumPy arrays in memory, shuffled and batched by stoker.
 
 Replaces Dataset.from_generator, which runs Python for each sample, and Dataset.from_tensor_slices with
 shuffle() and batch(), which copies the arrays into TensorFlow and each sample on its own. Takes no folder.
@@ -46,7 +46,7 @@ def seconds(dataset: tf.data.Dataset) -> float:
 
 
 times = {name: [] for name in pipelines}
-for _ in range(1 + ROUNDS):  # in turns; the first round warms up
+for _ in range(1 + ROUNDS):  # alternating; the first round warms up
     for name, dataset in pipelines.items():
         times[name].append(seconds(dataset))
 

@@ -19,7 +19,7 @@ loader = stoker.Loader(
     seed=1,
 )
 iterator = tf.data.make_initializable_iterator(loader.as_tf_dataset())
-images, labels = iterator.get_next()  # where images = tf.placeholder(...) stood
+images, labels = iterator.get_next()  # replaces images = tf.placeholder(...)
 
 pixels = tf.reshape(tf.image.resize(tf.cast(images, tf.float32) / 127.5 - 1, (8, 8)), (-1, 8 * 8 * 3))
 weights = tf.get_variable("weights", (8 * 8 * 3, len(loader.classes)))

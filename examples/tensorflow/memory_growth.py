@@ -13,11 +13,11 @@ loader = stoker.Loader(
     [stoker.Resize((64, 64))],
     batch_size=16,
 )
-images, labels = next(iter(loader))  # stoker at work: no device has been touched
+images, labels = next(iter(loader))  # stoker is working, but has not touched a device
 
 gpus = tf.config.list_physical_devices("GPU")
 for gpu in gpus:
-    tf.config.experimental.set_memory_growth(gpu, True)  # RuntimeError, were the GPU in use already
+    tf.config.experimental.set_memory_growth(gpu, True)  # RuntimeError if the GPU were in use already
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()])  # likewise
 print(f"{len(gpus)} GPUs, set to grow their memory as needed")

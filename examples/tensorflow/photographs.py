@@ -1,6 +1,6 @@
-"""Where the examples' photographs come from: the folder that is named on the command line, or made ones.
+"""The examples' photographs: from the folder on the command line, or synthetic ones.
 
-In a program of your own, write the path of your folder in place of `photographs.folder(__doc__)`.
+In your own program, use the path of your folder instead of `photographs.folder(__doc__)`.
 """
 
 import argparse
@@ -10,7 +10,7 @@ import tempfile
 
 
 def folder(about: str, count: int = 120, classes: int = 4) -> str:
-    """The folder to use. Made photographs are deleted when the program ends."""
+    """The folder to use. Synthetic photographs are deleted when the program ends."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", nargs="?", help="photographs in class folders; made when left out")
     given = parser.parse_args().folder

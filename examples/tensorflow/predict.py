@@ -1,4 +1,4 @@
-"""Classifies every photograph of a folder with one model.predict(dataset), and says which file is what.
+"""Classifies every photograph of a folder with one model.predict(dataset), and prints the class of each file.
 
 Replaces a Python loop that loads, resizes and classifies one image at a time. Both are timed.
 """

@@ -30,7 +30,7 @@ dataset = loader.as_tf_dataset()
 
 
 def rows(directory: pathlib.Path) -> dict[str, tuple[int, float]]:
-    """Of each kind of event of stoker's: how often, and milliseconds of all threads together."""
+    """Count and total milliseconds over all threads for each kind of stoker's events."""
     found = collections.defaultdict(lambda: (0, 0.0))
     for file in directory.rglob("*.xplane.pb"):
         for plane in xplane_pb2.XSpace.FromString(file.read_bytes()).planes:

@@ -38,7 +38,7 @@ model.fit(loader.as_tf_dataset(), epochs=1, verbose=0)
 
 
 def representative():
-    """What the converter calibrates with: one float image at a time, as the model will see them."""
+    """The converter's calibration data: one float image at a time, as the model will see them."""
     for images, _ in loader.as_tf_dataset(epoch=0).unbatch().batch(1).take(50):
         yield [tf.cast(images, tf.float32)]
 
@@ -70,7 +70,7 @@ def serve(tflite: bytes, images: np.ndarray) -> np.ndarray:
     return np.stack(rows)
 
 
-# At serving, a request brings the bytes of a file. Compose makes of them what the loader makes.
+# At serving, a request has the bytes of a file. Compose makes the loader's pixels from them.
 serving = stoker.Compose(preprocess)
 images, labels = next(iter(loader.epoch(0)))
 requests = [pathlib.Path(photos.path(sample)).read_bytes() for sample in range(len(images))]
