@@ -15,7 +15,7 @@
 
 #include "bindings/cli/bench/device_consumer.h"
 #include "core/try.h"
-#include "engine/device/device_loader.h"
+#include "engine/loader/iterator.h"
 #include "io/sources/arrays.h"
 
 namespace stoker {
@@ -52,18 +52,21 @@ Result<Staged> Stage(const std::shared_ptr<Device>& device, uint32_t batch_size,
   options.source = source;
   options.batch_size = batch_size;
   options.runtime = runtime;
-  Result<std::unique_ptr<DeviceLoader>> loader =
-      DeviceLoader::Open(std::move(options), {.device = device, .timed = true});
-  if (!loader.ok()) return std::move(loader).error();
+  options.to_device = {.device = device, .timed = true};
+  ASSIGN_OR_RETURN(std::shared_ptr<Loader> loader, Loader::Open(std::move(options)));
   ASSIGN_OR_RETURN(std::unique_ptr<DeviceConsumer> consumer, DeviceConsumer::Make(device, step_ns));
+  std::unique_ptr<Iterator> iterator = loader->Iterate();
   for (uint64_t taken = 0; taken < batches;) {
-    ASSIGN_OR_RETURN(DeviceBatch batch, (*loader)->Next());
-    if (!batch) continue;  // the end of an epoch
+    ASSIGN_OR_RETURN(DeviceBatch batch, iterator->NextOnDevice());
+    if (!batch) {
+      iterator = loader->Iterate();  // the next epoch
+      continue;
+    }
     TRY(consumer->Step(std::move(batch)));
     ++taken;
   }
   ASSIGN_OR_RETURN(StepTimes steps, consumer->Finish());
-  return Staged{(*loader)->StageStats(), steps};
+  return Staged{loader->StageStats(), steps};
 }
 
 Status Copies(const std::shared_ptr<Device>& device, uint32_t most_mib) {

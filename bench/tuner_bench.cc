@@ -21,7 +21,7 @@
 #include "bindings/cli/synth/photograph.h"
 #include "core/machine.h"
 #include "core/stage_times.h"
-#include "engine/loader/loader.h"
+#include "engine/loader/iterator.h"
 #include "io/sources/image_folder.h"
 
 namespace stoker {
@@ -145,9 +145,13 @@ class Bench {
     Outcome outcome;
     outcome.setting = setting;
     const uint64_t begun = NowNanoseconds();
+    std::unique_ptr<Iterator> iterator = loader.Iterate();
     for (uint64_t taken = 0; taken < batches_;) {
-      Batch batch = loader.Next().value();
-      if (!batch) continue;  // an epoch's end
+      Batch batch = iterator->Next().value();
+      if (!batch) {
+        iterator = loader.Iterate();  // the next epoch
+        continue;
+      }
       const uint64_t step = workload_.step(taken, made_ns_);
       if (step != 0) std::this_thread::sleep_for(std::chrono::nanoseconds(step));
       const LoaderStats now = loader.Stats();

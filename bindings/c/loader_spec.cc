@@ -100,7 +100,7 @@ Status Pin(LoaderOptions& options) {
     error.cause = "pin_memory needs a GPU: " + error.cause;
     return error;
   }
-  options.device = *std::move(device);
+  options.pinned_for = *std::move(device);
   return {};
 }
 

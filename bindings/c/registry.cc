@@ -11,7 +11,7 @@ struct Registry::State {
   struct Entry {
     std::mutex opening;  // one at a time for a key; others go on meanwhile
     std::shared_ptr<EpochCounter> epochs = std::make_shared<EpochCounter>();
-    std::weak_ptr<SharedLoader> loader;  // under State::mutex
+    std::weak_ptr<Loader> loader;  // under State::mutex
   };
 
   std::shared_ptr<Entry> EntryOf(const std::string& key) {
@@ -36,16 +36,15 @@ std::shared_ptr<EpochCounter> Registry::Epochs(const std::string& key) {
   return state_->EntryOf(key)->epochs;
 }
 
-Result<std::shared_ptr<SharedLoader>> Registry::FindOrOpen(const std::string& key,
-                                                           const Opener& open) {
+Result<std::shared_ptr<Loader>> Registry::FindOrOpen(const std::string& key, const Opener& open) {
   const std::shared_ptr<State::Entry> entry = state_->EntryOf(key);
   std::lock_guard one_at_a_time(entry->opening);
   {
     std::lock_guard lock(state_->mutex);
-    std::shared_ptr<SharedLoader> loader = entry->loader.lock();
+    std::shared_ptr<Loader> loader = entry->loader.lock();
     if (loader != nullptr && loader->options().runtime->CheckProcess().ok()) return loader;
   }
-  Result<std::shared_ptr<SharedLoader>> opened = open(entry->epochs);
+  Result<std::shared_ptr<Loader>> opened = open(entry->epochs);
   if (opened.ok()) {
     std::lock_guard lock(state_->mutex);
     entry->loader = *opened;
@@ -54,7 +53,7 @@ Result<std::shared_ptr<SharedLoader>> Registry::FindOrOpen(const std::string& ke
 }
 
 void Registry::StopAll() {
-  std::vector<std::shared_ptr<SharedLoader>> loaders;
+  std::vector<std::shared_ptr<Loader>> loaders;
   {
     std::lock_guard lock(state_->mutex);
     for (const auto& [key, entry] : state_->entries) {

@@ -8,7 +8,7 @@
 
 #include "core/result.h"
 #include "engine/loader/epoch_counter.h"
-#include "engine/loader/shared_loader.h"
+#include "engine/loader/loader.h"
 
 namespace stoker {
 
@@ -23,9 +23,8 @@ class Registry {
 
   // The loader that has this key now; else the one that `open` makes with the key's counter, which
   // has it from then on. The registry keeps no loader alive.
-  using Opener =
-      std::function<Result<std::shared_ptr<SharedLoader>>(std::shared_ptr<EpochCounter>)>;
-  Result<std::shared_ptr<SharedLoader>> FindOrOpen(const std::string& key, const Opener& open);
+  using Opener = std::function<Result<std::shared_ptr<Loader>>(std::shared_ptr<EpochCounter>)>;
+  Result<std::shared_ptr<Loader>> FindOrOpen(const std::string& key, const Opener& open);
 
   // Ends every iteration of every loader that has a key, for the end of the process.
   void StopAll();

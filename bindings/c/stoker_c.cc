@@ -1,4 +1,4 @@
-// The table of stoker_c.h, over SharedLoader and the registry.
+// The table of stoker_c.h, over Loader and the registry.
 #include "bindings/c/stoker_c.h"
 
 #include <algorithm>
@@ -14,19 +14,19 @@
 #include "bindings/c/registry.h"
 #include "core/trace.h"
 #include "core/try.h"
-#include "engine/loader/cursor.h"
-#include "engine/loader/shared_loader.h"
+#include "engine/loader/iterator.h"
+#include "engine/loader/loader.h"
 #include "io/sources/source.h"
 
 using stoker::Batch;
 using stoker::BatchName;
 using stoker::Code;
-using stoker::Cursor;
 using stoker::DType;
 using stoker::Error;
+using stoker::Iterator;
+using stoker::Loader;
 using stoker::Registry;
 using stoker::Result;
-using stoker::SharedLoader;
 using stoker::Status;
 
 struct stoker_error {
@@ -35,13 +35,13 @@ struct stoker_error {
   const char* fixed = nullptr;  // in place of `message`, which takes memory
 };
 struct stoker_dataset {
-  std::shared_ptr<SharedLoader> loader;
+  std::shared_ptr<Loader> loader;
   std::string warning;
   std::string source_warning;
   std::atomic<bool> told_source_warning{false};
 };
 struct stoker_cursor {
-  std::unique_ptr<Cursor> cursor;
+  std::unique_ptr<Iterator> cursor;
   bool pins = false;  // its loader
 };
 struct stoker_batch {
@@ -130,7 +130,7 @@ stoker::Interrupt InterruptOf(const stoker_interrupt* interrupt) {
   return [asked = interrupt->asked, context = interrupt->context] { return asked(context) != 0; };
 }
 
-bool Pins(const SharedLoader& loader) { return loader.options().device != nullptr; }
+bool Pins(const Loader& loader) { return loader.options().pinned_for != nullptr; }
 
 stoker_batch* Hand(Batch batch, bool pins) {
   return batch ? new stoker_batch{std::move(batch), pins} : nullptr;
@@ -162,12 +162,12 @@ stoker_error* DatasetOpen(const char* key, const char* spec, stoker_dataset** da
   return Run([&]() -> Status {
     bool opened = false;
     auto open =
-        [&](std::shared_ptr<stoker::EpochCounter> epochs) -> Result<std::shared_ptr<SharedLoader>> {
+        [&](std::shared_ptr<stoker::EpochCounter> epochs) -> Result<std::shared_ptr<Loader>> {
       ASSIGN_OR_RETURN(stoker::LoaderOptions options, stoker::ParseLoaderSpec(spec));
       opened = true;
-      return SharedLoader::Open(std::move(options), std::move(epochs));
+      return Loader::Open(std::move(options), std::move(epochs));
     };
-    ASSIGN_OR_RETURN(std::shared_ptr<SharedLoader> loader, Registry::Get().FindOrOpen(key, open));
+    ASSIGN_OR_RETURN(std::shared_ptr<Loader> loader, Registry::Get().FindOrOpen(key, open));
     // Told by whoever opens the source; another handle, or Python, has told already.
     std::string warning = opened ? WarningOf(*loader->options().source) : std::string();
     *dataset = new stoker_dataset{std::move(loader), {}, std::move(warning), {}};
@@ -179,7 +179,7 @@ void DatasetFree(stoker_dataset* dataset) { delete dataset; }
 
 stoker_error* DatasetInfo(stoker_dataset* dataset, stoker_dataset_info* info) {
   return Run([&]() -> Status {
-    const SharedLoader& loader = *dataset->loader;
+    const Loader& loader = *dataset->loader;
     Fill(info, {.struct_size = 0,
                 .batches_per_epoch = loader.batches_per_epoch(),
                 .cores = loader.options().runtime->options().threads,

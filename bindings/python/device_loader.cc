@@ -1,4 +1,4 @@
-// stoker._stoker.CpuLoader and DeviceLoader: a loader's batches as tensors.
+// stoker._stoker.DeviceLoader: a loader's batches as tensors.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -8,15 +8,13 @@
 #include <utility>
 
 #include "bindings/c/registry.h"
-#include "bindings/python/cursor.h"
 #include "bindings/python/errors.h"
-#include "bindings/python/iteration.h"
+#include "bindings/python/iterator.h"
 #include "bindings/python/loader.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "bindings/python/watching.h"
 #include "core/try.h"
-#include "engine/device/shared_device_loader.h"
 #include "engine/watching/prometheus.h"
 #include "gpu/device.h"
 
@@ -26,67 +24,52 @@ namespace py = pybind11;
 
 namespace {
 
-// In the memory that they were made in: the same engines, and no other memory.
-class CpuLoaderHandle {
- public:
-  explicit CpuLoaderHandle(const LoaderHandle& loader)
-      : shared_(loader.shared()), columns_(loader.columns()) {}
-  ~CpuLoaderHandle() { LetGo(shared_); }
-
-  std::unique_ptr<CursorHandle> Iterate(std::optional<uint64_t> epoch, bool repeat) const {
-    return std::make_unique<CursorHandle>(
-        shared_, OnTheCpu(shared_->Iterate(epoch, repeat), columns_, As::kTensors), closed_);
-  }
-
-  void Stop() const { *closed_ = true; }  // the loader itself goes on
-  py::dict Stats() const { return StatsOf(shared_->Stats()); }
-  std::string Prometheus(const std::string& name) const {
-    return PrometheusText(shared_->Stats(), name);
-  }
-  Looks NewLooks() const { return Looks(shared_); }
-
- private:
-  std::shared_ptr<SharedLoader> shared_;
-  const size_t columns_;
-  const std::shared_ptr<Closed> closed_ = std::make_shared<Closed>(false);
-};
-
+// On the CPU: in the memory that they were made in, by the loader's own engines. Elsewhere: by a
+// loader with the same options, and the device.
 class DeviceLoaderHandle {
  public:
   DeviceLoaderHandle(const LoaderHandle& loader, const std::string& device, int buffers)
-      : columns_(loader.columns()) {
-    Result<std::shared_ptr<SharedDeviceLoader>> opened = [&] {
+      : columns_(loader.columns()),
+        on_cpu_(device == "cpu" || device == "cpu:0") {  // PyTorch's names
+    if (on_cpu_) {
+      device_ = "cpu";
+      loader_ = loader.loader();
+      return;
+    }
+    Result<std::shared_ptr<Loader>> opened = [&] {
       const WithoutGil released;
       return Open(loader, device, buffers);
     }();
-    shared_ = Value(std::move(opened));
-    SharedDeviceLoader* const made = shared_.get();
-    WhenLeaving(shared_, [made] { made->Stop(); });
+    loader_ = Value(std::move(opened));
+    Loader* const made = loader_.get();
+    WhenLeaving(loader_, [made] { made->Stop(); });
   }
-  ~DeviceLoaderHandle() { LetGo(shared_); }
+  ~DeviceLoaderHandle() { LetGo(loader_); }
+  DeviceLoaderHandle(const DeviceLoaderHandle&) = delete;
+  DeviceLoaderHandle& operator=(const DeviceLoaderHandle&) = delete;
 
-  std::unique_ptr<CursorHandle> Iterate(std::optional<uint64_t> epoch, bool repeat) const {
-    return std::make_unique<CursorHandle>(shared_->host().shared_from_this(),
-                                          OnADevice(shared_->Iterate(epoch, repeat), columns_),
-                                          closed_);
+  std::unique_ptr<IteratorHandle> Iterate(std::optional<uint64_t> epoch, bool repeat) const {
+    return std::make_unique<IteratorHandle>(loader_, loader_->Iterate(epoch, repeat), columns_,
+                                            As::kTensors, closed_);
   }
 
   void Stop() const {
     *closed_ = true;
+    if (on_cpu_) return;  // the loader itself goes on
     const WithoutGil released;
-    shared_->Stop();
+    loader_->Stop();
   }
 
   py::dict Stats() const;
   std::string Prometheus(const std::string& name) const {
-    return PrometheusText(shared_->Stats(), name);
+    return PrometheusText(loader_->Stats(), name);
   }
-  Looks NewLooks() const { return Looks(shared_); }
+  Looks NewLooks() const { return Looks(loader_); }
   const std::string& device() const { return device_; }
 
  private:
-  Result<std::shared_ptr<SharedDeviceLoader>> Open(const LoaderHandle& loader,
-                                                   const std::string& text, int buffers) {
+  Result<std::shared_ptr<Loader>> Open(const LoaderHandle& loader, const std::string& text,
+                                       int buffers) {
     Result<DeviceName> name = DeviceName::Parse(text);
     if (!name.ok()) {
       Error error = std::move(name).error();
@@ -95,22 +78,24 @@ class DeviceLoaderHandle {
     }
     device_ = name->ToString();
     ASSIGN_OR_RETURN(std::shared_ptr<Device> device, Device::Open(*name));
-    loader.shared()->LetIdleGo();  // in most programs nobody iterates over both
-    return SharedDeviceLoader::Open(loader.shared()->options(),
-                                    {.device = std::move(device), .buffers = buffers},
-                                    Registry::Get().Epochs(loader.key()));
+    loader.loader()->LetIdleGo();  // in most programs nobody iterates over both
+    LoaderOptions options = loader.loader()->options();
+    options.to_device = {.device = std::move(device), .buffers = buffers};
+    return Loader::Open(std::move(options), Registry::Get().Epochs(loader.key()));
   }
 
   const size_t columns_;
+  const bool on_cpu_;
   std::string device_;
-  std::shared_ptr<SharedDeviceLoader> shared_;
+  std::shared_ptr<Loader> loader_;
   const std::shared_ptr<Closed> closed_ = std::make_shared<Closed>(false);
 };
 
 py::dict DeviceLoaderHandle::Stats() const {
-  const StagerStats stats = shared_->StageStats();
+  py::dict all = StatsOf(loader_->Stats());
+  if (on_cpu_) return all;
+  const StagerStats stats = loader_->StageStats();
   const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) / 1e9; };
-  py::dict all = StatsOf(shared_->Stats());
   all["device"] = device_;
   all["device_bytes"] = stats.device_bytes;
   all["copied_batches"] = stats.batches;
@@ -124,13 +109,6 @@ py::dict DeviceLoaderHandle::Stats() const {
 }  // namespace
 
 void AddDeviceLoader(py::module_& module) {
-  py::class_<CpuLoaderHandle>(module, "CpuLoader")
-      .def(py::init<const LoaderHandle&>(), py::arg("loader"))
-      .def("iterate", &CpuLoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
-      .def("stop", &CpuLoaderHandle::Stop)
-      .def("stats", &CpuLoaderHandle::Stats)
-      .def("prometheus", &CpuLoaderHandle::Prometheus, py::arg("name"))
-      .def("looks", &CpuLoaderHandle::NewLooks);
   py::class_<DeviceLoaderHandle>(module, "DeviceLoader")
       .def(py::init<const LoaderHandle&, const std::string&, int>(), py::arg("loader"),
            py::arg("device"), py::arg("buffers"))

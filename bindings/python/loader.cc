@@ -12,16 +12,15 @@
 
 #include "bindings/c/loader_spec.h"
 #include "bindings/c/registry.h"
-#include "bindings/python/cursor.h"
 #include "bindings/python/errors.h"
-#include "bindings/python/iteration.h"
+#include "bindings/python/iterator.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "bindings/python/watching.h"
 #include "engine/loader/check_options.h"
-#include "engine/loader/cursor.h"
+#include "engine/loader/iterator.h"
+#include "engine/loader/loader.h"
 #include "engine/loader/order.h"
-#include "engine/loader/shared_loader.h"
 #include "engine/watching/advice.h"
 #include "engine/watching/prometheus.h"
 #include "io/sources/source.h"
@@ -39,31 +38,31 @@ LoaderHandle::LoaderHandle(std::string key, const std::string& spec, const Sourc
     return ParseLoaderSpec(spec, source.source);
   }());
   options.runtime = runtime.runtime;
-  Result<std::shared_ptr<SharedLoader>> opened = [&] {
+  Result<std::shared_ptr<Loader>> opened = [&] {
     const WithoutGil released;
     return Registry::Get().FindOrOpen(key_, [&](std::shared_ptr<EpochCounter> epochs) {
-      return SharedLoader::Open(std::move(options), std::move(epochs));
+      return Loader::Open(std::move(options), std::move(epochs));
     });
   }();
-  shared_ = Value(std::move(opened));
+  loader_ = Value(std::move(opened));
 }
 
-LoaderHandle::~LoaderHandle() { LetGo(shared_); }
+LoaderHandle::~LoaderHandle() { LetGo(loader_); }
 
-std::unique_ptr<CursorHandle> LoaderHandle::Iterate(std::optional<uint64_t> epoch,
-                                                    bool repeat) const {
-  return std::make_unique<CursorHandle>(
-      shared_, OnTheCpu(shared_->Iterate(epoch, repeat), columns_, As::kArrays));
+std::unique_ptr<IteratorHandle> LoaderHandle::Iterate(std::optional<uint64_t> epoch,
+                                                      bool repeat) const {
+  return std::make_unique<IteratorHandle>(loader_, loader_->Iterate(epoch, repeat), columns_,
+                                          As::kArrays);
 }
 
 void LoaderHandle::Stop() const {
   const WithoutGil released;
-  shared_->Stop();
+  loader_->Stop();
 }
 
 LoaderHandle::AllElements LoaderHandle::Elements() const {
   AllElements elements;
-  for (const ColumnSpec& column : std::span(shared_->columns()).first(columns_)) {
+  for (const ColumnSpec& column : std::span(loader_->columns()).first(columns_)) {
     elements.emplace_back(NameOf(column.dtype), column.row_shape);
   }
   return elements;
@@ -73,7 +72,7 @@ namespace {
 
 // Which samples are in a batch, without making it.
 std::vector<uint64_t> SampleIdsOf(const LoaderHandle& self, uint64_t epoch, uint64_t batch) {
-  const EpochOrder order = Value(EpochOrder::Make(OrderOptionsOf(self.shared()->options())));
+  const EpochOrder order = Value(EpochOrder::Make(OrderOptionsOf(self.loader()->options())));
   if (batch >= order.batches_per_epoch()) throw py::index_error("no such batch");
   std::vector<uint64_t> ids(order.RowsIn(batch));
   for (uint32_t row = 0; row < ids.size(); ++row) ids[row] = order.At(epoch, batch, row).sample;
@@ -150,30 +149,30 @@ void AddLoader(py::module_& module) {
       .def("iterate", &LoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
       .def("stop", &LoaderHandle::Stop)
       .def("sample_ids", &SampleIdsOf, py::arg("epoch"), py::arg("batch"))
-      .def("stats", [](const LoaderHandle& self) { return StatsOf(self.shared()->Stats()); })
+      .def("stats", [](const LoaderHandle& self) { return StatsOf(self.loader()->Stats()); })
       .def(
           "prometheus",
           [](const LoaderHandle& self, const std::string& name) {
-            return PrometheusText(self.shared()->Stats(), name);
+            return PrometheusText(self.loader()->Stats(), name);
           },
           py::arg("name"))
-      .def("looks", [](const LoaderHandle& self) { return Looks(self.shared()); })
+      .def("looks", [](const LoaderHandle& self) { return Looks(self.loader()); })
       .def(
           "trace",
           [](const LoaderHandle& self, const py::bytes& path, uint64_t memory) {
-            return std::make_unique<TraceHandle>(*self.shared(), path, memory);
+            return std::make_unique<TraceHandle>(*self.loader(), path, memory);
           },
           py::arg("path"), py::arg("memory"))
       .def_property_readonly("elements", &LoaderHandle::Elements)
       .def_property_readonly(
           "batches_per_epoch",
-          [](const LoaderHandle& self) { return self.shared()->batches_per_epoch(); })
+          [](const LoaderHandle& self) { return self.loader()->batches_per_epoch(); })
       .def_property_readonly("last_rows",
-                             [](const LoaderHandle& self) { return self.shared()->last_rows(); })
+                             [](const LoaderHandle& self) { return self.loader()->last_rows(); })
       .def_property(
-          "next_epoch", [](const LoaderHandle& self) { return self.shared()->epochs().next(); },
-          [](const LoaderHandle& self, uint64_t epoch) { self.shared()->epochs().set_next(epoch); })
-      .def("take_epoch", [](const LoaderHandle& self) { return self.shared()->epochs().Take(); });
+          "next_epoch", [](const LoaderHandle& self) { return self.loader()->epochs().next(); },
+          [](const LoaderHandle& self, uint64_t epoch) { self.loader()->epochs().set_next(epoch); })
+      .def("take_epoch", [](const LoaderHandle& self) { return self.loader()->epochs().Take(); });
 }
 
 }  // namespace stoker::python

@@ -1,4 +1,4 @@
-// stoker._stoker.Loader: a thin handle on a SharedLoader.
+// stoker._stoker.Loader: a thin handle on a Loader.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/python/cursor.h"
+#include "bindings/python/iterator.h"
 #include "bindings/python/module.h"
-#include "engine/loader/shared_loader.h"
+#include "engine/loader/loader.h"
 
 namespace pybind11 {
 class dict;
@@ -28,7 +28,7 @@ class LoaderHandle {
   LoaderHandle& operator=(const LoaderHandle&) = delete;
 
   // Batches as NumPy arrays.
-  std::unique_ptr<CursorHandle> Iterate(std::optional<uint64_t> epoch, bool repeat) const;
+  std::unique_ptr<IteratorHandle> Iterate(std::optional<uint64_t> epoch, bool repeat) const;
   void Stop() const;
 
   // (dtype, shape of a row) of each array of a batch.
@@ -37,12 +37,12 @@ class LoaderHandle {
 
   const std::string& key() const { return key_; }  // in the registry
   size_t columns() const { return columns_; }      // that Python sees
-  const std::shared_ptr<SharedLoader>& shared() const { return shared_; }
+  const std::shared_ptr<Loader>& loader() const { return loader_; }
 
  private:
   const std::string key_;
   const size_t columns_;
-  std::shared_ptr<SharedLoader> shared_;
+  std::shared_ptr<Loader> loader_;
 };
 
 pybind11::dict StatsOf(const LoaderStats& stats);

@@ -59,7 +59,7 @@ PYBIND11_MODULE(_stoker, module) {
   module.def("leave", &Leave);
   AddSources(module);
   AddTensor(module);
-  AddCursor(module);
+  AddIterator(module);
   AddWatching(module);
   AddLoader(module);
   AddDeviceLoader(module);

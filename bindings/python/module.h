@@ -26,7 +26,7 @@ void AddSources(pybind11::module_& module);
 void AddLoader(pybind11::module_& module);
 void AddCompose(pybind11::module_& module);
 void AddTensor(pybind11::module_& module);
-void AddCursor(pybind11::module_& module);
+void AddIterator(pybind11::module_& module);
 void AddDeviceLoader(pybind11::module_& module);
 void AddWatching(pybind11::module_& module);
 

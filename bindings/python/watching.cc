@@ -14,13 +14,13 @@ namespace py = pybind11;
 
 std::optional<std::pair<std::string, std::string>> Looks::Look() {
   const WithoutGil released;
-  std::optional<LoaderStats> stats = stats_();
-  if (!stats) return std::nullopt;
-  recent_.Add(*std::move(stats), NowNanoseconds());
+  const std::shared_ptr<const Loader> loader = loader_.lock();
+  if (loader == nullptr) return std::nullopt;
+  recent_.Add(loader->Stats(), NowNanoseconds());
   return std::pair(recent_.panel(), recent_.line());
 }
 
-TraceHandle::TraceHandle(const SharedLoader& loader, std::string path, uint64_t memory) {
+TraceHandle::TraceHandle(const Loader& loader, std::string path, uint64_t memory) {
   file_ = Value([&] {
     const WithoutGil released;
     return TraceFile::Start(loader.options().runtime, std::move(path), {.memory = memory});

@@ -2,14 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include "engine/loader/shared_loader.h"
+#include "engine/loader/loader.h"
 #include "engine/watching/panel.h"
 #include "engine/watching/stats.h"
 #include "engine/watching/trace_file.h"
@@ -19,27 +18,20 @@ namespace stoker::python {
 // Looks at a loader from time to time. Does not keep it. With the GIL held; one thread at a time.
 class Looks {
  public:
-  // `AnyLoader`: a SharedLoader, or a SharedDeviceLoader.
-  template <typename AnyLoader>
-  explicit Looks(const std::shared_ptr<AnyLoader>& loader)
-      : stats_([watched = std::weak_ptr<AnyLoader>(loader)]() -> std::optional<LoaderStats> {
-          const std::shared_ptr<AnyLoader> there = watched.lock();
-          if (there == nullptr) return std::nullopt;
-          return there->Stats();
-        }) {}
+  explicit Looks(std::weak_ptr<const Loader> loader) : loader_(std::move(loader)) {}
 
   // The panel and the line, empty at the first look; none: the loader has gone.
   std::optional<std::pair<std::string, std::string>> Look();
 
  private:
-  const std::function<std::optional<LoaderStats>()> stats_;  // none: it has gone
+  const std::weak_ptr<const Loader> loader_;
   RecentStats recent_;
 };
 
 // Of the loader's Runtime. With the GIL held; one thread at a time.
 class TraceHandle {
  public:
-  TraceHandle(const SharedLoader& loader, std::string path, uint64_t memory);
+  TraceHandle(const Loader& loader, std::string path, uint64_t memory);
   ~TraceHandle();
   TraceHandle(const TraceHandle&) = delete;
   TraceHandle& operator=(const TraceHandle&) = delete;

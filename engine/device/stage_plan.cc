@@ -8,31 +8,13 @@
 
 namespace stoker {
 
-Result<LoaderOptions> ForDevice(LoaderOptions options, std::shared_ptr<Device> device,
-                                int buffers) {
-  if (device == nullptr) {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = "device is null",
-                 .advice = "Open one with Device::Open"};
-  }
-  TRY(Stager::CheckBuffers(buffers));
-  options.device = std::move(device);
-  options.one_slab = true;
-  options.finish_on_device =
-      !options.transforms.empty() && (options.dtype != DType::kU8 || options.mix.has_value());
-  // One for each copy on its way, and the next. That many are pinned; nobody counts them, for a
-  // stager holds no more.
-  options.lent_batches = buffers + 1;
-  options.lent = std::make_shared<LentAccount>(0);
-  return options;
-}
-
-Result<StagePlan> StagePlanOf(const LoaderOptions& options, const std::vector<ColumnSpec>& host) {
+Result<StagePlan> StagePlanOf(const LoaderOptions& options, const ProducerOptions& producer,
+                              const std::vector<ColumnSpec>& host) {
   StagePlan stage;
   stage.host = host;
   stage.device = host;
   stage.batch_size = options.batch_size;
-  if (!options.finish_on_device) return stage;
+  if (!producer.finish_on_device) return stage;
   Result<Plan> plan =
       Plan::Compile(options.transforms, {.dtype = options.dtype,
                                          .layout = options.layout,

@@ -3,66 +3,68 @@
 #include <utility>
 
 #include "core/stage_times.h"
+#include "core/try.h"
 #include "gpu/device_ring.h"
 
 namespace stoker {
 
-Result<Batch> CursorBatches::Next(const Interrupt& interrupt) {
-  if (cursor_ == nullptr) {
-    cursor_ = shared_.Iterate(next_.epoch, repeat_);
-    if (Status s = cursor_->Seek(next_); !s.ok()) return std::move(s).error();
-  }
+Result<Batch> Staging::Source::Next(const Interrupt& interrupt) {
+  const uint64_t passed = producer_.passed();
   const uint64_t asked_ns = NowNanoseconds();
-  Result<Batch> batch = cursor_->Next(interrupt);
+  Result<Batch> batch = producer_.Next(interrupt);
   if (!batch.ok()) {
     const std::lock_guard lock(mutex_);
-    failures_.push_back({batch.error(), *cursor_->position()});
-  } else if (!*batch) {
-    cursor_.reset();
-    next_ = {repeat_ ? next_.epoch : next_.epoch + 1, 0};
-  } else {
+    failures_.push_back({batch.error(), producer_.passed() != passed});
+  } else if (*batch) {
     waits_.OfHost(
-        {{batch->epoch(), batch->index()}, asked_ns, NowNanoseconds(), cursor_->waited()});
+        {{batch->epoch(), batch->index()}, asked_ns, NowNanoseconds(), producer_.waited()});
   }
   return batch;
 }
 
-std::optional<BatchName> CursorBatches::Passed(const Error& error) {
+bool Staging::Source::TookABatch(const Error& error) {
   const std::lock_guard lock(mutex_);
-  if (failures_.empty()) return std::nullopt;
-  const Error& first = failures_.front().error;
+  if (failures_.empty()) return false;
+  const auto [first, took_a_batch] = failures_.front();
   if (first.code != error.code || first.cause != error.cause || first.file != error.file) {
-    return std::nullopt;
+    return false;
   }
-  const BatchName next = failures_.front().next;
   failures_.pop_front();
-  return next;
+  return took_a_batch;
 }
 
-void Staging::GoTo(BatchName batch, bool repeat) {
+Staging::Staging(std::shared_ptr<DeviceRing> ring, Producer& producer)
+    : producer_(producer), ring_(std::move(ring)) {
+  const std::lock_guard lock(ends_);
+  Begin();
+}
+
+Status Staging::Seek(BatchName batch, Schedule schedule) {
+  TRY(producer_.CheckSeek(batch));
   const std::lock_guard use(use_);
-  if (stager_ != nullptr && repeat_ == repeat && next_ == batch) return;
   Drop();
+  Status sought = producer_.Seek(batch, schedule);
   next_ = batch;
-  repeat_ = repeat;
+  repeat_ = schedule == Schedule::kSameEpoch;
   at_end_ = false;
   const std::lock_guard lock(ends_);
-  if (ended_) return;
-  source_ = std::make_unique<CursorBatches>(host_, waits_, batch, repeat);
+  if (!ended_) Begin();
+  return sought;
+}
+
+// Under ends_.
+void Staging::Begin() {
+  source_ = std::make_unique<Source>(producer_, waits_);
   stager_ = std::make_unique<Stager>(
       ring_, *source_,
-      StagerOptions{.across_epochs = true, .trace = &host_.options().runtime->trace()});
+      StagerOptions{.across_epochs = true, .trace = &producer_.options().runtime->trace()});
 }
 
 Result<DeviceBatch> Staging::Next(const Interrupt& interrupt) {
   const std::lock_guard use(use_);
   if (stager_ == nullptr) return Error{Code::kCancelled, "the loader was stopped"};
   Result<DeviceBatch> batch = Take(interrupt);
-  if (!batch.ok()) {
-    if (const std::optional<BatchName> next = source_->Passed(batch.error())) Pass(*next);
-  } else if (*batch) {
-    Pass({batch->epoch(), batch->index() + 1});
-  }
+  if (batch.ok() ? static_cast<bool>(*batch) : source_->TookABatch(batch.error())) Pass();
   return batch;
 }
 
@@ -75,20 +77,14 @@ Result<DeviceBatch> Staging::Take(const Interrupt& interrupt) {
   return TakeStaged(*stager_, waits_, interrupt);
 }
 
-void Staging::Pass(BatchName to) {
-  passed_ += to.index - next_.index;
-  next_ = to;
-  if (to.index != host_.batches_per_epoch()) return;
+void Staging::Pass() {
+  ++passed_;
+  if (++next_.index != producer_.batches_per_epoch()) return;
   at_end_ = true;
-  next_ = {repeat_ ? to.epoch : to.epoch + 1, 0};
+  next_ = {repeat_ ? next_.epoch : next_.epoch + 1, 0};
 }
 
 void Staging::End() {
-  if (!host_.options().runtime->CheckProcess().ok()) {  // a forked child's; nothing may be joined
-    (void)stager_.release();
-    (void)source_.release();
-    return;
-  }
   {
     const std::lock_guard lock(ends_);
     ended_ = true;
@@ -101,7 +97,7 @@ void Staging::End() {
 
 // Under use_.
 void Staging::Drop() {
-  std::unique_ptr<CursorBatches> source;
+  std::unique_ptr<Source> source;
   std::unique_ptr<Stager> stager;  // first to go: it uses the source
   const std::lock_guard lock(ends_);
   source.swap(source_);
@@ -119,5 +115,7 @@ StagerStats Staging::Stats() const {
   all.device_bytes = ring_->bytes();
   return all;
 }
+
+const std::vector<ColumnSpec>& Staging::columns() const { return ring_->plan().device; }
 
 }  // namespace stoker

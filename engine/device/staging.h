@@ -1,4 +1,5 @@
-// Staging: a ring of device memory, the stager that fills it, and the host's batches that it takes.
+// Staging: a ring of device memory, the stager that fills it, and the producer whose batches it
+// takes.
 #pragma once
 
 #include <cstdint>
@@ -6,82 +7,85 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
+#include "core/column_spec.h"
 #include "core/interrupt.h"
 #include "core/result.h"
 #include "engine/device/staged_waits.h"
-#include "engine/loader/cursor.h"
-#include "engine/loader/shared_loader.h"
+#include "engine/loader/batch_sequence.h"
+#include "engine/loader/producer.h"
 #include "gpu/device_batch.h"
 #include "gpu/stager.h"
 
 namespace stoker {
 
-// Batches from a place on, epoch after epoch, or the same epoch again and again: a new Cursor for
-// each, so that the host's engine is found where it is.
-class CursorBatches final : public HostBatches {
- public:
-  CursorBatches(SharedLoader& shared, StagedWaits& waits, BatchName from, bool repeat)
-      : shared_(shared), waits_(waits), next_(from), repeat_(repeat) {}
-
-  Result<Batch> Next(const Interrupt& interrupt) override;
-
-  // Where to go on behind an error that came out of Next, in the order in which they did; none: it
-  // is not the next one of them, and somebody else's. Any thread.
-  std::optional<BatchName> Passed(const Error& error);
-
- private:
-  SharedLoader& shared_;
-  StagedWaits& waits_;
-  BatchName next_;
-  const bool repeat_;
-  std::unique_ptr<Cursor> cursor_;
-
-  struct Failure {
-    Error error;
-    BatchName next;
-  };
-  std::mutex mutex_;
-  std::deque<Failure> failures_;  // that the consumer has not seen yet
-};
-
-// One thread at a time, but for End and Stats.
+// One thread at a time, but for End, Stats and waits.
 class Staging {
  public:
-  Staging(std::shared_ptr<DeviceRing> ring, SharedLoader& host)
-      : host_(host), ring_(std::move(ring)) {}
+  // The producer outlives it, and is its own: at the first batch of epoch 0, and epochs follow.
+  Staging(std::shared_ptr<DeviceRing> ring, Producer& producer);
   ~Staging() { End(); }
 
-  // The next batch is this one; nothing is begun anew where it was anyway.
-  void GoTo(BatchName batch, bool repeat);
+  // As Producer::Seek, but for kAppended. What was on its way is dropped, unless it is refused.
+  Status Seek(BatchName batch, Schedule schedule);
 
   // As Stager::Next, but that epochs follow each other without a mark. Cancelled once ended.
   Result<DeviceBatch> Next(const Interrupt& interrupt);
+
+  // The batch that Next gives.
+  BatchName position() const { return next_; }
 
   // Batches that Next has passed so far, good ones and errors that took the place of one.
   uint64_t passed() const { return passed_; }
 
   // Stops, and joins the stager's thread; a Next that waits is Cancelled.
   void End();
+
   StagerStats Stats() const;
   StagedWaits::Totals waits() const { return waits_.totals(); }
+  const std::vector<ColumnSpec>& columns() const;  // on the device
 
  private:
+  // The producer's batches, as the stager takes them: on its thread.
+  class Source final : public HostBatches {
+   public:
+    Source(Producer& producer, StagedWaits& waits) : producer_(producer), waits_(waits) {}
+
+    Result<Batch> Next(const Interrupt& interrupt) override;
+
+    // Whether this error, which came out of Next, took the place of a batch. Errors are asked about
+    // in the order in which they came; those of the stager itself never did. Any thread.
+    bool TookABatch(const Error& error);
+
+   private:
+    struct Failure {
+      Error error;
+      bool took_a_batch;
+    };
+
+    Producer& producer_;
+    StagedWaits& waits_;
+    std::mutex mutex_;
+    std::deque<Failure> failures_;  // that the consumer has not seen yet
+  };
+
   Result<DeviceBatch> Take(const Interrupt& interrupt);
-  void Pass(BatchName to);
+  void Pass();
+  void Begin();
   void Drop();
 
-  SharedLoader& host_;
+  Producer& producer_;
   const std::shared_ptr<DeviceRing> ring_;
   StagedWaits waits_;
-  bool repeat_ = false;
-  BatchName next_;       // that Next gives
+  bool repeat_ = false;  // the same epoch again and again
+  BatchName next_;
   bool at_end_ = false;  // the stager has yet to say that the epoch before `next_` has ended
   uint64_t passed_ = 0;
   std::mutex use_;           // held in Next
   mutable std::mutex ends_;  // guards what follows; changed with both held
-  std::unique_ptr<CursorBatches> source_;
-  std::unique_ptr<Stager> stager_;
+  std::unique_ptr<Source> source_;
+  std::unique_ptr<Stager> stager_;  // after the source: it uses it
   bool ended_ = false;
   StagerStats past_;  // of stagers that are gone
 };

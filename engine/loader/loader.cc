@@ -1,389 +1,217 @@
 #include "engine/loader/loader.h"
 
 #include <algorithm>
-#include <mutex>
-#include <optional>
-#include <string>
 #include <utility>
 
-#include "core/trace.h"
 #include "core/try.h"
-#include "engine/loader/check_options.h"
-#include "engine/loader/loader_impl.h"
-#include "engine/loader/loader_parts.h"
+#include "engine/loader/engine.h"
+#include "engine/loader/iterator.h"
 
 namespace stoker {
 
-namespace {
-
-// What it took to fill a row.
-RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work_ns) {
-  RowCost cost{.work_ns = work_ns};
-  if (times.begun_ns != 0) cost.longest_ns = times.done_ns - times.begun_ns;
-  if (reads_in_flight == 0) return cost;
-  cost.read_ns = times.read_ns - times.claimed_ns;
-  cost.reads = 1;
-  cost.reads_in_flight = reads_in_flight;
-  return cost;
+Result<std::shared_ptr<Loader>> Loader::Open(LoaderOptions options,
+                                             std::shared_ptr<EpochCounter> epochs) {
+  if (epochs == nullptr) epochs = std::make_shared<EpochCounter>();
+  ASSIGN_OR_RETURN(ProducerOptions producer, ProducerOptionsOf(options));
+  ASSIGN_OR_RETURN(std::unique_ptr<Engine> first, Engine::Open(options, producer));
+  const Producer& made = first->producer();
+  // Its options: the Runtime is filled in.
+  std::shared_ptr<Loader> loader(
+      new Loader(made.options(), std::move(producer), std::move(epochs)));
+  loader->batches_per_epoch_ = made.batches_per_epoch();
+  loader->last_rows_ = made.last_rows();
+  loader->depth_ = made.Stats().depth;
+  loader->columns_ = first->columns();
+  loader->idle_.reserve(loader->MostIdle() + 1);
+  loader->idle_.push_back(std::move(first));
+  return loader;
 }
 
-}  // namespace
+Loader::Loader(LoaderOptions options, ProducerOptions producer,
+               std::shared_ptr<EpochCounter> epochs)
+    : options_(std::move(options)), producer_(std::move(producer)), epochs_(std::move(epochs)) {}
 
-// The stages, in the order of the picture in the README:
-// source → order → (draw) → reader → worker → (mix) → assembler → consumer.
-Result<std::unique_ptr<Loader::Impl>> Loader::Impl::Wire(LoaderOptions options) {
-  TRY(CheckOptions(options));
-  if (options.runtime == nullptr) {
-    ASSIGN_OR_RETURN(options.runtime, Runtime::Default());
-  }
-  Runtime& runtime = *options.runtime;
-  TRY(runtime.CheckProcess());
+Loader::~Loader() = default;
 
-  ASSIGN_OR_RETURN(EpochOrder order, EpochOrder::Make(OrderOptionsOf(options)));
-
-  std::optional<Plan> plan;
-  if (!CopiesRows(options)) {
-    Result<Plan> compiled =
-        Plan::Compile(options.transforms, {.dtype = options.dtype,
-                                           .layout = options.layout,
-                                           .exif_orientation = options.exif_orientation,
-                                           .read_later = true,
-                                           .finish_on_device = options.finish_on_device,
-                                           .limits = options.limits});
-    if (!compiled.ok()) return std::move(compiled).error();
-    plan = *std::move(compiled);
-  }
-
-  std::vector<ColumnSpec> columns = ColumnsOf(*options.source, plan);
-  std::optional<Mixer> mixer;
-  if (options.mix) {
-    ASSIGN_OR_RETURN(mixer, Mixer::Make(options, columns));
-  }
-
-  const uint64_t slot_bytes = SlotPool::SlotBytes(columns, options.batch_size, options.one_slab);
-  const RuntimeOptions& limits = runtime.options();
-  std::lock_guard planning(runtime.planning());
-  Result<std::unique_ptr<MemoryAccounts::Member>> memory = runtime.memory().Join(
-      {.slot_bytes = slot_bytes,
-       .depth = options.depth,
-       .threads = limits.threads,
-       .reads_in_flight = limits.reads_in_flight * static_cast<uint32_t>(limits.reader_threads),
-       .most_depth = MostDepth(options, limits),
-       .workspace_bytes = kWorkspaceBytes + (plan ? plan->tile_bytes() : 0),
-       .at_once = options.device != nullptr});
-  if (!memory.ok()) return std::move(memory).error();
-
-  const SlotPool::Options of_slots = SlotOptionsOf(options, columns, (*memory)->plan());
-  const auto make_slots = [&] { return SlotPool::Make(of_slots, runtime.memory().batches()); };
-  Result<std::shared_ptr<SlotPool>> slots = make_slots();
-  if (!slots.ok() && slots.error().wanted_bytes != 0) {  // other loaders' samples have it
-    runtime.postponed().Alone([&] { slots = make_slots(); });
-  }
-  if (!slots.ok()) return std::move(slots).error();
-
-  std::unique_ptr<Impl> impl(new Impl(std::move(options), std::move(order), std::move(plan),
-                                      std::move(mixer), *std::move(memory), *std::move(slots)));
-  runtime.postponed().Join(*impl);
-  return impl;
+std::unique_ptr<Iterator> Loader::Iterate(std::optional<uint64_t> epoch, bool repeat) {
+  return std::unique_ptr<Iterator>(new Iterator(shared_from_this(), epoch, repeat));
 }
 
-Loader::Impl::Impl(LoaderOptions options, EpochOrder order, std::optional<Plan> plan,
-                   std::optional<Mixer> mixer, std::unique_ptr<MemoryAccounts::Member> memory,
-                   std::shared_ptr<SlotPool> slots)
-    : options_(std::move(options)),
-      runtime_(*options_.runtime),
-      order_(std::move(order)),
-      plan_(std::move(plan)),
-      mixer_(std::move(mixer)),
-      memory_(std::move(memory)),
-      in_memory_(!options_.source->arrays().empty()),
-      trace_(runtime_.trace(), *options_.source),
-      run_(RunOf(options_)),
-      slots_(std::move(slots)),
-      samples_(memory_->plan().requests, runtime_.memory().samples(), in_memory_),
-      at_work_(static_cast<uint32_t>(runtime_.options().threads)),
-      counters_(static_cast<size_t>(runtime_.options().threads)),
-      paces_(counters_.size()),
-      most_(MostOf(runtime_, memory_->plan())),
-      tenant_(runtime_.tenants().Join(
-          options_.weight, {.workers = 1, .batch_bytes = memory_->plan().claim.least_batches})),
-      tuner_(TunerOptionsOf(options_, runtime_), Granted()) {
-  MemoryBudget& samples = runtime_.memory().samples();
-  for (size_t i = 0; plan_ && i < counters_.size(); ++i) {
-    workspaces_.push_back(plan_->MakeWorkspace(samples));
+bool Loader::IdleAt(BatchName batch) const {
+  return std::ranges::any_of(idle_, [&](const auto& e) { return e->position() == batch; });
+}
+
+// Under mutex_. One that is there already is best; else the one that was not used for longest.
+std::unique_ptr<Engine> Loader::TakeIdle(BatchName batch, Schedule schedule, bool spare) {
+  auto best = std::ranges::find_if(
+      idle_, [&](const auto& e) { return e->schedule() == schedule && e->position() == batch; });
+  if (best == idle_.end()) {
+    best = std::ranges::find_if(idle_, [&](const auto& e) { return e->position() == batch; });
   }
-  settings_.depth = memory_->plan().depth;
-  Settle();
-  StartAt({}, Schedule::kEpochs);
+  if (best == idle_.end()) {
+    if (idle_.empty() || (spare && idle_.size() < MostIdle())) return nullptr;
+    best = idle_.begin();
+  }
+  std::unique_ptr<Engine> engine = std::move(*best);
+  idle_.erase(best);
+  return engine;
 }
 
-// Order → reader: the next rows of the batches in production become read requests.
-size_t Loader::Impl::Pull(std::span<ReadRequest*> requests) {
-  if (stopped_.load(std::memory_order_relaxed)) return 0;
-  if (!runtime_.postponed().Begin()) return PullTurn(requests);
-  const size_t pulled = PullReads(requests);
-  runtime_.postponed().End();
-  return pulled;
+// One that is idle, or a new one.
+Result<Loader::Lease> Loader::FindEngine(BatchName batch, Schedule schedule, bool spare) {
+  const Error was_stopped{Code::kCancelled, "the loader was stopped"};
+  const auto lend = [&](std::unique_ptr<Engine> engine) -> Result<Lease> {  // under mutex_
+    if (stopped_) return was_stopped;
+    busy_.push_back(engine.get());
+    return Lease(engine.release(), GiveBack{this});
+  };
+  std::unique_lock lock(mutex_);
+  if (stopped_) return was_stopped;
+  std::unique_ptr<Engine> engine = TakeIdle(batch, schedule, spare);
+  if (engine != nullptr) return lend(std::move(engine));
+  lock.unlock();
+  Result<std::unique_ptr<Engine>> opened = Engine::Open(options_, producer_);
+  lock.lock();
+  if (opened.ok()) return lend(*std::move(opened));
+  engine = TakeIdle(batch, schedule, /*spare=*/false);
+  if (engine != nullptr) return lend(std::move(engine));
+  return std::move(opened).error();
 }
 
-size_t Loader::Impl::PullReads(std::span<ReadRequest*> requests) {
-  trace_.Samples(samples_.reading(), samples_.ready());
-  if (in_memory_) SubmitRuns();
-  const bool behind_workers = samples_.BehindWorkers();
-  if (in_memory_ || samples_.TooFewFree()) return 0;
-  const uint64_t now = NowNanoseconds();
-  size_t pulled = 0;
-  while (pulled < requests.size() && samples_.MayRead()) {
-    const std::optional<uint32_t> index = samples_.Take();
-    if (!index) break;
-    const std::optional<RowTicket> ticket = assembler_->Claim();
-    if (!ticket) {
-      samples_.Give(*index);
-      break;
+Result<Loader::Lease> Loader::Borrow(BatchName batch, Schedule schedule, bool spare) {
+  TRY(options_.runtime->CheckProcess());
+  ASSIGN_OR_RETURN(Lease engine, FindEngine(batch, schedule, spare));
+  const bool there = schedule != Schedule::kAppended && engine->schedule() == schedule &&
+                     engine->position() == batch;
+  if (!there) TRY(engine->Seek(batch, schedule));
+  return engine;
+}
+
+void Loader::GiveBack::operator()(Engine* engine) const {
+  std::unique_ptr<Engine> surplus(engine);  // destroyed without the lock: that waits for samples
+  if (!loader->options_.runtime->CheckProcess().ok()) return;  // a forked child's
+  const std::lock_guard lock(loader->mutex_);
+  auto& idle = loader->idle_;
+  std::erase(loader->busy_, engine);
+  idle.push_back(std::move(surplus));
+  if (idle.size() <= loader->MostIdle() && !loader->stopped_) return;
+  surplus = std::move(idle.front());
+  idle.erase(idle.begin());
+  AddStats(loader->past_, surplus->Stats());
+  loader->past_staged_ += surplus->StageStats();
+}
+
+Result<Batch> Loader::BatchAt(BatchName batch, const Interrupt& interrupt) {
+  TRY(options_.runtime->CheckProcess());
+  if (options_.to_device) {
+    return Error{.code = Code::kFailedPrecondition,
+                 .cause = "this loader's batches go to a device, and have no names there",
+                 .advice = "Iterate, and take them by NextOnDevice"};
+  }
+  std::unique_lock lock(mutex_);
+  while (!by_name_.wait_for(lock, kInterruptInterval, [this] { return !serving_by_name_; })) {
+    lock.unlock();
+    const bool interrupted = interrupt && interrupt();
+    lock.lock();
+    if (interrupted) return Error{Code::kCancelled, "the wait was interrupted"};
+  }
+  serving_by_name_ = true;
+  const bool follows = batch.index == 0 || IdleAt(batch);
+  lock.unlock();
+  const auto served = [this](void*) {
+    {
+      std::lock_guard done(mutex_);
+      serving_by_name_ = false;
     }
-    BeginWork();
-    SampleInFlight& next = samples_[*index];
-    samples_.BeginRead(*index);
-    const OrderEntry entry = order_.At(ticket->slot->epoch, ticket->slot->index, ticket->row);
-    next.ticket = *ticket;
-    next.draw = {options_.seed, ticket->slot->epoch, entry.position};
-    next.sample = options_.source->At(entry.sample);
-    next.path.Claim(now, behind_workers);
-    next.read.offset = next.sample.offset;
-    next.read.length = next.sample.length;
-    options_.source->PathOf(next.sample.file, next.read.path);
-    requests[pulled++] = &next.read;
+    by_name_.notify_one();
+  };
+  const std::unique_ptr<void, decltype(served)> serving(this, served);  // also when it throws
+  Result<Batch> made = MakeByName(batch, follows, interrupt);
+  if (made.ok()) NoteLent();
+  return made;
+}
+
+// `follows`: go on from there; else that one batch.
+Result<Batch> Loader::MakeByName(BatchName batch, bool follows, const Interrupt& interrupt) {
+  const Schedule schedule = follows ? Schedule::kEpochs : Schedule::kAppended;
+  ASSIGN_OR_RETURN(Lease engine, Borrow(batch, schedule, /*spare=*/true));
+  if (!follows) TRY(engine->Append(batch));
+  const uint64_t before = engine->passed();
+  Result<Batch> made = engine->Next(interrupt);
+  if (follows && engine->passed() != before && batch.index + 1 == batches_per_epoch_) {
+    engine->EndEpoch();
   }
-  return pulled;
+  return made;
 }
 
-// Reader → worker.
-void Loader::Impl::Finish(ReadRequest& read) {
-  samples_.EndRead();
-  Submit(samples_.IndexOf(read));
+void Loader::NoteLent() {
+  if (options_.lent_batches != 0) return;
+  std::lock_guard lock(mutex_);
+  if (warned_) return;
+  const uint64_t lent = producer_.lent->bytes();
+  const uint64_t budget = options_.runtime->budget().limit();
+  if (lent <= budget) return;
+  warned_ = true;
+  warning_ = "batches of " + std::to_string(lent) +
+             " bytes are held outside stoker, more than the memory budget of " +
+             std::to_string(budget) +
+             " bytes (cache, shuffle and lists hold batches). Nothing limits it; set lent_batches "
+             "to make it an error, or raise memory_budget to be silent";
 }
 
-void Loader::Impl::Submit(uint32_t index) {
-  SampleTimes& times = samples_[index].path.times();
-  times.read_ns = in_memory_ ? times.claimed_ns : NowNanoseconds();
-  samples_.SetReady(index);
-  SendWorker();
+std::optional<std::string> Loader::TakeWarning() {
+  if (!options_.runtime->CheckProcess().ok()) return std::nullopt;
+  std::lock_guard lock(mutex_);
+  return std::exchange(warning_, std::nullopt);
 }
 
-void Loader::Impl::BeginWork() {
-  runtime_.postponed().Another();
-  in_work_.fetch_add(1, std::memory_order_relaxed);
-}
-
-// The last of them is the last touch of this loader.
-void Loader::Impl::EndWork() {
-  runtime_.postponed().End();
-  in_work_.fetch_sub(1, std::memory_order_release);
-}
-
-void Loader::Impl::SendWorker() {
-  BeginWork();
-  runtime_.executor().Submit({&Impl::Work, this, 0});
-}
-
-// For every sample that is ready somebody has been sent, or turned away at the turnstile.
-void Loader::Impl::Work(void* loader, uint32_t, int worker) {
-  auto& self = *static_cast<Impl*>(loader);
-  if (self.at_work_.Enter()) {
-    self.WorkOn(worker);
-    if (self.at_work_.Leave()) self.SendWorker();
+void Loader::LetIdleGo() {
+  if (!options_.runtime->CheckProcess().ok()) return;
+  std::vector<std::unique_ptr<Engine>> idle;  // destroyed without the lock: that waits for samples
+  std::lock_guard lock(mutex_);
+  for (const auto& engine : idle_) {
+    AddStats(past_, engine->Stats());
+    past_staged_ += engine->StageStats();
   }
-  self.EndWork();
+  idle.swap(idle_);
 }
 
-void Loader::Impl::WorkOn(int worker) {
-  const std::optional<uint32_t> first = samples_.TakeReady();
-  if (!first) return;  // others have taken it together with theirs
-  WorkerCounters& counters = counters_[static_cast<size_t>(worker)];
-  if (!counters.MayClock()) return WorkFrom(*first, worker);
-  const CoreClock clock;
-  WorkFrom(*first, worker);
-  if (const std::optional<CoreTime> time = clock.Read()) counters.AddClocked(*time);
+void Loader::Stop() {
+  if (!options_.runtime->CheckProcess().ok()) return;
+  {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+    for (Engine* engine : busy_) engine->Stop();
+  }
+  LetIdleGo();
 }
 
-void Loader::Impl::WorkFrom(uint32_t first, int worker) {
-  if (stopped_.load(std::memory_order_relaxed)) {
-    EndSample(first, {}, Error{Code::kCancelled, "stopped"}, worker);
-  } else if (in_memory_) {
-    CopyRun(first, worker);
-  } else {
-    Decode(first, worker);
-  }
+LoaderStats Loader::Stats() const {
+  if (!options_.runtime->CheckProcess().ok()) return {};
+  std::lock_guard lock(mutex_);
+  LoaderStats all = past_;
+  all.pinned_bytes = 0;  // those have been given back
+  for (const auto& engine : idle_) AddStats(all, engine->Stats());
+  for (const Engine* engine : busy_) AddStats(all, engine->Stats());
+  all.lent_batches = producer_.lent->batches();
+  all.lent_bytes = producer_.lent->bytes();
+  all.memory_used = options_.runtime->budget().used();  // also where no engine is there to say so
+  all.memory_peak = options_.runtime->budget().peak();
+  return all;
 }
 
-// What a worker decodes in one go: a sample, and others that are ready, two in turns. Not for ever,
-// for other loaders have tasks too.
-class Loader::Impl::ReadySamples final : public ImageFeed {
- public:
-  ReadySamples(Impl& loader, uint32_t first, int worker)
-      : loader_(loader),
-        worker_(worker),
-        workspace_(*loader.workspaces_[static_cast<size_t>(worker)]),
-        counters_(loader.counters_[static_cast<size_t>(worker)]),
-        pace_(loader.paces_[static_cast<size_t>(worker)]),
-        next_(first) {}
-
-  void Decode() { loader_.plan_->ApplyAll(*this, workspace_, times_); }
-
-  std::optional<EncodedImage> Next() override {
-    while (const std::optional<uint32_t> index = Take()) {
-      ++taken_;
-      SampleInFlight& sample = loader_.samples_[*index];
-      if (sample.read.status.ok()) return Encoded(*index);
-      Done(*index, std::move(sample.read.status));
-    }
-    return std::nullopt;
-  }
-
-  void Done(uint32_t index, Status status) override {
-    SampleInFlight& sample = loader_.samples_[index];
-    if (loader_.MustWait(sample, status)) {
-      pace_.End(sample.path.times(), NowNanoseconds());
-      return loader_.Postpone(index);
-    }
-    const RowTicket& ticket = sample.ticket;
-    if (!status.ok()) status = std::move(status).error().WithFile(sample.read.path);
-    ticket.slot->sample_ids[ticket.row] = sample.sample.id;
-    Status labelled = WriteLabel(sample);
-    if (status.ok()) status = std::move(labelled);
-    const uint64_t work = Count(sample.read.size);
-    pace_.End(sample.path.times(), since_);
-    loader_.TrimBuffer(sample.read.buffer);
-    loader_.EndSample(index, work, std::move(status), worker_);
-    if (loader_.mixer_) since_ = NowNanoseconds();  // what it mixed is counted already
-  }
-
- private:
-  static constexpr int kMost = 8;
-
-  Status WriteLabel(const SampleInFlight& sample) const {
-    const int64_t label = sample.sample.label;
-    Slot& slot = *sample.ticket.slot;
-    if (loader_.mixer_)
-      return loader_.mixer_->WriteLabel(label, sample.sample.id, slot, sample.ticket.row);
-    *static_cast<int64_t*>(slot.Row(1, sample.ticket.row)) = label;
-    return {};
-  }
-
-  std::optional<uint32_t> Take() {
-    if (next_) return std::exchange(next_, std::nullopt);
-    const bool enough = taken_ == kMost || loader_.stopped_.load(std::memory_order_relaxed);
-    return enough || !loader_.ManyReady() ? std::nullopt : loader_.samples_.TakeReady();
-  }
-
-  EncodedImage Encoded(uint32_t index) {
-    SampleInFlight& sample = loader_.samples_[index];
-    pace_.Begin(sample.path.times(), NowNanoseconds());
-    // Whatever the index says, one that is larger than its photograph is not worth its memory.
-    const uint64_t most = std::max<uint64_t>(sample.read.size, kCropIndexBytes);
-    loader_.options_.source->ReadCropIndex(sample.sample.id, most, sample.crop_index);
-    return {index,
-            {sample.read.buffer.data(), sample.read.size},
-            sample.draw,
-            sample.ticket.slot->Row(0, sample.ticket.row),
-            sample.crop_index,
-            loader_.WorkOf(*sample.ticket.slot, sample.ticket.row)};
-  }
-
-  // Before its batch can be delivered. Returns the nanoseconds since the sample counted last.
-  uint64_t Count(uint64_t bytes) {
-    const uint64_t now = NowNanoseconds();
-    const uint64_t work = now - std::exchange(since_, now);
-    counters_.Add(1, bytes, std::exchange(times_, {}), work);
-    counters_.SetPaths(PathsOf(workspace_));
-    return work;
-  }
-
-  Impl& loader_;
-  const int worker_;
-  Workspace& workspace_;
-  WorkerCounters& counters_;
-  WorkerPace& pace_;
-  std::optional<uint32_t> next_;
-  int taken_ = 0;
-  StageTimes times_;  // not yet counted; and since when
-  uint64_t since_ = NowNanoseconds();
-};
-
-// Where it is written what a device has yet to do to a row; null: nothing is left to one.
-void* Loader::Impl::WorkOf(const Slot& slot, uint32_t row) const {
-  return plan_->work_bytes() == 0 ? nullptr : slot.Row(slot.columns.size() - 1, row);
-}
-
-// Bytes become the pixels of their rows.
-void Loader::Impl::Decode(uint32_t first, int worker) {
-  const TraceSpan span(runtime_.trace(), "stoker.decode");
-  ReadySamples(*this, first, worker).Decode();
-  TrimWorkspace(*workspaces_[static_cast<size_t>(worker)]);
-}
-
-// Enough for every worker to have one.
-bool Loader::Impl::ManyReady() const { return samples_.ready() >= at_work_.limit(); }
-
-// Worker → assembler. Whoever finishes the last row of a batch mixes it.
-void Loader::Impl::EndSample(uint32_t index, uint64_t work_ns, Status status, int worker) {
-  const RowTicket ticket = samples_[index].ticket;
-  const SamplePath path = samples_[index].path;
-  const uint32_t reads_in_flight = samples_[index].reads_in_flight;
-  if (std::exchange(samples_[index].alone, false)) runtime_.postponed().EndTurn();
-  samples_.Give(index);
-  if (samples_.starved() && !samples_.TooFewFree()) runtime_.reads().Kick();
-  const Assembler::Batched batched =
-      assembler_->Finish(ticket, CostOf(path.times(), reads_in_flight, work_ns), std::move(status));
-  if (batched != Assembler::Batched::kRowsMissing) {
-    uint64_t mixed_ns = 0;
-    if (mixer_ && batched == Assembler::Batched::kWhole) mixed_ns = MixBatch(*ticket.slot, worker);
-    assembler_->Complete(ticket, path, mixed_ns);
-  }
-  EndWork();
-}
-
-uint64_t Loader::Impl::MixBatch(Slot& slot, int worker) {
-  const TraceSpan span(runtime_.trace(), "stoker.mix", slot.epoch, slot.index);
-  const uint64_t before = NowNanoseconds();
-  const OrderEntry first = order_.At(slot.epoch, slot.index, 0);
-  mixer_->Mix(slot, {options_.seed, slot.epoch, first.position});
-  const uint64_t spent = NowNanoseconds() - before;
-  counters_[static_cast<size_t>(worker)].Add(0, 0, {.mix_ns = spent}, spent);
-  return spent;
-}
-
-Result<Batch> Loader::Impl::Next(const Interrupt& interrupt) {
-  TRY(runtime_.CheckProcess());
-  if (stopped_) return Error{Code::kCancelled, "the loader was stopped"};
-  if (std::exchange(epoch_ended_, false)) return Batch();
-  const std::optional<BatchName> next = assembler_->position();
-  if (!next) return Batch();
-  if (!slots_->CanLend()) {
-    return Error{.code = Code::kResourceExhausted,
-                 .cause = "the caller holds " + std::to_string(slots_->account().batches()) +
-                          " batches already, as many as lent_batches allows",
-                 .advice = "Release batches before taking more, or raise lent_batches"};
-  }
-  TRY(Start());
-  ASSIGN_OR_RETURN(bool reopened, assembler_->Reopen());
-  if (reopened) runtime_.reads().Kick();
-  Result<Batch> batch = Take(interrupt);
-  if (!batch.ok() && batch.error().code == Code::kCancelled) return batch;
-  Learn(assembler_->last());
-  runtime_.reads().Kick();  // there is a batch's worth of rows to read now
-  if (batch.ok()) delivered_.fetch_add(1, std::memory_order_relaxed);
-  ++passed_;
-  const bool last = next->index + 1 == batches_per_epoch();
-  after_last_ = last ? BatchName{next->epoch + 1, 0} : BatchName{next->epoch, next->index + 1};
-  epoch_ended_ = last && assembler_->schedule() != Schedule::kAppended;
-  return batch;
-}
-
-Result<Batch> Loader::Impl::Take(const Interrupt& interrupt) {
-  const BatchName next = assembler_->position().value_or(BatchName());
-  const TraceSpan span(runtime_.trace(), "stoker.wait", next.epoch, next.index);
-  return assembler_->Take(interrupt);
+StagerStats Loader::StageStats() const {
+  if (!options_.runtime->CheckProcess().ok()) return {};
+  std::lock_guard lock(mutex_);
+  StagerStats all = past_staged_;
+  const auto add = [&all](const Engine& engine) {
+    const StagerStats one = engine.StageStats();
+    all += one;
+    all.device_bytes += one.device_bytes;
+  };
+  for (const auto& engine : idle_) add(*engine);
+  for (const Engine* engine : busy_) add(*engine);
+  return all;
 }
 
 }  // namespace stoker

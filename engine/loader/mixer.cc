@@ -134,7 +134,8 @@ void LeaveToDevice(const DrawnMix& drawn, Slot& slot) {
 
 }  // namespace
 
-Result<Mixer> Mixer::Make(const LoaderOptions& options, std::vector<ColumnSpec>& columns) {
+Result<Mixer> Mixer::Make(const LoaderOptions& options, bool finish_on_device,
+                          std::vector<ColumnSpec>& columns) {
   TRY(CheckMix(*options.mix));
   ASSIGN_OR_RETURN(int64_t classes, ClassesOf(options));
   Mixer mixer;
@@ -142,8 +143,8 @@ Result<Mixer> Mixer::Make(const LoaderOptions& options, std::vector<ColumnSpec>&
   if (options.transforms.empty() && !options.source->arrays().empty()) {
     ASSIGN_OR_RETURN(mixer.image_, CopiedRow(options.source->arrays()[kImages], *options.mix));
   } else {
-    mixer.on_device_ = options.finish_on_device;
-    const Layout layout = options.finish_on_device ? Layout::kNhwc : options.layout;
+    mixer.on_device_ = finish_on_device;
+    const Layout layout = finish_on_device ? Layout::kNhwc : options.layout;
     mixer.image_ = TransformedRow(columns[kImages], layout);
   }
   mixer.label_ = {.dtype = DType::kF32, .values = static_cast<size_t>(classes)};

@@ -23,7 +23,8 @@ class Mixer {
   // (num_classes). Precondition: options.mix. InvalidArgument names the transform and the option:
   // what CheckMix finds; samples without labels, with labels that are no integers, or of more
   // classes than num_classes; rows that cannot be mixed, or have no height and width to cut.
-  static Result<Mixer> Make(const LoaderOptions& options, std::vector<ColumnSpec>& columns);
+  static Result<Mixer> Make(const LoaderOptions& options, bool finish_on_device,
+                            std::vector<ColumnSpec>& columns);
 
   // The label of sample `id`, of row `row`: 1 for its class, 0 for all others. InvalidArgument
   // names a label that is not in [0, num_classes).

@@ -8,7 +8,6 @@
 
 #include "core/dtype.h"
 #include "core/layout.h"
-#include "core/lent_account.h"
 #include "engine/loader/order.h"
 #include "engine/runtime/runtime.h"
 #include "gpu/device.h"
@@ -18,6 +17,12 @@
 #include "transforms/spec/transform.h"
 
 namespace stoker {
+
+struct DeviceOptions {
+  std::shared_ptr<Device> device;
+  int buffers = 4;     // batches on the device: those in use, and those copied ahead; 2 to 64
+  bool timed = false;  // StagerStats::copy_ns; for measuring
+};
 
 struct LoaderOptions {
   std::shared_ptr<const SampleSource> source;
@@ -31,9 +36,6 @@ struct LoaderOptions {
   // class numbers, become float32 (num_classes).
   std::optional<BatchMix> mix;
   bool exif_orientation = true;  // turn photographs as their EXIF tag says
-  // For DeviceLoader, which sets it: transformed images are as PlanOptions::finish_on_device has
-  // them, and a last column, "work", says what is left to do.
-  bool finish_on_device = false;
   DecodeLimits limits{};
 
   uint32_t batch_size = 1;  // rows of a batch
@@ -56,15 +58,16 @@ struct LoaderOptions {
   // Where loaders of one Runtime want more workers or memory than there are, each gets by weight,
   // 0.001 to 1000.
   double weight = 1;
-  int lent_batches = 8;  // how many the caller may hold at once, 1 to 4096; 0: no limit
-  std::shared_ptr<LentAccount> lent;  // shared with other loaders; null: one of its own
+  // How many the caller may hold at once, 1 to 4096; 0: no limit. Of batches on a device
+  // DeviceOptions::buffers says it.
+  int lent_batches = 8;
 
   // The slots are pinned for it when the loader is opened, those in production and `lent_batches`
   // more (at most 64; four where lent_batches is 0): it copies them by itself while the CPU works.
   // A forked child does not see their memory. Null: ordinary memory.
-  std::shared_ptr<Device> device;
-  // All columns of a batch lie in one piece of memory, one behind the other: small ones, too.
-  bool one_slab = false;
+  std::shared_ptr<Device> pinned_for;
+  // Where batches go: Iterator::NextOnDevice gives them. None: they stay on the host.
+  std::optional<DeviceOptions> to_device;
 
   std::shared_ptr<Runtime> runtime;  // null: Runtime::Default()
 };

@@ -37,9 +37,10 @@ void Train(const char* directory) {
   auto loader = stoker::Loader::Open(options).value();
   for (uint64_t epoch = 0; epoch < *options.epochs; ++epoch) {
     std::map<int64_t, int> images_of_label;
+    auto batches = loader->Iterate();  // over the next epoch
     // An empty batch says that the epoch has ended. The batch's memory goes back to the loader at
     // the end of each turn.
-    while (stoker::Batch batch = loader->Next().value()) {
+    while (stoker::Batch batch = batches->Next().value()) {
       for (int64_t label : batch.labels().as<int64_t>()) ++images_of_label[label];
       std::cout << "epoch " << epoch << ", batch " << batch.index() << ": " << batch.rows()
                 << " images, mean " << Step(batch) << '\n';

@@ -15,8 +15,9 @@ int main(int argc, char** argv) {
   options.transforms = {stoker::RandomResizedCrop{.height = 32, .width = 32}};
   options.batch_size = 16;
   auto loader = stoker::Loader::Open(options).value();
+  auto iterator = loader->Iterate();
   std::thread other([] { ++batches; });
-  while (stoker::Batch batch = loader->Next().value()) ++batches;
+  while (stoker::Batch batch = iterator->Next().value()) ++batches;
   other.join();
   return 0;
 }

@@ -10,6 +10,17 @@ uint64_t Mix(uint64_t hash, uint64_t value) {  // FNV-1a, a word at a time
   return (hash ^ value) * 0x100000001b3;
 }
 
+template <typename Batches>
+std::vector<uint64_t> Prints(Batches& batches) {
+  std::vector<uint64_t> prints;
+  while (true) {
+    Result<Batch> batch = batches.Next();
+    if (!batch.ok()) ADD_FAILURE() << batch.error().ToString();
+    if (!batch.ok() || !*batch) return prints;
+    prints.push_back(Fingerprint(*batch));
+  }
+}
+
 }  // namespace
 
 uint64_t Fingerprint(const Batch& batch) {
@@ -22,30 +33,23 @@ uint64_t Fingerprint(const Batch& batch) {
   return hash;
 }
 
-std::vector<uint64_t> TakeEpoch(Loader& loader) {
-  std::vector<uint64_t> prints;
-  while (true) {
-    Result<Batch> batch = loader.Next();
-    if (!batch.ok()) ADD_FAILURE() << batch.error().ToString();
-    if (!batch.ok() || !*batch) return prints;
-    prints.push_back(Fingerprint(*batch));
-  }
-}
+std::vector<uint64_t> TakeEpoch(Producer& producer) { return Prints(producer); }
+std::vector<uint64_t> TakeEpoch(Iterator& iterator) { return Prints(iterator); }
 
-std::vector<uint64_t> TakeIds(Loader& loader) {
+std::vector<uint64_t> TakeIds(Producer& producer) {
   std::vector<uint64_t> ids;
   while (true) {
-    Result<Batch> batch = loader.Next();
+    Result<Batch> batch = producer.Next();
     if (!batch.ok()) ADD_FAILURE() << batch.error().ToString();
     if (!batch.ok() || !*batch) return ids;
     ids.insert(ids.end(), batch->sample_ids().begin(), batch->sample_ids().end());
   }
 }
 
-std::vector<uint64_t> Take(Loader& loader, size_t batches) {
+std::vector<uint64_t> Take(Producer& producer, size_t batches) {
   std::vector<uint64_t> prints;
   while (prints.size() < batches) {
-    Result<Batch> batch = loader.Next();
+    Result<Batch> batch = producer.Next();
     if (!batch.ok()) {
       ADD_FAILURE() << batch.error().ToString();
       return prints;

@@ -5,7 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/loader/loader.h"
+#include "engine/loader/iterator.h"
+#include "engine/loader/producer.h"
 
 namespace stoker::testing {
 
@@ -13,8 +14,9 @@ namespace stoker::testing {
 uint64_t Fingerprint(const Batch& batch);
 
 // Takes batches to the end of the epoch; fails the test on an error.
-std::vector<uint64_t> TakeEpoch(Loader& loader);             // fingerprints
-std::vector<uint64_t> TakeIds(Loader& loader);               // sample ids
-std::vector<uint64_t> Take(Loader& loader, size_t batches);  // fingerprints of the next so many
+std::vector<uint64_t> TakeEpoch(Producer& producer);  // fingerprints
+std::vector<uint64_t> TakeEpoch(Iterator& iterator);
+std::vector<uint64_t> TakeIds(Producer& producer);               // sample ids
+std::vector<uint64_t> Take(Producer& producer, size_t batches);  // fingerprints of the next so many
 
 }  // namespace stoker::testing

@@ -3,8 +3,8 @@
 
 namespace stoker::testing {
 
-// `full` where STOKER_FULL_EFFORT is set, as `./dev test --all` does for the release build; else a fifth: a
-// newcomer waits for the results, and under a sanitizer everything is many times slower.
+// `full` where STOKER_FULL_EFFORT is set, as `./dev test --all` does for the release build; else a
+// fifth: a newcomer waits for the results, and under a sanitizer everything is many times slower.
 int Effort(int full);
 
 }  // namespace stoker::testing

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "core/slot_pool.h"
-#include "engine/loader/loader.h"
+#include "engine/loader/producer.h"
 #include "tests/testing/batches.h"
 #include "tests/torture/counted_memory.h"
 #include "tests/torture/option_sets.h"
@@ -83,7 +83,7 @@ uint64_t NamedIn(const Error& error) {
   return std::stoull(error.advice.substr(before.size()));
 }
 
-using Loaders = std::vector<std::unique_ptr<Loader>>;
+using Loaders = std::vector<std::unique_ptr<Producer>>;
 
 Result<Loaders> Open(const OptionSet& set, RuntimeOptions runtime, uint64_t budget) {
   runtime.memory_budget = budget;
@@ -91,7 +91,7 @@ Result<Loaders> Open(const OptionSet& set, RuntimeOptions runtime, uint64_t budg
   options.runtime = Runtime::Create(runtime).value();
   Loaders loaders;
   for (int i = 0; i <= (set.second ? 1 : 0); ++i) {
-    Result<std::unique_ptr<Loader>> loader = Loader::Open(options);
+    Result<std::unique_ptr<Producer>> loader = Producer::Open(options);
     if (!loader.ok()) return std::move(loader).error();
     loaders.push_back(*std::move(loader));
   }
@@ -112,7 +112,7 @@ uint64_t MinimumOf(const OptionSet& set) {
   return minimum;
 }
 
-void TakeFrom(Loader& loader, Outcome& outcome) {
+void TakeFrom(Producer& loader, Outcome& outcome) {
   Result<Batch> batch = loader.Next();
   ++progress;
   ++outcome.batches;
@@ -135,7 +135,7 @@ Outcome Run(const OptionSet& set, const RuntimeOptions& runtime, uint64_t budget
   const std::shared_ptr<Runtime> shared = loaders[0]->options().runtime;
   outcome.slot_bytes = loaders[0]->Stats().slot_bytes;
   for (uint64_t i = 0; i < loaders[0]->batches_per_epoch(); ++i) {
-    for (const std::unique_ptr<Loader>& loader : loaders) TakeFrom(*loader, outcome);
+    for (const std::unique_ptr<Producer>& loader : loaders) TakeFrom(*loader, outcome);
   }
   outcome.waited = shared->postponed().total();
   outcome.peak = shared->budget().peak();

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/loader/loader.h"
+#include "engine/loader/producer.h"
 #include "tests/torture/photographs.h"
 
 namespace stoker::testing {

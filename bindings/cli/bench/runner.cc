@@ -12,6 +12,7 @@
 #include "bindings/cli/bench/page_cache.h"
 #include "core/stage_times.h"
 #include "core/try.h"
+#include "engine/loader/iterator.h"
 #include "engine/loader/loader.h"
 
 namespace stoker {
@@ -60,8 +61,7 @@ struct Meter {
   uint64_t read_cpu_ns = 0;
   uint64_t storage_bytes = 0;
 
-  template <typename AnyLoader>
-  static Meter Now(const AnyLoader& loader) {
+  static Meter Now(const Loader& loader) {
     return {NowNanoseconds(), CpuNanoseconds(RUSAGE_SELF), CpuNanoseconds(RUSAGE_THREAD),
             loader.Stats().read_cpu_ns, BytesFromStorage()};
   }
@@ -84,18 +84,16 @@ class Run {
  private:
   Status OpenDevice();
   Status Stream(uint64_t first_epoch, uint64_t end_epoch);
-  // A Loader, or a DeviceLoader.
-  template <typename AnyLoader>
-  Status StreamThrough(AnyLoader& loader, uint64_t first_epoch, uint64_t end_epoch);
-  template <typename AnyLoader>
-  Status TakeEpochs(AnyLoader& loader, uint64_t epochs);
+  Status StreamThrough(Loader& loader, uint64_t first_epoch, uint64_t end_epoch);
+  Status TakeEpochs(Loader& loader, uint64_t first_epoch, uint64_t end_epoch);
+  template <typename AnyBatch>
+  Result<bool> Take(const Loader& loader, uint64_t asked_ns, Result<AnyBatch> batch);
   template <typename AnyBatch>
   void Count(const AnyBatch& batch, uint64_t asked_ns, uint64_t got_ns);
-  template <typename AnyLoader>
-  bool MayGoOn(const AnyLoader& loader, uint64_t now_ns);
+  bool MayGoOn(const Loader& loader, uint64_t now_ns);
   Status Use(Batch batch);
   Status Use(DeviceBatch batch);
-  Status MeasureBare(const DeviceLoader& loader);
+  Status MeasureBare(const Loader& loader);
   void Account(const LoaderStats& stats);
   BenchReport Finish();
 
@@ -145,17 +143,15 @@ Status Run::Stream(uint64_t first_epoch, uint64_t end_epoch) {
   }
   LoaderOptions options = options_.loader;
   options.epochs = end_epoch;
-  if (device_ == nullptr) {
-    ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader, Loader::Open(std::move(options)));
-    return StreamThrough(*loader, first_epoch, end_epoch);
+  if (device_ != nullptr) {
+    options.to_device = {.device = device_, .buffers = options_.device->buffers, .timed = true};
   }
-  Result<std::unique_ptr<DeviceLoader>> loader = DeviceLoader::Open(
-      std::move(options), {.device = device_, .buffers = options_.device->buffers, .timed = true});
-  if (!loader.ok()) return std::move(loader).error();
-  TRY(MeasureBare(**loader));
-  Status s = StreamThrough(**loader, first_epoch, end_epoch);
-  report_.device->staged += (*loader)->StageStats();
-  report_.device->staged.device_bytes = (*loader)->StageStats().device_bytes;
+  ASSIGN_OR_RETURN(std::shared_ptr<Loader> loader, Loader::Open(std::move(options)));
+  if (device_ == nullptr) return StreamThrough(*loader, first_epoch, end_epoch);
+  TRY(MeasureBare(*loader));
+  Status s = StreamThrough(*loader, first_epoch, end_epoch);
+  report_.device->staged += loader->StageStats();
+  report_.device->staged.device_bytes = loader->StageStats().device_bytes;
   return s;
 }
 
@@ -171,7 +167,7 @@ Status Run::OpenDevice() {
 }
 
 // What the device does with nothing beside it. The loader has been opened and has not begun.
-Status Run::MeasureBare(const DeviceLoader& loader) {
+Status Run::MeasureBare(const Loader& loader) {
   DeviceFigures& figures = *report_.device;
   if (figures.copy_bytes != 0) return {};
   const uint64_t before = NowNanoseconds();
@@ -184,13 +180,9 @@ Status Run::MeasureBare(const DeviceLoader& loader) {
   return {};
 }
 
-template <typename AnyLoader>
-Status Run::StreamThrough(AnyLoader& loader, uint64_t first_epoch, uint64_t end_epoch) {
-  if (first_epoch != 0) {
-    if (Status s = loader.Seek(first_epoch); !s.ok()) return s;
-  }
+Status Run::StreamThrough(Loader& loader, uint64_t first_epoch, uint64_t end_epoch) {
   const Meter before = Meter::Now(loader);
-  TRY(TakeEpochs(loader, end_epoch - first_epoch));
+  TRY(TakeEpochs(loader, first_epoch, end_epoch));
   if (consumer_ != nullptr) {
     ASSIGN_OR_RETURN(report_.device->steps, consumer_->Finish());
   }
@@ -199,28 +191,38 @@ Status Run::StreamThrough(AnyLoader& loader, uint64_t first_epoch, uint64_t end_
   return {};
 }
 
-template <typename AnyLoader>
-Status Run::TakeEpochs(AnyLoader& loader, uint64_t epochs) {
+Status Run::TakeEpochs(Loader& loader, uint64_t first_epoch, uint64_t end_epoch) {
   Interrupt interrupt;
   if (keep_going_) interrupt = [&] { return !MayGoOn(loader, NowNanoseconds()); };
-  for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
-    while (true) {
+  for (uint64_t epoch = first_epoch; epoch < end_epoch && !report_.interrupted; ++epoch) {
+    const std::unique_ptr<Iterator> iterator = loader.Iterate(epoch);
+    for (bool more = true; more;) {
       const uint64_t asked = NowNanoseconds();
-      auto batch = loader.Next(interrupt);
-      if (report_.interrupted && report_.batches == 0) {
-        return Error{Code::kCancelled, "interrupted before the first batch"};
-      }
-      if (report_.interrupted) return {};
-      if (!batch.ok()) return std::move(batch).error();
-      if (!*batch) break;
-      const uint64_t got = NowNanoseconds();
-      Count(*batch, asked, got);
-      TRY(Use(*std::move(batch)));
-      if (!MayGoOn(loader, got)) return {};
+      Result<bool> taken = device_ != nullptr
+                               ? Take(loader, asked, iterator->NextOnDevice(interrupt))
+                               : Take(loader, asked, iterator->Next(interrupt));
+      ASSIGN_OR_RETURN(more, std::move(taken));
     }
-    ++report_.epochs;
   }
   return {};
+}
+
+// Whether to take another one of this epoch.
+template <typename AnyBatch>
+Result<bool> Run::Take(const Loader& loader, uint64_t asked_ns, Result<AnyBatch> batch) {
+  if (report_.interrupted && report_.batches == 0) {
+    return Error{Code::kCancelled, "interrupted before the first batch"};
+  }
+  if (report_.interrupted) return false;
+  if (!batch.ok()) return std::move(batch).error();
+  if (!*batch) {
+    ++report_.epochs;
+    return false;
+  }
+  const uint64_t got = NowNanoseconds();
+  Count(*batch, asked_ns, got);
+  TRY(Use(*std::move(batch)));
+  return MayGoOn(loader, got);
 }
 
 template <typename AnyBatch>
@@ -247,8 +249,7 @@ Status Run::Use(DeviceBatch batch) {
 }
 
 // Else the run is interrupted.
-template <typename AnyLoader>
-bool Run::MayGoOn(const AnyLoader& loader, uint64_t now_ns) {
+bool Run::MayGoOn(const Loader& loader, uint64_t now_ns) {
   if (!keep_going_ || now_ns < next_report_ns_) return true;
   next_report_ns_ = now_ns + kReportEvery;
   report_.interrupted = !keep_going_({.batches = report_.batches,

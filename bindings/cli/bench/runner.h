@@ -8,11 +8,11 @@
 
 #include "bindings/cli/bench/device_consumer.h"
 #include "core/result.h"
-#include "engine/device/device_loader.h"
 #include "engine/loader/options.h"
 #include "engine/runtime/runtime.h"
 #include "engine/watching/stats.h"
 #include "engine/watching/trace_file.h"
+#include "gpu/stager.h"
 
 namespace stoker {
 

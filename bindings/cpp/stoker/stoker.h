@@ -8,11 +8,9 @@
 
 #include "core/batch.h"
 #include "core/result.h"
-#include "engine/device/device_loader.h"
-#include "engine/loader/cursor.h"
+#include "engine/loader/iterator.h"
 #include "engine/loader/loader.h"
 #include "engine/loader/options.h"
-#include "engine/loader/shared_loader.h"
 #include "engine/runtime/runtime.h"
 #include "engine/watching/advice.h"
 #include "engine/watching/prometheus.h"

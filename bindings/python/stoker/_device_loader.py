@@ -37,12 +37,7 @@ class DeviceLoader:
         _checks.integer("buffers", buffers, 2, 64)
         self._loader = loader
         self._closed = False
-        self._native: _stoker.CpuLoader | _stoker.DeviceLoader
-        if device in ("cpu", "cpu:0"):  # PyTorch has both names
-            self._native, self._device = _stoker.CpuLoader(loader._native), "cpu"
-        else:
-            self._native = _stoker.DeviceLoader(loader._native, device, buffers)
-            self._device = self._native.device
+        self._native = _stoker.DeviceLoader(loader._native, device, buffers)
 
     def __iter__(self) -> DeviceIterator:
         """Takes the loader's next epoch (or goes on where `load_state_dict` said)."""
@@ -69,7 +64,7 @@ class DeviceLoader:
     @property
     def device(self) -> str:
         """Where batches are."""
-        return self._device
+        return self._native.device
 
     @property
     def loader(self) -> Loader:
@@ -120,7 +115,7 @@ class DeviceLoader:
         self.close()
 
     def __repr__(self) -> str:
-        return f"{self._loader!r}.to_device({self._device!r})"
+        return f"{self._loader!r}.to_device({self.device!r})"
 
     def __reduce__(self) -> Any:
         raise TypeError("a stoker.DeviceLoader cannot be pickled; make one in each process")

@@ -39,9 +39,9 @@ def _no_array(of: object) -> str:
 class _Iteration(Generic[Element]):
     """What `Iterator` and `DeviceIterator` share."""
 
-    def __init__(self, loader: Loader | DeviceLoader, cursor: _stoker.Cursor[Element]) -> None:
+    def __init__(self, loader: Loader | DeviceLoader, native: _stoker.Iterator[Element]) -> None:
         self._loader = loader
-        self._cursor = cursor
+        self._native = native
 
     def __iter__(self: Self) -> Self:
         return self
@@ -56,7 +56,7 @@ class _Iteration(Generic[Element]):
             CancelledError: the loader was closed.
             FailedPreconditionError: this is a forked process.
         """
-        columns = self._cursor.next()
+        columns = self._native.next()
         if columns is None:
             raise StopIteration
         return columns if len(columns) == 2 else columns[0]
@@ -64,11 +64,11 @@ class _Iteration(Generic[Element]):
     @property
     def sample_ids(self) -> npt.NDArray[np.uint64]:
         """Which samples of the source the rows of the last batch are, (rows,)."""
-        return np.array(self._cursor.sample_ids, np.uint64)
+        return np.array(self._native.sample_ids, np.uint64)
 
     def __repr__(self) -> str:
-        place = self._cursor.place.get()
-        at = "not begun" if place is None else f"at batch {place[1]} of epoch {place[0]}"
+        position = self._native.position.get()
+        at = "not begun" if position is None else f"at batch {position[1]} of epoch {position[0]}"
         return f"<stoker.{type(self).__name__} {at}, over {self._loader!r}>"
 
 

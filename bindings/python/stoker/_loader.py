@@ -202,7 +202,7 @@ class Loader:
         self._elements = [(name, tuple(shape)) for name, shape in self._native.elements]
         self._batches = self._native.batches_per_epoch
         self._digest = source._digest()  # now: arrays must not change from here on
-        self._latest: _stoker.Place | None = None  # of the latest iteration
+        self._latest: _stoker.Position | None = None  # of the latest iteration
         self._resume: tuple[int, int] | None = None
         self._closed = False
 
@@ -217,9 +217,9 @@ class Loader:
         epoch, batch = self._resume or (None, 0)
         iteration = loader._iterate(epoch, repeat=False)
         if epoch is not None:
-            iteration._cursor.seek(epoch, batch)
+            iteration._native.seek(epoch, batch)
         # In this order: a signal handler may save the state in between.
-        self._latest = iteration._cursor.place
+        self._latest = iteration._native.position
         self._resume = None
         return iteration
 

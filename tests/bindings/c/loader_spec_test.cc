@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "engine/loader/loader.h"
+#include "engine/loader/iterator.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/photo_folder.h"
 
@@ -142,12 +142,12 @@ TEST(LoaderSpec, TypesAndLayoutsByName) {
 }
 
 TEST(LoaderSpec, PinnedMemoryNeedsCuda) {
-  EXPECT_EQ(Parse(With(R"("pin_memory": false)"))->device, nullptr);
+  EXPECT_EQ(Parse(With(R"("pin_memory": false)"))->pinned_for, nullptr);
   ExpectBad(With(R"("pin_memory": 1)"), "pin_memory");
   const Result<LoaderOptions> pins = Parse(With(R"("pin_memory": true)"));
   if (pins.ok()) {
-    ASSERT_NE(pins->device, nullptr);
-    EXPECT_EQ(pins->device->name().kind, DeviceName::Kind::kCuda);
+    ASSERT_NE(pins->pinned_for, nullptr);
+    EXPECT_EQ(pins->pinned_for->name().kind, DeviceName::Kind::kCuda);
   } else {
     EXPECT_EQ(pins.error().code, Code::kFailedPrecondition);
     EXPECT_THAT(pins.error().cause, HasSubstr("pin_memory needs a GPU: "));
@@ -178,9 +178,9 @@ TEST(LoaderSpec, AFolderIsOpened) {
   };
   Result<LoaderOptions> parsed = parse("6");
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
-  Result<std::unique_ptr<Loader>> loader = Loader::Open(*std::move(parsed));
+  Result<std::shared_ptr<Loader>> loader = Loader::Open(*std::move(parsed));
   ASSERT_TRUE(loader.ok()) << loader.error().ToString();
-  EXPECT_EQ((*loader)->Next().value().rows(), 2);
+  EXPECT_EQ((*loader)->Iterate()->Next().value().rows(), 2);
 
   parsed = parse("7");
   ASSERT_FALSE(parsed.ok());

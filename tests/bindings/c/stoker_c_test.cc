@@ -328,10 +328,10 @@ TEST_F(StokerCTest, ColumnsSayWhetherTheyArePinned) {
   // Found by its key: the host as a device, which a spec has no name for.
   const std::string key = NewKey();
   stoker::LoaderOptions options = stoker::ParseLoaderSpec(Spec()).value();
-  options.device = stoker::Device::Open({stoker::DeviceName::Kind::kHost, 0}).value();
+  options.pinned_for = stoker::Device::Open({stoker::DeviceName::Kind::kHost, 0}).value();
   const auto loader =
       stoker::Registry::Get()
-          .FindOrOpen(key, [&](auto epochs) { return stoker::SharedLoader::Open(options, epochs); })
+          .FindOrOpen(key, [&](auto epochs) { return stoker::Loader::Open(options, epochs); })
           .value();
   dataset = Open(key, "");
   batch = nullptr;

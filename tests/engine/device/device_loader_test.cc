@@ -1,6 +1,5 @@
-// The C++ loader on a device: the plain loader's bytes, on the host as a device and on a CUDA that
-// is made up, and how it ends.
-#include "engine/device/device_loader.h"
+// A loader with a device: the plain loader's bytes, on the host as a device and on a CUDA that is
+// made up, and how it ends.
 
 #include <gtest/gtest.h>
 
@@ -9,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "engine/loader/loader.h"
+#include "engine/loader/iterator.h"
 #include "io/sources/arrays.h"
 #include "tests/gpu/devices_under_test.h"
 #include "tests/testing/executors.h"
@@ -36,6 +35,11 @@ class DeviceLoaderTest : public ::testing::TestWithParam<DeviceUnderTest> {
     options.shuffle = true;
     options.runtime = Runtime::Create(testing::RuntimeUnderTest(2)).value();
     return options;
+  }
+
+  std::shared_ptr<Loader> Open(LoaderOptions options, int buffers = 4) {
+    options.to_device = {.device = device_, .buffers = buffers};
+    return Loader::Open(std::move(options)).value();
   }
 
   // By a stream, as a consumer's: the host may not read a device's memory.
@@ -70,61 +74,66 @@ INSTANTIATE_TEST_SUITE_P(, DeviceLoaderTest, ::testing::ValuesIn(DevicesUnderTes
 
 TEST_P(DeviceLoaderTest, HasThePlainLoadersBatchesEpochAfterEpoch) {
   auto plain = Loader::Open(Options()).value();
-  auto loader = DeviceLoader::Open(Options(), {.device = device_}).value();
+  auto loader = Open(Options());
   EXPECT_EQ(loader->batches_per_epoch(), 6u);
   EXPECT_EQ(loader->columns()[0].row_shape, (std::vector<int64_t>{3, 16, 16}));
   EXPECT_EQ(loader->columns().size(), 2u) << "the work that was left is nobody's";
-  for (int i = 0; i < 3 * 7; ++i) {
-    const Batch expected = plain->Next().value();
-    const DeviceBatch batch = loader->Next().value();
-    ASSERT_EQ(static_cast<bool>(batch), static_cast<bool>(expected)) << "an epoch's end, at " << i;
-    if (!batch) continue;
-    EXPECT_EQ(batch.epoch(), expected.epoch());
-    EXPECT_EQ(batch.index(), expected.index());
-    EXPECT_EQ(batch.images().shape, expected.images().shape);
-    EXPECT_EQ(Read(batch), Read(expected)) << i;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    auto wanted = plain->Iterate(), got = loader->Iterate();
+    for (int i = 0; i < 6; ++i) {
+      const Batch expected = wanted->Next().value();
+      const DeviceBatch batch = got->NextOnDevice().value();
+      ASSERT_TRUE(batch) << i;
+      EXPECT_EQ(batch.epoch(), expected.epoch());
+      EXPECT_EQ(batch.index(), expected.index());
+      EXPECT_EQ(batch.images().shape, expected.images().shape);
+      EXPECT_EQ(Read(batch), Read(expected)) << i;
+    }
+    EXPECT_FALSE(got->NextOnDevice().value()) << "an epoch's end";
   }
   EXPECT_GE(loader->StageStats().batches, 18u);
   EXPECT_GT(loader->Stats().pinned_bytes, 0u);
 }
 
 TEST_P(DeviceLoaderTest, OneCopyBringsABatch) {
-  auto loader = DeviceLoader::Open(Options(), {.device = device_}).value();
-  const DeviceBatch batch = loader->Next().value();
+  auto loader = Open(Options());
+  const DeviceBatch batch = loader->Iterate()->NextOnDevice().value();
   // Images and labels lie on pages of their own, and so does what is left to do.
   EXPECT_EQ(loader->StageStats().copied_bytes % loader->StageStats().batches, 0u);
   EXPECT_EQ(loader->Stats().slot_bytes % 4096, 0u) << "no column has memory elsewhere";
 }
 
 TEST_P(DeviceLoaderTest, SeekDropsWhatWasOnItsWay) {
-  auto plain = Loader::Open(Options()).value();
-  auto loader = DeviceLoader::Open(Options(), {.device = device_}).value();
-  for (const auto& [epoch, index] : {std::pair<uint64_t, uint64_t>{0, 0}, {3, 2}, {1, 5}, {1, 5}}) {
-    plain->Seek(epoch, index).value();
-    loader->Seek(epoch, index).value();
+  auto plain = Loader::Open(Options()).value()->Iterate();
+  auto loader = Open(Options());
+  auto iterator = loader->Iterate();
+  for (const auto& at : {BatchName{0, 0}, {3, 2}, {1, 5}, {1, 5}}) {
+    plain->Seek(at).value();
+    iterator->Seek(at).value();
     for (int i = 0; i < 2; ++i) {
       const Batch expected = plain->Next().value();
-      const DeviceBatch batch = loader->Next().value();
+      const DeviceBatch batch = iterator->NextOnDevice().value();
       ASSERT_EQ(static_cast<bool>(batch), static_cast<bool>(expected));
       if (batch) {
         EXPECT_EQ(Read(batch), Read(expected));
       }
     }
   }
-  EXPECT_EQ(loader->Seek(0, 6).error().code, Code::kInvalidArgument);
-  EXPECT_TRUE(loader->Seek(0, 0).ok());
+  EXPECT_EQ(iterator->Seek({0, 7}).error().code, Code::kInvalidArgument);
+  EXPECT_TRUE(iterator->Seek({0, 0}).ok());
 }
 
 TEST_P(DeviceLoaderTest, ARefusedSeekDropsNothing) {
-  auto loader = DeviceLoader::Open(Options(), {.device = device_}).value();
-  EXPECT_EQ(loader->Next().value().index(), 0u);
-  EXPECT_EQ(loader->Seek(0, 99'999).error().code, Code::kInvalidArgument);
-  EXPECT_EQ(loader->Next().value().index(), 1u);
+  auto loader = Open(Options());
+  auto iterator = loader->Iterate();
+  EXPECT_EQ(iterator->NextOnDevice().value().index(), 0u);
+  EXPECT_EQ(iterator->Seek({0, 99'999}).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(iterator->NextOnDevice().value().index(), 1u);
 }
 
 TEST_P(DeviceLoaderTest, BatchesOutliveIt) {
-  auto loader = DeviceLoader::Open(Options(), {.device = device_}).value();
-  DeviceBatch batch = loader->Next().value();
+  auto loader = Open(Options());
+  DeviceBatch batch = loader->Iterate()->NextOnDevice().value();
   const Bytes bytes = Read(batch);
   loader.reset();
   EXPECT_EQ(Read(batch), bytes);
@@ -132,10 +141,12 @@ TEST_P(DeviceLoaderTest, BatchesOutliveIt) {
 
 TEST_P(DeviceLoaderTest, StopEndsANextThatWaits) {
   for (int round = 0; round < 5; ++round) {
-    auto loader = DeviceLoader::Open(Options(), {.device = device_, .buffers = 2}).value();
+    auto loader = Open(Options(), /*buffers=*/2);
+    auto iterator = loader->Iterate();
     std::thread stopper([&] { loader->Stop(); });
     while (true) {
-      const Result<DeviceBatch> batch = loader->Next();
+      const Result<DeviceBatch> batch = iterator->NextOnDevice();
+      if (batch.ok() && !*batch) iterator = loader->Iterate();
       if (batch.ok()) continue;
       EXPECT_EQ(batch.error().code, Code::kCancelled);
       break;
@@ -148,11 +159,12 @@ TEST_P(DeviceLoaderTest, ABadSampleIsAnErrorAndTheNextBatchFollows) {
   photos_.Overwrite(0, "no photograph");
   LoaderOptions options = Options();
   options.shuffle = false;
-  auto loader = DeviceLoader::Open(options, {.device = device_}).value();
-  const Result<DeviceBatch> first = loader->Next();
+  auto loader = Open(options);
+  auto iterator = loader->Iterate();
+  const Result<DeviceBatch> first = iterator->NextOnDevice();
   ASSERT_FALSE(first.ok());
   EXPECT_FALSE(first.error().file.empty());
-  EXPECT_EQ(loader->Next().value().index(), 1u);
+  EXPECT_EQ(iterator->NextOnDevice().value().index(), 1u);
 }
 
 TEST_P(DeviceLoaderTest, ArraysComeAsTheyAre) {
@@ -169,20 +181,26 @@ TEST_P(DeviceLoaderTest, ArraysComeAsTheyAre) {
   options.batch_size = 4;
   options.runtime = Runtime::Create(testing::RuntimeUnderTest(2)).value();
   auto plain = Loader::Open(options).value();
-  auto loader = DeviceLoader::Open(options, {.device = device_}).value();
-  for (int i = 0; i < 8; ++i) {
-    const Batch expected = plain->Next().value();
-    const DeviceBatch batch = loader->Next().value();
-    ASSERT_EQ(static_cast<bool>(batch), static_cast<bool>(expected));
-    if (batch) {
-      EXPECT_EQ(Read(batch), Read(expected)) << i;
+  auto loader = Open(options);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    auto wanted = plain->Iterate(), got = loader->Iterate();
+    for (int i = 0; i < 4; ++i) {
+      const Batch expected = wanted->Next().value();
+      const DeviceBatch batch = got->NextOnDevice().value();
+      ASSERT_EQ(static_cast<bool>(batch), static_cast<bool>(expected));
+      if (batch) {
+        EXPECT_EQ(Read(batch), Read(expected)) << i;
+      }
     }
   }
 }
 
 TEST_P(DeviceLoaderTest, OptionsThatMakeNoSenseAreRefused) {
-  EXPECT_EQ(DeviceLoader::Open(Options(), {}).error().code, Code::kInvalidArgument);
-  const auto one = DeviceLoader::Open(Options(), {.device = device_, .buffers = 1});
+  LoaderOptions options = Options();
+  options.to_device.emplace();  // no device
+  EXPECT_EQ(Loader::Open(options).error().code, Code::kInvalidArgument);
+  options.to_device = {.device = device_, .buffers = 1};
+  const auto one = Loader::Open(options);
   ASSERT_FALSE(one.ok());
   EXPECT_EQ(one.error().code, Code::kInvalidArgument);
   EXPECT_NE(one.error().cause.find("buffers"), std::string::npos);

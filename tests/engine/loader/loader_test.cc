@@ -1,325 +1,312 @@
+// Iterations that share a loader: their epochs, where they begin and end, and what is prefetched.
 #include "engine/loader/loader.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <numeric>
 #include <set>
+#include <thread>
 
-#include "engine/memory/memory_plan.h"
+#include "engine/loader/iterator.h"
 #include "tests/testing/batches.h"
-#include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"
 
 namespace stoker {
 namespace {
 
-using ::stoker::testing::Effort;
-using ::stoker::testing::ExecutorsUnderTest;
 using ::stoker::testing::Fingerprint;
 using ::stoker::testing::PhotoFolder;
-using ::stoker::testing::RuntimeUnderTest;
-using ::stoker::testing::Take;
 using ::stoker::testing::TakeEpoch;
-using ::stoker::testing::TakeIds;
+using Prints = std::vector<uint64_t>;
 
 class LoaderTest : public ::testing::Test {
  protected:
-  static constexpr int kPhotos = 61;
+  static constexpr uint64_t kPerEpoch = 6;
+  static constexpr uint64_t kPhotos = 41;
 
-  static void SetUpTestSuite() { photos_ = new PhotoFolder(kPhotos, 4); }
-  static void TearDownTestSuite() { delete photos_; }
-
-  static LoaderOptions Options(const RuntimeOptions& runtime = RuntimeUnderTest(2)) {
+  LoaderOptions Options() {
+    RuntimeOptions runtime = testing::RuntimeUnderTest(2);
+    runtime.memory_budget = 64 << 20;
     LoaderOptions options;
-    options.source = photos_->Source();
-    options.transforms = {RandomResizedCrop{.height = 32, .width = 24}, RandomHorizontalFlip{}};
-    options.batch_size = 8;
+    options.source = photos_.Source();
+    options.transforms = {RandomResizedCrop{.height = 16, .width = 16}};
+    options.batch_size = 7;
     options.shuffle = true;
-    options.seed = 5;
+    options.depth = 2;
     options.runtime = Runtime::Create(runtime).value();
     return options;
   }
 
-  static std::unique_ptr<Loader> Open(LoaderOptions options) {
-    return Loader::Open(std::move(options)).value();
+  std::shared_ptr<Loader> Open() { return Loader::Open(Options()).value(); }
+
+  // Fingerprints of the first epochs, by a loader of their own.
+  std::vector<Prints> Epochs(int count) {
+    auto loader = Producer::Open(Options()).value();
+    std::vector<Prints> epochs;
+    for (int e = 0; e < count; ++e) epochs.push_back(TakeEpoch(*loader));
+    return epochs;
   }
 
-  static PhotoFolder* photos_;
+  static Prints Rest(Iterator& iterator) {
+    Prints prints;
+    while (Batch batch = iterator.Next().value()) prints.push_back(Fingerprint(batch));
+    return prints;
+  }
+
+  PhotoFolder photos_{kPhotos, 3};
 };
-PhotoFolder* LoaderTest::photos_ = nullptr;
 
-std::vector<uint64_t> TakeEpochs(Loader& loader, int epochs) {
-  std::vector<uint64_t> prints;
-  for (int e = 0; e < epochs; ++e) {
-    const auto epoch = TakeEpoch(loader);
-    prints.insert(prints.end(), epoch.begin(), epoch.end());
+TEST_F(LoaderTest, EachIterationTakesTheNextEpoch) {
+  const auto epochs = Epochs(3);
+  auto loader = Open();
+  auto unused = loader->Iterate();
+  EXPECT_EQ(unused->position(), std::nullopt) << "no epoch is taken before the first batch is";
+  for (int e = 0; e < 3; ++e) {
+    auto iterator = loader->Iterate();
+    EXPECT_EQ(Rest(*iterator), epochs[static_cast<size_t>(e)]);
+    EXPECT_FALSE(iterator->Next().value()) << "the end is where it was";
+    EXPECT_EQ(iterator->position(), (BatchName{static_cast<uint64_t>(e), kPerEpoch}));
   }
-  return prints;
+  EXPECT_EQ(loader->epochs().next(), 3u);
 }
 
-TEST_F(LoaderTest, EveryEpochHasEverySampleOnceWithItsLabel) {
-  auto loader = Open(Options());
-  const auto source = photos_->Source();
-  std::set<std::vector<uint64_t>> orders;
-  for (uint64_t epoch = 0; epoch < 3; ++epoch) {
-    std::vector<uint64_t> ids;
-    uint64_t index = 0;
-    while (Batch batch = loader->Next().value()) {
-      EXPECT_EQ(batch.epoch(), epoch);
-      EXPECT_EQ(batch.index(), index++);
-      EXPECT_EQ(batch.images().shape, (std::vector<int64_t>{batch.rows(), 32, 24, 3}));
-      for (int64_t row = 0; row < batch.rows(); ++row) {
-        const uint64_t id = batch.sample_ids()[static_cast<size_t>(row)];
-        EXPECT_EQ(batch.labels().as<int64_t>()[static_cast<size_t>(row)], source->At(id).label);
-        ids.push_back(id);
+TEST_F(LoaderTest, TheNextEpochIsPrefetchedWhenTheLastOneEnds) {
+  auto loader = Open();
+  (void)Rest(*loader->Iterate());
+  // Both batches of the depth are made without anybody asking for them.
+  for (int i = 0; i < 2000 && loader->Stats().samples < kPhotos + 14; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(loader->Stats().samples, kPhotos + 14);
+  (void)Rest(*loader->Iterate());
+  for (int i = 0; i < 2000 && loader->Stats().samples < 2 * kPhotos + 14; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(loader->Stats().samples, 2 * kPhotos + 14) << "and none of it was made twice";
+}
+
+TEST_F(LoaderTest, APinnedEpochIsPrefetchedAgain) {
+  const auto epochs = Epochs(2);
+  auto loader = Open();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Rest(*loader->Iterate(1, /*repeat=*/true)), epochs[1]);
+  EXPECT_LE(loader->Stats().samples, 3 * kPhotos + 14);
+  EXPECT_EQ(loader->epochs().next(), 0u) << "a pinned epoch is not taken";
+}
+
+TEST_F(LoaderTest, TwoIterationsSideBySide) {
+  const auto epochs = Epochs(2);
+  auto loader = Open();
+  auto first = loader->Iterate(), second = loader->Iterate();
+  Prints prints[2];
+  for (uint64_t i = 0; i < kPerEpoch; ++i) {
+    prints[0].push_back(Fingerprint(first->Next().value()));
+    prints[1].push_back(Fingerprint(second->Next().value()));
+  }
+  EXPECT_EQ(prints[0], epochs[0]);
+  EXPECT_EQ(prints[1], epochs[1]);
+}
+
+TEST_F(LoaderTest, IterationsOnManyThreads) {
+  const auto epochs = Epochs(8);
+  auto loader = Open();
+  std::vector<Prints> taken(8);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 2; ++i) {
+        auto iterator = loader->Iterate();
+        const Prints prints = Rest(*iterator);
+        taken[iterator->position()->epoch] = prints;
+        (void)loader->Stats();
       }
-    }
-    EXPECT_EQ(index, loader->batches_per_epoch());
-    orders.insert(ids);
-    std::sort(ids.begin(), ids.end());
-    std::vector<uint64_t> all(kPhotos);
-    std::iota(all.begin(), all.end(), 0);
-    EXPECT_EQ(ids, all);
+    });
   }
-  EXPECT_EQ(orders.size(), 3u) << "each epoch has an order of its own";
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(taken, epochs);
 }
 
-// Every combination; where Effort is less than full a quarter of the nine of threads and depth,
-// others with the next reader.
-TEST_F(LoaderTest, BytesDependOnNeitherThreadsNorDepthNorReaderNorExecutor) {
-  const auto expected = TakeEpochs(*Open(Options(RuntimeUnderTest(1))), 3);
-  std::vector<ReaderKind> readers = {ReaderKind::kPread};
-  if (ChooseReader(ReaderKind::kUring).ok()) readers.push_back(ReaderKind::kUring);
-  const int every = Effort(10) == 10 ? 1 : 4;
-  int turn = 0;
-  for (ExecutorKind executor : ExecutorsUnderTest()) {
-    for (ReaderKind reader : readers) {
-      ++turn;
-      for (int threads : {1, 2, 8}) {
-        for (int depth : {1, 4, 16}) {
-          if (turn++ % every != 0) continue;
-          RuntimeOptions runtime = RuntimeUnderTest(threads);
-          runtime.executor = executor;
-          runtime.reader = reader;
-          runtime.reader_threads = 1 + depth % 3;
-          LoaderOptions options = Options(runtime);
-          options.depth = depth;
-          auto loader = Open(options);
-          ASSERT_EQ(TakeEpochs(*loader, 3), expected)
-              << loader->Stats().executor << " " << loader->Stats().reader << " threads " << threads
-              << " depth " << depth;
-        }
-      }
+TEST_F(LoaderTest, AnIterationThatIsLeftEarlyDisturbsNone) {
+  const auto epochs = Epochs(6);
+  auto loader = Open();
+  for (uint64_t e = 0; e < 6; ++e) {
+    auto iterator = loader->Iterate();
+    for (uint64_t i = 0; i <= e; ++i) {
+      EXPECT_EQ(Fingerprint(iterator->Next().value()), epochs[e][i]);
     }
   }
 }
 
-TEST_F(LoaderTest, AnotherSeedGivesOtherBytes) {
-  LoaderOptions other = Options();
-  other.seed = 6;
-  EXPECT_NE(TakeEpoch(*Open(other)), TakeEpoch(*Open(Options())));
+TEST_F(LoaderTest, SeekResumes) {
+  const auto epochs = Epochs(3);
+  auto loader = Open();
+  auto iterator = loader->Iterate();
+  ASSERT_TRUE(iterator->Seek({1, 4}).ok());
+  EXPECT_EQ(loader->Stats().samples, 0u) << "nothing is replayed";
+  EXPECT_EQ(Rest(*iterator), Prints(epochs[1].begin() + 4, epochs[1].end()));
+  EXPECT_EQ(loader->epochs().next(), 0u) << "the counter is the caller's to restore";
+  loader->epochs().set_next(2);
+  EXPECT_EQ(Rest(*loader->Iterate()), epochs[2]);
+  ASSERT_TRUE(iterator->Seek({0, kPerEpoch}).ok());
+  EXPECT_FALSE(iterator->Next().value()) << "saved at the end";
+  EXPECT_EQ(iterator->Seek({0, kPerEpoch + 1}).error().code, Code::kInvalidArgument);
 }
 
-TEST_F(LoaderTest, RanksTogetherSeeWhatOneSees) {
-  std::vector<uint64_t> one = TakeIds(*Open(Options()));
-  std::sort(one.begin(), one.end());
-  for (uint32_t world : {3u, 8u}) {
-    std::vector<uint64_t> all;
-    for (uint32_t rank = 0; rank < world; ++rank) {
-      LoaderOptions options = Options();
-      options.world = world;
-      options.rank = rank;
-      const auto ids = TakeIds(*Open(options));
-      all.insert(all.end(), ids.begin(), ids.end());
-    }
-    std::sort(all.begin(), all.end());
-    EXPECT_EQ(all, one);
+TEST_F(LoaderTest, AppendedBatches) {
+  const auto epochs = Epochs(2);
+  auto loader = Open();
+  auto iterator = loader->Iterate();
+  for (const BatchName name : {BatchName{1, 5}, BatchName{0, 2}, BatchName{1, 0}}) {
+    ASSERT_TRUE(iterator->Append(name).ok());
   }
+  EXPECT_EQ(Rest(*iterator), (Prints{epochs[1][5], epochs[0][2], epochs[1][0]}));
+  EXPECT_EQ(iterator->passed(), 3u);
+  EXPECT_EQ(iterator->position(), std::nullopt);
+  ASSERT_TRUE(iterator->Append({0, 5}).ok());
+  EXPECT_EQ(Rest(*iterator), Prints{epochs[0][5]});
+  EXPECT_EQ(Rest(*loader->Iterate()), epochs[0]) << "appending takes no epoch";
 }
 
-TEST_F(LoaderTest, TheEndOfAnEpochIsSaidOnce) {
+TEST_F(LoaderTest, BatchesByName) {
+  const auto epochs = Epochs(3);
+  auto loader = Open();
+  for (uint64_t e = 0; e < 2; ++e) {
+    for (uint64_t i = 0; i < kPerEpoch; ++i) {
+      EXPECT_EQ(Fingerprint(loader->BatchAt({e, i}).value()), epochs[e][i]);
+    }
+  }
+  EXPECT_LE(loader->Stats().samples, 2 * kPhotos + 14) << "read ahead of, and nothing twice";
+  const uint64_t before = loader->Stats().samples;
+  for (uint64_t i : {1, 5, 3}) {
+    EXPECT_EQ(Fingerprint(loader->BatchAt({0, i}).value()), epochs[0][i]);
+  }
+  EXPECT_LE(loader->Stats().samples, before + 14 + 7 + 6 + 7) << "elsewhere: that batch only";
+  for (uint64_t i = 0; i < kPerEpoch; ++i) {  // two sequences in turns
+    EXPECT_EQ(Fingerprint(loader->BatchAt({1, i}).value()), epochs[1][i]);
+    EXPECT_EQ(Fingerprint(loader->BatchAt({2, i}).value()), epochs[2][i]);
+  }
+  EXPECT_EQ(loader->BatchAt({0, kPerEpoch}).error().code, Code::kInvalidArgument);
+}
+
+TEST_F(LoaderTest, WhatIsHeldIsCountedOverAllEngines) {
   LoaderOptions options = Options();
-  options.epochs = 2;
-  auto loader = Open(options);
-  EXPECT_EQ(TakeEpoch(*loader).size(), loader->batches_per_epoch());
-  EXPECT_EQ(TakeEpoch(*loader).size(), loader->batches_per_epoch());
-  for (int i = 0; i < 3; ++i)
-    EXPECT_FALSE(*loader->Next()) << "after the last epoch it stays ended";
-}
-
-TEST_F(LoaderTest, SeekResumesExactly) {
-  auto whole = Open(Options());
-  const auto expected = TakeEpochs(*whole, 3);
-  const uint64_t per_epoch = whole->batches_per_epoch();
-
-  auto saved = Open(Options());
-  (void)Take(*saved, per_epoch + 3);
-  const Loader::Position position = saved->position();
-  EXPECT_EQ(position.epoch, 1u);
-  EXPECT_EQ(position.index, 3u);
-
-  auto resumed = Open(Options(RuntimeUnderTest(1)));
-  ASSERT_TRUE(resumed->Seek(position.epoch, position.index).ok());
-  const auto rest = TakeEpochs(*resumed, 2);
-  EXPECT_EQ(rest, std::vector<uint64_t>(expected.begin() + static_cast<long>(per_epoch) + 3,
-                                        expected.end()));
-  ASSERT_TRUE(resumed->Seek(0).ok()) << "back to the start, in the middle of production";
-  EXPECT_EQ(TakeEpochs(*resumed, 3), expected);
-  EXPECT_EQ(resumed->Seek(0, per_epoch).error().code, Code::kInvalidArgument);
-}
-
-TEST_F(LoaderTest, TheConsumerIsRefusedMoreThanItMayHoldAndNeverWaitsForItself) {
-  LoaderOptions options = Options();
-  options.lent_batches = 2;
-  options.depth = 1;
-  auto loader = Open(options);
+  options.lent_batches = 3;
+  auto loader = Loader::Open(options).value();
   std::vector<Batch> held;
-  held.push_back(loader->Next().value());
-  held.push_back(loader->Next().value());
-  const Result<Batch> refused = loader->Next();
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
-  EXPECT_NE(refused.error().ToString().find("lent_batches"), std::string::npos);
-  held.pop_back();
-  EXPECT_EQ(loader->Next().value().index(), 2u) << "nothing was lost by being refused";
-}
-
-TEST_F(LoaderTest, BatchesOutliveTheLoaderAndTheRuntime) {
-  Batch batch;
-  uint64_t print = 0;
   {
-    auto loader = Open(Options());
-    batch = loader->Next().value();
-    print = Fingerprint(batch);
+    auto iterators = {loader->Iterate(), loader->Iterate(), loader->Iterate()};  // three engines
+    for (const auto& iterator : iterators) held.push_back(iterator->Next().value());
+    for (const auto& iterator : iterators) {
+      EXPECT_EQ(iterator->Next().error().code, Code::kResourceExhausted);
+    }
+  }  // one engine more than stay idle: it is gone
+  EXPECT_EQ(loader->Stats().lent_batches, 3);
+  EXPECT_EQ(loader->Stats().lent_bytes, 3 * loader->Stats().slot_bytes);
+  held.clear();
+  EXPECT_EQ(loader->Stats().lent_batches, 0);
+  EXPECT_EQ(loader->Stats().lent_bytes, 0u);
+  EXPECT_TRUE(loader->Iterate()->Next().ok());
+}
+
+TEST_F(LoaderTest, HoldingMoreThanTheBudgetIsSaidOnce) {
+  LoaderOptions options = Options();
+  options.lent_batches = 0;
+  RuntimeOptions runtime = options.runtime->options();
+  runtime.memory_budget = 8 << 20;
+  options.runtime = Runtime::Create(runtime).value();
+  options.transforms = {RandomResizedCrop{.height = 128, .width = 128}};
+  options.depth = 1;
+  auto loader = Loader::Open(options).value();
+  std::vector<Batch> held;
+  int said = 0;
+  for (int e = 0; e < 6; ++e) {
+    auto iterator = loader->Iterate();
+    while (Batch batch = iterator->Next().value()) {
+      held.push_back(std::move(batch));
+      const bool past = loader->Stats().lent_bytes > (8u << 20);
+      const auto warning = loader->TakeWarning();
+      if (warning) ++said;
+      EXPECT_EQ(said, past ? 1 : 0);
+    }
   }
-  EXPECT_EQ(Fingerprint(batch), print);
+  EXPECT_EQ(said, 1);
 }
 
-TEST_F(LoaderTest, ABadSampleNamesItsFileAndTheNextBatchFollows) {
-  const PhotoFolder photos(20, 2);
+TEST_F(LoaderTest, AnEpochThatGaveNothingIsNotTaken) {
   LoaderOptions options = Options();
-  options.source = photos.Source();
-  options.shuffle = false;
-  options.batch_size = 4;
-  photos.Overwrite(5, "this is no photograph");
-  photos.Overwrite(6, "");
-  auto loader = Open(options);
-  EXPECT_TRUE(loader->Next().ok());
-  const Result<Batch> bad = loader->Next();
-  ASSERT_FALSE(bad.ok());
-  EXPECT_EQ(bad.error().file, photos.FileOf(5));
-  EXPECT_NE(bad.error().cause.find("and 1 more"), std::string::npos) << bad.error().ToString();
-  EXPECT_EQ(loader->Next().value().index(), 2u);
-  EXPECT_EQ(Take(*loader, 2).size(), 2u);
-}
-
-TEST_F(LoaderTest, AFileThatVanishesOrShrinksAfterListingIsNamed) {
-  const PhotoFolder photos(6, 1);
-  LoaderOptions options = Options();
-  options.source = photos.Source();
-  options.shuffle = false;
-  options.batch_size = 1;
-  const std::string gone = photos.FileOf(1);
-  const std::string cut = photos.FileOf(2);
-  ASSERT_EQ(truncate(cut.c_str(), 300), 0);
-  ASSERT_EQ(unlink(gone.c_str()), 0);
-  auto loader = Open(options);
-  EXPECT_TRUE(loader->Next().ok());
-  const Result<Batch> missing = loader->Next();
-  ASSERT_FALSE(missing.ok());
-  EXPECT_EQ(missing.error().code, Code::kNotFound);
-  EXPECT_EQ(missing.error().file, gone);
-  const Result<Batch> truncated = loader->Next();
-  ASSERT_FALSE(truncated.ok());
-  EXPECT_EQ(truncated.error().code, Code::kDataLoss);
-  EXPECT_EQ(truncated.error().file, cut);
-  EXPECT_TRUE(truncated.error().offset.has_value());
-  EXPECT_TRUE(loader->Next().ok());
-}
-
-TEST_F(LoaderTest, TwoLoadersOfOneRuntimeDoNotDisturbEachOther) {
-  const auto expected = TakeEpoch(*Open(Options()));
-  LoaderOptions options = Options();
-  auto train = Open(options);
-  options.seed = 99;
-  auto validation = Open(options);
-  std::vector<uint64_t> prints;
-  for (uint64_t i = 0; i < train->batches_per_epoch(); ++i) {
-    prints.push_back(Take(*train, 1)[0]);
-    (void)Take(*validation, 1);
+  options.lent_batches = 1;
+  auto loader = Loader::Open(options).value();
+  Batch held = loader->Iterate(7)->Next().value();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(loader->Iterate()->Next().error().code, Code::kResourceExhausted);
   }
-  EXPECT_EQ(prints, expected);
-  validation.reset();
-  EXPECT_EQ(TakeEpoch(*train).size(), 0u) << "the end of the first epoch";
-  EXPECT_EQ(TakeEpoch(*train).size(), train->batches_per_epoch());
+  held.Release();
+  EXPECT_EQ(Rest(*loader->Iterate()), Epochs(1)[0]);
+  EXPECT_EQ(loader->epochs().next(), 1u);
 }
 
-TEST_F(LoaderTest, ABudgetBelowOneBatchNamesTheMinimum) {
-  RuntimeOptions runtime = RuntimeUnderTest(2);
-  runtime.memory_budget = 100'000;
-  const auto refused = Loader::Open(Options(runtime));
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
-  const uint64_t slot = 5 * 4096 + 64;  // 8 × 32 × 24 × 3 bytes, and the labels
-  const uint64_t minimum = slot + 2 * kWorkspaceBytes + 2 * kReadBufferBytes;
-  EXPECT_NE(refused.error().cause.find(std::to_string(minimum)), std::string::npos)
-      << refused.error().ToString();
-  runtime.memory_budget = minimum;
-  auto loader = Open(Options(runtime));
-  EXPECT_EQ(TakeEpoch(*loader), TakeEpoch(*Open(Options())));
-  EXPECT_LE(loader->Stats().memory_peak, minimum);
-}
-
-TEST_F(LoaderTest, AReaderThatCannotBeMadeIsAnErrorOfNext) {
-  RuntimeOptions runtime = RuntimeUnderTest(1);
-  runtime.make_reader = []() -> Result<std::unique_ptr<Reader>> {
-    return Error{Code::kResourceExhausted, "no ring today"};
-  };
-  auto loader = Open(Options(runtime));
-  for (int i = 0; i < 2; ++i) {
-    const Result<Batch> batch = loader->Next();
-    ASSERT_FALSE(batch.ok());
-    EXPECT_EQ(batch.error().cause, "no ring today");
+TEST_F(LoaderTest, StopWakesThoseThatWait) {
+  for (int round = 0; round < 10; ++round) {
+    auto loader = Open();
+    std::vector<std::thread> consumers;
+    for (int t = 0; t < 3; ++t) {
+      consumers.emplace_back([&loader, t] {
+        auto iterator = loader->Iterate();
+        Result<Batch> batch = Batch();
+        do {
+          batch = t == 0 ? loader->BatchAt({0, 0}) : iterator->Next();
+          if (batch.ok() && !*batch) iterator = loader->Iterate();
+        } while (batch.ok());
+        EXPECT_EQ(batch.error().code, Code::kCancelled) << batch.error().ToString();
+      });
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(700 * round));
+    loader->Stop();
+    for (std::thread& consumer : consumers) consumer.join();
   }
 }
 
-TEST_F(LoaderTest, AllWorkingMemoryGoesBackToTheBudget) {
-  LoaderOptions options = Options();
-  auto loader = Open(options);
-  (void)Take(*loader, 3);
-  EXPECT_GT(options.runtime->budget().used(), 0u);
-  loader.reset();
-  EXPECT_EQ(options.runtime->budget().used(), 0u);
+TEST_F(LoaderTest, BatchesByNameOnManyThreads) {
+  const auto epochs = Epochs(3);
+  auto loader = Open();
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      for (uint64_t i = 0; i < 2 * kPerEpoch; ++i) {
+        const uint64_t index = (i * (t + 1)) % kPerEpoch;
+        EXPECT_EQ(Fingerprint(loader->BatchAt({t, index}).value()), epochs[t][index]);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(LoaderTest, BadOptionsAreNamed) {
-  const auto cause = [](auto change) {
-    LoaderOptions options = Options();
-    change(options);
-    const auto loader = Loader::Open(options);
-    return loader.ok() ? std::string("accepted") : loader.error().ToString();
-  };
-  EXPECT_NE(cause([](auto& o) { o.source = nullptr; }).find("source"), std::string::npos);
-  EXPECT_NE(cause([](auto& o) { o.batch_size = 0; }).find("batch_size"), std::string::npos);
-  EXPECT_NE(cause([](auto& o) { o.depth = -1; }).find("depth"), std::string::npos);
-  EXPECT_NE(cause([](auto& o) { o.depth = 1 << 20; }).find("depth"), std::string::npos);
-  EXPECT_NE(cause([](auto& o) { o.lent_batches = -1; }).find("lent_batches"), std::string::npos);
-  EXPECT_NE(cause([](auto& o) { o.rank = 1; }).find("rank"), std::string::npos);
-  EXPECT_NE(cause([](auto& o) { o.epochs = 0; }).find("epochs"), std::string::npos);
-  EXPECT_NE(cause([](auto& o) { o.dtype = DType::kI64; }).find("int64"), std::string::npos);
-  EXPECT_NE(cause([](auto& o) { o.dtype = DType::kF64; }).find("float64"), std::string::npos);
-  EXPECT_NE(cause([](auto& o) {
-              o.batch_size = 100;
-              o.drop_remainder = true;
-            }).find("batch_size"),
-            std::string::npos);
-  EXPECT_NE(cause([](auto& o) { o.transforms = {Resize{.size = 0}}; }).find("Resize"),
-            std::string::npos);
-  EXPECT_EQ(cause([](auto& o) { o.batch_size = 100; }), "accepted") << "one short batch an epoch";
+TEST_F(LoaderTest, StopEndsWhatRunsAndWhatComes) {
+  auto loader = Open();
+  auto running = loader->Iterate();
+  (void)running->Next().value();
+  loader->Stop();
+  EXPECT_EQ(running->Next().error().code, Code::kCancelled);
+  EXPECT_EQ(loader->Iterate()->Next().error().code, Code::kCancelled);
+  EXPECT_EQ(loader->BatchAt({0, 0}).error().code, Code::kCancelled);
+  EXPECT_GE(loader->Stats().batches, 1u);
+}
+
+TEST_F(LoaderTest, OptionsAreCheckedWhenItIsOpened) {
+  LoaderOptions options = Options();
+  options.transforms.clear();
+  EXPECT_EQ(Loader::Open(options).error().code, Code::kInvalidArgument);
+}
+
+TEST_F(LoaderTest, AnIdleEngineGivesItsMemoryBack) {
+  auto loader = Open();
+  EXPECT_GT(loader->Stats().memory_used, 0u);
+  loader->LetIdleGo();
+  EXPECT_EQ(loader->Stats().memory_used, 0u);
+  auto iterator = loader->Iterate();
+  EXPECT_TRUE(iterator->Next().value()) << "another is opened when it is wanted";
+  loader->LetIdleGo();
+  EXPECT_TRUE(iterator->Next().value()) << "one that is in use stays";
+  EXPECT_GE(loader->Stats().batches, 2u);
 }
 
 }  // namespace

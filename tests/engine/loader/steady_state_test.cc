@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "engine/loader/loader.h"
+#include "engine/loader/producer.h"
 #include "tests/engine/loader/census.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/photo_folder.h"
@@ -17,7 +17,7 @@ constexpr int kPhotos = 256;
 constexpr uint32_t kBatch = 32;
 constexpr int kEpochs = 6;
 
-void TakeEpochs(Loader& loader, int epochs) {
+void TakeEpochs(Producer& loader, int epochs) {
   for (int e = 0; e < epochs; ++e) {
     while (Batch batch = loader.Next().value()) {
     }
@@ -47,9 +47,9 @@ TEST_P(SteadyState, NothingIsAllocatedOrLockedForASample) {
   options.depth = 4;
   options.epochs = kEpochs;  // nothing beyond the samples seen while warming up
   options.runtime = Runtime::Create(runtime).value();
-  auto loader = Loader::Open(options).value();
+  auto loader = Producer::Open(options).value();
   TakeEpochs(*loader, kEpochs);  // buffers reach their size, libraries make their first allocations
-  ASSERT_TRUE(loader->Seek(0).ok());
+  ASSERT_TRUE(loader->Seek({0, 0}).ok());
   (void)loader->Next();
 
   testing::StartCounting();

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "bench/slow_reader.h"
-#include "engine/device/device_loader.h"
-#include "engine/loader/loader.h"
+#include "engine/loader/iterator.h"
+#include "engine/loader/producer.h"
 #include "engine/watching/advice.h"
 #include "io/sources/arrays.h"
 #include "tests/testing/effort.h"
@@ -100,26 +100,31 @@ class Attribution : public ::testing::Test {
   }
 
   // The first batches, which find nothing begun, are left out.
-  template <typename AnyLoader>
-  static LoaderStats RunThrough(AnyLoader& loader, const Job& job) {
+  static LoaderStats Run(const LoaderOptions& options, const Job& job) {
+    const std::shared_ptr<Loader> loader = Loader::Open(options).value();
+    std::unique_ptr<Iterator> iterator = loader->Iterate();
+    // Takes a batch and has its step, with the batch in hand; false at an epoch's end.
+    const auto step = [&job](int i, const auto& batch) {
+      if (batch) std::this_thread::sleep_for(job.step(i));
+      return static_cast<bool>(batch);
+    };
     LoaderStats before;
     for (int i = 0; i < job.batches;) {
-      if (i == 3) before = loader.Stats();
-      auto batch = loader.Next().value();
-      if (!batch) continue;  // an epoch's end
-      std::this_thread::sleep_for(job.step(i++));
+      if (i == 3) before = loader->Stats();
+      if (options.to_device ? step(i, iterator->NextOnDevice().value())
+                            : step(i, iterator->Next().value())) {
+        ++i;
+      } else {
+        iterator = loader->Iterate();  // the next epoch
+      }
     }
-    return Since(before, loader.Stats());
-  }
-
-  static LoaderStats Run(const LoaderOptions& options, const Job& job) {
-    return RunThrough(*Loader::Open(options).value(), job);
+    return Since(before, loader->Stats());
   }
 
   LoaderStats Run(const Job& job) const {
-    if (job.device == nullptr) return Run(Options(job), job);
-    return RunThrough(
-        *DeviceLoader::Open(Options(job), {.device = job.device, .buffers = 2}).value(), job);
+    LoaderOptions options = Options(job);
+    if (job.device != nullptr) options.to_device = {.device = job.device, .buffers = 2};
+    return Run(options, job);
   }
 
   static LoaderStats Since(const LoaderStats& before, LoaderStats stats) {
@@ -352,7 +357,7 @@ TEST_F(Attribution, StorageBehindADevice) {
 TEST_F(Attribution, SlowStorageBringsTheSame) {
   const auto ids = [&](const Job& job) {
     std::vector<std::vector<uint8_t>> rows;
-    const auto loader = Loader::Open(Options(job)).value();
+    const auto loader = Producer::Open(Options(job)).value();
     while (const Batch batch = loader->Next().value()) {
       const auto* data = static_cast<const uint8_t*>(batch.images().data);
       rows.emplace_back(data, data + batch.images().bytes());

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/loader/loader.h"
+#include "engine/loader/producer.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"
@@ -53,14 +53,14 @@ class TraceFileTest : public ::testing::Test {
     return Json::parse(file);
   }
 
-  std::unique_ptr<Loader> Open(const PhotoFolder& photos, uint32_t batch_size = 8) {
+  std::unique_ptr<Producer> Open(const PhotoFolder& photos, uint32_t batch_size = 8) {
     LoaderOptions options;
     options.source = photos.Source();
     options.transforms = {RandomResizedCrop{.height = 32, .width = 32}};
     options.batch_size = batch_size;
     options.epochs = 2;
     options.runtime = runtime_;
-    return Loader::Open(std::move(options)).value();
+    return Producer::Open(std::move(options)).value();
   }
 
   std::filesystem::path folder_;
@@ -122,7 +122,7 @@ void ExpectSound(const Json& trace) {
 
 TEST_F(TraceFileTest, ShowsWhatALoaderDoes) {
   const PhotoFolder photos(40, 2);
-  const std::unique_ptr<Loader> loader = Open(photos);
+  const std::unique_ptr<Producer> loader = Open(photos);
   std::unique_ptr<TraceFile> trace = Start();
   while (loader->Next().value()) {
   }
@@ -144,7 +144,7 @@ TEST_F(TraceFileTest, ShowsWhatALoaderDoes) {
 
 TEST_F(TraceFileTest, StartsAndStopsInTheMiddle) {
   const PhotoFolder photos(40, 2);
-  const std::unique_ptr<Loader> loader = Open(photos);
+  const std::unique_ptr<Producer> loader = Open(photos);
   ASSERT_TRUE(loader->Next().ok());
   for (const char* name : {"first.json", "second.json"}) {
     std::unique_ptr<TraceFile> trace = Start(name);

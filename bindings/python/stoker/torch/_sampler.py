@@ -34,9 +34,9 @@ class Batch(list[int]):
         """
         if self._iteration is None:
             raise TypeError("stoker makes batches in the process that asks for them; use num_workers=0")
-        cursor = self._iteration._cursor
-        if cursor.place.get() != self._place:
-            cursor.seek(*self._place)
+        native = self._iteration._native
+        if native.position.get() != self._place:
+            native.seek(*self._place)
         batch = next(self._iteration)
         if self != self._iteration.sample_ids.tolist():
             raise TypeError(

@@ -60,7 +60,7 @@ struct Epoch {
 
 Epoch TakeEpoch(std::shared_ptr<const SampleSource> source) {
   const auto loader = Loader::Open(Options(std::move(source))).value();
-  Epoch epoch{testing::TakeEpoch(*loader), {}};
+  Epoch epoch{testing::TakeEpoch(*loader->Iterate()), {}};
   epoch.paths = loader->Stats().decoded;
   return epoch;
 }

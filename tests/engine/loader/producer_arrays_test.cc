@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/loader/loader.h"
 #include "engine/loader/order.h"
+#include "engine/loader/producer.h"
 #include "engine/memory/memory_plan.h"
 #include "io/sources/arrays.h"
 #include "tests/testing/batches.h"
@@ -77,7 +77,7 @@ void ExpectRows(const Batch& batch, const std::vector<const Array*>& arrays) {
 }
 
 // Takes an epoch, looks at every row, and returns the ids in their order.
-std::vector<uint64_t> TakeRows(Loader& loader, const std::vector<const Array*>& arrays) {
+std::vector<uint64_t> TakeRows(Producer& loader, const std::vector<const Array*>& arrays) {
   std::vector<uint64_t> ids;
   while (Batch batch = loader.Next().value()) {
     ExpectRows(batch, arrays);
@@ -97,9 +97,9 @@ std::vector<uint64_t> Numbers(uint64_t n) {
   return numbers;
 }
 
-TEST(LoaderArrays, AShuffledEpochIsTheInputPermuted) {
+TEST(ProducerArrays, AShuffledEpochIsTheInputPermuted) {
   const Array images("image", DType::kF32, {5, 3}, 61), labels("label", DType::kI32, {}, 61);
-  auto loader = Loader::Open(OptionsOf({images.column, labels.column})).value();
+  auto loader = Producer::Open(OptionsOf({images.column, labels.column})).value();
   EXPECT_EQ(loader->batches_per_epoch(), 8u);
   const EpochOrder order =
       EpochOrder::Make({.samples = 61, .shuffle = true, .seed = 3, .batch_size = 8}).value();
@@ -118,50 +118,50 @@ TEST(LoaderArrays, AShuffledEpochIsTheInputPermuted) {
   EXPECT_EQ(loader->Stats().plan, "rows copied as they are");
 }
 
-TEST(LoaderArrays, EveryTypeAndShapeOfRows) {
+TEST(ProducerArrays, EveryTypeAndShapeOfRows) {
   for (DType dtype :
        {DType::kBool, DType::kU8, DType::kI8, DType::kU16, DType::kI16, DType::kU32, DType::kI32,
         DType::kU64, DType::kI64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
     for (const std::vector<int64_t>& shape :
          {std::vector<int64_t>{}, {1}, {7}, {28, 28}, {3, 1, 2, 1, 2, 1, 1}}) {
       const Array first("a", dtype, shape, 19), second("b", dtype, {2}, 19);
-      auto loader = Loader::Open(OptionsOf({first.column, second.column})).value();
+      auto loader = Producer::Open(OptionsOf({first.column, second.column})).value();
       EXPECT_EQ(Sorted(TakeRows(*loader, {&first, &second})), Numbers(19)) << NameOf(dtype);
     }
   }
 }
 
-TEST(LoaderArrays, OneColumnInOrder) {
+TEST(ProducerArrays, OneColumnInOrder) {
   const Array rows("row", DType::kU8, {3}, 20);
   LoaderOptions options = OptionsOf({rows.column});
   options.shuffle = false;
   options.batch_size = 6;
-  auto loader = Loader::Open(options).value();
+  auto loader = Producer::Open(options).value();
   EXPECT_EQ(TakeRows(*loader, {&rows}), Numbers(20));
   options.drop_remainder = true;
-  loader = Loader::Open(options).value();
+  loader = Producer::Open(options).value();
   EXPECT_EQ(TakeRows(*loader, {&rows}), Numbers(18));
 }
 
-TEST(LoaderArrays, BigRowsAndBigLabels) {
+TEST(ProducerArrays, BigRowsAndBigLabels) {
   const Array images("image", DType::kU8, {1000, 1000}, 9), masks("mask", DType::kU8, {70'000}, 9);
   LoaderOptions options = OptionsOf({images.column, masks.column});
   options.batch_size = 2;
-  auto loader = Loader::Open(options).value();
+  auto loader = Producer::Open(options).value();
   EXPECT_EQ(Sorted(TakeRows(*loader, {&images, &masks})), Numbers(9));
 }
 
-TEST(LoaderArrays, ABatchOfManySmallRows) {
+TEST(ProducerArrays, ABatchOfManySmallRows) {
   const Array rows("row", DType::kU16, {}, 100'003);
   LoaderOptions options = OptionsOf({rows.column});
   options.batch_size = 40'000;  // more than one worker fills at once
-  auto loader = Loader::Open(options).value();
+  auto loader = Producer::Open(options).value();
   for (int epoch = 0; epoch < 2; ++epoch) {
     EXPECT_EQ(Sorted(TakeRows(*loader, {&rows})), Numbers(100'003));
   }
 }
 
-TEST(LoaderArrays, BytesDependOnNeitherThreadsNorDepthNorExecutor) {
+TEST(ProducerArrays, BytesDependOnNeitherThreadsNorDepthNorExecutor) {
   const Array images("image", DType::kI16, {40, 40}, 203), labels("label", DType::kF64, {}, 203);
   const auto take = [&](int threads, int depth, ExecutorKind executor, uint64_t budget) {
     LoaderOptions options = OptionsOf({images.column, labels.column});
@@ -172,7 +172,7 @@ TEST(LoaderArrays, BytesDependOnNeitherThreadsNorDepthNorExecutor) {
                                        .memory_budget = budget,
                                        .executor = executor})
                           .value();
-    auto loader = Loader::Open(options).value();
+    auto loader = Producer::Open(options).value();
     std::vector<uint64_t> prints = TakeEpoch(*loader);
     const std::vector<uint64_t> second = TakeEpoch(*loader);
     prints.insert(prints.end(), second.begin(), second.end());
@@ -192,50 +192,50 @@ TEST(LoaderArrays, BytesDependOnNeitherThreadsNorDepthNorExecutor) {
   }
 }
 
-TEST(LoaderArrays, RowsApartAndBackwards) {
+TEST(ProducerArrays, RowsApartAndBackwards) {
   Array rows("row", DType::kU32, {3}, 30);
   rows.column.samples = 15;
   rows.column.row_stride = -24;
   rows.column.data = rows.bytes.data() + 28 * 12;
-  auto loader = Loader::Open(OptionsOf({rows.column})).value();
+  auto loader = Producer::Open(OptionsOf({rows.column})).value();
   EXPECT_EQ(Sorted(TakeRows(*loader, {&rows})), Numbers(15));
 }
 
-TEST(LoaderArrays, RanksShareTheSamples) {
+TEST(ProducerArrays, RanksShareTheSamples) {
   const Array rows("row", DType::kF32, {4}, 31);
   std::vector<uint64_t> all;
   for (uint32_t rank = 0; rank < 3; ++rank) {
     LoaderOptions options = OptionsOf({rows.column});
     options.rank = rank;
     options.world = 3;
-    auto loader = Loader::Open(options).value();
+    auto loader = Producer::Open(options).value();
     const auto ids = TakeRows(*loader, {&rows});
     all.insert(all.end(), ids.begin(), ids.end());
   }
   EXPECT_EQ(Sorted(all), Numbers(31));
 }
 
-TEST(LoaderArrays, SeekGoesAnywhere) {
+TEST(ProducerArrays, SeekGoesAnywhere) {
   const Array rows("row", DType::kF32, {4}, 61);
-  auto loader = Loader::Open(OptionsOf({rows.column})).value();
+  auto loader = Producer::Open(OptionsOf({rows.column})).value();
   const std::vector<uint64_t> first = TakeEpoch(*loader), second = TakeEpoch(*loader);
   for (uint64_t index : {0, 3, 7}) {
-    ASSERT_TRUE(loader->Seek(1, index).ok());
+    ASSERT_TRUE(loader->Seek({1, index}).ok());
     EXPECT_EQ(TakeEpoch(*loader),
               std::vector<uint64_t>(second.begin() + static_cast<ptrdiff_t>(index), second.end()));
   }
-  ASSERT_TRUE(loader->Seek(0).ok());
+  ASSERT_TRUE(loader->Seek({0, 0}).ok());
   EXPECT_EQ(TakeEpoch(*loader), first);
 }
 
-TEST(LoaderArrays, BatchesAreCopiesThatOutliveTheArrays) {
+TEST(ProducerArrays, BatchesAreCopiesThatOutliveTheArrays) {
   auto array = std::make_shared<Array>("row", DType::kU8, std::vector<int64_t>{9}, 16);
   const std::vector<uint8_t> wanted(array->bytes.begin(), array->bytes.begin() + 8 * 9);
   LoaderOptions options = OptionsOf({array->column});
   options.source = Arrays({array->column}, array).value();
   options.shuffle = false;
   const std::weak_ptr<Array> watched = std::exchange(array, nullptr);
-  auto loader = Loader::Open(std::exchange(options, {})).value();
+  auto loader = Producer::Open(std::exchange(options, {})).value();
   const Batch batch = loader->Next().value();
   EXPECT_FALSE(watched.expired());
   loader.reset();
@@ -243,7 +243,7 @@ TEST(LoaderArrays, BatchesAreCopiesThatOutliveTheArrays) {
   EXPECT_TRUE(std::ranges::equal(batch.images().as<uint8_t>(), wanted));
 }
 
-TEST(LoaderArrays, TransformsSeePixelsAndTheirDraws) {
+TEST(ProducerArrays, TransformsSeePixelsAndTheirDraws) {
   const Array images("image", DType::kU8, {37, 51, 3}, 40), labels("label", DType::kU8, {5}, 40);
   for (DType dtype : {DType::kU8, DType::kF16, DType::kBF16, DType::kF32}) {
     const Layout layout = SizeOf(dtype) == 2 ? Layout::kNchw : Layout::kNhwc;
@@ -257,7 +257,7 @@ TEST(LoaderArrays, TransformsSeePixelsAndTheirDraws) {
       planned.dtype = dtype;
       planned.layout = layout;
       const Plan plan = Plan::Compile(options.transforms, planned).value();
-      auto loader = Loader::Open(options).value();
+      auto loader = Producer::Open(options).value();
       std::vector<float> wanted(plan.row_bytes() / sizeof(float) + 1);
       uint64_t position = 0;
       (void)TakeIds(*loader);
@@ -286,13 +286,13 @@ TEST(LoaderArrays, TransformsSeePixelsAndTheirDraws) {
   }
 }
 
-TEST(LoaderArrays, WhatCannotBeTransformedIsNamed) {
+TEST(ProducerArrays, WhatCannotBeTransformedIsNamed) {
   const auto refusal = [](DType dtype, std::vector<int64_t> shape, bool transform, DType wanted) {
     const Array array("image", dtype, std::move(shape), 2);
     LoaderOptions options = OptionsOf({array.column});
     if (transform) options.transforms = {Resize{.height = 8, .width = 8}};
     options.dtype = wanted;
-    const auto loader = Loader::Open(options);
+    const auto loader = Producer::Open(options);
     if (loader.ok()) return std::string();
     EXPECT_EQ(loader.error().code, Code::kInvalidArgument);
     return loader.error().ToString();
@@ -310,20 +310,20 @@ TEST(LoaderArrays, WhatCannotBeTransformedIsNamed) {
   EXPECT_TRUE(has(refusal(DType::kU8, {4}, false, DType::kF32), "dtype is float32"));
 }
 
-TEST(LoaderArrays, RowsThatAreCopiedHaveNoOtherLayout) {
+TEST(ProducerArrays, RowsThatAreCopiedHaveNoOtherLayout) {
   const Array array("image", DType::kU8, {4, 5, 3}, 2);
   LoaderOptions options = OptionsOf({array.column});
   options.layout = Layout::kNchw;
-  const auto loader = Loader::Open(options);
+  const auto loader = Producer::Open(options);
   ASSERT_FALSE(loader.ok());
   EXPECT_NE(loader.error().ToString().find("layout is NCHW"), std::string::npos);
 }
 
-TEST(LoaderArrays, ManyLoadersComeAndGo) {
+TEST(ProducerArrays, ManyLoadersComeAndGo) {
   const Array rows("row", DType::kF32, {100}, 500);
   LoaderOptions options = OptionsOf({rows.column});
   for (int i = 0; i < 60; ++i) {  // and each is destroyed in the middle of its work
-    auto loader = Loader::Open(options).value();
+    auto loader = Producer::Open(options).value();
     for (int n = 0; n < i % 7; ++n) ASSERT_TRUE(loader->Next().ok());
   }
   EXPECT_EQ(options.runtime->budget().used(), 0u);

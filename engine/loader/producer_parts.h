@@ -8,6 +8,7 @@
 #include "core/column_spec.h"
 #include "core/slot_pool.h"
 #include "engine/loader/options.h"
+#include "engine/loader/producer_options.h"
 #include "engine/memory/memory_plan.h"
 #include "engine/tuning/tuner.h"
 #include "transforms/plan/plan.h"
@@ -17,12 +18,13 @@ namespace stoker {
 // What a batch consists of. `plan`: none where rows are copied as they are.
 std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optional<Plan>& plan);
 
-SlotPool::Options SlotOptionsOf(const LoaderOptions& options, std::vector<ColumnSpec> columns,
-                                const MemoryPlan& memory);
+SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOptions& own,
+                                std::vector<ColumnSpec> columns, const MemoryPlan& memory);
 
 // As many batches as have twice the samples that can be on their way at a time; fewer where they
 // are pinned for good. Not for a depth that is fixed.
-int MostDepth(const LoaderOptions& options, const RuntimeOptions& limits);
+int MostDepth(const LoaderOptions& options, const ProducerOptions& own,
+              const RuntimeOptions& limits);
 
 // Rows that a worker copies in one go: so many small ones that handing them out costs little.
 uint32_t RunOf(const LoaderOptions& options);

@@ -1,7 +1,7 @@
-// Loader::Impl: what a loader is inside. loader.cc has the way of a sample, in the order of the
-// picture in the README; loader_in_memory.cc has that of samples that need no reader;
-// loader_control.cc starts, stops and tells; loader_settings.cc follows the tuner;
-// loader_memory.cc is for when memory is short.
+// Producer::Impl: what a producer is inside. producer.cc has the way of a sample, in the order of
+// the picture in the README; producer_in_memory.cc has that of samples that need no reader;
+// producer_control.cc starts, stops and tells; producer_settings.cc follows the tuner;
+// producer_memory.cc is for when memory is short.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@
 
 #include "core/slot_pool.h"
 #include "engine/loader/assembler.h"
-#include "engine/loader/loader.h"
 #include "engine/loader/mixer.h"
+#include "engine/loader/producer.h"
 #include "engine/loader/samples_in_flight.h"
 #include "engine/memory/memory_accounts.h"
 #include "engine/memory/postponed.h"
@@ -29,9 +29,9 @@
 
 namespace stoker {
 
-class Loader::Impl final : public ReadClient, public Postponed::Client {
+class Producer::Impl final : public ReadClient, public Postponed::Client {
  public:
-  static Result<std::unique_ptr<Impl>> Wire(LoaderOptions options);
+  static Result<std::unique_ptr<Impl>> Wire(LoaderOptions options, const ProducerOptions& own);
   ~Impl();
 
   Result<Batch> Next(const Interrupt& interrupt);
@@ -40,7 +40,7 @@ class Loader::Impl final : public ReadClient, public Postponed::Client {
   Status Append(BatchName batch);
   void Stop();
   LoaderStats Stats() const;
-  Position position() const;
+  BatchName position() const;
   uint64_t passed() const { return passed_; }
   const WaitCauses& waited() const { return assembler_->last().waited; }
   const LoaderOptions& options() const { return options_; }
@@ -73,7 +73,7 @@ class Loader::Impl final : public ReadClient, public Postponed::Client {
   void EndSample(uint32_t index, uint64_t work_ns, Status status, int worker);  // → assembler
   uint64_t MixBatch(Slot& slot, int worker);                                    // in between
 
-  // Where memory is short (loader_memory.cc).
+  // Where memory is short (producer_memory.cc).
   bool MustWait(const SampleInFlight& sample, Status& status) const;
   void Postpone(uint32_t index);
   size_t PullTurn(std::span<ReadRequest*> requests);

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <memory>
 
-#include "engine/loader/loader.h"
+#include "engine/loader/producer.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/fake_reader.h"
@@ -62,32 +62,32 @@ LoaderOptions OptionsOfReads(const PhotoFolder& photos, const RuntimeOptions& ru
   return options;
 }
 
-TEST(LoaderReads, LateAndOutOfOrderTheyGiveTheSameBatches) {
+TEST(ProducerReads, LateAndOutOfOrderTheyGiveTheSameBatches) {
   const PhotoFolder photos(kReadPhotos, 4);
-  auto expected = TakeEpoch(*Loader::Open(OptionsOfReads(photos, RuntimeUnderTest(2))).value());
+  auto expected = TakeEpoch(*Producer::Open(OptionsOfReads(photos, RuntimeUnderTest(2))).value());
   ASSERT_EQ(expected.size(), (kReadPhotos + kReadBatch - 1) / kReadBatch);
   const FakeDisk whole = CopyOf(photos);
   for (uint64_t seed = 0; seed < 12; ++seed) {
     const auto disk = std::make_shared<FakeDisk>(whole);
     disk->at_once = seed % 2 == 0 ? 0.5 : 0.0;
     disk->longest_delay = 8u << (seed % 4);
-    auto loader = Loader::Open(OptionsOfReads(photos, Fake(disk, seed))).value();
+    auto loader = Producer::Open(OptionsOfReads(photos, Fake(disk, seed))).value();
     EXPECT_EQ(TakeEpoch(*loader), expected) << "seed " << seed;
   }
 }
 
-TEST(LoaderReads, OneThatFailsIsAnErrorOfItsBatchAlone) {
+TEST(ProducerReads, OneThatFailsIsAnErrorOfItsBatchAlone) {
   const PhotoFolder photos(kReadPhotos, 4);
   const auto expected =
-      TakeEpoch(*Loader::Open(OptionsOfReads(photos, RuntimeUnderTest(2))).value());
-  auto whole = Loader::Open(OptionsOfReads(photos, RuntimeUnderTest(2))).value();
+      TakeEpoch(*Producer::Open(OptionsOfReads(photos, RuntimeUnderTest(2))).value());
+  auto whole = Producer::Open(OptionsOfReads(photos, RuntimeUnderTest(2))).value();
   (void)Take(*whole, 3);
   const Batch fourth = whole->Next().value();
   const std::string file = photos.FileOf(fourth.sample_ids()[5]);
   const auto disk = std::make_shared<FakeDisk>(CopyOf(photos));
   disk->faults[file] = {.error_number = EIO};
   for (uint64_t seed = 0; seed < 6; ++seed) {
-    auto loader = Loader::Open(OptionsOfReads(photos, Fake(disk, seed))).value();
+    auto loader = Producer::Open(OptionsOfReads(photos, Fake(disk, seed))).value();
     for (size_t b = 0; b < expected.size(); ++b) {
       const Result<Batch> batch = loader->Next();
       if (b != 3) {

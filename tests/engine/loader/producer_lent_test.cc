@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/loader/loader.h"
+#include "engine/loader/producer.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"
 
@@ -30,12 +30,12 @@ struct HeldLabels {
   std::shared_ptr<void> owner;
 };
 
-TEST(LoaderLent, AllLabelsOfAnEpochAreHeldUnderASmallBudget) {
+TEST(ProducerLent, AllLabelsOfAnEpochAreHeldUnderASmallBudget) {
   const testing::PhotoFolder photos(61, 4);
   LoaderOptions options = Options(photos);
   options.lent_batches = 1;
   const auto source = options.source;
-  auto loader = Loader::Open(options).value();
+  auto loader = Producer::Open(options).value();
   std::vector<HeldLabels> held;
   while (Batch batch = loader->Next().value()) {
     held.push_back({{batch.sample_ids().begin(), batch.sample_ids().end()},
@@ -54,11 +54,11 @@ TEST(LoaderLent, AllLabelsOfAnEpochAreHeldUnderASmallBudget) {
   }
 }
 
-TEST(LoaderLent, AnImageThatIsOwnedCountsAsLent) {
+TEST(ProducerLent, AnImageThatIsOwnedCountsAsLent) {
   const testing::PhotoFolder photos(12, 2);
   LoaderOptions options = Options(photos);
   options.lent_batches = 1;
-  auto loader = Loader::Open(options).value();
+  auto loader = Producer::Open(options).value();
   std::shared_ptr<void> image = loader->Next().value().Owner(0);
   EXPECT_EQ(loader->Stats().lent_bytes, loader->Stats().slot_bytes);
   const Result<Batch> refused = loader->Next();
@@ -68,12 +68,12 @@ TEST(LoaderLent, AnImageThatIsOwnedCountsAsLent) {
   EXPECT_TRUE(loader->Next().ok());
 }
 
-TEST(LoaderLent, WithoutALimitAWholeEpochIsHeldAndOutlivesTheLoader) {
+TEST(ProducerLent, WithoutALimitAWholeEpochIsHeldAndOutlivesTheLoader) {
   const testing::PhotoFolder photos(61, 4);
   LoaderOptions options = Options(photos);
   options.lent_batches = 0;
   options.epochs = 1;  // nothing more is made behind it
-  auto loader = Loader::Open(options).value();
+  auto loader = Producer::Open(options).value();
   std::vector<Batch> held;
   while (Batch batch = loader->Next().value()) held.push_back(std::move(batch));
   EXPECT_EQ(held.size(), 16u);

@@ -6,7 +6,7 @@
 #include <memory>
 #include <thread>
 
-#include "engine/loader/loader.h"
+#include "engine/loader/producer.h"
 #include "engine/memory/memory_plan.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
@@ -23,7 +23,7 @@ using ::stoker::testing::PhotoFolder;
 using ::stoker::testing::RuntimeUnderTest;
 using ::stoker::testing::TakeEpoch;
 
-class LoaderSettings : public ::testing::TestWithParam<ExecutorKind> {
+class ProducerSettings : public ::testing::TestWithParam<ExecutorKind> {
  protected:
   static void SetUpTestSuite() { photos_ = new PhotoFolder(61, 4); }
   static void TearDownTestSuite() { delete photos_; }
@@ -49,14 +49,14 @@ class LoaderSettings : public ::testing::TestWithParam<ExecutorKind> {
 
   static PhotoFolder* photos_;
 };
-PhotoFolder* LoaderSettings::photos_ = nullptr;
+PhotoFolder* ProducerSettings::photos_ = nullptr;
 
 // Another tenant, whose needs jump, takes workers and memory away and gives them back.
-TEST_P(LoaderSettings, WhateverOthersTakeTheBytesAreTheSame) {
+TEST_P(ProducerSettings, WhateverOthersTakeTheBytesAreTheSame) {
   const auto reference =
-      Loader::Open(Options(Runtime::Create(RuntimeUnderTest(1)).value())).value();
+      Producer::Open(Options(Runtime::Create(RuntimeUnderTest(1)).value())).value();
   const std::shared_ptr<Runtime> runtime = Tuned();
-  const auto loader = Loader::Open(Options(runtime)).value();
+  const auto loader = Producer::Open(Options(runtime)).value();
   const auto other = runtime->tenants().Join(1, {.workers = 1, .batch_bytes = 1});
   testing::Random random(3);
   for (int epoch = 0; epoch < Effort(30); ++epoch) {
@@ -68,13 +68,13 @@ TEST_P(LoaderSettings, WhateverOthersTakeTheBytesAreTheSame) {
   }
 }
 
-TEST_P(LoaderSettings, WhatIsFixedStays) {
+TEST_P(ProducerSettings, WhatIsFixedStays) {
   RuntimeOptions given = RuntimeUnderTest(3);
   given.executor = GetParam();
   given.reads_in_flight = 5;
   LoaderOptions options = Options(Runtime::Create(given).value());
   options.depth = 3;
-  const auto loader = Loader::Open(options).value();
+  const auto loader = Producer::Open(options).value();
   for (int epoch = 0; epoch < 5; ++epoch) {
     (void)TakeEpoch(*loader);
     const LoaderStats stats = loader->Stats();
@@ -85,9 +85,9 @@ TEST_P(LoaderSettings, WhatIsFixedStays) {
   }
 }
 
-TEST_P(LoaderSettings, MemoryFollowsTheDepth) {
+TEST_P(ProducerSettings, MemoryFollowsTheDepth) {
   const std::shared_ptr<Runtime> runtime = Tuned();
-  const auto loader = Loader::Open(Options(runtime)).value();
+  const auto loader = Producer::Open(Options(runtime)).value();
   for (int epoch = 0; epoch < 10; ++epoch) {
     (void)TakeEpoch(*loader);
     const LoaderStats stats = loader->Stats();
@@ -101,9 +101,9 @@ TEST_P(LoaderSettings, MemoryFollowsTheDepth) {
 }
 
 // A slow consumer, then a fast one, then none: the settings move, and it ends all the same.
-TEST_P(LoaderSettings, EndsWhileItIsBeingTuned) {
+TEST_P(ProducerSettings, EndsWhileItIsBeingTuned) {
   for (int round = 0; round < Effort(20); ++round) {
-    const auto loader = Loader::Open(Options(Tuned())).value();
+    const auto loader = Producer::Open(Options(Tuned())).value();
     for (int i = 0; i < round; ++i) {
       ASSERT_TRUE(loader->Next().ok());
       if (i % 3 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(i % 5));
@@ -111,27 +111,27 @@ TEST_P(LoaderSettings, EndsWhileItIsBeingTuned) {
   }
 }
 
-TEST_P(LoaderSettings, SeekKeepsWhatWasLearnt) {
-  const auto loader = Loader::Open(Options(Tuned())).value();
+TEST_P(ProducerSettings, SeekKeepsWhatWasLearnt) {
+  const auto loader = Producer::Open(Options(Tuned())).value();
   (void)TakeEpoch(*loader);
   const int depth = loader->Stats().depth;
-  ASSERT_TRUE(loader->Seek(0).ok());
+  ASSERT_TRUE(loader->Seek({0, 0}).ok());
   EXPECT_EQ(loader->Stats().depth, depth);
   (void)TakeEpoch(*loader);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LoaderSettings, ::testing::ValuesIn(ExecutorsUnderTest()));
+INSTANTIATE_TEST_SUITE_P(All, ProducerSettings, ::testing::ValuesIn(ExecutorsUnderTest()));
 
 TEST(TuningOptions, NonsenseIsRefused) {
   LoaderOptions options;
   options.source = PhotoFolder(4, 1).Source();
   options.transforms = {Resize{32}, CenterCrop{32, 32}};
   options.wait_target = 0;
-  EXPECT_EQ(Loader::Open(options).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(Producer::Open(options).error().code, Code::kInvalidArgument);
   options.wait_target = 0.005;
   for (double weight : {0.0, -1.0, 1e9, std::numeric_limits<double>::quiet_NaN()}) {
     options.weight = weight;
-    EXPECT_EQ(Loader::Open(options).error().code, Code::kInvalidArgument);
+    EXPECT_EQ(Producer::Open(options).error().code, Code::kInvalidArgument);
   }
 }
 

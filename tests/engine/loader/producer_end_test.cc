@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "core/random.h"
-#include "engine/loader/loader.h"
+#include "engine/loader/producer.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
@@ -72,7 +72,7 @@ int LiveThreadsAtRest() {
 }
 
 // 60 moments with each executor; fewer where Effort is less than full.
-TEST(LoaderEnd, AtAnyMomentWithoutThreadsOrDescriptorsLeft) {
+TEST(ProducerEnd, AtAnyMomentWithoutThreadsOrDescriptorsLeft) {
   const PhotoFolder photos(40, 2);
   const int rounds = Effort(60);
   RandomStream random({11, 0, 0}, 0);
@@ -84,12 +84,12 @@ TEST(LoaderEnd, AtAnyMomentWithoutThreadsOrDescriptorsLeft) {
       runtime.reader_threads = 1 + static_cast<int>(random.Below(2));
       LoaderOptions options = Options(photos, runtime);
       options.depth = 1 + static_cast<int>(random.Below(6));
-      auto loader = Loader::Open(options).value();
+      auto loader = Producer::Open(options).value();
       Batch held;
       for (uint64_t n = random.Below(12); n > 0; --n) held = loader->Next().value();
       std::this_thread::sleep_for(std::chrono::microseconds(random.Below(2000)));
       if (round % 3 == 0) loader->Stop();
-      if (round % 3 == 1) (void)loader->Seek(random.Below(5), random.Below(10));
+      if (round % 3 == 1) (void)loader->Seek({random.Below(5), random.Below(10)});
     };
     run(0);  // libraries start threads of their own that stay
     const int descriptors = OpenDescriptors();
@@ -102,12 +102,12 @@ TEST(LoaderEnd, AtAnyMomentWithoutThreadsOrDescriptorsLeft) {
   }
 }
 
-TEST(LoaderEnd, StopWakesAConsumerThatWaits) {
+TEST(ProducerEnd, StopWakesAConsumerThatWaits) {
   const PhotoFolder photos(8, 1);
   RuntimeOptions runtime;
   runtime.executor = DefaultExecutorUnderTest();
   for (int round = 0; round < 20; ++round) {
-    auto loader = Loader::Open(Options(photos, runtime)).value();
+    auto loader = Producer::Open(Options(photos, runtime)).value();
     std::thread stopper([&] {
       std::this_thread::sleep_for(std::chrono::microseconds(300 * round));
       loader->Stop();
@@ -124,11 +124,11 @@ TEST(LoaderEnd, StopWakesAConsumerThatWaits) {
   }
 }
 
-TEST(LoaderEnd, AnotherThreadMayAskForStats) {
+TEST(ProducerEnd, AnotherThreadMayAskForStats) {
   const PhotoFolder photos(20, 1);
   RuntimeOptions runtime;
   runtime.executor = DefaultExecutorUnderTest();
-  auto loader = Loader::Open(Options(photos, runtime)).value();
+  auto loader = Producer::Open(Options(photos, runtime)).value();
   std::atomic<bool> done{false};
   std::thread observer([&] {
     while (!done) {
@@ -157,16 +157,16 @@ int InChild(Function child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST(LoaderEnd, AForkedChildIsToldAndMayOpenItsOwn) {
+TEST(ProducerEnd, AForkedChildIsToldAndMayOpenItsOwn) {
   const PhotoFolder photos(8, 1);
   RuntimeOptions runtime;
   runtime.executor = DefaultExecutorUnderTest();
-  auto loader = Loader::Open(Options(photos, runtime)).value();
+  auto loader = Producer::Open(Options(photos, runtime)).value();
   Batch held = loader->Next().value();
   EXPECT_EQ(InChild([&] {
               const Result<Batch> batch = loader->Next();
               if (batch.ok() || batch.error().code != Code::kFailedPrecondition) return 1;
-              if (loader->Seek(0).ok()) return 2;
+              if (loader->Seek({0, 0}).ok()) return 2;
               loader->Stop();
               const LoaderStats stats = loader->Stats();
               if (stats.batches != 0 || stats.threads != 0) return 3;  // the parent's are not told
@@ -181,24 +181,24 @@ TEST(LoaderEnd, AForkedChildIsToldAndMayOpenItsOwn) {
 
 // TBB's workers did not come along, and it would start no others. (ThreadSanitizer lets no child of
 // a program of several threads start threads.)
-TEST(LoaderEnd, AForkedChildsOwnLoadersWork) {
+TEST(ProducerEnd, AForkedChildsOwnLoadersWork) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "forks with threads, and uses TBB";
 #endif
   const PhotoFolder photos(8, 1);
   RuntimeOptions runtime;
   runtime.executor = DefaultExecutorUnderTest();
-  auto loader = Loader::Open(Options(photos, runtime)).value();
+  auto loader = Producer::Open(Options(photos, runtime)).value();
   ASSERT_EQ(TakeEpoch(*loader).size(), 2u);
   LoaderOptions with_default = Options(photos, runtime);
   with_default.runtime = Runtime::Default().value();
-  auto other = Loader::Open(with_default).value();
+  auto other = Producer::Open(with_default).value();
   ASSERT_EQ(TakeEpoch(*other).size(), 2u);
   with_default.runtime.reset();
   EXPECT_EQ(InChild([&] {
-              auto own = Loader::Open(Options(photos, runtime)).value();
+              auto own = Producer::Open(Options(photos, runtime)).value();
               if (TakeEpoch(*own).size() != 2) return 1;
-              auto shared = Loader::Open(with_default).value();
+              auto shared = Producer::Open(with_default).value();
               if (TakeEpoch(*shared).size() != 2) return 2;
               if (shared->Stats().executor != "threads") return 3;
               return InChild([&] {

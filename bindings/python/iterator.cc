@@ -1,4 +1,4 @@
-#include "bindings/python/cursor.h"
+#include "bindings/python/iterator.h"
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -7,8 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "bindings/python/arrays.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
+#include "bindings/python/tensor.h"
 #include "bindings/python/waiting.h"
 #include "core/try.h"
 
@@ -40,30 +42,33 @@ class HasTurn {
 
 }  // namespace
 
-std::optional<std::pair<uint64_t, uint64_t>> Place::Get() const {
+std::optional<std::pair<uint64_t, uint64_t>> Position::Get() const {
   const std::lock_guard lock(mutex_);
-  return place_;
+  return position_;
 }
 
-void Place::Set(const std::optional<BatchName>& at) {
+void Position::Set(const std::optional<BatchName>& at) {
   const std::lock_guard lock(mutex_);
-  if (at) place_.emplace(at->epoch, at->index);
+  if (at) position_.emplace(at->epoch, at->index);
 }
 
-CursorHandle::CursorHandle(std::shared_ptr<SharedLoader> shared,
-                           std::unique_ptr<Iteration> iteration,
-                           std::shared_ptr<const Closed> closed)
-    : shared_(std::move(shared)), closed_(std::move(closed)), iteration_(std::move(iteration)) {
-  place_->Set(iteration_->position());
+IteratorHandle::IteratorHandle(std::shared_ptr<Loader> loader, std::unique_ptr<Iterator> iterator,
+                               size_t columns, As as, std::shared_ptr<const Closed> closed)
+    : loader_(std::move(loader)),
+      columns_(columns),
+      as_(as),
+      closed_(std::move(closed)),
+      iterator_(std::move(iterator)) {
+  position_->Set(iterator_->position());
 }
 
-CursorHandle::~CursorHandle() {
-  LetGo(iteration_);
-  LetGo(shared_);
+IteratorHandle::~IteratorHandle() {
+  LetGo(iterator_);
+  LetGo(loader_);
 }
 
-std::optional<py::tuple> CursorHandle::Next() {
-  if (const std::optional<std::string> warning = shared_->TakeWarning()) Warn(*warning);
+std::optional<py::tuple> IteratorHandle::Next() {
+  if (const std::optional<std::string> warning = loader_->TakeWarning()) Warn(*warning);
   Result<Taken> taken = Taken();
   {
     const WithoutGil released;
@@ -76,42 +81,64 @@ std::optional<py::tuple> CursorHandle::Next() {
            .advice = "In atexit handlers, iterate in those registered after `import stoker`"});
   }
   if (!taken.ok()) Raise(taken.error());
-  if (*taken == nullptr) return std::nullopt;
-  sample_ids_ = (*taken)->sample_ids();
-  return (*taken)->Columns();
+  if (!taken->host && taken->device == nullptr) return std::nullopt;
+  const auto& [host, device] = *taken;
+  const std::span<const uint64_t> ids =
+      device != nullptr ? device->sample_ids() : host.sample_ids();
+  sample_ids_.assign(ids.begin(), ids.end());
+  py::tuple all(columns_);
+  for (size_t c = 0; c < columns_; ++c) {
+    if (device != nullptr) {
+      all[c] = py::cast(Tensor(device, c));
+    } else {
+      all[c] = as_ == As::kArrays ? ArrayOf(host, c) : py::cast(Tensor(host, c));
+    }
+  }
+  return all;
 }
 
-void CursorHandle::Seek(uint64_t epoch, uint64_t index) {
+void IteratorHandle::Seek(uint64_t epoch, uint64_t index) {
   Status status;
   {
     const WithoutGil released;
-    status = InTurn([&](const Interrupt&) { return iteration_->Seek({epoch, index}); });
+    status = InTurn([&](const Interrupt&) { return iterator_->Seek({epoch, index}); });
   }
   if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal handler's
   Check(status);
 }
 
-Result<CursorHandle::Taken> CursorHandle::Take() {
+Result<IteratorHandle::Taken> IteratorHandle::Take() {
   return InTurn([this](const Interrupt& interrupt) -> Result<Taken> {
     const Error was_closed{Code::kCancelled, "the loader was closed"};
     if (closed()) return was_closed;
-    if (!iteration_->position()) {
+    if (!iterator_->position()) {
       // Before the wait, so that a state saved meanwhile has the epoch.
-      if (Status s = iteration_->Seek({shared_->epochs().Take(), 0}); !s.ok()) {
+      if (Status s = iterator_->Seek({loader_->epochs().Take(), 0}); !s.ok()) {
         return std::move(s).error();
       }
-      place_->Set(iteration_->position());
+      position_->Set(iterator_->position());
     }
-    Result<Taken> taken = iteration_->Next(interrupt);
+    Result<Taken> taken = TakeNext(interrupt);
     if (!taken.ok() && taken.error().code == Code::kCancelled && closed()) return was_closed;
     return taken;
   });
 }
 
+Result<IteratorHandle::Taken> IteratorHandle::TakeNext(const Interrupt& interrupt) {
+  Taken taken;
+  if (loader_->options().to_device) {
+    ASSIGN_OR_RETURN(DeviceBatch batch, iterator_->NextOnDevice(interrupt));
+    if (batch) taken.device = ForTensors(std::move(batch));
+  } else {
+    ASSIGN_OR_RETURN(taken.host, iterator_->Next(interrupt));
+  }
+  return taken;
+}
+
 template <typename Use>
-auto CursorHandle::InTurn(const Use& use) -> decltype(use(Interrupt())) {
+auto IteratorHandle::InTurn(const Use& use) -> decltype(use(Interrupt())) {
   // First: in a forked child another thread may have left the lock taken for ever.
-  TRY(shared_->options().runtime->CheckProcess());
+  TRY(loader_->options().runtime->CheckProcess());
   if (owner_ == std::this_thread::get_id()) {
     return Error{.code = Code::kFailedPrecondition,
                  .cause = "this thread is waiting for this iterator's next batch already",
@@ -124,17 +151,17 @@ auto CursorHandle::InTurn(const Use& use) -> decltype(use(Interrupt())) {
   const std::lock_guard turn(turn_, std::adopt_lock);
   const HasTurn owner(owner_);
   auto done = use(interrupt);
-  place_->Set(iteration_->position());
+  position_->Set(iterator_->position());
   return done;
 }
 
-void AddCursor(py::module_& module) {
-  py::class_<Place, std::shared_ptr<Place>>(module, "Place").def("get", &Place::Get);
-  py::class_<CursorHandle>(module, "Cursor")
-      .def("next", &CursorHandle::Next)
-      .def("seek", &CursorHandle::Seek, py::arg("epoch"), py::arg("index"))
-      .def_property_readonly("place", &CursorHandle::place)
-      .def_property_readonly("sample_ids", &CursorHandle::sample_ids);
+void AddIterator(py::module_& module) {
+  py::class_<Position, std::shared_ptr<Position>>(module, "Position").def("get", &Position::Get);
+  py::class_<IteratorHandle>(module, "Iterator")
+      .def("next", &IteratorHandle::Next)
+      .def("seek", &IteratorHandle::Seek, py::arg("epoch"), py::arg("index"))
+      .def_property_readonly("position", &IteratorHandle::position)
+      .def_property_readonly("sample_ids", &IteratorHandle::sample_ids);
 }
 
 }  // namespace stoker::python

@@ -1,4 +1,4 @@
-#include "engine/loader/loader_parts.h"
+#include "engine/loader/producer_parts.h"
 
 #include <algorithm>
 #include <memory>
@@ -25,26 +25,27 @@ std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optiona
   return columns;
 }
 
-SlotPool::Options SlotOptionsOf(const LoaderOptions& options, std::vector<ColumnSpec> columns,
-                                const MemoryPlan& memory) {
+SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOptions& own,
+                                std::vector<ColumnSpec> columns, const MemoryPlan& memory) {
   SlotPool::Options slots;
   slots.columns = std::move(columns);
   slots.batch_size = options.batch_size;
   slots.working_slots = memory.depth;
-  slots.lent_slots = options.lent_batches;
-  slots.lent = options.lent;
-  slots.one_slab = options.one_slab;
-  if (options.device == nullptr) return slots;
-  slots.pinning = std::make_shared<DevicePinning>(options.device);
+  slots.lent_slots = own.lent_batches;
+  slots.lent = own.lent;
+  slots.one_slab = own.one_slab;
+  if (own.pinned_for == nullptr) return slots;
+  slots.pinning = std::make_shared<DevicePinning>(own.pinned_for);
   slots.working_slots = memory.most_depth;  // pinned once, and never while batches are made
   slots.pinned_lent_slots =
-      options.lent_batches != 0 ? std::min(options.lent_batches, 64) : SlotPool::kSpareSlots;
+      own.lent_batches != 0 ? std::min(own.lent_batches, 64) : SlotPool::kSpareSlots;
   return slots;
 }
 
-int MostDepth(const LoaderOptions& options, const RuntimeOptions& limits) {
+int MostDepth(const LoaderOptions& options, const ProducerOptions& own,
+              const RuntimeOptions& limits) {
   constexpr int kMostPinned = 16;
-  if (options.device != nullptr) return kMostPinned;
+  if (own.pinned_for != nullptr) return kMostPinned;
   const uint32_t samples = limits.reads_in_flight * static_cast<uint32_t>(limits.reader_threads) +
                            3 * static_cast<uint32_t>(limits.threads);
   return std::clamp(static_cast<int>(2 * samples / options.batch_size), kMostDepth, 4096);

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/loader/loader.h"
 #include "engine/loader/order.h"
+#include "engine/loader/producer.h"
 #include "engine/memory/memory_plan.h"
 #include "io/sources/arrays.h"
 #include "io/sources/image_folder.h"
@@ -30,7 +30,7 @@ using ::stoker::testing::TakeEpoch;
 
 const BatchMix kBoth{.choices = {MixUp{0.4}, CutMix{1}}, .p = {0.5, 0.5}};
 
-class LoaderMix : public ::testing::Test {
+class ProducerMix : public ::testing::Test {
  protected:
   static constexpr int kPhotos = 61, kClasses = 4;
   static constexpr uint32_t kBatch = 12;  // the last one has a single row
@@ -52,12 +52,12 @@ class LoaderMix : public ::testing::Test {
     return options;
   }
 
-  static std::unique_ptr<Loader> Open(LoaderOptions options) {
-    return Loader::Open(std::move(options)).value();
+  static std::unique_ptr<Producer> Open(LoaderOptions options) {
+    return Producer::Open(std::move(options)).value();
   }
 
   static std::string Refusal(const LoaderOptions& options) {
-    const auto loader = Loader::Open(options);
+    const auto loader = Producer::Open(options);
     if (loader.ok()) return "accepted";
     EXPECT_EQ(loader.error().code, Code::kInvalidArgument);
     return loader.error().ToString();
@@ -65,7 +65,7 @@ class LoaderMix : public ::testing::Test {
 
   static PhotoFolder* photos_;
 };
-PhotoFolder* LoaderMix::photos_ = nullptr;
+PhotoFolder* ProducerMix::photos_ = nullptr;
 
 std::vector<uint8_t> BytesOf(const Column& column) {
   const auto* data = static_cast<const uint8_t*>(column.data);
@@ -98,7 +98,7 @@ void ExpectMixedByHand(const Batch& mixed, const Batch& plain, const MixedRow& i
   }
 }
 
-TEST_F(LoaderMix, IsMixingByHandOfEveryTypeAndLayout) {
+TEST_F(ProducerMix, IsMixingByHandOfEveryTypeAndLayout) {
   for (const DType dtype : {DType::kU8, DType::kF16, DType::kBF16, DType::kF32}) {
     for (const Layout layout : {Layout::kNhwc, Layout::kNchw}) {
       LoaderOptions options = Options();
@@ -138,13 +138,13 @@ TEST_F(LoaderMix, IsMixingByHandOfEveryTypeAndLayout) {
 }
 
 // 61 = 5 × 12 + 1.
-TEST_F(LoaderMix, AShortLastBatchOfOneRowIsMixedWithItself) {
+TEST_F(ProducerMix, AShortLastBatchOfOneRowIsMixedWithItself) {
   LoaderOptions options = Options();
   auto mixing = Open(options);
   options.mix.reset();
   auto plain = Open(options);
-  ASSERT_TRUE(mixing->Seek(0, 5).ok());
-  ASSERT_TRUE(plain->Seek(0, 5).ok());
+  ASSERT_TRUE(mixing->Seek({0, 5}).ok());
+  ASSERT_TRUE(plain->Seek({0, 5}).ok());
   const Batch mixed = mixing->Next().value(), batch = plain->Next().value();
   EXPECT_EQ(mixed.rows(), 1);
   EXPECT_EQ(BytesOf(mixed.images()), BytesOf(batch.images()));
@@ -154,7 +154,7 @@ TEST_F(LoaderMix, AShortLastBatchOfOneRowIsMixedWithItself) {
 }
 
 // Every combination, or a third where Effort is less than full.
-TEST_F(LoaderMix, BytesDependOnNeitherThreadsNorDepthNorExecutor) {
+TEST_F(ProducerMix, BytesDependOnNeitherThreadsNorDepthNorExecutor) {
   auto one = Open(Options(RuntimeUnderTest(1)));
   std::vector<uint64_t> expected = TakeEpoch(*one);
   const std::vector<uint64_t> second = TakeEpoch(*one);
@@ -183,7 +183,7 @@ TEST_F(LoaderMix, BytesDependOnNeitherThreadsNorDepthNorExecutor) {
   }
 }
 
-TEST_F(LoaderMix, SeedsEpochsAndRanksDrawDifferently) {
+TEST_F(ProducerMix, SeedsEpochsAndRanksDrawDifferently) {
   const auto labels = [](uint64_t seed, uint64_t epoch, uint32_t rank) {
     LoaderOptions options = Options();
     options.mix = BatchMix{.choices = {MixUp{1}}};
@@ -191,7 +191,7 @@ TEST_F(LoaderMix, SeedsEpochsAndRanksDrawDifferently) {
     options.world = 2;
     options.rank = rank;
     auto loader = Open(options);
-    EXPECT_TRUE(loader->Seek(epoch).ok());
+    EXPECT_TRUE(loader->Seek({epoch, 0}).ok());
     const Batch batch = loader->Next().value();
     float least = 1;  // of lam and 1 − lam
     for (float label : batch.labels().as<float>())
@@ -205,18 +205,18 @@ TEST_F(LoaderMix, SeedsEpochsAndRanksDrawDifferently) {
   EXPECT_NE(labels(1, 0, 0), labels(1, 0, 1));
 }
 
-TEST_F(LoaderMix, SeekToTheMiddleAndAppendGiveTheSameBatches) {
+TEST_F(ProducerMix, SeekToTheMiddleAndAppendGiveTheSameBatches) {
   auto whole = Open(Options());
   const std::vector<uint64_t> expected = TakeEpoch(*whole);
   auto resumed = Open(Options(RuntimeUnderTest(1)));
-  ASSERT_TRUE(resumed->Seek(0, 3).ok());
+  ASSERT_TRUE(resumed->Seek({0, 3}).ok());
   EXPECT_EQ(TakeEpoch(*resumed), std::vector<uint64_t>(expected.begin() + 3, expected.end()));
-  ASSERT_TRUE(resumed->Append(0, 4).ok());
-  ASSERT_TRUE(resumed->Append(0, 1).ok());
+  ASSERT_TRUE(resumed->Append({0, 4}).ok());
+  ASSERT_TRUE(resumed->Append({0, 1}).ok());
   EXPECT_EQ(Take(*resumed, 2), (std::vector<uint64_t>{expected[4], expected[1]}));
 }
 
-TEST_F(LoaderMix, AFailedSampleFailsItsBatchAndNoOther) {
+TEST_F(ProducerMix, AFailedSampleFailsItsBatchAndNoOther) {
   const PhotoFolder photos(30, 2);
   LoaderOptions options = Options();
   options.source = photos.Source();
@@ -233,13 +233,13 @@ TEST_F(LoaderMix, AFailedSampleFailsItsBatchAndNoOther) {
 }
 
 // Nothing but the wider labels is charged.
-TEST_F(LoaderMix, TheBudgetHasRoomForSoftLabels) {
+TEST_F(ProducerMix, TheBudgetHasRoomForSoftLabels) {
   RuntimeOptions runtime = RuntimeUnderTest(2);
   runtime.memory_budget = 100'000;
   LoaderOptions options = Options(runtime);
   options.batch_size = 16;  // 9 pages of pixels
   options.mix->num_classes = 100;
-  const auto refused = Loader::Open(options);
+  const auto refused = Producer::Open(options);
   ASSERT_FALSE(refused.ok());
   const uint64_t slot = 9 * 4096 + 16 * 100 * 4;
   const uint64_t minimum = slot + 2 * kWorkspaceBytes + 2 * kReadBufferBytes;
@@ -252,7 +252,7 @@ TEST_F(LoaderMix, TheBudgetHasRoomForSoftLabels) {
   EXPECT_LE(loader->Stats().memory_peak, minimum);
 }
 
-TEST_F(LoaderMix, MoreClassesThanTheSourceHasAreAllowedAndFewerAreNamed) {
+TEST_F(ProducerMix, MoreClassesThanTheSourceHasAreAllowedAndFewerAreNamed) {
   LoaderOptions options = Options();
   options.mix->num_classes = 10;
   const Batch batch = Open(options)->Next().value();
@@ -264,13 +264,13 @@ TEST_F(LoaderMix, MoreClassesThanTheSourceHasAreAllowedAndFewerAreNamed) {
   EXPECT_NE(Refusal(options).find("MixUp.alpha is -2"), std::string::npos);
 }
 
-TEST_F(LoaderMix, SamplesWithoutLabelsAreRefused) {
+TEST_F(ProducerMix, SamplesWithoutLabelsAreRefused) {
   LoaderOptions options = Options();
   options.source = ImageFolder(photos_->path() + "/class0").value();
   EXPECT_NE(Refusal(options).find("has none"), std::string::npos) << Refusal(options);
 }
 
-TEST_F(LoaderMix, StopsInTheMiddle) {
+TEST_F(ProducerMix, StopsInTheMiddle) {
   for (ExecutorKind executor : ExecutorsUnderTest()) {
     RuntimeOptions runtime = RuntimeUnderTest(4);
     runtime.executor = executor;
@@ -290,11 +290,11 @@ ArrayColumn LabelsOf(const std::vector<T>& labels, DType dtype) {
   return {"label", dtype, {}, labels.data(), labels.size()};
 }
 
-class LoaderMixArrays : public LoaderMix {
+class ProducerMixArrays : public ProducerMix {
  protected:
   static constexpr uint64_t kSamples = 20, kSide = 8;
 
-  LoaderMixArrays() {
+  ProducerMixArrays() {
     for (size_t i = 0; i < pixels_.size(); ++i) pixels_[i] = static_cast<uint8_t>(i * 37 + i / 251);
     for (size_t i = 0; i < kSamples; ++i) classes_[i] = static_cast<int64_t>(i % 7);
   }
@@ -316,7 +316,7 @@ class LoaderMixArrays : public LoaderMix {
   std::vector<int64_t> classes_ = std::vector<int64_t>(kSamples);
 };
 
-TEST_F(LoaderMixArrays, WithAndWithoutTransforms) {
+TEST_F(ProducerMixArrays, WithAndWithoutTransforms) {
   for (const bool transformed : {false, true}) {
     LoaderOptions options =
         Over(Images(DType::kU8, {kSide, kSide, 3}), LabelsOf(classes_, DType::kI64));
@@ -333,7 +333,7 @@ TEST_F(LoaderMixArrays, WithAndWithoutTransforms) {
   }
 }
 
-TEST_F(LoaderMixArrays, LabelsOfEveryIntegerType) {
+TEST_F(ProducerMixArrays, LabelsOfEveryIntegerType) {
   std::vector<int8_t> i8(classes_.begin(), classes_.end());
   std::vector<uint8_t> u8(classes_.begin(), classes_.end());
   std::vector<int16_t> i16(classes_.begin(), classes_.end());
@@ -351,7 +351,7 @@ TEST_F(LoaderMixArrays, LabelsOfEveryIntegerType) {
   }
 }
 
-TEST_F(LoaderMixArrays, ALabelOutOfRangeIsAnErrorThatNamesIt) {
+TEST_F(ProducerMixArrays, ALabelOutOfRangeIsAnErrorThatNamesIt) {
   for (const int64_t wrong : {int64_t{7}, int64_t{-1}, INT64_MIN}) {
     classes_[4] = wrong;
     LoaderOptions options =
@@ -370,7 +370,7 @@ TEST_F(LoaderMixArrays, ALabelOutOfRangeIsAnErrorThatNamesIt) {
   EXPECT_FALSE(loader->Next().ok());
 }
 
-TEST_F(LoaderMixArrays, AnyShapeIsBlendedAndOnlyImagesAreCut) {
+TEST_F(ProducerMixArrays, AnyShapeIsBlendedAndOnlyImagesAreCut) {
   const ArrayColumn labels = LabelsOf(classes_, DType::kI64);
   LoaderOptions options = Over(Images(DType::kF32, {48}), labels);
   EXPECT_NE(Refusal(options).find("CutMix needs images"), std::string::npos) << Refusal(options);
@@ -383,7 +383,7 @@ TEST_F(LoaderMixArrays, AnyShapeIsBlendedAndOnlyImagesAreCut) {
             std::string::npos);
 }
 
-TEST_F(LoaderMixArrays, WhatIsNoClassNumberIsRefused) {
+TEST_F(ProducerMixArrays, WhatIsNoClassNumberIsRefused) {
   const ArrayColumn images = Images(DType::kU8, {kSide, kSide, 3});
   const std::vector<float> soft(kSamples * 7);
   EXPECT_NE(

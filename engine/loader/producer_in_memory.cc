@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/trace.h"
-#include "engine/loader/loader_impl.h"
+#include "engine/loader/producer_impl.h"
 
 namespace stoker {
 
@@ -21,7 +21,7 @@ ImageView ImageOf(const ArrayColumn& array, uint64_t id) {
 }  // namespace
 
 // Order → worker: what is in memory needs no reader.
-void Loader::Impl::SubmitRuns() {
+void Producer::Impl::SubmitRuns() {
   while (!stopped_.load(std::memory_order_relaxed) && !samples_.TooFewFree()) {
     const std::optional<uint32_t> index = samples_.Take();
     if (!index) continue;
@@ -34,7 +34,7 @@ void Loader::Impl::SubmitRuns() {
   }
 }
 
-void Loader::Impl::CopyRun(uint32_t index, int worker) {
+void Producer::Impl::CopyRun(uint32_t index, int worker) {
   const TraceSpan span(runtime_.trace(), "stoker.decode");
   const uint64_t before = NowNanoseconds();
   WorkerPace& pace = paces_[static_cast<size_t>(worker)];
@@ -51,7 +51,7 @@ void Loader::Impl::CopyRun(uint32_t index, int worker) {
 }
 
 // Rows that are there already are copied, column by column; or the image's is transformed.
-Status Loader::Impl::FillRun(const RowTicket& ticket, int worker, StageTimes& times) {
+Status Producer::Impl::FillRun(const RowTicket& ticket, int worker, StageTimes& times) {
   Slot& slot = *ticket.slot;
   const std::span<const ArrayColumn> arrays = options_.source->arrays();
   const std::span<uint64_t> ids = std::span(slot.sample_ids).subspan(ticket.row, ticket.rows);
@@ -80,7 +80,7 @@ Status Loader::Impl::FillRun(const RowTicket& ticket, int worker, StageTimes& ti
 }
 
 // Class numbers become rows of numbers.
-Status Loader::Impl::WriteLabels(const RowTicket& ticket) const {
+Status Producer::Impl::WriteLabels(const RowTicket& ticket) const {
   const ArrayColumn& labels = options_.source->arrays()[1];
   for (uint32_t row = ticket.row; row < ticket.row + ticket.rows; ++row) {
     const uint64_t id = ticket.slot->sample_ids[row];

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <memory>
 
-#include "engine/loader/loader.h"
+#include "engine/loader/producer.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
@@ -37,7 +37,7 @@ class HeldReader final : public Reader {
   const std::unique_ptr<Reader> reader_;
 };
 
-class LoaderScheduleTest : public ::testing::Test {
+class ProducerScheduleTest : public ::testing::Test {
  protected:
   static constexpr uint64_t kPerEpoch = 6;  // 41 photographs in batches of 7: the last has 6 rows
 
@@ -54,7 +54,7 @@ class LoaderScheduleTest : public ::testing::Test {
 
   // Fingerprints of the first epochs, batch by batch.
   std::vector<std::vector<uint64_t>> Epochs(int count) {
-    auto loader = Loader::Open(Options()).value();
+    auto loader = Producer::Open(Options()).value();
     std::vector<std::vector<uint64_t>> epochs;
     for (int e = 0; e < count; ++e) epochs.push_back(TakeEpoch(*loader));
     return epochs;
@@ -63,29 +63,29 @@ class LoaderScheduleTest : public ::testing::Test {
   PhotoFolder photos_{41, 3};
 };
 
-TEST_F(LoaderScheduleTest, TheSameEpochAgainAndAgain) {
+TEST_F(ProducerScheduleTest, TheSameEpochAgainAndAgain) {
   const auto epochs = Epochs(3);
   ASSERT_EQ(epochs[0].size(), kPerEpoch);
-  auto loader = Loader::Open(Options()).value();
-  ASSERT_TRUE(loader->Seek(1, 0, Schedule::kSameEpoch).ok());
+  auto loader = Producer::Open(Options()).value();
+  ASSERT_TRUE(loader->Seek({1, 0}, Schedule::kSameEpoch).ok());
   EXPECT_EQ(TakeEpoch(*loader), epochs[1]);
   EXPECT_EQ(loader->position(), (BatchName{1, 0}));
   EXPECT_EQ(TakeEpoch(*loader), epochs[1]);
-  ASSERT_TRUE(loader->Seek(2, 4, Schedule::kSameEpoch).ok());
+  ASSERT_TRUE(loader->Seek({2, 4}, Schedule::kSameEpoch).ok());
   EXPECT_EQ(TakeEpoch(*loader), std::vector<uint64_t>(epochs[2].begin() + 4, epochs[2].end()));
   EXPECT_EQ(TakeEpoch(*loader), epochs[2]);
 }
 
-TEST_F(LoaderScheduleTest, AppendedBatchesInTheOrderOfTheCalls) {
+TEST_F(ProducerScheduleTest, AppendedBatchesInTheOrderOfTheCalls) {
   const auto epochs = Epochs(4);
-  auto loader = Loader::Open(Options()).value();
+  auto loader = Producer::Open(Options()).value();
   (void)loader->Next().value();  // in the middle of something else
   const std::vector<BatchName> wanted = {{3, 5}, {0, 0}, {0, 0}, {2, 5}, {2, 5}, {1, 3},
                                          {3, 5}, {0, 1}, {0, 5}, {1, 5}, {2, 0}};
   size_t appended = 0, taken = 0;
   for (size_t ahead : {1, 3, 20}) {  // fewer and more than the depth
     while (appended < wanted.size() && appended < taken + ahead) {
-      ASSERT_TRUE(loader->Append(wanted[appended].epoch, wanted[appended].index).ok());
+      ASSERT_TRUE(loader->Append(wanted[appended]).ok());
       ++appended;
     }
     for (int i = 0; i < 3 && taken < appended; ++i, ++taken) {
@@ -100,24 +100,24 @@ TEST_F(LoaderScheduleTest, AppendedBatchesInTheOrderOfTheCalls) {
   for (; taken < appended; ++taken) EXPECT_TRUE(loader->Next().value());
   EXPECT_FALSE(loader->Next().value()) << "nothing is left";
   EXPECT_FALSE(loader->Next().value()) << "and stays so";
-  ASSERT_TRUE(loader->Append(1, 2).ok());
+  ASSERT_TRUE(loader->Append({1, 2}).ok());
   EXPECT_EQ(Fingerprint(loader->Next().value()), epochs[1][2]);
-  ASSERT_TRUE(loader->Seek(2).ok());
+  ASSERT_TRUE(loader->Seek({2, 0}).ok());
   EXPECT_EQ(TakeEpoch(*loader), epochs[2]) << "Seek ends it";
-  EXPECT_EQ(loader->Append(0, kPerEpoch).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(loader->Append({0, kPerEpoch}).error().code, Code::kInvalidArgument);
 }
 
 // Short batches reuse the place of long ones and the other way round, with every depth: 60 of them,
 // 12 where Effort is less than full.
-TEST_F(LoaderScheduleTest, ShortBatchesInAnyPlace) {
+TEST_F(ProducerScheduleTest, ShortBatchesInAnyPlace) {
   const auto epochs = Epochs(2);
   const auto batches = static_cast<uint64_t>(testing::Effort(60));
   for (int depth : {1, 2, 3, 5}) {
     LoaderOptions options = Options();
     options.depth = depth;
-    auto loader = Loader::Open(options).value();
+    auto loader = Producer::Open(options).value();
     for (uint64_t i = 0; i < batches; ++i) {
-      ASSERT_TRUE(loader->Append(i % 2, i % 3 == 0 ? 1 : kPerEpoch - 1).ok());
+      ASSERT_TRUE(loader->Append({i % 2, i % 3 == 0 ? 1 : kPerEpoch - 1}).ok());
     }
     for (uint64_t i = 0; i < batches; ++i) {
       EXPECT_EQ(Fingerprint(loader->Next().value()), epochs[i % 2][i % 3 == 0 ? 1 : kPerEpoch - 1]);
@@ -125,7 +125,7 @@ TEST_F(LoaderScheduleTest, ShortBatchesInAnyPlace) {
   }
 }
 
-TEST_F(LoaderScheduleTest, AnInterruptedWaitLosesNothing) {
+TEST_F(ProducerScheduleTest, AnInterruptedWaitLosesNothing) {
   const auto epochs = Epochs(1);
   LoaderOptions options = Options();
   RuntimeOptions runtime = options.runtime->options();
@@ -134,7 +134,7 @@ TEST_F(LoaderScheduleTest, AnInterruptedWaitLosesNothing) {
     return std::unique_ptr<Reader>(std::make_unique<HeldReader>(held));
   };
   options.runtime = Runtime::Create(runtime).value();
-  auto loader = Loader::Open(options).value();
+  auto loader = Producer::Open(options).value();
   int asked = 0;
   Result<Batch> none = loader->Next([&] { return ++asked == 2; });
   ASSERT_FALSE(none.ok());

@@ -2,12 +2,12 @@
 #include <string>
 #include <utility>
 
-#include "engine/loader/loader_impl.h"
+#include "engine/loader/producer_impl.h"
 
 namespace stoker {
 
 // Whether the sample has to wait for its turn, instead of having ended like that.
-bool Loader::Impl::MustWait(const SampleInFlight& sample, Status& status) const {
+bool Producer::Impl::MustWait(const SampleInFlight& sample, Status& status) const {
   if (status.ok() || status.error().wanted_bytes == 0) return false;
   if (stopped_.load(std::memory_order_relaxed)) return false;
   if (sample.alone) status = Refusal(status.error());
@@ -15,7 +15,7 @@ bool Loader::Impl::MustWait(const SampleInFlight& sample, Status& status) const 
 }
 
 // The sample is another's from here on.
-void Loader::Impl::Postpone(uint32_t index) {
+void Producer::Impl::Postpone(uint32_t index) {
   samples_[index].read.buffer.Free();
   samples_[index].path.times().begun_ns = 0;
   runtime_.postponed().Add(*this, index);
@@ -23,7 +23,7 @@ void Loader::Impl::Postpone(uint32_t index) {
 }
 
 // What would have been too little with all of the samples' share is never enough.
-Error Loader::Impl::Refusal(const Error& error) const {
+Error Producer::Impl::Refusal(const Error& error) const {
   MemoryAccounts& memory = runtime_.memory();
   const uint64_t finish = plan_ ? plan_->tile_bytes() : 0;  // what comes behind decoding
   const uint64_t needed = memory.samples().used() + error.wanted_bytes + finish;
@@ -39,7 +39,7 @@ Error Loader::Impl::Refusal(const Error& error) const {
 }
 
 // In the place of Pull, while samples wait: the one whose turn it is, if it is ours.
-size_t Loader::Impl::PullTurn(std::span<ReadRequest*> requests) {
+size_t Producer::Impl::PullTurn(std::span<ReadRequest*> requests) {
   const std::optional<uint32_t> index = runtime_.postponed().TakeTurn(*this);
   if (!index) return 0;
   SampleInFlight& sample = samples_[*index];
@@ -55,26 +55,26 @@ size_t Loader::Impl::PullTurn(std::span<ReadRequest*> requests) {
 }
 
 // When nothing is in work any more.
-void Loader::Impl::DropPostponed() {
+void Producer::Impl::DropPostponed() {
   for (uint32_t index : runtime_.postponed().Drop(*this)) {
     BeginWork();
     EndSample(index, {}, Error{Code::kCancelled, "stopped"}, 0);
   }
 }
 
-void Loader::Impl::GiveBack() {
+void Producer::Impl::GiveBack() {
   samples_.FreeBuffers();  // those that wait have none
   for (WorkspacePointer& workspace : workspaces_) FreeMemoryOf(*workspace);
 }
 
 // What has grown stays so while memory is plenty; else a few large files would hold it.
-void Loader::Impl::TrimBuffer(GrowingBuffer& buffer) const {
+void Producer::Impl::TrimBuffer(GrowingBuffer& buffer) const {
   const MemoryBudget& memory = runtime_.memory().samples();
   if (buffer.capacity() < 2 * kReadBufferBytes || memory.used() < memory.limit() / 2) return;
   buffer.Free();
 }
 
-void Loader::Impl::TrimWorkspace(Workspace& workspace) const {
+void Producer::Impl::TrimWorkspace(Workspace& workspace) const {
   const MemoryBudget& memory = runtime_.memory().samples();
   if (MemoryOf(workspace) <= kWorkspaceBytes + plan_->tile_bytes()) return;
   if (memory.used() >= memory.limit() / 2) FreeMemoryOf(workspace);

@@ -1,12 +1,12 @@
 // A loader's settings while it runs: the tuner learns from each batch, and what it decides is done.
 #include <algorithm>
 
-#include "engine/loader/loader_impl.h"
+#include "engine/loader/producer_impl.h"
 
 namespace stoker {
 
 // What there may be at most, now that others have had their say.
-TunerLimits Loader::Impl::Granted() const {
+TunerLimits Producer::Impl::Granted() const {
   const uint64_t batches = tenant_->batch_bytes() / slots_->slot_bytes();
   TunerLimits granted = most_;
   granted.depth =
@@ -17,7 +17,7 @@ TunerLimits Loader::Impl::Granted() const {
   return granted;
 }
 
-void Loader::Impl::Learn(const BatchRecord& batch) {
+void Producer::Impl::Learn(const BatchRecord& batch) {
   {
     std::lock_guard lock(told_mutex_);
     told_.waited += batch.waited;
@@ -32,7 +32,7 @@ void Loader::Impl::Learn(const BatchRecord& batch) {
 }
 
 // Says what is needed: seldom, for it takes the tuner a millisecond or two to know.
-void Loader::Impl::Share(uint64_t now_ns) {
+void Producer::Impl::Share(uint64_t now_ns) {
   constexpr uint64_t kShareEvery = 500'000'000;
   share_again_ns_ = now_ns + kShareEvery;
   const TunerSettings needs = tuner_.needs(most_);
@@ -41,13 +41,13 @@ void Loader::Impl::Share(uint64_t now_ns) {
                now_ns);
 }
 
-void Loader::Impl::Follow(std::span<const TunerDecision> decisions) {
+void Producer::Impl::Follow(std::span<const TunerDecision> decisions) {
   if (decisions.empty()) return;
   Tell(decisions);
   Settle();
 }
 
-void Loader::Impl::Tell(std::span<const TunerDecision> decisions) {
+void Producer::Impl::Tell(std::span<const TunerDecision> decisions) {
   trace_.Decisions(decisions);
   std::lock_guard lock(told_mutex_);
   for (const TunerDecision& decision : decisions) {
@@ -58,7 +58,7 @@ void Loader::Impl::Tell(std::span<const TunerDecision> decisions) {
 }
 
 // Takes slots for so many batches, or for as many as the budget has room for now.
-int Loader::Impl::DeepestOf(int depth) {
+int Producer::Impl::DeepestOf(int depth) {
   if (depth == settings_.depth) return depth;
   while (depth > settings_.depth && !slots_->SetWorkingSlots(depth)) --depth;
   (void)slots_->SetWorkingSlots(depth);  // not more than there are
@@ -67,7 +67,7 @@ int Loader::Impl::DeepestOf(int depth) {
 
 // Brings the loader to the tuner's settings. Where the budget has no room for them now, the depth
 // stays, and the tuner is told.
-void Loader::Impl::Settle() {
+void Producer::Impl::Settle() {
   TunerSettings wanted = tuner_.settings();
   const int room = DeepestOf(wanted.depth);
   if (room < wanted.depth) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/row_work.h"
-#include "engine/loader/loader.h"
+#include "engine/loader/producer.h"
 #include "gpu/finish.h"
 #include "io/sources/arrays.h"
 #include "io/sources/image_folder.h"
@@ -155,9 +155,8 @@ void ExpectSameBatches(LoaderOptions options, Seen& seen) {
                     {.dtype = options.dtype, .layout = options.layout, .finish_on_device = true})
           .value();
   SCOPED_TRACE(plan.Describe());
-  auto whole = Loader::Open(options).value();
-  options.finish_on_device = true;
-  auto parts = Loader::Open(options).value();
+  auto whole = Producer::Open(options).value();
+  auto parts = Producer::Open(options, ProducerOptions{.finish_on_device = true}).value();
   ASSERT_EQ(parts->columns().back().name, "work");
   ASSERT_EQ(parts->columns().back().row_bytes(), RowWorkBytes(plan.boxes()));
   EXPECT_EQ(plan.finished_shape(), whole->columns()[0].row_shape);
@@ -175,7 +174,7 @@ void ExpectSameBatches(LoaderOptions options, Seen& seen) {
   }
 }
 
-TEST(LoaderFinish, IsTheSameOnADeviceOfMadePhotographs) {
+TEST(ProducerFinish, IsTheSameOnADeviceOfMadePhotographs) {
   const PhotoFolder photos(23, 3);
   Random random(3);
   Seen seen;
@@ -188,7 +187,7 @@ TEST(LoaderFinish, IsTheSameOnADeviceOfMadePhotographs) {
 }
 
 // Turned as the EXIF tag says; and the mirror comes after that.
-TEST(LoaderFinish, IsTheSameOfTurnedPhotographs) {
+TEST(ProducerFinish, IsTheSameOfTurnedPhotographs) {
   const PhotoFolder photos(18, 1);
   for (uint64_t id = 0; id < 18; ++id) {
     testing::JpegOptions jpeg;
@@ -207,7 +206,7 @@ TEST(LoaderFinish, IsTheSameOfTurnedPhotographs) {
   }
 }
 
-TEST(LoaderFinish, IsTheSameOfArrays) {
+TEST(ProducerFinish, IsTheSameOfArrays) {
   constexpr uint64_t kSamples = 20;
   Random random(5);
   Seen seen;
@@ -224,7 +223,7 @@ TEST(LoaderFinish, IsTheSameOfArrays) {
   }
 }
 
-TEST(LoaderFinish, IsTheSameOfRealPhotographs) {
+TEST(ProducerFinish, IsTheSameOfRealPhotographs) {
   const char* const folder = std::getenv("STOKER_PHOTOS");
   if (folder == nullptr) GTEST_SKIP() << "STOKER_PHOTOS is not set";
   const auto source = ImageFolder(folder).value();
@@ -242,7 +241,7 @@ TEST(LoaderFinish, IsTheSameOfRealPhotographs) {
 }
 
 // Without transforms there is nothing to finish: rows are mixed on the CPU.
-TEST(LoaderFinish, RowsThatAreCopiedAreTheSame) {
+TEST(ProducerFinish, RowsThatAreCopiedAreTheSame) {
   std::vector<float> values(7 * 4);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) / 3;
   std::vector<uint8_t> labels = {0, 1, 2, 2, 1, 0, 1};
@@ -254,9 +253,8 @@ TEST(LoaderFinish, RowsThatAreCopiedAreTheSame) {
   options.batch_size = 3;
   options.mix = BatchMix{.choices = {MixUp{1}}, .num_classes = 3};
   options.runtime = Runtime::Create(RuntimeUnderTest(2)).value();
-  auto whole = Loader::Open(options).value();
-  options.finish_on_device = true;
-  auto parts = Loader::Open(options).value();
+  auto whole = Producer::Open(options).value();
+  auto parts = Producer::Open(options, ProducerOptions{.finish_on_device = true}).value();
   ASSERT_EQ(parts->columns().size(), 2u);
   while (const Batch wanted = whole->Next().value()) {
     const Batch batch = parts->Next().value();

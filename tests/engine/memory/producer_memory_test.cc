@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/loader/loader.h"
+#include "engine/loader/producer.h"
 #include "engine/memory/memory_plan.h"
 #include "io/sources/arrays.h"
 #include "tests/testing/batches.h"
@@ -39,9 +39,9 @@ constexpr int kPhotos = 40;
 constexpr uint64_t kMiB = 1 << 20;
 
 // Ordinary photographs, and some that need a few MiB each: progressive and interlaced ones.
-class LoaderMemory : public ::testing::Test {
+class ProducerMemory : public ::testing::Test {
  protected:
-  LoaderMemory() {
+  ProducerMemory() {
     const std::vector<uint8_t> large = Progressive(1200, 800);
     for (uint64_t id : {3, 4, 5, 17, 30}) Put(id, large);
     const std::vector<uint8_t> png =
@@ -72,7 +72,7 @@ class LoaderMemory : public ::testing::Test {
   }
 
   std::vector<uint64_t> Expected() const {
-    return TakeEpoch(*Loader::Open(Options(RuntimeUnderTest(2), 512 * kMiB)).value());
+    return TakeEpoch(*Producer::Open(Options(RuntimeUnderTest(2), 512 * kMiB)).value());
   }
 
   const PhotoFolder photos_{kPhotos, 4};
@@ -81,7 +81,7 @@ class LoaderMemory : public ::testing::Test {
 // 1200 × 800 pixels of coefficients are 5.5 MiB, of which there are two beside each other at most.
 constexpr uint64_t kTight = 9 * kMiB;
 
-TEST_F(LoaderMemory, SamplesThatFindNoRoomWaitAndTheBatchesAreTheSame) {
+TEST_F(ProducerMemory, SamplesThatFindNoRoomWaitAndTheBatchesAreTheSame) {
   const std::vector<uint64_t> expected = Expected();
   uint64_t waited = 0;
   for (const ExecutorKind executor : ExecutorsUnderTest()) {
@@ -93,7 +93,7 @@ TEST_F(LoaderMemory, SamplesThatFindNoRoomWaitAndTheBatchesAreTheSame) {
       runtime.reader = round % 2 == 0 ? ReaderKind::kPread : ReaderKind::kAuto;
       runtime.reader_threads = 1 + round % 3;
       const LoaderOptions options = Options(runtime, kTight + 4 * kMiB);
-      auto loader = Loader::Open(options).value();
+      auto loader = Producer::Open(options).value();
       EXPECT_EQ(TakeEpoch(*loader), expected) << "round " << round;
       EXPECT_LE(options.runtime->budget().peak(), kTight + 4 * kMiB);
       waited += options.runtime->postponed().total();
@@ -104,7 +104,7 @@ TEST_F(LoaderMemory, SamplesThatFindNoRoomWaitAndTheBatchesAreTheSame) {
   EXPECT_GT(waited, 0u);
 }
 
-TEST_F(LoaderMemory, OneThatNeedsMoreThanThereIsIsRefusedAndSaysWhatWouldDo) {
+TEST_F(ProducerMemory, OneThatNeedsMoreThanThereIsIsRefusedAndSaysWhatWouldDo) {
   Put(12, Progressive(3000, 2000));
   const std::vector<uint64_t> expected = Expected();
   std::string said;
@@ -115,7 +115,7 @@ TEST_F(LoaderMemory, OneThatNeedsMoreThanThereIsIsRefusedAndSaysWhatWouldDo) {
       runtime.executor = executor;
       runtime.shuffle_seed = static_cast<uint64_t>(round);
       runtime.reader = round % 2 == 0 ? ReaderKind::kPread : ReaderKind::kAuto;
-      auto loader = Loader::Open(Options(runtime, kTight + 4 * kMiB)).value();
+      auto loader = Producer::Open(Options(runtime, kTight + 4 * kMiB)).value();
       for (size_t i = 0; i < expected.size(); ++i) {
         const Result<Batch> batch = loader->Next();
         if (i != 3) {
@@ -136,13 +136,13 @@ TEST_F(LoaderMemory, OneThatNeedsMoreThanThereIsIsRefusedAndSaysWhatWouldDo) {
   }
   EXPECT_GT(named, kTight + 4 * kMiB);
   EXPECT_LT(named, 64 * kMiB);
-  auto loader = Loader::Open(Options(RuntimeUnderTest(2), named)).value();
+  auto loader = Producer::Open(Options(RuntimeUnderTest(2), named)).value();
   EXPECT_EQ(TakeEpoch(*loader), expected);
 }
 
-TEST_F(LoaderMemory, AFileThatDoesNotFitIsRefusedToo) {
+TEST_F(ProducerMemory, AFileThatDoesNotFitIsRefusedToo) {
   photos_.Overwrite(7, std::string(40 * kMiB, 'x'));
-  auto loader = Loader::Open(Options(RuntimeUnderTest(2), 16 * kMiB)).value();
+  auto loader = Producer::Open(Options(RuntimeUnderTest(2), 16 * kMiB)).value();
   int bad = 0;
   for (size_t i = 0; i < loader->batches_per_epoch(); ++i) {
     const Result<Batch> batch = loader->Next();
@@ -155,14 +155,14 @@ TEST_F(LoaderMemory, AFileThatDoesNotFitIsRefusedToo) {
 }
 
 // A consumer who goes away, seeks or stops while samples wait.
-TEST_F(LoaderMemory, ALoaderEndsWhileSamplesWait) {
+TEST_F(ProducerMemory, ALoaderEndsWhileSamplesWait) {
   for (int round = 0; round < Effort(12); ++round) {
     RuntimeOptions runtime = RuntimeUnderTest(1 + round % 3);
     const LoaderOptions options = Options(runtime, kTight + 4 * kMiB);
-    auto loader = Loader::Open(options).value();
+    auto loader = Producer::Open(options).value();
     for (int i = 0; i < round % 10; ++i) EXPECT_TRUE(loader->Next().ok());
     if (round % 3 == 0) {
-      EXPECT_TRUE(loader->Seek(0, static_cast<uint64_t>(round) % 10).ok());
+      EXPECT_TRUE(loader->Seek({0, static_cast<uint64_t>(round) % 10}).ok());
       EXPECT_TRUE(loader->Next().ok());
     } else if (round % 3 == 1) {
       loader->Stop();
@@ -174,27 +174,27 @@ TEST_F(LoaderMemory, ALoaderEndsWhileSamplesWait) {
 
 // One consumer does not come back; the other one's samples have their turn nevertheless. And one
 // that opens when the first one's samples have all the memory gets its batches' share.
-TEST_F(LoaderMemory, TwoLoadersOfOneRuntime) {
+TEST_F(ProducerMemory, TwoLoadersOfOneRuntime) {
   const std::vector<uint64_t> expected = Expected();
   for (int round = 0; round < Effort(2); ++round) {
     LoaderOptions options = Options(RuntimeUnderTest(2), 2 * (kTight + 4 * kMiB));
-    auto idle = Loader::Open(options).value();
+    auto idle = Producer::Open(options).value();
     EXPECT_TRUE(idle->Next().ok());
-    auto loader = Loader::Open(options).value();
+    auto loader = Producer::Open(options).value();
     EXPECT_EQ(TakeEpoch(*loader), expected);
     std::thread other([&] {
-      auto third = Loader::Open(options);
+      auto third = Producer::Open(options);
       ASSERT_TRUE(third.ok()) << third.error().ToString();
       EXPECT_EQ(TakeEpoch(**third), expected);
     });
-    EXPECT_TRUE(loader->Seek(0, 0).ok());
+    EXPECT_TRUE(loader->Seek({0, 0}).ok());
     EXPECT_EQ(TakeEpoch(*loader), expected);
     other.join();
     EXPECT_LE(options.runtime->budget().peak(), options.runtime->budget().limit());
   }
 }
 
-TEST_F(LoaderMemory, ReadsThatCompleteLateAndFailMeanwhile) {
+TEST_F(ProducerMemory, ReadsThatCompleteLateAndFailMeanwhile) {
   const std::vector<uint64_t> expected = Expected();
   FakeDisk whole;
   for (uint64_t id = 0; id < kPhotos; ++id) {
@@ -212,7 +212,7 @@ TEST_F(LoaderMemory, ReadsThatCompleteLateAndFailMeanwhile) {
       return std::unique_ptr<Reader>(std::make_unique<FakeReader>(
           disk, 1 + round * 7 % 32, 1000 * static_cast<uint64_t>(round) + (*made)++));
     };
-    auto loader = Loader::Open(Options(runtime, kTight + 4 * kMiB)).value();
+    auto loader = Producer::Open(Options(runtime, kTight + 4 * kMiB)).value();
     for (size_t i = 0; i < expected.size(); ++i) {
       const Result<Batch> batch = loader->Next();
       ASSERT_EQ(batch.ok(), round % 4 != 3 || i != 1);

@@ -6,13 +6,13 @@
 
 #include "core/try.h"
 #include "engine/loader/check_options.h"
-#include "engine/loader/loader.h"
-#include "engine/loader/loader_impl.h"
+#include "engine/loader/producer.h"
+#include "engine/loader/producer_impl.h"
 #include "transforms/plan/explain.h"
 
 namespace stoker {
 
-Status Loader::Impl::Seek(BatchName batch, Schedule schedule) {
+Status Producer::Impl::Seek(BatchName batch, Schedule schedule) {
   TRY(Check("Seek to", batch));
   Halt();
   epoch_ended_ = false;
@@ -21,7 +21,7 @@ Status Loader::Impl::Seek(BatchName batch, Schedule schedule) {
   return {};
 }
 
-Status Loader::Impl::Append(BatchName batch) {
+Status Producer::Impl::Append(BatchName batch) {
   TRY(Check("Append", batch));
   if (assembler_->schedule() != Schedule::kAppended) {
     if (Status s = Seek(batch, Schedule::kAppended); !s.ok()) return s;
@@ -30,7 +30,7 @@ Status Loader::Impl::Append(BatchName batch) {
   return {};
 }
 
-Status Loader::Impl::Check(const char* call, BatchName batch) const {
+Status Producer::Impl::Check(const char* call, BatchName batch) const {
   TRY(runtime_.CheckProcess());
   if (batch.epoch > kMostEpochs) {
     return Error{Code::kInvalidArgument, std::string(call) + " epoch " +
@@ -45,7 +45,7 @@ Status Loader::Impl::Check(const char* call, BatchName batch) const {
   return {};
 }
 
-void Loader::Impl::StartAt(BatchName batch, Schedule schedule) {
+void Producer::Impl::StartAt(BatchName batch, Schedule schedule) {
   BatchSequence sequence(schedule, batches_per_epoch(), batch,
                          options_.epochs.value_or(kMostEpochs));
   std::lock_guard lock(lifecycle_);
@@ -55,7 +55,7 @@ void Loader::Impl::StartAt(BatchName batch, Schedule schedule) {
 }
 
 // Attaches to the reader threads; they begin to pull.
-Status Loader::Impl::Start() {
+Status Producer::Impl::Start() {
   std::lock_guard lock(lifecycle_);
   if (stopped_) return Error{Code::kCancelled, "the loader was stopped"};
   if (running_) return {};
@@ -66,7 +66,7 @@ Status Loader::Impl::Start() {
 
 // Ends production and waits for the samples in work. They are few and end by themselves, so asking
 // again and again costs less than a signal from each of them would.
-void Loader::Impl::Halt() {
+void Producer::Impl::Halt() {
   std::lock_guard lock(lifecycle_);
   if (std::exchange(running_, false)) runtime_.reads().Detach(this);
   while (in_work_.load(std::memory_order_acquire) != 0) {
@@ -75,7 +75,7 @@ void Loader::Impl::Halt() {
   DropPostponed();
 }
 
-void Loader::Impl::Stop() {
+void Producer::Impl::Stop() {
   {
     std::lock_guard lock(lifecycle_);
     assembler_->Cancel();  // first, so that no batch is delivered as failed by samples given up
@@ -84,14 +84,14 @@ void Loader::Impl::Stop() {
   Halt();
 }
 
-Loader::Impl::~Impl() {
+Producer::Impl::~Impl() {
   Stop();
   runtime_.postponed().Leave(*this);
   assembler_.reset();
   slots_->Retire();
 }
 
-LoaderStats Loader::Impl::Stats() const {
+LoaderStats Producer::Impl::Stats() const {
   LoaderStats stats;
   {
     std::lock_guard lock(told_mutex_);
@@ -128,44 +128,42 @@ LoaderStats Loader::Impl::Stats() const {
   return stats;
 }
 
-Loader::Position Loader::Impl::position() const {
-  return assembler_->position().value_or(after_last_);
-}
+BatchName Producer::Impl::position() const { return assembler_->position().value_or(after_last_); }
 
-Loader::Loader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Producer::Producer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Loader::~Loader() {
+Producer::~Producer() {
   if (!impl_->options().runtime->CheckProcess().ok()) (void)impl_.release();  // a forked child's
 }
 
-Result<std::unique_ptr<Loader>> Loader::Open(LoaderOptions options) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl, Impl::Wire(std::move(options)));
-  return std::unique_ptr<Loader>(new Loader(std::move(impl)));
+Result<std::unique_ptr<Producer>> Producer::Open(LoaderOptions options,
+                                                 std::optional<ProducerOptions> own) {
+  if (!own) {
+    ASSIGN_OR_RETURN(own, ProducerOptionsOf(options));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl, Impl::Wire(std::move(options), *own));
+  return std::unique_ptr<Producer>(new Producer(std::move(impl)));
 }
 
-Result<Batch> Loader::Next(const Interrupt& interrupt) { return impl_->Next(interrupt); }
-Status Loader::Seek(uint64_t epoch, uint64_t index, Schedule schedule) {
-  return impl_->Seek({epoch, index}, schedule);
-}
-Status Loader::CheckSeek(uint64_t epoch, uint64_t index) const {
-  return impl_->Check("Seek to", {epoch, index});
-}
-Status Loader::Append(uint64_t epoch, uint64_t index) { return impl_->Append({epoch, index}); }
-Loader::Position Loader::position() const { return impl_->position(); }
-uint64_t Loader::passed() const { return impl_->passed(); }
-WaitCauses Loader::waited() const { return impl_->waited(); }
-void Loader::Stop() {
+Result<Batch> Producer::Next(const Interrupt& interrupt) { return impl_->Next(interrupt); }
+Status Producer::Seek(BatchName batch, Schedule schedule) { return impl_->Seek(batch, schedule); }
+Status Producer::CheckSeek(BatchName batch) const { return impl_->Check("Seek to", batch); }
+Status Producer::Append(BatchName batch) { return impl_->Append(batch); }
+BatchName Producer::position() const { return impl_->position(); }
+uint64_t Producer::passed() const { return impl_->passed(); }
+WaitCauses Producer::waited() const { return impl_->waited(); }
+void Producer::Stop() {
   if (impl_->options().runtime->CheckProcess().ok())
     impl_->Stop();  // nothing runs in a fork's child
 }
 
-LoaderStats Loader::Stats() const {
+LoaderStats Producer::Stats() const {
   return impl_->options().runtime->CheckProcess().ok() ? impl_->Stats() : LoaderStats();
 }
 
-const std::vector<ColumnSpec>& Loader::columns() const { return impl_->columns(); }
-uint32_t Loader::last_rows() const { return impl_->last_rows(); }
-uint64_t Loader::batches_per_epoch() const { return impl_->batches_per_epoch(); }
-const LoaderOptions& Loader::options() const { return impl_->options(); }
+const std::vector<ColumnSpec>& Producer::columns() const { return impl_->columns(); }
+uint32_t Producer::last_rows() const { return impl_->last_rows(); }
+uint64_t Producer::batches_per_epoch() const { return impl_->batches_per_epoch(); }
+const LoaderOptions& Producer::options() const { return impl_->options(); }
 
 }  // namespace stoker

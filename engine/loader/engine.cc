@@ -1,0 +1,76 @@
+#include "engine/loader/engine.h"
+
+#include <utility>
+
+#include "core/try.h"
+#include "engine/device/stage_plan.h"
+#include "gpu/nvtx.h"
+
+namespace stoker {
+
+Result<std::unique_ptr<Engine>> Engine::Open(const LoaderOptions& options,
+                                             const ProducerOptions& producer_options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Producer> producer, Producer::Open(options, producer_options));
+  std::unique_ptr<Engine> engine(new Engine(std::move(producer)));
+  if (!options.to_device) return engine;
+  Producer& host = *engine->producer_;
+  ListenForProfiler(host.options().runtime->trace());
+  ASSIGN_OR_RETURN(StagePlan plan, StagePlanOf(options, producer_options, host.columns()));
+  const DeviceOptions& to = *options.to_device;
+  ASSIGN_OR_RETURN(std::shared_ptr<DeviceRing> ring,
+                   Stager::MakeRing(to.device, std::move(plan), to.buffers, to.timed));
+  engine->staging_ = std::make_unique<Staging>(std::move(ring), host);
+  return engine;
+}
+
+Engine::~Engine() {
+  if (producer_->options().runtime->CheckProcess().ok()) return;
+  (void)staging_.release();
+  (void)producer_.release();
+}
+
+Result<DeviceBatch> Engine::NextOnDevice(const Interrupt& interrupt) {
+  TRY(producer_->options().runtime->CheckProcess());
+  return staging_->Next(interrupt);
+}
+
+Status Engine::Seek(BatchName batch, Schedule schedule) {
+  schedule_ = schedule;
+  return staging_ != nullptr ? staging_->Seek(batch, schedule) : producer_->Seek(batch, schedule);
+}
+
+Status Engine::Append(BatchName batch) { return producer_->Append(batch); }
+
+BatchName Engine::position() const {
+  return staging_ != nullptr ? staging_->position() : producer_->position();
+}
+
+uint64_t Engine::passed() const {
+  return staging_ != nullptr ? staging_->passed() : producer_->passed();
+}
+
+// A stager takes the end of an epoch by itself.
+void Engine::EndEpoch() {
+  if (staging_ == nullptr) (void)producer_->Next();
+}
+
+void Engine::Stop() {
+  producer_->Stop();
+  if (staging_ != nullptr) staging_->End();
+}
+
+LoaderStats Engine::Stats() const {
+  LoaderStats stats = producer_->Stats();
+  if (staging_ != nullptr) staging_->waits().PutInto(stats);
+  return stats;
+}
+
+StagerStats Engine::StageStats() const {
+  return staging_ != nullptr ? staging_->Stats() : StagerStats();
+}
+
+const std::vector<ColumnSpec>& Engine::columns() const {
+  return staging_ != nullptr ? staging_->columns() : producer_->columns();
+}
+
+}  // namespace stoker

@@ -1,0 +1,97 @@
+#include "engine/loader/iterator.h"
+
+#include <utility>
+
+#include "core/try.h"
+#include "engine/loader/engine.h"
+
+namespace stoker {
+
+Iterator::Iterator(std::shared_ptr<Loader> loader, std::optional<uint64_t> epoch, bool repeat)
+    : loader_(std::move(loader)), repeat_(repeat), epoch_(epoch) {}
+
+Iterator::~Iterator() {
+  if (took_epoch_ && passed_ == 0) loader_->epochs().GiveBack(*epoch_);
+}
+
+std::optional<BatchName> Iterator::position() const {
+  if (appended_ || !epoch_) return std::nullopt;
+  return BatchName{*epoch_, index_};
+}
+
+Result<Batch> Iterator::Next(const Interrupt& interrupt) {
+  if (loader_->options().to_device) {
+    return Error{.code = Code::kFailedPrecondition,
+                 .cause = "this loader's batches go to a device",
+                 .advice = "Take them by NextOnDevice, or open a loader without to_device"};
+  }
+  Result<Batch> batch = Take(&Engine::Next, interrupt);
+  if (batch.ok()) loader_->NoteLent();
+  return batch;
+}
+
+Result<DeviceBatch> Iterator::NextOnDevice(const Interrupt& interrupt) {
+  if (!loader_->options().to_device) {
+    return Error{.code = Code::kFailedPrecondition,
+                 .cause = "this loader has no device that its batches go to",
+                 .advice = "Take them by Next, or open a loader with to_device"};
+  }
+  return Take(&Engine::NextOnDevice, interrupt);
+}
+
+template <typename AnyBatch>
+Result<AnyBatch> Iterator::Take(Result<AnyBatch> (Engine::*next)(const Interrupt&),
+                                const Interrupt& interrupt) {
+  if (!appended_ && index_ == loader_->batches_per_epoch()) return AnyBatch();
+  if (engine_ == nullptr) TRY(FindEngine());
+  const uint64_t before = engine_->passed();
+  Result<AnyBatch> batch = ((*engine_).*next)(interrupt);
+  const uint64_t passed = engine_->passed() - before;
+  passed_ += passed;
+  index_ += passed;
+  if (!appended_ && index_ == loader_->batches_per_epoch()) {
+    engine_->EndEpoch();
+    engine_.reset();  // back to where the next iteration finds it
+  }
+  return batch;
+}
+
+Status Iterator::FindEngine() {
+  if (!epoch_) {
+    epoch_ = loader_->epochs().Take();
+    took_epoch_ = true;
+  }
+  const Schedule schedule = repeat_ ? Schedule::kSameEpoch : Schedule::kEpochs;
+  ASSIGN_OR_RETURN(engine_, loader_->Borrow({*epoch_, index_}, schedule));
+  return {};
+}
+
+Status Iterator::Seek(BatchName batch) {
+  if (batch.index > loader_->batches_per_epoch()) {
+    return Error{Code::kInvalidArgument, "Seek to batch " + std::to_string(batch.index) +
+                                             " of an epoch that has " +
+                                             std::to_string(loader_->batches_per_epoch())};
+  }
+  engine_.reset();
+  took_epoch_ = false;  // the caller knows better
+  appended_ = false;
+  epoch_ = batch.epoch;
+  index_ = batch.index;
+  return {};
+}
+
+Status Iterator::Append(BatchName batch) {
+  if (loader_->options().to_device) {
+    return Error{.code = Code::kFailedPrecondition,
+                 .cause = "batches that go to a device cannot be appended",
+                 .advice = "Append to an iteration of a loader without to_device"};
+  }
+  if (!appended_) {
+    engine_.reset();
+    ASSIGN_OR_RETURN(engine_, loader_->Borrow(batch, Schedule::kAppended));
+    appended_ = true;
+  }
+  return engine_->Append(batch);
+}
+
+}  // namespace stoker

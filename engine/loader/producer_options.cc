@@ -1,0 +1,32 @@
+#include "engine/loader/producer_options.h"
+
+#include "core/try.h"
+#include "gpu/stager.h"
+
+namespace stoker {
+
+Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
+  if (!options.to_device) {
+    return ProducerOptions{.pinned_for = options.pinned_for,
+                           .lent_batches = options.lent_batches,
+                           .lent = std::make_shared<LentAccount>(options.lent_batches)};
+  }
+  const DeviceOptions& to = *options.to_device;
+  if (to.device == nullptr) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "device is null",
+                 .advice = "Open one with Device::Open"};
+  }
+  TRY(Stager::CheckBuffers(to.buffers));
+  return ProducerOptions{
+      .pinned_for = to.device,
+      // One for each copy on its way, and the next. That many are pinned; nobody counts them, for a
+      // stager holds no more.
+      .lent_batches = to.buffers + 1,
+      .lent = std::make_shared<LentAccount>(0),
+      .one_slab = true,
+      .finish_on_device =
+          !options.transforms.empty() && (options.dtype != DType::kU8 || options.mix.has_value())};
+}
+
+}  // namespace stoker
