@@ -4,10 +4,33 @@
 #include <memory>
 #include <utility>
 
+#include "core/try.h"
 #include "engine/loader/check_options.h"
 #include "gpu/device_pinning.h"
 
 namespace stoker {
+
+Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool finish_on_device) {
+  if (CopiesRows(options)) return std::optional<Plan>();
+  ASSIGN_OR_RETURN(std::optional<Plan> plan,
+                   Plan::Compile(options.transforms, {.dtype = options.dtype,
+                                                      .layout = options.layout,
+                                                      .exif_orientation = options.exif_orientation,
+                                                      .read_later = true,
+                                                      .finish_on_device = finish_on_device,
+                                                      .limits = options.limits}));
+  return plan;
+}
+
+RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work_ns) {
+  RowCost cost{.work_ns = work_ns};
+  if (times.begun_ns != 0) cost.longest_ns = times.done_ns - times.begun_ns;
+  if (reads_in_flight == 0) return cost;
+  cost.read_ns = times.read_ns - times.claimed_ns;
+  cost.reads = 1;
+  cost.reads_in_flight = reads_in_flight;
+  return cost;
+}
 
 std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optional<Plan>& plan) {
   std::vector<ColumnSpec> columns;

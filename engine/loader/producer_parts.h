@@ -1,4 +1,4 @@
-// What the parts of a loader are made with: options, put into each part's own terms.
+// What the parts of a producer are made with: options, put into each part's own terms.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "core/column_spec.h"
+#include "core/result.h"
 #include "core/slot_pool.h"
+#include "engine/loader/assembler.h"
 #include "engine/loader/options.h"
 #include "engine/loader/producer_options.h"
 #include "engine/memory/memory_plan.h"
@@ -14,6 +16,13 @@
 #include "transforms/plan/plan.h"
 
 namespace stoker {
+
+// What is drawn and done to a sample; none where rows are copied as they are. Errors:
+// Plan::Compile's.
+Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool finish_on_device);
+
+// What it took to fill a row.
+RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work_ns);
 
 // What a batch consists of. `plan`: none where rows are copied as they are.
 std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optional<Plan>& plan);

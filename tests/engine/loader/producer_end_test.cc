@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/random.h"
+#include "engine/loader/iterator.h"
 #include "engine/loader/producer.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
@@ -161,22 +162,24 @@ TEST(ProducerEnd, AForkedChildIsToldAndMayOpenItsOwn) {
   const PhotoFolder photos(8, 1);
   RuntimeOptions runtime;
   runtime.executor = DefaultExecutorUnderTest();
-  auto loader = Producer::Open(Options(photos, runtime)).value();
-  Batch held = loader->Next().value();
+  auto loader = Loader::Open(Options(photos, runtime)).value();
+  auto iterator = loader->Iterate();
+  Batch held = iterator->Next().value();
   EXPECT_EQ(InChild([&] {
-              const Result<Batch> batch = loader->Next();
+              const Result<Batch> batch = iterator->Next();
               if (batch.ok() || batch.error().code != Code::kFailedPrecondition) return 1;
-              if (loader->Seek({0, 0}).ok()) return 2;
+              if (loader->Iterate()->Next().ok()) return 2;
               loader->Stop();
               const LoaderStats stats = loader->Stats();
               if (stats.batches != 0 || stats.threads != 0) return 3;  // the parent's are not told
               held.Release();
+              iterator.reset();
               loader.reset();  // touches no thread of the parent
               return 0;
             }),
             0);
   EXPECT_EQ(loader->Stats().lent_batches, 1) << "the child's release was its own";
-  EXPECT_TRUE(loader->Next().ok()) << "the parent goes on";
+  EXPECT_TRUE(iterator->Next().ok()) << "the parent goes on";
 }
 
 // TBB's workers did not come along, and it would start no others. (ThreadSanitizer lets no child of

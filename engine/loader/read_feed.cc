@@ -1,0 +1,55 @@
+#include "engine/loader/read_feed.h"
+
+#include "core/stage_times.h"
+
+namespace stoker {
+
+ReadFeed::ReadFeed(const LoaderOptions& options, const EpochOrder& order, SamplesInFlight& samples,
+                   uint32_t run)
+    : options_(options), order_(order), samples_(samples), run_(run) {}
+
+size_t ReadFeed::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
+  const bool behind_workers = samples_.BehindWorkers();
+  if (samples_.TooFewFree()) return 0;
+  const uint64_t now = NowNanoseconds();
+  size_t filled = 0;
+  while (filled < requests.size() && samples_.MayRead()) {
+    const std::optional<uint32_t> index = samples_.Take();
+    if (!index) break;
+    const std::optional<RowTicket> ticket = assembler.Claim();
+    if (!ticket) {
+      samples_.Give(*index);
+      break;
+    }
+    SampleInFlight& next = samples_[*index];
+    samples_.BeginRead(*index);
+    const OrderEntry entry = order_.At(ticket->slot->epoch, ticket->slot->index, ticket->row);
+    next.ticket = *ticket;
+    next.draw = {options_.seed, ticket->slot->epoch, entry.position};
+    next.sample = options_.source->At(entry.sample);
+    next.path.Claim(now, behind_workers);
+    next.read.offset = next.sample.offset;
+    next.read.length = next.sample.length;
+    options_.source->PathOf(next.sample.file, next.read.path);
+    requests[filled++] = &next.read;
+  }
+  return filled;
+}
+
+std::optional<uint32_t> ReadFeed::NextRun(Assembler& assembler) {
+  while (!samples_.TooFewFree()) {
+    const std::optional<uint32_t> index = samples_.Take();
+    if (!index) continue;
+    const std::optional<RowTicket> ticket = assembler.Claim(run_);
+    if (!ticket) {
+      samples_.Give(*index);
+      return std::nullopt;
+    }
+    samples_[*index].ticket = *ticket;
+    samples_[*index].path.Claim(NowNanoseconds(), /*behind_workers=*/true);
+    return index;
+  }
+  return std::nullopt;
+}
+
+}  // namespace stoker

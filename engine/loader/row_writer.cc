@@ -1,0 +1,212 @@
+#include "engine/loader/row_writer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "core/stage_times.h"
+
+namespace stoker {
+
+namespace {
+
+// Precondition: rows are uint8 (height, width, 3).
+ImageView ImageOf(const ArrayColumn& array, uint64_t id) {
+  ImageView view;
+  view.size = {static_cast<int>(array.row_shape[1]), static_cast<int>(array.row_shape[0])};
+  view.plane[0] = array.Row(id);
+  view.stride[0] = ptrdiff_t{3} * view.size.width;
+  return view;
+}
+
+}  // namespace
+
+RowWriter::RowWriter(const LoaderOptions& options, const EpochOrder& order,
+                     std::optional<Plan> plan, std::optional<Mixer> mixer, SamplesInFlight& samples,
+                     MemoryBudget& memory, int workers)
+    : options_(options),
+      order_(order),
+      plan_(std::move(plan)),
+      mixer_(std::move(mixer)),
+      samples_(samples),
+      counters_(static_cast<size_t>(workers)),
+      paces_(static_cast<size_t>(workers)) {
+  for (int i = 0; plan_ && i < workers; ++i) workspaces_.push_back(plan_->MakeWorkspace(memory));
+}
+
+// A sample, and others that are ready, two in turns. Not for ever, for other loaders have tasks
+// too.
+class RowWriter::InTurns final : public ImageFeed {
+ public:
+  InTurns(RowWriter& writer, uint32_t first, int worker, Samples& samples)
+      : writer_(writer),
+        worker_(worker),
+        samples_(samples),
+        workspace_(writer.workspace(worker)),
+        counters_(writer.counters(worker)),
+        pace_(writer.paces_[static_cast<size_t>(worker)]),
+        next_(first) {}
+
+  void Decode() { writer_.plan_->ApplyAll(*this, workspace_, times_); }
+
+  std::optional<EncodedImage> Next() override {
+    while (const std::optional<uint32_t> index = Take()) {
+      ++taken_;
+      SampleInFlight& sample = writer_.samples_[*index];
+      if (sample.read.status.ok()) return Encoded(*index);
+      Done(*index, std::move(sample.read.status));
+    }
+    return std::nullopt;
+  }
+
+  void Done(uint32_t index, Status status) override {
+    SampleInFlight& sample = writer_.samples_[index];
+    if (samples_.MustWait(index, status)) {
+      pace_.End(sample.path.times(), NowNanoseconds());
+      return samples_.Postpone(index);
+    }
+    const RowTicket& ticket = sample.ticket;
+    if (!status.ok()) status = std::move(status).error().WithFile(sample.read.path);
+    ticket.slot->sample_ids[ticket.row] = sample.sample.id;
+    Status labelled = WriteLabel(sample);
+    if (status.ok()) status = std::move(labelled);
+    const uint64_t work = Count(sample.read.size);
+    pace_.End(sample.path.times(), since_);
+    samples_.End(index, work, std::move(status), worker_);
+    if (writer_.mixer_) since_ = NowNanoseconds();  // what it mixed is counted already
+  }
+
+ private:
+  static constexpr int kMost = 8;
+
+  Status WriteLabel(const SampleInFlight& sample) const {
+    const int64_t label = sample.sample.label;
+    Slot& slot = *sample.ticket.slot;
+    if (writer_.mixer_) {
+      return writer_.mixer_->WriteLabel(label, sample.sample.id, slot, sample.ticket.row);
+    }
+    *static_cast<int64_t*>(slot.Row(1, sample.ticket.row)) = label;
+    return {};
+  }
+
+  std::optional<uint32_t> Take() {
+    if (next_) return std::exchange(next_, std::nullopt);
+    return taken_ == kMost ? std::nullopt : samples_.TakeReady();
+  }
+
+  EncodedImage Encoded(uint32_t index) {
+    SampleInFlight& sample = writer_.samples_[index];
+    pace_.Begin(sample.path.times(), NowNanoseconds());
+    // Whatever the index says, one that is larger than its photograph is not worth its memory.
+    const uint64_t most = std::max<uint64_t>(sample.read.size, kCropIndexBytes);
+    writer_.options_.source->ReadCropIndex(sample.sample.id, most, sample.crop_index);
+    return {index,
+            {sample.read.buffer.data(), sample.read.size},
+            sample.draw,
+            sample.ticket.slot->Row(0, sample.ticket.row),
+            sample.crop_index,
+            writer_.WorkOf(*sample.ticket.slot, sample.ticket.row)};
+  }
+
+  // Before its batch can be delivered. Returns the nanoseconds since the sample counted last.
+  uint64_t Count(uint64_t bytes) {
+    const uint64_t now = NowNanoseconds();
+    const uint64_t work = now - std::exchange(since_, now);
+    counters_.Add(1, bytes, std::exchange(times_, {}), work);
+    counters_.SetPaths(PathsOf(workspace_));
+    return work;
+  }
+
+  RowWriter& writer_;
+  const int worker_;
+  Samples& samples_;
+  Workspace& workspace_;
+  WorkerCounters& counters_;
+  WorkerPace& pace_;
+  std::optional<uint32_t> next_;
+  int taken_ = 0;
+  StageTimes times_;  // not yet counted; and since when
+  uint64_t since_ = NowNanoseconds();
+};
+
+void RowWriter::Decode(uint32_t first, int worker, Samples& samples) {
+  InTurns(*this, first, worker, samples).Decode();
+}
+
+void RowWriter::Copy(uint32_t run, int worker, Samples& samples) {
+  const uint64_t before = NowNanoseconds();
+  WorkerPace& pace = paces_[static_cast<size_t>(worker)];
+  pace.Begin(samples_[run].path.times(), before);
+  const RowTicket ticket = samples_[run].ticket;
+  StageTimes times;
+  Status status = FillRun(ticket, worker, times);
+  const uint64_t after = NowNanoseconds();
+  counters(worker).Add(ticket.rows, 0, times, after - before);
+  pace.End(samples_[run].path.times(), after);
+  if (samples.MustWait(run, status)) return samples.Postpone(run);
+  samples.End(run, after - before, std::move(status), worker);
+}
+
+// Rows that are there already are copied, column by column; or the image's is transformed.
+Status RowWriter::FillRun(const RowTicket& ticket, int worker, StageTimes& times) {
+  Slot& slot = *ticket.slot;
+  const std::span<const ArrayColumn> arrays = options_.source->arrays();
+  const std::span<uint64_t> ids = std::span(slot.sample_ids).subspan(ticket.row, ticket.rows);
+  uint32_t row = ticket.row;
+  for (uint64_t& id : ids) {
+    const OrderEntry entry = order_.At(slot.epoch, slot.index, row);
+    id = entry.sample;
+    if (plan_) {
+      Status status =
+          plan_->Apply(ImageOf(arrays[0], id), {options_.seed, slot.epoch, entry.position},
+                       workspace(worker), slot.Row(0, row), times, WorkOf(slot, row));
+      if (!status.ok()) return status;
+    }
+    ++row;
+  }
+  for (size_t c = plan_ ? 1 : 0; c < arrays.size(); ++c) {
+    if (c == 1 && mixer_) return WriteLabels(ticket);
+    const size_t bytes = arrays[c].row_bytes();
+    auto* to = static_cast<uint8_t*>(slot.Row(c, ticket.row));
+    for (uint64_t id : ids) {
+      std::memcpy(to, arrays[c].Row(id), bytes);
+      to += bytes;
+    }
+  }
+  return {};
+}
+
+// Class numbers become rows of numbers.
+Status RowWriter::WriteLabels(const RowTicket& ticket) const {
+  const ArrayColumn& labels = options_.source->arrays()[1];
+  for (uint32_t row = ticket.row; row < ticket.row + ticket.rows; ++row) {
+    const uint64_t id = ticket.slot->sample_ids[row];
+    if (Status s = mixer_->CopyLabel(labels, id, *ticket.slot, row); !s.ok()) return s;
+  }
+  return {};
+}
+
+// Where it is written what a device has yet to do to a row; null: nothing is left to one.
+void* RowWriter::WorkOf(const Slot& slot, uint32_t row) const {
+  return plan_->work_bytes() == 0 ? nullptr : slot.Row(slot.columns.size() - 1, row);
+}
+
+uint64_t RowWriter::Mix(Slot& slot, int worker) {
+  const uint64_t before = NowNanoseconds();
+  const OrderEntry first = order_.At(slot.epoch, slot.index, 0);
+  mixer_->Mix(slot, {options_.seed, slot.epoch, first.position});
+  const uint64_t spent = NowNanoseconds() - before;
+  counters(worker).Add(0, 0, {.mix_ns = spent}, spent);
+  return spent;
+}
+
+void RowWriter::FreeWorkspaces() {
+  for (const auto& workspace : workspaces_) FreeMemoryOf(*workspace);
+}
+
+void RowWriter::AddTo(LoaderStats& stats) const {
+  for (const WorkerCounters& counters : counters_) counters.AddTo(stats);
+}
+
+}  // namespace stoker

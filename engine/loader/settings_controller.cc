@@ -1,0 +1,109 @@
+#include "engine/loader/settings_controller.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace stoker {
+
+SettingsController::SettingsController(const TunerOptions& options, const TunerLimits& most,
+                                       int depth, std::unique_ptr<Tenants::Tenant> tenant,
+                                       SlotPool& slots, const LoaderTrace& trace, Apply apply)
+    : most_(most),
+      tenant_(std::move(tenant)),
+      slots_(slots),
+      trace_(trace),
+      apply_(std::move(apply)),
+      tuner_(options, Granted()) {
+  settings_.depth = depth;
+}
+
+// What there may be at most, now that others have had their say.
+TunerLimits SettingsController::Granted() const {
+  const uint64_t batches = tenant_->batch_bytes() / slots_.slot_bytes();
+  TunerLimits granted = most_;
+  granted.depth =
+      static_cast<int>(std::clamp<uint64_t>(batches, 1, static_cast<uint64_t>(most_.depth)));
+  if (last_taken_ns_ < room_again_ns_) granted.depth = std::min(granted.depth, room_);
+  granted.workers = static_cast<int>(
+      std::clamp<uint64_t>(tenant_->workers(), 1, static_cast<uint64_t>(most_.workers)));
+  return granted;
+}
+
+void SettingsController::Learn(const BatchRecord& batch) {
+  {
+    std::lock_guard lock(mutex_);
+    counted_.waited += batch.waited;
+    counted_.wait_ns += batch.taken_ns - batch.asked_ns;
+    if (last_taken_ns_ != 0) counted_.consumer_ns += batch.asked_ns - last_taken_ns_;
+  }
+  last_taken_ns_ = batch.taken_ns;
+  Follow(tuner_.Observe(batch));
+  if (!tenant_->alone() && batch.taken_ns >= tell_again_ns_) TellNeeds(batch.taken_ns);
+  Follow(tuner_.SetLimits(Granted(), batch.taken_ns));
+}
+
+// Seldom, for it takes the tuner a millisecond or two to know.
+void SettingsController::TellNeeds(uint64_t now_ns) {
+  constexpr uint64_t kTellEvery = 500'000'000;
+  tell_again_ns_ = now_ns + kTellEvery;
+  const TunerSettings needs = tuner_.needs(most_);
+  tenant_->Ask({.workers = static_cast<uint64_t>(needs.workers),
+                .batch_bytes = static_cast<uint64_t>(needs.depth) * slots_.slot_bytes()},
+               now_ns);
+}
+
+void SettingsController::Follow(std::span<const TunerDecision> decisions) {
+  if (decisions.empty()) return;
+  Keep(decisions);
+  ApplyTuned();
+}
+
+void SettingsController::Keep(std::span<const TunerDecision> decisions) {
+  trace_.Decisions(decisions);
+  std::lock_guard lock(mutex_);
+  for (const TunerDecision& decision : decisions) {
+    if (counted_.decisions.size() == kDecisionsKept) {
+      counted_.decisions.erase(counted_.decisions.begin());
+    }
+    counted_.decisions.push_back(decision);
+    ++counted_.decisions_made;
+  }
+}
+
+// Where the budget has no room for the tuner's depth now, the depth stays, and the tuner is told.
+void SettingsController::ApplyTuned() {
+  TunerSettings wanted = tuner_.settings();
+  const int room = TakeSlots(wanted.depth);
+  if (room < wanted.depth) {
+    constexpr uint64_t kLater = 1'000'000'000;
+    room_again_ns_ = last_taken_ns_ + kLater;
+    room_ = room;
+    Keep(tuner_.SetLimits(Granted(), last_taken_ns_));
+    wanted = tuner_.settings();
+  }
+  apply_(wanted);
+  std::lock_guard lock(mutex_);
+  settings_ = wanted;
+}
+
+// Takes slots for so many batches, or for as many as the budget has room for now.
+int SettingsController::TakeSlots(int depth) {
+  if (depth == settings_.depth) return depth;
+  while (depth > settings_.depth && !slots_.SetWorkingSlots(depth)) --depth;
+  (void)slots_.SetWorkingSlots(depth);  // not more than there are
+  return depth;
+}
+
+void SettingsController::AddTo(LoaderStats& stats) const {
+  std::lock_guard lock(mutex_);
+  stats.waited += counted_.waited;
+  stats.wait_ns += counted_.wait_ns;
+  stats.consumer_ns += counted_.consumer_ns;
+  stats.decisions = counted_.decisions;
+  stats.decisions_made = counted_.decisions_made;
+  stats.depth = settings_.depth;
+  stats.workers = settings_.workers;
+  stats.reads = settings_.reads;
+}
+
+}  // namespace stoker

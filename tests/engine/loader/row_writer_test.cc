@@ -1,0 +1,220 @@
+// What a worker does with samples: photographs and rows in memory become the rows of their batch.
+#include "engine/loader/row_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/loader/producer_parts.h"
+#include "io/sources/arrays.h"
+#include "tests/testing/photo_folder.h"
+
+namespace stoker {
+namespace {
+
+struct Ended {
+  uint32_t sample;
+  Status status;
+};
+
+// Gives the samples that the test has made ready, and notes what becomes of them.
+class FakeSamples final : public RowWriter::Samples {
+ public:
+  std::optional<uint32_t> TakeReady() override {
+    if (ready.empty()) return std::nullopt;
+    return std::exchange(ready, {ready.begin() + 1, ready.end()}).front();
+  }
+  void End(uint32_t sample, uint64_t, Status status, int) override {
+    ended.push_back({sample, std::move(status)});
+  }
+  bool MustWait(uint32_t, Status& status) override {
+    return !status.ok() && status.error().wanted_bytes != 0;
+  }
+  void Postpone(uint32_t sample) override { postponed.push_back(sample); }
+
+  std::deque<uint32_t> ready;
+  std::vector<Ended> ended;
+  std::vector<uint32_t> postponed;
+};
+
+class RowWriterTest : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kRows = 4;
+
+  // A slot for the columns that these options make, and as many samples as it has rows.
+  void Open(LoaderOptions options) {
+    options_ = std::move(options);
+    options_.batch_size = kRows;
+    options_.seed = 5;
+    order_.emplace(
+        EpochOrder::Make({.samples = options_.source->size(), .seed = 5, .batch_size = kRows})
+            .value());
+    std::optional<Plan> plan = PlanOf(options_, false).value();
+    std::vector<ColumnSpec> columns = ColumnsOf(*options_.source, plan);
+    std::optional<Mixer> mixer;
+    if (options_.mix) mixer.emplace(Mixer::Make(options_, false, columns).value());
+    pool_ = SlotPool::Make({.columns = columns, .batch_size = kRows, .working_slots = 1}, budget_)
+                .value();
+    slot_ = pool_->Acquire();
+    slot_->rows = kRows;
+    writer_.emplace(options_, *order_, std::move(plan), std::move(mixer), samples_, budget_, 1);
+  }
+  ~RowWriterTest() override {
+    if (slot_ != nullptr) pool_->Abandon(slot_);
+  }
+
+  // The sample of this row with the bytes of its file, as a reader leaves it.
+  uint32_t Read(uint32_t row) {
+    const uint32_t index = samples_.Take().value();
+    SampleInFlight& sample = samples_[index];
+    const OrderEntry entry = order_->At(0, 0, row);
+    sample.ticket = {.row = row, .slot = slot_};
+    sample.sample = options_.source->At(entry.sample);
+    sample.draw = {options_.seed, 0, entry.position};
+    sample.read.path = photos_.FileOf(entry.sample);
+    sample.read.status = {};
+    const std::string bytes = BytesOf(sample.read.path);
+    EXPECT_TRUE(sample.read.buffer.Grow(bytes.size() + kBufferPadding).ok());
+    std::copy(bytes.begin(), bytes.end(), sample.read.buffer.data());
+    sample.read.size = bytes.size();
+    return index;
+  }
+
+  static std::string BytesOf(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  LoaderOptions Photos() {
+    LoaderOptions options;
+    options.source = photos_.Source();
+    options.transforms = {RandomResizedCrop{.height = 16, .width = 16}, RandomHorizontalFlip{}};
+    return options;
+  }
+
+  // What the plan alone makes of the sample of a row.
+  std::vector<uint8_t> Expected(uint32_t row) {
+    const Plan plan = *PlanOf(options_, false).value();
+    const auto workspace = plan.MakeWorkspace(budget_);
+    const OrderEntry entry = order_->At(0, 0, row);
+    std::string bytes = BytesOf(photos_.FileOf(entry.sample));
+    const size_t size = bytes.size();
+    bytes.resize(size + kBufferPadding);
+    std::vector<uint8_t> pixels(plan.row_bytes());
+    StageTimes times;
+    plan.Apply({reinterpret_cast<const uint8_t*>(bytes.data()), size},
+               {options_.seed, 0, entry.position}, *workspace, pixels.data(), times)
+        .value();
+    return pixels;
+  }
+
+  std::vector<uint8_t> Row(uint32_t row) const {
+    const auto* data = static_cast<const uint8_t*>(slot_->Row(0, row));
+    return {data, data + slot_->columns[0].bytes() / kRows};
+  }
+
+  const testing::PhotoFolder photos_{8, 2};
+  LoaderOptions options_;
+  std::optional<EpochOrder> order_;
+  MemoryBudget budget_{256 << 20};
+  SamplesInFlight samples_{16, budget_, /*in_memory=*/false};
+  std::shared_ptr<SlotPool> pool_;
+  Slot* slot_ = nullptr;
+  std::optional<RowWriter> writer_;
+  FakeSamples flow_;
+};
+
+TEST_F(RowWriterTest, ReadyPhotographsAreDecodedTogetherAndEachBecomesItsRow) {
+  Open(Photos());
+  for (uint32_t row = 0; row < kRows; ++row) flow_.ready.push_back(Read(row));
+  const uint32_t first = flow_.TakeReady().value();
+  writer_->Decode(first, /*worker=*/0, flow_);
+  ASSERT_EQ(flow_.ended.size(), kRows) << "the ready ones were taken, too";
+  for (const Ended& ended : flow_.ended) EXPECT_TRUE(ended.status.ok());
+  for (uint32_t row = 0; row < kRows; ++row) {
+    const uint64_t id = order_->At(0, 0, row).sample;
+    EXPECT_EQ(Row(row), Expected(row)) << row;
+    EXPECT_EQ(slot_->sample_ids[row], id);
+    EXPECT_EQ(*static_cast<const int64_t*>(slot_->Row(1, row)), options_.source->At(id).label);
+  }
+  LoaderStats stats;
+  writer_->AddTo(stats);
+  EXPECT_EQ(stats.samples, kRows);
+}
+
+TEST_F(RowWriterTest, ADamagedPhotographIsAnErrorThatNamesItsFile) {
+  Open(Photos());
+  const uint32_t bad = Read(0), good = Read(1);
+  samples_[bad].read.buffer.data()[0] = 0;  // no format begins like that
+  flow_.ready = {good};
+  writer_->Decode(bad, 0, flow_);
+  ASSERT_EQ(flow_.ended.size(), 2u);
+  for (const Ended& ended : flow_.ended) {
+    EXPECT_EQ(ended.status.ok(), ended.sample == good);
+    if (ended.sample == bad) {
+      EXPECT_EQ(ended.status.error().file, photos_.FileOf(order_->At(0, 0, 0).sample));
+    }
+  }
+  EXPECT_EQ(Row(1), Expected(1));
+}
+
+TEST_F(RowWriterTest, AReadThatFailedIsItsSamplesError) {
+  Open(Photos());
+  const uint32_t index = Read(0);
+  samples_[index].read.status = Error{Code::kNotFound, "gone"};
+  writer_->Decode(index, 0, flow_);
+  ASSERT_EQ(flow_.ended.size(), 1u);
+  EXPECT_EQ(flow_.ended[0].status.error().code, Code::kNotFound);
+}
+
+TEST_F(RowWriterTest, WhatFindsNoMemoryWaitsAndDoesNotEnd) {
+  Open(Photos());
+  const uint32_t index = Read(0);
+  samples_[index].read.status =
+      Error{.code = Code::kResourceExhausted, .cause = "full", .wanted_bytes = 1};
+  writer_->Decode(index, 0, flow_);
+  EXPECT_TRUE(flow_.ended.empty());
+  EXPECT_EQ(flow_.postponed, std::vector<uint32_t>{index});
+  LoaderStats stats;
+  writer_->AddTo(stats);
+  EXPECT_EQ(stats.samples, 0u) << "it is counted when its row is written";
+}
+
+TEST_F(RowWriterTest, RowsInMemoryAreCopiedColumnByColumn) {
+  std::vector<float> values(kRows * 3);
+  std::vector<int64_t> labels(kRows);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<int64_t>(10 * i);
+  LoaderOptions options;
+  options.source = Arrays({{.name = "x",
+                            .dtype = DType::kF32,
+                            .row_shape = {3},
+                            .data = values.data(),
+                            .samples = kRows},
+                           {.name = "label",
+                            .dtype = DType::kI64,
+                            .row_shape = {},
+                            .data = labels.data(),
+                            .samples = kRows}},
+                          nullptr)
+                       .value();
+  Open(options);
+  const uint32_t run = samples_.Take().value();
+  samples_[run].ticket = {.row = 1, .rows = 3, .slot = slot_};
+  writer_->Copy(run, 0, flow_);
+  ASSERT_EQ(flow_.ended.size(), 1u);
+  EXPECT_TRUE(flow_.ended[0].status.ok());
+  for (uint32_t row = 1; row < kRows; ++row) {
+    EXPECT_EQ(static_cast<const float*>(slot_->Row(0, row))[2], values[3 * row + 2]);
+    EXPECT_EQ(*static_cast<const int64_t*>(slot_->Row(1, row)), labels[row]);
+    EXPECT_EQ(slot_->sample_ids[row], row);
+  }
+}
+
+}  // namespace
+}  // namespace stoker

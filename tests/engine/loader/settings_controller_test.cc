@@ -1,0 +1,116 @@
+// Settings that follow the tuner, what other loaders need, and the memory that there is.
+#include "engine/loader/settings_controller.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "io/sources/arrays.h"
+
+namespace stoker {
+namespace {
+
+class SettingsControllerTest : public ::testing::Test {
+ protected:
+  static constexpr uint64_t kSecond = 1'000'000'000;
+
+  // A pool with one slot in production and a budget for `most_slots` of them.
+  void Open(const TunerOptions& options, int most_slots) {
+    const std::vector<ColumnSpec> columns = {{"x", DType::kU8, {4096}}};
+    const uint64_t slot = SlotPool::SlotBytes(columns, /*batch_size=*/4);
+    budget_.emplace(static_cast<uint64_t>(most_slots) * slot);
+    pool_ =
+        SlotPool::Make({.columns = columns, .batch_size = 4, .working_slots = 1}, *budget_).value();
+    tenants_.emplace(/*workers=*/4, [this] { return budget_->limit(); });
+    controller_.emplace(options, TunerLimits{.depth = 16, .workers = 4, .reads = 8}, /*depth=*/1,
+                        tenants_->Join(1, {.workers = 1, .batch_bytes = slot}), *pool_, trace_,
+                        [this](const TunerSettings& settings) { applied_.push_back(settings); });
+    controller_->Start();
+  }
+
+  // A batch that its consumer waited for, at this second.
+  void Take(uint64_t second, uint64_t waited_ns = 0) {
+    BatchRecord batch;
+    batch.name = {0, second};
+    batch.rows = 4;
+    batch.taken_ns = second * kSecond;
+    batch.asked_ns = batch.taken_ns - waited_ns;
+    batch.opened_ns = batch.asked_ns - kSecond / 2;
+    batch.complete_ns = batch.taken_ns;
+    batch.work_ns = kSecond / 4;
+    batch.longest_ns = kSecond / 8;
+    batch.waited = {.decode_ns = waited_ns};
+    controller_->Learn(batch);
+  }
+
+  LoaderStats Stats() const {
+    LoaderStats stats;
+    controller_->AddTo(stats);
+    return stats;
+  }
+
+  const uint8_t value_ = 0;
+  const std::shared_ptr<const SampleSource> source_ =
+      Arrays({{.name = "x", .dtype = DType::kU8, .row_shape = {1}, .data = &value_, .samples = 1}},
+             nullptr)
+          .value();
+  Trace listeners_;
+  const LoaderTrace trace_{listeners_, *source_};
+  std::optional<MemoryBudget> budget_;
+  std::shared_ptr<SlotPool> pool_;
+  std::optional<Tenants> tenants_;
+  std::optional<SettingsController> controller_;
+  std::vector<TunerSettings> applied_;
+};
+
+TEST_F(SettingsControllerTest, StartAppliesWhatIsInForce) {
+  Open({}, /*most_slots=*/16);
+  ASSERT_EQ(applied_.size(), 1u);
+  EXPECT_EQ(applied_[0], controller_->settings());
+  EXPECT_EQ(Stats().depth, applied_[0].depth);
+  EXPECT_EQ(Stats().workers, applied_[0].workers);
+  EXPECT_EQ(Stats().reads, applied_[0].reads);
+}
+
+TEST_F(SettingsControllerTest, WhatIsFixedIsAppliedAndStays) {
+  Open({.fixed = {.depth = 3, .workers = 2, .reads = 5}}, /*most_slots=*/16);
+  for (uint64_t second = 1; second < 50; ++second) Take(second, kSecond / 2);
+  EXPECT_EQ(applied_, (std::vector<TunerSettings>{{.depth = 3, .workers = 2, .reads = 5}}));
+  EXPECT_EQ(Stats().decisions_made, 0u);
+}
+
+TEST_F(SettingsControllerTest, TheDepthIsNeverMoreThanThereIsMemoryFor) {
+  Open({}, /*most_slots=*/1);
+  for (uint64_t second = 1; second < 50; ++second) {
+    Take(second, kSecond / 2);
+    EXPECT_EQ(controller_->settings().depth, 1);
+  }
+  EXPECT_LE(budget_->used(), budget_->limit());
+}
+
+TEST_F(SettingsControllerTest, WorkersThatOthersNeedAreLetGoAndTheDecisionIsTold) {
+  Open({}, /*most_slots=*/16);
+  Take(1);
+  const int before = controller_->settings().workers;
+  ASSERT_GT(before, 1) << "it begins with all there are";
+  const auto other = tenants_->Join(1, {.workers = 1, .batch_bytes = 0});
+  other->Ask({.workers = 4}, kSecond);
+  Take(2);
+  EXPECT_LT(controller_->settings().workers, before);
+  EXPECT_EQ(applied_.back(), controller_->settings());
+  EXPECT_GE(Stats().decisions_made, 1u);
+  EXPECT_EQ(Stats().decisions.size(), Stats().decisions_made);
+}
+
+TEST_F(SettingsControllerTest, WaitsAndTheConsumersTimeAreCounted) {
+  Open({}, /*most_slots=*/16);
+  Take(1, 100);
+  Take(2, 300);
+  const LoaderStats stats = Stats();
+  EXPECT_EQ(stats.wait_ns, 400u);
+  EXPECT_EQ(stats.waited.decode_ns, 400u);
+  EXPECT_EQ(stats.consumer_ns, kSecond - 300);
+}
+
+}  // namespace
+}  // namespace stoker
