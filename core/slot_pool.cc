@@ -101,10 +101,10 @@ SlotPool::SlotPool(Options options)
 
 SlotPool::~SlotPool() = default;
 
-Result<std::shared_ptr<SlotPool>> SlotPool::Make(Options options, MemoryBudget& budget) {
+Result<std::shared_ptr<SlotPool>> SlotPool::Make(Options options, Reservation memory) {
   if (options.lent == nullptr) options.lent = std::make_shared<LentAccount>(options.lent_slots);
   std::shared_ptr<SlotPool> pool(new SlotPool(std::move(options)));
-  pool->reservation_ = Reservation(budget);
+  pool->reservation_ = std::move(memory);
   const uint64_t wanted = pool->slot_bytes_ * static_cast<uint64_t>(pool->options_.working_slots);
   if (!pool->reservation_.Resize(wanted)) {
     return Error{.code = Code::kResourceExhausted,

@@ -66,10 +66,10 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   static uint64_t SlotBytes(const std::vector<ColumnSpec>& columns, int64_t batch_size,
                             bool one_slab = false);
 
-  // ResourceExhausted, with what was wanted, when the budget has no room for the working slots;
-  // Pinning::Pin's errors. Slabs that are not pinned are mapped when first used; `budget` outlives
-  // the pool's use in production (Retire).
-  static Result<std::shared_ptr<SlotPool>> Make(Options options, MemoryBudget& budget);
+  // `memory` is resized to the working slots, and with their number. ResourceExhausted, with what
+  // was wanted, when its budget has no room for them; Pinning::Pin's errors. Slabs that are not
+  // pinned are mapped when first used; the budget outlives the pool's use in production (Retire).
+  static Result<std::shared_ptr<SlotPool>> Make(Options options, Reservation memory);
   ~SlotPool();
 
   // From now on so many in production; those above that are there already stay until they are

@@ -1,8 +1,6 @@
 #include "engine/loader/producer.h"
 
-#include <chrono>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "core/core_time.h"
@@ -40,10 +38,8 @@ Result<std::unique_ptr<Producer>> Producer::Open(LoaderOptions options,
     ASSIGN_OR_RETURN(mixer, Mixer::Make(options, own->finish_on_device, columns));
   }
   ASSIGN_OR_RETURN(Reserved memory, Reserve(options, *own, columns, plan));
-  std::unique_ptr<Producer> producer(new Producer(
+  return std::unique_ptr<Producer>(new Producer(
       std::move(options), std::move(order), std::move(plan), std::move(mixer), std::move(memory)));
-  runtime.postponed().Join(*producer);
-  return producer;
 }
 
 Producer::Producer(LoaderOptions options, EpochOrder order, std::optional<Plan> plan,
@@ -51,21 +47,18 @@ Producer::Producer(LoaderOptions options, EpochOrder order, std::optional<Plan> 
     : options_(std::move(options)),
       runtime_(*options_.runtime),
       order_(std::move(order)),
-      memory_(std::move(memory.member)),
       in_memory_(!options_.source->arrays().empty()),
       trace_(runtime_.trace(), *options_.source),
       slots_(std::move(memory.slots)),
-      samples_(memory_->plan().requests, runtime_.memory().samples(), in_memory_),
+      samples_(memory.lease->plan().requests, memory.lease->samples(), in_memory_),
       feed_(options_, order_, samples_, RunOf(options_)),
       at_work_(static_cast<uint32_t>(runtime_.options().threads)),
       writer_(options_, order_, std::move(plan), std::move(mixer), samples_,
-              runtime_.memory().samples(), runtime_.options().threads),
-      settings_(
-          TunerOptionsOf(options_, runtime_), MostOf(runtime_, memory_->plan()),
-          memory_->plan().depth,
-          runtime_.tenants().Join(
-              options_.weight, {.workers = 1, .batch_bytes = memory_->plan().claim.least_batches}),
-          *slots_, trace_, [this](const TunerSettings& tuned) { Apply(tuned); }) {
+              memory.lease->samples(), runtime_.options().threads),
+      memory_(std::move(memory.lease)),
+      settings_(TunerOptionsOf(options_, runtime_), MostOf(runtime_, memory_->plan()), *memory_,
+                *slots_, trace_, [this](const TunerSettings& tuned) { Apply(tuned); }) {
+  memory_->OnShortage([this] { FreeIdleMemory(); });
   settings_.Start();
   StartAt({}, Schedule::kEpochs);
 }
@@ -76,20 +69,22 @@ Producer::Producer(LoaderOptions options, EpochOrder order, std::optional<Plan> 
 // Order → reader. What is in memory needs no reader: it goes to the workers from here.
 size_t Producer::Pull(std::span<ReadRequest*> requests) {
   if (stopped_.load(std::memory_order_relaxed)) return 0;
-  if (!runtime_.postponed().Begin()) return PullTurn(requests);
+  const WorkToken pulling = memory_->TryBegin();
+  if (!pulling) return PullTurn(requests);
   trace_.Samples(samples_.reading(), samples_.ready());
   size_t pulled = 0;
   if (!in_memory_) {
     pulled = feed_.Fill(*assembler_, requests);
-    for (size_t i = 0; i < pulled; ++i) BeginWork();
+    for (ReadRequest* read : requests.first(pulled)) {
+      samples_[samples_.IndexOf(*read)].work = memory_->Begin();
+    }
   }
   while (in_memory_ && !stopped_.load(std::memory_order_relaxed)) {
     const std::optional<uint32_t> run = feed_.NextRun(*assembler_);
     if (!run) break;
-    BeginWork();
+    samples_[*run].work = memory_->Begin();
     Submit(*run);
   }
-  runtime_.postponed().End();
   return pulled;
 }
 
@@ -107,18 +102,17 @@ void Producer::Submit(uint32_t sample) {
 }
 
 void Producer::SendWorker() {
-  BeginWork();
+  memory_->Begin().Release();
   runtime_.executor().Submit({&Producer::Work, this, 0});
 }
 
 // For every sample that is ready somebody has been sent, or turned away at the turnstile.
 void Producer::Work(void* producer, uint32_t, int worker) {
   auto& self = *static_cast<Producer*>(producer);
-  if (self.at_work_.Enter()) {
-    self.WorkOnReady(worker);
-    if (self.at_work_.Leave()) self.SendWorker();
-  }
-  self.EndWork();
+  const WorkToken task = self.memory_->Adopt();
+  if (!self.at_work_.Enter()) return;
+  self.WorkOnReady(worker);
+  if (self.at_work_.Leave()) self.SendWorker();
 }
 
 // Bytes → row.
@@ -153,11 +147,11 @@ std::optional<uint32_t> Producer::TakeReady() {
 // Worker → assembler. Whoever finishes the last row of a batch mixes it.
 void Producer::End(uint32_t sample, uint64_t work_ns, Status status, int worker) {
   SampleInFlight& done = samples_[sample];
+  const WorkToken work = std::move(done.work);  // ends after all else here
   TrimBuffer(done.read.buffer);
   const RowTicket ticket = done.ticket;
   const SamplePath path = done.path;
   const RowCost cost = CostOf(path.times(), done.reads_in_flight, work_ns);
-  if (std::exchange(done.alone, false)) runtime_.postponed().EndTurn();
   samples_.Give(sample);
   if (samples_.starved() && !samples_.TooFewFree()) runtime_.reads().Kick();
   const Assembler::Batched batched = assembler_->Finish(ticket, cost, std::move(status));
@@ -169,7 +163,6 @@ void Producer::End(uint32_t sample, uint64_t work_ns, Status status, int worker)
     }
     assembler_->Complete(ticket, path, mixed_ns);
   }
-  EndWork();
 }
 
 // Assembler → consumer.
@@ -268,14 +261,11 @@ Status Producer::Start() {
   return attached;
 }
 
-// Ends production and waits for the samples in work. They are few and end by themselves, so asking
-// again and again costs less than a signal from each of them would.
+// Ends production and waits for the samples in work: they are few and end by themselves.
 void Producer::Halt() {
   std::lock_guard lock(lifecycle_);
   if (std::exchange(running_, false)) runtime_.reads().Detach(this);
-  while (in_work_.load(std::memory_order_acquire) != 0) {
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
+  memory_->Drain();
   DropPostponed();
 }
 
@@ -290,7 +280,6 @@ void Producer::Stop() {
 
 Producer::~Producer() {
   Stop();
-  runtime_.postponed().Leave(*this);
   assembler_.reset();
   slots_->Retire();
 }

@@ -12,7 +12,6 @@
 #include "core/batch.h"
 #include "core/column_spec.h"
 #include "core/interrupt.h"
-#include "core/memory_budget.h"
 #include "core/result.h"
 #include "core/slot_pool.h"
 #include "engine/loader/assembler.h"
@@ -24,8 +23,7 @@
 #include "engine/loader/row_writer.h"
 #include "engine/loader/samples_in_flight.h"
 #include "engine/loader/settings_controller.h"
-#include "engine/memory/memory_accounts.h"
-#include "engine/memory/postponed.h"
+#include "engine/memory/memory_manager.h"
 #include "engine/runtime/read_service.h"
 #include "engine/runtime/turnstile.h"
 #include "engine/watching/loader_trace.h"
@@ -39,7 +37,7 @@ namespace stoker {
 //
 // One thread at a time calls Next, Seek, Append, position, passed and waited; Stop and Stats may be
 // called from any. In a forked child it may not even be destroyed: it is the parent's.
-class Producer final : public ReadClient, public Postponed::Client, public RowWriter::Samples {
+class Producer final : public ReadClient, public RowWriter::Samples {
  public:
   // Checks every option and reserves the memory. Reads nothing and starts nothing: the first Next
   // does. InvalidArgument names the option; ResourceExhausted names the smallest budget that would
@@ -93,9 +91,9 @@ class Producer final : public ReadClient, public Postponed::Client, public RowWr
   const LoaderOptions& options() const { return options_; }
 
  private:
-  // Memory for the batches in production, and the claim that it is part of.
+  // What the loader may use, and the batches in production that it is used for.
   struct Reserved {
-    std::unique_ptr<MemoryAccounts::Member> member;
+    std::unique_ptr<MemoryLease> lease;
     std::shared_ptr<SlotPool> slots;
   };
 
@@ -116,16 +114,13 @@ class Producer final : public ReadClient, public Postponed::Client, public RowWr
   static Result<Reserved> Reserve(const LoaderOptions& options, const ProducerOptions& own,
                                   const std::vector<ColumnSpec>& columns,
                                   const std::optional<Plan>& plan);
-  void BeginWork();
-  void EndWork();
   bool MustWait(uint32_t sample, Status& status) override;
   void Postpone(uint32_t sample) override;
   size_t PullTurn(std::span<ReadRequest*> requests);
   void DropPostponed();
-  void GiveBack() override;
+  void FreeIdleMemory();
   void TrimBuffer(GrowingBuffer& buffer) const;
   void TrimWorkspace(Workspace& workspace) const;
-  Error Refusal(const Error& error) const;
 
   void Apply(const TunerSettings& settings);
   Status Check(const char* call, BatchName batch) const;
@@ -136,17 +131,16 @@ class Producer final : public ReadClient, public Postponed::Client, public RowWr
   const LoaderOptions options_;
   Runtime& runtime_;
   const EpochOrder order_;
-  const std::unique_ptr<MemoryAccounts::Member> memory_;
   const bool in_memory_;  // the samples
   const LoaderTrace trace_;
   const std::shared_ptr<SlotPool> slots_;
   SamplesInFlight samples_;
   ReadFeed feed_;
-  Turnstile at_work_;                 // lets in as many workers as there may be
-  std::atomic<uint32_t> in_work_{0};  // samples that were pulled, and tasks: not over yet
+  Turnstile at_work_;  // lets in as many workers as there may be
   RowWriter writer_;
-  std::unique_ptr<Assembler> assembler_;  // exchanged under lifecycle_
-  SettingsController settings_;           // after all that it applies them to
+  std::unique_ptr<Assembler> assembler_;       // exchanged under lifecycle_
+  const std::unique_ptr<MemoryLease> memory_;  // goes before the memory that it may have freed
+  SettingsController settings_;                // after all that it applies them to
 
   mutable std::mutex lifecycle_;  // guards what follows
   bool running_ = false;

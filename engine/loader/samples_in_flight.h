@@ -11,6 +11,7 @@
 #include "core/memory_budget.h"
 #include "core/sample.h"
 #include "engine/loader/assembler.h"
+#include "engine/memory/memory_manager.h"
 #include "engine/watching/sample_times.h"
 #include "io/readers/reader.h"
 #include "transforms/plan/plan.h"
@@ -25,9 +26,9 @@ inline constexpr size_t kCropIndexBytes = 8 << 10;
 struct SampleInFlight {
   ReadRequest read;  // the file's bytes, and the buffer they lie in
   SampleRef sample;
-  DrawKey draw;        // what its random transforms depend on
-  RowTicket ticket;    // the row that it becomes
-  bool alone = false;  // it was postponed, and it is its turn
+  DrawKey draw;      // what its random transforms depend on
+  RowTicket ticket;  // the row that it becomes
+  WorkToken work;    // while it is in work
   SamplePath path;
   uint32_t reads_in_flight = 0;  // when this one was claimed, itself among them; 0: in memory
   std::vector<uint8_t> crop_index;

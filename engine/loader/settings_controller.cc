@@ -6,26 +6,26 @@
 namespace stoker {
 
 SettingsController::SettingsController(const TunerOptions& options, const TunerLimits& most,
-                                       int depth, std::unique_ptr<Tenants::Tenant> tenant,
-                                       SlotPool& slots, const LoaderTrace& trace, Apply apply)
+                                       MemoryLease& memory, SlotPool& slots,
+                                       const LoaderTrace& trace, Apply apply)
     : most_(most),
-      tenant_(std::move(tenant)),
+      memory_(memory),
       slots_(slots),
       trace_(trace),
       apply_(std::move(apply)),
       tuner_(options, Granted()) {
-  settings_.depth = depth;
+  settings_.depth = memory.plan().depth;
 }
 
 // What there may be at most, now that others have had their say.
 TunerLimits SettingsController::Granted() const {
-  const uint64_t batches = tenant_->batch_bytes() / slots_.slot_bytes();
+  const uint64_t batches = memory_.batch_bytes() / slots_.slot_bytes();
   TunerLimits granted = most_;
   granted.depth =
       static_cast<int>(std::clamp<uint64_t>(batches, 1, static_cast<uint64_t>(most_.depth)));
   if (last_taken_ns_ < room_again_ns_) granted.depth = std::min(granted.depth, room_);
   granted.workers = static_cast<int>(
-      std::clamp<uint64_t>(tenant_->workers(), 1, static_cast<uint64_t>(most_.workers)));
+      std::clamp<uint64_t>(memory_.workers(), 1, static_cast<uint64_t>(most_.workers)));
   return granted;
 }
 
@@ -38,7 +38,7 @@ void SettingsController::Learn(const BatchRecord& batch) {
   }
   last_taken_ns_ = batch.taken_ns;
   Follow(tuner_.Observe(batch));
-  if (!tenant_->alone() && batch.taken_ns >= tell_again_ns_) TellNeeds(batch.taken_ns);
+  if (memory_.shared() && batch.taken_ns >= tell_again_ns_) TellNeeds(batch.taken_ns);
   Follow(tuner_.SetLimits(Granted(), batch.taken_ns));
 }
 
@@ -47,9 +47,9 @@ void SettingsController::TellNeeds(uint64_t now_ns) {
   constexpr uint64_t kTellEvery = 500'000'000;
   tell_again_ns_ = now_ns + kTellEvery;
   const TunerSettings needs = tuner_.needs(most_);
-  tenant_->Ask({.workers = static_cast<uint64_t>(needs.workers),
-                .batch_bytes = static_cast<uint64_t>(needs.depth) * slots_.slot_bytes()},
-               now_ns);
+  memory_.SetNeed({.workers = static_cast<uint64_t>(needs.workers),
+                   .batch_bytes = static_cast<uint64_t>(needs.depth) * slots_.slot_bytes()},
+                  now_ns);
 }
 
 void SettingsController::Follow(std::span<const TunerDecision> decisions) {

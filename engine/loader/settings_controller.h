@@ -10,7 +10,7 @@
 
 #include "core/slot_pool.h"
 #include "engine/loader/batch_record.h"
-#include "engine/runtime/tenants.h"
+#include "engine/memory/memory_manager.h"
 #include "engine/tuning/tuner.h"
 #include "engine/watching/loader_trace.h"
 #include "engine/watching/stats.h"
@@ -23,12 +23,11 @@ class SettingsController {
  public:
   using Apply = std::function<void(const TunerSettings&)>;
 
-  // `most`: what there may be if nobody else is there. `depth`: the slots that the pool has now.
-  // The pool and the trace outlive it; `apply` is called with settings that are in force from then
-  // on, first by Start.
-  SettingsController(const TunerOptions& options, const TunerLimits& most, int depth,
-                     std::unique_ptr<Tenants::Tenant> tenant, SlotPool& slots,
-                     const LoaderTrace& trace, Apply apply);
+  // `most`: what there may be if nobody else is there. The pool has the slots of the lease's plan.
+  // The lease, the pool and the trace outlive it; `apply` is called with settings that are in force
+  // from then on, first by Start.
+  SettingsController(const TunerOptions& options, const TunerLimits& most, MemoryLease& memory,
+                     SlotPool& slots, const LoaderTrace& trace, Apply apply);
 
   void Start() { ApplyTuned(); }
 
@@ -51,7 +50,7 @@ class SettingsController {
   int TakeSlots(int depth);
 
   const TunerLimits most_;
-  const std::unique_ptr<Tenants::Tenant> tenant_;
+  MemoryLease& memory_;
   SlotPool& slots_;
   const LoaderTrace& trace_;
   const Apply apply_;

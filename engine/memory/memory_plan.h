@@ -1,13 +1,13 @@
-// How the working memory of a Runtime is divided: between batches and samples, and among loaders.
+// How the working memory of a Runtime is divided between batches and samples, and what a new loader
+// gets of it (MemoryManager keeps to both).
 //
-//     budget ─┬─ batches   at most half; or one batch of each loader, or the depths that users
-//     fixed
-//             └─ samples   all the rest: read buffers, and workers' workspaces
+//     budget ─┬─ batches   at most half; more only where one batch of each loader, or the depths
+//             │            that users have fixed, need more
+//             └─ samples   the rest: read buffers and workers' workspaces
 //
 // The line between the two moves when a loader is opened or closed, never with a tuner: so what one
 // sample may take, and with it whether it is refused, depends on the budget and on nothing else.
-// Batches are reserved as a loader's depth grows, and never are more than their share; the limit of
-// what is reserved for samples is the other share (MemoryAccounts).
+// Batches are reserved as a loader's depth grows, and never take more than their share.
 //
 // Pure arithmetic. All numbers are bytes where nothing else is said.
 #pragma once
@@ -21,16 +21,15 @@ namespace stoker {
 
 inline constexpr uint64_t kReadBufferBytes = 256 << 10;  // grows for larger files
 inline constexpr uint64_t kWorkspaceBytes = 2 << 20;     // of one worker; grows for wide images
-inline constexpr uint32_t kSureReads = 2;                // whose buffers a loader is never without
+inline constexpr uint32_t kSureReads = 2;                // a loader always has buffers for these
 inline constexpr int kFirstDepth = 4;                    // where no depth is fixed
-inline constexpr int kMostDepth = 64;  // that is ever chosen, but for small batches
+inline constexpr int kMostDepth = 64;                    // ever chosen, but for small batches
 
 // A loader's part in the division.
 struct MemoryClaim {
   uint64_t least_batches = 0;  // one batch; or all of the depth that a user has fixed
   uint64_t most_batches = 0;   // the same where a depth is fixed; else no less than half will do
   uint64_t samples = 0;        // kSureReads buffers, and a workspace for each worker
-  friend bool operator==(const MemoryClaim&, const MemoryClaim&) = default;
 };
 
 struct MemoryShares {
@@ -61,11 +60,11 @@ struct MemoryPlan {
   MemoryClaim claim;
 };
 
-// What a new loader gets beside `others`, whose batches have `reserved` of the budget now. (Another
-// one's batches that wait for its consumer cannot be taken away: they may be more than its share
-// will be.) ResourceExhausted names the smallest budget with which it opens, whatever the others
-// do: one batch, two read buffers and a workspace for each thread, or `depth` batches where a depth
-// was asked for.
+// What a new loader gets beside `others`, whose batches have `reserved` of the budget now. (Batches
+// that wait for another loader's consumer cannot be taken away: they may be more than its share
+// will be.) ResourceExhausted names the smallest budget with which the new loader opens, whatever
+// the others do: room for one batch, two read buffers and a workspace for each thread, or for
+// `depth` batches where a depth was asked for.
 Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
                               std::span<const MemoryClaim> others = {}, uint64_t reserved = 0);
 

@@ -12,6 +12,7 @@
 #include "core/start_thread.h"
 #include "core/try.h"
 #include "engine/loader/check_options.h"
+#include "engine/memory/memory_manager.h"
 
 namespace stoker {
 
@@ -76,8 +77,7 @@ struct Runtime::State {
         fixed(given),
         reader(std::move(chosen)),
         executor_reason(std::move(made.reason)),
-        memory(options.memory_budget),
-        tenants(options.threads, [this] { return memory.batches().limit(); }),
+        memory(options.memory_budget, options.threads, [this] { reads.Kick(); }),
         executor(std::move(made.executor)),
         reads(options.reader_threads, options.make_reader, trace) {}
 
@@ -86,12 +86,9 @@ struct Runtime::State {
   const ReaderChoice reader;
   const std::string executor_reason;
   const pid_t process = getpid();
-  MemoryAccounts memory;
-  Tenants tenants;
+  MemoryManager memory;
   Trace trace;
-  std::mutex planning;
-  Postponed postponed{[this] { reads.Kick(); }};  // while there are loaders, and so readers
-  std::unique_ptr<Executor> executor;             // outlives the reader threads, which submit to it
+  std::unique_ptr<Executor> executor;  // outlives the reader threads, which submit to it
   ReadService reads;
 };
 
@@ -160,15 +157,13 @@ Status Runtime::CheckProcess() const {
                .advice = "Make a loader in the child, without a Runtime of the parent's"};
 }
 
-MemoryAccounts& Runtime::memory() { return state_->memory; }
-Postponed& Runtime::postponed() { return state_->postponed; }
+MemoryManager& Runtime::memory() { return state_->memory; }
+const MemoryBudget& Runtime::budget() { return state_->memory.budget(); }
 Executor& Runtime::executor() { return *state_->executor; }
 const std::string& Runtime::executor_reason() const { return state_->executor_reason; }
 ReadService& Runtime::reads() { return state_->reads; }
 Trace& Runtime::trace() { return state_->trace; }
-Tenants& Runtime::tenants() { return state_->tenants; }
 const TunerSettings& Runtime::fixed() const { return state_->fixed; }
-std::mutex& Runtime::planning() { return state_->planning; }
 const ReaderChoice& Runtime::reader() const { return state_->reader; }
 const RuntimeOptions& Runtime::options() const { return state_->options; }
 

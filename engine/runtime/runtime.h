@@ -4,20 +4,19 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "core/memory_budget.h"
 #include "core/result.h"
 #include "core/trace.h"
-#include "engine/memory/memory_accounts.h"
-#include "engine/memory/postponed.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/read_service.h"
-#include "engine/runtime/tenants.h"
 #include "engine/tuning/tuner.h"
 #include "io/readers/reader.h"
 
 namespace stoker {
+
+class MemoryManager;
 
 struct RuntimeOptions {
   // Decode workers, 1 to 1024. 0: at most the cores allotted, divided by LOCAL_WORLD_SIZE where
@@ -55,15 +54,12 @@ class Runtime {
 
   Status CheckProcess() const;
 
-  MemoryBudget& budget() { return memory().all(); }
-  MemoryAccounts& memory();
-  Postponed& postponed();  // samples that found no room in it
+  MemoryManager& memory();
+  const MemoryBudget& budget();  // of it, the bytes in use
   Executor& executor();
   const std::string& executor_reason() const;  // why it is not as asked for; empty: it is
   ReadService& reads();
-  Tenants& tenants();
   const TunerSettings& fixed() const;  // workers and reads (of all reader threads), where given
-  std::mutex& planning();  // held from looking at what the budget has free to reserving it
   // Spans: "stoker.read", "stoker.decode" (what a worker does in one go, up to eight samples),
   // "stoker.mix", "stoker.wait".
   Trace& trace();

@@ -76,7 +76,7 @@ TEST(SlotPool, ColumnsOfASlotLieOnPagesOfTheirOwnAndSmallOnesElsewhere) {
   MemoryBudget budget(10 << 20);
   SlotPool::Options options = TwoColumns(1, 1);
   options.columns.push_back({"mask", DType::kF32, {100, 100}});  // 117 KiB for the batch
-  auto pool = SlotPool::Make(options, budget).value();
+  auto pool = SlotPool::Make(options, Reservation(budget)).value();
   Slot* slot = pool->Acquire();
   ASSERT_NE(slot, nullptr);
   EXPECT_EQ(slot->columns[0].shape, (std::vector<int64_t>{3, 5, 7, 3}));
@@ -109,7 +109,7 @@ TEST(SlotPool, TheFirstColumnIsNeverSmallAndOthersAreByBytes) {
 
 TEST(SlotPool, WorkingAndLentAreSeparateAccounts) {
   MemoryBudget budget(1 << 20);
-  auto pool = SlotPool::Make(TwoColumns(2, 3), budget).value();
+  auto pool = SlotPool::Make(TwoColumns(2, 3), Reservation(budget)).value();
   const uint64_t working = budget.used();
   EXPECT_EQ(working, 2 * pool->slot_bytes());
   std::vector<Batch> held;
@@ -135,7 +135,7 @@ TEST(SlotPool, BatchesOutliveProductionAndPool) {
   MemoryBudget budget(1 << 20);
   Batch batch;
   {
-    auto pool = SlotPool::Make(TwoColumns(2, 3), budget).value();
+    auto pool = SlotPool::Make(TwoColumns(2, 3), Reservation(budget)).value();
     Slot* slot = pool->Acquire();
     std::memset(slot->columns[0].data, 42, 3 * 5 * 7 * 3);
     slot->rows = 3;
@@ -162,7 +162,7 @@ Batch Lend(SlotPool& pool, int n) {
 
 TEST(SlotPool, WhoKeepsLabelsKeepsNoImages) {
   MemoryBudget budget(1 << 20);
-  auto pool = SlotPool::Make(TwoColumns(2, 1), budget).value();
+  auto pool = SlotPool::Make(TwoColumns(2, 1), Reservation(budget)).value();
   std::vector<std::pair<const uint8_t*, std::shared_ptr<void>>> labels;
   for (int n = 0; n < 200; ++n) {
     ASSERT_TRUE(pool->CanLend()) << n;
@@ -178,7 +178,7 @@ TEST(SlotPool, WhoKeepsLabelsKeepsNoImages) {
 
 TEST(SlotPool, AnOwnerOfTheImageKeepsTheSlotUntilTheLastOneGoes) {
   MemoryBudget budget(1 << 20);
-  auto pool = SlotPool::Make(TwoColumns(2, 2), budget).value();
+  auto pool = SlotPool::Make(TwoColumns(2, 2), Reservation(budget)).value();
   Batch batch = Lend(*pool, 7);
   const uint8_t* pixels = batch.images().as<uint8_t>().data();
   std::shared_ptr<void> owner = batch.Owner(0);
@@ -202,7 +202,7 @@ TEST(SlotPool, AnOwnerOfTheImageKeepsTheSlotUntilTheLastOneGoes) {
 
 TEST(SlotPool, SlotsBeyondAFewGoBackToTheSystem) {
   MemoryBudget budget(1 << 20);
-  auto pool = SlotPool::Make(TwoColumns(2, /*lent=*/0), budget).value();
+  auto pool = SlotPool::Make(TwoColumns(2, /*lent=*/0), Reservation(budget)).value();
   std::vector<Batch> held;
   for (int n = 0; n < 100; ++n) {
     ASSERT_TRUE(pool->CanLend());
@@ -223,7 +223,7 @@ TEST(SlotPool, SlotsBeyondAFewGoBackToTheSystem) {
 
 TEST(SlotPool, OwnersComeHomeOnAnyThread) {
   MemoryBudget budget(1 << 20);
-  auto pool = SlotPool::Make(TwoColumns(2, 0), budget).value();
+  auto pool = SlotPool::Make(TwoColumns(2, 0), Reservation(budget)).value();
   std::vector<std::thread> consumers;
   for (int n = 0; n < 64; ++n) {
     Batch batch = Lend(*pool, n);
@@ -240,7 +240,7 @@ TEST(SlotPool, OwnersComeHomeOnAnyThread) {
 
 TEST(SlotPool, NamesWhatItNeeds) {
   MemoryBudget budget(4096);
-  auto pool = SlotPool::Make(TwoColumns(2, 1), budget);
+  auto pool = SlotPool::Make(TwoColumns(2, 1), Reservation(budget));
   ASSERT_FALSE(pool.ok());
   EXPECT_EQ(pool.error().code, Code::kResourceExhausted);
   EXPECT_NE(pool.error().cause.find("8320"), std::string::npos) << pool.error().ToString();

@@ -43,7 +43,7 @@ SlotPool::Options Pinned(std::shared_ptr<Pinning> pinning) {
 TEST(PinnedSlots, AreOneRegionPinnedOnceFromTheStart) {
   MemoryBudget budget(10 << 20);
   auto notes = std::make_shared<Notes>();
-  auto pool = SlotPool::Make(Pinned(notes), budget).value();
+  auto pool = SlotPool::Make(Pinned(notes), Reservation(budget)).value();
   ASSERT_EQ(notes->pinned.size(), 1u);
   EXPECT_EQ(notes->pinned.begin()->second, 5 * pool->slot_bytes());
   EXPECT_EQ(pool->pinned_bytes(), 5 * pool->slot_bytes());
@@ -89,7 +89,7 @@ TEST(PinnedSlots, AreOneRegionPinnedOnceFromTheStart) {
 TEST(PinnedSlots, AreUnpinnedWhenTheLastOneIsHome) {
   MemoryBudget budget(10 << 20);
   auto notes = std::make_shared<Notes>();
-  auto pool = SlotPool::Make(Pinned(notes), budget).value();
+  auto pool = SlotPool::Make(Pinned(notes), Reservation(budget)).value();
   Slot* slot = pool->Acquire();
   slot->rows = 3;
   std::memset(slot->columns[0].data, 42, 3 * 50 * 70 * 3);
@@ -106,7 +106,7 @@ TEST(PinnedSlots, WhatCannotBePinnedIsAnErrorAndLeavesNothing) {
   MemoryBudget budget(10 << 20);
   auto notes = std::make_shared<Notes>();
   notes->fail = true;
-  const auto pool = SlotPool::Make(Pinned(notes), budget);
+  const auto pool = SlotPool::Make(Pinned(notes), Reservation(budget));
   ASSERT_FALSE(pool.ok());
   EXPECT_EQ(pool.error().cause, "no more memory can be locked");
   EXPECT_EQ(budget.used(), 0u);
@@ -117,7 +117,7 @@ TEST(PinnedSlots, SmallColumnsMayStillHaveMemoryOfTheirOwn) {
   auto notes = std::make_shared<Notes>();
   SlotPool::Options options = Pinned(notes);
   options.one_slab = false;
-  auto pool = SlotPool::Make(options, budget).value();
+  auto pool = SlotPool::Make(options, Reservation(budget)).value();
   Slot* slot = pool->Acquire();
   slot->rows = 3;
   Batch batch = pool->Lend(slot);

@@ -26,6 +26,7 @@
 
 #include "core/slot_pool.h"
 #include "engine/loader/producer.h"
+#include "engine/memory/memory_manager.h"
 #include "tests/testing/batches.h"
 #include "tests/torture/counted_memory.h"
 #include "tests/torture/option_sets.h"
@@ -137,7 +138,7 @@ Outcome Run(const OptionSet& set, const RuntimeOptions& runtime, uint64_t budget
   for (uint64_t i = 0; i < loaders[0]->batches_per_epoch(); ++i) {
     for (const std::unique_ptr<Producer>& loader : loaders) TakeFrom(*loader, outcome);
   }
-  outcome.waited = shared->postponed().total();
+  outcome.waited = shared->memory().samples_waited();
   outcome.peak = shared->budget().peak();
   outcome.beside = PeakBytes() - before - static_cast<int64_t>(outcome.peak);
   loaders.clear();

@@ -47,7 +47,8 @@ class AssemblerTest : public ::testing::Test {
   MemoryBudget budget_{64 << 20};
   const std::shared_ptr<SlotPool> pool_ =
       SlotPool::Make(
-          {.columns = {{"x", DType::kU8, {8}}}, .batch_size = kBatch, .working_slots = 4}, budget_)
+          {.columns = {{"x", DType::kU8, {8}}}, .batch_size = kBatch, .working_slots = 4},
+          Reservation(budget_))
           .value();
 };
 

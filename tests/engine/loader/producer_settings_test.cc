@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "engine/loader/producer.h"
-#include "engine/memory/memory_plan.h"
+#include "engine/memory/memory_manager.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
@@ -51,18 +51,18 @@ class ProducerSettings : public ::testing::TestWithParam<ExecutorKind> {
 };
 PhotoFolder* ProducerSettings::photos_ = nullptr;
 
-// Another tenant, whose needs jump, takes workers and memory away and gives them back.
+// Another loader, whose needs jump, takes workers and memory away and gives them back.
 TEST_P(ProducerSettings, WhateverOthersTakeTheBytesAreTheSame) {
   const auto reference =
       Producer::Open(Options(Runtime::Create(RuntimeUnderTest(1)).value())).value();
   const std::shared_ptr<Runtime> runtime = Tuned();
   const auto loader = Producer::Open(Options(runtime)).value();
-  const auto other = runtime->tenants().Join(1, {.workers = 1, .batch_bytes = 1});
+  const auto other = runtime->memory().Lease({.slot_bytes = 1}, 1).value();
   testing::Random random(3);
   for (int epoch = 0; epoch < Effort(30); ++epoch) {
-    other->Ask({.workers = static_cast<uint64_t>(random.Between(0, 4)),
-                .batch_bytes = random.OneIn(2) ? runtime->budget().limit() : 0},
-               /*now_ns=*/1);
+    other->SetNeed({.workers = static_cast<uint64_t>(random.Between(0, 4)),
+                    .batch_bytes = random.OneIn(2) ? runtime->budget().limit() : 0},
+                   /*now_ns=*/1);
     EXPECT_EQ(TakeEpoch(*loader), TakeEpoch(*reference));
     EXPECT_LE(runtime->budget().used(), runtime->budget().limit());
   }

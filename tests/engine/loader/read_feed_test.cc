@@ -28,7 +28,8 @@ class ReadFeedTest : public ::testing::Test {
   MemoryBudget budget_{64 << 20};
   const std::shared_ptr<SlotPool> pool_ =
       SlotPool::Make(
-          {.columns = {{"x", DType::kU8, {8}}}, .batch_size = kBatch, .working_slots = 2}, budget_)
+          {.columns = {{"x", DType::kU8, {8}}}, .batch_size = kBatch, .working_slots = 2},
+          Reservation(budget_))
           .value();
   Assembler assembler_{order_, pool_, /*depth=*/2, /*most_depth=*/2,
                        BatchSequence(Schedule::kEpochs, order_.batches_per_epoch(), {3, 1}, 9)};

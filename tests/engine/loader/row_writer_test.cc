@@ -58,7 +58,8 @@ class RowWriterTest : public ::testing::Test {
     std::vector<ColumnSpec> columns = ColumnsOf(*options_.source, plan);
     std::optional<Mixer> mixer;
     if (options_.mix) mixer.emplace(Mixer::Make(options_, false, columns).value());
-    pool_ = SlotPool::Make({.columns = columns, .batch_size = kRows, .working_slots = 1}, budget_)
+    pool_ = SlotPool::Make({.columns = columns, .batch_size = kRows, .working_slots = 1},
+                           Reservation(budget_))
                 .value();
     slot_ = pool_->Acquire();
     slot_->rows = kRows;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <vector>
 
 #include "io/sources/arrays.h"
@@ -14,16 +16,21 @@ class SettingsControllerTest : public ::testing::Test {
  protected:
   static constexpr uint64_t kSecond = 1'000'000'000;
 
-  // A pool with one slot in production and a budget for `most_slots` of them.
+  // A loader that begins with one slot in production, and has memory for `most_slots` of them.
   void Open(const TunerOptions& options, int most_slots) {
     const std::vector<ColumnSpec> columns = {{"x", DType::kU8, {4096}}};
     const uint64_t slot = SlotPool::SlotBytes(columns, /*batch_size=*/4);
-    budget_.emplace(static_cast<uint64_t>(most_slots) * slot);
+    // Half is for batches, once what is sure for samples fits into the other half.
+    const MemoryNeeds needs{.slot_bytes = slot};
+    const uint64_t batches = static_cast<uint64_t>(most_slots) * slot;
+    memory_.emplace(std::max(2 * batches, batches + 2 * kReadBufferBytes), /*workers=*/4, [] {});
+    lease_ = memory_->Lease(needs, 1).value();
     pool_ =
-        SlotPool::Make({.columns = columns, .batch_size = 4, .working_slots = 1}, *budget_).value();
-    tenants_.emplace(/*workers=*/4, [this] { return budget_->limit(); });
-    controller_.emplace(options, TunerLimits{.depth = 16, .workers = 4, .reads = 8}, /*depth=*/1,
-                        tenants_->Join(1, {.workers = 1, .batch_bytes = slot}), *pool_, trace_,
+        SlotPool::Make({.columns = columns, .batch_size = 4, .working_slots = lease_->plan().depth},
+                       lease_->TakeBatches())
+            .value();
+    controller_.emplace(options, TunerLimits{.depth = 16, .workers = 4, .reads = 8}, *lease_,
+                        *pool_, trace_,
                         [this](const TunerSettings& settings) { applied_.push_back(settings); });
     controller_->Start();
   }
@@ -56,9 +63,9 @@ class SettingsControllerTest : public ::testing::Test {
           .value();
   Trace listeners_;
   const LoaderTrace trace_{listeners_, *source_};
-  std::optional<MemoryBudget> budget_;
+  std::optional<MemoryManager> memory_;
+  std::unique_ptr<MemoryLease> lease_;
   std::shared_ptr<SlotPool> pool_;
-  std::optional<Tenants> tenants_;
   std::optional<SettingsController> controller_;
   std::vector<TunerSettings> applied_;
 };
@@ -85,7 +92,7 @@ TEST_F(SettingsControllerTest, TheDepthIsNeverMoreThanThereIsMemoryFor) {
     Take(second, kSecond / 2);
     EXPECT_EQ(controller_->settings().depth, 1);
   }
-  EXPECT_LE(budget_->used(), budget_->limit());
+  EXPECT_LE(memory_->budget().used(), memory_->budget().limit());
 }
 
 TEST_F(SettingsControllerTest, WorkersThatOthersNeedAreLetGoAndTheDecisionIsTold) {
@@ -93,8 +100,8 @@ TEST_F(SettingsControllerTest, WorkersThatOthersNeedAreLetGoAndTheDecisionIsTold
   Take(1);
   const int before = controller_->settings().workers;
   ASSERT_GT(before, 1) << "it begins with all there are";
-  const auto other = tenants_->Join(1, {.workers = 1, .batch_bytes = 0});
-  other->Ask({.workers = 4}, kSecond);
+  const auto other = memory_->Lease({.slot_bytes = 1}, 1).value();
+  other->SetNeed({.workers = 4}, kSecond);
   Take(2);
   EXPECT_LT(controller_->settings().workers, before);
   EXPECT_EQ(applied_.back(), controller_->settings());

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/loader/producer.h"
-#include "engine/memory/memory_plan.h"
+#include "engine/memory/memory_manager.h"
 #include "io/sources/arrays.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
@@ -96,7 +96,7 @@ TEST_F(ProducerMemory, SamplesThatFindNoRoomWaitAndTheBatchesAreTheSame) {
       auto loader = Producer::Open(options).value();
       EXPECT_EQ(TakeEpoch(*loader), expected) << "round " << round;
       EXPECT_LE(options.runtime->budget().peak(), kTight + 4 * kMiB);
-      waited += options.runtime->postponed().total();
+      waited += options.runtime->memory().samples_waited();
       loader.reset();
       EXPECT_EQ(options.runtime->budget().used(), 0u);
     }

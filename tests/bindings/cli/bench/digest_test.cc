@@ -71,7 +71,7 @@ class Batches {
                       .batch_size = 8,
                       .working_slots = 1,
                       .lent_slots = 8},
-                     budget_)
+                     Reservation(budget_))
           .value();
 };
 
