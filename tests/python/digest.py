@@ -1,4 +1,4 @@
-"""The digest of `stoker bench --digest` (bindings/cli/bench/digest.h), computed from what Python was given."""
+"""The digest of `stoker bench --digest` (bindings/cli/bench/digest.h), computed from what Python got."""
 
 import numpy as np
 import xxhash

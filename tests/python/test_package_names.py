@@ -76,7 +76,7 @@ except ImportError as error:
 def test_a_loader_is_no_array(made):
     loader = stoker.Loader(stoker.image_folder(made), CROP, batch_size=4)
     for thing in (loader, loader.epoch(0), loader.to_device("cpu")):
-        with pytest.raises(TypeError, match=f"a stoker.{type(thing).__name__} is no array"):
+        with pytest.raises(TypeError, match=f"a stoker.{type(thing).__name__} is not an array"):
             np.asarray(thing)
         assert not hasattr(thing, "shape")
 

@@ -172,7 +172,7 @@ def test_a_recipe_is_shuffled_and_its_mix_is_told(command, made, tmp_path):
     loader = stoker.Loader(source, [mix], batch_size=2)
     assert loader.explain().splitlines() == [
         "rows are copied as they are",
-        f"{mix!r}  batch  when its last row is there",
+        f"{mix!r}  batch  once all its rows are complete",
     ]
 
 

@@ -1,4 +1,4 @@
-"""stoker: photographs on disk become augmented batches, fast.
+"""stoker: turns photographs on disk into augmented batches, fast.
 
     import stoker
 
@@ -11,7 +11,7 @@
     dataset = loader.as_tf_dataset()  # a tf.data.Dataset
     tensors = loader.to_device("cpu")  # for PyTorch, JAX, CuPy; stoker.torch has a DataLoader
 
-Everything public is in this module; what begins with an underscore is not for use from outside.
+Everything public is in this module; names with a leading underscore are private.
 """
 
 import atexit as _atexit

@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def _help(command: pathlib.Path) -> int:
-    """The native command's help, and the commands that it knows nothing of."""
+    """The native command's help, and the commands that are implemented in Python."""
     code = subprocess.run([command, "--help"], check=False).returncode
     print("Commands in Python:")
     for name, (_, text) in _IN_PYTHON.items():

@@ -1,4 +1,4 @@
-"""Compose: one sample, no loader."""
+"""Compose: transforms one image, without a loader."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from stoker._transforms import Transform, checked
 
 
 class Compose:
-    """Applies transforms to one image at a time: for serving, and for looking at what they do.
+    """Applies transforms to one image at a time: for serving, and to see what they do.
 
     The result has the same bytes as the row that a `Loader` with the same transforms, dtype,
-    layout and exif_orientation makes of the image. Any thread; threads do not wait for each other,
-    and the GIL is released meanwhile. Starts no thread; usable after a fork.
+    layout and exif_orientation makes from the image. Thread-safe; threads do not wait for each other,
+    and the GIL is released during calls. Starts no thread; usable after a fork.
 
         preprocess = stoker.Compose([stoker.Resize(256), stoker.CenterCrop(224)])
         image = preprocess(request.body)  # (224, 224, 3) uint8
 
-    Random transforms draw anew in each call, so that it may be the `transform=` of a torchvision dataset:
-    call n draws what a loader of the same seed draws at position n of epoch 0. Processes that were forked
-    or spawned from this one (a torch DataLoader's workers) each have draws of their own, the same ones in
-    each run where `multiprocessing` started them. So does each copy, by pickle or `copy`: `Pool.map` and
-    `ProcessPoolExecutor.map` pickle one for each task, and what it draws depends also on the worker that the
-    task comes to. A call that gives `position` draws what is drawn there.
+    Random transforms draw again in each call, so it may be the `transform=` of a torchvision dataset:
+    call n draws what a loader with the same seed draws at position n of epoch 0. Processes forked or
+    spawned from this one (a torch DataLoader's workers) draw differently from each other, and identically
+    in each run if `multiprocessing` started them. So do copies made by pickle or `copy`: `Pool.map` and
+    `ProcessPoolExecutor.map` pickle one for each task, whose draws also depend on the worker that runs the
+    task. A call with `position` draws what belongs to that position.
 
     Args:
         transforms: as for `Loader`.
@@ -43,10 +43,9 @@ class Compose:
             `Normalize` makes of it.
         layout: "NHWC": images are (height, width, 3); "NCHW": (3, height, width), as torch has them.
         exif_orientation: turn images as their EXIF tag says.
-        seed: of random transforms, 0 to 2**64 - 1. Give each rank one of its own.
-        max_pixels, max_scans: as for `Loader`: what the bytes of a file may ask for.
-        memory_budget: bytes of working memory, which decoding needs, for all threads that call it together.
-            0: as for `Runtime`.
+        seed: of random transforms, 0 to 2**64 - 1. Give each rank a different one.
+        max_pixels, max_scans: as for `Loader`: limits on images.
+        memory_budget: bytes of working memory for decoding, for all threads together. 0: as for `Runtime`.
 
     Raises:
         ValueError, TypeError: naming the option or the transform.
@@ -96,18 +95,17 @@ class Compose:
             image: the bytes of a JPEG, PNG or WebP file, a Pillow image of mode RGB or L, or a uint8 array
                 (height, width, 3), RGB, or (height, width) or (height, width, 1), gray. Each side 1 to
                 65,535.
-            seed: with `epoch` and `position`, what random transforms are drawn from: those of the
-                loader's seed, its epoch, and the sample's place in the order of that epoch. None: the
-                Compose's own.
+            seed: with `epoch` and `position`, determines the random transforms: a loader's seed, its epoch,
+                and the sample's position in the order of that epoch. None: the Compose's own.
             epoch: 0 to 2**32 - 1.
-            position: 0 to 2**64 - 1: that place, exactly. None: the number of calls without one until now, so
-                that each draws anew; in a child process, and in a copy, also with a seed of its own.
+            position: 0 to 2**64 - 1. None: the number of calls without one so far, so that each call draws
+                differently; in a child process, and in a copy, with a seed of its own as well.
 
         Returns:
             A new array (height, width, 3), or (3, height, width), C order.
 
         Raises:
-            DataLossError: bytes that are no image, or a damaged one; has the `offset`.
+            DataLossError: bytes that are not an image, or a damaged one; has the `offset`.
             UnimplementedError: an image of a format other than JPEG, PNG and WebP.
             ResourceExhaustedError: an image beyond max_pixels or max_scans, or too large for memory_budget.
             ValueError, TypeError: another kind of array or object.
@@ -125,16 +123,16 @@ class Compose:
         return self._native.of_pixels(_pixels(_array(image)), **key)
 
     def explain(self) -> str:
-        """A line for each transform: what it is, where it is done, and how.
+        """A line for each transform: its name, where it runs, and how.
 
         "fused": with decoding and resizing, so that it has no pass over the image of its own; "tile": on
-        the resized image, in the worker's cache; "row": on the finished values. What each costs is told
-        by the command `stoker explain`.
+        the resized image, in the worker's cache; "row": on the finished values. The command `stoker
+        explain` measures the cost of each.
         """
         return explained(self._spec)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy: its calls are counted anew, and draw otherwise than this one's and other copies'."""
+        """A copy with its own count of calls, which draws differently from this one and other copies."""
         options = {
             "dtype": self._dtype,
             "layout": self._layout,
@@ -167,7 +165,8 @@ def _made(transforms: tuple[Transform, ...], options: dict[str, Any], copy: int)
 
 
 class _Draws:
-    """What each call without a position draws from. Any thread; no lock, for a fork could leave it taken.
+    """The seeds and positions of calls without a position. Thread-safe; lock-free, since a fork could leave a
+    lock taken.
 
     Child processes and copies begin with one count: what tells them apart is mixed into the seed.
     `multiprocessing` numbers its processes in the order of their start, and a Compose its copies, in every
@@ -184,7 +183,7 @@ class _Draws:
         multiprocessing.util.register_after_fork(self, _Draws._started)
 
     def _started(self) -> None:
-        """In a process that `multiprocessing` forked, before anything else."""
+        """Runs first in a process that `multiprocessing` forked."""
         parent = multiprocessing.parent_process()
         if parent is not None and parent.pid is not None and parent.pid != self._pid:
             self._forks = (*self._forks, parent.pid)

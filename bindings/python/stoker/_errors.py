@@ -1,4 +1,4 @@
-"""What goes wrong: one class for each kind, all below `Error`."""
+"""Exceptions: one class for each kind of error, all derived from `Error`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 
 class Error(Exception):
-    """Something that data, options or the system caused.
+    """An error caused by data, options or the system.
 
     Attributes:
-        code: the kind, as gRPC and TensorFlow name it: "DATA_LOSS", "NOT_FOUND", …
-        cause: what is wrong, one sentence.
-        file: the file that is to blame, or None.
-        offset: where in that file, in bytes from its start, or None.
+        code: the kind, by gRPC's and TensorFlow's names: "DATA_LOSS", "NOT_FOUND", …
+        cause: what is wrong, in one sentence.
+        file: the file with the error, or None.
+        offset: the position in that file, in bytes from its start, or None.
         advice: what to do about it; may be empty.
     """
 
@@ -49,20 +49,20 @@ class Error(Exception):
 
 
 class InvalidArgumentError(Error, ValueError):
-    """An option that makes no sense, here or together with the others."""
+    """An invalid option, or options that contradict each other."""
 
     code = "INVALID_ARGUMENT"
 
 
 class NotFoundError(Error, FileNotFoundError):
-    """A file or folder is not there."""
+    """A file or folder does not exist."""
 
     code = "NOT_FOUND"
     _errno = errno.ENOENT
 
 
 class PermissionDeniedError(Error, PermissionError):
-    """A file or folder is there, and may not be read."""
+    """A file or folder exists, but access is denied."""
 
     code = "PERMISSION_DENIED"
     _errno = errno.EACCES
@@ -75,47 +75,47 @@ class DataLossError(Error):
 
 
 class ResourceExhaustedError(Error, MemoryError):
-    """A memory budget, a limit of the options (`lent_batches`), or one of the system."""
+    """A memory budget, a limit set by an option (`lent_batches`) or by the system was reached."""
 
     code = "RESOURCE_EXHAUSTED"
 
 
 class FailedPreconditionError(Error, RuntimeError):
-    """The object is not in a state for this call: after a fork, or when the folder has changed."""
+    """The object's state does not allow this call: after a fork, or when the folder has changed."""
 
     code = "FAILED_PRECONDITION"
 
 
 class UnimplementedError(Error, NotImplementedError):
-    """A format or an option that stoker does not have."""
+    """A format or an option that stoker does not support."""
 
     code = "UNIMPLEMENTED"
 
 
 class CancelledError(Error):
-    """The loader was closed meanwhile."""
+    """The loader was closed, or the wait was cancelled."""
 
     code = "CANCELLED"
 
 
 class UnavailableError(Error, OSError):
-    """Reading failed in a way that may pass."""
+    """Reading failed in a way that may be temporary."""
 
     code = "UNAVAILABLE"
     _errno = errno.EIO
 
 
 class MemoryWarning(UserWarning):
-    """The program holds batches of more bytes than the Runtime's memory budget."""
+    """The program holds batches larger in total than the Runtime's memory budget."""
 
 
 class SkippedFilesWarning(UserWarning):
-    """The folder has files that look like images by their extension and are no samples: GIF, HEIC, AVIF, …"""
+    """The folder has image files that are skipped because of their extension: GIF, HEIC, AVIF, …"""
 
 
 class CropIndexWarning(UserWarning):
-    """The folder has an index that cannot be used, or that is older than the folder: the folder was listed,
-    and photographs that the index does not know are decoded without it.
+    """The folder's index cannot be used, or is older than the folder, which was therefore listed.
+    Photographs that the index does not have are decoded without it.
     """
 
 

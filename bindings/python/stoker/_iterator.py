@@ -31,13 +31,13 @@ def no_shape(self: object) -> NoReturn:
 def _no_array(of: object) -> str:
     name = type(of).__name__
     return (
-        f"a stoker.{name} is no array. Keras' fit, evaluate and predict take a loader's as_tf_dataset(); "
+        f"a stoker.{name} is not an array. Keras' fit, evaluate and predict take a loader's as_tf_dataset(); "
         f"to have its batches, iterate over the {name} itself"
     )
 
 
 class _Iteration(Generic[Element]):
-    """What `Iterator` and `DeviceIterator` share."""
+    """The common part of `Iterator` and `DeviceIterator`."""
 
     def __init__(self, loader: Loader | DeviceLoader, native: _stoker.Iterator[Element]) -> None:
         self._loader = loader
@@ -52,7 +52,7 @@ class _Iteration(Generic[Element]):
         Raises:
             StopIteration: the epoch has ended.
             DataLossError, NotFoundError, …: a sample of the batch; has `file`, `offset` and `cause`.
-            ResourceExhaustedError: the program holds as many batches as it may already; nothing is lost.
+            ResourceExhaustedError: the program already holds as many batches as it may; nothing is lost.
             CancelledError: the loader was closed.
             FailedPreconditionError: this is a forked process.
         """
@@ -63,7 +63,7 @@ class _Iteration(Generic[Element]):
 
     @property
     def sample_ids(self) -> npt.NDArray[np.uint64]:
-        """Which samples of the source the rows of the last batch are, (rows,)."""
+        """The source's samples in the rows of the last batch, (rows,)."""
         return np.array(self._native.sample_ids, np.uint64)
 
     def __repr__(self) -> str:
@@ -73,11 +73,11 @@ class _Iteration(Generic[Element]):
 
 
 class Iterator(_Iteration[Array]):
-    """One iteration. A bad sample makes its batch an error; `next` after it goes on behind that."""
+    """One iteration. A bad sample makes its batch an error; the next `next` continues after it."""
 
 
 class DeviceIterator(_Iteration[_stoker.Tensor]):
-    """One iteration of a `DeviceLoader`; as `Iterator`, and its batches are `Tensor`s."""
+    """One iteration of a `DeviceLoader`; like `Iterator`, but its batches are `Tensor`s."""
 
 
 Made = TypeVar("Made", bound=Union[Iterator, DeviceIterator], covariant=True)
@@ -89,7 +89,7 @@ class _Iterates(Protocol[Made]):
 
 
 class Epoch(Generic[Made]):
-    """What `Loader.epoch` returns: one epoch, each time that it is iterated."""
+    """One epoch, each time that it is iterated; `Loader.epoch` returns it."""
 
     def __init__(self, loader: _Iterates[Made], epoch: int) -> None:
         self._loader = loader

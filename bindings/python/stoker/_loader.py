@@ -1,4 +1,4 @@
-"""Loader: samples become batches."""
+"""Loader: turns samples into batches."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ class Loader:
                 ...
 
     Each iteration takes the next epoch: three `for` loops see epochs 0, 1 and 2, and the next epoch is
-    being prefetched when the last one ends. The batches are a function of the options alone: the same
-    bytes for any number of threads, any depth and any reader.
+    already being prefetched when one ends. The batches depend on the options alone: they have the same
+    bytes for any number of threads, depth and reader.
 
-    A batch is (images, labels), or images alone where the source has no labels:
+    A batch is (images, labels), or images alone if the source has no labels:
 
     - images: (rows, height, width, 3) or (rows, 3, height, width), RGB; uint8 in 0 to 255, or float16,
       bfloat16, float32: value / 255, or normalised. Without transforms: rows of `stoker.arrays`, in
@@ -77,19 +77,18 @@ class Loader:
     - labels: (rows,), int64; or those of `stoker.arrays`. With `MixUp` or `CutMix`: (rows, num_classes),
       float32.
 
-    `rows` is batch_size, except maybe in the last batch of an epoch. The arrays are views of the memory
-    that the batch was made in: nothing is copied. They are writable, C order and 64-byte aligned, and
-    are the program's for as long as it keeps them or views of them, also after the loader has gone;
-    keeping labels keeps no images. Kept batches cost memory beside the Runtime's budget: past that one
-    `MemoryWarning`, or an error where `lent_batches` says so.
+    `rows` is batch_size, except possibly in the last batch of an epoch. The arrays are views of the memory
+    that the workers wrote, without a copy. They are writable, in C order and 64-byte aligned, and stay valid
+    for as long as the program keeps them or views of them, also after the loader has gone; keeping labels
+    keeps no images. Kept batches are outside the Runtime's memory budget: past it there is one
+    `MemoryWarning`, and past `lent_batches` an error.
 
-    Threads: all methods, any thread. Iterators run side by side, each with an epoch (and memory) of its
-    own; one iterator may be shared by threads: each batch goes to one of them. The GIL is released
-    while waiting, and Ctrl-C is seen. In a forked child the parent's loaders raise
-    FailedPreconditionError, and the child's own work.
+    Thread-safe. Iterators run side by side, each with its own epoch (and memory); threads may share an
+    iterator: each batch goes to one of them. The GIL is released while waiting, and Ctrl-C ends a wait. In a
+    forked child the parent's loaders raise FailedPreconditionError, and loaders made in the child work.
 
     Args:
-        source: what `image_folder` or `arrays` returns.
+        source: from `image_folder` or `arrays`.
         transforms: a sequence of transforms (`RandomResizedCrop`, `ColorJitter`, …; docs/transforms.md has
             their order) that makes all images the same size. May be empty for arrays. The last one may be a
             `MixUp`, a `CutMix` or a `RandomChoice` of them, which mixes whole batches and makes labels soft.
@@ -126,12 +125,12 @@ class Loader:
             non_blocking=True must be over before the array is let go of, else the workers write the next
             batch into what is being copied; TensorFlow keeps it by itself. Loads CUDA's driver. A forked
             child cannot touch batches that it was left.
-        runtime: whose memory and threads are used; None: the default one's.
+        runtime: the Runtime to share; None: the default one.
 
     Raises:
         ValueError, TypeError: naming the option or the transform, at construction.
-        ResourceExhaustedError: the memory budget has no room; it names the smallest that has.
-        FailedPreconditionError: pin_memory, where there is no GPU; it says what is missing.
+        ResourceExhaustedError: the memory budget is too small; the message names the smallest sufficient one.
+        FailedPreconditionError: pin_memory without a GPU; the message says what is missing.
     """
 
     def __init__(
@@ -209,11 +208,11 @@ class Loader:
     # --- iterating ---------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator:
-        """Takes the next epoch (or goes on where `load_state_dict` said)."""
+        """Takes the next epoch, or continues after `load_state_dict`."""
         return self._begin(self)
 
     def _begin(self, loader: _Iterates[Made]) -> Made:
-        """An iteration by `loader`, this one or one of its device loaders, that takes the next epoch."""
+        """An iteration by `loader` (this one or one of its device loaders) that takes the next epoch."""
         epoch, batch = self._resume or (None, 0)
         iteration = loader._iterate(epoch, repeat=False)
         if epoch is not None:
@@ -229,7 +228,7 @@ class Loader:
         return Iterator(self, self._native.iterate(epoch, repeat))
 
     def epoch(self, epoch: int) -> Epoch[Iterator]:
-        """An iterable of that one epoch, again and again; the loader's own count is left alone.
+        """An iterable of this one epoch, any number of times; the loader's own count does not change.
 
         Args:
             epoch: 0 to 2**32 - 1.
@@ -237,7 +236,7 @@ class Loader:
         return Epoch(self, _checks.epoch(epoch))
 
     def __len__(self) -> int:
-        """Batches of an epoch."""
+        """The number of batches in an epoch."""
         return self._batches
 
     __array__ = no_array
@@ -256,7 +255,7 @@ class Loader:
         Args:
             epoch: pins that epoch; None: each iteration takes the next one.
             op: "native", "fallback", or "auto".
-            sample_ids, paths: elements also have which sample of the source each row is, and its file.
+            sample_ids, paths: adds each row's sample id and file to the elements.
 
         Raises:
             ImportError: TensorFlow is not installed.
@@ -276,19 +275,19 @@ class Loader:
     def to_device(self, device: str, *, buffers: int = 4) -> DeviceLoader:
         """The same batches as `Tensor`s, which PyTorch, JAX, CuPy and NumPy take without a copy (DLPack).
 
-        CuPy takes those on CUDA only, NumPy those that are not. bfloat16: PyTorch and JAX take it, and
-        np.asarray where there is ml_dtypes; np.from_dlpack and CuPy refuse it.
+        CuPy takes only tensors on CUDA, NumPy only others. PyTorch and JAX take bfloat16, and so does
+        np.asarray with ml_dtypes; np.from_dlpack and CuPy refuse it.
 
         Args:
-            device: "cpu" ("cpu:0"): in the memory that the workers wrote, as the loader's own arrays.
-                "cuda:0" ("cuda"), "cuda:1", …: on that GPU; the next batches are copied while the last ones
-                are used. "host": copied as to a GPU, and on the host, for trying things out without one.
-            buffers: batches that there is memory for on the device, 2 to 64: those that the program holds,
-                and those that were copied ahead. Who holds all of them gets ResourceExhaustedError. Labels
-                lie with their images there: who keeps labels keeps the batch. Copy them.
+            device: "cpu" ("cpu:0"): in the memory that the workers wrote, like the loader's own arrays.
+                "cuda:0" ("cuda"), "cuda:1", …: on that GPU; the next batches are copied while earlier ones
+                are used. "host": simulates a GPU on the host, to try programs without one.
+            buffers: number of batches to allocate on the device, 2 to 64: those that the program holds, and
+                those copied ahead. A program that holds all of them gets a ResourceExhaustedError. Labels
+                share their images' buffer: keeping labels keeps the batch, so copy them.
 
         Raises:
-            ValueError, TypeError: it is no device.
+            ValueError, TypeError: not a device.
             FailedPreconditionError: there is no such device here; the message says what is missing.
             ResourceExhaustedError: the device, or the memory budget, has no room.
         """
@@ -298,44 +297,43 @@ class Loader:
 
     @property
     def source(self) -> Source:
-        """Where the samples come from."""
+        """The source of the samples."""
         return self._source
 
     @property
     def classes(self) -> list[str]:
-        """The source's class names by label; empty where there are none."""
+        """The source's class names by label; empty if there are none."""
         return self._source.classes
 
     @property
     def batch_size(self) -> int:
-        """Rows of a batch."""
+        """Rows per batch."""
         return int(self._options["batch_size"])
 
     def stats(self) -> dict[str, Any]:
-        """What the loader has done so far, and what it uses. Times are in seconds, memory in bytes.
+        """Counters and settings. Times are in seconds, memory in bytes.
 
-        `samples` worked on; `batches` delivered; `bytes_read`; `wait_seconds`: the program waited for a
-        batch; `waited`: the same by what it waited for, "storage", "decode", "copy" (to a device) or "other";
-        `consumer_seconds`: between having a batch and asking for the next one; `advice`: what that says, in
-        a few sentences; `worker_busy_seconds`: of each worker; `worker_core_share`: the part of that in which
-        they had a core; `decode_seconds`, `resize_seconds`, `augment_seconds`, `mix_seconds`: of all workers,
-        with and without a core; `read_cpu_seconds`: of the Runtime's reader threads.
+        `samples` processed; `batches` delivered; `bytes_read`; `wait_seconds`: time that the program waited
+        for batches; `waited`: the same by cause, "storage", "decode", "copy" (to a device) or "other";
+        `consumer_seconds`: time between having a batch and asking for the next one; `advice`: what would
+        help, in a few sentences; `worker_busy_seconds`: of each worker; `worker_core_share`: the part of that
+        in which workers had a core; `decode_seconds`, `resize_seconds`, `augment_seconds`, `mix_seconds`:
+        wall time over all workers; `read_cpu_seconds`: of the Runtime's reader threads.
 
-        `no_end_marker`: JPEGs that lack the end-of-image marker but no data; `indexed`:
-        photographs decoded by the folder's index; `index_stale`: not, for the file has changed
-        since; `index_contradicted`: not, for the index is wrong; `lent_batches`, `lent_bytes`: held by the
-        program now; `batch_bytes`; `pinned_bytes`: of batches' memory, for a device.
+        `no_end_marker`: JPEGs that lack only the end-of-image marker; `indexed`: photographs decoded with
+        the folder's index; `index_stale`: without it, because the file has changed; `index_contradicted`:
+        without it, because the index is wrong; `lent_batches`, `lent_bytes`: held by the program now;
+        `batch_bytes`; `pinned_bytes`: pinned memory of batches.
 
-        `depth`, `workers`, `reads`: batches in production, workers at it and reads in flight, at most, now;
-        `decisions`: how they came about, the last ones, and `decisions_made` how many; `memory_used`,
-        `memory_peak`, `memory_budget`: of the Runtime; `threads`, `threads_seen`, `executor`,
-        `executor_reason`: why it is not as asked for, or empty; `reader`, `reader_reason`; `plan`: what the
-        transforms became.
+        `depth`, `workers`, `reads`: the present settings; `decisions`: the last changes and their reasons,
+        and `decisions_made` their number; `memory_used`, `memory_peak`, `memory_budget`: of the Runtime;
+        `threads`, `threads_seen`, `executor`, `executor_reason`: why it differs from the requested one, or
+        empty; `reader`, `reader_reason`; `plan`: the compiled transforms.
         """
         return self._native.stats()
 
     def prometheus(self, name: str = "loader") -> str:
-        """The counters and settings as Prometheus reads them: text format 0.0.4, of one loader.
+        """One loader's counters and settings in Prometheus' text format 0.0.4.
 
         Args:
             name: the value of the label `loader`.
@@ -343,8 +341,8 @@ class Loader:
         return self._native.prometheus(_checks.text("name", name))
 
     def monitor(self, interval: float = 0.5) -> Monitor:
-        """Shows what the loader does now, every `interval` seconds, until it is stopped: images/s, what the
-        program waited for, the settings, how busy the workers are, memory.
+        """Shows what the loader is doing, every `interval` seconds, until it is stopped: images/s, causes of
+        waits, the settings, how busy the workers are, memory.
 
             with loader.monitor():
                 train(loader)
@@ -352,21 +350,21 @@ class Loader:
         return Monitor(self, interval)
 
     def trace(self, path: str | os.PathLike[str], *, memory: int = 64 << 20) -> Trace:
-        """Writes what every thread of stoker does to a file for https://ui.perfetto.dev.
+        """Records what every thread of stoker does in a file for https://ui.perfetto.dev.
 
             with loader.trace("trace.json"):
                 ...
 
         Args:
-            path: is replaced.
-            memory: bytes for events until the file is written, beside the budget: about 60 for each. 2**20
-                to 2**40. What does not fit is counted.
+            path: the file, which is replaced.
+            memory: bytes for events until the file is written, about 60 for each, outside the budget: 2**20
+                to 2**40. Events that do not fit are counted.
         """
         return Trace(self, path, memory)
 
     def explain(self) -> str:
-        """As `Compose.explain`: a line for each transform, also of batches."""
-        mix = [] if self._mix is None else [f"{self._mix!r}  batch  when its last row is there"]
+        """Like `Compose.explain`: a line for each transform, mixing included."""
+        mix = [] if self._mix is None else [f"{self._mix!r}  batch  once all its rows are complete"]
         if not self._transforms:
             return "\n".join(["rows are copied as they are", *mix])
         options = self._options
@@ -388,32 +386,32 @@ class Loader:
     # --- state -------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the latest iteration over the loader is; what it delivered is past.
+        """The position of the latest iteration over the loader, after the last delivered batch.
 
-        A dictionary of numbers and text, some hundred bytes: epoch, batch, the options that are not left at
-        their defaults, and a digest of the samples: of files their names and labels, not their bytes; of
-        `stoker.arrays` types, shapes and at most 64 KiB of 1024 rows of each, spread over all of it.
+        A dictionary of numbers and text, a few hundred bytes: epoch, batch, the options that differ from
+        their defaults, and a digest of the samples: for files their names and labels, not their bytes; for
+        `stoker.arrays` types, shapes and at most 64 KiB from 1024 rows of each, spread over all of it.
 
-        After a `break` or an exception: behind the last batch, though another `for` would take the
-        next epoch. Before the first iteration, and after a finished one: the start of the next epoch.
-        Iterations over what `to_device` returns count, those over `epoch(k)` and over `as_tf_dataset()`
-        do not: tf.train.Checkpoint saves the latter. Never waits; may be called in a signal handler, also
-        while `next` waits.
+        After a `break` or an exception this is after the last batch, though another `for` would take the
+        next epoch; before the first iteration, and after a finished one, it is the start of the next epoch.
+        Iterations over the result of `to_device` count, those over `epoch(k)` and `as_tf_dataset()` do not:
+        tf.train.Checkpoint saves the latter. Never blocks; may be called in a signal handler, also while
+        `next` waits.
         """
         epoch, batch = self._position()
         options = _identity.given(self._described())
         return {"version": _STATE_VERSION, "epoch": epoch, "batch": batch, "options": options}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next iteration goes on there, with the same batches; nothing is replayed.
+        """The next iteration continues there, with the same batches; nothing is replayed.
 
-        An iteration over the loader itself: one over `as_tf_dataset()` refuses a state in the middle
-        of an epoch, and is restored by tf.train.Checkpoint.
+        This holds for iterations over the loader itself: one over `as_tf_dataset()` refuses a state in the
+        middle of an epoch, and is restored by tf.train.Checkpoint.
 
         Raises:
-            FailedPreconditionError: the state is that of a loader with other options or samples; it names
-                them, with both values.
-            ValueError, TypeError: it is no state of a loader.
+            FailedPreconditionError: the state is of a loader with other options or samples; the message
+                names them, with both values.
+            ValueError, TypeError: not a loader's state.
         """
         if not isinstance(state, dict):
             raise TypeError(f"state must be what state_dict() returned, not {state!r:.80}")
@@ -422,7 +420,7 @@ class Loader:
             if version != _STATE_VERSION:
                 raise InvalidArgumentError(
                     f"state is of version {version!r}; this stoker reads {_STATE_VERSION}",
-                    advice="Load it with the stoker that saved it, or begin an epoch anew",
+                    advice="Load it with the stoker that saved it, or start a new epoch",
                 )
             epoch = _checks.epoch(state["epoch"], "state['epoch']")
             batch = _checks.integer("state['batch']", state["batch"], 0, 2**63 - 1)
@@ -443,18 +441,18 @@ class Loader:
         self._start_at(epoch, batch)
 
     def _start_at(self, epoch: int, batch: int) -> None:
-        """What the next iteration does, and `state_dict` says until then."""
+        """The position of the next iteration, which `state_dict` returns until then."""
         self._native.next_epoch = epoch + 1 if batch else epoch
         self._resume = (epoch, batch) if batch else None
         self._latest = None
 
     def _refuse_resume(self) -> None:
-        """FailedPreconditionError where a state waits for `__iter__`: for those that would pass it by."""
+        """Raises FailedPreconditionError if a restored state waits for `__iter__`."""
         if self._resume is not None:
             epoch, batch = self._resume
             raise FailedPreconditionError(
-                f"load_state_dict said to go on at batch {batch} of epoch {epoch}, which only iterating over "
-                "the loader itself does",
+                f"load_state_dict restored batch {batch} of epoch {epoch}, where only an iteration over the "
+                "loader itself continues",
                 advice="Save and restore iterators of as_tf_dataset() by tf.train.Checkpoint",
             )
 
@@ -468,13 +466,13 @@ class Loader:
         return (self._native.next_epoch, 0) if position[1] == self._batches else position
 
     def _described(self) -> _identity.Described:
-        """All that the batches of all ranks together depend on. Where the files lie is not in it."""
+        """Everything that the batches of all ranks depend on, except the path of the files."""
         options = {"samples": len(self._source), "digest of the samples": self._digest}
         options |= {k: v for k, v in self._options.items() if k not in _NOT_OF_BATCHES}
         return _identity.described(options, _DEFAULTS, self._listed())
 
     def _fingerprint(self) -> str:
-        """The same as text, of what differs from its default."""
+        """The same as text, for values that differ from their defaults."""
         return _identity.lines(_identity.given(self._described()))
 
     def _listed(self) -> list[Transform | BatchTransform]:
@@ -483,9 +481,9 @@ class Loader:
     # --- the end -----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Ends production now, in all iterators: CancelledError from there on. Arrays stay valid.
+        """Ends production now; all iterators raise CancelledError. Arrays stay valid.
 
-        Not needed: a loader that nothing refers to closes itself.
+        Optional: a loader that nothing refers to closes itself.
         """
         self._closed = True
         self._native.stop()

@@ -1,4 +1,4 @@
-"""Runtime: what all loaders of a process share."""
+"""Runtime: the memory and threads that a process' loaders share."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _EXECUTORS = ("tbb", "threads")
 
 
 class Runtime:
-    """Memory, decode workers and reader threads, shared by the loaders that are given it.
+    """Memory, decode workers and reader threads, shared by the loaders that use it.
 
-    Loaders that are given none share a default one, made when first needed. Kept alive by its loaders.
-    Belongs to the process that made it: in a forked child its loaders raise `FailedPreconditionError`.
-    The child makes its own, or uses its own default one. Any thread.
+    Loaders without a `runtime` share a default one, made when first needed. Loaders keep it alive.
+    It belongs to the process that made it: in a forked child its loaders raise `FailedPreconditionError`,
+    and the child makes its own, or uses its own default one. Thread-safe.
 
     Args:
         threads: decode workers, 1 to 1024; 0: at most the cores allotted to this process (its cgroup's
@@ -24,13 +24,13 @@ class Runtime:
             environment's LOCAL_WORLD_SIZE.
         reads_in_flight: reads at a time, 1 to 1024; 0: at most 64, tuned.
         reader: "uring" (Linux io_uring), "pread", or "auto": whichever is allowed and faster here.
-        executor: "tbb", or "threads": plain threads, for where TBB is in the way. In a forked child, and
-            where the system has too few threads (then with fewer workers), "tbb" means "threads", too;
+        executor: "tbb", or "threads": plain threads, if TBB is a problem. In a forked child, and if the
+            system has too few threads (then with fewer workers), "tbb" means "threads", too;
             `stats()["executor_reason"]` says so.
 
     Raises:
         ValueError, TypeError: naming the option.
-        UnavailableError, …: io_uring was asked for and cannot be had; the message says why.
+        UnavailableError, …: io_uring was requested and is not available; the message says why.
         ResourceExhaustedError: no thread can be started; the message names the limits that are set.
     """
 

@@ -1,4 +1,4 @@
-"""Sources: what samples there are."""
+"""Sources: lists of the samples that exist."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stoker._errors import CropIndexWarning, InvalidArgumentError, SkippedFilesW
 
 
 class Source:
-    """A numbered, immutable list of samples. Any thread; many loaders may share one.
+    """A numbered, immutable list of samples. Thread-safe; many loaders may share one.
 
     Made by `image_folder` and `arrays`.
     """
@@ -32,7 +32,7 @@ class Source:
 
     @property
     def classes(self) -> list[str]:
-        """Class names by label; empty where there are none."""
+        """Class names by label; empty if there are none."""
         return self._native.classes
 
     @property
@@ -41,7 +41,7 @@ class Source:
         return self._native.labels
 
     def _digest(self) -> str:
-        """What tells these samples from others, now: 16 hexadecimal digits."""
+        """A hash that identifies these samples: 16 hexadecimal digits."""
         return self._native.fingerprint
 
     def __repr__(self) -> str:
@@ -55,7 +55,7 @@ class Source:
 
 
 class ImageFolder(Source):
-    """What `image_folder` returns: a source whose samples are files, each with a path."""
+    """A source whose samples are files; `image_folder` returns it."""
 
     def __init__(
         self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: dict[str, Any]
@@ -66,9 +66,9 @@ class ImageFolder(Source):
 
     @property
     def skipped(self) -> dict[str, int]:
-        """How many files look like images and are no samples, by extension: `{".gif": 10, ".heic": 2}`.
+        """The number of skipped image files by extension: `{".gif": 10, ".heic": 2}`.
 
-        stoker does not read them, and torchvision's ImageFolder does not list them. Where there are any,
+        stoker does not read them, and torchvision's ImageFolder does not list them. If there are any,
         `image_folder` warns.
         """
         return self._native.skipped
@@ -77,7 +77,7 @@ class ImageFolder(Source):
         return str(self._spec["fingerprint"])
 
     def path(self, sample: int) -> str:
-        """The file of a sample, as an iterator's `sample_ids` number them.
+        """The file of a sample, by its id in an iterator's `sample_ids`.
 
         Raises:
             IndexError: there is no such sample.
@@ -85,10 +85,10 @@ class ImageFolder(Source):
         return os.fsdecode(self._native.path(self._number(sample)))
 
     def image_size(self, sample: int) -> tuple[int, int] | None:
-        """Height and width of a sample as it is seen (EXIF orientation applied), from the folder's index.
+        """Height and width of a sample as displayed (EXIF orientation applied), from the folder's index.
 
-        No file is opened: it is what the image had when `stoker index` was run. None: there is no index, it
-        does not know the file, or the file was damaged or of a format whose sizes it does not know.
+        No file is opened: this is the size when `stoker index` was run. None: there is no index, it does not
+        have the file, or the file was damaged or of an unknown format.
 
         Raises:
             IndexError: there is no such sample.
@@ -102,7 +102,7 @@ class ImageFolder(Source):
         return number
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Where it is unpickled the folder is opened again; it has to be there."""
+        """Unpickling opens the folder again; it must exist there."""
         return _image_folder, (self._arguments,)
 
 
@@ -116,32 +116,32 @@ def image_folder(
     threads: int = 0,
     crop_index: str | os.PathLike[Any] | None = "auto",
 ) -> ImageFolder:
-    """A folder of photographs, as torchvision's ImageFolder and Keras see one.
+    """A folder of photographs, listed like torchvision's ImageFolder and Keras do.
 
     The folders in it, sorted by name, are the classes; every image below one, however deep, is a sample
-    with that class' number as label (int64). A folder of images without folders has no labels. It is
-    listed now, or the list is read from its index; hidden files are left out, symbolic links are
-    followed; files are opened when their turn comes.
+    with that class' number as label (int64). A folder of images without folders has no labels. This
+    function lists it, or reads the list from its index; hidden files are skipped, symbolic links are
+    followed. Files are opened when they are needed.
 
-    Images are told by torchvision's extensions: .jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp, in any
-    case. Files of other formats (.gif .heic .avif .jp2 .jxl …) are no samples: they are counted in
-    `skipped`, with a `SkippedFilesWarning`. A class folder that has nothing else is an error, as with
-    torchvision; Keras, which reads GIFs, counts it as a class.
+    Images are recognised by torchvision's extensions: .jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp, in
+    any case. Files of other formats (.gif .heic .avif .jp2 .jxl …) are skipped, with a
+    `SkippedFilesWarning`, and counted in `skipped`. A class folder that has nothing else is an error, as
+    with torchvision; Keras, which reads GIFs, counts it as a class.
 
     Args:
         directory: its path.
-        threads: that list folders, 0 to 256; 0: the cores allotted.
-        crop_index: the index that `stoker index` made: the list of the folder, and what makes random crops
-            cheaper and changes no pixel. "auto": the folder's own (`.stoker-index` in it), where it has
+        threads: for listing folders, 0 to 256; 0: the cores allotted.
+        crop_index: the index that `stoker index` made, which saves listing the folder and makes random crops
+            cheaper without changing a pixel. "auto": the folder's own (`.stoker-index` in it), if it has
             one; one that cannot be used is a `CropIndexWarning`. "off" or None: no index. Or the path of
-            one, which has to be there. Where the folder has changed since, it is listed, with a
+            an index, which must exist. If the folder has changed since, it is listed, with a
             `CropIndexWarning`, too.
 
     Raises:
         NotFoundError: no such folder, or index (a FileNotFoundError).
         InvalidArgumentError: not a folder, no image in it, images beside class folders, a class folder
-            without images, or a file that is no index (a ValueError).
-        DataLossError: the index that was named is damaged.
+            without images, or a file that is not an index (a ValueError).
+        DataLossError: the given index is damaged.
         PermissionDeniedError: it or a folder in it may not be read (a PermissionError).
     """
     path = _absolute("directory", directory)
@@ -175,22 +175,22 @@ def _absolute(name: str, path: Any) -> bytes:
 
 
 def arrays(images: Any, labels: Any = None) -> Source:
-    """Samples that are in memory already.
+    """Samples in memory.
 
-    The arrays are kept, not copied, while a loader uses them; they must not change meanwhile. What is no
-    array is converted, and rows that are not in C order are copied once.
+    The arrays are kept, not copied, while a loader uses them; they must not change meanwhile. Other
+    objects are converted to arrays, and rows that are not in C order are copied once.
 
-    Without transforms rows of any type and shape are copied into batches as they are. Transforms want
-    images of uint8 (height, width, 3). Nothing of this is seen by other processes: they make arrays and
-    loaders of their own.
+    Without transforms, rows of any type and shape are copied into batches unchanged. Transforms require
+    images of uint8 (height, width, 3). Arrays are not shared with other processes, which make their own
+    arrays and loaders.
 
     Args:
         images: (samples, ...): bool, an integer of 8 to 64 bits, float16, bfloat16, float32 or float64.
-        labels: (samples, ...), of any of these types; None: batches are arrays of images alone.
+        labels: (samples, ...), of any of these types; None: batches are images alone.
 
     Raises:
-        ValueError: no sample, or not equally many; more than seven dimensions in a row.
-        TypeError: an element type that is none of these.
+        ValueError: no samples, or different numbers of them; more than seven dimensions in a row.
+        TypeError: another element type.
     """
     columns = [_column("images", images), None if labels is None else _column("labels", labels)]
     first, second = columns
@@ -221,7 +221,7 @@ def _column(name: str, values: Any) -> npt.NDArray[Any]:
         hint = ""
         if name == "images" and isinstance(values, tuple) and len(values) == 2:
             hint = "; did you mean stoker.arrays(images, labels), two arguments?"
-        raise InvalidArgumentError(f"{name} is no array: {error}{hint}") from None
+        raise InvalidArgumentError(f"{name} is not an array: {error}{hint}") from None
     if array.dtype.name not in _ELEMENTS:
         raise TypeError(f"{name} is an array of {array.dtype}; it must be of {', '.join(_ELEMENTS)}")
     if array.ndim == 0 or array.size == 0:

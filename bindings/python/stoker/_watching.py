@@ -1,4 +1,4 @@
-"""Watching a loader: a panel that says what it does now, and a file that says what it did."""
+"""Watching a loader: a live panel, and trace files."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ class _AtExit:
 
 
 class Trace:
-    """What `Loader.trace` returns: writes what every thread of stoker does to a file.
+    """Records what every thread of stoker does in a file; `Loader.trace` returns it.
 
         with loader.trace("trace.json") as trace:
             for images, labels in loader:
                 ...
         print(trace.events, trace.dropped_events)
 
-    Or `start()` and `stop()`, as often as one likes: each start begins the file anew. The file is for
-    https://ui.perfetto.dev and chrome://tracing. All loaders of the Runtime are in it. It is written when
-    the trace stops, at the latest when the interpreter ends. Threads: any.
+    Or call `start()` and `stop()`, any number of times: each start begins a new file. Open the file with
+    https://ui.perfetto.dev or chrome://tracing. It covers all loaders of the Runtime, and is written when
+    the trace stops, at the latest when the interpreter ends. Thread-safe.
     """
 
     def __init__(self, loader: Loader, path: str | os.PathLike[str], memory: int) -> None:
@@ -72,12 +72,12 @@ class Trace:
         return f"<stoker.Trace of {self._loader!r} to {os.fsdecode(self._path)!r}, {state}>"
 
     def start(self) -> Trace:
-        """From now on; returns itself.
+        """Starts recording; returns itself.
 
         Raises:
             OSError: the file cannot be written.
-            FailedPreconditionError: it has been started already.
-            ResourceExhaustedError: too many listen to the Runtime.
+            FailedPreconditionError: it is already started.
+            ResourceExhaustedError: the Runtime has too many listeners.
         """
         with self._lock:
             if self._native is not None:
@@ -87,9 +87,9 @@ class Trace:
         return self
 
     def stop(self) -> None:
-        """Until now; writes the file. Does nothing where it is not started.
+        """Stops recording and writes the file. Does nothing if it is not started.
 
-        Warns (RuntimeWarning) where events did not fit into `memory`.
+        Warns (RuntimeWarning) if events did not fit into `memory`.
         """
         with self._lock:
             native, self._native = self._native, None
@@ -109,12 +109,12 @@ class Trace:
 
     @property
     def events(self) -> int:
-        """In the file, when it has been stopped."""
+        """The number of events in the file, after it was stopped."""
         return self._events
 
     @property
     def dropped_events(self) -> int:
-        """That did not fit into `memory`."""
+        """The number of events that did not fit into `memory`."""
         return self._dropped
 
     def __enter__(self) -> Trace:
@@ -131,16 +131,15 @@ class Trace:
 
 
 class Monitor:
-    """What `Loader.monitor` returns: shows what the loader does now, from a thread of its own.
+    """Shows what the loader is doing, from its own thread; `Loader.monitor` returns it.
 
         with loader.monitor():
             train(loader)
 
-    Or `start()` and `stop()`. In a notebook the panel stands below the cell that started it; on a terminal
-    below what the program prints, and goes when it stops; elsewhere, and with TERM=dumb, a line every five
-    seconds, on stderr.
-    It ends with the loader, with the interpreter, and, after one RuntimeWarning, where showing fails.
-    Threads: any.
+    Or call `start()` and `stop()`. In a notebook the panel appears below the cell that started it; on a
+    terminal below the program's output, until it stops; elsewhere, and with TERM=dumb, there is a line
+    every five seconds on stderr. It ends with the loader, with the interpreter, and, after one
+    RuntimeWarning, if showing fails. Thread-safe.
     """
 
     def __init__(self, loader: Loader | DeviceLoader, interval: float) -> None:
@@ -157,7 +156,7 @@ class Monitor:
         return f"<stoker.Monitor of {shown}, every {self._interval:g} s, {state}>"
 
     def start(self) -> Monitor:
-        """From now on; returns itself. Does nothing where it is started already."""
+        """Starts showing; returns itself. Does nothing if it is already started."""
         with self._lock:
             loader = self._loader()
             if loader is None or (self._thread is not None and self._thread.is_alive()):
@@ -171,7 +170,7 @@ class Monitor:
         return self
 
     def stop(self) -> None:
-        """Until now. Does nothing where it is not started."""
+        """Stops showing. Does nothing if it is not started."""
         with self._lock:
             thread, self._thread = self._thread, None
             if thread is None:
@@ -224,7 +223,7 @@ def _watch(
 
 
 def _display() -> _Display:
-    """The one that fits where the program runs."""
+    """The view for the place where the program runs."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is not None and hasattr(shell, "kernel"):  # not in a terminal
@@ -248,7 +247,7 @@ class _Notebook:
 
 
 class _Terminal:
-    """Draws below the cursor, and leaves it where it is: what the program prints goes above."""
+    """Draws below the cursor and leaves it in place, so that the program's output appears above."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -189,12 +189,12 @@ def test_a_cache_below_a_folder_that_anyone_can_write_is_not_trusted(filled, cac
     """They could put another in its place; in a sticky one, as /tmp is, they cannot."""
     monkeypatch.setenv("CXX", "/nowhere/g++")
     cache.chmod(0o777)
-    with pytest.raises(PluginError, match=f"anyone can replace what lies in {cache}"):
+    with pytest.raises(PluginError, match=f"any user can replace files in {cache}"):
         build.plugin()
     link = tmp_path / "link"
     link.symlink_to(cache)
     monkeypatch.setenv("XDG_CACHE_HOME", str(link))
-    with pytest.raises(PluginError, match=f"anyone can replace what lies in {cache}"):
+    with pytest.raises(PluginError, match=f"any user can replace files in {cache}"):
         build.plugin()
     cache.chmod(0o1777)
     for missing in ("", "/nowhere/g++"):

@@ -3,7 +3,7 @@
     dataset = loader.as_tf_dataset()
     model.fit(dataset, epochs=3)
 
-The batches that stoker's workers filled are the tensors that TensorFlow sees; nothing is copied.
+TensorFlow's tensors are the memory that stoker's workers filled; nothing is copied.
 Importing this changes no settings of TensorFlow and touches no device. In the workers and the
 dispatcher of tf.data service, which receive a dataset as a graph, call `load_ops()` once.
 """

@@ -27,7 +27,7 @@ def as_tf_dataset(
 ) -> tf.data.Dataset:
     """The loader's batches as a `tf.data.Dataset`, without a copy.
 
-    Elements are (images, labels), or images where the source has no labels: (rows, height, width, 3), or
+    Elements are (images, labels), or images if the source has no labels: (rows, height, width, 3), or
     (rows, 3, height, width) with `layout="NCHW"`, and (rows,) int64, or (rows, num_classes) float32 with
     `MixUp` or `CutMix`. The batch dimension is static unless
     the last batch of an epoch is short. Cardinality is known.
@@ -36,22 +36,22 @@ def as_tf_dataset(
     three `for` loops see epochs 0, 1 and 2) and checkpoints hold it.
 
     Args:
-        loader: which stays alive as long as the dataset, or the function that the dataset is made in
-            (a `tf.function`, a `flat_map`).
+        loader: kept alive by the dataset, or by the function in which the dataset is made (a
+            `tf.function`, a `flat_map`).
         epoch: pins that epoch, 0 to 2**32 - 1; None: each iterator takes the next one.
         op: "native": the dataset op, built at first use for the TensorFlow that is installed (half a
             minute, then cached); "fallback": prebuilt ops, a little slower, with a few limits
-            (docs/tensorflow.md); "auto": native where it can be had, else the fallback, with a
+            (docs/tensorflow.md#the-plugin); "auto": native if it can be built, else the fallback, with a
             `FallbackWarning` that says why. The environment variable STOKER_TF_OP decides for "auto".
-        sample_ids: elements have one more tensor, (rows,) int64: which sample of the source each row is.
-        paths: elements have one more tensor, the last, (rows,) of strings: the file of each row. Keras would
-            take a third tensor for weights, so `map` such elements to what `fit` and `predict` know.
+        sample_ids: adds a tensor, (rows,) int64: the source's sample in each row.
+        paths: adds a last tensor, (rows,) of strings: the file of each row. Keras takes a third tensor for
+            weights, so `map` such elements to what `fit` and `predict` expect.
 
     Raises:
-        ValueError, TypeError: wrong arguments; paths of a source that has no files.
+        ValueError, TypeError: wrong arguments; paths of a source without files.
         PluginError: op="native", and it cannot be built.
         FailedPreconditionError: `load_state_dict` was given a state in the middle of an epoch, and no
-            iteration over the loader has taken it. Also where the dataset is iterated.
+            iteration over the loader has used it. Also raised when the dataset is iterated.
     """
     if epoch is not None:
         epoch = _checks.integer("epoch", epoch, 0, _MOST_EPOCHS - 1)
@@ -83,9 +83,9 @@ def as_tf_dataset(
 
 
 def _keep_with_graph(loader: Loader) -> None:
-    """In a function that is being traced: its graph names the loader, and runs when this call is long over.
+    """Keeps the loader for a function that is being traced, whose graph runs after this call.
 
-    The graphs around it as well: TensorFlow keeps the outer one, and may copy the inner one and let it go.
+    The enclosing graphs keep it too: TensorFlow keeps the outer one, and may copy and drop the inner one.
     """
     graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
     while graph is not None:
@@ -96,7 +96,7 @@ def _keep_with_graph(loader: Loader) -> None:
 
 
 class _Dataset(tf.data.Dataset):  # type: ignore[misc]
-    """The dataset over an op's handle. Keeps the loader: others cannot open arrays by their spec."""
+    """The dataset over an op's handle. Keeps the loader, because arrays cannot be opened by their spec."""
 
     def __init__(self, variant: tf.Tensor, spec: Any, loader: Loader, epoch: Optional[int]) -> None:
         self._spec = spec

@@ -1,4 +1,4 @@
-"""What a loader's batches look like to TensorFlow."""
+"""The types and shapes of a loader's batches in TensorFlow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def element_spec(loader: Loader, sample_ids: bool = False, paths: bool = False) -> Any:
-    """(images, labels), or images, and what was asked for: a TensorSpec each.
+    """A TensorSpec for images, labels if there are any, and the requested extras.
 
     The batch dimension is known unless it varies.
     """

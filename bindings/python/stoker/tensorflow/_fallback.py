@@ -1,4 +1,4 @@
-"""A dataset of the prebuilt ops, where the dataset op cannot be had."""
+"""A dataset made from the prebuilt ops, if the dataset op cannot be built."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def variant(ops: Any, loader: Loader, epoch: Optional[int], spec: Any, extras: d
     """The handle of a dataset with the same elements as the dataset op's.
 
     The epoch is the state of a scan(): TensorFlow keeps it in checkpoints, symbolic ones too. It is
-    decided in a step of its own: a scan() forgets its state where its function fails, and a bad
-    first batch would take the epoch with it. The batches are asked for one after another, which is
-    what stoker reads ahead of; a map() that TensorFlow may make a parallel one is not.
+    decided in a separate step, because a scan() loses its state if its function fails, so that a bad
+    first batch would lose the epoch. The batches are requested one after another, so that stoker can
+    prefetch; TensorFlow might turn a map() into a parallel one.
     """
     columns = tf.nest.flatten(spec)
     names = {"key": loader._key, "spec": loader._spec}

@@ -1,4 +1,4 @@
-"""What Keras needs to be told."""
+"""Callbacks for Keras."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def follow_epochs(loader: Loader) -> tf.keras.callbacks.Callback:
-    """A callback with which epoch k of `fit` is epoch k of the loader, whatever came before.
+    """A callback that makes epoch k of `fit` epoch k of the loader, whatever was iterated before.
 
-    For `BackupAndRestore`, which goes on at an epoch without telling the dataset, and for `initial_epoch`:
+    For `BackupAndRestore`, which resumes at an epoch without telling the dataset, and for `initial_epoch`:
 
         model.fit(dataset, epochs=90, callbacks=[tf.keras.callbacks.BackupAndRestore(folder),
                                                  stoker.tensorflow.follow_epochs(loader)])
 
     Args:
-        loader: whose dataset (without a pinned epoch, and without `repeat`) is given to `fit`.
+        loader: the loader whose dataset (without a pinned epoch and `repeat`) is given to `fit`.
 
     Raises:
-        FailedPreconditionError: in `fit`, after its first batch, where that did not take the loader's next
+        FailedPreconditionError: in `fit`, if its first batch did not take the loader's next
             epoch: the dataset's epoch is pinned, it is another loader's, an earlier `fit` has filled its
             cache, or tf.data service hands the batches out, which counts epochs in its own processes.
     """

@@ -1,4 +1,4 @@
-"""Which ops are used: the dataset op where it can be had, else the fallback. Loads and binds them."""
+"""Loads and binds the ops: the dataset op if it can be built, else the fallback."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _refused: Optional[build.PluginError] = None  # why there is no dataset op in th
 
 
 class FallbackWarning(UserWarning):
-    """The dataset op cannot be had here; the prebuilt ops are used in its place."""
+    """The dataset op cannot be built or loaded; the prebuilt ops are used instead."""
 
 
 def load_ops(op: str = "auto") -> str:
-    """Registers stoker's ops with TensorFlow, and tells which: "native" or "fallback".
+    """Registers stoker's ops with TensorFlow, and returns which: "native" or "fallback".
 
-    `as_tf_dataset` does it by itself. For processes that receive a dataset as a graph: the dispatcher
-    and the workers of tf.data service, or a program that loads a saved dataset.
+    `as_tf_dataset` does it automatically. Call it in processes that receive a dataset as a graph:
+    the dispatcher and the workers of tf.data service, or a program that loads a saved dataset.
 
     Args:
         op: as in `as_tf_dataset`. The prebuilt ops are registered in any case.
@@ -66,7 +66,7 @@ def choose(op: str) -> tuple[str, Any]:
 
 
 def _say(error: build.PluginError) -> None:
-    """Once a process, whatever the filters for repeated warnings are."""
+    """Warns once per process, whatever the filters for repeated warnings are."""
     if "said" in _loaded:
         return
     _loaded["said"] = True

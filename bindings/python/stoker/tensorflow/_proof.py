@@ -1,4 +1,4 @@
-"""Tries a plugin that was just built, in a process of its own: `python -m stoker.tensorflow._proof FILE`."""
+"""Tests a plugin that was just built, in a separate process: `python -m stoker.tensorflow._proof FILE`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _JPEG = base64.b64decode(  # 16 × 16 pixels
 
 
 def prove(path: pathlib.Path) -> None:
-    """Raises where batches, epochs, errors or checkpoints are not what the loader itself gives."""
+    """Raises an error if batches, epochs, errors or checkpoints differ from the loader's own."""
     _ops._loaded["native"] = _ops.load(path)
     with tempfile.TemporaryDirectory() as folder:
         for name in "abcdef":
@@ -48,7 +48,7 @@ def prove(path: pathlib.Path) -> None:
             list(_dataset.as_tf_dataset(loader, epoch=0, op="native"))
         except tf.errors.DataLossError:
             return
-        raise AssertionError("a corrupt file was no error")
+        raise AssertionError("a corrupt file was not an error")
 
 
 def _same(got: list, want: list) -> None:  # type: ignore[type-arg]

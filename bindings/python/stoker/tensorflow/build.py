@@ -2,10 +2,10 @@
 
 TensorFlow's C++ interfaces change with every release, so the op ships as source. It takes about half a
 minute once (20 s to compile, 7 s to try); the result is kept in the user's cache folder (XDG_CACHE_HOME)
-under all that it depends on: the exact TensorFlow and the flags it was built with, the compiler, stoker's
-plugin interface, the source. It is accepted after it has read a few batches in a process of its own. What
-lies in the cache is code that this process will run, so it is loaded only from folders that belong to the
-user or to root and that nobody else can write to; above them, from none that anyone can write to.
+under a hash of everything that it depends on: the exact TensorFlow and its build flags, the compiler,
+stoker's plugin interface, the source. It is accepted after it has read a few batches in a separate
+process. The cache holds code that this process will run, so it is loaded only from folders that belong
+to the user or to root and that nobody else can write to, and whose parents are not writable by everybody.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _LINK = ["-Wl,-z,defs", "-Wl,--exclude-libs,ALL"]
 _COMPILE_SECONDS = 600
 _PROOF_SECONDS = 300
 
-# What a compiler says when it is the machine that failed, not the source: worth another try.
+# A compiler's messages when the machine failed, not the source: worth another try.
 _PASSING = [
     *map(os.strerror, [errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EAGAIN, errno.EMFILE, errno.ENFILE]),
     *("out of memory", "memory exhausted", "temporary file", "Killed", "due to signal", "no end after"),
 ]
 
-# Runs the proof with this process' packages, in their order, but with nothing before Python's own library.
+# Runs the proof with this process' packages, in their order, but none before Python's own library.
 _PROOF = """
 import json, runpy, sys
 own = [path for path in sys.path if not path.endswith(("site-packages", "dist-packages"))]
@@ -60,14 +60,14 @@ class PluginError(RuntimeError):
 
 
 class _RefusedError(PluginError):
-    """The compiler does not take the source, and will not the next time either."""
+    """The compiler rejects the source, and would do so again."""
 
 
 def plugin(force: bool = False) -> pathlib.Path:
-    """The plugin for this TensorFlow: from the cache, else built now, said on stderr.
+    """The plugin for this TensorFlow: from the cache, else built now, with a line on stderr.
 
     Args:
-        force: build it also where the cache has one.
+        force: build it even if the cache has one.
 
     Raises:
         PluginError: there is no compiler, or no source, the build or the proof failed, or the cache
@@ -100,7 +100,7 @@ def plugin(force: bool = False) -> pathlib.Path:
 
 
 def _place() -> pathlib.Path:
-    """The folder for all but the compiler, which need not be there where a cached plugin is used."""
+    """The cache folder for everything but the compiler, which a cached plugin does not need."""
     flags = [flag for flag in tf.sysconfig.get_compile_flags() if not flag.startswith("-I")]
     digest = hashlib.sha256(
         json.dumps([tf.__version__, _framework().stat().st_size, flags, _FLAGS, _LINK]).encode()
@@ -108,13 +108,13 @@ def _place() -> pathlib.Path:
     for source in _sources():
         digest.update(str(source.relative_to(_NATIVE)).encode())
         digest.update(source.read_bytes())
-    # Links are followed once, here: what is checked is what is loaded.
+    # Links are resolved once, here, so that the checked file is the loaded one.
     name = f"tensorflow-{tf.__version__}-{digest.hexdigest()[:16]}"
     return pathlib.Path(_cache(), "stoker", name).resolve()
 
 
 def _cache() -> pathlib.Path:
-    """The user's; a relative XDG_CACHE_HOME does not count, as its specification says."""
+    """The user's cache folder; a relative XDG_CACHE_HOME is ignored, as its specification says."""
     for folder in (os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~/.cache")):
         if os.path.isabs(folder):
             return pathlib.Path(folder)
@@ -122,7 +122,7 @@ def _cache() -> pathlib.Path:
 
 
 def _check_owner(place: pathlib.Path) -> None:
-    """PluginError where others could have put files into this folder. It need not be there."""
+    """PluginError if other users could have put files into this folder. It need not exist."""
     for folder in (place.parent, place):
         with contextlib.suppress(OSError):
             _refuse_others(folder, os.lstat(folder))
@@ -131,13 +131,13 @@ def _check_owner(place: pathlib.Path) -> None:
             mode = os.stat(folder).st_mode
             if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
                 raise PluginError(
-                    f"anyone can replace what lies in {folder}, so no plugin is loaded from there; "
+                    f"any user can replace files in {folder}, so no plugin is loaded from there; "
                     f"run `chmod o-w {shlex.quote(str(folder))}`, or set XDG_CACHE_HOME to another folder"
                 )
 
 
 def _refuse_others(path: pathlib.Path, status: os.stat_result) -> None:
-    # Root may write anywhere: an image whose plugin root has built serves its users.
+    # Root may write anywhere: users can load a plugin that root has built into an image.
     if status.st_uid not in (os.geteuid(), 0):
         raise PluginError(
             f"{path} belongs to user {status.st_uid}, not to {os.geteuid()}, so the plugin there is not "
@@ -146,7 +146,7 @@ def _refuse_others(path: pathlib.Path, status: os.stat_result) -> None:
     if status.st_mode & 0o022:
         raise PluginError(
             f"{path} can be written by other users, so the plugin there is not loaded; "
-            f"run `chmod go-w {shlex.quote(str(path))}` if all that lies there is yours"
+            f"run `chmod go-w {shlex.quote(str(path))}` if everything in it is yours"
         )
 
 
@@ -167,7 +167,7 @@ def _framework() -> pathlib.Path:
 
 
 def _any_cached(place: pathlib.Path) -> pathlib.Path:
-    """One that another compiler built, for images that have none."""
+    """A plugin that another compiler built, for images without a compiler."""
     for path in sorted(place.glob("*.so")):
         if _is_good(path):
             return path
@@ -177,7 +177,7 @@ def _any_cached(place: pathlib.Path) -> pathlib.Path:
 
 
 def _is_good(path: pathlib.Path) -> bool:
-    """Whether the file is, byte by byte, what was accepted once for this TensorFlow, and by this user."""
+    """Whether the file is byte for byte the one that this user accepted for this TensorFlow."""
     try:
         for part in (path, path.with_suffix(".json")):
             _refuse_others(part, os.stat(part))
@@ -193,7 +193,7 @@ def _is_good(path: pathlib.Path) -> bool:
 
 
 def _raise_if_refused(path: pathlib.Path) -> None:
-    """What the compiler refused once it refuses again, and costs each process its seconds: until --force."""
+    """Remembers that the compiler failed, to save each process the time of trying again, until --force."""
     note = path.with_suffix(".json")
     try:
         _refuse_others(note, os.stat(note))
@@ -206,7 +206,7 @@ def _raise_if_refused(path: pathlib.Path) -> None:
 
 @contextlib.contextmanager
 def _lock(path: pathlib.Path) -> Iterator[None]:
-    """One process builds while the others wait; where files cannot be locked each builds its own."""
+    """One process builds while the others wait; if files cannot be locked, each builds its own."""
     with open(path, "a", encoding="utf-8") as file:
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -227,7 +227,7 @@ class _Compiler:
 
 
 def _find_compiler() -> Optional[_Compiler]:
-    """$CXX, or the first of the usual names that answers."""
+    """$CXX, or the first of the usual names that runs."""
     asked = os.environ.get("CXX")
     candidates = [shlex.split(asked)] if asked else [["g++"], ["c++"], ["clang++"]]
     for command in candidates:
@@ -279,7 +279,7 @@ def _build(compiler: _Compiler, path: pathlib.Path) -> None:
         note = pathlib.Path(folder, "plugin.json")
         note.write_text(json.dumps(said, indent=1) + "\n")
         note.chmod(0o644)
-        # Each appears as a whole; a pair that does not match is no plugin, and is built again.
+        # Each file appears as a whole; a pair that does not match is ignored and built again.
         os.replace(made, path)
         os.replace(note, path.with_suffix(".json"))
 
@@ -307,7 +307,7 @@ def _compile(compiler: _Compiler, out: pathlib.Path) -> None:
 
 
 def _prove(made: pathlib.Path, folder: pathlib.Path) -> None:
-    """A plugin that crashes does so in a process of its own, where the current folder's files are nothing."""
+    """Tests the plugin in a process of its own, which may crash and ignores the current folder."""
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": ""}
     paths = json.dumps([os.path.abspath(entry) for entry in sys.path if entry])
     command = [sys.executable, "-I", "-c", _PROOF, paths, str(made)]
@@ -351,9 +351,9 @@ def main(arguments: Optional[list[str]] = None) -> int:
     parser = argparse.ArgumentParser(
         prog="stoker build-tf-plugin",
         description="Build stoker's dataset op for the TensorFlow that is installed, or check that it "
-        "is there: for images that will have no compiler when they run.",
+        "exists. For images that have no compiler at run time.",
     )
-    parser.add_argument("--force", action="store_true", help="build it also where it is there")
+    parser.add_argument("--force", action="store_true", help="build it even if it exists")
     parsed = parser.parse_args(arguments)
     try:
         path = plugin(force=parsed.force)

@@ -1,4 +1,4 @@
-"""DataLoader: a loader with the names and meanings that PyTorch's users know."""
+"""DataLoader: a loader with the names and meanings of PyTorch's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stoker.torch._share import Share
 
 
 class DataLoader:
-    """Batches of transformed images as torch tensors, in the memory that stoker made them in.
+    """Batches of transformed images as torch tensors, in the memory that stoker's workers wrote.
 
         loader = stoker.torch.DataLoader(
             stoker.image_folder("photos/train"),
@@ -28,55 +28,55 @@ class DataLoader:
              stoker.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))],
             batch_size=256, shuffle=True)
         for epoch in range(90):
-            loader.set_epoch(epoch)  # if you like: each `for` takes the next epoch anyway
+            loader.set_epoch(epoch)  # optional: each `for` takes the next epoch
             for images, labels in loader:
                 ...
 
-    Batches are (images, labels), or images alone where the source has no labels:
+    Batches are (images, labels), or images alone if the source has no labels:
 
     - images: (rows, 3, height, width) float32, value / 255 or normalised; or as dtype and layout say.
     - labels: (rows,), int64; with `MixUp` or `CutMix` (rows, num_classes), float32.
 
-    They are the program's for as long as it keeps them, or views of them; keeping labels keeps no images.
-    On a device `buffers` batches of images can be held; labels are copies, for there they lie with their
-    images. Everything else is as `stoker.Loader` has it: threads, signals, errors, memory.
+    They stay valid for as long as the program keeps them, or views of them; keeping labels keeps no images.
+    On a device `buffers` batches of images can be held; labels are copies there, because the originals share
+    memory with their images. Threads, signals, errors and memory are those of `stoker.Loader`.
 
-    Programs written for torch's DataLoader find its options and attributes. It is not a subclass of torch's
+    It has the options and attributes of torch's DataLoader. It is not a subclass of torch's
     DataLoader: code that finds one by `isinstance` rebuilds it with a sampler per process, and this loader
     already has its process's share.
 
     Args:
-        source: what `stoker.image_folder` or `stoker.arrays` returns.
-        transforms: stoker's, as `stoker.Loader` takes them.
-        batch_size: rows of a batch.
+        source: from `stoker.image_folder` or `stoker.arrays`.
+        transforms: stoker's, as for `stoker.Loader`.
+        batch_size: rows per batch.
         shuffle: a new order each epoch.
-        drop_last: leave out a last batch that is not full.
-        dtype: of transformed images: torch.float32 (None: that), torch.float16, torch.bfloat16, torch.uint8,
-            or their names. Without transforms rows of arrays keep their type and shape.
-        layout: "NCHW" (None: that); or "NHWC", whose batches are channels last: `images.permute(0, 3, 1, 2)`
+        drop_last: drop a last batch that is not full.
+        dtype: of transformed images: torch.float32 (the default), torch.float16, torch.bfloat16, torch.uint8,
+            or their names. Without transforms the rows of arrays keep their type and shape.
+        layout: "NCHW" (the default), or "NHWC", whose batches are channels last: `images.permute(0, 3, 1, 2)`
             is a torch.channels_last tensor.
-        device: where tensors are: a torch.device, or its name. "cuda": PyTorch's current one, as it is when
-            batches are asked for.
-        seed: of the order and of every random transform.
+        device: of the tensors: a torch.device, or its name. "cuda" is PyTorch's current device when batches
+            are requested.
+        seed: determines the order and every random transform.
         rank: this process' number, and
-        world: the number of processes; both or neither. None: torch.distributed's, as they are when batches
-            or their number are asked for; where it is not initialised by then, RANK and WORLD_SIZE of the
-            environment; where there is no WORLD_SIZE either, 0 of 1. Where these change, iterations end with
-            a CancelledError, and epochs that were iterated as 0 of 1 do not count.
-        remainder: what becomes of samples that do not divide evenly among processes: "pad" (the order
-            begins again, so that all have equally many batches, as with DistributedSampler), "drop", or
-            "uneven" (each exactly once).
-        exif_orientation, max_pixels, max_scans, depth, lent_batches, runtime: as `stoker.Loader`.
-        buffers: as `stoker.Loader.to_device`: batches that there is memory for on a GPU.
-        pin_memory: copy batches on the CPU into pinned memory, where there is a GPU, as torch's DataLoader
-            does: for programs that copy them to a GPU themselves. device="cuda" costs less.
+        world: the number of processes; give both or neither. None: torch.distributed's when batches or their
+            number are requested; if it is not initialised by then, RANK and WORLD_SIZE of the environment;
+            without WORLD_SIZE, 0 of 1. If these change, iterations end with a CancelledError, and epochs
+            that were iterated as 0 of 1 do not count.
+        remainder: how to treat samples that do not divide evenly among processes: "pad" (repeat samples from
+            the start of the order, so that all have the same number of batches, as DistributedSampler does),
+            "drop", or "uneven" (each sample exactly once).
+        exif_orientation, max_pixels, max_scans, depth, lent_batches, runtime: as for `stoker.Loader`.
+        buffers: as for `stoker.Loader.to_device`: the number of batches to allocate on a GPU.
+        pin_memory: copy batches on the CPU into pinned memory, if there is a GPU, as torch's DataLoader
+            does, for programs that copy them to a GPU themselves. device="cuda" costs less.
         others: torch's num_workers, persistent_workers, prefetch_factor, multiprocessing_context, in_order
             and pin_memory_device change nothing here. Its sampler, batch_sampler, collate_fn, generator,
             worker_init_fn and timeout would: they may be None (timeout 0; collate_fn torch's own).
 
     Raises:
-        ValueError, TypeError: naming the option. Where one of torch's DataLoader would lose its meaning, a
-            TypeError says what does its work here.
+        ValueError, TypeError: naming the option. For an option of torch's DataLoader that would lose its
+            meaning, the TypeError names the replacement.
     """
 
     def __init__(
@@ -142,34 +142,34 @@ class DataLoader:
     # --- iterating ---------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator:
-        """Takes the next epoch, or that of `set_epoch`; or goes on where `load_state_dict` said.
+        """Takes the next epoch, or that of `set_epoch`, or continues after `load_state_dict`.
 
-        The epoch is chosen when the first batch is asked for; creating an iterator and dropping it changes
+        The epoch is chosen when the first batch is requested; creating an iterator and dropping it changes
         nothing.
         """
         return Iterator(self._share, self._pin_memory)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next `for` takes this epoch; as DistributedSampler's, for all that is drawn.
+        """The next `for` takes this epoch, for the order and all random transforms; as DistributedSampler's.
 
-        After `load_state_dict` of a state in the middle of that epoch the next `for` goes on there.
+        After `load_state_dict` of a state in the middle of that epoch the next `for` continues there.
         """
         self._share.set_epoch(epoch)
 
     def __len__(self) -> int:
-        """Batches of an epoch, for this process: of the rank that it has now."""
+        """Batches of an epoch for this process, with its current rank."""
         return len(self._share)
 
-    # --- what it is --------------------------------------------------------------------------------
+    # --- attributes --------------------------------------------------------------------------------
 
     @property
     def source(self) -> Source:
-        """Where the samples come from."""
+        """The source of the samples."""
         return self._dataset.source
 
     @property
     def classes(self) -> list[str]:
-        """The source's class names by label; empty where there are none."""
+        """The source's class names by label; empty if there are none."""
         return self._dataset.classes
 
     @property
@@ -179,47 +179,47 @@ class DataLoader:
 
     @property
     def sampler(self) -> Sequential | Shuffled:
-        """Which samples this process has, in the order of the next epoch; has `set_epoch`."""
+        """This process' samples, in the order of the next epoch; has `set_epoch`."""
         return self._sampler
 
     @property
     def batch_sampler(self) -> BatchSampler:
-        """The same in batches; iterating over it takes an epoch."""
+        """This process' samples in batches; iterating over it takes an epoch."""
         return self._batch_sampler
 
     @property
     def drop_last(self) -> bool:
-        """Whether a last batch that is not full is left out."""
+        """Whether a last batch that is not full is dropped."""
         return self._batch_sampler.drop_last
 
     @property
     def batch_size(self) -> int:
-        """Rows of a batch."""
+        """Rows per batch."""
         return self._batch_sampler.batch_size
 
     @property
     def pin_memory(self) -> bool:
-        """Whether batches are copied into pinned memory, where there is a GPU. Not those on a GPU."""
+        """Whether batches on the CPU are copied into pinned memory, if there is a GPU."""
         return self._pin_memory
 
     def __getattr__(self, name: str) -> Any:
-        """What else torch's DataLoader has, as it is where there are no worker processes."""
+        """Other attributes of torch's DataLoader, with their values for no worker processes."""
         if name in _options.OPTIONS:
             return _options.OPTIONS[name].now
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _options.OPTIONS:
-            raise AttributeError(f"{name} is decided when a stoker.torch.DataLoader is made")
+            raise AttributeError(f"{name} is fixed when a stoker.torch.DataLoader is made")
         super().__setattr__(name, value)
 
     @property
     def device(self) -> torch.device:
-        """Where tensors are."""
+        """The device of the tensors."""
         return self._share.device
 
     def stats(self) -> dict[str, Any]:
-        """As `stoker.Loader.stats`."""
+        """See `stoker.Loader.stats`."""
         return self._share.stats()
 
     def __repr__(self) -> str:
@@ -228,28 +228,28 @@ class DataLoader:
     # --- state -------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the latest `for` is: a few numbers, as torchdata's StatefulDataLoader has it.
+        """The position of the latest `for`: a few numbers, as in torchdata's StatefulDataLoader.
 
-        Batches that were delivered are past. After a finished epoch: the start of the next one.
+        It is after the last delivered batch; after a finished epoch, at the start of the next one.
         """
         return self._share.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next `for` goes on there, with the same batches; nothing is replayed. {} changes nothing.
+        """The next `for` continues there, with the same batches; nothing is replayed. {} changes nothing.
 
         Raises:
-            FailedPreconditionError: the state is that of a loader with other options or samples.
-            ValueError, TypeError: it is no state of a loader.
+            FailedPreconditionError: the state is of a loader with other options or samples.
+            ValueError, TypeError: it is not a loader's state.
         """
         if state != {}:
             self._share.load_state_dict(state)
 
-    # --- the end -----------------------------------------------------------------------------------
+    # --- closing -----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Ends production now, in all iterators: CancelledError from there on. Tensors stay valid.
+        """Ends production now; all iterators raise CancelledError. Tensors stay valid.
 
-        Not needed: a loader that nothing refers to closes itself.
+        Optional: a loader that nothing refers to closes itself.
         """
         self._share.close()
 

@@ -16,10 +16,10 @@ from stoker.torch._sampler import Batch
 class Dataset(torch.utils.data.Dataset[Any]):
     """The samples of a source, with the names of torchvision's ImageFolder.
 
-    A loader makes its batches in one piece, and never asks for single samples. Programs do, to look at
-    them: `dataset[i]` is (image, label), transformed as the loader would, but for what mixes a batch; made
-    here and now, on one thread, drawn anew each time from torch's random numbers. What is not known of a
-    source (files of arrays, labels of a folder without classes) is an AttributeError.
+    A loader makes whole batches and never asks for single samples. For programs that do, `dataset[i]` is
+    (image, label), transformed as by the loader except for mixing. It is made during the call, on the calling
+    thread, with new random parameters from torch's random numbers. Attributes that a source does not have
+    (files of arrays, labels of a folder without classes) are an AttributeError.
     """
 
     def __init__(self, options: dict[str, Any]) -> None:
@@ -45,12 +45,12 @@ class Dataset(torch.utils.data.Dataset[Any]):
         super().__setattr__(name, value)
 
     def __len__(self) -> int:
-        """Samples, those of all processes."""
+        """The number of samples, over all processes."""
         return len(self._source)
 
     @property
     def source(self) -> Source:
-        """What `stoker.image_folder` or `stoker.arrays` returned."""
+        """The source: from `stoker.image_folder` or `stoker.arrays`."""
         return self._source
 
     @property
@@ -70,7 +70,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     @cached_property
     def targets(self) -> Any:
-        """The labels: a list; of arrays the array."""
+        """The labels: a list, or for arrays the array."""
         self._need(self._source.has_labels, "targets")
         if not isinstance(self._source, ImageFolder):
             return self._source._columns[1]
@@ -84,7 +84,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     @property
     def imgs(self) -> list[tuple[str, int]]:
-        """The same as `samples`."""
+        """Another name of `samples`."""
         return self.samples
 
     def _folder(self, name: str) -> ImageFolder:
@@ -99,7 +99,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
     # --- samples -----------------------------------------------------------------------------------
 
     def __getitem__(self, index: int) -> Any:
-        """One sample: (image, label), or the image alone where there are no labels."""
+        """One sample: (image, label), or the image alone if there are no labels."""
         number = index + len(self) if index < 0 else index
         if not 0 <= number < len(self):
             raise IndexError(f"sample {index} of {len(self)}")
@@ -121,10 +121,10 @@ class Dataset(torch.utils.data.Dataset[Any]):
         return torch.from_numpy(self._compose(image, position=draw)).to(self._dtype)
 
     def __getitems__(self, indices: list[int]) -> Any:
-        """A batch of the loader's own, as it makes it; or a list of samples.
+        """A batch that the loader makes, or a list of samples.
 
-        For a torch.utils.data.DataLoader that is made of a loader's `dataset`, `batch_sampler` (maybe with
-        another around it, that leaves batches out) and `collate_fn`, without worker processes.
+        For a torch.utils.data.DataLoader made from a loader's `dataset`, `batch_sampler` (possibly wrapped in
+        one that skips batches) and `collate_fn`, without worker processes.
         """
         if isinstance(indices, Batch):
             return indices.made()

@@ -15,7 +15,7 @@ Batch = Union[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]
 
 
 class Iterator:
-    """One iteration. A bad sample makes its batch an error; `next` after it goes on behind that."""
+    """One iteration. A bad sample makes its batch an error; the next `next` continues after it."""
 
     def __init__(self, share: Share, pin_memory: bool = False) -> None:
         self._share = share
@@ -41,7 +41,7 @@ class Iterator:
 
     @property
     def sample_ids(self) -> torch.Tensor:
-        """Which samples of the source the rows of the last batch are, (rows,) int64, on the CPU."""
+        """The source's samples in the rows of the last batch, (rows,) int64, on the CPU."""
         if self._begun is None:
             return torch.empty(0, dtype=torch.int64)
         return torch.from_numpy(self._begun.sample_ids.astype("int64"))
@@ -51,7 +51,7 @@ class Iterator:
 
 
 def taken(batch: Tensor | tuple[Tensor, Tensor]) -> Batch:
-    """A batch of stoker's as torch's, without a copy."""
+    """stoker's batch as torch tensors, without a copy."""
     if isinstance(batch, Tensor):
         return _tensor(batch)
     images, labels = map(_tensor, batch)
@@ -67,7 +67,7 @@ def _tensor(tensor: Tensor) -> torch.Tensor:
 
 
 def _pinned(batch: Batch) -> Batch:
-    """A copy that torch keeps until copies from it are over, which it could not tell of stoker's memory."""
+    """A copy in memory that torch pins, and keeps until copies from it are done."""
     if isinstance(batch, torch.Tensor):
         return batch.pin_memory()
     images, labels = batch

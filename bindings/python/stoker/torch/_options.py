@@ -1,4 +1,4 @@
-"""Options of torch's DataLoader that stoker has no use for: where that does no harm, and what to use."""
+"""Options of torch's DataLoader that stoker does not use: harmless values, and replacements for others."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import torch
 
 
 def collated(samples: Any) -> Any:
-    """A loader's `collate_fn`, for those who make another loader of its parts.
+    """A loader's `collate_fn`, for making another loader from its parts.
 
     Args:
-        samples: what the dataset's `__getitems__` gave: a batch that is made already, or a list of samples.
+        samples: from the dataset's `__getitems__`: a finished batch, or a list of samples.
     """
     return torch.utils.data.default_collate(samples) if isinstance(samples, list) else samples
 
@@ -86,7 +86,7 @@ OPTIONS = {
 
 
 def check(given: dict[str, Any]) -> None:
-    """TypeError for an option that is none of torch's, or whose meaning would be lost."""
+    """TypeError for an option that torch does not have, or whose meaning would be lost."""
     for name, value in given.items():
         option = OPTIONS.get(name)
         if option is None:

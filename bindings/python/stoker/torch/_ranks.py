@@ -1,4 +1,4 @@
-"""Which of how many processes this one is."""
+"""Finds this process' rank and the number of processes."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ Rank = tuple[int, int]  # rank, world
 
 
 def of_process_group() -> Rank | None:
-    """As torch.distributed has it; None while it has no process group."""
+    """From torch.distributed; None while it has no process group."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
     return None
 
 
 def of_environment(rank_counts: bool) -> Rank | None:
-    """RANK and WORLD_SIZE, which torchrun and others set; None where there is one process.
+    """RANK and WORLD_SIZE, which torchrun and others set; None if there is one process.
 
     Args:
-        rank_counts: false: where WORLD_SIZE stands alone, as Lightning sets it, any rank will do.
+        rank_counts: false: if only WORLD_SIZE is set, as by Lightning, any rank will do.
 
     Raises:
-        FailedPreconditionError: there are several, and which of them this one is, is not said.
+        FailedPreconditionError: there are several, and this process' rank is unknown.
     """
     text = os.environ.get("WORLD_SIZE", "")
     if not text:
         return None
     world = _number(text)
     if world is None or world < 1:
-        raise _unknown(f"WORLD_SIZE={text[:40]!r}, which is no number of processes")
+        raise _unknown(f"WORLD_SIZE={text[:40]!r}, which is not a number of processes")
     if world == 1:
         return None
     text = os.environ.get("RANK", "")

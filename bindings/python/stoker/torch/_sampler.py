@@ -1,7 +1,7 @@
-"""The order that a loader takes, by PyTorch's names: its sampler and its batch_sampler.
+"""A loader's order under PyTorch's names: its sampler and its batch_sampler.
 
-They say which samples come when. Programs ask them for their length, tell them the epoch, and make other
-loaders of them, which leave batches out: accelerate's skip_first_batches does.
+Programs use their length, set the epoch, and make other loaders from them that skip batches, as
+accelerate's skip_first_batches does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stoker.torch._share import Share
 
 
 class Batch(list[int]):
-    """The numbers of a batch's samples, as a batch_sampler gives them, and where the batch itself is made."""
+    """The ids of a batch's samples, as a batch_sampler yields them, and the iteration that makes it."""
 
     def __init__(
         self, samples: list[int], place: tuple[int, int], iteration: DeviceIterator | None = None
@@ -27,10 +27,10 @@ class Batch(list[int]):
         self._iteration = iteration
 
     def made(self) -> Any:
-        """The batch. Those that were left out before it are not made.
+        """The batch. Skipped batches before it are not made.
 
         Raises:
-            TypeError: the list was changed: the loader would not have followed.
+            TypeError: the list was changed, which the loader cannot follow.
         """
         if self._iteration is None:
             raise TypeError("stoker makes batches in the process that asks for them; use num_workers=0")
@@ -54,7 +54,7 @@ class Batch(list[int]):
 
 
 class Sequential(torch.utils.data.SequentialSampler):
-    """Of a loader that does not shuffle."""
+    """The sampler of a loader that does not shuffle."""
 
     def __init__(self, dataset: Any, share: Share) -> None:
         super().__init__(dataset)
@@ -74,7 +74,7 @@ class Sequential(torch.utils.data.SequentialSampler):
 
 
 class Shuffled(torch.utils.data.RandomSampler):
-    """Of a loader that shuffles."""
+    """The sampler of a loader that shuffles."""
 
     def __init__(self, dataset: Any, share: Share) -> None:
         super().__init__(dataset)
@@ -94,7 +94,7 @@ class Shuffled(torch.utils.data.RandomSampler):
 
 
 class BatchSampler(torch.utils.data.BatchSampler):
-    """Of a loader: which samples are in which batch."""
+    """The batch_sampler of a loader: the samples of each batch."""
 
     def __init__(
         self, sampler: Sequential | Shuffled, batch_size: int, drop_last: bool, share: Share
@@ -103,7 +103,7 @@ class BatchSampler(torch.utils.data.BatchSampler):
         self._share = share
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Takes the next epoch, or goes on where `load_state_dict` said, as a `for` over the loader does."""
+        """Takes the next epoch, or continues after `load_state_dict`, as a `for` over the loader does."""
         iteration, loader, epoch, first = self._share.begin_epoch()
         order = loader._native
         for number in range(first, order.batches_per_epoch):

@@ -1,4 +1,4 @@
-"""Share: this process' part of the batches, as tensors where they are wanted."""
+"""Share: this process' batches, as tensors on the requested device."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Share:
     """A `Loader` of this process' rank, and its batches on a device.
 
     Programs make loaders before torch.distributed is initialised, and before PyTorch's current device is
-    set. So a loader is opened at once, which checks every option; and where it turns out, when batches or
-    their number are asked for, that this process has another rank, one of that rank takes its place.
-    "cuda" is PyTorch's current device at that time.
+    set. So a loader is opened at once, which checks every option; if this process has another rank when
+    batches or their number are requested, a loader of that rank replaces it. "cuda" is PyTorch's current
+    device at that time.
 
-    Any thread.
+    Thread-safe.
     """
 
     def __init__(
@@ -57,21 +57,21 @@ class Share:
         self._loader, self._rank = loader, rank
         return loader
 
-    # --- what is known when it counts --------------------------------------------------------------
+    # --- rank and loader when they are needed --------------------------------------------------------------
 
     @property
     def loader(self) -> Loader:
-        """The loader of the rank that this process has now."""
+        """The loader of this process' current rank."""
         with self._lock:
             return self._loader_of(self._now())
 
     def __len__(self) -> int:
-        """Batches of an epoch; but for "uneven" the same for all ranks."""
+        """The number of batches in an epoch; the same for all ranks except with "uneven"."""
         with self._lock:
             return len(self._loader_of(self._now(rank_counts=self._options["remainder"] == "uneven")))
 
     def _now(self, rank_counts: bool = True) -> _ranks.Rank:
-        """What was given; else the process group's, also after its end; else the environment's."""
+        """The given rank; else the process group's, also after its end; else the environment's."""
         if self._given is not None:
             return self._given
         self._group = _ranks.of_process_group() or self._group
@@ -85,9 +85,9 @@ class Share:
         return self._open(rank)
 
     def _let_go(self, loader: Loader, rank: _ranks.Rank) -> None:
-        """Before another one is opened, which wants the memory. Iterations over it are cancelled.
+        """Closes the loader before another one needs its memory. Its iterations are cancelled.
 
-        Ranks agree on the epoch: what was iterated as the only process does not count.
+        Epochs iterated as the only process do not count, so that ranks agree on the epoch.
         """
         if loader._resume is not None:
             was, now = ("rank {} of {}".format(*ranks) for ranks in (self._rank, rank))
@@ -102,7 +102,7 @@ class Share:
 
     @property
     def batches(self) -> DeviceLoader:
-        """The same as tensors."""
+        """The loader whose batches are tensors on the device."""
         with self._lock:
             loader = self.loader
             where = self._device()
@@ -112,7 +112,7 @@ class Share:
 
     @property
     def device(self) -> torch.device:
-        """Where tensors are."""
+        """The device of the tensors."""
         there = self._device() if self._batches is None else self._batches.device
         return torch.device("cpu" if there == "host" else there)
 
@@ -122,12 +122,12 @@ class Share:
     # --- iterating ---------------------------------------------------------------------------------
 
     def begin(self) -> DeviceIterator:
-        """An iteration that takes the next epoch with its first batch, or goes on where the state said."""
+        """An iteration that takes the next epoch with its first batch, or continues a restored state."""
         with self._lock:
             return iter(self.batches)
 
     def begin_epoch(self) -> tuple[DeviceIterator, Loader, int, int]:
-        """The same, its loader, the epoch that it has taken already and the batch where it begins."""
+        """The same with its loader, the epoch that it has taken and its first batch."""
         with self._lock:
             batches = self.batches
             loader = batches.loader
@@ -143,12 +143,12 @@ class Share:
             yield from loader._native.sample_ids(epoch, batch)
 
     def samples(self) -> int:
-        """How many these are."""
+        """The number of this process' samples."""
         loader = self.loader
         return (len(loader) - 1) * loader.batch_size + loader._native.last_rows
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration takes this epoch, or goes on in its middle where the state said so."""
+        """The next iteration takes this epoch, or continues in its middle after a restored state."""
         number = _checks.epoch(epoch)
         with self._lock:
             self._epoch = number
@@ -157,11 +157,11 @@ class Share:
                 loader._start_at(number, 0)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the latest iteration is."""
+        """The position of the latest iteration."""
         return self.loader.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next iteration goes on there."""
+        """The next iteration continues there."""
         with self._lock:
             if self._loader is not None and self._rank != self._now():
                 self._loader._resume = None  # another rank's
@@ -169,10 +169,10 @@ class Share:
             loader.load_state_dict(state)
             self._epoch = loader._native.next_epoch
 
-    # --- looking on, and the end -------------------------------------------------------------------
+    # --- statistics and closing -------------------------------------------------------------------
 
     def stats(self) -> dict[str, Any]:
-        """As `stoker.Loader.stats`."""
+        """See `stoker.Loader.stats`."""
         with self._lock:
             loader = self._loader if self._batches is None else self._batches
             return {} if loader is None else loader.stats()
