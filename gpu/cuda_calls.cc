@@ -25,7 +25,7 @@ std::string VersionText(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-// "CUDA 13.0, which is driver 580 or newer": drivers are known by numbers of their own.
+// "CUDA 13.0, which is driver 580 or newer": drivers have version numbers of their own.
 std::string NeededDriver() {
   std::string text = "CUDA " + VersionText(LeastCudaOfDriver());
   switch (LeastCudaOfDriver() / 1000) {
@@ -53,10 +53,10 @@ Error NoneFound() {
   Error error{.code = Code::kFailedPrecondition, .cause = "the NVIDIA driver finds no device"};
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (visible == nullptr) {
-    error.advice = "`nvidia-smi -L` lists those of the machine; a container must be given them";
+    error.advice = "`nvidia-smi -L` lists the machine's devices; a container needs access to them";
   } else {
     error.cause += ", or CUDA_VISIBLE_DEVICES=\"" + std::string(visible) + "\" leaves none";
-    error.advice = "`nvidia-smi -L` lists those of the machine";
+    error.advice = "`nvidia-smi -L` lists the machine's devices";
   }
   return error;
 }
@@ -65,7 +65,7 @@ Error NoneFound() {
 
 Status CudaStatus(int error, const char* call, const std::string& device) {
   if (error == cudaSuccess) return {};
-  (void)cudaGetLastError();  // else a later launch would take it for its own
+  (void)cudaGetLastError();  // otherwise a later launch would report it
   return Error{.code = CodeOf(error),
                .cause = std::string(call) + " on " + device + ": " + WordsOf(error)};
 }

@@ -1,5 +1,5 @@
-// What CUDA's runtime answers, in stoker's words. Errors are cudaError_t, and CUresult, which has
-// the same numbers.
+// CUDA's error codes as stoker's errors. A code is a cudaError_t or a CUresult, which have the same
+// numbers.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace stoker {
 
-// 0: success. ResourceExhausted where memory is missing; FailedPrecondition where CUDA has gone
-// (the process ends) or a stream is being captured; else Unavailable. "cudaMalloc on cuda:0: out of
-// memory (cudaErrorMemoryAllocation)". What the runtime remembers of it for this thread is cleared.
+// 0: success. ResourceExhausted if memory is missing; FailedPrecondition if CUDA has shut down (the
+// process ends) or a stream is being captured; otherwise Unavailable. "cudaMalloc on cuda:0: out of
+// memory (cudaErrorMemoryAllocation)". Clears the runtime's last error of this thread.
 Status CudaStatus(int error, const char* call, const std::string& device);
 
 // Versions of CUDA: major × 1000 + minor × 10.
 int CudaBuiltWith();
-int LeastCudaOfDriver();  // of any minor version: they are compatible with each other
-int CudaOfDriver();       // 0: there is no driver. Loads it, where there is one.
+int LeastCudaOfDriver();  // for any minor version: they are compatible with each other
+int CudaOfDriver();       // 0: there is no driver. Loads the driver if there is one.
 
-// At least 1; else FailedPrecondition says why there is none, and what to do. Loads the driver;
-// joins no context.
+// At least 1; otherwise FailedPrecondition with the reason and what to do. Loads the driver;
+// creates no context.
 Result<int> CountCudaDevices();
 
 }  // namespace stoker

@@ -10,8 +10,9 @@ namespace stoker {
 
 namespace {
 
-// Functions of the driver, as CUDA 12.0 has them, the last as 12.5. Asked from the runtime, which
-// has loaded it: to link against it would keep stoker from running where there is none.
+// Functions of the driver in CUDA 12.0's versions, the last one in 12.5's. They are looked up
+// through the runtime, which has loaded the driver: linking to it would keep stoker from running
+// without one.
 using GetDevice = CUresult (*)(CUdevice*, int);
 using RetainContext = CUresult (*)(CUcontext*, CUdevice);
 using PushContext = CUresult (*)(CUcontext);
@@ -76,8 +77,8 @@ CudaContext::Current::Current(const CudaContext& context)
       error_(
           reinterpret_cast<PushContext>(context.push_)(static_cast<CUcontext>(context.context_))) {
   if (error_ != 0) return;
-  // The thread's default forbids calls that might disturb a capture on any thread. Ours are about
-  // streams of our own, and do not.
+  // By default a thread may not make calls that might disturb a capture on any thread. These calls
+  // concern only streams of our own.
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
   call_ = "cudaThreadExchangeStreamCaptureMode";
   error_ = cudaThreadExchangeStreamCaptureMode(&mode);

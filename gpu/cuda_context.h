@@ -1,4 +1,4 @@
-// A device's primary context: the one that CUDA's runtime uses, and so all frameworks.
+// A device's primary context, which CUDA's runtime and so all frameworks use.
 #pragma once
 
 #include <string>
@@ -7,18 +7,18 @@
 
 namespace stoker {
 
-// Any thread. Once joined, a context is kept until the process ends, as frameworks keep it: it
-// could not be told who else still relies on it.
+// Thread-safe. Once joined, a context is kept until the process ends, as frameworks do: nobody
+// knows who else still relies on it.
 class CudaContext {
  public:
-  // Makes the context, unless somebody in this process has. `ordinal`: below the count of devices.
+  // Creates the context unless it exists in this process. `ordinal`: below the count of devices.
   static Result<CudaContext> Join(int ordinal, const std::string& device);
 
-  // Makes the context the calling thread's for as long as this lives; then the thread has again
-  // what it had before. Neither cudaSetDevice nor what the runtime does on a thread that has no
-  // context is as careful: both make a context on the device that was current, be it used or not.
+  // Makes the context current on the calling thread until destruction, which restores the previous
+  // one. cudaSetDevice and the runtime on a thread without a context are less careful: both create
+  // a context on the device that was current, used or not.
   //
-  // A capture of a CUDA graph elsewhere in the program is not disturbed meanwhile.
+  // Does not disturb a capture of a CUDA graph elsewhere in the program.
   class Current {
    public:
     explicit Current(const CudaContext& context);
@@ -26,7 +26,7 @@ class CudaContext {
     Current(const Current&) = delete;
     Current& operator=(const Current&) = delete;
 
-    // Of `call`, where the context could not be made current; 0: it is.
+    // The error of `call` if the context could not be made current; otherwise 0.
     int error() const { return error_; }
     const char* call() const { return call_; }
 
@@ -34,11 +34,11 @@ class CudaContext {
     const CudaContext& context_;
     const char* call_ = "cuCtxPushCurrent";
     int error_ = 0;
-    int capture_mode_ = 0;  // that the thread had
+    int capture_mode_ = 0;  // the thread's previous context
   };
 
-  // Records a cudaEvent_t behind all that the context was given so far; a CUresult. Not where
-  // cannot_record(): drivers before CUDA 12.5.
+  // Records a cudaEvent_t behind all work that the context has been given so far; returns a
+  // CUresult. Not with cannot_record(): drivers before CUDA 12.5.
   int Record(void* event) const;
   bool cannot_record() const { return record_ == nullptr; }
 

@@ -10,21 +10,20 @@ namespace stoker {
 
 namespace {
 
-// CUDA's handle for "the default stream of the thread that calls": another thread that lets go
-// cannot name it.
-constexpr uintptr_t kThreadsDefaultStream = 2;
+// CUDA's handle of "the calling thread's default stream": another thread cannot refer to it.
+constexpr uintptr_t kPerThreadDefaultStream = 2;
 
 Status CheckProcess(const DeviceRing& ring) {
   return ring.process().Check(ring.device()->name().ToString());
 }
 
-// From now on the stream is among those that use the entry. Under its mutex.
+// Adds the stream to those that use the entry. Under the entry's mutex.
 Status AddUse(StagedBatch& entry, DeviceStream stream) {
-  if (reinterpret_cast<uintptr_t>(stream.handle) == kThreadsDefaultStream) entry.used_anyhow = true;
+  if (reinterpret_cast<uintptr_t>(stream.handle) == kPerThreadDefaultStream) entry.untracked = true;
   const auto end = entry.uses.begin() + static_cast<std::ptrdiff_t>(entry.used);
   const bool known = std::any_of(entry.uses.begin(), end,
                                  [&](const StreamUse& use) { return use.stream == stream; });
-  if (known || entry.used_anyhow) return {};
+  if (known || entry.untracked) return {};
   if (entry.used == entry.uses.size()) {
     Result<DeviceEvent> event = entry.ring->device()->MakeEvent();
     if (!event.ok()) return event.error();
@@ -53,10 +52,10 @@ Status DeviceBatch::WaitOn(DeviceStream stream) const {
   return device()->Wait(stream, staged_->arrived);
 }
 
-void DeviceBatch::UsedAnyhow() const {
+void DeviceBatch::MarkUntracked() const {
   if (!staged_->ring->process().here()) return;
   std::lock_guard lock(staged_->mutex);
-  staged_->used_anyhow = true;
+  staged_->untracked = true;
 }
 
 Status DeviceBatch::Wait() const {

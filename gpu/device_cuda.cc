@@ -1,4 +1,4 @@
-// A device of CUDA's. Nothing here runs, and no driver is loaded, before one is opened.
+// The CUDA device. Nothing here runs, and no driver is loaded, before one is opened.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -25,7 +25,8 @@ class CudaDevice final : public Device {
   CudaDevice(DeviceName name, CudaContext context, int numa_node)
       : name_(name), text_(name.ToString()), context_(context), numa_node_(numa_node) {}
 
-  // Now: a kernel that is loaded when it is first launched may wait for all that the device does.
+  // Loaded now, because a kernel that is loaded at its first launch may wait for all work of the
+  // device.
   Status Load() {
     return Do("LoadFinish", [] { return LoadFinish(); });
   }
@@ -45,7 +46,7 @@ class CudaDevice final : public Device {
   Result<void*> Allocate(size_t bytes) override {
     void* data = nullptr;
     Status status = WithBytes(bytes, Do("cudaMalloc", [&] {
-                                // Of nothing it would give a null pointer.
+                                // cudaMalloc returns a null pointer for 0 bytes.
                                 return cudaMalloc(&data, std::max<size_t>(bytes, 1));
                               }));
     if (!status) return std::move(status).error();
@@ -57,7 +58,7 @@ class CudaDevice final : public Device {
 
   Result<DeviceStream> MakeStream(StreamPriority priority) override {
     cudaStream_t stream = nullptr;
-    int lowest = 0, highest = 0;  // 0 is the normal one
+    int lowest = 0, highest = 0;  // 0 is the normal priority
     Status status = Do("cudaDeviceGetStreamPriorityRange",
                        [&] { return cudaDeviceGetStreamPriorityRange(&lowest, &highest); });
     if (!status) return std::move(status).error();
@@ -74,7 +75,7 @@ class CudaDevice final : public Device {
 
   Result<DeviceEvent> MakeEvent(bool timed) override {
     cudaEvent_t event = nullptr;
-    // Who waits for one sleeps: the cores have other things to do.
+    // Waiting threads sleep: the cores have other work.
     const unsigned flags = cudaEventBlockingSync | (timed ? 0 : cudaEventDisableTiming);
     Status status =
         Do("cudaEventCreateWithFlags", [&] { return cudaEventCreateWithFlags(&event, flags); });
@@ -90,7 +91,7 @@ class CudaDevice final : public Device {
                    [&] { return cudaEventRecord(Of(event), Of(stream)); });
   }
   Status RecordAll(DeviceEvent event) override {
-    if (context_.cannot_record()) return SynchronizeAll();  // the event is done, then
+    if (context_.cannot_record()) return SynchronizeAll();  // then the event is done
     return Do("cuCtxRecordEvent", [&] { return context_.Record(event.handle); });
   }
   Status Wait(DeviceStream stream, DeviceEvent event) override {
@@ -145,8 +146,8 @@ class CudaDevice final : public Device {
     return CudaStatus(call(), what, text_);
   }
 
-  // On a stream that is not being captured into a graph: an event of the capture would draw whoever
-  // waits for it into that, and one of another stream's would make it invalid.
+  // Calls on a stream that is being captured into a graph are refused: an event of the capture
+  // would draw its waiters into it, and another stream's event would invalidate it.
   template <typename Call>
   Status Outside(const char* what, DeviceStream stream, const Call& call) {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -158,8 +159,8 @@ class CudaDevice final : public Device {
     });
   }
 
-  // What cannot fail: when the process ends, CUDA's runtime may have gone before, and what was to
-  // be let go with it.
+  // For releases, which cannot fail: when the process ends, CUDA's runtime may have been unloaded
+  // before, and the memory with it.
   template <typename Call>
   void LetGo(const Call& call) {
     (void)Do("", call);
@@ -200,7 +201,7 @@ Result<std::shared_ptr<Device>> OpenCudaDevice(int ordinal) {
     return Error{.code = Code::kFailedPrecondition,
                  .cause = "no device " + name.ToString() + ": CUDA has " + std::to_string(*count) +
                           (*count == 1 ? " device" : " devices"),
-                 .advice = "They count from 0, and CUDA_VISIBLE_DEVICES may leave some out"};
+                 .advice = "Devices are numbered from 0, and CUDA_VISIBLE_DEVICES may hide some"};
   }
   ASSIGN_OR_RETURN(CudaContext context, CudaContext::Join(ordinal, name.ToString()));
   auto device = std::make_shared<CudaDevice>(name, context, NumaNodeOf(ordinal));

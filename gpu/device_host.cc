@@ -1,4 +1,4 @@
-// The host as a device: ordinary memory, and threads for streams.
+// The host as a device: ordinary memory, and threads as streams.
 #include <chrono>
 #include <cstring>
 #include <mutex>
@@ -36,7 +36,7 @@ class HostDevice final : public Device {
 
   Result<void*> Allocate(size_t bytes) override {
     TRY(process_.Check("host"));
-    // Asked first: Linux promises memory that it does not have.
+    // Checked first, because Linux promises memory that it does not have.
     void* data =
         bytes <= AvailableMemory() ? ::operator new(bytes, kAlignment, std::nothrow) : nullptr;
     if (data != nullptr) return data;
@@ -61,7 +61,7 @@ class HostDevice final : public Device {
 
   void Destroy(DeviceStream stream) override {
     if (!process_.here()) return;
-    std::shared_ptr<HostStream> ended;  // outside of the lock: its thread may have much to do yet
+    std::shared_ptr<HostStream> ended;  // outside the lock: its thread may still have much to do
     std::lock_guard lock(mutex_);
     if (auto found = streams_.find(stream.handle); found != streams_.end()) {
       ended = std::move(found->second);
@@ -125,7 +125,7 @@ class HostDevice final : public Device {
  private:
   static HostEvent& EventOf(DeviceEvent event) { return *static_cast<HostEvent*>(event.handle); }
 
-  // A forked child's: the thread did not come along, and cannot be joined.
+  // For a forked child: the thread does not exist there and cannot be joined.
   static void Leave(std::shared_ptr<HostStream> stream) {
     new std::shared_ptr<HostStream>(std::move(stream));
   }
@@ -133,7 +133,7 @@ class HostDevice final : public Device {
   template <typename Use>
   Status On(DeviceStream stream, const Use& use) {
     TRY(process_.Check("host"));
-    // Other than the device's own: made by it, or by another of its kind.
+    // A stream other than the device's own: made by it, or by another device of its kind.
     if (reinterpret_cast<uintptr_t>(stream.handle) > 2) {
       use(*static_cast<HostStream*>(stream.handle));
       return {};

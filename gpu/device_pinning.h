@@ -1,4 +1,4 @@
-// DevicePinning: a device's pinning, for whoever knows nothing of devices.
+// DevicePinning: a device's pinning, for code that does not know devices.
 #pragma once
 
 #include <memory>

@@ -10,14 +10,14 @@ namespace stoker {
 
 namespace {
 
-// As columns lie in a slot's slab. Where they do not, they are copied one by one.
+// The alignment of columns in a slot's slab. Columns at other offsets are copied one by one.
 constexpr uint64_t kColumnAlignment = 4096;
 
 uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
 Error Invalid(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
 
-// A forked child's: the device is not ended there.
+// For a forked child: the device is not destroyed there.
 void Leave(std::shared_ptr<Device> device) { new std::shared_ptr<Device>(std::move(device)); }
 
 bool SameValues(const ColumnSpec& a, const ColumnSpec& b) {
@@ -112,8 +112,9 @@ Status DeviceRing::AddEntry() {
   auto entry = std::make_unique<StagedBatch>();
   entry->ring = this;
   entry->place = entries_.size();
-  StagedBatch& added = *entries_.emplace_back(std::move(entry));  // it is cleaned up from here on
-  for (DeviceEvent* event : {&added.begun, &added.copied, &added.arrived, &added.settled}) {
+  StagedBatch& added =
+      *entries_.emplace_back(std::move(entry));  // from here on its destructor cleans up
+  for (DeviceEvent* event : {&added.begun, &added.copied, &added.arrived, &added.all_done}) {
     if (event == &added.begun && !timed_) continue;
     Result<DeviceEvent> made =
         device_->MakeEvent(timed_ && (event == &added.begun || event == &added.copied));
@@ -141,10 +142,10 @@ DeviceRing::~DeviceRing() {
     Leave(std::move(device_));
     return;
   }
-  LetGoOfHosts();
+  ReleaseHosts();
   for (const std::unique_ptr<StagedBatch>& entry : entries_) {
     if (entry->raw != nullptr) device_->Free(entry->raw);
-    for (DeviceEvent event : {entry->begun, entry->copied, entry->arrived, entry->settled}) {
+    for (DeviceEvent event : {entry->begun, entry->copied, entry->arrived, entry->all_done}) {
       if (event.handle != nullptr) device_->Destroy(event);
     }
     for (const StreamUse& use : entry->uses) device_->Destroy(use.consumed);
@@ -163,7 +164,7 @@ StagedBatch* DeviceRing::Acquire(const std::atomic<bool>& stop) {
 }
 
 void DeviceRing::Wake() {
-  std::lock_guard lock(mutex_);  // not between a waiter's look at `stop` and its sleep
+  std::lock_guard lock(mutex_);  // not between a waiter's check of `stop` and its sleep
   changed_.notify_all();
 }
 
@@ -178,43 +179,43 @@ std::shared_ptr<StagedBatch> DeviceRing::Lend(StagedBatch& entry) {
 
 void DeviceRing::Return(StagedBatch& entry) {
   if (!process_.here()) return;  // another thread may have held the lock
-  for (size_t i = 0; i < entry.used && !entry.used_anyhow; ++i) {
+  for (size_t i = 0; i < entry.used && !entry.untracked; ++i) {
     const StreamUse& use = entry.uses[i];
-    entry.used_anyhow = !device_->Record(use.consumed, use.stream).ok();
+    entry.untracked = !device_->Record(use.consumed, use.stream).ok();
   }
   std::lock_guard lock(mutex_);
   if (handed_out_[entry.place]) --handed_out_count_;
   handed_out_[entry.place] = false;
-  if (entry.used_anyhow) {
-    unsettled_.push_back(&entry);
+  if (entry.untracked) {
+    untracked_.push_back(&entry);
   } else {
     free_.push_back(&entry);
     changed_.notify_all();
   }
 }
 
-Status DeviceRing::Settle() {
-  std::vector<StagedBatch*> unsettled;
+Status DeviceRing::ReclaimUntracked() {
+  std::vector<StagedBatch*> untracked;
   {
     std::lock_guard lock(mutex_);
-    unsettled.swap(unsettled_);
+    untracked.swap(untracked_);
   }
   Status status;
-  for (StagedBatch* entry : unsettled) {
-    if (status.ok()) status = device_->RecordAll(entry->settled);
+  for (StagedBatch* entry : untracked) {
+    if (status.ok()) status = device_->RecordAll(entry->all_done);
     std::lock_guard lock(mutex_);
     if (status.ok()) {
       free_.push_back(entry);
       changed_.notify_all();
     } else {
-      unsettled_.push_back(entry);
+      untracked_.push_back(entry);
     }
   }
   const bool later = !status.ok() && status.error().code == Code::kFailedPrecondition;
   return later ? Status() : status;
 }
 
-void DeviceRing::LetGoOfHosts() {
+void DeviceRing::ReleaseHosts() {
   if (!process_.here()) return;
   for (const std::unique_ptr<StagedBatch>& entry : entries_) {
     if (entry->host && !device_->Synchronize(entry->copied).ok()) (void)device_->SynchronizeAll();

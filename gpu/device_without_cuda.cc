@@ -1,4 +1,4 @@
-// In the place of device_cuda.cc where stoker is built without CUDA.
+// Replaces device_cuda.cc in a build without CUDA.
 #include "gpu/open_device.h"
 
 namespace stoker {
@@ -7,7 +7,7 @@ Result<std::shared_ptr<Device>> OpenCudaDevice(int ordinal) {
   const DeviceName name{DeviceName::Kind::kCuda, ordinal};
   return Error{.code = Code::kFailedPrecondition,
                .cause = "no device " + name.ToString() + ": stoker was built without CUDA",
-               .advice = "Build it with the CUDA toolkit at hand and -DSTOKER_CUDA=ON"};
+               .advice = "Build it with the CUDA toolkit installed and -DSTOKER_CUDA=ON"};
 }
 
 CudaReport LookForCuda() {

@@ -1,6 +1,6 @@
-// What one thread of the kernel does: a group of pixels, or one pixel where they do not lie as
-// groups want them. And which kernel that is, for a job. (finish_value-inl.h has the rules, and
-// what a Machine is.)
+// The work of one thread of the kernel: a group of pixels, or one pixel if they are not aligned for
+// groups; and the choice of a job's kernel variant. (finish_value-inl.h has the arithmetic and
+// defines Machine.)
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace stoker::finish {
 
 // Whether the job can be done in groups: they fill the lines, and all addresses are aligned.
-// Without lines to mirror or to erase in, an image is one line.
+// Without lines to flip or to erase in, an image is one line.
 template <DType kType>
 bool InGroups(const FinishJob& job) {
   const uint32_t line = job.work == nullptr ? PixelsOf(job) : static_cast<uint32_t>(job.width);
@@ -37,43 +37,43 @@ constexpr void FinishPixel(const FinishJob& job, int64_t row, uint32_t pixel) {
   }
 }
 
-// How a group is done: as that of its row, or of the row before, or of both, or pixel by pixel.
-enum class Way { kOwn, kBefore, kBoth, kPixels };
+// What a group is made from: its row, the previous row, or both; or it is done pixel by pixel.
+enum class GroupSource { kOwn, kBefore, kBoth, kPixels };
 
 template <class Machine, Extent kExtent>
-constexpr Way WayOf(const FinishJob& job, int64_t row, Spot spot, int32_t count) {
-  if constexpr (kExtent == Extent::kConverts) return Way::kOwn;
+constexpr GroupSource GroupSourceOf(const FinishJob& job, int64_t row, Spot spot, int32_t count) {
+  if constexpr (kExtent == Extent::kConverts) return GroupSource::kOwn;
   const RowWork& work = WorkOf<Machine>(job, row);
   bool own = true, before = false;
   if constexpr (kExtent == Extent::kMixes) {
     const int32_t cut = work.mixing == RowMixing::kCut ? CountIn(work.cut, spot, count) : 0;
-    if (cut != 0 && cut != count) return Way::kPixels;
+    if (cut != 0 && cut != count) return GroupSource::kPixels;
     own = cut == 0;
     before = cut != 0 || work.mixing == RowMixing::kBlend;
   }
-  if (own && IsErased<Machine>(job, row, spot, count)) return Way::kPixels;
-  if (!before) return Way::kOwn;
-  if (IsErased<Machine>(job, RowBefore(job, row), spot, count)) return Way::kPixels;
-  return own ? Way::kBoth : Way::kBefore;
+  if (own && IsErased<Machine>(job, row, spot, count)) return GroupSource::kPixels;
+  if (!before) return GroupSource::kOwn;
+  if (IsErased<Machine>(job, RowBefore(job, row), spot, count)) return GroupSource::kPixels;
+  return own ? GroupSource::kBoth : GroupSource::kBefore;
 }
 
 template <class Machine, DType kType, Layout kLayout, Extent kExtent>
 constexpr void FinishGroup(const FinishJob& job, int64_t row, uint32_t group) {
   const uint32_t pixel = group * kGroup<kType>;
-  Way way = Way::kOwn;
+  GroupSource from = GroupSource::kOwn;
   if constexpr (kExtent != Extent::kConverts) {
-    way = WayOf<Machine, kExtent>(job, row, SpotOf(job, pixel), kGroup<kType>);
-    if (way == Way::kPixels) {
+    from = GroupSourceOf<Machine, kExtent>(job, row, SpotOf(job, pixel), kGroup<kType>);
+    if (from == GroupSource::kPixels) {
       for (uint32_t i = 0; i < kGroup<kType>; ++i) {
         FinishPixel<Machine, kType, kLayout, kExtent>(job, row, pixel + i);
       }
       return;
     }
   }
-  const int64_t source = way == Way::kBefore ? RowBefore(job, row) : row;
+  const int64_t source = from == GroupSource::kBefore ? RowBefore(job, row) : row;
   GroupValues values = ConvertedGroup<Machine, kType, kLayout>(job, source, group);
   if constexpr (kExtent == Extent::kMixes) {
-    if (way == Way::kBoth) {
+    if (from == GroupSource::kBoth) {
       Blend<Machine, kType>(
           values, ConvertedGroup<Machine, kType, kLayout>(job, RowBefore(job, row), group),
           WorkOf<Machine>(job, row));
@@ -90,12 +90,12 @@ constexpr void FinishGroup(const FinishJob& job, int64_t row, uint32_t group) {
   }
 }
 
-// ---- The kernel of a job.
+// ---- The kernel variant of a job.
 
 template <auto kValue>
 using Constant = std::integral_constant<decltype(kValue), kValue>;
 
-// Calls call(type, layout, extent) with what a kernel is compiled for, as constants.
+// Calls call(type, layout, extent) with the constants that a kernel is compiled for.
 template <typename Call>
 auto WithKernel(DType dtype, Layout layout, Extent extent, const Call& call) {
   const auto with_extent = [&](auto t, auto l) {

@@ -1,8 +1,9 @@
 // FinishJob: the last step of a batch, on a device: bytes become the values that a model takes.
 //
-// One pass for each batch: mirror, value × scale + bias, erased boxes, rows mixed with each other,
-// rounding to the type, NHWC or NCHW. What it gives are the bytes that the same transforms give on
-// the CPU (transforms/resize/row_format.h, transforms/plan/erase.h, transforms/mix/mix_rows.h).
+// One pass per batch: flip, value × scale + bias, erased boxes, rows mixed with each other,
+// rounding to the type, NHWC or NCHW. The result equals that of the same transforms on the CPU,
+// byte for byte (transforms/resize/row_format.h, transforms/plan/erase.h,
+// transforms/mix/mix_rows.h).
 #pragma once
 
 #include <cstddef>
@@ -13,10 +14,10 @@
 
 namespace stoker {
 
-// All memory is the device's. `from` and `to` do not overlap.
+// All memory is on the device. `from` and `to` do not overlap.
 struct FinishJob {
   const uint8_t* from = nullptr;  // rows × height × width × 3
-  void* to = nullptr;             // as many values of `dtype`, in `layout`; 16-byte aligned
+  void* to = nullptr;             // the same number of `dtype` values, in `layout`; 16-byte aligned
   int64_t rows = 0;
   int32_t height = 0;
   int32_t width = 0;
@@ -25,20 +26,20 @@ struct FinishJob {
   float scale[3] = {};  // not for u8
   float bias[3] = {};
 
-  // A RowWork for each row, followed by its boxes: RowWorkBytes(boxes) apart. Null: there is
-  // nothing to mirror, to erase or to mix.
+  // A RowWork for each row, followed by its boxes, RowWorkBytes(boxes) apart. Null: nothing to
+  // flip, erase or mix.
   const uint8_t* work = nullptr;
   uint32_t boxes = 0;
-  bool mixes = false;  // whether rows are mixed; where false, RowWork::mixing is not looked at
+  bool mixes = false;  // whether rows are mixed; otherwise RowWork::mixing is ignored
 
   friend bool operator==(const FinishJob&, const FinishJob&) = default;
 };
 
-// On the CPU, memory being the host's: what the host device runs, and what the kernel is compared
-// with. The kernel calls the same functions for each pixel (finish-inl.h).
+// Runs the job on the CPU, in host memory: the host device uses it, and the kernel is compared with
+// it. The kernel calls the same functions for each pixel (finish-inl.h).
 void FinishOnHost(const FinishJob& job);
 
-// The plain twin, from the CPU's own rules.
+// The plain version, which uses the CPU transforms' own functions.
 void FinishPlain(const FinishJob& job);
 
 }  // namespace stoker

@@ -21,7 +21,7 @@ __device__ uint4 Four(const uint32_t (&words)[4]) {
   return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-// These intrinsics are never fused with each other, whatever the compiler's flags.
+// These intrinsics are never fused, whatever the compiler's flags.
 struct CudaMachine {
   static __device__ float Multiply(float a, float b) { return __fmul_rn(a, b); }
   static __device__ float Add(float a, float b) { return __fadd_rn(a, b); }
@@ -70,9 +70,9 @@ struct CudaMachine {
     *reinterpret_cast<uint4*>(to) = Four(words);
   }
 
-  // A warp that is whole has 1,536 bytes of a row, one thread's behind the other's. Were each to
-  // store its own, they would write halves of the 32 bytes that memory is written in; so they
-  // exchange pieces, and write neighbours. Once for each thread: nobody writes `pieces` again.
+  // A full warp has 1,536 consecutive bytes of a row, 48 for each thread. If each thread stored its
+  // own, the warp would write halves of the 32-byte sectors of memory; so the threads exchange
+  // pieces and write neighbouring ones. Called once per thread: `pieces` is not written again.
   static __device__ void StoreParts(uint8_t* to, const uint32_t (&parts)[3][4]) {
     __shared__ uint4 pieces[3 * kThreads];
     if (__activemask() != ~0U) {
@@ -93,7 +93,7 @@ struct CudaMachine {
   }
 };
 
-// Blocks: across the units of a row; down the rows, and behind that more of them.
+// Blocks: in x across the units of a row; in y and z down the rows.
 template <DType kType, Layout kLayout, Extent kExtent, bool kGroups>
 __global__ void __launch_bounds__(kThreads)
     FinishKernel(const __grid_constant__ FinishJob job, uint32_t units) {
@@ -133,7 +133,7 @@ cudaError_t Launch(FinishJob job, cudaStream_t stream) {
                           arguments, 0, stream);
 }
 
-// An error is told to whoever called, and to nobody else who asks for the last one.
+// Returns the error and clears the runtime's last one, so that no other caller sees it.
 int Forgotten(cudaError_t error) {
   if (error != cudaSuccess) (void)cudaGetLastError();
   return error;

@@ -1,16 +1,16 @@
-// The kernel, as finish_cuda.cu has it: for device_cuda.cc, where CUDA is.
+// The kernel in finish_cuda.cu, for device_cuda.cc.
 #pragma once
 
 #include "gpu/finish.h"
 
 namespace stoker {
 
-// Loads every variant of the kernel for the current device: a kernel that is loaded when it is
-// first launched may have to wait for all that the device does. A cudaError_t.
+// Loads every variant of the kernel for the current device: a kernel that is loaded at its first
+// launch may have to wait for all work of the device. Returns a cudaError_t.
 int LoadFinish();
 
-// Issues the job on a stream (a cudaStream_t) of the current device; does not wait. What comes back
-// is a cudaError_t: whether it was issued, and nothing of earlier work.
+// Issues the job on a stream (a cudaStream_t) of the current device and does not wait. Returns a
+// cudaError_t: whether it was issued, not the result of earlier work.
 int LaunchFinish(const FinishJob& job, void* stream);
 
 }  // namespace stoker

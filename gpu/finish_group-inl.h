@@ -1,7 +1,7 @@
-// A group of pixels on its way through a thread's registers: bytes are loaded, turned, converted,
-// blended with those of the row before, and stored, 16 bytes at a time.
+// A group of pixels in a thread's registers: bytes are loaded, flipped, converted, blended with
+// those of the previous row, and stored, 16 bytes at a time.
 //
-// Indices are constants once the loops are unrolled, as they have to be: registers have no index.
+// Indices must be constants once the loops are unrolled, because registers cannot be indexed.
 #pragma once
 
 #include <bit>
@@ -23,7 +23,7 @@ struct GroupBytes {
   constexpr uint32_t At(uint32_t i) const { return words[i / 4] >> (8 * (i % 4)) & 0xff; }
 };
 
-// Its values as they are stored: 16 bytes of each plane, or the 48 bytes of NHWC.
+// A group's values in the output format: 16 bytes of each plane, or the 48 bytes of NHWC.
 struct GroupValues {
   uint32_t words[3][4];
 };
@@ -40,7 +40,7 @@ constexpr GroupBytes<kType> Reversed(const GroupBytes<kType>& bytes) {
 
 // Value i of part p.
 template <DType kType, Layout kLayout>
-struct Place {
+struct ValueIndex {
   uint32_t p, i;
   constexpr uint32_t byte() const {
     return kLayout == Layout::kNhwc ? p * kGroup<kType> + i : 3 * i + p;
@@ -54,14 +54,14 @@ constexpr GroupValues Converted(const FinishJob& job, const GroupBytes<kType>& b
   GroupValues values{};
   for (uint32_t p = 0; p < 3; ++p) {
     for (uint32_t w = 0; w < 4; ++w) {
-      const Place<kType, kLayout> place{p, w * kInWord}, next{p, w * kInWord + 1};
+      const ValueIndex<kType, kLayout> index{p, w * kInWord}, next{p, w * kInWord + 1};
       uint32_t& word = values.words[p][w];
       if constexpr (kType == DType::kU8) {
         for (uint32_t b = 0; b < 4; ++b) {
-          word |= bytes.At(Place<kType, kLayout>{p, 4 * w + b}.byte()) << (8 * b);
+          word |= bytes.At(ValueIndex<kType, kLayout>{p, 4 * w + b}.byte()) << (8 * b);
         }
       } else {
-        const float value = Scaled<Machine>(job, place.channel(), bytes.At(place.byte()));
+        const float value = Scaled<Machine>(job, index.channel(), bytes.At(index.byte()));
         if constexpr (kType == DType::kF32) {
           word = std::bit_cast<uint32_t>(value);
         } else {
@@ -75,7 +75,7 @@ constexpr GroupValues Converted(const FinishJob& job, const GroupBytes<kType>& b
   return values;
 }
 
-// A group of a row, mirrored if the row is.
+// A group of a row, flipped if the row is.
 template <class Machine, DType kType, Layout kLayout>
 constexpr GroupValues ConvertedGroup(const FinishJob& job, int64_t row, uint32_t group) {
   const bool mirrored = IsMirrored<Machine>(job, row);

@@ -1,4 +1,4 @@
-// The kernel, on the CPU: what its threads do, one after the other.
+// Runs the kernel's code on the CPU, one thread after the other.
 #include <cmath>
 #include <cstring>
 
@@ -10,7 +10,8 @@ namespace stoker {
 namespace finish {
 namespace {
 
-// Multiplications and additions are rounded each: all of stoker is compiled with -ffp-contract=off.
+// Multiplications and additions are rounded separately: all of stoker is compiled with
+// -ffp-contract=off.
 struct HostMachine {
   static float Multiply(float a, float b) { return a * b; }
   static float Add(float a, float b) { return a + b; }

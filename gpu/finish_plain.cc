@@ -1,5 +1,4 @@
-// FinishPlain: one step after the other for whole rows, as the CPU does them, and each as its
-// definition reads.
+// FinishPlain: one step after the other for whole rows, in the order of their definitions.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -14,7 +13,7 @@ namespace stoker {
 
 namespace {
 
-// A row's values, channel by channel: numbers that the job's type can hold.
+// A row's values, channel by channel: numbers that the job's type can represent.
 using Values = std::vector<float>;
 
 struct Task {

@@ -27,7 +27,8 @@
 
 namespace stoker::finish {
 
-// What may have to be done beside mirroring and conversion. A kernel without the rest is smaller.
+// The operations that a kernel supports besides flipping and conversion. A kernel with fewer is
+// smaller.
 enum class Extent { kConverts, kErases, kMixes };
 
 inline Extent ExtentOf(const FinishJob& job) {
@@ -73,7 +74,7 @@ constexpr const ErasedBox* BoxesOf(const FinishJob& job, int64_t row) {
   return reinterpret_cast<const ErasedBox*>(&WorkOf<Machine>(job, row) + 1);
 }
 
-// How many of `count` pixels from `spot` on, in a line, lie in the box.
+// How many of the `count` pixels of a line from `spot` on are in the box.
 constexpr int32_t CountIn(const WorkBox& box, Spot spot, int32_t count) {
   if (spot.y < box.y || spot.y - box.y >= box.height) return 0;
   const int32_t begin = spot.x > box.x ? spot.x : box.x;
@@ -98,7 +99,7 @@ constexpr float Scaled(const FinishJob& job, int c, uint32_t byte) {
   return Machine::Add(Machine::Multiply(static_cast<float>(byte), job.scale[c]), job.bias[c]);
 }
 
-// Of u8 the fraction is dropped.
+// For u8 the fraction is dropped.
 template <class Machine, DType kType>
 constexpr uint32_t Rounded(float value) {
   if constexpr (kType == DType::kF32) return std::bit_cast<uint32_t>(value);
@@ -139,7 +140,7 @@ constexpr float ValueIn(const ErasedBox& erased, int c, Spot spot) {
   return NormalNumber(erased.noise_key, index, RootBy<Machine>());
 }
 
-// Before it is mixed.
+// The value before mixing.
 template <class Machine, DType kType, Extent kExtent>
 constexpr uint32_t UnmixedBits(const FinishJob& job, int64_t row, int c, Spot spot) {
   if constexpr (kExtent != Extent::kConverts) {

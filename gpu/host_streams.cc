@@ -44,7 +44,7 @@ void HostStream::Run() {
     lock.unlock();
     if (before_) before_();
     work();
-    work = nullptr;  // what it holds is let go before the next begins, and not under the lock
+    work = nullptr;  // its captures are destroyed before the next begins, and outside the lock
     lock.lock();
   }
 }
@@ -54,7 +54,7 @@ class HostEvent::Point {
   explicit Point(size_t streams) : missing_(streams) {}
 
   void Pass() {
-    // Notified under the lock: who waits may let the point go as soon as it has been passed.
+    // Notified under the lock: the waiter may destroy the point as soon as it has been passed.
     std::lock_guard lock(mutex_);
     if (--missing_ > 0) return;
     passed_ns_ = NowNanoseconds();
@@ -76,7 +76,7 @@ class HostEvent::Point {
  private:
   std::mutex mutex_;
   std::condition_variable passing_;
-  size_t missing_;  // streams that have yet to pass
+  size_t missing_;  // streams that have yet to reach it
   uint64_t passed_ns_ = 0;
 };
 
@@ -87,7 +87,7 @@ std::shared_ptr<HostEvent::Point> HostEvent::last() const {
 
 void HostEvent::Record(HostStream& stream) {
   auto point = std::make_shared<Point>(1);
-  // One lock around both: two threads that record leave the point that was given last.
+  // One lock around both: of two threads that record, the last one's point stays.
   std::lock_guard lock(mutex_);
   stream.Give([point] { point->Pass(); });
   last_ = std::move(point);

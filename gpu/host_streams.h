@@ -1,6 +1,6 @@
-// Streams and events on the host: a stream is a thread that does what it is given, in order.
+// Streams and events on the host: a stream is a thread that runs its work in order.
 //
-// They mean what CUDA's mean, so that what is built on a Device can be tested without a GPU.
+// They have CUDA's semantics, so that code over a Device can be tested without a GPU.
 #pragma once
 
 #include <condition_variable>
@@ -20,17 +20,17 @@ namespace stoker {
 // Called on a stream's thread before each piece of its work. For tests: it may sleep.
 using BeforeWork = std::function<void()>;
 
-// Any thread may call.
+// Thread-safe.
 class HostStream {
  public:
   // Starts its thread. ResourceExhausted.
   static Result<std::shared_ptr<HostStream>> Start(BeforeWork before = {});
-  ~HostStream();  // ends its work first
+  ~HostStream();  // finishes its work first
 
   HostStream(const HostStream&) = delete;
   HostStream& operator=(const HostStream&) = delete;
 
-  // Never waits. `work` must not throw.
+  // Never blocks. `work` must not throw.
   void Give(std::function<void()> work);
 
  private:
@@ -45,23 +45,23 @@ class HostStream {
   std::thread thread_;
 };
 
-// Any thread may call. May be destroyed at any time: streams that wait for it keep what they need.
+// Thread-safe. May be destroyed at any time: streams that wait for it keep what they need.
 class HostEvent {
  public:
-  // Done when all that the stream was given so far is. The last Record counts.
+  // Done when all work given to the stream so far is. The last Record counts.
   void Record(HostStream& stream);
-  // The same for all of these together.
+  // Done when the work of all these streams is.
   void Record(const std::vector<std::shared_ptr<HostStream>>& streams);
-  // The stream goes on when the event, as last recorded, is done.
+  // The stream continues when the event, as last recorded, is done.
   void HoldBack(HostStream& stream) const;
 
   // An event that was never recorded is done.
   bool Done() const;
-  void Synchronize() const;    // waits until it is done
-  uint64_t passed_ns() const;  // when it was, by a clock that only differences of are told; 0: not
+  void Synchronize() const;    // blocks until it is done
+  uint64_t passed_ns() const;  // when it was done, on an arbitrary clock; 0: not yet
 
  private:
-  class Point;  // that a stream will pass
+  class Point;  // that a stream will reach
   std::shared_ptr<Point> last() const;
 
   mutable std::mutex mutex_;

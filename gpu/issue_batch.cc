@@ -6,7 +6,7 @@ namespace stoker {
 
 namespace {
 
-// What one slab holds, and in the order of the ring's, comes over in one copy.
+// Whether all columns are in one slab, at the ring's offsets: then one copy brings them over.
 bool InOneSlab(const DeviceRing& ring, const Batch& host) {
   const std::span<const Column> columns = host.columns();
   const auto* first = static_cast<const uint8_t*>(columns[0].data);

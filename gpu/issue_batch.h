@@ -1,4 +1,4 @@
-// What makes a batch on a device, issued.
+// Issues the work that makes a batch on a device.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace stoker {
 
-// Copies entry.host, finishes it, and records the entry's events behind either. Gives the bytes
-// that were copied. Precondition: nobody uses the entry, or the copy stream waits for who does.
+// Copies entry.host, finishes it, and records the entry's events after either. Returns the bytes
+// that were copied. Precondition: nobody uses the entry, or the copy stream waits for its users.
 Result<uint64_t> IssueBatch(const DeviceRing& ring, const StagedBatch& entry);
 
 }  // namespace stoker

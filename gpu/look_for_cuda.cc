@@ -1,4 +1,4 @@
-// What there is of CUDA, for `stoker doctor`. Loads the driver; joins no context.
+// Looks for CUDA, for `stoker doctor`. Loads the driver; creates no context.
 #include <cuda_runtime_api.h>
 
 #include "gpu/cuda_calls.h"
@@ -9,7 +9,7 @@ namespace stoker {
 
 namespace {
 
-// What cannot be found out of a device stays unknown.
+// Properties of a device that cannot be read stay unknown.
 CudaReport::Found Describe(int ordinal) {
   CudaReport::Found found;
   found.ordinal = ordinal;

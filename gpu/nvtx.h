@@ -1,13 +1,13 @@
-// NVTX: NVIDIA's profilers (Nsight) see spans as ranges.
+// NVTX: shows spans as ranges in NVIDIA's profilers (Nsight).
 #pragma once
 
 #include "core/trace.h"
 
 namespace stoker {
 
-// Where such a profiler has started the process: it listens from now on, beside those who do
-// already. Ranges of batches are named "stoker.copy 2:17", epoch and index. Nothing else is done,
-// no library loaded, no driver called; in a build without CUDA nothing at all.
+// If such a profiler has started the process, adds it to the trace's listeners. Ranges of batches
+// are named "stoker.copy 2:17", epoch and index. Otherwise nothing happens: no library is loaded
+// and no driver called, nor in a build without CUDA.
 void ListenForProfiler(Trace& trace);
 
 }  // namespace stoker

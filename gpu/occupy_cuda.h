@@ -1,11 +1,12 @@
-// A kernel that does nothing for a while: for measuring what goes on beside one.
+// A kernel that does nothing for a while: for measuring work beside it.
 #pragma once
 
 #include <cstdint>
 
 namespace stoker {
 
-// Issues it on a stream (a cudaStream_t) of the current device; does not wait. A cudaError_t.
+// Issues it on a stream (a cudaStream_t) of the current device and does not wait. Returns a
+// cudaError_t.
 int LaunchOccupy(uint64_t nanoseconds, void* stream);
 
 }  // namespace stoker

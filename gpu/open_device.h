@@ -1,4 +1,4 @@
-// The ways to a device of each kind; Device::Open chooses among them.
+// Opens a device of each kind; Device::Open chooses among them.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,12 @@
 
 namespace stoker {
 
-// The host as a device. `before` is called before each piece of work of its streams. Handles: nulls
-// and CUDA's 1 and 2 are one stream of the device's own, which is there without being made.
-// SynchronizeAll waits for its own streams; to Pin is to do nothing.
+// The host as a device. `before` is called before each piece of work of its streams. The null
+// handle and CUDA's 1 and 2 are one stream of the device itself. SynchronizeAll waits for its own
+// streams; Pin does nothing.
 std::shared_ptr<Device> MakeHostDevice(BeforeWork before = {});
 
-// As Device::Open. In device_cuda.cc, or in device_without_cuda.cc.
+// As Device::Open. In device_cuda.cc or device_without_cuda.cc.
 Result<std::shared_ptr<Device>> OpenCudaDevice(int ordinal);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// A device belongs to the process that opened it: neither a driver nor threads go along in a fork.
+// A device belongs to the process that opened it: neither a driver nor threads survive a fork.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace stoker {
 
-// Of the process that makes it.
+// The process that constructs it.
 class OwnProcess {
  public:
   OwnProcess();
 
-  bool here() const;  // no fork lies between
-  // FailedPrecondition in a forked child; `device` is named in it.
+  bool here() const;  // true: there was no fork since
+  // FailedPrecondition in a forked child; the error names `device`.
   Status Check(const std::string& device) const;
 
  private:

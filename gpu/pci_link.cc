@@ -8,21 +8,21 @@ namespace stoker {
 
 namespace {
 
-// The number that a file begins with; `otherwise` where there is none.
+// The number at the beginning of a file; `otherwise` if there is none.
 double NumberIn(const std::string& path, double otherwise) {
   std::ifstream file(path);
   double number = otherwise;
   return file >> number ? number : otherwise;
 }
 
-// Of a lane's bits, those that carry packets: 8 of 10 up to PCIe 2, 128 of 130 up to PCIe 5, and
+// The share of a lane's bits that carry packets: 8 of 10 up to PCIe 2, 128 of 130 up to PCIe 5, and
 // 242 bytes of each flit of 256 from PCIe 6 on.
 double PayloadShare(double gt_s) {
   if (gt_s <= 5) return 8.0 / 10;
   return gt_s <= 32 ? 128.0 / 130 : 242.0 / 256;
 }
 
-// "16.0 GT/s PCIe" and "16"; of old kernels "16 GT/s". "Unknown" and 0 are what they say.
+// The files contain "16.0 GT/s PCIe" ("16 GT/s" in old kernels) and "16", or "Unknown" and 0.
 double Speed(const std::string& folder, const std::string& which) {
   const double gt_s = NumberIn(folder + which + "_link_speed", 0);
   const double lanes = NumberIn(folder + which + "_link_width", 0);

@@ -24,7 +24,7 @@ namespace {
 
 using Counter = std::atomic<uint64_t>;
 
-// Adds the time of a wait to a counter, and shows it to whoever listens.
+// Adds the time of a wait to a counter, and reports it as a span.
 class WaitTimer {
  public:
   WaitTimer(const Trace& trace, const char* name, Counter& ns) : span_(trace, name), ns_(ns) {}
@@ -62,14 +62,14 @@ class Stager::Impl {
   bool here() const { return ring_->process().here(); }
 
  private:
-  // The consumer's thread.
+  // Called on the consumer's thread.
   Status Start();
   bool Await(std::unique_lock<std::mutex>& lock, const Interrupt& interrupt);
-  void Settle(std::unique_lock<std::mutex>& lock);
+  void ReclaimUntracked(std::unique_lock<std::mutex>& lock);
   bool Ended() const { return !ready_.empty() || device_error_ || stopped_.load(); }
   Error AllAreHeld() const;
 
-  // The stager's thread.
+  // The body of the stager's thread.
   void Run();
   StagedBatch* Acquire();
   Result<Batch> TakeFromSource();
@@ -77,8 +77,8 @@ class Stager::Impl {
   Status Stage(StagedBatch& entry, Batch host);
   Status AwaitCopy(StagedBatch& entry);
   Status AwaitUsers(StagedBatch& entry);
-  Result<bool> LetGoOfCopied(StagedBatch& entry);
-  Status LetGoOfAllCopied();
+  Result<bool> ReleaseCopied(StagedBatch& entry);
+  Status ReleaseAllCopied();
   void HandOver(Result<DeviceBatch> next);
   void HandOverAndPause(Result<DeviceBatch> next);
   void End(Status status);
@@ -90,14 +90,14 @@ class Stager::Impl {
   const Trace silence_;
   const Trace& trace_;
 
-  bool batch_since_end_ = true;  // the stager's thread only
+  bool batch_since_end_ = true;  // used by the stager's thread only
 
   std::mutex mutex_;
   std::condition_variable ready_changed_;
   std::condition_variable asked_changed_;
   std::deque<Result<DeviceBatch>> ready_;  // in order
-  bool asked_ = false;                     // the consumer wants more than what is ready
-  std::optional<Error> device_error_;      // the last thing there is
+  bool asked_ = false;                     // the consumer waits for a batch
+  std::optional<Error> device_error_;      // the end, as the last item
   std::atomic<bool> stopped_ = false;      // set under mutex_
   std::thread thread_;                     // under mutex_, until it is joined
 
@@ -109,12 +109,12 @@ Result<DeviceBatch> Stager::Impl::Next(const Interrupt& interrupt) {
   if (Status s = ring_->process().Check(device_.name().ToString()); !s.ok()) return s.error();
   std::unique_lock lock(mutex_);
   if (Status s = Start(); !s.ok()) return s.error();
-  Settle(lock);
+  ReclaimUntracked(lock);
   if (!Ended()) {
     asked_ = true;
     asked_changed_.notify_one();
   }
-  // Another thread, or the collector of one's garbage, may let go of a batch yet.
+  // Another thread, or a garbage collector, may still release a batch.
   const uint64_t patience =
       static_cast<uint64_t>(std::chrono::nanoseconds(options_.patience).count());
   for (uint64_t all_held_since = 0; !Ended();) {
@@ -127,7 +127,7 @@ Result<DeviceBatch> Stager::Impl::Next(const Interrupt& interrupt) {
       return AllAreHeld();
     }
     if (Await(lock, interrupt)) return Cancelled("the wait was interrupted");
-    Settle(lock);
+    ReclaimUntracked(lock);
   }
   if (device_error_) return *device_error_;
   if (stopped_.load()) return Cancelled("the stager was stopped");
@@ -137,13 +137,13 @@ Result<DeviceBatch> Stager::Impl::Next(const Interrupt& interrupt) {
   return next;
 }
 
-// An error is the device's, and the end.
-void Stager::Impl::Settle(std::unique_lock<std::mutex>& lock) {
+// An error here is the device's and ends the stager.
+void Stager::Impl::ReclaimUntracked(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
-  Status settled = ring_->Settle();
+  Status status = ring_->ReclaimUntracked();
   lock.lock();
-  if (settled.ok() || device_error_) return;
-  device_error_ = std::move(settled).error();
+  if (status.ok() || device_error_) return;
+  device_error_ = std::move(status).error();
   stopped_ = true;
   asked_changed_.notify_all();
   lock.unlock();
@@ -151,14 +151,14 @@ void Stager::Impl::Settle(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-// For a while; whether it was interrupted.
+// Waits for a while; returns whether it was interrupted.
 bool Stager::Impl::Await(std::unique_lock<std::mutex>& lock, const Interrupt& interrupt) {
   if (ready_changed_.wait_for(lock, kInterruptInterval, [&] { return Ended(); })) return false;
   if (!interrupt) return false;
-  lock.unlock();  // it may take its time, or call Stop
+  lock.unlock();  // it may be slow, or call Stop
   const bool interrupted = interrupt();
   lock.lock();
-  return interrupted;  // and takes nothing, also where a batch has become ready meanwhile
+  return interrupted;  // and takes nothing, even if a batch has become ready meanwhile
 }
 
 // Under mutex_.
@@ -176,7 +176,7 @@ Error Stager::Impl::AllAreHeld() const {
                    device_.name().ToString() + ", all that there is memory for",
           .advice =
               "Release batches before taking more (copy what is to be kept: labels lie with their "
-              "images, and what is in a reference cycle is held, too), or raise buffers"};
+              "images, and objects in reference cycles hold them, too), or raise buffers"};
 }
 
 void Stager::Impl::Stop() {
@@ -196,7 +196,7 @@ void Stager::Impl::Run() {
   while (status.ok()) {
     if (entry == nullptr) entry = Acquire();
     if (entry == nullptr) break;
-    status = LetGoOfAllCopied();  // the source may be waiting for their memory
+    status = ReleaseAllCopied();  // the source may be waiting for their memory
     if (!status.ok()) break;
     Result<Batch> host = TakeFromSource();
     if (stopped_.load()) break;
@@ -217,7 +217,7 @@ void Stager::Impl::Run() {
   End(std::move(status));
 }
 
-// Null when stopped.
+// Null if stopped.
 StagedBatch* Stager::Impl::Acquire() {
   const WaitTimer timer(trace_, "stoker.stage.ring", ring_wait_ns_);
   return ring_->Acquire(stopped_);
@@ -231,7 +231,7 @@ Result<Batch> Stager::Impl::TakeFromSource() {
   return host;
 }
 
-// It fits where it is copied to.
+// Checks that the host batch fits the ring.
 Status Stager::Impl::Check(const Batch& host) const {
   const StagePlan& plan = ring_->plan();
   if (host.columns().size() == plan.host.size() && host.rows() <= plan.batch_size) return {};
@@ -242,7 +242,7 @@ Status Stager::Impl::Check(const Batch& host) const {
                                            std::to_string(plan.batch_size) + " rows are staged"};
 }
 
-// Everything that makes the batch, issued. Cancelled when stopped before any of it.
+// Issues all work that makes the batch. Cancelled if stopped before any of it.
 Status Stager::Impl::Stage(StagedBatch& entry, Batch host) {
   TRY(AwaitCopy(entry));
   TRY(AwaitUsers(entry));
@@ -262,37 +262,37 @@ Status Stager::Impl::Stage(StagedBatch& entry, Batch host) {
   return {};
 }
 
-// The host batch that came into the entry before is let go first: this bounds how far the stager
-// runs ahead of the device.
+// Releases the entry's previous host batch first: this limits how far the stager runs ahead of the
+// device.
 Status Stager::Impl::AwaitCopy(StagedBatch& entry) {
   constexpr std::chrono::microseconds kShort{100}, kLong{1000};
-  Result<bool> copied = LetGoOfCopied(entry);
+  Result<bool> copied = ReleaseCopied(entry);
   if (copied.ok() && *copied) return {};
   const WaitTimer timer(trace_, "stoker.stage.copy", copy_wait_ns_);
   for (auto pause = kShort; copied.ok() && !*copied; pause = std::min(2 * pause, kLong)) {
     if (stopped_.load()) return Cancelled("the stager was stopped");
     std::this_thread::sleep_for(pause);
-    copied = LetGoOfCopied(entry);
+    copied = ReleaseCopied(entry);
   }
   return copied.ok() ? Status() : copied.error();
 }
 
-// What the stager's streams are given from now on begins when nobody uses the entry: neither a
-// consumer, nor the kernel of a batch that no consumer ever used.
+// Later work of the stager's streams begins when nobody uses the entry: neither a consumer, nor the
+// kernel of a batch that no consumer ever used.
 Status Stager::Impl::AwaitUsers(StagedBatch& entry) {
   Status s = device_.Wait(ring_->copy_stream(), entry.arrived);
-  if (s.ok() && entry.used_anyhow) s = device_.Wait(ring_->copy_stream(), entry.settled);
+  if (s.ok() && entry.untracked) s = device_.Wait(ring_->copy_stream(), entry.all_done);
   for (size_t i = 0; s.ok() && i < entry.used; ++i) {
     s = device_.Wait(ring_->copy_stream(), entry.uses[i].consumed);
   }
   if (!s.ok()) return s;
-  entry.used_anyhow = false;
+  entry.untracked = false;
   entry.used = 0;
   return s;
 }
 
-// Whether the entry holds no host batch (any more).
-Result<bool> Stager::Impl::LetGoOfCopied(StagedBatch& entry) {
+// Returns whether the entry holds no host batch (any more).
+Result<bool> Stager::Impl::ReleaseCopied(StagedBatch& entry) {
   if (!entry.host) return true;
   Result<bool> copied = device_.Done(entry.copied);
   if (!copied.ok() || !*copied) return copied;
@@ -304,9 +304,9 @@ Result<bool> Stager::Impl::LetGoOfCopied(StagedBatch& entry) {
   return true;
 }
 
-Status Stager::Impl::LetGoOfAllCopied() {
+Status Stager::Impl::ReleaseAllCopied() {
   for (size_t place = 0; place < ring_->size(); ++place) {
-    if (Result<bool> copied = LetGoOfCopied(ring_->entry(place)); !copied.ok()) {
+    if (Result<bool> copied = ReleaseCopied(ring_->entry(place)); !copied.ok()) {
       return copied.error();
     }
   }
@@ -319,7 +319,7 @@ void Stager::Impl::HandOver(Result<DeviceBatch> next) {
   ready_changed_.notify_one();
 }
 
-// Goes on when this has been taken, and Next called again.
+// Continues when the item has been taken and Next is called again.
 void Stager::Impl::HandOverAndPause(Result<DeviceBatch> next) {
   std::unique_lock lock(mutex_);
   asked_ = false;
@@ -328,12 +328,12 @@ void Stager::Impl::HandOverAndPause(Result<DeviceBatch> next) {
   asked_changed_.wait(lock, [&] { return asked_ || stopped_.load(); });
 }
 
-// After an error a copy may have been issued that no event stands behind, so everything is waited
-// for; if that fails too, the device is lost, and reads nothing any more. Otherwise copies that are
-// on their way are the ring's.
+// After an error a copy may have been issued without an event after it, so wait for everything; if
+// that fails too, the device is lost and reads nothing any more. Otherwise the ring owns the copies
+// in flight.
 void Stager::Impl::End(Status status) {
   const bool stopped = !status.ok() && status.error().code == Code::kCancelled;
-  if (status.ok() || stopped) status = LetGoOfAllCopied();
+  if (status.ok() || stopped) status = ReleaseAllCopied();
   if (status.ok()) return;
   (void)device_.SynchronizeAll();
   for (size_t place = 0; place < ring_->size(); ++place) ring_->entry(place).host.Release();
@@ -367,7 +367,7 @@ Result<std::shared_ptr<DeviceRing>> Stager::MakeRing(std::shared_ptr<Device> dev
 Stager::Stager(std::shared_ptr<DeviceRing> ring, HostBatches& source, const StagerOptions& options)
     : impl_(std::make_unique<Impl>(std::move(ring), source, options)) {}
 
-// A forked child has neither the thread nor, perhaps, the locks.
+// A forked child has neither the thread nor, perhaps, valid locks.
 Stager::~Stager() {
   if (!impl_->here()) (void)impl_.release();
 }

@@ -209,7 +209,7 @@ void Tensor::Synchronize(const py::object& stream) const {
       // A handle, and no address. NOLINTNEXTLINE(performance-no-int-to-ptr)
       status = batch_->WaitOn({reinterpret_cast<void*>(static_cast<intptr_t>(*value))});
     }
-    batch_->UsedAnyhow();
+    batch_->MarkUntracked();
   }
   Check(status);
 }
@@ -219,7 +219,7 @@ void Tensor::WaitOnHost() const {
   {
     const WithoutGil released;
     status = batch_->Wait();
-    batch_->UsedAnyhow();
+    batch_->MarkUntracked();
   }
   Check(status);
 }

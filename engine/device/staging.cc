@@ -92,7 +92,7 @@ void Staging::End() {
   }
   const std::lock_guard use(use_);
   Drop();
-  ring_->LetGoOfHosts();  // else they would be kept, and pinned, as long as any tensor is
+  ring_->ReleaseHosts();  // else they would be kept, and pinned, as long as any tensor is
 }
 
 // Under use_.

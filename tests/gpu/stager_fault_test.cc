@@ -75,7 +75,7 @@ std::vector<Error> Consume(Stager& stager, StreamReader& reader, int batches) {
     ReadBatch read;
     // Both ways of being used, and none.
     if (i % 4 == 1) {
-      batch->UsedAnyhow();
+      batch->MarkUntracked();
     } else if (i % 4 == 2) {
       batch->Release();
       continue;

@@ -86,7 +86,7 @@ TEST_P(StagerSteadyTest, UseThatNobodyKnowsIsWaitedForOnTheDeviceAltogether) {
   for (int i = 0; i < Effort(500); ++i) {
     DeviceBatch batch = staging.Next();
     if (!batch) continue;
-    batch.UsedAnyhow();
+    batch.MarkUntracked();
     batch.Wait().value();
     reader.Work(i % 8);
     reader.Read(batch, reads.emplace_back());
@@ -114,7 +114,7 @@ TEST_P(StagerSteadyTest, AnEntryThatCannotBeSettledYetIsSettledLater) {
   for (int i = 0; i < 20; ++i) {
     DeviceBatch batch = staging.Next();
     if (!batch) continue;
-    batch.UsedAnyhow();
+    batch.MarkUntracked();
     batch.Wait().value();
   }
   EXPECT_LT(refusals, 0);
@@ -147,7 +147,7 @@ TEST_P(StagerSteadyTest, SeveralStagersShareADevice) {
         StreamReader reader(device);
         for (int i = 0; i < Effort(300); ++i) {
           const DeviceBatch batch = staging.Next();
-          if (consumer == 3) batch.UsedAnyhow();
+          if (consumer == 3) batch.MarkUntracked();
           ExpectRight(reader, batch, 0, i);
         }
       });

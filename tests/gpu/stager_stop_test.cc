@@ -229,7 +229,7 @@ TEST_P(StagerStopTest, AForkedChildIsRefusedAndEnds) {
     bool right = staging->stager->Next().error().code == Code::kFailedPrecondition;
     right = right && batch.WaitOn({}).error().code == Code::kFailedPrecondition;
     right = right && batch.Wait().error().code == Code::kFailedPrecondition;
-    batch.UsedAnyhow();
+    batch.MarkUntracked();
     staging->stager->Stop();
     staging.reset();
     batch.Release();

@@ -213,7 +213,7 @@ TEST_P(StagerTest, EventsAreAsManyAsStreamsOfOneLease) {
     reader.Await();
     ExpectRight(read);
   }
-  // For each of three entries: copied, arrived, settled, and one stream's.
+  // For each of three entries: copied, arrived, all_done, and one stream's.
   EXPECT_LE(staging.device->count(DeviceCall::kMakeEvent), 12);
 }
 
