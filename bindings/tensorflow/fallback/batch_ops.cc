@@ -18,7 +18,7 @@
 
 namespace {
 
-// What the process was given by stoker_tf_bind. Set once, before the first op runs.
+// The table from stoker_tf_bind. Set once, before the first op runs.
 std::atomic<const stoker_api*> bound_api{nullptr};
 std::atomic<int (*)(void*)> bound_interrupted{nullptr};
 
@@ -31,7 +31,7 @@ using BatchPtr = std::unique_ptr<stoker_batch, void (*)(stoker_batch*)>;
 StatusPtr NewStatus() { return {TF_NewStatus(), &TF_DeleteStatus}; }
 bool Ok(const StatusPtr& status) { return TF_GetCode(status.get()) == 0; }
 
-// absl's numbers.
+// absl's status codes.
 constexpr int kInvalidArgument = 3;
 constexpr int kResourceExhausted = 8;
 constexpr int kFailedPrecondition = 9;
@@ -62,7 +62,7 @@ int CodeOf(int32_t code) {
   }
 }
 
-// TF_DataType of a column; 0 for none.
+// The TF_DataType of a column; 0 for none.
 int TypeOf(int32_t dtype) {
   switch (dtype) {
     case STOKER_F32:
@@ -98,7 +98,7 @@ int TypeOf(int32_t dtype) {
 constexpr int kInt64 = 9;
 constexpr int kString = 7;
 
-// Takes the error. Whether there was none.
+// Takes ownership of the error, and returns whether there was none.
 bool Check(stoker_error* error, const StatusPtr& status) {
   if (error == nullptr) return true;
   TF_SetStatus(status.get(), CodeOf(Api().error_code(error)), Api().error_message(error));
@@ -106,7 +106,7 @@ bool Check(stoker_error* error, const StatusPtr& status) {
   return false;
 }
 
-// The loader behind one op of a graph, opened when a batch is first asked for. Any thread.
+// The loader of one op of a graph, opened when a batch is first requested. Thread-safe.
 class Source {
  public:
   Source(std::string key, std::string spec, bool sample_ids, bool paths)
@@ -117,12 +117,12 @@ class Source {
     if (dataset_ != nullptr) Api().dataset_free(dataset_);
   }
 
-  const bool sample_ids;  // are the output behind the columns
+  const bool sample_ids;  // are the output after the columns
   const bool paths;       // are the last output
 
   const char* key() const { return key_.c_str(); }
 
-  // NULL, and why in `status`, on failure.
+  // NULL, with the reason in `status`, on failure.
   stoker_dataset* Open(const StatusPtr& status) {
     const std::lock_guard lock(mutex_);
     if (dataset_ == nullptr) {
@@ -155,7 +155,7 @@ bool BoolAttribute(TF_OpKernelConstruction* context, const char* name, const Sta
   return value != 0;
 }
 
-// `Extras`: whether the op has outputs behind the batch's columns.
+// `Extras`: whether the op has outputs after the batch's columns.
 template <bool Extras>
 void* Create(TF_OpKernelConstruction* context) {
   const StatusPtr status = NewStatus();
@@ -192,14 +192,14 @@ int64_t ScalarInput(TF_OpKernelContext* context, int input, const StatusPtr& sta
 
 void FreeScalar(void* data, size_t, void*) { delete static_cast<int64_t*>(data); }
 
-// Iterators made later take later epochs, also in a process that only restored a checkpoint.
+// Makes later iterators take later epochs, also in a process that only restored a checkpoint.
 void NotePassed(const char* key, int64_t epoch) {
   const auto passed = static_cast<uint64_t>(epoch);
   if (Api().epoch_next(key) <= passed) Api().epoch_set_next(key, passed + 1);
 }
 
-// An iteration takes its epoch with its batch 0. Where it begins at another one, tf.data service
-// has dealt the batches of one epoch out to several iterators, which would take an epoch each.
+// An iteration takes its epoch with its batch 0. If it begins at another batch, tf.data service has
+// distributed one epoch's batches over several iterators, each of which would take an epoch.
 int64_t Epoch(const char* key, int64_t current, int64_t index, const StatusPtr& status) {
   if (current >= 0) {
     NotePassed(key, current);
@@ -245,7 +245,7 @@ void SetColumn(TF_OpKernelContext* context, const BatchPtr& batch, int output,
   }
   stoker_owner* const owner = Api().batch_owner(batch.get(), output);
   if (owner == nullptr) {
-    TF_SetStatus(status.get(), kResourceExhausted, "no memory to hold a batch");
+    TF_SetStatus(status.get(), kResourceExhausted, "out of memory for a batch");
     return;
   }
   const TensorPtr tensor(TF_NewTensor(type, column.dims, column.ndim, column.data,
@@ -274,7 +274,7 @@ void SetPaths(TF_OpKernelContext* context, stoker_dataset* dataset, const uint64
     if (!Check(Api().dataset_path(dataset, ids[row], path), status)) return;
     char* const copy = strdup(path);
     if (copy == nullptr) {
-      TF_SetStatus(status.get(), kResourceExhausted, "no memory for the paths of a batch");
+      TF_SetStatus(status.get(), kResourceExhausted, "out of memory for the paths of a batch");
       return;
     }
     const uint64_t size = std::strlen(copy);
@@ -284,9 +284,9 @@ void SetPaths(TF_OpKernelContext* context, stoker_dataset* dataset, const uint64
 
 int Extras(const Source& source) { return (source.sample_ids ? 1 : 0) + (source.paths ? 1 : 0); }
 
-// That the op has outputs for columns of the batch (labels that the source does not have are left
-// out) and for what its attributes ask for behind them, of their types: a graph may come from
-// anywhere, and TensorFlow does not check what is set.
+// Checks that the op has outputs for columns of the batch (labels that the source does not have are
+// omitted) and for the extras of its attributes, with their types: a graph may come from anywhere,
+// and TensorFlow does not check the outputs.
 bool CheckOutputs(TF_OpKernelContext* context, const Source& source, int columns_of_batch,
                   const StatusPtr& status) {
   const int outputs = TF_NumOutputs(context);
@@ -297,12 +297,12 @@ bool CheckOutputs(TF_OpKernelContext* context, const Source& source, int columns
   if (!fits) {
     TF_SetStatus(status.get(), kInvalidArgument,
                  "the op's output_types are not those of the loader's columns, with int64 for "
-                 "sample_ids and string for paths behind them: make the dataset anew");
+                 "sample_ids and string for paths behind them: make the dataset again");
   }
   return fits;
 }
 
-// What the op's attributes ask for, behind the columns.
+// Sets the extra outputs that the op's attributes request, after the columns.
 void SetExtras(TF_OpKernelContext* context, const Source& source, stoker_dataset* dataset,
                const BatchPtr& batch, const uint64_t* ids, const StatusPtr& status) {
   stoker_column column{};
@@ -352,9 +352,9 @@ void ComputeBatch(void* kernel, TF_OpKernelContext* context) {
   if (!Ok(status)) TF_OpKernelContext_Failure(context, status.get());
 }
 
-// Not marked as stateful, though an epoch comes from a counter: tf.data would warn at each
-// checkpoint of a pipeline with a stateful function, and the epoch that was taken is in the
-// checkpoint (as the state of a scan()). Inputs are arguments of a function, so no op is folded.
+// Not marked as stateful, although an epoch comes from a counter: tf.data would warn at each
+// checkpoint of a pipeline with a stateful function, and the epoch taken is in the checkpoint (as
+// the state of a scan()). Inputs are arguments of a function, so no op is folded.
 void Register(const char* op, std::initializer_list<const char*> inputs, const char* output,
               void* (*create)(TF_OpKernelConstruction*),
               void (*compute)(void*, TF_OpKernelContext*)) {
@@ -388,9 +388,9 @@ const Registration kRegistration;
 
 }  // namespace
 
-// As the dataset op's: hands over stoker's table, and what any thread may ask whether Python has a
-// signal to handle (NULL: none). The third argument is of no use here. NULL, or why the table was
-// refused.
+// As in the dataset op: passes stoker's table, and a function that any thread may call to ask
+// whether Python has a signal to handle (NULL: none). The third argument is unused here. Returns
+// NULL, or why the table was refused.
 extern "C" __attribute__((visibility("default"))) const char* stoker_tf_bind(
     const stoker_api* api, int (*interrupted)(void*), void* (*)()) {
   if (api == nullptr || api->abi_version != STOKER_ABI_VERSION ||

@@ -1,5 +1,5 @@
-// Stands in for libtensorflow_framework.so.2 while the fallback is linked: the same name and the
-// symbols that the fallback needs, and nothing behind them. Never installed, never loaded.
+// A stub of libtensorflow_framework.so.2 for linking the fallback: the same name and the symbols
+// that the fallback needs, without an implementation. Never installed, never loaded.
 extern "C" {
 void TF_NewStatus() {}
 void TF_DeleteStatus() {}

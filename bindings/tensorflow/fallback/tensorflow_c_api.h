@@ -1,6 +1,6 @@
-// The part of TensorFlow's C API that the fallback uses, declared here so that it is built where no
-// TensorFlow is. These functions are the same in every TensorFlow 2 that has kernels in C (2.18 to
-// 2.21 tried); the real ones come with the TensorFlow that loads the plugin.
+// The part of TensorFlow's C API that the fallback uses, declared here so that it builds without
+// TensorFlow. These functions are the same in every TensorFlow 2 that has kernels in C (tested with
+// 2.18 to 2.21); the implementations come with the TensorFlow that loads the plugin.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ struct TF_ShapeInferenceContext;
 struct TF_Status;
 struct TF_Tensor;
 
-// An element of a tensor of strings that owns memory from malloc, as TensorFlow lays it out since
-// 2.2 (ctstring_internal.h); its functions are in a library that plugins cannot link to.
+// An element of a string tensor that owns memory from malloc, in TensorFlow's layout since 2.2
+// (ctstring_internal.h); its functions are in a library that plugins cannot link to.
 struct TF_TString {
   uint64_t size_and_type;  // size * 4 + kOwnedString
   uint64_t capacity;
@@ -31,7 +31,7 @@ void TF_DeleteStatus(TF_Status* status);
 void TF_SetStatus(TF_Status* status, int code, const char* message);
 int TF_GetCode(const TF_Status* status);
 
-// Takes `data`; calls `deallocator` when the last tensor over it is gone.
+// Takes ownership of `data`; calls `deallocator` when the last tensor over it is gone.
 TF_Tensor* TF_NewTensor(int dtype, const int64_t* dims, int rank, void* data, size_t bytes,
                         void (*deallocator)(void* data, size_t bytes, void* argument),
                         void* argument);
@@ -66,7 +66,7 @@ void TF_OpKernelContext_Failure(TF_OpKernelContext* context, TF_Status* status);
 int TF_NumOutputs(TF_OpKernelContext* context);
 int TF_ExpectedOutputDataType(TF_OpKernelContext* context, int output);
 void TF_GetInput(TF_OpKernelContext* context, int input, TF_Tensor** tensor, TF_Status* status);
-// In TensorFlow's own memory; strings are empty, and own nothing.
+// In TensorFlow's own memory; strings are empty.
 TF_Tensor* TF_AllocateOutput(TF_OpKernelContext* context, int output, int dtype,
                              const int64_t* dims, int rank, size_t bytes, TF_Status* status);
 void TF_SetOutput(TF_OpKernelContext* context, int output, const TF_Tensor* tensor,

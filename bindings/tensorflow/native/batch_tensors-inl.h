@@ -50,7 +50,7 @@ inline tensorflow::DataType TypeOf(int32_t dtype) {
   }
 }
 
-// The memory of one column, which goes back to stoker with the last tensor over it.
+// The memory of one column, which is returned to stoker with the last tensor over it.
 class ColumnBuffer : public tensorflow::TensorBuffer {
  public:
   ColumnBuffer(const stoker_column& column, stoker_owner* owner)
@@ -64,10 +64,10 @@ class ColumnBuffer : public tensorflow::TensorBuffer {
     *bytes = bytes_;
     return true;
   }
-  // No operation takes the memory over for its own result.
+  // Tells operations not to reuse the memory for their results.
   bool OwnsMemory() const override { return false; }
-  // Pinned memory goes to a GPU as it is; pageable memory by way of a pinned copy that TensorFlow
-  // makes. Not run on a GPU so far.
+  // Pinned memory is copied to a GPU directly, pageable memory through a pinned copy that
+  // TensorFlow makes. Not run on a GPU so far.
   tensorflow::AllocatorMemoryType GetMemoryType() const override { return memory_; }
 
  private:
@@ -82,7 +82,7 @@ class ColumnBuffer : public tensorflow::TensorBuffer {
   stoker_owner* const owner_;
 };
 
-// Column `i` of the batch, which must be as the dataset declared it.
+// Column `i` of the batch, which must match the dataset's declaration.
 inline absl::Status ToTensor(const stoker_batch* batch, int32_t i, tensorflow::DataType type,
                              const tensorflow::PartialTensorShape& declared,
                              std::vector<tensorflow::Tensor>* tensors) {
@@ -98,33 +98,35 @@ inline absl::Status ToTensor(const stoker_batch* batch, int32_t i, tensorflow::D
         declared.DebugString()));
   }
   stoker_owner* const owner = Api().batch_owner(batch, i);
-  if (owner == nullptr) return absl::ResourceExhaustedError("no memory to hold a batch");
+  if (owner == nullptr) return absl::ResourceExhaustedError("out of memory for a batch");
   tensors->emplace_back(
       type, std::move(shape),
       tensorflow::core::RefCountPtr<tensorflow::TensorBuffer>(new ColumnBuffer(column, owner)));
   return absl::OkStatus();
 }
 
-// What a dataset's elements have.
+// The components of a dataset's elements.
 struct Elements {
   tensorflow::DataTypeVector types;
   std::vector<tensorflow::PartialTensorShape> shapes;
-  bool sample_ids = false;  // behind the columns, int64
+  bool sample_ids = false;  // after the columns, int64
   bool paths = false;       // last, strings
 
   size_t extras() const { return (sample_ids ? 1 : 0) + (paths ? 1 : 0); }
   bool has_columns() const { return types.size() > extras(); }
-  size_t columns() const { return types.size() - extras(); }  // of the batch: they come first
+  size_t columns() const {
+    return types.size() - extras();
+  }  // columns of the batch, which come first
 };
 
-// (rows,), which sample each row is.
+// (rows,): the sample of each row.
 inline tensorflow::Tensor SampleIds(const uint64_t* ids, int64_t rows) {
   tensorflow::Tensor tensor(tensorflow::DT_INT64, tensorflow::TensorShape({rows}));
   std::copy_n(ids, rows, tensor.vec<int64_t>().data());
   return tensor;
 }
 
-// (rows,), the file of each row.
+// (rows,): the file of each row.
 inline absl::Status Paths(stoker_dataset* dataset, const uint64_t* ids, int64_t rows,
                           tensorflow::Tensor* paths) {
   *paths = tensorflow::Tensor(tensorflow::DT_STRING, tensorflow::TensorShape({rows}));
@@ -136,7 +138,7 @@ inline absl::Status Paths(stoker_dataset* dataset, const uint64_t* ids, int64_t 
   return absl::OkStatus();
 }
 
-// The columns that were asked for; others (labels that the source does not have) are let go.
+// The requested columns; others (labels that the source does not have) are released.
 inline absl::Status ToTensors(stoker_dataset* dataset, const stoker_batch* batch,
                               const Elements& elements, std::vector<tensorflow::Tensor>* tensors) {
   std::vector<tensorflow::Tensor> made;

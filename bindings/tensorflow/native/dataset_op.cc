@@ -22,13 +22,14 @@ namespace {
 using tensorflow::DataTypeVector;
 using tensorflow::PartialTensorShape;
 
-// What the op's attributes say.
+// The op's attributes.
 struct Attributes {
   std::string key;
   std::string spec;
-  std::string fingerprint;  // of what decides the batches; a checkpoint of another one is refused
-  int64_t epoch;            // -1: whichever is next
-  int64_t batches;          // in an epoch
+  std::string fingerprint;  // of the options that determine the batches; a checkpoint of another
+                            // one is refused
+  int64_t epoch;            // -1: the next one
+  int64_t batches;          // per epoch
   Elements elements;
 };
 
@@ -69,7 +70,7 @@ class Dataset : public data::DatasetBase {
     inputs->clear();
     return absl::OkStatus();
   }
-  // What an iterator depends on beside the files is its epoch, which the checkpoint holds.
+  // An iterator's only state besides the files is its epoch, which the checkpoint contains.
   absl::Status CheckExternalState() const override { return absl::OkStatus(); }
 
  protected:
@@ -122,7 +123,7 @@ class DatasetOp : public data::DatasetOpKernel {
   Attributes attributes_;
 };
 
-// Stateful: two of them are never merged into one.
+// Stateful, so that two of them are never merged into one.
 REGISTER_OP("StokerDataset")
     .Output("handle: variant")
     .Attr("key: string")
@@ -144,9 +145,10 @@ REGISTER_KERNEL_BUILDER(Name("StokerDataset").Device(tensorflow::DEVICE_CPU), Da
 }  // namespace
 }  // namespace stoker_tf
 
-// Hands the plugin stoker's table, a function that any thread may ask whether Python has a signal
-// to handle (NULL: none), and PyGILState_GetThisThreadState. Answers NULL, or why the table was
-// refused. A second call with another table is refused: there is one libstoker in a process.
+// Passes stoker's table to the plugin, with a function that any thread may call to ask whether
+// Python has a signal to handle (NULL: none), and PyGILState_GetThisThreadState. Returns NULL, or
+// why the table was refused. A second call with another table is refused: there is one libstoker in
+// a process.
 extern "C" __attribute__((visibility("default"))) const char* stoker_tf_bind(
     const stoker_api* api, int (*interrupted)(void*), void* (*python_thread)()) {
   if (api == nullptr || api->abi_version != STOKER_ABI_VERSION ||
@@ -164,7 +166,7 @@ extern "C" __attribute__((visibility("default"))) const char* stoker_tf_bind(
   return nullptr;
 }
 
-// The TensorFlow it was compiled for.
+// The TensorFlow version that it was compiled for.
 extern "C" __attribute__((visibility("default"))) const char* stoker_tf_built_for() {
   return STOKER_TF_VERSION;
 }

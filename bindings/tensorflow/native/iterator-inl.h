@@ -1,9 +1,9 @@
-// One iteration: a cursor of stoker's as an iterator of tf.data.
+// An iterator of tf.data over one iteration of a stoker loader.
 //
 // Nothing is opened or read before the first GetNext, so that Restore and Skip before it decode
-// nothing in vain. With split providers (tf.data service's DYNAMIC sharding) the iterator asks for
-// splits ahead of what it delivers, and remembers those between for the checkpoint.
-// Part of dataset_op.cc, which is compiled where TensorFlow is installed.
+// nothing in vain. With split providers (tf.data service's DYNAMIC sharding) the iterator requests
+// splits ahead of what it delivers, and stores those between in the checkpoint. Part of
+// dataset_op.cc, which is compiled where TensorFlow is installed.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ namespace stoker_tf {
 
 namespace data = tensorflow::data;
 
-// `DatasetT` gives source(), epoch() (-1: whichever is next), batches() (in an epoch),
-// fingerprint() and elements().
+// `DatasetT` has source(), epoch() (-1: the next one), batches() (per epoch), fingerprint() and
+// elements().
 template <typename DatasetT>
 class BatchIterator : public data::DatasetIterator<DatasetT> {
  public:
@@ -52,8 +52,8 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
   }
 
  protected:
-  // The workers are shared by every loader of the process and as many as its cores: nothing for
-  // TensorFlow's AUTOTUNE to turn, and it would turn it to the maximum.
+  // The workers are shared by all loaders of the process, and there are as many as cores:
+  // TensorFlow's AUTOTUNE has nothing to tune, and would set a parameter to its maximum.
   std::shared_ptr<data::model::Node> CreateNode(data::IteratorContext*,
                                                 data::model::Node::Args args) const override {
     double workers = tensorflow::port::MaxParallelism();
@@ -77,14 +77,14 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     Wait wait(ctx->cancellation_manager(), [this] {
       if (splits_ != nullptr) splits_->Cancel();
     });
-    // Held while waiting, as a position in the middle of a call has no meaning; what ends the wait
-    // does not need it.
+    // Held while waiting, because a position in the middle of a call has no meaning; ending the
+    // wait does not need it.
     tensorflow::mutex_lock lock(mutex_);
     if (wait.cancelled()) return absl::CancelledError("the iteration was cancelled");
     if (absl::Status status = OpenCursor(); !status.ok()) return Stuck(status);
     if (splits_ != nullptr) {
       TF_RETURN_IF_ERROR(ClaimSplits(wait));
-      *end_of_sequence = claimed_.empty();  // other workers have had them all
+      *end_of_sequence = claimed_.empty();  // other workers have taken the rest
       if (*end_of_sequence) return absl::OkStatus();
     }
     stoker_batch* next = nullptr;
@@ -95,7 +95,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     const std::unique_ptr<stoker_batch, void (*)(stoker_batch*)> batch(next, Api().batch_free);
     if (error != nullptr) return Failed(ToStatus(error), passed != 0);
     if (const char* warning = Api().dataset_warning(loader_)) {
-      // Not TensorFlow's log: most programs run with a level that leaves warnings out.
+      // Not through TensorFlow's log: most programs run at a level that omits warnings.
       std::fprintf(stderr, "stoker: %s\n", warning);
     }
     refusals_ = 0;
@@ -110,7 +110,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
 
   absl::Status SkipInternal(data::IteratorContext* ctx, int num_to_skip, bool* end_of_sequence,
                             int* num_skipped) override {
-    if (splits_ != nullptr) {  // others may have had the batches between
+    if (splits_ != nullptr) {  // others may have taken the batches between
       return Base::SkipInternal(ctx, num_to_skip, end_of_sequence, num_skipped);
     }
     tensorflow::mutex_lock lock(mutex_);
@@ -155,13 +155,13 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     TF_RETURN_IF_ERROR(reader->ReadScalar(prefix, "epoch", &epoch));
     TF_RETURN_IF_ERROR(reader->ReadScalar(prefix, "index", &index));
     TF_RETURN_IF_ERROR(reader->ReadScalar(prefix, "next_epoch", &next_epoch));
-    // A pinned iteration neither takes epochs nor says which is next.
+    // A pinned iteration neither takes epochs nor sets the next one.
     if (this->dataset()->epoch() < 0) Api().epoch_set_next(key(), next_epoch);
     return epoch < 0 ? absl::OkStatus() : Seek({epoch, index});
   }
 
  private:
-  // Whether the checkpoint is of such a dataset as this one.
+  // Checks that the checkpoint belongs to the same loader and options.
   absl::Status CheckOrigin(data::IteratorStateReader* reader) const {
     tensorflow::tstring fingerprint;
     int64_t pin = -1;
@@ -171,7 +171,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     if (!different.empty()) {
       return absl::FailedPreconditionError(absl::StrCat(
           "the checkpoint is of a stoker loader with other options or samples: ", different,
-          ". Make the loader as it was, or leave the iterator out of the checkpoint"));
+          ". Open the loader with the same options, or leave the iterator out of the checkpoint"));
     }
     if (pin == this->dataset()->epoch()) return absl::OkStatus();
     const auto named = [](int64_t epoch) {
@@ -184,7 +184,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
 
   const char* key() const { return this->dataset()->source()->key().c_str(); }
 
-  // Looks for the loader, which may list a folder, but starts nothing.
+  // Finds or opens the loader, which may list a folder, but starts nothing.
   absl::Status OpenCursor() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (cursor_ != nullptr) return absl::OkStatus();
     TF_RETURN_IF_ERROR(this->dataset()->source()->Open(&loader_));
@@ -197,7 +197,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     return ToStatus(Api().cursor_open(loader_, epoch, epoch >= 0, &cursor_));
   }
 
-  // Where the next GetNext goes on; epoch -1 while none is decided.
+  // The next batch to deliver; epoch -1 while none is decided.
   BatchName Position() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     uint64_t epoch = 0;
     uint64_t index = 0;
@@ -223,16 +223,17 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     return Stuck(status);
   }
 
-  // An error that the next call meets again. It keeps its class, so that a program may make room
-  // and try again; but ignore_errors() would ask for ever, and ends at Cancelled.
+  // Handles an error that the next call would repeat. It keeps its code, so that a program may make
+  // room and try again; because ignore_errors() would retry for ever, it becomes Cancelled after
+  // many.
   absl::Status Stuck(const absl::Status& status) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (++refusals_ <= kMostRefusals) return status;
     return absl::CancelledError(
         absl::StrCat("the same ", kMostRefusals, " times: ", status.message()));
   }
 
-  // So that stoker always knows `depth` batches to work at. The provider may be a remote one, which
-  // is waited for with mutex_ held: Wait's callback cancels it, and needs no lock of ours.
+  // Claims splits so that stoker always has `depth` batches to work on. The provider may be remote,
+  // and is waited for with mutex_ held: Wait's callback cancels it and needs none of our locks.
   absl::Status ClaimSplits(const Wait& wait) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const size_t ahead = static_cast<size_t>(std::max(depth_.load(), 1));
     while (!end_of_splits_ && claimed_.size() < ahead) {
@@ -256,7 +257,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     return absl::OkStatus();
   }
 
-  // An iterator has the batches of one epoch, or samples would come twice and never.
+  // An iterator has the batches of one epoch; otherwise samples would be repeated or lost.
   absl::Status CheckEpoch(int64_t epoch) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (split_epoch_ < 0) split_epoch_ = epoch;
     if (epoch >= 0 && left_epoch_ == epoch) {
@@ -264,7 +265,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
           absl::StrCat("tf.data service's dispatcher handed out the rest of epoch ", epoch,
                        ", which was to be skipped: it was restarted meanwhile, and cannot tell "
                        "that a repetition "
-                       "had ended early. Begin the job anew"));
+                       "had ended early. Restart the job"));
     }
     if (epoch >= 0 && split_epoch_ == epoch) return absl::OkStatus();
     return absl::FailedPreconditionError(
@@ -300,13 +301,13 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
 
   std::atomic<int32_t> cores_{0};  // 0: not opened
   std::atomic<int32_t> depth_{0};
-  std::shared_ptr<data::SplitProvider> splits_;  // as Initialize left it
-  tensorflow::mutex mutex_;                      // a cursor is used by one thread at a time
-  stoker_dataset* loader_ TF_GUARDED_BY(mutex_) = nullptr;  // the dataset's, which outlives us
+  std::shared_ptr<data::SplitProvider> splits_;             // from Initialize
+  tensorflow::mutex mutex_;                                 // used by one thread at a time
+  stoker_dataset* loader_ TF_GUARDED_BY(mutex_) = nullptr;  // the dataset's, which outlives this
   stoker_cursor* cursor_ TF_GUARDED_BY(mutex_) = nullptr;
   int refusals_ TF_GUARDED_BY(mutex_) = 0;  // since the last batch
   bool end_of_splits_ TF_GUARDED_BY(mutex_) = false;
-  int64_t split_epoch_ TF_GUARDED_BY(mutex_) = -1;       // of the splits; < 0: none has come
+  int64_t split_epoch_ TF_GUARDED_BY(mutex_) = -1;       // of the splits; < 0: none yet
   int64_t left_epoch_ TF_GUARDED_BY(mutex_) = -1;        // whose rest was skipped; < 0: none
   std::deque<BatchName> claimed_ TF_GUARDED_BY(mutex_);  // and not delivered, in order
 };

@@ -1,4 +1,5 @@
-// The way to stoker: a table of C functions that Python hands over once. Nothing here links to it.
+// Access to stoker through a table of C functions that Python passes once; nothing here links to
+// stoker.
 //
 // Part of dataset_op.cc, which is compiled where TensorFlow is installed.
 #pragma once
@@ -20,7 +21,7 @@
 
 namespace stoker_tf {
 
-// What the process was given by stoker_tf_bind. Set once, before the first dataset.
+// The arguments of stoker_tf_bind. Set once, before the first dataset.
 struct Binding {
   std::atomic<const stoker_api*> api{nullptr};
   std::atomic<int (*)(void*)> interrupted{nullptr};
@@ -33,7 +34,7 @@ inline Binding& TheBinding() {
   return binding;
 }
 
-// Only where a dataset has been opened: then it is bound.
+// Precondition: a dataset has been opened, so the table is bound.
 inline const stoker_api& Api() { return *TheBinding().api.load(std::memory_order_acquire); }
 
 inline absl::StatusCode CodeOf(int32_t code) {
@@ -61,7 +62,7 @@ inline absl::StatusCode CodeOf(int32_t code) {
   }
 }
 
-// Takes the error; NULL is success.
+// Takes ownership of the error; NULL is success.
 inline absl::Status ToStatus(stoker_error* error) {
   if (error == nullptr) return absl::OkStatus();
   absl::Status status(CodeOf(Api().error_code(error)), Api().error_message(error));
@@ -69,7 +70,8 @@ inline absl::Status ToStatus(stoker_error* error) {
   return status;
 }
 
-// Spans of stoker's own threads, as rows of TensorFlow's profiler. Costs a load when none records.
+// Shows spans of stoker's threads as rows of TensorFlow's profiler. Costs one load when it is not
+// recording.
 inline int64_t BeginSpan(const char* name) {
   return tensorflow::profiler::TraceMe::ActivityStart(name);
 }
@@ -88,14 +90,14 @@ inline absl::Status CheckBound() {
       "also in the dispatcher and the workers of tf.data service");
 }
 
-// The loader that a dataset names by its key. Where this process has it, it is kept from the start;
-// else it is opened by the first batch that is asked for, not with the graph: whoever only passes
-// the graph on (a dispatcher of tf.data service, say) lists no folder. Thread-safe.
+// The loader that a dataset names by its key. If this process has it, it is kept from the start;
+// otherwise the first request for a batch opens it, not the graph: a process that only passes the
+// graph on (such as a dispatcher of tf.data service) lists no folder. Thread-safe.
 class Source {
  public:
   Source(std::string key, std::string spec) : key_(std::move(key)), spec_(std::move(spec)) {
     tensorflow::mutex_lock lock(mutex_);
-    if (CheckBound().ok()) OpenLocked("").IgnoreError();  // by its key or not at all
+    if (CheckBound().ok()) OpenLocked("").IgnoreError();  // by its key only
   }
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
@@ -105,13 +107,13 @@ class Source {
 
   const std::string& key() const { return key_; }
 
-  // Valid as long as this; NULL where it is not open.
+  // Valid as long as this; NULL if it is not open.
   stoker_dataset* IfOpen() const {
     tensorflow::mutex_lock lock(mutex_);
     return dataset_;
   }
 
-  // A failure is not remembered: the folder may be there the next time.
+  // A failure is not remembered: the folder may exist the next time.
   absl::Status Open(stoker_dataset** dataset) {
     tensorflow::mutex_lock lock(mutex_);
     TF_RETURN_IF_ERROR(CheckBound());
@@ -139,7 +141,7 @@ class Source {
 // the stack of the waiting call.
 class Wait {
  public:
-  // `cancel`: what to end beside stoker's own wait; on another thread, perhaps at once.
+  // `cancel`: what to cancel besides stoker's own wait; called on another thread, perhaps at once.
   Wait(tensorflow::CancellationManager* manager, std::function<void()> cancel)
       : manager_(manager), cancel_(std::move(cancel)) {
     if (manager_ == nullptr) return;

@@ -1,5 +1,5 @@
-// What a checkpoint was saved of, against what it is restored into: `name=value` lines, as
-// stoker/_identity.py writes them. Options at their defaults have none.
+// Compares the loader of a checkpoint with the one that it is restored into: `name=value` lines, as
+// stoker/_identity.py writes them. Options with default values have none.
 //
 // Part of dataset_op.cc, which is compiled where TensorFlow is installed.
 #pragma once
@@ -25,7 +25,7 @@ inline std::map<std::string, std::string> OptionsOf(const std::string& lines) {
   return options;
 }
 
-// "batch_size was 8 and is 4; …"; empty where both are the same.
+// "batch_size was 8 and is 4; …"; empty if both are equal.
 inline std::string Differences(const std::string& saved, const std::string& here) {
   if (!saved.empty() && !absl::StrContains(saved, '=')) return "an older stoker saved it";
   const std::map<std::string, std::string> was = OptionsOf(saved), is = OptionsOf(here);
@@ -37,7 +37,7 @@ inline std::string Differences(const std::string& saved, const std::string& here
     return absl::EndsWith(name, "]") ? "none" : "its default";  // transforms[2], or an option
   };
   std::vector<std::string> found;
-  std::string transform;  // the last one that is another: its parameters say nothing
+  std::string transform;  // the last differing transform: its parameters are not compared
   for (const auto& [name, unused] : all) {
     const std::string before = value_of(was, name), now = value_of(is, name);
     if (before == now || (!transform.empty() && absl::StartsWith(name, transform))) continue;

@@ -1,7 +1,7 @@
-// One job's batches, handed out one by one to the workers of tf.data service, wherever they are.
+// Hands out one job's batches to the workers of tf.data service.
 //
-// A split is an int64 tensor (epoch, index in the epoch); kSkipped for the index: ask again. Part
-// of dataset_op.cc, which is compiled where TensorFlow is installed.
+// A split is an int64 tensor (epoch, index in the epoch); with index kSkipped the worker asks
+// again. Part of dataset_op.cc, which is compiled where TensorFlow is installed.
 #pragma once
 
 #include <atomic>
@@ -36,15 +36,15 @@ inline tensorflow::Tensor ToTensor(const std::deque<BatchName>& names) {
   return tensor;
 }
 
-// How a provider says "this epoch has no more": not with end_of_splits, after which the
-// dispatcher's journal forgets how many splits there were. See BatchSplits.
+// The message that ends an epoch. It replaces end_of_splits, after which the dispatcher's journal
+// forgets how many splits there were. See BatchSplits.
 constexpr char kEndOfEpoch[] = "stoker: all batches of this epoch have been handed out";
 
 inline bool IsEndOfEpoch(const absl::Status& status) {
   return absl::IsOutOfRange(status) && absl::StrContains(status.message(), kEndOfEpoch);
 }
 
-// The epochs that a restarted dispatcher's journal tells of, by loader. Thread-safe.
+// The epochs in a restarted dispatcher's journal, by loader. Thread-safe.
 class ReplayedEpochs {
  public:
   static ReplayedEpochs& Get() {
@@ -60,8 +60,8 @@ class ReplayedEpochs {
     ++loader.epochs;
   }
 
-  // The epoch that a job which was replayed into the middle of one goes on with. Jobs of a loader
-  // come one after another, so it is the last; of two that were under way at once nothing is known.
+  // The epoch in whose middle a replayed job continues. Jobs of a loader come one after another, so
+  // it is the last one; for two simultaneous jobs it is unknown.
   absl::Status Resume(const std::string& key, int64_t* epoch) {
     tensorflow::mutex_lock lock(mutex_);
     Loader& loader = Asked(key);
@@ -75,7 +75,7 @@ class ReplayedEpochs {
     return absl::OkStatus();
   }
 
-  // The loader's next epoch, which comes after all that were replayed.
+  // The loader's next epoch, after all that were replayed.
   int64_t Take(const std::string& key) {
     tensorflow::mutex_lock lock(mutex_);
     Asked(key);
@@ -84,13 +84,13 @@ class ReplayedEpochs {
 
  private:
   struct Loader {
-    int64_t epochs = 0;    // that replayed jobs have begun
-    bool asked = false;    // by a worker: the replay is over
+    int64_t epochs = 0;    // begun by replayed jobs
+    bool asked = false;    // a worker has asked: the replay is over
     bool resumed = false;  // the last epoch has its job
   };
 
-  // The loader, when a worker asks. The first time, its counter, which is a new process', moves
-  // past what was replayed; later it is the program's to set (follow_epochs).
+  // The loader, when a worker asks. The first time, its counter (a new process starts at 0) moves
+  // past the replayed epochs; later the program sets it (follow_epochs).
   Loader& Asked(const std::string& key) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Loader& loader = loaders_[key];
     const auto replayed = static_cast<uint64_t>(loader.epochs);
@@ -105,19 +105,18 @@ class ReplayedEpochs {
   std::map<std::string, Loader> loaders_ TF_GUARDED_BY(mutex_);
 };
 
-// Hands out epoch after epoch, in one long row: a repeat() in the workers asks for the next epoch
-// by Reset.
+// Hands out epoch after epoch in one sequence: a repeat() in the workers requests the next epoch by
+// Reset.
 //
-// A dispatcher in fault-tolerant mode that is started again makes its providers anew and asks each
-// for as many splits as its journal counts; it neither repeats Reset nor says which epoch it was.
-// The journal's count begins again at each end_of_splits. So there is none: the end of an epoch is
-// an error, which is not counted, and the count of splits alone says which epoch and which batch
-// come next. Jobs that are over are replayed, too, so the sum over a loader's jobs is its next
-// epoch. The replay runs on the thread of Python that starts the dispatcher; workers are answered
-// on gRPC's. Thread-safe.
+// A dispatcher in fault-tolerant mode that is restarted creates its providers again and requests as
+// many splits from each as its journal counts; it neither repeats Reset nor says which epoch it
+// was, and its count restarts at each end_of_splits. So there is none: an epoch ends with an error,
+// which is not counted, and the count of splits alone determines the next epoch and batch. Finished
+// jobs are replayed, too, so the sum over a loader's jobs is its next epoch. The replay runs on the
+// Python thread that starts the dispatcher; workers are answered on gRPC's. Thread-safe.
 class BatchSplits : public tensorflow::data::SplitProvider {
  public:
-  // `epoch` < 0: whichever is next.
+  // `epoch` < 0: the next one.
   BatchSplits(std::shared_ptr<Source> source, int64_t epoch, int64_t batches)
       : source_(std::move(source)), pinned_(epoch), batches_(batches), epoch_(epoch) {}
 
@@ -140,8 +139,8 @@ class BatchSplits : public tensorflow::data::SplitProvider {
     return absl::OkStatus();
   }
 
-  // In the middle of an epoch (take(3).repeat(), say) the rest of it is handed out as skipped, so
-  // that the count stays what it means.
+  // In the middle of an epoch (as with take(3).repeat()) the rest of it is handed out as skipped,
+  // so that the count stays correct.
   absl::Status Reset() override {
     tensorflow::mutex_lock lock(mutex_);
     skipping_ = next_ > 0;
@@ -166,8 +165,8 @@ class BatchSplits : public tensorflow::data::SplitProvider {
     return reader->ReadScalar(full_name("split_next"), &next_);
   }
 
-  // TensorFlow asks before it saves a snapshot (distributed_save), and not for jobs. A snapshot has
-  // a journal of its own, which does without all this, and needs end_of_splits.
+  // TensorFlow asks before it saves a snapshot (distributed_save), but not for jobs. A snapshot has
+  // its own journal, which needs end_of_splits and none of the above.
   int64_t Cardinality() const override {
     counted_ = true;
     return batches_;
@@ -178,7 +177,7 @@ class BatchSplits : public tensorflow::data::SplitProvider {
     return next_ > 0 && next_ % batches_ == 0 && !skipping_;
   }
 
-  // Nobody sees this split.
+  // The result of this split is discarded.
   void Replay() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (next_ % batches_ == 0 && pinned_ < 0) ReplayedEpochs::Get().Began(source_->key());
   }
@@ -198,9 +197,9 @@ class BatchSplits : public tensorflow::data::SplitProvider {
   const int64_t batches_;
   mutable std::atomic<bool> counted_{false};
   tensorflow::mutex mutex_;
-  int64_t epoch_ TF_GUARDED_BY(mutex_);          // < 0: not decided, or not known after a replay
-  int64_t next_ TF_GUARDED_BY(mutex_) = 0;       // splits that were handed out, in all epochs
-  bool skipping_ TF_GUARDED_BY(mutex_) = false;  // what is left of an epoch
+  int64_t epoch_ TF_GUARDED_BY(mutex_);          // < 0: not decided, or unknown after a replay
+  int64_t next_ TF_GUARDED_BY(mutex_) = 0;       // splits handed out, in all epochs
+  bool skipping_ TF_GUARDED_BY(mutex_) = false;  // batches left in the epoch
 };
 
 }  // namespace stoker_tf
