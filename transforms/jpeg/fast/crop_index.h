@@ -1,8 +1,11 @@
-// The crop index of one photograph: where in the entropy-coded data each eighth MCU begins, so that
-// decoding a region can begin beside it. docs/jpeg.md has the bytes.
+// The crop index of one photograph: the entry points in its entropy-coded data, before every eighth
+// MCU, so that decoding a region can start beside it.
 //
-// Made once, by CropIndexMaker, and kept beside the photograph, which stays as it is. Its
-// checksum tells what was changed by accident, and RunPlan finds nearly all else.
+// CropIndexMaker makes it once; the photograph is not changed. Its checksum finds accidental
+// changes, and RunPlan nearly all others. Format: a Prefix (crop_index.cc), then the positions of
+// all entry points, then their predictors of Y, of Cb and of Cr, little-endian, each a number of
+// the Prefix's bits, packed from the lowest bit. Positions are absolute rather than differences, so
+// that one wrong number does not shift the others undetectably.
 #pragma once
 
 #include <algorithm>

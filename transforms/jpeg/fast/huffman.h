@@ -2,7 +2,6 @@
 //
 // Nearly every photograph brings tables of its own, so building them must be cheap: canonical codes
 // fill a table from its start, and what follows a short code is a smaller table of the same kind.
-// See docs/jpeg.md for how the entries are used.
 #pragma once
 
 #include <array>
