@@ -1,4 +1,4 @@
-// Batch: rows of samples, lent to whoever consumes them.
+// Batch: rows of samples, lent to the consumer.
 #pragma once
 
 #include <cstdint>
@@ -38,10 +38,10 @@ struct Column {
 // after the loader has gone. Each batch may be used and released on any one thread at a time.
 //
 // Large columns lie in the slot; small ones, such as labels, have memory of their own (see
-// SlotPool::IsSmall), so that who keeps labels keeps no images.
+// SlotPool::IsSmall), so that keeping labels does not keep images.
 //
-// A default-constructed batch is empty and converts to false: Loader::Next() returns it to say that
-// the epoch has ended.
+// A default-constructed batch is empty and converts to false: Loader::Next() returns it at the end
+// of the epoch.
 class Batch {
  public:
   Batch() = default;
@@ -55,23 +55,24 @@ class Batch {
   std::span<const Column> columns() const;
   const Column& images() const { return columns()[0]; }
   const Column& labels() const { return columns()[1]; }
-  std::span<const uint64_t> sample_ids() const;  // which sample of the source each row is
+  std::span<const uint64_t> sample_ids() const;  // the sample of the source in each row
   int64_t rows() const;                          // valid rows = shape[0] of every column
   uint64_t epoch() const;
   uint64_t index() const;            // of this batch in its epoch, from 0
   bool pinned(size_t column) const;  // the column's memory (LoaderOptions::device)
 
   // Keeps this one column's memory valid, also after the batch and the loader have gone. A column
-  // in the slot keeps the slot leased; a small one keeps only itself. May be copied, and let go on
-  // any thread.
+  // in the slot keeps the slot leased; a small one keeps only itself. May be copied, and released
+  // on any thread.
   std::shared_ptr<void> Owner(size_t column) const;
 
-  // Gives the slot back, unless an Owner still needs it; the batch is then empty. Does nothing to
-  // an empty batch.
+  // Returns the slot, unless an Owner still needs it; the batch is then empty. Does nothing to an
+  // empty batch.
   void Release() { slot_.reset(); }
 
  private:
-  std::shared_ptr<Slot> slot_;  // the lease: when the last one goes the slot comes home
+  std::shared_ptr<Slot>
+      slot_;  // the lease: when the last copy is destroyed the slot returns to its pool
 };
 
 }  // namespace stoker

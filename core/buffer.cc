@@ -8,14 +8,15 @@ namespace stoker {
 
 uint64_t GrowingBuffer::MappedBytes(size_t bytes) {
   constexpr size_t kPage = 4096;
-  constexpr size_t kMost = size_t{1} << 47;  // what a process can address: no budget has that
+  constexpr size_t kMost = size_t{1} << 47;  // a process' address space; no budget is larger
   return (std::min(bytes, kMost) + kBufferPadding + kPage - 1) / kPage * kPage;
 }
 
 Status GrowingBuffer::Grow(size_t bytes, size_t keep) {
   if (bytes <= capacity()) return {};
   const uint64_t mapped = MappedBytes(bytes);
-  if (keep == 0) Free();  // else old and new memory exist together for a moment, and both count
+  if (keep == 0)
+    Free();  // otherwise old and new memory exist together for a moment, and both count
   const uint64_t before = reserved_.bytes();
   if (!reserved_.Resize(before + mapped)) {
     return Error{.code = Code::kResourceExhausted,

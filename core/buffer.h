@@ -1,5 +1,5 @@
-// Memory that grows to the largest thing it has held, inside the budget: file bytes on their way
-// to a worker, and the pixels a worker keeps while it resizes.
+// Memory that grows to the largest content it has held, within the budget: file bytes on their way
+// to a worker, and the pixels that a worker keeps while it resizes.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace stoker {
 
-// Bytes that may be read (not written) beyond what was asked for, so that SIMD loads and bit
+// Bytes that may be read (not written) beyond the requested size, so that SIMD loads and bit
 // readers need no tail loop. Their content is unspecified.
 inline constexpr size_t kBufferPadding = 64;
 
@@ -28,10 +28,10 @@ class GrowingBuffer {
   // else empty.
   Status Grow(size_t bytes, size_t keep = 0);
 
-  // Gives the memory back to the system and its bytes to the budget.
+  // Returns the memory to the system and its bytes to the budget.
   void Free();
 
-  // What an empty buffer takes of the budget when it grows to `bytes`.
+  // The bytes of the budget that an empty buffer takes when it grows to `bytes`.
   static uint64_t MappedBytes(size_t bytes);
 
   uint8_t* data() const { return memory_.data(); }
@@ -44,13 +44,13 @@ class GrowingBuffer {
   Mapping memory_;
 };
 
-// Several buffers for one purpose, none of which is of use without the others: where one has no
-// room, the error's wanted_bytes are those of all that are missing.
+// Grows several buffers that are needed together. If one does not fit, the error's wanted_bytes
+// cover all that are missing.
 struct Growth {
   GrowingBuffer& buffer;
   size_t bytes;
 };
 Status GrowAll(std::span<const Growth> growths);
-uint64_t MissingBytes(std::span<const Growth> growths);  // of those that have not that much yet
+uint64_t MissingBytes(std::span<const Growth> growths);  // summed over the buffers that are smaller
 
 }  // namespace stoker

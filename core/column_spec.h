@@ -1,4 +1,4 @@
-// ColumnSpec: a column before it has rows.
+// ColumnSpec: the name, type and row shape of a column.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace stoker {
 
-// What one row of a column is.
+// Describes one row of a column.
 struct ColumnSpec {
   std::string name;
   DType dtype = DType::kU8;

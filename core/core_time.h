@@ -1,5 +1,5 @@
-// How much of the time in which a thread wants a core it has one; the rest of the time it waits for
-// other threads, or is held back by a limit.
+// CoreTime: the share of the time for which a thread wants a core and has one. The rest of the time
+// it waits for other threads, or is throttled by a limit.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,12 @@
 
 namespace stoker {
 
-// A sum over stretches of a thread's work.
+// A sum over periods of a thread's work.
 struct CoreTime {
   uint64_t wall_ns = 0;
   uint64_t cpu_ns = 0;
 
-  // 0 to 1; 1 where nothing is known.
+  // 0 to 1; 1 if nothing was measured.
   double share() const {
     if (wall_ns == 0) return 1;
     return std::min(1.0, static_cast<double>(cpu_ns) / static_cast<double>(wall_ns));
@@ -25,13 +25,14 @@ struct CoreTime {
   }
 };
 
-// Times the calling thread from its construction on. Two system calls each for making and reading.
+// Times the calling thread since its construction. Construction and Read make two system calls
+// each.
 class CoreClock {
  public:
   CoreClock();
 
-  // Nothing where the thread has blocked (it slept, waited for a lock, or for a page that was read
-  // from storage): how long it did, and how long it then waited for a core, nobody can tell.
+  // nullopt if the thread has blocked (it slept, or waited for a lock or for a page from storage):
+  // how long it blocked, and how long it then waited for a core, is not known.
   std::optional<CoreTime> Read() const;
 
  private:

@@ -1,6 +1,6 @@
-// binary32 to the two 16-bit types, rounded to the nearest value and ties to even: what NumPy's
-// astype("float16") and ml_dtypes' bfloat16 give. Values too large become infinite. And back, which
-// is exact. Of NaN only the quiet one without further bits is the same in all types.
+// Conversion from binary32 to the two 16-bit types, rounded to the nearest value, ties to even, as
+// NumPy's astype("float16") and ml_dtypes' bfloat16 do. Values too large become infinite. The
+// conversion back is exact. Of NaNs, only the quiet one without payload is the same in all types.
 #pragma once
 
 #include <cstdint>

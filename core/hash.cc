@@ -13,14 +13,14 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr uint64_t kOdd = 0x9FB21C651E98DF25;  // any odd number with bits all over
+constexpr uint64_t kOdd = 0x9FB21C651E98DF25;  // any odd number with well-distributed bits
 
 uint64_t Step(uint64_t hash, uint64_t word) {
   hash = (hash ^ word) * kOdd;
   return hash ^ hash >> 32;
 }
 
-// Up to 8 bytes, zeros behind them.
+// Up to 8 bytes, padded with zeros.
 uint64_t Word(const uint8_t* at, size_t bytes = sizeof(uint64_t)) {
   uint64_t word = 0;
   std::memcpy(&word, at, bytes);

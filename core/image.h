@@ -13,8 +13,8 @@ struct ImageSize {
   friend bool operator==(const ImageSize&, const ImageSize&) = default;
 };
 
-// Of an image's width and of its height, at most: no JPEG is larger, and the arithmetic of resizing
-// is made for it.
+// The largest width and height of an image: JPEG has no larger ones, and resizing's arithmetic
+// relies on it.
 inline constexpr int kMostSidePixels = 65535;
 
 // Columns [x, x + width), rows [y, y + height) of an image, in pixels.

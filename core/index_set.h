@@ -1,5 +1,5 @@
-// A fixed set of small numbers that threads take from and give back to without a lock: which read
-// requests of a loader are free, and which wait for a worker.
+// A fixed set of small numbers that threads take from and return to without a lock: which read
+// requests of a loader are free, and which are ready for a worker.
 #pragma once
 
 #include <atomic>
@@ -10,12 +10,12 @@
 
 namespace stoker {
 
-// Take and Give may be called from any thread. A number is held by at most one taker.
+// Take and Give may be called on any thread. A number has at most one holder.
 class IndexSet {
  public:
   enum class Begin { kFull, kEmpty };
 
-  // Of [0, count): all of them at first, or none.
+  // Contains all of [0, count), or nothing.
   IndexSet(uint32_t count, Begin begin)
       : count_(count), words_(new std::atomic<uint64_t>[Words()]) {
     const bool full = begin == Begin::kFull;
@@ -23,7 +23,7 @@ class IndexSet {
     if (full && count % 64 != 0) words_[Words() - 1] = (uint64_t{1} << (count % 64)) - 1;
   }
 
-  // The lowest free number that it finds; none when the set is empty.
+  // The lowest free number that it finds; nullopt if the set is empty.
   std::optional<uint32_t> Take() {
     for (uint32_t w = 0; w < Words(); ++w) {
       uint64_t bits = words_[w].load(std::memory_order_relaxed);
@@ -38,7 +38,7 @@ class IndexSet {
     return std::nullopt;
   }
 
-  // That one, where it is in the set.
+  // Takes this number if it is in the set.
   bool TakeThis(uint32_t index) {
     const uint64_t bit = uint64_t{1} << (index % 64);
     return (words_[index / 64].fetch_and(~bit, std::memory_order_acquire) & bit) != 0;
@@ -54,13 +54,14 @@ class IndexSet {
     }
   }
 
-  // Precondition: `index` is not in the set, and nobody else gives it.
+  // Precondition: `index` is not in the set, and no other thread gives it.
   void Give(uint32_t index) {
     words_[index / 64].fetch_or(uint64_t{1} << (index % 64), std::memory_order_seq_cst);
   }
 
-  // How many are in the set; a snapshot. Ordered with Give, so that a taker who raises a flag and
-  // then looks, and a giver who gives and then looks for the flag, cannot both miss each other.
+  // The size of the set; a snapshot. Sequentially consistent with Give: if one thread sets a flag
+  // and then looks at the set, and another gives and then looks at the flag, at least one of them
+  // sees the other.
   uint32_t available() const {
     uint32_t n = 0;
     for (uint32_t w = 0; w < Words(); ++w) {

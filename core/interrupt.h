@@ -1,4 +1,4 @@
-// Interrupt: how a caller is let out of a wait.
+// Interrupt: lets a caller out of a wait.
 #pragma once
 
 #include <chrono>
@@ -6,9 +6,8 @@
 
 namespace stoker {
 
-// Asked about every kInterruptInterval by a call that waits, on the thread of that call; true ends
-// the wait as Cancelled. Nothing is lost by it: the next call delivers what this one would have.
-// Empty: never asked.
+// A waiting call asks it about every kInterruptInterval, on its own thread; true ends the wait as
+// Cancelled. Nothing is lost: the next call delivers what this one would have. Empty: never asked.
 using Interrupt = std::function<bool()>;
 
 inline constexpr std::chrono::milliseconds kInterruptInterval{50};

@@ -1,4 +1,4 @@
-// In which order the values of a batch's images lie.
+// The memory layout of a batch's images.
 #pragma once
 
 #include <cstdint>

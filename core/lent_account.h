@@ -1,4 +1,5 @@
-// LentAccount: what the consumer holds, over all the slot pools that share the account.
+// LentAccount: counts the batches that the consumer holds, over all slot pools that share the
+// account.
 #pragma once
 
 #include <atomic>
@@ -6,12 +7,12 @@
 
 namespace stoker {
 
-// Any thread.
+// Thread-safe.
 class LentAccount {
  public:
-  explicit LentAccount(int most) : most_(most) {}  // batches; 0: any number
+  explicit LentAccount(int most) : most_(most) {}  // batches; 0: no limit
 
-  // Whether as many are held as may be. Two that ask at once may both go ahead.
+  // Whether the limit is reached. Two threads that ask at once may both go ahead.
   bool full() const { return most_ != 0 && batches() >= most_; }
 
   void Add(uint64_t bytes) {

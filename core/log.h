@@ -1,4 +1,4 @@
-// The natural logarithm, to the bit on every machine: only IEEE operations are used. Constexpr, so
+// The natural logarithm, identical on every machine: it uses IEEE operations only. Constexpr, so
 // that a kernel can call it.
 #pragma once
 
@@ -11,10 +11,10 @@ namespace stoker {
 inline constexpr double kLn2High = 0x1.62e42fee00000p-1;
 inline constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
 
-// Of a positive normal number; absolute error below 1e-15 · max(1, |result|).
+// Precondition: x is positive and normal. Absolute error below 1e-15 · max(1, |result|).
 constexpr double Log(double x) {
   // x = 2^k m with m in [√½, √2), then ln m = 2 artanh(s), s = (m - 1) / (m + 1), |s| < 0.172; the
-  // first term left out is 2 s^23 / 23, below 3e-19.
+  // first omitted term is 2 s^23 / 23, below 3e-19.
   constexpr uint64_t kFraction = (uint64_t{1} << 52) - 1, kHalf = uint64_t{1022} << 52;
   const auto bits = std::bit_cast<uint64_t>(x);
   int k = static_cast<int>(bits >> 52) - 1022;

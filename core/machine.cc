@@ -25,7 +25,7 @@ std::optional<uint64_t> ReadNumber(const std::string& path) {
   return std::nullopt;  // no such file, or the word "max"
 }
 
-// This process' group in a hierarchy: `controller` empty for v2's single one. From lines like
+// This process' group in a hierarchy (an empty `controller` means v2's single one), from lines like
 // "0::/a/b" and "4:cpu,cpuacct:/a/b" of /proc/self/cgroup.
 std::string GroupOf(const MachineRoot& root, const std::string& controller) {
   std::ifstream file(root.proc + "/self/cgroup");
@@ -42,8 +42,8 @@ std::string GroupOf(const MachineRoot& root, const std::string& controller) {
   return "/";
 }
 
-// The folders whose limits apply: the group's own and every ancestor's. Inside a container the
-// group's path may not be visible; the root of the mount is then the container's own group.
+// The folders whose limits apply: the group's own and every ancestor's. In a container the group's
+// path may not be visible; the root of the mount is then the container's own group.
 std::vector<std::string> Folders(const std::string& mount, std::string group) {
   std::vector<std::string> folders;
   while (group.size() > 1 && group.front() == '/') {
@@ -71,7 +71,7 @@ double QuotaCores(const MachineRoot& root) {
   return cores;
 }
 
-// What the page cache holds is given back when memory is wanted, so it does not count as used.
+// The page cache is reclaimed when memory is needed, so it does not count as used.
 uint64_t PageCache(const std::string& stat_file, const std::string& key) {
   std::ifstream file(stat_file);
   std::string name;

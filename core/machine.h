@@ -1,4 +1,4 @@
-// What of the machine this process may use: its cgroup's share, not the machine's size.
+// The resources that this process may use: its cgroup's share, not the whole machine.
 #pragma once
 
 #include <cstdint>
@@ -9,33 +9,33 @@
 
 namespace stoker {
 
-// Where the files are read from; tests give a folder of their own.
+// The root of the files that are read; tests use a folder of their own.
 struct MachineRoot {
   std::string proc = "/proc";
   std::string cgroup = "/sys/fs/cgroup";
 };
 
-// Cores: the affinity mask's count, or less where a cgroup (v2 or v1) has a CPU quota, rounded up.
-// At least 1.
+// The number of CPUs in the affinity mask, or a cgroup's (v2 or v1) CPU quota, rounded up, if that
+// is less. At least 1.
 int AllottedCores(const MachineRoot& root = {});
 
-// The `threads` of options: 0, which stands for the cores allotted, to 256; else InvalidArgument.
+// Checks an option `threads`: 0 (all cores allotted) to 256; otherwise InvalidArgument.
 Status CheckThreads(int threads);
 
-// How many processes of this job share the machine: LOCAL_WORLD_SIZE of the environment, as
-// torchrun and others set it. 1 where it says nothing of use.
+// The number of this job's processes on the machine: LOCAL_WORLD_SIZE, which torchrun and others
+// set; 1 if it is missing or invalid.
 int RanksHere();
 
-// This process' share, where nothing else is asked for: of the cores allotted, at least one; and a
-// quarter of the memory available, at most 4 GiB in all.
+// This process' default share of the cores allotted, at least one, and of the memory: a quarter of
+// what is available, at most 4 GiB, divided among the ranks.
 int DefaultThreads(const MachineRoot& root = {});
 uint64_t DefaultMemory(const MachineRoot& root = {});
 
-// Bytes that may still be used: what the kernel says is available, or less where a cgroup (v2 or
-// v1) has a limit that is nearer.
+// Bytes that may still be used: what the kernel reports as available, or less if a cgroup (v2 or
+// v1) has a tighter limit.
 uint64_t AvailableMemory(const MachineRoot& root = {});
 
-// The pids limit of the cgroup (v2 or v1) that is nearest to being reached: it counts threads.
+// The cgroup pids limit (v2 or v1) that is closest to being reached; it counts threads.
 struct CgroupThreads {
   uint64_t most = 0;
   uint64_t there = 0;

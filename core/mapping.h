@@ -1,4 +1,4 @@
-// A piece of anonymous memory from the system, given back when it goes.
+// Anonymous memory from the system, unmapped on destruction.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace stoker {
 
-// Page-aligned, zeroed, pages touched only when used. Move-only.
+// Page-aligned and zeroed; pages are allocated on first use. Move-only.
 class Mapping {
  public:
   Mapping() = default;
-  // ResourceExhausted when the system has no room. huge_pages: ask for them; only a hint.
+  // ResourceExhausted if the system has no memory. huge_pages is a hint.
   static Result<Mapping> Map(size_t bytes, bool huge_pages = false);
 
   Mapping(Mapping&& other) noexcept
@@ -25,15 +25,14 @@ class Mapping {
   }
   ~Mapping();
 
-  // Pages that are touched from now on come from this NUMA node where it has some left; only a
-  // hint.
+  // Pages touched from now on come from this NUMA node if it has free ones; a hint.
   void PreferNode(int node) const;
-  // A forked child does not get it: else the first write after the fork, by whichever process,
-  // moves a page away from under a device that copies from it.
+  // Excludes the mapping from forked children: otherwise the first write after a fork, in either
+  // process, would move a page while a device copies from it.
   void KeepFromForks() const;
 
   uint8_t* data() const { return data_; }
-  size_t size() const { return size_; }  // bytes, a multiple of the page
+  size_t size() const { return size_; }  // bytes, a multiple of the page size
 
  private:
   uint8_t* data_ = nullptr;

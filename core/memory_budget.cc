@@ -2,7 +2,7 @@
 
 namespace stoker {
 
-// Of the part first: what a part has no right to is never held of the whole.
+// The part is reserved first, so that the whole never holds what the part may not have.
 bool MemoryBudget::TryReserve(uint64_t bytes) {
   if (!TryReserveHere(bytes)) return false;
   if (whole_ == nullptr || whole_->TryReserve(bytes)) return true;

@@ -1,5 +1,5 @@
-// The working account: one number of bytes that slots, read buffers and decode scratch of all
-// loaders of a Runtime never exceed together.
+// The budget for working memory: slots, read buffers and decode scratch of all loaders of a Runtime
+// together never exceed it.
 #pragma once
 
 #include <atomic>
@@ -9,23 +9,23 @@
 
 namespace stoker {
 
-// Thread-safe and lock-free. Counts; allocates nothing itself.
+// Thread-safe and lock-free. It counts bytes and allocates nothing.
 class MemoryBudget {
  public:
   static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 
   explicit MemoryBudget(uint64_t limit_bytes) : limit_(limit_bytes) {}
-  // A part of `whole`, which outlives it: what is reserved here is reserved there, too.
+  // A part of `whole`, which must outlive it: bytes reserved here are reserved there too.
   MemoryBudget(uint64_t limit_bytes, MemoryBudget& whole) : limit_(limit_bytes), whole_(&whole) {}
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
-  // All of `bytes`, or nothing and false when that would exceed the limit.
+  // Reserves all of `bytes`; false, and nothing reserved, if that would exceed the limit.
   [[nodiscard]] bool TryReserve(uint64_t bytes);
-  // Precondition: at least that much is reserved.
+  // Precondition: at least `bytes` are reserved.
   void Release(uint64_t bytes);
 
-  // What is reserved beyond it stays until it is released.
+  // Bytes already reserved beyond the new limit stay reserved until they are released.
   void SetLimit(uint64_t bytes) { limit_.store(bytes, std::memory_order_relaxed); }
   uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }
   uint64_t used() const { return used_.load(std::memory_order_relaxed); }
@@ -40,7 +40,7 @@ class MemoryBudget {
   std::atomic<uint64_t> peak_{0};
 };
 
-// Bytes held of a budget, given back when it goes. Move-only; `budget` outlives it.
+// Reserved bytes of a budget, released on destruction. Move-only; `budget` must outlive it.
 class Reservation {
  public:
   Reservation() = default;
@@ -54,7 +54,7 @@ class Reservation {
   }
   ~Reservation() { (void)Resize(0); }
 
-  // Grows or shrinks to `bytes`; false, and unchanged, when the budget has no room.
+  // Grows or shrinks to `bytes`; false, and unchanged, if the budget has no room.
   [[nodiscard]] bool Resize(uint64_t bytes);
   uint64_t bytes() const { return bytes_; }
 

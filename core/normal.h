@@ -1,5 +1,5 @@
-// Normal numbers (mean 0, deviation 1), to the bit on every machine: only IEEE operations are used.
-// Constexpr, so that a kernel can call it.
+// Normal numbers (mean 0, deviation 1), identical on every machine: they use IEEE operations only.
+// Constexpr, so that a kernel can call them.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,14 @@
 
 namespace stoker {
 
-// The normal number below which a share of u lies; 2^-34 <= u <= 1 - 2^-34. Relative error below
-// 1e-14. (Wichura: "Algorithm AS 241: The percentage points of the normal distribution", Applied
-// Statistics 37, 1988) root(x) is the square root, correctly rounded.
+// The quantile function: the number below which a normal number lies with probability u, for 2^-34
+// <= u <= 1 - 2^-34. Relative error below 1e-14. (Wichura: "Algorithm AS 241: The percentage points
+// of the normal distribution", Applied Statistics 37, 1988) root(x) is the square root, correctly
+// rounded.
 template <typename Root>
 constexpr double NormalQuantile(double u, Root root);
 
-// The words of which numbers 4 × block to 4 × block + 3 of a key are made, and the number of one.
+// The random words for the numbers 4 × block to 4 × block + 3 of a key, and one of these numbers.
 constexpr PhiloxBlock NormalBlock(uint64_t key, uint64_t block) {
   return Philox4x32({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), 0, 0},
                     {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)});
@@ -25,19 +26,19 @@ constexpr float NormalOf(uint32_t word, Root root) {
   return static_cast<float>(NormalQuantile((word + 0.5) * 0x1.0p-32, root));
 }
 
-// Number `index` of a key.
+// Number `index` of a key's sequence.
 template <typename Root>
 constexpr float NormalNumber(uint64_t key, uint64_t index, Root root) {
   const PhiloxBlock block = NormalBlock(key, index / 4);
-  // No array whose index varies: on a device it would lie in memory.
+  // No array with a variable index: on a device it would be in memory.
   const uint32_t even = index % 4 < 2 ? block[0] : block[2];
   const uint32_t odd = index % 4 < 2 ? block[1] : block[3];
   return NormalOf(index % 2 == 0 ? even : odd, root);
 }
 
-// ---- How.
+// ---- Implementation.
 
-// A polynomial's value; coefficients from the constant one up.
+// Evaluates a polynomial; coefficients in ascending order.
 constexpr double ValueOf(const double (&coefficients)[8], double x) {
   double sum = 0;
   for (int i = 7; i >= 0; --i) sum = sum * x + coefficients[i];

@@ -1,4 +1,4 @@
-// A noun behind its number: "1 batch", "2 batches".
+// A noun with its number: "1 batch", "2 batches".
 #pragma once
 
 #include <cstdint>

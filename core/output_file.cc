@@ -41,10 +41,10 @@ class Descriptor {
   const int number_;
 };
 
-// What a path leads to.
+// The target of a path.
 struct Target {
   std::string path;
-  std::optional<struct stat> info;  // none: nothing is there yet
+  std::optional<struct stat> info;  // nullopt: does not exist yet
   bool of_proc = false;             // /proc/self/fd/1 and the like, which need not have a name
   bool replaceable() const { return !of_proc && (!info || S_ISREG(info->st_mode)); }
 };
@@ -62,23 +62,23 @@ Error CannotWrite(int error_number, const std::string& path) {
   const bool missing = error_number == ENOENT || error_number == ENOTDIR;
   if (missing && (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))) {
     return {.code = Code::kNotFound,
-            .cause = "cannot write: its folder is not there",
+            .cause = "cannot write: its folder does not exist",
             .file = path,
-            .advice = "Make it first, or name another file"};
+            .advice = "Create it first, or name another file"};
   }
   Error error = SystemError(error_number, "cannot write", path);
   if (error_number == ENOSPC || error_number == EDQUOT) {
     error.advice = "Free some space, and run again";
   } else if (error.code == Code::kPermissionDenied) {
-    error.advice = "Choose a place that you may write to";
+    error.advice = "Choose a folder that you may write to";
   }
   return error;
 }
 
 namespace {
 
-// The kernel's rule for links in folders where everybody may put one, which reading a link by
-// ourselves would evade.
+// The kernel's rule for links in folders that everybody may write to (protected_symlinks), which
+// following links by hand would bypass.
 bool MayFollow(const std::string& path, const struct stat& link) {
   struct stat folder {};
   if (stat(FolderOf(path).c_str(), &folder) != 0) return false;
@@ -97,9 +97,9 @@ std::string ReadLink(int link) {
   return size < 0 ? std::string() : std::string(text.data(), static_cast<size_t>(size));
 }
 
-// Follows links by hand, for the target's folder is needed, also where the target is not there yet.
+// Follows links by hand, because the target's folder is needed even if the target does not exist.
 Result<Target> Follow(const std::string& given) {
-  constexpr int kMostLinks = 40;  // as the kernel's
+  constexpr int kMostLinks = 40;  // the kernel's limit
   std::string path = given;
   for (int i = 0; i < kMostLinks; ++i) {
     const Descriptor at(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
@@ -119,7 +119,7 @@ Result<Target> Follow(const std::string& given) {
   return CannotWrite(ELOOP, given);
 }
 
-// What lies at a path of stoker's own, where no link is followed.
+// The file at a path of stoker's own, where links are not followed.
 Result<Target> Own(const std::string& path) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0) {
@@ -140,7 +140,7 @@ bool SameFile(const std::string& a, const char* b) {
          one.st_ino == other.st_ino;
 }
 
-// The descriptor of this process that is meant by /dev/stdout, /dev/fd/N and the like.
+// The descriptor of this process that /dev/stdout, /dev/fd/N and the like stand for.
 std::optional<int> OwnDescriptor(const Target& target) {
   if (!target.of_proc || !SameFile(FolderOf(target.path), "/proc/self/fd")) return std::nullopt;
   const std::string name = std::filesystem::path(target.path).filename();
@@ -149,17 +149,17 @@ std::optional<int> OwnDescriptor(const Target& target) {
   return number;
 }
 
-// Of what is no regular file. An open file of this process is shared, with its position: opened
-// anew, a regular file behind /dev/stdout would be overwritten from its beginning, and a pipe that
-// somebody else has made could not be opened at all.
+// Opens a target that is not a regular file. A descriptor of this process is duplicated, with its
+// position: reopening a regular file behind /dev/stdout would overwrite it from the start, and
+// reopening another user's pipe would fail.
 int OpenDirectly(const Target& target) {
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY;
   if (const std::optional<int> own = OwnDescriptor(target)) return fcntl(*own, F_DUPFD_CLOEXEC, 0);
   return open(target.path.c_str(), target.of_proc ? kFlags : kFlags | O_NOFOLLOW);
 }
 
-// Whether OpenDirectly and writing would succeed; 0, or why not. Nothing is opened: a FIFO's reader
-// would take the end of that for the end of the file.
+// 0 if OpenDirectly and writing would succeed, otherwise the errno. Nothing is opened: the reader
+// of a FIFO would take closing it for the end of the file.
 int WhyNotWritable(const Target& target) {
   if (const std::optional<int> own = OwnDescriptor(target)) {
     const int flags = fcntl(*own, F_GETFL);
@@ -169,7 +169,7 @@ int WhyNotWritable(const Target& target) {
   return faccessat(AT_FDCWD, target.path.c_str(), W_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
-// Whether this process may do with files what their owners may.
+// Whether this process has the rights of any file's owner.
 bool ActsAsOwner() {
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};
@@ -177,14 +177,14 @@ bool ActsAsOwner() {
   return (sets[0].effective & (1U << CAP_FOWNER)) != 0;
 }
 
-// Whether a file in `folder` that `owner` has may be replaced only by others than us: in /tmp.
+// Whether `owner`'s file in `folder` may not be replaced by this process, as in /tmp.
 bool IsStuck(const std::string& folder, uid_t owner) {
   struct stat info {};
   if (stat(folder.c_str(), &info) != 0 || (info.st_mode & S_ISVTX) == 0) return false;
   return owner != geteuid() && info.st_uid != geteuid() && !ActsAsOwner();
 }
 
-// What rename() would refuse at the very end is told at the beginning.
+// Detects early what rename() would refuse at the end.
 Status CheckReplaceable(const Target& target, const std::string& given) {
   if (!target.info) return {};
   struct statx info {};
@@ -203,7 +203,7 @@ Status CheckReplaceable(const Target& target, const std::string& given) {
 constexpr std::string_view kPrefix = "/.stoker-", kSuffix = ".part";
 constexpr size_t kDigits = 16;
 
-// Nobody can guess it, nor have used it.
+// A name that cannot be guessed or be in use.
 std::string RandomName(std::string folder) {
   uint64_t number = 0;
   if (getrandom(&number, sizeof(number), 0) < 0) number = static_cast<uint64_t>(getpid());
@@ -212,7 +212,7 @@ std::string RandomName(std::string folder) {
   return folder.append(kPrefix).append(hexadecimal.data()).append(kSuffix);
 }
 
-// Calls `make` with names until one is free; where none is made, empty, and errno says why.
+// Calls `make` with names until one is free. Empty, with errno set, if none could be made.
 template <typename Make>
 std::string MakeNamed(const std::string& folder, const Make& make) {
   constexpr int kTries = 100;
@@ -224,8 +224,8 @@ std::string MakeNamed(const std::string& folder, const Make& make) {
   return {};
 }
 
-// Owner, group and mode of what is replaced, as far as the system allows it. A group that cannot be
-// kept takes nothing with it: ours then has what others have.
+// Copies owner, group and mode of the replaced file as far as the system allows. If the group
+// cannot be kept, our group gets the permissions of others.
 void TakeOver(int descriptor, const struct stat& before) {
   constexpr auto kSameOwner = static_cast<uid_t>(-1);
   const bool group_kept = fchown(descriptor, before.st_uid, before.st_gid) == 0 ||
@@ -234,7 +234,7 @@ void TakeOver(int descriptor, const struct stat& before) {
   (void)fchmod(descriptor, group_kept ? mode : (mode & ~070U) | (mode & 07U) << 3);
 }
 
-// Writes with `write_some(bytes, done)` until all is written; 0, or why not.
+// Calls `write_some(bytes, done)` until everything is written; 0, or the errno.
 template <typename WriteSome>
 int WriteAll(std::span<const uint8_t> bytes, const WriteSome& write_some) {
   size_t done = 0;
@@ -249,8 +249,8 @@ int WriteAll(std::span<const uint8_t> bytes, const WriteSome& write_some) {
 
 }  // namespace
 
-Result<OutputFile> OutputFile::Open(const std::string& path, Place place, Temporary temporary) {
-  ASSIGN_OR_RETURN(Target target, place == Place::kOwn ? Own(path) : Follow(path));
+Result<OutputFile> OutputFile::Open(const std::string& path, Origin origin, Temporary temporary) {
+  ASSIGN_OR_RETURN(Target target, origin == Origin::kOwn ? Own(path) : Follow(path));
   if (target.info && S_ISDIR(target.info->st_mode)) return CannotWrite(EISDIR, path);
   if (!target.replaceable()) {
     OutputFile file(path, "");
@@ -281,7 +281,7 @@ OutputFile::~OutputFile() {
 
 int OutputFile::MakeTemporary(mode_t mode, Temporary temporary) {
   const std::string folder = FolderOf(target_);
-  // Its name is given through /proc.
+  // The file gets its name through /proc.
   if (temporary == Temporary::kUnnamed && access("/proc/self/fd", X_OK) == 0) {
     const int made = open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
     if (made >= 0) return made;
@@ -314,7 +314,7 @@ Status OutputFile::Overwrite(uint64_t offset, std::span<const uint8_t> bytes) {
   return error == 0 ? Status() : CannotWrite(error, path_);
 }
 
-// linkat() replaces nothing: it takes a random name first, as if it had been made with one.
+// linkat() cannot replace a file, so the file gets a random name first and is then renamed.
 Status OutputFile::GiveName() {
   const std::string self = "/proc/self/fd/" + std::to_string(descriptor_);
   temporary_ = MakeNamed(FolderOf(target_), [&](const char* name) {

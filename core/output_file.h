@@ -1,17 +1,16 @@
-// A file that is written whole or not at all: whoever reads it meanwhile, and whoever finds it
-// after a kill, a full disk or (with Sync::kToDisk) a crash of the machine, has what was there
-// before or all of the new one.
+// A file that is written completely or not at all: a reader during the write, or after a kill, a
+// full disk or (with Sync::kToDisk) a crash of the machine, sees the old content or all of the new
+// one.
 //
-// A regular file is replaced: what is written goes to a temporary file in its folder, which takes
-// its name in Commit, with the mode (and where that is allowed the owner) of what it replaces, else
-// 0666 less the umask. The temporary file has no name where the file system can do that
-// (O_TMPFILE), so that a kill while it is being written leaves nothing; else a random one that no
-// other file has, and the destructor removes it. A symbolic link stays and its target is replaced,
-// except that a link which somebody else put into a folder like /tmp is refused, as by proc(5)'s
-// protected_symlinks.
+// A regular file is replaced: the content goes to a temporary file in its folder, which takes its
+// name in Commit, with the mode (and, if allowed, the owner) of the replaced file, otherwise 0666
+// less the umask. The temporary file has no name where the file system supports that (O_TMPFILE),
+// so that a kill leaves nothing behind; otherwise it has a random name, and the destructor removes
+// it. A symbolic link stays and its target is replaced, except that another user's link in a folder
+// like /tmp is refused, as by proc(5)'s protected_symlinks.
 //
-// Devices, FIFOs and what /dev/stdout and /dev/fd/N name cannot be replaced: they are written to
-// directly, as a shell's `>` does.
+// Devices, FIFOs and the targets of /dev/stdout and /dev/fd/N cannot be replaced: they are written
+// to directly, as by a shell's `>`.
 #pragma once
 
 #include <sys/types.h>
@@ -26,40 +25,40 @@
 
 namespace stoker {
 
-// Errors name the file as it was given to Open. One thread at a time. Move-only.
+// Errors name the file as it was given to Open. Used by one thread at a time. Move-only.
 class OutputFile {
  public:
-  // Who chose the path: the user, or stoker (then anything but a regular file is refused, and no
-  // link is followed).
-  enum class Place { kGiven, kOwn };
-  // Unnamed, where the file system can do that. For tests: others leave the choice to Open.
+  // The origin of the path: the user, or stoker (then only a regular file is accepted, and no link
+  // is followed).
+  enum class Origin { kGiven, kOwn };
+  // kUnnamed: without a name if the file system supports that. For tests; other callers leave the
+  // choice to Open.
   enum class Temporary { kUnnamed, kNamed };
 
-  // What cannot be replaced in the end, such as a mount point, is refused here already. May wait
-  // for the other end of a FIFO.
-  static Result<OutputFile> Open(const std::string& path, Place place = Place::kGiven,
+  // Refuses early what cannot be replaced at the end, such as a mount point. May wait for the other
+  // end of a FIFO.
+  static Result<OutputFile> Open(const std::string& path, Origin origin = Origin::kGiven,
                                  Temporary temporary = Temporary::kUnnamed);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
-  ~OutputFile();  // without Commit the file is as it was
+  ~OutputFile();  // discards the new content unless it was committed
 
-  // Behind what was written before.
+  // Appends.
   Status Write(std::span<const uint8_t> bytes);
 
-  // Over what was written before, from `offset` on. For regular files.
+  // Replaces bytes written before, from `offset` on. Regular files only.
   Status Overwrite(uint64_t offset, std::span<const uint8_t> bytes);
 
-  // Puts it in place; once, and nothing is written afterwards. With kNone it is whole after a crash
-  // of the process; only kToDisk, where the bytes are on the disk before they have the name,
-  // survives one of the machine, and takes the time of writing to the disk.
+  // Puts the file in place; called once, after the last write. With kNone the file is complete
+  // after a crash of the process; only kToDisk, which waits for the disk before renaming, survives
+  // a crash of the machine.
   enum class Sync { kNone, kToDisk };
   Status Commit(Sync sync = Sync::kNone);
 
-  // Whether that is what a temporary file is named, where it has a name: after a kill one may be
-  // left.
+  // Whether `name` has the form of a temporary file's name; a kill may leave one.
   static bool IsTemporaryName(std::string_view name);
 
-  // For writing by other means, between Open and Commit.
+  // For writing by other means between Open and Commit.
   int descriptor() const { return descriptor_; }
 
  private:
@@ -68,20 +67,20 @@ class OutputFile {
   int MakeTemporary(mode_t mode, Temporary temporary);
   Status GiveName();
 
-  std::string path_;       // as it was given
-  std::string target_;     // what is replaced; empty: written to directly
-  std::string temporary_;  // its name; empty: it has none
+  std::string path_;       // as given
+  std::string target_;     // the file to replace; empty: written to directly
+  std::string temporary_;  // empty: it has no name
   int descriptor_ = -1;
 };
 
-// Why `path` cannot be written, in the words and with the advice of OutputFile's own errors.
+// The error for a path that cannot be written, with OutputFile's messages and advice.
 Error CannotWrite(int error_number, const std::string& path);
 
-// The file's new content, by an OutputFile, and on the disk.
+// Replaces a file's content through an OutputFile, with Sync::kToDisk.
 Status WriteFile(const std::string& path, std::string_view text);
 
-// Fails where WriteFile would, but for a disk that is full; changes nothing. For what is to be
-// written at the end of something long.
+// Fails where WriteFile would, except on a full disk; changes nothing. For outputs that are written
+// at the end of a long run.
 Status CheckCanWrite(const std::string& path);
 
 }  // namespace stoker

@@ -9,7 +9,7 @@ namespace stoker {
 
 using PhiloxBlock = std::array<uint32_t, 4>;
 
-// Ten rounds; equal to Random123's philox4x32 for the same counter and key.
+// Ten rounds; equals Random123's philox4x32 for the same counter and key.
 constexpr PhiloxBlock Philox4x32(PhiloxBlock counter, std::array<uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t a = uint64_t{0xD2511F53} * counter[0];

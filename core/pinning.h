@@ -1,4 +1,4 @@
-// Pinning: host memory that a device reads by itself, while the CPU does something else.
+// Pinning: page-locked host memory, which a device can read without the CPU.
 #pragma once
 
 #include <cstddef>
@@ -7,19 +7,19 @@
 
 namespace stoker {
 
-// Any thread. Whoever pins memory keeps this alive until it is unpinned.
+// Thread-safe. The owner of pinned memory keeps this alive until the memory is unpinned.
 class Pinning {
  public:
   virtual ~Pinning() = default;
 
-  // [data, data + bytes) stays where it is from now on, and can be copied from without the CPU.
-  // Page-aligned. Takes a while: every page is touched. ResourceExhausted, Unavailable.
+  // Locks [data, data + bytes), page-aligned, in physical memory. Slow, since every page is
+  // touched. ResourceExhausted, Unavailable.
   virtual Status Pin(void* data, size_t bytes) = 0;
 
-  // NUMA node that the memory should lie on; -1: any.
+  // The NUMA node to allocate the memory on; -1: any.
   virtual int numa_node() const { return -1; }
 
-  // Before the memory is given back. Cannot fail: also where the device has gone meanwhile.
+  // Called before the memory is freed. Cannot fail, even if the device has gone.
   virtual void Unpin(void* data) = 0;
 };
 

@@ -1,7 +1,7 @@
-// What a sample's random transforms are drawn from.
+// Random numbers for a sample's transforms.
 //
-// A draw is a pure function of its key and counter, so that it does not depend on the order in
-// which samples are worked on, on threads, or on what was drawn before.
+// A draw is a pure function of its key and counter, so it does not depend on the order in which
+// samples are processed, on threads, or on earlier draws.
 #pragma once
 
 #include <array>
@@ -11,15 +11,15 @@
 
 namespace stoker {
 
-// What a sample's randomness depends on.
+// The key of a sample's random numbers.
 struct DrawKey {
   uint64_t seed = 0;
   uint64_t epoch = 0;
   uint64_t position = 0;  // g: the sample's global position in the epoch
 };
 
-// The stream of random numbers of one transform (its index in the list) for one sample.
-// Value type, no heap. Epochs differ below 2^32, transforms below 2^16, draws below 2^16.
+// The random numbers of one transform (its index in the list) for one sample. A value type without
+// heap memory. Epochs are below 2^32, transforms and draws below 2^16.
 class RandomStream {
  public:
   RandomStream(const DrawKey& key, uint32_t transform)

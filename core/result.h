@@ -1,8 +1,8 @@
-// How stoker says that something went wrong.
+// Results and errors.
 //
-// Everything that data or the system can cause comes back as an Error inside a Result; exceptions
-// are left to constructors and to the Python edge. An Error is made once, where the cause is known,
-// and each layer above adds only what it alone knows (the file, the offset).
+// Everything that data or the system can cause is returned as an Error in a Result; exceptions are
+// for constructors and the Python edge. An Error is created once, where the cause is known, and
+// each layer above adds only what it knows (the file, the offset).
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@
 namespace stoker {
 
 enum class Code {
-  kInvalidArgument,     // the caller's options make no sense
-  kNotFound,            // a file or folder is not there
-  kPermissionDenied,    // it is there, and may not be read
+  kInvalidArgument,     // the caller's options are wrong
+  kNotFound,            // a file or folder does not exist
+  kPermissionDenied,    // it exists, but access is denied
   kDataLoss,            // bytes that cannot be decoded
   kResourceExhausted,   // a budget or a limit of the system
-  kFailedPrecondition,  // the object is not in a state for this call (after a fork)
-  kUnimplemented,       // a format or an option that stoker does not have
-  kCancelled,           // Stop() was called meanwhile
-  kUnavailable,         // I/O failed in a way that a retry might cure
+  kFailedPrecondition,  // the object cannot do this call in its state (after a fork)
+  kUnimplemented,       // a format or an option that stoker does not support
+  kCancelled,           // Stop() was called
+  kUnavailable,         // an I/O error that a retry might cure
 };
 
 // "INVALID_ARGUMENT", "DATA_LOSS", …: the names that gRPC and TensorFlow use.
@@ -31,25 +31,25 @@ const char* CodeName(Code code);
 
 struct [[nodiscard]] Error {
   Code code = Code::kInvalidArgument;
-  std::string cause;                 // one sentence without a full stop: what is wrong
-  std::string file = {};             // empty: no file is to blame
+  std::string cause;                 // what is wrong: one sentence without a full stop
+  std::string file = {};             // empty: no file is involved
   std::optional<uint64_t> offset{};  // in bytes from the start of `file`
-  std::string advice = {};           // what to do about it; may be empty
-  // So many bytes of working memory were asked for, beside what is held, and there was no room:
-  // what failed may succeed when others have given theirs back. 0: that was not it.
+  std::string advice = {};           // what to do; may be empty
+  // The bytes of working memory that were requested in addition to those held and did not fit; the
+  // call may succeed once other memory has been released. 0: another cause.
   uint64_t wanted_bytes = 0;
 
   Error&& WithFile(std::string path) &&;
 
   // "DATA_LOSS: photos/a.jpg at byte 1234: truncated JPEG. Remove or re-create the file."
   std::string ToString() const;
-  std::string Message() const;  // the same without the code
+  std::string Message() const;  // without the code
 };
 
-// The error of a failed system call: maps errno to a Code and says strerror's words.
+// The error of a failed system call: maps errno to a Code and adds strerror's text.
 Error SystemError(int error_number, const std::string& what, std::string file = {});
 
-// A value or the reason why there is none.
+// A value, or the Error that explains why there is none.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -70,8 +70,8 @@ class [[nodiscard]] Result {
   const Error& error() const& { return *std::get_if<1>(&state_); }
   Error&& error() && { return std::move(*std::get_if<1>(&state_)); }
 
-  // For programs that prefer exceptions: the value, or std::runtime_error with the error's text. Of
-  // a Result that goes away with the expression (f().value()) it is moved out.
+  // For programs that prefer exceptions: the value, or std::runtime_error with the error's text.
+  // From a temporary Result (f().value()) the value is moved out.
   T& value() & {
     ThrowUnlessOk();
     return **this;
@@ -93,7 +93,7 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-// Success, or the reason why not. `return {};` is success.
+// Success, or an Error. `return {};` is success.
 template <>
 class [[nodiscard]] Result<void> {
  public:

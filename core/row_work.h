@@ -1,5 +1,5 @@
-// RowWork: what is left to do to a row of a batch when it has arrived on a device. The worker that
-// makes the row writes it into a column of the batch's slot, and it is copied with the pixels.
+// RowWork: the deferred operations of a row, which a device does after the copy. The worker that
+// makes the row writes them into a column of the batch's slot, and they are copied with the pixels.
 //
 // Plain data, read by a kernel: fixed sizes, no pointers.
 #pragma once
@@ -11,36 +11,35 @@ namespace stoker {
 
 enum class RowMixing : uint32_t {
   kNone,
-  kBlend,  // own × row + others × the row before, value by value
-  kCut,    // the box is that of the row before
+  kBlend,  // own × row + others × the previous row, value by value
+  kCut,    // the box comes from the previous row
 };
 
 struct WorkBox {
   int32_t x = 0, y = 0, width = 0, height = 0;  // in the finished image; empty: no box
 };
 
-// A box of the finished row that is overwritten, as Erasure (transforms/plan/drawn.h) has it.
+// A box of the finished row that is overwritten, like Erasure (transforms/plan/drawn.h).
 struct ErasedBox {
   WorkBox box{};
   float value[3] = {};     // in the row's own values
-  uint32_t noisy = 0;      // 1: normal numbers in place of `value`
-  uint64_t noise_key = 0;  // theirs
+  uint32_t noisy = 0;      // 1: normal numbers instead of `value`
+  uint64_t noise_key = 0;  // of the normal numbers
 };
 
-// In the order in which it is done: the stored row is mirrored, converted, its boxes are erased,
-// one after the other; then it is mixed with the row before (row 0: with the last), which is
-// finished to that point too.
+// The operations, in order: mirror the stored row, convert it, erase its boxes one after the other,
+// then mix it with the previous row (row 0: with the last), which has been through the same steps.
 struct RowWork {
-  uint32_t mirror = 0;  // 1: left and right change places
+  uint32_t mirror = 0;  // 1: flip horizontally
   RowMixing mixing = RowMixing::kNone;
   float own = 1, others = 0;
   WorkBox cut{};
-  // Followed by ErasedBox[boxes], as many for every row of the batch.
+  // Followed by ErasedBox[boxes], the same number for every row of the batch.
 };
 
 static_assert(sizeof(ErasedBox) == 40 && sizeof(RowWork) == 32 && alignof(ErasedBox) == 8);
 
-// Bytes from one row's work to the next; a multiple of 8.
+// Bytes of one row's operations; a multiple of 8.
 constexpr size_t RowWorkBytes(size_t boxes) { return sizeof(RowWork) + boxes * sizeof(ErasedBox); }
 
 }  // namespace stoker

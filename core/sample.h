@@ -1,4 +1,4 @@
-// SampleRef: where one sample lies. source → order → reader.
+// SampleRef: the location of one sample. source → order → reader.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct SampleRef {
   uint64_t id = 0;                   // in [0, source.size()); stable for an unchanged dataset
   uint32_t file = 0;                 // the source turns it into a path
   uint64_t offset = 0;               // first byte in the file
-  uint64_t length = kUnknownLength;  // bytes; unknown: to the end of the file, seen when opened
+  uint64_t length = kUnknownLength;  // bytes; unknown: to the end of the file
   int64_t label = kNoLabel;
 };
 

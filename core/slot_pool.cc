@@ -39,7 +39,7 @@ void* Slot::Row(size_t column, int64_t row) const {
   return static_cast<uint8_t*>(c.data) + row_bytes * static_cast<size_t>(row);
 }
 
-// Memory for many slabs, pinned as a whole for as long as there is one of them.
+// Memory for many slabs, pinned as one piece until the last of them is freed.
 class SlotPool::PinnedSlabs {
  public:
   static Result<std::shared_ptr<const PinnedSlabs>> Make(std::shared_ptr<Pinning> pinning,
@@ -64,7 +64,7 @@ class SlotPool::PinnedSlabs {
   const Mapping memory_;
 };
 
-// A slot and the memory in which its large columns lie: of its own, or pinned with others'.
+// A slot and the memory of its large columns, its own or pinned with others'.
 struct SlotPool::Slab : Slot {
   Mapping memory;
   std::shared_ptr<const PinnedSlabs> shared;
@@ -123,7 +123,7 @@ Result<std::shared_ptr<SlotPool>> SlotPool::Make(Options options, Reservation me
   return pool;
 }
 
-// All of them at once: pinning takes long, and must not happen while batches are made.
+// Pins all slots at once, because pinning takes long and must not happen while batches are made.
 Status SlotPool::PinSlabs() {
   const auto slabs = static_cast<uint64_t>(options_.working_slots) +
                      static_cast<uint64_t>(options_.pinned_lent_slots);
@@ -176,7 +176,7 @@ std::unique_ptr<SlotPool::Slab> SlotPool::SlabIn(uint8_t* memory) const {
   return slab;
 }
 
-// Fresh memory for the small columns, where the last batch's has gone its own way.
+// Allocates new memory for the small columns if the last batch's is still in use.
 bool SlotPool::GiveOwnMemory(Slot& slot) const {
   for (size_t c = 0; c < own_bytes_.size(); ++c) {
     if (own_bytes_[c] == 0 || slot.own_memory[c] != nullptr) continue;
@@ -196,7 +196,7 @@ bool SlotPool::Reserve() {
 }
 
 bool SlotPool::SetWorkingSlots(int slots) {
-  std::vector<std::unique_ptr<Slab>> unmapped;  // after the lock is let go
+  std::vector<std::unique_ptr<Slab>> unmapped;  // after the lock is released
   std::lock_guard lock(mutex_);
   const int before = std::exchange(working_slots_, slots);
   if (!Reserve()) {
@@ -239,18 +239,18 @@ std::unique_ptr<SlotPool::Slab> SlotPool::Keep(Slot* slot) {
 }
 
 void SlotPool::Abandon(Slot* slot) {
-  std::unique_ptr<Slab> unmapped;  // after the lock is let go
+  std::unique_ptr<Slab> unmapped;  // after the lock is released
   std::lock_guard lock(mutex_);
   --working_;
   unmapped = Keep(slot);
-  (void)Reserve();  // never more than before
+  (void)Reserve();  // never more than reserved before
 }
 
 Batch SlotPool::Lend(Slot* slot) {
   {
     std::lock_guard lock(mutex_);
     --working_;
-    (void)Reserve();  // never more than before
+    (void)Reserve();  // never more than reserved before
     ++lent_;
     options_.lent->Add(slot_bytes_);
   }
@@ -258,9 +258,9 @@ Batch SlotPool::Lend(Slot* slot) {
 }
 
 void SlotPool::Return(Slot* slot) {
-  if (getpid() != process_) return;  // a forked child's: another thread may have held the lock
-  for (std::shared_ptr<void>& own : slot->own_memory) own.reset();  // its owners keep it, if any
-  std::unique_ptr<Slab> unmapped;                                   // after the lock is let go
+  if (getpid() != process_) return;  // in a forked child another thread may have held the lock
+  for (std::shared_ptr<void>& own : slot->own_memory) own.reset();  // owned by its Owners
+  std::unique_ptr<Slab> unmapped;                                   // after the lock is released
   std::lock_guard lock(mutex_);
   --lent_;
   options_.lent->Remove(slot_bytes_);

@@ -1,12 +1,11 @@
-// The memory that batches live in: slabs of one size, mapped once and used again and again. Small
-// columns do not lie in the slab: each batch has fresh memory for them, which may stay with the
-// consumer when the slab goes home.
+// The memory of batches: slabs of one size, mapped once and reused. Small columns are not in the
+// slab: each batch has new memory for them, which may stay with the consumer when the slab returns.
 //
-// Two accounts. Slots in production count as working memory: their bytes are reserved from the
-// budget when the pool is made. A slot that the consumer holds is lent: it has a limit of its own,
-// or none, and a fresh slot takes its place in production. Slots that come home beyond those in
-// production and kSpareSlots more are given to the system, so that a consumer who once held many
-// does not keep them mapped for good.
+// There are two accounts. Slots in production count as working memory: their bytes are reserved
+// from the budget when the pool is made. A slot that the consumer holds is lent: it has a limit of
+// its own, or none, and a new slot takes its place in production. Returned slots beyond those in
+// production plus kSpareSlots are unmapped, so that a consumer that once held many does not keep
+// them mapped.
 #pragma once
 
 #include <sys/types.h>
@@ -26,15 +25,15 @@
 
 namespace stoker {
 
-// One batch's memory and what is known of its content.
+// The memory of one batch and what is known of its content.
 struct Slot {
   std::vector<Column> columns;  // shape[0] is set for each batch, and data of small columns
-  std::vector<std::shared_ptr<void>> own_memory;  // by column: of small ones; null in the slab
+  std::vector<std::shared_ptr<void>> own_memory;  // by column, for small ones; null in the slab
   std::vector<uint64_t> sample_ids;               // capacity: batch size; first `rows` valid
   int64_t rows = 0;
   uint64_t epoch = 0;
   uint64_t index = 0;
-  int numa_node = 0;    // where its pages should be
+  int numa_node = 0;    // preferred for its pages
   bool pinned = false;  // what lies in the slab
 
   void* Row(size_t column, int64_t row) const;
@@ -45,54 +44,54 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   struct Options {
     std::vector<ColumnSpec> columns;
     int64_t batch_size = 0;
-    int working_slots = 0;  // reserved from the budget; pinned slots: the most there may be
-    int lent_slots = 0;     // how many the consumer may hold at once; 0: any number
-    // Where it is given, lent slots are counted in it, and its limit holds in place of lent_slots.
+    int working_slots = 0;  // reserved from the budget; with pinned slots, the maximum
+    int lent_slots = 0;     // limit on the slots that the consumer holds; 0: none
+    // If set, lent slots are counted here, and its limit replaces lent_slots.
     std::shared_ptr<LentAccount> lent{};
-    // Where it is given: pins the slots in production and so many lent ones.
+    // If set, pins the slots in production and this many lent ones.
     std::shared_ptr<Pinning> pinning{};
     int pinned_lent_slots = 0;
     bool one_slab =
-        false;  // small columns lie in the slab too: one copy brings a batch to a device
+        false;  // small columns are in the slab too, so that one copy brings a batch to a device
   };
   static constexpr int kSpareSlots = 4;
 
-  // Whether a column has memory of its own: not the first one, and either at most 64 KiB for a
-  // whole batch or a sixteenth of the first one. (The first column is what slots are for.)
+  // Whether a column has memory of its own: it is not the first one, and takes at most 64 KiB per
+  // batch or a sixteenth of the first one. (Slots exist for the first column.)
   static bool IsSmall(const std::vector<ColumnSpec>& columns, size_t column, int64_t batch_size);
 
-  // Bytes of one batch with these columns, small ones included: those in the slab start on a page
-  // of their own each.
+  // Bytes of one batch with these columns, small ones included; each column in the slab starts on
+  // its own page.
   static uint64_t SlotBytes(const std::vector<ColumnSpec>& columns, int64_t batch_size,
                             bool one_slab = false);
 
-  // `memory` is resized to the working slots, and with their number. ResourceExhausted, with what
-  // was wanted, when its budget has no room for them; Pinning::Pin's errors. Slabs that are not
-  // pinned are mapped when first used; the budget outlives the pool's use in production (Retire).
+  // `memory` is resized to the working slots, and with their number. ResourceExhausted, with
+  // wanted_bytes, if its budget has no room for them; Pinning::Pin's errors. Slabs that are not
+  // pinned are mapped on first use; the budget must outlive production (Retire).
   static Result<std::shared_ptr<SlotPool>> Make(Options options, Reservation memory);
   ~SlotPool();
 
-  // From now on so many in production; those above that are there already stay until they are
-  // delivered, and count. False, and unchanged, when the budget has no room. Pinned slots stay
-  // pinned and reserved: precondition there: at most Options::working_slots.
+  // Changes the number of slots in production; surplus ones stay until they are delivered, and
+  // count. False, and unchanged, if the budget has no room. Pinned slots stay pinned and reserved;
+  // for them `slots` may not exceed Options::working_slots.
   [[nodiscard]] bool SetWorkingSlots(int slots);
 
-  // A slot to fill; null when so many are in production already or the system has no memory.
-  // Each is given back by Abandon or Lend before the pool goes.
+  // A slot to fill; null if the maximum is in production or the system has no memory. Each is
+  // returned by Abandon or Lend before the pool is destroyed.
   Slot* Acquire();
-  // An acquired slot that was not delivered returns to the free ones.
+  // Returns an acquired slot that was not delivered.
   void Abandon(Slot* slot);
-  // An acquired and filled slot becomes a batch. Precondition: CanLend().
+  // Makes an acquired and filled slot a batch. Precondition: CanLend().
   Batch Lend(Slot* slot);
   bool CanLend() const;
 
-  // Production is over: gives the reservation back to the budget and the free slabs to the system.
-  // Batches that are still held stay valid; each gives its slab to the system when it returns.
+  // Ends production: releases the reservation and unmaps the free slabs. Batches that are still
+  // held stay valid; each unmaps its slab when it returns.
   void Retire();
 
   const LentAccount& account() const { return *options_.lent; }
-  int lent() const;    // slots that the consumer holds, by batches and owners
-  int mapped() const;  // slabs: in production, lent and free
+  int lent() const;    // slots held by the consumer, through batches and owners
+  int mapped() const;  // slabs in production, lent and free
   uint64_t slot_bytes() const { return slot_bytes_; }
   uint64_t pinned_bytes() const { return pinned_bytes_; }
   const std::vector<ColumnSpec>& columns() const { return options_.columns; }
@@ -102,26 +101,26 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   class PinnedSlabs;
 
   explicit SlotPool(Options options);
-  void Return(Slot* slot);  // a lent slot comes home; any thread
+  void Return(Slot* slot);  // returns a lent slot; any thread
   Status PinSlabs();
-  bool Reserve();  // under mutex_: for the slots in production, and those that may be
+  bool Reserve();  // under mutex_: the limit on slabs, in production and spare
   uint64_t SlabBytes() const;
   std::unique_ptr<Slab> MapSlab() const;
   std::unique_ptr<Slab> SlabIn(uint8_t* memory) const;
   bool GiveOwnMemory(Slot& slot) const;
-  // Under mutex_: puts the slab among the free ones; hands it back when it is one too many.
+  // Under mutex_: adds the slab to the free ones, or returns it if there are enough.
   std::unique_ptr<Slab> Keep(Slot* slot);
-  int MostFree() const;  // slabs that are kept for later; under mutex_
+  int MostFree() const;  // the number of free slabs to keep; under mutex_
 
   const Options options_;
-  std::vector<uint64_t> own_bytes_;  // by column: of small ones; 0 in the slab
+  std::vector<uint64_t> own_bytes_;  // by column, for small ones; 0 in the slab
   const uint64_t slot_bytes_;
   uint64_t pinned_bytes_ = 0;
-  const pid_t process_;                      // that made it
+  const pid_t process_;                      // the creating process
   Reservation reservation_;                  // of the slots in production
-  mutable std::mutex mutex_;                 // taken once or twice a batch
-  std::vector<std::unique_ptr<Slab>> free_;  // last in, first out: the warmest memory first
-  int working_slots_;                        // at most
+  mutable std::mutex mutex_;                 // locked once or twice per batch
+  std::vector<std::unique_ptr<Slab>> free_;  // last in, first out, so that the memory is warm
+  int working_slots_;                        // the limit
   int working_ = 0;                          // in production
   int lent_ = 0;
   bool retired_ = false;

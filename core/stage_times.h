@@ -1,4 +1,4 @@
-// Where a worker's time goes.
+// StageTimes: a worker's time by stage.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 
 namespace stoker {
 
-// Nanoseconds of the monotonic clock, which is read without a system call.
+// The monotonic clock in nanoseconds, read without a system call.
 inline uint64_t NowNanoseconds() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                    std::chrono::steady_clock::now().time_since_epoch())
@@ -17,8 +17,8 @@ inline uint64_t NowNanoseconds() {
 struct StageTimes {
   uint64_t decode_ns = 0;   // bytes → pixels of the region
   uint64_t resize_ns = 0;   // pixels → the row: resample, flip, normalise, convert
-  uint64_t augment_ns = 0;  // what is not fused with that: colour, blur, policies, erasing
-  uint64_t mix_ns = 0;      // rows of a batch → mixed with each other
+  uint64_t augment_ns = 0;  // what is not fused with resizing: colour, blur, policies, erasing
+  uint64_t mix_ns = 0;      // MixUp and CutMix
 
   StageTimes& operator+=(const StageTimes& other) {
     decode_ns += other.decode_ns;

@@ -31,7 +31,7 @@ Error NoThread(const std::string& what, const std::string& why) {
           .advice = "Raise the limit, end other processes and threads, or ask for fewer threads"};
 }
 
-// For those who do with fewer: where the system or memory gives no thread, nothing is thrown.
+// Returns nullopt instead of throwing if the system or memory gives no thread.
 std::optional<std::thread> TryStart(const std::function<void()>& run) noexcept {
   try {
     return std::thread(run);
@@ -40,7 +40,7 @@ std::optional<std::thread> TryStart(const std::function<void()>& run) noexcept {
   }
 }
 
-// Until the kernel has taken it down a thread counts, also when it has been joined.
+// A thread counts against the limits until the kernel has removed it, even after it was joined.
 void AwaitEnd(pid_t thread) {
   constexpr int kPatience = 1000;
   for (int i = 0; i < kPatience && syscall(SYS_tgkill, getpid(), thread, 0) == 0; ++i) {

@@ -4,7 +4,7 @@
 
 namespace stoker {
 
-bool Trace::Place::Enter() {
+bool Trace::Entry::Enter() {
   uint64_t state = state_.load(std::memory_order_relaxed);
   while ((state & kListens) != 0) {
     if (state_.compare_exchange_weak(state, state + 1, std::memory_order_acquire,
@@ -15,54 +15,54 @@ bool Trace::Place::Enter() {
   return false;
 }
 
-// Nobody enters a closed place, so one thread alone finds that it was the last.
-void Trace::Place::Leave() {
-  if (state_.fetch_sub(1, std::memory_order_acq_rel) == kTaken + 1) Empty();
+// No thread enters a closed entry, so exactly one thread finds that it was the last to leave.
+void Trace::Entry::Leave() {
+  if (state_.fetch_sub(1, std::memory_order_acq_rel) == kInUse + 1) Empty();
 }
 
-void Trace::Place::Open(std::shared_ptr<TraceListener> listener) {
+void Trace::Entry::Open(std::shared_ptr<TraceListener> listener) {
   listener_ = std::move(listener);
-  state_.store(kListens | kTaken, std::memory_order_release);
+  state_.store(kListens | kInUse, std::memory_order_release);
 }
 
-void Trace::Place::Close() {
+void Trace::Entry::Close() {
   const uint64_t before = state_.fetch_and(~kListens, std::memory_order_acq_rel);
-  if (before == (kListens | kTaken)) Empty();
+  if (before == (kListens | kInUse)) Empty();
 }
 
-void Trace::Place::Empty() {
+void Trace::Entry::Empty() {
   const std::shared_ptr<TraceListener> gone = std::move(listener_);
   listener_ = nullptr;
   state_.store(0, std::memory_order_release);
 }
 
-bool Trace::Listen(const void* who, std::shared_ptr<TraceListener> listener) {
-  std::shared_ptr<TraceListener> gone;  // without the lock
+bool Trace::Listen(const void* owner, std::shared_ptr<TraceListener> listener) {
+  std::shared_ptr<TraceListener> gone;  // after the lock is released
   std::lock_guard lock(mutex_);
   const uint32_t on = on_.load(std::memory_order_relaxed);
   int before = kMost, room = kMost;
   for (int i = 0; i < kMost; ++i) {
-    if ((on >> i & 1) != 0 && who_[static_cast<size_t>(i)] == who) before = i;
-    if (places_[static_cast<size_t>(i)].free()) room = i;
+    if ((on >> i & 1) != 0 && owners_[static_cast<size_t>(i)] == owner) before = i;
+    if (entries_[static_cast<size_t>(i)].free()) room = i;
   }
   if (listener != nullptr && room == kMost) return false;
   if (listener != nullptr) {
-    places_[static_cast<size_t>(room)].Open(std::move(listener));
-    who_[static_cast<size_t>(room)] = who;
+    entries_[static_cast<size_t>(room)].Open(std::move(listener));
+    owners_[static_cast<size_t>(room)] = owner;
     on_.fetch_or(uint32_t{1} << room, std::memory_order_release);
   }
   if (before == kMost) return true;
-  gone = places_[static_cast<size_t>(before)].listener();
+  gone = entries_[static_cast<size_t>(before)].listener();
   on_.fetch_and(~(uint32_t{1} << before), std::memory_order_relaxed);
-  places_[static_cast<size_t>(before)].Close();
+  entries_[static_cast<size_t>(before)].Close();
   return true;
 }
 
-std::shared_ptr<TraceListener> Trace::listener(const void* who) const {
+std::shared_ptr<TraceListener> Trace::listener(const void* owner) const {
   std::lock_guard lock(mutex_);
-  for (size_t i = 0; i < places_.size(); ++i) {
-    if ((on_.load(std::memory_order_relaxed) >> i & 1) != 0 && who_[i] == who) {
-      return places_[i].listener();  // closed under the mutex only
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if ((on_.load(std::memory_order_relaxed) >> i & 1) != 0 && owners_[i] == owner) {
+      return entries_[i].listener();  // closed under the mutex only
     }
   }
   return nullptr;
@@ -72,9 +72,9 @@ template <typename Call>
 void Trace::Tell(const Call& call) const {
   const uint32_t on = on_.load(std::memory_order_relaxed);
   for (size_t i = 0; on >> i != 0; ++i) {
-    if ((on >> i & 1) == 0 || !places_[i].Enter()) continue;
-    call(*places_[i].listener());
-    places_[i].Leave();
+    if ((on >> i & 1) == 0 || !entries_[i].Enter()) continue;
+    call(*entries_[i].listener());
+    entries_[i].Leave();
   }
 }
 
@@ -94,9 +94,9 @@ template <typename Call>
 void TraceSpan::BeginWith(const Trace& trace, uint32_t on, const Call& call) {
   trace_ = &trace;
   for (size_t i = 0; on >> i != 0; ++i) {
-    if ((on >> i & 1) == 0 || !trace.places_[i].Enter()) continue;
-    spans_[i] = call(*trace.places_[i].listener());
-    told_ |= uint32_t{1} << i;
+    if ((on >> i & 1) == 0 || !trace.entries_[i].Enter()) continue;
+    spans_[i] = call(*trace.entries_[i].listener());
+    listening_ |= uint32_t{1} << i;
   }
 }
 
@@ -112,9 +112,9 @@ void TraceSpan::Begin(const Trace& trace, uint32_t on, const char* name, uint64_
 
 void TraceSpan::End() {
   for (size_t i = Trace::kMost; i-- > 0;) {
-    if ((told_ >> i & 1) == 0) continue;
-    trace_->places_[i].listener()->End(spans_[i]);
-    trace_->places_[i].Leave();
+    if ((listening_ >> i & 1) == 0) continue;
+    trace_->entries_[i].listener()->End(spans_[i]);
+    trace_->entries_[i].Leave();
   }
 }
 

@@ -1,5 +1,5 @@
-// Trace: what the threads do and when, told to those who listen: profilers, a file. Where nobody
-// does, a span costs a load.
+// Trace: passes spans of the threads' work on to listeners: profilers, a file. Without a listener a
+// span costs one load.
 #pragma once
 
 #include <array>
@@ -13,75 +13,76 @@
 
 namespace stoker {
 
-// Any thread.
+// Thread-safe.
 class Trace {
  public:
-  // Listeners at a time; one that was taken off counts until the spans that it was told of are
-  // over.
+  // The limit on listeners; a removed one counts until the spans that it was told of have ended.
   static constexpr int kMost = 8;
 
-  // From now on `listener` is told, in place of whom `who` named before; null: nobody. A span is
-  // told to those who listen when it begins: one who is taken off meanwhile is kept until it has
-  // ended, and nobody waits for that. False: there are too many, and nothing has changed.
-  bool Listen(const void* who, std::shared_ptr<TraceListener> listener);
-  std::shared_ptr<TraceListener> listener(const void* who) const;  // null: none
+  // Sets the listener of `owner`, replacing an earlier one; null removes it. A span is told to the
+  // listeners at its beginning: one that is removed meanwhile is kept alive until the span has
+  // ended, and nobody waits for that. False, and unchanged, if there are too many.
+  bool Listen(const void* owner, std::shared_ptr<TraceListener> listener);
+  std::shared_ptr<TraceListener> listener(const void* owner) const;  // null: none
 
-  // Whether it is worth preparing what is told below.
+  // Whether anyone listens, to skip preparing arguments.
   bool listening() const { return on_.load(std::memory_order_relaxed) != 0; }
 
-  // As TraceListener's, to all.
+  // As TraceListener's, for all listeners.
   void Counter(const TraceSource& source, const char* name, double value) const;
   void Instant(const TraceSource& source, const char* name, std::string_view text) const;
   void Task(const TraceSource& source, const TraceTask& task) const;
 
-  // A number that nobody else of this trace has, from 1 on.
+  // A number that is unique in this trace, from 1 on.
   uint64_t NewNumber() { return numbers_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
  private:
   friend class TraceSpan;
 
-  // A listener, and how many threads are in it.
-  class Place {
+  // A listener, and the number of threads that are calling it.
+  class Entry {
    public:
     bool Enter();  // false: it does not listen (any more)
     void Leave();
     bool free() const { return state_.load(std::memory_order_acquire) == 0; }
     void Open(std::shared_ptr<TraceListener> listener);  // precondition: free()
     void Close();
-    const std::shared_ptr<TraceListener>& listener() const { return listener_; }  // when entered
+    const std::shared_ptr<TraceListener>& listener() const {
+      return listener_;
+    }  // only after Enter()
 
    private:
     void Empty();
 
     static constexpr uint64_t kListens = uint64_t{1} << 63;
-    static constexpr uint64_t kTaken = uint64_t{1} << 62;
-    std::atomic<uint64_t> state_{0};  // kListens, kTaken, and threads inside
+    static constexpr uint64_t kInUse = uint64_t{1} << 62;
+    std::atomic<uint64_t> state_{0};  // kListens, kInUse, and the number of calling threads
     std::shared_ptr<TraceListener> listener_;
   };
 
   template <typename Call>
   void Tell(const Call& call) const;
 
-  std::atomic<uint32_t> on_{0};  // which places listen, by bit
-  mutable std::array<Place, kMost> places_;
-  std::array<const void*, kMost> who_{};  // of those that listen; under mutex_
+  std::atomic<uint32_t> on_{0};  // the entries that listen, by bit
+  mutable std::array<Entry, kMost> entries_;
+  std::array<const void*, kMost> owners_{};  // who registered each listener; under mutex_
   mutable std::mutex mutex_;
   std::atomic<uint64_t> numbers_{0};
 };
 
-// From here to the end of the scope.
+// A span from construction to the end of the scope.
 class TraceSpan {
  public:
   TraceSpan(const Trace& trace, const char* name) {
     if (const uint32_t on = trace.on_.load(std::memory_order_relaxed)) Begin(trace, on, name);
   }
-  // Of one batch.
+  // A span that concerns one batch.
   TraceSpan(const Trace& trace, const char* name, uint64_t epoch, uint64_t index) {
     const uint32_t on = trace.on_.load(std::memory_order_relaxed);
     if (on != 0) Begin(trace, on, name, epoch, index);
   }
   ~TraceSpan() {
-    if (told_ != 0) End();
+    if (listening_ != 0) End();
   }
   TraceSpan(const TraceSpan&) = delete;
   TraceSpan& operator=(const TraceSpan&) = delete;
@@ -93,9 +94,9 @@ class TraceSpan {
   void BeginWith(const Trace& trace, uint32_t on, const Call& call);
   void End();
 
-  uint32_t told_ = 0;                        // which places, by bit
-  const Trace* trace_;                       // when told_
-  std::array<int64_t, Trace::kMost> spans_;  // of those
+  uint32_t listening_ = 0;                   // the entries that were told, by bit
+  const Trace* trace_;                       // when listening_
+  std::array<int64_t, Trace::kMost> spans_;  // the listeners' own values
 };
 
 }  // namespace stoker

@@ -11,7 +11,7 @@ namespace stoker::cli {
 
 namespace {
 
-// Whether all of `text` is a number that `Number` holds.
+// Parses all of `text` as a `Number`.
 template <typename Number>
 bool Parse(const std::string& text, Number& number) {
   const char* end = text.data() + text.size();
@@ -71,7 +71,7 @@ CLI::Option* AddBytes(CLI::App& command, const std::string& name, uint64_t& valu
       ->check([](const std::string& text) {
         uint64_t number = 0;
         if (Parse(text, number)) return std::string();
-        return fmt::format("{} is no number of bytes; write 1000000, 64MiB or 2GB", text);
+        return fmt::format("{} is not a number of bytes; write 1000000, 64MiB or 2GB", text);
       });
 }
 
@@ -89,9 +89,9 @@ void AddLimits(CLI::App& command, LimitArguments& given) {
   constexpr int64_t kMostPixels = int64_t{kMostSidePixels} * kMostSidePixels;
   constexpr DecodeLimits kUsual;
   AddNumber(command, "--max-pixels", given.max_pixels, {1, kMostPixels},
-            WithDefault("width × height of an image; larger ones are\nrefused", kUsual.max_pixels));
+            WithDefault("refuse images with more pixels (width × height)", kUsual.max_pixels));
   AddNumber(command, "--max-scans", given.max_scans, {1, 1'000'000},
-            WithDefault("of a JPEG; those of more are refused", kUsual.max_scans));
+            WithDefault("refuse JPEGs with more scans", kUsual.max_scans));
 }
 
 void SetLimits(const LimitArguments& given, DecodeLimits& limits) {

@@ -1,4 +1,4 @@
-// Kinds of options that the subcommands share: how they are checked, and how --help shows them.
+// Option types that the subcommands share: their checks, and how --help shows them.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,12 @@ struct RealRange {
   double high = 0;
 };
 
-// Each adds an option whose default is what `value` holds now, and shows that behind `what` where
-// it is a value that may be given.
-// A value that cannot be is an error that names the option, the value and what it may be.
+// Each adds an option whose default is the present content of `value`; --help shows it after `what`
+// if it is a valid value. An invalid value is an error that names the option, the value and the
+// valid ones.
 CLI::Option* AddNumber(CLI::App& command, const std::string& name, int64_t& value,
                        NumberRange range, const std::string& what);
-// Finite numbers only: nan and inf lie in no range.
+// Finite numbers only: nan and inf are in no range.
 CLI::Option* AddReal(CLI::App& command, const std::string& name, double& value, RealRange range,
                      const std::string& what);
 CLI::Option* AddSeed(CLI::App& command, const std::string& name, uint64_t& value,
@@ -40,14 +40,14 @@ CLI::Option* AddBytes(CLI::App& command, const std::string& name, uint64_t& valu
 CLI::Option* AddChoice(CLI::App& command, const std::string& name, std::string& value,
                        const std::vector<std::string>& choices, const std::string& what);
 
-// What files may ask for; 0: not given.
+// Limits on what files may require; 0: not given.
 struct LimitArguments {
   int64_t max_pixels = 0;
   int64_t max_scans = 0;
 };
 
 void AddLimits(CLI::App& command, LimitArguments& given);
-// What is given; the rest of `limits` stays.
+// Sets those that were given; the rest of `limits` stays.
 void SetLimits(const LimitArguments& given, DecodeLimits& limits);
 
 }  // namespace stoker::cli

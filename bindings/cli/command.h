@@ -11,11 +11,11 @@ class App;
 
 namespace stoker::cli {
 
-// Runs what the command line asks for: an exit code, or why it failed.
+// Runs the command; returns an exit code, or why it failed.
 using Command = std::function<Result<int>()>;
 
-// Each declares its subcommand on `app`; when the command line names it, parsing sets `chosen`.
-// `chosen` outlives `app`.
+// Each declares its subcommand on `app`; parsing sets `chosen` if the command line names it.
+// `chosen` must outlive `app`.
 void AddBench(CLI::App& app, Command& chosen);
 void AddSynth(CLI::App& app, Command& chosen);
 void AddInspect(CLI::App& app, Command& chosen);

@@ -47,7 +47,7 @@ Error MissingCommand() {
 }  // namespace
 
 int Main(int argc, char** argv) {
-  // A file that outgrows RLIMIT_FSIZE is then an error of write(), like a full disk.
+  // Makes write() return an error for a file that exceeds RLIMIT_FSIZE, as for a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   const bool json = std::any_of(argv, argv + argc, [](const char* argument) {
     return argument == std::string_view("--json");
@@ -59,7 +59,7 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version",
                        "stoker " STOKER_VERSION "\nlibjpeg-turbo " + LibjpegTurboVersion(),
                        "Print the versions of stoker and of libjpeg-turbo, and exit");
-  app.require_subcommand(0, 1);  // none is told below, in words
+  app.require_subcommand(0, 1);  // checked below, with a better message
   app.footer(kFooter);
   AddSynth(app, chosen);
   AddInspect(app, chosen);
@@ -73,7 +73,7 @@ int Main(int argc, char** argv) {
       return Fail(s.error(), kExitUsage, json);
     }
   }
-  std::ranges::reverse(arguments);  // as CLI11 wants them
+  std::ranges::reverse(arguments);  // in the order that CLI11 expects
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::Success& wanted) {  // --help, --version

@@ -1,10 +1,10 @@
-// Parses the arguments of `stoker` and runs the command that they name.
+// Parses the arguments of `stoker` and runs the command.
 #pragma once
 
 namespace stoker::cli {
 
-// Runs the command that the arguments name, and says on stderr what is wrong with them; returns the
-// exit code. Throws what starting a thread and allocating memory throw.
+// Runs the command that the arguments name, and prints errors in them to stderr; returns the exit
+// code. Throws if a thread cannot be started or memory runs out.
 int Main(int argc, char** argv);
 
 }  // namespace stoker::cli

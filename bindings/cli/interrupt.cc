@@ -7,7 +7,7 @@ namespace stoker::cli {
 
 namespace {
 
-// A signal handler is given nothing but the signal's number, so what it says must be global.
+// A signal handler gets nothing but the signal's number, so its state must be global.
 volatile std::sig_atomic_t signal_noted = 0;
 
 void Note(int signal) { signal_noted = signal; }

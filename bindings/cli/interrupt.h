@@ -1,4 +1,4 @@
-// Ctrl-C and kill(1) end a command in order: what it knows is still printed, and no temporary file
+// Ends a command in order on Ctrl-C and kill(1): results so far are printed, and no temporary file
 // is left.
 #pragma once
 
@@ -8,9 +8,9 @@
 
 namespace stoker::cli {
 
-// While one lives, the first SIGINT, SIGTERM or SIGHUP is only noted; a second one of the same kind
-// ends the process at once, as without it. What is ignored (nohup) stays so. One at a time in a
-// process.
+// While one exists, the first SIGINT, SIGTERM or SIGHUP is only recorded; a second one of the same
+// kind ends the process at once, as without a guard. Ignored signals (nohup) stay ignored. One at a
+// time per process.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -25,8 +25,8 @@ class InterruptGuard {
   std::array<struct sigaction, kSignals.size()> before_{};
 };
 
-// What a command that was interrupted exits with: 128 and the signal's number, as shells report it.
-// Without a signal that of SIGINT.
+// The exit code of an interrupted command: 128 plus the signal's number, as shells report it;
+// without a signal, SIGINT's.
 int InterruptedExitCode();
 
 }  // namespace stoker::cli

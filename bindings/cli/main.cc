@@ -1,4 +1,4 @@
-// stoker: the command.
+// The `stoker` command.
 #include <exception>
 #include <new>
 

@@ -26,7 +26,8 @@ std::string AsOptions(std::string text) {
     for (size_t at = text.find(from); at != std::string::npos;
          at = text.find(from, at + to.size())) {
       const bool a_word = at == 0 || text[at - 1] == ' ' || text[at - 1] == '(';
-      if (a_word) text.replace(at, from.size(), to);  // else a part of another, or quoted
+      if (a_word)
+        text.replace(at, from.size(), to);  // otherwise it is part of another word, or quoted
     }
   }
   return text;

@@ -1,4 +1,4 @@
-// How a command ends: what it prints, and the code it exits with.
+// Ends a command: its messages and exit codes.
 #pragma once
 
 #include <initializer_list>
@@ -10,40 +10,39 @@
 namespace stoker::cli {
 
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitData = 1;    // what was asked to be read is missing or bad
-inline constexpr int kExitUsage = 2;   // the options make no sense
-inline constexpr int kExitSystem = 3;  // permission, disk, memory, I/O; an output is not written
+inline constexpr int kExitData = 1;    // the requested data is missing or bad
+inline constexpr int kExitUsage = 2;   // the options are wrong
+inline constexpr int kExitSystem = 3;  // permission, disk, memory, I/O; an output cannot be written
 
-// For commands that read. A named file is to blame itself, also where it asks for more than a limit
-// allows, unless the system refused it; without a file, InvalidArgument and Unimplemented speak of
+// For commands that read. An error with a file is the file's (kExitData), even if it exceeds a
+// limit, unless the system refused it; without a file, InvalidArgument and Unimplemented concern
 // options.
 int ExitCodeOf(const Error& error);
 
-// For commands that write `outputs`, too: one that cannot be written is the system's refusal,
-// whatever the reason.
+// For commands that also write `outputs`: failing to write one is kExitSystem, whatever the reason.
 int ExitCodeOf(const Error& error, std::initializer_list<std::string_view> outputs);
 
-// The library names its options as C++ does; the user of the command knows them by other names.
+// The library names its options as in C++; this replaces them by the command's names.
 std::string AsOptions(std::string text);
 
-// The same for an error of the library. Not for errors that have the user's own words in them.
+// The same for an error of the library. Not for errors that quote the user's input.
 Error WithOptionNames(Error error);
 
-// "stoker: error: photos/a.jpg at byte 12: truncated JPEG. Remove the file." and a line feed: one
-// line whatever a file's name is, for control characters in it are written as \xNN.
+// "stoker: error: photos/a.jpg at byte 12: truncated JPEG. Remove the file." and a line feed:
+// always one line, because control characters in a file's name are written as \xNN.
 std::string ErrorLine(const Error& error);
 
 // {"error": {…}} on one line; docs/cli.md has its members.
 std::string ErrorJson(const Error& error, int exit_code);
 
-// Tells of the error, the line on stderr and where `json` the object on stdout, and returns
+// Prints the error, as a line on stderr and with `json` as an object on stdout, and returns
 // `exit_code`.
 int Fail(const Error& error, int exit_code, bool json);
 
-// Tells of something that ends nothing: "stoker: warning: …" on stderr, on one line.
+// Prints "stoker: warning: …" on stderr, on one line.
 void Warn(const std::string& text);
 
-// Writes all of `text` to stdout. Fails when stdout takes no more (a full disk).
+// Writes all of `text` to stdout. Fails if stdout cannot take it (a full disk).
 Status Print(std::string_view text);
 
 }  // namespace stoker::cli

@@ -12,7 +12,7 @@ namespace stoker::cli {
 namespace {
 
 constexpr int kWidth = 32;
-// Back to the first column, and wipe to the line's end.
+// Return to the first column and clear the line.
 constexpr const char* kWipe = "\r\x1b[K";
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A line on a terminal that says how far a command is.
+// A progress line on a terminal.
 #pragma once
 
 #include <chrono>
@@ -11,19 +11,19 @@ namespace stoker::cli {
 // " 37% ━━━━───────", `total` > 0.
 std::string BarText(uint64_t done, uint64_t total);
 
-// Draws on stderr, and only where CanRedraw() (terminal.h): nothing ends up in a log. One thread at
-// a time.
+// Draws on stderr, and only if CanRedraw() (terminal.h), so that nothing ends up in a log. One
+// thread at a time.
 class ProgressBar {
  public:
   ProgressBar();
-  ~ProgressBar();  // wipes the line
+  ~ProgressBar();  // clears the line
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // Whether it is time to show something: ten times a second at most, never without a terminal.
+  // Whether it is time to show progress: at most ten times a second, never without a terminal.
   bool Due();
 
-  // `done` of `total` (0: unknown), and what else is worth saying. Does nothing without a terminal.
+  // `done` of `total` (0: unknown), and a note. Does nothing without a terminal.
   void Show(uint64_t done, uint64_t total, std::string_view note);
 
  private:

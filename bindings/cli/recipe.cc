@@ -36,8 +36,7 @@ DType DTypeOf(const RecipeArguments& given) {
   return given.dtype == "f32" || given.normalize ? DType::kF32 : DType::kU8;
 }
 
-// What is wrong with a recipe is an option's fault, as is the rest of it, which Plan::Compile
-// judges.
+// A wrong recipe is a wrong option, as is a list that Plan::Compile refuses.
 Error Wrong(const std::string& path, const std::string& cause) {
   return {.code = Code::kInvalidArgument,
           .cause = "--recipe " + path + ": " + cause,

@@ -1,4 +1,4 @@
-// What is done to images, as the subcommands' options say it.
+// Options about transforms, which several subcommands share.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ struct RecipeArguments {
   std::string dtype = "u8";
   std::string layout = "nhwc";
   bool normalize = false;
-  std::string file;  // of --recipe: in place of all of these
+  std::string file;  // --recipe; replaces all of these
   bool dtype_given = false;
-  LimitArguments limits;  // go before the file's
+  LimitArguments limits;  // override the file's
 };
 
 struct Recipe {
@@ -36,14 +36,14 @@ struct Recipe {
   std::vector<Transform> transforms;
   PlanOptions options;
   std::optional<BatchMix> mix;
-  bool shuffled = true;  // where nobody says otherwise
+  bool shuffled = true;  // defaults of the subcommand
 };
 
-// Adds the options; `given` outlives the parsing.
+// Adds the options; `given` must outlive the parsing.
 void AddRecipeOptions(CLI::App& command, RecipeArguments& given);
 
-// InvalidArgument where options do not go together, NotFound and others where the file cannot be
-// read. Whether the list makes sense is for Plan::Compile to say.
+// InvalidArgument if options contradict each other, NotFound and others if the file cannot be read.
+// Plan::Compile checks the list of transforms.
 Result<Recipe> RecipeOf(const RecipeArguments& given);
 
 }  // namespace stoker::cli

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 11> kParts = {"train", "training",   "tra
                                                      "valid", "validation", "dev",       "eval",
                                                      "test",  "testing",    "evaluation"};
 
-// train2017, Val and test_1 are such parts, too.
+// train2017, Val and test_1 are such names, too.
 size_t PartOf(const std::string& name) {
   std::string word;
   for (const char letter : name) {
@@ -35,7 +35,7 @@ std::string SplitWarning(const std::string& directory, std::span<const std::stri
       classes, [](const std::string& name) { return PartOf(name) < kParts.size(); });
   if (classes.empty() || !all) return {};
   const std::string& meant = *std::ranges::min_element(classes, {}, PartOf);
-  constexpr size_t kMost = 5;  // of train2007, train2008, … there may be many
+  constexpr size_t kMost = 5;  // there may be many: train2007, train2008, …
   const auto named = classes.first(std::min(classes.size(), kMost));
   return fmt::format(
       "{} holds {}{}, which look like splits of a dataset, not classes. To use one of them, pass "

@@ -1,14 +1,14 @@
-// The terminal that stderr may be.
+// The terminal of stderr, if it is one.
 #pragma once
 
 #include <cstddef>
 
 namespace stoker::cli {
 
-// Whether stderr is one where the cursor can be moved: not in a log, nor with TERM=dumb.
+// Whether stderr is a terminal whose cursor can be moved: not a log, nor TERM=dumb.
 bool CanRedraw();
 
-// Of stderr's terminal; 80 by 24 where it does not say.
+// The size of stderr's terminal; 80 by 24 if unknown.
 struct TerminalSize {
   size_t columns = 80;
   size_t rows = 24;

@@ -11,8 +11,8 @@ namespace stoker::cli {
 
 namespace {
 
-// Letters to insert, remove, change or swap with the next one that make `a` of `b`: the optimal
-// string alignment distance (Wagner and Fischer, JACM 21(1), 1974, with swaps).
+// The optimal string alignment distance of `a` and `b`: letters to insert, remove, change or swap
+// with the next one (Wagner and Fischer, JACM 21(1), 1974, with swaps).
 size_t Distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(last.begin(), last.end(), size_t{0});
@@ -30,7 +30,7 @@ size_t Distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-// As typed, without what is no typing error: dashes in front, capitals, and a value.
+// Without parts that are not typing errors: leading dashes, capitals, and a value.
 std::string Bare(std::string_view given) {
   given = given.substr(0, given.find('='));
   given.remove_prefix(std::min(given.find_first_not_of('-'), given.size()));
@@ -56,7 +56,7 @@ Error Unexpected(const CLI::App& app, const std::string& of, const std::vector<s
   std::string advice = fmt::format("`{} --help` lists the options", of);
   const auto option =
       std::ranges::find_if(left, [](const std::string& text) { return text.starts_with('-'); });
-  // Without dashes the first is an option's name, if any is: what follows is its value.
+  // Without dashes the first argument is an option's name, if any is: its value follows.
   const std::string meant = Nearest(option == left.end() ? left[0] : *option, OptionsOf(app));
   if (!meant.empty()) advice = fmt::format("Did you mean {}? {}", meant, advice);
   return {.code = Code::kInvalidArgument,
@@ -68,7 +68,7 @@ Error Unexpected(const CLI::App& app, const std::string& of, const std::vector<s
 }  // namespace
 
 std::string Nearest(std::string_view given, std::span<const std::string> known) {
-  constexpr size_t kFewest = 3;  // letters that say something
+  constexpr size_t kFewest = 3;  // significant letters
   const std::string typed = Bare(given);
   std::string nearest;
   size_t least = std::max<size_t>(1, typed.size() / 3) + 1;

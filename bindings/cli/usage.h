@@ -1,4 +1,4 @@
-// What is wrong with a command line, and what was probably meant.
+// Error messages for a wrong command line, with what was probably meant.
 #pragma once
 
 #include <span>
@@ -13,15 +13,15 @@ class App;
 
 namespace stoker::cli {
 
-// The name of `known` that somebody who typed `given` probably meant: it begins so, or differs by a
+// The name in `known` that a user who typed `given` probably meant: it begins so, or differs by a
 // typing error or two. Empty: none.
 std::string Nearest(std::string_view given, std::span<const std::string> known);
 
-// That `name` is a subcommand of `app`.
+// Checks that `name` is a subcommand of `app`.
 Status CheckCommand(const CLI::App& app, const std::string& name);
 
-// After parsing has failed, for which CLI11 says `what`. Arguments that nobody knows come first, in
-// the order in which they were given: what else is wrong is often but their consequence.
+// The error after parsing has failed; `what` is CLI11's message. Unknown arguments come first, in
+// the order in which they were given: other errors are often only their consequence.
 Error UsageError(const CLI::App& app, const std::string& what);
 
 }  // namespace stoker::cli

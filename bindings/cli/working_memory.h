@@ -1,4 +1,4 @@
-// How much memory the tools that decode by themselves may take.
+// The memory limit of subcommands that decode by themselves.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace stoker {
 
-// Of one thread: file, rows and coefficients together. 4 GiB where nothing else is asked for.
+// Of one thread: file, rows and coefficients together; 4 GiB by default.
 inline uint64_t WorkingMemory(const DecodeLimits& limits) {
   constexpr int64_t kBytesPerPixel = 16;
   return static_cast<uint64_t>(kBytesPerPixel *

@@ -1,4 +1,4 @@
-// io_uring or pread: by probe and by a measurement of a few milliseconds.
+// Chooses io_uring or pread: by a probe and a measurement of a few milliseconds.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -20,15 +20,16 @@ namespace {
 
 constexpr uint32_t kTrialDepth = 16;
 constexpr int kTrialRounds = 7;
-constexpr size_t kTrialBytes = 128 << 10;  // about a photograph
+constexpr size_t kTrialBytes = 128 << 10;  // about the size of a photograph
 
-// Warm, the two cost the same; cold, only the ring reads many files at a time. So the ring is given
-// up only where it is clearly slower (as on file systems that it must read through helper threads).
+// With a warm page cache both cost the same; with a cold one, only the ring reads many files at a
+// time. So the ring is given up only if it is clearly slower (as on file systems where it needs
+// helper threads).
 constexpr double kClearlySlower = 1.5;
 
 constexpr uint32_t kMostDepth = 1024;
 
-// A file of kTrialBytes in $TMPDIR, gone when this goes.
+// A file of kTrialBytes in $TMPDIR, removed on destruction.
 class TrialFile {
  public:
   TrialFile() {
@@ -56,7 +57,7 @@ class TrialFile {
   bool written_ = false;
 };
 
-// Reads the file once for each request; microseconds for one read, or less than 0 if one failed.
+// Reads the file once for each request; microseconds per read, or negative if one failed.
 double Round(Reader& reader, std::vector<ReadRequest>& requests) {
   std::array<ReadRequest*, kTrialDepth> all{};
   for (size_t i = 0; i < requests.size(); ++i) all[i] = &requests[i];
@@ -90,13 +91,15 @@ ReaderChoice Measure(Reader& uring) {
     request.buffer = GrowingBuffer(budget);
   }
   const std::unique_ptr<Reader> pread = MakePreadReader(kTrialDepth);
-  if (!file.ok() || Round(*pread, requests) < 0 || Round(uring, requests) < 0) {  // warms both, too
-    return {ReaderKind::kUring, "io_uring: it works here; not measured, for no temporary file (" +
-                                    file.path() + ") could be written and read"};
+  if (!file.ok() || Round(*pread, requests) < 0 ||
+      Round(uring, requests) < 0) {  // also warms up both
+    return {ReaderKind::kUring,
+            "io_uring: works here, but not measured, because no temporary file (" + file.path() +
+                ") could be written and read"};
   }
   std::array<double, kTrialRounds> ring_us{};
   std::array<double, kTrialRounds> pread_us{};
-  for (int i = 0; i < kTrialRounds; ++i) {  // in turns, so that both see the same machine
+  for (int i = 0; i < kTrialRounds; ++i) {  // alternating, so that both see the same load
     pread_us[i] = Round(*pread, requests);
     ring_us[i] = Round(uring, requests);
   }
@@ -113,11 +116,11 @@ ReaderChoice Measure(Reader& uring) {
 }  // namespace
 
 Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t depth) {
-  if (wanted == ReaderKind::kPread) return ReaderChoice{wanted, "pread: asked for"};
+  if (wanted == ReaderKind::kPread) return ReaderChoice{wanted, "pread: requested"};
   Result<std::unique_ptr<Reader>> uring = MakeUringReader(std::max(depth, kTrialDepth));
   if (wanted == ReaderKind::kUring) {
     if (!uring.ok()) return std::move(uring).error();
-    return ReaderChoice{wanted, "io_uring: asked for"};
+    return ReaderChoice{wanted, "io_uring: requested"};
   }
   if (!uring.ok()) return ReaderChoice{ReaderKind::kPread, "pread: " + uring.error().cause};
   return Measure(**uring);

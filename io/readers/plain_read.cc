@@ -40,8 +40,8 @@ Error ReadFailed(const ReadRequest& request, int error_number, uint64_t offset) 
   return error;
 }
 
-// Reads `expected` bytes, or, where the length is unknown, to the end of the file as it is now:
-// `expected` is then the size it had when opened, 0 also for the files of /proc.
+// Reads `expected` bytes or, if the length is unknown, to the current end of the file: `expected`
+// is then its size when opened, 0 also for the files of /proc.
 Status Fill(ReadRequest& request, int descriptor, uint64_t expected, const FileCalls& calls) {
   const bool known = request.length != kUnknownLength;
   bool may_block = false;
@@ -57,7 +57,7 @@ Status Fill(ReadRequest& request, int descriptor, uint64_t expected, const FileC
     if (n == 0) break;
     if (n > 0) {
       have += static_cast<uint64_t>(n);
-    } else if (n == -EAGAIN && !may_block) {  // a file system that minds O_NONBLOCK
+    } else if (n == -EAGAIN && !may_block) {  // a file system that rejects O_NONBLOCK
       if (const int e = calls.SetBlocking(descriptor); e < 0) {
         return ReadFailed(request, -e, request.offset + have);
       }
@@ -79,11 +79,11 @@ Status ReadOpened(ReadRequest& request, int descriptor, const FileCalls& calls) 
   if (!S_ISREG(info.st_mode)) return NotAFile(request, info.st_mode);
   const auto end = static_cast<uint64_t>(info.st_size);
   const bool known = request.length != kUnknownLength;
-  // Looked at before any memory is asked for: offset and length may come from a damaged index.
+  // Checked before any memory is requested: offset and length may come from a damaged index.
   if (request.offset > end) return EndsEarly(request, end);
   if (known && request.length > end - request.offset) return EndsEarly(request, end);
   const uint64_t expected = known ? request.length : end - request.offset;
-  // At least one byte, so that `size` readable bytes and the padding exist even when size is 0.
+  // At least one byte, so that `size` readable bytes and the padding exist even if size is 0.
   Status room = MakeRoom(request.buffer, std::max<uint64_t>(expected, 1));
   if (!room.ok()) return room;
   return Fill(request, descriptor, expected, calls);
@@ -107,10 +107,10 @@ int FileCalls::SetBlocking(int descriptor) const { return OrErrno(fcntl(descript
 int FileCalls::Close(int descriptor) const { return OrErrno(close(descriptor)); }
 
 Status MakeRoom(GrowingBuffer& buffer, uint64_t bytes, size_t keep) {
-  constexpr uint64_t kMost = uint64_t{1} << 46;  // more is nobody's; sums stay far from overflow
+  constexpr uint64_t kMost = uint64_t{1} << 46;  // no budget allows more; sums cannot overflow
   if (bytes <= buffer.capacity()) return {};
   bytes = std::min(bytes, kMost);
-  // Of the file alone, not of what the buffer has held before.
+  // Depends on the file alone, not on what the buffer has held before.
   const uint64_t least = std::max<uint64_t>(bytes, kFirstBufferBytes);
   const uint64_t step = std::bit_ceil(least) / 16;
   const uint64_t ample = (least + step - 1) / step * step;
@@ -123,7 +123,7 @@ void ReadPlainly(ReadRequest& request, const FileCalls& calls) {
   request.status = {};
   int descriptor = 0;
   do {
-    // O_NONBLOCK: opening a FIFO would wait for a writer; regular files do not mind.
+    // O_NONBLOCK: opening a FIFO would wait for a writer; it has no effect on regular files.
     descriptor = calls.Open(request.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   } while (descriptor == -EINTR);
   if (descriptor < 0) {
@@ -134,7 +134,7 @@ void ReadPlainly(ReadRequest& request, const FileCalls& calls) {
   if (!request.status.ok() && request.status.error().file.empty()) {
     request.status = Error(request.status.error()).WithFile(request.path);
   }
-  (void)calls.Close(descriptor);  // it was only read: there is nothing that closing could lose
+  (void)calls.Close(descriptor);  // after reading, close() has no error that matters
 }
 
 }  // namespace stoker

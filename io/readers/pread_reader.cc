@@ -1,4 +1,4 @@
-// The reference reader: each file is read whole inside Submit.
+// The reference reader: reads each file completely inside Submit.
 #include <algorithm>
 #include <vector>
 

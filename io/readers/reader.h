@@ -1,7 +1,7 @@
-// Reader: file bytes into buffers, many reads at a time. order → reader → worker.
+// Reader: reads files into buffers, many at a time. order → reader → worker.
 //
-// One contract, three implementations: `pread` (the reference), `uring` (Linux io_uring) and, in
-// tests/testing, a fake that injects faults.
+// Three implementations share this contract: `pread` (the reference), `uring` (Linux io_uring) and,
+// in tests/testing, a fake that injects faults.
 #pragma once
 
 #include <cstdint>
@@ -15,65 +15,65 @@
 
 namespace stoker {
 
-// One read. Owned by the caller; it and everything it points to stays put, and is the reader's
-// alone, from Submit until Reap hands it back.
+// One read. Owned by the caller; from Submit until Reap returns it, it and everything it points to
+// must stay in place and belong to the reader alone.
 struct ReadRequest {
   // Set by the caller.
-  std::string path;                  // capacity is kept from one use to the next
-  uint64_t offset = 0;               // first byte wanted
-  uint64_t length = kUnknownLength;  // unknown: up to the end of the file
-  GrowingBuffer buffer;              // grown as needed, kept from one use to the next
-  void* owner = nullptr;             // the caller's own; readers do not look at it
+  std::string path;                  // keeps its capacity between uses
+  uint64_t offset = 0;               // first byte to read
+  uint64_t length = kUnknownLength;  // unknown: to the end of the file
+  GrowingBuffer buffer;              // grown as needed, and kept between uses
+  void* owner = nullptr;             // for the caller; readers ignore it
 
   // Set by the reader.
   uint64_t size = 0;  // bytes now in `buffer`; kBufferPadding readable bytes follow them
   Status status;      // failure names the file and, where it applies, the offset
 };
 
-// Used by one thread for all its life: the ring belongs to the thread that made it (on another,
+// Used by a single thread throughout: the ring belongs to the thread that made it (on another,
 // reads still succeed, one by one).
 class Reader {
  public:
-  // Reaps what is in flight, for its memory belongs to the kernel until then.
+  // Waits for the reads in flight, because the kernel uses their memory until then.
   virtual ~Reader() = default;
 
-  // Starts reads, from the front of `requests`, and says how many it took: all, unless that would
-  // exceed capacity(). A read may complete at once, inside this call. Interrupted calls (EINTR) and
-  // short reads are continued, never returned. Failures come back through Reap, one by one.
+  // Starts reads from the front of `requests` and returns how many: all, unless that would exceed
+  // capacity(). A read may complete during this call. Interrupted calls (EINTR) and short reads are
+  // continued. Each failure is returned by Reap.
   virtual size_t Submit(std::span<ReadRequest* const> requests) = 0;
 
-  // Moves finished requests to `done` and says how many, in any order. Without `wait`,
-  // whatever has finished already; with it, and something in flight, it sleeps until one has, but
-  // no longer than about 50 ms, so that its caller can look up from a slow read.
+  // Moves finished requests to `done`, in any order, and returns their number. Without `wait` it
+  // takes those that have finished already; with it, and with reads in flight, it sleeps until one
+  // has finished, but no longer than about 50 ms, so that the caller is not stuck behind a slow
+  // read.
   //
   // A file that ends before offset + length, or before offset, is DataLoss; an unknown length ends
-  // at the end of the file as it is when read. An empty file is no error here: size is 0. A file
-  // larger than the buffer grows the buffer; when the budget has no room: ResourceExhausted.
-  // Directories, FIFOs and devices are InvalidArgument; one that keeps a read waiting is found out
-  // half a second after nothing else is left to wait for (one that does give the length asked for
-  // may be read).
+  // at the end of the file when it is read. An empty file is not an error here: size is 0. The
+  // buffer grows for a larger file; ResourceExhausted if the budget has no room. Directories, FIFOs
+  // and devices are InvalidArgument; one that blocks a read is detected half a second after all
+  // other reads have finished (one that delivers the requested length may be read).
   virtual size_t Reap(std::span<ReadRequest*> done, bool wait) = 0;
 
   virtual size_t in_flight() const = 0;  // submitted and not yet reaped
   virtual size_t capacity() const = 0;   // most requests in flight
-  virtual const char* name() const = 0;  // "pread", "uring"
+  virtual const char* name() const = 0;  // limit on requests in flight
 };
 
 enum class ReaderKind { kAuto, kUring, kPread };
 
-// What was chosen and, in words for the user, why.
+// The chosen reader, and the reason in words for the user.
 struct ReaderChoice {
   ReaderKind kind = ReaderKind::kPread;  // never kAuto
   std::string reason;
 };
 
-// Probes io_uring (allowed here? the features needed? room under memlock?) and, where it works,
-// measures it against pread on a small temporary file ($TMPDIR, else /tmp). kUring where it cannot
-// be had is an error that says why; kPread always works. A few milliseconds.
-// The ring that is probed is as deep as the real one will be.
+// Probes io_uring (is it allowed, does it have the features, is memlock sufficient?) and, if it
+// works, measures it against pread on a small temporary file ($TMPDIR, else /tmp). If kUring is
+// wanted and not available, the error says why; kPread always works. Takes a few milliseconds. The
+// probed ring is as deep as the real one will be.
 Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t depth = 32);
 
-// `depth`: most reads in flight, 1 to 1024.
+// `depth`: limit on reads in flight, 1 to 1024.
 Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t depth);  // not kAuto
 std::unique_ptr<Reader> MakePreadReader(uint32_t depth);
 Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t depth);

@@ -1,4 +1,4 @@
-// Many files at a time through one io_uring. uring_chain.h says how one file goes.
+// Reads many files at a time through one io_uring; uring_chain.h describes each file's operations.
 //
 // In the steady state, with the files in the page cache, a Submit is one system call, a Reap none,
 // and nothing is allocated.
@@ -23,19 +23,19 @@ namespace stoker {
 
 namespace {
 
-constexpr uint64_t kCancellation = ~uint64_t{0};  // user_data of what is no step of a chain
+constexpr uint64_t kCancellation = ~uint64_t{0};  // user_data of operations outside a chain
 constexpr uint64_t kMostPerRead = 0x7ffff000;     // bytes; the kernel's own limit
 constexpr uint64_t kMostUnseen = 64 << 20;        // known lengths beyond it: see Start
 constexpr int64_t kPatienceNs = 500'000'000;
 constexpr int64_t kLongestWaitNs = 50'000'000;
 constexpr int64_t kPatienceAtEndNs = 10'000'000;
 
-// One file on its way. Its index is its direct descriptor and, with the step, its user_data.
+// One file in flight. Its index is its direct descriptor and, with the step, its user_data.
 struct Flight {
   ReadRequest* request = nullptr;
   Chain chain;
-  bool enlarged = false;  // the buffer was grown to the file's size already
-  char probe = 0;         // where the byte beyond the end would land; nobody looks at it
+  bool enlarged = false;  // the buffer has already been grown to the file's size
+  char probe = 0;         // receives the byte of the probe; never read
 };
 
 uint64_t UserData(uint32_t index, ChainStep step) {
@@ -79,12 +79,12 @@ class UringReader final : public Reader {
   io_uring ring_{};
   bool open_ = false;
   std::vector<Flight> flights_;
-  // Indices of flights. One that is in none of these lists is in the kernel.
+  // Indices of flights. A flight that is in none of these lists is in the kernel.
   std::vector<uint32_t> free_;
   std::vector<uint32_t> queued_;    // in the submission queue, in its order
-  std::vector<uint32_t> finished_;  // to be reaped
+  std::vector<uint32_t> finished_;  // to be returned by Reap
   std::vector<uint32_t> larger_;    // to be sent again with a larger buffer
-  uint64_t waiting_since_ = 0;      // of NowNanoseconds
+  uint64_t waiting_since_ = 0;      // in NowNanoseconds
   const pid_t process_;
 };
 
@@ -99,7 +99,7 @@ UringReader::~UringReader() {
   waiting_since_ = NowNanoseconds();
   // A forked child inherits this memory, but not the reads: only their owner waits for them.
   while (getpid() == process_ && in_kernel() > 0) {
-    // Again each time: after a read that was cancelled comes a probe that may wait, too.
+    // Repeated, because a cancelled read is followed by a probe that may block, too.
     Cancel(0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
     Collect();
     if (in_kernel() > 0) Wait(kPatienceAtEndNs);
@@ -121,7 +121,7 @@ size_t UringReader::Submit(std::span<ReadRequest* const> requests) {
   return taken;
 }
 
-// Into the submission queue, or, where a chain cannot do it, straight to the finished.
+// Adds the chain to the submission queue or, if a chain cannot read this file, reads it plainly.
 void UringReader::Start(uint32_t index) {
   Flight& flight = flights_[index];
   ReadRequest& request = *flight.request;
@@ -130,13 +130,13 @@ void UringReader::Start(uint32_t index) {
   flight.enlarged = false;
   bool fits = false;
   if (request.length != kUnknownLength) {
-    // A length from a damaged index must not claim the whole budget: ReadPlainly looks at the
-    // file's size before it asks for so much.
+    // A length from a damaged index must not claim the whole budget: ReadPlainly checks the file's
+    // size before it requests so much.
     fits = request.length > 0 && request.length <= kMostUnseen &&
            request.offset <= static_cast<uint64_t>(INT64_MAX) - request.length &&
            MakeRoom(request.buffer, request.length).ok();
   } else {
-    // The probe reads where the file's position is, and that starts at 0.
+    // The probe reads at the file's position, which starts at 0.
     fits = request.offset == 0 &&
            (request.buffer.capacity() > 0 || MakeRoom(request.buffer, kFirstBufferBytes).ok());
   }
@@ -159,7 +159,7 @@ void UringReader::Queue(uint32_t index) {
   constexpr uint64_t kFromPosition = ~uint64_t{0};
   flight.chain.Begin(asked, known);
 
-  // Without O_NONBLOCK, though a FIFO may then wait (Wait sees to it): with it, file systems that
+  // Without O_NONBLOCK, although a FIFO may then block (see Wait): with it, file systems that
   // cannot read without blocking would refuse every read with EAGAIN.
   io_uring_sqe* sqe = io_uring_get_sqe(&ring_);  // never null: the queue has room for every chain
   io_uring_prep_openat_direct(sqe, AT_FDCWD, request.path.c_str(), O_RDONLY | O_NOCTTY, 0, index);
@@ -182,8 +182,8 @@ void UringReader::Queue(uint32_t index) {
   queued_.push_back(index);
 }
 
-// One system call for all. What the kernel does not take (it has no memory; another thread than the
-// ring's calls) is withdrawn and will be read plainly.
+// One system call for all. Operations that the kernel does not take (out of memory, or a call from
+// another thread than the ring's) are withdrawn, and their files read plainly.
 void UringReader::SendQueued() {
   if (queued_.empty()) return;
   unsigned left = Send();
@@ -199,14 +199,14 @@ void UringReader::SendQueued() {
   queued_.clear();
 }
 
-// Submits the queue, empties it, and says how many of its last entries the kernel did not take.
+// Submits and empties the queue, and returns how many of its last entries the kernel did not take.
 unsigned UringReader::Send() {
   int n = 0;
   do {
     n = io_uring_submit(&ring_);
   } while (n == -EINTR || (n > 0 && io_uring_sq_ready(&ring_) > 0));
   const unsigned left = io_uring_sq_ready(&ring_);
-  if (left > 0) {  // the kernel reads the tail only inside the call, so it may be taken back
+  if (left > 0) {  // the kernel reads the tail only during the call, so it may be taken back
     const unsigned head = *ring_.sq.khead;
     ring_.sq.sqe_head = ring_.sq.sqe_tail = head;
     __atomic_store_n(ring_.sq.ktail, head, __ATOMIC_RELEASE);
@@ -239,12 +239,12 @@ ReadRequest* UringReader::Deliver(const Flight& flight) {
   if (flight.chain.state() == Chain::State::kWhole) {
     flight.request->size = flight.chain.size();
   } else {
-    ReadPlainly(*flight.request);  // it also finds the words for whatever went wrong
+    ReadPlainly(*flight.request);  // it also words the error
   }
   return flight.request;
 }
 
-// Takes in all completions that are there.
+// Processes all available completions.
 void UringReader::Collect() {
   unsigned head = 0;
   unsigned n = 0;
@@ -273,7 +273,7 @@ void UringReader::Complete(uint32_t index, ChainStep step, int32_t result) {
   }
 }
 
-// Once for each request: a file that has outgrown the buffer again is read plainly.
+// Once per request: a file that has outgrown the buffer again is read plainly.
 bool UringReader::Enlarge(Flight& flight) {
   if (flight.enlarged) return false;
   flight.enlarged = true;
@@ -282,13 +282,13 @@ bool UringReader::Enlarge(Flight& flight) {
          MakeRoom(flight.request->buffer, static_cast<uint64_t>(info.st_size)).ok();
 }
 
-// Sleeps until something completes, or so long. When nothing has for a while, looks for reads that
-// never will.
+// Sleeps until something completes, or for this long. If nothing has completed for a while, cancels
+// reads that never will.
 void UringReader::Wait(int64_t longest_ns) {
   io_uring_cqe* first = nullptr;
   __kernel_timespec longest{0, longest_ns};
   (void)io_uring_submit_and_wait_timeout(&ring_, &first, 1, &longest, nullptr);
-  // By the clock, not by the call's result: signals may keep ending it early.
+  // Measured by the clock, not by the call's result: signals may keep ending it early.
   const uint64_t now = NowNanoseconds();
   const bool patient = now - waiting_since_ < static_cast<uint64_t>(kPatienceNs);
   if (patient || io_uring_cq_ready(&ring_) > 0) return;
@@ -296,7 +296,7 @@ void UringReader::Wait(int64_t longest_ns) {
   waiting_since_ = now;
 }
 
-// A FIFO waits for its writer, a terminal for its typist. ReadPlainly will name them.
+// A FIFO waits for its writer, a terminal for input. ReadPlainly will return the error.
 void UringReader::CancelWhatIsNoFile() {
   for (uint32_t i = 0; i < flights_.size(); ++i) {
     if (flights_[i].chain.state() != Chain::State::kInKernel) continue;

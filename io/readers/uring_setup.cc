@@ -65,10 +65,10 @@ Error SetupError(int error_number) {
   }
 }
 
-// COOP_TASKRUN: completions do not interrupt this thread, it meets them when it enters the kernel;
-// TASKRUN_FLAG says when that is worth it. Not DEFER_TASKRUN: it would take the links of a chain
-// forward only inside a wait, so that a warm batch needs several calls instead of one, and cold
-// reads were no faster here.
+// COOP_TASKRUN: completions do not interrupt this thread but are processed when it enters the
+// kernel; TASKRUN_FLAG says when that is worthwhile. Not DEFER_TASKRUN: it would advance a chain's
+// links only inside a wait, so that a warm batch needs several calls instead of one, and cold reads
+// were no faster.
 int OpenRing(io_uring& ring, uint32_t depth) {
   constexpr unsigned kFlags =
       IORING_SETUP_SUBMIT_ALL | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;  // 5.19

@@ -1,4 +1,4 @@
-// Opening an io_uring, and saying in words why there is none.
+// Opens an io_uring, with an error in words if that is not possible.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ struct io_uring;  // liburing's
 namespace stoker {
 
 // Sets up `ring` for `depth` chains of kChainSteps operations and as many direct descriptors, after
-// checking that the kernel has all that they need (Linux 5.19). On success the caller owns the ring
+// checking that the kernel supports them (Linux 5.19). On success the caller owns the ring
 // (io_uring_queue_exit); on failure there is nothing to undo. Errors: Unimplemented (the kernel is
 // too old or has no io_uring), PermissionDenied (seccomp or kernel.io_uring_disabled),
 // ResourceExhausted (locked memory, descriptors).

@@ -1,4 +1,4 @@
-// ArrayColumn: rows that lie in memory already, one for each sample.
+// ArrayColumn: rows in memory, one for each sample.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace stoker {
 
-// Owns nothing. Each row is dense and in C order; no alignment is asked for.
+// Owns nothing. Each row is dense and in C order; no alignment is required.
 struct ArrayColumn {
   std::string name;  // "image", "label"
   DType dtype = DType::kU8;
   std::vector<int64_t> row_shape;  // of one sample; {} for a scalar
   const void* data = nullptr;      // row 0
   uint64_t samples = 0;            // rows
-  // Bytes from a row to the next; may be negative, or 0. None: the rows lie without gaps.
+  // Bytes from one row to the next; may be negative or 0. nullopt: the rows are contiguous.
   std::optional<int64_t> row_stride{};
 
   size_t row_bytes() const {

@@ -12,8 +12,9 @@
 namespace stoker {
 namespace {
 
-constexpr size_t kMostDimensions = 7;                // of a row; a batch has one more
-constexpr int64_t kMostRowBytes = int64_t{1} << 42;  // of a row, so that no count of rows overflows
+constexpr size_t kMostDimensions = 7;  // of a row; a batch has one more
+constexpr int64_t kMostRowBytes =
+    int64_t{1} << 42;  // of a row, so that the product with the number of rows cannot overflow
 
 Error Refuse(const ArrayColumn& column, const std::string& cause, std::string advice = "") {
   return {.code = Code::kInvalidArgument,
@@ -23,7 +24,7 @@ Error Refuse(const ArrayColumn& column, const std::string& cause, std::string ad
 
 Status CheckColumn(const ArrayColumn& column) {
   if (column.name.empty()) return Refuse(column, "has no name");
-  if (SizeOf(column.dtype) == 0) return Refuse(column, "has an element type that is none");
+  if (SizeOf(column.dtype) == 0) return Refuse(column, "has an invalid element type");
   if (column.row_shape.size() > kMostDimensions) {
     return Refuse(column, "has rows of " + std::to_string(column.row_shape.size()) +
                               " dimensions; at most " + std::to_string(kMostDimensions) +
@@ -32,7 +33,7 @@ Status CheckColumn(const ArrayColumn& column) {
   auto bytes = static_cast<int64_t>(SizeOf(column.dtype));
   for (int64_t d : column.row_shape) {
     if (d < 1) return Refuse(column, "has rows with a dimension of " + std::to_string(d));
-    if (d >= kMostRowBytes / bytes) return Refuse(column, "has rows that no memory can hold");
+    if (d >= kMostRowBytes / bytes) return Refuse(column, "has rows too large for any memory");
     bytes *= d;
   }
   if (column.samples == 0) return Refuse(column, "has no samples");
@@ -65,20 +66,20 @@ std::string DescribeColumn(const ArrayColumn& column) {
   return column.name + ": " + std::to_string(column.samples) + " × " + DescribeRow(column);
 }
 
-// A fingerprint looks at so many runs of neighbouring rows, and of each run at so many rows and
-// bytes at most. Rows may lie far apart, in a file that is mapped: each can cost a read of its own.
+// Limits of a fingerprint: runs of neighbouring rows, and in each run rows and bytes. The rows may
+// be far apart in a mapped file, where each can cost a read.
 constexpr uint64_t kRuns = 16;
 constexpr uint64_t kRunRows = 64;
 constexpr uint64_t kRunBytes = 4096;
 
-// The `run`-th of kRuns places, evenly spread from 0 to `last`.
+// The `run`-th of kRuns evenly spread offsets from 0 to `last`.
 uint64_t PlaceOf(uint64_t run, uint64_t last) {
   return last / (kRuns - 1) * run + last % (kRuns - 1) * run / (kRuns - 1);
 }
 
-// What the rows are, and what is in them: everything where there are few rows of few bytes, else
-// runs of them from the first to the last, and of long rows a part, from the first bytes of the
-// first row to the last bytes of the last one. It does not depend on how far apart rows lie.
+// Hashes the rows' type and content: everything if there are few rows of few bytes, otherwise runs
+// of rows from the first to the last and, of long rows, parts from the first bytes of the first row
+// to the last bytes of the last one. It does not depend on the rows' stride.
 uint64_t HashOf(const ArrayColumn& column, uint64_t seed) {
   uint64_t hash = Hash64(DescribeColumn(column), seed);
   const uint64_t row_bytes = column.row_bytes();
@@ -124,7 +125,7 @@ class ArraySource final : public SampleSource {
  private:
   const std::vector<ArrayColumn> columns_;
   const std::shared_ptr<void> owner_;
-  const std::vector<std::string> classes_;  // none: labels are what the user says
+  const std::vector<std::string> classes_;  // empty: labels have no names
 };
 
 }  // namespace

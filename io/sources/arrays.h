@@ -1,4 +1,4 @@
-// Samples that are in memory already: NumPy arrays, tables, whatever the program has.
+// Samples in memory: NumPy arrays, tables, or anything else that the program has.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,16 @@
 
 namespace stoker {
 
-// One or two columns with the same number of samples: what a batch's columns will be, in this
-// order, with these names; the first one is the image where there are transforms. Any element type
-// and row shape. Nothing is copied before it is put into a batch.
+// One or two columns with the same number of samples become a batch's columns, in this order and
+// with these names; transforms apply to the first one, the image. Any element type and row shape.
+// Nothing is copied before it is put into a batch.
 //
-// The memory is the caller's. `owner`, which may be null, keeps it: the source lets go of it when
-// it goes itself, on whatever thread that is. Rows must not change while a loader reads them.
+// The memory is the caller's. `owner`, which may be null, keeps it valid: the source releases it on
+// its own destruction, on any thread. Rows must not change while a loader reads them.
 //
-// InvalidArgument names the column and what is wrong: no column or more than two, no name or the
-// same one twice, no samples or not equally many, no data, a dimension that is not positive, more
-// than seven of them, rows of 2^42 bytes or more.
+// InvalidArgument names the column and the problem: no column or more than two, no name or the same
+// one twice, no samples or different numbers of them, no data, a dimension that is not positive,
+// more than seven dimensions, rows of 2^42 bytes or more.
 Result<std::shared_ptr<const SampleSource>> Arrays(std::vector<ArrayColumn> columns,
                                                    std::shared_ptr<void> owner);
 

@@ -25,18 +25,18 @@ namespace {
 
 constexpr uint32_t kMostSections = 64;
 constexpr uint64_t kMostFileBytes = uint64_t{1} << 48;
-// Room that is asked for before anything has been read of it.
+// Memory that is requested before any of the content has been read.
 constexpr uint64_t kRoomAtOnce = 256 << 20;
 
 Error Damaged(const std::string& what) {
   return {.code = Code::kDataLoss,
           .cause = "the index is damaged: " + what,
-          .advice = "Make it anew with `stoker index`"};
+          .advice = "Run `stoker index` again"};
 }
 
 Error NoIndex() {
   return {.code = Code::kInvalidArgument,
-          .cause = "this is no index",
+          .cause = "this is not an index file",
           .advice = "Give the file that `stoker index` wrote"};
 }
 
@@ -58,7 +58,7 @@ bool Inside(uint64_t offset, uint64_t bytes, uint64_t whole) {
 
 }  // namespace
 
-// Opens one: what DatasetIndex is afterwards has been looked at.
+// Opens an index; a DatasetIndex has always been checked.
 class DatasetIndexReader {
  public:
   explicit DatasetIndexReader(DatasetIndex& index) : index_(index) {}
@@ -70,7 +70,7 @@ class DatasetIndexReader {
     }
     struct stat info {};
     if (fstat(index_.descriptor_, &info) != 0) {
-      return SystemError(errno, "cannot look at the index");
+      return SystemError(errno, "cannot stat the index");
     }
     if (!S_ISREG(info.st_mode)) return NoIndex();
     Status status = ReadHeader(static_cast<uint64_t>(info.st_size));
@@ -91,9 +91,9 @@ class DatasetIndexReader {
       return Error{.code = Code::kUnimplemented,
                    .cause = "an index of version " + std::to_string(header_.version) +
                             "; this stoker reads " + std::to_string(dataset_index::kVersion),
-                   .advice = "Make it anew with `stoker index`"};
+                   .advice = "Run `stoker index` again"};
     }
-    if (header_.file_bytes != file_bytes) return Damaged("it is not as long as it should be");
+    if (header_.file_bytes != file_bytes) return Damaged("it has the wrong length");
     if (header_.sections > kMostSections || file_bytes > kMostFileBytes)
       return Damaged("its header");
     return {};
@@ -121,7 +121,7 @@ class DatasetIndexReader {
     return {};
   }
 
-  // Each column is known to be right before the next one is measured by it.
+  // Each column is checked before it determines the size of the next one.
   Status ReadList() {
     ImageList& list = index_.list_;
     ListCheck check(list);
@@ -165,8 +165,8 @@ class DatasetIndexReader {
     return {};
   }
 
-  // `fits` judges the number of elements; `check`, given the first one of a piece that has been
-  // read, the elements from there to the end of `to`.
+  // `fits` checks the number of elements; `check`, given the first element of a piece that was
+  // read, checks from there to the end of `to`.
   template <typename Column, typename Fits, typename Check>
   Status ReadColumn(SectionKind kind, Column& to, Fits fits, Check check) {
     constexpr size_t kSize = sizeof(typename Column::value_type);
@@ -217,7 +217,7 @@ Result<DatasetIndex> DatasetIndex::Open(const std::string& path) {
     Status status = DatasetIndexReader(index).Load();
     if (!status.ok()) return std::move(status).error().WithFile(path);
   } catch (const std::bad_alloc&) {
-    return Error{Code::kResourceExhausted, "no memory for the index", path};
+    return Error{Code::kResourceExhausted, "out of memory for the index", path};
   }
   return index;
 }
@@ -233,7 +233,7 @@ ImageFacts DatasetIndex::FactsOf(uint32_t image) const {
           .format = facts.format};
 }
 
-// Looked at here and not when opening, for it costs nothing.
+// Checked here and not when opening, because it costs nothing.
 DatasetIndex::Record DatasetIndex::RecordOf(uint32_t image) const {
   const uint64_t begin = image == 0 ? 0 : facts_[image - 1].record_end;
   const uint64_t end = facts_[image].record_end;

@@ -1,12 +1,12 @@
-// A dataset's index file: the list of its images, so that nobody has to list the folder again, and
-// what is known of each, up to a record that says how to decode it faster. `stoker index` makes it,
-// beside the photographs or elsewhere.
+// A dataset's index file: the list of its images, so that the folder need not be listed again, and
+// for each image its size, format and a record that makes decoding faster. `stoker index` writes
+// it, in the folder or elsewhere.
 //
-// Opening reads the list and the facts, in a few large pieces, and checks every byte of them: 32
-// bytes an image and its name. Nothing is mapped: a file that is cut off meanwhile would be a
-// SIGBUS. Records are read when they are asked for; what becomes of the file meanwhile costs time
-// and no more: one that is deleted or replaced by renaming stays readable, and a record that is cut
-// off or overwritten is none.
+// Opening reads the list and the facts in a few large pieces and checks every byte: 32 bytes an
+// image, plus its name. Nothing is mapped, since truncating a mapped file causes a SIGBUS. Records
+// are read when they are needed. Changes of the file meanwhile cost time and no more: a file that
+// is deleted or replaced by renaming stays readable, and a record that is cut off or overwritten is
+// ignored.
 #pragma once
 
 #include <cstdint>
@@ -23,24 +23,23 @@
 
 namespace stoker {
 
-// Immutable after Open but for TakeList; any thread. Move-only.
+// Immutable after Open except for TakeList; thread-safe. Move-only.
 class DatasetIndex {
  public:
-  // Checks everything but the records, which have their own checksums. Whatever the bytes, also
-  // with the right checksums: the list is one that an ImageList may be, and no path of it leads out
-  // of the folder but by links. Memory: at most five times what has been read of the file so far,
-  // for columns grow while they are checked; and, of each column, 256 MiB of addresses.
+  // Checks everything but the records, which have their own checksums. Whatever the bytes are, even
+  // with correct checksums: the list satisfies ImageList's invariants, and no path leads out of the
+  // folder except through links. Memory: at most five times what has been read of the file so far,
+  // because columns grow while they are checked, and 256 MiB of addresses per column.
   //
-  // NotFound, PermissionDenied; InvalidArgument for what is no index at all; DataLoss where the
-  // bytes are not those that were written; Unimplemented for another version's file;
-  // ResourceExhausted.
+  // NotFound, PermissionDenied; InvalidArgument if it is not an index; DataLoss if the bytes have
+  // changed since they were written; Unimplemented for another version; ResourceExhausted.
   static Result<DatasetIndex> Open(const std::string& path);
 
   DatasetIndex(DatasetIndex&& other) noexcept { *this = std::move(other); }
   DatasetIndex& operator=(DatasetIndex&& other) noexcept;
   ~DatasetIndex();
 
-  // At least one image. Its file number is the `image` below.
+  // At least one image. An image's file number is the `image` below.
   const ImageList& list() const { return list_; }
   ImageList TakeList() { return std::exchange(list_, {}); }
   uint64_t fingerprint() const { return fingerprint_; }  // of the list
@@ -50,8 +49,8 @@ class DatasetIndex {
   ImageFacts FactsOf(uint32_t image) const;
   bool HasRecord(uint32_t image) const { return RecordOf(image).bytes > 0; }
 
-  // Replaces `record` by that of an image, reusing its capacity. Empty where there is none, it has
-  // more than `most` bytes, or it cannot be read. One system call.
+  // Replaces `record` by an image's, reusing its capacity. Empty if there is none, it has more than
+  // `most` bytes, or it cannot be read. One system call.
   void Read(uint32_t image, uint64_t most, std::vector<uint8_t>& record) const;
 
   const std::string& path() const { return path_; }
@@ -76,17 +75,17 @@ class DatasetIndex {
   dataset_index::Section records_;
 };
 
-// Writes one, as an OutputFile in a place of its own: of two that write the same one the last to
+// Writes an index, as an OutputFile with Origin kOwn: of two concurrent writers the last one to
 // finish wins. Errors name `path`.
 class DatasetIndexWriter {
  public:
   static Result<DatasetIndexWriter> Create(const std::string& path);
 
-  // The next image of the list; an empty record is none.
+  // Adds the next image of the list; an empty record means none.
   Status Add(const ImageFacts& facts, std::span<const uint8_t> record);
 
-  // The file's size; without it the file is as it was. Precondition: Add was called for each file
-  // of `list`.
+  // Puts the index in place and returns its size; without it the old file stays. Precondition: Add
+  // was called for each file of `list`.
   Result<uint64_t> Finish(const ImageList& list);
 
  private:
@@ -98,7 +97,7 @@ class DatasetIndexWriter {
 
   OutputFile file_;
   std::vector<uint8_t> waiting_;
-  uint64_t written_ = 0;  // to `waiting_` and from there
+  uint64_t written_ = 0;  // through `waiting_`
   std::vector<dataset_index::Facts> facts_;
 };
 

@@ -1,4 +1,4 @@
-// What an index file's list of images has to be before anybody follows its numbers.
+// Checks an index file's list of images before its numbers are used.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,20 @@
 
 namespace stoker {
 
-// Looks at a list that grows: first all folders, then the paths, and so on; each function is called
-// in this order, those with a `begin` whenever elements from there on have been added. Once one has
-// said false nothing else is to be called.
+// Checks a list that grows: first all folders, then the paths, and so on. The functions are called
+// in this order, those with a `begin` whenever elements from there on have been added. After one
+// has returned false nothing else may be called.
 //
-// When all have said true, every range of the list is inside it; the folders of a class follow each
-// other, and its name is their paths' first part; no part of a path is empty, hidden, "." or "..",
-// and no name has a slash or a zero byte in it. That names are sorted is not looked at.
+// If all have returned true, every range of the list is inside it; the folders of a class are
+// consecutive, and its name is the first part of their paths; no part of a path is empty, hidden,
+// "." or "..", and no name contains a slash or a zero byte. Whether names are sorted is not
+// checked.
 class ListCheck {
  public:
   explicit ListCheck(ImageList& list) : list_(list) {}
 
   bool Folders(size_t begin);
-  uint64_t path_bytes() const { return path_bytes_; }  // that the folders want
+  uint64_t path_bytes() const { return path_bytes_; }  // according to the folders
   bool Paths(size_t begin) const;                      // their bytes
   bool TakeClasses();                                  // the paths are complete: sets list.classes
   bool Files(size_t begin);
@@ -36,8 +37,8 @@ class ListCheck {
   ImageList& list_;
   uint64_t path_bytes_ = 0;
   uint64_t name_bytes_ = 0;
-  size_t folder_ = 0;     // of the file looked at
-  uint32_t name_at_ = 0;  // where its name begins, in those of the folder
+  size_t folder_ = 0;     // of the checked file
+  uint32_t name_at_ = 0;  // start of its name among the folder's names
 };
 
 }  // namespace stoker

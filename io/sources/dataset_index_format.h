@@ -1,5 +1,5 @@
-// The bytes of a dataset's index file, which dataset_index.cc reads and dataset_index_writer.cc
-// writes. Numbers are little-endian. docs/jpeg.md, "A dataset's file", has them as a table.
+// The format of a dataset's index file, which dataset_index.cc reads and dataset_index_writer.cc
+// writes. Numbers are little-endian.
 #pragma once
 
 #include <algorithm>
@@ -19,19 +19,19 @@ static_assert(std::endian::native == std::endian::little);
 inline constexpr std::array<char, 8> kMagic = {'S', 'T', 'K', 'I', 'N', 'D', 'E', 'X'};
 inline constexpr uint32_t kVersion = 3;
 
-struct Header {  // at the start of the file; `sections` of Section follow
+struct Header {  // at the start of the file; `sections` Sections follow
   std::array<char, 8> magic = kMagic;
   uint32_t version = kVersion;
   uint32_t sections = 0;
   uint64_t file_bytes = 0;
   uint64_t fingerprint = 0;  // of the list of images
-  uint64_t checksum = 0;  // Hash64 of this header, with 0 here, and of the sections' list behind it
+  uint64_t checksum = 0;     // Hash64 of this header, with 0 here, and of the Sections after it
 };
 static_assert(sizeof(Header) == 40);
 
-// Others may follow: a reader passes over those that it does not know.
-enum SectionKind : uint32_t {  // 1 was version 1's
-  kCropIndexes = 2,  // crop indexes in the order of the images, each with a checksum of its own
+// A reader skips kinds that it does not know.
+enum SectionKind : uint32_t {  // 1 was used by version 1
+  kCropIndexes = 2,  // crop indexes in the order of the images, each with its own checksum
   kFolders = 3,      // ImageList::Folder
   kPaths = 4,        // ImageList::paths
   kFiles = 5,        // ImageList::File
@@ -45,13 +45,14 @@ struct Section {
   uint32_t unused = 0;
   uint64_t offset = 0;  // in the file
   uint64_t bytes = 0;
-  uint64_t checksum = 0;  // of kCropIndexes 0, of others Checksum
+  uint64_t checksum = 0;  // 0 for kCropIndexes, otherwise Checksum
 };
 static_assert(sizeof(Section) == 32);
 
-// What was known of an image when the index was made.
+// What was known about an image when the index was made.
 struct Facts {
-  uint64_t record_end = 0;  // of its crop index, in kCropIndexes: it begins where that before ends
+  uint64_t record_end =
+      0;  // end of its crop index in kCropIndexes; it begins at the previous one's end
   uint32_t file_bytes = 0;  // 2^32 − 1: as many or more, or unknown
   uint32_t width = 0;       // as stored; 0: unknown
   uint32_t height = 0;
@@ -61,21 +62,21 @@ struct Facts {
 };
 static_assert(sizeof(Facts) == 24);
 
-// Sections are read and checked so many bytes at a time: while they are in the cache, and so that
-// what is wrong is noticed before more memory is taken. A multiple of every column's element.
+// Sections are read and checked in pieces of this size: while they are in the cache, and so that
+// errors are found before more memory is taken. A multiple of every column's element size.
 inline constexpr size_t kPieceBytes = 120 << 13;
 
-// Of kSkipped: a path and some fifty extensions are far below it.
+// The limit of kSkipped: a path and some fifty extensions are far below it.
 inline constexpr uint64_t kMostSkipped = 64 << 10;
 
-// Of a struct of these, as they lie in the file. Writable where the struct is.
+// The bytes of one of these structs, as in the file. Writable if the struct is.
 template <typename T>
 auto BytesOf(T& value) {
   using Byte = std::conditional_t<std::is_const_v<T>, const uint8_t, uint8_t>;
   return std::span<Byte>(reinterpret_cast<Byte*>(&value), sizeof(T));
 }
 
-// Of the pieces of a section, one after the other: Hash64 of each, with the one before as its seed.
+// The checksum of a section: Hash64 of each piece, seeded with the previous one's.
 inline uint64_t Checksum(std::span<const uint8_t> section) {
   uint64_t hash = 0;
   while (!section.empty()) {

@@ -26,9 +26,9 @@ std::span<const uint8_t> ColumnBytes(const Column& column) {
 }  // namespace
 
 Result<DatasetIndexWriter> DatasetIndexWriter::Create(const std::string& path) {
-  ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path, OutputFile::Place::kOwn));
+  ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path, OutputFile::Origin::kOwn));
   DatasetIndexWriter writer(std::move(file));
-  const std::vector<uint8_t> room(kRecordsAt);  // of what Finish knows
+  const std::vector<uint8_t> room(kRecordsAt);  // known only to Finish
   TRY(writer.Write(room));
   return writer;
 }
@@ -79,7 +79,7 @@ Result<uint64_t> DatasetIndexWriter::Finish(const ImageList& list) {
   header.file_bytes = written_;
   header.fingerprint = list.Fingerprint();
   if (status.ok()) status = WriteHeader(header, sections);
-  // On the disk before it has its name: a crash leaves the old file or the new one.
+  // Synced to disk before it gets its name: a crash leaves the old file or the new one.
   if (status.ok()) status = file_.Commit(OutputFile::Sync::kToDisk);
   if (!status.ok()) return std::move(status).error();
   return written_;

@@ -22,11 +22,11 @@
 namespace stoker {
 namespace {
 
-// Links can multiply paths beyond all bounds without a loop: thirty folders, each with two links to
-// the next one, are a billion paths.
+// Links can multiply paths without a loop: thirty folders, each with two links to the next one,
+// give a billion paths.
 constexpr int kMaxPathsToFolder = 1000;
 
-// Closes a directory on every way out.
+// Closes a directory on every return.
 class OpenFolder {
  public:
   OpenFolder(int parent, const char* path) {
@@ -44,7 +44,7 @@ class OpenFolder {
   bool ok() const { return stream_ != nullptr; }
   int descriptor() const { return dirfd(stream_); }
 
-  // Null at the end and on failure; errno is 0 at the end.
+  // nullptr at the end and on failure; errno is 0 at the end.
   const dirent* Next() {
     errno = 0;
     return readdir(stream_);
@@ -104,12 +104,13 @@ EntryType TypeOf(int folder, const dirent& entry) {
       return EntryType::kOther;
   }
   struct stat info;
-  // What cannot be seen through (dangling, in a loop, forbidden) is left to whoever opens it.
+  // A link that cannot be resolved (dangling, in a loop, forbidden) counts as a file: opening it
+  // will fail.
   if (fstatat(folder, entry.d_name, &info, 0) != 0) return EntryType::kFile;
   return TypeOfMode(info.st_mode, EntryType::kLinkedFolder);
 }
 
-// Sorts what was listed in the order of the directory.
+// Sorts names from the directory's order.
 NameList Sorted(NameList list) {
   std::vector<std::string_view> names(list.size());
   for (size_t i = 0; i < names.size(); ++i) names[i] = list[i];
@@ -136,7 +137,7 @@ struct Content {
   SkippedFiles skipped;
 };
 
-// `path` is from the root; `shown` is for messages.
+// `path` is relative to the root; `shown` is for messages.
 Result<Content> Read(OpenFolder& folder, const std::string& path, const std::string& shown,
                      NameFilter filter) {
   Content content;
@@ -165,7 +166,7 @@ Result<Content> Read(OpenFolder& folder, const std::string& path, const std::str
   return content;
 }
 
-// A folder on the way from the root to the one that is being listed.
+// A folder between the root and the one being listed.
 struct Ancestor {
   dev_t device;
   ino_t inode;
@@ -179,7 +180,7 @@ bool IsInside(const Ancestor* ancestor, const struct stat& folder) {
   return false;
 }
 
-// Folders still to be listed, and what the threads have found so far.
+// The folders still to be listed, and what the threads have found so far.
 class Walk {
  public:
   Walk(const std::string& root, int descriptor, NameFilter filter)
@@ -195,7 +196,7 @@ class Walk {
     return {};
   }
 
-  // The body of each thread: until nothing is pending and nobody can add to it.
+  // The body of each thread: runs until nothing is pending and no thread can add to it.
   void Run() {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -219,7 +220,7 @@ class Walk {
     }
   }
 
-  // After all threads have left Run.
+  // Called after all threads have left Run.
   Result<ListedTree> Finish() {
     if (error_) return *std::move(error_);
     std::vector<ListedFolder>& folders = found_.folders;
@@ -237,7 +238,7 @@ class Walk {
     std::shared_ptr<const Ancestor> parent;
   };
 
-  // False where a loop is cut.
+  // False if a loop is cut.
   Result<bool> List(const Pending& pending, ListedFolder& found, SkippedFiles& skipped,
                     std::vector<Pending>& below) {
     const std::string shown = Join(root_, pending.path);
@@ -291,7 +292,7 @@ class Walk {
 
 }  // namespace
 
-// Wraps where nobody's clock goes.
+// Overflows only beyond any real clock's range.
 int64_t Nanoseconds(const timespec& time) {
   return static_cast<int64_t>(static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
                               static_cast<uint64_t>(time.tv_nsec));

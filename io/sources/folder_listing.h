@@ -1,4 +1,4 @@
-// What lies in a tree of folders, listed by several threads.
+// Lists a tree of folders with several threads.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace stoker {
 
-// Names without their folder, sorted bytewise, end to end in one string.
+// Names without their folder, sorted bytewise and concatenated.
 struct NameList {
   std::string bytes;
   std::vector<uint32_t> ends;  // of each name, in `bytes`
@@ -27,15 +27,15 @@ struct NameList {
 };
 
 struct ListedFolder {
-  std::string path;     // from the root, without a slash at either end; "" is the root itself
-  uint32_t top = 0;     // which of the root's folders it lies in, or is
-  NameList files = {};  // may be none
-  // When something was last added to it, removed or renamed: nanoseconds since 1970, as they were
-  // before it was read.
+  std::string path;  // relative to the root, without a slash at either end; "" is the root itself
+  uint32_t top = 0;  // the index of the root's folder that contains or is it
+  NameList files = {};  // may be empty
+  // When an entry was last added, removed or renamed: nanoseconds since 1970, taken before the
+  // folder was read.
   int64_t modified_ns = 0;
 };
 
-// The root and what is directly in it.
+// The root and its direct entries.
 struct ListedRoot {
   std::vector<std::string> folders;  // sorted bytewise
   NameList files;
@@ -46,16 +46,17 @@ struct ListedRoot {
 // Everything below some of the root's folders.
 struct ListedTree {
   std::vector<ListedFolder> folders;
-  std::map<uint32_t, SkippedFiles> skipped;  // by `top`, where there are any
+  std::map<uint32_t, SkippedFiles> skipped;  // by `top`, if there are any
 };
 
 int64_t Nanoseconds(const timespec& time);
 
-// ListedFolder::modified_ns of `path`, a folder or a link to one, below an open folder; "": that
-// one itself. None where it cannot be seen, or is something else.
+// ListedFolder::modified_ns of `path`, a folder or a link to one, relative to an open folder; ""
+// means that folder itself. nullopt if it is not a folder or not accessible.
 std::optional<int64_t> ModifiedNs(int descriptor, const char* path);
 
-// What a file is, by its name. Those that are skipped are counted by `extension`, which lives on.
+// The kind of a file by its name. Skipped files are counted by `extension`, which must be a
+// literal.
 struct NameKind {
   enum Kind { kOther, kListed, kSkipped } kind = kOther;
   std::string_view extension = {};
@@ -64,15 +65,14 @@ struct NameKind {
 // Called from several threads.
 using NameFilter = NameKind (*)(std::string_view name);
 
-// Reads directories below one root. Hidden entries (leading dot) do not exist for it; neither do
-// sockets, pipes and devices. Symbolic links are followed; one that leads nowhere counts as a file,
-// so that whoever opens it hears of it. Only links, and entries whose type the file system does not
-// tell, are stat'ed.
+// Reads directories below one root. Hidden entries (leading dot), sockets, pipes and devices are
+// ignored. Symbolic links are followed; a dangling one counts as a file, so that opening it reports
+// the error. Only links, and entries whose type the file system does not report, are stat'ed.
 //
-// Holds one descriptor for the root and, while it lists, one for each thread. One caller at a time.
+// Holds one descriptor for the root and, while listing, one for each thread. One caller at a time.
 class FolderLister {
  public:
-  // NotFound; InvalidArgument when `root` is not a folder; PermissionDenied.
+  // NotFound; InvalidArgument if `root` is not a folder; PermissionDenied.
   static Result<FolderLister> Open(std::string root, NameFilter filter);
   FolderLister(FolderLister&& other) noexcept;
   FolderLister& operator=(FolderLister&&) = delete;
@@ -80,16 +80,16 @@ class FolderLister {
 
   Result<ListedRoot> ListRoot();
 
-  // Everything below those folders of the root: each folder once for each path that leads to it,
-  // also without files, sorted by (top, path). A folder is not entered again from inside itself: it
-  // is compared by (device, inode) with all that its path came through. That cuts every loop, and
-  // lists a folder that two links lead to twice, as os.walk(followlinks=True) does.
+  // Lists everything below these folders of the root: each folder once for each path that leads to
+  // it, even without files, sorted by (top, path). A folder is not entered again from inside
+  // itself: it is compared by (device, inode) with its ancestors on the path. That cuts every loop,
+  // and lists a folder twice if two links lead to it, as os.walk(followlinks=True) does.
   //
-  // threads > 0. The error names the folder; of several it is the one with the smallest path among
-  // those seen before all threads had stopped.
+  // threads > 0. The error names the folder; of several errors it is the one with the smallest path
+  // among those seen before all threads had stopped.
   Result<ListedTree> ListBelow(const std::vector<std::string>& tops, int threads);
 
-  int descriptor() const { return descriptor_; }  // the root's, for as long as this lives
+  int descriptor() const { return descriptor_; }  // the root's, until destruction
 
  private:
   FolderLister(std::string root, int descriptor, NameFilter filter)

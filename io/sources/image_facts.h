@@ -1,11 +1,11 @@
-// ImageFacts: what an index tells of an image before it is opened.
+// ImageFacts: what an index says about an image before it is opened.
 #pragma once
 
 #include <cstdint>
 
 namespace stoker {
 
-// As they were when the index was made: a file may have changed since.
+// As of the time when the index was made: a file may have changed since.
 struct ImageFacts {
   uint64_t file_bytes = 0;  // 0: unknown
   uint32_t width = 0;       // as stored; 0: unknown

@@ -17,7 +17,7 @@ namespace {
 
 struct FoundIndex {
   std::optional<DatasetIndex> index;
-  std::string warning;  // why an index that is there is not used, or is of little use
+  std::string warning;  // why an existing index is not used, or helps little
 };
 
 Result<FoundIndex> FindIndex(const std::string& directory, const ImageFolderOptions& options) {
@@ -37,15 +37,15 @@ Result<FoundIndex> FindIndex(const std::string& directory, const ImageFolderOpti
     return std::move(index).error();
   } else if (index.error().code != Code::kNotFound) {
     Error error = std::move(index).error();
-    if (error.code == Code::kInvalidArgument) error.advice = "Make it anew with `stoker index`";
+    if (error.code == Code::kInvalidArgument) error.advice = "Run `stoker index` again";
     found.warning =
         "the folder is listed and photographs are decoded without the index: " + error.Message();
   }
   return found;
 }
 
-// The list is the index' own, or one of the folder as it is now: `places` then says which image of
-// the index each file is.
+// The list is the index' own, or a new listing: `places` then maps each file to its image in the
+// index.
 class FolderSource final : public SampleSource {
  public:
   FolderSource(std::string directory, FoundIndex found, SkippedFiles skipped_in_root)
@@ -115,7 +115,7 @@ class FolderSource final : public SampleSource {
   std::string Describe() const override { return "image_folder(" + directory_ + ")"; }
 
  private:
-  // In the index; kNowhere where it has no such image.
+  // The image's number in the index; kNowhere if it has none.
   uint32_t PlaceOf(uint64_t id) const {
     if (!found_.index) return kNowhere;
     return fingerprint_ ? static_cast<uint32_t>(id) : places_[id];
@@ -124,12 +124,12 @@ class FolderSource final : public SampleSource {
   std::string directory_;  // as given
   ImageList list_;
   FoundIndex found_;
-  std::vector<uint32_t> places_;         // empty where the list is the index'
-  std::optional<uint64_t> fingerprint_;  // where the list is the index'
-  std::string prefix_;                   // of every path
+  std::vector<uint32_t> places_;         // empty if the list is the index'
+  std::optional<uint64_t> fingerprint_;  // set if the list is the index'
+  std::string prefix_;                   // total length of all paths
 };
 
-// The index is of another folder, or of this one as it was.
+// The warning that the index describes another folder, or an earlier state of this one.
 std::string IsOlder(const DatasetIndex& index, const std::vector<uint32_t>& places) {
   const auto known =
       std::count_if(places.begin(), places.end(), [](uint32_t place) { return place != kNowhere; });
@@ -139,7 +139,7 @@ std::string IsOlder(const DatasetIndex& index, const std::vector<uint32_t>& plac
                    std::to_string(known) + " of its " + std::to_string(places.size()) +
                    Noun(places.size(), " image", " images"),
                .file = index.path(),
-               .advice = "Make it anew with `stoker index`"}
+               .advice = "Run `stoker index` again"}
       .Message();
 }
 

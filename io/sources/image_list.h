@@ -1,4 +1,4 @@
-// ImageList: the names of a folder's images and their labels, compact enough for millions.
+// ImageList: the names and labels of a folder's images, compact enough for millions.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 namespace stoker {
 
 // In the order of torchvision's ImageFolder. `folders`, `files`, `paths` and `names` are sections
-// of an index file as they are (dataset_index_format.h).
+// of an index file, unchanged (dataset_index_format.h).
 struct ImageList {
-  // One that was listed, with images directly in it or without. The files of one follow those of
-  // the one before.
+  // A listed folder, with or without images directly in it. Files are grouped by folder, in the
+  // folders' order.
   struct Folder {
     int64_t modified_ns = 0;   // as ListedFolder::modified_ns
-    uint64_t names_begin = 0;  // in `names`, of its first file
+    uint64_t names_begin = 0;  // offset of its first file's name in `names`
     uint64_t path_begin = 0;   // in `paths`
     uint32_t path_bytes = 0;
     uint32_t first_file = 0;
@@ -28,20 +28,22 @@ struct ImageList {
   };
   struct File {
     uint32_t folder = 0;
-    uint32_t name_end = 0;  // in the names of its folder; the name before it ends where it begins
+    uint32_t name_end =
+        0;  // relative to its folder's names; it begins where the previous name ends
   };
 
   std::vector<std::string> classes;  // by label; empty: a flat folder, whose images have no label
   std::vector<Folder> folders;
   std::vector<File> files;
-  std::string paths;  // of folders, from the root, with a slash at the end; the root's is empty
+  std::string
+      paths;  // of folders, relative to the root, with a slash at the end; the root's is empty
   std::string names;  // of files
 
-  // Below the class folders, and directly in the root. An index has the former alone: the root is
-  // read again whenever one is opened.
+  // Below the class folders, and directly in the root. An index stores the former only: the root is
+  // read whenever an index is opened.
   SkippedFiles skipped = {}, skipped_in_root = {};
 
-  // `folders` is emptied bit by bit, so that names are not held twice. Precondition: no more than
+  // `folders` is emptied gradually, so that names are not held twice. Precondition: no more than
   // UINT32_MAX files.
   static ImageList Of(std::vector<std::string> classes, std::vector<ListedFolder> folders);
 
@@ -53,11 +55,11 @@ struct ImageList {
     const uint32_t begin = file == folder.first_file ? 0 : files[file - 1].name_end;
     return std::string_view(names).substr(folder.names_begin + begin, files[file].name_end - begin);
   }
-  // Behind the last file of a folder.
+  // The end of a folder's files.
   uint64_t EndOf(size_t folder) const {
     return folder + 1 < folders.size() ? folders[folder + 1].first_file : files.size();
   }
-  // Appends the path from the root.
+  // Appends the path relative to the root.
   void AppendPath(uint64_t file, std::string& to) const {
     to.append(PathOf(folders[files[file].folder])).append(NameOf(file));
   }
@@ -71,8 +73,8 @@ struct ImageList {
 static_assert(sizeof(ImageList::Folder) == 40);
 static_assert(sizeof(ImageList::File) == 8);
 
-// For each file of `list` which one of `other` has the same path, or kNowhere. O(n) in both, where
-// both are sorted; of an `other` that is not, fewer are found.
+// For each file of `list` the file of `other` with the same path, or kNowhere. O(n) in both if both
+// are sorted; if `other` is not, fewer are found.
 inline constexpr uint32_t kNowhere = std::numeric_limits<uint32_t>::max();
 std::vector<uint32_t> PlacesIn(const ImageList& other, const ImageList& list);
 

@@ -18,11 +18,11 @@
 namespace stoker {
 namespace {
 
-// torchvision's.
+// torchvision's list.
 constexpr std::array<std::string_view, 9> kExtensions = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
                                                          ".pgm", ".tif",  ".tiff", ".webp"};
 
-// Extensions of other images, and rarer ones of JPEG. torchvision does not list them either.
+// Extensions of other image formats, and rare ones of JPEG. torchvision does not list them either.
 constexpr std::array<std::string_view, 40> kSkipped = {
     ".gif", ".apng", ".avif", ".heic", ".heif", ".hif", ".jxl", ".jxr", ".wdp",  ".jp2",
     ".j2k", ".j2c",  ".jpc",  ".jpf",  ".jpx",  ".jpe", ".jif", ".jfi", ".jfif", ".ico",
@@ -33,7 +33,7 @@ NameKind KindOf(std::string_view name) {
   constexpr size_t kLongest = 5;
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos || name.size() - dot > kLongest) return {};
-  std::string extension(name.substr(dot));  // so short that nothing is allocated
+  std::string extension(name.substr(dot));  // short, so that nothing is allocated
   // Not tolower(): that depends on the locale.
   for (char& c : extension) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -60,7 +60,7 @@ Error NoImage(const std::string& directory, const SkippedFiles& skipped) {
   return Error{.code = Code::kInvalidArgument,
                .cause = "no image in this folder or below it",
                .file = directory,
-               .advice = "Images are told by their extensions (any case):" + extensions};
+               .advice = "Images are recognised by their extensions (any case):" + extensions};
 }
 
 Error ImagesBesideClasses(const std::string& directory, const ListedRoot& root) {
@@ -75,7 +75,7 @@ Error ImagesBesideClasses(const std::string& directory, const ListedRoot& root) 
                .advice = "Move the images into class folders, or the folders elsewhere"};
 }
 
-// The classes without an image, by their labels.
+// The classes without images, by label.
 std::vector<uint32_t> ClassesWithoutImages(size_t classes,
                                            const std::vector<ListedFolder>& folders) {
   std::vector<bool> has(classes);
@@ -120,7 +120,7 @@ SkippedFiles SumOf(const std::map<uint32_t, SkippedFiles>& skipped) {
   return sum;
 }
 
-// Below the class folders.
+// Lists the class folders.
 Status ListClasses(FolderLister& lister, const std::string& directory, const ListedRoot& root,
                    int threads, std::vector<ListedFolder>& folders, SkippedFiles& skipped) {
   if (root.files.size() > 0) return ImagesBesideClasses(directory, root);
@@ -138,7 +138,7 @@ Status ListClasses(FolderLister& lister, const std::string& directory, const Lis
   return {};
 }
 
-// Listing would refuse it: a file whose path the system does not take.
+// Whether a file's path is too long for the system, which listing would refuse.
 bool HasPathsTooLong(const std::string& directory, const ImageList& list) {
   for (size_t i = 0; i < list.folders.size(); ++i) {
     const uint64_t folder = directory.size() + 1 + list.folders[i].path_bytes;
@@ -150,7 +150,7 @@ bool HasPathsTooLong(const std::string& directory, const ImageList& list) {
   return false;
 }
 
-// Whether the list is of these files and no folder.
+// Whether the list has exactly these files and no folder.
 bool IsFlat(const ImageList& list, const NameList& files) {
   const auto ends_there = [](const ImageList::File& file, uint32_t end) {
     return file.name_end == end;
@@ -178,7 +178,7 @@ class Comparison {
         const ImageList::Folder& folder = list_.folders[i];
         path.assign(list_.PathOf(folder));
         const int64_t then = folder.modified_ns;
-        if (then == kUnsettled || ModifiedNs(root_, path.c_str()) != then) same_ = false;
+        if (then == kUnknownTime || ModifiedNs(root_, path.c_str()) != then) same_ = false;
       }
     }
   }

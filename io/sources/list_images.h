@@ -1,4 +1,4 @@
-// Which files of a folder are its images, and whether a list of them still holds.
+// Lists the images of a folder, and checks whether such a list still holds.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,25 @@
 
 namespace stoker {
 
-// As ImageFolder (image_folder.h) promises, with its errors. `threads`: 0, the cores allotted, to
+// As ImageFolder (image_folder.h) promises, with its errors. `threads`: 0 (the cores allotted) to
 // 256.
 Result<ImageList> ListImages(const std::string& directory, int threads);
 
-// What a folder's modified_ns may be in an index file, beside a time: nobody can tell.
-inline constexpr int64_t kUnsettled = std::numeric_limits<int64_t>::min();
+// A value of a folder's modified_ns in an index file: the time is unknown.
+inline constexpr int64_t kUnknownTime = std::numeric_limits<int64_t>::min();
 
-// Whether ListImages would give `list`, which is from an index file. The folder itself is read
-// again and compared by name: its images where it is flat, its folders where those are classes. So
-// the index may lie in it, which changes its time. The folders below are stat'ed: adding, removing
-// or renaming an entry changes a folder's time. There it is true by mistake
-// - where a link to a file, or to nothing, leads to a folder now, or the other way round;
-// - where somebody has set a folder's time back after a change, as `cp -a` and `rsync -a` do that
-//   copy a class into a folder with more files in it;
-// - where a folder may no longer be read, though it can still be gone through;
-// - where the clock that the file system takes times from was set back, or lags behind that of the
-//   machine that made the index, so that two changes have got one time.
+// Whether ListImages would return `list`, which comes from an index file. The folder itself is read
+// again and compared by name: its images if it is flat, otherwise its class folders. So the index
+// may be in it, although that changes its time. The folders below are stat'ed: adding, removing or
+// renaming an entry changes a folder's time. The result is wrongly true
+// - if a link to a file, or to nothing, now leads to a folder, or the other way round;
+// - if a folder's time was set back after a change, as `cp -a` and `rsync -a` do when they copy a
+//   class into a folder with more files in it;
+// - if a folder may no longer be read, but can still be traversed;
+// - if the file system's clock was set back, or lags behind that of the machine that made the
+//   index, so that two changes have the same time.
 //
-// `skipped_in_root`: as ListImages would give it, where it is true.
+// `skipped_in_root`: as ListImages would set it, if the result is true.
 bool IsStill(const std::string& directory, const ImageList& list, int threads,
              SkippedFiles& skipped_in_root);
 

@@ -35,11 +35,10 @@ std::string SkippedFiles::Counts() const {
 
 std::string SkippedFiles::Summary() const {
   const uint64_t count = files();
-  const std::string what =
-      count == 1 ? "1 file that looks like an image is left out: its extension is"
-                 : std::to_string(count) +
-                       " files that look like images are left out: their extensions are";
-  return what + " not among those that stoker lists (" + Counts() + ")";
+  return std::to_string(count) +
+         (count == 1 ? " image file is skipped, because stoker does not list its extension"
+                     : " image files are skipped, because stoker does not list their extensions") +
+         " (" + Counts() + ")";
 }
 
 std::string SkippedFiles::Warning() const {
@@ -48,7 +47,8 @@ std::string SkippedFiles::Warning() const {
          "; or move them out of the folder";
 }
 
-// Parts that each end in a zero byte, which no path has: the example, then extensions and counts.
+// Parts that each end in a zero byte, which no path contains: the example, then extensions and
+// counts.
 std::string SkippedFiles::Pack() const {
   std::string packed;
   if (empty()) return packed;
@@ -64,7 +64,8 @@ namespace {
 
 constexpr size_t kMostExtensions = 64;
 
-// As listing has them: counts are printed, and these come from a file that may hold anything.
+// Whether it could be a listed extension: it is printed, and comes from a file that may hold
+// anything.
 bool IsExtension(std::string_view text) {
   constexpr size_t kMost = 8;
   return text.size() > 1 && text.size() <= kMost && text[0] == '.' &&

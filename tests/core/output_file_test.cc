@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
-using Place = OutputFile::Place;
+using Origin = OutputFile::Origin;
 using Temporary = OutputFile::Temporary;
 
 std::string ReadFile(const fs::path& path) {
@@ -84,8 +84,9 @@ class OutputFileTest : public ::testing::TestWithParam<Temporary> {
     for (const auto& entry : fs::directory_iterator(folder_)) names.insert(entry.path().filename());
     return names;
   }
-  Status Replace(const fs::path& path, std::string_view text, Place place = Place::kGiven) const {
-    Result<OutputFile> file = OutputFile::Open(path, place, GetParam());
+  Status Replace(const fs::path& path, std::string_view text,
+                 Origin origin = Origin::kGiven) const {
+    Result<OutputFile> file = OutputFile::Open(path, origin, GetParam());
     if (!file.ok()) return std::move(file).error();
     if (Status status = file->Write(Bytes(text)); !status.ok()) return status;
     return file->Commit(OutputFile::Sync::kToDisk);
@@ -144,7 +145,7 @@ TEST_P(OutputFileTest, AGroupThatCannotBeKeptTakesNothingAlong) {
 TEST_P(OutputFileTest, WithoutCommitNothingHasChanged) {
   Put("file", "old");
   {
-    OutputFile file = OutputFile::Open(At("file"), Place::kGiven, GetParam()).value();
+    OutputFile file = OutputFile::Open(At("file"), Origin::kGiven, GetParam()).value();
     ASSERT_TRUE(file.Write(Bytes("new")).ok());
     const OutputFile moved = std::move(file);
   }
@@ -153,7 +154,7 @@ TEST_P(OutputFileTest, WithoutCommitNothingHasChanged) {
 }
 
 TEST_P(OutputFileTest, OverwritesWhatWasWritten) {
-  OutputFile file = OutputFile::Open(At("file"), Place::kGiven, GetParam()).value();
+  OutputFile file = OutputFile::Open(At("file"), Origin::kGiven, GetParam()).value();
   ASSERT_TRUE(file.Write(Bytes("0123456789")).ok());
   ASSERT_TRUE(file.Overwrite(2, Bytes("ab")).ok());
   ASSERT_TRUE(file.Write(Bytes("!")).ok());
@@ -196,19 +197,19 @@ TEST_P(OutputFileTest, InAPlaceOfItsOwnItReplacesFilesOnly) {
   const std::map<std::string, std::string> kinds = {
       {"link", "a link"}, {"pipe", "a FIFO"}, {"folder", "a directory"}};
   for (const auto& [name, kind] : kinds) {
-    const Status status = Replace(At(name), "new", Place::kOwn);
+    const Status status = Replace(At(name), "new", Origin::kOwn);
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().Message(),
               At(name).string() + ": cannot write: " + kind + " is in the way. Move it away.");
   }
   EXPECT_EQ(ReadFile(At("file")), "old");
-  ASSERT_TRUE(Replace(At("file"), "new", Place::kOwn).ok());
-  ASSERT_TRUE(Replace(At("other"), "new", Place::kOwn).ok());
+  ASSERT_TRUE(Replace(At("file"), "new", Origin::kOwn).ok());
+  ASSERT_TRUE(Replace(At("other"), "new", Origin::kOwn).ok());
   EXPECT_EQ(ReadFile(At("file")) + ReadFile(At("other")), "newnew");
 }
 
 TEST_P(OutputFileTest, KnowsWhatItsTemporaryFilesAreNamed) {
-  const OutputFile file = OutputFile::Open(At("file"), Place::kGiven, GetParam()).value();
+  const OutputFile file = OutputFile::Open(At("file"), Origin::kGiven, GetParam()).value();
   const std::set<std::string> names = Names();
   if (GetParam() == Temporary::kNamed) {
     EXPECT_EQ(names.size(), 1U);
@@ -372,7 +373,7 @@ TEST_P(OutputFileTest, SaysWhatIsWrong) {
     ASSERT_FALSE(status.ok()) << name;
     EXPECT_EQ(status.error().code, Code::kNotFound);
     EXPECT_EQ(status.error().file, At(name));
-    EXPECT_EQ(status.error().cause, "cannot write: its folder is not there");
+    EXPECT_EQ(status.error().cause, "cannot write: its folder does not exist");
     EXPECT_FALSE(CheckCanWrite(At(name)).ok());
   }
   EXPECT_THAT(Replace(folder_, "x").error().cause, HasSubstr("directory"));

@@ -160,7 +160,7 @@ def test_an_index_changes_no_pixel(made, tmp_path):
     assert without["decoded"]["indexed"] == 0
     assert indexed["decoded"]["indexed"] == 2 * report["indexed"]
     assert indexed["decoded"]["index_stale"] == indexed["decoded"]["index_contradicted"] == 0
-    assert b"decoded by it" in run("bench", made, *SMALL, "--crop-index", out).stdout
+    assert b"decoded with it" in run("bench", made, *SMALL, "--crop-index", out).stdout
 
 
 def test_the_folders_own_index(dataset, photograph):
@@ -176,16 +176,16 @@ def test_the_folders_own_index(dataset, photograph):
     assert bench(folder, *SMALL)["decoded"]["index_stale"] == 1
     (folder / ".stoker-index").write_bytes(b"damaged" * 20)
     report = bench(folder, *SMALL)
-    assert "this is no index" in report["warning"] and report["decoded"]["ours"] == 1
-    assert b"this is no index" in run("bench", folder, *SMALL).stdout
+    assert "this is not an index file" in report["warning"] and report["decoded"]["ours"] == 1
+    assert b"this is not an index file" in run("bench", folder, *SMALL).stdout
     assert ".stoker-index" in failure(run("bench", folder, "--crop-index", folder / ".stoker-index"), 1)
     assert "nothing" in failure(run("bench", folder, "--crop-index", folder / "nothing"), 1)
     for wrong in (folder, text.parent / "good.jpg", "/dev/null"):
         said = failure(run("bench", folder, "--crop-index", wrong), 1)
-        assert f"{wrong}: this is no index. Give the file" in said
+        assert f"{wrong}: this is not an index file. Give the file" in said
     assert "--crop-index" in failure(run("bench", folder, "--crop-index", ""), 2)
     assert "--out" in failure(run("index", folder, "--out", ""), 2)
-    assert "its folder is not there" in failure(run("index", folder, "--out", "/nowhere/index"), 3)
+    assert "its folder does not exist" in failure(run("index", folder, "--out", "/nowhere/index"), 3)
     good = text.parent / "good.jpg"
     for wrong, why in ((good, "a file that is not an index is in the way"),
                        (folder, "a directory is in the way"),
@@ -292,8 +292,8 @@ def test_json_says_what_was_waited_for(made, tmp_path):
 @pytest.mark.parametrize("option", ["--prometheus", "--trace"])
 def test_an_output_that_cannot_be_written_is_told_before_the_run(made, tmp_path, option):
     (tmp_path / "file").write_text("")
-    for place, why in (("nowhere/page", "its folder is not there"), ("file/page", "its folder is not there"),
-                       ("", "directory")):  # fmt: skip
+    missing = "its folder does not exist"
+    for place, why in (("nowhere/page", missing), ("file/page", missing), ("", "directory")):
         done = run("bench", made, *SMALL, option, tmp_path / place)
         line = failure(done, 3)
         assert done.stdout == b"" and str(tmp_path / place) in line and why in line

@@ -66,7 +66,7 @@ def test_which_index(made, tmp_path):
         stoker.image_folder(made, crop_index=tmp_path / "missing")
     off, none = (stoker.image_folder(made, crop_index=c) for c in ("off", None))
     assert off._spec == none._spec
-    with pytest.raises(stoker.InvalidArgumentError, match="this is no index"):
+    with pytest.raises(stoker.InvalidArgumentError, match="this is not an index file"):
         stoker.image_folder(made, crop_index=tmp_path)
     with pytest.raises(stoker.InvalidArgumentError, match="crop_index is empty"):
         stoker.image_folder(made, crop_index="")
@@ -76,7 +76,7 @@ def test_which_index(made, tmp_path):
     folder.mkdir()
     (folder / "photo.jpg").write_bytes(next(made.rglob("*.jpg")).read_bytes())
     (folder / ".stoker-index").write_bytes(b"damaged" * 20)
-    with pytest.warns(stoker.CropIndexWarning, match="this is no index"):
+    with pytest.warns(stoker.CropIndexWarning, match="this is not an index file"):
         damaged = stoker.image_folder(folder)
     assert len(epoch(damaged)[1]) == 1
 

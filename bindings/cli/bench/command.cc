@@ -59,27 +59,26 @@ constexpr const char* kBenchFooter = R"(Examples:
   stoker bench photos --transform eval --epochs 3 --threads 4
   stoker bench photos --cold --reader uring --json | jq .images_per_second
 
-What the figures are (docs/cli.md says how each is measured):
-  throughput      images delivered per second, from asking for the first batch to having the last
-  CPU             user and system time of the whole process, for 1,000 images: what a photograph
-                  costs, and the figure to compare between machines that are not idle
-  read            bytes of the files per second, and how much came from storage, not the page cache
-  first batch     from opening the loader to having the first batch; listing DIR is not in it
-  batch latency   how long Next() takes: near 0 when batches are ready before they are asked for
-  peak memory     the most the process has had in memory
+The figures (docs/cli.md says how each is measured):
+  throughput      images delivered per second, from the first request for a batch to the last batch
+  CPU             user and system time of the whole process, for 1,000 images: the cost of a
+                  photograph, and the figure to compare on machines that are not idle
+  read            bytes read per second, and how many came from storage, not the page cache
+  first batch     from opening the loader to having the first batch; listing DIR is not included
+  batch latency   duration of Next(): near 0 when batches are ready before they are requested
+  peak memory     the process' peak resident memory
   CPU by stage    read: reader threads; decode: bytes to pixels; resize: pixels to the batch;
                   augment: what is not fused with that; mix: MixUp, CutMix; rest: everything else
-  waited          for batches, and for what: storage, decode (workers), copy (to a device), other
-  settings        depth, workers and reads at the end, and the last changes of them
+  waited          for batches, by cause: storage, decode (workers), copy (to a device), other
+  settings        depth, workers and reads at the end, and their last changes
 
-With --device batches are copied to it while the last one is used (docs/gpu.md):
-  to the device   bytes of the copies by their time on the device, beside a copy of as many bytes
-                  with nothing else going on
+With --device, batches are copied while earlier ones are used (docs/gpu.md):
+  to the device   bytes of the copies by their time on the device, and a copy of as many bytes alone
   idle for input  the device's time between two steps
-  stager waited   where the time of the thread that issues the copies went
+  stager waited   what the thread that issues the copies waited for
 
 Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (permission, memory,
-disk, I/O); 130 interrupted (Ctrl-C: what was measured until then is printed).)";
+disk, I/O); 130 interrupted (Ctrl-C: the figures until then are printed).)";
 
 ReaderKind ReaderOf(const std::string& name) {
   if (name == "uring") return ReaderKind::kUring;
@@ -102,8 +101,7 @@ Status CheckTogether(const BenchArguments& given) {
                  .advice = "Give auto, off or the file that `stoker index` wrote"};
   }
   if (given.device.empty() && given.step_ms != 0) {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = "--step-ms is for --device, which is not given"};
+    return Error{.code = Code::kInvalidArgument, .cause = "--step-ms needs --device"};
   }
   return {};
 }
@@ -193,7 +191,7 @@ std::string TraceText(const TraceSummary& trace) {
 
 Result<int> TryBenchCommand(const BenchArguments& given) {
   TRY(CheckTogether(given));
-  if (!given.prometheus.empty()) {  // not only after the run
+  if (!given.prometheus.empty()) {  // checked before the run, too
     if (Status s = CheckCanWrite(given.prometheus); !s.ok()) return std::move(s).error();
   }
   ASSIGN_OR_RETURN(BenchReport report, Measure(given));
@@ -220,7 +218,7 @@ Result<int> RunBenchCommand(const BenchArguments& given) {
 
 void AddDataOptions(CLI::App& command, BenchArguments& given) {
   command
-      .add_option("DIR", given.directory, "folder of photographs, one folder in it for each class")
+      .add_option("DIR", given.directory, "folder of photographs, with a subfolder for each class")
       ->type_name("")
       ->required();
   AddRecipeOptions(command, given.recipe);
@@ -228,38 +226,36 @@ void AddDataOptions(CLI::App& command, BenchArguments& given) {
   command
       .add_option(
           "--crop-index", given.crop_index,
-          "auto: where DIR has an index (see `stoker index`),\nby it; off; or an index' file")
+          "auto: DIR's own index if it has one (see\n`stoker index`); off; or the path of an index")
       ->type_name("auto|off|FILE")
       ->capture_default_str();
   command.add_flag("--drop-remainder", given.drop_remainder,
                    "leave out a last batch that is not full");
   AddNumber(command, "--epochs", given.epochs, {1, 1'000'000'000},
-            "how often to go through the photographs");
-  AddSeed(command, "--seed", given.seed, "of the order and of every random transform");
+            "number of passes over the photographs");
+  AddSeed(command, "--seed", given.seed, "seed of the order and of every random transform");
   CLI::Option* shuffle =
-      command.add_flag("--shuffle", given.shuffle, "a new order each epoch, as train has");
-  command.add_flag("--no-shuffle", given.no_shuffle, "the folder's order, as eval has")
+      command.add_flag("--shuffle", given.shuffle, "a new order each epoch, the default for train");
+  command.add_flag("--no-shuffle", given.no_shuffle, "the folder's order, the default for eval")
       ->excludes(shuffle);
 }
 
 void AddMachineOptions(CLI::App& command, BenchArguments& given) {
   AddNumber(command, "--threads", given.threads, {0, 1024},
-            "decode workers; 0: at most the cores allotted,\ntuned: as many as keep up");
+            "decode workers; 0: tuned, at most the cores\nallotted to this process");
   AddNumber(command, "--depth", given.depth, {0, 4096},
             "batches in production at once; 0: tuned, within\nthe memory budget");
-  AddNumber(command, "--reads", given.reads, {0, 1024},
-            "reads in flight at a time; 0: at most 64, tuned");
+  AddNumber(command, "--reads", given.reads, {0, 1024}, "reads in flight; 0: tuned, at most 64");
   AddChoice(command, "--reader", given.reader, {"auto", "uring", "pread"},
-            "auto: the faster one, as measured when it starts");
+            "auto: the faster one, measured at start-up");
   AddBytes(command, "--memory-budget", given.memory_budget,
-           "working memory: 500000000, 64MiB, 2GB, …; 0: a\n"
-           "quarter of what this process may still use, at\nmost 4 GiB");
+           "limit on working memory: 500000000, 64MiB, 2GB,\n"
+           "…; 0: a quarter of what is available, at most\n4 GiB");
   command.add_flag("--cold", given.cold,
                    "drop each file from the page cache before each\n"
                    "epoch (posix_fadvise: needs no privilege; names\nand inodes stay cached)");
-  command.add_flag(
-      "--json", given.json,
-      "one JSON object on stdout and nothing else there;\nof a failure {\"error\": …}");
+  command.add_flag("--json", given.json,
+                   "print one JSON object on stdout and nothing else;\n{\"error\": …} on failure");
   command
       .add_option("--prometheus", given.prometheus,
                   "write the loader's counters to that file, as text\nthat Prometheus reads")
@@ -270,28 +266,28 @@ void AddDeviceOptions(CLI::App& command, BenchArguments& given) {
   constexpr const char* kGroup = "To a device";
   command
       .add_option("--device", given.device,
-                  "copy the batches there, ahead: cuda:0, cuda:1, …,\n"
-                  "or host, which stands in for one: see docs/gpu.md")
+                  "copy batches to a device ahead of their use:\n"
+                  "cuda:0, cuda:1, …; host simulates one; see\ndocs/gpu.md")
       ->type_name("NAME")
       ->group(kGroup);
   AddNumber(command, "--buffers", given.buffers, {Stager::kFewestBuffers, Stager::kMostBuffers},
-            "batches that there is memory for on the device")
+            "number of batches to allocate on the device")
       ->group(kGroup);
   AddReal(command, "--step-ms", given.step_ms, {0, 10'000},
-          "milliseconds that the device is kept busy with\neach batch, as by a training step")
+          "keep the device busy for so many milliseconds\nper batch, as a training step would")
       ->type_name("MS")
       ->group(kGroup);
 }
 
 void AddWatchOptions(CLI::App& command, BenchArguments& given) {
-  constexpr const char* kGroup = "To watch it";
+  constexpr const char* kGroup = "Monitoring";
   command
       .add_flag("--live", given.live,
                 "show what the loader does now: a panel on a\nterminal, else a line every 5 s")
       ->group(kGroup);
   command
       .add_option("--trace", given.trace,
-                  "write what every thread does to FILE, for\nhttps://ui.perfetto.dev")
+                  "record what every thread does in FILE, for\nhttps://ui.perfetto.dev")
       ->type_name("FILE")
       ->group(kGroup);
 }
@@ -304,10 +300,10 @@ void AddTestOptions(CLI::App& command, BenchArguments& given) {
                 "any number of threads, depth, reader, executor")
       ->group(kGroup);
   AddChoice(command, "--executor", given.executor, {"tbb", "threads", "shuffled"},
-            "what the workers run on")
+            "scheduler that runs the workers")
       ->group(kGroup);
   AddNumber(command, "--rank", given.rank, {0, (1 << 20) - 1},
-            "which of --world processes this one is")
+            "index of this process, below --world")
       ->group(kGroup);
   AddNumber(command, "--world", given.world, {1, 1 << 20}, "processes that share the photographs")
       ->group(kGroup);

@@ -13,19 +13,19 @@ namespace {
 
 constexpr int kRepeats = 20;
 
-// A stream, two timed events, memory of the device and pinned memory, which go together.
-class Workbench {
+// A stream, two timed events, device memory and pinned memory.
+class DeviceScratch {
  public:
-  explicit Workbench(Device& device) : device_(device) {}
-  ~Workbench() {
+  explicit DeviceScratch(Device& device) : device_(device) {}
+  ~DeviceScratch() {
     for (void* memory : memory_) device_.Free(memory);
     if (begun_.handle != nullptr) device_.Destroy(begun_);
     if (done_.handle != nullptr) device_.Destroy(done_);
     if (stream_.handle != nullptr) device_.Destroy(stream_);
     if (pinned_) device_.Unpin(host_.data());
   }
-  Workbench(const Workbench&) = delete;
-  Workbench& operator=(const Workbench&) = delete;
+  DeviceScratch(const DeviceScratch&) = delete;
+  DeviceScratch& operator=(const DeviceScratch&) = delete;
 
   Status Prepare() {
     ASSIGN_OR_RETURN(DeviceStream stream, device_.MakeStream());
@@ -57,7 +57,8 @@ class Workbench {
     return host_.data();
   }
 
-  // Nanoseconds that `issue(stream)` takes on the device: the median, without the first.
+  // The time that `issue(stream)` takes on the device, in nanoseconds: the median, without the
+  // first run.
   template <typename Issue>
   Result<uint64_t> Time(const Issue& issue) {
     std::vector<uint64_t> times;
@@ -125,7 +126,7 @@ Status DeviceConsumer::Step(DeviceBatch batch) {
   return issued_ - accounted_ > kInFlight ? Account(accounted_) : Status();
 }
 
-// Waits for a step, and for the one before it, and adds their times.
+// Waits for a step and the one before it, and adds their times.
 Status DeviceConsumer::Account(uint64_t step) {
   const Marks& marks = marks_[step % marks_.size()];
   TRY(device_->Synchronize(marks.done));
@@ -145,64 +146,64 @@ Result<StepTimes> DeviceConsumer::Finish() {
   while (accounted_ < issued_) {
     if (Status s = Account(accounted_); !s.ok()) return std::move(s).error();
   }
-  first_ = issued_;  // whatever comes is not behind this without a pause
+  first_ = issued_;  // the next step does not follow this one without a pause
   return times_;
 }
 
 Result<HostCopy> CopyToHost(const DeviceBatch& batch) {
   Device& device = *batch.device();
-  Workbench bench(device);
-  TRY(bench.Prepare());
+  DeviceScratch scratch(device);
+  TRY(scratch.Prepare());
   HostCopy copy;
   copy.columns.assign(batch.columns().begin(), batch.columns().end());
-  Status s = batch.Wait();  // on the host: this stream will have gone before the batch
+  Status s = batch.Wait();  // on the host: this stream is destroyed before the batch
   for (Column& column : copy.columns) {
     std::vector<uint8_t>& memory = copy.memory.emplace_back(column.bytes());
-    if (s.ok()) s = device.Copy(memory.data(), column.data, memory.size(), bench.stream());
+    if (s.ok()) s = device.Copy(memory.data(), column.data, memory.size(), scratch.stream());
     column.data = memory.data();
   }
-  if (s.ok()) s = bench.Synchronize();
+  if (s.ok()) s = scratch.Synchronize();
   if (!s.ok()) return std::move(s).error();
   return copy;
 }
 
 Result<double> BareCopyRate(Device& device, size_t bytes) {
-  Workbench bench(device);
-  TRY(bench.Prepare());
-  ASSIGN_OR_RETURN(void* from, bench.Pinned(bytes));
-  ASSIGN_OR_RETURN(void* to, bench.Allocate(bytes));
+  DeviceScratch scratch(device);
+  TRY(scratch.Prepare());
+  ASSIGN_OR_RETURN(void* from, scratch.Pinned(bytes));
+  ASSIGN_OR_RETURN(void* to, scratch.Allocate(bytes));
   Result<uint64_t> time =
-      bench.Time([&](DeviceStream stream) { return device.Copy(to, from, bytes, stream); });
+      scratch.Time([&](DeviceStream stream) { return device.Copy(to, from, bytes, stream); });
   if (!time.ok()) return std::move(time).error();
   return Rate(static_cast<double>(bytes), *time);
 }
 
 Result<FinishRate> MeasureFinish(Device& device, FinishJob job) {
-  Workbench bench(device);
-  TRY(bench.Prepare());
+  DeviceScratch scratch(device);
+  TRY(scratch.Prepare());
   const auto values = static_cast<size_t>(job.rows) * 3 * static_cast<size_t>(job.height) *
                       static_cast<size_t>(job.width);
   const size_t written = values * SizeOf(job.dtype), moved = values + written;
-  ASSIGN_OR_RETURN(void* from, bench.Allocate(std::max(values, moved / 2)));
-  ASSIGN_OR_RETURN(void* to, bench.Allocate(std::max(written, moved / 2)));
+  ASSIGN_OR_RETURN(void* from, scratch.Allocate(std::max(values, moved / 2)));
+  ASSIGN_OR_RETURN(void* to, scratch.Allocate(std::max(written, moved / 2)));
   job.from = static_cast<const uint8_t*>(from);
   job.to = to;
   job.work = nullptr;
   job.mixes = false;
   Result<uint64_t> finish =
-      bench.Time([&](DeviceStream stream) { return device.Finish(job, stream); });
+      scratch.Time([&](DeviceStream stream) { return device.Finish(job, stream); });
   if (!finish.ok()) return std::move(finish).error();
   Result<uint64_t> copy =
-      bench.Time([&](DeviceStream stream) { return device.Copy(to, from, moved / 2, stream); });
+      scratch.Time([&](DeviceStream stream) { return device.Copy(to, from, moved / 2, stream); });
   if (!copy.ok()) return std::move(copy).error();
   return FinishRate{Rate(static_cast<double>(moved), *finish),
                     Rate(static_cast<double>(moved), *copy)};
 }
 
 Result<uint64_t> BareStep(Device& device, uint64_t step_ns) {
-  Workbench bench(device);
-  TRY(bench.Prepare());
-  return bench.Time([&](DeviceStream stream) { return device.Occupy(step_ns, stream); });
+  DeviceScratch scratch(device);
+  TRY(scratch.Prepare());
+  return scratch.Time([&](DeviceStream stream) { return device.Occupy(step_ns, stream); });
 }
 
 }  // namespace stoker

@@ -1,5 +1,5 @@
-// A stand-in for training on a device: takes batches, keeps the device busy for a step with each,
-// and tells how long the device had to wait for them.
+// Simulates training on a device: takes batches, keeps the device busy for a step with each, and
+// measures how long the device had to wait for them.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace stoker {
 
-// Times are the device's own, by events; in nanoseconds.
+// Measured by the device's events; in nanoseconds.
 struct StepTimes {
   uint64_t steps = 0;
   uint64_t step_ns = 0;  // of all steps
@@ -24,15 +24,15 @@ struct StepTimes {
 
 class DeviceConsumer {
  public:
-  // A step of 0 does nothing with the batch but wait for it, on the device.
+  // With a step of 0 the device only waits for the batches.
   static Result<std::unique_ptr<DeviceConsumer>> Make(std::shared_ptr<Device> device,
                                                       uint64_t step_ns);
   ~DeviceConsumer();
   DeviceConsumer(const DeviceConsumer&) = delete;
   DeviceConsumer& operator=(const DeviceConsumer&) = delete;
 
-  // Issues the step behind the batch's arrival, and lets the batch go. Waits for the step two
-  // before it, as a training loop that looks at its loss now and then does.
+  // Issues the step after the batch's arrival, and releases the batch. Waits for the step two
+  // before it, as a training loop that reads its loss now and then does.
   Status Step(DeviceBatch batch);
 
   // Waits for the last step.
@@ -52,28 +52,28 @@ class DeviceConsumer {
   DeviceStream stream_;
   std::array<Marks, kInFlight + 2> marks_{};  // by step
   uint64_t issued_ = 0, accounted_ = 0;
-  uint64_t first_ = 0;  // step since the last Finish
+  uint64_t first_ = 0;  // first step since the last Finish
   StepTimes times_;
 };
 
-// What a batch holds, in host memory.
+// A batch's content, in host memory.
 struct HostCopy {
   std::vector<std::vector<uint8_t>> memory;
   std::vector<Column> columns;
 };
 Result<HostCopy> CopyToHost(const DeviceBatch& batch);
 
-// Bytes a second of copies of `bytes` from pinned memory, one behind the other, and nothing else:
-// the median of some.
+// The rate of copies of `bytes` from pinned memory, one after the other, in bytes per second: the
+// median.
 Result<double> BareCopyRate(Device& device, size_t bytes);
 
-// Bytes read and written a second by `job`'s kernel, and by a copy on the device of as many bytes.
+// Bytes per second, read and written, of `job`'s kernel, and of a device copy of as many bytes.
 struct FinishRate {
   double finish = 0, copy = 0;
 };
 Result<FinishRate> MeasureFinish(Device& device, FinishJob job);
 
-// Nanoseconds of a step while nothing else is done.
+// The time of a step alone, in nanoseconds.
 Result<uint64_t> BareStep(Device& device, uint64_t step_ns);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// A number that stands for everything a loader delivered: equal digests, equal runs.
+// A hash of everything a loader delivered: equal digests, equal runs.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace stoker {
 
 // XXH64 (Yann Collet, https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md), chosen
 // because it hashes gigabytes a second and has a public definition: Python's `xxhash` package
-// computes the same. Against accidents, not against forgery.
+// computes the same. Not cryptographic.
 class Hash64 {
  public:
   explicit Hash64(uint64_t seed = 0);
@@ -21,7 +21,7 @@ class Hash64 {
   uint64_t value() const;  // of everything added so far
 
  private:
-  static constexpr size_t kStripe = 32;  // bytes that the four lanes take at once
+  static constexpr size_t kStripe = 32;  // bytes per round of the four lanes
 
   uint64_t seed_;
   uint64_t total_ = 0;  // bytes added
@@ -29,8 +29,8 @@ class Hash64 {
   std::array<uint8_t, kStripe> pending_{};  // the last total_ % 32 bytes
 };
 
-// The digest of a run. Numbers are hashed as 64-bit little endian. Of each batch, in order: epoch,
-// index, rows, the sample ids; then of each column the dtype's name, the shape, and the elements.
+// The digest of a run. Numbers are hashed as 64-bit little endian. For each batch, in order: epoch,
+// index, rows, the sample ids; then for each column the dtype's name, the shape, and the elements.
 class BatchDigest {
  public:
   void Add(const Batch& batch) {
@@ -43,8 +43,8 @@ class BatchDigest {
   // 16 hexadecimal digits.
   std::string order_and_pixels() const;
 
-  // The same for any order and any division into batches: the sum, modulo 2^64, of the hash of
-  // (epoch, sample id) over all rows. Those of all ranks add up to that of a single one.
+  // Independent of order and division into batches: the sum, modulo 2^64, of the hash of (epoch,
+  // sample id) over all rows. The ranks' values add up to that of a single process.
   std::string samples() const;
 
  private:

@@ -17,7 +17,7 @@ constexpr uint64_t kLineNs = 5'000'000'000;
 
 bool Continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-// Bytes of its first characters.
+// The bytes of its first characters.
 size_t BytesOf(std::string_view line, size_t characters) {
   size_t at = 0;
   for (size_t character = 0; at < line.size() && character < characters; ++character) {
@@ -27,7 +27,7 @@ size_t BytesOf(std::string_view line, size_t characters) {
   return at;
 }
 
-// Takes the first line off.
+// Removes and returns the first line.
 std::string_view TakeLine(std::string_view& lines) {
   const size_t end = lines.find('\n');
   const std::string_view line = lines.substr(0, end);
@@ -63,7 +63,7 @@ std::string FirstLines(std::string_view lines, size_t most) {
 std::string Redraw(int drawn, std::string_view lines) {
   std::string text = "\r";
   if (drawn > 0) text += fmt::format("\x1b[{}A", drawn);
-  // Wiped line by line: flickers less than where all are wiped first.
+  // Cleared line by line, which flickers less than clearing everything first.
   while (!lines.empty()) text += fmt::format("{}\x1b[K\n", TakeLine(lines));
   return text + "\x1b[J";
 }
@@ -82,7 +82,7 @@ void LiveView::Show(std::string_view head, const std::function<LoaderStats()>& s
   if (terminal_) {
     const TerminalSize size = SizeOfTerminal();
     std::string lines = Broken(fmt::format("{}\n{}", head, recent_.panel()), size.columns - 1);
-    lines = FirstLines(lines, size.rows - 1);  // the cursor stands below them
+    lines = FirstLines(lines, size.rows - 1);  // the cursor is below them
     fmt::print(stderr, "{}", Redraw(drawn_, lines));
     drawn_ = static_cast<int>(std::ranges::count(lines, '\n'));
   } else if (const std::string line = recent_.line(); !line.empty()) {

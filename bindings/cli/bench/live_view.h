@@ -1,4 +1,4 @@
-// What a loader does now, on a terminal or in a log.
+// Shows what a loader is doing, on a terminal or in a log.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace stoker::cli {
 
-// On stderr: where CanRedraw() (terminal.h) a few lines that are redrawn in place, four times a
-// second; else a line every five seconds. One thread at a time.
+// On stderr: if CanRedraw() (terminal.h) a few lines that are redrawn in place, four times a
+// second; otherwise a line every five seconds. One thread at a time.
 class LiveView {
  public:
   LiveView();
-  ~LiveView();  // wipes what is on the terminal
+  ~LiveView();  // clears the terminal's lines
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
 
-  // Shows it, with `head` above or before it, where it is time to; asks for stats only then.
+  // Shows `head` and the stats if it is time to; asks for stats only then.
   void Show(std::string_view head, const std::function<LoaderStats()>& stats);
 
  private:
@@ -30,14 +30,14 @@ class LiveView {
   RecentStats recent_;
 };
 
-// Lines of UTF-8 that are no wider than `columns`: longer ones are broken, at a space if there is
-// one. A character takes a column.
+// Breaks lines of UTF-8 that are wider than `columns`, at a space if there is one. A character
+// takes one column.
 std::string Broken(std::string_view lines, size_t columns);
 
-// At most `most` lines: what has scrolled off the screen cannot be redrawn.
+// At most `most` lines: lines that have scrolled off the screen cannot be redrawn.
 std::string FirstLines(std::string_view lines, size_t most);
 
-// What puts `lines`, each of which fits, in place of the `drawn` ones above the cursor.
+// The text that replaces the `drawn` lines above the cursor by `lines`, each of which fits.
 std::string Redraw(int drawn, std::string_view lines);
 
 }  // namespace stoker::cli

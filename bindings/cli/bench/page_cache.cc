@@ -15,7 +15,7 @@ Status DropFromPageCache(const SampleSource& source) {
   std::optional<uint32_t> last;
   for (uint64_t id = 0; id < source.size(); ++id) {
     const uint32_t file = source.At(id).file;
-    if (last == file) continue;  // many samples in one file lie side by side
+    if (last == file) continue;  // samples of one file are consecutive
     source.PathOf(file, path);
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return SystemError(errno, "cannot open", path);

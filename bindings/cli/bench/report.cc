@@ -38,12 +38,14 @@ std::string DecodersText(const DecodePaths& paths) {
   return text;
 }
 
-// "1,200 photographs decoded by it, 3 of changed files not; `stoker index` makes it anew"
+// "1,200 photographs decoded with it, 3 not because their files have changed; run `stoker index`
+// again"
 std::string IndexText(const DecodePaths& paths) {
-  std::string text = Count(paths.indexed) + " photographs decoded by it";
-  if (paths.stale > 0) text += fmt::format(", {} of changed files not", Count(paths.stale));
+  std::string text = Count(paths.indexed) + " photographs decoded with it";
+  if (paths.stale > 0)
+    text += fmt::format(", {} not because their files have changed", Count(paths.stale));
   if (paths.contradicted > 0) text += fmt::format(", {} wrong", Count(paths.contradicted));
-  if (paths.stale + paths.contradicted > 0) text += "; `stoker index` makes it anew";
+  if (paths.stale + paths.contradicted > 0) text += "; run `stoker index` again";
   return text;
 }
 
@@ -71,13 +73,13 @@ void AddWhatRan(const BenchReport& report, ReportText& text) {
                   options.loader.world == 1
                       ? ""
                       : fmt::format(", rank {} of {}", options.loader.rank, options.loader.world)));
-  text.Line("workers", fmt::format("{} ({}; {} have worked)", loader.threads, loader.executor,
-                                   loader.threads_seen));
+  text.Line("workers",
+            fmt::format("{} ({}; {} used)", loader.threads, loader.executor, loader.threads_seen));
   if (!loader.executor_reason.empty()) text.Line("", loader.executor_reason);
   text.Line("JPEG decoder", DecodersText(loader.decoded));
   if (HasIndex(loader.decoded)) text.Line("crop index", IndexText(loader.decoded));
   if (!report.warning.empty()) text.Line("crop index", report.warning);
-  if (!report.skipped.empty()) text.Line("left out", report.skipped.Summary());
+  if (!report.skipped.empty()) text.Line("skipped", report.skipped.Summary());
   text.Line("reader", loader.reader_reason);  // begins with the reader's name
   if (options.cold) {
     text.Line("page cache", "dropped for each file before each epoch");
@@ -119,10 +121,10 @@ void AddDevice(const BenchReport& report, ReportText& text) {
     text.Figure("idle for input", fmt::format("{:.2f} %", 100 * IdleShare(figures)),
                 fmt::format("of the device's time; {:.1f} % of copies hidden at least",
                             100 * HiddenShare(figures)));
-    text.Figure("step", Duration(MeanStep(figures)),
-                fmt::format("a stand-in of {}; alone {}",
-                            Duration(static_cast<double>(asked.step_ns) * 1e-9),
-                            Duration(static_cast<double>(figures.bare_step_ns) * 1e-9)));
+    text.Figure(
+        "step", Duration(MeanStep(figures)),
+        fmt::format("simulated, {}; alone {}", Duration(static_cast<double>(asked.step_ns) * 1e-9),
+                    Duration(static_cast<double>(figures.bare_step_ns) * 1e-9)));
   }
   text.Figure("stager waited", Duration(static_cast<double>(figures.staged.host_wait_ns) * 1e-9),
               fmt::format("for batches; {} for the step, {} for copies",
@@ -218,7 +220,7 @@ std::string BenchReportText(const BenchReport& report) {
               *report.digest + "   ids, labels and pixels in order; hashing counts as rest");
   }
   if (report.interrupted)
-    text.Add("\n  Interrupted: these figures are of what was done until then.");
+    text.Add("\n  Interrupted: these figures cover what was done until then.");
   if (const std::string advice = Advice(report.loader); !advice.empty()) {
     text.Add("");
     text.Paragraph(advice);

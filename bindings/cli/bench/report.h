@@ -1,4 +1,4 @@
-// What a bench measured, as text for people and as JSON for programs.
+// A bench's report, as text for people and as JSON for programs.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace stoker {
 
-// Lines of at most 100 columns where the paths and reasons in them allow, units everywhere; ends
+// Lines of at most 100 columns, as far as the paths and reasons in them allow, with units; ends
 // with a line feed.
 std::string BenchReportText(const BenchReport& report);
 
-// One JSON object on one line; see docs/cli.md for its members. Text that is not UTF-8 (a file's
-// name may be anything) has U+FFFD in place of what is not.
+// One JSON object on one line; docs/cli.md has its members. Text that is not UTF-8 (a file's name
+// may be anything) has U+FFFD for invalid bytes.
 std::string BenchReportJson(const BenchReport& report);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// What follows from the numbers of a bench: rates, shares, and what one image costs.
+// Figures derived from a bench's measurements: rates, shares, and the cost of one image.
 #pragma once
 
 #include <array>
@@ -13,9 +13,9 @@ namespace stoker {
 double PerImage(const BenchReport& report, double seconds);
 double PerSecond(const BenchReport& report, double amount);
 double ImagesPerSecond(const BenchReport& report);
-double CpuShare(const BenchReport& report, double cpu_seconds);  // of all that the process used
+double CpuShare(const BenchReport& report, double cpu_seconds);  // of the process' CPU time
 
-// Whether the transforms antialias; none where nothing is resized.
+// Whether the transforms antialias; nullopt if nothing is resized.
 std::optional<bool> Antialias(const BenchReport& report);
 const char* FilterName(const BenchReport& report);
 
@@ -23,13 +23,13 @@ struct Stage {
   const char* name;
   double cpu_seconds;
   const char* meaning;
-  bool optional = false;  // left out of the text where it takes no time
+  bool optional = false;  // omitted from the text if it takes no time
 };
 std::array<Stage, 6> Stages(const CpuSplit& cpu);
 
-// Of the time of the run, from 0 to 1.
+// Shares of the run's time, from 0 to 1.
 double WaitedShare(const LoaderStats& loader);              // the consumer waited
-std::vector<double> BusyShares(const BenchReport& report);  // each worker had samples in hand
+std::vector<double> BusyShares(const BenchReport& report);  // each worker had samples
 
 struct Cause {
   const char* name;
@@ -37,10 +37,10 @@ struct Cause {
 };
 std::array<Cause, 4> Causes(const WaitCauses& waited);  // storage, decode, copy, other
 
-double RateOf(uint64_t amount, uint64_t nanoseconds);  // a second
+double RateOf(uint64_t amount, uint64_t nanoseconds);  // per second
 
-// Of the time between the first step's end and the last one's begin, and of the copies: at least,
-// for a step may have waited for a batch that was not even made.
+// Of the time from the first step's end to the last one's start, and of the copies' time: a lower
+// bound, since a step may have waited for a batch that was not even made.
 double IdleShare(const DeviceFigures& figures);
 double HiddenShare(const DeviceFigures& figures);
 double MeanStep(const DeviceFigures& figures);  // seconds

@@ -1,4 +1,4 @@
-// Numbers and lines as a report has them.
+// Formats numbers and lines for a report.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class ReportText {
  public:
   void Line(const char* name, const std::string& value);
   void Figure(const char* name, const std::string& value, const std::string& meaning);
-  void Add(const std::string& line);  // without blanks at the end
-  // As many lines as it takes, of at most 100 columns.
+  void Add(const std::string& line);  // without trailing blanks
+  // Wrapped to lines of at most 100 columns.
   void Paragraph(const std::string& text);
   std::string Take() { return std::move(text_); }
 

@@ -44,7 +44,7 @@ uint64_t PeakMemoryBytes() {
   return 0;
 }
 
-// The value that `share` of all are not above. Reorders them.
+// The value that a `share` of all values do not exceed. Reorders them.
 double Quantile(std::vector<uint64_t>& nanoseconds, double share) {
   if (nanoseconds.empty()) return 0;
   const auto last = static_cast<double>(nanoseconds.size() - 1);
@@ -53,7 +53,7 @@ double Quantile(std::vector<uint64_t>& nanoseconds, double share) {
   return Seconds(*at);
 }
 
-// What the run has used so far; a difference of two is a measured period.
+// Resources used so far; the difference of two is a measured period.
 struct Meter {
   uint64_t wall_ns = 0;
   uint64_t cpu_ns = 0;
@@ -116,13 +116,13 @@ Result<BenchReport> Run::Measure() {
   options_.loader.runtime = runtime;
   options_.runtime = runtime->options();
   TRY(OpenDevice());
-  std::unique_ptr<TraceFile> trace;  // of a run that fails, too
+  std::unique_ptr<TraceFile> trace;  // also of a run that fails
   if (!options_.trace.empty()) {
     ASSIGN_OR_RETURN(std::unique_ptr<TraceFile> started, TraceFile::Start(runtime, options_.trace));
     trace = std::move(started);
   }
-  // A loader prefetches across the end of an epoch. A cold epoch must not be begun before its files
-  // are dropped, so each gets a loader of its own.
+  // A loader prefetches across the end of an epoch. A cold epoch must not begin before its files
+  // are dropped, so each has its own loader.
   const uint64_t together = options_.cold ? 1 : options_.epochs;
   for (uint64_t epoch = 0; epoch < options_.epochs && !report_.interrupted; epoch += together) {
     if (Status s = Stream(epoch, epoch + together); !s.ok()) return std::move(s).error();
@@ -134,12 +134,12 @@ Result<BenchReport> Run::Measure() {
   return Finish();
 }
 
-// Epochs [first_epoch, end_epoch) through a loader of their own.
+// Runs epochs [first_epoch, end_epoch) through a loader of their own.
 Status Run::Stream(uint64_t first_epoch, uint64_t end_epoch) {
   if (options_.cold && options_.loader.source != nullptr) {
     const uint64_t before_drop = NowNanoseconds();
     TRY(DropFromPageCache(*options_.loader.source));
-    begun_ns_ += NowNanoseconds() - before_drop;  // a preparation, not part of the run
+    begun_ns_ += NowNanoseconds() - before_drop;  // preparation is not part of the run
   }
   LoaderOptions options = options_.loader;
   options.epochs = end_epoch;
@@ -166,7 +166,7 @@ Status Run::OpenDevice() {
   return {};
 }
 
-// What the device does with nothing beside it. The loader has been opened and has not begun.
+// Measures the device alone. The loader has been opened and has not begun.
 Status Run::MeasureBare(const Loader& loader) {
   DeviceFigures& figures = *report_.device;
   if (figures.copy_bytes != 0) return {};
@@ -176,7 +176,7 @@ Status Run::MeasureBare(const Loader& loader) {
   if (options_.device->step_ns > 0) {
     ASSIGN_OR_RETURN(figures.bare_step_ns, BareStep(*device_, options_.device->step_ns));
   }
-  begun_ns_ += NowNanoseconds() - before;  // no part of the run
+  begun_ns_ += NowNanoseconds() - before;  // not part of the run
   return {};
 }
 
@@ -248,7 +248,7 @@ Status Run::Use(DeviceBatch batch) {
   return consumer_->Step(std::move(batch));
 }
 
-// Else the run is interrupted.
+// Returns false if the run is interrupted.
 bool Run::MayGoOn(const Loader& loader, uint64_t now_ns) {
   if (!keep_going_ || now_ns < next_report_ns_) return true;
   next_report_ns_ = now_ns + kReportEvery;
@@ -264,7 +264,7 @@ void Run::Account(const LoaderStats& stats) {
   report_.bytes_read += stats.bytes_read;
   stages_ += stats.stages;
   work_ns_ += stats.work_ns;
-  report_.loader.pinned_bytes = 0;  // those have been given back
+  report_.loader.pinned_bytes = 0;  // because those have been returned
   AddStats(report_.loader, stats);
 }
 

@@ -12,9 +12,9 @@ namespace stoker::cli {
 namespace {
 
 constexpr const char* kDoctorFooter =
-    R"(Says what this stoker is made of, and what it finds here: cores and memory that it may use, how it
-would read files and why, and whether it can use a GPU, or what is missing for that. Looks at a GPU
-without using it: no memory of it is taken.
+    R"(Reports how this stoker was built and what it finds on this machine: the cores and memory that it may
+use, how it would read files and why, and whether it can use a GPU, or what is missing for that. It
+examines GPUs without using their memory.
 
 Examples:
   stoker doctor
@@ -34,8 +34,8 @@ Result<int> RunDoctorCommand(bool json) {
 void AddDoctor(CLI::App& app, Command& chosen) {
   auto json = std::make_shared<bool>(false);
   CLI::App* command =
-      app.add_subcommand("doctor", "Say what stoker finds on this machine, and what is missing");
-  command->add_flag("--json", *json, "one JSON object on stdout and nothing else there");
+      app.add_subcommand("doctor", "Report what stoker finds on this machine and what is missing");
+  command->add_flag("--json", *json, "print one JSON object on stdout and nothing else");
   command->footer(kDoctorFooter);
   command->callback([json, &chosen] { chosen = [json] { return RunDoctorCommand(*json); }; });
 }

@@ -16,7 +16,7 @@
 
 namespace stoker {
 
-// The library writes it as one number: 2 01 005.
+// The library encodes it as one number: 2 01 005.
 std::string LibjpegTurboVersion() {
   return fmt::format("{}.{}.{}", LIBJPEG_TURBO_VERSION_NUMBER / 1'000'000,
                      LIBJPEG_TURBO_VERSION_NUMBER / 1000 % 1000,

@@ -70,7 +70,7 @@ void AddCuda(const DoctorReport& report, Lines& lines) {
   lines.Add("registered", "nothing: only a loader for a device pins memory");
 }
 
-// Null where nothing is known.
+// Null if unknown.
 Json Known(bool known, Json value) { return known ? std::move(value) : Json(); }
 
 Json CudaJson(const DoctorReport& report) {

@@ -30,14 +30,13 @@ struct ExplainArguments {
 };
 
 constexpr const char* kExplainFooter =
-    R"(Says where each transform is done. Fused: with decoding and resizing, so that it has no pass over
-the image of its own. Tile: on the resized image, while it is in the worker's cache. Row: on the
-finished row of the batch.
+    R"(Shows where each transform runs. Fused: while decoding and resizing, without a pass over the image of
+its own. Tile: on the resized image, while it is in the worker's cache. Row: on the finished row of
+the batch.
 
-With DIR it measures, too: some of its images are read into memory, and one thread applies the
-transforms to them as a worker does. What is fused costs its share of decode and resize; for the
-others the time that they take by themselves is shown, the mean over all images, also those for which
-a random transform did nothing.
+With DIR it also measures: some of its images are read into memory, and one thread applies the
+transforms to them as a worker does. Fused transforms count as decode and resize; for each other one
+its own time is shown, the mean over all images, including those that it leaves unchanged.
 
 Examples:
   stoker explain --transform eval
@@ -86,18 +85,19 @@ Result<int> RunExplainCommand(const ExplainArguments& given) {
 void AddExplain(CLI::App& app, Command& chosen) {
   auto given = std::make_shared<ExplainArguments>();
   CLI::App* command =
-      app.add_subcommand("explain", "Say how transforms are done, and what each of them costs");
+      app.add_subcommand("explain", "Show where each transform runs and what it costs");
   command
       ->add_option("DIR", given->directory,
                    "folder of photographs to measure with; without it\nnothing is measured")
       ->check([](const std::string& folder) { return folder.empty() ? "DIR is empty" : ""; })
       ->type_name("");
   AddRecipeOptions(*command, given->recipe);
-  AddNumber(*command, "--images", given->images, {1, 1'000'000}, "to measure with, at most");
+  AddNumber(*command, "--images", given->images, {1, 1'000'000},
+            "largest number of images to measure with");
   AddNumber(*command, "--rounds", given->rounds, {1, 1'000'000},
-            "how often each is transformed; once more before\nthe clock runs");
-  AddSeed(*command, "--seed", given->seed, "of every random transform");
-  command->add_flag("--json", given->json, "one JSON object on stdout and nothing else there");
+            "how often each image is transformed, after one\nround that is not measured");
+  AddSeed(*command, "--seed", given->seed, "seed of every random transform");
+  command->add_flag("--json", given->json, "print one JSON object on stdout and nothing else");
   command->footer(kExplainFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunExplainCommand(*given); }; });
 }

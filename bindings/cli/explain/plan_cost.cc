@@ -19,8 +19,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kMixed = "when its last row is there; not measured";
-constexpr size_t kTogether = 32;  // images that are in memory at once
+constexpr const char* kMixed = "once all its rows are complete; not measured";
+constexpr size_t kTogether = 32;  // images in memory at a time
 
 // Some of a source's images, in memory.
 class Group final : public ImageFeed {
@@ -28,7 +28,7 @@ class Group final : public ImageFeed {
   Group(const Plan& plan, uint64_t seed)
       : budget_(WorkingMemory(plan.options().limits)), seed_(seed), row_(plan.row_bytes()) {}
 
-  // False where the image could not be read, and says why.
+  // Fails if the image cannot be read.
   Status Add(const SampleSource& source, uint64_t id) {
     ReadRequest read;
     read.buffer = GrowingBuffer(budget_);
@@ -43,7 +43,7 @@ class Group final : public ImageFeed {
   }
   size_t size() const { return images_.size(); }
 
-  // Each image once; `epoch` makes the draws others.
+  // Each image once; `epoch` changes the draws.
   void Start(uint64_t epoch) {
     epoch_ = epoch;
     next_ = 0;
@@ -81,13 +81,13 @@ class Group final : public ImageFeed {
   uint64_t seed_;
   uint64_t epoch_ = 0;
   std::vector<Image> images_;
-  std::vector<uint8_t> row_;  // two images in turns write to it; nobody reads it
+  std::vector<uint8_t> row_;  // two images alternately write to it; it is never read
   size_t next_ = 0;
   uint64_t refused_ = 0;
   std::string refusal_;
 };
 
-// CPU time: without that in which others had the core.
+// CPU time: without the time in which other threads had the core.
 double Microseconds(uint64_t nanoseconds, const PlanCost& cost) {
   return cost.images == 0 ? 0
                           : static_cast<double>(nanoseconds) * 1e-3 * cost.clocked.share() /
@@ -157,7 +157,7 @@ std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost
   text += fmt::format("  → {} {} × {}, {}\n", NameOf(plan.dtype()), size.height, size.width,
                       NameOf(plan.options().layout));
   if (cost == nullptr) return text;
-  text += fmt::format("\n  Of one worker's CPU time for an image (mean of {}):\n", cost->images);
+  text += fmt::format("\n  CPU time of one worker per image (mean of {}):\n", cost->images);
   const std::pair<const char*, uint64_t> stages[] = {{"decode", cost->stages.decode_ns},
                                                      {"resize", cost->stages.resize_ns},
                                                      {"tile and row", cost->stages.augment_ns}};
@@ -167,7 +167,7 @@ std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost
   if (!cost->warning.empty()) text += "  " + cost->warning + "\n";
   if (!cost->skipped.empty()) text += "  " + cost->skipped.Summary() + "\n";
   if (cost->refused > 0) {
-    text += fmt::format("  {} {} left out; the first: {}\n", cost->refused,
+    text += fmt::format("  {} {} could not be read; the first: {}\n", cost->refused,
                         Noun(cost->refused, "image", "images"), cost->first_refusal);
   }
   return text;

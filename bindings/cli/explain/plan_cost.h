@@ -1,4 +1,4 @@
-// What a plan costs: `stoker explain`.
+// Measures the cost of a plan, for `stoker explain`.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@
 namespace stoker {
 
 struct PlanCost {
-  uint64_t images = 0;   // that were measured
-  uint64_t refused = 0;  // that could not be read or decoded
+  uint64_t images = 0;   // measured
+  uint64_t refused = 0;  // could not be read or decoded
   std::string first_refusal;
-  StageTimes stages;                   // of all of them
-  std::vector<uint64_t> transform_ns;  // of each transform, where it is not fused
-  CoreTime clocked;                    // some stretches of that: how much of it there was a core
+  StageTimes stages;                   // of all images
+  std::vector<uint64_t> transform_ns;  // of each transform that is not fused
+  CoreTime clocked;                    // for sampled periods: how much of the time there was a core
   std::string warning;                 // of the source; empty: none
   SkippedFiles skipped;                // by the source
 };
 
-// Reads up to `images` of the source, evenly spread, with what its index has of them, and applies
-// the plan to each `rounds` times on this thread, as a worker does; the first time is not counted.
-// `seed`: of random transforms. Cancelled when `keep_going` says no.
+// Reads up to `images` evenly spaced images of the source, with their entry points, and applies the
+// plan to each `rounds` times on this thread, as a worker does, after one round that is not
+// counted. `seed`: of random transforms. Cancelled if `keep_going` returns false.
 Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint64_t images,
                              int rounds, uint64_t seed,
                              const std::function<bool(uint64_t done, uint64_t total)>& keep_going);
 
-// `mix`: null where batches are not mixed. `cost`: null where nothing was measured.
+// `mix`: null if batches are not mixed. `cost`: null if nothing was measured.
 std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost);
 std::string PlanJson(const Plan& plan, const BatchMix* mix, const PlanCost* cost);
 

@@ -29,22 +29,20 @@ struct IndexArguments {
 };
 
 constexpr const char* kIndexFooter =
-    R"(The index has three things in it. The list of DIR: whoever opens DIR does not have to list it, which
-takes minutes for millions of files on a network disk. What each image is: its size in bytes, width,
-height, orientation, format. And where in a JPEG to begin decoding: else that is its beginning, for
-nothing says where in its data a piece of the picture begins. This command goes through every
-photograph once and writes that down, for every eighth block (of 8 or 16 pixels) of each row of
-blocks. A random crop is then decoded without most of what lies above and beside it: about a quarter
-less CPU. The index is some 2 % of the photographs' size. Photographs are not changed; list and
-pixels are the same with and without it.
+    R"(The index has three parts: the list of DIR, so that opening it does not mean listing it, which takes
+minutes for millions of files on a network disk; each image's size in bytes, width, height,
+orientation and format; and entry points, positions in a JPEG where decoding can start: before every
+eighth block (of 8 or 16 pixels) of each row of blocks. With them a random crop is decoded without
+most of what lies above and beside it, for about a quarter less CPU. The index takes some 2 % of the
+photographs' size. Photographs are not changed; list and pixels are the same with and without it.
 
-Without --out the index lies in DIR, and whoever reads DIR afterwards uses it by itself. With --out it
-has to be named when reading: --crop-index FILE, in Python crop_index=.
+Without --out the index is written to DIR, and loaders of DIR use it automatically. With --out, give
+its path when reading: --crop-index FILE, in Python crop_index=.
 
-It stays right while files are added, removed, changed or moved. Once a folder has changed (they keep
-the time) DIR is listed as ever, with a warning, until the index is made anew. A file that is new, has
-changed or has another name or folder is decoded as ever. So are those that have no place to begin
-in: progressive ones, damaged ones, other formats.
+Files may be added, removed, changed or moved. Once a folder has changed (its time says so), DIR is
+listed as without an index, with a warning, until `stoker index` is run again. A file that is new,
+has changed or has moved is decoded without the index. So are files without entry points: progressive
+ones, damaged ones, other formats.
 
 Examples:
   stoker index photos
@@ -52,8 +50,8 @@ Examples:
   stoker bench /readonly/photos --crop-index photos.index
 
 Exit codes: 0 done; 1 the folder is missing or has no image; 2 a bad option; 3 the system (disk full,
-permission, memory, I/O, a file to write that is no index); 130 interrupted. The index that was there
-stays until a new one is complete; a file that is no index is not replaced.)";
+permission, memory, I/O, --out names a file that is not an index); 130 interrupted. An existing index
+stays until the new one is complete.)";
 
 Result<IndexReport> Make(const IndexArguments& given) {
   const IndexOptions options{.out = given.out.value_or(""),
@@ -136,18 +134,19 @@ Result<int> RunIndexCommand(const IndexArguments& given) {
 void AddIndex(CLI::App& app, Command& chosen) {
   auto given = std::make_shared<IndexArguments>();
   CLI::App* command = app.add_subcommand(
-      "index", "Write down what a folder has, to open it at once and crop it faster");
+      "index", "Record a folder's list and entry points, to open and crop it faster");
   command
       ->add_option("DIR", given->directory,
-                   "folder of photographs, one folder in it for each class")
+                   "folder of photographs, with a subfolder for each class")
       ->type_name("")
       ->required();
-  command->add_option("--out", given->out, "the file to write; without it DIR/.stoker-index")
+  command->add_option("--out", given->out, "file to write; without it DIR/.stoker-index")
       ->type_name("FILE");
   AddNumber(*command, "--list-skipped", given->list_skipped, {0, 1'000'000'000},
-            "how many files that are not indexed to name");
-  AddNumber(*command, "--threads", given->threads, {0, 256}, "that read; 0: the cores allotted");
-  command->add_flag("--json", given->json, "one JSON object on stdout and nothing else there");
+            "number of files without entry points to name");
+  AddNumber(*command, "--threads", given->threads, {0, 256},
+            "reading threads; 0: the cores allotted");
+  command->add_flag("--json", given->json, "print one JSON object on stdout and nothing else");
   command->footer(kIndexFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunIndexCommand(*given); }; });
 }

@@ -38,7 +38,7 @@ constexpr uint64_t kChunk = 16;  // files that a thread takes at a time
 constexpr uint64_t kCommonFile = uint64_t{64} << 20;
 constexpr uint64_t kLargestFile = uint64_t{1} << 30;
 
-// What the index file calls formats, whatever becomes of the enum.
+// The format numbers in the index file, independent of the enum.
 static_assert(static_cast<int>(ImageFormat::kUnknown) == 0);
 static_assert(static_cast<int>(ImageFormat::kJpeg) == 1);
 static_assert(static_cast<int>(ImageFormat::kPng) == 2);
@@ -55,7 +55,7 @@ struct Indexed {
   std::string reason;  // why there is none
 };
 
-// One thread's.
+// Used by one thread.
 class FileIndexer {
  public:
   FileIndexer() { common_.buffer = GrowingBuffer(budget_); }
@@ -126,7 +126,7 @@ class FileIndexer {
 
 class Indexing {
  public:
-  // `root` has a slash at its end.
+  // `root` ends with a slash.
   Indexing(const ImageList& list, const std::string& root, const IndexOptions& options,
            DatasetIndexWriter& writer, const IndexProgress& progress)
       : list_(list), root_(root), options_(options), writer_(writer), progress_(progress) {}
@@ -142,7 +142,7 @@ class Indexing {
     }
   }
 
-  // After all threads have left Run.
+  // Called after all threads have left Run.
   Status status() && { return std::move(status_); }
   IndexReport& report() { return report_; }
 
@@ -165,7 +165,7 @@ class Indexing {
     }
   }
 
-  // In the list's order: waits until the chunks before have been written. False when the work is
+  // In the list's order: waits until the chunks before it have been written. False if the work is
   // over.
   bool Write(uint64_t first, const std::vector<Indexed>& chunk) {
     std::unique_lock lock(mutex_);
@@ -215,20 +215,20 @@ int64_t NowNs() {
 
 constexpr int64_t kMillisecond = 1'000'000, kSecond = 1000 * kMillisecond;
 
-// Farther ahead than any tick: of another machine's clock. When one more change can no longer hide
-// is not to be told from ours.
+// Farther ahead than any tick: a time from another machine's clock, for which it is unknown when a
+// further change can no longer have the same time.
 bool IsAhead(int64_t modified_ns, int64_t listed_ns) { return modified_ns - listed_ns > kSecond; }
 
-// How long after a folder's last change listing must begin, so that one more change in the same
-// tick of the file system's clock cannot hide: ticks are 10 ms or less, but where times are whole
-// seconds 1 or 2 s.
+// How long after a folder's last change listing must begin, so that a further change cannot get the
+// same time: the file system's clock ticks every 10 ms or less, but with times in whole seconds
+// every 1 or 2 s.
 int64_t RestNs(int64_t modified_ns, int64_t listed_ns) {
   const int64_t tick = modified_ns % kSecond == 0 ? 2 * kSecond : 20 * kMillisecond;
   return std::max<int64_t>(0, modified_ns - listed_ns + tick);
 }
 
-// Waits until what is listed has been at rest for a tick. A folder that is not has kUnsettled. A
-// flat one's time is of no use to anybody (IsStill).
+// Lists when no folder has changed for a tick. A folder that keeps changing has kUnknownTime. The
+// time of a flat folder is never used (IsStill).
 Result<ImageList> ListAtRest(const std::string& directory, int threads) {
   constexpr int kTries = 4;
   for (int i = 1;; ++i) {
@@ -240,7 +240,7 @@ Result<ImageList> ListAtRest(const std::string& directory, int threads) {
       const bool ahead = IsAhead(folder.modified_ns, now);
       const int64_t of_this = ahead ? 0 : RestNs(folder.modified_ns, now);
       rest = std::max(rest, of_this);
-      if (ahead || (of_this > 0 && i == kTries)) folder.modified_ns = kUnsettled;
+      if (ahead || (of_this > 0 && i == kTries)) folder.modified_ns = kUnknownTime;
     }
     if (rest == 0 || i == kTries) return list;
     std::this_thread::sleep_for(std::chrono::nanoseconds(rest));
@@ -256,18 +256,18 @@ Error CannotPut(const std::string& out, const std::string& why, const std::strin
 
 Result<bool> BeginsAsIndex(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-  if (descriptor < 0) return SystemError(errno, "cannot look at what is to be replaced", path);
+  if (descriptor < 0) return SystemError(errno, "cannot stat the file to replace", path);
   std::array<char, dataset_index::kMagic.size()> begin{};
   const ssize_t got = pread(descriptor, begin.data(), begin.size(), 0);
   close(descriptor);
   return got == static_cast<ssize_t>(begin.size()) && begin == dataset_index::kMagic;
 }
 
-// That nothing but an index is replaced. Not for the folder's own, whose name nothing else has: any
-// file is replaced there, also one that is damaged at its very beginning.
+// Checks that nothing but an index is replaced. Not called for the folder's own index, whose name
+// nothing else has: any file there is replaced, even one that is damaged at its beginning.
 Status CheckPlace(const std::string& out) {
   struct stat info {};
-  if (lstat(out.c_str(), &info) != 0) return {};  // Create will tell
+  if (lstat(out.c_str(), &info) != 0) return {};  // Create will report it
   std::string what = FileKind(info.st_mode);
   if (S_ISREG(info.st_mode)) {
     Result<bool> index = BeginsAsIndex(out);
@@ -278,19 +278,19 @@ Status CheckPlace(const std::string& out) {
   return CannotPut(out, what + " is in the way", "Name another file");
 }
 
-// That putting the index there changes no folder whose time it notes: it would be out of date at
-// once. The folder itself is read and not stat'ed (IsStill), and so may hold it.
+// Checks that writing the index does not change a folder whose time it records: it would be stale
+// at once. DIR itself is compared by name (IsStill), so it may contain the index.
 Status CheckOutside(const std::string& out, const std::string& root, const ImageList& list) {
   struct stat place {};
   std::string folder = std::filesystem::path(out).parent_path();
-  if (stat(folder.empty() ? "." : folder.c_str(), &place) != 0) return {};  // Create will tell
+  if (stat(folder.empty() ? "." : folder.c_str(), &place) != 0) return {};  // Create will report it
   for (const ImageList::Folder& listed : list.folders) {
     if (listed.path_bytes == 0) continue;  // flat
     struct stat info {};
     folder.assign(root).append(list.PathOf(listed));
     if (stat(folder.c_str(), &info) != 0) continue;
     if (info.st_dev != place.st_dev || info.st_ino != place.st_ino) continue;
-    return CannotPut(out, "there it would change a class folder, and be out of date at once",
+    return CannotPut(out, "there it would change a class folder's time and be stale at once",
                      "Put it beside the class folders, or elsewhere");
   }
   return {};

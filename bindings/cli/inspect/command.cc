@@ -31,18 +31,18 @@ struct InspectArguments {
 };
 
 constexpr const char* kInspectFooter =
-    R"(Reads the header of every file: how many there are, of which classes, formats, chroma formats and
-sizes, and which of them are broken. A file is broken when it cannot be opened, is empty or no image,
-or is a JPEG, PNG or WebP whose header cannot be read. Only --decode, which decodes each one whole, finds
-those that are truncated or damaged further behind: without it they count as sound, and a loader refuses
-them or not by where the crop lies.
+    R"(Reads the header of every file, and reports how many there are, their classes, formats, chroma
+formats and sizes, and which are broken. A file is broken if it cannot be opened, is empty or not an
+image, or is a JPEG, PNG or WebP whose header cannot be read. Files that are truncated or damaged
+after the header are found only with --decode, which decodes each one whole. Without it they count as
+sound; whether a loader refuses them depends on the crop.
 
 Examples:
   stoker inspect photos
   stoker inspect photos --decode && echo every photograph is sound
   stoker inspect photos --decode --json | jq -r '.broken_files[].file'
 
-Exit codes: 0 no file is broken, and with --decode all are of formats that stoker decodes; 1 some are not,
+Exit codes: 0 no file is broken, and with --decode stoker decodes the format of every file; 1 otherwise,
 or the folder is missing or has no image; 2 a bad option; 3 the system (permission, memory, I/O);
 130 interrupted.)";
 
@@ -82,15 +82,16 @@ void AddInspect(CLI::App& app, Command& chosen) {
       "inspect", "Describe a folder of photographs: counts, sizes, formats, broken files");
   command
       ->add_option("DIR", given->directory,
-                   "folder of photographs, one folder in it for each class")
+                   "folder of photographs, with a subfolder for each class")
       ->type_name("")
       ->required();
   command->add_flag("--decode", given->decode, "decode every image, instead of its header only");
   AddLimits(*command, given->limits);
   AddNumber(*command, "--list-broken", given->list_broken, {0, 1'000'000'000},
-            "how many broken files to name");
-  AddNumber(*command, "--threads", given->threads, {0, 256}, "that read; 0: the cores allotted");
-  command->add_flag("--json", given->json, "one JSON object on stdout and nothing else there");
+            "number of broken files to name");
+  AddNumber(*command, "--threads", given->threads, {0, 256},
+            "reading threads; 0: the cores allotted");
+  command->add_flag("--json", given->json, "print one JSON object on stdout and nothing else");
   command->footer(kInspectFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunInspectCommand(*given); }; });
 }

@@ -24,7 +24,7 @@ struct Broken {
   Error error;
 };
 
-// What one thread has seen, or all of them.
+// The findings of one thread, or of all.
 struct Tally {
   std::map<std::string, uint64_t> extensions, formats, chroma;
   std::map<int, uint64_t> orientations;
@@ -79,7 +79,7 @@ void Count(uint64_t id, const std::string& path, FileFacts facts, size_t list_br
     return;
   }
   ++tally.broken;
-  // A thread sees ids in rising order: its first ones are its lowest.
+  // A thread sees ids in ascending order: its first ones are its lowest.
   if (tally.listed.size() < list_broken) tally.listed.push_back({id, *std::move(facts.error)});
 }
 
@@ -159,7 +159,7 @@ class Inspection {
   }
 
   bool cancelled() const { return cancelled_; }
-  Tally& all() { return all_; }  // after all threads have left Run
+  Tally& all() { return all_; }  // called after all threads have left Run
 
  private:
   void Report(uint64_t files) {
@@ -221,7 +221,7 @@ Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& 
   Inspection inspection(source, options, progress);
   InParallel(options.threads, [&inspection] { inspection.Run(); });
   if (inspection.cancelled()) {
-    return Error{Code::kCancelled, "stopped before all files were looked at", source.Describe()};
+    return Error{Code::kCancelled, "stopped before all files were inspected", source.Describe()};
   }
   DatasetReport report;
   report.source = source.Describe();

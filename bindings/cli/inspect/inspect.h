@@ -1,4 +1,4 @@
-// What a dataset is made of, and which of its files are broken: the work behind `stoker inspect`.
+// Examines a dataset and finds broken files, for `stoker inspect`.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@ namespace stoker {
 
 struct InspectOptions {
   int threads = 0;           // 0: the cores allotted
-  bool decode = false;       // decode every image, whole; else only headers are read
+  bool decode = false;       // decode every image completely; otherwise read only headers
   size_t list_broken = 100;  // how many broken files the report names
-  DecodeLimits limits{};     // of what is decoded; a file beyond them is broken
+  DecodeLimits limits{};     // a file beyond them is broken
 };
 
-// Of one number that each file has. All zero when no file has it.
+// The distribution of one number over the files. All zero if no file has it.
 struct Distribution {
   uint64_t count = 0;
   double min = 0, p5 = 0, p25 = 0, median = 0, p75 = 0, p95 = 0, max = 0;
@@ -36,27 +36,27 @@ struct ClassCount {
 struct DatasetReport {
   std::string source;  // "image_folder(photos/train)"
   uint64_t samples = 0;
-  uint64_t list_bytes = 0;  // memory that the list of samples costs
+  uint64_t list_bytes = 0;  // memory of the list of samples
   std::vector<ClassCount> classes;
 
-  SkippedFiles skipped;  // files that look like images, and are no samples
+  SkippedFiles skipped;  // image files that are not samples, because of their extensions
 
-  std::map<std::string, uint64_t> extensions;  // as in the name, lower case, with the dot
+  std::map<std::string, uint64_t> extensions;  // of the name, in lower case, with the dot
   std::map<std::string, uint64_t> formats;     // by content: "JPEG", "PNG", …; "unknown", "empty"
-  uint64_t undecodable = 0;                    // whole files of formats that stoker does not decode
+  uint64_t undecodable = 0;                    // sound files of formats that stoker does not decode
   uint64_t total_bytes = 0;
   Distribution bytes;  // of a file
 
-  // Of JPEG files whose header could be read:
+  // Over the JPEG files whose header could be read:
   std::map<std::string, uint64_t> chroma;  // "4:4:4", "4:2:0", "gray", "CMYK", …
   std::map<int, uint64_t> orientations;    // EXIF, 1 to 8
   uint64_t progressive = 0;
   uint64_t arithmetic = 0;
-  uint64_t restart_markers = 0;  // files that have them
+  uint64_t restart_markers = 0;  // files with each feature
 
-  uint64_t no_end_marker = 0;  // with `decode`: that lack the marker but no data; not broken
+  uint64_t no_end_marker = 0;  // with `decode`: only the end-of-image marker is missing; not broken
 
-  // Of all files that stoker decodes, where the header could be read:
+  // Over all files that stoker decodes whose header could be read:
   Distribution width, height, megapixels;  // as stored
   Distribution bits_per_pixel;             // of the whole file
 
@@ -66,16 +66,16 @@ struct DatasetReport {
   double seconds = 0;
 };
 
-// Called now and then, from one thread at a time; `false` ends the work with Cancelled.
+// Called regularly, from one thread at a time; `false` ends the work with Cancelled.
 using InspectProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
-// Opens every file of `source` once. A file counts as broken when it cannot be opened, is empty or
-// no image, or is a JPEG, PNG or WebP whose header (with `decode`: whose pixels) cannot be read.
-// Damage and truncation behind the header are seen by `decode` only; files of other formats are
-// never decoded. (Of an animated WebP the header can be read, and the pixels cannot.)
+// Opens every file of `source` once. A file counts as broken if it cannot be opened, is empty or
+// not an image, or is a JPEG, PNG or WebP whose header (with `decode`: whose pixels) cannot be
+// read. Damage and truncation after the header are found by `decode` only; files of other formats
+// are never decoded. (The header of an animated WebP can be read, its pixels cannot.)
 //
-// A broken file is no error of Inspect: those are InvalidArgument and Cancelled. The report does
-// not depend on the number of threads, but for `seconds`.
+// A broken file does not make Inspect fail; InvalidArgument and Cancelled do. The report does not
+// depend on the number of threads, except for `seconds`.
 Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& options = {},
                               const InspectProgress& progress = {});
 

@@ -41,7 +41,7 @@ class OpenFile {
     return static_cast<uint64_t>(info.st_size);
   }
 
-  // Headers only: do not let the system read ahead.
+  // Only headers are read: disables the system's read-ahead.
   void ExpectLittle() const { posix_fadvise(descriptor_, 0, 0, POSIX_FADV_RANDOM); }
 
   Result<std::span<const uint8_t>> At(uint64_t offset, size_t size) {
@@ -55,7 +55,7 @@ class OpenFile {
     return std::span<const uint8_t>(window_).subspan(from, std::min(size, filled_ - from));
   }
 
-  // Fewer than `size` bytes at the end of the file only.
+  // Fewer than `size` bytes only at the end of the file.
   Result<size_t> Fill(uint64_t offset, uint8_t* bytes, size_t size) const {
     size_t done = 0;
     while (done < size) {
@@ -77,9 +77,9 @@ class OpenFile {
 };
 
 // Decodes into a few rows, over and over.
-class Nowhere final : public RowSink {
+class DiscardRows final : public RowSink {
  public:
-  explicit Nowhere(MemoryBudget& budget) : rows_(budget) {}
+  explicit DiscardRows(MemoryBudget& budget) : rows_(budget) {}
 
   Status Begin(const DecodedRegion& region) override {
     region_ = region;
@@ -122,7 +122,7 @@ struct FileInspector::State {
   MemoryBudget budget;
   GrowingBuffer bytes{budget};
   ImageDecoder decoder;
-  Nowhere nowhere{budget};
+  DiscardRows discard{budget};
 };
 
 Status FileInspector::State::Look(OpenFile& file, FileFacts& facts) {
@@ -143,7 +143,7 @@ Status FileInspector::State::Look(OpenFile& file, FileFacts& facts) {
   return decode && facts.size ? Decode(file, size, facts) : Status();
 }
 
-// Of a format that stoker does not decode: nothing.
+// Does nothing for a format that stoker does not decode.
 Status FileInspector::State::ReadHeader(OpenFile& file, FileFacts& facts) {
   if (*facts.format == ImageFormat::kJpeg) {
     Result<JpegDescription> header =
@@ -170,7 +170,7 @@ Status FileInspector::State::Decode(const OpenFile& file, uint64_t size, FileFac
   Result<ImageInfo> info = decoder.Open({bytes.data(), got});
   if (!info.ok()) return std::move(info).error();
   const uint64_t before = decoder.paths().no_end_marker;
-  Status decoded = decoder.Decode({0, 0, info->size.width, info->size.height}, nowhere);
+  Status decoded = decoder.Decode({0, 0, info->size.width, info->size.height}, discard);
   facts.no_end_marker = decoded.ok() && decoder.paths().no_end_marker != before;
   return decoded;
 }

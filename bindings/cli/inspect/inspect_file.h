@@ -1,4 +1,4 @@
-// One file looked into, for Inspect.
+// Examines one file, for Inspect.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace stoker {
 
-// As much as could be found out; where it ended, and why, is `error` (its file is set).
+// The facts found up to `error`, if that is set (with its file).
 struct FileFacts {
-  std::optional<uint64_t> bytes;          // none: it could not be opened
-  std::optional<ImageFormat> format;      // none: nothing could be read
+  std::optional<uint64_t> bytes;          // nullopt: it could not be opened
+  std::optional<ImageFormat> format;      // nullopt: nothing could be read
   std::optional<ImageSize> size;          // as stored; of JPEG, PNG and WebP
   std::optional<JpegDescription> header;  // of a JPEG
-  bool no_end_marker = false;  // of a JPEG that was decoded: it lacks the marker but no data
+  bool no_end_marker = false;  // of a decoded JPEG: only the end-of-image marker is missing
   std::optional<Error> error;
 };
 
-// Keeps buffers and a decoder from file to file. One thread at a time.
+// Keeps buffers and a decoder for the next file. One thread at a time.
 class FileInspector {
  public:
   FileInspector(bool decode, const DecodeLimits& limits);

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The length of the UTF-8 sequence at the start of `text`; 0 when it is none.
+// The length of the UTF-8 sequence at the start of `text`; 0 if it is invalid.
 size_t SequenceLength(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   size_t length = 1;
@@ -116,7 +116,7 @@ void AppendTable(std::string& text, const DatasetReport& report) {
 
 void AppendBroken(std::string& text, const DatasetReport& report) {
   const char* seen = report.decoded ? "every image was decoded"
-                                    : "only headers were read; --decode finds damage behind them";
+                                    : "only headers were read; --decode finds damage after them";
   fmt::format_to(std::back_inserter(text), "\nbroken: {} of {} ({})\n", report.broken,
                  report.samples, seen);
   for (const Error& error : report.broken_files) text += "  " + Shown(error.ToString()) + "\n";
@@ -156,7 +156,7 @@ std::string InspectText(const DatasetReport& report) {
   line("samples",
        fmt::format("{} in {}", report.samples, Bytes(static_cast<double>(report.total_bytes))));
   line("classes", ClassLine(report));
-  if (!report.skipped.empty()) line("left out", Shown(report.skipped.Warning()));
+  if (!report.skipped.empty()) line("skipped", Shown(report.skipped.Warning()));
   line("extensions", Shares(report.extensions));
   line("formats", Shares(report.formats));
   if (report.undecodable > 0) {

@@ -1,4 +1,4 @@
-// A DatasetReport for people and for machines.
+// A DatasetReport as text and as JSON.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace stoker {
 
-// A page of text, each line ended. Names with control characters or invalid UTF-8 are shown with
-// escapes (\n, \xff).
+// A page of text; each line ends with a line feed. Names with control characters or invalid UTF-8
+// are shown with escapes (\n, \xff).
 std::string InspectText(const DatasetReport& report);
 
 // One JSON object, indented by two spaces, with the report's names; bytes that are not UTF-8 become

@@ -33,7 +33,7 @@ std::string Hex(uint8_t byte) {
   return {'0', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
 }
 
-// `segment`: what follows a frame marker and its length.
+// `segment`: the bytes after a frame marker and its length.
 Status ReadFrame(uint8_t marker, std::span<const uint8_t> segment, uint64_t offset,
                  JpegDescription& header) {
   if (header.components != 0) return Damage("JPEG with two frames", offset);
@@ -85,15 +85,15 @@ bool IsLookedInto(uint8_t marker) {
 
 struct Marker {
   uint8_t code = 0;
-  uint64_t end = 0;  // of its two bytes
+  uint64_t end = 0;  // the offset of its two bytes
 };
 
-// Of all bytes between segments, of which there should be none; and of all before the first scan:
-// the largest in the wild have maps of depth and videos in them, of some megabytes.
+// Limits on all bytes between segments, of which there should be none, and on all bytes before the
+// first scan: the largest headers in the wild contain depth maps and videos of some megabytes.
 constexpr uint64_t kMostBetween = 1 << 20, kMostHeader = 32 << 20;
 
-// The next marker from `offset` on. Decoders skip bytes in front of it and repeated 0xFF: here
-// `skippable` of them at most, from which they are taken.
+// The next marker from `offset` on. Decoders skip bytes before it and repeated 0xFF: here at most
+// `skippable` of them, which is reduced.
 Result<Marker> NextMarker(const ReadAt& read, uint64_t offset, uint64_t& skippable) {
   constexpr size_t kStep = 4096;
   const uint64_t begin = offset;
@@ -144,7 +144,7 @@ Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
     if (bytes->size() < 2) return EndsEarly(offset + bytes->size());
     const auto length = static_cast<size_t>(Word(*bytes, 0));
     if (length < 2) return Damage("JPEG with a segment shorter than its own length", at);
-    // Of segments that do not matter, the last byte: it says that all of them is there.
+    // Of segments that are not read, only the last byte: it shows that the segment is complete.
     const bool all = IsLookedInto(marker->code) || length == 2;
     bytes = all ? read(offset + 2, length - 2) : read(offset + length - 1, 1);
     if (!bytes.ok()) return std::move(bytes).error();

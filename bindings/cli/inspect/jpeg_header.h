@@ -1,5 +1,5 @@
-// What a JPEG file says of itself before its first pixel (ITU-T T.81, annex B). Reads markers only;
-// for looking through a dataset without decoding it.
+// Reads the header of a JPEG file (ITU-T T.81, annex B), up to its first scan; for examining a
+// dataset without decoding it.
 #pragma once
 
 #include <array>
@@ -28,8 +28,7 @@ struct JpegDescription {
   bool progressive() const { return frame == 0xC2 || frame == 0xCA; }
   bool arithmetic() const { return frame >= 0xC9; }
   bool lossless() const { return (frame & 3) == 3; }
-  // "gray", "4:4:4", "4:2:0", "4:2:2", "4:4:0", …; "CMYK", "YCCK"; "2x1,1x2,1x1" for what has no
-  // name.
+  // "gray", "4:4:4", "4:2:0", "4:2:2", "4:4:0", …; "CMYK", "YCCK"; "2x1,1x2,1x1" for other formats.
   std::string ChromaName() const;
 };
 
@@ -37,13 +36,13 @@ struct JpegDescription {
 // call.
 using ReadAt = std::function<Result<std::span<const uint8_t>>(uint64_t offset, size_t size)>;
 
-// Reads segments up to the start of the first scan. DataLoss with the offset: no JPEG, ended too
-// early, a frame that makes no sense, a marker that may not be there. Whatever the bytes are, it
-// goes forward only, asks for each byte a few times at most, and gives up behind 1 MiB that belong
-// to no segment and 32 MiB of header. Errors of `read` are passed on.
+// Reads segments up to the start of the first scan. DataLoss with the offset: not a JPEG, ended too
+// early, an invalid frame, an unexpected marker. Whatever the bytes are, it only moves forward,
+// requests each byte a few times at most, and gives up after 1 MiB that belong to no segment or 32
+// MiB of header. Errors of `read` are passed on.
 Result<JpegDescription> ReadJpegHeader(const ReadAt& read);
 
-// The same, of bytes in memory.
+// Reads from bytes in memory.
 Result<JpegDescription> ReadJpegHeader(std::span<const uint8_t> bytes);
 
 }  // namespace stoker

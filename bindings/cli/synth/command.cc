@@ -30,19 +30,20 @@ struct SynthArguments {
 };
 
 constexpr const char* kSynthFooter =
-    R"(Makes DIR/class07/photo_000027.jpg and so on: photographs of nothing, whose sizes, chroma formats and
-bits per pixel are spread like those of ImageNet's, so that decoding them costs about the same. The
-same options make the same bytes. Running it again with another --count adds what is missing or
-removes what is too much; a folder that it did not make is left alone.
+    R"(Writes DIR/class07/photo_000027.jpg and so on: synthetic photographs whose sizes, chroma formats and
+bits per pixel are distributed like ImageNet's, so that decoding them costs about the same. The same
+options write the same bytes. A second run with another --count adds or removes photographs; a folder
+that stoker did not make is left alone.
 
 Examples:
   stoker synth photos --count 2000
   stoker synth photos --count 50000 --classes 100 --seed 7
 
 Exit codes: 0 done; 2 a bad option, or a folder that stoker did not make; 3 the system (disk full,
-permission, I/O); 130 interrupted. What is complete stays; running it again goes on from there.)";
+permission, I/O); 130 interrupted. Complete photographs stay; a second run continues from there.)";
 
-// Nothing is read here: what goes wrong with a file is the system's fault. DIR is an option.
+// This command reads no data: an error about a file is the system's, unless the file is DIR, an
+// option.
 int ExitCodeOfWriting(const Error& error, const std::string& directory) {
   const bool of_option = error.file.empty() || error.file == directory;
   if (error.code == Code::kInvalidArgument && of_option) return kExitUsage;
@@ -97,22 +98,21 @@ Result<int> RunSynthCommand(const SynthArguments& given) {
 
 void AddSynth(CLI::App& app, Command& chosen) {
   auto given = std::make_shared<SynthArguments>();
-  CLI::App* command =
-      app.add_subcommand("synth", "Make photograph-like JPEGs, so that no data is needed to try");
+  CLI::App* command = app.add_subcommand("synth", "Write photograph-like JPEGs to try stoker with");
   command->add_option("DIR", given->directory, "folder to make, or one that `stoker synth` made")
       ->type_name("")
       ->required();
-  AddNumber(*command, "--count", given->count, {1, 1'000'000'000}, "how many photographs")
+  AddNumber(*command, "--count", given->count, {1, 1'000'000'000}, "number of photographs")
       ->required();
-  AddNumber(
-      *command, "--classes", given->classes, {0, 100'000},
-      "class folders to spread them over; 0: 20, or\nas many as photographs where those are fewer");
-  AddSeed(*command, "--seed", given->seed, "of everything that is drawn");
-  AddNumber(*command, "--threads", given->threads, {0, 256}, "that draw; 0: the cores allotted");
+  AddNumber(*command, "--classes", given->classes, {0, 100'000},
+            "number of class folders; 0: 20, or --count where\nthat is smaller");
+  AddSeed(*command, "--seed", given->seed, "seed of everything drawn");
+  AddNumber(*command, "--threads", given->threads, {0, 256},
+            "drawing threads; 0: the cores allotted");
   command->add_flag("--overwrite", given->overwrite,
                     "replace what another seed or number of classes\n"
                     "made; write beside files that are not stoker's");
-  command->add_flag("--json", given->json, "one JSON object on stdout and nothing else there");
+  command->add_flag("--json", given->json, "print one JSON object on stdout and nothing else");
   command->footer(kSynthFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunSynthCommand(*given); }; });
 }

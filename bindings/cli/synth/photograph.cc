@@ -18,7 +18,7 @@
 namespace stoker {
 namespace {
 
-// A distribution given by its quantiles; straight between them.
+// A distribution given by its quantiles, linear between them.
 constexpr std::array<double, 11> kAt = {0, .01, .05, .1, .25, .5, .75, .9, .95, .99, 1};
 using Quantiles = std::array<double, 11>;
 
@@ -30,13 +30,13 @@ double Draw(const Quantiles& quantiles, RandomStream& random) {
   return quantiles[i - 1] + share * (quantiles[i] - quantiles[i - 1]);
 }
 
-// Seen on ImageNet's photographs: megapixels, and libjpeg's quality, of those that are stored
-// 4:2:0 (as they were found, in all sizes) and of the others (most saved anew, 500 pixels wide).
+// Measured on ImageNet's photographs: megapixels and libjpeg's quality, for those that are stored
+// as 4:2:0 (as found, in all sizes) and for the others (most were saved again, 500 pixels wide).
 constexpr Quantiles kMegapixelsFound = {.012, .016, .025, .04, .085, .167, .27, .48, .81, 3.0, 3.8};
 constexpr Quantiles kMegapixelsSaved = {.012, .02, .035, .06, .11, .17, .2, .24, .307, .48, .8};
 constexpr Quantiles kQualityFound = {60, 60, 60, 67, 75, 80, 85, 92, 95, 99, 100};
 constexpr Quantiles kQualitySaved = {67, 72, 80, 84, 88, 92, 95, 96, 97, 99, 99};
-// Of the scene, so that bits per pixel come out as they were seen.
+// Of the scene, chosen to reproduce the measured bits per pixel.
 constexpr Quantiles kDetail = {.03, .05, .35, .7, 1.3, 2.4, 4.2, 7, 9, 14, 18};
 
 struct Popular {
@@ -113,11 +113,11 @@ PhotographRecipe DrawPhotograph(uint64_t seed, uint64_t index) {
 
 namespace {
 
-// The planes of a file in the order and size in which libjpeg takes them.
+// A file's planes in the order and size that libjpeg expects.
 struct Components {
   std::array<Plane, 3> planes;
   int count = 0;
-  int h = 1, v = 1;  // sampling factors of the first; those of the others are 1
+  int h = 1, v = 1;  // sampling factors of the first; the others' are 1
 };
 
 Components Sampled(Scene scene, Chroma chroma) {
@@ -134,7 +134,7 @@ Components Sampled(Scene scene, Chroma chroma) {
 }
 
 struct Failure {
-  jpeg_error_mgr manager;  // first, so that libjpeg's pointer to it is one to this
+  jpeg_error_mgr manager;  // first, so that libjpeg's pointer to it is a pointer to this
   std::jmp_buf out;
 };
 
@@ -189,8 +189,8 @@ void WritePixels(Components& components, jpeg_compress_struct& jpeg) {
   }
 }
 
-// Owns nothing, so that libjpeg may leave it by longjmp. False when memory ran out: there is no
-// other way for it to fail.
+// Owns nothing, so that libjpeg may leave it by longjmp. False if memory ran out, which is its only
+// way to fail.
 bool Encode(const PhotographRecipe& recipe, Components& components, jpeg_compress_struct& jpeg,
             unsigned char** bytes, unsigned long* size) {
   Failure failure;
@@ -216,7 +216,7 @@ bool Encode(const PhotographRecipe& recipe, Components& components, jpeg_compres
 
 std::vector<uint8_t> RenderPhotograph(const PhotographRecipe& recipe, uint64_t seed,
                                       uint64_t index) {
-  // Whole MCUs, rendered to their edge.
+  // Whole MCUs, rendered to their edges.
   const auto whole = [](int pixels) { return (pixels + 15) / 16 * 16; };
   const SceneOptions options{.width = whole(recipe.width),
                              .height = whole(recipe.height),
@@ -228,7 +228,7 @@ std::vector<uint8_t> RenderPhotograph(const PhotographRecipe& recipe, uint64_t s
   unsigned long size = 0;
   jpeg_compress_struct jpeg{};
   const bool ok = Encode(recipe, components, jpeg, &bytes, &size);
-  // When memory runs out while it grows its buffer, libjpeg has freed what `bytes` points to.
+  // When memory runs out while libjpeg grows its buffer, it has freed what `bytes` points to.
   if (!ok) throw std::bad_alloc();
   std::vector<uint8_t> file(bytes, bytes + size);
   std::free(bytes);

@@ -56,7 +56,8 @@ std::vector<int8_t> RowOfBytes(int width) {
   return std::vector<int8_t>((static_cast<size_t>(width) + 31) / 32 * 32);
 }
 
-// (3a + b) / 4: a new sample lies at a quarter of the way from a to b. Below ±8191 all fits int16.
+// (3a + b) / 4: a new sample lies a quarter of the way from a to b. Below ±8191 everything fits
+// int16.
 inline int16_t Quarter(int16_t a, int16_t b) {
   const auto sum = static_cast<int16_t>(3 * a + b + 2);
   return static_cast<int16_t>(sum >> 2);
@@ -92,14 +93,14 @@ Grid Doubled(const Grid& coarse, int width, int height) {
 // Steps of a shape's outline, from its top to its bottom.
 constexpr int kOutline = 16;
 
-// A rectangle, or an ellipse with an uneven outline, turned anyhow, in units of the picture's
-// longer side.
+// A rectangle, or an ellipse with an uneven outline, at any angle, in units of the picture's longer
+// side.
 struct Shape {
   double x, y;    // centre
   double ux, uy;  // a point p is inside when (p - centre)·u and (p - centre)·v lie in the unit
   double vx, vy;  //   circle, or in the unit square
   bool square;
-  std::array<double, kOutline + 1> outline;  // how far the left side lies out; the right, upwards
+  std::array<double, kOutline + 1> outline;  // offset of the left side; to the right, upwards
   int16_t luma, cb, cr;                      // added, in kUnit
   int16_t gain;                              // of texture, in kGainUnit
 };
@@ -108,12 +109,13 @@ struct Colour {
   double cb, cr;  // in gray levels
 };
 
-// Sky, leaves, grass, earth, wood, skin, brick, stone: what photographs are of is seldom vivid.
+// Sky, leaves, grass, earth, wood, skin, brick, stone: the subjects of photographs are seldom
+// vivid.
 constexpr std::array<Colour, 8> kColours = {
     {{18, -14}, {-14, -9}, {-22, -6}, {-14, 9}, {-10, 5}, {-9, 15}, {-12, 26}, {1, -1}}};
 
-// Half its length along the direction (dx, dy), and half its breadth across it.
-void Place(Shape& shape, double dx, double dy, double length, double breadth) {
+// Half the length along the direction (dx, dy), and half the breadth across it.
+void SetAxes(Shape& shape, double dx, double dy, double length, double breadth) {
   shape.ux = dx / length;
   shape.uy = dy / length;
   shape.vx = -dy / breadth;
@@ -131,7 +133,7 @@ void DrawSurface(RandomStream& random, const Colour& colour, Shape& shape) {
   shape.gain = static_cast<int16_t>(kGainUnit * (0.15 + 3.3 * rough * rough * rough));
 }
 
-// `width`, `height`: of the picture; the longer is 1.
+// `width`, `height`: of the picture, whose longer side is 1.
 Shape DrawShape(RandomStream& random, double width, double height, const Colour& colour) {
   // Radii with density r^-3: equally much area from every size.
   constexpr double kSmallest = 0.025, kLargest = 0.5;
@@ -142,7 +144,7 @@ Shape DrawShape(RandomStream& random, double width, double height, const Colour&
   Shape shape{};
   shape.x = random.Uniform(0, width);
   shape.y = random.Uniform(0, height);
-  Place(shape, dx / length, dy / length, radius, radius * random.Uniform(0.3, 1.0));
+  SetAxes(shape, dx / length, dy / length, radius, radius * random.Uniform(0.3, 1.0));
   shape.square = random.Uniform() < 0.2;
   for (double& step : shape.outline) {
     step = shape.square ? 0 : radius * random.Uniform(-0.25, 0.25);
@@ -151,14 +153,14 @@ Shape DrawShape(RandomStream& random, double width, double height, const Colour&
   return shape;
 }
 
-// A ground that fills the lower part, up to a horizon that is seldom quite level.
+// Ground that fills the lower part, up to a horizon that is seldom level.
 Shape DrawGround(RandomStream& random, double width, double height, const Colour& colour) {
   Shape shape{};
   const double slope = random.Uniform(-0.15, 0.15);
   const double length = std::sqrt(1 + slope * slope);
   shape.x = width / 2;
   shape.y = height * random.Uniform(0.25, 0.8) + 2;
-  Place(shape, 1 / length, slope / length, 4, 2);
+  SetAxes(shape, 1 / length, slope / length, 4, 2);
   shape.square = true;
   DrawSurface(random, colour, shape);
   shape.gain = static_cast<int16_t>(kGainUnit + shape.gain / 2);
@@ -178,7 +180,7 @@ std::vector<Shape> DrawShapes(const SceneOptions& options, RandomStream& random)
   return shapes;
 }
 
-// The columns of row `y` (all in the shape's units) that lie inside; empty when first > second.
+// The columns of row `y` (in the shape's units) that are inside; empty if first > second.
 std::array<double, 2> SpanAt(const Shape& shape, double y) {
   const double dy = y - shape.y;
   const double u0 = dy * shape.uy, v0 = dy * shape.vy;
@@ -203,7 +205,7 @@ std::array<double, 2> SpanAt(const Shape& shape, double y) {
   return {shape.x + (-b - half) / a, shape.x + (-b + half) / a};
 }
 
-// Fills what lies inside with `value`. `scale`: pixels of the grid in the shape's unit.
+// Fills the inside with `value`. `scale`: pixels of the grid per unit of the shape.
 void Paint(const Shape& shape, double scale, int16_t value, Grid& grid) {
   // The extent in y of u² + v² <= 1, or 2, which the square's corners lie on.
   const double det = shape.ux * shape.vy - shape.uy * shape.vx;
@@ -230,7 +232,7 @@ void Paint(const Shape& shape, double scale, int16_t value, Grid& grid) {
   }
 }
 
-// (a + 2b + c) / 4 in both directions: a lens is not sharper than that.
+// (a + 2b + c) / 4 in both directions, the sharpness of a lens.
 void Soften(Grid& grid) {
   const auto tap = [](int16_t a, int16_t b, int16_t c) {
     return static_cast<int16_t>(static_cast<int16_t>(a + 2 * b + c + 2) >> 2);
@@ -251,12 +253,12 @@ void Soften(Grid& grid) {
   }
 }
 
-// What noise a plane gets: the amplitude of each octave in kUnit, level 0 (pixels) first.
+// A plane's noise: the amplitude of each octave in kUnit, level 0 (pixels) first.
 using Amplitudes = std::array<double, kLevels>;
 
 struct Canvas {
   int width, height;  // of this plane
-  double scale;       // its pixels in the shapes' unit
+  double scale;       // its pixels per unit of the shapes
   const std::vector<Shape>* shapes;
 };
 
@@ -277,7 +279,7 @@ void AddNoise(Grid& grid, double amplitude, const Grid& gain, NoiseBytes& noise)
   }
 }
 
-// Octave upon octave, from the coarsest to pixels.
+// Adds octaves from the coarsest down to pixels.
 Grid Noise(const Canvas& canvas, const Amplitudes& amplitudes, NoiseBytes& noise) {
   Grid grid(1, 1);
   for (int level = kLevels - 1; level >= 0; --level) {
@@ -295,7 +297,7 @@ Grid Noise(const Canvas& canvas, const Amplitudes& amplitudes, NoiseBytes& noise
   return grid;
 }
 
-// `member`: which property of the shapes to paint.
+// `member`: the property of the shapes to paint.
 Plane RenderPlane(const Canvas& canvas, int16_t Shape::*member, int base,
                   const Amplitudes& amplitudes, NoiseBytes& noise) {
   Grid shapes(canvas.width, canvas.height);
@@ -313,7 +315,7 @@ Plane RenderPlane(const Canvas& canvas, int16_t Shape::*member, int base,
   return plane;
 }
 
-// Octaves of about equal energy; the finest ones as strong as `detail` says.
+// Octaves of about equal energy; `detail` scales the finest ones.
 Amplitudes LumaAmplitudes(double detail) {
   Amplitudes amplitudes;
   amplitudes.fill(13 * kUnit);

@@ -27,10 +27,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kMarker = ".stoker-synth";
-constexpr int kVersion = 1;  // of the photographs: another one makes other pixels
+constexpr int kVersion = 1;  // of the photographs: another version makes other pixels
 constexpr int kMaxClasses = 100000;
 
-// What makes two folders hold the same photographs, but for how many.
+// The parameters that determine the photographs, except their number.
 struct Made {
   int version = 0;
   uint64_t seed = 0;
@@ -45,9 +45,9 @@ Error Invalid(std::string cause, std::string advice, std::string file = {}) {
                .advice = std::move(advice)};
 }
 
-// The whole file under its name, or nothing.
+// Writes the whole file, or nothing.
 Status WriteWhole(const fs::path& path, std::span<const uint8_t> bytes) {
-  ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path, OutputFile::Place::kOwn));
+  ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path, OutputFile::Origin::kOwn));
   Status status = file.Write(bytes);
   return status.ok() ? file.Commit() : std::move(status);
 }
@@ -70,7 +70,7 @@ fs::path PhotographPath(const fs::path& directory, int classes, uint64_t index) 
          Numbered("photo_", index, 6, ".jpg");
 }
 
-// The number in a name of ours: prefix, digits, suffix.
+// The number in one of our names: prefix, digits, suffix.
 std::optional<uint64_t> NumberIn(std::string_view name, std::string_view prefix,
                                  std::string_view suffix) {
   if (!name.starts_with(prefix) || !name.ends_with(suffix)) return std::nullopt;
@@ -85,7 +85,7 @@ std::optional<uint64_t> NumberIn(std::string_view name, std::string_view prefix,
   return number;
 }
 
-// What lies in a folder, as far as it can be read.
+// The entries of a folder, as far as it can be read.
 std::vector<fs::path> EntriesOf(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code error;
@@ -95,7 +95,7 @@ std::vector<fs::path> EntriesOf(const fs::path& folder) {
   return entries;
 }
 
-// Removes photographs of ours from `count` on, unfinished ones, and class folders left empty.
+// Removes our photographs from `count` on, unfinished ones, and empty class folders.
 Status RemoveFrom(const fs::path& directory, uint64_t count) {
   for (const fs::path& folder : EntriesOf(directory)) {
     std::error_code error;
@@ -110,7 +110,7 @@ Status RemoveFrom(const fs::path& directory, uint64_t count) {
         return SystemError(errno, "cannot remove this earlier photograph", file);
       }
     }
-    rmdir(folder.c_str());  // fails unless empty
+    rmdir(folder.c_str());  // fails if it is not empty
   }
   return {};
 }
@@ -139,14 +139,14 @@ Status WriteMarker(const fs::path& directory, const Made& made) {
                     {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
-// Makes `directory` ready, or says why it is not ours to write to. True: what is there already is a
-// part of what is to be made.
+// Prepares `directory`, or refuses it if stoker may not write to it. True: it contains part of what
+// is to be made.
 Result<bool> Prepare(const fs::path& directory, const Made& made, const SynthOptions& options) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) return CannotWrite(error.value(), directory);
   const bool empty = fs::is_empty(directory, error);
-  if (error) return SystemError(error.value(), "cannot look into this folder", directory);
+  if (error) return SystemError(error.value(), "cannot read this folder", directory);
   const std::optional<Made> before = ReadMarker(directory);
   if (!empty && !before && !options.overwrite) {
     return Invalid("this folder is not empty, and stoker did not make it (no " +
@@ -159,7 +159,7 @@ Result<bool> Prepare(const fs::path& directory, const Made& made, const SynthOpt
                        std::to_string(before->seed) + " in " + std::to_string(before->classes) +
                        " classes (version " + std::to_string(before->version) + "), but seed " +
                        std::to_string(made.seed) + " in " + std::to_string(made.classes) +
-                       " classes (version " + std::to_string(made.version) + ") is asked for",
+                       " classes (version " + std::to_string(made.version) + ") was requested",
                    "Name another folder, or pass overwrite to replace them", directory);
   }
   const bool keep = before == made;
@@ -196,7 +196,7 @@ class Writer {
     }
   }
 
-  // After all threads have left Run.
+  // Called after all threads have left Run.
   Result<SynthSummary> Finish() {
     if (error_) return *std::move(error_);
     return summary_;
@@ -249,7 +249,7 @@ class Writer {
 };
 
 Status Check(const SynthOptions& options) {
-  if (options.count == 0) return Invalid("count is 0", "Say how many photographs to make");
+  if (options.count == 0) return Invalid("count is 0", "Give the number of photographs to make");
   if (options.classes < 0 || options.classes > kMaxClasses) {
     return Invalid("classes is " + std::to_string(options.classes),
                    "Give 1 to " + std::to_string(kMaxClasses) + ", or 0 for 20");

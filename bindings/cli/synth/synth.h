@@ -1,4 +1,4 @@
-// A folder of synthetic photographs (bindings/cli/synth/photograph.h), as image_folder reads it:
+// A folder of synthetic photographs (bindings/cli/synth/photograph.h) in image_folder's structure:
 // DIR/class07/photo_000027.jpg, photograph i in class i mod classes.
 #pragma once
 
@@ -20,7 +20,7 @@ struct SynthOptions {
 
 struct SynthSummary {
   uint64_t written = 0;  // files
-  uint64_t kept = 0;     // files that were there from a run before
+  uint64_t kept = 0;     // files from an earlier run
   uint64_t bytes = 0;    // of both
   int classes = 0;
 };
@@ -28,14 +28,14 @@ struct SynthSummary {
 // Called after each file, from one thread at a time; `false` ends the work with Cancelled.
 using SynthProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
-// Writes them, making `directory` where it is missing. A file appears under its name only when it
-// is complete; on an error, and when cancelled, those that are complete stay and nothing else does.
+// Writes them, creating `directory` if it is missing. A file appears under its name only when it is
+// complete; after an error or cancellation the complete ones stay, and nothing else.
 //
-// stoker leaves a hidden file, .stoker-synth, that says what it made. Where that tells of the same
-// seed and classes, files that are there are kept, missing ones written and those past `count`
-// removed: running again continues, and costs nothing when all is there. Any other folder that is
-// not empty is refused with InvalidArgument, unless `overwrite`: then photographs that stoker made
-// earlier are removed first, and whatever else lies there stays where it is.
+// stoker leaves a hidden file, .stoker-synth, that says what it made. If that has the same seed and
+// classes, existing files are kept, missing ones written and those past `count` removed: running
+// again continues, and costs nothing when everything exists. Any other folder that is not empty is
+// refused with InvalidArgument, unless `overwrite`: then photographs that stoker made earlier are
+// removed first, and all other files stay.
 //
 // Other errors name the file: ResourceExhausted (disk full), PermissionDenied, …
 Result<SynthSummary> WritePhotographs(const std::string& directory, const SynthOptions& options,

@@ -129,7 +129,7 @@ TEST_F(StokerCTest, ADamagedIndexIsToldOnce) {
   ASSERT_NE(warning, nullptr);
   EXPECT_EQ(warning, "the folder is listed and photographs are decoded without the index: " +
                          photos_.path() +
-                         "/.stoker-index: this is no index. Make it anew with `stoker "
+                         "/.stoker-index: this is not an index file. Make it anew with `stoker "
                          "index`.");
   EXPECT_EQ(api_->dataset_warning(dataset), nullptr);
   api_->dataset_free(dataset);

@@ -193,8 +193,10 @@ TEST(Arrays, NameWhatIsWrong) {
   EXPECT_THAT(changed([](auto& c) { c.row_shape = {2, 0}; }), HasSubstr("dimension of 0"));
   EXPECT_THAT(changed([](auto& c) { c.row_shape = {-1}; }), HasSubstr("dimension of -1"));
   EXPECT_THAT(changed([](auto& c) { c.row_shape.assign(8, 1); }), HasSubstr("8 dimensions"));
-  EXPECT_THAT(changed([](auto& c) { c.row_shape.assign(7, 1 << 20); }), HasSubstr("no memory"));
-  EXPECT_THAT(changed([](auto& c) { c.row_shape = {INT64_MAX}; }), HasSubstr("no memory"));
+  EXPECT_THAT(changed([](auto& c) { c.row_shape.assign(7, 1 << 20); }),
+              HasSubstr("too large for any memory"));
+  EXPECT_THAT(changed([](auto& c) { c.row_shape = {INT64_MAX}; }),
+              HasSubstr("too large for any memory"));
 }
 
 }  // namespace

@@ -251,7 +251,7 @@ TEST_F(DatasetIndexTest, WhatIsNoIndex) {
   Replace(Bytes(100, 'x'));
   EXPECT_EQ(OpenError(), Code::kInvalidArgument);
   EXPECT_EQ(DatasetIndex::Open(path_).error().Message(),
-            path_ + ": this is no index. Give the file that `stoker index` wrote.");
+            path_ + ": this is not an index file. Give the file that `stoker index` wrote.");
 }
 
 TEST_F(DatasetIndexTest, NoMoreThanAskedFor) {

@@ -95,7 +95,7 @@ class ForgedIndexTest : public ::testing::Test {
     const Result<DatasetIndex> index = Open(bytes);
     EXPECT_FALSE(index.ok());
     if (index.ok()) return Code::kCancelled;
-    EXPECT_EQ(index.error().advice, "Make it anew with `stoker index`");
+    EXPECT_EQ(index.error().advice, "Run `stoker index` again");
     return index.error().code;
   }
 

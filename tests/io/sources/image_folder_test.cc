@@ -404,9 +404,8 @@ TEST_F(ImageFolderTest, OtherFormatsAreLeftOutAndCounted) {
     EXPECT_EQ(skipped.files(), 6u);
     EXPECT_THAT(
         skipped.Warning(),
-        HasSubstr("6 files that look like images are left out: their extensions are not among "
-                  "those that stoker lists (.avif 1, .gif 3, .heic 1, .svg 1); the first is "
-                  "a/2.gif. Convert"));
+        HasSubstr("6 image files are skipped, because stoker does not list their extensions "
+                  "(.avif 1, .gif 3, .heic 1, .svg 1); the first is a/2.gif. Convert"));
     EXPECT_EQ(SkippedFiles::Unpack(skipped.Pack()), skipped);
   }
   fs::remove_all(root_);
@@ -416,7 +415,7 @@ TEST_F(ImageFolderTest, OtherFormatsAreLeftOutAndCounted) {
   const SkippedFiles one = ImageFolder(root_.string()).value()->Skipped();
   EXPECT_EQ(one, (SkippedFiles{{{".jxl", 1}}, "2.jxl"}));
   EXPECT_THAT(one.Warning(),
-              HasSubstr("1 file that looks like an image is left out: its extension is not"));
+              HasSubstr("1 image file is skipped, because stoker does not list its extension"));
 }
 
 // Of an index file, which may hold anything.

@@ -195,7 +195,7 @@ TEST(IndexDataset, WithoutMemory) {
 TEST(ImageFolderIndex, DamagedAsAWhole) {
   const PhotoFolder folder(6, 2);
   EXPECT_EQ(folder.Source()->Warning(), "");
-  Replace(IndexOf(folder), "this is no index, though it is long enough to be one");
+  Replace(IndexOf(folder), "this is not an index file, though it is long enough to be one");
   const auto source = folder.Source();
   EXPECT_THAT(source->Warning(), HasSubstr("decoded without the index"));
   EXPECT_THAT(source->Warning(), HasSubstr(IndexOf(folder)));
@@ -219,7 +219,7 @@ TEST(ImageFolderIndex, OfAnotherRoot) {
     EXPECT_EQ(source->Warning(),
               index +
                   ": the folder has changed since this index was made, and had to be listed; "
-                  "the index knows 0 of its 20 images. Make it anew with `stoker index`.");
+                  "the index knows 0 of its 20 images. Run `stoker index` again.");
     const Epoch epoch = TakeEpoch(source);
     EXPECT_EQ(epoch.batches, want);
     EXPECT_EQ(epoch.paths.indexed + epoch.paths.stale, 0u);

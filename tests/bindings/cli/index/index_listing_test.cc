@@ -204,7 +204,7 @@ TEST_F(IndexListingTest, AFolderWhoseTimeNobodyCanTell) {
   for (const char* path : {"a/1.jpg", "b/2.jpg"}) File(path);
   for (const bool told : {true, false}) {
     ImageList list = ListImages(root_, 1).value();
-    if (!told) list.folders[1].modified_ns = kUnsettled;
+    if (!told) list.folders[1].modified_ns = kUnknownTime;
     auto writer = DatasetIndexWriter::Create(root_ / kIndexName).value();
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(writer.Add({}, {}).ok());
     ASSERT_TRUE(writer.Finish(list).ok());

@@ -69,7 +69,7 @@ TEST(IndexPlace, ReplacesNothingButAnIndex) {
     const Error error = Refused(folder, other / out);
     EXPECT_EQ(error.code, Code::kNotFound) << out;
     EXPECT_EQ(error.file, other / out);
-    EXPECT_EQ(error.cause, "cannot write: its folder is not there");
+    EXPECT_EQ(error.cause, "cannot write: its folder does not exist");
   }
   EXPECT_EQ(std::distance(fs::directory_iterator(other), {}), 6);  // nothing is left
 }

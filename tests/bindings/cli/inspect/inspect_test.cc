@@ -240,10 +240,9 @@ TEST_F(InspectTest, TellsWhatIsLeftOut) {
   const DatasetReport report = Look();
   EXPECT_EQ(report.samples, 1u);
   EXPECT_EQ(report.skipped.by_extension, (std::map<std::string, uint64_t>{{".gif", 2}}));
-  EXPECT_THAT(
-      InspectText(report),
-      HasSubstr("2 files that look like images are left out: their extensions are not "
-                "among those that stoker lists (.gif 2); the first is a/\\x1b[2J.gif. Convert"));
+  EXPECT_THAT(InspectText(report),
+              HasSubstr("2 image files are skipped, because stoker does not list their "
+                        "extensions (.gif 2); the first is a/\\x1b[2J.gif. Convert"));
   const auto json = nlohmann::json::parse(InspectJson(report));
   EXPECT_EQ(json["skipped"][".gif"], 2);
   EXPECT_EQ(json["skipped_example"], "a/\x1b[2J.gif");
@@ -287,7 +286,7 @@ TEST_F(InspectTest, TextSaysItAll) {
   EXPECT_THAT(text, HasSubstr("1 progressive, 0 arithmetic, 1 with restart markers"));
   EXPECT_THAT(
       text,
-      HasSubstr("broken: 4 of 10 (only headers were read; --decode finds damage behind them)"));
+      HasSubstr("broken: 4 of 10 (only headers were read; --decode finds damage after them)"));
   EXPECT_THAT(text, HasSubstr("cut_header.jpg at byte 89"));
   EXPECT_THAT(text, HasSubstr("and 2 more"));
 }
