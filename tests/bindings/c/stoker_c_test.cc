@@ -129,8 +129,8 @@ TEST_F(StokerCTest, ADamagedIndexIsToldOnce) {
   ASSERT_NE(warning, nullptr);
   EXPECT_EQ(warning, "the folder is listed and photographs are decoded without the index: " +
                          photos_.path() +
-                         "/.stoker-index: this is not an index file. Make it anew with `stoker "
-                         "index`.");
+                         "/.stoker-index: this is not an index file. Run `stoker "
+                         "index` again.");
   EXPECT_EQ(api_->dataset_warning(dataset), nullptr);
   api_->dataset_free(dataset);
 }

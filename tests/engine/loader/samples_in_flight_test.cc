@@ -6,12 +6,14 @@
 #include <set>
 #include <vector>
 
+#include "core/buffer.h"
 #include "engine/memory/memory_plan.h"
 
 namespace stoker {
 namespace {
 
 constexpr uint64_t kPlentyForSamples = uint64_t{1} << 30;
+const uint64_t kBufferBytes = GrowingBuffer::MappedBytes(kReadBufferBytes);
 
 std::vector<uint32_t> TakeAllSamples(SamplesInFlight& samples) {
   std::vector<uint32_t> taken;
@@ -24,7 +26,7 @@ TEST(SamplesInFlight, GivesEachOnceAndNoMoreThanMayBeInUse) {
   SamplesInFlight samples(16, memory, /*in_memory=*/false);
   std::vector<uint32_t> taken = TakeAllSamples(samples);
   EXPECT_EQ(std::set<uint32_t>(taken.begin(), taken.end()).size(), 16u);
-  EXPECT_EQ(memory.used(), 16 * kReadBufferBytes) << "each has a buffer";
+  EXPECT_EQ(memory.used(), 16 * kBufferBytes) << "each has a buffer";
   for (const uint32_t index : taken) samples.Give(index);
   samples.SetLimits(/*reads=*/4, /*in_use=*/10);
   EXPECT_EQ(TakeAllSamples(samples).size(), 10u);
@@ -37,13 +39,13 @@ TEST(SamplesInFlight, BuffersBeyondTheLimitGoBackToTheBudget) {
   for (size_t i = 0; i < 8; ++i) samples.Give(taken[i]);
   samples.SetLimits(/*reads=*/4, /*in_use=*/10);
   for (size_t i = 8; i < 16; ++i) samples.Give(taken[i]);
-  EXPECT_EQ(memory.used(), 10 * kReadBufferBytes);
+  EXPECT_EQ(memory.used(), 10 * kBufferBytes);
   samples.FreeBuffers();
   EXPECT_EQ(memory.used(), 0u);
 }
 
 TEST(SamplesInFlight, WithoutRoomForAnotherBufferThereIsNoneUntilOneIsGivenBack) {
-  MemoryBudget memory(2 * kReadBufferBytes);
+  MemoryBudget memory(2 * kBufferBytes);
   SamplesInFlight samples(16, memory, /*in_memory=*/false);
   const std::vector<uint32_t> taken = TakeAllSamples(samples);
   ASSERT_EQ(taken.size(), 2u);

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include <vector>
 
 #include "io/sources/arrays.h"
@@ -16,14 +14,14 @@ class SettingsControllerTest : public ::testing::Test {
  protected:
   static constexpr uint64_t kSecond = 1'000'000'000;
 
-  // A loader that begins with one slot in production, and has memory for `most_slots` of them.
-  void Open(const TunerOptions& options, int most_slots) {
+  // A loader with memory for `most_slots` slots in production, beside what is sure for the samples
+  // of so many loaders.
+  void Open(const TunerOptions& options, int most_slots, int loaders = 1) {
     const std::vector<ColumnSpec> columns = {{"x", DType::kU8, {4096}}};
     const uint64_t slot = SlotPool::SlotBytes(columns, /*batch_size=*/4);
-    // Half is for batches, once what is sure for samples fits into the other half.
     const MemoryNeeds needs{.slot_bytes = slot};
-    const uint64_t batches = static_cast<uint64_t>(most_slots) * slot;
-    memory_.emplace(std::max(2 * batches, batches + 2 * kReadBufferBytes), /*workers=*/4, [] {});
+    const uint64_t samples = static_cast<uint64_t>(loaders) * kSureReads * kReadBufferBytes;
+    memory_.emplace(static_cast<uint64_t>(most_slots) * slot + samples, /*workers=*/4, [] {});
     lease_ = memory_->Lease(needs, 1).value();
     pool_ =
         SlotPool::Make({.columns = columns, .batch_size = 4, .working_slots = lease_->plan().depth},
@@ -96,7 +94,7 @@ TEST_F(SettingsControllerTest, TheDepthIsNeverMoreThanThereIsMemoryFor) {
 }
 
 TEST_F(SettingsControllerTest, WorkersThatOthersNeedAreLetGoAndTheDecisionIsTold) {
-  Open({}, /*most_slots=*/16);
+  Open({}, /*most_slots=*/16, /*loaders=*/2);
   Take(1);
   const int before = controller_->settings().workers;
   ASSERT_GT(before, 1) << "it begins with all there are";

@@ -87,7 +87,7 @@ TEST(IndexPlace, NotInAClass) {
     EXPECT_EQ(error.code, Code::kInvalidArgument);
     EXPECT_EQ(error.file, out);
     EXPECT_EQ(error.cause,
-              "cannot write the index: there it would change a class folder, and be out of date at "
+              "cannot write the index: there it would change a class folder's time and be stale at "
               "once");
     EXPECT_FALSE(fs::exists(out));
   }
