@@ -11,6 +11,8 @@
 
 #include <utility>
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a variable is declared, and a name is not an expression.
+
 #define TRY(expression)                                         \
   do {                                                          \
     if (auto stoker_status = (expression); !stoker_status.ok()) \
@@ -25,5 +27,7 @@
   if (!result.ok()) return std::move(result).error();         \
   variable = *std::move(result)
 
-#define STOKER_NAME_OF_LINE(line) STOKER_NAME_OF_LINE_(line)
-#define STOKER_NAME_OF_LINE_(line) stoker_result_##line
+#define STOKER_NAME_OF_LINE(line) STOKER_NAME_WITH(line)
+#define STOKER_NAME_WITH(number) stoker_result_##number
+
+// NOLINTEND(bugprone-macro-parentheses)

@@ -8,15 +8,16 @@
 
 namespace stoker {
 
-Result<std::unique_ptr<Engine>> Engine::Open(const LoaderOptions& options,
+Result<std::unique_ptr<Engine>> Engine::Open(LoaderOptions options,
                                              const ProducerOptions& producer_options) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Producer> producer, Producer::Open(options, producer_options));
+  ASSIGN_OR_RETURN(std::unique_ptr<Producer> producer,
+                   Producer::Open(std::move(options), producer_options));
   std::unique_ptr<Engine> engine(new Engine(std::move(producer)));
-  if (!options.to_device) return engine;
   Producer& host = *engine->producer_;
+  if (!host.options().to_device) return engine;
   ListenForProfiler(host.options().runtime->trace());
-  ASSIGN_OR_RETURN(StagePlan plan, StagePlanOf(options, producer_options, host.columns()));
-  const DeviceOptions& to = *options.to_device;
+  ASSIGN_OR_RETURN(StagePlan plan, StagePlanOf(host.options(), producer_options, host.columns()));
+  const DeviceOptions& to = *host.options().to_device;
   ASSIGN_OR_RETURN(std::shared_ptr<DeviceRing> ring,
                    Stager::MakeRing(to.device, std::move(plan), to.buffers, to.timed));
   engine->staging_ = std::make_unique<Staging>(std::move(ring), host);

@@ -23,7 +23,7 @@ namespace stoker {
 class Engine {
  public:
   // Reserves (and pins) the memory of batches and, with a device, allocates a ring there.
-  static Result<std::unique_ptr<Engine>> Open(const LoaderOptions& options,
+  static Result<std::unique_ptr<Engine>> Open(LoaderOptions options,
                                               const ProducerOptions& producer);
   ~Engine();  // in a forked child: touches nothing, for all of it is the parent's
 

@@ -13,7 +13,7 @@ Result<std::shared_ptr<Loader>> Loader::Open(LoaderOptions options,
                                              std::shared_ptr<EpochCounter> epochs) {
   if (epochs == nullptr) epochs = std::make_shared<EpochCounter>();
   ASSIGN_OR_RETURN(ProducerOptions producer, ProducerOptionsOf(options));
-  ASSIGN_OR_RETURN(std::unique_ptr<Engine> first, Engine::Open(options, producer));
+  ASSIGN_OR_RETURN(std::unique_ptr<Engine> first, Engine::Open(std::move(options), producer));
   const Producer& made = first->producer();
   // Its options: the Runtime is filled in.
   std::shared_ptr<Loader> loader(

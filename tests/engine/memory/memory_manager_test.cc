@@ -178,7 +178,7 @@ TEST_F(MemoryManagerTest, ATokenCountsUntilItsEndWhereverItIsMoved) {
   EXPECT_FALSE(lease->TakeTurn()) << "the first is in work";
   WorkToken moved = std::move(first);
   std::move(moved).Release();
-  EXPECT_FALSE(moved);
+  EXPECT_FALSE(moved);  // NOLINT(bugprone-use-after-move): it is empty
   EXPECT_FALSE(lease->TakeTurn()) << "released is not ended";
   { const WorkToken adopted = lease->Adopt(); }
   EXPECT_EQ(readers_.wakes(), 1u) << "by the end of the last one, since a sample waits";
