@@ -141,7 +141,9 @@ def test_an_empty_class_is_refused_as_torchvision_does(list_folder, tmp_path):
 def test_other_formats_are_left_out_with_a_warning(tmp_path):
     stoker = pytest.importorskip("stoker", reason="the package is not installed here")
     write(tmp_path, "a/1.jpg", "a/2.gif", "b/1.png", "b/photo.HEIC")
-    with pytest.warns(stoker.SkippedFilesWarning, match=r"2 files .*\.gif 1, \.heic 1.* a/2\.gif"):
+    with pytest.warns(
+        stoker.SkippedFilesWarning, match=r"2 image files are skipped.*\.gif 1, \.heic 1.* a/2\.gif"
+    ):
         source = stoker.image_folder(tmp_path)
     assert source.skipped == {".gif": 1, ".heic": 1}
     assert [source.path(i) for i in range(len(source))] == [str(tmp_path / p) for p in ("a/1.jpg", "b/1.png")]

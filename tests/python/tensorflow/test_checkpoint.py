@@ -116,7 +116,7 @@ def test_a_checkpoint_of_other_options_says_which(make, tmp_path, options, said)
     other = iter(make(**options).as_tf_dataset(op="native"))
     with pytest.raises(tf.errors.FailedPreconditionError) as caught:
         tf.train.Checkpoint(iterator=other).read(path)
-    assert f"other options or samples: {said}. Make the loader as it was" in str(caught.value)
+    assert f"other options or samples: {said}. Open the loader with the same options" in str(caught.value)
 
 
 def test_a_checkpoint_of_other_transforms_says_which(made, tmp_path):
@@ -135,7 +135,7 @@ def test_a_checkpoint_of_other_transforms_says_which(made, tmp_path):
     ):
         with pytest.raises(tf.errors.FailedPreconditionError) as caught:
             tf.train.Checkpoint(iterator=iterate(*transforms)).read(path)
-        assert f"other options or samples: {said}. Make" in str(caught.value)
+        assert f"other options or samples: {said}. Open" in str(caught.value)
 
 
 def test_a_checkpoint_of_other_arrays_is_refused(tmp_path):
