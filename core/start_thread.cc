@@ -1,5 +1,7 @@
 #include "core/start_thread.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -58,6 +60,13 @@ Result<std::thread> StartThread(const std::string& what, std::function<void()> r
   } catch (const std::bad_alloc&) {
     return NoThread(what, "out of memory");
   }
+}
+
+void BecomeBackgroundThread(const char* name) {
+  pthread_setname_np(pthread_self(), name);
+  const sched_param no_priority{};
+  // 0: the calling thread. Where a sandbox forbids it, it stays as it is.
+  if (sched_getscheduler(0) == SCHED_OTHER) (void)sched_setscheduler(0, SCHED_BATCH, &no_priority);
 }
 
 void InParallel(int threads, const std::function<void()>& loop) {

@@ -15,6 +15,12 @@ namespace stoker {
 // are set.
 Result<std::thread> StartThread(const std::string& what, std::function<void()> run);
 
+// For the calling thread, once: debuggers show it by this name, of 15 characters at most; and when
+// it wakes up it waits for a core instead of taking one from a thread that runs (SCHED_BATCH). The
+// program's own thread wakes it from a call for a batch, and would lose its core for a tick of the
+// scheduler. Its share of busy cores stays the same. A policy that is not the default is kept.
+void BecomeBackgroundThread(const char* name);
+
 // Runs `loop` on the calling thread and on up to threads − 1 others (0: the cores allotted), and
 // returns when all have finished. If the system gives fewer threads, those do the work.
 void InParallel(int threads, const std::function<void()>& loop);

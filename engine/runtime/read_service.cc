@@ -1,6 +1,5 @@
 #include "engine/runtime/read_service.h"
 
-#include <pthread.h>
 #include <time.h>
 
 #include <algorithm>
@@ -57,7 +56,7 @@ void ReadService::Detach(ReadClient* client) {
 }
 
 void ReadService::Run(ReaderThread& self) {
-  pthread_setname_np(pthread_self(), "stoker/reader");
+  BecomeBackgroundThread("stoker/reader");
   Result<std::unique_ptr<Reader>> reader = factory_();
   {
     std::lock_guard lock(mutex_);

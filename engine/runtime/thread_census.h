@@ -1,12 +1,12 @@
-// Counts, and names, the distinct threads that have run something.
+// Counts the distinct threads that have run something, and sets each up as a worker.
 #pragma once
-
-#include <pthread.h>
 
 #include <mutex>
 #include <set>
 #include <thread>
 #include <vector>
+
+#include "core/start_thread.h"
 
 namespace stoker {
 
@@ -15,15 +15,14 @@ class ThreadCensus {
  public:
   explicit ThreadCensus(int workers) : last_(static_cast<size_t>(workers)) {}
 
-  // On the running thread; no two threads use one worker number at a time. Gives the thread a name,
-  // by which debuggers and profilers show it.
+  // On the running thread; no two threads use one worker number at a time.
   void Note(int worker) {
     const std::thread::id self = std::this_thread::get_id();
     std::thread::id& last = last_[static_cast<size_t>(worker)].id;
     if (last == self) return;
     last = self;
     std::lock_guard lock(mutex_);
-    if (seen_.insert(self).second) pthread_setname_np(pthread_self(), "stoker/worker");
+    if (seen_.insert(self).second) BecomeBackgroundThread("stoker/worker");
   }
 
   int workers() const { return static_cast<int>(last_.size()); }

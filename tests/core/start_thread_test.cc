@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// How `child` ends in a process of its own that may have no more address space than now and `more`.
+// Returns how `child` ends in a process whose address space may grow by at most `more`.
 template <typename Function>
 int WithAddressSpace(uint64_t more, Function child) {
   const pid_t pid = fork();
@@ -45,6 +47,28 @@ TEST(StartThread, Starts) {
   EXPECT_TRUE(ran);
   EXPECT_EQ(ThreadsToBeHad(5), 5);
   EXPECT_EQ(ThreadsToBeHad(0), 0);
+}
+
+// A policy that was chosen for it is kept.
+TEST(StartThread, ABackgroundThreadTakesNobodysCoreWhenItWakes) {
+  const int before = sched_getscheduler(0);
+  for (const int given : {SCHED_OTHER, SCHED_IDLE}) {
+    bool allowed = false;
+    int became = -1;
+    char name[16] = {};
+    std::thread thread = StartThread("a thread", [&] {
+                           const sched_param no_priority{};
+                           allowed = sched_setscheduler(0, given, &no_priority) == 0;
+                           BecomeBackgroundThread("stoker/test");
+                           became = sched_getscheduler(0);
+                           pthread_getname_np(pthread_self(), name, sizeof(name));
+                         }).value();
+    thread.join();
+    EXPECT_STREQ(name, "stoker/test");
+    if (!allowed) GTEST_SKIP() << "this sandbox does not allow another policy";
+    EXPECT_EQ(became, given == SCHED_OTHER ? SCHED_BATCH : given);
+  }
+  EXPECT_EQ(sched_getscheduler(0), before);  // of the thread that started it
 }
 
 TEST(StartThread, NamesTheLimitThatIsSet) {
