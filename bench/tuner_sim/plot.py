@@ -2,7 +2,7 @@
 
 build/bench/tuner_sim/tuner_sim --csv results.csv
 build/bench/tuner_sim/tuner_sim --trace-steps > steps.csv
-python3 bench/tuner_sim/plot.py results.csv steps.csv docs/images
+python3 bench/tuner_sim/plot.py results.csv steps.csv FOLDER
 """
 
 import csv

@@ -2,299 +2,241 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
-#include "engine/tuning/tuner_choice.h"
 #include "engine/tuning/tuner_model.h"
 
 namespace stoker {
 namespace {
 
-using What = TunerDecision::What;
 using Because = TunerDecision::Because;
 
-constexpr TunerSettings kStart{.depth = 2, .workers = 0, .reads = 8};  // workers: all
-constexpr uint64_t kBetweenLooks = 50'000'000;                         // ns, at least
-constexpr int kBatchesBetweenLooks = 4;    // at least, unless they are slow
-constexpr uint64_t kSlow = 1'000'000'000;  // ns
-constexpr int kLooksBetweenChoices = 4;    // while nothing is amiss
-constexpr int kHold = 256;                 // batches before anything is made smaller
-constexpr double kGreat = 0.05;            // loss, for which memory is taken at once
-constexpr int kLossBatches = 2048;         // that a mean loss is of
-constexpr int kWatched = 96;               // batches that a trial takes, and that lead to one
-constexpr int kWatchedAtMost = 384;
-constexpr int kProbe = 16;                     // batches
-constexpr double kWorthALook = 0.03;           // of the time, waited for storage
-constexpr double kMoreThanSaid = 0.015;        // of the time
-constexpr double kHelped = 0.6;                // of that
-constexpr int64_t kPatience = 512;             // batches, before the same is tried again
-constexpr int kStorageFresh = 8;               // batches that show what storage is like now
-constexpr uint64_t kHoldTime = 1'000'000'000;  // ns, at least
-constexpr uint64_t kLongHold = 5'000'000'000;  // ns; then a quarter of the batches will do
+// One batch is made while one is taken; all workers, because short jobs end before anything is
+// learnt.
+constexpr TunerSettings kStart{.depth = 2, .workers = 1 << 30, .reads = 8};
+
+// Losses of time, in units of TunerOptions::wait_target. A choice may lose kLoose instead of 1
+// where that saves 30 % of the memory; nothing grows until kTooMuch is lost, a fifth more than
+// any choice loses, so that no choice is made again at once.
+constexpr double kLoose = 1.4;
+constexpr double kTooMuch = 1.7;
+
+// A look replays the model, which costs the consumer up to a millisecond: 2 % at most.
+constexpr uint64_t kLookEvery = 50'000'000;  // ns
+constexpr int kLookAfter = 4;                // batches at least,
+constexpr uint64_t kSlow = 1'000'000'000;    // unless they took as many ns as this
+constexpr int kChooseEvery = 4;  // looks, while nothing is amiss: a choice is 30 replays
+
+// Smaller settings are chosen when they have been enough for so many batches, half of the model's,
+// and a second at least, except at the start; twice as many after each shrinking that had to be
+// undone. Workers shrink after a quarter of them: they cost nothing to grow again.
+constexpr int kHold = 256;
+constexpr uint64_t kHoldNs = 1'000'000'000;
+
+// The model may be right about waits that are rarer than what was seen, but not by more than this
+// factor. (Where reads stall it expects too much, and would buy memory for nothing.)
+constexpr double kMaxBeyondSeen = 4;
+
+// Losses are a mean of so many batches, so that rare waits count as rare: four times the model's.
+constexpr int kLossBatches = 2048;
+
+constexpr std::array kSettings = {&TunerSettings::depth, &TunerSettings::workers,
+                                  &TunerSettings::reads};
+
+TunerSettings Most(TunerSettings a, const TunerSettings& b) {
+  for (const auto setting : kSettings) a.*setting = std::max(a.*setting, b.*setting);
+  return a;
+}
+
+// A setting that the user has fixed stays as it is.
+TunerSettings Within(TunerSettings wanted, const TunerSettings& fixed, const TunerLimits& most) {
+  for (const auto setting : kSettings) {
+    const int limit = std::max(1, most.*setting);
+    wanted.*setting = fixed.*setting != 0 ? fixed.*setting : std::clamp(wanted.*setting, 1, limit);
+  }
+  return wanted;
+}
+
+// The best settings for the batches that a model remembers, at least one.
+class Choice {
+ public:
+  Choice(const TunerModel& model, const TunerOptions& options, const TunerLimits& most)
+      : model_(model),
+        options_(options),
+        top_(
+            Within({most.depth, most.workers, model.read_latency().Useful()}, options.fixed, most)),
+        best_(model.Replay(top_).total) {}
+
+  // The share of time that is lost against the best settings, in units of wait_target.
+  double Loss(const TunerSettings& settings) const {
+    return (model_.Replay(settings).total / best_ - 1) / options_.wait_target;
+  }
+
+  // Chooses the depth first, because batches are most of the memory, then workers, because others
+  // could use the cores, then reads. Each is chosen with the best of those that follow, and leaves
+  // them a part of the loss.
+  TunerSettings Choose() const {
+    TunerSettings s = top_;
+    s.depth = MinDepth(s, 0.7);
+    s.depth += s.depth / 4;
+    s.workers = Fewest(s, &TunerSettings::workers, 0.8 * kLoose);
+    s.workers += (s.workers + 3) / 8;
+    s.reads = Fewest(s, &TunerSettings::reads, 0.9 * kLoose);
+    s.reads += (s.reads + 2) / 4;
+    s = Within(s, options_.fixed, top_);
+    s.depth = MinDepth(s, 1);
+    return Within(s, options_.fixed, top_);
+  }
+
+ private:
+  int MinDepth(const TunerSettings& s, double part) const {
+    const int loose = Fewest(s, &TunerSettings::depth, kLoose * part);
+    const int depth = std::min(Fewest(s, &TunerSettings::depth, part), loose * 7 / 5);
+    // Where no two batches overlap the model is up to a tenth wrong.
+    const bool sure = depth > 1 || Loss({1, s.workers, s.reads}) == 0;
+    return sure ? depth : 2;
+  }
+
+  // Finds the least value of one setting that loses at most `loss`, by bisection: a larger value
+  // never loses more.
+  int Fewest(TunerSettings s, int TunerSettings::*setting, double loss) const {
+    int low = 1, high = s.*setting;
+    while (low < high) {
+      const int middle = s.*setting = low + (high - low) / 2;
+      if (Loss(s) <= loss) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return high;
+  }
+
+  const TunerModel& model_;
+  const TunerOptions& options_;
+  const TunerSettings top_;
+  const double best_;
+};
 
 }  // namespace
 
 struct Tuner::State {
-  State(const TunerOptions& given, const TunerLimits& allowed) : options(given), limits(allowed) {
-    settings = Clamp({kStart.depth, limits.workers, kStart.reads});  // what is too many, time tells
-  }
-
   TunerOptions options;
   TunerLimits limits;
   TunerSettings settings;
   TunerModel model;
-
-  bool storage_changed = false;
-  uint64_t looked_ns = 0;
-  int since_look = 0;
-  int looks = 0;
-
-  TunerSettings peak;  // of what was chosen since `held`
-  uint64_t hold_began_ns = 0;
-  int held = 0;         // batches
-  int hold = kHold;     // batches to hold for: longer each time that it was too short
-  bool shrunk = false;  // the last change of size was to less
-
-  struct Knob {
-    int64_t not_before = 0;  // batch
-    int64_t patience = kPatience;
-  };
-  struct Guard {
-    bool probing = false;
-    int64_t next_probe = 0, probe_patience = kPatience;  // batches
-    bool suspected = false;
-    bool trying = false;
-    int knob = 0;  // depth, workers, reads
-    TunerSettings before;
-    double excess = 0;  // before it, of the time
-    std::array<Knob, 3> knobs;
-    TunerSettings floor;  // what has helped beyond what the model says
-  };
-  Guard guard;
-  double loss = 0;
-  int loss_batches = 0, since_loss = 0;
-  int64_t batches = 0;
-  int since_change = 0;
-
-  std::array<TunerDecision, 4> decisions;
+  std::array<TunerDecision, kSettings.size()> decisions;
   size_t decided = 0;
 
+  uint64_t looked_ns = 0;
+  int64_t batches = 0;
+  int since_look = 0, since_change = 0, since_choice = 0, looks = 0;
+
+  double loss = 0;  // the mean of the last loss_batches
+  int loss_batches = 0;
+
+  TunerSettings peak;  // the most that was chosen since the hold began
+  uint64_t hold_began_ns = 0;
+  int64_t hold_began = 0;
+  int hold = kHold;     // batches; doubled when shrinking had to be undone
+  bool shrunk = false;  // by the last change
+
   TunerSettings Clamp(const TunerSettings& wanted) const {
-    return TunerChoice::Within(wanted, options.fixed, limits);
+    return Within(wanted, options.fixed, limits);
   }
 
   void Look(uint64_t now) {
-    const int fresh = storage_changed ? kStorageFresh : model.Change();
-    storage_changed = false;
-    if (fresh != 0) {
+    if (const int fresh = model.Changed(); fresh != 0) {
       model.Forget(fresh);
-      RestartHold(now);
-      hold = kHold;
-      held = kHold / 2;
-      guard = {};
-      guard.next_probe = batches + kWatched;
+      Hold(now);
       loss_batches = 0;
     }
-    if (!Watch(now)) Follow(now);
+    Follow(now);
   }
 
-  // Of the time, with the settings as they are; over more batches than the model remembers, so that
-  // what is rare has the weight that it deserves.
-  double LongRunLoss(const TunerChoice& choice) {
-    const double now = choice.Loss(settings);
-    loss_batches = std::min(loss_batches + since_loss, kLossBatches);
-    loss += (now - loss) * std::min(1.0, since_loss / static_cast<double>(loss_batches));
-    since_loss = 0;
-    return loss;
-  }
-
-  // What the model says.
+  // Hysteresis: grows when the mean loss is too much, and shrinks, by half at most, when less would
+  // have done for long.
   void Follow(uint64_t now) {
-    const TunerChoice choice(model, options, settings, limits);
-    const bool enough = LongRunLoss(choice) <= choice.TooMuch();
-    if (enough && ++looks % kLooksBetweenChoices != 0) return;
-    const TunerSettings chosen = Most(choice.Choose(), guard.floor);
+    const Choice choice(model, options, limits);
+    loss_batches = std::min(loss_batches + since_choice, kLossBatches);
+    const TunerModel::Time was = model.Observed(since_change);
+    const double seen = was.waited / std::max(1.0, was.total - was.waited) / options.wait_target;
+    const double lost = std::min(choice.Loss(settings), kMaxBeyondSeen * seen);
+    loss += (lost - loss) * std::min(1.0, 1.0 * since_choice / std::max(1, loss_batches));
+    since_choice = 0;
+    const bool enough = loss <= kTooMuch;
+    if (enough && ++looks % kChooseEvery != 0) return;
+    const TunerSettings chosen = choice.Choose();
     peak = Most(peak, chosen);
+    const int64_t held = batches - hold_began;
+    const uint64_t held_ns = now - std::min(now, hold_began_ns);
     if (!enough) {
       TunerSettings more = Most(settings, chosen);
-      // So many reads only make each other slower: fewer are more at once.
-      if (model.curve().knee() > 0) more.reads = std::min(more.reads, choice.top().reads);
-      if (loss < kGreat) more.depth = std::min(more.depth, settings.depth * 3 / 2 + 1);
-      more = Clamp(more);
-      if (more != settings) {
-        if (shrunk) hold = std::min(2 * hold, 64 * kHold);
-        shrunk = false;
-        RestartHold(now);
-        Change(more, now);
-        loss = std::min(loss, options.wait_target);
+      more.depth = std::min(more.depth, std::max(settings.depth + 2, settings.depth * 3 / 2));
+      if (Clamp(more) == settings) return;
+      if (shrunk) hold = std::min(2 * hold, kLossBatches);
+      Change(Clamp(more), now, Because::kWaits);
+      loss = std::min(loss, 1.0);
+    } else if (held_ns >= kHoldNs && held >= hold / 4) {
+      const bool all = held >= hold;
+      TunerSettings less = settings;
+      for (const auto setting : kSettings) {
+        if (!all && setting != &TunerSettings::workers) continue;
+        less.*setting = std::min(less.*setting, std::max(peak.*setting, less.*setting / 2));
       }
-      return;
+      Change(Clamp(less), now, Because::kNoWait);
+      if (all) Hold(now);
     }
-    const uint64_t for_ns = now - std::min(now, hold_began_ns);
-    const bool few = held < hold && (held < hold / 4 || for_ns < kLongHold);
-    if (few || for_ns < kHoldTime) return;
-    const TunerSettings less = Clamp(Least(settings, peak));
-    RestartHold(now);
-    if (less == settings) return;
-    shrunk = true;
-    Change(less, now);
   }
 
-  // What the model does not see: where more is waited than it says, for long, one step up is tried,
-  // and kept only if it helped. Says whether a trial is on, or was just over.
-  bool Watch(uint64_t now) {
-    if (guard.probing) return EndProbe(now);
-    const int least = std::max(kWatched, 2 * settings.depth);
-    if (since_change < least || model.count() < least) return guard.trying;
-    if (!guard.trying && BeginProbe(now)) return true;
-    const int enough = std::min({since_change, model.count(), kWatchedAtMost});
-    // Against what the model says of the same batches: then their own ups and downs do not matter.
-    const TunerModel::Replayed was = model.Observed(enough);
-    const TunerSettings& judged = guard.trying ? guard.before : settings;
-    const double excess = was.total / model.Replay(judged, enough).total - 1;
-    const double doubt = std::max(kMoreThanSaid, model.Longest(enough) / was.total);
-    if (guard.trying) {
-      guard.trying = false;
-      Knob& knob = guard.knobs[guard.knob];
-      if (excess < guard.excess - doubt * kHelped) {
-        guard.floor = Most(guard.floor, Raised(guard.before, guard.knob));
-        knob.patience = kPatience;
-      } else {
-        knob.not_before = batches + knob.patience;
-        knob.patience *= 2;
-        Change(Clamp(guard.before), now, Because::kTakenBack);
-      }
-      return true;
-    }
-    if (excess < doubt) {
-      guard.suspected = false;
-      return false;
-    }
-    // Measured again before it is believed: what was looked for among noise is found in noise.
-    if (!guard.suspected) {
-      guard.suspected = true;
-      since_change = 0;
-      return false;
-    }
-    guard.suspected = false;
-    const bool storage = was.for_storage > was.waited / 2;
-    for (const int k : storage ? std::array{2, 0, 1} : std::array{1, 0, 2}) {
-      if (k == 2 && !storage) continue;
-      const TunerSettings more = Clamp(Raised(settings, k));
-      if (more == settings || batches < guard.knobs[k].not_before) continue;
-      guard.before = settings;
-      guard.knob = k;
-      guard.excess = excess;
-      guard.trying = true;
-      Change(more, now, Because::kTried);
-      return true;
-    }
-    return false;
-  }
-
-  // A short look at what the model cannot know. Storage is busy with all the reads there may be,
-  // and nobody has seen what fewer would do; or it is what is waited for, and more were of no use,
-  // once.
-  bool BeginProbe(uint64_t now) {
-    const ReadCurve& curve = model.curve();
-    if (options.fixed.reads || batches < guard.next_probe) return false;
-    if (curve.most_seen() < 0.8 * settings.reads) return false;
-    int reads = settings.reads;
-    const TunerModel::Replayed was = model.Observed(kWatched);
-    if (curve.OnlyKnows(reads)) {
-      reads = reads * 9 / 16;
-    } else if (curve.knee() > 0 && was.for_storage > kWorthALook * was.total) {
-      reads = 2 * reads;
-    }
-    const TunerSettings probed = Clamp({settings.depth, settings.workers, reads});
-    if (probed == settings) return false;
-    guard.next_probe = batches + guard.probe_patience;
-    guard.probe_patience *= 2;
-    guard.probing = true;
-    guard.before = settings;
-    Change(probed, now, Because::kTried);
-    return true;
-  }
-
-  bool EndProbe(uint64_t now) {
-    if (since_change < kProbe) return true;
-    guard.probing = false;
-    Change(Clamp(guard.before), now, Because::kTakenBack);
-    return true;
-  }
-
-  static TunerSettings Raised(TunerSettings s, int knob) {
-    if (knob == 0) s.depth += 1 + s.depth / 4;
-    if (knob == 1) s.workers += 1 + s.workers / 8;
-    if (knob == 2) s.reads += 1 + s.reads / 2;
-    return s;
-  }
-
-  void RestartHold(uint64_t now) {
+  void Hold(uint64_t now) {
     peak = {};
-    held = 0;
+    hold_began = batches;
     hold_began_ns = now;
   }
 
-  // `because`: where it is not what the model says.
-  void Change(const TunerSettings& to, uint64_t now, std::optional<Because> because = {}) {
+  void Change(const TunerSettings& to, uint64_t now, Because because) {
     if (to == settings) return;
-    const TunerSettings from = settings;
+    shrunk = because == Because::kNoWait;
+    TunerDecision decision{.because = because, .at_ns = now};
+    if (model.count() != 0) {
+      const TunerModel::Time was = model.Observed(model.count()), expected = model.Replay(to);
+      const double to_ms = 1e-6 / model.count();
+      decision.waited = was.waited / std::max(1.0, was.total);
+      decision.expected = expected.waited / std::max(1.0, expected.total);
+      decision.work_ms = was.work * to_ms;
+      decision.gap_ms = (was.total - was.waited) * to_ms;
+      decision.read_latency_ms = model.read_latency().At(settings.reads) * 1e-6;
+    }
+    for (size_t i = 0; i < kSettings.size(); ++i) {
+      decision.what = static_cast<TunerDecision::What>(i);
+      decision.from = settings.*kSettings[i];
+      decision.to = to.*kSettings[i];
+      if (decision.from != decision.to) decisions[decided++] = decision;
+    }
     settings = to;
     since_change = 0;
-    const size_t before = decided;
-    Decide(What::kDepth, from.depth, to.depth, now);
-    Decide(What::kWorkers, from.workers, to.workers, now);
-    Decide(What::kReads, from.reads, to.reads, now);
-    for (size_t i = before; because && i < decided; ++i) decisions[i].because = *because;
-  }
-
-  void Decide(What what, int from, int to, uint64_t now) {
-    if (from == to) return;
-    TunerDecision& decision = decisions[decided++];
-    decision = {.what = what, .from = from, .to = to, .at_ns = now};
-    if (model.count() == 0) return;
-    const TunerModel::Replayed observed = model.Observed(TunerModel::kWindow);
-    const TunerModel::Replayed expected = model.Replay(settings);
-    decision.waited = observed.total > 0 ? observed.waited / observed.total : 0;
-    decision.expected = expected.total > 0 ? expected.waited / expected.total : 0;
-    decision.work_ms = model.MedianWork() / 1e6;
-    decision.gap_ms = model.MedianGap() / 1e6;
-    decision.read_latency_ms = model.MeanLatency() / 1e6;
-    decision.because = WhyOf(decision);
-  }
-
-  Because WhyOf(const TunerDecision& decision) const {
-    constexpr double kMuch = 0.05;  // is waited whatever is chosen
-    const bool reads = decision.what == What::kReads;
-    if (decision.to < decision.from) {
-      return reads && model.curve().knee() > 0 ? Because::kSaturated : Because::kNoWait;
-    }
-    if (reads) return Because::kLatency;
-    if (decision.expected <= kMuch) return Because::kWaits;
-    const int most = decision.what == What::kDepth ? limits.depth : limits.workers;
-    return decision.to == most ? Because::kMost : Because::kCannotKeepUp;
+    if (because == Because::kWaits) Hold(now);
   }
 };
 
 Tuner::Tuner(const TunerOptions& options, const TunerLimits& limits)
-    : state_(std::make_unique<State>(options, limits)) {}
+    : state_(std::make_unique<State>()) {
+  state_->options = options;
+  state_->limits = limits;
+  state_->settings = state_->Clamp(kStart);
+}
 
 Tuner::~Tuner() = default;
 
 std::span<const TunerDecision> Tuner::Observe(const BatchRecord& batch) {
   State& s = *state_;
   s.decided = 0;
-  s.storage_changed |= s.model.Add(batch);
-  ++s.since_look;
-  ++s.since_change;
-  ++s.batches;
-  ++s.since_loss;
-  ++s.held;
+  s.model.Add(batch);
+  ++s.batches, ++s.since_look, ++s.since_change, ++s.since_choice;
   const uint64_t now = batch.taken_ns;
   if (s.looked_ns == 0) s.looked_ns = batch.opened_ns;
   const uint64_t since = now - std::min(now, s.looked_ns);
-  if (since < kBetweenLooks || (s.since_look < kBatchesBetweenLooks && since < kSlow)) return {};
+  if (since < kLookEvery || (s.since_look < kLookAfter && since < kSlow)) return {};
   s.looked_ns = now;
   s.since_look = 0;
   s.Look(now);
@@ -306,11 +248,8 @@ std::span<const TunerDecision> Tuner::SetLimits(const TunerLimits& limits, uint6
   s.decided = 0;
   if (limits == s.limits) return {};
   s.limits = limits;
-  s.loss_batches = 0;  // what is lost is judged anew: there may be more to win
-  const TunerSettings within = s.Clamp(s.settings);
-  if (within != s.settings) {
-    s.Change(within, now_ns, Because::kLimit);
-  }
+  s.loss_batches = 0;  // there may be more to win
+  s.Change(s.Clamp(s.settings), now_ns, Because::kLimit);
   return {s.decisions.data(), s.decided};
 }
 
@@ -318,10 +257,10 @@ const TunerSettings& Tuner::settings() const { return state_->settings; }
 
 TunerSettings Tuner::needs(const TunerLimits& most) const {
   const State& s = *state_;
-  const TunerSettings now = TunerChoice::Within(s.settings, s.options.fixed, most);
+  const TunerSettings now = Within(s.settings, s.options.fixed, most);
   if (s.model.count() == 0) return now;
-  const TunerChoice choice(s.model, s.options, s.settings, most);
-  return choice.Loss(now) <= choice.TooMuch() ? now : Most(now, choice.Choose());
+  const Choice choice(s.model, s.options, most);
+  return choice.Loss(now) <= kTooMuch ? now : Most(now, choice.Choose());
 }
 
 }  // namespace stoker

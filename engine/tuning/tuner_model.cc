@@ -7,310 +7,199 @@
 namespace stoker {
 namespace {
 
-constexpr double kRequestsPerWorker = 3;  // read and not yet decoded, at most
-constexpr double kFading = 0.95;          // of a point's weight, for each batch that is added to it
-constexpr double kNoGain = 1.05;          // less is no more throughput
-constexpr double kDoubling = 1.7;         // so many times as many reads should have brought more
-constexpr double kOutlier = 2;     // one batch counts as so many times the usual latency at most
-constexpr int kSure = 6;           // batches at a point before it proves anything
-constexpr double kUnlike = 1.5;    // times as slow, or as fast, as it was
-constexpr int kUnlikeInARow = 10;  // batches, and storage is not what it was
-constexpr int kLongAgo = 32;       // batches
-constexpr double kLongPause = 64;  // times the usual time of a batch
-constexpr int kRare = 4;           // gaps, that are longer than all others
-constexpr int kLongest = 32;       // gaps, of which some may be pauses
-constexpr int kStale = 8192;       // batches until a point is forgotten
+constexpr double kRowsPerWorker = 3;   // the loader's limit of rows read and not yet decoded
+constexpr double kMaxInFlight = 2048;  // more reads than stoker ever has in flight
+constexpr int kKnown = 6;              // batches at a point before its mean is trusted
+constexpr double kNearlyAll = 0.98;    // of the best rate of reads; the rest is within noise
+constexpr double kFading = 1.0 / 32;   // a mean follows in 32 batches, after a change is noticed
 
-size_t HalfOctave(double in_flight, size_t count) {
-  const double at = 2 * std::log2(std::max(1.0, in_flight));
-  return std::min(count - 1, static_cast<size_t>(at + 0.5));
+double Elapsed(uint64_t later, uint64_t earlier) {
+  return earlier != 0 && later > earlier ? static_cast<double>(later - earlier) : 0;
 }
 
-// So many rows at so many places: how often each place has one.
-double Rounds(double rows, double places) {
-  return static_cast<double>(static_cast<int64_t>((rows + places - 1) / places));
-}
-
-// When the longest of a batch's rows is done: in the middle of the others it is begun.
-double Straggler(double all, double longest, double places) {
+// The time from the first row's begin to the longest row's end, which on average begins when half
+// of the others are done.
+double UntilLongest(double all, double longest, double places) {
   return std::max(0.0, all - longest) / places / 2 + longest;
 }
 
 }  // namespace
 
-bool ReadCurve::Add(double in_flight, double latency, double reads) {
-  ++batches_;
-  const double usual = Latency(in_flight);
-  Point& point = seen_[HalfOctave(in_flight, seen_.size())];
-  if (point.batches >= kSure) {
-    const bool slower = latency > kUnlike * usual, faster = latency * kUnlike < usual;
-    unlike_ = slower ? std::max(unlike_, 0) + 1 : faster ? std::min(unlike_, 0) - 1 : 0;
-  }
-  if (sure_ == kSure) latency = std::min(latency, kOutlier * usual);
-  point.weight = point.weight * kFading + reads;
-  const double share = reads / point.weight;
+double ReadLatency::Add(double in_flight, double latency) {
+  in_flight = std::clamp(in_flight, 1.0, kMaxInFlight);
+  Point& point = points_[static_cast<size_t>(2 * std::log2(in_flight) + 0.5)];
+  const double slowdown = point.batches >= kKnown ? latency / std::max(1.0, point.latency) : 1;
+  const double share = std::max(1.0 / ++point.batches, kFading);
   point.in_flight += (in_flight - point.in_flight) * share;
   point.latency += (latency - point.latency) * share;
-  point.last = batches_;
-  if (++point.batches >= kSure) sure_ = kSure;
-  Sum();
-  return std::abs(unlike_) >= kUnlikeInARow || Contradicted();
+  sure_ = std::clamp(point.batches, sure_, kKnown);
+  max_seen_ = std::max(max_seen_, point.in_flight);
+  return slowdown;
 }
 
-double ReadCurve::Latency(double in_flight) const {
+double ReadLatency::At(double in_flight) const {
   const Point* below = nullptr;
-  for (const Point& point : seen_) {
-    if (!Usable(point)) continue;
+  for (const Point& point : points_) {
+    if (point.batches < sure_) continue;
     if (point.in_flight >= in_flight) {
       if (!below) return point.latency;
-      const double share =
-          (in_flight - below->in_flight) / std::max(1e-9, point.in_flight - below->in_flight);
-      return below->latency + share * (point.latency - below->latency);
+      const double share = (in_flight - below->in_flight) / (point.in_flight - below->in_flight);
+      return std::lerp(below->latency, point.latency, share);
     }
     below = &point;
   }
   if (!below) return 0;
-  return knee_ > 0 ? below->latency * in_flight / below->in_flight : below->latency;
+  const double slope = std::log2(below->latency / std::max(1.0, At(below->in_flight / 2)));
+  return below->latency * std::pow(in_flight / below->in_flight, std::max(slope, 0.0));
 }
 
-bool ReadCurve::OnlyKnows(double in_flight) const {
-  for (const Point& point : seen_) {
-    if (point.batches >= kSure && point.in_flight * kDoubling <= in_flight) return false;
-  }
-  return true;
+int ReadLatency::Useful() const {
+  const int most = std::max(2, static_cast<int>(2 * max_seen_ + 0.5));
+  const auto rate = [this](int reads) { return reads / std::max(1.0, At(reads)); };
+  double best = 0;
+  for (int reads = 1; reads <= most; ++reads) best = std::max(best, rate(reads));
+  int least = 1;
+  while (rate(least) < kNearlyAll * best) ++least;
+  return std::min(most, (5 * least + 3) / 4);
 }
 
-void ReadCurve::Sum() {
-  knee_ = most_seen_ = 0;
-  const Point* most = nullptr;
-  double best = 0;  // rate
-  for (Point& point : seen_) {
-    if (point.batches == 0) continue;
-    if (batches_ - point.last > kStale) {
-      point = {};
-      continue;
-    }
-    most_seen_ = std::max(most_seen_, point.in_flight);
-    if (point.batches < kSure) continue;
-    most = &point;
-    best = std::max(best, point.in_flight / point.latency);
-  }
-  if (!most) return;
-  const double rate = most->in_flight / most->latency;
-  for (const Point& point : seen_) {  // from the fewest on: what did doubling bring?
-    if (point.batches < kSure || point.in_flight * kDoubling > most->in_flight) continue;
-    if (rate < point.in_flight / point.latency * kNoGain) {
-      knee_ = best * point.latency;
-      return;
-    }
-  }
-}
+TunerModel::TunerModel() : taken_(2 * kWindow), worked_(2 * kWindow), sorted_(kWindow) {}
 
-// More reads at a time bring far less than fewer did, or the other way round, and the two were
-// measured at different times: it is not their number.
-bool ReadCurve::Contradicted() const {
-  constexpr double kFarLess = 0.5;
-  const Point* fewer = nullptr;
-  for (const Point& point : seen_) {
-    if (point.batches < kSure) continue;
-    if (fewer && std::abs(fewer->last - point.last) > kLongAgo &&
-        point.in_flight / point.latency < kFarLess * fewer->in_flight / fewer->latency) {
-      return true;
-    }
-    fewer = &point;
-  }
-  return false;
-}
-
-TunerModel::TunerModel() : taken_(2 * kWindow), worked_(2 * kWindow), scratch_(kWindow) {}
-
-bool TunerModel::Add(const BatchRecord& batch) {
-  Cost& cost = costs_[next_ & (kWindow - 1)];
-  cost = Cost{};
-  if (last_taken_ != 0 && batch.asked_ns > last_taken_) {
-    cost.gap = static_cast<double>(batch.asked_ns - last_taken_);
-  }
-  if (last_taken_ != 0 && batch.opened_ns > last_taken_) {
-    cost.pause = static_cast<double>(batch.opened_ns - last_taken_);
-  }
-  cost.work = static_cast<double>(batch.work_ns);
-  cost.longest = static_cast<double>(batch.longest_ns);
-  cost.mix = static_cast<double>(batch.mix_ns);
-  cost.read = static_cast<double>(batch.read_ns);
-  cost.longest_read = static_cast<double>(batch.longest_read_ns);
-  cost.rows = std::max(1.0, static_cast<double>(batch.rows));
-  cost.reads = batch.reads;
-  if (batch.taken_ns > batch.asked_ns) {
-    cost.waited = static_cast<double>(batch.taken_ns - batch.asked_ns);
-  }
-  cost.waited_for_storage = static_cast<double>(batch.waited.storage_ns);
+void TunerModel::Add(const BatchRecord& batch) {
+  Cost cost{.gap = Elapsed(batch.asked_ns, last_taken_),
+            .waited = Elapsed(batch.taken_ns, batch.asked_ns),
+            .work = static_cast<double>(batch.work_ns),
+            .longest = static_cast<double>(batch.longest_ns),
+            .mix = static_cast<double>(batch.mix_ns),
+            .read = static_cast<double>(batch.read_ns),
+            .longest_read = static_cast<double>(batch.longest_read_ns),
+            .reads = static_cast<double>(batch.reads),
+            .rows = std::max(1.0, static_cast<double>(batch.rows)),
+            .stopped = Elapsed(batch.opened_ns, last_taken_)};
   if (batch.reads != 0) {
-    cost.in_flight = static_cast<double>(batch.reads_in_flight) / batch.reads;
-    reads_anything_ = true;
+    cost.in_flight = static_cast<double>(batch.reads_in_flight) / cost.reads;
+    cost.slowdown = read_latency_.Add(cost.in_flight, cost.read / cost.reads);
   }
-  last_taken_ = batch.taken_ns;
-  ++next_;
+  costs_[next_++ & (kWindow - 1)] = cost;
   count_ = std::min(count_ + 1, kWindow);
-  return cost.reads > 0 && curve_.Add(cost.in_flight, cost.read / cost.reads, cost.reads);
+  last_taken_ = batch.taken_ns;
 }
 
 void TunerModel::Forget(int keep) {
   count_ = std::min(count_, keep);
-  curve_.Clear();
-  longest_gap_of_ = 0;
+  read_latency_ = {};
   for (int i = count_ - 1; i >= 0; --i) {
     const Cost& cost = Back(i);
-    if (cost.reads != 0) curve_.Add(cost.in_flight, cost.read / cost.reads, cost.reads);
+    if (cost.reads != 0) read_latency_.Add(cost.in_flight, cost.read / cost.reads);
   }
 }
 
-// What is longer counts as so long: pauses, which say nothing of the pace, and what is too rare to
-// be prepared for. Else a batch for which there was time meanwhile would seem worth its memory.
+template <typename Value>
+double* TunerModel::SortedOf(int from, int count, Value value) const {
+  for (int i = 0; i < count; ++i) sorted_[i] = value(Back(from + i));
+  std::sort(sorted_.begin(), sorted_.begin() + count);
+  return sorted_.data();
+}
+
+// Gaps count as this long at most. A gap that is exceeded in fewer than three of eight parts of
+// the window is a pause (a validation, a first step that is compiled) and not the pace: else the
+// batches that could be made meanwhile would seem worth their memory.
 double TunerModel::LongestGap() const {
-  if (longest_gap_of_ == next_) return longest_gap_;
-  longest_gap_of_ = next_;
-  double time = 0;
-  for (int i = 0; i < count_; ++i) {
-    scratch_[i] = Back(i).gap;
-    time += Back(i).gap + Back(i).waited;
+  const int length = std::max(8, count_ / 8), parts = count_ / length;
+  if (parts < 3) return SortedOf(0, count_, [](const Cost& c) { return c.gap; })[count_ / 2];
+  for (int k = 0; k < parts; ++k) {
+    sorted_[k] = 0;
+    for (int i = 0; i < length; ++i) sorted_[k] = std::max(sorted_[k], Back(k * length + i).gap);
   }
-  const int longest = std::min(count_, kLongest);
-  std::partial_sort(scratch_.begin(), scratch_.begin() + longest, scratch_.begin() + count_,
-                    std::greater());
-  int at = 0;
-  for (; at + 1 < longest; ++at) {
-    time -= scratch_[at];
-    if (at >= kRare && scratch_[at] <= kLongPause * time / count_) break;
-  }
-  return longest_gap_ = count_ == 0 ? 0 : scratch_[at];
+  std::sort(sorted_.begin(), sorted_.begin() + parts, std::greater());
+  return sorted_[2];
 }
 
-TunerModel::Replayed TunerModel::Replay(const TunerSettings& settings, int last_ones) const {
-  const int depth = settings.depth;
-  const double workers = settings.workers;
-  const double reads = std::max(1, settings.reads);
-  const double latency_now = curve_.Latency(reads);
-  // Reads run ahead of workers by so many rows at most.
-  const double ahead = reads + kRequestsPerWorker * workers;
-  // Some batches go before, so that it does not begin with everything empty: those that did, or
-  // else the last ones.
-  const int count = std::min(count_, last_ones);
-  const int before = std::min(count, std::min(2 * depth + 8, kWindow / 4));
-  const int from = count_ >= count + before ? count + before : before;
+TunerModel::Time TunerModel::Observed(int batches) const {
+  Time time;
   const double longest_gap = LongestGap();
-  Replayed replayed;
-  double opened = 0, read_until = 0, work_until = 0, taken = 0, began = 0;
-  for (int j = 0; j < before + count; ++j) {
-    const Cost& cost = Back((j < before ? from : before + count) - 1 - j);
-    if (j == before) began = taken;
-    if (j >= depth) opened = std::max(opened, taken_[j - depth]);
-    if (cost.pause > 0) opened = std::max(opened, taken + std::min(cost.pause, longest_gap));
-    const double row = (cost.work - cost.mix) / cost.rows;
-    double first = opened, last = opened;  // rows are there for workers
-    double wave = 0;                       // where nothing is under way, rows come in waves
-    if (cost.reads > 0) {
-      const double measured = cost.read / cost.reads;
-      const double usual = curve_.Latency(cost.in_flight);
-      const double scale = usual > 0 ? latency_now / usual : 1;
-      const double latency = measured * scale;
-      const double rate = cost.read * scale / reads;
-      const double claimed = std::max(opened, Worked(j - ahead / cost.rows));
-      const double begun = std::max(read_until - latency, claimed);
-      first = std::max(read_until, claimed + latency);
-      read_until = std::max(read_until, claimed) + rate;
-      const double rounds = Rounds(cost.reads, reads);
-      last = std::max({read_until, begun + rounds * latency,
-                       begun + Straggler(cost.read * scale, cost.longest_read * scale, reads)});
-      if (begun == claimed) {
-        wave = begun + rounds * latency + Rounds(cost.reads - (rounds - 1) * reads, workers) * row;
-      }
-    }
-    const double all = cost.work / workers;
-    const double begun = std::max(work_until - row, first);
-    work_until = std::max(work_until, first) + all;
-    worked_[j] = work_until;
-    const double done =
-        std::max({work_until, last + row, wave, begun + Rounds(cost.rows, workers) * row,
-                  begun + Straggler(cost.work - cost.mix, cost.longest, workers)}) +
-        cost.mix;
-    const double asked = taken + std::min(cost.gap, longest_gap);
-    taken = std::max(asked, done);
-    taken_[j] = taken;
-    if (j >= before) replayed.waited += taken - asked;
+  for (int i = 0; i < std::min(batches, count_); ++i) {
+    time.waited += Back(i).waited;
+    time.total += Back(i).waited + std::min(Back(i).gap, longest_gap);
+    time.work += Back(i).work;
   }
-  replayed.total = taken - began;
-  return replayed;
+  return time;
 }
 
-// When workers had done so many batches, and a part of one.
+TunerModel::Time TunerModel::Replay(const TunerSettings& settings) const {
+  const int depth = settings.depth;
+  const double workers = settings.workers, reads = std::max(1, settings.reads);
+  const double latency = read_latency_.At(reads), ahead = reads + kRowsPerWorker * workers;
+  const double longest_gap = LongestGap();
+  // The oldest go twice, so that it does not begin with everything empty.
+  const int first = std::min({count_, 2 * depth + 8, kWindow / 4});
+  Time time;
+  double opened = 0, read_until = 0, work_until = 0, taken = 0, began = 0;
+  for (int j = 0; j < first + count_; ++j) {
+    const Cost& cost = Back(count_ - 1 - (j < first ? j : j - first));
+    if (j == first) began = taken;
+    if (j >= depth) opened = std::max(opened, taken_[j - depth]);
+    if (cost.stopped > 0) opened = std::max(opened, taken + std::min(cost.stopped, longest_gap));
+    double first_row = opened, last_row = opened;  // when workers can have them
+    double last_rows = 1;                          // how many come together
+    if (cost.reads > 0) {
+      const double measured = read_latency_.At(cost.in_flight);
+      const double scale = measured > 0 ? latency / measured : 1;
+      const double each = scale * cost.read / cost.reads, all = scale * cost.read / reads;
+      const double claimed = std::max(opened, Worked(j - ahead / cost.rows));
+      const double begun = std::max(read_until - each, claimed);
+      first_row = std::max(read_until, claimed + each);
+      read_until = std::max(read_until, claimed) + all;
+      const double rounds = std::ceil(cost.reads / reads);
+      last_row =
+          std::max({read_until, begun + rounds * each,
+                    begun + UntilLongest(scale * cost.read, scale * cost.longest_read, reads)});
+      if (begun == claimed) last_rows = cost.reads - (rounds - 1) * reads;
+    }
+    const double work = cost.work - cost.mix, row = work / cost.rows;
+    const double begun = std::max(work_until - row, first_row);
+    work_until = std::max(work_until, first_row) + cost.work / workers;
+    worked_[j] = work_until;
+    // Workers finish together in a fluid; in fact the last of them is behind by part of a row.
+    const double ragged = std::max(0.0, cost.longest - row) / 2 * (1 - 1 / workers);
+    const double done =
+        std::max({work_until + ragged, last_row + std::ceil(last_rows / workers) * row,
+                  begun + std::ceil(cost.work / std::max(1.0, row) / workers) * row,
+                  begun + UntilLongest(work, cost.longest, workers)});
+    const double asked = taken + std::min(cost.gap, longest_gap);
+    taken_[j] = taken = std::max(asked, done + cost.mix);
+    if (j >= first) time.waited += taken - asked;
+  }
+  time.total = taken - began;
+  return time;
+}
+
+// The time at which workers had done so many batches, a fraction of one included. The batch that
+// is being replayed is not known yet.
 double TunerModel::Worked(double batches) const {
   if (batches <= 1) return 0;
   const int whole = static_cast<int>(batches);
   const double until = worked_[whole - 1];
-  const double part = batches - whole;
-  // Of the batch itself, only what came before is known.
-  const double next = worked_[whole] > until ? worked_[whole] : until;
-  return part == 0 ? until : until + part * (next - until);
+  return until + (batches - whole) * std::max(0.0, worked_[whole] - until);
 }
 
-TunerModel::Replayed TunerModel::Observed(int batches) const {
-  Replayed observed;
-  const double longest_gap = LongestGap();
-  for (int i = 0; i < std::min(batches, count_); ++i) {
-    observed.waited += Back(i).waited;
-    observed.for_storage += Back(i).waited_for_storage;
-    observed.total += Back(i).waited + std::min(Back(i).gap, longest_gap);
-  }
-  return observed;
-}
-
-double TunerModel::Longest(int batches) const {
-  double longest = 0;
-  for (int i = 0; i < std::min(batches, count_); ++i) {
-    longest = std::max(longest, Back(i).longest + Back(i).longest_read);
-  }
-  return longest;
-}
-
-// The middle half of the recent ones lies beyond nearly all of those before, clearly.
-template <typename Value>
-bool TunerModel::Differs(int recent, Value value) const {
-  constexpr double kClearly = 1.25;
-  constexpr int kCompared = 128;
-  const int before = std::min(count_ - recent, kCompared);
-  for (int i = 0; i < before; ++i) scratch_[i] = value(Back(recent + i));
-  std::sort(scratch_.begin(), scratch_.begin() + before);
-  const double low = scratch_[before / 10], high = scratch_[before - 1 - before / 10];
-  for (int i = 0; i < recent; ++i) scratch_[i] = value(Back(i));
-  std::sort(scratch_.begin(), scratch_.begin() + recent);
-  const double quarter = scratch_[recent / 4], three = scratch_[recent - 1 - recent / 4];
-  return quarter > high * kClearly || three * kClearly < low;
-}
-
-int TunerModel::Change() const {
-  constexpr int kRecent = 12;
+int TunerModel::Changed() const {
+  constexpr int kRecent = 12;        // the fewest batches with meaningful quartiles
+  constexpr int kCompared = 128;     // batches before them
+  constexpr double kClearly = 1.25;  // the factor beyond the spread that is a change
   if (count_ < 3 * kRecent) return 0;
-  const bool changed = Differs(kRecent, [](const Cost& c) { return c.gap; }) ||
-                       Differs(kRecent, [](const Cost& c) { return c.work / c.rows; });
-  return changed ? kRecent : 0;
-}
-
-double TunerModel::MedianWork() const {
-  for (int i = 0; i < count_; ++i) scratch_[i] = Back(i).work;
-  std::nth_element(scratch_.begin(), scratch_.begin() + count_ / 2, scratch_.begin() + count_);
-  return count_ == 0 ? 0 : scratch_[count_ / 2];
-}
-
-double TunerModel::MedianGap() const {
-  for (int i = 0; i < count_; ++i) scratch_[i] = Back(i).gap;
-  std::nth_element(scratch_.begin(), scratch_.begin() + count_ / 2, scratch_.begin() + count_);
-  return count_ == 0 ? 0 : scratch_[count_ / 2];
-}
-
-double TunerModel::MeanLatency() const {
-  double sum = 0, reads = 0;
-  for (int i = 0; i < count_; ++i) sum += Back(i).read, reads += Back(i).reads;
-  return reads > 0 ? sum / reads : 0;
+  const int before = std::min(count_ - kRecent, kCompared);
+  const auto differs = [&](auto value) {
+    double* sorted = SortedOf(kRecent, before, value);
+    const double low = sorted[before / 10], high = sorted[before - 1 - before / 10];
+    sorted = SortedOf(0, kRecent, value);
+    return sorted[kRecent / 4] > kClearly * high || kClearly * sorted[kRecent * 3 / 4 - 1] < low;
+  };
+  return differs([](const Cost& c) { return c.gap; }) ||
+                 differs([](const Cost& c) { return c.work / c.rows; }) ||
+                 differs([](const Cost& c) { return c.slowdown; })
+             ? kRecent
+             : 0;
 }
 
 }  // namespace stoker
