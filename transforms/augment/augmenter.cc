@@ -28,8 +28,14 @@ void LookUpEach(const Tile& tile, TableOf table_of) {
   for (size_t c = 0; c < 3; ++c) LookUp(table_of(tile.plane(c), count), tile.plane(c), count);
 }
 
-void DoInPlace(const AdjustBrightness& step, const Tile& tile) {
-  LookUpAll(BrightnessTable(step.factor), tile);
+template <HasTable One>
+void DoInPlace(const One& step, const Tile& tile) {
+  LookUpAll(TableOf(step), tile);
+}
+
+template <IsRecolouring One>
+void DoInPlace(const One& step, const Tile& tile) {
+  Recolour(step, tile);
 }
 
 void DoInPlace(const AdjustContrast& step, const Tile& tile) {
@@ -37,22 +43,6 @@ void DoInPlace(const AdjustContrast& step, const Tile& tile) {
       static_cast<double>(SumOfGray(tile)) / static_cast<double>(tile.plane_bytes());
   LookUpAll(ContrastTable(step.factor, static_cast<float>(mean)), tile);
 }
-
-void DoInPlace(const AdjustSaturation& step, const Tile& tile) { Saturate(tile, step.factor); }
-
-void DoInPlace(const AdjustHue& step, const Tile& tile) { ShiftHue(tile, step.shift); }
-
-void DoInPlace(const Grayscale&, const Tile& tile) { MakeGray(tile); }
-
-void DoInPlace(const Posterize& step, const Tile& tile) {
-  LookUpAll(PosterizeTable(step.bits), tile);
-}
-
-void DoInPlace(const Solarize& step, const Tile& tile) {
-  LookUpAll(SolarizeTable(step.threshold), tile);
-}
-
-void DoInPlace(const Invert&, const Tile& tile) { LookUpAll(InvertTable(), tile); }
 
 void DoInPlace(const AutoContrast&, const Tile& tile) {
   LookUpEach(tile, [](const uint8_t* values, size_t count) {

@@ -24,9 +24,11 @@ namespace {
 #if HWY_TARGET == HWY_SCALAR
 
 uint64_t SumGray(const Tile& tile) { return SumOfGrayPlain(tile); }
-void ToGray(const Tile& tile) { MakeGrayPlain(tile); }
-void BlendWithGray(const Tile& tile, double factor) { SaturatePlain(tile, factor); }
-void TurnHue(const Tile& tile, float shift) { ShiftHuePlain(tile, shift); }
+void ToGray(const Tile& tile) { RecolourPlain(Grayscale{}, tile); }
+void BlendWithGray(const Tile& tile, double factor) {
+  RecolourPlain(AdjustSaturation{factor}, tile);
+}
+void TurnHue(const Tile& tile, float shift) { RecolourPlain(AdjustHue{shift}, tile); }
 
 #else
 namespace hn = hwy::HWY_NAMESPACE;
@@ -197,13 +199,15 @@ HWY_EXPORT(TurnHue);
 
 uint64_t SumOfGray(const Tile& tile) { return HWY_DYNAMIC_DISPATCH(SumGray)(tile); }
 
-void MakeGray(const Tile& tile) { HWY_DYNAMIC_DISPATCH(ToGray)(tile); }
+void Recolour(const Grayscale& /*step*/, const Tile& tile) { HWY_DYNAMIC_DISPATCH(ToGray)(tile); }
 
-void Saturate(const Tile& tile, double factor) {
-  HWY_DYNAMIC_DISPATCH(BlendWithGray)(tile, factor);
+void Recolour(const AdjustSaturation& step, const Tile& tile) {
+  HWY_DYNAMIC_DISPATCH(BlendWithGray)(tile, step.factor);
 }
 
-void ShiftHue(const Tile& tile, float shift) { HWY_DYNAMIC_DISPATCH(TurnHue)(tile, shift); }
+void Recolour(const AdjustHue& step, const Tile& tile) {
+  HWY_DYNAMIC_DISPATCH(TurnHue)(tile, step.shift);
+}
 
 }  // namespace stoker
 #endif

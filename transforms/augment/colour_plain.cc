@@ -33,22 +33,22 @@ uint64_t SumOfGrayPlain(const Tile& tile) {
   return sum;
 }
 
-void MakeGrayPlain(const Tile& tile) {
+void RecolourPlain(const Grayscale& /*step*/, const Tile& tile) {
   ForEachPixel(tile, [](uint8_t& r, uint8_t& g, uint8_t& b) {
     r = g = b = static_cast<uint8_t>(GrayOf(r, g, b));
   });
 }
 
-void SaturatePlain(const Tile& tile, double factor) {
-  const BlendWeights blend(factor);
+void RecolourPlain(const AdjustSaturation& step, const Tile& tile) {
+  const BlendWeights blend(step.factor);
   ForEachPixel(tile, [&blend](uint8_t& r, uint8_t& g, uint8_t& b) {
     const auto gray = static_cast<float>(GrayOf(r, g, b));
     for (uint8_t* value : {&r, &g, &b}) *value = blend(*value, gray);
   });
 }
 
-void ShiftHuePlain(const Tile& tile, float shift) {
-  ForEachPixel(tile, [shift](uint8_t& r, uint8_t& g, uint8_t& b) {
+void RecolourPlain(const AdjustHue& step, const Tile& tile) {
+  ForEachPixel(tile, [shift = step.shift](uint8_t& r, uint8_t& g, uint8_t& b) {
     const int most = std::max({r, g, b}), least = std::min({r, g, b}), range = most - least;
     float hue = HueOf(r, g, b, most, range) + 6 * shift;
     if (hue < 0) hue += 6;

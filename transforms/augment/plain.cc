@@ -19,18 +19,19 @@ class PlainStep {
   PlainStep(ImageSize& size, std::vector<uint8_t>& pixels)
       : size_(size), pixels_(pixels), tile_{pixels.data(), size} {}
 
-  void operator()(const AdjustBrightness& step) { LookUpAll(BrightnessTable(step.factor)); }
+  template <HasTable One>
+  void operator()(const One& step) {
+    LookUpAll(TableOf(step));
+  }
+  template <IsRecolouring One>
+  void operator()(const One& step) {
+    RecolourPlain(step, tile_);
+  }
   void operator()(const AdjustContrast& step) {
     const double mean =
         static_cast<double>(SumOfGrayPlain(tile_)) / static_cast<double>(tile_.plane_bytes());
     LookUpAll(ContrastTable(step.factor, static_cast<float>(mean)));
   }
-  void operator()(const AdjustSaturation& step) { SaturatePlain(tile_, step.factor); }
-  void operator()(const AdjustHue& step) { ShiftHuePlain(tile_, step.shift); }
-  void operator()(const Grayscale&) { MakeGrayPlain(tile_); }
-  void operator()(const Posterize& step) { LookUpAll(PosterizeTable(step.bits)); }
-  void operator()(const Solarize& step) { LookUpAll(SolarizeTable(step.threshold)); }
-  void operator()(const Invert&) { LookUpAll(InvertTable()); }
   void operator()(const AutoContrast&) {
     for (size_t c = 0; c < 3; ++c) {
       const size_t count = tile_.plane_bytes();

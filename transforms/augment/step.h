@@ -16,33 +16,49 @@ namespace stoker {
 // rounded once more, cut to 0…255, fraction dropped
 // (blend.h). Gray is floor(0.2989 R + 0.587 G + 0.114 B), exact. Factors are finite.
 struct AdjustBrightness {
+  static constexpr const char* kName = "AdjustBrightness";
   float factor = 1;  // ≥ 0: value × factor
 };
 struct AdjustContrast {
+  static constexpr const char* kName = "AdjustContrast";
   double factor = 1;  // ≥ 0: a blend with the mean of gray
 };
 struct AdjustSaturation {
+  static constexpr const char* kName = "AdjustSaturation";
   double factor = 1;  // ≥ 0: a blend with gray
 };
 struct AdjustSharpness {
+  static constexpr const char* kName = "AdjustSharpness";
   double factor = 1;  // ≥ 0: a blend with the image smoothed by 3 × 3; its border stays
 };
 struct AdjustHue {
+  static constexpr const char* kName = "AdjustHue";
   float shift = 0;  // −½…½ turns of the hue of HSV
 };
-struct Grayscale {};  // three equal channels
+struct Grayscale {  // three equal channels
+  static constexpr const char* kName = "Grayscale";
+};
 struct Posterize {
+  static constexpr const char* kName = "Posterize";
   int bits = 8;  // 0…8: the highest are kept
 };
 struct Solarize {
+  static constexpr const char* kName = "Solarize";
   float threshold = 255;  // values ≥ threshold are inverted
 };
-struct Invert {};
-struct AutoContrast {};  // each channel stretched to 0…255
-struct Equalize {};      // each channel's histogram made even
+struct Invert {
+  static constexpr const char* kName = "Invert";
+};
+struct AutoContrast {  // each channel stretched to 0…255
+  static constexpr const char* kName = "AutoContrast";
+};
+struct Equalize {  // each channel's histogram made even
+  static constexpr const char* kName = "Equalize";
+};
 
 // Each axis' kernel is exp(−x² / 2σ²), normalised, of an odd number of taps; borders are reflected.
 struct Blur {
+  static constexpr const char* kName = "Blur";
   ImageSize taps{1, 1};
   double sigma_x = 1;
   double sigma_y = 1;
@@ -52,6 +68,7 @@ struct Blur {
 // (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]), counted likewise. What comes from outside the
 // image is `fill`.
 struct Affine {
+  static constexpr const char* kName = "Affine";
   std::array<double, 6> matrix{1, 0, 0, 0, 1, 0};
   Interpolation interpolation = Interpolation::kNearest;
   Fill fill{};
@@ -62,12 +79,14 @@ struct Affine {
 
 // Cuts `window`, which may reach outside the image, where pixels are as `padding` says.
 struct Reframe {
+  static constexpr const char* kName = "Reframe";
   Rect window;
   Padding padding = Padding::kConstant;
   Fill fill{};
 };
 
 struct Mirror {
+  static constexpr const char* kName = "Mirror";
   bool columns = false;  // left and right change places
   bool rows = false;     // top and bottom do
 };
@@ -76,6 +95,8 @@ using Step = std::variant<AdjustBrightness, AdjustContrast, AdjustSaturation, Ad
                           AdjustHue, Grayscale, Posterize, Solarize, Invert, AutoContrast, Equalize,
                           Blur, Affine, Reframe, Mirror>;
 
-const char* NameOf(const Step& step);  // "AdjustBrightness", …
+inline const char* NameOf(const Step& step) {
+  return std::visit([](const auto& one) { return one.kName; }, step);
+}
 
 }  // namespace stoker

@@ -9,7 +9,7 @@ namespace stoker {
 namespace {
 
 template <typename NewValue>
-ValueTable TableOf(NewValue new_value) {
+ValueTable MakeTable(NewValue new_value) {
   ValueTable table;
   for (size_t v = 0; v < table.size(); ++v) table[v] = new_value(static_cast<int>(v));
   return table;
@@ -17,35 +17,35 @@ ValueTable TableOf(NewValue new_value) {
 
 }  // namespace
 
-ValueTable BrightnessTable(float factor) {
-  return TableOf([=](int v) { return CutToByte(static_cast<float>(v) * factor); });
+ValueTable TableOf(const AdjustBrightness& step) {
+  return MakeTable([&](int v) { return CutToByte(static_cast<float>(v) * step.factor); });
 }
 
 ValueTable ContrastTable(double factor, float mean) {
   const BlendWeights blend(factor);
-  return TableOf([&](int v) { return blend(static_cast<float>(v), mean); });
+  return MakeTable([&](int v) { return blend(static_cast<float>(v), mean); });
 }
 
-ValueTable PosterizeTable(int bits) {
-  const int mask = 0xff00 >> bits;
-  return TableOf([=](int v) { return static_cast<uint8_t>(v & mask); });
+ValueTable TableOf(const Posterize& step) {
+  const int mask = 0xff00 >> step.bits;
+  return MakeTable([=](int v) { return static_cast<uint8_t>(v & mask); });
 }
 
-ValueTable SolarizeTable(float threshold) {
-  return TableOf([=](int v) {
-    return static_cast<uint8_t>(static_cast<float>(v) >= threshold ? 255 - v : v);
+ValueTable TableOf(const Solarize& step) {
+  return MakeTable([&](int v) {
+    return static_cast<uint8_t>(static_cast<float>(v) >= step.threshold ? 255 - v : v);
   });
 }
 
-ValueTable InvertTable() {
-  return TableOf([](int v) { return static_cast<uint8_t>(255 - v); });
+ValueTable TableOf(const Invert& /*step*/) {
+  return MakeTable([](int v) { return static_cast<uint8_t>(255 - v); });
 }
 
 ValueTable AutoContrastTable(ValueRange range) {
   const bool flat = range.least == range.most;
   const auto least = static_cast<float>(flat ? 0 : range.least);
   const float scale = flat ? 1 : static_cast<float>(range.most - range.least) * (1 / 255.0F);
-  return TableOf([=](int v) { return CutToByte((static_cast<float>(v) - least) / scale); });
+  return MakeTable([=](int v) { return CutToByte((static_cast<float>(v) - least) / scale); });
 }
 
 // As Pillow's: the pixels below a value, in steps of a 255th of all but those of the largest value.
@@ -57,7 +57,7 @@ ValueTable EqualizeTable(const Histogram& histogram) {
   }
   const uint64_t step = (pixels - of_largest) / 255;
   uint64_t below = step / 2;
-  return TableOf([&](int v) {
+  return MakeTable([&](int v) {
     if (step == 0) return static_cast<uint8_t>(v);
     const auto value = static_cast<uint8_t>(std::min<uint64_t>(below / step, 255));
     below += histogram[static_cast<size_t>(v)];

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "transforms/augment/step.h"
+
 namespace stoker {
 
 using ValueTable = std::array<uint8_t, 256>;
@@ -17,11 +19,19 @@ struct ValueRange {
   friend bool operator==(const ValueRange&, const ValueRange&) = default;
 };
 
-ValueTable BrightnessTable(float factor);
-ValueTable ContrastTable(double factor, float mean);  // mean: of gray
-ValueTable PosterizeTable(int bits);
-ValueTable SolarizeTable(float threshold);
-ValueTable InvertTable();
+// Of steps that look at nothing but the value; they need no more than this.
+ValueTable TableOf(const AdjustBrightness& step);
+ValueTable TableOf(const Posterize& step);
+ValueTable TableOf(const Solarize& step);
+ValueTable TableOf(const Invert& step);
+
+template <typename One>
+concept HasTable = requires(One step) {
+  TableOf(step);
+};
+
+// Of steps that look at the image first.
+ValueTable ContrastTable(double factor, float mean);   // mean: of gray
 ValueTable AutoContrastTable(ValueRange range);        // of a channel with at least one pixel
 ValueTable EqualizeTable(const Histogram& histogram);  // likewise
 

@@ -102,11 +102,11 @@ TEST(Bounds, InPlaceKernelsLeaveTheTileBehindAlone) {
       const ImageSize size{width, 1};
       const Memory memory(3 * static_cast<size_t>(width));  // they do not even need the overread
       const Tile tile{memory.data(), size};
-      Saturate(tile, 0.5F);
-      ShiftHue(tile, 0.25F);
-      LookUp(InvertTable(), tile.pixels, 3 * static_cast<size_t>(width));
+      Recolour(AdjustSaturation{0.5}, tile);
+      Recolour(AdjustHue{0.25F}, tile);
+      LookUp(TableOf(Invert{}), tile.pixels, 3 * static_cast<size_t>(width));
       EXPECT_LE(SumOfGray(tile), 255 * static_cast<uint64_t>(width));
-      MakeGray(tile);
+      Recolour(Grayscale{}, tile);
       EXPECT_TRUE(std::equal(tile.plane(0), tile.plane(1), tile.plane(2)));
     }
   });

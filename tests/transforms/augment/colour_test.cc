@@ -44,7 +44,7 @@ TEST(Colour, GrayIsExactForEveryColour) {
       std::vector<uint8_t> pixels = AllWithRed(red);
       const Tile tile{pixels.data(), kAllSize};
       ASSERT_EQ(SumOfGray(tile), sum);
-      MakeGray(tile);
+      Recolour(Grayscale{}, tile);
       for (size_t c = 0; c < 3; ++c) {
         ASSERT_TRUE(std::equal(wanted.begin(), wanted.end(), tile.plane(c))) << red;
       }
@@ -58,14 +58,14 @@ TEST(Colour, EveryColourIsBlendedAndTurnedAsByThePlainTwin) {
     for (const float amount : {0.1F, 0.37F, 1.9F, 0.9999F}) {
       if (step == 255 && (amount < 1) == (red == 0)) continue;  // each amount once
       std::vector<uint8_t> blended = AllWithRed(red), turned = blended;
-      SaturatePlain({blended.data(), kAllSize}, amount);
-      ShiftHuePlain({turned.data(), kAllSize}, amount / 4);
+      RecolourPlain(AdjustSaturation{amount}, {blended.data(), kAllSize});
+      RecolourPlain(AdjustHue{amount / 4}, {turned.data(), kAllSize});
       ForEachTarget([&] {
         std::vector<uint8_t> pixels = AllWithRed(red);
-        Saturate({pixels.data(), kAllSize}, amount);
+        Recolour(AdjustSaturation{amount}, {pixels.data(), kAllSize});
         ASSERT_TRUE(pixels == blended) << red << " by " << amount;
         pixels = AllWithRed(red);
-        ShiftHue({pixels.data(), kAllSize}, amount / 4);
+        Recolour(AdjustHue{amount / 4}, {pixels.data(), kAllSize});
         ASSERT_TRUE(pixels == turned) << red << " by " << amount / 4;
       });
     }
@@ -76,9 +76,9 @@ TEST(Colour, HueTurnsFromRedToGreenToBlue) {
   std::vector<uint8_t> pixels = {200, 200, 10, 30, 10, 30};  // two pixels: red 200, green 10 …
   const std::vector<uint8_t> before = pixels;
   const Tile tile{pixels.data(), {2, 1}};
-  ShiftHue(tile, 1.0F / 3);
+  Recolour(AdjustHue{1.0F / 3}, tile);
   EXPECT_EQ(pixels, (std::vector<uint8_t>{10, 30, 200, 200, 10, 30}));
-  ShiftHue(tile, -1.0F / 3);
+  Recolour(AdjustHue{-1.0F / 3}, tile);
   EXPECT_EQ(pixels, before);
 }
 
@@ -97,13 +97,13 @@ TEST(Blend, IsFused) {
 
 TEST(Tables, AreWhatTheirNamesSay) {
   for (size_t v = 0; v < 256; ++v) {
-    EXPECT_EQ(InvertTable()[v], 255 - v);
-    EXPECT_EQ(PosterizeTable(8)[v], v);
-    EXPECT_EQ(PosterizeTable(3)[v], v / 32 * 32);
-    EXPECT_EQ(PosterizeTable(0)[v], 0);
-    EXPECT_EQ(SolarizeTable(100.5F)[v], v >= 101 ? 255 - v : v);
-    EXPECT_EQ(BrightnessTable(2)[v], std::min<size_t>(2 * v, 255));
-    EXPECT_EQ(BrightnessTable(3e38F)[v], v == 0 ? 0 : 255);
+    EXPECT_EQ(TableOf(Invert{})[v], 255 - v);
+    EXPECT_EQ(TableOf(Posterize{8})[v], v);
+    EXPECT_EQ(TableOf(Posterize{3})[v], v / 32 * 32);
+    EXPECT_EQ(TableOf(Posterize{0})[v], 0);
+    EXPECT_EQ(TableOf(Solarize{100.5F})[v], v >= 101 ? 255 - v : v);
+    EXPECT_EQ(TableOf(AdjustBrightness{2})[v], std::min<size_t>(2 * v, 255));
+    EXPECT_EQ(TableOf(AdjustBrightness{3e38F})[v], v == 0 ? 0 : 255);
     EXPECT_EQ(ContrastTable(1, 77.7F)[v], v);
     EXPECT_EQ(ContrastTable(0, 77.7F)[v], 77);
     EXPECT_EQ(AutoContrastTable({9, 9})[v], v);
