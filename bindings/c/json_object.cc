@@ -131,11 +131,14 @@ std::optional<size_t> JsonObject::Choice(const char* key, std::span<const char* 
   return {};
 }
 
-void JsonObject::Number(const char* key, double& value) {
+void JsonObject::Number(const char* key, double& value, double low, double high) {
   const Json* read = state_->Find(key);
   if (read == nullptr) return;
   const std::optional<double> number = state_->Finite(*read);
-  if (!number) return state_->Fail(key, "is " + Shown(*read) + "; it must be a number");
+  if (!number || *number < low || *number > high) {
+    return state_->Fail(key, "is " + Shown(*read) + "; it must be a number from " +
+                                 Json(low).dump() + " to " + Json(high).dump());
+  }
   value = *number;
 }
 

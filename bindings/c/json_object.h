@@ -37,7 +37,7 @@ class JsonObject {
   void Text(const char* key, std::string& value);
   // One of `names`: its place among them.
   std::optional<size_t> Choice(const char* key, std::span<const char* const> names);
-  void Number(const char* key, double& value);              // finite
+  void Number(const char* key, double& value, double low, double high);
   void Numbers(const char* key, std::span<double> values);  // a list of exactly so many
   void Integers(const char* key, std::span<int> values, int low, int high);  // likewise
 

@@ -87,8 +87,8 @@ void ReadNumbers(JsonObject& object, LoaderOptions& options) {
   object.Integer("world", options.world, 1, 1 << 20);
   object.Boolean("drop_remainder", options.drop_remainder);
   object.Integer("depth", options.depth, 0, kMostBatches);
-  object.Number("wait_target", options.wait_target);  // the loader checks both
-  object.Number("weight", options.weight);
+  object.Number("wait_target", options.wait_target, 0.0001, 0.5);
+  object.Number("weight", options.weight, 0.001, 1000);
   object.Integer("lent_batches", options.lent_batches, 0, kMostBatches);
 }
 

@@ -12,7 +12,7 @@ std::variant<MixUp, CutMix> ReadChoice(JsonObject& object) {
   double alpha = 1;
   object.Required("name");
   const std::optional<size_t> name = object.Choice("name", kNames);
-  object.Number("alpha", alpha);
+  object.Number("alpha", alpha, kLeastAlpha, kMostAlpha);
   if (name == size_t{1}) return CutMix{alpha};
   return MixUp{alpha};
 }

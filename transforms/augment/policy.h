@@ -7,7 +7,7 @@
 #include "core/image.h"
 #include "core/random.h"
 #include "transforms/plan/drawn.h"
-#include "transforms/spec/augmentations.h"
+#include "transforms/spec/transform.h"
 
 namespace stoker {
 

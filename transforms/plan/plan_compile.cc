@@ -9,7 +9,7 @@
 #include "transforms/plan/draw.h"
 #include "transforms/plan/plan.h"
 #include "transforms/resize/row_format.h"
-#include "transforms/spec/check_transform.h"
+#include "transforms/spec/transform_table.h"
 
 namespace stoker {
 
@@ -144,16 +144,12 @@ class Compiler {
     return {};
   }
 
-  Status Follow(const RandomHorizontalFlip&) { return {}; }
-  Status Follow(const RandomVerticalFlip&) { return {}; }
-
-  // ---- What works on a finished image, so that there has to be one.
-
-  Status Follow(const ColorJitter&) { return OnTile(); }
-  Status Follow(const RandomGrayscale&) { return OnTile(); }
-  Status Follow(const AutoAugment&) { return OnTile(); }
-  Status Follow(const RandAugment&) { return OnTile(); }
-  Status Follow(const TrivialAugmentWide&) { return OnTile(); }
+  // All others: what changes neither size nor surroundings of an image, as a flip does; and what
+  // works on the pixels of a finished one, so that there has to be one.
+  template <typename T>
+  Status Follow(const T& t) {
+    return RowOf(t).acts_on == ActsOn::kPixels ? OnTile() : Status();
+  }
   Status Follow(const GaussianBlur& t) {
     TRY(OnTile());
     if (t.kernel_width / 2 < size_->width && t.kernel_height / 2 < size_->height) return {};

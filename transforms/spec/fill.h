@@ -6,6 +6,15 @@
 
 namespace stoker {
 
+// Pixels to add at each side.
+struct Margins {
+  int left = 0;
+  int top = 0;
+  int right = 0;
+  int bottom = 0;
+  friend bool operator==(const Margins&, const Margins&) = default;
+};
+
 using Fill = std::array<uint8_t, 3>;  // red, green, blue
 
 // As torchvision's padding_mode.

@@ -1,11 +1,12 @@
 // What a user asks for: torchvision's names and meanings, as plain values. A Plan compiles a list
-// of them.
+// of them; transform_table.h says what each member may be.
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <variant>
 
-#include "transforms/spec/augmentations.h"
 #include "transforms/spec/fill.h"
 
 namespace stoker {
@@ -41,15 +42,6 @@ struct RandomResizedCrop {
   bool antialias = true;
 };
 
-// Pixels to add at each side.
-struct Margins {
-  int left = 0;
-  int top = 0;
-  int right = 0;
-  int bottom = 0;
-  friend bool operator==(const Margins&, const Margins&) = default;
-};
-
 struct Pad {
   Margins padding;
   Fill fill{};
@@ -77,16 +69,87 @@ struct RandomVerticalFlip {
   double p = 0.5;
 };
 
+// ---- What changes pixels of an image that has its size, on 8 bits a channel.
+
+// Brightness, contrast and saturation factors and a hue shift, each uniform between (least, most),
+// applied in random order. {1, 1} and a hue of {0, 0}: that one is left out.
+struct ColorJitter {
+  std::array<double, 2> brightness{1, 1};
+  std::array<double, 2> contrast{1, 1};
+  std::array<double, 2> saturation{1, 1};
+  std::array<double, 2> hue{0, 0};  // in turns, within −½…½
+};
+
+// Gray with probability p: three equal channels.
+struct RandomGrayscale {
+  double p = 0.1;
+};
+
+// A Gaussian of kernel_height × kernel_width taps (both odd) with σ uniform in `sigma`, the same
+// for both axes.
+struct GaussianBlur {
+  int kernel_height = 0;
+  int kernel_width = 0;
+  std::array<double, 2> sigma{0.1, 2.0};
+};
+
+// Policies: random operations of random strength. Pixels that come from outside the image are
+// `fill`. Without one they are black; with one, also a black one, bilinear interpolation blends the
+// image's border with it once more, as torchvision does.
+
+// One of 25 pairs of operations that were found by search. (Cubuk et al.: "AutoAugment: Learning
+// Augmentation Strategies from Data", CVPR 2019)
+struct AutoAugment {
+  enum class Policy : uint8_t { kImageNet, kCifar10, kSvhn };
+  Policy policy = Policy::kImageNet;
+  Interpolation interpolation = Interpolation::kNearest;
+  std::optional<Fill> fill{};
+};
+
+// `num_ops` operations, each uniform among 14, of strength `magnitude` out of num_magnitude_bins.
+// (Cubuk et al.: "RandAugment: Practical automated data augmentation with a reduced search space",
+// CVPR Workshops 2020)
+struct RandAugment {
+  int num_ops = 2;
+  int magnitude = 9;
+  int num_magnitude_bins = 31;
+  Interpolation interpolation = Interpolation::kNearest;
+  std::optional<Fill> fill{};
+};
+
+// One operation of 14, of a random strength out of num_magnitude_bins. (Müller, Hutter:
+// "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation", ICCV 2021)
+struct TrivialAugmentWide {
+  int num_magnitude_bins = 31;
+  Interpolation interpolation = Interpolation::kNearest;
+  std::optional<Fill> fill{};
+};
+
+// ---- What changes values of the output.
+
 // (value / 255 − mean) / std for each channel; needs a dtype of fractions.
 struct Normalize {
   std::array<float, 3> mean{};
   std::array<float, 3> std{1, 1, 1};
 };
 
+// With probability p a box of random area (a share of the image's in `scale`) and aspect ratio
+// (height / width, log-uniform in `ratio`) at a uniform place gets `value`, or normal noise of mean
+// 0 and deviation 1; after ten attempts that do not fit, none. Values are the output's: 0…255 for
+// u8; for other dtypes fractions, which a Normalize behind it normalises. (Zhong et al.: "Random
+// Erasing Data Augmentation", AAAI 2020)
+struct RandomErasing {
+  double p = 0.5;
+  std::array<double, 2> scale{0.02, 0.33};
+  std::array<double, 2> ratio{0.3, 3.3};
+  std::array<float, 3> value{};
+  bool noise = false;  // in place of `value`
+};
+
 using Transform =
-    std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, Normalize, Pad,
-                 RandomCrop, RandomVerticalFlip, ColorJitter, RandomGrayscale, GaussianBlur,
-                 AutoAugment, RandAugment, TrivialAugmentWide, RandomErasing>;
+    std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip,
+                 Pad, RandomCrop, ColorJitter, RandomGrayscale, GaussianBlur, AutoAugment,
+                 RandAugment, TrivialAugmentWide, Normalize, RandomErasing>;
 
 const char* NameOf(const Transform& transform);  // "Resize", …
 

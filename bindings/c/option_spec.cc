@@ -1,0 +1,82 @@
+#include "bindings/c/option_spec.h"
+
+#include <array>
+#include <cfloat>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <type_traits>
+
+namespace stoker {
+
+namespace {
+
+// What each type is in JSON.
+struct OptionReader {
+  JsonObject& object;
+  const OptionInfo& option;
+
+  void operator()(bool* value) const { object.Boolean(option.name, *value); }
+
+  template <std::integral Integer>
+  void operator()(Integer* value) const {
+    uint64_t high = static_cast<uint64_t>(option.high);
+    if constexpr (std::is_same_v<Integer, uint64_t>) high = std::numeric_limits<uint64_t>::max();
+    object.Integer(option.name, *value, static_cast<uint64_t>(option.low), high);
+  }
+
+  void operator()(double* value) const {
+    object.Number(option.name, *value, option.low, option.high);
+  }
+
+  void operator()(std::array<double, 2>* range) const { object.Numbers(option.name, *range); }
+
+  void operator()(std::array<float, 3>* channels) const {
+    std::array<double, 3> read{(*channels)[0], (*channels)[1], (*channels)[2]};
+    object.Numbers(option.name, read);
+    for (size_t c = 0; c < channels->size(); ++c) {
+      if (std::fabs(read[c]) > FLT_MAX) {
+        return object.FailKey(option.name, "does not fit a float32");
+      }
+      (*channels)[c] = static_cast<float>(read[c]);
+    }
+  }
+
+  void operator()(Margins* margins) const {
+    std::array<int, 4> sides{margins->left, margins->top, margins->right, margins->bottom};
+    object.Integers(option.name, sides, static_cast<int>(option.low),
+                    static_cast<int>(option.high));
+    *margins = {sides[0], sides[1], sides[2], sides[3]};
+  }
+
+  void operator()(Fill* fill) const {
+    std::array<int, 3> read{(*fill)[0], (*fill)[1], (*fill)[2]};
+    object.Integers(option.name, read, 0, 255);
+    for (size_t c = 0; c < fill->size(); ++c) (*fill)[c] = static_cast<uint8_t>(read[c]);
+  }
+
+  void operator()(std::optional<Fill>* fill) const {
+    if (!object.Has(option.name)) return;
+    *fill = Fill{};
+    (*this)(&**fill);
+  }
+
+  void operator()(const EnumValue& value) const {
+    std::vector<const char*> names;
+    for (const OptionInfo::Choice& choice : option.choices) names.push_back(choice.name);
+    if (const std::optional<size_t> place = object.Choice(option.name, names)) {
+      value.set(value.at, option.choices[*place].value);
+    }
+  }
+};
+
+}  // namespace
+
+void ReadOption(JsonObject& object, const OptionInfo& option, const OptionValue& value) {
+  if (option.required) object.Required(option.name);
+  std::visit(OptionReader{object, option}, value);
+}
+
+}  // namespace stoker

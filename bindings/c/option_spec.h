@@ -1,0 +1,13 @@
+// Reads options from JSON. Internal to bindings/c.
+#pragma once
+
+#include "bindings/c/json_object.h"
+#include "transforms/spec/option.h"
+
+namespace stoker {
+
+// Sets `value` to that of the key with the option's name, if `object` has it. The object keeps
+// failures. Numbers and choices are in their ranges afterwards.
+void ReadOption(JsonObject& object, const OptionInfo& option, const OptionValue& value);
+
+}  // namespace stoker

@@ -1,0 +1,119 @@
+#include "transforms/spec/transform_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <set>
+#include <string>
+
+namespace stoker {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A transform for which its own check finds nothing.
+Transform Valid(const TransformRow& row) {
+  Transform transform = row.standard;
+  for (const Parameter& parameter : row.parameters) {
+    for (const Option<Transform>& option : parameter.options) {
+      if (option.in == nullptr || !option.required) continue;
+      const OptionValue value = option.in(transform);
+      if (const auto* side = std::get_if<int*>(&value)) **side = 9;
+    }
+  }
+  if (auto* resize = std::get_if<Resize>(&transform)) resize->size = 9;
+  return transform;
+}
+
+TEST(TransformTable, HasARowForEachTypeOfTheVariant) {
+  ASSERT_EQ(AllTransforms().size(), std::variant_size_v<Transform>);
+  std::set<std::string> names;
+  for (size_t i = 0; i < AllTransforms().size(); ++i) {
+    const TransformRow& row = AllTransforms()[i];
+    EXPECT_EQ(row.standard.index(), i) << row.name;
+    EXPECT_TRUE(names.insert(row.name).second) << row.name << " is there twice";
+    EXPECT_STREQ(NameOf(row.standard), row.name);
+    EXPECT_STRNE(row.doc, "") << row.name;
+    for (const Parameter& parameter : row.parameters) {
+      EXPECT_STRNE(parameter.doc, "") << row.name << "." << parameter.name;
+      EXPECT_STRNE(parameter.kind, "") << row.name << "." << parameter.name;
+      EXPECT_FALSE(parameter.options.empty()) << row.name << "." << parameter.name;
+    }
+  }
+}
+
+TEST(TransformTable, DefaultsAreInTheirRanges) {
+  for (const TransformRow& row : AllTransforms()) {
+    EXPECT_FALSE(CheckTransform(Valid(row), DType::kF32).has_value()) << row.name;
+  }
+}
+
+// Sets a number of the option to what its range does not have; false: it has none.
+struct PutOut {
+  const OptionInfo& option;
+  bool below;
+  bool operator()(int* value) const {
+    *value = static_cast<int>(below ? option.low - 1 : option.high + 1);
+    return true;
+  }
+  bool operator()(double* value) const {
+    *value = below ? std::nextafter(option.low, -1e9) : std::nextafter(option.high, 1e9);
+    return true;
+  }
+  bool operator()(std::array<double, 2>* range) const {
+    return below ? (*this)(&(*range)[0]) : (*this)(&(*range)[1]);
+  }
+  bool operator()(Margins* margins) const {
+    return (*this)(below ? &margins->left : &margins->bottom);
+  }
+  bool operator()(const EnumValue& value) const {
+    value.set(value.at, below ? -1 : 99);
+    return true;
+  }
+  template <typename Other>
+  bool operator()(Other* /*value*/) const {
+    return false;
+  }
+};
+
+TEST(TransformTable, WhatIsOutOfRangeIsRefusedByName) {
+  for (const TransformRow& row : AllTransforms()) {
+    for (const Parameter& parameter : row.parameters) {
+      for (const Option<Transform>& option : parameter.options) {
+        for (const bool below : {true, false}) {
+          Transform transform = Valid(row);
+          if (option.in == nullptr || !std::visit(PutOut{option, below}, option.in(transform))) {
+            continue;
+          }
+          SCOPED_TRACE(std::string(row.name) + "." + option.name);
+          const auto refusal = CheckTransform(transform, DType::kF32);
+          ASSERT_TRUE(refusal.has_value());
+          EXPECT_THAT(refusal->cause, HasSubstr(option.name));
+          EXPECT_THAT(refusal->advice, HasSubstr("Give "));
+        }
+      }
+    }
+  }
+}
+
+TEST(TransformTable, WhatIsNoNumberIsRefused) {
+  const double nan = std::nan("");
+  EXPECT_TRUE(CheckTransform(RandomVerticalFlip{nan}, DType::kU8).has_value());
+  EXPECT_TRUE(CheckTransform(ColorJitter{.hue = {nan, 0}}, DType::kU8).has_value());
+  EXPECT_TRUE(CheckTransform(ColorJitter{.hue = {0, nan}}, DType::kU8).has_value());
+}
+
+TEST(TransformTable, OptionsThatBelongTogether) {
+  const auto cause = [](const Transform& transform) {
+    const auto refusal = CheckTransform(transform, DType::kU8);
+    return refusal ? refusal->cause : "";
+  };
+  EXPECT_EQ(cause(RandAugment{2, 4, 5}), "");
+  EXPECT_EQ(cause(RandAugment{2, 5, 5}), "magnitude = 5");
+  EXPECT_EQ(cause(RandAugment{2, 0, 1}), "num_magnitude_bins = 1");
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,135 @@
+#include "transforms/spec/option.h"
+
+#include <charconv>
+#include <concepts>
+
+namespace stoker {
+
+namespace {
+
+using Check = std::optional<Refusal>;
+
+template <typename Number>
+std::string Shortest(Number value) {
+  std::array<char, 32> text;
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+std::string Between(const OptionInfo& option) {
+  return "between " + NumberText(option.low) + " and " + NumberText(option.high) + option.unit;
+}
+
+std::string NameOf(const OptionInfo& option, int value) {
+  for (const OptionInfo::Choice& choice : option.choices) {
+    if (choice.value == value) return choice.name;
+  }
+  return "";
+}
+
+template <typename Values>
+std::string List(const Values& values) {
+  std::string text;
+  for (const auto value : values) text += (text.empty() ? "(" : ", ") + Shortest(value);
+  return text + ")";
+}
+
+struct Checks {
+  const OptionInfo& option;
+
+  Check operator()(const bool*) const { return {}; }
+  Check operator()(const uint64_t*) const { return {}; }
+  template <std::integral Integer>
+  Check operator()(const Integer* value) const {
+    return CheckInteger(option, static_cast<int64_t>(*value), static_cast<int64_t>(option.low),
+                        static_cast<int64_t>(option.high));
+  }
+  Check operator()(const double* value) const {
+    if (*value >= option.low && *value <= option.high) return {};  // and is a number
+    return Refusal{std::string(option.name) + " = " + NumberText(*value),
+                   std::string("Give ") + option.name + " " + Between(option)};
+  }
+  Check operator()(const std::array<double, 2>* range) const {
+    const auto [least, most] = *range;
+    if (least >= option.low && least <= most && most <= option.high) return {};
+    return Refusal{
+        std::string(option.name) + " = (" + NumberText(least) + ", " + NumberText(most) + ")",
+        std::string("Give ") + option.name + " as (smallest, largest), both " + Between(option)};
+  }
+  Check operator()(const Margins* margins) const {
+    const std::string name = option.name;
+    OptionInfo side = option;
+    for (const auto& [suffix, value] :
+         {std::pair(".left", margins->left), std::pair(".top", margins->top),
+          std::pair(".right", margins->right), std::pair(".bottom", margins->bottom)}) {
+      const std::string named = name + suffix;
+      side.name = named.c_str();
+      if (Check check = (*this)(&value)) return check;
+    }
+    return {};
+  }
+  Check operator()(const std::array<float, 3>*) const { return {}; }
+  Check operator()(const Fill*) const { return {}; }
+  Check operator()(const std::optional<Fill>*) const { return {}; }
+  Check operator()(const EnumValue& value) const {
+    const int number = value.get(value.at);
+    if (!NameOf(option, number).empty()) return {};
+    std::string all;
+    for (const OptionInfo::Choice& choice : option.choices) {
+      all += (all.empty() ? "" : ", ") + std::string(choice.name);
+    }
+    return Refusal{std::string(option.name) + " = " + std::to_string(number),
+                   std::string("Give ") + option.name + " as one of " + all};
+  }
+};
+
+struct Texts {
+  const OptionInfo& option;
+
+  std::string operator()(const bool* value) const { return *value ? "true" : "false"; }
+  std::string operator()(const double* value) const { return NumberText(*value); }
+  template <std::integral Integer>
+  std::string operator()(const Integer* value) const {
+    return std::to_string(*value);
+  }
+  std::string operator()(const std::array<double, 2>* range) const {
+    const auto [least, most] = *range;
+    return least == most ? NumberText(least) : NumberText(least) + " to " + NumberText(most);
+  }
+  std::string operator()(const std::array<float, 3>* channels) const { return List(*channels); }
+  std::string operator()(const Margins* m) const {
+    if (m->left == m->top && m->left == m->right && m->left == m->bottom) {
+      return std::to_string(m->left);
+    }
+    return List(std::array{m->left, m->top, m->right, m->bottom});
+  }
+  std::string operator()(const Fill* fill) const { return List(*fill); }
+  std::string operator()(const std::optional<Fill>* fill) const {
+    return *fill ? List(**fill) : "none";
+  }
+  std::string operator()(const EnumValue& value) const {
+    return NameOf(option, value.get(value.at));
+  }
+};
+
+}  // namespace
+
+std::optional<Refusal> CheckInteger(const OptionInfo& option, int64_t value, int64_t low,
+                                    int64_t high) {
+  if (value >= low && value <= high) return {};
+  return Refusal{std::string(option.name) + " = " + std::to_string(value),
+                 std::string("Give ") + option.name + " between " + std::to_string(low) + " and " +
+                     std::to_string(high) + option.unit};
+}
+
+std::optional<Refusal> CheckOption(const OptionInfo& option, const OptionValue& value) {
+  return std::visit(Checks{option}, value);
+}
+
+std::string TextOf(const OptionInfo& option, const OptionValue& value) {
+  return std::visit(Texts{option}, value);
+}
+
+std::string NumberText(double value) { return Shortest(value); }
+std::string NumberText(float value) { return Shortest(value); }
+
+}  // namespace stoker

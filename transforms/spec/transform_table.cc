@@ -1,0 +1,511 @@
+#include "transforms/spec/transform_table.h"
+
+#include <cfloat>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "core/image.h"
+
+namespace stoker {
+
+namespace {
+
+using Check = std::optional<Refusal>;
+using Choices = std::vector<OptionInfo::Choice>;
+
+constexpr double kMostFactor = 1e6;  // for colours
+constexpr float kMostValue = 60000;  // for erasing: float16 holds up to 65504
+constexpr double kLeastRatio = 1.0 / kMostSidePixels;
+constexpr const char* kPixels = " pixels";
+
+// ---- Parameters by type.
+
+template <typename T, typename Value>
+T OwnerOf(Value T::*member);  // not defined: for decltype
+
+template <auto member>
+Option<Transform> OptionOf(OptionInfo info) {
+  using T = decltype(OwnerOf(member));
+  return {std::move(info), [](Transform& t) { return ValueAt(std::get<T>(t).*member); }};
+}
+
+template <auto member>
+Parameter Single(const char* kind, OptionInfo info, const char* doc) {
+  const char* name = info.name;
+  return {.name = name, .kind = kind, .doc = doc, .options = {OptionOf<member>(std::move(info))}};
+}
+
+template <auto member>
+Parameter Probability(const char* doc = "0 to 1.") {
+  return Single<member>("real", {.name = "p", .low = 0, .high = 1}, doc);
+}
+
+template <auto member>
+Parameter Boolean(const char* name, const char* doc) {
+  return Single<member>("boolean", {.name = name}, doc);
+}
+
+template <auto member>
+Parameter Integer(const char* name, int low, int high, const char* doc) {
+  return Single<member>("integer", {.name = name, .low = 1.0 * low, .high = 1.0 * high}, doc);
+}
+
+// A pair (least, most). Kinds other than "range" also accept a number.
+template <auto member>
+Parameter Range(const char* name, double low, double high, const char* doc,
+                const char* kind = "range") {
+  return Single<member>(kind, {.name = name, .low = low, .high = high}, doc);
+}
+
+template <auto member>
+Parameter ChoiceOf(const char* name, const Choices& choices, const char* doc) {
+  return Single<member>("choice", {.name = name, .choices = choices}, doc);
+}
+
+template <auto member>
+Parameter FillOf(const char* doc) {
+  return Single<member>("fill", {.name = "fill", .note = "each 0 to 255"}, doc);
+}
+
+template <auto member>
+Parameter PaddingMode(const char* doc) {
+  return ChoiceOf<member>("padding_mode",
+                          {{"constant", Padding::kConstant},
+                           {"edge", Padding::kEdge},
+                           {"reflect", Padding::kReflect},
+                           {"symmetric", Padding::kSymmetric}},
+                          doc);
+}
+
+std::string SizeText(int height, int width) {
+  return std::to_string(height) + " × " + std::to_string(width);
+}
+
+// height × width, both required.
+template <auto height, auto width>
+Parameter Sides(const char* name, const char* kind, const OptionInfo& first,
+                const OptionInfo& second, const char* doc) {
+  using T = decltype(OwnerOf(height));
+  return {.name = name,
+          .kind = kind,
+          .doc = doc,
+          .options = {OptionOf<height>(first), OptionOf<width>(second)},
+          .text = [](const Transform& t) {
+            return SizeText(std::get<T>(t).*height, std::get<T>(t).*width);
+          }};
+}
+
+template <auto height, auto width>
+Parameter Size(const char* doc) {
+  OptionInfo side{.required = true, .low = 1, .high = kMostSidePixels, .unit = kPixels};
+  OptionInfo first = side, second = side;
+  first.name = "height";
+  second.name = "width";
+  return Sides<height, width>("size", "sides", first, second, doc);
+}
+
+// Resizing is always bilinear; torchvision's users may say so.
+Parameter OnlyBilinear() {
+  return {.name = "interpolation",
+          .kind = "interpolation",
+          .doc = "\"bilinear\", or torchvision's or Pillow's names for it; there is no other.",
+          .options = {{OptionInfo{.choices = {{"bilinear", 0}}}, nullptr}}};
+}
+
+constexpr const char* kAntialias =
+    "True: the filter widens when shrinking, as in Pillow and torchvision. False: two taps, as in "
+    "tf.image.resize and OpenCV.";
+
+// ---- Parameters that the three policies share.
+
+template <auto member>
+Parameter HowPixelsMove() {
+  return Single<member>(
+      "interpolation",
+      {.name = "interpolation",
+       .choices = {{"nearest", Interpolation::kNearest}, {"bilinear", Interpolation::kBilinear}}},
+      "where pixels move: \"nearest\" or \"bilinear\", or torchvision's or "
+      "Pillow's names for it.");
+}
+
+template <auto member>
+Parameter FillOfPolicy() {
+  return Single<member>(
+      "optional fill",
+      {.name = "fill",
+       .note =
+           "which is black, as `[0, 0, 0]` is, with which bilinear interpolation blends the border "
+           "once more"},
+      "of pixels that come from outside the image: an int 0 to 255, or (red, green, blue). None is "
+      "black; given, even as 0, bilinear blends the border with it, as torchvision does.");
+}
+
+// ---- One row for each transform.
+
+TransformRow Row(const Resize&) {
+  using T = Resize;
+  const auto side = [](const char* name) {
+    return OptionInfo{.name = name, .low = 0, .high = kMostSidePixels, .unit = kPixels};
+  };
+  OptionInfo size = side("size");
+  size.note = "of the shorter side; or `height` and `width`";
+  return {.name = "Resize",
+          .doc = "Bilinear.",
+          .fused = "while rows are decoded; only what later crops keep is decoded",
+          .parameters =
+              {{.name = "size",
+                .kind = "size",
+                .doc = "an int: the shorter side becomes `size`, the longer one int(size * long / "
+                       "short). (height, width): exactly that.",
+                .options = {OptionOf<&T::size>(size), OptionOf<&T::height>(side("height")),
+                            OptionOf<&T::width>(side("width"))},
+                .text =
+                    [](const Transform& transform) {
+                      const auto& t = std::get<T>(transform);
+                      return t.size != 0 ? "shorter side " + std::to_string(t.size)
+                                         : SizeText(t.height, t.width);
+                    }},
+               OnlyBilinear(),
+               Boolean<&T::antialias>("antialias", kAntialias)},
+          .check = [](const Transform& transform, DType) -> Check {
+            const auto& t = std::get<T>(transform);
+            const auto missing = [](const char* name, int value) {
+              return CheckInteger({.name = name, .unit = kPixels}, value, 1, kMostSidePixels);
+            };
+            if (t.size == 0) {
+              if (Check check = missing("height", t.height)) return check;
+              return missing("width", t.width);
+            }
+            if (t.height == 0 && t.width == 0) return {};
+            return Refusal{"size = " + std::to_string(t.size) + " together with height = " +
+                               std::to_string(t.height) + ", width = " + std::to_string(t.width),
+                           "Give size (of the shorter side), or height and width"};
+          }};
+}
+
+TransformRow Row(const CenterCrop&) {
+  using T = CenterCrop;
+  return {
+      .name = "CenterCrop",
+      .doc = "The middle height × width pixels; an image that is too small is padded with zeros.",
+      .fused = "nothing else is decoded",
+      .parameters = {Size<&T::height, &T::width>("an int (a square), or (height, width).")}};
+}
+
+TransformRow Row(const RandomResizedCrop&) {
+  using T = RandomResizedCrop;
+  return {.name = "RandomResizedCrop",
+          .doc =
+              "A box of random area and aspect ratio at a random place, resized.\n\n"
+              "After ten attempts that do not fit: the largest central box within `ratio`.",
+          .fused = "only its box is decoded, and resampled while its rows are",
+          .parameters = {Size<&T::height, &T::width>(
+                             "of the result: an int (a square), or (height, width)."),
+                         Range<&T::scale>("scale", 0, 1e6,
+                                          "(least, most) of the image's area, as a share of it."),
+                         Range<&T::ratio>("ratio", kLeastRatio, kMostSidePixels,
+                                          "(least, most) of width / height, drawn log-uniformly."),
+                         OnlyBilinear(), Boolean<&T::antialias>("antialias", kAntialias)},
+          .check = [](const Transform& transform, DType) -> Check {
+            if (std::get<T>(transform).scale[1] > 0) return {};
+            return Refusal{"scale = (0, 0)", "Give scale with a largest that is positive"};
+          }};
+}
+
+TransformRow Row(const RandomHorizontalFlip&) {
+  return {.name = "RandomHorizontalFlip",
+          .doc = "Left and right change places with probability `p`.",
+          .fused = "rows are written from right to left",
+          .parameters = {Probability<&RandomHorizontalFlip::p>()}};
+}
+
+TransformRow Row(const RandomVerticalFlip&) {
+  return {.name = "RandomVerticalFlip",
+          .doc = "Top and bottom change places with probability `p`.",
+          .fused = "rows are written from bottom to top",
+          .parameters = {Probability<&RandomVerticalFlip::p>()}};
+}
+
+Check CheckNormalize(const Transform& transform, DType dtype) {
+  const auto& [mean, std] = std::get<Normalize>(transform);
+  if (dtype == DType::kU8) {
+    return Refusal{std::string("its values do not fit ") + NameOf(dtype),
+                   "Ask for dtype float32, float16 or bfloat16, or normalise on the device"};
+  }
+  for (size_t c = 0; c < 3; ++c) {
+    const std::string channel = std::string("[") + std::to_string(c) + "] = ";
+    if (!std::isfinite(mean[c])) {
+      return Refusal{"mean" + channel + NumberText(mean[c]), "Give a finite mean"};
+    }
+    if (!std::isnormal(std[c]) || std[c] < 0 || !std::isfinite(mean[c] / std[c]) ||
+        !std::isfinite(1 / std[c])) {
+      return Refusal{"std" + channel + NumberText(std[c]), "Give a positive std"};
+    }
+  }
+  return {};
+}
+
+TransformRow Row(const Normalize&) {
+  return {.name = "Normalize",
+          .doc =
+              "(value / 255 - mean) / std for each channel; last in the list, and not with "
+              "dtype=\"uint8\".",
+          .acts_on = ActsOn::kValues,
+          .fused = "with the conversion to the row's type",
+          .parameters = {Single<&Normalize::mean>(
+                             "channels", {.name = "mean"},
+                             "three numbers, red, green, blue: a sequence, an array or a tensor."),
+                         Single<&Normalize::std>("positive channels", {.name = "std"},
+                                                 "three positive numbers, likewise.")},
+          .check = &CheckNormalize};
+}
+
+OptionInfo MarginsInfo(bool required) {
+  return {.name = "padding",
+          .required = required,
+          .low = 0,
+          .high = kMostSidePixels,
+          .unit = kPixels,
+          .note = "`[left, top, right, bottom]`"};
+}
+
+TransformRow Row(const Pad&) {
+  using T = Pad;
+  return {
+      .name = "Pad",
+      .doc = "Pixels around the image.",
+      .fused = "zeros are written where there are no pixels",
+      .parameters = {
+          Single<&T::padding>("margins", MarginsInfo(/*required=*/true),
+                              "pixels, 0 to 65,535: an int, (left and right, top and bottom), or "
+                              "(left, top, right, "
+                              "bottom)."),
+          FillOf<&T::fill>("for \"constant\": an int 0 to 255, or (red, green, blue)."),
+          PaddingMode<&T::padding_mode>(
+              "\"constant\"; \"edge\": the last pixel, again and again; \"reflect\": mirrored, the "
+              "last pixel once; \"symmetric\": mirrored, the last pixel twice.")}};
+}
+
+TransformRow Row(const RandomCrop&) {
+  using T = RandomCrop;
+  return {
+      .name = "RandomCrop",
+      .doc =
+          "height × width pixels at a random place, after padding.\n\n"
+          "An image that is smaller is an error of its sample.",
+      .fused = "nothing else is decoded",
+      .parameters = {
+          Size<&T::height, &T::width>("of the result: an int (a square), or (height, width)."),
+          Single<&T::padding>("margins", MarginsInfo(/*required=*/false),
+                              "as for `Pad`; None: none."),
+          Boolean<&T::pad_if_needed>(
+              "pad_if_needed", "pad smaller images first, on both sides by all that they lack."),
+          FillOf<&T::fill>("as for `Pad`."), PaddingMode<&T::padding_mode>("as for `Pad`.")}};
+}
+
+TransformRow Row(const ColorJitter&) {
+  using T = ColorJitter;
+  return {.name = "ColorJitter",
+          .doc =
+              "Brightness, contrast, saturation and hue change by random factors, in random "
+              "order.",
+          .acts_on = ActsOn::kPixels,
+          .parameters = {
+              Range<&T::brightness>("brightness", 0, kMostFactor,
+                                    "a number x: the factor is uniform in [max(0, 1 - x), 1 + x]; "
+                                    "or (least, most).",
+                                    "factor"),
+              Range<&T::contrast>("contrast", 0, kMostFactor, "likewise.", "factor"),
+              Range<&T::saturation>("saturation", 0, kMostFactor, "likewise.", "factor"),
+              Range<&T::hue>("hue", -0.5, 0.5,
+                             "a number x, 0 to 0.5: the shift is uniform in [-x, x] turns; or "
+                             "(least, most).",
+                             "shift")}};
+}
+
+TransformRow Row(const RandomGrayscale&) {
+  return {.name = "RandomGrayscale",
+          .doc = "Three equal channels with probability `p`.",
+          .acts_on = ActsOn::kPixels,
+          .parameters = {Probability<&RandomGrayscale::p>()}};
+}
+
+TransformRow Row(const GaussianBlur&) {
+  using T = GaussianBlur;
+  const auto taps = [](const char* name) {
+    return OptionInfo{
+        .name = name, .required = true, .low = 1, .high = 1023, .unit = kPixels, .note = "odd"};
+  };
+  return {
+      .name = "GaussianBlur",
+      .doc =
+          "A Gaussian whose deviation is uniform in `sigma`, the same along both axes; "
+          "borders are mirrored.",
+      .acts_on = ActsOn::kPixels,
+      .parameters = {Sides<&T::kernel_height, &T::kernel_width>(
+                         "kernel_size", "taps", taps("kernel_height"), taps("kernel_width"),
+                         "taps, an odd int, or (along x, along y), as torchvision has them."),
+                     Range<&T::sigma>("sigma", 0x1p-20, 1e6,
+                                      "(least, most) in pixels, or a number.", "range or number")},
+      .check = [](const Transform& transform, DType) -> Check {
+        const auto& t = std::get<T>(transform);
+        for (const auto& [name, value] : {std::pair("kernel_height", t.kernel_height),
+                                          std::pair("kernel_width", t.kernel_width)}) {
+          if (value % 2 != 0) continue;
+          return Refusal{std::string(name) + " = " + std::to_string(value) + " is even",
+                         "Give an odd number, so that there is a middle"};
+        }
+        return {};
+      }};
+}
+
+TransformRow Row(const AutoAugment&) {
+  using T = AutoAugment;
+  return {
+      .name = "AutoAugment",
+      .doc = "One of 25 pairs of operations that were found by search. (Cubuk et al., CVPR 2019)",
+      .acts_on = ActsOn::kPixels,
+      .parameters = {ChoiceOf<&T::policy>(
+                         "policy",
+                         {{"imagenet", T::Policy::kImageNet},
+                          {"cifar10", T::Policy::kCifar10},
+                          {"svhn", T::Policy::kSvhn}},
+                         "\"imagenet\", \"cifar10\" or \"svhn\", or torchvision's names for them."),
+                     HowPixelsMove<&T::interpolation>(), FillOfPolicy<&T::fill>()}};
+}
+
+constexpr int kMostBins = 1000;
+
+TransformRow Row(const RandAugment&) {
+  using T = RandAugment;
+  Parameter magnitude = Integer<&T::magnitude>("magnitude", 0, kMostBins - 1,
+                                               "the strength, 0 to num_magnitude_bins - 1.");
+  magnitude.options[0].below = "num_magnitude_bins";
+  return {.name = "RandAugment",
+          .doc =
+              "Some operations, each uniform among 14, all of one strength. (Cubuk et al., CVPR "
+              "Workshops 2020)",
+          .acts_on = ActsOn::kPixels,
+          .parameters = {
+              Integer<&T::num_ops>("num_ops", 0, 100, "how many, 0 to 100."), std::move(magnitude),
+              Integer<&T::num_magnitude_bins>("num_magnitude_bins", 2, kMostBins, "2 to 1,000."),
+              HowPixelsMove<&T::interpolation>(), FillOfPolicy<&T::fill>()}};
+}
+
+TransformRow Row(const TrivialAugmentWide&) {
+  using T = TrivialAugmentWide;
+  return {.name = "TrivialAugmentWide",
+          .doc = "One operation of 14, of random strength. (Müller, Hutter, ICCV 2021)",
+          .acts_on = ActsOn::kPixels,
+          .parameters = {Integer<&T::num_magnitude_bins>("num_magnitude_bins", 2, kMostBins,
+                                                         "strengths to choose from, 2 to 1,000."),
+                         HowPixelsMove<&T::interpolation>(), FillOfPolicy<&T::fill>()}};
+}
+
+Check CheckErasing(const Transform& transform, DType dtype) {
+  const auto& t = std::get<RandomErasing>(transform);
+  if (t.noise && dtype == DType::kU8) {
+    return Refusal{"value = \"random\": normal numbers do not fit uint8",
+                   "Ask for dtype float32, float16 or bfloat16, or give numbers"};
+  }
+  // Far from what a dtype can hold, also when it is normalised.
+  const float least = dtype == DType::kU8 ? 0 : -kMostValue;
+  const float most = dtype == DType::kU8 ? 255 : kMostValue;
+  for (const float value : t.value) {
+    if (value >= least && value <= most) continue;
+    return Refusal{"value = " + NumberText(value) + " does not fit " + NameOf(dtype),
+                   "Give values between " + NumberText(least) + " and " + NumberText(most)};
+  }
+  return {};
+}
+
+TransformRow Row(const RandomErasing&) {
+  using T = RandomErasing;
+  return {
+      .name = "RandomErasing",
+      .doc = "A random box gets `value`, with probability `p`. (Zhong et al., AAAI 2020)",
+      .acts_on = ActsOn::kValues,
+      .parameters =
+          {Probability<&T::p>(),
+           Range<&T::scale>("scale", 0, 1, "(least, most) of the image's area, as a share of it."),
+           Range<&T::ratio>("ratio", kLeastRatio, kMostSidePixels,
+                            "(least, most) of height / width, drawn log-uniformly."),
+           {.name = "value",
+            .kind = "value or noise",
+            .doc = "a number, or one for each channel, or \"random\": normal numbers of mean 0 "
+                   "and deviation 1. Values are those of the output: 0 to 255 with "
+                   "dtype=\"uint8\" (which \"random\" does not fit), fractions with the others; "
+                   "a `Normalize` behind it normalises them.",
+            .options = {OptionOf<&T::value>({.name = "value"}),
+                        OptionOf<&T::noise>(
+                            {.name = "noise", .note = "normal numbers, without `value`"})},
+            .text =
+                [](const Transform& transform) {
+                  const auto& t = std::get<T>(transform);
+                  if (t.noise) return std::string("noise");
+                  if (t.value == T().value) return std::string();
+                  auto value = t.value;
+                  return "value " + TextOf(OptionInfo(), &value);
+                }}},
+      .check = &CheckErasing};
+}
+
+// ----
+
+template <size_t... places>
+std::vector<TransformRow> MakeTable(std::index_sequence<places...> /*of the variant*/) {
+  std::vector<TransformRow> table{Row(std::variant_alternative_t<places, Transform>())...};
+  ((table[places].standard = std::variant_alternative_t<places, Transform>()), ...);
+  return table;
+}
+
+// Calls visit(option) for each option that is stored in the transform.
+template <typename Visit>
+void ForEachOption(const TransformRow& row, const Visit& visit) {
+  for (const Parameter& parameter : row.parameters) {
+    for (const Option<Transform>& option : parameter.options) {
+      if (option.in != nullptr) visit(option);
+    }
+  }
+}
+
+// Checks that the option is below the one that it names.
+Check CheckBelow(const TransformRow& row, Transform& transform, const Option<Transform>& option) {
+  Check check;
+  ForEachOption(row, [&](const Option<Transform>& other) {
+    if (option.below == nullptr || std::string_view(option.below) != other.name) return;
+    check =
+        CheckInteger(option, *std::get<int*>(option.in(transform)),
+                     static_cast<int64_t>(option.low), *std::get<int*>(other.in(transform)) - 1);
+  });
+  return check;
+}
+
+}  // namespace
+
+std::span<const TransformRow> AllTransforms() {
+  static const std::vector<TransformRow> table =
+      MakeTable(std::make_index_sequence<std::variant_size_v<Transform>>());
+  return table;
+}
+
+const TransformRow& RowOf(const Transform& transform) { return AllTransforms()[transform.index()]; }
+
+const char* NameOf(const Transform& transform) { return RowOf(transform).name; }
+
+std::optional<Refusal> CheckTransform(const Transform& transform, DType dtype) {
+  const TransformRow& row = RowOf(transform);
+  Transform values = transform;  // options point into it
+  Check check;
+  ForEachOption(row, [&](const Option<Transform>& option) {
+    if (!check) check = CheckOption(option, option.in(values));
+  });
+  ForEachOption(row, [&](const Option<Transform>& option) {
+    if (!check) check = CheckBelow(row, values, option);
+  });
+  if (check) return check;
+  return row.check == nullptr ? std::nullopt : row.check(transform, dtype);
+}
+
+}  // namespace stoker

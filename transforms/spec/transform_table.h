@@ -1,0 +1,53 @@
+// Every transform with its parameters: their names, accepted values and documentation, and where a
+// plan runs the transform. Checks, messages, JSON, `explain` and Python's classes read this table.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+#include "transforms/spec/option.h"
+#include "transforms/spec/transform.h"
+
+namespace stoker {
+
+// A parameter of Python's constructor: torchvision's names, in torchvision's order.
+struct Parameter {
+  const char* name = "";
+  const char* kind =
+      "";  // how Python reads it: a key of _READ (bindings/python/stoker/_parameters.py)
+  const char* doc = "";                      // its lines in the docstring
+  std::vector<Option<Transform>> options{};  // the options that it sets
+
+  // The text in `explain`, for a parameter that sets several options; empty: the defaults.
+  std::string (*text)(const Transform& transform) = nullptr;
+};
+
+enum class ActsOn : uint8_t {
+  kGeometry,  // which pixels are read; anywhere in the list
+  kPixels,    // values of an image that has its final size
+  kValues,    // values of the output; at the end of the list
+};
+
+struct TransformRow {
+  const char* name = "";
+  const char* doc = "";  // the docstring, without its parameters
+  ActsOn acts_on = ActsOn::kGeometry;
+  const char* fused = "";  // how it is fused with decoding, for `explain`
+  std::vector<Parameter> parameters{};
+  // Checks what involves several options, or the dtype; null: nothing does.
+  std::optional<Refusal> (*check)(const Transform& transform, DType dtype) = nullptr;
+  Transform standard{};  // a transform with the defaults
+};
+
+// One row for each type of the variant, in its order.
+std::span<const TransformRow> AllTransforms();
+
+const TransformRow& RowOf(const Transform& transform);
+
+// None if the transform is valid by itself, in a plan for values of `dtype`.
+std::optional<Refusal> CheckTransform(const Transform& transform, DType dtype);
+
+}  // namespace stoker
