@@ -1,5 +1,6 @@
 #include "bindings/c/loader_spec.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -14,7 +15,7 @@
 #include "core/noun.h"
 #include "core/try.h"
 #include "gpu/device.h"
-#include "io/sources/image_folder.h"
+#include "io/sources/open_source.h"
 
 namespace stoker {
 
@@ -29,37 +30,38 @@ constexpr uint64_t kMost32 = std::numeric_limits<uint32_t>::max();
 constexpr uint64_t kMost64 = std::numeric_limits<uint64_t>::max();
 
 struct SourceSpec {
-  std::string directory;  // empty: an arrays source
-  ImageFolderOptions folder;
+  std::string kind;
+  SourceArguments arguments;
   std::optional<uint64_t> samples;  // that it had when the spec was written
   std::string fingerprint;          // of its list; empty: not checked
 };
 
-// "auto", "off", or a file.
-void ReadCropIndex(JsonObject& object, ImageFolderOptions& folder) {
-  using CropIndex = ImageFolderOptions::CropIndex;
-  std::string& text = folder.crop_index_file;
-  object.Text("crop_index", text);
-  if (!object.Has("crop_index") || text == "auto") return;
-  folder.crop_index = text == "off" ? CropIndex::kOff : CropIndex::kFile;
-  if (folder.crop_index == CropIndex::kFile && !text.starts_with('/')) {
-    object.FailKey("crop_index", "must be \"auto\", \"off\" or an absolute path");
+void ReadArgument(JsonObject& object, const SourceArgument& argument, SourceArguments& arguments) {
+  const char* name = argument.name;
+  if (argument.standard == nullptr) object.Required(name);
+  std::string text;
+  object.Text(name, text);
+  if (!object.Has(name)) return;
+  if (argument.standard == nullptr && text.empty()) object.FailKey(name, "is empty");
+  const bool is_word = std::ranges::find(argument.words, text) != argument.words.end();
+  if (!argument.words.empty() && !is_word && !text.starts_with('/')) {
+    std::string words;
+    for (const char* word : argument.words) words += "\"" + std::string(word) + "\" or ";
+    object.FailKey(name, "must be " + words + "an absolute path");
   }
+  arguments.emplace(name, std::move(text));
 }
 
 SourceSpec ReadSource(JsonObject& object) {
-  static constexpr std::array<const char*, 2> kKinds = {"image_folder", "arrays"};
+  std::vector<const char*> kinds;
+  for (const SourceRow& row : AllSources()) kinds.push_back(row.kind);
   SourceSpec spec;
   object.Required("kind");
-  const std::optional<size_t> kind = object.Choice("kind", kKinds);
-  if (kind == size_t{0}) {
-    object.Required("directory");
-    object.Text("directory", spec.directory);
-    if (spec.directory.empty()) object.FailKey("directory", "is empty");
-    ReadCropIndex(object, spec.folder);
-  } else {
-    std::string key;
-    object.Text("key", key);  // says to people which arrays were meant
+  if (const std::optional<size_t> place = object.Choice("kind", kinds)) {
+    spec.kind = kinds[*place];
+    for (const SourceArgument& argument : AllSources()[*place].arguments) {
+      ReadArgument(object, argument, spec.arguments);
+    }
   }
   if (object.Has("samples")) {
     spec.samples = 0;
@@ -67,15 +69,6 @@ SourceSpec ReadSource(JsonObject& object) {
   }
   object.Text("fingerprint", spec.fingerprint);
   return spec;
-}
-
-Result<std::shared_ptr<const SampleSource>> OpenSource(const SourceSpec& spec) {
-  if (!spec.directory.empty()) return ImageFolder(spec.directory, spec.folder);
-  return Error{.code = Code::kFailedPrecondition,
-               .cause =
-                   "these arrays are in the memory of the process that made the loader; this is "
-                   "another one, or the loader is gone",
-               .advice = "Keep the loader, make it here, or read from files"};
 }
 
 void ReadNumbers(JsonObject& object, LoaderOptions& options) {
@@ -175,7 +168,7 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
     if (Status pinned = Pin(options); !pinned.ok()) return std::move(pinned).error();
   }
   if (source == nullptr) {
-    ASSIGN_OR_RETURN(source, OpenSource(spec));
+    ASSIGN_OR_RETURN(source, OpenSource(spec.kind, spec.arguments));
   }
   if (spec.samples && *spec.samples != source->size()) {
     return Error{.code = Code::kFailedPrecondition,

@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +16,7 @@
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "io/sources/arrays.h"
-#include "io/sources/image_folder.h"
+#include "io/sources/open_source.h"
 
 namespace stoker::python {
 
@@ -23,17 +24,13 @@ namespace py = pybind11;
 
 namespace {
 
-// `crop_index`: "auto", "off", or a file.
-SourceHandle OpenFolder(const std::string& directory, int threads, const std::string& crop_index) {
-  using CropIndex = ImageFolderOptions::CropIndex;
-  ImageFolderOptions options{.threads = threads};
-  options.crop_index = crop_index == "auto"  ? CropIndex::kAuto
-                       : crop_index == "off" ? CropIndex::kOff
-                                             : CropIndex::kFile;
-  options.crop_index_file = crop_index;
+SourceHandle Open(const std::string& kind, const std::map<std::string, py::bytes>& arguments,
+                  int threads) {
+  SourceArguments texts;
+  for (const auto& [name, value] : arguments) texts.emplace(name, value);
   Result<std::shared_ptr<const SampleSource>> source = [&] {
     const WithoutGil released;
-    return ImageFolder(directory, options);
+    return OpenSource(kind, std::move(texts), threads);
   }();
   SourceHandle handle{.source = Value(std::move(source))};
   handle.labels = !handle.source->classes().empty();
@@ -133,8 +130,7 @@ void AddSources(py::module_& module) {
       .def("path", &PathOf, py::arg("sample"))
       .def("label", &LabelOf, py::arg("sample"))
       .def("image_size", &ImageSizeOf, py::arg("sample"));
-  module.def("image_folder", &OpenFolder, py::arg("directory"), py::arg("threads"),
-             py::arg("crop_index"));
+  module.def("open_source", &Open, py::arg("kind"), py::arg("arguments"), py::arg("threads"));
   module.def("arrays", &OpenArrays, py::arg("images"), py::arg("labels"));
 }
 

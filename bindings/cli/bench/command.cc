@@ -19,7 +19,7 @@
 #include "core/output_file.h"
 #include "core/try.h"
 #include "engine/watching/prometheus.h"
-#include "io/sources/image_folder.h"
+#include "io/sources/open_source.h"
 
 namespace stoker::cli {
 
@@ -146,20 +146,11 @@ BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
   return options;
 }
 
-ImageFolderOptions FolderOptionsOf(const BenchArguments& given) {
-  using CropIndex = ImageFolderOptions::CropIndex;
-  ImageFolderOptions options;
-  options.crop_index = given.crop_index == "auto"  ? CropIndex::kAuto
-                       : given.crop_index == "off" ? CropIndex::kOff
-                                                   : CropIndex::kFile;
-  options.crop_index_file = given.crop_index;
-  return options;
-}
-
 Result<BenchReport> Measure(const BenchArguments& given) {
   ASSIGN_OR_RETURN(Recipe recipe, RecipeOf(given.recipe));
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
-                   ImageFolder(given.directory, FolderOptionsOf(given)));
+                   OpenSource("image_folder",
+                              {{"directory", given.directory}, {"crop_index", given.crop_index}}));
   WarnOfSplits(given.directory, source->classes());
   ASSIGN_OR_RETURN(std::optional<DeviceBench> device, DeviceOf(given));
   BenchOptions options = OptionsOf(given, std::move(recipe), std::move(source));

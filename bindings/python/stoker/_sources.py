@@ -13,6 +13,8 @@ import numpy.typing as npt
 from stoker import _checks, _stoker
 from stoker._errors import CropIndexWarning, InvalidArgumentError, SkippedFilesWarning, counted
 
+__all__ = ["ImageFolder", "Source", "arrays", "image_folder"]
+
 
 class Source:
     """A numbered, immutable list of samples. Thread-safe; many loaders may share one.
@@ -149,7 +151,8 @@ def image_folder(
         raise InvalidArgumentError('crop_index is empty; give "auto", "off" or the path of an index')
     named = crop_index not in ("auto", "off", None)
     index = _absolute("crop_index", crop_index) if named else b"auto" if crop_index == "auto" else b"off"
-    native = _stoker.image_folder(path, _checks.integer("threads", threads, 0, 256), index)
+    threads = _checks.integer("threads", threads, 0, 256)
+    native = _stoker.open_source("image_folder", {"directory": path, "crop_index": index}, threads)
     if native.warning:
         warnings.warn(native.warning, CropIndexWarning, stacklevel=2)
     if native.skipped:
