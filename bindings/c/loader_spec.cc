@@ -1,19 +1,19 @@
 #include "bindings/c/loader_spec.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstdio>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bindings/c/json_object.h"
 #include "bindings/c/mix_spec.h"
+#include "bindings/c/option_spec.h"
 #include "bindings/c/transform_spec.h"
 #include "core/noun.h"
 #include "core/try.h"
+#include "engine/loader/option_table.h"
 #include "gpu/device.h"
 #include "io/sources/open_source.h"
 
@@ -23,11 +23,6 @@ namespace {
 
 constexpr size_t kMostTransforms = 100;
 constexpr uint64_t kMostSamples = uint64_t{1} << 62;
-constexpr uint64_t kMostPixels = uint64_t{kMostSidePixels} * kMostSidePixels;
-constexpr uint64_t kMostScans = 1'000'000;
-constexpr uint64_t kMostBatches = 4096;  // in production, or lent
-constexpr uint64_t kMost32 = std::numeric_limits<uint32_t>::max();
-constexpr uint64_t kMost64 = std::numeric_limits<uint64_t>::max();
 
 struct SourceSpec {
   std::string kind;
@@ -71,20 +66,6 @@ SourceSpec ReadSource(JsonObject& object) {
   return spec;
 }
 
-void ReadNumbers(JsonObject& object, LoaderOptions& options) {
-  object.Required("batch_size");
-  object.Integer("batch_size", options.batch_size, 1, 1 << 20);
-  object.Boolean("shuffle", options.shuffle);
-  object.Integer("seed", options.seed, 0, kMost64);
-  object.Integer("rank", options.rank, 0, kMost32);
-  object.Integer("world", options.world, 1, 1 << 20);
-  object.Boolean("drop_remainder", options.drop_remainder);
-  object.Integer("depth", options.depth, 0, kMostBatches);
-  object.Number("wait_target", options.wait_target, 0.0001, 0.5);
-  object.Number("weight", options.weight, 0.001, 1000);
-  object.Integer("lent_batches", options.lent_batches, 0, kMostBatches);
-}
-
 // CUDA's first device: memory that is pinned for one of them is pinned for all.
 Status Pin(LoaderOptions& options) {
   Result<std::shared_ptr<Device>> device = Device::Open({DeviceName::Kind::kCuda, 0});
@@ -97,32 +78,31 @@ Status Pin(LoaderOptions& options) {
   return {};
 }
 
-void ReadRemainder(JsonObject& object, LoaderOptions& options) {
-  static constexpr std::array<const char*, 3> kNames = {"uneven", "drop", "pad"};
-  static constexpr std::array<Remainder, 3> kValues = {Remainder::kUneven, Remainder::kDrop,
-                                                       Remainder::kPad};
-  if (const auto place = object.Choice("remainder", kNames)) options.remainder = kValues[*place];
+// Compose and recipes have only the options of images.
+void ReadOptions(JsonObject& object, LoaderOptions& options, bool only_of_images) {
+  for (const LoaderOptionRow& row : AllLoaderOptions()) {
+    const auto& option = row.option;
+    if (option.in == nullptr || (only_of_images && !row.of_images)) continue;
+    ReadOption(object, option, option.in(options));
+  }
 }
 
-TransformSpec ReadTransforms(JsonObject& object) {
-  static constexpr std::array<DType, 4> kDTypes = {DType::kU8, DType::kF16, DType::kBF16,
-                                                   DType::kF32};
-  static constexpr std::array<const char*, 4> kNames = {NameOf(kDTypes[0]), NameOf(kDTypes[1]),
-                                                        NameOf(kDTypes[2]), NameOf(kDTypes[3])};
-  static constexpr std::array<const char*, 2> kLayouts = {NameOf(Layout::kNhwc),
-                                                          NameOf(Layout::kNchw)};
-  TransformSpec spec;
-  if (const auto place = object.Choice("dtype", kNames)) spec.options.dtype = kDTypes[*place];
-  if (const auto place = object.Choice("layout", kLayouts)) {
-    spec.options.layout = *place == 0 ? Layout::kNhwc : Layout::kNchw;
-  }
-  object.Boolean("exif_orientation", spec.options.exif_orientation);
-  object.Integer("max_pixels", spec.options.limits.max_pixels, 1, kMostPixels);
-  object.Integer("max_scans", spec.options.limits.max_scans, 1, kMostScans);
+void ReadTransforms(JsonObject& object, std::vector<Transform>& transforms) {
   for (JsonObject& transform : object.Objects("transforms", kMostTransforms)) {
-    spec.transforms.push_back(ReadTransform(transform));
+    transforms.push_back(ReadTransform(transform));
     object.Fail(transform.Finish());
   }
+}
+
+TransformSpec ReadTransformSpec(JsonObject& object) {
+  LoaderOptions options;
+  ReadOptions(object, options, /*only_of_images=*/true);
+  TransformSpec spec;
+  spec.options = {.dtype = options.dtype,
+                  .layout = options.layout,
+                  .exif_orientation = options.exif_orientation,
+                  .limits = options.limits};
+  ReadTransforms(object, spec.transforms);
   return spec;
 }
 
@@ -147,14 +127,8 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
                                       std::shared_ptr<const SampleSource> source) {
   ASSIGN_OR_RETURN(JsonObject object, ParseObject(json, "the loader spec"));
   LoaderOptions options;
-  ReadNumbers(object, options);
-  ReadRemainder(object, options);
-  TransformSpec transforms = ReadTransforms(object);
-  options.transforms = std::move(transforms.transforms);
-  options.dtype = transforms.options.dtype;
-  options.layout = transforms.options.layout;
-  options.exif_orientation = transforms.options.exif_orientation;
-  options.limits = transforms.options.limits;
+  ReadOptions(object, options, /*only_of_images=*/false);
+  ReadTransforms(object, options.transforms);
   options.mix = ReadMix(object);
   bool pins = false;
   object.Boolean("pin_memory", pins);
@@ -189,14 +163,14 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
 
 Result<TransformSpec> ParseTransformSpec(std::string_view json) {
   ASSIGN_OR_RETURN(JsonObject object, ParseObject(json, "the loader spec"));
-  TransformSpec spec = ReadTransforms(object);
+  TransformSpec spec = ReadTransformSpec(object);
   TRY(object.Finish());
   return spec;
 }
 
 Result<TransformSpec> ParseRecipe(std::string_view json) {
   ASSIGN_OR_RETURN(JsonObject object, ParseObject(json, "the recipe"));
-  TransformSpec spec = ReadTransforms(object);
+  TransformSpec spec = ReadTransformSpec(object);
   spec.mix = ReadMix(object);
   TRY(object.Finish());
   return spec;

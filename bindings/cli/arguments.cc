@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <charconv>
 #include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include "engine/loader/option_table.h"
 
 namespace stoker::cli {
 
@@ -24,11 +28,15 @@ std::string WithDefault(const std::string& what, const Value& value) {
   return fmt::format("{} [{}]", what, value);
 }
 
-}  // namespace
+NumberRange RangeOf(const LoaderOptionRow& row) {
+  return {static_cast<int64_t>(row.option.low), static_cast<int64_t>(row.option.high)};
+}
 
-CLI::Option* AddNumber(CLI::App& command, const std::string& name, int64_t& value,
-                       NumberRange range, const std::string& what) {
-  const bool has_default = value >= range.low && value <= range.high;
+template <typename Number>
+CLI::Option* AddWhole(CLI::App& command, const std::string& name, Number& value, NumberRange range,
+                      const std::string& what) {
+  const auto now = static_cast<int64_t>(value);
+  const bool has_default = now >= range.low && now <= range.high;
   return command.add_option(name, value, has_default ? WithDefault(what, value) : what)
       ->type_name("N")
       ->check([range](const std::string& text) {
@@ -37,6 +45,51 @@ CLI::Option* AddNumber(CLI::App& command, const std::string& name, int64_t& valu
           return std::string();
         return fmt::format("{} is not a whole number from {} to {}", text, range.low, range.high);
       });
+}
+
+// The text in lines of less than 48 characters, as --help has them.
+std::string Wrapped(const std::string& text) {
+  constexpr size_t kWidth = 48;
+  std::string lines;
+  size_t column = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    const bool fits = column + word.size() < kWidth;
+    if (column != 0) lines += fits ? " " : "\n";
+    column = (fits && column != 0 ? column + 1 : 0) + word.size();
+    lines += word;
+    at = end + 1;
+  }
+  return lines;
+}
+
+// "--batch-size"
+std::string FlagOf(std::string_view option) {
+  std::string flag = "--" + std::string(option);
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
+// Adds the flag of a loader option whose value is a `Value`; null if flags have no such type.
+template <typename Value>
+CLI::Option* AddFlag(CLI::App& command, const LoaderOptionRow& row, const Value& value) {
+  const std::string name = FlagOf(row.option.name);
+  const std::string zero = row.zero == nullptr ? "" : std::string("; 0: ") + row.zero;
+  const std::string what = Wrapped(row.doc + zero);
+  if constexpr (std::is_same_v<Value, bool*>) return command.add_flag(name, *value, what);
+  if constexpr (std::is_same_v<Value, uint64_t*>) return AddSeed(command, name, *value, what);
+  if constexpr (std::is_same_v<Value, int*> || std::is_same_v<Value, uint32_t*>) {
+    return AddWhole(command, name, *value, RangeOf(row), what);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+CLI::Option* AddNumber(CLI::App& command, const std::string& name, int64_t& value,
+                       NumberRange range, const std::string& what) {
+  return AddWhole(command, name, value, range, what);
 }
 
 CLI::Option* AddReal(CLI::App& command, const std::string& name, double& value, RealRange range,
@@ -86,12 +139,22 @@ CLI::Option* AddChoice(CLI::App& command, const std::string& name, std::string& 
 }
 
 void AddLimits(CLI::App& command, LimitArguments& given) {
-  constexpr int64_t kMostPixels = int64_t{kMostSidePixels} * kMostSidePixels;
   constexpr DecodeLimits kUsual;
-  AddNumber(command, "--max-pixels", given.max_pixels, {1, kMostPixels},
-            WithDefault("refuse images with more pixels (width × height)", kUsual.max_pixels));
-  AddNumber(command, "--max-scans", given.max_scans, {1, 1'000'000},
-            WithDefault("refuse JPEGs with more scans", kUsual.max_scans));
+  const auto add = [&](const char* option, int64_t& value, int64_t usual) {
+    const LoaderOptionRow& row = LoaderOptionNamed(option);
+    AddNumber(command, FlagOf(option), value, RangeOf(row), WithDefault(Wrapped(row.doc), usual));
+  };
+  add("max_pixels", given.max_pixels, kUsual.max_pixels);
+  add("max_scans", given.max_scans, kUsual.max_scans);
+}
+
+void AddLoaderOptions(CLI::App& command, LoaderOptions& options) {
+  for (const LoaderOptionRow& row : AllLoaderOptions()) {
+    if (row.flag_group == nullptr) continue;
+    CLI::Option* flag = std::visit([&](const auto& value) { return AddFlag(command, row, value); },
+                                   row.option.in(options));
+    if (flag != nullptr && *row.flag_group != 0) flag->group(row.flag_group);
+  }
 }
 
 void SetLimits(const LimitArguments& given, DecodeLimits& limits) {

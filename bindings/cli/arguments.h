@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/loader/options.h"
 #include "transforms/decode/image_info.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's
@@ -47,6 +48,10 @@ struct LimitArguments {
 };
 
 void AddLimits(CLI::App& command, LimitArguments& given);
+
+// Adds the loader options that have flags, in their groups: --batch-size and others.
+void AddLoaderOptions(CLI::App& command, LoaderOptions& options);
+
 // Sets those that were given; the rest of `limits` stays.
 void SetLimits(const LimitArguments& given, DecodeLimits& limits);
 

@@ -1,12 +1,13 @@
 #include "engine/loader/check_options.h"
 
 #include <algorithm>
-#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/image.h"
 #include "core/try.h"
+#include "engine/loader/option_table.h"
 #include "io/sources/arrays.h"
 #include "transforms/resize/row_format.h"
 
@@ -21,11 +22,17 @@ Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high) 
 
 namespace {
 
-Status CheckFraction(const char* option, double value, double low, double high) {
-  if (value >= low && value <= high) return {};  // and is a number
-  std::ostringstream cause;
-  cause << option << " is " << value << "; it must be between " << low << " and " << high;
-  return Error{Code::kInvalidArgument, cause.str()};
+// Choices are checked with what they apply to, images or arrays.
+Status CheckNumbers(LoaderOptions options) {
+  for (const LoaderOptionRow& row : AllLoaderOptions()) {
+    if (row.option.in == nullptr || !row.option.choices.empty()) continue;
+    if (auto refusal = CheckOption(row.option, row.option.in(options))) {
+      return Error{.code = Code::kInvalidArgument,
+                   .cause = std::move(refusal->cause),
+                   .advice = std::move(refusal->advice)};
+    }
+  }
+  return {};
 }
 
 // That what is asked of images can be had; the plan judges the rest.
@@ -77,12 +84,7 @@ Status CheckOptions(const LoaderOptions& options) {
                  .cause = "no source was given",
                  .advice = "Set options.source, for example to ImageFolder(directory)"};
   }
-  TRY(CheckRange("batch_size", options.batch_size, 1, 1 << 20));
-  TRY(CheckRange("depth", options.depth, 0, 4096));
-  TRY(CheckFraction("wait_target", options.wait_target, 0.0001, 0.5));
-  TRY(CheckFraction("weight", options.weight, 0.001, 1000));
-  TRY(CheckRange("lent_batches", options.lent_batches, 0, 4096));
-  TRY(CheckRange("world", options.world, 1, 1 << 20));
+  TRY(CheckNumbers(options));
   TRY(CheckOutput(options));
   TRY(CheckImages(options));
   if (options.epochs && (*options.epochs == 0 || *options.epochs > kMostEpochs)) {

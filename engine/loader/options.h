@@ -24,6 +24,7 @@ struct DeviceOptions {
   bool timed = false;  // StagerStats::copy_ns; for measuring
 };
 
+// What numbers may be is in option_table.cc.
 struct LoaderOptions {
   std::shared_ptr<const SampleSource> source;
   // Files need transforms that make all images the same size. Samples in memory need none: their
@@ -49,17 +50,16 @@ struct LoaderOptions {
   // Nothing beyond this many epochs is prefetched; none: as many as are asked for.
   std::optional<uint64_t> epochs;
 
-  // Batches in production and not yet delivered, 1 to 4096. 0: tuned, as many as keep the consumer
-  // from waiting, within the memory budget.
+  // Batches in production and not yet delivered. 0: tuned, as many as keep the consumer from
+  // waiting, within the memory budget.
   int depth = 0;
   // What tuning aims at: the share of its time that the consumer waits beyond what no setting could
-  // spare it, 0.0001 to 0.5.
+  // spare it.
   double wait_target = 0.005;
-  // Where loaders of one Runtime want more workers or memory than there are, each gets by weight,
-  // 0.001 to 1000.
+  // Where loaders of one Runtime want more workers or memory than there are, each gets by weight.
   double weight = 1;
-  // How many the caller may hold at once, 1 to 4096; 0: no limit. Of batches on a device
-  // DeviceOptions::buffers says it.
+  // How many the caller may hold at once; 0: no limit. Of batches on a device DeviceOptions::buffers
+  // says it.
   int lent_batches = 8;
 
   // The slots are pinned for it when the loader is opened, those in production and `lent_batches`

@@ -29,16 +29,11 @@ struct BenchArguments {
   std::string directory;
   RecipeArguments recipe;
   std::string crop_index = "auto";
-  int64_t batch_size = 64;
-  bool drop_remainder = false;
+  LoaderOptions loader;  // some of its options have flags
   int64_t epochs = 1;
-  uint64_t seed = 0;
   bool shuffle = false;
   bool no_shuffle = false;
-  int64_t rank = 0;
-  int64_t world = 1;
   int64_t threads = 0;
-  int64_t depth = 0;
   int64_t reads = 0;
   std::string reader = "auto";
   uint64_t memory_budget = 0;
@@ -91,9 +86,9 @@ ExecutorKind ExecutorOf(const std::string& name) {
 }
 
 Status CheckTogether(const BenchArguments& given) {
-  if (given.rank >= given.world) {
+  if (given.loader.rank >= given.loader.world) {
     return Error{Code::kInvalidArgument, fmt::format("--rank is {}; it must be below --world, {}",
-                                                     given.rank, given.world)};
+                                                     given.loader.rank, given.loader.world)};
   }
   if (given.crop_index.empty()) {
     return Error{.code = Code::kInvalidArgument,
@@ -119,6 +114,7 @@ BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
   BenchOptions options;
   options.transform = std::move(recipe.name);
   LoaderOptions& loader = options.loader;
+  loader = given.loader;
   loader.source = std::move(source);
   loader.transforms = std::move(recipe.transforms);
   loader.mix = std::move(recipe.mix);
@@ -126,18 +122,12 @@ BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
   loader.layout = recipe.options.layout;
   loader.exif_orientation = recipe.options.exif_orientation;
   loader.limits = recipe.options.limits;
-  loader.batch_size = static_cast<uint32_t>(given.batch_size);
   loader.shuffle = given.shuffle || (recipe.shuffled && !given.no_shuffle);
-  loader.seed = given.seed;
-  loader.rank = static_cast<uint32_t>(given.rank);
-  loader.world = static_cast<uint32_t>(given.world);
-  loader.drop_remainder = given.drop_remainder;
-  loader.depth = static_cast<int>(given.depth);
   options.runtime.threads = static_cast<int>(given.threads);
   options.runtime.reads_in_flight = static_cast<uint32_t>(given.reads);
   options.runtime.reader = ReaderOf(given.reader);
   options.runtime.executor = ExecutorOf(given.executor);
-  options.runtime.shuffle_seed = given.seed;
+  options.runtime.shuffle_seed = given.loader.seed;
   options.runtime.memory_budget = given.memory_budget;
   options.epochs = static_cast<uint64_t>(given.epochs);
   options.cold = given.cold;
@@ -213,18 +203,14 @@ void AddDataOptions(CLI::App& command, BenchArguments& given) {
       ->type_name("")
       ->required();
   AddRecipeOptions(command, given.recipe);
-  AddNumber(command, "--batch-size", given.batch_size, {1, 1 << 20}, "images in a batch");
   command
       .add_option(
           "--crop-index", given.crop_index,
           "auto: DIR's own index if it has one (see\n`stoker index`); off; or the path of an index")
       ->type_name("auto|off|FILE")
       ->capture_default_str();
-  command.add_flag("--drop-remainder", given.drop_remainder,
-                   "leave out a last batch that is not full");
   AddNumber(command, "--epochs", given.epochs, {1, 1'000'000'000},
             "number of passes over the photographs");
-  AddSeed(command, "--seed", given.seed, "seed of the order and of every random transform");
   CLI::Option* shuffle =
       command.add_flag("--shuffle", given.shuffle, "a new order each epoch, the default for train");
   command.add_flag("--no-shuffle", given.no_shuffle, "the folder's order, the default for eval")
@@ -234,8 +220,6 @@ void AddDataOptions(CLI::App& command, BenchArguments& given) {
 void AddMachineOptions(CLI::App& command, BenchArguments& given) {
   AddNumber(command, "--threads", given.threads, {0, 1024},
             "decode workers; 0: tuned, at most the cores\nallotted to this process");
-  AddNumber(command, "--depth", given.depth, {0, 4096},
-            "batches in production at once; 0: tuned, within\nthe memory budget");
   AddNumber(command, "--reads", given.reads, {0, 1024}, "reads in flight; 0: tuned, at most 64");
   AddChoice(command, "--reader", given.reader, {"auto", "uring", "pread"},
             "auto: the faster one, measured at start-up");
@@ -293,11 +277,6 @@ void AddTestOptions(CLI::App& command, BenchArguments& given) {
   AddChoice(command, "--executor", given.executor, {"tbb", "threads", "shuffled"},
             "scheduler that runs the workers")
       ->group(kGroup);
-  AddNumber(command, "--rank", given.rank, {0, (1 << 20) - 1},
-            "index of this process, below --world")
-      ->group(kGroup);
-  AddNumber(command, "--world", given.world, {1, 1 << 20}, "processes that share the photographs")
-      ->group(kGroup);
 }
 
 }  // namespace
@@ -307,6 +286,8 @@ void AddBench(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand(
       "bench", "Stream a folder of photographs as augmented batches, and measure");
   AddDataOptions(*command, *given);
+  given->loader.batch_size = 64;
+  AddLoaderOptions(*command, given->loader);
   AddMachineOptions(*command, *given);
   AddDeviceOptions(*command, *given);
   AddWatchOptions(*command, *given);

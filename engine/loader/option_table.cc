@@ -1,0 +1,146 @@
+#include "engine/loader/option_table.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/image.h"
+
+namespace stoker {
+
+namespace {
+
+using Choices = std::vector<OptionInfo::Choice>;
+
+constexpr const char* kMain = "";  // the command's main group of options
+constexpr const char* kForTesting = "For testing";
+
+template <auto member>
+OptionValue ValueOf(LoaderOptions& options) {
+  return ValueAt(options.*member);
+}
+
+// A number in [low, high].
+template <auto member>
+Option<LoaderOptions> Number(const char* name, double low, double high) {
+  return {{.name = name, .low = low, .high = high}, &ValueOf<member>};
+}
+
+template <auto member>
+Option<LoaderOptions> Flag(const char* name) {
+  return {{.name = name}, &ValueOf<member>};
+}
+
+template <auto member>
+Option<LoaderOptions> ChoiceOf(const char* name, Choices choices) {
+  return {{.name = name, .choices = std::move(choices)}, &ValueOf<member>};
+}
+
+template <typename Enum>
+OptionInfo::Choice Named(Enum value) {
+  return {NameOf(value), value};
+}
+
+std::vector<LoaderOptionRow> MakeTable() {
+  using O = LoaderOptions;
+  constexpr double kMostRanks = 1 << 20, kMostBatches = 4096;
+  std::vector<LoaderOptionRow> table = {
+      {.option = Number<&O::batch_size>("batch_size", 1, 1 << 20),
+       .doc = "rows per batch",
+       .flag_group = kMain},
+      {.option = Flag<&O::shuffle>("shuffle"), .doc = "a new order each epoch"},
+      {.option = Number<&O::seed>("seed", 0, 0),  // a uint64_t, which has no bounds
+       .doc = "seed of the order and of every random transform",
+       .flag_group = kMain},
+      {.option = ChoiceOf<&O::dtype>("dtype", {Named(DType::kU8), Named(DType::kF16),
+                                               Named(DType::kBF16), Named(DType::kF32)}),
+       .doc = "data type of transformed images",
+       .more = "Also takes the objects of NumPy, TensorFlow and JAX for these types. The "
+               "conversion costs little, and rounds as astype does from float32. NumPy "
+               "arrays of bfloat16 need the package ml_dtypes; tensors (`to_device`) do "
+               "not.",
+       .of_images = true},
+      {.option = ChoiceOf<&O::layout>("layout", {Named(Layout::kNhwc), Named(Layout::kNchw)}),
+       .doc = "memory layout of transformed images",
+       .more = "\"NHWC\": channels last; \"NCHW\": a plane for each channel, as in PyTorch.",
+       .of_images = true},
+      {.option = Flag<&O::drop_remainder>("drop_remainder"),
+       .doc = "leave out a last batch that is not full",
+       .flag_group = kMain},
+      {.option = Number<&O::rank>("rank", 0, kMostRanks - 1),
+       .doc = "index of this process, below `world`",
+       .changes_batches = false,
+       .flag_group = kForTesting},
+      {.option = Number<&O::world>("world", 1, kMostRanks),
+       .doc = "number of processes that share the dataset",
+       .flag_group = kForTesting},
+      {.option = ChoiceOf<&O::remainder>(
+           "remainder",
+           {{"uneven", Remainder::kUneven}, {"drop", Remainder::kDrop}, {"pad", Remainder::kPad}}),
+       .doc = "what happens to samples that do not divide evenly among the processes",
+       .more =
+           "\"uneven\": each comes exactly once; \"drop\": they are left out; \"pad\": the order "
+           "starts again."},
+      {.option = Flag<&O::exif_orientation>("exif_orientation"),
+       .doc = "turn photographs as their EXIF tag says",
+       .of_images = true},
+      // AddLimits in bindings/cli adds flags for both, also to other commands than bench.
+      {.option = {{.name = "max_pixels", .low = 1, .high = 1.0 * kMostSidePixels * kMostSidePixels},
+                  [](O& options) -> OptionValue { return &options.limits.max_pixels; }},
+       .doc = "refuse images with more pixels (width × height)",
+       .more = "Such an image is a ResourceExhaustedError. This also limits what a JPEG "
+               "of several scans (a progressive one) may cost: 4 bytes of memory for each "
+               "of the pixels, and 16 scans of an image that large.",
+       .of_images = true,
+       .changes_batches = false},
+      {.option = {{.name = "max_scans", .low = 1, .high = 1e6},
+                  [](O& options) -> OptionValue { return &options.limits.max_scans; }},
+       .doc = "refuse JPEGs with more scans",
+       .of_images = true,
+       .changes_batches = false},
+      {.option = Number<&O::depth>("depth", 0, kMostBatches),
+       .doc = "batches in production at once",
+       .zero = "tuned, within the memory budget",
+       .changes_batches = false,
+       .flag_group = kMain},
+      {.option = Number<&O::wait_target>("wait_target", 0.0001, 0.5),
+       .doc = "target of tuning: the share of its time that the program may wait for "
+              "batches, beyond what no setting could avoid",
+       .changes_batches = false},
+      {.option = Number<&O::weight>("weight", 0.001, 1000),
+       .doc = "share of workers and memory when there is too little, relative to the "
+              "other loaders of the Runtime",
+       .changes_batches = false},
+      {.option = Number<&O::lent_batches>("lent_batches", 0, kMostBatches),
+       .doc = "batches that the program may hold at once",
+       .more = "Past it the next batch is a ResourceExhaustedError.",
+       .zero = "no limit",
+       .changes_batches = false},
+      // Has no member: whoever reads it opens a device and sets LoaderOptions::pinned_for.
+      {.option = {{.name = "pin_memory"}, nullptr},
+       .doc = "pin (page-lock) the memory of batches, so that GPUs copy from it "
+              "directly; requires CUDA",
+       .more = "This pins the batches in production and `lent_batches` more (4 without a "
+               "limit), when the loader is made. It is for programs that copy batches "
+               "themselves; `to_device` pins what it needs. A copy with non_blocking=True "
+               "must be complete before the program drops the array, or the workers "
+               "overwrite its source; TensorFlow keeps the array by itself. Loads CUDA's "
+               "driver. A forked child cannot access batches that it inherits.",
+       .changes_batches = false},
+  };
+  table[0].option.required = true;
+  return table;
+}
+
+}  // namespace
+
+std::span<const LoaderOptionRow> AllLoaderOptions() {
+  static const std::vector<LoaderOptionRow> table = MakeTable();
+  return table;
+}
+
+const LoaderOptionRow& LoaderOptionNamed(std::string_view name) {
+  return *std::ranges::find_if(
+      AllLoaderOptions(), [name](const LoaderOptionRow& row) { return row.option.name == name; });
+}
+
+}  // namespace stoker
