@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "bindings/c/described.h"
 #include "bindings/c/stoker_c.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/waiting.h"
@@ -55,6 +56,7 @@ PYBIND11_MODULE(_stoker, module) {
       .def(py::init(&OpenRuntime), py::arg("threads"), py::arg("memory_budget"), py::arg("reader"),
            py::arg("executor"), py::arg("reads_in_flight"))
       .def("describe", &Describe);
+  module.def("described", &DescribedAsJson);
   module.def("after_fork", &AfterFork);
   module.def("leave", &Leave);
   AddSources(module);

@@ -24,15 +24,7 @@ except ImportError as _error:
     from stoker import _missing_library
 
     raise _missing_library.in_words(_error, _pathlib.Path(__file__).parent) from _error
-from stoker._augmentations import (
-    AutoAugment,
-    ColorJitter,
-    GaussianBlur,
-    RandAugment,
-    RandomErasing,
-    RandomGrayscale,
-    TrivialAugmentWide,
-)
+from stoker import _sources, _transforms
 from stoker._compose import Compose
 from stoker._device_loader import DeviceLoader
 from stoker._errors import (
@@ -54,27 +46,14 @@ from stoker._iterator import DeviceIterator, Epoch, Iterator
 from stoker._loader import Loader
 from stoker._mix import BatchTransform, CutMix, MixUp, RandomChoice
 from stoker._runtime import Runtime
-from stoker._sources import ImageFolder, Source, arrays, image_folder
+from stoker._sources import *  # noqa: F403
 from stoker._stoker import Tensor, __version__
-from stoker._transforms import (
-    CenterCrop,
-    Normalize,
-    Pad,
-    RandomCrop,
-    RandomHorizontalFlip,
-    RandomResizedCrop,
-    RandomVerticalFlip,
-    Resize,
-    Transform,
-)
+from stoker._transforms import *  # noqa: F403
 from stoker._watching import Monitor, Trace
 
 __all__ = [
-    "AutoAugment",
     "BatchTransform",
     "CancelledError",
-    "CenterCrop",
-    "ColorJitter",
     "Compose",
     "CropIndexWarning",
     "CutMix",
@@ -84,40 +63,25 @@ __all__ = [
     "Epoch",
     "Error",
     "FailedPreconditionError",
-    "GaussianBlur",
-    "ImageFolder",
     "InvalidArgumentError",
     "Iterator",
     "Loader",
     "MemoryWarning",
     "MixUp",
     "Monitor",
-    "Normalize",
     "NotFoundError",
-    "Pad",
     "PermissionDeniedError",
-    "RandAugment",
     "RandomChoice",
-    "RandomCrop",
-    "RandomErasing",
-    "RandomGrayscale",
-    "RandomHorizontalFlip",
-    "RandomResizedCrop",
-    "RandomVerticalFlip",
-    "Resize",
     "ResourceExhaustedError",
     "Runtime",
     "SkippedFilesWarning",
-    "Source",
     "Tensor",
     "Trace",
-    "Transform",
-    "TrivialAugmentWide",
     "UnavailableError",
     "UnimplementedError",
     "__version__",
-    "arrays",
-    "image_folder",
+    *_sources.__all__,
+    *_transforms.__all__,
 ]
 
 # Threads that wait for batches are let go, and nothing is produced while the interpreter is taken down.

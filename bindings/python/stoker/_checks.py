@@ -15,7 +15,6 @@ import numpy as np
 from stoker._errors import InvalidArgumentError, counted
 
 MOST_PIXELS = 65535  # of a side: no JPEG is larger
-MAX_PIXELS, MAX_SCANS = 2**28, 200  # where nothing else is said
 
 
 def integer(name: str, value: Any, low: int, high: int) -> int:
@@ -29,14 +28,6 @@ def integer(name: str, value: Any, low: int, high: int) -> int:
     if not low <= number <= high:
         raise InvalidArgumentError(f"{name} is {number}; it must be between {low} and {high}")
     return number
-
-
-def limits(max_pixels: Any, max_scans: Any) -> dict[str, int]:
-    """What image files may ask for, as the library's options."""
-    return {
-        "max_pixels": integer("max_pixels", max_pixels, 1, MOST_PIXELS**2),
-        "max_scans": integer("max_scans", max_scans, 1, 10**6),
-    }
 
 
 def boolean(name: str, value: Any) -> bool:
@@ -121,14 +112,14 @@ def interpolation(name: str, value: Any, names: Sequence[str]) -> str:
     raise InvalidArgumentError(f"{name} is {given!r:.50}; {name.partition('.')[0]} has {here} only")
 
 
-def dtype(name: str, value: Any) -> str:
+def dtype(name: str, value: Any, names: Sequence[str]) -> str:
     """Of images: a name, or what NumPy, TensorFlow or JAX takes for that type."""
     if isinstance(value, (type, np.dtype)) or hasattr(value, "as_numpy_dtype"):
         with contextlib.suppress(TypeError):  # some other class
             value = np.dtype(getattr(value, "as_numpy_dtype", value)).name
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a dtype, not {_kind(value)}")
-    return choice(name, value, ("uint8", "float16", "bfloat16", "float32"))
+    return choice(name, value, names)
 
 
 def numpy_has(dtype: str) -> None:
@@ -142,11 +133,6 @@ def epoch(value: Any, name: str = "epoch") -> int:
     return integer(name, value, 0, 2**32 - 1)
 
 
-def layout(name: str, value: Any) -> str:
-    """Either "NHWC" or "NCHW"."""
-    return choice(name, value, ("NHWC", "NCHW"))
-
-
 def sequence(name: str, values: Any) -> list[Any]:
     """The elements of a list, a tuple or a 1-D array."""
     if isinstance(values, (str, bytes)) or not (hasattr(values, "__len__") and hasattr(values, "__iter__")):
@@ -154,14 +140,14 @@ def sequence(name: str, values: Any) -> list[Any]:
     return list(values)
 
 
-def size(name: str, value: Any) -> tuple[int, ...]:
-    """`(n,)` of an int or a sequence of one, `(height, width)` of a sequence of two."""
+def size(name: str, value: Any, most: int) -> tuple[int, ...]:
+    """`(n,)` of an int or a sequence of one, `(height, width)` of a sequence of two; each 1 to `most`."""
     if not several(value):
-        return (integer(name, value, 1, MOST_PIXELS),)
+        return (integer(name, value, 1, most),)
     sides = sequence(name, value)
     if len(sides) not in (1, 2):
         raise InvalidArgumentError(f"{name} is {value!r}; it must be an int or (height, width)")
-    return tuple(integer(f"{name}[{i}]", side, 1, MOST_PIXELS) for i, side in enumerate(sides))
+    return tuple(integer(f"{name}[{i}]", side, 1, most) for i, side in enumerate(sides))
 
 
 def fill(name: str, value: Any) -> tuple[int, int, int]:
@@ -175,12 +161,12 @@ def fill(name: str, value: Any) -> tuple[int, int, int]:
     return (read[0], read[len(read) // 2], read[-1])
 
 
-def margins(name: str, value: Any) -> tuple[int, int, int, int]:
+def margins(name: str, value: Any, most: int) -> tuple[int, int, int, int]:
     """(left, top, right, bottom) of an int, (left and right, top and bottom), or all four."""
     sides = sequence(name, value) if several(value) else [value]
     if len(sides) not in (1, 2, 4):
         raise InvalidArgumentError(f"{name} is {value!r:.50}; it must be an int, or a sequence of 2 or 4")
-    read = [integer(name, side, 0, MOST_PIXELS) for side in sides]
+    read = [integer(name, side, 0, most) for side in sides]
     left, top = read[0], read[min(1, len(read) - 1)]
     return (left, top, read[2], read[3]) if len(read) == 4 else (left, top, left, top)
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stoker import _checks, _stoker
+from stoker import _checks, _options, _stoker
 from stoker._errors import InvalidArgumentError
 from stoker._explain import explained, places, spec_of
 from stoker._mix import split
-from stoker._transforms import Transform, checked
+from stoker._parameters import Transform, checked
 
 
 class Compose:
@@ -59,25 +59,21 @@ class Compose:
         layout: str = "NHWC",
         exif_orientation: bool = True,
         seed: int = 0,
-        max_pixels: int = _checks.MAX_PIXELS,
-        max_scans: int = _checks.MAX_SCANS,
+        max_pixels: int = _options.DEFAULTS["max_pixels"],
+        max_scans: int = _options.DEFAULTS["max_scans"],
         memory_budget: int = 0,
     ) -> None:
+        given = locals()
         images, mix = split(transforms)
         if mix is not None:
             raise TypeError(
                 f"{mix!r:.80} mixes the rows of a batch, and Compose has one image; give it to a Loader"
             )
         self._transforms = checked(images)
-        self._dtype = _checks.dtype("dtype", dtype)
-        _checks.numpy_has(self._dtype)
-        self._layout = _checks.layout("layout", layout)
-        self._exif_orientation = _checks.boolean("exif_orientation", exif_orientation)
-        self._limits = _checks.limits(max_pixels, max_scans)
+        self._options = _options.checked(given, only_of_images=True)
+        _checks.numpy_has(self._options["dtype"])
         self._memory_budget = _checks.integer("memory_budget", memory_budget, 0, 2**63 - 1)
-        self._spec = spec_of(
-            self._transforms, self._dtype, self._layout, self._exif_orientation, **self._limits
-        )
+        self._spec = spec_of(self._transforms, self._options)
         self._native = _stoker.Compose(self._spec, self._memory_budget)
         self._draws = _Draws(_checks.integer("seed", seed, 0, 2**64 - 1))
 
@@ -134,11 +130,8 @@ class Compose:
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy with its own count of calls, which draws differently from this one and other copies."""
         options = {
-            "dtype": self._dtype,
-            "layout": self._layout,
-            "exif_orientation": self._exif_orientation,
+            **self._options,
             "seed": self._draws.seed,
-            **self._limits,
             "memory_budget": self._memory_budget,
         }
         return _made, (self._transforms, options, self._draws.next_copy())
@@ -148,13 +141,13 @@ class Compose:
             f"    {transform!r},  # {where}\n"
             for transform, where in zip(self._transforms, places(self._spec))
         )
-        layout = "" if self._layout == "NHWC" else f", layout={self._layout!r}"
-        exif = "" if self._exif_orientation else ", exif_orientation=False"
-        seed = "" if self._draws.seed == 0 else f", seed={self._draws.seed}"
-        usual = _checks.limits(_checks.MAX_PIXELS, _checks.MAX_SCANS)
-        limits = "".join(f", {name}={value}" for name, value in self._limits.items() if value != usual[name])
+        options = "".join(
+            f", {name}={value!r}"
+            for name, value in {**self._options, "seed": self._draws.seed}.items()
+            if name == "dtype" or value != _options.DEFAULTS[name]
+        )
         budget = f", memory_budget={self._memory_budget}" if self._memory_budget else ""
-        return f"stoker.Compose([\n{lines}], dtype={self._dtype!r}{layout}{exif}{seed}{limits}{budget})"
+        return f"stoker.Compose([\n{lines}]{options}{budget})"
 
 
 def _made(transforms: tuple[Transform, ...], options: dict[str, Any], copy: int) -> Compose:

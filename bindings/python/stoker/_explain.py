@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stoker import _stoker
-from stoker._transforms import Transform
+from stoker._parameters import Transform
 
 
-def spec_of(
-    transforms: Sequence[Transform], dtype: str, layout: str, exif_orientation: bool, **limits: int
-) -> str:
-    """What the library makes a plan of."""
-    spec: dict[str, Any] = {
-        "transforms": [t._spec() for t in transforms],
-        "dtype": dtype,
-        "layout": layout,
-        "exif_orientation": exif_orientation,
-        **limits,
-    }
-    return json.dumps(spec)
+def spec_of(transforms: Sequence[Transform], options: Mapping[str, Any]) -> str:
+    """What the library makes a plan of; `options` are those of images."""
+    return json.dumps({"transforms": [t._spec() for t in transforms], **options})
 
 
 def places(spec: str) -> list[str]:

@@ -8,52 +8,24 @@ import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from stoker import _checks, _identity, _stoker
+from stoker import _checks, _identity, _options, _stoker
 from stoker._device_loader import DeviceLoader
 from stoker._errors import FailedPreconditionError, InvalidArgumentError, counted
 from stoker._explain import explained, spec_of
 from stoker._iterator import Epoch, Iterator, Made, _Iterates, no_array, no_shape
 from stoker._mix import BatchTransform, split
+from stoker._parameters import Transform, checked
 from stoker._runtime import Runtime
 from stoker._sources import Source
-from stoker._transforms import Transform, checked
 from stoker._watching import Monitor, Trace
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
-_NOT_OF_BATCHES = (
-    "rank",
-    "depth",
-    "wait_target",
-    "weight",
-    "lent_batches",
-    "pin_memory",
-    "max_pixels",
-    "max_scans",
-)  # they have the same bytes, or are parts
-_REMAINDERS = ("uneven", "drop", "pad")
-_DEFAULTS = {
-    "shuffle": False,
-    "seed": 0,
-    "dtype": "uint8",
-    "layout": "NHWC",
-    "drop_remainder": False,
-    "rank": 0,
-    "world": 1,
-    "remainder": "uneven",
-    "exif_orientation": True,
-    "max_pixels": _checks.MAX_PIXELS,
-    "max_scans": _checks.MAX_SCANS,
-    "depth": 0,
-    "wait_target": 0.005,
-    "weight": 1.0,
-    "lent_batches": 0,
-    "pin_memory": False,
-}
 _STATE_VERSION = 2
 
 
+# tools/generate.py writes the lines from `batch_size` to `pin_memory`, in the docstring and in the signature.
 class Loader:
     """Batches of transformed samples, as NumPy arrays or as a `tf.data.Dataset`.
 
@@ -92,39 +64,39 @@ class Loader:
         transforms: a sequence of transforms (`RandomResizedCrop`, `ColorJitter`, …; docs/transforms.md has
             their order) that makes all images the same size. May be empty for arrays. The last one may be a
             `MixUp`, a `CutMix` or a `RandomChoice` of them, which mixes whole batches and makes labels soft.
-        batch_size: rows of a batch, 1 to 1,048,576.
+        batch_size: rows per batch, 1 to 1,048,576.
         shuffle: a new order each epoch.
-        seed: of the order and of every random transform, 0 to 2**64 - 1.
-        dtype: of transformed images: "uint8", "float16", "bfloat16" or "float32" (or NumPy's,
-            TensorFlow's or JAX's objects for them). Made while the pixels are, at little cost: the
-            same as float32 rounded by astype. NumPy arrays of bfloat16 need the package ml_dtypes; tensors
+        seed: seed of the order and of every random transform, 0 to 2**64 - 1.
+        dtype: data type of transformed images: "uint8", "float16", "bfloat16" or "float32". Also takes the
+            objects of NumPy, TensorFlow and JAX for these types. The conversion costs little, and rounds as
+            astype does from float32. NumPy arrays of bfloat16 need the package ml_dtypes; tensors
             (`to_device`) do not.
-        layout: of transformed images: "NHWC", channels last; "NCHW", a plane for each channel, as torch
-            has them.
+        layout: memory layout of transformed images: "NHWC" or "NCHW". "NHWC": channels last; "NCHW": a
+            plane for each channel, as in PyTorch.
         drop_remainder: leave out a last batch that is not full.
-        rank: this process' number among `world` processes that share the dataset.
-        world: how many they are.
-        remainder: what becomes of samples that do not divide evenly among them: "uneven" (each exactly
-            once), "drop", or "pad" (the order begins again).
+        rank: index of this process, below `world`, 0 to 1,048,575.
+        world: number of processes that share the dataset, 1 to 1,048,576.
+        remainder: what happens to samples that do not divide evenly among the processes: "uneven", "drop"
+            or "pad". "uneven": each comes exactly once; "drop": they are left out; "pad": the order starts
+            again.
         exif_orientation: turn photographs as their EXIF tag says.
-        max_pixels: width × height of an image; a larger one is a ResourceExhaustedError. Also what a JPEG of
-            several scans (a progressive one) may cost: 4 bytes of memory for each of them, and 16 scans of an
-            image that large.
-        max_scans: of a JPEG, 1 to 1,000,000.
-        depth: batches in production, 1 to 4,096; None: tuned while it runs, within the memory budget
-            (docs/tuning.md).
-        wait_target: what tuning aims at: the share of its time that the program waits for batches, beyond
-            what no setting could spare it, 0.0001 to 0.5.
-        weight: where loaders of one Runtime want more workers or memory than there are, each gets by
-            weight, 0.001 to 1,000.
-        lent_batches: how many batches the program may hold at once before the next one is a
-            ResourceExhaustedError, 1 to 4,096; None: no limit.
-        pin_memory: pin (page-lock) the memory of batches, those in production and `lent_batches` more (4
-            where there is no limit), when the loader is made: GPUs copy it by themselves, while the CPU
-            works. For programs that copy batches themselves; `to_device` pins what it needs. A copy with
-            non_blocking=True must be over before the array is let go of, else the workers write the next
-            batch into what is being copied; TensorFlow keeps it by itself. Loads CUDA's driver. A forked
-            child cannot touch batches that it was left.
+        max_pixels: refuse images with more pixels (width × height), 1 to 4,294,836,225. Such an image is a
+            ResourceExhaustedError. This also limits what a JPEG of several scans (a progressive one) may
+            cost: 4 bytes of memory for each of the pixels, and 16 scans of an image that large.
+        max_scans: refuse JPEGs with more scans, 1 to 1,000,000.
+        depth: batches in production at once, 1 to 4,096; None: tuned, within the memory budget.
+        wait_target: target of tuning: the share of its time that the program may wait for batches, beyond
+            what no setting could avoid, 0.0001 to 0.5.
+        weight: share of workers and memory when there is too little, relative to the other loaders of the
+            Runtime, 0.001 to 1,000.
+        lent_batches: batches that the program may hold at once, 1 to 4,096; None: no limit. Past it the
+            next batch is a ResourceExhaustedError.
+        pin_memory: pin (page-lock) the memory of batches, so that GPUs copy from it directly; requires
+            CUDA. This pins the batches in production and `lent_batches` more (4 without a limit), when the
+            loader is made. It is for programs that copy batches themselves; `to_device` pins what it needs.
+            A copy with non_blocking=True must be complete before the program drops the array, or the
+            workers overwrite its source; TensorFlow keeps the array by itself. Loads CUDA's driver. A
+            forked child cannot access batches that it inherits.
         runtime: the Runtime to share; None: the default one.
 
     Raises:
@@ -148,15 +120,16 @@ class Loader:
         world: int = 1,
         remainder: str = "uneven",
         exif_orientation: bool = True,
-        max_pixels: int = _checks.MAX_PIXELS,
-        max_scans: int = _checks.MAX_SCANS,
+        max_pixels: int = 268435456,
+        max_scans: int = 200,
         depth: int | None = None,
         wait_target: float = 0.005,
-        weight: float = 1,
+        weight: float = 1.0,
         lent_batches: int | None = None,
         pin_memory: bool = False,
         runtime: Runtime | None = None,
     ) -> None:
+        given = locals()
         if not isinstance(source, Source):
             hint = "; try stoker.image_folder(…)" if isinstance(source, str) else ""
             raise TypeError(f"source must be a Source, not {source!r:.80}{hint}")
@@ -166,26 +139,7 @@ class Loader:
         images, self._mix = split(transforms)
         self._transforms = checked(images)
         self._runtime = runtime
-        self._options: dict[str, Any] = {
-            "batch_size": _checks.integer("batch_size", batch_size, 1, 2**20),
-            "shuffle": _checks.boolean("shuffle", shuffle),
-            "seed": _checks.integer("seed", seed, 0, 2**64 - 1),
-            "dtype": _checks.dtype("dtype", dtype),
-            "layout": _checks.layout("layout", layout),
-            "drop_remainder": _checks.boolean("drop_remainder", drop_remainder),
-            "rank": _checks.integer("rank", rank, 0, 2**20 - 1),
-            "world": _checks.integer("world", world, 1, 2**20),
-            "remainder": _checks.choice("remainder", remainder, _REMAINDERS),
-            "exif_orientation": _checks.boolean("exif_orientation", exif_orientation),
-            **_checks.limits(max_pixels, max_scans),
-            "depth": 0 if depth is None else _checks.integer("depth", depth, 1, 4096),
-            "wait_target": _checks.real("wait_target", wait_target, 0.0001, 0.5),
-            "weight": _checks.real("weight", weight, 0.001, 1000),
-            "lent_batches": (
-                0 if lent_batches is None else _checks.integer("lent_batches", lent_batches, 1, 4096)
-            ),
-            "pin_memory": _checks.boolean("pin_memory", pin_memory),
-        }
+        self._options = _options.checked(given)
         self._key = uuid.uuid4().hex
         self._spec = json.dumps(
             {
@@ -367,13 +321,14 @@ class Loader:
         mix = [] if self._mix is None else [f"{self._mix!r}  batch  once all its rows are complete"]
         if not self._transforms:
             return "\n".join(["rows are copied as they are", *mix])
-        options = self._options
-        spec = spec_of(self._transforms, options["dtype"], options["layout"], options["exif_orientation"])
+        spec = spec_of(self._transforms, _options.checked(self._options, only_of_images=True))
         return "\n".join([explained(spec), *mix])
 
     def __repr__(self) -> str:
         options = "".join(
-            f", {name}={value!r}" for name, value in self._options.items() if value != _DEFAULTS.get(name)
+            f", {name}={value!r}"
+            for name, value in self._options.items()
+            if value != _options.DEFAULTS.get(name)
         )
         runtime = "" if self._runtime is None else f", runtime={self._runtime!r}"
         transforms = ", ".join(repr(t) for t in self._listed())
@@ -468,8 +423,8 @@ class Loader:
     def _described(self) -> _identity.Described:
         """Everything that the batches of all ranks depend on, except the path of the files."""
         options = {"samples": len(self._source), "digest of the samples": self._digest}
-        options |= {k: v for k, v in self._options.items() if k not in _NOT_OF_BATCHES}
-        return _identity.described(options, _DEFAULTS, self._listed())
+        options |= {k: v for k, v in self._options.items() if k not in _options.NOT_OF_BATCHES}
+        return _identity.described(options, _options.DEFAULTS, self._listed())
 
     def _fingerprint(self) -> str:
         """The same as text, for values that differ from their defaults."""

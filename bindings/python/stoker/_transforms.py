@@ -3,45 +3,39 @@
 Images are RGB with 8 bits a channel (gray ones get three equal channels). Sizes are in pixels, an int
 or (height, width), from 1 to 65,535. A transform does nothing by itself: a `Loader` or a `Compose`
 compiles a list of them into one pass.
+
+Those that change what an image looks like work on images that have one size: they come after the transform
+that makes the size, and before `Normalize`. `RandomErasing` works on the finished values and is last.
 """
+
+# Written by tools/generate.py from transforms/spec/transform_table.cc, which is the file to change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any
 
-from stoker import _checks
-from stoker._errors import InvalidArgumentError
+from stoker._parameters import Fill, Margins, Range, Size, Transform
 
-Size = Union[int, Sequence[int]]
-Margins = Union[int, Sequence[int]]
-
-_INTERPOLATIONS = ("bilinear",)
-_PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
-
-
-class Transform:
-    """The base of all transforms. Immutable; equal when all parameters are."""
-
-    def _spec(self) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _set(self, **values: Any) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-
-def _name(transform: Transform, option: str) -> str:
-    return f"{type(transform).__name__}.{option}"
-
-
-def _bilinear(transform: Transform, given: Any) -> str:
-    return _checks.interpolation(_name(transform, "interpolation"), given, _INTERPOLATIONS)
-
-
-def _square(size: tuple[int, ...]) -> tuple[int, int]:
-    return (size[0], size[-1])
+__all__ = [
+    "AutoAugment",
+    "CenterCrop",
+    "ColorJitter",
+    "GaussianBlur",
+    "Normalize",
+    "Pad",
+    "RandAugment",
+    "RandomCrop",
+    "RandomErasing",
+    "RandomGrayscale",
+    "RandomHorizontalFlip",
+    "RandomResizedCrop",
+    "RandomVerticalFlip",
+    "Resize",
+    "Transform",
+    "TrivialAugmentWide",
+]
 
 
 @dataclass(frozen=True)
@@ -49,11 +43,11 @@ class Resize(Transform):
     """Bilinear.
 
     Args:
-        size: an int: the shorter side becomes `size`, the longer one int(size * long / short).
-            (height, width): exactly that.
+        size: an int: the shorter side becomes `size`, the longer one int(size * long / short). (height,
+            width): exactly that.
         interpolation: "bilinear", or torchvision's or Pillow's names for it; there is no other.
-        antialias: True: the filter widens when shrinking, as in Pillow and torchvision.
-            False: two taps, as in tf.image.resize and OpenCV.
+        antialias: True: the filter widens when shrinking, as in Pillow and torchvision. False: two taps, as
+            in tf.image.resize and OpenCV.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -62,20 +56,6 @@ class Resize(Transform):
     size: Size
     interpolation: Any = field(default="bilinear", repr=False)
     antialias: bool = True
-
-    def __post_init__(self) -> None:
-        size = _checks.size(_name(self, "size"), self.size)
-        self._set(
-            size=size[0] if len(size) == 1 else size,
-            interpolation=_bilinear(self, self.interpolation),
-            antialias=_checks.boolean(_name(self, "antialias"), self.antialias),
-        )
-
-    def _spec(self) -> dict[str, Any]:
-        if isinstance(self.size, int):
-            return {"name": "Resize", "size": self.size, "antialias": self.antialias}
-        height, width = self.size
-        return {"name": "Resize", "height": height, "width": width, "antialias": self.antialias}
 
 
 @dataclass(frozen=True)
@@ -91,13 +71,6 @@ class CenterCrop(Transform):
 
     size: Size
 
-    def __post_init__(self) -> None:
-        self._set(size=_square(_checks.size(_name(self, "size"), self.size)))
-
-    def _spec(self) -> dict[str, Any]:
-        height, width = _square(tuple(self.size))  # type: ignore[arg-type]
-        return {"name": "CenterCrop", "height": height, "width": width}
-
 
 @dataclass(frozen=True)
 class RandomResizedCrop(Transform):
@@ -109,8 +82,9 @@ class RandomResizedCrop(Transform):
         size: of the result: an int (a square), or (height, width).
         scale: (least, most) of the image's area, as a share of it.
         ratio: (least, most) of width / height, drawn log-uniformly.
-        interpolation: as for `Resize`.
-        antialias: as for `Resize`.
+        interpolation: "bilinear", or torchvision's or Pillow's names for it; there is no other.
+        antialias: True: the filter widens when shrinking, as in Pillow and torchvision. False: two taps, as
+            in tf.image.resize and OpenCV.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -118,48 +92,17 @@ class RandomResizedCrop(Transform):
 
     size: Size
     scale: Sequence[float] = (0.08, 1.0)
-    ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0)
+    ratio: Sequence[float] = (0.75, 1.3333333333333333)
     interpolation: Any = field(default="bilinear", repr=False)
     antialias: bool = True
 
-    def __post_init__(self) -> None:
-        self._set(
-            size=_square(_checks.size(_name(self, "size"), self.size)),
-            scale=_checks.interval(_name(self, "scale"), self.scale, 0, 1e6),
-            ratio=_checks.interval(
-                _name(self, "ratio"), self.ratio, 1 / _checks.MOST_PIXELS, _checks.MOST_PIXELS
-            ),
-            interpolation=_bilinear(self, self.interpolation),
-            antialias=_checks.boolean(_name(self, "antialias"), self.antialias),
-        )
-
-    def _spec(self) -> dict[str, Any]:
-        height, width = _square(tuple(self.size))  # type: ignore[arg-type]
-        return {
-            "name": "RandomResizedCrop",
-            "height": height,
-            "width": width,
-            "scale": list(self.scale),
-            "ratio": list(self.ratio),
-            "antialias": self.antialias,
-        }
-
-
-class _Chance(Transform):
-    """What is done with probability `p` and has no other parameter."""
-
-    p: float
-
-    def __post_init__(self) -> None:
-        self._set(p=_checks.real(_name(self, "p"), self.p, 0, 1))
-
-    def _spec(self) -> dict[str, Any]:
-        return {"name": type(self).__name__, "p": self.p}
-
 
 @dataclass(frozen=True)
-class RandomHorizontalFlip(_Chance):
-    """Left and right change places with probability `p`, 0 to 1.
+class RandomHorizontalFlip(Transform):
+    """Left and right change places with probability `p`.
+
+    Args:
+        p: 0 to 1.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -169,8 +112,11 @@ class RandomHorizontalFlip(_Chance):
 
 
 @dataclass(frozen=True)
-class RandomVerticalFlip(_Chance):
-    """Top and bottom change places with probability `p`, 0 to 1.
+class RandomVerticalFlip(Transform):
+    """Top and bottom change places with probability `p`.
+
+    Args:
+        p: 0 to 1.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -179,30 +125,8 @@ class RandomVerticalFlip(_Chance):
     p: float = 0.5
 
 
-class _Padded(Transform):
-    """What paddings share."""
-
-    padding: Margins | None
-    fill: int | Sequence[int] | None
-    padding_mode: str
-
-    def _set_padding(self) -> None:
-        self._set(
-            padding=_checks.margins(_name(self, "padding"), 0 if self.padding is None else self.padding),
-            fill=_checks.fill(_name(self, "fill"), 0 if self.fill is None else self.fill),
-            padding_mode=_checks.choice(_name(self, "padding_mode"), self.padding_mode, _PADDING_MODES),
-        )
-
-    def _padding(self) -> dict[str, Any]:
-        return {
-            "padding": list(self.padding),  # type: ignore[arg-type]
-            "fill": list(self.fill),  # type: ignore[arg-type]
-            "padding_mode": self.padding_mode,
-        }
-
-
 @dataclass(frozen=True)
-class Pad(_Padded):
+class Pad(Transform):
     """Pixels around the image.
 
     Args:
@@ -217,18 +141,12 @@ class Pad(_Padded):
     """
 
     padding: Margins
-    fill: int | Sequence[int] | None = 0
+    fill: Fill | None = 0
     padding_mode: str = "constant"
-
-    def __post_init__(self) -> None:
-        self._set_padding()
-
-    def _spec(self) -> dict[str, Any]:
-        return {"name": "Pad", **self._padding()}
 
 
 @dataclass(frozen=True)
-class RandomCrop(_Padded):
+class RandomCrop(Transform):
     """height × width pixels at a random place, after padding.
 
     An image that is smaller is an error of its sample.
@@ -247,25 +165,122 @@ class RandomCrop(_Padded):
     size: Size
     padding: Margins | None = None
     pad_if_needed: bool = False
-    fill: int | Sequence[int] | None = 0
+    fill: Fill | None = 0
     padding_mode: str = "constant"
 
-    def __post_init__(self) -> None:
-        self._set(
-            size=_square(_checks.size(_name(self, "size"), self.size)),
-            pad_if_needed=_checks.boolean(_name(self, "pad_if_needed"), self.pad_if_needed),
-        )
-        self._set_padding()
 
-    def _spec(self) -> dict[str, Any]:
-        height, width = _square(tuple(self.size))  # type: ignore[arg-type]
-        return {
-            "name": "RandomCrop",
-            "height": height,
-            "width": width,
-            "pad_if_needed": self.pad_if_needed,
-            **self._padding(),
-        }
+@dataclass(frozen=True)
+class ColorJitter(Transform):
+    """Brightness, contrast, saturation and hue change by random factors, in random order.
+
+    Args:
+        brightness: a number x: the factor is uniform in [max(0, 1 - x), 1 + x]; or (least, most).
+        contrast: likewise.
+        saturation: likewise.
+        hue: a number x, 0 to 0.5: the shift is uniform in [-x, x] turns; or (least, most).
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    brightness: Range | None = None
+    contrast: Range | None = None
+    saturation: Range | None = None
+    hue: Range | None = None
+
+
+@dataclass(frozen=True)
+class RandomGrayscale(Transform):
+    """Three equal channels with probability `p`.
+
+    Args:
+        p: 0 to 1.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    p: float = 0.1
+
+
+@dataclass(frozen=True)
+class GaussianBlur(Transform):
+    """A Gaussian whose deviation is uniform in `sigma`, the same along both axes; borders are mirrored.
+
+    Args:
+        kernel_size: taps, an odd int, or (along x, along y), as torchvision has them.
+        sigma: (least, most) in pixels, or a number.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    kernel_size: int | Sequence[int]
+    sigma: Range = (0.1, 2.0)
+
+
+@dataclass(frozen=True)
+class AutoAugment(Transform):
+    """One of 25 pairs of operations that were found by search. (Cubuk et al., CVPR 2019)
+
+    Args:
+        policy: "imagenet", "cifar10" or "svhn", or torchvision's names for them.
+        interpolation: where pixels move: "nearest" or "bilinear", or torchvision's or Pillow's names for
+            it.
+        fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue). None is
+            black; given, even as 0, bilinear blends the border with it, as torchvision does.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    policy: str = "imagenet"
+    interpolation: Any = "nearest"
+    fill: Fill | None = None
+
+
+@dataclass(frozen=True)
+class RandAugment(Transform):
+    """Some operations, each uniform among 14, all of one strength. (Cubuk et al., CVPR Workshops 2020)
+
+    Args:
+        num_ops: how many, 0 to 100.
+        magnitude: the strength, 0 to num_magnitude_bins - 1.
+        num_magnitude_bins: 2 to 1,000.
+        interpolation: where pixels move: "nearest" or "bilinear", or torchvision's or Pillow's names for
+            it.
+        fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue). None is
+            black; given, even as 0, bilinear blends the border with it, as torchvision does.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    num_ops: int = 2
+    magnitude: int = 9
+    num_magnitude_bins: int = 31
+    interpolation: Any = "nearest"
+    fill: Fill | None = None
+
+
+@dataclass(frozen=True)
+class TrivialAugmentWide(Transform):
+    """One operation of 14, of random strength. (Müller, Hutter, ICCV 2021)
+
+    Args:
+        num_magnitude_bins: strengths to choose from, 2 to 1,000.
+        interpolation: where pixels move: "nearest" or "bilinear", or torchvision's or Pillow's names for
+            it.
+        fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue). None is
+            black; given, even as 0, bilinear blends the border with it, as torchvision does.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    num_magnitude_bins: int = 31
+    interpolation: Any = "nearest"
+    fill: Fill | None = None
 
 
 @dataclass(frozen=True)
@@ -283,29 +298,24 @@ class Normalize(Transform):
     mean: Sequence[float]
     std: Sequence[float]
 
-    def __post_init__(self) -> None:
-        self._set(
-            mean=_checks.reals(_name(self, "mean"), self.mean, 3),
-            std=_checks.reals(_name(self, "std"), self.std, 3),
-        )
-        for channel, std in enumerate(self.std):
-            if std <= 0:
-                raise InvalidArgumentError(f"Normalize.std[{channel}] is {std:g}; it must be positive")
 
-    def _spec(self) -> dict[str, Any]:
-        return {"name": "Normalize", "mean": list(self.mean), "std": list(self.std)}
+@dataclass(frozen=True)
+class RandomErasing(Transform):
+    """A random box gets `value`, with probability `p`. (Zhong et al., AAAI 2020)
 
+    Args:
+        p: 0 to 1.
+        scale: (least, most) of the image's area, as a share of it.
+        ratio: (least, most) of height / width, drawn log-uniformly.
+        value: a number, or one for each channel, or "random": normal numbers of mean 0 and deviation 1.
+            Values are those of the output: 0 to 255 with dtype="uint8" (which "random" does not fit),
+            fractions with the others; a `Normalize` behind it normalises them.
 
-def checked(transforms: Iterable[Transform]) -> tuple[Transform, ...]:
-    """The transforms as a tuple; TypeError where one is none."""
-    if isinstance(transforms, Transform) or not hasattr(transforms, "__iter__"):
-        hint = f"; try [{transforms!r:.80}]" if isinstance(transforms, Transform) else ""
-        if hasattr(transforms, "_transforms"):  # a Compose
-            hint = "; pass the list that stoker.Compose was given"
-        raise TypeError(f"transforms must be a sequence of transforms, not {transforms!r:.80}{hint}")
-    listed = tuple(transforms)
-    for place, transform in enumerate(listed):
-        if not isinstance(transform, Transform):
-            hint = f"; did you mean {transform.__name__}(…)?" if isinstance(transform, type) else ""
-            raise TypeError(f"transforms[{place}] is no transform of stoker's: {transform!r:.80}{hint}")
-    return listed
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    p: float = 0.5
+    scale: Sequence[float] = (0.02, 0.33)
+    ratio: Sequence[float] = (0.3, 3.3)
+    value: float | Sequence[float] | str = 0

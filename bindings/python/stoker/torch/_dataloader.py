@@ -9,9 +9,10 @@ import torch
 
 from stoker import _checks
 from stoker._mix import BatchTransform, split
+from stoker._options import DEFAULTS
+from stoker._parameters import Transform
 from stoker._runtime import Runtime
 from stoker._sources import Source
-from stoker._transforms import Transform
 from stoker.torch import _options
 from stoker.torch._dataset import Dataset
 from stoker.torch._iterator import Iterator
@@ -95,8 +96,8 @@ class DataLoader:
         world: int | None = None,
         remainder: str = "pad",
         exif_orientation: bool = True,
-        max_pixels: int = _checks.MAX_PIXELS,
-        max_scans: int = _checks.MAX_SCANS,
+        max_pixels: int = DEFAULTS["max_pixels"],
+        max_scans: int = DEFAULTS["max_scans"],
         depth: int | None = None,
         lent_batches: int | None = None,
         buffers: int = 4,

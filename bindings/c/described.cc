@@ -1,0 +1,103 @@
+#include "bindings/c/described.h"
+
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "engine/loader/option_table.h"
+#include "transforms/spec/transform_table.h"
+
+namespace stoker {
+
+namespace {
+
+using Json = nlohmann::json;
+
+// The value of an option.
+struct ValueJson {
+  const OptionInfo& option;
+
+  template <typename Value>
+  Json operator()(const Value* value) const {
+    return *value;
+  }
+  // The text that people write, 0.485, and not the double that is nearest to the float.
+  Json operator()(const std::array<float, 3>* channels) const {
+    Json list = Json::array();
+    for (const float value : *channels) list.push_back(Json::parse(NumberText(value)));
+    return list;
+  }
+  Json operator()(const Margins* m) const { return {m->left, m->top, m->right, m->bottom}; }
+  Json operator()(const std::optional<Fill>* fill) const {
+    return *fill ? Json(**fill) : Json(nullptr);
+  }
+  Json operator()(const EnumValue& value) const { return TextOf(option, OptionValue(value)); }
+};
+
+// Adds a number's bounds, as whole numbers where it is one.
+void AddBounds(Json& json, const OptionInfo& option, const OptionValue& value) {
+  if (std::holds_alternative<uint64_t*>(value)) {
+    json["low"] = 0;
+    json["high"] = std::numeric_limits<uint64_t>::max();
+  } else if (option.low < option.high) {
+    const bool is_real = std::holds_alternative<double*>(value) ||
+                         std::holds_alternative<std::array<double, 2>*>(value);
+    json["low"] = is_real ? Json(option.low) : Json(static_cast<int64_t>(option.low));
+    json["high"] = is_real ? Json(option.high) : Json(static_cast<int64_t>(option.high));
+  }
+}
+
+template <typename Owner>
+Json Describe(const Option<Owner>& option, Owner& standard) {
+  Json json = {{"name", option.name}, {"in_spec", option.in != nullptr}};
+  for (const OptionInfo::Choice& choice : option.choices) json["choices"].push_back(choice.name);
+  if (option.in == nullptr) return json;
+  const OptionValue value = option.in(standard);
+  if (option.required) {
+    json["required"] = true;
+  } else {
+    json["default"] = std::visit(ValueJson{option}, value);
+  }
+  AddBounds(json, option, value);
+  if (option.below != nullptr) json["below"] = option.below;
+  if (*option.note != 0) json["note"] = option.note;
+  return json;
+}
+
+Json Describe(const TransformRow& row) {
+  Json json = {{"name", row.name}, {"doc", row.doc}, {"parameters", Json::array()}};
+  Transform standard = row.standard;
+  for (const Parameter& parameter : row.parameters) {
+    Json described = {{"name", parameter.name}, {"kind", parameter.kind}, {"doc", parameter.doc}};
+    for (const Option<Transform>& option : parameter.options) {
+      described["options"].push_back(Describe(option, standard));
+    }
+    json["parameters"].push_back(std::move(described));
+  }
+  return json;
+}
+
+Json Describe(const LoaderOptionRow& row) {
+  LoaderOptions standard;
+  Json json = Describe(row.option, standard);
+  if (row.option.in == nullptr) json["default"] = false;
+  json["doc"] = row.doc;
+  json["more"] = row.more;
+  json["zero"] = row.zero == nullptr ? Json(nullptr) : Json(row.zero);
+  json["of_images"] = row.of_images;
+  json["changes_batches"] = row.changes_batches;
+  return json;
+}
+
+}  // namespace
+
+std::string DescribedAsJson() {
+  Json json;
+  for (const TransformRow& row : AllTransforms()) json["transforms"].push_back(Describe(row));
+  for (const LoaderOptionRow& row : AllLoaderOptions()) json["loader"].push_back(Describe(row));
+  return json.dump();
+}
+
+}  // namespace stoker

@@ -1,0 +1,41 @@
+"""Checks the options of a loader by the library's table (engine/loader/option_table.cc)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from stoker import _checks, _stoker
+
+_ROWS: dict[str, dict[str, Any]] = {row["name"]: row for row in json.loads(_stoker.described())["loader"]}
+
+# The values that `checked` returns for options that are not given.
+DEFAULTS = {
+    name: 0 if row["zero"] else row["default"] for name, row in _ROWS.items() if not row.get("required")
+}
+# The batches of all ranks together do not depend on these.
+NOT_OF_BATCHES = frozenset(name for name, row in _ROWS.items() if not row["changes_batches"])
+
+
+def checked(given: Mapping[str, Any], *, only_of_images: bool = False) -> dict[str, Any]:
+    """The options that the library takes, out of `given`; errors name the option."""
+    return {
+        name: _checked(row, given[name])
+        for name, row in _ROWS.items()
+        if row["of_images"] or not only_of_images
+    }
+
+
+def _checked(row: dict[str, Any], value: Any) -> Any:
+    name = row["name"]
+    if name == "dtype":
+        return _checks.dtype(name, value, row["choices"])
+    if "choices" in row:
+        return _checks.choice(name, value, row["choices"])
+    if "low" not in row:
+        return _checks.boolean(name, value)
+    if row["zero"] and value is None:
+        return 0
+    check = _checks.real if isinstance(row["low"], float) else _checks.integer
+    return check(name, value, 1 if row["zero"] else row["low"], row["high"])

@@ -1,0 +1,166 @@
+"""The base of all transforms, which checks parameters by the table of transforms/spec/transform_table.cc.
+
+`_transforms.py` has a class for each transform, with its signature and docstring. A parameter's kind says how
+it is checked, and how it is written in the library's JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Callable, Union
+
+from stoker import _checks, _stoker
+from stoker._errors import InvalidArgumentError
+
+Size = Union[int, Sequence[int]]
+Margins = Union[int, Sequence[int]]
+Range = Union[float, Sequence[float]]
+Fill = Union[int, Sequence[int]]
+
+_PARAMETERS: dict[str, list[dict[str, Any]]] = {
+    row["name"]: row["parameters"] for row in json.loads(_stoker.described())["transforms"]
+}
+
+
+class Transform:
+    """The base of all transforms. Immutable; equal when all parameters are."""
+
+    def __post_init__(self) -> None:
+        # A parameter that must be below another one is checked after it.
+        for parameter in sorted(self._parameters(), key=lambda p: "below" in p["options"][0]):
+            name, option = parameter["name"], parameter["options"][0]
+            if "below" in option:
+                option = {**option, "high": getattr(self, option["below"]) - 1}
+            value = _READ[parameter["kind"]](f"{type(self).__name__}.{name}", getattr(self, name), option)
+            object.__setattr__(self, name, value)
+
+    def _parameters(self) -> list[dict[str, Any]]:
+        return _PARAMETERS[type(self).__name__]
+
+    def _spec(self) -> dict[str, Any]:
+        """The transform in a loader spec (docs/loader-spec.md)."""
+        spec: dict[str, Any] = {"name": type(self).__name__}
+        for parameter in self._parameters():
+            value, option = getattr(self, parameter["name"]), parameter["options"][0]
+            if parameter["kind"] in _WRITE:
+                spec.update(_WRITE[parameter["kind"]](value))
+            elif value is not None and option["in_spec"]:
+                spec[option["name"]] = value
+        return spec
+
+
+def checked(transforms: Iterable[Transform]) -> tuple[Transform, ...]:
+    """The transforms as a tuple; TypeError where one is none."""
+    if isinstance(transforms, Transform) or not hasattr(transforms, "__iter__"):
+        hint = f"; try [{transforms!r:.80}]" if isinstance(transforms, Transform) else ""
+        if hasattr(transforms, "_transforms"):  # a Compose
+            hint = "; pass the list that stoker.Compose was given"
+        raise TypeError(f"transforms must be a sequence of transforms, not {transforms!r:.80}{hint}")
+    listed = tuple(transforms)
+    for place, transform in enumerate(listed):
+        if not isinstance(transform, Transform):
+            hint = f"; did you mean {transform.__name__}(…)?" if isinstance(transform, type) else ""
+            raise TypeError(f"transforms[{place}] is no transform of stoker's: {transform!r:.80}{hint}")
+    return listed
+
+
+# --- kinds: each reads (name, value, option) and returns the value that the transform keeps ----------------
+
+
+def _sides(name: str, value: Any, option: dict[str, Any]) -> tuple[int, int]:
+    size = _checks.size(name, value, option["high"])
+    return (size[0], size[-1])
+
+
+def _size(name: str, value: Any, option: dict[str, Any]) -> int | tuple[int, ...]:
+    size = _checks.size(name, value, option["high"])
+    return size[0] if len(size) == 1 else size
+
+
+def _taps(name: str, value: Any, option: dict[str, Any]) -> tuple[int, int]:
+    taps = _sides(name, value, option)
+    for number in taps:
+        if number % 2 == 0:
+            raise InvalidArgumentError(f"{name} is {number}; it must be odd")
+    return taps
+
+
+def _range(name: str, value: Any, option: dict[str, Any]) -> tuple[float, float]:
+    return _checks.interval(name, value, option["low"], option["high"])
+
+
+def _range_or_number(name: str, value: Any, option: dict[str, Any]) -> tuple[float, float]:
+    return _range(name, value if _checks.several(value) else (value, value), option)
+
+
+def _around(middle: float) -> Callable[[str, Any, dict[str, Any]], tuple[float, float]]:
+    """As in torchvision, a number is a distance from the middle."""
+
+    def read(name: str, value: Any, option: dict[str, Any]) -> tuple[float, float]:
+        if value is None:
+            return (middle, middle)
+        if not _checks.several(value):
+            distance = _checks.real(name, value, 0)
+            value = (max(middle - distance, option["low"] if middle else -distance), middle + distance)
+        return _range(name, value, option)
+
+    return read
+
+
+def _margins(name: str, value: Any, option: dict[str, Any]) -> tuple[int, int, int, int]:
+    return _checks.margins(name, 0 if value is None else value, option["high"])
+
+
+def _channels(name: str, value: Any, option: dict[str, Any]) -> tuple[float, ...]:
+    return _checks.reals(name, value, 3)
+
+
+def _positive_channels(name: str, value: Any, option: dict[str, Any]) -> tuple[float, ...]:
+    read = _checks.reals(name, value, 3)
+    for place, number in enumerate(read):
+        if number <= 0:
+            raise InvalidArgumentError(f"{name}[{place}] is {number:g}; it must be positive")
+    return read
+
+
+def _value_or_noise(name: str, value: Any, option: dict[str, Any]) -> str | tuple[float, ...]:
+    if isinstance(value, str):
+        return _checks.choice(name, value, ("random",))
+    if _checks.several(value):
+        values = _checks.sequence(name, value)
+        return _checks.reals(name, values * 3 if len(values) == 1 else values, 3)
+    return (_checks.real(name, value),) * 3
+
+
+_READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
+    "real": lambda name, value, option: _checks.real(name, value, option["low"], option["high"]),
+    "integer": lambda name, value, option: _checks.integer(name, value, option["low"], option["high"]),
+    "boolean": lambda name, value, option: _checks.boolean(name, value),
+    # also torchvision's enums
+    "choice": lambda name, value, option: _checks.choice(
+        name, getattr(value, "value", value), option["choices"]
+    ),
+    "interpolation": lambda name, value, option: _checks.interpolation(name, value, option["choices"]),
+    "range": _range,
+    "range or number": _range_or_number,
+    "factor": _around(1),
+    "shift": _around(0),
+    "channels": _channels,
+    "positive channels": _positive_channels,
+    "sides": _sides,
+    "size": _size,
+    "taps": _taps,
+    "margins": _margins,
+    "fill": lambda name, value, option: _checks.fill(name, 0 if value is None else value),
+    "optional fill": lambda name, value, option: None if value is None else _checks.fill(name, value),
+    "value or noise": _value_or_noise,
+}
+
+# Kinds that are not written as one key of the same name.
+_WRITE: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "sides": lambda size: {"height": size[0], "width": size[1]},
+    "size": lambda size: {"size": size} if isinstance(size, int) else {"height": size[0], "width": size[1]},
+    "taps": lambda taps: {"kernel_height": taps[1], "kernel_width": taps[0]},
+    "value or noise": lambda value: {"noise": True} if value == "random" else {"value": value},
+}

@@ -1,0 +1,40 @@
+"""What tools/generate.py writes is what the library says."""
+
+import inspect
+import re
+import subprocess
+import sys
+
+import pytest
+
+stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+
+TRANSFORMS = [
+    value
+    for value in vars(stoker).values()
+    if inspect.isclass(value) and issubclass(value, stoker.Transform) and value is not stoker.Transform
+]
+
+
+def test_generated_files_are_up_to_date(root):
+    done = subprocess.run(
+        [sys.executable, root / "tools/generate.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("kind", TRANSFORMS, ids=lambda kind: kind.__name__)
+def test_every_parameter_is_documented(kind):
+    for name in inspect.signature(kind).parameters:
+        assert re.search(rf"^ +{name}: ", inspect.getdoc(kind), re.M), name
+
+
+def test_every_option_of_a_loader_is_documented():
+    for name in list(inspect.signature(stoker.Loader).parameters):
+        assert re.search(rf"^ +{name}: ", inspect.getdoc(stoker.Loader), re.M), name
+
+
+def test_every_transform_is_on_the_page_of_transforms(root):
+    page = (root / "docs/transforms.md").read_text()
+    missing = [kind.__name__ for kind in TRANSFORMS if f"`{kind.__name__}" not in page]
+    assert [name for name in missing if not name.endswith("Flip")] == []  # "flips"

@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""Writes what follows from the library's tables: Python's classes for transforms
+(transforms/spec/transform_table.cc), the options in the signature and docstring of Python's Loader
+(engine/loader/option_table.cc), and the tables of both in docs/loader-spec.md.
+
+  tools/generate.py [--check]
+
+`./dev generate` runs it with the Python that has this stoker installed. --check writes nothing, and exits
+with 1 if a file would change.
+"""
+
+import argparse
+import importlib.machinery
+import importlib.util
+import json
+import pathlib
+import re
+import sys
+import textwrap
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TRANSFORMS = "bindings/python/stoker/_transforms.py"
+LOADER = "bindings/python/stoker/_loader.py"
+WIDTH = 108
+
+
+def described():
+    """The library's tables. Loads the extension alone, because the package's Python may be out of date."""
+    package = importlib.util.find_spec("stoker")
+    if package is None:
+        sys.exit("tools/generate.py: stoker is not installed for this Python; try ./dev build")
+    for path in pathlib.Path(package.submodule_search_locations[0]).glob("_stoker*.so"):
+        loader = importlib.machinery.ExtensionFileLoader("_stoker", str(path))
+        spec = importlib.util.spec_from_loader("_stoker", loader)
+        module = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+        return json.loads(module.described())
+    sys.exit(f"tools/generate.py: no extension module in {package.submodule_search_locations[0]}")
+
+
+# --- Python ---------------------------------------------------------------------------------------------
+
+# The type of each kind of parameter in a signature, and its default if that is not the option's.
+ANNOTATIONS = {
+    "real": "float",
+    "integer": "int",
+    "boolean": "bool",
+    "choice": "str",
+    "interpolation": "Any",
+    "range": "Sequence[float]",
+    "range or number": "Range",
+    "factor": "Range | None",
+    "shift": "Range | None",
+    "channels": "Sequence[float]",
+    "positive channels": "Sequence[float]",
+    "sides": "Size",
+    "size": "Size",
+    "taps": "int | Sequence[int]",
+    "margins": "Margins | None",
+    "fill": "Fill | None",
+    "optional fill": "Fill | None",
+    "value or noise": "float | Sequence[float] | str",
+}
+DEFAULTS = {"factor": None, "shift": None, "margins": None, "fill": 0, "value or noise": 0}
+REQUIRED = ("sides", "size", "taps", "channels", "positive channels")
+
+
+def option_types(row):
+    """The types of a loader's option in Python and in JSON."""
+    if "choices" in row:
+        return "Any" if row["name"] == "dtype" else "str", "string"
+    if "low" not in row:
+        return "bool", "boolean"
+    return ("float", "number") if isinstance(row["low"], float) else ("int", "integer")
+
+
+def python_text(value):
+    if isinstance(value, str):
+        return f'"{value}"'
+    return f"({', '.join(map(python_text, value))})" if isinstance(value, list) else repr(value)
+
+
+def field(parameter):
+    """The line of a parameter in its class."""
+    kind, option = parameter["kind"], parameter["options"][0]
+    line = f"    {parameter['name']}: {ANNOTATIONS[kind]}"
+    if kind in REQUIRED or option.get("required"):
+        return line.removesuffix(" | None")
+    if not option["in_spec"]:  # it has one value only, which a repr need not show
+        return f"{line} = field(default={python_text(option['choices'][0])}, repr=False)"
+    return f"{line} = {python_text(DEFAULTS.get(kind, option['default']))}"
+
+
+def paragraph(text, first, rest):
+    return textwrap.fill(text, WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+
+
+def python_class(row):
+    summary, *more = row["doc"].split("\n\n")
+    lines = ["@dataclass(frozen=True)", f"class {row['name']}(Transform):"]
+    lines += [paragraph('"""' + summary, "    ", "    "), ""]
+    for text in more:
+        lines += [paragraph(text, "    ", "    "), ""]
+    lines += ["    Args:"]
+    lines += [paragraph(f"{p['name']}: {p['doc']}", " " * 8, " " * 12) for p in row["parameters"]]
+    lines += ["", "    Raises:", "        ValueError, TypeError: naming the parameter.", '    """', ""]
+    return "\n".join([*lines, *map(field, row["parameters"])]) + "\n"
+
+
+PYTHON_HEADER = '''"""Transforms: torchvision's names and parameters, as plain values.
+
+Images are RGB with 8 bits a channel (gray ones get three equal channels). Sizes are in pixels, an int
+or (height, width), from 1 to 65,535. A transform does nothing by itself: a `Loader` or a `Compose`
+compiles a list of them into one pass.
+
+Those that change what an image looks like work on images that have one size: they come after the transform
+that makes the size, and before `Normalize`. `RandomErasing` works on the finished values and is last.
+"""
+
+# Written by tools/generate.py from transforms/spec/transform_table.cc, which is the file to change.
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from stoker._parameters import Fill, Margins, Range, Size, Transform
+
+'''
+
+
+def python_module(rows):
+    names = "".join(f'    "{name}",\n' for name in sorted(["Transform", *(row["name"] for row in rows)]))
+    return PYTHON_HEADER + f"__all__ = [\n{names}]\n\n\n" + "\n\n".join(map(python_class, rows))
+
+
+def range_text(row):
+    if isinstance(row["low"], float):
+        return f"{row['low']:g} to {row['high']:,g}"
+    low = 1 if row["zero"] else row["low"]
+    return f"{low} to 2**64 - 1" if row["high"] == 2**64 - 1 else f"{low:,} to {row['high']:,}"
+
+
+def listed(names):
+    *most, last = [f'"{name}"' for name in names]
+    return f"{', '.join(most)} or {last}"
+
+
+def option_doc(row):
+    """The lines of a loader's option in the docstring."""
+    text = row["doc"]
+    if "choices" in row:
+        text += f": {listed(row['choices'])}"
+    if "low" in row:
+        text += f", {range_text(row)}"
+    if row["zero"]:
+        text += f"; None: {row['zero']}"
+    return paragraph(f"{row['name']}: {text}. {row['more']}".rstrip(), " " * 8, " " * 12)
+
+
+def option_parameter(row):
+    """The line of a loader's option in the signature."""
+    line = f"        {row['name']}: {option_types(row)[0]}"
+    if row.get("required"):
+        return f"{line},"
+    return f"{line} | None = None," if row["zero"] else f"{line} = {python_text(row['default'])},"
+
+
+def loader_module(text, rows):
+    """The module with all options between `transforms` and `runtime`, in docstring and signature."""
+    docs = "\n".join(map(option_doc, rows)) + "\n"
+    parameters = "\n".join(map(option_parameter, rows)) + "\n"
+    first, last = rf"^ {{8}}{rows[0]['name']}: ", r"^ {8}runtime: "
+    text = re.sub(rf"{first}(?!int,).*?(?={last})", lambda _: docs, text, count=1, flags=re.M | re.S)
+    return re.sub(rf"{first}int,\n.*?(?={last})", lambda _: parameters, text, count=1, flags=re.M | re.S)
+
+
+# --- tables ------------------------------------------------------------------------------------------------
+
+
+def number_text(value):
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}"
+
+
+def json_text(value):
+    """A default as the JSON has it, short."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(json_text, value))}]"
+    return f"{value:.4g}" if isinstance(value, float) else json.dumps(value)
+
+
+def key_text(option):
+    """A key of a transform: its default, and what it may be."""
+    parts = ["required" if option.get("required") else f"`{json_text(option['default'])}`"]
+    if option.get("default", 0) is None:
+        parts = ["none"]
+    others = [f'`"{name}"`' for name in option.get("choices", ()) if name != option["default"]]
+    if others:
+        parts.append("or " + ", ".join(others))
+    if "low" in option and option["high"] != 65535:  # of sides; the page says so
+        low, high = number_text(option["low"]), number_text(option["high"])
+        parts.append(f"at most {high}" if 0 < option["low"] < 0.001 else f"{low} to {high}")
+    if "below" in option:
+        parts.append(f"below `{option['below']}`")
+    if "note" in option:
+        parts.append(option["note"])
+    return f"`{option['name']}`: {', '.join(parts)}"
+
+
+def table_of_transforms(rows):
+    lines = ["| `name` | keys, defaults |", "|---|---|"]
+    for row in rows:
+        options = [o for p in row["parameters"] for o in p["options"] if o["in_spec"]]
+        lines.append(f"| `{row['name']}` | {'; '.join(map(key_text, options))} |")
+    return "\n".join(lines)
+
+
+def table_of_options(rows):
+    lines = ["| key | type | default | range | what it says |", "|---|---|---|---|---|"]
+    for row in rows:
+        default = row.get("default", "required")
+        if default != "required":
+            default = f"{default:,}" if "low" in row else f"`{json.dumps(default)}`"
+        ranged = ", ".join(f'`"{name}"`' for name in row.get("choices", ()))
+        if "low" in row:
+            ranged = range_text({**row, "zero": None}).replace("2**64 - 1", "2⁶⁴ − 1")
+        doc = row["doc"] + (f"; 0: {row['zero']}" if row["zero"] else "")
+        cells = (f"`{row['name']}`", option_types(row)[1], default, ranged, doc)
+        lines.append(f"| {' | '.join(cells)} |".replace("|  |", "| |"))
+    return "\n".join(lines)
+
+
+def with_tables(text, tables):
+    """The page with each table between its two marks."""
+    for name, table in tables.items():
+        begin, end = f"<!-- written by tools/generate.py: {name} -->\n\n", "\n\n<!-- end -->"
+        before, found, after = text.partition(begin)
+        if found:
+            text = before + begin + table + end + after.partition(end)[2]
+    return text
+
+
+# ------------------------------------------------------------------------------------------------------------
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    arguments.add_argument("--check", action="store_true", help="write nothing")
+    given = arguments.parse_args()
+    tables = described()
+    written = {ROOT / TRANSFORMS: python_module(tables["transforms"])}
+    loader = ROOT / LOADER
+    written[loader] = loader_module(loader.read_text(), tables["loader"])
+    in_pages = {
+        "transforms": table_of_transforms(tables["transforms"]),
+        "loader": table_of_options(tables["loader"]),
+    }
+    page = ROOT / "docs/loader-spec.md"
+    written[page] = with_tables(page.read_text(), in_pages)
+    stale = [path for path, text in written.items() if not path.exists() or path.read_text() != text]
+    for path in stale:
+        said = "is out of date; run ./dev generate" if given.check else "written"
+        print(f"{path.relative_to(ROOT)}: {said}")
+        if not given.check:
+            path.write_text(written[path])
+    return 1 if stale and given.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
