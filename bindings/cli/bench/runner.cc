@@ -198,10 +198,9 @@ Status Run::TakeEpochs(Loader& loader, uint64_t first_epoch, uint64_t end_epoch)
     const std::unique_ptr<Iterator> iterator = loader.Iterate(epoch);
     for (bool more = true; more;) {
       const uint64_t asked = NowNanoseconds();
-      Result<bool> taken = device_ != nullptr
-                               ? Take(loader, asked, iterator->NextOnDevice(interrupt))
-                               : Take(loader, asked, iterator->Next(interrupt));
-      ASSIGN_OR_RETURN(more, std::move(taken));
+      ASSIGN_OR_RETURN(more, device_ != nullptr
+                                 ? Take(loader, asked, iterator->NextOnDevice(interrupt))
+                                 : Take(loader, asked, iterator->Next(interrupt)));
     }
   }
   return {};
