@@ -12,8 +12,8 @@ namespace stoker {
 
 namespace {
 
-// A batch's place in the sequence and its rows in one word, so that Claim sees both at once. 2^43
-// batches are enough for 200 years at a thousand a second.
+// Packs a batch's number in the sequence and its row count into one word, so that Claim reads both
+// atomically. 2^43 batches last 200 years at a thousand per second.
 constexpr int kRowsBits = 21;
 constexpr uint64_t RowsTag(uint64_t place, uint32_t rows) { return place << kRowsBits | rows; }
 
@@ -57,7 +57,7 @@ void Assembler::OpenBatches() {
   }
 }
 
-// False when there is no slot for it.
+// Returns false when the pool has no slot.
 bool Assembler::Open(Entry& entry, BatchName batch) {
   Slot* slot = pool_->Acquire();
   if (slot == nullptr) return false;
@@ -84,8 +84,9 @@ std::optional<RowTicket> Assembler::Claim(uint32_t most) {
     const auto row = static_cast<uint32_t>(claim % batch_size_);
     const auto rows = static_cast<uint32_t>(std::min<uint64_t>(most, batch_size_ - row));
     if (!claimed_.compare_exchange_weak(claim, claim + rows, std::memory_order_relaxed)) continue;
-    // An entry is not used again before all its rows are finished. The rows that a short batch
-    // lacks are passed over: its entry says how few it has, or belongs to a later batch already.
+    // An entry is not reused before all its rows are finished. Rows that a short batch does not
+    // have are skipped: the tag shows how many rows it has, or that the entry belongs to a later
+    // batch already.
     const uint64_t tag = EntryOf(batch).rows.load(std::memory_order_relaxed);
     if (tag > RowsTag(batch, row) && tag <= RowsTag(batch, static_cast<uint32_t>(batch_size_))) {
       const auto left = static_cast<uint32_t>(tag - RowsTag(batch, row));
@@ -116,7 +117,7 @@ Assembler::Batched Assembler::Finish(const RowTicket& ticket, const RowCost& cos
   if (entry.missing.fetch_sub(ticket.rows, std::memory_order_acq_rel) != ticket.rows) {
     return Batched::kRowsMissing;
   }
-  // Whoever wrote `error` has finished its rows before this.
+  // The thread that wrote `error` decremented `missing` before this one did.
   return entry.error ? Batched::kFailed : Batched::kWhole;
 }
 
@@ -184,7 +185,7 @@ void Assembler::Record(const Entry& entry, uint64_t asked_ns) {
       Explain({entry.last_row, entry.opened_ns, entry.complete_ns}, asked_ns, last_.taken_ns);
 }
 
-// False when the interrupt said so.
+// Returns false when `interrupt` ended the wait.
 bool Assembler::Wait(std::unique_lock<std::mutex>& lock, const Entry& entry,
                      const Interrupt& interrupt) {
   const auto done = [&] { return cancelled_ || entry.complete; };
@@ -193,10 +194,10 @@ bool Assembler::Wait(std::unique_lock<std::mutex>& lock, const Entry& entry,
     return true;
   }
   while (!ready_.wait_for(lock, kInterruptInterval, done)) {
-    lock.unlock();  // it may take its time, or call Stop
+    lock.unlock();  // the callback may be slow, or call Stop
     const bool interrupted = interrupt();
     lock.lock();
-    // A batch that has become ready meanwhile stays: who was interrupted takes nothing.
+    // An interrupted caller takes nothing: a batch that became ready meanwhile stays.
     if (interrupted) return false;
   }
   return true;

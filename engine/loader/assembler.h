@@ -1,10 +1,13 @@
-// Assembler: rows become batches, in order. It knows which batches are in production, hands out
-// their rows one by one, counts the rows that are missing, and delivers a batch when none is.
+// Assembler: collects rows into batches and delivers the batches in order. It knows which batches
+// are in production, hands out their rows, counts the missing rows, and delivers a batch when it is
+// complete.
 //
-// A row's place in its batch is fixed before it is read, so workers write pixels to their final
-// address and the order costs nothing. The batches in production are the only back-pressure.
+// A row's position in its batch is fixed before it is read, so workers write pixels to their final
+// address and keeping the order costs nothing. The number of batches in production is the only
+// back-pressure.
 //
-// Claim, Finish and Complete may be called on any thread; all else on the consumer's, but Cancel.
+// Claim, Finish, Complete and Cancel may be called on any thread; everything else only on the
+// consumer's thread.
 #pragma once
 
 #include <atomic>
@@ -25,24 +28,24 @@
 
 namespace stoker {
 
-// Rows of a batch to fill: which, and where.
+// A claim on consecutive rows of one batch, and the slot to write them to.
 struct RowTicket {
-  uint64_t batch = 0;  // its place in the sequence
-  uint32_t row = 0;    // the first
+  uint64_t batch = 0;  // its number in the sequence
+  uint32_t row = 0;    // the first row
   uint32_t rows = 1;
   Slot* slot = nullptr;
 };
 
-// What it took to fill rows, in nanoseconds.
+// The cost of filling rows, in nanoseconds.
 struct RowCost {
   uint64_t work_ns = 0;          // a worker's time
-  uint64_t longest_ns = 0;       // how long it had one of them in hand
-  uint64_t read_ns = 0;          // of the read, from being claimed to being there
-  uint32_t reads = 0;            // 0: they were in memory
-  uint32_t reads_in_flight = 0;  // as BatchRecord has them
+  uint64_t longest_ns = 0;       // the longest time it worked on one of them
+  uint64_t read_ns = 0;          // the read, from claim to completion
+  uint32_t reads = 0;            // 0: the samples were in memory
+  uint32_t reads_in_flight = 0;  // see BatchRecord
 };
 
-// The row of a batch that was finished last, or a row of those that were.
+// The row of a batch that was finished last, or one of the rows that were finished together last.
 struct LastRow {
   SampleTimes times;
   uint64_t sample = 0;
@@ -50,64 +53,68 @@ struct LastRow {
 
 class Assembler {
  public:
-  // Produces the batches of `sequence`, at most `depth` of them at a time, and never more than
-  // `most_depth`; the slot pool has `depth` working slots. `order` outlives it.
+  // Produces the batches of `sequence`, at most `depth` of them at a time and never more than
+  // `most_depth`. The slot pool has `depth` working slots. `order` must outlive the assembler.
   Assembler(const EpochOrder& order, std::shared_ptr<SlotPool> pool, int depth, int most_depth,
             BatchSequence sequence);
   ~Assembler();  // precondition: every claimed row is finished
 
-  // The next row to read, or up to `most` of one batch; none while all rows in production are
-  // taken. Any thread; no lock.
+  // Claims the next row to read, or up to `most` rows of one batch. Returns none while all rows in
+  // production are claimed. Any thread; takes no lock.
   std::optional<RowTicket> Claim(uint32_t most = 1);
 
-  // The rows are written, or failed: then the whole batch does, with the error of its lowest row.
-  // Says whether they were the last that its batch missed: the batch is then the caller's alone,
-  // until it is completed. Any thread; a lock only for failures.
+  // Reports that the rows were written, or failed; a failure fails the whole batch, with the error
+  // of its lowest row. Returns whether the batch is now without missing rows: it then belongs to
+  // the caller alone until Complete. Any thread; takes a lock only for failures.
   enum class Batched : uint8_t { kRowsMissing, kWhole, kFailed };
   Batched Finish(const RowTicket& ticket, const RowCost& cost, Status status);
 
-  // The batch of this ticket, whose row was the last, can be delivered; `mix_ns`: mixing it
-  // took. Precondition: Finish said that no row is missing.
+  // Makes the ticket's batch deliverable. `mix_ns` is the time that mixing took. Precondition:
+  // Finish returned kWhole or kFailed.
   void Complete(const RowTicket& ticket, const SamplePath& last_row, uint64_t mix_ns);
 
-  // From now on; opens what that allows. Precondition: 1 to most_depth, and as many working slots.
+  // Sets the depth from now on and opens the batches that it allows. Precondition: 1 to most_depth,
+  // and as many working slots.
   void SetDepth(int depth);
 
-  // Production stops short when the system has no memory for a slot, and where nothing more was
-  // appended. Opens what the depth allows and says whether that was anything: then there are rows
-  // to claim. ResourceExhausted when not even the next batch is open. Precondition: position().
+  // Opens the batches that the depth allows, and returns whether any were opened, so that there are
+  // new rows to claim. Production stops early when the system has no memory for a slot, or when
+  // nothing more was appended. ResourceExhausted when not even the next batch could be opened.
+  // Precondition: position() is set.
   Result<bool> Reopen();
 
-  // Waits for the next batch in order and opens another in its place. An error takes the place of a
-  // batch with a bad row; the call after it delivers the next batch. Cancelled after Cancel(), and
-  // when interrupted. Precondition: position(), and Reopen has succeeded since.
+  // Waits for the next batch in order and opens another to replace it. If a row of the batch
+  // failed, the error is returned instead of the batch, and the next call delivers the batch after
+  // it. Cancelled after Cancel(), and when interrupted. Precondition: position() is set, and Reopen
+  // has succeeded since the last Take.
   Result<Batch> Take(const Interrupt& interrupt);
 
-  // Of the batch, or the error in its place, that Take delivered last. Precondition: there was one.
+  // Describe the batch, or the error returned instead of it, that Take delivered last.
+  // Precondition: Take has delivered one.
   const BatchRecord& last() const { return last_; }
   const LastRow& last_row() const { return last_row_; }
 
   // The batch that Take would deliver next; none at the end of the sequence.
   std::optional<BatchName> position() const { return sequence_.At(next_); }
 
-  // Precondition: the sequence takes them.
+  // Precondition: schedule() is kAppended.
   void Append(BatchName batch) { sequence_.Append(batch); }
   Schedule schedule() const { return sequence_.schedule(); }
 
-  // From now on Take returns Cancelled, at once, also where it waits already. Any thread.
+  // Makes Take return Cancelled from now on, including a Take that is waiting. Any thread.
   void Cancel();
 
  private:
   struct Entry {  // a batch in production
     Slot* slot = nullptr;
-    std::atomic<uint64_t> rows{0};  // RowsTag: of which batch, and how many
+    std::atomic<uint64_t> rows{0};  // RowsTag: which batch, and how many rows
     std::atomic<uint32_t> missing{0};
-    // Of its rows so far.
+    // Accumulated over the rows finished so far.
     std::atomic<uint64_t> work_ns{0}, longest_ns{0};
     std::atomic<uint64_t> read_ns{0}, longest_read_ns{0}, reads{0}, reads_in_flight{0};
     uint64_t mix_ns = 0;
     uint64_t opened_ns = 0;
-    uint64_t complete_ns = 0;  // under mutex_, as what follows
+    uint64_t complete_ns = 0;  // this and the following: under mutex_
     SamplePath last_row;
     uint64_t last_sample = 0;
     bool complete = false;
@@ -117,7 +124,7 @@ class Assembler {
   };
 
   Entry& EntryOf(uint64_t batch) { return window_[batch % window_.size()]; }
-  void OpenBatches();  // as many as the depth allows; under mutex_
+  void OpenBatches();  // as many as the depth allows; requires mutex_
   bool Open(Entry& entry, BatchName batch);
   void Record(const Entry& entry, uint64_t asked_ns);
   bool Wait(std::unique_lock<std::mutex>& lock, const Entry& entry, const Interrupt& interrupt);
@@ -132,7 +139,7 @@ class Assembler {
   std::atomic<uint64_t> opened_{0};   // batches opened
   uint64_t next_ = 0;                 // batch to deliver
   BatchRecord last_;                  // the consumer's
-  LastRow last_row_;                  // of that
+  LastRow last_row_;                  // the last row of `last_`
   std::mutex mutex_;
   std::condition_variable ready_;
   uint64_t depth_;          // under mutex_

@@ -1,4 +1,4 @@
-// BatchSequence: which batches a loader makes, one after another.
+// BatchSequence: the sequence of batches that a loader makes.
 #pragma once
 
 #include <cstdint>
@@ -7,32 +7,32 @@
 
 namespace stoker {
 
-// A batch by its name: the same options make the same bytes of it, whenever it is made.
+// Identifies a batch: with the same options, the same name always gives the same bytes.
 struct BatchName {
   uint64_t epoch = 0;
-  uint64_t index = 0;  // in its epoch
+  uint64_t index = 0;  // within the epoch
   friend bool operator==(const BatchName&, const BatchName&) = default;
 };
 
 enum class Schedule {
   kEpochs,     // from the start through the epochs
   kSameEpoch,  // from the start; at its end the same epoch begins again
-  kAppended,   // those that Append names, and no others
+  kAppended,   // exactly the batches given to Append
 };
 
-// One thread at a time.
+// Not thread-safe.
 class BatchSequence {
  public:
-  // kEpochs ends before `end_epoch`; kSameEpoch never; kAppended ignores `start`.
+  // kEpochs ends before `end_epoch`; kSameEpoch never ends; kAppended ignores `start`.
   BatchSequence(Schedule schedule, uint64_t batches_per_epoch, BatchName start, uint64_t end_epoch);
 
-  // The batch at `place`, counted from 0; none beyond the end, or where none was appended yet.
+  // The batch at index `place` of the sequence; none beyond the end, or if it was not appended yet.
   std::optional<BatchName> At(uint64_t place) const;
 
-  // Precondition: kAppended.
+  // Precondition: schedule() is kAppended.
   void Append(BatchName batch) { appended_.push_back(batch); }
 
-  // Places before this one will not be asked for again.
+  // Drops the batches before index `before`: At will not be called for them again.
   void Forget(uint64_t before);
 
   Schedule schedule() const { return schedule_; }
@@ -42,7 +42,7 @@ class BatchSequence {
   uint64_t batches_per_epoch_;
   BatchName start_;
   uint64_t end_epoch_;
-  uint64_t forgotten_ = 0;  // places before appended_.front()
+  uint64_t forgotten_ = 0;  // number of batches before appended_.front()
   std::deque<BatchName> appended_;
 };
 

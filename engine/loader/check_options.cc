@@ -35,7 +35,7 @@ Status CheckNumbers(LoaderOptions options) {
   return {};
 }
 
-// That what is asked of images can be had; the plan judges the rest.
+// Checks the layout and dtype of the output. Plan::Compile checks everything else.
 Status CheckOutput(const LoaderOptions& options) {
   if (CopiesRows(options)) {
     const ArrayColumn& array = options.source->arrays()[0];
@@ -58,7 +58,7 @@ Status CheckOutput(const LoaderOptions& options) {
                                            "; images are uint8, float16, bfloat16 or float32"};
 }
 
-// Transforms work on RGB, 8 bits a channel.
+// Transforms need RGB with 8 bits per channel.
 Status CheckImages(const LoaderOptions& options) {
   if (options.source->arrays().empty() || CopiesRows(options)) return {};
   const ArrayColumn& array = options.source->arrays()[0];

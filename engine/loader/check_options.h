@@ -1,4 +1,4 @@
-// The checks that need no more than the options themselves.
+// Checks of loader options that need nothing but the options.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,16 @@
 
 namespace stoker {
 
-// What random draws tell apart (RandomStream); with them no count of batches overflows.
+// The number of epochs that random draws can tell apart (RandomStream); with this limit no count of
+// batches overflows.
 inline constexpr uint64_t kMostEpochs = uint64_t{1} << 32;
 
-// InvalidArgument names the option, its value and what it may be.
+// InvalidArgument names the option, its value and the allowed range.
 Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high);
 Status CheckOptions(const LoaderOptions& options);
 
-// Samples in memory, and no transforms: a batch's rows are the source's, of whatever type.
+// Whether batches are copies of the source's rows, of any type: samples in memory without
+// transforms.
 inline bool CopiesRows(const LoaderOptions& options) {
   return options.transforms.empty() && !options.source->arrays().empty();
 }

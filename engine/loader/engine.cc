@@ -50,7 +50,7 @@ uint64_t Engine::passed() const {
   return staging_ != nullptr ? staging_->passed() : producer_->passed();
 }
 
-// A stager takes the end of an epoch by itself.
+// With a device, the stager consumes the end-of-epoch marker itself.
 void Engine::EndEpoch() {
   if (staging_ == nullptr) (void)producer_->Next();
 }

@@ -1,5 +1,5 @@
-// Engine: a producer and, where the loader has a device, the staging that takes its batches there.
-// A Loader keeps a few, and each Iterator borrows one.
+// Engine: a producer and, if the loader has a device, the staging that copies its batches there. A
+// Loader keeps a few engines; each Iterator borrows one.
 #pragma once
 
 #include <cstdint>
@@ -19,43 +19,46 @@
 
 namespace stoker {
 
-// One thread at a time; Stop, Stats and StageStats on any.
+// Not thread-safe, except Stop, Stats and StageStats.
 class Engine {
  public:
-  // Reserves (and pins) the memory of batches and, with a device, allocates a ring there.
+  // Reserves (and pins) the memory for batches and, with a device, allocates the ring of device
+  // buffers.
   static Result<std::unique_ptr<Engine>> Open(LoaderOptions options,
                                               const ProducerOptions& producer);
-  ~Engine();  // in a forked child: touches nothing, for all of it is the parent's
+  ~Engine();  // does nothing in a forked child, where everything belongs to the parent
 
-  // As Producer::Next, or as Staging::Next. Precondition: the loader has no device, or has one.
+  // See Producer::Next and Staging::Next. Precondition of Next: the loader has no device; of
+  // NextOnDevice: it has one.
   Result<Batch> Next(const Interrupt& interrupt) { return producer_->Next(interrupt); }
   Result<DeviceBatch> NextOnDevice(const Interrupt& interrupt);
 
-  // As Producer's. The batches are those that Next, or NextOnDevice, has yet to give: what is on
-  // its way to a device is not passed.
+  // See Producer. They count the batches that Next or NextOnDevice returned: a batch still on its
+  // way to a device is not passed.
   Status Seek(BatchName batch, Schedule schedule);
-  Status Append(BatchName batch);  // precondition: no device
+  Status Append(BatchName batch);  // precondition: the loader has no device
   BatchName position() const;
   Schedule schedule() const { return schedule_; }
   uint64_t passed() const;
 
-  // The last batch of an epoch was passed: the first ones of the next are produced from here on.
+  // To be called when the last batch of an epoch was returned: production of the next epoch
+  // continues from here.
   void EndEpoch();
 
-  // Cancels what is waited for. On return nothing works for this engine any more.
+  // Cancels pending waits. When it returns no thread works for this engine any more.
   void Stop();
 
-  LoaderStats Stats() const;  // with a device, waits are for batches there
+  LoaderStats Stats() const;  // with a device, waits are those for device batches
   StagerStats StageStats() const;
 
   const Producer& producer() const { return *producer_; }
-  const std::vector<ColumnSpec>& columns() const;  // of what is delivered
+  const std::vector<ColumnSpec>& columns() const;  // of the delivered batches
 
  private:
   explicit Engine(std::unique_ptr<Producer> producer) : producer_(std::move(producer)) {}
 
   std::unique_ptr<Producer> producer_;
-  std::unique_ptr<Staging> staging_;  // null: no device. After the producer: it takes from it
+  std::unique_ptr<Staging> staging_;  // null: no device. Declared after the producer, which it uses
   Schedule schedule_ = Schedule::kEpochs;
 };
 

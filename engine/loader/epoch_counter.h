@@ -1,4 +1,4 @@
-// EpochCounter: hands out epochs to iterations, one after another.
+// EpochCounter: assigns epochs to iterations, one after another.
 #pragma once
 
 #include <atomic>
@@ -6,18 +6,18 @@
 
 namespace stoker {
 
-// Any thread.
+// Thread-safe.
 class EpochCounter {
  public:
   uint64_t Take() { return next_.fetch_add(1, std::memory_order_relaxed); }
 
-  // An epoch that was taken and not used goes back, unless a later one was taken meanwhile.
+  // Returns an epoch that was taken but not used, unless a later one was taken meanwhile.
   void GiveBack(uint64_t epoch) {
     uint64_t next = epoch + 1;
     next_.compare_exchange_strong(next, epoch, std::memory_order_relaxed);
   }
 
-  // The one that Take would return; all that there is to save and restore.
+  // The epoch that Take would return. This is all the state there is to save and restore.
   uint64_t next() const { return next_.load(std::memory_order_relaxed); }
   void set_next(uint64_t epoch) { next_.store(epoch, std::memory_order_relaxed); }
 

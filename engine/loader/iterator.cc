@@ -51,7 +51,7 @@ Result<AnyBatch> Iterator::Take(Result<AnyBatch> (Engine::*next)(const Interrupt
   index_ += passed;
   if (!appended_ && index_ == loader_->batches_per_epoch()) {
     engine_->EndEpoch();
-    engine_.reset();  // back to where the next iteration finds it
+    engine_.reset();  // returns it to the loader, for the next iteration
   }
   return batch;
 }
@@ -73,7 +73,7 @@ Status Iterator::Seek(BatchName batch) {
                                              std::to_string(loader_->batches_per_epoch())};
   }
   engine_.reset();
-  took_epoch_ = false;  // the caller knows better
+  took_epoch_ = false;  // the caller chose the epoch
   appended_ = false;
   epoch_ = batch.epoch;
   index_ = batch.index;

@@ -13,39 +13,42 @@
 
 namespace stoker {
 
-// One iteration. One thread at a time, the destructor included.
+// Not thread-safe; the destructor counts as a call.
 class Iterator {
  public:
   ~Iterator();
   Iterator(const Iterator&) = delete;
   Iterator& operator=(const Iterator&) = delete;
 
-  // The next batch; an empty one at the end, again and again. Waits until the batch is complete.
+  // Waits for the next batch and returns it; an empty batch at the end, however often it is called.
   //
-  // A bad sample makes its batch an error that names file, offset and cause; the call after it goes
-  // on with the next batch. Other errors: ResourceExhausted when the caller already holds
-  // lent_batches (it never waits for itself); Cancelled after Stop, and when `interrupt` said so;
-  // FailedPrecondition in a forked child, and where batches go to a device.
+  // If a sample cannot be read or decoded, Next returns an error that names file, offset and cause
+  // instead of the batch, and the call after it goes on with the next batch. Other errors:
+  // ResourceExhausted when the caller already holds lent_batches (Next does not wait for them to be
+  // released); Cancelled after Stop and when `interrupt` returned true; FailedPrecondition in a
+  // forked child, and if batches go to a device.
   Result<Batch> Next(const Interrupt& interrupt = {});
 
-  // The same of a loader with a device; as Stager::Next. FailedPrecondition where it has none.
+  // The same for a loader with a device; see Stager::Next. FailedPrecondition if it has none.
   Result<DeviceBatch> NextOnDevice(const Interrupt& interrupt = {});
 
-  // Batches that were passed, good ones and errors that took the place of one; what is on its way
-  // to a device is not. An error that passed none (Cancelled, a limit) leaves the next call where
-  // this one was.
+  // The number of batches returned so far, including those replaced by an error; batches still on
+  // their way to a device do not count. After an error that passed none (Cancelled, a limit) the
+  // next call asks for the same batch again.
   uint64_t passed() const { return passed_; }
 
-  // O(1), reads nothing. `index` may be batches_per_epoch(): the end. The epoch counter stays.
+  // Sets the next batch. O(1), reads nothing. `index` may be batches_per_epoch(), the end. The
+  // loader's epoch counter is not changed.
   Status Seek(BatchName batch);
 
-  // Where the next Next goes on: with Seek, all that is needed to resume. {epoch,
-  // batches_per_epoch()} at the end. None while no epoch is decided, and once batches were
+  // The batch that the next call of Next returns; Seek to it resumes an iteration. {epoch,
+  // batches_per_epoch()} at the end. None while no epoch has been assigned, and once batches were
   // appended.
   std::optional<BatchName> position() const;
 
-  // From the first call on, and until Seek: exactly the appended batches, in the order of the
-  // calls; Next is empty when there are none left. FailedPrecondition where batches go to a device.
+  // From the first Append until Seek, exactly the appended batches are delivered, in the order of
+  // the calls; Next returns an empty batch when none is left. FailedPrecondition if batches go to a
+  // device.
   Status Append(BatchName batch);
 
  private:
@@ -62,7 +65,7 @@ class Iterator {
   uint64_t index_ = 0;
   uint64_t passed_ = 0;
   bool appended_ = false;
-  bool took_epoch_ = false;  // from the counter
+  bool took_epoch_ = false;  // from the epoch counter
   Loader::Lease engine_;
 };
 

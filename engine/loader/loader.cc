@@ -15,7 +15,7 @@ Result<std::shared_ptr<Loader>> Loader::Open(LoaderOptions options,
   ASSIGN_OR_RETURN(ProducerOptions producer, ProducerOptionsOf(options));
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> first, Engine::Open(std::move(options), producer));
   const Producer& made = first->producer();
-  // Its options: the Runtime is filled in.
+  // The producer's options have the Runtime filled in.
   std::shared_ptr<Loader> loader(
       new Loader(made.options(), std::move(producer), std::move(epochs)));
   loader->batches_per_epoch_ = made.batches_per_epoch();
@@ -41,7 +41,7 @@ bool Loader::IdleAt(BatchName batch) const {
   return std::ranges::any_of(idle_, [&](const auto& e) { return e->position() == batch; });
 }
 
-// Under mutex_. One that is there already is best; else the one that was not used for longest.
+// Requires mutex_. Prefers an engine that is at `batch` already, then the least recently used one.
 std::unique_ptr<Engine> Loader::TakeIdle(BatchName batch, Schedule schedule, bool spare) {
   auto best = std::ranges::find_if(
       idle_, [&](const auto& e) { return e->schedule() == schedule && e->position() == batch; });
@@ -57,10 +57,10 @@ std::unique_ptr<Engine> Loader::TakeIdle(BatchName batch, Schedule schedule, boo
   return engine;
 }
 
-// One that is idle, or a new one.
+// Returns an idle engine, or opens a new one.
 Result<Loader::Lease> Loader::FindEngine(BatchName batch, Schedule schedule, bool spare) {
   const Error was_stopped{Code::kCancelled, "the loader was stopped"};
-  const auto lend = [&](std::unique_ptr<Engine> engine) -> Result<Lease> {  // under mutex_
+  const auto lend = [&](std::unique_ptr<Engine> engine) -> Result<Lease> {  // requires mutex_
     if (stopped_) return was_stopped;
     busy_.push_back(engine.get());
     return Lease(engine.release(), GiveBack{this});
@@ -88,8 +88,8 @@ Result<Loader::Lease> Loader::Borrow(BatchName batch, Schedule schedule, bool sp
 }
 
 void Loader::GiveBack::operator()(Engine* engine) const {
-  std::unique_ptr<Engine> surplus(engine);  // destroyed without the lock: that waits for samples
-  if (!loader->options_.runtime->CheckProcess().ok()) return;  // a forked child's
+  std::unique_ptr<Engine> surplus(engine);  // destroyed after unlocking: waits for samples
+  if (!loader->options_.runtime->CheckProcess().ok()) return;  // in a forked child
   const std::lock_guard lock(loader->mutex_);
   auto& idle = loader->idle_;
   std::erase(loader->busy_, engine);
@@ -125,13 +125,14 @@ Result<Batch> Loader::BatchAt(BatchName batch, const Interrupt& interrupt) {
     }
     by_name_.notify_one();
   };
-  const std::unique_ptr<void, decltype(served)> serving(this, served);  // also when it throws
+  const std::unique_ptr<void, decltype(served)> serving(this,
+                                                        served);  // also if an exception is thrown
   Result<Batch> made = MakeByName(batch, follows, interrupt);
   if (made.ok()) NoteLent();
   return made;
 }
 
-// `follows`: go on from there; else that one batch.
+// `follows`: continue production after this batch; otherwise make only this one.
 Result<Batch> Loader::MakeByName(BatchName batch, bool follows, const Interrupt& interrupt) {
   const Schedule schedule = follows ? Schedule::kEpochs : Schedule::kAppended;
   ASSIGN_OR_RETURN(Lease engine, Borrow(batch, schedule, /*spare=*/true));
@@ -167,7 +168,7 @@ std::optional<std::string> Loader::TakeWarning() {
 
 void Loader::LetIdleGo() {
   if (!options_.runtime->CheckProcess().ok()) return;
-  std::vector<std::unique_ptr<Engine>> idle;  // destroyed without the lock: that waits for samples
+  std::vector<std::unique_ptr<Engine>> idle;  // destroyed after unlocking: waits for samples
   std::lock_guard lock(mutex_);
   for (const auto& engine : idle_) {
     AddStats(past_, engine->Stats());
@@ -190,12 +191,12 @@ LoaderStats Loader::Stats() const {
   if (!options_.runtime->CheckProcess().ok()) return {};
   std::lock_guard lock(mutex_);
   LoaderStats all = past_;
-  all.pinned_bytes = 0;  // those have been given back
+  all.pinned_bytes = 0;  // already released
   for (const auto& engine : idle_) AddStats(all, engine->Stats());
   for (const Engine* engine : busy_) AddStats(all, engine->Stats());
   all.lent_batches = producer_.lent->batches();
   all.lent_bytes = producer_.lent->bytes();
-  all.memory_used = options_.runtime->budget().used();  // also where no engine is there to say so
+  all.memory_used = options_.runtime->budget().used();  // also when there is no engine to report it
   all.memory_peak = options_.runtime->budget().peak();
   return all;
 }

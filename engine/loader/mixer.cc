@@ -32,7 +32,7 @@ template <typename T>
 int64_t As(const uint8_t* from) {
   T value = 0;
   std::memcpy(&value, from, sizeof(value));
-  // Beyond int64_t: as wrong as any other label.
+  // A value beyond int64_t is as invalid as any other wrong label.
   return std::in_range<int64_t>(value) ? static_cast<int64_t>(value) : INT64_MAX;
 }
 
@@ -59,7 +59,7 @@ int64_t IntegerAt(const ArrayColumn& labels, uint64_t id) {
   }
 }
 
-// How many classes there are, once it is clear that there are labels.
+// The number of classes; an error if the source has no labels.
 Result<int64_t> ClassesOf(const LoaderOptions& options) {
   const BatchMix& mix = *options.mix;
   const SampleSource& source = *options.source;
@@ -89,14 +89,14 @@ Result<int64_t> ClassesOf(const LoaderOptions& options) {
   return mix.num_classes != 0 ? mix.num_classes : known;
 }
 
-// An image of the plan's: its channels are neighbours, or planes.
+// A row that the plan produces: interleaved or planar channels.
 MixedRow TransformedRow(const ColumnSpec& images, Layout layout) {
   const auto side = [&](size_t d) { return static_cast<size_t>(images.row_shape[d]); };
   if (layout == Layout::kNhwc) return {images.dtype, 1, side(0), side(1), side(2)};
   return {images.dtype, side(0), side(1), side(2), 1};
 }
 
-// An array's row as it is: any shape can be blended, only what looks like an image can be cut.
+// A copied array row: any shape can be blended, but only one that looks like an image can be cut.
 Result<MixedRow> CopiedRow(const ArrayColumn& array, const BatchMix& mix) {
   if (!IsPixelType(array.dtype)) {
     return InvalidMix(std::string(NameOf(mix)) +
@@ -118,7 +118,7 @@ Result<MixedRow> CopiedRow(const ArrayColumn& array, const BatchMix& mix) {
                     "Put the channels last, or use MixUp");
 }
 
-// What MixRows would do, for a device.
+// Writes what MixRows would do into each row's deferred operations, for a device.
 void LeaveToDevice(const DrawnMix& drawn, Slot& slot) {
   for (int64_t row = 0; row < slot.rows; ++row) {
     void* const at = slot.Row(slot.columns.size() - 1, row);

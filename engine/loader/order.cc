@@ -27,7 +27,7 @@ Status Check(const OrderOptions& options) {
   return {};
 }
 
-// Positions in an epoch, of all ranks together.
+// The number of positions in an epoch, over all ranks.
 uint64_t PositionsOf(const OrderOptions& options) {
   const uint64_t n = options.samples, world = options.world;
   switch (options.remainder) {
@@ -46,7 +46,7 @@ uint64_t RowsOf(const OrderOptions& options) {
   if (options.drop_remainder) {
     return positions / options.world / options.batch_size * options.batch_size;
   }
-  // Those g < positions that are `rank` modulo `world`.
+  // The number of g < positions with g % world == rank.
   return (positions + options.world - 1 - options.rank) / options.world;
 }
 
@@ -85,7 +85,7 @@ uint32_t EpochOrder::RowsIn(uint64_t step) const {
 OrderEntry EpochOrder::At(uint64_t epoch, uint64_t step, uint32_t row) const {
   OrderEntry entry;
   entry.position = (step * options_.batch_size + row) * options_.world + options_.rank;
-  const uint64_t place = entry.position % options_.samples;  // less than position only under kPad
+  const uint64_t place = entry.position % options_.samples;  // differs from position only with kPad
   entry.sample =
       options_.shuffle ? Permutation(options_.samples, options_.seed, epoch)(place) : place;
   return entry;

@@ -1,9 +1,9 @@
-// EpochOrder: which sample is next. A pure function from (epoch, step, row) to a sample, without
-// memory, that can be entered anywhere.
+// EpochOrder: decides which sample comes next. A pure function from (epoch, step, row) to a sample,
+// with O(1) random access and no table of indices.
 //
-// A position g in [0, n) is a place in the epoch's order, common to all ranks. With W ranks and
-// batches of B, step s covers the positions [sWB, (s+1)WB), and row j of rank r in it is
-// g = sWB + jW + r.
+// A position g in [0, n) is an index into the epoch's order, which all ranks share. With W ranks
+// and batches of B rows, step s covers the positions [sWB, (s+1)WB), and row j of rank r in it is g
+// = sWB + jW + r.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace stoker {
 
-// What becomes of the samples that do not divide evenly among the ranks.
+// How to treat samples that do not divide evenly among the ranks.
 enum class Remainder {
-  kUneven,  // every sample exactly once; ranks may differ by one row, in the last step
-  kDrop,    // the last n mod W positions are left out: all ranks get equally many samples
-  kPad,     // the order begins again until all ranks have equally many samples: position n is the
-            // sample of position 0, with random draws of its own
+  kUneven,  // every sample exactly once; ranks may differ by one row in the last step
+  kDrop,    // the last n mod W positions are left out: all ranks get the same number of samples
+  kPad,     // the order starts again from the beginning until all ranks have the same number of
+            // samples: position n is the sample of position 0, with its own random draws
 };
 
 struct OrderOptions {
@@ -33,24 +33,26 @@ struct OrderOptions {
 };
 
 struct OrderEntry {
-  uint64_t position = 0;  // g, which random draws are keyed by
-  uint64_t sample = 0;    // id in the source
+  uint64_t position = 0;  // g, the key of random draws
+  uint64_t sample = 0;    // index in the source
 };
 
-// Immutable; any thread. Same options, same order, on every machine.
+// Immutable and thread-safe. The same options give the same order on every machine.
 class EpochOrder {
  public:
   // InvalidArgument names the option: no samples (or more than 2^62), rank >= world, batch_size 0,
-  // or no batch at all for this rank (more ranks than samples; drop_remainder with a batch larger
-  // than a rank's share).
+  // or no batch for this rank (more ranks than samples; drop_remainder with a batch larger than a
+  // rank's share).
   static Result<EpochOrder> Make(const OrderOptions& options);
 
-  // Batches of this rank in an epoch, counting a last one that is not full. Steps without a row for
-  // this rank do not count, so under kUneven ranks may differ by one batch: training that must stay
-  // in step wants kDrop, kPad or drop_remainder, under which all ranks have equally many.
+  // The number of batches of this rank in an epoch, including a last one that is not full. Steps
+  // without a row for this rank do not count, so with kUneven the ranks may differ by one batch:
+  // training that must stay in step needs kDrop, kPad or drop_remainder, which give all ranks the
+  // same number.
   uint64_t batches_per_epoch() const;
 
-  // Rows of batch `step`: B, except maybe in the last. Precondition: step < batches_per_epoch().
+  // The number of rows of batch `step`: B, except perhaps in the last. Precondition: step <
+  // batches_per_epoch().
   uint32_t RowsIn(uint64_t step) const;
 
   // Precondition: row < RowsIn(step). O(1).
@@ -62,7 +64,7 @@ class EpochOrder {
   EpochOrder(const OrderOptions& options, uint64_t rows) : options_(options), rows_(rows) {}
 
   OrderOptions options_;
-  uint64_t rows_ = 0;  // of this rank in an epoch
+  uint64_t rows_ = 0;  // of this rank per epoch
 };
 
 }  // namespace stoker

@@ -57,7 +57,7 @@ uint64_t Permutation::Once(uint64_t i) const {
 }
 
 uint64_t Permutation::operator()(uint64_t i) const {
-  // A walk along the cycle of i in the square; it comes back to [0, n) at i at the latest.
+  // Cycle walking: the cycle of i in the square returns to [0, n) at i at the latest.
   do {
     i = Once(i);
   } while (i >= n_);

@@ -13,11 +13,10 @@
 
 namespace stoker {
 
-// ---- The stages, and how they are tied
-// -----------------------------------------------------------
+// ---- Opening: the stages of the pipeline
 
 // In the order of the picture in the README: source → order → (draw) → reader → worker → (mix) →
-// assembler → consumer. Behind the assembler a loader with a device has a stager (Engine::Open).
+// assembler → consumer. A loader with a device has a stager after the assembler (Engine::Open).
 Result<std::unique_ptr<Producer>> Producer::Open(LoaderOptions options,
                                                  std::optional<ProducerOptions> own) {
   TRY(CheckOptions(options));
@@ -27,7 +26,7 @@ Result<std::unique_ptr<Producer>> Producer::Open(LoaderOptions options,
   if (options.runtime == nullptr) {
     ASSIGN_OR_RETURN(options.runtime, Runtime::Default());
   }
-  Runtime& runtime = *options.runtime;  // the readers' threads and the workers
+  Runtime& runtime = *options.runtime;  // owns the reader threads and the workers
   TRY(runtime.CheckProcess());
   const SampleSource& source = *options.source;
   ASSIGN_OR_RETURN(EpochOrder order, EpochOrder::Make(OrderOptionsOf(options)));
@@ -63,10 +62,9 @@ Producer::Producer(LoaderOptions options, EpochOrder order, std::optional<Plan> 
   StartAt({}, Schedule::kEpochs);
 }
 
-// ---- The way of one sample
-// -----------------------------------------------------------------------
+// ---- The path of one sample
 
-// Order → reader. What is in memory needs no reader: it goes to the workers from here.
+// Order → reader. Samples in memory need no reader: they are handed to the workers from here.
 size_t Producer::Pull(std::span<ReadRequest*> requests) {
   if (stopped_.load(std::memory_order_relaxed)) return 0;
   const WorkToken pulling = memory_->TryBegin();
@@ -106,7 +104,8 @@ void Producer::SendWorker() {
   runtime_.executor().Submit({&Producer::Work, this, 0});
 }
 
-// For every sample that is ready somebody has been sent, or turned away at the turnstile.
+// For every ready sample a worker task has been submitted, or was refused at the concurrency limit
+// and will be submitted again when a worker leaves.
 void Producer::Work(void* producer, uint32_t, int worker) {
   auto& self = *static_cast<Producer*>(producer);
   const WorkToken task = self.memory_->Adopt();
@@ -118,7 +117,7 @@ void Producer::Work(void* producer, uint32_t, int worker) {
 // Bytes → row.
 void Producer::WorkOnReady(int worker) {
   const std::optional<uint32_t> first = samples_.TakeReady();
-  if (!first) return;  // others have taken it together with theirs
+  if (!first) return;  // another worker has taken it in addition to its own
   WorkerCounters& counters = writer_.counters(worker);
   std::optional<CoreClock> clock;
   if (counters.MayClock()) clock.emplace();
@@ -137,17 +136,18 @@ void Producer::WorkOnReady(int worker) {
   if (const std::optional<CoreTime> time = clock->Read()) counters.AddClocked(*time);
 }
 
-// One more for a worker that has one in hand, where that leaves enough for every worker.
+// Gives a worker a second sample to interleave with its own, if that leaves enough for the other
+// workers.
 std::optional<uint32_t> Producer::TakeReady() {
   if (stopped_.load(std::memory_order_relaxed)) return std::nullopt;
   if (samples_.ready() < at_work_.limit()) return std::nullopt;
   return samples_.TakeReady();
 }
 
-// Worker → assembler. Whoever finishes the last row of a batch mixes it.
+// Worker → assembler. The worker that finishes the last row of a batch mixes it.
 void Producer::End(uint32_t sample, uint64_t work_ns, Status status, int worker) {
   SampleInFlight& done = samples_[sample];
-  const WorkToken work = std::move(done.work);  // ends after all else here
+  const WorkToken work = std::move(done.work);  // ends after everything else in this function
   TrimBuffer(done.read.buffer);
   const RowTicket ticket = done.ticket;
   const SamplePath path = done.path;
@@ -188,7 +188,7 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   if (!batch.ok() && batch.error().code == Code::kCancelled) return batch;
   trace_.Batch(assembler_->last(), assembler_->last_row(), settings_.settings());
   settings_.Learn(assembler_->last());
-  runtime_.reads().Kick();  // there is a batch's worth of rows to read now
+  runtime_.reads().Kick();  // a batch's worth of rows can be read now
   if (batch.ok()) delivered_.fetch_add(1, std::memory_order_relaxed);
   ++passed_;
   const bool last = next->index + 1 == batches_per_epoch();
@@ -197,14 +197,14 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   return batch;
 }
 
-// ---- Settings, places, the beginning and the end
-// -------------------------------------------------
+// ---- Settings, positions, start and stop
 
 void Producer::Apply(const TunerSettings& settings) {
   if (assembler_ != nullptr) assembler_->SetDepth(settings.depth);
   const auto workers = static_cast<uint32_t>(settings.workers);
   for (uint32_t sent = at_work_.SetLimit(workers); sent > 0; --sent) SendWorker();
-  // While each worker has two samples in hand and one waiting, the others can be on their way.
+  // Enough samples that each worker has two in progress and one waiting while all reads are in
+  // flight.
   const auto reads = static_cast<uint32_t>(settings.reads);
   if (!in_memory_) samples_.SetLimits(reads, reads + 3 * workers);
 }
@@ -246,12 +246,12 @@ void Producer::StartAt(BatchName batch, Schedule schedule) {
   BatchSequence sequence(schedule, batches_per_epoch(), batch,
                          options_.epochs.value_or(kMostEpochs));
   std::lock_guard lock(lifecycle_);
-  assembler_.reset();  // gives its slots back before the next one takes them
+  assembler_.reset();  // returns its slots before the next assembler takes them
   assembler_ = std::make_unique<Assembler>(order_, slots_, settings_.settings().depth,
                                            memory_->plan().most_depth, std::move(sequence));
 }
 
-// Attaches to the reader threads; they begin to pull.
+// Attaches to the reader threads, which then start to call Pull.
 Status Producer::Start() {
   std::lock_guard lock(lifecycle_);
   if (stopped_) return Error{Code::kCancelled, "the loader was stopped"};
@@ -261,7 +261,7 @@ Status Producer::Start() {
   return attached;
 }
 
-// Ends production and waits for the samples in work: they are few and end by themselves.
+// Stops production and waits for the samples in progress: they are few and end by themselves.
 void Producer::Halt() {
   std::lock_guard lock(lifecycle_);
   if (std::exchange(running_, false)) runtime_.reads().Detach(this);
@@ -272,7 +272,8 @@ void Producer::Halt() {
 void Producer::Stop() {
   {
     std::lock_guard lock(lifecycle_);
-    assembler_->Cancel();  // first, so that no batch is delivered as failed by samples given up
+    assembler_->Cancel();  // first, so that samples that are given up do not fail a batch that is
+                           // delivered
     stopped_ = true;
   }
   Halt();

@@ -1,4 +1,4 @@
-// Producer: makes the batches of one iteration after another, in order. What a Loader has inside.
+// Producer: makes the batches of one iteration after another, in order. Private to Loader.
 #pragma once
 
 #include <atomic>
@@ -32,56 +32,57 @@
 namespace stoker {
 
 // Epochs follow each other without a pause: the next one is prefetched while the last batches of
-// this one are taken. producer.cc has the way of a sample, in the order of the picture in the
-// README; producer_memory.cc is for when memory is short.
+// this one are taken. producer.cc shows the path of a sample, in the order of the picture in the
+// README; producer_memory.cc handles memory shortage.
 //
-// One thread at a time calls Next, Seek, Append, position, passed and waited; Stop and Stats may be
-// called from any. In a forked child it may not even be destroyed: it is the parent's.
+// Next, Seek, Append, position, passed and waited are called by one thread at a time; Stop and
+// Stats by any. In a forked child the object must not even be destroyed: it belongs to the parent.
 class Producer final : public ReadClient, public RowWriter::Samples {
  public:
-  // Checks every option and reserves the memory. Reads nothing and starts nothing: the first Next
-  // does. InvalidArgument names the option; ResourceExhausted names the smallest budget that would
-  // do. `own`: none: as of a loader that has no other producer.
+  // Checks every option and reserves the memory. It reads nothing and starts no thread; the first
+  // Next does. InvalidArgument names the option; ResourceExhausted names the smallest sufficient
+  // budget. `own`: none: the options of a loader with a single producer.
   static Result<std::unique_ptr<Producer>> Open(LoaderOptions options,
                                                 std::optional<ProducerOptions> own = {});
 
-  // Stops, waits for what is in work (a sample each), and gives the memory back. Batches that are
-  // still held stay valid.
+  // Stops, waits for the work in progress (one sample each), and releases the memory. Batches that
+  // the caller still holds stay valid.
   ~Producer();
 
-  // The next batch; an empty one once after the last of each epoch, and always after the last epoch
-  // where `epochs` limits them. Waits until the batch is complete.
+  // Waits for the next batch and returns it; returns an empty batch once after the last of each
+  // epoch, and always after the last epoch if `epochs` limits them.
   //
-  // A bad sample makes its batch an error that names file, offset and cause; the call after it goes
-  // on with the next batch. Other errors: ResourceExhausted when the caller already holds
-  // lent_batches (it never waits for itself); Cancelled after Stop, and when `interrupt` said so;
-  // FailedPrecondition in a forked child.
+  // If a sample cannot be read or decoded, Next returns an error that names file, offset and cause
+  // instead of the batch, and the call after it goes on with the next batch. Other errors:
+  // ResourceExhausted when the caller already holds lent_batches (Next does not wait for them to be
+  // released); Cancelled after Stop, and when `interrupt` returned true; FailedPrecondition in a
+  // forked child.
   Result<Batch> Next(const Interrupt& interrupt = {});
 
-  // The next Next delivers this batch, and those after it follow: of the next epochs, or of the
-  // same one again and again. Nothing is replayed: O(1), apart from waiting for the samples that
-  // are in work.
+  // Makes Next deliver this batch next, followed by the batches after it: of the next epochs, or of
+  // the same one again and again. Nothing is replayed: O(1), apart from waiting for the samples in
+  // progress.
   Status Seek(BatchName batch, Schedule schedule = Schedule::kEpochs);
-  Status CheckSeek(BatchName batch) const;  // what Seek would refuse; changes nothing
+  Status CheckSeek(BatchName batch) const;  // the error that Seek would return; changes nothing
 
-  // From the first call on, and until Seek, exactly the appended batches are made and delivered, in
-  // the order of the calls; Next is empty when there are none left, and nothing else marks the end
-  // of an epoch.
+  // From the first Append until Seek, exactly the appended batches are made and delivered, in the
+  // order of the calls; Next returns an empty batch when none is left, and does not mark the ends
+  // of epochs.
   Status Append(BatchName batch);
 
-  // The batch that the next Next delivers: with Seek, all that is needed to resume. Where there is
-  // none (after the last epoch, or with nothing appended): the one that follows what was last
-  // delivered, in the order of the epochs.
+  // The batch that Next delivers next; Seek to it resumes production. If there is none (after the
+  // last epoch, or with nothing appended): the batch that follows the last delivered one in the
+  // order of epochs.
   BatchName position() const { return assembler_->position().value_or(after_last_); }
 
-  // Batches that Next has passed so far, good ones and errors that took the place of one.
+  // The number of batches that Next has returned so far, including those replaced by an error.
   uint64_t passed() const { return passed_; }
 
-  // What the last Next that passed a batch waited, by cause.
+  // The time that the last Next that returned a batch waited, by cause.
   const WaitCauses& waited() const { return assembler_->last().waited; }
 
-  // Ends production; Next returns Cancelled, also one that waits now. Bounded by the time of the
-  // samples in work.
+  // Ends production; Next returns Cancelled, also a Next that is waiting. Takes at most as long as
+  // the samples in progress.
   void Stop();
 
   LoaderStats Stats() const;
@@ -91,7 +92,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   const LoaderOptions& options() const { return options_; }
 
  private:
-  // What the loader may use, and the batches in production that it is used for.
+  // The loader's share of the memory budget, and the slots of its batches in production.
   struct Reserved {
     std::unique_ptr<MemoryLease> lease;
     std::shared_ptr<SlotPool> slots;
@@ -100,7 +101,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   Producer(LoaderOptions options, EpochOrder order, std::optional<Plan> plan,
            std::optional<Mixer> mixer, Reserved memory);
 
-  // The way of one sample.
+  // The path of one sample.
   size_t Pull(std::span<ReadRequest*> requests) override;  // a reader thread: order → reader
   void Finish(ReadRequest& read) override;                 // a reader thread: reader → worker
   void Submit(uint32_t sample);
@@ -110,7 +111,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   std::optional<uint32_t> TakeReady() override;
   void End(uint32_t sample, uint64_t work_ns, Status status, int worker) override;  // → assembler
 
-  // When memory is short (producer_memory.cc).
+  // Memory shortage (producer_memory.cc).
   static Result<Reserved> Reserve(const LoaderOptions& options, const ProducerOptions& own,
                                   const std::vector<ColumnSpec>& columns,
                                   const std::optional<Plan>& plan);
@@ -131,23 +132,24 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   const LoaderOptions options_;
   Runtime& runtime_;
   const EpochOrder order_;
-  const bool in_memory_;  // the samples
+  const bool in_memory_;  // the samples are in memory
   const LoaderTrace trace_;
   const std::shared_ptr<SlotPool> slots_;
   SamplesInFlight samples_;
   ReadFeed feed_;
-  Turnstile at_work_;  // lets in as many workers as there may be
+  Turnstile at_work_;  // limits how many workers decode at a time
   RowWriter writer_;
-  std::unique_ptr<Assembler> assembler_;       // exchanged under lifecycle_
-  const std::unique_ptr<MemoryLease> memory_;  // goes before the memory that it may have freed
-  SettingsController settings_;                // after all that it applies them to
+  std::unique_ptr<Assembler> assembler_;       // replaced under lifecycle_
+  const std::unique_ptr<MemoryLease> memory_;  // destroyed before the memory that it may free
+  SettingsController settings_;                // declared after everything that settings are
+                                               // applied to
 
-  mutable std::mutex lifecycle_;  // guards what follows
+  mutable std::mutex lifecycle_;  // guards the members below
   bool running_ = false;
   std::atomic<bool> stopped_{false};
-  bool epoch_ended_ = false;            // the next Next says so; only the consumer's thread looks
-  BatchName after_last_;                // delivered; the consumer's thread too
-  uint64_t passed_ = 0;                 // batches; and again
+  bool epoch_ended_ = false;            // Next reports it once; used by the consumer's thread only
+  BatchName after_last_;                // used by the consumer's thread only
+  uint64_t passed_ = 0;                 // batches; used by the consumer's thread only
   std::atomic<uint64_t> delivered_{0};  // batches
 };
 

@@ -1,4 +1,4 @@
-// The memory of a producer: what is reserved for its batches, and what it does when the memory for
+// The memory of a producer: what is reserved for its batches, and what it does when memory for
 // samples runs short.
 #include <memory>
 #include <utility>
@@ -32,7 +32,7 @@ Result<Producer::Reserved> Producer::Reserve(const LoaderOptions& options,
   return Reserved{std::move(lease), std::move(slots)};
 }
 
-// Whether the sample has to wait for its turn, instead of having ended like that.
+// Returns whether the sample must join the wait list instead of ending with this status.
 bool Producer::MustWait(uint32_t index, Status& status) {
   const SampleInFlight& sample = samples_[index];
   if (status.ok() || status.error().wanted_bytes == 0) return false;
@@ -43,14 +43,14 @@ bool Producer::MustWait(uint32_t index, Status& status) {
   return false;
 }
 
-// The sample is another's from here on.
+// After this call the sample belongs to the wait list.
 void Producer::Postpone(uint32_t index) {
   samples_[index].read.buffer.Free();
   samples_[index].path.times().begun_ns = 0;
   memory_->JoinWaitList(index, std::move(samples_[index].work));
 }
 
-// In the place of Pull, while samples wait: the one whose turn it is, if it is ours.
+// Replaces Pull while samples wait: retries the first of the wait list, if it is one of ours.
 size_t Producer::PullTurn(std::span<ReadRequest*> requests) {
   std::optional<MemoryLease::Turn> turn = memory_->TakeTurn();
   if (!turn) return 0;
@@ -65,7 +65,7 @@ size_t Producer::PullTurn(std::span<ReadRequest*> requests) {
   return 1;
 }
 
-// When nothing is in work any more.
+// Precondition: nothing is in progress any more.
 void Producer::DropPostponed() {
   for (uint32_t index : memory_->LeaveWaitList()) {
     samples_[index].work = memory_->Begin();
@@ -74,11 +74,12 @@ void Producer::DropPostponed() {
 }
 
 void Producer::FreeIdleMemory() {
-  samples_.FreeBuffers();  // those that wait have none
+  samples_.FreeBuffers();  // waiting samples have none
   writer_.FreeWorkspaces();
 }
 
-// What has grown stays so while memory is plenty; else a few large files would hold it.
+// Buffers that have grown are kept while memory is plentiful; otherwise a few large files would
+// hold it.
 void Producer::TrimBuffer(GrowingBuffer& buffer) const {
   if (buffer.capacity() >= 2 * kReadBufferBytes && memory_->scarce()) buffer.Free();
 }

@@ -20,8 +20,8 @@ Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
   TRY(Stager::CheckBuffers(to.buffers));
   return ProducerOptions{
       .pinned_for = to.device,
-      // One for each copy on its way, and the next. That many are pinned; nobody counts them, for a
-      // stager holds no more.
+      // One for each copy in flight, and the next. Exactly as many are pinned; they need not be
+      // counted, because a stager holds no more.
       .lent_batches = to.buffers + 1,
       .lent = std::make_shared<LentAccount>(0),
       .one_slab = true,

@@ -1,4 +1,4 @@
-// What a Loader settles for its producers, beside the options of its user.
+// Options that a Loader chooses for its producers, in addition to the user's options.
 #pragma once
 
 #include <memory>
@@ -11,20 +11,21 @@
 namespace stoker {
 
 struct ProducerOptions {
-  // Slots are pinned for it, those in production and `lent_batches` more. Null: ordinary memory.
+  // The device that slots are pinned for, those in production and `lent_batches` more. Null:
+  // ordinary memory.
   std::shared_ptr<Device> pinned_for{};
-  int lent_batches = 0;  // how many may be held at once; 0: no limit
-  // Of all producers of a loader together; null: one of its own.
+  int lent_batches = 0;  // batches that the caller may hold at once; 0: no limit
+  // Counts lent batches of all producers of a loader; null: the producer has its own.
   std::shared_ptr<LentAccount> lent{};
-  bool one_slab = false;  // all columns of a batch lie in one piece of memory
-  // Transformed images are as PlanOptions::finish_on_device has them, and a last column, "work",
-  // says what is left to do.
+  bool one_slab = false;  // all columns of a batch lie in one block of memory
+  // Transformed images are as with PlanOptions::finish_on_device, and a last column, "work", holds
+  // the deferred operations.
   bool finish_on_device = false;
 };
 
-// Where batches go to a device: slots are pinned, as many as a stager holds at once; a batch lies
-// in one piece; and what spares bytes on the way, or the host work, is left to the device.
-// InvalidArgument: LoaderOptions::to_device.
+// The options for LoaderOptions. With to_device, slots are pinned, as many as a stager holds at
+// once; each batch lies in one block; and the operations that save bytes on the bus, or work on the
+// host, are deferred to the device. InvalidArgument: LoaderOptions::to_device.
 Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options);
 
 }  // namespace stoker

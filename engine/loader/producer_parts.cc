@@ -59,7 +59,7 @@ SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOpti
   slots.one_slab = own.one_slab;
   if (own.pinned_for == nullptr) return slots;
   slots.pinning = std::make_shared<DevicePinning>(own.pinned_for);
-  slots.working_slots = memory.most_depth;  // pinned once, and never while batches are made
+  slots.working_slots = memory.most_depth;  // pinned at the start, never during production
   slots.pinned_lent_slots =
       own.lent_batches != 0 ? std::min(own.lent_batches, 64) : SlotPool::kSpareSlots;
   return slots;

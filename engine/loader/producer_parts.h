@@ -1,4 +1,4 @@
-// What the parts of a producer are made with: options, put into each part's own terms.
+// Translates the options of a loader into the options of a producer's parts.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,25 @@
 
 namespace stoker {
 
-// What is drawn and done to a sample; none where rows are copied as they are. Errors:
-// Plan::Compile's.
+// The compiled transforms; none if rows are copied as they are. Errors: those of Plan::Compile.
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool finish_on_device);
 
-// What it took to fill a row.
+// The cost of filling one row.
 RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work_ns);
 
-// What a batch consists of. `plan`: none where rows are copied as they are.
+// The columns of a batch. `plan`: none if rows are copied as they are.
 std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optional<Plan>& plan);
 
 SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOptions& own,
                                 std::vector<ColumnSpec> columns, const MemoryPlan& memory);
 
-// As many batches as have twice the samples that can be on their way at a time; fewer where they
-// are pinned for good. Not for a depth that is fixed.
+// The maximum depth: as many batches as hold twice the samples that can be in flight; fewer if
+// slots are pinned. Not used for a fixed depth.
 int MostDepth(const LoaderOptions& options, const ProducerOptions& own,
               const RuntimeOptions& limits);
 
-// Rows that a worker copies in one go: so many small ones that handing them out costs little.
+// How many rows a worker copies per task: enough small rows that the cost of a task does not
+// matter.
 uint32_t RunOf(const LoaderOptions& options);
 
 TunerLimits MostOf(const Runtime& runtime, const MemoryPlan& memory);

@@ -1,4 +1,4 @@
-// ReadFeed: order → reader. The next rows of the batches in production become read requests, in
+// ReadFeed: order → reader. Makes read requests for the next rows of the batches in production, in
 // order.
 #pragma once
 
@@ -15,20 +15,21 @@
 
 namespace stoker {
 
-// Any thread; no lock. Each row is claimed once, by a sample that is given back where there is no
-// row to claim.
+// Thread-safe and lock-free. Each row is claimed by one sample; a sample that finds no row to claim
+// is returned.
 class ReadFeed {
  public:
-  // All of them outlive it. `run`: rows of samples in memory that a worker fills in one go, at
-  // most.
+  // The references must outlive it. `run`: the maximum number of rows in memory that a worker fills
+  // per task.
   ReadFeed(const LoaderOptions& options, const EpochOrder& order, SamplesInFlight& samples,
            uint32_t run);
 
-  // As many requests as there are rows, samples and allowed reads for; they count as being read.
+  // Fills as many requests as rows, free samples and the limit on reads allow; they count as reads
+  // in flight from then on.
   size_t Fill(Assembler& assembler, std::span<ReadRequest*> requests);
 
-  // The next rows where samples are in memory, and need no reader: the sample that has claimed
-  // them, or none.
+  // For samples in memory, which need no reader: claims the next rows and returns the sample that
+  // has claimed them, or none.
   std::optional<uint32_t> NextRun(Assembler& assembler);
 
  private:

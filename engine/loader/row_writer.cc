@@ -35,8 +35,8 @@ RowWriter::RowWriter(const LoaderOptions& options, const EpochOrder& order,
   for (int i = 0; plan_ && i < workers; ++i) workspaces_.push_back(plan_->MakeWorkspace(memory));
 }
 
-// A sample, and others that are ready, two in turns. Not for ever, for other loaders have tasks
-// too.
+// Feeds the plan with a sample and others that are ready, two of them interleaved. It ends after a
+// few, because other loaders have tasks, too.
 class RowWriter::InTurns final : public ImageFeed {
  public:
   InTurns(RowWriter& writer, uint32_t first, int worker, Samples& samples)
@@ -74,7 +74,7 @@ class RowWriter::InTurns final : public ImageFeed {
     const uint64_t work = Count(sample.read.size);
     pace_.End(sample.path.times(), since_);
     samples_.End(index, work, std::move(status), worker_);
-    if (writer_.mixer_) since_ = NowNanoseconds();  // what it mixed is counted already
+    if (writer_.mixer_) since_ = NowNanoseconds();  // time spent on mixing is counted already
   }
 
  private:
@@ -98,7 +98,7 @@ class RowWriter::InTurns final : public ImageFeed {
   EncodedImage Encoded(uint32_t index) {
     SampleInFlight& sample = writer_.samples_[index];
     pace_.Begin(sample.path.times(), NowNanoseconds());
-    // Whatever the index says, one that is larger than its photograph is not worth its memory.
+    // A crop index larger than its photograph is not worth its memory, whatever it says.
     const uint64_t most = std::max<uint64_t>(sample.read.size, kCropIndexBytes);
     writer_.options_.source->ReadCropIndex(sample.sample.id, most, sample.crop_index);
     return {index,
@@ -109,7 +109,8 @@ class RowWriter::InTurns final : public ImageFeed {
             writer_.WorkOf(*sample.ticket.slot, sample.ticket.row)};
   }
 
-  // Before its batch can be delivered. Returns the nanoseconds since the sample counted last.
+  // Must be called before the sample's batch can be delivered. Returns the nanoseconds since the
+  // last count.
   uint64_t Count(uint64_t bytes) {
     const uint64_t now = NowNanoseconds();
     const uint64_t work = now - std::exchange(since_, now);
@@ -126,7 +127,7 @@ class RowWriter::InTurns final : public ImageFeed {
   WorkerPace& pace_;
   std::optional<uint32_t> next_;
   int taken_ = 0;
-  StageTimes times_;  // not yet counted; and since when
+  StageTimes times_;  // measured since since_, not yet counted
   uint64_t since_ = NowNanoseconds();
 };
 
@@ -148,7 +149,7 @@ void RowWriter::Copy(uint32_t run, int worker, Samples& samples) {
   samples.End(run, after - before, std::move(status), worker);
 }
 
-// Rows that are there already are copied, column by column; or the image's is transformed.
+// Copies rows in memory column by column; images are transformed if there is a plan.
 Status RowWriter::FillRun(const RowTicket& ticket, int worker, StageTimes& times) {
   Slot& slot = *ticket.slot;
   const std::span<const ArrayColumn> arrays = options_.source->arrays();
@@ -177,7 +178,7 @@ Status RowWriter::FillRun(const RowTicket& ticket, int worker, StageTimes& times
   return {};
 }
 
-// Class numbers become rows of numbers.
+// Turns class numbers into one-hot rows.
 Status RowWriter::WriteLabels(const RowTicket& ticket) const {
   const ArrayColumn& labels = options_.source->arrays()[1];
   for (uint32_t row = ticket.row; row < ticket.row + ticket.rows; ++row) {
@@ -187,7 +188,7 @@ Status RowWriter::WriteLabels(const RowTicket& ticket) const {
   return {};
 }
 
-// Where it is written what a device has yet to do to a row; null: nothing is left to one.
+// Where a row's deferred operations are written; null if there are none.
 void* RowWriter::WorkOf(const Slot& slot, uint32_t row) const {
   return plan_->work_bytes() == 0 ? nullptr : slot.Row(slot.columns.size() - 1, row);
 }

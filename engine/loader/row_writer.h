@@ -1,5 +1,5 @@
-// RowWriter: what a worker does with a sample. The bytes of a photograph, or rows of arrays in
-// memory, become the rows of their batch, and the rows of a whole batch are mixed.
+// RowWriter: the worker's part. It turns the bytes of a photograph, or rows of arrays in memory,
+// into rows of a batch, and mixes the rows of complete batches.
 #pragma once
 
 #include <cstddef>
@@ -22,18 +22,20 @@
 
 namespace stoker {
 
-// Any thread; each of `workers` is one thread at a time, and has a workspace of its own. Every row
-// is counted once, before its sample ends.
+// Thread-safe as long as each of `workers` is used by one thread at a time; each has its own
+// workspace. Every row is counted once, before its sample ends.
 class RowWriter {
  public:
-  // Where a worker's samples come from, and what becomes of them. Samples are those of `samples`.
+  // Supplies a worker with samples and takes them back. Indices refer to `samples` of the
+  // constructor.
   class Samples {
    public:
-    // Another one that is ready, to be decoded in turns with those in hand; none: that is enough.
+    // Returns another ready sample, to be decoded interleaved with the current ones; none: no more.
     virtual std::optional<uint32_t> TakeReady() = 0;
-    // Its row was written, or could not be: the sample is another's from here on.
+    // The sample's row was written, or failed. The caller gives up the sample.
     virtual void End(uint32_t sample, uint64_t work_ns, Status status, int worker) = 0;
-    // Instead of End, for a sample that found no memory: whether it waits, and that it does.
+    // Called instead of End for a sample that found no memory: whether it must wait, and then that
+    // it waits.
     virtual bool MustWait(uint32_t sample, Status& status) = 0;
     virtual void Postpone(uint32_t sample) = 0;
 
@@ -41,26 +43,27 @@ class RowWriter {
     ~Samples() = default;
   };
 
-  // `plan`: none where rows are copied as they are. What is referred to outlives it.
+  // `plan`: none if rows are copied as they are. All references must outlive it.
   RowWriter(const LoaderOptions& options, const EpochOrder& order, std::optional<Plan> plan,
             std::optional<Mixer> mixer, SamplesInFlight& samples, MemoryBudget& memory,
             int workers);
 
-  // This photograph, and others that are ready: two in turns, a few in all.
+  // Decodes this photograph and a few others that are ready, two of them interleaved.
   void Decode(uint32_t first, int worker, Samples& samples);
 
-  // The rows of this sample, which are in memory.
+  // Fills the rows of this sample, which is in memory.
   void Copy(uint32_t run, int worker, Samples& samples);
 
-  // All rows of the slot with each other, where a mixer was asked for. Returns nanoseconds.
+  // Mixes all rows of the slot with each other, if a mixer was given. Returns the nanoseconds it
+  // took.
   uint64_t Mix(Slot& slot, int worker);
 
   const std::optional<Plan>& plan() const { return plan_; }
   bool mixes() const { return mixer_.has_value(); }
   WorkerCounters& counters(int worker) { return counters_[static_cast<size_t>(worker)]; }
-  // By worker; none where rows are copied as they are.
+  // The workspace of a worker; precondition: there is a plan.
   Workspace& workspace(int worker) { return *workspaces_[static_cast<size_t>(worker)]; }
-  void FreeWorkspaces();  // when nobody works
+  void FreeWorkspaces();  // precondition: no worker is busy
   void AddTo(LoaderStats& stats) const;
 
  private:

@@ -43,8 +43,8 @@ void SamplesInFlight::SetLimits(uint32_t reads, uint32_t in_use) {
   }
 }
 
-// Who goes away with nothing says that he is starved, and looks again: whoever gave one back before
-// he said so has not told him.
+// A caller that finds nothing sets the flag and then looks again, because a thread that returned a
+// sample before the flag was set has not woken it.
 std::optional<uint32_t> SamplesInFlight::Take() {
   while (true) {
     if (Free() == 0) {
@@ -60,7 +60,7 @@ std::optional<uint32_t> SamplesInFlight::Take() {
   }
 }
 
-// Where the budget has no room, those that lie idle make it.
+// If the budget has no room, frees idle buffers and tries again.
 bool SamplesInFlight::HasBuffer(GrowingBuffer& buffer) {
   if (buffer.capacity() != 0 || buffer.Grow(kReadBufferBytes).ok()) return true;
   FreeBuffers();
@@ -84,7 +84,7 @@ bool SamplesInFlight::TooFewFree() {
     return false;
   }
   starved_.store(true, std::memory_order_seq_cst);
-  return Free() < enough;  // looked at again: a worker may have missed the flag
+  return Free() < enough;  // checked again: a worker may have missed the flag
 }
 
 bool SamplesInFlight::BehindWorkers() const {

@@ -1,5 +1,5 @@
-// The samples that a loader has on their way: a fixed set, used again and again, of which as many
-// are in use as the settings allow.
+// SamplesInFlight: a fixed pool of the samples that a loader reads and decodes. The settings limit
+// how many are in use.
 #pragma once
 
 #include <atomic>
@@ -18,48 +18,49 @@
 
 namespace stoker {
 
-// Room for the crop index of a photograph of 400 KB: few have more, so that the steady state
-// allocates next to nothing.
+// Holds the crop index of a photograph of 400 KB: few have a larger one, so that the steady state
+// hardly allocates.
 inline constexpr size_t kCropIndexBytes = 8 << 10;
 
-// A sample on its way.
+// A sample between being claimed and being a row of its batch.
 struct SampleInFlight {
-  ReadRequest read;  // the file's bytes, and the buffer they lie in
+  ReadRequest read;  // the file's bytes, and their buffer
   SampleRef sample;
-  DrawKey draw;      // what its random transforms depend on
+  DrawKey draw;      // the key of its random transforms
   RowTicket ticket;  // the row that it becomes
-  WorkToken work;    // while it is in work
+  WorkToken work;    // while it is in progress
   SamplePath path;
-  uint32_t reads_in_flight = 0;  // when this one was claimed, itself among them; 0: in memory
+  uint32_t reads_in_flight = 0;  // when this one was claimed, including it; 0: in memory
   std::vector<uint8_t> crop_index;
 };
 
-// Each is free, or belongs to whoever has taken it: a reader thread, then, where it is ready, a
-// worker. Any thread.
+// Thread-safe. Each sample is free or belongs to the thread that took it: a reader thread first
+// and, once it is ready, a worker.
 class SamplesInFlight {
  public:
-  // Buffers are reserved from `memory`, when they are first used. `in_memory`: they need none.
+  // Buffers are reserved from `memory` when they are first used. `in_memory`: samples need no
+  // buffers.
   SamplesInFlight(uint32_t count, MemoryBudget& memory, bool in_memory);
 
   SampleInFlight& operator[](uint32_t index) { return samples_[index]; }
   uint32_t IndexOf(const ReadRequest& read) const;
 
-  // From now on so many reads at a time, and so many in use; the buffers of those beyond go back to
-  // the budget, where they are in use when they are given back.
+  // Sets the limits on reads in flight and on samples in use. Buffers of samples beyond the limit
+  // return to the budget; those in use do so when their sample is returned.
   void SetLimits(uint32_t reads, uint32_t in_use);
 
-  // A free one, with a buffer; none where as many are in use as may be. Where the budget has no
-  // room for its buffer there will be one when a worker has done with another; the only one goes
-  // without.
+  // Takes a free sample with a buffer; none if as many are in use as allowed, or if the budget has
+  // no room for its buffer (there will be one when a worker is done with another sample). If it is
+  // the only sample in use it is returned without a buffer.
   std::optional<uint32_t> Take();
   void Give(uint32_t index);
 
-  // Less than half of them are free: reads are begun many at a time, so that the reader thread
-  // wakes, and enters the kernel, once for many samples. Who finds it so is starved until it is
-  // not.
+  // Returns whether fewer than half of the samples are free. Reads are submitted many at a time, so
+  // that a reader thread wakes, and enters the kernel, once for many samples. A true result also
+  // sets starved(), until a later call returns false.
   bool TooFewFree();
   bool starved() const { return starved_.load(std::memory_order_seq_cst); }
-  // Whether it is for the workers that there are too few.
+  // Whether samples are short because the workers hold most of them.
   bool BehindWorkers() const;
 
   bool MayRead() const { return reading() < most_reading_.load(std::memory_order_relaxed); }
@@ -67,24 +68,25 @@ class SamplesInFlight {
   void EndRead() { reading_.fetch_sub(1, std::memory_order_relaxed); }
   uint32_t reading() const { return reading_.load(std::memory_order_relaxed); }
 
-  // Its bytes are there: it waits for a worker.
+  // Its bytes have arrived: it waits for a worker.
   void SetReady(uint32_t index);
   uint32_t ready() const { return ready_.available(); }
-  // The one whose row is needed first: young rows that overtake old ones end no batch.
+  // Takes the ready sample whose row is needed first, because completing later rows first finishes
+  // no batch.
   std::optional<uint32_t> TakeReady();
 
-  // Of those that are free.
+  // Frees the buffers of the free samples.
   void FreeBuffers();
 
  private:
-  uint32_t Free() const;  // that may be taken
+  uint32_t Free() const;  // how many may be taken
   bool HasBuffer(GrowingBuffer& buffer);
 
   const bool in_memory_;
   std::vector<SampleInFlight> samples_;
   IndexSet free_;
   IndexSet ready_;
-  std::vector<std::atomic<uint64_t>> places_;  // of the rows of those that are ready, in order
+  std::vector<std::atomic<uint64_t>> places_;  // order of the ready samples' rows
   std::atomic<bool> starved_{false};
   std::atomic<uint32_t> reading_{0};
   std::atomic<uint32_t> most_reading_;

@@ -17,7 +17,7 @@ SettingsController::SettingsController(const TunerOptions& options, const TunerL
   settings_.depth = memory.plan().depth;
 }
 
-// What there may be at most, now that others have had their say.
+// The limits after the other loaders' shares are taken off.
 TunerLimits SettingsController::Granted() const {
   const uint64_t batches = memory_.batch_bytes() / slots_.slot_bytes();
   TunerLimits granted = most_;
@@ -42,7 +42,7 @@ void SettingsController::Learn(const BatchRecord& batch) {
   Follow(tuner_.SetLimits(Granted(), batch.taken_ns));
 }
 
-// Seldom, for it takes the tuner a millisecond or two to know.
+// Called rarely, because the tuner needs a millisecond or two to compute it.
 void SettingsController::TellNeeds(uint64_t now_ns) {
   constexpr uint64_t kTellEvery = 500'000'000;
   tell_again_ns_ = now_ns + kTellEvery;
@@ -70,7 +70,8 @@ void SettingsController::Keep(std::span<const TunerDecision> decisions) {
   }
 }
 
-// Where the budget has no room for the tuner's depth now, the depth stays, and the tuner is told.
+// If the budget has no room for the tuner's depth now, the depth is not raised and the tuner is
+// told the limit.
 void SettingsController::ApplyTuned() {
   TunerSettings wanted = tuner_.settings();
   const int room = TakeSlots(wanted.depth);
@@ -86,11 +87,11 @@ void SettingsController::ApplyTuned() {
   settings_ = wanted;
 }
 
-// Takes slots for so many batches, or for as many as the budget has room for now.
+// Takes slots for `depth` batches, or for as many as the budget has room for now.
 int SettingsController::TakeSlots(int depth) {
   if (depth == settings_.depth) return depth;
   while (depth > settings_.depth && !slots_.SetWorkingSlots(depth)) --depth;
-  (void)slots_.SetWorkingSlots(depth);  // not more than there are
+  (void)slots_.SetWorkingSlots(depth);  // may lower the number
   return depth;
 }
 

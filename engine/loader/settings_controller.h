@@ -1,5 +1,5 @@
-// SettingsController: a loader's settings while it runs. The tuner learns from each batch that was
-// taken, other loaders of the Runtime have their say, and what is decided is applied.
+// SettingsController: changes a loader's settings while it runs. It gives each taken batch to the
+// tuner, limits the tuner to the loader's share of the Runtime, and applies its decisions.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,26 @@
 
 namespace stoker {
 
-// The consumer's thread, but for AddTo. The settings in force are never more than was granted, and
-// the pool has room for as many batches as their depth says.
+// Used on the consumer's thread, except AddTo. The settings in force never exceed what was granted,
+// and the pool always has slots for their depth.
 class SettingsController {
  public:
   using Apply = std::function<void(const TunerSettings&)>;
 
-  // `most`: what there may be if nobody else is there. The pool has the slots of the lease's plan.
-  // The lease, the pool and the trace outlive it; `apply` is called with settings that are in force
-  // from then on, first by Start.
+  // `most`: the limits if there is no other loader. The pool has the slots of the lease's plan. The
+  // lease, the pool and the trace must outlive it; `apply` is called with settings that are in
+  // force from then on, first by Start.
   SettingsController(const TunerOptions& options, const TunerLimits& most, MemoryLease& memory,
                      SlotPool& slots, const LoaderTrace& trace, Apply apply);
 
   void Start() { ApplyTuned(); }
 
-  // The next batch was taken.
+  // To be called for each batch that was taken.
   void Learn(const BatchRecord& batch);
 
   const TunerSettings& settings() const { return settings_; }
 
-  // Settings, decisions and waits. Any thread.
+  // Adds settings, decisions and waits. Thread-safe.
   void AddTo(LoaderStats& stats) const;
 
  private:
@@ -54,13 +54,13 @@ class SettingsController {
   SlotPool& slots_;
   const LoaderTrace& trace_;
   const Apply apply_;
-  uint64_t last_taken_ns_ = 0;  // when a batch was delivered last
-  uint64_t tell_again_ns_ = 0;  // when to tell others what is needed
-  uint64_t room_again_ns_ = 0;  // when to try for more memory than `room_`: there was none
+  uint64_t last_taken_ns_ = 0;  // when the last batch was delivered
+  uint64_t tell_again_ns_ = 0;  // when to report this loader's needs
+  uint64_t room_again_ns_ = 0;  // when to try again for more memory than `room_`
   int room_ = 0;                // batches
   Tuner tuner_;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   LoaderStats counted_;       // waits and decisions
   TunerSettings settings_;    // in force; changed by the consumer's thread alone
 };
