@@ -1,9 +1,9 @@
-// Where decoding runs. One small interface, three executors:
-//   TBB       production: an arena of its own in oneTBB's scheduler
-//   threads   plain std::threads and one queue: what the thread sanitizer runs on, since Debian's
-//             libtbb is not instrumented
-//   shuffled  one thread that runs what is pending in a seeded random order: hunts races and
-//             hidden dependence on order
+// Executor: runs decode tasks. There are three:
+//   TBB       for production: its own arena in oneTBB's scheduler
+//   threads   std::threads and one queue, for the thread sanitizer, because Debian's libtbb is not
+//             instrumented
+//   shuffled  one thread that runs pending tasks in a seeded random order, to find races and hidden
+//             dependences on order
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,9 @@
 
 namespace stoker {
 
-// A plain function call, so that submitting one costs stoker no allocation. `worker` is in
-// [0, concurrency()) and no two tasks run with the same one at a time: an index into scratch.
+// A function pointer with arguments, so that submitting a task allocates nothing in stoker.
+// `worker` is in [0, concurrency()), and no two tasks run with the same number at a time: use it as
+// an index into scratch memory.
 struct Task {
   void (*run)(void* context, uint32_t argument, int worker) = nullptr;
   void* context = nullptr;
@@ -26,32 +27,32 @@ class Executor {
  public:
   virtual ~Executor() = default;  // waits until every submitted task has run
 
-  // Any thread; never blocks on a task. Tasks submitted first tend to start first.
+  // Thread-safe; never blocks on a task. Tasks submitted first tend to start first.
   virtual void Submit(const Task& task) = 0;
 
   virtual int concurrency() const = 0;
   virtual const char* name() const = 0;
 
-  // How many distinct threads have run a task so far.
+  // The number of distinct threads that have run a task so far.
   virtual int threads_seen() const = 0;
 };
 
 enum class ExecutorKind { kTbb, kThreads, kShuffled };
 
-// False in a forked child of the process that loaded this library: TBB's threads, which anybody may
-// have used, stayed in the parent, and it starts no others. What is submitted would never run.
+// Returns false in a forked child of the process that loaded this library: TBB's threads stayed in
+// the parent and TBB starts no others, so submitted tasks would never run.
 bool TbbWorks();
 
-// TBB: holds a global_control for its lifetime that allows threads + 1 (never fewer than were
-// allowed before, for TBB takes the smallest of all): without it an arena that is fed only by
-// enqueue was seen to run on one thread of a machine with two cores. Preconditions: TbbWorks(), and
-// so many threads are to be had, for TBB ends the process where it cannot start one. Not to be made
-// on a worker of TBB's, for its end may wait for that one.
+// For its lifetime the executor holds a global_control that allows threads + 1 (and never fewer
+// than were allowed before, because TBB takes the smallest of all). Without it, an arena that is
+// fed only by enqueue was seen to run on one thread of a machine with two cores. Preconditions:
+// TbbWorks(), and the system can start that many threads, because TBB ends the process where it
+// cannot start one. Must not be called on a TBB worker: destruction may wait for it.
 std::unique_ptr<Executor> MakeTbbExecutor(int threads);
-// Has fewer threads where the system gives no more, but one at least: else ResourceExhausted.
+// Has fewer threads if the system gives no more; ResourceExhausted if it gives none.
 Result<std::unique_ptr<Executor>> MakeThreadsExecutor(int threads);
 // Runs tasks as if `threads` workers had raced: on one thread, in an order drawn from `seed`.
-// ResourceExhausted.
+// Errors: ResourceExhausted.
 Result<std::unique_ptr<Executor>> MakeShuffledExecutor(int threads, uint64_t seed);
 
 }  // namespace stoker

@@ -15,12 +15,12 @@ namespace stoker {
 
 namespace {
 
-// Lets tasks pile up for a moment, then runs any one of them, under any worker number.
+// Waits briefly until several tasks are pending, then runs any one of them under any worker number.
 class ShuffledExecutor final : public Executor {
  public:
   ShuffledExecutor(int threads, uint64_t seed) : census_(threads), random_({seed, 0, 0}, 0) {}
 
-  Status Start() {  // before all else
+  Status Start() {  // must be called first
     Result<std::thread> thread = StartThread("the workers' thread", [this] { Run(); });
     if (!thread.ok()) return std::move(thread).error();
     thread_ = *std::move(thread);

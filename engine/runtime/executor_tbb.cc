@@ -37,7 +37,7 @@ class TbbExecutor final : public Executor {
   void Submit(const Task& task) override {
     pending_.fetch_add(1, std::memory_order_relaxed);
     arena_.enqueue([this, task] {
-      // An arena for one thread has two slots, of which one is in use at a time.
+      // An arena for one thread has two slots, only one of which is in use at a time.
       const int worker = tbb::this_task_arena::current_thread_index() % census_.workers();
       census_.Note(worker);
       task.run(task.context, task.argument, worker);
@@ -52,9 +52,9 @@ class TbbExecutor final : public Executor {
  private:
   using Parallelism = tbb::global_control;
 
-  // TBB starts its threads when there is work, from wherever it is, and ends the process where the
-  // system gives none. So all get work at once, now: later address space and limits may be used up.
-  // They come one after another: nobody waits for the next one as long as for the first.
+  // TBB starts its threads when there is work, and ends the process if the system has none. So
+  // every thread gets work now, because later address space or limits may be used up. Threads come
+  // one after another, so the wait for the next one is shorter than for the first.
   void StartThreads() {
     const auto gate = std::make_shared<Gate>();
     const int sent = SendTo(gate);
@@ -67,7 +67,7 @@ class TbbExecutor final : public Executor {
     gate->changed.notify_all();
   }
 
-  // Who comes late finds it open, and only passes.
+  // A thread that arrives late finds the gate open.
   struct Gate {
     std::mutex mutex;
     std::condition_variable changed;
@@ -75,7 +75,7 @@ class TbbExecutor final : public Executor {
     bool open = false;
   };
 
-  // How many were sent.
+  // Returns the number of tasks that were sent.
   int SendTo(const std::shared_ptr<Gate>& gate) {
     for (int i = 0; i < census_.workers(); ++i) {
       pending_.fetch_add(1, std::memory_order_relaxed);

@@ -20,7 +20,7 @@ class ThreadsExecutor final : public Executor {
     threads_.reserve(static_cast<size_t>(threads));
   }
 
-  // Before all else. Goes on with the threads that there are.
+  // Must be called first. If not all threads can be started, it continues with those it has.
   Status Start() {
     for (int worker = 0; worker < census_.workers(); ++worker) {
       Result<std::thread> thread =

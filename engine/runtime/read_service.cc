@@ -27,7 +27,7 @@ Status ReadService::Attach(ReadClient* client) {
     Result<std::thread> thread = StartThread("a reader's thread", [this, &added] { Run(added); });
     if (!thread.ok()) {
       threads_.pop_back();
-      if (!threads_.empty()) break;  // those that there are do the work
+      if (!threads_.empty()) break;  // the others do the work
       return std::move(thread).error();
     }
     added.thread = *std::move(thread);
@@ -71,7 +71,7 @@ void ReadService::Serve(ReaderThread& self, Reader& reader) {
   std::vector<ReadClient*> clients;
   std::vector<ReadRequest*> requests(reader.capacity());
   uint64_t generation = 0;
-  size_t turn = 0;  // of the clients: where there is room for one read, each is asked first in turn
+  size_t turn = 0;  // rotates which client is asked first, for when there is room for only one read
   while (true) {
     const uint32_t kicks = kicks_.load(std::memory_order_seq_cst);
     if (generation != generation_.load(std::memory_order_acquire)) {
@@ -94,7 +94,7 @@ void ReadService::Serve(ReaderThread& self, Reader& reader) {
   }
 }
 
-// Starts the first `pulled` of the requests, and puts those that have finished in their place.
+// Starts the first `pulled` requests, and replaces them in the array by those that have finished.
 size_t ReadService::Read(Reader& reader, std::span<ReadRequest*> requests, size_t pulled) {
   const TraceSpan span(trace_, "stoker.read");
   reader.Submit(requests.first(pulled));

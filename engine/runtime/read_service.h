@@ -1,6 +1,6 @@
-// The reader threads of a Runtime. Each owns one Reader (one ring) for all its life and serves
-// every loader of the process in turn: it pulls requests, submits them together, and hands back
-// what has finished.
+// ReadService: the reader threads of a Runtime. Each owns one Reader (one ring) for its lifetime
+// and serves every loader in turn: it pulls requests, submits them together, and hands back those
+// that have finished.
 #pragma once
 
 #include <atomic>
@@ -19,15 +19,15 @@
 
 namespace stoker {
 
-// A loader, as the reader threads see it. Both calls come on reader threads, several at a time, and
-// must not block.
+// A loader from the reader threads' point of view. Both functions are called on reader threads,
+// several at a time, and must not block.
 class ReadClient {
  public:
-  // Puts up to requests.size() requests to start now into `requests` and says how many. When it
-  // returns fewer, and there will be more later, it calls ReadService::Kick then.
+  // Writes up to requests.size() requests to start now into `requests` and returns how many. If it
+  // returns fewer and more will come, the client calls ReadService::Kick when they do.
   virtual size_t Pull(std::span<ReadRequest*> requests) = 0;
 
-  // One pulled request has finished, well or badly.
+  // Called when a pulled request has finished, with success or an error.
   virtual void Finish(ReadRequest& request) = 0;
 
  protected:
@@ -38,34 +38,36 @@ class ReadService {
  public:
   using ReaderFactory = std::function<Result<std::unique_ptr<Reader>>()>;
 
-  // Threads start with the first Attach. `trace` outlives the service.
+  // Threads start with the first Attach. `trace` must outlive the service.
   ReadService(int threads, ReaderFactory factory, const Trace& trace);
   ~ReadService();  // precondition: every client is detached and its requests are finished
 
-  // Starts to pull from `client`. Fails when a reader cannot be made.
+  // Starts to pull from `client`. Fails if a reader cannot be made.
   Status Attach(ReadClient* client);
 
-  // When it returns no thread will Pull from `client` again; requests pulled before still Finish.
+  // After it returns no thread calls Pull of `client` again; for requests pulled before, Finish is
+  // still called.
   void Detach(ReadClient* client);
 
-  // Any thread: there may be something to pull. No lock and no system call unless a reader thread
-  // sleeps.
+  // Wakes sleeping reader threads, because there may be requests to pull. Thread-safe; takes no
+  // lock and makes no system call unless a reader thread sleeps.
   void Kick();
 
-  // CPU time of the reader threads: reading, and what little their clients' calls cost.
+  // CPU time of the reader threads, for reading and for the few instructions of their clients'
+  // calls.
   uint64_t read_cpu_ns() const;
 
  private:
   struct ReaderThread {
     std::thread thread;
-    uint64_t generation = 0;  // of the client list it works with; under mutex_
+    uint64_t generation = 0;  // version of the client list it uses; under mutex_
     Status started;
     bool running = false;  // under mutex_
   };
 
   void Run(ReaderThread& self);
   void Serve(ReaderThread& self, Reader& reader);
-  void Sleep(uint32_t kicks);  // until there has been another Kick
+  void Sleep(uint32_t kicks);  // until the next Kick
   size_t Read(Reader& reader, std::span<ReadRequest*> requests, size_t pulled);
   size_t PullAll(const std::vector<ReadClient*>& clients, size_t first,
                  std::vector<ReadRequest*>& requests, size_t room);
@@ -73,15 +75,15 @@ class ReadService {
   const int thread_count_;
   const ReaderFactory factory_;
   const Trace& trace_;
-  // A sleeper counts itself, then looks at kicks_; a kicker counts, then looks for sleepers: in one
-  // total order (seq_cst), so that they cannot miss each other.
+  // A sleeper counts itself and then reads kicks_; a kicker counts and then reads sleepers_. All
+  // four are seq_cst, so they cannot miss each other.
   std::atomic<uint32_t> kicks_{0};
   std::atomic<uint32_t> sleepers_{0};
   std::mutex sleep_mutex_;
   std::condition_variable kicked_;
-  std::atomic<uint64_t> generation_{1};  // of clients_
+  std::atomic<uint64_t> generation_{1};  // version of clients_
   std::atomic<bool> closing_{false};
-  std::mutex attaching_;  // threads are started by one Attach at a time
+  std::mutex attaching_;  // held by the one Attach that starts threads
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<ReadClient*> clients_;

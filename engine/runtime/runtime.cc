@@ -18,9 +18,9 @@ namespace stoker {
 
 namespace {
 
-constexpr uint32_t kMostReads = 64;  // of a reader thread, where nobody says
+constexpr uint32_t kMostReads = 64;  // default per reader thread
 
-// What is given is not tuned.
+// The settings that the user has given, which are not tuned.
 TunerSettings FixedBy(const RuntimeOptions& given, int threads) {
   return {.depth = 0,
           .workers = std::min(given.threads, threads),
@@ -35,7 +35,7 @@ Status Check(const RuntimeOptions& options) {
 
 struct Workers {
   std::unique_ptr<Executor> executor;
-  std::string reason;  // why it is not as asked for; empty: it is
+  std::string reason;  // why it differs from what was asked for; empty: it does not
 };
 
 std::string FewerWorkers(int workers, int wanted) {
@@ -44,9 +44,9 @@ std::string FewerWorkers(int workers, int wanted) {
          " workers" + (limits.empty() ? "" : ": " + limits);
 }
 
-// Leaves threads to those that will be started later.
+// Leaves some of the system's threads for those that are started later.
 Result<Workers> MakeWorkers(const RuntimeOptions& options) {
-  constexpr int kSpare = 2;  // a stager's, a caller's
+  constexpr int kSpare = 2;  // for a stager and the caller
   const auto made = [&options](Result<std::unique_ptr<Executor>> executor,
                                std::string reason) -> Result<Workers> {
     if (!executor.ok()) return std::move(executor).error();
@@ -88,7 +88,7 @@ struct Runtime::State {
   const pid_t process = getpid();
   MemoryManager memory;
   Trace trace;
-  std::unique_ptr<Executor> executor;  // outlives the reader threads, which submit to it
+  std::unique_ptr<Executor> executor;  // declared before the reader threads, which submit to it
   ReadService reads;
 };
 
@@ -114,7 +114,7 @@ Result<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& given) {
 
 namespace {
 
-// A process' own: another thread of the parent may have held the lock when it forked.
+// One per process: another thread of the parent may have held the lock when it forked.
 struct DefaultRuntime {
   const pid_t process = getpid();
   std::mutex mutex;
@@ -122,12 +122,13 @@ struct DefaultRuntime {
 };
 
 DefaultRuntime& DefaultHere() {
-  static std::atomic<DefaultRuntime*> shared{nullptr};  // also there while the process exits
+  static std::atomic<DefaultRuntime*> shared{nullptr};  // never destroyed: it may be used while the
+                                                        // process exits
   DefaultRuntime* here = shared.load();
   if (here != nullptr && here->process == getpid()) return *here;
   auto made = std::make_unique<DefaultRuntime>();
   if (shared.compare_exchange_strong(here, made.get())) return *made.release();
-  return *here;  // another thread was first
+  return *here;  // another thread was faster
 }
 
 }  // namespace
@@ -144,7 +145,7 @@ Result<std::shared_ptr<Runtime>> Runtime::Default() {
 Runtime::Runtime(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Runtime::~Runtime() {
-  // The threads did not come along into a forked child: nothing there may be joined or freed.
+  // The threads do not exist in a forked child: nothing may be joined or freed there.
   if (state_->process != getpid()) (void)state_.release();
 }
 

@@ -1,4 +1,5 @@
-// Runtime: what all loaders of a process share. The byte budget, the workers, the reader threads.
+// Runtime: the resources that the loaders of a process share: memory budget, workers and reader
+// threads.
 #pragma once
 
 #include <cstdint>
@@ -19,33 +20,33 @@ namespace stoker {
 class MemoryManager;
 
 struct RuntimeOptions {
-  // Decode workers, 1 to 1024. 0: at most the cores allotted, divided by LOCAL_WORLD_SIZE where
-  // that is set; tuned: as many as keep up.
+  // Decode workers, 1 to 1024. 0: tuned, at most the allotted cores divided by LOCAL_WORLD_SIZE, if
+  // that is set.
   int threads = 0;
   ReaderKind reader = ReaderKind::kAuto;
-  int reader_threads = 1;  // each with a ring of its own
-  // For each reader thread, 1 to 1024. 0: at most 64, tuned.
+  int reader_threads = 1;  // each with its own ring
+  // Per reader thread, 1 to 1024. 0: tuned, at most 64.
   uint32_t reads_in_flight = 0;
-  // Working memory of all loaders together, in bytes. 0: a quarter of the memory available to this
-  // process' cgroup, at most 4 GiB, divided by LOCAL_WORLD_SIZE where that is set.
+  // Working memory of all loaders together, in bytes. 0: a quarter of the memory available to the
+  // process's cgroup, at most 4 GiB, divided by LOCAL_WORLD_SIZE if that is set.
   uint64_t memory_budget = 0;
-  ExecutorKind executor = ExecutorKind::kTbb;  // kThreads where TBB cannot be had
-  uint64_t shuffle_seed = 0;                   // of ExecutorKind::kShuffled
-  ReadService::ReaderFactory make_reader{};    // for tests: used in place of `reader`
+  ExecutorKind executor = ExecutorKind::kTbb;  // falls back to kThreads if TBB cannot be used
+  uint64_t shuffle_seed = 0;                   // for ExecutorKind::kShuffled
+  ReadService::ReaderFactory make_reader{};    // for tests: replaces `reader`
 };
 
 // Shared by its loaders, which keep it alive. Thread-safe.
 //
-// Belongs to the process that made it: after a fork the child gets FailedPrecondition from
-// CheckProcess (and so from every loader), and destroying it there touches no thread. The child may
-// make its own, which runs on plain threads (see TbbWorks).
+// Belongs to the process that made it: after a fork, CheckProcess (and so every loader) returns
+// FailedPrecondition in the child, and destroying the Runtime there touches no thread. The child
+// may create its own, which runs on plain threads (see TbbWorks).
 class Runtime {
  public:
-  // Has fewer workers where the system has no more threads; ResourceExhausted where it has none.
+  // Has fewer workers if the system has no more threads; ResourceExhausted if it has none.
   static Result<std::shared_ptr<Runtime>> Create(const RuntimeOptions& options = {});
 
-  // The one that loaders use when none is given: made with default options at the first call, kept
-  // while any loader uses it. A forked child has one of its own.
+  // The Runtime of loaders that are given none: created with default options at the first call and
+  // kept while a loader uses it. A forked child gets its own.
   static Result<std::shared_ptr<Runtime>> Default();
 
   ~Runtime();
@@ -55,15 +56,17 @@ class Runtime {
   Status CheckProcess() const;
 
   MemoryManager& memory();
-  const MemoryBudget& budget();  // of it, the bytes in use
+  const MemoryBudget& budget();  // working memory: its limit, and the bytes in use
   Executor& executor();
-  const std::string& executor_reason() const;  // why it is not as asked for; empty: it is
+  const std::string& executor_reason() const;  // why it differs from what was asked for; empty: it
+                                               // does not
   ReadService& reads();
-  const TunerSettings& fixed() const;  // workers and reads (of all reader threads), where given
-  // Spans: "stoker.read", "stoker.decode" (what a worker does in one go, up to eight samples),
+  const TunerSettings& fixed() const;  // workers and reads (over all reader threads) that the user
+                                       // gave
+  // Spans: "stoker.read", "stoker.decode" (one task of a worker, up to eight samples),
   // "stoker.mix", "stoker.wait".
   Trace& trace();
-  const ReaderChoice& reader() const;     // which reader, and why
+  const ReaderChoice& reader() const;     // which reader is used, and why
   const RuntimeOptions& options() const;  // defaults filled in
 
  private:

@@ -1,4 +1,4 @@
-// Counts the distinct threads that have run something, and sets each up as a worker.
+// ThreadCensus: counts the distinct threads that have run tasks, and sets each up as a worker.
 #pragma once
 
 #include <mutex>
@@ -10,12 +10,13 @@
 
 namespace stoker {
 
-// Note() costs one comparison unless the thread behind a worker number has changed.
+// Note() costs one comparison unless the thread that uses the worker number has changed.
 class ThreadCensus {
  public:
   explicit ThreadCensus(int workers) : last_(static_cast<size_t>(workers)) {}
 
-  // On the running thread; no two threads use one worker number at a time.
+  // Called on the running thread; no two threads use one worker number at a time. A new thread
+  // becomes a background thread (core/start_thread.h).
   void Note(int worker) {
     const std::thread::id self = std::this_thread::get_id();
     std::thread::id& last = last_[static_cast<size_t>(worker)].id;

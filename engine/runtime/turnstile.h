@@ -1,5 +1,5 @@
-// Turnstile: lets in a limited number of workers at a time; who comes too many is remembered, and
-// somebody is sent in his place when there is room. Nobody waits at it.
+// Turnstile: limits how many workers run at a time without blocking. Workers beyond the limit are
+// refused and counted, and another worker is sent for each when there is room.
 #pragma once
 
 #include <atomic>
@@ -7,29 +7,29 @@
 
 namespace stoker {
 
-// Any thread; no lock. Whoever is told to send somebody lets a worker come to Enter again: nobody
-// who was turned away is forgotten.
+// Thread-safe and lock-free. A caller that is told to send workers must make as many call Enter
+// again, so that no refused worker is forgotten.
 class Turnstile {
  public:
   explicit Turnstile(uint32_t limit) : limit_(limit) {}
 
-  // Whether there is room. Else the caller goes away.
+  // Returns whether there is room; if not, the caller must return without working.
   bool Enter() {
     while (!TryEnter()) {
       turned_away_.fetch_add(1, std::memory_order_seq_cst);
-      // Whoever left meanwhile may not have seen that; one of the two sees the other.
+      // A worker that left meanwhile may have missed this refusal; one of the two sees the other.
       if (!HasRoom() || !TakeTurnedAway()) return false;
     }
     return true;
   }
 
-  // Returns whether to send one in the place of one who was turned away.
+  // Returns whether to send one worker, to replace one that was refused.
   [[nodiscard]] bool Leave() {
     inside_.fetch_sub(1, std::memory_order_seq_cst);
     return HasRoom() && TakeTurnedAway();
   }
 
-  // From now on. Returns how many to send in.
+  // Sets the limit. Returns how many workers to send.
   [[nodiscard]] uint32_t SetLimit(uint32_t limit) {
     limit_.store(limit, std::memory_order_seq_cst);
     uint32_t sent = 0;
