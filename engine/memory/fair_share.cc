@@ -10,7 +10,7 @@ namespace {
 
 uint64_t Most(const FairClaim& claim) { return std::max(claim.minimum, claim.need); }
 
-// What it gets where the water stands at `level`.
+// The share of a claim at water level `level`.
 uint64_t ShareAt(double level, const FairClaim& claim) {
   const double share = level * claim.weight;
   if (share >= static_cast<double>(Most(claim))) return Most(claim);
@@ -26,7 +26,8 @@ bool FitsAt(double level, uint64_t total, std::span<const FairClaim> claims) {
   return true;
 }
 
-// The highest level that fits, to the last bit: positive doubles are in the order of their bits.
+// The highest level that fits, exact to the last bit: positive doubles are ordered as their bit
+// patterns.
 double Level(uint64_t total, std::span<const FairClaim> claims) {
   uint64_t fits = 0;
   uint64_t beyond = std::bit_cast<uint64_t>(std::numeric_limits<double>::infinity());

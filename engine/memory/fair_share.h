@@ -1,7 +1,7 @@
-// How something that several loaders want is divided among them: by need, weight and minimum
-// (weighted max-min fairness). The MemoryManager divides batches' bytes and the workers by it.
+// Divides a resource among loaders by need, weight and minimum (weighted max-min fairness). The
+// MemoryManager uses it for the bytes of batches and for workers.
 //
-// Pure arithmetic.
+// Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace stoker {
 
 struct FairClaim {
   double weight = 1;     // > 0
-  uint64_t minimum = 0;  // is granted in any case
-  uint64_t need = 0;     // more than this is of no use
+  uint64_t minimum = 0;  // always granted
+  uint64_t need = 0;     // more than this is not useful
 };
 
-// Who gets how much of `total`, by water filling: nobody more than it needs, and of those who get
-// less, each the same for its weight (rounded down; what is left over goes to the first ones).
+// Divides `total` by water filling: no claim gets more than it needs, and those that get less get
+// equal amounts per weight (rounded down; the remainder goes to the first ones).
 std::vector<uint64_t> FairShares(uint64_t total, std::span<const FairClaim> claims);
 
-// The same, and what nobody needs is divided by weight on top of it, as room to grow into.
+// The same, but what no claim needs is also divided, by weight, as room to grow.
 std::vector<uint64_t> FairSharesWithRoom(uint64_t total, std::span<const FairClaim> claims);
 
 }  // namespace stoker

@@ -21,20 +21,20 @@ MemoryManager::MemoryManager(uint64_t budget, int workers, std::function<void()>
 Result<std::unique_ptr<MemoryLease>> MemoryManager::Lease(const MemoryNeeds& needs, double weight) {
   std::unique_ptr<MemoryLease> lease;
   std::unique_lock lock(mutex_);
-  // Until its batches are reserved, a lease has not all that it counts on.
+  // Only one lease at a time may be waiting for its first batches.
   changed_.wait(lock, [this] { return !leasing_; });
   ASSIGN_OR_RETURN(const MemoryPlan plan,
                    PlanMemory(needs, budget_.limit(), Claims(), batches_.used()));
   lease.reset(new MemoryLease(*this, plan, weight));
   leases_.push_back(lease.get());
   DivideBudget();
-  // It may take its first batches, also where others still have more than is now theirs.
+  // It may take its first batches even if other loaders still hold more than their new share.
   batches_.SetLimit(std::max(batches_.limit(), batches_.used() + plan.claim.least_batches));
   DivideAmongLeases();
   const auto first = static_cast<uint64_t>(needs.at_once ? plan.most_depth : plan.depth);
   const uint64_t bytes = first * needs.slot_bytes;
-  // Samples of other loaders may still have it. (Where their batches have grown meanwhile there is
-  // no room even then, and SlotPool::Make says so.)
+  // Samples of other loaders may still use the memory. (If their batches have grown meanwhile there
+  // is no room even then, and SlotPool::Make reports it.)
   if (!lease->batches_.Resize(bytes)) ReserveAlone(lock, lease->batches_, bytes);
   return lease;
 }
@@ -60,7 +60,7 @@ MemoryLease::MemoryLease(MemoryManager& manager, const MemoryPlan& plan, double 
 
 MemoryLease::~MemoryLease() {
   std::lock_guard lock(manager_.mutex_);
-  free_idle_();  // no other loader could ask for it any more
+  free_idle_();  // other loaders cannot ask for it after this
   std::erase(manager_.leases_, this);
   manager_.DivideBudget();
   manager_.DivideAmongLeases();
@@ -128,7 +128,7 @@ WorkToken MemoryLease::TryBegin() {
   if (manager_.AnyWaits()) return {};
   manager_.in_work_.fetch_add(1, std::memory_order_seq_cst);
   if (manager_.AnyWaits()) {
-    manager_.End();  // whoever waits may have found it in work, and waits for its end
+    manager_.End();  // a waiting thread may have counted this work and wait for its end
     return {};
   }
   in_work_.fetch_add(1, std::memory_order_relaxed);
@@ -145,13 +145,14 @@ void MemoryLease::End(bool alone) {
   MemoryManager& manager = manager_;
   if (alone) manager.EndTurn();
   manager.End();
-  // The last touch of this lease. Whoever waits for it looks again under the manager's lock.
+  // The last access to this lease. A thread that waits for it checks again under the manager's
+  // lock.
   if (in_work_.fetch_sub(1, std::memory_order_acq_rel) == (kAwaited | 1)) manager.NotifyAll();
 }
 
 void MemoryManager::End() {
   if (in_work_.fetch_sub(1, std::memory_order_seq_cst) != 1 || !AnyWaits()) return;
-  NotifyAll();  // a new loader
+  NotifyAll();  // wakes a new loader
   wake_readers_();
 }
 
@@ -178,7 +179,7 @@ void MemoryLease::JoinWaitList(uint32_t sample, WorkToken work) {
     manager_.waiting_.fetch_add(1, std::memory_order_seq_cst);
   }
   manager_.samples_waited_.fetch_add(1, std::memory_order_relaxed);
-  work = WorkToken();  // its end may be what the first of the list waits for
+  work = WorkToken();  // the first of the list may be waiting for its end
 }
 
 std::optional<MemoryLease::Turn> MemoryLease::TakeTurn() {
@@ -189,11 +190,12 @@ std::optional<MemoryLease::Turn> MemoryLease::TakeTurn() {
   WorkToken work = Begin();
   work.alone_ = true;
   const uint32_t sample = list.front().sample;
-  list.pop_front();  // it counts as waiting until EndTurn, so that nothing begins beside it
+  list.pop_front();  // it counts as waiting until EndTurn, so that no other work begins beside it
   return Turn{sample, std::move(work)};
 }
 
-// The next of the list has to wait for the End that follows; all others need not.
+// The next sample of the list has to wait for the End that follows; if the list is empty, readers
+// can go on now.
 void MemoryManager::EndTurn() {
   if (waiting_.fetch_sub(1, std::memory_order_seq_cst) == 1) wake_readers_();
 }
@@ -212,7 +214,7 @@ std::vector<uint32_t> MemoryLease::LeaveWaitList() {
   return stopped;
 }
 
-// What would have been too little with all of the samples' share is never enough.
+// A sample that does not fit into the whole share of the samples never will.
 Error MemoryLease::Refusal(const Error& error, uint64_t finish) const {
   const uint64_t needed = samples().used() + error.wanted_bytes + finish;
   std::unique_lock lock(manager_.mutex_);

@@ -1,35 +1,35 @@
-// MemoryManager: owns the working memory of a Runtime and says which loader may use how much of it.
+// MemoryManager: owns the working memory of a Runtime and divides it among the loaders.
 //
 //   budget ─┬─ batches   slots in production           what moves the line: memory_plan.h
 //           └─ samples   read buffers, workspaces
 //
-// A loader has one MemoryLease. What several loaders want, memory for batches and workers, is
-// divided among the leases by need, weight and minimum (fair_share.h).
+// Each loader has one MemoryLease. Memory for batches and workers are divided among the leases by
+// need, weight and minimum (fair_share.h).
 //
-// Waiting. A sample that finds no room goes to the end of the wait list, which all loaders share.
-// While the list has an entry, no loader begins another sample, so what is in work ends: soon,
-// since none of it waits for a consumer. Then every loader frees the memory that lies idle, and the
-// first sample of the list is tried again from its read on, alone. What has no room then, with all
-// of the samples' share to itself, never will: whether a sample is refused depends on the budget
-// and on its file, not on what else was in work. A new loader that finds no room for its first
-// batches waits in the same way.
+// Waiting. A sample that finds no room joins the end of the wait list, which all loaders share.
+// While the list is not empty, no loader begins another sample, so the work in progress ends soon,
+// because none of it waits for a consumer. Then every loader frees its idle memory, and the first
+// sample of the list is read and decoded again, alone. If it finds no room then, with the samples'
+// whole share to itself, it never will: whether a sample is refused depends on the budget and on
+// its file, not on other work. A new loader that finds no room for its first batches waits in the
+// same way.
 //
-// Locks. This is the order in which all locks of the engine are taken: whoever holds one takes only
-// those below it.
+// Locks. All locks of the engine are taken in this order: a thread that holds one takes only locks
+// below it.
 //
-//   1. staging for a device: the use of it, then its ends
+//   1. Staging: use_, then ends_
 //   2. a loader's list of producers
 //   3. a producer's lifecycle (start, stop, seek)
 //   4. ReadService: attaching, then its list of clients
 //   5. Assembler
 //   6. SlotPool
 //   7. MemoryManager
-//   8. those that take no other: the reader threads' sleep, a producer's statistics, executors'
-//      queues, traces
+//   8. locks under which no other is taken: the reader threads' sleep, a producer's statistics,
+//      executors' queues, traces
 //
-// The manager calls out under its lock only to free idle memory, which takes no lock at all. The
-// order is checked by the thread sanitizer: it reports each pair of mutexes that were ever taken in
-// both orders, whether or not the two threads met (`./dev tsan`, part of `./dev test --all`).
+// Under its lock the manager calls other code only to free idle memory, which takes no lock. The
+// thread sanitizer checks the order: it reports each pair of mutexes that were ever taken in both
+// orders, whether or not the two threads met (`./dev tsan`, part of `./dev test --all`).
 #pragma once
 
 #include <atomic>
@@ -51,15 +51,16 @@ namespace stoker {
 
 class MemoryLease;
 
-// Any thread. In the steady state it takes no lock: for a sample two numbers are counted.
+// Thread-safe. In the steady state it takes no lock: beginning and ending a sample change two
+// counters.
 class MemoryManager {
  public:
-  // `wake_readers`: has every loader asked for samples again, soon and on another thread. It is not
-  // called before there is a lease.
+  // `wake_readers`: makes the reader threads ask every loader for samples again, soon and on
+  // another thread. It is not called before there is a lease.
   MemoryManager(uint64_t budget, int workers, std::function<void()> wake_readers);
 
-  // A new loader's lease, with its first batches reserved. PlanMemory's errors. May wait until
-  // samples of other loaders have ended; leases are made one at a time.
+  // Creates the lease of a new loader, with its first batches reserved. Errors: those of
+  // PlanMemory. May wait until samples of other loaders have ended; leases are made one at a time.
   Result<std::unique_ptr<MemoryLease>> Lease(const MemoryNeeds& needs, double weight);
 
   const MemoryBudget& budget() const { return budget_; }
@@ -79,11 +80,11 @@ class MemoryManager {
   void EndTurn();
   void NotifyAll();
 
-  // All of these under mutex_.
+  // These require mutex_.
   std::vector<MemoryClaim> Claims() const;
   void DivideBudget();
   void DivideAmongLeases();
-  void FreeIdleMemory();  // precondition: nothing is in work
+  void FreeIdleMemory();  // precondition: no work is in progress
   void ReserveAlone(std::unique_lock<std::mutex>& lock, Reservation& reservation, uint64_t bytes);
 
   MemoryBudget budget_;
@@ -92,26 +93,26 @@ class MemoryManager {
   const int workers_;
   const std::function<void()> wake_readers_;
 
-  // Whoever begins counts itself, then looks whether anyone waits; whoever waits says so, then
-  // looks whether anything is in work: in one total order (seq_cst), so that not both go on.
+  // A thread that begins work counts it and then checks for waiters; a waiter registers and then
+  // checks for work in progress. Both use seq_cst, so they cannot both go on.
   std::atomic<uint32_t> in_work_{0};
-  std::atomic<uint32_t> waiting_{0};  // samples in the list, the one that is tried, a new loader
+  std::atomic<uint32_t> waiting_{0};  // samples in the list or being retried, and a new loader
   std::atomic<uint64_t> samples_waited_{0};
 
-  std::mutex mutex_;  // guards what follows, and the leases' needs
+  std::mutex mutex_;  // guards the members below, and the leases' needs
   std::condition_variable changed_;
   std::vector<MemoryLease*> leases_;
   std::deque<Waiting> wait_list_;
   bool leasing_ = false;  // a new loader waits for its first batches
-  uint64_t now_ns_ = 0;   // the latest that any loader has named
+  uint64_t now_ns_ = 0;   // the latest time that any loader has passed
 };
 
-// Counts one piece of work in progress, from MemoryLease::Begin to its own end: a sample on its
-// way, a task of a worker's, a look for samples to read. Move-only; the lease outlives it. Its end
-// may be the last touch of the lease, and so of the loader.
+// Counts one piece of work in progress, from MemoryLease::Begin to its destruction: a sample, a
+// worker's task, or a call that looks for samples to read. Move-only; the lease must outlive it.
+// Destroying a token may be the last access to the lease, and so to the loader.
 class WorkToken {
  public:
-  WorkToken() = default;  // counts nothing
+  WorkToken() = default;  // holds no count
   WorkToken(WorkToken&& other) noexcept
       : lease_(std::exchange(other.lease_, nullptr)), alone_(std::exchange(other.alone_, false)) {}
   WorkToken& operator=(WorkToken&& other) noexcept {
@@ -123,10 +124,10 @@ class WorkToken {
   ~WorkToken();
 
   explicit operator bool() const { return lease_ != nullptr; }
-  // Whether it is that of a sample that waited: then nothing else is in work until it ends.
+  // Whether it belongs to a sample that waited: nothing else is in progress until it ends.
   bool alone() const { return alone_; }
-  // Ends nothing: MemoryLease::Adopt makes a token of the same count. For what is handed on as a
-  // plain pointer. Precondition: not alone.
+  // Keeps the count without a token: MemoryLease::Adopt makes a token of it again. For work that is
+  // handed on as a plain pointer. Precondition: not alone.
   void Release() && { lease_ = nullptr; }
 
  private:
@@ -137,8 +138,9 @@ class WorkToken {
   bool alone_ = false;
 };
 
-// What one loader may use of what all loaders of a Runtime share. Any thread; the manager outlives
-// it. It is destroyed before the memory that OnShortage's function frees: it calls that once more.
+// One loader's share of the resources of a Runtime. Thread-safe; the manager must outlive it. It is
+// destroyed before the memory that OnShortage's function frees: the destructor calls that function
+// once more.
 class MemoryLease {
  public:
   struct Need {
@@ -146,63 +148,67 @@ class MemoryLease {
     uint64_t batch_bytes = 0;
   };
 
-  ~MemoryLease();  // precondition: nothing of it is in work or waits
+  ~MemoryLease();  // precondition: none of its work is in progress or waits
   MemoryLease(const MemoryLease&) = delete;
   MemoryLease& operator=(const MemoryLease&) = delete;
 
   const MemoryPlan& plan() const { return plan_; }
 
-  // ---- What it holds
+  // ---- Memory it holds
 
-  // Memory for the first batches, to be grown and shrunk with their number. Once.
+  // The reservation for the first batches, to be resized with their number. Called once.
   Reservation TakeBatches() { return std::move(batches_); }
-  // Where read buffers and workspaces are reserved.
+  // The budget for read buffers and workspaces.
   MemoryBudget& samples() const { return manager_.samples_; }
-  // Whether half of that is in use: then what has grown beyond its usual size is not kept.
+  // Whether half of it is in use: then buffers that have grown beyond their usual size are not
+  // kept.
   bool scarce() const { return samples().used() >= samples().limit() / 2; }
-  // `free_idle` gives back what the loader holds for samples. It is called while nothing is in
-  // work, under the manager's lock: it takes no lock and calls nothing of the manager's.
+  // `free_idle` frees the memory that the loader holds for samples. It is called while no work is
+  // in progress, under the manager's lock: it must take no lock and call nothing of the manager.
   void OnShortage(std::function<void()> free_idle);
 
-  // ---- What it may use
+  // ---- Its share
 
-  // What it needs from now on; changes what all may use. A loader that has not said so for much
-  // longer than it used to is idle and needs no workers; its memory stays, for batches that wait
-  // for its consumer lie there. Nanoseconds of the monotonic clock.
+  // Sets what the loader needs from now on, and divides the resources again. A loader that has not
+  // called it for much longer than its usual interval is idle and gets no workers; it keeps its
+  // memory, where its batches wait for its consumer. Time is in nanoseconds of the monotonic clock.
   void SetNeed(const Need& need, uint64_t now_ns);
-  // What it needs or is left to it, and its part of what nobody needs; never less than one worker
-  // and the plan's least batches. No lock.
+  // The granted share: what it needs or can get, plus its part of what no loader needs; never less
+  // than one worker and the plan's least batches. Lock-free.
   uint64_t workers() const { return granted_workers_.load(std::memory_order_relaxed); }
   uint64_t batch_bytes() const { return granted_bytes_.load(std::memory_order_relaxed); }
-  bool shared() const { return shared_.load(std::memory_order_relaxed); }  // with other loaders
+  bool shared() const {
+    return shared_.load(std::memory_order_relaxed);
+  }  // there are other loaders
 
-  // ---- Its work in progress
+  // ---- Work in progress
 
-  // An empty token while a sample waits: then TakeTurn.
+  // Returns an empty token while a sample waits: call TakeTurn then.
   [[nodiscard]] WorkToken TryBegin();
-  // Beside other work that has begun.
+  // For work that continues other work in progress.
   [[nodiscard]] WorkToken Begin();
-  [[nodiscard]] WorkToken Adopt() { return WorkToken(this, false); }  // what was released
-  // Waits until nothing of it is in work. Precondition: nothing begins meanwhile, but beside what
-  // has begun; one thread at a time.
+  [[nodiscard]] WorkToken Adopt() { return WorkToken(this, false); }  // takes over a released count
+  // Waits until none of its work is in progress. Precondition: no new work begins meanwhile, except
+  // to continue work in progress; one thread at a time.
   void Drain();
 
-  // ---- Its samples that found no room
+  // ---- Samples that found no room
 
-  // The sample, whose memory has been given back, waits from now on, and `work` ends.
-  // Precondition: not alone.
+  // Adds the sample, whose memory has been freed, to the wait list, and ends `work`. Precondition:
+  // not alone.
   void JoinWaitList(uint32_t sample, WorkToken work);
   struct Turn {
     uint32_t sample;
     WorkToken work;  // alone
   };
-  // The first of the list, if it is this loader's and nothing is in work: idle memory has been
-  // freed, and what has room now has room.
+  // Returns the first sample of the list, if it is this loader's and no work is in progress, after
+  // freeing idle memory.
   std::optional<Turn> TakeTurn();
-  // None of its samples waits any more; those that did. Precondition: nothing of it is in work.
+  // Removes all its samples from the list and returns them. Precondition: none of its work is in
+  // progress.
   std::vector<uint32_t> LeaveWaitList();
-  // What becomes of `error`, by which a sample found no room although alone: the budget that would
-  // do, with `finish` more bytes for what follows decoding.
+  // The error for a sample that found no room although it was alone: adds the budget that would
+  // suffice to `error`, including `finish` bytes for what follows decoding.
   Error Refusal(const Error& error, uint64_t finish) const;
 
  private:
@@ -212,7 +218,7 @@ class MemoryLease {
   void End(bool alone);
   bool Idle(uint64_t now_ns) const;
 
-  // Of in_work_: a thread waits for the last one to end.
+  // A flag in in_work_: a thread waits for the work to end.
   static constexpr uint32_t kAwaited = uint32_t{1} << 31;
 
   MemoryManager& manager_;
@@ -223,11 +229,11 @@ class MemoryLease {
   std::atomic<uint64_t> granted_workers_{0};
   std::atomic<uint64_t> granted_bytes_{0};
   std::atomic<bool> shared_{false};
-  // Under the manager's lock.
+  // Under the manager's lock:
   std::function<void()> free_idle_ = [] {};
   Need need_;
   uint64_t need_set_ns_ = 0;  // 0: never
-  uint64_t interval_ns_ = 0;  // between two calls of SetNeed, lately
+  uint64_t interval_ns_ = 0;  // recent time between two calls of SetNeed
 };
 
 inline WorkToken::~WorkToken() {

@@ -10,7 +10,7 @@ namespace stoker {
 
 namespace {
 
-// Far beyond any machine, so that a few of them can be added up.
+// Far beyond any machine's memory, and small enough to add up a few.
 constexpr uint64_t kMost = uint64_t{1} << 60;
 
 uint64_t Times(uint64_t count, uint64_t bytes) {
@@ -31,7 +31,7 @@ MemoryClaim ClaimOf(const MemoryNeeds& needs) {
   const auto least = static_cast<uint64_t>(std::max(needs.depth, 1));
   const uint64_t batches = Times(least, needs.slot_bytes);
   return {.least_batches = batches,
-          .most_batches = needs.depth != 0 ? batches : kMost,  // whatever depth is worth having
+          .most_batches = needs.depth != 0 ? batches : kMost,  // whatever depth is useful
           .samples = kSureReads * kReadBufferBytes +
                      Times(static_cast<uint64_t>(needs.threads), needs.workspace_bytes)};
 }
@@ -62,8 +62,7 @@ MemoryShares ShareMemory(uint64_t budget, std::span<const MemoryClaim> claims) {
   return Share(budget, SumOf(claims));
 }
 
-// Above what is sure for samples: of a large budget they have half, or all but what batches can
-// use.
+// Beyond their minimum, samples get half of a large budget, or all but what batches can use.
 uint64_t BudgetForSample(uint64_t bytes, std::span<const MemoryClaim> claims) {
   const MemoryClaim sum = SumOf(claims);
   bytes = std::max(std::min(bytes, kMost), sum.samples);
@@ -81,7 +80,7 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
   const uint64_t taken = std::max(reserved, their.least_batches);
   const uint64_t own = plan.claim.least_batches + sum.samples;
   if (budget < own || budget - own < taken) {
-    // The others' batches have half of the budget at most, or what they have claimed.
+    // The other loaders' batches get at most half of the budget, or what they have claimed.
     const uint64_t beside = others.empty() ? 0 : std::min(own, their.most_batches);
     return NoRoom(needs, budget, own + std::max(their.least_batches, beside), others.empty());
   }
@@ -91,7 +90,7 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
   if (needs.depth == 0) {
     const uint64_t slot = std::max<uint64_t>(needs.slot_bytes, 1);
     const uint64_t share = (shares.batches - their.least_batches) / slot;
-    const uint64_t left = (budget - taken - sum.samples) / slot;  // at least one
+    const uint64_t left = (budget - taken - sum.samples) / slot;  // at least 1
     const uint64_t now = (shares.batches - std::min(shares.batches, taken)) / slot;
     const uint64_t most = needs.at_once ? std::min(share, left) : share;
     plan.most_depth = static_cast<int>(std::clamp<uint64_t>(most, 1, needs.most_depth));
@@ -102,8 +101,8 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
     plan.claim.least_batches = Times(static_cast<uint64_t>(plan.most_depth), needs.slot_bytes);
     plan.claim.most_batches = plan.claim.least_batches;
   }
-  // Enough to keep every read slot busy while each worker has two samples in hand and one waiting;
-  // at most half of what is left over for them.
+  // Enough to keep all reads in flight while each worker has two samples in progress and one
+  // waiting, using at most half of the memory left for them.
   const uint64_t wanted = std::min<uint64_t>(
       needs.reads_in_flight + 3 * static_cast<uint64_t>(needs.threads), kMostRequests);
   const uint64_t spare = shares.samples - std::min(shares.samples, sum.samples);
