@@ -15,10 +15,10 @@ namespace stoker {
 
 namespace {
 
-constexpr double kNoWait = 0.03;      // less of the time: nothing to do; the tuner lets 1.1% be
-constexpr double kNowAndThen = 0.15;  // less of it: on the whole there is enough
-constexpr double kAllTheTime = 0.9;   // more of it: the consumer does nothing but take batches
-constexpr double kHeldUp = 0.9;  // of workers' time: with a core for less of it they wait for one
+constexpr double kNoWait = 0.03;      // waits below this need no advice; the tuner accepts 1.1%
+constexpr double kNowAndThen = 0.15;  // below this, throughput suffices on average
+constexpr double kAllTheTime = 0.9;   // above this, the consumer only takes batches
+constexpr double kHeldUp = 0.9;  // share of workers' time: with a core for less, they wait for one
 
 enum class Cause : uint8_t { kStorage, kDecode, kCopy, kOther };
 
@@ -27,7 +27,7 @@ double Seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
 std::string Fixed(double value, int digits) {
-  std::array<char, 400> text{};  // 309 digits are the most
+  std::array<char, 400> text{};  // at most 309 digits
   (void)std::snprintf(text.data(), text.size(), "%.*f", digits, value);
   return text.data();
 }
@@ -59,7 +59,7 @@ std::string Upper(std::string text) {
   return text;
 }
 
-// {"a", "b", "c"} → " A, b, or c."; nothing of nothing.
+// {"a", "b", "c"} → " A, b, or c."; an empty list gives an empty text.
 std::string Sentence(const std::vector<std::string>& parts) {
   std::string text;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -108,7 +108,7 @@ class Adviser {
     return has("RandomResizedCrop") || has("RandomCrop");
   }
 
-  // What takes the workers' time.
+  // What takes most of the workers' time.
   std::string Work() const {
     const StageTimes& stages = stats_.stages;
     const uint64_t all = stages.decode_ns + stages.resize_ns + stages.augment_ns + stages.mix_ns;
@@ -131,7 +131,7 @@ class Adviser {
     return "waking up";
   }
 
-  // Of a consumer that takes batches as fast as they come.
+  // For a consumer that takes batches as fast as they come.
   std::string Limit(Cause cause) const {
     const double seconds = wait_ + consumer_;
     std::string text = Upper(NameOf(cause)) + " is the limit, at " +
@@ -149,7 +149,7 @@ class Adviser {
     return text + ".";
   }
 
-  // Of one that does something with them.
+  // For a consumer that works on its batches.
   std::string Waited(Cause cause) const {
     const std::string waited = "The consumer waited " + Percent(share_) + " of the time";
     switch (cause) {
@@ -169,8 +169,8 @@ class Adviser {
     return waited + ", most of it for threads to wake up, or for memory that it held itself.";
   }
 
-  // Workers, as busy as they are now, that would keep up with the consumer; and the cores that they
-  // would have all of their time.
+  // The number of workers, as busy as they are now, that would keep up with the consumer; and the
+  // number of cores if they never waited for one.
   double needed() const { return Ratio(Seconds(stats_.work_ns), consumer_); }
   double cores() const { return needed() * stats_.clocked.share(); }
   bool HeldUp() const { return stats_.clocked.share() < kHeldUp; }
@@ -180,7 +180,7 @@ class Adviser {
     return workers_ > 0 && (TakesOnly() ? busy() : needed() / workers_) <= 0.5;
   }
 
-  // The tuner gives a loader that needs all of its workers more of them, where it may.
+  // The tuner would give a loader that needs all of its workers more of them, if it could.
   bool OthersHaveWorkers() const {
     return workers_ > 0 && stats_.threads > workers_ && !stats_.workers_given &&
            (TakesOnly() ? busy() > kAllTheTime : !EnoughOnAverage());
@@ -191,14 +191,14 @@ class Adviser {
     return " Other loaders have the rest of the " + std::to_string(stats_.threads) + " workers.";
   }
 
-  // The last change of it was for this reason.
+  // Whether the last change of this setting had this reason.
   bool Last(What what, Because because) const {
     const auto last = std::ranges::find(stats_.decisions.rbegin(), stats_.decisions.rend(), what,
                                         &TunerDecision::what);
     return last != stats_.decisions.rend() && last->because == because;
   }
 
-  // One more batch does not fit into the half of the budget that is for batches.
+  // Whether one more batch would not fit into the half of the budget that is for batches.
   bool MemoryIsShort() const {
     return Last(What::kDepth, Because::kLimit) ||
            (stats_.slot_bytes > 0 && stats_.depth > 0 &&
@@ -219,7 +219,7 @@ class Adviser {
     return text + ".";
   }
 
-  // The second cause, where it matters.
+  // The second cause, if it matters.
   std::string Next() const {
     const auto [ns, cause] = causes_[1];
     const double share = Ratio(Seconds(ns), Seconds(stats_.waited.sum()));
@@ -245,7 +245,7 @@ class Adviser {
     if (HeldUp()) {
       remedies.emplace_back("keep other programs off its cores");
       remedies.emplace_back("raise its CPU limit");
-      if (cores() < workers_) return;  // there would be enough of them
+      if (cores() < workers_) return;  // there are enough cores
     }
     const bool idle = stats_.threads > workers_ && !OthersHaveWorkers();
     if (!idle) {
@@ -304,7 +304,7 @@ class Adviser {
   const double consumer_;
   const double share_;
   const int workers_;
-  std::array<std::pair<uint64_t, Cause>, 4> causes_;  // the largest first
+  std::array<std::pair<uint64_t, Cause>, 4> causes_;  // largest first
 };
 
 }  // namespace

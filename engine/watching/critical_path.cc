@@ -6,13 +6,13 @@ namespace stoker {
 
 namespace {
 
-// Goes back in time from the end of a wait, and gives each stretch to its cause.
+// Walks back in time from the end of a wait, so that each segment can be added to its cause.
 class Backwards {
  public:
   Backwards(uint64_t from_ns, uint64_t to_ns)
       : from_ns_(from_ns), at_ns_(std::max(from_ns, to_ns)) {}
 
-  // How much there is between `since_ns` and where it is. Goes there.
+  // Moves back to `since_ns` and returns the time passed over.
   uint64_t To(uint64_t since_ns) {
     const uint64_t before = at_ns_;
     at_ns_ = std::clamp(since_ns, from_ns_, at_ns_);
@@ -25,7 +25,7 @@ class Backwards {
   uint64_t at_ns_;
 };
 
-// `part` / `whole` of `amount`.
+// amount × part / whole, at most `amount`.
 uint64_t Share(uint64_t amount, uint64_t part, uint64_t whole) {
   if (part >= whole) return amount;
   const double share = static_cast<double>(part) / static_cast<double>(whole);

@@ -1,5 +1,5 @@
-// Why a consumer waited for a batch: the time that it waited, laid over the critical path of that
-// batch, which ends with the row that it waited for last.
+// Explains why a consumer waited for a batch: divides the wait along the critical path of the
+// batch, which ends with the row that was finished last.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,20 @@
 
 namespace stoker {
 
-// What has to be known of a batch to say so.
+// The times of a batch that the explanation needs.
 struct CriticalPath {
-  // Of the sample whose row was finished last. A row is claimed when a request is free, so what
-  // kept the samples that its request was used for before is what this one waited for.
+  // The path of the request whose sample was finished last. A row is claimed when a request is
+  // free, so this sample also waited for whatever delayed the earlier samples of its request.
   SamplePath last_row;
-  uint64_t opened_ns = 0;    // before that no row could be claimed
-  uint64_t complete_ns = 0;  // what follows the last row is the workers' (mixing)
+  uint64_t opened_ns = 0;    // no row could be claimed before
+  uint64_t complete_ns = 0;  // the time after the last row is the workers' (mixing)
 };
 
-// Of the time from `asked_ns` to `taken_ns`, backwards: behind completion other; to the last row's
-// end decode; to where it met the workers decode; to its claim storage; then what was before it. A
-// time before all that is known is divided as what is known; before the opening it is other. Pure
-// arithmetic; no allocation; whatever the numbers are, the sum is taken_ns - asked_ns.
+// Divides the time from `asked_ns` to `taken_ns`, backwards: after completion other; back to the
+// last row's end decode; back to when it met the workers decode; back to its claim storage; before
+// that, as its earlier samples. Time before all that is known is divided in the same proportion;
+// time before the opening is other. A pure function without allocation; for any input the sum is
+// taken_ns - asked_ns.
 WaitCauses Explain(const CriticalPath& path, uint64_t asked_ns, uint64_t taken_ns);
 
 }  // namespace stoker

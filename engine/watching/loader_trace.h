@@ -1,4 +1,5 @@
-// What a loader tells those who listen to its Runtime's trace, beside its spans.
+// LoaderTrace: the batches and counters that a loader reports to its Runtime's trace, besides
+// spans.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +15,17 @@
 
 namespace stoker {
 
-// Where nobody listens each call costs a load. Any thread.
+// Without a listener each call costs one load. Thread-safe.
 class LoaderTrace {
  public:
-  // Both outlive it.
+  // Both must outlive it.
   LoaderTrace(Trace& trace, const SampleSource& source);
 
-  // "batch 0:17", from being opened to being taken, with the way of the row that came last.
+  // Reports a task like "batch 0:17", from opening to Take, with the steps of its last row.
   void Batch(const BatchRecord& batch, const LastRow& last_row,
              const TunerSettings& settings) const;
   void Decisions(std::span<const TunerDecision> decisions) const;
-  // How many samples are being read, and are read and wait for a worker.
+  // Reports how many samples are being read, and how many wait for a worker.
   void Samples(uint32_t reading, uint32_t ready) const;
 
  private:

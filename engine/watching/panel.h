@@ -1,4 +1,4 @@
-// What a loader does now, in a few lines of text: for a terminal, a notebook, a log.
+// Panel: the current activity of a loader in a few lines of text, for a terminal, notebook or log.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,29 @@
 
 namespace stoker {
 
-// What was done between two looks, `seconds` apart. Lines of UTF-8, each with its line feed:
+// Describes the activity between two snapshots, `seconds` apart, in lines of UTF-8:
 //
 //   3412 images/s   waited 41%: decode 38%, storage 3%
 //   depth 4   workers 2   reads 32   memory 112 of 964 MiB
 //   busy 93% ██▇▇
 //
-// and where there are such, a line with the tuner's last decision, and one with advice.
+// followed by a line with the tuner's last decision and one with advice, if there are any. Each
+// line ends with a line feed.
 std::string Panel(const LoaderStats& before, const LoaderStats& now, double seconds);
 
 // The same in one line, for a log; without a line feed.
 std::string PanelLine(const LoaderStats& before, const LoaderStats& now, double seconds);
 
-// The looks of the last seconds, so that figures are means over them and can be read. One thread at
-// a time.
+// Keeps the snapshots of the last seconds, so that figures are averages that can be read. Not
+// thread-safe.
 class RecentStats {
  public:
   static constexpr uint64_t kWindowNs = 2'000'000'000;
 
-  // Looks come in order of time.
+  // Precondition: `now_ns` does not decrease.
   void Add(LoaderStats now, uint64_t now_ns);
 
-  // Since the oldest look kept; empty before the second.
+  // The activity since the oldest snapshot kept; empty before the second one.
   std::string panel() const;
   std::string line() const;
 

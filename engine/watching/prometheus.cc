@@ -20,7 +20,7 @@ std::string Escaped(std::string_view value) {
   return text;
 }
 
-// To the nanosecond, without rounding.
+// Exact to the nanosecond.
 std::string SecondsText(uint64_t ns) {
   std::string fraction = std::to_string(ns % 1'000'000'000);
   fraction.insert(0, 9 - fraction.size(), '0');

@@ -1,4 +1,4 @@
-// What a loader has done, as Prometheus reads it.
+// PrometheusText: a loader's statistics as Prometheus metrics.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace stoker {
 
-// Text exposition format 0.0.4: a metric's HELP and TYPE, and its samples, a line each. All metrics
-// begin with "stoker_" and carry the label `loader`, which may be any UTF-8 text; counters end in
-// "_total"; units are seconds and bytes. Of one loader: a page that has several of them must have
+// Text exposition format 0.0.4: the HELP, TYPE and samples of each metric, one line each. All
+// metrics begin with "stoker_" and have the label `loader`, which may be any UTF-8 text; counters
+// end in "_total"; units are seconds and bytes. Covers one loader: a page of several must contain
 // HELP and TYPE once.
 std::string PrometheusText(const LoaderStats& stats, std::string_view loader_name);
 

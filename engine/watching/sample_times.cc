@@ -26,7 +26,7 @@ void WorkerPace::Begin(SampleTimes& sample, uint64_t now_ns) {
 
 void WorkerPace::End(SampleTimes& sample, uint64_t now_ns) {
   sample.done_ns = now_ns;
-  if (sample.begun_ns == 0) return;  // it was given up
+  if (sample.begun_ns == 0) return;  // the sample was given up
   done_ns_ = now_ns;
   --in_hand_;
 }
@@ -46,8 +46,8 @@ void SamplePath::Remember() {
   before_ns_ = t.done_ns;
   std::move_backward(before_.begin(), before_.end() - 1, before_.end());
   before_[0] = last;
-  // Of three of a size the two older ones become one, of the next size, where the same holds (the
-  // exponential histogram of Datar, Gionis, Indyk and Motwani, 2002).
+  // Of three segments of one size the two older ones are merged into one of the next size, and so
+  // on (the exponential histogram of Datar, Gionis, Indyk and Motwani, 2002).
   for (auto at = before_.begin();
        before_.end() - at > 2 && at->samples == (at + 2)->samples && at->samples != 0; ++at) {
     Stretch& older = *(at + 1);

@@ -7,7 +7,7 @@ namespace stoker {
 
 namespace {
 
-// The last ones of both, in the order of time.
+// The last decisions of both, ordered by time.
 std::vector<TunerDecision> Together(const std::vector<TunerDecision>& a,
                                     const std::vector<TunerDecision>& b) {
   std::vector<TunerDecision> both(a.size() + b.size());

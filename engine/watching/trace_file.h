@@ -1,8 +1,8 @@
-// TraceFile: what a Runtime's loaders do, as a file for ui.perfetto.dev or chrome://tracing.
+// TraceFile: records the activity of a Runtime's loaders into a file for ui.perfetto.dev or
+// chrome://tracing.
 //
-//   auto trace = TraceFile::Start(*runtime, "trace.json").value();
-//   …                                  // all loaders of the Runtime are seen
-//   TraceSummary told = trace->Stop().value();
+// auto trace = TraceFile::Start(*runtime, "trace.json").value(); …
+// // all loaders of the Runtime are recorded
 #pragma once
 
 #include <cstdint>
@@ -18,33 +18,34 @@
 namespace stoker {
 
 struct TraceFileOptions {
-  // Bytes that events are kept in until the file is written, beside the Runtime's budget: about
-  // 60 for each. 1 MiB at least.
+  // Memory for events until the file is written, in addition to the Runtime's budget: about 60
+  // bytes per event. At least 1 MiB.
   uint64_t memory = uint64_t{64} << 20;
 };
 
 struct TraceSummary {
   std::string path;
   uint64_t events = 0;   // in the file
-  uint64_t dropped = 0;  // that were not, because the memory was full; the file says from when on
+  uint64_t dropped = 0;  // lost because the memory was full; the file notes the time of the first
+                         // one
   uint64_t bytes = 0;    // of the file
 };
 
-// One thread at a time.
+// Not thread-safe.
 class TraceFile {
  public:
-  // Listens from now on; the file is replaced by Stop (core/output_file.h), whatever becomes
-  // of the process' current folder. Errors: the file cannot be written; ResourceExhausted where too
-  // many listen; InvalidArgument for the options.
+  // Starts recording. Stop replaces the file (core/output_file.h), even if the process has changed
+  // its current folder. Errors: the file cannot be written; ResourceExhausted if there are too many
+  // listeners; InvalidArgument for the options.
   static Result<std::unique_ptr<TraceFile>> Start(std::shared_ptr<Runtime> runtime,
                                                   std::string path,
                                                   const TraceFileOptions& options = {});
-  ~TraceFile();  // as Stop, where that was not called; errors are lost
+  ~TraceFile();  // calls Stop if necessary; errors are lost
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;
 
-  // Listens no more, and writes the file; what goes on at this moment is cut. Waits for no thread.
-  // FailedPrecondition when it was called before, and in a forked child, which writes nothing.
+  // Stops recording and writes the file; spans that have not ended are cut. Waits for no thread.
+  // FailedPrecondition when it was called before, and in a forked child, where nothing is written.
   Result<TraceSummary> Stop();
 
  private:
@@ -52,7 +53,7 @@ class TraceFile {
   Result<TraceSummary> Write(const TraceRecorder& recorder);
 
   const std::shared_ptr<Runtime> runtime_;
-  const std::string path_;                   // as it was given
+  const std::string path_;                   // as given
   const std::string place_;                  // absolute
   std::shared_ptr<TraceRecorder> recorder_;  // null: stopped
   TracePeriod period_;

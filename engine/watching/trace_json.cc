@@ -29,7 +29,7 @@ std::string Number(double value) {
   return text;
 }
 
-// An event's members in the making. Values are JSON already.
+// The members of an event. Values are JSON already.
 class Members {
  public:
   Members& Add(const char* name, const std::string& value) {
@@ -81,7 +81,7 @@ class Writer {
     Put((std::exchange(begun_, true) ? ",\n" : "") + members.Object());
   }
 
-  // Microseconds since the beginning.
+  // Microseconds with three decimals.
   static std::string Micros(uint64_t ns) {
     const std::string below = std::to_string(1000 + ns % 1000);
     return std::to_string(ns / 1000) + "." + below.substr(1);
@@ -181,10 +181,10 @@ void Writer::WriteEvent(const TraceEvent& event, uint64_t tid) {
   Slice(event.name, pid_, tid, {event.begin_ns, end == 0 ? period_.end_ns : end}, arguments);
 }
 
-// Of each source the tasks, in as many rows as there were at a time.
+// Writes the tasks of each source, in as many rows as there were concurrent tasks.
 void Writer::WriteSources() {
   for (auto& [number, source] : sources_) {
-    if (number == 0) continue;  // the process itself
+    if (number == 0) continue;  // events of the process
     const uint64_t pid = PidOf(number);
     const std::string about = source.name.empty() ? "" : ": " + source.name;
     Name("process_name", pid, 0, "stoker loader " + std::to_string(number) + about);

@@ -1,8 +1,8 @@
-// A recorded trace as JSON in the Trace Event Format, which ui.perfetto.dev and chrome://tracing
-// open: docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+// Writes a recorded trace as JSON in the Trace Event Format, which ui.perfetto.dev and
+// chrome://tracing open: docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 //
-// The process has a row for each thread, with its spans. Each loader is shown as a process of its
-// own: counters, decisions, and rows of batches, one for each that was in production at a time.
+// The process has one row of spans for each thread. Each loader appears as a process of its own
+// with counters, decisions, and one row for each batch that was in production at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace stoker {
 struct TracePeriod {
   uint64_t begin_ns = 0;  // NowNanoseconds
   uint64_t end_ns = 0;
-  uint64_t begin_unix_ns = 0;  // the same moment as begin_ns, since 1970
+  uint64_t begin_unix_ns = 0;  // the same moment as begin_ns, since the Unix epoch
 };
 
-// Events it wrote. Spans that have not ended are cut at the end, and say so. Whether all of it
-// could be written the stream knows.
+// Returns the number of events written. Spans that have not ended are cut at the end of the period
+// and marked. The stream holds the error state of the writes.
 uint64_t WriteTraceJson(const TraceRecorder& recorder, const TracePeriod& period,
                         std::FILE* stream);
 

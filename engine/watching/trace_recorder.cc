@@ -16,7 +16,7 @@ constexpr size_t kBlockEvents = 1000;
 
 uint64_t ThisThread() { return static_cast<uint64_t>(pthread_self()); }
 
-// Bytes that it takes, near enough.
+// The approximate size in bytes.
 size_t SizeOf(const TraceDetail& detail) {
   size_t bytes = sizeof detail + detail.source_name.size() + detail.text.size();
   bytes += detail.parts.size() * sizeof detail.parts[0];
@@ -36,7 +36,7 @@ std::unique_ptr<TraceDetail> DetailOf(const TraceSource& source) {
 
 }  // namespace
 
-// Its thread alone writes it. A reader sees what lies below `used`.
+// Written by its own thread only. Readers see the events below `used`.
 struct TraceRecorder::Block {
   std::array<TraceEvent, kBlockEvents> events;
   std::atomic<size_t> used{0};
@@ -62,7 +62,7 @@ struct TraceRecorder::Log {
   const uint64_t id;
   std::array<char, 16> name{};
   Block* const first = new Block;
-  // A thread may come in the place of another that has ended, with the same key: hence atomic.
+  // Atomic because a new thread may reuse the id of a thread that has ended.
   std::atomic<Block*> last{first};
 };
 
@@ -79,7 +79,7 @@ bool TraceRecorder::Reserve(size_t bytes) {
   return false;
 }
 
-// The log of this thread, made at its first event. Null: no room.
+// Returns the log of this thread, created at its first event; null: no memory.
 TraceRecorder::Log* TraceRecorder::Mine() {
   const uint64_t self = ThisThread();
   const size_t start = (self * 0x9e3779b97f4a7c15U) >> 32;  // Fibonacci hashing (Knuth, 6.4)
@@ -93,14 +93,15 @@ TraceRecorder::Log* TraceRecorder::Mine() {
       if (place.compare_exchange_strong(log, made.get(), std::memory_order_acq_rel)) {
         return made.release();
       }
-      used_.fetch_sub(kBytes, std::memory_order_relaxed);  // `log` is that of one who was quicker
+      used_.fetch_sub(kBytes, std::memory_order_relaxed);  // another thread was faster: `log` is
+                                                           // its log
     }
     if (log->thread == self) return log;
   }
   return nullptr;
 }
 
-// The block with room for one more event. Null: no room.
+// Returns the block with room for one more event; null: no memory.
 TraceRecorder::Block* TraceRecorder::Log::Room(TraceRecorder& recorder) {
   Block* const block = last.load(std::memory_order_acquire);
   if (block->used.load(std::memory_order_acquire) < kBlockEvents) return block;
@@ -111,7 +112,7 @@ TraceRecorder::Block* TraceRecorder::Log::Room(TraceRecorder& recorder) {
   return next;
 }
 
-// Null: it does not fit, and is counted.
+// Returns null if the event does not fit; it is then counted as dropped.
 TraceEvent* TraceRecorder::Add(TraceEvent::Kind kind, const char* name, uint64_t epoch,
                                uint64_t index, std::unique_ptr<const TraceDetail> detail) {
   const size_t bytes = detail == nullptr ? 0 : SizeOf(*detail);
@@ -150,7 +151,7 @@ int64_t TraceRecorder::BeginBatch(const char* name, uint64_t epoch, uint64_t ind
 }
 
 void TraceRecorder::End(int64_t span) {
-  if (span == 0) return;  // it did not fit
+  if (span == 0) return;  // dropped
   auto* const event = std::bit_cast<TraceEvent*>(span);
   event->end_ns.store(NowNanoseconds(), std::memory_order_release);
 }

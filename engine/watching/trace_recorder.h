@@ -1,8 +1,8 @@
-// TraceRecorder: keeps what it is told, for a trace file.
+// TraceRecorder: keeps trace events in memory, for a trace file.
 //
-// Each thread writes to a log of its own: no lock, and no system call beside malloc for every
-// thousandth event. The memory is bounded. What does not fit is counted, and the time of the first
-// such event is kept: nothing is lost silently.
+// Each thread writes to its own log: it takes no lock and makes no system call except malloc for
+// every thousandth event. The memory is bounded. Events that do not fit are counted, and the time
+// of the first one is kept: nothing is lost silently.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace stoker {
 
-// What is kept of a task or an instant beside its name.
+// The details of a task or an instant, besides its name.
 struct TraceDetail {
   uint64_t source = 0;
   std::string source_name;
@@ -35,8 +35,8 @@ struct TraceEvent {
   enum class Kind : uint8_t { kSpan, kBatchSpan, kCounter, kInstant, kTask };
   Kind kind = Kind::kSpan;
   const char* name = "";
-  uint64_t begin_ns = 0;            // of a task: when it was told
-  std::atomic<uint64_t> end_ns{0};  // of a span; 0: it has not ended
+  uint64_t begin_ns = 0;            // of a task: when it was reported
+  std::atomic<uint64_t> end_ns{0};  // of a span; 0: not ended
   uint64_t epoch = 0;               // of a counter: its source's number
   uint64_t index = 0;               // of a counter: the bits of its value, a double
   std::unique_ptr<const TraceDetail> detail;
@@ -44,7 +44,7 @@ struct TraceEvent {
 
 class TraceRecorder final : public TraceListener {
  public:
-  // Uses about `memory` bytes at most, 60 KB for each thread at least.
+  // Uses at most about `memory` bytes, and at least 60 KB per thread.
   explicit TraceRecorder(uint64_t memory);
   ~TraceRecorder() override;
 
@@ -55,19 +55,18 @@ class TraceRecorder final : public TraceListener {
   void Instant(const TraceSource& source, const char* name, std::string_view text) override;
   void Task(const TraceSource& source, const TraceTask& task) override;
 
-  // ---- What is there: any thread, also while others write; what they add meanwhile may be
-  // missing.
+  // ---- Reading. Thread-safe, also while others write; events added meanwhile may be missing.
 
   struct Thread {
-    uint64_t id = 0;                        // the system's
-    std::string name;                       // when it was first heard of
-    std::vector<const TraceEvent*> events;  // by begin; valid as long as the recorder
+    uint64_t id = 0;                        // the kernel's thread id
+    std::string name;                       // the name at its first event
+    std::vector<const TraceEvent*> events;  // ordered by begin; valid as long as the recorder
   };
   std::vector<Thread> Threads() const;
 
   struct Dropped {
     uint64_t events = 0;
-    uint64_t since_ns = 0;  // when the first of them was
+    uint64_t since_ns = 0;  // time of the first of them
   };
   Dropped dropped() const;
 
@@ -87,7 +86,7 @@ class TraceRecorder final : public TraceListener {
   std::atomic<uint64_t> used_{0};
   std::atomic<uint64_t> dropped_{0};
   std::atomic<uint64_t> dropped_since_ns_{0};
-  // By thread: a hash table that only grows.
+  // Logs by thread: a hash table that only grows.
   std::unique_ptr<std::array<std::atomic<Log*>, kMostThreads>> logs_;
 };
 

@@ -1,4 +1,4 @@
-// Why a consumer waited: the time, by cause.
+// WaitCauses: the time that a consumer waited, by cause.
 #pragma once
 
 #include <array>
@@ -6,12 +6,12 @@
 
 namespace stoker {
 
-// Nanoseconds. Their sum is the time waited.
+// Nanoseconds. The sum is the time waited.
 struct WaitCauses {
-  uint64_t storage_ns = 0;  // bytes were on their way
-  uint64_t decode_ns = 0;   // a worker was at it, or none was free
-  uint64_t copy_ns = 0;     // on the way to a device
-  uint64_t other_ns = 0;    // threads that had to wake up, and what is unknown
+  uint64_t storage_ns = 0;  // reads were in progress
+  uint64_t decode_ns = 0;   // a worker was decoding, or none was free
+  uint64_t copy_ns = 0;     // copies to a device were in progress
+  uint64_t other_ns = 0;    // threads waking up, and unknown causes
 
   uint64_t sum() const { return storage_ns + decode_ns + copy_ns + other_ns; }
   WaitCauses& operator+=(const WaitCauses& other) {
@@ -23,7 +23,7 @@ struct WaitCauses {
   }
 };
 
-// All of them, by the names that users see.
+// All causes, with the names that users see.
 struct NamedCause {
   const char* name;
   uint64_t WaitCauses::*ns;

@@ -1,4 +1,4 @@
-// What one worker has done; its own cache line, written by it alone.
+// WorkerCounters: the counters of one worker, written by it alone, on their own cache lines.
 #pragma once
 
 #include <array>
@@ -23,9 +23,8 @@ class alignas(64) WorkerCounters {
     Bump(work_ns_, work_ns);
   }
 
-  // Whether to look at the CPU clock around what is done next: once in sixteen times or so, for it
-  // takes system calls. At irregular times, since a limit of CPU time stops workers at regular
-  // ones.
+  // Whether to measure CPU time around the next task: about once in sixteen calls, because it takes
+  // system calls. At irregular intervals, because a CPU quota stops workers at regular ones.
   bool MayClock() {
     if (--until_clock_ != 0) return false;
     clock_draw_ = clock_draw_ * 1'664'525 + 1'013'904'223;  // Numerical Recipes' generator
@@ -37,7 +36,7 @@ class alignas(64) WorkerCounters {
     Bump(clocked_cpu_ns_, time.cpu_ns);
   }
 
-  // All that the worker has decoded so far.
+  // Sets the totals of everything that the worker has decoded.
   void SetPaths(const DecodePaths& paths) {
     fast_.store(paths.fast, std::memory_order_relaxed);
     no_end_marker_.store(paths.no_end_marker, std::memory_order_relaxed);
@@ -49,7 +48,7 @@ class alignas(64) WorkerCounters {
     }
   }
 
-  void AddTo(LoaderStats& stats) const {  // any thread
+  void AddTo(LoaderStats& stats) const {  // thread-safe
     stats.samples += samples_.load(std::memory_order_relaxed);
     stats.bytes_read += bytes_.load(std::memory_order_relaxed);
     stats.stages.decode_ns += decode_ns_.load(std::memory_order_relaxed);
@@ -78,7 +77,7 @@ class alignas(64) WorkerCounters {
 
   Counter samples_{0}, bytes_{0}, decode_ns_{0}, resize_ns_{0}, augment_ns_{0}, mix_ns_{0};
   Counter work_ns_{0}, clocked_ns_{0}, clocked_cpu_ns_{0};
-  uint32_t until_clock_ = 1, clock_draw_ = 0;  // the worker's alone
+  uint32_t until_clock_ = 1, clock_draw_ = 0;  // used by the worker only
   Counter fast_{0}, no_end_marker_{0}, indexed_{0}, stale_{0}, contradicted_{0};
   std::array<Counter, kFallbacks> fallback_{};
 };
