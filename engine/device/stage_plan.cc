@@ -22,7 +22,7 @@ Result<StagePlan> StagePlanOf(const LoaderOptions& options, const ProducerOption
                                          .finish_on_device = true,
                                          .limits = options.limits});
   if (!plan.ok()) return std::move(plan).error();
-  stage.device.pop_back();  // the work that is left
+  stage.device.pop_back();  // the deferred operations
   stage.device[0].dtype = options.dtype;
   stage.device[0].row_shape = plan->finished_shape();
   stage.finishes = true;

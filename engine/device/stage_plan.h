@@ -1,4 +1,5 @@
-// What of a loader's batches is made on the host, and what on the device that they go to.
+// Decides which operations of a loader's batches run on the host and which are deferred to the
+// device.
 #pragma once
 
 #include <vector>
@@ -11,7 +12,7 @@
 
 namespace stoker {
 
-// `host`: the columns of a producer with these options. Errors: Plan::Compile's.
+// `host`: the columns of a producer with these options. Errors: those of Plan::Compile.
 Result<StagePlan> StagePlanOf(const LoaderOptions& options, const ProducerOptions& producer,
                               const std::vector<ColumnSpec>& host);
 

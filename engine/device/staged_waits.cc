@@ -14,7 +14,7 @@ uint64_t Scaled(uint64_t part, uint64_t amount, uint64_t whole) {
                                static_cast<double>(whole));
 }
 
-// The causes of a whole wait for `amount` of it; what they do not explain is other.
+// Scales the causes of a wait of length `whole` to `amount`; unexplained time is other.
 WaitCauses PartOf(const WaitCauses& causes, uint64_t amount, uint64_t whole) {
   WaitCauses part;
   uint64_t left = amount;

@@ -1,7 +1,7 @@
-// Why the consumer of a device's batches waited for one: it was waited for itself, by the stager,
-// on the host; or its copy had to wait for another one's.
+// Explains why the consumer of device batches waited: the stager waited for the batch on the host,
+// or the batch's copy waited for another copy.
 //
-//   the stager:  … waits for an entry │ asks the host │ has it │ waits for copies, issues │ …
+//   stager: … waits for an entry │ asks the host │ has the batch │ waits for copies, issues │ …
 #pragma once
 
 #include <cstdint>
@@ -18,44 +18,44 @@
 
 namespace stoker {
 
-// How a stager waited for a batch of the host. Nanoseconds of the monotonic clock.
+// A stager's wait for a host batch. Nanoseconds of the monotonic clock.
 struct HostWait {
   BatchName name;
   uint64_t asked_ns = 0;
   uint64_t taken_ns = 0;
-  WaitCauses causes;  // of that time
+  WaitCauses causes;  // of the time from asked_ns to taken_ns
 };
 
-// Of the consumer's time from `asked_ns` to `taken_ns`: what the stager waited for an entry is
-// other, for the consumer held them; what it waited for the host is the host's causes; from then
-// until all copies of the batch were issued, at `issued_ns`, copy. Pure arithmetic; the sum is
-// taken_ns - asked_ns, whatever the numbers are.
+// Divides the consumer's time from `asked_ns` to `taken_ns`: while the stager waited for a ring
+// entry the cause is other, because the consumer held the entries; while it waited for the host the
+// causes are the host's; from then until all copies of the batch were issued, at `issued_ns`, the
+// cause is copy. A pure function; for any input the sum is taken_ns - asked_ns.
 WaitCauses ExplainStaged(const HostWait& host, uint64_t issued_ns, uint64_t asked_ns,
                          uint64_t taken_ns);
 
-// What the consumer has waited for so far. Any thread; batches come in the same order on both
-// sides.
+// Sums up what the consumer has waited for. Thread-safe; both sides must report batches in the same
+// order.
 class StagedWaits {
  public:
   struct Totals {
     uint64_t wait_ns = 0;
     WaitCauses waited;
-    uint64_t consumer_ns = 0;  // between having a batch and asking for the next one
+    uint64_t consumer_ns = 0;  // time between receiving a batch and asking for the next one
     Totals& operator+=(const Totals& other);
-    // In the place of what the stager waited for on the host.
+    // Replaces the waits in `stats`, which are the stager's waits for the host.
     void PutInto(LoaderStats& stats) const;
   };
 
-  // The stager has had a batch from the host.
+  // The stager received a batch from the host.
   void OfHost(const HostWait& wait);
 
-  // The consumer has had one. What came before it on the host is forgotten.
+  // The consumer received a batch. Host waits of earlier batches are dropped.
   void OfDevice(BatchName name, uint64_t issued_ns, uint64_t asked_ns, uint64_t taken_ns);
 
-  // The consumer has had something else: an epoch's end, an error.
+  // The consumer received something else: the end of an epoch, or an error.
   void OfElse(uint64_t asked_ns, uint64_t taken_ns);
 
-  // What is on its way will not come. The time until the next call is nobody's.
+  // Drops pending host waits. The time until the next call is not attributed.
   void Drop();
 
   Totals totals() const;
@@ -66,10 +66,10 @@ class StagedWaits {
   mutable std::mutex mutex_;
   std::deque<HostWait> on_the_way_;
   Totals totals_;
-  uint64_t last_taken_ns_ = 0;  // 0: nobody has taken anything
+  uint64_t last_taken_ns_ = 0;  // 0: no batch has been taken
 };
 
-// stager.Next, counted.
+// Calls stager.Next and reports the wait.
 Result<DeviceBatch> TakeStaged(Stager& stager, StagedWaits& waits, const Interrupt& interrupt);
 
 }  // namespace stoker

@@ -52,7 +52,7 @@ Status Staging::Seek(BatchName batch, Schedule schedule) {
   return sought;
 }
 
-// Under ends_.
+// Requires ends_.
 void Staging::Begin() {
   source_ = std::make_unique<Source>(producer_, waits_);
   stager_ = std::make_unique<Stager>(
@@ -68,8 +68,8 @@ Result<DeviceBatch> Staging::Next(const Interrupt& interrupt) {
   return batch;
 }
 
-// Epochs' ends are taken with the first batch behind them, not before: the stager says so when it
-// has an entry free, for which the consumer might have to let go of a batch.
+// The end of an epoch is taken together with the next batch, not before: the stager reports it when
+// a ring entry is free, and for that the consumer might have to release a batch.
 Result<DeviceBatch> Staging::Take(const Interrupt& interrupt) {
   Result<DeviceBatch> batch = TakeStaged(*stager_, waits_, interrupt);
   if (!batch.ok() || *batch || !at_end_) return batch;
@@ -92,13 +92,13 @@ void Staging::End() {
   }
   const std::lock_guard use(use_);
   Drop();
-  ring_->ReleaseHosts();  // else they would be kept, and pinned, as long as any tensor is
+  ring_->ReleaseHosts();  // otherwise they would stay pinned as long as any tensor lives
 }
 
-// Under use_.
+// Requires use_.
 void Staging::Drop() {
   std::unique_ptr<Source> source;
-  std::unique_ptr<Stager> stager;  // first to go: it uses the source
+  std::unique_ptr<Stager> stager;  // destroyed first: it uses the source
   const std::lock_guard lock(ends_);
   source.swap(source_);
   stager.swap(stager_);

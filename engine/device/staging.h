@@ -1,5 +1,4 @@
-// Staging: a ring of device memory, the stager that fills it, and the producer whose batches it
-// takes.
+// Staging: a ring of device memory, and the stager that fills it with batches of a producer.
 #pragma once
 
 #include <cstdint>
@@ -20,26 +19,27 @@
 
 namespace stoker {
 
-// One thread at a time, but for End, Stats and waits.
+// Not thread-safe, except End, Stats and waits.
 class Staging {
  public:
-  // The producer outlives it, and is its own: at the first batch of epoch 0, and epochs follow.
+  // The producer must outlive it and be used by nothing else. It starts at the first batch of epoch
+  // 0, and epochs follow each other.
   Staging(std::shared_ptr<DeviceRing> ring, Producer& producer);
   ~Staging() { End(); }
 
-  // As Producer::Seek, but for kAppended. What was on its way is dropped, unless it is refused.
+  // Like Producer::Seek, without kAppended. Pending batches are dropped unless Seek fails.
   Status Seek(BatchName batch, Schedule schedule);
 
-  // As Stager::Next, but that epochs follow each other without a mark. Cancelled once ended.
+  // Like Stager::Next, but epochs follow each other without a mark. Cancelled after End.
   Result<DeviceBatch> Next(const Interrupt& interrupt);
 
-  // The batch that Next gives.
+  // The batch that Next returns next.
   BatchName position() const { return next_; }
 
-  // Batches that Next has passed so far, good ones and errors that took the place of one.
+  // The number of batches that Next has returned so far, including those replaced by an error.
   uint64_t passed() const { return passed_; }
 
-  // Stops, and joins the stager's thread; a Next that waits is Cancelled.
+  // Stops and joins the stager's thread; a waiting Next returns Cancelled.
   void End();
 
   StagerStats Stats() const;
@@ -47,15 +47,15 @@ class Staging {
   const std::vector<ColumnSpec>& columns() const;  // on the device
 
  private:
-  // The producer's batches, as the stager takes them: on its thread.
+  // Supplies the stager with the producer's batches, on the stager's thread.
   class Source final : public HostBatches {
    public:
     Source(Producer& producer, StagedWaits& waits) : producer_(producer), waits_(waits) {}
 
     Result<Batch> Next(const Interrupt& interrupt) override;
 
-    // Whether this error, which came out of Next, took the place of a batch. Errors are asked about
-    // in the order in which they came; those of the stager itself never did. Any thread.
+    // Whether this error, which Next returned, replaced a batch. Must be called for errors in the
+    // order in which they came; the stager's own errors never replace one. Thread-safe.
     bool TookABatch(const Error& error);
 
    private:
@@ -67,7 +67,7 @@ class Staging {
     Producer& producer_;
     StagedWaits& waits_;
     std::mutex mutex_;
-    std::deque<Failure> failures_;  // that the consumer has not seen yet
+    std::deque<Failure> failures_;  // not yet seen by the consumer
   };
 
   Result<DeviceBatch> Take(const Interrupt& interrupt);
@@ -78,16 +78,16 @@ class Staging {
   Producer& producer_;
   const std::shared_ptr<DeviceRing> ring_;
   StagedWaits waits_;
-  bool repeat_ = false;  // the same epoch again and again
+  bool repeat_ = false;  // repeat the same epoch
   BatchName next_;
-  bool at_end_ = false;  // the stager has yet to say that the epoch before `next_` has ended
+  bool at_end_ = false;  // the stager has not yet reported the end of the epoch before `next_`
   uint64_t passed_ = 0;
-  std::mutex use_;           // held in Next
-  mutable std::mutex ends_;  // guards what follows; changed with both held
+  std::mutex use_;           // held by Next
+  mutable std::mutex ends_;  // guards the members below, which change only with both locks held
   std::unique_ptr<Source> source_;
-  std::unique_ptr<Stager> stager_;  // after the source: it uses it
+  std::unique_ptr<Stager> stager_;  // declared after the source, which it uses
   bool ended_ = false;
-  StagerStats past_;  // of stagers that are gone
+  StagerStats past_;  // of earlier stagers
 };
 
 }  // namespace stoker
