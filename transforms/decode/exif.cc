@@ -15,7 +15,7 @@ constexpr uint32_t kShort = 3;  // field types of TIFF
 constexpr uint32_t kLong = 4;
 constexpr size_t kEntryBytes = 12;  // tag 2, type 2, count 4, value 4
 
-// A TIFF structure: numbers in the byte order that it declares; zero outside of it.
+// A TIFF structure: reads numbers in its declared byte order; numbers outside are zero.
 class Tiff {
  public:
   explicit Tiff(std::span<const uint8_t> bytes)
@@ -48,7 +48,7 @@ bool HasSignature(std::span<const uint8_t> bytes) {
          std::equal(kSignature.begin(), kSignature.end(), bytes.begin());
 }
 
-// The tag's value; 0 where it makes no sense; nothing where there is no such tag.
+// The tag's value; 0 if it is invalid; none if there is no such tag.
 std::optional<uint32_t> FindTag(std::span<const uint8_t> bytes) {
   const Tiff tiff(bytes);
   if (!tiff.valid()) return std::nullopt;

@@ -1,5 +1,5 @@
-// The orientation in an image's metadata: EXIF (CIPA DC-008, tag 0x0112), a TIFF structure, and XMP
-// (ISO 16684), which is XML. Each format keeps them in places of its own.
+// Finds the orientation in an image's metadata: EXIF (CIPA DC-008, tag 0x0112), a TIFF structure,
+// and XMP (ISO 16684), which is XML. Each format stores them in its own way.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@
 
 namespace stoker {
 
-// The digit of the first tiff:Orientation that has one behind it, as an attribute or as an element,
-// whether or not it is an orientation; by Pillow's rule, which is no parser:
-// `tiff:Orientation(="|>)([0-9])`.
+// The digit of the first tiff:Orientation followed by one, as an attribute or an element, whether
+// or not it is a valid orientation. Follows Pillow's rule, which is a regular expression rather
+// than a parser: `tiff:Orientation(="|>)([0-9])`.
 std::optional<uint32_t> XmpValue(std::span<const uint8_t> packet);
 
-// Puts together what an image's metadata say, in Pillow's order (Image.getexif): EXIF; and XMP only
-// where EXIF has no such tag at all. Of several EXIF parts the first one counts, whatever it says,
-// of XMP packets the last one that there is. Values other than 1 to 8 turn nothing.
+// Combines an image's metadata in Pillow's order (Image.getexif): EXIF first, and XMP only if EXIF
+// has no such tag. The first of several EXIF parts counts, whatever it contains, and the last of
+// several XMP packets. Values other than 1 to 8 mean no rotation.
 class OrientationFinder {
  public:
-  // A TIFF structure, of which one directory is looked at, each of its entries once, and nothing
-  // outside; damaged, it has no tag. With or without the six bytes "Exif\0\0" before it: in the
-  // chunks of PNG and WebP they do not belong, and are seen.
+  // Reads one directory of a TIFF structure, each entry once and nothing outside; a damaged
+  // structure has no tag. The six bytes "Exif\0\0" before it are optional: in PNG and WebP chunks
+  // they do not belong but occur.
   void TakeExif(std::span<const uint8_t> part);
-  void TakeXmp(std::span<const uint8_t> packet);    // looked through where it may matter
-  void TakeApp1(std::span<const uint8_t> segment);  // of a JPEG: either of them, or neither
+  void TakeXmp(std::span<const uint8_t> packet);    // read only if it may matter
+  void TakeApp1(std::span<const uint8_t> segment);  // of a JPEG: EXIF, XMP or neither
 
-  bool wants_xmp() const { return !tag_; }  // by what there has been so far
+  bool wants_xmp() const { return !tag_; }  // given the metadata seen so far
   void SetXmp(std::optional<uint32_t> value) { xmp_ = value; }
 
   Orientation Found() const;

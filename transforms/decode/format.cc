@@ -19,13 +19,13 @@ bool IsPnm(std::span<const uint8_t> bytes) {
          (bytes[2] == '\n' || bytes[2] == ' ' || bytes[2] == '\r' || bytes[2] == '\t');
 }
 
-// Two letters are little to go by: the four reserved bytes of the file header must be zero too.
+// A signature of two letters is weak: the four reserved bytes of the file header must be zero, too.
 bool IsBmp(std::span<const uint8_t> bytes) {
   return Has(bytes, 0, "BM") && Has(bytes, 6, "\0\0\0\0"sv);
 }
 
-// ISO/IEC 23008-12: a box `ftyp` first, with the brand of the file and those that it is compatible
-// with. AVIF's is among the latter where the former says HEIF in general.
+// ISO/IEC 23008-12: the first box is `ftyp`, with the file's brand and its compatible brands. AVIF
+// is among the compatible brands if the main brand is HEIF in general.
 ImageFormat HeifFormat(std::span<const uint8_t> bytes) {
   if (!Has(bytes, 4, "ftyp") || bytes.size() < 12) return ImageFormat::kUnknown;
   const size_t length = size_t{bytes[2]} << 8 | bytes[3];
@@ -40,15 +40,15 @@ ImageFormat HeifFormat(std::span<const uint8_t> bytes) {
   return heif ? ImageFormat::kHeic : ImageFormat::kUnknown;
 }
 
-// Four bytes that many a file begins with: there must be images, and a zero in the first one's
-// entry.
+// Many files begin with these four bytes: the image count must not be zero, and the first entry
+// must contain its zero byte.
 bool IsIco(std::span<const uint8_t> bytes) {
   return Has(bytes, 0, "\0\0\1\0"sv) && bytes.size() >= 22 && bytes[4] != 0 && bytes[5] == 0 &&
          bytes[9] == 0;
 }
 
-// Text whose first element is <svg>; declarations and comments may stand before it. Pages in HTML
-// have such elements further on.
+// Text whose first element is <svg>, after optional declarations and comments. HTML pages contain
+// such elements further on.
 bool IsSvg(std::span<const uint8_t> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const auto begins = [text](size_t at, std::string_view with) {
@@ -63,7 +63,7 @@ bool IsSvg(std::span<const uint8_t> bytes) {
   return begins(at, "<svg");
 }
 
-// Of the formats that are not decoded.
+// Detects the formats that are not decoded.
 ImageFormat SniffOther(std::span<const uint8_t> bytes) {
   if (Has(bytes, 0, "GIF87a") || Has(bytes, 0, "GIF89a")) return ImageFormat::kGif;
   if (IsBmp(bytes)) return ImageFormat::kBmp;

@@ -1,4 +1,4 @@
-// Which image format some bytes are, told from the bytes.
+// Detects an image format from its first bytes.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace stoker {
 
-// Index files have these numbers: new ones go to the end.
+// Index files contain these numbers: add new formats at the end.
 enum class ImageFormat {
   kUnknown,
   kJpeg,
@@ -17,7 +17,7 @@ enum class ImageFormat {
   kTiff,  // and most cameras' raw files
   kPnm,
   kAvif,
-  kHeic,  // HEIF, whatever is in it, but for AVIF
+  kHeic,  // HEIF with any codec, except AVIF
   kJpeg2000,
   kJpegXl,
   kJpegXr,
@@ -29,14 +29,15 @@ enum class ImageFormat {
   kQoi,
 };
 
-// Looks at the first kSniffBytes at most; fewer may leave a format unknown.
+// Reads at most the first kSniffBytes; with fewer, a format may remain unknown.
 inline constexpr uint64_t kSniffBytes = 1024;
 ImageFormat SniffFormat(std::span<const uint8_t> bytes);
 
 const char* NameOf(ImageFormat format);  // "JPEG", "PNG", …; "unknown"
 
-// What to do with a sound image of a format that stoker does not decode: "Convert it to JPEG or
-// PNG, for example with `…`". FILE stands for its name. Of kUnknown: with what may be none.
+// Advice for a valid image of a format that stoker does not decode: "Convert it to JPEG or PNG, for
+// example with `…`". FILE stands for its name. For kUnknown: advice for a file that may not be an
+// image.
 const char* ConvertAdvice(ImageFormat format);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// Image bytes into pixels, whatever the format: told from the bytes, not from a name.
+// ImageDecoder: decodes images of any supported format, detected from their bytes.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,25 @@
 
 namespace stoker {
 
-// JPEG, PNG and WebP; the promises are those of JpegDecoder, PngDecoder and WebpDecoder. JPEGs are
-// decoded in pieces, the others at once, in Start. One thread at a time.
+// JPEG, PNG and WebP; for guarantees see JpegDecoder, PngDecoder and WebpDecoder. JPEGs are decoded
+// in pieces, the others completely in Start. Not thread-safe.
 class ImageDecoder {
  public:
-  // `budget`, where there is one, outlives the decoder.
+  // `budget`, if given, must outlive the decoder.
   explicit ImageDecoder(const DecodeLimits& limits = {}, MemoryBudget* budget = nullptr);
 
-  // Reads the header. `bytes` must stay, with kBufferPadding readable bytes behind them, until the
-  // image is decoded. Errors have an offset: DataLoss for damage, for a file that is truncated, and
-  // for one that is no image; Unimplemented for formats and kinds that stoker lacks;
-  // ResourceExhausted past a limit.
+  // Reads the header. `bytes` must stay valid, with kBufferPadding readable bytes after them, until
+  // the image is decoded. Errors have an offset: DataLoss for damaged or truncated files and for
+  // files that are not images; Unimplemented for formats and variants that stoker does not support;
+  // ResourceExhausted beyond a limit.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
 
-  // Decodes `region`, which lies inside the stored image and is not empty, into `sink`. Once after
-  // each Open. `crop_index` is for JPEGs.
+  // Decodes `region`, which must not be empty and lie inside the stored image, into `sink`. Call
+  // once after each Open. `crop_index` is for JPEGs.
   Status Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {});
 
-  // The same in pieces: Start, Advance or AdvanceBoth for as long as it is decoding(), Finish. What
-  // is given to Start has to stay until then.
+  // The same in pieces: Start, then Advance or AdvanceBoth while decoding(), then Finish. The
+  // arguments of Start must stay valid until then.
   void Start(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {});
   bool decoding() const;
   void Advance();
@@ -42,15 +42,15 @@ class ImageDecoder {
   static void AdvanceBoth(ImageDecoder& a, ImageDecoder& b);
   Status Finish();
 
-  // How JPEGs were decoded since the decoder was made.
+  // How JPEGs were decoded since the decoder was created.
   const DecodePaths& paths() const { return jpeg_.paths(); }
 
  private:
   JpegDecoder jpeg_;
   PngDecoder png_;
   WebpDecoder webp_;
-  ImageFormat format_ = ImageFormat::kUnknown;  // of the image that is open
-  Status status_;                               // of what was decoded at once
+  ImageFormat format_ = ImageFormat::kUnknown;  // of the open image
+  Status status_;                               // of an image that was decoded in Start
 };
 
 }  // namespace stoker

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kScansOfLargest = 16;
 constexpr int64_t kCoefficientBytesPerPixel = 4;
 
-// No file has more: beyond that the limit is none.
+// No file has more pixels: a larger limit means no limit.
 int64_t MostPixels(const DecodeLimits& limits) {
   return std::min(limits.max_pixels, int64_t{kMostSidePixels} * kMostSidePixels);
 }

@@ -1,4 +1,4 @@
-// What an image file says before its pixels, and how much it may ask for: the same for all formats.
+// ImageInfo: an image's header, and DecodeLimits: how much memory and time an image may take.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace stoker {
 
-// What hostile bytes may ask for.
+// Limits for hostile files.
 struct DecodeLimits {
   int64_t max_pixels = int64_t{1} << 28;  // width × height; 268 million
   int max_scans = 200;                    // of a JPEG
 
-  // How many a JPEG of that size may have. Each scan walks the whole image, though it may be a few
-  // bytes long: an image of max_pixels may have 16, smaller ones more, those of less than a twelfth
-  // max_scans. (A common progressive file has 10.)
+  // The number of scans that a JPEG of that size may have. Each scan covers the whole image, even
+  // if it takes only a few bytes: an image of max_pixels may have 16, smaller ones more, and those
+  // below a twelfth of it max_scans. (A common progressive file has 10.)
   int ScansOf(ImageSize size) const;
 
-  // A JPEG of several scans (all progressive ones) needs its whole image in memory while it is
-  // decoded, as coefficients: 2 bytes a sample, 2 to 8 a pixel. At most 4 for each of max_pixels.
-  // (The few rows of blocks that every image needs are not counted.)
+  // The coefficients of a JPEG with several scans (all progressive ones) are kept in memory for the
+  // whole image while it is decoded: 2 bytes per sample, 2 to 8 per pixel. The limit is 4 bytes for
+  // each of max_pixels. (The few rows of blocks that every image needs are not counted.)
   int64_t CoefficientBytes() const;
 };
 
@@ -32,20 +32,21 @@ struct ImageInfo {
   Orientation orientation = Orientation::kNormal;
   int components = 3;        // 1: gray, 3: colour, 4: CMYK or YCCK; alpha is not counted
   int chroma_columns = 1;    // pixels that share a chroma sample: 2 × 2 is called 4:2:0
-  int chroma_rows = 1;       // (of JPEGs and lossy WebPs; 1 × 1 of all else)
-  bool progressive = false;  // or interlaced: the top rows are not complete before the end
+  int chroma_rows = 1;       // (for JPEGs and lossy WebPs; 1 × 1 for all others)
+  bool progressive = false;  // or interlaced: the top rows are complete only at the end
   ImageFormat format = ImageFormat::kJpeg;
 };
 
 std::string SizeText(ImageSize size);  // "640 × 480"
 
-// ResourceExhausted for more pixels than the limit, or a side of more than kMostSidePixels. `size`
-// has been read at `offset`.
+// ResourceExhausted for more pixels than the limit, or a side above kMostSidePixels. `size` was
+// read at `offset`.
 Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset);
 
-// What says that `needed` bytes of working memory are missing to decode: "a PNG" of that size.
+// The error that `needed` bytes of working memory are missing to decode `what` ("a PNG") of that
+// size.
 Error NoRoomToDecode(const std::string& what, ImageSize size, uint64_t needed);
-// Where it failed for memory: and so many bytes more would have been wanted.
+// If `failed` is a lack of memory, adds `bytes` to the bytes it wanted.
 Status AndMore(Status failed, uint64_t bytes);
 
 // Whether `region` is not empty and lies in an image of that size.

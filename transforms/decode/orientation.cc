@@ -32,7 +32,7 @@ ImageSize Viewed(ImageSize stored, Orientation orientation) {
 Rect Stored(const Rect& viewed, ImageSize stored, Orientation orientation) {
   const Turn turn = TurnOf(orientation);
   const ImageSize size = Viewed(stored, orientation);
-  Rect rect = viewed;  // undone in the opposite order: rows, columns, transposition
+  Rect rect = viewed;  // undone in reverse order: rows, columns, transposition
   if (turn.mirror_rows) rect.y = size.height - rect.y - rect.height;
   if (turn.mirror_columns) rect.x = size.width - rect.x - rect.width;
   if (turn.transpose) rect = {rect.y, rect.x, rect.height, rect.width};

@@ -1,4 +1,4 @@
-// For decoders that have the whole region before its first row can go.
+// For decoders that must decode the whole region before they can deliver its first row.
 #pragma once
 
 #include "core/image.h"
@@ -7,7 +7,7 @@
 
 namespace stoker {
 
-// Copies `pixels`, which are those of `region` of the stored image, into `sink`.
+// Copies `pixels`, the pixels of `region` of the stored image, into `sink`.
 Status PushRegion(const ImageView& pixels, const Rect& region, RowSink& sink);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// What the plain decoders give: all pixels of an image.
+// WholeImage: all pixels of an image, as the reference decoders return them.
 #pragma once
 
 #include <cstdint>
