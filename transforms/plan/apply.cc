@@ -1,4 +1,4 @@
-// Plan::Apply: bytes become rows.
+// Plan::Apply: decodes, resamples and augments samples into rows.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -18,7 +18,7 @@
 
 namespace stoker {
 
-// What one sample is made with.
+// The decoder, resampler and augmenter of one sample in progress.
 struct ImageLane {
   ImageLane(const DecodeLimits& limits, size_t transforms, MemoryBudget& budget)
       : decoder(limits, &budget), resampler(budget), augmenter(budget), transform_ns(transforms) {}
@@ -27,9 +27,9 @@ struct ImageLane {
   Resampler resampler;
   Augmenter augmenter;
   DrawnSample drawn;
-  std::optional<uint32_t> image;  // the tag of what is being decoded
-  void* row = nullptr;            // that it becomes
-  void* work = nullptr;           // what is left to do to it
+  std::optional<uint32_t> image;  // the tag of the image being decoded
+  void* row = nullptr;            // its destination
+  void* work = nullptr;           // destination of its deferred operations
   std::vector<uint64_t> transform_ns;
   uint64_t augment_ns = 0;
 };
@@ -44,12 +44,12 @@ class Workspace {
   const DecodeLimits limits;
   MemoryBudget memory;
   std::array<ImageLane, 2> lanes;
-  DecodePaths paths;  // of lanes before these
+  DecodePaths paths;  // of freed lanes
 };
 
 uint64_t MemoryOf(const Workspace& workspace) { return workspace.memory.used(); }
 
-// New lanes, with the old ones' counts.
+// Replaces the lanes by new ones and keeps their counts.
 void FreeMemoryOf(Workspace& workspace) {
   workspace.paths = PathsOf(workspace);
   for (ImageLane& lane : workspace.lanes) {
@@ -73,7 +73,8 @@ std::vector<uint64_t> TransformTimesOf(const Workspace& workspace) {
 
 namespace {
 
-// Measures what is done with a workspace: what is neither resampling nor augmenting is decoding.
+// Measures the stages of work with a workspace: time that is neither resampling nor augmenting is
+// decoding.
 class ApplyWatch {
  public:
   ApplyWatch(Workspace& workspace, StageTimes& times)
@@ -81,14 +82,14 @@ class ApplyWatch {
     for (ImageLane& lane : workspace_.lanes) {
       lane.resampler.Reset();
       lane.augment_ns = 0;
-      lane.image.reset();  // of one that was never done: something threw
+      lane.image.reset();  // left over if an exception was thrown
     }
   }
   ~ApplyWatch() { Add(); }
   ApplyWatch(const ApplyWatch&) = delete;
   ApplyWatch& operator=(const ApplyWatch&) = delete;
 
-  // What has passed since the last time.
+  // Adds the time since the last call.
   void Add() {
     const uint64_t now = NowNanoseconds(), passed = now - std::exchange(last_, now);
     uint64_t resampled = 0, augmented = 0;
@@ -103,7 +104,7 @@ class ApplyWatch {
     times_.decode_ns += passed - resampled - augmented;
   }
 
-  // What has passed since then is not ours.
+  // Excludes the time since the last call.
   void Skip() { last_ = NowNanoseconds(); }
 
  private:
@@ -113,8 +114,8 @@ class ApplyWatch {
   StageTimes seen_;
 };
 
-// A feed that finds the times up to date whenever a sample is done, and the row where other threads
-// see it.
+// Wraps a feed so that, when Done is called, the times are up to date and the row is visible to
+// other threads.
 class TimedFeed final : public ImageFeed {
  public:
   TimedFeed(ImageFeed& feed, ApplyWatch& watch) : feed_(feed), watch_(watch) {}
@@ -140,7 +141,7 @@ Status CheckSides(ImageSize size) {
                    " pixels; each side must be between 1 and " + std::to_string(kMostSidePixels)};
 }
 
-// The region's pixels, of an image that is there as a whole.
+// The view of a region of a decoded image.
 ImageView PartOf(ImageView image, const Rect& region) {
   const ptrdiff_t column = ptrdiff_t{region.x} * BytesPerPixel(image.layout);
   for (size_t p = 0; p < static_cast<size_t>(PlanesOf(image.layout)); ++p) {
@@ -150,7 +151,7 @@ ImageView PartOf(ImageView image, const Rect& region) {
   return image;
 }
 
-// A feed of one.
+// A feed of one sample.
 class Single final : public ImageFeed {
  public:
   explicit Single(const EncodedImage& image) : image_(image) {}
@@ -188,8 +189,8 @@ void Plan::ApplyAll(ImageFeed& samples, Workspace& workspace, StageTimes& times)
   }
 }
 
-// Takes one sample, if the lane is free; false: there was none. (What has no pixels, and what
-// cannot be decoded in pieces, is done at once.)
+// Begins one sample if the lane is free; returns false if there was none. (A sample without pixels,
+// or one that cannot be decoded in pieces, is finished at once.)
 bool Plan::Begin(ImageFeed& feed, ImageLane& lane) const {
   if (lane.image) return false;
   const std::optional<EncodedImage> next = feed.Next();
@@ -204,7 +205,7 @@ bool Plan::Begin(ImageFeed& feed, ImageLane& lane) const {
   return true;
 }
 
-// Whether there are pixels to decode.
+// Returns whether there are pixels to decode.
 Result<bool> Plan::Open(const EncodedImage& image, ImageLane& lane) const {
   ASSIGN_OR_RETURN(ImageInfo info, lane.decoder.Open(image.bytes));
   const Orientation orientation =
@@ -212,7 +213,7 @@ Result<bool> Plan::Open(const EncodedImage& image, ImageLane& lane) const {
   lane.row = image.row;
   lane.work = image.work;
   ASSIGN_OR_RETURN(Rect region, StartRow(image.key, info.size, orientation, lane));
-  if (region.width == 0) return false;  // nothing but padding
+  if (region.width == 0) return false;  // only padding
   lane.decoder.Start(region, lane.resampler, image.crop_index);
   return true;
 }
@@ -250,7 +251,8 @@ PixelOutput Plan::OutputTo(void* row) const {
   return {row, dtype(), scale_.data(), bias_.data(), layout(), options_.read_later};
 }
 
-// Draws, and prepares the resampler; the region that it wants, empty when nothing is to be decoded.
+// Draws the sample and prepares the resampler. Returns the region to decode, empty if there is
+// nothing to decode.
 Result<Rect> Plan::StartRow(const DrawKey& key, ImageSize stored, Orientation orientation,
                             ImageLane& lane) const {
   DrawnSample& drawn = lane.drawn;
@@ -265,7 +267,7 @@ Result<Rect> Plan::StartRow(const DrawKey& key, ImageSize stored, Orientation or
   return lane.resampler.Start(ResamplingOf(drawn.geometry, stored, orientation), output);
 }
 
-// What follows the geometry.
+// Executes the steps after the geometry.
 Status Plan::FinishRow(ImageLane& lane) const {
   const DrawnSample& drawn = lane.drawn;
   if (drawn.steps.empty() && drawn.erasures.empty()) return {};

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kLog2E = 0x1.71547652b82fep+0;
 
-// π likewise; the upper part has 26 trailing zero bits.
+// π, split in the same way; the upper part has 26 trailing zero bits.
 constexpr double kPiHigh = 0x1.921fb5p+1;
 constexpr double kPiLow = 0x1.110b4611a6263p-25;
 
@@ -34,7 +34,7 @@ Rect CentralBox(const RandomResizedCrop& crop, ImageSize image) {
   } else if (in_ratio > high) {
     width = RoundHalfEven(height * high);
   }
-  Rect box;  // at least one pixel, where torchvision would fail on an extreme ratio
+  Rect box;  // at least one pixel; torchvision fails on an extreme ratio
   box.width = static_cast<int>(std::clamp(width, 1.0, static_cast<double>(image.width)));
   box.height = static_cast<int>(std::clamp(height, 1.0, static_cast<double>(image.height)));
   box.x = (image.width - box.width) / 2;

@@ -1,7 +1,7 @@
-// The geometry that transforms draw, in torchvision's words and to the bit on every machine.
+// Draws the geometry of transforms, by torchvision's definitions and bit-exact on every machine.
 //
-// Only IEEE additions, multiplications, divisions and square roots are used: the exponential and
-// the logarithm of the C library differ in their last bit from one CPU to the next.
+// Uses only IEEE additions, multiplications, divisions and square roots: the C library's
+// exponential and logarithm differ in the last bit between CPUs.
 #pragma once
 
 #include "core/image.h"
@@ -22,8 +22,8 @@ double RoundHalfEven(double value);
 // Size after Resize: the shorter side `size`, the longer int(size × long / short), at most INT_MAX.
 ImageSize ShorterSideTo(int size, ImageSize image);
 
-// The middle of an image; where the crop is larger it reaches outside the image on both sides, as
-// torchvision pads: the odd pixel of padding on the right and at the bottom.
+// The central box of an image. A larger crop reaches outside the image on both sides, as
+// torchvision pads: the odd pixel of padding goes to the right and the bottom.
 Rect CenterBox(ImageSize crop, ImageSize image);
 
 // torchvision's RandomResizedCrop.get_params: up to ten attempts of two uniform numbers (area,
@@ -33,8 +33,8 @@ Rect DrawResizedBox(const RandomResizedCrop& crop, ImageSize image, RandomStream
 // (value − mean) / std for each channel.
 std::array<float, 3> Normalized(const std::array<float, 3>& value, const Normalize& by);
 
-// torchvision's RandomErasing.make_params: likewise; empty where no attempt fits, which is one of
-// less than the image's height and width.
+// torchvision's RandomErasing.make_params, in the same way; empty if no attempt fits, i.e. is
+// smaller than the image in height and width.
 Rect DrawErasedBox(const RandomErasing& erasing, ImageSize image, RandomStream& random);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// What has been drawn for one sample: everything random about it, and nothing of its pixels.
+// The drawn parameters of one sample: everything random about it, without its pixels.
 #pragma once
 
 #include <array>
@@ -12,19 +12,19 @@
 namespace stoker {
 
 // Where a sample's pixels come from: `box` of the image as viewed is resampled to `resized`, and
-// `window` of that is kept. Both may reach outside what they are cut from; pixels there are zero.
-// All of it is fused with decoding.
+// `window` of the result is kept. Box and window may reach outside; pixels there are zero. All of
+// it is fused with decoding.
 struct Geometry {
   Rect box;                     // in the image as viewed
-  ImageSize resized;            // size of the box as it is where nothing resamples
+  ImageSize resized;            // the box's own size if nothing resamples
   Rect window;                  // in the resized box
-  bool mirror_columns = false;  // of what is kept
+  bool mirror_columns = false;  // of the kept window
   bool mirror_rows = false;
   bool antialias = true;
   friend bool operator==(const Geometry&, const Geometry&) = default;
 };
 
-// A step on the worker's tile, and the place of the transform that asked for it.
+// A step on the worker's tile, and the index of the transform that it belongs to.
 struct DrawnStep {
   Step step;
   uint32_t transform = 0;
@@ -34,14 +34,14 @@ struct DrawnStep {
 struct Erasure {
   Rect box;
   std::array<float, 3> value{};   // in the row's own values
-  std::optional<uint64_t> noise;  // the key of normal numbers in place of `value`
+  std::optional<uint64_t> noise;  // the key of normal numbers that replace `value`
   uint32_t transform = 0;
 };
 
-// In the order in which it is done. Reused from sample to sample.
+// In the order of execution. Reused from sample to sample.
 struct DrawnSample {
   Geometry geometry;
-  std::vector<DrawnStep> steps;  // none: the geometry's pixels are the row
+  std::vector<DrawnStep> steps;  // empty: the geometry's pixels are the row
   std::vector<Erasure> erasures;
 };
 

@@ -12,7 +12,7 @@ namespace stoker {
 
 namespace {
 
-// The next number of a key each time: as NormalNumber has them, a block of four at once.
+// Generates the numbers of a key in the order of NormalNumber, a block of four at a time.
 class Noise {
  public:
   explicit Noise(uint64_t key) : key_(key) {}
@@ -28,7 +28,7 @@ class Noise {
   uint64_t next_ = 0;
 };
 
-// Calls store(place, value) for every value of the box, channel by channel and row by row.
+// Calls store(index, value) for every value of the box, channel by channel and row by row.
 template <typename Value, typename Store>
 void ForEach(const Rect& box, const RowFormat& format, uint8_t* row, const Value& value,
              const Store& store) {

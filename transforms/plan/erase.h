@@ -1,4 +1,4 @@
-// RandomErasing's last part: a box of a finished row is overwritten.
+// The pixel part of RandomErasing: overwrites a box of a finished row.
 #pragma once
 
 #include "transforms/plan/drawn.h"
@@ -6,9 +6,9 @@
 
 namespace stoker {
 
-// `row`: a finished image in this format. Writes the box and nothing else. Noise is the same
-// numbers in every layout, rounded to the format's type; precondition: none for u8, whose values
-// are within 0…255 (a fraction is dropped).
+// `row`: a finished image in this format. Writes only the box. Noise is the same in every layout,
+// rounded to the format's type. Precondition: no noise for u8, whose values are within 0…255 (a
+// fraction is dropped).
 void Erase(const Erasure& erasure, const RowFormat& format, uint8_t* row);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// A plan in words: what becomes of each transform.
+// Explains in words how a plan executes each transform.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ struct ExplainedTransform {
   std::string how;        // "only its box is decoded; one pass resamples it"
 };
 
-// One for each transform of the plan, in its order.
+// One entry for each transform of the plan, in order.
 std::vector<ExplainedTransform> Explain(const Plan& plan);
 
-// A transform with its parameters; those that nobody changed are left out.
+// A transform with its parameters, without those that have their default value.
 std::string TextOf(const Transform& transform);
 std::string TextOf(const BatchMix& mix);  // "MixUp(alpha 0.2) or CutMix"
 

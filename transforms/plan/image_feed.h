@@ -1,4 +1,4 @@
-// What a plan is applied to, sample after sample.
+// ImageFeed: supplies Plan::ApplyAll with encoded samples, one after another.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,27 @@
 
 namespace stoker {
 
-// A sample whose bytes are there.
+// A sample whose bytes have been read.
 struct EncodedImage {
-  uint32_t tag = 0;                     // the feed's own name for it
+  uint32_t tag = 0;                     // an identifier chosen by the feed
   std::span<const uint8_t> bytes;       // with kBufferPadding readable bytes behind them
-  DrawKey key;                          // what its random transforms depend on
+  DrawKey key;                          // the key of its random transforms
   void* row = nullptr;                  // row_bytes() of any alignment: row_shape()
-  std::span<const uint8_t> crop_index;  // as JpegDecoder::Decode has it; may be empty
-  void* work = nullptr;                 // work_bytes(), where the plan leaves something to a device
+  std::span<const uint8_t> crop_index;  // see JpegDecoder::Decode; may be empty
+  void* work = nullptr;                 // work_bytes(), if the plan defers operations to a device
 };
 
-// Gives ApplyAll samples, and gets them back. All that a sample names stays until then.
+// Hands samples to ApplyAll and takes them back. All memory that a sample refers to must stay valid
+// until Done.
 class ImageFeed {
  public:
   virtual ~ImageFeed() = default;
 
-  // None: there is none now. It may be asked again.
+  // None: no sample is ready now; Next may be called again.
   virtual std::optional<EncodedImage> Next() = 0;
 
-  // The row is written; or on failure unspecified, and the error has an offset where there is one,
-  // no file.
+  // The row is written; on failure its content is unspecified, and the error has an offset if
+  // known, but no file.
   virtual void Done(uint32_t tag, Status status) = 0;
 };
 

@@ -25,7 +25,7 @@ ErasedBox BoxOf(const Erasure& erasure) {
 void LeaveToDevice(DrawnSample& drawn, uint32_t boxes, void* work) {
   auto* const to = static_cast<uint8_t*>(work);
   RowWork row;
-  // A mirror that is a step, or that steps follow, is done by the worker.
+  // The worker executes a mirror that is a step or is followed by steps.
   if (drawn.steps.empty() && std::exchange(drawn.geometry.mirror_columns, false)) row.mirror = 1;
   std::memcpy(to, &row, sizeof(row));
   for (size_t b = 0; b < boxes; ++b) {

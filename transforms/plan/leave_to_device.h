@@ -1,4 +1,4 @@
-// What of a sample is left to a device.
+// Splits off the operations of a sample that are deferred to a device.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace stoker {
 
-// Takes what a device can do from the end of `drawn`, and writes it to `work`: a RowWork and
-// `boxes` boxes, all of them, whatever was there before. That is what is erased; and a mirror of
-// the columns where it is the last thing done before that. Precondition: no more erasures than
-// boxes.
+// Moves the operations that a device can do from the end of `drawn` to `work`, which becomes a
+// RowWork followed by `boxes` boxes and is overwritten completely. These operations are the
+// erasures, and a horizontal mirror if it is the last operation before them. Precondition: no more
+// erasures than boxes.
 void LeaveToDevice(DrawnSample& drawn, uint32_t boxes, void* work);
 
 }  // namespace stoker

@@ -40,8 +40,8 @@ uint32_t Plan::boxes() const {
 size_t Plan::work_bytes() const { return options_.finish_on_device ? RowWorkBytes(boxes()) : 0; }
 
 uint64_t Plan::tile_bytes() const {
-  constexpr uint64_t kLanes = 2;              // samples in turns
-  constexpr uint64_t kRoundingUp = 16 << 10;  // of the buffers
+  constexpr uint64_t kLanes = 2;              // interleaved samples
+  constexpr uint64_t kRoundingUp = 16 << 10;  // for rounding up buffer sizes
   uint64_t scratch = 0;
   bool tile = false;
   for (size_t i = 0; i < places_.size(); ++i) {
@@ -57,7 +57,7 @@ uint64_t Plan::tile_bytes() const {
   const uint64_t pixels =
       static_cast<uint64_t>(output_.width) * static_cast<uint64_t>(output_.height);
   return tile ? kLanes * (2 * 3 * pixels + scratch + kRoundingUp)
-              : 0;  // a tile that is read, one that is written
+              : 0;  // one tile is read, one is written
 }
 
 std::string Plan::Describe() const {

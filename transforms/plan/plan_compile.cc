@@ -1,4 +1,4 @@
-// Plan::Compile: what a list of transforms may be, and what to say when it is not that.
+// Plan::Compile: checks a list of transforms and assigns each one to a pass.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -22,13 +22,13 @@ bool Is(const Transform& transform) {
   return std::holds_alternative<T>(transform);
 }
 
-// Walks through the list and knows what the images are like at each place.
+// Walks through the list and tracks the properties of the images before each transform.
 class Compiler {
  public:
   Compiler(const std::vector<Transform>& transforms, const PlanOptions& options)
       : transforms_(transforms), options_(options) {}
 
-  // The size of the output.
+  // Returns the size of the output.
   Result<ImageSize> Run() {
     if (transforms_.size() > kMostTransforms) {
       return Error{Code::kInvalidArgument, std::to_string(transforms_.size()) +
@@ -62,14 +62,14 @@ class Compiler {
   std::vector<Place> TakePlaces() { return std::move(places_); }
 
  private:
-  // Of the last transform. What follows a step cannot be fused any more.
+  // For the transform just added. Transforms after a step cannot be fused.
   Place PlaceOf(const Transform& transform) const {
     if (Is<RandomErasing>(transform)) return Place::kRow;
     if (Is<Normalize>(transform)) return Place::kFused;
     return step_ ? Place::kTile : Place::kFused;
   }
 
-  // What works on the finished row is at the end.
+  // Transforms of the finished row must come last.
   Status CheckPlace(const Transform& transform) const {
     if (normalize_ && !Is<RandomErasing>(transform)) return RefuseBefore(*normalize_);
     if (erasing_ && !Is<RandomErasing>(transform) && !Is<Normalize>(transform)) {
@@ -144,8 +144,8 @@ class Compiler {
     return {};
   }
 
-  // All others: what changes neither size nor surroundings of an image, as a flip does; and what
-  // works on the pixels of a finished one, so that there has to be one.
+  // All other transforms. One that works on pixels needs an image of one size; a flip, say, changes
+  // neither the size nor the surroundings of an image.
   template <typename T>
   Status Follow(const T& t) {
     return RowOf(t).acts_on == ActsOn::kPixels ? OnTile() : Status();
@@ -159,7 +159,7 @@ class Compiler {
                   "Give a smaller kernel_size: half of it must lie within the image");
   }
 
-  // ---- What works on the finished row.
+  // ---- Transforms of the finished row.
 
   Status Follow(const Normalize&) {
     for (size_t i = 0; i < place_; ++i) {
@@ -190,8 +190,8 @@ class Compiler {
     size_ = size;
   }
 
-  // Resampling sees zeros around the image, but only around all of it. Padding of another kind
-  // around padding takes a step, and that an image of a size.
+  // The resampler adds zeros around the image, but only around all of it. Other padding around
+  // padding takes a step, which needs an image of known size.
   Status Surround(Padding mode, const Fill& fill) {
     const bool constant = mode == Padding::kConstant;
     const bool other =
@@ -248,11 +248,11 @@ class Compiler {
   const std::vector<Transform>& transforms_;
   const PlanOptions& options_;
   size_t place_ = 0;
-  std::optional<ImageSize> size_;   // of the images at this place, where they have one
-  std::optional<size_t> resample_;  // place of the resampling
-  std::optional<size_t> crop_;      // place of the last crop since the start or resampling
-  std::optional<size_t> step_;      // place of the last transform that cannot be fused
-  std::optional<std::pair<Padding, Fill>> surrounded_;  // by what the image was padded last
+  std::optional<ImageSize> size_;   // of the images before this transform, if they have one size
+  std::optional<size_t> resample_;  // index of the resampling
+  std::optional<size_t> crop_;      // index of the last crop since the start or resampling
+  std::optional<size_t> step_;      // index of the last transform that cannot be fused
+  std::optional<std::pair<Padding, Fill>> surrounded_;  // the last padding of the image
   std::optional<size_t> normalize_;
   std::optional<size_t> erasing_;
   std::vector<Place> places_;

@@ -1,4 +1,4 @@
-// Plan::Draw: everything random about a sample, and where its pixels come from.
+// Plan::Draw: draws all random parameters of a sample and computes where its pixels come from.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace stoker {
 
 namespace {
 
-// The part of an axis of `length` pixels that the pixels [begin, begin + count) come from, which
-// may lie outside, where the axis is mirrored or its ends go on.
+// The part of an axis of `length` pixels that supplies the pixels [begin, begin + count), some of
+// which may lie outside and be mirrored or repeated from the ends.
 std::pair<int, int> SpanOf(int begin, int count, int length) {
   const int before = std::max(0, -begin), after = std::max(0, begin + count - length);
   if (before == 0 && after == 0) return {begin, begin + count};
@@ -31,9 +31,10 @@ bool Contains(const Rect& outer, const Rect& inner) {
 
 }  // namespace
 
-// Geometry as long as there is nothing but geometry; then steps.
+// Collects transforms into the geometry as long as possible; the transforms after that become
+// steps.
 //
-// Mirrored images are kept as they were, and what is cut from them is cut from the other side.
+// A mirrored image is stored unmirrored, and crops of it are taken from the opposite side.
 class Plan::Drawing {
  public:
   Drawing(const Plan& plan, ImageSize image, DrawnSample& drawn)
@@ -123,7 +124,7 @@ class Plan::Drawing {
     drawn_.erasures.push_back(erasure);
   }
 
-  // The first failure; else the sample is drawn.
+  // Returns the first failure, or completes the draw.
   Status Finish() {
     if (status_.ok()) Settle();
     return std::move(status_);
@@ -131,7 +132,7 @@ class Plan::Drawing {
   bool failed() const { return !status_.ok(); }
 
  private:
-  // What is kept of the image so far: in the image, or in the resized box.
+  // The part of the image that is kept so far, in the image or in the resized box.
   Rect& frame() { return resampled_ ? geometry_.window : geometry_.box; }
   Rect base() const {
     const ImageSize size = resampled_ ? geometry_.resized : image_;
@@ -139,13 +140,13 @@ class Plan::Drawing {
   }
   ImageSize size() { return drawn_.steps.empty() ? frame().size() : size_; }
 
-  // In the pixels of the image so far.
+  // In coordinates of the current image.
   Rect Extended(const Margins& by) {
     return {-by.left, -by.top, size().width + by.left + by.right,
             size().height + by.top + by.bottom};
   }
 
-  // The part becomes the whole; what of it lies outside is as `padding` says.
+  // Crops to `part`; pixels outside the image are filled as `padding` says.
   void Cut(Rect part, Padding padding, const Fill& fill) {
     const Rect all{0, 0, size().width, size().height};
     const bool inside = Contains(all, part);
@@ -161,8 +162,8 @@ class Plan::Drawing {
     from = {from.x + part.x, from.y + part.y, part.width, part.height};
   }
 
-  // Whether what surrounds the image so far can still be thought of as surrounding what it was cut
-  // from: nothing has been cut off, and other padding is the same.
+  // Whether padding can still be added to the geometry: nothing has been cut off, and earlier
+  // padding is of the same kind.
   bool CanPad(Padding padding, const Fill& fill) {
     const Rect& kept = frame();
     if (!Contains(kept, base())) return false;
@@ -177,7 +178,7 @@ class Plan::Drawing {
     resampled_ = true;
   }
 
-  // The geometry is what it is, and steps follow it. Zeros around the image are the resampler's;
+  // Completes the geometry, so that steps can follow. The resampler adds zeros around the image;
   // other padding takes a step.
   void Settle() {
     if (!drawn_.steps.empty()) return;
@@ -225,7 +226,7 @@ class Plan::Drawing {
   struct Surroundings {
     Padding mode = Padding::kConstant;
     Fill fill{};
-    uint32_t transform = 0;  // that asked for it
+    uint32_t transform = 0;  // that requested the padding
   };
 
   const Plan& plan_;
@@ -234,7 +235,7 @@ class Plan::Drawing {
   const ImageSize image_;
   bool resampled_ = false;
   Surroundings padding_;    // of base()
-  ImageSize size_;          // of the image so far, where there are steps
+  ImageSize size_;          // of the current image, if there are steps
   uint32_t transform_ = 0;  // the one that is being applied
   Status status_;
 };

@@ -16,7 +16,7 @@ namespace stoker {
 
 namespace {
 
-// Keeps the whole image.
+// A sink that keeps the whole image.
 class KeepRows final : public RowSink {
  public:
   Status Begin(const DecodedRegion& region) override {

@@ -1,5 +1,5 @@
-// The plain twin of Plan::Apply: the whole image decoded, then one scalar step after the other,
-// each as its definition reads. What the fused path is compared with, byte for byte.
+// The reference for Plan::Apply: decodes the whole image and then executes one scalar step after
+// the other, each as it is defined. Tests compare the fused path with it, byte for byte.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace stoker {
 
-// Same arguments, same row and same errors as Plan::Apply, but that damage is seen wherever it is;
-// slow, and allocates as it likes. Decoded images are not checked. Precondition: the plan leaves
-// nothing to a device.
+// Same arguments, rows and errors as Plan::Apply, except that damage is found anywhere in the file.
+// Slow; allocates freely. Decoded images are not checked. Precondition: the plan defers nothing to
+// a device.
 Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const DrawKey& key,
                       void* row);
 Status ApplyReference(const Plan& plan, const ImageView& image, const DrawKey& key, void* row);

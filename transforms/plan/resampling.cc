@@ -6,7 +6,7 @@ Resampling ResamplingOf(const Geometry& geometry, ImageSize stored, Orientation 
   Resampling task;
   task.image = stored;
   task.box = Stored(geometry.box, stored, orientation);
-  task.resized = Viewed(geometry.resized, orientation);  // which transposes back as well
+  task.resized = Viewed(geometry.resized, orientation);  // Viewed inverts itself for sizes
   task.window = Stored(geometry.window, task.resized, orientation);
   task.antialias = geometry.antialias;
   task.turn = TurnOf(orientation);

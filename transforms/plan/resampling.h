@@ -1,4 +1,4 @@
-// From geometry in the image as it is viewed to the resampling of the image as it is stored.
+// Converts geometry in the image as viewed to a resampling of the image as stored.
 #pragma once
 
 #include "transforms/decode/orientation.h"
@@ -7,8 +7,8 @@
 
 namespace stoker {
 
-// `stored`: size of the stored image. The resampling is done in the orientation in which the image
-// is stored, and the small result is turned.
+// `stored`: size of the stored image. Resampling uses the stored orientation; the small result is
+// turned.
 Resampling ResamplingOf(const Geometry& geometry, ImageSize stored, Orientation orientation);
 
 }  // namespace stoker
