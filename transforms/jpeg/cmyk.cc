@@ -14,7 +14,7 @@ unsigned Scale(unsigned a, unsigned b) {
 void ConvertInvertedCmyk(const uint8_t* cmyk, size_t pixels, uint8_t* rgb) {
   for (size_t i = 0; i < pixels; ++i, cmyk += 4, rgb += 3) {
     const unsigned k = cmyk[3];
-    // k − (255 − c)·k/255, and not c·k/255: the rounding is Pillow's.
+    // k − (255 − c)·k/255 rather than c·k/255: this is Pillow's rounding.
     for (int c = 0; c < 3; ++c) rgb[c] = static_cast<uint8_t>(k - Scale(255u - cmyk[c], k));
   }
 }

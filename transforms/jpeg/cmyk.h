@@ -1,4 +1,4 @@
-// CMYK pixels of a JPEG to RGB.
+// Converts CMYK pixels of a JPEG to RGB.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,9 @@
 
 namespace stoker {
 
-// As Pillow's convert("RGB"): the stored values are taken as inverted, which is Adobe's convention
-// and Pillow's assumption for all files; R = K − (255 − C)·K/255, the product rounded, and so on.
+// Like Pillow's convert("RGB"): the stored values are taken as inverted, which is Adobe's
+// convention and Pillow's assumption for all files; R = K − (255 − C)·K/255, the product rounded,
+// and so on.
 void ConvertInvertedCmyk(const uint8_t* cmyk, size_t pixels, uint8_t* rgb);
 
 }  // namespace stoker

@@ -49,8 +49,8 @@ Status CheckLimits(const JpegHeader& header, const DecodeLimits& limits) {
   return {};
 }
 
-// Whether an end-of-image marker follows `from`. Searched from the end, where it is as a rule;
-// those of thumbnails lie before the first scan. Inside a scan 0xFF is never followed by 0xD9.
+// Whether there is an end-of-image marker after `from`. Searches from the end, where it usually is;
+// markers of thumbnails lie before the first scan. Inside a scan 0xFF is never followed by 0xD9.
 bool HasEndOfImage(std::span<const uint8_t> bytes, size_t from) {
   const uint8_t* const first = bytes.data() + from;
   for (size_t n = bytes.size() - from; n > 1;) {
@@ -67,7 +67,7 @@ bool EndsInZeros(std::span<const uint8_t> bytes) {
   return bytes.size() >= 2 && bytes[bytes.size() - 1] == 0 && bytes[bytes.size() - 2] == 0;
 }
 
-// Cheap proof that a file is incomplete, before anything is spent on it.
+// A cheap test for an incomplete file, before time or memory is spent on it.
 Status CheckRoom(std::span<const uint8_t> bytes, const JpegHeader& header) {
   const uint64_t left = bytes.size() - header.scan_offset;
   if (left * 8 < header.least_scan_bits) {
@@ -108,23 +108,23 @@ struct JpegDecoder::State {
   jpeg::CropIndex index;
   DecodePaths paths;
 
-  // Of the image that is open.
+  // State of the open image.
   bool opened = false;
   std::span<const uint8_t> bytes;
-  Fallback why = Fallback::kNone;  // not by our decoder
-  jpeg::FrameHeader frame;         // where there is no reason
+  Fallback why = Fallback::kNone;  // why the fast decoder is not used
+  jpeg::FrameHeader frame;         // valid if `why` is kNone
   JpegHeader header;
-  bool padded = false;  // zeros stand where the end-of-image marker should
+  bool padded = false;  // zeros replace the end-of-image marker
 
-  // Of the region that is being decoded.
+  // State of the region being decoded.
   Rect region;
   RowSink* sink = nullptr;
   Status status;
-  jpeg::McuRun* run = nullptr;  // to be parsed next; null: our decoder has ended
-  bool done = false;            // and with all rows delivered
-  bool found_damage = false;    // or not: libjpeg-turbo has not seen the header yet
+  jpeg::McuRun* run = nullptr;  // to be parsed next; null: the fast decoder has ended
+  bool done = false;            // it has delivered all rows
+  bool found_damage = false;    // it has found damage; libjpeg-turbo has not read the header yet
   const jpeg::CropIndex* used_index = nullptr;
-  Fallback without_index = Fallback::kNone;  // why it was given up
+  Fallback without_index = Fallback::kNone;  // why the index was given up
 };
 
 JpegDecoder::JpegDecoder(const DecodeLimits& limits, MemoryBudget* budget, Way way)
@@ -137,7 +137,7 @@ const DecodePaths& JpegDecoder::paths() const { return state_->paths; }
 
 namespace {
 
-// What libjpeg-turbo would say of a header that our parser has accepted.
+// The header as libjpeg-turbo would return it, for a header that the fast parser has accepted.
 JpegHeader HeaderOf(const jpeg::FrameHeader& frame) {
   JpegHeader header;
   const int columns = frame.mcu_columns(), rows = frame.mcu_rows();
@@ -158,15 +158,15 @@ JpegHeader HeaderOf(const jpeg::FrameHeader& frame) {
 
 }  // namespace
 
-// By libjpeg-turbo, where our parser did not accept it.
+// Reads the header with libjpeg-turbo, if the fast parser did not accept it.
 Status JpegDecoder::State::ReadHeader() {
   ASSIGN_OR_RETURN(header, libjpeg.ReadHeader(bytes));
   return {};
 }
 
-// A file that lacks its end is refused whatever the region, but for one whose data are all there:
-// zeros behind them have taken the marker's place. That is known of what our parser reads; what is
-// missing of other kinds is not to be told from what was never there.
+// A file without its end is refused whatever the region, unless its data are complete and zeros
+// have replaced the marker. That is known only for files that the fast parser accepts; for others
+// missing data cannot be detected.
 Status JpegDecoder::State::CheckEnd() {
   padded = false;
   if (HasEndOfImage(bytes, header.scan_offset)) return {};
@@ -196,13 +196,14 @@ Result<ImageInfo> JpegDecoder::Open(std::span<const uint8_t> bytes) {
 
 namespace {
 
-// Everything from the first scan to the region's first row. Says which columns will come.
+// Decodes everything from the first scan to the region's first row, and returns which columns will
+// follow.
 PixelLayout LayoutOf(const JpegHeader& header) {
   return header.info.components == 1 ? PixelLayout::kGray : PixelLayout::kInterleaved;
 }
 
-// What libjpeg-turbo may come to cover, as far as the header tells. Whether columns depend on
-// others far away shows only when a file of several scans has been decoded.
+// The largest region that libjpeg-turbo may cover according to the header. Whether columns depend
+// on distant ones is known only after a file of several scans has been decoded.
 DecodedRegion MostOf(const JpegHeader& header, const Rect& region) {
   Columns columns{0, header.info.size.width};
   if (header.coefficient_bytes == 0) {
@@ -221,8 +222,8 @@ Result<Columns> Prepare(LibJpeg& libjpeg, const JpegHeader& header, const Rect& 
                               header.fancy_columns);
     if (Status status = libjpeg.Crop(columns); !status.ok()) return std::move(status).error();
   }
-  // Exact with fancy upsampling too, when done once and before the first row: the row whose
-  // neighbour above is missing is always among those that libjpeg-turbo reads and throws away.
+  // This is exact with fancy upsampling, too, if it is done once and before the first row: the row
+  // without an upper neighbor is always among those that libjpeg-turbo reads and discards.
   if (region.y > 0) {
     if (Status status = libjpeg.Skip(region.y); !status.ok()) return std::move(status).error();
   }
@@ -250,7 +251,7 @@ Status DecodeRegion(LibJpeg& libjpeg, const JpegHeader& header, const Rect& regi
 
 }  // namespace
 
-// Null where it is not to be used.
+// Returns null if the index must not be used.
 const jpeg::CropIndex* JpegDecoder::State::OpenIndex(std::span<const uint8_t> packed) {
   if (packed.empty()) return nullptr;
   switch (index.Open(packed, bytes, frame)) {
@@ -272,7 +273,7 @@ Status JpegDecoder::State::CheckRegion() const {
   return Error{Code::kInvalidArgument, "the region to decode is not inside the image"};
 }
 
-// All memory that libjpeg-turbo needs, the sink's too, before it begins.
+// Reserves all memory that libjpeg-turbo needs, and the sink's, before decoding begins.
 Status JpegDecoder::State::ReserveForLibrary() {
   if (Status begun = sink->Begin(MostOf(header, region)); !begun.ok()) {
     return AndMore(std::move(begun), header.library_bytes);
@@ -284,9 +285,9 @@ Status JpegDecoder::State::ReserveForLibrary() {
   return error;
 }
 
-// ---- By our decoder
+// ---- With the fast decoder
 
-// With the index where there is one.
+// Uses the index if there is one.
 void JpegDecoder::State::StartFast(std::span<const uint8_t> crop_index) {
   used_index = OpenIndex(crop_index);
   without_index = Fallback::kNone;
@@ -300,7 +301,7 @@ void JpegDecoder::State::TakeNext() {
     if (run != nullptr) return;
     const bool again = used_index != nullptr && fast.why() != Fallback::kNone;
     if (!again) return EndFast();
-    // Where it led to nothing: without.
+    // The index was wrong: decode without it.
     without_index = fast.why();
     used_index = nullptr;
     status = fast.Start(bytes, frame, region, *sink);
@@ -315,7 +316,7 @@ void JpegDecoder::State::EndFast() {
   if (done && padded) ++paths.no_end_marker;
   if (used_index != nullptr) ++paths.indexed;
   if (without_index == Fallback::kNone || without_index == Fallback::kTables) return;
-  // Coefficients that are out of range either way are no fault of the index.
+  // Coefficients that are out of range with and without the index are not the index's fault.
   if (without_index != Fallback::kCoefficient || why != without_index) ++paths.contradicted;
 }
 
@@ -361,7 +362,7 @@ Status JpegDecoder::Finish() {
   return s.FallBack();
 }
 
-// By libjpeg-turbo, from the start.
+// Decodes with libjpeg-turbo, from the start.
 Status JpegDecoder::State::FallBack() {
   if (found_damage) {
     if (Status read = ReadHeader(); !read.ok()) return read;

@@ -1,4 +1,4 @@
-// libjpeg's messages as stoker's errors.
+// Translates libjpeg's messages to stoker's errors.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace stoker {
 
-// The cause of every error about a file that stops too early.
+// The cause of every error about a truncated file.
 inline constexpr char kTruncatedJpeg[] = "truncated JPEG: no end-of-image marker";
 
-// Whether a warning of libjpeg (a JWRN_ code of jerror.h) means that pixels are wrong. The others
-// (bytes too many before a marker, an unknown version, …) are seen in the wild on good photographs,
-// and tolerated, as Pillow and torchvision do.
+// Whether a warning of libjpeg (a JWRN_ code of jerror.h) means that pixels are wrong. The other
+// warnings (extra bytes before a marker, an unknown version, …) occur in good photographs and are
+// tolerated, as Pillow and torchvision do.
 bool IsDamage(int message_code);
 
 // `message_code`: a JERR_ or JWRN_ code; `text`: libjpeg's own words for it.

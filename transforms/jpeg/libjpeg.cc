@@ -19,12 +19,12 @@
 
 namespace stoker {
 
-// Note [longjmp]: libjpeg gives up by calling ErrorExit, which must not return. It jumps back into
-// Try, over frames of libjpeg and of one step below. Steps therefore own nothing: no object with a
-// destructor lives in them, and all that they change is here, behind a reference.
+// Note [longjmp]: on errors libjpeg calls ErrorExit, which must not return. It jumps back into Try,
+// over frames of libjpeg and of one of the steps below. Steps therefore own nothing: they contain
+// no object with a destructor, and all state that they change is here, behind a reference.
 struct LibJpeg::State {
   jpeg_decompress_struct jpeg{};
-  jpeg_compress_struct defaults{};  // for its tables, while the constructor runs
+  jpeg_compress_struct defaults{};  // used for its tables during construction
   jpeg_error_mgr errors{};
   jpeg_source_mgr source{};
   jpeg_progress_mgr progress{};
@@ -36,15 +36,15 @@ struct LibJpeg::State {
   size_t size = 0;
   OrientationFinder orientation;
 
-  // What steps are asked to do, and with what.
+  // Arguments of steps.
   int max_scans = 0;
   bool padded = false;
   Columns columns;
   JDIMENSION count = 0;  // rows
   std::array<JSAMPROW, kMaxRows> rows{};
-  JSAMPARRAY cmyk = nullptr;  // kMaxRows rows; libjpeg's, as long as the image
+  JSAMPARRAY cmyk = nullptr;  // kMaxRows rows; owned by libjpeg until the image ends
 
-  // What a step that failed leaves.
+  // Result of a failed step.
   int message_code = 0;
   std::array<char, JMSG_LENGTH_MAX> text{};
 
@@ -61,7 +61,7 @@ namespace {
 
 using State = LibJpeg::State;
 
-// Beside libjpeg's own message codes.
+// In addition to libjpeg's own message codes.
 constexpr int kTooManyScans = -1;
 constexpr int kNoScan = -2;
 
@@ -73,7 +73,7 @@ State& StateOf(j_decompress_ptr jpeg) { return *static_cast<State*>(jpeg->client
   std::longjmp(s.escape, 1);
 }
 
-// Runs one step; false when libjpeg gave up, and then Failure() says why.
+// Runs one step. Returns false on errors of libjpeg; Failure() then returns the error.
 bool Try(State& s, void (*step)(State&)) {
   if (setjmp(s.escape) != 0) return false;
   step(s);
@@ -104,7 +104,7 @@ Status Run(State& s, void (*step)(State&)) {
   return Failure(s);
 }
 
-// ---- what libjpeg calls
+// ---- Callbacks of libjpeg
 
 [[noreturn]] void ErrorExit(j_common_ptr jpeg) {
   State& s = StateOf(jpeg);
@@ -122,7 +122,7 @@ void InitSource(j_decompress_ptr) {}
 
 constexpr std::array<JOCTET, 2> kEndOfImage = {0xFF, JPEG_EOI};
 
-// The whole file is there from the start: more of it never comes.
+// The whole file is in memory from the start: there is no more data to read.
 [[noreturn]] void GiveUpAtEnd(State& s) {
   s.source.next_input_byte = s.begin + s.size;
   s.source.bytes_in_buffer = 0;
@@ -154,7 +154,7 @@ void CountScans(j_common_ptr jpeg) {
   if (s.jpeg.input_scan_number > s.max_scans) GiveUp(s, kTooManyScans);
 }
 
-// Called behind each APP1 marker, at its length.
+// Called after each APP1 marker, at its length field.
 boolean ReadApp1(j_decompress_ptr jpeg) {
   State& s = StateOf(jpeg);
   if (s.source.bytes_in_buffer < 2) GiveUpAtEnd(s);
@@ -169,7 +169,7 @@ boolean ReadApp1(j_decompress_ptr jpeg) {
 
 void Create(State& s) {
   jpeg_create_decompress(&s.jpeg);
-  s.jpeg.mem->max_memory_to_use = 0;  // not what the environment's JPEGMEM says
+  s.jpeg.mem->max_memory_to_use = 0;  // overrides the environment variable JPEGMEM
   jpeg_set_marker_processor(&s.jpeg, JPEG_APP0 + 1, ReadApp1);
   const auto common = reinterpret_cast<j_common_ptr>(&s.jpeg);
   for (int i = 0; i < NUM_HUFF_TBLS; ++i) {
@@ -189,18 +189,19 @@ void Create(State& s) {
 }
 
 // libjpeg keeps tables from image to image (for abbreviated files). Here a file's pixels must not
-// depend on the file before: each starts with the standard's Huffman tables, and with no others.
+// depend on the previous file: each one starts with the standard's Huffman tables only.
 void ResetTables(jpeg_decompress_struct& jpeg, const State& s) {
   for (size_t i = 0; i < NUM_HUFF_TBLS; ++i) {
     if (i < 2) {
       *jpeg.dc_huff_tbl_ptrs[i] = s.standard_dc[i];
       *jpeg.ac_huff_tbl_ptrs[i] = s.standard_ac[i];
-    } else {  // a table without codes: whatever uses it is damaged
+    } else {  // a table without codes: data that use it are damaged
       *jpeg.dc_huff_tbl_ptrs[i] = JHUFF_TBL{};
       *jpeg.ac_huff_tbl_ptrs[i] = JHUFF_TBL{};
     }
   }
-  for (JQUANT_TBL* table : jpeg.quant_tbl_ptrs) *table = JQUANT_TBL{};  // zeros: refused by Begin
+  for (JQUANT_TBL* table : jpeg.quant_tbl_ptrs)
+    *table = JQUANT_TBL{};  // zeros, which Begin refuses
 }
 
 void ReadHeaderStep(State& s) {
@@ -209,7 +210,7 @@ void ReadHeaderStep(State& s) {
   (void)jpeg_read_header(&s.jpeg, TRUE);
 }
 
-// Every component must have had a scan, and by then a quantisation table.
+// Every component must have had a scan, and a quantization table by then.
 void CheckComponents(State& s) {
   for (int i = 0; i < s.jpeg.num_components; ++i) {
     const jpeg_component_info& component = s.jpeg.comp_info[i];
@@ -239,7 +240,7 @@ void CropStep(State& s) {
 
 void SkipStep(State& s) { (void)jpeg_skip_scanlines(&s.jpeg, s.count); }
 
-// libjpeg hands out an upsampling group (1, 2 or 4 rows) at a time.
+// libjpeg delivers an upsampling group (1, 2 or 4 rows) at a time.
 void ReadStep(State& s) {
   for (JDIMENSION done = 0; done < s.count;) {
     const JDIMENSION got = jpeg_read_scanlines(&s.jpeg, s.rows.data() + done, s.count - done);
@@ -248,14 +249,14 @@ void ReadStep(State& s) {
   }
 }
 
-// ---- what the header says
+// ---- The header
 
 jpeg::Frame FrameOf(jpeg_decompress_struct& jpeg) {
   jpeg::Frame frame;
   frame.width = static_cast<int>(jpeg.image_width);
   frame.most_columns = jpeg.max_h_samp_factor;
   frame.most_rows = jpeg.max_v_samp_factor;
-  frame.components = std::min(jpeg.num_components, 4);  // others are refused
+  frame.components = std::min(jpeg.num_components, 4);  // files with more are refused
   for (int i = 0; i < frame.components; ++i) {
     const jpeg_component_info& c = jpeg.comp_info[i];
     frame.component[static_cast<size_t>(i)] = {c.h_samp_factor, c.v_samp_factor, c.width_in_blocks,
@@ -265,9 +266,9 @@ jpeg::Frame FrameOf(jpeg_decompress_struct& jpeg) {
   return frame;
 }
 
-// A Huffman code has at least a bit, and a block of a first scan at least one code: that of its DC
-// coefficient, and in a sequential scan that of the end of its block. Arithmetic coding and AC
-// scans have no such bound.
+// A Huffman code has at least one bit, and a block of a first scan at least one code: that of its
+// DC coefficient, and in a sequential scan that of the end of block. Arithmetic coding and AC scans
+// have no such bound.
 uint64_t LeastScanBits(const jpeg_decompress_struct& jpeg) {
   if (jpeg.arith_code || (jpeg.progressive_mode && (jpeg.Ss != 0 || jpeg.Ah != 0))) return 0;
   uint64_t blocks = 0;
@@ -358,7 +359,7 @@ bool LibJpeg::guesses() const {
   if (!jpeg.progressive_mode || jpeg.coef_bits == nullptr) return false;
   for (int i = 0; i < jpeg.num_components; ++i) {
     const int* const bits =
-        jpeg.coef_bits[i];  // 0: known exactly; the first 9 of AC can be guessed
+        jpeg.coef_bits[i];  // 0: known exactly; the first 9 AC coefficients can be estimated
     if (std::any_of(bits + 1, bits + 10, [](int b) { return b != 0; })) return true;
   }
   return false;
@@ -390,7 +391,7 @@ Status LibJpeg::Read(const MutableImageView& rows, int count) {
 
 void LibJpeg::Finish() {
   state_->cmyk = nullptr;
-  jpeg_abort_decompress(&state_->jpeg);  // frees; has nothing to fail at
+  jpeg_abort_decompress(&state_->jpeg);  // only frees, so it cannot fail
 }
 
 }  // namespace stoker

@@ -1,7 +1,6 @@
-// libjpeg-turbo behind a face that never lets a longjmp out: each step returns a Status.
+// LibJpeg: a wrapper of libjpeg-turbo in which each step returns a Status; no longjmp leaves it.
 //
-// Mechanics only; what is allowed and what is worth decoding is decided in decoder.cc. One thread
-// at a time.
+// Contains no policy: decoder.cc decides what is allowed and what to decode. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -20,44 +19,45 @@ struct JpegHeader {
   ImageInfo info;
   int imcu_width = 8;              // pixels of an interleaved MCU
   bool fancy_columns = false;      // some component is upsampled with its left and right neighbours
-  uint64_t coefficient_bytes = 0;  // of the whole image, where there are several scans; else 0
-  uint64_t library_bytes = 0;      // those included, what libjpeg-turbo takes until Finish, at most
-  uint64_t least_scan_bits = 0;    // no complete first scan has fewer
-  size_t scan_offset = 0;          // where the data of the first scan begin
+  uint64_t coefficient_bytes = 0;  // of the whole image if it has several scans; otherwise 0
+  uint64_t library_bytes =
+      0;  // upper bound of what libjpeg-turbo allocates until Finish, these included
+  uint64_t least_scan_bits = 0;  // a complete first scan has at least this many
+  size_t scan_offset = 0;        // offset of the first scan's data
 };
 
 class LibJpeg {
  public:
-  static constexpr int kMaxRows = 16;  // of one Read
+  static constexpr int kMaxRows = 16;  // per Read
 
   LibJpeg();
   ~LibJpeg();
   LibJpeg(const LibJpeg&) = delete;
   LibJpeg& operator=(const LibJpeg&) = delete;
 
-  // Forgets everything about the last image, and reads up to the first scan. `bytes` must stay
+  // Resets everything about the last image, and reads up to the first scan. `bytes` must stay valid
   // until Finish or the next ReadHeader. Allocates nothing that depends on the image's size.
   Result<JpegHeader> ReadHeader(std::span<const uint8_t> bytes);
 
-  // Prepares for reading rows; of a file with several scans, decodes all of it to coefficients.
-  // ResourceExhausted past `max_scans` scans. `padded`: the end-of-image marker is known to be all
-  // that is missing, and taken as read where the bytes end.
+  // Prepares for reading rows; decodes a file with several scans completely to coefficients.
+  // ResourceExhausted for more than `max_scans` scans. `padded`: only the end-of-image marker is
+  // known to be missing, and the end of the bytes counts as one.
   Status Start(int max_scans, bool padded = false);
 
-  // Whether columns depend on others far away: coefficients that a progressive file lacks are being
-  // guessed from the blocks around.
+  // Whether columns may depend on distant ones, because coefficients that a progressive file lacks
+  // are estimated from surrounding blocks.
   bool guesses() const;
 
-  // After Start, in this order, each at most once: columns that ColumnsToDecode gave; rows to leave
-  // out at the top, fewer than all.
+  // To be called after Start, in this order, each at most once: the columns from ColumnsToDecode;
+  // the number of rows to skip at the top, less than all.
   Status Crop(Columns columns);
   Status Skip(int rows);
 
-  // The next `count` rows, at most kMaxRows, of the cropped width into `rows`, which is kGray for
-  // one component and kInterleaved RGB otherwise.
+  // Reads the next `count` rows, at most kMaxRows, of the cropped width into `rows`, which is kGray
+  // for one component and kInterleaved RGB otherwise.
   Status Read(const MutableImageView& rows, int count);
 
-  // Ends this image, finished or not, and gives its memory back to the system.
+  // Ends this image, complete or not, and frees its memory.
   void Finish();
 
   struct State;  // libjpeg's structures; known to libjpeg.cc alone

@@ -27,11 +27,12 @@ uint64_t CoefficientBytes(const Frame& frame) {
   return blocks * kBlockBytes;
 }
 
-// libjpeg-turbo 2.1.5. Of each component jdmainct.c keeps ten groups of rows, one row or more
-// each, and a list of them and of half as many again; jdsample.c as many rows of the full width as
-// a group has, and once more where an image is cropped; jdcoefct.c a list of rows of blocks. The
-// fixed part is tables (jdcolor.c, jdhuff.c, jdarith.c: 16 KiB of statistics), coefficients of one
-// MCU, pools of which not all is used (jmemmgr.c); ours are the rows of a CMYK image (libjpeg.cc).
+// Follows libjpeg-turbo 2.1.5. For each component, jdmainct.c keeps ten groups of rows, one row or
+// more each, with a list of them and of half as many again; jdsample.c keeps as many rows of the
+// full width as a group has, and once more if an image is cropped; jdcoefct.c keeps a list of rows
+// of blocks. The fixed part is tables (jdcolor.c, jdhuff.c, jdarith.c: 16 KiB of statistics), the
+// coefficients of one MCU, and partly used pools (jmemmgr.c); stoker adds the rows of a CMYK image
+// (libjpeg.cc).
 uint64_t LibraryBytes(const Frame& frame) {
   constexpr uint64_t kFixed = 80 << 10, kGroups = 10, kLists = 3 * 8 * 14, kCmykRows = 16;
   const uint64_t full = RowBytes(

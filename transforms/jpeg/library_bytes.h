@@ -1,5 +1,5 @@
-// What libjpeg-turbo allocates while it decodes an image, at most: charged to the budget
-// beforehand, since it takes its memory from malloc.
+// Upper bounds of what libjpeg-turbo allocates while it decodes an image. They are charged to the
+// budget in advance, since libjpeg-turbo uses malloc.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace stoker::jpeg {
 
-// What of a header it depends on.
+// The properties of an image that the bounds depend on.
 struct Frame {
   struct Component {
     int columns = 1, rows = 1;                   // its samples, relative to the other components
@@ -21,10 +21,10 @@ struct Frame {
   bool several_scans = false;
 };
 
-// The whole image's coefficients, which it holds where there are several scans; else 0.
+// The coefficients of the whole image if there are several scans; otherwise 0.
 uint64_t CoefficientBytes(const Frame& frame);
 
-// All of it, coefficients included.
+// All memory, including coefficients.
 uint64_t LibraryBytes(const Frame& frame);
 
 }  // namespace stoker::jpeg

@@ -1,4 +1,4 @@
-// Which way photographs were decoded: by our own decoder, or by libjpeg-turbo and why.
+// DecodePaths: counts which decoder decoded the photographs, stoker's or libjpeg-turbo, and why.
 #pragma once
 
 #include <array>
@@ -7,17 +7,17 @@
 
 namespace stoker {
 
-// Why an image is left to libjpeg-turbo.
+// Why libjpeg-turbo decodes an image.
 enum class Fallback : uint8_t {
-  kNone,         // it is not
-  kHeader,       // a header out of the ordinary, or damaged
+  kNone,         // it does not
+  kHeader,       // an unusual or damaged header
   kProcess,      // progressive, arithmetic, lossless, or more than 8 bits
   kColor,        // neither gray nor YCbCr
-  kSampling,     // another chroma format than 4:4:4, 4:2:2, 4:2:0 and 4:4:0
+  kSampling,     // a chroma format other than 4:4:4, 4:2:2, 4:2:0 and 4:4:0
   kScan,         // not all components in one scan
   kTables,       // Huffman tables that are missing, or not for 8-bit baseline
-  kNarrow,       // chroma of one or two samples a row: upsampled by other rules
-  kBits,         // damaged data: an invalid code, too long a block, too early an end
+  kNarrow,       // chroma of one or two samples per row, which has other upsampling rules
+  kBits,         // damaged data: an invalid code, a block that is too long, or an early end
   kRestart,      // a restart marker missing
   kCoefficient,  // beyond eight times what 8-bit samples can give
 };
@@ -25,17 +25,17 @@ inline constexpr size_t kFallbacks = static_cast<size_t>(Fallback::kCoefficient)
 
 const char* NameOf(Fallback reason);  // "progressive or arithmetic", …
 
-// Counts of images whose pixels were asked for.
+// Counts images whose pixels were decoded.
 struct DecodePaths {
   uint64_t fast = 0;
-  std::array<uint64_t, kFallbacks> fallback{};  // by reason; that of kNone stays 0
+  std::array<uint64_t, kFallbacks> fallback{};  // by reason; the one of kNone stays 0
 
-  uint64_t no_end_marker = 0;  // of all: zeros stand in its place, and their data are whole
+  uint64_t no_end_marker = 0;  // of all: complete data, followed by zeros instead of the marker
 
-  // Of those that had a crop index: decoded by it, and why not. The latter were decoded without.
-  uint64_t indexed = 0;       // these are in `fast` too
-  uint64_t stale = 0;         // the file is another one than when the index was made
-  uint64_t contradicted = 0;  // the index is damaged, or the file is not as it says
+  // Images with a crop index: decoded with it, or without it because of an error.
+  uint64_t indexed = 0;       // these count in `fast`, too
+  uint64_t stale = 0;         // the file has changed since the index was made
+  uint64_t contradicted = 0;  // the index is damaged or contradicts the file
 
   DecodePaths& operator+=(const DecodePaths& other);
 };

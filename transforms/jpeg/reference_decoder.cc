@@ -21,7 +21,7 @@ struct Session {
   std::jmp_buf escape;
   std::span<const uint8_t> bytes;
   uint8_t* row = nullptr;
-  bool end_may_lack = false;  // MCUs that are missing are another warning than the end of the file
+  bool end_may_lack = false;  // missing MCUs give a different warning
   std::array<char, JMSG_LENGTH_MAX> text{};
 };
 
@@ -37,7 +37,7 @@ void Warn(j_common_ptr jpeg, int level) {
   if (jpeg->err->msg_code != JWRN_JPEG_EOF || !s.end_may_lack) Fail(jpeg);
 }
 
-// Steps own nothing: Fail jumps over them.
+// Steps own nothing, because Fail jumps over them.
 bool Try(Session& s, void (*step)(Session&)) {
   if (setjmp(s.escape) != 0) return false;
   step(s);
@@ -48,7 +48,8 @@ void Start(Session& s) {
   jpeg_create_decompress(&s.jpeg);
   jpeg_mem_src(&s.jpeg, s.bytes.data(), s.bytes.size());
   (void)jpeg_read_header(&s.jpeg, TRUE);
-  // Other scans may be missing; and arithmetic decoding goes on with zeros, without a word.
+  // With several scans some may be missing; and arithmetic decoding continues with zeros without a
+  // warning.
   s.end_may_lack = !s.jpeg.arith_code && jpeg_has_multiple_scans(&s.jpeg) == 0;
   (void)jpeg_start_decompress(&s.jpeg);
 }

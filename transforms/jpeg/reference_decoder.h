@@ -1,5 +1,5 @@
-// The plain twin of JpegDecoder: libjpeg-turbo decodes the whole image, row by row. What any faster
-// path is compared with, byte for byte.
+// The reference for JpegDecoder: libjpeg-turbo decodes the whole image, row by row. Tests compare
+// every faster path with it, byte for byte.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace stoker {
 
-// DataLoss where libjpeg-turbo fails, or warns of damage. A Huffman-coded file of one scan whose
-// MCUs are all there may lack its end-of-image marker. Without limits: for tests only.
+// DataLoss if libjpeg-turbo fails or warns of damage. A Huffman-coded file of one scan with all its
+// MCUs may lack its end-of-image marker. No limits: for tests only.
 Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes);
 
 }  // namespace stoker

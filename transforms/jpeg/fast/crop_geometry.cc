@@ -9,7 +9,7 @@ namespace {
 int DivideUp(int a, int b) { return (a + b - 1) / b; }
 
 // Units [first, last] of `size` pixels each that pixels [from, from + count) need. With `halved`
-// chroma: also that of the chroma sample before and behind.
+// chroma, includes the units of the previous and the next chroma sample.
 struct Span {
   int begin, end;
 };
@@ -22,9 +22,10 @@ Span Units(int from, int count, int size, bool halved, int chroma_count) {
   return {first / size, last / size + 1};
 }
 
-// Rows of MCUs that libjpeg-turbo parses until it has delivered row `last`. It handles as many rows
-// of MCUs together as the first component has blocks, also where there is only that component; and
-// where upsampling looks at rows above and below, it wants the next ones for the last two rows.
+// The number of rows of MCUs that libjpeg-turbo parses until it has delivered row `last`. It
+// handles as many rows of MCUs together as the first component has rows of blocks, even if there is
+// only that component; and if upsampling uses the rows above and below, it needs the next ones for
+// the last two rows.
 int ParsedRows(const FrameHeader& header, int last, bool tall, int mcu_rows) {
   const int together = header.components == 1 ? header.component[0].rows : 1;
   const int height = 8 * header.mcu_rows() * together;

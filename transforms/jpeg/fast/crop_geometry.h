@@ -1,4 +1,5 @@
-// Which MCUs a region needs, and where its samples lie in the planes that they are decoded to.
+// CropGeometry: the MCUs that a region needs, and the position of its samples in the decoded
+// planes.
 #pragma once
 
 #include "core/image.h"
@@ -7,9 +8,9 @@
 namespace stoker::jpeg {
 
 // MCUs in columns [left, right) and rows [top, bottom) are decoded: those of the region, and those
-// that hold the chroma samples beside it which upsampling blends in. Rows [0, parsed_rows) are
-// parsed: as many as libjpeg-turbo parses for the same region, so that damage which it reports does
-// not go unseen here.
+// with the chroma samples next to it that upsampling blends in. Rows [0, parsed_rows) are parsed:
+// as many as libjpeg-turbo parses for the same region, so that damage which it reports is found
+// here, too.
 struct CropGeometry {
   CropGeometry(const FrameHeader& header, const Rect& region);
 

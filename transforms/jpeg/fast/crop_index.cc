@@ -11,7 +11,7 @@ namespace stoker::jpeg {
 
 namespace {
 
-// What the packed numbers have in front of them.
+// The header of a packed index.
 struct Prefix {
   uint64_t checksum = 0;  // of all that follows it
   uint64_t content = 0;   // ContentHash of the photograph
@@ -24,11 +24,11 @@ struct Prefix {
 };
 static_assert(sizeof(Prefix) == 32 && std::endian::native == std::endian::little);
 
-constexpr int kMostBits = 40;  // of a number: bits of 4 GB, and room to shift by 7
+constexpr int kMostBits = 40;  // bits per number: positions up to 4 GB, and room to shift by 7
 
-// A file is told by its size, the last KB of its header (where the tables are) and sixteen pieces
-// of its data, the last one at its end: what a file that was recompressed, cropped, or cut off
-// differs in.
+// Identifies a file by its size, the last KB of its header (where the tables are) and sixteen
+// pieces of its data, the last one at its end: recompressing, cropping or truncating a file changes
+// them.
 uint64_t ContentHash(std::span<const uint8_t> file, size_t scan_offset) {
   constexpr size_t kHeader = 1024, kPieces = 16, kPiece = 64;
   const size_t header = std::min(scan_offset, kHeader);
@@ -48,7 +48,7 @@ uint64_t Checksum(std::span<const uint8_t> packed) {
 
 int BitsFor(int64_t most) { return std::bit_width(static_cast<uint64_t>(most)); }
 
-// Numbers one behind the other, the lowest bit first.
+// Writes numbers one after another, the lowest bit first.
 class BitWriter {
  public:
   explicit BitWriter(std::vector<uint8_t>& bytes) : bytes_(bytes) {}
@@ -128,7 +128,7 @@ std::vector<uint8_t> PackCropIndex(std::span<const uint8_t> file, const FrameHea
 CropIndex::Match CropIndex::Open(std::span<const uint8_t> packed, std::span<const uint8_t> file,
                                  const FrameHeader& header) {
   Prefix prefix;
-  // An MCU takes two bits at least, and a place 83 at most: whatever is longer is not worth a
+  // An MCU takes at least two bits, and an entry point at most 83: a longer index is not worth a
   // checksum.
   if (packed.size() < sizeof(prefix) || packed.size() / 64 > file.size()) return Match::kDamaged;
   std::memcpy(&prefix, packed.data(), sizeof(prefix));
@@ -153,7 +153,7 @@ CropIndex::Match CropIndex::Open(std::span<const uint8_t> packed, std::span<cons
   const bool fits = prefix.place_bits <= kMostBits && prefix.unused == 0 &&
                     *std::max_element(prefix.dc_bits.begin(), prefix.dc_bits.end()) <= 16 &&
                     static_cast<size_t>((end + 7) / 8) == packed.size();
-  // What is known of the first place pins `least_dc`, to which all are relative.
+  // The first entry point is known, which determines `least_dc`, to which all are relative.
   return fits && At(0) == ScanPlace{} ? Match::kUsable : Match::kDamaged;
 }
 

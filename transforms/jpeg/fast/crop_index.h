@@ -1,11 +1,11 @@
-// The crop index of one photograph: the entry points in its entropy-coded data, before every eighth
-// MCU, so that decoding a region can start beside it.
+// The crop index of one photograph: entry points into its entropy-coded data, before every eighth
+// MCU, so that decoding a region can start near it.
 //
-// CropIndexMaker makes it once; the photograph is not changed. Its checksum finds accidental
+// CropIndexMaker creates it once; the photograph is not changed. Its checksum detects accidental
 // changes, and RunPlan nearly all others. Format: a Prefix (crop_index.cc), then the positions of
-// all entry points, then their predictors of Y, of Cb and of Cr, little-endian, each a number of
-// the Prefix's bits, packed from the lowest bit. Positions are absolute rather than differences, so
-// that one wrong number does not shift the others undetectably.
+// all entry points, then their predictors of Y, of Cb and of Cr, in little-endian order, with the
+// bits per number that the Prefix gives, packed from the lowest bit. Positions are absolute rather
+// than differences, so that one wrong number cannot shift the others undetected.
 #pragma once
 
 #include <algorithm>
@@ -18,11 +18,12 @@
 
 namespace stoker::jpeg {
 
-// How one MCU leaves the parser to the next: the place of the next bit, and the DC predictors. A
-// restart marker, and the bits that fill the byte before it, come behind the place.
+// An entry point: the state of the parser between two MCUs, which is the position of the next bit
+// and the DC predictors. A restart marker, and the bits that fill the byte before it, follow the
+// position.
 struct ScanPlace {
-  // From the first byte behind the header on, in the file as it is: with the zeros stuffed behind
-  // 0xFF, and with markers. byte × 8 + bit.
+  // The position from the first byte after the header, in the file as stored, including the zeros
+  // stuffed after 0xFF, and markers: byte × 8 + bit.
   int64_t bit = 0;
   std::array<int32_t, 3> dc{};
 
@@ -30,9 +31,8 @@ struct ScanPlace {
   friend bool operator==(const ScanPlace&, const ScanPlace&) = default;
 };
 
-// Before which MCUs there are places: the first of each row, or where there are restart markers the
-// first behind each; every interval-th from there on; and the one that would follow the last of the
-// image.
+// Where the entry points are: before the first MCU of each row or, with restart markers, of each
+// segment; before every interval-th MCU after it; and after the last MCU of the image.
 struct IndexShape {
   static constexpr int kInterval = 8;
   static constexpr int kMostInterval = 255;
@@ -40,15 +40,15 @@ struct IndexShape {
   IndexShape() = default;
   IndexShape(const FrameHeader& header, int interval);
 
-  // The MCU that comes behind a place.
+  // The MCU that follows an entry point.
   int64_t McuAt(int64_t place) const {
     return std::min(place / per_stride * stride + place % per_stride * interval, mcus);
   }
-  // The last place before an MCU.
+  // The last entry point at or before an MCU.
   int64_t PlaceBefore(int64_t mcu) const {
     return mcu / stride * per_stride + mcu % stride / interval;
   }
-  // The first place behind `place` with a row's or a segment's first MCU.
+  // The first entry point after `place` that begins a row or a segment.
   int64_t SegmentEnd(int64_t place) const {
     return std::min((place / per_stride + 1) * per_stride, places() - 1);
   }
@@ -60,32 +60,33 @@ struct IndexShape {
   int64_t interval = 1;
 };
 
-// `places` packed, as the index of `file`. Empty where a number does not fit (no file of less than
-// 4 GB that decodes has such) or the file is larger.
+// Packs `places` as the index of `file`. Returns nothing if a number does not fit (which no valid
+// file below 4 GB has) or the file is larger.
 std::vector<uint8_t> PackCropIndex(std::span<const uint8_t> file, const FrameHeader& header,
                                    const IndexShape& shape, std::span<const ScanPlace> places);
 
-// An index as it is read. Owns nothing: the packed bytes have to stay.
+// A reader of a packed index. It owns nothing: the packed bytes must stay valid.
 class CropIndex {
  public:
   enum class Match {
     kUsable,
-    kStale,    // it is that of another file, or of this one before it was changed
-    kDamaged,  // its bytes are not those that were written
+    kStale,    // the index of another file, or of this one before it was changed
+    kDamaged,  // its bytes have changed since it was written
   };
 
-  // `packed` may be anything. `header` is what ParseHeader said of `file`. Only a part of the file
-  // is compared: its size, its tables, and pieces of its data.
+  // `packed` may be any bytes. `header` is the result of ParseHeader for `file`. Only a part of the
+  // file is compared: its size, its tables, and pieces of its data.
   Match Open(std::span<const uint8_t> packed, std::span<const uint8_t> file,
              const FrameHeader& header);
 
   const IndexShape& shape() const { return shape_; }
 
-  // Precondition: it is usable, and 0 ≤ number < shape().places(). What it says may be wrong.
+  // Precondition: Open returned kUsable, and 0 ≤ number < shape().places(). The result may be
+  // wrong.
   ScanPlace At(int64_t number) const;
 
  private:
-  struct Field {        // an array of numbers, one for each place, of equally many bits
+  struct Field {        // an array of numbers of equal width, one for each entry point
     int64_t begin = 0;  // bits from the first byte
     int bits = 0;
   };

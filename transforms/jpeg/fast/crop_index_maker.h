@@ -1,4 +1,4 @@
-// Makes crop indexes: skips through whole photographs.
+// CropIndexMaker: creates crop indexes by skipping through whole photographs.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace stoker::jpeg {
 
 class McuParser;
 
-// Holds tables, reused from image to image. One thread at a time.
+// Its tables are reused from image to image. Not thread-safe.
 class CropIndexMaker {
  public:
   explicit CropIndexMaker(int interval = IndexShape::kInterval);  // 1 to kMostInterval
   ~CropIndexMaker();
 
-  // `file`: with kBufferPadding readable bytes behind. Replaces `packed`. Else why there can be no
-  // index: the header is not one that our decoder accepts; or the data are damaged, more of them
-  // come than the image needs, or something else follows than the end-of-image marker or, in its
-  // place, zeros (kBits, kRestart); or a number is out of range (kCoefficient).
+  // `file`: followed by kBufferPadding readable bytes. Replaces `packed`. Otherwise returns why
+  // there can be no index: the fast decoder does not accept the header; or the data are damaged, or
+  // more than the image needs, or are followed by something other than the end-of-image marker or
+  // zeros in its place (kBits, kRestart); or a number is out of range (kCoefficient).
   Fallback Make(std::span<const uint8_t> file, std::vector<uint8_t>& packed);
 
  private:
@@ -34,8 +34,8 @@ class CropIndexMaker {
   std::vector<ScanPlace> places_;
 };
 
-// The plain twin: bit by bit, MCU by MCU. Same places where Make finds nothing amiss; otherwise
-// none, or any.
+// The reference: bit by bit, MCU by MCU. Returns the same entry points where Make succeeds;
+// otherwise the result is unspecified.
 std::vector<ScanPlace> FindPlacesPlain(std::span<const uint8_t> file, const FrameHeader& header,
                                        const IndexShape& shape);
 

@@ -1,5 +1,4 @@
-// The data of each segment as one piece, with the place that each byte had in the file; MCUs one at
-// a time.
+// Reads each segment's data as one piece, with the file position of each byte, one MCU at a time.
 #include <algorithm>
 #include <memory>
 
@@ -16,7 +15,7 @@ struct Tables {
   std::array<SkipTable, 3> skip;
 };
 
-// False where a table cannot be used.
+// Returns false if a table cannot be used.
 bool SetUp(const FrameHeader& header, Tables& tables, EntropyState& state) {
   state.blocks = 0;
   for (size_t i = 0; i < static_cast<size_t>(header.components); ++i) {
@@ -52,7 +51,7 @@ struct Segment {
   }
 
   std::vector<uint8_t> bytes;  // without stuffed zeros
-  std::vector<size_t> place;   // of each of them in the scan; and of the marker
+  std::vector<size_t> place;   // the offset of each of them in the scan, and of the marker
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Compiled once for each instruction set up to AVX2, with which BMI2's shifts come. There are no
-// vectors here, and with AVX-512 g++ 12 keeps numbers in mask registers.
+// Compiled once for each instruction set up to AVX2, which includes BMI2's shifts. This file uses
+// no vectors, and with AVX-512 g++ 12 keeps numbers in mask registers.
 #include "transforms/jpeg/fast/entropy.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 namespace stoker::jpeg {
 namespace {
 
-// Where coefficient k of a block lies from the block's first one; beyond 63, in the room behind the
-// group. The largest index is that of a k of 62, a run of 16 and the end of the block.
+// The offset of coefficient k from the first one of its block; beyond 63, in the room after the
+// group. The largest index belongs to k = 62, a run of 16 and the end of the block.
 constexpr size_t kPlaces = 256;
 static_assert(62 + 16 + kEndOfBlock < kPlaces);
 
@@ -44,8 +44,8 @@ HWY_BEFORE_NAMESPACE();
 namespace stoker::jpeg {
 namespace HWY_NAMESPACE {
 
-// At least 56 bits are there afterwards. Without a branch (Giesen, "Reading bits in far too many
-// ways", variant 4): bits that are there already are read again.
+// Afterwards at least 56 bits are valid. Branchless (Giesen, "Reading bits in far too many ways",
+// variant 4): bits that are valid already are read again.
 HWY_INLINE void Refill(BitReader& r) {
   uint64_t bytes;
   std::memcpy(&bytes, r.next, sizeof(bytes));
@@ -59,10 +59,10 @@ HWY_INLINE void Drop(BitReader& r, unsigned bits) {
   r.count -= bits;
 }
 
-// ---- Codes longer than the windows: rare, and where damage shows.
+// ---- Codes longer than the windows, which are rare, and damaged codes
 //
-// Readers are handed in and out as copies: one whose address is taken would live in memory, and
-// each step of the fast loops would store it.
+// Readers are passed by value: a reader whose address is taken would live in memory, and each step
+// of the fast loops would store it.
 
 // T.81, F.2.2.1: a value with a leading zero bit is negative.
 HWY_INLINE int TakeValue(BitReader& r, int size) {
@@ -72,7 +72,7 @@ HWY_INLINE int TakeValue(BitReader& r, int size) {
   return bits < 1 << (size - 1) ? bits - (1 << size) + 1 : bits;
 }
 
-// -1 where there is no such code.
+// Returns -1 if there is no such code.
 HWY_INLINE int TakeSymbol(BitReader& r, const LongCodes& codes) {
   const auto top = static_cast<int32_t>(r.window >> 48);
   for (size_t length = 1; length <= 16; ++length) {
@@ -86,7 +86,8 @@ HWY_INLINE int TakeSymbol(BitReader& r, const LongCodes& codes) {
 
 struct Slow {
   BitReader reader;
-  int value;  // of a DC coefficient; of an AC one, the new k: 64 or more at the end of the block
+  int value;  // the value of a DC coefficient; for an AC coefficient the new k, 64 or more at the
+              // end of the block
 };
 
 HWY_NOINLINE Slow SlowDc(BitReader r, const LongCodes& codes, bool& damaged) {
@@ -100,7 +101,7 @@ HWY_NOINLINE Slow SlowDc(BitReader r, const LongCodes& codes, bool& damaged) {
   return {r, value};
 }
 
-// One AC symbol behind coefficient k. `block` may be null.
+// Decodes one AC symbol after coefficient k. `block` may be null.
 HWY_NOINLINE Slow SlowAc(BitReader r, const LongCodes& codes, int k, int16_t* block,
                          bool& damaged) {
   Refill(r);
@@ -134,9 +135,9 @@ HWY_INLINE int TakeDc(BitReader& r, const DcTable& table, bool& damaged) {
   return bits + (negative & (1 - (1 << e.size)));
 }
 
-// ---- What a lookup does
+// ---- One lookup
 
-// At most 20 bits: one or two coefficients, written to `block`.
+// Takes at most 20 bits: one or two coefficients, which are written to `block`.
 struct Decoding {
   static constexpr bool kStore = true;
   using Entry = AcEntry;
@@ -144,7 +145,7 @@ struct Decoding {
   static HWY_INLINE const Entry* Find(const Entry* table, uint64_t window) {
     return table + (window >> (64 - kAcWindow));
   }
-  // Returns k of the last one.
+  // Returns k of the last coefficient.
   static HWY_INLINE unsigned Apply(const Entry& e, uint64_t window, unsigned k, int16_t* block) {
     const unsigned next = k + e.step;
     const uint64_t behind = window >> (-unsigned{e.bits} & 63);  // ends with the last value
@@ -156,7 +157,7 @@ struct Decoding {
   }
 };
 
-// At most 22 bits: as many coefficients as begin in the window.
+// Takes at most 22 bits: as many coefficients as begin in the window.
 struct Skipping {
   static constexpr bool kStore = false;
   using Entry = SkipEntry;
@@ -191,7 +192,7 @@ class Lane {
 
   HWY_INLINE void Refill() { HWY_NAMESPACE::Refill(r_); }
 
-  // One lookup, twice at most between refills. False when the run is over, or at a stop.
+  // One lookup; at most two between refills. Returns false when the run is over, or at a stop.
   HWY_INLINE bool Step() {
     const typename Kind::Entry* const e = Kind::Find(table_, r_.window);
     const unsigned next = Kind::Apply(*e, r_.window, k_, block_);
@@ -225,7 +226,7 @@ class Lane {
     }
   }
 
-  // Something out of the common case: the end of the block, as a rule. False at the end of a run.
+  // Handles the uncommon cases, usually the end of the block. Returns false at the end of a run.
   HWY_INLINE bool Turn(unsigned next, unsigned bits) {
     if (!Ends(next, bits) && !GoSlowly()) return true;
     if constexpr (Kind::kStore) *step_->last = static_cast<uint8_t>(k_);
@@ -234,7 +235,7 @@ class Lane {
     return true;
   }
 
-  // Whether a lookup has ended the block; then its bits are taken.
+  // Returns whether a lookup has ended the block, and takes its bits if so.
   HWY_INLINE bool Ends(unsigned next, unsigned bits) {
     const bool by_code = next - kEndOfBlock <= 62;
     if (HWY_UNLIKELY(!by_code && next != 63)) return false;
@@ -243,11 +244,11 @@ class Lane {
     return true;
   }
 
-  // A code longer than the window, or codes of which the last are the next block's. Whether the
+  // A code longer than the window, or codes that extend into the next block. Returns whether the
   // block has ended.
   HWY_INLINE bool GoSlowly() {
     if constexpr (Kind::kStore) return TakeSymbol();
-    // Skipping goes on with what decoding looks up, which is two symbols at most.
+    // Skipping continues with decoding's lookups of at most two symbols.
     for (int i = 0; i < kSkipWindow; ++i) {
       HWY_NAMESPACE::Refill(r_);
       const AcEntry& e = step_->ac->entry[r_.window >> (64 - kAcWindow)];
@@ -284,7 +285,7 @@ class Lane {
     return true;
   }
 
-  // To the groups of the next round.
+  // Advances to the groups of the next round.
   HWY_INLINE void Advance() {
     const int count = kRoundMcus * state_.blocks;
     for (int i = 0; i < count; ++i) {

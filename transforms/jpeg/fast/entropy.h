@@ -1,8 +1,9 @@
-// Phase 4: entropy-coded data to coefficients, or past them.
+// Phase 4: decodes entropy-coded data to coefficients, or skips it.
 //
-// Works on data without stuffed zeros (see scan_data.h), a number of MCUs at a time. Where only the
-// position behind some MCUs is of interest, and their DC coefficients, skipping is faster than
-// decoding. Either waits for tables most of the time, so two photographs are parsed in turns.
+// Works on data without stuffed zeros (see scan_data.h), several MCUs at a time. If only the
+// position after some MCUs and their DC coefficients matter, skipping is faster than decoding.
+// Either spends most of its time waiting for table lookups, so two photographs are parsed
+// interleaved.
 #pragma once
 
 #include <array>
@@ -13,24 +14,25 @@
 
 namespace stoker::jpeg {
 
-// No MCU takes more bytes: six blocks of a DC coefficient (16 + 11 bits) and 63 others (16 + 10).
+// The maximum size of an MCU: six blocks of a DC coefficient (16 + 11 bits) and 63 others (16 +
+// 10).
 inline constexpr size_t kMcuBytes = 1280;
 static_assert(kMcuBytes >= 6 * (16 + kMaxDcSize + 63 * (16 + kMaxAcSize)) / 8 + 1 + 8);
 
-// Four blocks of a row side by side, ready for the inverse DCT: 8 rows of 4 blocks of 8
-// coefficients, and behind them room for what decoding writes beyond the end of a block.
+// Four neighboring blocks of a row, laid out for the inverse DCT: 8 rows of 4 blocks of 8
+// coefficients, followed by room for what decoding writes beyond the end of a block.
 inline constexpr int kGroupBlocks = 4;
 inline constexpr int kGroupRow = 8 * kGroupBlocks;
 inline constexpr int kGroupStride = 9 * kGroupRow;  // coefficients
 
-// The next bits: `count` of them are in the highest bits of `window`, and `next` points at the byte
-// that follows those.
+// The next bits: the highest `count` bits of `window` are valid, and `next` points at the byte that
+// follows them.
 struct BitReader {
   uint64_t window = 0;
   int64_t count = 0;
   const uint8_t* next = nullptr;
 
-  // Whether bits behind `end` have been used.
+  // Whether bits after `end` have been used.
   bool Beyond(const uint8_t* end) const { return (next - end) * 8 > count; }
 };
 
@@ -40,14 +42,14 @@ struct McuBlock {
   const AcTable* ac = nullptr;
   const SkipTable* skip = nullptr;
   int component = 0;
-  int columns = 1;            // blocks that an MCU has in the row of blocks that it belongs to
-  int column = 0;             // which of them it is
-  int16_t* groups = nullptr;  // of that row; all zero
-  uint8_t* last = nullptr;    // of each block of that row: k of its last coefficient
+  int columns = 1;            // blocks per MCU in this row of blocks
+  int column = 0;             // index among them
+  int16_t* groups = nullptr;  // of this row; all zero
+  uint8_t* last = nullptr;    // for each block of this row, k of its last coefficient
 };
 
-// MCUs are parsed in rounds, of so many that every row of blocks advances by whole groups: then all
-// rounds are alike, and nothing but the end of a round has to be looked at.
+// MCUs are parsed in rounds, of so many MCUs that every row of blocks advances by whole groups:
+// then all rounds are alike, and only the end of a round needs special handling.
 inline constexpr int kRoundMcus = kGroupBlocks;
 inline constexpr size_t kRoundBytes = kRoundMcus * kMcuBytes;
 
@@ -64,45 +66,45 @@ struct BlockStep {
 
 struct EntropyState {
   BitReader reader;
-  // Parsing stops behind the first round that uses bits beyond it. kRoundBytes + 8 bytes behind it
-  // can be read.
+  // Parsing stops after the first round that uses bits beyond it. kRoundBytes + 8 bytes after it
+  // must be readable.
   const uint8_t* stop = nullptr;
   std::array<int32_t, 3> dc{};  // predictors
   std::array<McuBlock, 6> block;
   int blocks = 0;
   std::array<BlockStep, 6 * kRoundMcus> step;
-  // An invalid code, or a run beyond the end of a block. What has been decoded is then worthless.
+  // An invalid code, or a run beyond the end of a block, was found: all decoded data are invalid.
   bool damaged = false;
 };
 
-// MCUs that follow each other, to be decoded into their groups or to be skipped.
+// Consecutive MCUs to be decoded into their groups or to be skipped.
 struct McuRun {
   EntropyState* state = nullptr;
   bool store = false;
-  int column = 0;  // of the next MCU, in its row of groups
-  int count = 0;   // MCUs that are left; not 0 when parsing begins
+  int column = 0;  // of the next MCU in its row of groups
+  int count = 0;   // remaining MCUs; not 0 when parsing begins
 
-  // Where parsing is, in the middle of a round: the step, and the last coefficient of its block.
+  // The position within a round: the step, and the last coefficient of its block.
   int step = 0;
   int k = -1;
 
   bool at_stop() const { return k < 0; }
 };
 
-// The steps of a round, from the blocks of the MCU.
+// Lists the steps of a round from the blocks of the MCU.
 void ListSteps(EntropyState& state);
 
-// What parses the next `count` MCUs. One run of a state at a time.
+// Starts a run over the next `count` MCUs. Only one run of a state may be active at a time.
 McuRun StartRun(EntropyState& state, bool store, int column, int count);
 
-// Until all MCUs are parsed, or `stop` has been passed.
+// Parses until all MCUs are done, or `stop` has been passed.
 void Parse(McuRun& run);
 
-// The same for two states in turns: one goes on while the other waits for its table. Until one of
-// them is at a stop; the other may be in the middle of a block.
+// The same for two interleaved states: one continues while the other waits for its table. Returns
+// when one of them is at a stop; the other may be in the middle of a block.
 void ParseBoth(McuRun& a, McuRun& b);
 
-// The plain twin: bit by bit. Same results, `damaged` included, as long as nothing is damaged.
+// The reference: bit by bit. Same results, including `damaged`, as long as nothing is damaged.
 void ParsePlain(McuRun& run);
 
 }  // namespace stoker::jpeg

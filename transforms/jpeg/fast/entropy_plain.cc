@@ -4,13 +4,13 @@ namespace stoker::jpeg {
 
 namespace {
 
-// T.81, F.2.2: bit by bit.
+// Decodes bit by bit, as in T.81, F.2.2.
 class PlainReader {
  public:
   explicit PlainReader(const BitReader& r) : next_(r.next), have_(static_cast<int>(r.count)) {}
 
   int Bit() {
-    // The bits that the other reader has taken into its window lie before `next`.
+    // The bits in the other reader's window lie before `next`.
     const int at = used_++ - have_;
     const uint8_t byte = next_[at >= 0 ? at / 8 : -((-at + 7) / 8)];
     return byte >> (7 - (at & 7)) & 1;
@@ -28,7 +28,7 @@ class PlainReader {
     return bits < 1 << (size - 1) ? bits - (1 << size) + 1 : bits;
   }
 
-  // -1 where there is no such code.
+  // Returns -1 if there is no such code.
   int Symbol(const LongCodes& codes) {
     int code = 0;
     for (int length = 1; length <= 16; ++length) {
@@ -41,7 +41,7 @@ class PlainReader {
     return -1;
   }
 
-  // As a reader whose window is empty, save for the bits of a byte that is begun.
+  // Converts to a reader whose window is empty except for the rest of a partly used byte.
   BitReader Finish() const {
     const int at = used_ - have_;
     const int bytes = at >= 0 ? (at + 7) / 8 : -(-at / 8);

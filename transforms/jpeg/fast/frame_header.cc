@@ -15,11 +15,11 @@ const std::array<uint8_t, 64> kZigZag = {
 
 namespace {
 
-// The second bytes of the markers that matter (ITU-T T.81, table B.1).
+// The second bytes of the markers used here (ITU-T T.81, table B.1).
 enum Marker : uint8_t {
   kSof0 = 0xC0,  // baseline
   kSof1 = 0xC1,  // extended sequential
-  kSof2 = 0xC2,  // this one and the next are other processes, save DHT, JPG and DAC
+  kSof2 = 0xC2,  // this and the following are other processes, except DHT, JPG and DAC
   kDht = 0xC4,
   kSof15 = 0xCF,
   kSoi = 0xD8,
@@ -33,9 +33,9 @@ enum Marker : uint8_t {
   kComment = 0xFE,
 };
 
-constexpr int kMostPixels = 65500;  // of a side: libjpeg-turbo's limit
+constexpr int kMostPixels = 65500;  // per side: libjpeg-turbo's limit
 
-using Segment = std::span<const uint8_t>;  // what follows a marker and its length
+using Segment = std::span<const uint8_t>;  // the bytes after a marker and its length
 
 int U16(const uint8_t* at) { return at[0] << 8 | at[1]; }
 
@@ -153,7 +153,7 @@ class Parser {
     if (n == 0 || s.empty()) return Fallback::kHeader;
     if (s[0] != n) return Fallback::kScan;
     if (s.size() != 4 + 2 * n) return Fallback::kHeader;
-    // First coefficient, last coefficient, approximation: those of a sequential scan.
+    // First coefficient, last coefficient and approximation must be those of a sequential scan.
     if (s[1 + 2 * n] != 0 || s[2 + 2 * n] != 63 || s[3 + 2 * n] != 0) return Fallback::kHeader;
     for (size_t i = 0; i < n; ++i) {
       Component& c = header_.component[i];
@@ -182,7 +182,7 @@ class Parser {
     return Fallback::kNone;
   }
 
-  // As libjpeg guesses it: JFIF's marker first, then Adobe's, then the components' names.
+  // Follows libjpeg's guess: JFIF's marker first, then Adobe's, then the components' names.
   Fallback CheckColor() const {
     const auto& c = header_.component;
     if (header_.components == 1 || jfif_) return CheckNames();

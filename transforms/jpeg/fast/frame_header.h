@@ -1,4 +1,4 @@
-// Phase 1: the header, up to the first byte of entropy-coded data.
+// Phase 1: parses the header, up to the first byte of entropy-coded data.
 #pragma once
 
 #include <array>
@@ -12,18 +12,18 @@
 
 namespace stoker::jpeg {
 
-// One component of the frame, and the tables that its scan uses.
+// A component of the frame, and the tables that its scan uses.
 struct Component {
   int id = 0;
-  int columns = 1;  // sampling factors: blocks of an MCU
+  int columns = 1;  // sampling factors: blocks per MCU
   int rows = 1;
   int quantisation = 0;
   int dc = 0;
   int ac = 0;
 };
 
-// A Huffman table as the file has it: 16 counts of codes, by length, and behind them the symbols.
-// Points into the file; null where the file defines none.
+// A Huffman table as stored in the file: 16 counts of codes by length, followed by the symbols.
+// Points into the file; null if the file does not define the table.
 using HuffmanSpec = const uint8_t*;
 
 struct FrameHeader {
@@ -35,10 +35,10 @@ struct FrameHeader {
   std::array<HuffmanSpec, 4> dc{};
   std::array<HuffmanSpec, 4> ac{};
   int restart_interval = 0;  // MCUs; 0: none
-  size_t scan_offset = 0;    // of the first byte of data
+  size_t scan_offset = 0;    // offset of the first byte of data
 
-  // An MCU in blocks of the first component: 1 or 2. Of a gray image it is one block, whatever its
-  // sampling factors say.
+  // The size of an MCU in blocks of the first component: 1 or 2. For a gray image it is one block,
+  // whatever its sampling factors say.
   int mcu_columns() const { return components == 1 ? 1 : component[0].columns; }
   int mcu_rows() const { return components == 1 ? 1 : component[0].rows; }
 };
@@ -46,9 +46,9 @@ struct FrameHeader {
 // The order in which a block's coefficients are coded: kZigZag[k] is row × 8 + column.
 extern const std::array<uint8_t, 64> kZigZag;
 
-// Strict: accepts only what libjpeg-turbo accepts too, with the same meaning, and of that only the
-// kinds that the following phases decode. For all else the reason why not; `header` is then
-// unspecified. Reads nothing outside `bytes`.
+// Accepts only what libjpeg-turbo also accepts, with the same meaning, and of that only the kinds
+// that the following phases decode. Otherwise returns the reason; `header` is then unspecified.
+// Reads nothing outside `bytes`.
 Fallback ParseHeader(std::span<const uint8_t> bytes, FrameHeader& header);
 
 }  // namespace stoker::jpeg

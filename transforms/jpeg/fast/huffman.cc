@@ -15,19 +15,19 @@ namespace stoker::jpeg {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Entries as numbers: written by vectors, which may alias, and read as structures.
+// Entries as integers: written as vectors, which may alias, and read as structures.
 using DcWord = uint32_t;
 using AcWord = uint64_t;
 using SkipWord = uint16_t;
 
-// Whole vectors are written, up to kTableSlack entries too many: tables are filled from their
-// start, and what follows overwrites those. (Left to the compiler, g++ 12 makes a prologue and an
-// epilogue for each run of a few entries, and took twice as long.)
+// Writes whole vectors, up to kTableSlack entries too many: tables are filled from their start, and
+// later entries overwrite the excess. (Left to the compiler, g++ 12 makes a prologue and an
+// epilogue for each run of a few entries, which took twice as long.)
 template <typename Word>
 using Vectors = hn::CappedTag<Word, 32 / sizeof(Word)>;
 static_assert(kTableSlack * sizeof(uint16_t) >= 32);
 
-// AcEntry as one number, so that two symbols are joined by adding.
+// AcEntry as one integer, so that two symbols can be joined by addition.
 uint64_t AcBits(int bits, int first_step, int step, int size, int first_value) {
   return static_cast<uint64_t>(bits) | static_cast<uint64_t>(first_step) << 8 |
          static_cast<uint64_t>(step) << 16 | static_cast<uint64_t>(size) << 24 |
@@ -39,8 +39,8 @@ constexpr uint16_t SkipBits(int bits, int step) { return static_cast<uint16_t>(b
 
 int StepOf(int symbol) { return symbol == 0 ? kEndOfBlock : (symbol >> 4) + 1; }
 
-// Calls fill(symbol, length, first, count) for each code of at most `window` bits: the `count`
-// windows from `first` on begin with it. Returns how many windows begin with any.
+// Calls fill(symbol, length, first, count) for each code of at most `window` bits, where the
+// `count` windows from `first` begin with that code. Returns how many windows begin with any code.
 template <typename Fill>
 HWY_INLINE size_t ForEachCode(HuffmanSpec spec, int window, const Fill& fill) {
   const uint8_t* symbol = spec + 16;
@@ -69,8 +69,8 @@ void FillDc(HuffmanSpec spec, DcTable& out) {
   Fill(table + used, (size_t{1} << kDcWindow) - used, uint32_t{0});
 }
 
-// The symbols that may follow the first: level r has an entry for each r bits that begin with a
-// whole code, and there are used[r] of them, from its start.
+// The symbols that may follow the first one: level r has an entry for each r bits that begin with a
+// complete code; the first used[r] entries are valid.
 struct SecondSymbols {
   alignas(64) uint64_t entry[(1 << kAcWindow) + kTableSlack];
   size_t used[kAcWindow];
@@ -89,7 +89,7 @@ void FillSecondSymbols(HuffmanSpec spec, SecondSymbols& second) {
   }
 }
 
-// All windows that begin with one symbol: every value that it can have, followed by every second
+// Fills all windows that begin with one symbol: every value it can have, followed by every second
 // symbol that still fits.
 HWY_INLINE void FillSymbol(int symbol, int length, SecondSymbols& second, AcWord* to,
                            size_t count) {
@@ -101,7 +101,7 @@ HWY_INLINE void FillSymbol(int symbol, int length, SecondSymbols& second, AcWord
   const uint64_t* const level = second.level(left);
   for (int x = 0; x < 1 << size; ++x, to += windows) {
     const int value = size == 0 ? 0 : x < 1 << (size - 1) ? x - (1 << size) + 1 : x;
-    // The second symbol brings its own size and bias.
+    // The second symbol adds its own size and bias.
     const uint64_t first = AcBits(bits, step, step, 0, value);
     const Vectors<uint64_t> d;
     for (size_t i = 0; i < used; i += hn::Lanes(d)) {
@@ -123,7 +123,7 @@ void FillAc(HuffmanSpec spec, AcTable& out) {
   Fill(table + used, (size_t{1} << kAcWindow) - used, none);
 }
 
-// One level of skip entries, of `window` bits, from those below it (`level` + (1 << r)).
+// Fills one level of skip entries, of `window` bits, from the levels below it (`level` + (1 << r)).
 HWY_INLINE void FillSkipLevel(HuffmanSpec spec, int window, const uint16_t* levels, SkipWord* to,
                               uint16_t none) {
   const auto fill = [=](int symbol, int length, size_t first, size_t count) HWY_ATTR {
@@ -133,8 +133,8 @@ HWY_INLINE void FillSkipLevel(HuffmanSpec spec, int window, const uint16_t* leve
     if (symbol == 0 || bits >= window) return Fill(out, count, own);
     const size_t windows = size_t{1} << (window - bits);
     const uint16_t* const rest = levels + windows;
-    // What follows, as a whole, or nothing where it would leave the block. Where it ends the block,
-    // its run is what remains without that.
+    // Adds the following symbols as a whole, or none if they would leave the block. If they end the
+    // block, its run is what remains without them.
     const Vectors<uint16_t> d;
     const auto end = hn::Set(d, uint16_t{kEndOfBlock}), added = hn::Set(d, own);
     const auto most = hn::Set(d, static_cast<uint16_t>(63 - step));
@@ -177,7 +177,7 @@ HWY_EXPORT(FillSkip);
 
 namespace {
 
-// Canonical codes (T.81, C.2): those of a length follow each other, all ones are never used.
+// Canonical codes (T.81, C.2): codes of one length are consecutive, and all ones is never used.
 bool FillLongCodes(HuffmanSpec spec, LongCodes& codes) {
   int code = 0, place = 0;
   for (int length = 1; length <= 16; ++length) {

@@ -1,7 +1,7 @@
-// Phase 3: the tables by which codes are looked up, several at a time.
+// Phase 3: builds lookup tables that decode several codes at a time.
 //
-// Nearly every photograph brings tables of its own, so building them must be cheap: canonical codes
-// fill a table from its start, and what follows a short code is a smaller table of the same kind.
+// Nearly every photograph has its own tables, so building them must be cheap: canonical codes fill
+// a table from its start, and the entries after a short code are a smaller table of the same kind.
 #pragma once
 
 #include <array>
@@ -12,30 +12,30 @@
 
 namespace stoker::jpeg {
 
-// How many bits are looked up at once.
+// The number of bits per lookup.
 inline constexpr int kDcWindow = 9;
 inline constexpr int kAcWindow = 10;
 inline constexpr int kSkipWindow = 12;
 
-// The largest sizes of values that 8-bit samples can give: a table with larger ones is refused.
+// The largest sizes of values that 8-bit samples can have: a table with larger ones is refused.
 inline constexpr int kMaxDcSize = 11;
 inline constexpr int kMaxAcSize = 10;
 
-// A block's coefficients are counted by k, the zig-zag index of the last one so far. Whatever ends
-// the common case pushes k beyond 62: the end-of-block code by kEndOfBlock, a code that is longer
-// than the window by kLongCode. A run that leaves the block adds at most 32.
+// A block's coefficients are counted by k, the zig-zag index of the last one so far. Every uncommon
+// case pushes k beyond 62: the end-of-block code adds kEndOfBlock, a code longer than the window
+// kLongCode. A run that leaves the block adds at most 32.
 inline constexpr int kEndOfBlock = 129;
 inline constexpr int kLongCode = 65;
 
-// One code of any length, for what the windows do not hold.
+// Decodes one code of any length, for codes longer than the windows.
 struct LongCodes {
   std::array<int32_t, 17> limit{};   // first 16-bit value beyond the codes of this length
-  std::array<int32_t, 17> offset{};  // from a code to its symbol's place
+  std::array<int32_t, 17> offset{};  // from a code to its symbol's index
   std::array<uint8_t, 256> symbol{};
 };
 
 struct DcEntry {
-  uint8_t bits;       // of code and value; 0: the code is longer than the window
+  uint8_t bits;       // bits of code and value; 0: the code is longer than the window
   uint8_t size;       // of the value
   uint8_t code_bits;  // of the code
   uint8_t unused;
@@ -47,8 +47,8 @@ struct AcEntry {
   uint8_t first_step;   // from k to the first coefficient
   uint8_t step;         // from k to the last one
   uint8_t size;         // of the last one's value, whose bits are the last of `bits`
-  int16_t first_value;  // complete; 0 where there is one coefficient only
-  int16_t bias;         // 1 - (1 << size): what a value with a leading zero bit has to add
+  int16_t first_value;  // complete; 0 if there is only one coefficient
+  int16_t bias;         // 1 - (1 << size): added to a value with a leading zero bit
 };
 static_assert(sizeof(AcEntry) == 8);
 
@@ -58,7 +58,7 @@ struct SkipEntry {
   uint8_t step;
 };
 
-// Entries that may be written behind each table.
+// Entries that may be written after the end of each table.
 inline constexpr size_t kTableSlack = 16;
 
 struct DcTable {
@@ -73,14 +73,15 @@ struct SkipTable {
   alignas(64) std::array<SkipEntry, (1 << kSkipWindow) + kTableSlack> entry;
 };
 
-// False when libjpeg-turbo would refuse the table (too many codes of a length) or no 8-bit baseline
-// image can need it (a value of too many bits, an undefined symbol); the table is then unspecified.
+// Returns false if libjpeg-turbo would refuse the table (too many codes of a length) or no 8-bit
+// baseline image can need it (a value of too many bits, an undefined symbol); the table is then
+// unspecified.
 bool BuildDcTable(HuffmanSpec spec, DcTable& table);
 bool BuildAcTable(HuffmanSpec spec, AcTable& table);
-// Precondition: BuildAcTable was content with the same spec.
+// Precondition: BuildAcTable returned true for the same spec.
 void BuildSkipTable(HuffmanSpec spec, SkipTable& table);
 
-// The plain twin: decodes each possible window bit by bit.
+// The reference: decodes each possible window bit by bit.
 struct PlainTables {
   static void FillDc(HuffmanSpec spec, DcTable& table);
   static void FillAc(HuffmanSpec spec, AcTable& table);

@@ -9,7 +9,7 @@ struct Symbol {
   int length = 0;
 };
 
-// The code that `bits` bits begin with.
+// Finds the code at the start of `bits` bits.
 Symbol Find(HuffmanSpec spec, unsigned window, int bits) {
   unsigned code = 0;
   int place = 0;
@@ -60,7 +60,7 @@ AcEntry AcEntryOf(HuffmanSpec spec, unsigned window) {
 }
 
 SkipEntry SkipEntryOf(HuffmanSpec spec, unsigned window) {
-  // As the table is built: what follows a symbol is taken as a whole or not at all.
+  // As in the table: the symbols after the first are added as a whole or not at all.
   const auto parse = [&](const auto& self, unsigned bits, int count) -> SkipEntry {
     const Symbol symbol = Find(spec, bits, count);
     if (symbol.value < 0) return {0, 0};

@@ -104,13 +104,13 @@ HWY_INLINE Halves HalvesOf(Row p02_or_04, Row p26, Row p13, Row p57, Wide roundi
   return h;
 }
 
-// One dimension, over eight rows. kSparse: rows 4 to 7 are zero.
+// The transform in one dimension, over eight rows. kSparse: rows 4 to 7 are zero.
 template <int kShift, bool kSparse>
 HWY_INLINE void Pass(Row (&r)[8]) {
   const Words d;
   const Wide rounding = hn::Set(Sums(), 1 << (kShift - 1));
   const Row zero = hn::Zero(d);
-  constexpr size_t kEven = kSparse ? 2 : 4;  // the row that is paired with row 0
+  constexpr size_t kEven = kSparse ? 2 : 4;  // the row paired with row 0
   const Halves low = HalvesOf<kSparse>(
       hn::InterleaveLower(d, r[0], r[kEven]), kSparse ? zero : hn::InterleaveLower(d, r[2], r[6]),
       hn::InterleaveLower(d, r[1], r[3]), kSparse ? zero : hn::InterleaveLower(d, r[5], r[7]),
@@ -135,7 +135,7 @@ HWY_INLINE void ShuffleRound(const Row (&from)[8], Row (&to)[8]) {
   }
 }
 
-// Each block of 128 bits by itself: three perfect shuffles.
+// Transposes each 128-bit block separately by three perfect shuffles.
 HWY_INLINE void Transpose(Row (&r)[8]) {
   Row t[8];
   ShuffleRound(r, t);
@@ -144,7 +144,7 @@ HWY_INLINE void Transpose(Row (&r)[8]) {
   for (size_t i = 0; i < 8; ++i) r[i] = t[i];
 }
 
-// What is out of range, of all groups.
+// Accumulates over all groups what is out of range.
 struct Range {
   hn::Vec<Limits> excess;  // of coefficients: not zero
   hn::Vec<Limits> middle;  // the largest number between the passes
@@ -157,7 +157,7 @@ struct Range {
   }
 };
 
-// One group. kSparse: coefficients outside the top left quarter of each block are zero.
+// Transforms one group. kSparse: coefficients outside the top left quarter of each block are zero.
 template <bool kSparse>
 HWY_INLINE void TransformGroup(const Quantiser& q, int16_t* coefficients, uint8_t* out,
                                ptrdiff_t stride, Range& range) {
@@ -188,7 +188,7 @@ HWY_INLINE void TransformGroup(const Quantiser& q, int16_t* coefficients, uint8_
   }
 }
 
-// Four blocks of one value each.
+// Fills four blocks that have only a DC coefficient.
 HWY_INLINE bool FillGroup(const Quantiser& q, int16_t* coefficients, uint8_t* out,
                           ptrdiff_t stride) {
   uint8_t row[kGroupRow];

@@ -7,7 +7,8 @@ namespace stoker::jpeg {
 
 namespace {
 
-// One dimension of the transform × sqrt(8): `step` apart, in place, divided by 1 << shift.
+// The transform in one dimension, × sqrt(8), in place, on values `step` apart, divided by 1 <<
+// shift.
 void Pass(int* v, int step, int shift) {
   const int64_t v0 = v[0], v1 = v[step], v2 = v[2 * step], v3 = v[3 * step], v4 = v[4 * step],
                 v5 = v[5 * step], v6 = v[6 * step], v7 = v[7 * step];
@@ -30,7 +31,7 @@ void Pass(int* v, int step, int shift) {
   }
 }
 
-// The block's first coefficient, and its first sample.
+// Transforms one block; the pointers are its first coefficient and its first sample.
 bool TransformBlock(const Quantiser& q, int16_t* coefficients, uint8_t* out, ptrdiff_t stride) {
   int block[64];
   bool in_range = true;

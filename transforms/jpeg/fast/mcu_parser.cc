@@ -9,17 +9,17 @@ namespace stoker::jpeg {
 
 namespace {
 
-// MCUs parsed at a time at most, so that no predictor can overflow on the way.
+// The maximum number of MCUs parsed at a time, so that no predictor can overflow.
 constexpr int kMostMcus = 1 << 16;
 constexpr int kMostPredictor = 1 << 30;
 static_assert(int64_t{kMostMcus} * 4 * ((1 << kMaxDcSize) - 1) < kMostPredictor);
 
 }  // namespace
 
-// Only the tables that the scan uses, each once.
+// Builds only the tables that the scan uses, each once.
 Fallback McuParser::Open(std::span<const uint8_t> bytes, const FrameHeader& header) {
   unsigned have_dc = 0, have_ac = 0;
-  Want(0, false, 0);  // nothing of the image before
+  Want(0, false, 0);  // drops requests of the previous image
   entropy_.blocks = 0;
   for (int i = 0; i < header.components; ++i) {
     const Component& c = header.component[static_cast<size_t>(i)];
@@ -57,11 +57,11 @@ Fallback McuParser::Start() {
   return data_.Provide(entropy_) ? Fallback::kNone : Fallback::kBits;
 }
 
-// ---- By an index
+// ---- With a crop index
 
 namespace {
 
-// The byte behind the last that has bits in front of `place`, and the stuffed zero behind that.
+// The byte after the last one with bits before `place`, and after the zero stuffed behind it.
 size_t EndOf(const ScanPlace& place, std::span<const uint8_t> scan) {
   const auto byte = static_cast<size_t>(place.byte());
   if (place.bit % 8 == 0 || byte >= scan.size()) return byte;
@@ -88,14 +88,14 @@ Fallback McuParser::Seek(int64_t number, const ScanPlace& from, const ScanPlace&
   segment_ = restart_interval_ == 0 || number == 0 ? 0 : (number - 1) / restart_interval_;
   if (!data_.Provide(entropy_)) return Fallback::kBits;
   if (const auto bit = static_cast<int>(from.bit % 8); bit != 0) {
-    // As if the bits of this byte that come before had been used.
+    // Skips the bits of this byte before the entry point.
     BitReader& r = entropy_.reader;
     if (data_.UnusedBits(entropy_) < 8) return Fallback::kBits;
     r.window = uint64_t{*r.next} << (56 + bit);
     r.count = 8 - bit;
     ++r.next;
   }
-  // A marker that comes next has to be right here.
+  // If a marker comes next, it must be right here.
   return segment_ == SegmentOf(number) || EndsSegment() ? PassMarker() : Fallback::kRestart;
 }
 
@@ -142,7 +142,7 @@ McuRun* McuParser::Next() {
   return &run_;
 }
 
-// The run has come to a stop.
+// Handles a run at a stop.
 Fallback McuParser::EndStop() {
   if (entropy_.damaged) return Fallback::kBits;
   if (ScanData::Passed(entropy_) && !data_.Provide(entropy_)) return Fallback::kBits;
@@ -152,7 +152,7 @@ Fallback McuParser::EndStop() {
   return Fallback::kNone;
 }
 
-// Where the next MCU is the first behind a restart marker.
+// Called if the next MCU is the first after a restart marker.
 Fallback McuParser::PassMarker() {
   const int64_t segment = SegmentOf(next_);
   if (segment == segment_) return Fallback::kNone;
@@ -162,7 +162,7 @@ Fallback McuParser::PassMarker() {
   return Fallback::kNone;
 }
 
-// ---- For an index
+// ---- For making an index
 
 ScanPlace McuParser::Locate() {
   for (; located_segment_ < segment_; ++located_segment_) {  // the parser has passed these markers
@@ -184,11 +184,11 @@ ScanPlace McuParser::Locate() {
 
 bool McuParser::EndsInPadding() {
   const size_t used = EndOf(Locate(), scan_);
-  size_t zeros = scan_.size();  // where those at the end begin
+  size_t zeros = scan_.size();  // where the zeros at the end begin
   while (zeros > 0 && scan_[zeros - 1] == 0) --zeros;
-  // The zero stuffed behind 0xFF has no bits. Data whose last byte is zero cannot be told from data
-  // that were cut off, and are refused: rare in photographs, one in eight where the corner has no
-  // colour and the Huffman tables are the standard's.
+  // The zero stuffed after 0xFF has no bits. Data whose last byte is zero cannot be told from data
+  // that were cut off, and are refused: this is rare in photographs, but one in eight if the corner
+  // is colorless and the Huffman tables are the standard's.
   const bool stuffed = zeros > 0 && scan_[zeros - 1] == 0xFF;
   return used == zeros + (stuffed ? 1 : 0) && scan_.size() >= used + 2;
 }

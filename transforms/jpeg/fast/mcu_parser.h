@@ -1,7 +1,7 @@
-// The MCUs of a scan, one behind the other: decoded, or skipped. Knows of restart markers.
+// McuParser: decodes or skips the MCUs of a scan in order, and handles restart markers.
 //
-// It says what is to be parsed next, and somebody else does it (Parse, or ParseBoth with that of
-// another photograph):
+// It returns what to parse next and the caller parses it (with Parse, or with ParseBoth together
+// with another photograph):
 //
 //   parser.Skip(7);
 //   while (McuRun* run = parser.Next()) Parse(*run);
@@ -21,49 +21,49 @@
 
 namespace stoker::jpeg {
 
-// Reused from image to image. One thread at a time. kBits and kRestart: what is there is no scan,
-// or not that which was promised.
+// Reused from image to image. Not thread-safe. kBits and kRestart mean that the data are not a
+// valid scan, or not the promised one.
 class McuParser {
  public:
-  // Builds the tables, and lists the blocks of an MCU: those of a component together, row by row.
-  // `bytes`: the whole file, with kBufferPadding readable bytes behind; ParseHeader has accepted it
-  // as `header`. Both have to stay.
+  // Builds the tables, and lists the blocks of an MCU, grouped by component, row by row. `bytes`:
+  // the whole file, followed by kBufferPadding readable bytes, which ParseHeader has accepted as
+  // `header`. Both must stay valid.
   Fallback Open(std::span<const uint8_t> bytes, const FrameHeader& header);
 
-  // The blocks of an MCU. Where they are decoded to is for the caller to say.
+  // The blocks of an MCU. The caller sets their destinations.
   std::span<McuBlock> blocks() { return std::span(entropy_.block).first(BlockCount()); }
 
-  // To the first MCU.
+  // Goes to the first MCU.
   Fallback Start();
 
-  // To MCU `number` of the image; the place before it is said to be `from`. Nothing behind `until`,
-  // which is a later place with no restart marker in between, is looked at.
+  // Goes to MCU `number` of the image, whose entry point is claimed to be `from`. Reads no data
+  // after `until`, a later entry point with no restart marker in between.
   Fallback Seek(int64_t number, const ScanPlace& from, const ScanPlace& until);
 
-  // Has what Seek will ask for brought into the cache.
+  // Prefetches the data that Seek will need.
   void Prefetch(const ScanPlace& from, const ScanPlace& until) const;
 
-  // What Next is to go through, once it has gone through what was wanted before. `column`: of the
-  // first MCU, in its row of groups.
+  // Sets what Next goes through after everything requested before. `column`: of the first MCU, in
+  // its row of groups.
   void Skip(int64_t count) { Want(count, false, 0); }
   void Decode(int column, int count) { Want(count, true, column); }
 
-  // The next of them to be parsed, up to a restart marker; to be called again when that run is at a
-  // stop. Null when all are, and when something is wrong.
+  // Returns the next MCUs to parse, up to a restart marker; to be called again when that run is at
+  // a stop. Returns null when all are parsed, and on errors.
   McuRun* Next();
   Fallback why() const { return why_; }
 
-  // After Seek: whether the parser has come to `until` just so.
+  // After Seek: checks that the parser has arrived exactly at `until`.
   Fallback CheckArrival(const ScanPlace& until);
 
-  // After Start: where the parser is. Not in O(1): what lies between the place asked for before and
-  // this one is gone through.
+  // After Start: the position of the parser. Not O(1): it goes through the data since the previous
+  // call.
   ScanPlace Locate();
-  // Whether nothing but the end-of-image marker follows, and less than a byte before it.
+  // Whether only the end-of-image marker follows, after less than a byte.
   bool AtEndOfImage();
-  // Whether nothing but zeros follows, two of them at least, which are none of the data: the marker
-  // was lost, and no MCU. (A file whose data were cut off and filled with zeros parses well, too:
-  // zeros are codes. But then MCUs are made of them.)
+  // Whether only zeros follow, at least two of them, which are not part of the data: then the
+  // marker was lost, and no MCU. (A file that was cut off and filled with zeros also parses,
+  // because zeros are codes, but then MCUs are made of them.)
   bool EndsInPadding();
 
  private:
@@ -71,8 +71,8 @@ class McuParser {
   void Want(int64_t count, bool store, int column);
   Fallback EndStop();
   Fallback PassMarker();
-  bool EndsSegment() const;  // nothing but bits that fill a byte is left of it
-  // Behind the last MCU there is no marker.
+  bool EndsSegment() const;  // only the bits that fill a byte are left
+  // There is no marker after the last MCU.
   int64_t SegmentOf(int64_t mcu) const {
     return restart_interval_ == 0 ? 0 : std::min(mcu, mcus_ - 1) / restart_interval_;
   }
@@ -80,19 +80,19 @@ class McuParser {
   std::span<const uint8_t> scan_;  // from the first byte of data to the end of the file
   int restart_interval_ = 0;       // MCUs; 0: none
   int64_t mcus_ = 0;               // of the image
-  int64_t next_ = 0;               // the MCU that comes next
-  int64_t segment_ = 0;            // of next_; segments are those between restart markers
+  int64_t next_ = 0;               // the next MCU
+  int64_t segment_ = 0;            // segment of next_; restart markers separate segments
 
-  // The byte of the scan that Locate has come to; its segment, and its place in that, stuffed zeros
-  // not counted.
+  // The byte of the scan that Locate has reached, its segment, and its position in the segment
+  // without stuffed zeros.
   size_t located_ = 0;
   int64_t located_segment_ = 0, located_clean_ = 0;
 
-  int64_t wanted_ = 0;  // MCUs that no run has been started for
-  bool store_ = false;  // they are to be decoded, …
-  int column_ = 0;      // … the first one to here
+  int64_t wanted_ = 0;  // MCUs requested but not yet part of a run
+  bool store_ = false;  // decode them, …
+  int column_ = 0;      // … the first one to this column
   McuRun run_;
-  int64_t in_run_ = 0;  // MCUs that it began with; 0: there is none
+  int64_t in_run_ = 0;  // MCUs at the start of the run; 0: there is no run
   Fallback why_ = Fallback::kNone;
 
   std::array<DcTable, 4> dc_;

@@ -82,7 +82,7 @@ HWY_INLINE W Scale(W v, int factor) {
   return hn::ShiftRight<1>(hn::Add(hn::MulHigh(v, Constant(factor)), Constant(1)));
 }
 
-// Green's sum of two products needs 32 bits; it is made of pairs of neighbours.
+// Green's sum of two products needs 32 bits; it is computed from pairs of neighbors.
 HWY_INLINE hn::Vec<Sums> GreenSum(W pairs, W factors) {
   hn::Vec<Sums> first = hn::Zero(Sums()), second = first;
   first = hn::ReorderWidenMulAccumulate(Sums(), pairs, factors, first, second);
@@ -93,7 +93,7 @@ HWY_INLINE hn::Vec<Sums> GreenSum(W pairs, W factors) {
 void Convert(const YccRow& from, int pixels, const RgbRow& to) {
   const Words d;
   const W center = Constant(128);
-  // -0.34414, and 1 - 0.71414 since 0.71414 alone would not fit: one Cr is taken off again.
+  // -0.34414, and 1 - 0.71414 since 0.71414 alone would not fit: one Cr is subtracted below.
   const W green = hn::BitCast(d, hn::Set(Sums(), 18734 << 16 | (-22554 & 0xFFFF)));
   for (int i = 0; i < pixels; i += static_cast<int>(hn::Lanes(d))) {
     const W y = Load(from.y + i);

@@ -1,9 +1,10 @@
-// Phase 6: samples to pixels: chroma to the size of luma, and YCbCr to RGB; one row at a time.
+// Phase 6: upsamples chroma to the size of luma and converts YCbCr to RGB, one row at a time.
 //
-// libjpeg's "fancy" upsampling and its colour conversion, to the bit. At the edges of the image the
-// outermost samples count twice: callers repeat them, so that there is no edge here.
+// Computes libjpeg's "fancy" upsampling and its color conversion bit-exactly. At the edges of the
+// image the outermost samples count twice: callers repeat them, so that these functions need no
+// edge handling.
 //
-// All of these may read 64 bytes behind what they need, and write 64 bytes behind what is asked.
+// All functions may read 64 bytes past their input and write 64 bytes past their output.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,10 @@ void UpsampleColumns(const uint8_t* row, int samples, uint8_t* out);
 // 1 × 2: ¾ near + ¼ far, where far is the row above (`below` false) or below the nearer one.
 void UpsampleRows(const uint8_t* near, const uint8_t* far, bool below, int samples, uint8_t* out);
 
-// 2 × 2: both, rounded once.
+// 2 × 2: both combined, rounded once.
 void UpsampleBoth(const uint8_t* near, const uint8_t* far, int samples, uint8_t* out);
 
-// A pixel each: JFIF's conversion, with 16-bit constants.
+// One pixel per sample: JFIF's conversion, with 16-bit constants.
 struct YccRow {
   const uint8_t* y;
   const uint8_t* cb;
@@ -32,7 +33,7 @@ struct RgbRow {
 };
 void ConvertToRgb(const YccRow& from, int pixels, const RgbRow& to);
 
-// The plain twins. These read and write no more than they need.
+// The references. They read and write no more than they need.
 void UpsampleColumnsPlain(const uint8_t* row, int samples, uint8_t* out);
 void UpsampleRowsPlain(const uint8_t* near, const uint8_t* far, bool below, int samples,
                        uint8_t* out);

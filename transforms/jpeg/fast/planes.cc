@@ -10,7 +10,7 @@ namespace stoker::jpeg {
 
 namespace {
 
-// Columns before and behind each row that kernels may read.
+// Columns before and after each row that kernels may read.
 constexpr size_t kMargin = 64;
 
 size_t RoundUp(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
@@ -24,7 +24,8 @@ Planes::Places Planes::Place(const CropGeometry& geometry) {
   for (size_t c = 0; c < components; ++c) {
     const size_t columns = c == 0 && geometry.wide ? 2 : 1, rows = c == 0 && geometry.tall ? 2 : 1;
     const size_t width = RoundUp(static_cast<size_t>(geometry.mcus()) * columns * 8, kGroupRow);
-    // An odd multiple of 64: rows of a block do not all compete for the same lines of the cache.
+    // An odd multiple of 64, so that the rows of a block do not all compete for the same cache
+    // sets.
     const size_t stride = RoundUp(width + 2 * kMargin, 128) + 64;
     places.stride[c] = stride;
     places.first[c] = bytes + stride + kMargin;
@@ -62,7 +63,7 @@ void Planes::Deliver(int mcu_row, RowSink& sink) {
   if (waits) KeepLastRow();
 }
 
-// Where the image ends, its outermost chroma samples count twice.
+// At the edges of the image the outermost chroma samples count twice.
 void Planes::RepeatEdges() {
   const CropGeometry& g = *geometry_;
   for (int component : {1, 2}) {
@@ -84,8 +85,8 @@ void Planes::KeepLastRow() {
   }
 }
 
-// Row y of the image's chroma as wide as luma: column 0 is that of MCU geometry.left, or for `wide`
-// that of the region's first chroma sample.
+// Row y of the image's chroma, upsampled to the width of luma: column 0 is that of MCU
+// geometry.left, or for `wide` that of the region's first chroma sample.
 const uint8_t* Planes::Chroma(int component, int mcu_row, int y) {
   const CropGeometry& g = *geometry_;
   const int begin = g.wide ? g.region.x / 2 - 8 * g.left : 0;

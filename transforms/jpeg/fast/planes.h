@@ -1,4 +1,4 @@
-// The samples of one row of MCUs, and what of them becomes rows of the region.
+// Planes: the samples of one row of MCUs, and their conversion to rows of the region.
 #pragma once
 
 #include <array>
@@ -9,14 +9,14 @@
 
 namespace stoker::jpeg {
 
-// Where chroma has half as many rows, a row of pixels needs the chroma row above or below its own:
-// the last row of an MCU row waits for the next one. So each plane keeps one row of the MCU row
-// before, at index -1.
+// If chroma has half as many rows, a row of pixels needs the chroma row above or below its own: the
+// last row of an MCU row waits for the next MCU row. So each plane keeps one row of the previous
+// MCU row, at index -1.
 //
-// Reused from image to image. One thread at a time.
+// Reused from image to image. Not thread-safe.
 class Planes {
  public:
-  // Memory for one image, all its planes together. To be given to Start, as large or larger.
+  // The bytes for all planes of one image, the minimum size of the memory given to Start.
   static size_t BytesFor(const CropGeometry& geometry) { return Place(geometry).bytes; }
 
   // Prepares for one image.
@@ -30,7 +30,8 @@ class Planes {
   }
   ptrdiff_t stride(int component) const { return plane_[static_cast<size_t>(component)].stride; }
 
-  // MCU row `mcu_row` is there, in all planes: delivers the rows of the region that can be had now.
+  // To be called when MCU row `mcu_row` is complete in all planes: delivers the rows of the region
+  // that are now available.
   void Deliver(int mcu_row, RowSink& sink);
 
  private:
@@ -39,7 +40,7 @@ class Planes {
     ptrdiff_t stride = 0;
   };
 
-  // Where everything lies, in bytes from the start of the memory.
+  // Offsets in bytes from the start of the memory.
   struct Places {
     std::array<size_t, 3> stride{}, first{}, upsampled{};
     size_t bytes = 0;

@@ -41,17 +41,17 @@ struct RegionDecoder::State {
     uint8_t* last = nullptr;
   };
 
-  // What comes next of a run.
+  // The next part of a run.
   enum class Part { kSeek, kSkip, kDecode, kSkipBehind, kEnd };
 
   const FrameHeader* header = nullptr;
   std::optional<CropGeometry> geometry;
   McuParser parser;
   std::optional<RunPlan> plan;
-  std::optional<Run> run;  // none: all are done
+  std::optional<Run> run;  // none: all runs are done
   std::optional<Run> run_behind;
   Part part = Part::kSeek;
-  int mcu_row = 0;  // the one that is being decoded
+  int mcu_row = 0;  // the row being decoded
   RowSink* sink = nullptr;
   Fallback why = Fallback::kNone;
   std::array<Quantiser, 3> quantiser;
@@ -60,7 +60,7 @@ struct RegionDecoder::State {
   MemoryBudget& memory;
   Planes planes;
   GrowingBuffer samples{memory};       // the planes'
-  GrowingBuffer coefficients{memory};  // zero whenever no row is being decoded
+  GrowingBuffer coefficients{memory};  // all zero unless a row is being decoded
   GrowingBuffer last{memory};
   std::array<BlockRow, 4> block_row;
   int block_rows = 0;
@@ -68,7 +68,7 @@ struct RegionDecoder::State {
 
 using State = RegionDecoder::State;
 
-// The rows of blocks that a row of MCUs has, in the order in which an MCU holds their blocks.
+// Lists the rows of blocks of a row of MCUs, in the order in which an MCU contains their blocks.
 size_t State::ListBlockRows() {
   size_t groups = 0;
   block_rows = 0;
@@ -84,8 +84,8 @@ size_t State::ListBlockRows() {
   return groups;
 }
 
-// Rows of groups follow each other in memory, all of them a multiple of kGroupStride from the
-// start: where one image writes what nobody reads, all do.
+// Rows of groups are consecutive in memory, all at a multiple of kGroupStride from the start: the
+// unused room for overruns is at the same offsets for all images.
 void State::PlaceBlocks() {
   auto* next = reinterpret_cast<int16_t*>(coefficients.data());
   uint8_t* next_last = last.data();
@@ -103,7 +103,7 @@ void State::PlaceBlocks() {
 
 // ---- Run by run
 
-// Parts are tables, a jump, some MCUs: null only when there is nothing left.
+// Goes through parts (tables, a jump, MCUs); returns null only when nothing is left.
 McuRun* State::Next() {
   while (run) {
     if (McuRun* const mcus = parser.Next()) return mcus;
@@ -155,14 +155,14 @@ void State::TakeRun() {
   if (run_behind && run_behind->seek) parser.Prefetch(run_behind->from, run_behind->until);
 }
 
-// Nothing is decoded any more.
+// Stops decoding.
 void State::Stop(Fallback reason) {
   why = reason;
   run.reset();
   std::memset(coefficients.data(), 0, coefficients.capacity());
 }
 
-// A row of MCUs.
+// Transforms a row of MCUs.
 bool State::TransformRow() {
   bool in_range = true;
   for (int i = 0; i < block_rows; ++i) {
@@ -185,7 +185,7 @@ Fallback State::Prepare(std::span<const uint8_t> bytes, const CropIndex* index) 
   return index == nullptr ? parser.Start() : Fallback::kNone;
 }
 
-// All memory, the sink's too, before the first row.
+// Reserves all memory, including the sink's, before the first row.
 Status State::Reserve(RowSink& to, const Rect& region) {
   const size_t groups = ListBlockRows();
   const Growth growths[] = {{coefficients, groups * kGroupStride * sizeof(int16_t)},
@@ -195,7 +195,7 @@ Status State::Reserve(RowSink& to, const Rect& region) {
   if (Status begun = to.Begin({layout, region}); !begun) {
     return AndMore(std::move(begun), MissingBytes(growths));
   }
-  TRY(GrowAll(growths));  // what is new is zero
+  TRY(GrowAll(growths));  // new memory is zero
   std::memset(last.data(), 0, growths[1].bytes);
   return {};
 }
@@ -206,7 +206,7 @@ RegionDecoder::~RegionDecoder() = default;
 Status RegionDecoder::Start(std::span<const uint8_t> bytes, const FrameHeader& header,
                             const Rect& region, RowSink& sink, const CropIndex* index) {
   State& s = *state_;
-  if (s.run) s.Stop(Fallback::kNone);  // one that was not gone through to its end
+  if (s.run) s.Stop(Fallback::kNone);  // a run that was not completed
   s.header = &header;
   s.sink = &sink;
   s.geometry.emplace(header, region);

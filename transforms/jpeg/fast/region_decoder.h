@@ -1,10 +1,12 @@
-// Our own JPEG decoder: a region of a photograph, to the bit as libjpeg-turbo decodes it.
+// RegionDecoder: stoker's JPEG decoder. Decodes a region of a photograph bit-exactly as
+// libjpeg-turbo does.
 //
 //   header → scan data → Huffman tables → entropy (decode, skip) → inverse DCT → pixels → rows
 //
-// One row of MCUs at a time: those left of and right of the region are parsed and not stored, and
-// nothing behind the last row that is needed is looked at. With a crop index (crop_index.h) those
-// above, and nearly all beside, are not looked at either. docs/jpeg.md explains each phase.
+// It works on one row of MCUs at a time: those left and right of the region are parsed and not
+// stored, and no data after the last needed row are read. With a crop index (crop_index.h) the rows
+// above, and nearly all MCUs beside the region, are not read either. docs/jpeg.md explains each
+// phase.
 #pragma once
 
 #include <array>
@@ -24,41 +26,41 @@ namespace stoker::jpeg {
 
 struct McuRun;
 
-// Tables, and the coefficients and samples of a row of MCUs, reused from image to image. One thread
-// at a time.
+// Tables, and the coefficients and samples of a row of MCUs, are reused from image to image. Not
+// thread-safe.
 //
-// As McuParser, it says what is to be parsed next, and does the rest when it is asked again:
+// Like McuParser, it returns what to parse next, and does the rest when it is called again:
 //
 //   decoder.Start(bytes, header, region, sink, index);
 //   while (McuRun* run = decoder.Next()) Parse(*run);
 //   if (decoder.why() != Fallback::kNone) …
 class RegionDecoder {
  public:
-  // Memory is charged to `budget`, which outlives the decoder; null: it is not counted.
+  // Memory is charged to `budget`, which must outlive the decoder; null: it is not counted.
   explicit RegionDecoder(MemoryBudget* budget = nullptr);
   ~RegionDecoder();
 
-  // `bytes`: the whole file, with kBufferPadding readable bytes behind; ParseHeader has accepted
-  // it as `header`. `region` is not empty and lies inside the image. Rows are kGray for one
-  // component and kPlanar RGB otherwise; the region covered is exactly the one asked for. All but
-  // the region have to stay until Next has returned null.
+  // `bytes`: the whole file, followed by kBufferPadding readable bytes, which ParseHeader has
+  // accepted as `header`. `region` must not be empty and lie inside the image. Rows are kGray for
+  // one component and kPlanar RGB otherwise; exactly the requested region is covered. All arguments
+  // except the region must stay valid until Next has returned null.
   //
-  // With an `index`, which was opened for this file, only the MCUs that the region needs are
-  // parsed, and those between them and the index' places.
+  // With an `index`, which must have been opened for this file, only the MCUs that the region needs
+  // are parsed, and those between them and the index's entry points.
   //
-  // Errors: the sink's, and ResourceExhausted. Next is null then.
+  // Errors: the sink's, and ResourceExhausted. Next returns null then.
   Status Start(std::span<const uint8_t> bytes, const FrameHeader& header, const Rect& region,
                RowSink& sink, const CropIndex* index = nullptr);
 
-  // The MCUs to be parsed next; to be called again when they are at a stop. Null when all rows have
-  // been delivered, and when something is not as it should be, in the file or in the index: why()
-  // is then not kNone. To be decoded without the index then; and where there is none, libjpeg-turbo
-  // is to say what; into the same sink begun anew.
+  // Returns the MCUs to parse next; to be called again when they are at a stop. Returns null when
+  // all rows have been delivered, and on an error in the file or the index, when why() is not
+  // kNone. The image must then be decoded without the index or, if there was none, by
+  // libjpeg-turbo, which reports the error; into the same sink, begun again.
   McuRun* Next();
   Fallback why() const;
 
-  // Whether the data of all MCUs are sound, and zeros stand where the end-of-image marker should.
-  // `bytes` and `header` as for Start, which has to be called afterwards. Goes through all data.
+  // Whether the data of all MCUs are valid and followed by zeros instead of the end-of-image
+  // marker. `bytes` and `header` as for Start, which must be called afterwards. Reads all data.
   bool EndsInPadding(std::span<const uint8_t> bytes, const FrameHeader& header);
 
   struct State;  // known to region_decoder.cc alone

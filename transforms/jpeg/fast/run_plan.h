@@ -1,5 +1,5 @@
-// In which order the MCUs of a scan are gone through for a region: runs of some to skip and some to
-// decode, and where there is a crop index, jumps.
+// RunPlan: the order in which the MCUs of a scan are processed for a region: runs of MCUs to skip
+// and to decode and, with a crop index, jumps.
 #pragma once
 
 #include <cstdint>
@@ -10,37 +10,37 @@
 
 namespace stoker::jpeg {
 
-// Of these steps, in this order.
+// Up to four steps, in this order.
 struct Run {
-  bool seek = false;  // to MCU `first` of the image, before which the place is said to be `from`
+  bool seek = false;  // jump to MCU `first` of the image, whose entry point is claimed to be `from`
   int64_t first = 0;
   ScanPlace from;
-  ScanPlace until;          // a place further on: data behind it are not needed
-  int64_t skip = 0;         // so many MCUs
-  int decode = 0;           // so many, …
-  int column = 0;           // … of which the first is this one of the region's row
-  int64_t skip_behind = 0;  // so many again
-  bool check = false;       // whether the parser has come to `until`
-  bool ends_row = false;    // then a row of the region is complete
+  ScanPlace until;          // a later entry point: data after it are not needed
+  int64_t skip = 0;         // number of MCUs to skip
+  int decode = 0;           // number of MCUs to decode, …
+  int column = 0;           // … the first one into this column of the region's row
+  int64_t skip_behind = 0;  // number of MCUs to skip after them
+  bool check = false;       // check that the parser arrives at `until`
+  bool ends_row = false;    // a row of the region is complete after it
 };
 
-// Without an index: everything from the first MCU to the last that libjpeg-turbo parses for the
-// region.
+// Without an index: all MCUs from the first to the last that libjpeg-turbo parses for the region.
 //
-// With one, in each row of the region: from the last place at or before its left edge to the last
-// one at or before its right edge (or to the next restart marker, and so on), and from there to
-// that edge. Where a run comes to a place, the parser has to be there, bit and predictors: then the
-// place that it began at was right, or both are wrong in the same way. A row that no such place
-// divides is parsed beyond its edge, up to the next one: none is decoded from a place that nothing
-// has confirmed. (Places in between would confirm nothing more.)
+// With an index, in each row of the region: from the last entry point at or before its left edge to
+// the last one at or before its right edge (or to the next restart marker, and so on), and from
+// there to that edge. When a run reaches an entry point, the parser must agree with it in position
+// and predictors: then the entry point where the run began was right, or both are wrong in the same
+// way. A row without a second entry point is parsed beyond its edge, up to the next one, so that no
+// MCU is decoded from an unconfirmed entry point. (Entry points in between would confirm nothing
+// more.)
 class RunPlan {
  public:
-  // Both have to stay; `index` may be null.
+  // Both must stay valid; `index` may be null.
   RunPlan(const CropGeometry& geometry, const CropIndex* index);
 
   bool indexed() const { return index_ != nullptr; }
 
-  std::optional<Run> Next();  // none behind the last
+  std::optional<Run> Next();  // none after the last
 
  private:
   Run NextIndexed();
@@ -49,10 +49,10 @@ class RunPlan {
   const CropGeometry& geometry_;
   const CropIndex* const index_;
   int row_;
-  bool in_row_ = false;   // with an index: in the middle of it
-  int64_t place_ = 0;     // where the next run begins then
-  ScanPlace from_;        // what that place is
-  int64_t unparsed_ = 0;  // without an index: MCUs before the next one that is decoded
+  bool in_row_ = false;   // with an index: in the middle of a row
+  int64_t place_ = 0;     // number of the entry point where the next run begins then
+  ScanPlace from_;        // that entry point
+  int64_t unparsed_ = 0;  // without an index: MCUs before the next decoded one
 };
 
 }  // namespace stoker::jpeg

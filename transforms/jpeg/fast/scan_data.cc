@@ -37,7 +37,7 @@ Destuffed Copy(const uint8_t* from, const uint8_t* end, uint8_t* to) {
     to += plain;
     if (HWY_LIKELY(found < 0) || from == end) continue;
     if (end - from < 2 || from[1] != 0) break;
-    ++to;  // the 0xFF is there
+    ++to;  // the 0xFF is copied already
     from += 2;
   }
   return {from, to};
@@ -82,14 +82,14 @@ void ScanData::Prefetch(std::span<const uint8_t> bytes) {
   for (size_t i = 0; i < chunk; i += 64) hwy::Prefetch(bytes.data() + i);
 }
 
-// Behind `kept` bytes that are there already.
+// Appends data after `kept` bytes.
 void ScanData::Append(EntropyState& state, size_t kept) {
   const auto chunk = static_cast<size_t>(std::min<ptrdiff_t>(end_ - from_, kChunk));
   const uint8_t* const chunk_end = from_ + chunk;
   const Destuffed done = Destuff(from_, chunk_end, clean_.data() + kept);
   from_ = done.from;
   provided_ += done.to - (clean_.data() + kept);
-  // A 0xFF at the end of a chunk may have its zero in the next.
+  // The zero after a 0xFF at the end of a chunk may be in the next one.
   at_marker_ =
       from_ == end_ || (from_ != chunk_end && !(chunk_end - from_ == 1 && from_ + 1 < end_));
   state.stop = at_marker_ ? done.to : done.to - kRoundBytes;

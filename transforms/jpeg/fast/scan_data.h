@@ -1,7 +1,7 @@
-// Phase 2: the entropy-coded data, without the zeros that are stuffed behind each 0xFF byte.
+// Phase 2: removes the zeros stuffed after each 0xFF byte of the entropy-coded data.
 //
-// Ten kilobytes at a time, just ahead of the parser: they stay in the first-level cache, and the
-// data behind the last row needed are never touched.
+// Works on ten kilobytes at a time, just ahead of the parser: they stay in the first-level cache,
+// and data after the last needed row are never touched.
 #pragma once
 
 #include <array>
@@ -15,59 +15,58 @@
 namespace stoker::jpeg {
 
 struct Destuffed {
-  const uint8_t* from;  // the first byte that has not been taken: `end`, or where a marker begins
-  uint8_t* to;          // behind the last byte written
+  const uint8_t* from;  // the first byte not taken: `end`, or the start of a marker
+  uint8_t* to;          // after the last byte written
 };
 
-// Copies [from, end), each 0xFF 0x00 as 0xFF, up to the first 0xFF that something else follows (or
-// that is the last byte). Reads, and writes, up to 64 bytes more than it needs.
+// Copies [from, end), each 0xFF 0x00 as 0xFF, up to the first 0xFF followed by another byte (or at
+// the end). Reads and writes up to 64 bytes more than it needs.
 Destuffed Destuff(const uint8_t* from, const uint8_t* end, uint8_t* to);
 
-// The plain twin.
+// The reference.
 Destuffed DestuffPlain(const uint8_t* from, const uint8_t* end, uint8_t* to);
 
 class ScanData {
  public:
-  // Data from anywhere in the scan: up to the end of the file, or of a run whose end is known. 64
-  // bytes behind them can be read.
+  // Starts anywhere in the scan: `bytes` extend to the end of the file, or of a run whose end is
+  // known. 64 bytes after them must be readable.
   void Start(std::span<const uint8_t> bytes);
 
-  // Has what Start and Provide would begin with brought into the cache, so that it is there by
-  // then.
+  // Prefetches the data that Start and Provide will begin with.
   static void Prefetch(std::span<const uint8_t> bytes);
 
-  // To be called when the parser has passed state.stop, and once in the beginning: provides more.
-  // False when all data up to the next marker had been provided: the parser has used bits that are
-  // not there.
+  // Provides more data; to be called at the start and when the parser has passed state.stop.
+  // Returns false if all data up to the next marker had been provided: the parser has used bits
+  // that do not exist.
   bool Provide(EntropyState& state);
 
   static bool Passed(const EntropyState& state) { return state.reader.Beyond(state.stop); }
 
-  // Leaves what is left of this segment, goes past the marker RST`number`, and provides the first
-  // data behind it. False when another marker comes, or none.
+  // Skips the rest of this segment and the marker RST`number`, and provides the first data after
+  // it. Returns false if there is another marker, or none.
   bool Restart(int number, EntropyState& state);
 
-  // Bits that the parser has used since Start, or since the last marker passed; and how many of
-  // those provided are left.
+  // The number of bits that the parser has used since Start, or since the last marker; and how many
+  // of the provided bits are left.
   int64_t UsedBits(const EntropyState& state) const;
   int64_t UnusedBits(const EntropyState& state) const { return 8 * provided_ - UsedBits(state); }
-  // What comes behind this segment, a marker or nothing, where all of the segment is provided: it
-  // is as soon as less than kRoundBytes of it are left.
+  // The bytes after this segment, a marker or nothing, once the whole segment is provided, which is
+  // the case as soon as less than kRoundBytes of it are left.
   std::optional<std::span<const uint8_t>> Behind() const;
 
  private:
-  // Bytes of the file taken at a time. At worst half of them are stuffed zeros, and what is left
-  // has to be more than a round may use: parsing stops that much before the end of what is
-  // provided.
+  // Bytes of the file taken at a time. In the worst case half of them are stuffed zeros, and the
+  // rest must be more than a round may use: parsing stops that much before the end of the provided
+  // data.
   static constexpr size_t kChunk = 2 * kRoundBytes + 64;
   static_assert(kChunk / 2 > kRoundBytes);
 
   void Append(EntropyState& state, size_t kept);
 
-  const uint8_t* from_ = nullptr;  // the first byte that has not been provided
+  const uint8_t* from_ = nullptr;  // the first byte not yet provided
   const uint8_t* end_ = nullptr;
-  bool at_marker_ = false;  // from_ is where the segment ends
-  int64_t provided_ = 0;    // bytes of this segment, without stuffed zeros
+  bool at_marker_ = false;  // the segment ends at from_
+  int64_t provided_ = 0;    // bytes of this segment so far, without stuffed zeros
   std::array<uint8_t, kRoundBytes + kChunk + kRoundBytes + 64> clean_{};
 };
 
