@@ -13,8 +13,8 @@ namespace stoker {
 
 namespace {
 
-// Its own stream of random numbers, the last one there is: of a batch's first row, whose other
-// streams are numbered by the transforms in a list.
+// Uses its own stream of random numbers, the last one, of a batch's first row; the row's other
+// streams are numbered by the index of the transform.
 constexpr uint32_t kStream = 0xffff;
 
 using Choice = std::variant<MixUp, CutMix>;
@@ -45,7 +45,7 @@ Status CheckWeights(const std::vector<double>& p, size_t choices) {
   }
   double sum = 0;
   for (size_t i = 0; i < p.size(); ++i) {
-    if (!(p[i] >= 0 && p[i] <= 1e300)) {  // so that their sum is finite
+    if (!(p[i] >= 0 && p[i] <= 1e300)) {  // bounded, so that their sum is finite
       return Invalid("RandomChoice.p[" + Text(i) + "] is " + Text(p[i]) +
                      "; it must be a finite number from 0 on");
     }
@@ -56,7 +56,7 @@ Status CheckWeights(const std::vector<double>& p, size_t choices) {
 }
 
 // Two independent standard normal numbers (Marsaglia, Bray: "A convenient method for generating
-// normal variables", 1964); the other one is let go.
+// normal variables", 1964); the second one is discarded.
 double DrawNormal(RandomStream& random) {
   while (true) {
     const double x = random.Uniform(-1, 1), y = random.Uniform(-1, 1);
@@ -67,9 +67,9 @@ double DrawNormal(RandomStream& random) {
 
 double DrawPositive(RandomStream& random) { return 1 - random.Uniform(); }  // in (0, 1]
 
-// The logarithm of a number that is Gamma(alpha, 1) distributed (Marsaglia, Tsang: "A simple method
-// for generating gamma variables", 2000): for a small alpha the number itself may be less than any
-// double. That alpha is raised by one, and the number multiplied by u^(1 / alpha).
+// The logarithm of a Gamma(alpha, 1) distributed number (Marsaglia, Tsang: "A simple method for
+// generating gamma variables", 2000); for a small alpha the number itself may be below any double.
+// A small alpha is raised by one, and the number multiplied by u^(1 / alpha).
 double DrawLogGamma(double alpha, RandomStream& random) {
   if (alpha < 1) {
     const double raised = DrawLogGamma(alpha + 1, random);
@@ -85,7 +85,8 @@ double DrawLogGamma(double alpha, RandomStream& random) {
 }
 
 const Choice& DrawChoice(const BatchMix& mix, RandomStream& random) {
-  const double uniform = random.Uniform();  // always, so that a choice of one is that one
+  const double uniform = random.Uniform();  // always drawn, so that a choice of one is like that
+                                            // one alone
   const size_t n = mix.choices.size();
   if (mix.p.empty()) {
     return mix.choices[std::min(static_cast<size_t>(uniform * static_cast<double>(n)), n - 1)];
@@ -128,7 +129,7 @@ Status CheckMix(const BatchMix& mix) {
 
 double DrawBeta(double alpha, RandomStream& random) {
   const double a = DrawLogGamma(alpha, random), b = DrawLogGamma(alpha, random);
-  return 1 / (1 + Exp(std::clamp(b - a, -700.0, 700.0)));  // a share, of their logarithms
+  return 1 / (1 + Exp(std::clamp(b - a, -700.0, 700.0)));  // a share, from logarithms
 }
 
 DrawnMix CutAround(int x, int y, double lam, ImageSize image) {

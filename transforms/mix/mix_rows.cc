@@ -1,9 +1,9 @@
 // Compiled once for each instruction set.
 //
-// [rows from the last] Row i needs row i − 1 as it was: rows are worked on from the last to the
-// first, so that only the last row's values have to be kept until row 0 has them. That is done
-// piece by piece, so that what is kept is a few KB on the stack, and what a row was read for is
-// still in the cache when it is the row before.
+// [rows from the last] Row i needs the original row i − 1: rows are processed from the last to the
+// first, so that only the last row's values have to be kept for row 0. Rows are processed in
+// pieces, so that the kept values take a few KB on the stack, and a row is still in the cache when
+// it serves as the previous row.
 #include "transforms/mix/mix_rows.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ struct Bytes {
   }
 };
 
-// Of several NaN it depends on the machine which one comes out of an addition.
+// With several NaN operands, the NaN that results from an addition depends on the machine.
 HWY_INLINE Vector WithOneNaN(Vector value) {
   const auto nan = hn::BitCast(Floats(), hn::Set(hn::RebindToUnsigned<Floats>(), 0x7fc00000U));
   return hn::IfThenElse(hn::IsNaN(value), nan, value);
@@ -91,7 +91,7 @@ struct Weights {
   float own, others;
 };
 
-// One vector of values; the result takes the place of `self`.
+// Blends one vector of values; the result replaces `self`.
 template <class As>
 HWY_INLINE void BlendVector(typename As::Value* self, const typename As::Value* before, Vector own,
                             Vector others) {
@@ -160,7 +160,7 @@ namespace {
 
 constexpr size_t kPieceBytes = 8192;
 
-// `bytes` of each row become those of the row before.
+// Replaces `bytes` of each row by those of the previous row.
 void Roll(uint8_t* first, size_t bytes, size_t row_bytes, size_t rows) {
   alignas(64) uint8_t last[kPieceBytes];
   for (size_t at = 0; at < bytes; at += kPieceBytes) {
