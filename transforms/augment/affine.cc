@@ -37,9 +37,9 @@ using Pixels = hn::Vec<Ints>;
 constexpr size_t kLanes = hn::MaxLanes(Floats());
 static_assert(hn::MaxLanes(Interleaved()) <= kTileOverread);
 
-// ---- A copy of the image of four bytes a pixel with the fill around: a column on the left and a
-// row above, and two of each on the other sides. All channels of a pixel are read at once, and from
-// outside like from inside. The fourth byte is 1 inside.
+// ---- A copy of the image with four bytes per pixel, surrounded by the fill: a column on the left
+// and a row above, and two of each on the other sides. All channels of a pixel are read at once,
+// outside as well as inside. The fourth byte is 1 inside.
 
 uint32_t PixelOf(const Fill& fill) {
   return fill[0] | static_cast<uint32_t>(fill[1]) << 8 | static_cast<uint32_t>(fill[2]) << 16;
@@ -55,7 +55,8 @@ void CopyRow(const Tile& from, int y, uint32_t* to) {
   }
 }
 
-// Vectors reach beyond a row's end, into what is written later. Returns the first pixel's place.
+// Vectors may write beyond a row's end, where later rows are written. Returns the position of the
+// first pixel.
 const int32_t* CopyWith(uint32_t outside, const Tile& from, uint32_t* copy) {
   const auto [width, height] = from.size;
   const ptrdiff_t stride = width + 3;
@@ -99,7 +100,7 @@ HWY_INLINE Pixels Channel(Pixels pixels) {
   return hn::And(hn::ShiftRight<8 * channel>(pixels), hn::Set(Ints(), 255));
 }
 
-// `pixel`: of kLanes positions, the value of a channel.
+// `pixel`: the value of a channel at kLanes positions.
 struct NearestPixels {
   HWY_INLINE NearestPixels(const Source& source, Values x, Values y)
       : pixels(hn::GatherIndex(Ints(), source.first, source.Index(Nearest(x), Nearest(y)))) {}
@@ -142,7 +143,7 @@ struct BilinearPixels {
   Pixels upper_left, upper_right, lower_left, lower_right;
 };
 
-// Affine::fade. Outside are zeros.
+// Affine::fade. Pixels outside are zero.
 struct FadedPixels {
   HWY_INLINE FadedPixels(const Source& source, Values x, Values y)
       : pixels(source, x, y), inside(pixels.template Value<3>()), fill(source.fill) {}

@@ -1,4 +1,4 @@
-// Affine: where each output pixel comes from, and what is there.
+// Affine: maps each output pixel to its source position, and samples the source there.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace stoker {
 
-// Positions in the source, in pixels from the middle of its first pixel, in binary32: of output
-// (x, y), step_x × (x − (width − 1) / 2) + Start(y), and likewise down.
+// Positions in the source, in pixels from the center of its first pixel, in binary32: for output
+// (x, y), step_x × (x − (width − 1) / 2) + Start(y), and likewise vertically.
 struct AffineSource {
   AffineSource(const std::array<double, 6>& matrix, ImageSize size);
   float StartX(int y) const;
@@ -26,12 +26,13 @@ struct AffineSource {
   double first_row_;
 };
 
-// Bytes that Mapped needs beside the images. ResourceExhausted where indices would overflow.
+// Bytes of scratch memory that Mapped needs. ResourceExhausted if indices would overflow.
 Result<size_t> AffineScratchBytes(ImageSize size);
 
-// kNearest: the pixel nearest to the position, ties to even. kBilinear: between the four around it.
-// `to`: of the same size, elsewhere. `scratch`: that many bytes, aligned as a GrowingBuffer's.
+// kNearest: the pixel nearest to the position, ties to even. kBilinear: interpolated between the
+// four around it. `to`: of the same size, not overlapping. `scratch`: AffineScratchBytes bytes,
+// aligned like a GrowingBuffer's.
 void Mapped(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to);
-void MappedPlain(const Tile& from, const Affine& affine, const Tile& to);  // the plain twin
+void MappedPlain(const Tile& from, const Affine& affine, const Tile& to);  // the reference
 
 }  // namespace stoker

@@ -7,10 +7,10 @@ namespace stoker {
 
 namespace {
 
-// No image is as large; keeps what follows finite.
+// Larger than any image; keeps the following computations finite.
 double Bounded(double entry) { return std::clamp(entry, -1e9, 1e9); }
 
-// A plane with the fill all around it.
+// A plane surrounded by the fill.
 struct FilledPlane {
   const Tile& tile;
   size_t channel;
@@ -21,7 +21,7 @@ struct FilledPlane {
   }
 };
 
-// 1 where the image is.
+// 1 inside the image.
 struct InsidePlane {
   const Tile& tile;
   float At(int x, int y) const {

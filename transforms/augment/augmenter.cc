@@ -15,13 +15,13 @@ namespace stoker {
 
 namespace {
 
-// ---- What is done in place.
+// ---- Steps executed in place.
 
 void LookUpAll(const ValueTable& table, const Tile& tile) {
   LookUp(table, tile.pixels, 3 * tile.plane_bytes());
 }
 
-// table_of(values, count): a channel's.
+// table_of(values, count): returns the table of a channel.
 template <typename TableOf>
 void LookUpEach(const Tile& tile, TableOf table_of) {
   const size_t count = tile.plane_bytes();
@@ -83,7 +83,7 @@ Status Augmenter::Do(const InPlace& step) {
   return {};
 }
 
-// ---- What is written to the other buffer.
+// ---- Steps that write to the other buffer.
 
 template <typename Write>
 Status Augmenter::Into(ImageSize size, Write write) {

@@ -1,7 +1,7 @@
-// Augmenter: the tile that a worker keeps, and the steps that are done on it.
+// Augmenter: executes steps on a worker's tile.
 //
-// What cannot be fused with resizing is done here: on one small image of a batch row's size, which
-// stays in a core's cache from the resampler's writing to the last step's.
+// Executes what cannot be fused with resizing, on one small image of the size of a batch's row,
+// which stays in a core's cache from the resampler's writes to the last step's.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,25 @@
 
 namespace stoker {
 
-// Reused from image to image: nothing is allocated once it has seen the largest. Memory is charged
-// to `budget`, which outlives it. One thread at a time.
+// Reused from image to image: nothing is allocated after the largest image. Memory is charged to
+// `budget`, which must outlive it. Not thread-safe.
 class Augmenter {
  public:
   explicit Augmenter(MemoryBudget& budget);
 
-  // A tile to write an image to; its pixels are unspecified. ResourceExhausted without room, and
-  // then there is no tile.
+  // Creates a tile to write an image to; its pixels are unspecified. On ResourceExhausted there is
+  // no tile.
   Status Start(ImageSize size);
   const Tile& tile() const { return tile_; }
 
-  // Does the step; tile() may be another one afterwards, of another size after a Reframe.
-  // ResourceExhausted without room. Precondition: the step's parameters are in their ranges.
+  // Executes the step; afterwards tile() may return another tile, with another size after a
+  // Reframe. ResourceExhausted if the budget has no room. Precondition: the step's parameters are
+  // in range.
   Status Apply(const Step& step);
 
  private:
-  // Lets write(Tile) make an image of that size in the other buffer, which is then the tile's.
+  // Calls write(Tile) to produce an image of that size in the other buffer, which then becomes the
+  // tile's.
   template <typename Write>
   Status Into(ImageSize size, Write write);
 
@@ -50,8 +52,8 @@ class Augmenter {
   GrowingBuffer scratch_;  // of one step
 };
 
-// The plain twin, in std::vector and one scalar loop after the other: same bytes.
-// `pixels`: as a Tile's, and replaced.
+// The reference, with std::vector and one scalar loop after the other: same bytes. `pixels`: as in
+// a Tile; replaced.
 void ApplyStepPlain(const Step& step, ImageSize& size, std::vector<uint8_t>& pixels);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// The arithmetic that colours are mixed with: binary32.
+// The arithmetic of blending colors, in binary32.
 #pragma once
 
 #include <algorithm>
@@ -6,22 +6,22 @@
 
 namespace stoker {
 
-// Cut to 0…255, fraction dropped.
+// Clamps to 0…255 and drops the fraction.
 inline uint8_t CutToByte(float value) {
   return static_cast<uint8_t>(std::min(std::max(value, 0.0F), 255.0F));
 }
 
-// factor × value + sum, rounded once, as an instruction of most CPUs does: a product of binary32 is
-// exact in a double, and the sum of it and 24 more bits is as good as exact.
+// factor × value + sum, rounded once, like the fused instruction of most CPUs: a product of two
+// binary32 numbers is exact in a double, and its sum with 24 more bits practically exact.
 inline float Fused(float factor, float value, float sum) {
   return static_cast<float>(static_cast<double>(factor) * static_cast<double>(value) +
                             static_cast<double>(sum));
 }
 
-// value × factor + other × (1 − factor). Fused, as torchvision's tensors do it on most CPUs: with
-// factors of few decimals, as AutoAugment's, many results are whole numbers or just below.
+// value × factor + other × (1 − factor), fused, as torchvision's tensors compute it on most CPUs:
+// with factors of few decimals, like AutoAugment's, many results are integers or just below.
 struct BlendWeights {
-  // Rounded apart, as torchvision has them. (∞ − ∞ is no number.)
+  // Both weights are rounded separately, as in torchvision. (∞ − ∞ is NaN.)
   explicit BlendWeights(double of_value)
       : factor(static_cast<float>(std::min(of_value, 1e30))),
         rest(static_cast<float>(1.0 - std::min(of_value, 1e30))) {}

@@ -44,14 +44,14 @@ class PairSums {
   HWY_INLINE void Add(hn::Vec<Words> a, hn::Vec<Words> b) {
     first_ = hn::ReorderWidenMulAccumulate(Sums(), a, b, first_, second_);
   }
-  // Divided by 1 << shift and rounded.
+  // The sums divided by 1 << shift and rounded.
   HWY_INLINE hn::Vec<Sums> Rounded(int shift) const {
     const auto sums = hn::RearrangeToOddPlusEven(first_, second_);
     return hn::ShiftRightSame(hn::Add(sums, hn::Set(Sums(), 1 << (shift - 1))), shift);
   }
 
  private:
-  // Some instruction sets keep halves of the sums, in lanes of their own, until the end.
+  // Some instruction sets keep two halves of each sum in separate lanes until the end.
   hn::Vec<Sums> first_, second_;
 };
 
@@ -61,7 +61,7 @@ HWY_INLINE hn::Vec<Words> WeightPair(const BlurKernel& kernel, size_t pair) {
   return hn::BitCast(Words(), hn::Set(Sums(), weights));
 }
 
-// Each value of `upper`, with the one of `lower` in the upper half.
+// Pairs each value of `upper` with the one of `lower`, which goes into the upper half.
 void PairRows(const uint8_t* upper, const uint8_t* lower, size_t count, int32_t* pairs) {
   const Sums d;
   for (size_t x = 0; x < count; x += kLanes) {
@@ -71,7 +71,7 @@ void PairRows(const uint8_t* upper, const uint8_t* lower, size_t count, int32_t*
   }
 }
 
-// kVectors × kLanes columns.
+// Sums kVectors × kLanes columns.
 template <size_t kVectors>
 HWY_INLINE void SumSomeDown(const BlurKernel& kernel, const int32_t* const* rows, size_t x,
                             int16_t* to) {
@@ -95,8 +95,8 @@ void SumDown(const BlurKernel& kernel, const int32_t* const* rows, size_t count,
   for (; x < count; x += kLanes) SumSomeDown<1>(kernel, rows, x, to);
 }
 
-// kVectors × 2 × kLanes values. A vector of words is kLanes pairs that begin at even places; that
-// from the next word on, those at odd places.
+// Sums kVectors × 2 × kLanes values. A vector of words is kLanes pairs that begin at even indices;
+// the vector from the next word on has the pairs at odd indices.
 template <size_t kVectors>
 HWY_INLINE void SumSomeAlong(const BlurKernel& kernel, const int16_t* values, uint8_t* to) {
   PairSums even[kVectors], odd[kVectors];
@@ -122,7 +122,7 @@ void SumAlong(const BlurKernel& kernel, const int16_t* values, size_t count, uin
   for (; x < count; x += 2 * kLanes) SumSomeAlong<1>(kernel, values + x, to + x);
 }
 
-// The values that taps reach before and behind `count` ones.
+// Fills in the reflected values before and after `count` values.
 void ReflectEnds(int reach, int count, int16_t* first) {
   for (int i = 1; i <= reach; ++i) {
     first[-i] = first[Reflected(-i, count)];
@@ -130,8 +130,9 @@ void ReflectEnds(int reach, int count, int16_t* first) {
   }
 }
 
-// Row after row: the pairs of rows that the taps reach are there, each in a place of its own until
-// one that far below takes it. Vectors reach beyond a row's end, into what is written later.
+// Goes row by row; the pairs of rows that the taps reach are kept in a ring, where each is
+// overwritten by the pair that many rows below. Vectors may write beyond a row's end, where later
+// rows are written.
 void BlurAll(const Tile& from, const Blur& blur, uint8_t* scratch, const Tile& to) {
   const BlurRoom room(blur, from.size, scratch);
   const BlurKernel along(blur.taps.width, blur.sigma_x, room.along);
@@ -141,7 +142,7 @@ void BlurAll(const Tile& from, const Blur& blur, uint8_t* scratch, const Tile& t
   int16_t* const line = room.line + (along.middle() + 31) / 32 * 32;
   const int last_pair = 2 * static_cast<int>(down.pairs()) - 2 - down.middle();
   for (size_t c = 0; c < 3; ++c) {
-    // Pair n is of the rows n and n + 1 of the reflected image, counted from −middle.
+    // Pair n consists of rows n and n + 1 of the reflected image, counted from −middle.
     const auto place = [&](int n) {
       return room.pair_rows + static_cast<size_t>(n % room.places) * room.pair_row;
     };

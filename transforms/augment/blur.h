@@ -1,7 +1,7 @@
-// Blur: down each column, then along each row, in integers.
+// Blur: filters each column, then each row, in integers.
 //
-// Weights have 14 to 16 bits behind the point, what lies between the two passes has kMiddleBits: of
-// photographs' values, one in a thousand differs by 1 from what exact weights make of it.
+// Weights have 14 to 16 fractional bits, intermediate values kMiddleBits: in photographs, one value
+// in a thousand differs by 1 from the result with exact weights.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,20 @@
 
 namespace stoker {
 
-// Fraction of a column's sum; with it 255 is just below 2^15.
+// Fractional bits of a column's sum; 255 is then just below 2^15.
 inline constexpr int kMiddleBits = 7;
 
-// Weights exp(−x² / 2σ²) at the middles of `taps` (odd) pixels around 0, as integers whose sum is
-// 1 << the shift that is returned. The exponential is ours (draw.h): the same on every machine.
+// Computes weights exp(−x² / 2σ²) at the centers of `taps` (odd) pixels around 0, as integers whose
+// sum is 1 << the returned shift. Uses stoker's exponential (draw.h), which is the same on every
+// machine.
 int GaussianWeights(int taps, double sigma, int16_t* weights);
 
-// Bytes that Blurred needs beside the images.
+// Bytes of scratch memory that Blurred needs.
 size_t BlurScratchBytes(const Blur& blur, ImageSize size);
 
-// `to`: of the same size, elsewhere. `scratch`: that many bytes, aligned as a GrowingBuffer's.
+// `to`: of the same size, not overlapping. `scratch`: BlurScratchBytes bytes, aligned like a
+// GrowingBuffer's.
 void Blurred(const Tile& from, const Blur& blur, uint8_t* scratch, const Tile& to);
-void BlurredPlain(const Tile& from, const Blur& blur, const Tile& to);  // the plain twin
+void BlurredPlain(const Tile& from, const Blur& blur, const Tile& to);  // the reference
 
 }  // namespace stoker

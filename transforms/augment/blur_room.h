@@ -1,4 +1,4 @@
-// How the scratch memory of a blur is divided.
+// BlurRoom: the layout of the scratch memory of a blur.
 #pragma once
 
 #include <cstddef>
@@ -8,25 +8,25 @@
 
 namespace stoker {
 
-// Values that vectors read and write behind the last.
+// Values that vectors read and write after the last one.
 inline constexpr size_t kBlurOvershoot = 64;
 
-// Every part begins on a cache line.
+// Every part begins at a cache line.
 struct BlurRoom {
   // `scratch`: BlurScratchBytes, or null to learn only the sizes.
   BlurRoom(const Blur& blur, ImageSize size, uint8_t* scratch);
 
   int places;            // pairs of rows that the taps of one output row reach
   size_t pair_row;       // int32s of one of them
-  int32_t* pair_rows;    // a value and the one below it
+  int32_t* pair_rows;    // each value with the one below it
   const int32_t** taps;  // a pair of rows for each two taps
-  int16_t* line;         // a row summed down, with what the taps along it reach beyond its ends
+  int16_t* line;         // a vertically filtered row, extended for the horizontal taps
   int16_t* along;        // weights, one more than taps
   int16_t* down;         // weights, one more than taps
   size_t bytes;
 };
 
-// A Gaussian without the zeros at its ends.
+// A Gaussian kernel without the zeros at its ends.
 struct BlurKernel {
   BlurKernel(int all_taps, double sigma, int16_t* room);
   int middle() const { return taps / 2; }

@@ -1,4 +1,4 @@
-// Which pixel stands for one outside the image, along one axis.
+// Maps indices outside an image to pixels inside it, along one axis.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace stoker {
 
-// Mirrored again and again where one mirror image is not enough, as numpy.pad does.
+// Reflects repeatedly if one reflection is not enough, like numpy.pad.
 inline int64_t Reflected(int64_t at, int64_t size) {
   if (at < 0) at = -at;
   if (at < size) return at;

@@ -42,7 +42,7 @@ constexpr size_t kPixels = 4 * kLanes;
 
 HWY_INLINE Values Constant(float value) { return hn::Set(Floats(), value); }
 
-// kPixels values: lane j of vector k is value 4j + k, so that nothing has to change lanes.
+// Holds kPixels values: lane j of vector k is value 4j + k, so that no value has to change lanes.
 struct Channel {
   Values of[4];
 };
@@ -57,7 +57,7 @@ HWY_INLINE Channel Load(const uint8_t* bytes) {
            hn::ConvertTo(d, hn::And(hn::ShiftRight<24>(words), low))}};
 }
 
-// Of whole numbers in 0…255: the last byte of 2^23 + value is the value.
+// For integers in 0…255: the last byte of 2^23 + value is the value.
 HWY_INLINE hn::Vec<Words> LastByte(Values whole) {
   return hn::BitCast(Words(), hn::Add(whole, Constant(0x1p23F)));
 }
@@ -72,15 +72,16 @@ HWY_INLINE void Store(const Channel& whole, uint8_t* bytes) {
   hn::StoreU(hn::BitCast(d, words), d, bytes);
 }
 
-// Binary32 is off by less than 0.00003, and what is no whole number is at least 0.0001 away from
-// one: the surplus makes the cut exact.
+// The error of binary32 is less than 0.00003, and a non-integer result is at least 0.0001 away from
+// an integer: the surplus makes the truncation exact.
 HWY_INLINE Values Gray(Values red, Values green, Values blue) {
   const auto red_green = hn::Add(hn::Mul(red, Constant(0.2989F)), hn::Mul(green, Constant(0.587F)));
   return hn::Floor(
       hn::Add(red_green, hn::Add(hn::Mul(blue, Constant(0.114F)), Constant(0.00005F))));
 }
 
-// change(red, green, blue): in place, of kPixels pixels. Behind the last pixel are zeros.
+// Calls change(red, green, blue), which works in place on kPixels pixels. Values after the last
+// pixel are zero.
 template <class Change>
 HWY_INLINE void ForPixels(const Tile& tile, Change change) {
   const size_t count = tile.plane_bytes();
@@ -105,7 +106,7 @@ void ToGray(const Tile& tile) {
 }
 
 uint64_t SumGray(const Tile& tile) {
-  // In floats as long as that is exact: each lane gets four times at most 255 a turn.
+  // Sums in floats as long as that is exact: each lane adds at most 4 × 255 per iteration.
   constexpr int kMostTurns = (1 << 24) / (4 * 255);
   uint64_t sum = 0;
   int turns = 0;
@@ -154,7 +155,7 @@ HWY_INLINE Values Hue(Values r, Values g, Values b, Values most, Values range) {
   return hn::Add(hn::Div(difference, hn::Max(range, Constant(1))), place);
 }
 
-// Of one pixel a lane; `turn` in sixths of the circle.
+// Rotates the hue of one pixel per lane; `turn` is in sixths of the circle.
 HWY_INLINE void Turn(Values turn, Values* red, Values* green, Values* blue) {
   const Values zero = Constant(0), one = Constant(1), two = Constant(2), six = Constant(6);
   const Values r = *red, g = *green, b = *blue;

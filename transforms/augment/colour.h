@@ -1,4 +1,4 @@
-// Steps that look at the three channels of one pixel. All in place.
+// Steps that combine the three channels of a pixel, in place.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ uint64_t SumOfGray(const Tile& tile);
 void Recolour(const Grayscale& step, const Tile& tile);
 void Recolour(const AdjustSaturation& step, const Tile& tile);
 
-// Turns the hue by the step's share of the colour circle. With h in [0, 6) a channel is
-// min + (max − min) w(h), where w is a trapezoid around the channel's place on the circle: the same
-// as torchvision's six cases.
+// Rotates the hue by the step's shift. With h in [0, 6) a channel is min + (max − min) w(h), where w
+// is a trapezoid around the channel's position on the color circle: the same as torchvision's six
+// cases.
 void Recolour(const AdjustHue& step, const Tile& tile);
 
 template <typename One>
@@ -22,13 +22,13 @@ concept IsRecolouring = requires(One step, Tile tile) {
   Recolour(step, tile);
 };
 
-// The plain twins.
+// The references.
 uint64_t SumOfGrayPlain(const Tile& tile);
 void RecolourPlain(const Grayscale& step, const Tile& tile);
 void RecolourPlain(const AdjustSaturation& step, const Tile& tile);
 void RecolourPlain(const AdjustHue& step, const Tile& tile);
 
-// torchvision goes from 0…1 back to bytes by 255.999, fraction dropped.
+// torchvision converts 0…1 to bytes by multiplying with 255.999 and dropping the fraction.
 inline constexpr float kFromUnit = 255.999F / 255;
 
 }  // namespace stoker

@@ -8,7 +8,7 @@ namespace stoker {
 
 namespace {
 
-// change(r, g, b): of references to the channels of a pixel.
+// Calls change(r, g, b) with references to the channels of each pixel.
 template <typename Change>
 void ForEachPixel(const Tile& tile, Change change) {
   uint8_t *red = tile.plane(0), *green = tile.plane(1), *blue = tile.plane(2);

@@ -33,7 +33,7 @@ using Bytes = hn::CappedTag<uint8_t, 64>;
 constexpr size_t kLanes = hn::MaxLanes(Bytes());
 static_assert(kLanes <= kTileOverread && 3 * kLanes <= 256);
 
-// Reads and writes up to kLanes pixels behind the last.
+// Reads and writes up to kLanes pixels past the end.
 void Interleave(const Tile& tile, size_t first, size_t count, uint8_t* to) {
   const Bytes d;
   for (size_t i = 0; i < count; i += kLanes) {
@@ -57,8 +57,8 @@ HWY_EXPORT(Interleave);
 
 namespace {
 
-// Of a row's pixels, so many are interleaved at once: they stay in the innermost cache, and each
-// piece begins where streaming can begin if the row does.
+// This many pixels of a row are interleaved at once: they stay in the innermost cache, and each
+// piece is aligned for streaming if the row is.
 constexpr size_t kPixels = 1024;
 
 void EmitInterleaved(const Tile& tile, const RowFormat& format, size_t first, size_t count,
@@ -83,7 +83,7 @@ void EmitTile(const Tile& tile, const RowFormat& format, uint8_t* row) {
         {tile.pixels, width, static_cast<ptrdiff_t>(tile.plane_bytes()), 3, height, width}, format,
         row);
   }
-  if (format.down == width * format.along) {  // as if it were one row
+  if (format.down == width * format.along) {  // rows are contiguous: treat them as one
     return EmitInterleaved(tile, format, 0, tile.plane_bytes(), row);
   }
   const auto pixels = static_cast<size_t>(width);

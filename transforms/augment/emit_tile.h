@@ -1,4 +1,4 @@
-// A finished tile to the row of a batch.
+// Writes a finished tile to the row of a batch.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace stoker {
 
-// `row`: where the first pixel's first channel goes. Where the format is to be streamed,
-// FlushEmitted (emit.h) must follow before another thread may look.
+// `row`: the destination of the first pixel's first channel. If the format is streamed,
+// FlushEmitted (emit.h) must be called before another thread reads the row.
 void EmitTile(const Tile& tile, const RowFormat& format, uint8_t* row);
-void EmitTilePlain(const Tile& tile, const RowFormat& format, uint8_t* row);  // the plain twin
+void EmitTilePlain(const Tile& tile, const RowFormat& format, uint8_t* row);  // the reference
 
 }  // namespace stoker

@@ -1,5 +1,5 @@
-// Multiplications and additions that are rounded once, in vectors: Fused of blend.h. Compiled once
-// for each instruction set, inside the file that includes it (after hwy/highway.h).
+// Vector multiply-add with a single rounding: Fused of blend.h. Compiled once for each instruction
+// set, inside the file that includes it (after hwy/highway.h).
 #if defined(STOKER_FUSED_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef STOKER_FUSED_INL_H
 #undef STOKER_FUSED_INL_H

@@ -32,7 +32,7 @@ constexpr size_t kLanes = hn::MaxLanes(Bytes());
 
 #if HWY_TARGET <= HWY_AVX3_DL
 
-// The whole table in four registers: an instruction looks up in two of them.
+// Keeps the whole table in four registers; one instruction looks up in two of them.
 class Table {
  public:
   explicit Table(const ValueTable& table)
@@ -52,8 +52,8 @@ class Table {
 
 #else
 
-// Sixteen tables of 16, each looked up with the lower half of a value; the upper half's bits choose
-// one from every two results, until one is left.
+// Sixteen tables of 16 entries, each looked up with the lower half of a value; the bits of the
+// upper half then select one of every two results until one is left.
 class Table {
  public:
   explicit Table(const ValueTable& table) : table_(table.data()) {}
@@ -126,8 +126,8 @@ ValueRange FindRange(const uint8_t* values, size_t count) {
   return HWY_DYNAMIC_DISPATCH(RangeOf)(values, count);
 }
 
-// Neighbours are often equal, and an increment has to wait for the one before of the same counter:
-// neighbours have counters of their own.
+// Neighboring values are often equal, and an increment has to wait for the previous one of the same
+// counter: so neighbors use separate counters.
 Histogram CountValues(const uint8_t* values, size_t count) {
   constexpr size_t kParts = 4;
   uint32_t parts[kParts][256] = {};

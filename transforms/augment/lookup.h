@@ -1,4 +1,4 @@
-// What tables of values need: looking up, and the numbers that some tables are made from.
+// Applies tables of values, and computes the statistics that some tables are made from.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace stoker {
 
-// Each of `count` values becomes table[value].
+// Replaces each of `count` values by table[value].
 void LookUp(const ValueTable& table, uint8_t* values, size_t count);
-// Of all values; of none: ValueRange().
+// The range of all values; ValueRange() if there are none.
 ValueRange FindRange(const uint8_t* values, size_t count);
 Histogram CountValues(const uint8_t* values, size_t count);  // below 2^32 values
 
-// The plain twins.
+// The references.
 void LookUpPlain(const ValueTable& table, uint8_t* values, size_t count);
 ValueRange FindRangePlain(const uint8_t* values, size_t count);
 Histogram CountValuesPlain(const uint8_t* values, size_t count);

@@ -29,7 +29,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Piece = hn::FixedTag<uint8_t, 16>;
 constexpr int kPiece = 16;
 
-// In pieces from the row's end.
+// Works in pieces from the row's end.
 void ReverseRow(const uint8_t* from, int count, uint8_t* to) {
   alignas(16) static constexpr uint8_t kBackwards[kPiece] = {15, 14, 13, 12, 11, 10, 9, 8,
                                                              7,  6,  5,  4,  3,  2,  1, 0};

@@ -6,8 +6,8 @@
 
 namespace stoker {
 
-// `to`: of the same size, elsewhere.
+// `to`: of the same size, not overlapping.
 void Mirrored(const Tile& from, const Mirror& mirror, const Tile& to);
-void MirroredPlain(const Tile& from, const Mirror& mirror, const Tile& to);  // the plain twin
+void MirroredPlain(const Tile& from, const Mirror& mirror, const Tile& to);  // the reference
 
 }  // namespace stoker

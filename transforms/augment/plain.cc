@@ -1,4 +1,4 @@
-// The plain twin of Augmenter.
+// The reference for Augmenter.
 #include <utility>
 
 #include "transforms/augment/affine.h"

@@ -13,7 +13,7 @@ namespace stoker {
 
 namespace {
 
-// In the order in which the papers list them; Invert is AutoAugment's alone.
+// In the order of the papers; only AutoAugment has Invert.
 enum Operation : uint8_t {
   kIdentity,
   kShearX,
@@ -33,25 +33,25 @@ enum Operation : uint8_t {
 };
 constexpr uint64_t kOperations = 14;  // without Invert
 
-// The strongest of each kind.
+// The strongest parameters of each kind.
 struct Space {
   double shear;           // columns a row
   double translate_x;     // pixels
   double translate_y;     // pixels
   double rotate;          // degrees
-  double enhance;         // of a factor, from 1
-  double posterize_bits;  // that are taken away
+  double enhance;         // distance of a factor from 1
+  double posterize_bits;  // bits removed
 };
 
-// Of AutoAugment and RandAugment, which share it; translations are in shares of 331 pixels.
+// The space of AutoAugment and RandAugment; translations are relative to 331 pixels.
 Space Searched(ImageSize size) {
   return {0.3, 150.0 / 331.0 * size.width, 150.0 / 331.0 * size.height, 30.0, 0.9, 4};
 }
 constexpr Space kWide = {0.99, 32.0, 32.0, 135.0, 0.99, 6};
 
-// The `bin`-th of `bins` even steps, in binary32 as torch.linspace has them one at a time. (Its
-// vectors differ in the last bit, and so does where TrivialAugmentWide's middle strength of
-// translation goes: 16 pixels, or 15.)
+// The `bin`-th of `bins` even steps, in binary32 as torch.linspace computes them one at a time.
+// (Its vectorized results differ in the last bit, which decides whether TrivialAugmentWide's middle
+// translation is 16 or 15 pixels.)
 float Magnitude(double from, double to, int bin, int bins) {
   const float first = static_cast<float>(from), last = static_cast<float>(to);
   const float step = (last - first) / static_cast<float>(bins - 1);
@@ -64,7 +64,7 @@ int PosterizeBits(double most, int bin, int bins) {
   return static_cast<int>(RoundHalfEven(8.0F - taken));
 }
 
-// What an operation is applied with.
+// The parameters of an operation.
 struct Strength {
   Space space;
   int bin;
@@ -122,12 +122,12 @@ class Steps {
     return random_.Uniform() <= 0.5 ? -magnitude : magnitude;
   }
 
-  // About the top left corner.
+  // Shears about the top left corner.
   void Shear(double x, double y, const Strength& strength) {
     Move({1, x, x * size_.height / 2, y, 1, y * size_.width / 2}, strength);
   }
 
-  // Counterclockwise, about the middle.
+  // Rotates counterclockwise about the center.
   void Rotate(double degrees, const Strength& strength) {
     const double sine = Sin(degrees * (kPi / 180)), cosine = Sin((90 - degrees) * (kPi / 180));
     Move({cosine, -sine, 0, sine, cosine, 0}, strength);

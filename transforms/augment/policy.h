@@ -1,5 +1,5 @@
-// What AutoAugment, RandAugment and TrivialAugmentWide draw, as torchvision defines them: which
-// operations, how strong, in which direction.
+// Draws the operations of AutoAugment, RandAugment and TrivialAugmentWide, with their strength and
+// direction, as torchvision defines them.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@
 
 namespace stoker {
 
-// Appends the steps (their `transform` is left 0) for an image of `size`; none for an operation
-// that changes nothing.
+// Appends the steps (with `transform` 0) for an image of `size`; none for an operation that changes
+// nothing.
 void DrawPolicy(const AutoAugment& policy, ImageSize size, RandomStream& random,
                 std::vector<DrawnStep>& steps);
 void DrawPolicy(const RandAugment& policy, ImageSize size, RandomStream& random,

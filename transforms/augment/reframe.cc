@@ -9,7 +9,7 @@ namespace stoker {
 
 namespace {
 
-// Columns [first, last) of the window, all of them left of the image, or all right of it.
+// Fills columns [first, last) of the window, all of them left of the image, or all right of it.
 void PadRow(const uint8_t* source, int width, const Reframe& reframe, uint8_t fill, int first,
             int last, uint8_t* to) {
   const auto count = static_cast<size_t>(last - first);
@@ -28,7 +28,7 @@ void PadRow(const uint8_t* source, int width, const Reframe& reframe, uint8_t fi
 
 void Reframed(const Tile& from, const Reframe& reframe, const Tile& to) {
   const Rect& window = reframe.window;
-  // Of the window's columns, those in the image.
+  // The window's columns inside the image.
   const auto inside = [&](int64_t at) {
     return static_cast<int>(std::clamp<int64_t>(at - window.x, 0, window.width));
   };

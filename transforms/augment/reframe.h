@@ -1,4 +1,4 @@
-// Reframe: a window of an image, which may reach outside it.
+// Reframe: crops to a window, which may extend outside the image.
 #pragma once
 
 #include "transforms/augment/step.h"
@@ -6,8 +6,8 @@
 
 namespace stoker {
 
-// `to`: of the window's size, elsewhere.
+// `to`: of the window's size, not overlapping.
 void Reframed(const Tile& from, const Reframe& reframe, const Tile& to);
-void ReframedPlain(const Tile& from, const Reframe& reframe, const Tile& to);  // the plain twin
+void ReframedPlain(const Tile& from, const Reframe& reframe, const Tile& to);  // the reference
 
 }  // namespace stoker

@@ -54,7 +54,7 @@ HWY_INLINE hn::Vec<HalfBytes> Blend(hn::Vec<HalfWords> value, hn::Vec<HalfWords>
   return hn::DemoteTo(HalfBytes(), whole);
 }
 
-// kLanes pixels; `stride` to the rows above and below.
+// Sharpens kLanes pixels; `stride` is the distance to the rows above and below.
 HWY_INLINE void SharpenSome(const uint8_t* from, ptrdiff_t stride, hn::Vec<Floats> rest,
                             uint8_t* to) {
   const UnsignedWords u;
@@ -72,7 +72,7 @@ HWY_INLINE void SharpenSome(const uint8_t* from, ptrdiff_t stride, hn::Vec<Float
   hn::StoreU(upper, HalfBytes(), to + kLanes / 2);
 }
 
-// Vectors reach beyond a row's end, into what is written later.
+// Vectors may write beyond a row's end, where later rows are written.
 void SharpenAll(const Tile& from, double factor, const Tile& to) {
   const auto [width, height] = from.size;
   if (width <= 2 || height <= 2) {

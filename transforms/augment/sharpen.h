@@ -5,10 +5,10 @@
 
 namespace stoker {
 
-// value + (1 − factor) (smooth − value), rounded once. smooth: the mean of a pixel (5 times) and
-// its eight neighbours, rounded. The border, and an image without inner pixels, stay as they are.
-// `to`: of the same size, elsewhere.
+// value + (1 − factor) (smooth − value), rounded once. smooth is the mean of a pixel (counted 5
+// times) and its eight neighbors, rounded. The border, and an image without inner pixels, are not
+// changed. `to`: of the same size, not overlapping.
 void Sharpen(const Tile& from, double factor, const Tile& to);
-void SharpenPlain(const Tile& from, double factor, const Tile& to);  // the plain twin
+void SharpenPlain(const Tile& from, double factor, const Tile& to);  // the reference
 
 }  // namespace stoker

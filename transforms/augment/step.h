@@ -1,6 +1,6 @@
-// Steps: what is done to a finished image of 8 bits a channel, one after the other, once everything
-// random about it has been drawn. Names, parameters and results are torchvision's
-// (transforms.v2.functional on uint8 tensors).
+// Steps: operations on a resized image with 8 bits per channel, with all random parameters drawn.
+// Names, parameters and results are those of torchvision (transforms.v2.functional on uint8
+// tensors).
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@
 
 namespace stoker {
 
-// A blend is value × factor + other × (1 − factor), both weights rounded to binary32, the sum
-// rounded once more, cut to 0…255, fraction dropped
-// (blend.h). Gray is floor(0.2989 R + 0.587 G + 0.114 B), exact. Factors are finite.
+// A blend is value × factor + other × (1 − factor), with both weights rounded to binary32, the sum
+// rounded once more, clamped to 0…255, and the fraction dropped (blend.h). Gray is floor(0.2989 R +
+// 0.587 G + 0.114 B), exact. Factors are finite.
 struct AdjustBrightness {
   static constexpr const char* kName = "AdjustBrightness";
   float factor = 1;  // ≥ 0: value × factor
@@ -29,18 +29,18 @@ struct AdjustSaturation {
 };
 struct AdjustSharpness {
   static constexpr const char* kName = "AdjustSharpness";
-  double factor = 1;  // ≥ 0: a blend with the image smoothed by 3 × 3; its border stays
+  double factor = 1;  // ≥ 0: a blend with the image smoothed by 3 × 3; the border is unchanged
 };
 struct AdjustHue {
   static constexpr const char* kName = "AdjustHue";
-  float shift = 0;  // −½…½ turns of the hue of HSV
+  float shift = 0;  // rotation of the HSV hue, −½…½ turns
 };
 struct Grayscale {  // three equal channels
   static constexpr const char* kName = "Grayscale";
 };
 struct Posterize {
   static constexpr const char* kName = "Posterize";
-  int bits = 8;  // 0…8: the highest are kept
+  int bits = 8;  // 0…8: the number of high bits kept
 };
 struct Solarize {
   static constexpr const char* kName = "Solarize";
@@ -52,11 +52,12 @@ struct Invert {
 struct AutoContrast {  // each channel stretched to 0…255
   static constexpr const char* kName = "AutoContrast";
 };
-struct Equalize {  // each channel's histogram made even
+struct Equalize {  // each channel's histogram equalized
   static constexpr const char* kName = "Equalize";
 };
 
-// Each axis' kernel is exp(−x² / 2σ²), normalised, of an odd number of taps; borders are reflected.
+// The kernel of each axis is exp(−x² / 2σ²), normalized, with an odd number of taps; borders are
+// reflected.
 struct Blur {
   static constexpr const char* kName = "Blur";
   ImageSize taps{1, 1};
@@ -64,20 +65,20 @@ struct Blur {
   double sigma_y = 1;
 };
 
-// Output pixel (x, y), both counted from the image's middle in pixels, comes from
-// (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]), counted likewise. What comes from outside the
-// image is `fill`.
+// Output pixel (x, y), in pixels from the image's center, comes from source position (m[0] x + m[1]
+// y + m[2], m[3] x + m[4] y + m[5]), also relative to the center. Positions outside the image give
+// `fill`.
 struct Affine {
   static constexpr const char* kName = "Affine";
   std::array<double, 6> matrix{1, 0, 0, 0, 1, 0};
   Interpolation interpolation = Interpolation::kNearest;
   Fill fill{};
-  // For kBilinear, of a pixel that is only partly inside: that part of it is then weighted again,
-  // inside × pixel + (1 − inside) × fill. torchvision does so when it is given a fill.
+  // For kBilinear and a pixel that is partly inside: its value is weighted again, inside × pixel +
+  // (1 − inside) × fill, as torchvision does when it is given a fill.
   bool fade = false;
 };
 
-// Cuts `window`, which may reach outside the image, where pixels are as `padding` says.
+// Crops to `window`, which may extend outside the image; pixels there are as `padding` says.
 struct Reframe {
   static constexpr const char* kName = "Reframe";
   Rect window;
@@ -87,8 +88,8 @@ struct Reframe {
 
 struct Mirror {
   static constexpr const char* kName = "Mirror";
-  bool columns = false;  // left and right change places
-  bool rows = false;     // top and bottom do
+  bool columns = false;  // swap left and right
+  bool rows = false;     // swap top and bottom
 };
 
 using Step = std::variant<AdjustBrightness, AdjustContrast, AdjustSaturation, AdjustSharpness,

@@ -1,5 +1,5 @@
-// Steps for which a channel's new value depends on its old one alone are a table of 256 values for
-// each channel; lookup.h does the rest. Formulas are torchvision's, in binary32 or integers.
+// Steps in which a channel's new value depends only on its old one are tables of 256 values per
+// channel, applied by lookup.h. The formulas are torchvision's, in binary32 or integers.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 namespace stoker {
 
 using ValueTable = std::array<uint8_t, 256>;
-using Histogram = std::array<uint32_t, 256>;  // how often each value is in a plane
+using Histogram = std::array<uint32_t, 256>;  // how often each value occurs in a plane
 
 struct ValueRange {
   uint8_t least = 255;
@@ -19,7 +19,7 @@ struct ValueRange {
   friend bool operator==(const ValueRange&, const ValueRange&) = default;
 };
 
-// Of steps that look at nothing but the value; they need no more than this.
+// Tables of the steps that depend on nothing but the value.
 ValueTable TableOf(const AdjustBrightness& step);
 ValueTable TableOf(const Posterize& step);
 ValueTable TableOf(const Solarize& step);
@@ -30,9 +30,9 @@ concept HasTable = requires(One step) {
   TableOf(step);
 };
 
-// Of steps that look at the image first.
+// Tables of the steps that depend on the image.
 ValueTable ContrastTable(double factor, float mean);   // mean: of gray
-ValueTable AutoContrastTable(ValueRange range);        // of a channel with at least one pixel
+ValueTable AutoContrastTable(ValueRange range);        // range of a channel with at least one pixel
 ValueTable EqualizeTable(const Histogram& histogram);  // likewise
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// Tile: a small image in a core's cache, on which steps are done.
+// Tile: a small image in a core's cache that steps are applied to.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace stoker {
 
-// Three planes behind each other, rows without gaps: kPlanar in NCHW. kTileOverread bytes behind
-// the last plane may be read and written. Owns nothing.
+// Three consecutive planes of rows without gaps: kPlanar in NCHW. kTileOverread bytes after the
+// last plane may be read and written. Owns nothing.
 struct Tile {
   uint8_t* pixels = nullptr;
   ImageSize size;
