@@ -17,7 +17,7 @@ namespace stoker::png {
 namespace {
 
 constexpr size_t kSignatureBytes = 8;
-constexpr size_t kFrameBytes = 12;  // of a chunk: length, type, checksum
+constexpr size_t kFrameBytes = 12;  // a chunk's length, type and checksum
 
 uint32_t U32(std::span<const uint8_t> bytes, size_t at) {
   return uint32_t{bytes[at]} << 24 | uint32_t{bytes[at + 1]} << 16 | uint32_t{bytes[at + 2]} << 8 |
@@ -41,13 +41,13 @@ std::string Name(uint32_t type) {
 
 struct Chunk {
   uint32_t type = 0;
-  Range range;                    // all of it
+  Range range;                    // the whole chunk
   std::span<const uint8_t> data;  // without length, type and checksum
 
   bool critical() const { return (type & 0x20000000) == 0; }
 };
 
-// Precondition: `begin` is not past the end. Nothing when it is not all there.
+// Precondition: `begin` is not past the end. Returns none if the chunk is incomplete.
 std::optional<Chunk> ChunkAt(std::span<const uint8_t> bytes, size_t begin) {
   if (bytes.size() - begin < kFrameBytes) return std::nullopt;
   const uint64_t length = U32(bytes, begin);
@@ -103,7 +103,7 @@ Result<Header> ParseHeader(std::span<const uint8_t> data) {
   return header;
 }
 
-// What a walk over the chunks has come upon.
+// The findings of a walk over the chunks.
 struct Walk {
   std::span<const uint8_t> bytes;
   bool palette_wanted = false;
@@ -121,7 +121,7 @@ std::optional<TextChunk> TextChunkOf(uint32_t type) {
   return std::nullopt;
 }
 
-// What has an orientation in it counts wherever it stands, if its checksum is right.
+// Metadata with an orientation counts wherever it is, if its checksum is right.
 void TakeMetadata(const Chunk& chunk, Walk& walk) {
   if (chunk.type == Type("eXIf") && SumIsRight(walk.bytes, chunk)) {
     walk.orientation.TakeExif(chunk.data);
@@ -134,7 +134,7 @@ void TakeMetadata(const Chunk& chunk, Walk& walk) {
   (text->kind == Text::Kind::kExif ? walk.profile : walk.xmp) = text;
 }
 
-// Pillow's order: eXIf, the text that stands for it, XMP. No more than one text of each is read.
+// Pillow's order: eXIf, its text form, XMP. Reads at most one text of each.
 Orientation FindOrientation(Walk& walk) {
   if (walk.profile && !walk.has_exif) TakeText(*walk.profile, walk.orientation);
   if (walk.xmp) TakeText(*walk.xmp, walk.orientation);
@@ -164,7 +164,7 @@ Status Take(const Chunk& chunk, Walk& walk) {
     return {};
   }
   TRY(CheckSum(walk.bytes, chunk));
-  if (walk.layout.data.end != 0) return {};  // behind the pixels
+  if (walk.layout.data.end != 0) return {};  // after the pixels
   return Error{Code::kUnimplemented,
                "a PNG with a chunk " + Name(chunk.type) + ", which stoker does not know",
                {},
@@ -172,8 +172,8 @@ Status Take(const Chunk& chunk, Walk& walk) {
                "Convert it to a standard PNG"};
 }
 
-// `at`: where the walk has ended: at IEND, at a chunk that is not all there, or with the file. What
-// is cut off behind the pixels is not missed.
+// `at`: where the walk has ended: at IEND, at an incomplete chunk, or at the end of the file. Data
+// missing after the pixels are ignored.
 Status CheckEnd(const Walk& walk, size_t at) {
   const std::span<const uint8_t> bytes = walk.bytes;
   const bool pixels = walk.layout.data.end != 0;

@@ -17,8 +17,8 @@
 namespace stoker {
 namespace {
 
-// One of the seven images that an interlaced one is sent as: every `dx`th pixel of every `dy`th row
-// (Adam7; clause 8.2 of the standard).
+// One of the seven passes of an interlaced image: every `dx`th pixel of every `dy`th row (Adam7;
+// clause 8.2 of the standard).
 struct Pass {
   int x, y, dx, dy;
 
@@ -43,7 +43,7 @@ Share ShareOf(const Pass& pass, const Rect& r) {
           pass.Rows(r.y + r.height)};
 }
 
-// Kept from image to image, where it is no larger.
+// Buffers up to this size are kept from image to image.
 constexpr size_t kKeptBytes = size_t{1} << 20;
 
 }  // namespace
@@ -63,11 +63,11 @@ struct PngDecoder::State {
   MemoryBudget unlimited{std::numeric_limits<int64_t>::max()};
   MemoryBudget& budget;
   Reservation librarys{budget};
-  GrowingBuffer row{budget};     // as it is in the file
-  GrowingBuffer part{budget};    // what a pass has of a row of the region
+  GrowingBuffer row{budget};     // a row as stored in the file
+  GrowingBuffer part{budget};    // a pass's pixels of a row of the region
   GrowingBuffer pixels{budget};  // the region of an interlaced image
 
-  // Of the image that is open.
+  // State of the open image.
   bool opened = false;
   std::span<const uint8_t> bytes;
   png::Header header;
@@ -104,7 +104,7 @@ std::span<const uint8_t> PngDecoder::State::Palette() const {
   return bytes.subspan(chunk.begin + kBefore, chunk.end - chunk.begin - kBefore - kBehind);
 }
 
-// All memory, the sink's too, before the first row.
+// Reserves all memory, including the sink's, before the first row.
 Status PngDecoder::State::Reserve(const Rect& region, RowSink& sink) {
   const auto pixel = static_cast<size_t>(header.gray() ? 1 : 3);
   const size_t width = header.interlaced ? static_cast<size_t>(region.width) * pixel : 0;
@@ -159,9 +159,9 @@ Status PngDecoder::State::DecodeRows(const Rect& region, png::LibSpng& library, 
   return {};
 }
 
-// Rows are complete when the last pass is: the region's pixels are gathered first.
+// Rows are complete only after the last pass, so the region's pixels are collected first.
 Status PngDecoder::State::DecodePasses(const Rect& region, png::LibSpng& library, RowSink& sink) {
-  size_t last = 0;  // that has anything of the region
+  size_t last = 0;  // the last pass with pixels of the region
   for (size_t p = 0; p < kPasses.size(); ++p) {
     if (!ShareOf(kPasses[p], region).empty()) last = p;
   }
@@ -174,7 +174,7 @@ Status PngDecoder::State::DecodePasses(const Rect& region, png::LibSpng& library
   return Push(region, sink);
 }
 
-// Reads its first `rows` rows.
+// Reads the first `rows` rows of a pass.
 Status PngDecoder::State::ReadPass(const Pass& pass, int rows, const Rect& region,
                                    png::LibSpng& library) {
   const png::Pixels convert(header, Palette());

@@ -1,4 +1,4 @@
-// PNG bytes into pixels: the region asked for.
+// PngDecoder: decodes a region of a PNG.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,29 @@
 
 namespace stoker {
 
-// All colour types, depths and interlaced ones, by libspng, to kGray or kInterleaved RGB of 8 bits
-// (png/pixels.h says how); of an animated one the image that others see. Pixels are those of a full
-// decode, whatever the region. One thread at a time.
+// Decodes all color types and depths, also interlaced, with libspng, to kGray or kInterleaved RGB
+// of 8 bits (see png/pixels.h); of an animated PNG the default image. Pixels are those of a full
+// decode, whatever the region. Not thread-safe.
 class PngDecoder {
  public:
-  // Where there is a `budget`, all memory that depends on the image is charged to it: what libspng
-  // allocates, and of an interlaced image the region's pixels, while Decode runs; two rows for as
-  // long as the decoder lives. It outlives the decoder.
+  // If there is a `budget`, all memory that depends on the image is charged to it: while Decode
+  // runs, libspng's allocations and the region's pixels of an interlaced image; for the decoder's
+  // lifetime, two rows. It must outlive the decoder.
   explicit PngDecoder(const DecodeLimits& limits = {}, MemoryBudget* budget = nullptr);
   ~PngDecoder();
   PngDecoder(PngDecoder&&) noexcept;
   PngDecoder& operator=(PngDecoder&&) noexcept;
 
-  // Reads the chunks, and checks their checksums: a file of which a bit has changed is refused
-  // here, whatever the region, and so is one that ends in its pixels. Errors have an offset:
-  // DataLoss, Unimplemented (a critical chunk of an unknown kind), ResourceExhausted past a limit.
-  // `bytes` stays until Decode has returned.
+  // Reads the chunks and verifies their checksums: a file with a changed bit is refused here,
+  // whatever the region, and so is one that ends in its pixels. Errors have an offset: DataLoss,
+  // Unimplemented (an unknown critical chunk), ResourceExhausted beyond a limit. `bytes` must stay
+  // valid until Decode returns.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
 
-  // Decodes `region`, which lies inside the image and is not empty, into `sink`. Once after each
-  // Open. Rows above are decompressed and dropped, those below are not looked at: damage that no
-  // checksum shows goes unseen there. DataLoss with an offset; ResourceExhausted past the budget.
-  // Errors of the sink are passed on.
+  // Decodes `region`, which must not be empty and lie inside the image, into `sink`. Call once
+  // after each Open. Rows above are decompressed and dropped, those below are not read: damage
+  // there that no checksum shows is not detected. DataLoss with an offset; ResourceExhausted beyond
+  // the budget. Errors of the sink are passed on.
   Status Decode(const Rect& region, RowSink& sink);
 
  private:

@@ -1,4 +1,4 @@
-// Errors about PNGs, in plain words.
+// Errors about PNGs.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 
 namespace stoker::png {
 
-// The parts of the file that libspng sees, one behind the other.
+// The parts of the file that libspng reads, one after another.
 struct LibSpng::State {
   State() : library(spng_ctx_new(0)) {}
   State(const State&) = delete;
@@ -22,11 +22,11 @@ struct LibSpng::State {
 
   spng_ctx* library;
   std::span<const uint8_t> bytes;
-  std::array<Range, 3> parts{};  // what is left of each: the header, the palette, the data
+  std::array<Range, 3> parts{};  // the rest of each: the header, the palette, the data
   size_t part = 0;
 };
 
-// False when there is not so much.
+// Returns false if there are not `size` bytes.
 bool LibSpng::State::Fill(uint8_t* to, size_t size) {
   while (size > 0) {
     Range& from = parts[part];
@@ -44,7 +44,7 @@ bool LibSpng::State::Fill(uint8_t* to, size_t size) {
 
 namespace {
 
-// Its context, zlib's state and window, and the buffer that data pass through.
+// libspng's context, zlib's state and window, and the data buffer.
 constexpr uint64_t kFixedBytes = 96 << 10;
 constexpr uint64_t kRowPadding = 64;
 
@@ -55,7 +55,7 @@ int ReadSome(spng_ctx* /*library*/, void* user, void* to, size_t size) {
 
 }  // namespace
 
-// Two rows, with their filter bytes; a third one where rows are taken apart into passes.
+// Two rows with their filter bytes; a third one for interlaced images.
 uint64_t LibraryBytes(const Header& header) {
   const uint64_t row = header.RowBytes(header.size.width) + 1 + kRowPadding;
   return kFixedBytes + row * (header.interlaced ? 3 : 2);
@@ -69,14 +69,14 @@ Status LibSpng::Start(std::span<const uint8_t> bytes, const Header& header, cons
   if (s.library == nullptr) return LibraryError(SPNG_EMEM, 0);
   s.bytes = bytes;
   s.parts = {Range{0, kHeaderBytes}, layout.palette, layout.data};
-  // Checksums have been seen to (chunks.h). Where those of the chunks are right, that of the zlib
-  // data inside is too.
+  // Checksums have been verified (chunks.h). If those of the chunks are right, so is the one of the
+  // zlib data inside.
   int code = spng_set_crc_action(s.library, SPNG_CRC_USE, SPNG_CRC_USE);
   if (code == SPNG_OK) {
     code = spng_set_image_limits(s.library, static_cast<uint32_t>(header.size.width),
                                  static_cast<uint32_t>(header.size.height));
   }
-  // No chunk is kept. (A palette is, in the context.)
+  // Chunks are not kept. (A palette is, in the context.)
   if (code == SPNG_OK) code = spng_set_chunk_limits(s.library, 0, 0);
   if (code == SPNG_OK) code = spng_set_png_stream(s.library, ReadSome, &s);
   if (code == SPNG_OK) {

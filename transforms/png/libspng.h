@@ -1,6 +1,5 @@
-// libspng, from the compressed data to rows with their filters undone, and nothing else of it: it
-// is shown the chunks that pixels come from and no others, so that all it allocates depends on the
-// header alone.
+// LibSpng: uses libspng only to decompress rows and undo their filters. It is given only the chunks
+// that pixels depend on, so that all its allocations depend on the header alone.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +12,10 @@
 
 namespace stoker::png {
 
-// Bytes that libspng and zlib allocate at most while an image is decoded.
+// Upper bound of the bytes that libspng and zlib allocate while an image is decoded.
 uint64_t LibraryBytes(const Header& header);
 
-// One image. One thread at a time.
+// Decodes one image. Not thread-safe.
 class LibSpng {
  public:
   LibSpng();
@@ -24,11 +23,12 @@ class LibSpng {
   LibSpng(const LibSpng&) = delete;
   LibSpng& operator=(const LibSpng&) = delete;
 
-  // `bytes`, the file that `header` and `layout` have been read from, stays until the end.
+  // `bytes`: the file that `header` and `layout` were read from; it must stay valid while rows are
+  // read.
   Status Start(std::span<const uint8_t> bytes, const Header& header, const Layout& layout);
 
-  // The next row: from top to bottom; of an interlaced image row after row of pass after pass.
-  // `size`: at least the bytes of such a row. No more than there are rows.
+  // Reads the next row, from top to bottom; for an interlaced image, row by row of one pass after
+  // another. `size`: at least the bytes of such a row. Precondition: there are rows left.
   Status Read(uint8_t* row, size_t size);
 
   struct State;  // known to libspng.cc alone

@@ -43,7 +43,7 @@ void Pixels::Convert(const uint8_t* row, int x, int count, uint8_t* to) const {
   }
   const uint8_t* from = row + static_cast<ptrdiff_t>(x) * step_;
   const int channels = BytesPerPixel(layout_);
-  if (step_ == channels) {  // nothing to leave out
+  if (step_ == channels) {  // no channel is dropped
     std::memcpy(to, from, static_cast<size_t>(count) * static_cast<size_t>(step_));
     return;
   }

@@ -1,4 +1,4 @@
-// From a PNG's rows, as they lie in the file, to 8-bit gray or RGB.
+// Pixels: converts a PNG's rows, as stored in the file, to 8-bit gray or RGB.
 #pragma once
 
 #include <array>
@@ -10,16 +10,17 @@
 
 namespace stoker::png {
 
-// Alpha is left out, palettes are looked up (an index that they lack is black), 1, 2 and 4 bits of
-// gray are stretched to 0…255, of 16 bits the upper 8 are kept. Gamma, colour profiles and tRNS do
-// not matter.
+// Alpha is dropped, palettes are looked up (an index beyond the palette is black), gray of 1, 2 and
+// 4 bits is scaled to 0…255, and of 16 bits the upper 8 are kept. Gamma, color profiles and tRNS
+// are ignored.
 class Pixels {
  public:
-  // `palette`: triples, of a PLTE chunk; for Color::kPalette only.
+  // `palette`: the triples of a PLTE chunk; for Color::kPalette only.
   Pixels(const Header& header, std::span<const uint8_t> palette);
 
   PixelLayout layout() const { return layout_; }
-  // Pixels [x, x + count) of a row (its filter undone), to `to`; layout() says what they become.
+  // Converts pixels [x, x + count) of a row (with its filter undone) to layout(), and writes them
+  // to `to`.
   void Convert(const uint8_t* row, int x, int count, uint8_t* to) const;
 
  private:
@@ -30,7 +31,7 @@ class Pixels {
   bool palette_;
   int bits_;    // of a sample
   int step_;    // bytes from a pixel to the next, with 8 or 16 bits
-  int sample_;  // bytes of a sample, likewise
+  int sample_;  // bytes of a sample, with 8 or 16 bits
   std::array<Rgb, 256> colors_{};
   std::array<uint8_t, 256> grays_{};  // of samples of fewer than 8 bits
 };

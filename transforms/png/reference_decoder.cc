@@ -10,7 +10,7 @@ namespace {
 
 Error Failure(int code) { return Error{Code::kDataLoss, spng_strerror(code)}; }
 
-// Of four 16-bit samples the upper bytes: 16 bits are not rounded.
+// Takes the upper bytes of 16-bit samples: 16 bits are not rounded.
 void ToRgba8(const std::vector<uint16_t>& wide, std::vector<uint8_t>& rgba) {
   for (size_t i = 0; i < rgba.size(); ++i) rgba[i] = static_cast<uint8_t>(wide[i] >> 8);
 }
@@ -18,7 +18,8 @@ void ToRgba8(const std::vector<uint16_t>& wide, std::vector<uint8_t>& rgba) {
 }  // namespace
 
 Result<WholeImage> DecodeWholePng(std::span<const uint8_t> bytes) {
-  // The checksum inside the zlib data is that of an encoder's rows; damage shows in the chunks'.
+  // The checksum inside the zlib data covers the encoder's rows; damage shows in the chunks'
+  // checksums.
   const std::unique_ptr<spng_ctx, void (*)(spng_ctx*)> library(
       spng_ctx_new(SPNG_CTX_IGNORE_ADLER32), spng_ctx_free);
   spng_ihdr header{};

@@ -1,5 +1,5 @@
-// The plain twin of PngDecoder: libspng decodes the whole image to RGBA with its own conversions,
-// of which a loop drops what is not wanted. What PngDecoder is compared with, byte for byte.
+// The reference for PngDecoder: libspng decodes the whole image to RGBA with its own conversions,
+// and a loop drops the unneeded channels. Tests compare PngDecoder with it, byte for byte.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace stoker {
 
-// DataLoss where libspng fails, checksums included. Without limits: for tests only.
+// DataLoss if libspng fails, including wrong checksums. No limits: for tests only.
 Result<WholeImage> DecodeWholePng(std::span<const uint8_t> bytes);
 
 }  // namespace stoker

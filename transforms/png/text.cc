@@ -14,14 +14,14 @@ namespace stoker::png {
 namespace {
 
 constexpr size_t kMostText = size_t{1} << 20;   // Pillow's limit, too
-constexpr size_t kPiece = 8192;                 // of it at a time
+constexpr size_t kPiece = 8192;                 // decompressed at a time
 constexpr size_t kMostExif = size_t{64} << 10;  // a JPEG's APP1 segment has no room for more
 
 std::string_view TextOf(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Leaves out what comes up to and with the next zero byte; false where there is none.
+// Skips to after the next zero byte; returns false if there is none.
 bool SkipString(std::span<const uint8_t>& bytes) {
   const size_t end = TextOf(bytes).find('\0');
   if (end == std::string_view::npos) return false;
@@ -29,7 +29,7 @@ bool SkipString(std::span<const uint8_t>& bytes) {
   return true;
 }
 
-// The text piece by piece, to `take`, until that says false.
+// Passes the text piece by piece to `take`, until `take` returns false.
 template <typename Take>
 void Read(const Text& text, Take take) {
   if (!text.compressed) {
@@ -86,11 +86,11 @@ class Profile {
 
  private:
   int lines_ = 0;
-  int high_ = -1;  // a digit that waits for the next one
+  int high_ = -1;  // the first digit of a pair
   std::vector<uint8_t> bytes_;
 };
 
-// What stands across two pieces is found by keeping the end of the one before.
+// Text across two pieces is found by keeping the end of the previous one.
 std::optional<uint32_t> FindInXmp(const Text& text) {
   std::optional<uint32_t> found;
   if (!text.compressed) {  // in one piece
@@ -100,7 +100,7 @@ std::optional<uint32_t> FindInXmp(const Text& text) {
     });
     return found;
   }
-  constexpr size_t kKept = 32;  // more than an orientation takes
+  constexpr size_t kKept = 32;  // more than the text of an orientation
   std::array<uint8_t, kKept + kPiece> window;
   size_t size = 0;
   Read(text, [&](std::span<const uint8_t> piece) {

@@ -1,5 +1,5 @@
-// Text chunks of a PNG (ISO/IEC 15948, 11.3.4: tEXt, zTXt, iTXt) that may have an orientation:
-// XMP, and EXIF as ImageMagick writes it where it does not write a chunk eXIf.
+// Reads text chunks of a PNG (ISO/IEC 15948, 11.3.4: tEXt, zTXt, iTXt) that may have an
+// orientation: XMP, and EXIF as ImageMagick writes it instead of an eXIf chunk.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,16 @@ struct Text {
     kXmp
   } kind = Kind::kXmp;  // "Raw profile type exif", "XML:com.adobe.xmp"
   bool compressed = false;
-  std::span<const uint8_t> bytes;  // of the chunk, behind all that comes before the text
+  std::span<const uint8_t> bytes;  // the chunk's text
 };
 
-// `data`: of a chunk of one of the three types. None for other keywords, and for damaged chunks.
+// `data`: the data of a chunk of one of the three types. None for other keywords, and for damaged
+// chunks.
 enum class TextChunk { kText, kCompressed, kInternational };
 std::optional<Text> ReadText(TextChunk type, std::span<const uint8_t> data);
 
-// Looks at the first megabyte of the text, as it is without compression, and of EXIF at the first
-// 64 KiB. Allocates what zlib needs, some 40 KB, and those 64 KiB, until it returns.
+// Reads the first megabyte of the decompressed text, and the first 64 KiB of EXIF. Allocates about
+// 40 KB for zlib and those 64 KiB until it returns.
 void TakeText(const Text& text, OrientationFinder& orientation);
 
 }  // namespace stoker::png
