@@ -14,11 +14,11 @@ namespace {
 
 constexpr char kRecreate[] = "Remove or re-create the file";
 constexpr size_t kNameBytes = 4;
-constexpr size_t kFrameBytes = 8;  // of a chunk: its name and its length
+constexpr size_t kFrameBytes = 8;  // a chunk's name and length
 constexpr size_t kFirstChunk = 12;
 constexpr size_t kExtendedBytes = 10;  // of VP8X
 constexpr size_t kLosslessBytes = 5;   // of VP8L: its header
-constexpr uint8_t kAnimation = 0x02;   // its flags
+constexpr uint8_t kAnimation = 0x02;   // flags of VP8X
 constexpr uint8_t kExif = 0x08;
 constexpr uint8_t kXmp = 0x04;
 
@@ -34,20 +34,20 @@ bool Named(std::span<const uint8_t> bytes, size_t at, std::string_view name) {
                     [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
 }
 
-// What a chunk VP8X says.
+// The content of a VP8X chunk.
 struct Extended {
   uint8_t flags = 0;
   ImageSize canvas;
 };
 
-// `data`: of a chunk, at least kExtendedBytes.
+// `data`: the data of the chunk, at least kExtendedBytes.
 Extended ExtendedOf(std::span<const uint8_t> data) {
   return {data[0],
           {1 + static_cast<int>(Number(data, 4, 3)), 1 + static_cast<int>(Number(data, 7, 3))}};
 }
 
-// RFC 6386, 9.1: three bytes of which the lowest bit is 0 for a key frame, three that are always
-// the same, two of 14 bits each.
+// RFC 6386, 9.1: three bytes whose lowest bit is 0 for a key frame, three constant bytes, and two
+// sizes of 14 bits.
 std::optional<ImageSize> LossySize(std::span<const uint8_t> data) {
   if (data.size() < 10 || (data[0] & 1) != 0 || Number(data, 3, 3) != 0x2A019D) return {};
   const ImageSize size{static_cast<int>(Number(data, 6, 2) & 0x3FFF),
@@ -56,8 +56,8 @@ std::optional<ImageSize> LossySize(std::span<const uint8_t> data) {
   return size;
 }
 
-// RFC 9649, 3.4: a byte that is always the same, 14 bits each, one bit for alpha, and a version of
-// three bits, which is 0.
+// RFC 9649, 3.4: a constant byte, two sizes of 14 bits, one bit for alpha, and a version of three
+// bits, which is 0.
 std::optional<ImageSize> LosslessSize(std::span<const uint8_t> data) {
   if (data.size() < kLosslessBytes || data[0] != 0x2F || data[4] >> 5 != 0) return std::nullopt;
   const uint32_t bits = Number(data, 1, 4);
@@ -66,7 +66,7 @@ std::optional<ImageSize> LosslessSize(std::span<const uint8_t> data) {
 
 Error NoPixels(uint64_t at) { return Damaged("no image in it", at); }
 
-// The chunks one after the other, in what the file says is its length.
+// Iterates over the chunks within the file's declared length.
 class Chunks {
  public:
   explicit Chunks(std::span<const uint8_t> bytes) : bytes_(bytes) {}
@@ -100,7 +100,7 @@ Error Truncated(uint64_t offset) {
 
 namespace {
 
-// The file up to the end that it names itself; what follows is not its own.
+// The file up to its declared end.
 Result<std::span<const uint8_t>> Own(std::span<const uint8_t> bytes) {
   if (!Named(bytes, 0, "RIFF") || !Named(bytes, 8, "WEBP")) {
     return Error{Code::kDataLoss, "not a WebP", {}, 0, kRecreate};
@@ -125,7 +125,7 @@ Status TakeImage(const Chunks& chunk, const std::optional<Extended>& extended,
   return {};
 }
 
-// Of the chunks that `flags` announce. Of several with XMP the first one counts, as for libwebp.
+// Reads the chunks that `flags` announce. The first of several XMP chunks counts, as in libwebp.
 Orientation FindOrientation(Chunks chunk, uint8_t flags) {
   OrientationFinder orientation;
   std::optional<std::span<const uint8_t>> xmp;
@@ -156,7 +156,7 @@ Result<Container> ReadContainer(std::span<const uint8_t> bytes) {
     }
     chunk.Next();
   }
-  // Only a file that says what it has may have anything before its image.
+  // Only a file with VP8X may have chunks before its image.
   while (extended && !chunk.end() && chunk.whole() && !chunk.Is("VP8 ") && !chunk.Is("VP8L")) {
     chunk.Next();
   }
@@ -174,7 +174,7 @@ Result<Container> ReadContainer(std::span<const uint8_t> bytes) {
 Result<ImageSize> ReadSize(std::span<const uint8_t> bytes) {
   constexpr size_t kData = kFirstChunk + kFrameBytes;
   const bool lossless = Named(bytes, kFirstChunk, "VP8L");
-  // A lossless image of one colour may be shorter than the other headers are.
+  // A lossless image of one color may be shorter than the other headers.
   if (bytes.size() < (lossless ? kData + kLosslessBytes : kSizeBytes)) {
     return Truncated(bytes.size());
   }

@@ -1,5 +1,5 @@
-// The chunks of a WebP (RFC 9649): where its image is, and how it is to be turned. Nothing is
-// decompressed.
+// Parses the chunks of a WebP (RFC 9649): the position of its image and its orientation.
+// Decompresses nothing.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,12 @@ struct Container {
   Orientation orientation = Orientation::kNormal;
 };
 
-// `bytes`: the whole file. Errors have an offset: DataLoss for damage, and for a file that is
-// truncated; Unimplemented for animations. Allocates nothing.
+// `bytes`: the whole file. Errors have an offset: DataLoss for damaged and truncated files;
+// Unimplemented for animations. Allocates nothing.
 Result<Container> ReadContainer(std::span<const uint8_t> bytes);
 
-// The size alone, of a file's first bytes; that of the canvas for an animation, which is no error.
+// Reads only the size, from a file's first bytes; for an animation, which is no error here, the
+// size of the canvas.
 inline constexpr size_t kSizeBytes = 30;
 Result<ImageSize> ReadSize(std::span<const uint8_t> first_bytes);
 

@@ -16,9 +16,9 @@
 namespace stoker {
 namespace {
 
-// The columns or rows to decode, so that [begin, end) of them are those of a full decode: pixels at
-// the border of what is decoded are upsampled with one chroma sample instead of two. libwebp begins
-// at even ones.
+// The columns or rows to decode so that [begin, end) match a full decode: pixels at the border of
+// the decoded part are upsampled with one chroma sample instead of two. libwebp begins at even
+// ones.
 struct Span {
   int begin, end;
 };
@@ -44,7 +44,7 @@ Error LibraryError(VP8StatusCode code, uint64_t offset) {
   }
 }
 
-// Kept from image to image, where it is no larger.
+// Buffers up to this size are kept from image to image.
 constexpr size_t kKeptBytes = size_t{1} << 20;
 
 }  // namespace
@@ -63,7 +63,7 @@ struct WebpDecoder::State {
   Reservation librarys{budget};
   GrowingBuffer pixels{budget};
 
-  // Of the image that is open.
+  // State of the open image.
   bool opened = false;
   std::span<const uint8_t> bytes;
   webp::Container container;
@@ -102,18 +102,18 @@ Status WebpDecoder::Decode(const Rect& region, RowSink& sink) {
   return status;
 }
 
-// An error where there is not even room to read the header.
+// Fails if there is not even room to read the header.
 Result<uint64_t> WebpDecoder::State::LibraryBytes() {
   if (!container.lossless) return webp::LossyBytes(container.size);
   const uint64_t least = webp::LosslessBytes(container.size);
   if (!librarys.Resize(least)) return NoRoomToDecode("a WebP", container.size, least);
-  constexpr size_t kChunkHeader = 8;  // reading the header takes less than that
+  constexpr size_t kChunkHeader = 8;  // a limit on what reading the header takes
   const size_t data = container.begin + kChunkHeader;
   return webp::LosslessBytes(container.size,
                              webp::ReadLosslessHeader(bytes.subspan(data), container.size));
 }
 
-// All memory, the sink's too, before libwebp begins.
+// Reserves all memory, including the sink's, before libwebp begins.
 Status WebpDecoder::State::Reserve(const Rect& region, size_t pixel_bytes, RowSink& sink) {
   const Growth growths[] = {{pixels, pixel_bytes}};
   if (Status begun = sink.Begin({PixelLayout::kInterleaved, region}); !begun.ok()) {
@@ -153,7 +153,7 @@ Status WebpDecoder::State::Decode(const Rect& region, RowSink& sink) {
   config.output.u.RGBA.rgba = pixels.data();
   config.output.u.RGBA.stride = static_cast<int>(stride);
   config.output.u.RGBA.size = pixel_bytes;
-  // The image's chunk alone: alpha, in a chunk before it, would be decoded to be thrown away.
+  // Decodes only the image's chunk: alpha, in a chunk before it, would be decoded and discarded.
   const VP8StatusCode code =
       WebPDecode(bytes.data() + container.begin, bytes.size() - container.begin, &config);
   WebPFreeDecBuffer(&config.output);

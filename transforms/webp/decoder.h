@@ -1,4 +1,4 @@
-// WebP bytes into pixels: the region asked for.
+// WebpDecoder: decodes a region of a WebP.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace stoker {
 
-// Lossy and lossless ones, by libwebp, to kInterleaved RGB; alpha is left out, and where it is a
-// chunk of its own not even decoded. Pixels are those of a full decode, whatever the region. One
-// thread at a time.
+// Decodes lossy and lossless images with libwebp, to kInterleaved RGB; alpha is dropped, and not
+// even decoded if it has its own chunk. Pixels are those of a full decode, whatever the region. Not
+// thread-safe.
 class WebpDecoder {
  public:
-  // Where there is a `budget`, all memory that depends on the image is charged to it while Decode
-  // runs: what libwebp allocates (webp/library_bytes.h), and the region's pixels. It outlives the
+  // If there is a `budget`, all memory that depends on the image is charged to it while Decode
+  // runs: libwebp's allocations (webp/library_bytes.h) and the region's pixels. It must outlive the
   // decoder.
   explicit WebpDecoder(const DecodeLimits& limits = {}, MemoryBudget* budget = nullptr);
   ~WebpDecoder();
@@ -27,14 +27,14 @@ class WebpDecoder {
   WebpDecoder& operator=(WebpDecoder&&) noexcept;
 
   // Reads the chunks' names and sizes. Errors have an offset: DataLoss for damage, and for a file
-  // that ends before its image does; Unimplemented for animations; ResourceExhausted past a limit.
-  // `bytes` stays until Decode has returned.
+  // that ends before its image does; Unimplemented for animations; ResourceExhausted beyond a
+  // limit. `bytes` must stay valid until Decode returns.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
 
-  // Decodes `region`, which lies inside the image and is not empty, into `sink`. Once after each
-  // Open. DataLoss where libwebp finds damage in the rows down to the region's last. (WebP has no
-  // checksum: many a changed bit just gives other pixels.) ResourceExhausted past the budget.
-  // Errors of the sink are passed on.
+  // Decodes `region`, which must not be empty and lie inside the image, into `sink`. Call once
+  // after each Open. DataLoss if libwebp finds damage in the rows down to the region's last. (WebP
+  // has no checksum: many changed bits just give other pixels.) ResourceExhausted beyond the
+  // budget. Errors of the sink are passed on.
   Status Decode(const Rect& region, RowSink& sink);
 
  private:

@@ -1,5 +1,5 @@
-// What libwebp allocates while it decodes an image, at most: charged to the budget beforehand,
-// since libwebp takes its memory from malloc.
+// Upper bounds of what libwebp allocates while it decodes an image. They are charged to the budget
+// in advance, since libwebp uses malloc.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace stoker::webp {
 
-// Of an image of a chunk VP8, without alpha: a few rows of macroblocks.
+// For an image of a VP8 chunk, without alpha: a few rows of macroblocks.
 uint64_t LossyBytes(ImageSize size);
 
-// Of a lossless image. Of one whose header has not been read yet: without its Huffman codes.
+// For a lossless image; if its header has not been read yet, without its Huffman codes.
 uint64_t LosslessBytes(ImageSize size);
 uint64_t LosslessBytes(ImageSize size, const LosslessHeader& header);
 

@@ -16,7 +16,7 @@ constexpr int kLiterals = 256;
 constexpr int kLengths = 24;  // prefixes of the lengths of copies
 constexpr int kDistances = 40;
 
-// The lowest bit of each byte first; zeros behind the end.
+// Reads the lowest bit of each byte first; zeros after the end.
 class Bits {
  public:
   explicit Bits(std::span<const uint8_t> bytes) : bytes_(bytes) {}
@@ -35,10 +35,10 @@ class Bits {
   size_t at_ = 0;
 };
 
-// A canonical Huffman code, walked bit by bit.
+// A canonical Huffman code, decoded bit by bit.
 class Code {
  public:
-  // False when the lengths are not those of a complete code.
+  // Returns false if the lengths do not form a complete code.
   bool Build(std::span<const uint8_t> lengths) {
     counts_ = {};
     symbols_.clear();
@@ -69,7 +69,7 @@ class Code {
       first = (first + count) * 2;
       code *= 2;
     }
-    return 0;  // not of a complete code
+    return 0;  // not reached with a complete code
   }
 
  private:
@@ -138,7 +138,8 @@ uint32_t ReadPrefixed(Bits& bits, int prefix) {
   return (static_cast<uint32_t>(2 + prefix % 2) << extra) + bits.Read(extra) + 1;
 }
 
-// The first 120 distances are places nearby: so many columns to the left, and rows up (4.2.2).
+// The first 120 distance codes are nearby pixels: offsets in columns to the left and rows up
+// (4.2.2).
 struct Place {
   int columns, rows;
 };
@@ -165,10 +166,10 @@ size_t DistanceOf(uint32_t code, int width) {
   return static_cast<size_t>(std::max(place.rows * width + place.columns, 1));
 }
 
-// An image of its own inside the header: one group of codes, perhaps a colour cache.
+// An image inside the header: one group of codes, perhaps a color cache.
 class SubImage {
  public:
-  // Nothing where data are damaged.
+  // Returns none if data are damaged.
   static std::optional<std::vector<uint32_t>> Read(Bits& bits, int width, int height) {
     SubImage image;
     if (!image.ReadCodes(bits)) return std::nullopt;
@@ -223,7 +224,7 @@ class SubImage {
 
 int Shared(int side, int bits) { return (side + (1 << bits) - 1) >> bits; }
 
-// 3.5: what is to be undone to the pixels. False where data are damaged. A palette makes the image
+// 3.5: reads past the transforms. Returns false if data are damaged. A palette makes the image
 // narrower: several indices share a pixel.
 bool SkipTransforms(Bits& bits, ImageSize& size) {
   std::array<bool, 4> seen{};
@@ -273,7 +274,7 @@ LosslessHeader ReadLosslessHeader(std::span<const uint8_t> data, ImageSize size)
     if (!used[number]) ++distinct;
     used[number] = true;
   }
-  // libwebp leaves out numbers that do not occur, where they are many.
+  // libwebp leaves out unused group numbers if there are many.
   const bool left_out = header.group_numbers > 1000 ||
                         int64_t{header.group_numbers} > int64_t{size.width} * size.height;
   header.groups = left_out ? distinct : header.group_numbers;

@@ -1,5 +1,5 @@
-// The plain twin of WebpDecoder: libwebp decodes the whole file to RGB, alpha and all. What
-// WebpDecoder is compared with, byte for byte.
+// The reference for WebpDecoder: libwebp decodes the whole file to RGB, including alpha. Tests
+// compare WebpDecoder with it, byte for byte.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace stoker {
 
-// DataLoss where libwebp fails. Without limits: for tests only.
+// DataLoss if libwebp fails. No limits: for tests only.
 Result<WholeImage> DecodeWholeWebp(std::span<const uint8_t> bytes);
 
 }  // namespace stoker
