@@ -1,8 +1,8 @@
 // Along: the horizontal weights of a strip, laid out for shuffling.
 //
-// Sixteen neighbouring output pixels need samples of one short window of a row. Where that window
-// is no longer than two vectors of 32 values, one shuffle brings each of the sixteen its pair of
-// samples, so that rows can be blended along themselves and need not be turned into columns.
+// Sixteen neighboring output pixels need samples of a short window of a row. If that window is no
+// longer than two vectors of 32 values, one shuffle gives each of the sixteen its pair of samples,
+// so that rows can be blended horizontally without being transposed.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,11 @@ namespace stoker {
 inline constexpr int kAlongPixels = 16;  // output pixels of a block
 inline constexpr int kAlongWindow = 64;  // samples that a block may choose from
 
-// Blocks of output pixels in the order in which they leave. Lanes behind the last pixel have weight
-// zero.
+// Blocks of output pixels in output order. Lanes after the last pixel have weight zero.
 struct Along {
   const int32_t* windows = nullptr;  // where each block's window starts, as AxisTaps::starts count
-  // For each block and pair of taps: kAlongPixels × (place of the pair's first sample in the
-  // window, place of the second), then kAlongPixels × the pair's weights. 64-byte aligned.
+  // For each block and pair of taps: kAlongPixels × (index of the pair's first sample in the
+  // window, index of the second), then kAlongPixels × the pair's weights. 64-byte aligned.
   const int16_t* pairs = nullptr;
   int blocks = 0;
   bool narrow = false;  // every sample lies in the first half of its window
@@ -29,8 +28,8 @@ struct Along {
 // Memory for the tables.
 size_t AlongBytes(const AxisTaps& columns);
 
-// Fills `memory` (64-byte aligned) and says where things are; false where a window is too long.
-// `mirror`: pixels leave from right to left.
+// Fills `memory` (64-byte aligned) and sets `along`; returns false if a window is too long.
+// `mirror`: pixels are output from right to left.
 bool PlanAlong(const AxisTaps& columns, bool mirror, uint8_t* memory, Along& along);
 
 }  // namespace stoker

@@ -59,10 +59,10 @@ class FirstSample {
   int64_t before_, rest_;  // position = before × unit + rest
 };
 
-// The weights of one output for the `taps` samples from `first` on (beyond the triangle they are
-// zero); `weights` begins with the weight of sample `origin`. Those of samples outside
-// [clip_begin, clip_end) are left out. The number of rounds hardly changes from output to output,
-// which the branch predictor likes.
+// Computes the weights of one output for the `taps` samples from `first` (zero beyond the
+// triangle); `weights` begins with the weight of sample `origin`. Samples outside [clip_begin,
+// clip_end) are left out. The number of iterations hardly changes from output to output, which
+// helps branch prediction.
 void FillWeights(const Grid& grid, int64_t output, int64_t first, int64_t taps, double one,
                  int64_t clip_begin, int64_t clip_end, int64_t origin, int16_t* weights) {
   const int64_t centre = grid.Centre(output), end = std::min(first + taps, grid.in);
@@ -79,8 +79,8 @@ void FillWeights(const Grid& grid, int64_t output, int64_t first, int64_t taps, 
   }
 }
 
-// FillWeights where every sample is there, for few taps: `distance` is that of the first sample
-// from the centre, `step` that to the next. Doubles hold all these integers exactly.
+// FillWeights for few taps when all samples exist: `distance` is that of the first sample from the
+// center, `step` that to the next. Doubles hold all these integers exactly.
 template <int kTaps>
 void FillFew(double distance, double step, double support, double one, int16_t* weights) {
   double running[kTaps], sum = 0;
@@ -97,7 +97,7 @@ void FillFew(double distance, double step, double support, double one, int16_t* 
   }
 }
 
-// What Compute has decided.
+// The parameters chosen by Compute.
 struct Filling {
   const Grid& grid;
   const AxisSpec& spec;
@@ -144,7 +144,7 @@ void FillAny(const Filling& f) {
 }  // namespace
 
 int WeightShift(int in, int out, bool antialias) {
-  constexpr int kBase = 14, kMost = 6;  // a single weight can be 1, and then must fit 16 bits
+  constexpr int kBase = 14, kMost = 6;  // a single weight can be 1, which must fit into 16 bits
   if (!antialias || in < out) return kBase;
   return kBase +
          std::min(kMost, static_cast<int>(std::bit_width(static_cast<uint32_t>(in / out))) - 1);

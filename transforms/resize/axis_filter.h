@@ -1,10 +1,9 @@
-// AxisFilter: which samples each output of a resampling is made of, and with what weights, along
-// one axis.
+// AxisFilter: the samples and weights of each output of a resampling, along one axis.
 //
-// Bilinear: a triangle around the output's centre. When shrinking with antialias its half-width is
+// Bilinear: a triangle around the output's center. When shrinking with antialias its half-width is
 // the scale (Pillow's BILINEAR, torchvision's antialias=True), otherwise one sample (half-pixel
-// centres, as tf.image.resize and OpenCV's INTER_LINEAR). Weights are normalised over the samples
-// that lie inside the box.
+// centers, as in tf.image.resize and OpenCV's INTER_LINEAR). Weights are normalized over the
+// samples inside the box.
 //
 // Weights are 16-bit integers. All distances are integers in units of 1 / (2 × out) sample, and the
 // weights are the steps of the rounded running sum, so that they add up to 1 << shift exactly and
@@ -22,7 +21,7 @@ namespace stoker {
 
 struct AxisSpec {
   int in = 0;         // samples of the box
-  int out = 0;        // what the whole box becomes
+  int out = 0;        // outputs of the whole box
   int first_out = 0;  // outputs [first_out, first_out + count) of those are wanted, count >= 1
   int count = 0;
   int clip_begin = 0;  // samples of the box outside [clip_begin, clip_end) do not exist: zero
@@ -30,26 +29,26 @@ struct AxisSpec {
   bool antialias = true;
 };
 
-// What the kernels read. Output i is the sum over t in [0, 2 × pairs) of
-// weights[i × 2 × pairs + t] × sample[starts[i] + t]. Starts do not decrease.
+// The input of the kernels. Output i is the sum over t in [0, 2 × pairs) of weights[i × 2 × pairs +
+// t] × sample[starts[i] + t]. Starts do not decrease.
 struct AxisTaps {
   const int32_t* starts = nullptr;
   const int16_t* weights = nullptr;
   int count = 0;
-  int pairs = 0;  // taps come in pairs, for SIMD; those too many have weight zero
-  int shift = 0;  // weights of an output add up to 1 << shift, less where samples do not exist
+  int pairs = 0;  // taps come in pairs, for SIMD; excess taps have weight zero
+  int shift = 0;  // weights of an output add up to 1 << shift, or less if samples do not exist
 };
 
-// Reused from image to image; grows inside the budget. One thread at a time.
+// Reused from image to image; grows within the budget. Not thread-safe.
 class AxisFilter {
  public:
   explicit AxisFilter(MemoryBudget& budget) : memory_(budget) {}
 
-  // ResourceExhausted when the budget has no room for the weights.
+  // ResourceExhausted if the budget has no room for the weights.
   Status Compute(const AxisSpec& spec);
 
-  // The samples of the box that are used: [begin, end); empty when none exists. taps().starts count
-  // from begin, and starts[i] + 2 × pairs is at most end - begin, or one more when that is odd.
+  // The used samples of the box: [begin, end); empty if none exists. taps().starts count from
+  // begin, and starts[i] + 2 × pairs is at most end - begin, or one more when that is odd.
   int begin() const { return begin_; }
   int end() const { return end_; }
   const AxisTaps& taps() const { return taps_; }
@@ -61,12 +60,12 @@ class AxisFilter {
   int end_ = 0;
 };
 
-// log2 of the sum of the weights for this scale: 14, and one more for each doubling of the box up
-// to 64 times, since the single weights get smaller.
+// log2 of the sum of the weights for this scale: 14, plus one for each doubling of the box up to 64
+// times, because the single weights get smaller.
 int WeightShift(int in, int out, bool antialias);
 
-// Fractional bits of the samples between the vertical and the horizontal pass: as many as 16 and 32
-// bits allow.
+// Fractional bits of the samples between the vertical and the horizontal pass: as many as fit into
+// 16 and 32 bits.
 int MiddleBits(int horizontal_shift);
 
 }  // namespace stoker

@@ -73,7 +73,8 @@ HWY_INLINE hn::Vec<Floats> Part(hn::Vec<Piece> values) {
 
 template <bool kStream, class V, class D>
 HWY_INLINE void Put(V value, D d, hn::TFromD<D>* to) {
-  if constexpr (kStream && sizeof(hn::TFromD<D>) * hn::MaxLanes(D()) >= 16) {  // no smaller ones
+  if constexpr (kStream && sizeof(hn::TFromD<D>) * hn::MaxLanes(D()) >=
+                               16) {  // streaming stores need 16 bytes
     hn::Stream(value, d, to);
   } else {
     hn::StoreU(value, d, to);
@@ -81,7 +82,7 @@ HWY_INLINE void Put(V value, D d, hn::TFromD<D>* to) {
 }
 
 struct AsBytes {
-  static constexpr size_t kAlignment = RowFormat::kPiece;  // that streaming needs
+  static constexpr size_t kAlignment = RowFormat::kPiece;  // required for streaming
   using Value = uint8_t;
   AsBytes(const float*, const float*) {}
   template <bool kStream>
@@ -120,7 +121,7 @@ class AsFloats {
   const float* bias_;
 };
 
-// ---- Where pieces come from.
+// ---- Sources of pieces.
 
 struct Neighbours {
   HWY_INLINE hn::Vec<Piece> operator()(const uint8_t* values, int piece) const {
@@ -141,7 +142,7 @@ struct GrayThrice {
   }
 };
 
-// `count` neighbours in the row. `as[i]` is for the pieces i, i + 3, i + 6, …
+// Emits `count` adjacent values of the row. `as[i]` is for the pieces i, i + 3, i + 6, …
 template <bool kStream, class From, class As>
 HWY_INLINE void EmitValues(const uint8_t* HWY_RESTRICT values, int count, const As (&as)[3],
                            typename As::Value* HWY_RESTRICT out) {

@@ -1,5 +1,5 @@
-// The last phase of a strip: rows of finished values to the row of a batch. Here they become the
-// row's type and layout, so that no pass over it is needed.
+// The last phase of a strip: writes rows of resampled values to the row of a batch, converted to
+// its type and layout, so that no separate pass is needed.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,12 @@
 
 namespace stoker {
 
-// Pixels in the order in which they leave, one byte for each value.
+// Resampled pixels in output order, one byte per value.
 struct FinishedRows {
-  const uint8_t* values = nullptr;  // of the first row; may be read up to kEmitOverread behind it
+  const uint8_t* values = nullptr;  // of the first row; up to kEmitOverread bytes past the end may
+                                    // be read
   ptrdiff_t stride = 0;             // to the next row
-  ptrdiff_t plane = 0;              // to the next channel; 0: channels are neighbours
+  ptrdiff_t plane = 0;              // to the next channel; 0: channels are interleaved
   int channels = 3;                 // 3, or 1: gray, which becomes three equal channels
   int rows = 0;
   int pixels = 0;  // of a row
@@ -21,13 +22,13 @@ struct FinishedRows {
 
 inline constexpr int kEmitOverread = 64;
 
-// `out`: the place of the first row's first pixel. Writes the rows' pixels and no byte beside them.
-// Channels of three are neighbours, or have a plane each, as in the format. Where the format is to
-// be streamed, FlushEmitted must follow before another thread may look.
+// `out`: the destination of the first row's first pixel. Writes only the rows' pixels. Three
+// channels are interleaved or planar, as in the format. If the format is streamed, FlushEmitted
+// must be called before another thread reads the row.
 void EmitRows(const FinishedRows& from, const RowFormat& format, uint8_t* out);
 void FlushEmitted();
 
-// The plain twin: same bytes.
+// The reference: same bytes.
 void EmitRowsPlain(const FinishedRows& from, const RowFormat& format, uint8_t* out);
 
 }  // namespace stoker

@@ -1,7 +1,7 @@
-// binary32 to and from the 16-bit types, in vectors: the bytes of half.h. Compiled once for each
-// instruction set, inside the file that includes it (after hwy/highway.h).
+// Vector conversion between binary32 and the 16-bit types, with the results of half.h. Compiled
+// once for each instruction set, inside the file that includes it (after hwy/highway.h).
 //
-// Highway 1.0.3 truncates to bfloat16, and to binary16 where there is no instruction for it.
+// Highway 1.0.3 truncates to bfloat16, and to binary16 without an instruction for it.
 #if defined(STOKER_HALF_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef STOKER_HALF_INL_H
 #undef STOKER_HALF_INL_H
@@ -29,7 +29,7 @@ HWY_INLINE auto Narrowed(D, hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::RebindTo
   return hn::DemoteTo(HalvesOf<D>(), hn::BitCast(hn::RebindToSigned<D>(), bits));
 }
 
-// NaN stays NaN where its lower 16 bits are 0.
+// NaN stays NaN if its lower 16 bits are 0.
 template <class D>
 HWY_INLINE auto ToBFloat16Bits(D d, hwy::HWY_NAMESPACE::Vec<D> value) {
   namespace hn = hwy::HWY_NAMESPACE;
@@ -62,7 +62,7 @@ HWY_INLINE auto FromFloat16Bits(D d, hwy::HWY_NAMESPACE::Vec<HalvesOf<D>> bits) 
 
 #else
 
-// Whether a value below 2^31 is above the limit, which is too.
+// Whether a value is above the limit; both are below 2^31.
 template <class DU>
 HWY_INLINE auto IsAbove(DU du, hwy::HWY_NAMESPACE::Vec<DU> value, int32_t limit) {
   namespace hn = hwy::HWY_NAMESPACE;
@@ -85,7 +85,7 @@ HWY_INLINE auto ToFloat16Bits(D d, hwy::HWY_NAMESPACE::Vec<D> value) {
       hn::IfThenElse(IsAbove(du, size, 0x7f800000), hn::Set(du, 0x7e00), hn::Set(du, 0x7c00));
   const auto normal =
       hn::IfThenElse(IsAbove(du, size, 0x477fffff), too_large, hn::ShiftRight<13>(rebiased));
-  // Subnormal: the last place of ½ is that of binary16's least numbers, so the addition rounds.
+  // Subnormal: the last place of ½ is that of binary16's smallest numbers, so the addition rounds.
   const auto half = hn::Set(d, 0.5F);
   const auto sum = hn::Add(hn::BitCast(d, size), half);
   const auto small = hn::Sub(hn::BitCast(du, sum), hn::BitCast(du, half));
@@ -100,7 +100,7 @@ HWY_INLINE auto FromFloat16Bits(D d, hwy::HWY_NAMESPACE::Vec<HalvesOf<D>> halves
   const auto bits = hn::PromoteTo(du, halves);
   const auto size = hn::And(bits, hn::Set(du, 0x7fff));
   const auto sign = hn::ShiftLeft<16>(hn::Xor(bits, size));
-  // The exponent's bias is 112 more; where all its bits are set (infinity, NaN), they stay so.
+  // The exponent's bias is 112 more; if all its bits are set (infinity, NaN), they stay set.
   const auto bias =
       hn::IfThenElse(IsAbove(du, size, 0x7bff), hn::Set(du, 224U << 23), hn::Set(du, 112U << 23));
   const auto normal = hn::Add(hn::ShiftLeft<13>(size), bias);

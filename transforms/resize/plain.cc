@@ -50,7 +50,7 @@ int Sample(const ImageView& image, int64_t x, int64_t y, size_t channel) {
   return 0;
 }
 
-// One channel of one pixel of the resized box: down each column, then along the row.
+// Computes one channel of one pixel of the resized box: vertically, then horizontally.
 uint8_t Resampled(const ImageView& image, const Resampling& task, const std::vector<int>& along,
                   const std::vector<int>& down, size_t channel) {
   const int along_shift = WeightShift(task.box.width, task.resized.width, task.antialias);

@@ -1,4 +1,4 @@
-// The plain twin of Resampler: a whole decoded image in, each step as its definition reads.
+// The reference for Resampler: takes a whole decoded image and executes each step as defined.
 #pragma once
 
 #include "core/image.h"
@@ -6,8 +6,8 @@
 
 namespace stoker {
 
-// `image`: all of task.image, in any layout. Writes what Resampler writes, to the same bytes; slow,
-// and allocates as it likes.
+// `image`: all of task.image, in any layout. Writes the same bytes as Resampler; slow; allocates
+// freely.
 void ResamplePlain(const ImageView& image, const Resampling& task, const PixelOutput& output);
 
 }  // namespace stoker

@@ -11,20 +11,19 @@ namespace stoker {
 
 namespace {
 
-// The source rows of a strip should stay in the second-level cache between the decoder's writing
-// and our reading.
+// The source rows of a strip should stay in the second-level cache between decoding and resampling.
 constexpr int64_t kWindowBytes = 256 << 10;
 
-// Where rows of the window begin, in bytes after a multiple of 64. libjpeg-turbo's SIMD writes
-// aligned rows past the caches (non-temporal stores in jdcolext): with those, resampling took three
-// times as long on photographs. Rows that are not even 16-byte aligned go through the caches.
+// Offset of the window's rows, in bytes after a multiple of 64. libjpeg-turbo's SIMD writes aligned
+// rows past the caches (non-temporal stores in jdcolext), which made resampling of photographs
+// three times slower. Rows that are not even 16-byte aligned go through the caches.
 constexpr size_t kRowOffset = 8;
 
-// Values of so many bytes leave while the next strip is blended: writing them takes longer than
-// fetching the finished pixels back from the second-level cache.
+// Output values of this size are emitted while the next strip is blended: writing them takes longer
+// than fetching the finished pixels from the second-level cache.
 constexpr size_t kLeavingBytes = 4;
 
-// Adds the time of its life.
+// Adds its lifetime to a counter.
 class Stopwatch {
  public:
   explicit Stopwatch(uint64_t& total) : total_(total), start_(NowNanoseconds()) {}
@@ -84,12 +83,12 @@ ptrdiff_t Resampler::PlaneOf(int pixels) const {
   return format_.layout == Layout::kNchw ? pixels : 0;
 }
 
-// Of the output, as it is to be seen.
+// The destination of an output pixel, in viewing orientation.
 uint8_t* Resampler::Pixel(int x, int y) const {
   return static_cast<uint8_t*>(output_.row) + y * format_.down + x * format_.along;
 }
 
-// Where strips are written, and the pixels that no strip writes.
+// Sets where strips are written, and writes the pixels that no strip writes.
 Status Resampler::PlanOutput() {
   const int width = task_.window.width, height = task_.window.height;
   const Turn& turn = task_.turn;
@@ -141,7 +140,7 @@ int Resampler::StripEnd(int first_row) const {
   return std::min(first_row + strip_rows_, rows_.taps().count);
 }
 
-// How many rows of the region the strip that starts at this output needs to have been delivered.
+// How many rows of the region must have arrived for the strip that starts at this output row.
 int Resampler::RowsNeeded(int first_row) const {
   const AxisTaps& taps = rows_.taps();
   return std::min(taps.starts[StripEnd(first_row) - 1] + 2 * taps.pairs, region_.height);
@@ -152,7 +151,7 @@ uint8_t* Resampler::WindowPlane(size_t plane) const {
   return window_.data() + kRowOffset + plane * plane_bytes_;
 }
 
-// The source window and the kernel's scratch, for this layout.
+// Allocates the source window and the kernel's scratch for this layout.
 Status Resampler::PlanStrips() {
   const AxisTaps& rows = rows_.taps();
   const bool gray = source_.layout == PixelLayout::kGray;
@@ -162,7 +161,7 @@ Status Resampler::PlanStrips() {
   const size_t stride = RoundUp(row_bytes + std::max<size_t>(kStripOverread, kBufferPadding));
   stride_ = static_cast<ptrdiff_t>(stride);
 
-  // Few rows at a time where rows are long and far apart.
+  // Fewer rows at a time if rows are long and far apart.
   const int64_t step =
       static_cast<int64_t>(stride * planes) * std::max(1, task_.box.height / task_.resized.height);
   strip_rows_ = static_cast<int>(std::clamp<int64_t>(kWindowBytes / step, 1, kStripRows));
@@ -183,7 +182,8 @@ Status Resampler::PlanStrips() {
   return PlanBlending(kRowOffset + plane_bytes_ * planes);
 }
 
-// Which way strips take, and what it needs. That shows when the tables of one way are made.
+// Chooses how strips are blended and allocates the memory for it. Whether rows can be blended is
+// known once their tables are made.
 Status Resampler::PlanBlending(size_t window_bytes) {
   strip_.along = {};
   if (strip_.planes == strip_.channels && CanBlendRows()) {
@@ -205,7 +205,7 @@ Status Resampler::PlanBlending(size_t window_bytes) {
 }
 
 MutableImageView Resampler::Reserve(int rows) {
-  // At most what the strip needs, so that little is left to move when it is done.
+  // At most what the strip needs, so that little has to be moved when it is done.
   const int wanted = next_row_ == rows_.taps().count ? 1 : RowsNeeded(next_row_) - top_ - held_;
   MutableImageView view;
   view.layout = source_.layout;
@@ -258,7 +258,7 @@ void Resampler::EmitLeaving() {
   strip_.leaving.rows = 0;
 }
 
-// Forgets the rows above the next strip.
+// Drops the rows above the next strip.
 void Resampler::DropRows() {
   const AxisTaps& rows = rows_.taps();
   const int start = next_row_ == rows.count ? region_.height : rows.starts[next_row_];

@@ -1,7 +1,7 @@
 // Resampler: the RowSink that turns a decoded region into one row of a batch.
 //
-// It keeps only the window of decoded rows that the next strip of output needs, and finishes the
-// strip as soon as its last row is there.
+// It keeps only the window of decoded rows that the next strip of output needs, and computes the
+// strip as soon as its last row has arrived.
 #pragma once
 
 #include <cstdint>
@@ -18,37 +18,37 @@
 
 namespace stoker {
 
-// What is to be done with one image, in the orientation in which it is stored: `box` of the image
-// becomes `resized`, of which `window` is turned into the output.
+// The resampling of one image, in its stored orientation: `box` of the image is scaled to
+// `resized`, and `window` of that is turned into the output.
 struct Resampling {
   ImageSize image;    // as stored
-  Rect box;           // of the image; may reach outside it: zero pixels
+  Rect box;           // part of the image; may reach outside it: zero pixels
   ImageSize resized;  // of the box
-  Rect window;        // of the resized box; may reach outside it: zero pixels
+  Rect window;        // part of the resized box; may reach outside it: zero pixels
   bool antialias = true;
   Turn turn;  // of the window, into the output
 };
 
-// Reused from image to image: nothing is allocated once it has seen the largest. Memory is charged
-// to `budget`. One thread at a time.
+// Reused from image to image: nothing is allocated after the largest image. Memory is charged to
+// `budget`. Not thread-safe.
 class Resampler final : public RowSink {
  public:
   explicit Resampler(MemoryBudget& budget);
 
-  // Forgets the last image: busy_ns() is 0.
+  // Resets busy_ns() to 0.
   void Reset() { busy_ns_ = 0; }
 
   // Prepares for one image and writes the output's zero pixels. Returns the region of the image to
-  // decode; it is empty when the output has no other pixels. ResourceExhausted when the budget has
-  // no room for the filter.
+  // decode; it is empty if the output has no other pixels. ResourceExhausted if the budget has no
+  // room for the filter.
   Result<Rect> Start(const Resampling& task, const PixelOutput& output);
 
-  // RowSink: covered must contain the region that Start returned, with the same rows.
+  // RowSink: `covered` must contain the region that Start returned, with the same rows.
   Status Begin(const DecodedRegion& region) override;
   MutableImageView Reserve(int rows) override;
   void Commit(int rows) override;
 
-  // Every row has been committed: the output is complete.
+  // Whether every row has been committed, and the output is complete.
   bool complete() const { return next_row_ == rows_.taps().count; }
 
   // Nanoseconds that Start, Begin and Commit have taken since Reset.
@@ -83,17 +83,17 @@ class Resampler final : public RowSink {
   int strip_rows_ = kStripRows;
   int top_ = 0;
   int held_ = 0;
-  int next_row_ = 0;  // first output row that is not finished
+  int next_row_ = 0;  // first output row not yet computed
 
   GrowingBuffer turned_;               // Strip::turned
   GrowingBuffer along_;                // Strip::along
-  GrowingBuffer finished_;             // Strip::finished, and the rows that are leaving
-  uint8_t* other_finished_ = nullptr;  // the half of it that is not Strip::finished
-  GrowingBuffer upright_;              // the visible window, u8, when it has to be transposed
+  GrowingBuffer finished_;             // Strip::finished, and Strip::leaving
+  uint8_t* other_finished_ = nullptr;  // the half that Strip::finished does not use
+  GrowingBuffer upright_;              // the visible window, u8, if it must be transposed
   Strip strip_;
-  uint8_t* out_ = nullptr;  // where output row 0 goes
+  uint8_t* out_ = nullptr;  // destination of output row 0
   RowFormat format_;        // of the output
-  RowFormat strips_;        // of what the strips write: the output, or upright_
+  RowFormat strips_;        // of the strips' destination: the output, or upright_
   uint64_t busy_ns_ = 0;
 };
 

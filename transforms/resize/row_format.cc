@@ -8,7 +8,7 @@ namespace stoker {
 
 namespace {
 
-// Batches of smaller images may well be in a cache when they are taken.
+// Smaller rows may still be in a cache when their batch is taken.
 constexpr ptrdiff_t kStreamedBytes = 64 << 10;
 
 template <typename T>

@@ -1,7 +1,8 @@
-// RowFormat: how an image's pixels lie in the row of a batch, and what becomes of their values.
+// RowFormat: the layout of an image's pixels in the row of a batch, and the conversion of their
+// values.
 //
 // u8: 0…255 as they are. f32: value × scale + bias, rounded after the product and after the sum.
-// f16 and bf16: that, rounded once more (half.h).
+// f16 and bf16: like f32, then rounded once more (half.h).
 #pragma once
 
 #include <cstddef>
@@ -13,15 +14,15 @@
 
 namespace stoker {
 
-// Where the pixels go: one image, turned as it is to be seen, in a row without gaps.
+// The destination of one image in viewing orientation, in a row without gaps.
 struct PixelOutput {
   void* row = nullptr;  // any alignment
   DType dtype = DType::kU8;
-  const float* scale = nullptr;  // of the three channels; finite, not for u8
+  const float* scale = nullptr;  // for the three channels; finite, not for u8
   const float* bias = nullptr;
   Layout layout = Layout::kNhwc;
-  // Nobody reads the row soon: past the caches, if it is large. FlushEmitted (emit.h) must follow
-  // before another thread may look.
+  // The row is not read soon: large rows are written past the caches. FlushEmitted (emit.h) must be
+  // called before another thread reads the row.
   bool read_later = false;
 };
 
@@ -38,13 +39,13 @@ struct RowFormat {
   DType dtype = DType::kU8;
   Layout layout = Layout::kNhwc;
 
-  // Bytes to the next value in each direction. Those down may be negative.
+  // Bytes to the next value in each direction; the vertical ones may be negative.
   ptrdiff_t along = 3;
   ptrdiff_t down = 0;
   ptrdiff_t channel = 1;
 
-  // Rows are written past the caches where aligned: a line need not be read first to be written,
-  // and none that is in use is driven out.
+  // Aligned parts of rows are written past the caches: cache lines need not be read before they are
+  // written, and no others are evicted.
   bool stream = false;
 
   // For pieces of 16 values: three for 48 values of NHWC, one for each plane of NCHW.
@@ -56,7 +57,7 @@ struct RowFormat {
   float BiasOf(int c) const { return layout == Layout::kNhwc ? bias[0][c] : bias[c][0]; }
 };
 
-// One pixel, at its first channel's place.
+// Stores one pixel; `at` is the address of its first channel.
 void StorePixel(const RowFormat& format, const uint8_t* rgb, uint8_t* at);
 
 }  // namespace stoker

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-// Vectors of a length known only at run time would need another layout of the transposes.
+// Vectors with a length known only at run time would need another layout of the transposes.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #define HWY_WANT_AVX3_DL 1
 
@@ -36,14 +36,14 @@ class PairSums {
   HWY_INLINE void Add(hn::Vec<Words> a, hn::Vec<Words> b) {
     first_ = hn::ReorderWidenMulAccumulate(Sums(), a, b, first_, second_);
   }
-  // Divided by 1 << shift and rounded; `half` is 1 << (shift - 1).
+  // The sums divided by 1 << shift and rounded; `half` is 1 << (shift - 1).
   HWY_INLINE hn::Vec<Sums> Rounded(hn::Vec<Sums> half, int shift) const {
     const hn::Vec<Sums> sums = hn::RearrangeToOddPlusEven(first_, second_);
     return hn::ShiftRightSame(hn::Add(sums, half), shift);
   }
 
  private:
-  // Some instruction sets keep halves of the sums, in lanes of their own, until the end.
+  // Some instruction sets keep two halves of each sum in separate lanes until the end.
   hn::Vec<Sums> first_, second_;
 };
 
@@ -55,8 +55,8 @@ HWY_INLINE hn::Vec<Words> WeightPair(const int16_t* weights) {
 
 // ---- Vertical: kTileBytes columns of one output row.
 //
-// Within each kTileBytes / (16 × kBlocks)-th of `out`, the groups of 8 columns lie in the order
-// that interleaving leaves: the even ones, then the odd ones (GroupPosition).
+// Within each kTileBytes / (16 × kBlocks)-th of `out`, the groups of 8 columns are in the order
+// that interleaving gives: the even ones, then the odd ones (GroupPosition).
 template <int kPairs>
 HWY_INLINE void BlendDown(const uint8_t* HWY_RESTRICT source, ptrdiff_t stride,
                           const int16_t* HWY_RESTRICT weights, int pairs, int shift,
@@ -112,13 +112,13 @@ void BlendTileDown(const Strip& s, const uint8_t* column, int16_t* tile) {
 
 // ---- Transpose of 16-bit values: rows of a tile to columns.
 
-// Where the columns [8 × group, 8 × group + 8) lie in a row of a tile, in units of 8.
+// The position of columns [8 × group, 8 × group + 8) in a row of a tile, in units of 8.
 constexpr size_t GroupPosition(size_t group) {
   const size_t in_vectors = group % (2 * kBlocks);
   return group - in_vectors + (in_vectors % 2) * kBlocks + in_vectors / 2;
 }
 
-// Blocks of 8 values from kBlocks places.
+// Loads blocks of 8 values from kBlocks addresses.
 HWY_INLINE hn::Vec<Words> LoadBlocks(const int16_t* from, size_t distance) {
   const Block d;
 #if HWY_MAX_BYTES >= 64
@@ -144,7 +144,7 @@ HWY_INLINE void ShuffleRound(D d, const V (&from)[kCount], V (&to)[kCount]) {
   }
 }
 
-// `turned`: where column 0 of the tile goes; column c goes c × step columns further.
+// `turned`: destination of the tile's column 0; column c goes c × step columns further.
 HWY_INLINE void TurnTile(const int16_t* HWY_RESTRICT tile, int16_t* HWY_RESTRICT turned, int step) {
   const Words d;
   for (size_t group = 0; group < kTileBytes / 8; ++group) {
@@ -198,7 +198,7 @@ HWY_INLINE void BlendAlong(const Strip& s, int x, int n, const int16_t* HWY_REST
 
 // ---- Transpose of bytes: columns to rows of finished pixels.
 
-// 16 columns, `step` apart, of kStripRows bytes each.
+// Transposes 16 columns, `step` apart, of kStripRows bytes each.
 HWY_INLINE void TurnBytes(const uint8_t* HWY_RESTRICT columns, ptrdiff_t step,
                           uint8_t* HWY_RESTRICT rows, ptrdiff_t stride) {
   const hn::CappedTag<uint8_t, kStripRows> d;
@@ -221,7 +221,7 @@ HWY_INLINE void TurnBytes(const uint8_t* HWY_RESTRICT columns, ptrdiff_t step,
   }
 }
 
-// kStripPixels pixels, of which pixel 0 of the first row goes to `finished`.
+// Stores kStripPixels pixels per row; pixel 0 of the first row goes to `finished`.
 template <int kChannels>
 HWY_INLINE void Finish(const uint8_t* mixed, const FinishedRows& rows, uint8_t* finished) {
   constexpr int kPieces = kChannels;
@@ -236,14 +236,14 @@ HWY_INLINE void Finish(const uint8_t* mixed, const FinishedRows& rows, uint8_t* 
 
 // ---- A strip.
 
-// The columns that have been blended vertically: [begin, end) in bytes of a pixel row, whatever the
-// layout; column c lies at turned + (c - begin) × kStripRows.
+// The vertically blended columns: [begin, end) in bytes of a pixel row, for any layout; column c
+// lies at turned + (c - begin) × kStripRows.
 struct Turned {
   ptrdiff_t begin = 0;
   ptrdiff_t end = 0;
 };
 
-// Makes the columns [first, end) be there. `first` does not decrease from call to call.
+// Ensures that columns [first, end) are blended. `first` does not decrease from call to call.
 HWY_INLINE void Provide(const Strip& s, ptrdiff_t first, ptrdiff_t end, Turned& have,
                         int16_t* tile) {
   if (first > have.end) have = {first, first};
@@ -262,7 +262,7 @@ HWY_INLINE void Provide(const Strip& s, ptrdiff_t first, ptrdiff_t end, Turned& 
   }
 }
 
-// The share of the leaving rows that goes with block `x`.
+// Emits the share of the leaving rows that belongs to block `x`.
 HWY_NOINLINE void EmitShare(const Strip& s, int x, int n) {
   const int begin = s.leaving.rows * x / s.columns.count;
   FinishedRows share = s.leaving;

@@ -12,7 +12,7 @@ int Blend(const uint8_t* column, ptrdiff_t stride, const int16_t* weights, int t
   return sum >> shift;
 }
 
-// One channel of one output pixel.
+// Computes one channel of one output pixel.
 uint8_t Value(const Strip& s, int row, int x, int channel) {
   const int row_taps = 2 * s.rows.pairs, column_taps = 2 * s.columns.pairs;
   const int16_t* down = s.rows.weights + static_cast<ptrdiff_t>(row) * row_taps;
@@ -39,13 +39,14 @@ int TurnedColumns(const AxisTaps& columns, int channels) {
     const int last = std::min(x + kStripPixels, columns.count) - 1;
     widest = std::max(widest, columns.starts[last] - columns.starts[x]);
   }
-  // A block's columns, and those of the tile being added; twice, so that they seldom have to move.
+  // A block's columns, and those of the tile being added; twice, so that they rarely have to be
+  // moved.
   return 2 * (widest + 2 * columns.pairs) * channels + 2 * 3 * kTileBytes;
 }
 
 namespace {
 
-// The blocks at both ends may reach out of the row by most of a block.
+// The blocks at both ends may exceed the row by almost a block.
 constexpr ptrdiff_t kBeside = 3 * kStripPixels;
 
 ptrdiff_t FinishedStride(int pixels) {

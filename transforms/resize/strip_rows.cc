@@ -1,5 +1,5 @@
-// Strips of planes, row by row. Compiled once for each instruction set; AVX-512 alone has the
-// shuffles that it takes.
+// Resamples strips of planes row by row. Compiled once for each instruction set; only AVX-512 has
+// the necessary shuffles.
 #include <algorithm>
 #include <cstring>
 
@@ -48,7 +48,7 @@ HWY_INLINE hn::Vec<Words> WeightPair(const int16_t* weights) {
 
 // ---- Vertical: a few output rows of all planes.
 
-// The 128-bit blocks of `even` and `odd`, in turn.
+// Stores the 128-bit blocks of `even` and `odd` alternately.
 HWY_INLINE void StoreInTurn(hn::Vec<Words> even, hn::Vec<Words> odd, int16_t* out) {
   alignas(64) static constexpr int64_t kLower[8] = {0, 1, 8, 9, 2, 3, 10, 11};
   alignas(64) static constexpr int64_t kUpper[8] = {4, 5, 12, 13, 6, 7, 14, 15};
@@ -57,8 +57,8 @@ HWY_INLINE void StoreInTurn(hn::Vec<Words> even, hn::Vec<Words> odd, int16_t* ou
   _mm512_store_si512(out + 32, _mm512_permutex2var_epi64(even.raw, upper, odd.raw));
 }
 
-// 64 columns of one output row. In the sums the groups of four columns lie as interleaving leaves
-// them.
+// Blends 64 columns of one output row. In the sums the groups of four columns are in the order that
+// interleaving gives.
 template <int kPairs>
 HWY_INLINE void BlendTile(const uint8_t* HWY_RESTRICT row, ptrdiff_t stride,
                           const int16_t* HWY_RESTRICT weights, ptrdiff_t pairs, int shift,
@@ -90,7 +90,7 @@ struct Group {
   int count = 0;
 };
 
-// Writes up to 63 values behind each row.
+// Writes up to 63 values past the end of each row.
 template <int kPairs>
 void BlendDown(const Strip& s, Group group) {
   const int shift = s.rows.shift - MiddleBits(s.columns.shift);
@@ -124,14 +124,14 @@ void BlendDownAny(const Strip& s, Group group) {
 
 // ---- Horizontal: the same rows, 16 pixels at a time.
 
-// The values of a window that a block's sums are made of.
+// Picks the values of a window for a block's sums.
 template <bool kNarrow>
 HWY_INLINE hn::Vec<Words> Pick(hn::Vec<Words> low, hn::Vec<Words> high, hn::Vec<Words> places) {
   if constexpr (kNarrow) return hn::Vec<Words>{_mm512_permutexvar_epi16(places.raw, low.raw)};
   return hn::Vec<Words>{_mm512_permutex2var_epi16(low.raw, places.raw, high.raw)};
 }
 
-// Three channels' values, 0…255, to 48 neighbouring bytes and 16 more.
+// Stores three channels' values, 0…255, as 48 interleaved bytes, and 16 bytes more.
 HWY_INLINE void StoreMixed(const hn::Vec<Sums> (&rgb)[3], uint8_t* out) {
   alignas(64) static constexpr int32_t kDense[16] = {0,  1,  2,  4,  5, 6, 8,  9,
                                                      10, 12, 13, 14, 3, 7, 11, 15};
@@ -199,7 +199,7 @@ HWY_INLINE void BlendAlong(const Strip& s, const FinishedRows& rows, Group group
 
 // ---- A strip.
 
-// The share of the leaving rows that goes with these.
+// Emits the share of the leaving rows that belongs to this group.
 void EmitShare(const Strip& s, Group group) {
   const int begin = s.leaving.rows * group.first / s.row_count;
   FinishedRows share = s.leaving;
