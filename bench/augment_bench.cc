@@ -1,8 +1,9 @@
-// Microseconds of one step on one image of 224 × 224, by instruction set, and of its plain twin.
+// Measures the microseconds of one step on one image of 224 × 224, by instruction set, and of its
+// reference.
 //
-// The image is made up, smooth and a little noisy; with STOKER_PIXELS set to a file of raw planes
-// (224 × 224 × 3 bytes an image), those images in turn: an equal neighbour slows counting down.
-// Each iteration begins with a copy into the tile; "copy" is that copy alone.
+// The image is synthetic, smooth and slightly noisy; with STOKER_PIXELS set to a file of raw planes
+// (224 × 224 × 3 bytes per image) those images are used in rotation, because equal neighbors slow
+// down counting. Each iteration begins with a copy into the tile; "copy" measures that copy alone.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

@@ -1,10 +1,11 @@
-// decode_bench DIR [ROUNDS [NAME]]: what decoding costs, phase by phase and as a whole, ours and
-// libjpeg-turbo's, on the photographs of a directory; file bytes are in memory.
+// decode_bench DIR [ROUNDS [NAME]]: measures decoding, phase by phase and as a whole, by stoker and
+// by libjpeg-turbo, on the photographs of a directory; file bytes are in memory.
 //
-// Every round measures each thing once, on all photographs, one after the other: what disturbs the
-// machine disturbs all alike. Printed are medians of CPU microseconds a photograph, and the ratio
-// to libjpeg-turbo, or of the types and layouts to bytes of NHWC, within a round with its smallest
-// and largest value. With NAME only what has it in its name is run (for a profiler).
+// Every round measures each item once, on all photographs, one after the other, so that
+// disturbances of the machine affect all alike. It prints medians of CPU microseconds per
+// photograph, and the ratio to libjpeg-turbo (or, for types and layouts, to bytes in NHWC) within a
+// round with its smallest and largest value. With NAME only items whose name contains it are run
+// (for a profiler).
 #include <time.h>
 
 #include <algorithm>
@@ -92,7 +93,7 @@ std::vector<Photo> ReadPhotos(const char* folder) {
   return photos;
 }
 
-// Uses one instruction set while it lives.
+// Selects one instruction set during its lifetime.
 class With {
  public:
   explicit With(int64_t target) { Set(target); }
@@ -117,7 +118,7 @@ struct Measured {
   std::string name;
   std::function<void(const Photo&)> run;
   bool phase = false;      // on photographs whose phases can be told apart
-  std::string baseline;    // name of what it is compared with; none: nothing
+  std::string baseline;    // name of the item it is compared with; empty: none
   std::vector<double> us;  // of each round
 };
 
@@ -155,7 +156,7 @@ void Print(const std::vector<Measured>& all) {
   }
 }
 
-// What there is to measure, and on what.
+// The items to measure, and the photographs.
 class Measurements {
  public:
   explicit Measurements(const std::vector<Photo>& photos)
@@ -225,7 +226,7 @@ class Measurements {
     }
   }
 
-  // Our decoder and the resampler; libjpeg-turbo chooses for itself.
+  // Instruction sets of stoker's decoder and the resampler; libjpeg-turbo chooses its own.
   void AddTargets() {
     for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
       const std::string with = std::string("ours, ") + hwy::TargetName(target);

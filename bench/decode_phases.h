@@ -1,4 +1,5 @@
-// The phases of our JPEG decoder by themselves, on whole images; for decode_bench.
+// DecodePhases: runs the phases of stoker's JPEG decoder separately, on whole images; for
+// decode_bench.
 #pragma once
 
 #include <array>
@@ -16,11 +17,11 @@
 
 namespace stoker {
 
-// One thread at a time.
+// Not thread-safe.
 class DecodePhases {
  public:
-  // What the next calls work on: a file (with kBufferPadding readable bytes behind it) whose header
-  // our parser has accepted, without restart intervals. Both stay.
+  // Sets the input of the next calls: a file (followed by kBufferPadding readable bytes) whose
+  // header ParseHeader has accepted, without restart intervals. Both must stay valid.
   void Use(std::span<const uint8_t> bytes, const jpeg::FrameHeader& header) {
     bytes_ = bytes;
     header_ = &header;

@@ -1,4 +1,4 @@
-// Ways from the bytes of a photograph to rows of pixels, or to a row of a batch; for decode_bench.
+// Methods of decoding a photograph to rows of pixels, or to a row of a batch; for decode_bench.
 #pragma once
 
 #include <array>
@@ -15,9 +15,10 @@
 namespace stoker {
 
 inline constexpr ImageSize kOutput{224, 224};
-inline constexpr std::array<int, 3> kIntervals = {4, 8, 16};  // MCUs between an index' places
+// MCUs between an index's entry points
+inline constexpr std::array<int, 3> kIntervals = {4, 8, 16};
 
-// What becomes the output: the box that RandomResizedCrop draws, or Resize(256) and CenterCrop.
+// The output: the box that RandomResizedCrop draws, or Resize(256) and CenterCrop.
 enum class Box { kCrop, kEval };
 
 struct Photo {
@@ -26,17 +27,17 @@ struct Photo {
   Fallback why = Fallback::kNone;
   ImageSize size;
   std::array<Resampling, 2> task;                             // by Box
-  std::array<std::vector<uint8_t>, kIntervals.size()> index;  // empty where there can be none
+  std::array<std::vector<uint8_t>, kIntervals.size()> index;  // empty if there can be none
 
   std::span<const uint8_t> bytes() const {
     return std::span(padded).first(padded.size() - kBufferPadding);
   }
   const Rect& crop() const { return task[0].box; }
-  // Entropy-coded data without restart markers: what the phases are measured on.
+  // Whether there are no restart markers: the phases are measured on such data.
   bool plain() const { return why == Fallback::kNone && header.restart_interval == 0; }
 };
 
-// Rows that nobody wants.
+// A sink that discards all rows.
 class Discard : public RowSink {
  public:
   Status Begin(const DecodedRegion& region) override;
@@ -49,7 +50,7 @@ class Discard : public RowSink {
   std::vector<uint8_t> rows_;
 };
 
-// One photograph after the other. All that goes wrong aborts.
+// Decodes one photograph after the other. Errors abort.
 class Alone {
  public:
   explicit Alone(JpegDecoder::Way way) : decoder_({}, nullptr, way) {}
@@ -57,7 +58,7 @@ class Alone {
   void Rows(const Photo& photo, const Rect& region);
   void Batch(const Photo& photo, Box box, const PixelOutput& output,
              std::span<const uint8_t> index = {});
-  // All of the image first, and what is needed from that.
+  // Decodes the whole image first, and takes what is needed from it.
   void BatchFromImage(const Photo& photo, Box box, const PixelOutput& output);
 
   // Batch in pieces.
@@ -73,8 +74,8 @@ class Alone {
   Discard discard_;
 };
 
-// Two in turns. When one is done, the next call goes on with the other: what is left of a round is
-// done in the next one.
+// Decodes two photographs interleaved. When one is done, the next call continues with the other:
+// the rest of a round is done in the next round.
 class InTurns {
  public:
   void Batch(const Photo& photo, Box box, const PixelOutput& output,

@@ -1,10 +1,10 @@
-// How near copies and the kernel come to what the device can do:
+// Measures how close copies and the kernel come to the limits of the device:
 //
 //   device_bench [DEVICE] [--quick]     cuda:0 unless another one is named
 //
-// Batches are rows of memory, so that their production is no limit. Three tables: copies of batches
-// of 8 to 256 MiB beside a copy with nothing else going on; the same behind a step that is longer
-// than the copy; the kernel beside a copy on the device. All times are the device's own.
+// Batches are rows in memory, so that production is not the limit. Prints three tables: copies of
+// batches of 8 to 256 MiB compared with a bare copy; the same behind a step that takes longer than
+// the copy; the kernel compared with a copy on the device. All times are measured on the device.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -35,7 +35,7 @@ double PerSecond(uint64_t amount, uint64_t nanoseconds) {
          static_cast<double>(std::max<uint64_t>(nanoseconds, 1));
 }
 
-// `batches` of `batch_size` rows, each used by a step.
+// Stages `batches` batches of `batch_size` rows, each used by a step.
 Result<Staged> Stage(const std::shared_ptr<Device>& device, uint32_t batch_size, uint64_t batches,
                      uint64_t step_ns) {
   static const std::vector<uint8_t> row(kRowBytes, 7);
@@ -89,7 +89,7 @@ Status BehindSteps(const std::shared_ptr<Device>& device, uint32_t most_mib) {
     const auto batch_size = static_cast<uint32_t>((uint64_t{mib} << 20) / kRowBytes);
     Result<double> bare = BareCopyRate(*device, size_t{batch_size} * kRowBytes);
     if (!bare.ok()) return std::move(bare).error();
-    // Longer than the copy, and than making the batch by one core.
+    // Longer than the copy, and than making the batch on one core.
     const double copy_s = static_cast<double>(batch_size) * kRowBytes / std::min(*bare, 5 * kGiga);
     const auto step_ns = static_cast<uint64_t>(2e9 * copy_s);
     ASSIGN_OR_RETURN(uint64_t alone, BareStep(*device, step_ns));

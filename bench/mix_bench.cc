@@ -1,5 +1,5 @@
-// What mixing a finished batch costs for each row of 224 × 224 pixels, beside reading and writing
-// the same memory by memcpy. The batch lies in huge pages where there are any, as a loader's does.
+// Measures mixing a finished batch per row of 224 × 224 pixels, compared with reading and writing
+// the same memory by memcpy. The batch lies in huge pages if available, like a loader's.
 //
 //   mix_bench [--benchmark_filter=f32]
 #include <benchmark/benchmark.h>
@@ -25,7 +25,7 @@ MixedRow RowOf(DType dtype, bool planes) {
 Mapping MakeBatch(size_t bytes) {
   Result<Mapping> batch = Mapping::Map(bytes, /*huge_pages=*/true);
   if (!batch.ok()) std::abort();
-  std::memset(batch->data(), 0x3c, bytes);  // 60, 1.06, 0.0115: no tiny numbers
+  std::memset(batch->data(), 0x3c, bytes);  // 60, 1.06, 0.0115: no subnormal numbers
   return *std::move(batch);
 }
 
@@ -45,7 +45,7 @@ void Mix(benchmark::State& state, DType dtype, bool planes, const DrawnMix& mix)
   Report(state);
 }
 
-// Each row is read, and written to a batch beside it.
+// Copies each row to another batch.
 void Copy(benchmark::State& state, DType dtype) {
   const size_t bytes = RowOf(dtype, false).bytes();
   const Mapping from = MakeBatch(kRows * bytes), to = MakeBatch(kRows * bytes);

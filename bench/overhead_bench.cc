@@ -1,10 +1,10 @@
-// Microseconds of CPU per sample of everything that is not read, decode and resize: order, drawing,
-// scheduling, counting, delivery.
+// Measures the CPU microseconds per sample of everything except read, decode and resize: order,
+// drawing, scheduling, counting, delivery.
 //
-// The files are tiny and in memory, so that little else is left: the CPU time of the whole process
-// for one sample through a loader, less that of the reader thread outside its calls into the
-// loader, less that of Plan::Apply on the same bytes in a plain loop. All three are CPU time, so
-// that a busy machine does not bear on them (but for its caches).
+// The files are tiny and in memory, so that little else is left: the result is the CPU time of the
+// whole process per sample through a loader, minus that of the reader thread outside its calls into
+// the loader, minus that of Plan::Apply on the same bytes in a plain loop. All three are CPU times,
+// so that a busy machine does not matter (except for its caches).
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
@@ -44,7 +44,7 @@ std::vector<Transform> TinyTransforms() {
   return {RandomResizedCrop{.height = kSide, .width = kSide}, RandomHorizontalFlip{}};
 }
 
-// As many samples as ImageNet has, all of them the same.
+// As many samples as ImageNet has, all identical.
 class TinySource final : public SampleSource {
  public:
   uint64_t size() const override { return 1'281'167; }
@@ -112,10 +112,10 @@ double ApplyMicroseconds() {
 struct PerSample {
   double all = 0;   // CPU of the process
   double read = 0;  // CPU of the reader threads
-  double work = 0;  // of the workers
+  double work = 0;  // CPU of the workers
 };
 
-// A batch for each iteration.
+// Takes one batch per iteration.
 PerSample TakeBatches(benchmark::State& state, LoaderOptions options) {
   const std::shared_ptr<Loader> loader = Loader::Open(std::move(options)).value();
   std::unique_ptr<Iterator> iterator = loader->Iterate();
@@ -163,7 +163,7 @@ void Overhead(benchmark::State& state, ExecutorKind executor) {
 BENCHMARK_CAPTURE(Overhead, tbb, ExecutorKind::kTbb)->Arg(1)->Arg(2)->MinTime(1.0);
 BENCHMARK_CAPTURE(Overhead, threads, ExecutorKind::kThreads)->Arg(1)->Arg(2)->MinTime(1.0);
 
-// MNIST's shape: small rows that are in memory already.
+// Small rows in memory, of MNIST's shape.
 struct SmallRows {
   static constexpr uint64_t kSamples = 60'000;
   static constexpr size_t kRowBytes = 28 * 28;
@@ -178,14 +178,14 @@ struct SmallRows {
   }
 };
 
-// CPU of copying the same rows, in an order of the same kind, into a batch's worth of memory.
+// CPU time of copying the same rows, in a similar order, into a batch's worth of memory.
 double CopyMicroseconds(const SmallRows& rows, size_t batch) {
   std::vector<uint8_t> images(batch * SmallRows::kRowBytes);
   std::vector<int64_t> labels(batch);
   double begun = 0;
   for (uint64_t i = 0; i < 5 * SmallRows::kSamples; ++i) {
     if (i == SmallRows::kSamples) begun = CpuMicroseconds();
-    const uint64_t id = i * 7919 % SmallRows::kSamples;  // a prime: each one once in an epoch
+    const uint64_t id = i * 7919 % SmallRows::kSamples;  // a prime: each id once per epoch
     std::memcpy(images.data() + i % batch * SmallRows::kRowBytes,
                 rows.images.data() + id * SmallRows::kRowBytes, SmallRows::kRowBytes);
     labels[i % batch] = rows.labels[id];
@@ -194,7 +194,7 @@ double CopyMicroseconds(const SmallRows& rows, size_t batch) {
   return (CpuMicroseconds() - begun) / (4 * SmallRows::kSamples);
 }
 
-// The same for rows in memory that are copied as they are: what is not copying.
+// The same for rows in memory that are copied as they are: everything except copying.
 void CopyOverhead(benchmark::State& state) {
   const SmallRows rows;
   LoaderOptions options;

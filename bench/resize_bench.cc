@@ -1,7 +1,8 @@
-// Microseconds of resampling one photograph, all in (weights included), by layout and instruction
-// set: the boxes that RandomResizedCrop(224) draws from a 500 × 375 photograph, and Resize(256) +
-// CenterCrop(224). With STOKER_PHOTOS set to a directory of JPEGs also the resize stage of whole
-// plans on those, cold caches and all; the counter decode_us is the decode stage of the same runs.
+// Measures the microseconds of resampling one photograph, including its weights, by layout and
+// instruction set: the boxes that RandomResizedCrop(224) draws from a 500 × 375 photograph, and
+// Resize(256) + CenterCrop(224). With STOKER_PHOTOS set to a directory of JPEGs it also measures
+// the resize stage of whole plans on those, with cold caches; the counter decode_us is the decode
+// stage of the same runs.
 //
 // The column Time is the resampling alone, Iterations are photographs. Run all instruction sets in
 // one call with --benchmark_repetitions and --benchmark_enable_random_interleaving to compare.
@@ -31,7 +32,7 @@ namespace {
 
 constexpr ImageSize kPhoto{500, 375};
 constexpr ImageSize kOutput{224, 224};
-constexpr int kRowsAtATime = 16;  // as a decoder of 4:2:0 delivers them
+constexpr int kRowsAtATime = 16;  // as delivered by a decoder of 4:2:0
 
 std::vector<uint8_t> Pixels(size_t bytes) {
   std::vector<uint8_t> pixels(bytes);
@@ -124,7 +125,7 @@ void RunPlan(benchmark::State& state, int64_t target, const Plan& plan,
   auto workspace = plan.MakeWorkspace(budget);
   GrowingBuffer batch(budget);  // aligned, as a loader's batches are
   if (!batch.Grow(64 * plan.row_bytes())) std::abort();
-  std::memset(batch.data(), 0, 64 * plan.row_bytes());  // pages are there, as in a loader
+  std::memset(batch.data(), 0, 64 * plan.row_bytes());  // touches the pages, as in a loader
   StageTimes all;
   uint64_t position = 0;
   for (auto _ : state) {

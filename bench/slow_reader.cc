@@ -61,7 +61,7 @@ void SlowReader::ReapInner(bool wait) {
 
 size_t SlowReader::Reap(std::span<ReadRequest*> done, bool wait) {
   constexpr std::chrono::milliseconds kMost(50);
-  constexpr std::chrono::microseconds kLook(200);  // how often, where both are waited for
+  constexpr std::chrono::microseconds kLook(200);  // polling interval while waiting for both
   const SlowDisk::Time give_up = steady_clock::now() + kMost;
   while (true) {
     if (inner_->in_flight() > 0) ReapInner(wait && held_.empty());

@@ -1,5 +1,5 @@
-// A Reader around another one whose reads take longer, for tests and benchmarks: by a latency, by a
-// limited throughput, by standing still now and then, by file. In real time.
+// SlowReader: a Reader that wraps another one and makes its reads take longer, for tests and
+// benchmarks: by a latency, a limited throughput, periodic stalls, or per file. In real time.
 #pragma once
 
 #include <chrono>
@@ -14,18 +14,19 @@
 
 namespace stoker {
 
-// What is slow. Each read takes the longest that any of these makes it take.
+// How storage is slow. Each read takes as long as the slowest of these.
 struct SlowStorage {
   using Duration = std::chrono::nanoseconds;
   Duration latency{0};                                  // of each read
-  std::function<Duration(const std::string&)> extra{};  // of reads of that path, beside the latency
+  std::function<Duration(const std::string&)> extra{};  // of reads of a path, in addition to the
+                                                        // latency
   uint64_t bytes_per_second = 0;                        // of all reads together; 0: no limit
   // No read ends in the first `stall` of every `stall_every`, counted from the disk's making.
   Duration stall{0};
   Duration stall_every{0};  // 0: never
 };
 
-// The disk that slow readers share. Any thread.
+// The disk that slow readers share. Thread-safe.
 class SlowDisk {
  public:
   explicit SlowDisk(SlowStorage storage) : storage_(std::move(storage)) {}
@@ -41,10 +42,7 @@ class SlowDisk {
   Time busy_until_;  // where throughput is limited; under mutex_
 };
 
-// As a factory of readers: RuntimeOptions::make_reader.
-//   options.make_reader = [disk = std::make_shared<SlowDisk>(storage)] {
-//     return SlowReader::Make(MakePreadReader(32), disk);
-//   };
+// For use as RuntimeOptions::make_reader:
 class SlowReader final : public Reader {
  public:
   static Result<std::unique_ptr<Reader>> Make(Result<std::unique_ptr<Reader>> inner,

@@ -1,11 +1,11 @@
-// Tuned against everything else that could have been chosen, on real photographs.
+// Compares tuned settings with all fixed settings, on real photographs.
 //
 //   tuner_bench PHOTOS [--workload NAME] [--batches N] [--repeats N]
 //
-// For each workload: every depth of {1, 2, 4, 8, 16} with every number of workers is run once; then
-// the three best, and the tuned loader, which begins anew each time, in turns. Printed: how long
-// the tuned run took against each of them (median, least to most), the share of its time that the
-// consumer waited, and what memory batches and reads took on average over the run.
+// For each workload, every depth of {1, 2, 4, 8, 16} is run once with every number of workers; then
+// the three best and the tuned loader, which starts anew each time, are run alternately. Prints the
+// time of the tuned run relative to each of them (median, minimum and maximum), the share of its
+// time that the consumer waited, and the average memory of batches and reads.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
@@ -31,12 +31,12 @@ namespace fs = std::filesystem;
 
 constexpr uint32_t kBatchSize = 32;
 
-// What a consumer does and what the disk is like.
+// The behavior of the consumer and of the disk.
 struct Workload {
   std::string name;
   std::string meaning;
-  // Nanoseconds that the consumer takes after batch `index`; `made_ns`: what production takes for
-  // one at its fastest. It sleeps, as a program does whose accelerator works.
+  // Nanoseconds that the consumer takes after batch `index`; `made_ns`: the fastest time of
+  // producing one. It sleeps, like a program whose accelerator is working.
   std::function<uint64_t(uint64_t index, uint64_t made_ns)> step;
   SlowStorage storage{};
   bool huge = false;  // photographs of 24 megapixels are mixed in
@@ -64,7 +64,7 @@ std::vector<Workload> Workloads() {
           {"huge", "one in 60 has 24 megapixels; a step as long as a batch", times(1), {}, true}};
 }
 
-// A folder of links, with large photographs among them. Deleted when it goes.
+// A folder of links that includes large photographs. Deleted by the destructor.
 class MixedFolder {
  public:
   explicit MixedFolder(const std::string& photos)
