@@ -1,5 +1,5 @@
-// A training loop: photographs in class folders become shuffled, augmented batches,
-// for two epochs.
+// A training loop over two epochs of shuffled, augmented batches of the photographs in class
+// folders.
 //
 //   cmake -S examples/cpp -B example -DCMAKE_PREFIX_PATH=WHERE_STOKER_IS_INSTALLED
 //   cmake --build example && example/train_loop photos/train
@@ -38,8 +38,8 @@ void Train(const char* directory) {
   for (uint64_t epoch = 0; epoch < *options.epochs; ++epoch) {
     std::map<int64_t, int> images_of_label;
     auto batches = loader->Iterate();  // over the next epoch
-    // An empty batch says that the epoch has ended. The batch's memory goes back to the loader at
-    // the end of each turn.
+    // An empty batch says that the epoch has ended. The batch's memory returns to the loader at the
+    // end of each iteration of the loop.
     while (stoker::Batch batch = batches->Next().value()) {
       for (int64_t label : batch.labels().as<int64_t>()) ++images_of_label[label];
       std::cout << "epoch " << epoch << ", batch " << batch.index() << ": " << batch.rows()
