@@ -9,7 +9,7 @@ namespace stoker {
 
 struct Registry::State {
   struct Entry {
-    std::mutex opening;  // one at a time for a key; others go on meanwhile
+    std::mutex opening;  // one Open at a time for each key; other keys are not blocked
     std::shared_ptr<EpochCounter> epochs = std::make_shared<EpochCounter>();
     std::weak_ptr<Loader> loader;  // under State::mutex
   };

@@ -1,5 +1,5 @@
-// Which loaders this process knows by a key, and their epoch counters. A dataset op names its
-// loader by key, since a graph can carry nothing but text: the op finds the running one here.
+// Registry: the loaders that this process knows by key, and their epoch counters. A dataset op
+// names its loader by key, since a graph can carry only text: the op finds the running loader here.
 #pragma once
 
 #include <functional>
@@ -12,21 +12,21 @@
 
 namespace stoker {
 
-// The state of a process, so there is one of it, and it is never destroyed: frameworks release what
-// they hold as late as they like while the process exits. Any thread.
+// Process-wide state, so there is one instance, which is never destroyed: frameworks may release
+// what they hold at any time while the process exits. Thread-safe.
 class Registry {
  public:
   static Registry& Get();
 
-  // The counter of this key; kept as long as the process lives.
+  // The counter of this key, kept for the lifetime of the process.
   std::shared_ptr<EpochCounter> Epochs(const std::string& key);
 
-  // The loader that has this key now; else the one that `open` makes with the key's counter, which
-  // has it from then on. The registry keeps no loader alive.
+  // Returns the loader registered for this key; if there is none, registers the one that `open`
+  // makes with the key's counter. The registry keeps no loader alive.
   using Opener = std::function<Result<std::shared_ptr<Loader>>(std::shared_ptr<EpochCounter>)>;
   Result<std::shared_ptr<Loader>> FindOrOpen(const std::string& key, const Opener& open);
 
-  // Ends every iteration of every loader that has a key, for the end of the process.
+  // Ends every iteration of every registered loader; for the end of the process.
   void StopAll();
 
  private:

@@ -1,4 +1,4 @@
-// The table of stoker_c.h, over Loader and the registry.
+// Implements the table of stoker_c.h with Loader and the registry.
 #include "bindings/c/stoker_c.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ using stoker::Status;
 struct stoker_error {
   int32_t code;
   std::string message;
-  const char* fixed = nullptr;  // in place of `message`, which takes memory
+  const char* fixed = nullptr;  // replaces `message`, which needs memory
 };
 struct stoker_dataset {
   std::shared_ptr<Loader> loader;
@@ -42,7 +42,7 @@ struct stoker_dataset {
 };
 struct stoker_cursor {
   std::unique_ptr<Iterator> cursor;
-  bool pins = false;  // its loader
+  bool pins = false;  // its loader pins slots
 };
 struct stoker_batch {
   Batch batch;
@@ -78,13 +78,13 @@ int32_t CodeOf(Code code) {
   return STOKER_INTERNAL;
 }
 
-// Both lists are the same, in the same order.
+// Both lists have the same order.
 static_assert(static_cast<int>(DType::kBool) == STOKER_BOOL &&
               static_cast<int>(DType::kI64) == STOKER_I64 &&
               static_cast<int>(DType::kF64) == STOKER_F64);
 int32_t DTypeOf(DType dtype) { return static_cast<int32_t>(dtype); }
 
-// Takes no memory and is never destroyed; error_free leaves it alone.
+// Needs no memory and is never destroyed; error_free ignores it.
 stoker_error* NoMemory() {
   alignas(stoker_error) static unsigned char place[sizeof(stoker_error)];
   static auto* const error =
@@ -104,7 +104,7 @@ stoker_error* Unexpected(const char* what) noexcept {
   }
 }
 
-// Runs what may throw or return an Error, and turns both into a stoker_error.
+// Runs a function that may throw or return an Error, and converts both into a stoker_error.
 template <typename Body>
 stoker_error* Run(const Body& body) noexcept {
   try {
@@ -117,7 +117,7 @@ stoker_error* Run(const Body& body) noexcept {
   }
 }
 
-// Fills as much of a caller's struct as the caller knows.
+// Fills as much of a caller's struct as its version has.
 template <typename Struct>
 void Fill(Struct* theirs, Struct ours) {
   const uint64_t known = std::min<uint64_t>(theirs->struct_size, sizeof(Struct));
@@ -150,7 +150,7 @@ uint64_t EpochTake(const char* key) { return Registry::Get().Epochs(key)->Take()
 uint64_t EpochNext(const char* key) { return Registry::Get().Epochs(key)->next(); }
 void EpochSetNext(const char* key, uint64_t epoch) { Registry::Get().Epochs(key)->set_next(epoch); }
 
-// All that whoever opens a source should be told.
+// The warnings about a source when it is opened.
 std::string WarningOf(const stoker::SampleSource& source) {
   std::string warning = source.Warning();
   const std::string skipped = source.Skipped().Warning();
@@ -168,7 +168,7 @@ stoker_error* DatasetOpen(const char* key, const char* spec, stoker_dataset** da
       return Loader::Open(std::move(options), std::move(epochs));
     };
     ASSIGN_OR_RETURN(std::shared_ptr<Loader> loader, Registry::Get().FindOrOpen(key, open));
-    // Told by whoever opens the source; another handle, or Python, has told already.
+    // Only the handle that opened the source reports its warnings.
     std::string warning = opened ? WarningOf(*loader->options().source) : std::string();
     *dataset = new stoker_dataset{std::move(loader), {}, std::move(warning), {}};
     return {};
@@ -220,11 +220,11 @@ const char* DatasetWarning(stoker_dataset* dataset) {
         !dataset->source_warning.empty() && !dataset->told_source_warning.exchange(true);
     return tell ? dataset->source_warning.c_str() : nullptr;
   }
-  dataset->warning = *std::move(warning);  // once in the life of a loader
+  dataset->warning = *std::move(warning);  // once per loader
   return dataset->warning.c_str();
 }
 
-// A plugin's functions, as a listener.
+// A trace listener that calls a plugin's functions.
 class PluginTrace final : public stoker::TraceListener {
  public:
   explicit PluginTrace(const stoker_trace& trace) : begin_(trace.begin), end_(trace.end) {}
@@ -240,7 +240,7 @@ class PluginTrace final : public stoker::TraceListener {
 
 void DatasetSetTrace(stoker_dataset* dataset, const stoker_trace* trace) {
   stoker::Trace& runtime = dataset->loader->options().runtime->trace();
-  static constexpr char kWho = 0;  // one place for all plugins
+  static constexpr char kWho = 0;  // its address identifies all plugins
   const auto now = std::static_pointer_cast<PluginTrace>(runtime.listener(&kWho));
   if (trace != nullptr && now != nullptr && now->Calls(*trace)) return;
   (void)runtime.Listen(&kWho, trace == nullptr ? nullptr : std::make_shared<PluginTrace>(*trace));

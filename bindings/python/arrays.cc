@@ -21,7 +21,7 @@ py::object ArrayOver(DType dtype, const std::vector<int64_t>& shape, const void*
   using Owner = std::shared_ptr<void>;
   auto kept = std::make_unique<Owner>(std::move(owner));
   const py::capsule base(kept.get(), [](void* held) { delete static_cast<Owner*>(held); });
-  (void)kept.release();  // the capsule's now
+  (void)kept.release();  // owned by the capsule now
   return py::array(NumPyType(dtype), shape, {}, data, base);
 }
 

@@ -1,4 +1,4 @@
-// Batches as NumPy arrays that share their memory.
+// Exposes batches as NumPy arrays that share their memory.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@ class object;
 
 namespace stoker::python {
 
-// NumPy's, and ml_dtypes' bfloat16. With the GIL held; throws where Python cannot import it.
+// NumPy's dtypes, and ml_dtypes' bfloat16. With the GIL held; throws if Python cannot import it.
 pybind11::dtype NumPyType(DType dtype);
 
 // A column as an array: writable, C order, 64-byte aligned, no copy. The array (and every view of
-// it) keeps the memory it lies in, and nothing else of the batch. Letting it go needs no GIL, may
-// happen on any thread, and as late as the interpreter's end. With the GIL held.
+// it) keeps its own memory alive, and nothing else of the batch. Releasing it needs no GIL and may
+// happen on any thread, as late as the interpreter's end. With the GIL held.
 pybind11::object ArrayOf(const Batch& batch, size_t column);
 
-// The same over any memory of the host that `owner` keeps.
+// The same for any host memory that `owner` keeps alive.
 pybind11::object ArrayOver(DType dtype, const std::vector<int64_t>& shape, const void* data,
                            std::shared_ptr<void> owner);
 

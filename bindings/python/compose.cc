@@ -1,4 +1,4 @@
-// stoker._stoker.Compose: a Plan, and workspaces for the threads that apply it.
+// stoker._stoker.Compose: a Plan with workspaces for the threads that apply it.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -35,7 +35,7 @@ Result<Plan> Compile(const std::string& spec) {
   return Plan::Compile(std::move(parsed.transforms), parsed.options);
 }
 
-// (transform, where, how) of each.
+// (transform, where, how) of each transform.
 std::vector<std::tuple<std::string, std::string, std::string>> ExplainSpec(
     const std::string& spec) {
   std::vector<std::tuple<std::string, std::string, std::string>> all;
@@ -47,7 +47,7 @@ std::vector<std::tuple<std::string, std::string, std::string>> ExplainSpec(
 
 class ComposeHandle {
  public:
-  // `memory_budget`: bytes of all threads together; 0: what a Runtime would take.
+  // `memory_budget`: bytes for all threads together; 0: a Runtime's default.
   ComposeHandle(const std::string& spec, uint64_t memory_budget)
       : budget_(
             std::make_unique<MemoryBudget>(memory_budget != 0 ? memory_budget : DefaultMemory())),
@@ -86,7 +86,7 @@ class ComposeHandle {
     GrowingBuffer bytes;
   };
 
-  // `write` runs without the GIL.
+  // Calls `write` without the GIL.
   template <typename Write>
   py::array Apply(const Write& write) {
     py::array row(NumPyType(plan_.dtype()), plan_.row_shape());

@@ -24,8 +24,8 @@ namespace py = pybind11;
 
 namespace {
 
-// On the CPU: in the memory that they were made in, by the loader's own engines. Elsewhere: by a
-// loader with the same options, and the device.
+// On the CPU the tensors share the memory of the loader's own batches. For other devices a loader
+// with the same options and the device makes them.
 class DeviceLoaderHandle {
  public:
   DeviceLoaderHandle(const LoaderHandle& loader, const std::string& device, int buffers)
@@ -55,7 +55,7 @@ class DeviceLoaderHandle {
 
   void Stop() const {
     *closed_ = true;
-    if (on_cpu_) return;  // the loader itself goes on
+    if (on_cpu_) return;  // the loader itself is used
     const WithoutGil released;
     loader_->Stop();
   }
@@ -78,7 +78,7 @@ class DeviceLoaderHandle {
     }
     device_ = name->ToString();
     ASSIGN_OR_RETURN(std::shared_ptr<Device> device, Device::Open(*name));
-    loader.loader()->LetIdleGo();  // in most programs nobody iterates over both
+    loader.loader()->LetIdleGo();  // most programs do not iterate over both
     LoaderOptions options = loader.loader()->options();
     options.to_device = {.device = std::move(device), .buffers = buffers};
     return Loader::Open(std::move(options), Registry::Get().Epochs(loader.key()));

@@ -10,7 +10,7 @@ namespace py = pybind11;
 
 namespace {
 
-// The specification's codes of kinds of numbers.
+// The specification's type codes.
 enum : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kBool = 6 };
 
 uint8_t CodeOf(DType dtype) {
@@ -48,7 +48,7 @@ struct NameOfCapsule<ManagedVersioned> {
   static constexpr const char* kName = "dltensor_versioned";
 };
 
-// What the deleter deletes: the consumer's view and all that it points to.
+// What the deleter deletes: the consumer's view and everything it points to.
 template <typename M>
 struct Export {
   M managed;
@@ -56,13 +56,13 @@ struct Export {
   Contents contents;
 };
 
-// No Python in here: it is called without the GIL, too.
+// Must not use Python: it is called without the GIL, too.
 template <typename M>
 void Delete(M* managed) {
   delete static_cast<Export<M>*>(managed->context);
 }
 
-// Python's destructor of a capsule. The name is another one when a consumer has taken the tensor.
+// The destructor of a capsule. The capsule has another name if a consumer has taken the tensor.
 template <typename M>
 void DeleteUnlessTaken(PyObject* capsule) {
   const char* const name = NameOfCapsule<M>::kName;
@@ -94,12 +94,12 @@ py::object MakeCapsule(Contents&& contents) {
       .shape = kept.shape.data(),
       .strides = made->strides.data()};
   if constexpr (requires { managed.version; }) {
-    managed.version = {.major = 1, .minor = 0};  // the first that has all that is in here
+    managed.version = {.major = 1, .minor = 0};  // the first version with everything used here
     managed.flags = kept.flags;
   }
   PyObject* const capsule = PyCapsule_New(&managed, NameOfCapsule<M>::kName, &DeleteUnlessTaken<M>);
   if (capsule == nullptr) throw py::error_already_set();
-  (void)made.release();  // the capsule's now
+  (void)made.release();  // owned by the capsule now
   return py::reinterpret_steal<py::object>(capsule);
 }
 

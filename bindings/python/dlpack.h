@@ -1,9 +1,8 @@
-// DLPack: how array libraries hand memory to each other without a copy.
+// DLPack: the protocol by which array libraries share memory without a copy.
 //
-// The structs are the ABI of DLPack 1 and of the one before it, as dlpack.h of
-// github.com/dmlc/dlpack has them; what capsules are called, and who calls a deleter when, is in
-// its Python specification (dmlc.github.io/dlpack/latest/python_spec.html). Nothing of it may
-// change.
+// The structs are the ABI of DLPack 1 and of the version before it, as in dlpack.h of
+// github.com/dmlc/dlpack; the names of capsules and the rules for deleters are in its Python
+// specification (dmlc.github.io/dlpack/latest/python_spec.html). They must not change.
 #pragma once
 
 #include <cstdint>
@@ -63,11 +62,11 @@ struct ManagedVersioned {
   TensorView tensor;
 };
 
-inline constexpr uint64_t kIsCopied = 2;  // a flag: nobody else has the memory
+inline constexpr uint64_t kIsCopied = 2;  // a flag: the memory is not shared
 
 static_assert(sizeof(TensorView) == 48 && sizeof(Managed) == 64 && sizeof(ManagedVersioned) == 80);
 
-// C order, dense. `memory` keeps it valid.
+// A dense tensor in C order. `memory` keeps it valid.
 struct Contents {
   void* data = nullptr;
   Device device;
@@ -77,9 +76,9 @@ struct Contents {
   uint64_t flags = 0;
 };
 
-// A capsule that shares the memory. Whoever takes the tensor out renames the capsule and calls the
-// deleter when done, on any thread, with the GIL or without it, as late as the interpreter's end;
-// a capsule that nobody took from does it by itself. With the GIL held.
+// A capsule that shares the memory. A consumer that takes the tensor renames the capsule and calls
+// the deleter when done, on any thread, with or without the GIL, as late as the interpreter's end;
+// a capsule that no consumer took calls it itself. With the GIL held.
 pybind11::object Capsule(Contents contents, bool versioned);
 
 }  // namespace stoker::python::dlpack

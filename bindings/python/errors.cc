@@ -11,7 +11,7 @@ namespace py = pybind11;
 
 namespace {
 
-// File names are bytes and messages may quote them: decoded as Python decodes file names.
+// Messages may quote file names, which are bytes: decoded as Python decodes file names.
 py::object Decoded(const std::string& text) {
   PyObject* decoded =
       PyUnicode_DecodeFSDefaultAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));

@@ -1,4 +1,4 @@
-// Results become Python's exceptions. The classes are those of stoker/_errors.py.
+// Converts Results to Python exceptions of the classes in stoker/_errors.py.
 #pragma once
 
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace stoker::python {
 
-// With the GIL held: throws what pybind11 turns into the stoker.Error that fits.
+// With the GIL held: throws an exception that pybind11 converts to the matching stoker.Error.
 [[noreturn]] void Raise(const Error& error);
 
 inline void Check(const Status& status) {

@@ -22,11 +22,11 @@ namespace {
 
 void Warn(const std::string& text) {
   const py::object category = py::module_::import("stoker._errors").attr("MemoryWarning");
-  // 2: the caller of the iterator's __next__.
+  // Stack level 2 is the caller of the iterator's __next__.
   if (PyErr_WarnEx(category.ptr(), text.c_str(), 2) != 0) throw py::error_already_set();
 }
 
-// This thread has the turn while this lives.
+// Marks this thread as the owner during its lifetime.
 class HasTurn {
  public:
   explicit HasTurn(std::atomic<std::thread::id>& owner) : owner_(owner) {
@@ -112,7 +112,7 @@ Result<IteratorHandle::Taken> IteratorHandle::Take() {
     const Error was_closed{Code::kCancelled, "the loader was closed"};
     if (closed()) return was_closed;
     if (!iterator_->position()) {
-      // Before the wait, so that a state saved meanwhile has the epoch.
+      // Before waiting, so that a state saved meanwhile contains the epoch.
       if (Status s = iterator_->Seek({loader_->epochs().Take(), 0}); !s.ok()) {
         return std::move(s).error();
       }
@@ -137,7 +137,8 @@ Result<IteratorHandle::Taken> IteratorHandle::TakeNext(const Interrupt& interrup
 
 template <typename Use>
 auto IteratorHandle::InTurn(const Use& use) -> decltype(use(Interrupt())) {
-  // First: in a forked child another thread may have left the lock taken for ever.
+  // Must come first: in a forked child the lock may have been held by another thread and never be
+  // released.
   TRY(loader_->options().runtime->CheckProcess());
   if (owner_ == std::this_thread::get_id()) {
     return Error{.code = Code::kFailedPrecondition,

@@ -1,4 +1,4 @@
-// stoker._stoker.Iterator: one iteration, as threads and signal handlers of Python use it.
+// stoker._stoker.Iterator: one iteration, made safe for Python's threads and signal handlers.
 #pragma once
 
 #include <atomic>
@@ -19,15 +19,15 @@ class tuple;
 
 namespace stoker::python {
 
-// Set by whoever closes what is iterated, on any thread.
+// Set on any thread when the iterated object is closed.
 using Closed = std::atomic<bool>;
 
-// What Python sees of a batch in the host's memory: NumPy arrays, or Tensors. Columns on a device
-// are Tensors.
+// How Python sees a batch in host memory: as NumPy arrays or as Tensors. Columns on a device are
+// always Tensors.
 enum class As : uint8_t { kArrays, kTensors };
 
-// Where an iteration goes on; none while it has no epoch. Never waits: a signal handler may ask
-// while the iteration waits for a batch. Outlives the iteration.
+// The position of an iteration; none while it has no epoch. Never blocks: a signal handler may ask
+// while the iteration waits for a batch. May outlive the iteration.
 class Position {
  public:
   std::optional<std::pair<uint64_t, uint64_t>> Get() const;
@@ -38,16 +38,17 @@ class Position {
   std::optional<std::pair<uint64_t, uint64_t>> position_;
 };
 
-// Threads that share it take turns, and each batch goes to one of them. With the GIL held.
+// Threads that share it are serialized, and each batch goes to one of them. With the GIL held.
 class IteratorHandle {
  public:
-  // Gives the first `columns` of each batch. `closed`: where it is set, Next is Cancelled, also one
-  // that waits now; null: never.
+  // Returns the first `columns` of each batch. `closed`: if set, Next returns Cancelled, also a
+  // Next that is waiting; null: never.
   IteratorHandle(std::shared_ptr<Loader> loader, std::unique_ptr<Iterator> iterator, size_t columns,
                  As as, std::shared_ptr<const Closed> closed = nullptr);
   ~IteratorHandle();
 
-  // A tuple of columns; none at the end. The batch is let go when Python lets go of all of them.
+  // Returns a tuple of columns; none at the end. The batch is released when Python has released all
+  // of them.
   std::optional<pybind11::tuple> Next();
   void Seek(uint64_t epoch, uint64_t index);
 
@@ -55,7 +56,7 @@ class IteratorHandle {
   const std::vector<uint64_t>& sample_ids() const { return sample_ids_; }
 
  private:
-  // One of the two, or none: the epoch has ended.
+  // A batch on the host or on a device, or neither: the epoch has ended.
   struct Taken {
     Batch host;
     std::shared_ptr<const DeviceBatch> device;
@@ -65,8 +66,8 @@ class IteratorHandle {
   Result<Taken> Take();
   Result<Taken> TakeNext(const Interrupt& interrupt);
 
-  // `use` has the iteration to itself. What it waits for may run signal handlers on this thread:
-  // those can look at the position, and are refused here.
+  // Calls `use` with exclusive access to the iteration. While it waits it may run signal handlers
+  // on this thread: they can read the position, but are refused here.
   template <typename Use>
   auto InTurn(const Use& use) -> decltype(use(Interrupt()));
 
@@ -75,7 +76,7 @@ class IteratorHandle {
   const As as_;
   const std::shared_ptr<const Closed> closed_;
   std::timed_mutex turn_;
-  std::atomic<std::thread::id> owner_;  // has the turn
+  std::atomic<std::thread::id> owner_;  // the thread inside InTurn
   const std::shared_ptr<Position> position_ = std::make_shared<Position>();
   std::unique_ptr<Iterator> iterator_;
   std::vector<uint64_t> sample_ids_;  // of the last batch

@@ -70,7 +70,7 @@ LoaderHandle::AllElements LoaderHandle::Elements() const {
 
 namespace {
 
-// Which samples are in a batch, without making it.
+// The ids of a batch's samples, without making the batch.
 std::vector<uint64_t> SampleIdsOf(const LoaderHandle& self, uint64_t epoch, uint64_t batch) {
   const EpochOrder order = Value(EpochOrder::Make(OrderOptionsOf(self.loader()->options())));
   if (batch >= order.batches_per_epoch()) throw py::index_error("no such batch");

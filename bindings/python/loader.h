@@ -1,4 +1,4 @@
-// stoker._stoker.Loader: a thin handle on a Loader.
+// stoker._stoker.Loader: a thin handle to a Loader.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class LoaderHandle {
   std::unique_ptr<IteratorHandle> Iterate(std::optional<uint64_t> epoch, bool repeat) const;
   void Stop() const;
 
-  // (dtype, shape of a row) of each array of a batch.
+  // (dtype, row shape) of each array of a batch.
   using AllElements = std::vector<std::pair<std::string, std::vector<int64_t>>>;
   AllElements Elements() const;
 

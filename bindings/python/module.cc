@@ -1,4 +1,4 @@
-// stoker._stoker: what stoker/*.py is built on, and no one else.
+// stoker._stoker: the extension module that stoker/*.py uses. Not for other users.
 #include "bindings/python/module.h"
 
 #include <pybind11/stl.h>
@@ -18,7 +18,7 @@ namespace py = pybind11;
 
 namespace {
 
-// `reader`, `executor`: places in the lists of their names in stoker/_runtime.py.
+// `reader`, `executor`: indices into the lists of their names in stoker/_runtime.py.
 RuntimeHandle OpenRuntime(int threads, uint64_t memory_budget, int reader, int executor,
                           uint32_t reads_in_flight) {
   RuntimeOptions options;
@@ -66,7 +66,8 @@ PYBIND11_MODULE(_stoker, module) {
   AddLoader(module);
   AddDeviceLoader(module);
   AddCompose(module);
-  // For plugins in this process: the table of C functions, and what lets Ctrl-C end their waits.
+  // For plugins in this process: the table of C functions, and a function that lets Ctrl-C end
+  // their waits.
   module.def("api_address",
              [] { return reinterpret_cast<uintptr_t>(stoker_get_api(STOKER_ABI_VERSION)); });
   module.def("interrupt_address", [] { return reinterpret_cast<uintptr_t>(&AskedByPlugin); });

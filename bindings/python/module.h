@@ -1,5 +1,5 @@
-// The parts of stoker._stoker, and the handles that they pass to each other. What users see is
-// Python (stoker/): it checks arguments, and hands options over as a loader spec.
+// The parts of stoker._stoker, and the handles that they share. The Python package (stoker/) is the
+// user's interface: it checks arguments, and passes options as a loader spec.
 #pragma once
 
 #include <memory>

@@ -37,7 +37,7 @@ SourceHandle Open(const std::string& kind, const std::map<std::string, py::bytes
   return handle;
 }
 
-// The caller has seen to it that each row is dense and the type one of ours.
+// Precondition: each row is dense and the type is supported.
 ArrayColumn ColumnOf(const char* name, const py::array& array) {
   const auto type = py::str(array.dtype().attr("name")).cast<std::string>();
   ArrayColumn column;
@@ -56,8 +56,8 @@ ArrayColumn ColumnOf(const char* name, const py::array& array) {
 SourceHandle OpenArrays(const py::array& images, const std::optional<py::array>& labels) {
   std::vector<ArrayColumn> columns{ColumnOf("image", images)};
   if (labels) columns.push_back(ColumnOf("label", *labels));
-  // The last loader may go on any thread, without the GIL: the arrays are let go of when Python
-  // has time.
+  // The last loader may be destroyed on any thread, without the GIL: the arrays are released when
+  // Python has time.
   std::shared_ptr<void> owner(py::make_tuple(images, labels).release().ptr(),
                               [](void* held) { LetGoLater(held); });
   SourceHandle handle{.source = Value(Arrays(std::move(columns), std::move(owner)))};
@@ -65,7 +65,7 @@ SourceHandle OpenArrays(const py::array& images, const std::optional<py::array>&
   return handle;
 }
 
-// Names of files are in it, which may be anything.
+// The text contains file names, which may be any bytes.
 py::object Text(const std::string& bytes) {
   return py::reinterpret_steal<py::object>(
       PyUnicode_DecodeFSDefaultAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size())));
@@ -99,7 +99,7 @@ int64_t LabelOf(const SourceHandle& self, uint64_t id) {
   return self.source->At(id).label;
 }
 
-// (height, width) as the image is seen, or None.
+// (height, width) of the image as viewed, or None.
 py::object ImageSizeOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
   const ImageFacts facts = self.source->FactsOf(id);
@@ -118,7 +118,7 @@ void AddSources(py::module_& module) {
       .def_readonly("labels", &SourceHandle::labels)
       .def_property_readonly("fingerprint",
                              [](const SourceHandle& self) {
-                               const WithoutGil released;  // it may be of a mapped file
+                               const WithoutGil released;  // the array may be a mapped file
                                return FingerprintText(*self.source);
                              })
       .def_property_readonly("warning",

@@ -1,4 +1,4 @@
-// stoker.Tensor: a column of a batch, where it is.
+// stoker.Tensor: a column of a batch, in host or device memory.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ class object;
 
 namespace stoker::python {
 
-// Keeps the memory that it lies in, and nothing else of the batch. Letting it go needs no GIL, may
-// happen on any thread, and as late as the interpreter's end. All methods: with the GIL held; what
-// they throw is Python's.
+// Keeps its own memory alive, and nothing else of the batch. Releasing it needs no GIL and may
+// happen on any thread, as late as the interpreter's end. All methods are called with the GIL held
+// and throw Python exceptions.
 class Tensor {
  public:
-  // Of a batch on the CPU.
+  // A column of a batch on the CPU.
   Tensor(const Batch& batch, size_t column);
 
-  // Of a batch on a device. It is the same for all tensors of the batch.
+  // A column of a batch on a device; all tensors of the batch share it.
   Tensor(std::shared_ptr<const DeviceBatch> batch, size_t column);
 
   const std::vector<int64_t>& shape() const { return shape_; }
@@ -35,12 +35,12 @@ class Tensor {
   dlpack::Device dlpack_device() const { return dlpack_device_; }
 
   // The array API standard's __dlpack__ (data-apis.org/array-api), 2023.12 and later. BufferError
-  // for all that it does not give.
+  // for unsupported requests.
   pybind11::object Dlpack(const pybind11::object& stream, const pybind11::object& max_version,
                           const pybind11::object& dl_device, const pybind11::object& copy) const;
 
-  // A NumPy array over the same memory, which is the host's and has its values. TypeError where it
-  // is a device's.
+  // A NumPy array that shares the memory, after waiting for its values. TypeError for device
+  // memory.
   pybind11::object Array() const;
 
  private:
@@ -59,8 +59,8 @@ class Tensor {
   std::shared_ptr<const DeviceBatch> batch_;  // null on the CPU
 };
 
-// A batch for tensors to share. The last of them lets go of the GIL where it has it: freeing device
-// memory waits for what uses it.
+// A batch that tensors share. The last of them releases the GIL if it holds it, because freeing
+// device memory waits for its users.
 std::shared_ptr<const DeviceBatch> ForTensors(DeviceBatch batch);
 
 }  // namespace stoker::python

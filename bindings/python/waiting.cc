@@ -22,12 +22,12 @@ namespace py = pybind11;
 
 namespace {
 
-// Of the interpreter, which the process has one of.
+// State of the interpreter; there is one per process.
 std::atomic<unsigned long> main_thread{0};
 std::atomic<bool> leaving{false};
-std::atomic<int> restoring{0};  // threads that take the GIL back now
+std::atomic<int> restoring{0};  // threads that are about to take the GIL back
 
-// Objects that have no owner any more and wait for the GIL. Never destroyed: threads may come late.
+// References to drop once the GIL is available. Never destroyed: threads may come late.
 struct Orphans {
   std::mutex mutex;
   std::vector<PyObject*> objects;
@@ -38,7 +38,7 @@ Orphans& TheOrphans() {
   return *orphans;
 }
 
-// What else Leave does. Never destroyed, either.
+// Calls that Leave makes. Never destroyed, either.
 struct LeavingCalls {
   struct Call {
     std::weak_ptr<void> owner;
@@ -88,8 +88,9 @@ bool Finalizing() {
 
 bool MayRunHandlers() { return OnMainThread() && Py_IsInitialized() != 0 && !Finalizing(); }
 
-// Whether Python runs the constructor of TensorFlow's exception for the wait that ended: raised in
-// there, ours would be lost (pybind11 says RuntimeError where a constructor raises something else).
+// Whether Python is running the constructor of TensorFlow's exception for the wait that ended: an
+// exception raised in it would be lost (pybind11 reports RuntimeError if a constructor raises
+// another exception).
 bool InTensorFlowsException() {
   py::object frame =
       py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
@@ -105,18 +106,19 @@ bool InTensorFlowsException() {
   return false;
 }
 
-// What Ctrl-C does in a program that has no handler of its own.
+// Whether Ctrl-C has its default handler, which raises KeyboardInterrupt.
 bool CtrlCRaises() {
-  // Not `signal`, whose functions are in Python, which would run handlers.
+  // Not the module `signal`: its functions are Python code, which would run handlers.
   const py::module_ signals = py::module_::import("_signal");
   return signals.attr("getsignal")(SIGINT).is(signals.attr("default_int_handler"));
 }
 
 int InterruptNow(void* unused);
 
-// Hands over to the interpreter, which calls back on the main thread, between two instructions.
+// Schedules InterruptNow on the main thread, between two instructions.
 void InterruptLater() {
-  if (Py_AddPendingCall(&InterruptNow, nullptr) != 0) PyErr_SetInterrupt();  // too many calls wait
+  if (Py_AddPendingCall(&InterruptNow, nullptr) != 0)
+    PyErr_SetInterrupt();  // too many pending calls
 }
 
 int InterruptNow(void*) {
@@ -133,7 +135,7 @@ int InterruptNow(void*) {
 WithoutGil::WithoutGil() : state_(PyEval_SaveThread()) {}
 
 WithoutGil::~WithoutGil() {
-  restoring.fetch_add(1);  // before `leaving` is looked at: Leave looks the other way round
+  restoring.fetch_add(1);  // before reading `leaving`: Leave uses the opposite order
   if (leaving.load() && !OnMainThread()) {
     restoring.fetch_sub(1);
     while (true) pause();
@@ -143,8 +145,8 @@ WithoutGil::~WithoutGil() {
 }
 
 void Leave() {
-  main_thread = PyThread_get_thread_ident();  // whatever was thought at import
-  const WithoutGil released;                  // so that those who are at it can have it
+  main_thread = PyThread_get_thread_ident();  // may differ from the thread at import
+  const WithoutGil released;                  // lets threads that are taking the GIL have it
   leaving = true;
   Registry::Get().StopAll();
   MakeLeavingCalls();
@@ -180,7 +182,7 @@ void NoteMainThread(unsigned long thread) { main_thread = thread; }
 
 void AfterFork() {
   NoteMainThread(PyThread_get_thread_ident());
-  restoring = 0;  // those threads are the parent's
+  restoring = 0;  // those threads belong to the parent
 }
 
 Interrupt OnSignals() {

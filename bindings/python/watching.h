@@ -1,4 +1,4 @@
-// stoker._stoker.Looks and Trace: what stoker/_watching.py shows, and writes.
+// stoker._stoker.Looks and Trace: what stoker/_watching.py shows and writes.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace stoker::python {
 
-// Looks at a loader from time to time. Does not keep it. With the GIL held; one thread at a time.
+// Takes snapshots of a loader, without keeping it alive. With the GIL held; one thread at a time.
 class Looks {
  public:
   explicit Looks(std::weak_ptr<const Loader> loader) : loader_(std::move(loader)) {}
 
-  // The panel and the line, empty at the first look; none: the loader has gone.
+  // The panel and the line, empty at the first call; none: the loader no longer exists.
   std::optional<std::pair<std::string, std::string>> Look();
 
  private:
@@ -28,7 +28,7 @@ class Looks {
   RecentStats recent_;
 };
 
-// Of the loader's Runtime. With the GIL held; one thread at a time.
+// The trace of a loader's Runtime. With the GIL held; one thread at a time.
 class TraceHandle {
  public:
   TraceHandle(const Loader& loader, std::string path, uint64_t memory);
