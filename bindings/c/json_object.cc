@@ -73,7 +73,7 @@ Result<JsonObject> JsonObject::Parse(std::string_view text, const std::string& w
   }
   if (too_deep) {
     return Error{Code::kInvalidArgument, what + " has lists or objects more than " +
-                                             std::to_string(kDeepest) + " deep in each other"};
+                                             std::to_string(kDeepest) + " levels deep"};
   }
   if (!state->value.is_object()) {
     return Error{Code::kInvalidArgument,
@@ -113,7 +113,7 @@ void JsonObject::Boolean(const char* key, bool& value) {
 void JsonObject::Text(const char* key, std::string& value) {
   const Json* read = state_->Find(key);
   if (read == nullptr) return;
-  if (!read->is_string()) return state_->Fail(key, "is " + Shown(*read) + "; it must be a text");
+  if (!read->is_string()) return state_->Fail(key, "is " + Shown(*read) + "; it must be a string");
   const auto& text = read->get_ref<const std::string&>();
   if (text.find('\0') != std::string::npos) return state_->Fail(key, "has a NUL in it");
   value = text;
@@ -224,7 +224,7 @@ Status JsonObject::Finish() const {
   for (const auto& [key, unused] : state_->value.items()) {
     if (std::find(state_->known.begin(), state_->known.end(), key) != state_->known.end()) continue;
     const std::string where = state_->path.empty() ? "" : " in " + state_->path;
-    return Error{Code::kInvalidArgument, Shown(Json(key)) + where + " is no key that stoker knows"};
+    return Error{Code::kInvalidArgument, Shown(Json(key)) + where + " is not a known key"};
   }
   return {};
 }

@@ -149,13 +149,13 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
                  .cause = source->Describe() + " has " + std::to_string(source->size()) +
                           Noun(source->size(), " sample", " samples") + ", and had " +
                           std::to_string(*spec.samples) + " when the loader was made",
-                 .advice = "Make the loader anew"};
+                 .advice = "Create the loader again"};
   }
   if (!spec.fingerprint.empty() && spec.fingerprint != FingerprintText(*source)) {
     return Error{.code = Code::kFailedPrecondition,
                  .cause = source->Describe() +
                           " has other file names or classes than when the loader was made",
-                 .advice = "Make the loader anew, or give all machines the same files"};
+                 .advice = "Create the loader again, or give all machines the same files"};
   }
   options.source = std::move(source);
   return options;

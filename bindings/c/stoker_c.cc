@@ -353,7 +353,7 @@ stoker_error* DatasetPath(stoker_dataset* dataset, uint64_t sample, char* path) 
     source.PathOf(source.At(sample).file, found);
     if (found.size() >= STOKER_MAX_PATH) {
       return Error{.code = Code::kFailedPrecondition,
-                   .cause = "the path is longer than a system call takes",
+                   .cause = "the path is longer than a system call accepts",
                    .file = found};
     }
     std::memcpy(path, found.c_str(), found.size() + 1);

@@ -77,8 +77,8 @@ std::optional<py::tuple> IteratorHandle::Next() {
   if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal handler's
   if (!taken.ok() && taken.error().code == Code::kCancelled && Leaving()) {
     Raise({.code = Code::kCancelled,
-           .cause = "the interpreter is ending",
-           .advice = "In atexit handlers, iterate in those registered after `import stoker`"});
+           .cause = "the interpreter is shutting down",
+           .advice = "To iterate in an atexit handler, register it after `import stoker`"});
   }
   if (!taken.ok()) Raise(taken.error());
   if (!taken->host && taken->device == nullptr) return std::nullopt;
@@ -142,8 +142,8 @@ auto IteratorHandle::InTurn(const Use& use) -> decltype(use(Interrupt())) {
   TRY(loader_->options().runtime->CheckProcess());
   if (owner_ == std::this_thread::get_id()) {
     return Error{.code = Code::kFailedPrecondition,
-                 .cause = "this thread is waiting for this iterator's next batch already",
-                 .advice = "In a signal handler, use an iterator of its own"};
+                 .cause = "this thread is already waiting for this iterator's next batch",
+                 .advice = "Use a separate iterator in signal handlers"};
   }
   const Interrupt interrupt = [this, signals = OnSignals()] { return closed() || signals(); };
   while (!turn_.try_lock_for(kInterruptInterval)) {

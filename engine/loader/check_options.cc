@@ -43,14 +43,14 @@ Status CheckOutput(const LoaderOptions& options) {
       return Error{.code = Code::kInvalidArgument,
                    .cause = std::string("layout is ") + NameOf(options.layout) + ", but rows of '" +
                             array.name + "', which are " + DescribeRow(array) +
-                            ", are copied as they are where there are no transforms",
+                            ", are copied as they are if there are no transforms",
                    .advice = "Leave layout out, or transpose the array"};
     }
     if (options.dtype == DType::kU8 || options.dtype == array.dtype) return {};
     return Error{.code = Code::kInvalidArgument,
                  .cause = std::string("dtype is ") + NameOf(options.dtype) + ", but rows of '" +
                           array.name + "', which are " + DescribeRow(array) +
-                          ", are copied as they are where there are no transforms",
+                          ", are copied as they are if there are no transforms",
                  .advice = "Leave dtype out, or convert the array"};
   }
   if (IsPixelType(options.dtype)) return {};
@@ -90,7 +90,7 @@ Status CheckOptions(const LoaderOptions& options) {
   if (options.epochs && (*options.epochs == 0 || *options.epochs > kMostEpochs)) {
     return Error{Code::kInvalidArgument,
                  "epochs is " + std::to_string(*options.epochs) + "; it must be between 1 and " +
-                     std::to_string(kMostEpochs) + ", or left out for as many as are asked for"};
+                     std::to_string(kMostEpochs) + ", or left out for no limit"};
   }
   return {};
 }

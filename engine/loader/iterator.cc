@@ -33,7 +33,7 @@ Result<Batch> Iterator::Next(const Interrupt& interrupt) {
 Result<DeviceBatch> Iterator::NextOnDevice(const Interrupt& interrupt) {
   if (!loader_->options().to_device) {
     return Error{.code = Code::kFailedPrecondition,
-                 .cause = "this loader has no device that its batches go to",
+                 .cause = "this loader has no device",
                  .advice = "Take them by Next, or open a loader with to_device"};
   }
   return Take(&Engine::NextOnDevice, interrupt);

@@ -71,7 +71,7 @@ Result<int64_t> ClassesOf(const LoaderOptions& options) {
   }
   if (arrays.size() == 2 &&
       !(IsInteger(arrays[1].dtype) && arrays[1].row_bytes() == SizeOf(arrays[1].dtype))) {
-    return InvalidMix(name + " needs one integer a sample as label; the rows of '" +
+    return InvalidMix(name + " needs one integer per sample as label; the rows of '" +
                           arrays[1].name + "' are " + DescribeRow(arrays[1]),
                       "Give class numbers");
   }

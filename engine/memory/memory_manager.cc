@@ -223,8 +223,8 @@ Error MemoryLease::Refusal(const Error& error, uint64_t finish) const {
   Error refusal = error;
   refusal.cause = "this sample needs " + std::to_string(needed) +
                   " bytes of working memory, and of the budget of " +
-                  std::to_string(manager_.budget_.limit()) + " bytes no more than " +
-                  std::to_string(samples().limit()) + " are there beside the batches (" +
+                  std::to_string(manager_.budget_.limit()) + " bytes at most " +
+                  std::to_string(samples().limit()) + " are left beside the batches (" +
                   error.cause + ")";
   refusal.advice = "Set memory_budget to " + budget + " or more, or make the file smaller";
   return refusal;

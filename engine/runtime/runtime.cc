@@ -152,10 +152,10 @@ Runtime::~Runtime() {
 Status Runtime::CheckProcess() const {
   if (state_->process == getpid()) return {};
   return Error{.code = Code::kFailedPrecondition,
-               .cause = "this loader, or its Runtime, was made in process " +
+               .cause = "this loader, or its Runtime, was created in process " +
                         std::to_string(state_->process) +
                         " and does not work in its forked child " + std::to_string(getpid()),
-               .advice = "Make a loader in the child, without a Runtime of the parent's"};
+               .advice = "Create a loader in the child, without a Runtime of the parent"};
 }
 
 MemoryManager& Runtime::memory() { return state_->memory; }

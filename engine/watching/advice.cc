@@ -156,7 +156,7 @@ class Adviser {
       case Cause::kDecode:
         return waited + ": " + Cores();
       case Cause::kStorage:
-        if (share_ < kNowAndThen) return waited + ": storage is late now and then.";
+        if (share_ < kNowAndThen) return waited + ": storage is late occasionally.";
         return waited + ": storage brings " +
                Rate(Ratio(static_cast<double>(stats_.bytes_read), wait_ + consumer_)) +
                " and should bring " +
@@ -234,11 +234,11 @@ class Adviser {
       case Cause::kStorage:
         return OfStorage();
       case Cause::kCopy:
-        return {"make batches of fewer bytes", "see `stoker doctor` about the device's link"};
+        return {"make batches smaller in bytes", "see `stoker doctor` about the device's link"};
       case Cause::kOther:
         break;
     }
-    return {"take larger batches", "let go of them sooner"};
+    return {"take larger batches", "release them sooner"};
   }
 
   void OfCores(std::vector<std::string>& remedies) const {
@@ -260,10 +260,10 @@ class Adviser {
     std::vector<std::string> remedies;
     if (!TakesOnly() && EnoughOnAverage()) {
       if (stats_.depth_given && stats_.depth > 0) {
-        remedies.push_back("let more batches be ready (depth, now " + std::to_string(stats_.depth) +
-                           ", or memory_budget)");
+        remedies.push_back("allow more batches in production (depth, now " +
+                           std::to_string(stats_.depth) + ", or memory_budget)");
       } else if (MemoryIsShort()) {
-        remedies.emplace_back("let more batches be ready (memory_budget)");
+        remedies.emplace_back("allow more batches in production (memory_budget)");
       }
     }
     if (!HalfIsEnough()) OfCores(remedies);
@@ -277,7 +277,7 @@ class Adviser {
     for (const uint64_t count : paths.fallback) decoded += count;
     const uint64_t progressive = paths.fallback[static_cast<size_t>(Fallback::kProcess)];
     if (paths.stale + paths.contradicted > decoded / 20) {
-      remedies.emplace_back("make the crop index anew (`stoker index`)");
+      remedies.emplace_back("rebuild the crop index (`stoker index`)");
     } else if (paths.indexed == 0 && paths.fast > decoded / 2 && CropsAtRandom()) {
       remedies.emplace_back("build a crop index (`stoker index`)");
     }

@@ -65,20 +65,19 @@ class Page {
 };
 
 void AddWork(const LoaderStats& stats, Page& page) {
-  page.Count("samples_total", "Samples worked on, good or bad.", stats.samples);
+  page.Count("samples_total", "Samples processed, including failed ones.", stats.samples);
   page.Count("batches_total", "Batches delivered.", stats.batches);
   page.Count("read_bytes_total", "Bytes of the files read, cached or not.", stats.bytes_read);
-  page.Begin("stage_seconds_total", "counter", "Workers' time, by what it was spent on.");
+  page.Begin("stage_seconds_total", "counter", "Workers' time by stage.");
   page.Sample(SecondsText(stats.stages.decode_ns), {{"stage", "decode"}});
   page.Sample(SecondsText(stats.stages.resize_ns), {{"stage", "resize"}});
   page.Sample(SecondsText(stats.stages.augment_ns), {{"stage", "augment"}});
   page.Sample(SecondsText(stats.stages.mix_ns), {{"stage", "mix"}});
-  page.Begin("worker_busy_seconds_total", "counter", "Time that a worker had samples in hand.");
+  page.Begin("worker_busy_seconds_total", "counter", "Time that a worker spent on samples.");
   for (size_t worker = 0; worker < stats.worker_busy_ns.size(); ++worker) {
     page.Sample(SecondsText(stats.worker_busy_ns[worker]), {{"worker", std::to_string(worker)}});
   }
-  page.Gauge("worker_core_share",
-             "Part of their busy time in which workers had a core, measured now and then.",
+  page.Gauge("worker_core_share", "Share of their busy time in which workers had a core, sampled.",
              stats.clocked.share());
   page.Begin("reader_cpu_seconds_total", "counter",
              "CPU time of the reader threads, for all loaders of the process.");
@@ -87,38 +86,37 @@ void AddWork(const LoaderStats& stats, Page& page) {
 
 void AddWaits(const LoaderStats& stats, Page& page) {
   page.Begin("wait_seconds_total", "counter",
-             "Time that the consumer waited for batches, and why.");
+             "Time that the consumer waited for batches, by cause.");
   for (const NamedCause& cause : kNamedCauses) {
     page.Sample(SecondsText(stats.waited.*cause.ns), {{"cause", cause.name}});
   }
   page.Begin("consumer_seconds_total", "counter",
-             "Time between having a batch and asking for the next one.");
+             "Time between receiving a batch and asking for the next one.");
   page.Sample(SecondsText(stats.consumer_ns));
 }
 
 void AddDecoded(const DecodePaths& paths, Page& page) {
   uint64_t others = 0;
   for (const uint64_t count : paths.fallback) others += count;
-  page.Begin("jpeg_images_total", "counter", "JPEGs decoded, by what.");
+  page.Begin("jpeg_images_total", "counter", "JPEGs decoded, by decoder.");
   page.Sample(std::to_string(paths.fast), {{"decoder", "stoker"}});
   page.Sample(std::to_string(others), {{"decoder", "libjpeg-turbo"}});
   page.Count("jpeg_no_end_marker_total",
-             "Of these, those that lack the end-of-image marker behind whole data.",
-             paths.no_end_marker);
+             "Those of these with complete data but no end-of-image marker.", paths.no_end_marker);
   page.Begin("crop_index_images_total", "counter",
-             "Images that had a crop index: decoded by it, or not because it is stale or wrong.");
+             "Images with a crop index, by result: used, stale or wrong.");
   page.Sample(std::to_string(paths.indexed), {{"result", "used"}});
   page.Sample(std::to_string(paths.stale), {{"result", "stale"}});
   page.Sample(std::to_string(paths.contradicted), {{"result", "wrong"}});
 }
 
 void AddSettings(const LoaderStats& stats, Page& page) {
-  page.Gauge("depth", "Batches in production at most, now.", stats.depth);
-  page.Gauge("workers", "Workers that decode at a time at most, now.", stats.workers);
-  page.Gauge("threads", "Workers that there are, for all loaders.", stats.threads);
-  page.Gauge("reads", "Reads in flight at most, now.", stats.reads);
+  page.Gauge("depth", "Current limit of batches in production.", stats.depth);
+  page.Gauge("workers", "Current limit of workers that decode at a time.", stats.workers);
+  page.Gauge("threads", "Number of workers, for all loaders.", stats.threads);
+  page.Gauge("reads", "Current limit of reads in flight.", stats.reads);
   page.Count("decisions_total", "Changes of depth, workers and reads.", stats.decisions_made);
-  page.Begin("loader_info", "gauge", "Always 1; what the loader runs on.");
+  page.Begin("loader_info", "gauge", "Always 1; the executor and the reader of the loader.");
   page.Sample("1", {{"executor", stats.executor}, {"reader", stats.reader}});
 }
 
@@ -128,8 +126,8 @@ void AddMemory(const LoaderStats& stats, Page& page) {
   page.Gauge("batch_bytes", "Memory of one batch.", stats.slot_bytes);
   page.Gauge("pinned_bytes", "Memory of batches that is pinned for a device.", stats.pinned_bytes);
   page.Gauge("memory_used_bytes", "Working memory in use, of all loaders.", stats.memory_used);
-  page.Gauge("memory_peak_bytes", "Working memory in use at most so far.", stats.memory_peak);
-  page.Gauge("memory_budget_bytes", "Working memory that there is.", stats.memory_budget);
+  page.Gauge("memory_peak_bytes", "Highest working memory in use so far.", stats.memory_peak);
+  page.Gauge("memory_budget_bytes", "Limit of the working memory.", stats.memory_budget);
 }
 
 }  // namespace

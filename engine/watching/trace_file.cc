@@ -44,9 +44,10 @@ Result<std::unique_ptr<TraceFile>> TraceFile::Start(std::shared_ptr<Runtime> run
       new TraceFile(std::move(runtime), std::move(path), std::move(place), options.memory));
   if (made->runtime_->trace().Listen(made.get(), made->recorder_)) return made;
   made->recorder_ = nullptr;
-  return Error{.code = Code::kResourceExhausted,
-               .cause = "too many listen to this Runtime's trace: " + std::to_string(Trace::kMost),
-               .advice = "Stop a trace first"};
+  return Error{
+      .code = Code::kResourceExhausted,
+      .cause = "too many listeners to this Runtime's trace: " + std::to_string(Trace::kMost),
+      .advice = "Stop a trace first"};
 }
 
 TraceFile::TraceFile(std::shared_ptr<Runtime> runtime, std::string path, std::string place,
@@ -65,7 +66,7 @@ Result<TraceSummary> TraceFile::Stop() {
   TRY(runtime_->CheckProcess());
   const std::shared_ptr<TraceRecorder> recorder = std::exchange(recorder_, nullptr);
   if (recorder == nullptr) {
-    return Error{Code::kFailedPrecondition, "this trace was stopped before"};
+    return Error{Code::kFailedPrecondition, "this trace was already stopped"};
   }
   (void)runtime_->trace().Listen(this, nullptr);
   period_.end_ns = NowNanoseconds();

@@ -104,7 +104,7 @@ next(iterator)
 """
     command = [sys.executable, "-c", program, str(made)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30)
-    assert done.returncode == 0 and done.stdout.startswith("the interpreter is ending")
+    assert done.returncode == 0 and done.stdout.startswith("the interpreter is shutting down")
 
 
 # --- signals ----------------------------------------------------------------------------------------
@@ -334,7 +334,7 @@ def test_a_forked_childs_own_loaders_work(made):
         made,
     )
     assert err == ""
-    assert "forked child" in out.splitlines()[0] and "make a loader" in out.splitlines()[0].lower()
+    assert "forked child" in out.splitlines()[0] and "Create a loader" in out.splitlines()[0]
     assert out.splitlines()[1:] == ["True"]
 
 

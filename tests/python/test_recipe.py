@@ -143,7 +143,7 @@ def test_the_command_explains_and_measures(command, made, tmp_path):
         ("nonsense", "is no JSON", 2),
         ("1" * 3_000_000, "longer than 1048576 bytes", 2),
         ('{"transforms": [{"name": "Reduce"}]}', "Reduce", 2),
-        ('{"transforms": [], "batch_size": 3}', '"batch_size" is no key', 2),
+        ('{"transforms": [], "batch_size": 3}', '"batch_size" is not a known key', 2),
         ('{"transforms": [{"name": "RandomErasing", "p": 2}]}', "transforms[0].p", 2),
         ('{"transforms": [{"name": "RandomErasing", "value": [0, 0, 0], "noise": true}]}', "noise", 2),
         (json.dumps({**TRAINING, "mix": {"choices": [{"name": "MixUp", "alpha": -1}]}}), "alpha", 2),

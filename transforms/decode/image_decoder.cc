@@ -22,8 +22,7 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes) {
     case ImageFormat::kWebp:
       return webp_.Open(bytes);
     case ImageFormat::kUnknown:
-      return Error{
-          Code::kDataLoss, "not an image that stoker knows", {}, 0, ConvertAdvice(format_)};
+      return Error{Code::kDataLoss, "not a supported image", {}, 0, ConvertAdvice(format_)};
     default:
       return Error{Code::kUnimplemented,
                    std::string(NameOf(format_)) + " images are not supported",
@@ -52,7 +51,7 @@ void ImageDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint
       jpeg_.Start(region, sink, crop_index);
       return;
     default:
-      status_ = Error{Code::kFailedPrecondition, "Decode without a successful Open before it"};
+      status_ = Error{Code::kFailedPrecondition, "Decode was called without a successful Open"};
   }
 }
 

@@ -31,7 +31,7 @@ Status CheckLimits(const JpegHeader& header, const DecodeLimits& limits) {
   const auto coefficients = static_cast<int64_t>(header.coefficient_bytes);
   if (const int64_t most = limits.CoefficientBytes(); coefficients > most) {
     return Error{Code::kResourceExhausted,
-                 "a JPEG of several scans and " + SizeText(size) + " pixels needs " +
+                 "a JPEG with several scans and " + SizeText(size) + " pixels needs " +
                      std::to_string(coefficients) + " bytes to decode, more than the limit of " +
                      std::to_string(most),
                  {},
@@ -279,8 +279,9 @@ Status JpegDecoder::State::ReserveForLibrary() {
     return AndMore(std::move(begun), header.library_bytes);
   }
   if (!charged || librarys.Resize(header.library_bytes)) return {};
-  Error error = NoRoomToDecode(header.coefficient_bytes != 0 ? "a JPEG of several scans" : "a JPEG",
-                               header.info.size, header.library_bytes);
+  Error error =
+      NoRoomToDecode(header.coefficient_bytes != 0 ? "a JPEG with several scans" : "a JPEG",
+                     header.info.size, header.library_bytes);
   if (header.coefficient_bytes != 0) error.advice += ", or convert the file to a baseline JPEG";
   return error;
 }
@@ -332,7 +333,7 @@ void JpegDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint8
   s.done = s.found_damage = false;
   s.status = {};
   if (!std::exchange(s.opened, false)) {
-    s.status = Error{Code::kFailedPrecondition, "Decode without a successful Open before it"};
+    s.status = Error{Code::kFailedPrecondition, "Decode was called without a successful Open"};
     return;
   }
   s.region = region;

@@ -82,12 +82,12 @@ bool Try(State& s, void (*step)(State&)) {
 
 Error Failure(const State& s) {
   if (s.message_code == kTooManyScans) {
-    return Error{
-        Code::kResourceExhausted,
-        "more than " + std::to_string(s.max_scans) + " scans in a JPEG of this size",
-        {},
-        s.offset(),
-        "Re-create the file with fewer, or raise max_scans, and max_pixels for a large image"};
+    return Error{Code::kResourceExhausted,
+                 "more than " + std::to_string(s.max_scans) + " scans in a JPEG of this size",
+                 {},
+                 s.offset(),
+                 "Re-create the file with fewer scans, or raise max_scans, and max_pixels for a "
+                 "large image"};
   }
   if (s.message_code == kNoScan) {
     return Error{Code::kDataLoss,

@@ -165,8 +165,8 @@ class Compiler {
     for (size_t i = 0; i < place_; ++i) {
       const auto* erasing = std::get_if<RandomErasing>(&transforms_[i]);
       if (erasing != nullptr && erasing->noise) {
-        return Refuse(i, "its normal numbers would be normalised once more by " + Named(place_),
-                      "Move it behind Normalize");
+        return Refuse(i, "its normal numbers would be normalized again by " + Named(place_),
+                      "Move it after Normalize");
       }
     }
     normalize_ = place_;
@@ -197,9 +197,8 @@ class Compiler {
     const bool other =
         surrounded_ && !(constant && surrounded_->first == mode && surrounded_->second == fill);
     if (other && !size_) {
-      return Refuse(
-          place_, "it pads what is padded already, in another way, and images differ in size here",
-          "Pad once, or crop or resize before it");
+      return Refuse(place_, "it pads a padded image in another way, and images differ in size here",
+                    "Pad once, or crop or resize before it");
     }
     surrounded_ = {mode, fill};
     if (crop_ || other || !constant || fill != Fill{}) step_ = place_;
@@ -214,21 +213,21 @@ class Compiler {
 
   Error RefuseSizes() const {
     return Refuse(place_, "images differ in size here",
-                  "Move it behind RandomResizedCrop, or behind Resize and CenterCrop");
+                  "Move it after RandomResizedCrop, or after Resize and CenterCrop");
   }
 
   Status Resample() {
     if (resample_) {
       return Refuse(place_,
                     "a second resampling: " + Named(*resample_) +
-                        " resamples already, and twice is slower and blurs",
-                    "Let one transform go straight to the final size");
+                        " resamples already; resampling twice is slower and blurs",
+                    "Let one transform resample to the final size");
     }
     if (step_) {
       return Refuse(*step_,
-                    Named(place_) + " resamples behind it, so that it would have to be done on " +
+                    Named(place_) + " resamples after it, so that it would have to run on " +
                         "the whole photograph",
-                    "Move it behind the resampling");
+                    "Move it after the resampling");
     }
     resample_ = place_;
     crop_.reset();
@@ -264,7 +263,7 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
   if (!IsPixelType(options.dtype)) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = std::string("images cannot be ") + NameOf(options.dtype),
-                 .advice = "Ask for dtype uint8, float16, bfloat16 or float32"};
+                 .advice = "Use dtype uint8, float16, bfloat16 or float32"};
   }
   Compiler compiler(transforms, options);
   ASSIGN_OR_RETURN(ImageSize size, compiler.Run());

@@ -93,7 +93,7 @@ Result<Header> ParseHeader(std::span<const uint8_t> data) {
   header.color = static_cast<Color>(data[9]);
   header.interlaced = data[12] != 0;
   if (!MayHave(header.color, header.bit_depth)) {
-    return Damaged("no such colour type as " + std::to_string(data[9]) + " with " +
+    return Damaged("unknown color type " + std::to_string(data[9]) + " with " +
                        std::to_string(data[8]) + " bits",
                    kAt + 8);
   }
@@ -146,7 +146,7 @@ Status Take(const Chunk& chunk, Walk& walk) {
   if (chunk.type == Type("IDAT")) {
     Range& data = walk.layout.data;
     if (data.end != 0 && !continues) {
-      return Damaged("its pixels are not in one piece", chunk.range.begin);
+      return Damaged("its pixel chunks are not consecutive", chunk.range.begin);
     }
     walk.in_data = true;
     if (data.end == 0) data.begin = chunk.range.begin;
@@ -215,7 +215,7 @@ Result<Header> ReadHeader(std::span<const uint8_t> bytes) {
   if (bytes.size() < kHeaderBytes) return Truncated("it ends in its header", bytes.size());
   constexpr size_t kLength = kHeaderBytes - kSignatureBytes - kFrameBytes;
   if (U32(bytes, kSignatureBytes) != kLength || U32(bytes, kSignatureBytes + 4) != Type("IHDR")) {
-    return Damaged("its first chunk is no header", kSignatureBytes);
+    return Damaged("its first chunk is not a header", kSignatureBytes);
   }
   const std::optional<Chunk> chunk = ChunkAt(bytes, kSignatureBytes);
   TRY(CheckSum(bytes, *chunk));

@@ -123,7 +123,7 @@ Status PngDecoder::State::Reserve(const Rect& region, RowSink& sink) {
 Status PngDecoder::Decode(const Rect& region, RowSink& sink) {
   State& s = *state_;
   if (!std::exchange(s.opened, false)) {
-    return Error{Code::kFailedPrecondition, "Decode without a successful Open before it"};
+    return Error{Code::kFailedPrecondition, "Decode was called without a successful Open"};
   }
   if (!Inside(region, s.header.size)) {
     return Error{Code::kInvalidArgument, "the region to decode is not inside the image"};

@@ -94,7 +94,7 @@ Result<ImageInfo> WebpDecoder::Open(std::span<const uint8_t> bytes) {
 Status WebpDecoder::Decode(const Rect& region, RowSink& sink) {
   State& s = *state_;
   if (!std::exchange(s.opened, false)) {
-    return Error{Code::kFailedPrecondition, "Decode without a successful Open before it"};
+    return Error{Code::kFailedPrecondition, "Decode was called without a successful Open"};
   }
   Status status = s.Decode(region, sink);
   (void)s.librarys.Resize(0);
@@ -141,7 +141,7 @@ Status WebpDecoder::State::Decode(const Rect& region, RowSink& sink) {
 
   WebPDecoderConfig config;
   if (WebPInitDecoderConfig(&config) == 0) {
-    return Error{Code::kUnimplemented, "libwebp is of another version than its headers"};
+    return Error{Code::kUnimplemented, "libwebp and its headers have different versions"};
   }
   config.options.use_cropping = 1;
   config.options.crop_left = x.begin;

@@ -299,7 +299,7 @@ TEST_F(MemoryManagerTest, ARefusalNamesTheBudgetThatWouldDo) {
   EXPECT_EQ(refusal.code, Code::kResourceExhausted);
   EXPECT_EQ(refusal.cause,
             "this sample needs 10001000 bytes of working memory, and of the budget "
-            "of 20000000 bytes no more than 10000000 are there beside the batches "
+            "of 20000000 bytes at most 10000000 are left beside the batches "
             "(no room)");
   const std::string before = "Set memory_budget to ";
   ASSERT_TRUE(refusal.advice.starts_with(before)) << refusal.advice;

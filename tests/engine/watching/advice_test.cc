@@ -95,7 +95,7 @@ TEST(Advice, TheCropIndexIsThereOrOfNoUse) {
   stats.decoded.indexed = 256'000;
   EXPECT_THAT(Advice(stats), HasSubstr(". Add cores or decode smaller photographs."));
   stats.decoded.stale = 100'000;
-  EXPECT_THAT(Advice(stats), HasSubstr("make the crop index anew (`stoker index`)"));
+  EXPECT_THAT(Advice(stats), HasSubstr("rebuild the crop index (`stoker index`)"));
   stats = Decoding(41);
   stats.plan = "Resize, CenterCrop, fused";
   EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
@@ -146,10 +146,11 @@ TEST(Advice, EnoughCoresOnAverage) {
   LoaderStats stats = Decoding(12);
   stats.work_ns = 250 * kS;
   stats.depth_given = true;
-  EXPECT_THAT(Advice(stats),
-              StartsWith("The consumer waited 12% of the time: decoding needs 2.8 cores and has 4, "
-                         "but not at an even pace. Let more batches be ready (depth, now 6, or "
-                         "memory_budget), add cores"));
+  EXPECT_THAT(
+      Advice(stats),
+      StartsWith("The consumer waited 12% of the time: decoding needs 2.8 cores and has 4, "
+                 "but not at an even pace. Allow more batches in production (depth, now 6, or "
+                 "memory_budget), add cores"));
   stats.work_ns = 150 * kS;  // less than half of them
   EXPECT_THAT(Advice(stats), Not(HasSubstr("add cores")));
   stats = Decoding(99);
@@ -164,11 +165,13 @@ TEST(Advice, ATunedDepthIsNotToBeSet) {
   stats.memory_budget = 1'000'000'000;
   EXPECT_THAT(Advice(stats), HasSubstr("but not at an even pace. Add cores"));
   stats.memory_budget = 130'000'000;  // its half: for six batches and a half
-  EXPECT_THAT(Advice(stats), HasSubstr(" pace. Let more batches be ready (memory_budget), add"));
+  EXPECT_THAT(Advice(stats),
+              HasSubstr(" pace. Allow more batches in production (memory_budget), add"));
   stats.memory_budget = 1'000'000'000;
   stats.decisions = {
       {.what = TunerDecision::What::kDepth, .because = TunerDecision::Because::kLimit}};
-  EXPECT_THAT(Advice(stats), HasSubstr(" pace. Let more batches be ready (memory_budget), add"));
+  EXPECT_THAT(Advice(stats),
+              HasSubstr(" pace. Allow more batches in production (memory_budget), add"));
 }
 
 TEST(Advice, OtherWorkThanDecoding) {
@@ -192,7 +195,7 @@ TEST(Advice, SlowStorage) {
             "MB/s. Use a faster disk, keep the files in the page cache, or allow more reads at a "
             "time (now 8).");
   EXPECT_THAT(Advice(Storage(5)),
-              HasSubstr(" 5.0% of the time: storage is late now and then. Use"));
+              HasSubstr(" 5.0% of the time: storage is late occasionally. Use"));
 }
 
 TEST(Advice, TunedReadsAreNotToBeSet) {

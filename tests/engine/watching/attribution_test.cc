@@ -233,7 +233,8 @@ TEST_F(Attribution, AConsumerThatComesInBursts) {
       Run({.samples = [](uint64_t) { return 20ms; },
            .step = [](int batch) -> Duration { return batch % 5 == 4 ? 700ms : 0ms; },
            .batches = 18});
-  ExpectCause(stats, kDecode, ", but not at an even pace. Let more batches be ready (depth, now 2");
+  ExpectCause(stats, kDecode,
+              ", but not at an even pace. Allow more batches in production (depth, now 2");
 }
 
 TEST_F(Attribution, AConsumerThatOnlyTakesBatches) {

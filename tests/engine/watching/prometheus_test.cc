@@ -39,7 +39,7 @@ TEST(Prometheus, APage) {
   stats.memory_peak = 2'000;
   stats.memory_budget = 4'294'967'296;
   EXPECT_EQ(PrometheusText(stats, "train"),
-            R"(# HELP stoker_samples_total Samples worked on, good or bad.
+            R"(# HELP stoker_samples_total Samples processed, including failed ones.
 # TYPE stoker_samples_total counter
 stoker_samples_total{loader="train"} 512
 # HELP stoker_batches_total Batches delivered.
@@ -48,59 +48,59 @@ stoker_batches_total{loader="train"} 2
 # HELP stoker_read_bytes_total Bytes of the files read, cached or not.
 # TYPE stoker_read_bytes_total counter
 stoker_read_bytes_total{loader="train"} 56000000
-# HELP stoker_stage_seconds_total Workers' time, by what it was spent on.
+# HELP stoker_stage_seconds_total Workers' time by stage.
 # TYPE stoker_stage_seconds_total counter
 stoker_stage_seconds_total{loader="train",stage="decode"} 1.500000000
 stoker_stage_seconds_total{loader="train",stage="resize"} 0.000000005
 stoker_stage_seconds_total{loader="train",stage="augment"} 0.000000000
 stoker_stage_seconds_total{loader="train",stage="mix"} 0.000007000
-# HELP stoker_worker_busy_seconds_total Time that a worker had samples in hand.
+# HELP stoker_worker_busy_seconds_total Time that a worker spent on samples.
 # TYPE stoker_worker_busy_seconds_total counter
 stoker_worker_busy_seconds_total{loader="train",worker="0"} 1.000000001
 stoker_worker_busy_seconds_total{loader="train",worker="1"} 0.999999999
-# HELP stoker_worker_core_share Part of their busy time in which workers had a core, measured now and then.
+# HELP stoker_worker_core_share Share of their busy time in which workers had a core, sampled.
 # TYPE stoker_worker_core_share gauge
 stoker_worker_core_share{loader="train"} 0.250000
 # HELP stoker_reader_cpu_seconds_total CPU time of the reader threads, for all loaders of the process.
 # TYPE stoker_reader_cpu_seconds_total counter
 stoker_reader_cpu_seconds_total{loader="train"} 0.020000000
-# HELP stoker_wait_seconds_total Time that the consumer waited for batches, and why.
+# HELP stoker_wait_seconds_total Time that the consumer waited for batches, by cause.
 # TYPE stoker_wait_seconds_total counter
 stoker_wait_seconds_total{loader="train",cause="storage"} 0.100000000
 stoker_wait_seconds_total{loader="train",cause="decode"} 0.200000000
 stoker_wait_seconds_total{loader="train",cause="copy"} 0.060000000
 stoker_wait_seconds_total{loader="train",cause="other"} 0.040000000
-# HELP stoker_consumer_seconds_total Time between having a batch and asking for the next one.
+# HELP stoker_consumer_seconds_total Time between receiving a batch and asking for the next one.
 # TYPE stoker_consumer_seconds_total counter
 stoker_consumer_seconds_total{loader="train"} 12.000000000
-# HELP stoker_jpeg_images_total JPEGs decoded, by what.
+# HELP stoker_jpeg_images_total JPEGs decoded, by decoder.
 # TYPE stoker_jpeg_images_total counter
 stoker_jpeg_images_total{loader="train",decoder="stoker"} 500
 stoker_jpeg_images_total{loader="train",decoder="libjpeg-turbo"} 12
-# HELP stoker_jpeg_no_end_marker_total Of these, those that lack the end-of-image marker behind whole data.
+# HELP stoker_jpeg_no_end_marker_total Those of these with complete data but no end-of-image marker.
 # TYPE stoker_jpeg_no_end_marker_total counter
 stoker_jpeg_no_end_marker_total{loader="train"} 4
-# HELP stoker_crop_index_images_total Images that had a crop index: decoded by it, or not because it is stale or wrong.
+# HELP stoker_crop_index_images_total Images with a crop index, by result: used, stale or wrong.
 # TYPE stoker_crop_index_images_total counter
 stoker_crop_index_images_total{loader="train",result="used"} 400
 stoker_crop_index_images_total{loader="train",result="stale"} 3
 stoker_crop_index_images_total{loader="train",result="wrong"} 1
-# HELP stoker_depth Batches in production at most, now.
+# HELP stoker_depth Current limit of batches in production.
 # TYPE stoker_depth gauge
 stoker_depth{loader="train"} 4
-# HELP stoker_workers Workers that decode at a time at most, now.
+# HELP stoker_workers Current limit of workers that decode at a time.
 # TYPE stoker_workers gauge
 stoker_workers{loader="train"} 2
-# HELP stoker_threads Workers that there are, for all loaders.
+# HELP stoker_threads Number of workers, for all loaders.
 # TYPE stoker_threads gauge
 stoker_threads{loader="train"} 8
-# HELP stoker_reads Reads in flight at most, now.
+# HELP stoker_reads Current limit of reads in flight.
 # TYPE stoker_reads gauge
 stoker_reads{loader="train"} 16
 # HELP stoker_decisions_total Changes of depth, workers and reads.
 # TYPE stoker_decisions_total counter
 stoker_decisions_total{loader="train"} 9
-# HELP stoker_loader_info Always 1; what the loader runs on.
+# HELP stoker_loader_info Always 1; the executor and the reader of the loader.
 # TYPE stoker_loader_info gauge
 stoker_loader_info{loader="train",executor="tbb",reader="uring"} 1
 # HELP stoker_lent_batches Batches held by the caller.
@@ -118,10 +118,10 @@ stoker_pinned_bytes{loader="train"} 0
 # HELP stoker_memory_used_bytes Working memory in use, of all loaders.
 # TYPE stoker_memory_used_bytes gauge
 stoker_memory_used_bytes{loader="train"} 1000
-# HELP stoker_memory_peak_bytes Working memory in use at most so far.
+# HELP stoker_memory_peak_bytes Highest working memory in use so far.
 # TYPE stoker_memory_peak_bytes gauge
 stoker_memory_peak_bytes{loader="train"} 2000
-# HELP stoker_memory_budget_bytes Working memory that there is.
+# HELP stoker_memory_budget_bytes Limit of the working memory.
 # TYPE stoker_memory_budget_bytes gauge
 stoker_memory_budget_bytes{loader="train"} 4294967296
 )");

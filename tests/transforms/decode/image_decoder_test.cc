@@ -56,7 +56,7 @@ TEST(ImageDecoder, WhatItDoesNotDecode) {
   EXPECT_EQ(empty.offset, 0u);
   const Error text = ErrorOf(decoder, Padded(Bytes("This is text, and named .jpg\n")));
   EXPECT_EQ(text.code, Code::kDataLoss);
-  EXPECT_EQ(text.cause, "not an image that stoker knows");
+  EXPECT_EQ(text.cause, "not a supported image");
   EXPECT_EQ(text.offset, 0u);
   EXPECT_EQ(text.advice, "If it is an image, convert it to JPEG or PNG; else remove the file");
   const Error gif = ErrorOf(decoder, Padded(Bytes("GIF89a and so on")));

@@ -192,11 +192,11 @@ TEST(Compile, RefusesWhatNeedsAWholeImageWhereThereIsNone) {
     EXPECT_EQ(Refusal({CenterCrop{9, 9}, step}), "");
     EXPECT_THAT(Refusal({Shorter(256), step, CenterCrop{9, 9}}),
                 AllOf(HasSubstr(name + ": images differ in size here"),
-                      HasSubstr("Move it behind RandomResizedCrop")));
+                      HasSubstr("Move it after RandomResizedCrop")));
     if (std::holds_alternative<RandomErasing>(step)) continue;
     EXPECT_THAT(Refusal({CenterCrop{50, 50}, step, Exactly(9, 9)}),
-                AllOf(HasSubstr(name + ": transforms[2], Resize resamples behind it"),
-                      HasSubstr("Move it behind the resampling")));
+                AllOf(HasSubstr(name + ": transforms[2], Resize resamples after it"),
+                      HasSubstr("Move it after the resampling")));
   }
 }
 
@@ -207,10 +207,10 @@ TEST(Compile, RefusesPaddingThatResamplingDoesNotSee) {
   EXPECT_EQ(Refusal({Exactly(9, 9), gray, mirrored}), "");
   for (const Pad& pad : {gray, mirrored}) {
     EXPECT_THAT(Refusal({pad, Exactly(9, 9)}),
-                HasSubstr("transforms[0], Pad: transforms[1], Resize resamples behind it"));
+                HasSubstr("transforms[0], Pad: transforms[1], Resize resamples after it"));
   }
   EXPECT_THAT(Refusal({mirrored, mirrored, CenterCrop{9, 9}}),
-              HasSubstr("transforms[1], Pad: it pads what is padded already, in another way"));
+              HasSubstr("transforms[1], Pad: it pads a padded image in another way"));
   EXPECT_EQ(Refusal({zeros, zeros, CenterCrop{9, 9}}), "");
   EXPECT_THAT(Refusal({CenterCrop{9, 9}, zeros, RandomResizedCrop{5, 5}}),
               HasSubstr("transforms[1], Pad: transforms[2], RandomResizedCrop resamples"));
@@ -271,7 +271,7 @@ TEST(Compile, ErasesLast) {
   EXPECT_EQ(Refusal({crop, RandomErasing{}, Normalize{}, RandomErasing{}}, DType::kF32), "");
   EXPECT_THAT(Refusal({crop, RandomErasing{.noise = true}, Normalize{}}, DType::kF32),
               AllOf(HasSubstr("transforms[1], RandomErasing: its normal numbers"),
-                    HasSubstr("Move it behind Normalize")));
+                    HasSubstr("Move it after Normalize")));
 }
 
 TEST(Compile, Describes) {
