@@ -1,4 +1,4 @@
-// What the fuzzers of PNG and WebP do with one input; the replay test does the same with the
+// The functions that the fuzzers of PNG and WebP run on an input; the replay test runs them on the
 // corpus.
 #pragma once
 
@@ -7,10 +7,10 @@
 
 namespace stoker::testing {
 
-// Decode a region that the input itself chooses, under tight limits, and abort when a promise is
-// broken: an error without an offset, a sink left incomplete, pixels that differ from those of the
-// plain full decode, or one that is refused although the plain decode takes it. (A changed checksum
-// is mended for PNG first, so that the fuzzer gets past it.)
+// Decode a region that the input itself chooses, under tight limits, and abort if an invariant is
+// violated: an error without an offset, an incomplete sink, pixels that differ from those of the
+// reference decoder, or a refused file that the reference decoder accepts. (For PNG, changed
+// checksums are corrected first, so that the fuzzer gets past them.)
 void DecodeFuzzedPng(std::span<const uint8_t> input);
 void DecodeFuzzedWebp(std::span<const uint8_t> input);
 

@@ -1,4 +1,4 @@
-// What the crop index fuzzer does with one input; the replay test does the same with the corpus.
+// The function that the crop index fuzzer runs on an input; the replay test runs it on the corpus.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,12 @@
 
 namespace stoker::testing {
 
-// `input`: how many lies (its lowest four bits) and how many bytes are cut off the index; three
-// bytes a lie (where, two bytes, and what); and a photograph. Its index, changed so and signed
-// again, is used to decode a region that the input chooses. Aborts when a promise is broken:
-// where the index was not used, anything is other than without one; where it was used, a sink left
-// incomplete, or for a sound photograph other pixels although no more than one place is wrong. (Two
-// can confirm each other.)
+// `input`: the number of changes (its lowest four bits) and how many bytes are cut off the index;
+// three bytes per change (two for where, one for what); and a photograph. Its index, changed so and
+// signed again, is used to decode a region that the input chooses. Aborts if an invariant is
+// violated: if the index was not used, any difference from decoding without one; if it was used, an
+// incomplete sink, or for a valid photograph other pixels although at most one entry point is
+// wrong. (Two can confirm each other.)
 void DecodeFuzzedIndex(std::span<const uint8_t> input);
 
 }  // namespace stoker::testing

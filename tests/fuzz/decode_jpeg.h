@@ -1,4 +1,4 @@
-// What the JPEG fuzzer does with one input; the replay test does the same with the corpus.
+// The function that the JPEG fuzzer runs on an input; the replay test runs it on the corpus.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace stoker::testing {
 
-// Decodes a region that the input itself chooses, under tight limits, by our decoder and by
-// libjpeg-turbo alone, and aborts when a promise is broken: one of them accepts what the other
-// refuses or gives another error, an error without an offset, a sink left incomplete, or pixels
-// that differ from each other or from those of the plain full decode (where that succeeds).
+// Decodes a region that the input itself chooses, under tight limits, with the fast decoder and
+// with libjpeg-turbo alone, and aborts if an invariant is violated: one of them accepts what the
+// other refuses or gives another error, an error without an offset, an incomplete sink, or pixels
+// that differ from each other or from those of the reference decoder (if that succeeds).
 void DecodeFuzzedJpeg(std::span<const uint8_t> input);
 
 }  // namespace stoker::testing

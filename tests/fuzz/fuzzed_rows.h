@@ -1,4 +1,4 @@
-// What the fuzz targets of JPEGs share: a region that the input chooses, and its rows.
+// Shared by the JPEG fuzz targets: a region that the input chooses, and its rows.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ inline void Require(bool promise, const char* what) {
   std::abort();
 }
 
-// Each row in memory of its own size, so that the address sanitizer sees a row that is overrun.
+// Keeps each row in memory of its exact size, so that the address sanitizer detects overruns.
 class Rows : public RowSink {
  public:
   Status Begin(const DecodedRegion& region) override {
@@ -55,7 +55,7 @@ class Rows : public RowSink {
   }
 
   const DecodedRegion& region() const { return region_; }
-  // Planar ones interleaved.
+  // Planar rows are interleaved.
   const std::vector<std::vector<uint8_t>>& rows() const { return rows_; }
 
  private:

@@ -1,5 +1,5 @@
-// What the index fuzzer does with an input that is an index file; the replay test does the same
-// with the corpus.
+// The function that the index fuzzer runs on an input that is an index file; the replay test runs
+// it on the corpus.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace stoker::testing {
 
-// Whether the input is one: it begins as such files do.
+// Whether the input begins as an index file does.
 bool IsIndexFile(std::span<const uint8_t> bytes);
 
-// Opens `bytes` as an index file, with checksums that are right: else no change would be seen but
-// by them. What opens is looked through from end to end: nothing leads out of the list, of a
-// record's section, or of the folder, and memory is bounded by the input.
+// Opens `bytes` as an index file with corrected checksums, because otherwise they would detect
+// every change. An index that opens is read from end to end: nothing may point outside the list, a
+// record's section, or the folder, and memory must be bounded by the input.
 void OpenFuzzedIndex(std::span<const uint8_t> bytes);
 
 }  // namespace stoker::testing

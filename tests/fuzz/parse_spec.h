@@ -1,4 +1,5 @@
-// What the loader spec's fuzzer does with one input; the replay test does the same with the corpus.
+// The function that the loader spec's fuzzer runs on an input; the replay test runs it on the
+// corpus.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +7,8 @@
 
 namespace stoker::testing {
 
-// Parses, and aborts when a promise is broken: an error of the wrong kind, or with a cause that is
-// not one line of moderate length, or options outside of their ranges.
+// Parses, and aborts if an invariant is violated: an error of the wrong kind, or with a cause that
+// is not one line of moderate length, or options outside their ranges.
 void ParseFuzzedSpec(std::span<const uint8_t> input);
 
 }  // namespace stoker::testing

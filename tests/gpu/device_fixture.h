@@ -1,4 +1,4 @@
-// The devices of which gpu/device.h is tested.
+// The devices that gpu/device.h is tested with.
 #pragma once
 
 #include <gtest/gtest.h>

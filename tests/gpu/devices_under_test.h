@@ -1,4 +1,4 @@
-// The devices that keep the contract of device.h: the stager is tested on each of them.
+// The implementations of device.h; the stager is tested on each of them.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace stoker::testing {
 
 struct DeviceUnderTest {
   std::string name;  // letters only
-  // Streams of the made device dawdle at random before each piece of their work.
+  // Streams of the device are delayed at random before each piece of their work.
   std::function<std::shared_ptr<Device>()> make;
 
   friend std::ostream& operator<<(std::ostream& out, const DeviceUnderTest& device) {

@@ -1,4 +1,4 @@
-// Jobs for the kernel, at random: every type and layout, all that can be left to do to a row.
+// Random jobs for the kernel: every type and layout, and all deferred operations.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace stoker::testing {
 
-// A job without addresses, and what they are to point to.
+// A job without addresses, and the data they will point to.
 struct MadeJob {
   FinishJob job;
   std::vector<uint8_t> from;
@@ -33,7 +33,7 @@ struct JobSize {
 };
 MadeJob RandomJobOf(Random& random, JobSize size);
 
-// The result, in the host's memory. The job's bytes begin `shift` bytes behind a boundary of 16.
+// Returns the result in host memory.
 using Finish = std::function<void(const FinishJob& job)>;
 std::vector<uint8_t> ResultOf(const MadeJob& made, const Finish& finish, size_t shift = 0);
 

@@ -1,4 +1,4 @@
-// A stager with all that it needs, and a consumer who checks every byte.
+// A stager with everything it needs, and a consumer that checks every byte.
 #pragma once
 
 #include <chrono>
@@ -20,14 +20,15 @@ struct StagingOptions {
   HostBatchesOptions host;
   int buffers = 3;
   bool across_epochs = true;
-  bool finishes = false;  // the first column is finished, to what it was before
-  bool has_work = false;  // the last column says so for each row
+  bool finishes = false;  // deferred operations are applied to the first column, and give the
+                          // original values
+  bool has_work = false;  // the last column has the operations of each row
   HookedDevice::Hook hook;
 };
 
 StagePlan PlanOf(const StagingOptions& options);
 
-// Ends in this order: stager, ring, source, device.
+// Destroyed in this order: stager, ring, source, device.
 struct Staging {
   explicit Staging(const DeviceUnderTest& under_test, StagingOptions options = {});
   Staging(std::shared_ptr<HookedDevice> on, StagingOptions options);
@@ -40,14 +41,14 @@ struct Staging {
   std::unique_ptr<Stager> stager;
 };
 
-// What was read of a batch, into pinned memory: else a copy to it would be waited for.
+// A copy of a batch in pinned memory, to which copies are asynchronous.
 struct ReadBatch {
   uint64_t epoch = 0, index = 0;
   std::unique_ptr<PinnedBytes> memory;
   std::vector<std::span<const uint8_t>> columns;  // in it
 };
 
-// A consumer's stream. Its own calls are not those that a HookedDevice counts and fails.
+// A consumer's stream. Its calls are not counted or failed by a HookedDevice.
 class StreamReader {
  public:
   explicit StreamReader(const std::shared_ptr<HookedDevice>& device);
@@ -56,31 +57,31 @@ class StreamReader {
   StreamReader& operator=(const StreamReader&) = delete;
 
   DeviceStream stream() const { return stream_; }
-  // The stream is busy for a while, longer with more.
+  // Keeps the stream busy, longer with more pieces.
   void Work(int pieces);
-  // The stream waits for the batch, and reads it. `to` is there once Await has returned.
+  // Makes the stream wait for the batch and read it. `to` is valid once Await has returned.
   Status Issue(const DeviceBatch& batch, ReadBatch& to);
   void Read(const DeviceBatch& batch, ReadBatch& to);  // without waiting for the batch
   void Await();
 
  private:
   const std::shared_ptr<HookedDevice> kept_;
-  Device& device_;  // inside of it
+  Device& device_;  // the device inside a HookedDevice
   DeviceStream stream_;
   DeviceEvent event_;
   uint8_t* scratch_;  // on the device
   PinnedBytes scratch_source_;
 };
 
-// Waits until `condition` holds. A test that waits for what never comes is ended by ctest.
+// Waits until `condition` holds. If it never does, ctest ends the test.
 template <typename Condition>
 void Await(const Condition& condition) {
   while (!condition()) std::this_thread::sleep_for(std::chrono::microseconds(100));
 }
 
-// All columns are those of the batch that it says it is.
+// Expects that all columns have the bytes of the named batch.
 void ExpectRight(const ReadBatch& batch);
-// Waits for the batch, reads it, and checks that it is this one.
+// Waits for the batch, reads it, and expects this epoch and index.
 void ExpectRight(StreamReader& reader, const DeviceBatch& batch, uint64_t epoch, uint64_t index);
 
 }  // namespace stoker::testing

@@ -1,4 +1,4 @@
-// What tests say about the batches of a loader.
+// Helpers for the batches of a loader.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@
 
 namespace stoker::testing {
 
-// A number that depends on every byte of the batch, its shape, its ids and its place.
+// A hash of every byte of the batch, its shape, its ids and its position.
 uint64_t Fingerprint(const Batch& batch);
 
 // Takes batches to the end of the epoch; fails the test on an error.
 std::vector<uint64_t> TakeEpoch(Producer& producer);  // fingerprints
 std::vector<uint64_t> TakeEpoch(Iterator& iterator);
-std::vector<uint64_t> TakeIds(Producer& producer);               // sample ids
-std::vector<uint64_t> Take(Producer& producer, size_t batches);  // fingerprints of the next so many
+std::vector<uint64_t> TakeIds(Producer& producer);  // sample ids
+// fingerprints of the next `batches`
+std::vector<uint64_t> Take(Producer& producer, size_t batches);
 
 }  // namespace stoker::testing

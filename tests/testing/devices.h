@@ -1,4 +1,4 @@
-// The devices that are tested: the host, and CUDA's on a FakeCuda.
+// The tested devices: the host, and CUDA on a FakeCuda.
 #pragma once
 
 #include <chrono>
@@ -19,18 +19,18 @@ constexpr const char* NameOf(DeviceKind kind) {
   return kind == DeviceKind::kHost ? "Host" : "FakeCuda";
 }
 
-// What happens before each piece of a stream's work.
+// A hook called before each piece of a stream's work.
 class StreamHook {
  public:
   // A random delay up to `longest`.
   explicit StreamHook(std::chrono::microseconds longest = {}, uint64_t seed = 1);
 
-  BeforeWork AsBeforeWork() const;  // may be called after this has gone
+  BeforeWork AsBeforeWork() const;  // may be called after this object was destroyed
 
-  // The next piece of work that a stream comes to (a copy, a kernel, a record or a wait) is held
-  // until Release; other streams go on.
+  // Holds the next piece of work of any stream (a copy, a kernel, a record or a wait) until
+  // Release; other streams continue.
   void Hold();
-  bool Held() const;  // it has come
+  bool Held() const;  // a stream is held
   void Release();
 
  private:
@@ -38,7 +38,7 @@ class StreamHook {
   std::shared_ptr<Shared> shared_;
 };
 
-// A device, and the machine that it belongs to. When it goes, a violation fails the test.
+// A device and its machine. The destructor fails the test if there were violations.
 class TestDevice {
  public:
   explicit TestDevice(DeviceKind kind, std::chrono::microseconds longest_delay = {});
@@ -58,7 +58,7 @@ class TestDevice {
   std::shared_ptr<Device> device_;
 };
 
-// Host memory, whole pages, that is pinned while this lives.
+// Whole pages of host memory, pinned during the object's lifetime.
 class PinnedBytes {
  public:
   PinnedBytes(std::shared_ptr<Device> device, size_t size);

@@ -1,5 +1,5 @@
-// What the tests run on. Which executors: all of them, but under the thread sanitizer not TBB's,
-// for Debian's libtbb is not instrumented. CMake chooses the source file.
+// The executors that tests run on: all of them, except TBB's under the thread sanitizer, because
+// Debian's libtbb is not instrumented. CMake chooses the source file.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace stoker::testing {
 std::vector<ExecutorKind> ExecutorsUnderTest();
 ExecutorKind DefaultExecutorUnderTest();
 
-// So many workers, and the simplest reader.
+// Options with `threads` workers and the simplest reader.
 inline RuntimeOptions RuntimeUnderTest(int threads) {
   return {.threads = threads, .reader = ReaderKind::kPread, .executor = DefaultExecutorUnderTest()};
 }

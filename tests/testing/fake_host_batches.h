@@ -1,5 +1,5 @@
-// Host batches for tests of what stands behind a loader: each has bytes that only it has, and
-// memory that comes home is overwritten at once, so that whoever reads it too late is found out.
+// FakeHostBatches: host batches for tests of stages after a loader. Each has unique bytes, and
+// returned memory is overwritten at once, so that late reads are detected.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,12 @@ struct HostBatchesOptions {
   std::vector<ColumnSpec> columns = {{"image", DType::kU8, {4, 8, 3}}, {"label", DType::kI64, {}}};
   int64_t batch_size = 16;
   int64_t epoch_rows = 16 * 5 + 3;       // so the last batch of an epoch is short; no rows: none
-  bool one_slab = true;                  // else each column but the first has memory of its own
+  bool one_slab = true;                  // otherwise each column except the first has its own
+                                         // memory
   size_t zeros = SIZE_MAX;               // a column whose bytes are all 0, as work that is none
   std::shared_ptr<Device> pinned_for{};  // the memory is pinned for it; null: it is not
-  // Asked before a batch, or the end of an epoch, is made: its error takes the place of that. May
-  // wait, and then returns Cancelled when `interrupt` asks: that takes no place.
+  // Called before a batch, or the end of an epoch, is made; its error replaces it. May wait, and
+  // return Cancelled when `interrupt` says so, which replaces nothing.
   std::function<Status(uint64_t epoch, uint64_t index, const Interrupt& interrupt)> before;
 };
 
@@ -32,13 +33,13 @@ class FakeHostBatches final : public HostBatches {
 
   Result<Batch> Next(const Interrupt& interrupt) override;
 
-  int lent() const;       // batches that have not come home
+  int lent() const;       // batches that have not been returned
   int most_lent() const;  // so far
   uint64_t batches_per_epoch() const;
   int64_t RowsIn(uint64_t index) const;
 
  private:
-  struct Home;  // where memory comes to; outlives what is lent
+  struct Home;  // where memory returns to; outlives lent batches
 
   const HostBatchesOptions options_;
   const std::shared_ptr<Home> home_;

@@ -1,6 +1,6 @@
-// A Reader over files that exist only in memory, for tests of what stands behind it: it completes
-// out of order, at once or late, and fails where the plan says so. The same seed and the same calls
-// give the same completions.
+// FakeReader: a Reader of files that exist only in memory, for tests of later stages: it completes
+// out of order, at once or late, and fails as planned. The same seed and the same calls give the
+// same completions.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 
 namespace stoker::testing {
 
-// What happens to reads of one file.
+// The fault of one file.
 struct FakeFault {
   int error_number = 0;  // ENOENT, EACCES, EIO, …
-  int times = -1;        // the first so many reads of it fail, by each reader; -1: all
+  int times = -1;        // the number of first reads that fail, for each reader; -1: all
 };
 
-// The files and the plan. Shared by any number of readers, on any threads: nobody changes it.
+// The files and the faults. Immutable; shared by any number of readers on any threads.
 struct FakeDisk {
   std::map<std::string, std::vector<uint8_t>> files;  // by path; all others are NotFound
   std::map<std::string, FakeFault> faults;            // by path; stronger than `files`
   double random_failures = 0;                         // fraction of reads that fail with EIO
   double at_once = 0.5;        // fraction of reads that have completed when Submit returns
-  uint32_t longest_delay = 8;  // the others complete after 1 to so many calls of Reap
+  uint32_t longest_delay = 8;  // the others complete after 1 to `longest_delay` calls of Reap
 };
 
 class FakeReader final : public Reader {
@@ -34,7 +34,7 @@ class FakeReader final : public Reader {
   FakeReader(std::shared_ptr<const FakeDisk> disk, uint32_t depth, uint64_t seed);
 
   size_t Submit(std::span<ReadRequest* const> requests) override;
-  // Out of order among those that are due. With `wait`, time jumps to the first that is.
+  // Completes due reads out of order. With `wait`, time jumps to the first that is due.
   size_t Reap(std::span<ReadRequest*> done, bool wait) override;
   size_t in_flight() const override { return flights_.size(); }
   size_t capacity() const override { return depth_; }

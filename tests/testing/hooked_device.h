@@ -1,4 +1,4 @@
-// A device around another one: it counts calls and what is alive, and a test may come between.
+// HookedDevice: wraps a device, counts calls and live objects, and lets a test intercept calls.
 #pragma once
 
 #include <array>
@@ -33,12 +33,12 @@ inline constexpr size_t kDeviceCalls = 14;
 
 class HookedDevice final : public Device {
  public:
-  // Called before each such call, on its thread; may wait. Its error takes the place of the call.
+  // Called before each such call, on its thread; may wait. Its error replaces the call.
   using Hook = std::function<Status(DeviceCall)>;
   explicit HookedDevice(std::shared_ptr<Device> inner, Hook hook = {});
 
   int count(DeviceCall call) const { return counts_[static_cast<size_t>(call)].load(); }
-  // Allocations, streams and events that were not given back.
+  // Allocations, streams and events that were not released.
   int alive() const { return alive_.load(); }
   const std::shared_ptr<Device>& inner() const { return inner_; }
 

@@ -1,4 +1,4 @@
-// JPEGs of every kind, made up on the spot.
+// Generates JPEGs of every kind.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ enum class JpegScans {
   kOne,
   kOnePerComponent,  // sequential, not interleaved
   kProgressive,
-  kDcOnly,  // progressive, and the AC coefficients never come: decoders guess them
-  kCoarse,  // progressive, and the last bit of all coefficients never comes
+  kDcOnly,  // progressive without AC coefficients: decoders estimate them
+  kCoarse,  // progressive without the last bit of all coefficients
   kMany,    // progressive: more than 1000 scans (kYCbCr only)
 };
 

@@ -1,4 +1,4 @@
-// PNGs of every kind, made up on the spot.
+// Generates PNGs of every kind.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct PngOptions {
   uint64_t seed = 1;
 };
 
-// Rows of smooth areas and noise, all filters in turn. Written by hand over zlib, so that nothing
-// that is to be tested has made it.
+// Rows of smooth areas and noise, with all filters in turn. Written with zlib only, so that no
+// tested code is involved.
 std::vector<uint8_t> MakePng(const PngOptions& options = {});
 
 // A chunk, with its length and checksum.

@@ -1,4 +1,4 @@
-// WebPs of every kind, made up on the spot by libwebp's encoder.
+// Generates WebPs of every kind with libwebp's encoder.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct WebpOptions {
   bool simple_filter = false;
   int filter_strength = 60;  // 0: no loop filter
   int colors = 0;            // lossless: no more than these; 0: any
-  int patches = 0;           // each with noise of its own kind, so many pixels wide; 0: none
+  int patches = 0;           // width in pixels of patches with different noise; 0: none
   uint64_t seed = 1;
 };
 

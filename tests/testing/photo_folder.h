@@ -1,4 +1,4 @@
-// A temporary folder of small made photographs in class folders, deleted when it goes.
+// A temporary folder of small generated photographs in class folders, deleted by the destructor.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@ namespace stoker::testing {
 
 class PhotoFolder {
  public:
-  // `count` JPEGs of various sizes and chroma formats, dealt out to `classes` folders in turn.
+  // `count` JPEGs of various sizes and chroma formats, distributed over `classes` folders in turn.
   PhotoFolder(int count, int classes);
   ~PhotoFolder();
   PhotoFolder(const PhotoFolder&) = delete;
   PhotoFolder& operator=(const PhotoFolder&) = delete;
 
   const std::string& path() const { return path_; }
-  std::shared_ptr<const SampleSource> Source() const;  // lists the folder anew
+  std::shared_ptr<const SampleSource> Source() const;  // lists the folder again
 
   // The file of sample `id` of Source(), as the folder was made.
   std::string FileOf(uint64_t id) const;

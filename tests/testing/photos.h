@@ -1,5 +1,5 @@
-// Real photographs, for tests that can do without them: those below the folder that the environment
-// variable STOKER_PHOTOS names.
+// Real photographs, for tests that can run without them: those below the folder named by the
+// environment variable STOKER_PHOTOS.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace stoker::testing {
 
-// Sorted; empty when the variable is not set. Every fifth one where Effort is less than full.
+// Sorted; empty if the variable is not set. Every fifth one if Effort is less than full.
 std::vector<std::filesystem::path> Photos();
 
 std::vector<uint8_t> ReadFile(const std::filesystem::path& path);

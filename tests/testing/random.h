@@ -1,4 +1,4 @@
-// Random numbers for tests: the same ones each time.
+// Deterministic random numbers for tests.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ class Random {
  public:
   explicit Random(uint32_t seed) : engine_(seed) {}
 
-  // Both may come.
+  // Inclusive on both ends.
   int Between(int low, int high) {
     return low + static_cast<int>(engine_() % static_cast<uint32_t>(high - low + 1));
   }

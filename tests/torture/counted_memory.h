@@ -1,5 +1,5 @@
-// What this process holds, counted where it is taken: by malloc and its kin, and by mmap. For a
-// program that is linked with counted_memory.cc, which replaces them.
+// Counts the memory that this process holds at its allocation: by malloc and related functions, and
+// by mmap. For a program linked with counted_memory.cc, which replaces them.
 #pragma once
 
 #include <cstdint>

@@ -10,18 +10,18 @@
 namespace stoker::testing {
 
 struct OptionSet {
-  LoaderOptions loader;    // but the Runtime
-  RuntimeOptions runtime;  // but the budget
-  bool second = false;     // loader, of the same Runtime
+  LoaderOptions loader;    // except the Runtime
+  RuntimeOptions runtime;  // except the budget
+  bool second = false;     // a second loader of the same Runtime
   bool all_ordinary = true;
-  bool huge = false;  // one of 50 megapixels or more among them
-  double budget = 1;  // of the smallest that opens
+  bool huge = false;  // includes a photograph of 50 megapixels or more
+  double budget = 1;  // relative to the smallest budget that opens
 };
 
 // A function of `seed` and `number`.
 OptionSet DrawSet(uint64_t seed, uint64_t number, const std::vector<Photograph>& photographs);
 
-// The same batches by other means: executor, reader, reads in flight.
+// Options that give the same batches with another executor, reader, and reads in flight.
 RuntimeOptions OtherMeans(const RuntimeOptions& runtime, uint64_t number);
 
 }  // namespace stoker::testing

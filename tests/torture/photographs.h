@@ -1,4 +1,4 @@
-// Photographs of all kinds and sizes, from one pixel to as many as are asked for.
+// Photographs of all kinds and sizes, from one pixel to `most_megapixels`.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,10 @@ struct Photograph {
   bool ordinary = false;  // a baseline JPEG of at most 2000 pixels a side
 };
 
-// Files in `folder`, made where they are not there yet; those of more than a megapixel are flat.
+// Creates missing files in `folder`; photographs of more than a megapixel are flat.
 std::vector<Photograph> MakePhotographs(const std::string& folder, double most_megapixels);
 
-// These files, with labels 0, 1, 2, 0, …
+// A source of these files, with labels 0, 1, 2, 0, …
 std::shared_ptr<const SampleSource> SourceOf(std::vector<Photograph> photographs);
 
 }  // namespace stoker::testing

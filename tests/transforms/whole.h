@@ -1,4 +1,4 @@
-// What the tests of all formats share: a decoder's regions against the whole image.
+// Shared by the tests of all formats: compares a decoder's regions with the whole image.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,13 +13,13 @@
 
 namespace stoker::testing {
 
-// The span of the file in what Padded gives.
+// The file's bytes in a result of Padded.
 inline std::span<const uint8_t> Unpadded(const std::vector<uint8_t>& padded) {
   return std::span(padded).first(padded.size() - kBufferPadding);
 }
 
 // Opens `padded` with a decoder of any format, decodes `region` (empty: the image), and compares;
-// what is wrong, or empty.
+// returns the differences, or an empty text.
 template <typename Decoder>
 std::string Compare(Decoder& decoder, const std::vector<uint8_t>& padded, Rect region,
                     const WholeImage& whole) {
@@ -36,8 +36,7 @@ std::string Compare(Decoder& decoder, const std::vector<uint8_t>& padded, Rect r
   return difference.empty() ? "" : Text(region) + ": " + difference;
 }
 
-// The error of opening and decoding; Code::kInvalidArgument with an empty cause where there is
-// none.
+// The error of opening and decoding; Code::kInvalidArgument with an empty cause if there is none.
 template <typename Decoder>
 Error ErrorOf(Decoder& decoder, const std::vector<uint8_t>& padded, Rect region = {}) {
   Result<ImageInfo> info = decoder.Open(Unpadded(padded));

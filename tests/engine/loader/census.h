@@ -1,6 +1,6 @@
-// Counts, per shared library, who allocates, who locks and who enters the kernel: the program that
-// links census.cc has those functions of libc replaced. Glibc only; not under a sanitizer. Kernel
-// entries without libc (liburing's) are not seen.
+// Counts allocations, locks and kernel entries per shared library. A program linked with census.cc
+// has those functions of libc replaced. Glibc only; not under a sanitizer. Kernel entries without
+// libc (liburing's) are not counted.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Calls {
   uint64_t maps = 0;         // mmap, munmap, madvise
 };
 
-// Whose call it is: the nearest library up the stack that is neither libc nor libstdc++ nor this
+// Calls by library: the nearest library up the stack that is neither libc nor libstdc++ nor this
 // program's counting itself. Names without folder and version: "libjpeg.so".
 std::map<std::string, Calls> StopCounting();
 void StartCounting();  // from zero, in all threads

@@ -1,4 +1,4 @@
-// A reader of each kind, a folder to read from, and what to expect of a request.
+// A fixture with a reader of each kind, a folder to read from, and expectations about requests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace stoker::testing {
 
-// Skips where io_uring cannot be had.
+// Skips if io_uring is not available.
 class ReaderFixture : public ::testing::TestWithParam<ReaderKind> {
  protected:
   void SetUp() override { Make(8); }
@@ -41,14 +41,14 @@ class ReaderFixture : public ::testing::TestWithParam<ReaderKind> {
 
   // Submits one request and waits for it.
   void Read(ReadRequest& request) {
-    request.size = 12345;  // whatever was there before must go
+    request.size = 12345;  // must be overwritten
     request.status = Error{.code = Code::kCancelled, .cause = "stale"};
     ReadRequest* in = &request;
     ASSERT_EQ(reader->Submit({&in, 1}), 1u);
     EXPECT_EQ(reader->in_flight(), 1u);
     ReadRequest* out = nullptr;
     size_t reaped = 0;
-    while (reaped == 0) reaped = reader->Reap({&out, 1}, /*wait=*/true);  // it may wait in vain
+    while (reaped == 0) reaped = reader->Reap({&out, 1}, /*wait=*/true);  // may return 0
     ASSERT_EQ(reaped, 1u);
     EXPECT_EQ(out, &request);
     EXPECT_EQ(reader->in_flight(), 0u);
@@ -62,7 +62,7 @@ class ReaderFixture : public ::testing::TestWithParam<ReaderKind> {
     if (!bytes.empty()) {
       EXPECT_EQ(std::memcmp(request.buffer.data(), bytes.data(), bytes.size()), 0);
     }
-    int sum = 0;  // kBufferPadding readable bytes follow: the address sanitizer looks on
+    int sum = 0;  // kBufferPadding readable bytes follow, as the address sanitizer checks
     for (size_t i = 0; i < kBufferPadding; ++i) sum += request.buffer.data()[request.size + i];
     EXPECT_GE(sum, 0);
   }

@@ -1,4 +1,4 @@
-// A folder for the files of one test, gone with all that is in it when the test ends.
+// A folder for the files of one test, deleted when the test ends.
 #pragma once
 
 #include <sys/stat.h>
@@ -18,7 +18,7 @@ class TempFolder {
     std::string name = path_.string();
     if (mkdtemp(name.data()) == nullptr) abort();
     path_ = name;
-    chmod(name.c_str(), 0755);  // the tests of permissions come as another user
+    chmod(name.c_str(), 0755);  // tests of permissions run as another user
   }
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;
@@ -41,7 +41,7 @@ class TempFolder {
   std::filesystem::path path_;
 };
 
-// Bytes that differ from place to place, so that any that moved is seen.
+// Bytes that differ from offset to offset, so that moved bytes are detected.
 inline std::vector<uint8_t> Pattern(size_t size, uint32_t seed = 1) {
   std::vector<uint8_t> bytes(size);
   uint32_t x = seed * 2654435761u + 1;

@@ -1,6 +1,6 @@
-// What gpu/ uses of CUDA's runtime, declared as CUDA 13 has it and implemented by FakeCuda. In
-// tests the compiler finds this header in the place of the toolkit's, and needs no toolkit. The
-// functions have C++ linkage: they are not those of a runtime that libstoker.so was linked with.
+// The part of CUDA's runtime that gpu/ uses, declared as in CUDA 13 and implemented by FakeCuda. In
+// tests the compiler finds this header instead of the toolkit's, and needs no toolkit. The
+// functions have C++ linkage, so they are not those of a runtime that libstoker.so was linked with.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// How each of CUDA's functions begins on the FakeCuda that is installed.
+// The common start of each of CUDA's functions on the installed FakeCuda.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace stoker::testing {
 
-// The calling thread's, as CUDA has it.
+// State of the calling thread, as in CUDA.
 struct FakeThread {
   cudaError_t last_error = cudaSuccess;
   cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
@@ -31,14 +31,14 @@ cudaError_t Run(const char* name, const Call& call) {
   return Remember(call(*state, entered.later));
 }
 
-// One that would disturb a capture, unless its thread says otherwise.
+// Checks a call that would disturb a capture, unless its thread allows it.
 inline cudaError_t CheckCapture(FakeState& state, const char* name) {
   if (!state.Captures() || TheFakeThread().capture_mode == cudaStreamCaptureModeRelaxed)
     return cudaSuccess;
   return state.Violate(std::string(name) + " disturbs a capture");
 }
 
-// One that uses the thread's current device.
+// A call that uses the thread's current device.
 template <typename Call>
 cudaError_t RunOnDevice(const char* name, const Call& call) {
   return Run(name, [&](FakeState& state, cudaError_t later) {
@@ -49,7 +49,7 @@ cudaError_t RunOnDevice(const char* name, const Call& call) {
   });
 }
 
-// One that uses a stream.
+// A call that uses a stream.
 template <typename Call>
 cudaError_t RunOnStream(const char* name, cudaStream_t handle, const Call& call) {
   return RunOnDevice(name, [&](FakeState& state, int device, cudaError_t later) {

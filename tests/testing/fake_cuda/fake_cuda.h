@@ -1,7 +1,8 @@
-// FakeCuda: a machine with CUDA, made up. gpu/device_cuda.cc runs on it as it runs on a real one.
+// FakeCuda: a simulated machine with CUDA. gpu/device_cuda.cc runs on it as on a real one.
 //
-// Device memory is host memory, streams are threads (gpu/host_streams.h), kernels are their twins
-// on the host. It is stricter than CUDA: what would be undefined there, and may go well, is told.
+// Device memory is host memory, streams are threads (gpu/host_streams.h), kernels are their host
+// versions. It is stricter than CUDA: it reports what would be undefined there, even if it may
+// work.
 #pragma once
 
 #include <cstdint>
@@ -19,29 +20,29 @@ class FakeState;
 
 struct FakeMachine {
   int devices = 1;
-  int driver = 13000;  // CUDA's version that it has; 0: none is installed
+  int driver = 13000;  // the installed version of CUDA; 0: none
   uint64_t device_bytes = uint64_t{1} << 30;
   BeforeWork before_work{};  // called before each piece of a stream's work, on its thread
 };
 
-// The `nth` call from now on of a function fails.
+// Makes the `nth` call of a function from now on fail.
 struct FakeFault {
   std::string call;  // "cudaMemcpyAsync", "cuCtxPushCurrent", "LaunchFinish"
   int nth = 1;
   cudaError_t error = cudaErrorUnknown;
-  // The call goes well, and what it gave the stream fails: for functions that give one work. As
-  // CUDA has it, all later calls on the device fail too.
+  // The call succeeds, and the work it gave to the stream fails: for functions that enqueue work.
+  // As in CUDA, all later calls on the device fail, too.
   bool later = false;
 };
 
-// Of all devices together.
+// What is allocated on all devices together.
 struct FakeHeld {
   int allocations = 0, pinned = 0, streams = 0, events = 0;
   friend bool operator==(const FakeHeld&, const FakeHeld&) = default;
 };
 
-// While it lives, CUDA's functions see it; one at a time. Else they say that the runtime is being
-// unloaded, as they do when a process ends. Any thread.
+// During its lifetime CUDA's functions use it; there is one at a time. Without one they report that
+// the runtime is being unloaded, as at the end of a process. Thread-safe.
 class FakeCuda {
  public:
   explicit FakeCuda(const FakeMachine& machine = {});
@@ -49,7 +50,8 @@ class FakeCuda {
 
   void Inject(const FakeFault& fault);
 
-  // A stream is being captured into a graph, or none is. What would disturb that is a violation.
+  // Begins or ends the capture of a stream into a graph. A call that would disturb it is a
+  // violation.
   void Capture(bool captures, DeviceStream stream = {});
 
   int Calls(const std::string& function) const;  // so far
@@ -59,14 +61,14 @@ class FakeCuda {
   bool HasContext(int device) const;
   FakeHeld Held() const;
 
-  // What was done wrong: a copy from memory that is no longer pinned, use of a destroyed stream, …
+  // The violations: a copy from memory that is no longer pinned, use of a destroyed stream, …
   std::vector<std::string> Violations() const;
 
  private:
   std::shared_ptr<FakeState> state_;
 };
 
-// Device::Open and LookForCuda, but on a FakeCuda: device_cuda.cc compiled once more.
+// Device::Open and LookForCuda on a FakeCuda: device_cuda.cc compiled a second time.
 Result<std::shared_ptr<Device>> OpenFakeDevice(int ordinal = 0);
 CudaReport LookForFakeCuda();
 

@@ -1,4 +1,4 @@
-// What a FakeCuda knows: devices, memory, streams, events, and what is to fail.
+// FakeState: the devices, memory, streams, events and faults of a FakeCuda.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace stoker::testing {
 
-// Any thread.
+// Thread-safe.
 class FakeState {
  public:
   struct Stream {
@@ -41,13 +41,13 @@ class FakeState {
   void EndStreams();
   void Inject(const FakeFault& fault);
   Entered Enter(const char* function);  // counts the call
-  cudaError_t DriverError() const;      // why nothing can be done; of a forked child too
+  cudaError_t DriverError() const;      // why calls fail, for example in a forked child
   cudaError_t Violate(std::string what);
 
   // Contexts. The stack is the calling thread's: devices, the current one last.
   void MakeContext(int device);
   std::vector<int>& Stack();
-  int Current();  // makes the first device's context where the thread has none, as CUDA does
+  int Current();  // creates the first device's context if the thread has none, as CUDA does
   cudaError_t Lost(int device) const;
   void Lose(int device, cudaError_t error);
 
@@ -60,7 +60,7 @@ class FakeState {
 
   cudaError_t MakeStream(int device, cudaStream_t* handle);
   cudaError_t DestroyStream(cudaStream_t handle);
-  // Null where there is no such stream. 0, 1, 2: the device's own.
+  // Null if there is no such stream. 0, 1, 2: the device's default streams.
   std::shared_ptr<Stream> FindStream(cudaStream_t handle, int device);
   void Capture(bool captures, cudaStream_t handle);
   bool Captures() const;
@@ -70,7 +70,7 @@ class FakeState {
   std::shared_ptr<Event> FindEvent(cudaEvent_t handle) const;
   std::vector<std::shared_ptr<HostStream>> Threads(int device) const;  // of its streams
   void AwaitStreams(int device);
-  // `work` gives an error, or `later` is one: then the device is lost. On a lost one nothing works.
+  // If `work` returns an error, or `later` is one, the device is lost, and all its calls fail.
   void Give(Stream& stream, cudaError_t later, std::function<cudaError_t()> work);
 
   int Calls(const std::string& function) const;
@@ -103,7 +103,7 @@ class FakeState {
   std::map<uintptr_t, size_t> pinned_;
   std::map<void*, std::shared_ptr<Stream>> streams_;
   std::map<int, std::shared_ptr<Stream>> own_streams_;
-  std::vector<std::shared_ptr<Stream>> ended_;  // destroyed; may have work to do yet
+  std::vector<std::shared_ptr<Stream>> ended_;  // destroyed, but may have pending work
   std::map<void*, std::shared_ptr<Event>> events_;
 };
 

@@ -1,4 +1,4 @@
-// Helpers of the JPEG tests: a sink that keeps what it is given, and the crop to compare it with.
+// Helpers of the JPEG tests: a sink that keeps its rows, and the crop to compare them with.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 
 namespace stoker::testing {
 
-// Keeps all rows, planar ones as interleaved. Offers fewer rows than it could at times, and checks
+// Keeps all rows, planar ones as interleaved. Sometimes offers fewer rows than it could, and checks
 // the order of calls.
 class KeepRows : public RowSink {
  public:
@@ -85,24 +85,24 @@ class KeepRows : public RowSink {
   int reserved_ = 0;
 };
 
-// With kBufferPadding bytes behind, which decoders may read; whatever is there must not matter.
+// A copy followed by kBufferPadding bytes, which decoders may read and must ignore.
 std::vector<uint8_t> Padded(std::span<const uint8_t> bytes);
 
-// `padded` as Padded gives it; stays as long as the decoder uses it.
+// `padded`: a result of Padded; must stay valid while the decoder uses it.
 Result<ImageInfo> OpenPadded(JpegDecoder& decoder, const std::vector<uint8_t>& padded);
 
 // Open and Decode; an empty region stands for the whole image.
 Status DecodeAll(JpegDecoder& decoder, const std::vector<uint8_t>& padded, Rect region,
                  KeepRows& sink, std::span<const uint8_t> crop_index = {});
 
-// Where `sink` differs from the same region of `whole`; empty when it does not.
+// Describes where `sink` differs from the same region of `whole`; empty if equal.
 std::string Difference(const KeepRows& sink, const Rect& region, const WholeImage& whole);
 
 std::string Text(const Rect& r);
 
 Rect RandomRegion(ImageSize size, RandomStream& random);
 
-// The places where mistakes are likely: all, one pixel, the corners, edges.
+// The regions where mistakes are likely: all, one pixel, the corners, edges.
 std::vector<Rect> EdgeRegions(ImageSize s);
 
 }  // namespace stoker::testing

@@ -1,4 +1,4 @@
-// What a plan draws for an image, where that cannot fail.
+// The geometry that a plan draws for an image, for plans that cannot fail.
 #pragma once
 
 #include "transforms/plan/plan.h"

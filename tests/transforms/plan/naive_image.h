@@ -1,4 +1,5 @@
-// Images that are really made, one after the other: what a plan's geometry is compared with.
+// Naive: executes transforms on real images, one after the other, for comparison with a plan's
+// geometry.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +13,12 @@
 
 namespace stoker::testing {
 
-// An image of three planes, and what torchvision does to it, pixel by pixel.
+// An image of three planes, with torchvision's operations pixel by pixel.
 struct Naive {
   ImageSize size;
   std::vector<uint8_t> pixels;
 
-  // Where a place outside comes from; none: the fill.
+  // The source of a pixel outside; none: the fill.
   static int Source(int at, int length, Padding padding) {
     if (at >= 0 && at < length) return at;
     if (padding == Padding::kConstant) return -1;

@@ -1,4 +1,4 @@
-// Options of transforms, at random.
+// Random options of transforms.
 #pragma once
 
 #include <cstdint>

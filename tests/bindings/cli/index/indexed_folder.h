@@ -1,5 +1,4 @@
-// Folders that a test indexes; one of them it fills and changes, and knows what opening it has to
-// give.
+// Folders for tests of the index; one of them can be changed and checks what opening it returns.
 #pragma once
 
 #include <fcntl.h>
@@ -28,7 +27,7 @@ inline std::string ReadText(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// The path that `stoker index` writes to unless it is told another.
+// The default output path of `stoker index`.
 inline std::string IndexOf(const PhotoFolder& folder) { return folder.path() + "/" + kIndexName; }
 
 class IndexedFolderTest : public ::testing::Test {
@@ -78,7 +77,7 @@ class IndexedFolderTest : public ::testing::Test {
       ASSERT_EQ(one, other);
     }
   }
-  // Puts an image where it changes nothing but a flat folder: the folder's time is set back.
+  // Adds an image without changing any folder but a flat one: the folder's time is set back.
   void Smuggle(const std::filesystem::path& path) {
     struct stat info {};
     ASSERT_EQ(stat(path.parent_path().c_str(), &info), 0);
@@ -86,7 +85,7 @@ class IndexedFolderTest : public ::testing::Test {
     const std::array<timespec, 2> times{info.st_atim, info.st_mtim};
     ASSERT_EQ(utimensat(AT_FDCWD, path.parent_path().c_str(), times.data(), 0), 0);
   }
-  // The same as by listing, and, but for a flat folder, not by listing.
+  // Expects the same as by listing and, except for a flat folder, that nothing was listed.
   void ExpectByIndex(const std::string& index = "") {
     const CropIndex use = index.empty() ? CropIndex::kAuto : CropIndex::kFile;
     const Source source = Open(use, index);

@@ -1,4 +1,4 @@
-// The kinds of JPEG that our decoder decodes.
+// The kinds of JPEG that the fast decoder supports.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Huffman tables made up, as a file has them: 16 counts and the symbols.
+// Generates Huffman tables in file format: 16 counts and the symbols.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,15 @@ namespace stoker::testing {
 inline std::vector<uint8_t> RandomHuffman(std::vector<uint8_t> symbols, RandomStream& random) {
   for (size_t i = symbols.size(); i > 1; --i) std::swap(symbols[i - 1], symbols[random.Below(i)]);
   std::vector<uint8_t> spec(16, 0);
-  // At each length some of the free codes are used; so many are kept that the others still fit, and
-  // none is all ones.
+  // At each length some of the free codes are used; enough are kept for the other symbols, and none
+  // is all ones.
   size_t left = symbols.size();
   uint64_t free_codes = 1;
   const uint64_t share = 1 + random.Below(8);
   for (size_t length = 1; length <= 16 && left > 0; ++length) {
     free_codes *= 2;
-    const uint64_t later = uint64_t{1} << (16 - length);  // codes that one of these can become
+    const uint64_t later = uint64_t{1} << (16 - length);  // longer codes that one of these can
+                                                          // become
     uint64_t most = std::min<uint64_t>({free_codes - 1, left, 255});
     while (most > 0 && (free_codes - most) * later <= left - most) --most;
     const uint64_t count = length == 16 ? left : random.Below(most + 1) / share;
@@ -49,7 +50,7 @@ inline std::vector<uint8_t> AcSymbols() {
   return symbols;
 }
 
-// Any part of `symbols`, at least one.
+// A random subset of `symbols`, at least one.
 inline std::vector<uint8_t> SomeOf(const std::vector<uint8_t>& symbols, RandomStream& random) {
   std::vector<uint8_t> some;
   const uint64_t share = 1 + random.Below(6);
