@@ -15,7 +15,7 @@ std::vector<uint8_t> Some(size_t bytes) {
   return some;
 }
 
-// Files hold these: they may never change.
+// Files contain these values: they must never change.
 TEST(Hash64, IsTheSameForEver) {
   EXPECT_EQ(Hash64(""), 0x0);
   EXPECT_EQ(Hash64("stoker"), 0x7E02E54B2002C858);

@@ -31,7 +31,7 @@ TEST(NormalQuantile, IsTheInverseOfTheDistribution) {
   }
 }
 
-// What erasing and the kernel rely on: they count the numbers in different ways.
+// Erasing and the kernel rely on this: they count the numbers in different ways.
 TEST(NormalNumber, IsTheOneOfItsBlock) {
   for (const uint64_t key : {uint64_t{0}, uint64_t{7}, ~uint64_t{0}}) {
     for (const uint64_t first : {uint64_t{0}, uint64_t{4}, uint64_t{1} << 34}) {

@@ -49,7 +49,8 @@ mode_t ModeOf(const fs::path& path) {
 constexpr uid_t kNobody = 65534;
 constexpr int kSkip = 77;
 
-// What `body` returns in a child, which may give up its rights or its file systems.
+// Returns what `body` returns in a child process, which may drop its privileges or change its file
+// systems.
 template <typename Body>
 int ExitCodeOfChild(const Body& body) {
   const pid_t child = fork();

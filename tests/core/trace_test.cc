@@ -165,7 +165,7 @@ TEST(Trace, NumbersAreDistinct) {
   EXPECT_EQ(trace.NewNumber(), 2U);
 }
 
-// Its own memory says when a listener is used that has gone: by the sanitizers.
+// The sanitizers detect the use of a destroyed listener by its memory.
 class Balance final : public TraceListener {
  public:
   explicit Balance(std::atomic<int64_t>& open) : open_(open), alive_(new int(1)) {}

@@ -70,7 +70,7 @@ size_t FakeReader::Submit(std::span<ReadRequest* const> requests) {
     const uint64_t delay =
         Chance(disk_->at_once) ? 0 : 1 + Random() % std::max(disk_->longest_delay, 1u);
     flights_.push_back({request, time_ + delay});
-    // The buffer is the reader's now: whoever still looks at it shall notice.
+    // The buffer belongs to the reader now: overwrite it, so that other uses are noticed.
     if (const size_t bytes = request->buffer.capacity(); bytes > 0) {
       std::memset(request->buffer.data(), 0xDD, bytes);
     }
@@ -88,7 +88,7 @@ size_t FakeReader::Reap(std::span<ReadRequest*> done, bool wait) {
     if (due == flights_.end()) break;
     const auto many = static_cast<uint64_t>(flights_.end() - due);
     Flight& chosen = due[static_cast<ptrdiff_t>(Random() % many)];
-    Read(*chosen.request);  // as late as can be: the buffer is the reader's until now
+    Read(*chosen.request);  // as late as possible: the buffer belongs to the reader until now
     done[n++] = chosen.request;
     chosen = flights_.back();
     flights_.pop_back();

@@ -1,5 +1,5 @@
-// Iterations of a loader on a device, the host being one: the plain loader's bytes, epochs and
-// places.
+// Iterations of a loader on a device (the host counts as one): bytes, epochs and positions are
+// those of the plain loader.
 #include "engine/loader/iterator.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ class DeviceIterationsTest : public ::testing::Test {
     return all;
   }
 
-  // What the plain loader makes.
+  // The batches of the plain loader.
   static std::vector<Bytes> Epoch(const LoaderOptions& options, uint64_t epoch) {
     auto iterator = Loader::Open(options).value()->Iterate(epoch);
     std::vector<Bytes> all;
@@ -168,7 +168,7 @@ TEST_F(DeviceIterationsTest, IteratorsSideBySide) {
     EXPECT_EQ(Of(one->NextOnDevice().value()), first[n]);
     EXPECT_EQ(Of(other->NextOnDevice().value()), second[n]);
   }
-  // One ring stays, for whoever comes next.
+  // One ring stays for the next iteration.
   const uint64_t ring = loader->StageStats().device_bytes;
   one.reset();
   other.reset();

@@ -1,5 +1,5 @@
-// A loader with a device: the plain loader's bytes, on the host as a device and on a CUDA that is
-// made up, and how it ends.
+// A loader with a device gives the plain loader's bytes, on the host as a device and on a fake
+// CUDA; and how it ends.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Rows become batches, in order, whatever the order in which they are finished.
+// The assembler delivers batches in order, whatever the order in which rows are finished.
 #include "engine/loader/assembler.h"
 
 #include <gtest/gtest.h>

@@ -39,7 +39,7 @@ class LoaderTest : public ::testing::Test {
 
   std::shared_ptr<Loader> Open() { return Loader::Open(Options()).value(); }
 
-  // Fingerprints of the first epochs, by a loader of their own.
+  // Fingerprints of the first epochs, from a separate loader.
   std::vector<Prints> Epochs(int count) {
     auto loader = Producer::Open(Options()).value();
     std::vector<Prints> epochs;
@@ -73,7 +73,7 @@ TEST_F(LoaderTest, EachIterationTakesTheNextEpoch) {
 TEST_F(LoaderTest, TheNextEpochIsPrefetchedWhenTheLastOneEnds) {
   auto loader = Open();
   (void)Rest(*loader->Iterate());
-  // Both batches of the depth are made without anybody asking for them.
+  // Both batches of the depth are made without being requested.
   for (int i = 0; i < 2000 && loader->Stats().samples < kPhotos + 14; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

@@ -25,8 +25,8 @@ std::string ErrorOf(const OrderOptions& options) {
   return order.error().ToString();
 }
 
-// The definition, written as it reads: the positions of the epoch in order, dealt out step by step,
-// row by row, rank by rank. What EpochOrder computes is compared with it.
+// The definition, implemented literally: the positions of the epoch in order, dealt out step by
+// step, row by row, rank by rank. EpochOrder is compared with it.
 struct Dealt {
   std::vector<std::vector<std::vector<OrderEntry>>> ranks;  // [rank][step][row]
 };

@@ -1,4 +1,4 @@
-// It ends: stopping at any moment, from any thread, in any process, is clean and quick.
+// Stopping at any moment, from any thread, in any process, is clean and quick.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -182,8 +182,8 @@ TEST(ProducerEnd, AForkedChildIsToldAndMayOpenItsOwn) {
   EXPECT_TRUE(iterator->Next().ok()) << "the parent goes on";
 }
 
-// TBB's workers did not come along, and it would start no others. (ThreadSanitizer lets no child of
-// a program of several threads start threads.)
+// TBB's workers do not exist in the child, and it would start no others. (ThreadSanitizer does not
+// let a child of a process with several threads start threads.)
 TEST(ProducerEnd, AForkedChildsOwnLoadersWork) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "forks with threads, and uses TBB";

@@ -1,5 +1,5 @@
-// Loaders that leave the last part of their rows' making to a device: what is finished from them
-// are the bytes of the loaders that do all of it.
+// Loaders that defer operations to a device: applying them gives the bytes of loaders that defer
+// nothing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ using ::stoker::testing::RuntimeUnderTest;
 
 constexpr DType kDTypes[] = {DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
 const Normalize kImageNet{{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}};
-// Both infinities, so that mixing them is no number.
+// Both infinities, so that mixing them gives NaN.
 const Normalize kBeyondFloat16{{0.5F, 0.5F, 0.5F}, {1e-6F, 2e-6F, 1}};
 
 void MaybeFlip(Random& random, std::vector<Transform>& list) {
@@ -109,7 +109,7 @@ bool SameBytes(const Column& a, const Column& b) {
   return a.dtype == b.dtype && a.shape == b.shape && std::memcmp(a.data, b.data, a.bytes()) == 0;
 }
 
-// What a device makes of the batch.
+// Applies the deferred operations of the batch.
 std::vector<uint8_t> Finished(const Batch& batch, const LoaderOptions& options, const Plan& plan) {
   FinishJob job;
   job.from = static_cast<const uint8_t*>(batch.images().data);
@@ -129,7 +129,7 @@ std::vector<uint8_t> Finished(const Batch& batch, const LoaderOptions& options, 
   return finished;
 }
 
-// Rows that had something left to do to them.
+// The number of rows with deferred operations.
 struct Seen {
   int mirrored = 0, erased = 0, blended = 0, cut = 0;
 

@@ -1,4 +1,4 @@
-// What a consumer may hold, and for how long.
+// How many batches a consumer may hold, and for how long.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -72,7 +72,7 @@ std::vector<uint8_t> BytesOf(const Column& column) {
   return {data, data + column.bytes()};
 }
 
-// What `mixed` should be: the batch as it is without mixing, mixed by the plain twin.
+// The expected batch: made without mixing, and mixed by the reference.
 void ExpectMixedByHand(const Batch& mixed, const Batch& plain, const MixedRow& image,
                        const DrawnMix& drawn, size_t classes) {
   const auto rows = static_cast<size_t>(plain.rows());

@@ -1,5 +1,5 @@
-// What reading does to batches: nothing, unless it fails. Through a reader that completes late and
-// out of order, and fails where the test says so.
+// Reading does not affect batches, unless it fails. Uses a reader that completes late and out of
+// order, and fails where the test says so.
 #include <gtest/gtest.h>
 
 #include <atomic>

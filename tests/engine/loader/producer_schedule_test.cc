@@ -1,4 +1,5 @@
-// Which batches a loader makes: epoch after epoch, one epoch again and again, or those it is told.
+// The batches that a loader makes: epoch after epoch, one epoch again and again, or the appended
+// ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Settings that change while a loader runs, and what must not change with them.
+// Settings that change while a loader runs must not change the batches.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What feeds reads: rows become requests in order, once each, and no more than there may be.
+// ReadFeed makes requests for rows in order, once each, and no more than allowed.
 #include "engine/loader/read_feed.h"
 
 #include <gtest/gtest.h>

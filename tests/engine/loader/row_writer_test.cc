@@ -1,4 +1,4 @@
-// What a worker does with samples: photographs and rows in memory become the rows of their batch.
+// RowWriter turns photographs and rows in memory into rows of their batch.
 #include "engine/loader/row_writer.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ struct Ended {
   Status status;
 };
 
-// Gives the samples that the test has made ready, and notes what becomes of them.
+// Hands out the samples that the test has prepared, and records how they end.
 class FakeSamples final : public RowWriter::Samples {
  public:
   std::optional<uint32_t> TakeReady() override {

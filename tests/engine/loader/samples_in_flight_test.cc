@@ -1,4 +1,4 @@
-// The samples on their way: how many there are, who gets which, and what memory they hold.
+// SamplesInFlight: how many samples there are, who gets which, and what memory they hold.
 #include "engine/loader/samples_in_flight.h"
 
 #include <gtest/gtest.h>

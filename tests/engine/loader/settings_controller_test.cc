@@ -1,4 +1,4 @@
-// Settings that follow the tuner, what other loaders need, and the memory that there is.
+// Settings follow the tuner, the needs of other loaders, and the available memory.
 #include "engine/loader/settings_controller.h"
 
 #include <gtest/gtest.h>

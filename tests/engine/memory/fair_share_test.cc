@@ -22,7 +22,7 @@ uint64_t Sum(const std::vector<uint64_t>& shares) {
   return std::accumulate(shares.begin(), shares.end(), uint64_t{0});
 }
 
-// The twin: what is left is handed out one by one, to the one that has least for its weight.
+// The reference: hands out units one by one, each to the claim that has least for its weight.
 std::vector<uint64_t> OneByOne(uint64_t total, const std::vector<FairClaim>& claims) {
   std::vector<uint64_t> shares;
   for (const FairClaim& claim : claims) shares.push_back(claim.minimum);

@@ -1,5 +1,5 @@
-// What becomes of samples that find no room in the memory budget: they wait for their turn, or are
-// refused, and which of the two depends on the budget and the file alone.
+// Samples that find no room in the memory budget wait for their turn or are refused; which of the
+// two depends on the budget and the file alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -154,7 +154,7 @@ TEST_F(ProducerMemory, AFileThatDoesNotFitIsRefusedToo) {
   EXPECT_EQ(bad, 1);
 }
 
-// A consumer who goes away, seeks or stops while samples wait.
+// A consumer ends, seeks or stops while samples wait.
 TEST_F(ProducerMemory, ALoaderEndsWhileSamplesWait) {
   for (int round = 0; round < Effort(12); ++round) {
     RuntimeOptions runtime = RuntimeUnderTest(1 + round % 3);

@@ -60,8 +60,8 @@ class Hungry final : public ReadClient {
   bool full_ = false;
 };
 
-// The ring is full nearly always, and has room for one read at a time: it must not be the same
-// loader's each time.
+// The ring is nearly always full and has room for one read at a time: it must not always be the
+// same loader's.
 TEST(ReadService, TwoLoadersThatWantAllReadsGetAlike) {
   auto disk = std::make_shared<testing::FakeDisk>();
   disk->files["file"] = std::vector<uint8_t>(64);

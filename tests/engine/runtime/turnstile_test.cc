@@ -43,8 +43,8 @@ TEST(Turnstile, ALowerLimitIsReachedByLeaving) {
   EXPECT_TRUE(turnstile.Leave()) << "now there is room for the one who was turned away";
 }
 
-// Work lies in a heap; for each piece a worker is sent, who takes one where he is let in. Nothing
-// may stay behind, whatever the limits are meanwhile.
+// For each piece of work a worker is sent, which takes one piece if it may enter. No work may be
+// left over, whatever the limit is meanwhile.
 TEST(Turnstile, NobodyIsForgotten) {
   Turnstile turnstile(2);
   std::mutex mutex;

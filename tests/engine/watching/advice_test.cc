@@ -71,7 +71,8 @@ TEST(Advice, TooFewCores) {
             "build a crop index (`stoker index`), or decode smaller photographs.");
 }
 
-// What others take is no need of the loader's: 6.7 workers as they are would do, or 1.4 cores.
+// CPU time of other processes is not a need of the loader: 6.7 workers like these would suffice, or
+// 1.4 cores.
 TEST(Advice, WorkersThatWaitForACore) {
   LoaderStats stats = Decoding(41);
   stats.clocked = {.wall_ns = 1000, .cpu_ns = 210};
@@ -242,7 +243,7 @@ TEST(Advice, AConsumerThatOnlyTakesBatches) {
   EXPECT_THAT(Advice(stats), HasSubstr(" with 1 worker, busy 99% of"));
 }
 
-// Whatever the counters are: whole sentences, and no number that is none.
+// For any counters, the advice has whole sentences and no NaN.
 TEST(Advice, NeverNonsense) {
   std::mt19937_64 random(3);
   const auto some = [&]() -> uint64_t {

@@ -1,5 +1,5 @@
-// What a job waits for, where that is known, because it was made to wait for it: the largest cause
-// is the true one, and the advice begins with it. The injected part is many times as long as
+// The cause of waits in jobs where it is known because the test injects it: the largest cause is
+// the true one, and the advice begins with it. The injected delay is many times as long as
 // everything else, and mostly sleep, so that a busy machine changes nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ using Duration = std::chrono::nanoseconds;
 constexpr uint32_t kBatch = 8;
 constexpr int kPhotos = 64;
 
-// A source whose samples take a worker so much longer.
+// A source whose samples take a worker longer.
 class SlowSamples final : public SampleSource {
  public:
   using Slow = std::function<Duration(uint64_t id)>;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kUs = 1'000, kMs = 1'000'000;
 
-// A sample's way, in milliseconds; `busy`: since when its worker was.
+// The times of a sample in milliseconds; `busy`: since when its worker was busy.
 SamplePath PathOf(uint64_t claimed, uint64_t read, uint64_t workers_since, uint64_t done,
                   bool behind_workers = false) {
   SamplePath path;
@@ -154,7 +154,7 @@ TEST(WorkerPace, ASampleThatWasThereWaitedForItsWorkerOnly) {
   EXPECT_EQ(after_a_pause.workers_since_ns, 400);
 }
 
-// A loader in miniature: requests, readers, workers, a consumer; all in made-up time.
+// A simulated loader with requests, readers, workers and a consumer, in simulated time.
 struct Job {
   int requests = 16;
   int workers = 2;

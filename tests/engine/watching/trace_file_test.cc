@@ -92,7 +92,7 @@ uint64_t Nanoseconds(const Json& micros) {
   return static_cast<uint64_t>(micros.get<double>() * 1000 + 0.5);
 }
 
-// What the format asks of every event, and that the slices of each row nest.
+// Checks the format's requirements for every event, and that the slices of each row nest.
 void ExpectSound(const Json& trace) {
   std::map<std::pair<uint64_t, uint64_t>, std::vector<std::pair<uint64_t, uint64_t>>> rows;
   for (const Json& event : trace.at("traceEvents")) {

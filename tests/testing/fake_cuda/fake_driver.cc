@@ -1,4 +1,4 @@
-// CUDA's functions, on the FakeCuda that is installed: what there is, and contexts.
+// CUDA's driver functions on the installed FakeCuda: devices and contexts.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 

@@ -1,4 +1,4 @@
-// CUDA's functions, on the FakeCuda that is installed: memory, streams, events, work.
+// CUDA's runtime functions on the installed FakeCuda: memory, streams, events, work.
 #include <cuda_runtime_api.h>
 
 #include <chrono>
@@ -205,7 +205,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 
 namespace stoker {
 
-// Twins of what is in finish_cuda.cu and occupy_cuda.cu.
+// Host versions of the kernels in finish_cuda.cu and occupy_cuda.cu.
 int LoadFinish() {
   return RunOnDevice("LoadFinish", [](FakeState&, int, cudaError_t) { return cudaSuccess; });
 }

@@ -20,7 +20,7 @@ auto Around(Ranges& ranges, const void* data) {
   return after == ranges.begin() ? ranges.end() : std::prev(after);
 }
 
-// What a thread has of the machine that is installed.
+// The state of a thread on the installed machine.
 struct OfThread {
   std::weak_ptr<FakeState> machine;
   std::vector<int> stack;
@@ -70,7 +70,7 @@ void FakeState::EndStreams() {
     streams_.clear();
     own_streams_.clear();
   }
-  // One may wait for what another does: all go on until the last has ended.
+  // Streams may wait for each other: all continue until the last has ended.
   for (const std::shared_ptr<Stream>& stream : all) {
     HostEvent end;
     end.Record(*stream->thread);
