@@ -58,3 +58,13 @@ function(stoker_part name)
   add_library(${name} OBJECT ${PART_SOURCES})
   target_link_libraries(${name} PUBLIC stoker_flags PRIVATE ${PART_LIBS})
 endfunction()
+
+# stoker_reference(SOURCES... [LIBS ...]): plain twins that fast code is compared with. They lie beside
+# it, and are a library of tests and benchmarks: libstoker has only those plain twins that it calls.
+add_library(stoker_reference STATIC EXCLUDE_FROM_ALL)
+target_link_libraries(stoker_reference PUBLIC stoker)
+function(stoker_reference)
+  cmake_parse_arguments(PART "" "" "LIBS" ${ARGN})
+  target_sources(stoker_reference PRIVATE ${PART_UNPARSED_ARGUMENTS})
+  target_link_libraries(stoker_reference PRIVATE ${PART_LIBS})
+endfunction()
