@@ -15,7 +15,8 @@
 
 #include "bindings/cli/bench/device_consumer.h"
 #include "core/try.h"
-#include "engine/loader/iterator.h"
+#include "engine/loader/loader.h"
+#include "gpu/finish.h"
 #include "io/sources/arrays.h"
 
 namespace stoker {

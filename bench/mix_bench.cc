@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/mapping.h"
+#include "transforms/mix/draw_mix.h"
 #include "transforms/mix/mix_rows.h"
 
 namespace stoker {

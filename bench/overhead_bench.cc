@@ -15,7 +15,8 @@
 #include <vector>
 
 #include "bindings/cli/synth/photograph.h"
-#include "engine/loader/iterator.h"
+#include "engine/loader/loader.h"
+#include "engine/runtime/runtime_with_readers.h"
 #include "io/sources/arrays.h"
 #include "transforms/plan/plan.h"
 
@@ -143,15 +144,14 @@ void Overhead(benchmark::State& state, ExecutorKind executor) {
   RuntimeOptions runtime;
   runtime.threads = static_cast<int>(state.range(0));
   runtime.executor = executor;
-  runtime.make_reader = [] {
-    return Result<std::unique_ptr<Reader>>(std::make_unique<TinyReader>());
-  };
   LoaderOptions options;
   options.source = std::make_shared<TinySource>();
   options.transforms = TinyTransforms();
   options.batch_size = kBatch;
   options.shuffle = true;
-  options.runtime = Runtime::Create(runtime).value();
+  options.runtime = RuntimeWithReaders(runtime, [] {
+                      return Result<std::unique_ptr<Reader>>(std::make_unique<TinyReader>());
+                    }).value();
   const double apply = ApplyMicroseconds();
   const PerSample cost = TakeBatches(state, std::move(options));
   state.counters["all_us"] = cost.all;

@@ -42,7 +42,10 @@ class SlowDisk {
   Time busy_until_;  // where throughput is limited; under mutex_
 };
 
-// For use as RuntimeOptions::make_reader:
+// For use with RuntimeWithReaders:
+//   [disk = std::make_shared<SlowDisk>(storage)] {
+//     return SlowReader::Make(MakePreadReader(32), disk);
+//   }
 class SlowReader final : public Reader {
  public:
   static Result<std::unique_ptr<Reader>> Make(Result<std::unique_ptr<Reader>> inner,

@@ -21,7 +21,8 @@
 #include "bindings/cli/synth/photograph.h"
 #include "core/machine.h"
 #include "core/stage_times.h"
-#include "engine/loader/iterator.h"
+#include "engine/loader/loader.h"
+#include "engine/runtime/runtime_with_readers.h"
 #include "io/sources/image_folder.h"
 
 namespace stoker {
@@ -123,8 +124,9 @@ class Bench {
   Outcome Run(Setting setting) const {
     RuntimeOptions machine{.threads = setting.workers, .memory_budget = uint64_t{2} << 30};
     if (setting.depth != 0) machine.reads_in_flight = 64;
+    ReadService::ReaderFactory make_reader;  // null: stoker's own
     if (workload_.storage.latency.count() != 0) {
-      machine.make_reader = [disk = std::make_shared<SlowDisk>(workload_.storage)] {
+      make_reader = [disk = std::make_shared<SlowDisk>(workload_.storage)] {
         return SlowReader::Make(MakePreadReader(64), disk);
       };
     }
@@ -135,7 +137,7 @@ class Bench {
     options.shuffle = true;
     options.drop_remainder = true;
     options.depth = setting.depth;
-    options.runtime = Runtime::Create(machine).value();
+    options.runtime = RuntimeWithReaders(machine, make_reader).value();
     const auto loader = Loader::Open(std::move(options)).value();
     return Consume(*loader, setting);
   }

@@ -1,7 +1,10 @@
-// Batch: rows of samples, lent to the consumer.
+// Batch: rows of samples, lent to the consumer; and what a consumer names of it.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +15,22 @@
 namespace stoker {
 
 struct Slot;
+
+// Identifies a batch: with the same options, the same name always gives the same bytes.
+struct BatchName {
+  uint64_t epoch = 0;
+  uint64_t index = 0;  // in its epoch
+  friend bool operator==(const BatchName&, const BatchName&) = default;
+};
+
+// Describes one row of a column.
+struct ColumnSpec {
+  std::string name;
+  DType dtype = DType::kU8;
+  std::vector<int64_t> row_shape;  // without the batch dimension; {} for a scalar
+
+  size_t row_bytes() const;
+};
 
 // One tensor of a batch: C order, dense, rows first. `data` is 64-byte aligned and writable; it
 // stays where it is, and valid, for as long as the batch or an Owner of the column lives.
@@ -74,5 +93,12 @@ class Batch {
   std::shared_ptr<Slot>
       slot_;  // the lease: when the last copy is destroyed the slot returns to its pool
 };
+
+// Lets a caller out of a wait. A waiting call asks it about every kInterruptInterval, on its own
+// thread; true ends the wait as Cancelled. Nothing is lost: the next call delivers what this one
+// would have. Empty: never asked.
+using Interrupt = std::function<bool()>;
+
+inline constexpr std::chrono::milliseconds kInterruptInterval{50};
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// Element types of the columns of a batch.
+// Element types of the columns of a batch, and the memory layout of its images.
 #pragma once
 
 #include <cstddef>
@@ -78,5 +78,12 @@ constexpr const char* NameOf(DType dtype) {
   }
   return "?";
 }
+
+enum class Layout : uint8_t {
+  kNhwc,  // (rows, height, width, 3): the channels of a pixel are neighbours
+  kNchw,  // (rows, 3, height, width): one plane for each channel
+};
+
+constexpr const char* NameOf(Layout layout) { return layout == Layout::kNhwc ? "NHWC" : "NCHW"; }
 
 }  // namespace stoker

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "core/batch.h"
-#include "core/column_spec.h"
 #include "core/lent_account.h"
 #include "core/memory_budget.h"
 #include "core/pinning.h"

@@ -1,6 +1,8 @@
-// StageTimes: a worker's time by stage.
+// Times in nanoseconds: a worker's by stage, a thread's on a core, and a consumer's waits by cause.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 
@@ -28,5 +30,50 @@ struct StageTimes {
     return *this;
   }
 };
+
+// The share of the time for which a thread wants a core and has one: a sum over periods of its
+// work.
+struct CoreTime {
+  uint64_t wall_ns = 0;
+  uint64_t cpu_ns = 0;
+
+  // 0 to 1; 1 if nothing was measured.
+  double share() const {
+    if (wall_ns == 0) return 1;
+    return std::min(1.0, static_cast<double>(cpu_ns) / static_cast<double>(wall_ns));
+  }
+  CoreTime& operator+=(const CoreTime& other) {
+    wall_ns += other.wall_ns;
+    cpu_ns += other.cpu_ns;
+    return *this;
+  }
+};
+
+// The time that a consumer waited, by cause, in nanoseconds. The sum is the time waited.
+struct WaitCauses {
+  uint64_t storage_ns = 0;  // reads were in progress
+  uint64_t decode_ns = 0;   // a worker was decoding, or none was free
+  uint64_t copy_ns = 0;     // copies to a device were in progress
+  uint64_t other_ns = 0;    // threads waking up, and unknown causes
+
+  uint64_t sum() const { return storage_ns + decode_ns + copy_ns + other_ns; }
+  WaitCauses& operator+=(const WaitCauses& other) {
+    storage_ns += other.storage_ns;
+    decode_ns += other.decode_ns;
+    copy_ns += other.copy_ns;
+    other_ns += other.other_ns;
+    return *this;
+  }
+};
+
+// All causes, with the names that users see.
+struct NamedCause {
+  const char* name;
+  uint64_t WaitCauses::*ns;
+};
+inline constexpr std::array<NamedCause, 4> kNamedCauses{{{"storage", &WaitCauses::storage_ns},
+                                                         {"decode", &WaitCauses::decode_ns},
+                                                         {"copy", &WaitCauses::copy_ns},
+                                                         {"other", &WaitCauses::other_ns}}};
 
 }  // namespace stoker

@@ -14,9 +14,10 @@
 #include <vector>
 
 #include "core/result.h"
-#include "gpu/finish.h"
 
 namespace stoker {
+
+struct FinishJob;  // finish.h
 
 // Handles. A stream may be a consumer's own: a cudaStream_t, including 1 (CUDA's legacy default
 // stream) and 2 (the thread's default stream).

@@ -1,4 +1,4 @@
-// DeviceBatch: rows of samples on a device, lent to the consumer.
+// DeviceBatch: rows of samples on a device, lent to the consumer; and what their way there cost.
 #pragma once
 
 #include <cstdint>
@@ -65,6 +65,28 @@ class DeviceBatch {
 
  private:
   std::shared_ptr<StagedBatch> staged_;
+};
+
+// What copying batches to a device cost.
+struct StagerStats {
+  uint64_t batches = 0;       // copied batches
+  uint64_t copied_bytes = 0;  // copied to the device
+  uint64_t copy_ns = 0;       // duration of the copies, measured by the device if the ring is timed
+  uint64_t ring_wait_ns = 0;  // waiting for an entry: the consumer is the limit
+  uint64_t host_wait_ns = 0;  // waiting for a host batch: production is the limit
+  uint64_t copy_wait_ns = 0;  // waiting for a copy to end: the link is the limit
+  uint64_t device_bytes = 0;  // of the ring
+
+  // Adds all but device_bytes, which describes the ring.
+  StagerStats& operator+=(const StagerStats& other) {
+    batches += other.batches;
+    copied_bytes += other.copied_bytes;
+    copy_ns += other.copy_ns;
+    ring_wait_ns += other.ring_wait_ns;
+    host_wait_ns += other.host_wait_ns;
+    copy_wait_ns += other.copy_wait_ns;
+    return *this;
+  }
 };
 
 }  // namespace stoker

@@ -9,6 +9,7 @@
 
 #include "core/machine.h"
 #include "core/try.h"
+#include "gpu/finish.h"
 #include "gpu/open_device.h"
 #include "gpu/own_process.h"
 

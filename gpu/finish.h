@@ -10,7 +10,6 @@
 #include <cstdint>
 
 #include "core/dtype.h"
-#include "core/layout.h"
 
 namespace stoker {
 

@@ -14,6 +14,7 @@
 
 #include "core/stage_times.h"
 #include "core/start_thread.h"
+#include "core/trace.h"
 #include "core/try.h"
 #include "gpu/device_ring.h"
 #include "gpu/issue_batch.h"

@@ -15,11 +15,9 @@
 #include <vector>
 
 #include "core/batch.h"
-#include "core/column_spec.h"
-#include "core/interrupt.h"
 #include "core/result.h"
-#include "core/trace.h"
 #include "gpu/device_batch.h"
+#include "gpu/finish.h"
 
 namespace stoker {
 
@@ -43,28 +41,8 @@ struct StagePlan {
   bool has_work = false;
 };
 
+class Trace;
 class DeviceRing;  // device memory for a few batches, and their events; shared with leases
-
-struct StagerStats {
-  uint64_t batches = 0;       // copied batches
-  uint64_t copied_bytes = 0;  // copied to the device
-  uint64_t copy_ns = 0;       // duration of the copies, measured by the device if the ring is timed
-  uint64_t ring_wait_ns = 0;  // waiting for an entry: the consumer is the limit
-  uint64_t host_wait_ns = 0;  // waiting for a host batch: production is the limit
-  uint64_t copy_wait_ns = 0;  // waiting for a copy to end: the link is the limit
-  uint64_t device_bytes = 0;  // of the ring
-
-  // Adds all but device_bytes, which describes the ring.
-  StagerStats& operator+=(const StagerStats& other) {
-    batches += other.batches;
-    copied_bytes += other.copied_bytes;
-    copy_ns += other.copy_ns;
-    ring_wait_ns += other.ring_wait_ns;
-    host_wait_ns += other.host_wait_ns;
-    copy_wait_ns += other.copy_wait_ns;
-    return *this;
-  }
-};
 
 struct StagerOptions {
   bool across_epochs = false;  // continues into the next epoch before this one's end has been taken

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "core/result.h"
-#include "engine/loader/epoch_counter.h"
 #include "engine/loader/loader.h"
 
 namespace stoker {

@@ -14,7 +14,6 @@
 #include "bindings/c/registry.h"
 #include "core/trace.h"
 #include "core/try.h"
-#include "engine/loader/iterator.h"
 #include "engine/loader/loader.h"
 #include "io/sources/source.h"
 

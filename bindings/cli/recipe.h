@@ -8,7 +8,6 @@
 
 #include "bindings/cli/arguments.h"
 #include "core/dtype.h"
-#include "core/layout.h"
 #include "core/result.h"
 #include "transforms/mix/batch_mix.h"
 #include "transforms/plan/plan.h"

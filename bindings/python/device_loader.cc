@@ -15,7 +15,7 @@
 #include "bindings/python/waiting.h"
 #include "bindings/python/watching.h"
 #include "core/try.h"
-#include "engine/watching/prometheus.h"
+#include "engine/watching/stats.h"
 #include "gpu/device.h"
 
 namespace stoker::python {

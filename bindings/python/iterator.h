@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/loader/iterator.h"
 #include "engine/loader/loader.h"
 
 namespace pybind11 {

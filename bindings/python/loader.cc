@@ -18,11 +18,9 @@
 #include "bindings/python/waiting.h"
 #include "bindings/python/watching.h"
 #include "engine/loader/check_options.h"
-#include "engine/loader/iterator.h"
 #include "engine/loader/loader.h"
 #include "engine/loader/order.h"
-#include "engine/watching/advice.h"
-#include "engine/watching/prometheus.h"
+#include "engine/watching/stats.h"
 #include "io/sources/source.h"
 #include "transforms/plan/plan.h"
 

@@ -11,6 +11,7 @@
 #include "bindings/c/stoker_c.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/waiting.h"
+#include "engine/runtime/executor.h"
 
 namespace stoker::python {
 

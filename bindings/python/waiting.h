@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "core/interrupt.h"
+#include "core/batch.h"
 
 namespace stoker::python {
 

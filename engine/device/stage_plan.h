@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/column_spec.h"
+#include "core/batch.h"
 #include "core/result.h"
 #include "engine/loader/options.h"
 #include "engine/loader/producer_options.h"

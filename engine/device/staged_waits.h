@@ -8,11 +8,11 @@
 #include <deque>
 #include <mutex>
 
-#include "core/interrupt.h"
+#include "core/batch.h"
 #include "core/result.h"
+#include "core/stage_times.h"
 #include "engine/loader/batch_sequence.h"
 #include "engine/watching/stats.h"
-#include "engine/watching/wait_causes.h"
 #include "gpu/device_batch.h"
 #include "gpu/stager.h"
 

@@ -8,8 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/column_spec.h"
-#include "core/interrupt.h"
+#include "core/batch.h"
 #include "core/result.h"
 #include "engine/device/staged_waits.h"
 #include "engine/loader/batch_sequence.h"

@@ -18,7 +18,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/interrupt.h"
+#include "core/batch.h"
 #include "core/result.h"
 #include "core/slot_pool.h"
 #include "engine/loader/batch_record.h"

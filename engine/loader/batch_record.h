@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "core/stage_times.h"
 #include "engine/loader/batch_sequence.h"
-#include "engine/watching/wait_causes.h"
 
 namespace stoker {
 

@@ -5,14 +5,9 @@
 #include <deque>
 #include <optional>
 
-namespace stoker {
+#include "core/batch.h"
 
-// Identifies a batch: with the same options, the same name always gives the same bytes.
-struct BatchName {
-  uint64_t epoch = 0;
-  uint64_t index = 0;  // within the epoch
-  friend bool operator==(const BatchName&, const BatchName&) = default;
-};
+namespace stoker {
 
 enum class Schedule {
   kEpochs,     // from the start through the epochs

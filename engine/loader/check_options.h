@@ -5,6 +5,7 @@
 
 #include "core/result.h"
 #include "engine/loader/options.h"
+#include "engine/loader/order.h"
 
 namespace stoker {
 

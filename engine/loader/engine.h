@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "core/batch.h"
-#include "core/interrupt.h"
 #include "core/result.h"
 #include "engine/device/staging.h"
 #include "engine/loader/batch_sequence.h"

@@ -1,8 +1,9 @@
-#include "engine/loader/iterator.h"
+#include "engine/loader/loader.h"
 
 #include <utility>
 
 #include "core/try.h"
+#include "engine/loader/batch_sequence.h"
 #include "engine/loader/engine.h"
 
 namespace stoker {

@@ -1,13 +1,33 @@
 #include "engine/loader/loader.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <utility>
 
+#include "core/memory_budget.h"
 #include "core/try.h"
+#include "engine/loader/batch_sequence.h"
 #include "engine/loader/engine.h"
-#include "engine/loader/iterator.h"
+#include "engine/loader/producer_options.h"
 
 namespace stoker {
+
+struct Loader::State {
+  explicit State(ProducerOptions made) : producer(std::move(made)) {}
+
+  const ProducerOptions producer;
+  std::mutex mutex;  // guards what follows
+  std::condition_variable by_name;
+  bool serving_by_name = false;               // one BatchAt at a time
+  std::vector<std::unique_ptr<Engine>> idle;  // the one used last is last
+  std::vector<Engine*> busy;                  // borrowed
+  LoaderStats past;                           // of engines that are gone
+  StagerStats past_staged;                    // and again
+  bool stopped = false;
+  bool warned = false;
+  std::optional<std::string> warning;
+};
 
 Result<std::shared_ptr<Loader>> Loader::Open(LoaderOptions options,
                                              std::shared_ptr<EpochCounter> epochs) {
@@ -22,14 +42,16 @@ Result<std::shared_ptr<Loader>> Loader::Open(LoaderOptions options,
   loader->last_rows_ = made.last_rows();
   loader->depth_ = made.Stats().depth;
   loader->columns_ = first->columns();
-  loader->idle_.reserve(loader->MostIdle() + 1);
-  loader->idle_.push_back(std::move(first));
+  loader->state_->idle.reserve(loader->MostIdle() + 1);
+  loader->state_->idle.push_back(std::move(first));
   return loader;
 }
 
 Loader::Loader(LoaderOptions options, ProducerOptions producer,
                std::shared_ptr<EpochCounter> epochs)
-    : options_(std::move(options)), producer_(std::move(producer)), epochs_(std::move(epochs)) {}
+    : options_(std::move(options)),
+      epochs_(std::move(epochs)),
+      state_(std::make_unique<State>(std::move(producer))) {}
 
 Loader::~Loader() = default;
 
@@ -38,39 +60,43 @@ std::unique_ptr<Iterator> Loader::Iterate(std::optional<uint64_t> epoch, bool re
 }
 
 bool Loader::IdleAt(BatchName batch) const {
-  return std::ranges::any_of(idle_, [&](const auto& e) { return e->position() == batch; });
+  return std::ranges::any_of(state_->idle, [&](const auto& e) { return e->position() == batch; });
 }
 
-// Requires mutex_. Prefers an engine that is at `batch` already, then the least recently used one.
+// Requires state_->mutex. Prefers an engine that is at `batch` already, then the least recently
+// used one.
 std::unique_ptr<Engine> Loader::TakeIdle(BatchName batch, Schedule schedule, bool spare) {
-  auto best = std::ranges::find_if(
-      idle_, [&](const auto& e) { return e->schedule() == schedule && e->position() == batch; });
-  if (best == idle_.end()) {
-    best = std::ranges::find_if(idle_, [&](const auto& e) { return e->position() == batch; });
+  auto best = std::ranges::find_if(state_->idle, [&](const auto& e) {
+    return e->schedule() == schedule && e->position() == batch;
+  });
+  if (best == state_->idle.end()) {
+    best =
+        std::ranges::find_if(state_->idle, [&](const auto& e) { return e->position() == batch; });
   }
-  if (best == idle_.end()) {
-    if (idle_.empty() || (spare && idle_.size() < MostIdle())) return nullptr;
-    best = idle_.begin();
+  if (best == state_->idle.end()) {
+    if (state_->idle.empty() || (spare && state_->idle.size() < MostIdle())) return nullptr;
+    best = state_->idle.begin();
   }
   std::unique_ptr<Engine> engine = std::move(*best);
-  idle_.erase(best);
+  state_->idle.erase(best);
   return engine;
 }
 
 // Returns an idle engine, or opens a new one.
 Result<Loader::Lease> Loader::FindEngine(BatchName batch, Schedule schedule, bool spare) {
   const Error was_stopped{Code::kCancelled, "the loader was stopped"};
-  const auto lend = [&](std::unique_ptr<Engine> engine) -> Result<Lease> {  // requires mutex_
-    if (stopped_) return was_stopped;
-    busy_.push_back(engine.get());
+  const auto lend =
+      [&](std::unique_ptr<Engine> engine) -> Result<Lease> {  // requires state_->mutex
+    if (state_->stopped) return was_stopped;
+    state_->busy.push_back(engine.get());
     return Lease(engine.release(), GiveBack{this});
   };
-  std::unique_lock lock(mutex_);
-  if (stopped_) return was_stopped;
+  std::unique_lock lock(state_->mutex);
+  if (state_->stopped) return was_stopped;
   std::unique_ptr<Engine> engine = TakeIdle(batch, schedule, spare);
   if (engine != nullptr) return lend(std::move(engine));
   lock.unlock();
-  Result<std::unique_ptr<Engine>> opened = Engine::Open(options_, producer_);
+  Result<std::unique_ptr<Engine>> opened = Engine::Open(options_, state_->producer);
   lock.lock();
   if (opened.ok()) return lend(*std::move(opened));
   engine = TakeIdle(batch, schedule, /*spare=*/false);
@@ -90,15 +116,15 @@ Result<Loader::Lease> Loader::Borrow(BatchName batch, Schedule schedule, bool sp
 void Loader::GiveBack::operator()(Engine* engine) const {
   std::unique_ptr<Engine> surplus(engine);  // destroyed after unlocking: waits for samples
   if (!loader->options_.runtime->CheckProcess().ok()) return;  // in a forked child
-  const std::lock_guard lock(loader->mutex_);
-  auto& idle = loader->idle_;
-  std::erase(loader->busy_, engine);
+  const std::lock_guard lock(loader->state_->mutex);
+  auto& idle = loader->state_->idle;
+  std::erase(loader->state_->busy, engine);
   idle.push_back(std::move(surplus));
-  if (idle.size() <= loader->MostIdle() && !loader->stopped_) return;
+  if (idle.size() <= loader->MostIdle() && !loader->state_->stopped) return;
   surplus = std::move(idle.front());
   idle.erase(idle.begin());
-  AddStats(loader->past_, surplus->Stats());
-  loader->past_staged_ += surplus->StageStats();
+  AddStats(loader->state_->past, surplus->Stats());
+  loader->state_->past_staged += surplus->StageStats();
 }
 
 Result<Batch> Loader::BatchAt(BatchName batch, const Interrupt& interrupt) {
@@ -108,22 +134,23 @@ Result<Batch> Loader::BatchAt(BatchName batch, const Interrupt& interrupt) {
                  .cause = "this loader's batches go to a device, and have no names there",
                  .advice = "Iterate, and take them by NextOnDevice"};
   }
-  std::unique_lock lock(mutex_);
-  while (!by_name_.wait_for(lock, kInterruptInterval, [this] { return !serving_by_name_; })) {
+  std::unique_lock lock(state_->mutex);
+  while (!state_->by_name.wait_for(lock, kInterruptInterval,
+                                   [this] { return !state_->serving_by_name; })) {
     lock.unlock();
     const bool interrupted = interrupt && interrupt();
     lock.lock();
     if (interrupted) return Error{Code::kCancelled, "the wait was interrupted"};
   }
-  serving_by_name_ = true;
+  state_->serving_by_name = true;
   const bool follows = batch.index == 0 || IdleAt(batch);
   lock.unlock();
   const auto served = [this](void*) {
     {
-      std::lock_guard done(mutex_);
-      serving_by_name_ = false;
+      std::lock_guard done(state_->mutex);
+      state_->serving_by_name = false;
     }
-    by_name_.notify_one();
+    state_->by_name.notify_one();
   };
   const std::unique_ptr<void, decltype(served)> serving(this,
                                                         served);  // also if an exception is thrown
@@ -147,55 +174,55 @@ Result<Batch> Loader::MakeByName(BatchName batch, bool follows, const Interrupt&
 
 void Loader::NoteLent() {
   if (options_.lent_batches != 0) return;
-  std::lock_guard lock(mutex_);
-  if (warned_) return;
-  const uint64_t lent = producer_.lent->bytes();
+  std::lock_guard lock(state_->mutex);
+  if (state_->warned) return;
+  const uint64_t lent = state_->producer.lent->bytes();
   const uint64_t budget = options_.runtime->budget().limit();
   if (lent <= budget) return;
-  warned_ = true;
-  warning_ = "batches of " + std::to_string(lent) +
-             " bytes are held outside stoker, more than the memory budget of " +
-             std::to_string(budget) +
-             " bytes (cache, shuffle and lists hold batches). Nothing limits it; set lent_batches "
-             "to make it an error, or raise memory_budget to be silent";
+  state_->warned = true;
+  state_->warning =
+      "batches of " + std::to_string(lent) +
+      " bytes are held outside stoker, more than the memory budget of " + std::to_string(budget) +
+      " bytes (cache, shuffle and lists hold batches). Nothing limits it; set lent_batches "
+      "to make it an error, or raise memory_budget to be silent";
 }
 
 std::optional<std::string> Loader::TakeWarning() {
   if (!options_.runtime->CheckProcess().ok()) return std::nullopt;
-  std::lock_guard lock(mutex_);
-  return std::exchange(warning_, std::nullopt);
+  std::lock_guard lock(state_->mutex);
+  return std::exchange(state_->warning, std::nullopt);
 }
 
 void Loader::LetIdleGo() {
   if (!options_.runtime->CheckProcess().ok()) return;
   std::vector<std::unique_ptr<Engine>> idle;  // destroyed after unlocking: waits for samples
-  std::lock_guard lock(mutex_);
-  for (const auto& engine : idle_) {
-    AddStats(past_, engine->Stats());
-    past_staged_ += engine->StageStats();
+  std::lock_guard lock(state_->mutex);
+  for (const auto& engine : state_->idle) {
+    AddStats(state_->past, engine->Stats());
+    state_->past_staged += engine->StageStats();
   }
-  idle.swap(idle_);
+  idle.swap(state_->idle);
 }
 
 void Loader::Stop() {
   if (!options_.runtime->CheckProcess().ok()) return;
   {
-    std::lock_guard lock(mutex_);
-    stopped_ = true;
-    for (Engine* engine : busy_) engine->Stop();
+    std::lock_guard lock(state_->mutex);
+    state_->stopped = true;
+    for (Engine* engine : state_->busy) engine->Stop();
   }
   LetIdleGo();
 }
 
 LoaderStats Loader::Stats() const {
   if (!options_.runtime->CheckProcess().ok()) return {};
-  std::lock_guard lock(mutex_);
-  LoaderStats all = past_;
+  std::lock_guard lock(state_->mutex);
+  LoaderStats all = state_->past;
   all.pinned_bytes = 0;  // already released
-  for (const auto& engine : idle_) AddStats(all, engine->Stats());
-  for (const Engine* engine : busy_) AddStats(all, engine->Stats());
-  all.lent_batches = producer_.lent->batches();
-  all.lent_bytes = producer_.lent->bytes();
+  for (const auto& engine : state_->idle) AddStats(all, engine->Stats());
+  for (const Engine* engine : state_->busy) AddStats(all, engine->Stats());
+  all.lent_batches = state_->producer.lent->batches();
+  all.lent_bytes = state_->producer.lent->bytes();
   all.memory_used = options_.runtime->budget().used();  // also when there is no engine to report it
   all.memory_peak = options_.runtime->budget().peak();
   return all;
@@ -203,15 +230,15 @@ LoaderStats Loader::Stats() const {
 
 StagerStats Loader::StageStats() const {
   if (!options_.runtime->CheckProcess().ok()) return {};
-  std::lock_guard lock(mutex_);
-  StagerStats all = past_staged_;
+  std::lock_guard lock(state_->mutex);
+  StagerStats all = state_->past_staged;
   const auto add = [&all](const Engine& engine) {
     const StagerStats one = engine.StageStats();
     all += one;
     all.device_bytes += one.device_bytes;
   };
-  for (const auto& engine : idle_) add(*engine);
-  for (const Engine* engine : busy_) add(*engine);
+  for (const auto& engine : state_->idle) add(*engine);
+  for (const Engine* engine : state_->busy) add(*engine);
   return all;
 }
 

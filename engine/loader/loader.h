@@ -1,4 +1,5 @@
-// Loader: makes batches of samples, which are photographs on disk or arrays in memory.
+// Loader: makes batches of samples, which are photographs on disk or arrays in memory. Iterator:
+// one iteration over a Loader.
 //
 // Each iteration is an Iterator with its own epoch: the one that was named, or the next that no
 // other iteration has taken. The engines, which make the batches, belong to the Loader and not to
@@ -7,29 +8,44 @@
 // Iterators that run side by side use one engine each, with its own memory.
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/batch.h"
-#include "core/column_spec.h"
-#include "core/interrupt.h"
 #include "core/result.h"
-#include "engine/loader/batch_sequence.h"
-#include "engine/loader/epoch_counter.h"
 #include "engine/loader/options.h"
-#include "engine/loader/producer_options.h"
 #include "engine/watching/stats.h"
-#include "gpu/stager.h"
+#include "gpu/device_batch.h"
 
 namespace stoker {
 
 class Engine;
 class Iterator;
+enum class Schedule;
+struct ProducerOptions;
+
+// Assigns epochs to iterations, one after another. Thread-safe.
+class EpochCounter {
+ public:
+  uint64_t Take() { return next_.fetch_add(1, std::memory_order_relaxed); }
+
+  // Returns an epoch that was taken but not used, unless a later one was taken meanwhile.
+  void GiveBack(uint64_t epoch) {
+    uint64_t next = epoch + 1;
+    next_.compare_exchange_strong(next, epoch, std::memory_order_relaxed);
+  }
+
+  // The epoch that Take would return. This is all the state there is to save and restore.
+  uint64_t next() const { return next_.load(std::memory_order_relaxed); }
+  void set_next(uint64_t epoch) { next_.store(epoch, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> next_{0};
+};
 
 // The order of batches depends only on (seed, epoch, rank, world); order and bytes are the same for
 // any number of threads, any depth, any reader and any executor.
@@ -97,6 +113,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
 
  private:
   friend class Iterator;
+  struct State;  // what changes, and its lock
 
   // Returns a borrowed engine to its loader, which must outlive it.
   struct GiveBack {
@@ -118,22 +135,68 @@ class Loader : public std::enable_shared_from_this<Loader> {
   void NoteLent();
 
   const LoaderOptions options_;
-  const ProducerOptions producer_;
   const std::shared_ptr<EpochCounter> epochs_;
   uint64_t batches_per_epoch_ = 0;
   uint32_t last_rows_ = 0;
   int depth_ = 0;
   std::vector<ColumnSpec> columns_;
-  mutable std::mutex mutex_;  // guards the members below
-  std::condition_variable by_name_;
-  bool serving_by_name_ = false;               // one BatchAt at a time
-  std::vector<std::unique_ptr<Engine>> idle_;  // most recently used last
-  std::vector<Engine*> busy_;                  // borrowed
-  LoaderStats past_;                           // of closed engines
-  StagerStats past_staged_;                    // of closed engines
-  bool stopped_ = false;
-  bool warned_ = false;
-  std::optional<std::string> warning_;
+  std::unique_ptr<State> state_;
+};
+
+// One iteration. Not thread-safe; the destructor counts as a call.
+class Iterator {
+ public:
+  ~Iterator();
+  Iterator(const Iterator&) = delete;
+  Iterator& operator=(const Iterator&) = delete;
+
+  // Waits for the next batch and returns it; an empty batch at the end, however often it is called.
+  //
+  // If a sample cannot be read or decoded, Next returns an error that names file, offset and cause
+  // instead of the batch, and the call after it goes on with the next batch. Other errors:
+  // ResourceExhausted when the caller already holds lent_batches (Next does not wait for them to be
+  // released); Cancelled after Stop and when `interrupt` returned true; FailedPrecondition in a
+  // forked child, and if batches go to a device.
+  Result<Batch> Next(const Interrupt& interrupt = {});
+
+  // The same for a loader with a device; see Stager::Next. FailedPrecondition if it has none.
+  Result<DeviceBatch> NextOnDevice(const Interrupt& interrupt = {});
+
+  // The number of batches returned so far, including those replaced by an error; batches still on
+  // their way to a device do not count. After an error that passed none (Cancelled, a limit) the
+  // next call asks for the same batch again.
+  uint64_t passed() const { return passed_; }
+
+  // Sets the next batch. O(1), reads nothing. `index` may be batches_per_epoch(), the end. The
+  // loader's epoch counter is not changed.
+  Status Seek(BatchName batch);
+
+  // The batch that the next call of Next returns; Seek to it resumes an iteration. {epoch,
+  // batches_per_epoch()} at the end. None while no epoch has been assigned, and once batches were
+  // appended.
+  std::optional<BatchName> position() const;
+
+  // From the first Append until Seek, exactly the appended batches are delivered, in the order of
+  // the calls; Next returns an empty batch when none is left. FailedPrecondition if batches go to a
+  // device.
+  Status Append(BatchName batch);
+
+ private:
+  friend class Loader;
+  Iterator(std::shared_ptr<Loader> loader, std::optional<uint64_t> epoch, bool repeat);
+  Status FindEngine();
+  template <typename AnyBatch>
+  Result<AnyBatch> Take(Result<AnyBatch> (Engine::*next)(const Interrupt&),
+                        const Interrupt& interrupt);
+
+  const std::shared_ptr<Loader> loader_;
+  const bool repeat_;
+  std::optional<uint64_t> epoch_;
+  uint64_t index_ = 0;
+  uint64_t passed_ = 0;
+  bool appended_ = false;
+  bool took_epoch_ = false;  // from the epoch counter
+  Loader::Lease engine_;
 };
 
 }  // namespace stoker

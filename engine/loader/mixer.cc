@@ -9,6 +9,7 @@
 #include "core/row_work.h"
 #include "core/try.h"
 #include "io/sources/arrays.h"
+#include "transforms/mix/draw_mix.h"
 #include "transforms/resize/row_format.h"
 
 namespace stoker {

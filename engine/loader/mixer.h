@@ -6,11 +6,12 @@
 #include <optional>
 #include <vector>
 
-#include "core/column_spec.h"
+#include "core/batch.h"
 #include "core/random.h"
 #include "core/result.h"
 #include "core/slot_pool.h"
 #include "engine/loader/options.h"
+#include "io/sources/arrays.h"
 #include "transforms/mix/batch_mix.h"
 #include "transforms/mix/mix_rows.h"
 

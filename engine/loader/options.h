@@ -7,16 +7,22 @@
 #include <vector>
 
 #include "core/dtype.h"
-#include "core/layout.h"
-#include "engine/loader/order.h"
 #include "engine/runtime/runtime.h"
 #include "gpu/device.h"
 #include "io/sources/source.h"
-#include "transforms/decode/image_info.h"
+#include "transforms/decode/decoding.h"
 #include "transforms/mix/batch_mix.h"
 #include "transforms/spec/transform.h"
 
 namespace stoker {
+
+// How to treat samples that do not divide evenly among the ranks.
+enum class Remainder {
+  kUneven,  // every sample exactly once; ranks may differ by one row in the last step
+  kDrop,    // the last n mod W positions are left out: all ranks get the same number of samples
+  kPad,     // the order starts again from the beginning until all ranks have the same number of
+            // samples: position n is the sample of position 0, with its own random draws
+};
 
 struct DeviceOptions {
   std::shared_ptr<Device> device;

@@ -5,6 +5,7 @@
 
 #include "core/noun.h"
 #include "core/try.h"
+#include "engine/loader/permutation.h"
 
 namespace stoker {
 namespace {

@@ -9,17 +9,9 @@
 #include <cstdint>
 
 #include "core/result.h"
-#include "engine/loader/permutation.h"
+#include "engine/loader/options.h"
 
 namespace stoker {
-
-// How to treat samples that do not divide evenly among the ranks.
-enum class Remainder {
-  kUneven,  // every sample exactly once; ranks may differ by one row in the last step
-  kDrop,    // the last n mod W positions are left out: all ranks get the same number of samples
-  kPad,     // the order starts again from the beginning until all ranks have the same number of
-            // samples: position n is the sample of position 0, with its own random draws
-};
 
 struct OrderOptions {
   uint64_t samples = 0;  // n

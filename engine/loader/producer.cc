@@ -9,6 +9,7 @@
 #include "core/try.h"
 #include "engine/loader/check_options.h"
 #include "engine/loader/producer_parts.h"
+#include "engine/runtime/executor.h"
 #include "transforms/plan/explain.h"
 
 namespace stoker {

@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "core/batch.h"
-#include "core/column_spec.h"
-#include "core/interrupt.h"
 #include "core/result.h"
 #include "core/slot_pool.h"
 #include "engine/loader/assembler.h"

@@ -7,6 +7,7 @@
 #include "core/try.h"
 #include "engine/loader/check_options.h"
 #include "gpu/device_pinning.h"
+#include "io/sources/arrays.h"
 
 namespace stoker {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/column_spec.h"
+#include "core/batch.h"
 #include "core/result.h"
 #include "core/slot_pool.h"
 #include "engine/loader/assembler.h"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/stage_times.h"
+#include "io/sources/arrays.h"
 
 namespace stoker {
 

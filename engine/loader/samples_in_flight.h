@@ -9,11 +9,11 @@
 
 #include "core/index_set.h"
 #include "core/memory_budget.h"
-#include "core/sample.h"
 #include "engine/loader/assembler.h"
 #include "engine/memory/memory_manager.h"
 #include "engine/watching/sample_times.h"
 #include "io/readers/reader.h"
+#include "io/sources/source.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {

@@ -37,8 +37,6 @@ class Executor {
   virtual int threads_seen() const = 0;
 };
 
-enum class ExecutorKind { kTbb, kThreads, kShuffled };
-
 // Returns false in a forked child of the process that loaded this library: TBB's threads stayed in
 // the parent and TBB starts no others, so submitted tasks would never run.
 bool TbbWorks();

@@ -10,9 +10,15 @@
 
 #include "core/machine.h"
 #include "core/start_thread.h"
+#include "core/trace.h"
 #include "core/try.h"
 #include "engine/loader/check_options.h"
 #include "engine/memory/memory_manager.h"
+#include "engine/runtime/executor.h"
+#include "engine/runtime/read_service.h"
+#include "engine/runtime/runtime_with_readers.h"
+#include "engine/tuning/tuner.h"
+#include "io/readers/reader.h"
 
 namespace stoker {
 
@@ -71,15 +77,16 @@ Result<Workers> MakeWorkers(const RuntimeOptions& options) {
 
 }  // namespace
 
-struct Runtime::State {
-  State(RuntimeOptions filled_in, TunerSettings given, ReaderChoice chosen, Workers made)
+struct Runtime::Parts {
+  Parts(RuntimeOptions filled_in, TunerSettings given, ReaderChoice chosen,
+        ReadService::ReaderFactory make_reader, Workers made)
       : options(std::move(filled_in)),
         fixed(given),
         reader(std::move(chosen)),
         executor_reason(std::move(made.reason)),
         memory(options.memory_budget, options.threads, [this] { reads.Kick(); }),
         executor(std::move(made.executor)),
-        reads(options.reader_threads, options.make_reader, trace) {}
+        reads(options.reader_threads, std::move(make_reader), trace) {}
 
   const RuntimeOptions options;
   const TunerSettings fixed;
@@ -92,24 +99,29 @@ struct Runtime::State {
   ReadService reads;
 };
 
-Result<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& given) {
+Result<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& options) {
+  return RuntimeWithReaders(options, nullptr);
+}
+
+Result<std::shared_ptr<Runtime>> RuntimeWithReaders(const RuntimeOptions& given,
+                                                    ReadService::ReaderFactory make_reader) {
   TRY(Check(given));
   RuntimeOptions options = given;
   if (options.threads == 0) options.threads = DefaultThreads();
   if (options.reads_in_flight == 0) options.reads_in_flight = kMostReads;
   if (options.memory_budget == 0) options.memory_budget = DefaultMemory();
   ReaderChoice choice{ReaderKind::kPread, "given by the caller"};
-  if (!options.make_reader) {
+  if (!make_reader) {
     ASSIGN_OR_RETURN(choice, ChooseReader(options.reader, options.reads_in_flight));
-    options.make_reader = [kind = choice.kind, depth = options.reads_in_flight] {
+    make_reader = [kind = choice.kind, depth = options.reads_in_flight] {
       return MakeReader(kind, depth);
     };
   }
   ASSIGN_OR_RETURN(Workers workers, MakeWorkers(options));
   options.threads = workers.executor->concurrency();
   const TunerSettings fixed = FixedBy(given, options.threads);
-  return std::shared_ptr<Runtime>(new Runtime(
-      std::make_unique<State>(std::move(options), fixed, std::move(choice), std::move(workers))));
+  return std::make_shared<Runtime>(std::make_unique<Runtime::Parts>(
+      std::move(options), fixed, std::move(choice), std::move(make_reader), std::move(workers)));
 }
 
 namespace {
@@ -142,30 +154,30 @@ Result<std::shared_ptr<Runtime>> Runtime::Default() {
   return made;
 }
 
-Runtime::Runtime(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Runtime::Runtime(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Runtime::~Runtime() {
   // The threads do not exist in a forked child: nothing may be joined or freed there.
-  if (state_->process != getpid()) (void)state_.release();
+  if (parts_->process != getpid()) (void)parts_.release();
 }
 
 Status Runtime::CheckProcess() const {
-  if (state_->process == getpid()) return {};
+  if (parts_->process == getpid()) return {};
   return Error{.code = Code::kFailedPrecondition,
                .cause = "this loader, or its Runtime, was created in process " +
-                        std::to_string(state_->process) +
+                        std::to_string(parts_->process) +
                         " and does not work in its forked child " + std::to_string(getpid()),
                .advice = "Create a loader in the child, without a Runtime of the parent"};
 }
 
-MemoryManager& Runtime::memory() { return state_->memory; }
-const MemoryBudget& Runtime::budget() { return state_->memory.budget(); }
-Executor& Runtime::executor() { return *state_->executor; }
-const std::string& Runtime::executor_reason() const { return state_->executor_reason; }
-ReadService& Runtime::reads() { return state_->reads; }
-Trace& Runtime::trace() { return state_->trace; }
-const TunerSettings& Runtime::fixed() const { return state_->fixed; }
-const ReaderChoice& Runtime::reader() const { return state_->reader; }
-const RuntimeOptions& Runtime::options() const { return state_->options; }
+MemoryManager& Runtime::memory() { return parts_->memory; }
+const MemoryBudget& Runtime::budget() { return parts_->memory.budget(); }
+Executor& Runtime::executor() { return *parts_->executor; }
+const std::string& Runtime::executor_reason() const { return parts_->executor_reason; }
+ReadService& Runtime::reads() { return parts_->reads; }
+Trace& Runtime::trace() { return parts_->trace; }
+const TunerSettings& Runtime::fixed() const { return parts_->fixed; }
+const ReaderChoice& Runtime::reader() const { return parts_->reader; }
+const RuntimeOptions& Runtime::options() const { return parts_->options; }
 
 }  // namespace stoker

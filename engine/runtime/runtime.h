@@ -3,21 +3,23 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
-#include "core/memory_budget.h"
 #include "core/result.h"
-#include "core/trace.h"
-#include "engine/runtime/executor.h"
-#include "engine/runtime/read_service.h"
-#include "engine/tuning/tuner.h"
-#include "io/readers/reader.h"
+#include "io/readers/reader_kind.h"
 
 namespace stoker {
 
+class Executor;
+class MemoryBudget;
 class MemoryManager;
+class ReadService;
+class Trace;
+struct TunerSettings;
+
+// Where decoding runs (executor.h).
+enum class ExecutorKind { kTbb, kThreads, kShuffled };
 
 struct RuntimeOptions {
   // Decode workers, 1 to 1024. 0: tuned, at most the allotted cores divided by LOCAL_WORLD_SIZE, if
@@ -32,7 +34,6 @@ struct RuntimeOptions {
   uint64_t memory_budget = 0;
   ExecutorKind executor = ExecutorKind::kTbb;  // falls back to kThreads if TBB cannot be used
   uint64_t shuffle_seed = 0;                   // for ExecutorKind::kShuffled
-  ReadService::ReaderFactory make_reader{};    // for tests: replaces `reader`
 };
 
 // Shared by its loaders, which keep it alive. Thread-safe.
@@ -54,7 +55,12 @@ class Runtime {
   Runtime& operator=(const Runtime&) = delete;
 
   Status CheckProcess() const;
+  const RuntimeOptions& options() const;  // defaults filled in
 
+  // ---- For the engine.
+
+  struct Parts;
+  explicit Runtime(std::unique_ptr<Parts> parts);
   MemoryManager& memory();
   const MemoryBudget& budget();  // working memory: its limit, and the bytes in use
   Executor& executor();
@@ -66,13 +72,10 @@ class Runtime {
   // Spans: "stoker.read", "stoker.decode" (one task of a worker, up to eight samples),
   // "stoker.mix", "stoker.wait".
   Trace& trace();
-  const ReaderChoice& reader() const;     // which reader is used, and why
-  const RuntimeOptions& options() const;  // defaults filled in
+  const ReaderChoice& reader() const;  // which reader is used, and why
 
  private:
-  struct State;
-  explicit Runtime(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace stoker

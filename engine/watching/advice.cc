@@ -1,4 +1,4 @@
-#include "engine/watching/advice.h"
+#include "engine/watching/stats.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "engine/watching/prometheus.h"
+#include "engine/watching/stats.h"
 
 #include <cstdint>
 #include <initializer_list>

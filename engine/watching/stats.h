@@ -1,15 +1,14 @@
-// LoaderStats: the statistics of a loader.
+// LoaderStats: the statistics of a loader, advice from them, and their text for Prometheus.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "core/core_time.h"
 #include "core/stage_times.h"
 #include "engine/tuning/tuner_decision.h"
-#include "engine/watching/wait_causes.h"
-#include "transforms/jpeg/paths.h"
+#include "transforms/decode/decoding.h"
 
 namespace stoker {
 
@@ -58,5 +57,19 @@ struct LoaderStats {
 // Adds the statistics of another loader of the same Runtime. Values of the Runtime and the current
 // settings are taken from `one`. As many decisions are kept as the longer of the two lists has.
 void AddStats(LoaderStats& all, const LoaderStats& one);
+
+// A few sentences with advice, from the counters since the loader was opened. The first one starts
+// with "The consumer is the limit", "The consumer waited 41% of the time: " and the reason, or, if
+// the consumer only takes batches, "Decoding is the limit" (or "Storage", …). For example: "The
+// consumer waited 41% of the time: decoding needs 6.2 cores and has 4. Add cores, build a crop
+// index (`stoker index`), or decode smaller photographs." Never advises to set a tuned option,
+// because that would end its tuning. Empty before the second batch.
+std::string Advice(const LoaderStats& stats);
+
+// Text exposition format 0.0.4: the HELP, TYPE and samples of each metric, one line each. All
+// metrics begin with "stoker_" and have the label `loader`, which may be any UTF-8 text; counters
+// end in "_total"; units are seconds and bytes. Covers one loader: a page of several must contain
+// HELP and TYPE once.
+std::string PrometheusText(const LoaderStats& stats, std::string_view loader_name);
 
 }  // namespace stoker

@@ -12,7 +12,11 @@
 
 #include "core/output_file.h"
 #include "core/stage_times.h"
+#include "core/trace.h"
 #include "core/try.h"
+#include "engine/runtime/runtime.h"
+#include "engine/watching/trace_json.h"
+#include "engine/watching/trace_recorder.h"
 
 namespace stoker {
 
@@ -56,7 +60,8 @@ TraceFile::TraceFile(std::shared_ptr<Runtime> runtime, std::string path, std::st
       path_(std::move(path)),
       place_(std::move(place)),
       recorder_(std::make_shared<TraceRecorder>(memory)),
-      period_{NowNanoseconds(), 0, UnixNanoseconds()} {}
+      begin_ns_(NowNanoseconds()),
+      begin_unix_ns_(UnixNanoseconds()) {}
 
 TraceFile::~TraceFile() {
   if (recorder_ != nullptr) (void)Stop();
@@ -69,11 +74,10 @@ Result<TraceSummary> TraceFile::Stop() {
     return Error{Code::kFailedPrecondition, "this trace was already stopped"};
   }
   (void)runtime_->trace().Listen(this, nullptr);
-  period_.end_ns = NowNanoseconds();
-  return Write(*recorder);
+  return Write(*recorder, NowNanoseconds());
 }
 
-Result<TraceSummary> TraceFile::Write(const TraceRecorder& recorder) {
+Result<TraceSummary> TraceFile::Write(const TraceRecorder& recorder, uint64_t end_ns) {
   TraceSummary summary{.path = path_};
   Result<OutputFile> file = OutputFile::Open(place_);
   if (!file.ok()) return std::move(file).error().WithFile(path_);
@@ -85,7 +89,7 @@ Result<TraceSummary> TraceFile::Write(const TraceRecorder& recorder) {
     return CannotWrite(error_number, place_).WithFile(path_);
   }
   errno = 0;
-  summary.events = WriteTraceJson(recorder, period_, stream);
+  summary.events = WriteTraceJson(recorder, {begin_ns_, end_ns, begin_unix_ns_}, stream);
   summary.dropped = recorder.dropped().events;
   const long bytes = std::ftell(stream);
   summary.bytes = bytes < 0 ? 0 : static_cast<uint64_t>(bytes);

@@ -10,12 +10,11 @@
 #include <string>
 
 #include "core/result.h"
-#include "core/trace.h"
-#include "engine/runtime/runtime.h"
-#include "engine/watching/trace_json.h"
-#include "engine/watching/trace_recorder.h"
 
 namespace stoker {
+
+class Runtime;
+class TraceRecorder;
 
 struct TraceFileOptions {
   // Memory for events until the file is written, in addition to the Runtime's budget: about 60
@@ -50,13 +49,13 @@ class TraceFile {
 
  private:
   TraceFile(std::shared_ptr<Runtime> runtime, std::string path, std::string place, uint64_t memory);
-  Result<TraceSummary> Write(const TraceRecorder& recorder);
+  Result<TraceSummary> Write(const TraceRecorder& recorder, uint64_t end_ns);
 
   const std::shared_ptr<Runtime> runtime_;
   const std::string path_;                   // as given
   const std::string place_;                  // absolute
   std::shared_ptr<TraceRecorder> recorder_;  // null: stopped
-  TracePeriod period_;
+  const uint64_t begin_ns_, begin_unix_ns_;
 };
 
 }  // namespace stoker

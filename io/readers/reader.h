@@ -11,7 +11,8 @@
 
 #include "core/buffer.h"
 #include "core/result.h"
-#include "core/sample.h"
+#include "io/readers/reader_kind.h"
+#include "io/sources/source.h"
 
 namespace stoker {
 
@@ -57,14 +58,6 @@ class Reader {
   virtual size_t in_flight() const = 0;  // submitted and not yet reaped
   virtual size_t capacity() const = 0;   // most requests in flight
   virtual const char* name() const = 0;  // limit on requests in flight
-};
-
-enum class ReaderKind { kAuto, kUring, kPread };
-
-// The chosen reader, and the reason in words for the user.
-struct ReaderChoice {
-  ReaderKind kind = ReaderKind::kPread;  // never kAuto
-  std::string reason;
 };
 
 // Probes io_uring (is it allowed, does it have the features, is memlock sufficient?) and, if it

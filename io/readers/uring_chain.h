@@ -16,7 +16,7 @@
 
 #include <cstdint>
 
-#include "core/sample.h"
+#include "io/sources/source.h"
 
 namespace stoker {
 

@@ -148,4 +148,6 @@ Result<std::shared_ptr<const SampleSource>> Arrays(std::vector<ArrayColumn> colu
       std::make_shared<ArraySource>(std::move(columns), std::move(owner)));
 }
 
+std::span<const ArrayColumn> SampleSource::arrays() const { return {}; }
+
 }  // namespace stoker

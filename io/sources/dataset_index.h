@@ -18,8 +18,8 @@
 #include "core/output_file.h"
 #include "core/result.h"
 #include "io/sources/dataset_index_format.h"
-#include "io/sources/image_facts.h"
 #include "io/sources/image_list.h"
+#include "io/sources/source.h"
 
 namespace stoker {
 

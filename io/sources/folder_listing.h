@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "io/sources/skipped_files.h"
+#include "io/sources/source.h"
 
 namespace stoker {
 

@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/sample.h"
+#include "io/sources/source.h"
 
 namespace stoker {
 

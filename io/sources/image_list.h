@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "io/sources/folder_listing.h"
-#include "io/sources/skipped_files.h"
+#include "io/sources/source.h"
 
 namespace stoker {
 

@@ -1,4 +1,4 @@
-#include "io/sources/skipped_files.h"
+#include "io/sources/source.h"
 
 #include <algorithm>
 #include <charconv>

@@ -3,16 +3,74 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "core/sample.h"
-#include "io/sources/array_column.h"
-#include "io/sources/image_facts.h"
-#include "io/sources/skipped_files.h"
-
 namespace stoker {
+
+struct ArrayColumn;  // arrays.h
+
+inline constexpr uint64_t kUnknownLength = ~uint64_t{0};
+inline constexpr int64_t kNoLabel = -1;  // the label of a sample in a folder without classes
+
+// The location of one sample.
+struct SampleRef {
+  uint64_t id = 0;                   // in [0, source.size()); stable for an unchanged dataset
+  uint32_t file = 0;                 // the source turns it into a path
+  uint64_t offset = 0;               // first byte in the file
+  uint64_t length = kUnknownLength;  // bytes; unknown: to the end of the file
+  int64_t label = kNoLabel;
+};
+
+// What an index says about an image before it is opened. As of the time when the index was made: a
+// file may have changed since.
+struct ImageFacts {
+  uint64_t file_bytes = 0;  // 0: unknown
+  uint32_t width = 0;       // as stored; 0: unknown
+  uint32_t height = 0;
+  uint8_t orientation = 1;  // the EXIF tag: 1 to 8
+  uint8_t format = 0;       // ImageFormat of transforms/decode/format.h; 0: unknown
+
+  friend bool operator==(const ImageFacts&, const ImageFacts&) = default;
+};
+
+// Files with an image extension that the source does not list.
+struct SkippedFiles {
+  std::map<std::string, uint64_t> by_extension;  // counts, by ".gif" in lower case
+  std::string example;                           // the first path below the root; empty: none
+
+  bool empty() const { return by_extension.empty(); }
+  uint64_t files() const;
+
+  // Adds one file, or those of another part of the folder. The example does not depend on the
+  // order.
+  void Add(std::string_view extension, const std::string& path);
+  void Add(const SkippedFiles& others);
+
+  // ".gif 10, .heic 2"
+  std::string Counts() const;
+  // "12 image files are skipped, because … (.gif 10, .heic 2)". Safe to print.
+  std::string Summary() const;
+  // The summary with the example and advice; empty if nothing was skipped.
+  std::string Warning() const;
+
+  // The form in an index file. Unpack returns nullopt for bytes that Pack cannot have written.
+  std::string Pack() const;
+  static std::optional<SkippedFiles> Unpack(std::string_view packed);
+
+  uint64_t memory_bytes() const;  // on the heap, approximately
+
+  friend bool operator==(const SkippedFiles&, const SkippedFiles&) = default;
+};
+
+// The advice about skipped files.
+inline constexpr char kConvertSkipped[] =
+    "Convert them to JPEG or PNG (ImageMagick: `mogrify -format png '*.gif[0]'`); rename JPEGs "
+    "(.jfif, .jpe) to .jpg";
 
 // Immutable after construction, so every function is thread-safe.
 class SampleSource {
@@ -30,7 +88,7 @@ class SampleSource {
   // The samples themselves, if they are in memory: each column's row `id` is sample `id`, and At's
   // file and label have no meaning. Empty if samples are in files. Satisfies the checks of Arrays()
   // (arrays.h) and does not change.
-  virtual std::span<const ArrayColumn> arrays() const { return {}; }
+  virtual std::span<const ArrayColumn> arrays() const;
 
   // Replaces `record` by the entry points of sample `id` (transforms/jpeg/fast/crop_index.h),
   // reusing its capacity: it may be wrong or out of date. Empty if there are none, or more than

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/sample.h"
 #include "io/sources/dataset_index.h"
+#include "io/sources/source.h"
 #include "tests/fuzz/fuzzed_rows.h"
 
 namespace stoker::testing {

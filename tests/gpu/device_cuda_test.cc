@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpu/device.h"
+#include "gpu/finish.h"
 #include "tests/testing/devices.h"
 #include "tests/testing/fake_cuda/fake_cuda.h"
 

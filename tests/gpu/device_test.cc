@@ -10,7 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "core/dtype.h"
 #include "gpu/device.h"
+#include "gpu/finish.h"
 #include "tests/gpu/device_fixture.h"
 #include "tests/testing/devices.h"
 #include "tests/testing/effort.h"

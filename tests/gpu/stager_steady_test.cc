@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/trace.h"
 #include "tests/gpu/staging.h"
 #include "tests/testing/effort.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/loader/iterator.h"
+#include "engine/loader/loader.h"
 #include "engine/loader/producer.h"
 
 namespace stoker::testing {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/batch.h"
-#include "core/column_spec.h"
 #include "gpu/stager.h"
 
 namespace stoker::testing {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "gpu/finish.h"
+
 namespace stoker::testing {
 
 HookedDevice::HookedDevice(std::shared_ptr<Device> inner, Hook hook)

@@ -12,8 +12,8 @@ uint64_t SumOfGray(const Tile& tile);
 void Recolour(const Grayscale& step, const Tile& tile);
 void Recolour(const AdjustSaturation& step, const Tile& tile);
 
-// Rotates the hue by the step's shift. With h in [0, 6) a channel is min + (max − min) w(h), where w
-// is a trapezoid around the channel's position on the color circle: the same as torchvision's six
+// Rotates the hue by the step's shift. With h in [0, 6) a channel is min + (max − min) w(h), where
+// w is a trapezoid around the channel's position on the color circle: the same as torchvision's six
 // cases.
 void Recolour(const AdjustHue& step, const Tile& tile);
 

@@ -8,9 +8,9 @@
 #include "core/image.h"
 #include "core/memory_budget.h"
 #include "core/result.h"
+#include "transforms/decode/decoding.h"
 #include "transforms/decode/image_info.h"
 #include "transforms/decode/row_sink.h"
-#include "transforms/jpeg/paths.h"
 
 namespace stoker {
 

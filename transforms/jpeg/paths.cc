@@ -1,4 +1,4 @@
-#include "transforms/jpeg/paths.h"
+#include "transforms/decode/decoding.h"
 
 namespace stoker {
 

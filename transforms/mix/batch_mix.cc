@@ -7,6 +7,7 @@
 
 #include "core/log.h"
 #include "core/noun.h"
+#include "transforms/mix/draw_mix.h"
 #include "transforms/plan/draw.h"
 
 namespace stoker {

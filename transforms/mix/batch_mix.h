@@ -1,16 +1,15 @@
 // BatchMix: mixing of whole batches, i.e. torchvision's MixUp and CutMix and random choices between
-// them, as values; and DrawnMix, the parameters drawn for one batch.
+// them, as values.
 //
 // Row i of a batch is mixed with row i − 1, row 0 with the last one. Labels become one float32 per
 // class, mixed in the same way.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <variant>
 #include <vector>
 
-#include "core/image.h"
-#include "core/random.h"
 #include "core/result.h"
 
 namespace stoker {
@@ -43,22 +42,5 @@ const char* NameOf(const BatchMix& mix);
 
 // InvalidArgument names the transform and the option.
 Status CheckMix(const BatchMix& mix);
-
-// The drawn parameters of one batch.
-struct DrawnMix {
-  bool cut = false;  // `box` is pasted; otherwise whole rows are blended
-  double lam = 1;    // the weight of a row's own label and, if blended, of its own pixels
-  Rect box{};        // may be empty
-  friend bool operator==(const DrawnMix&, const DrawnMix&) = default;
-};
-
-// A pure function of seed, epoch and the position of the batch's first row, bit-exact on every
-// machine. Preconditions: CheckMix is ok; image sides of at least 1.
-DrawnMix DrawMix(const BatchMix& mix, const DrawKey& first_row, ImageSize image);
-
-// Its parts: a Beta(alpha, alpha) distributed number in [0, 1], and the box of torchvision's CutMix
-// around a pixel of the image.
-double DrawBeta(double alpha, RandomStream& random);
-DrawnMix CutAround(int x, int y, double lam, ImageSize image);
 
 }  // namespace stoker

@@ -18,6 +18,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "core/image.h"
+#include "transforms/mix/draw_mix.h"
 #include "transforms/resize/half-inl.h"
 
 HWY_BEFORE_NAMESPACE();

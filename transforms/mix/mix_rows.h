@@ -6,6 +6,7 @@
 
 #include "core/dtype.h"
 #include "transforms/mix/batch_mix.h"
+#include "transforms/mix/draw_mix.h"
 
 namespace stoker {
 

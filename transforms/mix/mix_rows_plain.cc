@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "core/half.h"
+#include "core/image.h"
+#include "transforms/mix/draw_mix.h"
 #include "transforms/mix/mix_rows.h"
 
 namespace stoker {

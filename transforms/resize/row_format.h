@@ -10,7 +10,6 @@
 
 #include "core/dtype.h"
 #include "core/image.h"
-#include "core/layout.h"
 
 namespace stoker {
 

@@ -18,7 +18,7 @@
 #include "core/noun.h"
 #include "core/output_file.h"
 #include "core/try.h"
-#include "engine/watching/prometheus.h"
+#include "engine/watching/stats.h"
 #include "io/sources/open_source.h"
 
 namespace stoker::cli {

@@ -6,6 +6,7 @@
 
 #include "core/mapping.h"
 #include "core/try.h"
+#include "gpu/finish.h"
 
 namespace stoker {
 

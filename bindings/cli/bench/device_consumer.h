@@ -12,6 +12,7 @@
 #include "core/result.h"
 #include "gpu/device.h"
 #include "gpu/device_batch.h"
+#include "gpu/finish.h"
 
 namespace stoker {
 

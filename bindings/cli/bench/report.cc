@@ -13,7 +13,7 @@
 #include "bindings/cli/bench/report_figures.h"
 #include "bindings/cli/bench/report_words.h"
 #include "core/noun.h"
-#include "engine/watching/advice.h"
+#include "engine/watching/stats.h"
 
 namespace stoker {
 

@@ -12,7 +12,6 @@
 #include "bindings/cli/bench/page_cache.h"
 #include "core/stage_times.h"
 #include "core/try.h"
-#include "engine/loader/iterator.h"
 #include "engine/loader/loader.h"
 
 namespace stoker {
@@ -293,7 +292,6 @@ BenchReport Run::Finish() {
   report_.warning = source.Warning();
   report_.skipped = source.Skipped();
   options_.loader.runtime = nullptr;  // a report holds no threads
-  options_.runtime.make_reader = nullptr;
   report_.options = std::move(options_);
   return std::move(report_);
 }

@@ -12,6 +12,7 @@
 #include <cstdlib>
 
 #include "core/machine.h"
+#include "core/memory_budget.h"
 #include "engine/runtime/runtime.h"
 
 namespace stoker {

@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "engine/loader/iterator.h"
+#include "engine/loader/loader.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/photo_folder.h"
 

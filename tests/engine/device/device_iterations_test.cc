@@ -1,6 +1,6 @@
 // Iterations of a loader on a device (the host counts as one): bytes, epochs and positions are
 // those of the plain loader.
-#include "engine/loader/iterator.h"
+#include "engine/loader/loader.h"
 
 #include <gtest/gtest.h>
 

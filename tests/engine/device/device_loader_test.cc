@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "engine/loader/iterator.h"
+#include "engine/loader/loader.h"
 #include "io/sources/arrays.h"
 #include "tests/gpu/devices_under_test.h"
 #include "tests/testing/executors.h"

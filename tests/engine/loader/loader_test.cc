@@ -6,7 +6,6 @@
 #include <set>
 #include <thread>
 
-#include "engine/loader/iterator.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"

@@ -1,4 +1,5 @@
 #include "engine/loader/order.h"
+#include "engine/loader/permutation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

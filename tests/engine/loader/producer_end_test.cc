@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "core/random.h"
-#include "engine/loader/iterator.h"
+#include "engine/loader/loader.h"
 #include "engine/loader/producer.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/effort.h"

@@ -17,6 +17,7 @@
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"
+#include "transforms/mix/draw_mix.h"
 #include "transforms/mix/mix_rows.h"
 
 namespace stoker {

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "engine/loader/producer.h"
+#include "engine/runtime/runtime_with_readers.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/fake_reader.h"
@@ -38,33 +39,35 @@ FakeDisk CopyOf(const PhotoFolder& photos) {
 }
 
 // Each reader thread gets a reader of its own, with a seed of its own.
-RuntimeOptions Fake(std::shared_ptr<const FakeDisk> disk, uint64_t seed) {
+std::shared_ptr<Runtime> Fake(std::shared_ptr<const FakeDisk> disk, uint64_t seed) {
   RuntimeOptions runtime = RuntimeUnderTest(2);
   runtime.reader_threads = 1 + static_cast<int>(seed % 3);
   auto made = std::make_shared<std::atomic<uint64_t>>(0);
-  runtime.make_reader = [disk, seed, made]() -> Result<std::unique_ptr<Reader>> {
+  const auto make_reader = [disk, seed, made]() -> Result<std::unique_ptr<Reader>> {
     const auto depth = static_cast<uint32_t>(1 + seed * 7 % 32);
     std::unique_ptr<Reader> reader =
         std::make_unique<FakeReader>(disk, depth, 1000 * seed + (*made)++);
     return reader;
   };
-  return runtime;
+  return RuntimeWithReaders(runtime, make_reader).value();
 }
 
-LoaderOptions OptionsOfReads(const PhotoFolder& photos, const RuntimeOptions& runtime) {
+LoaderOptions OptionsOfReads(const PhotoFolder& photos, std::shared_ptr<Runtime> runtime) {
   LoaderOptions options;
   options.source = photos.Source();
   options.transforms = {RandomResizedCrop{.height = 32, .width = 24}, RandomHorizontalFlip{}};
   options.batch_size = kReadBatch;
   options.shuffle = true;
   options.seed = 5;
-  options.runtime = Runtime::Create(runtime).value();
+  options.runtime = std::move(runtime);
   return options;
 }
 
 TEST(ProducerReads, LateAndOutOfOrderTheyGiveTheSameBatches) {
   const PhotoFolder photos(kReadPhotos, 4);
-  auto expected = TakeEpoch(*Producer::Open(OptionsOfReads(photos, RuntimeUnderTest(2))).value());
+  auto expected = TakeEpoch(
+      *Producer::Open(OptionsOfReads(photos, Runtime::Create(RuntimeUnderTest(2)).value()))
+           .value());
   ASSERT_EQ(expected.size(), (kReadPhotos + kReadBatch - 1) / kReadBatch);
   const FakeDisk whole = CopyOf(photos);
   for (uint64_t seed = 0; seed < 12; ++seed) {
@@ -78,9 +81,11 @@ TEST(ProducerReads, LateAndOutOfOrderTheyGiveTheSameBatches) {
 
 TEST(ProducerReads, OneThatFailsIsAnErrorOfItsBatchAlone) {
   const PhotoFolder photos(kReadPhotos, 4);
-  const auto expected =
-      TakeEpoch(*Producer::Open(OptionsOfReads(photos, RuntimeUnderTest(2))).value());
-  auto whole = Producer::Open(OptionsOfReads(photos, RuntimeUnderTest(2))).value();
+  const auto expected = TakeEpoch(
+      *Producer::Open(OptionsOfReads(photos, Runtime::Create(RuntimeUnderTest(2)).value()))
+           .value());
+  auto whole =
+      Producer::Open(OptionsOfReads(photos, Runtime::Create(RuntimeUnderTest(2)).value())).value();
   (void)Take(*whole, 3);
   const Batch fourth = whole->Next().value();
   const std::string file = photos.FileOf(fourth.sample_ids()[5]);

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "engine/loader/producer.h"
+#include "engine/runtime/runtime_with_readers.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
@@ -129,12 +130,11 @@ TEST_F(ProducerScheduleTest, ShortBatchesInAnyPlace) {
 TEST_F(ProducerScheduleTest, AnInterruptedWaitLosesNothing) {
   const auto epochs = Epochs(1);
   LoaderOptions options = Options();
-  RuntimeOptions runtime = options.runtime->options();
   std::atomic<bool> held{true};
-  runtime.make_reader = [&held]() -> Result<std::unique_ptr<Reader>> {
+  const auto make_reader = [&held]() -> Result<std::unique_ptr<Reader>> {
     return std::unique_ptr<Reader>(std::make_unique<HeldReader>(held));
   };
-  options.runtime = Runtime::Create(runtime).value();
+  options.runtime = RuntimeWithReaders(options.runtime->options(), make_reader).value();
   auto loader = Producer::Open(options).value();
   int asked = 0;
   Result<Batch> none = loader->Next([&] { return ++asked == 2; });

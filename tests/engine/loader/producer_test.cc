@@ -9,6 +9,7 @@
 #include <set>
 
 #include "engine/memory/memory_plan.h"
+#include "engine/runtime/runtime_with_readers.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
@@ -275,11 +276,12 @@ TEST_F(ProducerTest, ABudgetBelowOneBatchNamesTheMinimum) {
 }
 
 TEST_F(ProducerTest, AReaderThatCannotBeMadeIsAnErrorOfNext) {
-  RuntimeOptions runtime = RuntimeUnderTest(1);
-  runtime.make_reader = []() -> Result<std::unique_ptr<Reader>> {
+  const auto make_reader = []() -> Result<std::unique_ptr<Reader>> {
     return Error{Code::kResourceExhausted, "no ring today"};
   };
-  auto loader = Open(Options(runtime));
+  LoaderOptions options = Options();
+  options.runtime = RuntimeWithReaders(RuntimeUnderTest(1), make_reader).value();
+  auto loader = Open(options);
   for (int i = 0; i < 2; ++i) {
     const Result<Batch> batch = loader->Next();
     ASSERT_FALSE(batch.ok());

@@ -14,6 +14,7 @@
 
 #include "engine/loader/producer.h"
 #include "engine/memory/memory_manager.h"
+#include "engine/runtime/runtime_with_readers.h"
 #include "io/sources/arrays.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
@@ -208,11 +209,14 @@ TEST_F(ProducerMemory, ReadsThatCompleteLateAndFailMeanwhile) {
     RuntimeOptions runtime = RuntimeUnderTest(2);
     runtime.reader_threads = 1 + round % 3;
     const auto made = std::make_shared<std::atomic<uint64_t>>(0);
-    runtime.make_reader = [disk, round, made]() -> Result<std::unique_ptr<Reader>> {
+    const auto make_reader = [disk, round, made]() -> Result<std::unique_ptr<Reader>> {
       return std::unique_ptr<Reader>(std::make_unique<FakeReader>(
           disk, 1 + round * 7 % 32, 1000 * static_cast<uint64_t>(round) + (*made)++));
     };
-    auto loader = Producer::Open(Options(runtime, kTight + 4 * kMiB)).value();
+    runtime.memory_budget = kTight + 4 * kMiB;
+    LoaderOptions options = Options(runtime, runtime.memory_budget);
+    options.runtime = RuntimeWithReaders(runtime, make_reader).value();
+    auto loader = Producer::Open(options).value();
     for (size_t i = 0; i < expected.size(); ++i) {
       const Result<Batch> batch = loader->Next();
       ASSERT_EQ(batch.ok(), round % 4 != 3 || i != 1);

@@ -16,9 +16,10 @@
 #include <vector>
 
 #include "bench/slow_reader.h"
-#include "engine/loader/iterator.h"
+#include "engine/loader/loader.h"
 #include "engine/loader/producer.h"
-#include "engine/watching/advice.h"
+#include "engine/runtime/runtime_with_readers.h"
+#include "engine/watching/stats.h"
 #include "io/sources/arrays.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
@@ -86,7 +87,7 @@ class Attribution : public ::testing::Test {
     RuntimeOptions runtime = RuntimeUnderTest(2);
     runtime.reads_in_flight = job.reads;
     const auto disk = std::make_shared<SlowDisk>(job.storage);
-    runtime.make_reader = [disk, reads = job.reads == 0 ? 32 : job.reads] {
+    const auto make_reader = [disk, reads = job.reads == 0 ? 32 : job.reads] {
       return SlowReader::Make(MakePreadReader(reads), disk);
     };
     LoaderOptions options;
@@ -95,7 +96,7 @@ class Attribution : public ::testing::Test {
     options.transforms = {RandomResizedCrop{.height = 32, .width = 32}};
     options.batch_size = kBatch;
     options.depth = job.depth;
-    options.runtime = Runtime::Create(runtime).value();
+    options.runtime = RuntimeWithReaders(runtime, make_reader).value();
     return options;
   }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/watching/advice.h"
+#include "engine/watching/stats.h"
 
 namespace stoker {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/watching/prometheus.h"
+#include "engine/watching/stats.h"
 
 #include <gtest/gtest.h>
 

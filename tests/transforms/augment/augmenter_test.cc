@@ -1,4 +1,5 @@
 #include "transforms/augment/augmenter.h"
+#include "transforms/plan/drawn.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "core/image.h"
+#include "core/random.h"
 #include "transforms/mix/batch_mix.h"
+#include "transforms/mix/draw_mix.h"
 
 namespace stoker {
 namespace {

@@ -1,4 +1,6 @@
 #include "transforms/mix/mix_rows.h"
+#include "core/image.h"
+#include "transforms/mix/draw_mix.h"
 
 #include <gtest/gtest.h>
 #define HWY_WANT_AVX3_DL 1  // as the library is built

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "transforms/decode/decoding.h"
 #include "transforms/jpeg/fast/crop_index.h"
-#include "transforms/jpeg/paths.h"
 
 namespace stoker::jpeg {
 

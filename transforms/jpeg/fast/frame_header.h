@@ -7,8 +7,8 @@
 #include <span>
 
 #include "core/image.h"
+#include "transforms/decode/decoding.h"
 #include "transforms/decode/orientation.h"
-#include "transforms/jpeg/paths.h"
 
 namespace stoker::jpeg {
 

@@ -17,10 +17,10 @@
 #include "core/image.h"
 #include "core/memory_budget.h"
 #include "core/result.h"
+#include "transforms/decode/decoding.h"
 #include "transforms/decode/row_sink.h"
 #include "transforms/jpeg/fast/crop_index.h"
 #include "transforms/jpeg/fast/frame_header.h"
-#include "transforms/jpeg/paths.h"
 
 namespace stoker::jpeg {
 

@@ -1,4 +1,5 @@
-// DecodePaths: counts which decoder decoded the photographs, stoker's or libjpeg-turbo, and why.
+// DecodeLimits: what decoding may use. DecodePaths: counts which decoder decoded the photographs,
+// stoker's or libjpeg-turbo, and why.
 #pragma once
 
 #include <array>
@@ -6,6 +7,24 @@
 #include <cstdint>
 
 namespace stoker {
+
+struct ImageSize;
+
+// Limits for hostile files.
+struct DecodeLimits {
+  int64_t max_pixels = int64_t{1} << 28;  // width × height; 268 million
+  int max_scans = 200;                    // of a JPEG
+
+  // The number of scans that a JPEG of that size may have. Each scan covers the whole image, even
+  // if it takes only a few bytes: an image of max_pixels may have 16, smaller ones more, and those
+  // below a twelfth of it max_scans. (A common progressive file has 10.)
+  int ScansOf(ImageSize size) const;
+
+  // The coefficients of a JPEG with several scans (all progressive ones) are kept in memory for the
+  // whole image while it is decoded: 2 bytes per sample, 2 to 8 per pixel. The limit is 4 bytes for
+  // each of max_pixels. (The few rows of blocks that every image needs are not counted.)
+  int64_t CoefficientBytes() const;
+};
 
 // Why libjpeg-turbo decodes an image.
 enum class Fallback : uint8_t {
