@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 
 constexpr int kDeepest = 8;  // the loader spec needs 4
 
-// A value as messages show it: one line of printable ASCII, cut short.
+// A value for messages: one line of printable ASCII, truncated.
 std::string Shown(const Json& value) {
   constexpr size_t kMost = 60;
   if (value.is_object()) return "an object";
@@ -28,7 +28,7 @@ std::string Shown(const Json& value) {
 struct JsonObject::State {
   Json value = Json::object();
   std::string path;                // "transforms[2]"; empty for the outermost object
-  std::vector<std::string> known;  // keys asked for
+  std::vector<std::string> known;  // keys that have been read
   Status status;
 
   std::string PathOf(const std::string& key) const { return path.empty() ? key : path + "." + key; }
@@ -37,7 +37,7 @@ struct JsonObject::State {
     if (status.ok()) status = Error{Code::kInvalidArgument, PathOf(key) + " " + what};
   }
 
-  // The key's value; null where it is not there, or reading has failed before.
+  // The key's value; null if it is missing, or reading has failed before.
   const Json* Find(const char* key) {
     known.emplace_back(key);
     if (!status.ok()) return nullptr;

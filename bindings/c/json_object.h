@@ -1,4 +1,4 @@
-// Reading one JSON object strictly. bindings/c's own.
+// JsonObject: reads a JSON object strictly. Private to bindings/c.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace stoker {
 
-// Gives the values of an object's keys, each checked. The first failure is kept, and everything
-// after it does nothing: callers read all keys, and then ask Finish.
+// Returns the values of an object's keys, each checked. The first failure is kept, and all later
+// calls do nothing: callers read all keys, and then call Finish.
 //
-// Keys that are not there leave the value as it was, unless they are required.
+// Missing keys leave the value unchanged, unless they are required.
 class JsonObject {
  public:
-  // InvalidArgument where the text is no JSON, or no object. `what`: what messages call it.
+  // InvalidArgument if the text is not JSON, or not an object. `what`: its name in messages.
   static Result<JsonObject> Parse(std::string_view text, const std::string& what);
 
   ~JsonObject();
@@ -28,29 +28,29 @@ class JsonObject {
   void Required(const char* key);
   bool Has(const char* key) const;
 
-  // Whole numbers in [low, high].
+  // Integers in [low, high].
   template <typename T>
   void Integer(const char* key, T& value, uint64_t low, uint64_t high) {
     if (const std::optional<uint64_t> read = Whole(key, low, high)) value = static_cast<T>(*read);
   }
   void Boolean(const char* key, bool& value);
   void Text(const char* key, std::string& value);
-  // One of `names`: its place among them.
+  // One of `names`; returns its index.
   std::optional<size_t> Choice(const char* key, std::span<const char* const> names);
   void Number(const char* key, double& value, double low, double high);
-  void Numbers(const char* key, std::span<double> values);  // a list of exactly so many
+  void Numbers(const char* key, std::span<double> values);  // a list of exactly values.size()
   void Integers(const char* key, std::span<int> values, int low, int high);  // likewise
 
-  // An object inside this one; empty where there is none.
+  // A nested object; empty if there is none.
   JsonObject Object(const char* key);
   // A list of objects.
   std::vector<JsonObject> Objects(const char* key, size_t most);
 
-  // A failure of what was read out of this object.
+  // Records a failure of a value that was read from this object.
   void Fail(Status status);
   void FailKey(const char* key, const std::string& what);
 
-  // The first failure; else InvalidArgument where a key was never asked for.
+  // Returns the first failure, or InvalidArgument if a key was never read.
   Status Finish() const;
 
  private:

@@ -27,8 +27,8 @@ constexpr uint64_t kMostSamples = uint64_t{1} << 62;
 struct SourceSpec {
   std::string kind;
   SourceArguments arguments;
-  std::optional<uint64_t> samples;  // that it had when the spec was written
-  std::string fingerprint;          // of its list; empty: not checked
+  std::optional<uint64_t> samples;  // the number when the spec was written
+  std::string fingerprint;          // of the list; empty: not checked
 };
 
 void ReadArgument(JsonObject& object, const SourceArgument& argument, SourceArguments& arguments) {
@@ -66,7 +66,7 @@ SourceSpec ReadSource(JsonObject& object) {
   return spec;
 }
 
-// CUDA's first device: memory that is pinned for one of them is pinned for all.
+// Returns CUDA's first device: memory pinned for one device is pinned for all.
 Status Pin(LoaderOptions& options) {
   Result<std::shared_ptr<Device>> device = Device::Open({DeviceName::Kind::kCuda, 0});
   if (!device.ok()) {

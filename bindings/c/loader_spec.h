@@ -1,5 +1,5 @@
-// A loader in words: the JSON object that Python hands to C++, and that a dataset op carries to
-// other processes. docs/loader-spec.md has the keys.
+// The loader spec: a loader as a JSON object that Python passes to C++, and that a dataset op
+// carries to other processes. docs/loader-spec.md lists the keys.
 #pragma once
 
 #include <memory>
@@ -17,32 +17,32 @@
 
 namespace stoker {
 
-// The longest text that is looked at, in bytes.
+// The longest accepted text, in bytes.
 inline constexpr size_t kLongestSpec = size_t{1} << 20;
 
-// `source`: where it is given, the samples come from it, and `json` only describes it; else the
-// source that `json` names is opened, which lists a folder. The Runtime is left to the caller.
+// `source`: if given, the samples come from it, and `json` only describes it; otherwise the source
+// that `json` names is opened, which lists a folder. The caller sets the Runtime.
 //
-// Whoever wrote the text may be hostile. InvalidArgument names the key: text that is no JSON, keys
-// that are unknown or missing, values of a wrong type, numbers that do not fit. Whether the values
-// make sense together is for Loader::Open to say. FailedPrecondition: the samples are not here (an
-// arrays source of another process), or not those that were described (the folder has changed).
-// Otherwise what opening the source returns.
+// The text may be hostile. InvalidArgument names the key: text that is not JSON, unknown or missing
+// keys, values of a wrong type, numbers out of range. Loader::Open checks whether the values fit
+// together. FailedPrecondition: the samples are not available here (an arrays source of another
+// process), or not the described ones (the folder has changed). Otherwise the errors of opening the
+// source.
 Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
                                       std::shared_ptr<const SampleSource> source = nullptr);
 
-// SampleSource::Fingerprint() as the spec writes it: 16 hexadecimal digits.
+// SampleSource::Fingerprint() in the spec's format: 16 hexadecimal digits.
 std::string FingerprintText(const SampleSource& source);
 
-// What is done to samples, without a loader.
+// The processing of samples, without a loader.
 struct TransformSpec {
   std::vector<Transform> transforms;
   PlanOptions options;
   std::optional<BatchMix> mix;
 };
 
-// The keys `transforms`, `dtype`, `layout`, `exif_orientation`, `max_pixels` and `max_scans` of the
-// same object, and in a recipe `mix`; all others are unknown here. Errors as above.
+// Parses the keys `transforms`, `dtype`, `layout`, `exif_orientation`, `max_pixels` and `max_scans`
+// of the same object, and in a recipe `mix`; all others are unknown here. Errors as above.
 Result<TransformSpec> ParseTransformSpec(std::string_view json);
 Result<TransformSpec> ParseRecipe(std::string_view json);
 

@@ -1,4 +1,4 @@
-// The loader spec's key `mix`. bindings/c's own.
+// Reads the loader spec's key `mix`. Private to bindings/c.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace stoker {
 
-// None where `object` has no such key; failures are the object's. Whether the numbers are in their
-// ranges is for Loader::Open to say.
+// None if `object` has no such key; failures are recorded in the object. Loader::Open checks the
+// ranges.
 std::optional<BatchMix> ReadMix(JsonObject& object);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-/* The values that stoker_c.h's functions take and give. */
+/* The types of stoker_c.h. */
 #pragma once
 
 #include <stdint.h>
@@ -10,7 +10,7 @@ extern "C" {
 
 enum { STOKER_ABI_VERSION = 1, STOKER_MAX_DIMS = 8, STOKER_MAX_PATH = 4096 };
 
-/* What went wrong; treat values that you do not know as STOKER_INTERNAL. */
+/* The kind of an error; treat unknown values as STOKER_INTERNAL. */
 enum {
   STOKER_INVALID_ARGUMENT = 1,
   STOKER_NOT_FOUND = 2,
@@ -42,8 +42,8 @@ enum {
 };
 
 typedef struct stoker_error stoker_error;
-typedef struct stoker_dataset stoker_dataset; /* options, and the engines that carry them out */
-typedef struct stoker_cursor stoker_cursor;   /* one iteration: a place in the dataset */
+typedef struct stoker_dataset stoker_dataset; /* a loader: options, and its engines */
+typedef struct stoker_cursor stoker_cursor;   /* one iteration: a position in the dataset */
 typedef struct stoker_batch stoker_batch;
 typedef struct stoker_owner stoker_owner; /* keeps the memory of one column valid */
 
@@ -65,7 +65,7 @@ typedef struct stoker_dataset_info {
 typedef struct stoker_batch_info {
   uint64_t struct_size;
   uint64_t epoch;
-  uint64_t index; /* in its epoch */
+  uint64_t index; /* within its epoch */
   int32_t columns;
   const uint64_t* sample_ids; /* of the rows; valid until batch_free */
 } stoker_batch_info;
@@ -85,11 +85,11 @@ typedef struct stoker_column {
 
 typedef struct stoker_stats {
   uint64_t struct_size;
-  uint64_t samples; /* worked on */
+  uint64_t samples; /* processed */
   uint64_t batches; /* delivered */
   uint64_t bytes_read;
-  uint64_t wait_ns;      /* consumers waited */
-  uint64_t lent_batches; /* whose pixels consumers hold now */
+  uint64_t wait_ns;      /* time that consumers waited */
+  uint64_t lent_batches; /* batches that consumers hold now */
   uint64_t lent_bytes;
   uint64_t memory_used; /* working memory of all loaders that share the Runtime */
 } stoker_stats;

@@ -1,4 +1,4 @@
-// The transforms of a loader spec. bindings/c's own; docs/loader-spec.md has the keys.
+// Reads the transforms of a loader spec. Private to bindings/c; docs/loader-spec.md lists the keys.
 #pragma once
 
 #include "bindings/c/json_object.h"
@@ -6,7 +6,7 @@
 
 namespace stoker {
 
-// The transform that `object` names, with the keys that it has. Failures are the object's.
+// The transform that `object` names, with its keys. Failures are recorded in the object.
 Transform ReadTransform(JsonObject& object);
 
 }  // namespace stoker

@@ -1,9 +1,10 @@
-// stoker for C++ programs: all that a user needs, in one include.
+// stoker for C++ programs: the whole API in one include.
 //
 //   find_package(stoker REQUIRED)
 //   target_link_libraries(program PRIVATE stoker::stoker)
 //
-// What these headers reach is what is installed; they include no other library's headers.
+// Exactly the headers that this one includes are installed; they include no headers of other
+// libraries.
 #pragma once
 
 #include "core/batch.h"
