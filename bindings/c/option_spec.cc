@@ -65,6 +65,7 @@ struct OptionReader {
 
   void operator()(const EnumValue& value) const {
     std::vector<const char*> names;
+    names.reserve(option.choices.size());
     for (const OptionInfo::Choice& choice : option.choices) names.push_back(choice.name);
     if (const std::optional<size_t> place = object.Choice(option.name, names)) {
       value.set(value.at, option.choices[*place].value);

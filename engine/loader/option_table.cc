@@ -31,7 +31,7 @@ Option<LoaderOptions> Flag(const char* name) {
 }
 
 template <auto member>
-Option<LoaderOptions> ChoiceOf(const char* name, Choices choices) {
+Option<LoaderOptions> ChoiceOf(const char* name, const Choices& choices) {
   return {{.name = name, .choices = std::move(choices)}, &ValueOf<member>};
 }
 

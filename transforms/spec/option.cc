@@ -56,14 +56,13 @@ struct Checks {
         std::string("Give ") + option.name + " as (smallest, largest), both " + Between(option)};
   }
   Check operator()(const Margins* margins) const {
-    const std::string name = option.name;
-    OptionInfo side = option;
-    for (const auto& [suffix, value] :
+    for (const auto& [side, value] :
          {std::pair(".left", margins->left), std::pair(".top", margins->top),
           std::pair(".right", margins->right), std::pair(".bottom", margins->bottom)}) {
-      const std::string named = name + suffix;
-      side.name = named.c_str();
-      if (Check check = (*this)(&value)) return check;
+      const std::string name = std::string(option.name) + side;
+      OptionInfo named = option;
+      named.name = name.c_str();
+      if (Check check = Checks{named}(&value)) return check;
     }
     return {};
   }
