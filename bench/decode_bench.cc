@@ -26,8 +26,8 @@
 #define HWY_WANT_AVX3_DL 1  // as the library is built
 #include <hwy/targets.h>
 
+#include "bench/decode_methods.h"
 #include "bench/decode_phases.h"
-#include "bench/decode_ways.h"
 #include "core/buffer.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/jpeg/fast/crop_index_maker.h"
@@ -260,8 +260,8 @@ class Measurements {
 
   const std::vector<Photo>& photos_;
   std::vector<uint8_t> memory_;
-  Alone theirs_{JpegDecoder::Way::kLibjpegOnly}, ours_{JpegDecoder::Way::kFastest};
-  InTurns turns_;
+  Sequential theirs_{JpegDecoder::Backend::kLibjpegOnly}, ours_{JpegDecoder::Backend::kFastest};
+  Interleaved turns_;
   jpeg::CropIndexMaker maker_;
   std::vector<uint8_t> made_;
   DecodePhases phases_;

@@ -61,11 +61,11 @@ void DecodePhases::Prepare(int across) {
   const auto address = reinterpret_cast<uintptr_t>(coefficients_.data());
   const size_t short_of_aligned = (64 - address % 64) % 64 / sizeof(int16_t);
   int16_t* const aligned = coefficients_.data() + short_of_aligned;
-  for (int i = 0; i < header_->components; ++i) Place(i, across, groups, aligned);
+  for (int i = 0; i < header_->components; ++i) AssignBlocks(i, across, groups, aligned);
   jpeg::ListSteps(state_);
 }
 
-void DecodePhases::Place(int component, int across, size_t groups, int16_t* coefficients) {
+void DecodePhases::AssignBlocks(int component, int across, size_t groups, int16_t* coefficients) {
   const jpeg::FrameHeader& h = *header_;
   const jpeg::Component& c = h.component[static_cast<size_t>(component)];
   jpeg::SetQuantiser(h.quantisation[static_cast<size_t>(c.quantisation)],

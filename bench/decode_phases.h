@@ -44,7 +44,7 @@ class DecodePhases {
 
   void Parse(bool store, bool transform);
   void Prepare(int across);
-  void Place(int component, int across, size_t groups, int16_t* coefficients);
+  void AssignBlocks(int component, int across, size_t groups, int16_t* coefficients);
   void Transform();
 
   std::span<const uint8_t> bytes_;

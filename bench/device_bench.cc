@@ -16,7 +16,7 @@
 #include "bindings/cli/bench/device_consumer.h"
 #include "core/try.h"
 #include "engine/loader/loader.h"
-#include "gpu/finish.h"
+#include "gpu/deferred_ops_job.h"
 #include "io/sources/arrays.h"
 
 namespace stoker {
@@ -66,13 +66,13 @@ Result<Staged> Stage(const std::shared_ptr<Device>& device, uint32_t batch_size,
     TRY(consumer->Step(std::move(batch)));
     ++taken;
   }
-  ASSIGN_OR_RETURN(StepTimes steps, consumer->Finish());
+  ASSIGN_OR_RETURN(StepTimes steps, consumer->Drain());
   return Staged{loader->StageStats(), steps};
 }
 
-Status Copies(const std::shared_ptr<Device>& device, uint32_t most_mib) {
+Status Copies(const std::shared_ptr<Device>& device, uint32_t max_mib) {
   std::printf("copies            bare        staged\n");
-  for (uint32_t mib = 8; mib <= most_mib; mib *= 2) {
+  for (uint32_t mib = 8; mib <= max_mib; mib *= 2) {
     const auto batch_size = static_cast<uint32_t>((uint64_t{mib} << 20) / kRowBytes);
     Result<double> bare = BareCopyRate(*device, size_t{batch_size} * kRowBytes);
     if (!bare.ok()) return std::move(bare).error();
@@ -84,9 +84,9 @@ Status Copies(const std::shared_ptr<Device>& device, uint32_t most_mib) {
   return {};
 }
 
-Status BehindSteps(const std::shared_ptr<Device>& device, uint32_t most_mib) {
+Status BehindSteps(const std::shared_ptr<Device>& device, uint32_t max_mib) {
   std::printf("behind a step     step alone      with copies    slower     hidden\n");
-  for (uint32_t mib = 8; mib <= most_mib; mib *= 4) {
+  for (uint32_t mib = 8; mib <= max_mib; mib *= 4) {
     const auto batch_size = static_cast<uint32_t>((uint64_t{mib} << 20) / kRowBytes);
     Result<double> bare = BareCopyRate(*device, size_t{batch_size} * kRowBytes);
     if (!bare.ok()) return std::move(bare).error();
@@ -110,9 +110,10 @@ Status Kernels(Device& device, int64_t rows) {
   std::printf("kernel            copy on the device     kernel\n");
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kU8}) {
     for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
-      FinishJob job{.rows = rows, .height = 224, .width = 224, .dtype = dtype, .layout = layout};
+      DeferredOpsJob job{
+          .rows = rows, .height = 224, .width = 224, .dtype = dtype, .layout = layout};
       std::fill_n(job.scale, 3, 1.0F / 255);
-      ASSIGN_OR_RETURN(FinishRate rate, MeasureFinish(device, job));
+      ASSIGN_OR_RETURN(DeferredOpsRate rate, MeasureDeferredOps(device, job));
       std::printf("  %-8s %s    %8.1f GB/s     %8.1f GB/s  %6.1f %%\n", NameOf(dtype),
                   NameOf(layout), rate.copy / kGiga, rate.finish / kGiga,
                   100 * rate.finish / rate.copy);

@@ -60,9 +60,9 @@ void SlowReader::ReapInner(bool wait) {
 }
 
 size_t SlowReader::Reap(std::span<ReadRequest*> done, bool wait) {
-  constexpr std::chrono::milliseconds kMost(50);
+  constexpr std::chrono::milliseconds kMax(50);
   constexpr std::chrono::microseconds kLook(200);  // polling interval while waiting for both
-  const SlowDisk::Time give_up = steady_clock::now() + kMost;
+  const SlowDisk::Time give_up = steady_clock::now() + kMax;
   while (true) {
     if (inner_->in_flight() > 0) ReapInner(wait && held_.empty());
     const SlowDisk::Time now = steady_clock::now();

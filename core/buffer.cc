@@ -8,8 +8,8 @@ namespace stoker {
 
 uint64_t GrowingBuffer::MappedBytes(size_t bytes) {
   constexpr size_t kPage = 4096;
-  constexpr size_t kMost = size_t{1} << 47;  // a process' address space; no budget is larger
-  return (std::min(bytes, kMost) + kBufferPadding + kPage - 1) / kPage * kPage;
+  constexpr size_t kMax = size_t{1} << 47;  // a process' address space; no budget is larger
+  return (std::min(bytes, kMax) + kBufferPadding + kPage - 1) / kPage * kPage;
 }
 
 Status GrowingBuffer::Grow(size_t bytes, size_t keep) {

@@ -15,7 +15,7 @@ struct ImageSize {
 
 // The largest width and height of an image: JPEG has no larger ones, and resizing's arithmetic
 // relies on it.
-inline constexpr int kMostSidePixels = 65535;
+inline constexpr int kMaxSidePixels = 65535;
 
 // Columns [x, x + width), rows [y, y + height) of an image, in pixels.
 struct Rect {

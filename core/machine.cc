@@ -102,13 +102,13 @@ int AllottedCores(const MachineRoot& root) {
 }
 
 int RanksHere() {
-  constexpr int kMost = 1 << 16;
+  constexpr int kMax = 1 << 16;
   const char* const text = std::getenv("LOCAL_WORLD_SIZE");
   if (text == nullptr) return 1;
   int ranks = 0;
   const char* const end = text + std::strlen(text);
   const auto [behind, error] = std::from_chars(text, end, ranks);
-  return error == std::errc() && behind == end ? std::clamp(ranks, 1, kMost) : 1;
+  return error == std::errc() && behind == end ? std::clamp(ranks, 1, kMax) : 1;
 }
 
 int DefaultThreads(const MachineRoot& root) {
@@ -116,16 +116,16 @@ int DefaultThreads(const MachineRoot& root) {
 }
 
 uint64_t DefaultMemory(const MachineRoot& root) {
-  constexpr uint64_t kMost = uint64_t{4} << 30;
-  return std::min(AvailableMemory(root) / 4, kMost) / static_cast<uint64_t>(RanksHere());
+  constexpr uint64_t kMax = uint64_t{4} << 30;
+  return std::min(AvailableMemory(root) / 4, kMax) / static_cast<uint64_t>(RanksHere());
 }
 
 Status CheckThreads(int threads) {
-  constexpr int kMost = 256;
-  if (threads >= 0 && threads <= kMost) return {};
+  constexpr int kMax = 256;
+  if (threads >= 0 && threads <= kMax) return {};
   return Error{.code = Code::kInvalidArgument,
                .cause = "threads is " + std::to_string(threads),
-               .advice = "Give 0 (the cores allotted) to " + std::to_string(kMost)};
+               .advice = "Give 0 (the cores allotted) to " + std::to_string(kMax)};
 }
 
 uint64_t AvailableMemory(const MachineRoot& root) {

@@ -99,9 +99,9 @@ std::string ReadLink(int link) {
 
 // Follows links by hand, because the target's folder is needed even if the target does not exist.
 Result<Target> Follow(const std::string& given) {
-  constexpr int kMostLinks = 40;  // the kernel's limit
+  constexpr int kMaxLinks = 40;  // the kernel's limit
   std::string path = given;
-  for (int i = 0; i < kMostLinks; ++i) {
+  for (int i = 0; i < kMaxLinks; ++i) {
     const Descriptor at(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (*at < 0 && errno == ENOENT) return Target{path, {}, false};
     struct stat info {};

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/mapping.h"
-#include "core/noun.h"
+#include "core/plural.h"
 #include "core/try.h"
 
 namespace stoker {
@@ -109,9 +109,9 @@ Result<std::shared_ptr<SlotPool>> SlotPool::Make(Options options, Reservation me
   if (!pool->reservation_.Resize(wanted)) {
     return Error{.code = Code::kResourceExhausted,
                  .cause = std::to_string(pool->options_.working_slots) +
-                          Noun(pool->options_.working_slots, " batch of ", " batches of ") +
+                          Plural(pool->options_.working_slots, " batch of ", " batches of ") +
                           std::to_string(pool->slot_bytes_) +
-                          Noun(pool->options_.working_slots, " bytes needs ", " bytes need ") +
+                          Plural(pool->options_.working_slots, " bytes needs ", " bytes need ") +
                           std::to_string(wanted) +
                           " bytes of working memory, and the budget has no room",
                  .advice = "Raise memory_budget, or lower depth or batch_size",
@@ -203,7 +203,7 @@ bool SlotPool::SetWorkingSlots(int slots) {
     working_slots_ = before;
     return false;
   }
-  while (static_cast<int>(free_.size()) > MostFree()) {
+  while (static_cast<int>(free_.size()) > MaxFree()) {
     unmapped.push_back(std::move(free_.back()));
     free_.pop_back();
   }
@@ -225,7 +225,7 @@ Slot* SlotPool::Acquire() {
   return slot;
 }
 
-int SlotPool::MostFree() const {
+int SlotPool::MaxFree() const {
   if (options_.pinning != nullptr) return std::numeric_limits<int>::max();
   return std::max(working_slots_ - working_, 0) + kSpareSlots;
 }
@@ -233,7 +233,7 @@ int SlotPool::MostFree() const {
 std::unique_ptr<SlotPool::Slab> SlotPool::Keep(Slot* slot) {
   std::unique_ptr<Slab> slab(static_cast<Slab*>(slot));
   const bool wanted = options_.pinning == nullptr || slab->pinned;
-  if (retired_ || !wanted || static_cast<int>(free_.size()) >= MostFree()) return slab;
+  if (retired_ || !wanted || static_cast<int>(free_.size()) >= MaxFree()) return slab;
   free_.push_back(std::move(slab));
   return nullptr;
 }

@@ -109,7 +109,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   bool GiveOwnMemory(Slot& slot) const;
   // Under mutex_: adds the slab to the free ones, or returns it if there are enough.
   std::unique_ptr<Slab> Keep(Slot* slot);
-  int MostFree() const;  // the number of free slabs to keep; under mutex_
+  int MaxFree() const;  // the number of free slabs to keep; under mutex_
 
   const Options options_;
   std::vector<uint64_t> own_bytes_;  // by column, for small ones; 0 in the slab

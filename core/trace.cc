@@ -40,18 +40,18 @@ bool Trace::Listen(const void* owner, std::shared_ptr<TraceListener> listener) {
   std::shared_ptr<TraceListener> gone;  // after the lock is released
   std::lock_guard lock(mutex_);
   const uint32_t on = on_.load(std::memory_order_relaxed);
-  int before = kMost, room = kMost;
-  for (int i = 0; i < kMost; ++i) {
+  int before = kMax, room = kMax;
+  for (int i = 0; i < kMax; ++i) {
     if ((on >> i & 1) != 0 && owners_[static_cast<size_t>(i)] == owner) before = i;
     if (entries_[static_cast<size_t>(i)].free()) room = i;
   }
-  if (listener != nullptr && room == kMost) return false;
+  if (listener != nullptr && room == kMax) return false;
   if (listener != nullptr) {
     entries_[static_cast<size_t>(room)].Open(std::move(listener));
     owners_[static_cast<size_t>(room)] = owner;
     on_.fetch_or(uint32_t{1} << room, std::memory_order_release);
   }
-  if (before == kMost) return true;
+  if (before == kMax) return true;
   gone = entries_[static_cast<size_t>(before)].listener();
   on_.fetch_and(~(uint32_t{1} << before), std::memory_order_relaxed);
   entries_[static_cast<size_t>(before)].Close();
@@ -111,7 +111,7 @@ void TraceSpan::Begin(const Trace& trace, uint32_t on, const char* name, uint64_
 }
 
 void TraceSpan::End() {
-  for (size_t i = Trace::kMost; i-- > 0;) {
+  for (size_t i = Trace::kMax; i-- > 0;) {
     if ((listening_ >> i & 1) == 0) continue;
     trace_->entries_[i].listener()->End(spans_[i]);
     trace_->entries_[i].Leave();

@@ -17,7 +17,7 @@ namespace stoker {
 class Trace {
  public:
   // The limit on listeners; a removed one counts until the spans that it was told of have ended.
-  static constexpr int kMost = 8;
+  static constexpr int kMax = 8;
 
   // Sets the listener of `owner`, replacing an earlier one; null removes it. A span is told to the
   // listeners at its beginning: one that is removed meanwhile is kept alive until the span has
@@ -64,8 +64,8 @@ class Trace {
   void Tell(const Call& call) const;
 
   std::atomic<uint32_t> on_{0};  // the entries that listen, by bit
-  mutable std::array<Entry, kMost> entries_;
-  std::array<const void*, kMost> owners_{};  // who registered each listener; under mutex_
+  mutable std::array<Entry, kMax> entries_;
+  std::array<const void*, kMax> owners_{};  // who registered each listener; under mutex_
   mutable std::mutex mutex_;
   std::atomic<uint64_t> numbers_{0};
 };
@@ -94,9 +94,9 @@ class TraceSpan {
   void BeginWith(const Trace& trace, uint32_t on, const Call& call);
   void End();
 
-  uint32_t listening_ = 0;                   // the entries that were told, by bit
-  const Trace* trace_;                       // when listening_
-  std::array<int64_t, Trace::kMost> spans_;  // the listeners' own values
+  uint32_t listening_ = 0;                  // the entries that were told, by bit
+  const Trace* trace_;                      // when listening_
+  std::array<int64_t, Trace::kMax> spans_;  // the listeners' own values
 };
 
 }  // namespace stoker

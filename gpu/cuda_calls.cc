@@ -27,8 +27,8 @@ std::string VersionText(int version) {
 
 // "CUDA 13.0, which is driver 580 or newer": drivers have version numbers of their own.
 std::string NeededDriver() {
-  std::string text = "CUDA " + VersionText(LeastCudaOfDriver());
-  switch (LeastCudaOfDriver() / 1000) {
+  std::string text = "CUDA " + VersionText(MinCudaOfDriver());
+  switch (MinCudaOfDriver() / 1000) {
     case 12:
       return text + ", which is driver 525 or newer";
     case 13:
@@ -72,7 +72,7 @@ Status CudaStatus(int error, const char* call, const std::string& device) {
 
 int CudaBuiltWith() { return CUDART_VERSION; }
 
-int LeastCudaOfDriver() { return CUDART_VERSION / 1000 * 1000; }
+int MinCudaOfDriver() { return CUDART_VERSION / 1000 * 1000; }
 
 int CudaOfDriver() {
   int version = 0;

@@ -15,8 +15,8 @@ Status CudaStatus(int error, const char* call, const std::string& device);
 
 // Versions of CUDA: major × 1000 + minor × 10.
 int CudaBuiltWith();
-int LeastCudaOfDriver();  // for any minor version: they are compatible with each other
-int CudaOfDriver();       // 0: there is no driver. Loads the driver if there is one.
+int MinCudaOfDriver();  // for any minor version: they are compatible with each other
+int CudaOfDriver();     // 0: there is no driver. Loads the driver if there is one.
 
 // At least 1; otherwise FailedPrecondition with the reason and what to do. Loads the driver;
 // creates no context.

@@ -17,7 +17,7 @@
 
 namespace stoker {
 
-struct FinishJob;  // finish.h
+struct DeferredOpsJob;  // deferred_ops_job.h
 
 // Handles. A stream may be a consumer's own: a cudaStream_t, including 1 (CUDA's legacy default
 // stream) and 2 (the thread's default stream).
@@ -97,18 +97,18 @@ class Device {
   // should be pinned; otherwise the call may block until it has been read. Both stay valid until
   // the copy is done.
   virtual Status Copy(void* to, const void* from, size_t bytes, DeviceStream stream) = 0;
-  virtual Status Finish(const FinishJob& job, DeviceStream stream) = 0;
+  virtual Status ApplyDeferred(const DeferredOpsJob& job, DeviceStream stream) = 0;
   // Keeps the stream busy for about this long, as a training step would; for measuring.
   virtual Status Occupy(uint64_t nanoseconds, DeviceStream stream) = 0;
 };
 
 // The findings about CUDA for `stoker doctor`, without creating a context.
 struct CudaReport {
-  bool built = false;    // with CUDA
-  int runtime = 0;       // version of the build × 1000 + minor × 10; 0: none
-  int least_driver = 0;  // lowest CUDA version that the driver must have
-  int driver = 0;        // the driver's; 0: there is none
-  std::string why_not;   // why no device can be used; empty: one can
+  bool built = false;   // with CUDA
+  int runtime = 0;      // version of the build × 1000 + minor × 10; 0: none
+  int min_driver = 0;   // lowest CUDA version that the driver must have
+  int driver = 0;       // the driver's; 0: there is none
+  std::string why_not;  // why no device can be used; empty: one can
   struct Found {
     int ordinal = 0;
     std::string name;

@@ -7,7 +7,7 @@
 #include "core/try.h"
 #include "gpu/cuda_calls.h"
 #include "gpu/cuda_context.h"
-#include "gpu/finish_cuda.h"
+#include "gpu/deferred_ops_cuda.h"
 #include "gpu/occupy_cuda.h"
 #include "gpu/open_device.h"
 #include "gpu/own_process.h"
@@ -28,7 +28,7 @@ class CudaDevice final : public Device {
   // Loaded now, because a kernel that is loaded at its first launch may wait for all work of the
   // device.
   Status Load() {
-    return Do("LoadFinish", [] { return LoadFinish(); });
+    return Do("LoadDeferredOps", [] { return LoadDeferredOps(); });
   }
 
   DeviceName name() const override { return name_; }
@@ -40,7 +40,7 @@ class CudaDevice final : public Device {
                      }));
   }
   void Unpin(void* data) override {
-    LetGo([&] { return cudaHostUnregister(data); });
+    Release([&] { return cudaHostUnregister(data); });
   }
 
   Result<void*> Allocate(size_t bytes) override {
@@ -53,7 +53,7 @@ class CudaDevice final : public Device {
     return data;
   }
   void Free(void* data) override {
-    LetGo([&] { return cudaFree(data); });
+    Release([&] { return cudaFree(data); });
   }
 
   Result<DeviceStream> MakeStream(StreamPriority priority) override {
@@ -70,7 +70,7 @@ class CudaDevice final : public Device {
     return DeviceStream{stream};
   }
   void Destroy(DeviceStream stream) override {
-    LetGo([&] { return cudaStreamDestroy(Of(stream)); });
+    Release([&] { return cudaStreamDestroy(Of(stream)); });
   }
 
   Result<DeviceEvent> MakeEvent(bool timed) override {
@@ -83,7 +83,7 @@ class CudaDevice final : public Device {
     return DeviceEvent{event};
   }
   void Destroy(DeviceEvent event) override {
-    LetGo([&] { return cudaEventDestroy(Of(event)); });
+    Release([&] { return cudaEventDestroy(Of(event)); });
   }
 
   Status Record(DeviceEvent event, DeviceStream stream) override {
@@ -130,8 +130,8 @@ class CudaDevice final : public Device {
     return Do("cudaMemcpyAsync",
               [&] { return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, Of(stream)); });
   }
-  Status Finish(const FinishJob& job, DeviceStream stream) override {
-    return Do("the kernel Finish", [&] { return LaunchFinish(job, stream.handle); });
+  Status ApplyDeferred(const DeferredOpsJob& job, DeviceStream stream) override {
+    return Do("the kernel DeferredOps", [&] { return LaunchDeferredOps(job, stream.handle); });
   }
   Status Occupy(uint64_t nanoseconds, DeviceStream stream) override {
     return Do("the kernel Occupy", [&] { return LaunchOccupy(nanoseconds, stream.handle); });
@@ -162,7 +162,7 @@ class CudaDevice final : public Device {
   // For releases, which cannot fail: when the process ends, CUDA's runtime may have been unloaded
   // before, and the memory with it.
   template <typename Call>
-  void LetGo(const Call& call) {
+  void Release(const Call& call) {
     (void)Do("", call);
   }
 

@@ -9,7 +9,7 @@
 
 #include "core/machine.h"
 #include "core/try.h"
-#include "gpu/finish.h"
+#include "gpu/deferred_ops_job.h"
 #include "gpu/open_device.h"
 #include "gpu/own_process.h"
 
@@ -114,8 +114,8 @@ class HostDevice final : public Device {
       if (bytes > 0) on.Give([=] { std::memcpy(to, from, bytes); });
     });
   }
-  Status Finish(const FinishJob& job, DeviceStream stream) override {
-    return On(stream, [&](HostStream& on) { on.Give([job] { FinishOnHost(job); }); });
+  Status ApplyDeferred(const DeferredOpsJob& job, DeviceStream stream) override {
+    return On(stream, [&](HostStream& on) { on.Give([job] { ApplyDeferredOnHost(job); }); });
   }
   Status Occupy(uint64_t nanoseconds, DeviceStream stream) override {
     return On(stream, [&](HostStream& on) {

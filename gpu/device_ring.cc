@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "core/row_work.h"
+#include "core/deferred_ops.h"
 #include "core/try.h"
 
 namespace stoker {
@@ -25,12 +25,13 @@ bool SameValues(const ColumnSpec& a, const ColumnSpec& b) {
 }
 
 Status CheckJob(const StagePlan& plan) {
-  const FinishJob& job = plan.job;
+  const DeferredOpsJob& job = plan.job;
   const ColumnSpec& from = plan.host[0];
   const ColumnSpec& to = plan.device[0];
   if (from.dtype != DType::kU8 ||
       from.row_shape != std::vector<int64_t>{job.height, job.width, 3}) {
-    return Invalid("the column to finish is not bytes of the job's height × width × 3");
+    return Invalid(
+        "the column of the deferred operations is not bytes of the job's height × width × 3");
   }
   const std::vector<int64_t> shape = job.layout == Layout::kNhwc
                                          ? std::vector<int64_t>{job.height, job.width, 3}
@@ -38,7 +39,7 @@ Status CheckJob(const StagePlan& plan) {
   if (to.dtype != job.dtype || to.row_shape != shape) {
     return Invalid("the finished column is not what the job makes");
   }
-  if (plan.has_work && plan.host.back().row_bytes() != RowWorkBytes(job.boxes)) {
+  if (plan.has_work && plan.host.back().row_bytes() != DeferredOpsBytes(job.boxes)) {
     return Invalid("the column of work is not as wide as a row's work");
   }
   return {};
@@ -52,13 +53,13 @@ Status CheckPlan(const StagePlan& plan, int buffers) {
     return Invalid(std::to_string(plan.device.size()) + " columns are to be delivered of " +
                    std::to_string(delivered));
   }
-  for (size_t c = plan.finishes ? 1 : 0; c < plan.device.size(); ++c) {
+  for (size_t c = plan.has_deferred_ops ? 1 : 0; c < plan.device.size(); ++c) {
     if (!SameValues(plan.host[c], plan.device[c])) {
       return Invalid("column " + plan.device[c].name +
                      " is copied, and not the same on both sides");
     }
   }
-  return plan.finishes ? CheckJob(plan) : Status();
+  return plan.has_deferred_ops ? CheckJob(plan) : Status();
 }
 
 }  // namespace
@@ -68,11 +69,11 @@ DeviceRing::DeviceRing(std::shared_ptr<Device> device, StagePlan plan, bool time
   const auto rows = static_cast<uint64_t>(plan_.batch_size);
   for (const ColumnSpec& column : plan_.host) {
     row_bytes_.push_back(column.row_bytes());
-    offsets_.push_back(finished_offset_);
-    finished_offset_ += RoundUp(column.row_bytes() * rows, kColumnAlignment);
+    offsets_.push_back(output_offset_);
+    output_offset_ += RoundUp(column.row_bytes() * rows, kColumnAlignment);
   }
-  entry_bytes_ = finished_offset_;
-  if (plan_.finishes) {
+  entry_bytes_ = output_offset_;
+  if (plan_.has_deferred_ops) {
     entry_bytes_ += RoundUp(plan_.device[0].row_bytes() * rows, kColumnAlignment);
   }
 }
@@ -100,18 +101,18 @@ Result<std::shared_ptr<DeviceRing>> DeviceRing::Make(std::shared_ptr<Device> dev
 Status DeviceRing::MakeStreams() {
   Result<DeviceStream> copies = device_->MakeStream();
   if (!copies.ok()) return copies.error();
-  copy_stream_ = finish_stream_ = *copies;
-  if (!plan_.finishes) return {};
-  Result<DeviceStream> finishes = device_->MakeStream(StreamPriority::kHigh);
-  if (!finishes.ok()) return finishes.error();
-  finish_stream_ = *finishes;
+  copy_stream_ = deferred_stream_ = *copies;
+  if (!plan_.has_deferred_ops) return {};
+  Result<DeviceStream> deferred = device_->MakeStream(StreamPriority::kHigh);
+  if (!deferred.ok()) return deferred.error();
+  deferred_stream_ = *deferred;
   return {};
 }
 
 Status DeviceRing::AddEntry() {
   auto entry = std::make_unique<StagedBatch>();
   entry->ring = this;
-  entry->place = entries_.size();
+  entry->ring_index = entries_.size();
   StagedBatch& added =
       *entries_.emplace_back(std::move(entry));  // from here on its destructor cleans up
   for (DeviceEvent* event : {&added.begun, &added.copied, &added.arrived, &added.all_done}) {
@@ -124,14 +125,14 @@ Status DeviceRing::AddEntry() {
   Result<void*> memory = device_->Allocate(entry_bytes_);
   if (!memory.ok()) return memory.error();
   added.raw = static_cast<uint8_t*>(*memory);
-  if (plan_.finishes) added.finished = added.raw + finished_offset_;
+  if (plan_.has_deferred_ops) added.finished = added.raw + output_offset_;
   for (size_t c = 0; c < plan_.device.size(); ++c) {
     const ColumnSpec& spec = plan_.device[c];
     Column column{spec.name, spec.dtype, {plan_.batch_size}, added.raw + offsets_[c]};
     column.shape.insert(column.shape.end(), spec.row_shape.begin(), spec.row_shape.end());
     added.columns.push_back(std::move(column));
   }
-  if (plan_.finishes) added.columns[0].data = added.finished;
+  if (plan_.has_deferred_ops) added.columns[0].data = added.finished;
   handed_out_.push_back(false);
   free_.push_back(&added);
   return {};
@@ -150,7 +151,7 @@ DeviceRing::~DeviceRing() {
     }
     for (const StreamUse& use : entry->uses) device_->Destroy(use.consumed);
   }
-  if (finish_stream_ != copy_stream_) device_->Destroy(finish_stream_);
+  if (deferred_stream_ != copy_stream_) device_->Destroy(deferred_stream_);
   if (copy_stream_.handle != nullptr) device_->Destroy(copy_stream_);
 }
 
@@ -184,8 +185,8 @@ void DeviceRing::Return(StagedBatch& entry) {
     entry.untracked = !device_->Record(use.consumed, use.stream).ok();
   }
   std::lock_guard lock(mutex_);
-  if (handed_out_[entry.place]) --handed_out_count_;
-  handed_out_[entry.place] = false;
+  if (handed_out_[entry.ring_index]) --handed_out_count_;
+  handed_out_[entry.ring_index] = false;
   if (entry.untracked) {
     untracked_.push_back(&entry);
   } else {
@@ -225,7 +226,7 @@ void DeviceRing::ReleaseHosts() {
 
 void DeviceRing::HandOut(const StagedBatch& entry) {
   std::lock_guard lock(mutex_);
-  handed_out_[entry.place] = true;
+  handed_out_[entry.ring_index] = true;
   ++handed_out_count_;
 }
 

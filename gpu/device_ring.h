@@ -35,7 +35,7 @@ struct StreamUse {
 struct StagedBatch {
   // Constant.
   DeviceRing* ring = nullptr;
-  size_t place = 0;             // in the ring
+  size_t ring_index = 0;        // in the ring
   uint8_t* raw = nullptr;       // the host's columns, each at DeviceRing::offset
   uint8_t* finished = nullptr;  // the first column as delivered; null: it is copied unchanged
   DeviceEvent begun;            // before its copies, if the ring is timed
@@ -98,10 +98,10 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   // The stager's two streams. Kernels have a higher priority than the consumer's, so that a step
   // that fills the device does not delay the next batch; copies wait only for earlier copies.
   DeviceStream copy_stream() const { return copy_stream_; }
-  DeviceStream finish_stream() const { return finish_stream_; }
+  DeviceStream deferred_stream() const { return deferred_stream_; }
   bool timed() const { return timed_; }
   size_t size() const { return entries_.size(); }
-  StagedBatch& entry(size_t place) { return *entries_[place]; }
+  StagedBatch& entry(size_t ring_index) { return *entries_[ring_index]; }
   uint64_t bytes() const { return entry_bytes_ * entries_.size(); }
   size_t row_bytes(size_t host_column) const { return row_bytes_[host_column]; }
   // The offset of a host column from the start of `raw`, which has the layout of a slot with all
@@ -122,9 +122,9 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   const OwnProcess process_;
   std::vector<size_t> row_bytes_;
   std::vector<uint64_t> offsets_;
-  uint64_t finished_offset_ = 0;  // of the finished column, after the raw ones
+  uint64_t output_offset_ = 0;  // of the finished column, after the raw ones
   uint64_t entry_bytes_ = 0;
-  DeviceStream copy_stream_, finish_stream_;
+  DeviceStream copy_stream_, deferred_stream_;
   std::vector<std::unique_ptr<StagedBatch>> entries_;
 
   mutable std::mutex mutex_;

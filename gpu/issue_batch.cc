@@ -39,15 +39,15 @@ Result<uint64_t> Copy(const DeviceRing& ring, const StagedBatch& entry) {
   return copied;
 }
 
-Status Finish(const DeviceRing& ring, const StagedBatch& entry) {
+Status ApplyDeferred(const DeviceRing& ring, const StagedBatch& entry) {
   const StagePlan& plan = ring.plan();
-  FinishJob job = plan.job;
+  DeferredOpsJob job = plan.job;
   job.from = entry.raw;
   job.to = entry.finished;
   job.rows = entry.host.rows();
   job.work = plan.has_work ? entry.raw + ring.offset(plan.host.size() - 1) : nullptr;
-  Status s = ring.device()->Wait(ring.finish_stream(), entry.copied);
-  return s.ok() ? ring.device()->Finish(job, ring.finish_stream()) : s;
+  Status s = ring.device()->Wait(ring.deferred_stream(), entry.copied);
+  return s.ok() ? ring.device()->ApplyDeferred(job, ring.deferred_stream()) : s;
 }
 
 }  // namespace
@@ -55,8 +55,8 @@ Status Finish(const DeviceRing& ring, const StagedBatch& entry) {
 Result<uint64_t> IssueBatch(const DeviceRing& ring, const StagedBatch& entry) {
   Result<uint64_t> copied = Copy(ring, entry);
   if (!copied.ok()) return copied;
-  Status s = ring.plan().finishes ? Finish(ring, entry) : Status();
-  if (s.ok()) s = ring.device()->Record(entry.arrived, ring.finish_stream());
+  Status s = ring.plan().has_deferred_ops ? ApplyDeferred(ring, entry) : Status();
+  if (s.ok()) s = ring.device()->Record(entry.arrived, ring.deferred_stream());
   if (!s.ok()) return s.error();
   return copied;
 }

@@ -37,7 +37,7 @@ CudaReport LookForCuda() {
   CudaReport report;
   report.built = true;
   report.runtime = CudaBuiltWith();
-  report.least_driver = LeastCudaOfDriver();
+  report.min_driver = MinCudaOfDriver();
   report.driver = CudaOfDriver();
   const Result<int> count = CountCudaDevices();
   if (!count) {

@@ -306,8 +306,8 @@ Result<bool> Stager::Impl::ReleaseCopied(StagedBatch& entry) {
 }
 
 Status Stager::Impl::ReleaseAllCopied() {
-  for (size_t place = 0; place < ring_->size(); ++place) {
-    if (Result<bool> copied = ReleaseCopied(ring_->entry(place)); !copied.ok()) {
+  for (size_t ring_index = 0; ring_index < ring_->size(); ++ring_index) {
+    if (Result<bool> copied = ReleaseCopied(ring_->entry(ring_index)); !copied.ok()) {
       return copied.error();
     }
   }
@@ -337,7 +337,8 @@ void Stager::Impl::End(Status status) {
   if (status.ok() || stopped) status = ReleaseAllCopied();
   if (status.ok()) return;
   (void)device_.SynchronizeAll();
-  for (size_t place = 0; place < ring_->size(); ++place) ring_->entry(place).host.Release();
+  for (size_t ring_index = 0; ring_index < ring_->size(); ++ring_index)
+    ring_->entry(ring_index).host.Release();
   std::lock_guard lock(mutex_);
   if (!device_error_) device_error_ = status.error();
   ready_changed_.notify_all();
@@ -354,10 +355,10 @@ StagerStats Stager::Impl::Stats() const {
 }
 
 Status Stager::CheckBuffers(int buffers) {
-  if (buffers >= kFewestBuffers && buffers <= kMostBuffers) return {};
+  if (buffers >= kFewestBuffers && buffers <= kMaxBuffers) return {};
   return Error{Code::kInvalidArgument, "buffers is " + std::to_string(buffers) +
                                            "; it must be from " + std::to_string(kFewestBuffers) +
-                                           " to " + std::to_string(kMostBuffers)};
+                                           " to " + std::to_string(kMaxBuffers)};
 }
 
 Result<std::shared_ptr<DeviceRing>> Stager::MakeRing(std::shared_ptr<Device> device, StagePlan plan,

@@ -1,6 +1,7 @@
 // Stager: copies batches to the device while earlier ones are used.
 //
-//   host batches ─ copy (a stream of its own) ─ event ─ finish (another) ─ event ─ DeviceBatch
+//   host batches ─ copy (a stream of its own) ─ event ─ deferred operations (another) ─ event ─
+//   DeviceBatch
 //
 // A thread takes host batches when they are ready and issues their copies into a ring of device
 // memory, which is allocated once. Events order everything: the copy into an entry waits, on the
@@ -16,8 +17,8 @@
 
 #include "core/batch.h"
 #include "core/result.h"
+#include "gpu/deferred_ops_job.h"
 #include "gpu/device_batch.h"
-#include "gpu/finish.h"
 
 namespace stoker {
 
@@ -26,18 +27,19 @@ namespace stoker {
 class HostBatches {
  public:
   virtual ~HostBatches() = default;
-  // As Loader::Next: an empty batch at the end of an epoch. Cancelled if `interrupt` returns true.
+  // As Iterator::Next: an empty batch at the end of an epoch. Cancelled if `interrupt` returns
+  // true.
   virtual Result<Batch> Next(const Interrupt& interrupt) = 0;
 };
 
 // How a host batch's columns reach the device.
 struct StagePlan {
-  std::vector<ColumnSpec> host;    // the host's columns; the last one may be RowWork (has_work)
+  std::vector<ColumnSpec> host;    // the host's columns; the last one may be DeferredOps (has_work)
   std::vector<ColumnSpec> device;  // the delivered columns: the first `device.size()` of the host's
   int64_t batch_size = 0;
   // Whether the first column is transformed by `job`; otherwise all are copied unchanged.
-  bool finishes = false;
-  FinishJob job;  // pointers and rows are set for each batch
+  bool has_deferred_ops = false;
+  DeferredOpsJob job;  // pointers and rows are set for each batch
   bool has_work = false;
 };
 
@@ -53,7 +55,7 @@ struct StagerOptions {
 
 class Stager {
  public:
-  static constexpr int kFewestBuffers = 2, kMostBuffers = 64;
+  static constexpr int kFewestBuffers = 2, kMaxBuffers = 64;
   static Status CheckBuffers(int buffers);  // otherwise InvalidArgument
 
   // Device memory for `buffers` batches; `timed`: the device measures the copies. InvalidArgument,

@@ -74,7 +74,7 @@ step() {
 compile() {
   cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DSTOKER_CUDA=ON -DSTOKER_BENCH=ON \
     -DCMAKE_CUDA_ARCHITECTURES=native
-  cmake --build "$build" --target stoker_cli device_bench gpu_device_test gpu_finish_test stager_test \
+  cmake --build "$build" --target stoker_cli device_bench gpu_device_test gpu_deferred_ops_test stager_test \
     device_loader_test
 }
 
@@ -174,11 +174,11 @@ run() {
   for test in gpu/stager_test pipeline/device_loader_test; do
     step 60 "$(basename "$test")" "$build/tests/$test" --gtest_filter='*/Cuda'
   done
-  local -r finish=("$build/tests/gpu/gpu_finish_test" --gtest_filter='*Cuda*')
-  step 60 gpu_finish_test "${finish[@]}"
+  local -r deferred=("$build/tests/gpu/gpu_deferred_ops_test" --gtest_filter='*Cuda*')
+  step 60 gpu_deferred_ops_test "${deferred[@]}"
   step 120 device-bench "$build/bench/device_bench" cuda:0
-  step 60 memcheck compute-sanitizer --tool memcheck --error-exitcode 1 "${finish[@]}"
-  step 90 racecheck compute-sanitizer --tool racecheck --error-exitcode 1 "${finish[@]}"
+  step 60 memcheck compute-sanitizer --tool memcheck --error-exitcode 1 "${deferred[@]}"
+  step 90 racecheck compute-sanitizer --tool racecheck --error-exitcode 1 "${deferred[@]}"
   step 150 end-to-end end_to_end
   step 120 python-tests env PYTHONPATH="$build/site" STOKER_PHOTOS="$photos" \
     "$python" -m pytest -q -rs tests/python/test_gpu.py

@@ -9,30 +9,30 @@ namespace {
 
 constexpr int kFixedReads = 32;
 
-std::unique_ptr<Controller> Make(const Workload& workload, Way way) {
+std::unique_ptr<Controller> Make(const Workload& workload, Strategy strategy) {
   const TunerLimits limits = GridLimits(workload);
   const auto fixed = [&limits](int depth) {
     return std::make_unique<Fixed>(
         TunerSettings{.depth = depth, .workers = limits.workers, .reads = kFixedReads});
   };
-  switch (way) {
-    case Way::kTuned:
+  switch (strategy) {
+    case Strategy::kTuned:
       return MakeTuned(limits);
-    case Way::kHillClimber:
+    case Strategy::kHillClimber:
       return MakeHillClimber(workload, limits);
-    case Way::kDepth1:
+    case Strategy::kDepth1:
       return fixed(1);
-    case Way::kDepth2:
+    case Strategy::kDepth2:
       return fixed(2);
-    case Way::kDepth8:
+    case Strategy::kDepth8:
       return fixed(8);
-    case Way::kDepth32:
+    case Strategy::kDepth32:
       return fixed(32);
   }
   return nullptr;
 }
 
-uint32_t SettledAfter(const Trace& trace, const Trace& best) {
+uint32_t ConvergedAfter(const Trace& trace, const Trace& best) {
   constexpr size_t kInARow = 64;
   constexpr double kAsGood = 1.05;
   const auto time = [](const Trace& of, size_t from) {
@@ -45,42 +45,42 @@ uint32_t SettledAfter(const Trace& trace, const Trace& best) {
 
 }  // namespace
 
-const char* NameOf(Way way) {
-  switch (way) {
-    case Way::kTuned:
+const char* NameOf(Strategy strategy) {
+  switch (strategy) {
+    case Strategy::kTuned:
       return "tuned";
-    case Way::kHillClimber:
+    case Strategy::kHillClimber:
       return "hill climber";
-    case Way::kDepth1:
+    case Strategy::kDepth1:
       return "depth 1";
-    case Way::kDepth2:
+    case Strategy::kDepth2:
       return "depth 2";
-    case Way::kDepth8:
+    case Strategy::kDepth8:
       return "depth 8";
-    case Way::kDepth32:
+    case Strategy::kDepth32:
       return "depth 32";
   }
   return "";
 }
 
-Run Compare(const Workload& workload, const GridResult& grid, Way way) {
+Run Compare(const Workload& workload, const GridResult& grid, Strategy strategy) {
   Run run;
   Trace trace, best;
-  run.outcome = Simulate(workload, *Make(workload, way), &trace);
+  run.outcome = Simulate(workload, *Make(workload, strategy), &trace);
   Fixed fixed(grid.best);
   const Outcome of_best = Simulate(workload, fixed, &best);
   run.throughput = run.outcome.batches_per_second / of_best.batches_per_second;
   run.whole_run = of_best.whole_run_seconds / run.outcome.whole_run_seconds;
   run.memory = run.outcome.memory / grid.smallest_outcome.memory;
-  run.settled_after = SettledAfter(trace, best);
+  run.converged_after = ConvergedAfter(trace, best);
   return run;
 }
 
 Evaluation Evaluate(const Workload& workload) {
   Evaluation evaluation;
   evaluation.grid = SearchGrid(workload);
-  for (const Way way : kWays) {
-    evaluation.runs[static_cast<size_t>(way)] = Compare(workload, evaluation.grid, way);
+  for (const Strategy strategy : kStrategies) {
+    evaluation.runs[static_cast<size_t>(strategy)] = Compare(workload, evaluation.grid, strategy);
   }
   return evaluation;
 }

@@ -9,10 +9,11 @@
 
 namespace stoker::tuner_sim {
 
-enum class Way : uint8_t { kTuned, kHillClimber, kDepth1, kDepth2, kDepth8, kDepth32 };
-inline constexpr std::array kWays = {Way::kTuned,  Way::kHillClimber, Way::kDepth1,
-                                     Way::kDepth2, Way::kDepth8,      Way::kDepth32};
-const char* NameOf(Way way);
+enum class Strategy : uint8_t { kTuned, kHillClimber, kDepth1, kDepth2, kDepth8, kDepth32 };
+inline constexpr std::array kStrategies = {Strategy::kTuned,  Strategy::kHillClimber,
+                                           Strategy::kDepth1, Strategy::kDepth2,
+                                           Strategy::kDepth8, Strategy::kDepth32};
+const char* NameOf(Strategy strategy);
 
 struct Run {
   Outcome outcome;
@@ -20,15 +21,15 @@ struct Run {
   double memory = 0;      // of the smallest grid point's that reaches 99 % of the best
   double whole_run = 0;   // throughput from the first batch on, of the best grid point's
   // Batches until 64 in a row took at most 5 % longer than with the best grid point; all, if never.
-  uint32_t settled_after = 0;
+  uint32_t converged_after = 0;
 };
 
 struct Evaluation {
   GridResult grid;
-  std::array<Run, kWays.size()> runs;  // by way
+  std::array<Run, kStrategies.size()> runs;  // by strategy
 };
 
-Run Compare(const Workload& workload, const GridResult& grid, Way way);
+Run Compare(const Workload& workload, const GridResult& grid, Strategy strategy);
 Evaluation Evaluate(const Workload& workload);
 
 }  // namespace stoker::tuner_sim

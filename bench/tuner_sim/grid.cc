@@ -48,7 +48,7 @@ class Search {
     for (size_t r = 0; r < reads_.size(); ++r) {
       size_t least = 0;  // fewer workers never need less depth
       for (size_t w = workers_.size(); w-- > 0;) {
-        const std::optional<size_t> d = LeastDepth(least, w, r);
+        const std::optional<size_t> d = MinDepth(least, w, r);
         if (!d) break;
         least = *d;
         Consider(*d, w, r);
@@ -81,7 +81,7 @@ class Search {
 
   bool Does(size_t d, size_t w, size_t r) { return At(d, w, r).batches_per_second >= enough_; }
 
-  std::optional<size_t> LeastDepth(size_t from, size_t w, size_t r) {
+  std::optional<size_t> MinDepth(size_t from, size_t w, size_t r) {
     size_t below = from, above = kDepths.size() - 1;
     if (!Does(above, w, r)) return std::nullopt;
     while (below < above) {

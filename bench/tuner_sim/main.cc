@@ -31,7 +31,7 @@ struct Row {
   uint32_t index = 0;
   std::string name;
   Evaluation evaluation;
-  const Run& run(Way way) const { return evaluation.runs[static_cast<size_t>(way)]; }
+  const Run& run(Strategy strategy) const { return evaluation.runs[static_cast<size_t>(strategy)]; }
 };
 
 Workload Make(const Options& options, uint32_t index) {
@@ -58,10 +58,10 @@ std::vector<Row> RunAll(const Options& options) {
 }
 
 template <typename Value>
-std::vector<double> Sorted(const std::vector<Row>& rows, Way way, Value value) {
+std::vector<double> Sorted(const std::vector<Row>& rows, Strategy strategy, Value value) {
   std::vector<double> sorted;
   sorted.reserve(rows.size());
-  for (const Row& row : rows) sorted.push_back(static_cast<double>(value(row.run(way))));
+  for (const Row& row : rows) sorted.push_back(static_cast<double>(value(row.run(strategy))));
   std::sort(sorted.begin(), sorted.end());
   return sorted;
 }
@@ -77,19 +77,20 @@ void PrintTable(const std::vector<Row>& rows) {
       rows.size());
   fmt::print(
       "| | throughput: least | 5th percentile | median | below 95 % | memory: median | "
-      "90th percentile | most | above 1.5 | settled after batches: median | 90th "
+      "90th percentile | most | above 1.5 | converged after batches: median | 90th "
       "percentile |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
-  for (const Way way : kWays) {
-    const auto fast = Sorted(rows, way, [](const Run& run) { return run.throughput; });
-    const auto memory = Sorted(rows, way, [](const Run& run) { return run.memory; });
-    const auto settled = Sorted(rows, way, [](const Run& run) { return run.settled_after; });
+  for (const Strategy strategy : kStrategies) {
+    const auto fast = Sorted(rows, strategy, [](const Run& run) { return run.throughput; });
+    const auto memory = Sorted(rows, strategy, [](const Run& run) { return run.memory; });
+    const auto converged =
+        Sorted(rows, strategy, [](const Run& run) { return run.converged_after; });
     const auto slow = std::lower_bound(fast.begin(), fast.end(), 0.95) - fast.begin();
     const auto large = memory.end() - std::upper_bound(memory.begin(), memory.end(), 1.5);
     fmt::print(
         "| {} | {:.3f} | {:.3f} | {:.3f} | {} | {:.2f} | {:.2f} | {:.2f} | {} | {:.0f} | "
         "{:.0f} |\n",
-        NameOf(way), fast.front(), At(fast, 0.05), At(fast, 0.5), slow, At(memory, 0.5),
-        At(memory, 0.9), memory.back(), large, At(settled, 0.5), At(settled, 0.9));
+        NameOf(strategy), fast.front(), At(fast, 0.05), At(fast, 0.5), slow, At(memory, 0.5),
+        At(memory, 0.9), memory.back(), large, At(converged, 0.5), At(converged, 0.9));
   }
 }
 
@@ -99,7 +100,7 @@ void PrintWorst(const std::vector<Row>& rows) {
       "\n| outside | workload | throughput | memory | changes | depth, workers, reads: "
       "tuned (mean) | the smallest grid point | the best |\n|--:|---|--:|--:|--:|---|---|---|\n");
   for (const Row& row : rows) {
-    const Run& run = row.run(Way::kTuned);
+    const Run& run = row.run(Strategy::kTuned);
     if (run.throughput >= 0.95 && run.memory <= 1.5) continue;
     const GridResult& grid = row.evaluation.grid;
     fmt::print(
@@ -113,13 +114,13 @@ void PrintWorst(const std::vector<Row>& rows) {
 
 void WriteCsv(const std::vector<Row>& rows, const std::string& path) {
   std::ofstream out(path);
-  out << "index,name,way,throughput,memory,whole_run,settled_after,changes,depth,workers,reads\n";
+  out << "index,name,way,throughput,memory,whole_run,converged_after,changes,depth,workers,reads\n";
   for (const Row& row : rows) {
-    for (const Way way : kWays) {
-      const Run& run = row.run(way);
+    for (const Strategy strategy : kStrategies) {
+      const Run& run = row.run(strategy);
       out << fmt::format("{},{},{},{:.4f},{:.4f},{:.4f},{},{},{:.2f},{:.2f},{:.2f}\n", row.index,
-                         row.name, NameOf(way), run.throughput, run.memory, run.whole_run,
-                         run.settled_after, run.outcome.changes, run.outcome.depth,
+                         row.name, NameOf(strategy), run.throughput, run.memory, run.whole_run,
+                         run.converged_after, run.outcome.changes, run.outcome.depth,
                          run.outcome.workers, run.outcome.reads);
     }
   }

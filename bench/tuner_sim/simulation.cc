@@ -22,21 +22,21 @@ class Numbers {
   }
   template <typename Less>
   uint32_t TakeIf(Less less) {
-    uint32_t best = kMost;
+    uint32_t best = kMax;
     for (uint32_t w = 0; w < words_.size(); ++w) {
       for (uint64_t bits = words_[w]; bits != 0; bits &= bits - 1) {
         const uint32_t n = w * 64 + static_cast<uint32_t>(std::countr_zero(bits));
-        if (best == kMost || less(n, best)) best = n;
+        if (best == kMax || less(n, best)) best = n;
       }
     }
     words_[best / 64] &= ~(uint64_t{1} << (best % 64)), --count_;
     return best;
   }
   uint32_t count() const { return count_; }
-  static constexpr uint32_t kMost = 1024;
+  static constexpr uint32_t kMax = 1024;
 
  private:
-  std::array<uint64_t, kMost / 64> words_{};
+  std::array<uint64_t, kMax / 64> words_{};
   uint32_t count_ = 0;
 };
 
@@ -61,9 +61,9 @@ class Pipeline {
         trace_(trace),
         settings_(controller.Start()),
         open_(workload.batches),
-        requests_(Numbers::kMost),
+        requests_(Numbers::kMax),
         channel_free_(static_cast<size_t>(std::max(1, workload.channels)), 0.0) {
-    for (uint32_t r = 0; r < Numbers::kMost; ++r) free_.Add(r);
+    for (uint32_t r = 0; r < Numbers::kMax; ++r) free_.Add(r);
   }
 
   Outcome Run() {
@@ -108,7 +108,7 @@ class Pipeline {
   }
 
   void Advance(double to) {
-    if (taken_ > w_.settled_from()) {
+    if (taken_ > w_.converged_from()) {
       const double ns = to - now_;
       memory_ += ns * (settings_.depth * w_.slot_bytes + in_use_ * w_.buffer_bytes);
       depth_ += ns * settings_.depth;
@@ -234,8 +234,8 @@ class Pipeline {
     const double storage = std::clamp(batch.last_read - asked_, 0.0, waited);
     record.waited.storage_ns = static_cast<uint64_t>(storage);
     record.waited.decode_ns = static_cast<uint64_t>(waited - storage);
-    if (taken_ == w_.settled_from()) settled_at_ = now_;
-    if (taken_ > w_.settled_from()) waited_ += waited;
+    if (taken_ == w_.converged_from()) converged_at_ = now_;
+    if (taken_ > w_.converged_from()) waited_ += waited;
     asking_ = false;
     Push(now_ + w_.gap[taken_], Event::Kind::kAsk, 0);
     ++taken_;
@@ -243,7 +243,7 @@ class Pipeline {
     const TunerSettings before = settings_;
     settings_ = controller_.Observe(record);
     if (settings_ != before) {
-      if (taken_ > w_.settled_from()) ++changes_;
+      if (taken_ > w_.converged_from()) ++changes_;
       Open();
     }
     if (trace_) {
@@ -253,10 +253,10 @@ class Pipeline {
   }
 
   Outcome Result() const {
-    const double ns = now_ - settled_at_;
+    const double ns = now_ - converged_at_;
     Outcome outcome;
     outcome.seconds = ns / 1e9;
-    outcome.batches_per_second = (w_.batches - 1 - w_.settled_from()) / outcome.seconds;
+    outcome.batches_per_second = (w_.batches - 1 - w_.converged_from()) / outcome.seconds;
     outcome.waited = waited_ / ns;
     outcome.memory = memory_ / ns;
     outcome.depth = depth_ / ns;
@@ -284,7 +284,7 @@ class Pipeline {
   uint64_t claimed_ = 0;
   size_t stall_ = 0;
   int in_flight_ = 0, busy_ = 0;
-  double settled_at_ = 0, waited_ = 0, memory_ = 0, depth_ = 0, workers_ = 0, reads_ = 0;
+  double converged_at_ = 0, waited_ = 0, memory_ = 0, depth_ = 0, workers_ = 0, reads_ = 0;
   uint32_t changes_ = 0;
 };
 

@@ -33,7 +33,7 @@ class Fixed : public Controller {
   TunerSettings settings_;
 };
 
-// Of the batches from settled_from() on, unless it says otherwise.
+// Of the batches from converged_from() on, unless it says otherwise.
 struct Outcome {
   double seconds = 0;
   double batches_per_second = 0;

@@ -46,7 +46,7 @@ struct Workload {
 
   uint64_t samples() const { return uint64_t{batch_size} * batches; }
   // From here on it is measured: what comes before is starting.
-  uint32_t settled_from() const { return batches / 5; }
+  uint32_t converged_from() const { return batches / 5; }
 };
 
 // The `index`-th workload of `seed`. The same on every machine with the same floating point.

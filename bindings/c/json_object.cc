@@ -15,11 +15,11 @@ constexpr int kDeepest = 8;  // the loader spec needs 4
 
 // A value for messages: one line of printable ASCII, truncated.
 std::string Shown(const Json& value) {
-  constexpr size_t kMost = 60;
+  constexpr size_t kMax = 60;
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list of " + std::to_string(value.size());
   std::string text = value.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
-  if (text.size() > kMost) text.replace(kMost, std::string::npos, "…");
+  if (text.size() > kMax) text.replace(kMax, std::string::npos, "…");
   return text;
 }
 
@@ -219,7 +219,7 @@ void JsonObject::Fail(Status status) {
 
 void JsonObject::FailKey(const char* key, const std::string& what) { state_->Fail(key, what); }
 
-Status JsonObject::Finish() const {
+Status JsonObject::CheckAllRead() const {
   if (!state_->status.ok()) return state_->status;
   for (const auto& [key, unused] : state_->value.items()) {
     if (std::find(state_->known.begin(), state_->known.end(), key) != state_->known.end()) continue;

@@ -14,7 +14,7 @@
 namespace stoker {
 
 // Returns the values of an object's keys, each checked. The first failure is kept, and all later
-// calls do nothing: callers read all keys, and then call Finish.
+// calls do nothing: callers read all keys, and then call CheckAllRead.
 //
 // Missing keys leave the value unchanged, unless they are required.
 class JsonObject {
@@ -51,7 +51,7 @@ class JsonObject {
   void FailKey(const char* key, const std::string& what);
 
   // Returns the first failure, or InvalidArgument if a key was never read.
-  Status Finish() const;
+  Status CheckAllRead() const;
 
  private:
   struct State;

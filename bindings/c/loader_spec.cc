@@ -11,7 +11,7 @@
 #include "bindings/c/mix_spec.h"
 #include "bindings/c/option_spec.h"
 #include "bindings/c/transform_spec.h"
-#include "core/noun.h"
+#include "core/plural.h"
 #include "core/try.h"
 #include "engine/loader/option_table.h"
 #include "gpu/device.h"
@@ -21,8 +21,8 @@ namespace stoker {
 
 namespace {
 
-constexpr size_t kMostTransforms = 100;
-constexpr uint64_t kMostSamples = uint64_t{1} << 62;
+constexpr size_t kMaxTransforms = 100;
+constexpr uint64_t kMaxSamples = uint64_t{1} << 62;
 
 struct SourceSpec {
   std::string kind;
@@ -52,15 +52,15 @@ SourceSpec ReadSource(JsonObject& object) {
   for (const SourceRow& row : AllSources()) kinds.push_back(row.kind);
   SourceSpec spec;
   object.Required("kind");
-  if (const std::optional<size_t> place = object.Choice("kind", kinds)) {
-    spec.kind = kinds[*place];
-    for (const SourceArgument& argument : AllSources()[*place].arguments) {
+  if (const std::optional<size_t> index = object.Choice("kind", kinds)) {
+    spec.kind = kinds[*index];
+    for (const SourceArgument& argument : AllSources()[*index].arguments) {
       ReadArgument(object, argument, spec.arguments);
     }
   }
   if (object.Has("samples")) {
     spec.samples = 0;
-    object.Integer("samples", *spec.samples, 1, kMostSamples);
+    object.Integer("samples", *spec.samples, 1, kMaxSamples);
   }
   object.Text("fingerprint", spec.fingerprint);
   return spec;
@@ -88,9 +88,9 @@ void ReadOptions(JsonObject& object, LoaderOptions& options, bool only_of_images
 }
 
 void ReadTransforms(JsonObject& object, std::vector<Transform>& transforms) {
-  for (JsonObject& transform : object.Objects("transforms", kMostTransforms)) {
+  for (JsonObject& transform : object.Objects("transforms", kMaxTransforms)) {
     transforms.push_back(ReadTransform(transform));
-    object.Fail(transform.Finish());
+    object.Fail(transform.CheckAllRead());
   }
 }
 
@@ -135,8 +135,8 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
   object.Required("source");
   JsonObject described = object.Object("source");
   const SourceSpec spec = ReadSource(described);
-  if (object.Has("source")) object.Fail(described.Finish());
-  TRY(object.Finish());
+  if (object.Has("source")) object.Fail(described.CheckAllRead());
+  TRY(object.CheckAllRead());
 
   if (pins) {
     if (Status pinned = Pin(options); !pinned.ok()) return std::move(pinned).error();
@@ -147,7 +147,7 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
   if (spec.samples && *spec.samples != source->size()) {
     return Error{.code = Code::kFailedPrecondition,
                  .cause = source->Describe() + " has " + std::to_string(source->size()) +
-                          Noun(source->size(), " sample", " samples") + ", and had " +
+                          Plural(source->size(), " sample", " samples") + ", and had " +
                           std::to_string(*spec.samples) + " when the loader was made",
                  .advice = "Create the loader again"};
   }
@@ -164,7 +164,7 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
 Result<TransformSpec> ParseTransformSpec(std::string_view json) {
   ASSIGN_OR_RETURN(JsonObject object, ParseObject(json, "the loader spec"));
   TransformSpec spec = ReadTransformSpec(object);
-  TRY(object.Finish());
+  TRY(object.CheckAllRead());
   return spec;
 }
 
@@ -172,7 +172,7 @@ Result<TransformSpec> ParseRecipe(std::string_view json) {
   ASSIGN_OR_RETURN(JsonObject object, ParseObject(json, "the recipe"));
   TransformSpec spec = ReadTransformSpec(object);
   spec.mix = ReadMix(object);
-  TRY(object.Finish());
+  TRY(object.CheckAllRead());
   return spec;
 }
 

@@ -12,7 +12,7 @@ std::variant<MixUp, CutMix> ReadChoice(JsonObject& object) {
   double alpha = 1;
   object.Required("name");
   const std::optional<size_t> name = object.Choice("name", kNames);
-  object.Number("alpha", alpha, kLeastAlpha, kMostAlpha);
+  object.Number("alpha", alpha, kMinAlpha, kMaxAlpha);
   if (name == size_t{1}) return CutMix{alpha};
   return MixUp{alpha};
 }
@@ -25,14 +25,14 @@ std::optional<BatchMix> ReadMix(JsonObject& object) {
   if (!wanted) return {};
   BatchMix mix;
   described.Required("choices");
-  for (JsonObject& choice : described.Objects("choices", kMostMixes)) {
+  for (JsonObject& choice : described.Objects("choices", kMaxMixes)) {
     mix.choices.push_back(ReadChoice(choice));
-    described.Fail(choice.Finish());
+    described.Fail(choice.CheckAllRead());
   }
   if (described.Has("p")) mix.p.resize(mix.choices.size());
   described.Numbers("p", mix.p);
-  described.Integer("num_classes", mix.num_classes, 0, kMostClasses);
-  object.Fail(described.Finish());
+  described.Integer("num_classes", mix.num_classes, 0, kMaxClasses);
+  object.Fail(described.CheckAllRead());
   return mix;
 }
 

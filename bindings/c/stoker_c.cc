@@ -85,9 +85,9 @@ int32_t DTypeOf(DType dtype) { return static_cast<int32_t>(dtype); }
 
 // Needs no memory and is never destroyed; error_free ignores it.
 stoker_error* NoMemory() {
-  alignas(stoker_error) static unsigned char place[sizeof(stoker_error)];
+  alignas(stoker_error) static unsigned char storage[sizeof(stoker_error)];
   static auto* const error =
-      new (place) stoker_error{STOKER_RESOURCE_EXHAUSTED, {}, "no memory is left."};
+      new (storage) stoker_error{STOKER_RESOURCE_EXHAUSTED, {}, "no memory is left."};
   return error;
 }
 

@@ -12,9 +12,9 @@ Transform ReadTransform(JsonObject& object) {
   std::vector<const char*> names;
   for (const TransformRow& row : AllTransforms()) names.push_back(row.name);
   object.Required("name");
-  const std::optional<size_t> place = object.Choice("name", names);
-  if (!place) return {};
-  const TransformRow& row = AllTransforms()[*place];
+  const std::optional<size_t> index = object.Choice("name", names);
+  if (!index) return {};
+  const TransformRow& row = AllTransforms()[*index];
   Transform transform = row.standard;
   for (const Parameter& parameter : row.parameters) {
     for (const Option<Transform>& option : parameter.options) {

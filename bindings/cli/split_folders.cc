@@ -35,8 +35,8 @@ std::string SplitWarning(const std::string& directory, std::span<const std::stri
       classes, [](const std::string& name) { return PartOf(name) < kParts.size(); });
   if (classes.empty() || !all) return {};
   const std::string& meant = *std::ranges::min_element(classes, {}, PartOf);
-  constexpr size_t kMost = 5;  // there may be many: train2007, train2008, …
-  const auto named = classes.first(std::min(classes.size(), kMost));
+  constexpr size_t kMax = 5;  // there may be many: train2007, train2008, …
+  const auto named = classes.first(std::min(classes.size(), kMax));
   return fmt::format(
       "{} holds {}{}, which look like splits of a dataset, not classes. To use one of them, pass "
       "{}{}{}",

@@ -42,9 +42,9 @@ class DeviceLoaderHandle {
     }();
     loader_ = Value(std::move(opened));
     Loader* const made = loader_.get();
-    WhenLeaving(loader_, [made] { made->Stop(); });
+    OnShutdown(loader_, [made] { made->Stop(); });
   }
-  ~DeviceLoaderHandle() { LetGo(loader_); }
+  ~DeviceLoaderHandle() { Release(loader_); }
   DeviceLoaderHandle(const DeviceLoaderHandle&) = delete;
   DeviceLoaderHandle& operator=(const DeviceLoaderHandle&) = delete;
 
@@ -78,7 +78,7 @@ class DeviceLoaderHandle {
     }
     device_ = name->ToString();
     ASSIGN_OR_RETURN(std::shared_ptr<Device> device, Device::Open(*name));
-    loader.loader()->LetIdleGo();  // most programs do not iterate over both
+    loader.loader()->ReleaseIdle();  // most programs do not iterate over both
     LoaderOptions options = loader.loader()->options();
     options.to_device = {.device = std::move(device), .buffers = buffers};
     return Loader::Open(std::move(options), Registry::Get().Epochs(loader.key()));

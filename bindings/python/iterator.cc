@@ -27,14 +27,14 @@ void Warn(const std::string& text) {
 }
 
 // Marks this thread as the owner during its lifetime.
-class HasTurn {
+class OwnerScope {
  public:
-  explicit HasTurn(std::atomic<std::thread::id>& owner) : owner_(owner) {
+  explicit OwnerScope(std::atomic<std::thread::id>& owner) : owner_(owner) {
     owner_ = std::this_thread::get_id();
   }
-  ~HasTurn() { owner_ = std::thread::id(); }
-  HasTurn(const HasTurn&) = delete;
-  HasTurn& operator=(const HasTurn&) = delete;
+  ~OwnerScope() { owner_ = std::thread::id(); }
+  OwnerScope(const OwnerScope&) = delete;
+  OwnerScope& operator=(const OwnerScope&) = delete;
 
  private:
   std::atomic<std::thread::id>& owner_;
@@ -63,8 +63,8 @@ IteratorHandle::IteratorHandle(std::shared_ptr<Loader> loader, std::unique_ptr<I
 }
 
 IteratorHandle::~IteratorHandle() {
-  LetGo(iterator_);
-  LetGo(loader_);
+  Release(iterator_);
+  Release(loader_);
 }
 
 std::optional<py::tuple> IteratorHandle::Next() {
@@ -75,7 +75,7 @@ std::optional<py::tuple> IteratorHandle::Next() {
     taken = Take();
   }
   if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal handler's
-  if (!taken.ok() && taken.error().code == Code::kCancelled && Leaving()) {
+  if (!taken.ok() && taken.error().code == Code::kCancelled && ShuttingDown()) {
     Raise({.code = Code::kCancelled,
            .cause = "the interpreter is shutting down",
            .advice = "To iterate in an atexit handler, register it after `import stoker`"});
@@ -101,14 +101,14 @@ void IteratorHandle::Seek(uint64_t epoch, uint64_t index) {
   Status status;
   {
     const WithoutGil released;
-    status = InTurn([&](const Interrupt&) { return iterator_->Seek({epoch, index}); });
+    status = WithExclusiveUse([&](const Interrupt&) { return iterator_->Seek({epoch, index}); });
   }
   if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal handler's
   Check(status);
 }
 
 Result<IteratorHandle::Taken> IteratorHandle::Take() {
-  return InTurn([this](const Interrupt& interrupt) -> Result<Taken> {
+  return WithExclusiveUse([this](const Interrupt& interrupt) -> Result<Taken> {
     const Error was_closed{Code::kCancelled, "the loader was closed"};
     if (closed()) return was_closed;
     if (!iterator_->position()) {
@@ -136,7 +136,7 @@ Result<IteratorHandle::Taken> IteratorHandle::TakeNext(const Interrupt& interrup
 }
 
 template <typename Use>
-auto IteratorHandle::InTurn(const Use& use) -> decltype(use(Interrupt())) {
+auto IteratorHandle::WithExclusiveUse(const Use& use) -> decltype(use(Interrupt())) {
   // Must come first: in a forked child the lock may have been held by another thread and never be
   // released.
   TRY(loader_->options().runtime->CheckProcess());
@@ -146,11 +146,11 @@ auto IteratorHandle::InTurn(const Use& use) -> decltype(use(Interrupt())) {
                  .advice = "Use a separate iterator in signal handlers"};
   }
   const Interrupt interrupt = [this, signals = OnSignals()] { return closed() || signals(); };
-  while (!turn_.try_lock_for(kInterruptInterval)) {
+  while (!in_use_.try_lock_for(kInterruptInterval)) {
     if (interrupt()) return Error{Code::kCancelled, "interrupted"};
   }
-  const std::lock_guard turn(turn_, std::adopt_lock);
-  const HasTurn owner(owner_);
+  const std::lock_guard turn(in_use_, std::adopt_lock);
+  const OwnerScope owner(owner_);
   auto done = use(interrupt);
   position_->Set(iterator_->position());
   return done;

@@ -68,14 +68,14 @@ class IteratorHandle {
   // Calls `use` with exclusive access to the iteration. While it waits it may run signal handlers
   // on this thread: they can read the position, but are refused here.
   template <typename Use>
-  auto InTurn(const Use& use) -> decltype(use(Interrupt()));
+  auto WithExclusiveUse(const Use& use) -> decltype(use(Interrupt()));
 
   std::shared_ptr<Loader> loader_;
   const size_t columns_;
   const As as_;
   const std::shared_ptr<const Closed> closed_;
-  std::timed_mutex turn_;
-  std::atomic<std::thread::id> owner_;  // the thread inside InTurn
+  std::timed_mutex in_use_;
+  std::atomic<std::thread::id> owner_;  // the thread inside WithExclusiveUse
   const std::shared_ptr<Position> position_ = std::make_shared<Position>();
   std::unique_ptr<Iterator> iterator_;
   std::vector<uint64_t> sample_ids_;  // of the last batch

@@ -19,7 +19,7 @@
 #include "bindings/python/watching.h"
 #include "engine/loader/check_options.h"
 #include "engine/loader/loader.h"
-#include "engine/loader/order.h"
+#include "engine/loader/sampler.h"
 #include "engine/watching/stats.h"
 #include "io/sources/source.h"
 #include "transforms/plan/plan.h"
@@ -45,7 +45,7 @@ LoaderHandle::LoaderHandle(std::string key, const std::string& spec, const Sourc
   loader_ = Value(std::move(opened));
 }
 
-LoaderHandle::~LoaderHandle() { LetGo(loader_); }
+LoaderHandle::~LoaderHandle() { Release(loader_); }
 
 std::unique_ptr<IteratorHandle> LoaderHandle::Iterate(std::optional<uint64_t> epoch,
                                                       bool repeat) const {
@@ -70,7 +70,7 @@ namespace {
 
 // The ids of a batch's samples, without making the batch.
 std::vector<uint64_t> SampleIdsOf(const LoaderHandle& self, uint64_t epoch, uint64_t batch) {
-  const EpochOrder order = Value(EpochOrder::Make(OrderOptionsOf(self.loader()->options())));
+  const Sampler order = Value(Sampler::Make(SamplerOptionsOf(self.loader()->options())));
   if (batch >= order.batches_per_epoch()) throw py::index_error("no such batch");
   std::vector<uint64_t> ids(order.RowsIn(batch));
   for (uint32_t row = 0; row < ids.size(); ++row) ids[row] = order.At(epoch, batch, row).sample;

@@ -59,7 +59,7 @@ PYBIND11_MODULE(_stoker, module) {
       .def("describe", &Describe);
   module.def("described", &DescribedAsJson);
   module.def("after_fork", &AfterFork);
-  module.def("leave", &Leave);
+  module.def("leave", &BeginShutdown);
   AddSources(module);
   AddTensor(module);
   AddIterator(module);

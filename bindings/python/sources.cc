@@ -59,7 +59,7 @@ SourceHandle OpenArrays(const py::array& images, const std::optional<py::array>&
   // The last loader may be destroyed on any thread, without the GIL: the arrays are released when
   // Python has time.
   std::shared_ptr<void> owner(py::make_tuple(images, labels).release().ptr(),
-                              [](void* held) { LetGoLater(held); });
+                              [](void* held) { ReleaseLater(held); });
   SourceHandle handle{.source = Value(Arrays(std::move(columns), std::move(owner)))};
   handle.labels = labels.has_value();
   return handle;

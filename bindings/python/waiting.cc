@@ -24,22 +24,22 @@ namespace {
 
 // State of the interpreter; there is one per process.
 std::atomic<unsigned long> main_thread{0};
-std::atomic<bool> leaving{false};
+std::atomic<bool> shutting_down{false};
 std::atomic<int> restoring{0};  // threads that are about to take the GIL back
 
 // References to drop once the GIL is available. Never destroyed: threads may come late.
-struct Orphans {
+struct PendingDecrefs {
   std::mutex mutex;
   std::vector<PyObject*> objects;
 };
 
-Orphans& TheOrphans() {
-  static auto* orphans = new Orphans;
-  return *orphans;
+PendingDecrefs& ThePendingDecrefs() {
+  static auto* pending = new PendingDecrefs;
+  return *pending;
 }
 
-// Calls that Leave makes. Never destroyed, either.
-struct LeavingCalls {
+// Calls that BeginShutdown makes. Never destroyed, either.
+struct ShutdownCalls {
   struct Call {
     std::weak_ptr<void> owner;
     std::function<void()> call;
@@ -48,27 +48,27 @@ struct LeavingCalls {
   std::vector<Call> calls;
 };
 
-LeavingCalls& TheLeavingCalls() {
-  static auto* calls = new LeavingCalls;
+ShutdownCalls& TheShutdownCalls() {
+  static auto* calls = new ShutdownCalls;
   return *calls;
 }
 
-void MakeLeavingCalls() {
-  std::vector<LeavingCalls::Call> calls;
+void RunShutdownCalls() {
+  std::vector<ShutdownCalls::Call> calls;
   {
-    const std::lock_guard lock(TheLeavingCalls().mutex);
-    calls.swap(TheLeavingCalls().calls);
+    const std::lock_guard lock(TheShutdownCalls().mutex);
+    calls.swap(TheShutdownCalls().calls);
   }
-  for (const LeavingCalls::Call& one : calls) {
+  for (const ShutdownCalls::Call& one : calls) {
     if (const std::shared_ptr<void> owner = one.owner.lock()) one.call();
   }
 }
 
-int ReleaseOrphans(void*) {
+int ReleasePendingDecrefs(void*) {
   std::vector<PyObject*> objects;
   {
-    const std::lock_guard lock(TheOrphans().mutex);
-    objects.swap(TheOrphans().objects);
+    const std::lock_guard lock(ThePendingDecrefs().mutex);
+    objects.swap(ThePendingDecrefs().objects);
   }
   for (PyObject* object : objects) Py_DECREF(object);
   return 0;
@@ -135,8 +135,8 @@ int InterruptNow(void*) {
 WithoutGil::WithoutGil() : state_(PyEval_SaveThread()) {}
 
 WithoutGil::~WithoutGil() {
-  restoring.fetch_add(1);  // before reading `leaving`: Leave uses the opposite order
-  if (leaving.load() && !OnMainThread()) {
+  restoring.fetch_add(1);  // before reading `shutting_down`: BeginShutdown uses the opposite order
+  if (shutting_down.load() && !OnMainThread()) {
     restoring.fetch_sub(1);
     while (true) pause();
   }
@@ -144,36 +144,36 @@ WithoutGil::~WithoutGil() {
   restoring.fetch_sub(1);
 }
 
-void Leave() {
+void BeginShutdown() {
   main_thread = PyThread_get_thread_ident();  // may differ from the thread at import
   const WithoutGil released;                  // lets threads that are taking the GIL have it
-  leaving = true;
+  shutting_down = true;
   Registry::Get().StopAll();
-  MakeLeavingCalls();
+  RunShutdownCalls();
   while (restoring != 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
 }
 
-bool Leaving() { return leaving; }
+bool ShuttingDown() { return shutting_down; }
 
-void WhenLeaving(std::weak_ptr<void> owner, std::function<void()> call) {
-  LeavingCalls& all = TheLeavingCalls();
+void OnShutdown(std::weak_ptr<void> owner, std::function<void()> call) {
+  ShutdownCalls& all = TheShutdownCalls();
   const std::lock_guard lock(all.mutex);
-  std::erase_if(all.calls, [](const LeavingCalls::Call& one) { return one.owner.expired(); });
+  std::erase_if(all.calls, [](const ShutdownCalls::Call& one) { return one.owner.expired(); });
   all.calls.push_back({std::move(owner), std::move(call)});
 }
 
 bool HasGil() { return Py_IsInitialized() != 0 && !Finalizing() && PyGILState_Check() != 0; }
 
-void LetGoLater(void* object) {
-  if (leaving || Py_IsInitialized() == 0 || Finalizing()) return;
+void ReleaseLater(void* object) {
+  if (shutting_down || Py_IsInitialized() == 0 || Finalizing()) return;
   {
-    const std::lock_guard lock(TheOrphans().mutex);
-    TheOrphans().objects.push_back(static_cast<PyObject*>(object));
+    const std::lock_guard lock(ThePendingDecrefs().mutex);
+    ThePendingDecrefs().objects.push_back(static_cast<PyObject*>(object));
   }
   if (PyGILState_Check() != 0) {
-    ReleaseOrphans(nullptr);
+    ReleasePendingDecrefs(nullptr);
   } else {
-    Py_AddPendingCall(&ReleaseOrphans,
+    Py_AddPendingCall(&ReleasePendingDecrefs,
                       nullptr);  // where 32 wait already, one of the next takes all
   }
 }

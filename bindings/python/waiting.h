@@ -26,20 +26,20 @@ class WithoutGil {
 // Releases `held` without the GIL. Python releases objects with the GIL held, but their destructors
 // may wait for samples in progress.
 template <typename T>
-void LetGo(T& held) {
+void Release(T& held) {
   const WithoutGil released;
   held.reset();
 }
 
 // Begins the shutdown of the interpreter: from here on only the main thread gets the GIL back. For
 // atexit, on the main thread, with the GIL held.
-void Leave();
+void BeginShutdown();
 
-// Whether Leave was called.
-bool Leaving();
+// Whether BeginShutdown was called.
+bool ShuttingDown();
 
-// Leave calls `call`, without the GIL, if `owner` still exists.
-void WhenLeaving(std::weak_ptr<void> owner, std::function<void()> call);
+// BeginShutdown calls `call`, without the GIL, if `owner` still exists.
+void OnShutdown(std::weak_ptr<void> owner, std::function<void()> call);
 
 // Whether this thread holds the GIL and may release it. May be called at any time, even after the
 // interpreter's end.
@@ -48,7 +48,7 @@ bool HasGil();
 // Drops one reference to a PyObject, with or without the GIL, on any thread: now, or when the main
 // thread runs Python code next. Never blocks. During the shutdown of the interpreter it does
 // nothing.
-void LetGoLater(void* object);
+void ReleaseLater(void* object);
 
 // Sets Python's main thread, which runs signal handlers (a threading.get_ident). The module may be
 // imported on another thread.

@@ -14,20 +14,20 @@ Result<StagePlan> StagePlanOf(const LoaderOptions& options, const ProducerOption
   stage.host = host;
   stage.device = host;
   stage.batch_size = options.batch_size;
-  if (!producer.finish_on_device) return stage;
+  if (!producer.defer_to_device) return stage;
   Result<Plan> plan =
       Plan::Compile(options.transforms, {.dtype = options.dtype,
                                          .layout = options.layout,
                                          .exif_orientation = options.exif_orientation,
-                                         .finish_on_device = true,
+                                         .defer_to_device = true,
                                          .limits = options.limits});
   if (!plan.ok()) return std::move(plan).error();
   stage.device.pop_back();  // the deferred operations
   stage.device[0].dtype = options.dtype;
   stage.device[0].row_shape = plan->finished_shape();
-  stage.finishes = true;
+  stage.has_deferred_ops = true;
   stage.has_work = true;
-  FinishJob& job = stage.job;
+  DeferredOpsJob& job = stage.job;
   job.height = plan->output_size().height;
   job.width = plan->output_size().width;
   job.dtype = options.dtype;

@@ -52,28 +52,28 @@ StagedWaits::Totals& StagedWaits::Totals::operator+=(const Totals& other) {
   return *this;
 }
 
-void StagedWaits::Totals::PutInto(LoaderStats& stats) const {
+void StagedWaits::Totals::ReplaceWaitsOf(LoaderStats& stats) const {
   stats.wait_ns = wait_ns;
   stats.waited = waited;
   stats.consumer_ns = consumer_ns;
 }
 
-void StagedWaits::OfHost(const HostWait& wait) {
+void StagedWaits::AddHostWait(const HostWait& wait) {
   std::lock_guard lock(mutex_);
-  on_the_way_.push_back(wait);
+  pending_.push_back(wait);
 }
 
-void StagedWaits::OfDevice(BatchName name, uint64_t issued_ns, uint64_t asked_ns,
-                           uint64_t taken_ns) {
+void StagedWaits::AddDeviceWait(BatchName name, uint64_t issued_ns, uint64_t asked_ns,
+                                uint64_t taken_ns) {
   std::lock_guard lock(mutex_);
-  const auto host = std::ranges::find(on_the_way_, name, &HostWait::name);
-  if (host == on_the_way_.end()) return Add({.other_ns = taken_ns - asked_ns}, asked_ns, taken_ns);
+  const auto host = std::ranges::find(pending_, name, &HostWait::name);
+  if (host == pending_.end()) return Add({.other_ns = taken_ns - asked_ns}, asked_ns, taken_ns);
   const WaitCauses causes = ExplainStaged(*host, issued_ns, asked_ns, taken_ns);
-  on_the_way_.erase(on_the_way_.begin(), host + 1);
+  pending_.erase(pending_.begin(), host + 1);
   Add(causes, asked_ns, taken_ns);
 }
 
-void StagedWaits::OfElse(uint64_t asked_ns, uint64_t taken_ns) {
+void StagedWaits::AddOtherWait(uint64_t asked_ns, uint64_t taken_ns) {
   std::lock_guard lock(mutex_);
   Add({.other_ns = taken_ns - asked_ns}, asked_ns, taken_ns);
 }
@@ -87,7 +87,7 @@ void StagedWaits::Add(const WaitCauses& causes, uint64_t asked_ns, uint64_t take
 
 void StagedWaits::Drop() {
   std::lock_guard lock(mutex_);
-  on_the_way_.clear();
+  pending_.clear();
   last_taken_ns_ = 0;
 }
 
@@ -101,9 +101,9 @@ Result<DeviceBatch> TakeStaged(Stager& stager, StagedWaits& waits, const Interru
   Result<DeviceBatch> batch = stager.Next(interrupt);
   const uint64_t taken_ns = NowNanoseconds();
   if (batch.ok() && *batch) {
-    waits.OfDevice({batch->epoch(), batch->index()}, batch->issued_ns(), asked_ns, taken_ns);
+    waits.AddDeviceWait({batch->epoch(), batch->index()}, batch->issued_ns(), asked_ns, taken_ns);
   } else if (batch.ok() || batch.error().code != Code::kCancelled) {
-    waits.OfElse(asked_ns, taken_ns);
+    waits.AddOtherWait(asked_ns, taken_ns);
   }
   return batch;
 }

@@ -43,17 +43,17 @@ class StagedWaits {
     uint64_t consumer_ns = 0;  // time between receiving a batch and asking for the next one
     Totals& operator+=(const Totals& other);
     // Replaces the waits in `stats`, which are the stager's waits for the host.
-    void PutInto(LoaderStats& stats) const;
+    void ReplaceWaitsOf(LoaderStats& stats) const;
   };
 
   // The stager received a batch from the host.
-  void OfHost(const HostWait& wait);
+  void AddHostWait(const HostWait& wait);
 
   // The consumer received a batch. Host waits of earlier batches are dropped.
-  void OfDevice(BatchName name, uint64_t issued_ns, uint64_t asked_ns, uint64_t taken_ns);
+  void AddDeviceWait(BatchName name, uint64_t issued_ns, uint64_t asked_ns, uint64_t taken_ns);
 
   // The consumer received something else: the end of an epoch, or an error.
-  void OfElse(uint64_t asked_ns, uint64_t taken_ns);
+  void AddOtherWait(uint64_t asked_ns, uint64_t taken_ns);
 
   // Drops pending host waits. The time until the next call is not attributed.
   void Drop();
@@ -64,7 +64,7 @@ class StagedWaits {
   void Add(const WaitCauses& causes, uint64_t asked_ns, uint64_t taken_ns);
 
   mutable std::mutex mutex_;
-  std::deque<HostWait> on_the_way_;
+  std::deque<HostWait> pending_;
   Totals totals_;
   uint64_t last_taken_ns_ = 0;  // 0: no batch has been taken
 };

@@ -16,21 +16,21 @@ Result<Batch> Staging::Source::Next(const Interrupt& interrupt) {
     const std::lock_guard lock(mutex_);
     failures_.push_back({batch.error(), producer_.passed() != passed});
   } else if (*batch) {
-    waits_.OfHost(
+    waits_.AddHostWait(
         {{batch->epoch(), batch->index()}, asked_ns, NowNanoseconds(), producer_.waited()});
   }
   return batch;
 }
 
-bool Staging::Source::TookABatch(const Error& error) {
+bool Staging::Source::ReplacedBatch(const Error& error) {
   const std::lock_guard lock(mutex_);
   if (failures_.empty()) return false;
-  const auto [first, took_a_batch] = failures_.front();
+  const auto [first, replaced_batch] = failures_.front();
   if (first.code != error.code || first.cause != error.cause || first.file != error.file) {
     return false;
   }
   failures_.pop_front();
-  return took_a_batch;
+  return replaced_batch;
 }
 
 Staging::Staging(std::shared_ptr<DeviceRing> ring, Producer& producer)
@@ -64,7 +64,7 @@ Result<DeviceBatch> Staging::Next(const Interrupt& interrupt) {
   const std::lock_guard use(use_);
   if (stager_ == nullptr) return Error{Code::kCancelled, "the loader was stopped"};
   Result<DeviceBatch> batch = Take(interrupt);
-  if (batch.ok() ? static_cast<bool>(*batch) : source_->TookABatch(batch.error())) Pass();
+  if (batch.ok() ? static_cast<bool>(*batch) : source_->ReplacedBatch(batch.error())) Pass();
   return batch;
 }
 

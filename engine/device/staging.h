@@ -55,12 +55,12 @@ class Staging {
 
     // Whether this error, which Next returned, replaced a batch. Must be called for errors in the
     // order in which they came; the stager's own errors never replace one. Thread-safe.
-    bool TookABatch(const Error& error);
+    bool ReplacedBatch(const Error& error);
 
    private:
     struct Failure {
       Error error;
-      bool took_a_batch;
+      bool replaced_batch;
     };
 
     Producer& producer_;

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "core/noun.h"
+#include "core/plural.h"
 #include "core/stage_times.h"
 #include "engine/watching/critical_path.h"
 
@@ -15,9 +15,9 @@ namespace {
 // Packs a batch's number in the sequence and its row count into one word, so that Claim reads both
 // atomically. 2^43 batches last 200 years at a thousand per second.
 constexpr int kRowsBits = 21;
-constexpr uint64_t RowsTag(uint64_t place, uint32_t rows) { return place << kRowsBits | rows; }
+constexpr uint64_t RowsTag(uint64_t number, uint32_t rows) { return number << kRowsBits | rows; }
 
-void Raise(std::atomic<uint64_t>& most, uint64_t to) {
+void UpdateMax(std::atomic<uint64_t>& most, uint64_t to) {
   uint64_t now = most.load(std::memory_order_relaxed);
   while (now < to && !most.compare_exchange_weak(now, to, std::memory_order_relaxed)) {
   }
@@ -25,13 +25,13 @@ void Raise(std::atomic<uint64_t>& most, uint64_t to) {
 
 }  // namespace
 
-Assembler::Assembler(const EpochOrder& order, std::shared_ptr<SlotPool> pool, int depth,
-                     int most_depth, BatchSequence sequence)
-    : order_(order),
+Assembler::Assembler(const Sampler& sampler, std::shared_ptr<SlotPool> pool, int depth,
+                     int max_depth, BatchSequence sequence)
+    : sampler_(sampler),
       pool_(std::move(pool)),
-      batch_size_(order.options().batch_size),
+      batch_size_(sampler.options().batch_size),
       sequence_(std::move(sequence)),
-      window_(static_cast<size_t>(most_depth)),
+      window_(static_cast<size_t>(max_depth)),
       depth_(static_cast<uint64_t>(depth)) {
   std::lock_guard lock(mutex_);
   OpenBatches();
@@ -63,7 +63,7 @@ bool Assembler::Open(Entry& entry, BatchName batch) {
   if (slot == nullptr) return false;
   slot->epoch = batch.epoch;
   slot->index = batch.index;
-  slot->rows = order_.RowsIn(batch.index);
+  slot->rows = sampler_.RowsIn(batch.index);
   for (Column& column : slot->columns) column.shape[0] = slot->rows;
   entry.slot = slot;
   entry.opened_ns = NowNanoseconds();
@@ -97,7 +97,8 @@ std::optional<RowTicket> Assembler::Claim(uint32_t most) {
   return std::nullopt;
 }
 
-Assembler::Batched Assembler::Finish(const RowTicket& ticket, const RowCost& cost, Status status) {
+Assembler::BatchState Assembler::RowsDone(const RowTicket& ticket, const RowCost& cost,
+                                          Status status) {
   Entry& entry = EntryOf(ticket.batch);
   if (!status.ok()) {
     std::lock_guard lock(mutex_);
@@ -109,16 +110,16 @@ Assembler::Batched Assembler::Finish(const RowTicket& ticket, const RowCost& cos
   entry.work_ns.fetch_add(cost.work_ns, std::memory_order_relaxed);
   if (cost.reads != 0) {
     entry.read_ns.fetch_add(cost.read_ns, std::memory_order_relaxed);
-    Raise(entry.longest_read_ns, cost.read_ns);
+    UpdateMax(entry.longest_read_ns, cost.read_ns);
     entry.reads.fetch_add(cost.reads, std::memory_order_relaxed);
     entry.reads_in_flight.fetch_add(cost.reads_in_flight, std::memory_order_relaxed);
   }
-  Raise(entry.longest_ns, cost.longest_ns);
+  UpdateMax(entry.longest_ns, cost.longest_ns);
   if (entry.missing.fetch_sub(ticket.rows, std::memory_order_acq_rel) != ticket.rows) {
-    return Batched::kRowsMissing;
+    return BatchState::kRowsMissing;
   }
   // The thread that wrote `error` decremented `missing` before this one did.
-  return entry.error ? Batched::kFailed : Batched::kWhole;
+  return entry.error ? BatchState::kFailed : BatchState::kWhole;
 }
 
 void Assembler::Complete(const RowTicket& ticket, const SamplePath& last_row, uint64_t mix_ns) {
@@ -210,7 +211,7 @@ Result<Batch> Assembler::Deliver(Entry& entry) {
   Error error = *std::move(entry.error);
   if (entry.failures > 1) {
     const auto more = static_cast<uint64_t>(entry.failures - 1);
-    error.cause += " (and " + std::to_string(more) + Noun(more, " more sample", " more samples") +
+    error.cause += " (and " + std::to_string(more) + Plural(more, " more sample", " more samples") +
                    " of its batch)";
   }
   return error;

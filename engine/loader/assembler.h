@@ -6,7 +6,7 @@
 // address and keeping the order costs nothing. The number of batches in production is the only
 // back-pressure.
 //
-// Claim, Finish, Complete and Cancel may be called on any thread; everything else only on the
+// Claim, RowsDone, Complete and Cancel may be called on any thread; everything else only on the
 // consumer's thread.
 #pragma once
 
@@ -23,7 +23,7 @@
 #include "core/slot_pool.h"
 #include "engine/loader/batch_record.h"
 #include "engine/loader/batch_sequence.h"
-#include "engine/loader/order.h"
+#include "engine/loader/sampler.h"
 #include "engine/watching/sample_times.h"
 
 namespace stoker {
@@ -54,8 +54,8 @@ struct LastRow {
 class Assembler {
  public:
   // Produces the batches of `sequence`, at most `depth` of them at a time and never more than
-  // `most_depth`. The slot pool has `depth` working slots. `order` must outlive the assembler.
-  Assembler(const EpochOrder& order, std::shared_ptr<SlotPool> pool, int depth, int most_depth,
+  // `max_depth`. The slot pool has `depth` working slots. `sampler` must outlive the assembler.
+  Assembler(const Sampler& sampler, std::shared_ptr<SlotPool> pool, int depth, int max_depth,
             BatchSequence sequence);
   ~Assembler();  // precondition: every claimed row is finished
 
@@ -66,14 +66,14 @@ class Assembler {
   // Reports that the rows were written, or failed; a failure fails the whole batch, with the error
   // of its lowest row. Returns whether the batch is now without missing rows: it then belongs to
   // the caller alone until Complete. Any thread; takes a lock only for failures.
-  enum class Batched : uint8_t { kRowsMissing, kWhole, kFailed };
-  Batched Finish(const RowTicket& ticket, const RowCost& cost, Status status);
+  enum class BatchState : uint8_t { kRowsMissing, kWhole, kFailed };
+  BatchState RowsDone(const RowTicket& ticket, const RowCost& cost, Status status);
 
   // Makes the ticket's batch deliverable. `mix_ns` is the time that mixing took. Precondition:
-  // Finish returned kWhole or kFailed.
+  // RowsDone returned kWhole or kFailed.
   void Complete(const RowTicket& ticket, const SamplePath& last_row, uint64_t mix_ns);
 
-  // Sets the depth from now on and opens the batches that it allows. Precondition: 1 to most_depth,
+  // Sets the depth from now on and opens the batches that it allows. Precondition: 1 to max_depth,
   // and as many working slots.
   void SetDepth(int depth);
 
@@ -130,7 +130,7 @@ class Assembler {
   bool Wait(std::unique_lock<std::mutex>& lock, const Entry& entry, const Interrupt& interrupt);
   Result<Batch> Deliver(Entry& entry);
 
-  const EpochOrder& order_;
+  const Sampler& sampler_;
   const std::shared_ptr<SlotPool> pool_;
   const uint64_t batch_size_;
   BatchSequence sequence_;  // the consumer's thread only

@@ -9,12 +9,12 @@ BatchSequence::BatchSequence(Schedule schedule, uint64_t batches_per_epoch, Batc
       start_(start),
       end_epoch_(end_epoch) {}
 
-std::optional<BatchName> BatchSequence::At(uint64_t place) const {
+std::optional<BatchName> BatchSequence::At(uint64_t number) const {
   if (schedule_ == Schedule::kAppended) {
-    if (place < forgotten_ || place - forgotten_ >= appended_.size()) return std::nullopt;
-    return appended_[place - forgotten_];
+    if (number < forgotten_ || number - forgotten_ >= appended_.size()) return std::nullopt;
+    return appended_[number - forgotten_];
   }
-  const uint64_t index = start_.index + place;
+  const uint64_t index = start_.index + number;
   BatchName batch{start_.epoch, index % batches_per_epoch_};
   if (schedule_ == Schedule::kSameEpoch) return batch;
   batch.epoch += index / batches_per_epoch_;

@@ -21,8 +21,9 @@ class BatchSequence {
   // kEpochs ends before `end_epoch`; kSameEpoch never ends; kAppended ignores `start`.
   BatchSequence(Schedule schedule, uint64_t batches_per_epoch, BatchName start, uint64_t end_epoch);
 
-  // The batch at index `place` of the sequence; none beyond the end, or if it was not appended yet.
-  std::optional<BatchName> At(uint64_t place) const;
+  // The batch at index `number` of the sequence; none beyond the end, or if it was not appended
+  // yet.
+  std::optional<BatchName> At(uint64_t number) const;
 
   // Precondition: schedule() is kAppended.
   void Append(BatchName batch) { appended_.push_back(batch); }

@@ -64,12 +64,12 @@ Status CheckImages(const LoaderOptions& options) {
   const ArrayColumn& array = options.source->arrays()[0];
   const std::vector<int64_t>& shape = array.row_shape;
   if (array.dtype == DType::kU8 && shape.size() == 3 && shape[2] == 3 &&
-      std::max(shape[0], shape[1]) <= kMostSidePixels) {
+      std::max(shape[0], shape[1]) <= kMaxSidePixels) {
     return {};
   }
   return Error{.code = Code::kInvalidArgument,
                .cause = "transforms need images of uint8 (height, width, 3), at most " +
-                        std::to_string(kMostSidePixels) + " on a side; the rows of '" + array.name +
+                        std::to_string(kMaxSidePixels) + " on a side; the rows of '" + array.name +
                         "' are " + DescribeRow(array),
                .advice =
                    "Convert the array, or leave the transforms out: then rows of any type "
@@ -87,15 +87,15 @@ Status CheckOptions(const LoaderOptions& options) {
   TRY(CheckNumbers(options));
   TRY(CheckOutput(options));
   TRY(CheckImages(options));
-  if (options.epochs && (*options.epochs == 0 || *options.epochs > kMostEpochs)) {
+  if (options.epochs && (*options.epochs == 0 || *options.epochs > kMaxEpochs)) {
     return Error{Code::kInvalidArgument,
                  "epochs is " + std::to_string(*options.epochs) + "; it must be between 1 and " +
-                     std::to_string(kMostEpochs) + ", or left out for no limit"};
+                     std::to_string(kMaxEpochs) + ", or left out for no limit"};
   }
   return {};
 }
 
-OrderOptions OrderOptionsOf(const LoaderOptions& options) {
+SamplerOptions SamplerOptionsOf(const LoaderOptions& options) {
   return {.samples = options.source->size(),
           .shuffle = options.shuffle,
           .seed = options.seed,

@@ -5,13 +5,13 @@
 
 #include "core/result.h"
 #include "engine/loader/options.h"
-#include "engine/loader/order.h"
+#include "engine/loader/sampler.h"
 
 namespace stoker {
 
 // The number of epochs that random draws can tell apart (RandomStream); with this limit no count of
 // batches overflows.
-inline constexpr uint64_t kMostEpochs = uint64_t{1} << 32;
+inline constexpr uint64_t kMaxEpochs = uint64_t{1} << 32;
 
 // InvalidArgument names the option, its value and the allowed range.
 Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high);
@@ -23,6 +23,6 @@ inline bool CopiesRows(const LoaderOptions& options) {
   return options.transforms.empty() && !options.source->arrays().empty();
 }
 
-OrderOptions OrderOptionsOf(const LoaderOptions& options);
+SamplerOptions SamplerOptionsOf(const LoaderOptions& options);
 
 }  // namespace stoker

@@ -62,7 +62,7 @@ void Engine::Stop() {
 
 LoaderStats Engine::Stats() const {
   LoaderStats stats = producer_->Stats();
-  if (staging_ != nullptr) staging_->waits().PutInto(stats);
+  if (staging_ != nullptr) staging_->waits().ReplaceWaitsOf(stats);
   return stats;
 }
 

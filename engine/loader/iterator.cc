@@ -12,7 +12,7 @@ Iterator::Iterator(std::shared_ptr<Loader> loader, std::optional<uint64_t> epoch
     : loader_(std::move(loader)), repeat_(repeat), epoch_(epoch) {}
 
 Iterator::~Iterator() {
-  if (took_epoch_ && passed_ == 0) loader_->epochs().GiveBack(*epoch_);
+  if (took_epoch_ && passed_ == 0) loader_->epochs().Return(*epoch_);
 }
 
 std::optional<BatchName> Iterator::position() const {

@@ -42,7 +42,7 @@ Result<std::shared_ptr<Loader>> Loader::Open(LoaderOptions options,
   loader->last_rows_ = made.last_rows();
   loader->depth_ = made.Stats().depth;
   loader->columns_ = first->columns();
-  loader->state_->idle.reserve(loader->MostIdle() + 1);
+  loader->state_->idle.reserve(loader->MaxIdle() + 1);
   loader->state_->idle.push_back(std::move(first));
   return loader;
 }
@@ -74,7 +74,7 @@ std::unique_ptr<Engine> Loader::TakeIdle(BatchName batch, Schedule schedule, boo
         std::ranges::find_if(state_->idle, [&](const auto& e) { return e->position() == batch; });
   }
   if (best == state_->idle.end()) {
-    if (state_->idle.empty() || (spare && state_->idle.size() < MostIdle())) return nullptr;
+    if (state_->idle.empty() || (spare && state_->idle.size() < MaxIdle())) return nullptr;
     best = state_->idle.begin();
   }
   std::unique_ptr<Engine> engine = std::move(*best);
@@ -89,7 +89,7 @@ Result<Loader::Lease> Loader::FindEngine(BatchName batch, Schedule schedule, boo
       [&](std::unique_ptr<Engine> engine) -> Result<Lease> {  // requires state_->mutex
     if (state_->stopped) return was_stopped;
     state_->busy.push_back(engine.get());
-    return Lease(engine.release(), GiveBack{this});
+    return Lease(engine.release(), ReturnEngine{this});
   };
   std::unique_lock lock(state_->mutex);
   if (state_->stopped) return was_stopped;
@@ -113,14 +113,14 @@ Result<Loader::Lease> Loader::Borrow(BatchName batch, Schedule schedule, bool sp
   return engine;
 }
 
-void Loader::GiveBack::operator()(Engine* engine) const {
+void Loader::ReturnEngine::operator()(Engine* engine) const {
   std::unique_ptr<Engine> surplus(engine);  // destroyed after unlocking: waits for samples
   if (!loader->options_.runtime->CheckProcess().ok()) return;  // in a forked child
   const std::lock_guard lock(loader->state_->mutex);
   auto& idle = loader->state_->idle;
   std::erase(loader->state_->busy, engine);
   idle.push_back(std::move(surplus));
-  if (idle.size() <= loader->MostIdle() && !loader->state_->stopped) return;
+  if (idle.size() <= loader->MaxIdle() && !loader->state_->stopped) return;
   surplus = std::move(idle.front());
   idle.erase(idle.begin());
   AddStats(loader->state_->past, surplus->Stats());
@@ -193,7 +193,7 @@ std::optional<std::string> Loader::TakeWarning() {
   return std::exchange(state_->warning, std::nullopt);
 }
 
-void Loader::LetIdleGo() {
+void Loader::ReleaseIdle() {
   if (!options_.runtime->CheckProcess().ok()) return;
   std::vector<std::unique_ptr<Engine>> idle;  // destroyed after unlocking: waits for samples
   std::lock_guard lock(state_->mutex);
@@ -211,7 +211,7 @@ void Loader::Stop() {
     state_->stopped = true;
     for (Engine* engine : state_->busy) engine->Stop();
   }
-  LetIdleGo();
+  ReleaseIdle();
 }
 
 LoaderStats Loader::Stats() const {

@@ -34,7 +34,7 @@ class EpochCounter {
   uint64_t Take() { return next_.fetch_add(1, std::memory_order_relaxed); }
 
   // Returns an epoch that was taken but not used, unless a later one was taken meanwhile.
-  void GiveBack(uint64_t epoch) {
+  void Return(uint64_t epoch) {
     uint64_t next = epoch + 1;
     next_.compare_exchange_strong(next, epoch, std::memory_order_relaxed);
   }
@@ -97,7 +97,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
 
   // Releases the engines that no iterator uses, with their memory, for callers that take the
   // batches in another way; the next iterator opens a new one.
-  void LetIdleGo();
+  void ReleaseIdle();
 
   // Ends all iterations, including those that are waiting: they return Cancelled from now on. Waits
   // at most for the samples in progress; when it returns no thread works for this loader any more.
@@ -116,21 +116,21 @@ class Loader : public std::enable_shared_from_this<Loader> {
   struct State;  // what changes, and its lock
 
   // Returns a borrowed engine to its loader, which must outlive it.
-  struct GiveBack {
+  struct ReturnEngine {
     Loader* loader = nullptr;
     void operator()(Engine* engine) const;
   };
-  using Lease = std::unique_ptr<Engine, GiveBack>;
+  using Lease = std::unique_ptr<Engine, ReturnEngine>;
 
   Loader(LoaderOptions options, ProducerOptions producer, std::shared_ptr<EpochCounter> epochs);
 
   // Borrows an engine that continues at `batch`; for kAppended nothing is appended yet. `spare`:
-  // open another engine rather than disturb an idle one, while there are fewer than MostIdle.
+  // open another engine rather than disturb an idle one, while there are fewer than MaxIdle.
   Result<Lease> Borrow(BatchName batch, Schedule schedule, bool spare = false);
   Result<Lease> FindEngine(BatchName batch, Schedule schedule, bool spare);
   std::unique_ptr<Engine> TakeIdle(BatchName batch, Schedule schedule, bool spare);
   bool IdleAt(BatchName batch) const;
-  size_t MostIdle() const { return options_.to_device ? 1 : 2; }  // device memory is scarce
+  size_t MaxIdle() const { return options_.to_device ? 1 : 2; }  // device memory is scarce
   Result<Batch> MakeByName(BatchName batch, bool follows, const Interrupt& interrupt);
   void NoteLent();
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "core/noun.h"
-#include "core/row_work.h"
+#include "core/deferred_ops.h"
+#include "core/plural.h"
 #include "core/try.h"
 #include "io/sources/arrays.h"
 #include "transforms/mix/draw_mix.h"
@@ -84,7 +84,7 @@ Result<int64_t> ClassesOf(const LoaderOptions& options) {
   if (mix.num_classes != 0 && mix.num_classes < known) {
     return InvalidMix(option + " is " + std::to_string(mix.num_classes) + ", but " +
                           source.Describe() + " has " + std::to_string(known) +
-                          Noun(known, " class", " classes"),
+                          Plural(known, " class", " classes"),
                       "Leave it out, or raise it");
   }
   return mix.num_classes != 0 ? mix.num_classes : known;
@@ -108,22 +108,22 @@ Result<MixedRow> CopiedRow(const ArrayColumn& array, const BatchMix& mix) {
   const std::vector<int64_t>& shape = array.row_shape;
   const auto side = [&](size_t d) { return static_cast<size_t>(shape[d]); };
   const bool is_image = shape.size() == 2 || (shape.size() == 3 && shape[2] <= 4);
-  if (is_image && std::max(shape[0], shape[1]) <= kMostSidePixels) {
+  if (is_image && std::max(shape[0], shape[1]) <= kMaxSidePixels) {
     return MixedRow{array.dtype, 1, side(0), side(1), shape.size() == 2 ? 1 : side(2)};
   }
   if (!Cuts(mix))
     return MixedRow{.dtype = array.dtype, .values = array.row_bytes() / SizeOf(array.dtype)};
   return InvalidMix("CutMix needs images (height, width) or (height, width, 1 to 4), at most " +
-                        std::to_string(kMostSidePixels) + " on a side; the rows of '" + array.name +
+                        std::to_string(kMaxSidePixels) + " on a side; the rows of '" + array.name +
                         "' are " + DescribeRow(array),
                     "Put the channels last, or use MixUp");
 }
 
 // Writes what MixRows would do into each row's deferred operations, for a device.
-void LeaveToDevice(const DrawnMix& drawn, Slot& slot) {
+void DeferToDevice(const DrawnMix& drawn, Slot& slot) {
   for (int64_t row = 0; row < slot.rows; ++row) {
     void* const at = slot.Row(slot.columns.size() - 1, row);
-    RowWork work;
+    DeferredOps work;
     std::memcpy(&work, at, sizeof(work));
     work.mixing = drawn.cut ? RowMixing::kCut : RowMixing::kBlend;
     work.own = static_cast<float>(drawn.lam);
@@ -135,7 +135,7 @@ void LeaveToDevice(const DrawnMix& drawn, Slot& slot) {
 
 }  // namespace
 
-Result<Mixer> Mixer::Make(const LoaderOptions& options, bool finish_on_device,
+Result<Mixer> Mixer::Make(const LoaderOptions& options, bool defer_to_device,
                           std::vector<ColumnSpec>& columns) {
   TRY(CheckMix(*options.mix));
   ASSIGN_OR_RETURN(int64_t classes, ClassesOf(options));
@@ -144,8 +144,8 @@ Result<Mixer> Mixer::Make(const LoaderOptions& options, bool finish_on_device,
   if (options.transforms.empty() && !options.source->arrays().empty()) {
     ASSIGN_OR_RETURN(mixer.image_, CopiedRow(options.source->arrays()[kImages], *options.mix));
   } else {
-    mixer.on_device_ = finish_on_device;
-    const Layout layout = finish_on_device ? Layout::kNhwc : options.layout;
+    mixer.on_device_ = defer_to_device;
+    const Layout layout = defer_to_device ? Layout::kNhwc : options.layout;
     mixer.image_ = TransformedRow(columns[kImages], layout);
   }
   mixer.label_ = {.dtype = DType::kF32, .values = static_cast<size_t>(classes)};
@@ -176,7 +176,7 @@ void Mixer::Mix(Slot& slot, const DrawKey& first_row) const {
   const DrawnMix drawn = DrawMix(mix_, first_row, image);
   const auto rows = static_cast<size_t>(slot.rows);
   if (on_device_) {
-    LeaveToDevice(drawn, slot);
+    DeferToDevice(drawn, slot);
   } else {
     MixRows(drawn, image_, rows, slot.columns[kImages].data);
   }

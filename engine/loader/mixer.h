@@ -24,7 +24,7 @@ class Mixer {
   // (num_classes). Precondition: options.mix. InvalidArgument names the transform and the option:
   // an error of CheckMix; samples without labels, with labels that are not integers, or with more
   // classes than num_classes; rows that cannot be mixed, or have no height and width to cut.
-  static Result<Mixer> Make(const LoaderOptions& options, bool finish_on_device,
+  static Result<Mixer> Make(const LoaderOptions& options, bool defer_to_device,
                             std::vector<ColumnSpec>& columns);
 
   // Writes the label of sample `id` to row `row`: 1 for its class, 0 for all others.
@@ -35,7 +35,7 @@ class Mixer {
 
   // Mixes all rows of the slot as DrawMix chooses for the key of its first row. No other thread may
   // use the slot meanwhile. If a device applies the deferred operations, the images are left as
-  // they are and the mixing is written into each row's RowWork, in the slot's last column.
+  // they are and the mixing is written into each row's DeferredOps, in the slot's last column.
   void Mix(Slot& slot, const DrawKey& first_row) const;
 
  private:

@@ -42,7 +42,7 @@ OptionInfo::Choice Named(Enum value) {
 
 std::vector<LoaderOptionRow> MakeTable() {
   using O = LoaderOptions;
-  constexpr double kMostRanks = 1 << 20, kMostBatches = 4096;
+  constexpr double kMaxRanks = 1 << 20, kMaxBatches = 4096;
   std::vector<LoaderOptionRow> table = {
       {.option = Number<&O::batch_size>("batch_size", 1, 1 << 20),
        .doc = "rows per batch",
@@ -66,11 +66,11 @@ std::vector<LoaderOptionRow> MakeTable() {
       {.option = Flag<&O::drop_remainder>("drop_remainder"),
        .doc = "leave out a last batch that is not full",
        .flag_group = kMain},
-      {.option = Number<&O::rank>("rank", 0, kMostRanks - 1),
+      {.option = Number<&O::rank>("rank", 0, kMaxRanks - 1),
        .doc = "index of this process, below `world`",
        .changes_batches = false,
        .flag_group = kForTesting},
-      {.option = Number<&O::world>("world", 1, kMostRanks),
+      {.option = Number<&O::world>("world", 1, kMaxRanks),
        .doc = "number of processes that share the dataset",
        .flag_group = kForTesting},
       {.option = ChoiceOf<&O::remainder>(
@@ -84,7 +84,7 @@ std::vector<LoaderOptionRow> MakeTable() {
        .doc = "turn photographs as their EXIF tag says",
        .of_images = true},
       // AddLimits in bindings/cli adds flags for both, also to other commands than bench.
-      {.option = {{.name = "max_pixels", .low = 1, .high = 1.0 * kMostSidePixels * kMostSidePixels},
+      {.option = {{.name = "max_pixels", .low = 1, .high = 1.0 * kMaxSidePixels * kMaxSidePixels},
                   [](O& options) -> OptionValue { return &options.limits.max_pixels; }},
        .doc = "refuse images with more pixels (width × height)",
        .more = "Such an image is a ResourceExhaustedError. This also limits what a JPEG "
@@ -97,7 +97,7 @@ std::vector<LoaderOptionRow> MakeTable() {
        .doc = "refuse JPEGs with more scans",
        .of_images = true,
        .changes_batches = false},
-      {.option = Number<&O::depth>("depth", 0, kMostBatches),
+      {.option = Number<&O::depth>("depth", 0, kMaxBatches),
        .doc = "batches in production at once",
        .zero = "tuned, within the memory budget",
        .changes_batches = false,
@@ -110,7 +110,7 @@ std::vector<LoaderOptionRow> MakeTable() {
        .doc = "share of workers and memory when there is too little, relative to the "
               "other loaders of the Runtime",
        .changes_batches = false},
-      {.option = Number<&O::lent_batches>("lent_batches", 0, kMostBatches),
+      {.option = Number<&O::lent_batches>("lent_batches", 0, kMaxBatches),
        .doc = "batches that the program may hold at once",
        .more = "Past it the next batch is a ResourceExhaustedError.",
        .zero = "no limit",

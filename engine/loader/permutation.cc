@@ -43,7 +43,7 @@ Permutation::Permutation(uint64_t n, uint64_t seed, uint64_t epoch) : n_(n), sid
   key_step_ = (block[2] | uint64_t{block[3]} << 32) | 1;
 }
 
-uint64_t Permutation::Once(uint64_t i) const {
+uint64_t Permutation::Encrypt(uint64_t i) const {
   uint64_t left = i / side_, right = i % side_;
   uint64_t key = key_;
   for (int round = 0; round < kRounds; ++round) {
@@ -59,7 +59,7 @@ uint64_t Permutation::Once(uint64_t i) const {
 uint64_t Permutation::operator()(uint64_t i) const {
   // Cycle walking: the cycle of i in the square returns to [0, n) at i at the latest.
   do {
-    i = Once(i);
+    i = Encrypt(i);
   } while (i >= n_);
   return i;
 }

@@ -21,7 +21,7 @@ class Permutation {
   uint64_t operator()(uint64_t i) const;
 
  private:
-  uint64_t Once(uint64_t i) const;
+  uint64_t Encrypt(uint64_t i) const;
 
   uint64_t n_;
   uint64_t side_;  // a

@@ -30,33 +30,34 @@ Result<std::unique_ptr<Producer>> Producer::Open(LoaderOptions options,
   Runtime& runtime = *options.runtime;  // owns the reader threads and the workers
   TRY(runtime.CheckProcess());
   const SampleSource& source = *options.source;
-  ASSIGN_OR_RETURN(EpochOrder order, EpochOrder::Make(OrderOptionsOf(options)));
-  ASSIGN_OR_RETURN(std::optional<Plan> plan, PlanOf(options, own->finish_on_device));
+  ASSIGN_OR_RETURN(Sampler sampler, Sampler::Make(SamplerOptionsOf(options)));
+  ASSIGN_OR_RETURN(std::optional<Plan> plan, PlanOf(options, own->defer_to_device));
   std::vector<ColumnSpec> columns = ColumnsOf(source, plan);
   std::optional<Mixer> mixer;
   if (options.mix) {
-    ASSIGN_OR_RETURN(mixer, Mixer::Make(options, own->finish_on_device, columns));
+    ASSIGN_OR_RETURN(mixer, Mixer::Make(options, own->defer_to_device, columns));
   }
   ASSIGN_OR_RETURN(Reserved memory, Reserve(options, *own, columns, plan));
-  return std::unique_ptr<Producer>(new Producer(
-      std::move(options), std::move(order), std::move(plan), std::move(mixer), std::move(memory)));
+  return std::unique_ptr<Producer>(new Producer(std::move(options), std::move(sampler),
+                                                std::move(plan), std::move(mixer),
+                                                std::move(memory)));
 }
 
-Producer::Producer(LoaderOptions options, EpochOrder order, std::optional<Plan> plan,
+Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> plan,
                    std::optional<Mixer> mixer, Reserved memory)
     : options_(std::move(options)),
       runtime_(*options_.runtime),
-      order_(std::move(order)),
+      sampler_(std::move(sampler)),
       in_memory_(!options_.source->arrays().empty()),
       trace_(runtime_.trace(), *options_.source),
       slots_(std::move(memory.slots)),
       samples_(memory.lease->plan().requests, memory.lease->samples(), in_memory_),
-      feed_(options_, order_, samples_, RunOf(options_)),
-      at_work_(static_cast<uint32_t>(runtime_.options().threads)),
-      writer_(options_, order_, std::move(plan), std::move(mixer), samples_,
+      feed_(options_, sampler_, samples_, RunOf(options_)),
+      concurrency_(static_cast<uint32_t>(runtime_.options().threads)),
+      writer_(options_, sampler_, std::move(plan), std::move(mixer), samples_,
               memory.lease->samples(), runtime_.options().threads),
       memory_(std::move(memory.lease)),
-      settings_(TunerOptionsOf(options_, runtime_), MostOf(runtime_, memory_->plan()), *memory_,
+      settings_(TunerOptionsOf(options_, runtime_), LimitsOf(runtime_, memory_->plan()), *memory_,
                 *slots_, trace_, [this](const TunerSettings& tuned) { Apply(tuned); }) {
   memory_->OnShortage([this] { FreeIdleMemory(); });
   settings_.Start();
@@ -69,7 +70,7 @@ Producer::Producer(LoaderOptions options, EpochOrder order, std::optional<Plan> 
 size_t Producer::Pull(std::span<ReadRequest*> requests) {
   if (stopped_.load(std::memory_order_relaxed)) return 0;
   const WorkToken pulling = memory_->TryBegin();
-  if (!pulling) return PullTurn(requests);
+  if (!pulling) return PullRetry(requests);
   trace_.Samples(samples_.reading(), samples_.ready());
   size_t pulled = 0;
   if (!in_memory_) {
@@ -88,7 +89,7 @@ size_t Producer::Pull(std::span<ReadRequest*> requests) {
 }
 
 // Reader → worker.
-void Producer::Finish(ReadRequest& read) {
+void Producer::CompleteRead(ReadRequest& read) {
   samples_.EndRead();
   Submit(samples_.IndexOf(read));
 }
@@ -110,13 +111,13 @@ void Producer::SendWorker() {
 void Producer::Work(void* producer, uint32_t, int worker) {
   auto& self = *static_cast<Producer*>(producer);
   const WorkToken task = self.memory_->Adopt();
-  if (!self.at_work_.Enter()) return;
-  self.WorkOnReady(worker);
-  if (self.at_work_.Leave()) self.SendWorker();
+  if (!self.concurrency_.Enter()) return;
+  self.ProcessReady(worker);
+  if (self.concurrency_.Leave()) self.SendWorker();
 }
 
 // Bytes → row.
-void Producer::WorkOnReady(int worker) {
+void Producer::ProcessReady(int worker) {
   const std::optional<uint32_t> first = samples_.TakeReady();
   if (!first) return;  // another worker has taken it in addition to its own
   WorkerCounters& counters = writer_.counters(worker);
@@ -141,7 +142,7 @@ void Producer::WorkOnReady(int worker) {
 // workers.
 std::optional<uint32_t> Producer::TakeReady() {
   if (stopped_.load(std::memory_order_relaxed)) return std::nullopt;
-  if (samples_.ready() < at_work_.limit()) return std::nullopt;
+  if (samples_.ready() < concurrency_.limit()) return std::nullopt;
   return samples_.TakeReady();
 }
 
@@ -154,11 +155,11 @@ void Producer::End(uint32_t sample, uint64_t work_ns, Status status, int worker)
   const SamplePath path = done.path;
   const RowCost cost = CostOf(path.times(), done.reads_in_flight, work_ns);
   samples_.Give(sample);
-  if (samples_.starved() && !samples_.TooFewFree()) runtime_.reads().Kick();
-  const Assembler::Batched batched = assembler_->Finish(ticket, cost, std::move(status));
-  if (batched != Assembler::Batched::kRowsMissing) {
+  if (samples_.waiting() && !samples_.TooFewFree()) runtime_.reads().Wake();
+  const Assembler::BatchState state = assembler_->RowsDone(ticket, cost, std::move(status));
+  if (state != Assembler::BatchState::kRowsMissing) {
     uint64_t mixed_ns = 0;
-    if (writer_.mixes() && batched == Assembler::Batched::kWhole) {
+    if (writer_.mixes() && state == Assembler::BatchState::kWhole) {
       const TraceSpan span(runtime_.trace(), "stoker.mix", ticket.slot->epoch, ticket.slot->index);
       mixed_ns = writer_.Mix(*ticket.slot, worker);
     }
@@ -181,7 +182,7 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   }
   TRY(Start());
   ASSIGN_OR_RETURN(const bool reopened, assembler_->Reopen());
-  if (reopened) runtime_.reads().Kick();
+  if (reopened) runtime_.reads().Wake();
   Result<Batch> batch = [&] {
     const TraceSpan span(runtime_.trace(), "stoker.wait", next->epoch, next->index);
     return assembler_->Take(interrupt);
@@ -189,7 +190,7 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   if (!batch.ok() && batch.error().code == Code::kCancelled) return batch;
   trace_.Batch(assembler_->last(), assembler_->last_row(), settings_.settings());
   settings_.Learn(assembler_->last());
-  runtime_.reads().Kick();  // a batch's worth of rows can be read now
+  runtime_.reads().Wake();  // a batch's worth of rows can be read now
   if (batch.ok()) delivered_.fetch_add(1, std::memory_order_relaxed);
   ++passed_;
   const bool last = next->index + 1 == batches_per_epoch();
@@ -203,7 +204,7 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
 void Producer::Apply(const TunerSettings& settings) {
   if (assembler_ != nullptr) assembler_->SetDepth(settings.depth);
   const auto workers = static_cast<uint32_t>(settings.workers);
-  for (uint32_t sent = at_work_.SetLimit(workers); sent > 0; --sent) SendWorker();
+  for (uint32_t sent = concurrency_.SetLimit(workers); sent > 0; --sent) SendWorker();
   // Enough samples that each worker has two in progress and one waiting while all reads are in
   // flight.
   const auto reads = static_cast<uint32_t>(settings.reads);
@@ -230,10 +231,10 @@ Status Producer::Append(BatchName batch) {
 
 Status Producer::Check(const char* call, BatchName batch) const {
   TRY(runtime_.CheckProcess());
-  if (batch.epoch > kMostEpochs) {
+  if (batch.epoch > kMaxEpochs) {
     return Error{Code::kInvalidArgument, std::string(call) + " epoch " +
                                              std::to_string(batch.epoch) + "; at most " +
-                                             std::to_string(kMostEpochs) + " is possible"};
+                                             std::to_string(kMaxEpochs) + " is possible"};
   }
   if (batch.index >= batches_per_epoch()) {
     return Error{Code::kInvalidArgument,
@@ -245,11 +246,11 @@ Status Producer::Check(const char* call, BatchName batch) const {
 
 void Producer::StartAt(BatchName batch, Schedule schedule) {
   BatchSequence sequence(schedule, batches_per_epoch(), batch,
-                         options_.epochs.value_or(kMostEpochs));
+                         options_.epochs.value_or(kMaxEpochs));
   std::lock_guard lock(lifecycle_);
   assembler_.reset();  // returns its slots before the next assembler takes them
-  assembler_ = std::make_unique<Assembler>(order_, slots_, settings_.settings().depth,
-                                           memory_->plan().most_depth, std::move(sequence));
+  assembler_ = std::make_unique<Assembler>(sampler_, slots_, settings_.settings().depth,
+                                           memory_->plan().max_depth, std::move(sequence));
 }
 
 // Attaches to the reader threads, which then start to call Pull.

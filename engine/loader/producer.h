@@ -15,15 +15,15 @@
 #include "engine/loader/assembler.h"
 #include "engine/loader/batch_sequence.h"
 #include "engine/loader/options.h"
-#include "engine/loader/order.h"
 #include "engine/loader/producer_options.h"
 #include "engine/loader/read_feed.h"
 #include "engine/loader/row_writer.h"
+#include "engine/loader/sampler.h"
 #include "engine/loader/samples_in_flight.h"
 #include "engine/loader/settings_controller.h"
 #include "engine/memory/memory_manager.h"
+#include "engine/runtime/concurrency_limit.h"
 #include "engine/runtime/read_service.h"
-#include "engine/runtime/turnstile.h"
 #include "engine/watching/loader_trace.h"
 #include "engine/watching/stats.h"
 
@@ -84,8 +84,8 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   void Stop();
 
   LoaderStats Stats() const;
-  uint64_t batches_per_epoch() const { return order_.batches_per_epoch(); }
-  uint32_t last_rows() const { return order_.RowsIn(batches_per_epoch() - 1); }
+  uint64_t batches_per_epoch() const { return sampler_.batches_per_epoch(); }
+  uint32_t last_rows() const { return sampler_.RowsIn(batches_per_epoch() - 1); }
   const std::vector<ColumnSpec>& columns() const { return slots_->columns(); }
   const LoaderOptions& options() const { return options_; }
 
@@ -96,16 +96,16 @@ class Producer final : public ReadClient, public RowWriter::Samples {
     std::shared_ptr<SlotPool> slots;
   };
 
-  Producer(LoaderOptions options, EpochOrder order, std::optional<Plan> plan,
+  Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> plan,
            std::optional<Mixer> mixer, Reserved memory);
 
   // The path of one sample.
   size_t Pull(std::span<ReadRequest*> requests) override;  // a reader thread: order → reader
-  void Finish(ReadRequest& read) override;                 // a reader thread: reader → worker
+  void CompleteRead(ReadRequest& read) override;           // a reader thread: reader → worker
   void Submit(uint32_t sample);
   void SendWorker();
   static void Work(void* producer, uint32_t unused, int worker);  // a worker: bytes → row
-  void WorkOnReady(int worker);
+  void ProcessReady(int worker);
   std::optional<uint32_t> TakeReady() override;
   void End(uint32_t sample, uint64_t work_ns, Status status, int worker) override;  // → assembler
 
@@ -115,7 +115,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
                                   const std::optional<Plan>& plan);
   bool MustWait(uint32_t sample, Status& status) override;
   void Postpone(uint32_t sample) override;
-  size_t PullTurn(std::span<ReadRequest*> requests);
+  size_t PullRetry(std::span<ReadRequest*> requests);
   void DropPostponed();
   void FreeIdleMemory();
   void TrimBuffer(GrowingBuffer& buffer) const;
@@ -129,13 +129,13 @@ class Producer final : public ReadClient, public RowWriter::Samples {
 
   const LoaderOptions options_;
   Runtime& runtime_;
-  const EpochOrder order_;
+  const Sampler sampler_;
   const bool in_memory_;  // the samples are in memory
   const LoaderTrace trace_;
   const std::shared_ptr<SlotPool> slots_;
   SamplesInFlight samples_;
   ReadFeed feed_;
-  Turnstile at_work_;  // limits how many workers decode at a time
+  ConcurrencyLimit concurrency_;  // limits how many workers decode at a time
   RowWriter writer_;
   std::unique_ptr<Assembler> assembler_;       // replaced under lifecycle_
   const std::unique_ptr<MemoryLease> memory_;  // destroyed before the memory that it may free

@@ -22,7 +22,7 @@ Result<Producer::Reserved> Producer::Reserve(const LoaderOptions& options,
            .depth = options.depth,
            .threads = limits.threads,
            .reads_in_flight = limits.reads_in_flight * static_cast<uint32_t>(limits.reader_threads),
-           .most_depth = MostDepth(options, own, limits),
+           .max_depth = MaxDepth(options, own, limits),
            .workspace_bytes = kWorkspaceBytes + (plan ? plan->tile_bytes() : 0),
            .at_once = own.pinned_for != nullptr},
           options.weight));
@@ -51,16 +51,16 @@ void Producer::Postpone(uint32_t index) {
 }
 
 // Replaces Pull while samples wait: retries the first of the wait list, if it is one of ours.
-size_t Producer::PullTurn(std::span<ReadRequest*> requests) {
-  std::optional<MemoryLease::Turn> turn = memory_->TakeTurn();
-  if (!turn) return 0;
-  SampleInFlight& sample = samples_[turn->sample];
-  sample.work = std::move(turn->work);
+size_t Producer::PullRetry(std::span<ReadRequest*> requests) {
+  std::optional<MemoryLease::Retry> retry = memory_->TakeRetry();
+  if (!retry) return 0;
+  SampleInFlight& sample = samples_[retry->sample];
+  sample.work = std::move(retry->work);
   if (in_memory_) {
-    Submit(turn->sample);
+    Submit(retry->sample);
     return 0;
   }
-  samples_.BeginRead(turn->sample);
+  samples_.BeginRead(retry->sample);
   requests[0] = &sample.read;
   return 1;
 }

@@ -25,7 +25,7 @@ Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
       .lent_batches = to.buffers + 1,
       .lent = std::make_shared<LentAccount>(0),
       .one_slab = true,
-      .finish_on_device =
+      .defer_to_device =
           !options.transforms.empty() && (options.dtype != DType::kU8 || options.mix.has_value())};
 }
 

@@ -18,9 +18,9 @@ struct ProducerOptions {
   // Counts lent batches of all producers of a loader; null: the producer has its own.
   std::shared_ptr<LentAccount> lent{};
   bool one_slab = false;  // all columns of a batch lie in one block of memory
-  // Transformed images are as with PlanOptions::finish_on_device, and a last column, "work", holds
+  // Transformed images are as with PlanOptions::defer_to_device, and a last column, "work", holds
   // the deferred operations.
-  bool finish_on_device = false;
+  bool defer_to_device = false;
 };
 
 // The options for LoaderOptions. With to_device, slots are pinned, as many as a stager holds at

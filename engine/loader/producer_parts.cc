@@ -11,14 +11,14 @@
 
 namespace stoker {
 
-Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool finish_on_device) {
+Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool defer_to_device) {
   if (CopiesRows(options)) return std::optional<Plan>();
   ASSIGN_OR_RETURN(std::optional<Plan> plan,
                    Plan::Compile(options.transforms, {.dtype = options.dtype,
                                                       .layout = options.layout,
                                                       .exif_orientation = options.exif_orientation,
                                                       .read_later = true,
-                                                      .finish_on_device = finish_on_device,
+                                                      .defer_to_device = defer_to_device,
                                                       .limits = options.limits}));
   return plan;
 }
@@ -60,19 +60,19 @@ SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOpti
   slots.one_slab = own.one_slab;
   if (own.pinned_for == nullptr) return slots;
   slots.pinning = std::make_shared<DevicePinning>(own.pinned_for);
-  slots.working_slots = memory.most_depth;  // pinned at the start, never during production
+  slots.working_slots = memory.max_depth;  // pinned at the start, never during production
   slots.pinned_lent_slots =
       own.lent_batches != 0 ? std::min(own.lent_batches, 64) : SlotPool::kSpareSlots;
   return slots;
 }
 
-int MostDepth(const LoaderOptions& options, const ProducerOptions& own,
-              const RuntimeOptions& limits) {
-  constexpr int kMostPinned = 16;
-  if (own.pinned_for != nullptr) return kMostPinned;
+int MaxDepth(const LoaderOptions& options, const ProducerOptions& own,
+             const RuntimeOptions& limits) {
+  constexpr int kMaxPinned = 16;
+  if (own.pinned_for != nullptr) return kMaxPinned;
   const uint32_t samples = limits.reads_in_flight * static_cast<uint32_t>(limits.reader_threads) +
                            3 * static_cast<uint32_t>(limits.threads);
-  return std::clamp(static_cast<int>(2 * samples / options.batch_size), kMostDepth, 4096);
+  return std::clamp(static_cast<int>(2 * samples / options.batch_size), kMaxDepth, 4096);
 }
 
 uint32_t RunOf(const LoaderOptions& options) {
@@ -83,9 +83,9 @@ uint32_t RunOf(const LoaderOptions& options) {
   return static_cast<uint32_t>(std::clamp<size_t>(kRunBytes / bytes, 1, options.batch_size));
 }
 
-TunerLimits MostOf(const Runtime& runtime, const MemoryPlan& memory) {
+TunerLimits LimitsOf(const Runtime& runtime, const MemoryPlan& memory) {
   const RuntimeOptions& limits = runtime.options();
-  return {.depth = memory.most_depth,
+  return {.depth = memory.max_depth,
           .workers = limits.threads,
           .reads = static_cast<int>(limits.reads_in_flight) * limits.reader_threads};
 }

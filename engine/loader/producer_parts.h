@@ -18,7 +18,7 @@
 namespace stoker {
 
 // The compiled transforms; none if rows are copied as they are. Errors: those of Plan::Compile.
-Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool finish_on_device);
+Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool defer_to_device);
 
 // The cost of filling one row.
 RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work_ns);
@@ -31,14 +31,14 @@ SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOpti
 
 // The maximum depth: as many batches as hold twice the samples that can be in flight; fewer if
 // slots are pinned. Not used for a fixed depth.
-int MostDepth(const LoaderOptions& options, const ProducerOptions& own,
-              const RuntimeOptions& limits);
+int MaxDepth(const LoaderOptions& options, const ProducerOptions& own,
+             const RuntimeOptions& limits);
 
 // How many rows a worker copies per task: enough small rows that the cost of a task does not
 // matter.
 uint32_t RunOf(const LoaderOptions& options);
 
-TunerLimits MostOf(const Runtime& runtime, const MemoryPlan& memory);
+TunerLimits LimitsOf(const Runtime& runtime, const MemoryPlan& memory);
 TunerOptions TunerOptionsOf(const LoaderOptions& options, const Runtime& runtime);
 
 }  // namespace stoker

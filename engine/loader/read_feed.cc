@@ -4,9 +4,9 @@
 
 namespace stoker {
 
-ReadFeed::ReadFeed(const LoaderOptions& options, const EpochOrder& order, SamplesInFlight& samples,
+ReadFeed::ReadFeed(const LoaderOptions& options, const Sampler& sampler, SamplesInFlight& samples,
                    uint32_t run)
-    : options_(options), order_(order), samples_(samples), run_(run) {}
+    : options_(options), sampler_(sampler), samples_(samples), run_(run) {}
 
 size_t ReadFeed::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
   const bool behind_workers = samples_.BehindWorkers();
@@ -23,7 +23,7 @@ size_t ReadFeed::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
     }
     SampleInFlight& next = samples_[*index];
     samples_.BeginRead(*index);
-    const OrderEntry entry = order_.At(ticket->slot->epoch, ticket->slot->index, ticket->row);
+    const SamplerEntry entry = sampler_.At(ticket->slot->epoch, ticket->slot->index, ticket->row);
     next.ticket = *ticket;
     next.draw = {options_.seed, ticket->slot->epoch, entry.position};
     next.sample = options_.source->At(entry.sample);

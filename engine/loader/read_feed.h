@@ -9,7 +9,7 @@
 
 #include "engine/loader/assembler.h"
 #include "engine/loader/options.h"
-#include "engine/loader/order.h"
+#include "engine/loader/sampler.h"
 #include "engine/loader/samples_in_flight.h"
 #include "io/readers/reader.h"
 
@@ -21,7 +21,7 @@ class ReadFeed {
  public:
   // The references must outlive it. `run`: the maximum number of rows in memory that a worker fills
   // per task.
-  ReadFeed(const LoaderOptions& options, const EpochOrder& order, SamplesInFlight& samples,
+  ReadFeed(const LoaderOptions& options, const Sampler& sampler, SamplesInFlight& samples,
            uint32_t run);
 
   // Fills as many requests as rows, free samples and the limit on reads allow; they count as reads
@@ -34,7 +34,7 @@ class ReadFeed {
 
  private:
   const LoaderOptions& options_;
-  const EpochOrder& order_;
+  const Sampler& sampler_;
   SamplesInFlight& samples_;
   const uint32_t run_;
 };

@@ -23,11 +23,11 @@ ImageView ImageOf(const ArrayColumn& array, uint64_t id) {
 
 }  // namespace
 
-RowWriter::RowWriter(const LoaderOptions& options, const EpochOrder& order,
-                     std::optional<Plan> plan, std::optional<Mixer> mixer, SamplesInFlight& samples,
-                     MemoryBudget& memory, int workers)
+RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
+                     std::optional<Mixer> mixer, SamplesInFlight& samples, MemoryBudget& memory,
+                     int workers)
     : options_(options),
-      order_(order),
+      sampler_(sampler),
       plan_(std::move(plan)),
       mixer_(std::move(mixer)),
       samples_(samples),
@@ -38,9 +38,9 @@ RowWriter::RowWriter(const LoaderOptions& options, const EpochOrder& order,
 
 // Feeds the plan with a sample and others that are ready, two of them interleaved. It ends after a
 // few, because other loaders have tasks, too.
-class RowWriter::InTurns final : public ImageFeed {
+class RowWriter::SampleFeed final : public ImageFeed {
  public:
-  InTurns(RowWriter& writer, uint32_t first, int worker, Samples& samples)
+  SampleFeed(RowWriter& writer, uint32_t first, int worker, Samples& samples)
       : writer_(writer),
         worker_(worker),
         samples_(samples),
@@ -79,7 +79,7 @@ class RowWriter::InTurns final : public ImageFeed {
   }
 
  private:
-  static constexpr int kMost = 8;
+  static constexpr int kMax = 8;
 
   Status WriteLabel(const SampleInFlight& sample) const {
     const int64_t label = sample.sample.label;
@@ -93,7 +93,7 @@ class RowWriter::InTurns final : public ImageFeed {
 
   std::optional<uint32_t> Take() {
     if (next_) return std::exchange(next_, std::nullopt);
-    return taken_ == kMost ? std::nullopt : samples_.TakeReady();
+    return taken_ == kMax ? std::nullopt : samples_.TakeReady();
   }
 
   EncodedImage Encoded(uint32_t index) {
@@ -133,7 +133,7 @@ class RowWriter::InTurns final : public ImageFeed {
 };
 
 void RowWriter::Decode(uint32_t first, int worker, Samples& samples) {
-  InTurns(*this, first, worker, samples).Decode();
+  SampleFeed(*this, first, worker, samples).Decode();
 }
 
 void RowWriter::Copy(uint32_t run, int worker, Samples& samples) {
@@ -157,7 +157,7 @@ Status RowWriter::FillRun(const RowTicket& ticket, int worker, StageTimes& times
   const std::span<uint64_t> ids = std::span(slot.sample_ids).subspan(ticket.row, ticket.rows);
   uint32_t row = ticket.row;
   for (uint64_t& id : ids) {
-    const OrderEntry entry = order_.At(slot.epoch, slot.index, row);
+    const SamplerEntry entry = sampler_.At(slot.epoch, slot.index, row);
     id = entry.sample;
     if (plan_) {
       Status status =
@@ -196,7 +196,7 @@ void* RowWriter::WorkOf(const Slot& slot, uint32_t row) const {
 
 uint64_t RowWriter::Mix(Slot& slot, int worker) {
   const uint64_t before = NowNanoseconds();
-  const OrderEntry first = order_.At(slot.epoch, slot.index, 0);
+  const SamplerEntry first = sampler_.At(slot.epoch, slot.index, 0);
   mixer_->Mix(slot, {options_.seed, slot.epoch, first.position});
   const uint64_t spent = NowNanoseconds() - before;
   counters(worker).Add(0, 0, {.mix_ns = spent}, spent);

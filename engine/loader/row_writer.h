@@ -13,7 +13,7 @@
 #include "core/slot_pool.h"
 #include "engine/loader/mixer.h"
 #include "engine/loader/options.h"
-#include "engine/loader/order.h"
+#include "engine/loader/sampler.h"
 #include "engine/loader/samples_in_flight.h"
 #include "engine/watching/sample_times.h"
 #include "engine/watching/stats.h"
@@ -44,7 +44,7 @@ class RowWriter {
   };
 
   // `plan`: none if rows are copied as they are. All references must outlive it.
-  RowWriter(const LoaderOptions& options, const EpochOrder& order, std::optional<Plan> plan,
+  RowWriter(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
             std::optional<Mixer> mixer, SamplesInFlight& samples, MemoryBudget& memory,
             int workers);
 
@@ -67,14 +67,14 @@ class RowWriter {
   void AddTo(LoaderStats& stats) const;
 
  private:
-  class InTurns;
+  class SampleFeed;
 
   Status FillRun(const RowTicket& ticket, int worker, StageTimes& times);
   Status WriteLabels(const RowTicket& ticket) const;
   void* WorkOf(const Slot& slot, uint32_t row) const;
 
   const LoaderOptions& options_;
-  const EpochOrder& order_;
+  const Sampler& sampler_;
   const std::optional<Plan> plan_;
   const std::optional<Mixer> mixer_;
   SamplesInFlight& samples_;

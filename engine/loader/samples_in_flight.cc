@@ -10,7 +10,7 @@ namespace stoker {
 
 namespace {
 
-uint64_t PlaceOf(const RowTicket& ticket) { return ticket.batch << 21 | ticket.row; }
+uint64_t SortKeyOf(const RowTicket& ticket) { return ticket.batch << 21 | ticket.row; }
 
 }  // namespace
 
@@ -19,9 +19,9 @@ SamplesInFlight::SamplesInFlight(uint32_t count, MemoryBudget& memory, bool in_m
       samples_(count),
       free_(count, IndexSet::Begin::kFull),
       ready_(count, IndexSet::Begin::kEmpty),
-      places_(count),
-      most_reading_(count),
-      most_in_use_(count) {
+      sort_keys_(count),
+      max_reading_(count),
+      max_in_use_(count) {
   for (SampleInFlight& sample : samples_) {
     sample.read.buffer = GrowingBuffer(memory);
     if (in_memory) continue;
@@ -36,8 +36,8 @@ uint32_t SamplesInFlight::IndexOf(const ReadRequest& read) const {
 
 void SamplesInFlight::SetLimits(uint32_t reads, uint32_t in_use) {
   in_use = std::clamp(in_use, std::min(kSureReads, free_.count()), free_.count());
-  most_reading_.store(reads, std::memory_order_relaxed);
-  most_in_use_.store(in_use, std::memory_order_relaxed);
+  max_reading_.store(reads, std::memory_order_relaxed);
+  max_in_use_.store(in_use, std::memory_order_relaxed);
   for (uint32_t i = in_use; i < free_.count(); ++i) {
     if (free_.TakeThis(i)) Give(i);
   }
@@ -48,14 +48,14 @@ void SamplesInFlight::SetLimits(uint32_t reads, uint32_t in_use) {
 std::optional<uint32_t> SamplesInFlight::Take() {
   while (true) {
     if (Free() == 0) {
-      starved_.store(true, std::memory_order_seq_cst);
+      waiting_.store(true, std::memory_order_seq_cst);
       if (Free() == 0) return std::nullopt;
     }
     const std::optional<uint32_t> index = free_.Take();
     if (!index || in_memory_ || HasBuffer(samples_[*index].read.buffer)) return index;
     if (free_.available() + 1 == free_.count()) return index;
     free_.Give(*index);
-    starved_.store(true, std::memory_order_seq_cst);
+    waiting_.store(true, std::memory_order_seq_cst);
     if (free_.available() != free_.count()) return std::nullopt;
   }
 }
@@ -68,28 +68,28 @@ bool SamplesInFlight::HasBuffer(GrowingBuffer& buffer) {
 }
 
 void SamplesInFlight::Give(uint32_t index) {
-  if (index >= most_in_use_.load(std::memory_order_relaxed)) samples_[index].read.buffer.Free();
+  if (index >= max_in_use_.load(std::memory_order_relaxed)) samples_[index].read.buffer.Free();
   free_.Give(index);
 }
 
 uint32_t SamplesInFlight::Free() const {
-  const uint32_t most = most_in_use_.load(std::memory_order_relaxed);
+  const uint32_t most = max_in_use_.load(std::memory_order_relaxed);
   return most - std::min(most, free_.count() - free_.available());
 }
 
 bool SamplesInFlight::TooFewFree() {
-  const uint32_t enough = (most_in_use_.load(std::memory_order_relaxed) + 1) / 2;
+  const uint32_t enough = (max_in_use_.load(std::memory_order_relaxed) + 1) / 2;
   if (Free() >= enough) {
-    starved_.store(false, std::memory_order_seq_cst);
+    waiting_.store(false, std::memory_order_seq_cst);
     return false;
   }
-  starved_.store(true, std::memory_order_seq_cst);
+  waiting_.store(true, std::memory_order_seq_cst);
   return Free() < enough;  // checked again: a worker may have missed the flag
 }
 
 bool SamplesInFlight::BehindWorkers() const {
   const uint32_t in_use = free_.count() - free_.available();
-  return starved_.load(std::memory_order_relaxed) && in_use > 2 * reading();
+  return waiting_.load(std::memory_order_relaxed) && in_use > 2 * reading();
 }
 
 void SamplesInFlight::BeginRead(uint32_t index) {
@@ -98,7 +98,7 @@ void SamplesInFlight::BeginRead(uint32_t index) {
 
 void SamplesInFlight::SetReady(uint32_t index) {
   const RowTicket& ticket = samples_[index].ticket;
-  places_[index].store(PlaceOf(ticket), std::memory_order_relaxed);
+  sort_keys_[index].store(SortKeyOf(ticket), std::memory_order_relaxed);
   ready_.Give(index);
 }
 
@@ -107,9 +107,9 @@ std::optional<uint32_t> SamplesInFlight::TakeReady() {
     std::optional<uint32_t> oldest;
     uint64_t first = ~uint64_t{0};
     ready_.ForEach([&](uint32_t index) {
-      const uint64_t place = places_[index].load(std::memory_order_relaxed);
-      if (place >= first) return;
-      first = place;
+      const uint64_t key = sort_keys_[index].load(std::memory_order_relaxed);
+      if (key >= first) return;
+      first = key;
       oldest = index;
     });
     if (!oldest || ready_.TakeThis(*oldest)) return oldest;

@@ -57,13 +57,13 @@ class SamplesInFlight {
 
   // Returns whether fewer than half of the samples are free. Reads are submitted many at a time, so
   // that a reader thread wakes, and enters the kernel, once for many samples. A true result also
-  // sets starved(), until a later call returns false.
+  // sets waiting(), until a later call returns false.
   bool TooFewFree();
-  bool starved() const { return starved_.load(std::memory_order_seq_cst); }
+  bool waiting() const { return waiting_.load(std::memory_order_seq_cst); }
   // Whether samples are short because the workers hold most of them.
   bool BehindWorkers() const;
 
-  bool MayRead() const { return reading() < most_reading_.load(std::memory_order_relaxed); }
+  bool MayRead() const { return reading() < max_reading_.load(std::memory_order_relaxed); }
   void BeginRead(uint32_t index);
   void EndRead() { reading_.fetch_sub(1, std::memory_order_relaxed); }
   uint32_t reading() const { return reading_.load(std::memory_order_relaxed); }
@@ -86,11 +86,11 @@ class SamplesInFlight {
   std::vector<SampleInFlight> samples_;
   IndexSet free_;
   IndexSet ready_;
-  std::vector<std::atomic<uint64_t>> places_;  // order of the ready samples' rows
-  std::atomic<bool> starved_{false};
+  std::vector<std::atomic<uint64_t>> sort_keys_;  // order of the ready samples' rows
+  std::atomic<bool> waiting_{false};
   std::atomic<uint32_t> reading_{0};
-  std::atomic<uint32_t> most_reading_;
-  std::atomic<uint32_t> most_in_use_;
+  std::atomic<uint32_t> max_reading_;
+  std::atomic<uint32_t> max_in_use_;
 };
 
 }  // namespace stoker

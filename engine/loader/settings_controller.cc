@@ -23,7 +23,7 @@ TunerLimits SettingsController::Granted() const {
   TunerLimits granted = most_;
   granted.depth =
       static_cast<int>(std::clamp<uint64_t>(batches, 1, static_cast<uint64_t>(most_.depth)));
-  if (last_taken_ns_ < room_again_ns_) granted.depth = std::min(granted.depth, room_);
+  if (last_taken_ns_ < next_growth_ns_) granted.depth = std::min(granted.depth, room_);
   granted.workers = static_cast<int>(
       std::clamp<uint64_t>(memory_.workers(), 1, static_cast<uint64_t>(most_.workers)));
   return granted;
@@ -38,14 +38,14 @@ void SettingsController::Learn(const BatchRecord& batch) {
   }
   last_taken_ns_ = batch.taken_ns;
   Follow(tuner_.Observe(batch));
-  if (memory_.shared() && batch.taken_ns >= tell_again_ns_) TellNeeds(batch.taken_ns);
+  if (memory_.shared() && batch.taken_ns >= next_report_ns_) ReportNeeds(batch.taken_ns);
   Follow(tuner_.SetLimits(Granted(), batch.taken_ns));
 }
 
 // Called rarely, because the tuner needs a millisecond or two to compute it.
-void SettingsController::TellNeeds(uint64_t now_ns) {
-  constexpr uint64_t kTellEvery = 500'000'000;
-  tell_again_ns_ = now_ns + kTellEvery;
+void SettingsController::ReportNeeds(uint64_t now_ns) {
+  constexpr uint64_t kReportEvery = 500'000'000;
+  next_report_ns_ = now_ns + kReportEvery;
   const TunerSettings needs = tuner_.needs(most_);
   memory_.SetNeed({.workers = static_cast<uint64_t>(needs.workers),
                    .batch_bytes = static_cast<uint64_t>(needs.depth) * slots_.slot_bytes()},
@@ -77,7 +77,7 @@ void SettingsController::ApplyTuned() {
   const int room = TakeSlots(wanted.depth);
   if (room < wanted.depth) {
     constexpr uint64_t kLater = 1'000'000'000;
-    room_again_ns_ = last_taken_ns_ + kLater;
+    next_growth_ns_ = last_taken_ns_ + kLater;
     room_ = room;
     Keep(tuner_.SetLimits(Granted(), last_taken_ns_));
     wanted = tuner_.settings();

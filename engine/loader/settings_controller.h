@@ -43,7 +43,7 @@ class SettingsController {
   static constexpr size_t kDecisionsKept = 64;
 
   TunerLimits Granted() const;
-  void TellNeeds(uint64_t now_ns);
+  void ReportNeeds(uint64_t now_ns);
   void Follow(std::span<const TunerDecision> decisions);
   void Keep(std::span<const TunerDecision> decisions);
   void ApplyTuned();
@@ -54,10 +54,10 @@ class SettingsController {
   SlotPool& slots_;
   const LoaderTrace& trace_;
   const Apply apply_;
-  uint64_t last_taken_ns_ = 0;  // when the last batch was delivered
-  uint64_t tell_again_ns_ = 0;  // when to report this loader's needs
-  uint64_t room_again_ns_ = 0;  // when to try again for more memory than `room_`
-  int room_ = 0;                // batches
+  uint64_t last_taken_ns_ = 0;   // when the last batch was delivered
+  uint64_t next_report_ns_ = 0;  // when to report this loader's needs
+  uint64_t next_growth_ns_ = 0;  // when to try again for more memory than `room_`
+  int room_ = 0;                 // batches
   Tuner tuner_;
 
   mutable std::mutex mutex_;  // guards the members below

@@ -29,9 +29,9 @@ Result<std::unique_ptr<MemoryLease>> MemoryManager::Lease(const MemoryNeeds& nee
   leases_.push_back(lease.get());
   DivideBudget();
   // It may take its first batches even if other loaders still hold more than their new share.
-  batches_.SetLimit(std::max(batches_.limit(), batches_.used() + plan.claim.least_batches));
+  batches_.SetLimit(std::max(batches_.limit(), batches_.used() + plan.claim.min_batches));
   DivideAmongLeases();
-  const auto first = static_cast<uint64_t>(needs.at_once ? plan.most_depth : plan.depth);
+  const auto first = static_cast<uint64_t>(needs.at_once ? plan.max_depth : plan.depth);
   const uint64_t bytes = first * needs.slot_bytes;
   // Samples of other loaders may still use the memory. (If their batches have grown meanwhile there
   // is no room even then, and SlotPool::Make reports it.)
@@ -55,7 +55,7 @@ void MemoryManager::ReserveAlone(std::unique_lock<std::mutex>& lock, Reservation
 
 MemoryLease::MemoryLease(MemoryManager& manager, const MemoryPlan& plan, double weight)
     : manager_(manager), plan_(plan), weight_(weight), batches_(manager.batches_) {
-  need_.batch_bytes = plan.claim.least_batches;
+  need_.batch_bytes = plan.claim.min_batches;
 }
 
 MemoryLease::~MemoryLease() {
@@ -96,7 +96,7 @@ void MemoryManager::DivideAmongLeases() {
   for (const MemoryLease* lease : leases_) {
     const uint64_t need = lease->Idle(now_ns_) ? 0 : lease->need_.workers;
     workers.push_back({lease->weight_, 1, need});
-    bytes.push_back({lease->weight_, lease->plan_.claim.least_batches, lease->need_.batch_bytes});
+    bytes.push_back({lease->weight_, lease->plan_.claim.min_batches, lease->need_.batch_bytes});
   }
   const auto of_workers = FairSharesWithRoom(static_cast<uint64_t>(workers_), workers);
   const auto of_bytes = FairSharesWithRoom(batches_.limit(), bytes);
@@ -143,7 +143,7 @@ WorkToken MemoryLease::Begin() {
 
 void MemoryLease::End(bool alone) {
   MemoryManager& manager = manager_;
-  if (alone) manager.EndTurn();
+  if (alone) manager.EndRetry();
   manager.End();
   // The last access to this lease. A thread that waits for it checks again under the manager's
   // lock.
@@ -182,7 +182,7 @@ void MemoryLease::JoinWaitList(uint32_t sample, WorkToken work) {
   work = WorkToken();  // the first of the list may be waiting for its end
 }
 
-std::optional<MemoryLease::Turn> MemoryLease::TakeTurn() {
+std::optional<MemoryLease::Retry> MemoryLease::TakeRetry() {
   std::lock_guard lock(manager_.mutex_);
   std::deque<MemoryManager::Waiting>& list = manager_.wait_list_;
   if (list.empty() || list.front().lease != this || !manager_.NothingInWork()) return std::nullopt;
@@ -190,13 +190,13 @@ std::optional<MemoryLease::Turn> MemoryLease::TakeTurn() {
   WorkToken work = Begin();
   work.alone_ = true;
   const uint32_t sample = list.front().sample;
-  list.pop_front();  // it counts as waiting until EndTurn, so that no other work begins beside it
-  return Turn{sample, std::move(work)};
+  list.pop_front();  // it counts as waiting until EndRetry, so that no other work begins beside it
+  return Retry{sample, std::move(work)};
 }
 
 // The next sample of the list has to wait for the End that follows; if the list is empty, readers
 // can go on now.
-void MemoryManager::EndTurn() {
+void MemoryManager::EndRetry() {
   if (waiting_.fetch_sub(1, std::memory_order_seq_cst) == 1) wake_readers_();
 }
 

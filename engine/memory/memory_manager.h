@@ -77,7 +77,7 @@ class MemoryManager {
   bool AnyWaits() const { return waiting_.load(std::memory_order_seq_cst) != 0; }
   bool NothingInWork() const { return in_work_.load(std::memory_order_seq_cst) == 0; }
   void End();
-  void EndTurn();
+  void EndRetry();
   void NotifyAll();
 
   // These require mutex_.
@@ -183,7 +183,7 @@ class MemoryLease {
 
   // ---- Work in progress
 
-  // Returns an empty token while a sample waits: call TakeTurn then.
+  // Returns an empty token while a sample waits: call TakeRetry then.
   [[nodiscard]] WorkToken TryBegin();
   // For work that continues other work in progress.
   [[nodiscard]] WorkToken Begin();
@@ -197,13 +197,13 @@ class MemoryLease {
   // Adds the sample, whose memory has been freed, to the wait list, and ends `work`. Precondition:
   // not alone.
   void JoinWaitList(uint32_t sample, WorkToken work);
-  struct Turn {
+  struct Retry {
     uint32_t sample;
     WorkToken work;  // alone
   };
   // Returns the first sample of the list, if it is this loader's and no work is in progress, after
   // freeing idle memory.
-  std::optional<Turn> TakeTurn();
+  std::optional<Retry> TakeRetry();
   // Removes all its samples from the list and returns them. Precondition: none of its work is in
   // progress.
   std::vector<uint32_t> LeaveWaitList();

@@ -4,25 +4,25 @@
 #include <array>
 #include <string>
 
-#include "core/noun.h"
+#include "core/plural.h"
 
 namespace stoker {
 
 namespace {
 
 // Far beyond any machine's memory, and small enough to add up a few.
-constexpr uint64_t kMost = uint64_t{1} << 60;
+constexpr uint64_t kMax = uint64_t{1} << 60;
 
 uint64_t Times(uint64_t count, uint64_t bytes) {
-  return bytes != 0 && count > kMost / bytes ? kMost : count * bytes;
+  return bytes != 0 && count > kMax / bytes ? kMax : count * bytes;
 }
 
 MemoryClaim SumOf(std::span<const MemoryClaim> claims) {
   MemoryClaim sum;
   for (const MemoryClaim& claim : claims) {
-    sum.least_batches = std::min(kMost, sum.least_batches + claim.least_batches);
-    sum.most_batches = std::min(kMost, sum.most_batches + claim.most_batches);
-    sum.samples = std::min(kMost, sum.samples + claim.samples);
+    sum.min_batches = std::min(kMax, sum.min_batches + claim.min_batches);
+    sum.max_batches = std::min(kMax, sum.max_batches + claim.max_batches);
+    sum.samples = std::min(kMax, sum.samples + claim.samples);
   }
   return sum;
 }
@@ -30,8 +30,8 @@ MemoryClaim SumOf(std::span<const MemoryClaim> claims) {
 MemoryClaim ClaimOf(const MemoryNeeds& needs) {
   const auto least = static_cast<uint64_t>(std::max(needs.depth, 1));
   const uint64_t batches = Times(least, needs.slot_bytes);
-  return {.least_batches = batches,
-          .most_batches = needs.depth != 0 ? batches : kMost,  // whatever depth is useful
+  return {.min_batches = batches,
+          .max_batches = needs.depth != 0 ? batches : kMax,  // whatever depth is useful
           .samples = kSureReads * kReadBufferBytes +
                      Times(static_cast<uint64_t>(needs.threads), needs.workspace_bytes)};
 }
@@ -39,16 +39,17 @@ MemoryClaim ClaimOf(const MemoryNeeds& needs) {
 MemoryShares Share(uint64_t budget, const MemoryClaim& sum) {
   const uint64_t spare = budget - std::min(budget, sum.samples);
   const uint64_t batches =
-      std::max(sum.least_batches, std::min({budget / 2, sum.most_batches, spare}));
+      std::max(sum.min_batches, std::min({budget / 2, sum.max_batches, spare}));
   return {batches, budget - std::min(budget, batches)};
 }
 
 Error NoRoom(const MemoryNeeds& needs, uint64_t budget, uint64_t minimum, bool alone) {
   const int batches = std::max(needs.depth, 1);
   return Error{.code = Code::kResourceExhausted,
-               .cause = std::to_string(batches) + Noun(batches, " batch", " batches") + " of " +
+               .cause = std::to_string(batches) + Plural(batches, " batch", " batches") + " of " +
                         std::to_string(needs.slot_bytes) + " bytes and " +
-                        std::to_string(needs.threads) + Noun(needs.threads, " worker", " workers") +
+                        std::to_string(needs.threads) +
+                        Plural(needs.threads, " worker", " workers") +
                         (alone ? "" : ", beside the other loaders,") + " need at least " +
                         std::to_string(minimum) + " bytes of working memory, and the budget is " +
                         std::to_string(budget),
@@ -65,46 +66,46 @@ MemoryShares ShareMemory(uint64_t budget, std::span<const MemoryClaim> claims) {
 // Beyond their minimum, samples get half of a large budget, or all but what batches can use.
 uint64_t BudgetForSample(uint64_t bytes, std::span<const MemoryClaim> claims) {
   const MemoryClaim sum = SumOf(claims);
-  bytes = std::max(std::min(bytes, kMost), sum.samples);
-  if (bytes == sum.samples) return bytes + sum.least_batches;
-  return bytes + std::max(sum.least_batches, std::min(bytes - 1, sum.most_batches));
+  bytes = std::max(std::min(bytes, kMax), sum.samples);
+  if (bytes == sum.samples) return bytes + sum.min_batches;
+  return bytes + std::max(sum.min_batches, std::min(bytes - 1, sum.max_batches));
 }
 
 Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
                               std::span<const MemoryClaim> others, uint64_t reserved) {
-  constexpr uint32_t kMostRequests = 1024;
+  constexpr uint32_t kMaxRequests = 1024;
   MemoryPlan plan;
   plan.claim = ClaimOf(needs);
   const MemoryClaim their = SumOf(others);
   const MemoryClaim sum = SumOf(std::array{their, plan.claim});
-  const uint64_t taken = std::max(reserved, their.least_batches);
-  const uint64_t own = plan.claim.least_batches + sum.samples;
+  const uint64_t taken = std::max(reserved, their.min_batches);
+  const uint64_t own = plan.claim.min_batches + sum.samples;
   if (budget < own || budget - own < taken) {
     // The other loaders' batches get at most half of the budget, or what they have claimed.
-    const uint64_t beside = others.empty() ? 0 : std::min(own, their.most_batches);
-    return NoRoom(needs, budget, own + std::max(their.least_batches, beside), others.empty());
+    const uint64_t beside = others.empty() ? 0 : std::min(own, their.max_batches);
+    return NoRoom(needs, budget, own + std::max(their.min_batches, beside), others.empty());
   }
 
   const MemoryShares shares = Share(budget, sum);
-  plan.depth = plan.most_depth = needs.depth;
+  plan.depth = plan.max_depth = needs.depth;
   if (needs.depth == 0) {
     const uint64_t slot = std::max<uint64_t>(needs.slot_bytes, 1);
-    const uint64_t share = (shares.batches - their.least_batches) / slot;
+    const uint64_t share = (shares.batches - their.min_batches) / slot;
     const uint64_t left = (budget - taken - sum.samples) / slot;  // at least 1
     const uint64_t now = (shares.batches - std::min(shares.batches, taken)) / slot;
     const uint64_t most = needs.at_once ? std::min(share, left) : share;
-    plan.most_depth = static_cast<int>(std::clamp<uint64_t>(most, 1, needs.most_depth));
-    plan.depth = static_cast<int>(std::clamp<uint64_t>(needs.at_once ? most : now, 1,
-                                                       std::min(kFirstDepth, plan.most_depth)));
+    plan.max_depth = static_cast<int>(std::clamp<uint64_t>(most, 1, needs.max_depth));
+    plan.depth = static_cast<int>(
+        std::clamp<uint64_t>(needs.at_once ? most : now, 1, std::min(kFirstDepth, plan.max_depth)));
   }
   if (needs.at_once) {
-    plan.claim.least_batches = Times(static_cast<uint64_t>(plan.most_depth), needs.slot_bytes);
-    plan.claim.most_batches = plan.claim.least_batches;
+    plan.claim.min_batches = Times(static_cast<uint64_t>(plan.max_depth), needs.slot_bytes);
+    plan.claim.max_batches = plan.claim.min_batches;
   }
   // Enough to keep all reads in flight while each worker has two samples in progress and one
   // waiting, using at most half of the memory left for them.
   const uint64_t wanted = std::min<uint64_t>(
-      needs.reads_in_flight + 3 * static_cast<uint64_t>(needs.threads), kMostRequests);
+      needs.reads_in_flight + 3 * static_cast<uint64_t>(needs.threads), kMaxRequests);
   const uint64_t spare = shares.samples - std::min(shares.samples, sum.samples);
   plan.requests =
       kSureReads + static_cast<uint32_t>(std::min(wanted - std::min<uint64_t>(wanted, kSureReads),

@@ -23,14 +23,14 @@ inline constexpr uint64_t kReadBufferBytes = 256 << 10;  // grows for larger fil
 inline constexpr uint64_t kWorkspaceBytes = 2 << 20;     // per worker; grows for wide images
 inline constexpr uint32_t kSureReads = 2;                // buffers that a loader always has
 inline constexpr int kFirstDepth = 4;                    // if no depth is fixed
-inline constexpr int kMostDepth = 64;                    // the largest tuned depth, except for
+inline constexpr int kMaxDepth = 64;                     // the largest tuned depth, except for
                                                          // small batches
 
 // The claim of one loader.
 struct MemoryClaim {
-  uint64_t least_batches = 0;  // one batch; or all batches of a fixed depth
-  uint64_t most_batches = 0;   // the same if the depth is fixed; otherwise unlimited
-  uint64_t samples = 0;        // kSureReads buffers, and a workspace for each worker
+  uint64_t min_batches = 0;  // one batch; or all batches of a fixed depth
+  uint64_t max_batches = 0;  // the same if the depth is fixed; otherwise unlimited
+  uint64_t samples = 0;      // kSureReads buffers, and a workspace for each worker
 };
 
 struct MemoryShares {
@@ -38,7 +38,7 @@ struct MemoryShares {
   uint64_t samples = 0;
 };
 
-// Precondition: the sum of all least_batches and samples fits into the budget.
+// Precondition: the sum of all min_batches and samples fits into the budget.
 MemoryShares ShareMemory(uint64_t budget, std::span<const MemoryClaim> claims);
 
 // The smallest budget with which ShareMemory leaves `bytes` for samples.
@@ -49,14 +49,14 @@ struct MemoryNeeds {
   int depth = 0;            // fixed by the user; 0: tuned
   int threads = 0;
   uint32_t reads_in_flight = 0;  // over all reader threads
-  int most_depth = kMostDepth;   // the largest useful depth, if none is fixed
+  int max_depth = kMaxDepth;     // the largest useful depth, if none is fixed
   uint64_t workspace_bytes = kWorkspaceBytes;
   bool at_once = false;  // reserve all slots that it may ever have when it is opened
 };
 
 struct MemoryPlan {
   int depth = 0;          // the first depth, reserved when the loader is opened
-  int most_depth = 0;     // the largest depth: the assembler's window; `depth` if that is fixed
+  int max_depth = 0;      // the largest depth: the assembler's window; `depth` if that is fixed
   uint32_t requests = 0;  // the largest number of samples being read, waiting or being decoded
   MemoryClaim claim;
 };

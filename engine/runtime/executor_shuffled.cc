@@ -9,7 +9,7 @@
 #include "core/start_thread.h"
 #include "core/try.h"
 #include "engine/runtime/executor.h"
-#include "engine/runtime/thread_census.h"
+#include "engine/runtime/threads_seen.h"
 
 namespace stoker {
 
@@ -18,7 +18,7 @@ namespace {
 // Waits briefly until several tasks are pending, then runs any one of them under any worker number.
 class ShuffledExecutor final : public Executor {
  public:
-  ShuffledExecutor(int threads, uint64_t seed) : census_(threads), random_({seed, 0, 0}, 0) {}
+  ShuffledExecutor(int threads, uint64_t seed) : seen_threads_(threads), random_({seed, 0, 0}, 0) {}
 
   Status Start() {  // must be called first
     Result<std::thread> thread = StartThread("the workers' thread", [this] { Run(); });
@@ -39,41 +39,42 @@ class ShuffledExecutor final : public Executor {
   void Submit(const Task& task) override {
     {
       std::lock_guard lock(mutex_);
-      pile_.push_back(task);
+      pending_.push_back(task);
     }
     wake_.notify_all();
   }
 
-  int concurrency() const override { return census_.workers(); }
+  int concurrency() const override { return seen_threads_.workers(); }
   const char* name() const override { return "shuffled"; }
-  int threads_seen() const override { return census_.count(); }
+  int threads_seen() const override { return seen_threads_.count(); }
 
  private:
-  static constexpr size_t kPile = 16;
+  static constexpr size_t kEnoughPending = 16;
   static constexpr std::chrono::microseconds kPatience{500};
 
   void Run() {
     std::unique_lock lock(mutex_);
     while (true) {
-      wake_.wait(lock, [this] { return closing_ || !pile_.empty(); });
-      if (pile_.empty()) return;
-      wake_.wait_for(lock, kPatience, [this] { return closing_ || pile_.size() >= kPile; });
-      std::swap(pile_[random_.Below(pile_.size())], pile_.back());
-      const Task task = pile_.back();
-      pile_.pop_back();
+      wake_.wait(lock, [this] { return closing_ || !pending_.empty(); });
+      if (pending_.empty()) return;
+      wake_.wait_for(lock, kPatience,
+                     [this] { return closing_ || pending_.size() >= kEnoughPending; });
+      std::swap(pending_[random_.Below(pending_.size())], pending_.back());
+      const Task task = pending_.back();
+      pending_.pop_back();
       const int worker = static_cast<int>(random_.Below(static_cast<uint64_t>(concurrency())));
       lock.unlock();
-      census_.Note(worker);
+      seen_threads_.Note(worker);
       task.run(task.context, task.argument, worker);
       lock.lock();
     }
   }
 
-  ThreadCensus census_;
+  ThreadsSeen seen_threads_;
   RandomStream random_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<Task> pile_;
+  std::vector<Task> pending_;
   bool closing_ = false;
   std::thread thread_;
 };

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "engine/runtime/executor.h"
-#include "engine/runtime/thread_census.h"
+#include "engine/runtime/threads_seen.h"
 
 namespace stoker {
 
@@ -28,7 +28,7 @@ class TbbExecutor final : public Executor {
                      std::max(Parallelism::active_value(Parallelism::max_allowed_parallelism),
                               static_cast<size_t>(threads) + 1)),
         arena_(threads, /*reserved_for_masters=*/0),
-        census_(threads) {
+        seen_threads_(threads) {
     StartThreads();
   }
 
@@ -38,16 +38,16 @@ class TbbExecutor final : public Executor {
     pending_.fetch_add(1, std::memory_order_relaxed);
     arena_.enqueue([this, task] {
       // An arena for one thread has two slots, only one of which is in use at a time.
-      const int worker = tbb::this_task_arena::current_thread_index() % census_.workers();
-      census_.Note(worker);
+      const int worker = tbb::this_task_arena::current_thread_index() % seen_threads_.workers();
+      seen_threads_.Note(worker);
       task.run(task.context, task.argument, worker);
       pending_.fetch_sub(1, std::memory_order_release);  // the last touch of this executor
     });
   }
 
-  int concurrency() const override { return census_.workers(); }
+  int concurrency() const override { return seen_threads_.workers(); }
   const char* name() const override { return "tbb"; }
-  int threads_seen() const override { return census_.count(); }
+  int threads_seen() const override { return seen_threads_.count(); }
 
  private:
   using Parallelism = tbb::global_control;
@@ -77,7 +77,7 @@ class TbbExecutor final : public Executor {
 
   // Returns the number of tasks that were sent.
   int SendTo(const std::shared_ptr<Gate>& gate) {
-    for (int i = 0; i < census_.workers(); ++i) {
+    for (int i = 0; i < seen_threads_.workers(); ++i) {
       pending_.fetch_add(1, std::memory_order_relaxed);
       try {
         arena_.enqueue([this, gate] {
@@ -94,7 +94,7 @@ class TbbExecutor final : public Executor {
         return i;
       }
     }
-    return census_.workers();
+    return seen_threads_.workers();
   }
 
   void AwaitAll() const {
@@ -103,7 +103,7 @@ class TbbExecutor final : public Executor {
 
   Parallelism parallelism_;
   tbb::task_arena arena_;
-  ThreadCensus census_;
+  ThreadsSeen seen_threads_;
   std::atomic<uint64_t> pending_{0};
 };
 

@@ -8,7 +8,7 @@
 #include "core/start_thread.h"
 #include "core/try.h"
 #include "engine/runtime/executor.h"
-#include "engine/runtime/thread_census.h"
+#include "engine/runtime/threads_seen.h"
 
 namespace stoker {
 
@@ -16,13 +16,13 @@ namespace {
 
 class ThreadsExecutor final : public Executor {
  public:
-  explicit ThreadsExecutor(int threads) : census_(threads) {
+  explicit ThreadsExecutor(int threads) : seen_threads_(threads) {
     threads_.reserve(static_cast<size_t>(threads));
   }
 
   // Must be called first. If not all threads can be started, it continues with those it has.
   Status Start() {
-    for (int worker = 0; worker < census_.workers(); ++worker) {
+    for (int worker = 0; worker < seen_threads_.workers(); ++worker) {
       Result<std::thread> thread =
           StartThread("a worker's thread", [this, worker] { Run(worker); });
       if (!thread.ok() && threads_.empty()) return std::move(thread).error();
@@ -51,7 +51,7 @@ class ThreadsExecutor final : public Executor {
 
   int concurrency() const override { return static_cast<int>(threads_.size()); }
   const char* name() const override { return "threads"; }
-  int threads_seen() const override { return census_.count(); }
+  int threads_seen() const override { return seen_threads_.count(); }
 
  private:
   void Run(int worker) {
@@ -62,13 +62,13 @@ class ThreadsExecutor final : public Executor {
       const Task task = queue_.front();
       queue_.pop_front();
       lock.unlock();
-      census_.Note(worker);
+      seen_threads_.Note(worker);
       task.run(task.context, task.argument, worker);
       lock.lock();
     }
   }
 
-  ThreadCensus census_;
+  ThreadsSeen seen_threads_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Task> queue_;

@@ -14,7 +14,7 @@ ReadService::ReadService(int threads, ReaderFactory factory, const Trace& trace)
 
 ReadService::~ReadService() {
   closing_ = true;
-  Kick();
+  Wake();
   for (auto& t : threads_) t->thread.join();
 }
 
@@ -41,7 +41,7 @@ Status ReadService::Attach(ReadClient* client) {
   }
   clients_.push_back(client);
   ++generation_;
-  Kick();
+  Wake();
   return {};
 }
 
@@ -49,7 +49,7 @@ void ReadService::Detach(ReadClient* client) {
   std::unique_lock lock(mutex_);
   std::erase(clients_, client);
   const uint64_t generation = ++generation_;
-  Kick();
+  Wake();
   changed_.wait(lock, [&] {
     return std::ranges::all_of(threads_, [&](auto& t) { return t->generation >= generation; });
   });
@@ -73,7 +73,7 @@ void ReadService::Serve(ReaderThread& self, Reader& reader) {
   uint64_t generation = 0;
   size_t turn = 0;  // rotates which client is asked first, for when there is room for only one read
   while (true) {
-    const uint32_t kicks = kicks_.load(std::memory_order_seq_cst);
+    const uint32_t wakes = wakes_.load(std::memory_order_seq_cst);
     if (generation != generation_.load(std::memory_order_acquire)) {
       std::lock_guard lock(mutex_);
       clients = clients_;
@@ -84,12 +84,12 @@ void ReadService::Serve(ReaderThread& self, Reader& reader) {
     if (pulled != 0) ++turn;
     if (pulled == 0 && reader.in_flight() == 0) {
       if (closing_.load(std::memory_order_acquire)) return;
-      Sleep(kicks);
+      Sleep(wakes);
       continue;
     }
     const size_t finished = Read(reader, requests, pulled);
     for (size_t i = 0; i < finished; ++i) {
-      static_cast<ReadClient*>(requests[i]->owner)->Finish(*requests[i]);
+      static_cast<ReadClient*>(requests[i]->owner)->CompleteRead(*requests[i]);
     }
   }
 }
@@ -101,17 +101,17 @@ size_t ReadService::Read(Reader& reader, std::span<ReadRequest*> requests, size_
   return reader.Reap(requests, /*wait=*/pulled == 0);
 }
 
-void ReadService::Kick() {
-  kicks_.fetch_add(1, std::memory_order_seq_cst);
+void ReadService::Wake() {
+  wakes_.fetch_add(1, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
   std::lock_guard lock(sleep_mutex_);
-  kicked_.notify_all();
+  woken_.notify_all();
 }
 
-void ReadService::Sleep(uint32_t kicks) {
+void ReadService::Sleep(uint32_t wakes) {
   std::unique_lock lock(sleep_mutex_);
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  kicked_.wait(lock, [&] { return kicks_.load(std::memory_order_seq_cst) != kicks; });
+  woken_.wait(lock, [&] { return wakes_.load(std::memory_order_seq_cst) != wakes; });
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }
 

@@ -24,11 +24,11 @@ namespace stoker {
 class ReadClient {
  public:
   // Writes up to requests.size() requests to start now into `requests` and returns how many. If it
-  // returns fewer and more will come, the client calls ReadService::Kick when they do.
+  // returns fewer and more will come, the client calls ReadService::Wake when they do.
   virtual size_t Pull(std::span<ReadRequest*> requests) = 0;
 
   // Called when a pulled request has finished, with success or an error.
-  virtual void Finish(ReadRequest& request) = 0;
+  virtual void CompleteRead(ReadRequest& request) = 0;
 
  protected:
   ~ReadClient() = default;
@@ -45,13 +45,13 @@ class ReadService {
   // Starts to pull from `client`. Fails if a reader cannot be made.
   Status Attach(ReadClient* client);
 
-  // After it returns no thread calls Pull of `client` again; for requests pulled before, Finish is
-  // still called.
+  // After it returns no thread calls Pull of `client` again; for requests pulled before,
+  // CompleteRead is still called.
   void Detach(ReadClient* client);
 
   // Wakes sleeping reader threads, because there may be requests to pull. Thread-safe; takes no
   // lock and makes no system call unless a reader thread sleeps.
-  void Kick();
+  void Wake();
 
   // CPU time of the reader threads, for reading and for the few instructions of their clients'
   // calls.
@@ -67,7 +67,7 @@ class ReadService {
 
   void Run(ReaderThread& self);
   void Serve(ReaderThread& self, Reader& reader);
-  void Sleep(uint32_t kicks);  // until the next Kick
+  void Sleep(uint32_t wakes);  // until the next Wake
   size_t Read(Reader& reader, std::span<ReadRequest*> requests, size_t pulled);
   size_t PullAll(const std::vector<ReadClient*>& clients, size_t first,
                  std::vector<ReadRequest*>& requests, size_t room);
@@ -75,12 +75,12 @@ class ReadService {
   const int thread_count_;
   const ReaderFactory factory_;
   const Trace& trace_;
-  // A sleeper counts itself and then reads kicks_; a kicker counts and then reads sleepers_. All
+  // A sleeper counts itself and then reads wakes_; a waker counts and then reads sleepers_. All
   // four are seq_cst, so they cannot miss each other.
-  std::atomic<uint32_t> kicks_{0};
+  std::atomic<uint32_t> wakes_{0};
   std::atomic<uint32_t> sleepers_{0};
   std::mutex sleep_mutex_;
-  std::condition_variable kicked_;
+  std::condition_variable woken_;
   std::atomic<uint64_t> generation_{1};  // version of clients_
   std::atomic<bool> closing_{false};
   std::mutex attaching_;  // held by the one Attach that starts threads

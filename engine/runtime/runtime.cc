@@ -24,7 +24,7 @@ namespace stoker {
 
 namespace {
 
-constexpr uint32_t kMostReads = 64;  // default per reader thread
+constexpr uint32_t kMaxReads = 64;  // default per reader thread
 
 // The settings that the user has given, which are not tuned.
 TunerSettings FixedBy(const RuntimeOptions& given, int threads) {
@@ -84,7 +84,7 @@ struct Runtime::Parts {
         fixed(given),
         reader(std::move(chosen)),
         executor_reason(std::move(made.reason)),
-        memory(options.memory_budget, options.threads, [this] { reads.Kick(); }),
+        memory(options.memory_budget, options.threads, [this] { reads.Wake(); }),
         executor(std::move(made.executor)),
         reads(options.reader_threads, std::move(make_reader), trace) {}
 
@@ -108,7 +108,7 @@ Result<std::shared_ptr<Runtime>> RuntimeWithReaders(const RuntimeOptions& given,
   TRY(Check(given));
   RuntimeOptions options = given;
   if (options.threads == 0) options.threads = DefaultThreads();
-  if (options.reads_in_flight == 0) options.reads_in_flight = kMostReads;
+  if (options.reads_in_flight == 0) options.reads_in_flight = kMaxReads;
   if (options.memory_budget == 0) options.memory_budget = DefaultMemory();
   ReaderChoice choice{ReaderKind::kPread, "given by the caller"};
   if (!make_reader) {

@@ -9,16 +9,17 @@
 #include <utility>
 #include <vector>
 
-#include "core/noun.h"
+#include "core/plural.h"
 
 namespace stoker {
 
 namespace {
 
-constexpr double kNoWait = 0.03;      // waits below this need no advice; the tuner accepts 1.1%
-constexpr double kNowAndThen = 0.15;  // below this, throughput suffices on average
-constexpr double kAllTheTime = 0.9;   // above this, the consumer only takes batches
-constexpr double kHeldUp = 0.9;  // share of workers' time: with a core for less, they wait for one
+constexpr double kNoWait = 0.03;        // waits below this need no advice; the tuner accepts 1.1%
+constexpr double kOccasionally = 0.15;  // below this, throughput suffices on average
+constexpr double kAlways = 0.9;         // above this, the consumer only takes batches
+constexpr double kEnoughCore =
+    0.9;  // share of workers' time: with a core for less, they wait for one
 
 enum class Cause : uint8_t { kStorage, kDecode, kCopy, kOther };
 
@@ -92,7 +93,7 @@ class Adviser {
     }
     if (causes_[0].first == 0) return "The consumer waited " + Percent(share_) + " of the time.";
     const Cause cause = causes_[0].second;
-    return (TakesOnly() && cause != Cause::kOther ? Limit(cause) : Waited(cause)) +
+    return (OnlyTakesBatches() && cause != Cause::kOther ? Limit(cause) : Waited(cause)) +
            (cause == Cause::kDecode ? Others() : "") + Next() + Sentence(Remedies(cause));
   }
 
@@ -100,7 +101,7 @@ class Adviser {
   using What = TunerDecision::What;
   using Because = TunerDecision::Because;
 
-  bool TakesOnly() const { return share_ > kAllTheTime; }
+  bool OnlyTakesBatches() const { return share_ > kAlways; }
   bool in_memory() const { return stats_.reader == "none"; }
 
   bool CropsAtRandom() const {
@@ -137,14 +138,15 @@ class Adviser {
     std::string text = Upper(NameOf(cause)) + " is the limit, at " +
                        Number(static_cast<double>(stats_.samples) / seconds) + " samples/s";
     if (cause == Cause::kDecode && workers_ > 0) {
-      text += " with " + std::to_string(workers_) + Noun(workers_, " worker", " workers") +
+      text += " with " + std::to_string(workers_) + Plural(workers_, " worker", " workers") +
               ", busy " + Percent(busy()) + " of the time";
-      if (HeldUp()) text += ", and with a core " + Percent(stats_.clocked.share()) + " of that";
+      if (ShortOfCores())
+        text += ", and with a core " + Percent(stats_.clocked.share()) + " of that";
     } else if (cause == Cause::kStorage) {
       text += ", " + Rate(static_cast<double>(stats_.bytes_read) / seconds);
       if (stats_.reads > 0)
         text += " with " + std::to_string(stats_.reads) +
-                Noun(stats_.reads, " read at a time", " reads at a time");
+                Plural(stats_.reads, " read at a time", " reads at a time");
     }
     return text + ".";
   }
@@ -156,7 +158,7 @@ class Adviser {
       case Cause::kDecode:
         return waited + ": " + Cores();
       case Cause::kStorage:
-        if (share_ < kNowAndThen) return waited + ": storage is late occasionally.";
+        if (share_ < kOccasionally) return waited + ": storage is late occasionally.";
         return waited + ": storage brings " +
                Rate(Ratio(static_cast<double>(stats_.bytes_read), wait_ + consumer_)) +
                " and should bring " +
@@ -173,17 +175,17 @@ class Adviser {
   // number of cores if they never waited for one.
   double needed() const { return Ratio(Seconds(stats_.work_ns), consumer_); }
   double cores() const { return needed() * stats_.clocked.share(); }
-  bool HeldUp() const { return stats_.clocked.share() < kHeldUp; }
+  bool ShortOfCores() const { return stats_.clocked.share() < kEnoughCore; }
   bool EnoughOnAverage() const { return needed() < workers_; }
   double busy() const { return Ratio(Seconds(stats_.work_ns), (wait_ + consumer_) * workers_); }
   bool HalfIsEnough() const {
-    return workers_ > 0 && (TakesOnly() ? busy() : needed() / workers_) <= 0.5;
+    return workers_ > 0 && (OnlyTakesBatches() ? busy() : needed() / workers_) <= 0.5;
   }
 
   // The tuner would give a loader that needs all of its workers more of them, if it could.
   bool OthersHaveWorkers() const {
     return workers_ > 0 && stats_.threads > workers_ && !stats_.workers_given &&
-           (TakesOnly() ? busy() > kAllTheTime : !EnoughOnAverage());
+           (OnlyTakesBatches() ? busy() > kAlways : !EnoughOnAverage());
   }
 
   std::string Others() const {
@@ -212,7 +214,7 @@ class Adviser {
     if (workers_ > 0) text += " and has " + std::to_string(workers_);
     if (EnoughOnAverage()) {
       text += ", but not at an even pace";
-    } else if (workers_ > 0 && HeldUp()) {
+    } else if (workers_ > 0 && ShortOfCores()) {
       text += workers_ == 1 ? " worker, which had a core " + had
                             : " workers, each of which had a core " + had;
     }
@@ -230,9 +232,9 @@ class Adviser {
   std::vector<std::string> Remedies(Cause cause) const {
     switch (cause) {
       case Cause::kDecode:
-        return OfWork();
+        return WorkRemedies();
       case Cause::kStorage:
-        return OfStorage();
+        return StorageRemedies();
       case Cause::kCopy:
         return {"make batches smaller in bytes", "see `stoker doctor` about the device's link"};
       case Cause::kOther:
@@ -241,8 +243,8 @@ class Adviser {
     return {"take larger batches", "release them sooner"};
   }
 
-  void OfCores(std::vector<std::string>& remedies) const {
-    if (HeldUp()) {
+  void AddCoreRemedies(std::vector<std::string>& remedies) const {
+    if (ShortOfCores()) {
       remedies.emplace_back("keep other programs off its cores");
       remedies.emplace_back("raise its CPU limit");
       if (cores() < workers_) return;  // there are enough cores
@@ -256,9 +258,9 @@ class Adviser {
     }
   }
 
-  std::vector<std::string> OfWork() const {
+  std::vector<std::string> WorkRemedies() const {
     std::vector<std::string> remedies;
-    if (!TakesOnly() && EnoughOnAverage()) {
+    if (!OnlyTakesBatches() && EnoughOnAverage()) {
       if (stats_.depth_given && stats_.depth > 0) {
         remedies.push_back("allow more batches in production (depth, now " +
                            std::to_string(stats_.depth) + ", or memory_budget)");
@@ -266,7 +268,7 @@ class Adviser {
         remedies.emplace_back("allow more batches in production (memory_budget)");
       }
     }
-    if (!HalfIsEnough()) OfCores(remedies);
+    if (!HalfIsEnough()) AddCoreRemedies(remedies);
     const std::string work = Work();
     if (work != "decoding") {
       if (work == "mixing" || work == "augmenting") remedies.emplace_back("leave out transforms");
@@ -288,7 +290,7 @@ class Adviser {
     return remedies;
   }
 
-  std::vector<std::string> OfStorage() const {
+  std::vector<std::string> StorageRemedies() const {
     std::vector<std::string> remedies{"use a faster disk", "keep the files in the page cache"};
     if (stats_.reader == "pread") {
       remedies.emplace_back("read with io_uring (`stoker doctor` says whether it can)");

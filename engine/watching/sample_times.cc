@@ -38,7 +38,7 @@ void SamplePath::Claim(uint64_t now_ns, bool behind_workers) {
 
 void SamplePath::Remember() {
   const SampleTimes& t = times_;
-  Stretch last{.from_ns = before_ns_ != 0 ? before_ns_ : t.claimed_ns, .samples = 1};
+  Segment last{.from_ns = before_ns_ != 0 ? before_ns_ : t.claimed_ns, .samples = 1};
   last.decode_ns = Between(std::max(t.workers_since_ns, last.from_ns), t.done_ns);
   if (t.behind_workers) {
     last.decode_ns += Between(last.from_ns, std::min(t.claimed_ns, t.workers_since_ns));
@@ -50,7 +50,7 @@ void SamplePath::Remember() {
   // on (the exponential histogram of Datar, Gionis, Indyk and Motwani, 2002).
   for (auto at = before_.begin();
        before_.end() - at > 2 && at->samples == (at + 2)->samples && at->samples != 0; ++at) {
-    Stretch& older = *(at + 1);
+    Segment& older = *(at + 1);
     older.from_ns = (at + 2)->from_ns;
     older.decode_ns += (at + 2)->decode_ns;
     older.samples += (at + 2)->samples;

@@ -47,12 +47,12 @@ class alignas(64) WorkerPace {
 class SamplePath {
  public:
   // One or more consecutive samples; a segment ends where the next newer one begins.
-  struct Stretch {
+  struct Segment {
     uint64_t from_ns = 0;
     uint64_t decode_ns = 0;  // time for decoding; the rest is storage
     uint32_t samples = 0;
   };
-  static constexpr size_t kStretches = 8;
+  static constexpr size_t kSegments = 8;
 
   // Begins the next sample. Samples in memory always wait for workers.
   void Claim(uint64_t now_ns, bool behind_workers);
@@ -60,7 +60,7 @@ class SamplePath {
   const SampleTimes& times() const { return times_; }
 
   // The segments before before_ns(), newest first; samples == 0 marks the end.
-  const std::array<Stretch, kStretches>& before() const { return before_; }
+  const std::array<Segment, kSegments>& before() const { return before_; }
   uint64_t before_ns() const { return before_ns_; }  // 0: there is no earlier sample
 
  private:
@@ -68,7 +68,7 @@ class SamplePath {
 
   SampleTimes times_;
   uint64_t before_ns_ = 0;
-  std::array<Stretch, kStretches> before_;
+  std::array<Segment, kSegments> before_;
 };
 
 }  // namespace stoker

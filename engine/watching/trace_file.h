@@ -48,12 +48,13 @@ class TraceFile {
   Result<TraceSummary> Stop();
 
  private:
-  TraceFile(std::shared_ptr<Runtime> runtime, std::string path, std::string place, uint64_t memory);
+  TraceFile(std::shared_ptr<Runtime> runtime, std::string path, std::string absolute_path,
+            uint64_t memory);
   Result<TraceSummary> Write(const TraceRecorder& recorder, uint64_t end_ns);
 
   const std::shared_ptr<Runtime> runtime_;
   const std::string path_;                   // as given
-  const std::string place_;                  // absolute
+  const std::string absolute_path_;          // absolute
   std::shared_ptr<TraceRecorder> recorder_;  // null: stopped
   const uint64_t begin_ns_, begin_unix_ns_;
 };

@@ -47,7 +47,7 @@ class Members {
   std::string text_;
 };
 
-struct Stretch {
+struct Interval {
   uint64_t begin_ns = 0;
   uint64_t end_ns = 0;
 };
@@ -98,15 +98,15 @@ class Writer {
     const std::string value = Members().AddText("name", name).Object();
     Event(Basic("M", what, pid, tid).Add("args", value));
   }
-  void Place(const char* what, uint64_t pid, uint64_t tid, uint64_t place) {
-    const std::string value = Members().Add("sort_index", place).Object();
+  void SortIndex(const char* what, uint64_t pid, uint64_t tid, uint64_t index) {
+    const std::string value = Members().Add("sort_index", index).Object();
     Event(Basic("M", what, pid, tid).Add("args", value));
   }
 
-  void Slice(std::string_view name, uint64_t pid, uint64_t tid, Stretch stretch,
+  void Slice(std::string_view name, uint64_t pid, uint64_t tid, Interval interval,
              const Members& arguments) {
-    const uint64_t begin = std::clamp(stretch.begin_ns, period_.begin_ns, period_.end_ns);
-    const uint64_t end = std::clamp(stretch.end_ns, begin, period_.end_ns);
+    const uint64_t begin = std::clamp(interval.begin_ns, period_.begin_ns, period_.end_ns);
+    const uint64_t end = std::clamp(interval.end_ns, begin, period_.end_ns);
     Event(Basic("X", name, pid, tid)
               .AddText("cat", "stoker")
               .Add("ts", At(begin))
@@ -136,17 +136,17 @@ bool Waits(const TraceEvent* event) { return std::string_view(event->name) == "s
 void Writer::WriteThread(const TraceRecorder::Thread& thread, int& worker) {
   enum : uint64_t { kConsumer = 1, kStager, kWorker, kReader };
   std::string name = thread.name;
-  uint64_t place = kConsumer;
+  uint64_t index = kConsumer;
   if (name == "stoker/worker") {
     name += " " + std::to_string(++worker);
-    place = kWorker;
+    index = kWorker;
   } else if (name.starts_with("stoker/")) {
-    place = name == "stoker/reader" ? kReader : kStager;
+    index = name == "stoker/reader" ? kReader : kStager;
   } else if (std::ranges::any_of(thread.events, Waits)) {
     name = "consumer (" + name + ")";
   }
   Name("thread_name", pid_, thread.id, name);
-  Place("thread_sort_index", pid_, thread.id, place);
+  SortIndex("thread_sort_index", pid_, thread.id, index);
   for (const TraceEvent* event : thread.events) WriteEvent(*event, thread.id);
   events_ += thread.events.size();
 }
@@ -188,17 +188,17 @@ void Writer::WriteSources() {
     const uint64_t pid = PidOf(number);
     const std::string about = source.name.empty() ? "" : ": " + source.name;
     Name("process_name", pid, 0, "stoker loader " + std::to_string(number) + about);
-    Place("process_sort_index", pid, 0, number);
+    SortIndex("process_sort_index", pid, 0, number);
     std::ranges::sort(source.tasks, {}, [](const TraceEvent* t) { return t->detail->begin_ns; });
     std::vector<uint64_t> free_from;  // by row
     for (const TraceEvent* task : source.tasks) {
       const auto row = std::ranges::find_if(
           free_from, [&](uint64_t since) { return since <= task->detail->begin_ns; });
-      const auto place = static_cast<uint64_t>(row - free_from.begin()) + 1;
-      const uint64_t tid = number * 1000 + place;
+      const auto index = static_cast<uint64_t>(row - free_from.begin()) + 1;
+      const uint64_t tid = number * 1000 + index;
       if (row == free_from.end()) {
-        Name("thread_name", pid, tid, "in production " + std::to_string(place));
-        Place("thread_sort_index", pid, tid, place);
+        Name("thread_name", pid, tid, "in production " + std::to_string(index));
+        SortIndex("thread_sort_index", pid, tid, index);
         free_from.push_back(task->detail->end_ns);
       } else {
         *row = task->detail->end_ns;
@@ -217,7 +217,7 @@ void Writer::WriteTask(const TraceEvent& task, uint64_t pid, uint64_t tid) {
   }
   const std::string name =
       std::string(task.name) + " " + std::to_string(task.epoch) + ":" + std::to_string(task.index);
-  const Stretch whole{task.detail->begin_ns, task.detail->end_ns};
+  const Interval whole{task.detail->begin_ns, task.detail->end_ns};
   Slice(name, pid, tid, whole, arguments);
   for (const TraceTask::Part& part : task.detail->parts) {
     const uint64_t begin = std::clamp(part.begin_ns, whole.begin_ns, whole.end_ns);

@@ -67,10 +67,10 @@ struct TraceRecorder::Log {
 };
 
 TraceRecorder::TraceRecorder(uint64_t memory)
-    : memory_(memory), logs_(std::make_unique<std::array<std::atomic<Log*>, kMostThreads>>()) {}
+    : memory_(memory), logs_(std::make_unique<std::array<std::atomic<Log*>, kMaxThreads>>()) {}
 
 TraceRecorder::~TraceRecorder() {
-  for (std::atomic<Log*>& place : *logs_) delete place.load(std::memory_order_acquire);
+  for (std::atomic<Log*>& bucket : *logs_) delete bucket.load(std::memory_order_acquire);
 }
 
 bool TraceRecorder::Reserve(size_t bytes) {
@@ -83,14 +83,14 @@ bool TraceRecorder::Reserve(size_t bytes) {
 TraceRecorder::Log* TraceRecorder::Mine() {
   const uint64_t self = ThisThread();
   const size_t start = (self * 0x9e3779b97f4a7c15U) >> 32;  // Fibonacci hashing (Knuth, 6.4)
-  for (size_t step = 0; step < kMostThreads; ++step) {
-    std::atomic<Log*>& place = (*logs_)[(start + step) % kMostThreads];
-    Log* log = place.load(std::memory_order_acquire);
+  for (size_t step = 0; step < kMaxThreads; ++step) {
+    std::atomic<Log*>& bucket = (*logs_)[(start + step) % kMaxThreads];
+    Log* log = bucket.load(std::memory_order_acquire);
     if (log == nullptr) {
       constexpr size_t kBytes = sizeof(Log) + sizeof(Block);
       if (!Reserve(kBytes)) return nullptr;
       auto made = std::make_unique<Log>(self);
-      if (place.compare_exchange_strong(log, made.get(), std::memory_order_acq_rel)) {
+      if (bucket.compare_exchange_strong(log, made.get(), std::memory_order_acq_rel)) {
         return made.release();
       }
       used_.fetch_sub(kBytes, std::memory_order_relaxed);  // another thread was faster: `log` is
@@ -180,8 +180,8 @@ void TraceRecorder::Task(const TraceSource& source, const TraceTask& task) {
 
 std::vector<TraceRecorder::Thread> TraceRecorder::Threads() const {
   std::vector<Thread> threads;
-  for (const std::atomic<Log*>& place : *logs_) {
-    const Log* const log = place.load(std::memory_order_acquire);
+  for (const std::atomic<Log*>& bucket : *logs_) {
+    const Log* const log = bucket.load(std::memory_order_acquire);
     if (log == nullptr) continue;
     Thread& thread = threads.emplace_back(Thread{log->id, log->name.data(), {}});
     for (const Block* block = log->first; block != nullptr;

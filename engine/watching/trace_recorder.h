@@ -80,14 +80,14 @@ class TraceRecorder final : public TraceListener {
   bool Reserve(size_t bytes);
   TraceEvent* Drop();
 
-  static constexpr size_t kMostThreads = 2048;
+  static constexpr size_t kMaxThreads = 2048;
 
   const uint64_t memory_;
   std::atomic<uint64_t> used_{0};
   std::atomic<uint64_t> dropped_{0};
   std::atomic<uint64_t> dropped_since_ns_{0};
   // Logs by thread: a hash table that only grows.
-  std::unique_ptr<std::array<std::atomic<Log*>, kMostThreads>> logs_;
+  std::unique_ptr<std::array<std::atomic<Log*>, kMaxThreads>> logs_;
 };
 
 }  // namespace stoker

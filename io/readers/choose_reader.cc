@@ -27,7 +27,7 @@ constexpr size_t kTrialBytes = 128 << 10;  // about the size of a photograph
 // helper threads).
 constexpr double kClearlySlower = 1.5;
 
-constexpr uint32_t kMostDepth = 1024;
+constexpr uint32_t kMaxDepth = 1024;
 
 // A file of kTrialBytes in $TMPDIR, removed on destruction.
 class TrialFile {
@@ -127,10 +127,10 @@ Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t depth) {
 }
 
 Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t depth) {
-  if (depth < 1 || depth > kMostDepth) {
+  if (depth < 1 || depth > kMaxDepth) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = std::to_string(depth) + " reads in flight: from 1 to " +
-                          std::to_string(kMostDepth) + " are possible"};
+                          std::to_string(kMaxDepth) + " are possible"};
   }
   if (kind == ReaderKind::kUring) return MakeUringReader(depth);
   return MakePreadReader(depth);

@@ -107,9 +107,9 @@ int FileCalls::SetBlocking(int descriptor) const { return OrErrno(fcntl(descript
 int FileCalls::Close(int descriptor) const { return OrErrno(close(descriptor)); }
 
 Status MakeRoom(GrowingBuffer& buffer, uint64_t bytes, size_t keep) {
-  constexpr uint64_t kMost = uint64_t{1} << 46;  // no budget allows more; sums cannot overflow
+  constexpr uint64_t kMax = uint64_t{1} << 46;  // no budget allows more; sums cannot overflow
   if (bytes <= buffer.capacity()) return {};
-  bytes = std::min(bytes, kMost);
+  bytes = std::min(bytes, kMax);
   // Depends on the file alone, not on what the buffer has held before.
   const uint64_t least = std::max<uint64_t>(bytes, kFirstBufferBytes);
   const uint64_t step = std::bit_ceil(least) / 16;

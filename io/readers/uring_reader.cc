@@ -24,8 +24,8 @@ namespace stoker {
 namespace {
 
 constexpr uint64_t kCancellation = ~uint64_t{0};  // user_data of operations outside a chain
-constexpr uint64_t kMostPerRead = 0x7ffff000;     // bytes; the kernel's own limit
-constexpr uint64_t kMostUnseen = 64 << 20;        // known lengths beyond it: see Start
+constexpr uint64_t kMaxPerRead = 0x7ffff000;      // bytes; the kernel's own limit
+constexpr uint64_t kMaxUnseen = 64 << 20;         // known lengths beyond it: see Start
 constexpr int64_t kPatienceNs = 500'000'000;
 constexpr int64_t kLongestWaitNs = 50'000'000;
 constexpr int64_t kPatienceAtEndNs = 10'000'000;
@@ -132,7 +132,7 @@ void UringReader::Start(uint32_t index) {
   if (request.length != kUnknownLength) {
     // A length from a damaged index must not claim the whole budget: ReadPlainly checks the file's
     // size before it requests so much.
-    fits = request.length > 0 && request.length <= kMostUnseen &&
+    fits = request.length > 0 && request.length <= kMaxUnseen &&
            request.offset <= static_cast<uint64_t>(INT64_MAX) - request.length &&
            MakeRoom(request.buffer, request.length).ok();
   } else {
@@ -153,7 +153,7 @@ void UringReader::Queue(uint32_t index) {
   const ReadRequest& request = *flight.request;
   const bool known = request.length != kUnknownLength;
   const auto asked = static_cast<uint32_t>(
-      std::min(known ? request.length : request.buffer.capacity(), kMostPerRead));
+      std::min(known ? request.length : request.buffer.capacity(), kMaxPerRead));
   const auto slot = static_cast<int>(index);
   constexpr unsigned kHardLink = IOSQE_FIXED_FILE | IOSQE_IO_HARDLINK;
   constexpr uint64_t kFromPosition = ~uint64_t{0};

@@ -6,14 +6,14 @@
 #include <utility>
 
 #include "core/hash.h"
-#include "core/noun.h"
+#include "core/plural.h"
 #include "core/try.h"
 
 namespace stoker {
 namespace {
 
-constexpr size_t kMostDimensions = 7;  // of a row; a batch has one more
-constexpr int64_t kMostRowBytes =
+constexpr size_t kMaxDimensions = 7;  // of a row; a batch has one more
+constexpr int64_t kMaxRowBytes =
     int64_t{1} << 42;  // of a row, so that the product with the number of rows cannot overflow
 
 Error Refuse(const ArrayColumn& column, const std::string& cause, std::string advice = "") {
@@ -25,15 +25,15 @@ Error Refuse(const ArrayColumn& column, const std::string& cause, std::string ad
 Status CheckColumn(const ArrayColumn& column) {
   if (column.name.empty()) return Refuse(column, "has no name");
   if (SizeOf(column.dtype) == 0) return Refuse(column, "has an invalid element type");
-  if (column.row_shape.size() > kMostDimensions) {
+  if (column.row_shape.size() > kMaxDimensions) {
     return Refuse(column, "has rows of " + std::to_string(column.row_shape.size()) +
-                              " dimensions; at most " + std::to_string(kMostDimensions) +
+                              " dimensions; at most " + std::to_string(kMaxDimensions) +
                               " are possible");
   }
   auto bytes = static_cast<int64_t>(SizeOf(column.dtype));
   for (int64_t d : column.row_shape) {
     if (d < 1) return Refuse(column, "has rows with a dimension of " + std::to_string(d));
-    if (d >= kMostRowBytes / bytes) return Refuse(column, "has rows too large for any memory");
+    if (d >= kMaxRowBytes / bytes) return Refuse(column, "has rows too large for any memory");
     bytes *= d;
   }
   if (column.samples == 0) return Refuse(column, "has no samples");
@@ -54,7 +54,7 @@ Status CheckColumns(const std::vector<ArrayColumn>& columns) {
   if (first.samples != last.samples) {
     return Refuse(last,
                   "has " + std::to_string(last.samples) +
-                      Noun(last.samples, " sample", " samples") + ", but '" + first.name +
+                      Plural(last.samples, " sample", " samples") + ", but '" + first.name +
                       "' has " + std::to_string(first.samples),
                   "The first dimension counts the samples: make them equal");
   }
@@ -73,7 +73,7 @@ constexpr uint64_t kRunRows = 64;
 constexpr uint64_t kRunBytes = 4096;
 
 // The `run`-th of kRuns evenly spread offsets from 0 to `last`.
-uint64_t PlaceOf(uint64_t run, uint64_t last) {
+uint64_t EvenlySpread(uint64_t run, uint64_t last) {
   return last / (kRuns - 1) * run + last % (kRuns - 1) * run / (kRuns - 1);
 }
 
@@ -86,8 +86,8 @@ uint64_t HashOf(const ArrayColumn& column, uint64_t seed) {
   const uint64_t bytes = std::min(row_bytes, kRunBytes);
   const uint64_t rows = std::min({kRunBytes / bytes, kRunRows, column.samples});
   for (uint64_t run = 0; run < kRuns; ++run) {
-    const uint64_t first = PlaceOf(run, column.samples - rows);
-    const uint64_t offset = PlaceOf(run, row_bytes - bytes);
+    const uint64_t first = EvenlySpread(run, column.samples - rows);
+    const uint64_t offset = EvenlySpread(run, row_bytes - bytes);
     for (uint64_t row = first; row < first + rows; ++row) {
       hash = Hash64(std::span(column.Row(row) + offset, bytes), hash);
     }

@@ -23,8 +23,8 @@ using dataset_index::SectionKind;
 
 namespace {
 
-constexpr uint32_t kMostSections = 64;
-constexpr uint64_t kMostFileBytes = uint64_t{1} << 48;
+constexpr uint32_t kMaxSections = 64;
+constexpr uint64_t kMaxFileBytes = uint64_t{1} << 48;
 // Memory that is requested before any of the content has been read.
 constexpr uint64_t kRoomAtOnce = 256 << 20;
 
@@ -94,8 +94,7 @@ class DatasetIndexReader {
                    .advice = "Run `stoker index` again"};
     }
     if (header_.file_bytes != file_bytes) return Damaged("it has the wrong length");
-    if (header_.sections > kMostSections || file_bytes > kMostFileBytes)
-      return Damaged("its header");
+    if (header_.sections > kMaxSections || file_bytes > kMaxFileBytes) return Damaged("its header");
     return {};
   }
 
@@ -156,7 +155,7 @@ class DatasetIndexReader {
   Status ReadSkipped() {
     std::string packed;
     Status status = ReadColumn(
-        SectionKind::kSkipped, packed, [](uint64_t n) { return n <= dataset_index::kMostSkipped; },
+        SectionKind::kSkipped, packed, [](uint64_t n) { return n <= dataset_index::kMaxSkipped; },
         [](size_t) { return true; });
     if (!status.ok()) return status;
     std::optional<SkippedFiles> skipped = SkippedFiles::Unpack(packed);

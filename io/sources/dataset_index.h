@@ -86,7 +86,7 @@ class DatasetIndexWriter {
 
   // Puts the index in place and returns its size; without it the old file stays. Precondition: Add
   // was called for each file of `list`.
-  Result<uint64_t> Finish(const ImageList& list);
+  Result<uint64_t> Commit(const ImageList& list);
 
  private:
   explicit DatasetIndexWriter(OutputFile file) : file_(std::move(file)) {}

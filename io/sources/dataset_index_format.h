@@ -67,7 +67,7 @@ static_assert(sizeof(Facts) == 24);
 inline constexpr size_t kPieceBytes = 120 << 13;
 
 // The limit of kSkipped: a path and some fifty extensions are far below it.
-inline constexpr uint64_t kMostSkipped = 64 << 10;
+inline constexpr uint64_t kMaxSkipped = 64 << 10;
 
 // The bytes of one of these structs, as in the file. Writable if the struct is.
 template <typename T>

@@ -28,7 +28,7 @@ std::span<const uint8_t> ColumnBytes(const Column& column) {
 Result<DatasetIndexWriter> DatasetIndexWriter::Create(const std::string& path) {
   ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path, OutputFile::Origin::kOwn));
   DatasetIndexWriter writer(std::move(file));
-  const std::vector<uint8_t> room(kRecordsAt);  // known only to Finish
+  const std::vector<uint8_t> room(kRecordsAt);  // known only to Commit
   TRY(writer.Write(room));
   return writer;
 }
@@ -61,7 +61,7 @@ Status DatasetIndexWriter::Add(const ImageFacts& facts, std::span<const uint8_t>
   return Write(record);
 }
 
-Result<uint64_t> DatasetIndexWriter::Finish(const ImageList& list) {
+Result<uint64_t> DatasetIndexWriter::Commit(const ImageList& list) {
   std::vector<Section> sections = {
       {SectionKind::kCropIndexes, 0, kRecordsAt, written_ - kRecordsAt, 0}};
   const auto add = [&](SectionKind kind, std::span<const uint8_t> bytes) {

@@ -221,7 +221,7 @@ class Walk {
   }
 
   // Called after all threads have left Run.
-  Result<ListedTree> Finish() {
+  Result<ListedTree> TakeTree() {
     if (error_) return *std::move(error_);
     std::vector<ListedFolder>& folders = found_.folders;
     std::sort(folders.begin(), folders.end(), [](const ListedFolder& a, const ListedFolder& b) {
@@ -352,7 +352,7 @@ Result<ListedTree> FolderLister::ListBelow(const std::vector<std::string>& tops,
   Walk walk(root_, descriptor_, filter_);
   TRY(walk.Start(tops));
   InParallel(threads, [&walk] { walk.Run(); });
-  return walk.Finish();
+  return walk.TakeTree();
 }
 
 }  // namespace stoker

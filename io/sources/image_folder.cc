@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/machine.h"
-#include "core/noun.h"
+#include "core/plural.h"
 #include "core/try.h"
 #include "io/sources/dataset_index.h"
 #include "io/sources/image_list.h"
@@ -44,7 +44,7 @@ Result<FoundIndex> FindIndex(const std::string& directory, const ImageFolderOpti
   return found;
 }
 
-// The list is the index' own, or a new listing: `places` then maps each file to its image in the
+// The list is the index' own, or a new listing: `positions` then maps each file to its image in the
 // index.
 class FolderSource final : public SampleSource {
  public:
@@ -56,11 +56,11 @@ class FolderSource final : public SampleSource {
   }
 
   FolderSource(std::string directory, ImageList list, FoundIndex found,
-               std::vector<uint32_t> places)
+               std::vector<uint32_t> positions)
       : directory_(std::move(directory)),
         list_(std::move(list)),
         found_(std::move(found)),
-        places_(std::move(places)) {
+        positions_(std::move(positions)) {
     prefix_ = directory_;
     while (prefix_.ends_with('/')) prefix_.pop_back();
     prefix_ += '/';
@@ -83,13 +83,13 @@ class FolderSource final : public SampleSource {
 
   void ReadCropIndex(uint64_t id, uint64_t most, std::vector<uint8_t>& record) const override {
     record.clear();
-    const uint32_t place = PlaceOf(id);
-    if (place != kNowhere) found_.index->Read(place, most, record);
+    const uint32_t position = IndexEntryOf(id);
+    if (position != kNowhere) found_.index->Read(position, most, record);
   }
 
   ImageFacts FactsOf(uint64_t id) const override {
-    const uint32_t place = PlaceOf(id);
-    return place == kNowhere ? ImageFacts() : found_.index->FactsOf(place);
+    const uint32_t position = IndexEntryOf(id);
+    return position == kNowhere ? ImageFacts() : found_.index->FactsOf(position);
   }
 
   std::string Warning() const override { return found_.warning; }
@@ -104,7 +104,7 @@ class FolderSource final : public SampleSource {
 
   uint64_t memory_bytes() const override {
     return sizeof(*this) + directory_.capacity() + prefix_.capacity() + list_.memory_bytes() +
-           places_.capacity() * sizeof(uint32_t) +
+           positions_.capacity() * sizeof(uint32_t) +
            (found_.index ? found_.index->memory_bytes() : 0);
   }
 
@@ -116,28 +116,28 @@ class FolderSource final : public SampleSource {
 
  private:
   // The image's number in the index; kNowhere if it has none.
-  uint32_t PlaceOf(uint64_t id) const {
+  uint32_t IndexEntryOf(uint64_t id) const {
     if (!found_.index) return kNowhere;
-    return fingerprint_ ? static_cast<uint32_t>(id) : places_[id];
+    return fingerprint_ ? static_cast<uint32_t>(id) : positions_[id];
   }
 
   std::string directory_;  // as given
   ImageList list_;
   FoundIndex found_;
-  std::vector<uint32_t> places_;         // empty if the list is the index'
+  std::vector<uint32_t> positions_;      // empty if the list is the index'
   std::optional<uint64_t> fingerprint_;  // set if the list is the index'
   std::string prefix_;                   // total length of all paths
 };
 
 // The warning that the index describes another folder, or an earlier state of this one.
-std::string IsOlder(const DatasetIndex& index, const std::vector<uint32_t>& places) {
-  const auto known =
-      std::count_if(places.begin(), places.end(), [](uint32_t place) { return place != kNowhere; });
+std::string IsOlder(const DatasetIndex& index, const std::vector<uint32_t>& positions) {
+  const auto known = std::count_if(positions.begin(), positions.end(),
+                                   [](uint32_t position) { return position != kNowhere; });
   return Error{.cause =
                    "the folder has changed since this index was made, and had to be listed; "
                    "the index knows " +
-                   std::to_string(known) + " of its " + std::to_string(places.size()) +
-                   Noun(places.size(), " image", " images"),
+                   std::to_string(known) + " of its " + std::to_string(positions.size()) +
+                   Plural(positions.size(), " image", " images"),
                .file = index.path(),
                .advice = "Run `stoker index` again"}
       .Message();
@@ -156,13 +156,13 @@ Result<std::shared_ptr<const SampleSource>> ImageFolder(const std::string& direc
     return Made(std::make_shared<FolderSource>(directory, std::move(found), std::move(in_root)));
   }
   ASSIGN_OR_RETURN(ImageList list, ListImages(directory, options.threads));
-  std::vector<uint32_t> places;
+  std::vector<uint32_t> positions;
   if (index) {
-    places = PlacesIn(index->TakeList(), list);
-    found.warning = IsOlder(*index, places);
+    positions = PositionsIn(index->TakeList(), list);
+    found.warning = IsOlder(*index, positions);
   }
   return Made(std::make_shared<FolderSource>(directory, std::move(list), std::move(found),
-                                             std::move(places)));
+                                             std::move(positions)));
 }
 
 }  // namespace stoker

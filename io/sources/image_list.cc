@@ -67,12 +67,12 @@ uint64_t ImageList::memory_bytes() const {
   return bytes;
 }
 
-std::vector<uint32_t> PlacesIn(const ImageList& other, const ImageList& list) {
+std::vector<uint32_t> PositionsIn(const ImageList& other, const ImageList& list) {
   std::unordered_map<std::string_view, size_t> folder_of;
   for (size_t i = 0; i < other.folders.size(); ++i) {
     folder_of.emplace(other.PathOf(other.folders[i]), i);
   }
-  std::vector<uint32_t> places(list.files.size(), kNowhere);
+  std::vector<uint32_t> positions(list.files.size(), kNowhere);
   for (size_t i = 0; i < list.folders.size(); ++i) {
     const auto found = folder_of.find(list.PathOf(list.folders[i]));
     if (found == folder_of.end()) continue;
@@ -81,10 +81,11 @@ std::vector<uint32_t> PlacesIn(const ImageList& other, const ImageList& list) {
     for (uint64_t here = list.folders[i].first_file; here < list.EndOf(i); ++here) {
       const std::string_view name = list.NameOf(here);
       while (there < end && other.NameOf(there) < name) ++there;
-      if (there < end && other.NameOf(there) == name) places[here] = static_cast<uint32_t>(there);
+      if (there < end && other.NameOf(there) == name)
+        positions[here] = static_cast<uint32_t>(there);
     }
   }
-  return places;
+  return positions;
 }
 
 }  // namespace stoker

@@ -76,6 +76,6 @@ static_assert(sizeof(ImageList::File) == 8);
 // For each file of `list` the file of `other` with the same path, or kNowhere. O(n) in both if both
 // are sorted; if `other` is not, fewer are found.
 inline constexpr uint32_t kNowhere = std::numeric_limits<uint32_t>::max();
-std::vector<uint32_t> PlacesIn(const ImageList& other, const ImageList& list);
+std::vector<uint32_t> PositionsIn(const ImageList& other, const ImageList& list);
 
 }  // namespace stoker

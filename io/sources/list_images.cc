@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/machine.h"
-#include "core/noun.h"
+#include "core/plural.h"
 #include "core/start_thread.h"
 #include "core/try.h"
 #include "io/sources/folder_listing.h"
@@ -66,10 +66,10 @@ Error NoImage(const std::string& directory, const SkippedFiles& skipped) {
 Error ImagesBesideClasses(const std::string& directory, const ListedRoot& root) {
   return Error{.code = Code::kInvalidArgument,
                .cause = std::to_string(root.files.size()) +
-                        Noun(root.files.size(), " image", " images") + " (the first is '" +
+                        Plural(root.files.size(), " image", " images") + " (the first is '" +
                         std::string(root.files[0]) + "') beside " +
                         std::to_string(root.folders.size()) +
-                        Noun(root.folders.size(), " folder", " folders") + " (the first is '" +
+                        Plural(root.folders.size(), " folder", " folders") + " (the first is '" +
                         root.folders[0] + "') would belong to no class",
                .file = directory,
                .advice = "Move the images into class folders, or the folders elsewhere"};
@@ -105,7 +105,7 @@ Error EmptyClasses(const std::string& directory, const std::vector<std::string>&
   return Error{
       .code = Code::kInvalidArgument,
       .cause = std::to_string(empty.size()) +
-               Noun(empty.size(), " class folder has", " class folders have") +
+               Plural(empty.size(), " class folder has", " class folders have") +
                (converted ? " no file with an extension that stoker lists: " : " no image: ") +
                names,
       .file = directory,

@@ -62,13 +62,13 @@ std::string SkippedFiles::Pack() const {
 
 namespace {
 
-constexpr size_t kMostExtensions = 64;
+constexpr size_t kMaxExtensions = 64;
 
 // Whether it could be a listed extension: it is printed, and comes from a file that may hold
 // anything.
 bool IsExtension(std::string_view text) {
-  constexpr size_t kMost = 8;
-  return text.size() > 1 && text.size() <= kMost && text[0] == '.' &&
+  constexpr size_t kMax = 8;
+  return text.size() > 1 && text.size() <= kMax && text[0] == '.' &&
          std::all_of(text.begin() + 1, text.end(),
                      [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
 }
@@ -96,7 +96,7 @@ std::optional<SkippedFiles> SkippedFiles::Unpack(std::string_view packed) {
         std::from_chars(digits->data(), digits->data() + digits->size(), count);
     if (error != std::errc() || end != digits->data() + digits->size()) return std::nullopt;
     const bool is_new = files.by_extension.emplace(*extension, count).second;
-    if (!is_new || count == 0 || files.by_extension.size() > kMostExtensions) return std::nullopt;
+    if (!is_new || count == 0 || files.by_extension.size() > kMaxExtensions) return std::nullopt;
   }
   return files;
 }

@@ -140,7 +140,7 @@ TEST(Trace, IsKeptUntilTheSpansThatItWasToldOfAreOver) {
 TEST(Trace, RefusesMoreThanItHasRoomFor) {
   Trace trace;
   std::vector<std::shared_ptr<Told>> all;
-  for (int i = 0; i < Trace::kMost; ++i) {
+  for (int i = 0; i < Trace::kMax; ++i) {
     all.push_back(std::make_shared<Told>());
     ASSERT_TRUE(trace.Listen(all.back().get(), all.back()));
   }

@@ -13,9 +13,9 @@ namespace stoker::testing {
 namespace {
 
 using jpeg::CropIndex;
+using jpeg::EntryPoint;
 using jpeg::FrameHeader;
 using jpeg::IndexShape;
-using jpeg::ScanPlace;
 
 constexpr DecodeLimits kTight{1 << 18, 20};
 constexpr int kInterval = 2;    // photographs are small
@@ -32,16 +32,16 @@ struct Input {
   std::span<const uint8_t> photograph;
 };
 
-// Empty where our decoder does not take the file. Where there can be no index, one of places that
-// are all the same.
+// Empty where our decoder does not take the file. Where there can be no index, one of entry_points
+// that are all the same.
 std::vector<uint8_t> MakeIndex(std::span<const uint8_t> file, const FrameHeader& header,
                                bool& sound) {
   std::vector<uint8_t> packed;
   sound = jpeg::CropIndexMaker(kInterval).Make(file, packed) == Fallback::kNone;
   if (sound) return packed;
   const IndexShape shape(header, kInterval);
-  const std::vector<ScanPlace> places(static_cast<size_t>(shape.places()));
-  return PackCropIndex(file, header, shape, places);
+  const std::vector<EntryPoint> entry_points(static_cast<size_t>(shape.entry_points()));
+  return PackCropIndex(file, header, shape, entry_points);
 }
 
 void Lie(const Input& input, std::vector<uint8_t>& packed) {
@@ -54,16 +54,17 @@ void Lie(const Input& input, std::vector<uint8_t>& packed) {
   std::memcpy(packed.data(), &checksum, sizeof(checksum));
 }
 
-int64_t WrongPlaces(std::span<const uint8_t> file, const FrameHeader& header,
-                    std::span<const uint8_t> honest, std::span<const uint8_t> packed) {
+int64_t WrongEntryPoints(std::span<const uint8_t> file, const FrameHeader& header,
+                         std::span<const uint8_t> honest, std::span<const uint8_t> packed) {
   CropIndex a, b;
   if (a.Open(honest, file, header) != CropIndex::Match::kUsable ||
       b.Open(packed, file, header) != CropIndex::Match::kUsable ||
-      a.shape().places() != b.shape().places() || a.shape().interval != b.shape().interval) {
-    return a.shape().places();
+      a.shape().entry_points() != b.shape().entry_points() ||
+      a.shape().interval != b.shape().interval) {
+    return a.shape().entry_points();
   }
   int64_t wrong = 0;
-  for (int64_t i = 0; i < a.shape().places(); ++i) wrong += a.At(i) == b.At(i) ? 0 : 1;
+  for (int64_t i = 0; i < a.shape().entry_points(); ++i) wrong += a.At(i) == b.At(i) ? 0 : 1;
   return wrong;
 }
 
@@ -100,7 +101,7 @@ void DecodeFuzzedIndex(std::span<const uint8_t> bytes) {
   }
   Require(status.ok() && got.rows().size() == static_cast<size_t>(region.height),
           "the region asked for is delivered");
-  if (!sound || !expected.ok() || WrongPlaces(file, header, honest, packed) != 0) return;
+  if (!sound || !expected.ok() || WrongEntryPoints(file, header, honest, packed) != 0) return;
   Require(got.rows() == want.rows(), "an index without a wrong place changes no pixel");
 }
 

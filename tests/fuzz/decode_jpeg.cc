@@ -89,7 +89,7 @@ void CompareRows(const Outcome& ours, const Outcome& libjpegs) {
 
 void DecodeFuzzedJpeg(std::span<const uint8_t> input) {
   // Reused: state must not leak from image to image.
-  static JpegDecoder decoder(kTight), libjpeg(kTight, nullptr, JpegDecoder::Way::kLibjpegOnly);
+  static JpegDecoder decoder(kTight), libjpeg(kTight, nullptr, JpegDecoder::Backend::kLibjpegOnly);
   std::vector<uint8_t> padded(input.begin(), input.end());
   padded.resize(input.size() + kBufferPadding);
   const std::span<const uint8_t> bytes = std::span(padded).first(input.size());

@@ -73,8 +73,8 @@ void LookThrough(const DatasetIndex& index, size_t input) {
     Require(record.empty() == !index.HasRecord(i), "records lie in the file");
   }
   (void)list.Fingerprint();
-  for (const uint32_t place : PlacesIn(list, list)) {
-    Require(place == kNowhere || place < index.images(), "places are in the list");
+  for (const uint32_t position : PositionsIn(list, list)) {
+    Require(position == kNowhere || position < index.images(), "places are in the list");
   }
 }
 

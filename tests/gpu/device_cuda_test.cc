@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "gpu/deferred_ops_job.h"
 #include "gpu/device.h"
-#include "gpu/finish.h"
 #include "tests/testing/devices.h"
 #include "tests/testing/fake_cuda/fake_cuda.h"
 
@@ -63,7 +63,7 @@ Status UseAll(Device& device, uint8_t* pages) {
   DeviceEvent event, begin, end;
   bool pinned = false;
   const auto finish = [&] {
-    return device.Finish(
+    return device.ApplyDeferred(
         {.from = static_cast<uint8_t*>(stored), .to = finished, .rows = 1, .height = 8, .width = 8},
         stream);
   };
@@ -246,7 +246,7 @@ TEST(DeviceCudaTest, EveryCallMayFail) {
 }
 
 TEST(DeviceCudaTest, WhatFailsLaterComesBackWithTheEvent) {
-  for (const char* function : {"cudaMemcpyAsync", "LaunchFinish", "cudaEventRecord"}) {
+  for (const char* function : {"cudaMemcpyAsync", "LaunchDeferredOps", "cudaEventRecord"}) {
     SCOPED_TRACE(function);
     FakeCuda cuda;
     cuda.Inject({.call = function, .error = cudaErrorIllegalAddress, .later = true});

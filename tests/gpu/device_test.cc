@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "gpu/deferred_ops_job.h"
 #include "gpu/device.h"
-#include "gpu/finish.h"
 #include "tests/gpu/device_fixture.h"
 #include "tests/testing/devices.h"
 #include "tests/testing/effort.h"
@@ -72,7 +72,8 @@ TEST_P(DeviceTest, TheWorkOfAStreamIsInOrder) {
 }
 
 TEST_P(DeviceTest, FinishIsInOrder) {
-  FinishJob job{.rows = 2, .height = 5, .width = 7, .dtype = DType::kF32, .layout = Layout::kNchw};
+  DeferredOpsJob job{
+      .rows = 2, .height = 5, .width = 7, .dtype = DType::kF32, .layout = Layout::kNchw};
   for (int channel = 0; channel < 3; ++channel) {
     job.scale[channel] = 1 / (channel + 2.0F);
     job.bias[channel] = static_cast<float>(-channel);
@@ -81,10 +82,10 @@ TEST_P(DeviceTest, FinishIsInOrder) {
   const PinnedBytes from(device_.device(), kValues), to(device_.device(), kBytes);
   std::iota(from.data(), from.data() + kValues, 0);
   std::vector<float> expected(kValues);
-  FinishJob plain = job;
+  DeferredOpsJob plain = job;
   plain.from = from.data();
   plain.to = expected.data();
-  FinishPlain(plain);
+  ApplyDeferredPlain(plain);
 
   const DeviceStream stream = MakeStream();
   uint8_t* const stored = Allocate(kValues);
@@ -92,7 +93,7 @@ TEST_P(DeviceTest, FinishIsInOrder) {
   job.from = stored;
   job.to = finished;
   device_->Copy(stored, from.data(), kValues, stream).value();
-  device_->Finish(job, stream).value();
+  device_->ApplyDeferred(job, stream).value();
   device_->Copy(to.data(), finished, kBytes, stream).value();
   device_->SynchronizeAll().value();
   std::vector<float> got(kValues);

@@ -78,7 +78,7 @@ TEST(LookForCudaTest, DescribesDevicesAndJoinsNone) {
   const CudaReport report = testing::LookForFakeCuda();
   EXPECT_TRUE(report.built);
   EXPECT_EQ(report.runtime, 13000);
-  EXPECT_EQ(report.least_driver, 13000);
+  EXPECT_EQ(report.min_driver, 13000);
   EXPECT_EQ(report.driver, 13010);
   EXPECT_EQ(report.why_not, "");
   ASSERT_EQ(report.devices.size(), 2u);

@@ -22,14 +22,14 @@ WorkBox RandomBox(Random& random, int width, int height) {
   return box;
 }
 
-float RandomValue(Random& random, const FinishJob& job) {
+float RandomValue(Random& random, const DeferredOpsJob& job) {
   const auto part = static_cast<float>(random.Between(0, 255000)) / 1000;
   if (job.dtype == DType::kU8) return part;
   if (random.OneIn(10)) return random.OneIn(2) ? 1e30F : -7e4F;  // beyond float16
   return (part - 127) / 100;
 }
 
-ErasedBox RandomErasure(Random& random, const FinishJob& job) {
+ErasedBox RandomErasure(Random& random, const DeferredOpsJob& job) {
   ErasedBox erased{.box = RandomBox(random, job.width, job.height)};
   for (float& value : erased.value) value = RandomValue(random, job);
   if (job.dtype != DType::kU8 && random.OneIn(2)) {
@@ -41,8 +41,8 @@ ErasedBox RandomErasure(Random& random, const FinishJob& job) {
 }
 
 // The mixing of one batch, which all of its rows have; now and then they have not.
-RowWork RandomMixing(Random& random, const FinishJob& job) {
-  RowWork work;
+DeferredOps RandomMixing(Random& random, const DeferredOpsJob& job) {
+  DeferredOps work;
   if (random.OneIn(4)) return work;
   work.mixing = random.OneIn(2) ? RowMixing::kBlend : RowMixing::kCut;
   const double lam = random.OneIn(5) ? random.Between(0, 1) : random.Between(0, 1000) / 1000.0;
@@ -53,15 +53,15 @@ RowWork RandomMixing(Random& random, const FinishJob& job) {
 }
 
 void AddWork(Random& random, MadeJob& made) {
-  FinishJob& job = made.job;
+  DeferredOpsJob& job = made.job;
   job.boxes = static_cast<uint32_t>(random.OneIn(3) ? 0 : random.Between(1, 3));
   job.mixes = random.OneIn(2);
-  const size_t words = RowWorkBytes(job.boxes) / sizeof(uint64_t);
+  const size_t words = DeferredOpsBytes(job.boxes) / sizeof(uint64_t);
   made.work.resize(static_cast<size_t>(job.rows) * words);
-  RowWork mixing = RandomMixing(random, job);
+  DeferredOps mixing = RandomMixing(random, job);
   for (size_t row = 0; row < static_cast<size_t>(job.rows); ++row) {
     if (random.OneIn(5)) mixing = RandomMixing(random, job);
-    RowWork work = mixing;  // there also where it is not to be looked at
+    DeferredOps work = mixing;  // there also where it is not to be looked at
     work.mirror = random.OneIn(2) ? 1 : 0;
     auto* at = reinterpret_cast<uint8_t*>(made.work.data() + row * words);
     std::memcpy(at, &work, sizeof(work));
@@ -93,7 +93,7 @@ MadeJob RandomJob(Random& random) {
 MadeJob RandomJobOf(Random& random, JobSize size) {
   constexpr DType kDTypes[] = {DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
   MadeJob made;
-  FinishJob& job = made.job;
+  DeferredOpsJob& job = made.job;
   job.rows = size.rows;
   job.height = size.height;
   job.width = size.width;
@@ -111,13 +111,13 @@ MadeJob RandomJobOf(Random& random, JobSize size) {
   return made;
 }
 
-std::vector<uint8_t> ResultOf(const MadeJob& made, const Finish& finish, size_t shift) {
+std::vector<uint8_t> ResultOf(const MadeJob& made, const ApplyDeferred& finish, size_t shift) {
   struct alignas(16) Sixteen {
     uint8_t bytes[16];
   };
   const auto room = [&](size_t bytes) { return std::vector<Sixteen>((bytes + shift) / 16 + 1); };
   std::vector<Sixteen> from = room(made.from.size()), to = room(made.result_bytes());
-  FinishJob job = made.job;
+  DeferredOpsJob job = made.job;
   uint8_t* const first = from.data()->bytes + shift;
   std::copy(made.from.begin(), made.from.end(), first);
   job.from = first;

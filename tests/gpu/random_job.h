@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "core/row_work.h"
-#include "gpu/finish.h"
+#include "core/deferred_ops.h"
+#include "gpu/deferred_ops_job.h"
 #include "tests/testing/random.h"
 
 namespace stoker::testing {
 
 // A job without addresses, and the data they will point to.
 struct MadeJob {
-  FinishJob job;
+  DeferredOpsJob job;
   std::vector<uint8_t> from;
   std::vector<uint64_t> work;  // words, so that it is aligned; empty: none
 
@@ -34,7 +34,7 @@ struct JobSize {
 MadeJob RandomJobOf(Random& random, JobSize size);
 
 // Returns the result in host memory.
-using Finish = std::function<void(const FinishJob& job)>;
-std::vector<uint8_t> ResultOf(const MadeJob& made, const Finish& finish, size_t shift = 0);
+using ApplyDeferred = std::function<void(const DeferredOpsJob& job)>;
+std::vector<uint8_t> ResultOf(const MadeJob& made, const ApplyDeferred& finish, size_t shift = 0);
 
 }  // namespace stoker::testing

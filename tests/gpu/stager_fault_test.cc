@@ -94,10 +94,10 @@ std::vector<Error> Consume(Stager& stager, StreamReader& reader, int batches) {
 class StagerFaultTest : public ::testing::TestWithParam<DeviceUnderTest> {
  protected:
   // True when the fault came.
-  bool Run(Fault fault, bool finishes) {
+  bool Run(Fault fault, bool has_deferred_ops) {
     SCOPED_TRACE("call " + std::to_string(fault.at));
     StagingOptions options;
-    options.finishes = finishes;
+    options.has_deferred_ops = has_deferred_ops;
     FaultyDevice faulty(GetParam(), fault);
     StreamReader reader(faulty.device);
     options.host.pinned_for = faulty.inner;
@@ -129,9 +129,9 @@ INSTANTIATE_TEST_SUITE_P(, StagerFaultTest, ::testing::ValuesIn(DevicesUnderTest
 
 TEST_P(StagerFaultTest, AtEveryCallInTurn) {
   for (const Failing failing : {Failing::kOnce, Failing::kFromThenOn}) {
-    for (const bool finishes : {false, true}) {
+    for (const bool has_deferred_ops : {false, true}) {
       int at = 1;
-      while (Run({failing, at}, finishes)) ++at;
+      while (Run({failing, at}, has_deferred_ops)) ++at;
       EXPECT_GT(at, 50);  // it has been through all of a run
     }
   }
@@ -142,7 +142,7 @@ TEST_P(StagerFaultTest, AtEveryCallOfEachKind) {
   for (const DeviceCall call :
        {DeviceCall::kAllocate, DeviceCall::kMakeStream, DeviceCall::kMakeEvent, DeviceCall::kRecord,
         DeviceCall::kWait, DeviceCall::kDone, DeviceCall::kRecordAll, DeviceCall::kCopy,
-        DeviceCall::kFinish}) {
+        DeviceCall::kApplyDeferred}) {
     int at = 1;
     while (Run({Failing::kOnce, at, call}, true)) ++at;
     EXPECT_GT(at, 1) << "a call that was never made: " << static_cast<int>(call);
@@ -191,7 +191,7 @@ TEST_P(StagerFaultTest, MemoryThatIsNotThereIsSaidInBatches) {
 
 TEST_P(StagerFaultTest, PlansThatMakeNoSenseAreRefused) {
   StagingOptions options;
-  options.finishes = true;
+  options.has_deferred_ops = true;
   options.has_work = true;
   const StagePlan right = PlanOf(options);
   const auto code = [&](const StagePlan& plan, int buffers) {

@@ -43,7 +43,7 @@ bool IsLost(const std::string& call, int nth) {
   const std::shared_ptr<Device> device = OpenFakeDevice().value();
   const DeviceStream stream = device->MakeStream().value();
   StagingOptions options;
-  options.finishes = true;
+  options.has_deferred_ops = true;
   options.host.pinned_for = device;
   FakeHostBatches source(options.host);
   {
@@ -61,7 +61,7 @@ bool IsLost(const std::string& call, int nth) {
 }
 
 TEST(StagerLostTest, ByAnyWorkThatTheStreamWasGiven) {
-  for (const char* call : {"cudaMemcpyAsync", "LaunchFinish", "cudaEventRecord"}) {
+  for (const char* call : {"cudaMemcpyAsync", "LaunchDeferredOps", "cudaEventRecord"}) {
     int nth = 1;
     while (IsLost(call, nth)) ++nth;
     EXPECT_GT(nth, 5) << call;

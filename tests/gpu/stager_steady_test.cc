@@ -34,9 +34,9 @@ INSTANTIATE_TEST_SUITE_P(, StagerSteadyTest, ::testing::ValuesIn(DevicesUnderTes
 
 // A consumer that keeps up with its own stream.
 TEST_P(StagerSteadyTest, NobodyWaitsOnTheHost) {
-  for (const bool finishes : {false, true}) {
+  for (const bool has_deferred_ops : {false, true}) {
     StagingOptions options;
-    options.finishes = finishes;
+    options.has_deferred_ops = has_deferred_ops;
     options.host.epoch_rows = 1 << 30;
     Staging staging(GetParam(), options);
     StreamReader reader(staging.device);
@@ -45,7 +45,7 @@ TEST_P(StagerSteadyTest, NobodyWaitsOnTheHost) {
     EXPECT_EQ(staging.device->count(DeviceCall::kSynchronizeAll), 0);
     // Memory, streams and events were made once: the ring's, and the consumer's for an entry.
     EXPECT_EQ(staging.device->count(DeviceCall::kAllocate), 3);
-    EXPECT_EQ(staging.device->count(DeviceCall::kMakeStream), finishes ? 2 : 1);
+    EXPECT_EQ(staging.device->count(DeviceCall::kMakeStream), has_deferred_ops ? 2 : 1);
     EXPECT_EQ(staging.device->count(DeviceCall::kMakeEvent), 3 * (3 + 1));
   }
 }
@@ -67,7 +67,7 @@ TEST_P(StagerSteadyTest, ItDoesNotRunAheadOfTheDeviceWithoutBound) {
   }
   reader.Await();
   for (const ReadBatch& read : reads) ExpectRight(read);
-  EXPECT_LE(staging.source.most_lent(), 4);
+  EXPECT_LE(staging.source.max_lent(), 4);
   EXPECT_EQ(staging.device->count(DeviceCall::kSynchronize), 0) << "so that Stop is seen";
 }
 
@@ -142,7 +142,7 @@ TEST_P(StagerSteadyTest, SeveralStagersShareADevice) {
       consumers.emplace_back([&, consumer] {
         StagingOptions options;
         options.buffers = 2 + consumer;
-        options.finishes = consumer % 2 == 0;
+        options.has_deferred_ops = consumer % 2 == 0;
         options.host.epoch_rows = 1 << 30;
         Staging staging(device, options);
         StreamReader reader(device);

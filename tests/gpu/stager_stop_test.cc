@@ -169,7 +169,7 @@ TEST_P(StagerStopTest, AtAnyMomentFromAnotherThread) {
   for (int round = 0; round < Effort(200); ++round) {
     StagingOptions options;
     options.across_epochs = random.OneIn(2);
-    options.finishes = random.OneIn(2);
+    options.has_deferred_ops = random.OneIn(2);
     options.buffers = random.Between(2, 5);
     auto staging = std::make_unique<Staging>(GetParam(), options);
     const int delay = random.Between(0, 2000);

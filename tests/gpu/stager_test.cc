@@ -97,7 +97,7 @@ TEST_P(StagerTest, ColumnsThatLieInOneSlabComeInOneCopy) {
 TEST_P(StagerTest, AFinishedColumnIsReadWhenItIsFinished) {
   for (const bool has_work : {false, true}) {
     StagingOptions options;
-    options.finishes = true;
+    options.has_deferred_ops = true;
     options.has_work = has_work;
     Staging staging(GetParam(), options);
     StreamReader reader(staging.device);
@@ -107,7 +107,7 @@ TEST_P(StagerTest, AFinishedColumnIsReadWhenItIsFinished) {
       ASSERT_EQ(batch.columns().size(), 2U);
       ExpectRight(reader, batch, batches.epoch, batches.index - 1);
     }
-    EXPECT_GE(staging.device->count(DeviceCall::kFinish), Effort(500));
+    EXPECT_GE(staging.device->count(DeviceCall::kApplyDeferred), Effort(500));
   }
 }
 
@@ -263,7 +263,7 @@ TEST_P(StagerTest, HostBatchesComeHome) {
   staging.ring.reset();
   held.Release();
   EXPECT_EQ(staging.source.lent(), 0);
-  EXPECT_LE(staging.source.most_lent(), 4);  // as many as the ring has entries, and one
+  EXPECT_LE(staging.source.max_lent(), 4);  // as many as the ring has entries, and one
 }
 
 }  // namespace

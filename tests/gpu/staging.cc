@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/row_work.h"
+#include "core/deferred_ops.h"
 
 namespace stoker::testing {
 
@@ -22,7 +22,7 @@ HostBatchesOptions HostOf(const StagingOptions& options,
   if (device != nullptr) host.pinned_for = device->inner();
   if (options.has_work) {
     host.zeros = host.columns.size();
-    host.columns.push_back({"work", DType::kU8, {RowWorkBytes(0)}});
+    host.columns.push_back({"work", DType::kU8, {DeferredOpsBytes(0)}});
   }
   return host;
 }
@@ -34,7 +34,7 @@ StagePlan PlanOf(const StagingOptions& options) {
   plan.host = HostOf(options).columns;
   plan.device = options.host.columns;
   plan.batch_size = options.host.batch_size;
-  plan.finishes = options.finishes;
+  plan.has_deferred_ops = options.has_deferred_ops;
   plan.has_work = options.has_work;
   plan.job.height = static_cast<int32_t>(plan.host[0].row_shape[0]);
   plan.job.width = static_cast<int32_t>(plan.host[0].row_shape[1]);

@@ -20,9 +20,9 @@ struct StagingOptions {
   HostBatchesOptions host;
   int buffers = 3;
   bool across_epochs = true;
-  bool finishes = false;  // deferred operations are applied to the first column, and give the
-                          // original values
-  bool has_work = false;  // the last column has the operations of each row
+  bool has_deferred_ops = false;  // deferred operations are applied to the first column, and give
+                                  // the original values
+  bool has_work = false;          // the last column has the operations of each row
   HookedDevice::Hook hook;
 };
 

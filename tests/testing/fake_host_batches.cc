@@ -61,7 +61,7 @@ std::unique_ptr<Room> Build(const HostBatchesOptions& options) {
 struct FakeHostBatches::Home {
   mutable std::mutex mutex;
   std::vector<std::unique_ptr<Room>> free;  // the last that came home is the next to go
-  int lent = 0, most_lent = 0;
+  int lent = 0, max_lent = 0;
 
   void Take(std::unique_ptr<Room> room) {
     for (size_t c = 0; c < room->columns.size(); ++c) {
@@ -82,9 +82,9 @@ int FakeHostBatches::lent() const {
   return home_->lent;
 }
 
-int FakeHostBatches::most_lent() const {
+int FakeHostBatches::max_lent() const {
   std::lock_guard lock(home_->mutex);
-  return home_->most_lent;
+  return home_->max_lent;
 }
 
 uint64_t FakeHostBatches::batches_per_epoch() const {
@@ -114,7 +114,7 @@ Result<Batch> FakeHostBatches::Next(const Interrupt& interrupt) {
       room = std::move(home_->free.back());
       home_->free.pop_back();
     }
-    home_->most_lent = std::max(home_->most_lent, ++home_->lent);
+    home_->max_lent = std::max(home_->max_lent, ++home_->lent);
   }
   if (room == nullptr) room = Build(options_);
   room->epoch = epoch;

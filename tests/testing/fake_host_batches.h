@@ -32,8 +32,8 @@ class FakeHostBatches final : public HostBatches {
 
   Result<Batch> Next(const Interrupt& interrupt) override;
 
-  int lent() const;       // batches that have not been returned
-  int most_lent() const;  // so far
+  int lent() const;      // batches that have not been returned
+  int max_lent() const;  // so far
   uint64_t batches_per_epoch() const;
   int64_t RowsIn(uint64_t index) const;
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "gpu/finish.h"
+#include "gpu/deferred_ops_job.h"
 
 namespace stoker::testing {
 
@@ -95,9 +95,9 @@ Status HookedDevice::Copy(void* to, const void* from, size_t bytes, DeviceStream
   return inner_->Copy(to, from, bytes, stream);
 }
 
-Status HookedDevice::Finish(const FinishJob& job, DeviceStream stream) {
-  if (Status s = Before(DeviceCall::kFinish); !s.ok()) return s;
-  return inner_->Finish(job, stream);
+Status HookedDevice::ApplyDeferred(const DeferredOpsJob& job, DeviceStream stream) {
+  if (Status s = Before(DeviceCall::kApplyDeferred); !s.ok()) return s;
+  return inner_->ApplyDeferred(job, stream);
 }
 
 Status HookedDevice::Occupy(uint64_t nanoseconds, DeviceStream stream) {

@@ -26,7 +26,7 @@ enum class DeviceCall : uint8_t {
   kRecordAll,
   kElapsed,
   kCopy,
-  kFinish,
+  kApplyDeferred,
   kOccupy,
 };
 inline constexpr size_t kDeviceCalls = 14;
@@ -60,7 +60,7 @@ class HookedDevice final : public Device {
   Status SynchronizeAll() override;
   Result<uint64_t> Elapsed(DeviceEvent begin, DeviceEvent end) override;
   Status Copy(void* to, const void* from, size_t bytes, DeviceStream stream) override;
-  Status Finish(const FinishJob& job, DeviceStream stream) override;
+  Status ApplyDeferred(const DeferredOpsJob& job, DeviceStream stream) override;
   Status Occupy(uint64_t nanoseconds, DeviceStream stream) override;
 
  private:

@@ -151,10 +151,10 @@ Outcome Run(const OptionSet& set, const RuntimeOptions& runtime, uint64_t budget
 // told, and of a file that cannot even be read, or a lossless WebP, no more than the least is
 // known.
 void FollowAdvice(const OptionSet& set, Outcome outcome) {
-  constexpr uint64_t kMost = uint64_t{3} << 30;
+  constexpr uint64_t kMax = uint64_t{3} << 30;
   for (int step = 0; outcome.refused > 0; ++step) {
     const uint64_t named = *std::ranges::max_element(outcome.named);
-    if (named > kMost) return;
+    if (named > kMax) return;
     if (step == 100 || named <= outcome.budget) Fail("named too little: " + outcome.said);
     outcome = Run(set, set.runtime, named);
   }

@@ -193,7 +193,7 @@ class Files final : public SampleSource {
 
 }  // namespace
 
-std::vector<Photograph> MakePhotographs(const std::string& folder, double most_megapixels) {
+std::vector<Photograph> MakePhotographs(const std::string& folder, double max_megapixels) {
   constexpr std::pair<int, int> kFlat[] = {{1600, 1200}, {1500, 2000},  {4000, 3000},  {9000, 100},
                                            {100, 9000},  {6000, 4000},  {40000, 1000}, {8000, 6250},
                                            {65000, 800}, {16000, 6250}, {10000, 10000}};
@@ -203,7 +203,7 @@ std::vector<Photograph> MakePhotographs(const std::string& folder, double most_m
     AddSmall(files, width, height);
   }
   for (const auto& [width, height] : kFlat) {
-    if (width / 1e3 * height / 1e3 <= most_megapixels) AddFlat(files, width, height);
+    if (width / 1e3 * height / 1e3 <= max_megapixels) AddFlat(files, width, height);
   }
   return std::move(files).all();
 }

@@ -1,4 +1,4 @@
-// Photographs of all kinds and sizes, from one pixel to `most_megapixels`.
+// Photographs of all kinds and sizes, from one pixel to `max_megapixels`.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ struct Photograph {
 };
 
 // Creates missing files in `folder`; photographs of more than a megapixel are flat.
-std::vector<Photograph> MakePhotographs(const std::string& folder, double most_megapixels);
+std::vector<Photograph> MakePhotographs(const std::string& folder, double max_megapixels);
 
 // A source of these files, with labels 0, 1, 2, 0, …
 std::shared_ptr<const SampleSource> SourceOf(std::vector<Photograph> photographs);

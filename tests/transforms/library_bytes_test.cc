@@ -136,7 +136,7 @@ void CheckJpeg(const testing::JpegOptions& options) {
   const uint64_t charged = ChargedFor(jpeg);
   const int w = options.width, h = options.height;
   for (const Rect& region : {Rect{0, 0, w, h}, Rect{w / 3, h / 2, w - w / 3, h - h / 2}}) {
-    JpegDecoder decoder({.max_scans = 2000}, nullptr, JpegDecoder::Way::kLibjpegOnly);
+    JpegDecoder decoder({.max_scans = 2000}, nullptr, JpegDecoder::Backend::kLibjpegOnly);
     const uint64_t used = PeakOf(decoder, file, region, sink);
     EXPECT_LE(used, charged) << w << " × " << h << " scans " << static_cast<int>(options.scans);
     const uint64_t slack = charged > (1 << 20) ? 2 : 8;

@@ -29,28 +29,28 @@ void LookUpEach(const Tile& tile, TableOf table_of) {
 }
 
 template <HasTable One>
-void DoInPlace(const One& step, const Tile& tile) {
+void ApplyInPlace(const One& step, const Tile& tile) {
   LookUpAll(TableOf(step), tile);
 }
 
 template <IsRecolouring One>
-void DoInPlace(const One& step, const Tile& tile) {
+void ApplyInPlace(const One& step, const Tile& tile) {
   Recolour(step, tile);
 }
 
-void DoInPlace(const AdjustContrast& step, const Tile& tile) {
+void ApplyInPlace(const AdjustContrast& step, const Tile& tile) {
   const double mean =
       static_cast<double>(SumOfGray(tile)) / static_cast<double>(tile.plane_bytes());
   LookUpAll(ContrastTable(step.factor, static_cast<float>(mean)), tile);
 }
 
-void DoInPlace(const AutoContrast&, const Tile& tile) {
+void ApplyInPlace(const AutoContrast&, const Tile& tile) {
   LookUpEach(tile, [](const uint8_t* values, size_t count) {
     return AutoContrastTable(FindRange(values, count));
   });
 }
 
-void DoInPlace(const Equalize&, const Tile& tile) {
+void ApplyInPlace(const Equalize&, const Tile& tile) {
   LookUpEach(tile, [](const uint8_t* values, size_t count) {
     return EqualizeTable(CountValues(values, count));
   });
@@ -79,7 +79,7 @@ Status Augmenter::Apply(const Step& step) {
 
 template <typename InPlace>
 Status Augmenter::Do(const InPlace& step) {
-  DoInPlace(step, tile_);
+  ApplyInPlace(step, tile_);
   return {};
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "transforms/augment/blur_room.h"
+#include "transforms/augment/blur_scratch.h"
 #include "transforms/augment/border.h"
 
 // As in resize/strip.cc.
@@ -134,7 +134,7 @@ void ReflectEnds(int reach, int count, int16_t* first) {
 // overwritten by the pair that many rows below. Vectors may write beyond a row's end, where later
 // rows are written.
 void BlurAll(const Tile& from, const Blur& blur, uint8_t* scratch, const Tile& to) {
-  const BlurRoom room(blur, from.size, scratch);
+  const BlurScratch room(blur, from.size, scratch);
   const BlurKernel along(blur.taps.width, blur.sigma_x, room.along);
   const BlurKernel down(blur.taps.height, blur.sigma_y, room.down);
   const auto [width, height] = from.size;
@@ -143,8 +143,8 @@ void BlurAll(const Tile& from, const Blur& blur, uint8_t* scratch, const Tile& t
   const int last_pair = 2 * static_cast<int>(down.pairs()) - 2 - down.middle();
   for (size_t c = 0; c < 3; ++c) {
     // Pair n consists of rows n and n + 1 of the reflected image, counted from −middle.
-    const auto place = [&](int n) {
-      return room.pair_rows + static_cast<size_t>(n % room.places) * room.pair_row;
+    const auto ring_row = [&](int n) {
+      return room.pair_rows + static_cast<size_t>(n % room.ring_rows) * room.pair_row;
     };
     const auto row = [&](int64_t y) {
       return from.row(c, static_cast<int>(Reflected(y, from.size.height)));
@@ -152,9 +152,10 @@ void BlurAll(const Tile& from, const Blur& blur, uint8_t* scratch, const Tile& t
     int next = -down.middle();
     for (int y = 0; y < height; ++y) {
       for (; next <= y + last_pair; ++next) {
-        PairRows(row(next), row(next + 1), count, place(next + down.middle()));
+        PairRows(row(next), row(next + 1), count, ring_row(next + down.middle()));
       }
-      for (size_t p = 0; p < down.pairs(); ++p) room.taps[p] = place(y + 2 * static_cast<int>(p));
+      for (size_t p = 0; p < down.pairs(); ++p)
+        room.taps[p] = ring_row(y + 2 * static_cast<int>(p));
       SumDown(down, room.taps, count, line);
       ReflectEnds(along.middle(), width, line);
       SumAlong(along, line - along.middle(), count, to.row(c, y));

@@ -107,7 +107,7 @@ void ToGray(const Tile& tile) {
 
 uint64_t SumGray(const Tile& tile) {
   // Sums in floats as long as that is exact: each lane adds at most 4 × 255 per iteration.
-  constexpr int kMostTurns = (1 << 24) / (4 * 255);
+  constexpr int kMaxTurns = (1 << 24) / (4 * 255);
   uint64_t sum = 0;
   int turns = 0;
   Values sums = Constant(0);
@@ -121,7 +121,7 @@ uint64_t SumGray(const Tile& tile) {
   ForPixels(tile, [&](const uint8_t* red, const uint8_t* green, const uint8_t* blue) HWY_ATTR {
     const Channel r = Load(red), g = Load(green), b = Load(blue);
     for (size_t k = 0; k < 4; ++k) sums = hn::Add(sums, Gray(r.of[k], g.of[k], b.of[k]));
-    if (++turns == kMostTurns) add_lanes();
+    if (++turns == kMaxTurns) add_lanes();
   });
   add_lanes();
   return sum;
@@ -150,9 +150,9 @@ HWY_INLINE Values Hue(Values r, Values g, Values b, Values most, Values range) {
   const auto is_red = hn::Eq(most, r), is_green = hn::Eq(most, g);
   const auto difference =
       hn::IfThenElse(is_red, hn::Sub(g, b), hn::IfThenElse(is_green, hn::Sub(b, r), hn::Sub(r, g)));
-  const auto place =
+  const auto sector =
       hn::IfThenElseZero(hn::Not(is_red), hn::IfThenElse(is_green, Constant(2), Constant(4)));
-  return hn::Add(hn::Div(difference, hn::Max(range, Constant(1))), place);
+  return hn::Add(hn::Div(difference, hn::Max(range, Constant(1))), sector);
 }
 
 // Rotates the hue of one pixel per lane; `turn` is in sixths of the circle.

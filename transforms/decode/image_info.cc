@@ -11,20 +11,20 @@ constexpr int64_t kScansOfLargest = 16;
 constexpr int64_t kCoefficientBytesPerPixel = 4;
 
 // No file has more pixels: a larger limit means no limit.
-int64_t MostPixels(const DecodeLimits& limits) {
-  return std::min(limits.max_pixels, int64_t{kMostSidePixels} * kMostSidePixels);
+int64_t MaxPixels(const DecodeLimits& limits) {
+  return std::min(limits.max_pixels, int64_t{kMaxSidePixels} * kMaxSidePixels);
 }
 
 }  // namespace
 
 int DecodeLimits::ScansOf(ImageSize size) const {
   const int64_t pixels = int64_t{size.width} * size.height;
-  const int64_t affordable = kScansOfLargest * MostPixels(*this) / pixels;
+  const int64_t affordable = kScansOfLargest * MaxPixels(*this) / pixels;
   return static_cast<int>(std::min<int64_t>(affordable, max_scans));
 }
 
 int64_t DecodeLimits::CoefficientBytes() const {
-  return kCoefficientBytesPerPixel * MostPixels(*this);
+  return kCoefficientBytesPerPixel * MaxPixels(*this);
 }
 
 std::string SizeText(ImageSize size) {
@@ -40,10 +40,10 @@ Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset) {
                  offset,
                  "Shrink the image, or raise max_pixels"};
   }
-  if (std::max(size.width, size.height) > kMostSidePixels) {
+  if (std::max(size.width, size.height) > kMaxSidePixels) {
     return Error{Code::kResourceExhausted,
                  "an image of " + SizeText(size) + " pixels; a side may have at most " +
-                     std::to_string(kMostSidePixels),
+                     std::to_string(kMaxSidePixels),
                  {},
                  offset,
                  "Shrink the image"};

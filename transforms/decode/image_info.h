@@ -24,7 +24,7 @@ struct ImageInfo {
 
 std::string SizeText(ImageSize size);  // "640 × 480"
 
-// ResourceExhausted for more pixels than the limit, or a side above kMostSidePixels. `size` was
+// ResourceExhausted for more pixels than the limit, or a side above kMaxSidePixels. `size` was
 // read at `offset`.
 Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset);
 

@@ -70,7 +70,7 @@ bool EndsInZeros(std::span<const uint8_t> bytes) {
 // A cheap test for an incomplete file, before time or memory is spent on it.
 Status CheckRoom(std::span<const uint8_t> bytes, const JpegHeader& header) {
   const uint64_t left = bytes.size() - header.scan_offset;
-  if (left * 8 < header.least_scan_bits) {
+  if (left * 8 < header.min_scan_bits) {
     return Error{Code::kDataLoss,
                  "damaged JPEG: " + std::to_string(left) + " bytes cannot hold an image of " +
                      SizeText(header.info.size) + " pixels",
@@ -84,8 +84,8 @@ Status CheckRoom(std::span<const uint8_t> bytes, const JpegHeader& header) {
 }  // namespace
 
 struct JpegDecoder::State {
-  State(const DecodeLimits& l, MemoryBudget* budget, Way w)
-      : limits(l), way(w), charged(budget != nullptr), fast(budget) {
+  State(const DecodeLimits& l, MemoryBudget* budget, Backend w)
+      : limits(l), backend(w), charged(budget != nullptr), fast(budget) {
     if (charged) librarys = Reservation(*budget);
   }
 
@@ -100,7 +100,7 @@ struct JpegDecoder::State {
   Status FallBack();
 
   DecodeLimits limits;
-  Way way;
+  Backend backend;
   bool charged;
   Reservation librarys;
   LibJpeg libjpeg;
@@ -127,8 +127,8 @@ struct JpegDecoder::State {
   Fallback without_index = Fallback::kNone;  // why the index was given up
 };
 
-JpegDecoder::JpegDecoder(const DecodeLimits& limits, MemoryBudget* budget, Way way)
-    : state_(std::make_unique<State>(limits, budget, way)) {}
+JpegDecoder::JpegDecoder(const DecodeLimits& limits, MemoryBudget* budget, Backend backend)
+    : state_(std::make_unique<State>(limits, budget, backend)) {}
 JpegDecoder::~JpegDecoder() = default;
 JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;
 JpegDecoder& JpegDecoder::operator=(JpegDecoder&&) noexcept = default;
@@ -152,7 +152,7 @@ JpegHeader HeaderOf(const jpeg::FrameHeader& frame) {
     return across * down;
   };
   const uint64_t luma = blocks(8, 8), chroma = blocks(8 * columns, 8 * rows);
-  header.least_scan_bits = 2 * (frame.components == 1 ? luma : luma + 2 * chroma);
+  header.min_scan_bits = 2 * (frame.components == 1 ? luma : luma + 2 * chroma);
   return header;
 }
 
@@ -182,7 +182,7 @@ Result<ImageInfo> JpegDecoder::Open(std::span<const uint8_t> bytes) {
   s.bytes = bytes;
   TRY(CheckFormat(bytes));
   s.why = jpeg::ParseHeader(bytes, s.frame);
-  if (s.why == Fallback::kNone && s.way == Way::kFastest) {
+  if (s.why == Fallback::kNone && s.backend == Backend::kFastest) {
     s.header = HeaderOf(s.frame);
   } else
     TRY(s.ReadHeader());
@@ -196,15 +196,13 @@ Result<ImageInfo> JpegDecoder::Open(std::span<const uint8_t> bytes) {
 
 namespace {
 
-// Decodes everything from the first scan to the region's first row, and returns which columns will
-// follow.
 PixelLayout LayoutOf(const JpegHeader& header) {
   return header.info.components == 1 ? PixelLayout::kGray : PixelLayout::kInterleaved;
 }
 
 // The largest region that libjpeg-turbo may cover according to the header. Whether columns depend
 // on distant ones is known only after a file of several scans has been decoded.
-DecodedRegion MostOf(const JpegHeader& header, const Rect& region) {
+DecodedRegion MaxRegion(const JpegHeader& header, const Rect& region) {
   Columns columns{0, header.info.size.width};
   if (header.coefficient_bytes == 0) {
     columns = ColumnsToDecode({region.x, region.width}, columns.width, header.imcu_width,
@@ -213,6 +211,8 @@ DecodedRegion MostOf(const JpegHeader& header, const Rect& region) {
   return {LayoutOf(header), {columns.x, region.y, columns.width, region.height}};
 }
 
+// Decodes everything from the first scan to the region's first row, and returns which columns will
+// follow.
 Result<Columns> Prepare(LibJpeg& libjpeg, const JpegHeader& header, const Rect& region,
                         int max_scans, bool padded) {
   TRY(libjpeg.Start(max_scans, padded));
@@ -275,7 +275,7 @@ Status JpegDecoder::State::CheckRegion() const {
 
 // Reserves all memory that libjpeg-turbo needs, and the sink's, before decoding begins.
 Status JpegDecoder::State::ReserveForLibrary() {
-  if (Status begun = sink->Begin(MostOf(header, region)); !begun.ok()) {
+  if (Status begun = sink->Begin(MaxRegion(header, region)); !begun.ok()) {
     return AndMore(std::move(begun), header.library_bytes);
   }
   if (!charged || librarys.Resize(header.library_bytes)) return {};
@@ -339,7 +339,7 @@ void JpegDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint8
   s.region = region;
   s.sink = &sink;
   s.status = s.CheckRegion();
-  if (!s.status.ok() || s.way != Way::kFastest || s.why != Fallback::kNone) return;
+  if (!s.status.ok() || s.backend != Backend::kFastest || s.why != Fallback::kNone) return;
   s.StartFast(crop_index);
 }
 

@@ -26,13 +26,13 @@ namespace stoker {
 class JpegDecoder {
  public:
   // kLibjpegOnly is for benchmarks and tests.
-  enum class Way { kFastest, kLibjpegOnly };
+  enum class Backend { kFastest, kLibjpegOnly };
 
   // If there is a `budget`, it is charged for coefficients (see DecodeLimits) while Decode runs,
   // and for the few rows that the fast decoder keeps during its lifetime; it must outlive the
   // decoder.
   explicit JpegDecoder(const DecodeLimits& limits = {}, MemoryBudget* budget = nullptr,
-                       Way way = Way::kFastest);
+                       Backend backend = Backend::kFastest);
   ~JpegDecoder();
   JpegDecoder(JpegDecoder&&) noexcept;
   JpegDecoder& operator=(JpegDecoder&&) noexcept;

@@ -254,8 +254,8 @@ void ReadStep(State& s) {
 jpeg::Frame FrameOf(jpeg_decompress_struct& jpeg) {
   jpeg::Frame frame;
   frame.width = static_cast<int>(jpeg.image_width);
-  frame.most_columns = jpeg.max_h_samp_factor;
-  frame.most_rows = jpeg.max_v_samp_factor;
+  frame.max_columns = jpeg.max_h_samp_factor;
+  frame.max_rows = jpeg.max_v_samp_factor;
   frame.components = std::min(jpeg.num_components, 4);  // files with more are refused
   for (int i = 0; i < frame.components; ++i) {
     const jpeg_component_info& c = jpeg.comp_info[i];
@@ -269,7 +269,7 @@ jpeg::Frame FrameOf(jpeg_decompress_struct& jpeg) {
 // A Huffman code has at least one bit, and a block of a first scan at least one code: that of its
 // DC coefficient, and in a sequential scan that of the end of block. Arithmetic coding and AC scans
 // have no such bound.
-uint64_t LeastScanBits(const jpeg_decompress_struct& jpeg) {
+uint64_t MinScanBits(const jpeg_decompress_struct& jpeg) {
   if (jpeg.arith_code || (jpeg.progressive_mode && (jpeg.Ss != 0 || jpeg.Ah != 0))) return 0;
   uint64_t blocks = 0;
   for (int i = 0; i < jpeg.comps_in_scan; ++i) {
@@ -303,7 +303,7 @@ JpegHeader HeaderOf(State& s) {
   const jpeg::Frame frame = FrameOf(jpeg);
   header.coefficient_bytes = jpeg::CoefficientBytes(frame);
   header.library_bytes = jpeg::LibraryBytes(frame);
-  header.least_scan_bits = LeastScanBits(jpeg);
+  header.min_scan_bits = MinScanBits(jpeg);
   header.scan_offset = s.offset();
   return header;
 }

@@ -22,8 +22,8 @@ struct JpegHeader {
   uint64_t coefficient_bytes = 0;  // of the whole image if it has several scans; otherwise 0
   uint64_t library_bytes =
       0;  // upper bound of what libjpeg-turbo allocates until Finish, these included
-  uint64_t least_scan_bits = 0;  // a complete first scan has at least this many
-  size_t scan_offset = 0;        // offset of the first scan's data
+  uint64_t min_scan_bits = 0;  // a complete first scan has at least this many
+  size_t scan_offset = 0;      // offset of the first scan's data
 };
 
 class LibJpeg {

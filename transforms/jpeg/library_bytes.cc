@@ -36,13 +36,13 @@ uint64_t CoefficientBytes(const Frame& frame) {
 uint64_t LibraryBytes(const Frame& frame) {
   constexpr uint64_t kFixed = 80 << 10, kGroups = 10, kLists = 3 * 8 * 14, kCmykRows = 16;
   const uint64_t full = RowBytes(
-      RoundUp(static_cast<uint64_t>(frame.width), static_cast<uint64_t>(frame.most_columns)));
+      RoundUp(static_cast<uint64_t>(frame.width), static_cast<uint64_t>(frame.max_columns)));
   uint64_t bytes = kFixed + CoefficientBytes(frame);
   for (size_t i = 0; i < static_cast<size_t>(frame.components); ++i) {
     const Frame::Component& c = frame.component[i];
     const auto rows = static_cast<uint64_t>(c.rows);
     bytes += rows * (kGroups * RowBytes(8 * c.block_columns) + kLists);
-    bytes += 2 * static_cast<uint64_t>(frame.most_rows) * full;
+    bytes += 2 * static_cast<uint64_t>(frame.max_rows) * full;
     if (frame.several_scans) bytes += 2 * 8 * RoundUp(c.block_rows, rows);
   }
   if (frame.components == 4) bytes += kCmykRows * RowBytes(4 * static_cast<uint64_t>(frame.width));

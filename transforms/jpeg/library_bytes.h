@@ -14,8 +14,8 @@ struct Frame {
     uint64_t block_columns = 0, block_rows = 0;  // of the whole image
   };
 
-  int width = 0;                        // pixels
-  int most_columns = 1, most_rows = 1;  // of any component
+  int width = 0;                      // pixels
+  int max_columns = 1, max_rows = 1;  // of any component
   int components = 0;
   std::array<Component, 4> component;
   bool several_scans = false;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/log.h"
-#include "core/noun.h"
+#include "core/plural.h"
 #include "transforms/mix/draw_mix.h"
 #include "transforms/plan/draw.h"
 
@@ -41,7 +41,7 @@ Status CheckWeights(const std::vector<double>& p, size_t choices) {
   if (p.empty()) return {};
   if (p.size() != choices) {
     return Invalid("RandomChoice.p has " + Text(p.size()) +
-                   Noun(p.size(), " element", " elements") + "; it must have " + Text(choices) +
+                   Plural(p.size(), " element", " elements") + "; it must have " + Text(choices) +
                    ", one for each transform");
   }
   double sum = 0;
@@ -110,19 +110,19 @@ const Choice& DrawChoice(const BatchMix& mix, RandomStream& random) {
 const char* NameOf(const BatchMix& mix) { return NameOf(mix.choices[0]); }
 
 Status CheckMix(const BatchMix& mix) {
-  if (mix.choices.empty() || mix.choices.size() > kMostMixes) {
+  if (mix.choices.empty() || mix.choices.size() > kMaxMixes) {
     return Invalid("RandomChoice has " + Text(mix.choices.size()) +
-                   " transforms; it must have between 1 and " + Text(kMostMixes));
+                   " transforms; it must have between 1 and " + Text(kMaxMixes));
   }
   for (const Choice& choice : mix.choices) {
     const double alpha = AlphaOf(choice);
-    if (alpha >= kLeastAlpha && alpha <= kMostAlpha) continue;
+    if (alpha >= kMinAlpha && alpha <= kMaxAlpha) continue;
     return Invalid(std::string(NameOf(choice)) + ".alpha is " + Text(alpha) +
-                   "; it must be between " + Text(kLeastAlpha) + " and " + Text(kMostAlpha));
+                   "; it must be between " + Text(kMinAlpha) + " and " + Text(kMaxAlpha));
   }
-  if (mix.num_classes < 0 || mix.num_classes > kMostClasses) {
+  if (mix.num_classes < 0 || mix.num_classes > kMaxClasses) {
     return Invalid(std::string(NameOf(mix)) + ".num_classes is " + Text(mix.num_classes) +
-                   "; it must be between 1 and " + Text(kMostClasses) +
+                   "; it must be between 1 and " + Text(kMaxClasses) +
                    ", or 0 for as many as the source has");
   }
   return CheckWeights(mix.p, mix.choices.size());

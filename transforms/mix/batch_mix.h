@@ -33,9 +33,9 @@ struct BatchMix {
   int64_t num_classes = 0;  // number of classes; 0: as many as the source has
 };
 
-inline constexpr double kLeastAlpha = 1e-6, kMostAlpha = 1e6;
-inline constexpr size_t kMostMixes = 16;
-inline constexpr int64_t kMostClasses = int64_t{1} << 24;
+inline constexpr double kMinAlpha = 1e-6, kMaxAlpha = 1e6;
+inline constexpr size_t kMaxMixes = 16;
+inline constexpr int64_t kMaxClasses = int64_t{1} << 24;
 
 // The name of its first choice: "MixUp" or "CutMix". Precondition: there is one.
 const char* NameOf(const BatchMix& mix);

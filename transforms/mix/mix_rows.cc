@@ -167,12 +167,12 @@ void Roll(uint8_t* first, size_t bytes, size_t row_bytes, size_t rows) {
   alignas(64) uint8_t last[kPieceBytes];
   for (size_t at = 0; at < bytes; at += kPieceBytes) {
     const size_t piece = std::min(kPieceBytes, bytes - at);
-    uint8_t* const place = first + at;
-    std::memcpy(last, place + (rows - 1) * row_bytes, piece);
+    uint8_t* const column = first + at;
+    std::memcpy(last, column + (rows - 1) * row_bytes, piece);
     for (size_t i = rows - 1; i > 0; --i) {
-      std::memcpy(place + i * row_bytes, place + (i - 1) * row_bytes, piece);
+      std::memcpy(column + i * row_bytes, column + (i - 1) * row_bytes, piece);
     }
-    std::memcpy(place, last, piece);
+    std::memcpy(column, last, piece);
   }
 }
 

@@ -9,8 +9,8 @@
 #include "transforms/augment/emit_tile.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/decode/push_region.h"
+#include "transforms/plan/defer_to_device.h"
 #include "transforms/plan/erase.h"
-#include "transforms/plan/leave_to_device.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/resampling.h"
 #include "transforms/resize/emit.h"
@@ -19,8 +19,8 @@
 namespace stoker {
 
 // The decoder, resampler and augmenter of one sample in progress.
-struct ImageLane {
-  ImageLane(const DecodeLimits& limits, size_t transforms, MemoryBudget& budget)
+struct ImageContext {
+  ImageContext(const DecodeLimits& limits, size_t transforms, MemoryBudget& budget)
       : decoder(limits, &budget), resampler(budget), augmenter(budget), transform_ns(transforms) {}
 
   ImageDecoder decoder;
@@ -39,35 +39,36 @@ class Workspace {
   Workspace(const DecodeLimits& limits, size_t transforms, MemoryBudget& budget)
       : limits(limits),
         memory(MemoryBudget::kNoLimit, budget),
-        lanes{ImageLane(limits, transforms, memory), ImageLane(limits, transforms, memory)} {}
+        contexts{ImageContext(limits, transforms, memory),
+                 ImageContext(limits, transforms, memory)} {}
 
   const DecodeLimits limits;
   MemoryBudget memory;
-  std::array<ImageLane, 2> lanes;
-  DecodePaths paths;  // of freed lanes
+  std::array<ImageContext, 2> contexts;
+  DecodePaths paths;  // of freed contexts
 };
 
 uint64_t MemoryOf(const Workspace& workspace) { return workspace.memory.used(); }
 
-// Replaces the lanes by new ones and keeps their counts.
+// Replaces the contexts by new ones and keeps their counts.
 void FreeMemoryOf(Workspace& workspace) {
   workspace.paths = PathsOf(workspace);
-  for (ImageLane& lane : workspace.lanes) {
-    std::vector<uint64_t> times = std::move(lane.transform_ns);
-    lane = ImageLane(workspace.limits, times.size(), workspace.memory);
-    lane.transform_ns = std::move(times);
+  for (ImageContext& context : workspace.contexts) {
+    std::vector<uint64_t> times = std::move(context.transform_ns);
+    context = ImageContext(workspace.limits, times.size(), workspace.memory);
+    context.transform_ns = std::move(times);
   }
 }
 
 DecodePaths PathsOf(const Workspace& workspace) {
   DecodePaths paths = workspace.paths;
-  for (const ImageLane& lane : workspace.lanes) paths += lane.decoder.paths();
+  for (const ImageContext& context : workspace.contexts) paths += context.decoder.paths();
   return paths;
 }
 
 std::vector<uint64_t> TransformTimesOf(const Workspace& workspace) {
-  std::vector<uint64_t> times = workspace.lanes[0].transform_ns;
-  for (size_t i = 0; i < times.size(); ++i) times[i] += workspace.lanes[1].transform_ns[i];
+  std::vector<uint64_t> times = workspace.contexts[0].transform_ns;
+  for (size_t i = 0; i < times.size(); ++i) times[i] += workspace.contexts[1].transform_ns[i];
   return times;
 }
 
@@ -79,10 +80,10 @@ class ApplyWatch {
  public:
   ApplyWatch(Workspace& workspace, StageTimes& times)
       : workspace_(workspace), times_(times), last_(NowNanoseconds()) {
-    for (ImageLane& lane : workspace_.lanes) {
-      lane.resampler.Reset();
-      lane.augment_ns = 0;
-      lane.image.reset();  // left over if an exception was thrown
+    for (ImageContext& context : workspace_.contexts) {
+      context.resampler.Reset();
+      context.augment_ns = 0;
+      context.image.reset();  // left over if an exception was thrown
     }
   }
   ~ApplyWatch() { Add(); }
@@ -93,9 +94,9 @@ class ApplyWatch {
   void Add() {
     const uint64_t now = NowNanoseconds(), passed = now - std::exchange(last_, now);
     uint64_t resampled = 0, augmented = 0;
-    for (const ImageLane& lane : workspace_.lanes) {
-      resampled += lane.resampler.busy_ns();
-      augmented += lane.augment_ns;
+    for (const ImageContext& context : workspace_.contexts) {
+      resampled += context.resampler.busy_ns();
+      augmented += context.augment_ns;
     }
     resampled -= std::exchange(seen_.resize_ns, resampled);
     augmented -= std::exchange(seen_.augment_ns, augmented);
@@ -133,12 +134,12 @@ class TimedFeed final : public ImageFeed {
 };
 
 Status CheckSides(ImageSize size) {
-  if (size.width >= 1 && size.height >= 1 && std::max(size.width, size.height) <= kMostSidePixels) {
+  if (size.width >= 1 && size.height >= 1 && std::max(size.width, size.height) <= kMaxSidePixels) {
     return {};
   }
   return Error{Code::kInvalidArgument,
                "an image of " + std::to_string(size.height) + " × " + std::to_string(size.width) +
-                   " pixels; each side must be between 1 and " + std::to_string(kMostSidePixels)};
+                   " pixels; each side must be between 1 and " + std::to_string(kMaxSidePixels)};
 }
 
 // The view of a region of a decoded image.
@@ -174,54 +175,54 @@ std::unique_ptr<Workspace, void (*)(Workspace*)> Plan::MakeWorkspace(MemoryBudge
 void Plan::ApplyAll(ImageFeed& samples, Workspace& workspace, StageTimes& times) const {
   ApplyWatch watch(workspace, times);
   TimedFeed feed(samples, watch);
-  ImageLane &a = workspace.lanes[0], &b = workspace.lanes[1];
+  ImageContext &a = workspace.contexts[0], &b = workspace.contexts[1];
   for (bool more = true; more || a.image || b.image;) {
     more = false;
-    for (ImageLane* lane : {&a, &b}) more = Begin(feed, *lane) || more;
+    for (ImageContext* context : {&a, &b}) more = Begin(feed, *context) || more;
     if (a.image && b.image) {
       ImageDecoder::AdvanceBoth(a.decoder, b.decoder);
     } else if (a.image || b.image) {
       (a.image ? a : b).decoder.Advance();
     }
-    for (ImageLane* lane : {&a, &b}) {
-      if (lane->image && !lane->decoder.decoding()) End(feed, *lane);
+    for (ImageContext* context : {&a, &b}) {
+      if (context->image && !context->decoder.decoding()) End(feed, *context);
     }
   }
 }
 
-// Begins one sample if the lane is free; returns false if there was none. (A sample without pixels,
-// or one that cannot be decoded in pieces, is finished at once.)
-bool Plan::Begin(ImageFeed& feed, ImageLane& lane) const {
-  if (lane.image) return false;
+// Begins one sample if the context is free; returns false if there was none. (A sample without
+// pixels, or one that cannot be decoded in pieces, is finished at once.)
+bool Plan::Begin(ImageFeed& feed, ImageContext& context) const {
+  if (context.image) return false;
   const std::optional<EncodedImage> next = feed.Next();
   if (!next) return false;
-  Result<bool> pixels = Open(*next, lane);
+  Result<bool> pixels = Open(*next, context);
   if (pixels.ok() && *pixels) {
-    lane.image = next->tag;
-    if (!lane.decoder.decoding()) End(feed, lane);
+    context.image = next->tag;
+    if (!context.decoder.decoding()) End(feed, context);
   } else {
-    feed.Done(next->tag, pixels.ok() ? FinishRow(lane) : std::move(pixels).error());
+    feed.Done(next->tag, pixels.ok() ? EmitRow(context) : std::move(pixels).error());
   }
   return true;
 }
 
 // Returns whether there are pixels to decode.
-Result<bool> Plan::Open(const EncodedImage& image, ImageLane& lane) const {
-  ASSIGN_OR_RETURN(ImageInfo info, lane.decoder.Open(image.bytes));
+Result<bool> Plan::Open(const EncodedImage& image, ImageContext& context) const {
+  ASSIGN_OR_RETURN(ImageInfo info, context.decoder.Open(image.bytes));
   const Orientation orientation =
       options_.exif_orientation ? info.orientation : Orientation::kNormal;
-  lane.row = image.row;
-  lane.work = image.work;
-  ASSIGN_OR_RETURN(Rect region, StartRow(image.key, info.size, orientation, lane));
+  context.row = image.row;
+  context.work = image.work;
+  ASSIGN_OR_RETURN(Rect region, StartRow(image.key, info.size, orientation, context));
   if (region.width == 0) return false;  // only padding
-  lane.decoder.Start(region, lane.resampler, image.crop_index);
+  context.decoder.Start(region, context.resampler, image.crop_index);
   return true;
 }
 
-void Plan::End(ImageFeed& feed, ImageLane& lane) const {
-  Status status = lane.decoder.Finish();
-  if (status.ok()) status = FinishRow(lane);
-  feed.Done(*std::exchange(lane.image, std::nullopt), std::move(status));
+void Plan::End(ImageFeed& feed, ImageContext& context) const {
+  Status status = context.decoder.Finish();
+  if (status.ok()) status = EmitRow(context);
+  feed.Done(*std::exchange(context.image, std::nullopt), std::move(status));
 }
 
 Status Plan::Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace,
@@ -236,13 +237,13 @@ Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& worksp
                    StageTimes& times, void* work) const {
   const ApplyWatch watch(workspace, times);
   TRY(CheckSides(image.size));
-  ImageLane& lane = workspace.lanes[0];
-  lane.row = row;
-  lane.work = work;
-  ASSIGN_OR_RETURN(Rect region, StartRow(key, image.size, Orientation::kNormal, lane));
+  ImageContext& context = workspace.contexts[0];
+  context.row = row;
+  context.work = work;
+  ASSIGN_OR_RETURN(Rect region, StartRow(key, image.size, Orientation::kNormal, context));
   Status status =
-      region.width == 0 ? Status() : PushRegion(PartOf(image, region), region, lane.resampler);
-  if (status.ok()) status = FinishRow(lane);
+      region.width == 0 ? Status() : PushRegion(PartOf(image, region), region, context.resampler);
+  if (status.ok()) status = EmitRow(context);
   FlushEmitted();
   return status;
 }
@@ -254,43 +255,43 @@ PixelOutput Plan::OutputTo(void* row) const {
 // Draws the sample and prepares the resampler. Returns the region to decode, empty if there is
 // nothing to decode.
 Result<Rect> Plan::StartRow(const DrawKey& key, ImageSize stored, Orientation orientation,
-                            ImageLane& lane) const {
-  DrawnSample& drawn = lane.drawn;
+                            ImageContext& context) const {
+  DrawnSample& drawn = context.drawn;
   TRY(Draw(key, Viewed(stored, orientation), drawn));
-  if (options_.finish_on_device) LeaveToDevice(drawn, boxes(), lane.work);
-  PixelOutput output = OutputTo(lane.row);
+  if (options_.defer_to_device) DeferToDevice(drawn, boxes(), context.work);
+  PixelOutput output = OutputTo(context.row);
   if (!drawn.steps.empty()) {
-    const Status started = lane.augmenter.Start(drawn.geometry.window.size());
+    const Status started = context.augmenter.Start(drawn.geometry.window.size());
     if (!started) return started.error();
-    output = {.row = lane.augmenter.tile().pixels, .layout = Layout::kNchw};
+    output = {.row = context.augmenter.tile().pixels, .layout = Layout::kNchw};
   }
-  return lane.resampler.Start(ResamplingOf(drawn.geometry, stored, orientation), output);
+  return context.resampler.Start(ResamplingOf(drawn.geometry, stored, orientation), output);
 }
 
 // Executes the steps after the geometry.
-Status Plan::FinishRow(ImageLane& lane) const {
-  const DrawnSample& drawn = lane.drawn;
+Status Plan::EmitRow(ImageContext& context) const {
+  const DrawnSample& drawn = context.drawn;
   if (drawn.steps.empty() && drawn.erasures.empty()) return {};
   const uint64_t start = NowNanoseconds();
   uint64_t last = start;
   const auto count = [&](uint32_t transform) {
     const uint64_t now = NowNanoseconds();
-    lane.transform_ns[transform] += now - std::exchange(last, now);
+    context.transform_ns[transform] += now - std::exchange(last, now);
   };
-  const RowFormat format(OutputTo(lane.row), output_);
-  auto* const row = static_cast<uint8_t*>(lane.row);
+  const RowFormat format(OutputTo(context.row), output_);
+  auto* const row = static_cast<uint8_t*>(context.row);
   for (const DrawnStep& step : drawn.steps) {
-    TRY(lane.augmenter.Apply(step.step));
+    TRY(context.augmenter.Apply(step.step));
     count(step.transform);
   }
-  if (!drawn.steps.empty()) EmitTile(lane.augmenter.tile(), format, row);
+  if (!drawn.steps.empty()) EmitTile(context.augmenter.tile(), format, row);
   if (!drawn.erasures.empty()) FlushEmitted();
   last = NowNanoseconds();
   for (const Erasure& erasure : drawn.erasures) {
     Erase(erasure, format, row);
     count(erasure.transform);
   }
-  lane.augment_ns += NowNanoseconds() - start;
+  context.augment_ns += NowNanoseconds() - start;
   return {};
 }
 

@@ -16,13 +16,13 @@ std::string TextOf(const Parameter& parameter, const Transform& transform) {
   return text == TextOf(option, option.in(standard)) ? "" : parameter.name + (" " + text);
 }
 
-ExplainedTransform ExplainOne(const Transform& transform, Place place) {
-  switch (place) {
-    case Place::kFused:
+ExplainedTransform ExplainOne(const Transform& transform, ExecutionSite site) {
+  switch (site) {
+    case ExecutionSite::kFused:
       return {TextOf(transform), "fused", RowOf(transform).fused};
-    case Place::kTile:
+    case ExecutionSite::kTile:
       return {TextOf(transform), "tile", "on the resized image, in the worker's cache"};
-    case Place::kRow:
+    case ExecutionSite::kRow:
       return {TextOf(transform), "row", "a box of the finished row is overwritten"};
   }
   return {};
@@ -54,7 +54,7 @@ std::vector<ExplainedTransform> Explain(const Plan& plan) {
   std::vector<ExplainedTransform> explained;
   explained.reserve(plan.transforms().size());
   for (size_t i = 0; i < plan.transforms().size(); ++i) {
-    explained.push_back(ExplainOne(plan.transforms()[i], plan.places()[i]));
+    explained.push_back(ExplainOne(plan.transforms()[i], plan.sites()[i]));
   }
   return explained;
 }

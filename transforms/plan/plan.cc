@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "core/row_work.h"
+#include "core/deferred_ops.h"
 #include "transforms/augment/affine.h"
 #include "transforms/augment/blur.h"
 #include "transforms/decode/orientation.h"
@@ -37,15 +37,15 @@ uint32_t Plan::boxes() const {
       [](const Transform& transform) { return std::holds_alternative<RandomErasing>(transform); }));
 }
 
-size_t Plan::work_bytes() const { return options_.finish_on_device ? RowWorkBytes(boxes()) : 0; }
+size_t Plan::work_bytes() const { return options_.defer_to_device ? DeferredOpsBytes(boxes()) : 0; }
 
 uint64_t Plan::tile_bytes() const {
-  constexpr uint64_t kLanes = 2;              // interleaved samples
+  constexpr uint64_t kInterleaved = 2;        // interleaved samples
   constexpr uint64_t kRoundingUp = 16 << 10;  // for rounding up buffer sizes
   uint64_t scratch = 0;
   bool tile = false;
-  for (size_t i = 0; i < places_.size(); ++i) {
-    if (places_[i] != Place::kTile) continue;
+  for (size_t i = 0; i < sites_.size(); ++i) {
+    if (sites_[i] != ExecutionSite::kTile) continue;
     tile = true;
     if (const auto* t = std::get_if<GaussianBlur>(&transforms_[i])) {
       scratch = std::max<uint64_t>(
@@ -56,7 +56,7 @@ uint64_t Plan::tile_bytes() const {
   }
   const uint64_t pixels =
       static_cast<uint64_t>(output_.width) * static_cast<uint64_t>(output_.height);
-  return tile ? kLanes * (2 * 3 * pixels + scratch + kRoundingUp)
+  return tile ? kInterleaved * (2 * 3 * pixels + scratch + kRoundingUp)
               : 0;  // one tile is read, one is written
 }
 
@@ -72,8 +72,8 @@ std::string Plan::Describe() const {
                                                                         : ", not antialiased";
     }
   }
-  for (size_t i = 0, listed = 0; i < places_.size(); ++i) {
-    if (places_[i] != Place::kTile) continue;
+  for (size_t i = 0, listed = 0; i < sites_.size(); ++i) {
+    if (sites_[i] != ExecutionSite::kTile) continue;
     text += (listed++ == 0 ? ", on the tile: " : ", ") + std::string(NameOf(transforms_[i]));
   }
   text += std::string(", to ") + NameOf(options_.dtype);
@@ -82,7 +82,7 @@ std::string Plan::Describe() const {
     text += before + std::to_string(side);
     before = " × ";
   }
-  if (options_.finish_on_device) text += ", finished on the device";
+  if (options_.defer_to_device) text += ", finished on the device";
   return text;
 }
 

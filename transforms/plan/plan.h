@@ -27,7 +27,7 @@
 
 namespace stoker {
 
-struct ImageLane;
+struct ImageContext;
 struct PixelOutput;
 
 struct PlanOptions {
@@ -38,10 +38,10 @@ struct PlanOptions {
   // Rows are read long after they are written, like those of a batch: large rows are written past
   // the caches.
   bool read_later = false;
-  // A device applies the deferred operations (core/row_work.h): rows are u8 and NHWC, neither
+  // A device applies the deferred operations (core/deferred_ops.h): rows are u8 and NHWC, neither
   // normalized nor erased, and may still have to be mirrored; each row's operations are written
   // beside it.
-  bool finish_on_device = false;
+  bool defer_to_device = false;
   DecodeLimits limits{};
 };
 
@@ -62,7 +62,7 @@ void FreeMemoryOf(Workspace& workspace);
 std::vector<uint64_t> TransformTimesOf(const Workspace& workspace);
 
 // Where a transform is executed.
-enum class Place : uint8_t {
+enum class ExecutionSite : uint8_t {
   kFused,  // while decoding and resizing, without a pass of its own
   kTile,   // on the resized image in a worker's memory, for samples that need it
   kRow,    // on the finished row
@@ -78,15 +78,15 @@ class Plan {
 
   ImageSize output_size() const { return output_; }
   // The type and shape of the rows that Apply writes.
-  DType dtype() const { return options_.finish_on_device ? DType::kU8 : options_.dtype; }
-  Layout layout() const { return options_.finish_on_device ? Layout::kNhwc : options_.layout; }
+  DType dtype() const { return options_.defer_to_device ? DType::kU8 : options_.dtype; }
+  Layout layout() const { return options_.defer_to_device ? Layout::kNhwc : options_.layout; }
   std::vector<int64_t> row_shape() const;  // {height, width, 3}, or {3, height, width}
   size_t row_bytes() const;                // of a whole row
   // The output of the deferred operations: options() has its type and layout, scale() and bias()
   // the conversion.
   std::vector<int64_t> finished_shape() const;
   uint32_t boxes() const;     // number of RandomErasing transforms: so many boxes follow a row's
-                              // RowWork
+                              // DeferredOps
   size_t work_bytes() const;  // per row; 0 if nothing is deferred to a device
 
   // `image`: size as viewed, both sides at least 1. Replaces `drawn`. InvalidArgument if the image
@@ -106,7 +106,7 @@ class Plan {
                StageTimes& times, std::span<const uint8_t> crop_index = {},
                void* work = nullptr) const;
 
-  // The same for a decoded image, 1 to kMostSidePixels on each side, gray, interleaved or planar
+  // The same for a decoded image, 1 to kMaxSidePixels on each side, gray, interleaved or planar
   // RGB: the same draws and the same bytes as for a lossless file of it (without an EXIF
   // orientation). Reads no byte outside the image's rows. InvalidArgument names a side.
   Status Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,
@@ -117,7 +117,7 @@ class Plan {
 
   const PlanOptions& options() const { return options_; }
   const std::vector<Transform>& transforms() const { return transforms_; }
-  const std::vector<Place>& places() const { return places_; }  // of transforms()
+  const std::vector<ExecutionSite>& sites() const { return sites_; }  // of transforms()
   uint64_t tile_bytes() const;  // of a workspace, in addition to what every workspace needs
   PixelOutput OutputTo(void* row) const;
   // The output of each channel is value × scale + bias; {1/255, 0} without Normalize. Not for kU8.
@@ -127,17 +127,17 @@ class Plan {
  private:
   class Drawing;
   Plan() = default;
-  bool Begin(ImageFeed& feed, ImageLane& lane) const;
-  Result<bool> Open(const EncodedImage& image, ImageLane& lane) const;
+  bool Begin(ImageFeed& feed, ImageContext& context) const;
+  Result<bool> Open(const EncodedImage& image, ImageContext& context) const;
   Result<Rect> StartRow(const DrawKey& key, ImageSize stored, Orientation orientation,
-                        ImageLane& lane) const;
-  void End(ImageFeed& feed, ImageLane& lane) const;
-  Status FinishRow(ImageLane& lane) const;
+                        ImageContext& context) const;
+  void End(ImageFeed& feed, ImageContext& context) const;
+  Status EmitRow(ImageContext& context) const;
 
   PlanOptions options_;
   std::vector<Transform> transforms_;
-  std::vector<Place> places_;
-  size_t normalize_place_ = 0;  // after this index, values of erasures are not normalized
+  std::vector<ExecutionSite> sites_;
+  size_t normalize_index_ = 0;  // after this index, values of erasures are not normalized
   Normalize normalize_;
   ImageSize output_;
   std::array<float, 3> scale_{};

@@ -15,7 +15,7 @@ namespace stoker {
 
 namespace {
 
-constexpr size_t kMostTransforms = 1000;
+constexpr size_t kMaxTransforms = 1000;
 
 template <typename T>
 bool Is(const Transform& transform) {
@@ -30,20 +30,20 @@ class Compiler {
 
   // Returns the size of the output.
   Result<ImageSize> Run() {
-    if (transforms_.size() > kMostTransforms) {
+    if (transforms_.size() > kMaxTransforms) {
       return Error{Code::kInvalidArgument, std::to_string(transforms_.size()) +
                                                " transforms; at most " +
-                                               std::to_string(kMostTransforms) + " are possible"};
+                                               std::to_string(kMaxTransforms) + " are possible"};
     }
-    for (place_ = 0; place_ < transforms_.size(); ++place_) {
-      const Transform& transform = transforms_[place_];
+    for (index_ = 0; index_ < transforms_.size(); ++index_) {
+      const Transform& transform = transforms_[index_];
       if (const auto refusal = CheckTransform(transform, options_.dtype)) {
-        return Refuse(place_, refusal->cause, refusal->advice);
+        return Refuse(index_, refusal->cause, refusal->advice);
       }
-      TRY(CheckPlace(transform));
+      TRY(CheckPosition(transform));
       Status status = std::visit([this](const auto& t) { return Follow(t); }, transform);
       if (!status) return std::move(status).error();
-      places_.push_back(PlaceOf(transform));
+      sites_.push_back(SiteOf(transform));
     }
     if (size_) return *size_;
     if (resample_) {
@@ -59,18 +59,18 @@ class Compiler {
   }
 
   std::optional<size_t> normalize() const { return normalize_; }
-  std::vector<Place> TakePlaces() { return std::move(places_); }
+  std::vector<ExecutionSite> TakeSites() { return std::move(sites_); }
 
  private:
   // For the transform just added. Transforms after a step cannot be fused.
-  Place PlaceOf(const Transform& transform) const {
-    if (Is<RandomErasing>(transform)) return Place::kRow;
-    if (Is<Normalize>(transform)) return Place::kFused;
-    return step_ ? Place::kTile : Place::kFused;
+  ExecutionSite SiteOf(const Transform& transform) const {
+    if (Is<RandomErasing>(transform)) return ExecutionSite::kRow;
+    if (Is<Normalize>(transform)) return ExecutionSite::kFused;
+    return step_ ? ExecutionSite::kTile : ExecutionSite::kFused;
   }
 
   // Transforms of the finished row must come last.
-  Status CheckPlace(const Transform& transform) const {
+  Status CheckPosition(const Transform& transform) const {
     if (normalize_ && !Is<RandomErasing>(transform)) return RefuseBefore(*normalize_);
     if (erasing_ && !Is<RandomErasing>(transform) && !Is<Normalize>(transform)) {
       return RefuseBefore(*erasing_);
@@ -78,8 +78,8 @@ class Compiler {
     return {};
   }
 
-  Error RefuseBefore(size_t place) const {
-    return Refuse(place, Named(place_) + " comes after it", "Move it to the end");
+  Error RefuseBefore(size_t index) const {
+    return Refuse(index, Named(index_) + " comes after it", "Move it to the end");
   }
 
   // ---- Geometry.
@@ -89,9 +89,9 @@ class Compiler {
       size_ = ImageSize{t.width, t.height};
     } else if (size_) {  // cropped before, so all images have the same shape
       size_ = ShorterSideTo(t.size, *size_);
-      if (std::max(size_->width, size_->height) > kMostSidePixels) {
+      if (std::max(size_->width, size_->height) > kMaxSidePixels) {
         return Refuse(
-            place_,
+            index_,
             "size = " + std::to_string(t.size) + " makes images of " + SizeText(*size_) + " pixels",
             "Give a smaller size");
       }
@@ -102,7 +102,7 @@ class Compiler {
   Status Follow(const CenterCrop& t) {
     const ImageSize size{t.width, t.height};
     if (crop_ && Larger(size, *size_)) {
-      return Refuse(place_,
+      return Refuse(index_,
                     SizeText(size) + " is larger than the " + SizeText(*size_) + " that " +
                         Named(*crop_) + " leaves: it would only add a black border",
                     "Remove one of the two crops");
@@ -121,18 +121,18 @@ class Compiler {
       if (Status s = Surround(t.padding_mode, t.fill); !s) return s;
     }
     if (size_) size_ = Padded(*size_, t.padding);
-    if (size_ && Larger(*size_, {kMostSidePixels, kMostSidePixels})) {
-      return Refuse(place_, "it makes images of " + SizeText(*size_) + " pixels",
+    if (size_ && Larger(*size_, {kMaxSidePixels, kMaxSidePixels})) {
+      return Refuse(index_, "it makes images of " + SizeText(*size_) + " pixels",
                     "Give less padding");
     }
-    if (crop_) crop_ = place_;
+    if (crop_) crop_ = index_;
     return {};
   }
 
   Status Follow(const RandomCrop& t) {
     const ImageSize size{t.width, t.height};
     if (size_ && !t.pad_if_needed && Larger(size, Padded(*size_, t.padding))) {
-      return Refuse(place_,
+      return Refuse(index_,
                     SizeText(size) + " is larger than the images here, which have " +
                         SizeText(Padded(*size_, t.padding)) + " pixels with their padding",
                     "Set pad_if_needed, add padding, or give a smaller size");
@@ -153,7 +153,7 @@ class Compiler {
   Status Follow(const GaussianBlur& t) {
     TRY(OnTile());
     if (t.kernel_width / 2 < size_->width && t.kernel_height / 2 < size_->height) return {};
-    return Refuse(place_,
+    return Refuse(index_,
                   "a kernel of " + SizeText({t.kernel_width, t.kernel_height}) +
                       " is too large for images of " + SizeText(*size_) + " pixels",
                   "Give a smaller kernel_size: half of it must lie within the image");
@@ -162,19 +162,19 @@ class Compiler {
   // ---- Transforms of the finished row.
 
   Status Follow(const Normalize&) {
-    for (size_t i = 0; i < place_; ++i) {
+    for (size_t i = 0; i < index_; ++i) {
       const auto* erasing = std::get_if<RandomErasing>(&transforms_[i]);
       if (erasing != nullptr && erasing->noise) {
-        return Refuse(i, "its normal numbers would be normalized again by " + Named(place_),
+        return Refuse(i, "its normal numbers would be normalized again by " + Named(index_),
                       "Move it after Normalize");
       }
     }
-    normalize_ = place_;
+    normalize_ = index_;
     return {};
   }
   Status Follow(const RandomErasing&) {
     if (!size_) return RefuseSizes();
-    erasing_ = place_;
+    erasing_ = index_;
     return {};
   }
 
@@ -186,7 +186,7 @@ class Compiler {
   }
 
   void Crop(ImageSize size) {
-    crop_ = place_;
+    crop_ = index_;
     size_ = size;
   }
 
@@ -197,56 +197,56 @@ class Compiler {
     const bool other =
         surrounded_ && !(constant && surrounded_->first == mode && surrounded_->second == fill);
     if (other && !size_) {
-      return Refuse(place_, "it pads a padded image in another way, and images differ in size here",
+      return Refuse(index_, "it pads a padded image in another way, and images differ in size here",
                     "Pad once, or crop or resize before it");
     }
     surrounded_ = {mode, fill};
-    if (crop_ || other || !constant || fill != Fill{}) step_ = place_;
+    if (crop_ || other || !constant || fill != Fill{}) step_ = index_;
     return {};
   }
 
   Status OnTile() {
     if (!size_) return RefuseSizes();
-    step_ = place_;
+    step_ = index_;
     return {};
   }
 
   Error RefuseSizes() const {
-    return Refuse(place_, "images differ in size here",
+    return Refuse(index_, "images differ in size here",
                   "Move it after RandomResizedCrop, or after Resize and CenterCrop");
   }
 
   Status Resample() {
     if (resample_) {
-      return Refuse(place_,
+      return Refuse(index_,
                     "a second resampling: " + Named(*resample_) +
                         " resamples already; resampling twice is slower and blurs",
                     "Let one transform resample to the final size");
     }
     if (step_) {
       return Refuse(*step_,
-                    Named(place_) + " resamples after it, so that it would have to run on " +
+                    Named(index_) + " resamples after it, so that it would have to run on " +
                         "the whole photograph",
                     "Move it after the resampling");
     }
-    resample_ = place_;
+    resample_ = index_;
     crop_.reset();
     return {};
   }
 
-  std::string Named(size_t place) const {
-    return "transforms[" + std::to_string(place) + "], " + NameOf(transforms_[place]);
+  std::string Named(size_t index) const {
+    return "transforms[" + std::to_string(index) + "], " + NameOf(transforms_[index]);
   }
 
-  Error Refuse(size_t place, const std::string& cause, std::string advice) const {
+  Error Refuse(size_t index, const std::string& cause, std::string advice) const {
     return {.code = Code::kInvalidArgument,
-            .cause = Named(place) + ": " + cause,
+            .cause = Named(index) + ": " + cause,
             .advice = std::move(advice)};
   }
 
   const std::vector<Transform>& transforms_;
   const PlanOptions& options_;
-  size_t place_ = 0;
+  size_t index_ = 0;
   std::optional<ImageSize> size_;   // of the images before this transform, if they have one size
   std::optional<size_t> resample_;  // index of the resampling
   std::optional<size_t> crop_;      // index of the last crop since the start or resampling
@@ -254,7 +254,7 @@ class Compiler {
   std::optional<std::pair<Padding, Fill>> surrounded_;  // the last padding of the image
   std::optional<size_t> normalize_;
   std::optional<size_t> erasing_;
-  std::vector<Place> places_;
+  std::vector<ExecutionSite> sites_;
 };
 
 }  // namespace
@@ -270,11 +270,11 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
   Plan plan;
   plan.options_ = options;
   plan.output_ = size;
-  plan.places_ = compiler.TakePlaces();
+  plan.sites_ = compiler.TakeSites();
   Normalize normalize;
-  if (const std::optional<size_t> place = compiler.normalize()) {
-    normalize = std::get<Normalize>(transforms[*place]);
-    plan.normalize_place_ = *place;
+  if (const std::optional<size_t> index = compiler.normalize()) {
+    normalize = std::get<Normalize>(transforms[*index]);
+    plan.normalize_index_ = *index;
     plan.normalize_ = normalize;
   }
   for (size_t c = 0; c < 3; ++c) {

@@ -119,14 +119,14 @@ class Plan::Drawing {
     const Rect box = DrawErasedBox(t, size(), random);
     if (box.width == 0 || box.height == 0) return;
     Erasure erasure{.box = box, .value = t.value, .noise = {}, .transform = transform_};
-    if (transform_ < plan_.normalize_place_) erasure.value = Normalized(t.value, plan_.normalize_);
+    if (transform_ < plan_.normalize_index_) erasure.value = Normalized(t.value, plan_.normalize_);
     if (t.noise) erasure.noise = random.Bits();
     drawn_.erasures.push_back(erasure);
   }
 
   // Returns the first failure, or completes the draw.
-  Status Finish() {
-    if (status_.ok()) Settle();
+  Status TakeStatus() {
+    if (status_.ok()) CompleteGeometry();
     return std::move(status_);
   }
   bool failed() const { return !status_.ok(); }
@@ -180,7 +180,7 @@ class Plan::Drawing {
 
   // Completes the geometry, so that steps can follow. The resampler adds zeros around the image;
   // other padding takes a step.
-  void Settle() {
+  void CompleteGeometry() {
     if (!drawn_.steps.empty()) return;
     Rect& kept = frame();
     size_ = kept.size();
@@ -200,13 +200,13 @@ class Plan::Drawing {
   }
 
   void Push(const Step& step) {
-    Settle();
+    CompleteGeometry();
     drawn_.steps.push_back({step, transform_});
   }
 
   template <typename T>
   void Policy(const T& policy, RandomStream& random) {
-    Settle();
+    CompleteGeometry();
     const size_t before = drawn_.steps.size();
     DrawPolicy(policy, size_, random, drawn_.steps);
     for (size_t i = before; i < drawn_.steps.size(); ++i) drawn_.steps[i].transform = transform_;
@@ -243,13 +243,13 @@ class Plan::Drawing {
 Status Plan::Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn) const {
   Drawing drawing(*this, image, drawn);
   for (size_t i = 0; i < transforms_.size(); ++i) {
-    const auto place = static_cast<uint32_t>(i);
-    RandomStream random(key, place);
-    drawing.At(place);
+    const auto index = static_cast<uint32_t>(i);
+    RandomStream random(key, index);
+    drawing.At(index);
     std::visit([&](const auto& t) { drawing.Apply(t, random); }, transforms_[i]);
     if (drawing.failed()) break;
   }
-  return drawing.Finish();
+  return drawing.TakeStatus();
 }
 
 }  // namespace stoker

@@ -84,9 +84,9 @@ bool MayHave(Color color, int depth) {
 Result<Header> ParseHeader(std::span<const uint8_t> data) {
   constexpr uint64_t kAt = kSignatureBytes + 8;
   const uint32_t width = U32(data, 0), height = U32(data, 4);
-  constexpr uint32_t kMost = 0x7FFFFFFF;
+  constexpr uint32_t kMax = 0x7FFFFFFF;
   if (width == 0 || height == 0) return Damaged("its width or height is zero", kAt);
-  if (width > kMost || height > kMost) return Damaged("its width or height is negative", kAt);
+  if (width > kMax || height > kMax) return Damaged("its width or height is negative", kAt);
   Header header;
   header.size = {static_cast<int>(width), static_cast<int>(height)};
   header.bit_depth = data[8];

@@ -13,9 +13,9 @@
 namespace stoker::png {
 namespace {
 
-constexpr size_t kMostText = size_t{1} << 20;   // Pillow's limit, too
-constexpr size_t kPiece = 8192;                 // decompressed at a time
-constexpr size_t kMostExif = size_t{64} << 10;  // a JPEG's APP1 segment has no room for more
+constexpr size_t kMaxText = size_t{1} << 20;   // Pillow's limit, too
+constexpr size_t kPiece = 8192;                // decompressed at a time
+constexpr size_t kMaxExif = size_t{64} << 10;  // a JPEG's APP1 segment has no room for more
 
 std::string_view TextOf(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -33,7 +33,7 @@ bool SkipString(std::span<const uint8_t>& bytes) {
 template <typename Take>
 void Read(const Text& text, Take take) {
   if (!text.compressed) {
-    (void)take(text.bytes.first(std::min(text.bytes.size(), kMostText)));
+    (void)take(text.bytes.first(std::min(text.bytes.size(), kMaxText)));
     return;
   }
   z_stream stream{};
@@ -41,7 +41,7 @@ void Read(const Text& text, Take take) {
   stream.avail_in = static_cast<uInt>(text.bytes.size());  // a chunk has less than 2^31
   if (inflateInit(&stream) != Z_OK) return;
   std::array<uint8_t, kPiece> piece;
-  for (size_t done = 0; done < kMostText;) {
+  for (size_t done = 0; done < kMaxText;) {
     stream.next_out = piece.data();
     stream.avail_out = piece.size();
     const int result = inflate(&stream, Z_NO_FLUSH);
@@ -71,7 +71,7 @@ class Profile {
       }
       const int digit = Digit(c);
       if (digit < 0 && (c == '\n' || c == ' ' || c == '\r' || c == '\t')) continue;
-      if (digit < 0 || bytes_.size() == kMostExif) return false;
+      if (digit < 0 || bytes_.size() == kMaxExif) return false;
       if (high_ < 0) {
         high_ = digit;
       } else {

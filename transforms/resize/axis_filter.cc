@@ -32,7 +32,7 @@ struct Grid {
   int64_t End(int64_t output) const {
     return std::min<int64_t>(in, -FloorDivide(-(Centre(output) + support - out), 2 * out));
   }
-  int64_t MostTaps() const { return std::min((support + out - 1) / out, in); }
+  int64_t MaxTaps() const { return std::min((support + out - 1) / out, in); }
 
   int64_t in, out, support;
 };
@@ -108,8 +108,8 @@ struct Filling {
   int16_t* weights;
 };
 
-// kMost: grid.MostTaps(), or 0 for any number.
-template <int kMost>
+// kMax: grid.MaxTaps(), or 0 for any number.
+template <int kMax>
 void FillAll(const Filling& f) {
   const Grid grid = f.grid;
   const int64_t begin = f.begin, end = f.end, taps = f.taps, last_start = f.last_start;
@@ -122,14 +122,14 @@ void FillAll(const Filling& f) {
     const int64_t sample = first.sample();
     const int64_t start = std::clamp<int64_t>(sample - begin, 0, last_start);
     f.starts[i] = static_cast<int32_t>(start);
-    if constexpr (kMost != 0) {
-      if (sample - begin == start && sample + kMost <= end) {
+    if constexpr (kMax != 0) {
+      if (sample - begin == start && sample + kMax <= end) {
         const int64_t distance = grid.Sample(sample) - grid.Centre(output);
-        FillFew<kMost>(static_cast<double>(distance), step, support, one, weights);
+        FillFew<kMax>(static_cast<double>(distance), step, support, one, weights);
         continue;
       }
     }
-    FillWeights(grid, output, sample, grid.MostTaps(), one, begin, end, begin + start, weights);
+    FillWeights(grid, output, sample, grid.MaxTaps(), one, begin, end, begin + start, weights);
   }
 }
 
@@ -137,17 +137,17 @@ void FillAny(const Filling& f) {
   static constexpr void (*kFill[])(const Filling&) = {FillAll<0>, FillAll<1>, FillAll<2>,
                                                       FillAll<3>, FillAll<4>, FillAll<5>,
                                                       FillAll<6>, FillAll<7>, FillAll<8>};
-  const auto most = static_cast<size_t>(f.grid.MostTaps());
+  const auto most = static_cast<size_t>(f.grid.MaxTaps());
   kFill[most < std::size(kFill) ? most : 0](f);
 }
 
 }  // namespace
 
 int WeightShift(int in, int out, bool antialias) {
-  constexpr int kBase = 14, kMost = 6;  // a single weight can be 1, which must fit into 16 bits
+  constexpr int kBase = 14, kMax = 6;  // a single weight can be 1, which must fit into 16 bits
   if (!antialias || in < out) return kBase;
   return kBase +
-         std::min(kMost, static_cast<int>(std::bit_width(static_cast<uint32_t>(in / out))) - 1);
+         std::min(kMax, static_cast<int>(std::bit_width(static_cast<uint32_t>(in / out))) - 1);
 }
 
 int MiddleBits(int horizontal_shift) {
@@ -164,7 +164,7 @@ Status AxisFilter::Compute(const AxisSpec& spec) {
 
   taps_ = {};
   if (begin_ == end_) return {};
-  const int pairs = static_cast<int>((std::min(grid.MostTaps(), end - begin) + 1) / 2);
+  const int pairs = static_cast<int>((std::min(grid.MaxTaps(), end - begin) + 1) / 2);
   const size_t taps = 2 * static_cast<size_t>(pairs), count = static_cast<size_t>(spec.count);
   const size_t weight_bytes = count * taps * sizeof(int16_t);
   TRY(memory_.Grow(count * sizeof(int32_t) + weight_bytes));

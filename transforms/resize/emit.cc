@@ -22,7 +22,7 @@ namespace stoker {
 namespace HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR
 
-void Emit(const FinishedRows& from, const RowFormat& format, uint8_t* out) {
+void Emit(const ResampledRows& from, const RowFormat& format, uint8_t* out) {
   EmitRowsPlain(from, format, out);
 }
 
@@ -166,7 +166,7 @@ HWY_INLINE void EmitValues(const uint8_t* HWY_RESTRICT values, int count, const 
 }
 
 template <class From, class As>
-void EmitPlane(const FinishedRows& from, const RowFormat& format, const As (&as)[3], int count,
+void EmitPlane(const ResampledRows& from, const RowFormat& format, const As (&as)[3], int count,
                const uint8_t* values, uint8_t* out) {
   for (int r = 0; r < from.rows; ++r, values += from.stride, out += format.down) {
     auto* to = reinterpret_cast<typename As::Value*>(out);
@@ -179,7 +179,7 @@ void EmitPlane(const FinishedRows& from, const RowFormat& format, const As (&as)
 }
 
 template <class As>
-void EmitAs(const FinishedRows& from, const RowFormat& format, uint8_t* out) {
+void EmitAs(const ResampledRows& from, const RowFormat& format, uint8_t* out) {
   const auto piece = [&format](int p) { return As(format.scale[p], format.bias[p]); };
   if (format.layout == Layout::kNhwc) {
     const As as[3] = {piece(0), piece(1), piece(2)};
@@ -194,7 +194,7 @@ void EmitAs(const FinishedRows& from, const RowFormat& format, uint8_t* out) {
   }
 }
 
-void Emit(const FinishedRows& from, const RowFormat& format, uint8_t* out) {
+void Emit(const ResampledRows& from, const RowFormat& format, uint8_t* out) {
   switch (format.dtype) {
     case DType::kF32:
       return EmitAs<AsFloats<float, ToFloat32>>(from, format, out);
@@ -217,7 +217,7 @@ namespace stoker {
 
 HWY_EXPORT(Emit);
 
-void EmitRows(const FinishedRows& from, const RowFormat& format, uint8_t* out) {
+void EmitRows(const ResampledRows& from, const RowFormat& format, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(Emit)(from, format, out);
 }
 

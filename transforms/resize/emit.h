@@ -10,7 +10,7 @@
 namespace stoker {
 
 // Resampled pixels in output order, one byte per value.
-struct FinishedRows {
+struct ResampledRows {
   const uint8_t* values = nullptr;  // of the first row; up to kEmitOverread bytes past the end may
                                     // be read
   ptrdiff_t stride = 0;             // to the next row
@@ -25,10 +25,10 @@ inline constexpr int kEmitOverread = 64;
 // `out`: the destination of the first row's first pixel. Writes only the rows' pixels. Three
 // channels are interleaved or planar, as in the format. If the format is streamed, FlushEmitted
 // must be called before another thread reads the row.
-void EmitRows(const FinishedRows& from, const RowFormat& format, uint8_t* out);
+void EmitRows(const ResampledRows& from, const RowFormat& format, uint8_t* out);
 void FlushEmitted();
 
 // The reference: same bytes.
-void EmitRowsPlain(const FinishedRows& from, const RowFormat& format, uint8_t* out);
+void EmitRowsPlain(const ResampledRows& from, const RowFormat& format, uint8_t* out);
 
 }  // namespace stoker

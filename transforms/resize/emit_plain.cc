@@ -2,7 +2,7 @@
 
 namespace stoker {
 
-void EmitRowsPlain(const FinishedRows& from, const RowFormat& format, uint8_t* out) {
+void EmitRowsPlain(const ResampledRows& from, const RowFormat& format, uint8_t* out) {
   for (int r = 0; r < from.rows; ++r) {
     for (int x = 0; x < from.pixels; ++x) {
       const uint8_t* row = from.values + r * from.stride;

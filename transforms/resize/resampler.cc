@@ -94,7 +94,7 @@ Status Resampler::PlanOutput() {
   const Turn& turn = task_.turn;
   const ImageSize size = turn.transpose ? ImageSize{height, width} : ImageSize{width, height};
   format_ = RowFormat(output_, size);
-  const FinishedRoom room = RoomToFinish(visible_.width);
+  const StripMargin room = MarginFor(visible_.width);
   const size_t each = RoundUp(room.before + room.behind);
   const size_t line = 3 * static_cast<size_t>(size.width) + kEmitOverread;
   TRY(finished_.Grow(std::max(2 * each, line)));
@@ -221,10 +221,10 @@ void Resampler::Commit(int rows) {
   held_ += rows;
   if (next_row_ == rows_.taps().count || top_ + held_ < RowsNeeded(next_row_)) return;
   const Stopwatch stopwatch(busy_ns_);
-  FinishStrips();
+  ResampleStrips();
 }
 
-void Resampler::FinishStrips() {
+void Resampler::ResampleStrips() {
   while (next_row_ < rows_.taps().count && top_ + held_ >= RowsNeeded(next_row_)) {
     ResampleNext();
     DropRows();

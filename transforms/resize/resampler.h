@@ -61,7 +61,7 @@ class Resampler final : public RowSink {
   Status PlanOutput();
   int StripEnd(int first_row) const;
   int RowsNeeded(int first_row) const;
-  void FinishStrips();
+  void ResampleStrips();
   void ResampleNext();
   void EmitLeaving();
   void DropRows();

@@ -223,7 +223,7 @@ HWY_INLINE void TurnBytes(const uint8_t* HWY_RESTRICT columns, ptrdiff_t step,
 
 // Stores kStripPixels pixels per row; pixel 0 of the first row goes to `finished`.
 template <int kChannels>
-HWY_INLINE void Finish(const uint8_t* mixed, const FinishedRows& rows, uint8_t* finished) {
+HWY_INLINE void StoreRows(const uint8_t* mixed, const ResampledRows& rows, uint8_t* finished) {
   constexpr int kPieces = kChannels;
   for (ptrdiff_t p = 0; p < kPieces; ++p) {
     if (rows.plane == 0) {
@@ -265,7 +265,7 @@ HWY_INLINE void Provide(const Strip& s, ptrdiff_t first, ptrdiff_t end, Turned& 
 // Emits the share of the leaving rows that belongs to block `x`.
 HWY_NOINLINE void EmitShare(const Strip& s, int x, int n) {
   const int begin = s.leaving.rows * x / s.columns.count;
-  FinishedRows share = s.leaving;
+  ResampledRows share = s.leaving;
   share.rows = s.leaving.rows * (x + n) / s.columns.count - begin;
   share.values += begin * share.stride;
   EmitRows(share, *s.format, s.leaving_out + begin * s.format->down);
@@ -277,7 +277,7 @@ void ResampleAs(const Strip& s) {
   alignas(64) uint8_t mixed[kChannels * kStripPixels * kStripRows];
   if (s.row_count < kStripRows) std::memset(tile, 0, sizeof(tile));
   if (s.columns.count < kStripPixels) std::memset(mixed, 0, sizeof(mixed));
-  const FinishedRows rows = RowsOf(s);
+  const ResampledRows rows = RowsOf(s);
   Turned have;
   for (int x = 0; x < s.columns.count; x += kStripPixels) {
     const int n = std::min(kStripPixels, s.columns.count - x);
@@ -287,7 +287,7 @@ void ResampleAs(const Strip& s) {
     BlendAlong<kPairs, kChannels>(s, x, n, s.turned + (first - have.begin) * kStripRows, mixed);
     const int to = s.mirror ? s.columns.count - x - kStripPixels : x;
     const int step = 1 + (kChannels - 1) * static_cast<int>(rows.plane == 0);
-    Finish<kChannels>(mixed, rows, s.finished + ptrdiff_t{to} * step);
+    StoreRows<kChannels>(mixed, rows, s.finished + ptrdiff_t{to} * step);
     if (s.leaving.rows != 0) EmitShare(s, x, n);
   }
 }

@@ -49,10 +49,10 @@ struct Strip {
   int16_t* turned = nullptr;
   int turned_columns = 0;  // at least TurnedColumns(columns, channels)
 
-  uint8_t* finished = nullptr;  // destination of the strip's pixels (RowsOf); see RoomToFinish
+  uint8_t* finished = nullptr;  // destination of the strip's pixels (RowsOf); see MarginFor
   // Rows of the previous strip, or none, that are emitted meanwhile, a few at a time, so that
   // streaming stores overlap with blending.
-  FinishedRows leaving;
+  ResampledRows leaving;
   uint8_t* leaving_out = nullptr;  // destination of the first one's pixel 0
 
   const RowFormat* format = nullptr;  // of the output
@@ -60,14 +60,14 @@ struct Strip {
 };
 
 // The rows of finished pixels of a strip.
-FinishedRows RowsOf(const Strip& strip);
+ResampledRows RowsOf(const Strip& strip);
 
 // Bytes that Strip::finished needs before and after it, for rows of `pixels` pixels.
-struct FinishedRoom {
+struct StripMargin {
   size_t before = 0;
   size_t behind = 0;
 };
-FinishedRoom RoomToFinish(int pixels);
+StripMargin MarginFor(int pixels);
 
 // Columns that Strip::turned needs.
 int TurnedColumns(const AxisTaps& columns, int channels);

@@ -49,26 +49,26 @@ namespace {
 // The blocks at both ends may exceed the row by almost a block.
 constexpr ptrdiff_t kBeside = 3 * kStripPixels;
 
-ptrdiff_t FinishedStride(int pixels) {
+ptrdiff_t ResampledStride(int pixels) {
   return (3 * ptrdiff_t{pixels} + 2 * kBeside + 63) / 64 * 64;
 }
 
 }  // namespace
 
-FinishedRows RowsOf(const Strip& s) {
+ResampledRows RowsOf(const Strip& s) {
   const bool planes = s.channels == 3 && s.format->layout == Layout::kNchw;
-  const ptrdiff_t stride = FinishedStride(s.columns.count);
+  const ptrdiff_t stride = ResampledStride(s.columns.count);
   return {s.finished, stride,      planes ? s.columns.count + 2 * kStripPixels : 0,
           s.channels, s.row_count, s.columns.count};
 }
 
-FinishedRoom RoomToFinish(int pixels) {
-  return {64, static_cast<size_t>(FinishedStride(pixels)) * kStripRows + kEmitOverread};
+StripMargin MarginFor(int pixels) {
+  return {64, static_cast<size_t>(ResampledStride(pixels)) * kStripRows + kEmitOverread};
 }
 
 void ResampleStripPlain(const Strip& s) {
   if (s.leaving.rows != 0) EmitRowsPlain(s.leaving, *s.format, s.leaving_out);
-  const FinishedRows rows = RowsOf(s);
+  const ResampledRows rows = RowsOf(s);
   for (int r = 0; r < s.row_count; ++r) {
     for (int x = 0; x < s.columns.count; ++x) {
       const int to = s.mirror ? s.columns.count - 1 - x : x;

@@ -126,9 +126,9 @@ void BlendDownAny(const Strip& s, Group group) {
 
 // Picks the values of a window for a block's sums.
 template <bool kNarrow>
-HWY_INLINE hn::Vec<Words> Pick(hn::Vec<Words> low, hn::Vec<Words> high, hn::Vec<Words> places) {
-  if constexpr (kNarrow) return hn::Vec<Words>{_mm512_permutexvar_epi16(places.raw, low.raw)};
-  return hn::Vec<Words>{_mm512_permutex2var_epi16(low.raw, places.raw, high.raw)};
+HWY_INLINE hn::Vec<Words> Pick(hn::Vec<Words> low, hn::Vec<Words> high, hn::Vec<Words> indices) {
+  if constexpr (kNarrow) return hn::Vec<Words>{_mm512_permutexvar_epi16(indices.raw, low.raw)};
+  return hn::Vec<Words>{_mm512_permutex2var_epi16(low.raw, indices.raw, high.raw)};
 }
 
 // Stores three channels' values, 0…255, as 48 interleaved bytes, and 16 bytes more.
@@ -146,7 +146,7 @@ HWY_INLINE void StoreMixed(const hn::Vec<Sums> (&rgb)[3], uint8_t* out) {
 }
 
 template <int kPairs, int kChannels, bool kNarrow>
-HWY_INLINE void BlendAlong(const Strip& s, const FinishedRows& rows, Group group) {
+HWY_INLINE void BlendAlong(const Strip& s, const ResampledRows& rows, Group group) {
   constexpr int kPair = 4 * kAlongPixels;
   const Words d16;
   const int shift = s.columns.shift + MiddleBits(s.columns.shift);
@@ -156,9 +156,9 @@ HWY_INLINE void BlendAlong(const Strip& s, const FinishedRows& rows, Group group
   const int32_t* windows = s.along.windows;
   const int16_t* table = s.along.pairs;
   for (int b = 0; b < blocks; ++b, table += ptrdiff_t{pairs} * kPair) {
-    hn::Vec<Words> places[kPairs == 0 ? 1 : kPairs], weights[kPairs == 0 ? 1 : kPairs];
+    hn::Vec<Words> indices[kPairs == 0 ? 1 : kPairs], weights[kPairs == 0 ? 1 : kPairs];
     for (int p = 0; p < kPairs; ++p) {
-      places[p] = hn::Load(d16, table + p * kPair);
+      indices[p] = hn::Load(d16, table + p * kPair);
       weights[p] = hn::Load(d16, table + p * kPair + kPair / 2);
     }
     const int16_t* HWY_RESTRICT row = s.turned + windows[b];
@@ -172,7 +172,7 @@ HWY_INLINE void BlendAlong(const Strip& s, const FinishedRows& rows, Group group
         hn::Vec<Sums> sum = half;
         if constexpr (kPairs != 0) {
           for (int p = 0; p < kPairs; ++p) {
-            sum = AddPairs(sum, Pick<kNarrow>(low, high, places[p]), weights[p]);
+            sum = AddPairs(sum, Pick<kNarrow>(low, high, indices[p]), weights[p]);
           }
         } else {
           for (int p = 0; p < pairs; ++p) {
@@ -202,7 +202,7 @@ HWY_INLINE void BlendAlong(const Strip& s, const FinishedRows& rows, Group group
 // Emits the share of the leaving rows that belongs to this group.
 void EmitShare(const Strip& s, Group group) {
   const int begin = s.leaving.rows * group.first / s.row_count;
-  FinishedRows share = s.leaving;
+  ResampledRows share = s.leaving;
   share.rows = s.leaving.rows * (group.first + group.count) / s.row_count - begin;
   share.values += begin * share.stride;
   EmitRows(share, *s.format, s.leaving_out + begin * s.format->down);
@@ -210,7 +210,7 @@ void EmitShare(const Strip& s, Group group) {
 
 template <int kPairs, int kChannels, bool kNarrow>
 void ResampleAs(const Strip& s) {
-  const FinishedRows rows = RowsOf(s);
+  const ResampledRows rows = RowsOf(s);
   for (Group group; group.first < s.row_count; group.first += kRowsTogether) {
     group.count = std::min(kRowsTogether, s.row_count - group.first);
     BlendDownAny(s, group);

@@ -14,9 +14,9 @@ namespace {
 using Check = std::optional<Refusal>;
 using Choices = std::vector<OptionInfo::Choice>;
 
-constexpr double kMostFactor = 1e6;  // for colours
-constexpr float kMostValue = 60000;  // for erasing: float16 holds up to 65504
-constexpr double kLeastRatio = 1.0 / kMostSidePixels;
+constexpr double kMaxFactor = 1e6;  // for colours
+constexpr float kMaxValue = 60000;  // for erasing: float16 holds up to 65504
+constexpr double kMinRatio = 1.0 / kMaxSidePixels;
 constexpr const char* kPixels = " pixels";
 
 // ---- Parameters by type.
@@ -98,7 +98,7 @@ Parameter Sides(const char* name, const char* kind, const OptionInfo& first,
 
 template <auto height, auto width>
 Parameter Size(const char* doc) {
-  OptionInfo side{.required = true, .low = 1, .high = kMostSidePixels, .unit = kPixels};
+  OptionInfo side{.required = true, .low = 1, .high = kMaxSidePixels, .unit = kPixels};
   OptionInfo first = side, second = side;
   first.name = "height";
   second.name = "width";
@@ -146,7 +146,7 @@ Parameter FillOfPolicy() {
 TransformRow Row(const Resize&) {
   using T = Resize;
   const auto side = [](const char* name) {
-    return OptionInfo{.name = name, .low = 0, .high = kMostSidePixels, .unit = kPixels};
+    return OptionInfo{.name = name, .low = 0, .high = kMaxSidePixels, .unit = kPixels};
   };
   OptionInfo size = side("size");
   size.note = "of the shorter side; or `height` and `width`";
@@ -171,7 +171,7 @@ TransformRow Row(const Resize&) {
           .check = [](const Transform& transform, DType) -> Check {
             const auto& t = std::get<T>(transform);
             const auto missing = [](const char* name, int value) {
-              return CheckInteger({.name = name, .unit = kPixels}, value, 1, kMostSidePixels);
+              return CheckInteger({.name = name, .unit = kPixels}, value, 1, kMaxSidePixels);
             };
             if (t.size == 0) {
               if (Check check = missing("height", t.height)) return check;
@@ -204,7 +204,7 @@ TransformRow Row(const RandomResizedCrop&) {
                              "of the result: an int (a square), or (height, width)."),
                          Range<&T::scale>("scale", 0, 1e6,
                                           "(least, most) of the image's area, as a share of it."),
-                         Range<&T::ratio>("ratio", kLeastRatio, kMostSidePixels,
+                         Range<&T::ratio>("ratio", kMinRatio, kMaxSidePixels,
                                           "(least, most) of width / height, drawn log-uniformly."),
                          OnlyBilinear(), Boolean<&T::antialias>("antialias", kAntialias)},
           .check = [](const Transform& transform, DType) -> Check {
@@ -265,7 +265,7 @@ OptionInfo MarginsInfo(bool required) {
   return {.name = "padding",
           .required = required,
           .low = 0,
-          .high = kMostSidePixels,
+          .high = kMaxSidePixels,
           .unit = kPixels,
           .note = "`[left, top, right, bottom]`"};
 }
@@ -312,12 +312,12 @@ TransformRow Row(const ColorJitter&) {
               "order.",
           .acts_on = ActsOn::kPixels,
           .parameters = {
-              Range<&T::brightness>("brightness", 0, kMostFactor,
+              Range<&T::brightness>("brightness", 0, kMaxFactor,
                                     "a number x: the factor is uniform in [max(0, 1 - x), 1 + x]; "
                                     "or (least, most).",
                                     "factor"),
-              Range<&T::contrast>("contrast", 0, kMostFactor, "likewise.", "factor"),
-              Range<&T::saturation>("saturation", 0, kMostFactor, "likewise.", "factor"),
+              Range<&T::contrast>("contrast", 0, kMaxFactor, "likewise.", "factor"),
+              Range<&T::saturation>("saturation", 0, kMaxFactor, "likewise.", "factor"),
               Range<&T::hue>("hue", -0.5, 0.5,
                              "a number x, 0 to 0.5: the shift is uniform in [-x, x] turns; or "
                              "(least, most).",
@@ -375,11 +375,11 @@ TransformRow Row(const AutoAugment&) {
                      HowPixelsMove<&T::interpolation>(), FillOfPolicy<&T::fill>()}};
 }
 
-constexpr int kMostBins = 1000;
+constexpr int kMaxBins = 1000;
 
 TransformRow Row(const RandAugment&) {
   using T = RandAugment;
-  Parameter magnitude = Integer<&T::magnitude>("magnitude", 0, kMostBins - 1,
+  Parameter magnitude = Integer<&T::magnitude>("magnitude", 0, kMaxBins - 1,
                                                "the strength, 0 to num_magnitude_bins - 1.");
   magnitude.options[0].below = "num_magnitude_bins";
   return {.name = "RandAugment",
@@ -389,7 +389,7 @@ TransformRow Row(const RandAugment&) {
           .acts_on = ActsOn::kPixels,
           .parameters = {
               Integer<&T::num_ops>("num_ops", 0, 100, "how many, 0 to 100."), std::move(magnitude),
-              Integer<&T::num_magnitude_bins>("num_magnitude_bins", 2, kMostBins, "2 to 1,000."),
+              Integer<&T::num_magnitude_bins>("num_magnitude_bins", 2, kMaxBins, "2 to 1,000."),
               HowPixelsMove<&T::interpolation>(), FillOfPolicy<&T::fill>()}};
 }
 
@@ -398,7 +398,7 @@ TransformRow Row(const TrivialAugmentWide&) {
   return {.name = "TrivialAugmentWide",
           .doc = "One operation of 14, of random strength. (Müller, Hutter, ICCV 2021)",
           .acts_on = ActsOn::kPixels,
-          .parameters = {Integer<&T::num_magnitude_bins>("num_magnitude_bins", 2, kMostBins,
+          .parameters = {Integer<&T::num_magnitude_bins>("num_magnitude_bins", 2, kMaxBins,
                                                          "strengths to choose from, 2 to 1,000."),
                          HowPixelsMove<&T::interpolation>(), FillOfPolicy<&T::fill>()}};
 }
@@ -410,8 +410,8 @@ Check CheckErasing(const Transform& transform, DType dtype) {
                    "Ask for dtype float32, float16 or bfloat16, or give numbers"};
   }
   // Far from what a dtype can hold, also when it is normalised.
-  const float least = dtype == DType::kU8 ? 0 : -kMostValue;
-  const float most = dtype == DType::kU8 ? 255 : kMostValue;
+  const float least = dtype == DType::kU8 ? 0 : -kMaxValue;
+  const float most = dtype == DType::kU8 ? 255 : kMaxValue;
   for (const float value : t.value) {
     if (value >= least && value <= most) continue;
     return Refusal{"value = " + NumberText(value) + " does not fit " + NameOf(dtype),
@@ -429,7 +429,7 @@ TransformRow Row(const RandomErasing&) {
       .parameters =
           {Probability<&T::p>(),
            Range<&T::scale>("scale", 0, 1, "(least, most) of the image's area, as a share of it."),
-           Range<&T::ratio>("ratio", kLeastRatio, kMostSidePixels,
+           Range<&T::ratio>("ratio", kMinRatio, kMaxSidePixels,
                             "(least, most) of height / width, drawn log-uniformly."),
            {.name = "value",
             .kind = "value or noise",

@@ -10,8 +10,8 @@
 namespace stoker::webp {
 namespace {
 
-constexpr int kMostLength = 15;  // of a code, in bits
-constexpr int kMostCacheBits = 11;
+constexpr int kMaxLength = 15;  // of a code, in bits
+constexpr int kMaxCacheBits = 11;
 constexpr int kLiterals = 256;
 constexpr int kLengths = 24;  // prefixes of the lengths of copies
 constexpr int kDistances = 40;
@@ -44,14 +44,14 @@ class Code {
     symbols_.clear();
     for (const uint8_t length : lengths) ++counts_[length];
     counts_[0] = 0;
-    for (int length = 1; length <= kMostLength; ++length) {
+    for (int length = 1; length <= kMaxLength; ++length) {
       for (size_t i = 0; i < lengths.size(); ++i) {
         if (lengths[i] == length) symbols_.push_back(static_cast<int>(i));
       }
     }
     if (symbols_.size() <= 1) return symbols_.size() == 1;
     int open = 1;
-    for (int length = 1; length <= kMostLength; ++length) {
+    for (int length = 1; length <= kMaxLength; ++length) {
       open = 2 * open - counts_[static_cast<size_t>(length)];
       if (open < 0) return false;
     }
@@ -61,7 +61,7 @@ class Code {
   int Read(Bits& bits) const {
     if (symbols_.size() == 1) return symbols_[0];  // takes no bit
     int code = 0, first = 0, index = 0;
-    for (int length = 1; length <= kMostLength; ++length) {
+    for (int length = 1; length <= kMaxLength; ++length) {
       code |= static_cast<int>(bits.Read(1));
       const int count = counts_[static_cast<size_t>(length)];
       if (code - first < count) return symbols_[static_cast<size_t>(index + code - first)];
@@ -73,7 +73,7 @@ class Code {
   }
 
  private:
-  std::array<int, kMostLength + 1> counts_{};
+  std::array<int, kMaxLength + 1> counts_{};
   std::vector<int> symbols_;  // by length, then by value
 };
 
@@ -140,10 +140,10 @@ uint32_t ReadPrefixed(Bits& bits, int prefix) {
 
 // The first 120 distance codes are nearby pixels: offsets in columns to the left and rows up
 // (4.2.2).
-struct Place {
+struct PixelOffset {
   int columns, rows;
 };
-std::array<Place, 120> NearPlaces() {
+std::array<PixelOffset, 120> NearbyOffsets() {
   return {
       {{0, 1},  {1, 0},  {1, 1},  {-1, 1}, {0, 2},  {2, 0},  {1, 2},  {-1, 2}, {2, 1},  {-2, 1},
        {2, 2},  {-2, 2}, {0, 3},  {3, 0},  {1, 3},  {-1, 3}, {3, 1},  {-3, 1}, {2, 3},  {-2, 3},
@@ -160,10 +160,10 @@ std::array<Place, 120> NearPlaces() {
 }
 
 size_t DistanceOf(uint32_t code, int width) {
-  static const std::array<Place, 120> near = NearPlaces();
+  static const std::array<PixelOffset, 120> near = NearbyOffsets();
   if (code > near.size()) return code - near.size();
-  const Place& place = near[code - 1];
-  return static_cast<size_t>(std::max(place.rows * width + place.columns, 1));
+  const PixelOffset& offset = near[code - 1];
+  return static_cast<size_t>(std::max(offset.rows * width + offset.columns, 1));
 }
 
 // An image inside the header: one group of codes, perhaps a color cache.
@@ -180,7 +180,7 @@ class SubImage {
   bool ReadCodes(Bits& bits) {
     if (bits.Read(1) != 0) {
       cache_bits_ = static_cast<int>(bits.Read(4));
-      if (cache_bits_ < 1 || cache_bits_ > kMostCacheBits) return false;
+      if (cache_bits_ < 1 || cache_bits_ > kMaxCacheBits) return false;
       cache_.assign(size_t{1} << cache_bits_, 0);
     }
     const int cached = cache_bits_ > 0 ? 1 << cache_bits_ : 0;
@@ -260,7 +260,7 @@ LosslessHeader ReadLosslessHeader(std::span<const uint8_t> data, ImageSize size)
   Bits bits(data.subspan(std::min(data.size(), kBefore)));
   if (!SkipTransforms(bits, size)) return header;
   if (bits.Read(1) != 0) {
-    header.color_cache_bits = std::min(static_cast<int>(bits.Read(4)), kMostCacheBits);
+    header.color_cache_bits = std::min(static_cast<int>(bits.Read(4)), kMaxCacheBits);
   }
   if (bits.Read(1) == 0) return header;
   const int block = static_cast<int>(bits.Read(3)) + 2;

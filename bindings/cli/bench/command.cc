@@ -15,8 +15,8 @@
 #include "bindings/cli/progress.h"
 #include "bindings/cli/recipe.h"
 #include "bindings/cli/split_folders.h"
-#include "core/noun.h"
 #include "core/output_file.h"
+#include "core/plural.h"
 #include "core/try.h"
 #include "engine/watching/stats.h"
 #include "io/sources/open_source.h"
@@ -165,7 +165,7 @@ Result<BenchReport> Measure(const BenchArguments& given) {
 
 std::string TraceText(const TraceSummary& trace) {
   std::string text = fmt::format("\n  trace          {}: {} {}", trace.path, trace.events,
-                                 Noun(trace.events, "event", "events"));
+                                 Plural(trace.events, "event", "events"));
   if (trace.dropped != 0) text += fmt::format("; {} more did not fit into memory", trace.dropped);
   return text + "; open it at https://ui.perfetto.dev\n";
 }
@@ -245,7 +245,7 @@ void AddDeviceOptions(CLI::App& command, BenchArguments& given) {
                   "cuda:0, cuda:1, …; host simulates one; see\ndocs/gpu.md")
       ->type_name("NAME")
       ->group(kGroup);
-  AddNumber(command, "--buffers", given.buffers, {Stager::kFewestBuffers, Stager::kMostBuffers},
+  AddNumber(command, "--buffers", given.buffers, {Stager::kFewestBuffers, Stager::kMaxBuffers},
             "number of batches to allocate on the device")
       ->group(kGroup);
   AddReal(command, "--step-ms", given.step_ms, {0, 10'000},

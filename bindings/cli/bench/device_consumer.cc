@@ -6,7 +6,7 @@
 
 #include "core/mapping.h"
 #include "core/try.h"
-#include "gpu/finish.h"
+#include "gpu/deferred_ops_job.h"
 
 namespace stoker {
 
@@ -143,7 +143,7 @@ Status DeviceConsumer::Account(uint64_t step) {
   return {};
 }
 
-Result<StepTimes> DeviceConsumer::Finish() {
+Result<StepTimes> DeviceConsumer::Drain() {
   while (accounted_ < issued_) {
     if (Status s = Account(accounted_); !s.ok()) return std::move(s).error();
   }
@@ -179,7 +179,7 @@ Result<double> BareCopyRate(Device& device, size_t bytes) {
   return Rate(static_cast<double>(bytes), *time);
 }
 
-Result<FinishRate> MeasureFinish(Device& device, FinishJob job) {
+Result<DeferredOpsRate> MeasureDeferredOps(Device& device, DeferredOpsJob job) {
   DeviceScratch scratch(device);
   TRY(scratch.Prepare());
   const auto values = static_cast<size_t>(job.rows) * 3 * static_cast<size_t>(job.height) *
@@ -192,13 +192,13 @@ Result<FinishRate> MeasureFinish(Device& device, FinishJob job) {
   job.work = nullptr;
   job.mixes = false;
   Result<uint64_t> finish =
-      scratch.Time([&](DeviceStream stream) { return device.Finish(job, stream); });
+      scratch.Time([&](DeviceStream stream) { return device.ApplyDeferred(job, stream); });
   if (!finish.ok()) return std::move(finish).error();
   Result<uint64_t> copy =
       scratch.Time([&](DeviceStream stream) { return device.Copy(to, from, moved / 2, stream); });
   if (!copy.ok()) return std::move(copy).error();
-  return FinishRate{Rate(static_cast<double>(moved), *finish),
-                    Rate(static_cast<double>(moved), *copy)};
+  return DeferredOpsRate{Rate(static_cast<double>(moved), *finish),
+                         Rate(static_cast<double>(moved), *copy)};
 }
 
 Result<uint64_t> BareStep(Device& device, uint64_t step_ns) {

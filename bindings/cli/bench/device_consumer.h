@@ -10,9 +10,9 @@
 
 #include "core/batch.h"
 #include "core/result.h"
+#include "gpu/deferred_ops_job.h"
 #include "gpu/device.h"
 #include "gpu/device_batch.h"
-#include "gpu/finish.h"
 
 namespace stoker {
 
@@ -37,7 +37,7 @@ class DeviceConsumer {
   Status Step(DeviceBatch batch);
 
   // Waits for the last step.
-  Result<StepTimes> Finish();
+  Result<StepTimes> Drain();
 
  private:
   struct Marks {
@@ -53,7 +53,7 @@ class DeviceConsumer {
   DeviceStream stream_;
   std::array<Marks, kInFlight + 2> marks_{};  // by step
   uint64_t issued_ = 0, accounted_ = 0;
-  uint64_t first_ = 0;  // first step since the last Finish
+  uint64_t first_ = 0;  // first step since the last Drain
   StepTimes times_;
 };
 
@@ -69,10 +69,10 @@ Result<HostCopy> CopyToHost(const DeviceBatch& batch);
 Result<double> BareCopyRate(Device& device, size_t bytes);
 
 // Bytes per second, read and written, of `job`'s kernel, and of a device copy of as many bytes.
-struct FinishRate {
+struct DeferredOpsRate {
   double finish = 0, copy = 0;
 };
-Result<FinishRate> MeasureFinish(Device& device, FinishJob job);
+Result<DeferredOpsRate> MeasureDeferredOps(Device& device, DeferredOpsJob job);
 
 // The time of a step alone, in nanoseconds.
 Result<uint64_t> BareStep(Device& device, uint64_t step_ns);

@@ -12,7 +12,7 @@
 
 #include "bindings/cli/bench/report_figures.h"
 #include "bindings/cli/bench/report_words.h"
-#include "core/noun.h"
+#include "core/plural.h"
 #include "engine/watching/stats.h"
 
 namespace stoker {
@@ -56,12 +56,12 @@ bool HasIndex(const DecodePaths& paths) {
 void AddWhatRan(const BenchReport& report, ReportText& text) {
   const BenchOptions& options = report.options;
   const LoaderStats& loader = report.loader;
-  text.Add(fmt::format(
-      "{}: {} {}, {}", report.source, Count(report.samples),
-      Noun(report.samples, "image", "images"),
-      report.classes == 0
-          ? "no labels"
-          : fmt::format("{} {}", Count(report.classes), Noun(report.classes, "class", "classes"))));
+  text.Add(fmt::format("{}: {} {}, {}", report.source, Count(report.samples),
+                       Plural(report.samples, "image", "images"),
+                       report.classes == 0
+                           ? "no labels"
+                           : fmt::format("{} {}", Count(report.classes),
+                                         Plural(report.classes, "class", "classes"))));
   text.Line("transform", fmt::format("{}, {}, {} {}", options.transform, FilterName(report),
                                      NameOf(options.loader.dtype), NameOf(options.loader.layout)));
   text.Line("plan", loader.plan);
@@ -89,7 +89,7 @@ void AddWhatRan(const BenchReport& report, ReportText& text) {
 void AddFigures(const BenchReport& report, ReportText& text) {
   text.Figure("throughput", fmt::format("{:.1f} images/s", ImagesPerSecond(report)),
               fmt::format("{} {}, {} epoch{}, {}", Count(report.images),
-                          Noun(report.images, "image", "images"), Count(report.epochs),
+                          Plural(report.images, "image", "images"), Count(report.epochs),
                           report.epochs == 1 ? "" : "s", Duration(report.seconds)));
   text.Figure("CPU",
               fmt::format("{:.3f} s / 1,000 images", PerImage(report, report.cpu_seconds) * 1e3),
@@ -192,9 +192,9 @@ void AddWaits(const BenchReport& report, ReportText& text) {
   }
   text.Figure("settings", fmt::format("depth {}", loader.depth),
               fmt::format("{} of {} {}, {} {} at a time; {} {}", loader.workers, loader.threads,
-                          Noun(loader.threads, "worker", "workers"), loader.reads,
-                          Noun(loader.reads, "read", "reads"), Count(loader.decisions_made),
-                          Noun(loader.decisions_made, "change", "changes")));
+                          Plural(loader.threads, "worker", "workers"), loader.reads,
+                          Plural(loader.reads, "read", "reads"), Count(loader.decisions_made),
+                          Plural(loader.decisions_made, "change", "changes")));
   constexpr size_t kLast = 3;
   const size_t made = loader.decisions.size();
   for (size_t i = made - std::min(made, kLast); i < made; ++i) {

@@ -94,7 +94,7 @@ class Run {
   Status Use(DeviceBatch batch);
   Status MeasureBare(const Loader& loader);
   void Account(const LoaderStats& stats);
-  BenchReport Finish();
+  BenchReport TakeReport();
 
   BenchOptions options_;
   const KeepGoing& keep_going_;
@@ -130,7 +130,7 @@ Result<BenchReport> Run::Measure() {
     ASSIGN_OR_RETURN(TraceSummary written, trace->Stop());
     report_.trace = std::move(written);
   }
-  return Finish();
+  return TakeReport();
 }
 
 // Runs epochs [first_epoch, end_epoch) through a loader of their own.
@@ -183,7 +183,7 @@ Status Run::StreamThrough(Loader& loader, uint64_t first_epoch, uint64_t end_epo
   const Meter before = Meter::Now(loader);
   TRY(TakeEpochs(loader, first_epoch, end_epoch));
   if (consumer_ != nullptr) {
-    ASSIGN_OR_RETURN(report_.device->steps, consumer_->Finish());
+    ASSIGN_OR_RETURN(report_.device->steps, consumer_->Drain());
   }
   used_.AddPeriod(before, Meter::Now(loader));
   Account(loader.Stats());
@@ -266,7 +266,7 @@ void Run::Account(const LoaderStats& stats) {
   AddStats(report_.loader, stats);
 }
 
-BenchReport Run::Finish() {
+BenchReport Run::TakeReport() {
   report_.seconds = Seconds(used_.wall_ns);
   report_.cpu_seconds = Seconds(used_.cpu_ns);
   report_.cpu = SplitCpu({.total = Seconds(used_.cpu_ns),

@@ -52,7 +52,7 @@ void AddCuda(const DoctorReport& report, Lines& lines) {
     lines.Add("built with", "CUDA " + Version(cuda.runtime));
     lines.Add("driver", fmt::format("{}; CUDA {} is the least that is needed",
                                     cuda.driver == 0 ? "none" : "CUDA " + Version(cuda.driver),
-                                    Version(cuda.least_driver)));
+                                    Version(cuda.min_driver)));
   }
   if (report.visible_devices) {
     lines.Add("visible", fmt::format("CUDA_VISIBLE_DEVICES=\"{}\"", *report.visible_devices));
@@ -88,7 +88,7 @@ Json CudaJson(const DoctorReport& report) {
   }
   return {{"built", cuda.built},
           {"runtime", Known(cuda.runtime > 0, Version(cuda.runtime))},
-          {"least_driver", Known(cuda.least_driver > 0, Version(cuda.least_driver))},
+          {"least_driver", Known(cuda.min_driver > 0, Version(cuda.min_driver))},
           {"driver", Known(cuda.driver > 0, Version(cuda.driver))},
           {"visible_devices",
            Known(report.visible_devices.has_value(), report.visible_devices.value_or(""))},

@@ -10,7 +10,7 @@
 
 #include "bindings/cli/working_memory.h"
 #include "core/buffer.h"
-#include "core/noun.h"
+#include "core/plural.h"
 #include "io/readers/plain_read.h"
 
 namespace stoker {
@@ -96,10 +96,10 @@ double Microseconds(uint64_t nanoseconds, const PlanCost& cost) {
 
 std::string Lines(const Plan& plan, const PlanCost* cost) {
   std::string text;
-  size_t place = 0;
+  size_t index = 0;
   for (const ExplainedTransform& one : Explain(plan)) {
-    const uint64_t spent = cost == nullptr ? 0 : cost->transform_ns[place];
-    const bool fused = plan.places()[place++] == Place::kFused;
+    const uint64_t spent = cost == nullptr ? 0 : cost->transform_ns[index];
+    const bool fused = plan.sites()[index++] == ExecutionSite::kFused;
     const std::string micros =
         cost == nullptr || fused ? "" : fmt::format("{:.1f} µs", Microseconds(spent, *cost));
     text += fmt::format("  {}\n      {:<5}{:>10}  {}\n", one.transform, one.where, micros, one.how);
@@ -168,21 +168,21 @@ std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost
   if (!cost->skipped.empty()) text += "  " + cost->skipped.Summary() + "\n";
   if (cost->refused > 0) {
     text += fmt::format("  {} {} could not be read; the first: {}\n", cost->refused,
-                        Noun(cost->refused, "image", "images"), cost->first_refusal);
+                        Plural(cost->refused, "image", "images"), cost->first_refusal);
   }
   return text;
 }
 
 std::string PlanJson(const Plan& plan, const BatchMix* mix, const PlanCost* cost) {
   Json transforms = Json::array();
-  size_t place = 0;
+  size_t index = 0;
   for (const ExplainedTransform& one : Explain(plan)) {
     Json entry = {{"transform", one.transform}, {"where", one.where}, {"how", one.how}};
-    if (cost != nullptr && plan.places()[place] != Place::kFused) {
-      entry["microseconds"] = Microseconds(cost->transform_ns[place], *cost);
+    if (cost != nullptr && plan.sites()[index] != ExecutionSite::kFused) {
+      entry["microseconds"] = Microseconds(cost->transform_ns[index], *cost);
     }
     transforms.push_back(std::move(entry));
-    ++place;
+    ++index;
   }
   Json json = {{"transforms", std::move(transforms)},
                {"mix", mix == nullptr ? Json(nullptr) : Json(TextOf(*mix))},

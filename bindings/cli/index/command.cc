@@ -13,7 +13,7 @@
 #include "bindings/cli/interrupt.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
-#include "core/noun.h"
+#include "core/plural.h"
 #include "core/try.h"
 
 namespace stoker::cli {
@@ -82,10 +82,10 @@ std::string Text(const IndexReport& report) {
       "{}: {} of {} {} indexed in {:.1f} s ({:.0f} s for a million)\n"
       "  {}: {}, {:.2f} % of the photographs; width and height of {} {}\n",
       report.source, report.indexed, report.samples,
-      Noun(report.samples, "photograph", "photographs"), report.seconds,
+      Plural(report.samples, "photograph", "photographs"), report.seconds,
       report.seconds * 1e6 / static_cast<double>(report.samples), report.out,
       Size(report.index_bytes), 100 * Share(report), report.sized,
-      Noun(report.sized, "file", "files"));
+      Plural(report.sized, "file", "files"));
   for (const auto& [reason, count] : report.skipped) {
     text += fmt::format("  not indexed: {} ({})\n", count, reason);
   }

@@ -265,7 +265,7 @@ Result<bool> BeginsAsIndex(const std::string& path) {
 
 // Checks that nothing but an index is replaced. Not called for the folder's own index, whose name
 // nothing else has: any file there is replaced, even one that is damaged at its beginning.
-Status CheckPlace(const std::string& out) {
+Status CheckReplaceable(const std::string& out) {
   struct stat info {};
   if (lstat(out.c_str(), &info) != 0) return {};  // Create will report it
   std::string what = FileKind(info.st_mode);
@@ -281,15 +281,16 @@ Status CheckPlace(const std::string& out) {
 // Checks that writing the index does not change a folder whose time it records: it would be stale
 // at once. DIR itself is compared by name (IsStill), so it may contain the index.
 Status CheckOutside(const std::string& out, const std::string& root, const ImageList& list) {
-  struct stat place {};
+  struct stat info_of_folder {};
   std::string folder = std::filesystem::path(out).parent_path();
-  if (stat(folder.empty() ? "." : folder.c_str(), &place) != 0) return {};  // Create will report it
+  if (stat(folder.empty() ? "." : folder.c_str(), &info_of_folder) != 0)
+    return {};  // Create will report it
   for (const ImageList::Folder& listed : list.folders) {
     if (listed.path_bytes == 0) continue;  // flat
     struct stat info {};
     folder.assign(root).append(list.PathOf(listed));
     if (stat(folder.c_str(), &info) != 0) continue;
-    if (info.st_dev != place.st_dev || info.st_ino != place.st_ino) continue;
+    if (info.st_dev != info_of_folder.st_dev || info.st_ino != info_of_folder.st_ino) continue;
     return CannotPut(out, "there it would change a class folder's time and be stale at once",
                      "Put it beside the class folders, or elsewhere");
   }
@@ -299,7 +300,7 @@ Status CheckOutside(const std::string& out, const std::string& root, const Image
 Result<DatasetIndexWriter> Create(const std::string& out, bool own, const std::string& root,
                                   const ImageList& list) {
   if (!own) {
-    Status status = CheckPlace(out);
+    Status status = CheckReplaceable(out);
     if (status.ok()) status = CheckOutside(out, root, list);
     if (!status.ok()) return std::move(status).error();
   }
@@ -332,7 +333,7 @@ Result<IndexReport> IndexDataset(const std::string& directory, const IndexOption
   InParallel(options.threads, [&indexing] { indexing.Run(); });
   IndexReport report = std::move(indexing.report());
   TRY(std::move(indexing).status());
-  ASSIGN_OR_RETURN(uint64_t bytes, writer.Finish(list));
+  ASSIGN_OR_RETURN(uint64_t bytes, writer.Commit(list));
   report.source = "image_folder(" + directory + ")";
   report.out = out;
   report.index_bytes = bytes;

@@ -25,7 +25,7 @@ struct Broken {
 };
 
 // The findings of one thread, or of all.
-struct Tally {
+struct Counts {
   std::map<std::string, uint64_t> extensions, formats, chroma;
   std::map<int, uint64_t> orientations;
   uint64_t progressive = 0, arithmetic = 0, restart_markers = 0, undecodable = 0, broken = 0;
@@ -46,41 +46,41 @@ std::string ExtensionOf(const std::string& path) {
   return extension;
 }
 
-void Count(const JpegDescription& header, Tally& tally) {
-  ++tally.chroma[header.ChromaName()];
-  ++tally.orientations[static_cast<int>(header.orientation)];
-  tally.progressive += header.progressive();
-  tally.arithmetic += header.arithmetic();
-  tally.restart_markers += header.restart_interval > 0;
+void Count(const JpegDescription& header, Counts& counts) {
+  ++counts.chroma[header.ChromaName()];
+  ++counts.orientations[static_cast<int>(header.orientation)];
+  counts.progressive += header.progressive();
+  counts.arithmetic += header.arithmetic();
+  counts.restart_markers += header.restart_interval > 0;
 }
 
-void Count(ImageSize size, uint64_t bytes, Tally& tally) {
+void Count(ImageSize size, uint64_t bytes, Counts& counts) {
   const double pixels = static_cast<double>(size.width) * size.height;
-  tally.width.push_back(static_cast<float>(size.width));
-  tally.height.push_back(static_cast<float>(size.height));
-  tally.megapixels.push_back(static_cast<float>(pixels / 1e6));
-  tally.bits_per_pixel.push_back(static_cast<float>(8 * static_cast<double>(bytes) / pixels));
+  counts.width.push_back(static_cast<float>(size.width));
+  counts.height.push_back(static_cast<float>(size.height));
+  counts.megapixels.push_back(static_cast<float>(pixels / 1e6));
+  counts.bits_per_pixel.push_back(static_cast<float>(8 * static_cast<double>(bytes) / pixels));
 }
 
 void Count(uint64_t id, const std::string& path, FileFacts facts, size_t list_broken,
-           Tally& tally) {
-  ++tally.extensions[ExtensionOf(path)];
-  if (facts.bytes) tally.bytes.push_back(*facts.bytes);
+           Counts& counts) {
+  ++counts.extensions[ExtensionOf(path)];
+  if (facts.bytes) counts.bytes.push_back(*facts.bytes);
   if (facts.format) {
-    ++tally.formats[NameOf(*facts.format)];
+    ++counts.formats[NameOf(*facts.format)];
   } else if (facts.bytes == 0) {
-    ++tally.formats["empty"];
+    ++counts.formats["empty"];
   }
-  if (facts.header) Count(*facts.header, tally);
-  if (facts.size) Count(*facts.size, *facts.bytes, tally);
-  tally.no_end_marker += facts.no_end_marker;
+  if (facts.header) Count(*facts.header, counts);
+  if (facts.size) Count(*facts.size, *facts.bytes, counts);
+  counts.no_end_marker += facts.no_end_marker;
   if (!facts.error) {
-    tally.undecodable += !facts.size;
+    counts.undecodable += !facts.size;
     return;
   }
-  ++tally.broken;
+  ++counts.broken;
   // A thread sees ids in ascending order: its first ones are its lowest.
-  if (tally.listed.size() < list_broken) tally.listed.push_back({id, *std::move(facts.error)});
+  if (counts.listed.size() < list_broken) counts.listed.push_back({id, *std::move(facts.error)});
 }
 
 template <typename T>
@@ -93,7 +93,7 @@ void Add(std::map<K, uint64_t>& to, const std::map<K, uint64_t>& from) {
   for (const auto& [key, count] : from) to[key] += count;
 }
 
-void Merge(Tally from, Tally& to) {
+void Merge(Counts from, Counts& to) {
   Add(to.extensions, from.extensions);
   Add(to.formats, from.formats);
   Add(to.chroma, from.chroma);
@@ -141,7 +141,7 @@ class Inspection {
 
   // The body of each thread.
   void Run() {
-    Tally tally;
+    Counts counts;
     FileInspector inspector(options_.decode, options_.limits);
     std::string path;
     while (!cancelled_) {
@@ -150,16 +150,16 @@ class Inspection {
       const uint64_t end = std::min(first + kFilesAtATime, source_.size());
       for (uint64_t id = first; id < end; ++id) {
         source_.PathOf(source_.At(id).file, path);
-        Count(id, path, inspector.Look(path), options_.list_broken, tally);
+        Count(id, path, inspector.Look(path), options_.list_broken, counts);
       }
       Report(end - first);
     }
     const std::lock_guard lock(mutex_);
-    Merge(std::move(tally), all_);
+    Merge(std::move(counts), all_);
   }
 
   bool cancelled() const { return cancelled_; }
-  Tally& all() { return all_; }  // called after all threads have left Run
+  Counts& all() { return all_; }  // called after all threads have left Run
 
  private:
   void Report(uint64_t files) {
@@ -175,7 +175,7 @@ class Inspection {
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;
   uint64_t done_ = 0;
-  Tally all_;
+  Counts all_;
 };
 
 std::vector<ClassCount> CountClasses(const SampleSource& source) {
@@ -188,27 +188,27 @@ std::vector<ClassCount> CountClasses(const SampleSource& source) {
   return counts;
 }
 
-void FillReport(Tally& tally, size_t list_broken, DatasetReport& report) {
-  report.extensions = std::move(tally.extensions);
-  report.formats = std::move(tally.formats);
-  report.chroma = std::move(tally.chroma);
-  report.orientations = std::move(tally.orientations);
-  report.progressive = tally.progressive;
-  report.arithmetic = tally.arithmetic;
-  report.restart_markers = tally.restart_markers;
-  report.total_bytes = std::accumulate(tally.bytes.begin(), tally.bytes.end(), uint64_t{0});
-  report.bytes = DistributionOf(tally.bytes);
-  report.width = DistributionOf(tally.width);
-  report.height = DistributionOf(tally.height);
-  report.megapixels = DistributionOf(tally.megapixels);
-  report.bits_per_pixel = DistributionOf(tally.bits_per_pixel);
-  report.undecodable = tally.undecodable;
-  report.no_end_marker = tally.no_end_marker;
-  report.broken = tally.broken;
-  std::sort(tally.listed.begin(), tally.listed.end(),
+void FillReport(Counts& counts, size_t list_broken, DatasetReport& report) {
+  report.extensions = std::move(counts.extensions);
+  report.formats = std::move(counts.formats);
+  report.chroma = std::move(counts.chroma);
+  report.orientations = std::move(counts.orientations);
+  report.progressive = counts.progressive;
+  report.arithmetic = counts.arithmetic;
+  report.restart_markers = counts.restart_markers;
+  report.total_bytes = std::accumulate(counts.bytes.begin(), counts.bytes.end(), uint64_t{0});
+  report.bytes = DistributionOf(counts.bytes);
+  report.width = DistributionOf(counts.width);
+  report.height = DistributionOf(counts.height);
+  report.megapixels = DistributionOf(counts.megapixels);
+  report.bits_per_pixel = DistributionOf(counts.bits_per_pixel);
+  report.undecodable = counts.undecodable;
+  report.no_end_marker = counts.no_end_marker;
+  report.broken = counts.broken;
+  std::sort(counts.listed.begin(), counts.listed.end(),
             [](const Broken& a, const Broken& b) { return a.id < b.id; });
-  for (size_t i = 0; i < std::min(list_broken, tally.listed.size()); ++i) {
-    report.broken_files.push_back(std::move(tally.listed[i].error));
+  for (size_t i = 0; i < std::min(list_broken, counts.listed.size()); ++i) {
+    report.broken_files.push_back(std::move(counts.listed[i].error));
   }
 }
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/noun.h"
+#include "core/plural.h"
 
 namespace stoker {
 namespace {
@@ -162,7 +162,7 @@ std::string InspectText(const DatasetReport& report) {
   if (report.undecodable > 0) {
     line("not decoded",
          fmt::format("{} {} that stoker does not decode", report.undecodable,
-                     Noun(report.undecodable, "file is of a format", "files are of formats")));
+                     Plural(report.undecodable, "file is of a format", "files are of formats")));
   }
   if (!report.chroma.empty()) {
     line("JPEG chroma", Shares(report.chroma));
@@ -171,8 +171,8 @@ std::string InspectText(const DatasetReport& report) {
     if (report.no_end_marker > 0) {
       line("no end marker",
            fmt::format("{} {}", report.no_end_marker,
-                       Noun(report.no_end_marker, "JPEG; its data are complete and it is decoded",
-                            "JPEGs; their data are complete and they are decoded")));
+                       Plural(report.no_end_marker, "JPEG; its data are complete and it is decoded",
+                              "JPEGs; their data are complete and they are decoded")));
     }
     const bool upright = report.orientations.size() == 1 && report.orientations.contains(1);
     line("EXIF turn", upright ? "none" : Shares(report.orientations));
@@ -180,7 +180,7 @@ std::string InspectText(const DatasetReport& report) {
   AppendTable(text, report);
   AppendBroken(text, report);
   fmt::format_to(std::back_inserter(text), "\n{} {} in {:.2f} s; the list takes {}\n",
-                 report.samples, Noun(report.samples, "file", "files"), report.seconds,
+                 report.samples, Plural(report.samples, "file", "files"), report.seconds,
                  Bytes(static_cast<double>(report.list_bytes)));
   return text;
 }

@@ -90,7 +90,7 @@ struct Marker {
 
 // Limits on all bytes between segments, of which there should be none, and on all bytes before the
 // first scan: the largest headers in the wild contain depth maps and videos of some megabytes.
-constexpr uint64_t kMostBetween = 1 << 20, kMostHeader = 32 << 20;
+constexpr uint64_t kMaxBetween = 1 << 20, kMaxHeader = 32 << 20;
 
 // The next marker from `offset` on. Decoders skip bytes before it and repeated 0xFF: here at most
 // `skippable` of them, which is reduced.
@@ -110,7 +110,7 @@ Result<Marker> NextMarker(const ReadAt& read, uint64_t offset, uint64_t& skippab
       after_ff = byte == 0xFF;
     }
   }
-  return Damage("damaged JPEG: more than " + std::to_string(kMostBetween) +
+  return Damage("damaged JPEG: more than " + std::to_string(kMaxBetween) +
                     " bytes of its header belong to no segment",
                 begin);
 }
@@ -124,8 +124,8 @@ Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
   }
   OrientationFinder orientation;
   JpegDescription header;
-  uint64_t skippable = kMostBetween;
-  for (uint64_t offset = 2; offset <= kMostHeader;) {
+  uint64_t skippable = kMaxBetween;
+  for (uint64_t offset = 2; offset <= kMaxHeader;) {
     Result<Marker> marker = NextMarker(read, offset, skippable);
     if (!marker.ok()) return std::move(marker).error();
     const uint64_t at = marker->end - 2;
@@ -159,8 +159,8 @@ Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
     }
     offset += length;
   }
-  return Damage("JPEG whose header has more than " + std::to_string(kMostHeader) + " bytes",
-                kMostHeader);
+  return Damage("JPEG whose header has more than " + std::to_string(kMaxHeader) + " bytes",
+                kMaxHeader);
 }
 
 Result<JpegDescription> ReadJpegHeader(std::span<const uint8_t> bytes) {

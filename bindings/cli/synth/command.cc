@@ -13,7 +13,7 @@
 #include "bindings/cli/interrupt.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
-#include "core/noun.h"
+#include "core/plural.h"
 
 namespace stoker::cli {
 
@@ -67,8 +67,8 @@ Result<SynthSummary> Write(const SynthArguments& given) {
 std::string Text(const std::string& directory, const SynthSummary& summary) {
   return fmt::format("{}: {} {} in {} {}, {:.1f} MB ({} new, {} kept)\n", directory,
                      summary.written + summary.kept,
-                     Noun(summary.written + summary.kept, "photograph", "photographs"),
-                     summary.classes, Noun(summary.classes, "class", "classes"),
+                     Plural(summary.written + summary.kept, "photograph", "photographs"),
+                     summary.classes, Plural(summary.classes, "class", "classes"),
                      static_cast<double>(summary.bytes) / 1e6, summary.written, summary.kept);
 }
 

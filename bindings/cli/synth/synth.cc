@@ -197,7 +197,7 @@ class Writer {
   }
 
   // Called after all threads have left Run.
-  Result<SynthSummary> Finish() {
+  Result<SynthSummary> TakeSummary() {
     if (error_) return *std::move(error_);
     return summary_;
   }
@@ -276,7 +276,7 @@ Result<SynthSummary> WritePhotographs(const std::string& directory, const SynthO
   if (!keep.ok()) return keep.error();
   Writer writer(directory, made, *keep, options, progress);
   InParallel(options.threads, [&writer] { writer.Run(); });
-  return writer.Finish();
+  return writer.TakeSummary();
 }
 
 }  // namespace stoker

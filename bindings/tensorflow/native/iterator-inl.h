@@ -227,9 +227,9 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
   // room and try again; because ignore_errors() would retry for ever, it becomes Cancelled after
   // many.
   absl::Status Stuck(const absl::Status& status) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (++refusals_ <= kMostRefusals) return status;
+    if (++refusals_ <= kMaxRefusals) return status;
     return absl::CancelledError(
-        absl::StrCat("the same ", kMostRefusals, " times: ", status.message()));
+        absl::StrCat("the same ", kMaxRefusals, " times: ", status.message()));
   }
 
   // Claims splits so that stoker always has `depth` batches to work on. The provider may be remote,
@@ -297,7 +297,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
                             reader);
   }
 
-  static constexpr int kMostRefusals = 1000;
+  static constexpr int kMaxRefusals = 1000;
 
   std::atomic<int32_t> cores_{0};  // 0: not opened
   std::atomic<int32_t> depth_{0};

@@ -62,18 +62,18 @@ TEST(StagedWaits, AlwaysAddUp) {
 
 TEST(StagedWaits, BatchesAreFoundByName) {
   StagedWaits waits;
-  waits.OfHost(Host({0, 0}));
-  waits.OfHost(Host({0, 1}));
-  waits.OfDevice({0, 1}, 190, 140, 195);  // the first one was dropped
-  waits.OfHost(Host({0, 1}));
-  waits.OfDevice({0, 0}, 190, 200, 205);  // nobody knows it
-  waits.OfElse(215, 217);
+  waits.AddHostWait(Host({0, 0}));
+  waits.AddHostWait(Host({0, 1}));
+  waits.AddDeviceWait({0, 1}, 190, 140, 195);  // the first one was dropped
+  waits.AddHostWait(Host({0, 1}));
+  waits.AddDeviceWait({0, 0}, 190, 200, 205);  // nobody knows it
+  waits.AddOtherWait(215, 217);
   StagedWaits::Totals totals = waits.totals();
   EXPECT_EQ(totals.wait_ns, 55 + 5 + 2);
   EXPECT_EQ(totals.consumer_ns, 5 + 10);
   ExpectCauses(totals.waited, 30, 10, 10, 5 + 5 + 2);
   waits.Drop();
-  waits.OfDevice({0, 1}, 290, 300, 305);
+  waits.AddDeviceWait({0, 1}, 290, 300, 305);
   totals = waits.totals();
   EXPECT_EQ(totals.wait_ns, 55 + 5 + 2 + 5);
   EXPECT_EQ(totals.consumer_ns, 5 + 10);

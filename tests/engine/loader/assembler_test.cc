@@ -15,27 +15,28 @@ class AssemblerTest : public ::testing::Test {
   static constexpr uint32_t kBatch = 4;
   static constexpr uint64_t kSamples = 10;  // batches of 4, 4 and 2 rows
 
-  static EpochOrder Order() {
-    return EpochOrder::Make({.samples = kSamples, .batch_size = kBatch}).value();
+  static Sampler Order() {
+    return Sampler::Make({.samples = kSamples, .batch_size = kBatch}).value();
   }
 
   Assembler Make(int depth, Schedule schedule = Schedule::kEpochs, uint64_t epochs = 2) {
-    return Assembler(order_, pool_, depth, /*most_depth=*/4,
+    return Assembler(order_, pool_, depth, /*max_depth=*/4,
                      BatchSequence(schedule, order_.batches_per_epoch(), {}, epochs));
   }
 
-  static Assembler::Batched Finish(Assembler& assembler, const RowTicket& row, Status status = {}) {
+  static Assembler::BatchState RowsDone(Assembler& assembler, const RowTicket& row,
+                                        Status status = {}) {
     for (uint32_t r = row.row; r < row.row + row.rows; ++r) row.slot->sample_ids[r] = r;
-    const Assembler::Batched batched = assembler.Finish(row, {.work_ns = 10}, std::move(status));
-    if (batched != Assembler::Batched::kRowsMissing) assembler.Complete(row, {}, 0);
-    return batched;
+    const Assembler::BatchState state = assembler.RowsDone(row, {.work_ns = 10}, std::move(status));
+    if (state != Assembler::BatchState::kRowsMissing) assembler.Complete(row, {}, 0);
+    return state;
   }
 
   // Claims and finishes rows until none are left.
-  static int FinishAll(Assembler& assembler) {
+  static int CompleteAllRows(Assembler& assembler) {
     int rows = 0;
     while (const std::optional<RowTicket> row = assembler.Claim()) {
-      (void)Finish(assembler, *row);
+      (void)RowsDone(assembler, *row);
       ++rows;
     }
     return rows;
@@ -43,7 +44,7 @@ class AssemblerTest : public ::testing::Test {
 
   static Error Bad(const std::string& cause) { return {Code::kDataLoss, cause}; }
 
-  const EpochOrder order_ = Order();
+  const Sampler order_ = Order();
   MemoryBudget budget_{64 << 20};
   const std::shared_ptr<SlotPool> pool_ =
       SlotPool::Make(
@@ -61,12 +62,12 @@ TEST_F(AssemblerTest, HandsOutEachRowOnceAndNoMoreBatchesThanItsDepth) {
       EXPECT_EQ(ticket->batch, batch);
       EXPECT_EQ(ticket->row, row);
       EXPECT_EQ(ticket->slot->index, batch);
-      (void)Finish(assembler, *ticket);
+      (void)RowsDone(assembler, *ticket);
     }
   }
   EXPECT_FALSE(assembler.Claim()) << "two batches are in production";
   EXPECT_EQ(assembler.Take({}).value().index(), 0u);
-  EXPECT_EQ(FinishAll(assembler), 2) << "the third batch is short";
+  EXPECT_EQ(CompleteAllRows(assembler), 2) << "the third batch is short";
 }
 
 TEST_F(AssemblerTest, DeliversInOrderWhateverIsCompleteFirst) {
@@ -76,8 +77,9 @@ TEST_F(AssemblerTest, DeliversInOrderWhateverIsCompleteFirst) {
   ASSERT_EQ(rows.size(), 2 * kBatch);
   for (size_t i = rows.size(); i-- > 0;) {
     const bool last_of_its_batch = i % kBatch == 0;
-    EXPECT_EQ(Finish(assembler, rows[i]),
-              last_of_its_batch ? Assembler::Batched::kWhole : Assembler::Batched::kRowsMissing);
+    EXPECT_EQ(RowsDone(assembler, rows[i]), last_of_its_batch
+                                                ? Assembler::BatchState::kWhole
+                                                : Assembler::BatchState::kRowsMissing);
   }
   EXPECT_EQ(assembler.Take({}).value().index(), 0u);
   EXPECT_EQ(assembler.last().work_ns, 10 * kBatch);
@@ -89,7 +91,7 @@ TEST_F(AssemblerTest, GoesThroughTheEpochsAndEnds) {
   for (uint64_t epoch = 0; epoch < 2; ++epoch) {
     for (uint64_t index = 0; index < 3; ++index) {
       EXPECT_EQ(assembler.position(), (BatchName{epoch, index}));
-      (void)FinishAll(assembler);
+      (void)CompleteAllRows(assembler);
       const Batch batch = assembler.Take({}).value();
       EXPECT_EQ(batch.epoch(), epoch);
       EXPECT_EQ(batch.index(), index);
@@ -105,7 +107,7 @@ TEST_F(AssemblerTest, ManyRowsAreClaimedAtOnceButNeverOfTwoBatches) {
   std::vector<uint32_t> sizes;
   while (const std::optional<RowTicket> rows = assembler.Claim(3)) {
     sizes.push_back(rows->rows);
-    (void)Finish(assembler, *rows);
+    (void)RowsDone(assembler, *rows);
   }
   EXPECT_EQ(sizes, (std::vector<uint32_t>{3, 1, 3, 1, 2}));
 }
@@ -114,11 +116,11 @@ TEST_F(AssemblerTest, TheErrorOfTheLowestRowTakesThePlaceOfItsBatch) {
   Assembler assembler = Make(/*depth=*/2);
   std::vector<RowTicket> rows;
   while (const std::optional<RowTicket> row = assembler.Claim()) rows.push_back(*row);
-  EXPECT_EQ(Finish(assembler, rows[3], Bad("the third")), Assembler::Batched::kRowsMissing);
-  (void)Finish(assembler, rows[1], Bad("the first"));
-  (void)Finish(assembler, rows[0]);
-  EXPECT_EQ(Finish(assembler, rows[2]), Assembler::Batched::kFailed);
-  for (size_t i = kBatch; i < rows.size(); ++i) (void)Finish(assembler, rows[i]);
+  EXPECT_EQ(RowsDone(assembler, rows[3], Bad("the third")), Assembler::BatchState::kRowsMissing);
+  (void)RowsDone(assembler, rows[1], Bad("the first"));
+  (void)RowsDone(assembler, rows[0]);
+  EXPECT_EQ(RowsDone(assembler, rows[2]), Assembler::BatchState::kFailed);
+  for (size_t i = kBatch; i < rows.size(); ++i) (void)RowsDone(assembler, rows[i]);
   const Result<Batch> failed = assembler.Take({});
   ASSERT_FALSE(failed.ok());
   EXPECT_EQ(failed.error().cause, "the first (and 1 more sample of its batch)");
@@ -127,16 +129,16 @@ TEST_F(AssemblerTest, TheErrorOfTheLowestRowTakesThePlaceOfItsBatch) {
 
 TEST_F(AssemblerTest, ADeeperOneOpensMoreAtOnceAndAShallowerOneWhenBatchesWereTaken) {
   Assembler assembler = Make(/*depth=*/1);
-  EXPECT_EQ(FinishAll(assembler), 4);
+  EXPECT_EQ(CompleteAllRows(assembler), 4);
   assembler.SetDepth(3);
-  EXPECT_EQ(FinishAll(assembler), 4 + 2);
+  EXPECT_EQ(CompleteAllRows(assembler), 4 + 2);
   assembler.SetDepth(1);
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(assembler.Take({}).value());
-    EXPECT_EQ(FinishAll(assembler), 0) << "more are in production than it may have";
+    EXPECT_EQ(CompleteAllRows(assembler), 0) << "more are in production than it may have";
   }
   EXPECT_TRUE(assembler.Take({}).value());
-  EXPECT_EQ(FinishAll(assembler), 4);
+  EXPECT_EQ(CompleteAllRows(assembler), 4);
 }
 
 TEST_F(AssemblerTest, WhatIsAppendedIsOpenedByReopen) {
@@ -146,7 +148,7 @@ TEST_F(AssemblerTest, WhatIsAppendedIsOpenedByReopen) {
   EXPECT_FALSE(assembler.Claim());
   EXPECT_TRUE(assembler.Reopen().value());
   EXPECT_FALSE(assembler.Reopen().value()) << "nothing is new";
-  EXPECT_EQ(FinishAll(assembler), 2);
+  EXPECT_EQ(CompleteAllRows(assembler), 2);
   const Batch batch = assembler.Take({}).value();
   EXPECT_EQ(batch.epoch(), 7u);
   EXPECT_EQ(batch.index(), 2u);
@@ -155,7 +157,7 @@ TEST_F(AssemblerTest, WhatIsAppendedIsOpenedByReopen) {
 TEST_F(AssemblerTest, AnInterruptedTakeLosesNothing) {
   Assembler assembler = Make(/*depth=*/1);
   EXPECT_EQ(assembler.Take([] { return true; }).error().code, Code::kCancelled);
-  (void)FinishAll(assembler);
+  (void)CompleteAllRows(assembler);
   EXPECT_EQ(assembler.Take({}).value().index(), 0u);
 }
 

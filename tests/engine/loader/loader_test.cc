@@ -299,11 +299,11 @@ TEST_F(LoaderTest, OptionsAreCheckedWhenItIsOpened) {
 TEST_F(LoaderTest, AnIdleEngineGivesItsMemoryBack) {
   auto loader = Open();
   EXPECT_GT(loader->Stats().memory_used, 0u);
-  loader->LetIdleGo();
+  loader->ReleaseIdle();
   EXPECT_EQ(loader->Stats().memory_used, 0u);
   auto iterator = loader->Iterate();
   EXPECT_TRUE(iterator->Next().value()) << "another is opened when it is wanted";
-  loader->LetIdleGo();
+  loader->ReleaseIdle();
   EXPECT_TRUE(iterator->Next().value()) << "one that is in use stays";
   EXPECT_GE(loader->Stats().batches, 2u);
 }

@@ -79,14 +79,14 @@ TEST(Permutation, StaysInsideHugeLengthsAndRepeatsNothing) {
                      ~uint64_t{0} - (uint64_t{1} << 33) + 2}) {
     const Permutation permutation(n, 11, 2);
     RandomStream random({1, 2, 3}, 0);
-    std::unordered_set<uint64_t> places, values;
+    std::unordered_set<uint64_t> positions, values;
     for (int i = 0; i < 200000; ++i) {
       // Neighbours, both ends and places from all over.
-      uint64_t place = random.Below(n);
-      if (i % 3 == 0) place = static_cast<uint64_t>(i);
-      if (i % 3 == 1) place = n - 1 - static_cast<uint64_t>(i);
-      if (!places.insert(place).second) continue;
-      const uint64_t value = permutation(place);
+      uint64_t position = random.Below(n);
+      if (i % 3 == 0) position = static_cast<uint64_t>(i);
+      if (i % 3 == 1) position = n - 1 - static_cast<uint64_t>(i);
+      if (!positions.insert(position).second) continue;
+      const uint64_t value = permutation(position);
       ASSERT_LT(value, n);
       ASSERT_TRUE(values.insert(value).second);
     }
@@ -139,9 +139,9 @@ TEST(Permutation, NeighboursAreUnrelated) {
       std::vector<uint64_t> counts(bins);
       for (uint64_t i = 0; i < static_cast<uint64_t>(testing::Effort(300000)); ++i) {
         const Permutation permutation(n, 3, i / 16);
-        const uint64_t place = i * 7919 % (n - gap);
+        const uint64_t position = i * 7919 % (n - gap);
         // The difference of two different samples modulo n: any of 1 … n - 1, equally often.
-        const uint64_t d = (permutation(place + gap) + n - permutation(place)) % n;
+        const uint64_t d = (permutation(position + gap) + n - permutation(position)) % n;
         ++counts[(d - 1) * bins / (n - 1)];
       }
       EXPECT_TRUE(Uniform(counts)) << n << " " << gap;

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/loader/order.h"
 #include "engine/loader/producer.h"
+#include "engine/loader/sampler.h"
 #include "engine/memory/memory_plan.h"
 #include "io/sources/arrays.h"
 #include "tests/testing/batches.h"
@@ -101,8 +101,8 @@ TEST(ProducerArrays, AShuffledEpochIsTheInputPermuted) {
   const Array images("image", DType::kF32, {5, 3}, 61), labels("label", DType::kI32, {}, 61);
   auto loader = Producer::Open(OptionsOf({images.column, labels.column})).value();
   EXPECT_EQ(loader->batches_per_epoch(), 8u);
-  const EpochOrder order =
-      EpochOrder::Make({.samples = 61, .shuffle = true, .seed = 3, .batch_size = 8}).value();
+  const Sampler order =
+      Sampler::Make({.samples = 61, .shuffle = true, .seed = 3, .batch_size = 8}).value();
   for (uint64_t epoch = 0; epoch < 3; ++epoch) {
     std::vector<uint64_t> wanted;
     for (uint64_t n = 0; n < 61; ++n) {

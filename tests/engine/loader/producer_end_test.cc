@@ -52,7 +52,7 @@ int LiveThreads() {
 
 // The number of threads once it is `wanted`, or what it stays at. A joined thread is listed for a
 // moment longer, until the kernel has taken it down.
-int LiveThreadsSettled(int wanted) {
+int LiveThreadsDownTo(int wanted) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (LiveThreads() > wanted && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -98,7 +98,7 @@ TEST(ProducerEnd, AtAnyMomentWithoutThreadsOrDescriptorsLeft) {
     for (int round = 0; round < rounds; ++round) run(round);
     EXPECT_EQ(OpenDescriptors(), descriptors);
     if (executor != ExecutorKind::kTbb) {  // TBB keeps its pool of threads for the process
-      EXPECT_LE(LiveThreadsSettled(threads), threads);  // fewer: some of TBB's have left
+      EXPECT_LE(LiveThreadsDownTo(threads), threads);  // fewer: some of TBB's have left
     }
   }
 }

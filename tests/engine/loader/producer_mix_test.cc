@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/loader/order.h"
 #include "engine/loader/producer.h"
+#include "engine/loader/sampler.h"
 #include "engine/memory/memory_plan.h"
 #include "io/sources/arrays.h"
 #include "io/sources/image_folder.h"
@@ -107,13 +107,13 @@ TEST_F(ProducerMix, IsMixingByHandOfEveryTypeAndLayout) {
       options.layout = layout;
       options.world = 2;
       options.rank = 1;
-      const EpochOrder order = EpochOrder::Make({.samples = kPhotos,
-                                                 .shuffle = true,
-                                                 .seed = 5,
-                                                 .batch_size = kBatch,
-                                                 .rank = 1,
-                                                 .world = 2})
-                                   .value();
+      const Sampler order = Sampler::Make({.samples = kPhotos,
+                                           .shuffle = true,
+                                           .seed = 5,
+                                           .batch_size = kBatch,
+                                           .rank = 1,
+                                           .world = 2})
+                                .value();
       auto mixing = Open(options);
       options.mix.reset();
       auto plain = Open(options);
@@ -325,9 +325,9 @@ TEST_F(ProducerMixArrays, WithAndWithoutTransforms) {
     auto mixing = Open(options);
     options.mix.reset();
     auto plain = Open(options);
-    const OrderOptions order{.samples = kSamples, .shuffle = true, .seed = 5, .batch_size = 6};
+    const SamplerOptions order{.samples = kSamples, .shuffle = true, .seed = 5, .batch_size = 6};
     while (Batch batch = plain->Next().value()) {
-      const uint64_t first = EpochOrder::Make(order)->At(0, batch.index(), 0).position;
+      const uint64_t first = Sampler::Make(order)->At(0, batch.index(), 0).position;
       const DrawnMix drawn = DrawMix(kBoth, {5, 0, first}, {kSide, kSide});
       ExpectMixedByHand(mixing->Next().value(), batch, {DType::kU8, 1, kSide, kSide, 3}, drawn, 7);
     }

@@ -23,15 +23,15 @@ class ReadFeedTest : public ::testing::Test {
 
   const testing::PhotoFolder photos_{20, 2};
   LoaderOptions options_;
-  const EpochOrder order_ =
-      EpochOrder::Make({.samples = 20, .shuffle = true, .seed = 7, .batch_size = kBatch}).value();
+  const Sampler order_ =
+      Sampler::Make({.samples = 20, .shuffle = true, .seed = 7, .batch_size = kBatch}).value();
   MemoryBudget budget_{64 << 20};
   const std::shared_ptr<SlotPool> pool_ =
       SlotPool::Make(
           {.columns = {{"x", DType::kU8, {8}}}, .batch_size = kBatch, .working_slots = 2},
           Reservation(budget_))
           .value();
-  Assembler assembler_{order_, pool_, /*depth=*/2, /*most_depth=*/2,
+  Assembler assembler_{order_, pool_, /*depth=*/2, /*max_depth=*/2,
                        BatchSequence(Schedule::kEpochs, order_.batches_per_epoch(), {3, 1}, 9)};
   std::vector<ReadRequest*> requests_ = std::vector<ReadRequest*>(32);
 };
@@ -43,7 +43,7 @@ TEST_F(ReadFeedTest, RowsBecomeRequestsInOrder) {
   for (uint32_t i = 0; i < 2 * kBatch; ++i) {
     const SampleInFlight& sample = samples[samples.IndexOf(*requests_[i])];
     const uint64_t index = 1 + i / kBatch;
-    const OrderEntry entry = order_.At(3, index, i % kBatch);
+    const SamplerEntry entry = order_.At(3, index, i % kBatch);
     EXPECT_EQ(sample.ticket.slot->index, index);
     EXPECT_EQ(sample.ticket.row, i % kBatch);
     EXPECT_EQ(sample.sample.id, entry.sample);

@@ -52,7 +52,7 @@ class RowWriterTest : public ::testing::Test {
     options_.batch_size = kRows;
     options_.seed = 5;
     order_.emplace(
-        EpochOrder::Make({.samples = options_.source->size(), .seed = 5, .batch_size = kRows})
+        Sampler::Make({.samples = options_.source->size(), .seed = 5, .batch_size = kRows})
             .value());
     std::optional<Plan> plan = PlanOf(options_, false).value();
     std::vector<ColumnSpec> columns = ColumnsOf(*options_.source, plan);
@@ -73,7 +73,7 @@ class RowWriterTest : public ::testing::Test {
   uint32_t Read(uint32_t row) {
     const uint32_t index = samples_.Take().value();
     SampleInFlight& sample = samples_[index];
-    const OrderEntry entry = order_->At(0, 0, row);
+    const SamplerEntry entry = order_->At(0, 0, row);
     sample.ticket = {.row = row, .slot = slot_};
     sample.sample = options_.source->At(entry.sample);
     sample.draw = {options_.seed, 0, entry.position};
@@ -102,7 +102,7 @@ class RowWriterTest : public ::testing::Test {
   std::vector<uint8_t> Expected(uint32_t row) {
     const Plan plan = *PlanOf(options_, false).value();
     const auto workspace = plan.MakeWorkspace(budget_);
-    const OrderEntry entry = order_->At(0, 0, row);
+    const SamplerEntry entry = order_->At(0, 0, row);
     std::string bytes = BytesOf(photos_.FileOf(entry.sample));
     const size_t size = bytes.size();
     bytes.resize(size + kBufferPadding);
@@ -121,7 +121,7 @@ class RowWriterTest : public ::testing::Test {
 
   const testing::PhotoFolder photos_{8, 2};
   LoaderOptions options_;
-  std::optional<EpochOrder> order_;
+  std::optional<Sampler> order_;
   MemoryBudget budget_{256 << 20};
   SamplesInFlight samples_{16, budget_, /*in_memory=*/false};
   std::shared_ptr<SlotPool> pool_;

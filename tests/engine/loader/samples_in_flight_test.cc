@@ -49,7 +49,7 @@ TEST(SamplesInFlight, WithoutRoomForAnotherBufferThereIsNoneUntilOneIsGivenBack)
   SamplesInFlight samples(16, memory, /*in_memory=*/false);
   const std::vector<uint32_t> taken = TakeAllSamples(samples);
   ASSERT_EQ(taken.size(), 2u);
-  EXPECT_TRUE(samples.starved());
+  EXPECT_TRUE(samples.waiting());
   samples.Give(taken[0]);
   EXPECT_TRUE(samples.Take());
 }
@@ -111,11 +111,11 @@ TEST(SamplesInFlight, WithLessThanHalfOfThemFreeItIsStarvedUntilHalfAre) {
   EXPECT_FALSE(samples.TooFewFree());
   taken.push_back(samples.Take().value());
   EXPECT_TRUE(samples.TooFewFree());
-  EXPECT_TRUE(samples.starved());
+  EXPECT_TRUE(samples.waiting());
   EXPECT_TRUE(samples.BehindWorkers()) << "none of the nine is being read";
   samples.Give(taken.back());
   EXPECT_FALSE(samples.TooFewFree());
-  EXPECT_FALSE(samples.starved());
+  EXPECT_FALSE(samples.waiting());
 }
 
 }  // namespace

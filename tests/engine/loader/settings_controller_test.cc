@@ -14,14 +14,14 @@ class SettingsControllerTest : public ::testing::Test {
  protected:
   static constexpr uint64_t kSecond = 1'000'000'000;
 
-  // A loader with memory for `most_slots` slots in production, beside what is sure for the samples
+  // A loader with memory for `max_slots` slots in production, beside what is sure for the samples
   // of so many loaders.
-  void Open(const TunerOptions& options, int most_slots, int loaders = 1) {
+  void Open(const TunerOptions& options, int max_slots, int loaders = 1) {
     const std::vector<ColumnSpec> columns = {{"x", DType::kU8, {4096}}};
     const uint64_t slot = SlotPool::SlotBytes(columns, /*batch_size=*/4);
     const MemoryNeeds needs{.slot_bytes = slot};
     const uint64_t samples = static_cast<uint64_t>(loaders) * kSureReads * kReadBufferBytes;
-    memory_.emplace(static_cast<uint64_t>(most_slots) * slot + samples, /*workers=*/4, [] {});
+    memory_.emplace(static_cast<uint64_t>(max_slots) * slot + samples, /*workers=*/4, [] {});
     lease_ = memory_->Lease(needs, 1).value();
     pool_ =
         SlotPool::Make({.columns = columns, .batch_size = 4, .working_slots = lease_->plan().depth},
@@ -69,7 +69,7 @@ class SettingsControllerTest : public ::testing::Test {
 };
 
 TEST_F(SettingsControllerTest, StartAppliesWhatIsInForce) {
-  Open({}, /*most_slots=*/16);
+  Open({}, /*max_slots=*/16);
   ASSERT_EQ(applied_.size(), 1u);
   EXPECT_EQ(applied_[0], controller_->settings());
   EXPECT_EQ(Stats().depth, applied_[0].depth);
@@ -78,14 +78,14 @@ TEST_F(SettingsControllerTest, StartAppliesWhatIsInForce) {
 }
 
 TEST_F(SettingsControllerTest, WhatIsFixedIsAppliedAndStays) {
-  Open({.fixed = {.depth = 3, .workers = 2, .reads = 5}}, /*most_slots=*/16);
+  Open({.fixed = {.depth = 3, .workers = 2, .reads = 5}}, /*max_slots=*/16);
   for (uint64_t second = 1; second < 50; ++second) Take(second, kSecond / 2);
   EXPECT_EQ(applied_, (std::vector<TunerSettings>{{.depth = 3, .workers = 2, .reads = 5}}));
   EXPECT_EQ(Stats().decisions_made, 0u);
 }
 
 TEST_F(SettingsControllerTest, TheDepthIsNeverMoreThanThereIsMemoryFor) {
-  Open({}, /*most_slots=*/1);
+  Open({}, /*max_slots=*/1);
   for (uint64_t second = 1; second < 50; ++second) {
     Take(second, kSecond / 2);
     EXPECT_EQ(controller_->settings().depth, 1);
@@ -94,7 +94,7 @@ TEST_F(SettingsControllerTest, TheDepthIsNeverMoreThanThereIsMemoryFor) {
 }
 
 TEST_F(SettingsControllerTest, WorkersThatOthersNeedAreLetGoAndTheDecisionIsTold) {
-  Open({}, /*most_slots=*/16, /*loaders=*/2);
+  Open({}, /*max_slots=*/16, /*loaders=*/2);
   Take(1);
   const int before = controller_->settings().workers;
   ASSERT_GT(before, 1) << "it begins with all there are";
@@ -108,7 +108,7 @@ TEST_F(SettingsControllerTest, WorkersThatOthersNeedAreLetGoAndTheDecisionIsTold
 }
 
 TEST_F(SettingsControllerTest, WaitsAndTheConsumersTimeAreCounted) {
-  Open({}, /*most_slots=*/16);
+  Open({}, /*max_slots=*/16);
   Take(1, 100);
   Take(2, 300);
   const LoaderStats stats = Stats();

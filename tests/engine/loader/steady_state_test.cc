@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "engine/loader/producer.h"
-#include "tests/engine/loader/census.h"
+#include "tests/engine/loader/call_counts.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/photo_folder.h"
 #include "transforms/jpeg/decoder.h"
@@ -88,7 +88,7 @@ TEST_P(SteadyState, NothingIsAllocatedOrLockedForASample) {
   }
   // What is known to allocate is seen to: libjpeg-turbo makes its structures.
   testing::StartCounting();
-  { const JpegDecoder decoder({}, nullptr, JpegDecoder::Way::kLibjpegOnly); }
+  { const JpegDecoder decoder({}, nullptr, JpegDecoder::Backend::kLibjpegOnly); }
   EXPECT_TRUE(testing::StopCounting().contains("libjpeg.so")) << "the counting itself is blind";
 }
 

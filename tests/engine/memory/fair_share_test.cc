@@ -16,7 +16,7 @@ namespace {
 
 using testing::Random;
 
-constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
 
 uint64_t Sum(const std::vector<uint64_t>& shares) {
   return std::accumulate(shares.begin(), shares.end(), uint64_t{0});
@@ -44,7 +44,7 @@ std::vector<uint64_t> OneByOne(uint64_t total, const std::vector<FairClaim>& cla
 TEST(FairShares, EnoughForAllIsWhatTheyNeed) {
   const std::vector<FairClaim> claims{{1, 1, 3}, {4, 0, 2}, {1, 1, 0}};
   EXPECT_EQ(FairShares(100, claims), (std::vector<uint64_t>{3, 2, 1}));
-  EXPECT_EQ(FairShares(kMost, claims), (std::vector<uint64_t>{3, 2, 1}));
+  EXPECT_EQ(FairShares(kMax, claims), (std::vector<uint64_t>{3, 2, 1}));
 }
 
 TEST(FairShares, WhoNeedsLittleGetsItAndTheRestIsDividedByWeight) {
@@ -67,8 +67,8 @@ TEST(FairShares, TheMinimumIsKeptWhateverThereIs) {
 TEST(FairShares, NobodyIsThere) { EXPECT_TRUE(FairShares(10, {}).empty()); }
 
 TEST(FairShares, HugeNumbersDoNotWrap) {
-  const std::vector<FairClaim> claims{{1e-9, 1, kMost}, {1e9, 1, kMost}, {1, 1, kMost}};
-  for (const uint64_t total : {uint64_t{3}, uint64_t{1} << 40, kMost / 2, kMost}) {
+  const std::vector<FairClaim> claims{{1e-9, 1, kMax}, {1e9, 1, kMax}, {1, 1, kMax}};
+  for (const uint64_t total : {uint64_t{3}, uint64_t{1} << 40, kMax / 2, kMax}) {
     uint64_t left = total;
     for (const uint64_t share : FairShares(total, claims)) {
       ASSERT_LE(share, left);

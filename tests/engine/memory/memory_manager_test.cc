@@ -73,7 +73,7 @@ TEST_F(MemoryManagerTest, ALeaseHasItsFirstBatchesAndGivesAllBack) {
     EXPECT_FALSE(batches.Resize(kHalf + 1));
     MemoryNeeds pinned = kLoader;
     pinned.at_once = true;
-    pinned.most_depth = 2;
+    pinned.max_depth = 2;
     EXPECT_EQ(manager_.Lease(pinned, 1).value()->TakeBatches().bytes(), 2 * kLoader.slot_bytes);
   }
   EXPECT_EQ(manager_.budget().used(), 0u);
@@ -175,16 +175,16 @@ TEST_F(MemoryManagerTest, ATokenCountsUntilItsEndWhereverItIsMoved) {
   WorkToken second = lease->Begin();
   lease->JoinWaitList(7, std::move(second));
   EXPECT_FALSE(second);  // NOLINT(bugprone-use-after-move): it is empty
-  EXPECT_FALSE(lease->TakeTurn()) << "the first is in work";
+  EXPECT_FALSE(lease->TakeRetry()) << "the first is in work";
   WorkToken moved = std::move(first);
   std::move(moved).Release();
   EXPECT_FALSE(moved);  // NOLINT(bugprone-use-after-move): it is empty
-  EXPECT_FALSE(lease->TakeTurn()) << "released is not ended";
+  EXPECT_FALSE(lease->TakeRetry()) << "released is not ended";
   { const WorkToken adopted = lease->Adopt(); }
   EXPECT_EQ(readers_.wakes(), 1u) << "by the end of the last one, since a sample waits";
-  auto turn = lease->TakeTurn();
-  ASSERT_TRUE(turn);
-  turn->work = WorkToken();
+  auto retry = lease->TakeRetry();
+  ASSERT_TRUE(retry);
+  retry->work = WorkToken();
   EXPECT_TRUE(lease->TryBegin());
 }
 
@@ -220,7 +220,7 @@ TEST_F(MemoryManagerTest, SamplesWaitInOrderAndAreTriedAlone) {
   EXPECT_EQ(manager_.samples_waited(), 3u);
   EXPECT_FALSE(a->TryBegin()) << "while one waits nobody begins";
   EXPECT_FALSE(b->TryBegin());
-  EXPECT_FALSE(a->TakeTurn()) << "not before all that is in work has ended";
+  EXPECT_FALSE(a->TakeRetry()) << "not before all that is in work has ended";
   EXPECT_EQ(readers_.wakes(), 0u);
   other = WorkToken();
   EXPECT_EQ(readers_.wakes(), 1u);
@@ -228,18 +228,18 @@ TEST_F(MemoryManagerTest, SamplesWaitInOrderAndAreTriedAlone) {
   const std::array<std::pair<MemoryLease*, uint32_t>, 3> order = {
       {{a.get(), 1}, {b.get(), 2}, {a.get(), 3}}};
   for (const auto& [lease, sample] : order) {
-    EXPECT_FALSE((lease == a.get() ? b : a)->TakeTurn()) << "it is not its turn";
-    auto turn = lease->TakeTurn();
-    ASSERT_TRUE(turn);
-    EXPECT_EQ(turn->sample, sample);
-    EXPECT_TRUE(turn->work.alone());
+    EXPECT_FALSE((lease == a.get() ? b : a)->TakeRetry()) << "it is not its turn";
+    auto retry = lease->TakeRetry();
+    ASSERT_TRUE(retry);
+    EXPECT_EQ(retry->sample, sample);
+    EXPECT_TRUE(retry->work.alone());
     EXPECT_FALSE(a->TryBegin());
-    EXPECT_FALSE(a->TakeTurn() || b->TakeTurn()) << "one at a time";
+    EXPECT_FALSE(a->TakeRetry() || b->TakeRetry()) << "one at a time";
     WorkToken task = lease->Begin();
     const uint64_t wakes = readers_.wakes();
-    turn->work = WorkToken();
+    retry->work = WorkToken();
     EXPECT_EQ(readers_.wakes(), wakes + (sample == 3 ? 1 : 0)) << "after the last all may begin";
-    EXPECT_FALSE(a->TakeTurn() || b->TakeTurn()) << "the task is in work";
+    EXPECT_FALSE(a->TakeRetry() || b->TakeRetry()) << "the task is in work";
     task = WorkToken();
     EXPECT_EQ(readers_.wakes(), wakes + 1);
   }
@@ -259,7 +259,7 @@ TEST_F(MemoryManagerTest, ALoaderThatStopsGivesUpItsPlaces) {
   EXPECT_GT(readers_.wakes(), wakes) << "it is another one's turn";
   EXPECT_TRUE(a->LeaveWaitList().empty());
   EXPECT_FALSE(a->TryBegin()) << "one of the other's waits";
-  EXPECT_EQ(b->TakeTurn()->sample, 2u);
+  EXPECT_EQ(b->TakeRetry()->sample, 2u);
   EXPECT_TRUE(a->TryBegin());
 }
 
@@ -275,12 +275,12 @@ TEST_F(MemoryManagerTest, AnIdleLoaderGivesBackWhatItHoldsForSamples) {
   WorkToken work = lease->TryBegin();
   EXPECT_FALSE(needed.Resize(kHalf));
   lease->JoinWaitList(0, std::move(work));
-  auto turn = lease->TakeTurn();
-  ASSERT_TRUE(turn);
+  auto retry = lease->TakeRetry();
+  ASSERT_TRUE(retry);
   EXPECT_EQ(kept.bytes(), 0u);
   EXPECT_TRUE(needed.Resize(kHalf)) << "all of the samples' share";
   EXPECT_FALSE(needed.Resize(kHalf + 1));
-  turn->work = WorkToken();
+  retry->work = WorkToken();
 
   (void)needed.Resize(0);
   ASSERT_TRUE(kept.Resize(kHalf));
@@ -376,9 +376,9 @@ class SmallLoader {
       Try(static_cast<uint32_t>(sample), std::move(work), buffers_[buffer]);
       return true;
     }
-    auto turn = lease_->TakeTurn();
-    if (turn) Try(turn->sample, std::move(turn->work), buffers_[buffer]);
-    return turn.has_value();
+    auto retry = lease_->TakeRetry();
+    if (retry) Try(retry->sample, std::move(retry->work), buffers_[buffer]);
+    return retry.has_value();
   }
 
   void Try(uint32_t sample, WorkToken work, Reservation& buffer) {

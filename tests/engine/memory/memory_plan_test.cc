@@ -35,8 +35,8 @@ TEST(MemoryPlan, BatchesStayWithinTheirShareAndReadsWithinTheSamples) {
     const MemoryShares shares = ShareMemory(budget, std::array{plan->claim});
     EXPECT_EQ(shares.batches + shares.samples, budget);
     EXPECT_LE(shares.batches, std::max(budget / 2, kSlot));
-    EXPECT_LE(static_cast<uint64_t>(plan->most_depth) * kSlot, shares.batches);
-    EXPECT_LE(plan->depth, plan->most_depth);
+    EXPECT_LE(static_cast<uint64_t>(plan->max_depth) * kSlot, shares.batches);
+    EXPECT_LE(plan->depth, plan->max_depth);
     EXPECT_GE(plan->depth, 1);
     EXPECT_LE((plan->requests - kSureReads) * kReadBufferBytes + kSamples, shares.samples);
     EXPECT_GE(plan->requests, kSureReads);
@@ -46,7 +46,7 @@ TEST(MemoryPlan, BatchesStayWithinTheirShareAndReadsWithinTheSamples) {
 TEST(MemoryPlan, WithPlentyTheDefaultsApply) {
   const auto plan = PlanMemory(kNeeds, kPlenty);
   EXPECT_EQ(plan->depth, kFirstDepth);
-  EXPECT_EQ(plan->most_depth, kMostDepth);
+  EXPECT_EQ(plan->max_depth, kMaxDepth);
   EXPECT_EQ(plan->requests, 38u);
 }
 
@@ -54,7 +54,7 @@ TEST(MemoryPlan, AnExplicitDepthIsKeptOrRefused) {
   MemoryNeeds needs = kNeeds;
   needs.depth = 16;
   EXPECT_EQ(PlanMemory(needs, kPlenty)->depth, 16);
-  EXPECT_EQ(PlanMemory(needs, kPlenty)->most_depth, 16);
+  EXPECT_EQ(PlanMemory(needs, kPlenty)->max_depth, 16);
   EXPECT_EQ(PlanMemory(needs, 16 * kSlot + kSamples)->depth, 16) << "more than half";
   EXPECT_FALSE(PlanMemory(needs, 16 * kSlot).ok());
 }
@@ -77,7 +77,7 @@ TEST(MemoryPlan, ASecondLoaderNamesWhatItNeedsWhateverTheFirstDoes) {
     first.depth = static_cast<int>(random.Below(4));
     second.slot_bytes = 1 + random.Below(20 << 20);
     second.depth = static_cast<int>(random.Below(4));
-    const uint64_t least = PlanMemory(first, kPlenty)->claim.least_batches;
+    const uint64_t least = PlanMemory(first, kPlenty)->claim.min_batches;
     const uint64_t budget = least + kSamples + random.Below(60 << 20);
     const auto one = PlanMemory(first, budget);
     ASSERT_TRUE(one.ok());
@@ -102,7 +102,7 @@ TEST(MemoryShares, WhatASampleMayTakeDoesNotDependOnHowManyBatchesThereAre) {
   EXPECT_EQ(ShareMemory(kPlenty, std::array{plan->claim}).samples, kPlenty / 2);
   MemoryNeeds other = kNeeds;
   other.reads_in_flight = 1000;
-  other.most_depth = 4096;
+  other.max_depth = 4096;
   EXPECT_EQ(ShareMemory(kPlenty, std::array{PlanMemory(other, kPlenty)->claim}).samples,
             kPlenty / 2);
   MemoryNeeds fixed = kNeeds;
@@ -122,10 +122,10 @@ TEST(MemoryShares, TheBudgetNamedForASampleIsTheSmallest) {
     std::vector<MemoryClaim> claims(1 + random.Below(3));
     uint64_t least = 0, samples = 0;
     for (MemoryClaim& claim : claims) {
-      claim.least_batches = random.Below(100);
-      claim.most_batches = claim.least_batches + (random.Below(2) != 0 ? random.Below(300) : 0);
+      claim.min_batches = random.Below(100);
+      claim.max_batches = claim.min_batches + (random.Below(2) != 0 ? random.Below(300) : 0);
       claim.samples = random.Below(50);
-      least += claim.least_batches;
+      least += claim.min_batches;
       samples += claim.samples;
     }
     const uint64_t bytes = random.Below(1000);

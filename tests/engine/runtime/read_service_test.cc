@@ -34,7 +34,7 @@ class Hungry final : public ReadClient {
     return pulled;
   }
 
-  void Finish(ReadRequest& request) override {
+  void CompleteRead(ReadRequest& request) override {
     std::lock_guard lock(mutex_);
     free_.push_back(&request);
     ++read_;

@@ -17,7 +17,7 @@ TEST(TunerSim, AsFastAsTheBestGridPointInLittleMemory) {
   int small = 0;
   for (uint32_t i = 0; i < workloads; ++i) {
     const Workload workload = MakeWorkload(1, i);
-    const tuner_sim::Run run = Compare(workload, SearchGrid(workload), Way::kTuned);
+    const tuner_sim::Run run = Compare(workload, SearchGrid(workload), Strategy::kTuned);
     EXPECT_GE(run.throughput, 0.95) << workload.name;
     throughput.push_back(run.throughput);
     small += run.memory <= 1.5;

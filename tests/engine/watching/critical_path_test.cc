@@ -111,7 +111,7 @@ TEST(WaitCauses, AlwaysAddUp) {
   }
 }
 
-TEST(SamplePath, OldStretchesBecomeOneWithoutLosingAnything) {
+TEST(SamplePath, OldSegmentsBecomeOneWithoutLosingAnything) {
   SamplePath path;
   for (uint64_t i = 1; i <= 30; ++i) {
     path.Claim(i * 10 * kMs, false);
@@ -123,14 +123,14 @@ TEST(SamplePath, OldStretchesBecomeOneWithoutLosingAnything) {
   uint64_t until = path.before_ns();
   uint32_t samples = 0;
   uint32_t larger = 1;
-  for (const SamplePath::Stretch& stretch : path.before()) {
-    if (stretch.samples == 0) break;
-    EXPECT_GE(stretch.samples, larger);
-    larger = stretch.samples;
-    samples += stretch.samples;
-    EXPECT_EQ(until - stretch.from_ns, stretch.samples * 10 * kMs);
-    EXPECT_EQ(stretch.decode_ns, stretch.samples * 4 * kMs);
-    until = stretch.from_ns;
+  for (const SamplePath::Segment& segment : path.before()) {
+    if (segment.samples == 0) break;
+    EXPECT_GE(segment.samples, larger);
+    larger = segment.samples;
+    samples += segment.samples;
+    EXPECT_EQ(until - segment.from_ns, segment.samples * 10 * kMs);
+    EXPECT_EQ(segment.decode_ns, segment.samples * 4 * kMs);
+    until = segment.from_ns;
   }
   EXPECT_GE(samples, 15);  // of the 30
 }
@@ -193,7 +193,7 @@ class Miniature {
         --reading_;
         ready_.push_back(event.request);
       } else if (event.what == What::kDone) {
-        Finish(event.request, event.worker);
+        CompleteRead(event.request, event.worker);
       } else {
         Ask();
       }
@@ -215,11 +215,11 @@ class Miniature {
     const uint64_t end = std::min(delivered_ + job_.depth, job_.batches) * job_.batch_size;
     if (claimed_ >= end) return;
     if (free_.size() < (paths_.size() + 1) / 2) {
-      starved_ = true;
+      waiting_ = true;
       return;
     }
-    const bool behind = starved_ && paths_.size() - free_.size() >= 2 * reading_;
-    starved_ = false;
+    const bool behind = waiting_ && paths_.size() - free_.size() >= 2 * reading_;
+    waiting_ = false;
     while (!free_.empty() && claimed_ < end) {
       const size_t request = free_.front();
       free_.pop_front();
@@ -243,7 +243,7 @@ class Miniature {
     }
   }
 
-  void Finish(size_t request, size_t worker) {
+  void CompleteRead(size_t request, size_t worker) {
     paces_[worker].End(paths_[request].times(), now_);
     idle_.push_back(worker);
     free_.push_back(request);
@@ -276,7 +276,7 @@ class Miniature {
   std::vector<uint64_t> missing_;
   std::vector<CriticalPath> complete_;
   size_t reading_ = 0;
-  bool starved_ = false;
+  bool waiting_ = false;
   uint64_t claimed_ = 0, delivered_ = 0, asked_ = 0;
   WaitCauses causes_;
 };

@@ -280,7 +280,7 @@ TEST_F(TraceFileTest, SaysWhatIsWrong) {
   EXPECT_FALSE(std::filesystem::exists(path()));
 
   std::vector<std::unique_ptr<TraceFile>> traces;
-  for (int i = 0; i < Trace::kMost; ++i) {
+  for (int i = 0; i < Trace::kMax; ++i) {
     traces.push_back(Start(("trace" + std::to_string(i)).c_str()));
   }
   const auto many = TraceFile::Start(runtime_, path());

@@ -82,15 +82,15 @@ TEST_P(ReaderChangeTest, AFileThatIsReplacedIsReadWhole) {
 }
 
 TEST_P(ReaderChangeTest, AFileThatGrowsAndShrinksIsReadSomehow) {
-  constexpr size_t kMost = 2 << 20;
-  const std::vector<uint8_t> bytes = Pattern(kMost);
+  constexpr size_t kMax = 2 << 20;
+  const std::vector<uint8_t> bytes = Pattern(kMax);
   const std::string path = folder.Write("f", {bytes.begin(), bytes.begin() + 1000});
   std::atomic<bool> stop{false};
   std::thread writer([&] {
     std::ofstream file(path, std::ios::binary | std::ios::in | std::ios::out);
     for (uint32_t i = 0; !stop; ++i) {
       file.seekp(0);
-      file.write(reinterpret_cast<const char*>(bytes.data()), (i * 77'777) % kMost);
+      file.write(reinterpret_cast<const char*>(bytes.data()), (i * 77'777) % kMax);
       file.flush();
       (void)truncate(path.c_str(), 1000 + (i * 33'333) % 400'000);
     }
@@ -100,7 +100,7 @@ TEST_P(ReaderChangeTest, AFileThatGrowsAndShrinksIsReadSomehow) {
     for (const ReadRequest& r : requests) {
       ASSERT_TRUE(r.status.ok()) << r.status.error().ToString();
       ASSERT_GE(r.size, 1000u);
-      ASSERT_LE(r.size, kMost);
+      ASSERT_LE(r.size, kMax);
       ASSERT_EQ(std::memcmp(r.buffer.data(), bytes.data(), 1000), 0);  // that much never changes
     }
   }

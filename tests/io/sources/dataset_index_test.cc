@@ -63,7 +63,7 @@ class DatasetIndexTest : public ::testing::Test {
     ImageList list = ListOf(counts);
     auto writer = DatasetIndexWriter::Create(path_).value();
     AddAll(writer, list);
-    const Result<uint64_t> bytes = writer.Finish(list);
+    const Result<uint64_t> bytes = writer.Commit(list);
     EXPECT_TRUE(bytes.ok());
     EXPECT_EQ(*bytes, fs::file_size(path_));
     return list;
@@ -145,7 +145,7 @@ TEST_F(DatasetIndexTest, AFlatList) {
   const ImageList list = ImageList::Of({}, std::move(folders));
   auto writer = DatasetIndexWriter::Create(path_).value();
   AddAll(writer, list);
-  ASSERT_TRUE(writer.Finish(list).ok());
+  ASSERT_TRUE(writer.Commit(list).ok());
   ExpectSame(DatasetIndex::Open(path_).value(), list);
 }
 
@@ -156,7 +156,7 @@ TEST_F(DatasetIndexTest, WhatIsNotKnownOfAFile) {
   for (const uint64_t bytes : {uint64_t{0}, most - 1, most}) {
     ASSERT_TRUE(writer.Add({.file_bytes = bytes}, {}).ok());
   }
-  ASSERT_TRUE(writer.Finish(list).ok());
+  ASSERT_TRUE(writer.Commit(list).ok());
   const DatasetIndex index = DatasetIndex::Open(path_).value();
   EXPECT_EQ(index.FactsOf(0), ImageFacts());
   EXPECT_EQ(index.FactsOf(1).file_bytes, most - 1);
@@ -190,9 +190,9 @@ TEST_F(DatasetIndexTest, TwoWritersAtOnce) {
   const ImageList one = ListOf({1}), two = ListOf({1, 1});
   AddAll(first, one);
   AddAll(second, two);
-  ASSERT_TRUE(first.Finish(one).ok());
+  ASSERT_TRUE(first.Commit(one).ok());
   ExpectSame(DatasetIndex::Open(path_).value(), one);
-  ASSERT_TRUE(second.Finish(two).ok());
+  ASSERT_TRUE(second.Commit(two).ok());
   ExpectSame(DatasetIndex::Open(path_).value(), two);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
 }
@@ -258,7 +258,7 @@ TEST_F(DatasetIndexTest, NoMoreThanAskedFor) {
   const ImageList list = ListOf({1});
   auto writer = DatasetIndexWriter::Create(path_).value();
   ASSERT_TRUE(writer.Add({}, Bytes(100, 1)).ok());
-  ASSERT_TRUE(writer.Finish(list).ok());
+  ASSERT_TRUE(writer.Commit(list).ok());
   const DatasetIndex index = DatasetIndex::Open(path_).value();
   Bytes record;
   index.Read(0, 99, record);

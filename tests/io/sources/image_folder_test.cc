@@ -81,7 +81,7 @@ class ImageFolderTest : public testing::Test {
   fs::path root_;
 };
 
-// The plain twin: folder after folder on one thread, as torchvision's make_dataset does with
+// The reference: folder after folder on one thread, as torchvision's make_dataset does with
 // os.walk. For trees without symbolic links.
 bool LooksLikeAnImage(std::string name) {
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

@@ -49,28 +49,28 @@ std::vector<std::string> PathsOf(const ImageList& list) {
   return paths;
 }
 
-// The plain twin.
-std::vector<uint32_t> PlacesPlainly(const ImageList& other, const ImageList& list) {
-  std::map<std::string, uint32_t> place_of;
+// The reference.
+std::vector<uint32_t> PositionsPlainly(const ImageList& other, const ImageList& list) {
+  std::map<std::string, uint32_t> position_of;
   for (const std::string& path : PathsOf(other)) {
-    place_of.emplace(path, static_cast<uint32_t>(place_of.size()));
+    position_of.emplace(path, static_cast<uint32_t>(position_of.size()));
   }
-  std::vector<uint32_t> places;
+  std::vector<uint32_t> positions;
   for (const std::string& path : PathsOf(list)) {
-    const auto found = place_of.find(path);
-    places.push_back(found == place_of.end() ? kNowhere : found->second);
+    const auto found = position_of.find(path);
+    positions.push_back(found == position_of.end() ? kNowhere : found->second);
   }
-  return places;
+  return positions;
 }
 
-TEST(ImageList, PlacesAreThoseOfThePlainTwin) {
+TEST(ImageList, PositionsMatchTheReference) {
   RandomStream random({1, 2, 3}, 0);
   size_t found = 0, missing = 0;
   for (int i = 0; i < 500; ++i) {
     const ImageList list = Random(random), other = Random(random);
-    const std::vector<uint32_t> places = PlacesIn(other, list);
-    ASSERT_EQ(places, PlacesPlainly(other, list));
-    for (const uint32_t place : places) ++(place == kNowhere ? missing : found);
+    const std::vector<uint32_t> positions = PositionsIn(other, list);
+    ASSERT_EQ(positions, PositionsPlainly(other, list));
+    for (const uint32_t position : positions) ++(position == kNowhere ? missing : found);
   }
   EXPECT_GT(found, 100u);
   EXPECT_GT(missing, 100u);
@@ -84,7 +84,7 @@ TEST(ImageList, NamesThatAreNotSortedAreFoundOrNot) {
     folders[0].files = {.bytes = names, .ends = {1, 2, 3}};
     *to = ImageList::Of({}, std::move(folders));
   }
-  EXPECT_EQ(PlacesIn(other, list), (std::vector<uint32_t>{kNowhere, kNowhere, 0}));
+  EXPECT_EQ(PositionsIn(other, list), (std::vector<uint32_t>{kNowhere, kNowhere, 0}));
 }
 
 // Whatever is listed may be read again, in pieces of any size.

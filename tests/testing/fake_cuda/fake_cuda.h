@@ -27,7 +27,7 @@ struct FakeMachine {
 
 // Makes the `nth` call of a function from now on fail.
 struct FakeFault {
-  std::string call;  // "cudaMemcpyAsync", "cuCtxPushCurrent", "LaunchFinish"
+  std::string call;  // "cudaMemcpyAsync", "cuCtxPushCurrent", "LaunchDeferredOps"
   int nth = 1;
   cudaError_t error = cudaErrorUnknown;
   // The call succeeds, and the work it gave to the stream fails: for functions that enqueue work.

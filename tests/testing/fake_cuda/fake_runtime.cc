@@ -6,14 +6,14 @@
 #include <memory>
 #include <thread>
 
-#include "core/row_work.h"
-#include "gpu/finish_cuda.h"
+#include "core/deferred_ops.h"
+#include "gpu/deferred_ops_cuda.h"
 #include "gpu/occupy_cuda.h"
 #include "tests/testing/fake_cuda/fake_call.h"
 
 namespace {
 
-using stoker::FinishJob;
+using stoker::DeferredOpsJob;
 using stoker::testing::CheckCapture;
 using stoker::testing::FakeState;
 using stoker::testing::Run;
@@ -174,45 +174,45 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
-  enum class Place { kDevice, kPinned, kPageable };
+  enum class MemoryKind { kDevice, kPinned, kPageable };
   return RunOnStream(
       "cudaMemcpyAsync", stream, [&](FakeState& state, FakeState::Stream& on, cudaError_t later) {
         FakeState* const machine = &state;
-        const auto place = [=, ordinal = on.device](const void* data) {
-          if (machine->IsDeviceMemory(ordinal, data, bytes)) return Place::kDevice;
-          return machine->IsPinned(data, bytes) ? Place::kPinned : Place::kPageable;
+        const auto kind_of = [=, ordinal = on.device](const void* data) {
+          if (machine->IsDeviceMemory(ordinal, data, bytes)) return MemoryKind::kDevice;
+          return machine->IsPinned(data, bytes) ? MemoryKind::kPinned : MemoryKind::kPageable;
         };
-        const Place source = place(from), target = place(to);
-        if (source != Place::kDevice && target != Place::kDevice) {
+        const MemoryKind source = kind_of(from), target = kind_of(to);
+        if (source != MemoryKind::kDevice && target != MemoryKind::kDevice) {
           return state.Violate("a copy to or from what is not the device's memory");
         }
         for (const void* const data : {static_cast<const void*>(to), from}) {
-          if (place(data) != Place::kDevice && state.IsDeviceMemory(-1, data, 1)) {
+          if (kind_of(data) != MemoryKind::kDevice && state.IsDeviceMemory(-1, data, 1)) {
             return state.Violate("a copy that leaves its memory, or is of another device's");
           }
         }
         state.Give(on, later, [=] {
-          if (place(from) != source || place(to) != target) {
+          if (kind_of(from) != source || kind_of(to) != target) {
             return machine->Violate("memory was freed or unpinned before a copy was done");
           }
           std::memmove(to, from, bytes);
           return cudaSuccess;
         });
-        if (source == Place::kPageable || target == Place::kPageable) Await(on);
+        if (source == MemoryKind::kPageable || target == MemoryKind::kPageable) Await(on);
         return cudaSuccess;
       });
 }
 
 namespace stoker {
 
-// Host versions of the kernels in finish_cuda.cu and occupy_cuda.cu.
-int LoadFinish() {
-  return RunOnDevice("LoadFinish", [](FakeState&, int, cudaError_t) { return cudaSuccess; });
+// Host versions of the kernels in deferred_ops_cuda.cu and occupy_cuda.cu.
+int LoadDeferredOps() {
+  return RunOnDevice("LoadDeferredOps", [](FakeState&, int, cudaError_t) { return cudaSuccess; });
 }
 
-int LaunchFinish(const FinishJob& job, void* stream) {
+int LaunchDeferredOps(const DeferredOpsJob& job, void* stream) {
   return RunOnStream(
-      "LaunchFinish", static_cast<cudaStream_t>(stream),
+      "LaunchDeferredOps", static_cast<cudaStream_t>(stream),
       [&](FakeState& state, FakeState::Stream& on, cudaError_t later) {
         if (on.device != state.Current()) return cudaErrorInvalidResourceHandle;
         FakeState* const machine = &state;
@@ -222,14 +222,15 @@ int LaunchFinish(const FinishJob& job, void* stream) {
           return machine->IsDeviceMemory(device, job.from, values) &&
                  machine->IsDeviceMemory(device, job.to, values * SizeOf(job.dtype)) &&
                  (job.work == nullptr ||
-                  machine->IsDeviceMemory(device, job.work, job.rows * RowWorkBytes(job.boxes)));
+                  machine->IsDeviceMemory(device, job.work,
+                                          job.rows * DeferredOpsBytes(job.boxes)));
         };
         if (!holds() || reinterpret_cast<uintptr_t>(job.to) % 16 != 0) {
           return state.Violate("a kernel on what is not the device's memory, or not aligned");
         }
         state.Give(on, later, [=] {
           if (!holds()) return machine->Violate("device memory was freed before a kernel was done");
-          FinishOnHost(job);
+          ApplyDeferredOnHost(job);
           return cudaSuccess;
         });
         return cudaSuccess;

@@ -122,7 +122,7 @@ std::vector<ImageSize> Sizes() {
 
 // Where Effort is less than full: a fifth of the steps, and of what is not random one kind, another
 // for the next size.
-TEST(Augmenter, EveryStepAsThePlainTwin) {
+TEST(Augmenter, EveryStepAsTheReference) {
   std::vector<Step> steps = Steps();
   const std::vector<Step> geometry = Geometry();
   steps.insert(steps.end(), geometry.begin(), geometry.end());
@@ -148,7 +148,7 @@ TEST(Augmenter, EveryStepAsThePlainTwin) {
   });
 }
 
-TEST(Augmenter, TheLongestSideAsThePlainTwin) {
+TEST(Augmenter, TheLongestSideAsTheReference) {
   MemoryBudget budget(kBudget);
   Augmenter augmenter(budget);
   std::vector<Step> steps = {
@@ -157,7 +157,7 @@ TEST(Augmenter, TheLongestSideAsThePlainTwin) {
   const std::vector<Step> geometry = Geometry();
   steps.insert(steps.end(), geometry.begin(), geometry.end());
   for (size_t i = 0; i < steps.size(); i += static_cast<size_t>(10 / Effort(10))) {
-    for (const ImageSize size : {ImageSize{kMostSidePixels, 1}, {1, kMostSidePixels}}) {
+    for (const ImageSize size : {ImageSize{kMaxSidePixels, 1}, {1, kMaxSidePixels}}) {
       ExpectSameAsPlain(augmenter, steps[i], size, Content::kRandom);
     }
   }

@@ -40,7 +40,7 @@ class Memory {
 
 size_t TileBytes(ImageSize size) { return 3 * Tile{nullptr, size}.plane_bytes() + kTileOverread; }
 
-// A kernel that writes elsewhere, and its plain twin.
+// A kernel that writes elsewhere, and its reference.
 void ExpectSame(ImageSize from_size, ImageSize to_size,
                 const std::function<void(const Tile&, const Tile&)>& fast,
                 const std::function<void(const Tile&, const Tile&)>& plain) {

@@ -1,4 +1,4 @@
-// Colours and tables against their definitions in words, and against the plain twins where the
+// Colours and tables against their definitions in words, and against the references where the
 // image's size does not matter.
 #include "transforms/augment/colour.h"
 
@@ -52,7 +52,7 @@ TEST(Colour, GrayIsExactForEveryColour) {
   }
 }
 
-TEST(Colour, EveryColourIsBlendedAndTurnedAsByThePlainTwin) {
+TEST(Colour, EveryColourIsBlendedAndTurnedAsByTheReference) {
   const int step = Effort(256) == 256 ? 15 : 255;
   for (int red = 0; red < 256; red += step) {
     for (const float amount : {0.1F, 0.37F, 1.9F, 0.9999F}) {
@@ -131,7 +131,7 @@ TEST(Tables, EqualizeIsPillows) {
   for (size_t v = 0; v < 256; ++v) EXPECT_EQ(EqualizeTable(histogram)[v], v);
 }
 
-TEST(LookUp, EveryLengthAsThePlainTwin) {
+TEST(LookUp, EveryLengthAsTheReference) {
   ValueTable table;
   for (size_t v = 0; v < 256; ++v) table[v] = static_cast<uint8_t>(v * 167 + 13);
   std::vector<uint8_t> values(700);

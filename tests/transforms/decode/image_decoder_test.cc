@@ -219,7 +219,7 @@ class SomeFeed final : public ImageFeed {
   size_t next_ = 0;
 };
 
-TEST(MixedFeed, RowsAreThoseOfThePlainTwin) {
+TEST(MixedFeed, RowsMatchTheReference) {
   std::vector<std::vector<uint8_t>> samples;
   for (int n = 0; n < testing::Effort(400); ++n)
     samples.push_back(MakeSample(static_cast<uint64_t>(n)));

@@ -117,8 +117,9 @@ TEST(Tolerated, ZerosInPlaceOfTheEnd) {
       const Result<WholeImage> twin = DecodeWhole(bytes);
       ASSERT_TRUE(twin.ok()) << zeros;
       EXPECT_EQ(twin->pixels, wanted.pixels);
-      for (const auto way : {JpegDecoder::Way::kFastest, JpegDecoder::Way::kLibjpegOnly}) {
-        JpegDecoder decoder({}, nullptr, way);
+      for (const auto backend :
+           {JpegDecoder::Backend::kFastest, JpegDecoder::Backend::kLibjpegOnly}) {
+        JpegDecoder decoder({}, nullptr, backend);
         KeepRows sink;
         for (const Rect& region : EdgeRegions(wanted.size)) {
           ASSERT_TRUE(DecodeAll(decoder, Padded(bytes), region, sink).ok()) << zeros;
@@ -296,10 +297,10 @@ TEST(Damage, EveryByteChanged) {
       options.restart_interval = 2;
       const std::vector<uint8_t> good = Padded(MakeJpeg(options));
       for (size_t i = 0; i < good.size() - kBufferPadding; ++i) {
-        for (int way = 0; way < Effort(4); ++way) {
+        for (int backend = 0; backend < Effort(4); ++backend) {
           constexpr uint8_t kChanges[] = {0x01, 0x10, 0x80, 0xFF};
           std::vector<uint8_t> bytes = good;
-          bytes[i] ^= kChanges[(i + static_cast<size_t>(way)) % 4];
+          bytes[i] ^= kChanges[(i + static_cast<size_t>(backend)) % 4];
           const Status status = DecodeAll(decoder, bytes, {}, sink);
           if (status.ok()) continue;
           ASSERT_TRUE(status.error().offset.has_value()) << i;

@@ -69,7 +69,7 @@ struct Point {
   friend bool operator==(const Point&, const Point&) = default;
 };
 
-void Place(Point& view, Side side, int distance, ImageSize size) {
+void SetDistance(Point& view, Side side, int distance, ImageSize size) {
   switch (side) {
     case Side::kTop:
       view.y = distance;
@@ -99,8 +99,8 @@ TEST_P(Orientations, PermutePixelsAsDefined) {
   for (int y = 0; y < stored.height; ++y) {
     for (int x = 0; x < stored.width; ++x) {
       Point view;
-      Place(view, definition.row0, y, viewed);
-      Place(view, definition.column0, x, viewed);
+      SetDistance(view, definition.row0, y, viewed);
+      SetDistance(view, definition.column0, x, viewed);
       EXPECT_EQ(Stored({view.x, view.y, 1, 1}, stored, orientation), (Rect{x, y, 1, 1}));
       Point steps = turn.transpose ? Point{y, x} : Point{x, y};
       if (turn.mirror_columns) steps.x = viewed.width - 1 - steps.x;
@@ -238,10 +238,11 @@ TEST(Xmp, CountsWhereExifHasNoSuchTag) {
   other[4 + 17] ^= 1;  // another tag
   const auto orientation = [](std::vector<uint8_t> jpeg) {
     Orientation found = Orientation::kNormal;
-    for (const auto way : {JpegDecoder::Way::kLibjpegOnly, JpegDecoder::Way::kFastest}) {
-      JpegDecoder decoder({}, nullptr, way);
+    for (const auto backend :
+         {JpegDecoder::Backend::kLibjpegOnly, JpegDecoder::Backend::kFastest}) {
+      JpegDecoder decoder({}, nullptr, backend);
       const Orientation here = OpenPadded(decoder, Padded(jpeg))->orientation;
-      EXPECT_TRUE(way == JpegDecoder::Way::kLibjpegOnly || here == found);
+      EXPECT_TRUE(backend == JpegDecoder::Backend::kLibjpegOnly || here == found);
       found = here;
     }
     return found;

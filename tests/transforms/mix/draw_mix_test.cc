@@ -93,7 +93,7 @@ TEST(DrawBeta, NeighboursAreIndependent) {
 }
 
 TEST(DrawBeta, ExtremeAlphasStayWithinTheirRange) {
-  for (const double alpha : {kLeastAlpha, 1e-3, kMostAlpha}) {
+  for (const double alpha : {kMinAlpha, 1e-3, kMaxAlpha}) {
     double sum = 0;
     for (uint64_t position = 0; position < 1000; ++position) {
       RandomStream random({4, 0, position}, 0);
@@ -101,7 +101,7 @@ TEST(DrawBeta, ExtremeAlphasStayWithinTheirRange) {
       ASSERT_TRUE(lam >= 0 && lam <= 1) << lam;
       if (alpha > 1) {
         ASSERT_NEAR(lam, 0.5, 0.01);
-      } else if (alpha == kLeastAlpha) {
+      } else if (alpha == kMinAlpha) {
         ASSERT_LT(std::min(lam, 1 - lam), 1e-9);
       }
       sum += lam;

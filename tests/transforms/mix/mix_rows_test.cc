@@ -69,7 +69,7 @@ class Mixes : public ::testing::TestWithParam<int64_t> {
   std::mt19937 random_{7};
 };
 
-TEST_P(Mixes, EveryTypeAndLengthAsThePlainTwin) {
+TEST_P(Mixes, EveryTypeAndLengthAsTheReference) {
   const double lams[] = {0, 1, 0.5, 0.3, 0.999999, 1e-9, 1e-300, 0.7071067811865476};
   for (const DType dtype : kDTypes) {
     size_t n = 0;
@@ -90,7 +90,7 @@ TEST_P(Mixes, EveryTypeAndLengthAsThePlainTwin) {
 }
 
 // All pairs of bytes, and weights that put sums on ties.
-TEST_P(Mixes, EveryPairOfBytesAsThePlainTwin) {
+TEST_P(Mixes, EveryPairOfBytesAsTheReference) {
   std::vector<uint8_t> pairs(2 * 65536 + 2 * kMargin);
   for (size_t i = 0; i < 65536; ++i) {
     pairs[kMargin + i] = static_cast<uint8_t>(i);
@@ -105,7 +105,7 @@ TEST_P(Mixes, EveryPairOfBytesAsThePlainTwin) {
   EXPECT_EQ(pairs[kMargin + 0xffff], 255);
 }
 
-TEST_P(Mixes, BoxesAsThePlainTwin) {
+TEST_P(Mixes, BoxesAsTheReference) {
   for (const DType dtype : kDTypes) {
     for (const MixedRow& row : {MixedRow{dtype, 1, 9, 13, 3}, MixedRow{dtype, 3, 9, 13, 1},
                                 MixedRow{dtype, 1, 5, 4099, 3}, MixedRow{dtype, 1, 1, 1, 1}}) {

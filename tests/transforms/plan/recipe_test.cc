@@ -1,4 +1,4 @@
-// Whole lists of transforms: the fused path against its plain twin.
+// Whole lists of transforms: the fused path against its reference.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -107,7 +107,7 @@ struct Rows {
 // Finished pixels, as a strip has them.
 class Emits : public ::testing::TestWithParam<int64_t> {
  protected:
-  static constexpr int kRows = 5, kMostPixels = 150, kStride = 3 * kMostPixels + 17;
+  static constexpr int kRows = 5, kMaxPixels = 150, kStride = 3 * kMaxPixels + 17;
 
   void SetUp() override {
     hwy::SetSupportedTargetsForTest(GetParam());
@@ -128,8 +128,8 @@ class Emits : public ::testing::TestWithParam<int64_t> {
 
   void ExpectSameAsPlain(const Case& c, const PixelOutput& output) {
     const bool planes = c.channels == 3 && output.layout == Layout::kNchw;
-    const FinishedRows rows{values_.data(), kStride, planes ? kMostPixels + 5 : 0,
-                            c.channels,     kRows,   c.pixels};
+    const ResampledRows rows{values_.data(), kStride, planes ? kMaxPixels + 5 : 0,
+                             c.channels,     kRows,   c.pixels};
     Rows plain(output, c.pixels + 3, kRows + 2, c.misaligned);
     Rows fast(output, c.pixels + 3, kRows + 2, c.misaligned);
     uint8_t* const plain_to = plain.At(1, c.upwards ? kRows : 1);
@@ -154,12 +154,12 @@ class Emits : public ::testing::TestWithParam<int64_t> {
   std::vector<uint8_t> values_ = std::vector<uint8_t>(kRows * kStride + kEmitOverread);
 };
 
-TEST_P(Emits, EveryTypeLayoutAndWidthAsThePlainTwin) {
+TEST_P(Emits, EveryTypeLayoutAndWidthAsTheReference) {
   constexpr float kScale[3] = {0.017f, 0.0175f, -0.0174f}, kBias[3] = {-2.1f, 2.03f, 0};
   for (const DType dtype : kDTypes) {
     for (const Layout layout : kLayouts) {
       const PixelOutput output{nullptr, dtype, kScale, kBias, layout};
-      for (int pixels = 1; pixels <= kMostPixels; pixels += pixels < 70 ? 1 : 9) {
+      for (int pixels = 1; pixels <= kMaxPixels; pixels += pixels < 70 ? 1 : 9) {
         const bool odd = pixels % 2 == 1;
         ExpectSameAsPlain({odd ? 1 : 3, pixels, 0, odd, !odd}, output);
         ExpectSameAsPlain({odd ? 3 : 1, pixels, 1, !odd, odd}, output);
@@ -179,7 +179,7 @@ float Small(std::mt19937& random) {
 }
 
 // Scales and biases that put the 256 values on ties, among the subnormal and past the largest.
-TEST_P(Emits, HostileNumbersAsThePlainTwin) {
+TEST_P(Emits, HostileNumbersAsTheReference) {
   const float numbers[] = {0x1p-11f, 0x1p-8f,   0x1p-9f,   0x1p-24f,  0x1p-25f,  0x1.8p-26f,
                            0x1p-14f, 0x1p-15f,  0x1p-126f, 0x1p-133f, 0x1p-140f, 0x1p-149f,
                            257.f,    256.9f,    0x1p8f,    0x1.01p8f, 0x1p120f,  0x1.fep119f,

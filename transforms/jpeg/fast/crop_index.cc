@@ -17,14 +17,14 @@ struct Prefix {
   uint64_t content = 0;   // ContentHash of the photograph
   uint32_t file_bytes = 0;
   uint8_t interval = 0;
-  uint8_t place_bits = 0;
+  uint8_t position_bits = 0;
   std::array<uint8_t, 3> dc_bits{};
   uint8_t unused = 0;
-  std::array<int16_t, 3> least_dc{};
+  std::array<int16_t, 3> min_dc{};
 };
 static_assert(sizeof(Prefix) == 32 && std::endian::native == std::endian::little);
 
-constexpr int kMostBits = 40;  // bits per number: positions up to 4 GB, and room to shift by 7
+constexpr int kMaxBits = 40;  // bits per number: positions up to 4 GB, and room to shift by 7
 
 // Identifies a file by its size, the last KB of its header (where the tables are) and sixteen
 // pieces of its data, the last one at its end: recompressing, cropping or truncating a file changes
@@ -59,7 +59,7 @@ class BitWriter {
       bytes_.push_back(static_cast<uint8_t>(waiting_));
     }
   }
-  void Finish() {
+  void Flush() {
     if (count_ > 0) bytes_.push_back(static_cast<uint8_t>(waiting_));
   }
 
@@ -73,11 +73,11 @@ struct Range {
   int32_t least = 0, most = 0;
 };
 
-Range RangeOf(std::span<const ScanPlace> places, size_t component) {
-  Range range{places[0].dc[component], places[0].dc[component]};
-  for (const ScanPlace& place : places) {
-    range.least = std::min(range.least, place.dc[component]);
-    range.most = std::max(range.most, place.dc[component]);
+Range RangeOf(std::span<const EntryPoint> entry_points, size_t component) {
+  Range range{entry_points[0].dc[component], entry_points[0].dc[component]};
+  for (const EntryPoint& entry_point : entry_points) {
+    range.least = std::min(range.least, entry_point.dc[component]);
+    range.most = std::max(range.most, entry_point.dc[component]);
   }
   return range;
 }
@@ -93,32 +93,34 @@ IndexShape::IndexShape(const FrameHeader& header, int each) : interval(each) {
 }
 
 std::vector<uint8_t> PackCropIndex(std::span<const uint8_t> file, const FrameHeader& header,
-                                   const IndexShape& shape, std::span<const ScanPlace> places) {
+                                   const IndexShape& shape,
+                                   std::span<const EntryPoint> entry_points) {
   if (file.size() > std::numeric_limits<uint32_t>::max()) return {};
   Prefix prefix;
   prefix.content = ContentHash(file, header.scan_offset);
   prefix.file_bytes = static_cast<uint32_t>(file.size());
   prefix.interval = static_cast<uint8_t>(shape.interval);
-  prefix.place_bits = static_cast<uint8_t>(BitsFor(places.back().bit));
+  prefix.position_bits = static_cast<uint8_t>(BitsFor(entry_points.back().bit));
   for (size_t c = 0; c < 3; ++c) {
-    const Range range = RangeOf(places, c);
+    const Range range = RangeOf(entry_points, c);
     if (range.least < std::numeric_limits<int16_t>::min() ||
         range.most > std::numeric_limits<int16_t>::max()) {
       return {};
     }
-    prefix.least_dc[c] = static_cast<int16_t>(range.least);
+    prefix.min_dc[c] = static_cast<int16_t>(range.least);
     prefix.dc_bits[c] = static_cast<uint8_t>(BitsFor(range.most - range.least));
   }
 
   std::vector<uint8_t> packed(sizeof(Prefix));
   BitWriter bits(packed);
-  for (const ScanPlace& place : places) bits.Write(place.bit, prefix.place_bits);
+  for (const EntryPoint& entry_point : entry_points)
+    bits.Write(entry_point.bit, prefix.position_bits);
   for (size_t c = 0; c < 3; ++c) {
-    for (const ScanPlace& place : places) {
-      bits.Write(place.dc[c] - prefix.least_dc[c], prefix.dc_bits[c]);
+    for (const EntryPoint& entry_point : entry_points) {
+      bits.Write(entry_point.dc[c] - prefix.min_dc[c], prefix.dc_bits[c]);
     }
   }
-  bits.Finish();
+  bits.Flush();
   std::memcpy(packed.data(), &prefix, sizeof(prefix));
   prefix.checksum = Checksum(packed);
   std::memcpy(packed.data(), &prefix, sizeof(prefix));
@@ -142,19 +144,19 @@ CropIndex::Match CropIndex::Open(std::span<const uint8_t> packed, std::span<cons
   int64_t end = 8 * int64_t{sizeof(prefix)};
   const auto take = [&](int bits) {
     const int64_t begin = end;
-    end += bits * shape_.places();
+    end += bits * shape_.entry_points();
     return Field{begin, bits};
   };
-  bit_ = take(prefix.place_bits);
+  bit_ = take(prefix.position_bits);
   for (size_t c = 0; c < 3; ++c) {
     dc_[c] = take(prefix.dc_bits[c]);
-    least_dc_[c] = prefix.least_dc[c];
+    min_dc_[c] = prefix.min_dc[c];
   }
-  const bool fits = prefix.place_bits <= kMostBits && prefix.unused == 0 &&
+  const bool fits = prefix.position_bits <= kMaxBits && prefix.unused == 0 &&
                     *std::max_element(prefix.dc_bits.begin(), prefix.dc_bits.end()) <= 16 &&
                     static_cast<size_t>((end + 7) / 8) == packed.size();
-  // The first entry point is known, which determines `least_dc`, to which all are relative.
-  return fits && At(0) == ScanPlace{} ? Match::kUsable : Match::kDamaged;
+  // The first entry point is known, which determines `min_dc`, to which all are relative.
+  return fits && At(0) == EntryPoint{} ? Match::kUsable : Match::kDamaged;
 }
 
 int64_t CropIndex::Read(const Field& field, int64_t number) const {
@@ -169,12 +171,12 @@ int64_t CropIndex::Read(const Field& field, int64_t number) const {
   return static_cast<int64_t>(word >> bit % 8 & ((uint64_t{1} << field.bits) - 1));
 }
 
-ScanPlace CropIndex::At(int64_t number) const {
-  ScanPlace place{Read(bit_, number), {}};
+EntryPoint CropIndex::At(int64_t number) const {
+  EntryPoint entry_point{Read(bit_, number), {}};
   for (size_t c = 0; c < 3; ++c) {
-    place.dc[c] = least_dc_[c] + static_cast<int32_t>(Read(dc_[c], number));
+    entry_point.dc[c] = min_dc_[c] + static_cast<int32_t>(Read(dc_[c], number));
   }
-  return place;
+  return entry_point;
 }
 
 }  // namespace stoker::jpeg

@@ -21,38 +21,38 @@ namespace stoker::jpeg {
 // An entry point: the state of the parser between two MCUs, which is the position of the next bit
 // and the DC predictors. A restart marker, and the bits that fill the byte before it, follow the
 // position.
-struct ScanPlace {
+struct EntryPoint {
   // The position from the first byte after the header, in the file as stored, including the zeros
   // stuffed after 0xFF, and markers: byte × 8 + bit.
   int64_t bit = 0;
   std::array<int32_t, 3> dc{};
 
   int64_t byte() const { return bit / 8; }
-  friend bool operator==(const ScanPlace&, const ScanPlace&) = default;
+  friend bool operator==(const EntryPoint&, const EntryPoint&) = default;
 };
 
 // Where the entry points are: before the first MCU of each row or, with restart markers, of each
 // segment; before every interval-th MCU after it; and after the last MCU of the image.
 struct IndexShape {
   static constexpr int kInterval = 8;
-  static constexpr int kMostInterval = 255;
+  static constexpr int kMaxInterval = 255;
 
   IndexShape() = default;
   IndexShape(const FrameHeader& header, int interval);
 
   // The MCU that follows an entry point.
-  int64_t McuAt(int64_t place) const {
-    return std::min(place / per_stride * stride + place % per_stride * interval, mcus);
+  int64_t McuAt(int64_t entry_point) const {
+    return std::min(entry_point / per_stride * stride + entry_point % per_stride * interval, mcus);
   }
   // The last entry point at or before an MCU.
-  int64_t PlaceBefore(int64_t mcu) const {
+  int64_t EntryPointBefore(int64_t mcu) const {
     return mcu / stride * per_stride + mcu % stride / interval;
   }
-  // The first entry point after `place` that begins a row or a segment.
-  int64_t SegmentEnd(int64_t place) const {
-    return std::min((place / per_stride + 1) * per_stride, places() - 1);
+  // The first entry point after `entry_point` that begins a row or a segment.
+  int64_t SegmentEnd(int64_t entry_point) const {
+    return std::min((entry_point / per_stride + 1) * per_stride, entry_points() - 1);
   }
-  int64_t places() const { return PlaceBefore(mcus - 1) + 2; }
+  int64_t entry_points() const { return EntryPointBefore(mcus - 1) + 2; }
 
   int64_t mcus = 0;    // of the image
   int64_t stride = 1;  // MCUs of a row, or between restart markers
@@ -60,10 +60,11 @@ struct IndexShape {
   int64_t interval = 1;
 };
 
-// Packs `places` as the index of `file`. Returns nothing if a number does not fit (which no valid
-// file below 4 GB has) or the file is larger.
+// Packs `entry_points` as the index of `file`. Returns nothing if a number does not fit (which no
+// valid file below 4 GB has) or the file is larger.
 std::vector<uint8_t> PackCropIndex(std::span<const uint8_t> file, const FrameHeader& header,
-                                   const IndexShape& shape, std::span<const ScanPlace> places);
+                                   const IndexShape& shape,
+                                   std::span<const EntryPoint> entry_points);
 
 // A reader of a packed index. It owns nothing: the packed bytes must stay valid.
 class CropIndex {
@@ -81,9 +82,9 @@ class CropIndex {
 
   const IndexShape& shape() const { return shape_; }
 
-  // Precondition: Open returned kUsable, and 0 ≤ number < shape().places(). The result may be
+  // Precondition: Open returned kUsable, and 0 ≤ number < shape().entry_points(). The result may be
   // wrong.
-  ScanPlace At(int64_t number) const;
+  EntryPoint At(int64_t number) const;
 
  private:
   struct Field {        // an array of numbers of equal width, one for each entry point
@@ -96,7 +97,7 @@ class CropIndex {
   IndexShape shape_;
   Field bit_;
   std::array<Field, 3> dc_;
-  std::array<int32_t, 3> least_dc_{};
+  std::array<int32_t, 3> min_dc_{};
 };
 
 }  // namespace stoker::jpeg

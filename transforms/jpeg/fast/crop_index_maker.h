@@ -16,7 +16,7 @@ class McuParser;
 // Its tables are reused from image to image. Not thread-safe.
 class CropIndexMaker {
  public:
-  explicit CropIndexMaker(int interval = IndexShape::kInterval);  // 1 to kMostInterval
+  explicit CropIndexMaker(int interval = IndexShape::kInterval);  // 1 to kMaxInterval
   ~CropIndexMaker();
 
   // `file`: followed by kBufferPadding readable bytes. Replaces `packed`. Otherwise returns why
@@ -26,17 +26,17 @@ class CropIndexMaker {
   Fallback Make(std::span<const uint8_t> file, std::vector<uint8_t>& packed);
 
  private:
-  Fallback FindPlaces(std::span<const uint8_t> file, const FrameHeader& header,
-                      const IndexShape& shape);
+  Fallback FindEntryPoints(std::span<const uint8_t> file, const FrameHeader& header,
+                           const IndexShape& shape);
 
   const int interval_;
   std::unique_ptr<McuParser> parser_;
-  std::vector<ScanPlace> places_;
+  std::vector<EntryPoint> entry_points_;
 };
 
 // The reference: bit by bit, MCU by MCU. Returns the same entry points where Make succeeds;
 // otherwise the result is unspecified.
-std::vector<ScanPlace> FindPlacesPlain(std::span<const uint8_t> file, const FrameHeader& header,
-                                       const IndexShape& shape);
+std::vector<EntryPoint> FindEntryPointsPlain(std::span<const uint8_t> file,
+                                             const FrameHeader& header, const IndexShape& shape);
 
 }  // namespace stoker::jpeg

@@ -40,10 +40,10 @@ struct Segment {
   Segment(std::span<const uint8_t> scan, size_t from) {
     while (from < scan.size() && (scan[from] != 0xFF || Stuffed(scan, from))) {
       bytes.push_back(scan[from]);
-      place.push_back(from);
+      offset.push_back(from);
       from += scan[from] == 0xFF ? 2 : 1;
     }
-    place.push_back(from);
+    offset.push_back(from);
     bytes.resize(bytes.size() + kMcuBytes + 8);
   }
   static bool Stuffed(std::span<const uint8_t> scan, size_t at) {
@@ -51,30 +51,30 @@ struct Segment {
   }
 
   std::vector<uint8_t> bytes;  // without stuffed zeros
-  std::vector<size_t> place;   // the offset of each of them in the scan, and of the marker
+  std::vector<size_t> offset;  // the offset of each of them in the scan, and of the marker
 };
 
 }  // namespace
 
-std::vector<ScanPlace> FindPlacesPlain(std::span<const uint8_t> file, const FrameHeader& header,
-                                       const IndexShape& shape) {
+std::vector<EntryPoint> FindEntryPointsPlain(std::span<const uint8_t> file,
+                                             const FrameHeader& header, const IndexShape& shape) {
   const auto tables = std::make_unique<Tables>();
   EntropyState state;
   if (!SetUp(header, *tables, state)) return {};
   const std::span<const uint8_t> scan = file.subspan(header.scan_offset);
-  std::vector<ScanPlace> places;
+  std::vector<EntryPoint> entry_points;
   Segment segment(scan, 0);
   state.reader.next = segment.bytes.data();
   for (int64_t mcu = 0; mcu <= shape.mcus; ++mcu) {
     const int64_t used = 8 * (state.reader.next - segment.bytes.data()) - state.reader.count;
-    if (static_cast<size_t>(used / 8) >= segment.place.size()) return {};
+    if (static_cast<size_t>(used / 8) >= segment.offset.size()) return {};
     if (mcu == shape.mcus || mcu % shape.stride % shape.interval == 0) {
-      const size_t byte = segment.place[static_cast<size_t>(used / 8)];
-      places.push_back({8 * static_cast<int64_t>(byte) + used % 8, state.dc});
+      const size_t byte = segment.offset[static_cast<size_t>(used / 8)];
+      entry_points.push_back({8 * static_cast<int64_t>(byte) + used % 8, state.dc});
     }
     if (mcu == shape.mcus) break;
     if (header.restart_interval > 0 && mcu > 0 && mcu % header.restart_interval == 0) {
-      segment = Segment(scan, std::min(segment.place.back() + 2, scan.size()));
+      segment = Segment(scan, std::min(segment.offset.back() + 2, scan.size()));
       state.reader = {0, 0, segment.bytes.data()};
       state.dc = {};
     }
@@ -83,7 +83,7 @@ std::vector<ScanPlace> FindPlacesPlain(std::span<const uint8_t> file, const Fram
     ParsePlain(run);
     if (state.damaged) return {};
   }
-  return places;
+  return entry_points;
 }
 
 }  // namespace stoker::jpeg

@@ -18,23 +18,23 @@ namespace {
 
 // The offset of coefficient k from the first one of its block; beyond 63, in the room after the
 // group. The largest index belongs to k = 62, a run of 16 and the end of the block.
-constexpr size_t kPlaces = 256;
-static_assert(62 + 16 + kEndOfBlock < kPlaces);
+constexpr size_t kOffsets = 256;
+static_assert(62 + 16 + kEndOfBlock < kOffsets);
 
-struct Places {
-  uint16_t at[kPlaces];
+struct CoefficientOffsets {
+  uint16_t at[kOffsets];
 };
 
-Places MakePlaces() {
-  Places places{};
-  for (size_t k = 0; k < kPlaces; ++k) {
+CoefficientOffsets MakeOffsets() {
+  CoefficientOffsets offsets{};
+  for (size_t k = 0; k < kOffsets; ++k) {
     const unsigned natural = k < 64 ? kZigZag[k] : 64;
-    places.at[k] = static_cast<uint16_t>(natural / 8 * kGroupRow + natural % 8);
+    offsets.at[k] = static_cast<uint16_t>(natural / 8 * kGroupRow + natural % 8);
   }
-  return places;
+  return offsets;
 }
 
-const Places kPlace = MakePlaces();
+const CoefficientOffsets kOffsetOf = MakeOffsets();
 
 }  // namespace
 }  // namespace stoker::jpeg
@@ -78,8 +78,8 @@ HWY_INLINE int TakeSymbol(BitReader& r, const LongCodes& codes) {
   for (size_t length = 1; length <= 16; ++length) {
     if (top >= codes.limit[length]) continue;
     Drop(r, static_cast<unsigned>(length));
-    const int place = (top >> (16 - length)) + codes.offset[length];
-    return codes.symbol[static_cast<size_t>(place)];
+    const int index = (top >> (16 - length)) + codes.offset[length];
+    return codes.symbol[static_cast<size_t>(index)];
   }
   return -1;
 }
@@ -113,7 +113,7 @@ HWY_NOINLINE Slow SlowAc(BitReader r, const LongCodes& codes, int k, int16_t* bl
     return {r, k + kEndOfBlock};
   }
   const int value = TakeValue(r, symbol & 15);
-  if (block != nullptr) block[kPlace.at[next]] = static_cast<int16_t>(value);
+  if (block != nullptr) block[kOffsetOf.at[next]] = static_cast<int16_t>(value);
   return {r, next};
 }
 
@@ -151,8 +151,8 @@ struct Decoding {
     const uint64_t behind = window >> (-unsigned{e.bits} & 63);  // ends with the last value
     const auto bits = static_cast<int32_t>(behind & ((uint64_t{1} << e.size) - 1));
     const int32_t bias = e.bias;
-    block[kPlace.at[k + e.first_step]] = e.first_value;
-    block[kPlace.at[next]] = static_cast<int16_t>(bits + (((2 * bits + bias) >> 31) & bias));
+    block[kOffsetOf.at[k + e.first_step]] = e.first_value;
+    block[kOffsetOf.at[next]] = static_cast<int16_t>(bits + (((2 * bits + bias) >> 31) & bias));
     return next;
   }
 };
@@ -170,12 +170,12 @@ struct Skipping {
   }
 };
 
-// ---- A lane: parses a run lookup by lookup, so that two lanes can take turns.
+// ---- A stream: parses a run lookup by lookup, so that two streams can be interleaved.
 
 template <class Kind>
-class Lane {
+class DecodeStream {
  public:
-  HWY_INLINE explicit Lane(McuRun& run)
+  HWY_INLINE explicit DecodeStream(McuRun& run)
       : run_(run),
         state_(*run.state),
         r_(state_.reader),
@@ -196,13 +196,13 @@ class Lane {
   HWY_INLINE bool Step() {
     const typename Kind::Entry* const e = Kind::Find(table_, r_.window);
     const unsigned next = Kind::Apply(*e, r_.window, k_, block_);
-    if (HWY_UNLIKELY(next >= 63)) return Turn(next, e->bits);
+    if (HWY_UNLIKELY(next >= 63)) return TakeUncommon(next, e->bits);
     k_ = next;
     Drop(r_, e->bits);
     return true;
   }
 
-  HWY_INLINE void Leave(bool at_stop) {
+  HWY_INLINE void SaveState(bool at_stop) {
     state_.reader = r_;
     run_.step = static_cast<int>(step_ - state_.step.data());
     run_.k = at_stop ? -1 : static_cast<int>(k_);
@@ -227,8 +227,8 @@ class Lane {
   }
 
   // Handles the uncommon cases, usually the end of the block. Returns false at the end of a run.
-  HWY_INLINE bool Turn(unsigned next, unsigned bits) {
-    if (!Ends(next, bits) && !GoSlowly()) return true;
+  HWY_INLINE bool TakeUncommon(unsigned next, unsigned bits) {
+    if (!Ends(next, bits) && !TakeSlowPath()) return true;
     if constexpr (Kind::kStore) *step_->last = static_cast<uint8_t>(k_);
     if (++step_ == end_ && !NextRound()) return false;
     Begin();
@@ -246,7 +246,7 @@ class Lane {
 
   // A code longer than the window, or codes that extend into the next block. Returns whether the
   // block has ended.
-  HWY_INLINE bool GoSlowly() {
+  HWY_INLINE bool TakeSlowPath() {
     if constexpr (Kind::kStore) return TakeSymbol();
     // Skipping continues with decoding's lookups of at most two symbols.
     for (int i = 0; i < kSkipWindow; ++i) {
@@ -307,24 +307,24 @@ class Lane {
 
 template <class Kind>
 void ParseAs(McuRun& run) {
-  Lane<Kind> lane(run);
+  DecodeStream<Kind> stream(run);
   do {
-    lane.Refill();
-  } while (lane.Step() && lane.Step());
-  lane.Leave(true);
+    stream.Refill();
+  } while (stream.Step() && stream.Step());
+  stream.SaveState(true);
 }
 
 template <class A, class B>
 void ParseBothAs(McuRun& first, McuRun& second) {
-  Lane<A> a(first);
-  Lane<B> b(second);
+  DecodeStream<A> a(first);
+  DecodeStream<B> b(second);
   bool a_on = true, b_on = true;
   do {
     a.Refill();
     b.Refill();
   } while ((a_on = a.Step()) && (b_on = b.Step()) && (a_on = a.Step()) && (b_on = b.Step()));
-  a.Leave(!a_on);
-  b.Leave(!b_on);
+  a.SaveState(!a_on);
+  b.SaveState(!b_on);
 }
 
 void One(McuRun& run) {
@@ -365,11 +365,11 @@ McuRun StartRun(EntropyState& state, bool store, int column, int count) {
   for (int mcu = column - in_round; store && mcu < column - in_round + kRoundMcus; ++mcu) {
     for (int i = 0; i < state.blocks; ++i) {
       const McuBlock& b = state.block[static_cast<size_t>(i)];
-      const int place = mcu * b.columns + b.column;
+      const int index = mcu * b.columns + b.column;
       BlockStep& step = state.step[at++];
       step.block =
-          b.groups + ptrdiff_t{place / kGroupBlocks} * kGroupStride + place % kGroupBlocks * 8;
-      step.last = b.last + place;
+          b.groups + ptrdiff_t{index / kGroupBlocks} * kGroupStride + index % kGroupBlocks * 8;
+      step.last = b.last + index;
     }
   }
   return {&state, store, column, count, in_round * state.blocks, -1};

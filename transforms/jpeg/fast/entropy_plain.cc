@@ -42,7 +42,7 @@ class PlainReader {
   }
 
   // Converts to a reader whose window is empty except for the rest of a partly used byte.
-  BitReader Finish() const {
+  BitReader ToBitReader() const {
     const int at = used_ - have_;
     const int bytes = at >= 0 ? (at + 7) / 8 : -(-at / 8);
     BitReader r;
@@ -76,8 +76,8 @@ int ParseBlock(PlainReader& r, const McuBlock& b, int32_t& predictor, int16_t* b
       break;
     }
     k += (symbol >> 4) + 1;
-    const int value = r.Value(symbol & 15), place = kZigZag[static_cast<size_t>(k)];
-    if (block != nullptr) block[place / 8 * kGroupRow + place % 8] = static_cast<int16_t>(value);
+    const int value = r.Value(symbol & 15), index = kZigZag[static_cast<size_t>(k)];
+    if (block != nullptr) block[index / 8 * kGroupRow + index % 8] = static_cast<int16_t>(value);
   }
   return k;
 }
@@ -93,7 +93,7 @@ void ParseMcu(EntropyState& state, bool store, int column) {
         ParseBlock(r, b, state.dc[static_cast<size_t>(b.component)], block, state.damaged);
     if (store) b.last[at] = static_cast<uint8_t>(last);
   }
-  state.reader = r.Finish();
+  state.reader = r.ToBitReader();
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ enum Marker : uint8_t {
   kComment = 0xFE,
 };
 
-constexpr int kMostPixels = 65500;  // per side: libjpeg-turbo's limit
+constexpr int kMaxPixels = 65500;  // per side: libjpeg-turbo's limit
 
 using Segment = std::span<const uint8_t>;  // the bytes after a marker and its length
 
@@ -100,7 +100,7 @@ class Parser {
     const int n = s[5];
     if (n != 1 && n != 3) return n == 0 ? Fallback::kHeader : Fallback::kColor;
     const int longest = std::max(header_.size.width, header_.size.height);
-    if (std::min(header_.size.width, header_.size.height) == 0 || longest > kMostPixels ||
+    if (std::min(header_.size.width, header_.size.height) == 0 || longest > kMaxPixels ||
         s.size() != 6 + 3 * static_cast<size_t>(n)) {
       return Fallback::kHeader;
     }

@@ -179,17 +179,17 @@ namespace {
 
 // Canonical codes (T.81, C.2): codes of one length are consecutive, and all ones is never used.
 bool FillLongCodes(HuffmanSpec spec, LongCodes& codes) {
-  int code = 0, place = 0;
+  int code = 0, index = 0;
   for (int length = 1; length <= 16; ++length) {
     const auto at = static_cast<size_t>(length);
-    codes.offset[at] = place - code;
+    codes.offset[at] = index - code;
     code += spec[length - 1];
-    place += spec[length - 1];
+    index += spec[length - 1];
     codes.limit[at] = code << (16 - length);
     if (spec[length - 1] != 0 && code >= 1 << length) return false;
     code <<= 1;
   }
-  std::memcpy(codes.symbol.data(), spec + 16, static_cast<size_t>(place));
+  std::memcpy(codes.symbol.data(), spec + 16, static_cast<size_t>(index));
   return true;
 }
 

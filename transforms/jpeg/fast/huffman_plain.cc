@@ -12,13 +12,13 @@ struct Symbol {
 // Finds the code at the start of `bits` bits.
 Symbol Find(HuffmanSpec spec, unsigned window, int bits) {
   unsigned code = 0;
-  int place = 0;
+  int index = 0;
   for (int length = 1; length <= bits; ++length) {
     const unsigned top = window >> (bits - length), count = spec[length - 1];
     if (top >= code && top < code + count) {
-      return {spec[16 + place + static_cast<int>(top - code)], length};
+      return {spec[16 + index + static_cast<int>(top - code)], length};
     }
-    place += static_cast<int>(count);
+    index += static_cast<int>(count);
     code = (code + count) << 1;
   }
   return {};

@@ -153,7 +153,7 @@ struct Range {
   HWY_INLINE bool ok() const {
     const Limits d;
     return hn::AllTrue(d, hn::And(hn::Eq(excess, hn::Zero(d)),
-                                  hn::Eq(hn::Min(middle, hn::Set(d, kMostMiddle)), middle)));
+                                  hn::Eq(hn::Min(middle, hn::Set(d, kMaxMiddle)), middle)));
   }
 };
 
@@ -235,7 +235,7 @@ void SetQuantiser(const std::array<uint16_t, 64>& table, Quantiser& quantiser) {
   for (size_t i = 0; i < quantiser.factor.size(); ++i) {
     const int q = table[i / kGroupRow * 8 + i % 8];
     quantiser.factor[i] = static_cast<int16_t>(q);
-    quantiser.limit[i] = static_cast<uint16_t>(q == 0 ? 0xFFFF : kMostDequantised / q);
+    quantiser.limit[i] = static_cast<uint16_t>(q == 0 ? 0xFFFF : kMaxDequantised / q);
   }
 }
 

@@ -17,8 +17,8 @@ namespace stoker::jpeg {
 // Dequantized coefficients of 8-bit samples lie within ±1024, apart from rounding, and the results
 // of the first pass within ±8192. libjpeg-turbo's SIMD code adds two such numbers in 16 bits, this
 // code in 32: with hostile coefficients they would differ. So both ranges are checked.
-inline constexpr int kMostDequantised = 4095;
-inline constexpr int kMostMiddle = 16383;
+inline constexpr int kMaxDequantised = 4095;
+inline constexpr int kMaxMiddle = 16383;
 
 // A quantization table for groups, repeated for the four blocks.
 struct Quantiser {

@@ -43,7 +43,7 @@ bool TransformBlock(const Quantiser& q, int16_t* coefficients, uint8_t* out, ptr
   }
   if (!in_range) return false;
   for (int x = 0; x < 8; ++x) Pass(block + x, 8, 11);
-  for (const int v : block) in_range &= std::abs(v) <= kMostMiddle;
+  for (const int v : block) in_range &= std::abs(v) <= kMaxMiddle;
   if (!in_range) return false;
   for (int y = 0; y < 8; ++y) Pass(block + 8 * y, 1, 18);
   for (int i = 0; i < 64; ++i) {

@@ -10,9 +10,9 @@ namespace stoker::jpeg {
 namespace {
 
 // The maximum number of MCUs parsed at a time, so that no predictor can overflow.
-constexpr int kMostMcus = 1 << 16;
-constexpr int kMostPredictor = 1 << 30;
-static_assert(int64_t{kMostMcus} * 4 * ((1 << kMaxDcSize) - 1) < kMostPredictor);
+constexpr int kMaxMcus = 1 << 16;
+constexpr int kMaxPredictor = 1 << 30;
+static_assert(int64_t{kMaxMcus} * 4 * ((1 << kMaxDcSize) - 1) < kMaxPredictor);
 
 }  // namespace
 
@@ -61,21 +61,21 @@ Fallback McuParser::Start() {
 
 namespace {
 
-// The byte after the last one with bits before `place`, and after the zero stuffed behind it.
-size_t EndOf(const ScanPlace& place, std::span<const uint8_t> scan) {
-  const auto byte = static_cast<size_t>(place.byte());
-  if (place.bit % 8 == 0 || byte >= scan.size()) return byte;
+// The byte after the last one with bits before `entry_point`, and after the zero stuffed behind it.
+size_t EndOf(const EntryPoint& entry_point, std::span<const uint8_t> scan) {
+  const auto byte = static_cast<size_t>(entry_point.byte());
+  if (entry_point.bit % 8 == 0 || byte >= scan.size()) return byte;
   return byte + (scan[byte] == 0xFF ? 2 : 1);
 }
 
 }  // namespace
 
-void McuParser::Prefetch(const ScanPlace& from, const ScanPlace& until) const {
+void McuParser::Prefetch(const EntryPoint& from, const EntryPoint& until) const {
   const auto begin = static_cast<size_t>(from.byte()), end = static_cast<size_t>(until.byte());
   if (begin < end && end <= scan_.size()) ScanData::Prefetch(scan_.subspan(begin, end - begin));
 }
 
-Fallback McuParser::Seek(int64_t number, const ScanPlace& from, const ScanPlace& until) {
+Fallback McuParser::Seek(int64_t number, const EntryPoint& from, const EntryPoint& until) {
   const auto begin = static_cast<size_t>(from.byte());
   const size_t end = EndOf(until, scan_);
   if (from.bit > until.bit || end > scan_.size()) return Fallback::kBits;
@@ -104,7 +104,7 @@ bool McuParser::EndsSegment() const {
   return data_.Behind().has_value() && 0 <= unused && unused < 8;
 }
 
-Fallback McuParser::CheckArrival(const ScanPlace& until) {
+Fallback McuParser::CheckArrival(const EntryPoint& until) {
   const auto behind = data_.Behind();
   const bool there = behind && behind->empty() &&
                      data_.UnusedBits(entropy_) == (8 - until.bit % 8) % 8 &&
@@ -131,7 +131,7 @@ McuRun* McuParser::Next() {
   }
   if (wanted_ == 0) return nullptr;
   if (why_ = PassMarker(); why_ != Fallback::kNone) return nullptr;
-  int64_t count = std::min<int64_t>(wanted_, kMostMcus);
+  int64_t count = std::min<int64_t>(wanted_, kMaxMcus);
   if (restart_interval_ != 0) {
     count = std::min(count, restart_interval_ - next_ % restart_interval_);
   }
@@ -147,7 +147,7 @@ Fallback McuParser::EndStop() {
   if (entropy_.damaged) return Fallback::kBits;
   if (ScanData::Passed(entropy_) && !data_.Provide(entropy_)) return Fallback::kBits;
   for (const int32_t predictor : entropy_.dc) {
-    if (std::abs(predictor) >= kMostPredictor) return Fallback::kBits;
+    if (std::abs(predictor) >= kMaxPredictor) return Fallback::kBits;
   }
   return Fallback::kNone;
 }
@@ -164,7 +164,7 @@ Fallback McuParser::PassMarker() {
 
 // ---- For making an index
 
-ScanPlace McuParser::Locate() {
+EntryPoint McuParser::Locate() {
   for (; located_segment_ < segment_; ++located_segment_) {  // the parser has passed these markers
     while (scan_[located_] != 0xFF || scan_[located_ + 1] == 0) ++located_;
     located_ += 2;

@@ -38,10 +38,10 @@ class McuParser {
 
   // Goes to MCU `number` of the image, whose entry point is claimed to be `from`. Reads no data
   // after `until`, a later entry point with no restart marker in between.
-  Fallback Seek(int64_t number, const ScanPlace& from, const ScanPlace& until);
+  Fallback Seek(int64_t number, const EntryPoint& from, const EntryPoint& until);
 
   // Prefetches the data that Seek will need.
-  void Prefetch(const ScanPlace& from, const ScanPlace& until) const;
+  void Prefetch(const EntryPoint& from, const EntryPoint& until) const;
 
   // Sets what Next goes through after everything requested before. `column`: of the first MCU, in
   // its row of groups.
@@ -54,11 +54,11 @@ class McuParser {
   Fallback why() const { return why_; }
 
   // After Seek: checks that the parser has arrived exactly at `until`.
-  Fallback CheckArrival(const ScanPlace& until);
+  Fallback CheckArrival(const EntryPoint& until);
 
   // After Start: the position of the parser. Not O(1): it goes through the data since the previous
   // call.
-  ScanPlace Locate();
+  EntryPoint Locate();
   // Whether only the end-of-image marker follows, after less than a byte.
   bool AtEndOfImage();
   // Whether only zeros follow, at least two of them, which are not part of the data: then the

@@ -17,9 +17,9 @@ size_t RoundUp(size_t n, size_t multiple) { return (n + multiple - 1) / multiple
 
 }  // namespace
 
-Planes::Places Planes::Place(const CropGeometry& geometry) {
+Planes::MemoryLayout Planes::LayOut(const CropGeometry& geometry) {
   const size_t components = geometry.gray ? 1 : 3;
-  Places places;
+  MemoryLayout layout;
   size_t bytes = 0;
   for (size_t c = 0; c < components; ++c) {
     const size_t columns = c == 0 && geometry.wide ? 2 : 1, rows = c == 0 && geometry.tall ? 2 : 1;
@@ -27,23 +27,23 @@ Planes::Places Planes::Place(const CropGeometry& geometry) {
     // An odd multiple of 64, so that the rows of a block do not all compete for the same cache
     // sets.
     const size_t stride = RoundUp(width + 2 * kMargin, 128) + 64;
-    places.stride[c] = stride;
-    places.first[c] = bytes + stride + kMargin;
+    layout.stride[c] = stride;
+    layout.first[c] = bytes + stride + kMargin;
     bytes += stride * (1 + 8 * rows);
     if (c == 0) continue;
-    places.upsampled[c] = bytes;
+    layout.upsampled[c] = bytes;
     bytes += RoundUp(static_cast<size_t>(geometry.mcus() * geometry.mcu_width) + 2 * kMargin, 64);
   }
-  places.bytes = bytes + kMargin;
-  return places;
+  layout.bytes = bytes + kMargin;
+  return layout;
 }
 
 void Planes::Start(const CropGeometry& geometry, uint8_t* memory) {
   geometry_ = &geometry;
-  const Places places = Place(geometry);
+  const MemoryLayout layout = LayOut(geometry);
   for (size_t c = 0; c < plane_.size(); ++c) {
-    plane_[c] = {memory + places.first[c], static_cast<ptrdiff_t>(places.stride[c])};
-    upsampled_[c] = memory + places.upsampled[c];
+    plane_[c] = {memory + layout.first[c], static_cast<ptrdiff_t>(layout.stride[c])};
+    upsampled_[c] = memory + layout.upsampled[c];
   }
 }
 

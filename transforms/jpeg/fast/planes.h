@@ -17,7 +17,7 @@ namespace stoker::jpeg {
 class Planes {
  public:
   // The bytes for all planes of one image, the minimum size of the memory given to Start.
-  static size_t BytesFor(const CropGeometry& geometry) { return Place(geometry).bytes; }
+  static size_t BytesFor(const CropGeometry& geometry) { return LayOut(geometry).bytes; }
 
   // Prepares for one image.
   void Start(const CropGeometry& geometry, uint8_t* memory);
@@ -41,11 +41,11 @@ class Planes {
   };
 
   // Offsets in bytes from the start of the memory.
-  struct Places {
+  struct MemoryLayout {
     std::array<size_t, 3> stride{}, first{}, upsampled{};
     size_t bytes = 0;
   };
-  static Places Place(const CropGeometry& geometry);
+  static MemoryLayout LayOut(const CropGeometry& geometry);
 
   void RepeatEdges();
   void KeepLastRow();

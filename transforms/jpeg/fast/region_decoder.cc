@@ -22,7 +22,7 @@ struct RegionDecoder::State {
   explicit State(MemoryBudget* budget) : memory(budget != nullptr ? *budget : uncounted) {}
 
   size_t ListBlockRows();
-  void PlaceBlocks();
+  void AssignBlocks();
   Fallback Prepare(std::span<const uint8_t> bytes, const CropIndex* index);
   Status Reserve(RowSink& to, const Rect& region);
   McuRun* Next();
@@ -86,7 +86,7 @@ size_t State::ListBlockRows() {
 
 // Rows of groups are consecutive in memory, all at a multiple of kGroupStride from the start: the
 // unused room for overruns is at the same offsets for all images.
-void State::PlaceBlocks() {
+void State::AssignBlocks() {
   auto* next = reinterpret_cast<int16_t*>(coefficients.data());
   uint8_t* next_last = last.data();
   auto block = parser.blocks().begin();  // in the same order
@@ -215,7 +215,7 @@ Status RegionDecoder::Start(std::span<const uint8_t> bytes, const FrameHeader& h
   s.why = s.Prepare(bytes, index);
   if (s.why != Fallback::kNone) return {};
   TRY(s.Reserve(sink, region));
-  s.PlaceBlocks();
+  s.AssignBlocks();
   s.planes.Start(*s.geometry, s.samples.data());
   s.run_behind = s.plan->Next();
   s.TakeRun();

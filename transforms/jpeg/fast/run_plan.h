@@ -14,8 +14,8 @@ namespace stoker::jpeg {
 struct Run {
   bool seek = false;  // jump to MCU `first` of the image, whose entry point is claimed to be `from`
   int64_t first = 0;
-  ScanPlace from;
-  ScanPlace until;          // a later entry point: data after it are not needed
+  EntryPoint from;
+  EntryPoint until;         // a later entry point: data after it are not needed
   int64_t skip = 0;         // number of MCUs to skip
   int decode = 0;           // number of MCUs to decode, …
   int column = 0;           // … the first one into this column of the region's row
@@ -49,10 +49,10 @@ class RunPlan {
   const CropGeometry& geometry_;
   const CropIndex* const index_;
   int row_;
-  bool in_row_ = false;   // with an index: in the middle of a row
-  int64_t place_ = 0;     // number of the entry point where the next run begins then
-  ScanPlace from_;        // that entry point
-  int64_t unparsed_ = 0;  // without an index: MCUs before the next decoded one
+  bool in_row_ = false;      // with an index: in the middle of a row
+  int64_t entry_point_ = 0;  // number of the entry point where the next run begins then
+  EntryPoint from_;          // that entry point
+  int64_t unparsed_ = 0;     // without an index: MCUs before the next decoded one
 };
 
 }  // namespace stoker::jpeg

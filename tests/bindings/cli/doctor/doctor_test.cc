@@ -22,7 +22,7 @@ DoctorReport MadeUp() {
   report.visible_devices = "1,0";
   report.cuda.built = true;
   report.cuda.runtime = 13000;
-  report.cuda.least_driver = 13000;
+  report.cuda.min_driver = 13000;
   report.cuda.driver = 13020;
   report.cuda.devices = {{.ordinal = 0,
                           .name = "Some GPU",

@@ -106,7 +106,7 @@ TEST_F(IndexListingTest, LongPaths) {
 }
 
 // Moved as a whole it is the same folder.
-TEST_F(IndexListingTest, AnotherPlace) {
+TEST_F(IndexListingTest, AnotherLocation) {
   for (const char* path : {"a/1.jpg", "b/2.jpg"}) File(path);
   MakeIndex();
   fs::rename(root_, base_ / "moved");
@@ -207,7 +207,7 @@ TEST_F(IndexListingTest, AFolderWhoseTimeNobodyCanTell) {
     if (!told) list.folders[1].modified_ns = kUnknownTime;
     auto writer = DatasetIndexWriter::Create(root_ / kIndexName).value();
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(writer.Add({}, {}).ok());
-    ASSERT_TRUE(writer.Finish(list).ok());
+    ASSERT_TRUE(writer.Commit(list).ok());
     if (told) {
       EXPECT_EQ(Open(CropIndex::kAuto)->Warning(), "");
     } else {

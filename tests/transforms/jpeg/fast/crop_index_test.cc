@@ -21,8 +21,8 @@ namespace {
 
 using jpeg::CropIndex;
 using jpeg::CropIndexMaker;
+using jpeg::EntryPoint;
 using jpeg::IndexShape;
-using jpeg::ScanPlace;
 
 std::span<const uint8_t> File(const std::vector<uint8_t>& padded) {
   return std::span(padded).first(padded.size() - kBufferPadding);
@@ -102,7 +102,7 @@ TEST_P(IndexedKind, EqualsTheFullDecode) {
   });
 }
 
-TEST_P(IndexedKind, PlacesAreThoseOfThePlainTwin) {
+TEST_P(IndexedKind, PositionsMatchTheReference) {
   for (const int interval : {1, 3, 8, 255}) {
     for (const JpegOptions& options : Grid()) {
       const std::vector<uint8_t> bytes = Padded(MakeJpeg(options));
@@ -111,10 +111,10 @@ TEST_P(IndexedKind, PlacesAreThoseOfThePlainTwin) {
       ASSERT_EQ(jpeg::ParseHeader(File(bytes), header), Fallback::kNone);
       CropIndex index;
       ASSERT_EQ(index.Open(packed, File(bytes), header), CropIndex::Match::kUsable);
-      const std::vector<ScanPlace> want =
-          jpeg::FindPlacesPlain(File(bytes), header, IndexShape(header, interval));
-      ASSERT_EQ(static_cast<size_t>(index.shape().places()), want.size());
-      for (int64_t i = 0; i < index.shape().places(); ++i) {
+      const std::vector<EntryPoint> want =
+          jpeg::FindEntryPointsPlain(File(bytes), header, IndexShape(header, interval));
+      ASSERT_EQ(static_cast<size_t>(index.shape().entry_points()), want.size());
+      for (int64_t i = 0; i < index.shape().entry_points(); ++i) {
         ASSERT_EQ(index.At(i), want[static_cast<size_t>(i)]) << i;
       }
     }
@@ -306,7 +306,7 @@ TEST(CropIndexMaker, TakesWhatDecodesCleanlyToItsEnd) {
   EXPECT_EQ(WhyNot(bytes), Fallback::kRestart);
 }
 
-// Whatever the damage: no index, or one of places that are those of the plain twin.
+// Whatever the damage: no index, or one of places that are those of the reference.
 TEST(CropIndexMaker, DamagedFiles) {
   uint64_t made = 0, refused = 0;
   CropIndexMaker maker;
@@ -332,9 +332,9 @@ TEST(CropIndexMaker, DamagedFiles) {
     ASSERT_EQ(jpeg::ParseHeader(File(bytes), header), Fallback::kNone);
     CropIndex index;
     ASSERT_EQ(index.Open(packed, File(bytes), header), CropIndex::Match::kUsable);
-    const auto want = jpeg::FindPlacesPlain(File(bytes), header, index.shape());
-    ASSERT_EQ(static_cast<size_t>(index.shape().places()), want.size());
-    for (int64_t i = 0; i < index.shape().places(); ++i) {
+    const auto want = jpeg::FindEntryPointsPlain(File(bytes), header, index.shape());
+    ASSERT_EQ(static_cast<size_t>(index.shape().entry_points()), want.size());
+    for (int64_t i = 0; i < index.shape().entry_points(); ++i) {
       ASSERT_EQ(index.At(i), want[static_cast<size_t>(i)]) << n << " " << i;
     }
   }

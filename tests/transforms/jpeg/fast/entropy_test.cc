@@ -46,7 +46,7 @@ struct CodedScan {
 };
 
 // 4:2:0: rows of two blocks, and two components of one.
-void Place(const CodedScan& scan, bool store, Parsed& run) {
+void AssignBlocks(const CodedScan& scan, bool store, Parsed& run) {
   for (size_t i = 0; i < 6; ++i) {
     const size_t row = i < 4 ? i / 2 : i - 2, tables = i < 4 ? 0 : 1;
     run.state.block[i] = {&scan.dc[tables],
@@ -77,13 +77,13 @@ class Writer {
     }
   }
 
-  // The code of the symbol in place `place` of the table.
-  void Code(const std::vector<uint8_t>& spec, size_t place) {
+  // The code of the symbol at `index` of the table.
+  void Code(const std::vector<uint8_t>& spec, size_t index) {
     uint64_t code = 0;
     for (int length = 1; length <= 16; ++length, code <<= 1) {
       const size_t count = spec[static_cast<size_t>(length) - 1];
-      if (place < count) return Bits(code + place, length);
-      place -= count;
+      if (index < count) return Bits(code + index, length);
+      index -= count;
       code += count;
     }
   }
@@ -97,22 +97,22 @@ class Writer {
 // Blocks of random symbols that end where they must.
 void WriteBlock(const std::vector<uint8_t>& dc, const std::vector<uint8_t>& ac,
                 RandomStream& random, Writer& writer) {
-  const auto write = [&](const std::vector<uint8_t>& spec, size_t place) {
-    writer.Code(spec, place);
-    const int size = spec[16 + place] & 15;
+  const auto write = [&](const std::vector<uint8_t>& spec, size_t index) {
+    writer.Code(spec, index);
+    const int size = spec[16 + index] & 15;
     writer.Bits(random.Below(uint64_t{1} << size), size);
-    return int{spec[16 + place]};
+    return int{spec[16 + index]};
   };
   write(dc, random.Below(dc.size() - 16));
   const uint64_t end = 2 + random.Below(40);
   for (int k = 0; k < 63;) {
-    size_t place = random.Below(ac.size() - 16);
-    if (random.Below(end) == 0 || k + (ac[16 + place] >> 4) + 1 > 63) {
+    size_t index = random.Below(ac.size() - 16);
+    if (random.Below(end) == 0 || k + (ac[16 + index] >> 4) + 1 > 63) {
       // End of block, or a run of one: both are there.
       const uint8_t wanted = random.Below(4) == 0 ? 0x01 : 0x00;
-      place = static_cast<size_t>(std::find(ac.begin() + 16, ac.end(), wanted) - ac.begin()) - 16;
+      index = static_cast<size_t>(std::find(ac.begin() + 16, ac.end(), wanted) - ac.begin()) - 16;
     }
-    const int symbol = write(ac, place);
+    const int symbol = write(ac, index);
     if (symbol == 0) return;
     k += (symbol >> 4) + 1;
   }
@@ -168,8 +168,8 @@ bool SameBlocks(const Parsed& a, const Parsed& b) {
 struct Twins {
   explicit Twins(uint64_t n) {
     MakeScan(n, scan);
-    Place(scan, true, decoded);
-    Place(scan, false, skipped);
+    AssignBlocks(scan, true, decoded);
+    AssignBlocks(scan, false, skipped);
     jpeg::ParsePlain(decoded.run);
     jpeg::ParsePlain(skipped.run);
     EXPECT_EQ(skipped.run.count, decoded.run.count);
@@ -194,7 +194,7 @@ void Expect(const Parsed& got, const Twins& twins, const char* what) {
 void TryAlone(const Twins& twins) {
   for (const bool store : {false, true}) {
     const auto got = std::make_unique<Parsed>();
-    Place(twins.scan, store, *got);
+    AssignBlocks(twins.scan, store, *got);
     jpeg::Parse(got->run);
     Expect(*got, twins, store ? "decoded" : "skipped");
   }
@@ -204,7 +204,7 @@ void TryAlone(const Twins& twins) {
 class InRuns {
  public:
   InRuns(const Twins& twins, bool store, RandomStream& random) : random_(random) {
-    Place(twins.scan, store, *got_);
+    AssignBlocks(twins.scan, store, *got_);
     Shorten();
   }
 

@@ -1,4 +1,4 @@
-// Destuffing, the inverse DCT, upsampling and colour: each against its plain twin.
+// Destuffing, the inverse DCT, upsampling and colour: each against its reference.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -57,10 +57,10 @@ Coefficients MakeCoefficients(RandomStream& random, const jpeg::Quantiser& q, bo
     int16_t* const block = c.value + at / 4 * jpeg::kGroupStride + at % 4 * 8;
     c.last[at] = static_cast<uint8_t>(random.Below(most + 1));
     for (size_t k = 0; k <= c.last[at]; ++k) {
-      const size_t place = jpeg::kZigZag[k] / 8u * jpeg::kGroupRow + jpeg::kZigZag[k] % 8u;
-      const int limit = extreme ? 2000 : std::min<int>(q.limit[place], 40);
+      const size_t offset = jpeg::kZigZag[k] / 8u * jpeg::kGroupRow + jpeg::kZigZag[k] % 8u;
+      const int limit = extreme ? 2000 : std::min<int>(q.limit[offset], 40);
       const auto span = static_cast<uint64_t>(2 * limit + 1);
-      block[place] = static_cast<int16_t>(static_cast<int>(random.Below(span)) - limit);
+      block[offset] = static_cast<int16_t>(static_cast<int>(random.Below(span)) - limit);
     }
   }
   return c;

@@ -17,10 +17,10 @@
 namespace stoker::testing {
 namespace {
 
-using Way = JpegDecoder::Way;
+using Backend = JpegDecoder::Backend;
 
 // Both ways in turn.
-class BothWays {
+class BothBackends {
  public:
   // Empty when they agree.
   std::string Compare(const std::vector<uint8_t>& padded, const Rect& region) {
@@ -67,7 +67,7 @@ class BothWays {
     return {};
   }
 
-  JpegDecoder fast_{{}, nullptr, Way::kFastest}, slow_{{}, nullptr, Way::kLibjpegOnly};
+  JpegDecoder fast_{{}, nullptr, Backend::kFastest}, slow_{{}, nullptr, Backend::kLibjpegOnly};
   KeepRows fast_rows_, slow_rows_;
 };
 
@@ -113,7 +113,7 @@ TEST_P(FastKind, EqualsTheFullDecode) {
 // Damage at every place of a file, seen through regions of every height: what libjpeg-turbo reports
 // of the rows it parses, and what it lets pass.
 TEST_P(FastKind, DamageIsJudgedAlike) {
-  BothWays both;
+  BothBackends both;
   uint64_t accepted = 0, refused = 0;
   for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(1500)); ++n) {
     RandomStream random({9, 0, n}, 0);
@@ -174,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FastKind, ::testing::ValuesIn(FastJpegs()),
 
 // Every byte of headers changed in several ways, truncated ones among them.
 TEST_P(FastKind, HeadersAreReadAlike) {
-  BothWays both;
+  BothBackends both;
   JpegOptions options = Options(23, 19);
   options.restart_interval = 2;
   options.orientation = 6;
@@ -199,7 +199,7 @@ TEST(Extent, IsThatOfLibjpeg) {
     const int mcu = kind.color == JpegColor::kYCbCr && kind.sampling[0].columns == 2 ? 16 : 8;
     options.restart_interval = (40 + mcu - 1) / mcu;
     const std::vector<uint8_t> good = MakeJpeg(options);
-    BothWays both;
+    BothBackends both;
     for (size_t at = 0; at + 1 < good.size(); ++at) {
       if (good[at] != 0xFF || good[at + 1] < 0xD0 || good[at + 1] > 0xD7) continue;
       std::vector<uint8_t> bytes = Padded(good);
@@ -260,7 +260,7 @@ TEST(Paths, RowsDeliveredBeforeDamageLeaveNothingBehind) {
     if (!OpenPadded(decoder, bytes).ok() || !decoder.Decode(*region, resampler).ok()) row.clear();
     return row;
   };
-  JpegDecoder fast, slow({}, nullptr, Way::kLibjpegOnly);
+  JpegDecoder fast, slow({}, nullptr, Backend::kLibjpegOnly);
   const std::vector<uint8_t> good = Padded(MakeJpeg({96, 200, JpegColor::kYCbCr, Luma(2, 2)}));
   for (size_t at = good.size() * 2 / 3; at < good.size() - kBufferPadding - 2; at += 4) {
     std::vector<uint8_t> bytes = good;
@@ -282,14 +282,14 @@ TEST(Paths, CoefficientsOutOfRange) {
     for (size_t k = 0; k < 64; ++k) bytes[i + 5 + k] = 255;
   }
   EXPECT_EQ(ReasonFor(bytes), Fallback::kCoefficient);
-  BothWays both;
+  BothBackends both;
   EXPECT_EQ(both.Compare(Padded(bytes), {}), "");
 }
 
 TEST(Photos, DamagedOnesAreJudgedAlike) {
   const auto paths = Photos();
   if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
-  BothWays both;
+  BothBackends both;
   uint64_t n = 0;
   for (const auto& path : paths) {
     const std::vector<uint8_t> good = ReadFile(path);

@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/finish_value-inl.h"
+#include "gpu/deferred_ops_value-inl.h"
 
-namespace stoker::finish {
+namespace stoker::deferred {
 
 // Pixels of a group, neighbours in a line. Their values fill 16 bytes of a plane.
 template <DType kType>
@@ -49,7 +49,7 @@ struct ValueIndex {
 };
 
 template <class Machine, DType kType, Layout kLayout>
-constexpr GroupValues Converted(const FinishJob& job, const GroupBytes<kType>& bytes) {
+constexpr GroupValues Converted(const DeferredOpsJob& job, const GroupBytes<kType>& bytes) {
   constexpr uint32_t kInWord = 4 / SizeOf(kType);
   GroupValues values{};
   for (uint32_t p = 0; p < 3; ++p) {
@@ -77,7 +77,7 @@ constexpr GroupValues Converted(const FinishJob& job, const GroupBytes<kType>& b
 
 // A group of a row, flipped if the row is.
 template <class Machine, DType kType, Layout kLayout>
-constexpr GroupValues ConvertedGroup(const FinishJob& job, int64_t row, uint32_t group) {
+constexpr GroupValues ConvertedGroup(const DeferredOpsJob& job, int64_t row, uint32_t group) {
   const bool mirrored = IsMirrored<Machine>(job, row);
   uint32_t source = group;
   if (mirrored) {
@@ -93,7 +93,7 @@ constexpr GroupValues ConvertedGroup(const FinishJob& job, int64_t row, uint32_t
 }
 
 template <class Machine, DType kType>
-constexpr void Blend(GroupValues& own, const GroupValues& before, const RowWork& work) {
+constexpr void Blend(GroupValues& own, const GroupValues& before, const DeferredOps& work) {
   constexpr uint32_t kInWord = 4 / SizeOf(kType), kBits = 8 * SizeOf(kType);
   constexpr uint32_t kMask = ~uint32_t{0} >> (32 - kBits);
   for (uint32_t p = 0; p < 3; ++p) {
@@ -109,4 +109,4 @@ constexpr void Blend(GroupValues& own, const GroupValues& before, const RowWork&
   }
 }
 
-}  // namespace stoker::finish
+}  // namespace stoker::deferred

@@ -1,4 +1,4 @@
-// The kernel. Compiled with --expt-relaxed-constexpr, for what finish-inl.h calls.
+// The kernel. Compiled with --expt-relaxed-constexpr, for what deferred_ops-inl.h calls.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
@@ -6,16 +6,16 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "gpu/finish-inl.h"
-#include "gpu/finish_cuda.h"
+#include "gpu/deferred_ops-inl.h"
+#include "gpu/deferred_ops_cuda.h"
 
 namespace stoker {
 
-namespace finish {
+namespace deferred {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr int64_t kMostBlocksDown = 65535;
+constexpr int64_t kMaxBlocksDown = 65535;
 
 __device__ uint4 Four(const uint32_t (&words)[4]) {
   return make_uint4(words[0], words[1], words[2], words[3]);
@@ -96,21 +96,21 @@ struct CudaMachine {
 // Blocks: in x across the units of a row; in y and z down the rows.
 template <DType kType, Layout kLayout, Extent kExtent, bool kGroups>
 __global__ void __launch_bounds__(kThreads)
-    FinishKernel(const __grid_constant__ FinishJob job, uint32_t units) {
+    DeferredOpsKernel(const __grid_constant__ DeferredOpsJob job, uint32_t units) {
   const uint32_t unit = blockIdx.x * kThreads + threadIdx.x;
   const int64_t row = int64_t{blockIdx.z} * gridDim.y + blockIdx.y;
   if (unit >= units || row >= job.rows) return;
   if constexpr (kGroups) {
-    FinishGroup<CudaMachine, kType, kLayout, kExtent>(job, row, unit);
+    ApplyDeferredToGroup<CudaMachine, kType, kLayout, kExtent>(job, row, unit);
   } else {
-    FinishPixel<CudaMachine, kType, kLayout, kExtent>(job, row, unit);
+    ApplyDeferredToPixel<CudaMachine, kType, kLayout, kExtent>(job, row, unit);
   }
 }
 
 template <DType kType, Layout kLayout, Extent kExtent>
 const void* KernelOf(bool groups) {
-  return groups ? reinterpret_cast<const void*>(&FinishKernel<kType, kLayout, kExtent, true>)
-                : reinterpret_cast<const void*>(&FinishKernel<kType, kLayout, kExtent, false>);
+  return groups ? reinterpret_cast<const void*>(&DeferredOpsKernel<kType, kLayout, kExtent, true>)
+                : reinterpret_cast<const void*>(&DeferredOpsKernel<kType, kLayout, kExtent, false>);
 }
 
 template <DType kType, Layout kLayout, Extent kExtent>
@@ -122,10 +122,10 @@ cudaError_t Load() {
 }
 
 template <DType kType, Layout kLayout, Extent kExtent>
-cudaError_t Launch(FinishJob job, cudaStream_t stream) {
+cudaError_t Launch(DeferredOpsJob job, cudaStream_t stream) {
   const bool groups = InGroups<kType>(job);
   uint32_t units = groups ? PixelsOf(job) / kGroup<kType> : PixelsOf(job);
-  const int64_t down = std::min(job.rows, kMostBlocksDown);
+  const int64_t down = std::min(job.rows, kMaxBlocksDown);
   const dim3 blocks((units - 1) / kThreads + 1, static_cast<unsigned>(down),
                     static_cast<unsigned>((job.rows - 1) / down + 1));
   void* arguments[] = {&job, &units};
@@ -155,17 +155,17 @@ cudaError_t LoadAll() {
 }
 
 }  // namespace
-}  // namespace finish
+}  // namespace deferred
 
-int LoadFinish() { return finish::Forgotten(finish::LoadAll()); }
+int LoadDeferredOps() { return deferred::Forgotten(deferred::LoadAll()); }
 
-int LaunchFinish(const FinishJob& job, void* stream) {
-  if (job.rows == 0 || finish::PixelsOf(job) == 0) return cudaSuccess;
+int LaunchDeferredOps(const DeferredOpsJob& job, void* stream) {
+  if (job.rows == 0 || deferred::PixelsOf(job) == 0) return cudaSuccess;
   const auto launch = [&](auto t, auto l, auto e) {
-    return finish::Launch<t.value, l.value, e.value>(job, static_cast<cudaStream_t>(stream));
+    return deferred::Launch<t.value, l.value, e.value>(job, static_cast<cudaStream_t>(stream));
   };
-  const finish::Extent extent = finish::ExtentOf(job);
-  return finish::Forgotten(finish::WithKernel(job.dtype, job.layout, extent, launch));
+  const deferred::Extent extent = deferred::ExtentOf(job);
+  return deferred::Forgotten(deferred::WithKernel(job.dtype, job.layout, extent, launch));
 }
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-#include "tests/engine/loader/census.h"
+#include "tests/engine/loader/call_counts.h"
 
 #include <dlfcn.h>
 #include <execinfo.h>

@@ -1,4 +1,4 @@
-#include "transforms/augment/blur_room.h"
+#include "transforms/augment/blur_scratch.h"
 
 #include <utility>
 
@@ -20,13 +20,13 @@ T* Take(size_t count, uint8_t* scratch, size_t& bytes) {
 
 }  // namespace
 
-BlurRoom::BlurRoom(const Blur& blur, ImageSize size, uint8_t* scratch) : bytes(0) {
+BlurScratch::BlurScratch(const Blur& blur, ImageSize size, uint8_t* scratch) : bytes(0) {
   const auto width = static_cast<size_t>(size.width);
   const auto taps_along = static_cast<size_t>(blur.taps.width);
   const auto taps_down = static_cast<size_t>(blur.taps.height);
-  places = blur.taps.height + 1;
+  ring_rows = blur.taps.height + 1;
   pair_row = (width + kBlurOvershoot + 15) / 16 * 16;
-  pair_rows = Take<int32_t>(static_cast<size_t>(places) * pair_row, scratch, bytes);
+  pair_rows = Take<int32_t>(static_cast<size_t>(ring_rows) * pair_row, scratch, bytes);
   taps = Take<const int32_t*>(taps_down + 1, scratch, bytes);
   line = Take<int16_t>(width + 2 * taps_along + 2 * kBlurOvershoot, scratch, bytes);
   along = Take<int16_t>(taps_along + 1, scratch, bytes);
@@ -40,7 +40,7 @@ BlurKernel::BlurKernel(int all_taps, double sigma, int16_t* room)
 }
 
 size_t BlurScratchBytes(const Blur& blur, ImageSize size) {
-  return BlurRoom(blur, size, nullptr).bytes;
+  return BlurScratch(blur, size, nullptr).bytes;
 }
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// EpochOrder: decides which sample comes next. A pure function from (epoch, step, row) to a sample,
+// Sampler: decides which sample comes next. A pure function from (epoch, step, row) to a sample,
 // with O(1) random access and no table of indices.
 //
 // A position g in [0, n) is an index into the epoch's order, which all ranks share. With W ranks
@@ -13,7 +13,7 @@
 
 namespace stoker {
 
-struct OrderOptions {
+struct SamplerOptions {
   uint64_t samples = 0;  // n
   bool shuffle = false;
   uint64_t seed = 0;
@@ -24,18 +24,18 @@ struct OrderOptions {
   bool drop_remainder = false;  // leave out a last batch that is not full on every rank
 };
 
-struct OrderEntry {
+struct SamplerEntry {
   uint64_t position = 0;  // g, the key of random draws
   uint64_t sample = 0;    // index in the source
 };
 
 // Immutable and thread-safe. The same options give the same order on every machine.
-class EpochOrder {
+class Sampler {
  public:
   // InvalidArgument names the option: no samples (or more than 2^62), rank >= world, batch_size 0,
   // or no batch for this rank (more ranks than samples; drop_remainder with a batch larger than a
   // rank's share).
-  static Result<EpochOrder> Make(const OrderOptions& options);
+  static Result<Sampler> Make(const SamplerOptions& options);
 
   // The number of batches of this rank in an epoch, including a last one that is not full. Steps
   // without a row for this rank do not count, so with kUneven the ranks may differ by one batch:
@@ -48,14 +48,14 @@ class EpochOrder {
   uint32_t RowsIn(uint64_t step) const;
 
   // Precondition: row < RowsIn(step). O(1).
-  OrderEntry At(uint64_t epoch, uint64_t step, uint32_t row) const;
+  SamplerEntry At(uint64_t epoch, uint64_t step, uint32_t row) const;
 
-  const OrderOptions& options() const { return options_; }
+  const SamplerOptions& options() const { return options_; }
 
  private:
-  EpochOrder(const OrderOptions& options, uint64_t rows) : options_(options), rows_(rows) {}
+  Sampler(const SamplerOptions& options, uint64_t rows) : options_(options), rows_(rows) {}
 
-  OrderOptions options_;
+  SamplerOptions options_;
   uint64_t rows_ = 0;  // of this rank per epoch
 };
 

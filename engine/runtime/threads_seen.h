@@ -1,4 +1,4 @@
-// ThreadCensus: counts the distinct threads that have run tasks, and sets each up as a worker.
+// ThreadsSeen: counts the distinct threads that have run tasks, and sets each up as a worker.
 #pragma once
 
 #include <mutex>
@@ -11,9 +11,9 @@
 namespace stoker {
 
 // Note() costs one comparison unless the thread that uses the worker number has changed.
-class ThreadCensus {
+class ThreadsSeen {
  public:
-  explicit ThreadCensus(int workers) : last_(static_cast<size_t>(workers)) {}
+  explicit ThreadsSeen(int workers) : last_(static_cast<size_t>(workers)) {}
 
   // Called on the running thread; no two threads use one worker number at a time. A new thread
   // becomes a background thread (core/start_thread.h).

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/row_work.h"
+#include "core/deferred_ops.h"
 #include "engine/loader/producer.h"
-#include "gpu/finish.h"
+#include "gpu/deferred_ops_job.h"
 #include "io/sources/arrays.h"
 #include "io/sources/image_folder.h"
 #include "tests/testing/effort.h"
@@ -111,7 +111,7 @@ bool SameBytes(const Column& a, const Column& b) {
 
 // Applies the deferred operations of the batch.
 std::vector<uint8_t> Finished(const Batch& batch, const LoaderOptions& options, const Plan& plan) {
-  FinishJob job;
+  DeferredOpsJob job;
   job.from = static_cast<const uint8_t*>(batch.images().data);
   job.rows = batch.rows();
   job.height = plan.output_size().height;
@@ -125,7 +125,7 @@ std::vector<uint8_t> Finished(const Batch& batch, const LoaderOptions& options, 
   job.mixes = options.mix.has_value();
   std::vector<uint8_t> finished(batch.images().bytes() * SizeOf(job.dtype));
   job.to = finished.data();
-  FinishOnHost(job);
+  ApplyDeferredOnHost(job);
   return finished;
 }
 
@@ -136,7 +136,7 @@ struct Seen {
   void Add(const Column& work) {
     for (int64_t row = 0; row < work.shape[0]; ++row) {
       const uint8_t* const at = static_cast<const uint8_t*>(work.data) + row * work.shape[1];
-      RowWork left;
+      DeferredOps left;
       std::memcpy(&left, at, sizeof(left));
       mirrored += left.mirror != 0 ? 1 : 0;
       blended += left.mixing == RowMixing::kBlend ? 1 : 0;
@@ -152,13 +152,13 @@ struct Seen {
 void ExpectSameBatches(LoaderOptions options, Seen& seen) {
   const Plan plan =
       Plan::Compile(options.transforms,
-                    {.dtype = options.dtype, .layout = options.layout, .finish_on_device = true})
+                    {.dtype = options.dtype, .layout = options.layout, .defer_to_device = true})
           .value();
   SCOPED_TRACE(plan.Describe());
   auto whole = Producer::Open(options).value();
-  auto parts = Producer::Open(options, ProducerOptions{.finish_on_device = true}).value();
+  auto parts = Producer::Open(options, ProducerOptions{.defer_to_device = true}).value();
   ASSERT_EQ(parts->columns().back().name, "work");
-  ASSERT_EQ(parts->columns().back().row_bytes(), RowWorkBytes(plan.boxes()));
+  ASSERT_EQ(parts->columns().back().row_bytes(), DeferredOpsBytes(plan.boxes()));
   EXPECT_EQ(plan.finished_shape(), whole->columns()[0].row_shape);
   for (uint64_t n = 0; n < whole->batches_per_epoch(); ++n) {
     const Batch batch = parts->Next().value(), wanted = whole->Next().value();
@@ -174,7 +174,7 @@ void ExpectSameBatches(LoaderOptions options, Seen& seen) {
   }
 }
 
-TEST(ProducerFinish, IsTheSameOnADeviceOfMadePhotographs) {
+TEST(ProducerDeferredOps, IsTheSameOnADeviceOfMadePhotographs) {
   const PhotoFolder photos(23, 3);
   Random random(3);
   Seen seen;
@@ -187,7 +187,7 @@ TEST(ProducerFinish, IsTheSameOnADeviceOfMadePhotographs) {
 }
 
 // Turned as the EXIF tag says; and the mirror comes after that.
-TEST(ProducerFinish, IsTheSameOfTurnedPhotographs) {
+TEST(ProducerDeferredOps, IsTheSameOfTurnedPhotographs) {
   const PhotoFolder photos(18, 1);
   for (uint64_t id = 0; id < 18; ++id) {
     testing::JpegOptions jpeg;
@@ -206,7 +206,7 @@ TEST(ProducerFinish, IsTheSameOfTurnedPhotographs) {
   }
 }
 
-TEST(ProducerFinish, IsTheSameOfArrays) {
+TEST(ProducerDeferredOps, IsTheSameOfArrays) {
   constexpr uint64_t kSamples = 20;
   Random random(5);
   Seen seen;
@@ -223,7 +223,7 @@ TEST(ProducerFinish, IsTheSameOfArrays) {
   }
 }
 
-TEST(ProducerFinish, IsTheSameOfRealPhotographs) {
+TEST(ProducerDeferredOps, IsTheSameOfRealPhotographs) {
   const char* const folder = std::getenv("STOKER_PHOTOS");
   if (folder == nullptr) GTEST_SKIP() << "STOKER_PHOTOS is not set";
   const auto source = ImageFolder(folder).value();
@@ -241,7 +241,7 @@ TEST(ProducerFinish, IsTheSameOfRealPhotographs) {
 }
 
 // Without transforms there is nothing to finish: rows are mixed on the CPU.
-TEST(ProducerFinish, RowsThatAreCopiedAreTheSame) {
+TEST(ProducerDeferredOps, RowsThatAreCopiedAreTheSame) {
   std::vector<float> values(7 * 4);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) / 3;
   std::vector<uint8_t> labels = {0, 1, 2, 2, 1, 0, 1};
@@ -254,7 +254,7 @@ TEST(ProducerFinish, RowsThatAreCopiedAreTheSame) {
   options.mix = BatchMix{.choices = {MixUp{1}}, .num_classes = 3};
   options.runtime = Runtime::Create(RuntimeUnderTest(2)).value();
   auto whole = Producer::Open(options).value();
-  auto parts = Producer::Open(options, ProducerOptions{.finish_on_device = true}).value();
+  auto parts = Producer::Open(options, ProducerOptions{.defer_to_device = true}).value();
   ASSERT_EQ(parts->columns().size(), 2u);
   while (const Batch wanted = whole->Next().value()) {
     const Batch batch = parts->Next().value();

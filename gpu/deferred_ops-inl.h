@@ -1,21 +1,21 @@
 // The work of one thread of the kernel: a group of pixels, or one pixel if they are not aligned for
-// groups; and the choice of a job's kernel variant. (finish_value-inl.h has the arithmetic and
-// defines Machine.)
+// groups; and the choice of a job's kernel variant. (deferred_ops_value-inl.h has the arithmetic
+// and defines Machine.)
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
-#include "gpu/finish_group-inl.h"
-#include "gpu/finish_value-inl.h"
+#include "gpu/deferred_ops_group-inl.h"
+#include "gpu/deferred_ops_value-inl.h"
 
-namespace stoker::finish {
+namespace stoker::deferred {
 
 // Whether the job can be done in groups: they fill the lines, and all addresses are aligned.
 // Without lines to flip or to erase in, an image is one line.
 template <DType kType>
-bool InGroups(const FinishJob& job) {
+bool InGroups(const DeferredOpsJob& job) {
   const uint32_t line = job.work == nullptr ? PixelsOf(job) : static_cast<uint32_t>(job.width);
   return line % kGroup<kType> == 0 && reinterpret_cast<uintptr_t>(job.from) % kGroup<kType> == 0 &&
          reinterpret_cast<uintptr_t>(job.to) % 16 == 0;
@@ -24,7 +24,7 @@ bool InGroups(const FinishJob& job) {
 // ---- One pixel.
 
 template <class Machine, DType kType, Layout kLayout, Extent kExtent>
-constexpr void FinishPixel(const FinishJob& job, int64_t row, uint32_t pixel) {
+constexpr void ApplyDeferredToPixel(const DeferredOpsJob& job, int64_t row, uint32_t pixel) {
   const Spot spot = SpotOf(job, pixel);
   const size_t pixels = PixelsOf(job), r = static_cast<size_t>(row);
   for (int c = 0; c < 3; ++c) {
@@ -33,7 +33,7 @@ constexpr void FinishPixel(const FinishJob& job, int64_t row, uint32_t pixel) {
                                                : plane * pixels + pixel;
     Machine::Put(
         static_cast<uint8_t*>(job.to) + at * SizeOf(kType),
-        static_cast<BitsOf<kType>>(FinishedBits<Machine, kType, kExtent>(job, row, c, spot)));
+        static_cast<BitsOf<kType>>(OutputBits<Machine, kType, kExtent>(job, row, c, spot)));
   }
 }
 
@@ -41,9 +41,10 @@ constexpr void FinishPixel(const FinishJob& job, int64_t row, uint32_t pixel) {
 enum class GroupSource { kOwn, kBefore, kBoth, kPixels };
 
 template <class Machine, Extent kExtent>
-constexpr GroupSource GroupSourceOf(const FinishJob& job, int64_t row, Spot spot, int32_t count) {
+constexpr GroupSource GroupSourceOf(const DeferredOpsJob& job, int64_t row, Spot spot,
+                                    int32_t count) {
   if constexpr (kExtent == Extent::kConverts) return GroupSource::kOwn;
-  const RowWork& work = WorkOf<Machine>(job, row);
+  const DeferredOps& work = WorkOf<Machine>(job, row);
   bool own = true, before = false;
   if constexpr (kExtent == Extent::kMixes) {
     const int32_t cut = work.mixing == RowMixing::kCut ? CountIn(work.cut, spot, count) : 0;
@@ -58,14 +59,14 @@ constexpr GroupSource GroupSourceOf(const FinishJob& job, int64_t row, Spot spot
 }
 
 template <class Machine, DType kType, Layout kLayout, Extent kExtent>
-constexpr void FinishGroup(const FinishJob& job, int64_t row, uint32_t group) {
+constexpr void ApplyDeferredToGroup(const DeferredOpsJob& job, int64_t row, uint32_t group) {
   const uint32_t pixel = group * kGroup<kType>;
   GroupSource from = GroupSource::kOwn;
   if constexpr (kExtent != Extent::kConverts) {
     from = GroupSourceOf<Machine, kExtent>(job, row, SpotOf(job, pixel), kGroup<kType>);
     if (from == GroupSource::kPixels) {
       for (uint32_t i = 0; i < kGroup<kType>; ++i) {
-        FinishPixel<Machine, kType, kLayout, kExtent>(job, row, pixel + i);
+        ApplyDeferredToPixel<Machine, kType, kLayout, kExtent>(job, row, pixel + i);
       }
       return;
     }
@@ -124,4 +125,4 @@ auto WithKernel(DType dtype, Layout layout, Extent extent, const Call& call) {
   }
 }
 
-}  // namespace stoker::finish
+}  // namespace stoker::deferred

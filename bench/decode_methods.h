@@ -51,9 +51,9 @@ class Discard : public RowSink {
 };
 
 // Decodes one photograph after the other. Errors abort.
-class Alone {
+class Sequential {
  public:
-  explicit Alone(JpegDecoder::Way way) : decoder_({}, nullptr, way) {}
+  explicit Sequential(JpegDecoder::Backend backend) : decoder_({}, nullptr, backend) {}
 
   void Rows(const Photo& photo, const Rect& region);
   void Batch(const Photo& photo, Box box, const PixelOutput& output,
@@ -76,15 +76,15 @@ class Alone {
 
 // Decodes two photographs interleaved. When one is done, the next call continues with the other:
 // the rest of a round is done in the next round.
-class InTurns {
+class Interleaved {
  public:
   void Batch(const Photo& photo, Box box, const PixelOutput& output,
              std::span<const uint8_t> index = {});
 
  private:
-  static void EndIfDone(Alone& one, bool& begun);
+  static void EndIfDone(Sequential& one, bool& begun);
 
-  Alone first_{JpegDecoder::Way::kFastest}, second_{JpegDecoder::Way::kFastest};
+  Sequential first_{JpegDecoder::Backend::kFastest}, second_{JpegDecoder::Backend::kFastest};
   bool first_begun_ = false, second_begun_ = false;
 };
 

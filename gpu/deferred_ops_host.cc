@@ -3,11 +3,11 @@
 #include <cstring>
 
 #include "core/half.h"
-#include "gpu/finish-inl.h"
+#include "gpu/deferred_ops-inl.h"
 
 namespace stoker {
 
-namespace finish {
+namespace deferred {
 namespace {
 
 // Multiplications and additions are rounded separately: all of stoker is compiled with
@@ -41,28 +41,28 @@ struct HostMachine {
 };
 
 template <DType kType, Layout kLayout, Extent kExtent>
-void Run(const FinishJob& job) {
+void Run(const DeferredOpsJob& job) {
   const bool groups = InGroups<kType>(job);
   const uint32_t units = groups ? PixelsOf(job) / kGroup<kType> : PixelsOf(job);
   for (int64_t row = 0; row < job.rows; ++row) {
     for (uint32_t unit = 0; unit < units; ++unit) {
       if (groups) {
-        FinishGroup<HostMachine, kType, kLayout, kExtent>(job, row, unit);
+        ApplyDeferredToGroup<HostMachine, kType, kLayout, kExtent>(job, row, unit);
       } else {
-        FinishPixel<HostMachine, kType, kLayout, kExtent>(job, row, unit);
+        ApplyDeferredToPixel<HostMachine, kType, kLayout, kExtent>(job, row, unit);
       }
     }
   }
 }
 
 }  // namespace
-}  // namespace finish
+}  // namespace deferred
 
-void FinishOnHost(const FinishJob& job) {
+void ApplyDeferredOnHost(const DeferredOpsJob& job) {
   const auto run = [&](auto type, auto layout, auto extent) {
-    finish::Run<type.value, layout.value, extent.value>(job);
+    deferred::Run<type.value, layout.value, extent.value>(job);
   };
-  finish::WithKernel(job.dtype, job.layout, finish::ExtentOf(job), run);
+  deferred::WithKernel(job.dtype, job.layout, deferred::ExtentOf(job), run);
 }
 
 }  // namespace stoker

@@ -37,7 +37,7 @@ Error Refused(const PhotoFolder& folder, const std::string& out) {
   return report.ok() ? Error{} : report.error();
 }
 
-TEST(IndexPlace, ReplacesNothingButAnIndex) {
+TEST(IndexLocation, ReplacesNothingButAnIndex) {
   const PhotoFolder folder(4, 2);
   const fs::path other = folder.path() + "/.other";
   fs::create_directory(other);
@@ -75,14 +75,14 @@ TEST(IndexPlace, ReplacesNothingButAnIndex) {
 }
 
 // There it would change the time that it notes of that folder.
-TEST(IndexPlace, NotInAClass) {
+TEST(IndexLocation, NotInAClass) {
   const PhotoFolder folder(4, 2);
   const fs::path photos = fs::path(folder.FileOf(0)).parent_path();
   fs::create_directory(photos / "below");
   fs::create_directory(photos / ".hidden");
   fs::create_symlink(photos, folder.path() + "/.link");
-  for (const fs::path& place : {photos, photos / "below", fs::path(folder.path()) / ".link"}) {
-    const std::string out = place / "x.idx";
+  for (const fs::path& location : {photos, photos / "below", fs::path(folder.path()) / ".link"}) {
+    const std::string out = location / "x.idx";
     const Error error = Refused(folder, out);
     EXPECT_EQ(error.code, Code::kInvalidArgument);
     EXPECT_EQ(error.file, out);
@@ -91,8 +91,8 @@ TEST(IndexPlace, NotInAClass) {
               "once");
     EXPECT_FALSE(fs::exists(out));
   }
-  for (const fs::path& place : {photos / ".hidden", fs::path(folder.path())}) {
-    const std::string out = place / "x.idx";
+  for (const fs::path& location : {photos / ".hidden", fs::path(folder.path())}) {
+    const std::string out = location / "x.idx";
     ASSERT_TRUE(IndexDataset(folder.path(), {.out = out}).ok());
     const ImageFolderOptions options{.crop_index = ImageFolderOptions::CropIndex::kFile,
                                      .crop_index_file = out};
@@ -100,7 +100,7 @@ TEST(IndexPlace, NotInAClass) {
   }
 }
 
-TEST(IndexPlace, TheFoldersOwnPlace) {
+TEST(IndexLocation, TheFoldersOwnLocation) {
   const PhotoFolder folder(4, 2);
   Write(IndexOf(folder), "");  // somebody's `: > .stoker-index`: the name is ours
   ASSERT_TRUE(IndexDataset(folder.path()).ok());
@@ -123,7 +123,7 @@ class Unprivileged {
   const uid_t user_ = geteuid();
 };
 
-TEST(IndexPlace, AFolderThatMayNotBeWrittenTo) {
+TEST(IndexLocation, AFolderThatMayNotBeWrittenTo) {
   const PhotoFolder folder(4, 2);
   fs::permissions(folder.path(), static_cast<fs::perms>(0555));
   Error error;

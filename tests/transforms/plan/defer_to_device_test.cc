@@ -1,11 +1,11 @@
-#include "transforms/plan/leave_to_device.h"
+#include "transforms/plan/defer_to_device.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
 
-#include "core/row_work.h"
+#include "core/deferred_ops.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {
@@ -13,12 +13,12 @@ namespace {
 
 // What is written over memory that was used before.
 struct Left {
-  RowWork row;
+  DeferredOps row;
   std::vector<ErasedBox> boxes;
 
   Left(DrawnSample& drawn, uint32_t count) : boxes(count) {
-    std::vector<uint8_t> bytes(RowWorkBytes(count) + 1, 0x5a);
-    LeaveToDevice(drawn, count, bytes.data());
+    std::vector<uint8_t> bytes(DeferredOpsBytes(count) + 1, 0x5a);
+    DeferToDevice(drawn, count, bytes.data());
     EXPECT_EQ(bytes.back(), 0x5a);
     std::memcpy(&row, bytes.data(), sizeof(row));
     if (count == 0) return;
@@ -26,7 +26,7 @@ struct Left {
   }
 };
 
-TEST(LeaveToDevice, AMirrorThatIsLast) {
+TEST(DeferToDevice, AMirrorThatIsLast) {
   DrawnSample drawn;
   EXPECT_EQ(Left(drawn, 0).row.mirror, 0u);
   drawn.geometry.mirror_columns = drawn.geometry.mirror_rows = true;
@@ -37,7 +37,7 @@ TEST(LeaveToDevice, AMirrorThatIsLast) {
   EXPECT_TRUE(drawn.geometry.mirror_rows);
 }
 
-TEST(LeaveToDevice, NoMirrorThatStepsFollow) {
+TEST(DeferToDevice, NoMirrorThatStepsFollow) {
   DrawnSample drawn;
   drawn.geometry.mirror_columns = true;
   drawn.steps.push_back({Grayscale{}, 0});
@@ -45,7 +45,7 @@ TEST(LeaveToDevice, NoMirrorThatStepsFollow) {
   EXPECT_TRUE(drawn.geometry.mirror_columns);
 }
 
-TEST(LeaveToDevice, ErasuresInOrderAndThenNone) {
+TEST(DeferToDevice, ErasuresInOrderAndThenNone) {
   DrawnSample drawn;
   drawn.erasures = {{.box = {1, 2, 3, 4}, .value = {5, 6, 7}, .noise = {}},
                     {.box = {8, 9, 10, 11}, .value = {}, .noise = 0x123456789abcdef0}};
@@ -68,21 +68,21 @@ TEST(LeaveToDevice, ErasuresInOrderAndThenNone) {
 }
 
 // The same refusals and the same numbers as without; rows of bytes.
-TEST(FinishOnDevice, IsChecksOfTheWholeAndRowsOfBytes) {
+TEST(ApplyDeferredOnDevice, IsChecksOfTheWholeAndRowsOfBytes) {
   const std::vector<Transform> list = {RandomResizedCrop{4, 6}, RandomErasing{.p = 1},
                                        Normalize{{0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.25F}},
                                        RandomErasing{.p = 1, .noise = true}};
   PlanOptions options{.dtype = DType::kBF16, .layout = Layout::kNchw};
   const Plan whole = Plan::Compile(list, options).value();
   EXPECT_EQ(whole.work_bytes(), 0u);
-  options.finish_on_device = true;
+  options.defer_to_device = true;
   const Plan plan = Plan::Compile(list, options).value();
   EXPECT_EQ(plan.dtype(), DType::kU8);
   EXPECT_EQ(plan.row_shape(), (std::vector<int64_t>{4, 6, 3}));
   EXPECT_EQ(plan.row_bytes(), 72u);
   EXPECT_EQ(plan.finished_shape(), whole.row_shape());
   EXPECT_EQ(plan.boxes(), 2u);
-  EXPECT_EQ(plan.work_bytes(), RowWorkBytes(2));
+  EXPECT_EQ(plan.work_bytes(), DeferredOpsBytes(2));
   EXPECT_EQ(plan.scale(), whole.scale());
   EXPECT_EQ(plan.bias(), whole.bias());
   EXPECT_EQ(plan.Describe(), whole.Describe() + ", finished on the device");

@@ -8,9 +8,9 @@
 namespace stoker {
 
 // Moves the operations that a device can do from the end of `drawn` to `work`, which becomes a
-// RowWork followed by `boxes` boxes and is overwritten completely. These operations are the
+// DeferredOps followed by `boxes` boxes and is overwritten completely. These operations are the
 // erasures, and a horizontal mirror if it is the last operation before them. Precondition: no more
 // erasures than boxes.
-void LeaveToDevice(DrawnSample& drawn, uint32_t boxes, void* work);
+void DeferToDevice(DrawnSample& drawn, uint32_t boxes, void* work);
 
 }  // namespace stoker

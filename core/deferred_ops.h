@@ -1,5 +1,6 @@
-// RowWork: the deferred operations of a row, which a device does after the copy. The worker that
-// makes the row writes them into a column of the batch's slot, and they are copied with the pixels.
+// DeferredOps: the deferred operations of a row, which a device does after the copy. The worker
+// that makes the row writes them into a column of the batch's slot, and they are copied with the
+// pixels.
 //
 // Plain data, read by a kernel: fixed sizes, no pointers.
 #pragma once
@@ -29,7 +30,7 @@ struct ErasedBox {
 
 // The operations, in order: mirror the stored row, convert it, erase its boxes one after the other,
 // then mix it with the previous row (row 0: with the last), which has been through the same steps.
-struct RowWork {
+struct DeferredOps {
   uint32_t mirror = 0;  // 1: flip horizontally
   RowMixing mixing = RowMixing::kNone;
   float own = 1, others = 0;
@@ -37,9 +38,11 @@ struct RowWork {
   // Followed by ErasedBox[boxes], the same number for every row of the batch.
 };
 
-static_assert(sizeof(ErasedBox) == 40 && sizeof(RowWork) == 32 && alignof(ErasedBox) == 8);
+static_assert(sizeof(ErasedBox) == 40 && sizeof(DeferredOps) == 32 && alignof(ErasedBox) == 8);
 
 // Bytes of one row's operations; a multiple of 8.
-constexpr size_t RowWorkBytes(size_t boxes) { return sizeof(RowWork) + boxes * sizeof(ErasedBox); }
+constexpr size_t DeferredOpsBytes(size_t boxes) {
+  return sizeof(DeferredOps) + boxes * sizeof(ErasedBox);
+}
 
 }  // namespace stoker

@@ -1,16 +1,16 @@
-// The kernel in finish_cuda.cu, for device_cuda.cc.
+// The kernel in deferred_ops_cuda.cu, for device_cuda.cc.
 #pragma once
 
-#include "gpu/finish.h"
+#include "gpu/deferred_ops_job.h"
 
 namespace stoker {
 
 // Loads every variant of the kernel for the current device: a kernel that is loaded at its first
 // launch may have to wait for all work of the device. Returns a cudaError_t.
-int LoadFinish();
+int LoadDeferredOps();
 
 // Issues the job on a stream (a cudaStream_t) of the current device and does not wait. Returns a
 // cudaError_t: whether it was issued, not the result of earlier work.
-int LaunchFinish(const FinishJob& job, void* stream);
+int LaunchDeferredOps(const DeferredOpsJob& job, void* stream);
 
 }  // namespace stoker

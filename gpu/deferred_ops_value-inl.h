@@ -1,4 +1,5 @@
-// The rules of FinishJob for a single value; finish-inl.h has what a thread does with them.
+// The rules of DeferredOpsJob for a single value; deferred_ops-inl.h has what a thread does with
+// them.
 //
 // Compiled for a GPU and for the CPU. What differs between them is a Machine, static functions:
 //
@@ -21,17 +22,17 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "core/deferred_ops.h"
 #include "core/normal.h"
-#include "core/row_work.h"
-#include "gpu/finish.h"
+#include "gpu/deferred_ops_job.h"
 
-namespace stoker::finish {
+namespace stoker::deferred {
 
 // The operations that a kernel supports besides flipping and conversion. A kernel with fewer is
 // smaller.
 enum class Extent { kConverts, kErases, kMixes };
 
-inline Extent ExtentOf(const FinishJob& job) {
+inline Extent ExtentOf(const DeferredOpsJob& job) {
   if (job.work == nullptr) return Extent::kConverts;
   if (job.mixes) return Extent::kMixes;
   return job.boxes != 0 ? Extent::kErases : Extent::kConverts;
@@ -45,32 +46,32 @@ struct Spot {
   int32_t y = 0, x = 0;
 };
 
-constexpr uint32_t PixelsOf(const FinishJob& job) {
+constexpr uint32_t PixelsOf(const DeferredOpsJob& job) {
   return static_cast<uint32_t>(job.height) * static_cast<uint32_t>(job.width);
 }
 
-constexpr Spot SpotOf(const FinishJob& job, uint32_t pixel) {
+constexpr Spot SpotOf(const DeferredOpsJob& job, uint32_t pixel) {
   const auto width = static_cast<uint32_t>(job.width), y = pixel / width;
   return {static_cast<int32_t>(y), static_cast<int32_t>(pixel - y * width)};
 }
 
-constexpr int64_t RowBefore(const FinishJob& job, int64_t row) {
+constexpr int64_t RowBefore(const DeferredOpsJob& job, int64_t row) {
   return (row == 0 ? job.rows : row) - 1;
 }
 
 template <class Machine>
-constexpr const RowWork& WorkOf(const FinishJob& job, int64_t row) {
-  const size_t at = static_cast<size_t>(row) * RowWorkBytes(job.boxes);
-  return *reinterpret_cast<const RowWork*>(job.work + at);
+constexpr const DeferredOps& WorkOf(const DeferredOpsJob& job, int64_t row) {
+  const size_t at = static_cast<size_t>(row) * DeferredOpsBytes(job.boxes);
+  return *reinterpret_cast<const DeferredOps*>(job.work + at);
 }
 
 template <class Machine>
-constexpr bool IsMirrored(const FinishJob& job, int64_t row) {
+constexpr bool IsMirrored(const DeferredOpsJob& job, int64_t row) {
   return job.work != nullptr && WorkOf<Machine>(job, row).mirror != 0;
 }
 
 template <class Machine>
-constexpr const ErasedBox* BoxesOf(const FinishJob& job, int64_t row) {
+constexpr const ErasedBox* BoxesOf(const DeferredOpsJob& job, int64_t row) {
   return reinterpret_cast<const ErasedBox*>(&WorkOf<Machine>(job, row) + 1);
 }
 
@@ -84,7 +85,7 @@ constexpr int32_t CountIn(const WorkBox& box, Spot spot, int32_t count) {
 }
 
 template <class Machine>
-constexpr bool IsErased(const FinishJob& job, int64_t row, Spot spot, int32_t count) {
+constexpr bool IsErased(const DeferredOpsJob& job, int64_t row, Spot spot, int32_t count) {
   const ErasedBox* boxes = BoxesOf<Machine>(job, row);
   for (uint32_t b = 0; b < job.boxes; ++b) {
     if (CountIn(boxes[b].box, spot, count) != 0) return true;
@@ -95,7 +96,7 @@ constexpr bool IsErased(const FinishJob& job, int64_t row, Spot spot, int32_t co
 // ---- Values.
 
 template <class Machine>
-constexpr float Scaled(const FinishJob& job, int c, uint32_t byte) {
+constexpr float Scaled(const DeferredOpsJob& job, int c, uint32_t byte) {
   return Machine::Add(Machine::Multiply(static_cast<float>(byte), job.scale[c]), job.bias[c]);
 }
 
@@ -117,7 +118,7 @@ constexpr float ValueOf(uint32_t bits) {
 }
 
 template <class Machine, DType kType>
-constexpr uint32_t Blended(uint32_t own, uint32_t before, const RowWork& work) {
+constexpr uint32_t Blended(uint32_t own, uint32_t before, const DeferredOps& work) {
   const float sum = Machine::Add(Machine::Multiply(ValueOf<Machine, kType>(own), work.own),
                                  Machine::Multiply(ValueOf<Machine, kType>(before), work.others));
   if constexpr (kType == DType::kU8) return static_cast<uint32_t>(Machine::Nearest(sum));
@@ -142,7 +143,7 @@ constexpr float ValueIn(const ErasedBox& erased, int c, Spot spot) {
 
 // The value before mixing.
 template <class Machine, DType kType, Extent kExtent>
-constexpr uint32_t UnmixedBits(const FinishJob& job, int64_t row, int c, Spot spot) {
+constexpr uint32_t UnmixedBits(const DeferredOpsJob& job, int64_t row, int c, Spot spot) {
   if constexpr (kExtent != Extent::kConverts) {
     const ErasedBox* boxes = BoxesOf<Machine>(job, row);
     for (uint32_t b = job.boxes; b-- > 0;) {  // the last one is on top
@@ -158,10 +159,10 @@ constexpr uint32_t UnmixedBits(const FinishJob& job, int64_t row, int c, Spot sp
 }
 
 template <class Machine, DType kType, Extent kExtent>
-constexpr uint32_t FinishedBits(const FinishJob& job, int64_t row, int c, Spot spot) {
+constexpr uint32_t OutputBits(const DeferredOpsJob& job, int64_t row, int c, Spot spot) {
   const uint32_t own = UnmixedBits<Machine, kType, kExtent>(job, row, c, spot);
   if constexpr (kExtent != Extent::kMixes) return own;
-  const RowWork& work = WorkOf<Machine>(job, row);
+  const DeferredOps& work = WorkOf<Machine>(job, row);
   const bool keeps = work.mixing == RowMixing::kNone ||
                      (work.mixing == RowMixing::kCut && CountIn(work.cut, spot, 1) == 0);
   if (keeps) return own;
@@ -169,4 +170,4 @@ constexpr uint32_t FinishedBits(const FinishJob& job, int64_t row, int c, Spot s
   return work.mixing == RowMixing::kCut ? before : Blended<Machine, kType>(own, before, work);
 }
 
-}  // namespace stoker::finish
+}  // namespace stoker::deferred

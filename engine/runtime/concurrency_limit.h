@@ -1,5 +1,5 @@
-// Turnstile: limits how many workers run at a time without blocking. Workers beyond the limit are
-// refused and counted, and another worker is sent for each when there is room.
+// ConcurrencyLimit: limits how many workers run at a time without blocking. Workers beyond the
+// limit are refused and counted, and another worker is sent for each when there is room.
 #pragma once
 
 #include <atomic>
@@ -9,16 +9,16 @@ namespace stoker {
 
 // Thread-safe and lock-free. A caller that is told to send workers must make as many call Enter
 // again, so that no refused worker is forgotten.
-class Turnstile {
+class ConcurrencyLimit {
  public:
-  explicit Turnstile(uint32_t limit) : limit_(limit) {}
+  explicit ConcurrencyLimit(uint32_t limit) : limit_(limit) {}
 
   // Returns whether there is room; if not, the caller must return without working.
   bool Enter() {
     while (!TryEnter()) {
-      turned_away_.fetch_add(1, std::memory_order_seq_cst);
+      refused_.fetch_add(1, std::memory_order_seq_cst);
       // A worker that left meanwhile may have missed this refusal; one of the two sees the other.
-      if (!HasRoom() || !TakeTurnedAway()) return false;
+      if (!HasRoom() || !TakeRefused()) return false;
     }
     return true;
   }
@@ -26,7 +26,7 @@ class Turnstile {
   // Returns whether to send one worker, to replace one that was refused.
   [[nodiscard]] bool Leave() {
     inside_.fetch_sub(1, std::memory_order_seq_cst);
-    return HasRoom() && TakeTurnedAway();
+    return HasRoom() && TakeRefused();
   }
 
   // Sets the limit. Returns how many workers to send.
@@ -34,7 +34,7 @@ class Turnstile {
     limit_.store(limit, std::memory_order_seq_cst);
     uint32_t sent = 0;
     const uint32_t inside = inside_.load(std::memory_order_seq_cst);
-    while (inside + sent < limit && TakeTurnedAway()) ++sent;
+    while (inside + sent < limit && TakeRefused()) ++sent;
     return sent;
   }
 
@@ -53,18 +53,17 @@ class Turnstile {
     return false;
   }
 
-  bool TakeTurnedAway() {
-    uint32_t away = turned_away_.load(std::memory_order_seq_cst);
+  bool TakeRefused() {
+    uint32_t away = refused_.load(std::memory_order_seq_cst);
     while (away > 0) {
-      if (turned_away_.compare_exchange_weak(away, away - 1, std::memory_order_seq_cst))
-        return true;
+      if (refused_.compare_exchange_weak(away, away - 1, std::memory_order_seq_cst)) return true;
     }
     return false;
   }
 
   std::atomic<uint32_t> limit_;
   std::atomic<uint32_t> inside_{0};
-  std::atomic<uint32_t> turned_away_{0};
+  std::atomic<uint32_t> refused_{0};
 };
 
 }  // namespace stoker

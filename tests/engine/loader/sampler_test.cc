@@ -1,4 +1,4 @@
-#include "engine/loader/order.h"
+#include "engine/loader/sampler.h"
 #include "engine/loader/permutation.h"
 
 #include <gmock/gmock.h>
@@ -13,26 +13,26 @@ namespace {
 
 using testing::HasSubstr;
 
-EpochOrder Make(const OrderOptions& options) {
-  Result<EpochOrder> order = EpochOrder::Make(options);
+Sampler Make(const SamplerOptions& options) {
+  Result<Sampler> order = Sampler::Make(options);
   EXPECT_TRUE(order.ok()) << (order.ok() ? "" : order.error().ToString());
   return *std::move(order);
 }
 
-std::string ErrorOf(const OrderOptions& options) {
-  Result<EpochOrder> order = EpochOrder::Make(options);
+std::string ErrorOf(const SamplerOptions& options) {
+  Result<Sampler> order = Sampler::Make(options);
   if (order.ok()) return "";
   EXPECT_EQ(order.error().code, Code::kInvalidArgument);
   return order.error().ToString();
 }
 
 // The definition, implemented literally: the positions of the epoch in order, dealt out step by
-// step, row by row, rank by rank. EpochOrder is compared with it.
+// step, row by row, rank by rank. Sampler is compared with it.
 struct Dealt {
-  std::vector<std::vector<std::vector<OrderEntry>>> ranks;  // [rank][step][row]
+  std::vector<std::vector<std::vector<SamplerEntry>>> ranks;  // [rank][step][row]
 };
 
-Dealt Deal(const OrderOptions& options, uint64_t epoch) {
+Dealt Deal(const SamplerOptions& options, uint64_t epoch) {
   const uint64_t n = options.samples, world = options.world;
   uint64_t positions = n;
   if (options.remainder == Remainder::kDrop) positions = n / world * world;
@@ -47,44 +47,44 @@ Dealt Deal(const OrderOptions& options, uint64_t epoch) {
     if (options.drop_remainder && positions - g < world * options.batch_size) break;
     for (uint32_t row = 0; row < options.batch_size && g < positions; ++row) {
       for (uint64_t rank = 0; rank < world && g < positions; ++rank, ++g) {
-        std::vector<std::vector<OrderEntry>>& steps = dealt.ranks[rank];
+        std::vector<std::vector<SamplerEntry>>& steps = dealt.ranks[rank];
         if (row == 0) steps.emplace_back();
-        const uint64_t place = g < n ? g : g - n < n ? g - n : (g - n) % n;
-        steps[step].push_back({g, options.shuffle ? permutation(place) : place});
+        const uint64_t index = g < n ? g : g - n < n ? g - n : (g - n) % n;
+        steps[step].push_back({g, options.shuffle ? permutation(index) : index});
       }
     }
   }
   return dealt;
 }
 
-class EpochOrderRanks : public testing::TestWithParam<uint32_t> {};
+class SamplerRanks : public testing::TestWithParam<uint32_t> {};
 
-TEST_P(EpochOrderRanks, EqualsTheDefinition) {
+TEST_P(SamplerRanks, EqualsTheDefinition) {
   const uint32_t world = GetParam();
   for (uint64_t n : {1, 2, 3, 7, 8, 9, 23, 24, 25, 63, 64, 65, 101}) {
     for (uint32_t batch : {1u, 2u, 3u, 5u, 8u, 64u, 1000u}) {
       for (Remainder remainder : {Remainder::kUneven, Remainder::kDrop, Remainder::kPad}) {
         for (int flags = 0; flags < 4; ++flags) {
-          OrderOptions options{.samples = n,
-                               .shuffle = (flags & 1) != 0,
-                               .seed = 5,
-                               .batch_size = batch,
-                               .world = world,
-                               .remainder = remainder,
-                               .drop_remainder = (flags & 2) != 0};
+          SamplerOptions options{.samples = n,
+                                 .shuffle = (flags & 1) != 0,
+                                 .seed = 5,
+                                 .batch_size = batch,
+                                 .world = world,
+                                 .remainder = remainder,
+                                 .drop_remainder = (flags & 2) != 0};
           const Dealt dealt = Deal(options, 4);
           for (options.rank = 0; options.rank < world; ++options.rank) {
             const auto& steps = dealt.ranks[options.rank];
             if (steps.empty()) {
-              EXPECT_FALSE(EpochOrder::Make(options).ok());
+              EXPECT_FALSE(Sampler::Make(options).ok());
               continue;
             }
-            const EpochOrder order = Make(options);
+            const Sampler order = Make(options);
             ASSERT_EQ(order.batches_per_epoch(), steps.size());
             for (uint64_t step = 0; step < steps.size(); ++step) {
               ASSERT_EQ(order.RowsIn(step), steps[step].size());
               for (uint32_t row = 0; row < steps[step].size(); ++row) {
-                const OrderEntry entry = order.At(4, step, row);
+                const SamplerEntry entry = order.At(4, step, row);
                 ASSERT_EQ(entry.position, steps[step][row].position);
                 ASSERT_EQ(entry.sample, steps[step][row].sample);
               }
@@ -103,15 +103,15 @@ struct Epoch {
   std::vector<uint64_t> rows;  // by rank
 };
 
-Epoch Collect(OrderOptions options, uint64_t epoch) {
+Epoch Collect(SamplerOptions options, uint64_t epoch) {
   Epoch all{.count = std::vector<int>(options.samples), .sample_at = {}, .rows = {}};
   for (options.rank = 0; options.rank < options.world; ++options.rank) {
-    const EpochOrder order = Make(options);
+    const Sampler order = Make(options);
     uint64_t rows = 0;
     for (uint64_t step = 0; step < order.batches_per_epoch(); ++step) {
       EXPECT_GT(order.RowsIn(step), 0u);
       for (uint32_t row = 0; row < order.RowsIn(step); ++row, ++rows) {
-        const OrderEntry entry = order.At(epoch, step, row);
+        const SamplerEntry entry = order.At(epoch, step, row);
         ++all.count[entry.sample];
         EXPECT_TRUE(all.sample_at.emplace(entry.position, entry.sample).second);
       }
@@ -121,7 +121,7 @@ Epoch Collect(OrderOptions options, uint64_t epoch) {
   return all;
 }
 
-TEST_P(EpochOrderRanks, UnevenDeliversEverySampleOnce) {
+TEST_P(SamplerRanks, UnevenDeliversEverySampleOnce) {
   for (uint32_t batch : {1u, 7u, 33u}) {
     const Epoch all = Collect(
         {.samples = 1009, .shuffle = true, .seed = 1, .batch_size = batch, .world = GetParam()}, 2);
@@ -129,9 +129,9 @@ TEST_P(EpochOrderRanks, UnevenDeliversEverySampleOnce) {
   }
 }
 
-TEST_P(EpochOrderRanks, DropAndPadGiveAllRanksEquallyMany) {
+TEST_P(SamplerRanks, DropAndPadGiveAllRanksEquallyMany) {
   for (uint64_t n : {1009, 1016, 9}) {
-    OrderOptions options{
+    SamplerOptions options{
         .samples = n, .shuffle = true, .seed = 1, .batch_size = 7, .world = GetParam()};
     options.remainder = Remainder::kDrop;
     const Epoch dropped = Collect(options, 0);
@@ -148,10 +148,10 @@ TEST_P(EpochOrderRanks, DropAndPadGiveAllRanksEquallyMany) {
   }
 }
 
-TEST_P(EpochOrderRanks, TogetherEqualOneRank) {
+TEST_P(SamplerRanks, TogetherEqualOneRank) {
   for (Remainder remainder : {Remainder::kUneven, Remainder::kDrop}) {
-    const OrderOptions one{.samples = 1009, .shuffle = true, .seed = 8, .batch_size = 24};
-    OrderOptions many = one;
+    const SamplerOptions one{.samples = 1009, .shuffle = true, .seed = 8, .batch_size = 24};
+    SamplerOptions many = one;
     many.world = GetParam();
     many.batch_size = 5;
     many.remainder = remainder;
@@ -162,13 +162,13 @@ TEST_P(EpochOrderRanks, TogetherEqualOneRank) {
   }
 }
 
-TEST_P(EpochOrderRanks, DropRemainderKeepsRanksInStep) {
-  OrderOptions options{.samples = 1009, .batch_size = 10, .world = GetParam()};
+TEST_P(SamplerRanks, DropRemainderKeepsRanksInStep) {
+  SamplerOptions options{.samples = 1009, .batch_size = 10, .world = GetParam()};
   options.drop_remainder = true;
   for (Remainder remainder : {Remainder::kUneven, Remainder::kDrop, Remainder::kPad}) {
     options.remainder = remainder;
     for (options.rank = 0; options.rank < options.world; ++options.rank) {
-      const EpochOrder order = Make(options);
+      const Sampler order = Make(options);
       EXPECT_EQ(order.RowsIn(order.batches_per_epoch() - 1), 10u);
       const uint64_t share =
           (1009 + (remainder == Remainder::kPad ? options.world - 1 : 0)) / options.world;
@@ -177,18 +177,18 @@ TEST_P(EpochOrderRanks, DropRemainderKeepsRanksInStep) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, EpochOrderRanks, testing::Values(1u, 2u, 3u, 8u));
+INSTANTIATE_TEST_SUITE_P(Worlds, SamplerRanks, testing::Values(1u, 2u, 3u, 8u));
 
-TEST(EpochOrder, IsSequentialWhenNotShuffling) {
-  const EpochOrder order = Make({.samples = 10, .batch_size = 4});
+TEST(Sampler, IsSequentialWhenNotShuffling) {
+  const Sampler order = Make({.samples = 10, .batch_size = 4});
   ASSERT_EQ(order.batches_per_epoch(), 3u);
   EXPECT_EQ(order.RowsIn(2), 2u);
   EXPECT_EQ(order.At(0, 1, 2).sample, 6u);
   EXPECT_EQ(order.At(99, 1, 2).sample, 6u);
 }
 
-TEST(EpochOrder, ShufflesEachEpochAnew) {
-  const EpochOrder order = Make({.samples = 1000, .shuffle = true, .seed = 1, .batch_size = 1000});
+TEST(Sampler, ShufflesEachEpochAnew) {
+  const Sampler order = Make({.samples = 1000, .shuffle = true, .seed = 1, .batch_size = 1000});
   int same = 0;
   for (uint32_t row = 0; row < 1000; ++row) {
     same += order.At(0, 0, row).sample == order.At(1, 0, row).sample;
@@ -196,31 +196,31 @@ TEST(EpochOrder, ShufflesEachEpochAnew) {
   EXPECT_LE(same, 8);
 }
 
-TEST(EpochOrder, PadDealsFewSamplesRoundAndRound) {
+TEST(Sampler, PadDealsFewSamplesRoundAndRound) {
   for (uint32_t rank = 0; rank < 8; ++rank) {
-    const EpochOrder order =
+    const Sampler order =
         Make({.samples = 3, .rank = rank, .world = 8, .remainder = Remainder::kPad});
     EXPECT_EQ(order.At(0, 0, 0).position, rank);
     EXPECT_EQ(order.At(0, 0, 0).sample, rank % 3);
   }
 }
 
-TEST(EpochOrder, HugeOptionsDoNotOverflow) {
-  OrderOptions options{.samples = uint64_t{1} << 62, .shuffle = true, .batch_size = ~0u};
+TEST(Sampler, HugeOptionsDoNotOverflow) {
+  SamplerOptions options{.samples = uint64_t{1} << 62, .shuffle = true, .batch_size = ~0u};
   options.world = ~0u;
   options.rank = options.world - 1;
   for (Remainder remainder : {Remainder::kUneven, Remainder::kDrop, Remainder::kPad}) {
     options.remainder = remainder;
-    const EpochOrder order = Make(options);
+    const Sampler order = Make(options);
     EXPECT_EQ(order.batches_per_epoch(), 1u);
-    const OrderEntry last = order.At(0, 0, order.RowsIn(0) - 1);
+    const SamplerEntry last = order.At(0, 0, order.RowsIn(0) - 1);
     EXPECT_LT(last.position, options.samples + options.world);
     EXPECT_GT(last.position, options.samples - 2 * uint64_t{options.world});
     EXPECT_LT(last.sample, options.samples);
   }
 }
 
-TEST(EpochOrder, ErrorsNameTheOption) {
+TEST(Sampler, ErrorsNameTheOption) {
   EXPECT_THAT(ErrorOf({}), HasSubstr("samples"));
   EXPECT_THAT(ErrorOf({.samples = (uint64_t{1} << 62) + 1}), HasSubstr("samples"));
   EXPECT_THAT(ErrorOf({.samples = 5, .batch_size = 0}), HasSubstr("batch_size"));

@@ -1,4 +1,4 @@
-// BlurRoom: the layout of the scratch memory of a blur.
+// BlurScratch: the layout of the scratch memory of a blur.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@ namespace stoker {
 inline constexpr size_t kBlurOvershoot = 64;
 
 // Every part begins at a cache line.
-struct BlurRoom {
+struct BlurScratch {
   // `scratch`: BlurScratchBytes, or null to learn only the sizes.
-  BlurRoom(const Blur& blur, ImageSize size, uint8_t* scratch);
+  BlurScratch(const Blur& blur, ImageSize size, uint8_t* scratch);
 
-  int places;            // pairs of rows that the taps of one output row reach
+  int ring_rows;         // pairs of rows that the taps of one output row reach
   size_t pair_row;       // int32s of one of them
   int32_t* pair_rows;    // each value with the one below it
   const int32_t** taps;  // a pair of rows for each two taps

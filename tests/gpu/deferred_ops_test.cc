@@ -1,4 +1,4 @@
-#include "gpu/finish.h"
+#include "gpu/deferred_ops_job.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <cstring>
 #include <vector>
 
-#include "core/row_work.h"
-#include "gpu/finish-inl.h"
+#include "core/deferred_ops.h"
+#include "gpu/deferred_ops-inl.h"
 #include "tests/gpu/random_job.h"
 #include "tests/testing/effort.h"
 
@@ -19,31 +19,31 @@ using testing::Random;
 using testing::RandomJob;
 using testing::ResultOf;
 
-TEST(Finish, OnTheHostIsThePlainTwin) {
+TEST(ApplyDeferred, OnTheHostIsTheReference) {
   Random random(1);
   for (int n = 0; n < testing::Effort(4000); ++n) {
     const MadeJob made = RandomJob(random);
-    ASSERT_TRUE(ResultOf(made, FinishOnHost) == ResultOf(made, FinishPlain))
+    ASSERT_TRUE(ResultOf(made, ApplyDeferredOnHost) == ResultOf(made, ApplyDeferredPlain))
         << n << ": " << made.ToString();
   }
 }
 
-bool InGroups(const FinishJob& job) {
-  return finish::WithKernel(
-      job.dtype, job.layout, finish::ExtentOf(job),
-      [&](auto type, auto, auto) { return finish::InGroups<type.value>(job); });
+bool InGroups(const DeferredOpsJob& job) {
+  return deferred::WithKernel(
+      job.dtype, job.layout, deferred::ExtentOf(job),
+      [&](auto type, auto, auto) { return deferred::InGroups<type.value>(job); });
 }
 
 // Shifted by a byte, nothing can be done in groups.
-TEST(Finish, GroupsAreThePixelsOneByOne) {
+TEST(ApplyDeferred, GroupsAreThePixelsOneByOne) {
   Random random(2);
   const int jobs = testing::Effort(2000);
   int in_groups = 0;
-  const auto count = [&](const FinishJob& job) { in_groups += InGroups(job) ? 1 : 0; };
+  const auto count = [&](const DeferredOpsJob& job) { in_groups += InGroups(job) ? 1 : 0; };
   for (int n = 0; n < jobs; ++n) {
     const MadeJob made = RandomJob(random);
     ResultOf(made, count);
-    ASSERT_TRUE(ResultOf(made, FinishOnHost) == ResultOf(made, FinishOnHost, 1))
+    ASSERT_TRUE(ResultOf(made, ApplyDeferredOnHost) == ResultOf(made, ApplyDeferredOnHost, 1))
         << n << ": " << made.ToString();
   }
   EXPECT_GT(in_groups, jobs / 4);
@@ -54,7 +54,7 @@ TEST(Finish, GroupsAreThePixelsOneByOne) {
 }
 
 // All values of the three pixels are told one by one.
-TEST(Finish, IsInTheOrderThatIsPromised) {
+TEST(ApplyDeferred, IsInTheOrderThatIsPromised) {
   MadeJob made;
   made.job = {.rows = 1, .height = 1, .width = 3, .dtype = DType::kF32};
   const float scale[3] = {1, 2, 4}, bias[3] = {0, 100, 200};
@@ -63,15 +63,15 @@ TEST(Finish, IsInTheOrderThatIsPromised) {
   made.job.layout = Layout::kNchw;
   made.from = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   made.job.boxes = 2;
-  const RowWork work{.mirror = 1};
+  const DeferredOps work{.mirror = 1};
   const ErasedBox erased[2] = {{.box = {0, 0, 2, 1}, .value = {-1, -2, -3}},
                                {.box = {1, 0, 1, 1}, .value = {-4, -5, -6}}};
-  made.work.resize(RowWorkBytes(2) / sizeof(uint64_t));
+  made.work.resize(DeferredOpsBytes(2) / sizeof(uint64_t));
   std::memcpy(made.work.data(), &work, sizeof(work));
   std::memcpy(made.work.data() + sizeof(work) / sizeof(uint64_t), erased, sizeof(erased));
   const std::vector<float> wanted = {-1, -4, 1, -2, -5, 104, -3, -6, 212};
   std::vector<float> got(9);
-  for (const auto finish : {FinishOnHost, FinishPlain}) {
+  for (const auto finish : {ApplyDeferredOnHost, ApplyDeferredPlain}) {
     const std::vector<uint8_t> bytes = ResultOf(made, finish);
     std::memcpy(got.data(), bytes.data(), bytes.size());
     EXPECT_EQ(got, wanted);
@@ -79,7 +79,7 @@ TEST(Finish, IsInTheOrderThatIsPromised) {
 }
 
 // ∞ × 0 and ∞ − ∞: the same quiet NaN whatever the machine.
-TEST(Finish, WhatIsNoNumberIsOneNaN) {
+TEST(ApplyDeferred, WhatIsNoNumberIsOneNaN) {
   MadeJob made;
   made.job = {.rows = 2, .height = 1, .width = 8, .dtype = DType::kF16};
   std::fill_n(made.job.scale, 3, 1e6F);
@@ -87,12 +87,12 @@ TEST(Finish, WhatIsNoNumberIsOneNaN) {
   std::fill_n(made.from.begin(), 24, uint8_t{0});
   made.job.mixes = true;
   for (int row = 0; row < 2; ++row) {
-    const RowWork work{.mixing = RowMixing::kBlend, .own = 1, .others = 0};
+    const DeferredOps work{.mixing = RowMixing::kBlend, .own = 1, .others = 0};
     const size_t words = made.work.size();
     made.work.resize(words + sizeof(work) / sizeof(uint64_t));
     std::memcpy(made.work.data() + words, &work, sizeof(work));
   }
-  for (const auto finish : {FinishOnHost, FinishPlain}) {
+  for (const auto finish : {ApplyDeferredOnHost, ApplyDeferredPlain}) {
     const std::vector<uint8_t> bytes = ResultOf(made, finish);
     std::vector<uint16_t> halves(48);
     std::memcpy(halves.data(), bytes.data(), bytes.size());
@@ -101,10 +101,10 @@ TEST(Finish, WhatIsNoNumberIsOneNaN) {
   }
 }
 
-TEST(Finish, NothingIsNothing) {
+TEST(ApplyDeferred, NothingIsNothing) {
   MadeJob made;
   made.job = {.height = 3, .width = 8, .dtype = DType::kF32};
-  for (const auto finish : {FinishOnHost, FinishPlain}) {
+  for (const auto finish : {ApplyDeferredOnHost, ApplyDeferredPlain}) {
     EXPECT_TRUE(ResultOf(made, finish).empty());
   }
 }

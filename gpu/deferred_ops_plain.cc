@@ -1,13 +1,13 @@
-// FinishPlain: one step after the other for whole rows, in the order of their definitions.
+// ApplyDeferredPlain: one step after the other for whole rows, in the order of their definitions.
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
 
+#include "core/deferred_ops.h"
 #include "core/half.h"
 #include "core/normal.h"
-#include "core/row_work.h"
-#include "gpu/finish.h"
+#include "gpu/deferred_ops_job.h"
 
 namespace stoker {
 
@@ -17,21 +17,21 @@ namespace {
 using Values = std::vector<float>;
 
 struct Task {
-  const FinishJob& job;
+  const DeferredOpsJob& job;
   size_t height = static_cast<size_t>(job.height), width = static_cast<size_t>(job.width);
 
   size_t count() const { return 3 * height * width; }
   size_t At(size_t c, size_t y, size_t x) const { return (c * height + y) * width + x; }
 
-  const uint8_t* WorkAt(size_t row) const { return job.work + row * RowWorkBytes(job.boxes); }
-  RowWork WorkOf(size_t row) const {
-    RowWork work;
+  const uint8_t* WorkAt(size_t row) const { return job.work + row * DeferredOpsBytes(job.boxes); }
+  DeferredOps WorkOf(size_t row) const {
+    DeferredOps work;
     if (job.work != nullptr) std::memcpy(&work, WorkAt(row), sizeof(work));
     return work;
   }
   ErasedBox BoxOf(size_t row, size_t box) const {
     ErasedBox erased;
-    const uint8_t* const boxes = WorkAt(row) + sizeof(RowWork);
+    const uint8_t* const boxes = WorkAt(row) + sizeof(DeferredOps);
     std::memcpy(&erased, boxes + box * sizeof(erased), sizeof(erased));
     return erased;
   }
@@ -51,7 +51,7 @@ float Rounded(DType dtype, float value) {
 }
 
 Values Converted(const Task& task, size_t row) {
-  const FinishJob& job = task.job;
+  const DeferredOpsJob& job = task.job;
   const bool mirror = task.WorkOf(row).mirror != 0;
   const uint8_t* from = job.from + row * task.count();
   Values values(task.count());
@@ -84,7 +84,7 @@ void Erase(const Task& task, const ErasedBox& erased, Values& values) {
   }
 }
 
-Values Mixed(const Task& task, const RowWork& work, const Values& own, const Values& before) {
+Values Mixed(const Task& task, const DeferredOps& work, const Values& own, const Values& before) {
   Values mixed = own;
   for (size_t v = 0; v < own.size(); ++v) {
     if (work.mixing == RowMixing::kCut) {
@@ -115,7 +115,7 @@ void Put(DType dtype, float value, size_t at, void* row) {
 }
 
 void Store(const Task& task, const Values& values, size_t row) {
-  const FinishJob& job = task.job;
+  const DeferredOpsJob& job = task.job;
   uint8_t* const to = static_cast<uint8_t*>(job.to) + row * task.count() * SizeOf(job.dtype);
   const size_t plane = task.height * task.width;
   for (size_t v = 0; v < values.size(); ++v) {
@@ -126,7 +126,7 @@ void Store(const Task& task, const Values& values, size_t row) {
 
 }  // namespace
 
-void FinishPlain(const FinishJob& job) {
+void ApplyDeferredPlain(const DeferredOpsJob& job) {
   const Task task{job};
   const auto rows = static_cast<size_t>(job.rows);
   std::vector<Values> finished;
@@ -137,7 +137,7 @@ void FinishPlain(const FinishJob& job) {
     }
   }
   for (size_t row = 0; row < rows; ++row) {
-    const RowWork work = job.mixes ? task.WorkOf(row) : RowWork{};
+    const DeferredOps work = job.mixes ? task.WorkOf(row) : DeferredOps{};
     Store(task, Mixed(task, work, finished[row], finished[(row + rows - 1) % rows]), row);
   }
 }

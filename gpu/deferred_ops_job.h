@@ -1,4 +1,5 @@
-// FinishJob: the last step of a batch, on a device: bytes become the values that a model takes.
+// DeferredOpsJob: the last step of a batch, on a device: bytes become the values that a model
+// takes.
 //
 // One pass per batch: flip, value × scale + bias, erased boxes, rows mixed with each other,
 // rounding to the type, NHWC or NCHW. The result equals that of the same transforms on the CPU,
@@ -14,7 +15,7 @@
 namespace stoker {
 
 // All memory is on the device. `from` and `to` do not overlap.
-struct FinishJob {
+struct DeferredOpsJob {
   const uint8_t* from = nullptr;  // rows × height × width × 3
   void* to = nullptr;             // the same number of `dtype` values, in `layout`; 16-byte aligned
   int64_t rows = 0;
@@ -25,20 +26,20 @@ struct FinishJob {
   float scale[3] = {};  // not for u8
   float bias[3] = {};
 
-  // A RowWork for each row, followed by its boxes, RowWorkBytes(boxes) apart. Null: nothing to
-  // flip, erase or mix.
+  // A DeferredOps for each row, followed by its boxes, DeferredOpsBytes(boxes) apart. Null: nothing
+  // to flip, erase or mix.
   const uint8_t* work = nullptr;
   uint32_t boxes = 0;
-  bool mixes = false;  // whether rows are mixed; otherwise RowWork::mixing is ignored
+  bool mixes = false;  // whether rows are mixed; otherwise DeferredOps::mixing is ignored
 
-  friend bool operator==(const FinishJob&, const FinishJob&) = default;
+  friend bool operator==(const DeferredOpsJob&, const DeferredOpsJob&) = default;
 };
 
 // Runs the job on the CPU, in host memory: the host device uses it, and the kernel is compared with
-// it. The kernel calls the same functions for each pixel (finish-inl.h).
-void FinishOnHost(const FinishJob& job);
+// it. The kernel calls the same functions for each pixel (deferred_ops-inl.h).
+void ApplyDeferredOnHost(const DeferredOpsJob& job);
 
 // The plain version, which uses the CPU transforms' own functions.
-void FinishPlain(const FinishJob& job);
+void ApplyDeferredPlain(const DeferredOpsJob& job);
 
 }  // namespace stoker

@@ -1,9 +1,9 @@
-#include "engine/loader/order.h"
+#include "engine/loader/sampler.h"
 
 #include <algorithm>
 #include <string>
 
-#include "core/noun.h"
+#include "core/plural.h"
 #include "core/try.h"
 #include "engine/loader/permutation.h"
 
@@ -15,7 +15,7 @@ Error InvalidOrder(std::string cause, std::string advice) {
       .code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
 }
 
-Status Check(const OrderOptions& options) {
+Status Check(const SamplerOptions& options) {
   if (options.samples == 0) return InvalidOrder("samples is 0: there is nothing to order", "");
   if (options.samples > uint64_t{1} << 62) return InvalidOrder("samples is above 2^62", "");
   if (options.batch_size == 0) return InvalidOrder("batch_size is 0", "Give at least 1");
@@ -29,7 +29,7 @@ Status Check(const OrderOptions& options) {
 }
 
 // The number of positions in an epoch, over all ranks.
-uint64_t PositionsOf(const OrderOptions& options) {
+uint64_t PositionsOf(const SamplerOptions& options) {
   const uint64_t n = options.samples, world = options.world;
   switch (options.remainder) {
     case Remainder::kUneven:
@@ -42,7 +42,7 @@ uint64_t PositionsOf(const OrderOptions& options) {
   return n;
 }
 
-uint64_t RowsOf(const OrderOptions& options) {
+uint64_t RowsOf(const SamplerOptions& options) {
   const uint64_t positions = PositionsOf(options);
   if (options.drop_remainder) {
     return positions / options.world / options.batch_size * options.batch_size;
@@ -51,9 +51,9 @@ uint64_t RowsOf(const OrderOptions& options) {
   return (positions + options.world - 1 - options.rank) / options.world;
 }
 
-Error NoRows(const OrderOptions& options) {
+Error NoRows(const SamplerOptions& options) {
   const std::string samples =
-      std::to_string(options.samples) + Noun(options.samples, " sample", " samples");
+      std::to_string(options.samples) + Plural(options.samples, " sample", " samples");
   if (options.drop_remainder) {
     return InvalidOrder("with drop_remainder no batch is left: " + samples + " for batch_size " +
                             std::to_string(options.batch_size) + " and world " +
@@ -67,28 +67,28 @@ Error NoRows(const OrderOptions& options) {
 
 }  // namespace
 
-Result<EpochOrder> EpochOrder::Make(const OrderOptions& options) {
+Result<Sampler> Sampler::Make(const SamplerOptions& options) {
   TRY(Check(options));
   const uint64_t rows = RowsOf(options);
   if (rows == 0) return NoRows(options);
-  return EpochOrder(options, rows);
+  return Sampler(options, rows);
 }
 
-uint64_t EpochOrder::batches_per_epoch() const {
+uint64_t Sampler::batches_per_epoch() const {
   return (rows_ + options_.batch_size - 1) / options_.batch_size;
 }
 
-uint32_t EpochOrder::RowsIn(uint64_t step) const {
+uint32_t Sampler::RowsIn(uint64_t step) const {
   const uint64_t left = rows_ - step * options_.batch_size;
   return static_cast<uint32_t>(std::min<uint64_t>(left, options_.batch_size));
 }
 
-OrderEntry EpochOrder::At(uint64_t epoch, uint64_t step, uint32_t row) const {
-  OrderEntry entry;
+SamplerEntry Sampler::At(uint64_t epoch, uint64_t step, uint32_t row) const {
+  SamplerEntry entry;
   entry.position = (step * options_.batch_size + row) * options_.world + options_.rank;
-  const uint64_t place = entry.position % options_.samples;  // differs from position only with kPad
+  const uint64_t index = entry.position % options_.samples;  // differs from position only with kPad
   entry.sample =
-      options_.shuffle ? Permutation(options_.samples, options_.seed, epoch)(place) : place;
+      options_.shuffle ? Permutation(options_.samples, options_.seed, epoch)(index) : index;
   return entry;
 }
 

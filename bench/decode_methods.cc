@@ -1,4 +1,4 @@
-#include "bench/decode_ways.h"
+#include "bench/decode_methods.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -40,19 +40,19 @@ Rect StartOf(Resampler& resampler, const Photo& photo, Box box, const PixelOutpu
 
 }  // namespace
 
-void Alone::Rows(const Photo& photo, const Rect& region) {
+void Sequential::Rows(const Photo& photo, const Rect& region) {
   if (!decoder_.Open(photo.bytes()).ok()) std::abort();
   Must(decoder_.Decode(region, discard_));
 }
 
-void Alone::Batch(const Photo& photo, Box box, const PixelOutput& output,
-                  std::span<const uint8_t> index) {
+void Sequential::Batch(const Photo& photo, Box box, const PixelOutput& output,
+                       std::span<const uint8_t> index) {
   Begin(photo, box, output, index);
   while (decoder_.decoding()) decoder_.Advance();
   Finish();
 }
 
-void Alone::BatchFromImage(const Photo& photo, Box box, const PixelOutput& output) {
+void Sequential::BatchFromImage(const Photo& photo, Box box, const PixelOutput& output) {
   const WholeImage image = DecodeWhole(photo.bytes()).value();
   const Rect region = StartOf(resampler_, photo, box, output);
   const auto pixel = static_cast<size_t>(BytesPerPixel(image.layout));
@@ -67,17 +67,17 @@ void Alone::BatchFromImage(const Photo& photo, Box box, const PixelOutput& outpu
   }
 }
 
-void Alone::Begin(const Photo& photo, Box box, const PixelOutput& output,
-                  std::span<const uint8_t> index) {
+void Sequential::Begin(const Photo& photo, Box box, const PixelOutput& output,
+                       std::span<const uint8_t> index) {
   const Rect region = StartOf(resampler_, photo, box, output);
   if (!decoder_.Open(photo.bytes()).ok()) std::abort();
   decoder_.Start(region, resampler_, index);
 }
 
-void Alone::Finish() { Must(decoder_.Finish()); }
+void Sequential::Finish() { Must(decoder_.Finish()); }
 
-void InTurns::Batch(const Photo& photo, Box box, const PixelOutput& output,
-                    std::span<const uint8_t> index) {
+void Interleaved::Batch(const Photo& photo, Box box, const PixelOutput& output,
+                        std::span<const uint8_t> index) {
   (first_begun_ ? second_ : first_).Begin(photo, box, output, index);
   (first_begun_ ? second_begun_ : first_begun_) = true;
   JpegDecoder &a = first_.decoder(), &b = second_.decoder();
@@ -86,7 +86,7 @@ void InTurns::Batch(const Photo& photo, Box box, const PixelOutput& output,
   EndIfDone(second_, second_begun_);
 }
 
-void InTurns::EndIfDone(Alone& one, bool& begun) {
+void Interleaved::EndIfDone(Sequential& one, bool& begun) {
   if (!begun || one.decoder().decoding()) return;
   one.Finish();
   begun = false;

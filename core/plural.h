@@ -5,7 +5,7 @@
 
 namespace stoker {
 
-constexpr const char* Noun(uint64_t count, const char* one, const char* many) {
+constexpr const char* Plural(uint64_t count, const char* one, const char* many) {
   return count == 1 ? one : many;
 }
 

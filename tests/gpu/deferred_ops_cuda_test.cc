@@ -1,5 +1,5 @@
-// The kernel itself against FinishOnHost, to the bit. On a machine without a GPU it is skipped, and
-// only the same through the host's device runs: which shows that the test is one.
+// The kernel itself against ApplyDeferredOnHost, to the bit. On a machine without a GPU it is
+// skipped, and only the same through the host's device runs: which shows that the test is one.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/row_work.h"
+#include "core/deferred_ops.h"
 #include "gpu/device.h"
 #include "tests/gpu/random_job.h"
 #include "tests/testing/effort.h"
@@ -36,7 +36,7 @@ class Room {
   uint8_t* data_;
 };
 
-class FinishOnDevice : public ::testing::TestWithParam<DeviceName> {
+class ApplyDeferredOnDevice : public ::testing::TestWithParam<DeviceName> {
  protected:
   void SetUp() override {
     Result<std::shared_ptr<Device>> opened = Device::Open(GetParam());
@@ -53,13 +53,13 @@ class FinishOnDevice : public ::testing::TestWithParam<DeviceName> {
 
   // A job whose memory is the host's, on the device: with its addresses as far off a boundary of 16
   // as they are.
-  void Finish(const FinishJob& job) {
+  void ApplyDeferred(const DeferredOpsJob& job) {
     const size_t values =
         static_cast<size_t>(job.rows) * static_cast<size_t>(job.height * job.width) * 3;
-    const size_t work = static_cast<size_t>(job.rows) * RowWorkBytes(job.boxes);
+    const size_t work = static_cast<size_t>(job.rows) * DeferredOpsBytes(job.boxes);
     const Room from(*device_, values + 16), to(*device_, values * SizeOf(job.dtype));
     const Room left(*device_, work);
-    FinishJob there = job;
+    DeferredOpsJob there = job;
     uint8_t* const first = from.data() + reinterpret_cast<uintptr_t>(job.from) % 16;
     there.from = first;
     there.to = to.data();
@@ -68,14 +68,14 @@ class FinishOnDevice : public ::testing::TestWithParam<DeviceName> {
       there.work = left.data();
       Copy(left.data(), job.work, work);
     }
-    const Status finished = device_->Finish(there, stream_);
+    const Status finished = device_->ApplyDeferred(there, stream_);
     ASSERT_TRUE(finished.ok()) << finished.error().ToString();
     Copy(job.to, to.data(), values * SizeOf(job.dtype));
   }
 
   void ExpectSame(const MadeJob& made, size_t shift) {
-    const auto on_device = [&](const FinishJob& job) { Finish(job); };
-    const std::vector<uint8_t> wanted = ResultOf(made, FinishOnHost, shift);
+    const auto on_device = [&](const DeferredOpsJob& job) { ApplyDeferred(job); };
+    const std::vector<uint8_t> wanted = ResultOf(made, ApplyDeferredOnHost, shift);
     const std::vector<uint8_t> got = ResultOf(made, on_device, shift);
     for (size_t i = 0; i < wanted.size(); ++i) {
       ASSERT_EQ(got[i], wanted[i]) << made.ToString() << ", byte " << i;
@@ -97,7 +97,7 @@ class FinishOnDevice : public ::testing::TestWithParam<DeviceName> {
   DeviceStream stream_;
 };
 
-TEST_P(FinishOnDevice, IsTheHostsOfRandomJobs) {
+TEST_P(ApplyDeferredOnDevice, IsTheHostsOfRandomJobs) {
   Random random(7);
   for (int n = 0; n < testing::Effort(1500); ++n) {
     SCOPED_TRACE(n);
@@ -107,7 +107,7 @@ TEST_P(FinishOnDevice, IsTheHostsOfRandomJobs) {
 }
 
 // Many blocks across a row, the last one not full; in groups and, shifted, pixel by pixel.
-TEST_P(FinishOnDevice, IsTheHostsOfPhotographs) {
+TEST_P(ApplyDeferredOnDevice, IsTheHostsOfPhotographs) {
   Random random(8);
   for (int n = 0; n < testing::Effort(24); ++n) {
     SCOPED_TRACE(n);
@@ -117,7 +117,7 @@ TEST_P(FinishOnDevice, IsTheHostsOfPhotographs) {
 }
 
 // More rows than a grid has blocks down.
-TEST_P(FinishOnDevice, IsTheHostsOfVeryManyRows) {
+TEST_P(ApplyDeferredOnDevice, IsTheHostsOfVeryManyRows) {
   Random random(9);
   for (const int width : {1, 16}) {
     for (int n = 0; n < testing::Effort(5); ++n) {
@@ -128,13 +128,13 @@ TEST_P(FinishOnDevice, IsTheHostsOfVeryManyRows) {
   }
 }
 
-TEST_P(FinishOnDevice, OfNothingIsNothing) {
+TEST_P(ApplyDeferredOnDevice, OfNothingIsNothing) {
   MadeJob made;
   made.job = {.height = 3, .width = 8, .dtype = DType::kF32};
   ExpectSame(made, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, FinishOnDevice,
+INSTANTIATE_TEST_SUITE_P(Of, ApplyDeferredOnDevice,
                          ::testing::Values(DeviceName{DeviceName::Kind::kHost, 0},
                                            DeviceName{DeviceName::Kind::kCuda, 0}),
                          [](const auto& device) {

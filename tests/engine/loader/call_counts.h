@@ -1,6 +1,6 @@
-// Counts allocations, locks and kernel entries per shared library. A program linked with census.cc
-// has those functions of libc replaced. Glibc only; not under a sanitizer. Kernel entries without
-// libc (liburing's) are not counted.
+// Counts allocations, locks and kernel entries per shared library. A program linked with
+// call_counts.cc has those functions of libc replaced. Glibc only; not under a sanitizer. Kernel
+// entries without libc (liburing's) are not counted.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
-#include "transforms/plan/leave_to_device.h"
+#include "transforms/plan/defer_to_device.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <utility>
 
-#include "core/row_work.h"
+#include "core/deferred_ops.h"
 
 namespace stoker {
 
@@ -22,15 +22,15 @@ ErasedBox BoxOf(const Erasure& erasure) {
 
 }  // namespace
 
-void LeaveToDevice(DrawnSample& drawn, uint32_t boxes, void* work) {
+void DeferToDevice(DrawnSample& drawn, uint32_t boxes, void* work) {
   auto* const to = static_cast<uint8_t*>(work);
-  RowWork row;
+  DeferredOps row;
   // The worker executes a mirror that is a step or is followed by steps.
   if (drawn.steps.empty() && std::exchange(drawn.geometry.mirror_columns, false)) row.mirror = 1;
   std::memcpy(to, &row, sizeof(row));
   for (size_t b = 0; b < boxes; ++b) {
     const ErasedBox box = b < drawn.erasures.size() ? BoxOf(drawn.erasures[b]) : ErasedBox();
-    std::memcpy(to + RowWorkBytes(b), &box, sizeof(box));
+    std::memcpy(to + DeferredOpsBytes(b), &box, sizeof(box));
   }
   drawn.erasures.clear();
 }
