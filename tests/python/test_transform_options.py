@@ -225,3 +225,12 @@ def test_parameters_are_torchvisions(name):
     for option, parameter in ours.items():
         default = theirs[option].default
         assert getattr(default, "value", default) == parameter.default, option
+
+
+def test_a_subclass_of_a_transform_is_that_transform():
+    class Thumbnail(stoker.Resize):
+        pass
+
+    assert Thumbnail(32)._spec() == stoker.Resize(32)._spec()
+    with pytest.raises(stoker.InvalidArgumentError, match=r"Thumbnail\.size"):
+        Thumbnail(0)

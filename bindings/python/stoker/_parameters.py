@@ -35,12 +35,16 @@ class Transform:
             value = _READ[parameter["kind"]](f"{type(self).__name__}.{name}", getattr(self, name), option)
             object.__setattr__(self, name, value)
 
+    def _name(self) -> str:
+        """The transform's name in the table, also of a subclass."""
+        return next(base.__name__ for base in type(self).__mro__ if base.__name__ in _PARAMETERS)
+
     def _parameters(self) -> list[dict[str, Any]]:
-        return _PARAMETERS[type(self).__name__]
+        return _PARAMETERS[self._name()]
 
     def _spec(self) -> dict[str, Any]:
         """The transform in a loader spec (docs/loader-spec.md)."""
-        spec: dict[str, Any] = {"name": type(self).__name__}
+        spec: dict[str, Any] = {"name": self._name()}
         for parameter in self._parameters():
             value, option = getattr(self, parameter["name"]), parameter["options"][0]
             if parameter["kind"] in _WRITE:
