@@ -23,7 +23,8 @@ Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high) 
 namespace {
 
 // Choices are checked with what they apply to, images or arrays.
-Status CheckNumbers(LoaderOptions options) {
+Status CheckNumbers(const LoaderOptions& given) {
+  LoaderOptions options = given;  // the table gives access to what may be changed
   for (const LoaderOptionRow& row : AllLoaderOptions()) {
     if (row.option.in == nullptr || !row.option.choices.empty()) continue;
     if (auto refusal = CheckOption(row.option, row.option.in(options))) {
