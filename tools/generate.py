@@ -198,7 +198,8 @@ def key_text(option):
     others = [f'`"{name}"`' for name in option.get("choices", ()) if name != option["default"]]
     if others:
         parts.append("or " + ", ".join(others))
-    if "low" in option and option["high"] != 65535:  # of sides; the page says so
+    of_sides = option.get("low") in (0, 1) and option["high"] == 65535  # the page says it once
+    if "low" in option and not of_sides:
         low, high = number_text(option["low"]), number_text(option["high"])
         parts.append(f"at most {high}" if 0 < option["low"] < 0.001 else f"{low} to {high}")
     if "below" in option:
