@@ -59,8 +59,8 @@ function(stoker_part name)
   target_link_libraries(${name} PUBLIC stoker_flags PRIVATE ${PART_LIBS})
 endfunction()
 
-# stoker_reference(SOURCES... [LIBS ...]): plain twins that fast code is compared with. They lie beside
-# it, and are a library of tests and benchmarks: libstoker has only those plain twins that it calls.
+# stoker_reference(SOURCES... [LIBS ...]): the references that fast code is compared with. They lie beside
+# it, and are a library of tests and benchmarks: libstoker has only those references that it calls.
 add_library(stoker_reference STATIC EXCLUDE_FROM_ALL)
 target_link_libraries(stoker_reference PUBLIC stoker)
 function(stoker_reference)

@@ -59,8 +59,8 @@ struct Column {
 // Large columns lie in the slot; small ones, such as labels, have memory of their own (see
 // SlotPool::IsSmall), so that keeping labels does not keep images.
 //
-// A default-constructed batch is empty and converts to false: Loader::Next() returns it at the end
-// of the epoch.
+// A default-constructed batch is empty and converts to false: Iterator::Next() returns it at the
+// end of the epoch.
 class Batch {
  public:
   Batch() = default;
@@ -78,7 +78,7 @@ class Batch {
   int64_t rows() const;                          // valid rows = shape[0] of every column
   uint64_t epoch() const;
   uint64_t index() const;            // of this batch in its epoch, from 0
-  bool pinned(size_t column) const;  // the column's memory (LoaderOptions::device)
+  bool pinned(size_t column) const;  // the column's memory (LoaderOptions::pinned_for)
 
   // Keeps this one column's memory valid, also after the batch and the loader have gone. A column
   // in the slot keeps the slot leased; a small one keeps only itself. May be copied, and released

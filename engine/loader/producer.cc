@@ -16,8 +16,9 @@ namespace stoker {
 
 // ---- Opening: the stages of the pipeline
 
-// In the order of the picture in the README: source → order → (draw) → reader → worker → (mix) →
-// assembler → consumer. A loader with a device has a stager after the assembler (Engine::Open).
+// In the order of the picture in the README: source → order → reader → worker (draw, decode,
+// resize) → (mix) → assembler → consumer. A loader with a device has a stager after the assembler
+// (Engine::Open).
 Result<std::unique_ptr<Producer>> Producer::Open(LoaderOptions options,
                                                  std::optional<ProducerOptions> own) {
   TRY(CheckOptions(options));

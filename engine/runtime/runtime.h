@@ -18,7 +18,7 @@ class ReadService;
 class Trace;
 struct TunerSettings;
 
-// Where decoding runs (executor.h).
+// Where decoding runs: on TBB, on plain threads, or on one thread in a shuffled order.
 enum class ExecutorKind { kTbb, kThreads, kShuffled };
 
 struct RuntimeOptions {
@@ -40,7 +40,7 @@ struct RuntimeOptions {
 //
 // Belongs to the process that made it: after a fork, CheckProcess (and so every loader) returns
 // FailedPrecondition in the child, and destroying the Runtime there touches no thread. The child
-// may create its own, which runs on plain threads (see TbbWorks).
+// may create its own, which runs on plain threads.
 class Runtime {
  public:
   // Has fewer workers if the system has no more threads; ResourceExhausted if it has none.

@@ -15,11 +15,11 @@ namespace stoker {
 
 namespace {
 
-constexpr double kNoWait = 0.03;        // waits below this need no advice; the tuner accepts 1.1%
+constexpr double kNoWait = 0.03;        // waits below this need no advice; the tuner accepts 0.85%
 constexpr double kOccasionally = 0.15;  // below this, throughput suffices on average
 constexpr double kAlways = 0.9;         // above this, the consumer only takes batches
-constexpr double kEnoughCore =
-    0.9;  // share of workers' time: with a core for less, they wait for one
+// Workers wait for a core if they have one for less than this share of their time.
+constexpr double kEnoughCore = 0.9;
 
 enum class Cause : uint8_t { kStorage, kDecode, kCopy, kOther };
 

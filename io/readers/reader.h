@@ -56,8 +56,8 @@ class Reader {
   virtual size_t Reap(std::span<ReadRequest*> done, bool wait) = 0;
 
   virtual size_t in_flight() const = 0;  // submitted and not yet reaped
-  virtual size_t capacity() const = 0;   // most requests in flight
-  virtual const char* name() const = 0;  // limit on requests in flight
+  virtual size_t capacity() const = 0;   // limit on requests in flight
+  virtual const char* name() const = 0;  // "uring", "pread"
 };
 
 // Probes io_uring (is it allowed, does it have the features, is memlock sufficient?) and, if it

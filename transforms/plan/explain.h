@@ -12,7 +12,7 @@ namespace stoker {
 struct ExplainedTransform {
   std::string transform;  // "RandomResizedCrop(224 × 224)"
   std::string where;      // "fused", "tile" or "row"
-  std::string how;        // "only its box is decoded; one pass resamples it"
+  std::string how;        // "only its box is decoded, and resampled while its rows are"
 };
 
 // One entry for each transform of the plan, in order.
