@@ -231,7 +231,7 @@ def test_options_are_checked_at_once(made, alone):
         ({"WORLD_SIZE": "2", "RANK": "2"}, "RANK='2', which is not a number from 0 to 1"),
         ({"WORLD_SIZE": "2", "RANK": "-1"}, "RANK='-1'"),
         ({"WORLD_SIZE": "2", "RANK": "one"}, "RANK='one'"),
-        ({"WORLD_SIZE": "two", "RANK": "0"}, "WORLD_SIZE='two', which is no number of processes"),
+        ({"WORLD_SIZE": "two", "RANK": "0"}, "WORLD_SIZE='two', which is not a number of processes"),
         ({"WORLD_SIZE": "0", "RANK": "0"}, "WORLD_SIZE='0'"),
         ({"WORLD_SIZE": "1.0", "RANK": "0"}, "WORLD_SIZE='1.0'"),
     ],
