@@ -37,7 +37,9 @@ constexpr uint64_t kHoldNs = 1'000'000'000;
 constexpr double kMaxBeyondSeen = 4;
 
 // Losses are a mean of so many batches, so that rare waits count as rare: four times the model's.
+// After a shrinking they soon show what the smaller settings lose.
 constexpr int kLossBatches = 2048;
+constexpr int kLossBatchesAfterShrinking = kHold / 2;
 
 constexpr std::array kSettings = {&TunerSettings::depth, &TunerSettings::workers,
                                   &TunerSettings::reads};
@@ -90,10 +92,7 @@ class Choice {
  private:
   int MinDepth(const TunerSettings& s, double part) const {
     const int loose = Fewest(s, &TunerSettings::depth, kLoose * part);
-    const int depth = std::min(Fewest(s, &TunerSettings::depth, part), loose * 7 / 5);
-    // Where no two batches overlap the model is up to a tenth wrong.
-    const bool sure = depth > 1 || Loss({1, s.workers, s.reads}) == 0;
-    return sure ? depth : 2;
+    return std::min(Fewest(s, &TunerSettings::depth, part), loose * 7 / 5);
   }
 
   // Finds the least value of one setting that loses at most `loss`, by bisection: a larger value
@@ -160,7 +159,9 @@ struct Tuner::State {
     loss_batches = std::min(loss_batches + since_choice, kLossBatches);
     const TunerModel::Time was = model.Observed(since_change);
     const double seen = was.waited / std::max(1.0, was.total - was.waited) / options.wait_target;
-    const double lost = std::min(choice.Loss(settings), kMaxBeyondSeen * seen);
+    double lost = std::min(choice.Loss(settings), kMaxBeyondSeen * seen);
+    // At a depth of one no other batch hides what the model missed.
+    if (settings.depth == 1) lost = std::max(lost, seen);
     loss += (lost - loss) * std::min(1.0, 1.0 * since_choice / std::max(1, loss_batches));
     since_choice = 0;
     const bool enough = loss <= kTooMuch;
@@ -171,6 +172,7 @@ struct Tuner::State {
     const uint64_t held_ns = now - std::min(now, hold_began_ns);
     if (!enough) {
       TunerSettings more = Most(settings, chosen);
+      if (settings.depth == 1) more.depth = std::max(more.depth, 2);
       more.depth = std::min(more.depth, std::max(settings.depth + 2, settings.depth * 3 / 2));
       if (Clamp(more) == settings) return;
       if (shrunk) hold = std::min(2 * hold, kLossBatches);
@@ -216,6 +218,7 @@ struct Tuner::State {
     settings = to;
     since_change = 0;
     if (because == Because::kWaits) Hold(now);
+    if (shrunk) loss_batches = std::min(loss_batches, kLossBatchesAfterShrinking);
   }
 };
 
