@@ -13,13 +13,6 @@
 
 namespace stoker {
 
-Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high) {
-  if (value >= low && value <= high) return {};
-  return Error{Code::kInvalidArgument, std::string(option) + " is " + std::to_string(value) +
-                                           "; it must be between " + std::to_string(low) + " and " +
-                                           std::to_string(high)};
-}
-
 namespace {
 
 // Choices are checked with what they apply to, images or arrays.

@@ -14,7 +14,6 @@ namespace stoker {
 inline constexpr uint64_t kMaxEpochs = uint64_t{1} << 32;
 
 // InvalidArgument names the option, its value and the allowed range.
-Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high);
 Status CheckOptions(const LoaderOptions& options);
 
 // Whether batches are copies of the source's rows, of any type: samples in memory without

@@ -12,7 +12,6 @@
 #include "core/start_thread.h"
 #include "core/trace.h"
 #include "core/try.h"
-#include "engine/loader/check_options.h"
 #include "engine/memory/memory_manager.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/read_service.h"
@@ -31,6 +30,13 @@ TunerSettings FixedBy(const RuntimeOptions& given, int threads) {
   return {.depth = 0,
           .workers = std::min(given.threads, threads),
           .reads = static_cast<int>(given.reads_in_flight) * given.reader_threads};
+}
+
+Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return {};
+  return Error{Code::kInvalidArgument, std::string(option) + " is " + std::to_string(value) +
+                                           "; it must be between " + std::to_string(low) + " and " +
+                                           std::to_string(high)};
 }
 
 Status Check(const RuntimeOptions& options) {
