@@ -8,7 +8,9 @@ from typing import Any
 
 from stoker import _checks, _stoker
 
-_ROWS: dict[str, dict[str, Any]] = {row["name"]: row for row in json.loads(_stoker.described())["loader"]}
+# The library's tables: "transforms", which _parameters.py reads, and "loader".
+TABLES: dict[str, list[dict[str, Any]]] = json.loads(_stoker.described())
+_ROWS = {row["name"]: row for row in TABLES["loader"]}
 
 # The values that `checked` returns for options that are not given.
 DEFAULTS = {

@@ -6,11 +6,10 @@ it is checked, and how it is written in the library's JSON.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Callable, Union
 
-from stoker import _checks, _stoker
+from stoker import _checks, _options
 from stoker._errors import InvalidArgumentError
 
 Size = Union[int, Sequence[int]]
@@ -19,7 +18,7 @@ Range = Union[float, Sequence[float]]
 Fill = Union[int, Sequence[int]]
 
 _PARAMETERS: dict[str, list[dict[str, Any]]] = {
-    row["name"]: row["parameters"] for row in json.loads(_stoker.described())["transforms"]
+    row["name"]: row["parameters"] for row in _options.TABLES["transforms"]
 }
 
 
