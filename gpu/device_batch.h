@@ -67,7 +67,7 @@ class DeviceBatch {
   std::shared_ptr<StagedBatch> staged_;
 };
 
-// What copying batches to a device cost.
+// The cost of copying batches to a device.
 struct StagerStats {
   uint64_t batches = 0;       // copied batches
   uint64_t copied_bytes = 0;  // copied to the device

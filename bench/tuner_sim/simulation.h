@@ -33,7 +33,8 @@ class Fixed : public Controller {
   TunerSettings settings_;
 };
 
-// Of the batches from converged_from() on, unless it says otherwise.
+// The result of a run. Values cover the batches from converged_from() on, unless they say
+// otherwise.
 struct Outcome {
   double seconds = 0;
   double batches_per_second = 0;

@@ -13,7 +13,7 @@ namespace stoker {
 
 namespace {
 
-// What each type is in JSON.
+// Reads an option's value from JSON, by its type.
 struct OptionReader {
   JsonObject& object;
   const OptionInfo& option;

@@ -48,7 +48,7 @@ struct NameOfCapsule<ManagedVersioned> {
   static constexpr const char* kName = "dltensor_versioned";
 };
 
-// What the deleter deletes: the consumer's view and everything it points to.
+// The object that the deleter deletes: the consumer's view and everything it points to.
 template <typename M>
 struct Export {
   M managed;

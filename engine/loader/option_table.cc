@@ -32,7 +32,7 @@ Option<LoaderOptions> Flag(const char* name) {
 
 template <auto member>
 Option<LoaderOptions> ChoiceOf(const char* name, const Choices& choices) {
-  return {{.name = name, .choices = std::move(choices)}, &ValueOf<member>};
+  return {{.name = name, .choices = choices}, &ValueOf<member>};
 }
 
 template <typename Enum>

@@ -189,7 +189,7 @@ Status RowWriter::WriteLabels(const RowTicket& ticket) const {
   return {};
 }
 
-// Where a row's deferred operations are written; null if there are none.
+// Returns the address for a row's deferred operations; null if there are none.
 void* RowWriter::WorkOf(const Slot& slot, uint32_t row) const {
   return plan_->work_bytes() == 0 ? nullptr : slot.Row(slot.columns.size() - 1, row);
 }

@@ -18,7 +18,7 @@ class ReadService;
 class Trace;
 struct TunerSettings;
 
-// Where decoding runs: on TBB, on plain threads, or on one thread in a shuffled order.
+// The threads that decode: TBB's, plain threads, or one thread that runs tasks in a shuffled order.
 enum class ExecutorKind { kTbb, kThreads, kShuffled };
 
 struct RuntimeOptions {

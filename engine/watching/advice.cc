@@ -109,7 +109,7 @@ class Adviser {
     return has("RandomResizedCrop") || has("RandomCrop");
   }
 
-  // What takes most of the workers' time.
+  // Names the work that takes most of the workers' time.
   std::string Work() const {
     const StageTimes& stages = stats_.stages;
     const uint64_t all = stages.decode_ns + stages.resize_ns + stages.augment_ns + stages.mix_ns;

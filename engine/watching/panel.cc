@@ -38,7 +38,7 @@ std::pair<long, std::array<long, n>> Percents(const std::array<double, n>& share
   return {all, percents};
 }
 
-// What changed between two snapshots.
+// The change between two snapshots of the statistics.
 class Period {
  public:
   Period(const LoaderStats& before, const LoaderStats& now, double seconds)

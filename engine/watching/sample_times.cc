@@ -46,8 +46,8 @@ void SamplePath::Remember() {
   before_ns_ = t.done_ns;
   std::move_backward(before_.begin(), before_.end() - 1, before_.end());
   before_[0] = last;
-  // Of three segments of one size the two older ones are merged into one of the next size, and so
-  // on (the exponential histogram of Datar, Gionis, Indyk and Motwani, 2002).
+  // The two older of three segments of one size are merged into one of the next size, and so on
+  // (the exponential histogram of Datar, Gionis, Indyk and Motwani, 2002).
   for (auto at = before_.begin();
        before_.end() - at > 2 && at->samples == (at + 2)->samples && at->samples != 0; ++at) {
     Segment& older = *(at + 1);

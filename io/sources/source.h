@@ -26,8 +26,8 @@ struct SampleRef {
   int64_t label = kNoLabel;
 };
 
-// What an index says about an image before it is opened. As of the time when the index was made: a
-// file may have changed since.
+// An index's description of an image, before the image is opened. The file may have changed since
+// the index was made.
 struct ImageFacts {
   uint64_t file_bytes = 0;  // 0: unknown
   uint32_t width = 0;       // as stored; 0: unknown

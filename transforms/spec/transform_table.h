@@ -16,8 +16,8 @@ namespace stoker {
 // A parameter of Python's constructor: torchvision's names, in torchvision's order.
 struct Parameter {
   const char* name = "";
-  const char* kind =
-      "";  // how Python reads it: a key of _READ (bindings/python/stoker/_parameters.py)
+  // How Python reads it: a key of _READ (bindings/python/stoker/_parameters.py).
+  const char* kind = "";
   const char* doc = "";                      // its lines in the docstring
   std::vector<Option<Transform>> options{};  // the options that it sets
 

@@ -35,7 +35,7 @@ struct FakeFault {
   bool later = false;
 };
 
-// What is allocated on all devices together.
+// The number of allocations on all devices together.
 struct FakeHeld {
   int allocations = 0, pinned = 0, streams = 0, events = 0;
   friend bool operator==(const FakeHeld&, const FakeHeld&) = default;
