@@ -74,12 +74,11 @@ Status Copies(const std::shared_ptr<Device>& device, uint32_t max_mib) {
   std::printf("copies            bare        staged\n");
   for (uint32_t mib = 8; mib <= max_mib; mib *= 2) {
     const auto batch_size = static_cast<uint32_t>((uint64_t{mib} << 20) / kRowBytes);
-    Result<double> bare = BareCopyRate(*device, size_t{batch_size} * kRowBytes);
-    if (!bare.ok()) return std::move(bare).error();
+    ASSIGN_OR_RETURN(double bare, BareCopyRate(*device, size_t{batch_size} * kRowBytes));
     ASSIGN_OR_RETURN(Staged staged, Stage(device, batch_size, 64, 0));
     const double rate = PerSecond(staged.stager.copied_bytes, staged.stager.copy_ns);
-    std::printf("  %4u MiB  %7.2f GB/s  %7.2f GB/s  %6.1f %%\n", mib, *bare / kGiga, rate / kGiga,
-                100 * rate / *bare);
+    std::printf("  %4u MiB  %7.2f GB/s  %7.2f GB/s  %6.1f %%\n", mib, bare / kGiga, rate / kGiga,
+                100 * rate / bare);
   }
   return {};
 }
@@ -88,10 +87,9 @@ Status BehindSteps(const std::shared_ptr<Device>& device, uint32_t max_mib) {
   std::printf("behind a step     step alone      with copies    slower     hidden\n");
   for (uint32_t mib = 8; mib <= max_mib; mib *= 4) {
     const auto batch_size = static_cast<uint32_t>((uint64_t{mib} << 20) / kRowBytes);
-    Result<double> bare = BareCopyRate(*device, size_t{batch_size} * kRowBytes);
-    if (!bare.ok()) return std::move(bare).error();
+    ASSIGN_OR_RETURN(double bare, BareCopyRate(*device, size_t{batch_size} * kRowBytes));
     // Longer than the copy, and than making the batch on one core.
-    const double copy_s = static_cast<double>(batch_size) * kRowBytes / std::min(*bare, 5 * kGiga);
+    const double copy_s = static_cast<double>(batch_size) * kRowBytes / std::min(bare, 5 * kGiga);
     const auto step_ns = static_cast<uint64_t>(2e9 * copy_s);
     ASSIGN_OR_RETURN(uint64_t alone, BareStep(*device, step_ns));
     constexpr uint64_t kSteps = 100;

@@ -118,7 +118,7 @@ Result<std::shared_ptr<SlotPool>> SlotPool::Make(Options options, Reservation me
                  .wanted_bytes = wanted};
   }
   if (pool->options_.pinning != nullptr) {
-    if (Status s = pool->PinSlabs(); !s.ok()) return std::move(s).error();
+    TRY(pool->PinSlabs());
   }
   return pool;
 }

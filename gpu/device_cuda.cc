@@ -45,11 +45,10 @@ class CudaDevice final : public Device {
 
   Result<void*> Allocate(size_t bytes) override {
     void* data = nullptr;
-    Status status = WithBytes(bytes, Do("cudaMalloc", [&] {
-                                // cudaMalloc returns a null pointer for 0 bytes.
-                                return cudaMalloc(&data, std::max<size_t>(bytes, 1));
-                              }));
-    if (!status) return std::move(status).error();
+    TRY(WithBytes(bytes, Do("cudaMalloc", [&] {
+                    // cudaMalloc returns a null pointer for 0 bytes.
+                    return cudaMalloc(&data, std::max<size_t>(bytes, 1));
+                  })));
     return data;
   }
   void Free(void* data) override {
@@ -59,14 +58,12 @@ class CudaDevice final : public Device {
   Result<DeviceStream> MakeStream(StreamPriority priority) override {
     cudaStream_t stream = nullptr;
     int lowest = 0, highest = 0;  // 0 is the normal priority
-    Status status = Do("cudaDeviceGetStreamPriorityRange",
-                       [&] { return cudaDeviceGetStreamPriorityRange(&lowest, &highest); });
-    if (!status) return std::move(status).error();
-    status = Do("cudaStreamCreateWithPriority", [&] {
+    TRY(Do("cudaDeviceGetStreamPriorityRange",
+           [&] { return cudaDeviceGetStreamPriorityRange(&lowest, &highest); }));
+    TRY(Do("cudaStreamCreateWithPriority", [&] {
       return cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
                                           priority == StreamPriority::kHigh ? highest : 0);
-    });
-    if (!status) return std::move(status).error();
+    }));
     return DeviceStream{stream};
   }
   void Destroy(DeviceStream stream) override {
@@ -77,9 +74,7 @@ class CudaDevice final : public Device {
     cudaEvent_t event = nullptr;
     // Waiting threads sleep: the cores have other work.
     const unsigned flags = cudaEventBlockingSync | (timed ? 0 : cudaEventDisableTiming);
-    Status status =
-        Do("cudaEventCreateWithFlags", [&] { return cudaEventCreateWithFlags(&event, flags); });
-    if (!status) return std::move(status).error();
+    TRY(Do("cudaEventCreateWithFlags", [&] { return cudaEventCreateWithFlags(&event, flags); }));
     return DeviceEvent{event};
   }
   void Destroy(DeviceEvent event) override {
@@ -100,14 +95,13 @@ class CudaDevice final : public Device {
   }
   Result<bool> Done(DeviceEvent event) override {
     bool done = true;
-    Status status = Do("cudaEventQuery", [&] {
+    TRY(Do("cudaEventQuery", [&] {
       const cudaError_t error = cudaEventQuery(Of(event));
       if (error != cudaErrorNotReady) return error;
       done = false;
       (void)cudaGetLastError();
       return cudaSuccess;
-    });
-    if (!status) return std::move(status).error();
+    }));
     return done;
   }
   Status Synchronize(DeviceEvent event) override {
@@ -119,9 +113,8 @@ class CudaDevice final : public Device {
 
   Result<uint64_t> Elapsed(DeviceEvent begin, DeviceEvent end) override {
     float milliseconds = 0;
-    Status status = Do("cudaEventElapsedTime",
-                       [&] { return cudaEventElapsedTime(&milliseconds, Of(begin), Of(end)); });
-    if (!status) return std::move(status).error();
+    TRY(Do("cudaEventElapsedTime",
+           [&] { return cudaEventElapsedTime(&milliseconds, Of(begin), Of(end)); }));
     return static_cast<uint64_t>(double{milliseconds} * 1e6);
   }
 

@@ -4,14 +4,14 @@
 
 #include "core/stage_times.h"
 #include "core/start_thread.h"
+#include "core/try.h"
 
 namespace stoker {
 
 Result<std::shared_ptr<HostStream>> HostStream::Start(BeforeWork before) {
   std::shared_ptr<HostStream> stream(new HostStream(std::move(before)));
-  Result<std::thread> thread = StartThread("a stream's thread", [s = stream.get()] { s->Run(); });
-  if (!thread.ok()) return std::move(thread).error();
-  stream->thread_ = *std::move(thread);
+  ASSIGN_OR_RETURN(stream->thread_,
+                   StartThread("a stream's thread", [s = stream.get()] { s->Run(); }));
   return stream;
 }
 

@@ -165,9 +165,7 @@ bool Stager::Impl::Await(std::unique_lock<std::mutex>& lock, const Interrupt& in
 // Under mutex_.
 Status Stager::Impl::Start() {
   if (thread_.joinable() || stopped_.load()) return {};
-  Result<std::thread> thread = StartThread("the stager's thread", [this] { Run(); });
-  if (!thread.ok()) return std::move(thread).error();
-  thread_ = *std::move(thread);
+  ASSIGN_OR_RETURN(thread_, StartThread("the stager's thread", [this] { Run(); }));
   return {};
 }
 

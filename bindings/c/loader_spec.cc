@@ -139,7 +139,7 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
   TRY(object.CheckAllRead());
 
   if (pins) {
-    if (Status pinned = Pin(options); !pinned.ok()) return std::move(pinned).error();
+    TRY(Pin(options));
   }
   if (source == nullptr) {
     ASSIGN_OR_RETURN(source, OpenSource(spec.kind, spec.arguments));

@@ -205,9 +205,8 @@ stoker_error* DatasetStats(stoker_dataset* dataset, stoker_stats* out) {
 stoker_error* DatasetBatchAt(stoker_dataset* dataset, uint64_t epoch, uint64_t index,
                              const stoker_interrupt* interrupt, stoker_batch** batch) {
   return Run([&]() -> Status {
-    Result<Batch> made = dataset->loader->BatchAt({epoch, index}, InterruptOf(interrupt));
-    if (!made.ok()) return std::move(made).error();
-    *batch = Hand(*std::move(made), Pins(*dataset->loader));
+    ASSIGN_OR_RETURN(Batch made, dataset->loader->BatchAt({epoch, index}, InterruptOf(interrupt)));
+    *batch = Hand(std::move(made), Pins(*dataset->loader));
     return {};
   });
 }

@@ -6,6 +6,7 @@
 
 #include "bindings/c/loader_spec.h"
 #include "core/memory_budget.h"
+#include "core/try.h"
 #include "io/readers/plain_read.h"
 
 namespace stoker::cli {
@@ -58,7 +59,7 @@ Result<Recipe> RecipeOfFile(const std::string& path) {
       ParseRecipe({reinterpret_cast<const char*>(read.buffer.data()), read.size});
   if (!spec.ok()) return Wrong(path, spec.error().cause);
   if (spec->mix) {
-    if (Status s = CheckMix(*spec->mix); !s.ok()) return std::move(s).error();
+    TRY(CheckMix(*spec->mix));
   }
   return Recipe{path, std::move(spec->transforms), spec->options, std::move(spec->mix)};
 }

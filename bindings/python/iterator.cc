@@ -113,9 +113,7 @@ Result<IteratorHandle::Taken> IteratorHandle::Take() {
     if (closed()) return was_closed;
     if (!iterator_->position()) {
       // Before waiting, so that a state saved meanwhile contains the epoch.
-      if (Status s = iterator_->Seek({loader_->epochs().Take(), 0}); !s.ok()) {
-        return std::move(s).error();
-      }
+      TRY(iterator_->Seek({loader_->epochs().Take(), 0}));
       position_->Set(iterator_->position());
     }
     Result<Taken> taken = TakeNext(interrupt);

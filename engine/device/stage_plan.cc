@@ -1,7 +1,6 @@
 #include "engine/device/stage_plan.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/try.h"
 #include "transforms/plan/plan.h"
@@ -15,26 +14,25 @@ Result<StagePlan> StagePlanOf(const LoaderOptions& options, const ProducerOption
   stage.device = host;
   stage.batch_size = options.batch_size;
   if (!producer.defer_to_device) return stage;
-  Result<Plan> plan =
-      Plan::Compile(options.transforms, {.dtype = options.dtype,
-                                         .layout = options.layout,
-                                         .exif_orientation = options.exif_orientation,
-                                         .defer_to_device = true,
-                                         .limits = options.limits});
-  if (!plan.ok()) return std::move(plan).error();
+  ASSIGN_OR_RETURN(Plan plan,
+                   Plan::Compile(options.transforms, {.dtype = options.dtype,
+                                                      .layout = options.layout,
+                                                      .exif_orientation = options.exif_orientation,
+                                                      .defer_to_device = true,
+                                                      .limits = options.limits}));
   stage.device.pop_back();  // the deferred operations
   stage.device[0].dtype = options.dtype;
-  stage.device[0].row_shape = plan->finished_shape();
+  stage.device[0].row_shape = plan.finished_shape();
   stage.has_deferred_ops = true;
   stage.has_work = true;
   DeferredOpsJob& job = stage.job;
-  job.height = plan->output_size().height;
-  job.width = plan->output_size().width;
+  job.height = plan.output_size().height;
+  job.width = plan.output_size().width;
   job.dtype = options.dtype;
   job.layout = options.layout;
-  std::copy(plan->scale().begin(), plan->scale().end(), job.scale);
-  std::copy(plan->bias().begin(), plan->bias().end(), job.bias);
-  job.boxes = plan->boxes();
+  std::copy(plan.scale().begin(), plan.scale().end(), job.scale);
+  std::copy(plan.bias().begin(), plan.bias().end(), job.bias);
+  job.boxes = plan.boxes();
   job.mixes = options.mix.has_value();
   return stage;
 }

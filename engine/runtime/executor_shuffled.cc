@@ -21,9 +21,7 @@ class ShuffledExecutor final : public Executor {
   ShuffledExecutor(int threads, uint64_t seed) : seen_threads_(threads), random_({seed, 0, 0}, 0) {}
 
   Status Start() {  // must be called first
-    Result<std::thread> thread = StartThread("the workers' thread", [this] { Run(); });
-    if (!thread.ok()) return std::move(thread).error();
-    thread_ = *std::move(thread);
+    ASSIGN_OR_RETURN(thread_, StartThread("the workers' thread", [this] { Run(); }));
     return {};
   }
 

@@ -248,7 +248,7 @@ class Walk {
     if (fstat(folder.descriptor(), &info) != 0) return FolderError(errno, shown);
     if (IsInside(pending.parent.get(), info)) return false;
     if (pending.linked) {
-      if (Status status = CountPathTo(info, shown); !status.ok()) return std::move(status).error();
+      TRY(CountPathTo(info, shown));
     }
     found.modified_ns = Nanoseconds(info.st_mtim);
     ASSIGN_OR_RETURN(Content content, Read(folder, pending.path, shown, filter_));

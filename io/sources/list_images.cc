@@ -206,10 +206,8 @@ Result<ImageList> ListImages(const std::string& directory, int threads) {
     if (root.files.size() == 0) return NoImage(directory, root.skipped);
     folders.push_back(
         {.path = "", .top = 0, .files = std::move(root.files), .modified_ns = root.modified_ns});
-  } else if (Status status =
-                 ListClasses(lister, directory, root, ThreadsOf(threads), folders, skipped);
-             !status.ok()) {
-    return std::move(status).error();
+  } else {
+    TRY(ListClasses(lister, directory, root, ThreadsOf(threads), folders, skipped));
   }
   uint64_t files = 0;
   for (const ListedFolder& folder : folders) files += folder.files.size();

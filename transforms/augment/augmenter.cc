@@ -57,9 +57,7 @@ void ApplyInPlace(const Equalize&, const Tile& tile) {
 }
 
 Result<Tile> TileIn(GrowingBuffer& buffer, ImageSize size) {
-  if (Status status = buffer.Grow(3 * Tile{nullptr, size}.plane_bytes() + kTileOverread); !status) {
-    return std::move(status).error();
-  }
+  TRY(buffer.Grow(3 * Tile{nullptr, size}.plane_bytes() + kTileOverread));
   return Tile{buffer.data(), size};
 }
 

@@ -184,12 +184,12 @@ Result<ImageInfo> JpegDecoder::Open(std::span<const uint8_t> bytes) {
   s.why = jpeg::ParseHeader(bytes, s.frame);
   if (s.why == Fallback::kNone && s.backend == Backend::kFastest) {
     s.header = HeaderOf(s.frame);
-  } else
+  } else {
     TRY(s.ReadHeader());
+  }
   TRY(CheckLimits(s.header, s.limits));
-  Status complete = s.CheckEnd();
-  if (complete.ok()) complete = CheckRoom(bytes, s.header);
-  if (!complete.ok()) return std::move(complete).error();
+  TRY(s.CheckEnd());
+  TRY(CheckRoom(bytes, s.header));
   s.opened = true;
   return s.header.info;
 }
@@ -220,12 +220,12 @@ Result<Columns> Prepare(LibJpeg& libjpeg, const JpegHeader& header, const Rect& 
   if (!libjpeg.guesses()) {
     columns = ColumnsToDecode({region.x, region.width}, header.info.size.width, header.imcu_width,
                               header.fancy_columns);
-    if (Status status = libjpeg.Crop(columns); !status.ok()) return std::move(status).error();
+    TRY(libjpeg.Crop(columns));
   }
   // This is exact with fancy upsampling, too, if it is done once and before the first row: the row
   // without an upper neighbor is always among those that libjpeg-turbo reads and discards.
   if (region.y > 0) {
-    if (Status status = libjpeg.Skip(region.y); !status.ok()) return std::move(status).error();
+    TRY(libjpeg.Skip(region.y));
   }
   return columns;
 }

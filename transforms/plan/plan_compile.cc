@@ -41,8 +41,7 @@ class Compiler {
         return Refuse(index_, refusal->cause, refusal->advice);
       }
       TRY(CheckPosition(transform));
-      Status status = std::visit([this](const auto& t) { return Follow(t); }, transform);
-      if (!status) return std::move(status).error();
+      TRY(std::visit([this](const auto& t) { return Follow(t); }, transform));
       sites_.push_back(SiteOf(transform));
     }
     if (size_) return *size_;

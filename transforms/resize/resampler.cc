@@ -64,12 +64,10 @@ Result<Rect> Resampler::Start(const Resampling& task, const PixelOutput& output)
   visible_ = Intersect(task.window, task.resized);
   const Rect& box = task.box;
   if (visible_.width != 0 && visible_.height != 0) {
-    Status rows = rows_.Compute({box.height, task.resized.height, visible_.y, visible_.height,
-                                 -box.y, task.image.height - box.y, task.antialias});
-    if (!rows) return std::move(rows).error();
-    Status columns = columns_.Compute({box.width, task.resized.width, visible_.x, visible_.width,
-                                       -box.x, task.image.width - box.x, task.antialias});
-    if (!columns) return std::move(columns).error();
+    TRY(rows_.Compute({box.height, task.resized.height, visible_.y, visible_.height, -box.y,
+                       task.image.height - box.y, task.antialias}));
+    TRY(columns_.Compute({box.width, task.resized.width, visible_.x, visible_.width, -box.x,
+                          task.image.width - box.x, task.antialias}));
     region_ = {box.x + columns_.begin(), box.y + rows_.begin(), columns_.end() - columns_.begin(),
                rows_.end() - rows_.begin()};
   }

@@ -173,7 +173,7 @@ std::string TraceText(const TraceSummary& trace) {
 Result<int> TryBenchCommand(const BenchArguments& given) {
   TRY(CheckTogether(given));
   if (!given.prometheus.empty()) {  // checked before the run, too
-    if (Status s = CheckCanWrite(given.prometheus); !s.ok()) return std::move(s).error();
+    TRY(CheckCanWrite(given.prometheus));
   }
   ASSIGN_OR_RETURN(BenchReport report, Measure(given));
   std::string text;
@@ -184,8 +184,7 @@ Result<int> TryBenchCommand(const BenchArguments& given) {
   }
   TRY(Print(text));
   if (!given.prometheus.empty()) {
-    Status s = WriteFile(given.prometheus, PrometheusText(report.loader, "bench"));
-    if (!s.ok()) return std::move(s).error();
+    TRY(WriteFile(given.prometheus, PrometheusText(report.loader, "bench")));
   }
   return report.interrupted ? InterruptedExitCode() : kExitOk;
 }

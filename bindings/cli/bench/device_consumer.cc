@@ -145,7 +145,7 @@ Status DeviceConsumer::Account(uint64_t step) {
 
 Result<StepTimes> DeviceConsumer::Drain() {
   while (accounted_ < issued_) {
-    if (Status s = Account(accounted_); !s.ok()) return std::move(s).error();
+    TRY(Account(accounted_));
   }
   first_ = issued_;  // the next step does not follow this one without a pause
   return times_;
@@ -173,10 +173,10 @@ Result<double> BareCopyRate(Device& device, size_t bytes) {
   TRY(scratch.Prepare());
   ASSIGN_OR_RETURN(void* from, scratch.Pinned(bytes));
   ASSIGN_OR_RETURN(void* to, scratch.Allocate(bytes));
-  Result<uint64_t> time =
-      scratch.Time([&](DeviceStream stream) { return device.Copy(to, from, bytes, stream); });
-  if (!time.ok()) return std::move(time).error();
-  return Rate(static_cast<double>(bytes), *time);
+  ASSIGN_OR_RETURN(uint64_t time, scratch.Time([&](DeviceStream stream) {
+    return device.Copy(to, from, bytes, stream);
+  }));
+  return Rate(static_cast<double>(bytes), time);
 }
 
 Result<DeferredOpsRate> MeasureDeferredOps(Device& device, DeferredOpsJob job) {
@@ -191,14 +191,14 @@ Result<DeferredOpsRate> MeasureDeferredOps(Device& device, DeferredOpsJob job) {
   job.to = to;
   job.work = nullptr;
   job.mixes = false;
-  Result<uint64_t> finish =
-      scratch.Time([&](DeviceStream stream) { return device.ApplyDeferred(job, stream); });
-  if (!finish.ok()) return std::move(finish).error();
-  Result<uint64_t> copy =
-      scratch.Time([&](DeviceStream stream) { return device.Copy(to, from, moved / 2, stream); });
-  if (!copy.ok()) return std::move(copy).error();
-  return DeferredOpsRate{Rate(static_cast<double>(moved), *finish),
-                         Rate(static_cast<double>(moved), *copy)};
+  ASSIGN_OR_RETURN(uint64_t deferred, scratch.Time([&](DeviceStream stream) {
+    return device.ApplyDeferred(job, stream);
+  }));
+  ASSIGN_OR_RETURN(uint64_t copy, scratch.Time([&](DeviceStream stream) {
+    return device.Copy(to, from, moved / 2, stream);
+  }));
+  return DeferredOpsRate{Rate(static_cast<double>(moved), deferred),
+                         Rate(static_cast<double>(moved), copy)};
 }
 
 Result<uint64_t> BareStep(Device& device, uint64_t step_ns) {

@@ -124,7 +124,7 @@ Result<BenchReport> Run::Measure() {
   // are dropped, so each has its own loader.
   const uint64_t together = options_.cold ? 1 : options_.epochs;
   for (uint64_t epoch = 0; epoch < options_.epochs && !report_.interrupted; epoch += together) {
-    if (Status s = Stream(epoch, epoch + together); !s.ok()) return std::move(s).error();
+    TRY(Stream(epoch, epoch + together));
   }
   if (trace != nullptr) {
     ASSIGN_OR_RETURN(TraceSummary written, trace->Stop());

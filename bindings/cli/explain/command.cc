@@ -73,10 +73,7 @@ Result<int> RunExplainCommand(const ExplainArguments& given) {
   }
   const PlanCost* const known = measured ? &cost : nullptr;
   const BatchMix* const mix = recipe.mix ? &*recipe.mix : nullptr;
-  if (Status s = Print(given.json ? PlanJson(plan, mix, known) + "\n" : PlanText(plan, mix, known));
-      !s) {
-    return std::move(s).error();
-  }
+  TRY(Print(given.json ? PlanJson(plan, mix, known) + "\n" : PlanText(plan, mix, known)));
   return kExitOk;
 }
 

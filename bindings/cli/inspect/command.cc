@@ -48,17 +48,16 @@ or the folder is missing or has no image; 2 a bad option; 3 the system (permissi
 
 Result<DatasetReport> Look(const InspectArguments& given) {
   const int threads = static_cast<int>(given.threads);
-  Result<std::shared_ptr<const SampleSource>> source =
-      ImageFolder(given.directory, {.threads = threads});
-  if (!source.ok()) return std::move(source).error();
-  WarnOfSplits(given.directory, (*source)->classes());
+  ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
+                   ImageFolder(given.directory, {.threads = threads}));
+  WarnOfSplits(given.directory, source->classes());
   InspectOptions options{.threads = threads,
                          .decode = given.decode,
                          .list_broken = static_cast<size_t>(given.list_broken)};
   SetLimits(given.limits, options.limits);
   ProgressBar bar;
   const InterruptGuard interrupt;
-  return Inspect(**source, options, [&](uint64_t done, uint64_t total) {
+  return Inspect(*source, options, [&](uint64_t done, uint64_t total) {
     if (bar.Due()) bar.Show(done, total, fmt::format("{} of {} files", done, total));
     return !interrupt.interrupted();
   });

@@ -146,11 +146,11 @@ Status FileInspector::State::Look(OpenFile& file, FileFacts& facts) {
 // Does nothing for a format that stoker does not decode.
 Status FileInspector::State::ReadHeader(OpenFile& file, FileFacts& facts) {
   if (*facts.format == ImageFormat::kJpeg) {
-    Result<JpegDescription> header =
-        ReadJpegHeader([&file](uint64_t offset, size_t n) { return file.At(offset, n); });
-    if (!header.ok()) return std::move(header).error();
-    facts.size = header->size;
-    facts.header = *std::move(header);
+    ASSIGN_OR_RETURN(JpegDescription header, ReadJpegHeader([&file](uint64_t offset, size_t n) {
+                       return file.At(offset, n);
+                     }));
+    facts.size = header.size;
+    facts.header = std::move(header);
   }
   if (*facts.format == ImageFormat::kPng) {
     ASSIGN_OR_RETURN(std::span<const uint8_t> start, file.At(0, png::kHeaderBytes));
@@ -167,10 +167,9 @@ Status FileInspector::State::ReadHeader(OpenFile& file, FileFacts& facts) {
 Status FileInspector::State::Decode(const OpenFile& file, uint64_t size, FileFacts& facts) {
   TRY(bytes.Grow(size));
   ASSIGN_OR_RETURN(size_t got, file.Fill(0, bytes.data(), size));
-  Result<ImageInfo> info = decoder.Open({bytes.data(), got});
-  if (!info.ok()) return std::move(info).error();
+  ASSIGN_OR_RETURN(ImageInfo info, decoder.Open({bytes.data(), got}));
   const uint64_t before = decoder.paths().no_end_marker;
-  Status decoded = decoder.Decode({0, 0, info->size.width, info->size.height}, discard);
+  Status decoded = decoder.Decode({0, 0, info.size.width, info.size.height}, discard);
   facts.no_end_marker = decoded.ok() && decoder.paths().no_end_marker != before;
   return decoded;
 }

@@ -154,8 +154,7 @@ Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
                     at);
     }
     if (IsLookedInto(marker->code)) {
-      Status status = ReadSegment(marker->code, *bytes, at, orientation, header);
-      if (!status.ok()) return std::move(status).error();
+      TRY(ReadSegment(marker->code, *bytes, at, orientation, header));
     }
     offset += length;
   }

@@ -6,7 +6,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 
 #include "bindings/cli/arguments.h"
 #include "bindings/cli/command.h"
@@ -14,6 +13,7 @@
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
 #include "core/plural.h"
+#include "core/try.h"
 
 namespace stoker::cli {
 
@@ -86,11 +86,7 @@ Result<int> RunSynthCommand(const SynthArguments& given) {
     const int code = ExitCodeOfWriting(summary.error(), given.directory);
     return Fail(WithOptionNames(summary.error()), code, given.json);
   }
-  if (Status s =
-          Print(given.json ? Json(given.directory, *summary) : Text(given.directory, *summary));
-      !s.ok()) {
-    return std::move(s).error();
-  }
+  TRY(Print(given.json ? Json(given.directory, *summary) : Text(given.directory, *summary)));
   return kExitOk;
 }
 

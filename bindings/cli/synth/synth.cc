@@ -167,8 +167,7 @@ Result<bool> Prepare(const fs::path& directory, const Made& made, const SynthOpt
     TRY(RemoveFrom(directory, keep ? options.count : 0));
   }
   if (!keep) {
-    if (Status status = WriteMarker(directory, made); !status.ok())
-      return std::move(status).error();
+    TRY(WriteMarker(directory, made));
   }
   for (int label = 0; label < made.classes; ++label) {
     const fs::path folder = ClassFolder(directory, made.classes, static_cast<uint64_t>(label));
