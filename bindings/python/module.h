@@ -15,7 +15,6 @@ namespace stoker::python {
 
 struct SourceHandle {
   std::shared_ptr<const SampleSource> source;
-  bool labels = true;  // batches have a second array
 };
 
 struct RuntimeHandle {

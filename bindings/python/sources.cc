@@ -32,9 +32,7 @@ SourceHandle Open(const std::string& kind, const std::map<std::string, py::bytes
     const WithoutGil released;
     return OpenSource(kind, std::move(texts), threads);
   }();
-  SourceHandle handle{.source = Value(std::move(source))};
-  handle.labels = !handle.source->classes().empty();
-  return handle;
+  return {.source = Value(std::move(source))};
 }
 
 // Precondition: each row is dense and the type is supported.
@@ -60,9 +58,7 @@ SourceHandle OpenArrays(const py::array& images, const std::optional<py::array>&
   // Python has time.
   std::shared_ptr<void> owner(py::make_tuple(images, labels).release().ptr(),
                               [](void* held) { ReleaseLater(held); });
-  SourceHandle handle{.source = Value(Arrays(std::move(columns), std::move(owner)))};
-  handle.labels = labels.has_value();
-  return handle;
+  return {.source = Value(Arrays(std::move(columns), std::move(owner)))};
 }
 
 // The text contains file names, which may be any bytes.
@@ -115,7 +111,8 @@ void AddSources(py::module_& module) {
   py::class_<SourceHandle>(module, "Source")
       .def("__len__", [](const SourceHandle& self) { return self.source->size(); })
       .def_property_readonly("classes", &ClassesOf)
-      .def_readonly("labels", &SourceHandle::labels)
+      .def_property_readonly("has_labels",
+                             [](const SourceHandle& self) { return self.source->has_labels(); })
       .def_property_readonly("fingerprint",
                              [](const SourceHandle& self) {
                                const WithoutGil released;  // the array may be a mapped file

@@ -67,7 +67,7 @@ Result<int64_t> ClassesOf(const LoaderOptions& options) {
   const std::string name = NameOf(mix), option = name + ".num_classes";
   const auto known = static_cast<int64_t>(source.classes().size());
   const auto arrays = source.arrays();
-  if (arrays.size() == 1 || (arrays.empty() && known == 0)) {
+  if (!source.has_labels()) {
     return InvalidMix(name + " mixes labels, and " + source.Describe() + " has none");
   }
   if (arrays.size() == 2 &&

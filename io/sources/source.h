@@ -15,7 +15,7 @@ namespace stoker {
 struct ArrayColumn;  // arrays.h
 
 inline constexpr uint64_t kUnknownLength = ~uint64_t{0};
-inline constexpr int64_t kNoLabel = -1;  // the label of a sample in a folder without classes
+inline constexpr int64_t kNoLabel = -1;  // the label of each sample, if samples have no labels
 
 // The location of one sample.
 struct SampleRef {
@@ -108,7 +108,11 @@ class SampleSource {
   // Image files that are not samples because of their extensions; Warning() mentions them.
   virtual SkippedFiles Skipped() const { return {}; }
 
-  // Class names by label; empty when samples have no labels.
+  // Whether samples have labels: all have one, or none has. In memory they are the second array; for
+  // samples in files At returns them, or kNoLabel if there are none.
+  bool has_labels() const;
+
+  // Class names by label; empty if labels have no names, or if there are no labels.
   virtual const std::vector<std::string>& classes() const = 0;
 
   // The memory of this list, in bytes.

@@ -56,12 +56,13 @@ bool HasIndex(const DecodePaths& paths) {
 void AddWhatRan(const BenchReport& report, ReportText& text) {
   const BenchOptions& options = report.options;
   const LoaderStats& loader = report.loader;
+  std::string labels = options.loader.source->has_labels() ? "labels without names" : "no labels";
+  if (report.classes != 0) {
+    labels =
+        fmt::format("{} {}", Count(report.classes), Plural(report.classes, "class", "classes"));
+  }
   text.Add(fmt::format("{}: {} {}, {}", report.source, Count(report.samples),
-                       Plural(report.samples, "image", "images"),
-                       report.classes == 0
-                           ? "no labels"
-                           : fmt::format("{} {}", Count(report.classes),
-                                         Plural(report.classes, "class", "classes"))));
+                       Plural(report.samples, "image", "images"), labels));
   text.Line("transform", fmt::format("{}, {}, {} {}", options.transform, FilterName(report),
                                      NameOf(options.loader.dtype), NameOf(options.loader.layout)));
   text.Line("plan", loader.plan);

@@ -182,8 +182,8 @@ std::vector<ClassCount> CountClasses(const SampleSource& source) {
   std::vector<ClassCount> counts;
   for (const std::string& name : source.classes()) counts.push_back({name, 0});
   for (uint64_t id = 0; id < source.size(); ++id) {
-    const int64_t label = source.At(id).label;
-    if (label != kNoLabel) ++counts[static_cast<size_t>(label)].samples;
+    const auto label = static_cast<uint64_t>(source.At(id).label);
+    if (label < counts.size()) ++counts[label].samples;  // a label may have no name
   }
   return counts;
 }

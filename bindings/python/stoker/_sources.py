@@ -34,13 +34,13 @@ class Source:
 
     @property
     def classes(self) -> list[str]:
-        """Class names by label; empty if there are none."""
+        """Class names by label; empty if labels have no names, or if there are no labels."""
         return self._native.classes
 
     @property
     def has_labels(self) -> bool:
         """Whether batches have labels."""
-        return self._native.labels
+        return self._native.has_labels
 
     def _digest(self) -> str:
         """A hash that identifies these samples: 16 hexadecimal digits."""

@@ -16,6 +16,7 @@
 #include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
+#include "tests/testing/listed_files.h"
 #include "tests/testing/photo_folder.h"
 #include "transforms/mix/draw_mix.h"
 #include "transforms/mix/mix_rows.h"
@@ -24,6 +25,7 @@ namespace stoker {
 namespace {
 
 using ::stoker::testing::ExecutorsUnderTest;
+using ::stoker::testing::ListedFiles;
 using ::stoker::testing::PhotoFolder;
 using ::stoker::testing::RuntimeUnderTest;
 using ::stoker::testing::Take;
@@ -268,6 +270,32 @@ TEST_F(ProducerMix, MoreClassesThanTheSourceHasAreAllowedAndFewerAreNamed) {
 TEST_F(ProducerMix, SamplesWithoutLabelsAreRefused) {
   LoaderOptions options = Options();
   options.source = ImageFolder(photos_->path() + "/class0").value();
+  EXPECT_NE(Refusal(options).find("has none"), std::string::npos) << Refusal(options);
+}
+
+TEST_F(ProducerMix, LabelsWithoutClassNamesAreDeliveredAndMixed) {
+  const std::vector<int64_t> given{2, 0, 5, 0};
+  std::vector<ListedFiles::Sample> samples;
+  for (size_t i = 0; i < given.size(); ++i) samples.push_back({photos_->FileOf(i), given[i]});
+  LoaderOptions options = Options();
+  options.source = std::make_shared<ListedFiles>(samples);
+  EXPECT_TRUE(options.source->has_labels());
+  options.shuffle = false;
+  options.batch_size = 4;
+  EXPECT_NE(Refusal(options).find("MixUp.num_classes is not given"), std::string::npos)
+      << Refusal(options);
+  options.mix->num_classes = 6;
+  const Batch mixed = Open(options)->Next().value();
+  EXPECT_EQ(mixed.labels().shape, (std::vector<int64_t>{4, 6}));
+  options.mix.reset();
+  const Batch plain = Open(options)->Next().value();
+  const auto labels = plain.labels().as<int64_t>();
+  EXPECT_EQ(std::vector<int64_t>(labels.begin(), labels.end()), given);
+
+  for (ListedFiles::Sample& sample : samples) sample.label = kNoLabel;
+  options.source = std::make_shared<ListedFiles>(samples);
+  EXPECT_FALSE(options.source->has_labels());
+  options.mix = BatchMix{.choices = {MixUp{}}, .num_classes = 6};
   EXPECT_NE(Refusal(options).find("has none"), std::string::npos) << Refusal(options);
 }
 

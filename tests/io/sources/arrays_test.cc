@@ -27,6 +27,8 @@ TEST(Arrays, HandOutTheRowsThatAreThere) {
   const auto source = Arrays({Images(), Labels()}, nullptr).value();
   EXPECT_EQ(source->size(), 4u);
   EXPECT_TRUE(source->classes().empty());
+  EXPECT_TRUE(source->has_labels());
+  EXPECT_FALSE(Arrays({Images()}, nullptr).value()->has_labels());
   EXPECT_EQ(source->At(3).id, 3u);
   EXPECT_EQ(source->Describe(), "arrays(image: 4 × uint8 (2, 3), label: 4 × uint16)");
   const auto columns = source->arrays();

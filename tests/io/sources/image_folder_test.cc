@@ -139,6 +139,7 @@ TEST_F(ImageFolderTest, ClassesAreSortedFoldersAndLabels) {
                                   std::pair("b/1.png", 2), std::pair("b/2.jpg", 2)));
   auto source = ImageFolder(root_.string());
   EXPECT_THAT((*source)->classes(), ElementsAre("B", "a", "b"));
+  EXPECT_TRUE((*source)->has_labels());
   EXPECT_EQ((*source)->Describe(), "image_folder(" + root_.string() + ")");
 }
 
@@ -178,7 +179,9 @@ TEST_F(ImageFolderTest, FlatFolderHasNoLabels) {
   File("readme.md");
   File(".hidden/x.jpg");
   EXPECT_THAT(List(), ElementsAre(std::pair("a.webp", kNoLabel), std::pair("b.jpg", kNoLabel)));
-  EXPECT_THAT((*ImageFolder(root_.string()))->classes(), testing::IsEmpty());
+  const auto source = ImageFolder(root_.string()).value();
+  EXPECT_THAT(source->classes(), testing::IsEmpty());
+  EXPECT_FALSE(source->has_labels());
 }
 
 TEST_F(ImageFolderTest, SlashesAtTheEndDoNotShowInPaths) {

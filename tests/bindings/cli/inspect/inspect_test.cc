@@ -10,10 +10,12 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "bindings/cli/inspect/inspect_report.h"
 #include "bindings/cli/synth/photograph.h"
 #include "io/sources/image_folder.h"
+#include "tests/testing/listed_files.h"
 #include "tests/testing/make_png.h"
 #include "tests/testing/make_webp.h"
 #include "tests/testing/photos.h"
@@ -104,6 +106,15 @@ TEST_F(InspectTest, CountsEverything) {
   }
   EXPECT_EQ(report.total_bytes, bytes);
   EXPECT_EQ(report.bytes.count, 9u);
+}
+
+TEST_F(InspectTest, LabelsWithoutClassNamesAreNotCounted) {
+  Photo("1.jpg", {.width = 30, .height = 40});
+  const std::vector<testing::ListedFiles::Sample> samples{{(root_ / "1.jpg").string(), 7}};
+  const testing::ListedFiles source(samples);
+  const DatasetReport report = Inspect(source).value();
+  EXPECT_EQ(report.samples, 1u);
+  EXPECT_TRUE(report.classes.empty());
 }
 
 TEST_F(InspectTest, SizesOfPngAndWebp) {
