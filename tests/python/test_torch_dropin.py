@@ -185,6 +185,17 @@ def test_a_dataset_of_arrays_or_without_labels(made):
     assert one_class[0].shape == (3, 32, 32)
 
 
+def test_a_dataset_of_another_kind_of_source(made):
+    """The dataset does not know the kinds of sources: it works for files that are not an image folder's."""
+    folder = stoker.image_folder(made)
+    listed = stoker.Source(folder._native, folder._spec, "a list")
+    dataset, wanted = (stoker.torch.DataLoader(source, EVAL).dataset for source in (listed, folder))
+    assert dataset.samples == wanted.samples and dataset.targets == wanted.targets
+    assert torch.equal(dataset[40][0], wanted[40][0]) and dataset[40][1] == wanted[40][1]
+    with pytest.raises(AttributeError, match="a list has no root"):
+        dataset.root  # noqa: B018
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "bfloat16", "float32"])
 def test_single_samples(made, dtype):
     """The pixels of a batch's row, where nothing is random."""

@@ -26,7 +26,7 @@ class Source:
         self._native = native
         self._spec = {**spec, "samples": len(native)}
         self._text = text
-        self._columns: list[npt.NDArray[Any]] = []  # of arrays: images and labels
+        self._columns: list[npt.NDArray[Any]] = []  # images and labels in memory; empty: files
 
     def __len__(self) -> int:
         """Samples."""
@@ -45,6 +45,34 @@ class Source:
     def _digest(self) -> str:
         """A hash that identifies these samples: 16 hexadecimal digits."""
         return self._native.fingerprint
+
+    @property
+    def _root(self) -> str | None:
+        """The folder that the samples are listed from, if there is one."""
+        return None
+
+    @property
+    def _has_files(self) -> bool:
+        return not self._columns
+
+    def _path(self, sample: int) -> str:
+        """The file of a sample. There must be files, and such a sample."""
+        return os.fsdecode(self._native.path(sample))
+
+    def _image(self, sample: int) -> Any:
+        """The bytes of a sample's file, or its row of the images."""
+        if self._columns:
+            return self._columns[0][sample]
+        with open(self._path(sample), "rb") as file:
+            return file.read()
+
+    def _label(self, sample: int) -> Any:
+        """The label of a sample. There must be labels."""
+        return self._columns[1][sample] if self._columns else self._native.label(sample)
+
+    def _labels(self) -> Any:
+        """All labels: a list, or the array of them. There must be labels."""
+        return self._columns[1] if self._columns else [self._native.label(i) for i in range(len(self))]
 
     def __repr__(self) -> str:
         return self._text
@@ -78,13 +106,17 @@ class ImageFolder(Source):
     def _digest(self) -> str:
         return str(self._spec["fingerprint"])
 
+    @property
+    def _root(self) -> str:
+        return str(self._arguments["directory"])
+
     def path(self, sample: int) -> str:
         """The file of a sample, by its id in an iterator's `sample_ids`.
 
         Raises:
             IndexError: there is no such sample.
         """
-        return os.fsdecode(self._native.path(self._number(sample)))
+        return self._path(self._number(sample))
 
     def image_size(self, sample: int) -> tuple[int, int] | None:
         """Height and width of a sample as displayed (EXIF orientation applied), from the folder's index.

@@ -78,6 +78,16 @@ def test_of_arrays_there_are_ids_and_no_paths(op):
         loader.as_tf_dataset(op=op, paths=True)
 
 
+def test_another_kind_of_source_has_paths(made, op):
+    folder = stoker.image_folder(made)
+    listed = stoker.Source(folder._native, folder._spec, "a list")
+    of_list, of_folder = (
+        stoker.Loader(source, [stoker.Resize((8, 8))], batch_size=10).as_tf_dataset(op=op, paths=True)
+        for source in (listed, folder)
+    )
+    same(arrays(of_list), arrays(of_folder))
+
+
 def test_any_name_that_a_file_may_have(made, tmp_path, op):
     photograph = next((made / "class00").iterdir()).read_bytes()
     names = [b"\xff\xfe.jpg", "größe.jpg".encode(), b"a" * 200 + b".jpg", b"line\nend.jpg"]

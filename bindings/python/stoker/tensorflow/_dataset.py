@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from stoker import _checks
 from stoker._errors import InvalidArgumentError
-from stoker._sources import ImageFolder
 from stoker.tensorflow import _elements, _fallback, _ops
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def as_tf_dataset(
         "sample_ids": _checks.boolean("sample_ids", sample_ids),
         "paths": _checks.boolean("paths", paths),
     }
-    if paths and not isinstance(loader.source, ImageFolder):
+    if paths and not loader.source._has_files:
         raise InvalidArgumentError(f"paths=True: {loader.source!r} is in memory and has no files")
     _keep_with_graph(loader)
     spec = _elements.element_spec(loader, **extras)

@@ -9,7 +9,7 @@ import torch
 
 from stoker._compose import Compose
 from stoker._mix import split
-from stoker._sources import ImageFolder, Source
+from stoker._sources import Source
 from stoker.torch._sampler import Batch
 
 
@@ -66,31 +66,25 @@ class Dataset(torch.utils.data.Dataset[Any]):
     @property
     def root(self) -> str:
         """The folder."""
-        return str(self._folder("root")._arguments["directory"])
+        self._need(self._source._root is not None, "root")
+        return str(self._source._root)
 
     @cached_property
     def targets(self) -> Any:
         """The labels: a list, or for arrays the array."""
         self._need(self._source.has_labels, "targets")
-        if not isinstance(self._source, ImageFolder):
-            return self._source._columns[1]
-        return [self._source._native.label(i) for i in range(len(self))]
+        return self._source._labels()
 
     @cached_property
     def samples(self) -> list[tuple[str, int]]:
         """The file and label of each sample."""
-        source = self._folder("samples")
-        return [(source.path(i), label) for i, label in enumerate(self.targets)]
+        self._need(self._source._has_files, "samples")
+        return [(self._source._path(i), label) for i, label in enumerate(self.targets)]
 
     @property
     def imgs(self) -> list[tuple[str, int]]:
         """Another name of `samples`."""
         return self.samples
-
-    def _folder(self, name: str) -> ImageFolder:
-        self._need(isinstance(self._source, ImageFolder), name)
-        assert isinstance(self._source, ImageFolder)
-        return self._source
 
     def _need(self, there: bool, name: str) -> None:
         if not there:
@@ -106,15 +100,10 @@ class Dataset(torch.utils.data.Dataset[Any]):
         image = self._image(number)
         if not self._source.has_labels:
             return image
-        folder = isinstance(self._source, ImageFolder)
-        return image, self._source._native.label(number) if folder else self._source._columns[1][number]
+        return image, self._source._label(number)
 
     def _image(self, number: int) -> torch.Tensor:
-        if isinstance(self._source, ImageFolder):
-            with open(self._source.path(number), "rb") as file:
-                image: Any = file.read()
-        else:
-            image = self._source._columns[0][number]
+        image = self._source._image(number)
         if self._compose is None:
             return torch.tensor(image)
         draw = int(torch.empty((), dtype=torch.int64).random_())
