@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what follows from the library's tables: Python's classes for transforms
-(transforms/spec/transform_table.cc), the options in the signature and docstring of Python's Loader
-(engine/loader/option_table.cc), and the tables of both in docs/loader-spec.md.
+(transforms/spec/transform_table.cc), the options in the signatures and docstrings of Python's Loader and
+stoker.torch.DataLoader (engine/loader/option_table.cc), and the tables of both in docs/loader-spec.md.
 
   tools/generate.py [--check]
 
@@ -21,6 +21,7 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TRANSFORMS = "bindings/python/stoker/_transforms.py"
 LOADER = "bindings/python/stoker/_loader.py"
+TORCH = "bindings/python/stoker/torch/_dataloader.py"
 WIDTH = 108
 
 
@@ -176,6 +177,25 @@ def loader_module(text, rows):
     return re.sub(rf"{first}int,\n.*?(?={last})", lambda _: parameters, text, count=1, flags=re.M | re.S)
 
 
+# The options for which the DataLoader has names, defaults or meanings of PyTorch's.
+OF_TORCH = (
+    *("batch_size", "shuffle", "seed", "dtype", "layout", "drop_remainder"),
+    *("rank", "world", "remainder", "pin_memory"),
+)
+
+
+def torch_module(text, rows):
+    """The module with all other options between `remainder` and `buffers`, in docstring and signature."""
+    rows = [row for row in rows if row["name"] not in OF_TORCH]
+    names = ", ".join(row["name"] for row in rows)
+    docs = paragraph(f"{names}, runtime: as for `stoker.Loader`.", " " * 8, " " * 12) + "\n"
+    parameters = "\n".join(map(option_parameter, rows)) + "\n"
+    first, last = r"^ {8}(?:\w+,\s+)+runtime:", r"^ {8}buffers: "
+    text = re.sub(rf"{first}.*?(?={last})", lambda _: docs, text, count=1, flags=re.M | re.S)
+    first = r"(?<=^ {8}remainder: str = \"pad\",\n)"
+    return re.sub(rf"{first}.*?(?={last})", lambda _: parameters, text, count=1, flags=re.M | re.S)
+
+
 # --- tables ------------------------------------------------------------------------------------------------
 
 
@@ -251,8 +271,8 @@ def main():
     given = arguments.parse_args()
     tables = described()
     written = {ROOT / TRANSFORMS: python_module(tables["transforms"])}
-    loader = ROOT / LOADER
-    written[loader] = loader_module(loader.read_text(), tables["loader"])
+    for name, module in ((LOADER, loader_module), (TORCH, torch_module)):
+        written[ROOT / name] = module((ROOT / name).read_text(), tables["loader"])
     in_pages = {
         "transforms": table_of_transforms(tables["transforms"]),
         "loader": table_of_options(tables["loader"]),

@@ -4,6 +4,7 @@ Skips where PyTorch, or the other's package, is missing.
 """
 
 import importlib
+import inspect
 import json
 import multiprocessing
 import pickle
@@ -89,6 +90,19 @@ def test_options_that_do_no_harm(made, options):
 def test_options_that_would_lose_their_meaning(made, name, value, instead):
     with pytest.raises(TypeError, match=rf"has no {name}=.*{instead}"):
         make(made, **{name: value})
+
+
+def test_options_of_a_loader_are_passed_on(made):
+    ours, loaders = (inspect.signature(kind).parameters for kind in (stoker.torch.DataLoader, stoker.Loader))
+    assert loaders.keys() - ours.keys() == {"drop_remainder"}  # drop_last here
+    others = {name for name in loaders.keys() & ours.keys() if loaders[name].default != ours[name].default}
+    assert others == {"batch_size", "dtype", "layout", "rank", "world", "remainder"}
+    given = {
+        **{"seed": 5, "remainder": "drop", "exif_orientation": False, "max_pixels": 10**6, "max_scans": 50},
+        **{"depth": 3, "wait_target": 0.02, "weight": 2.0, "lent_batches": 3},
+    }
+    used = make(made, **given)._share.loader._options
+    assert {name: used[name] for name in given} == given
 
 
 def test_options_of_nobody(made):

@@ -19,7 +19,12 @@ from stoker.torch._iterator import Iterator
 from stoker.torch._sampler import BatchSampler, Sequential, Shuffled
 from stoker.torch._share import Share
 
+# Options that a Loader does not get as they are given: the Share decides the ranks, drop_remainder is called
+# drop_last, and pin_memory means what PyTorch means by it.
+_NOT_PASSED_ON = {"rank", "world", "drop_remainder", "pin_memory"}
 
+
+# tools/generate.py writes the lines between `remainder` and `buffers`, in the docstring and in the signature.
 class DataLoader:
     """Batches of transformed images as torch tensors, in the memory that stoker's workers wrote.
 
@@ -67,7 +72,8 @@ class DataLoader:
         remainder: how to treat samples that do not divide evenly among processes: "pad" (repeat samples from
             the start of the order, so that all have the same number of batches, as DistributedSampler does),
             "drop", or "uneven" (each sample exactly once).
-        exif_orientation, max_pixels, max_scans, depth, lent_batches, runtime: as for `stoker.Loader`.
+        exif_orientation, max_pixels, max_scans, depth, wait_target, weight, lent_batches, runtime: as for
+            `stoker.Loader`.
         buffers: as for `stoker.Loader.to_device`: the number of batches to allocate on a GPU.
         pin_memory: copy batches on the CPU into pinned memory, if there is a GPU, as torch's DataLoader
             does, for programs that copy them to a GPU themselves. device="cuda" costs less.
@@ -96,15 +102,18 @@ class DataLoader:
         world: int | None = None,
         remainder: str = "pad",
         exif_orientation: bool = True,
-        max_pixels: int = DEFAULTS["max_pixels"],
-        max_scans: int = DEFAULTS["max_scans"],
+        max_pixels: int = 268435456,
+        max_scans: int = 200,
         depth: int | None = None,
+        wait_target: float = 0.005,
+        weight: float = 1.0,
         lent_batches: int | None = None,
         buffers: int = 4,
         runtime: Runtime | None = None,
         pin_memory: bool = False,
         **others: Any,
     ) -> None:
+        given = locals()
         _options.check(others)
         if isinstance(source, Dataset):
             source = source.source
@@ -116,6 +125,7 @@ class DataLoader:
         images, mix = split(transforms)
         dtype = dtype or ("float32" if images else "uint8")
         options: dict[str, Any] = {
+            **{name: given[name] for name in DEFAULTS if name not in _NOT_PASSED_ON},
             "source": source,
             "transforms": images if mix is None else [*images, mix],
             "batch_size": batch_size,
@@ -123,13 +133,6 @@ class DataLoader:
             "drop_remainder": _checks.boolean("drop_last", drop_last),
             "dtype": str(dtype).removeprefix("torch.") if isinstance(dtype, torch.dtype) else dtype,
             "layout": layout or ("NCHW" if images else "NHWC"),
-            "seed": seed,
-            "remainder": remainder,
-            "exif_orientation": exif_orientation,
-            "max_pixels": max_pixels,
-            "max_scans": max_scans,
-            "depth": depth,
-            "lent_batches": lent_batches,
             "runtime": runtime,
         }
         self._share = Share(options, rank=rank, world=world, device=device, buffers=buffers)
