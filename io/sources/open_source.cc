@@ -25,7 +25,7 @@ std::vector<SourceRow> MakeTable() {
                             {.threads = threads, .crop_index = kind, .crop_index_file = index});
        }},
       {.kind = "arrays",
-       .arguments = {{.name = "key", .standard = ""}},
+       .arguments = {{.name = "key", .standard = "", .is_path = false}},
        .open = [](const SourceArguments& /*given*/, int /*threads*/) -> Opened {
          return Error{
              .code = Code::kFailedPrecondition,

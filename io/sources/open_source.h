@@ -20,8 +20,9 @@ using SourceArguments = std::map<std::string, std::string, std::less<>>;
 struct SourceArgument {
   const char* name = "";
   const char* standard = nullptr;  // the default; null: required
-  // Words that may stand in place of a path. In a loader spec such a path must be absolute.
-  std::vector<const char*> words{};
+  // In a loader spec a path must be absolute, because any process may open it.
+  bool is_path = true;
+  std::vector<const char*> words{};  // that may stand in place of a path
 };
 
 struct SourceRow {

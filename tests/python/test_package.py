@@ -150,6 +150,14 @@ def test_labels_and_ids_belong_to_the_files(made):
     assert repr(again) == repr(source) and again.path(59) == source.path(59)
 
 
+def test_a_relative_folder_is_the_same_from_elsewhere(made, monkeypatch):
+    monkeypatch.chdir(made.parent)
+    loader = make(made.name)
+    monkeypatch.chdir("/")
+    assert loader.source._spec["directory"] == str(made)  # other processes open it by its spec
+    same(taken(loader), taken(make(made)))
+
+
 def test_a_flat_folder_gives_images_alone(made, tmp_path):
     for n, path in enumerate(sorted(made.rglob("*.jpg"))[:5]):
         (tmp_path / f"{n}.jpg").write_bytes(path.read_bytes())

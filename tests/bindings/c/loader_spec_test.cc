@@ -269,6 +269,11 @@ TEST(LoaderSpec, UnknownAndMissingKeysAreNamed) {
             "source.directory");
   ExpectBad(R"({"batch_size": 1, "source": {"kind": "image_folder", "directory": "a\u0000b"}})",
             "source.directory");
+  for (const char* relative : {"photos", "./photos", "../photos", "~/photos", "."}) {
+    ExpectBad(R"({"batch_size": 1, "source": {"kind": "image_folder", "directory": ")" +
+                  std::string(relative) + "\"}}",
+              "source.directory must be an absolute path");
+  }
   ExpectBad(R"({"batch_size": 1, "source": {"kind": "arrays", "samples": 0}})", "source.samples");
 }
 
