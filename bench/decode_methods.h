@@ -1,4 +1,4 @@
-// Methods of decoding a photograph to rows of pixels, or to a row of a batch; for decode_bench.
+// Methods of decoding a photograph to pixel rows, or to a batch row; for decode_bench.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ struct Photo {
   bool plain() const { return why == Fallback::kNone && header.restart_interval == 0; }
 };
 
-// A sink that discards all rows.
+// A sink that discards all pixel rows.
 class Discard : public RowSink {
  public:
   Status Begin(const DecodedRegion& region) override;

@@ -100,7 +100,7 @@ py::object ImageSizeOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
   const ImageFacts facts = self.source->FactsOf(id);
   if (facts.width == 0 || facts.height == 0) return py::none();
-  const bool turned = facts.orientation >= 5;  // EXIF: 5 to 8 swap rows and columns
+  const bool turned = facts.orientation >= 5;  // EXIF: 5 to 8 swap width and height
   return turned ? py::make_tuple(facts.width, facts.height)
                 : py::make_tuple(facts.height, facts.width);
 }

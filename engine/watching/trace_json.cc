@@ -181,7 +181,7 @@ void Writer::WriteEvent(const TraceEvent& event, uint64_t tid) {
   Slice(event.name, pid_, tid, {event.begin_ns, end == 0 ? period_.end_ns : end}, arguments);
 }
 
-// Writes the tasks of each source, in as many rows as there were concurrent tasks.
+// Writes the tasks of each source, in as many tracks as there were concurrent tasks.
 void Writer::WriteSources() {
   for (auto& [number, source] : sources_) {
     if (number == 0) continue;  // events of the process
@@ -190,18 +190,18 @@ void Writer::WriteSources() {
     Name("process_name", pid, 0, "stoker loader " + std::to_string(number) + about);
     SortIndex("process_sort_index", pid, 0, number);
     std::ranges::sort(source.tasks, {}, [](const TraceEvent* t) { return t->detail->begin_ns; });
-    std::vector<uint64_t> free_from;  // by row
+    std::vector<uint64_t> free_from;  // by track
     for (const TraceEvent* task : source.tasks) {
-      const auto row = std::ranges::find_if(
+      const auto track = std::ranges::find_if(
           free_from, [&](uint64_t since) { return since <= task->detail->begin_ns; });
-      const auto index = static_cast<uint64_t>(row - free_from.begin()) + 1;
+      const auto index = static_cast<uint64_t>(track - free_from.begin()) + 1;
       const uint64_t tid = number * 1000 + index;
-      if (row == free_from.end()) {
+      if (track == free_from.end()) {
         Name("thread_name", pid, tid, "in production " + std::to_string(index));
         SortIndex("thread_sort_index", pid, tid, index);
         free_from.push_back(task->detail->end_ns);
       } else {
-        *row = task->detail->end_ns;
+        *track = task->detail->end_ns;
       }
       WriteTask(*task, pid, tid);
     }

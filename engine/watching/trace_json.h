@@ -1,8 +1,8 @@
 // Writes a recorded trace as JSON in the Trace Event Format, which ui.perfetto.dev and
 // chrome://tracing open: docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 //
-// The process has one row of spans for each thread. Each loader appears as a process of its own
-// with counters, decisions, and one row for each batch that was in production at a time.
+// The process has one track of spans for each thread. Each loader appears as a process of its own
+// with counters, decisions, and one track for each batch that was in production at a time.
 #pragma once
 
 #include <cstdint>

@@ -57,8 +57,8 @@ HWY_EXPORT(Interleave);
 
 namespace {
 
-// This many pixels of a row are interleaved at once: they stay in the innermost cache, and each
-// piece is aligned for streaming if the row is.
+// This many pixels of a pixel row are interleaved at once: they stay in the innermost cache, and
+// each piece is aligned for streaming if the pixel row is.
 constexpr size_t kPixels = 1024;
 
 void EmitInterleaved(const Tile& tile, const RowFormat& format, size_t first, size_t count,
@@ -83,7 +83,7 @@ void EmitTile(const Tile& tile, const RowFormat& format, uint8_t* row) {
         {tile.pixels, width, static_cast<ptrdiff_t>(tile.plane_bytes()), 3, height, width}, format,
         row);
   }
-  if (format.down == width * format.along) {  // rows are contiguous: treat them as one
+  if (format.down == width * format.along) {  // pixel rows are contiguous: treat them as one
     return EmitInterleaved(tile, format, 0, tile.plane_bytes(), row);
   }
   const auto pixels = static_cast<size_t>(width);

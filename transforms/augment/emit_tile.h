@@ -1,4 +1,4 @@
-// Writes a finished tile to the row of a batch.
+// Writes a finished tile to a batch row.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace stoker {
 
-// `row`: the destination of the first pixel's first channel. If the format is streamed,
-// FlushEmitted (emit.h) must be called before another thread reads the row.
+// `row`: the batch row, that is the destination of the first pixel's first channel. If the format
+// is streamed, FlushEmitted (emit.h) must be called before another thread reads it.
 void EmitTile(const Tile& tile, const RowFormat& format, uint8_t* row);
 void EmitTilePlain(const Tile& tile, const RowFormat& format, uint8_t* row);  // the reference
 

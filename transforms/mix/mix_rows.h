@@ -1,4 +1,4 @@
-// Mixes the rows of a batch in place.
+// Mixes batch rows in place.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace stoker {
 
-// The shape of a column's row for mixing: consecutive planes of rows of pixels without gaps. All
-// sizes are at least 1.
+// The shape of a batch row for mixing: consecutive planes of pixel rows without gaps. All sizes are
+// at least 1.
 struct MixedRow {
   DType dtype = DType::kU8;  // u8, f16, bf16 or f32
   size_t planes = 1;
@@ -23,11 +23,11 @@ struct MixedRow {
   size_t bytes() const { return count() * SizeOf(dtype); }
 };
 
-// `data`: `rows` rows without gaps, at any alignment valid for the type. Blending is value × lam +
-// previous value × (1 − lam) in binary32: both weights are rounded to it first, and then each
+// `data`: `rows` batch rows without gaps, at any alignment valid for the type. Blending is value ×
+// lam + previous value × (1 − lam) in binary32: both weights are rounded to it first, and then each
 // operation. For u8 the result is rounded half to even; for f16 and bf16 it is rounded once more
 // (half.h). NaN becomes the same quiet NaN on every machine. A box is copied bit by bit.
-// Precondition: it lies inside the row.
+// Precondition: it lies inside the batch row.
 void MixRows(const DrawnMix& mix, const MixedRow& row, size_t rows, void* data);
 
 // The reference: same bytes.

@@ -1,4 +1,4 @@
-// The pixel part of RandomErasing: overwrites a box of a finished row.
+// The pixel part of RandomErasing: overwrites a box of a finished batch row.
 #pragma once
 
 #include "transforms/plan/drawn.h"

@@ -1,7 +1,7 @@
 // Plan: a list of transforms compiled once, applied to each sample.
 //
 // Draw is separate from Apply: Draw is a pure function from a sample's key and its image's size to
-// a Geometry; Apply decodes only the box that the geometry names and writes the finished row.
+// a Geometry; Apply decodes only the box that the geometry names and writes the finished batch row.
 #pragma once
 
 #include <array>
@@ -35,12 +35,11 @@ struct PlanOptions {
   DType dtype = DType::kU8;
   Layout layout = Layout::kNhwc;
   bool exif_orientation = true;  // rotate images as their EXIF tag says
-  // Rows are read long after they are written, like those of a batch: large rows are written past
-  // the caches.
+  // Batch rows are read long after they are written: large ones are written past the caches.
   bool read_later = false;
-  // A device applies the deferred operations (core/deferred_ops.h): rows are u8 and NHWC, neither
-  // normalized nor erased, and may still have to be mirrored; each row's operations are written
-  // beside it.
+  // A device applies the deferred operations (core/deferred_ops.h): batch rows are u8 and NHWC,
+  // neither normalized nor erased, and may still have to be mirrored; each one's operations are
+  // written beside it.
   bool defer_to_device = false;
   DecodeLimits limits{};
 };
@@ -65,7 +64,7 @@ std::vector<uint64_t> TransformTimesOf(const Workspace& workspace);
 enum class ExecutionSite : uint8_t {
   kFused,  // while decoding and resizing, without a pass of its own
   kTile,   // on the resized image in a worker's memory, for samples that need it
-  kRow,    // on the finished row
+  kRow,    // on the finished batch row
 };
 
 // Immutable and thread-safe.
@@ -77,17 +76,17 @@ class Plan {
   static Result<Plan> Compile(std::vector<Transform> transforms, const PlanOptions& options = {});
 
   ImageSize output_size() const { return output_; }
-  // The type and shape of the rows that Apply writes.
+  // The type and shape of the batch rows that Apply writes.
   DType dtype() const { return options_.defer_to_device ? DType::kU8 : options_.dtype; }
   Layout layout() const { return options_.defer_to_device ? Layout::kNhwc : options_.layout; }
   std::vector<int64_t> row_shape() const;  // {height, width, 3}, or {3, height, width}
-  size_t row_bytes() const;                // of a whole row
+  size_t row_bytes() const;                // of a whole batch row
   // The output of the deferred operations: options() has its type and layout, scale() and bias()
   // the conversion.
   std::vector<int64_t> finished_shape() const;
-  uint32_t boxes() const;     // number of RandomErasing transforms: so many boxes follow a row's
-                              // DeferredOps
-  size_t work_bytes() const;  // per row; 0 if nothing is deferred to a device
+  uint32_t boxes() const;     // number of RandomErasing transforms: so many boxes follow a batch
+                              // row's DeferredOps
+  size_t work_bytes() const;  // per batch row; 0 if nothing is deferred to a device
 
   // `image`: size as viewed, both sides at least 1. Replaces `drawn`. InvalidArgument if the image
   // is too small for a RandomCrop.
@@ -96,9 +95,9 @@ class Plan {
   // Memory is charged to `budget`, which must outlive the workspace.
   std::unique_ptr<Workspace, void (*)(Workspace*)> MakeWorkspace(MemoryBudget& budget) const;
 
-  // Decodes the samples of `samples` and writes their rows until no sample is left. Two samples are
-  // decoded interleaved, which is faster than one after the other. Adds to `times` before each
-  // Done.
+  // Decodes the samples of `samples` and writes their batch rows until no sample is left. Two
+  // samples are decoded interleaved, which is faster than one after the other. Adds to `times`
+  // before each Done.
   void ApplyAll(ImageFeed& samples, Workspace& workspace, StageTimes& times) const;
 
   // The same for one sample.
@@ -108,7 +107,7 @@ class Plan {
 
   // The same for a decoded image, 1 to kMaxSidePixels on each side, gray, interleaved or planar
   // RGB: the same draws and the same bytes as for a lossless file of it (without an EXIF
-  // orientation). Reads no byte outside the image's rows. InvalidArgument names a side.
+  // orientation). Reads no byte outside the image's pixel rows. InvalidArgument names a side.
   Status Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,
                StageTimes& times, void* work = nullptr) const;
 

@@ -142,7 +142,7 @@ struct GrayThrice {
   }
 };
 
-// Emits `count` adjacent values of the row. `as[i]` is for the pieces i, i + 3, i + 6, …
+// Emits `count` adjacent values of a pixel row. `as[i]` is for the pieces i, i + 3, i + 6, …
 template <bool kStream, class From, class As>
 HWY_INLINE void EmitValues(const uint8_t* HWY_RESTRICT values, int count, const As (&as)[3],
                            typename As::Value* HWY_RESTRICT out) {

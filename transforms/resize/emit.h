@@ -1,5 +1,5 @@
-// The last phase of a strip: writes rows of resampled values to the row of a batch, converted to
-// its type and layout, so that no separate pass is needed.
+// The last phase of a strip: writes pixel rows of resampled values to a batch row, converted to its
+// type and layout, so that no separate pass is needed.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@ namespace stoker {
 
 // Resampled pixels in output order, one byte per value.
 struct ResampledRows {
-  const uint8_t* values = nullptr;  // of the first row; up to kEmitOverread bytes past the end may
-                                    // be read
-  ptrdiff_t stride = 0;             // to the next row
+  const uint8_t* values = nullptr;  // of the first pixel row; up to kEmitOverread bytes past the
+                                    // end may be read
+  ptrdiff_t stride = 0;             // to the next pixel row
   ptrdiff_t plane = 0;              // to the next channel; 0: channels are interleaved
   int channels = 3;                 // 3, or 1: gray, which becomes three equal channels
   int rows = 0;
-  int pixels = 0;  // of a row
+  int pixels = 0;  // of a pixel row
 };
 
 inline constexpr int kEmitOverread = 64;
 
-// `out`: the destination of the first row's first pixel. Writes only the rows' pixels. Three
+// `out`: the destination of the first pixel row's first pixel. Writes only the pixels. Three
 // channels are interleaved or planar, as in the format. If the format is streamed, FlushEmitted
-// must be called before another thread reads the row.
+// must be called before another thread reads the batch row.
 void EmitRows(const ResampledRows& from, const RowFormat& format, uint8_t* out);
 void FlushEmitted();
 

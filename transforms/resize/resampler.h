@@ -1,7 +1,7 @@
-// Resampler: the RowSink that turns a decoded region into one row of a batch.
+// Resampler: the RowSink that turns a decoded region into one batch row.
 //
-// It keeps only the window of decoded rows that the next strip of output needs, and computes the
-// strip as soon as its last row has arrived.
+// It keeps only the window of decoded pixel rows that the next strip of output needs, and computes
+// the strip as soon as the last of them has arrived.
 #pragma once
 
 #include <cstdint>
@@ -43,12 +43,12 @@ class Resampler final : public RowSink {
   // room for the filter.
   Result<Rect> Start(const Resampling& task, const PixelOutput& output);
 
-  // RowSink: `covered` must contain the region that Start returned, with the same rows.
+  // RowSink: `covered` must contain the region that Start returned, with the same pixel rows.
   Status Begin(const DecodedRegion& region) override;
   MutableImageView Reserve(int rows) override;
   void Commit(int rows) override;
 
-  // Whether every row has been committed, and the output is complete.
+  // Whether every pixel row has been committed, and the output is complete.
   bool complete() const { return next_row_ == rows_.taps().count; }
 
   // Nanoseconds that Start, Begin and Commit have taken since Reset.
@@ -75,7 +75,7 @@ class Resampler final : public RowSink {
   AxisFilter rows_, columns_;
   Rect visible_;  // the part of the window that has pixels
 
-  // The window of decoded rows: rows [top_, top_ + held_) of the region.
+  // The window of decoded pixel rows: [top_, top_ + held_) of the region.
   GrowingBuffer window_;
   DecodedRegion source_;
   ptrdiff_t stride_ = 0;
@@ -83,7 +83,7 @@ class Resampler final : public RowSink {
   int strip_rows_ = kStripRows;
   int top_ = 0;
   int held_ = 0;
-  int next_row_ = 0;  // first output row not yet computed
+  int next_row_ = 0;  // first pixel row of the output that is not yet computed
 
   GrowingBuffer turned_;               // Strip::turned
   GrowingBuffer along_;                // Strip::along
@@ -91,7 +91,7 @@ class Resampler final : public RowSink {
   uint8_t* other_finished_ = nullptr;  // the half that Strip::finished does not use
   GrowingBuffer upright_;              // the visible window, u8, if it must be transposed
   Strip strip_;
-  uint8_t* out_ = nullptr;  // destination of output row 0
+  uint8_t* out_ = nullptr;  // destination of the output's pixel row 0
   RowFormat format_;        // of the output
   RowFormat strips_;        // of the strips' destination: the output, or upright_
   uint64_t busy_ns_ = 0;

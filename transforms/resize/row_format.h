@@ -1,5 +1,4 @@
-// RowFormat: the layout of an image's pixels in the row of a batch, and the conversion of their
-// values.
+// RowFormat: the layout of an image's pixels in a batch row, and the conversion of their values.
 //
 // u8: 0…255 as they are. f32: value × scale + bias, rounded after the product and after the sum.
 // f16 and bf16: like f32, then rounded once more (half.h).
@@ -13,15 +12,15 @@
 
 namespace stoker {
 
-// The destination of one image in viewing orientation, in a row without gaps.
+// The destination of one image in viewing orientation: a batch row or a tile, without gaps.
 struct PixelOutput {
   void* row = nullptr;  // any alignment
   DType dtype = DType::kU8;
   const float* scale = nullptr;  // for the three channels; finite, not for u8
   const float* bias = nullptr;
   Layout layout = Layout::kNhwc;
-  // The row is not read soon: large rows are written past the caches. FlushEmitted (emit.h) must be
-  // called before another thread reads the row.
+  // The batch row is not read soon: large ones are written past the caches. FlushEmitted (emit.h)
+  // must be called before another thread reads it.
   bool read_later = false;
 };
 
@@ -43,8 +42,8 @@ struct RowFormat {
   ptrdiff_t down = 0;
   ptrdiff_t channel = 1;
 
-  // Aligned parts of rows are written past the caches: cache lines need not be read before they are
-  // written, and no others are evicted.
+  // Aligned parts of pixel rows are written past the caches: cache lines need not be read before
+  // they are written, and no others are evicted.
   bool stream = false;
 
   // For pieces of 16 values: three for 48 values of NHWC, one for each plane of NCHW.

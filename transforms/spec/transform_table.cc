@@ -141,7 +141,7 @@ Parameter FillOfPolicy() {
       "black; given, even as 0, bilinear blends the border with it, as torchvision does.");
 }
 
-// ---- One row for each transform.
+// ---- One entry for each transform.
 
 TransformRow Row(const Resize&) {
   using T = Resize;

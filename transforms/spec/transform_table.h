@@ -42,7 +42,7 @@ struct TransformRow {
   Transform standard{};  // a transform with the defaults
 };
 
-// One row for each type of the variant, in its order.
+// One entry for each type of the variant, in its order.
 std::span<const TransformRow> AllTransforms();
 
 const TransformRow& RowOf(const Transform& transform);
