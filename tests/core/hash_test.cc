@@ -16,7 +16,7 @@ std::vector<uint8_t> Some(size_t bytes) {
 }
 
 // Files contain these values: they must never change.
-TEST(Hash64, IsTheSameForEver) {
+TEST(Hash64, ValuesNeverChange) {
   EXPECT_EQ(Hash64(""), 0x0);
   EXPECT_EQ(Hash64("stoker"), 0x7E02E54B2002C858);
   EXPECT_EQ(Hash64("stoker", 1), 0x5C570F37A889840B);
@@ -39,7 +39,7 @@ TEST(Hash64, EveryChangedByteChangesIt) {
   }
 }
 
-TEST(Hash64, TellsLengthsApart) {
+TEST(Hash64, DistinguishesLengths) {
   std::set<uint64_t> hashes;
   for (size_t size = 0; size < 300; ++size) hashes.insert(Hash64(std::vector<uint8_t>(size)));
   EXPECT_EQ(hashes.size(), 300u);

@@ -10,7 +10,7 @@
 namespace stoker {
 namespace {
 
-TEST(IndexSet, GivesEachNumberOnce) {
+TEST(IndexSet, TakesEachNumberOnce) {
   for (uint32_t count : {1u, 63u, 64u, 65u, 130u}) {
     IndexSet set(count, IndexSet::Begin::kFull);
     EXPECT_EQ(set.available(), count);
@@ -24,7 +24,7 @@ TEST(IndexSet, GivesEachNumberOnce) {
   }
 }
 
-TEST(IndexSet, GivesTheOneAskedForWhereItIsThere) {
+TEST(IndexSet, TakeThisTakesAnAvailableNumber) {
   IndexSet set(130, IndexSet::Begin::kEmpty);
   EXPECT_EQ(set.available(), 0u);
   EXPECT_EQ(set.Take(), std::nullopt);
@@ -36,7 +36,7 @@ TEST(IndexSet, GivesTheOneAskedForWhereItIsThere) {
   EXPECT_EQ(set.Take(), 3u);
 }
 
-TEST(IndexSet, ForEachSeesThoseThatAreIn) {
+TEST(IndexSet, ForEachVisitsAvailableNumbers) {
   IndexSet set(130, IndexSet::Begin::kEmpty);
   for (uint32_t index : {129u, 0u, 64u, 63u}) set.Give(index);
   std::vector<uint32_t> seen;
@@ -44,7 +44,7 @@ TEST(IndexSet, ForEachSeesThoseThatAreIn) {
   EXPECT_EQ(seen, (std::vector<uint32_t>{0, 63, 64, 129}));
 }
 
-TEST(IndexSet, NoNumberIsHeldTwice) {
+TEST(IndexSet, ThreadsNeverHoldTheSameNumber) {
   IndexSet set(70, IndexSet::Begin::kFull);
   std::vector<std::atomic<int>> held(70);
   std::atomic<bool> twice{false};

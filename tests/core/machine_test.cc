@@ -49,13 +49,13 @@ TEST_F(MachineTest, V2LimitsOfTheGroupAndItsAncestorsApply) {
   EXPECT_EQ(AvailableMemory(root_), 600000000u) << "the page cache does not count as used";
 }
 
-TEST_F(MachineTest, AFractionOfACoreIsStillOne) {
+TEST_F(MachineTest, AFractionOfACoreCountsAsOne) {
   Write("proc/self/cgroup", "0::/\n");
   Write("cgroup/cpu.max", "5000 100000\n");
   EXPECT_EQ(AllottedCores(root_), 1);
 }
 
-TEST_F(MachineTest, V1Limits) {
+TEST_F(MachineTest, V1LimitsApply) {
   Write("proc/self/cgroup", "4:cpu,cpuacct:/job\n7:memory:/job\n");
   Write("cgroup/cpu/job/cpu.cfs_quota_us", "100000\n");
   Write("cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
@@ -65,14 +65,14 @@ TEST_F(MachineTest, V1Limits) {
   EXPECT_EQ(AvailableMemory(root_), 0u);
 }
 
-TEST_F(MachineTest, V1WithoutALimitSaysMinusOne) {
+TEST_F(MachineTest, V1QuotaOfMinusOneIsNoLimit) {
   Write("proc/self/cgroup", "4:cpu,cpuacct:/\n");
   Write("cgroup/cpu/cpu.cfs_quota_us", "-1\n");
   Write("cgroup/cpu/cpu.cfs_period_us", "100000\n");
   EXPECT_EQ(AllottedCores(root_), AllottedCores({"/nowhere", "/nowhere"}));
 }
 
-TEST_F(MachineTest, V2ThreeLevelsOfWhichTheMiddleIsTheNearest) {
+TEST_F(MachineTest, V2TightestOfThreeLevelsApplies) {
   Write("proc/self/cgroup", "0::/a/b/c\n");
   Write("cgroup/a/memory.max", "4000000000\n");
   Write("cgroup/a/memory.current", "1000000000\n");
@@ -84,7 +84,7 @@ TEST_F(MachineTest, V2ThreeLevelsOfWhichTheMiddleIsTheNearest) {
   EXPECT_EQ(DefaultMemory(root_), 225000000u);
 }
 
-TEST_F(MachineTest, V1AncestorsApplyAndTheirPageCacheIsFree) {
+TEST_F(MachineTest, V1AncestorsApplyWithoutTheirPageCache) {
   Write("proc/self/cgroup", "7:memory:/job/rank0\n");
   Write("cgroup/memory/job/memory.limit_in_bytes", "2000000000\n");
   Write("cgroup/memory/job/memory.usage_in_bytes", "1900000000\n");
@@ -94,14 +94,14 @@ TEST_F(MachineTest, V1AncestorsApplyAndTheirPageCacheIsFree) {
   EXPECT_EQ(AvailableMemory(root_), 800000000u);
 }
 
-TEST_F(MachineTest, HalfACoreIsOneWorkerAndSoIsAnyRanksShareOfIt) {
+TEST_F(MachineTest, HalfACoreGivesOneWorker) {
   Write("proc/self/cgroup", "0::/job\n");
   Write("cgroup/job/cpu.max", "50000 100000\n");
   EXPECT_EQ(AllottedCores(root_), 1);
   EXPECT_EQ(DefaultThreads(root_), 1);
 }
 
-TEST_F(MachineTest, AnAffinityMaskCounts) {
+TEST_F(MachineTest, AffinityMaskLimitsCores) {
   cpu_set_t all, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
   CPU_ZERO(&one);
@@ -114,8 +114,8 @@ TEST_F(MachineTest, AnAffinityMaskCounts) {
   EXPECT_EQ(AllottedCores(root_), CPU_COUNT(&all));
 }
 
-// By the environment, which the tests of other processes do not see.
-TEST_F(MachineTest, RanksOfOneMachineDivideIt) {
+// The ranks are set through the environment, which other test processes do not see.
+TEST_F(MachineTest, LocalRanksDivideCoresAndMemory) {
   const int cores = AllottedCores(root_);
   Write("proc/meminfo", "MemAvailable: 64000000 kB\n");
   for (const auto& [text, ranks] : std::map<std::string, int>{
@@ -131,7 +131,7 @@ TEST_F(MachineTest, RanksOfOneMachineDivideIt) {
   EXPECT_EQ(DefaultMemory(root_), uint64_t{2000000} * 1024);
 }
 
-TEST(CheckThreads, FromNoneTo256) {
+TEST(CheckThreads, AcceptsZeroTo256) {
   for (const int threads : {0, 1, 256}) EXPECT_TRUE(CheckThreads(threads).ok()) << threads;
   for (const int threads : {-1, 257}) {
     const Status status = CheckThreads(threads);
@@ -142,7 +142,7 @@ TEST(CheckThreads, FromNoneTo256) {
   }
 }
 
-TEST_F(MachineTest, NonsenseIsNoLimit) {
+TEST_F(MachineTest, IgnoresMalformedCgroupFiles) {
   Write("proc/self/cgroup", "garbage\n0:\n0::relative\n::::\n");
   Write("cgroup/cpu.max", "nonsense\n");
   Write("cgroup/memory.max", "max\n");

@@ -24,7 +24,7 @@ TEST(MemoryBudget, NeverExceedsItsLimitAndRemembersThePeak) {
   EXPECT_EQ(budget.peak(), 100u);
 }
 
-TEST(Reservation, GivesBackWhatItHolds) {
+TEST(Reservation, ReleasesWhatItHolds) {
   MemoryBudget budget(100);
   {
     Reservation a(budget);
@@ -38,7 +38,7 @@ TEST(Reservation, GivesBackWhatItHolds) {
   EXPECT_EQ(budget.used(), 0u);
 }
 
-TEST(GrowingBuffer, KeepsBytesWhenAsked) {
+TEST(GrowingBuffer, GrowKeepsTheBytesAskedFor) {
   MemoryBudget budget(1 << 20);
   GrowingBuffer buffer(budget);
   ASSERT_TRUE(buffer.Grow(1000).ok());
@@ -51,7 +51,7 @@ TEST(GrowingBuffer, KeepsBytesWhenAsked) {
   EXPECT_EQ(budget.used(), 0u);
 }
 
-TEST(GrowingBuffer, RefusesWhatTheBudgetCannotHold) {
+TEST(GrowingBuffer, RefusesToExceedTheBudget) {
   MemoryBudget budget(64 << 10);
   GrowingBuffer buffer(budget);
   ASSERT_TRUE(buffer.Grow(8 << 10).ok());
@@ -72,7 +72,7 @@ SlotPool::Options TwoColumns(int working, int lent) {
           .lent_slots = lent};
 }
 
-TEST(SlotPool, ColumnsOfASlotLieOnPagesOfTheirOwnAndSmallOnesElsewhere) {
+TEST(SlotPool, LargeColumnsArePageAlignedAndSmallOnesLieElsewhere) {
   MemoryBudget budget(10 << 20);
   SlotPool::Options options = TwoColumns(1, 1);
   options.columns.push_back({"mask", DType::kF32, {100, 100}});  // 117 KiB for the batch
@@ -95,7 +95,7 @@ TEST(SlotPool, ColumnsOfASlotLieOnPagesOfTheirOwnAndSmallOnesElsewhere) {
   pool->Abandon(slot);
 }
 
-TEST(SlotPool, TheFirstColumnIsNeverSmallAndOthersAreByBytes) {
+TEST(SlotPool, ColumnsAreSmallByTheirBytesExceptTheFirst) {
   const auto small = [](int64_t image, int64_t label, int64_t rows) {
     return SlotPool::IsSmall({{"image", DType::kU8, {image}}, {"label", DType::kU8, {label}}}, 1,
                              rows);
@@ -107,7 +107,7 @@ TEST(SlotPool, TheFirstColumnIsNeverSmallAndOthersAreByBytes) {
   EXPECT_FALSE(small(159, 10, 1 << 20));
 }
 
-TEST(SlotPool, WorkingAndLentAreSeparateAccounts) {
+TEST(SlotPool, AccountsForWorkingAndLentSlotsSeparately) {
   MemoryBudget budget(1 << 20);
   auto pool = SlotPool::Make(TwoColumns(2, 3), Reservation(budget)).value();
   const uint64_t working = budget.used();
@@ -131,7 +131,7 @@ TEST(SlotPool, WorkingAndLentAreSeparateAccounts) {
   pool->Abandon(b);
 }
 
-TEST(SlotPool, BatchesOutliveProductionAndPool) {
+TEST(SlotPool, BatchesOutliveThePool) {
   MemoryBudget budget(1 << 20);
   Batch batch;
   {
@@ -160,7 +160,7 @@ Batch Lend(SlotPool& pool, int n) {
   return pool.Lend(slot);
 }
 
-TEST(SlotPool, WhoKeepsLabelsKeepsNoImages) {
+TEST(SlotPool, HoldingLabelsDoesNotHoldImages) {
   MemoryBudget budget(1 << 20);
   auto pool = SlotPool::Make(TwoColumns(2, 1), Reservation(budget)).value();
   std::vector<std::pair<const uint8_t*, std::shared_ptr<void>>> labels;
@@ -176,7 +176,7 @@ TEST(SlotPool, WhoKeepsLabelsKeepsNoImages) {
   for (int n = 0; n < 200; ++n) EXPECT_EQ(labels[static_cast<size_t>(n)].first[23], n);
 }
 
-TEST(SlotPool, AnOwnerOfTheImageKeepsTheSlotUntilTheLastOneGoes) {
+TEST(SlotPool, ImageOwnersHoldTheSlotUntilTheLastIsReleased) {
   MemoryBudget budget(1 << 20);
   auto pool = SlotPool::Make(TwoColumns(2, 2), Reservation(budget)).value();
   Batch batch = Lend(*pool, 7);
@@ -200,7 +200,7 @@ TEST(SlotPool, AnOwnerOfTheImageKeepsTheSlotUntilTheLastOneGoes) {
   EXPECT_EQ(pool->mapped(), 1);
 }
 
-TEST(SlotPool, SlotsBeyondAFewGoBackToTheSystem) {
+TEST(SlotPool, UnmapsSlotsBeyondTheSpareOnes) {
   MemoryBudget budget(1 << 20);
   auto pool = SlotPool::Make(TwoColumns(2, /*lent=*/0), Reservation(budget)).value();
   std::vector<Batch> held;
@@ -221,7 +221,7 @@ TEST(SlotPool, SlotsBeyondAFewGoBackToTheSystem) {
   EXPECT_EQ(pool->mapped(), 0);
 }
 
-TEST(SlotPool, OwnersComeHomeOnAnyThread) {
+TEST(SlotPool, OwnersMayBeReleasedOnAnyThread) {
   MemoryBudget budget(1 << 20);
   auto pool = SlotPool::Make(TwoColumns(2, 0), Reservation(budget)).value();
   std::vector<std::thread> consumers;
@@ -238,7 +238,7 @@ TEST(SlotPool, OwnersComeHomeOnAnyThread) {
   EXPECT_LE(pool->mapped(), 2 + SlotPool::kSpareSlots);
 }
 
-TEST(SlotPool, NamesWhatItNeeds) {
+TEST(SlotPool, ErrorNamesTheBytesNeeded) {
   MemoryBudget budget(4096);
   auto pool = SlotPool::Make(TwoColumns(2, 1), Reservation(budget));
   ASSERT_FALSE(pool.ok());

@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(EachKind, OutputFileTest,
                            return kind.param == Temporary::kNamed ? "Named" : "Unnamed";
                          });
 
-TEST_P(OutputFileTest, MakesAFileWithTheUmasksMode) {
+TEST_P(OutputFileTest, NewFileFollowsTheUmask) {
   const mode_t before = umask(027);
   const Status status = Replace(At("new"), "text");
   umask(before);
@@ -126,7 +126,7 @@ TEST_P(OutputFileTest, ReplacesAFileAndKeepsItsModeAndOwner) {
   EXPECT_THAT(Names(), ElementsAre("file"));
 }
 
-TEST_P(OutputFileTest, AGroupThatCannotBeKeptTakesNothingAlong) {
+TEST_P(OutputFileTest, DropsGroupPermissionsWithTheGroup) {
   Put("file", "old");
   ASSERT_EQ(chmod(At("file").c_str(), 0640), 0);
   if (geteuid() != 0 || chown(At("file").c_str(), kNobody, 34) != 0) {
@@ -143,7 +143,7 @@ TEST_P(OutputFileTest, AGroupThatCannotBeKeptTakesNothingAlong) {
   EXPECT_EQ(ModeOf(At("file")), 0600U);
 }
 
-TEST_P(OutputFileTest, WithoutCommitNothingHasChanged) {
+TEST_P(OutputFileTest, WithoutCommitNothingChanges) {
   Put("file", "old");
   {
     OutputFile file = OutputFile::Open(At("file"), Origin::kGiven, GetParam()).value();
@@ -154,7 +154,7 @@ TEST_P(OutputFileTest, WithoutCommitNothingHasChanged) {
   EXPECT_THAT(Names(), ElementsAre("file"));
 }
 
-TEST_P(OutputFileTest, OverwritesWhatWasWritten) {
+TEST_P(OutputFileTest, OverwriteReplacesWrittenBytes) {
   OutputFile file = OutputFile::Open(At("file"), Origin::kGiven, GetParam()).value();
   ASSERT_TRUE(file.Write(Bytes("0123456789")).ok());
   ASSERT_TRUE(file.Overwrite(2, Bytes("ab")).ok());
@@ -163,7 +163,7 @@ TEST_P(OutputFileTest, OverwritesWhatWasWritten) {
   EXPECT_EQ(ReadFile(At("file")), "01ab456789!");
 }
 
-TEST_P(OutputFileTest, LeavesTheUsersOwnPartAlone) {
+TEST_P(OutputFileTest, LeavesTheUsersPartFilesAlone) {
   Put("file.part", "mine");
   Put("precious", "precious");
   fs::create_symlink("precious", At("file2.part"));
@@ -175,7 +175,7 @@ TEST_P(OutputFileTest, LeavesTheUsersOwnPartAlone) {
               UnorderedElementsAre("file", "file.part", "file2", "file2.part", "precious"));
 }
 
-TEST_P(OutputFileTest, FollowsLinksAndLeavesThem) {
+TEST_P(OutputFileTest, FollowsLinksAndKeepsThem) {
   fs::create_directory(At("far"));
   Put("far/file", "old");
   fs::create_symlink("far/file", At("link"));
@@ -190,7 +190,7 @@ TEST_P(OutputFileTest, FollowsLinksAndLeavesThem) {
   EXPECT_EQ(std::distance(fs::directory_iterator(At("far")), {}), 2);
 }
 
-TEST_P(OutputFileTest, InAPlaceOfItsOwnItReplacesFilesOnly) {
+TEST_P(OutputFileTest, OwnLocationReplacesRegularFilesOnly) {
   Put("file", "old");
   fs::create_symlink("file", At("link"));
   ASSERT_EQ(mkfifo(At("pipe").c_str(), 0600), 0);
@@ -209,7 +209,7 @@ TEST_P(OutputFileTest, InAPlaceOfItsOwnItReplacesFilesOnly) {
   EXPECT_EQ(ReadFile(At("file")) + ReadFile(At("other")), "newnew");
 }
 
-TEST_P(OutputFileTest, KnowsWhatItsTemporaryFilesAreNamed) {
+TEST_P(OutputFileTest, RecognisesItsTemporaryNames) {
   const OutputFile file = OutputFile::Open(At("file"), Origin::kGiven, GetParam()).value();
   const std::set<std::string> names = Names();
   if (GetParam() == Temporary::kNamed) {
@@ -221,14 +221,15 @@ TEST_P(OutputFileTest, KnowsWhatItsTemporaryFilesAreNamed) {
   }
 }
 
-TEST_P(OutputFileTest, LinksInACircle) {
+TEST_P(OutputFileTest, RefusesLinkLoops) {
   fs::create_symlink("b", At("a"));
   fs::create_symlink("a", At("b"));
   EXPECT_THAT(Replace(At("a"), "x").error().cause, HasSubstr("Too many levels"));
 }
 
-// As a kernel with fs.protected_symlinks, which a link that is followed by hand would evade.
-TEST_P(OutputFileTest, AnothersLinkInASharedFolderIsRefused) {
+// A kernel with fs.protected_symlinks refuses such links; following links by hand must not evade
+// that.
+TEST_P(OutputFileTest, RefusesAnotherUsersLinkInASharedFolder) {
   if (geteuid() != 0) GTEST_SKIP() << "needs another user's link";
   Put("secret", "old");
   fs::create_directory(At("shared"));
@@ -241,7 +242,7 @@ TEST_P(OutputFileTest, AnothersLinkInASharedFolderIsRefused) {
   EXPECT_TRUE(Replace(At("shared/planted"), "new").ok());
 }
 
-TEST_P(OutputFileTest, ADeviceIsWrittenToAndStays) {
+TEST_P(OutputFileTest, WritesToADeviceWithoutReplacingIt) {
   if (mknod(At("full").c_str(), S_IFCHR | 0666, makedev(1, 7)) != 0 ||
       mknod(At("null").c_str(), S_IFCHR | 0666, makedev(1, 3)) != 0) {
     GTEST_SKIP() << "may not make devices";
@@ -261,7 +262,7 @@ TEST_P(OutputFileTest, ADeviceIsWrittenToAndStays) {
   EXPECT_THAT(Names(), UnorderedElementsAre("full", "null", "link"));
 }
 
-TEST_P(OutputFileTest, AFifoIsWrittenTo) {
+TEST_P(OutputFileTest, WritesToAFifo) {
   ASSERT_EQ(mkfifo(At("pipe").c_str(), 0600), 0);
   std::string got;
   std::thread reader([&] { got = ReadFile(At("pipe")); });
@@ -287,7 +288,7 @@ void WithStandardOutput(int descriptor, const std::string& path) {
             0);
 }
 
-TEST_P(OutputFileTest, StandardOutputIsSharedWithItsPosition) {
+TEST_P(OutputFileTest, SharesThePositionOfStandardOutput) {
   for (const char* name : {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}) {
     const int file = open(At("file").c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     WithStandardOutput(file, name);
@@ -304,8 +305,8 @@ TEST_P(OutputFileTest, StandardOutputIsSharedWithItsPosition) {
   }
 }
 
-// A descriptor is open already, whatever may be done to what it leads to.
-TEST_P(OutputFileTest, StandardOutputMayBeSomebodyElses) {
+// The descriptor is already open, so the permissions of the file behind it do not matter.
+TEST_P(OutputFileTest, WritesToAnotherUsersStandardOutput) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root's pipe";
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
@@ -321,7 +322,7 @@ TEST_P(OutputFileTest, StandardOutputMayBeSomebodyElses) {
   EXPECT_EQ(code, 0);
 }
 
-TEST_P(OutputFileTest, ADescriptorThatIsOpenForReadingIsRefused) {
+TEST_P(OutputFileTest, RefusesAReadOnlyDescriptor) {
   Put("file", "old");
   const int file = open(At("file").c_str(), O_RDONLY | O_CLOEXEC);
   const Status status = CheckCanWrite("/dev/fd/" + std::to_string(file));
@@ -330,7 +331,7 @@ TEST_P(OutputFileTest, ADescriptorThatIsOpenForReadingIsRefused) {
   EXPECT_THAT(status.error().cause, HasSubstr("Bad file descriptor"));
 }
 
-TEST_P(OutputFileTest, AMountPointIsRefusedAtOnce) {
+TEST_P(OutputFileTest, RefusesAMountPointBeforeWriting) {
   Put("file", "old");
   Put("other", "other");
   const int code = ExitCodeOfChild([&] {
@@ -351,7 +352,7 @@ TEST_P(OutputFileTest, AMountPointIsRefusedAtOnce) {
   EXPECT_THAT(Names(), UnorderedElementsAre("file", "other"));
 }
 
-TEST_P(OutputFileTest, AnothersFileInASharedFolderIsRefusedAtOnce) {
+TEST_P(OutputFileTest, RefusesAnotherUsersFileInASharedFolder) {
   if (geteuid() != 0) GTEST_SKIP() << "needs another user's file";
   Put("file", "old");
   ASSERT_EQ(chmod(At("file").c_str(), 0666), 0);
@@ -367,7 +368,7 @@ TEST_P(OutputFileTest, AnothersFileInASharedFolderIsRefusedAtOnce) {
   EXPECT_EQ(code, 0);
 }
 
-TEST_P(OutputFileTest, SaysWhatIsWrong) {
+TEST_P(OutputFileTest, ErrorsNameFileAndCause) {
   Put("file", "x");
   for (const std::string name : {"missing/file", "file/file", "missing/"}) {
     const Status status = Replace(At(name), "x");
@@ -384,7 +385,7 @@ TEST_P(OutputFileTest, SaysWhatIsWrong) {
   EXPECT_THAT(Names(), ElementsAre("file"));
 }
 
-TEST_P(OutputFileTest, AKillLeavesNothingWithoutAName) {
+TEST_P(OutputFileTest, AKilledWriterLeavesNoTemporaryFile) {
   if (GetParam() == Temporary::kNamed) GTEST_SKIP() << "that one stays";
   const int folder = open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
   if (folder < 0) GTEST_SKIP() << "no O_TMPFILE here";

@@ -86,7 +86,7 @@ TEST(PinnedSlots, AreOneRegionPinnedOnceFromTheStart) {
   EXPECT_EQ(notes->calls, 1) << "never again";
 }
 
-TEST(PinnedSlots, AreUnpinnedWhenTheLastOneIsHome) {
+TEST(PinnedSlots, AreUnpinnedWhenTheLastIsReturned) {
   MemoryBudget budget(10 << 20);
   auto notes = std::make_shared<Notes>();
   auto pool = SlotPool::Make(Pinned(notes), Reservation(budget)).value();
@@ -102,7 +102,7 @@ TEST(PinnedSlots, AreUnpinnedWhenTheLastOneIsHome) {
   EXPECT_TRUE(notes->pinned.empty());
 }
 
-TEST(PinnedSlots, WhatCannotBePinnedIsAnErrorAndLeavesNothing) {
+TEST(PinnedSlots, FailureToPinIsAnErrorThatReservesNothing) {
   MemoryBudget budget(10 << 20);
   auto notes = std::make_shared<Notes>();
   notes->fail = true;
@@ -112,7 +112,7 @@ TEST(PinnedSlots, WhatCannotBePinnedIsAnErrorAndLeavesNothing) {
   EXPECT_EQ(budget.used(), 0u);
 }
 
-TEST(PinnedSlots, SmallColumnsMayStillHaveMemoryOfTheirOwn) {
+TEST(PinnedSlots, SmallColumnsMayLieOutsideTheSlab) {
   MemoryBudget budget(10 << 20);
   auto notes = std::make_shared<Notes>();
   SlotPool::Options options = Pinned(notes);

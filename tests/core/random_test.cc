@@ -8,7 +8,7 @@ namespace stoker {
 namespace {
 
 // Random123's known answers for philox4x32-10 (its file kat_vectors).
-TEST(Philox, KnownAnswers) {
+TEST(Philox, MatchesKnownAnswers) {
   EXPECT_EQ(Philox4x32({0, 0, 0, 0}, {0, 0}),
             (PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(Philox4x32({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}),

@@ -22,7 +22,7 @@ TEST(Error, SaysFileOffsetCauseAndAdvice) {
             "DATA_LOSS: a.jpg at byte 12: truncated JPEG. Remove or re-create the file.");
 }
 
-TEST(Error, SystemErrorsGetTheirCode) {
+TEST(Error, SystemErrorMapsErrnoToCode) {
   EXPECT_EQ(SystemError(ENOENT, "cannot open", "x").code, Code::kNotFound);
   EXPECT_EQ(SystemError(EACCES, "cannot open", "x").code, Code::kPermissionDenied);
   EXPECT_EQ(SystemError(EROFS, "cannot write", "x").code, Code::kPermissionDenied);
@@ -42,7 +42,7 @@ TEST(Result, HoldsAValueOrAnError) {
   EXPECT_TRUE(Status().ok());
 }
 
-TEST(Result, TheValueOfOneWithAName) {
+TEST(Result, ValueOfAnLvalueIsAReference) {
   Result<std::string> named = std::string("a");
   named.value() += "b";
   EXPECT_EQ(named.value(), "ab");

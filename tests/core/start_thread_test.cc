@@ -40,7 +40,7 @@ int WithAddressSpace(uint64_t more, Function child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST(StartThread, Starts) {
+TEST(StartThread, RunsTheFunction) {
   std::atomic<bool> ran{false};
   std::thread thread = StartThread("a thread", [&] { ran = true; }).value();
   thread.join();
@@ -49,8 +49,8 @@ TEST(StartThread, Starts) {
   EXPECT_EQ(ThreadsToBeHad(0), 0);
 }
 
-// A policy that was chosen for it is kept.
-TEST(StartThread, ABackgroundThreadTakesNobodysCoreWhenItWakes) {
+// A scheduling policy that was chosen explicitly is kept.
+TEST(StartThread, BackgroundThreadsUseTheBatchPolicy) {
   const int before = sched_getscheduler(0);
   for (const int given : {SCHED_OTHER, SCHED_IDLE}) {
     bool allowed = false;
@@ -71,7 +71,7 @@ TEST(StartThread, ABackgroundThreadTakesNobodysCoreWhenItWakes) {
   EXPECT_EQ(sched_getscheduler(0), before);  // of the thread that started it
 }
 
-TEST(StartThread, NamesTheLimitThatIsSet) {
+TEST(StartThread, ErrorNamesTheLimitThatWasHit) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer itself needs address space";
 #endif
@@ -95,7 +95,7 @@ TEST(StartThread, NamesTheLimitThatIsSet) {
 }
 
 // A thread's stack is 8 MiB or so, and none is smaller than this.
-TEST(StartThread, CountsWhatIsToBeHadAndDoesWithIt) {
+TEST(StartThread, StartsFewerThreadsWhenAddressSpaceIsShort) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer itself needs address space";
 #endif
@@ -125,7 +125,7 @@ struct CopiedRarely {
   std::atomic<int>& ran;
 };
 
-TEST(InParallel, DoesWithTheThreadsForWhichThereIsMemory) {
+TEST(InParallel, RunsOnFewerThreadsWhenMemoryIsShort) {
   std::atomic<int> left{100};
   std::atomic<int> ran{0};
   const std::function<void()> loop = CopiedRarely(left, ran);
@@ -136,7 +136,7 @@ TEST(InParallel, DoesWithTheThreadsForWhichThereIsMemory) {
   EXPECT_LE(ran, 4);
 }
 
-TEST(ThreadLimits, OfTheCgroupThatIsNearest) {
+TEST(ThreadLimits, ReportsTheTightestCgroup) {
   const std::filesystem::path base =
       std::filesystem::path(::testing::TempDir()) / ("thread_limits." + std::to_string(getpid()));
   const auto write = [&base](const std::string& name, const std::string& text) {

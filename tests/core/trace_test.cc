@@ -51,7 +51,7 @@ class Told final : public TraceListener {
   int64_t next_ = 7;
 };
 
-TEST(Trace, TellsNobodyWhereNobodyListens) {
+TEST(Trace, WithoutListenersIsANoOp) {
   Trace trace;
   EXPECT_FALSE(trace.listening());
   const TraceSpan span(trace, "a");
@@ -59,7 +59,7 @@ TEST(Trace, TellsNobodyWhereNobodyListens) {
   EXPECT_TRUE(trace.Listen(&trace, nullptr));  // nobody is taken off
 }
 
-TEST(Trace, TellsAllThatThereIs) {
+TEST(Trace, ReportsSpansCountersAndInstants) {
   Trace trace;
   const auto told = std::make_shared<Told>();
   ASSERT_TRUE(trace.Listen(&trace, told));
@@ -75,7 +75,7 @@ TEST(Trace, TellsAllThatThereIs) {
                                       "decision: why", "task batch", "end 8", "end 7"));
 }
 
-TEST(Trace, ListenersWithoutBatchesAreToldOfSpans) {
+TEST(Trace, ListenersMayImplementSpansOnly) {
   class Plain final : public TraceListener {
    public:
     int64_t Begin(const char* name) override { return begun = name, 0; }
@@ -91,7 +91,7 @@ TEST(Trace, ListenersWithoutBatchesAreToldOfSpans) {
   EXPECT_EQ(plain->begun, "mix");
 }
 
-TEST(Trace, SeveralListenAtOnce) {
+TEST(Trace, SupportsSeveralListeners) {
   Trace trace;
   const auto first = std::make_shared<Told>();
   const auto second = std::make_shared<Told>();
@@ -108,7 +108,7 @@ TEST(Trace, SeveralListenAtOnce) {
   EXPECT_EQ(trace.listener(&trace), nullptr);
 }
 
-TEST(Trace, OneTakesTheOthersPlace) {
+TEST(Trace, AListenerReplacesTheOneOfTheSameKey) {
   Trace trace;
   bool gone = false;
   ASSERT_TRUE(trace.Listen(&trace, std::make_shared<Told>(&gone)));
@@ -120,7 +120,7 @@ TEST(Trace, OneTakesTheOthersPlace) {
   EXPECT_THAT(next->told, ElementsAre("begin a", "end 7"));
 }
 
-TEST(Trace, IsKeptUntilTheSpansThatItWasToldOfAreOver) {
+TEST(Trace, ListenersLiveUntilTheirOpenSpansEnd) {
   Trace trace;
   bool gone = false;
   auto told = std::make_shared<Told>(&gone);
@@ -137,7 +137,7 @@ TEST(Trace, IsKeptUntilTheSpansThatItWasToldOfAreOver) {
   EXPECT_TRUE(gone);
 }
 
-TEST(Trace, RefusesMoreThanItHasRoomFor) {
+TEST(Trace, RefusesTooManyListeners) {
   Trace trace;
   std::vector<std::shared_ptr<Told>> all;
   for (int i = 0; i < Trace::kMax; ++i) {

@@ -1,4 +1,4 @@
-// Every input that was ever of interest to a fuzzer, again.
+// Replays every input that was ever of interest to a fuzzer.
 #include <gtest/gtest.h>
 
 #include <filesystem>

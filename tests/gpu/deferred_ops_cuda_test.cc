@@ -1,5 +1,5 @@
-// The kernel itself against ApplyDeferredOnHost, to the bit. On a machine without a GPU it is
-// skipped, and only the same through the host's device runs: which shows that the test is one.
+// The CUDA kernel matches ApplyDeferredOnHost to the bit. On a machine without a GPU it is skipped,
+// and only the host's device runs, which shows that the test itself works.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -97,7 +97,7 @@ class ApplyDeferredOnDevice : public ::testing::TestWithParam<DeviceName> {
   DeviceStream stream_;
 };
 
-TEST_P(ApplyDeferredOnDevice, IsTheHostsOfRandomJobs) {
+TEST_P(ApplyDeferredOnDevice, MatchesTheHostOnRandomJobs) {
   Random random(7);
   for (int n = 0; n < testing::Effort(1500); ++n) {
     SCOPED_TRACE(n);
@@ -106,8 +106,9 @@ TEST_P(ApplyDeferredOnDevice, IsTheHostsOfRandomJobs) {
   }
 }
 
-// Many blocks across a row, the last one not full; in groups and, shifted, pixel by pixel.
-TEST_P(ApplyDeferredOnDevice, IsTheHostsOfPhotographs) {
+// A row takes many blocks, of which the last is not full. Aligned rows are handled in groups,
+// shifted ones pixel by pixel.
+TEST_P(ApplyDeferredOnDevice, MatchesTheHostOnLongRows) {
   Random random(8);
   for (int n = 0; n < testing::Effort(24); ++n) {
     SCOPED_TRACE(n);
@@ -116,8 +117,8 @@ TEST_P(ApplyDeferredOnDevice, IsTheHostsOfPhotographs) {
   }
 }
 
-// More rows than a grid has blocks down.
-TEST_P(ApplyDeferredOnDevice, IsTheHostsOfVeryManyRows) {
+// There are more rows than a grid has blocks in its second dimension.
+TEST_P(ApplyDeferredOnDevice, MatchesTheHostOnManyRows) {
   Random random(9);
   for (const int width : {1, 16}) {
     for (int n = 0; n < testing::Effort(5); ++n) {
@@ -128,13 +129,13 @@ TEST_P(ApplyDeferredOnDevice, IsTheHostsOfVeryManyRows) {
   }
 }
 
-TEST_P(ApplyDeferredOnDevice, OfNothingIsNothing) {
+TEST_P(ApplyDeferredOnDevice, EmptyBatchIsNoOp) {
   MadeJob made;
   made.job = {.height = 3, .width = 8, .dtype = DType::kF32};
   ExpectSame(made, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, ApplyDeferredOnDevice,
+INSTANTIATE_TEST_SUITE_P(Devices, ApplyDeferredOnDevice,
                          ::testing::Values(DeviceName{DeviceName::Kind::kHost, 0},
                                            DeviceName{DeviceName::Kind::kCuda, 0}),
                          [](const auto& device) {

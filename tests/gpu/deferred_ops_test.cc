@@ -19,7 +19,7 @@ using testing::Random;
 using testing::RandomJob;
 using testing::ResultOf;
 
-TEST(ApplyDeferred, OnTheHostIsTheReference) {
+TEST(ApplyDeferred, HostMatchesTheReference) {
   Random random(1);
   for (int n = 0; n < testing::Effort(4000); ++n) {
     const MadeJob made = RandomJob(random);
@@ -34,8 +34,8 @@ bool InGroups(const DeferredOpsJob& job) {
       [&](auto type, auto, auto) { return deferred::InGroups<type.value>(job); });
 }
 
-// Shifted by a byte, nothing can be done in groups.
-TEST(ApplyDeferred, GroupsAreThePixelsOneByOne) {
+// Rows that are shifted by a byte cannot be handled in groups.
+TEST(ApplyDeferred, GroupsMatchPixelByPixel) {
   Random random(2);
   const int jobs = testing::Effort(2000);
   int in_groups = 0;
@@ -53,8 +53,8 @@ TEST(ApplyDeferred, GroupsAreThePixelsOneByOne) {
   EXPECT_EQ(in_groups, 0);
 }
 
-// All values of the three pixels are told one by one.
-TEST(ApplyDeferred, IsInTheOrderThatIsPromised) {
+// The expected values of the three pixels are listed one by one.
+TEST(ApplyDeferred, AppliesOperationsInTheDocumentedOrder) {
   MadeJob made;
   made.job = {.rows = 1, .height = 1, .width = 3, .dtype = DType::kF32};
   const float scale[3] = {1, 2, 4}, bias[3] = {0, 100, 200};
@@ -78,8 +78,8 @@ TEST(ApplyDeferred, IsInTheOrderThatIsPromised) {
   }
 }
 
-// ∞ × 0 and ∞ − ∞: the same quiet NaN whatever the machine.
-TEST(ApplyDeferred, WhatIsNoNumberIsOneNaN) {
+// ∞ × 0 and ∞ − ∞ give the same quiet NaN on every machine.
+TEST(ApplyDeferred, NaNIsCanonical) {
   MadeJob made;
   made.job = {.rows = 2, .height = 1, .width = 8, .dtype = DType::kF16};
   std::fill_n(made.job.scale, 3, 1e6F);
@@ -101,7 +101,7 @@ TEST(ApplyDeferred, WhatIsNoNumberIsOneNaN) {
   }
 }
 
-TEST(ApplyDeferred, NothingIsNothing) {
+TEST(ApplyDeferred, EmptyBatchIsNoOp) {
   MadeJob made;
   made.job = {.height = 3, .width = 8, .dtype = DType::kF32};
   for (const auto finish : {ApplyDeferredOnHost, ApplyDeferredPlain}) {

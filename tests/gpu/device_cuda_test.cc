@@ -1,4 +1,4 @@
-// What is CUDA's alone: gpu/device_cuda.cc, on a FakeCuda.
+// Tests what is specific to CUDA (gpu/device_cuda.cc), on a FakeCuda.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -120,7 +120,7 @@ int CurrentDevice() {
   return current;
 }
 
-TEST(DeviceCudaTest, NothingIsCalledForTheHost) {
+TEST(DeviceCudaTest, HostDeviceMakesNoCudaCalls) {
   const FakeCuda cuda;
   const std::shared_ptr<Device> host = Device::Open({DeviceName::Kind::kHost, 0}).value();
   const PinnedBytes bytes(host, 64);
@@ -128,7 +128,7 @@ TEST(DeviceCudaTest, NothingIsCalledForTheHost) {
   EXPECT_THAT(cuda.Called(), IsEmpty());
 }
 
-TEST(DeviceCudaTest, WhatIsMadeIsGivenBack) {
+TEST(DeviceCudaTest, ReleasesEverythingItMakes) {
   const FakeCuda cuda;
   ASSERT_TRUE(OpenAndUseAll(0).ok());
   EXPECT_EQ(cuda.Held(), FakeHeld());
@@ -136,7 +136,7 @@ TEST(DeviceCudaTest, WhatIsMadeIsGivenBack) {
   EXPECT_EQ(cuda.Contexts(), 1);
 }
 
-TEST(DeviceCudaTest, OnlyTheContextOfTheDeviceIsMade) {
+TEST(DeviceCudaTest, CreatesOnlyItsOwnContext) {
   const FakeCuda cuda({.devices = 3});
   const std::shared_ptr<Device> device = OpenFakeDevice(1).value();
   EXPECT_EQ(cuda.Contexts(), 1);
@@ -156,7 +156,7 @@ TEST(DeviceCudaTest, OnlyTheContextOfTheDeviceIsMade) {
   EXPECT_THAT(cuda.Violations(), IsEmpty());
 }
 
-TEST(DeviceCudaTest, TheThreadsCurrentDeviceIsLeftAsItWas) {
+TEST(DeviceCudaTest, RestoresTheThreadsCurrentDevice) {
   const FakeCuda cuda({.devices = 3});
   ASSERT_EQ(cudaSetDevice(2), cudaSuccess);
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
@@ -167,7 +167,7 @@ TEST(DeviceCudaTest, TheThreadsCurrentDeviceIsLeftAsItWas) {
   EXPECT_FALSE(cuda.HasContext(0));
 }
 
-TEST(DeviceCudaTest, SeveralDevicesHaveMemoryOfTheirOwnAndShareWhatIsPinned) {
+TEST(DeviceCudaTest, DevicesShareOnlyPinnedMemory) {
   const FakeCuda cuda({.devices = 2});
   const std::shared_ptr<Device> first = OpenFakeDevice(0).value(),
                                 second = OpenFakeDevice(1).value();
@@ -187,7 +187,6 @@ TEST(DeviceCudaTest, SeveralDevicesHaveMemoryOfTheirOwnAndShareWhatIsPinned) {
   }
 }
 
-// Waits of one device's stream for the event of another's.
 TEST(DeviceCudaTest, AStreamMayWaitForAnotherDevicesEvent) {
   const FakeCuda cuda({.devices = 2});
   const std::shared_ptr<Device> first = OpenFakeDevice(0).value(),
@@ -203,7 +202,7 @@ TEST(DeviceCudaTest, AStreamMayWaitForAnotherDevicesEvent) {
   EXPECT_THAT(cuda.Violations(), IsEmpty());
 }
 
-TEST(DeviceCudaTest, EveryCallMayFail) {
+TEST(DeviceCudaTest, FailureOfAnyCallIsReportedAndLeaksNothing) {
   std::vector<std::string> functions;
   std::vector<int> calls;
   {
@@ -245,7 +244,7 @@ TEST(DeviceCudaTest, EveryCallMayFail) {
   }
 }
 
-TEST(DeviceCudaTest, WhatFailsLaterComesBackWithTheEvent) {
+TEST(DeviceCudaTest, EventsReportAsynchronousErrors) {
   for (const char* function : {"cudaMemcpyAsync", "LaunchDeferredOps", "cudaEventRecord"}) {
     SCOPED_TRACE(function);
     FakeCuda cuda;
@@ -259,8 +258,8 @@ TEST(DeviceCudaTest, WhatFailsLaterComesBackWithTheEvent) {
   }
 }
 
-// As PyTorch and others capture a step, once, to play it again and again.
-TEST(DeviceCudaTest, ACaptureIsNotDisturbed) {
+// PyTorch and others capture a step once and replay it.
+TEST(DeviceCudaTest, DoesNotDisturbStreamCaptures) {
   FakeCuda cuda;
   const std::shared_ptr<Device> device = OpenFakeDevice().value();
   const DeviceStream captured = device->MakeStream().value();
@@ -287,8 +286,8 @@ TEST(DeviceCudaTest, ACaptureIsNotDisturbed) {
   EXPECT_THAT(cuda.Violations(), IsEmpty());
 }
 
-// Drivers before CUDA 12.5, of a build with CUDA 12, have no cuCtxRecordEvent.
-TEST(DeviceCudaTest, RecordAllWithoutTheDriversHelp) {
+// A build with CUDA 12 may run on a driver older than CUDA 12.5, which has no cuCtxRecordEvent.
+TEST(DeviceCudaTest, RecordAllWorksWithoutCuCtxRecordEvent) {
   FakeCuda cuda;
   cuda.Inject({.call = "cudaGetDriverEntryPointByVersion", .nth = 5});
   const std::shared_ptr<Device> device = OpenFakeDevice().value();
@@ -304,7 +303,7 @@ TEST(DeviceCudaTest, RecordAllWithoutTheDriversHelp) {
   device->Destroy(stream);
 }
 
-TEST(DeviceCudaTest, MemoryThatIsMissingIsResourceExhausted) {
+TEST(DeviceCudaTest, OutOfMemoryIsResourceExhausted) {
   FakeCuda cuda;
   const std::shared_ptr<Device> device = OpenFakeDevice().value();
   cuda.Inject({.call = "cudaHostRegister", .error = cudaErrorMemoryAllocation});
@@ -317,7 +316,7 @@ TEST(DeviceCudaTest, MemoryThatIsMissingIsResourceExhausted) {
       "cudaHostRegister on cuda:0: out of memory (cudaErrorMemoryAllocation), for 4096 bytes");
 }
 
-TEST(DeviceCudaTest, MayOutliveTheRuntime) {
+TEST(DeviceCudaTest, DeviceMayOutliveTheCudaRuntime) {
   auto cuda = std::make_unique<FakeCuda>();
   const std::shared_ptr<Device> device = OpenFakeDevice().value();
   const DeviceStream stream = device->MakeStream().value();

@@ -1,4 +1,4 @@
-// What gpu/device.h says of streams and events, of every device.
+// Every device behaves as gpu/device.h documents for streams and events.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -127,7 +127,7 @@ TEST_P(DeviceEventsTest, AnEventMayBeRecordedAgainOrDestroyedWhileAStreamWaits) 
   }
 }
 
-TEST_P(DeviceEventsTest, ADestroyedStreamEndsItsWork) {
+TEST_P(DeviceEventsTest, ADestroyedStreamFinishesItsWork) {
   const PinnedBytes from(device_.device(), 64), to(device_.device(), 64);
   std::fill_n(from.data(), 64, 9);
   uint8_t* const on_device = Allocate(64);
@@ -140,7 +140,7 @@ TEST_P(DeviceEventsTest, ADestroyedStreamEndsItsWork) {
   device_->Free(on_device);
 }
 
-TEST_P(DeviceEventsTest, RecordAllIsBehindEverything) {
+TEST_P(DeviceEventsTest, RecordAllWaitsForAllStreams) {
   const PinnedBytes from(device_.device(), 256);
   const DeviceStream held = MakeStream(), free = MakeStream();
   const DeviceEvent all = MakeEvent(), of_held = MakeEvent();
@@ -163,7 +163,7 @@ TEST_P(DeviceEventsTest, RecordAllIsBehindEverything) {
   for (const DeviceStream stream : {held, free}) device_->Destroy(stream);
 }
 
-TEST_P(DeviceEventsTest, OccupiesAStreamForAtLeastSoLong) {
+TEST_P(DeviceEventsTest, OccupyTakesAtLeastTheGivenTime) {
   const DeviceStream stream = MakeStream();
   const DeviceEvent begin = device_->MakeEvent(true).value();
   const DeviceEvent end = device_->MakeEvent(true).value();

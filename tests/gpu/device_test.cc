@@ -1,4 +1,4 @@
-// What gpu/device.h says of memory and processes, of every device.
+// Every device behaves as gpu/device.h documents for memory and processes.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ namespace {
 using testing::DeviceTest;
 using testing::PinnedBytes;
 
-TEST_P(DeviceTest, CopiesThereAndBack) {
+TEST_P(DeviceTest, CopiesToTheDeviceAndBack) {
   const DeviceStream stream = MakeStream();
   for (const size_t size : {1, 255, 4096, 1'000'003}) {
     const PinnedBytes from(device_.device(), size), to(device_.device(), size);
@@ -41,7 +41,7 @@ TEST_P(DeviceTest, CopiesThereAndBack) {
   device_->Destroy(stream);
 }
 
-TEST_P(DeviceTest, CopiesOfMemoryThatIsNotPinned) {
+TEST_P(DeviceTest, CopiesUnpinnedMemory) {
   const DeviceStream stream = MakeStream();
   std::vector<uint8_t> from(1000, 7), to(1000);
   uint8_t* const on_device = Allocate(from.size());
@@ -53,7 +53,7 @@ TEST_P(DeviceTest, CopiesOfMemoryThatIsNotPinned) {
   device_->Destroy(stream);
 }
 
-TEST_P(DeviceTest, TheWorkOfAStreamIsInOrder) {
+TEST_P(DeviceTest, AStreamRunsItsWorkInOrder) {
   constexpr size_t kSize = 64;
   const int rounds = testing::Effort(50);
   const PinnedBytes from(device_.device(), kSize * rounds), to(device_.device(), kSize * rounds);
@@ -71,7 +71,7 @@ TEST_P(DeviceTest, TheWorkOfAStreamIsInOrder) {
   device_->Destroy(stream);
 }
 
-TEST_P(DeviceTest, FinishIsInOrder) {
+TEST_P(DeviceTest, ApplyDeferredRunsInStreamOrder) {
   DeferredOpsJob job{
       .rows = 2, .height = 5, .width = 7, .dtype = DType::kF32, .layout = Layout::kNchw};
   for (int channel = 0; channel < 3; ++channel) {
@@ -106,7 +106,7 @@ TEST_P(DeviceTest, FinishIsInOrder) {
 
 // A stream waits for the record that there was when it was told to, and keeps what it needs.
 
-TEST_P(DeviceTest, FreeWaitsForWhatUsesTheMemory) {
+TEST_P(DeviceTest, FreeWaitsForWorkThatUsesTheMemory) {
   const PinnedBytes from(device_.device(), 4096), to(device_.device(), 4096);
   std::fill_n(from.data(), 4096, 9);
   const DeviceStream stream = MakeStream();
@@ -119,7 +119,7 @@ TEST_P(DeviceTest, FreeWaitsForWhatUsesTheMemory) {
   device_->Destroy(stream);
 }
 
-TEST_P(DeviceTest, CopiesOnTheDevice) {
+TEST_P(DeviceTest, CopiesWithinTheDevice) {
   const PinnedBytes from(device_.device(), 300), to(device_.device(), 300);
   std::iota(from.data(), from.data() + 300, 5);
   const DeviceStream stream = device_->MakeStream(StreamPriority::kHigh).value();
@@ -139,7 +139,7 @@ TEST_P(DeviceTest, CopiesOnTheDevice) {
 
 // CUDA's legacy default stream by both of its names, and the thread's own.
 
-TEST_P(DeviceTest, DefaultStreamsAreThere) {
+TEST_P(DeviceTest, DefaultStreamsWork) {
   const PinnedBytes from(device_.device(), 64), to(device_.device(), 64);
   const DeviceEvent event = MakeEvent();
   uint8_t* const on_device = Allocate(64);
@@ -157,7 +157,7 @@ TEST_P(DeviceTest, DefaultStreamsAreThere) {
   device_->Destroy(event);
 }
 
-TEST_P(DeviceTest, MemoryThatThereIsNotIsResourceExhausted) {
+TEST_P(DeviceTest, OutOfMemoryIsResourceExhausted) {
   const Result<void*> data = device_->Allocate(size_t{1} << 60);
   ASSERT_FALSE(data.ok());
   EXPECT_EQ(data.error().code, Code::kResourceExhausted);
@@ -166,7 +166,7 @@ TEST_P(DeviceTest, MemoryThatThereIsNotIsResourceExhausted) {
   device_->Free(Allocate(0));
 }
 
-TEST_P(DeviceTest, ManyThreadsMayUseIt) {
+TEST_P(DeviceTest, ManyThreadsMayUseADevice) {
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread) {
     threads.emplace_back([&, thread] {
@@ -190,7 +190,7 @@ TEST_P(DeviceTest, ManyThreadsMayUseIt) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_P(DeviceTest, AForkedChildIsTold) {
+TEST_P(DeviceTest, AForkedChildIsRefused) {
   const DeviceStream stream = MakeStream();
   const DeviceEvent event = MakeEvent();
   uint8_t* const on_device = Allocate(64);
@@ -230,7 +230,7 @@ TEST_P(DeviceTest, AForkedChildIsTold) {
 
 // Its threads stay behind: to join them would not end.
 
-TEST(HostDeviceTest, MayGoInAForkedChild) {
+TEST(HostDeviceTest, MayBeDestroyedInAForkedChild) {
   std::shared_ptr<Device> device = Device::Open({DeviceName::Kind::kHost, 0}).value();
   const DeviceStream stream = device->MakeStream().value();
   const PinnedBytes bytes(device, 64);

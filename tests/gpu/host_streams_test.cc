@@ -31,7 +31,7 @@ TEST(HostStreamsTest, AnEventNeverRecordedIsDone) {
   event.HoldBack(*stream);
 }
 
-TEST(HostStreamsTest, AnEventIsDoneWithWhatCameBefore) {
+TEST(HostStreamsTest, AnEventIsDoneAfterTheWorkBeforeIt) {
   const auto stream = Start();
   std::binary_semaphore gate(0);
   HostEvent event;
@@ -54,7 +54,7 @@ TEST(HostStreamsTest, TheLastRecordCounts) {
   gate.release();
 }
 
-TEST(HostStreamsTest, AStreamIsHeldBackByTheRecordThatWasMade) {
+TEST(HostStreamsTest, AStreamWaitsForTheRecordMadeBeforeItsWait) {
   const auto first = Start(), second = Start();
   std::binary_semaphore gate(0), later(0);
   std::atomic<bool> made = false, seen = false;
@@ -78,7 +78,7 @@ TEST(HostStreamsTest, AStreamIsHeldBackByTheRecordThatWasMade) {
   later.release();
 }
 
-TEST(HostStreamsTest, AnEventMayGoWhileAStreamWaitsForIt) {
+TEST(HostStreamsTest, AnEventMayBeDestroyedWhileAStreamWaitsForIt) {
   const auto first = Start(), second = Start();
   std::binary_semaphore gate(0);
   std::atomic<bool> made = false, seen = false;

@@ -1,4 +1,4 @@
-// What there is of CUDA, and why it cannot be used: on a FakeCuda.
+// Opening and looking for CUDA devices, and the errors when there is none, on a FakeCuda.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ Error WhyNot(const FakeMachine& machine, int ordinal = 0) {
   return device.ok() ? Error() : std::move(device).error();
 }
 
-TEST(OpenCudaTest, WithoutADriver) {
+TEST(OpenCudaTest, ErrorSaysThereIsNoDriver) {
   const Error error = WhyNot({.driver = 0});
   EXPECT_EQ(error.code, Code::kFailedPrecondition);
   EXPECT_EQ(error.cause, "no device cuda:0: there is no NVIDIA driver");
@@ -37,14 +37,14 @@ TEST(OpenCudaTest, WithoutADriver) {
             "580 or newer");
 }
 
-TEST(OpenCudaTest, WithADriverThatIsTooOld) {
+TEST(OpenCudaTest, ErrorSaysTheDriverIsTooOld) {
   const Error error = WhyNot({.driver = 12040});
   EXPECT_EQ(error.code, Code::kFailedPrecondition);
   EXPECT_EQ(error.cause, "no device cuda:0: the NVIDIA driver is too old: it has CUDA 12.4");
   EXPECT_THAT(error.advice, HasSubstr("CUDA 13.0, which is driver 580 or newer"));
 }
 
-TEST(OpenCudaTest, WithoutADevice) {
+TEST(OpenCudaTest, ErrorSaysThereIsNoDevice) {
   unsetenv("CUDA_VISIBLE_DEVICES");
   Error error = WhyNot({.devices = 0});
   EXPECT_EQ(error.code, Code::kFailedPrecondition);
@@ -55,7 +55,7 @@ TEST(OpenCudaTest, WithoutADevice) {
   EXPECT_THAT(error.cause, HasSubstr("CUDA_VISIBLE_DEVICES=\"-1\" leaves none"));
 }
 
-TEST(OpenCudaTest, WithFewerDevices) {
+TEST(OpenCudaTest, ErrorCountsTheDevices) {
   for (const int ordinal : {2, 99, -1}) {
     const Error error = WhyNot({.devices = 2}, ordinal);
     EXPECT_EQ(error.code, Code::kFailedPrecondition);
@@ -64,7 +64,7 @@ TEST(OpenCudaTest, WithFewerDevices) {
   }
 }
 
-TEST(OpenCudaTest, InAForkedChild) {
+TEST(OpenCudaTest, ErrorInAForkedChildAdvisesSpawn) {
   FakeCuda cuda;
   cuda.Inject({.call = "cudaGetDeviceCount", .error = cudaErrorInitializationError});
   const Result<std::shared_ptr<Device>> device = OpenFakeDevice();  // what CUDA says in one
@@ -73,7 +73,7 @@ TEST(OpenCudaTest, InAForkedChild) {
   EXPECT_THAT(device.error().advice, HasSubstr("start it by spawn"));
 }
 
-TEST(LookForCudaTest, DescribesDevicesAndJoinsNone) {
+TEST(LookForCudaTest, DescribesDevicesWithoutMakingContexts) {
   const FakeCuda cuda({.devices = 2, .driver = 13010, .device_bytes = 1 << 20});
   const CudaReport report = testing::LookForFakeCuda();
   EXPECT_TRUE(report.built);
@@ -94,7 +94,7 @@ TEST(LookForCudaTest, DescribesDevicesAndJoinsNone) {
                                          "cudaGetDeviceCount", "cudaGetDeviceProperties"));
 }
 
-TEST(LookForCudaTest, WhatCannotBeFoundOutStaysUnknown) {
+TEST(LookForCudaTest, FailedQueriesLeaveFieldsEmpty) {
   FakeCuda cuda;
   cuda.Inject({.call = "cudaGetDeviceProperties"});
   cuda.Inject({.call = "cudaDeviceGetPCIBusId"});
@@ -105,7 +105,7 @@ TEST(LookForCudaTest, WhatCannotBeFoundOutStaysUnknown) {
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
-TEST(LookForCudaTest, SaysWhyThereIsNone) {
+TEST(LookForCudaTest, SaysWhyThereIsNoDevice) {
   const FakeCuda cuda({.driver = 12040});
   const CudaReport report = testing::LookForFakeCuda();
   EXPECT_TRUE(report.built);
@@ -116,8 +116,8 @@ TEST(LookForCudaTest, SaysWhyThereIsNone) {
             "install a driver that has CUDA 13.0, which is driver 580 or newer.");
 }
 
-// Built with CUDA or not, libstoker's own answer is another than the fake's.
-TEST(LookForCudaTest, TheLibrarysOwnDoesNotSeeTheFake) {
+// libstoker does not use the fake, whether it was built with CUDA or not.
+TEST(LookForCudaTest, LibraryDoesNotCallTheFake) {
   const FakeCuda cuda;
   (void)LookForCuda();
   (void)Device::Open({DeviceName::Kind::kCuda, 0});

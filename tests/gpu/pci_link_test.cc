@@ -25,7 +25,7 @@ class PciLinkTest : public ::testing::Test {
   std::string root_;
 };
 
-TEST_F(PciLinkTest, OfEachGeneration) {
+TEST_F(PciLinkTest, ComputesTheBandwidthOfEachGeneration) {
   const struct {
     const char* speed;
     const char* width;
@@ -44,7 +44,7 @@ TEST_F(PciLinkTest, OfEachGeneration) {
   }
 }
 
-TEST_F(PciLinkTest, WhatItIsAbleToAndItsNode) {
+TEST_F(PciLinkTest, ReportsCurrentAndBestBandwidthAndNode) {
   Write("current_link_speed", "2.5 GT/s PCIe");
   Write("current_link_width", "16");
   Write("max_link_speed", "16.0 GT/s PCIe");
@@ -56,7 +56,7 @@ TEST_F(PciLinkTest, WhatItIsAbleToAndItsNode) {
   EXPECT_EQ(link.numa_node, 1);
 }
 
-TEST_F(PciLinkTest, WhatIsNotToldIsUnknown) {
+TEST_F(PciLinkTest, MissingOrMalformedFilesAreUnknown) {
   const auto unknown = [](const PciLink& link) {
     return link.gb_s == 0 && link.best_gb_s == 0 && link.numa_node == -1;
   };

@@ -1,5 +1,5 @@
-// A device fails: at each of its calls in turn, once or from then on. Nothing hangs, nothing is
-// left, every host batch comes home, and whatever was delivered without an error is right.
+// The device fails at each of its calls in turn, once or from then on. Nothing hangs or leaks,
+// every host batch is returned, and whatever is delivered without an error is right.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -127,7 +127,7 @@ class StagerFaultTest : public ::testing::TestWithParam<DeviceUnderTest> {
 INSTANTIATE_TEST_SUITE_P(, StagerFaultTest, ::testing::ValuesIn(DevicesUnderTest()),
                          ::testing::PrintToStringParamName());
 
-TEST_P(StagerFaultTest, AtEveryCallInTurn) {
+TEST_P(StagerFaultTest, SurvivesAFailureAtEveryCall) {
   for (const Failing failing : {Failing::kOnce, Failing::kFromThenOn}) {
     for (const bool has_deferred_ops : {false, true}) {
       int at = 1;
@@ -137,8 +137,8 @@ TEST_P(StagerFaultTest, AtEveryCallInTurn) {
   }
 }
 
-// How often some calls come depends on the threads: each kind is also gone through by itself.
-TEST_P(StagerFaultTest, AtEveryCallOfEachKind) {
+// How often some calls are made depends on the threads, so each kind of call also fails by itself.
+TEST_P(StagerFaultTest, SurvivesAFailureAtEveryCallOfEachKind) {
   for (const DeviceCall call :
        {DeviceCall::kAllocate, DeviceCall::kMakeStream, DeviceCall::kMakeEvent, DeviceCall::kRecord,
         DeviceCall::kWait, DeviceCall::kDone, DeviceCall::kRecordAll, DeviceCall::kCopy,
@@ -149,8 +149,9 @@ TEST_P(StagerFaultTest, AtEveryCallOfEachKind) {
   }
 }
 
-// A stream that has gone: nobody can say when it is done, so everything is waited for.
-TEST_P(StagerFaultTest, AFailedRecordOfAConsumerIsNotAnErrorOfTheDevice) {
+// The consumer's stream no longer exists and cannot be waited for, so the stager waits for all work
+// of the device.
+TEST_P(StagerFaultTest, AConsumersFailedRecordIsNotADeviceError) {
   // The thread that lets go is the consumer's: there, records fail.
   const std::thread::id consumer = std::this_thread::get_id();
   StagingOptions options;
@@ -174,7 +175,7 @@ TEST_P(StagerFaultTest, AFailedRecordOfAConsumerIsNotAnErrorOfTheDevice) {
   EXPECT_GT(staging.device->count(DeviceCall::kRecordAll), 0);
 }
 
-TEST_P(StagerFaultTest, MemoryThatIsNotThereIsSaidInBatches) {
+TEST_P(StagerFaultTest, OutOfMemoryErrorCountsBatches) {
   const auto device =
       std::make_shared<HookedDevice>(GetParam().make(), [](DeviceCall call) -> Status {
         if (call != DeviceCall::kAllocate) return {};
@@ -189,7 +190,7 @@ TEST_P(StagerFaultTest, MemoryThatIsNotThereIsSaidInBatches) {
   EXPECT_EQ(device->alive(), 0);
 }
 
-TEST_P(StagerFaultTest, PlansThatMakeNoSenseAreRefused) {
+TEST_P(StagerFaultTest, RefusesInconsistentPlans) {
   StagingOptions options;
   options.has_deferred_ops = true;
   options.has_work = true;

@@ -1,5 +1,5 @@
-// A device is lost behind the stager's back: a call goes well, and what it gave the stream fails
-// later. Whoever asks next is told so; nothing hangs, and every host batch comes home.
+// A call succeeds, but the work that it gave to the stream fails later. The next call reports the
+// error; nothing hangs, and every host batch is returned.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ bool IsLost(const std::string& call, int nth) {
   return cuda.Calls(call) >= nth;
 }
 
-TEST(StagerLostTest, ByAnyWorkThatTheStreamWasGiven) {
+TEST(StagerLostTest, ReportsFailureOfAnyWorkOnTheStream) {
   for (const char* call : {"cudaMemcpyAsync", "LaunchDeferredOps", "cudaEventRecord"}) {
     int nth = 1;
     while (IsLost(call, nth)) ++nth;

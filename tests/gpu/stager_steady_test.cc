@@ -1,5 +1,5 @@
-// What a stager does not do: wait on the host in the steady state. And what it does where it must:
-// for consumers that nobody knows, and with a device that it shares.
+// In the steady state a stager never waits on the host. Consumers whose streams it does not know
+// are waited for on the device, and several stagers may share one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,8 +32,8 @@ class StagerSteadyTest : public ::testing::TestWithParam<DeviceUnderTest> {};
 INSTANTIATE_TEST_SUITE_P(, StagerSteadyTest, ::testing::ValuesIn(DevicesUnderTest()),
                          ::testing::PrintToStringParamName());
 
-// A consumer that keeps up with its own stream.
-TEST_P(StagerSteadyTest, NobodyWaitsOnTheHost) {
+// The consumer keeps up with its own stream.
+TEST_P(StagerSteadyTest, NeverWaitsOnTheHost) {
   for (const bool has_deferred_ops : {false, true}) {
     StagingOptions options;
     options.has_deferred_ops = has_deferred_ops;
@@ -50,9 +50,9 @@ TEST_P(StagerSteadyTest, NobodyWaitsOnTheHost) {
   }
 }
 
-// Far behind, the device holds host batches whose copies have not begun: the stager goes round its
-// ring, and no further.
-TEST_P(StagerSteadyTest, ItDoesNotRunAheadOfTheDeviceWithoutBound) {
+// The device is far behind and holds host batches whose copies have not begun. The stager goes once
+// round its ring and no further.
+TEST_P(StagerSteadyTest, RunsAheadOfTheDeviceByAtMostOneRing) {
   StagingOptions options;
   options.host.epoch_rows = 1 << 30;
   Staging staging(GetParam(), options);
@@ -71,9 +71,9 @@ TEST_P(StagerSteadyTest, ItDoesNotRunAheadOfTheDeviceWithoutBound) {
   EXPECT_EQ(staging.device->count(DeviceCall::kSynchronize), 0) << "so that Stop is seen";
 }
 
-// Whoever consumes in an order of his own says only that he does. His streams may be gone when he
-// lets go, on a thread that may make no call to the device.
-TEST_P(StagerSteadyTest, UseThatNobodyKnowsIsWaitedForOnTheDeviceAltogether) {
+// A consumer with an order of its own says only that it uses a batch. Its streams may be gone when
+// it releases the batch, on a thread that may make no call to the device.
+TEST_P(StagerSteadyTest, UnknownUseWaitsForAllWorkOfTheDevice) {
   StagingOptions options;
   thread_local bool letting_go = false;
   std::atomic<int> calls{0};
@@ -102,8 +102,8 @@ TEST_P(StagerSteadyTest, UseThatNobodyKnowsIsWaitedForOnTheDeviceAltogether) {
   EXPECT_EQ(staging.device->count(DeviceCall::kSynchronizeAll), 0);
 }
 
-// While another thread captures a graph nothing can be recorded behind everything: later it can.
-TEST_P(StagerSteadyTest, AnEntryThatCannotBeSettledYetIsSettledLater) {
+// RecordAll fails while another thread captures a graph, and works later.
+TEST_P(StagerSteadyTest, RetriesARecordThatACaptureRefused) {
   std::atomic<int> refusals{5};
   StagingOptions options;
   options.hook = [&refusals](DeviceCall call) -> Status {
@@ -121,8 +121,8 @@ TEST_P(StagerSteadyTest, AnEntryThatCannotBeSettledYetIsSettledLater) {
   EXPECT_LT(refusals, 0);
 }
 
-// A thread's default stream is another one on each thread, so a record made elsewhere says nothing.
-TEST_P(StagerSteadyTest, AThreadsDefaultStreamIsWaitedForAltogether) {
+// Each thread has a default stream of its own, so recording it on another thread says nothing.
+TEST_P(StagerSteadyTest, PerThreadDefaultStreamWaitsForAllWorkOfTheDevice) {
   const DeviceStream threads_own{reinterpret_cast<void*>(uintptr_t{2})};
   Staging staging(GetParam());
   for (int i = 0; i < 20; ++i) {
@@ -158,7 +158,7 @@ TEST_P(StagerSteadyTest, SeveralStagersShareADevice) {
   EXPECT_EQ(device->alive(), 0);
 }
 
-TEST_P(StagerSteadyTest, StatsCountWhatWasCopied) {
+TEST_P(StagerSteadyTest, StatsCountCopies) {
   StagingOptions options;
   options.host.epoch_rows = 16 * 5 + 3;
   options.across_epochs = false;
@@ -193,7 +193,7 @@ class Names final : public TraceListener {
   std::vector<std::string> names_;
 };
 
-TEST_P(StagerSteadyTest, WhatTheStagerDoesCanBeTraced) {
+TEST_P(StagerSteadyTest, TracesItsWork) {
   const auto listener = std::make_shared<Names>();
   Staging staging(GetParam());
   Trace trace;

@@ -1,4 +1,4 @@
-// A stager ends: in whatever it is doing, from any thread, and every host batch comes home.
+// A stager can be stopped whatever it is doing, from any thread, and returns every host batch.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,7 +62,7 @@ StagingOptions WithoutEnd(std::atomic<bool>& asked) {
   return options;
 }
 
-TEST_P(StagerStopTest, BeforeTheFirstNext) {
+TEST_P(StagerStopTest, StopsBeforeTheFirstNext) {
   auto staging = std::make_unique<Staging>(GetParam());
   staging->stager->Stop();
   staging->stager->Stop();
@@ -71,7 +71,7 @@ TEST_P(StagerStopTest, BeforeTheFirstNext) {
   ExpectNothingLeft(std::make_unique<Staging>(GetParam()));
 }
 
-TEST_P(StagerStopTest, WaitingForTheHost) {
+TEST_P(StagerStopTest, StopsWhileWaitingForTheHost) {
   for (const bool in_next : {false, true}) {
     std::atomic<bool> asked{false};
     auto staging = std::make_unique<Staging>(GetParam(), WithoutEnd(asked));
@@ -87,7 +87,7 @@ TEST_P(StagerStopTest, WaitingForTheHost) {
   }
 }
 
-TEST_P(StagerStopTest, ByTheInterruptOfNextItself) {
+TEST_P(StagerStopTest, StopsFromTheInterruptOfNext) {
   std::atomic<bool> asked{false};
   auto staging = std::make_unique<Staging>(GetParam(), WithoutEnd(asked));
   EXPECT_TRUE(staging->Next());
@@ -100,7 +100,7 @@ TEST_P(StagerStopTest, ByTheInterruptOfNextItself) {
   ExpectNothingLeft(std::move(staging));
 }
 
-TEST_P(StagerStopTest, WaitingForTheRing) {
+TEST_P(StagerStopTest, StopsWhileWaitingForTheRing) {
   for (const bool stop : {false, true}) {
     auto staging = std::make_unique<Staging>(GetParam());
     StreamReader reader(staging->device);
@@ -117,14 +117,14 @@ TEST_P(StagerStopTest, WaitingForTheRing) {
   }
 }
 
-TEST_P(StagerStopTest, WithBatchesThatNobodyTook) {
+TEST_P(StagerStopTest, StopsWithBatchesNotTaken) {
   auto staging = std::make_unique<Staging>(GetParam());
   EXPECT_TRUE(staging->Next());
   Await([&] { return staging->stager->Stats().batches >= 3; });
   ExpectNothingLeft(std::move(staging));
 }
 
-TEST_P(StagerStopTest, PausedAtTheEndOfAnEpochOrAnError) {
+TEST_P(StagerStopTest, StopsWhilePausedAtAnEpochsEndOrAnError) {
   for (const bool error : {false, true}) {
     StagingOptions options;
     options.across_epochs = false;
@@ -139,9 +139,9 @@ TEST_P(StagerStopTest, PausedAtTheEndOfAnEpochOrAnError) {
   }
 }
 
-// The stager has got round the ring, and copies are held up by a consumer who is far behind: that
-// is the ring's affair, and the stager ends at once.
-TEST_P(StagerStopTest, WaitingForACopy) {
+// The stager has gone round the ring, and copies are held up by a consumer that is far behind. The
+// ring waits for it; the stager ends at once.
+TEST_P(StagerStopTest, StopsWhileWaitingForACopy) {
   StagingOptions options;
   options.host.epoch_rows = 1 << 30;
   auto staging = std::make_unique<Staging>(GetParam(), options);
@@ -163,8 +163,8 @@ TEST_P(StagerStopTest, WaitingForACopy) {
   device.Destroy(caught_up);
 }
 
-// The source's thread, the consumer's and the stopper's at once, at random moments.
-TEST_P(StagerStopTest, AtAnyMomentFromAnotherThread) {
+// The source, the consumer and the stopper run on threads of their own, with random delays.
+TEST_P(StagerStopTest, StopsAtAnyMomentFromAnotherThread) {
   Random random(5);
   for (int round = 0; round < Effort(200); ++round) {
     StagingOptions options;

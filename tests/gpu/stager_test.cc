@@ -1,4 +1,5 @@
-// What a stager gives: every batch, whole, in order, wherever and however late it is read.
+// A stager delivers every batch whole and in order, on whichever stream and however late it is
+// read.
 #include "gpu/stager.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +52,7 @@ struct InOrder {
   }
 };
 
-TEST_P(StagerTest, AConsumerOnAStreamOfItsOwnSeesWholeBatches) {
+TEST_P(StagerTest, AConsumerOnItsOwnStreamSeesWholeBatches) {
   Staging staging(GetParam());
   StreamReader reader(staging.device);
   InOrder batches{staging};
@@ -61,7 +62,7 @@ TEST_P(StagerTest, AConsumerOnAStreamOfItsOwnSeesWholeBatches) {
   }
 }
 
-TEST_P(StagerTest, ABatchIsAllThatTheHostBatchWas) {
+TEST_P(StagerTest, ABatchDescribesItselfAsTheHostBatchDid) {
   Staging staging(GetParam());
   for (uint64_t index = 0; index < staging.source.batches_per_epoch(); ++index) {
     const DeviceBatch batch = staging.Next();
@@ -79,7 +80,7 @@ TEST_P(StagerTest, ABatchIsAllThatTheHostBatchWas) {
   }
 }
 
-TEST_P(StagerTest, ColumnsThatLieInOneSlabComeInOneCopy) {
+TEST_P(StagerTest, ColumnsInOneSlabTakeOneCopy) {
   for (const bool one_slab : {true, false}) {
     StagingOptions options;
     options.host.one_slab = one_slab;
@@ -94,7 +95,7 @@ TEST_P(StagerTest, ColumnsThatLieInOneSlabComeInOneCopy) {
   }
 }
 
-TEST_P(StagerTest, AFinishedColumnIsReadWhenItIsFinished) {
+TEST_P(StagerTest, DeferredOpsFinishBeforeAColumnIsRead) {
   for (const bool has_work : {false, true}) {
     StagingOptions options;
     options.has_deferred_ops = true;
@@ -167,8 +168,8 @@ TEST_P(StagerTest, HeldBatchesOutliveEverything) {
   EXPECT_EQ(device->alive(), 0);
 }
 
-// The stream is told what to read, and the batch let go of, long before it is read.
-TEST_P(StagerTest, WorkIssuedBeforeTheBatchWasLetGoReadsThatBatch) {
+// The read is issued and the batch released long before the stream gets to the read.
+TEST_P(StagerTest, WorkIssuedBeforeReleaseReadsThatBatch) {
   Staging staging(GetParam());
   StreamReader reader(staging.device);
   InOrder batches{staging};
@@ -200,8 +201,7 @@ TEST_P(StagerTest, EachOfSeveralStreamsIsWaitedFor) {
   for (const ReadBatch& read : reads) ExpectRight(read);
 }
 
-// Streams come and go; their events are used again.
-TEST_P(StagerTest, EventsAreAsManyAsStreamsOfOneLease) {
+TEST_P(StagerTest, ReusesEventsForNewStreams) {
   Staging staging(GetParam());
   InOrder batches{staging};
   for (int i = 0; i < 50; ++i) {
@@ -249,7 +249,7 @@ TEST_P(StagerTest, TheHostMayWaitAndRead) {
   }
 }
 
-TEST_P(StagerTest, HostBatchesComeHome) {
+TEST_P(StagerTest, ReturnsHostBatches) {
   Staging staging(GetParam());
   StreamReader reader(staging.device);
   InOrder batches{staging};

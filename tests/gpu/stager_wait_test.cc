@@ -1,5 +1,4 @@
-// What a stager's caller waits for, and what he is told: an exhausted ring, ends of epochs, errors
-// of the source, interrupts.
+// Next waits for and reports an exhausted ring, ends of epochs, errors of the source and interrupts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +29,7 @@ class StagerWaitTest : public ::testing::TestWithParam<DeviceUnderTest> {};
 INSTANTIATE_TEST_SUITE_P(, StagerWaitTest, ::testing::ValuesIn(DevicesUnderTest()),
                          ::testing::PrintToStringParamName());
 
-TEST_P(StagerWaitTest, WhoHoldsAllEntriesIsToldSoAndLosesNothing) {
+TEST_P(StagerWaitTest, HoldingAllEntriesIsAnErrorThatLosesNothing) {
   for (const int buffers : {2, 3, 7}) {
     StagingOptions options;
     options.buffers = buffers;
@@ -58,7 +57,7 @@ TEST_P(StagerWaitTest, WhoHoldsAllEntriesIsToldSoAndLosesNothing) {
   }
 }
 
-// It is batches that count, not their copies.
+// Copies of a batch share its entry.
 TEST_P(StagerWaitTest, AnOwnerHoldsAnEntryOnce) {
   StagingOptions options;
   options.buffers = 2;
@@ -72,7 +71,7 @@ TEST_P(StagerWaitTest, AnOwnerHoldsAnEntryOnce) {
   EXPECT_TRUE(staging.Next());
 }
 
-TEST_P(StagerWaitTest, AcrossEpochsTheNextOneIsStagedBeforeTheEndIsTaken) {
+TEST_P(StagerWaitTest, StagesTheNextEpochBeforeTheEndIsTaken) {
   std::atomic<uint64_t> asked_of{0};
   StagingOptions options;
   options.buffers = 8;
@@ -90,7 +89,7 @@ TEST_P(StagerWaitTest, AcrossEpochsTheNextOneIsStagedBeforeTheEndIsTaken) {
   }
 }
 
-TEST_P(StagerWaitTest, OtherwiseItPausesUntilTheEndIsTakenAndMoreIsWanted) {
+TEST_P(StagerWaitTest, PausesAtAnEpochsEndUnlessAcrossEpochs) {
   std::atomic<uint64_t> asked_of{0};
   StagingOptions options;
   options.buffers = 8;
@@ -112,8 +111,8 @@ TEST_P(StagerWaitTest, OtherwiseItPausesUntilTheEndIsTakenAndMoreIsWanted) {
   }
 }
 
-// Neither ends nor errors are bounded by the ring, so each of them is waited for.
-TEST_P(StagerWaitTest, EpochsWithoutBatchesDoNotPileUp) {
+// The ring does not bound ends and errors, so the stager waits until each is taken.
+TEST_P(StagerWaitTest, EmptyEpochsDoNotPileUp) {
   for (const bool across_epochs : {true, false}) {
     std::atomic<uint64_t> asked{0};
     StagingOptions options;
@@ -131,7 +130,7 @@ TEST_P(StagerWaitTest, EpochsWithoutBatchesDoNotPileUp) {
   }
 }
 
-TEST_P(StagerWaitTest, AnErrorOfTheSourceTakesThePlaceOfItsBatch) {
+TEST_P(StagerWaitTest, ASourceErrorReplacesItsBatch) {
   for (const bool across_epochs : {true, false}) {
     StagingOptions options;
     options.across_epochs = across_epochs;
@@ -160,7 +159,7 @@ TEST_P(StagerWaitTest, AnErrorOfTheSourceTakesThePlaceOfItsBatch) {
   }
 }
 
-TEST_P(StagerWaitTest, AHostBatchThatDoesNotFitIsRefused) {
+TEST_P(StagerWaitTest, RefusesAHostBatchThatDoesNotFit) {
   StagingOptions options;
   Staging staging(GetParam(), options);
   testing::HostBatchesOptions other = options.host;
@@ -198,7 +197,7 @@ TEST_P(StagerWaitTest, AnInterruptEndsTheWaitAndLosesNothing) {
   for (uint64_t i = 0; i < 6; ++i) ExpectRight(reader, staging.Next(), 0, i);
 }
 
-// An interrupt that is asked for at random, while the source dawdles.
+// Interrupts come at random while the source is slow.
 TEST_P(StagerWaitTest, ManyInterruptsLoseNothing) {
   Random slow(3);  // the stager's thread only
   StagingOptions options;
@@ -228,7 +227,7 @@ TEST_P(StagerWaitTest, ManyInterruptsLoseNothing) {
   EXPECT_GT(interrupted, 0);
 }
 
-// Two handed-out batches released by another thread while Next waits for a third.
+// Another thread releases two batches while Next waits for a third.
 TEST_P(StagerWaitTest, BatchesMayBeReleasedOnAnotherThreadWhileNextWaits) {
   StagingOptions options;
   options.buffers = 2;

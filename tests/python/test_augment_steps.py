@@ -171,7 +171,7 @@ def named(cases):
 
 
 @pytest.mark.parametrize(("step", "theirs"), named(EXACT))
-def test_equal(step, theirs, images):
+def test_step_equals_torchvision(step, theirs, images):
     assert differences(step, theirs, images).max() == 0
 
 
@@ -179,7 +179,7 @@ def test_equal(step, theirs, images):
     ("step", "theirs", "fraction"),
     named([(*case, fraction) for fraction, cases in CLOSE for case in cases]),
 )
-def test_rounding_apart(step, theirs, fraction, images):
+def test_step_differs_from_torchvision_by_rounding_only(step, theirs, fraction, images):
     differ = differences(step, theirs, images)
     assert differ.max() <= 1
     assert np.mean(differ != 0) <= fraction

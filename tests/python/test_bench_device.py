@@ -43,7 +43,7 @@ def test_the_batches_are_those_of_the_cpu(command, photos, recipe, options):
     assert on_device["samples_digest"] == on_cpu["samples_digest"]
 
 
-def test_the_figures(command, photos):
+def test_the_report_has_the_device_figures(command, photos):
     report = bench(
         command, photos, "--device", "host", "--step-ms", "2", "--buffers", "3", "--batch-size", "32"
     )

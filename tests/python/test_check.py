@@ -1,4 +1,4 @@
-"""The style checks find what they are for: each is shown one planted fault, and its sound twin."""
+"""The style checks find what they are for: each is shown one planted fault, and a sound counterpart."""
 
 import json
 import shutil

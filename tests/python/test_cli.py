@@ -541,7 +541,7 @@ def test_usage():
         ("--jsno bench DIR", "`stoker` has no such argument: --jsno."),
     ],
 )
-def test_what_was_probably_meant(made, arguments, words):
+def test_usage_errors_suggest_what_was_meant(made, arguments, words):
     done = run(*arguments.replace("DIR", str(made)).split())
     assert words in failure(done, 2)
 
@@ -751,7 +751,7 @@ def test_a_report_that_cannot_be_written(made):
     assert "standard output" in failure(done, 3)
 
 
-def test_a_reader_that_has_gone(made):
+def test_a_closed_pipe_ends_the_command_silently(made):
     """As in `stoker bench … | head -c 0`: the signal that every tool dies of, and no message."""
     with subprocess.Popen(
         [COMMAND, "bench", made, *map(str, SMALL)],

@@ -50,7 +50,7 @@ def test_random_rows_by_their_key(made):
                 position += 1
 
 
-def test_pickled(photo):
+def test_a_pickled_compose_is_the_same(photo):
     compose = stoker.Compose([*EVALUATION, stoker.Normalize(MEAN, STD)], dtype="float32")
     again = pickle.loads(pickle.dumps(compose))
     assert repr(again) == repr(compose)

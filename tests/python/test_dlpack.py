@@ -105,7 +105,7 @@ def lent(loader):
 # --- what a tensor says -----------------------------------------------------------------------------
 
 
-def test_what_it_is(tensors):
+def test_tensor_attributes(tensors):
     images, labels = tensors
     assert (images.shape, images.ndim, images.dtype, images.nbytes) == ((8, 32, 32, 3), 4, "uint8", 24576)
     assert (labels.shape, labels.ndim, labels.dtype, labels.nbytes) == ((8,), 1, "int64", 64)
@@ -118,7 +118,7 @@ def test_what_it_is(tensors):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("version", [None, (0, 8), (1, 0), (1, 3), (2, 0)])
-def test_what_is_in_a_capsule(made, dtype, version):
+def test_capsules_describe_the_tensor(made, dtype, version):
     images, _ = next(iter(make(made, dtype=dtype, layout="NCHW").to_device("cpu")))
     managed, _ = looked_into(images.__dlpack__(max_version=version))
     assert isinstance(managed, Versioned if version and version[0] >= 1 else Old)
@@ -184,7 +184,7 @@ def test_wrong_arguments(tensors):
             tensors[0].__dlpack__(*wrong) if isinstance(wrong, tuple) else tensors[0].__dlpack__(**wrong)
 
 
-def test_a_copy_is_ones_own(tensors, loader):
+def test_a_copy_shares_no_memory(tensors, loader):
     labels = tensors[1]
     before = np.array(labels)
     managed, address = taken(labels.__dlpack__(copy=True, max_version=(1, 0)))
@@ -323,7 +323,7 @@ def test_bfloat16_without_ml_dtypes(made, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_jax_takes_them(made, dtype):
+def test_jax_accepts_tensors(made, dtype):
     jax = pytest.importorskip("jax", reason="JAX is not installed here")
     loader = make(made, dtype=dtype)
     arrays = [images.tobytes() for images, _ in loader.epoch(0)]

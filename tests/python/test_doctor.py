@@ -30,7 +30,7 @@ def report():
     return json.loads(done.stdout)
 
 
-def test_the_members_are_those_of_the_documentation(report):
+def test_the_report_has_the_documented_members(report):
     page = pathlib.Path(__file__).parents[2] / "docs" / "cli.md"
     section = page.read_text().split("## `stoker doctor`")[1].split("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| `")]
@@ -40,7 +40,7 @@ def test_the_members_are_those_of_the_documentation(report):
         assert f"`{member}`" in section, member
 
 
-def test_what_a_program_gets_that_asks_for_nothing(report):
+def test_the_report_has_the_default_settings(report):
     assert 1 <= report["cores"] <= os.cpu_count()
     assert 0 < report["memory_budget_bytes"] <= 4 << 30
     assert report["reader"] in ("uring", "pread") and report["reader_reason"]

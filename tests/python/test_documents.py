@@ -53,7 +53,7 @@ def test_every_block_has_a_language():
     assert others == []
 
 
-def test_what_is_not_run_says_why():
+def test_blocks_that_are_not_run_give_a_reason():
     marked = sorted((b.not_run, str(b)) for blocks in BLOCKS.values() for b in blocks if b.not_run)
     print(*(f"not run, {reason}: {block}" for reason, block in marked), sep="\n")
     assert [block for reason, block in marked if reason not in REASONS] == []

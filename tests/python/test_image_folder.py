@@ -106,7 +106,7 @@ def random_tree(root):
 
 @pytest.mark.parametrize("tree", [awkward_names, links, random_tree])
 @pytest.mark.parametrize("reference", [by_walk, by_torchvision])
-def test_same_samples(list_folder, tmp_path, tree, reference):
+def test_the_list_matches_the_reference(list_folder, tmp_path, tree, reference):
     tree(tmp_path)
     expected = reference(tmp_path)
     assert len(expected) > 3

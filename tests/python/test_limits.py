@@ -49,7 +49,7 @@ def run(command, *arguments):
 # --- Python -----------------------------------------------------------------------------------------
 
 
-def test_a_loader(case):
+def test_a_loader_refuses_images_beyond_its_limits(case):
     folder, too_low, enough, advice = case
     source = stoker.image_folder(folder)
     with pytest.raises(stoker.ResourceExhaustedError) as caught:

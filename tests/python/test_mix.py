@@ -105,7 +105,7 @@ def test_cutmix_is_numpys(source, dtype):
 
 
 @pytest.mark.parametrize("kind", ["MixUp", "CutMix"])
-def test_is_torchvisions(source, kind, monkeypatch):
+def test_mixing_matches_torchvision(source, kind, monkeypatch):
     """Given the same lam, or the same box: equal to the bit."""
     torch = pytest.importorskip("torch")
     v2 = pytest.importorskip("torchvision.transforms.v2")
@@ -183,7 +183,7 @@ def test_labels_out_of_range(source):
         next(iter(loader))
 
 
-def test_values():
+def test_mixes_compare_pickle_and_print():
     assert stoker.MixUp() == stoker.MixUp(alpha=1, num_classes=None)
     assert stoker.MixUp() != stoker.CutMix()
     choice = stoker.RandomChoice([stoker.MixUp(0.2), stoker.CutMix(num_classes=7)], p=(1, 2))

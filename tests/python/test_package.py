@@ -228,7 +228,7 @@ def test_two_iterators_at_once(made):
     same(others, second)
 
 
-def test_the_end_again_and_again(made):
+def test_an_exhausted_iterator_stays_exhausted(made):
     iterator = iter(make(made))
     assert len(list(iterator)) == 8
     for _ in range(3):

@@ -59,7 +59,7 @@ def test_an_index_changes_no_pixel_and_is_counted(made, tmp_path):
     assert again._spec == indexed.source._spec
 
 
-def test_which_index(made, tmp_path):
+def test_crop_index_selects_the_index(made, tmp_path):
     for nothing in (None, "off", "auto"):
         quietly(made, crop_index=nothing)
     with pytest.raises(stoker.NotFoundError, match="missing"):

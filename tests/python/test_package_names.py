@@ -81,7 +81,7 @@ def test_a_loader_is_no_array(made):
         assert not hasattr(thing, "shape")
 
 
-def test_one_of_something_is_not_plural(made):
+def test_counts_of_one_are_singular(made):
     source = stoker.arrays(np.zeros((1, 8, 8, 3), np.uint8))
     assert repr(stoker.Loader(source, batch_size=4)).endswith("1 sample, 1 batch an epoch>")
     two = stoker.arrays(np.zeros((2, 8, 8, 3), np.uint8))

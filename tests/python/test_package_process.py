@@ -221,8 +221,8 @@ def test_a_handler_saves_while_another_thread_waits(made, tmp_path):
     assert out == "True 0 0\n"
 
 
-def test_the_plugins_question(made):
-    """What a plugin asks while it waits: no more than yes or no, and Python raises afterwards."""
+def test_the_plugins_interrupt_check_answers_without_raising(made):
+    """The check that a plugin makes while it waits answers yes or no; Python raises afterwards."""
     out, _ = run(
         """
         import ctypes
@@ -274,7 +274,7 @@ def test_the_plugins_question(made):
 # --- forks ------------------------------------------------------------------------------------------
 
 
-def test_a_forked_child_gets_words_and_ends(made):
+def test_a_forked_child_gets_an_error_and_ends(made):
     out, err = run(
         """
         iterator = iter(loader)

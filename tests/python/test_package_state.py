@@ -165,7 +165,7 @@ def test_a_state_is_small(made):
     assert len(json.dumps(make(made, recipe, dtype="float32").state_dict())) < 800
 
 
-def test_a_state_has_what_was_given(made):
+def test_a_state_holds_the_given_parameters(made):
     """A parameter that a transform keeps as a tuple is at its default where the number was."""
     mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
     recipe = [stoker.RandomCrop(32), stoker.Normalize(mean, std), stoker.RandomErasing()]

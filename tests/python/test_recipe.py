@@ -82,7 +82,7 @@ def rows(made, transforms, **options):
     return np.concatenate([images.copy() for _ in range(2) for images, _ in loader])
 
 
-def test_wherever_a_transform_is_done(made):
+def test_fused_and_tiled_transforms_agree(made):
     crop, gray = stoker.RandomResizedCrop(40), stoker.RandomGrayscale(1)
     for moved in (stoker.RandomHorizontalFlip(1), stoker.RandomVerticalFlip(1), stoker.CenterCrop(32)):
         fused, on_tile = [crop, moved, gray], [crop, gray, moved]
@@ -91,7 +91,7 @@ def test_wherever_a_transform_is_done(made):
         np.testing.assert_array_equal(rows(made, fused), rows(made, on_tile))
 
 
-def test_explained(made):
+def test_explain_describes_a_recipe(made):
     transforms = [
         stoker.RandomResizedCrop(40, scale=(0.2, 1)),
         stoker.RandomHorizontalFlip(0.3),

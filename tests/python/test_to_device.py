@@ -90,7 +90,7 @@ def test_a_bad_sample_takes_the_place_of_its_batch(made, tmp_path, device):
     assert sum(1 for _ in device) == len(loader) - 2
 
 
-def test_nothing_else_is_a_device(made):
+def test_unknown_devices_are_refused(made):
     loader = make(made)
     for wrong in ("gpu", "mps", "CPU", "", "cpu:", "cpu:1", "cuda:", "cuda:x", "host:0"):
         with pytest.raises(ValueError, match=r'no device is called .* Use "cpu", "cuda", .* or "host"'):
@@ -384,7 +384,7 @@ print(first(iter(there)) == wanted, loader.state_dict()["batch"])
 
 
 @DEVICES
-def test_a_forked_child_gets_words_and_ends(made, device):
+def test_a_forked_child_gets_an_error_and_ends(made, device):
     program = """
 import os
 faulthandler.cancel_dump_traceback_later()  # its thread would be missing in the child

@@ -304,7 +304,7 @@ def test_stoker_alone_imports_no_torch():
     assert done.stdout == "False\nTrue\n"
 
 
-def test_the_example(root, made):
+def test_the_example_trains_and_resumes(root, made):
     command = [sys.executable, root / "examples" / "torch" / "train.py", made]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

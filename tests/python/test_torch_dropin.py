@@ -105,7 +105,7 @@ def test_options_of_a_loader_are_passed_on(made):
     assert {name: used[name] for name in given} == given
 
 
-def test_options_of_nobody(made):
+def test_unknown_options_are_refused(made):
     with pytest.raises(TypeError, match="no option 'num_worker'"):
         make(made, num_worker=1)
     with pytest.raises(TypeError, match="pin_memory"):
@@ -314,8 +314,7 @@ def test_a_loader_made_of_the_parts(made, mix):
     same(rebuilt(again), at(wanted, 4))
 
 
-def test_parts_that_leave_batches_out(made):
-    """Those are not made."""
+def test_batches_that_samplers_skip_are_not_made(made):
     loader = make(made, depth=1)
 
     class Some(torch.utils.data.BatchSampler):
@@ -527,6 +526,6 @@ def test_batch_norm_of_an_averaged_model(made):
     assert averaged.module[0].num_batches_tracked == len(loader)
 
 
-def test_it_is_no_subclass(made):
-    """What asks goes on to share its order among processes, and it is shared already."""
+def test_it_is_not_a_subclass_of_dataloader(made):
+    """Code that checks for one would shard its order among processes, and it is sharded already."""
     assert not isinstance(make(made), torch.utils.data.DataLoader)

@@ -101,7 +101,7 @@ EXACT = [
 
 
 @pytest.mark.parametrize(("what", "transforms"), ids(EXACT))
-def test_equal(what, transforms, images, files):
+def test_transform_equals_torchvision(what, transforms, images, files):
     if transforms[0]["name"] in ("Pad", "RandomCrop"):
         # A step, so that there is one image to pad: as it is, all of that is fused.
         transforms = [named("ColorJitter", brightness=[0.9, 0.9]), *transforms]
@@ -120,7 +120,7 @@ ROUNDED = [
 
 
 @pytest.mark.parametrize(("what", "transforms", "share"), ids(ROUNDED))
-def test_rounded(what, transforms, share, images, files):
+def test_transform_differs_from_torchvision_by_rounding_only(what, transforms, share, images, files):
     differences, *_ = compared(what, images, transforms, files)
     assert differences.largest <= 1
     assert differences.share <= share

@@ -279,7 +279,7 @@ def one_at_a_time(monkeypatch):
     monkeypatch.setattr(torch, "linspace", names["linspace"])
 
 
-def test_one_at_a_time_is_torchs():
+def test_linspace_matches_torch():
     done = subprocess.run(
         [sys.executable, "-c", LINSPACE + LINSPACE_IS_TORCHS],
         env={**os.environ, "ATEN_CPU_CAPABILITY": "default"}, capture_output=True, text=True, check=False,

@@ -99,7 +99,7 @@ def test_bilinear_by_all_its_names(bilinear):
 
 @pytest.mark.parametrize(("name", "there"), [("Resize", "'bilinear' only"), ("RandAugment", "'nearest' or")])
 @pytest.mark.parametrize("bicubic", ["bicubic", 3, Mode.BICUBIC, Resampling.BICUBIC])
-def test_what_there_is_in_place_of_bicubic(name, there, bicubic):
+def test_bicubic_is_refused_with_the_alternatives(name, there, bicubic):
     options = {"size": 9} if name == "Resize" else {}
     with pytest.raises(ValueError, match=f"{name}.interpolation is 'bicubic'; {name} has {there}"):
         getattr(stoker, name)(**options, interpolation=bicubic)

@@ -1,5 +1,5 @@
-// What the libraries behind JPEG, PNG and WebP allocate is no more than what is charged for it, and
-// that follows from the header. By itself, since it replaces malloc.
+// The libraries behind JPEG, PNG and WebP allocate no more than what is charged for them, which
+// follows from the header. The test is a program of its own, since it replaces malloc.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -101,7 +101,7 @@ uint64_t PeakOf(Decoder& decoder, const std::vector<uint8_t>& file, const Rect& 
   return static_cast<uint64_t>(peak - before);
 }
 
-TEST(LibraryBytes, Png) {
+TEST(LibraryBytes, PngStaysWithinItsCharge) {
   OneRow sink;
   for (const int width : {1, 500, 20000}) {
     for (const int color : {0, 3, 6}) {
@@ -145,7 +145,7 @@ void CheckJpeg(const testing::JpegOptions& options) {
   }
 }
 
-TEST(LibraryBytes, Jpeg) {
+TEST(LibraryBytes, JpegStaysWithinItsCharge) {
   using testing::JpegColor, testing::JpegScans, testing::Luma;
   const std::vector<std::vector<testing::Sampling>> samplings = {
       {}, Luma(2, 2), Luma(2, 1), Luma(1, 2), Luma(4, 1), Luma(1, 4), Luma(4, 2)};
@@ -171,8 +171,8 @@ webp::LosslessHeader HeaderOf(std::span<const uint8_t> webp, const webp::Contain
   return webp::ReadLosslessHeader(webp.subspan(container.begin + 8), container.size);
 }
 
-// What its groups of codes take is what is read of its header, and nothing else is.
-TEST(LibraryBytes, WebpOfManyCodes) {
+// The charge for groups of codes follows from the header alone.
+TEST(LibraryBytes, WebpWithManyCodesStaysWithinItsCharge) {
   OneRow sink;
   int most = 0;
   for (const int method : {0, 4}) {
@@ -197,7 +197,7 @@ TEST(LibraryBytes, WebpOfManyCodes) {
   EXPECT_GT(most, 20);
 }
 
-TEST(LibraryBytes, Webp) {
+TEST(LibraryBytes, WebpStaysWithinItsCharge) {
   OneRow sink;
   for (const bool lossless : {false, true}) {
     for (const testing::WebpOptions& options : {testing::WebpOptions{.width = 1, .height = 1},

@@ -52,7 +52,7 @@ void ExpectBad(const std::string& text, const std::string& word) {
   EXPECT_LT(parsed.error().cause.size(), 300U);
 }
 
-TEST(LoaderSpec, MissingKeysAreTheDefaultsOfLoaderOptions) {
+TEST(LoaderSpec, MissingKeysTakeTheDefaultsOfLoaderOptions) {
   const Result<LoaderOptions> parsed = Parse(With(""));
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
   const LoaderOptions defaults;
@@ -73,7 +73,7 @@ TEST(LoaderSpec, MissingKeysAreTheDefaultsOfLoaderOptions) {
   EXPECT_EQ(parsed->lent_batches, defaults.lent_batches);
 }
 
-TEST(LoaderSpec, CropIndexes) {
+TEST(LoaderSpec, ParsesCropIndex) {
   const testing::PhotoFolder folder(2, 1);
   const auto parse = [&](const std::string& more) {
     return ParseLoaderSpec(
@@ -93,7 +93,7 @@ TEST(LoaderSpec, CropIndexes) {
   }
 }
 
-TEST(LoaderSpec, EveryKeyArrives) {
+TEST(LoaderSpec, ParsesEveryKey) {
   const Result<LoaderOptions> parsed = Parse(R"({
       "source": {"kind": "image_folder", "directory": "/nowhere", "samples": 10},
       "transforms": [
@@ -132,7 +132,7 @@ TEST(LoaderSpec, EveryKeyArrives) {
   EXPECT_EQ(parsed->lent_batches, 7);
 }
 
-TEST(LoaderSpec, TypesAndLayoutsByName) {
+TEST(LoaderSpec, ParsesDTypesAndLayoutsByName) {
   for (const DType dtype : {DType::kU8, DType::kF16, DType::kBF16, DType::kF32}) {
     EXPECT_EQ(Parse(With(std::string(R"("dtype": ")") + NameOf(dtype) + "\""))->dtype, dtype);
   }
@@ -154,7 +154,7 @@ TEST(LoaderSpec, PinnedMemoryNeedsCuda) {
   }
 }
 
-TEST(LoaderSpec, ResizeAndCenterCrop) {
+TEST(LoaderSpec, ParsesResizeAndCenterCrop) {
   const Result<LoaderOptions> parsed = Parse(WithTransform(
       R"({"name": "Resize", "size": 256, "antialias": false},
          {"name": "CenterCrop", "height": 224, "width": 192},
@@ -167,7 +167,7 @@ TEST(LoaderSpec, ResizeAndCenterCrop) {
   EXPECT_EQ(std::get<Resize>(parsed->transforms[2]).height, 10);
 }
 
-TEST(LoaderSpec, AFolderIsOpened) {
+TEST(LoaderSpec, OpensTheImageFolder) {
   const testing::PhotoFolder photos(6, 2);
   const std::string source =
       R"({"kind": "image_folder", "directory": ")" + photos.path() + R"(", "samples": )";
@@ -195,7 +195,7 @@ TEST(LoaderSpec, AFolderIsOpened) {
   EXPECT_EQ(parsed.error().code, Code::kFailedPrecondition);
 }
 
-TEST(LoaderSpec, SourcesThatAreNotHere) {
+TEST(LoaderSpec, RefusesSourcesItCannotOpen) {
   Result<LoaderOptions> parsed = ParseLoaderSpec(
       R"({"batch_size": 2, "source": {"kind": "image_folder", "directory": "/no/such"}})");
   ASSERT_FALSE(parsed.ok());
@@ -207,7 +207,7 @@ TEST(LoaderSpec, SourcesThatAreNotHere) {
   EXPECT_EQ(parsed.error().code, Code::kFailedPrecondition);
 }
 
-TEST(LoaderSpec, TextThatIsNoObject) {
+TEST(LoaderSpec, RefusesTextThatIsNotAJsonObject) {
   for (const char* text : {"", " ", "{", "nul", "{}x", "{\"a\": NaN}", "{\"a\": 1e999}", "{'a': 1}",
                            "\"\xff\"", "{\"\xc0\xaf\": 1}", "[]", "1", "null", "\"x\""}) {
     ExpectBad(text, "the loader spec");
@@ -215,7 +215,7 @@ TEST(LoaderSpec, TextThatIsNoObject) {
   ExpectBad(std::string(kLongestSpec + 1, ' '), "longer");
 }
 
-TEST(LoaderSpec, DeepNesting) {
+TEST(LoaderSpec, RefusesDeepNesting) {
   for (const size_t depth : {10UL, 1000UL, kLongestSpec / 4}) {
     const std::string open(depth, '[');
     const std::string close(depth, ']');
@@ -226,7 +226,7 @@ TEST(LoaderSpec, DeepNesting) {
   }
 }
 
-TEST(LoaderSpec, WrongValuesAreNamed) {
+TEST(LoaderSpec, ErrorsNameKeysWithWrongValues) {
   for (const char* key : {"batch_size", "seed", "rank", "world", "depth", "lent_batches"}) {
     const std::string named = "\"" + std::string(key) + "\": ";
     for (const char* value :
@@ -254,7 +254,7 @@ TEST(LoaderSpec, WrongValuesAreNamed) {
   }
 }
 
-TEST(LoaderSpec, UnknownAndMissingKeysAreNamed) {
+TEST(LoaderSpec, ErrorsNameUnknownAndMissingKeys) {
   ExpectBad(R"({"source": {"kind": "arrays"}})", "batch_size is missing");
   ExpectBad(R"({"batch_size": 1})", "source is missing");
   ExpectBad(R"({"batch_size": 1, "source": {}})", "source.kind is missing");
@@ -277,7 +277,7 @@ TEST(LoaderSpec, UnknownAndMissingKeysAreNamed) {
   ExpectBad(R"({"batch_size": 1, "source": {"kind": "arrays", "samples": 0}})", "source.samples");
 }
 
-TEST(LoaderSpec, BadTransformsAreNamed) {
+TEST(LoaderSpec, ErrorsNameBadTransforms) {
   ExpectBad(With(R"("transforms": {})"), "transforms");
   ExpectBad(With(R"("transforms": [3])"), "transforms[0] is 3");
   ExpectBad(WithTransform("{}"), "transforms[0].name is missing");
@@ -300,7 +300,7 @@ TEST(LoaderSpec, BadTransformsAreNamed) {
   ExpectBad(WithTransform(many), "transforms is a list of 101");
 }
 
-TEST(LoaderSpec, TransformsAlone) {
+TEST(TransformSpec, ParsesTransformsAndOptions) {
   const Result<TransformSpec> parsed = ParseTransformSpec(
       R"({"transforms": [{"name": "RandomHorizontalFlip", "p": 1}], "dtype": "float32",
           "layout": "NCHW", "exif_orientation": false, "max_pixels": 12, "max_scans": 3})");
@@ -320,7 +320,7 @@ TEST(LoaderSpec, TransformsAlone) {
   }
 }
 
-TEST(LoaderSpec, AnyDamageIsAnErrorOrASpec) {
+TEST(LoaderSpec, DamagedTextGivesAnErrorOrASpec) {
   const std::string good =
       With(R"("transforms": [{"name": "Normalize", "mean": [0.1, 0.2, 0.3]}], "dtype": "float32")");
   ASSERT_TRUE(Parse(good).ok());

@@ -17,7 +17,7 @@ Result<LoaderOptions> ParseMix(const std::string& mix) {
                          Arrays({{"image", DType::kI32, {}, numbers, 2}}, nullptr).value());
 }
 
-TEST(MixSpec, EveryKey) {
+TEST(MixSpec, ParsesEveryKey) {
   const Result<LoaderOptions> parsed =
       ParseMix(R"({"choices": [{"name": "MixUp", "alpha": 0.2}, {"name": "CutMix"}],
                 "p": [0.25, 3], "num_classes": 1000})");
@@ -30,14 +30,14 @@ TEST(MixSpec, EveryKey) {
   EXPECT_EQ(parsed->mix->num_classes, 1000);
 }
 
-TEST(MixSpec, Defaults) {
+TEST(MixSpec, MissingKeysTakeDefaults) {
   const Result<LoaderOptions> parsed = ParseMix(R"({"choices": [{"name": "CutMix"}]})");
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
   EXPECT_TRUE(parsed->mix->p.empty());
   EXPECT_EQ(parsed->mix->num_classes, 0);
 }
 
-TEST(MixSpec, WhatIsWrongIsNamed) {
+TEST(MixSpec, ErrorsNameTheBadKey) {
   const auto expect_bad = [](const std::string& mix, const std::string& word) {
     const Result<LoaderOptions> parsed = ParseMix(mix);
     ASSERT_FALSE(parsed.ok()) << mix;

@@ -80,7 +80,7 @@ class StokerCTest : public ::testing::Test {
   PhotoFolder photos_{20, 2};
 };
 
-TEST_F(StokerCTest, VersionsThatItDoesNotSpeak) {
+TEST_F(StokerCTest, RefusesUnknownAbiVersions) {
   EXPECT_EQ(stoker_get_api(STOKER_ABI_VERSION + 1), nullptr);
   EXPECT_EQ(api_->abi_version, STOKER_ABI_VERSION);
   EXPECT_EQ(api_->struct_size, sizeof(stoker_api));
@@ -90,7 +90,7 @@ TEST_F(StokerCTest, VersionsThatItDoesNotSpeak) {
 // C functions have no context: what they count is global.
 std::atomic<int> spans_begun{0}, spans_ended{0};
 
-TEST_F(StokerCTest, SpansAreToldToOnePluginUntilItHasEnough) {
+TEST_F(StokerCTest, TracesEachSpanOnceUntilTracingIsRemoved) {
   static const stoker_trace trace{sizeof(stoker_trace),
                                   [](const char*) { return int64_t{++spans_begun}; },
                                   [](int64_t) { ++spans_ended; }};
@@ -116,8 +116,8 @@ TEST_F(StokerCTest, SpansAreToldToOnePluginUntilItHasEnough) {
   EXPECT_EQ(spans_ended, spans_begun);
 }
 
-// Which nobody is told by an error, for the batches are the same.
-TEST_F(StokerCTest, ADamagedIndexIsToldOnce) {
+// The batches are the same as without the index, so no error tells of the damage.
+TEST_F(StokerCTest, WarnsOnceOfADamagedIndex) {
   stoker_dataset* sound = Open(NewKey(), Spec());
   EXPECT_EQ(api_->dataset_warning(sound), nullptr);
   api_->dataset_free(sound);
@@ -135,7 +135,7 @@ TEST_F(StokerCTest, ADamagedIndexIsToldOnce) {
   api_->dataset_free(dataset);
 }
 
-TEST_F(StokerCTest, AnEpochOfBatches) {
+TEST_F(StokerCTest, CursorDeliversAnEpochOfBatches) {
   stoker_dataset* dataset = Open(NewKey(), Spec());
   stoker_dataset_info info{};
   info.struct_size = sizeof(info);
@@ -184,7 +184,7 @@ TEST_F(StokerCTest, AnEpochOfBatches) {
   api_->dataset_free(dataset);
 }
 
-TEST_F(StokerCTest, AnOwnerKeepsItsColumnAfterAllElseHasGone) {
+TEST_F(StokerCTest, OwnerKeepsItsColumnAlive) {
   stoker_dataset* dataset = Open(NewKey(), Spec());
   stoker_cursor* cursor = nullptr;
   ASSERT_EQ(Take(api_->cursor_open(dataset, 0, 0, &cursor)), "");
@@ -198,7 +198,7 @@ TEST_F(StokerCTest, AnOwnerKeepsItsColumnAfterAllElseHasGone) {
   api_->owner_free(owner);
 }
 
-TEST_F(StokerCTest, OneKeyIsOneDatasetAndItsEpochsOutliveIt) {
+TEST_F(StokerCTest, DatasetsOfOneKeyAreSharedAndTheirEpochCountOutlivesThem) {
   const std::string key = NewKey();
   stoker_dataset* one = Open(key, Spec());
   stoker_dataset* two = Open(key, "not looked at: it is there");
@@ -221,7 +221,7 @@ TEST_F(StokerCTest, OneKeyIsOneDatasetAndItsEpochsOutliveIt) {
   EXPECT_EQ(refused.substr(0, 2), "1 ") << refused;
 }
 
-TEST_F(StokerCTest, CursorsSeekAndAppendAndDatasetsGiveBatchesByName) {
+TEST_F(StokerCTest, SeekAppendAndBatchAtDeliverTheNamedBatches) {
   stoker_dataset* dataset = Open(NewKey(), Spec());
   std::vector<std::vector<uint8_t>> epoch;
   stoker_cursor* cursor = nullptr;
@@ -247,7 +247,7 @@ TEST_F(StokerCTest, CursorsSeekAndAppendAndDatasetsGiveBatchesByName) {
   api_->dataset_free(dataset);
 }
 
-TEST_F(StokerCTest, ABadSampleIsAnErrorThatNamesItAndIsPassed) {
+TEST_F(StokerCTest, ABadSampleIsAnErrorThatNamesItAndTheCursorGoesOn) {
   photos_.Overwrite(0, "no picture");
   stoker_dataset* dataset = Open(NewKey(), Spec());
   stoker_cursor* cursor = nullptr;
@@ -275,7 +275,7 @@ TEST_F(StokerCTest, ABadSampleIsAnErrorThatNamesItAndIsPassed) {
   api_->dataset_free(dataset);
 }
 
-TEST_F(StokerCTest, PathsOfSamples) {
+TEST_F(StokerCTest, DatasetPathNamesTheFileOfASample) {
   stoker_dataset* dataset = Open(NewKey(), Spec());
   stoker_batch* batch = nullptr;
   ASSERT_EQ(Take(api_->dataset_batch_at(dataset, 0, 0, nullptr, &batch)), "");
@@ -298,7 +298,7 @@ TEST_F(StokerCTest, PathsOfSamples) {
   api_->dataset_free(dataset);
 }
 
-TEST_F(StokerCTest, ALimitIsNotPassed) {
+TEST_F(StokerCTest, HoldingTooManyBatchesIsAnErrorThatSkipsNothing) {
   stoker_dataset* dataset = Open(NewKey(), Spec(R"(, "lent_batches": 1)"));
   stoker_cursor* cursor = nullptr;
   ASSERT_EQ(Take(api_->cursor_open(dataset, 0, 0, &cursor)), "");

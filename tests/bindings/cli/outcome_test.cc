@@ -7,7 +7,7 @@
 namespace stoker::cli {
 namespace {
 
-TEST(ExitCode, SaysWhoseFaultItIs) {
+TEST(ExitCode, DistinguishesDataUsageAndSystemErrors) {
   EXPECT_EQ(ExitCodeOf({Code::kNotFound, "no such folder", "photos"}), kExitData);
   EXPECT_EQ(ExitCodeOf({Code::kDataLoss, "truncated", "a.jpg", 12}), kExitData);
   EXPECT_EQ(ExitCodeOf({Code::kInvalidArgument, "no image in it", "photos"}), kExitData);
@@ -22,7 +22,7 @@ TEST(ExitCode, SaysWhoseFaultItIs) {
   EXPECT_EQ(ExitCodeOf({Code::kCancelled, "stopped"}), 130);
 }
 
-TEST(ExitCode, AnOutputThatCannotBeWrittenIsTheSystems) {
+TEST(ExitCode, AnUnwritableOutputIsASystemError) {
   for (const Code code : {Code::kNotFound, Code::kInvalidArgument, Code::kResourceExhausted,
                           Code::kPermissionDenied, Code::kUnavailable}) {
     EXPECT_EQ(ExitCodeOf({code, "cannot write", "out/page"}, {"trace", "out/page"}), kExitSystem);
@@ -51,7 +51,7 @@ TEST(WithOptionNames, NamesOptionsAsTheCommandDoes) {
             "raise --max-scans, and --max-pixels for a large image");
 }
 
-TEST(ErrorLine, LeavesTheUsersWords) {
+TEST(ErrorLine, DoesNotRewriteTheUsersArguments) {
   EXPECT_EQ(ErrorLine({Code::kInvalidArgument, "no such arguments: batch_size 64"}),
             "stoker: error: no such arguments: batch_size 64.\n");
 }

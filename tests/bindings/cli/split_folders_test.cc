@@ -23,7 +23,7 @@ TEST(SplitWarning, NamesTheFolderThatWasProbablyMeant) {
   EXPECT_TRUE(Of({"train"}).ends_with(" data/train"));
 }
 
-TEST(SplitWarning, SaysNothingOfClasses) {
+TEST(SplitWarning, IsEmptyForClasses) {
   EXPECT_EQ(Of({}), "");
   EXPECT_EQ(Of({"cat", "dog"}), "");
   EXPECT_EQ(Of({"car", "train"}), "");

@@ -11,7 +11,7 @@ namespace {
 const std::vector<std::string> kOptions = {"--help",  "--batch-size", "--epochs", "--seed",
                                            "--depth", "--threads",    "--reads",  "--reader"};
 
-TEST(Nearest, IsWhatWasProbablyMeant) {
+TEST(Nearest, FindsTheOptionProbablyMeant) {
   EXPECT_EQ(Nearest("--epoch", kOptions), "--epochs");
   EXPECT_EQ(Nearest("-epochs", kOptions), "--epochs");
   EXPECT_EQ(Nearest("--Epochs=3", kOptions), "--epochs");
@@ -22,7 +22,7 @@ TEST(Nearest, IsWhatWasProbablyMeant) {
   EXPECT_EQ(Nearest("--thread", kOptions), "--threads");
 }
 
-TEST(Nearest, IsNothingWhereNothingIsNear) {
+TEST(Nearest, IsEmptyWhenNoOptionIsSimilar) {
   EXPECT_EQ(Nearest("--lr", kOptions), "");
   EXPECT_EQ(Nearest("--frobnicate", kOptions), "");
   EXPECT_EQ(Nearest("-x", kOptions), "");

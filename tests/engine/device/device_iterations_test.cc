@@ -1,5 +1,5 @@
-// Iterations of a loader on a device (the host counts as one): bytes, epochs and positions are
-// those of the plain loader.
+// Iterations of a loader on a device (the host counts as one) have the bytes, epochs and positions
+// of a loader without one.
 #include "engine/loader/loader.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ class DeviceIterationsTest : public ::testing::Test {
   const std::shared_ptr<Device> host_ = Device::Open({DeviceName::Kind::kHost, 0}).value();
 };
 
-TEST_F(DeviceIterationsTest, HasThePlainLoadersBytes) {
+TEST_F(DeviceIterationsTest, DeliversTheHostLoadersBytes) {
   for (const DType dtype : {DType::kU8, DType::kF16, DType::kBF16, DType::kF32}) {
     for (const bool mixed : {false, true}) {
       LoaderOptions options = Options();
@@ -88,7 +88,7 @@ TEST_F(DeviceIterationsTest, HasThePlainLoadersBytes) {
   }
 }
 
-TEST_F(DeviceIterationsTest, TheNextEpochIsOnItsWayWhenTheLastOneEnds) {
+TEST_F(DeviceIterationsTest, PrefetchesTheNextEpoch) {
   auto loader = Open(Options());
   EXPECT_EQ(Rest(*loader->Iterate()).size(), kPerEpoch);
   for (int i = 0; i < 2000 && loader->StageStats().batches < kPerEpoch + 3; ++i) {
@@ -101,7 +101,7 @@ TEST_F(DeviceIterationsTest, TheNextEpochIsOnItsWayWhenTheLastOneEnds) {
   EXPECT_LE(loader->StageStats().batches, kPerEpoch + 4) << "none of them was made again";
 }
 
-TEST_F(DeviceIterationsTest, PlacesAreThoseOfWhatWasDelivered) {
+TEST_F(DeviceIterationsTest, PositionFollowsDelivery) {
   auto loader = Open(Options());
   const auto wanted = Epoch(Options(), 2);
   auto iterator = loader->Iterate(2, /*repeat=*/true);
@@ -120,7 +120,7 @@ TEST_F(DeviceIterationsTest, PlacesAreThoseOfWhatWasDelivered) {
   EXPECT_EQ(loader->epochs().next(), 0u) << "a named epoch is not taken";
 }
 
-TEST_F(DeviceIterationsTest, AnEpochOfWhichNothingWasTakenIsGivenBack) {
+TEST_F(DeviceIterationsTest, AnUnusedEpochIsReturned) {
   auto loader = Open(Options());
   EXPECT_EQ(Rest(*loader->Iterate()).size(), kPerEpoch);
   loader->Stop();
@@ -132,7 +132,7 @@ TEST_F(DeviceIterationsTest, AnEpochOfWhichNothingWasTakenIsGivenBack) {
   EXPECT_EQ(loader->epochs().next(), 1u);
 }
 
-TEST_F(DeviceIterationsTest, OptionsThatMakeNoSenseAreRefusedBeforeAnythingIsPinned) {
+TEST_F(DeviceIterationsTest, RefusesBadOptionsBeforePinning) {
   const auto open = [this](std::shared_ptr<Device> device, int buffers) {
     LoaderOptions options = Options();
     options.to_device = {.device = std::move(device), .buffers = buffers};
@@ -146,7 +146,7 @@ TEST_F(DeviceIterationsTest, OptionsThatMakeNoSenseAreRefusedBeforeAnythingIsPin
   }
 }
 
-TEST_F(DeviceIterationsTest, PinnedBytesAreThoseThatArePinned) {
+TEST_F(DeviceIterationsTest, StatsCountPinnedBytes) {
   auto loader = Open(Options());
   const uint64_t one = loader->Stats().pinned_bytes;
   EXPECT_GT(one, 0u);
@@ -160,7 +160,7 @@ TEST_F(DeviceIterationsTest, PinnedBytesAreThoseThatArePinned) {
   EXPECT_EQ(loader->Stats().pinned_bytes, 0u);
 }
 
-TEST_F(DeviceIterationsTest, IteratorsSideBySide) {
+TEST_F(DeviceIterationsTest, InterleavedIteratorsAreIndependent) {
   auto loader = Open(Options());
   auto one = loader->Iterate(0), other = loader->Iterate(1);
   const auto first = Epoch(Options(), 0), second = Epoch(Options(), 1);
@@ -176,7 +176,7 @@ TEST_F(DeviceIterationsTest, IteratorsSideBySide) {
   EXPECT_EQ(loader->StageStats().batches >= 2 * kPerEpoch, true);
 }
 
-TEST_F(DeviceIterationsTest, ABadSampleTakesThePlaceOfItsBatchAlsoOfTheLastOne) {
+TEST_F(DeviceIterationsTest, ABadSampleFailsOnlyItsBatch) {
   LoaderOptions options = Options();
   options.shuffle = false;
   options.source = photos_.Source();
@@ -193,7 +193,7 @@ TEST_F(DeviceIterationsTest, ABadSampleTakesThePlaceOfItsBatchAlsoOfTheLastOne) 
   }
 }
 
-TEST_F(DeviceIterationsTest, HoldingAllBuffersIsAnErrorThatPassesNothing) {
+TEST_F(DeviceIterationsTest, HoldingAllBuffersIsAnErrorThatSkipsNothing) {
   auto loader = Open(Options());
   auto iterator = loader->Iterate();
   std::vector<DeviceBatch> held;
@@ -238,7 +238,7 @@ TEST_F(DeviceIterationsTest, StopEndsWaitsAndThreads) {
   EXPECT_EQ(Of(kept[0]), bytes) << "batches outlive the loader";
 }
 
-TEST_F(DeviceIterationsTest, WhereBatchesGoToADeviceNothingElseGivesThem) {
+TEST_F(DeviceIterationsTest, RefusesHostAccessToADeviceLoader) {
   auto loader = Open(Options());
   auto iterator = loader->Iterate();
   EXPECT_EQ(iterator->Next().error().code, Code::kFailedPrecondition);

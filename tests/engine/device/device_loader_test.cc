@@ -1,5 +1,5 @@
-// A loader with a device gives the plain loader's bytes, on the host as a device and on a fake
-// CUDA; and how it ends.
+// A loader with a device delivers the bytes of a loader without one, on every tested device, and
+// ends cleanly.
 
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ class DeviceLoaderTest : public ::testing::TestWithParam<DeviceUnderTest> {
 INSTANTIATE_TEST_SUITE_P(, DeviceLoaderTest, ::testing::ValuesIn(DevicesUnderTest()),
                          ::testing::PrintToStringParamName());
 
-TEST_P(DeviceLoaderTest, HasThePlainLoadersBatchesEpochAfterEpoch) {
+TEST_P(DeviceLoaderTest, DeliversTheHostLoadersBatches) {
   auto plain = Loader::Open(Options()).value();
   auto loader = Open(Options());
   EXPECT_EQ(loader->batches_per_epoch(), 6u);
@@ -95,7 +95,7 @@ TEST_P(DeviceLoaderTest, HasThePlainLoadersBatchesEpochAfterEpoch) {
   EXPECT_GT(loader->Stats().pinned_bytes, 0u);
 }
 
-TEST_P(DeviceLoaderTest, OneCopyBringsABatch) {
+TEST_P(DeviceLoaderTest, ColumnsShareOneSlab) {
   auto loader = Open(Options());
   const DeviceBatch batch = loader->Iterate()->NextOnDevice().value();
   // Images and labels lie on pages of their own, and so does what is left to do.
@@ -103,7 +103,7 @@ TEST_P(DeviceLoaderTest, OneCopyBringsABatch) {
   EXPECT_EQ(loader->Stats().slot_bytes % 4096, 0u) << "no column has memory elsewhere";
 }
 
-TEST_P(DeviceLoaderTest, SeekDropsWhatWasOnItsWay) {
+TEST_P(DeviceLoaderTest, SeekDropsPrefetchedBatches) {
   auto plain = Loader::Open(Options()).value()->Iterate();
   auto loader = Open(Options());
   auto iterator = loader->Iterate();
@@ -131,7 +131,7 @@ TEST_P(DeviceLoaderTest, ARefusedSeekDropsNothing) {
   EXPECT_EQ(iterator->NextOnDevice().value().index(), 1u);
 }
 
-TEST_P(DeviceLoaderTest, BatchesOutliveIt) {
+TEST_P(DeviceLoaderTest, BatchesOutliveTheLoader) {
   auto loader = Open(Options());
   DeviceBatch batch = loader->Iterate()->NextOnDevice().value();
   const Bytes bytes = Read(batch);
@@ -139,7 +139,7 @@ TEST_P(DeviceLoaderTest, BatchesOutliveIt) {
   EXPECT_EQ(Read(batch), bytes);
 }
 
-TEST_P(DeviceLoaderTest, StopEndsANextThatWaits) {
+TEST_P(DeviceLoaderTest, StopWakesABlockedNext) {
   for (int round = 0; round < 5; ++round) {
     auto loader = Open(Options(), /*buffers=*/2);
     auto iterator = loader->Iterate();
@@ -167,7 +167,7 @@ TEST_P(DeviceLoaderTest, ABadSampleIsAnErrorAndTheNextBatchFollows) {
   EXPECT_EQ(iterator->NextOnDevice().value().index(), 1u);
 }
 
-TEST_P(DeviceLoaderTest, ArraysComeAsTheyAre) {
+TEST_P(DeviceLoaderTest, DeliversArraysUnchanged) {
   std::vector<float> values(40);
   std::iota(values.begin(), values.end(), 0.0F);
   LoaderOptions options;
@@ -195,7 +195,7 @@ TEST_P(DeviceLoaderTest, ArraysComeAsTheyAre) {
   }
 }
 
-TEST_P(DeviceLoaderTest, OptionsThatMakeNoSenseAreRefused) {
+TEST_P(DeviceLoaderTest, RefusesBadOptions) {
   LoaderOptions options = Options();
   options.to_device.emplace();  // no device
   EXPECT_EQ(Loader::Open(options).error().code, Code::kInvalidArgument);

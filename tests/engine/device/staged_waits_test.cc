@@ -25,14 +25,14 @@ void ExpectCauses(const WaitCauses& causes, uint64_t storage, uint64_t decode, u
   EXPECT_EQ(causes.other_ns, other);
 }
 
-TEST(StagedWaits, AreTheStagersInThatTime) {
+TEST(StagedWaits, TakeTheCausesOfTheHostsWait) {
   ExpectCauses(ExplainStaged(Host(), 190, 90, 195), 60, 20, 10, 10 + 5);
   ExpectCauses(ExplainStaged(Host(), 190, 140, 195), 30, 10, 10, 5);  // half of the host's
   ExpectCauses(ExplainStaged(Host(), 190, 185, 195), 0, 0, 5, 5);
   ExpectCauses(ExplainStaged(Host(), 190, 192, 195), 0, 0, 0, 3);  // it was there
 }
 
-TEST(StagedWaits, WhatTheHostDoesNotExplainIsOther) {
+TEST(StagedWaits, UnexplainedTimeIsOther) {
   HostWait host = Host();
   host.causes = {.decode_ns = 20};
   ExpectCauses(ExplainStaged(host, 180, 100, 180), 0, 20, 0, 60);
@@ -60,7 +60,7 @@ TEST(StagedWaits, AlwaysAddUp) {
   }
 }
 
-TEST(StagedWaits, BatchesAreFoundByName) {
+TEST(StagedWaits, MatchHostAndDeviceWaitsByBatchName) {
   StagedWaits waits;
   waits.AddHostWait(Host({0, 0}));
   waits.AddHostWait(Host({0, 1}));

@@ -70,7 +70,7 @@ TEST_F(AssemblerTest, HandsOutEachRowOnceAndNoMoreBatchesThanItsDepth) {
   EXPECT_EQ(CompleteAllRows(assembler), 2) << "the third batch is short";
 }
 
-TEST_F(AssemblerTest, DeliversInOrderWhateverIsCompleteFirst) {
+TEST_F(AssemblerTest, DeliversInOrderHoweverRowsComplete) {
   Assembler assembler = Make(/*depth=*/2);
   std::vector<RowTicket> rows;
   while (const std::optional<RowTicket> row = assembler.Claim()) rows.push_back(*row);
@@ -102,7 +102,7 @@ TEST_F(AssemblerTest, GoesThroughTheEpochsAndEnds) {
   EXPECT_FALSE(assembler.Claim());
 }
 
-TEST_F(AssemblerTest, ManyRowsAreClaimedAtOnceButNeverOfTwoBatches) {
+TEST_F(AssemblerTest, AClaimNeverSpansTwoBatches) {
   Assembler assembler = Make(/*depth=*/3);
   std::vector<uint32_t> sizes;
   while (const std::optional<RowTicket> rows = assembler.Claim(3)) {
@@ -112,7 +112,7 @@ TEST_F(AssemblerTest, ManyRowsAreClaimedAtOnceButNeverOfTwoBatches) {
   EXPECT_EQ(sizes, (std::vector<uint32_t>{3, 1, 3, 1, 2}));
 }
 
-TEST_F(AssemblerTest, TheErrorOfTheLowestRowTakesThePlaceOfItsBatch) {
+TEST_F(AssemblerTest, AFailedBatchReportsTheErrorOfItsLowestRow) {
   Assembler assembler = Make(/*depth=*/2);
   std::vector<RowTicket> rows;
   while (const std::optional<RowTicket> row = assembler.Claim()) rows.push_back(*row);
@@ -127,7 +127,7 @@ TEST_F(AssemblerTest, TheErrorOfTheLowestRowTakesThePlaceOfItsBatch) {
   EXPECT_EQ(assembler.Take({}).value().index(), 1u) << "the next one follows";
 }
 
-TEST_F(AssemblerTest, ADeeperOneOpensMoreAtOnceAndAShallowerOneWhenBatchesWereTaken) {
+TEST_F(AssemblerTest, DepthGrowsAtOnceAndShrinksAsBatchesAreTaken) {
   Assembler assembler = Make(/*depth=*/1);
   EXPECT_EQ(CompleteAllRows(assembler), 4);
   assembler.SetDepth(3);
@@ -141,7 +141,7 @@ TEST_F(AssemblerTest, ADeeperOneOpensMoreAtOnceAndAShallowerOneWhenBatchesWereTa
   EXPECT_EQ(CompleteAllRows(assembler), 4);
 }
 
-TEST_F(AssemblerTest, WhatIsAppendedIsOpenedByReopen) {
+TEST_F(AssemblerTest, ReopenOpensAppendedBatches) {
   Assembler assembler = Make(/*depth=*/2, Schedule::kAppended);
   EXPECT_EQ(assembler.position(), std::nullopt);
   assembler.Append({7, 2});

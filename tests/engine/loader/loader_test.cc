@@ -92,7 +92,7 @@ TEST_F(LoaderTest, APinnedEpochIsPrefetchedAgain) {
   EXPECT_EQ(loader->epochs().next(), 0u) << "a pinned epoch is not taken";
 }
 
-TEST_F(LoaderTest, TwoIterationsSideBySide) {
+TEST_F(LoaderTest, InterleavedIterationsAreIndependent) {
   const auto epochs = Epochs(2);
   auto loader = Open();
   auto first = loader->Iterate(), second = loader->Iterate();
@@ -105,7 +105,7 @@ TEST_F(LoaderTest, TwoIterationsSideBySide) {
   EXPECT_EQ(prints[1], epochs[1]);
 }
 
-TEST_F(LoaderTest, IterationsOnManyThreads) {
+TEST_F(LoaderTest, IterationsOnManyThreadsTakeDifferentEpochs) {
   const auto epochs = Epochs(8);
   auto loader = Open();
   std::vector<Prints> taken(8);
@@ -124,7 +124,7 @@ TEST_F(LoaderTest, IterationsOnManyThreads) {
   EXPECT_EQ(taken, epochs);
 }
 
-TEST_F(LoaderTest, AnIterationThatIsLeftEarlyDisturbsNone) {
+TEST_F(LoaderTest, AbandonedIterationsDisturbNoOther) {
   const auto epochs = Epochs(6);
   auto loader = Open();
   for (uint64_t e = 0; e < 6; ++e) {
@@ -135,7 +135,7 @@ TEST_F(LoaderTest, AnIterationThatIsLeftEarlyDisturbsNone) {
   }
 }
 
-TEST_F(LoaderTest, SeekResumes) {
+TEST_F(LoaderTest, SeekResumesWithoutReplay) {
   const auto epochs = Epochs(3);
   auto loader = Open();
   auto iterator = loader->Iterate();
@@ -150,7 +150,7 @@ TEST_F(LoaderTest, SeekResumes) {
   EXPECT_EQ(iterator->Seek({0, kPerEpoch + 1}).error().code, Code::kInvalidArgument);
 }
 
-TEST_F(LoaderTest, AppendedBatches) {
+TEST_F(LoaderTest, AppendDeliversTheNamedBatches) {
   const auto epochs = Epochs(2);
   auto loader = Open();
   auto iterator = loader->Iterate();
@@ -165,7 +165,7 @@ TEST_F(LoaderTest, AppendedBatches) {
   EXPECT_EQ(Rest(*loader->Iterate()), epochs[0]) << "appending takes no epoch";
 }
 
-TEST_F(LoaderTest, BatchesByName) {
+TEST_F(LoaderTest, BatchAtDeliversTheNamedBatch) {
   const auto epochs = Epochs(3);
   auto loader = Open();
   for (uint64_t e = 0; e < 2; ++e) {
@@ -186,7 +186,7 @@ TEST_F(LoaderTest, BatchesByName) {
   EXPECT_EQ(loader->BatchAt({0, kPerEpoch}).error().code, Code::kInvalidArgument);
 }
 
-TEST_F(LoaderTest, WhatIsHeldIsCountedOverAllEngines) {
+TEST_F(LoaderTest, HeldBatchesCountAcrossIterations) {
   LoaderOptions options = Options();
   options.lent_batches = 3;
   auto loader = Loader::Open(options).value();
@@ -206,7 +206,7 @@ TEST_F(LoaderTest, WhatIsHeldIsCountedOverAllEngines) {
   EXPECT_TRUE(loader->Iterate()->Next().ok());
 }
 
-TEST_F(LoaderTest, HoldingMoreThanTheBudgetIsSaidOnce) {
+TEST_F(LoaderTest, WarnsOnceWhenHeldBatchesExceedTheBudget) {
   LoaderOptions options = Options();
   options.lent_batches = 0;
   RuntimeOptions runtime = options.runtime->options();
@@ -230,7 +230,7 @@ TEST_F(LoaderTest, HoldingMoreThanTheBudgetIsSaidOnce) {
   EXPECT_EQ(said, 1);
 }
 
-TEST_F(LoaderTest, AnEpochThatGaveNothingIsNotTaken) {
+TEST_F(LoaderTest, AnEpochThatDeliveredNothingIsNotTaken) {
   LoaderOptions options = Options();
   options.lent_batches = 1;
   auto loader = Loader::Open(options).value();
@@ -243,7 +243,7 @@ TEST_F(LoaderTest, AnEpochThatGaveNothingIsNotTaken) {
   EXPECT_EQ(loader->epochs().next(), 1u);
 }
 
-TEST_F(LoaderTest, StopWakesThoseThatWait) {
+TEST_F(LoaderTest, StopWakesBlockedConsumers) {
   for (int round = 0; round < 10; ++round) {
     auto loader = Open();
     std::vector<std::thread> consumers;
@@ -264,7 +264,7 @@ TEST_F(LoaderTest, StopWakesThoseThatWait) {
   }
 }
 
-TEST_F(LoaderTest, BatchesByNameOnManyThreads) {
+TEST_F(LoaderTest, BatchAtWorksOnManyThreads) {
   const auto epochs = Epochs(3);
   auto loader = Open();
   std::vector<std::thread> threads;
@@ -279,7 +279,7 @@ TEST_F(LoaderTest, BatchesByNameOnManyThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(LoaderTest, StopEndsWhatRunsAndWhatComes) {
+TEST_F(LoaderTest, StopEndsCurrentAndLaterIterations) {
   auto loader = Open();
   auto running = loader->Iterate();
   (void)running->Next().value();
@@ -290,13 +290,13 @@ TEST_F(LoaderTest, StopEndsWhatRunsAndWhatComes) {
   EXPECT_GE(loader->Stats().batches, 1u);
 }
 
-TEST_F(LoaderTest, OptionsAreCheckedWhenItIsOpened) {
+TEST_F(LoaderTest, OpenChecksOptions) {
   LoaderOptions options = Options();
   options.transforms.clear();
   EXPECT_EQ(Loader::Open(options).error().code, Code::kInvalidArgument);
 }
 
-TEST_F(LoaderTest, AnIdleEngineGivesItsMemoryBack) {
+TEST_F(LoaderTest, ReleaseIdleFreesMemory) {
   auto loader = Open();
   EXPECT_GT(loader->Stats().memory_used, 0u);
   loader->ReleaseIdle();

@@ -22,7 +22,7 @@ LoaderOptions Valid() {
   return options;
 }
 
-TEST(LoaderOptionTable, EachRowHasANameOfItsOwnAndADescription) {
+TEST(LoaderOptionTable, RowsHaveUniqueNamesAndDescriptions) {
   std::set<std::string> names;
   for (const LoaderOptionRow& row : AllLoaderOptions()) {
     EXPECT_TRUE(names.insert(row.option.name).second) << row.option.name << " is there twice";
@@ -31,7 +31,7 @@ TEST(LoaderOptionTable, EachRowHasANameOfItsOwnAndADescription) {
   }
 }
 
-TEST(LoaderOptionTable, DefaultsAreInTheirRanges) {
+TEST(LoaderOptionTable, DefaultsAreInRange) {
   const Status checked = CheckOptions(Valid());
   EXPECT_TRUE(checked.ok()) << checked.error().ToString();
 }
@@ -62,7 +62,7 @@ struct PutOut {
   }
 };
 
-TEST(LoaderOptionTable, WhatIsOutOfRangeIsRefusedByName) {
+TEST(LoaderOptionTable, RefusesValuesOutOfRangeByName) {
   int refused = 0;
   for (const LoaderOptionRow& row : AllLoaderOptions()) {
     for (const bool below : {true, false}) {

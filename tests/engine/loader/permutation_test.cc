@@ -60,7 +60,7 @@ uint64_t Lehmer(const std::vector<uint64_t>& table) {
   return code;
 }
 
-TEST(Permutation, IsOneForEveryLengthUpTo2000) {
+TEST(Permutation, IsABijectionForEveryLengthUpTo2000) {
   for (uint64_t n = 1; n <= 2000; ++n) {
     for (uint64_t epoch : {0ull, 1ull, ~0ull}) {
       ASSERT_TRUE(IsPermutation(Table(n, n * 31, epoch))) << n << " " << epoch;
@@ -68,13 +68,13 @@ TEST(Permutation, IsOneForEveryLengthUpTo2000) {
   }
 }
 
-TEST(Permutation, IsOneForLargeLengths) {
+TEST(Permutation, IsABijectionForLargeLengths) {
   for (uint64_t n : {65535ull, 65536ull, 65537ull, 1281167ull, 4194305ull}) {
     EXPECT_TRUE(IsPermutation(Table(n, 5, 3))) << n;
   }
 }
 
-TEST(Permutation, StaysInsideHugeLengthsAndRepeatsNothing) {
+TEST(Permutation, IsInRangeAndInjectiveForHugeLengths) {
   for (uint64_t n : {(uint64_t{1} << 32) + 1, (uint64_t{1} << 62) + 12345, ~uint64_t{0},
                      ~uint64_t{0} - (uint64_t{1} << 33) + 2}) {
     const Permutation permutation(n, 11, 2);
@@ -102,7 +102,7 @@ TEST(Permutation, IsTheSameOnEveryMachine) {
 }
 
 // 1500 of each; 300 where Effort is less than full.
-TEST(Permutation, AllOrdersOfFewAreEquallyLikely) {
+TEST(Permutation, AllOrdersOfShortLengthsAreEquallyLikely) {
   for (uint64_t n : {2, 3, 4, 5}) {
     uint64_t orders = 1;
     for (uint64_t i = 2; i <= n; ++i) orders *= i;
@@ -116,7 +116,7 @@ TEST(Permutation, AllOrdersOfFewAreEquallyLikely) {
   }
 }
 
-TEST(Permutation, EveryPlaceGetsEverySampleEquallyOften) {
+TEST(Permutation, EveryPositionGetsEverySampleEquallyOften) {
   for (uint64_t n : {63, 64, 65, 256, 257, 1000}) {
     std::vector<uint64_t> counts(n * 8);
     for (uint64_t epoch = 0; epoch < n * 400; ++epoch) {
@@ -149,7 +149,7 @@ TEST(Permutation, NeighboursAreUnrelated) {
   }
 }
 
-TEST(Permutation, PairsOfPlacesGetAllPairsOfSamples) {
+TEST(Permutation, NeighboursGetAllPairsOfSamplesEquallyOften) {
   constexpr uint64_t kN = 16;
   std::vector<uint64_t> counts(kN * (kN - 1));
   for (uint64_t epoch = 0; epoch < 400000; ++epoch) {

@@ -118,7 +118,7 @@ TEST(ProducerArrays, AShuffledEpochIsTheInputPermuted) {
   EXPECT_EQ(loader->Stats().plan, "rows copied as they are");
 }
 
-TEST(ProducerArrays, EveryTypeAndShapeOfRows) {
+TEST(ProducerArrays, DeliversRowsOfEveryTypeAndShape) {
   for (DType dtype :
        {DType::kBool, DType::kU8, DType::kI8, DType::kU16, DType::kI16, DType::kU32, DType::kI32,
         DType::kU64, DType::kI64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
@@ -131,7 +131,7 @@ TEST(ProducerArrays, EveryTypeAndShapeOfRows) {
   }
 }
 
-TEST(ProducerArrays, OneColumnInOrder) {
+TEST(ProducerArrays, DeliversOneColumnInOrder) {
   const Array rows("row", DType::kU8, {3}, 20);
   LoaderOptions options = OptionsOf({rows.column});
   options.shuffle = false;
@@ -143,7 +143,7 @@ TEST(ProducerArrays, OneColumnInOrder) {
   EXPECT_EQ(TakeRows(*loader, {&rows}), Numbers(18));
 }
 
-TEST(ProducerArrays, BigRowsAndBigLabels) {
+TEST(ProducerArrays, DeliversBigRowsAndBigLabels) {
   const Array images("image", DType::kU8, {1000, 1000}, 9), masks("mask", DType::kU8, {70'000}, 9);
   LoaderOptions options = OptionsOf({images.column, masks.column});
   options.batch_size = 2;
@@ -151,7 +151,7 @@ TEST(ProducerArrays, BigRowsAndBigLabels) {
   EXPECT_EQ(Sorted(TakeRows(*loader, {&images, &masks})), Numbers(9));
 }
 
-TEST(ProducerArrays, ABatchOfManySmallRows) {
+TEST(ProducerArrays, FillsABatchOfManySmallRows) {
   const Array rows("row", DType::kU16, {}, 100'003);
   LoaderOptions options = OptionsOf({rows.column});
   options.batch_size = 40'000;  // more than one worker fills at once
@@ -192,7 +192,7 @@ TEST(ProducerArrays, BytesDependOnNeitherThreadsNorDepthNorExecutor) {
   }
 }
 
-TEST(ProducerArrays, RowsApartAndBackwards) {
+TEST(ProducerArrays, DeliversRowsWithNegativeStrides) {
   Array rows("row", DType::kU32, {3}, 30);
   rows.column.samples = 15;
   rows.column.row_stride = -24;
@@ -243,7 +243,7 @@ TEST(ProducerArrays, BatchesAreCopiesThatOutliveTheArrays) {
   EXPECT_TRUE(std::ranges::equal(batch.images().as<uint8_t>(), wanted));
 }
 
-TEST(ProducerArrays, TransformsSeePixelsAndTheirDraws) {
+TEST(ProducerArrays, TransformsMatchThePlanAppliedByHand) {
   const Array images("image", DType::kU8, {37, 51, 3}, 40), labels("label", DType::kU8, {5}, 40);
   for (DType dtype : {DType::kU8, DType::kF16, DType::kBF16, DType::kF32}) {
     const Layout layout = SizeOf(dtype) == 2 ? Layout::kNchw : Layout::kNhwc;
@@ -286,7 +286,7 @@ TEST(ProducerArrays, TransformsSeePixelsAndTheirDraws) {
   }
 }
 
-TEST(ProducerArrays, WhatCannotBeTransformedIsNamed) {
+TEST(ProducerArrays, ErrorsNameArraysThatCannotBeTransformed) {
   const auto refusal = [](DType dtype, std::vector<int64_t> shape, bool transform, DType wanted) {
     const Array array("image", dtype, std::move(shape), 2);
     LoaderOptions options = OptionsOf({array.column});
@@ -310,7 +310,7 @@ TEST(ProducerArrays, WhatCannotBeTransformedIsNamed) {
   EXPECT_TRUE(has(refusal(DType::kU8, {4}, false, DType::kF32), "dtype is float32"));
 }
 
-TEST(ProducerArrays, RowsThatAreCopiedHaveNoOtherLayout) {
+TEST(ProducerArrays, RefusesALayoutForCopiedRows) {
   const Array array("image", DType::kU8, {4, 5, 3}, 2);
   LoaderOptions options = OptionsOf({array.column});
   options.layout = Layout::kNchw;
@@ -319,7 +319,7 @@ TEST(ProducerArrays, RowsThatAreCopiedHaveNoOtherLayout) {
   EXPECT_NE(loader.error().ToString().find("layout is NCHW"), std::string::npos);
 }
 
-TEST(ProducerArrays, ManyLoadersComeAndGo) {
+TEST(ProducerArrays, DestroyingLoadersAtWorkFreesTheirMemory) {
   const Array rows("row", DType::kF32, {100}, 500);
   LoaderOptions options = OptionsOf({rows.column});
   for (int i = 0; i < 60; ++i) {  // and each is destroyed in the middle of its work

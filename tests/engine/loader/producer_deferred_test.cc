@@ -174,7 +174,7 @@ void ExpectSameBatches(LoaderOptions options, Seen& seen) {
   }
 }
 
-TEST(ProducerDeferredOps, IsTheSameOnADeviceOfMadePhotographs) {
+TEST(ProducerDeferredOps, MatchesTheHostOnSyntheticPhotographs) {
   const PhotoFolder photos(23, 3);
   Random random(3);
   Seen seen;
@@ -186,8 +186,8 @@ TEST(ProducerDeferredOps, IsTheSameOnADeviceOfMadePhotographs) {
   for (const int rows : {seen.mirrored, seen.erased, seen.blended, seen.cut}) EXPECT_GT(rows, 100);
 }
 
-// Turned as the EXIF tag says; and the mirror comes after that.
-TEST(ProducerDeferredOps, IsTheSameOfTurnedPhotographs) {
+// The rotation of the EXIF tag comes first, then the mirror.
+TEST(ProducerDeferredOps, MatchesTheHostOnRotatedPhotographs) {
   const PhotoFolder photos(18, 1);
   for (uint64_t id = 0; id < 18; ++id) {
     testing::JpegOptions jpeg;
@@ -206,7 +206,7 @@ TEST(ProducerDeferredOps, IsTheSameOfTurnedPhotographs) {
   }
 }
 
-TEST(ProducerDeferredOps, IsTheSameOfArrays) {
+TEST(ProducerDeferredOps, MatchesTheHostOnArrays) {
   constexpr uint64_t kSamples = 20;
   Random random(5);
   Seen seen;
@@ -223,7 +223,7 @@ TEST(ProducerDeferredOps, IsTheSameOfArrays) {
   }
 }
 
-TEST(ProducerDeferredOps, IsTheSameOfRealPhotographs) {
+TEST(ProducerDeferredOps, MatchesTheHostOnRealPhotographs) {
   const char* const folder = std::getenv("STOKER_PHOTOS");
   if (folder == nullptr) GTEST_SKIP() << "STOKER_PHOTOS is not set";
   const auto source = ImageFolder(folder).value();
@@ -241,7 +241,7 @@ TEST(ProducerDeferredOps, IsTheSameOfRealPhotographs) {
 }
 
 // Without transforms there is nothing to finish: rows are mixed on the CPU.
-TEST(ProducerDeferredOps, RowsThatAreCopiedAreTheSame) {
+TEST(ProducerDeferredOps, MatchesTheHostOnCopiedRows) {
   std::vector<float> values(7 * 4);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) / 3;
   std::vector<uint8_t> labels = {0, 1, 2, 2, 1, 0, 1};

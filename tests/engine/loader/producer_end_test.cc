@@ -73,7 +73,7 @@ int LiveThreadsAtRest() {
 }
 
 // 60 moments with each executor; fewer where Effort is less than full.
-TEST(ProducerEnd, AtAnyMomentWithoutThreadsOrDescriptorsLeft) {
+TEST(ProducerEnd, StopsAtAnyMomentWithoutLeakingThreadsOrDescriptors) {
   const PhotoFolder photos(40, 2);
   const int rounds = Effort(60);
   RandomStream random({11, 0, 0}, 0);
@@ -103,7 +103,7 @@ TEST(ProducerEnd, AtAnyMomentWithoutThreadsOrDescriptorsLeft) {
   }
 }
 
-TEST(ProducerEnd, StopWakesAConsumerThatWaits) {
+TEST(ProducerEnd, StopWakesABlockedConsumer) {
   const PhotoFolder photos(8, 1);
   RuntimeOptions runtime;
   runtime.executor = DefaultExecutorUnderTest();
@@ -125,7 +125,7 @@ TEST(ProducerEnd, StopWakesAConsumerThatWaits) {
   }
 }
 
-TEST(ProducerEnd, AnotherThreadMayAskForStats) {
+TEST(ProducerEnd, StatsMayBeReadOnAnotherThread) {
   const PhotoFolder photos(20, 1);
   RuntimeOptions runtime;
   runtime.executor = DefaultExecutorUnderTest();
@@ -158,7 +158,7 @@ int InChild(Function child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST(ProducerEnd, AForkedChildIsToldAndMayOpenItsOwn) {
+TEST(ProducerEnd, AForkedChildIsRefusedAndMayOpenItsOwn) {
   const PhotoFolder photos(8, 1);
   RuntimeOptions runtime;
   runtime.executor = DefaultExecutorUnderTest();

@@ -1,4 +1,4 @@
-// How many batches a consumer may hold, and for how long.
+// A consumer may hold as many batches as allowed, for as long as it likes.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -54,7 +54,7 @@ TEST(ProducerLent, AllLabelsOfAnEpochAreHeldUnderASmallBudget) {
   }
 }
 
-TEST(ProducerLent, AnImageThatIsOwnedCountsAsLent) {
+TEST(ProducerLent, AnOwnedImageCountsAsLent) {
   const testing::PhotoFolder photos(12, 2);
   LoaderOptions options = Options(photos);
   options.lent_batches = 1;

@@ -101,7 +101,7 @@ void ExpectMixedByHand(const Batch& mixed, const Batch& plain, const MixedRow& i
   }
 }
 
-TEST_F(ProducerMix, IsMixingByHandOfEveryTypeAndLayout) {
+TEST_F(ProducerMix, MatchesMixingByHandForEveryTypeAndLayout) {
   for (const DType dtype : {DType::kU8, DType::kF16, DType::kBF16, DType::kF32}) {
     for (const Layout layout : {Layout::kNhwc, Layout::kNchw}) {
       LoaderOptions options = Options();
@@ -141,7 +141,7 @@ TEST_F(ProducerMix, IsMixingByHandOfEveryTypeAndLayout) {
 }
 
 // 61 = 5 × 12 + 1.
-TEST_F(ProducerMix, AShortLastBatchOfOneRowIsMixedWithItself) {
+TEST_F(ProducerMix, ALastBatchOfOneRowIsMixedWithItself) {
   LoaderOptions options = Options();
   auto mixing = Open(options);
   options.mix.reset();
@@ -219,7 +219,7 @@ TEST_F(ProducerMix, SeekToTheMiddleAndAppendGiveTheSameBatches) {
   EXPECT_EQ(Take(*resumed, 2), (std::vector<uint64_t>{expected[4], expected[1]}));
 }
 
-TEST_F(ProducerMix, AFailedSampleFailsItsBatchAndNoOther) {
+TEST_F(ProducerMix, AFailedSampleFailsOnlyItsBatch) {
   const PhotoFolder photos(30, 2);
   LoaderOptions options = Options();
   options.source = photos.Source();
@@ -255,7 +255,7 @@ TEST_F(ProducerMix, TheBudgetHasRoomForSoftLabels) {
   EXPECT_LE(loader->Stats().memory_peak, minimum);
 }
 
-TEST_F(ProducerMix, MoreClassesThanTheSourceHasAreAllowedAndFewerAreNamed) {
+TEST_F(ProducerMix, AcceptsMoreClassesThanTheSourceAndRefusesFewer) {
   LoaderOptions options = Options();
   options.mix->num_classes = 10;
   const Batch batch = Open(options)->Next().value();
@@ -267,7 +267,7 @@ TEST_F(ProducerMix, MoreClassesThanTheSourceHasAreAllowedAndFewerAreNamed) {
   EXPECT_NE(Refusal(options).find("MixUp.alpha is -2"), std::string::npos);
 }
 
-TEST_F(ProducerMix, SamplesWithoutLabelsAreRefused) {
+TEST_F(ProducerMix, RefusesSamplesWithoutLabels) {
   LoaderOptions options = Options();
   options.source = ImageFolder(photos_->path() + "/class0").value();
   EXPECT_NE(Refusal(options).find("has none"), std::string::npos) << Refusal(options);
@@ -299,7 +299,7 @@ TEST_F(ProducerMix, LabelsWithoutClassNamesAreDeliveredAndMixed) {
   EXPECT_NE(Refusal(options).find("has none"), std::string::npos) << Refusal(options);
 }
 
-TEST_F(ProducerMix, StopsInTheMiddle) {
+TEST_F(ProducerMix, StopsMidEpoch) {
   for (ExecutorKind executor : ExecutorsUnderTest()) {
     RuntimeOptions runtime = RuntimeUnderTest(4);
     runtime.executor = executor;
@@ -345,7 +345,7 @@ class ProducerMixArrays : public ProducerMix {
   std::vector<int64_t> classes_ = std::vector<int64_t>(kSamples);
 };
 
-TEST_F(ProducerMixArrays, WithAndWithoutTransforms) {
+TEST_F(ProducerMixArrays, MixesWithAndWithoutTransforms) {
   for (const bool transformed : {false, true}) {
     LoaderOptions options =
         Over(Images(DType::kU8, {kSide, kSide, 3}), LabelsOf(classes_, DType::kI64));
@@ -362,7 +362,7 @@ TEST_F(ProducerMixArrays, WithAndWithoutTransforms) {
   }
 }
 
-TEST_F(ProducerMixArrays, LabelsOfEveryIntegerType) {
+TEST_F(ProducerMixArrays, AcceptsLabelsOfEveryIntegerType) {
   std::vector<int8_t> i8(classes_.begin(), classes_.end());
   std::vector<uint8_t> u8(classes_.begin(), classes_.end());
   std::vector<int16_t> i16(classes_.begin(), classes_.end());
@@ -399,7 +399,7 @@ TEST_F(ProducerMixArrays, ALabelOutOfRangeIsAnErrorThatNamesIt) {
   EXPECT_FALSE(loader->Next().ok());
 }
 
-TEST_F(ProducerMixArrays, AnyShapeIsBlendedAndOnlyImagesAreCut) {
+TEST_F(ProducerMixArrays, MixUpTakesAnyShapeAndCutMixImagesOnly) {
   const ArrayColumn labels = LabelsOf(classes_, DType::kI64);
   LoaderOptions options = Over(Images(DType::kF32, {48}), labels);
   EXPECT_NE(Refusal(options).find("CutMix needs images"), std::string::npos) << Refusal(options);
@@ -412,7 +412,7 @@ TEST_F(ProducerMixArrays, AnyShapeIsBlendedAndOnlyImagesAreCut) {
             std::string::npos);
 }
 
-TEST_F(ProducerMixArrays, WhatIsNoClassNumberIsRefused) {
+TEST_F(ProducerMixArrays, RefusesLabelsThatAreNotClassNumbers) {
   const ArrayColumn images = Images(DType::kU8, {kSide, kSide, 3});
   const std::vector<float> soft(kSamples * 7);
   EXPECT_NE(

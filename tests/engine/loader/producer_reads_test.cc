@@ -63,7 +63,7 @@ LoaderOptions OptionsOfReads(const PhotoFolder& photos, std::shared_ptr<Runtime>
   return options;
 }
 
-TEST(ProducerReads, LateAndOutOfOrderTheyGiveTheSameBatches) {
+TEST(ProducerReads, LateAndReorderedReadsGiveTheSameBatches) {
   const PhotoFolder photos(kReadPhotos, 4);
   auto expected = TakeEpoch(
       *Producer::Open(OptionsOfReads(photos, Runtime::Create(RuntimeUnderTest(2)).value()))
@@ -79,7 +79,7 @@ TEST(ProducerReads, LateAndOutOfOrderTheyGiveTheSameBatches) {
   }
 }
 
-TEST(ProducerReads, OneThatFailsIsAnErrorOfItsBatchAlone) {
+TEST(ProducerReads, AFailedReadFailsOnlyItsBatch) {
   const PhotoFolder photos(kReadPhotos, 4);
   const auto expected = TakeEpoch(
       *Producer::Open(OptionsOfReads(photos, Runtime::Create(RuntimeUnderTest(2)).value()))

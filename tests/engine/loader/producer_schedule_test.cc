@@ -65,7 +65,7 @@ class ProducerScheduleTest : public ::testing::Test {
   PhotoFolder photos_{41, 3};
 };
 
-TEST_F(ProducerScheduleTest, TheSameEpochAgainAndAgain) {
+TEST_F(ProducerScheduleTest, RepeatsTheSameEpoch) {
   const auto epochs = Epochs(3);
   ASSERT_EQ(epochs[0].size(), kPerEpoch);
   auto loader = Producer::Open(Options()).value();
@@ -78,7 +78,7 @@ TEST_F(ProducerScheduleTest, TheSameEpochAgainAndAgain) {
   EXPECT_EQ(TakeEpoch(*loader), epochs[2]);
 }
 
-TEST_F(ProducerScheduleTest, AppendedBatchesInTheOrderOfTheCalls) {
+TEST_F(ProducerScheduleTest, DeliversAppendedBatchesInCallOrder) {
   const auto epochs = Epochs(4);
   auto loader = Producer::Open(Options()).value();
   (void)loader->Next().value();  // in the middle of something else
@@ -111,7 +111,7 @@ TEST_F(ProducerScheduleTest, AppendedBatchesInTheOrderOfTheCalls) {
 
 // Short batches reuse the place of long ones and the other way round, with every depth: 60 of them,
 // 12 where Effort is less than full.
-TEST_F(ProducerScheduleTest, ShortBatchesInAnyPlace) {
+TEST_F(ProducerScheduleTest, ShortBatchesMayComeAnywhere) {
   const auto epochs = Epochs(2);
   const auto batches = static_cast<uint64_t>(testing::Effort(60));
   for (int depth : {1, 2, 3, 5}) {

@@ -73,7 +73,7 @@ class ProducerSettings : public ::testing::TestWithParam<ExecutorKind> {
 PhotoFolder* ProducerSettings::photos_ = nullptr;
 
 // Another loader, whose needs jump, takes workers and memory away and gives them back.
-TEST_P(ProducerSettings, WhateverOthersTakeTheBytesAreTheSame) {
+TEST_P(ProducerSettings, BatchesDoNotDependOnOtherLoaders) {
   const auto reference =
       Producer::Open(Options(Runtime::Create(RuntimeUnderTest(1)).value())).value();
   const std::shared_ptr<Runtime> runtime = Tuned();
@@ -90,7 +90,7 @@ TEST_P(ProducerSettings, WhateverOthersTakeTheBytesAreTheSame) {
   EXPECT_GT(loader->Stats().decisions_made, 0u);
 }
 
-TEST_P(ProducerSettings, WhatIsFixedStays) {
+TEST_P(ProducerSettings, FixedSettingsStay) {
   RuntimeOptions given = RuntimeUnderTest(3);
   given.executor = GetParam();
   given.reads_in_flight = 5;
@@ -121,7 +121,7 @@ TEST_P(ProducerSettings, MemoryFollowsTheDepth) {
 }
 
 // It ends right after its settings have moved, with so many more batches taken.
-TEST_P(ProducerSettings, EndsWhileItIsBeingTuned) {
+TEST_P(ProducerSettings, EndsWhileBeingTuned) {
   for (int round = 0; round < Effort(5); ++round) {
     const auto loader = Producer::Open(Options(Tuned())).value();
     BurstsUntilDeeper(*loader);
@@ -129,7 +129,7 @@ TEST_P(ProducerSettings, EndsWhileItIsBeingTuned) {
   }
 }
 
-TEST_P(ProducerSettings, SeekKeepsWhatWasLearnt) {
+TEST_P(ProducerSettings, SeekKeepsTunedSettings) {
   const auto loader = Producer::Open(Options(Tuned())).value();
   BurstsUntilDeeper(*loader);
   const int depth = loader->Stats().depth;
@@ -140,7 +140,7 @@ TEST_P(ProducerSettings, SeekKeepsWhatWasLearnt) {
 
 INSTANTIATE_TEST_SUITE_P(All, ProducerSettings, ::testing::ValuesIn(ExecutorsUnderTest()));
 
-TEST(TuningOptions, NonsenseIsRefused) {
+TEST(TuningOptions, RefusesNonsense) {
   LoaderOptions options;
   options.source = PhotoFolder(4, 1).Source();
   options.transforms = {Resize{32}, CenterCrop{32, 32}};

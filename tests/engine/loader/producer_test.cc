@@ -125,7 +125,7 @@ TEST_F(ProducerTest, AnotherSeedGivesOtherBytes) {
   EXPECT_NE(TakeEpoch(*Open(other)), TakeEpoch(*Open(Options())));
 }
 
-TEST_F(ProducerTest, RanksTogetherSeeWhatOneSees) {
+TEST_F(ProducerTest, RanksTogetherDeliverWhatOneRankDelivers) {
   std::vector<uint64_t> one = TakeIds(*Open(Options()));
   std::sort(one.begin(), one.end());
   for (uint32_t world : {3u, 8u}) {
@@ -142,7 +142,7 @@ TEST_F(ProducerTest, RanksTogetherSeeWhatOneSees) {
   }
 }
 
-TEST_F(ProducerTest, TheEndOfAnEpochIsSaidOnce) {
+TEST_F(ProducerTest, ReportsTheEndOfAnEpochOnce) {
   LoaderOptions options = Options();
   options.epochs = 2;
   auto loader = Open(options);
@@ -173,7 +173,7 @@ TEST_F(ProducerTest, SeekResumesExactly) {
   EXPECT_EQ(resumed->Seek({0, per_epoch}).error().code, Code::kInvalidArgument);
 }
 
-TEST_F(ProducerTest, TheConsumerIsRefusedMoreThanItMayHoldAndNeverWaitsForItself) {
+TEST_F(ProducerTest, HoldingTooManyBatchesIsAnErrorAndNotADeadlock) {
   LoaderOptions options = Options();
   options.lent_batches = 2;
   options.depth = 1;
@@ -275,7 +275,7 @@ TEST_F(ProducerTest, ABudgetBelowOneBatchNamesTheMinimum) {
   EXPECT_LE(loader->Stats().memory_peak, minimum);
 }
 
-TEST_F(ProducerTest, AReaderThatCannotBeMadeIsAnErrorOfNext) {
+TEST_F(ProducerTest, NextReportsAReaderThatCannotBeMade) {
   const auto make_reader = []() -> Result<std::unique_ptr<Reader>> {
     return Error{Code::kResourceExhausted, "no ring today"};
   };
@@ -289,7 +289,7 @@ TEST_F(ProducerTest, AReaderThatCannotBeMadeIsAnErrorOfNext) {
   }
 }
 
-TEST_F(ProducerTest, AllWorkingMemoryGoesBackToTheBudget) {
+TEST_F(ProducerTest, ReturnsAllWorkingMemoryToTheBudget) {
   LoaderOptions options = Options();
   auto loader = Open(options);
   (void)Take(*loader, 3);
@@ -298,7 +298,7 @@ TEST_F(ProducerTest, AllWorkingMemoryGoesBackToTheBudget) {
   EXPECT_EQ(options.runtime->budget().used(), 0u);
 }
 
-TEST_F(ProducerTest, BadOptionsAreNamed) {
+TEST_F(ProducerTest, ErrorsNameBadOptions) {
   const auto cause = [](auto change) {
     LoaderOptions options = Options();
     change(options);

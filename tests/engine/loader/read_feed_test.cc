@@ -56,7 +56,7 @@ TEST_F(ReadFeedTest, RowsBecomeRequestsInOrder) {
   EXPECT_EQ(samples.reading(), 2 * kBatch);
 }
 
-TEST_F(ReadFeedTest, NoMoreThanIsAskedForAndMayBeReadAtATime) {
+TEST_F(ReadFeedTest, RespectsTheSpanAndTheLimitOfReads) {
   SamplesInFlight samples(32, budget_, /*in_memory=*/false);
   ReadFeed feed(options_, order_, samples, /*run=*/1);
   EXPECT_EQ(feed.Fill(assembler_, std::span(requests_).first(3)), 3u);
@@ -67,7 +67,7 @@ TEST_F(ReadFeedTest, NoMoreThanIsAskedForAndMayBeReadAtATime) {
   EXPECT_EQ(feed.Fill(assembler_, requests_), 1u);
 }
 
-TEST_F(ReadFeedTest, WithoutARowNoSampleIsKept) {
+TEST_F(ReadFeedTest, TakesNoSampleWithoutARow) {
   SamplesInFlight samples(32, budget_, /*in_memory=*/false);
   ReadFeed feed(options_, order_, samples, /*run=*/1);
   ASSERT_EQ(feed.Fill(assembler_, requests_), 2 * kBatch);

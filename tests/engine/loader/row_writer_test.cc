@@ -130,7 +130,7 @@ class RowWriterTest : public ::testing::Test {
   FakeSamples flow_;
 };
 
-TEST_F(RowWriterTest, ReadyPhotographsAreDecodedTogetherAndEachBecomesItsRow) {
+TEST_F(RowWriterTest, DecodesReadyPhotographsTogetherIntoTheirRows) {
   Open(Photos());
   for (uint32_t row = 0; row < kRows; ++row) flow_.ready.push_back(Read(row));
   const uint32_t first = flow_.TakeReady().value();
@@ -164,7 +164,7 @@ TEST_F(RowWriterTest, ADamagedPhotographIsAnErrorThatNamesItsFile) {
   EXPECT_EQ(Row(1), Expected(1));
 }
 
-TEST_F(RowWriterTest, AReadThatFailedIsItsSamplesError) {
+TEST_F(RowWriterTest, AFailedReadIsItsSamplesError) {
   Open(Photos());
   const uint32_t index = Read(0);
   samples_[index].read.status = Error{Code::kNotFound, "gone"};
@@ -173,7 +173,7 @@ TEST_F(RowWriterTest, AReadThatFailedIsItsSamplesError) {
   EXPECT_EQ(flow_.ended[0].status.error().code, Code::kNotFound);
 }
 
-TEST_F(RowWriterTest, WhatFindsNoMemoryWaitsAndDoesNotEnd) {
+TEST_F(RowWriterTest, PostponesSamplesWithoutMemory) {
   Open(Photos());
   const uint32_t index = Read(0);
   samples_[index].read.status =

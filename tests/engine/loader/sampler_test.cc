@@ -59,7 +59,7 @@ Dealt Deal(const SamplerOptions& options, uint64_t epoch) {
 
 class SamplerRanks : public testing::TestWithParam<uint32_t> {};
 
-TEST_P(SamplerRanks, EqualsTheDefinition) {
+TEST_P(SamplerRanks, MatchesTheDefinition) {
   const uint32_t world = GetParam();
   for (uint64_t n : {1, 2, 3, 7, 8, 9, 23, 24, 25, 63, 64, 65, 101}) {
     for (uint32_t batch : {1u, 2u, 3u, 5u, 8u, 64u, 1000u}) {
@@ -148,7 +148,7 @@ TEST_P(SamplerRanks, DropAndPadGiveAllRanksEquallyMany) {
   }
 }
 
-TEST_P(SamplerRanks, TogetherEqualOneRank) {
+TEST_P(SamplerRanks, RanksTogetherEqualOneRank) {
   for (Remainder remainder : {Remainder::kUneven, Remainder::kDrop}) {
     const SamplerOptions one{.samples = 1009, .shuffle = true, .seed = 8, .batch_size = 24};
     SamplerOptions many = one;
@@ -187,7 +187,7 @@ TEST(Sampler, IsSequentialWhenNotShuffling) {
   EXPECT_EQ(order.At(99, 1, 2).sample, 6u);
 }
 
-TEST(Sampler, ShufflesEachEpochAnew) {
+TEST(Sampler, ShufflesEachEpochDifferently) {
   const Sampler order = Make({.samples = 1000, .shuffle = true, .seed = 1, .batch_size = 1000});
   int same = 0;
   for (uint32_t row = 0; row < 1000; ++row) {
@@ -196,7 +196,7 @@ TEST(Sampler, ShufflesEachEpochAnew) {
   EXPECT_LE(same, 8);
 }
 
-TEST(Sampler, PadDealsFewSamplesRoundAndRound) {
+TEST(Sampler, PadRepeatsSamplesForRanksWithoutAny) {
   for (uint32_t rank = 0; rank < 8; ++rank) {
     const Sampler order =
         Make({.samples = 3, .rank = rank, .world = 8, .remainder = Remainder::kPad});

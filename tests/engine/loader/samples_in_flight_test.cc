@@ -1,4 +1,5 @@
-// SamplesInFlight: how many samples there are, who gets which, and what memory they hold.
+// SamplesInFlight limits the samples in flight, hands them out in the order of need and accounts
+// for their buffers.
 #include "engine/loader/samples_in_flight.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ std::vector<uint32_t> TakeAllSamples(SamplesInFlight& samples) {
   return taken;
 }
 
-TEST(SamplesInFlight, GivesEachOnceAndNoMoreThanMayBeInUse) {
+TEST(SamplesInFlight, TakesEachSampleOnceUpToTheLimit) {
   MemoryBudget memory(kPlentyForSamples);
   SamplesInFlight samples(16, memory, /*in_memory=*/false);
   std::vector<uint32_t> taken = TakeAllSamples(samples);
@@ -32,7 +33,7 @@ TEST(SamplesInFlight, GivesEachOnceAndNoMoreThanMayBeInUse) {
   EXPECT_EQ(TakeAllSamples(samples).size(), 10u);
 }
 
-TEST(SamplesInFlight, BuffersBeyondTheLimitGoBackToTheBudget) {
+TEST(SamplesInFlight, ReturnsBuffersBeyondTheLimitToTheBudget) {
   MemoryBudget memory(kPlentyForSamples);
   SamplesInFlight samples(16, memory, /*in_memory=*/false);
   const std::vector<uint32_t> taken = TakeAllSamples(samples);
@@ -44,7 +45,7 @@ TEST(SamplesInFlight, BuffersBeyondTheLimitGoBackToTheBudget) {
   EXPECT_EQ(memory.used(), 0u);
 }
 
-TEST(SamplesInFlight, WithoutRoomForAnotherBufferThereIsNoneUntilOneIsGivenBack) {
+TEST(SamplesInFlight, WaitsForABufferWhenTheBudgetIsFull) {
   MemoryBudget memory(2 * kBufferBytes);
   SamplesInFlight samples(16, memory, /*in_memory=*/false);
   const std::vector<uint32_t> taken = TakeAllSamples(samples);
@@ -54,19 +55,19 @@ TEST(SamplesInFlight, WithoutRoomForAnotherBufferThereIsNoneUntilOneIsGivenBack)
   EXPECT_TRUE(samples.Take());
 }
 
-TEST(SamplesInFlight, TheOnlyOneGoesWithoutABuffer) {
+TEST(SamplesInFlight, OneSampleNeedsNoBuffer) {
   MemoryBudget memory(0);
   SamplesInFlight samples(16, memory, /*in_memory=*/false);
   EXPECT_EQ(TakeAllSamples(samples).size(), 1u);
 }
 
-TEST(SamplesInFlight, ThoseInMemoryNeedNoBuffers) {
+TEST(SamplesInFlight, SamplesInMemoryNeedNoBuffers) {
   MemoryBudget memory(0);
   SamplesInFlight samples(16, memory, /*in_memory=*/true);
   EXPECT_EQ(TakeAllSamples(samples).size(), 16u);
 }
 
-TEST(SamplesInFlight, TheReadyOneWhoseRowIsNeededFirstIsTakenFirst) {
+TEST(SamplesInFlight, TakesTheReadySampleNeededFirst) {
   MemoryBudget memory(kPlentyForSamples);
   SamplesInFlight samples(16, memory, /*in_memory=*/false);
   const std::vector<RowTicket> rows = {{.batch = 1, .row = 0},
@@ -102,7 +103,7 @@ TEST(SamplesInFlight, ReadsAreCountedAndLimited) {
   EXPECT_TRUE(samples.MayRead());
 }
 
-TEST(SamplesInFlight, WithLessThanHalfOfThemFreeItIsStarvedUntilHalfAre) {
+TEST(SamplesInFlight, WaitsUntilHalfOfTheSamplesAreFree) {
   MemoryBudget memory(kPlentyForSamples);
   SamplesInFlight samples(16, memory, /*in_memory=*/false);
   samples.SetLimits(/*reads=*/16, /*in_use=*/16);

@@ -68,7 +68,7 @@ class SettingsControllerTest : public ::testing::Test {
   std::vector<TunerSettings> applied_;
 };
 
-TEST_F(SettingsControllerTest, StartAppliesWhatIsInForce) {
+TEST_F(SettingsControllerTest, StartAppliesTheCurrentSettings) {
   Open({}, /*max_slots=*/16);
   ASSERT_EQ(applied_.size(), 1u);
   EXPECT_EQ(applied_[0], controller_->settings());
@@ -77,14 +77,14 @@ TEST_F(SettingsControllerTest, StartAppliesWhatIsInForce) {
   EXPECT_EQ(Stats().reads, applied_[0].reads);
 }
 
-TEST_F(SettingsControllerTest, WhatIsFixedIsAppliedAndStays) {
+TEST_F(SettingsControllerTest, FixedSettingsAreAppliedAndStay) {
   Open({.fixed = {.depth = 3, .workers = 2, .reads = 5}}, /*max_slots=*/16);
   for (uint64_t second = 1; second < 50; ++second) Take(second, kSecond / 2);
   EXPECT_EQ(applied_, (std::vector<TunerSettings>{{.depth = 3, .workers = 2, .reads = 5}}));
   EXPECT_EQ(Stats().decisions_made, 0u);
 }
 
-TEST_F(SettingsControllerTest, TheDepthIsNeverMoreThanThereIsMemoryFor) {
+TEST_F(SettingsControllerTest, DepthNeverExceedsTheMemory) {
   Open({}, /*max_slots=*/1);
   for (uint64_t second = 1; second < 50; ++second) {
     Take(second, kSecond / 2);
@@ -93,7 +93,7 @@ TEST_F(SettingsControllerTest, TheDepthIsNeverMoreThanThereIsMemoryFor) {
   EXPECT_LE(memory_->budget().used(), memory_->budget().limit());
 }
 
-TEST_F(SettingsControllerTest, WorkersThatOthersNeedAreLetGoAndTheDecisionIsTold) {
+TEST_F(SettingsControllerTest, GivesUpWorkersThatOthersNeedAndRecordsTheDecision) {
   Open({}, /*max_slots=*/16, /*loaders=*/2);
   Take(1);
   const int before = controller_->settings().workers;
@@ -107,7 +107,7 @@ TEST_F(SettingsControllerTest, WorkersThatOthersNeedAreLetGoAndTheDecisionIsTold
   EXPECT_EQ(Stats().decisions.size(), Stats().decisions_made);
 }
 
-TEST_F(SettingsControllerTest, WaitsAndTheConsumersTimeAreCounted) {
+TEST_F(SettingsControllerTest, CountsWaitsAndTheConsumersTime) {
   Open({}, /*max_slots=*/16);
   Take(1, 100);
   Take(2, 300);

@@ -41,30 +41,30 @@ std::vector<uint64_t> OneByOne(uint64_t total, const std::vector<FairClaim>& cla
   return shares;
 }
 
-TEST(FairShares, EnoughForAllIsWhatTheyNeed) {
+TEST(FairShares, GrantsAllNeedsWhenThereIsEnough) {
   const std::vector<FairClaim> claims{{1, 1, 3}, {4, 0, 2}, {1, 1, 0}};
   EXPECT_EQ(FairShares(100, claims), (std::vector<uint64_t>{3, 2, 1}));
   EXPECT_EQ(FairShares(kMax, claims), (std::vector<uint64_t>{3, 2, 1}));
 }
 
-TEST(FairShares, WhoNeedsLittleGetsItAndTheRestIsDividedByWeight) {
+TEST(FairShares, GrantsSmallNeedsAndDividesTheRestByWeight) {
   const std::vector<FairClaim> claims{{1, 1, 2}, {1, 1, 100}, {3, 1, 100}};
   EXPECT_EQ(FairShares(22, claims), (std::vector<uint64_t>{2, 5, 15}));
 }
 
-TEST(FairShares, WhatIsLeftOverGoesToTheFirst) {
+TEST(FairShares, RemainderGoesToTheFirst) {
   const std::vector<FairClaim> claims{{1, 1, 9}, {1, 1, 9}, {1, 1, 9}};
   EXPECT_EQ(FairShares(8, claims), (std::vector<uint64_t>{3, 3, 2}));
 }
 
-TEST(FairShares, TheMinimumIsKeptWhateverThereIs) {
+TEST(FairShares, MinimaAreAlwaysGranted) {
   const std::vector<FairClaim> claims{{1, 5, 9}, {1, 7, 9}};
   EXPECT_EQ(FairShares(3, claims), (std::vector<uint64_t>{5, 7}));
   EXPECT_EQ(FairShares(0, claims), (std::vector<uint64_t>{5, 7}));
   EXPECT_EQ(FairShares(13, claims), (std::vector<uint64_t>{6, 7}));
 }
 
-TEST(FairShares, NobodyIsThere) { EXPECT_TRUE(FairShares(10, {}).empty()); }
+TEST(FairShares, NoClaimsGiveNoShares) { EXPECT_TRUE(FairShares(10, {}).empty()); }
 
 TEST(FairShares, HugeNumbersDoNotWrap) {
   const std::vector<FairClaim> claims{{1e-9, 1, kMax}, {1e9, 1, kMax}, {1, 1, kMax}};
@@ -78,7 +78,7 @@ TEST(FairShares, HugeNumbersDoNotWrap) {
   }
 }
 
-TEST(FairShares, AreThoseOfHandingOutOneByOne) {
+TEST(FairShares, MatchHandingOutOneByOne) {
   Random random(7);
   for (int round = 0; round < testing::Effort(2000); ++round) {
     std::vector<FairClaim> claims(static_cast<size_t>(random.Between(1, 9)));
@@ -89,8 +89,8 @@ TEST(FairShares, AreThoseOfHandingOutOneByOne) {
     }
     const auto total = static_cast<uint64_t>(random.Between(0, random.OneIn(2) ? 3000 : 60));
     const std::vector<uint64_t> shares = FairShares(total, claims);
-    const std::vector<uint64_t> twin = OneByOne(total, claims);
-    ASSERT_EQ(Sum(shares), Sum(twin));
+    const std::vector<uint64_t> expected = OneByOne(total, claims);
+    ASSERT_EQ(Sum(shares), Sum(expected));
     for (size_t i = 0; i < claims.size(); ++i) {
       ASSERT_GE(shares[i], claims[i].minimum);
       ASSERT_LE(shares[i], std::max(claims[i].minimum, claims[i].need));
@@ -100,20 +100,20 @@ TEST(FairShares, AreThoseOfHandingOutOneByOne) {
                   std::min_element(claims.begin(), claims.end(), [](auto& a, auto& b) {
                     return a.weight < b.weight;
                   })->weight;
-      ASSERT_NEAR(static_cast<double>(shares[i]), static_cast<double>(twin[i]), tolerance);
+      ASSERT_NEAR(static_cast<double>(shares[i]), static_cast<double>(expected[i]), tolerance);
     }
   }
 }
 
-// As FairShares, where nobody needs more.
-TEST(FairSharesWithRoom, WhatNobodyNeedsIsDividedByWeight) {
+// FairSharesWithRoom also divides what nobody needs.
+TEST(FairSharesWithRoom, DividesTheSurplusByWeight) {
   const std::vector<FairClaim> claims{{1, 1, 2}, {3, 1, 0}};
   EXPECT_EQ(FairSharesWithRoom(3, claims), (std::vector<uint64_t>{2, 1}));
   EXPECT_EQ(FairSharesWithRoom(7, claims), (std::vector<uint64_t>{2 + 1, 1 + 3}));
   EXPECT_EQ(FairSharesWithRoom(1, claims), (std::vector<uint64_t>{1, 1})) << "the minima";
 }
 
-TEST(FairSharesWithRoom, AllOfItIsGranted) {
+TEST(FairSharesWithRoom, GrantsTheWholeTotal) {
   Random random(11);
   for (int round = 0; round < testing::Effort(500); ++round) {
     std::vector<FairClaim> claims(static_cast<size_t>(random.Between(1, 9)));

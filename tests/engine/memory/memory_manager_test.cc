@@ -61,7 +61,7 @@ class MemoryManagerTest : public ::testing::Test {
 
 // ---- Shares
 
-TEST_F(MemoryManagerTest, ALeaseHasItsFirstBatchesAndGivesAllBack) {
+TEST_F(MemoryManagerTest, ALeaseReservesItsFirstBatchesAndReleasesThem) {
   {
     const auto lease = Lease();
     EXPECT_EQ(lease->plan().depth, kFirstDepth);
@@ -83,7 +83,7 @@ TEST_F(MemoryManagerTest, ALeaseHasItsFirstBatchesAndGivesAllBack) {
   EXPECT_EQ(manager_.budget().used(), 0u);
 }
 
-TEST_F(MemoryManagerTest, LoadersShareByNeedAndWeightAndGiveBackWhatTheyDoNotNeed) {
+TEST_F(MemoryManagerTest, LoadersShareByNeedAndWeightAndReturnTheirSurplus) {
   constexpr uint64_t kUnit = kHalf / 1000;  // of which the least that a loader has is 100
   const auto train = Lease(1);
   EXPECT_FALSE(train->shared());
@@ -167,7 +167,7 @@ TEST_F(MemoryManagerTest, LoadersComeAndGoOnManyThreads) {
 
 // ---- Work in progress
 
-TEST_F(MemoryManagerTest, ATokenCountsUntilItsEndWhereverItIsMoved) {
+TEST_F(MemoryManagerTest, AMovedTokenCountsUntilItsEnd) {
   const auto lease = Lease();
   WorkToken first = lease->TryBegin();
   ASSERT_TRUE(first);
@@ -210,7 +210,7 @@ TEST_F(MemoryManagerTest, DrainWaitsForTheLoadersOwnWork) {
 
 // ---- The wait list
 
-TEST_F(MemoryManagerTest, SamplesWaitInOrderAndAreTriedAlone) {
+TEST_F(MemoryManagerTest, SamplesWaitInOrderAndAreRetriedAlone) {
   const auto a = Lease();
   const auto b = Lease();
   WorkToken other = b->Begin();
@@ -247,7 +247,7 @@ TEST_F(MemoryManagerTest, SamplesWaitInOrderAndAreTriedAlone) {
   EXPECT_TRUE(b->TryBegin());
 }
 
-TEST_F(MemoryManagerTest, ALoaderThatStopsGivesUpItsPlaces) {
+TEST_F(MemoryManagerTest, AStoppingLoaderLeavesTheWaitList) {
   const auto a = Lease();
   const auto b = Lease();
   a->JoinWaitList(1, a->Begin());
@@ -263,7 +263,7 @@ TEST_F(MemoryManagerTest, ALoaderThatStopsGivesUpItsPlaces) {
   EXPECT_TRUE(a->TryBegin());
 }
 
-TEST_F(MemoryManagerTest, AnIdleLoaderGivesBackWhatItHoldsForSamples) {
+TEST_F(MemoryManagerTest, AnIdleLoaderReturnsSampleMemory) {
   auto idle = Lease();
   const auto lease = Lease();
   Reservation kept(idle->samples());
@@ -289,7 +289,7 @@ TEST_F(MemoryManagerTest, AnIdleLoaderGivesBackWhatItHoldsForSamples) {
   EXPECT_TRUE(needed.Resize(kHalf)) << "one that goes frees it first";
 }
 
-TEST_F(MemoryManagerTest, ARefusalNamesTheBudgetThatWouldDo) {
+TEST_F(MemoryManagerTest, ARefusalNamesASufficientBudget) {
   const auto lease = Lease();
   constexpr uint64_t kNeeded = kHalf + 1000;
   Reservation first(lease->samples());
@@ -310,8 +310,9 @@ TEST_F(MemoryManagerTest, ARefusalNamesTheBudgetThatWouldDo) {
   EXPECT_LT(less.Lease(kLoader, 1).value()->samples().limit(), kNeeded);
 }
 
-// A new loader whose first batches have no room, since another one's batches and samples have all.
-TEST_F(MemoryManagerTest, ANewLoaderWaitsForTheSamplesOfOthers) {
+// Another loader's batches and samples hold all the memory, so the first batches of a new loader
+// find no room.
+TEST_F(MemoryManagerTest, ANewLoaderWaitsForOtherLoadersSamples) {
   const auto first = Lease();
   Reservation batches = first->TakeBatches();
   Reservation sample(first->samples());
@@ -361,8 +362,8 @@ class SmallLoader {
     }
   }
 
-  // The twin is a loop over the samples: each is alone, and refused if it needs more than there is.
-  void ExpectWhatTheTwinSays() const {
+  // The reference tries each sample alone and refuses it if it needs more than there is.
+  void ExpectRefusalsOfTheReference() const {
     for (size_t i = 0; i < needs_.size(); ++i) {
       EXPECT_EQ(refused_[i].load(), needs_[i] > kHalf) << "sample " << i;
     }
@@ -413,7 +414,7 @@ std::vector<uint64_t> DrawNeeds(Random& random, int samples) {
   return needs;
 }
 
-TEST(MemoryManagerUnderLoad, RefusesWhatItsTwinOnOneThreadRefusesAndNeverExceedsTheBudget) {
+TEST(MemoryManagerUnderLoad, RefusesTheReferencesSamplesWithinTheBudget) {
   uint64_t waited = 0;
   for (uint32_t seed = 0; seed < static_cast<uint32_t>(Effort(40)); ++seed) {
     SCOPED_TRACE(seed);
@@ -432,7 +433,7 @@ TEST(MemoryManagerUnderLoad, RefusesWhatItsTwinOnOneThreadRefusesAndNeverExceeds
       }
     }
     for (std::thread& thread : threads) thread.join();
-    for (const auto& loader : loaders) loader->ExpectWhatTheTwinSays();
+    for (const auto& loader : loaders) loader->ExpectRefusalsOfTheReference();
     waited += manager.samples_waited();
     loaders.clear();
     EXPECT_EQ(manager.budget().used(), 0u);
@@ -441,7 +442,7 @@ TEST(MemoryManagerUnderLoad, RefusesWhatItsTwinOnOneThreadRefusesAndNeverExceeds
   EXPECT_GT(waited, 0u);
 }
 
-// Others come, have samples in the list, and go before it is their turn.
+// Other loaders come, put samples on the wait list, and go before it is their turn.
 TEST(MemoryManagerUnderLoad, LoadersGoWhileTheirSamplesWait) {
   for (uint32_t seed = 0; seed < static_cast<uint32_t>(Effort(20)); ++seed) {
     SCOPED_TRACE(seed);
@@ -463,7 +464,7 @@ TEST(MemoryManagerUnderLoad, LoadersGoWhileTheirSamplesWait) {
     }
     first.join();
     second.join();
-    stays.ExpectWhatTheTwinSays();
+    stays.ExpectRefusalsOfTheReference();
     EXPECT_LE(manager.budget().peak(), kBudget);
   }
 }

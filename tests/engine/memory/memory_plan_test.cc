@@ -18,7 +18,7 @@ constexpr uint64_t kSamples = 2 * kWorkspaceBytes + 2 * kReadBufferBytes;
 constexpr uint64_t kMinimum = kSlot + kSamples;
 constexpr uint64_t kPlenty = uint64_t{4} << 30;
 
-TEST(MemoryPlan, NamesTheMinimum) {
+TEST(MemoryPlan, ErrorNamesTheMinimum) {
   const auto plan = PlanMemory(kNeeds, kMinimum - 1);
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().code, Code::kResourceExhausted);
@@ -43,7 +43,7 @@ TEST(MemoryPlan, BatchesStayWithinTheirShareAndReadsWithinTheSamples) {
   }
 }
 
-TEST(MemoryPlan, WithPlentyTheDefaultsApply) {
+TEST(MemoryPlan, DefaultsApplyWithPlentyOfMemory) {
   const auto plan = PlanMemory(kNeeds, kPlenty);
   EXPECT_EQ(plan->depth, kFirstDepth);
   EXPECT_EQ(plan->max_depth, kMaxDepth);
@@ -59,7 +59,7 @@ TEST(MemoryPlan, AnExplicitDepthIsKeptOrRefused) {
   EXPECT_FALSE(PlanMemory(needs, 16 * kSlot).ok());
 }
 
-TEST(MemoryPlan, AbsurdSizesAreRefusedNotWrapped) {
+TEST(MemoryPlan, RefusesSizesThatOverflow) {
   MemoryNeeds needs = kNeeds;
   needs.depth = 4096;
   needs.slot_bytes = ~uint64_t{0} / 4000;
@@ -69,7 +69,7 @@ TEST(MemoryPlan, AbsurdSizesAreRefusedNotWrapped) {
 }
 
 // Whatever the first loader has done with its share, the second one opens with what it named.
-TEST(MemoryPlan, ASecondLoaderNamesWhatItNeedsWhateverTheFirstDoes) {
+TEST(MemoryPlan, ASecondLoaderOpensWithTheBudgetItNamed) {
   RandomStream random({1, 2, 3}, 0);
   for (int i = 0; i < 2000; ++i) {
     MemoryNeeds first = kNeeds, second = kNeeds;
@@ -97,7 +97,7 @@ TEST(MemoryPlan, ASecondLoaderNamesWhatItNeedsWhateverTheFirstDoes) {
   }
 }
 
-TEST(MemoryShares, WhatASampleMayTakeDoesNotDependOnHowManyBatchesThereAre) {
+TEST(MemoryShares, SampleShareDoesNotDependOnTheNumberOfBatches) {
   const auto plan = PlanMemory(kNeeds, kPlenty);
   EXPECT_EQ(ShareMemory(kPlenty, std::array{plan->claim}).samples, kPlenty / 2);
   MemoryNeeds other = kNeeds;
@@ -116,7 +116,7 @@ TEST(MemoryShares, WhatASampleMayTakeDoesNotDependOnHowManyBatchesThereAre) {
   EXPECT_EQ(ShareMemory(kMinimum, std::array{plan->claim}).samples, kSamples);
 }
 
-TEST(MemoryShares, TheBudgetNamedForASampleIsTheSmallest) {
+TEST(MemoryShares, NameTheSmallestBudgetForASample) {
   RandomStream random({4, 5, 6}, 0);
   for (int i = 0; i < 5000; ++i) {
     std::vector<MemoryClaim> claims(1 + random.Below(3));

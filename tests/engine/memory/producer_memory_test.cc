@@ -82,7 +82,7 @@ class ProducerMemory : public ::testing::Test {
 // 1200 × 800 pixels of coefficients are 5.5 MiB, of which there are two beside each other at most.
 constexpr uint64_t kTight = 9 * kMiB;
 
-TEST_F(ProducerMemory, SamplesThatFindNoRoomWaitAndTheBatchesAreTheSame) {
+TEST_F(ProducerMemory, SamplesWithoutRoomWaitAndBatchesStayTheSame) {
   const std::vector<uint64_t> expected = Expected();
   uint64_t waited = 0;
   for (const ExecutorKind executor : ExecutorsUnderTest()) {
@@ -105,7 +105,7 @@ TEST_F(ProducerMemory, SamplesThatFindNoRoomWaitAndTheBatchesAreTheSame) {
   EXPECT_GT(waited, 0u);
 }
 
-TEST_F(ProducerMemory, OneThatNeedsMoreThanThereIsIsRefusedAndSaysWhatWouldDo) {
+TEST_F(ProducerMemory, RefusesATooLargeSampleAndNamesASufficientBudget) {
   Put(12, Progressive(3000, 2000));
   const std::vector<uint64_t> expected = Expected();
   std::string said;
@@ -141,7 +141,7 @@ TEST_F(ProducerMemory, OneThatNeedsMoreThanThereIsIsRefusedAndSaysWhatWouldDo) {
   EXPECT_EQ(TakeEpoch(*loader), expected);
 }
 
-TEST_F(ProducerMemory, AFileThatDoesNotFitIsRefusedToo) {
+TEST_F(ProducerMemory, RefusesATooLargeFile) {
   photos_.Overwrite(7, std::string(40 * kMiB, 'x'));
   auto loader = Producer::Open(Options(RuntimeUnderTest(2), 16 * kMiB)).value();
   int bad = 0;
@@ -173,9 +173,9 @@ TEST_F(ProducerMemory, ALoaderEndsWhileSamplesWait) {
   }
 }
 
-// One consumer does not come back; the other one's samples have their turn nevertheless. And one
-// that opens when the first one's samples have all the memory gets its batches' share.
-TEST_F(ProducerMemory, TwoLoadersOfOneRuntime) {
+// One consumer does not come back; the samples of the other loader have their turn all the same. A
+// third loader, which opens while samples hold all the memory, gets the share of its batches.
+TEST_F(ProducerMemory, AnIdleLoaderDoesNotBlockOthers) {
   const std::vector<uint64_t> expected = Expected();
   for (int round = 0; round < Effort(2); ++round) {
     LoaderOptions options = Options(RuntimeUnderTest(2), 2 * (kTight + 4 * kMiB));
@@ -195,7 +195,7 @@ TEST_F(ProducerMemory, TwoLoadersOfOneRuntime) {
   }
 }
 
-TEST_F(ProducerMemory, ReadsThatCompleteLateAndFailMeanwhile) {
+TEST_F(ProducerMemory, LateAndFailedReadsLeaveOtherBatchesTheSame) {
   const std::vector<uint64_t> expected = Expected();
   FakeDisk whole;
   for (uint64_t id = 0; id < kPhotos; ++id) {

@@ -12,7 +12,7 @@
 namespace stoker {
 namespace {
 
-TEST(ConcurrencyLimit, LetsInAsManyAsTheLimit) {
+TEST(ConcurrencyLimit, AdmitsUpToTheLimit) {
   ConcurrencyLimit concurrency_limit(2);
   EXPECT_TRUE(concurrency_limit.Enter());
   EXPECT_TRUE(concurrency_limit.Enter());
@@ -24,7 +24,7 @@ TEST(ConcurrencyLimit, LetsInAsManyAsTheLimit) {
   EXPECT_FALSE(concurrency_limit.Leave()) << "both have been sent for";
 }
 
-TEST(ConcurrencyLimit, AHigherLimitSendsForThoseTurnedAway) {
+TEST(ConcurrencyLimit, RaisingTheLimitRecallsThoseTurnedAway) {
   ConcurrencyLimit concurrency_limit(1);
   ASSERT_TRUE(concurrency_limit.Enter());
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(concurrency_limit.Enter());
@@ -33,7 +33,7 @@ TEST(ConcurrencyLimit, AHigherLimitSendsForThoseTurnedAway) {
   EXPECT_EQ(concurrency_limit.limit(), 8u);
 }
 
-TEST(ConcurrencyLimit, ALowerLimitIsReachedByLeaving) {
+TEST(ConcurrencyLimit, LoweringTheLimitTakesEffectAsWorkersLeave) {
   ConcurrencyLimit concurrency_limit(3);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(concurrency_limit.Enter());
   EXPECT_EQ(concurrency_limit.SetLimit(1), 0u);
@@ -45,7 +45,7 @@ TEST(ConcurrencyLimit, ALowerLimitIsReachedByLeaving) {
 
 // For each piece of work a worker is sent, which takes one piece if it may enter. No work may be
 // left over, whatever the limit is meanwhile.
-TEST(ConcurrencyLimit, NobodyIsForgotten) {
+TEST(ConcurrencyLimit, LeavesNoWorkBehind) {
   ConcurrencyLimit concurrency_limit(2);
   std::mutex mutex;
   std::condition_variable changed;

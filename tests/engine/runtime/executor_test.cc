@@ -44,7 +44,7 @@ void Note(void* context, uint32_t argument, int worker) {
   log.inside[static_cast<size_t>(worker)].fetch_sub(1);
 }
 
-TEST_P(ExecutorTest, RunsEveryTaskOnceUnderAWorkerNumberOfItsOwn) {
+TEST_P(ExecutorTest, RunsEveryTaskOnceWithDistinctWorkerNumbers) {
   for (int threads : {1, 2, 8}) {
     Log log;
     {
@@ -73,7 +73,7 @@ void Meet(void* context, uint32_t, int) {
   }
 }
 
-TEST_P(ExecutorTest, AllThreadsReallyRun) {
+TEST_P(ExecutorTest, RunsTasksOnAllThreads) {
   if (GetParam() == ExecutorKind::kShuffled) GTEST_SKIP() << "runs on one thread by design";
   for (int threads : {1, 2, 8}) {
     Meeting meeting{threads};

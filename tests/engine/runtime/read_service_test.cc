@@ -62,7 +62,7 @@ class Hungry final : public ReadClient {
 
 // The ring is nearly always full and has room for one read at a time: it must not always be the
 // same loader's.
-TEST(ReadService, TwoLoadersThatWantAllReadsGetAlike) {
+TEST(ReadService, SharesReadsEquallyBetweenLoaders) {
   auto disk = std::make_shared<testing::FakeDisk>();
   disk->files["file"] = std::vector<uint8_t>(64);
   MemoryBudget budget(64 << 20);

@@ -11,7 +11,7 @@
 namespace stoker::tuner_sim {
 namespace {
 
-TEST(TunerSim, AsFastAsTheBestGridPointInLittleMemory) {
+TEST(TunerSim, TunerMatchesTheBestGridPointInLittleMemory) {
   const auto workloads = static_cast<uint32_t>(stoker::testing::Effort(24));
   std::vector<double> throughput;
   int small = 0;
@@ -28,7 +28,7 @@ TEST(TunerSim, AsFastAsTheBestGridPointInLittleMemory) {
 }
 
 // Bisection finds what trying all finds.
-TEST(TunerSim, GridIsSearchedWithoutLoss) {
+TEST(TunerSim, SearchGridMatchesSearchingTheWholeGrid) {
   for (const uint32_t i : {3u, 39u}) {
     const Workload workload = MakeWorkload(1, i);
     const GridResult quick = SearchGrid(workload), whole = SearchWholeGrid(workload);

@@ -77,15 +77,15 @@ int Deepest(const Trace& trace) {
   return deepest;
 }
 
-TEST(Tuner, StartsWithAllWorkersAndWithWhatIsSet) {
+TEST(Tuner, StartsWithAllWorkersAndTheFixedSettings) {
   const Tuner tuner({.fixed = {.depth = 5, .workers = 0, .reads = 90}}, kLimits);
   EXPECT_EQ(tuner.settings().depth, 5);
   EXPECT_EQ(tuner.settings().workers, kLimits.workers);
   EXPECT_EQ(tuner.settings().reads, 90);  // beyond the limit: set is set
 }
 
-// A validation of a minute, an hour's lunch: what follows is as it was before.
-TEST(Tuner, ALongPauseIsNoReasonToMakeLess) {
+// After a validation of a minute or a lunch of an hour the settings are what they were before.
+TEST(Tuner, ALongPauseDoesNotReduceProduction) {
   for (const double pause_ms : {60e3, 3600e3}) {
     Workload workload = Steady(5, 4000);
     for (size_t batch = 500; batch < 4000; batch += 500) {
@@ -106,7 +106,7 @@ TEST(Tuner, ALongPauseIsNoReasonToMakeLess) {
 // Workers are the limit, and samples differ, so that some depth is of use; then a validation, a
 // first step that is compiled, somebody who looks at a batch. What would be made meanwhile is not
 // worth its memory.
-TEST(Tuner, APauseBuysNoMemory) {
+TEST(Tuner, APauseDoesNotIncreaseDepth) {
   for (const double step_ms : {0.5, 5.0}) {
     Draws draws(11);
     Workload without = Steady(step_ms, 1600);
@@ -127,7 +127,7 @@ TEST(Tuner, APauseBuysNoMemory) {
 
 // Between two looks pass more batches than the mean loss covers. If it overshot, the tuner would
 // find reasons to grow for seconds after the load has gone.
-TEST(Tuner, ShrinksAlsoAfterHundredsOfThousandsOfBatchesPerSecond) {
+TEST(Tuner, ShrinksAfterVeryHighBatchRates) {
   constexpr double kStep = 3'000;
   Draws draws(7);
   Tuner tuner({}, {.depth = 64, .workers = 1, .reads = 64});
@@ -151,7 +151,7 @@ TEST(Tuner, ShrinksAlsoAfterHundredsOfThousandsOfBatchesPerSecond) {
   EXPECT_LE(tuner.settings().depth, 4);
 }
 
-TEST(Tuner, TheSameLimitsAgainAreNoNews) {
+TEST(Tuner, UnchangedLimitsMakeNoDecision) {
   Tuner tuner({}, kLimits);
   EXPECT_TRUE(tuner.SetLimits(kLimits, 1).empty());
   const auto fewer = tuner.SetLimits({.depth = 64, .workers = 2, .reads = 64}, 2);
@@ -160,7 +160,7 @@ TEST(Tuner, TheSameLimitsAgainAreNoNews) {
   EXPECT_EQ(tuner.settings().workers, 2);
 }
 
-TEST(Tuner, TakesAsManyWorkersAsKeepUpAndLeavesTheOthers) {
+TEST(Tuner, TakesOnlyAsManyWorkersAsKeepUp) {
   const Tuned tuned = Tune(Steady(5, 3000));
   EXPECT_GE(tuned.last().workers, 5);
   EXPECT_LE(tuned.last().workers, 6);
@@ -168,20 +168,20 @@ TEST(Tuner, TakesAsManyWorkersAsKeepUpAndLeavesTheOthers) {
   EXPECT_LT(tuned.outcome.waited, 0.01);
 }
 
-TEST(Tuner, OneWorkerAndOneBatchWhereTheConsumerIsSlow) {
+TEST(Tuner, UsesOneWorkerAndOneBatchForASlowConsumer) {
   const Tuned tuned = Tune(Steady(50, 1000));
   EXPECT_EQ(tuned.last().workers, 1);
   EXPECT_EQ(tuned.last().depth, 1);
   EXPECT_EQ(tuned.outcome.waited, 0);
 }
 
-TEST(Tuner, AllWorkersAndLittleMemoryWhereProductionIsTheLimit) {
+TEST(Tuner, UsesAllWorkersAndLittleMemoryWhenProductionIsTheLimit) {
   const Tuned tuned = Tune(Steady(0.5, 3000));
   EXPECT_EQ(tuned.last().workers, 8);
   EXPECT_LE(tuned.last().depth, 3);
 }
 
-TEST(Tuner, BurstsAreBoughtWithDepthNotWithWorkers) {
+TEST(Tuner, MeetsBurstsWithDepth) {
   Workload workload = Steady(5, 3000);
   for (uint32_t k = 0; k < workload.batches; ++k) {
     workload.gap[k] = k % 8 == 7 ? 64 * kMillisecond : 0.01 * kMillisecond;
@@ -192,7 +192,7 @@ TEST(Tuner, BurstsAreBoughtWithDepthNotWithWorkers) {
   EXPECT_LT(tuned.outcome.waited, 0.02);
 }
 
-TEST(Tuner, ReadsGoUpWhereLatencyIsLongAndStopAtTheKnee) {
+TEST(Tuner, RaisesReadsForLongLatencyUpToTheKnee) {
   Workload network = Steady(5, 3000);
   ReadFrom(network, 64, 0, 5);  // a batch in 5 ms needs 32 at a time
   const Tuned far = Tune(network);
@@ -244,7 +244,7 @@ TEST(Tuner, DoesNotOscillate) {
   }
 }
 
-TEST(Tuner, WhatIsSetIsNeverChanged) {
+TEST(Tuner, NeverChangesFixedSettings) {
   const Workload workload = tuner_sim::MakeStepChange();
   for (const TunerSettings& fixed :
        {TunerSettings{.depth = 1}, {.workers = 1}, {.reads = 2}, {3, 3, 3}}) {
@@ -261,7 +261,7 @@ TEST(Tuner, WhatIsSetIsNeverChanged) {
   }
 }
 
-TEST(Tuner, LimitsHoldAtOnceAndAreGivenBack) {
+TEST(Tuner, LimitsApplyAtOnceAndAreLiftedAgain) {
   Trace trace;
   Fixed all({.depth = 4, .workers = 8, .reads = 8});
   Simulate(Steady(5, 2000), all, &trace);
@@ -293,7 +293,7 @@ TEST(Tuner, LimitsHoldAtOnceAndAreGivenBack) {
   EXPECT_GE(tuner.settings().workers, 5);
 }
 
-TEST(Tuner, SurvivesWhateverItIsTold) {
+TEST(Tuner, SurvivesRandomRecords) {
   Draws draws(7);
   Tuner tuner({.fixed = {}}, kLimits);
   uint64_t now = 0;
@@ -321,8 +321,8 @@ TEST(Tuner, SurvivesWhateverItIsTold) {
   }
 }
 
-// The replay, which knows batches only, against the pipeline that knows every sample.
-TEST(TunerModel, SaysWhatOtherSettingsWouldHaveCost) {
+// Compares the replay, which knows batches only, with the pipeline, which knows every sample.
+TEST(TunerModel, PredictsTheCostOfOtherSettings) {
   Draws draws(3);
   for (const double gap_ms : {0.5, 5.0, 7.0}) {
     Workload workload = Steady(gap_ms, 600);
@@ -348,7 +348,7 @@ TEST(TunerModel, SaysWhatOtherSettingsWouldHaveCost) {
   }
 }
 
-TEST(ReadLatency, ReadsThatOnlyWaitInLineAreOfNoUse) {
+TEST(ReadLatency, QueuedReadsAreNotUseful) {
   ReadLatency latency;
   for (int n : {2, 4, 8, 16}) {
     for (int k = 0; k < 20; ++k) latency.Add(n, n <= 4 ? 1e6 : n / 4.0 * 1e6);
@@ -360,7 +360,7 @@ TEST(ReadLatency, ReadsThatOnlyWaitInLineAreOfNoUse) {
   EXPECT_LE(latency.Useful(), 6);
 }
 
-TEST(ReadLatency, MoreReadsAreWorthTryingWhileADoublingBringsMore) {
+TEST(ReadLatency, MoreReadsAreUsefulWhileLatencyIsConstant) {
   ReadLatency latency;
   for (int n : {2, 4, 8}) {
     for (int k = 0; k < 20; ++k) latency.Add(n, 5e6);
@@ -369,7 +369,7 @@ TEST(ReadLatency, MoreReadsAreWorthTryingWhileADoublingBringsMore) {
   EXPECT_LE(latency.Useful(), 16);
 }
 
-TEST(TunerModel, AnotherDiskIsAChangeAndOtherSettingsAreNone) {
+TEST(TunerModel, DetectsASlowerDiskButNotOtherSettings) {
   for (const bool slower : {false, true}) {
     TunerModel model;
     bool changed = false;
@@ -390,7 +390,7 @@ TEST(TunerModel, AnotherDiskIsAChangeAndOtherSettingsAreNone) {
   }
 }
 
-TEST(TunerDecision, SaysWhatAndWhy) {
+TEST(TunerDecision, TextSaysWhatAndWhy) {
   TunerDecision decision{.what = TunerDecision::What::kDepth,
                          .because = TunerDecision::Because::kWaits,
                          .from = 4,
@@ -416,7 +416,7 @@ TEST(TunerDecision, SaysWhatAndWhy) {
             "short");
 }
 
-TEST(TunerSim, SameSeedSameRun) {
+TEST(TunerSim, SameSeedGivesTheSameRun) {
   const Workload a = tuner_sim::MakeWorkload(3, 5), b = tuner_sim::MakeWorkload(3, 5);
   EXPECT_EQ(a.work, b.work);
   EXPECT_EQ(a.gap, b.gap);

@@ -45,7 +45,7 @@ LoaderStats Storage(uint64_t waited) {
   return stats;
 }
 
-TEST(Advice, NothingBeforeTheSecondBatch) {
+TEST(Advice, IsEmptyBeforeTheSecondBatch) {
   EXPECT_EQ(Advice({}), "");
   LoaderStats stats = Decoding(41);
   stats.batches = 1;
@@ -55,7 +55,7 @@ TEST(Advice, NothingBeforeTheSecondBatch) {
   EXPECT_EQ(Advice(stats), "");
 }
 
-TEST(Advice, TheConsumerIsTheLimit) {
+TEST(Advice, SaysWhenTheConsumerIsTheLimit) {
   LoaderStats stats = Decoding(0);
   stats.wait_ns = stats.waited.decode_ns = 3 * kS / 10;
   EXPECT_EQ(Advice(stats),
@@ -65,7 +65,7 @@ TEST(Advice, TheConsumerIsTheLimit) {
   EXPECT_THAT(Advice(Decoding(4)), StartsWith("The consumer waited 4.0% of the time: decoding"));
 }
 
-TEST(Advice, TooFewCores) {
+TEST(Advice, SuggestsMoreCoresForDecoding) {
   EXPECT_EQ(Advice(Decoding(41)),
             "The consumer waited 41% of the time: decoding needs 6.7 cores and has 4. Add cores, "
             "build a crop index (`stoker index`), or decode smaller photographs.");
@@ -73,7 +73,7 @@ TEST(Advice, TooFewCores) {
 
 // CPU time of other processes is not a need of the loader: 6.7 workers like these would suffice, or
 // 1.4 cores.
-TEST(Advice, WorkersThatWaitForACore) {
+TEST(Advice, SaysWhenWorkersWaitForACore) {
   LoaderStats stats = Decoding(41);
   stats.clocked = {.wall_ns = 1000, .cpu_ns = 210};
   EXPECT_EQ(Advice(stats),
@@ -91,7 +91,7 @@ TEST(Advice, WorkersThatWaitForACore) {
   EXPECT_THAT(Advice(stats), HasSubstr("busy 99% of the time. Add cores"));
 }
 
-TEST(Advice, TheCropIndexIsThereOrOfNoUse) {
+TEST(Advice, SuggestsACropIndexOnlyWhereItHelps) {
   LoaderStats stats = Decoding(41);
   stats.decoded.indexed = 256'000;
   EXPECT_THAT(Advice(stats), HasSubstr(". Add cores or decode smaller photographs."));
@@ -105,7 +105,7 @@ TEST(Advice, TheCropIndexIsThereOrOfNoUse) {
   EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
 }
 
-TEST(Advice, ProgressivePhotographs) {
+TEST(Advice, SuggestsConvertingProgressivePhotographs) {
   LoaderStats stats = Decoding(41);
   stats.decoded.fast = 100'000;
   stats.decoded.fallback[static_cast<size_t>(Fallback::kProcess)] = 156'000;
@@ -113,7 +113,7 @@ TEST(Advice, ProgressivePhotographs) {
   EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
 }
 
-TEST(Advice, WorkersThatOthersHave) {
+TEST(Advice, NamesWorkersHeldByOtherLoaders) {
   LoaderStats stats = Decoding(41);
   stats.threads = 8;
   EXPECT_THAT(Advice(stats),
@@ -124,7 +124,7 @@ TEST(Advice, WorkersThatOthersHave) {
 }
 
 // The tuner takes as few as do; what it leaves is nobody's, and cores are not missing.
-TEST(Advice, WorkersThatAreNotNeeded) {
+TEST(Advice, DoesNotSuggestCoresWhenWorkersAreLeftOver) {
   LoaderStats stats = Decoding(20);
   stats.work_ns = 240 * kS;  // three workers' time
   stats.threads = 8;
@@ -136,14 +136,14 @@ TEST(Advice, WorkersThatAreNotNeeded) {
   EXPECT_THAT(Advice(stats), HasSubstr("with 4 workers, busy 60% of the time. Build"));
 }
 
-TEST(Advice, WorkersThatAUserHasSet) {
+TEST(Advice, SuggestsRaisingAFixedNumberOfWorkers) {
   LoaderStats stats = Decoding(41);
   stats.threads = 8;
   stats.workers_given = true;
   EXPECT_THAT(Advice(stats), HasSubstr("has 4. Let it have more than 4 of the 8 workers, build"));
 }
 
-TEST(Advice, EnoughCoresOnAverage) {
+TEST(Advice, SuggestsDepthWhenCoresSufficeOnAverage) {
   LoaderStats stats = Decoding(12);
   stats.work_ns = 250 * kS;
   stats.depth_given = true;
@@ -159,7 +159,7 @@ TEST(Advice, EnoughCoresOnAverage) {
   EXPECT_THAT(Advice(stats), HasSubstr("busy 38% of the time. Build a crop index"));
 }
 
-TEST(Advice, ATunedDepthIsNotToBeSet) {
+TEST(Advice, DoesNotSuggestSettingATunedDepth) {
   LoaderStats stats = Decoding(12);
   stats.work_ns = 250 * kS;
   stats.slot_bytes = 10'000'000;
@@ -175,7 +175,7 @@ TEST(Advice, ATunedDepthIsNotToBeSet) {
               HasSubstr(" pace. Allow more batches in production (memory_budget), add"));
 }
 
-TEST(Advice, OtherWorkThanDecoding) {
+TEST(Advice, NamesTheWorkThatTakesLongest) {
   LoaderStats stats = Decoding(41);
   stats.stages = {.decode_ns = 100 * kS, .mix_ns = 200 * kS};
   EXPECT_THAT(Advice(stats), HasSubstr(": mixing needs 6.7 cores and has 4. Add cores or leave "
@@ -188,7 +188,7 @@ TEST(Advice, OtherWorkThanDecoding) {
   EXPECT_THAT(Advice(stats), HasSubstr(": making batches needs 6.7 cores and has 4. Add cores."));
 }
 
-TEST(Advice, SlowStorage) {
+TEST(Advice, NamesSlowStorage) {
   LoaderStats given = Storage(41);
   given.reads_given = true;
   EXPECT_EQ(Advice(given),
@@ -199,14 +199,14 @@ TEST(Advice, SlowStorage) {
               HasSubstr(" 5.0% of the time: storage is late occasionally. Use"));
 }
 
-TEST(Advice, TunedReadsAreNotToBeSet) {
+TEST(Advice, DoesNotSuggestSettingTunedReads) {
   LoaderStats stats = Storage(41);
   EXPECT_THAT(Advice(stats), Not(HasSubstr("more reads")));
   stats.reader = "pread";
   EXPECT_THAT(Advice(stats), HasSubstr("read with io_uring"));
 }
 
-TEST(Advice, CopiesAndOther) {
+TEST(Advice, NamesCopiesAndOtherWaits) {
   LoaderStats stats = Decoding(41);
   stats.waited = {.copy_ns = 41 * kS};
   EXPECT_THAT(Advice(stats), StartsWith("The consumer waited 41% of the time: batches were on "
@@ -218,7 +218,7 @@ TEST(Advice, CopiesAndOther) {
   EXPECT_EQ(Advice(stats), "The consumer waited 41% of the time.");
 }
 
-TEST(Advice, TheSecondCause) {
+TEST(Advice, NamesTheSecondCause) {
   LoaderStats stats = Decoding(40);
   stats.waited = {.storage_ns = 14 * kS, .decode_ns = 26 * kS};
   EXPECT_THAT(Advice(stats), HasSubstr("has 4. Storage is next, with 35% of the wait. Add cores"));
@@ -226,7 +226,7 @@ TEST(Advice, TheSecondCause) {
   EXPECT_THAT(Advice(stats), Not(HasSubstr("next")));
 }
 
-TEST(Advice, AConsumerThatOnlyTakesBatches) {
+TEST(Advice, NamesTheLimitForAConsumerThatOnlyTakesBatches) {
   EXPECT_THAT(Advice(Decoding(99)),
               StartsWith("Decoding is the limit, at 2,560 samples/s with 4 workers, busy 99% of "
                          "the time. Add cores, build"));
@@ -244,7 +244,7 @@ TEST(Advice, AConsumerThatOnlyTakesBatches) {
 }
 
 // For any counters, the advice has whole sentences and no NaN.
-TEST(Advice, NeverNonsense) {
+TEST(Advice, IsWellFormedForAnyCounters) {
   std::mt19937_64 random(3);
   const auto some = [&]() -> uint64_t {
     switch (random() % 6) {

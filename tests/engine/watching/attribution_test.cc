@@ -160,24 +160,24 @@ constexpr auto kStorage = &WaitCauses::storage_ns;
 constexpr auto kDecode = &WaitCauses::decode_ns;
 constexpr auto kCopy = &WaitCauses::copy_ns;
 
-TEST_F(Attribution, StorageOfLongLatencyWithFewReads) {
+TEST_F(Attribution, BlamesStorageForLongLatencyWithFewReads) {
   const LoaderStats stats = Run({.storage = {.latency = 20ms}, .reads = 2});
   ExpectCause(stats, kStorage, ": storage brings ");
   EXPECT_THAT(Advice(stats), HasSubstr("allow more reads at a time (now 2)"));
   EXPECT_TRUE(stats.depth_given && stats.workers_given && stats.reads_given);
 }
 
-TEST_F(Attribution, StorageThatStandsStillNowAndThen) {
+TEST_F(Attribution, BlamesStorageForStalls) {
   ExpectCause(Run({.storage = {.stall = 300ms, .stall_every = 400ms}, .batches = 20}), kStorage,
               ": storage ");
 }
 
-TEST_F(Attribution, StorageThatBringsTooLittle) {
+TEST_F(Attribution, BlamesStorageForLowThroughput) {
   const Job job{.storage = {.bytes_per_second = 200'000}};
   ExpectCause(Run(job), kStorage, ": storage brings ");
 }
 
-TEST_F(Attribution, OneSlowFileInEachBatch) {
+TEST_F(Attribution, BlamesStorageForOneSlowFileInEachBatch) {
   std::vector<std::string> slow;
   for (uint64_t id = 0; id < kPhotos; ++id) {
     if (IsChosen(id)) slow.push_back(photos_.FileOf(id));
@@ -191,7 +191,7 @@ TEST_F(Attribution, OneSlowFileInEachBatch) {
 
 // A batch takes 160 ms of workers' time, in a step of 40 ms. They sleep: nobody else has
 // their cores.
-TEST_F(Attribution, TooFewWorkers) {
+TEST_F(Attribution, BlamesDecodingForTooFewWorkers) {
   const LoaderStats stats = Run({.samples = [](uint64_t) { return 20ms; }});
   ExpectCause(stats, kDecode, ": decoding needs ");
   EXPECT_EQ(stats.clocked.wall_ns, 0u) << "each stretch has a sleep";
@@ -199,7 +199,7 @@ TEST_F(Attribution, TooFewWorkers) {
 }
 
 // Each takes 60 ms, most of which passes while other samples are decoded.
-TEST_F(Attribution, TooFewWorkersBehindReadsThatTakeLong) {
+TEST_F(Attribution, BlamesDecodingWhenSlowReadsOverlapIt) {
   ExpectCause(Run({.storage = {.latency = 60ms},
                    .reads = 24,
                    .samples = [](uint64_t) { return 20ms; },
@@ -208,12 +208,12 @@ TEST_F(Attribution, TooFewWorkersBehindReadsThatTakeLong) {
               kDecode, ": decoding needs ");
 }
 
-TEST_F(Attribution, AWorkerThatIsHeldUpWhileTheOtherIsNot) {
+TEST_F(Attribution, BlamesDecodingForOneSlowWorker) {
   ExpectCause(Run({.samples = [](uint64_t id) -> Duration { return IsChosen(id) ? 150ms : 0ms; }}),
               kDecode, ": decoding needs ");
 }
 
-TEST_F(Attribution, HugePhotographsAmongSmallOnes) {
+TEST_F(Attribution, BlamesDecodingForHugePhotographs) {
   const std::vector<uint8_t> huge =
       MakeJpeg({.width = 2400, .height = 1800, .scans = testing::JpegScans::kProgressive});
   for (uint64_t id = 0; id < kPhotos; ++id) {
@@ -222,14 +222,14 @@ TEST_F(Attribution, HugePhotographsAmongSmallOnes) {
   ExpectCause(Run({.step = [](int) { return 2ms; }}), kDecode, "Decoding is the limit, at ");
 }
 
-TEST_F(Attribution, AConsumerThatIsSlow) {
+TEST_F(Attribution, NamesASlowConsumerAsTheLimit) {
   const LoaderStats stats = Run({.depth = 4, .step = [](int) { return 50ms; }});
   EXPECT_THAT(Advice(stats), StartsWith("The consumer is the limit"));
   EXPECT_TRUE(stats.depth_given && !stats.reads_given);
 }
 
 // It takes five batches at once, of which two are there; there is time to make all of them.
-TEST_F(Attribution, AConsumerThatComesInBursts) {
+TEST_F(Attribution, BlamesDecodingForABurstyConsumer) {
   const LoaderStats stats =
       Run({.samples = [](uint64_t) { return 20ms; },
            .step = [](int batch) -> Duration { return batch % 5 == 4 ? 700ms : 0ms; },
@@ -238,7 +238,7 @@ TEST_F(Attribution, AConsumerThatComesInBursts) {
               ", but not at an even pace. Allow more batches in production (depth, now 2");
 }
 
-TEST_F(Attribution, AConsumerThatOnlyTakesBatches) {
+TEST_F(Attribution, BlamesDecodingForAConsumerThatOnlyTakesBatches) {
   const LoaderStats stats =
       Run({.samples = [](uint64_t) { return 20ms; }, .step = [](int) { return 0ms; }});
   ExpectCause(stats, kDecode, "Decoding is the limit, at ");
@@ -264,7 +264,7 @@ LoaderOptions InMemory(ArrayColumn row) {
   return options;
 }
 
-TEST_F(Attribution, ImagesInMemory) {
+TEST_F(Attribution, BlamesTransformsForImagesInMemory) {
   const int side = testing::Effort(2400);
   const std::vector<uint8_t> pixels(static_cast<size_t>(side * side * 3), 100);
   LoaderOptions options =
@@ -296,7 +296,7 @@ class OnOneCore {
   cpu_set_t before_;
 };
 
-TEST_F(Attribution, WorkersThatShareTheirCore) {
+TEST_F(Attribution, SaysWhenWorkersShareTheirCore) {
   const OnOneCore pinned;
   std::atomic<bool> done{false};
   std::vector<std::thread> others(4);
@@ -322,7 +322,7 @@ TEST_F(Attribution, WorkersThatShareTheirCore) {
   EXPECT_THAT(Advice(stats), HasSubstr("Keep other programs off its cores"));
 }
 
-TEST_F(Attribution, Mixing) {
+TEST_F(Attribution, BlamesMixing) {
   const std::vector<float> values(1 << 20, 0.5F);
   LoaderOptions options =
       InMemory({.name = {}, .dtype = DType::kF32, .row_shape = {1 << 20}, .data = values.data()});
@@ -336,7 +336,7 @@ std::shared_ptr<Device> HostDevice(HookedDevice::Hook hook = {}) {
                                         std::move(hook));
 }
 
-TEST_F(Attribution, CopiesToADevice) {
+TEST_F(Attribution, BlamesCopiesToADevice) {
   Job job;
   job.device = HostDevice([](DeviceCall call) -> Status {
     if (call == DeviceCall::kCopy) std::this_thread::sleep_for(50ms);
@@ -345,20 +345,20 @@ TEST_F(Attribution, CopiesToADevice) {
   ExpectCause(Run(job), kCopy, ": batches were on their way to the device");
 }
 
-TEST_F(Attribution, WorkersBehindADevice) {
+TEST_F(Attribution, BlamesDecodingBehindADevice) {
   Job job{.samples = [](uint64_t) { return 20ms; }};
   job.device = HostDevice();
   ExpectCause(Run(job), kDecode, ": decoding needs ");
 }
 
-TEST_F(Attribution, StorageBehindADevice) {
+TEST_F(Attribution, BlamesStorageBehindADevice) {
   Job job{.storage = {.latency = 20ms}, .reads = 2};
   job.device = HostDevice();
   ExpectCause(Run(job), kStorage, ": storage brings ");
 }
 
-// Nothing that is slow changes a byte.
-TEST_F(Attribution, SlowStorageBringsTheSame) {
+// Slow storage or workers change no byte.
+TEST_F(Attribution, SlowStorageChangesNoBatch) {
   const auto ids = [&](const Job& job) {
     std::vector<std::vector<uint8_t>> rows;
     const auto loader = Producer::Open(Options(job)).value();

@@ -33,7 +33,7 @@ WaitCauses InMs(WaitCauses causes) {
           causes.other_ns / kMs};
 }
 
-TEST(WaitCauses, AreLaidOverTheLastSamplesWay) {
+TEST(WaitCauses, FollowTheLastSamplesPath) {
   const CriticalPath path{PathOf(100, 140, 140, 150), 50 * kMs, 153 * kMs};
   const WaitCauses causes = InMs(Explain(path, 110 * kMs, 155 * kMs));
   EXPECT_EQ(causes.other_ns, 2);    // 153 … 155
@@ -42,7 +42,7 @@ TEST(WaitCauses, AreLaidOverTheLastSamplesWay) {
   EXPECT_EQ(causes.copy_ns, 0);
 }
 
-TEST(WaitCauses, WhatCameBeforeTheClaimIsOfTheSampleBefore) {
+TEST(WaitCauses, TimeBeforeTheClaimBelongsToThePreviousSample) {
   SamplePath path = PathOf(100, 190, 190, 200);
   path.Claim(204 * kMs, true);
   path.times().read_ns = path.times().workers_since_ns = 206 * kMs;
@@ -54,20 +54,20 @@ TEST(WaitCauses, WhatCameBeforeTheClaimIsOfTheSampleBefore) {
   EXPECT_EQ(causes.other_ns, 0);
 }
 
-TEST(WaitCauses, WhatIsOlderThanKnownIsDividedAsTheKnown) {
+TEST(WaitCauses, TimeBeforeTheKnownPathIsDividedInProportion) {
   const CriticalPath path{PathOf(100, 130, 130, 140), 1, 140 * kMs};
   const WaitCauses causes = InMs(Explain(path, 60 * kMs, 140 * kMs));
   EXPECT_EQ(causes.decode_ns, 20);
   EXPECT_EQ(causes.storage_ns, 60);
 }
 
-TEST(WaitCauses, NothingKnownIsOther) {
+TEST(WaitCauses, UnknownTimeIsOther) {
   const WaitCauses causes = Explain({}, 10 * kMs, 30 * kMs);
   EXPECT_EQ(causes.other_ns, 20 * kMs);
   EXPECT_EQ(causes.sum(), causes.other_ns);
 }
 
-TEST(WaitCauses, BeforeTheOpeningNoRowCouldBeClaimed) {
+TEST(WaitCauses, TimeBeforeTheBatchOpenedIsOther) {
   const CriticalPath path{PathOf(100, 130, 130, 140), 80 * kMs, 140 * kMs};
   const WaitCauses causes = InMs(Explain(path, 50 * kMs, 140 * kMs));
   EXPECT_EQ(causes.other_ns, 30);
@@ -75,7 +75,7 @@ TEST(WaitCauses, BeforeTheOpeningNoRowCouldBeClaimed) {
   EXPECT_EQ(causes.storage_ns, 45);
 }
 
-TEST(WaitCauses, ABatchThatIsThereIsNotWaitedFor) {
+TEST(WaitCauses, WaitingAfterTheBatchIsCompleteIsOther) {
   const CriticalPath path{PathOf(100, 130, 130, 140), 80 * kMs, 140 * kMs};
   EXPECT_EQ(Explain(path, 150 * kMs, 151 * kMs).other_ns, kMs);
   EXPECT_EQ(Explain(path, 150 * kMs, 150 * kMs).sum(), 0);
@@ -111,7 +111,7 @@ TEST(WaitCauses, AlwaysAddUp) {
   }
 }
 
-TEST(SamplePath, OldSegmentsBecomeOneWithoutLosingAnything) {
+TEST(SamplePath, MergesOldSegmentsWithoutLosingTime) {
   SamplePath path;
   for (uint64_t i = 1; i <= 30; ++i) {
     path.Claim(i * 10 * kMs, false);
@@ -135,7 +135,7 @@ TEST(SamplePath, OldSegmentsBecomeOneWithoutLosingAnything) {
   EXPECT_GE(samples, 15);  // of the 30
 }
 
-TEST(WorkerPace, ASampleThatWasThereWaitedForItsWorkerOnly) {
+TEST(WorkerPace, ASampleReadEarlyWaitsForItsWorkerOnly) {
   WorkerPace pace;
   SampleTimes first{.claimed_ns = 10, .read_ns = 20};
   pace.Begin(first, 21);
@@ -324,7 +324,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, NamedCause,
                                            std::pair{32, 16}, std::pair{32, 64}, std::pair{256, 8},
                                            std::pair{256, 64}));
 
-TEST_P(NamedCause, WorkersThatAreNeverIdle) {
+TEST_P(NamedCause, IsDecodingWhenWorkersAreNeverIdle) {
   Job job = this->job();
   EXPECT_EQ(StorageShare(job), 0);
   job.decode = About(300 * kUs);
@@ -332,14 +332,14 @@ TEST_P(NamedCause, WorkersThatAreNeverIdle) {
 }
 
 // Reads take most of a request's time, and yet more of them at a time would bring nothing.
-TEST_P(NamedCause, ReadsThatTakeLongBesideWorkersThatAreNeverIdle) {
+TEST_P(NamedCause, IsDecodingWhenSlowReadsOverlapBusyWorkers) {
   Job job = this->job();
   job.one_read_at_a_time = true;
   job.read = About(140 * kUs);
   EXPECT_LT(StorageShare(job), 0.15);
 }
 
-TEST_P(NamedCause, LatencyWithTooFewReads) {
+TEST_P(NamedCause, IsStorageForTooFewReads) {
   Job job = this->job();
   job.read = About(2 * cycle_ns_);
   EXPECT_GT(StorageShare(job), 0.85);
@@ -347,14 +347,14 @@ TEST_P(NamedCause, LatencyWithTooFewReads) {
   EXPECT_GT(StorageShare(job), 0.88);
 }
 
-TEST_P(NamedCause, ADiskThatBringsTooLittle) {
+TEST_P(NamedCause, IsStorageForASlowDisk) {
   Job job = this->job();
   job.one_read_at_a_time = true;
   job.read = About(600 * kUs);  // workers are busy for a quarter of the time
   EXPECT_GT(StorageShare(job), 0.85);
 }
 
-TEST_P(NamedCause, OneSlowReadAmongMany) {
+TEST_P(NamedCause, IsStorageForOneSlowRead) {
   Job job = this->job();
   // Longer than what it takes to make all batches of the window.
   job.read = OneOf(size_, 5 * job.depth * size_ * 150 * kUs, 100 * kUs);
@@ -365,14 +365,14 @@ TEST_P(NamedCause, OneSlowReadAmongMany) {
   EXPECT_GT(StorageShare(job), 0.95);
 }
 
-TEST_P(NamedCause, AStallOfAllReads) {
+TEST_P(NamedCause, IsStorageForAStallOfAllReads) {
   Job job = this->job();
   job.one_read_at_a_time = true;
   job.read = OneOf(size_ * 5, 2000 * kMs, 10 * kUs);
   EXPECT_GT(StorageShare(job), 0.8);
 }
 
-TEST_P(NamedCause, HugePhotographsAmongMany) {
+TEST_P(NamedCause, IsDecodingForHugePhotographs) {
   Job job = this->job();
   job.decode = OneOf(size_ * 3, 2000 * kMs, 100 * kUs);
   job.step = Always(size_ * 300 * kUs);

@@ -45,7 +45,7 @@ std::vector<long> PercentsIn(const std::string& text) {
   return percents;
 }
 
-TEST(Panel, SaysWhatWasDoneInBetween) {
+TEST(Panel, ShowsRatesBetweenTwoSnapshots) {
   EXPECT_THAT(Panel({}, Later(), 2),
               StartsWith("3412 images/s   waited 41%: decode 38%, storage 3%\n"
                          "depth 4   workers 3   reads 32   memory 112 of 964 MiB\n"
@@ -65,7 +65,7 @@ TEST(Panel, EndsWithTheLastDecisionAndAdvice) {
   EXPECT_THAT(PanelLine({}, now, 2), Not(HasSubstr("\n")));
 }
 
-TEST(Panel, OnlyDifferencesCount) {
+TEST(Panel, ShowsDifferencesOnly) {
   LoaderStats now = Later();
   now.samples += 3;
   now.batches += 1;
@@ -76,14 +76,14 @@ TEST(Panel, OnlyDifferencesCount) {
                          "busy 0% ···\n"));
 }
 
-TEST(Panel, SaysWhereNothingHappened) {
+TEST(Panel, SaysWhenNothingHappened) {
   EXPECT_THAT(Panel(Later(), Later(), 2), HasSubstr("0 images/s   no batch was taken\n"));
   LoaderStats now = Later();
   ++now.batches;
   EXPECT_THAT(Panel(Later(), now, 2), HasSubstr("waited 0%\n"));
 }
 
-TEST(Panel, LeavesOutWhatThereIsNot) {
+TEST(Panel, OmitsAbsentFigures) {
   LoaderStats now = Later();
   now.reads = 0;
   now.worker_busy_ns.clear();
@@ -91,7 +91,7 @@ TEST(Panel, LeavesOutWhatThereIsNot) {
   EXPECT_THAT(Panel({}, now, 2), Not(HasSubstr("busy")));
 }
 
-TEST(Panel, NeverSaysMoreThanAll) {
+TEST(Panel, NeverExceeds100Percent) {
   LoaderStats before = Later(), now = Later();
   ++now.batches;
   now.waited.decode_ns += 9'000'000'000;          // began before, or by several consumers
@@ -131,7 +131,7 @@ TEST(Panel, CausesAddUpToTheWhole) {
   }
 }
 
-TEST(RecentStats, IsTheMeanOverSeconds) {
+TEST(RecentStats, AveragesOverSeconds) {
   constexpr uint64_t kSecond = 1'000'000'000;
   RecentStats recent;
   EXPECT_EQ(recent.panel(), "");

@@ -5,7 +5,7 @@
 namespace stoker {
 namespace {
 
-TEST(Prometheus, APage) {
+TEST(Prometheus, WritesEveryMetric) {
   LoaderStats stats;
   stats.samples = 512;
   stats.batches = 2;
@@ -127,7 +127,7 @@ stoker_memory_budget_bytes{loader="train"} 4294967296
 )");
 }
 
-TEST(Prometheus, NamesAreEscaped) {
+TEST(Prometheus, EscapesLoaderNames) {
   const std::string page = PrometheusText({}, "a\\b \"c\"\nd{}=, ü");
   EXPECT_NE(page.find("stoker_batches_total{loader=\"a\\\\b \\\"c\\\"\\nd{}=, ü\"} 0\n"),
             std::string::npos);

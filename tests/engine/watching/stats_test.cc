@@ -10,7 +10,7 @@
 namespace stoker {
 namespace {
 
-TEST(Stats, OfTwoLoadersAddUp) {
+TEST(Stats, AddUpOverLoaders) {
   LoaderStats all;
   all.samples = 1;
   all.batches = 2;
@@ -55,9 +55,9 @@ TEST(Stats, OfTwoLoadersAddUp) {
   EXPECT_EQ(all.memory_used, 1'000);
 }
 
-// A system call, so not for each sample; at irregular times, so that it is not in step with a
-// limit.
-TEST(WorkerCounters, LookAtTheCpuClockNowAndThen) {
+// Reading the clock is a system call, so it is not made for each sample. The times are irregular,
+// so that they are not in step with a CPU limit.
+TEST(WorkerCounters, ReadTheCpuClockAtIrregularTimes) {
   WorkerCounters counters;
   EXPECT_TRUE(counters.MayClock()) << "one that has done little is known, too";
   std::set<int> between;

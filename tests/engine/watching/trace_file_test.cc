@@ -142,7 +142,7 @@ TEST_F(TraceFileTest, ShowsWhatALoaderDoes) {
   EXPECT_EQ(json.at("otherData").at("events"), std::to_string(told.events));
 }
 
-TEST_F(TraceFileTest, StartsAndStopsInTheMiddle) {
+TEST_F(TraceFileTest, StartsAndStopsMidEpoch) {
   const PhotoFolder photos(40, 2);
   const std::unique_ptr<Producer> loader = Open(photos);
   ASSERT_TRUE(loader->Next().ok());
@@ -158,7 +158,7 @@ TEST_F(TraceFileTest, StartsAndStopsInTheMiddle) {
   EXPECT_FALSE(runtime_->trace().listening());
 }
 
-TEST_F(TraceFileTest, TwoAtOnce) {
+TEST_F(TraceFileTest, TwoFilesRecordAtOnce) {
   std::unique_ptr<TraceFile> all = Start("all.json");
   { const TraceSpan span(runtime_->trace(), "one"); }
   std::unique_ptr<TraceFile> part = Start("part.json");
@@ -223,7 +223,7 @@ TEST_F(TraceFileTest, HasEveryKindOfEvent) {
   EXPECT_EQ(Of(json, "X", "decode").size(), 3U);  // cut to its batch
 }
 
-TEST_F(TraceFileTest, WhatGoesOnAtTheEndIsCut) {
+TEST_F(TraceFileTest, MarksSpansThatAreOpenAtTheEnd) {
   std::unique_ptr<TraceFile> trace = Start();
   {
     const TraceSpan span(runtime_->trace(), "long");
@@ -235,7 +235,7 @@ TEST_F(TraceFileTest, WhatGoesOnAtTheEndIsCut) {
   EXPECT_EQ(Of(json, "X", "long").at(0).at("args"), (Json{{"unfinished", true}}));
 }
 
-TEST_F(TraceFileTest, CountsWhatDoesNotFit) {
+TEST_F(TraceFileTest, CountsDroppedEvents) {
   std::unique_ptr<TraceFile> trace = Start("trace.json", {.memory = uint64_t{1} << 20});
   constexpr uint64_t kTold = 40'000;
   {
@@ -255,7 +255,7 @@ TEST_F(TraceFileTest, CountsWhatDoesNotFit) {
   EXPECT_THAT(Of(json, "i").at(0).at("name"), HasSubstr(std::to_string(told.dropped) + " events"));
 }
 
-TEST_F(TraceFileTest, TellsTwoLoadersApart) {
+TEST_F(TraceFileTest, SeparatesTwoLoaders) {
   Trace& trace = runtime_->trace();
   std::unique_ptr<TraceFile> file = Start();
   trace.Counter({1, ""}, "depth", 4);
@@ -269,7 +269,7 @@ TEST_F(TraceFileTest, TellsTwoLoadersApart) {
   EXPECT_NE(Of(json, "C").at(0).at("pid"), Of(json, "C").at(1).at("pid"));
 }
 
-TEST_F(TraceFileTest, SaysWhatIsWrong) {
+TEST_F(TraceFileTest, ErrorsNameFileAndCause) {
   const auto missing = TraceFile::Start(runtime_, path("no/folder.json"));
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.error().code, Code::kNotFound);
@@ -318,7 +318,7 @@ TEST_F(TraceFileTest, AForkedChildWritesNothing) {
   EXPECT_EQ(Of(Read(), "X").size(), 1U);
 }
 
-TEST_F(TraceFileTest, ManyThreadsAtOnceWhileItIsWritten) {
+TEST_F(TraceFileTest, ThreadsMayTraceWhileTheFileIsWritten) {
   std::atomic<bool> done{false};
   std::vector<std::thread> tellers;
   for (int t = 0; t < 4; ++t) {

@@ -52,14 +52,14 @@ void ExpectPreadIsChosen(uint32_t error_number, Code code, const std::string& wo
   }).join();
 }
 
-TEST(ChooseReader, TakesPreadWhereTheRingIsForbidden) {
+TEST(ChooseReader, FallsBackToPreadWithoutIoUring) {
   ExpectPreadIsChosen(EPERM, Code::kPermissionDenied, "io_uring is not allowed here (EPERM");
   ExpectPreadIsChosen(ENOSYS, Code::kUnimplemented, "there is no io_uring here (ENOSYS");
   ExpectPreadIsChosen(ENOMEM, Code::kResourceExhausted, "no memory may be locked");
   ExpectPreadIsChosen(EINVAL, Code::kUnimplemented, "Linux 5.19");
 }
 
-TEST(ChooseReader, SaysWhatItMeasuredAndLeavesNothingBehind) {
+TEST(ChooseReader, ReportsItsMeasurementAndLeavesNoFile) {
   if (Result<std::unique_ptr<Reader>> uring = MakeUringReader(8); !uring.ok()) {
     GTEST_SKIP() << uring.error().ToString();
   }
@@ -75,7 +75,7 @@ TEST(ChooseReader, SaysWhatItMeasuredAndLeavesNothingBehind) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.Path("")));
 }
 
-TEST(ChooseReader, DoesWithoutATemporaryFile) {
+TEST(ChooseReader, WorksWithoutATemporaryFile) {
   if (Result<std::unique_ptr<Reader>> uring = MakeUringReader(8); !uring.ok()) {
     GTEST_SKIP() << uring.error().ToString();
   }
@@ -87,7 +87,7 @@ TEST(ChooseReader, DoesWithoutATemporaryFile) {
   EXPECT_THAT(chosen->reason, HasSubstr("not measured"));
 }
 
-TEST(ChooseReader, GivesWhatIsAskedFor) {
+TEST(ChooseReader, HonoursAnExplicitKind) {
   const Result<ReaderChoice> pread = ChooseReader(ReaderKind::kPread);
   ASSERT_TRUE(pread.ok());
   EXPECT_EQ(pread->kind, ReaderKind::kPread);
@@ -98,7 +98,7 @@ TEST(ChooseReader, GivesWhatIsAskedFor) {
   }
 }
 
-TEST(MakeReader, WantsASoundDepth) {
+TEST(MakeReader, RefusesDepthsOutOfRange) {
   for (ReaderKind kind : {ReaderKind::kPread, ReaderKind::kUring}) {
     for (uint32_t depth : {0u, 1025u, ~0u}) {
       EXPECT_EQ(MakeReader(kind, depth).error().code, Code::kInvalidArgument);
@@ -112,7 +112,7 @@ TEST(MakeReader, WantsASoundDepth) {
   }
 }
 
-TEST(MakeReader, SaysWhenTheLimitOfOpenFilesIsTooLow) {
+TEST(MakeReader, ErrorNamesALowLimitOfOpenFiles) {
   if (Result<std::unique_ptr<Reader>> uring = MakeUringReader(8); !uring.ok()) {
     GTEST_SKIP() << uring.error().ToString();
   }

@@ -52,7 +52,7 @@ std::vector<std::string> ReadAll(std::shared_ptr<const FakeDisk> disk, int n, ui
   return order;
 }
 
-TEST(FakeReader, CompletesAllOutOfOrderAndTheSameForTheSameSeed) {
+TEST(FakeReader, CompletesAllInASeededRandomOrder) {
   const auto disk = DiskOf(60);
   const std::vector<std::string> order = ReadAll(disk, 60, 1);
   EXPECT_EQ(order, ReadAll(disk, 60, 1));
@@ -63,7 +63,7 @@ TEST(FakeReader, CompletesAllOutOfOrderAndTheSameForTheSameSeed) {
   for (int i = 0; i < 60; ++i) EXPECT_EQ(sorted[i], std::to_string(i));
 }
 
-TEST(FakeReader, FailsWhereThePlanSaysSo) {
+TEST(FakeReader, InjectsThePlannedFaults) {
   auto disk = DiskOf(30);
   disk->faults["3"] = {EACCES};
   disk->faults["4"] = {EIO, 0};  // never
@@ -77,7 +77,7 @@ TEST(FakeReader, FailsWhereThePlanSaysSo) {
   EXPECT_TRUE(std::ranges::all_of(failed, [](const std::string& s) { return s[0] == '!'; }));
 }
 
-TEST(FakeReader, TransientFaultsPass) {
+TEST(FakeReader, TransientFaultsEnd) {
   auto disk = DiskOf(1);
   disk->faults["0"] = {EIO, 2};
   disk->at_once = 1;
@@ -96,7 +96,7 @@ TEST(FakeReader, TransientFaultsPass) {
   }
 }
 
-TEST(FakeReader, LateOnesTakeCallsOfReap) {
+TEST(FakeReader, LateReadsNeedSeveralReaps) {
   auto disk = DiskOf(1);
   disk->at_once = 0;
   disk->longest_delay = 3;

@@ -106,13 +106,13 @@ class PlainRead : public ::testing::Test {
   ReadRequest request;
 };
 
-TEST_F(PlainRead, OneReadWhenAllGoesWell) {
+TEST_F(PlainRead, ReadsAFileWithOneCall) {
   Read();
   ExpectBytes(0, 1000);
   EXPECT_EQ(calls.reads, 1);
 }
 
-TEST_F(PlainRead, ShortReadsGoOnWhereTheyStopped) {
+TEST_F(PlainRead, ShortReadsContinueWhereTheyStopped) {
   for (size_t at_most : {1, 2, 7, 333, 999}) {
     calls.at_most = at_most;
     request.offset = 0;
@@ -126,7 +126,7 @@ TEST_F(PlainRead, ShortReadsGoOnWhereTheyStopped) {
   }
 }
 
-TEST_F(PlainRead, OneShortReadAtEveryPlace) {
+TEST_F(PlainRead, SurvivesAShortReadAtEveryOffset) {
   calls.bytes = Pattern(40);
   for (int64_t cut = 1; cut < 40; ++cut) {
     calls.read_results = {cut};
@@ -136,7 +136,7 @@ TEST_F(PlainRead, OneShortReadAtEveryPlace) {
   }
 }
 
-TEST_F(PlainRead, InterruptionsAreNotSeen) {
+TEST_F(PlainRead, RetriesAfterEintr) {
   calls.open_results = {-EINTR, -EINTR, 7};
   calls.read_results = {-EINTR, 400, -EINTR, -EINTR, 1};
   Read();
@@ -145,7 +145,7 @@ TEST_F(PlainRead, InterruptionsAreNotSeen) {
   EXPECT_TRUE(calls.read_results.empty());
 }
 
-TEST_F(PlainRead, WaitsWhereReadingWouldBlock) {
+TEST_F(PlainRead, WaitsWhenReadingWouldBlock) {
   calls.read_results = {-EAGAIN, 300};
   Read();
   ExpectBytes(0, 1000);
@@ -174,7 +174,7 @@ TEST_F(PlainRead, ErrorsSayWhatAndWhere) {
   ExpectBytes(100, 900);
 }
 
-TEST_F(PlainRead, NamesWhatIsNoFile) {
+TEST_F(PlainRead, ErrorsNameNonRegularFiles) {
   for (auto [mode, words] : {std::pair{S_IFDIR, "a directory"},
                              {S_IFIFO, "a FIFO"},
                              {S_IFCHR, "a device"},
@@ -187,7 +187,7 @@ TEST_F(PlainRead, NamesWhatIsNoFile) {
   EXPECT_EQ(calls.reads, 0);
 }
 
-TEST_F(PlainRead, AFileThatShrankIsWhatIsLeft) {
+TEST_F(PlainRead, AShrunkFileGivesItsRemainingBytes) {
   calls.stat_size = 5000;
   Read();
   ExpectBytes(0, 1000);
@@ -205,7 +205,7 @@ TEST_F(PlainRead, AFileThatGrewIsReadAtLeastToItsOldEnd) {
   ExpectBytes(0, request.size);
 }
 
-TEST_F(PlainRead, AFileThatDoesNotKnowItsSizeIsReadToItsEnd) {
+TEST_F(PlainRead, AFileOfUnknownSizeIsReadToItsEnd) {
   calls.stat_size = 0;  // /proc
   calls.bytes = Pattern(3 * kFirstBufferBytes + 5);
   Read();
@@ -215,7 +215,7 @@ TEST_F(PlainRead, AFileThatDoesNotKnowItsSizeIsReadToItsEnd) {
   ExpectBytes(0, 0);
 }
 
-TEST_F(PlainRead, LengthsFromADamagedIndexClaimNoMemory) {
+TEST_F(PlainRead, RangesBeyondTheFileAllocateNoMemory) {
   const uint64_t huge = uint64_t{1} << 62;
   for (uint64_t length : {uint64_t{1001}, huge, kUnknownLength - 1}) {
     request.offset = 0;
@@ -243,7 +243,7 @@ TEST_F(PlainRead, AHugeSparseFileIsRefusedByTheBudget) {
   }
 }
 
-TEST(MakeRoom, GivesMoreThanAskedForWhereItCan) {
+TEST(MakeRoom, GrowsByMoreThanAskedWhereTheBudgetAllows) {
   MemoryBudget budget(1 << 20);
   GrowingBuffer buffer(budget);
   ASSERT_TRUE(MakeRoom(buffer, 1).ok());

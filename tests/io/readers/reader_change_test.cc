@@ -81,7 +81,7 @@ TEST_P(ReaderChangeTest, AFileThatIsReplacedIsReadWhole) {
   replacer.join();
 }
 
-TEST_P(ReaderChangeTest, AFileThatGrowsAndShrinksIsReadSomehow) {
+TEST_P(ReaderChangeTest, AFileThatGrowsAndShrinksIsReadWithoutError) {
   constexpr size_t kMax = 2 << 20;
   const std::vector<uint8_t> bytes = Pattern(kMax);
   const std::string path = folder.Write("f", {bytes.begin(), bytes.begin() + 1000});
@@ -119,7 +119,7 @@ TEST_P(ReaderChangeTest, AVanishedFileIsAnError) {
   }
 }
 
-TEST_P(ReaderChangeTest, AllocatesNothingOnceItIsWarm) {
+TEST_P(ReaderChangeTest, AllocatesNothingWhenWarm) {
   const std::string path = folder.Write("f", Pattern(100'000));
   ReadAll(path);
   const uint64_t before = testing::AllocationsSoFar();
@@ -153,9 +153,9 @@ TEST_P(ReaderChangeTest, OnlyPreadMakesACallForEachFile) {
   }
 }
 
-// The contract asks for one thread. A ring whose maker is another refuses to submit: the reads must
-// come back all the same.
-TEST_P(ReaderChangeTest, AnotherThreadIsServedToo) {
+// The contract asks for one thread. A ring refuses submissions of a thread that did not make it;
+// the reads must complete all the same.
+TEST_P(ReaderChangeTest, ReadsSubmittedOnAnotherThreadComplete) {
   const std::vector<uint8_t> bytes = Pattern(10'000);
   const std::string path = folder.Write("f", bytes);
   std::thread([&] { ReadAll(path); }).join();
@@ -168,7 +168,7 @@ TEST_P(ReaderChangeTest, AnotherThreadIsServedToo) {
   for (const ReadRequest& r : requests) ASSERT_EQ(r.size, bytes.size());
 }
 
-TEST_P(ReaderChangeTest, AForkedChildCanDestroyIt) {
+TEST_P(ReaderChangeTest, AForkedChildMayDestroyTheReader) {
   const std::string path = folder.Write("f", Pattern(1 << 20));
   std::array<ReadRequest*, kDepth> all{};
   for (size_t i = 0; i < kDepth; ++i) {

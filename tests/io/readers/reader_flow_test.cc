@@ -1,4 +1,4 @@
-// What reader.h promises of many reads at a time, of waiting and of ending, of every reader.
+// Every reader behaves as reader.h documents for many reads at a time, waiting and ending.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -22,7 +22,7 @@ using testing::Pattern;
 
 class ReaderFlowTest : public testing::ReaderFixture {};
 
-// One that has a writer who says nothing, while signals interrupt every wait.
+// The FIFO has a writer that writes nothing, and signals interrupt every wait.
 TEST_P(ReaderFlowTest, DoesNotWaitForAFifo) {
   ASSERT_EQ(mkfifo(folder.Path("fifo").c_str(), 0644), 0);
   std::fstream writer(folder.Path("fifo"));  // reading and writing, so that opening does not wait
@@ -51,7 +51,7 @@ void Evict(const std::string& path) {
   close(descriptor);
 }
 
-TEST_P(ReaderFlowTest, ReadsFilesThatAreNotInMemory) {
+TEST_P(ReaderFlowTest, ReadsFilesOutsideThePageCache) {
   std::vector<ReadRequest> requests;
   std::vector<ReadRequest*> all, done(8);
   for (uint32_t i = 0; i < 8; ++i) {
@@ -70,7 +70,7 @@ TEST_P(ReaderFlowTest, ReadsFilesThatAreNotInMemory) {
   }
 }
 
-TEST_P(ReaderFlowTest, DestroyingItReapsWhatIsInFlight) {
+TEST_P(ReaderFlowTest, DestructorReapsReadsInFlight) {
   ASSERT_EQ(mkfifo(folder.Path("fifo").c_str(), 0644), 0);
   std::fstream writer(folder.Path("fifo"));
   const std::string path = folder.Write("f", Pattern(1 << 20));
@@ -94,7 +94,7 @@ TEST_P(ReaderFlowTest, DestroyingItReapsWhatIsInFlight) {
   }
 }
 
-TEST_P(ReaderFlowTest, TakesNoMoreThanItsCapacity) {
+TEST_P(ReaderFlowTest, AcceptsNoMoreThanItsCapacity) {
   EXPECT_EQ(reader->capacity(), 8u);
   const std::vector<uint8_t> bytes = Pattern(100);
   const std::string path = folder.Write("f", bytes);
@@ -134,7 +134,7 @@ size_t DirectDescriptorsBelow(const std::string& folder) {
   return n;
 }
 
-TEST_P(ReaderFlowTest, LeaksNoDescriptor) {
+TEST_P(ReaderFlowTest, LeaksNoDescriptors) {
   Make(32);
   std::vector<std::vector<uint8_t>> contents;
   std::vector<std::string> paths;

@@ -1,4 +1,4 @@
-// What reader.h promises of one read, of every reader.
+// Every reader behaves as reader.h documents for a single read.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/fsuid.h>
@@ -93,7 +93,7 @@ TEST_P(ReaderTest, BytesPastTheEndAreDataLoss) {
   }
 }
 
-TEST_P(ReaderTest, SaysWhyAFileCannotBeRead) {
+TEST_P(ReaderTest, ErrorsSayWhyAFileCannotBeRead) {
   const std::string file = folder.Write("f", Pattern(10));
   fs::create_symlink(folder.Path("nowhere"), folder.Path("dangling"));
   fs::create_symlink(folder.Path("loop"), folder.Path("loop"));
@@ -114,7 +114,7 @@ TEST_P(ReaderTest, SaysWhyAFileCannotBeRead) {
   ExpectBytes(request, Pattern(10));
 }
 
-TEST_P(ReaderTest, SaysWhenAFileMayNotBeRead) {
+TEST_P(ReaderTest, AnUnreadableFileIsPermissionDenied) {
   const std::string path = folder.Write("f", Pattern(10));
   chmod(path.c_str(), 0);
   const bool root = geteuid() == 0;
@@ -133,7 +133,7 @@ TEST_P(ReaderTest, FollowsSymbolicLinks) {
   ExpectBytes(request, bytes);
 }
 
-TEST_P(ReaderTest, RefusesWhatIsNoFile) {
+TEST_P(ReaderTest, RefusesNonRegularFiles) {
   ASSERT_EQ(mkfifo(folder.Path("fifo").c_str(), 0644), 0);
   struct Case {
     std::string path;
@@ -155,7 +155,7 @@ TEST_P(ReaderTest, RefusesWhatIsNoFile) {
   }
 }
 
-TEST_P(ReaderTest, KeepsBuffersFromOneUseToTheNext) {
+TEST_P(ReaderTest, ReusesBuffers) {
   const std::string small = folder.Write("small", Pattern(100));
   const std::string large = folder.Write("large", Pattern(3 << 20));
   ReadRequest request = Request(large);

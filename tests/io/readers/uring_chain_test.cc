@@ -43,7 +43,7 @@ State VerdictOf(uint32_t asked, bool known, const Results& results, uint32_t* si
   return verdict;
 }
 
-// Every file of up to 8 bytes, every buffer, the read cut short at every place.
+// Tries every file and every buffer of up to 8 bytes, with the read cut short at every place.
 TEST(UringChain, IsWholeExactlyWhenAllBytesAreThere) {
   for (int32_t file = 0; file <= 8; ++file) {
     for (int32_t buffer = 1; buffer <= 8; ++buffer) {
@@ -102,7 +102,7 @@ TEST(UringChain, AFailedCloseHarmsNoBytes) {
   }
 }
 
-TEST(UringChain, CanBeginAgain) {
+TEST(UringChain, CanBeReused) {
   Chain chain;
   EXPECT_EQ(chain.state(), State::kUnclear);
   chain.Begin(4, false);

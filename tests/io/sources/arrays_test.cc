@@ -23,7 +23,7 @@ constexpr std::array<uint8_t, 24> kBytes = {0,  1,  2,  3,  4,  5,  6,  7,  8,  
 ArrayColumn Images() { return {"image", DType::kU8, {2, 3}, kBytes.data(), 4}; }
 ArrayColumn Labels() { return {"label", DType::kU16, {}, kBytes.data() + 1, 4}; }
 
-TEST(Arrays, HandOutTheRowsThatAreThere) {
+TEST(Arrays, HoldTheRowsOfTheirColumns) {
   const auto source = Arrays({Images(), Labels()}, nullptr).value();
   EXPECT_EQ(source->size(), 4u);
   EXPECT_TRUE(source->classes().empty());
@@ -41,7 +41,7 @@ TEST(Arrays, HandOutTheRowsThatAreThere) {
   EXPECT_EQ(path, "");
 }
 
-TEST(Arrays, RowsMayBeApartBackwardsOrAllTheSame) {
+TEST(Arrays, AcceptNegativeAndZeroStrides) {
   ArrayColumn backwards = Images();
   backwards.data = kBytes.data() + 18;
   backwards.row_stride = -6;
@@ -60,7 +60,7 @@ uint64_t PrintOf(ArrayColumn column) {
   return Arrays({std::move(column)}, nullptr).value()->Fingerprint();
 }
 
-TEST(Arrays, TheFingerprintIsThatOfTypesShapesAndContents) {
+TEST(Arrays, FingerprintCoversTypesShapesAndContents) {
   const uint64_t print = PrintOf(Images());
   EXPECT_NE(print, 0u);
   auto same = kBytes;
@@ -88,7 +88,7 @@ TEST(Arrays, TheFingerprintIsThatOfTypesShapesAndContents) {
   EXPECT_NE(both, Arrays({Images(), labels}, nullptr).value()->Fingerprint());
 }
 
-TEST(Arrays, TheFingerprintDoesNotSeeGapsBetweenRows) {
+TEST(Arrays, FingerprintIgnoresGapsBetweenRows) {
   std::vector<uint8_t> apart(40, 7);
   for (size_t row = 0; row < 4; ++row) {
     std::copy_n(kBytes.data() + 6 * row, 6, apart.data() + 10 * row);
@@ -99,9 +99,9 @@ TEST(Arrays, TheFingerprintDoesNotSeeGapsBetweenRows) {
   EXPECT_EQ(PrintOf(column), PrintOf(Images()));
 }
 
-// Many short rows, and few long ones: of a megabyte some rows are looked at, those at both ends
-// among them.
-TEST(Arrays, TheFingerprintOfManyBytesLooksAtSomeEverywhere) {
+// The fingerprint of a megabyte covers some of its rows, the first and the last among them, whether
+// there are many short rows or few long ones.
+TEST(Arrays, FingerprintSamplesLargeArraysEverywhere) {
   constexpr uint64_t kMany = 1 << 20;
   std::vector<uint8_t> bytes(kMany);
   for (const int64_t row : {int64_t{1}, int64_t{24}, int64_t{4096}, int64_t{150'000}}) {
@@ -123,9 +123,8 @@ TEST(Arrays, TheFingerprintOfManyBytesLooksAtSomeEverywhere) {
   }
 }
 
-// A byte of each page, as a column of a mapped file of records has it: each row is a read of its
-// own.
-TEST(Arrays, TheFingerprintTouchesFewPages) {
+// Each row is a byte on a page of its own, as in a column of a mapped file of records.
+TEST(Arrays, FingerprintTouchesFewPages) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   constexpr uint64_t kRows = 32'768;
   void* memory =
@@ -152,14 +151,14 @@ TEST(Arrays, TheFingerprintTouchesFewPages) {
   munmap(memory, kRows * page);
 }
 
-TEST(Arrays, TheFingerprintOfRowsWithoutMemoryOfTheirOwn) {
+TEST(Arrays, FingerprintHandlesZeroStrides) {
   ArrayColumn column = Images();
   column.samples = uint64_t{1} << 60;  // one row, again and again
   column.row_stride = 0;
   EXPECT_NE(PrintOf(column), PrintOf(Images()));
 }
 
-TEST(Arrays, LetGoOfTheOwnerWithTheSource) {
+TEST(Arrays, ReleaseTheOwnerWithTheSource) {
   auto memory = std::make_shared<std::vector<uint8_t>>(24);
   const std::weak_ptr<std::vector<uint8_t>> watched = memory;
   ArrayColumn column = Images();
@@ -177,7 +176,7 @@ std::string Refusal(std::vector<ArrayColumn> columns) {
   return source.error().ToString();
 }
 
-TEST(Arrays, NameWhatIsWrong) {
+TEST(Arrays, ErrorsNameTheBadColumn) {
   EXPECT_EQ(Refusal({Images(), Labels()}), "accepted");
   EXPECT_THAT(Refusal({}), HasSubstr("0 arrays"));
   EXPECT_THAT(Refusal({Images(), Labels(), Labels()}), HasSubstr("3 arrays"));

@@ -1,4 +1,4 @@
-// A dataset's index file: what is written is found, and what is not right is noticed.
+// A dataset's index file gives back what was written, and damage to it is noticed.
 #include "io/sources/dataset_index.h"
 
 #include <gtest/gtest.h>
@@ -126,7 +126,7 @@ void ExpectSame(const DatasetIndex& index, const ImageList& list) {
   }
 }
 
-TEST_F(DatasetIndexTest, WhatIsWrittenIsFound) {
+TEST_F(DatasetIndexTest, ReadsBackWhatWasWritten) {
   for (const std::vector<int>& counts :
        {std::vector{1}, {1, 1}, {3, 1, 5}, {700, 300}, {150'000, 1}}) {
     const ImageList list = Write(counts);
@@ -139,7 +139,7 @@ TEST_F(DatasetIndexTest, WhatIsWrittenIsFound) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);  // nothing beside it is left
 }
 
-TEST_F(DatasetIndexTest, AFlatList) {
+TEST_F(DatasetIndexTest, ReadsBackAFlatList) {
   std::vector<ListedFolder> folders(1);
   folders[0].files = {.bytes = "x.jpgy.jpg", .ends = {5, 10}};
   const ImageList list = ImageList::Of({}, std::move(folders));
@@ -149,7 +149,7 @@ TEST_F(DatasetIndexTest, AFlatList) {
   ExpectSame(DatasetIndex::Open(path_).value(), list);
 }
 
-TEST_F(DatasetIndexTest, WhatIsNotKnownOfAFile) {
+TEST_F(DatasetIndexTest, UnknownAndHugeFileSizesReadBackAsUnknown) {
   const ImageList list = ListOf({3});
   auto writer = DatasetIndexWriter::Create(path_).value();
   const uint64_t most = ~uint32_t{0};
@@ -163,7 +163,7 @@ TEST_F(DatasetIndexTest, WhatIsNotKnownOfAFile) {
   EXPECT_EQ(index.FactsOf(2), ImageFacts());
 }
 
-TEST_F(DatasetIndexTest, AnUnfinishedOneLeavesTheOldOne) {
+TEST_F(DatasetIndexTest, AnUnfinishedWriterKeepsTheOldIndex) {
   const ImageList list = Write({5});
   const Bytes before = Read();
   {
@@ -178,8 +178,8 @@ TEST_F(DatasetIndexTest, AnUnfinishedOneLeavesTheOldOne) {
   ExpectSame(open, list);
 }
 
-// Neither writes into the other's file, nor takes it away.
-TEST_F(DatasetIndexTest, TwoWritersAtOnce) {
+// Neither writes into the other's file or removes it.
+TEST_F(DatasetIndexTest, TwoWritersDoNotDisturbEachOther) {
   auto first = DatasetIndexWriter::Create(path_).value();
   auto second = DatasetIndexWriter::Create(path_).value();
   EXPECT_FALSE(fs::exists(path_));
@@ -197,8 +197,9 @@ TEST_F(DatasetIndexTest, TwoWritersAtOnce) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
 }
 
-// Every byte changed in turn: an error, or nothing but the record that the byte is of.
-TEST_F(DatasetIndexTest, EveryChangedByteIsNoticedOrARecords) {
+// Each byte is changed in turn. Either opening fails, or only the record that holds the byte
+// changes.
+TEST_F(DatasetIndexTest, EveryChangedByteIsNoticedOrBelongsToARecord) {
   const ImageList list = Write({12, 8});
   const Bytes good = Read();
   size_t noticed = 0, of_records = 0;
@@ -228,7 +229,7 @@ TEST_F(DatasetIndexTest, EveryChangedByteIsNoticedOrARecords) {
   EXPECT_EQ(noticed, 3 * (good.size() - record_bytes));
 }
 
-TEST_F(DatasetIndexTest, PartsOfOneAreNone) {
+TEST_F(DatasetIndexTest, RefusesTruncatedAndExtendedFiles) {
   Write({5, 2});
   const Bytes good = Read();
   for (size_t size = 0; size < good.size(); ++size) {
@@ -241,7 +242,7 @@ TEST_F(DatasetIndexTest, PartsOfOneAreNone) {
   EXPECT_EQ(OpenError(), Code::kDataLoss);
 }
 
-TEST_F(DatasetIndexTest, WhatIsNoIndex) {
+TEST_F(DatasetIndexTest, RefusesFilesThatAreNotIndexes) {
   EXPECT_EQ(OpenError(), Code::kNotFound);
   fs::create_directory(path_);
   EXPECT_EQ(OpenError(), Code::kInvalidArgument);
@@ -254,7 +255,7 @@ TEST_F(DatasetIndexTest, WhatIsNoIndex) {
             path_ + ": this is not an index file. Give the file that `stoker index` wrote.");
 }
 
-TEST_F(DatasetIndexTest, NoMoreThanAskedFor) {
+TEST_F(DatasetIndexTest, ReadRespectsItsLimit) {
   const ImageList list = ListOf({1});
   auto writer = DatasetIndexWriter::Create(path_).value();
   ASSERT_TRUE(writer.Add({}, Bytes(100, 1)).ok());
@@ -267,8 +268,8 @@ TEST_F(DatasetIndexTest, NoMoreThanAskedFor) {
   EXPECT_EQ(record, Bytes(100, 1));
 }
 
-// What becomes of the file while it is open.
-TEST_F(DatasetIndexTest, CutOffWhileOpen) {
+// The file changes while it is open.
+TEST_F(DatasetIndexTest, TruncationWhileOpenIsHarmless) {
   const ImageList list = Write({50});
   const DatasetIndex index = DatasetIndex::Open(path_).value();
   for (uint64_t size = fs::file_size(path_); size > 0; size /= 2) {
@@ -283,7 +284,7 @@ TEST_F(DatasetIndexTest, CutOffWhileOpen) {
   for (uint32_t i = 0; i < index.images(); ++i) ASSERT_TRUE(Found(index, i).empty());
 }
 
-TEST_F(DatasetIndexTest, DeletedWhileOpen) {
+TEST_F(DatasetIndexTest, DeletionWhileOpenIsHarmless) {
   const ImageList list = Write({50});
   const DatasetIndex index = DatasetIndex::Open(path_).value();
   fs::remove(path_);

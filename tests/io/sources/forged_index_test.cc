@@ -1,4 +1,4 @@
-// Index files with the right checksums and anything else wrong.
+// Index files with valid checksums may have anything else wrong.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -103,7 +103,7 @@ class ForgedIndexTest : public ::testing::Test {
   std::string path_;
 };
 
-TEST_F(ForgedIndexTest, ASoundOne) {
+TEST_F(ForgedIndexTest, OpensASoundIndex) {
   const Result<DatasetIndex> index = Open(Forgery().File());
   ASSERT_TRUE(index.ok()) << index.error().ToString();
   std::string paths;
@@ -115,7 +115,7 @@ TEST_F(ForgedIndexTest, ASoundOne) {
   EXPECT_FALSE(index->HasRecord(1));
 }
 
-TEST_F(ForgedIndexTest, OtherVersionsAndSections) {
+TEST_F(ForgedIndexTest, RefusesOtherVersionsAndBadSections) {
   Forgery other;
   for (const uint32_t version : {1u, 2u, 4u}) {
     other.version = version;
@@ -133,7 +133,7 @@ TEST_F(ForgedIndexTest, OtherVersionsAndSections) {
   EXPECT_EQ(Refused(Forgery().Signed({}, {}, sizeof(format::Header))), Code::kDataLoss) << "none";
 }
 
-TEST_F(ForgedIndexTest, WhatWasLeftOut) {
+TEST_F(ForgedIndexTest, ReadsSkippedFilesAndRefusesMalformedOnes) {
   Forgery forgery;
   forgery.skipped = std::string("a/1.gif\0.gif\00012\0", 16);
   const Result<DatasetIndex> index = Open(forgery.File());
@@ -143,7 +143,7 @@ TEST_F(ForgedIndexTest, WhatWasLeftOut) {
   EXPECT_EQ(Refused(forgery.File()), Code::kDataLoss) << "no such list";
 }
 
-TEST_F(ForgedIndexTest, ListsThatCannotBe) {
+TEST_F(ForgedIndexTest, RefusesInconsistentLists) {
   const std::vector<std::function<void(Forgery&)>> lies = {
       [](Forgery& f) { f.folders[0].unused = 1; },
       [](Forgery& f) { f.folders[0].top = 1; },
@@ -209,8 +209,8 @@ TEST_F(ForgedIndexTest, ListsThatCannotBe) {
   }
 }
 
-// Records are looked at when they are asked for.
-TEST_F(ForgedIndexTest, RecordsThatAreNotThere) {
+// Records are checked when they are read.
+TEST_F(ForgedIndexTest, RecordsOutOfBoundsAreEmpty) {
   Forgery forgery;
   forgery.facts[0].record_end = 10;
   forgery.facts[2].record_end = ~uint64_t{0};
@@ -223,8 +223,8 @@ TEST_F(ForgedIndexTest, RecordsThatAreNotThere) {
   }
 }
 
-// Terabytes of holes, which take nothing of the disk, in the place of each section in turn.
-TEST_F(ForgedIndexTest, HolesAreNoList) {
+// Each section in turn is a hole of about a terabyte, which takes no room on the disk.
+TEST_F(ForgedIndexTest, RefusesSparseSections) {
   constexpr uint64_t kHole = uint64_t{120} << 33;
   const std::string sound = Forgery().File();
   for (size_t at = 1; at < 6; ++at) {

@@ -153,7 +153,7 @@ TEST_F(ImageFolderTest, FoldersOfAClassAreSortedByPathAndFilesComeBeforeSubFolde
                                   std::pair("c!/1.jpg", 1)));
 }
 
-TEST_F(ImageFolderTest, EqualsThePlainTwinOnRandomTrees) {
+TEST_F(ImageFolderTest, MatchesTheReferenceOnRandomTrees) {
   RandomStream random({1, 2, 3}, 0);
   const std::vector<std::string> names = {"a", "A", "a!", "a b", "\xff", "é", "z\n", "0", "日本"};
   const std::vector<std::string> extensions = {".jpg", ".JPeG", ".txt", "", ".webp", ".jpg~"};
@@ -184,12 +184,12 @@ TEST_F(ImageFolderTest, FlatFolderHasNoLabels) {
   EXPECT_FALSE(source->has_labels());
 }
 
-TEST_F(ImageFolderTest, SlashesAtTheEndDoNotShowInPaths) {
+TEST_F(ImageFolderTest, IgnoresTrailingSlashes) {
   File("a/1.jpg");
   EXPECT_THAT(ListOf(root_.string() + "//"), ElementsAre(std::pair("a/1.jpg", 0)));
 }
 
-TEST_F(ImageFolderTest, TheFingerprintIsThatOfNamesAndLabels) {
+TEST_F(ImageFolderTest, FingerprintCoversNamesAndLabels) {
   const auto print = [this](const std::string& end = "") {
     return (*ImageFolder(root_.string() + end))->Fingerprint();
   };
@@ -218,7 +218,7 @@ TEST_F(ImageFolderTest, HiddenEntriesAreSkipped) {
   EXPECT_THAT(Paths(), ElementsAre("a/1.jpg"));
 }
 
-TEST_F(ImageFolderTest, AnyNameThatTheSystemAllows) {
+TEST_F(ImageFolderTest, ListsAnyNameThatTheSystemAllows) {
   const std::string longest = std::string(251, 'x') + ".jpg";
   File("a/new\nline.jpg");
   File("a/\xff\xfe.jpg");
@@ -246,7 +246,7 @@ TEST_F(ImageFolderTest, AFolderLinkedTwiceIsListedTwice) {
   EXPECT_THAT(Paths(), ElementsAre("a/one/1.jpg", "a/real/1.jpg", "a/two/1.jpg"));
 }
 
-TEST_F(ImageFolderTest, LoopsAreCut) {
+TEST_F(ImageFolderTest, CutsLinkLoops) {
   File("a/1.jpg");
   File("a/sub/2.jpg");
   Link(".", "a/self");
@@ -268,7 +268,7 @@ TEST_F(ImageFolderTest, DanglingLinksAreListedAndPipesAreNot) {
   EXPECT_THAT(Paths(), ElementsAre("a/1.jpg", "a/lost.jpg", "a/self.jpg"));
 }
 
-TEST_F(ImageFolderTest, LinksThatMultiplyEndInAnError) {
+TEST_F(ImageFolderTest, RefusesLinksThatMultiplyPaths) {
   // 2^30 paths lead to the last folder, without a loop.
   for (int i = 0; i < 30; ++i) {
     const std::string next = "../n" + std::to_string(i + 1), here = "a/n" + std::to_string(i);
@@ -299,7 +299,7 @@ TEST_F(ImageFolderTest, PathsTooLongToBeOpenedAreAnError) {
   EXPECT_THAT(error.advice, HasSubstr("path"));
 }
 
-TEST_F(ImageFolderTest, DeepTreesBelowThatAreListed) {
+TEST_F(ImageFolderTest, ListsDeepTreesWithinTheLongestPath) {
   std::string path = "a";
   while (root_.string().size() + path.size() + 2 + 5 + 100 < PATH_MAX) {
     path += "/" + std::string(100, 'd');
@@ -309,7 +309,7 @@ TEST_F(ImageFolderTest, DeepTreesBelowThatAreListed) {
   EXPECT_THAT(Paths(), ElementsAre(path + "/1.jpg"));
 }
 
-TEST_F(ImageFolderTest, MissingFolder) {
+TEST_F(ImageFolderTest, RefusesAMissingFolder) {
   const std::string path = (root_ / "nowhere").string();
   const Error error = ErrorOf(path);
   EXPECT_EQ(error.code, Code::kNotFound);
@@ -320,7 +320,7 @@ TEST_F(ImageFolderTest, MissingFolder) {
   EXPECT_EQ(ErrorOf(std::string("a\0b", 3)).code, Code::kInvalidArgument);
 }
 
-TEST_F(ImageFolderTest, NotAFolder) {
+TEST_F(ImageFolderTest, RefusesAFile) {
   File("photo.jpg");
   const Error error = ErrorOf((root_ / "photo.jpg").string());
   EXPECT_EQ(error.code, Code::kInvalidArgument);
@@ -328,7 +328,7 @@ TEST_F(ImageFolderTest, NotAFolder) {
   EXPECT_THAT(error.cause, HasSubstr("not a folder"));
 }
 
-TEST_F(ImageFolderTest, NoImage) {
+TEST_F(ImageFolderTest, RefusesAFolderWithoutImages) {
   EXPECT_THAT(ErrorHere().cause, HasSubstr("no image"));
   File("readme.txt");
   EXPECT_THAT(ErrorHere().cause, HasSubstr("no image"));
@@ -339,14 +339,14 @@ TEST_F(ImageFolderTest, NoImage) {
   EXPECT_EQ(ErrorHere().file, root_.string());
 }
 
-TEST_F(ImageFolderTest, ClassWithoutImages) {
+TEST_F(ImageFolderTest, ErrorNamesClassesWithoutImages) {
   File("a/1.jpg");
   Folder("b/sub");
   File("c/readme.txt");
   EXPECT_THAT(ErrorHere().cause, HasSubstr("2 class folders have no image: 'b', 'c'"));
 }
 
-TEST_F(ImageFolderTest, ClassOfOtherFormatsOnly) {
+TEST_F(ImageFolderTest, ErrorNamesClassesOfOtherFormats) {
   File("a/1.jpg");
   File("b/1.gif");
   File("b/deep/2.GIF");
@@ -362,7 +362,7 @@ TEST_F(ImageFolderTest, ClassOfOtherFormatsOnly) {
             ".heic 1)");
 }
 
-TEST_F(ImageFolderTest, ClassOfJpegsUnderAnotherName) {
+TEST_F(ImageFolderTest, AdvisesRenamingJpegsWithOtherExtensions) {
   File("a/1.jpg");
   File("b/1.jfif");
   EXPECT_EQ(ErrorHere().cause,
@@ -370,8 +370,8 @@ TEST_F(ImageFolderTest, ClassOfJpegsUnderAnotherName) {
   EXPECT_THAT(ErrorHere().advice, HasSubstr("rename JPEGs (.jfif, .jpe) to .jpg"));
 }
 
-// Those that are not named count, too: what has images must not be called empty.
-TEST_F(ImageFolderTest, LastOfManyEmptyClassesHasOtherFormats) {
+// Classes that the message does not name count, too: one that has images must not be called empty.
+TEST_F(ImageFolderTest, AdvisesConversionForClassesItDoesNotName) {
   File("a/1.jpg");
   for (const char* name : {"b", "c", "d", "e", "f"}) Folder(name);
   EXPECT_THAT(ErrorHere().advice, HasSubstr("Remove the empty ones"));
@@ -381,7 +381,7 @@ TEST_F(ImageFolderTest, LastOfManyEmptyClassesHasOtherFormats) {
   EXPECT_THAT(ErrorHere().advice, Not(HasSubstr("Remove the empty ones")));
 }
 
-TEST_F(ImageFolderTest, OtherFormatsOnly) {
+TEST_F(ImageFolderTest, ErrorNamesOtherFormats) {
   File("1.gif");
   EXPECT_EQ(ErrorHere().cause,
             "no file with an extension that stoker lists in this folder or below it, but: .gif 1 "
@@ -391,7 +391,7 @@ TEST_F(ImageFolderTest, OtherFormatsOnly) {
   EXPECT_THAT(ErrorHere().cause, HasSubstr("but: .avif 1, .gif 1 (for example 1.gif)"));
 }
 
-TEST_F(ImageFolderTest, OtherFormatsAreLeftOutAndCounted) {
+TEST_F(ImageFolderTest, SkipsAndCountsOtherFormats) {
   for (const char* path : {"a/1.jpg", "a/2.gif", "a/deep/3.GIF", "a/4.avif", "b/1.png", "b/0.heic",
                            "b/x.txt", "b/gif", "b/.gif", "b/.hidden.gif", "logo.svg"}) {
     File(path);
@@ -421,8 +421,8 @@ TEST_F(ImageFolderTest, OtherFormatsAreLeftOutAndCounted) {
               HasSubstr("1 image file is skipped, because stoker does not list its extension"));
 }
 
-// Of an index file, which may hold anything.
-TEST(SkippedFiles, WhatPackHasNotWrittenIsRefused) {
+// The text comes from an index file, which may hold anything.
+TEST(SkippedFiles, UnpackRefusesMalformedText) {
   using namespace std::string_literals;  // NOLINT: with zeros
   EXPECT_EQ(SkippedFiles::Unpack(""), SkippedFiles());
   EXPECT_EQ(SkippedFiles::Unpack("a/1.gif\0.gif\0"s + "12\0"s),
@@ -436,14 +436,14 @@ TEST(SkippedFiles, WhatPackHasNotWrittenIsRefused) {
   }
 }
 
-TEST_F(ImageFolderTest, ImagesBesideClasses) {
+TEST_F(ImageFolderTest, RefusesImagesBesideClasses) {
   File("a/1.jpg");
   File("cover.jpg");
   EXPECT_THAT(ErrorHere().cause, HasSubstr("'cover.jpg'"));
   EXPECT_THAT(ErrorHere().cause, HasSubstr("belong to no class"));
 }
 
-TEST_F(ImageFolderTest, UnreadableFolderIsNamed) {
+TEST_F(ImageFolderTest, ErrorNamesAnUnreadableFolder) {
   File("a/1.jpg");
   File("b/deep/2.jpg");
   // root reads everything: become nobody for a moment.
@@ -461,13 +461,13 @@ TEST_F(ImageFolderTest, UnreadableFolderIsNamed) {
   EXPECT_THAT(source.error().advice, HasSubstr("chmod"));
 }
 
-TEST_F(ImageFolderTest, AbsurdThreads) {
+TEST_F(ImageFolderTest, RefusesThreadsOutOfRange) {
   File("a/1.jpg");
   EXPECT_FALSE(ImageFolder(root_.string(), {.threads = -1}).ok());
   EXPECT_FALSE(ImageFolder(root_.string(), {.threads = 1000000}).ok());
 }
 
-TEST_F(ImageFolderTest, MemoryIsNamesAndEightBytes) {
+TEST_F(ImageFolderTest, HoldsNamesAndEightBytesPerSample) {
   uint64_t names = 0;
   for (int i = 0; i < 2000; ++i) {
     const std::string name = "photo_" + std::to_string(i) + ".jpg";

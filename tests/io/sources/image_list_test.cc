@@ -1,4 +1,4 @@
-// Where files of one list are in another one.
+// Finds the files of one list in another.
 #include "io/sources/image_list.h"
 
 #include <gtest/gtest.h>
@@ -76,8 +76,8 @@ TEST(ImageList, PositionsMatchTheReference) {
   EXPECT_GT(missing, 100u);
 }
 
-// Which a forged index may be.
-TEST(ImageList, NamesThatAreNotSortedAreFoundOrNot) {
+// A forged index may hold unsorted names.
+TEST(ImageList, UnsortedNamesAreFoundOrMissed) {
   ImageList list, other;
   for (auto [to, names] : {std::pair(&list, "abc"), {&other, "cab"}}) {
     std::vector<ListedFolder> folders(1);
@@ -87,8 +87,8 @@ TEST(ImageList, NamesThatAreNotSortedAreFoundOrNot) {
   EXPECT_EQ(PositionsIn(other, list), (std::vector<uint32_t>{kNowhere, kNowhere, 0}));
 }
 
-// Whatever is listed may be read again, in pieces of any size.
-TEST(ImageList, WhatIsListedPassesTheCheck) {
+// Any list may be read back, in pieces of any size.
+TEST(ImageList, ListsPassTheirCheck) {
   RandomStream random({4, 5, 6}, 0);
   for (int i = 0; i < 200; ++i) {
     const ImageList list = Random(random);

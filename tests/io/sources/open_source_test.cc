@@ -11,7 +11,7 @@
 namespace stoker {
 namespace {
 
-TEST(OpenSource, OpensAFolderAsImageFolderDoes) {
+TEST(OpenSource, MatchesImageFolder) {
   const testing::PhotoFolder photos(6, 2);
   const auto opened = OpenSource("image_folder", {{"directory", photos.path()}});
   ASSERT_TRUE(opened.ok()) << opened.error().ToString();
@@ -23,11 +23,11 @@ TEST(OpenSource, OpensAFolderAsImageFolderDoes) {
   EXPECT_EQ(without.error().code, Code::kNotFound);
 }
 
-TEST(OpenSource, ArraysAreNotInAnotherProcess) {
+TEST(OpenSource, RefusesArrays) {
   EXPECT_EQ(OpenSource("arrays", {}).error().code, Code::kFailedPrecondition);
 }
 
-TEST(OpenSource, EachKindAndArgumentHasANameOfItsOwn) {
+TEST(OpenSource, KindsAndArgumentsHaveUniqueNames) {
   std::set<std::string> kinds;
   for (const SourceRow& row : AllSources()) {
     EXPECT_TRUE(kinds.insert(row.kind).second) << row.kind << " is there twice";

@@ -15,7 +15,7 @@ def epochs_of(loader, count):
     return [batch for epoch in range(count) for batch in arrays(loader.epoch(epoch))]
 
 
-def test_what_it_says_it_is(make, op):
+def test_element_spec_and_cardinality(make, op):
     dataset = make().as_tf_dataset(op=op)
     assert isinstance(dataset, tf.data.Dataset)
     images, labels = dataset.element_spec

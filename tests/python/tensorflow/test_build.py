@@ -61,7 +61,7 @@ def none_loaded(monkeypatch):
     monkeypatch.setattr(_ops, "_refused", None)
 
 
-def test_it_is_found_again_and_others_may_read_it(filled):
+def test_the_built_plugin_is_reused_and_readable_by_others(filled):
     assert build.plugin() == filled
     assert filled.stat().st_mode & 0o777 == 0o755
 

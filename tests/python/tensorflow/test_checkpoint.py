@@ -77,7 +77,7 @@ def test_without_the_prefetch_that_is_added_it_is_a_few_numbers(make, op, tmp_pa
     assert bytes_of(dataset, tmp_path, inject_prefetch=False, symbolic=symbolic) < 2_000 < BATCH
 
 
-def test_buffers_behind_it_are_stored(make, op, tmp_path):
+def test_checkpoints_store_later_shuffle_buffers(make, op, tmp_path):
     """As docs/tensorflow.md has it: symbolic checkpoints leave out a prefetch's, and not a shuffle's."""
     dataset = make().as_tf_dataset(op=op)
     assert bytes_of(dataset.prefetch(2), tmp_path, inject_prefetch=False, symbolic=True) < 2_000

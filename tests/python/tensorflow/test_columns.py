@@ -23,7 +23,7 @@ def by_iterator(loader, epoch):
     return batches
 
 
-def test_both_come_behind_the_usual_ones(make, op):
+def test_ids_and_paths_follow_images_and_labels(make, op):
     loader = make(batch_size=10)
     dataset = loader.as_tf_dataset(op=op, sample_ids=True, paths=True)
     assert dataset.element_spec == (
@@ -39,7 +39,7 @@ def test_both_come_behind_the_usual_ones(make, op):
 
 
 @pytest.mark.parametrize("name, place", [("sample_ids", 2), ("paths", 3)])
-def test_each_by_itself(make, op, name, place):
+def test_ids_or_paths_alone(make, op, name, place):
     dataset = make().as_tf_dataset(op=op, **{name: True})
     same(arrays(dataset), [(*batch[:2], batch[place]) for batch in by_iterator(make(), 0)])
 
@@ -99,7 +99,7 @@ def test_any_name_that_a_file_may_have(made, tmp_path, op):
     assert [os.path.basename(path) for path in paths] == 3 * sorted(names)
 
 
-def test_steps_behind_it_take_them(make, op):
+def test_later_steps_accept_ids_and_paths(make, op):
     """Strings are copied by unbatch and batch, and read in a graph."""
     dataset = make().as_tf_dataset(op=op, sample_ids=True, paths=True).unbatch().batch(7)
     classes = dataset.map(
@@ -109,7 +109,7 @@ def test_steps_behind_it_take_them(make, op):
         assert [int(name) for name in names.numpy()] == labels.numpy().tolist()
 
 
-def test_a_checkpoint_goes_on_with_them(make, op, tmp_path):
+def test_a_checkpoint_restores_ids_and_paths(make, op, tmp_path):
     iterator = iter(make().as_tf_dataset(op=op, sample_ids=True, paths=True))
     checkpoint = tf.train.Checkpoint(iterator=iterator)
     next(iterator)

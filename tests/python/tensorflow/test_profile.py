@@ -27,7 +27,7 @@ def rows(folder):
     return names, arguments
 
 
-def test_rows(make, tmp_path):
+def test_the_profile_has_spans_and_iterator_arguments(make, tmp_path):
     loader = make()
     dataset = loader.as_tf_dataset(op="native").prefetch(2)
     tf.profiler.experimental.start(str(tmp_path))

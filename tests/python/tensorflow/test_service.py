@@ -72,7 +72,7 @@ def test_dynamic_workers_that_get_nothing_give_nothing(make):
         assert digests(got) == digests(arrays(loader.epoch(0)))
 
 
-def test_off_every_worker_has_its_own_epoch(make, op):
+def test_sharding_off_gives_every_worker_the_whole_epoch(make, op):
     with running(op, 1) as target:
         dataset = distributed(make().as_tf_dataset(op=op), target, service.ShardingPolicy.OFF)
         for epoch in range(2):

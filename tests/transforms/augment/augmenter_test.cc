@@ -122,7 +122,7 @@ std::vector<ImageSize> Sizes() {
 
 // Where Effort is less than full: a fifth of the steps, and of what is not random one kind, another
 // for the next size.
-TEST(Augmenter, EveryStepAsTheReference) {
+TEST(Augmenter, EveryStepMatchesTheReference) {
   std::vector<Step> steps = Steps();
   const std::vector<Step> geometry = Geometry();
   steps.insert(steps.end(), geometry.begin(), geometry.end());
@@ -148,7 +148,7 @@ TEST(Augmenter, EveryStepAsTheReference) {
   });
 }
 
-TEST(Augmenter, TheLongestSideAsTheReference) {
+TEST(Augmenter, LongestSidesMatchTheReference) {
   MemoryBudget budget(kBudget);
   Augmenter augmenter(budget);
   std::vector<Step> steps = {
@@ -164,7 +164,7 @@ TEST(Augmenter, TheLongestSideAsTheReference) {
 }
 
 // Half of the only column comes from outside.
-TEST(Augmenter, WhatIsPartlyOutsideMeetsTheFill) {
+TEST(Augmenter, AffineBlendsEdgesWithTheFill) {
   MemoryBudget budget(kBudget);
   Augmenter augmenter(budget);
   const std::vector<uint8_t> pixels = {100, 100, 200, 200, 0, 0};
@@ -176,7 +176,7 @@ TEST(Augmenter, WhatIsPartlyOutsideMeetsTheFill) {
             (std::vector<uint8_t>{25, 25, 100, 100, 100, 100}));
 }
 
-TEST(Augmenter, StepsFollowEachOther) {
+TEST(Augmenter, StepsCompose) {
   const ImageSize size{61, 47};
   const std::vector<Step> steps = {Mirror{true, false},
                                    AdjustContrast{1.4F},
@@ -224,7 +224,7 @@ TEST(Augmenter, AllocatesWhatStepsNeedAndNoMore) {
   EXPECT_EQ(budget.used(), 0);
 }
 
-TEST(Augmenter, SaysThatThereIsNoRoom) {
+TEST(Augmenter, ExceedingTheBudgetIsAnError) {
   constexpr ImageSize kSize{224, 224};
   for (const Step& step :
        {Step(Mirror{}), Step(Reframe{{0, 0, 65535, 65535}}), Step(Blur{{65535, 65535}, 1e9, 1e9}),

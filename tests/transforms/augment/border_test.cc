@@ -24,7 +24,7 @@ TEST(Border, MirrorsAsOftenAsNeeded) {
   }
 }
 
-TEST(Border, EdgesAndFill) {
+TEST(Border, ClampsToEdgesOrFills) {
   for (const int64_t at : {-1000000000000, -1L, 5L, 1000000000000}) {
     EXPECT_EQ(Padded(at, 5, Padding::kConstant), -1);
     EXPECT_EQ(Padded(at, 5, Padding::kEdge), at < 0 ? 0 : 4);

@@ -1,5 +1,5 @@
-// Kernels on memory of exactly the size that they are promised: under the address sanitizer nothing
-// else is touched.
+// Kernels run on memory of exactly the promised size, so that the address sanitizer sees any access
+// outside it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Colours and tables against their definitions in words, and against the references where the
-// image's size does not matter.
+// Colours and tables match their definitions, and their references where the image's size does not
+// matter.
 #include "transforms/augment/colour.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(Colour, GrayIsExactForEveryColour) {
   }
 }
 
-TEST(Colour, EveryColourIsBlendedAndTurnedAsByTheReference) {
+TEST(Colour, SaturationAndHueMatchTheReferenceForEveryColour) {
   const int step = Effort(256) == 256 ? 15 : 255;
   for (int red = 0; red < 256; red += step) {
     for (const float amount : {0.1F, 0.37F, 1.9F, 0.9999F}) {
@@ -82,7 +82,7 @@ TEST(Colour, HueTurnsFromRedToGreenToBlue) {
   EXPECT_EQ(pixels, before);
 }
 
-TEST(Blend, IsFused) {
+TEST(Blend, UsesFusedMultiplyAdd) {
   EXPECT_EQ(Fused(0x1.000002p0F, 0x1.000002p0F, -0x1.000004p0F), 0x1p-46F);
   const BlendWeights blend(0.1F);
   for (int value = 0; value < 256; ++value) {
@@ -95,7 +95,7 @@ TEST(Blend, IsFused) {
   }
 }
 
-TEST(Tables, AreWhatTheirNamesSay) {
+TEST(Tables, MatchTheirDefinitions) {
   for (size_t v = 0; v < 256; ++v) {
     EXPECT_EQ(TableOf(Invert{})[v], 255 - v);
     EXPECT_EQ(TableOf(Posterize{8})[v], v);
@@ -116,7 +116,7 @@ TEST(Tables, AreWhatTheirNamesSay) {
   EXPECT_EQ(stretched[62], 255);
 }
 
-TEST(Tables, EqualizeIsPillows) {
+TEST(Tables, EqualizeMatchesPillow) {
   Histogram histogram{};
   histogram[10] = 510;
   histogram[20] = 255;
@@ -131,7 +131,7 @@ TEST(Tables, EqualizeIsPillows) {
   for (size_t v = 0; v < 256; ++v) EXPECT_EQ(EqualizeTable(histogram)[v], v);
 }
 
-TEST(LookUp, EveryLengthAsTheReference) {
+TEST(LookUp, EveryLengthMatchesTheReference) {
   ValueTable table;
   for (size_t v = 0; v < 256; ++v) table[v] = static_cast<uint8_t>(v * 167 + 13);
   std::vector<uint8_t> values(700);

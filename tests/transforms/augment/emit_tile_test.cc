@@ -44,7 +44,7 @@ class Emitted {
   uint8_t* first_;
 };
 
-TEST(EmitTile, EveryFormatAndSizeAsTheReference) {
+TEST(EmitTile, EveryFormatAndSizeMatchesTheReference) {
   std::mt19937 random(1);
   constexpr ImageSize kSizes[] = {{1, 1},    {1, 9},     {9, 1},    {31, 33},
                                   {64, 16},  {65, 63},   {224, 5},  {1024, 2},

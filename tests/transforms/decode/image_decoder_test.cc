@@ -33,7 +33,7 @@ using testing::Unpadded;
 
 std::vector<uint8_t> Bytes(std::string_view text) { return {text.begin(), text.end()}; }
 
-TEST(ImageDecoder, EachFormatByItsContent) {
+TEST(ImageDecoder, DetectsEachFormatByItsContent) {
   ImageDecoder decoder;
   for (int round = 0; round < 2; ++round) {
     const std::vector<uint8_t> jpeg = Padded(MakeJpeg()), png = Padded(MakePng()),
@@ -48,7 +48,7 @@ TEST(ImageDecoder, EachFormatByItsContent) {
   EXPECT_EQ(decoder.paths().fast, 2u);
 }
 
-TEST(ImageDecoder, WhatItDoesNotDecode) {
+TEST(ImageDecoder, RefusesEmptyAndUnsupportedFiles) {
   ImageDecoder decoder;
   const Error empty = ErrorOf(decoder, Padded({}));
   EXPECT_EQ(empty.code, Code::kDataLoss);
@@ -67,8 +67,8 @@ TEST(ImageDecoder, WhatItDoesNotDecode) {
       "Convert it to JPEG or PNG, for example with ImageMagick: `convert 'FILE[0]' FILE.png`");
 }
 
-// A sound image of another format is never to be removed.
-TEST(ImageDecoder, OtherFormatsAreNamed) {
+// The advice for a sound image of another format is never to remove it.
+TEST(ImageDecoder, ErrorsNameOtherFormats) {
   using namespace std::string_view_literals;  // NOLINT: magic bytes contain zeros
   const std::pair<std::string_view, const char*> files[] = {
       {"\0\0\0\x20"
@@ -121,8 +121,8 @@ TEST(ImageDecoder, OtherFormatsAreNamed) {
   }
 }
 
-// What was opened before does not stand in for what could not be.
-TEST(ImageDecoder, NothingIsDecodedThatIsNotOpen) {
+// An image that was opened before does not stand in for one that could not be opened.
+TEST(ImageDecoder, DecodeFailsUnlessAnImageIsOpen) {
   ImageDecoder decoder;
   testing::KeepRows rows;
   EXPECT_EQ(decoder.Decode({0, 0, 1, 1}, rows).error().code, Code::kFailedPrecondition);

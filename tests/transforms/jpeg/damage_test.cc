@@ -1,4 +1,4 @@
-// Bytes that are damaged, foreign or hostile: an error with an offset, or pixels; never a crash.
+// Damaged, foreign or hostile bytes give an error with an offset, or pixels; never a crash.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -54,7 +54,7 @@ int64_t PeakKilobytes() {
   return usage.ru_maxrss;
 }
 
-TEST(Foreign, IsNoJpeg) {
+TEST(JpegDamage, RefusesOtherBytes) {
   for (const char* bytes :
        {"", "This is not an image at all, but text named .jpg\n", "\x89PNG\r\n\x1A\n and so on"}) {
     const Error error = ErrorOf(Bytes(bytes));
@@ -64,7 +64,7 @@ TEST(Foreign, IsNoJpeg) {
   }
 }
 
-TEST(Truncated, AtEveryByte) {
+TEST(JpegDamage, RefusesTruncationAtEveryByte) {
   for (const JpegScans scans : {JpegScans::kOne, JpegScans::kProgressive}) {
     JpegOptions options{40, 24, JpegColor::kYCbCr, Luma(2, 2), scans};
     options.orientation = 6;
@@ -81,7 +81,7 @@ TEST(Truncated, AtEveryByte) {
   }
 }
 
-TEST(Truncated, ThumbnailsEndDoesNotCount) {
+TEST(JpegDamage, IgnoresTheEndMarkerOfAThumbnail) {
   const std::vector<uint8_t> thumbnail = MakeJpeg({16, 16});
   std::vector<uint8_t> segment = {0xFF, 0xE1, 0, 0};
   for (const uint8_t byte : thumbnail) segment.push_back(byte);
@@ -104,8 +104,8 @@ std::vector<uint8_t> WithZeros(const std::vector<uint8_t>& jpeg, size_t lost, si
   return bytes;
 }
 
-// Zeros in place of the end-of-image marker, and behind it: by all decoders, whatever the region.
-TEST(Tolerated, ZerosInPlaceOfTheEnd) {
+// Every decoder accepts zeros in place of the end-of-image marker, for any region.
+TEST(JpegDamage, AcceptsZerosInPlaceOfTheEndMarker) {
   for (const JpegOptions& options :
        {JpegOptions{70, 50, JpegColor::kYCbCr, Luma(2, 2)}, JpegOptions{64, 48},
         JpegOptions{50, 70, JpegColor::kGray},
@@ -114,9 +114,9 @@ TEST(Tolerated, ZerosInPlaceOfTheEnd) {
     const WholeImage wanted = DecodeWhole(whole).value();
     for (const size_t zeros : {2, 3, 100, 5000}) {
       const std::vector<uint8_t> bytes = WithZeros(whole, 2, zeros);
-      const Result<WholeImage> twin = DecodeWhole(bytes);
-      ASSERT_TRUE(twin.ok()) << zeros;
-      EXPECT_EQ(twin->pixels, wanted.pixels);
+      const Result<WholeImage> reference = DecodeWhole(bytes);
+      ASSERT_TRUE(reference.ok()) << zeros;
+      EXPECT_EQ(reference->pixels, wanted.pixels);
       for (const auto backend :
            {JpegDecoder::Backend::kFastest, JpegDecoder::Backend::kLibjpegOnly}) {
         JpegDecoder decoder({}, nullptr, backend);
@@ -133,9 +133,9 @@ TEST(Tolerated, ZerosInPlaceOfTheEnd) {
   }
 }
 
-// Data may end in a zero that has no bits, behind 0xFF; and in one that has, which cannot be told
-// from the zeros behind.
-TEST(Tolerated, ZerosBehindAZero) {
+// Data may end in a stuffed zero, after 0xFF, or in a zero of coded bits, which cannot be told from
+// the zeros after it.
+TEST(JpegDamage, AcceptsZerosAfterDataThatEndInZero) {
   const auto find = [](JpegOptions options, bool stuffed) {
     for (options.seed = 1; options.seed <= 5000; ++options.seed) {
       std::vector<uint8_t> whole = MakeJpeg(options);
@@ -152,8 +152,9 @@ TEST(Tolerated, ZerosBehindAZero) {
   EXPECT_EQ(ErrorOf(WithZeros(find(coarse, false), 2, 100)).cause, kTruncated);
 }
 
-// Zeros are codes: what was cut off and filled up parses to the end, and is refused all the same.
-TEST(Truncated, FilledWithZeros) {
+// Zeros are valid codes, so truncated data filled up with zeros parse to the end; they are refused
+// all the same.
+TEST(JpegDamage, RefusesTruncatedDataFilledWithZeros) {
   for (const int restart_interval : {0, 3}) {
     JpegOptions options{128, 96, JpegColor::kYCbCr, Luma(2, 2)};
     options.restart_interval = restart_interval;
@@ -180,23 +181,23 @@ TEST(Truncated, FilledWithZeros) {
   }
 }
 
-TEST(Truncated, ForTheTwinToo) {
+TEST(JpegDamage, ReferenceAgreesOnTruncatedInput) {
   for (const bool arithmetic : {false, true}) {
     const std::vector<uint8_t> whole =
         MakeJpeg({128, 96, JpegColor::kYCbCr, Luma(2, 2), JpegScans::kOne, arithmetic});
     const size_t scan = Find(whole, 0xDA);
     for (const size_t size : {scan / 2, scan, (scan + whole.size()) / 2}) {
-      const Result<WholeImage> twin = DecodeWhole(std::span(whole).first(size));
-      ASSERT_FALSE(twin.ok()) << size;
-      EXPECT_EQ(twin.error().code, Code::kDataLoss);
+      const Result<WholeImage> reference = DecodeWhole(std::span(whole).first(size));
+      ASSERT_FALSE(reference.ok()) << size;
+      EXPECT_EQ(reference.error().code, Code::kDataLoss);
       if (size <= scan || arithmetic) {
-        EXPECT_EQ(twin.error().cause, kTruncated) << size;
+        EXPECT_EQ(reference.error().cause, kTruncated) << size;
       }
     }
   }
 }
 
-TEST(Tolerated, BytesBehindTheEndAndBeforeMarkers) {
+TEST(JpegDamage, AcceptsBytesAfterTheEndAndBeforeMarkers) {
   std::vector<uint8_t> bytes = MakeJpeg();
   const size_t table = Find(bytes, 0xDB);
   bytes.insert(bytes.begin() + static_cast<ptrdiff_t>(table), {1, 2, 3});
@@ -205,13 +206,13 @@ TEST(Tolerated, BytesBehindTheEndAndBeforeMarkers) {
   EXPECT_EQ(ErrorOf(bytes).cause, "no error");
 }
 
-TEST(Tolerated, UnknownVersion) {
+TEST(JpegDamage, AcceptsUnknownVersions) {
   std::vector<uint8_t> bytes = MakeJpeg();
   bytes[Find(bytes, 0xE0) + 9] = 7;  // JFIF 7.01
   EXPECT_EQ(ErrorOf(bytes).cause, "no error");
 }
 
-TEST(Damage, EarlyEndOfScan) {
+TEST(JpegDamage, RefusesAScanThatEndsEarly) {
   std::vector<uint8_t> bytes = MakeJpeg({128, 128});
   const size_t middle = bytes.size() * 3 / 4;
   bytes.resize(middle);
@@ -226,7 +227,7 @@ TEST(Damage, EarlyEndOfScan) {
   EXPECT_EQ(ErrorOf(bytes, {}, {0, 0, 128, 16}).cause, "no error");
 }
 
-TEST(Damage, MissingRestartMarker) {
+TEST(JpegDamage, RefusesAMissingRestartMarker) {
   JpegOptions options{128, 128};
   options.restart_interval = 4;
   std::vector<uint8_t> bytes = MakeJpeg(options);
@@ -239,7 +240,7 @@ TEST(Damage, MissingRestartMarker) {
 }
 
 // libjpeg-turbo looks for such codes near the end of the data only: this image is all near the end.
-TEST(Damage, InvalidHuffmanCode) {
+TEST(JpegDamage, RefusesAnInvalidHuffmanCode) {
   std::vector<uint8_t> bytes = MakeJpeg({32, 32});
   const size_t scan = Find(bytes, 0xDA) + 50;
   for (size_t i = scan; i < scan + 20; i += 2) {
@@ -252,7 +253,7 @@ TEST(Damage, InvalidHuffmanCode) {
   EXPECT_GE(error.offset, scan);
 }
 
-TEST(Damage, MissingTables) {
+TEST(JpegDamage, RefusesMissingTables) {
   std::vector<uint8_t> bytes = MakeJpeg();
   bytes[Find(bytes, 0xDB) + 1] = 0xFE;  // the first quantisation table becomes a comment
   const Error error = ErrorOf(bytes);
@@ -260,7 +261,7 @@ TEST(Damage, MissingTables) {
   EXPECT_THAT(error.cause, HasSubstr("uantization table"));
 }
 
-TEST(Damage, MissingScan) {
+TEST(JpegDamage, RefusesAMissingScan) {
   JpegOptions options;
   options.scans = JpegScans::kOnePerComponent;
   std::vector<uint8_t> bytes = MakeJpeg(options);
@@ -273,7 +274,7 @@ TEST(Damage, MissingScan) {
   EXPECT_EQ(error.cause, "damaged JPEG: a colour component has no scan");
 }
 
-TEST(Damage, ZeroSize) {
+TEST(JpegDamage, RefusesZeroSizes) {
   for (const ImageSize size : {ImageSize{0, 48}, ImageSize{64, 0}, ImageSize{0, 0}}) {
     std::vector<uint8_t> bytes = MakeJpeg();
     SetSize(bytes, size.width, size.height);
@@ -284,9 +285,9 @@ TEST(Damage, ZeroSize) {
   }
 }
 
-// Every byte of small files, changed in several ways (in one, another for the next byte, where
-// Effort is less than full): it ends, and errors say where.
-TEST(Damage, EveryByteChanged) {
+// Each byte of small files is changed in several ways (in one, and another for the next byte, where
+// Effort is less than full). Decoding ends, and errors have an offset.
+TEST(JpegDamage, EveryChangedByteGivesPixelsOrAnErrorWithAnOffset) {
   JpegDecoder decoder({1 << 22, 50});
   KeepRows sink;
   for (const JpegScans scans :
@@ -314,7 +315,7 @@ TEST(Damage, EveryByteChanged) {
   }
 }
 
-TEST(Unsupported, HasItsWords) {
+TEST(JpegDamage, UnsupportedKindsAreUnimplemented) {
   std::vector<uint8_t> lossless = MakeJpeg();
   lossless[Find(lossless, 0xC0) + 1] = 0xC3;
   EXPECT_EQ(ErrorOf(lossless).code, Code::kUnimplemented);
@@ -330,7 +331,7 @@ TEST(Unsupported, HasItsWords) {
   EXPECT_EQ(ErrorOf(fractional).code, Code::kUnimplemented);
 }
 
-TEST(Limits, HugeHeaderCostsNothing) {
+TEST(JpegLimits, HugeHeaderAllocatesNothing) {
   for (const bool progressive : {false, true}) {
     for (const int side : {65500, 16000}) {
       JpegOptions options{8, 8};
@@ -357,7 +358,7 @@ TEST(Limits, HugeHeaderCostsNothing) {
   }
 }
 
-TEST(Limits, PixelsExactly) {
+TEST(JpegLimits, PixelLimitIsExact) {
   const std::vector<uint8_t> bytes = MakeJpeg({30, 20});
   DecodeLimits limits;
   limits.max_pixels = 600;
@@ -366,7 +367,7 @@ TEST(Limits, PixelsExactly) {
   EXPECT_EQ(ErrorOf(bytes, limits).code, Code::kResourceExhausted);
 }
 
-TEST(Limits, Scans) {
+TEST(JpegLimits, LimitScans) {
   JpegOptions options{16, 16};
   options.scans = JpegScans::kMany;
   const std::vector<uint8_t> bytes = MakeJpeg(options);
@@ -381,7 +382,7 @@ TEST(Limits, Scans) {
   EXPECT_EQ(ErrorOf(bytes, limits).code, Code::kResourceExhausted);
 }
 
-TEST(Limits, ScansOfLargeImages) {
+TEST(JpegLimits, LimitScansOfLargeImagesByPixels) {
   JpegOptions options{16, 16};
   options.sampling = Luma(2, 2);
   options.scans = JpegScans::kMany;
@@ -405,7 +406,7 @@ TEST(Limits, ScansOfLargeImages) {
   }
 }
 
-TEST(Limits, CoefficientsGrowWithPixels) {
+TEST(JpegLimits, LimitCoefficientsByPixels) {
   JpegOptions options{64, 64};
   options.scans = JpegScans::kProgressive;
   const std::vector<uint8_t> bytes = MakeJpeg(options);  // 4:4:4: 6 bytes a pixel
@@ -419,7 +420,7 @@ TEST(Limits, CoefficientsGrowWithPixels) {
   EXPECT_EQ(ErrorOf(bytes, limits).cause, "no error");
 }
 
-TEST(Limits, NoneMayBeAskedFor) {
+TEST(JpegLimits, MayBeUnlimited) {
   const DecodeLimits none{.max_pixels = std::numeric_limits<int64_t>::max()};
   EXPECT_EQ(none.ScansOf({65535, 65535}), 16);
   EXPECT_EQ(none.CoefficientBytes(), int64_t{65535} * 65535 * 4);
@@ -427,7 +428,7 @@ TEST(Limits, NoneMayBeAskedFor) {
 }
 
 // All that libjpeg-turbo allocates: what a whole image's coefficients take, and more.
-TEST(Limits, CoefficientsAreChargedToTheBudget) {
+TEST(JpegLimits, CoefficientsAreChargedToTheBudget) {
   JpegOptions options{64, 64};
   options.scans = JpegScans::kProgressive;
   const std::vector<uint8_t> bytes = Padded(MakeJpeg(options));
@@ -451,7 +452,7 @@ TEST(Limits, CoefficientsAreChargedToTheBudget) {
   EXPECT_TRUE(DecodeAll(poor, Padded(MakeJpeg()), {}, sink).ok());
 }
 
-TEST(Misuse, IsRefused) {
+TEST(JpegDecoder, RefusesMisuse) {
   JpegDecoder decoder;
   KeepRows sink;
   Status status = decoder.Decode({0, 0, 1, 1}, sink);
@@ -478,7 +479,7 @@ class NoRoom : public KeepRows {
   }
 };
 
-TEST(Sink, ItsErrorIsPassedOn) {
+TEST(JpegDecoder, PropagatesErrorsOfTheSink) {
   JpegDecoder decoder;
   NoRoom full;
   const std::vector<uint8_t> bytes = Padded(MakeJpeg());

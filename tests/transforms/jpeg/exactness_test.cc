@@ -105,7 +105,7 @@ std::vector<ImageSize> Sizes() {
 }
 
 // Where Effort is less than full: a fifth of the sizes, others for each kind.
-TEST_P(Exactness, RandomRegions) {
+TEST_P(Exactness, RandomRegionsEqualTheFullDecode) {
   const Coding& coding = GetParam();
   const std::vector<ImageSize> sizes = Sizes();
   const auto stride = static_cast<size_t>(10 / Effort(10));
@@ -141,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(Codings, Exactness, ::testing::ValuesIn(kCodings),
 class EverySpan : public ::testing::TestWithParam<Kind> {};
 
 // All spans of columns, then all spans of rows, of a baseline and of a progressive image.
-TEST_P(EverySpan, OfColumnsAndRows) {
+TEST_P(EverySpan, EqualsTheFullDecode) {
   const ImageSize size{53, 51};
   for (const JpegScans scans : {JpegScans::kOne, JpegScans::kProgressive}) {
     const JpegOptions options{size.width, size.height, GetParam().color, GetParam().sampling,

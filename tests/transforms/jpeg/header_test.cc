@@ -1,4 +1,4 @@
-// What Open says of an image: formats, sizes, orientation, chroma.
+// Open reports the format, size, orientation and chroma of an image.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -24,7 +24,7 @@ ImageFormat Sniff(std::string_view text) {
   return SniffFormat(bytes);
 }
 
-TEST(Format, IsToldFromTheBytes) {
+TEST(Format, IsDetectedFromTheBytes) {
   EXPECT_EQ(Sniff("\xFF\xD8\xFF\xE0"), ImageFormat::kJpeg);
   EXPECT_EQ(Sniff("\xFF\xD8"), ImageFormat::kJpeg);
   EXPECT_EQ(Sniff("\x89PNG\r\n\x1A\n...."), ImageFormat::kPng);
@@ -156,14 +156,14 @@ Orientation OfApp1(std::span<const uint8_t> segment) {
   return finder.Found();
 }
 
-TEST(Exif, OutOfRangeIsIgnored) {
+TEST(Exif, IgnoresOrientationsOutOfRange) {
   EXPECT_EQ(OfApp1(ExifPayload(0)), Orientation::kNormal);
   EXPECT_EQ(OfApp1(ExifPayload(9)), Orientation::kNormal);
   EXPECT_EQ(OfApp1(ExifPayload(65535)), Orientation::kNormal);
   EXPECT_EQ(OfApp1(ExifPayload(8)), Orientation::kRotate270);
 }
 
-TEST(Exif, DamageIsIgnored) {
+TEST(Exif, IgnoresDamage) {
   const std::vector<uint8_t> good = ExifPayload(6);
   for (size_t size = 0; size < 28; ++size) {  // up to the end of the one entry
     EXPECT_EQ(OfApp1(std::span(good).first(size)), Orientation::kNormal) << size;
@@ -185,7 +185,8 @@ TEST(Exif, DamageIsIgnored) {
   EXPECT_EQ(OfApp1(many), Orientation::kNormal);
 }
 
-// As for Pillow, which takes several for parts of one, with the directory of the first.
+// Pillow does the same: it takes several segments for parts of one, with the directory of the
+// first.
 TEST(Exif, FirstSegmentWins) {
   const std::vector<uint8_t> inner = WithSegment(MakeJpeg({20, 10}), ExifSegment(8, true));
   const std::vector<uint8_t> jpeg = WithSegment(inner, ExifSegment(3, false));
@@ -211,7 +212,7 @@ std::vector<uint8_t> XmpSegment(std::string_view packet) {
   return ToBytes(head + payload);
 }
 
-// By Pillow's rule: tiff:Orientation(="|>)([0-9]), the first that there is.
+// Pillow's rule is the first match of tiff:Orientation(="|>)([0-9]).
 TEST(Xmp, OrientationIsAnAttributeOrAnElement) {
   const auto of = [](std::string_view text) {
     OrientationFinder finder;
@@ -232,7 +233,7 @@ TEST(Xmp, OrientationIsAnAttributeOrAnElement) {
   }
 }
 
-TEST(Xmp, CountsWhereExifHasNoSuchTag) {
+TEST(Xmp, CountsWhenExifHasNoOrientation) {
   const std::vector<uint8_t> six = XmpSegment("<x tiff:Orientation=\"6\"/>");
   std::vector<uint8_t> other = ExifSegment(3, true);
   other[4 + 17] ^= 1;  // another tag
@@ -270,7 +271,7 @@ TEST(Xmp, CountsWhereExifHasNoSuchTag) {
   EXPECT_EQ(orientation(WithSegment(plain, extended)), Orientation::kNormal);
 }
 
-TEST(Info, SaysChromaAndKind) {
+TEST(Info, ReportsChromaAndKind) {
   JpegDecoder decoder;
   const auto info = [&](const JpegOptions& options) {
     return OpenPadded(decoder, Padded(MakeJpeg(options))).value();

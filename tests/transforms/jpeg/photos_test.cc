@@ -32,7 +32,7 @@ TEST(Photos, RegionsEqualTheFullDecode) {
   }
 }
 
-TEST(Photos, TruncatedAtTwentyPlaces) {
+TEST(Photos, RefusesTruncatedPhotographs) {
   const auto paths = Photos();
   if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
   const std::vector<uint8_t> bytes = ReadFile(paths[paths.size() / 2]);

@@ -69,7 +69,7 @@ TEST(DrawBeta, IsBetaDistributed) {
   }
 }
 
-TEST(DrawBeta, TheTestsOwnDistributionFunction) {
+TEST(DrawBeta, TestsDistributionFunctionIsRight) {
   EXPECT_NEAR(BetaBelow(1, 0.3), 0.3, 1e-14);
   EXPECT_NEAR(BetaBelow(2, 0.3), 0.3 * 0.3 * (3 - 2 * 0.3), 1e-14);
   EXPECT_NEAR(BetaBelow(0.5, 0.9), 2 / M_PI * std::asin(std::sqrt(0.9)), 1e-14);
@@ -92,7 +92,7 @@ TEST(DrawBeta, NeighboursAreIndependent) {
   EXPECT_LT(std::fabs(epochs), 0.0128);
 }
 
-TEST(DrawBeta, ExtremeAlphasStayWithinTheirRange) {
+TEST(DrawBeta, ExtremeAlphasStayInRange) {
   for (const double alpha : {kMinAlpha, 1e-3, kMaxAlpha}) {
     double sum = 0;
     for (uint64_t position = 0; position < 1000; ++position) {
@@ -110,8 +110,8 @@ TEST(DrawBeta, ExtremeAlphasStayWithinTheirRange) {
   }
 }
 
-// What torchvision 0.29's v2.CutMix makes of these numbers (its draws replaced by them).
-TEST(CutMix, BoxesAreTorchvisions) {
+// The boxes are those of torchvision 0.29's v2.CutMix with its draws replaced by these numbers.
+TEST(CutMix, BoxesMatchTorchvision) {
   struct Case {
     double lam;
     ImageSize image;
@@ -152,7 +152,7 @@ TEST(CutMix, BoxesAreTorchvisions) {
 // The mean of what a row keeps, over all centres and a fine grid of lam, against 20,000 draws: the
 // standard deviation of their mean is below 0.0018, so an error of 0.016 is found with a
 // probability above 0.9999.
-TEST(CutMix, ShareThatIsKeptHasTheRightMean) {
+TEST(CutMix, KeptShareHasTheRightMean) {
   constexpr int kSide = 32, kLams = 2000, kDraws = 20'000;
   double expected = 0;
   for (int l = 0; l < kLams; ++l) {
@@ -187,7 +187,7 @@ TEST(DrawMix, ChoicesHaveTheirProbabilities) {
   EXPECT_EQ(share_of_cuts({1e300, 0}), 0);
 }
 
-TEST(DrawMix, AChoiceOfOneIsThatOne) {
+TEST(DrawMix, ASingleChoiceIsAlwaysTaken) {
   for (uint64_t position = 0; position < 100; ++position) {
     const DrawKey key{6, 2, position};
     const DrawnMix alone = DrawMix({.choices = {CutMix{0.4}}}, key, {50, 40});
@@ -196,8 +196,8 @@ TEST(DrawMix, AChoiceOfOneIsThatOne) {
   }
 }
 
-// The same on every machine, compiler and day: a run that was saved goes on as it began.
-TEST(DrawMix, IsTheSameForEver) {
+// Draws are the same on every machine, compiler and day, so that a saved run goes on as it began.
+TEST(DrawMix, DrawsNeverChange) {
   const BatchMix mix{.choices = {MixUp{0.2}, CutMix{1}}, .p = {0.5, 0.5}};
   EXPECT_EQ(DrawMix(mix, {1, 2, 0}, {224, 160}),
             (DrawnMix{false, 0x1.ffffffe9664a2p-1, {0, 0, 0, 0}}));
@@ -209,7 +209,7 @@ TEST(DrawMix, IsTheSameForEver) {
             (DrawnMix{false, 0x1.fa9cd5b43d1e1p-1, {0, 0, 0, 0}}));
 }
 
-TEST(CheckMix, NamesTransformAndOption) {
+TEST(CheckMix, ErrorsNameTransformAndOption) {
   const auto cause = [](const BatchMix& mix) {
     const Status status = CheckMix(mix);
     return status.ok() ? "" : status.error().cause;

@@ -69,7 +69,7 @@ class Mixes : public ::testing::TestWithParam<int64_t> {
   std::mt19937 random_{7};
 };
 
-TEST_P(Mixes, EveryTypeAndLengthAsTheReference) {
+TEST_P(Mixes, EveryTypeAndLengthMatchesTheReference) {
   const double lams[] = {0, 1, 0.5, 0.3, 0.999999, 1e-9, 1e-300, 0.7071067811865476};
   for (const DType dtype : kDTypes) {
     size_t n = 0;
@@ -90,7 +90,7 @@ TEST_P(Mixes, EveryTypeAndLengthAsTheReference) {
 }
 
 // All pairs of bytes, and weights that put sums on ties.
-TEST_P(Mixes, EveryPairOfBytesAsTheReference) {
+TEST_P(Mixes, EveryPairOfBytesMatchesTheReference) {
   std::vector<uint8_t> pairs(2 * 65536 + 2 * kMargin);
   for (size_t i = 0; i < 65536; ++i) {
     pairs[kMargin + i] = static_cast<uint8_t>(i);
@@ -105,7 +105,7 @@ TEST_P(Mixes, EveryPairOfBytesAsTheReference) {
   EXPECT_EQ(pairs[kMargin + 0xffff], 255);
 }
 
-TEST_P(Mixes, BoxesAsTheReference) {
+TEST_P(Mixes, BoxesMatchTheReference) {
   for (const DType dtype : kDTypes) {
     for (const MixedRow& row : {MixedRow{dtype, 1, 9, 13, 3}, MixedRow{dtype, 3, 9, 13, 1},
                                 MixedRow{dtype, 1, 5, 4099, 3}, MixedRow{dtype, 1, 1, 1, 1}}) {
@@ -126,7 +126,7 @@ TEST_P(Mixes, BoxesAsTheReference) {
 INSTANTIATE_TEST_SUITE_P(Cpu, Mixes, ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
                          [](const auto& info) { return hwy::TargetName(info.param); });
 
-// By hand, so that the twins do not err together.
+// The values are computed by hand, so that the kernel and its reference do not err together.
 TEST(MixRows, RowsAreMixedWithTheRowBefore) {
   std::vector<float> values = {1, 10, 2, 20, 4, 40};  // three rows of two
   MixRows({false, 0.75, {}}, {.dtype = DType::kF32, .values = 2}, 3, values.data());

@@ -24,7 +24,7 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 namespace stoker {
 namespace {
 
-TEST(Apply, AllocatesNothingOnceItHasSeenTheLargest) {
+TEST(Apply, AllocatesNothingAfterTheLargestImage) {
   const Plan plan = Plan::Compile({RandomResizedCrop{224, 224}, RandomHorizontalFlip{}}).value();
   MemoryBudget budget(64 << 20);
   auto workspace = plan.MakeWorkspace(budget);

@@ -1,4 +1,4 @@
-// Samples that are worked on in turns become the rows that they become one by one.
+// ApplyAll, which interleaves samples, gives the rows that Apply gives one by one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -153,7 +153,7 @@ void ExpectTheSameInTurns(const std::vector<Sample>& samples, const Alone& alone
   EXPECT_EQ(paths.contradicted, alone.paths.contradicted);
 }
 
-TEST(ApplyAll, EqualsOneByOne) {
+TEST(ApplyAll, EqualsApplyingOneByOne) {
   std::vector<Sample> samples;
   for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(400)); ++n) {
     samples.push_back(MakeSample(n));
@@ -169,8 +169,8 @@ TEST(ApplyAll, EqualsOneByOne) {
   for (uint64_t seed = 0; seed < 3; ++seed) ExpectTheSameInTurns(samples, alone, seed);
 }
 
-// Every instruction set, without and with an index.
-TEST(Photos, InTurnsAsOneByOne) {
+// Runs on every instruction set, without and with an index.
+TEST(Photos, ApplyAllEqualsApplyingOneByOne) {
   const auto paths = testing::Photos();
   if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
   std::vector<Sample> samples;

@@ -110,7 +110,7 @@ class OnTarget : public ::testing::TestWithParam<int64_t> {
   }
 };
 
-TEST_P(OnTarget, AppliesAsTheReference) {
+TEST_P(OnTarget, ApplyMatchesTheReference) {
   Random random(3);
   MemoryBudget budget(256 << 20);
   auto workspace =
@@ -178,7 +178,7 @@ struct Relaid {
 };
 
 // A decoded image gives the row that its file gives, in every layout.
-TEST_P(OnTarget, AppliesToPixelsAsToTheirFileAndAsTheReference) {
+TEST_P(OnTarget, PixelsMatchTheirFileAndTheReference) {
   Random random(4);
   MemoryBudget budget(256 << 20);
   auto workspace = Plan::Compile({CenterCrop{1, 1}}).value().MakeWorkspace(budget);
@@ -230,8 +230,8 @@ WholeImage Turned(const WholeImage& stored, Orientation orientation) {
   return viewed;
 }
 
-// Resampled as it is stored and then turned: within one grey level of turning first.
-TEST(Apply, TurnsAsViewersDo) {
+// Resampling the stored image and rotating the result is within one grey level of rotating first.
+TEST(Apply, RotatesByTheOrientation) {
   const Plan plan = Plan::Compile({Resize{40}, CenterCrop{33, 51}, RandomHorizontalFlip{}}).value();
   MemoryBudget budget(64 << 20);
   auto workspace = plan.MakeWorkspace(budget);
@@ -287,7 +287,7 @@ TEST(Apply, CropsExactly) {
   }
 }
 
-TEST(Apply, PassesErrorsOn) {
+TEST(Apply, PropagatesDecodeErrors) {
   const Plan plan = Plan::Compile({RandomResizedCrop{32, 32}}).value();
   MemoryBudget budget(64 << 20);
   auto workspace = plan.MakeWorkspace(budget);
@@ -308,7 +308,7 @@ TEST(Apply, PassesErrorsOn) {
   EXPECT_EQ(row, wanted);
 }
 
-TEST(Apply, RefusesSidesThatNoImageHas) {
+TEST(Apply, RefusesSidesOutOfRange) {
   const Plan plan = Plan::Compile({Resize{0, 8, 8}}).value();
   MemoryBudget budget(64 << 20);
   auto workspace = plan.MakeWorkspace(budget);
@@ -358,7 +358,7 @@ TEST(Apply, ChargesItsScratchAndNoMore) {
   EXPECT_LT(budget.used(), 512u << 10);  // not the image's 562,500 bytes
 }
 
-TEST(Photos, ApplyAsTheReference) {
+TEST(Photos, ApplyMatchesTheReference) {
   const auto paths = testing::Photos();
   if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
   const Plan plan = Plan::Compile({RandomResizedCrop{224, 224}, RandomHorizontalFlip{}}).value();

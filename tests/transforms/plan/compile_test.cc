@@ -38,7 +38,7 @@ RandomResizedCrop ResizedCrop(std::array<double, 2> scale, std::array<double, 2>
   return {.height = 224, .width = 224, .scale = scale, .ratio = ratio, .antialias = true};
 }
 
-TEST(Compile, KnowsTheSizeOfTheOutput) {
+TEST(Compile, ComputesTheOutputSize) {
   const auto size = [](std::vector<Transform> transforms) {
     return Compile(std::move(transforms)).value().output_size();
   };
@@ -54,7 +54,7 @@ TEST(Compile, KnowsTheSizeOfTheOutput) {
             (ImageSize{90, 110}));
 }
 
-TEST(Compile, BytesOfARow) {
+TEST(Compile, ComputesTheBytesOfARow) {
   EXPECT_EQ(Compile({CenterCrop{2, 5}}).value().row_bytes(), 30u);
   EXPECT_EQ(Compile({CenterCrop{2, 5}}, DType::kF32).value().row_bytes(), 120u);
   EXPECT_EQ(Compile({CenterCrop{2, 5}}, DType::kF16).value().row_bytes(), 60u);
@@ -71,7 +71,7 @@ TEST(Compile, ShapeOfARowFollowsTheLayout) {
   EXPECT_THAT(plan(Layout::kNchw).Describe(), HasSubstr("to uint8 3 × 2 × 5"));
 }
 
-TEST(Compile, ScaleAndBias) {
+TEST(Compile, ComputesScaleAndBias) {
   const Plan plain = Compile({CenterCrop{2, 2}}, DType::kF32).value();
   EXPECT_EQ(plain.scale()[1], 1.0f / 255);
   EXPECT_EQ(plain.bias()[1], 0.0f);
@@ -87,7 +87,7 @@ TEST(Compile, ScaleAndBias) {
   }
 }
 
-TEST(Compile, RefusesSizesThatCannotBe) {
+TEST(Compile, RefusesSizesOutOfRange) {
   for (int bad : {0, -1, 65536, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()}) {
     const std::string value = "= " + std::to_string(bad);
     EXPECT_THAT(Refusal({CenterCrop{bad, 10}}),
@@ -129,7 +129,7 @@ TEST(Compile, RefusesACropThatOnlyAddsABorder) {
                     HasSubstr("transforms[0], CenterCrop")));
 }
 
-TEST(Compile, RefusesRangesThatAreNone) {
+TEST(Compile, RefusesInvalidRanges) {
   const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
   using Range = std::array<double, 2>;
   for (Range bad : {Range{1, 0.08}, Range{-0.1, 1}, Range{0, 0}, Range{nan, 1}, Range{0.1, nan},
@@ -145,14 +145,14 @@ TEST(Compile, RefusesRangesThatAreNone) {
   EXPECT_EQ(Refusal({ResizedCrop({0, 1}, {1, 1})}), "");
 }
 
-TEST(Compile, RefusesWhatIsNoProbability) {
+TEST(Compile, RefusesInvalidProbabilities) {
   for (double bad : {-0.01, 1.01, std::nan("")}) {
     EXPECT_THAT(Refusal({CenterCrop{5, 5}, RandomHorizontalFlip{bad}}),
                 HasSubstr("transforms[1], RandomHorizontalFlip: p = "));
   }
 }
 
-TEST(Compile, RefusesNormalizeWhereItCannotBe) {
+TEST(Compile, RefusesMisplacedNormalize) {
   EXPECT_THAT(Refusal({CenterCrop{5, 5}, Normalize{}}),
               AllOf(HasSubstr("transforms[1], Normalize: its values do not fit uint8"),
                     HasSubstr("float32")));
@@ -168,11 +168,11 @@ TEST(Compile, RefusesNormalizeWhereItCannotBe) {
               HasSubstr("mean[2] = nan"));
 }
 
-TEST(Compile, RefusesOtherTypes) {
+TEST(Compile, RefusesUnsupportedTypes) {
   EXPECT_THAT(Refusal({CenterCrop{5, 5}}, DType::kI64), HasSubstr("images cannot be int64"));
 }
 
-TEST(Compile, KnowsTheSizeAfterPaddingAndRandomCrops) {
+TEST(Compile, ComputesTheSizeAfterPaddingAndRandomCrops) {
   const auto size = [](std::vector<Transform> transforms) {
     return Compile(std::move(transforms)).value().output_size();
   };
@@ -183,7 +183,7 @@ TEST(Compile, KnowsTheSizeAfterPaddingAndRandomCrops) {
   EXPECT_EQ(size({CenterCrop{10, 10}, Pad{{1, 1, 1, 1}}, CenterCrop{12, 12}}), (ImageSize{12, 12}));
 }
 
-TEST(Compile, RefusesWhatNeedsAWholeImageWhereThereIsNone) {
+TEST(Compile, RefusesAugmentationsOfImagesThatDifferInSize) {
   const std::vector<Transform> steps = {ColorJitter{},  RandomGrayscale{}, GaussianBlur{3, 3},
                                         AutoAugment{},  RandAugment{},     TrivialAugmentWide{},
                                         RandomErasing{}};
@@ -200,7 +200,7 @@ TEST(Compile, RefusesWhatNeedsAWholeImageWhereThereIsNone) {
   }
 }
 
-TEST(Compile, RefusesPaddingThatResamplingDoesNotSee) {
+TEST(Compile, RefusesFilledPaddingBeforeResampling) {
   const Pad zeros{{4, 4, 4, 4}}, gray{{4, 4, 4, 4}, {7, 7, 7}},
       mirrored{{4, 4, 4, 4}, {}, Padding::kReflect};
   EXPECT_EQ(Refusal({zeros, Exactly(9, 9)}), "");
@@ -229,7 +229,7 @@ TEST(Compile, RefusesRandomCropsThatNeverFit) {
       Refusal({Exactly(30, 40), RandomCrop{.height = 32, .width = 32, .pad_if_needed = true}}), "");
 }
 
-TEST(Compile, RefusesOptionsOfAugmentations) {
+TEST(Compile, RefusesInvalidAugmentationOptions) {
   const auto refusal = [](const Transform& t, DType dtype = DType::kU8) {
     return Refusal({CenterCrop{9, 9}, t}, dtype);
   };
@@ -264,7 +264,7 @@ TEST(Compile, RefusesOptionsOfAugmentations) {
   EXPECT_THAT(refusal(RandomErasing{.noise = true}), HasSubstr("value = \"random\""));
 }
 
-TEST(Compile, ErasesLast) {
+TEST(Compile, RefusesTransformsAfterErasing) {
   const CenterCrop crop{9, 9};
   EXPECT_THAT(Refusal({crop, RandomErasing{}, RandomHorizontalFlip{}}),
               HasSubstr("transforms[1], RandomErasing: transforms[2], RandomHorizontalFlip comes"));
@@ -274,7 +274,7 @@ TEST(Compile, ErasesLast) {
                     HasSubstr("Move it after Normalize")));
 }
 
-TEST(Compile, Describes) {
+TEST(Compile, DescribesThePlan) {
   EXPECT_EQ(Compile({Shorter(256), CenterCrop{224, 200}}).value().Describe(),
             "Resize, CenterCrop, fused: decode the box only, bilinear, antialiased, to uint8 224 × "
             "200 × 3");

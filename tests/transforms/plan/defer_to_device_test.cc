@@ -26,7 +26,7 @@ struct Left {
   }
 };
 
-TEST(DeferToDevice, AMirrorThatIsLast) {
+TEST(DeferToDevice, DefersAMirrorThatComesLast) {
   DrawnSample drawn;
   EXPECT_EQ(Left(drawn, 0).row.mirror, 0u);
   drawn.geometry.mirror_columns = drawn.geometry.mirror_rows = true;
@@ -37,7 +37,7 @@ TEST(DeferToDevice, AMirrorThatIsLast) {
   EXPECT_TRUE(drawn.geometry.mirror_rows);
 }
 
-TEST(DeferToDevice, NoMirrorThatStepsFollow) {
+TEST(DeferToDevice, KeepsAMirrorBeforeOtherSteps) {
   DrawnSample drawn;
   drawn.geometry.mirror_columns = true;
   drawn.steps.push_back({Grayscale{}, 0});
@@ -45,7 +45,7 @@ TEST(DeferToDevice, NoMirrorThatStepsFollow) {
   EXPECT_TRUE(drawn.geometry.mirror_columns);
 }
 
-TEST(DeferToDevice, ErasuresInOrderAndThenNone) {
+TEST(DeferToDevice, DefersErasuresInOrder) {
   DrawnSample drawn;
   drawn.erasures = {{.box = {1, 2, 3, 4}, .value = {5, 6, 7}, .noise = {}},
                     {.box = {8, 9, 10, 11}, .value = {}, .noise = 0x123456789abcdef0}};
@@ -67,8 +67,9 @@ TEST(DeferToDevice, ErasuresInOrderAndThenNone) {
   EXPECT_EQ(third.noisy, 0u);
 }
 
-// The same refusals and the same numbers as without; rows of bytes.
-TEST(ApplyDeferredOnDevice, IsChecksOfTheWholeAndRowsOfBytes) {
+// A plan that defers operations refuses the same lists and has the same numbers; its rows are
+// bytes.
+TEST(DeferToDevice, ChecksTheWholeListAndMakesRowsOfBytes) {
   const std::vector<Transform> list = {RandomResizedCrop{4, 6}, RandomErasing{.p = 1},
                                        Normalize{{0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.25F}},
                                        RandomErasing{.p = 1, .noise = true}};

@@ -17,7 +17,7 @@ namespace {
 
 using testing::GeometryOf;
 
-TEST(Exp, IsAsGoodAsTheLibrarys) {
+TEST(Exp, MatchesStdExp) {
   for (double x = -700; x <= 700; x += 0.0917) {
     EXPECT_NEAR(Exp(x) / std::exp(x), 1.0, 1e-15) << x;
   }
@@ -25,18 +25,18 @@ TEST(Exp, IsAsGoodAsTheLibrarys) {
   EXPECT_EQ(Exp(0), 1.0);
 }
 
-TEST(Sin, IsAsGoodAsTheLibrarys) {
+TEST(Sin, MatchesStdSin) {
   for (double x = -100; x <= 100; x += 0.00173) EXPECT_NEAR(Sin(x), std::sin(x), 1e-15) << x;
   EXPECT_EQ(Sin(0), 0.0);
 }
 
-TEST(RoundHalfEven, IsPythons) {
+TEST(RoundHalfEven, MatchesPython) {
   const std::pair<double, double> cases[] = {{0.5, 0},  {1.5, 2},   {2.5, 2},   {2.4999, 2},
                                              {-0.5, 0}, {-1.5, -2}, {-2.6, -3}, {7, 7}};
   for (auto [value, wanted] : cases) EXPECT_EQ(RoundHalfEven(value), wanted) << value;
 }
 
-TEST(ShorterSideTo, TruncatesTheLonger) {
+TEST(ShorterSideTo, TruncatesTheLongerSide) {
   EXPECT_EQ(ShorterSideTo(256, {500, 375}), (ImageSize{341, 256}));
   EXPECT_EQ(ShorterSideTo(256, {375, 500}), (ImageSize{256, 341}));
   EXPECT_EQ(ShorterSideTo(256, {100, 100}), (ImageSize{256, 256}));
@@ -50,7 +50,7 @@ int TorchvisionOffset(int crop, int image) {
   return static_cast<int>(std::nearbyint((padded - crop) / 2.0)) - padding;
 }
 
-TEST(CenterBox, IsTorchvisions) {
+TEST(CenterBox, MatchesTorchvision) {
   for (int crop = 1; crop < 12; ++crop) {
     for (int image = 1; image < 12; ++image) {
       const Rect box = CenterBox({crop, 3}, {image, 10});
@@ -181,7 +181,7 @@ TEST(Draw, DependsOnTheKeyAlone) {
   EXPECT_NE(GeometryOf(plan, {1, 2, 9}, image), geometry);
 }
 
-// The bytes of the boxes of 1,000 keys: the same on every machine, compiler and build.
+// The boxes of 1,000 keys have the same hash on every machine, compiler and build.
 TEST(Draw, IsTheSameEverywhere) {
   const Plan plan = TrainPlan();
   uint64_t hash = 0xcbf29ce484222325;
@@ -209,7 +209,7 @@ TEST(Draw, FlipsWithItsProbabilityAndIndependently) {
   EXPECT_NEAR(pairs, 0.09 * kSamples, 4 * std::sqrt(0.09 * kSamples));
 }
 
-TEST(Draw, FlipOfAllOrNone) {
+TEST(Draw, FlipProbabilitiesOfZeroAndOneAreExact) {
   for (int n = 0; n < 100; ++n) {
     const DrawKey key{3, 1, static_cast<uint64_t>(n)};
     const auto flip = [&](std::vector<Transform> t) {
@@ -221,7 +221,7 @@ TEST(Draw, FlipOfAllOrNone) {
   }
 }
 
-TEST(Draw, Evaluation) {
+TEST(Draw, EvaluationResizesAndCropsTheCentre) {
   const Plan plan = Plan::Compile({Resize{256}, CenterCrop{224, 224}}).value();
   const Geometry g = GeometryOf(plan, {}, {500, 375});
   EXPECT_EQ(g.box, (Rect{0, 0, 500, 375}));
@@ -250,7 +250,7 @@ std::vector<int> Columns(const std::vector<Transform>& transforms, int width) {
   return columns;
 }
 
-TEST(Draw, CropsAndFlipsCommuteAsTheyShould) {
+TEST(Draw, CropsAndFlipsCompose) {
   const RandomHorizontalFlip flip{1};
   const std::vector<std::vector<Transform>> lists = {
       {CenterCrop{5, 6}},

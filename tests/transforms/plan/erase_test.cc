@@ -71,7 +71,7 @@ TEST(Erase, WritesTheBoxAndNothingElse) {
   }
 }
 
-TEST(Erase, NoiseIsTheSameInEveryLayoutAndOfItsKey) {
+TEST(Erase, NoiseDependsOnItsKeyAndNotOnTheLayout) {
   Erasure erasure{.box = {0, 0, 7, 5}, .value = {}, .noise = 42};
   Output nhwc(DType::kF32), nchw(DType::kF32, Layout::kNchw), half(DType::kF16), other(DType::kF32);
   for (Output* output : {&nhwc, &nchw, &half}) output->Erase(erasure);

@@ -1,4 +1,4 @@
-// Geometry against images that are really made, one after the other.
+// The fused geometry matches images that are made one step after the other.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -95,7 +95,7 @@ std::vector<Transform> RandomGeometry(Random& random) {
   return list;
 }
 
-TEST(Geometry, GeometryIsThatOfOneImageAfterTheOther) {
+TEST(Geometry, MatchesOneStepAfterTheOther) {
   Random random(11);
   MemoryBudget budget(64 << 20);
   int applied = 0, stepped = 0;
@@ -122,7 +122,7 @@ TEST(Geometry, GeometryIsThatOfOneImageAfterTheOther) {
   EXPECT_LT(stepped, applied);
 }
 
-TEST(Geometry, WhatCanBeFusedIs) {
+TEST(Geometry, FusesWhatItCan) {
   const auto steps = [](std::vector<Transform> list) {
     const Plan plan = Plan::Compile(std::move(list)).value();
     return testing::DrawnOf(plan, {}, {32, 32}).steps.size();
@@ -171,8 +171,9 @@ Naive Upright(const Naive& stored, int orientation) {
   return seen;
 }
 
-// Turned by its EXIF tag, cropped, mirrored, and then a step: as if it had been stored upright.
-TEST(Geometry, ATurnedFileIsAsItsUprightPixels) {
+// A file that is rotated by its EXIF tag, cropped, mirrored and augmented gives what it would give
+// if it were stored upright.
+TEST(Geometry, RotatedFilesMatchTheirUprightPixels) {
   const Plan plan = Plan::Compile({RandomCrop{.height = 20, .width = 16, .padding = {3, 1, 0, 2}},
                                    RandomHorizontalFlip{}, RandomVerticalFlip{},
                                    RandomGrayscale{0.7}, RandomVerticalFlip{}},

@@ -1,4 +1,4 @@
-// Whole lists of transforms: the fused path against its reference.
+// The fused path matches its reference for whole lists of transforms.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -112,8 +112,8 @@ void AppliesAsTheReference() {
   }
 }
 
-// What a workspace holds after many images, beside what it holds without the tile.
-TEST(Recipe, ATilesMemoryIsWhatThePlanSays) {
+// Compares what a workspace holds after many images with what it holds without a tile.
+TEST(Recipe, TileMemoryStaysWithinThePlan) {
   Random random(6);
   const testing::Naive image = testing::NoisyImage(random, {300, 280});
   const RandomResizedCrop crop{256, 200};
@@ -141,7 +141,7 @@ TEST(Recipe, ATilesMemoryIsWhatThePlanSays) {
   }
 }
 
-TEST(Recipe, AppliesAsTheReference) { testing::ForEachTarget(AppliesAsTheReference); }
+TEST(Recipe, ApplyMatchesTheReference) { testing::ForEachTarget(AppliesAsTheReference); }
 
 }  // namespace
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// What is read of a PNG before its pixels.
+// Reading a PNG before its pixels.
 #include "transforms/png/chunks.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ ImageInfo InfoOf(const std::vector<uint8_t>& png) {
   return PngDecoder().Open(Unpadded(padded)).value();
 }
 
-TEST(PngInfo, IsThatOfTheHeader) {
+TEST(PngInfo, MatchesTheHeader) {
   const ImageInfo rgb = InfoOf(MakePng({.width = 33, .height = 21, .interlaced = true}));
   EXPECT_EQ(rgb.size, (ImageSize{33, 21}));
   EXPECT_EQ(rgb.components, 3);
@@ -42,7 +42,7 @@ TEST(PngInfo, IsThatOfTheHeader) {
   EXPECT_FALSE(InfoOf(MakePng()).progressive);
 }
 
-TEST(PngInfo, OrientationIsReadWhereverItStands) {
+TEST(PngInfo, ReadsOrientationBeforeAndAfterThePixels) {
   const std::vector<uint8_t> png = MakePng({.width = 200, .height = 100});
   for (int orientation = 1; orientation <= 8; ++orientation) {
     const std::vector<uint8_t> chunk =
@@ -113,7 +113,7 @@ std::string RawProfile(int orientation) {
   return text + '\n';
 }
 
-TEST(PngInfo, OrientationOfText) {
+TEST(PngInfo, ReadsOrientationFromTextChunks) {
   const std::vector<uint8_t> png = MakePng({.width = 200, .height = 100});
   for (int orientation = 1; orientation <= 8; ++orientation) {
     const auto wanted = static_cast<Orientation>(orientation);
@@ -132,7 +132,7 @@ TEST(PngInfo, OrientationOfText) {
 }
 
 // Pillow's order: eXIf, the text that stands for it, XMP.
-TEST(PngInfo, OrientationsOrder) {
+TEST(PngInfo, PrefersExifToTextAndTextToXmp) {
   const std::vector<uint8_t> png = MakePng();
   const auto with = [&](const std::vector<std::vector<uint8_t>>& chunks) {
     std::vector<uint8_t> all = png;
@@ -196,8 +196,8 @@ TEST(PngInfo, HostileTextIsBounded) {
   }
 }
 
-// Whatever an ancillary chunk holds, and however much of it there is.
-TEST(PngChunks, ThoseWithoutPixelsDoNotMatter) {
+// An ancillary chunk may hold anything, and any amount of it.
+TEST(PngChunks, AncillaryChunksDoNotMatter) {
   const std::vector<uint8_t> plain = MakePng({.width = 50, .height = 40, .color = 6});
   const WholeImage whole = DecodeWholePng(plain).value();
   std::vector<uint8_t> png = plain;
@@ -214,7 +214,7 @@ TEST(PngChunks, ThoseWithoutPixelsDoNotMatter) {
   EXPECT_EQ(testing::Compare(decoder, Padded(png), {}, whole), "");
 }
 
-TEST(PngChunks, AnUnknownCriticalOneIsRefused) {
+TEST(PngChunks, RefusesUnknownCriticalChunks) {
   const std::vector<uint8_t> chunk = PngChunk("CgBI", std::vector<uint8_t>(4, 0));
   PngDecoder decoder;
   const Error error = testing::ErrorOf(decoder, Padded(WithChunk(MakePng(), "IDAT", chunk)));

@@ -47,7 +47,7 @@ std::vector<uint8_t> First(const std::vector<uint8_t>& bytes, size_t n) {
 // The end of the last IDAT chunk.
 size_t EndOfPixels(const std::vector<uint8_t>& png) { return png.size() - 12; }
 
-TEST(PngDamage, TruncatedAtEveryByte) {
+TEST(PngDamage, RefusesTruncatedPixels) {
   for (const PngOptions& options : Kinds()) {
     const std::vector<uint8_t> png = MakePng(options);
     for (size_t size = 0; size < png.size(); ++size) {
@@ -67,7 +67,7 @@ TEST(PngDamage, TruncatedAtEveryByte) {
 
 // Whether it is seen does not depend on the region. (One bit makes the last chunk of pixels one
 // that may be ignored, if it is damaged too: that is seen when its rows are wanted.)
-TEST(PngDamage, EveryFlippedBitOfPixelsIsSeen) {
+TEST(PngDamage, NoticesEveryFlippedBit) {
   for (const PngOptions& options : Kinds()) {
     const std::vector<uint8_t> png = MakePng(options);
     int unseen = 0;
@@ -83,8 +83,8 @@ TEST(PngDamage, EveryFlippedBitOfPixelsIsSeen) {
   }
 }
 
-// With checksums put right, so that libspng sees it; as its own whole decode judges.
-TEST(PngDamage, JudgedAsByAWholeDecode) {
+// Checksums are corrected so that libspng sees the damage; the verdict is that of its whole decode.
+TEST(PngDamage, AgreesWithAWholeDecode) {
   int refused = 0;
   for (const PngOptions& options : Kinds()) {
     PngOptions one = options;
@@ -121,7 +121,7 @@ TEST(PngDamage, JudgedAsByAWholeDecode) {
   EXPECT_GT(refused, 1000);
 }
 
-TEST(PngDamage, Causes) {
+TEST(PngDamage, ErrorsNameTheCause) {
   const std::vector<uint8_t> png = MakePng({.color = 3});
   std::vector<uint8_t> bad = png;
   bad[EndOfPixels(png) - 20] ^= 1;
@@ -154,7 +154,7 @@ TEST(PngDamage, Causes) {
   EXPECT_EQ(ErrorOfBytes(fewer, {0, 0, 64, 1}).cause, "");  // those rows are there
 }
 
-TEST(PngLimits, PixelsAndSides) {
+TEST(PngLimits, LimitPixelsAndSides) {
   DecodeLimits limits;
   limits.max_pixels = 64 * 48 - 1;
   const std::vector<uint8_t> png = Padded(MakePng());
@@ -175,7 +175,7 @@ TEST(PngLimits, PixelsAndSides) {
       "");
 }
 
-TEST(PngBudget, IsChargedAndGivenBack) {
+TEST(PngBudget, IsChargedAndReleased) {
   for (const bool interlaced : {false, true}) {
     const std::vector<uint8_t> png =
         Padded(MakePng({.width = 1000, .height = 800, .interlaced = interlaced}));

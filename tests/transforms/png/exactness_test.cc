@@ -50,7 +50,7 @@ class EachKind : public ::testing::TestWithParam<Kind> {
   PngDecoder decoder_;  // of all: state must not leak
 };
 
-TEST_P(EachKind, AllSizesUpTo40) {
+TEST_P(EachKind, SmallImagesEqualTheFullDecode) {
   for (const bool interlaced : {false, true}) {
     for (int size = 1; size <= 40; ++size) {
       PngOptions options = Options();
@@ -63,7 +63,7 @@ TEST_P(EachKind, AllSizesUpTo40) {
   }
 }
 
-TEST_P(EachKind, RandomRegions) {
+TEST_P(EachKind, RandomRegionsEqualTheFullDecode) {
   RandomStream random({3, 0, static_cast<uint64_t>(GetParam().color * 20 + GetParam().bit_depth)},
                       0);
   for (int round = 0; round < testing::Effort(40); ++round) {
@@ -85,8 +85,8 @@ INSTANTIATE_TEST_SUITE_P(Png, EachKind, ::testing::ValuesIn(kKinds), [](const au
   return "Color" + std::to_string(info.param.color) + "Bits" + std::to_string(info.param.bit_depth);
 });
 
-// Far apart places of a large one, of which the decoder keeps more than it may afterwards.
-TEST(PngExactness, LargeInterlaced) {
+// The regions of a large image lie far apart; the decoder keeps more of it than it may afterwards.
+TEST(PngExactness, LargeInterlacedRegionsEqualTheFullDecode) {
   const std::vector<uint8_t> png =
       Padded(MakePng({.width = 900, .height = 700, .color = 6, .interlaced = true}));
   const WholeImage whole = DecodeWholePng(testing::Unpadded(png)).value();
@@ -96,7 +96,7 @@ TEST(PngExactness, LargeInterlaced) {
   EXPECT_EQ(Compare(decoder, png, {3, 5, 801, 603}, whole), "");
 }
 
-TEST(PngExactness, IndicesThatThePaletteLacksAreBlack) {
+TEST(PngExactness, IndicesOutsideThePaletteAreBlack) {
   // 2 of 16 entries, and the first row names all.
   PngOptions options{.width = 32, .height = 4, .color = 3, .bit_depth = 4};
   const std::vector<uint8_t> all = MakePng(options);

@@ -10,7 +10,7 @@
 namespace stoker {
 namespace {
 
-// What the tables make of samples that are their own places: the sum of place × weight.
+// Applies the tables to samples whose values are their positions: the sum of position × weight.
 int64_t FromTables(const Along& along, int pairs, int pixel) {
   const int block = pixel / kAlongPixels;
   int64_t sum = 0;
@@ -26,7 +26,7 @@ int64_t FromTables(const Along& along, int pairs, int pixel) {
   return sum;
 }
 
-TEST(Along, ChoosesTheSamplesOfTheTaps) {
+TEST(Along, TablesMatchTheTaps) {
   std::mt19937 random(3);
   MemoryBudget budget(uint64_t{1} << 30);
   AxisFilter filter(budget);

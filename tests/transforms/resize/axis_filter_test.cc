@@ -64,7 +64,7 @@ void ExpectTriangle(const AxisSpec& spec) {
   }
 }
 
-TEST(AxisFilter, IsPillowsTriangle) {
+TEST(AxisFilter, MatchesPillowsTriangle) {
   std::mt19937 random(1);
   for (int n = 0; n < 400; ++n) {
     const int in = 1 + static_cast<int>(random() % (n % 10 == 0 ? 5000 : 400));
@@ -97,7 +97,7 @@ std::vector<int> RoundedSteps(int64_t in, int64_t out, int64_t output, bool anti
   return weights;
 }
 
-TEST(AxisFilter, IsTheRoundedRunningSumToTheLastUnit) {
+TEST(AxisFilter, WeightsMatchTheRoundedRunningSumExactly) {
   std::mt19937 random(2);
   MemoryBudget budget(uint64_t{1} << 30);
   AxisFilter filter(budget);
@@ -127,7 +127,7 @@ TEST(AxisFilter, IsTheRoundedRunningSumToTheLastUnit) {
   }
 }
 
-TEST(AxisFilter, LeavesOutSamplesThatDoNotExist) {
+TEST(AxisFilter, IgnoresSamplesOutsideTheImage) {
   for (int begin : {-5, 0, 3, 60}) {
     for (int end : {61, 90, 100, 130}) {
       ExpectTriangle({100, 40, 0, 40, begin, end, true});
@@ -137,7 +137,7 @@ TEST(AxisFilter, LeavesOutSamplesThatDoNotExist) {
   }
 }
 
-TEST(AxisFilter, IdentityIsOneTap) {
+TEST(AxisFilter, IdentityHasOneTap) {
   MemoryBudget budget(1 << 20);
   AxisFilter filter(budget);
   ASSERT_TRUE(filter.Compute({50, 50, 10, 20, 0, 50, true}).ok());
@@ -151,7 +151,7 @@ TEST(AxisFilter, IdentityIsOneTap) {
   }
 }
 
-TEST(AxisFilter, NothingToSeeIsEmpty) {
+TEST(AxisFilter, IsEmptyWithoutVisibleSamples) {
   MemoryBudget budget(1 << 20);
   AxisFilter filter(budget);
   ASSERT_TRUE(filter.Compute({100, 10, 0, 3, 70, 100, true}).ok());

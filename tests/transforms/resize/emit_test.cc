@@ -43,9 +43,9 @@ void ExpectNearest(uint16_t (*round)(float), int fraction, int least, uint16_t i
   ASSERT_EQ(round(-0.0F), 0x8000);
 }
 
-TEST(Half, IsTheNearestBinary16) { ExpectNearest(Float16Bits, 10, -14, 0x7c00); }
+TEST(Half, RoundsToTheNearestBinary16) { ExpectNearest(Float16Bits, 10, -14, 0x7c00); }
 
-TEST(Half, IsTheNearestBFloat16) {
+TEST(Half, RoundsToTheNearestBFloat16) {
   for (uint32_t bits = 0; bits < 0x7f800000; bits += 0x8001) {  // denormal halves are not exact
     const auto value = std::bit_cast<float>(bits);
     const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
@@ -63,8 +63,7 @@ TEST(Half, IsTheNearestBFloat16) {
   EXPECT_EQ(BFloat16Bits(-0.0F), 0x8000);
 }
 
-// Every value of 16 bits, there and back.
-TEST(Half, ValuesOf16BitsAreExact) {
+TEST(Half, EveryValueRoundTrips) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto half = static_cast<uint16_t>(bits);
     const float value = Float16Value(half), brain = BFloat16Value(half);
@@ -154,7 +153,7 @@ class Emits : public ::testing::TestWithParam<int64_t> {
   std::vector<uint8_t> values_ = std::vector<uint8_t>(kRows * kStride + kEmitOverread);
 };
 
-TEST_P(Emits, EveryTypeLayoutAndWidthAsTheReference) {
+TEST_P(Emits, EveryTypeLayoutAndWidthMatchesTheReference) {
   constexpr float kScale[3] = {0.017f, 0.0175f, -0.0174f}, kBias[3] = {-2.1f, 2.03f, 0};
   for (const DType dtype : kDTypes) {
     for (const Layout layout : kLayouts) {
@@ -178,8 +177,8 @@ float Small(std::mt19937& random) {
   return std::bit_cast<float>(static_cast<uint32_t>(random()) & 0xbfffffffU);
 }
 
-// Scales and biases that put the 256 values on ties, among the subnormal and past the largest.
-TEST_P(Emits, HostileNumbersAsTheReference) {
+// Scales and biases put the 256 values on ties, among subnormal numbers and past the largest.
+TEST_P(Emits, HostileNumbersMatchTheReference) {
   const float numbers[] = {0x1p-11f, 0x1p-8f,   0x1p-9f,   0x1p-24f,  0x1p-25f,  0x1.8p-26f,
                            0x1p-14f, 0x1p-15f,  0x1p-126f, 0x1p-133f, 0x1p-140f, 0x1p-149f,
                            257.f,    256.9f,    0x1p8f,    0x1.01p8f, 0x1p120f,  0x1.fep119f,

@@ -149,7 +149,7 @@ class OnTarget : public ::testing::TestWithParam<int64_t> {
   }
 };
 
-TEST_P(OnTarget, ResamplesAsTheReference) {
+TEST_P(OnTarget, ResamplerMatchesTheReference) {
   Random random(7);
   MemoryBudget budget(64 << 20);
   Resampler resampler(budget);

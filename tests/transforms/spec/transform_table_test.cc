@@ -44,7 +44,7 @@ TEST(TransformTable, HasARowForEachTypeOfTheVariant) {
   }
 }
 
-TEST(TransformTable, DefaultsAreInTheirRanges) {
+TEST(TransformTable, DefaultsAreInRange) {
   for (const TransformRow& row : AllTransforms()) {
     EXPECT_FALSE(CheckTransform(Valid(row), DType::kF32).has_value()) << row.name;
   }
@@ -78,7 +78,7 @@ struct PutOut {
   }
 };
 
-TEST(TransformTable, WhatIsOutOfRangeIsRefusedByName) {
+TEST(TransformTable, RefusesValuesOutOfRangeByName) {
   for (const TransformRow& row : AllTransforms()) {
     for (const Parameter& parameter : row.parameters) {
       for (const Option<Transform>& option : parameter.options) {
@@ -98,14 +98,14 @@ TEST(TransformTable, WhatIsOutOfRangeIsRefusedByName) {
   }
 }
 
-TEST(TransformTable, WhatIsNoNumberIsRefused) {
+TEST(TransformTable, RefusesNaN) {
   const double nan = std::nan("");
   EXPECT_TRUE(CheckTransform(RandomVerticalFlip{nan}, DType::kU8).has_value());
   EXPECT_TRUE(CheckTransform(ColorJitter{.hue = {nan, 0}}, DType::kU8).has_value());
   EXPECT_TRUE(CheckTransform(ColorJitter{.hue = {0, nan}}, DType::kU8).has_value());
 }
 
-TEST(TransformTable, OptionsThatBelongTogether) {
+TEST(TransformTable, ChecksOptionsThatDependOnEachOther) {
   const auto cause = [](const Transform& transform) {
     const auto refusal = CheckTransform(transform, DType::kU8);
     return refusal ? refusal->cause : "";

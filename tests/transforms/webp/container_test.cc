@@ -1,4 +1,4 @@
-// What is read of a WebP before its pixels.
+// Reading a WebP before its pixels.
 #include "transforms/webp/container.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ ImageInfo InfoOf(const std::vector<uint8_t>& webp) {
   return WebpDecoder().Open(Unpadded(padded)).value();
 }
 
-TEST(WebpInfo, IsThatOfTheHeader) {
+TEST(WebpInfo, MatchesTheHeader) {
   const ImageInfo lossy = InfoOf(MakeWebp({.width = 33, .height = 21}));
   EXPECT_EQ(lossy.size, (ImageSize{33, 21}));
   EXPECT_EQ(lossy.components, 3);
@@ -42,7 +42,7 @@ TEST(WebpInfo, IsThatOfTheHeader) {
   EXPECT_EQ(InfoOf(MakeWebp({.width = 33, .height = 21, .alpha = true})).size, (ImageSize{33, 21}));
 }
 
-TEST(WebpInfo, SizeFromTheFirstBytes) {
+TEST(WebpInfo, ReadSizeNeedsOnlyTheFirstBytes) {
   for (const testing::WebpOptions& options : {testing::WebpOptions{.width = 301, .height = 7},
                                               {.width = 301, .height = 7, .lossless = true},
                                               {.width = 301, .height = 7, .alpha = true}}) {
@@ -55,8 +55,8 @@ TEST(WebpInfo, SizeFromTheFirstBytes) {
   }
 }
 
-// Where EXIF has no such tag, as for Pillow.
-TEST(WebpInfo, OrientationOfXmp) {
+// XMP counts where EXIF has no such tag, as for Pillow.
+TEST(WebpInfo, ReadsOrientationFromXmp) {
   constexpr uint8_t kXmp = 4;
   const std::vector<uint8_t> webp = MakeWebp();
   const auto with = [&](uint8_t flags, const std::vector<uint8_t>& chunks) {
@@ -85,7 +85,7 @@ TEST(WebpInfo, OrientationOfXmp) {
   EXPECT_EQ(with(kXmp, both(xmp(2), xmp(4))), 2);
 }
 
-TEST(WebpInfo, Orientation) {
+TEST(WebpInfo, ReadsOrientationFromExif) {
   const std::vector<uint8_t> webp = MakeWebp();
   const std::vector<uint8_t> other = WebpChunk("XMP ", std::vector<uint8_t>(7, 'x'));
   for (int orientation = 1; orientation <= 8; ++orientation) {
@@ -110,7 +110,7 @@ TEST(WebpInfo, Orientation) {
   EXPECT_EQ(InfoOf(Extended(webp, 64, 48, kExif, {}, nonsense)).orientation, Orientation::kNormal);
 }
 
-TEST(WebpContainer, AnimationsAreRefused) {
+TEST(WebpContainer, RefusesAnimations) {
   WebpDecoder decoder;
   const Error error = ErrorOf(decoder, Padded(Extended(MakeWebp(), 64, 48, kAnimation)));
   EXPECT_EQ(error.code, Code::kUnimplemented);
@@ -118,7 +118,7 @@ TEST(WebpContainer, AnimationsAreRefused) {
   EXPECT_EQ(error.offset, 12u);
 }
 
-TEST(WebpContainer, WhatIsNotAsItSays) {
+TEST(WebpContainer, RefusesInconsistentHeaders) {
   WebpDecoder decoder;
   const std::vector<uint8_t> webp = MakeWebp();
   EXPECT_EQ(ErrorOf(decoder, Padded(Extended(webp, 64, 49, 0))).cause,

@@ -30,7 +30,7 @@ const std::vector<WebpOptions>& DamagedKinds() {
   return kinds;
 }
 
-TEST(WebpDamage, TruncatedAtEveryByte) {
+TEST(WebpDamage, RefusesTruncationAtEveryByte) {
   WebpDecoder decoder;
   for (const WebpOptions& options : DamagedKinds()) {
     const std::vector<uint8_t> webp = MakeWebp(options);
@@ -44,8 +44,8 @@ TEST(WebpDamage, TruncatedAtEveryByte) {
   }
 }
 
-// The file says that it is as short as it is, and its image chunk too.
-TEST(WebpDamage, DataThatEndTooEarly) {
+// The sizes of the file and of its image chunk match the shortened data.
+TEST(WebpDamage, RefusesDataThatEndEarly) {
   WebpDecoder decoder;
   for (const bool lossless : {false, true}) {
     std::vector<uint8_t> webp = MakeWebp({.width = 200, .height = 200, .lossless = lossless});
@@ -64,8 +64,8 @@ TEST(WebpDamage, DataThatEndTooEarly) {
   }
 }
 
-// As libwebp's own whole decode judges; but for alpha, which is not looked at.
-TEST(WebpDamage, FlippedBitsAreJudgedAsByAWholeDecode) {
+// The verdict is that of libwebp's whole decode, except for alpha, which is not read.
+TEST(WebpDamage, AgreesWithAWholeDecodeOnFlippedBits) {
   WebpDecoder decoder;
   int refused = 0;
   for (const WebpOptions& options : DamagedKinds()) {
@@ -91,7 +91,7 @@ TEST(WebpDamage, FlippedBitsAreJudgedAsByAWholeDecode) {
   EXPECT_GT(refused, 50);
 }
 
-TEST(WebpLimits, Pixels) {
+TEST(WebpLimits, LimitPixels) {
   DecodeLimits limits;
   limits.max_pixels = 64 * 48 - 1;
   WebpDecoder decoder(limits);
@@ -100,7 +100,7 @@ TEST(WebpLimits, Pixels) {
   EXPECT_EQ(error.cause, "an image of 64 × 48 pixels, more than the limit of 3071");
 }
 
-TEST(WebpBudget, IsChargedAndGivenBack) {
+TEST(WebpBudget, IsChargedAndReleased) {
   for (const bool lossless : {false, true}) {
     const std::vector<uint8_t> webp =
         Padded(MakeWebp({.width = 1000, .height = 800, .lossless = lossless}));

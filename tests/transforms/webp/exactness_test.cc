@@ -52,7 +52,7 @@ class EachKind : public ::testing::TestWithParam<size_t> {
   WebpDecoder decoder_;  // of all: state must not leak
 };
 
-TEST_P(EachKind, AllSizesUpTo40) {
+TEST_P(EachKind, SmallImagesEqualTheFullDecode) {
   for (int size = 1; size <= 40; ++size) {
     WebpOptions options = Kinds()[GetParam()];
     options.width = size;
@@ -62,7 +62,7 @@ TEST_P(EachKind, AllSizesUpTo40) {
   }
 }
 
-TEST_P(EachKind, RandomRegions) {
+TEST_P(EachKind, RandomRegionsEqualTheFullDecode) {
   RandomStream random({5, 0, GetParam()}, 0);
   for (int round = 0; round < testing::Effort(20); ++round) {
     WebpOptions options = Kinds()[GetParam()];

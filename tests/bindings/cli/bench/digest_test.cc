@@ -19,7 +19,7 @@ uint64_t HashOf(const std::string& text, uint64_t seed = 0) {
 }
 
 // Values of Python's xxhash.xxh64(text, seed).
-TEST(Hash64, IsXxh64) {
+TEST(Hash64, MatchesXxh64) {
   EXPECT_EQ(HashOf(""), 0xef46db3751d8e999);
   EXPECT_EQ(HashOf("", 1), 0xd5afba1336a3be4b);
   EXPECT_EQ(HashOf("a"), 0xd24ec4f1a98c6e5b);
@@ -35,7 +35,7 @@ TEST(Hash64, IsXxh64) {
   EXPECT_EQ(HashOf(all, 1), 0xf4493e5e44988d52);
 }
 
-TEST(Hash64, DoesNotDependOnHowTheBytesCame) {
+TEST(Hash64, DoesNotDependOnHowTheBytesAreSplit) {
   std::string text(1000, '\0');
   std::iota(text.begin(), text.end(), '\7');
   for (size_t step = 1; step <= 70; ++step) {
@@ -81,7 +81,7 @@ std::string DigestOf(const Batch& batch) {
   return digest.order_and_pixels();
 }
 
-TEST(BatchDigest, SeesEveryPart) {
+TEST(BatchDigest, ChangesWithEveryPartOfABatch) {
   Batches batches;
   const std::string plain = DigestOf(batches.Make(8, 0));
   EXPECT_EQ(plain, DigestOf(batches.Make(8, 0)));
@@ -98,7 +98,7 @@ TEST(BatchDigest, SeesEveryPart) {
   EXPECT_NE(plain, DigestOf(label));
 }
 
-TEST(BatchDigest, SamplesAreASetWhateverTheBatches) {
+TEST(BatchDigest, SampleDigestIgnoresOrderAndBatching) {
   Batches batches;
   BatchDigest one;
   one.Add(batches.Make(8, 0, 3));

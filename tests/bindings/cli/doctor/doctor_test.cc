@@ -52,7 +52,7 @@ TEST(DoctorTest, ExaminesThisMachine) {
   EXPECT_EQ(report.cuda.built, report.cuda.runtime > 0);
 }
 
-TEST(DoctorTest, Text) {
+TEST(DoctorTest, TextDescribesDriverAndDevices) {
   const std::string text = DoctorText(MadeUp());
   EXPECT_THAT(text, HasSubstr("stoker 1.2.3\n"));
   EXPECT_THAT(text, HasSubstr("driver         CUDA 13.2; CUDA 13.0 is the least that is needed\n"));
@@ -66,7 +66,7 @@ TEST(DoctorTest, Text) {
   EXPECT_THAT(text, Not(HasSubstr("no device")));
 }
 
-TEST(DoctorTest, Json) {
+TEST(DoctorTest, JsonDescribesDriverAndDevices) {
   const json report = json::parse(DoctorJson(MadeUp()));
   EXPECT_EQ(report["memlock_bytes"], 8 << 20);
   EXPECT_EQ(report["libraries"]["libspng"], "0.7.3");
@@ -82,7 +82,7 @@ TEST(DoctorTest, Json) {
   EXPECT_EQ(cuda["devices"][1]["numa_node"], nullptr);
 }
 
-TEST(DoctorTest, WithoutCuda) {
+TEST(DoctorTest, WithoutCudaSaysWhyThereIsNoDevice) {
   DoctorReport report;
   report.cuda.why_not = "stoker was built without CUDA";
   const std::string text = DoctorText(report);

@@ -1,5 +1,5 @@
-// A flat folder is read again and its names compared, for its time tells nothing: its index lies in
-// it.
+// The index of a flat folder lies in the folder itself, whose modification time therefore tells
+// nothing. The folder is read again and its names are compared.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -17,21 +17,21 @@ namespace {
 namespace fs = std::filesystem;
 using FlatIndexTest = testing::IndexedFolderTest;
 
-TEST_F(FlatIndexTest, AFlatFolder) {
+TEST_F(FlatIndexTest, OpensAFlatFolderByItsIndex) {
   for (const char* name : {"b.jpg", "a.webp", "\xff.jpg", "readme.md", ".hidden/x.jpg"}) File(name);
   MakeIndex();
   MakeIndex();  // that another one was there does not matter
   ExpectByIndex();
 }
 
-TEST_F(FlatIndexTest, AFlatFolderWithItsIndexElsewhere) {
+TEST_F(FlatIndexTest, OpensAFlatFolderByAnIndexElsewhere) {
   File("b.jpg");
   File("a.jpg");
   MakeIndex(base_ / "index");
   ExpectByIndex(base_ / "index");
 }
 
-TEST_F(FlatIndexTest, AFlatFoldersChangesAreNoticed) {
+TEST_F(FlatIndexTest, NoticesChangesToAFlatFolder) {
   for (const auto& change : std::vector<std::function<void()>>{
            [&] { File("c.jpg"); }, [&] { fs::remove(root_ / "a.jpg"); },
            [&] { fs::rename(root_ / "a.jpg", root_ / "0.jpg"); },
@@ -48,9 +48,8 @@ TEST_F(FlatIndexTest, AFlatFoldersChangesAreNoticed) {
   }
 }
 
-// Whatever the times say of it: those of folder and index are one where the clock ticks slowly, or
-// where both were copied.
-TEST_F(FlatIndexTest, AFlatFoldersTimesMeanNothing) {
+// The times of folder and index are equal where the clock ticks slowly, or where both were copied.
+TEST_F(FlatIndexTest, NoticesNewFilesWhateverTheModificationTimes) {
   const auto set = [&](const fs::path& path, timespec time) {
     const std::array<timespec, 2> times{time, time};
     ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times.data(), 0), 0);
@@ -74,7 +73,7 @@ TEST_F(FlatIndexTest, AFlatFoldersTimesMeanNothing) {
   }
 }
 
-TEST_F(FlatIndexTest, ACopyOfAFolderAndItsStaleIndex) {
+TEST_F(FlatIndexTest, NoticesAStaleIndexInACopiedFolder) {
   File("1.jpg");
   MakeIndex();
   File("2.jpg");

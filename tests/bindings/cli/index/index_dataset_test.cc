@@ -1,5 +1,5 @@
-// `stoker index` and what loaders make of it: the same batches, whatever has become of the index or
-// the photographs.
+// Loaders deliver the same batches with an index of `stoker index` as without one, whatever has
+// become of the index or the photographs.
 #include "bindings/cli/index/index_dataset.h"
 
 #include <gmock/gmock.h>
@@ -70,7 +70,7 @@ std::shared_ptr<const SampleSource> Source(const PhotoFolder& folder, CropIndex 
   return ImageFolder(folder.path(), {.crop_index = use, .crop_index_file = file}).value();
 }
 
-TEST(IndexDataset, AShuffledEpochIsTheSameWithAndWithout) {
+TEST(IndexDataset, AShuffledEpochIsTheSameWithAndWithoutAnIndex) {
   const PhotoFolder folder(60, 3);
   const IndexReport report = IndexDataset(folder.path()).value();
   EXPECT_EQ(report.samples, 60u);
@@ -96,7 +96,7 @@ TEST(IndexDataset, DoesNotDependOnThreads) {
   EXPECT_EQ(TakeEpoch(folder.Source()).paths.indexed, 0u);  // it has none of its own
 }
 
-TEST(IndexDataset, FilesThatAreNotIndexedAreCountedByReason) {
+TEST(IndexDataset, CountsUnindexedFilesByReason) {
   const PhotoFolder folder(12, 2);
   const auto jpeg = [](const testing::JpegOptions& options) {
     const std::vector<uint8_t> bytes = MakeJpeg(options);
@@ -129,7 +129,7 @@ uint64_t BytesRead() {
   return bytes;
 }
 
-TEST(IndexDataset, WhatIsNoImageIsNotReadWhole) {
+TEST(IndexDataset, DoesNotReadLargeNonImagesWhole) {
   constexpr uint64_t kLarge = uint64_t{3} << 29;  // with holes: it takes no room on the disk
   const PhotoFolder folder(12, 2);
   folder.Overwrite(3, "a film");
@@ -165,7 +165,7 @@ TEST(IndexDataset, StaysRightWhileFilesChange) {
   EXPECT_EQ(with.paths.indexed, 17u);
 }
 
-TEST(IndexDataset, CancelledItLeavesTheOldOne) {
+TEST(IndexDataset, CancellationKeepsTheOldIndex) {
   const PhotoFolder folder(40, 2);
   ASSERT_TRUE(IndexDataset(folder.path()).ok());
   const std::string before = ReadText(IndexOf(folder));
@@ -178,7 +178,7 @@ TEST(IndexDataset, CancelledItLeavesTheOldOne) {
   EXPECT_EQ(IndexDataset("/nowhere").error().code, Code::kNotFound);
 }
 
-TEST(IndexDataset, WithoutMemory) {
+TEST(IndexDataset, OutOfMemoryIsAnError) {
   const PhotoFolder folder(100, 2);
   const auto none = [](uint64_t done, uint64_t) -> bool {
     if (done > 40) throw std::bad_alloc();
@@ -192,7 +192,7 @@ TEST(IndexDataset, WithoutMemory) {
   }
 }
 
-TEST(ImageFolderIndex, DamagedAsAWhole) {
+TEST(ImageFolderIndex, ADamagedIndexIsAWarningUnlessItWasNamed) {
   const PhotoFolder folder(6, 2);
   EXPECT_EQ(folder.Source()->Warning(), "");
   Replace(IndexOf(folder), "this is not an index file, though it is long enough to be one");
@@ -210,7 +210,7 @@ TEST(ImageFolderIndex, DamagedAsAWhole) {
   EXPECT_EQ(ImageFolder(folder.path(), missing).error().code, Code::kNotFound);
 }
 
-TEST(ImageFolderIndex, OfAnotherRoot) {
+TEST(ImageFolderIndex, WarnsOfAnIndexOfAnotherRoot) {
   const PhotoFolder folder(20, 2);
   const std::string index = IndexOf(folder);
   ASSERT_TRUE(IndexDataset(folder.path() + "/class0", {.out = index}).ok());
@@ -226,8 +226,8 @@ TEST(ImageFolderIndex, OfAnotherRoot) {
   }
 }
 
-// Linux' names are bytes.
-TEST(ImageFolderIndex, NamesThatAreNotUtf8) {
+// File names on Linux are bytes.
+TEST(ImageFolderIndex, IndexesNamesThatAreNotUtf8) {
   const PhotoFolder folder(6, 2);
   const std::string first = folder.FileOf(0), parent = fs::path(first).parent_path();
   fs::rename(first, parent + "/\xff\xfe\n.jpg");
@@ -240,7 +240,7 @@ TEST(ImageFolderIndex, NamesThatAreNotUtf8) {
   EXPECT_EQ(TakeEpoch(Source(folder, CropIndex::kFile, out)).paths.indexed, 6u);
 }
 
-TEST(ImageFolderIndex, ItsMemoryIsCounted) {
+TEST(ImageFolderIndex, CountsItsMemory) {
   const PhotoFolder folder(50, 2);
   const uint64_t before = folder.Source()->memory_bytes();
   ASSERT_TRUE(IndexDataset(folder.path()).ok());
@@ -252,7 +252,7 @@ TEST(ImageFolderIndex, ItsMemoryIsCounted) {
 }
 
 // The file is cut off, overwritten, replaced or deleted between opening and decoding.
-TEST(ImageFolderIndex, WhateverBecomesOfItMeanwhile) {
+TEST(ImageFolderIndex, ChangesToAnOpenIndexChangeNoPixels) {
   const PhotoFolder folder(30, 2);
   const std::vector<uint64_t> want = TakeEpoch(Source(folder, CropIndex::kOff)).batches;
   const std::string index = IndexOf(folder);
@@ -308,7 +308,7 @@ class Rows {
   std::unique_ptr<Workspace, void (*)(Workspace*)> workspace_ = plan_.MakeWorkspace(budget_);
 };
 
-// Every byte of the file changed in turn: the same pixels, and never an error.
+// Each byte of the file is changed in turn. The pixels stay the same, and there is never an error.
 TEST(ImageFolderIndex, EveryChangedByteIsHarmless) {
   const PhotoFolder folder(4, 1);
   Rows rows(folder);

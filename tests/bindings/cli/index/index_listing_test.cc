@@ -1,5 +1,5 @@
-// A folder opened by its index is what listing it gives; and listed it is, as soon as it has
-// changed.
+// Opening a folder by its index gives what listing it gives, and a folder that has changed is
+// listed again.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ std::string Jpeg(const testing::JpegOptions& options = {}) {
   return Text(testing::MakeJpeg(options));
 }
 
-TEST_F(IndexListingTest, ClassesAndFoldersBelowThem) {
+TEST_F(IndexListingTest, MatchesTheListingOfNestedFolders) {
   for (const char* path :
        {"c/z.jpg", "c/a/b/1.jpg", "c/a!/1.jpg", "c/a/1.jpg", "c!/1.jpg", "B/x.JPEG", "c/10.jpg",
         "c/9.jpg", "c/readme.txt", "c/.hidden.jpg", "c/.thumbnails/1.jpg", ".git/1.jpg",
@@ -51,7 +51,7 @@ TEST_F(IndexListingTest, ClassesAndFoldersBelowThem) {
   ExpectByIndex();
 }
 
-TEST_F(IndexListingTest, WhatIsLeftOutIsThatOfTheListing) {
+TEST_F(IndexListingTest, CountsSkippedFilesAsTheListingDoes) {
   for (const char* path : {"a/1.jpg", "a/2.gif", "a/deep/0.HEIC", "b/3.png", "b/4.gif"}) File(path);
   MakeIndex();
   ExpectByIndex();
@@ -65,7 +65,7 @@ TEST_F(IndexListingTest, WhatIsLeftOutIsThatOfTheListing) {
   ExpectListed();
 }
 
-TEST_F(IndexListingTest, WhatIsLeftOutOfAFlatFolder) {
+TEST_F(IndexListingTest, CountsSkippedFilesOfAFlatFolder) {
   File("1.jpg");
   MakeIndex();
   File("2.gif");
@@ -73,7 +73,7 @@ TEST_F(IndexListingTest, WhatIsLeftOutOfAFlatFolder) {
   EXPECT_EQ(Open(CropIndex::kAuto)->Skipped(), (SkippedFiles{{{".gif", 1}}, "2.gif"}));
 }
 
-TEST_F(IndexListingTest, LinksAndLoops) {
+TEST_F(IndexListingTest, FollowsLinksAndCutsLoops) {
   File("a/1.jpg");
   File("a/sub/2.jpg");
   Link(".", "a/self");
@@ -86,7 +86,7 @@ TEST_F(IndexListingTest, LinksAndLoops) {
   ExpectByIndex();
 }
 
-TEST_F(IndexListingTest, LongPaths) {
+TEST_F(IndexListingTest, HandlesLongPaths) {
   std::string path = "a";
   while (root_.string().size() + path.size() + 2 + 5 + 100 + 20 < PATH_MAX) {
     path += "/" + std::string(100, 'd');
@@ -105,8 +105,8 @@ TEST_F(IndexListingTest, LongPaths) {
   EXPECT_EQ(source.error().code, Code::kInvalidArgument);
 }
 
-// Moved as a whole it is the same folder.
-TEST_F(IndexListingTest, AnotherLocation) {
+// A folder that is moved as a whole stays the same folder.
+TEST_F(IndexListingTest, SurvivesMovingTheFolder) {
   for (const char* path : {"a/1.jpg", "b/2.jpg"}) File(path);
   MakeIndex();
   fs::rename(root_, base_ / "moved");
@@ -114,7 +114,7 @@ TEST_F(IndexListingTest, AnotherLocation) {
   ExpectByIndex();
 }
 
-TEST_F(IndexListingTest, ManyFolders) {  // that several threads look at
+TEST_F(IndexListingTest, ChecksManyFoldersOnSeveralThreads) {  // that several threads look at
   for (int i = 0; i < 700; ++i)
     File("c" + std::to_string(i % 7) + "/" + std::to_string(i) + "/x.jpg");
   MakeIndex();
@@ -129,7 +129,7 @@ TEST_F(IndexListingTest, ManyFolders) {  // that several threads look at
   ExpectListed();
 }
 
-TEST_F(IndexListingTest, EveryChangeIsNoticed) {
+TEST_F(IndexListingTest, NoticesEveryChange) {
   using Change = std::function<void()>;
   const std::vector<Change> changes = {
       [&] { File("a/0.jpg"); },
@@ -166,8 +166,8 @@ TEST_F(IndexListingTest, EveryChangeIsNoticed) {
   }
 }
 
-// Files that come just after the index, in one tick of the clock with it perhaps.
-TEST_F(IndexListingTest, AFileRightBehindTheIndex) {
+// The file comes just after the index, perhaps within the same tick of the clock.
+TEST_F(IndexListingTest, NoticesAFileAddedRightAfterTheIndex) {
   for (const char* late : {"late.jpg", "a/late.jpg"}) {
     for (int i = 0; i < 20; ++i) {
       fs::remove_all(root_);
@@ -179,8 +179,8 @@ TEST_F(IndexListingTest, AFileRightBehindTheIndex) {
   }
 }
 
-// Of machines whose clocks are wrong, and of archives.
-TEST_F(IndexListingTest, StrangeTimes) {
+// Folders have such times on machines whose clocks are wrong, and after unpacking archives.
+TEST_F(IndexListingTest, NoticesChangesToFoldersWithStrangeTimes) {
   const time_t made = time(nullptr);
   for (const time_t seconds :
        {time_t{-1'000'000'000}, time_t{0}, time_t{1}, time_t{4'102'444'800}}) {
@@ -199,8 +199,8 @@ TEST_F(IndexListingTest, StrangeTimes) {
   }
 }
 
-// A folder that did not come to rest while it was listed.
-TEST_F(IndexListingTest, AFolderWhoseTimeNobodyCanTell) {
+// The time of a folder that kept changing while it was listed is unknown.
+TEST_F(IndexListingTest, ListsFoldersOfUnknownTime) {
   for (const char* path : {"a/1.jpg", "b/2.jpg"}) File(path);
   for (const bool told : {true, false}) {
     ImageList list = ListImages(root_, 1).value();
@@ -216,8 +216,8 @@ TEST_F(IndexListingTest, AFolderWhoseTimeNobodyCanTell) {
   }
 }
 
-// What listing refuses it refuses with an index, too.
-TEST_F(IndexListingTest, FoldersThatHaveBecomeWrong) {
+// What listing refuses is refused with an index, too.
+TEST_F(IndexListingTest, RefusesWhatListingRefuses) {
   for (const auto& [change, words] : std::vector<std::pair<std::function<void()>, std::string>>{
            {[&] { fs::create_directory(root_ / "empty"); }, "has no image"},
            {[&] { File("beside.jpg"); }, "belong to no class"},
@@ -238,8 +238,8 @@ TEST_F(IndexListingTest, FoldersThatHaveBecomeWrong) {
   }
 }
 
-// While the index is being made.
-TEST_F(IndexListingTest, AFileThatComesMeanwhile) {
+// The file is added while the index is being made.
+TEST_F(IndexListingTest, NoticesAFileAddedDuringIndexing) {
   for (const char* late : {"a/2.jpg", "2.jpg"}) {
     fs::remove_all(root_);
     File(fs::path(late).parent_path() / "1.jpg");
@@ -255,7 +255,7 @@ TEST_F(IndexListingTest, AFileThatComesMeanwhile) {
   }
 }
 
-TEST_F(IndexListingTest, WhatIsKnownOfImages) {
+TEST_F(IndexListingTest, RecordsTheFactsOfImages) {
   testing::JpegOptions turned{20, 10};
   turned.orientation = 6;
   const std::string gray = Jpeg({33, 44, testing::JpegColor::kGray}), sideways = Jpeg(turned);

@@ -74,8 +74,8 @@ TEST(IndexLocation, ReplacesNothingButAnIndex) {
   EXPECT_EQ(std::distance(fs::directory_iterator(other), {}), 6);  // nothing is left
 }
 
-// There it would change the time that it notes of that folder.
-TEST(IndexLocation, NotInAClass) {
+// A file there would change the modification time that the index records for that folder.
+TEST(IndexLocation, RefusesALocationInsideAClass) {
   const PhotoFolder folder(4, 2);
   const fs::path photos = fs::path(folder.FileOf(0)).parent_path();
   fs::create_directory(photos / "below");
@@ -100,7 +100,7 @@ TEST(IndexLocation, NotInAClass) {
   }
 }
 
-TEST(IndexLocation, TheFoldersOwnLocation) {
+TEST(IndexLocation, DefaultLocationReplacesAFileAndRefusesADirectory) {
   const PhotoFolder folder(4, 2);
   Write(IndexOf(folder), "");  // somebody's `: > .stoker-index`: the name is ours
   ASSERT_TRUE(IndexDataset(folder.path()).ok());
@@ -123,7 +123,7 @@ class Unprivileged {
   const uid_t user_ = geteuid();
 };
 
-TEST(IndexLocation, AFolderThatMayNotBeWrittenTo) {
+TEST(IndexLocation, RefusesAReadOnlyFolder) {
   const PhotoFolder folder(4, 2);
   fs::permissions(folder.path(), static_cast<fs::perms>(0555));
   Error error;

@@ -117,7 +117,7 @@ TEST_F(InspectTest, LabelsWithoutClassNamesAreNotCounted) {
   EXPECT_TRUE(report.classes.empty());
 }
 
-TEST_F(InspectTest, SizesOfPngAndWebp) {
+TEST_F(InspectTest, ReadsSizesOfPngAndWebp) {
   const auto text = [](const std::vector<uint8_t>& bytes) {
     return std::string(bytes.begin(), bytes.end());
   };
@@ -151,8 +151,8 @@ TEST_F(InspectTest, TheSmallestWebpIsSound) {
   }
 }
 
-// Of a sparse file it would read gigabytes.
-TEST_F(InspectTest, ZerosBehindTheFirstMarkerAreNotAllLookedAt) {
+// In a sparse file there may be gigabytes of such zeros.
+TEST_F(InspectTest, StopsReadingZerosAfterTheFirstMarker) {
   for (const auto& [name, start, cause] :
        {std::tuple("zeros.jpg", "\xFF\xD8\xFF",
                    "more than 1048576 bytes of its header belong to no"),
@@ -204,7 +204,7 @@ TEST_F(InspectTest, DoesNotDependOnThreads) {
   EXPECT_EQ(InspectJson(one), InspectJson(many));
 }
 
-TEST_F(InspectTest, HeadersFarInTheFileAreFound) {
+TEST_F(InspectTest, FindsHeadersFarIntoTheFile) {
   Photo("a/1.jpg", {.width = 31, .height = 33, .metadata_bytes = 65000});
   const std::string photo = Photo({.width = 31, .height = 33});
   std::string far = photo.substr(0, 2);
@@ -219,7 +219,7 @@ TEST_F(InspectTest, HeadersFarInTheFileAreFound) {
   EXPECT_EQ(report.width.count, 2u);
 }
 
-TEST_F(InspectTest, LostEndMarkersAreCountedAndNotBroken) {
+TEST_F(InspectTest, CountsMissingEndMarkersSeparatelyFromBrokenFiles) {
   const std::string whole = Photo({.width = 100, .height = 50});
   File("a/whole.jpg", whole);
   File("b/lost.jpg", whole.substr(0, whole.size() - 2) + std::string(100, '\0'));
@@ -231,8 +231,8 @@ TEST_F(InspectTest, LostEndMarkersAreCountedAndNotBroken) {
   EXPECT_THAT(InspectText(report), HasSubstr("1 JPEG; its data are complete and it is decoded"));
 }
 
-// Pages that a server sent in place of a photograph, which have drawings in them.
-TEST_F(InspectTest, PagesAreNoDrawings) {
+// A server may send an HTML page that contains SVG in place of a photograph.
+TEST_F(InspectTest, DistinguishesHtmlPagesFromSvg) {
   File("a/1.jpg", "<!doctype html>\n<html><body><svg></svg>");
   File("a/2.jpg", "<!-- saved from url=(0014)about:internet --><html><svg></svg>");
   File("a/3.jpg", "<?xml version='1.0'?><!DOCTYPE html PUBLIC ''><html><svg></svg>");
@@ -244,7 +244,7 @@ TEST_F(InspectTest, PagesAreNoDrawings) {
   EXPECT_EQ(report.undecodable, 2u);
 }
 
-TEST_F(InspectTest, TellsWhatIsLeftOut) {
+TEST_F(InspectTest, ReportsSkippedFiles) {
   Photo("a/1.jpg", {.width = 31, .height = 33});
   File("a/2.gif", "GIF89a");
   File("a/\x1b[2J.gif", "GIF89a");
@@ -276,7 +276,7 @@ TEST_F(InspectTest, ProgressReachesTheEndAndStops) {
   EXPECT_EQ(report.error().code, Code::kCancelled);
 }
 
-TEST_F(InspectTest, AbsurdThreads) {
+TEST_F(InspectTest, RefusesThreadsOutOfRange) {
   File("a.jpg", "x");
   auto source = ImageFolder(root_.string());
   for (int threads : {-1, 100000}) {
@@ -286,7 +286,7 @@ TEST_F(InspectTest, AbsurdThreads) {
   }
 }
 
-TEST_F(InspectTest, TextSaysItAll) {
+TEST_F(InspectTest, TextHasEveryFigure) {
   MakeDataset();
   const std::string text = InspectText(Look({.list_broken = 2}));
   EXPECT_THAT(text, HasSubstr("samples        10 in "));
@@ -302,7 +302,7 @@ TEST_F(InspectTest, TextSaysItAll) {
   EXPECT_THAT(text, HasSubstr("and 2 more"));
 }
 
-TEST_F(InspectTest, TextOfAFlatFolderWithNothingToDecode) {
+TEST_F(InspectTest, TextOfAFlatFolderWithoutJpegsOmitsChroma) {
   File("a.jpg", "");
   const std::string text = InspectText(Look());
   EXPECT_THAT(text, HasSubstr("the folder is flat"));
@@ -320,7 +320,7 @@ TEST_F(InspectTest, HostileNamesAreHarmless) {
   EXPECT_THAT(json["broken_files"][0]["file"].get<std::string>(), EndsWith(".jpg"));
 }
 
-TEST_F(InspectTest, JsonHasTheReportsNames) {
+TEST_F(InspectTest, JsonHasTheReportsFields) {
   MakeDataset();
   const auto json = nlohmann::json::parse(InspectJson(Look()));
   EXPECT_EQ(json["samples"], 10);
@@ -336,7 +336,7 @@ TEST_F(InspectTest, JsonHasTheReportsNames) {
   EXPECT_TRUE(json["broken_files"][2]["offset"].is_null());
 }
 
-TEST_F(InspectTest, RealPhotographsAreWhole) {
+TEST_F(InspectTest, FindsNoDamageInRealPhotographs) {
   const auto photos = testing::Photos();
   if (photos.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no folder of photographs";
   for (size_t i = 0; i < photos.size(); ++i) {

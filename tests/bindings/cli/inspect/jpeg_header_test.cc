@@ -72,7 +72,7 @@ Error ErrorOfEndless(const Bytes& segment, uint64_t& furthest) {
   return header.ok() ? Error{Code::kCancelled, "no error"} : header.error();
 }
 
-TEST(JpegDescription, EndlessHeadersAreGivenUp) {
+TEST(JpegDescription, GivesUpOnEndlessHeaders) {
   uint64_t furthest = 0;
   EXPECT_EQ(ErrorOfEndless(Segment(0xFE, Bytes(65533)), furthest).cause,
             "JPEG whose header has more than 33554432 bytes");
@@ -83,7 +83,7 @@ TEST(JpegDescription, EndlessHeadersAreGivenUp) {
   EXPECT_LE(furthest, (2u << 20) + 200000);
 }
 
-TEST(JpegDescription, IsWhatTheRecipeOfAPhotographSays) {
+TEST(JpegDescription, MatchesTheRecipeOfThePhotograph) {
   const char* const names[] = {"4:4:4", "4:2:0", "4:2:2", "4:4:0", "gray"};
   for (uint64_t i = 0; i < 40; ++i) {
     PhotographRecipe recipe = DrawPhotograph(2, i);
@@ -104,7 +104,7 @@ TEST(JpegDescription, IsWhatTheRecipeOfAPhotographSays) {
   }
 }
 
-TEST(JpegDescription, NamesOfChroma) {
+TEST(JpegDescription, NamesChromaSubsampling) {
   const auto name = [](const Bytes& sampling) {
     return HeaderOf(kStart + Frame(0xC0, sampling) + kScan).ChromaName();
   };
@@ -123,7 +123,7 @@ TEST(JpegDescription, NamesOfChroma) {
             "YCCK");
 }
 
-TEST(JpegDescription, KindsOfFrames) {
+TEST(JpegDescription, DistinguishesKindsOfFrames) {
   const auto header = [](uint8_t m) { return HeaderOf(kStart + Frame(m, {0x11}) + kScan); };
   EXPECT_FALSE(header(0xC0).progressive());
   EXPECT_TRUE(header(0xC2).progressive());
@@ -183,7 +183,7 @@ TEST(JpegDescription, EveryTruncationIsAnErrorWithItsOffset) {
   EXPECT_GT(header_end, 300u);
 }
 
-TEST(JpegDescription, AnyBytesEndInAnAnswerSoon) {
+TEST(JpegDescription, RandomDamageReadsABoundedNumberOfBytes) {
   RandomStream random({1, 2, 3}, 0);
   const Bytes whole = RenderPhotograph({.width = 40, .height = 30, .orientation = 6}, 1, 1);
   for (uint64_t round = 0; round < 3000; ++round) {
@@ -208,7 +208,7 @@ TEST(JpegDescription, AnyBytesEndInAnAnswerSoon) {
   }
 }
 
-TEST(JpegDescription, ErrorsOfReadingArePassedOn) {
+TEST(JpegDescription, PropagatesReadErrors) {
   const Result<JpegDescription> header =
       ReadJpegHeader([](uint64_t, size_t) -> Result<std::span<const uint8_t>> {
         return Error{Code::kUnavailable, "disk on fire"};
@@ -217,7 +217,7 @@ TEST(JpegDescription, ErrorsOfReadingArePassedOn) {
   EXPECT_EQ(header.error().cause, "disk on fire");
 }
 
-// The decoder's own reading of the header is the twin.
+// The reference is the decoder's own reading of the header.
 void ExpectSameAsDecoder(Bytes bytes, const std::string& name) {
   const JpegDescription header = HeaderOf(bytes);
   const size_t size = bytes.size();
@@ -235,13 +235,13 @@ void ExpectSameAsDecoder(Bytes bytes, const std::string& name) {
   }
 }
 
-TEST(JpegDescription, EqualsTheDecodersOnPhotographs) {
+TEST(JpegDescription, AgreesWithTheDecoderOnPhotographs) {
   const auto photos = testing::Photos();
   if (photos.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no folder of photographs";
   for (const auto& path : photos) ExpectSameAsDecoder(testing::ReadFile(path), path.string());
 }
 
-TEST(JpegDescription, EqualsTheDecodersOnSyntheticPhotographs) {
+TEST(JpegDescription, AgreesWithTheDecoderOnSyntheticPhotographs) {
   for (uint64_t i = 0; i < 30; ++i) {
     PhotographRecipe recipe = DrawPhotograph(4, i);
     recipe.width = 33;

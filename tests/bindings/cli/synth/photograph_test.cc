@@ -67,7 +67,7 @@ TEST(Scene, IsTheSameOnEveryMachine) {
   EXPECT_EQ(Fnv1a(scene.cr.pixels), 3105118559727807838u);
 }
 
-TEST(Scene, AnySizeAndDetail) {
+TEST(Scene, RendersAnySizeAndDetail) {
   for (int width : {16, 32, 272}) {
     for (int height : {16, 48, 1008}) {
       for (double detail : {0.0, 1.0, 100.0}) {
@@ -88,7 +88,7 @@ TEST(Photograph, DependsOnSeedAndIndexAndNothingElse) {
   EXPECT_NE(MakePhotograph(2, 2), bytes);
 }
 
-TEST(Photograph, IsSpreadLikeImageNet) {
+TEST(Photograph, RecipesAreDistributedLikeImageNet) {
   std::map<Chroma, int> chroma;
   double pixels = 0;
   int portrait = 0, turned = 0, progressive = 0, restarts = 0, large = 0;
@@ -122,7 +122,7 @@ TEST(Photograph, IsSpreadLikeImageNet) {
   EXPECT_GT(large, kCount / 200);
 }
 
-TEST(Photograph, BitsPerPixelAreThoseOfPhotographs) {
+TEST(Photograph, HasTheBitsPerPixelOfRealPhotographs) {
   double bytes = 0, pixels = 0;
   for (uint64_t i = 0; i < 100; ++i) {
     PhotographRecipe recipe = DrawPhotograph(3, i);
@@ -136,7 +136,7 @@ TEST(Photograph, BitsPerPixelAreThoseOfPhotographs) {
   EXPECT_NEAR(8 * bytes / pixels, 5.7, 1.2);
 }
 
-TEST(Photograph, FileIsWhatTheRecipeSays) {
+TEST(Photograph, FileMatchesItsRecipe) {
   std::set<Chroma> seen;
   for (uint64_t i = 0; i < 40; ++i) {
     PhotographRecipe recipe = DrawPhotograph(9, i);

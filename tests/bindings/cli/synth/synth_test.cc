@@ -108,7 +108,7 @@ TEST_F(SynthTest, FilesDoNotDependOnThreads) {
   EXPECT_EQ(Files(), one);
 }
 
-TEST_F(SynthTest, RunningAgainContinuesAndKeeps) {
+TEST_F(SynthTest, RunningAgainContinuesAndKeepsFiles) {
   WriteWell({.count = 4, .classes = 2});
   const auto four = Files();
   fs::remove(directory_ / "class01/photo_000001.jpg");
@@ -121,7 +121,7 @@ TEST_F(SynthTest, RunningAgainContinuesAndKeeps) {
   EXPECT_EQ(Files(), four);
 }
 
-TEST_F(SynthTest, AnotherRecipeIsRefusedUnlessOverwritten) {
+TEST_F(SynthTest, RefusesAnotherRecipeWithoutOverwrite) {
   WriteWell({.count = 4, .classes = 2, .seed = 1});
   const auto before = Files();
   const Error error = ErrorOf({.count = 2, .classes = 2, .seed = 2});
@@ -137,7 +137,7 @@ TEST_F(SynthTest, AnotherRecipeIsRefusedUnlessOverwritten) {
   EXPECT_EQ(Files().at("class00/mine.txt"), "stays");
 }
 
-TEST_F(SynthTest, ForeignFoldersAreRefusedUnlessOverwritten) {
+TEST_F(SynthTest, RefusesForeignFoldersWithoutOverwrite) {
   File("holiday/me.jpg", "precious");
   EXPECT_THAT(ErrorOf({.count = 2}).cause, HasSubstr("not empty"));
   EXPECT_THAT(Files(), SizeIs(1));
@@ -146,7 +146,7 @@ TEST_F(SynthTest, ForeignFoldersAreRefusedUnlessOverwritten) {
   EXPECT_EQ(Files().at("holiday/me.jpg"), "precious");
 }
 
-TEST_F(SynthTest, DamagedMarkersAreForeign) {
+TEST_F(SynthTest, RefusesFoldersWithDamagedMarkers) {
   for (const char* text : {"", "{", "[]", "{\"version\":\"1\"}", "{\"version\":1,\"seed\":0}"}) {
     fs::remove_all(directory_);
     File(".stoker-synth", text);
@@ -154,7 +154,7 @@ TEST_F(SynthTest, DamagedMarkersAreForeign) {
   }
 }
 
-TEST_F(SynthTest, EmptyFoldersAreWelcome) {
+TEST_F(SynthTest, AcceptsEmptyFolders) {
   fs::create_directories(directory_);
   EXPECT_EQ(WriteWell({.count = 1}).written, 1u);
 }
@@ -180,7 +180,7 @@ TEST_F(SynthTest, ProgressCountsAndStops) {
   }
 }
 
-TEST_F(SynthTest, BadOptionsAreNamed) {
+TEST_F(SynthTest, ErrorsNameBadOptions) {
   EXPECT_THAT(ErrorOf({.count = 0}).cause, HasSubstr("count"));
   EXPECT_THAT(ErrorOf({.count = 3, .classes = 4}).cause, HasSubstr("classes is 4"));
   EXPECT_THAT(ErrorOf({.count = 3, .classes = -1}).cause, HasSubstr("classes"));
@@ -188,13 +188,13 @@ TEST_F(SynthTest, BadOptionsAreNamed) {
   EXPECT_FALSE(fs::exists(directory_));
 }
 
-TEST_F(SynthTest, AFileInPlaceOfTheFolder) {
+TEST_F(SynthTest, RefusesAFileInPlaceOfTheFolder) {
   std::ofstream(directory_) << "x";
   const Error error = ErrorOf({.count = 1});
   EXPECT_EQ(error.file, directory_.string());
 }
 
-TEST_F(SynthTest, ForbiddenFolderIsNamed) {
+TEST_F(SynthTest, ErrorNamesAnUnwritableFolder) {
   fs::create_directories(directory_);
   chmod(root_.c_str(), 0755);
   chmod(directory_.c_str(), 0555);
@@ -209,7 +209,7 @@ TEST_F(SynthTest, ForbiddenFolderIsNamed) {
   EXPECT_THAT(error.file, HasSubstr(directory_.string()));
 }
 
-TEST_F(SynthTest, AWriteThatFailsHalfwayLeavesNothingOfItsFile) {
+TEST_F(SynthTest, AFailedWriteLeavesNoPartialFile) {
   struct rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
@@ -223,7 +223,7 @@ TEST_F(SynthTest, AWriteThatFailsHalfwayLeavesNothingOfItsFile) {
   for (const auto& [name, bytes] : Files()) EXPECT_THAT(name, testing::Not(HasSubstr(".part")));
 }
 
-TEST_F(SynthTest, FullDiskIsSaidAndRunningAgainContinues) {
+TEST_F(SynthTest, ReportsAFullDiskAndContinuesWhenRunAgain) {
   fs::create_directories(directory_);
   if (mount("tmpfs", directory_.c_str(), "tmpfs", 0, "size=512k") != 0) {
     GTEST_SKIP() << "needs the right to mount";

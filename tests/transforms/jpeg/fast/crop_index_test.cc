@@ -1,4 +1,4 @@
-// With a crop index, whatever is in it, the pixels are those without.
+// Decoding with a crop index gives the pixels of decoding without one.
 #include "transforms/jpeg/fast/crop_index.h"
 
 #include <gtest/gtest.h>
@@ -121,11 +121,11 @@ TEST_P(IndexedKind, PositionsMatchTheReference) {
   }
 }
 
-// An index that lies in one bit, and has the checksum of its lie: never other pixels.
-// (Of these photographs. In general a place that is wrong by a few bits, and signed, can lead to
-// the next one all the same: Huffman codes synchronise themselves.)
-// Every bit meets every region; where Effort is less than full, one of the four.
-TEST_P(IndexedKind, OneWrongBitIsFoundOut) {
+// One bit of the index is wrong, under a valid checksum: the pixels never change. (This holds for
+// these images. In general an entry point that is wrong by a few bits, under a valid checksum, can
+// lead to the next one all the same, since Huffman codes synchronise themselves.) Every bit meets
+// every region; where Effort is less than full, one of the four.
+TEST_P(IndexedKind, AWrongBitChangesNoPixel) {
   for (const int restart_interval : {0, 5}) {
     JpegOptions options = Options(150, 60);
     options.restart_interval = restart_interval;
@@ -156,8 +156,8 @@ TEST_P(IndexedKind, OneWrongBitIsFoundOut) {
   }
 }
 
-// Without its checksum any change is noticed at once.
-TEST_P(IndexedKind, AnotherByteIsNoticed) {
+// Any change that leaves the checksum as it was is noticed when the index is opened.
+TEST_P(IndexedKind, ChecksumNoticesEveryChangedByte) {
   const std::vector<uint8_t> bytes = Padded(MakeJpeg(Options(70, 40)));
   const std::vector<uint8_t> good = MakeIndex(bytes);
   ASSERT_EQ(OpenIndex(good, bytes), CropIndex::Match::kUsable);
@@ -176,10 +176,10 @@ TEST_P(IndexedKind, AnotherByteIsNoticed) {
   }
 }
 
-// Lies of every size: bytes changed and cut off at random, with the right checksum. Two places that
-// are wrong in the same way can confirm each other, so pixels may be others then; but all rows
-// come, and nothing else is touched.
-TEST_P(IndexedKind, HostileOnesAreHarmless) {
+// Bytes are changed and cut off at random, under a valid checksum. Two entry points that are wrong
+// in the same way can confirm each other, so the pixels may differ; but all rows come, and no other
+// memory is touched.
+TEST_P(IndexedKind, HostileIndexesAreHarmless) {
   JpegDecoder decoder;
   KeepRows rows;
   uint64_t same = 0, all = 0;
@@ -213,8 +213,8 @@ TEST_P(IndexedKind, HostileOnesAreHarmless) {
 INSTANTIATE_TEST_SUITE_P(Kinds, IndexedKind, ::testing::ValuesIn(FastJpegs()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Neither the index of another photograph, nor that of the same one before it was changed.
-TEST(CropIndex, OfAnotherFileIsNotUsed) {
+// Tries the index of another photograph, and that of the same one before it was changed.
+TEST(CropIndex, IgnoresTheIndexOfAnotherFile) {
   const std::vector<uint8_t> one = Padded(MakeJpeg({.width = 100, .height = 80, .seed = 1}));
   const std::vector<uint8_t> two = Padded(MakeJpeg({.width = 100, .height = 80, .seed = 2}));
   const std::vector<uint8_t> index = MakeIndex(one);
@@ -238,10 +238,10 @@ TEST(CropIndex, OfAnotherFileIsNotUsed) {
   EXPECT_EQ(OpenIndex(index, end), CropIndex::Match::kStale);
 }
 
-// A byte of the data that ContentHash does not see: used, it contradicts the index or gives what it
-// gives without one; not used, the pixels are those of the sound file. A byte in 97; a fifth of
-// those where Effort is less than full.
-TEST(CropIndex, DamageThatTheHashDoesNotSee) {
+// Changes a byte that ContentHash does not cover. If it is decoded, it contradicts the index or
+// gives what it gives without one; if not, the pixels are those of the sound file. Tries one byte
+// in 97; a fifth of those where Effort is less than full.
+TEST(CropIndex, SurvivesDamageThatTheHashMisses) {
   const JpegOptions options{.width = 500, .height = 400, .quality = 97};
   const std::vector<uint8_t> good = Padded(MakeJpeg(options));
   const std::vector<uint8_t> index = MakeIndex(good);
@@ -283,7 +283,7 @@ Fallback WhyNot(const std::vector<uint8_t>& bytes) {
   return CropIndexMaker().Make(File(Padded(bytes)), packed);
 }
 
-TEST(CropIndexMaker, TakesWhatDecodesCleanlyToItsEnd) {
+TEST(CropIndexMaker, IndexesOnlyFilesThatDecodeCleanly) {
   const std::vector<uint8_t> good = MakeJpeg();
   EXPECT_EQ(WhyNot(good), Fallback::kNone);
   const auto color = JpegColor::kYCbCr;
@@ -306,8 +306,8 @@ TEST(CropIndexMaker, TakesWhatDecodesCleanlyToItsEnd) {
   EXPECT_EQ(WhyNot(bytes), Fallback::kRestart);
 }
 
-// Whatever the damage: no index, or one of places that are those of the reference.
-TEST(CropIndexMaker, DamagedFiles) {
+// A damaged file gets no index, or one with the entry points of the reference.
+TEST(CropIndexMaker, IndexesDamagedFilesCorrectlyOrNotAtAll) {
   uint64_t made = 0, refused = 0;
   CropIndexMaker maker;
   for (uint64_t n = 0; n < static_cast<uint64_t>(Effort(3000)); ++n) {
@@ -342,7 +342,7 @@ TEST(CropIndexMaker, DamagedFiles) {
   EXPECT_GT(refused, 100u);
 }
 
-TEST(Photos, IndexedCropsAreThoseOfTheFullDecode) {
+TEST(Photos, IndexedCropsEqualTheFullDecode) {
   const auto paths = Photos();
   if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
   JpegDecoder decoder;

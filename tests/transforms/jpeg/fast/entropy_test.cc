@@ -1,5 +1,5 @@
-// The entropy decoder against its bit-by-bit twin: on random bits, which hold everything that a
-// hostile file can, and never outside its memory.
+// The entropy decoder matches its bit-by-bit reference on random bits, which hold everything that a
+// hostile file can, and never leaves its memory.
 #include "transforms/jpeg/fast/entropy.h"
 
 #include <gtest/gtest.h>
@@ -165,8 +165,8 @@ bool SameBlocks(const Parsed& a, const Parsed& b) {
   return std::memcmp(a.last, b.last, sizeof(a.last)) == 0;
 }
 
-struct Twins {
-  explicit Twins(uint64_t n) {
+struct ReferenceScan {
+  explicit ReferenceScan(uint64_t n) {
     MakeScan(n, scan);
     AssignBlocks(scan, true, decoded);
     AssignBlocks(scan, false, skipped);
@@ -179,9 +179,9 @@ struct Twins {
   Parsed decoded, skipped;
 };
 
-void Expect(const Parsed& got, const Twins& twins, const char* what) {
-  const Parsed& plain = twins.decoded;
-  const uint8_t* const data = twins.scan.data.data();
+void Expect(const Parsed& got, const ReferenceScan& reference, const char* what) {
+  const Parsed& plain = reference.decoded;
+  const uint8_t* const data = reference.scan.data.data();
   for (const int16_t g : got.guard) ASSERT_EQ(g, 0) << what;
   ASSERT_EQ(got.state.damaged, plain.state.damaged) << what;
   if (plain.state.damaged) return;  // where it stops is then of no interest
@@ -191,20 +191,20 @@ void Expect(const Parsed& got, const Twins& twins, const char* what) {
   ASSERT_TRUE(!got.run.store || SameBlocks(got, plain)) << what;
 }
 
-void TryAlone(const Twins& twins) {
+void TryAlone(const ReferenceScan& reference) {
   for (const bool store : {false, true}) {
     const auto got = std::make_unique<Parsed>();
-    AssignBlocks(twins.scan, store, *got);
+    AssignBlocks(reference.scan, store, *got);
     jpeg::Parse(got->run);
-    Expect(*got, twins, store ? "decoded" : "skipped");
+    Expect(*got, reference, store ? "decoded" : "skipped");
   }
 }
 
 // The scan in runs of random lengths, which begin wherever the last one has ended.
 class InRuns {
  public:
-  InRuns(const Twins& twins, bool store, RandomStream& random) : random_(random) {
-    AssignBlocks(twins.scan, store, *got_);
+  InRuns(const ReferenceScan& reference, bool store, RandomStream& random) : random_(random) {
+    AssignBlocks(reference.scan, store, *got_);
     Shorten();
   }
 
@@ -236,17 +236,17 @@ class InRuns {
 };
 
 // Where the data end too early, that is seen at the end of a run, or of a round.
-void ExpectInRuns(const Parsed& got, const Twins& twins) {
-  const jpeg::EntropyState& plain = twins.decoded.state;
+void ExpectInRuns(const Parsed& got, const ReferenceScan& reference) {
+  const jpeg::EntropyState& plain = reference.decoded.state;
   if (!plain.damaged && plain.reader.Beyond(plain.stop)) {
     ASSERT_TRUE(got.state.reader.Beyond(got.state.stop));
     return;
   }
-  Expect(got, twins, "one of two");
+  Expect(got, reference, "one of two");
 }
 
 // Whichever comes to a stop first, the other one goes on where it is.
-void TryTogether(const Twins& one, const Twins& other, uint64_t n) {
+void TryTogether(const ReferenceScan& one, const ReferenceScan& other, uint64_t n) {
   RandomStream random({6, 0, n}, 0);
   for (int which = 0; which < 4; ++which) {
     InRuns a(one, (which & 1) != 0, random), b(other, (which & 2) != 0, random);
@@ -265,19 +265,19 @@ void TryTogether(const Twins& one, const Twins& other, uint64_t n) {
   }
 }
 
-TEST(Entropy, EqualsItsTwinOnRandomBits) {
+TEST(Entropy, MatchesTheReferenceOnRandomBits) {
   int whole = 0, damaged = 0, ended = 0;
-  auto before = std::make_unique<Twins>(0);
+  auto before = std::make_unique<ReferenceScan>(0);
   for (uint64_t n = 1; n < static_cast<uint64_t>(Effort(1500)); ++n) {
-    auto twins = std::make_unique<Twins>(n);
-    const Parsed& plain = twins->decoded;
+    auto reference = std::make_unique<ReferenceScan>(n);
+    const Parsed& plain = reference->decoded;
     (plain.state.damaged ? damaged : plain.run.count != 0 ? ended : whole) += 1;
     ForEachTarget([&] {
-      TryAlone(*twins);
-      TryTogether(*before, *twins, n);
+      TryAlone(*reference);
+      TryTogether(*before, *reference, n);
     });
     if (HasFatalFailure()) FAIL() << "scan " << n;
-    before = std::move(twins);
+    before = std::move(reference);
   }
   // The inputs are of all kinds.
   EXPECT_GT(whole, Effort(50));

@@ -1,4 +1,4 @@
-// Lookup tables against those filled by decoding each window bit by bit.
+// Lookup tables match those filled by decoding each window bit by bit.
 #include "transforms/jpeg/fast/huffman.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ size_t FirstDifference(const Entries& a, const Entries& b) {
   return i;
 }
 
-TEST(Huffman, TablesEqualTheirTwins) {
+TEST(Huffman, TablesMatchTheReference) {
   const auto t = std::make_unique<Tables>();
   for (uint64_t n = 0; n < 200; ++n) {
     RandomStream random({3, 0, n}, 0);
@@ -61,7 +61,7 @@ std::vector<uint8_t> Spec(std::initializer_list<int> counts, std::initializer_li
   return spec;
 }
 
-TEST(Huffman, RefusesWhatIsNotBaseline) {
+TEST(Huffman, RefusesNonBaselineTables) {
   const auto t = std::make_unique<Tables>();
   EXPECT_TRUE(jpeg::BuildDcTable(Spec({1, 1}, {0, 11}).data(), t->dc));
   EXPECT_FALSE(jpeg::BuildDcTable(Spec({1, 1}, {0, 12}).data(), t->dc));

@@ -1,4 +1,4 @@
-// Destuffing, the inverse DCT, upsampling and colour: each against its reference.
+// Destuffing, the inverse DCT, upsampling and colour conversion match their references.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-TEST(Destuff, EqualsItsTwin) {
+TEST(Destuff, MatchesTheReference) {
   for (uint64_t n = 0; n < 2000; ++n) {
     RandomStream random({1, 0, n}, 0);
     const size_t size = random.Below(200);
@@ -66,7 +66,7 @@ Coefficients MakeCoefficients(RandomStream& random, const jpeg::Quantiser& q, bo
   return c;
 }
 
-TEST(InverseDct, EqualsItsTwin) {
+TEST(InverseDct, MatchesTheReference) {
   int in_range = 0, out_of_range = 0;
   for (uint64_t n = 0; n < 1000; ++n) {
     RandomStream random({2, 0, n}, 0);
@@ -106,7 +106,7 @@ Bytes RandomRow(RandomStream& random, size_t size) {
   return row;
 }
 
-TEST(Upsample, EqualsItsTwin) {
+TEST(Upsample, MatchesTheReference) {
   for (uint64_t n = 0; n < 500; ++n) {
     RandomStream random({4, 0, n}, 0);
     const size_t samples = 1 + random.Below(150);
@@ -135,8 +135,8 @@ TEST(Upsample, EqualsItsTwin) {
   }
 }
 
-// Every colour that there is: for each Cb a row of all Y and Cr.
-TEST(ConvertToRgb, EqualsItsTwin) {
+// Tries every colour: for each Cb a row of all Y and Cr.
+TEST(ConvertToRgb, MatchesTheReference) {
   constexpr int kPixels = 256 * 256;
   Bytes y(kPixels + 64), cb(kPixels + 64), cr(kPixels + 64);
   for (size_t i = 0; i < size_t{kPixels}; ++i) {

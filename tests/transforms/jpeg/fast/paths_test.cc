@@ -110,9 +110,9 @@ TEST_P(FastKind, EqualsTheFullDecode) {
   });
 }
 
-// Damage at every place of a file, seen through regions of every height: what libjpeg-turbo reports
-// of the rows it parses, and what it lets pass.
-TEST_P(FastKind, DamageIsJudgedAlike) {
+// Files are damaged at every place and decoded through regions of every height. The fast decoder
+// reports what libjpeg-turbo reports of the rows it parses, and accepts what it accepts.
+TEST_P(FastKind, BackendsAgreeOnDamage) {
   BothBackends both;
   uint64_t accepted = 0, refused = 0;
   for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(1500)); ++n) {
@@ -172,8 +172,8 @@ TEST_P(FastKind, DamageIsJudgedAlike) {
 INSTANTIATE_TEST_SUITE_P(Kinds, FastKind, ::testing::ValuesIn(FastJpegs()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Every byte of headers changed in several ways, truncated ones among them.
-TEST_P(FastKind, HeadersAreReadAlike) {
+// Each byte of the headers is changed in several ways, and headers are truncated.
+TEST_P(FastKind, BackendsAgreeOnHeaders) {
   BothBackends both;
   JpegOptions options = Options(23, 19);
   options.restart_interval = 2;
@@ -191,9 +191,9 @@ TEST_P(FastKind, HeadersAreReadAlike) {
   }
 }
 
-// Which row of MCUs is the last that counts: a restart marker is missing in front of each row in
-// turn, and regions end everywhere.
-TEST(Extent, IsThatOfLibjpeg) {
+// Both decoders agree which row of MCUs is the last that counts: a restart marker is missing before
+// each row in turn, and regions end everywhere.
+TEST(Extent, MatchesLibjpeg) {
   for (const FastJpeg& kind : FastJpegs()) {
     JpegOptions options{40, 70, kind.color, kind.sampling};
     const int mcu = kind.color == JpegColor::kYCbCr && kind.sampling[0].columns == 2 ? 16 : 8;
@@ -227,7 +227,7 @@ Fallback ReasonFor(const std::vector<uint8_t>& bytes) {
   return Fallback::kNone;
 }
 
-TEST(Paths, SayWhy) {
+TEST(Paths, CountTheReasonOfAFallback) {
   const auto color = JpegColor::kYCbCr;
   EXPECT_EQ(ReasonFor(MakeJpeg()), Fallback::kNone);
   EXPECT_EQ(ReasonFor(MakeJpeg({20, 20, color, {}, JpegScans::kProgressive})), Fallback::kProcess);
@@ -273,7 +273,7 @@ TEST(Paths, RowsDeliveredBeforeDamageLeaveNothingBehind) {
 
 // Coefficients far beyond what samples give: a quantisation table with large factors in place of
 // the file's own.
-TEST(Paths, CoefficientsOutOfRange) {
+TEST(Paths, FallBackOnCoefficientsOutOfRange) {
   JpegOptions options;
   options.quality = 100;
   std::vector<uint8_t> bytes = MakeJpeg(options);
@@ -286,7 +286,7 @@ TEST(Paths, CoefficientsOutOfRange) {
   EXPECT_EQ(both.Compare(Padded(bytes), {}), "");
 }
 
-TEST(Photos, DamagedOnesAreJudgedAlike) {
+TEST(Photos, BackendsAgreeOnDamagedPhotographs) {
   const auto paths = Photos();
   if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
   BothBackends both;

@@ -1,5 +1,5 @@
-// What a parser finds in ScanData, against the whole scan without its stuffed zeros: whatever the
-// data, and however much each round uses.
+// ScanData gives a parser the whole scan without its stuffed zeros, whatever the data and however
+// much each round uses.
 #include "transforms/jpeg/fast/scan_data.h"
 
 #include <gtest/gtest.h>
