@@ -21,11 +21,11 @@ using testing::PinnedBytes;
 using DeviceEventsTest = testing::DeviceTest;
 
 TEST_P(DeviceEventsTest, StreamsDoNotWaitForEachOther) {
-  const PinnedBytes from(device_.device(), 64);
+  const PinnedBytes from(device_, 64);
   const DeviceStream held = MakeStream(), free = MakeStream();
   const DeviceEvent of_held = MakeEvent(), of_free = MakeEvent();
   uint8_t* const on_device = Allocate(128);
-  device_.hook().Hold();
+  hook_.Hold();
   device_->Copy(on_device, from.data(), 64, held).value();
   device_->Record(of_held, held).value();
   EXPECT_FALSE(device_->Done(of_held).value());
@@ -35,7 +35,7 @@ TEST_P(DeviceEventsTest, StreamsDoNotWaitForEachOther) {
   device_->Synchronize(of_free).value();
   EXPECT_TRUE(device_->Done(of_free).value());
   EXPECT_FALSE(device_->Done(of_held).value());
-  device_.hook().Release();
+  hook_.Release();
   device_->Synchronize(of_held).value();
   EXPECT_TRUE(device_->Done(of_held).value());
   device_->Free(on_device);
@@ -45,7 +45,7 @@ TEST_P(DeviceEventsTest, StreamsDoNotWaitForEachOther) {
 
 TEST_P(DeviceEventsTest, AnEventOrdersStreams) {
   constexpr size_t kSize = 4096;
-  const PinnedBytes from(device_.device(), kSize), to(device_.device(), kSize);
+  const PinnedBytes from(device_, kSize), to(device_, kSize);
   const DeviceStream first = MakeStream(), second = MakeStream();
   const DeviceEvent arrived = MakeEvent(), taken = MakeEvent();
   uint8_t* const on_device = Allocate(kSize);
@@ -77,11 +77,11 @@ TEST_P(DeviceEventsTest, AnEventNeverRecordedIsDone) {
 }
 
 TEST_P(DeviceEventsTest, TheLastRecordOfAnEventCounts) {
-  const PinnedBytes from(device_.device(), 64);
+  const PinnedBytes from(device_, 64);
   const DeviceStream held = MakeStream(), free = MakeStream();
   const DeviceEvent event = MakeEvent();
   uint8_t* const on_device = Allocate(64);
-  device_.hook().Hold();
+  hook_.Hold();
   device_->Copy(on_device, from.data(), 64, held).value();
   AwaitHeld();
   device_->Record(event, held).value();
@@ -89,21 +89,21 @@ TEST_P(DeviceEventsTest, TheLastRecordOfAnEventCounts) {
   device_->Record(event, free).value();
   device_->Synchronize(event).value();  // would not end if it waited for `held`
   EXPECT_TRUE(device_->Done(event).value());
-  device_.hook().Release();
+  hook_.Release();
   device_->Free(on_device);
   device_->Destroy(event);
   for (const DeviceStream stream : {held, free}) device_->Destroy(stream);
 }
 
 TEST_P(DeviceEventsTest, AnEventMayBeRecordedAgainOrDestroyedWhileAStreamWaits) {
-  const PinnedBytes from(device_.device(), 64), to(device_.device(), 64);
+  const PinnedBytes from(device_, 64), to(device_, 64);
   std::fill_n(from.data(), 64, 9);
   std::fill_n(to.data(), 64, 0);
   for (const bool destroyed : {false, true}) {
     const DeviceStream first = MakeStream(), second = MakeStream(), third = MakeStream();
     const DeviceEvent event = MakeEvent(), end = MakeEvent();
     uint8_t* const on_device = Allocate(64);
-    device_.hook().Hold();
+    hook_.Hold();
     device_->Copy(on_device, from.data(), 64, first).value();
     AwaitHeld();
     device_->Record(event, first).value();
@@ -117,7 +117,7 @@ TEST_P(DeviceEventsTest, AnEventMayBeRecordedAgainOrDestroyedWhileAStreamWaits) 
     device_->Copy(to.data(), on_device, 64, second).value();
     device_->Record(end, second).value();
     EXPECT_FALSE(device_->Done(end).value());
-    device_.hook().Release();
+    hook_.Release();
     device_->Synchronize(end).value();
     EXPECT_TRUE(std::ranges::equal(from.bytes(), to.bytes()));
     device_->Free(on_device);
@@ -128,7 +128,7 @@ TEST_P(DeviceEventsTest, AnEventMayBeRecordedAgainOrDestroyedWhileAStreamWaits) 
 }
 
 TEST_P(DeviceEventsTest, ADestroyedStreamFinishesItsWork) {
-  const PinnedBytes from(device_.device(), 64), to(device_.device(), 64);
+  const PinnedBytes from(device_, 64), to(device_, 64);
   std::fill_n(from.data(), 64, 9);
   uint8_t* const on_device = Allocate(64);
   const DeviceStream stream = MakeStream();
@@ -141,13 +141,13 @@ TEST_P(DeviceEventsTest, ADestroyedStreamFinishesItsWork) {
 }
 
 TEST_P(DeviceEventsTest, RecordAllWaitsForAllStreams) {
-  const PinnedBytes from(device_.device(), 256);
+  const PinnedBytes from(device_, 256);
   const DeviceStream held = MakeStream(), free = MakeStream();
   const DeviceEvent all = MakeEvent(), of_held = MakeEvent();
   uint8_t* const on_device = Allocate(256);
   device_->RecordAll(all).value();
   device_->Synchronize(all).value();
-  device_.hook().Hold();
+  hook_.Hold();
   device_->Copy(on_device, from.data(), 64, held).value();
   AwaitHeld();
   device_->Record(of_held, held).value();
@@ -155,7 +155,7 @@ TEST_P(DeviceEventsTest, RecordAllWaitsForAllStreams) {
   device_->Copy(on_device + 128, from.data(), 64, DeviceStream{}).value();
   device_->RecordAll(all).value();  // does not wait
   EXPECT_FALSE(device_->Done(all).value());
-  device_.hook().Release();
+  hook_.Release();
   device_->Synchronize(all).value();
   EXPECT_TRUE(device_->Done(of_held).value());
   device_->Free(on_device);
@@ -176,8 +176,8 @@ TEST_P(DeviceEventsTest, OccupyTakesAtLeastTheGivenTime) {
   device_->Destroy(stream);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, DeviceEventsTest, testing::DevicesUnderTest(),
-                         testing::NameOfDeviceUnderTest);
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceEventsTest, testing::WithAndWithoutDelays(),
+                         testing::NameOfDeviceAndDelay);
 
 }  // namespace
 }  // namespace stoker

@@ -1,10 +1,11 @@
-// The devices that gpu/device.h is tested with.
+// The fixture of what gpu/device.h documents.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -14,9 +15,11 @@
 
 namespace stoker::testing {
 
-// With and without delays on streams.
-class DeviceTest : public ::testing::TestWithParam<std::tuple<DeviceKind, int>> {
+// A device, and the longest delay of its streams in microseconds.
+class DeviceTest : public ::testing::TestWithParam<std::tuple<DeviceUnderTest, int>> {
  protected:
+  ~DeviceTest() override { hook_.Release(); }
+
   DeviceStream MakeStream() { return device_->MakeStream().value(); }
   DeviceEvent MakeEvent() { return device_->MakeEvent().value(); }
   uint8_t* Allocate(size_t bytes) {
@@ -24,21 +27,21 @@ class DeviceTest : public ::testing::TestWithParam<std::tuple<DeviceKind, int>> 
   }
 
   void AwaitHeld() {
-    while (!device_.hook().Held()) std::this_thread::yield();
+    while (!hook_.Held()) std::this_thread::yield();
   }
 
-  TestDevice device_{std::get<0>(GetParam()), std::chrono::microseconds(std::get<1>(GetParam()))};
+  StreamHook hook_{std::chrono::microseconds(std::get<1>(GetParam()))};
+  const std::shared_ptr<Device> device_ = std::get<0>(GetParam()).make(hook_.AsBeforeWork());
 };
 
-inline auto DevicesUnderTest() {
-  return ::testing::Combine(::testing::Values(DeviceKind::kHost, DeviceKind::kFakeCuda),
-                            ::testing::Values(0, 300));
+inline auto WithAndWithoutDelays() {
+  return ::testing::Combine(::testing::ValuesIn(SimulatedDevices()), ::testing::Values(0, 300));
 }
 
-inline std::string NameOfDeviceUnderTest(
-    const ::testing::TestParamInfo<std::tuple<DeviceKind, int>>& info) {
-  return std::string(NameOf(std::get<0>(info.param))) +
-         (std::get<1>(info.param) == 0 ? "" : "Delayed");
+inline std::string NameOfDeviceAndDelay(
+    const ::testing::TestParamInfo<std::tuple<DeviceUnderTest, int>>& info) {
+  const auto& [device, longest_delay] = info.param;
+  return device.name + (longest_delay == 0 ? "" : "Delayed");
 }
 
 }  // namespace stoker::testing

@@ -26,7 +26,7 @@ using testing::PinnedBytes;
 TEST_P(DeviceTest, CopiesToTheDeviceAndBack) {
   const DeviceStream stream = MakeStream();
   for (const size_t size : {1, 255, 4096, 1'000'003}) {
-    const PinnedBytes from(device_.device(), size), to(device_.device(), size);
+    const PinnedBytes from(device_, size), to(device_, size);
     std::iota(from.data(), from.data() + size, static_cast<uint8_t>(size));
     std::fill_n(to.data(), size, 0);
     uint8_t* const on_device = Allocate(size);
@@ -56,7 +56,7 @@ TEST_P(DeviceTest, CopiesUnpinnedMemory) {
 TEST_P(DeviceTest, AStreamRunsItsWorkInOrder) {
   constexpr size_t kSize = 64;
   const int rounds = testing::Effort(50);
-  const PinnedBytes from(device_.device(), kSize * rounds), to(device_.device(), kSize * rounds);
+  const PinnedBytes from(device_, kSize * rounds), to(device_, kSize * rounds);
   const DeviceStream stream = MakeStream();
   uint8_t* const on_device = Allocate(kSize);
   for (int round = 0; round < rounds; ++round) {  // all through one place
@@ -79,7 +79,7 @@ TEST_P(DeviceTest, ApplyDeferredRunsInStreamOrder) {
     job.bias[channel] = static_cast<float>(-channel);
   }
   constexpr size_t kValues = size_t{2} * 5 * 7 * 3, kBytes = kValues * sizeof(float);
-  const PinnedBytes from(device_.device(), kValues), to(device_.device(), kBytes);
+  const PinnedBytes from(device_, kValues), to(device_, kBytes);
   std::iota(from.data(), from.data() + kValues, 0);
   std::vector<float> expected(kValues);
   DeferredOpsJob plain = job;
@@ -107,7 +107,7 @@ TEST_P(DeviceTest, ApplyDeferredRunsInStreamOrder) {
 // A stream waits for the record that there was when it was told to, and keeps what it needs.
 
 TEST_P(DeviceTest, FreeWaitsForWorkThatUsesTheMemory) {
-  const PinnedBytes from(device_.device(), 4096), to(device_.device(), 4096);
+  const PinnedBytes from(device_, 4096), to(device_, 4096);
   std::fill_n(from.data(), 4096, 9);
   const DeviceStream stream = MakeStream();
   uint8_t* const on_device = Allocate(4096);
@@ -120,7 +120,7 @@ TEST_P(DeviceTest, FreeWaitsForWorkThatUsesTheMemory) {
 }
 
 TEST_P(DeviceTest, CopiesWithinTheDevice) {
-  const PinnedBytes from(device_.device(), 300), to(device_.device(), 300);
+  const PinnedBytes from(device_, 300), to(device_, 300);
   std::iota(from.data(), from.data() + 300, 5);
   const DeviceStream stream = device_->MakeStream(StreamPriority::kHigh).value();
   uint8_t* const first = Allocate(300);
@@ -140,7 +140,7 @@ TEST_P(DeviceTest, CopiesWithinTheDevice) {
 // CUDA's legacy default stream by both of its names, and the thread's own.
 
 TEST_P(DeviceTest, DefaultStreamsWork) {
-  const PinnedBytes from(device_.device(), 64), to(device_.device(), 64);
+  const PinnedBytes from(device_, 64), to(device_, 64);
   const DeviceEvent event = MakeEvent();
   uint8_t* const on_device = Allocate(64);
   for (uintptr_t handle = 0; handle <= 2; ++handle) {
@@ -173,7 +173,7 @@ TEST_P(DeviceTest, ManyThreadsMayUseADevice) {
       const DeviceStream stream = MakeStream();
       const DeviceEvent event = MakeEvent();
       for (int round = 0; round < testing::Effort(10); ++round) {
-        const PinnedBytes from(device_.device(), 512), to(device_.device(), 512);
+        const PinnedBytes from(device_, 512), to(device_, 512);
         std::fill_n(from.data(), 512, static_cast<uint8_t>(thread * 16 + round));
         uint8_t* const on_device = Allocate(512);
         device_->Copy(on_device, from.data(), 512, stream).value();
@@ -250,8 +250,8 @@ TEST(HostDeviceTest, MayBeDestroyedInAForkedChild) {
   device->Destroy(stream);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, testing::DevicesUnderTest(),
-                         testing::NameOfDeviceUnderTest);
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, testing::WithAndWithoutDelays(),
+                         testing::NameOfDeviceAndDelay);
 
 }  // namespace
 }  // namespace stoker

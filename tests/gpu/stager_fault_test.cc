@@ -41,7 +41,7 @@ struct Fault {
 // A device with a fault. One that is lost for good has ended its work before it says so.
 struct FaultyDevice {
   FaultyDevice(const DeviceUnderTest& under_test, Fault fault)
-      : inner(under_test.make()),
+      : inner(under_test.MakeDelayed()),
         device(std::make_shared<HookedDevice>(
             inner, [this, fault](DeviceCall call) { return Before(fault, call); })) {}
 
@@ -177,7 +177,7 @@ TEST_P(StagerFaultTest, AConsumersFailedRecordIsNotADeviceError) {
 
 TEST_P(StagerFaultTest, OutOfMemoryErrorCountsBatches) {
   const auto device =
-      std::make_shared<HookedDevice>(GetParam().make(), [](DeviceCall call) -> Status {
+      std::make_shared<HookedDevice>(GetParam().MakeDelayed(), [](DeviceCall call) -> Status {
         if (call != DeviceCall::kAllocate) return {};
         return Error{Code::kResourceExhausted, "no memory"};
       });
@@ -196,7 +196,7 @@ TEST_P(StagerFaultTest, RefusesInconsistentPlans) {
   options.has_work = true;
   const StagePlan right = PlanOf(options);
   const auto code = [&](const StagePlan& plan, int buffers) {
-    const auto ring = Stager::MakeRing(GetParam().make(), plan, buffers);
+    const auto ring = Stager::MakeRing(GetParam().MakeDelayed(), plan, buffers);
     return ring.ok() ? std::nullopt : std::optional(ring.error().code);
   };
   EXPECT_EQ(code(right, 2), std::nullopt);

@@ -135,7 +135,7 @@ TEST_P(StagerSteadyTest, PerThreadDefaultStreamWaitsForAllWorkOfTheDevice) {
 }
 
 TEST_P(StagerSteadyTest, SeveralStagersShareADevice) {
-  const auto device = std::make_shared<HookedDevice>(GetParam().make());
+  const auto device = std::make_shared<HookedDevice>(GetParam().MakeDelayed());
   {
     std::vector<std::thread> consumers;
     for (int consumer = 0; consumer < 4; ++consumer) {

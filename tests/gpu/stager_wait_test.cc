@@ -1,4 +1,5 @@
-// Next waits for and reports an exhausted ring, ends of epochs, errors of the source and interrupts.
+// Next waits for and reports an exhausted ring, ends of epochs, errors of the source and
+// interrupts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

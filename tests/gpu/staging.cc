@@ -42,7 +42,7 @@ StagePlan PlanOf(const StagingOptions& options) {
 }
 
 Staging::Staging(const DeviceUnderTest& under_test, StagingOptions options)
-    : Staging(std::make_shared<HookedDevice>(under_test.make(), options.hook), options) {}
+    : Staging(std::make_shared<HookedDevice>(under_test.MakeDelayed(), options.hook), options) {}
 
 Staging::Staging(std::shared_ptr<HookedDevice> on, StagingOptions options)
     : device(std::move(on)),

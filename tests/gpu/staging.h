@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "gpu/stager.h"
-#include "tests/gpu/devices_under_test.h"
 #include "tests/testing/devices.h"
 #include "tests/testing/fake_host_batches.h"
 #include "tests/testing/hooked_device.h"

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <new>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "gpu/open_device.h"
+#include "tests/testing/random.h"
 
 namespace stoker::testing {
 
@@ -17,7 +19,54 @@ namespace {
 
 constexpr std::align_val_t kPage{4096};
 
+// Called on a stream's thread. Every third stream is slow, every third is not delayed at all.
+void DelaySometimes() {
+  static std::atomic<uint32_t> streams{0};
+  thread_local const uint32_t stream = streams++;
+  thread_local Random random(stream);
+  if (stream % 3 == 1 || !random.OneIn(stream % 3 == 2 ? 4 : 16)) return;
+  if (random.OneIn(2)) return std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::microseconds(random.Between(1, 200)));
+}
+
+// A device and the FakeCuda that it belongs to.
+struct DeviceOnFakeCuda {
+  explicit DeviceOnFakeCuda(BeforeWork before_work)
+      : cuda(FakeMachine{.before_work = std::move(before_work)}) {}
+  DeviceOnFakeCuda(const DeviceOnFakeCuda&) = delete;
+  DeviceOnFakeCuda& operator=(const DeviceOnFakeCuda&) = delete;
+  ~DeviceOnFakeCuda() {
+    device.reset();
+    EXPECT_EQ(cuda.Held(), FakeHeld());
+    for (const std::string& violation : cuda.Violations()) ADD_FAILURE() << violation;
+  }
+
+  FakeCuda cuda;
+  std::shared_ptr<Device> device = OpenFakeDevice().value();
+};
+
+std::shared_ptr<Device> MakeOnFakeCuda(BeforeWork before_work) {
+  const auto made = std::make_shared<DeviceOnFakeCuda>(std::move(before_work));
+  return {made, made->device.get()};
+}
+
+std::shared_ptr<Device> OpenGpu(const BeforeWork& /*before_work*/) {
+  return Device::Open({DeviceName::Kind::kCuda, 0}).value();
+}
+
 }  // namespace
+
+std::shared_ptr<Device> DeviceUnderTest::MakeDelayed() const { return make(DelaySometimes); }
+
+std::vector<DeviceUnderTest> SimulatedDevices() {
+  return {{"Host", MakeHostDevice}, {"FakeCuda", MakeOnFakeCuda}};
+}
+
+std::vector<DeviceUnderTest> DevicesUnderTest() {
+  std::vector<DeviceUnderTest> devices = SimulatedDevices();
+  if (!LookForCuda().devices.empty()) devices.push_back({"Cuda", OpenGpu});
+  return devices;
+}
 
 struct StreamHook::Shared {
   std::chrono::microseconds longest;
@@ -66,23 +115,6 @@ void StreamHook::Release() {
   shared_->held = false;
   ++shared_->releases;
   shared_->released.notify_all();
-}
-
-TestDevice::TestDevice(DeviceKind kind, std::chrono::microseconds longest_delay)
-    : hook_(longest_delay) {
-  if (kind == DeviceKind::kHost) {
-    device_ = MakeHostDevice(hook_.AsBeforeWork());
-    return;
-  }
-  cuda_ = std::make_unique<FakeCuda>(FakeMachine{.before_work = hook_.AsBeforeWork()});
-  device_ = OpenFakeDevice().value();
-}
-
-TestDevice::~TestDevice() {
-  hook_.Release();
-  device_.reset();
-  if (cuda_ == nullptr) return;
-  for (const std::string& violation : cuda_->Violations()) ADD_FAILURE() << violation;
 }
 
 PinnedBytes::PinnedBytes(std::shared_ptr<Device> device, size_t size)

@@ -1,12 +1,15 @@
-// The tested devices: the host, and CUDA on a FakeCuda.
+// The devices that tests run on: the host, CUDA on a FakeCuda, and CUDA where there is a GPU.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <ostream>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "gpu/device.h"
 #include "gpu/host_streams.h"
@@ -14,10 +17,22 @@
 
 namespace stoker::testing {
 
-enum class DeviceKind { kHost, kFakeCuda };
-constexpr const char* NameOf(DeviceKind kind) {
-  return kind == DeviceKind::kHost ? "Host" : "FakeCuda";
-}
+struct DeviceUnderTest {
+  std::string name;  // letters only
+  // A device whose streams call the hook before each piece of their work; a GPU's streams do not.
+  // What was done wrong on a FakeCuda, or is left there, fails the test when the device ends.
+  std::function<std::shared_ptr<Device>(BeforeWork)> make;
+
+  // A device whose streams are delayed at random, some of them more than others.
+  std::shared_ptr<Device> MakeDelayed() const;
+
+  friend std::ostream& operator<<(std::ostream& out, const DeviceUnderTest& device) {
+    return out << device.name;
+  }
+};
+
+std::vector<DeviceUnderTest> SimulatedDevices();  // those whose streams call the hook
+std::vector<DeviceUnderTest> DevicesUnderTest();
 
 // A hook called before each piece of a stream's work.
 class StreamHook {
@@ -36,26 +51,6 @@ class StreamHook {
  private:
   struct Shared;
   std::shared_ptr<Shared> shared_;
-};
-
-// A device and its machine. The destructor fails the test if there were violations.
-class TestDevice {
- public:
-  explicit TestDevice(DeviceKind kind, std::chrono::microseconds longest_delay = {});
-  ~TestDevice();
-  TestDevice(const TestDevice&) = delete;
-  TestDevice& operator=(const TestDevice&) = delete;
-
-  Device& operator*() const { return *device_; }
-  Device* operator->() const { return device_.get(); }
-  const std::shared_ptr<Device>& device() const { return device_; }
-  StreamHook& hook() { return hook_; }
-  FakeCuda* cuda() { return cuda_.get(); }  // null: the device is the host
-
- private:
-  StreamHook hook_;
-  std::unique_ptr<FakeCuda> cuda_;
-  std::shared_ptr<Device> device_;
 };
 
 // Whole pages of host memory, pinned during the object's lifetime.

@@ -10,7 +10,7 @@
 
 #include "engine/loader/loader.h"
 #include "io/sources/arrays.h"
-#include "tests/gpu/devices_under_test.h"
+#include "tests/testing/devices.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"
 
@@ -67,7 +67,7 @@ class DeviceLoaderTest : public ::testing::TestWithParam<DeviceUnderTest> {
   }
 
   PhotoFolder photos_{41, 3};
-  const std::shared_ptr<Device> device_ = GetParam().make();
+  const std::shared_ptr<Device> device_ = GetParam().MakeDelayed();
 };
 INSTANTIATE_TEST_SUITE_P(, DeviceLoaderTest, ::testing::ValuesIn(DevicesUnderTest()),
                          ::testing::PrintToStringParamName());
