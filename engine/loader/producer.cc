@@ -14,6 +14,21 @@
 
 namespace stoker {
 
+namespace {
+
+// The cost of filling one row.
+RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work_ns) {
+  RowCost cost{.work_ns = work_ns};
+  if (times.begun_ns != 0) cost.longest_ns = times.done_ns - times.begun_ns;
+  if (reads_in_flight == 0) return cost;
+  cost.read_ns = times.read_ns - times.claimed_ns;
+  cost.reads = 1;
+  cost.reads_in_flight = reads_in_flight;
+  return cost;
+}
+
+}  // namespace
+
 // ---- Opening: the stages of the pipeline
 
 // In the order of the picture in the README: source → order → reader → worker (draw, decode,

@@ -14,15 +14,16 @@ Result<Producer::Reserved> Producer::Reserve(const LoaderOptions& options,
                                              const std::vector<ColumnSpec>& columns,
                                              const std::optional<Plan>& plan) {
   Runtime& runtime = *options.runtime;
-  const RuntimeOptions& limits = runtime.options();
+  const RuntimeOptions& runtime_options = runtime.options();
   ASSIGN_OR_RETURN(
       std::unique_ptr<MemoryLease> lease,
       runtime.memory().Lease(
           {.slot_bytes = SlotPool::SlotBytes(columns, options.batch_size, own.one_slab),
            .depth = options.depth,
-           .threads = limits.threads,
-           .reads_in_flight = limits.reads_in_flight * static_cast<uint32_t>(limits.reader_threads),
-           .max_depth = MaxDepth(options, own, limits),
+           .threads = runtime_options.threads,
+           .reads_in_flight = runtime_options.reads_in_flight *
+                              static_cast<uint32_t>(runtime_options.reader_threads),
+           .max_depth = MaxDepth(options, own, runtime_options),
            .workspace_bytes = kWorkspaceBytes + (plan ? plan->tile_bytes() : 0),
            .at_once = own.pinned_for != nullptr},
           options.weight));

@@ -23,16 +23,6 @@ Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool defer_to_d
   return plan;
 }
 
-RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work_ns) {
-  RowCost cost{.work_ns = work_ns};
-  if (times.begun_ns != 0) cost.longest_ns = times.done_ns - times.begun_ns;
-  if (reads_in_flight == 0) return cost;
-  cost.read_ns = times.read_ns - times.claimed_ns;
-  cost.reads = 1;
-  cost.reads_in_flight = reads_in_flight;
-  return cost;
-}
-
 std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optional<Plan>& plan) {
   std::vector<ColumnSpec> columns;
   for (const ArrayColumn& array : source.arrays()) {
@@ -66,34 +56,12 @@ SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOpti
   return slots;
 }
 
-int MaxDepth(const LoaderOptions& options, const ProducerOptions& own,
-             const RuntimeOptions& limits) {
-  constexpr int kMaxPinned = 16;
-  if (own.pinned_for != nullptr) return kMaxPinned;
-  const uint32_t samples = limits.reads_in_flight * static_cast<uint32_t>(limits.reader_threads) +
-                           3 * static_cast<uint32_t>(limits.threads);
-  return std::clamp(static_cast<int>(2 * samples / options.batch_size), kMaxDepth, 4096);
-}
-
 uint32_t RunOf(const LoaderOptions& options) {
   constexpr size_t kRunBytes = 64 << 10;
   if (!CopiesRows(options)) return 1;
   size_t bytes = 0;
   for (const ArrayColumn& array : options.source->arrays()) bytes += array.row_bytes();
   return static_cast<uint32_t>(std::clamp<size_t>(kRunBytes / bytes, 1, options.batch_size));
-}
-
-TunerLimits LimitsOf(const Runtime& runtime, const MemoryPlan& memory) {
-  const RuntimeOptions& limits = runtime.options();
-  return {.depth = memory.max_depth,
-          .workers = limits.threads,
-          .reads = static_cast<int>(limits.reads_in_flight) * limits.reader_threads};
-}
-
-TunerOptions TunerOptionsOf(const LoaderOptions& options, const Runtime& runtime) {
-  TunerOptions tuner{.fixed = runtime.fixed(), .wait_target = options.wait_target};
-  tuner.fixed.depth = options.depth;
-  return tuner;
 }
 
 }  // namespace stoker

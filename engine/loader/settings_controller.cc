@@ -3,7 +3,34 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/loader/options.h"
+#include "engine/loader/producer_options.h"
+#include "engine/runtime/runtime.h"
+
 namespace stoker {
+
+int MaxDepth(const LoaderOptions& options, const ProducerOptions& own,
+             const RuntimeOptions& runtime_options) {
+  constexpr int kMaxPinned = 16, kUsualMaxDepth = 64, kMaxDepth = 4096;
+  if (own.pinned_for != nullptr) return kMaxPinned;
+  const uint32_t samples =
+      runtime_options.reads_in_flight * static_cast<uint32_t>(runtime_options.reader_threads) +
+      3 * static_cast<uint32_t>(runtime_options.threads);
+  return std::clamp(static_cast<int>(2 * samples / options.batch_size), kUsualMaxDepth, kMaxDepth);
+}
+
+TunerLimits LimitsOf(const Runtime& runtime, const MemoryPlan& memory) {
+  const RuntimeOptions& runtime_options = runtime.options();
+  return {.depth = memory.max_depth,
+          .workers = runtime_options.threads,
+          .reads = static_cast<int>(runtime_options.reads_in_flight) * runtime_options.reader_threads};
+}
+
+TunerOptions TunerOptionsOf(const LoaderOptions& options, const Runtime& runtime) {
+  TunerOptions tuner{.fixed = runtime.fixed(), .wait_target = options.wait_target};
+  tuner.fixed.depth = options.depth;
+  return tuner;
+}
 
 SettingsController::SettingsController(const TunerOptions& options, const TunerLimits& most,
                                        MemoryLease& memory, SlotPool& slots,

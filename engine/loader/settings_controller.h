@@ -17,6 +17,19 @@
 
 namespace stoker {
 
+class Runtime;
+struct LoaderOptions;
+struct ProducerOptions;
+struct RuntimeOptions;
+
+// The largest useful depth, if none is fixed: 64 batches, or as many as hold twice the samples that
+// can be in flight; 16 if slots are pinned.
+int MaxDepth(const LoaderOptions& options, const ProducerOptions& own,
+             const RuntimeOptions& runtime_options);
+
+TunerLimits LimitsOf(const Runtime& runtime, const MemoryPlan& memory);
+TunerOptions TunerOptionsOf(const LoaderOptions& options, const Runtime& runtime);
+
 // Used on the consumer's thread, except AddTo. The settings in force never exceed what was granted,
 // and the pool always has slots for their depth.
 class SettingsController {

@@ -23,8 +23,6 @@ inline constexpr uint64_t kReadBufferBytes = 256 << 10;  // grows for larger fil
 inline constexpr uint64_t kWorkspaceBytes = 2 << 20;     // per worker; grows for wide images
 inline constexpr uint32_t kSureReads = 2;                // buffers that a loader always has
 inline constexpr int kFirstDepth = 4;                    // if no depth is fixed
-inline constexpr int kMaxDepth = 64;                     // the largest tuned depth, except for
-                                                         // small batches
 
 // The claim of one loader.
 struct MemoryClaim {
@@ -49,7 +47,7 @@ struct MemoryNeeds {
   int depth = 0;            // fixed by the user; 0: tuned
   int threads = 0;
   uint32_t reads_in_flight = 0;  // over all reader threads
-  int max_depth = kMaxDepth;     // the largest useful depth, if none is fixed
+  int max_depth = 1;             // the largest useful depth, if none is fixed
   uint64_t workspace_bytes = kWorkspaceBytes;
   bool at_once = false;  // reserve all slots that it may ever have when it is opened
 };

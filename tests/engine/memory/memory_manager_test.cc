@@ -24,7 +24,7 @@ using testing::Random;
 // Half of it is for batches, and half for samples, of however many loaders.
 constexpr uint64_t kBudget = 20'000'000;
 constexpr uint64_t kHalf = kBudget / 2;
-constexpr MemoryNeeds kLoader{.slot_bytes = 1'000'000};
+constexpr MemoryNeeds kLoader{.slot_bytes = 1'000'000, .max_depth = 64};
 
 // Counts how often readers are woken, and lets threads wait for that.
 class Readers {

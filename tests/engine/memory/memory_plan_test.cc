@@ -13,7 +13,8 @@ namespace stoker {
 namespace {
 
 constexpr uint64_t kSlot = 10 << 20;
-constexpr MemoryNeeds kNeeds{.slot_bytes = kSlot, .threads = 2, .reads_in_flight = 32};
+constexpr MemoryNeeds kNeeds{
+    .slot_bytes = kSlot, .threads = 2, .reads_in_flight = 32, .max_depth = 64};
 constexpr uint64_t kSamples = 2 * kWorkspaceBytes + 2 * kReadBufferBytes;
 constexpr uint64_t kMinimum = kSlot + kSamples;
 constexpr uint64_t kPlenty = uint64_t{4} << 30;
@@ -46,7 +47,7 @@ TEST(MemoryPlan, BatchesStayWithinTheirShareAndReadsWithinTheSamples) {
 TEST(MemoryPlan, DefaultsApplyWithPlentyOfMemory) {
   const auto plan = PlanMemory(kNeeds, kPlenty);
   EXPECT_EQ(plan->depth, kFirstDepth);
-  EXPECT_EQ(plan->max_depth, kMaxDepth);
+  EXPECT_EQ(plan->max_depth, kNeeds.max_depth);
   EXPECT_EQ(plan->requests, 38u);
 }
 
