@@ -23,6 +23,7 @@ Result<Producer::Reserved> Producer::Reserve(const LoaderOptions& options,
            .threads = runtime_options.threads,
            .reads_in_flight = runtime_options.reads_in_flight *
                               static_cast<uint32_t>(runtime_options.reader_threads),
+           .first_depth = kFirstDepth,
            .max_depth = MaxDepth(options, own, runtime_options),
            .workspace_bytes = kWorkspaceBytes + (plan ? plan->tile_bytes() : 0),
            .at_once = own.pinned_for != nullptr},

@@ -36,9 +36,13 @@ class SettingsController {
  public:
   using Apply = std::function<void(const TunerSettings&)>;
 
-  // `most`: the limits if there is no other loader. The pool has the slots of the lease's plan. The
-  // lease, the pool and the trace must outlive it; `apply` is called with settings that are in
-  // force from then on, first by Start.
+  // `most`: the limits if there is no other loader. The depth has three ceilings, each below the
+  // one before: MaxDepth; the plan's max_depth, which is that of `most`, what memory for batches
+  // there was when the loader was opened; and what the lease grants now. A depth within all of them
+  // still needs slots that the budget has room for at the moment.
+  //
+  // The pool has the slots of the lease's plan. The lease, the pool and the trace must outlive it;
+  // `apply` is called with settings that are in force from then on, first by Start.
   SettingsController(const TunerOptions& options, const TunerLimits& most, MemoryLease& memory,
                      SlotPool& slots, const LoaderTrace& trace, Apply apply);
 

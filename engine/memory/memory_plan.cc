@@ -95,8 +95,8 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
     const uint64_t now = (shares.batches - std::min(shares.batches, taken)) / slot;
     const uint64_t most = needs.at_once ? std::min(share, left) : share;
     plan.max_depth = static_cast<int>(std::clamp<uint64_t>(most, 1, needs.max_depth));
-    plan.depth = static_cast<int>(
-        std::clamp<uint64_t>(needs.at_once ? most : now, 1, std::min(kFirstDepth, plan.max_depth)));
+    plan.depth = static_cast<int>(std::clamp<uint64_t>(
+        needs.at_once ? most : now, 1, std::min(needs.first_depth, plan.max_depth)));
   }
   if (needs.at_once) {
     plan.claim.min_batches = Times(static_cast<uint64_t>(plan.max_depth), needs.slot_bytes);

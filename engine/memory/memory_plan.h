@@ -22,7 +22,6 @@ namespace stoker {
 inline constexpr uint64_t kReadBufferBytes = 256 << 10;  // grows for larger files
 inline constexpr uint64_t kWorkspaceBytes = 2 << 20;     // per worker; grows for wide images
 inline constexpr uint32_t kSureReads = 2;                // buffers that a loader always has
-inline constexpr int kFirstDepth = 4;                    // if no depth is fixed
 
 // The claim of one loader.
 struct MemoryClaim {
@@ -47,13 +46,14 @@ struct MemoryNeeds {
   int depth = 0;            // fixed by the user; 0: tuned
   int threads = 0;
   uint32_t reads_in_flight = 0;  // over all reader threads
-  int max_depth = 1;             // the largest useful depth, if none is fixed
+  int first_depth = 1;           // if none is fixed: what the tuner starts with,
+  int max_depth = 1;             // and the largest useful depth
   uint64_t workspace_bytes = kWorkspaceBytes;
   bool at_once = false;  // reserve all slots that it may ever have when it is opened
 };
 
 struct MemoryPlan {
-  int depth = 0;          // the first depth, reserved when the loader is opened
+  int depth = 0;          // at first; its slots are reserved when the loader is opened
   int max_depth = 0;      // the largest depth: the assembler's window; `depth` if that is fixed
   uint32_t requests = 0;  // the largest number of samples being read, waiting or being decoded
   MemoryClaim claim;

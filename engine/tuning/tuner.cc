@@ -10,9 +10,8 @@ namespace {
 
 using Because = TunerDecision::Because;
 
-// One batch is made while one is taken; all workers, because short jobs end before anything is
-// learnt.
-constexpr TunerSettings kStart{.depth = 2, .workers = 1 << 30, .reads = 8};
+// All workers, because short jobs end before anything is learnt.
+constexpr TunerSettings kStart{.depth = kFirstDepth, .workers = 1 << 30, .reads = 8};
 
 // Losses of time, in units of TunerOptions::wait_target. A choice may lose kLoose instead of 1
 // where that saves 30 % of the memory; nothing grows until kTooMuch is lost, a fifth more than

@@ -24,7 +24,7 @@ using testing::Random;
 // Half of it is for batches, and half for samples, of however many loaders.
 constexpr uint64_t kBudget = 20'000'000;
 constexpr uint64_t kHalf = kBudget / 2;
-constexpr MemoryNeeds kLoader{.slot_bytes = 1'000'000, .max_depth = 64};
+constexpr MemoryNeeds kLoader{.slot_bytes = 1'000'000, .first_depth = 2, .max_depth = 64};
 
 // Counts how often readers are woken, and lets threads wait for that.
 class Readers {
@@ -64,11 +64,11 @@ class MemoryManagerTest : public ::testing::Test {
 TEST_F(MemoryManagerTest, ALeaseReservesItsFirstBatchesAndReleasesThem) {
   {
     const auto lease = Lease();
-    EXPECT_EQ(lease->plan().depth, kFirstDepth);
-    EXPECT_EQ(manager_.budget().used(), kFirstDepth * kLoader.slot_bytes);
+    EXPECT_EQ(lease->plan().depth, 2);
+    EXPECT_EQ(manager_.budget().used(), 2 * kLoader.slot_bytes);
     EXPECT_EQ(lease->samples().limit(), kHalf);
     Reservation batches = lease->TakeBatches();
-    EXPECT_EQ(batches.bytes(), kFirstDepth * kLoader.slot_bytes);
+    EXPECT_EQ(batches.bytes(), 2 * kLoader.slot_bytes);
     EXPECT_TRUE(batches.Resize(kHalf));
     EXPECT_FALSE(batches.Resize(kHalf + 1));
     MemoryNeeds pinned = kLoader;

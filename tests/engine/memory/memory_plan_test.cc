@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kSlot = 10 << 20;
 constexpr MemoryNeeds kNeeds{
-    .slot_bytes = kSlot, .threads = 2, .reads_in_flight = 32, .max_depth = 64};
+    .slot_bytes = kSlot, .threads = 2, .reads_in_flight = 32, .first_depth = 2, .max_depth = 64};
 constexpr uint64_t kSamples = 2 * kWorkspaceBytes + 2 * kReadBufferBytes;
 constexpr uint64_t kMinimum = kSlot + kSamples;
 constexpr uint64_t kPlenty = uint64_t{4} << 30;
@@ -46,7 +46,7 @@ TEST(MemoryPlan, BatchesStayWithinTheirShareAndReadsWithinTheSamples) {
 
 TEST(MemoryPlan, DefaultsApplyWithPlentyOfMemory) {
   const auto plan = PlanMemory(kNeeds, kPlenty);
-  EXPECT_EQ(plan->depth, kFirstDepth);
+  EXPECT_EQ(plan->depth, kNeeds.first_depth);
   EXPECT_EQ(plan->max_depth, kNeeds.max_depth);
   EXPECT_EQ(plan->requests, 38u);
 }
