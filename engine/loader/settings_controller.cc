@@ -21,9 +21,10 @@ int MaxDepth(const LoaderOptions& options, const ProducerOptions& own,
 
 TunerLimits LimitsOf(const Runtime& runtime, const MemoryPlan& memory) {
   const RuntimeOptions& runtime_options = runtime.options();
-  return {.depth = memory.max_depth,
-          .workers = runtime_options.threads,
-          .reads = static_cast<int>(runtime_options.reads_in_flight) * runtime_options.reader_threads};
+  return {
+      .depth = memory.max_depth,
+      .workers = runtime_options.threads,
+      .reads = static_cast<int>(runtime_options.reads_in_flight) * runtime_options.reader_threads};
 }
 
 TunerOptions TunerOptionsOf(const LoaderOptions& options, const Runtime& runtime) {
@@ -59,9 +60,9 @@ TunerLimits SettingsController::Granted() const {
 void SettingsController::Learn(const BatchRecord& batch) {
   {
     std::lock_guard lock(mutex_);
-    counted_.waited += batch.waited;
-    counted_.wait_ns += batch.taken_ns - batch.asked_ns;
-    if (last_taken_ns_ != 0) counted_.consumer_ns += batch.asked_ns - last_taken_ns_;
+    waited_ += batch.waited;
+    wait_ns_ += batch.taken_ns - batch.asked_ns;
+    if (last_taken_ns_ != 0) consumer_ns_ += batch.asked_ns - last_taken_ns_;
   }
   last_taken_ns_ = batch.taken_ns;
   Follow(tuner_.Observe(batch));
@@ -89,11 +90,11 @@ void SettingsController::Keep(std::span<const TunerDecision> decisions) {
   trace_.Decisions(decisions);
   std::lock_guard lock(mutex_);
   for (const TunerDecision& decision : decisions) {
-    if (counted_.decisions.size() == kDecisionsKept) {
-      counted_.decisions.erase(counted_.decisions.begin());
+    if (decisions_.size() == kDecisionsKept) {
+      decisions_.erase(decisions_.begin());
     }
-    counted_.decisions.push_back(decision);
-    ++counted_.decisions_made;
+    decisions_.push_back(decision);
+    ++decisions_made_;
   }
 }
 
@@ -124,11 +125,11 @@ int SettingsController::TakeSlots(int depth) {
 
 void SettingsController::AddTo(LoaderStats& stats) const {
   std::lock_guard lock(mutex_);
-  stats.waited += counted_.waited;
-  stats.wait_ns += counted_.wait_ns;
-  stats.consumer_ns += counted_.consumer_ns;
-  stats.decisions = counted_.decisions;
-  stats.decisions_made = counted_.decisions_made;
+  stats.waited += waited_;
+  stats.wait_ns += wait_ns_;
+  stats.consumer_ns += consumer_ns_;
+  stats.decisions = decisions_;
+  stats.decisions_made = decisions_made_;
   stats.depth = settings_.depth;
   stats.workers = settings_.workers;
   stats.reads = settings_.reads;

@@ -7,8 +7,10 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <vector>
 
 #include "core/slot_pool.h"
+#include "core/stage_times.h"
 #include "engine/loader/batch_record.h"
 #include "engine/memory/memory_manager.h"
 #include "engine/tuning/tuner.h"
@@ -78,8 +80,12 @@ class SettingsController {
   Tuner tuner_;
 
   mutable std::mutex mutex_;  // guards the members below
-  LoaderStats counted_;       // waits and decisions
-  TunerSettings settings_;    // in force; changed by the consumer's thread alone
+  WaitCauses waited_;
+  uint64_t wait_ns_ = 0;
+  uint64_t consumer_ns_ = 0;
+  std::vector<TunerDecision> decisions_;  // the last ones
+  uint64_t decisions_made_ = 0;
+  TunerSettings settings_;  // in force; changed by the consumer's thread alone
 };
 
 }  // namespace stoker
