@@ -115,11 +115,10 @@ void SettingsController::ApplyTuned() {
   settings_ = wanted;
 }
 
-// Takes slots for `depth` batches, or for as many as the budget has room for now.
+// Takes slots for `depth` batches, or for as many as the budget has room for now. (It ends, because
+// the present number is reserved already.)
 int SettingsController::TakeSlots(int depth) {
-  if (depth == settings_.depth) return depth;
-  while (depth > settings_.depth && !slots_.SetWorkingSlots(depth)) --depth;
-  (void)slots_.SetWorkingSlots(depth);  // may lower the number
+  while (!slots_.SetWorkingSlots(depth)) --depth;
   return depth;
 }
 
