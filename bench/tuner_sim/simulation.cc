@@ -130,7 +130,7 @@ class Pipeline {
   // Claims what may be read, and gives free workers what there is.
   void Work() {
     const uint64_t rows = uint64_t{opened_} * w_.batch_size;
-    const auto most = static_cast<uint32_t>(settings_.reads + 3 * settings_.workers);
+    const auto most = static_cast<uint32_t>(RowsAhead(settings_.reads, settings_.workers));
     while (claimed_ < rows && in_use_ < most && in_flight_ < settings_.reads) Claim();
     while (busy_ < settings_.workers && ready_.count() != 0) Begin(TakeReady());
   }

@@ -221,10 +221,9 @@ void Producer::Apply(const TunerSettings& settings) {
   if (assembler_ != nullptr) assembler_->SetDepth(settings.depth);
   const auto workers = static_cast<uint32_t>(settings.workers);
   for (uint32_t sent = concurrency_.SetLimit(workers); sent > 0; --sent) SendWorker();
-  // Enough samples that each worker has two in progress and one waiting while all reads are in
-  // flight.
-  const auto reads = static_cast<uint32_t>(settings.reads);
-  if (!in_memory_) samples_.SetLimits(reads, reads + 3 * workers);
+  if (in_memory_) return;
+  samples_.SetLimits(static_cast<uint32_t>(settings.reads),
+                     static_cast<uint32_t>(RowsAhead(settings.reads, settings.workers)));
 }
 
 Status Producer::Seek(BatchName batch, Schedule schedule) {

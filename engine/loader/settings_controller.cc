@@ -13,10 +13,10 @@ int MaxDepth(const LoaderOptions& options, const ProducerOptions& own,
              const RuntimeOptions& runtime_options) {
   constexpr int kMaxPinned = 16, kUsualMaxDepth = 64, kMaxDepth = 4096;
   if (own.pinned_for != nullptr) return kMaxPinned;
-  const uint32_t samples =
-      runtime_options.reads_in_flight * static_cast<uint32_t>(runtime_options.reader_threads) +
-      3 * static_cast<uint32_t>(runtime_options.threads);
-  return std::clamp(static_cast<int>(2 * samples / options.batch_size), kUsualMaxDepth, kMaxDepth);
+  const int reads =
+      static_cast<int>(runtime_options.reads_in_flight) * runtime_options.reader_threads;
+  const int samples = RowsAhead(reads, runtime_options.threads);
+  return std::clamp(2 * samples / static_cast<int>(options.batch_size), kUsualMaxDepth, kMaxDepth);
 }
 
 TunerLimits LimitsOf(const Runtime& runtime, const MemoryPlan& memory) {

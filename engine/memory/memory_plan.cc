@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/plural.h"
+#include "engine/tuning/tuner.h"
 
 namespace stoker {
 
@@ -102,14 +103,14 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
     plan.claim.min_batches = Times(static_cast<uint64_t>(plan.max_depth), needs.slot_bytes);
     plan.claim.max_batches = plan.claim.min_batches;
   }
-  // Enough to keep all reads in flight while each worker has two samples in progress and one
-  // waiting, using at most half of the memory left for them.
-  const uint64_t wanted = std::min<uint64_t>(
-      needs.reads_in_flight + 3 * static_cast<uint64_t>(needs.threads), kMaxRequests);
+  // As many as are useful, using at most half of the memory left for them.
+  const auto wanted = std::min(
+      static_cast<uint32_t>(RowsAhead(static_cast<int>(needs.reads_in_flight), needs.threads)),
+      kMaxRequests);
   const uint64_t spare = shares.samples - std::min(shares.samples, sum.samples);
   plan.requests =
-      kSureReads + static_cast<uint32_t>(std::min(wanted - std::min<uint64_t>(wanted, kSureReads),
-                                                  spare / 2 / kReadBufferBytes));
+      kSureReads + static_cast<uint32_t>(std::min<uint64_t>(wanted - std::min(wanted, kSureReads),
+                                                            spare / 2 / kReadBufferBytes));
   return plan;
 }
 

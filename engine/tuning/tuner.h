@@ -30,6 +30,10 @@ inline constexpr int kFirstDepth = 2;
 // The most that may be chosen. It changes with other loaders' needs and with free memory.
 using TunerLimits = TunerSettings;
 
+// How many samples may be in use: enough that each worker has two in progress and one waiting while
+// all reads are in flight.
+constexpr int RowsAhead(int reads, int workers) { return reads + 3 * workers; }
+
 struct TunerOptions {
   TunerSettings fixed;         // what a user has set; 0: to be chosen
   double wait_target = 0.005;  // of the time

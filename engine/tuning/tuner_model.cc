@@ -7,7 +7,6 @@
 namespace stoker {
 namespace {
 
-constexpr double kRowsPerWorker = 3;   // the loader's limit of rows read and not yet decoded
 constexpr double kMaxInFlight = 2048;  // more reads than stoker ever has in flight
 constexpr int kKnown = 6;              // batches at a point before its mean is trusted
 constexpr double kNearlyAll = 0.98;    // of the best rate of reads; the rest is within noise
@@ -129,7 +128,8 @@ TunerModel::Time TunerModel::Observed(int batches) const {
 TunerModel::Time TunerModel::Replay(const TunerSettings& settings) const {
   const int depth = settings.depth;
   const double workers = settings.workers, reads = std::max(1, settings.reads);
-  const double latency = read_latency_.At(reads), ahead = reads + kRowsPerWorker * workers;
+  const double latency = read_latency_.At(reads);
+  const double ahead = RowsAhead(std::max(1, settings.reads), settings.workers);
   const double longest_gap = LongestGap();
   // The oldest go twice, so that it does not begin with everything empty.
   const int first = std::min({count_, 2 * depth + 8, kWindow / 4});
