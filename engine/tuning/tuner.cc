@@ -127,7 +127,7 @@ struct Tuner::State {
 
   uint64_t looked_ns = 0;
   int64_t batches = 0;
-  int since_look = 0, since_change = 0, since_choice = 0, looks = 0;
+  int since_look = 0, since_change = 0, looks = 0;
 
   double loss = 0;  // the mean of the last loss_batches
   int loss_batches = 0;
@@ -155,14 +155,13 @@ struct Tuner::State {
   // have done for long.
   void Follow(uint64_t now) {
     const Choice choice(model, options, limits);
-    loss_batches = std::min(loss_batches + since_choice, kLossBatches);
+    loss_batches = std::min(loss_batches + since_look, kLossBatches);
     const TunerModel::Time was = model.Observed(since_change);
     const double seen = was.waited / std::max(1.0, was.total - was.waited) / options.wait_target;
     double lost = std::min(choice.Loss(settings), kMaxBeyondSeen * seen);
     // At a depth of one no other batch hides what the model missed.
     if (settings.depth == 1) lost = std::max(lost, seen);
-    loss += (lost - loss) * std::min(1.0, 1.0 * since_choice / std::max(1, loss_batches));
-    since_choice = 0;
+    loss += (lost - loss) * std::min(1.0, 1.0 * since_look / std::max(1, loss_batches));
     const bool enough = loss <= kTooMuch;
     if (enough && ++looks % kChooseEvery != 0) return;
     const TunerSettings chosen = choice.Choose();
@@ -234,14 +233,14 @@ std::span<const TunerDecision> Tuner::Observe(const BatchRecord& batch) {
   State& s = *state_;
   s.decided = 0;
   s.model.Add(batch);
-  ++s.batches, ++s.since_look, ++s.since_change, ++s.since_choice;
+  ++s.batches, ++s.since_look, ++s.since_change;
   const uint64_t now = batch.taken_ns;
   if (s.looked_ns == 0) s.looked_ns = batch.opened_ns;
   const uint64_t since = now - std::min(now, s.looked_ns);
   if (since < kLookEvery || (s.since_look < kLookAfter && since < kSlow)) return {};
   s.looked_ns = now;
-  s.since_look = 0;
   s.Look(now);
+  s.since_look = 0;
   return {s.decisions.data(), s.decided};
 }
 
