@@ -41,9 +41,8 @@ SettingsController::SettingsController(const TunerOptions& options, const TunerL
       slots_(slots),
       trace_(trace),
       apply_(std::move(apply)),
-      tuner_(options, Granted()) {
-  settings_.depth = memory.plan().depth;
-}
+      room_(memory.plan().depth),
+      tuner_(options, Granted()) {}
 
 // The limits after the other loaders' shares are taken off.
 TunerLimits SettingsController::Granted() const {
@@ -51,7 +50,7 @@ TunerLimits SettingsController::Granted() const {
   TunerLimits granted = most_;
   granted.depth =
       static_cast<int>(std::clamp<uint64_t>(batches, 1, static_cast<uint64_t>(most_.depth)));
-  if (last_taken_ns_ < next_growth_ns_) granted.depth = std::min(granted.depth, room_);
+  if (last_taken_ns_ <= next_growth_ns_) granted.depth = std::min(granted.depth, room_);
   granted.workers = static_cast<int>(
       std::clamp<uint64_t>(memory_.workers(), 1, static_cast<uint64_t>(most_.workers)));
   return granted;

@@ -75,8 +75,8 @@ class SettingsController {
   const Apply apply_;
   uint64_t last_taken_ns_ = 0;   // when the last batch was delivered
   uint64_t next_report_ns_ = 0;  // when to report this loader's needs
-  uint64_t next_growth_ns_ = 0;  // when to try again for more memory than `room_`
-  int room_ = 0;                 // batches
+  uint64_t next_growth_ns_ = 0;  // after this: try again for more slots than `room_`
+  int room_;                     // at first: the plan's
   Tuner tuner_;
 
   mutable std::mutex mutex_;  // guards the members below

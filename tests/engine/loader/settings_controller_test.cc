@@ -17,16 +17,30 @@ class SettingsControllerTest : public ::testing::Test {
   // A loader with memory for `max_slots` slots in production, beside what is sure for the samples
   // of so many loaders.
   void Open(const TunerOptions& options, int max_slots, int loaders = 1) {
-    const std::vector<ColumnSpec> columns = {{"x", DType::kU8, {4096}}};
-    const uint64_t slot = SlotPool::SlotBytes(columns, /*batch_size=*/4);
-    const MemoryNeeds needs{.slot_bytes = slot};
     const uint64_t samples = static_cast<uint64_t>(loaders) * kSureReads * kReadBufferBytes;
-    memory_.emplace(static_cast<uint64_t>(max_slots) * slot + samples, /*workers=*/4, [] {});
+    memory_.emplace(static_cast<uint64_t>(max_slots) * slot_ + samples, /*workers=*/4, [] {});
+    Start(options);
+  }
+
+  // A loader that shares 16 slots with another one, which still holds all but `free_slots` of them.
+  void OpenBesideAHolder(int free_slots) {
+    memory_.emplace(16 * slot_ + 2 * kSureReads * kReadBufferBytes, /*workers=*/4, [] {});
+    holder_ = memory_->Lease({.slot_bytes = slot_}, 1).value();
+    held_ = holder_->TakeBatches();
+    ASSERT_TRUE(held_.Resize(static_cast<uint64_t>(16 - free_slots) * slot_));
+    Start({});
+  }
+
+  void Start(const TunerOptions& options) {
+    const MemoryNeeds needs{.slot_bytes = slot_,
+                            .depth = options.fixed.depth,
+                            .first_depth = kFirstDepth,
+                            .max_depth = 16};
     lease_ = memory_->Lease(needs, 1).value();
-    pool_ =
-        SlotPool::Make({.columns = columns, .batch_size = 4, .working_slots = lease_->plan().depth},
-                       lease_->TakeBatches())
-            .value();
+    pool_ = SlotPool::Make(
+                {.columns = columns_, .batch_size = 4, .working_slots = lease_->plan().depth},
+                lease_->TakeBatches())
+                .value();
     controller_.emplace(options, TunerLimits{.depth = 16, .workers = 4, .reads = 8}, *lease_,
                         *pool_, trace_,
                         [this](const TunerSettings& settings) { applied_.push_back(settings); });
@@ -54,6 +68,8 @@ class SettingsControllerTest : public ::testing::Test {
     return stats;
   }
 
+  const std::vector<ColumnSpec> columns_ = {{"x", DType::kU8, {4096}}};
+  const uint64_t slot_ = SlotPool::SlotBytes(columns_, /*batch_size=*/4);
   const uint8_t value_ = 0;
   const std::shared_ptr<const SampleSource> source_ =
       Arrays({{.name = "x", .dtype = DType::kU8, .row_shape = {1}, .data = &value_, .samples = 1}},
@@ -62,6 +78,8 @@ class SettingsControllerTest : public ::testing::Test {
   Trace listeners_;
   const LoaderTrace trace_{listeners_, *source_};
   std::optional<MemoryManager> memory_;
+  std::unique_ptr<MemoryLease> holder_;
+  Reservation held_;
   std::unique_ptr<MemoryLease> lease_;
   std::shared_ptr<SlotPool> pool_;
   std::optional<SettingsController> controller_;
@@ -91,6 +109,12 @@ TEST_F(SettingsControllerTest, DepthNeverExceedsTheMemory) {
     EXPECT_EQ(controller_->settings().depth, 1);
   }
   EXPECT_LE(memory_->budget().used(), memory_->budget().limit());
+}
+
+TEST_F(SettingsControllerTest, StartDecidesNothingWhereMemoryIsShort) {
+  OpenBesideAHolder(/*free_slots=*/1);
+  EXPECT_EQ(controller_->settings().depth, 1);
+  EXPECT_EQ(Stats().decisions_made, 0u);
 }
 
 TEST_F(SettingsControllerTest, GivesUpWorkersThatOthersNeedAndRecordsTheDecision) {
