@@ -64,9 +64,11 @@ void SettingsController::Learn(const BatchRecord& batch) {
     if (last_taken_ns_ != 0) consumer_ns_ += batch.asked_ns - last_taken_ns_;
   }
   last_taken_ns_ = batch.taken_ns;
-  Follow(tuner_.Observe(batch));
+  if (const auto decisions = tuner_.Observe(batch); !decisions.empty()) CarryOut(decisions);
   if (memory_.shared() && batch.taken_ns >= next_report_ns_) ReportNeeds(batch.taken_ns);
-  Follow(tuner_.SetLimits(Granted(), batch.taken_ns));
+  // Observe used the last limits: what it chose beyond the new ones is taken back here.
+  const auto decisions = tuner_.SetLimits(Granted(), batch.taken_ns);
+  if (!decisions.empty()) CarryOut(decisions);
 }
 
 // Called rarely, because the tuner needs a millisecond or two to compute it.
@@ -79,39 +81,39 @@ void SettingsController::ReportNeeds(uint64_t now_ns) {
                   now_ns);
 }
 
-void SettingsController::Follow(std::span<const TunerDecision> decisions) {
-  if (decisions.empty()) return;
-  Keep(decisions);
-  ApplyTuned();
-}
-
-void SettingsController::Keep(std::span<const TunerDecision> decisions) {
-  trace_.Decisions(decisions);
-  std::lock_guard lock(mutex_);
-  for (const TunerDecision& decision : decisions) {
-    if (decisions_.size() == kDecisionsKept) {
-      decisions_.erase(decisions_.begin());
-    }
-    decisions_.push_back(decision);
-    ++decisions_made_;
-  }
-}
-
-// If the budget has no room for the tuner's depth now, the depth is not raised and the tuner is
-// told the limit.
-void SettingsController::ApplyTuned() {
-  TunerSettings wanted = tuner_.settings();
-  const int room = TakeSlots(wanted.depth);
-  if (room < wanted.depth) {
+// Applies the tuner's settings, to which these decisions led. If there is no room for the depth
+// now, it is raised as far as there is, and the tuner is told the limit. (A grant is a share, not
+// free memory: another loader may still hold batches that its consumer has not taken, or samples
+// what was theirs before the line moved.)
+void SettingsController::CarryOut(std::span<const TunerDecision> decisions) {
+  const int wanted = tuner_.settings().depth;
+  const int room = TakeSlots(wanted);
+  Keep(decisions, room);
+  if (room < wanted) {
     constexpr uint64_t kLater = 1'000'000'000;
     next_growth_ns_ = last_taken_ns_ + kLater;
     room_ = room;
-    Keep(tuner_.SetLimits(Granted(), last_taken_ns_));
-    wanted = tuner_.settings();
+    Keep(tuner_.SetLimits(Granted(), last_taken_ns_), room);
   }
-  apply_(wanted);
+  apply_(tuner_.settings());
   std::lock_guard lock(mutex_);
-  settings_ = wanted;
+  settings_ = tuner_.settings();
+}
+
+// Keeps the decisions for AddTo, except a depth beyond `room`: the decision for the limit, which
+// follows, tells of both, and may lead from a depth to the same one.
+void SettingsController::Keep(std::span<const TunerDecision> decisions, int room) {
+  for (TunerDecision decision : decisions) {
+    if (decision.what == TunerDecision::What::kDepth) {
+      if (decision.to > room) continue;
+      decision.from = settings_.depth;
+    }
+    trace_.Decision(decision);
+    std::lock_guard lock(mutex_);
+    if (decisions_.size() == kDecisionsKept) decisions_.erase(decisions_.begin());
+    decisions_.push_back(decision);
+    ++decisions_made_;
+  }
 }
 
 // Takes slots for `depth` batches, or for as many as the budget has room for now. (It ends, because

@@ -48,7 +48,7 @@ class SettingsController {
   SettingsController(const TunerOptions& options, const TunerLimits& most, MemoryLease& memory,
                      SlotPool& slots, const LoaderTrace& trace, Apply apply);
 
-  void Start() { ApplyTuned(); }
+  void Start() { CarryOut({}); }
 
   // To be called for each batch that was taken.
   void Learn(const BatchRecord& batch);
@@ -63,9 +63,8 @@ class SettingsController {
 
   TunerLimits Granted() const;
   void ReportNeeds(uint64_t now_ns);
-  void Follow(std::span<const TunerDecision> decisions);
-  void Keep(std::span<const TunerDecision> decisions);
-  void ApplyTuned();
+  void CarryOut(std::span<const TunerDecision> decisions);
+  void Keep(std::span<const TunerDecision> decisions, int room);
   int TakeSlots(int depth);
 
   const TunerLimits most_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace stoker {
 
@@ -55,11 +56,8 @@ void LoaderTrace::TellBatch(const BatchRecord& batch, const LastRow& last_row) c
                          .arguments = std::span(arguments).first(file.empty() ? 12 : 13)});
 }
 
-void LoaderTrace::Decisions(std::span<const TunerDecision> decisions) const {
-  if (!trace_.listening()) return;
-  for (const TunerDecision& decision : decisions) {
-    trace_.Instant(loader(), "stoker.tuner", TextOf(decision));
-  }
+void LoaderTrace::Decision(const TunerDecision& decision) const {
+  if (trace_.listening()) trace_.Instant(loader(), "stoker.tuner", TextOf(decision));
 }
 
 void LoaderTrace::Samples(uint32_t reading, uint32_t ready) const {

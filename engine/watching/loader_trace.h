@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 
 #include "core/trace.h"
@@ -24,7 +23,7 @@ class LoaderTrace {
   // Reports a task like "batch 0:17", from opening to Take, with the steps of its last row.
   void Batch(const BatchRecord& batch, const LastRow& last_row,
              const TunerSettings& settings) const;
-  void Decisions(std::span<const TunerDecision> decisions) const;
+  void Decision(const TunerDecision& decision) const;
   // Reports how many samples are being read, and how many wait for a worker.
   void Samples(uint32_t reading, uint32_t ready) const;
 

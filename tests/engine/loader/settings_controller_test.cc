@@ -62,6 +62,23 @@ class SettingsControllerTest : public ::testing::Test {
     controller_->Learn(batch);
   }
 
+  // Eight batches at once and then a pause of two seconds; a batch takes a quarter of a second.
+  void TakeBurst() {
+    for (int i = 0; i < 8; ++i) {
+      BatchRecord batch;
+      batch.rows = 4;
+      batch.opened_ns =
+          taken_ns_[taken_ns_.size() - static_cast<size_t>(controller_->settings().depth)];
+      complete_ns_ = batch.complete_ns = std::max(complete_ns_, batch.opened_ns) + kSecond / 4;
+      batch.asked_ns = taken_ns_.back() + (i == 0 ? 2 * kSecond : 0);
+      batch.taken_ns = std::max(batch.asked_ns, batch.complete_ns);
+      batch.work_ns = 4 * (kSecond / 4);
+      batch.longest_ns = kSecond / 4;
+      controller_->Learn(batch);
+      taken_ns_.push_back(batch.taken_ns);
+    }
+  }
+
   LoaderStats Stats() const {
     LoaderStats stats;
     controller_->AddTo(stats);
@@ -84,6 +101,8 @@ class SettingsControllerTest : public ::testing::Test {
   std::shared_ptr<SlotPool> pool_;
   std::optional<SettingsController> controller_;
   std::vector<TunerSettings> applied_;
+  std::vector<uint64_t> taken_ns_ = std::vector<uint64_t>(16, kSecond);  // of all batches
+  uint64_t complete_ns_ = 0;                                             // of the last one
 };
 
 TEST_F(SettingsControllerTest, StartAppliesTheCurrentSettings) {
@@ -115,6 +134,25 @@ TEST_F(SettingsControllerTest, StartDecidesNothingWhereMemoryIsShort) {
   OpenBesideAHolder(/*free_slots=*/1);
   EXPECT_EQ(controller_->settings().depth, 1);
   EXPECT_EQ(Stats().decisions_made, 0u);
+}
+
+// Bursts need a deeper loader, and the two slots are all there are.
+TEST_F(SettingsControllerTest, AGrowthThatFindsNoMemoryIsOneDecisionOfTheLimit) {
+  OpenBesideAHolder(/*free_slots=*/2);
+  for (int burst = 0; burst < 50; ++burst) TakeBurst();
+  EXPECT_EQ(controller_->settings().depth, 2);
+  int refused = 0;
+  for (const TunerDecision& decision : Stats().decisions) {
+    if (decision.what != TunerDecision::What::kDepth) continue;
+    EXPECT_EQ(decision.because, TunerDecision::Because::kLimit);
+    EXPECT_EQ(decision.from, 2);
+    EXPECT_EQ(decision.to, 2);
+    ++refused;
+  }
+  EXPECT_GT(refused, 0);
+  held_ = Reservation();
+  for (int burst = 0; burst < 50; ++burst) TakeBurst();
+  EXPECT_GT(controller_->settings().depth, 2);
 }
 
 TEST_F(SettingsControllerTest, GivesUpWorkersThatOthersNeedAndRecordsTheDecision) {
