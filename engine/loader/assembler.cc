@@ -147,7 +147,7 @@ Result<bool> Assembler::Reopen() {
   if (EntryOf(next_).slot == nullptr) {
     return Error{.code = Code::kResourceExhausted,
                  .cause = "the system has no memory for a batch",
-                 .advice = "Lower depth or batch_size"};
+                 .advice = "Lower batch_size, or release batches sooner"};
   }
   return opened_.load(std::memory_order_relaxed) != opened;
 }

@@ -154,6 +154,17 @@ TEST_F(AssemblerTest, ReopenOpensAppendedBatches) {
   EXPECT_EQ(batch.index(), 2u);
 }
 
+// A smaller depth would not help: no batch is in production. Nor is it advised where it is tuned.
+TEST_F(AssemblerTest, WithoutMemoryForOneBatchTheDepthIsNotBlamed) {
+  std::vector<Slot*> held;
+  for (int i = 0; i < 4; ++i) held.push_back(pool_->Acquire());
+  Assembler assembler = Make(/*depth=*/1);
+  const Error error = assembler.Reopen().error();
+  EXPECT_EQ(error.code, Code::kResourceExhausted);
+  EXPECT_EQ(error.advice, "Lower batch_size, or release batches sooner");
+  for (Slot* slot : held) pool_->Abandon(slot);
+}
+
 TEST_F(AssemblerTest, AnInterruptedTakeLosesNothing) {
   Assembler assembler = Make(/*depth=*/1);
   EXPECT_EQ(assembler.Take([] { return true; }).error().code, Code::kCancelled);
