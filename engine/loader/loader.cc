@@ -40,7 +40,6 @@ Result<std::shared_ptr<Loader>> Loader::Open(LoaderOptions options,
       new Loader(made.options(), std::move(producer), std::move(epochs)));
   loader->batches_per_epoch_ = made.batches_per_epoch();
   loader->last_rows_ = made.last_rows();
-  loader->depth_ = made.Stats().depth;
   loader->columns_ = first->columns();
   loader->state_->idle.reserve(loader->MaxIdle() + 1);
   loader->state_->idle.push_back(std::move(first));

@@ -108,7 +108,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
   uint32_t last_rows() const { return last_rows_; }  // of the last batch of an epoch
   const std::vector<ColumnSpec>& columns() const { return columns_; }  // of the delivered batches
-  int depth() const { return depth_; }  // prefetch depth of one iteration
+  int depth() const { return Stats().depth; }  // now, of the engine used last
   const LoaderOptions& options() const { return options_; }
 
  private:
@@ -138,7 +138,6 @@ class Loader : public std::enable_shared_from_this<Loader> {
   const std::shared_ptr<EpochCounter> epochs_;
   uint64_t batches_per_epoch_ = 0;
   uint32_t last_rows_ = 0;
-  int depth_ = 0;
   std::vector<ColumnSpec> columns_;
   std::unique_ptr<State> state_;
 };

@@ -188,13 +188,18 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
   absl::Status OpenCursor() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (cursor_ != nullptr) return absl::OkStatus();
     TF_RETURN_IF_ERROR(this->dataset()->source()->Open(&loader_));
+    TF_RETURN_IF_ERROR(ReadInfo());
+    const int64_t epoch = this->dataset()->epoch();
+    return ToStatus(Api().cursor_open(loader_, epoch, epoch >= 0, &cursor_));
+  }
+
+  absl::Status ReadInfo() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     stoker_dataset_info info{};
     info.struct_size = sizeof(info);
     TF_RETURN_IF_ERROR(ToStatus(Api().dataset_info(loader_, &info)));
     cores_ = info.cores;
     depth_ = info.depth;
-    const int64_t epoch = this->dataset()->epoch();
-    return ToStatus(Api().cursor_open(loader_, epoch, epoch >= 0, &cursor_));
+    return absl::OkStatus();
   }
 
   // The next batch to deliver; epoch -1 while none is decided.
@@ -232,9 +237,11 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
         absl::StrCat("the same ", kMaxRefusals, " times: ", status.message()));
   }
 
-  // Claims splits so that stoker always has `depth` batches to work on. The provider may be remote,
-  // and is waited for with mutex_ held: Wait's callback cancels it and needs none of our locks.
+  // Claims splits so that stoker always has as many batches to work on as its depth allows, which
+  // is tuned. The provider may be remote, and is waited for with mutex_ held: Wait's callback
+  // cancels it and needs none of our locks.
   absl::Status ClaimSplits(const Wait& wait) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    TF_RETURN_IF_ERROR(ReadInfo());
     const size_t ahead = static_cast<size_t>(std::max(depth_.load(), 1));
     while (!end_of_splits_ && claimed_.size() < ahead) {
       tensorflow::Tensor split;

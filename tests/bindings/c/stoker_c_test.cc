@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bindings/c/loader_spec.h"
@@ -243,6 +245,36 @@ TEST_F(StokerCTest, SeekAppendAndBatchAtDeliverTheNamedBatches) {
     ASSERT_EQ(Take(api_->dataset_batch_at(dataset, 1, i, nullptr, &batch)), "");
     EXPECT_EQ(Pixels(batch), epoch[i]);
   }
+  api_->cursor_free(cursor);
+  api_->dataset_free(dataset);
+}
+
+// Appends as many batches ahead as the depth allows, as the TensorFlow plugin does with splits, and
+// takes them in bursts, for which the tuner raises the depth.
+TEST_F(StokerCTest, ADatasetsDepthFollowsTheTuner) {
+  stoker_dataset* dataset = Open(NewKey(), Spec());
+  stoker_cursor* cursor = nullptr;
+  ASSERT_EQ(Take(api_->cursor_open(dataset, -1, 0, &cursor)), "");
+  const auto depth = [&] {
+    stoker_dataset_info info{};
+    info.struct_size = sizeof(info);
+    EXPECT_EQ(Take(api_->dataset_info(dataset, &info)), "");
+    return info.depth;
+  };
+  const int32_t first = depth();
+  uint64_t appended = 0, taken = 0;
+  for (int burst = 0; burst < 500 && depth() <= first; ++burst) {
+    const auto begun = std::chrono::steady_clock::now();
+    for (int i = 0; i < 8; ++i, ++taken) {
+      for (; appended < taken + static_cast<uint64_t>(depth()); ++appended) {
+        ASSERT_EQ(Take(api_->cursor_append(cursor, appended / kPerEpoch, appended % kPerEpoch)),
+                  "");
+      }
+      api_->batch_free(Next(cursor));
+    }
+    std::this_thread::sleep_for(3 * (std::chrono::steady_clock::now() - begun));
+  }
+  EXPECT_GT(depth(), first);
   api_->cursor_free(cursor);
   api_->dataset_free(dataset);
 }
