@@ -183,7 +183,7 @@ void Assembler::Record(const Entry& entry, uint64_t asked_ns) {
            .waited = {}};
   last_row_ = {entry.last_row.times(), entry.last_sample};
   last_.waited =
-      Explain({entry.last_row, entry.opened_ns, entry.complete_ns}, asked_ns, last_.taken_ns);
+      CausesOf({entry.last_row, entry.opened_ns, entry.complete_ns}, asked_ns, last_.taken_ns);
 }
 
 // Returns false when `interrupt` ended the wait.

@@ -82,13 +82,13 @@ std::unique_ptr<Engine> Loader::TakeIdle(BatchName batch, Schedule schedule, boo
 }
 
 // Returns an idle engine, or opens a new one.
-Result<Loader::Lease> Loader::FindEngine(BatchName batch, Schedule schedule, bool spare) {
+Result<Loader::Borrowed> Loader::FindEngine(BatchName batch, Schedule schedule, bool spare) {
   const Error was_stopped{Code::kCancelled, "the loader was stopped"};
   const auto lend =
-      [&](std::unique_ptr<Engine> engine) -> Result<Lease> {  // requires state_->mutex
+      [&](std::unique_ptr<Engine> engine) -> Result<Borrowed> {  // requires state_->mutex
     if (state_->stopped) return was_stopped;
     state_->busy.push_back(engine.get());
-    return Lease(engine.release(), ReturnEngine{this});
+    return Borrowed(engine.release(), ReturnEngine{this});
   };
   std::unique_lock lock(state_->mutex);
   if (state_->stopped) return was_stopped;
@@ -103,9 +103,9 @@ Result<Loader::Lease> Loader::FindEngine(BatchName batch, Schedule schedule, boo
   return std::move(opened).error();
 }
 
-Result<Loader::Lease> Loader::Borrow(BatchName batch, Schedule schedule, bool spare) {
+Result<Loader::Borrowed> Loader::Borrow(BatchName batch, Schedule schedule, bool spare) {
   TRY(options_.runtime->CheckProcess());
-  ASSIGN_OR_RETURN(Lease engine, FindEngine(batch, schedule, spare));
+  ASSIGN_OR_RETURN(Borrowed engine, FindEngine(batch, schedule, spare));
   const bool there = schedule != Schedule::kAppended && engine->schedule() == schedule &&
                      engine->position() == batch;
   if (!there) TRY(engine->Seek(batch, schedule));
@@ -161,7 +161,7 @@ Result<Batch> Loader::BatchAt(BatchName batch, const Interrupt& interrupt) {
 // `follows`: continue production after this batch; otherwise make only this one.
 Result<Batch> Loader::MakeByName(BatchName batch, bool follows, const Interrupt& interrupt) {
   const Schedule schedule = follows ? Schedule::kEpochs : Schedule::kAppended;
-  ASSIGN_OR_RETURN(Lease engine, Borrow(batch, schedule, /*spare=*/true));
+  ASSIGN_OR_RETURN(Borrowed engine, Borrow(batch, schedule, /*spare=*/true));
   if (!follows) TRY(engine->Append(batch));
   const uint64_t before = engine->passed();
   Result<Batch> made = engine->Next(interrupt);

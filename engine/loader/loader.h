@@ -120,14 +120,14 @@ class Loader : public std::enable_shared_from_this<Loader> {
     Loader* loader = nullptr;
     void operator()(Engine* engine) const;
   };
-  using Lease = std::unique_ptr<Engine, ReturnEngine>;
+  using Borrowed = std::unique_ptr<Engine, ReturnEngine>;
 
   Loader(LoaderOptions options, ProducerOptions producer, std::shared_ptr<EpochCounter> epochs);
 
   // Borrows an engine that continues at `batch`; for kAppended nothing is appended yet. `spare`:
   // open another engine rather than disturb an idle one, while there are fewer than MaxIdle.
-  Result<Lease> Borrow(BatchName batch, Schedule schedule, bool spare = false);
-  Result<Lease> FindEngine(BatchName batch, Schedule schedule, bool spare);
+  Result<Borrowed> Borrow(BatchName batch, Schedule schedule, bool spare = false);
+  Result<Borrowed> FindEngine(BatchName batch, Schedule schedule, bool spare);
   std::unique_ptr<Engine> TakeIdle(BatchName batch, Schedule schedule, bool spare);
   bool IdleAt(BatchName batch) const;
   size_t MaxIdle() const { return options_.to_device ? 1 : 2; }  // device memory is scarce
@@ -195,7 +195,7 @@ class Iterator {
   uint64_t passed_ = 0;
   bool appended_ = false;
   bool took_epoch_ = false;  // from the epoch counter
-  Loader::Lease engine_;
+  Loader::Borrowed engine_;
 };
 
 }  // namespace stoker

@@ -35,7 +35,7 @@ Result<std::unique_ptr<MemoryLease>> MemoryManager::Lease(const MemoryNeeds& nee
   const uint64_t bytes = first * needs.slot_bytes;
   // Samples of other loaders may still use the memory. (If their batches have grown meanwhile there
   // is no room even then, and SlotPool::Make reports it.)
-  if (!lease->batches_.Resize(bytes)) ReserveAlone(lock, lease->batches_, bytes);
+  if (!lease->first_batches_.Resize(bytes)) ReserveAlone(lock, lease->first_batches_, bytes);
   return lease;
 }
 
@@ -54,7 +54,7 @@ void MemoryManager::ReserveAlone(std::unique_lock<std::mutex>& lock, Reservation
 }
 
 MemoryLease::MemoryLease(MemoryManager& manager, const MemoryPlan& plan, double weight)
-    : manager_(manager), plan_(plan), weight_(weight), batches_(manager.batches_) {
+    : manager_(manager), plan_(plan), weight_(weight), first_batches_(manager.batches_) {
   need_.batch_bytes = plan.claim.min_batches;
 }
 

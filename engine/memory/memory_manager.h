@@ -157,7 +157,7 @@ class MemoryLease {
   // ---- Memory it holds
 
   // The reservation for the first batches, to be resized with their number. Called once.
-  Reservation TakeBatches() { return std::move(batches_); }
+  Reservation TakeBatches() { return std::move(first_batches_); }
   // The budget for read buffers and workspaces.
   MemoryBudget& samples() const { return manager_.samples_; }
   // Whether half of it is in use: then buffers that have grown beyond their usual size are not
@@ -224,7 +224,7 @@ class MemoryLease {
   MemoryManager& manager_;
   const MemoryPlan plan_;
   const double weight_;
-  Reservation batches_;
+  Reservation first_batches_;
   std::atomic<uint32_t> in_work_{0};
   std::atomic<uint64_t> granted_workers_{0};
   std::atomic<uint64_t> granted_bytes_{0};

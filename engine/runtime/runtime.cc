@@ -23,7 +23,7 @@ namespace stoker {
 
 namespace {
 
-constexpr uint32_t kMaxReads = 64;  // default per reader thread
+constexpr uint32_t kUsualMaxReads = 64;  // per reader thread, if none is given
 
 // The settings that the user has given, which are not tuned.
 TunerSettings FixedBy(const RuntimeOptions& given, int threads) {
@@ -114,13 +114,13 @@ Result<std::shared_ptr<Runtime>> RuntimeWithReaders(const RuntimeOptions& given,
   TRY(Check(given));
   RuntimeOptions options = given;
   if (options.threads == 0) options.threads = DefaultThreads();
-  if (options.reads_in_flight == 0) options.reads_in_flight = kMaxReads;
+  if (options.reads_in_flight == 0) options.reads_in_flight = kUsualMaxReads;
   if (options.memory_budget == 0) options.memory_budget = DefaultMemory();
   ReaderChoice choice{ReaderKind::kPread, "given by the caller"};
   if (!make_reader) {
     ASSIGN_OR_RETURN(choice, ChooseReader(options.reader, options.reads_in_flight));
-    make_reader = [kind = choice.kind, depth = options.reads_in_flight] {
-      return MakeReader(kind, depth);
+    make_reader = [kind = choice.kind, reads = options.reads_in_flight] {
+      return MakeReader(kind, reads);
     };
   }
   ASSIGN_OR_RETURN(Workers workers, MakeWorkers(options));

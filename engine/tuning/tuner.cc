@@ -148,12 +148,12 @@ struct Tuner::State {
       Hold(now);
       loss_batches = 0;
     }
-    Follow(now);
+    Decide(now);
   }
 
   // Hysteresis: grows when the mean loss is too much, and shrinks, by half at most, when less would
   // have done for long.
-  void Follow(uint64_t now) {
+  void Decide(uint64_t now) {
     const Choice choice(model, options, limits);
     loss_batches = std::min(loss_batches + since_look, kLossBatches);
     const TunerModel::Time was = model.Observed(since_change);

@@ -43,7 +43,7 @@ void AddSegment(const SamplePath::Segment& segment, uint64_t until_ns, BackwardW
 
 }  // namespace
 
-WaitCauses Explain(const CriticalPath& path, uint64_t asked_ns, uint64_t taken_ns) {
+WaitCauses CausesOf(const CriticalPath& path, uint64_t asked_ns, uint64_t taken_ns) {
   WaitCauses causes;
   const SampleTimes& last = path.last_row.times();
   const uint64_t opened_ns = std::clamp(path.opened_ns, asked_ns, std::max(asked_ns, taken_ns));

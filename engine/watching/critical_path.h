@@ -23,6 +23,6 @@ struct CriticalPath {
 // that, as its earlier samples. Time before all that is known is divided in the same proportion;
 // time before the opening is other. A pure function without allocation; for any input the sum is
 // taken_ns - asked_ns.
-WaitCauses Explain(const CriticalPath& path, uint64_t asked_ns, uint64_t taken_ns);
+WaitCauses CausesOf(const CriticalPath& path, uint64_t asked_ns, uint64_t taken_ns);
 
 }  // namespace stoker

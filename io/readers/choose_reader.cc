@@ -18,7 +18,7 @@ namespace stoker {
 
 namespace {
 
-constexpr uint32_t kTrialDepth = 16;
+constexpr uint32_t kTrialReads = 16;
 constexpr int kTrialRounds = 7;
 constexpr size_t kTrialBytes = 128 << 10;  // about the size of a photograph
 
@@ -27,7 +27,7 @@ constexpr size_t kTrialBytes = 128 << 10;  // about the size of a photograph
 // helper threads).
 constexpr double kClearlySlower = 1.5;
 
-constexpr uint32_t kMaxDepth = 1024;
+constexpr uint32_t kMaxReads = 1024;
 
 // A file of kTrialBytes in $TMPDIR, removed on destruction.
 class TrialFile {
@@ -59,7 +59,7 @@ class TrialFile {
 
 // Reads the file once for each request; microseconds per read, or negative if one failed.
 double Round(Reader& reader, std::vector<ReadRequest>& requests) {
-  std::array<ReadRequest*, kTrialDepth> all{};
+  std::array<ReadRequest*, kTrialReads> all{};
   for (size_t i = 0; i < requests.size(); ++i) all[i] = &requests[i];
   const uint64_t start = NowNanoseconds();
   reader.Submit({all.data(), requests.size()});
@@ -84,13 +84,13 @@ std::string Microseconds(double value) {
 
 ReaderChoice Measure(Reader& uring) {
   const TrialFile file;
-  MemoryBudget budget(2 * kTrialDepth * kFirstBufferBytes);
-  std::vector<ReadRequest> requests(kTrialDepth);
+  MemoryBudget budget(2 * kTrialReads * kFirstBufferBytes);
+  std::vector<ReadRequest> requests(kTrialReads);
   for (ReadRequest& request : requests) {
     request.path = file.path();
     request.buffer = GrowingBuffer(budget);
   }
-  const std::unique_ptr<Reader> pread = MakePreadReader(kTrialDepth);
+  const std::unique_ptr<Reader> pread = MakePreadReader(kTrialReads);
   if (!file.ok() || Round(*pread, requests) < 0 ||
       Round(uring, requests) < 0) {  // also warms up both
     return {ReaderKind::kUring,
@@ -115,9 +115,9 @@ ReaderChoice Measure(Reader& uring) {
 
 }  // namespace
 
-Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t depth) {
+Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t reads) {
   if (wanted == ReaderKind::kPread) return ReaderChoice{wanted, "pread: requested"};
-  Result<std::unique_ptr<Reader>> uring = MakeUringReader(std::max(depth, kTrialDepth));
+  Result<std::unique_ptr<Reader>> uring = MakeUringReader(std::max(reads, kTrialReads));
   if (wanted == ReaderKind::kUring) {
     if (!uring.ok()) return std::move(uring).error();
     return ReaderChoice{wanted, "io_uring: requested"};
@@ -126,14 +126,14 @@ Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t depth) {
   return Measure(**uring);
 }
 
-Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t depth) {
-  if (depth < 1 || depth > kMaxDepth) {
+Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads) {
+  if (reads < 1 || reads > kMaxReads) {
     return Error{.code = Code::kInvalidArgument,
-                 .cause = std::to_string(depth) + " reads in flight: from 1 to " +
-                          std::to_string(kMaxDepth) + " are possible"};
+                 .cause = std::to_string(reads) + " reads in flight: from 1 to " +
+                          std::to_string(kMaxReads) + " are possible"};
   }
-  if (kind == ReaderKind::kUring) return MakeUringReader(depth);
-  return MakePreadReader(depth);
+  if (kind == ReaderKind::kUring) return MakeUringReader(reads);
+  return MakePreadReader(reads);
 }
 
 }  // namespace stoker

@@ -11,10 +11,10 @@ namespace {
 
 class PreadReader final : public Reader {
  public:
-  explicit PreadReader(uint32_t depth) : depth_(depth) { finished_.reserve(depth); }
+  explicit PreadReader(uint32_t reads) : capacity_(reads) { finished_.reserve(reads); }
 
   size_t Submit(std::span<ReadRequest* const> requests) override {
-    const size_t taken = std::min(requests.size(), depth_ - finished_.size());
+    const size_t taken = std::min(requests.size(), capacity_ - finished_.size());
     for (ReadRequest* request : requests.first(taken)) {
       ReadPlainly(*request, calls_);
       finished_.push_back(request);
@@ -30,19 +30,19 @@ class PreadReader final : public Reader {
   }
 
   size_t in_flight() const override { return finished_.size(); }
-  size_t capacity() const override { return depth_; }
+  size_t capacity() const override { return capacity_; }
   const char* name() const override { return "pread"; }
 
  private:
-  const size_t depth_;
+  const size_t capacity_;
   const FileCalls calls_;
   std::vector<ReadRequest*> finished_;
 };
 
 }  // namespace
 
-std::unique_ptr<Reader> MakePreadReader(uint32_t depth) {
-  return std::make_unique<PreadReader>(depth);
+std::unique_ptr<Reader> MakePreadReader(uint32_t reads) {
+  return std::make_unique<PreadReader>(reads);
 }
 
 }  // namespace stoker

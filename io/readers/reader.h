@@ -64,11 +64,11 @@ class Reader {
 // works, measures it against pread on a small temporary file ($TMPDIR, else /tmp). If kUring is
 // wanted and not available, the error says why; kPread always works. Takes a few milliseconds. The
 // probed ring is as deep as the real one will be.
-Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t depth = 32);
+Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t reads = 32);
 
-// `depth`: limit on reads in flight, 1 to 1024.
-Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t depth);  // not kAuto
-std::unique_ptr<Reader> MakePreadReader(uint32_t depth);
-Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t depth);
+// `reads`: limit on reads in flight, 1 to 1024.
+Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads);  // not kAuto
+std::unique_ptr<Reader> MakePreadReader(uint32_t reads);
+Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t reads);
 
 }  // namespace stoker

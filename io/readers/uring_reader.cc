@@ -49,9 +49,9 @@ void Tag(io_uring_sqe* sqe, uint32_t index, ChainStep step, unsigned flags) {
 
 class UringReader final : public Reader {
  public:
-  explicit UringReader(uint32_t depth) : flights_(depth), process_(getpid()) {
-    for (auto* indices : {&free_, &queued_, &finished_, &larger_}) indices->reserve(depth);
-    for (uint32_t i = depth; i > 0; --i) free_.push_back(i - 1);
+  explicit UringReader(uint32_t reads) : flights_(reads), process_(getpid()) {
+    for (auto* indices : {&free_, &queued_, &finished_, &larger_}) indices->reserve(reads);
+    for (uint32_t i = reads; i > 0; --i) free_.push_back(i - 1);
   }
   ~UringReader() override;
   Status Open();
@@ -317,8 +317,8 @@ void UringReader::Cancel(uint64_t user_data, unsigned flags) {
 
 }  // namespace
 
-Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t depth) {
-  auto reader = std::make_unique<UringReader>(depth);
+Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t reads) {
+  auto reader = std::make_unique<UringReader>(reads);
   TRY(reader->Open());
   return std::unique_ptr<Reader>(std::move(reader));
 }

@@ -69,17 +69,17 @@ Error SetupError(int error_number) {
 // kernel; TASKRUN_FLAG says when that is worthwhile. Not DEFER_TASKRUN: it would advance a chain's
 // links only inside a wait, so that a warm batch needs several calls instead of one, and cold reads
 // were no faster.
-int OpenRing(io_uring& ring, uint32_t depth) {
+int OpenRing(io_uring& ring, uint32_t reads) {
   constexpr unsigned kFlags =
       IORING_SETUP_SUBMIT_ALL | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;  // 5.19
   // The completion queue is twice as long: room for a chain's steps and their cancellation.
   const int e =
-      io_uring_queue_init(depth * kChainSteps, &ring, kFlags | IORING_SETUP_SINGLE_ISSUER);
+      io_uring_queue_init(reads * kChainSteps, &ring, kFlags | IORING_SETUP_SINGLE_ISSUER);
   if (e != -EINVAL) return e;  // SINGLE_ISSUER is Linux 6.0
-  return io_uring_queue_init(depth * kChainSteps, &ring, kFlags);
+  return io_uring_queue_init(reads * kChainSteps, &ring, kFlags);
 }
 
-Status CheckAndRegister(io_uring& ring, uint32_t depth) {
+Status CheckAndRegister(io_uring& ring, uint32_t reads) {
   for (const Need& need : kFeatures) {
     if ((ring.features & need.what) == 0) return Lacks(need.name, need.since);
   }
@@ -92,10 +92,10 @@ Status CheckAndRegister(io_uring& ring, uint32_t depth) {
   io_uring_free_probe(probe);
   if (missing != nullptr) return Lacks(missing->name, missing->since);
 
-  const int e = io_uring_register_files_sparse(&ring, depth);
+  const int e = io_uring_register_files_sparse(&ring, reads);
   if (e == -EMFILE) {
     return Error{.code = Code::kResourceExhausted,
-                 .cause = "the limit of open files is below the " + std::to_string(depth) +
+                 .cause = "the limit of open files is below the " + std::to_string(reads) +
                           " reads in flight",
                  .advice = "Raise the limit (ulimit -n) or lower the number of reads in flight"};
   }
@@ -106,9 +106,9 @@ Status CheckAndRegister(io_uring& ring, uint32_t depth) {
 
 }  // namespace
 
-Status SetUpRing(io_uring& ring, uint32_t depth) {
-  if (const int e = OpenRing(ring, depth); e < 0) return SetupError(-e);
-  Status ready = CheckAndRegister(ring, depth);
+Status SetUpRing(io_uring& ring, uint32_t reads) {
+  if (const int e = OpenRing(ring, reads); e < 0) return SetupError(-e);
+  Status ready = CheckAndRegister(ring, reads);
   if (!ready.ok()) io_uring_queue_exit(&ring);
   return ready;
 }

@@ -35,7 +35,7 @@ WaitCauses InMs(WaitCauses causes) {
 
 TEST(WaitCauses, FollowTheLastSamplesPath) {
   const CriticalPath path{PathOf(100, 140, 140, 150), 50 * kMs, 153 * kMs};
-  const WaitCauses causes = InMs(Explain(path, 110 * kMs, 155 * kMs));
+  const WaitCauses causes = InMs(CausesOf(path, 110 * kMs, 155 * kMs));
   EXPECT_EQ(causes.other_ns, 2);    // 153 … 155
   EXPECT_EQ(causes.decode_ns, 13);  // 140 … 153
   EXPECT_EQ(causes.storage_ns, 30);
@@ -48,7 +48,7 @@ TEST(WaitCauses, TimeBeforeTheClaimBelongsToThePreviousSample) {
   path.times().read_ns = path.times().workers_since_ns = 206 * kMs;
   path.times().done_ns = 209 * kMs;
   // 206 … 209 decode, 204 … 206 storage, 200 … 204 decode, 100 … 200 one tenth decode.
-  const WaitCauses causes = InMs(Explain({path, 1, 209 * kMs}, 150 * kMs, 209 * kMs));
+  const WaitCauses causes = InMs(CausesOf({path, 1, 209 * kMs}, 150 * kMs, 209 * kMs));
   EXPECT_EQ(causes.decode_ns, 3 + 4 + 5);
   EXPECT_EQ(causes.storage_ns, 2 + 45);
   EXPECT_EQ(causes.other_ns, 0);
@@ -56,20 +56,20 @@ TEST(WaitCauses, TimeBeforeTheClaimBelongsToThePreviousSample) {
 
 TEST(WaitCauses, TimeBeforeTheKnownPathIsDividedInProportion) {
   const CriticalPath path{PathOf(100, 130, 130, 140), 1, 140 * kMs};
-  const WaitCauses causes = InMs(Explain(path, 60 * kMs, 140 * kMs));
+  const WaitCauses causes = InMs(CausesOf(path, 60 * kMs, 140 * kMs));
   EXPECT_EQ(causes.decode_ns, 20);
   EXPECT_EQ(causes.storage_ns, 60);
 }
 
 TEST(WaitCauses, UnknownTimeIsOther) {
-  const WaitCauses causes = Explain({}, 10 * kMs, 30 * kMs);
+  const WaitCauses causes = CausesOf({}, 10 * kMs, 30 * kMs);
   EXPECT_EQ(causes.other_ns, 20 * kMs);
   EXPECT_EQ(causes.sum(), causes.other_ns);
 }
 
 TEST(WaitCauses, TimeBeforeTheBatchOpenedIsOther) {
   const CriticalPath path{PathOf(100, 130, 130, 140), 80 * kMs, 140 * kMs};
-  const WaitCauses causes = InMs(Explain(path, 50 * kMs, 140 * kMs));
+  const WaitCauses causes = InMs(CausesOf(path, 50 * kMs, 140 * kMs));
   EXPECT_EQ(causes.other_ns, 30);
   EXPECT_EQ(causes.decode_ns, 15);
   EXPECT_EQ(causes.storage_ns, 45);
@@ -77,8 +77,8 @@ TEST(WaitCauses, TimeBeforeTheBatchOpenedIsOther) {
 
 TEST(WaitCauses, WaitingAfterTheBatchIsCompleteIsOther) {
   const CriticalPath path{PathOf(100, 130, 130, 140), 80 * kMs, 140 * kMs};
-  EXPECT_EQ(Explain(path, 150 * kMs, 151 * kMs).other_ns, kMs);
-  EXPECT_EQ(Explain(path, 150 * kMs, 150 * kMs).sum(), 0);
+  EXPECT_EQ(CausesOf(path, 150 * kMs, 151 * kMs).other_ns, kMs);
+  EXPECT_EQ(CausesOf(path, 150 * kMs, 150 * kMs).sum(), 0);
 }
 
 TEST(WaitCauses, AlwaysAddUp) {
@@ -107,7 +107,7 @@ TEST(WaitCauses, AlwaysAddUp) {
     }
     const uint64_t asked = some();
     const uint64_t taken = std::max(asked, some());
-    EXPECT_EQ(Explain({path, some(), some()}, asked, taken).sum(), taken - asked);
+    EXPECT_EQ(CausesOf({path, some(), some()}, asked, taken).sum(), taken - asked);
   }
 }
 
@@ -260,7 +260,7 @@ class Miniature {
 
   void Deliver() {
     // The first batches find an empty pipeline.
-    if (delivered_ > job_.batches / 4) causes_ += Explain(complete_[delivered_], asked_, now_);
+    if (delivered_ > job_.batches / 4) causes_ += CausesOf(complete_[delivered_], asked_, now_);
     asked_ = 0;
     events_.push({now_ + job_.step(delivered_), What::kAsk});
     ++delivered_;
