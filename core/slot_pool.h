@@ -2,7 +2,7 @@
 // slab: each batch has new memory for them, which may stay with the consumer when the slab returns.
 //
 // There are two accounts. Slots in production count as working memory: their bytes are reserved
-// from the budget when the pool is made. A slot that the consumer holds is lent: it has a limit of
+// from the budget as their number is set. A slot that the consumer holds is lent: it has a limit of
 // its own, or none, and a new slot takes its place in production. Returned slots beyond those in
 // production plus kSpareSlots are unmapped, so that a consumer that once held many does not keep
 // them mapped.
@@ -70,7 +70,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   static Result<std::shared_ptr<SlotPool>> Make(Options options, Reservation memory);
   ~SlotPool();
 
-  // Changes the number of slots in production; surplus ones stay until they are delivered, and
+  // Sets how many slots may be in production; surplus ones stay until they are delivered, and
   // count. False, and unchanged, if the budget has no room. Pinned slots stay pinned and reserved;
   // for them `slots` may not exceed Options::working_slots.
   [[nodiscard]] bool SetWorkingSlots(int slots);
@@ -102,7 +102,9 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   explicit SlotPool(Options options);
   void Return(Slot* slot);  // returns a lent slot; any thread
   Status PinSlabs();
-  bool Reserve();  // under mutex_: the limit on slabs, in production and spare
+  // Under mutex_: resizes the reservation to the larger of the limit and the slots in production.
+  // False, and unchanged, if the budget has no room.
+  bool Reserve();
   uint64_t SlabBytes() const;
   std::unique_ptr<Slab> MapSlab() const;
   std::unique_ptr<Slab> SlabIn(uint8_t* memory) const;

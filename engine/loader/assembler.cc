@@ -57,7 +57,7 @@ void Assembler::OpenBatches() {
   }
 }
 
-// Returns false when the pool has no slot.
+// Returns false when the pool has no slot, or the system no memory for one.
 bool Assembler::Open(Entry& entry, BatchName batch) {
   Slot* slot = pool_->Acquire();
   if (slot == nullptr) return false;

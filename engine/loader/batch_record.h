@@ -1,11 +1,11 @@
-// The cost of making one batch, and how long its consumer waited for it. The tuner learns from
-// these records.
+// BatchRecord: what making one batch cost, and how long its consumer waited for it. The tuner
+// learns from it; `name`, `complete_ns` and `waited` are for the trace and the statistics.
 #pragma once
 
 #include <cstdint>
 
+#include "core/batch.h"
 #include "core/stage_times.h"
-#include "engine/loader/batch_sequence.h"
 
 namespace stoker {
 
@@ -14,10 +14,9 @@ struct BatchRecord {
   BatchName name;
   uint32_t rows = 0;
 
-  // When a slot was taken for the batch, so that its rows could be claimed. This is no later than
-  // the Take of the batch before (which opens the next batch before it returns), unless production
-  // had stopped because of a Seek, an Append or a lack of memory. A batch that was opened later
-  // shows that the batches after it could not be opened either.
+  // When a slot was taken for the batch, so that its rows could be claimed. Later than the Take of
+  // the batch before only if production stood still (Seek, Append, no memory); then the batches
+  // behind it stood still too.
   uint64_t opened_ns = 0;
   uint64_t complete_ns = 0;  // when it could be delivered
   uint64_t asked_ns = 0;     // when the consumer called Next

@@ -1,4 +1,5 @@
-// The options of a loader.
+// LoaderOptions: what a user sets. (option_table.h describes each option; producer_options.h has
+// what a Loader sets for its producers; producer_parts.h makes the parts of a producer from both.)
 #pragma once
 
 #include <cstdint>
@@ -56,7 +57,7 @@ struct LoaderOptions {
   // The number of epochs; nothing is prefetched beyond them. None: no limit.
   std::optional<uint64_t> epochs;
 
-  // Batches in production that are not yet delivered. 0: tuned to as many as keep the
+  // How many batches may be in production (opened, not delivered). 0: tuned to as many as keep the
   // consumer from waiting, within the memory budget.
   int depth = 0;
   // The goal of tuning: the share of its time that the consumer waits beyond what no setting could

@@ -82,7 +82,9 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
 
 // ---- The path of one sample
 
-// Order → reader. Samples in memory need no reader: they are handed to the workers from here.
+// Order → reader: claims rows while batches are open, half of the requests are free and the limit
+// on reads allows; End wakes a reader thread that stopped for requests. Samples in memory need no
+// reader: they are handed to the workers from here.
 size_t Producer::Pull(std::span<ReadRequest*> requests) {
   if (stopped_.load(std::memory_order_relaxed)) return 0;
   const WorkToken pulling = memory_->TryBegin();
@@ -206,7 +208,8 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   if (!batch.ok() && batch.error().code == Code::kCancelled) return batch;
   trace_.Batch(assembler_->last(), assembler_->last_row(), settings_.settings());
   settings_.Learn(assembler_->last());
-  runtime_.reads().Wake();  // a batch's worth of rows can be read now
+  // Take and Learn may have opened batches: reader threads claim their rows (Pull).
+  runtime_.reads().Wake();
   if (batch.ok()) delivered_.fetch_add(1, std::memory_order_relaxed);
   ++passed_;
   const bool last = next->index + 1 == batches_per_epoch();
@@ -218,6 +221,7 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
 // ---- Settings, positions, start and stop
 
 void Producer::Apply(const TunerSettings& settings) {
+  // There is no assembler during SettingsController::Start: StartAt gives the first one its depth.
   if (assembler_ != nullptr) assembler_->SetDepth(settings.depth);
   const auto workers = static_cast<uint32_t>(settings.workers);
   for (uint32_t sent = concurrency_.SetLimit(workers); sent > 0; --sent) SendWorker();

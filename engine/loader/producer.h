@@ -1,4 +1,5 @@
-// Producer: makes the batches of one iteration after another, in order. Private to Loader.
+// Producer: makes the batches of one iteration after another, in order. Private to the engine; a
+// Loader uses it through Engine and Staging.
 #pragma once
 
 #include <atomic>

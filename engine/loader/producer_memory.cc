@@ -1,5 +1,5 @@
-// The memory of a producer: what is reserved for its batches, and what it does when memory for
-// samples runs short.
+// Producer, continued: reserves the memory of its batches, and handles a shortage of memory for
+// samples.
 #include <memory>
 #include <utility>
 

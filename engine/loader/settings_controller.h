@@ -32,16 +32,16 @@ int MaxDepth(const LoaderOptions& options, const ProducerOptions& own,
 TunerLimits LimitsOf(const Runtime& runtime, const MemoryPlan& memory);
 TunerOptions TunerOptionsOf(const LoaderOptions& options, const Runtime& runtime);
 
-// Used on the consumer's thread, except AddTo. The settings in force never exceed what was granted,
-// and the pool always has slots for their depth.
+// Used on the thread that calls Producer::Next (the consumer's, or the stager's), except AddTo. The
+// settings in force never exceed what was granted, and the pool always has slots for their depth.
 class SettingsController {
  public:
   using Apply = std::function<void(const TunerSettings&)>;
 
-  // `most`: the limits if there is no other loader. The depth has three ceilings, each below the
-  // one before: MaxDepth; the plan's max_depth, which is that of `most`, what memory for batches
-  // there was when the loader was opened; and what the lease grants now. A depth within all of them
-  // still needs slots that the budget has room for at the moment.
+  // `most`: the limits if there is no other loader. The depth has three ceilings, none above the
+  // one before: MaxDepth; that of `most`, which is the plan's, from the memory that there was when
+  // the loader was opened; and what the lease grants now. A depth within all of them still needs
+  // slots that the budget has room for at the moment.
   //
   // The pool has the slots of the lease's plan. The lease, the pool and the trace must outlive it;
   // `apply` is called with settings that are in force from then on, first by Start.
@@ -76,7 +76,7 @@ class SettingsController {
   uint64_t next_report_ns_ = 0;  // when to report this loader's needs
   uint64_t next_growth_ns_ = 0;  // after this: try again for more slots than `room_`
   int room_;                     // at first: the plan's
-  Tuner tuner_;
+  Tuner tuner_;                  // declared after what Granted reads
 
   mutable std::mutex mutex_;  // guards the members below
   WaitCauses waited_;
@@ -84,7 +84,7 @@ class SettingsController {
   uint64_t consumer_ns_ = 0;
   std::vector<TunerDecision> decisions_;  // the last ones
   uint64_t decisions_made_ = 0;
-  TunerSettings settings_;  // in force; changed by the consumer's thread alone
+  TunerSettings settings_;  // in force; changed on the thread of Next alone
 };
 
 }  // namespace stoker

@@ -1,6 +1,6 @@
 // MemoryManager: owns the working memory of a Runtime and divides it among the loaders.
 //
-//   budget ─┬─ batches   slots in production           what moves the line: memory_plan.h
+//   budget ─┬─ batches   slots in production           when the line moves: memory_plan.h
 //           └─ samples   read buffers, workspaces
 //
 // Each loader has one MemoryLease. Memory for batches and workers are divided among the leases by
@@ -24,7 +24,7 @@
 //   5. Assembler
 //   6. SlotPool
 //   7. MemoryManager
-//   8. locks under which no other is taken: the reader threads' sleep, a producer's statistics,
+//   8. locks under which no other is taken: the reader threads' sleep, SettingsController,
 //      executors' queues, traces
 //
 // Under its lock the manager calls other code only to free idle memory, which takes no lock. The

@@ -74,7 +74,8 @@ class Choice {
 
   // Chooses the depth first, because batches are most of the memory, then workers, because others
   // could use the cores, then reads. Each is chosen with the best of those that follow, and leaves
-  // them a part of the loss.
+  // them a part of the loss: a little deeper than needed while workers and reads are chosen, then
+  // as shallow as those allow.
   TunerSettings Choose() const {
     TunerSettings s = top_;
     s.depth = MinDepth(s, 0.7);
@@ -171,6 +172,7 @@ struct Tuner::State {
     if (!enough) {
       TunerSettings more = Most(settings, chosen);
       if (settings.depth == 1) more.depth = std::max(more.depth, 2);
+      // By half or by two at most.
       more.depth = std::min(more.depth, std::max(settings.depth + 2, settings.depth * 3 / 2));
       if (Clamp(more) == settings) return;
       if (shrunk) hold = std::min(2 * hold, kLossBatches);

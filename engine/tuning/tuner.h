@@ -18,7 +18,7 @@
 namespace stoker {
 
 struct TunerSettings {
-  int depth = 0;    // batches in production and not yet delivered
+  int depth = 0;    // how many batches may be in production (opened, not delivered)
   int workers = 0;  // that decode at a time
   int reads = 0;    // in flight at a time
   friend bool operator==(const TunerSettings&, const TunerSettings&) = default;

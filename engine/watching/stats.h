@@ -28,7 +28,7 @@ struct LoaderStats {
   DecodePaths decoded;  // by stoker's JPEG decoder, with an index, or by libjpeg-turbo and why
 
   // The current settings, and the last decisions, newest last.
-  int depth = 0;    // limit of batches in production
+  int depth = 0;    // how many batches may be in production (opened, not delivered)
   int workers = 0;  // limit of workers that decode at a time
   int reads = 0;    // limit of reads in flight; 0: nothing is read
   bool depth_given = false, workers_given = false,

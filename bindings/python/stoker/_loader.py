@@ -279,10 +279,11 @@ class Loader:
         without it, because the index is wrong; `lent_batches`, `lent_bytes`: held by the program now;
         `batch_bytes`; `pinned_bytes`: pinned memory of batches.
 
-        `depth`, `workers`, `reads`: the present settings; `decisions`: the last changes and their reasons,
-        and `decisions_made` their number; `memory_used`, `memory_peak`, `memory_budget`: of the Runtime;
-        `threads`, `threads_seen`, `executor`, `executor_reason`: why it differs from the requested one, or
-        empty; `reader`, `reader_reason`; `plan`: the compiled transforms.
+        `depth`, `workers`, `reads`: the present settings, of one engine where iterations run side by side;
+        `decisions`: the last changes of all and their reasons, and `decisions_made` their number;
+        `memory_used`, `memory_peak`, `memory_budget`: of the Runtime; `threads`, `threads_seen`,
+        `executor`, `executor_reason`: why it differs from the requested one, or empty; `reader`,
+        `reader_reason`; `plan`: the compiled transforms.
         """
         return self._native.stats()
 
