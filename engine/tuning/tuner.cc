@@ -65,11 +65,16 @@ class Choice {
         options_(options),
         top_(
             Within({most.depth, most.workers, model.read_latency().Useful()}, options.fixed, most)),
-        best_(model.Replay(top_).total) {}
+        best_(model.Replay(top_)) {}
 
   // The share of time that is lost against the best settings, in units of wait_target.
   double Loss(const TunerSettings& settings) const {
-    return (model_.Replay(settings).total / best_ - 1) / options_.wait_target;
+    return (model_.Replay(settings).total / best_.total - 1) / options_.wait_target;
+  }
+
+  // Whether hardly any wait is left with the best settings.
+  bool AvoidsWaits() const {
+    return best_.waited <= options_.wait_target * (best_.total - best_.waited);
   }
 
   // Chooses the depth first, because batches are most of the memory, then workers, because others
@@ -92,7 +97,10 @@ class Choice {
  private:
   int MinDepth(const TunerSettings& s, double part) const {
     const int loose = Fewest(s, &TunerSettings::depth, kLoose * part);
-    return std::min(Fewest(s, &TunerSettings::depth, part), loose * 7 / 5);
+    const int depth = std::min(Fewest(s, &TunerSettings::depth, part), loose * 7 / 5);
+    // What the model misses at a depth of one shows in waits, unless there are waits anyway.
+    if (depth == 1 && !AvoidsWaits() && Loss({1, s.workers, s.reads}) > 0) return 2;
+    return depth;
   }
 
   // Finds the least value of one setting that loses at most `loss`, by bisection: a larger value
@@ -113,7 +121,7 @@ class Choice {
   const TunerModel& model_;
   const TunerOptions& options_;
   const TunerSettings top_;
-  const double best_;
+  const TunerModel::Time best_;
 };
 
 }  // namespace
@@ -160,8 +168,10 @@ struct Tuner::State {
     const TunerModel::Time was = model.Observed(since_change);
     const double seen = was.waited / std::max(1.0, was.total - was.waited) / options.wait_target;
     double lost = std::min(choice.Loss(settings), kMaxBeyondSeen * seen);
-    // At a depth of one no other batch hides what the model missed.
-    if (settings.depth == 1) lost = std::max(lost, seen);
+    // At a depth of one no other batch hides what the model missed: all waits count, if a larger
+    // depth is allowed and avoids them.
+    const bool alone = settings.depth == 1 && Clamp(kStart).depth > 1 && choice.AvoidsWaits();
+    if (alone) lost = std::max(lost, seen);
     loss += (lost - loss) * std::min(1.0, 1.0 * since_look / std::max(1, loss_batches));
     const bool enough = loss <= kTooMuch;
     if (enough && ++looks % kChooseEvery != 0) return;
@@ -171,7 +181,7 @@ struct Tuner::State {
     const uint64_t held_ns = now - std::min(now, hold_began_ns);
     if (!enough) {
       TunerSettings more = Most(settings, chosen);
-      if (settings.depth == 1) more.depth = std::max(more.depth, 2);
+      if (alone) more.depth = std::max(more.depth, 2);
       // By half or by two at most.
       more.depth = std::min(more.depth, std::max(settings.depth + 2, settings.depth * 3 / 2));
       if (Clamp(more) == settings) return;

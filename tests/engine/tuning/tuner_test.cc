@@ -181,6 +181,47 @@ TEST(Tuner, UsesAllWorkersAndLittleMemoryWhenProductionIsTheLimit) {
   EXPECT_LE(tuned.last().depth, 3);
 }
 
+// The model finds one batch enough for a consumer of 5 ms, because it knows no moments within a
+// batch; in fact the consumer would wait 1.3 % of its time.
+TEST(Tuner, GivesUpADepthOfOneForWhichTheConsumerWaits) {
+  Workload workload = tuner_sim::MakeStepChange();
+  workload.batches = 1500;  // before the step changes
+  const Tuned tuned = Tune(workload);
+  const auto is_one = [](const TunerSettings& settings) { return settings.depth == 1; };
+  EXPECT_TRUE(std::any_of(tuned.trace.settings.begin(), tuned.trace.settings.end(), is_one));
+  EXPECT_LT(Waited(tuned.trace, 1000, 1500), 0.01);
+}
+
+TEST(Tuner, UnavoidableWaitsChangeNothing) {
+  Workload workload = Steady(0.01, 12000);
+  workload.max_workers = 1;
+  const Tuned tuned = Tune(workload, {.depth = 64, .workers = 1, .reads = 64});
+  int changes = 0;
+  for (size_t k = 1000; k < tuned.trace.settings.size(); ++k) {
+    changes += tuned.trace.settings[k].depth != tuned.trace.settings[k - 1].depth;
+  }
+  EXPECT_LE(changes, 1);
+}
+
+// The consumer waits 2 % of its time, and no batch cost anything like it.
+TEST(Tuner, WorkersShrinkAlsoAtAFixedDepthOfOne) {
+  Tuner tuner({.fixed = {.depth = 1}}, kLimits);
+  uint64_t now = 1'000'000'000;
+  for (int k = 0; k < 2000; ++k) {
+    BatchRecord record;
+    record.rows = 32;
+    record.opened_ns = now;
+    record.asked_ns = now + 10'000'000;
+    record.taken_ns = now = record.asked_ns + 200'000;
+    record.complete_ns = now;
+    record.work_ns = 1'000'000;
+    record.longest_ns = 40'000;
+    tuner.Observe(record);
+  }
+  EXPECT_EQ(tuner.settings().depth, 1);
+  EXPECT_EQ(tuner.settings().workers, 1);
+}
+
 TEST(Tuner, MeetsBurstsWithDepth) {
   Workload workload = Steady(5, 3000);
   for (uint32_t k = 0; k < workload.batches; ++k) {
