@@ -64,11 +64,10 @@ void SettingsController::Learn(const BatchRecord& batch) {
     if (last_taken_ns_ != 0) consumer_ns_ += batch.asked_ns - last_taken_ns_;
   }
   last_taken_ns_ = batch.taken_ns;
-  if (const auto decisions = tuner_.Observe(batch); !decisions.empty()) CarryOut(decisions);
   if (memory_.shared() && batch.taken_ns >= next_report_ns_) ReportNeeds(batch.taken_ns);
-  // Observe used the last limits: what it chose beyond the new ones is taken back here.
-  const auto decisions = tuner_.SetLimits(Granted(), batch.taken_ns);
-  if (!decisions.empty()) CarryOut(decisions);
+  const auto limited = tuner_.SetLimits(Granted(), batch.taken_ns);
+  if (!limited.empty()) CarryOut(limited);
+  if (const auto decisions = tuner_.Observe(batch); !decisions.empty()) CarryOut(decisions);
 }
 
 // Called rarely, because the tuner needs a millisecond or two to compute it.
@@ -101,12 +100,16 @@ void SettingsController::CarryOut(std::span<const TunerDecision> decisions) {
 }
 
 // Keeps the decisions for AddTo, except a depth beyond `room`: the decision for the limit, which
-// follows, tells of both, and may lead from a depth to the same one.
+// follows, tells of both. It leads from a depth to the same one if there is no room at all, and is
+// not repeated while that lasts.
 void SettingsController::Keep(std::span<const TunerDecision> decisions, int room) {
   for (TunerDecision decision : decisions) {
     if (decision.what == TunerDecision::What::kDepth) {
       if (decision.to > room) continue;
       decision.from = settings_.depth;
+      const bool refused = decision.from == decision.to;
+      if (refused && refused_) continue;
+      refused_ = refused;
     }
     trace_.Decision(decision);
     std::lock_guard lock(mutex_);

@@ -33,7 +33,7 @@ TunerLimits LimitsOf(const Runtime& runtime, const MemoryPlan& memory);
 TunerOptions TunerOptionsOf(const LoaderOptions& options, const Runtime& runtime);
 
 // Used on the thread that calls Producer::Next (the consumer's, or the stager's), except AddTo. The
-// settings in force never exceed what was granted, and the pool always has slots for their depth.
+// settings in force follow what is granted with each batch, and the pool has slots for their depth.
 class SettingsController {
  public:
   using Apply = std::function<void(const TunerSettings&)>;
@@ -75,7 +75,8 @@ class SettingsController {
   uint64_t last_taken_ns_ = 0;   // when the last batch was delivered
   uint64_t next_report_ns_ = 0;  // when to report this loader's needs
   uint64_t next_growth_ns_ = 0;  // after this: try again for more slots than `room_`
-  int room_;                     // at first: the plan's
+  int room_;                     // at first, until a batch was delivered: the plan's
+  bool refused_ = false;         // the last decision on the depth: a growth without room
   Tuner tuner_;                  // declared after what Granted reads
 
   mutable std::mutex mutex_;  // guards the members below

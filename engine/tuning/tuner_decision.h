@@ -1,4 +1,5 @@
-// One change of a setting by the tuner, and the reason for it.
+// One change of a setting by the tuner, and the reason for it; or a growth that found no room: from
+// a value to the same one, because of the limit.
 #pragma once
 
 #include <cstdint>
