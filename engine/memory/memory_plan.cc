@@ -5,7 +5,6 @@
 #include <string>
 
 #include "core/plural.h"
-#include "engine/tuning/tuner.h"
 
 namespace stoker {
 
@@ -104,9 +103,7 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
     plan.claim.max_batches = plan.claim.min_batches;
   }
   // As many as are useful, using at most half of the memory left for them.
-  const auto wanted = std::min(
-      static_cast<uint32_t>(RowsAhead(static_cast<int>(needs.reads_in_flight), needs.threads)),
-      kMaxRequests);
+  const uint32_t wanted = std::min(needs.requests, kMaxRequests);
   const uint64_t spare = shares.samples - std::min(shares.samples, sum.samples);
   plan.requests =
       kSureReads + static_cast<uint32_t>(std::min<uint64_t>(wanted - std::min(wanted, kSureReads),

@@ -45,9 +45,9 @@ struct MemoryNeeds {
   uint64_t slot_bytes = 0;  // of one batch
   int depth = 0;            // fixed by the user; 0: tuned
   int threads = 0;
-  uint32_t reads_in_flight = 0;  // over all reader threads
-  int first_depth = 1;           // if none is fixed: what the tuner starts with,
-  int max_depth = 1;             // and the largest useful depth
+  uint32_t requests = 0;  // as many samples at a time as are useful
+  int first_depth = 1;    // if none is fixed: what the tuner starts with,
+  int max_depth = 1;      // and the largest useful depth
   uint64_t workspace_bytes = kWorkspaceBytes;
   bool at_once = false;  // reserve all slots that it may ever have when it is opened
 };

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kSlot = 10 << 20;
 constexpr MemoryNeeds kNeeds{
-    .slot_bytes = kSlot, .threads = 2, .reads_in_flight = 32, .first_depth = 2, .max_depth = 64};
+    .slot_bytes = kSlot, .threads = 2, .requests = 38, .first_depth = 2, .max_depth = 64};
 constexpr uint64_t kSamples = 2 * kWorkspaceBytes + 2 * kReadBufferBytes;
 constexpr uint64_t kMinimum = kSlot + kSamples;
 constexpr uint64_t kPlenty = uint64_t{4} << 30;
@@ -102,7 +102,7 @@ TEST(MemoryShares, SampleShareDoesNotDependOnTheNumberOfBatches) {
   const auto plan = PlanMemory(kNeeds, kPlenty);
   EXPECT_EQ(ShareMemory(kPlenty, std::array{plan->claim}).samples, kPlenty / 2);
   MemoryNeeds other = kNeeds;
-  other.reads_in_flight = 1000;
+  other.requests = 1006;
   other.max_depth = 4096;
   EXPECT_EQ(ShareMemory(kPlenty, std::array{PlanMemory(other, kPlenty)->claim}).samples,
             kPlenty / 2);
