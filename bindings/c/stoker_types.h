@@ -59,7 +59,7 @@ typedef struct stoker_dataset_info {
   uint64_t struct_size;
   uint64_t batches_per_epoch;
   int32_t cores; /* decode workers: the cores allotted to the process, or what the user chose */
-  int32_t depth; /* how many batches may be in production now: so many are worth appending ahead */
+  int32_t depth; /* how many batches may be in production now: one more is worth appending ahead */
 } stoker_dataset_info;
 
 typedef struct stoker_batch_info {

@@ -238,11 +238,11 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
   }
 
   // Claims splits so that stoker always has as many batches to work on as its depth allows, which
-  // is tuned. The provider may be remote, and is waited for with mutex_ held: Wait's callback
-  // cancels it and needs none of our locks.
+  // is tuned, and the one that is delivered next. The provider may be remote, and is waited for
+  // with mutex_ held: Wait's callback cancels it and needs none of our locks.
   absl::Status ClaimSplits(const Wait& wait) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     TF_RETURN_IF_ERROR(ReadInfo());
-    const size_t ahead = static_cast<size_t>(std::max(depth_.load(), 1));
+    const size_t ahead = static_cast<size_t>(std::max(depth_.load(), 1)) + 1;
     while (!end_of_splits_ && claimed_.size() < ahead) {
       tensorflow::Tensor split;
       const absl::Status status = splits_->GetNext(&split, &end_of_splits_);
