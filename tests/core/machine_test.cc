@@ -51,8 +51,11 @@ TEST_F(MachineTest, V2LimitsOfTheGroupAndItsAncestorsApply) {
 
 TEST_F(MachineTest, AFractionOfACoreCountsAsOne) {
   Write("proc/self/cgroup", "0::/\n");
-  Write("cgroup/cpu.max", "5000 100000\n");
-  EXPECT_EQ(AllottedCores(root_), 1);
+  for (const char* quota : {"5000", "50000"}) {
+    Write("cgroup/cpu.max", std::string(quota) + " 100000\n");
+    EXPECT_EQ(AllottedCores(root_), 1) << quota;
+    EXPECT_EQ(DefaultThreads(root_), 1) << quota;
+  }
 }
 
 TEST_F(MachineTest, V1LimitsApply) {
@@ -92,13 +95,6 @@ TEST_F(MachineTest, V1AncestorsApplyWithoutTheirPageCache) {
   Write("cgroup/memory/job/rank0/memory.limit_in_bytes", "9223372036854771712\n");  // none
   Write("cgroup/memory/job/rank0/memory.usage_in_bytes", "1900000000\n");
   EXPECT_EQ(AvailableMemory(root_), 800000000u);
-}
-
-TEST_F(MachineTest, HalfACoreGivesOneWorker) {
-  Write("proc/self/cgroup", "0::/job\n");
-  Write("cgroup/job/cpu.max", "50000 100000\n");
-  EXPECT_EQ(AllottedCores(root_), 1);
-  EXPECT_EQ(DefaultThreads(root_), 1);
 }
 
 TEST_F(MachineTest, AffinityMaskLimitsCores) {
