@@ -95,7 +95,8 @@ TEST(LoaderSpec, ParsesCropIndex) {
 
 TEST(LoaderSpec, ParsesEveryKey) {
   const Result<LoaderOptions> parsed = Parse(R"({
-      "source": {"kind": "image_folder", "directory": "/nowhere", "samples": 10},
+      "source": {"kind": "image_folder", "directory": "/nowhere", "crop_index": "off",
+                 "samples": 10},
       "transforms": [
         {"name": "RandomResizedCrop", "height": 224, "width": 192, "scale": [0.1, 0.9],
          "ratio": [0.5, 2], "antialias": false},
@@ -103,7 +104,8 @@ TEST(LoaderSpec, ParsesEveryKey) {
         {"name": "Normalize", "mean": [0.1, 0.2, 0.3], "std": [1, 2, 3]}],
       "batch_size": 64, "shuffle": true, "seed": 18446744073709551615, "dtype": "float32",
       "drop_remainder": true, "rank": 2, "world": 3, "remainder": "pad", "exif_orientation": false,
-      "depth": 5, "lent_batches": 7, "layout": "NCHW", "max_pixels": 4294836225, "max_scans": 11})");
+      "depth": 5, "lent_batches": 7, "layout": "NCHW", "max_pixels": 4294836225, "max_scans": 11,
+      "wait_target": 0.25, "weight": 3, "pin_memory": false})");
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
   ASSERT_EQ(parsed->transforms.size(), 3U);
   const auto& crop = std::get<RandomResizedCrop>(parsed->transforms[0]);
@@ -130,6 +132,9 @@ TEST(LoaderSpec, ParsesEveryKey) {
   EXPECT_EQ(parsed->limits.max_scans, 11);
   EXPECT_EQ(parsed->depth, 5);
   EXPECT_EQ(parsed->lent_batches, 7);
+  EXPECT_EQ(parsed->wait_target, 0.25);
+  EXPECT_EQ(parsed->weight, 3);
+  EXPECT_EQ(parsed->pinned_for, nullptr);
 }
 
 TEST(LoaderSpec, ParsesDTypesAndLayoutsByName) {
