@@ -122,7 +122,7 @@ TEST_P(StagerSteadyTest, RetriesARecordThatACaptureRefused) {
 }
 
 // Each thread has a default stream of its own, so recording it on another thread says nothing.
-TEST_P(StagerSteadyTest, PerThreadDefaultStreamWaitsForAllWorkOfTheDevice) {
+TEST_P(StagerSteadyTest, UseOnAPerThreadDefaultStreamRecordsAllStreams) {
   const DeviceStream threads_own{reinterpret_cast<void*>(uintptr_t{2})};
   Staging staging(GetParam());
   for (int i = 0; i < 20; ++i) {

@@ -140,7 +140,7 @@ TEST_P(ProducerSettings, SeekKeepsTunedSettings) {
 
 INSTANTIATE_TEST_SUITE_P(All, ProducerSettings, ::testing::ValuesIn(ExecutorsUnderTest()));
 
-TEST(TuningOptions, RefusesNonsense) {
+TEST(TuningOptions, RefusesWaitTargetAndWeightOutOfRange) {
   LoaderOptions options;
   options.source = PhotoFolder(4, 1).Source();
   options.transforms = {Resize{32}, CenterCrop{32, 32}};

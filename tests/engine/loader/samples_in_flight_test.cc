@@ -45,7 +45,7 @@ TEST(SamplesInFlight, ReturnsBuffersBeyondTheLimitToTheBudget) {
   EXPECT_EQ(memory.used(), 0u);
 }
 
-TEST(SamplesInFlight, WaitsForABufferWhenTheBudgetIsFull) {
+TEST(SamplesInFlight, GivesNoSampleWithoutRoomForItsBuffer) {
   MemoryBudget memory(2 * kBufferBytes);
   SamplesInFlight samples(16, memory, /*in_memory=*/false);
   const std::vector<uint32_t> taken = TakeAllSamples(samples);
@@ -55,7 +55,7 @@ TEST(SamplesInFlight, WaitsForABufferWhenTheBudgetIsFull) {
   EXPECT_TRUE(samples.Take());
 }
 
-TEST(SamplesInFlight, OneSampleNeedsNoBuffer) {
+TEST(SamplesInFlight, GivesOneSampleEvenWithoutRoomForABuffer) {
   MemoryBudget memory(0);
   SamplesInFlight samples(16, memory, /*in_memory=*/false);
   EXPECT_EQ(TakeAllSamples(samples).size(), 1u);

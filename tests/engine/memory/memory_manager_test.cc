@@ -414,7 +414,7 @@ std::vector<uint64_t> DrawNeeds(Random& random, int samples) {
   return needs;
 }
 
-TEST(MemoryManagerUnderLoad, RefusesTheReferencesSamplesWithinTheBudget) {
+TEST(MemoryManagerUnderLoad, RefusesTheSameSamplesAsTheReference) {
   uint64_t waited = 0;
   for (uint32_t seed = 0; seed < static_cast<uint32_t>(Effort(40)); ++seed) {
     SCOPED_TRACE(seed);

@@ -11,7 +11,7 @@
 namespace stoker::tuner_sim {
 namespace {
 
-TEST(TunerSim, TunerMatchesTheBestGridPointInLittleMemory) {
+TEST(TunerSim, ReachesNearlyTheBestGridPointInLittleMemory) {
   const auto workloads = static_cast<uint32_t>(stoker::testing::Effort(24));
   std::vector<double> throughput;
   int small = 0;

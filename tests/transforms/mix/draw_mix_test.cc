@@ -69,7 +69,7 @@ TEST(DrawBeta, IsBetaDistributed) {
   }
 }
 
-TEST(DrawBeta, TestsDistributionFunctionIsRight) {
+TEST(DrawBeta, BetaBelowMatchesClosedForms) {
   EXPECT_NEAR(BetaBelow(1, 0.3), 0.3, 1e-14);
   EXPECT_NEAR(BetaBelow(2, 0.3), 0.3 * 0.3 * (3 - 2 * 0.3), 1e-14);
   EXPECT_NEAR(BetaBelow(0.5, 0.9), 2 / M_PI * std::asin(std::sqrt(0.9)), 1e-14);

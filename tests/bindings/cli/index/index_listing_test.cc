@@ -114,7 +114,7 @@ TEST_F(IndexListingTest, SurvivesMovingTheFolder) {
   ExpectByIndex();
 }
 
-TEST_F(IndexListingTest, ChecksManyFoldersOnSeveralThreads) {  // that several threads look at
+TEST_F(IndexListingTest, ChecksManyFoldersOnSeveralThreads) {
   for (int i = 0; i < 700; ++i)
     File("c" + std::to_string(i % 7) + "/" + std::to_string(i) + "/x.jpg");
   MakeIndex();
