@@ -22,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TRANSFORMS = "bindings/python/stoker/_transforms.py"
 LOADER = "bindings/python/stoker/_loader.py"
 TORCH = "bindings/python/stoker/torch/_dataloader.py"
+PAGE = "docs/loader-spec.md"
 WIDTH = 108
 
 
@@ -37,6 +38,14 @@ def described():
         loader.exec_module(module)
         return json.loads(module.described())
     sys.exit(f"tools/generate.py: no extension module in {package.submodule_search_locations[0]}")
+
+
+def replaced(name, text, pattern, lines):
+    """The text of the file `name` with `lines` where the pattern matches, which is one place."""
+    text, found = re.subn(pattern, lambda _: lines, text, flags=re.M | re.S)
+    if found != 1:
+        sys.exit(f"tools/generate.py: {name} has {found} places to write, not 1, for the pattern {pattern}")
+    return text
 
 
 # --- Python ---------------------------------------------------------------------------------------------
@@ -173,8 +182,8 @@ def loader_module(text, rows):
     docs = "\n".join(map(option_doc, rows)) + "\n"
     parameters = "\n".join(map(option_parameter, rows)) + "\n"
     first, last = rf"^ {{8}}{rows[0]['name']}: ", r"^ {8}runtime: "
-    text = re.sub(rf"{first}(?!int,).*?(?={last})", lambda _: docs, text, count=1, flags=re.M | re.S)
-    return re.sub(rf"{first}int,\n.*?(?={last})", lambda _: parameters, text, count=1, flags=re.M | re.S)
+    text = replaced(LOADER, text, rf"{first}(?!int,).*?(?={last})", docs)
+    return replaced(LOADER, text, rf"{first}int,\n.*?(?={last})", parameters)
 
 
 # The options for which the DataLoader has names, defaults or meanings of PyTorch's.
@@ -191,9 +200,9 @@ def torch_module(text, rows):
     docs = paragraph(f"{names}, runtime: as for `stoker.Loader`.", " " * 8, " " * 12) + "\n"
     parameters = "\n".join(map(option_parameter, rows)) + "\n"
     first, last = r"^ {8}(?:\w+,\s+)+runtime:", r"^ {8}buffers: "
-    text = re.sub(rf"{first}.*?(?={last})", lambda _: docs, text, count=1, flags=re.M | re.S)
+    text = replaced(TORCH, text, rf"{first}.*?(?={last})", docs)
     first = r"(?<=^ {8}remainder: str = \"pad\",\n)"
-    return re.sub(rf"{first}.*?(?={last})", lambda _: parameters, text, count=1, flags=re.M | re.S)
+    return replaced(TORCH, text, rf"{first}.*?(?={last})", parameters)
 
 
 # --- tables ------------------------------------------------------------------------------------------------
@@ -255,10 +264,8 @@ def table_of_options(rows):
 def with_tables(text, tables):
     """The page with each table between its two marks."""
     for name, table in tables.items():
-        begin, end = f"<!-- written by tools/generate.py: {name} -->\n\n", "\n\n<!-- end -->"
-        before, found, after = text.partition(begin)
-        if found:
-            text = before + begin + table + end + after.partition(end)[2]
+        begin = re.escape(f"<!-- written by tools/generate.py: {name} -->\n\n")
+        text = replaced(PAGE, text, rf"(?<={begin}).*?(?=\n\n<!-- end -->)", table)
     return text
 
 
@@ -277,7 +284,7 @@ def main():
         "transforms": table_of_transforms(tables["transforms"]),
         "loader": table_of_options(tables["loader"]),
     }
-    page = ROOT / "docs/loader-spec.md"
+    page = ROOT / PAGE
     written[page] = with_tables(page.read_text(), in_pages)
     stale = [path for path, text in written.items() if not path.exists() or path.read_text() != text]
     for path in stale:
