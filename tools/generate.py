@@ -186,7 +186,8 @@ def loader_module(text, rows):
     return replaced(LOADER, text, rf"{first}int,\n.*?(?={last})", parameters)
 
 
-# The options for which the DataLoader has names, defaults or meanings of PyTorch's.
+# The options whose lines in the DataLoader are written by hand. It has PyTorch's name, default or meaning
+# for each but `seed`, which stands among them.
 OF_TORCH = (
     *("batch_size", "shuffle", "seed", "dtype", "layout", "drop_remainder"),
     *("rank", "world", "remainder", "pin_memory"),
@@ -194,7 +195,7 @@ OF_TORCH = (
 
 
 def torch_module(text, rows):
-    """The module with all other options between `remainder` and `buffers`, in docstring and signature."""
+    """The module with all other options after `remainder`, in docstring, signature and dictionary."""
     rows = [row for row in rows if row["name"] not in OF_TORCH]
     names = ", ".join(row["name"] for row in rows)
     docs = paragraph(f"{names}, runtime: as for `stoker.Loader`.", " " * 8, " " * 12) + "\n"
@@ -202,7 +203,10 @@ def torch_module(text, rows):
     first, last = r"^ {8}(?:\w+,\s+)+runtime:", r"^ {8}buffers: "
     text = replaced(TORCH, text, rf"{first}.*?(?={last})", docs)
     first = r"(?<=^ {8}remainder: str = \"pad\",\n)"
-    return replaced(TORCH, text, rf"{first}.*?(?={last})", parameters)
+    text = replaced(TORCH, text, rf"{first}.*?(?={last})", parameters)
+    passed_on = "".join(f'            "{row["name"]}": {row["name"]},\n' for row in rows)
+    first, last = r"(?<=^ {12}\"remainder\": remainder,\n)", r"^ {12}\"runtime\": "
+    return replaced(TORCH, text, rf"{first}.*?(?={last})", passed_on)
 
 
 # --- tables ------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ import torch
 
 from stoker import _checks
 from stoker._mix import BatchTransform, split
-from stoker._options import DEFAULTS
 from stoker._parameters import Transform
 from stoker._runtime import Runtime
 from stoker._sources import Source
@@ -19,12 +18,9 @@ from stoker.torch._iterator import Iterator
 from stoker.torch._sampler import BatchSampler, Sequential, Shuffled
 from stoker.torch._share import Share
 
-# Options that a Loader does not get as they are given: the Share decides the ranks, drop_remainder is called
-# drop_last, and pin_memory means what PyTorch means by it.
-_NOT_PASSED_ON = {"rank", "world", "drop_remainder", "pin_memory"}
 
-
-# tools/generate.py writes the lines between `remainder` and `buffers`, in the docstring and in the signature.
+# tools/generate.py writes the lines between `remainder` and `buffers`, in the docstring and in the signature,
+# and those between `remainder` and `runtime` in the dictionary of options.
 class DataLoader:
     """Batches of transformed images as torch tensors, in the memory that stoker's workers wrote.
 
@@ -113,7 +109,6 @@ class DataLoader:
         pin_memory: bool = False,
         **others: Any,
     ) -> None:
-        given = locals()
         _options.check(others)
         if isinstance(source, Dataset):
             source = source.source
@@ -125,7 +120,6 @@ class DataLoader:
         images, mix = split(transforms)
         dtype = dtype or ("float32" if images else "uint8")
         options: dict[str, Any] = {
-            **{name: given[name] for name in DEFAULTS if name not in _NOT_PASSED_ON},
             "source": source,
             "transforms": images if mix is None else [*images, mix],
             "batch_size": batch_size,
@@ -133,6 +127,15 @@ class DataLoader:
             "drop_remainder": _checks.boolean("drop_last", drop_last),
             "dtype": str(dtype).removeprefix("torch.") if isinstance(dtype, torch.dtype) else dtype,
             "layout": layout or ("NCHW" if images else "NHWC"),
+            "seed": seed,
+            "remainder": remainder,
+            "exif_orientation": exif_orientation,
+            "max_pixels": max_pixels,
+            "max_scans": max_scans,
+            "depth": depth,
+            "wait_target": wait_target,
+            "weight": weight,
+            "lent_batches": lent_batches,
             "runtime": runtime,
         }
         self._share = Share(options, rank=rank, world=world, device=device, buffers=buffers)
