@@ -136,6 +136,11 @@ def test_arrays_are_not_pickled():
         pickle.dumps(stoker.arrays(np.zeros(3)))
 
 
+def test_arrays_have_no_files():
+    with pytest.raises(ValueError, match="in memory and has no files"):
+        stoker.arrays(np.zeros(3)).path(0)
+
+
 def test_transforms_want_images():
     crop = [stoker.RandomResizedCrop(8)]
     with pytest.raises(ValueError, match=r"uint8 \(height, width, 3\)"):

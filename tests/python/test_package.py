@@ -150,6 +150,13 @@ def test_labels_and_ids_belong_to_the_files(made):
     assert repr(again) == repr(source) and again.path(59) == source.path(59)
 
 
+def test_pickling_another_source_of_files_says_what_to_do(made):
+    source = stoker.Source(stoker.image_folder(made)._native, {}, "stoker.listed(…)")
+    assert source.path(59) == stoker.image_folder(made).path(59)
+    with pytest.raises(TypeError, match=r"stoker.listed\(…\) cannot be pickled; open it in each process"):
+        pickle.dumps(source)
+
+
 def test_a_relative_folder_is_the_same_from_elsewhere(made, monkeypatch):
     monkeypatch.chdir(made.parent)
     loader = make(made.name)

@@ -55,15 +55,28 @@ class Source:
     def _has_files(self) -> bool:
         return not self._columns
 
-    def _path(self, sample: int) -> str:
-        """The file of a sample. There must be files, and such a sample."""
-        return os.fsdecode(self._native.path(sample))
+    def path(self, sample: int) -> str:
+        """The file of a sample, by its id in an iterator's `sample_ids`.
+
+        Raises:
+            IndexError: there is no such sample.
+            InvalidArgumentError: samples in memory have no files (a ValueError).
+        """
+        if not self._has_files:
+            raise InvalidArgumentError(f"{self!r} is in memory and has no files")
+        return os.fsdecode(self._native.path(self._number(sample)))
+
+    def _number(self, sample: int) -> int:
+        number = _checks.integer("sample", sample, -(2**128), 2**128)
+        if not 0 <= number < len(self):
+            raise IndexError(f"sample is {number}; the source has samples 0 to {len(self) - 1}")
+        return number
 
     def _image(self, sample: int) -> Any:
         """The bytes of a sample's file, or its row of the images."""
         if self._columns:
             return self._columns[0][sample]
-        with open(self._path(sample), "rb") as file:
+        with open(self.path(sample), "rb") as file:
             return file.read()
 
     def _label(self, sample: int) -> Any:
@@ -78,6 +91,8 @@ class Source:
         return self._text
 
     def __reduce__(self) -> Any:
+        if self._has_files:
+            raise TypeError(f"{self!r} cannot be pickled; open it in each process")
         raise TypeError(
             "a stoker.arrays source cannot be pickled: it shares the arrays' memory; "
             "pickle the arrays, and call stoker.arrays in each process"
@@ -85,7 +100,7 @@ class Source:
 
 
 class ImageFolder(Source):
-    """A source whose samples are files; `image_folder` returns it."""
+    """The source that `image_folder` returns. It can be pickled, and knows skipped files and sizes."""
 
     def __init__(
         self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: dict[str, Any]
@@ -110,14 +125,6 @@ class ImageFolder(Source):
     def _root(self) -> str:
         return str(self._arguments["directory"])
 
-    def path(self, sample: int) -> str:
-        """The file of a sample, by its id in an iterator's `sample_ids`.
-
-        Raises:
-            IndexError: there is no such sample.
-        """
-        return self._path(self._number(sample))
-
     def image_size(self, sample: int) -> tuple[int, int] | None:
         """Height and width of a sample as displayed (EXIF orientation applied), from the folder's index.
 
@@ -128,12 +135,6 @@ class ImageFolder(Source):
             IndexError: there is no such sample.
         """
         return self._native.image_size(self._number(sample))
-
-    def _number(self, sample: int) -> int:
-        number = _checks.integer("sample", sample, -(2**128), 2**128)
-        if not 0 <= number < len(self):
-            raise IndexError(f"sample is {number}; the folder has samples 0 to {len(self) - 1}")
-        return number
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Unpickling opens the folder again; it must exist there."""

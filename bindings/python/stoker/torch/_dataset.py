@@ -79,7 +79,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
     def samples(self) -> list[tuple[str, int]]:
         """The file and label of each sample."""
         self._need(self._source._has_files, "samples")
-        return [(self._source._path(i), label) for i, label in enumerate(self.targets)]
+        return [(self._source.path(i), label) for i, label in enumerate(self.targets)]
 
     @property
     def imgs(self) -> list[tuple[str, int]]:
