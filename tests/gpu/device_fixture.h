@@ -1,4 +1,4 @@
-// The fixture of what gpu/device.h documents.
+// DeviceTest makes the device on which a test checks what gpu/device.h documents.
 #pragma once
 
 #include <gtest/gtest.h>

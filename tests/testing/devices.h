@@ -23,7 +23,8 @@ struct DeviceUnderTest {
   // What was done wrong on a FakeCuda, or is left there, fails the test when the device ends.
   std::function<std::shared_ptr<Device>(BeforeWork)> make;
 
-  // A device whose streams are delayed at random, some of them more than others.
+  // A device whose streams are delayed at random, some of them more than others; a GPU's streams,
+  // which have no hook, are not delayed.
   std::shared_ptr<Device> MakeDelayed() const;
 
   friend std::ostream& operator<<(std::ostream& out, const DeviceUnderTest& device) {
