@@ -148,11 +148,4 @@ Result<std::shared_ptr<const SampleSource>> Arrays(std::vector<ArrayColumn> colu
       std::make_shared<ArraySource>(std::move(columns), std::move(owner)));
 }
 
-std::span<const ArrayColumn> SampleSource::arrays() const { return {}; }
-
-bool SampleSource::has_labels() const {
-  if (!arrays().empty()) return arrays().size() == 2;
-  return size() != 0 && At(0).label != kNoLabel;
-}
-
 }  // namespace stoker

@@ -108,8 +108,9 @@ class SampleSource {
   // Image files that are not samples because of their extensions; Warning() mentions them.
   virtual SkippedFiles Skipped() const { return {}; }
 
-  // Whether samples have labels: all have one, or none has. In memory they are the second array;
-  // for samples in files At returns them, or kNoLabel if there are none.
+  // Whether samples have labels. In memory they are the second array. For samples in files At
+  // returns them, or kNoLabel for every sample if there are none; sample 0 decides, so a source
+  // must not mix the two.
   bool has_labels() const;
 
   // Class names by label; empty if labels have no names, or if there are no labels.
