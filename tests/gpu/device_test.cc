@@ -197,6 +197,10 @@ TEST_P(DeviceTest, AForkedChildIsRefused) {
   const auto refused = [](const Status& status) {
     return !status.ok() && status.error().code == Code::kFailedPrecondition;
   };
+  // The stream's thread has started: one that is starting may hold locks of a sanitizer's runtime,
+  // which the child would find locked.
+  ASSERT_TRUE(device_->Record(event, stream).ok());
+  ASSERT_TRUE(device_->Synchronize(event).ok());
   const pid_t child = fork();
   if (child == 0) {
     alarm(30);  // a hang becomes a signal
