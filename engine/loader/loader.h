@@ -108,7 +108,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
   uint32_t last_rows() const { return last_rows_; }  // of the last batch of an epoch
   const std::vector<ColumnSpec>& columns() const { return columns_; }  // of the delivered batches
-  int depth() const { return Stats().depth; }  // now, of the engine used last
+  // Now; of one iteration, if several are under way.
+  int depth() const { return Stats().depth; }
   const LoaderOptions& options() const { return options_; }
 
  private:

@@ -1,4 +1,4 @@
-// What a producer is made of, from the options of its loader: the plan, the columns and the slots.
+// Makes the parts of a producer from its loader's options: the plan, the columns and the slots.
 #pragma once
 
 #include <cstdint>

@@ -98,7 +98,7 @@ class Choice {
   int MinDepth(const TunerSettings& s, double part) const {
     const int loose = Fewest(s, &TunerSettings::depth, kLoose * part);
     const int depth = std::min(Fewest(s, &TunerSettings::depth, part), loose * 7 / 5);
-    // What the model misses at a depth of one shows in waits, unless there are waits anyway.
+    // At a depth of one, waits show what the model missed, unless the consumer waits anyway.
     if (depth == 1 && !AvoidsWaits() && Loss({1, s.workers, s.reads}) > 0) return 2;
     return depth;
   }

@@ -24,7 +24,7 @@ struct TunerSettings {
   friend bool operator==(const TunerSettings&, const TunerSettings&) = default;
 };
 
-// What a tuned depth starts with: one batch is made while one is taken.
+// The first depth, if it is tuned: one batch is made while one is taken.
 inline constexpr int kFirstDepth = 2;
 
 // The most that may be chosen. It changes with other loaders' needs and with free memory.

@@ -20,7 +20,8 @@ namespace stoker::testing {
 struct DeviceUnderTest {
   std::string name;  // letters only
   // A device whose streams call the hook before each piece of their work; a GPU's streams do not.
-  // What was done wrong on a FakeCuda, or is left there, fails the test when the device ends.
+  // Violations on a FakeCuda, and what is still allocated there, fail the test when the device
+  // ends.
   std::function<std::shared_ptr<Device>(BeforeWork)> make;
 
   // A device whose streams are delayed at random, some of them more than others; a GPU's streams,

@@ -216,7 +216,7 @@ TEST_F(IndexListingTest, ListsFoldersOfUnknownTime) {
   }
 }
 
-// What listing refuses is refused with an index, too.
+// A folder that cannot be listed is refused in spite of its index, for the same reason.
 TEST_F(IndexListingTest, RefusesWhatListingRefuses) {
   for (const auto& [change, words] : std::vector<std::pair<std::function<void()>, std::string>>{
            {[&] { fs::create_directory(root_ / "empty"); }, "has no image"},
