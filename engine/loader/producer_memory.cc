@@ -15,15 +15,14 @@ Result<Producer::Reserved> Producer::Reserve(const LoaderOptions& options,
                                              const std::optional<Plan>& plan) {
   Runtime& runtime = *options.runtime;
   const RuntimeOptions& runtime_options = runtime.options();
-  const int reads =
-      static_cast<int>(runtime_options.reads_in_flight) * runtime_options.reader_threads;
   ASSIGN_OR_RETURN(
       std::unique_ptr<MemoryLease> lease,
       runtime.memory().Lease(
           {.slot_bytes = SlotPool::SlotBytes(columns, options.batch_size, own.one_slab),
            .depth = options.depth,
            .threads = runtime_options.threads,
-           .requests = static_cast<uint32_t>(RowsAhead(reads, runtime_options.threads)),
+           .requests = static_cast<uint32_t>(
+               RowsAhead(runtime_options.all_reads(), runtime_options.threads)),
            .first_depth = kFirstDepth,
            .max_depth = MaxDepth(options, own, runtime_options),
            .workspace_bytes = kWorkspaceBytes + (plan ? plan->tile_bytes() : 0),

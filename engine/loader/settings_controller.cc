@@ -13,18 +13,15 @@ int MaxDepth(const LoaderOptions& options, const ProducerOptions& own,
              const RuntimeOptions& runtime_options) {
   constexpr int kMaxPinned = 16, kUsualMaxDepth = 64, kMaxDepth = 4096;
   if (own.pinned_for != nullptr) return kMaxPinned;
-  const int reads =
-      static_cast<int>(runtime_options.reads_in_flight) * runtime_options.reader_threads;
-  const int samples = RowsAhead(reads, runtime_options.threads);
+  const int samples = RowsAhead(runtime_options.all_reads(), runtime_options.threads);
   return std::clamp(2 * samples / static_cast<int>(options.batch_size), kUsualMaxDepth, kMaxDepth);
 }
 
 TunerLimits LimitsOf(const Runtime& runtime, const MemoryPlan& memory) {
   const RuntimeOptions& runtime_options = runtime.options();
-  return {
-      .depth = memory.max_depth,
-      .workers = runtime_options.threads,
-      .reads = static_cast<int>(runtime_options.reads_in_flight) * runtime_options.reader_threads};
+  return {.depth = memory.max_depth,
+          .workers = runtime_options.threads,
+          .reads = runtime_options.all_reads()};
 }
 
 TunerOptions TunerOptionsOf(const LoaderOptions& options, const Runtime& runtime) {

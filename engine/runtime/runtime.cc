@@ -27,9 +27,7 @@ constexpr uint32_t kUsualMaxReads = 64;  // per reader thread, if none is given
 
 // The settings that the user has given, which are not tuned.
 TunerSettings FixedBy(const RuntimeOptions& given, int threads) {
-  return {.depth = 0,
-          .workers = std::min(given.threads, threads),
-          .reads = static_cast<int>(given.reads_in_flight) * given.reader_threads};
+  return {.depth = 0, .workers = std::min(given.threads, threads), .reads = given.all_reads()};
 }
 
 Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high) {

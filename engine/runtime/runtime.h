@@ -34,6 +34,9 @@ struct RuntimeOptions {
   uint64_t memory_budget = 0;
   ExecutorKind executor = ExecutorKind::kTbb;  // falls back to kThreads if TBB cannot be used
   uint64_t shuffle_seed = 0;                   // for ExecutorKind::kShuffled
+
+  // Reads in flight over all reader threads.
+  int all_reads() const { return static_cast<int>(reads_in_flight) * reader_threads; }
 };
 
 // Shared by its loaders, which keep it alive. Thread-safe.
