@@ -16,7 +16,7 @@ for needed in ("stoker", "tensorflow"):
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "tensorflow"
 PHOTOS, CLASSES = 96, 4
-OPS = pytest.mark.parametrize("op", ["native", "fallback"])
+OPS = pytest.mark.parametrize("op", ["native", pytest.param("fallback", marks=pytest.mark.long)])
 
 
 @pytest.fixture(scope="module")

@@ -94,7 +94,7 @@ def test_an_exception_of_the_programs_handler(slow, alarm):
     assert slow.stats()["batches"] == 1  # it was raised when the batch was there
 
 
-@pytest.mark.parametrize("op", ["native", "fallback"])
+@pytest.mark.parametrize("op", ["native", pytest.param("fallback", marks=pytest.mark.long)])
 def test_a_handler_may_save_the_iterator(op, slow, alarm, tmp_path):
     iterator = iter(slow.as_tf_dataset(op=op).repeat(2))
     saved = []

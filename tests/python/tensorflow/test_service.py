@@ -51,7 +51,7 @@ def digests(batches):
     return sorted((np.asarray(x).tobytes(), np.asarray(y).tobytes()) for x, y in batches)
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_dynamic_every_batch_exactly_once(make, workers):
     with running("native", workers) as target:
         dataset = make(batch_size=2).as_tf_dataset(op="native")
@@ -90,7 +90,7 @@ def test_dynamic_with_the_fallback(make):
             list(distributed(unnamed, target, service.ShardingPolicy.DYNAMIC))
 
 
-@pytest.mark.parametrize("mode", ["zip", "take"])
+@pytest.mark.parametrize("mode", ["zip", pytest.param("take", marks=pytest.mark.long)])
 def test_dynamic_repetitions_that_end_early_begin_the_next_epoch(make, mode):
     with running("native", 1) as target:
         loader = make()
@@ -138,19 +138,14 @@ def photos(tmp_path_factory):
     return folder
 
 
-LONG = pytest.mark.long
-
-
-@pytest.fixture(scope="module", params=["native", pytest.param("fallback", marks=LONG)])
+@pytest.fixture(scope="module", params=["native", "fallback"])
 def place(request):
     with kills.running(request.param) as place:
         yield request.param, place
 
 
-HOW = ["repeat", *(pytest.param(how, marks=LONG) for how in ("loops", "pinned repeat", "pinned loops"))]
-
-
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.long
+@pytest.mark.parametrize("how", ["repeat", "loops", "pinned repeat", "pinned loops"])
 def test_a_killed_dispatcher_goes_on_where_it_was(place, photos, how):
     """In epochs 0, 1 and 2, one job after another through the same service.
 
@@ -166,7 +161,7 @@ def test_a_killed_dispatcher_goes_on_where_it_was(place, photos, how):
     assert max(lost) <= 1 and min(lost) == 0, lost
 
 
-@LONG
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["repeat", "loops"])
 def test_a_killed_worker_loses_what_it_had_and_repeats_nothing(photos, how):
     with kills.running("native") as service_:
@@ -175,7 +170,7 @@ def test_a_killed_worker_loses_what_it_had_and_repeats_nothing(photos, how):
             assert (outcome.twice, outcome.strange, outcome.ended) == (0, 0, True)
 
 
-@LONG
+@pytest.mark.long
 def test_both_killed_at_once(photos):
     with kills.running("native") as service_:
         source = kills.source_of("native", "repeat", photos)
@@ -208,6 +203,7 @@ def test_follow_epochs_says_that_the_service_does_not_follow(make, op):
             fit(loader, dataset, initial_epoch=3, epochs=5)
 
 
+@pytest.mark.long
 def test_follow_epochs_says_that_a_dispatcher_elsewhere_does_not_follow(photos):
     with kills.running("native") as service_:
         loader = stoker.Loader(stoker.image_folder(photos), [stoker.Resize((SIZE, SIZE))], batch_size=8)
