@@ -31,8 +31,10 @@ inline constexpr int kFirstDepth = 2;
 using TunerLimits = TunerSettings;
 
 // How many samples may be in use: enough that each worker has two in progress and one waiting while
-// all reads are in flight.
-constexpr int RowsAhead(int reads, int workers) { return reads + 3 * workers; }
+// all reads are in flight. Reading goes on when half of them are free, and a reader thread that
+// wakes up then may wait for a core until the scheduler's next tick. With few reads in flight more
+// samples last the workers so long.
+constexpr int RowsAhead(int reads, int workers) { return (reads < 32 ? 32 : reads) + 3 * workers; }
 
 struct TunerOptions {
   TunerSettings fixed;         // what a user has set; 0: to be chosen
