@@ -9,6 +9,7 @@
 // construction, so that a simulator runs it as it is. One thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 
@@ -32,9 +33,9 @@ using TunerLimits = TunerSettings;
 
 // How many samples may be in use: enough that each worker has two in progress and one waiting while
 // all reads are in flight. Reading goes on when half of them are free, and a reader thread that
-// wakes up then may wait for a core until the scheduler's next tick. With few reads in flight more
-// samples last the workers so long.
-constexpr int RowsAhead(int reads, int workers) { return (reads < 32 ? 32 : reads) + 3 * workers; }
+// wakes up then may wait for a core until the scheduler's next tick, some 4 ms. So at least 32 are
+// allowed beside the workers': with 8, two workers ran out of photographs before the tick.
+constexpr int RowsAhead(int reads, int workers) { return std::max(reads, 32) + 3 * workers; }
 
 struct TunerOptions {
   TunerSettings fixed;         // what a user has set; 0: to be chosen
