@@ -10,6 +10,7 @@
 
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,8 +50,11 @@ std::vector<Transform> TinyTransforms() {
 class TinySource final : public SampleSource {
  public:
   uint64_t size() const override { return 1'281'167; }
-  SampleRef At(uint64_t id) const override {
-    return {.id = id, .file = static_cast<uint32_t>(id), .label = static_cast<int64_t>(id % 1000)};
+  std::span<const Field> fields() const override { return ImageFields(/*labels=*/true); }
+  ByteRange RangeOf(uint64_t id) const override { return {.file = static_cast<uint32_t>(id)}; }
+  void FixedRows(size_t /*field*/, std::span<const uint64_t> ids, void* rows) const override {
+    auto* label = static_cast<int64_t*>(rows);
+    for (const uint64_t id : ids) *label++ = static_cast<int64_t>(id % 1000);
   }
   void PathOf(uint32_t, std::string& path) const override {
     path = "/data/imagenet/train/n01440764/n01440764_10026.JPEG";

@@ -29,7 +29,7 @@ struct ColumnSpec {
   DType dtype = DType::kU8;
   std::vector<int64_t> row_shape;  // without the batch dimension; {} for a scalar
 
-  size_t row_bytes() const;
+  size_t row_bytes() const { return BytesOf(dtype, row_shape); }
 };
 
 // One tensor of a batch: C order, dense, rows first. `data` is 64-byte aligned and writable; it

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace stoker {
 
@@ -44,6 +45,13 @@ constexpr size_t SizeOf(DType dtype) {
       return 8;
   }
   return 0;
+}
+
+// Bytes of an array with this shape, dense.
+constexpr size_t BytesOf(DType dtype, std::span<const int64_t> shape) {
+  size_t bytes = SizeOf(dtype);
+  for (const int64_t d : shape) bytes *= static_cast<size_t>(d);
+  return bytes;
 }
 
 // NumPy's names: "bool", "uint8", "float32"; "bfloat16", as ml_dtypes calls it.

@@ -26,12 +26,6 @@ uint64_t BytesOf(const ColumnSpec& spec, int64_t batch_size) {
 
 }  // namespace
 
-size_t ColumnSpec::row_bytes() const {
-  size_t bytes = SizeOf(dtype);
-  for (int64_t d : row_shape) bytes *= static_cast<size_t>(d);
-  return bytes;
-}
-
 void* Slot::Row(size_t column, int64_t row) const {
   const Column& c = columns[column];
   size_t row_bytes = SizeOf(c.dtype);

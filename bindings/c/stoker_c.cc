@@ -348,7 +348,7 @@ stoker_error* DatasetPath(stoker_dataset* dataset, uint64_t sample, char* path) 
       return Error{Code::kFailedPrecondition, "samples in memory have no paths"};
     }
     std::string found;
-    source.PathOf(source.At(sample).file, found);
+    source.PathOf(source.RangeOf(sample).file, found);
     if (found.size() >= STOKER_MAX_PATH) {
       return Error{.code = Code::kFailedPrecondition,
                    .cause = "the path is longer than a system call accepts",

@@ -30,7 +30,7 @@ namespace py = pybind11;
 
 LoaderHandle::LoaderHandle(std::string key, const std::string& spec, const SourceHandle& source,
                            const RuntimeHandle& runtime)
-    : key_(std::move(key)), columns_(source.source->has_labels() ? 2 : 1) {
+    : key_(std::move(key)), columns_(source.source->label() ? 2 : 1) {
   LoaderOptions options = Value([&] {
     const WithoutGil released;  // it may open a device
     return ParseLoaderSpec(spec, source.source);

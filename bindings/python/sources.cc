@@ -78,7 +78,7 @@ py::list ClassesOf(const SourceHandle& self) {
 py::bytes PathOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
   std::string path;
-  self.source->PathOf(self.source->At(id).file, path);
+  self.source->PathOf(self.source->RangeOf(id).file, path);
   return py::bytes(path);
 }
 
@@ -92,7 +92,7 @@ py::dict SkippedBy(const SourceHandle& self) {
 
 int64_t LabelOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
-  return self.source->At(id).label;
+  return self.source->LabelOf(id);
 }
 
 // (height, width) of the image as viewed, or None.
@@ -111,8 +111,8 @@ void AddSources(py::module_& module) {
   py::class_<SourceHandle>(module, "Source")
       .def("__len__", [](const SourceHandle& self) { return self.source->size(); })
       .def_property_readonly("classes", &ClassesOf)
-      .def_property_readonly("has_labels",
-                             [](const SourceHandle& self) { return self.source->has_labels(); })
+      .def_property_readonly(
+          "has_labels", [](const SourceHandle& self) { return self.source->label().has_value(); })
       .def_property_readonly("fingerprint",
                              [](const SourceHandle& self) {
                                const WithoutGil released;  // the array may be a mapped file

@@ -8,7 +8,6 @@
 #include "core/image.h"
 #include "core/try.h"
 #include "engine/loader/option_table.h"
-#include "io/sources/arrays.h"
 #include "transforms/resize/row_format.h"
 
 namespace stoker {
@@ -32,7 +31,7 @@ Status CheckNumbers(const LoaderOptions& given) {
 // Checks the layout and dtype of the output. Plan::Compile checks everything else.
 Status CheckOutput(const LoaderOptions& options) {
   if (CopiesRows(options)) {
-    const ArrayColumn& array = options.source->arrays()[0];
+    const Field& array = options.source->fields()[0];
     if (options.layout != Layout::kNhwc) {
       return Error{.code = Code::kInvalidArgument,
                    .cause = std::string("layout is ") + NameOf(options.layout) + ", but rows of '" +
@@ -55,7 +54,7 @@ Status CheckOutput(const LoaderOptions& options) {
 // Transforms need RGB with 8 bits per channel.
 Status CheckImages(const LoaderOptions& options) {
   if (options.source->arrays().empty() || CopiesRows(options)) return {};
-  const ArrayColumn& array = options.source->arrays()[0];
+  const Field& array = options.source->fields()[0];
   const std::vector<int64_t>& shape = array.row_shape;
   if (array.dtype == DType::kU8 && shape.size() == 3 && shape[2] == 3 &&
       std::max(shape[0], shape[1]) <= kMaxSidePixels) {

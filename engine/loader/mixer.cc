@@ -1,14 +1,15 @@
 #include "engine/loader/mixer.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "core/deferred_ops.h"
 #include "core/plural.h"
 #include "core/try.h"
-#include "io/sources/arrays.h"
 #include "transforms/mix/draw_mix.h"
 #include "transforms/resize/row_format.h"
 
@@ -16,7 +17,7 @@ namespace stoker {
 
 namespace {
 
-constexpr size_t kImages = 0, kLabels = 1;  // columns
+constexpr size_t kImages = 0;  // the column
 
 Error InvalidMix(std::string cause, std::string advice = "") {
   return {.code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
@@ -27,53 +28,19 @@ bool Cuts(const BatchMix& mix) {
                      [](const auto& choice) { return std::holds_alternative<CutMix>(choice); });
 }
 
-bool IsInteger(DType dtype) { return dtype >= DType::kU8 && dtype <= DType::kI64; }
-
-template <typename T>
-int64_t As(const uint8_t* from) {
-  T value = 0;
-  std::memcpy(&value, from, sizeof(value));
-  // A value beyond int64_t is as invalid as any other wrong label.
-  return std::in_range<int64_t>(value) ? static_cast<int64_t>(value) : INT64_MAX;
-}
-
-// Precondition: IsInteger.
-int64_t IntegerAt(const ArrayColumn& labels, uint64_t id) {
-  const uint8_t* from = labels.Row(id);
-  switch (labels.dtype) {
-    case DType::kU8:
-      return As<uint8_t>(from);
-    case DType::kI8:
-      return As<int8_t>(from);
-    case DType::kU16:
-      return As<uint16_t>(from);
-    case DType::kI16:
-      return As<int16_t>(from);
-    case DType::kU32:
-      return As<uint32_t>(from);
-    case DType::kI32:
-      return As<int32_t>(from);
-    case DType::kU64:
-      return As<uint64_t>(from);
-    default:
-      return As<int64_t>(from);
-  }
-}
-
 // The number of classes; an error if the source has no labels.
 Result<int64_t> ClassesOf(const LoaderOptions& options) {
   const BatchMix& mix = *options.mix;
   const SampleSource& source = *options.source;
   const std::string name = NameOf(mix), option = name + ".num_classes";
   const auto known = static_cast<int64_t>(source.classes().size());
-  const auto arrays = source.arrays();
-  if (!source.has_labels()) {
+  const std::optional<size_t> label = source.label();
+  if (!label) {
     return InvalidMix(name + " mixes labels, and " + source.Describe() + " has none");
   }
-  if (arrays.size() == 2 &&
-      !(IsInteger(arrays[1].dtype) && arrays[1].row_bytes() == SizeOf(arrays[1].dtype))) {
-    return InvalidMix(name + " needs one integer per sample as label; the rows of '" +
-                          arrays[1].name + "' are " + DescribeRow(arrays[1]),
+  if (const Field& labels = source.fields()[*label]; !labels.is_integer()) {
+    return InvalidMix(name + " needs one integer per sample as label; the rows of '" + labels.name +
+                          "' are " + DescribeRow(labels),
                       "Give class numbers");
   }
   if (mix.num_classes == 0 && known == 0) {
@@ -97,8 +64,8 @@ MixedRow TransformedRow(const ColumnSpec& images, Layout layout) {
   return {images.dtype, side(0), side(1), side(2), 1};
 }
 
-// A copied array row: any shape can be blended, but only one that looks like an image can be cut.
-Result<MixedRow> CopiedRow(const ArrayColumn& array, const BatchMix& mix) {
+// A copied row: any shape can be blended, but only one that looks like an image can be cut.
+Result<MixedRow> CopiedRow(const Field& array, const BatchMix& mix) {
   if (!IsPixelType(array.dtype)) {
     return InvalidMix(std::string(NameOf(mix)) +
                           " mixes uint8, float16, bfloat16 or float32; the rows of '" + array.name +
@@ -142,20 +109,41 @@ Result<Mixer> Mixer::Make(const LoaderOptions& options, bool defer_to_device,
   Mixer mixer;
   mixer.mix_ = *options.mix;
   if (options.transforms.empty() && !options.source->arrays().empty()) {
-    ASSIGN_OR_RETURN(mixer.image_, CopiedRow(options.source->arrays()[kImages], *options.mix));
+    ASSIGN_OR_RETURN(mixer.image_, CopiedRow(options.source->fields()[kImages], *options.mix));
   } else {
     mixer.on_device_ = defer_to_device;
     const Layout layout = defer_to_device ? Layout::kNhwc : options.layout;
     mixer.image_ = TransformedRow(columns[kImages], layout);
   }
   mixer.label_ = {.dtype = DType::kF32, .values = static_cast<size_t>(classes)};
-  columns[kLabels].dtype = DType::kF32;
-  columns[kLabels].row_shape = {classes};
+  mixer.label_column_ = *options.source->label();  // the column of a field has its number
+  mixer.label_field_ = options.source->fields()[mixer.label_column_];
+  columns[mixer.label_column_].dtype = DType::kF32;
+  columns[mixer.label_column_].row_shape = {classes};
   return mixer;
 }
 
-Status Mixer::WriteLabel(int64_t label, uint64_t id, Slot& slot, uint32_t row) const {
-  auto* const one_hot = static_cast<float*>(slot.Row(kLabels, row));
+Status Mixer::WriteLabels(const SampleSource& source, std::span<const uint64_t> ids, Slot& slot,
+                          uint32_t row) const {
+  constexpr size_t kAtATime = 32;
+  const size_t bytes = label_field_.row_bytes();
+  std::array<uint64_t, kAtATime> labels{};  // each as large as any integer
+  auto* one_hot = static_cast<float*>(slot.Row(label_column_, row));
+  while (!ids.empty()) {
+    const std::span<const uint64_t> now = ids.first(std::min(ids.size(), kAtATime));
+    source.FixedRows(label_column_, now, labels.data());
+    const auto* label = reinterpret_cast<const uint8_t*>(labels.data());
+    for (const uint64_t id : now) {
+      TRY(WriteLabel(label_field_.IntegerIn(label), id, one_hot));
+      label += bytes;
+      one_hot += label_.values;
+    }
+    ids = ids.subspan(now.size());
+  }
+  return {};
+}
+
+Status Mixer::WriteLabel(int64_t label, uint64_t id, float* one_hot) const {
   std::fill_n(one_hot, label_.values, 0.0F);
   if (label >= 0 && static_cast<uint64_t>(label) < label_.values) {
     one_hot[label] = 1;
@@ -167,10 +155,6 @@ Status Mixer::WriteLabel(int64_t label, uint64_t id, Slot& slot, uint32_t row) c
                     std::string("Raise ") + NameOf(mix_) + ".num_classes, or correct the label");
 }
 
-Status Mixer::CopyLabel(const ArrayColumn& labels, uint64_t id, Slot& slot, uint32_t row) const {
-  return WriteLabel(IntegerAt(labels, id), id, slot, row);
-}
-
 void Mixer::Mix(Slot& slot, const DrawKey& first_row) const {
   const ImageSize image{static_cast<int>(image_.width), static_cast<int>(image_.height)};
   const DrawnMix drawn = DrawMix(mix_, first_row, image);
@@ -180,7 +164,7 @@ void Mixer::Mix(Slot& slot, const DrawKey& first_row) const {
   } else {
     MixRows(drawn, image_, rows, slot.columns[kImages].data);
   }
-  MixRows({false, drawn.lam, {}}, label_, rows, slot.columns[kLabels].data);
+  MixRows({false, drawn.lam, {}}, label_, rows, slot.columns[label_column_].data);
 }
 
 }  // namespace stoker

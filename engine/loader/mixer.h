@@ -2,8 +2,9 @@
 // delivered; labels become soft.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "core/batch.h"
@@ -11,7 +12,7 @@
 #include "core/result.h"
 #include "core/slot_pool.h"
 #include "engine/loader/options.h"
-#include "io/sources/arrays.h"
+#include "io/sources/source.h"
 #include "transforms/mix/batch_mix.h"
 #include "transforms/mix/mix_rows.h"
 
@@ -27,11 +28,12 @@ class Mixer {
   static Result<Mixer> Make(const LoaderOptions& options, bool defer_to_device,
                             std::vector<ColumnSpec>& columns);
 
-  // Writes the label of sample `id` to row `row`: 1 for its class, 0 for all others.
-  // InvalidArgument names a label that is not in [0, num_classes).
-  Status WriteLabel(int64_t label, uint64_t id, Slot& slot, uint32_t row) const;
-  // The same for a sample in memory.
-  Status CopyLabel(const ArrayColumn& labels, uint64_t id, Slot& slot, uint32_t row) const;
+  // The column of the labels, and their field.
+  size_t label_column() const { return label_column_; }
+  // Writes the labels of these samples of `source` to the rows from `row` on: 1 for a sample's
+  // class, 0 for all others. InvalidArgument names a label that is not in [0, num_classes).
+  Status WriteLabels(const SampleSource& source, std::span<const uint64_t> ids, Slot& slot,
+                     uint32_t row) const;
 
   // Mixes all rows of the slot as DrawMix chooses for the key of its first row. No other thread may
   // use the slot meanwhile. If a device applies the deferred operations, the images are left as
@@ -41,7 +43,11 @@ class Mixer {
  private:
   Mixer() = default;
 
+  Status WriteLabel(int64_t label, uint64_t id, float* one_hot) const;
+
   BatchMix mix_;
+  size_t label_column_ = 0;
+  Field label_field_;
   MixedRow image_, label_;
   bool on_device_ = false;  // images are mixed on the device
 };

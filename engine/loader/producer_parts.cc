@@ -7,7 +7,6 @@
 #include "core/try.h"
 #include "engine/loader/check_options.h"
 #include "gpu/device_pinning.h"
-#include "io/sources/arrays.h"
 
 namespace stoker {
 
@@ -25,10 +24,10 @@ Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool defer_to_d
 
 std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optional<Plan>& plan) {
   std::vector<ColumnSpec> columns;
-  for (const ArrayColumn& array : source.arrays()) {
-    columns.push_back({array.name, array.dtype, array.row_shape});
+  for (const Field& field : source.fields()) {
+    columns.push_back({field.name, field.dtype, field.row_shape});
   }
-  if (columns.empty()) columns = {{"image", DType::kU8, {}}, {"label", DType::kI64, {}}};
+  if (HasOnlyImages(source)) columns.push_back({"label", DType::kI64, {}});
   if (plan) {
     columns[0].dtype = plan->dtype();
     columns[0].row_shape = plan->row_shape();
@@ -60,7 +59,7 @@ uint32_t RunOf(const LoaderOptions& options) {
   constexpr size_t kRunBytes = 64 << 10;
   if (!CopiesRows(options)) return 1;
   size_t bytes = 0;
-  for (const ArrayColumn& array : options.source->arrays()) bytes += array.row_bytes();
+  for (const Field& field : options.source->fields()) bytes += field.row_bytes();
   return static_cast<uint32_t>(std::clamp<size_t>(kRunBytes / bytes, 1, options.batch_size));
 }
 

@@ -18,7 +18,13 @@ namespace stoker {
 // The compiled transforms; none if rows are copied as they are. Errors: those of Plan::Compile.
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool defer_to_device);
 
-// The columns of a batch. `plan`: none if rows are copied as they are.
+// Whether samples are images alone. Batches of them have labels all the same, of kNoLabel.
+inline bool HasOnlyImages(const SampleSource& source) {
+  return source.fields().size() == 1 && source.fields()[0].kind == Field::Kind::kImage;
+}
+
+// The columns of a batch: those of the source's fields, with their numbers, and stoker's own.
+// `plan`: none if rows are copied as they are.
 std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optional<Plan>& plan);
 
 SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOptions& own,

@@ -26,11 +26,12 @@ size_t ReadFeed::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
     const SamplerEntry entry = sampler_.At(ticket->slot->epoch, ticket->slot->index, ticket->row);
     next.ticket = *ticket;
     next.draw = {options_.seed, ticket->slot->epoch, entry.position};
-    next.sample = options_.source->At(entry.sample);
+    next.sample = entry.sample;
     next.path.Claim(now, behind_workers);
-    next.read.offset = next.sample.offset;
-    next.read.length = next.sample.length;
-    options_.source->PathOf(next.sample.file, next.read.path);
+    const ByteRange range = options_.source->RangeOf(entry.sample);
+    next.read.offset = range.offset;
+    next.read.length = range.length;
+    options_.source->PathOf(range.file, next.read.path);
     requests[filled++] = &next.read;
   }
   return filled;

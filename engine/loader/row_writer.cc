@@ -1,11 +1,12 @@
 #include "engine/loader/row_writer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 #include <utility>
 
 #include "core/stage_times.h"
+#include "core/try.h"
+#include "engine/loader/producer_parts.h"
 #include "io/sources/arrays.h"
 
 namespace stoker {
@@ -27,9 +28,12 @@ RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::
                      std::optional<Mixer> mixer, SamplesInFlight& samples, MemoryBudget& memory,
                      int workers)
     : options_(options),
+      source_(*options.source),
       sampler_(sampler),
       plan_(std::move(plan)),
       mixer_(std::move(mixer)),
+      fields_(source_.fields().size()),
+      only_images_(HasOnlyImages(source_)),
       samples_(samples),
       counters_(static_cast<size_t>(workers)),
       paces_(static_cast<size_t>(workers)) {
@@ -69,9 +73,9 @@ class RowWriter::SampleFeed final : public ImageFeed {
     }
     const RowTicket& ticket = sample.ticket;
     if (!status.ok()) status = std::move(status).error().WithFile(sample.read.path);
-    ticket.slot->sample_ids[ticket.row] = sample.sample.id;
-    Status labelled = WriteLabel(sample);
-    if (status.ok()) status = std::move(labelled);
+    ticket.slot->sample_ids[ticket.row] = sample.sample;
+    Status written = writer_.WriteFields(ticket);
+    if (status.ok()) status = std::move(written);
     const uint64_t work = Count(sample.read.size);
     pace_.End(sample.path.times(), since_);
     samples_.End(index, work, std::move(status), worker_);
@@ -80,16 +84,6 @@ class RowWriter::SampleFeed final : public ImageFeed {
 
  private:
   static constexpr int kMax = 8;
-
-  Status WriteLabel(const SampleInFlight& sample) const {
-    const int64_t label = sample.sample.label;
-    Slot& slot = *sample.ticket.slot;
-    if (writer_.mixer_) {
-      return writer_.mixer_->WriteLabel(label, sample.sample.id, slot, sample.ticket.row);
-    }
-    *static_cast<int64_t*>(slot.Row(1, sample.ticket.row)) = label;
-    return {};
-  }
 
   std::optional<uint32_t> Take() {
     if (next_) return std::exchange(next_, std::nullopt);
@@ -101,7 +95,7 @@ class RowWriter::SampleFeed final : public ImageFeed {
     pace_.Begin(sample.path.times(), NowNanoseconds());
     // A crop index larger than its photograph is not worth its memory, whatever it says.
     const uint64_t most = std::max<uint64_t>(sample.read.size, kCropIndexBytes);
-    writer_.options_.source->ReadCropIndex(sample.sample.id, most, sample.crop_index);
+    writer_.source_.ReadCropIndex(sample.sample, most, sample.crop_index);
     return {index,
             {sample.read.buffer.data(), sample.read.size},
             sample.draw,
@@ -150,41 +144,37 @@ void RowWriter::Copy(uint32_t run, int worker, Samples& samples) {
   samples.End(run, after - before, std::move(status), worker);
 }
 
-// Copies rows in memory column by column; images are transformed if there is a plan.
+// Images are transformed if there is a plan.
 Status RowWriter::FillRun(const RowTicket& ticket, int worker, StageTimes& times) {
   Slot& slot = *ticket.slot;
-  const std::span<const ArrayColumn> arrays = options_.source->arrays();
+  const std::span<const ArrayColumn> arrays = source_.arrays();
   const std::span<uint64_t> ids = std::span(slot.sample_ids).subspan(ticket.row, ticket.rows);
   uint32_t row = ticket.row;
   for (uint64_t& id : ids) {
     const SamplerEntry entry = sampler_.At(slot.epoch, slot.index, row);
     id = entry.sample;
     if (plan_) {
-      Status status =
-          plan_->Apply(ImageOf(arrays[0], id), {options_.seed, slot.epoch, entry.position},
-                       workspace(worker), slot.Row(0, row), times, WorkOf(slot, row));
-      if (!status.ok()) return status;
+      TRY(plan_->Apply(ImageOf(arrays[0], id), {options_.seed, slot.epoch, entry.position},
+                       workspace(worker), slot.Row(0, row), times, WorkOf(slot, row)));
     }
     ++row;
   }
-  for (size_t c = plan_ ? 1 : 0; c < arrays.size(); ++c) {
-    if (c == 1 && mixer_) return WriteLabels(ticket);
-    const size_t bytes = arrays[c].row_bytes();
-    auto* to = static_cast<uint8_t*>(slot.Row(c, ticket.row));
-    for (uint64_t id : ids) {
-      std::memcpy(to, arrays[c].Row(id), bytes);
-      to += bytes;
-    }
-  }
-  return {};
+  return WriteFields(ticket);
 }
 
-// Turns class numbers into one-hot rows.
-Status RowWriter::WriteLabels(const RowTicket& ticket) const {
-  const ArrayColumn& labels = options_.source->arrays()[1];
-  for (uint32_t row = ticket.row; row < ticket.row + ticket.rows; ++row) {
-    const uint64_t id = ticket.slot->sample_ids[row];
-    if (Status s = mixer_->CopyLabel(labels, id, *ticket.slot, row); !s.ok()) return s;
+// Writes all columns but the one that the plan writes. Precondition: the rows' ids are known.
+Status RowWriter::WriteFields(const RowTicket& ticket) const {
+  Slot& slot = *ticket.slot;
+  const auto ids = std::span<const uint64_t>(slot.sample_ids).subspan(ticket.row, ticket.rows);
+  for (size_t field = plan_ ? 1 : 0; field < fields_; ++field) {
+    if (mixer_ && field == mixer_->label_column()) {
+      TRY(mixer_->WriteLabels(source_, ids, slot, ticket.row));
+    } else {
+      source_.FixedRows(field, ids, slot.Row(field, ticket.row));
+    }
+  }
+  if (only_images_) {
+    std::fill_n(static_cast<int64_t*>(slot.Row(1, ticket.row)), ticket.rows, kNoLabel);
   }
   return {};
 }

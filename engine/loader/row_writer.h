@@ -70,13 +70,16 @@ class RowWriter {
   class SampleFeed;
 
   Status FillRun(const RowTicket& ticket, int worker, StageTimes& times);
-  Status WriteLabels(const RowTicket& ticket) const;
+  Status WriteFields(const RowTicket& ticket) const;
   void* WorkOf(const Slot& slot, uint32_t row) const;
 
   const LoaderOptions& options_;
+  const SampleSource& source_;
   const Sampler& sampler_;
   const std::optional<Plan> plan_;
   const std::optional<Mixer> mixer_;
+  const size_t fields_;     // of the source
+  const bool only_images_;  // HasOnlyImages
   SamplesInFlight& samples_;
   std::vector<std::unique_ptr<Workspace, void (*)(Workspace*)>> workspaces_;  // by worker
   std::vector<WorkerCounters> counters_;                                      // by worker

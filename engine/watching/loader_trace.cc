@@ -28,7 +28,7 @@ void LoaderTrace::TellBatch(const BatchRecord& batch, const LastRow& last_row) c
                                         {"mix", mixed_from, batch.complete_ns},
                                         {"ready", batch.complete_ns, batch.taken_ns}}};
   std::string file;
-  if (batch.reads != 0) source_.PathOf(source_.At(last_row.sample).file, file);
+  if (batch.reads != 0) source_.PathOf(source_.RangeOf(last_row.sample).file, file);
   const auto ms = [](uint64_t ns) { return static_cast<double>(ns) / 1e6; };
   const double reads = std::max<uint32_t>(batch.reads, 1);
   const WaitCauses& waited = batch.waited;

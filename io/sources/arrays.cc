@@ -1,6 +1,7 @@
 #include "io/sources/arrays.h"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 #include <string>
 #include <utility>
@@ -62,8 +63,12 @@ Status CheckColumns(const std::vector<ArrayColumn>& columns) {
   return {};
 }
 
+Field FieldOf(const ArrayColumn& column) {
+  return {.name = column.name, .dtype = column.dtype, .row_shape = column.row_shape};
+}
+
 std::string DescribeColumn(const ArrayColumn& column) {
-  return column.name + ": " + std::to_string(column.samples) + " × " + DescribeRow(column);
+  return column.name + ": " + std::to_string(column.samples) + " × " + DescribeRow(FieldOf(column));
 }
 
 // Limits of a fingerprint: runs of neighbouring rows, and in each run rows and bytes. The rows may
@@ -98,14 +103,28 @@ uint64_t HashOf(const ArrayColumn& column, uint64_t seed) {
 class ArraySource final : public SampleSource {
  public:
   ArraySource(std::vector<ArrayColumn> columns, std::shared_ptr<void> owner)
-      : columns_(std::move(columns)), owner_(std::move(owner)) {}
+      : columns_(std::move(columns)), owner_(std::move(owner)) {
+    for (const ArrayColumn& column : columns_) fields_.push_back(FieldOf(column));
+    if (fields_.size() == 2) fields_[1].is_label = true;
+  }
 
   uint64_t size() const override { return columns_[0].samples; }
-  SampleRef At(uint64_t id) const override { return {.id = id}; }
+  std::span<const Field> fields() const override { return fields_; }
+  ByteRange RangeOf(uint64_t /*id*/) const override { return {}; }
   void PathOf(uint32_t, std::string& path) const override { path.clear(); }
   const std::vector<std::string>& classes() const override { return classes_; }
   uint64_t memory_bytes() const override { return sizeof(*this); }
   std::span<const ArrayColumn> arrays() const override { return columns_; }
+
+  void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override {
+    const ArrayColumn& column = columns_[field];
+    const size_t bytes = column.row_bytes();
+    auto* to = static_cast<uint8_t*>(rows);
+    for (const uint64_t id : ids) {
+      std::memcpy(to, column.Row(id), bytes);
+      to += bytes;
+    }
+  }
 
   uint64_t Fingerprint() const override {
     uint64_t hash = columns_.size();
@@ -124,19 +143,12 @@ class ArraySource final : public SampleSource {
 
  private:
   const std::vector<ArrayColumn> columns_;
+  std::vector<Field> fields_;  // by column
   const std::shared_ptr<void> owner_;
   const std::vector<std::string> classes_;  // empty: labels have no names
 };
 
 }  // namespace
-
-std::string DescribeRow(const ArrayColumn& column) {
-  std::string text = NameOf(column.dtype);
-  for (size_t i = 0; i < column.row_shape.size(); ++i) {
-    text += (i == 0 ? " (" : ", ") + std::to_string(column.row_shape[i]);
-  }
-  return column.row_shape.empty() ? text : text + ")";
-}
 
 Result<std::shared_ptr<const SampleSource>> Arrays(std::vector<ArrayColumn> columns,
                                                    std::shared_ptr<void> owner) {

@@ -25,11 +25,7 @@ struct ArrayColumn {
   // Bytes from one row to the next; may be negative or 0. nullopt: the rows are contiguous.
   std::optional<int64_t> row_stride{};
 
-  size_t row_bytes() const {
-    size_t bytes = SizeOf(dtype);
-    for (int64_t d : row_shape) bytes *= static_cast<size_t>(d);
-    return bytes;
-  }
+  size_t row_bytes() const { return BytesOf(dtype, row_shape); }
   // Precondition: id < samples.
   const uint8_t* Row(uint64_t id) const {
     const int64_t stride = row_stride ? *row_stride : static_cast<int64_t>(row_bytes());
@@ -37,8 +33,9 @@ struct ArrayColumn {
   }
 };
 
-// One or two columns with the same number of samples become a batch's columns, in this order and
-// with these names; transforms apply to the first one, the image. Any element type and row shape.
+// One or two columns with the same number of samples become the fields of the samples and a batch's
+// columns, in this order and with these names; transforms apply to the first one, the image, and
+// the second one is the label. Any element type and row shape.
 // Nothing is copied before it is put into a batch.
 //
 // The memory is the caller's. `owner`, which may be null, keeps it valid: the source releases it on
@@ -49,8 +46,5 @@ struct ArrayColumn {
 // more than seven dimensions, rows of 2^42 bytes or more.
 Result<std::shared_ptr<const SampleSource>> Arrays(std::vector<ArrayColumn> columns,
                                                    std::shared_ptr<void> owner);
-
-// The type and shape of a row: "uint8 (28, 28)", "int64".
-std::string DescribeRow(const ArrayColumn& column);
 
 }  // namespace stoker

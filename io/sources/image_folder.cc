@@ -68,17 +68,20 @@ class FolderSource final : public SampleSource {
 
   uint64_t size() const override { return list_.files.size(); }
 
-  SampleRef At(uint64_t id) const override {
-    SampleRef ref;
-    ref.id = id;
-    ref.file = static_cast<uint32_t>(id);
-    ref.label = list_.LabelOf(id);
-    return ref;
+  std::span<const Field> fields() const override {
+    return ImageFields(/*labels=*/!list_.classes.empty());
   }
+
+  ByteRange RangeOf(uint64_t id) const override { return {.file = static_cast<uint32_t>(id)}; }
 
   void PathOf(uint32_t file, std::string& path) const override {
     path.assign(prefix_);
     list_.AppendPath(file, path);
+  }
+
+  void FixedRows(size_t /*field*/, std::span<const uint64_t> ids, void* rows) const override {
+    auto* label = static_cast<int64_t*>(rows);
+    for (const uint64_t id : ids) *label++ = list_.LabelOf(id);
   }
 
   void ReadCropIndex(uint64_t id, uint64_t most, std::vector<uint8_t>& record) const override {

@@ -42,12 +42,12 @@ struct ImageFolderOptions {
 // twice; a loop is cut where a folder would be entered from inside itself. A dangling link is a
 // sample, so that opening it reports the error.
 //
-// A folder with images and no folders in it is flat: samples sorted by name, all with kNoLabel, no
+// A folder with images and no folders in it is flat: samples sorted by name, without labels or
 // classes. Images beside class folders belong to no class, which is an error.
 //
-// At() returns no length: nothing is stat'ed that readdir can tell, and the index may describe an
-// earlier state of the file. The list costs the names of the files and 8 bytes a sample; an index
-// 24 more, and 4 if the folder had to be listed.
+// RangeOf() returns no length: nothing is stat'ed that readdir can tell, and the index may describe
+// an earlier state of the file. The list costs the names of the files and 8 bytes a sample; an
+// index 24 more, and 4 if the folder had to be listed.
 //
 // Errors: NotFound (no such folder), InvalidArgument (not a folder; no image in it; paths too long
 // for the system; as above), PermissionDenied, each naming the path.

@@ -1,14 +1,26 @@
 #include "io/sources/source.h"
 
+#include <algorithm>
+
 #include "io/sources/arrays.h"
 
 namespace stoker {
 
 std::span<const ArrayColumn> SampleSource::arrays() const { return {}; }
 
-bool SampleSource::has_labels() const {
-  if (!arrays().empty()) return arrays().size() == 2;
-  return size() != 0 && At(0).label != kNoLabel;
+std::optional<size_t> SampleSource::label() const {
+  const std::span<const Field> all = fields();
+  const auto found = std::ranges::find_if(all, &Field::is_label);
+  if (found == all.end()) return std::nullopt;
+  return static_cast<size_t>(found - all.begin());
+}
+
+int64_t SampleSource::LabelOf(uint64_t id) const {
+  const std::optional<size_t> field = label();
+  if (!field || !fields()[*field].is_integer()) return kNoLabel;
+  uint64_t row = 0;  // as large as any integer
+  FixedRows(*field, {&id, 1}, &row);
+  return fields()[*field].IntegerIn(&row);
 }
 
 }  // namespace stoker

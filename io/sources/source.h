@@ -1,5 +1,5 @@
-// SampleSource: a numbered, immutable list of the samples that exist. The reader opens them, unless
-// they are in memory.
+// SampleSource: a numbered, immutable list of the samples that exist: what each has, and where its
+// bytes are.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "io/sources/field.h"
+
 namespace stoker {
 
 struct ArrayColumn;  // arrays.h
@@ -17,13 +19,11 @@ struct ArrayColumn;  // arrays.h
 inline constexpr uint64_t kUnknownLength = ~uint64_t{0};
 inline constexpr int64_t kNoLabel = -1;  // the label of each sample, if samples have no labels
 
-// The location of one sample.
-struct SampleRef {
-  uint64_t id = 0;                   // in [0, source.size()); stable for an unchanged dataset
+// Where the bytes of one sample are.
+struct ByteRange {
   uint32_t file = 0;                 // the source turns it into a path
-  uint64_t offset = 0;               // first byte in the file
+  uint64_t offset = 0;               // of the first byte
   uint64_t length = kUnknownLength;  // bytes; unknown: to the end of the file
-  int64_t label = kNoLabel;
 };
 
 // An index's description of an image, before the image is opened. The file may have changed since
@@ -72,22 +72,33 @@ inline constexpr char kConvertSkipped[] =
     "Convert them to JPEG or PNG (ImageMagick: `mogrify -format png '*.gif[0]'`); rename JPEGs "
     "(.jfif, .jpe) to .jpg";
 
-// Immutable after construction, so every function is thread-safe.
+// Immutable after construction, so every function is thread-safe. Samples are named by their ids,
+// from 0, which are stable for an unchanged dataset. Precondition of all functions: id < size().
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
 
   virtual uint64_t size() const = 0;  // samples
 
-  // Precondition: id < size(). No I/O, no allocation.
-  virtual SampleRef At(uint64_t id) const = 0;
+  // At least one, with different names, in the order of a batch's columns; the first one is the
+  // image that transforms apply to. A kImage field is the first one.
+  virtual std::span<const Field> fields() const = 0;
 
-  // Replaces `path` by the file's path, reusing its capacity. Precondition: `file` came from At.
+  // Where the sample's encoded image is; without meaning if there is no kImage field. No I/O, no
+  // allocation.
+  virtual ByteRange RangeOf(uint64_t id) const = 0;
+
+  // Replaces `path` by the file's path, reusing its capacity. Precondition: `file` came from
+  // RangeOf.
   virtual void PathOf(uint32_t file, std::string& path) const = 0;
 
-  // The samples themselves, if they are in memory: each column's row `id` is sample `id`, and At's
-  // file and label have no meaning. Empty if samples are in files. Satisfies the checks of Arrays()
-  // (arrays.h) and does not change.
+  // Copies the rows that these samples have in a kFixed field to `rows`, dense and in this order;
+  // `rows` is aligned for the field's type. No I/O, no allocation, no lock.
+  virtual void FixedRows(size_t /*field*/, std::span<const uint64_t> /*ids*/,
+                         void* /*rows*/) const {}
+
+  // The samples themselves, if they are in memory: each column's row `id` is sample `id`. Empty if
+  // samples are in files. Satisfies the checks of Arrays() (arrays.h) and does not change.
   virtual std::span<const ArrayColumn> arrays() const;
 
   // Replaces `record` by the entry points of sample `id` (transforms/jpeg/fast/crop_index.h),
@@ -108,10 +119,10 @@ class SampleSource {
   // Image files that are not samples because of their extensions; Warning() mentions them.
   virtual SkippedFiles Skipped() const { return {}; }
 
-  // Whether samples have labels. In memory they are the second array. For samples in files At
-  // returns them, or kNoLabel for every sample if there are none; sample 0 decides, so a source
-  // must not mix the two.
-  bool has_labels() const;
+  // The field that is the label; none if samples have no labels.
+  std::optional<size_t> label() const;
+  // The label of one sample; kNoLabel if there is none, or if labels are not single integers.
+  int64_t LabelOf(uint64_t id) const;
 
   // Class names by label; empty if labels have no names, or if there are no labels.
   virtual const std::vector<std::string>& classes() const = 0;

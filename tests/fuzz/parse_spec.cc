@@ -20,7 +20,8 @@ namespace {
 class NoSource : public SampleSource {
  public:
   uint64_t size() const override { return 10; }
-  SampleRef At(uint64_t id) const override { return {.id = id}; }
+  std::span<const Field> fields() const override { return ImageFields(/*labels=*/false); }
+  ByteRange RangeOf(uint64_t /*id*/) const override { return {}; }
   void PathOf(uint32_t, std::string& path) const override { path.clear(); }
   const std::vector<std::string>& classes() const override { return classes_; }
   uint64_t memory_bytes() const override { return 0; }

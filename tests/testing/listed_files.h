@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,8 +21,13 @@ class ListedFiles final : public SampleSource {
   explicit ListedFiles(std::vector<Sample> samples) : samples_(std::move(samples)) {}
 
   uint64_t size() const override { return samples_.size(); }
-  SampleRef At(uint64_t id) const override {
-    return {.id = id, .file = static_cast<uint32_t>(id), .label = samples_[id].label};
+  std::span<const Field> fields() const override {
+    return ImageFields(/*labels=*/samples_.at(0).label != kNoLabel);
+  }
+  ByteRange RangeOf(uint64_t id) const override { return {.file = static_cast<uint32_t>(id)}; }
+  void FixedRows(size_t /*field*/, std::span<const uint64_t> ids, void* rows) const override {
+    auto* label = static_cast<int64_t*>(rows);
+    for (const uint64_t id : ids) *label++ = samples_[id].label;
   }
   void PathOf(uint32_t file, std::string& path) const override { path = samples_[file].path; }
   const std::vector<std::string>& classes() const override { return classes_; }

@@ -43,7 +43,7 @@ std::shared_ptr<const SampleSource> PhotoFolder::Source() const {
 std::string PhotoFolder::FileOf(uint64_t id) const {
   const auto source = Source();
   std::string path;
-  source->PathOf(source->At(id).file, path);
+  source->PathOf(source->RangeOf(id).file, path);
   return path;
 }
 

@@ -178,8 +178,11 @@ class Files final : public SampleSource {
   explicit Files(std::vector<Photograph> photographs) : files_(std::move(photographs)) {}
 
   uint64_t size() const override { return files_.size(); }
-  SampleRef At(uint64_t id) const override {
-    return {.id = id, .file = static_cast<uint32_t>(id), .label = static_cast<int64_t>(id % 3)};
+  std::span<const Field> fields() const override { return ImageFields(/*labels=*/true); }
+  ByteRange RangeOf(uint64_t id) const override { return {.file = static_cast<uint32_t>(id)}; }
+  void FixedRows(size_t /*field*/, std::span<const uint64_t> ids, void* rows) const override {
+    auto* label = static_cast<int64_t*>(rows);
+    for (const uint64_t id : ids) *label++ = static_cast<int64_t>(id % 3);
   }
   void PathOf(uint32_t file, std::string& path) const override { path = files_[file].path; }
   const std::vector<std::string>& classes() const override { return classes_; }

@@ -14,7 +14,7 @@ Status DropFromPageCache(const SampleSource& source) {
   std::string path;
   std::optional<uint32_t> last;
   for (uint64_t id = 0; id < source.size(); ++id) {
-    const uint32_t file = source.At(id).file;
+    const uint32_t file = source.RangeOf(id).file;
     if (last == file) continue;  // samples of one file are consecutive
     source.PathOf(file, path);
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -56,7 +56,7 @@ bool HasIndex(const DecodePaths& paths) {
 void AddWhatRan(const BenchReport& report, ReportText& text) {
   const BenchOptions& options = report.options;
   const LoaderStats& loader = report.loader;
-  std::string labels = options.loader.source->has_labels() ? "labels without names" : "no labels";
+  std::string labels = options.loader.source->label() ? "labels without names" : "no labels";
   if (report.classes != 0) {
     labels =
         fmt::format("{} {}", Count(report.classes), Plural(report.classes, "class", "classes"));

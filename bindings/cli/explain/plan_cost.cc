@@ -32,7 +32,7 @@ class Group final : public ImageFeed {
   Status Add(const SampleSource& source, uint64_t id) {
     ReadRequest read;
     read.buffer = GrowingBuffer(budget_);
-    source.PathOf(source.At(id).file, read.path);
+    source.PathOf(source.RangeOf(id).file, read.path);
     ReadPlainly(read);
     if (!read.status.ok()) return std::move(read.status).error().WithFile(read.path);
     std::vector<uint8_t> record;

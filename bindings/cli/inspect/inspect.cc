@@ -149,7 +149,7 @@ class Inspection {
       if (first >= source_.size()) break;
       const uint64_t end = std::min(first + kFilesAtATime, source_.size());
       for (uint64_t id = first; id < end; ++id) {
-        source_.PathOf(source_.At(id).file, path);
+        source_.PathOf(source_.RangeOf(id).file, path);
         Count(id, path, inspector.Look(path), options_.list_broken, counts);
       }
       Report(end - first);
@@ -182,7 +182,7 @@ std::vector<ClassCount> CountClasses(const SampleSource& source) {
   std::vector<ClassCount> counts;
   for (const std::string& name : source.classes()) counts.push_back({name, 0});
   for (uint64_t id = 0; id < source.size(); ++id) {
-    const auto label = static_cast<uint64_t>(source.At(id).label);
+    const auto label = static_cast<uint64_t>(source.LabelOf(id));
     if (label < counts.size()) ++counts[label].samples;  // a label may have no name
   }
   return counts;

@@ -49,7 +49,7 @@ TEST(ProducerLent, AllLabelsOfAnEpochAreHeldUnderASmallBudget) {
   options.runtime.reset();
   for (const HeldLabels& batch : held) {
     for (size_t row = 0; row < batch.ids.size(); ++row) {
-      EXPECT_EQ(batch.labels[row], source->At(batch.ids[row]).label);
+      EXPECT_EQ(batch.labels[row], source->LabelOf(batch.ids[row]));
     }
   }
 }

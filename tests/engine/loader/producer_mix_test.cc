@@ -279,7 +279,7 @@ TEST_F(ProducerMix, LabelsWithoutClassNamesAreDeliveredAndMixed) {
   for (size_t i = 0; i < given.size(); ++i) samples.push_back({photos_->FileOf(i), given[i]});
   LoaderOptions options = Options();
   options.source = std::make_shared<ListedFiles>(samples);
-  EXPECT_TRUE(options.source->has_labels());
+  EXPECT_TRUE(options.source->label());
   options.shuffle = false;
   options.batch_size = 4;
   EXPECT_NE(Refusal(options).find("MixUp.num_classes is not given"), std::string::npos)
@@ -294,7 +294,7 @@ TEST_F(ProducerMix, LabelsWithoutClassNamesAreDeliveredAndMixed) {
 
   for (ListedFiles::Sample& sample : samples) sample.label = kNoLabel;
   options.source = std::make_shared<ListedFiles>(samples);
-  EXPECT_FALSE(options.source->has_labels());
+  EXPECT_FALSE(options.source->label());
   options.mix = BatchMix{.choices = {MixUp{}}, .num_classes = 6};
   EXPECT_NE(Refusal(options).find("has none"), std::string::npos) << Refusal(options);
 }

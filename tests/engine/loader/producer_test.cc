@@ -75,7 +75,7 @@ TEST_F(ProducerTest, EveryEpochHasEverySampleOnceWithItsLabel) {
       EXPECT_EQ(batch.images().shape, (std::vector<int64_t>{batch.rows(), 32, 24, 3}));
       for (int64_t row = 0; row < batch.rows(); ++row) {
         const uint64_t id = batch.sample_ids()[static_cast<size_t>(row)];
-        EXPECT_EQ(batch.labels().as<int64_t>()[static_cast<size_t>(row)], source->At(id).label);
+        EXPECT_EQ(batch.labels().as<int64_t>()[static_cast<size_t>(row)], source->LabelOf(id));
         ids.push_back(id);
       }
     }

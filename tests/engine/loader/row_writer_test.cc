@@ -75,7 +75,7 @@ class RowWriterTest : public ::testing::Test {
     SampleInFlight& sample = samples_[index];
     const SamplerEntry entry = order_->At(0, 0, row);
     sample.ticket = {.row = row, .slot = slot_};
-    sample.sample = options_.source->At(entry.sample);
+    sample.sample = entry.sample;
     sample.draw = {options_.seed, 0, entry.position};
     sample.read.path = photos_.FileOf(entry.sample);
     sample.read.status = {};
@@ -141,7 +141,7 @@ TEST_F(RowWriterTest, DecodesReadyPhotographsTogetherIntoTheirRows) {
     const uint64_t id = order_->At(0, 0, row).sample;
     EXPECT_EQ(Row(row), Expected(row)) << row;
     EXPECT_EQ(slot_->sample_ids[row], id);
-    EXPECT_EQ(*static_cast<const int64_t*>(slot_->Row(1, row)), options_.source->At(id).label);
+    EXPECT_EQ(*static_cast<const int64_t*>(slot_->Row(1, row)), options_.source->LabelOf(id));
   }
   LoaderStats stats;
   writer_->AddTo(stats);

@@ -56,7 +56,11 @@ class SlowSamples final : public SampleSource {
     inner_->ReadCropIndex(id, most, record);
   }
   uint64_t size() const override { return inner_->size(); }
-  SampleRef At(uint64_t id) const override { return inner_->At(id); }
+  std::span<const Field> fields() const override { return inner_->fields(); }
+  ByteRange RangeOf(uint64_t id) const override { return inner_->RangeOf(id); }
+  void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override {
+    inner_->FixedRows(field, ids, rows);
+  }
   void PathOf(uint32_t file, std::string& path) const override { inner_->PathOf(file, path); }
   const std::vector<std::string>& classes() const override { return inner_->classes(); }
   uint64_t memory_bytes() const override { return inner_->memory_bytes(); }

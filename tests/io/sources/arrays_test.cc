@@ -27,9 +27,8 @@ TEST(Arrays, HoldTheRowsOfTheirColumns) {
   const auto source = Arrays({Images(), Labels()}, nullptr).value();
   EXPECT_EQ(source->size(), 4u);
   EXPECT_TRUE(source->classes().empty());
-  EXPECT_TRUE(source->has_labels());
-  EXPECT_FALSE(Arrays({Images()}, nullptr).value()->has_labels());
-  EXPECT_EQ(source->At(3).id, 3u);
+  EXPECT_TRUE(source->label());
+  EXPECT_FALSE(Arrays({Images()}, nullptr).value()->label());
   EXPECT_EQ(source->Describe(), "arrays(image: 4 × uint8 (2, 3), label: 4 × uint16)");
   const auto columns = source->arrays();
   ASSERT_EQ(columns.size(), 2u);
@@ -37,7 +36,7 @@ TEST(Arrays, HoldTheRowsOfTheirColumns) {
   EXPECT_EQ(columns[1].Row(3), kBytes.data() + 7);
   EXPECT_LT(source->memory_bytes(), 1000u) << "the rows are the caller's";
   std::string path = "old";
-  source->PathOf(source->At(0).file, path);
+  source->PathOf(source->RangeOf(0).file, path);
   EXPECT_EQ(path, "");
 }
 

@@ -54,13 +54,12 @@ class ImageFolderTest : public testing::Test {
     if (!source.ok()) return samples;
     std::string path;
     for (uint64_t id = 0; id < (*source)->size(); ++id) {
-      const SampleRef ref = (*source)->At(id);
-      EXPECT_EQ(ref.id, id);
-      EXPECT_EQ(ref.offset, 0u);
-      EXPECT_EQ(ref.length, kUnknownLength);
-      (*source)->PathOf(ref.file, path);
+      const ByteRange range = (*source)->RangeOf(id);
+      EXPECT_EQ(range.offset, 0u);
+      EXPECT_EQ(range.length, kUnknownLength);
+      (*source)->PathOf(range.file, path);
       EXPECT_TRUE(path.starts_with(root_.string() + "/")) << path;
-      samples.emplace_back(path.substr(root_.string().size() + 1), ref.label);
+      samples.emplace_back(path.substr(root_.string().size() + 1), (*source)->LabelOf(id));
     }
     return samples;
   }
@@ -139,7 +138,7 @@ TEST_F(ImageFolderTest, ClassesAreSortedFoldersAndLabels) {
                                   std::pair("b/1.png", 2), std::pair("b/2.jpg", 2)));
   auto source = ImageFolder(root_.string());
   EXPECT_THAT((*source)->classes(), ElementsAre("B", "a", "b"));
-  EXPECT_TRUE((*source)->has_labels());
+  EXPECT_TRUE((*source)->label());
   EXPECT_EQ((*source)->Describe(), "image_folder(" + root_.string() + ")");
 }
 
@@ -181,7 +180,7 @@ TEST_F(ImageFolderTest, FlatFolderHasNoLabels) {
   EXPECT_THAT(List(), ElementsAre(std::pair("a.webp", kNoLabel), std::pair("b.jpg", kNoLabel)));
   const auto source = ImageFolder(root_.string()).value();
   EXPECT_THAT(source->classes(), testing::IsEmpty());
-  EXPECT_FALSE(source->has_labels());
+  EXPECT_FALSE(source->label());
 }
 
 TEST_F(ImageFolderTest, IgnoresTrailingSlashes) {

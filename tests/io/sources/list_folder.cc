@@ -33,9 +33,8 @@ int main(int argc, char** argv) {
   }
   std::string path;
   for (uint64_t id = 0; id < list.size(); ++id) {
-    const stoker::SampleRef ref = list.At(id);
-    list.PathOf(ref.file, path);
-    std::printf("%lld %s", static_cast<long long>(ref.label), path.c_str());
+    list.PathOf(list.RangeOf(id).file, path);
+    std::printf("%lld %s", static_cast<long long>(list.LabelOf(id)), path.c_str());
     std::putchar('\0');
   }
   return 0;

@@ -69,9 +69,9 @@ class IndexedFolderTest : public ::testing::Test {
     EXPECT_EQ(source.Skipped(), listed->Skipped());
     std::string one, other;
     for (uint64_t id = 0; id < std::min(source.size(), listed->size()); ++id) {
-      const SampleRef a = source.At(id), b = listed->At(id);
-      ASSERT_EQ(std::tie(a.id, a.file, a.offset, a.length, a.label),
-                std::tie(b.id, b.file, b.offset, b.length, b.label));
+      const ByteRange a = source.RangeOf(id), b = listed->RangeOf(id);
+      ASSERT_EQ(std::tie(a.file, a.offset, a.length), std::tie(b.file, b.offset, b.length));
+      ASSERT_EQ(source.LabelOf(id), listed->LabelOf(id));
       source.PathOf(a.file, one);
       listed->PathOf(b.file, other);
       ASSERT_EQ(one, other);
@@ -92,7 +92,7 @@ class IndexedFolderTest : public ::testing::Test {
     EXPECT_EQ(source->Warning(), "");
     ExpectAsListed(*source);
     std::string path;
-    source->PathOf(source->At(0).file, path);
+    source->PathOf(source->RangeOf(0).file, path);
     const std::filesystem::path smuggled =
         std::filesystem::path(path).parent_path() / "smuggled.jpg";
     Smuggle(smuggled);

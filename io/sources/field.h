@@ -1,0 +1,41 @@
+// Field: what each sample of a source has under one name. A batch has a column of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace stoker {
+
+struct Field {
+  enum class Kind : uint8_t {
+    kImage,  // an encoded image, to be decoded and transformed
+    kFixed,  // a row in memory, of one type and shape for all samples
+  };
+
+  std::string name;  // unique among the fields: "image", "label"
+  Kind kind = Kind::kFixed;
+  DType dtype = DType::kU8;          // of a kFixed row
+  std::vector<int64_t> row_shape{};  // of a kFixed row; {} for a scalar
+  bool is_label = false;             // whether it is the label to train with; at most one field is
+
+  // Precondition of all below: kFixed.
+  size_t row_bytes() const { return BytesOf(dtype, row_shape); }
+  bool is_integer() const {  // whether a row is a single integer
+    return dtype >= DType::kU8 && dtype <= DType::kI64 && row_bytes() == SizeOf(dtype);
+  }
+  // The integer in a row; INT64_MAX if it is larger. Precondition: is_integer().
+  int64_t IntegerIn(const void* row) const;
+};
+
+// "image", an encoded one, and "label", an int64, if samples have labels.
+std::span<const Field> ImageFields(bool labels);
+
+// The type and shape of a row: "uint8 (28, 28)", "int64".
+std::string DescribeRow(const Field& field);
+
+}  // namespace stoker

@@ -1,0 +1,256 @@
+// What every source promises (io/sources/source.h). A new source adds its cases at the end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "io/sources/arrays.h"
+#include "io/sources/image_folder.h"
+#include "io/sources/source.h"
+#include "tests/testing/photo_folder.h"
+
+namespace stoker {
+namespace {
+
+using testing::PhotoFolder;
+using Source = std::shared_ptr<const SampleSource>;
+
+struct Case {
+  const char* name;
+  std::function<Source()> open;   // the same samples each time
+  std::function<Source()> other;  // samples that differ from them
+};
+void PrintTo(const Case& shown, std::ostream* out) { *out << shown.name; }
+
+// Everything that a source says about a sample.
+struct Said {
+  std::string path;
+  uint64_t offset = 0, length = 0;
+  std::vector<std::vector<uint8_t>> rows;  // by field; empty for images
+  int64_t label = 0;
+  ImageFacts facts;
+  std::vector<uint8_t> crop_index;
+  friend bool operator==(const Said&, const Said&) = default;
+};
+
+std::vector<uint8_t> RowsOf(const SampleSource& source, size_t field,
+                            const std::vector<uint64_t>& ids) {
+  std::vector<uint8_t> rows(ids.size() * source.fields()[field].row_bytes());
+  source.FixedRows(field, ids, rows.data());
+  return rows;
+}
+
+Said AskAbout(const SampleSource& source, uint64_t id) {
+  Said said;
+  const ByteRange range = source.RangeOf(id);
+  source.PathOf(range.file, said.path);
+  said.offset = range.offset;
+  said.length = range.length;
+  said.rows.resize(source.fields().size());
+  for (size_t field = 0; field < source.fields().size(); ++field) {
+    if (source.fields()[field].kind == Field::Kind::kFixed) {
+      said.rows[field] = RowsOf(source, field, {id});
+    }
+  }
+  said.label = source.LabelOf(id);
+  said.facts = source.FactsOf(id);
+  source.ReadCropIndex(id, 1 << 20, said.crop_index);
+  return said;
+}
+
+std::vector<Said> AskAboutAll(const SampleSource& source) {
+  std::vector<Said> all;
+  for (uint64_t id = 0; id < source.size(); ++id) all.push_back(AskAbout(source, id));
+  return all;
+}
+
+class SourceContract : public ::testing::TestWithParam<Case> {
+ protected:
+  const Source source_ = GetParam().open();
+};
+
+TEST_P(SourceContract, FieldsAreConsistent) {
+  ASSERT_GT(source_->size(), 2u) << "the cases must have samples to compare";
+  const std::span<const Field> fields = source_->fields();
+  ASSERT_FALSE(fields.empty());
+  std::set<std::string> names;
+  size_t labels = 0;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    EXPECT_FALSE(fields[i].name.empty());
+    EXPECT_TRUE(names.insert(fields[i].name).second) << fields[i].name << " is there twice";
+    if (fields[i].is_label) {
+      ++labels;
+      EXPECT_EQ(source_->label(), i);
+    }
+    if (fields[i].kind == Field::Kind::kImage) {
+      EXPECT_EQ(i, 0u) << "the image comes first";
+      EXPECT_FALSE(fields[i].is_label);
+    } else {
+      EXPECT_NE(fields[i].row_bytes(), 0u);
+    }
+  }
+  EXPECT_EQ(source_->label() ? 1u : 0u, labels);
+  EXPECT_EQ(source_->fields().data(), fields.data()) << "fields do not change";
+}
+
+TEST_P(SourceContract, LabelsOfClassesAreTheirNumbers) {
+  const std::vector<std::string>& classes = source_->classes();
+  EXPECT_TRUE(source_->label() || classes.empty());
+  for (uint64_t id = 0; id < source_->size(); ++id) {
+    const int64_t label = source_->LabelOf(id);
+    EXPECT_TRUE(source_->label() || label == kNoLabel);
+    if (classes.empty()) continue;
+    EXPECT_GE(label, 0);
+    EXPECT_LT(label, static_cast<int64_t>(classes.size()));
+  }
+}
+
+TEST_P(SourceContract, FixedRowsAreTheSameOneByOneAndTogether) {
+  std::vector<uint64_t> ids;  // backwards, and some twice
+  for (uint64_t id = source_->size(); id > 0; --id) ids.push_back(id - 1);
+  ids.push_back(0);
+  ids.push_back(source_->size() - 1);
+  for (size_t field = 0; field < source_->fields().size(); ++field) {
+    if (source_->fields()[field].kind != Field::Kind::kFixed) continue;
+    const size_t bytes = source_->fields()[field].row_bytes();
+    for (const uint8_t before : {0x00, 0xa5}) {
+      std::vector<uint8_t> rows((ids.size() + 1) * bytes, before);
+      source_->FixedRows(field, ids, rows.data());
+      for (size_t i = 0; i < ids.size(); ++i) {
+        const auto row = std::span(rows).subspan(i * bytes, bytes);
+        EXPECT_THAT(RowsOf(*source_, field, {ids[i]}), ::testing::ElementsAreArray(row))
+            << "sample " << ids[i];
+      }
+      EXPECT_THAT(std::span(rows).last(bytes), ::testing::Each(before)) << "nothing behind them";
+      source_->FixedRows(field, {}, rows.data());
+    }
+  }
+}
+
+TEST_P(SourceContract, ImagesAreInFiles) {
+  std::string path(1000, 'x');
+  for (uint64_t id = 0; id < source_->size(); ++id) {
+    const ByteRange range = source_->RangeOf(id);
+    source_->PathOf(range.file, path);
+    if (source_->fields()[0].kind != Field::Kind::kImage) {
+      EXPECT_EQ(path, "");
+      continue;
+    }
+    ASSERT_TRUE(std::filesystem::is_regular_file(path)) << path;
+    const uint64_t bytes = std::filesystem::file_size(path);
+    EXPECT_LE(range.offset, bytes);
+    if (range.length == kUnknownLength) {
+      EXPECT_EQ(range.offset, 0u);
+    } else {
+      EXPECT_LE(range.length, bytes - range.offset);
+    }
+  }
+}
+
+TEST_P(SourceContract, ThreadsAreToldTheSame) {
+  const std::vector<Said> expected = AskAboutAll(*source_);
+  std::array<std::vector<Said>, 4> told;
+  {
+    std::vector<std::jthread> threads;
+    for (std::vector<Said>& mine : told) {
+      threads.emplace_back([this, &mine] { mine = AskAboutAll(*source_); });
+    }
+  }
+  for (const std::vector<Said>& theirs : told) EXPECT_TRUE(theirs == expected);
+}
+
+TEST_P(SourceContract, AnotherOpeningIsTheSame) {
+  const Source again = GetParam().open();
+  EXPECT_EQ(again->size(), source_->size());
+  EXPECT_EQ(again->classes(), source_->classes());
+  EXPECT_EQ(again->Describe(), source_->Describe());
+  EXPECT_TRUE(AskAboutAll(*again) == AskAboutAll(*source_));
+  EXPECT_NE(source_->Fingerprint(), 0u);
+  EXPECT_EQ(again->Fingerprint(), source_->Fingerprint());
+  EXPECT_EQ(source_->Fingerprint(), source_->Fingerprint());
+  EXPECT_NE(GetParam().other()->Fingerprint(), source_->Fingerprint());
+}
+
+TEST_P(SourceContract, MemoryDoesNotGrowWithUse) {
+  const uint64_t before = source_->memory_bytes();
+  EXPECT_GT(before, 0u);
+  EXPECT_LT(before, 4096 + 200 * source_->size());
+  (void)AskAboutAll(*source_);
+  (void)source_->Fingerprint();
+  EXPECT_EQ(source_->memory_bytes(), before);
+}
+
+// ---- The cases
+
+const PhotoFolder& Photos() {
+  static const PhotoFolder photos(12, 3);
+  return photos;
+}
+
+Case NestedFolder() {
+  return {"image_folder", [] { return ImageFolder(Photos().path()).value(); },
+          [] {
+            const PhotoFolder fewer(11, 3);
+            return ImageFolder(fewer.path()).value();
+          }};
+}
+
+Case FlatFolder() {
+  const auto open = [](const char* folder) {
+    return ImageFolder(Photos().path() + "/" + folder).value();
+  };
+  return {"flat_image_folder", [open] { return open("class0"); },
+          [open] { return open("class1"); }};
+}
+
+// Arrays that own their elements.
+Source ArraysOf(DType dtype, int64_t stride, bool with_labels, uint8_t first) {
+  constexpr uint64_t kSamples = 9;
+  constexpr int64_t kImageBytes = 12;
+  struct Elements {
+    std::vector<uint8_t> images, labels;
+  };
+  const auto elements = std::make_shared<Elements>();
+  elements->images.resize(2 * kSamples * kImageBytes);
+  elements->labels.resize(kSamples * SizeOf(dtype));
+  for (uint8_t& value : elements->images) value = first++;
+  for (size_t i = 0; i < elements->labels.size(); i += SizeOf(dtype)) {
+    elements->labels[i] = static_cast<uint8_t>(i * 5 % 7);
+  }
+  const uint8_t* const row0 =
+      elements->images.data() + (stride < 0 ? (kSamples - 1) * kImageBytes : 0);
+  std::vector<ArrayColumn> columns{{"image", DType::kU8, {2, 2, 3}, row0, kSamples, stride}};
+  if (with_labels) columns.push_back({"label", dtype, {}, elements->labels.data(), kSamples});
+  return Arrays(std::move(columns), elements).value();
+}
+
+Case ArraysCase(const char* name, DType dtype, int64_t stride, bool with_labels = true) {
+  return {name, [=] { return ArraysOf(dtype, stride, with_labels, 0); },
+          [=] { return ArraysOf(dtype, stride, with_labels, 1); }};
+}
+
+INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
+                         ::testing::Values(NestedFolder(), FlatFolder(),
+                                           ArraysCase("arrays_i64", DType::kI64, 12),
+                                           ArraysCase("arrays_u8_apart", DType::kU8, 24),
+                                           ArraysCase("arrays_i16_backwards", DType::kI16, -12),
+                                           ArraysCase("arrays_f32_labels", DType::kF32, 12),
+                                           ArraysCase("arrays_repeated", DType::kI64, 0),
+                                           ArraysCase("arrays_alone", DType::kI64, 12, false)),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace stoker
