@@ -344,7 +344,7 @@ stoker_error* DatasetPath(stoker_dataset* dataset, uint64_t sample, char* path) 
       return Error{Code::kInvalidArgument,
                    "sample " + std::to_string(sample) + " of " + std::to_string(source.size())};
     }
-    if (!source.arrays().empty()) {
+    if (source.in_memory()) {
       return Error{Code::kFailedPrecondition, "samples in memory have no paths"};
     }
     std::string found;

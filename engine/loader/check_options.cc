@@ -53,7 +53,7 @@ Status CheckOutput(const LoaderOptions& options) {
 
 // Transforms need RGB with 8 bits per channel.
 Status CheckImages(const LoaderOptions& options) {
-  if (options.source->arrays().empty() || CopiesRows(options)) return {};
+  if (!options.source->in_memory() || CopiesRows(options)) return {};
   const Field& array = options.source->fields()[0];
   const std::vector<int64_t>& shape = array.row_shape;
   if (array.dtype == DType::kU8 && shape.size() == 3 && shape[2] == 3 &&

@@ -19,7 +19,7 @@ Status CheckOptions(const LoaderOptions& options);
 // Whether batches are copies of the source's rows, of any type: samples in memory without
 // transforms.
 inline bool CopiesRows(const LoaderOptions& options) {
-  return options.transforms.empty() && !options.source->arrays().empty();
+  return options.transforms.empty() && options.source->in_memory();
 }
 
 SamplerOptions SamplerOptionsOf(const LoaderOptions& options);

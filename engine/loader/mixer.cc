@@ -10,6 +10,7 @@
 #include "core/deferred_ops.h"
 #include "core/plural.h"
 #include "core/try.h"
+#include "engine/loader/check_options.h"
 #include "transforms/mix/draw_mix.h"
 #include "transforms/resize/row_format.h"
 
@@ -108,7 +109,7 @@ Result<Mixer> Mixer::Make(const LoaderOptions& options, bool defer_to_device,
   ASSIGN_OR_RETURN(int64_t classes, ClassesOf(options));
   Mixer mixer;
   mixer.mix_ = *options.mix;
-  if (options.transforms.empty() && !options.source->arrays().empty()) {
+  if (CopiesRows(options)) {
     ASSIGN_OR_RETURN(mixer.image_, CopiedRow(options.source->fields()[kImages], *options.mix));
   } else {
     mixer.on_device_ = defer_to_device;

@@ -64,7 +64,7 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
     : options_(std::move(options)),
       runtime_(*options_.runtime),
       sampler_(std::move(sampler)),
-      in_memory_(!options_.source->arrays().empty()),
+      in_memory_(options_.source->in_memory()),
       trace_(runtime_.trace(), *options_.source),
       slots_(std::move(memory.slots)),
       samples_(memory.lease->plan().requests, memory.lease->samples(), in_memory_),

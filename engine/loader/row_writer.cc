@@ -7,17 +7,17 @@
 #include "core/stage_times.h"
 #include "core/try.h"
 #include "engine/loader/producer_parts.h"
-#include "io/sources/arrays.h"
+#include "io/sources/field.h"
 
 namespace stoker {
 
 namespace {
 
 // Precondition: rows are uint8 (height, width, 3).
-ImageView ImageOf(const ArrayColumn& array, uint64_t id) {
+ImageView ImageOf(const Field& field, std::span<const uint8_t> row) {
   ImageView view;
-  view.size = {static_cast<int>(array.row_shape[1]), static_cast<int>(array.row_shape[0])};
-  view.plane[0] = array.Row(id);
+  view.size = {static_cast<int>(field.row_shape[1]), static_cast<int>(field.row_shape[0])};
+  view.plane[0] = row.data();
   view.stride[0] = ptrdiff_t{3} * view.size.width;
   return view;
 }
@@ -147,15 +147,16 @@ void RowWriter::Copy(uint32_t run, int worker, Samples& samples) {
 // Images are transformed if there is a plan.
 Status RowWriter::FillRun(const RowTicket& ticket, int worker, StageTimes& times) {
   Slot& slot = *ticket.slot;
-  const std::span<const ArrayColumn> arrays = source_.arrays();
+  const Field& image = source_.fields()[0];
   const std::span<uint64_t> ids = std::span(slot.sample_ids).subspan(ticket.row, ticket.rows);
   uint32_t row = ticket.row;
   for (uint64_t& id : ids) {
     const SamplerEntry entry = sampler_.At(slot.epoch, slot.index, row);
     id = entry.sample;
     if (plan_) {
-      TRY(plan_->Apply(ImageOf(arrays[0], id), {options_.seed, slot.epoch, entry.position},
-                       workspace(worker), slot.Row(0, row), times, WorkOf(slot, row)));
+      TRY(plan_->Apply(ImageOf(image, source_.View(0, id)),
+                       {options_.seed, slot.epoch, entry.position}, workspace(worker),
+                       slot.Row(0, row), times, WorkOf(slot, row)));
     }
     ++row;
   }

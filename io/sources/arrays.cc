@@ -114,7 +114,6 @@ class ArraySource final : public SampleSource {
   void PathOf(uint32_t, std::string& path) const override { path.clear(); }
   const std::vector<std::string>& classes() const override { return classes_; }
   uint64_t memory_bytes() const override { return sizeof(*this); }
-  std::span<const ArrayColumn> arrays() const override { return columns_; }
 
   void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override {
     const ArrayColumn& column = columns_[field];
@@ -124,6 +123,10 @@ class ArraySource final : public SampleSource {
       std::memcpy(to, column.Row(id), bytes);
       to += bytes;
     }
+  }
+
+  std::span<const uint8_t> View(size_t field, uint64_t id) const override {
+    return {columns_[field].Row(id), columns_[field].row_bytes()};
   }
 
   uint64_t Fingerprint() const override {

@@ -32,7 +32,7 @@ struct Field {
   int64_t IntegerIn(const void* row) const;
 };
 
-// "image", an encoded one, and "label", an int64, if samples have labels.
+// The fields of encoded images: "image" and, if they have labels, "label" (int64).
 std::span<const Field> ImageFields(bool labels);
 
 // The type and shape of a row: "uint8 (28, 28)", "int64".

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
-#include "io/sources/arrays.h"
-
 namespace stoker {
 
-std::span<const ArrayColumn> SampleSource::arrays() const { return {}; }
+bool SampleSource::in_memory() const {
+  return std::ranges::none_of(fields(),
+                              [](const Field& field) { return field.kind == Field::Kind::kImage; });
+}
 
 std::optional<size_t> SampleSource::label() const {
   const std::span<const Field> all = fields();

@@ -14,8 +14,6 @@
 
 namespace stoker {
 
-struct ArrayColumn;  // arrays.h
-
 inline constexpr uint64_t kUnknownLength = ~uint64_t{0};
 inline constexpr int64_t kNoLabel = -1;  // the label of each sample, if samples have no labels
 
@@ -80,12 +78,14 @@ class SampleSource {
 
   virtual uint64_t size() const = 0;  // samples
 
-  // At least one, with different names, in the order of a batch's columns; the first one is the
-  // image that transforms apply to. A kImage field is the first one.
+  // What each sample has, in the order of a batch's columns; there is at least one, and all names
+  // differ. Transforms apply to the first one, the image. No other field is a kImage.
   virtual std::span<const Field> fields() const = 0;
 
-  // Where the sample's encoded image is; without meaning if there is no kImage field. No I/O, no
-  // allocation.
+  // Whether nothing has to be read: no field is a kImage.
+  bool in_memory() const;
+
+  // Where the sample's encoded image is; without meaning in memory. No I/O, no allocation.
   virtual ByteRange RangeOf(uint64_t id) const = 0;
 
   // Replaces `path` by the file's path, reusing its capacity. Precondition: `file` came from
@@ -97,9 +97,10 @@ class SampleSource {
   virtual void FixedRows(size_t /*field*/, std::span<const uint64_t> /*ids*/,
                          void* /*rows*/) const {}
 
-  // The samples themselves, if they are in memory: each column's row `id` is sample `id`. Empty if
-  // samples are in files. Satisfies the checks of Arrays() (arrays.h) and does not change.
-  virtual std::span<const ArrayColumn> arrays() const;
+  // Returns a sample's row of a kFixed field where it is in memory, dense but of any alignment; it
+  // stays valid as long as the source. Empty if rows are stored in another form, which the first
+  // field's never are. No I/O, no allocation, no lock.
+  virtual std::span<const uint8_t> View(size_t /*field*/, uint64_t /*id*/) const { return {}; }
 
   // Replaces `record` by the entry points of sample `id` (transforms/jpeg/fast/crop_index.h),
   // reusing its capacity: it may be wrong or out of date. Empty if there are none, or more than

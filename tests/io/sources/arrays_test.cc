@@ -30,10 +30,9 @@ TEST(Arrays, HoldTheRowsOfTheirColumns) {
   EXPECT_TRUE(source->label());
   EXPECT_FALSE(Arrays({Images()}, nullptr).value()->label());
   EXPECT_EQ(source->Describe(), "arrays(image: 4 × uint8 (2, 3), label: 4 × uint16)");
-  const auto columns = source->arrays();
-  ASSERT_EQ(columns.size(), 2u);
-  EXPECT_EQ(columns[0].Row(3), kBytes.data() + 18);
-  EXPECT_EQ(columns[1].Row(3), kBytes.data() + 7);
+  ASSERT_EQ(source->fields().size(), 2u);
+  EXPECT_EQ(source->View(0, 3).data(), kBytes.data() + 18);
+  EXPECT_EQ(source->View(1, 3).data(), kBytes.data() + 7);
   EXPECT_LT(source->memory_bytes(), 1000u) << "the rows are the caller's";
   std::string path = "old";
   source->PathOf(source->RangeOf(0).file, path);
@@ -47,12 +46,12 @@ TEST(Arrays, AcceptNegativeAndZeroStrides) {
   ArrayColumn same = Labels();
   same.row_stride = 0;
   const auto source = Arrays({backwards, same}, nullptr).value();
-  EXPECT_EQ(source->arrays()[0].Row(0), kBytes.data() + 18);
-  EXPECT_EQ(source->arrays()[0].Row(3), kBytes.data());
-  EXPECT_EQ(source->arrays()[1].Row(3), kBytes.data() + 1);
+  EXPECT_EQ(source->View(0, 0).data(), kBytes.data() + 18);
+  EXPECT_EQ(source->View(0, 3).data(), kBytes.data());
+  EXPECT_EQ(source->View(1, 3).data(), kBytes.data() + 1);
   ArrayColumn apart = Labels();
   apart.row_stride = 5;
-  EXPECT_EQ(Arrays({apart}, nullptr).value()->arrays()[0].Row(2), kBytes.data() + 11);
+  EXPECT_EQ(Arrays({apart}, nullptr).value()->View(0, 2).data(), kBytes.data() + 11);
 }
 
 uint64_t PrintOf(ArrayColumn column) {

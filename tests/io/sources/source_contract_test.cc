@@ -103,6 +103,7 @@ TEST_P(SourceContract, FieldsAreConsistent) {
     }
   }
   EXPECT_EQ(source_->label() ? 1u : 0u, labels);
+  EXPECT_EQ(fields[0].kind == Field::Kind::kImage, !source_->in_memory());
   EXPECT_EQ(source_->fields().data(), fields.data()) << "fields do not change";
 }
 
@@ -140,12 +141,26 @@ TEST_P(SourceContract, FixedRowsAreTheSameOneByOneAndTogether) {
   }
 }
 
+TEST_P(SourceContract, ViewsShowTheFixedRows) {
+  for (size_t field = 0; field < source_->fields().size(); ++field) {
+    if (source_->fields()[field].kind != Field::Kind::kFixed) continue;
+    for (uint64_t id = 0; id < source_->size(); ++id) {
+      const std::span<const uint8_t> view = source_->View(field, id);
+      if (view.empty()) {
+        EXPECT_NE(field, 0u) << "transforms read images where they are";
+      } else {
+        EXPECT_THAT(view, ::testing::ElementsAreArray(RowsOf(*source_, field, {id})));
+      }
+    }
+  }
+}
+
 TEST_P(SourceContract, ImagesAreInFiles) {
   std::string path(1000, 'x');
   for (uint64_t id = 0; id < source_->size(); ++id) {
     const ByteRange range = source_->RangeOf(id);
     source_->PathOf(range.file, path);
-    if (source_->fields()[0].kind != Field::Kind::kImage) {
+    if (source_->in_memory()) {
       EXPECT_EQ(path, "");
       continue;
     }
