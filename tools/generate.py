@@ -96,8 +96,6 @@ def field(parameter):
     line = f"    {parameter['name']}: {ANNOTATIONS[kind]}"
     if kind in REQUIRED or option.get("required"):
         return line.removesuffix(" | None")
-    if not option["in_spec"]:  # it has one value only, which a repr need not show
-        return f"{line} = field(default={python_text(option['choices'][0])}, repr=False)"
     return f"{line} = {python_text(DEFAULTS.get(kind, option['default']))}"
 
 
@@ -132,7 +130,7 @@ that makes the size, and before `Normalize`. `RandomErasing` works on the finish
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from stoker._parameters import Fill, Margins, Range, Size, Transform
@@ -245,7 +243,7 @@ def key_text(option):
 def table_of_transforms(rows):
     lines = ["| `name` | keys, defaults |", "|---|---|"]
     for row in rows:
-        options = [o for p in row["parameters"] for o in p["options"] if o["in_spec"]]
+        options = [o for p in row["parameters"] for o in p["options"]]
         lines.append(f"| `{row['name']}` | {'; '.join(map(key_text, options))} |")
     return "\n".join(lines)
 

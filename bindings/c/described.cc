@@ -51,7 +51,7 @@ void AddBounds(Json& json, const OptionInfo& option, const OptionValue& value) {
 
 template <typename Owner>
 Json Describe(const Option<Owner>& option, Owner& standard) {
-  Json json = {{"name", option.name}, {"in_spec", option.in != nullptr}};
+  Json json = {{"name", option.name}};
   for (const OptionInfo::Choice& choice : option.choices) json["choices"].push_back(choice.name);
   if (option.in == nullptr) return json;
   const OptionValue value = option.in(standard);

@@ -18,7 +18,7 @@ Transform ReadTransform(JsonObject& object) {
   Transform transform = row.standard;
   for (const Parameter& parameter : row.parameters) {
     for (const Option<Transform>& option : parameter.options) {
-      if (option.in != nullptr) ReadOption(object, option, option.in(transform));
+      ReadOption(object, option, option.in(transform));
     }
   }
   if (const auto* erasing = std::get_if<RandomErasing>(&transform)) {

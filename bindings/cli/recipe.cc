@@ -1,7 +1,6 @@
 #include "bindings/cli/recipe.h"
 
 #include <CLI/CLI.hpp>
-#include <string_view>
 #include <utility>
 
 #include "bindings/c/loader_spec.h"
@@ -16,13 +15,15 @@ namespace {
 std::vector<Transform> TransformsOf(const RecipeArguments& given) {
   const int size = static_cast<int>(given.size);
   const bool antialias = !given.no_antialias;
+  const Interpolation interpolation = *InterpolationOf(given.interpolation);
   std::vector<Transform> transforms;
   if (given.transform == "train") {
-    transforms.emplace_back(
-        RandomResizedCrop{.height = size, .width = size, .antialias = antialias});
+    transforms.emplace_back(RandomResizedCrop{
+        .height = size, .width = size, .antialias = antialias, .interpolation = interpolation});
     transforms.emplace_back(RandomHorizontalFlip{});
   } else {
-    transforms.emplace_back(Resize{.size = size * 256 / 224, .antialias = antialias});
+    transforms.emplace_back(
+        Resize{.size = size * 256 / 224, .antialias = antialias, .interpolation = interpolation});
     transforms.emplace_back(CenterCrop{.height = size, .width = size});
   }
   if (given.normalize) {
@@ -72,9 +73,12 @@ void AddRecipeOptions(CLI::App& command, RecipeArguments& given) {
             "eval: Resize(size × 256 / 224) and\nCenterCrop(size), in the folder's order");
   AddNumber(command, "--size", given.size, {1, 16384},
             "height and width of the images in a batch,\nin pixels");
+  AddChoice(command, "--interpolation", given.interpolation,
+            {"bilinear", "bicubic", "lanczos", "box", "nearest"},
+            "how images are resized, as by Pillow");
   command.add_flag("--no-antialias", given.no_antialias,
-                   "plain bilinear, as tf.image and OpenCV resize;\n"
-                   "without it antialiased, as torchvision and Pillow");
+                   "filters keep their width when shrinking, as in\n"
+                   "tf.image and OpenCV; without it antialiased,\nas torchvision and Pillow");
   CLI::Option* dtype = AddChoice(command, "--dtype", given.dtype, {"u8", "f32", "f16", "bf16"},
                                  "u8: 0…255; the others: 0…1, or as --normalize\nmakes it");
   dtype->each([&given](const std::string&) { given.dtype_given = true; });
@@ -91,8 +95,8 @@ void AddRecipeOptions(CLI::App& command, RecipeArguments& given) {
               "above\n(docs/loader-spec.md)")
           ->type_name("FILE")
           ->check([](const std::string& file) { return file.empty() ? "FILE is empty" : ""; });
-  for (const char* name :
-       {"--transform", "--size", "--no-antialias", "--dtype", "--layout", "--normalize"}) {
+  for (const char* name : {"--transform", "--size", "--interpolation", "--no-antialias", "--dtype",
+                           "--layout", "--normalize"}) {
     recipe->excludes(command.get_option(name));
   }
   AddLimits(command, given.limits);

@@ -21,6 +21,7 @@ namespace stoker::cli {
 struct RecipeArguments {
   std::string transform = "train";
   int64_t size = 224;
+  std::string interpolation = "bilinear";
   bool no_antialias = false;
   std::string dtype = "u8";
   std::string layout = "nhwc";

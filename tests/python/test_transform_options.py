@@ -53,10 +53,10 @@ BAD = [
     (stoker.RandAugment, {"fill": -1}, "RandAugment.fill"),
     (stoker.TrivialAugmentWide, {"num_magnitude_bins": 1001}, "TrivialAugmentWide.num_magnitude_bins"),
     (stoker.TrivialAugmentWide, {"interpolation": 3}, "TrivialAugmentWide.interpolation"),
-    (stoker.Resize, {"size": 9, "interpolation": "bicubic"}, "Resize.interpolation"),
+    (stoker.Resize, {"size": 9, "interpolation": "hamming"}, "Resize.interpolation"),
     (stoker.Resize, {"size": 9, "interpolation": False}, "Resize.interpolation"),
     (stoker.Resize, {"size": 9, "antialias": "warn"}, "Resize.antialias"),
-    (stoker.RandomResizedCrop, {"size": 9, "interpolation": 0}, "RandomResizedCrop.interpolation"),
+    (stoker.RandomResizedCrop, {"size": 9, "interpolation": 5}, "RandomResizedCrop.interpolation"),
     (stoker.RandomResizedCrop, {"size": 9, "interpolation": None}, "RandomResizedCrop.interpolation"),
     (stoker.Normalize, {"mean": (0, 0, True), "std": (1, 1, 1)}, "Normalize.mean[2]"),
     (stoker.Normalize, {"mean": np.zeros(3, bool), "std": (1, 1, 1)}, "Normalize.mean[0]"),
@@ -77,6 +77,7 @@ class Mode(enum.Enum):
     """As torchvision's InterpolationMode."""
 
     NEAREST = "nearest"
+    NEAREST_EXACT = "nearest-exact"
     BILINEAR = "bilinear"
     BICUBIC = "bicubic"
 
@@ -85,8 +86,11 @@ class Resampling(enum.IntEnum):
     """As Pillow's."""
 
     NEAREST = 0
+    LANCZOS = 1
     BILINEAR = 2
     BICUBIC = 3
+    BOX = 4
+    HAMMING = 5
 
 
 @pytest.mark.parametrize("bilinear", ["bilinear", 2, Mode.BILINEAR, Resampling.BILINEAR])
@@ -97,19 +101,35 @@ def test_bilinear_by_all_its_names(bilinear):
     assert stoker.RandAugment(interpolation=bilinear) == stoker.RandAugment(interpolation="bilinear")
 
 
-@pytest.mark.parametrize(("name", "there"), [("Resize", "'bilinear' only"), ("RandAugment", "'nearest' or")])
 @pytest.mark.parametrize("bicubic", ["bicubic", 3, Mode.BICUBIC, Resampling.BICUBIC])
-def test_bicubic_is_refused_with_the_alternatives(name, there, bicubic):
-    options = {"size": 9} if name == "Resize" else {}
-    with pytest.raises(ValueError, match=f"{name}.interpolation is 'bicubic'; {name} has {there}"):
-        getattr(stoker, name)(**options, interpolation=bicubic)
+def test_bicubic_is_for_resizing(bicubic):
+    assert stoker.Resize(9, bicubic).interpolation == "bicubic"
+    assert stoker.RandomResizedCrop(9, interpolation=bicubic).interpolation == "bicubic"
+    there = "RandAugment has 'nearest' or 'bilinear' only"
+    with pytest.raises(ValueError, match=f"RandAugment.interpolation is 'bicubic'; {there}"):
+        stoker.RandAugment(interpolation=bicubic)
 
 
-def test_nearest_is_for_policies():
-    for nearest in ("nearest", 0, Mode.NEAREST, Resampling.NEAREST):
-        assert stoker.AutoAugment(interpolation=nearest) == stoker.AutoAugment()
-        with pytest.raises(ValueError, match="Resize has 'bilinear' only"):
-            stoker.Resize(9, nearest)
+@pytest.mark.parametrize(
+    "nearest", ["nearest", 0, Mode.NEAREST, Mode.NEAREST_EXACT, Resampling.NEAREST], ids=str
+)
+def test_nearest_by_all_its_names(nearest):
+    assert stoker.AutoAugment(interpolation=nearest) == stoker.AutoAugment()
+    assert stoker.Resize(9, nearest).interpolation == "nearest"
+
+
+@pytest.mark.parametrize("other", ["hamming", 5, Resampling.HAMMING, "cubic", "area"])
+def test_unknown_filters_are_refused_with_the_alternatives(other):
+    there = "has 'bilinear', 'bicubic', 'lanczos', 'box' or 'nearest' only"
+    with pytest.raises(ValueError, match=there) as refused:
+        stoker.Resize(9, other)
+    assert ("weighs parts" in str(refused.value)) == (other == "area")
+
+
+def test_filters_change_the_spec_and_the_explanation():
+    compose = stoker.Compose([stoker.Resize((9, 9), "lanczos")])
+    assert "interpolation lanczos" in str(compose.explain())
+    assert stoker.Resize(9, "lanczos") != stoker.Resize(9)
 
 
 class Scalar:
@@ -148,11 +168,12 @@ def test_numbers_of_tensors_of_torch():
 def test_interpolations_of_torchvision_and_pillow():
     v2 = pytest.importorskip("torchvision.transforms.v2", reason="torchvision is not installed here")
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed here")
-    for mode in (v2.InterpolationMode.BILINEAR, image.Resampling.BILINEAR):
-        assert stoker.Resize(9, mode) == stoker.Resize(9)
-    for mode in (v2.InterpolationMode.BICUBIC, image.Resampling.BICUBIC):
-        with pytest.raises(ValueError, match="Resize has 'bilinear' only"):
-            stoker.Resize(9, mode)
+    for modes in (v2.InterpolationMode, image.Resampling):
+        for name in ("bilinear", "bicubic", "lanczos", "box", "nearest"):
+            assert stoker.Resize(9, modes[name.upper()]) == stoker.Resize(9, name)
+        with pytest.raises(ValueError, match="Resize has 'bilinear', 'bicubic'"):
+            stoker.Resize(9, modes.HAMMING)
+    assert stoker.Resize(9, v2.InterpolationMode.NEAREST_EXACT) == stoker.Resize(9, "nearest")
 
 
 CROP = stoker.RandomResizedCrop(32)

@@ -9,6 +9,7 @@
 
 #include "core/image.h"
 #include "transforms/spec/fill.h"
+#include "transforms/spec/interpolation.h"
 
 namespace stoker {
 

@@ -8,6 +8,7 @@
 
 #include "core/image.h"
 #include "transforms/augment/step.h"
+#include "transforms/spec/interpolation.h"
 
 namespace stoker {
 
@@ -21,6 +22,9 @@ struct Geometry {
   bool mirror_columns = false;  // of the kept window
   bool mirror_rows = false;
   bool antialias = true;
+  Interpolation interpolation = Interpolation::kBilinear;
+  bool mirrored_columns = false;  // before the box was resampled
+  bool mirrored_rows = false;
   friend bool operator==(const Geometry&, const Geometry&) = default;
 };
 

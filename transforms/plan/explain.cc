@@ -10,7 +10,6 @@ namespace {
 std::string TextOf(const Parameter& parameter, const Transform& transform) {
   if (parameter.text != nullptr) return parameter.text(transform);
   const Option<Transform>& option = parameter.options[0];
-  if (option.in == nullptr) return "";
   Transform given = transform, standard = RowOf(transform).standard;
   const std::string text = TextOf(option, option.in(given));
   return text == TextOf(option, option.in(standard)) ? "" : parameter.name + (" " + text);

@@ -63,13 +63,18 @@ uint64_t Plan::tile_bytes() const {
 std::string Plan::Describe() const {
   std::string text;
   for (const Transform& transform : transforms_) text += std::string(NameOf(transform)) + ", ";
-  text += "fused: decode the box only, bilinear";
+  text += "fused: decode the box only";
+  const auto resampled = [&text](Interpolation interpolation, bool antialias) {
+    text += std::string(", ") + NameOf(interpolation);
+    if (interpolation != Interpolation::kNearest) {
+      text += antialias ? ", antialiased" : ", not antialiased";
+    }
+  };
   for (const Transform& t : transforms_) {
-    const auto* resize = std::get_if<Resize>(&t);
-    const auto* crop = std::get_if<RandomResizedCrop>(&t);
-    if (resize != nullptr || crop != nullptr) {
-      text += (resize != nullptr ? resize->antialias : crop->antialias) ? ", antialiased"
-                                                                        : ", not antialiased";
+    if (const auto* resize = std::get_if<Resize>(&t)) {
+      resampled(resize->interpolation, resize->antialias);
+    } else if (const auto* crop = std::get_if<RandomResizedCrop>(&t)) {
+      resampled(crop->interpolation, crop->antialias);
     }
   }
   for (size_t i = 0, listed = 0; i < sites_.size(); ++i) {

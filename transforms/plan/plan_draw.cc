@@ -49,14 +49,14 @@ class Plan::Drawing {
   void Apply(const Resize& t, RandomStream&) {
     const ImageSize size =
         t.size > 0 ? ShorterSideTo(t.size, frame().size()) : ImageSize{t.width, t.height};
-    Resample(size, t.antialias);
+    Resample(size, t.antialias, t.interpolation);
   }
   void Apply(const CenterCrop& t, RandomStream&) {
     Cut(CenterBox({t.width, t.height}, size()), Padding::kConstant, {});
   }
   void Apply(const RandomResizedCrop& t, RandomStream& random) {
     Cut(DrawResizedBox(t, size(), random), Padding::kConstant, {});
-    Resample({t.width, t.height}, t.antialias);
+    Resample({t.width, t.height}, t.antialias, t.interpolation);
   }
   void Apply(const RandomHorizontalFlip& t, RandomStream& random) {
     if (random.Uniform() >= t.p) return;
@@ -171,10 +171,13 @@ class Plan::Drawing {
            (padding == Padding::kConstant && padding_.mode == padding && padding_.fill == fill);
   }
 
-  void Resample(ImageSize size, bool antialias) {
+  void Resample(ImageSize size, bool antialias, Interpolation interpolation) {
     geometry_.resized = size;
     geometry_.window = {0, 0, size.width, size.height};
     geometry_.antialias = antialias;
+    geometry_.interpolation = interpolation;
+    geometry_.mirrored_columns = geometry_.mirror_columns;
+    geometry_.mirrored_rows = geometry_.mirror_rows;
     resampled_ = true;
   }
 
@@ -196,7 +199,7 @@ class Plan::Drawing {
       geometry_.mirror_columns = geometry_.mirror_rows = false;
       kept = needed;
     }
-    if (!resampled_) Resample(geometry_.box.size(), true);
+    if (!resampled_) Resample(geometry_.box.size(), true, Interpolation::kBilinear);
   }
 
   void Push(const Step& step) {

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "core/try.h"
+#include "transforms/resize/kernel_axis.h"
 
 namespace stoker {
 
@@ -99,7 +100,6 @@ void FillFew(double distance, double step, double support, double one, int16_t* 
 
 // The parameters chosen by Compute.
 struct Filling {
-  const Grid& grid;
   const AxisSpec& spec;
   int64_t begin, end;
   int64_t taps, last_start;
@@ -111,7 +111,7 @@ struct Filling {
 // kMax: grid.MaxTaps(), or 0 for any number.
 template <int kMax>
 void FillAll(const Filling& f) {
-  const Grid grid = f.grid;
+  const Grid grid(f.spec);
   const int64_t begin = f.begin, end = f.end, taps = f.taps, last_start = f.last_start;
   const auto step = static_cast<double>(2 * grid.out), support = static_cast<double>(grid.support);
   const double one = f.one;
@@ -137,8 +137,62 @@ void FillAny(const Filling& f) {
   static constexpr void (*kFill[])(const Filling&) = {FillAll<0>, FillAll<1>, FillAll<2>,
                                                       FillAll<3>, FillAll<4>, FillAll<5>,
                                                       FillAll<6>, FillAll<7>, FillAll<8>};
-  const auto most = static_cast<size_t>(f.grid.MaxTaps());
+  const auto most = static_cast<size_t>(Grid(f.spec).MaxTaps());
   kFill[most < std::size(kFill) ? most : 0](f);
+}
+
+// ---- The other filters.
+
+// The spec's outputs as KernelAxis counts them.
+int FirstOutput(const AxisSpec& spec) {
+  return spec.reversed ? spec.out - spec.first_out - spec.count : spec.first_out;
+}
+
+// FillWeights, in the order of the image as viewed. `sums`: room for axis.MaxTaps().
+void FillKernel(const Filling& f, double* sums) {
+  // Sums can be negative; truncating rounds down above zero.
+  constexpr int kAbove = 1 << 21;
+  const AxisSpec& spec = f.spec;
+  KernelAxis axis(spec);
+  const int first_output = FirstOutput(spec);
+  for (int i = 0; i < spec.count; ++i) {
+    const auto [first, end] = axis.SamplesOf(first_output + i);
+    const std::span running(sums, static_cast<size_t>(end - first));
+    axis.RunningSums(first_output + i, {first, end}, running);
+    const int at = spec.reversed ? spec.count - 1 - i : i;
+    const int64_t left = spec.reversed ? spec.in - end : first;
+    const int64_t start = std::clamp<int64_t>(left - f.begin, 0, f.last_start);
+    f.starts[at] = static_cast<int32_t>(start);
+    int16_t* weights = f.weights + at * f.taps - (f.begin + start);
+    const double factor = f.one / running.back();
+    int before = kAbove;
+    for (int t = 0; t < end - first; ++t) {
+      const int x = spec.reversed ? spec.in - 1 - (first + t) : first + t;
+      const int after = static_cast<int>(sums[t] * factor + (kAbove + 0.5));
+      if (x >= f.begin && x < f.end) weights[x] = static_cast<int16_t>(after - before);
+      before = after;
+    }
+  }
+}
+
+// The samples that a spec's outputs take, and how many an output takes at most.
+struct Extent {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t most = 0;
+};
+
+Extent ExtentOf(const AxisSpec& spec) {
+  const int last = spec.count - 1;
+  if (spec.interpolation == Interpolation::kBilinear) {
+    const Grid grid(spec);
+    return {grid.First(spec.first_out), grid.End(int64_t{spec.first_out} + last), grid.MaxTaps()};
+  }
+  KernelAxis axis(spec);
+  const int begin = axis.SamplesOf(FirstOutput(spec)).first;
+  const int end = axis.SamplesOf(FirstOutput(spec) + last).end;
+  if (spec.reversed) return {spec.in - end, spec.in - begin, axis.MaxTaps()};
+  return {begin, end, axis.MaxTaps()};
 }
 
 }  // namespace
@@ -155,27 +209,34 @@ int MiddleBits(int horizontal_shift) {
 }
 
 Status AxisFilter::Compute(const AxisSpec& spec) {
-  const Grid grid(spec);
-  const int64_t last = int64_t{spec.first_out} + spec.count - 1;
-  const int64_t begin = std::max<int64_t>(grid.First(spec.first_out), spec.clip_begin);
-  const int64_t end = std::min<int64_t>(grid.End(last), spec.clip_end);
+  const Extent extent = ExtentOf(spec);
+  const int64_t begin = std::max<int64_t>(extent.begin, spec.clip_begin);
+  const int64_t end = std::min<int64_t>(extent.end, spec.clip_end);
   begin_ = static_cast<int>(begin);
   end_ = static_cast<int>(std::max(begin, end));
 
   taps_ = {};
   if (begin_ == end_) return {};
-  const int pairs = static_cast<int>((std::min(grid.MaxTaps(), end - begin) + 1) / 2);
+  const int pairs = static_cast<int>((std::min(extent.most, end - begin) + 1) / 2);
   const size_t taps = 2 * static_cast<size_t>(pairs), count = static_cast<size_t>(spec.count);
   const size_t weight_bytes = count * taps * sizeof(int16_t);
-  TRY(memory_.Grow(count * sizeof(int32_t) + weight_bytes));
-  auto* starts = reinterpret_cast<int32_t*>(memory_.data());
-  auto* weights = reinterpret_cast<int16_t*>(memory_.data() + count * sizeof(int32_t));
+  const bool bilinear = spec.interpolation == Interpolation::kBilinear;
+  const size_t sum_bytes = bilinear ? 0 : static_cast<size_t>(extent.most) * sizeof(double);
+  TRY(memory_.Grow(sum_bytes + count * sizeof(int32_t) + weight_bytes));
+  auto* starts = reinterpret_cast<int32_t*>(memory_.data() + sum_bytes);
+  auto* weights = reinterpret_cast<int16_t*>(starts + count);
   std::memset(weights, 0, weight_bytes);
 
-  const int shift = WeightShift(spec.in, spec.out, spec.antialias);
+  const int shift = WeightShift(spec.in, spec.out, Widens(spec.interpolation, spec.antialias));
   const int64_t last_start = std::max<int64_t>(0, end_ - begin - static_cast<int64_t>(taps));
-  FillAny({grid, spec, begin, end, static_cast<int64_t>(taps), last_start,
-           static_cast<double>(1 << shift), starts, weights});
+  const Filling filling{
+      spec,   begin,  end, static_cast<int64_t>(taps), last_start, static_cast<double>(1 << shift),
+      starts, weights};
+  if (bilinear) {
+    FillAny(filling);
+  } else {
+    FillKernel(filling, reinterpret_cast<double*>(memory_.data()));
+  }
   taps_ = {starts, weights, spec.count, pairs, shift};
   return {};
 }

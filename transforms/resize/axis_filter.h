@@ -5,10 +5,13 @@
 // centers, as in tf.image.resize and OpenCV's INTER_LINEAR). Weights are normalized over the
 // samples inside the box.
 //
-// Weights are 16-bit integers. All distances are integers in units of 1 / (2 × out) sample, and the
-// weights are the steps of the rounded running sum, so that they add up to 1 << shift exactly and
-// each is off by less than one unit: with two axes this moves a pixel by less than a quarter of a
-// grey level for boxes up to 128 times the output.
+// The other filters are Pillow's, widened by the scale when shrinking with antialias
+// (kernel_axis.h).
+//
+// Weights are 16-bit integers: the steps of the rounded running sum, so that they add up to
+// 1 << shift exactly and each is off by less than one unit. With two axes this moves a bilinear
+// pixel by less than a quarter of a grey level for boxes up to 128 times the output. Bilinear's
+// distances are integers in units of 1 / (2 × out) sample.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +19,7 @@
 #include "core/buffer.h"
 #include "core/memory_budget.h"
 #include "core/result.h"
+#include "transforms/spec/interpolation.h"
 
 namespace stoker {
 
@@ -27,6 +31,10 @@ struct AxisSpec {
   int clip_begin = 0;  // samples of the box outside [clip_begin, clip_end) do not exist: zero
   int clip_end = 0;
   bool antialias = true;
+  Interpolation interpolation = Interpolation::kBilinear;
+  // The image as viewed begins at the other end: where a sample lies exactly between two outputs,
+  // kNearest and kBox choose by that order.
+  bool reversed = false;
 };
 
 // The input of the kernels. Output i is the sum over t in [0, 2 × pairs) of weights[i × 2 × pairs +

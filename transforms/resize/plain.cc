@@ -6,6 +6,9 @@
 #include <cstdlib>
 #include <vector>
 
+#include "transforms/resize/axis_filter.h"
+#include "transforms/resize/filter_kernel.h"
+
 namespace stoker {
 
 namespace {
@@ -37,6 +40,64 @@ std::vector<int> TriangleWeights(int64_t in, int64_t out, int64_t output, bool a
   return weights;
 }
 
+double SupportOf(Interpolation interpolation) {
+  return interpolation == Interpolation::kBox       ? 0.5
+         : interpolation == Interpolation::kBicubic ? 2
+                                                    : 3;
+}
+
+double FilterWeight(Interpolation interpolation, double distance) {
+  switch (interpolation) {
+    case Interpolation::kBicubic:
+      return CubicKernel()(distance);
+    case Interpolation::kLanczos:
+      return LanczosKernel()(distance);
+    default:
+      return BoxKernel()(distance);
+  }
+}
+
+// Returns the weights of the other filters likewise, as Pillow defines them.
+std::vector<int> KernelWeights(const AxisSpec& spec, int stored_output) {
+  const int output = spec.reversed ? spec.out - 1 - stored_output : stored_output;
+  const double scale = static_cast<double>(spec.in) / spec.out;
+  const bool widens = Widens(spec.interpolation, spec.antialias);
+  const double width = widens ? std::max(scale, 1.0) : 1.0;
+  std::vector<double> values(static_cast<size_t>(spec.in));
+  if (spec.interpolation == Interpolation::kNearest) {
+    double at = scale * 0.5;
+    for (int i = 0; i < output; ++i) at += scale;
+    values[std::min(static_cast<size_t>(at), values.size() - 1)] = 1;
+  } else {
+    const double center = (output + 0.5) * scale, support = SupportOf(spec.interpolation) * width;
+    const int first = std::max(0, static_cast<int>(center - support + 0.5));
+    const int end = std::min(spec.in, static_cast<int>(center + support + 0.5));
+    for (int x = first; x < end; ++x) {
+      values[static_cast<size_t>(x)] =
+          FilterWeight(spec.interpolation, (x - center + 0.5) * (1.0 / width));
+    }
+  }
+  double sum = 0;
+  for (const double value : values) sum += value;
+  const double factor = std::ldexp(1.0, WeightShift(spec.in, spec.out, widens)) / sum;
+  std::vector<int> weights;
+  double running = 0;
+  int before = 0;
+  for (const double value : values) {
+    running += value;
+    const int after = static_cast<int>(std::floor(running * factor + 0.5));
+    weights.push_back(after - before);
+    before = after;
+  }
+  if (spec.reversed) std::reverse(weights.begin(), weights.end());
+  return weights;
+}
+
+std::vector<int> Weights(const AxisSpec& spec, int output) {
+  if (spec.interpolation != Interpolation::kBilinear) return KernelWeights(spec, output);
+  return TriangleWeights(spec.in, spec.out, output, spec.antialias);
+}
+
 int Sample(const ImageView& image, int64_t x, int64_t y, size_t channel) {
   if (x < 0 || y < 0 || x >= image.size.width || y >= image.size.height) return 0;
   switch (image.layout) {
@@ -50,29 +111,75 @@ int Sample(const ImageView& image, int64_t x, int64_t y, size_t channel) {
   return 0;
 }
 
-// Computes one channel of one pixel of the resized box: vertically, then horizontally.
-uint8_t Resampled(const ImageView& image, const Resampling& task, const std::vector<int>& along,
-                  const std::vector<int>& down, size_t channel) {
-  const int along_shift = WeightShift(task.box.width, task.resized.width, task.antialias);
-  const int down_shift = WeightShift(task.box.height, task.resized.height, task.antialias);
-  const int middle_bits = MiddleBits(along_shift);
-  int64_t sum = 0;
-  for (size_t x = 0; x < along.size(); ++x) {
-    if (along[x] == 0) continue;
-    int64_t column = 0;
-    for (size_t y = 0; y < down.size(); ++y) {
-      if (down[y] == 0) continue;
-      column += down[y] * Sample(image, task.box.x + static_cast<int64_t>(x),
-                                 task.box.y + static_cast<int64_t>(y), channel);
-    }
-    const int shift = down_shift - middle_bits;
-    sum += along[x] * ((column + (int64_t{1} << (shift - 1))) >> shift);
+// The sum of weights × sample(i), divided by 1 << shift and rounded.
+template <typename SampleAt>
+int64_t Blended(const std::vector<int>& weights, int shift, const SampleAt& sample) {
+  int64_t sum = int64_t{1} << (shift - 1);
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] != 0) sum += weights[i] * sample(static_cast<int64_t>(i));
   }
-  const int shift = along_shift + middle_bits;
-  return static_cast<uint8_t>((sum + (int64_t{1} << (shift - 1))) >> shift);
+  return sum >> shift;
 }
 
-bool Inside(int value, int size) { return value >= 0 && value < size; }
+// The weights of all samples for an output.
+struct Output {
+  std::vector<int> weights;  // empty: zero
+  int shift = 0;
+};
+
+// Computes one channel of one pixel of the resized box: vertically, then horizontally.
+uint8_t Resampled(const ImageView& image, const Resampling& task, const Output& along,
+                  const Output& down, size_t channel) {
+  const auto sample = [&](int64_t x, int64_t y) {
+    return Sample(image, task.box.x + x, task.box.y + y, channel);
+  };
+  const int middle_bits = MiddleBits(along.shift);
+  return static_cast<uint8_t>(Blended(along.weights, along.shift + middle_bits, [&](int64_t x) {
+    return Blended(down.weights, down.shift - middle_bits, [&](int64_t y) { return sample(x, y); });
+  }));
+}
+
+// Does so for filters that overshoot: one axis to bytes, then the other.
+uint8_t ResampledInSteps(const ImageView& image, const Resampling& task, const Output& along,
+                         const Output& down, size_t channel) {
+  const auto byte = [](int64_t value) { return std::clamp<int64_t>(value, 0, 255); };
+  const auto sample = [&](int64_t x, int64_t y) {
+    return Sample(image, task.box.x + x, task.box.y + y, channel);
+  };
+  const bool down_first = BlendsRowsFirst(task);
+  const Output &first = down_first ? down : along, &second = down_first ? along : down;
+  return static_cast<uint8_t>(byte(Blended(second.weights, second.shift, [&](int64_t b) {
+    return byte(Blended(first.weights, first.shift,
+                        [&](int64_t a) { return down_first ? sample(b, a) : sample(a, b); }));
+  })));
+}
+
+// Both axes of a task.
+struct Axes {
+  explicit Axes(const Resampling& task) {
+    for (AxisSpec* axis : {&columns, &rows}) {
+      axis->antialias = task.antialias;
+      axis->interpolation = task.interpolation;
+    }
+    columns.in = task.box.width;
+    columns.out = task.resized.width;
+    columns.reversed = task.reversed_columns;
+    rows.in = task.box.height;
+    rows.out = task.resized.height;
+    rows.reversed = task.reversed_rows;
+  }
+
+  Output Along(int x) const { return OutputOf(columns, x); }
+  Output Down(int y) const { return OutputOf(rows, y); }
+
+  static Output OutputOf(const AxisSpec& axis, int output) {
+    const bool inside = output >= 0 && output < axis.out;
+    return {inside ? Weights(axis, output) : std::vector<int>(),
+            WeightShift(axis.in, axis.out, Widens(axis.interpolation, axis.antialias))};
+  }
+
+  AxisSpec columns, rows;
+};
 
 }  // namespace
 
@@ -83,24 +190,20 @@ void ResamplePlain(const ImageView& image, const Resampling& task, const PixelOu
   const int height = transpose ? window.width : window.height;
   const RowFormat format(output, {width, height});
   auto* const row = static_cast<uint8_t*>(output.row);
-  std::vector<std::vector<int>> along(static_cast<size_t>(window.width));
-  for (int x = 0; x < window.width; ++x) {
-    if (!Inside(window.x + x, task.resized.width)) continue;
-    along[static_cast<size_t>(x)] =
-        TriangleWeights(task.box.width, task.resized.width, window.x + x, task.antialias);
-  }
+  const Axes axes(task);
+  std::vector<Output> along;
+  along.reserve(static_cast<size_t>(window.width));
+  for (int x = 0; x < window.width; ++x) along.push_back(axes.Along(window.x + x));
   for (int y = 0; y < window.height; ++y) {
-    std::vector<int> down;
-    if (Inside(window.y + y, task.resized.height)) {
-      down = TriangleWeights(task.box.height, task.resized.height, window.y + y, task.antialias);
-    }
+    const Output down = axes.Down(window.y + y);
     for (int x = 0; x < window.width; ++x) {
       int to_x = transpose ? y : x, to_y = transpose ? x : y;
       if (task.turn.mirror_columns) to_x = width - 1 - to_x;
       if (task.turn.mirror_rows) to_y = height - 1 - to_y;
+      const auto resampled = Overshoots(task.interpolation) ? ResampledInSteps : Resampled;
       uint8_t rgb[3];
       for (size_t c = 0; c < 3; ++c) {
-        rgb[c] = Resampled(image, task, along[static_cast<size_t>(x)], down, c);
+        rgb[c] = resampled(image, task, along[static_cast<size_t>(x)], down, c);
       }
       StorePixel(format, rgb, row + to_y * format.down + to_x * format.along);
     }

@@ -6,6 +6,7 @@
 
 #include "core/stage_times.h"
 #include "core/try.h"
+#include "transforms/resize/blend_rows.h"
 
 namespace stoker {
 
@@ -42,14 +43,37 @@ Rect Intersect(const Rect& rect, ImageSize size) {
           static_cast<int>(std::max<int64_t>(0, bottom - y))};
 }
 
+// Vertical weights that take a strip's rows as they are.
+struct UnblendedRows {
+  constexpr UnblendedRows() {
+    for (int r = 0; r < kStripRows; ++r) {
+      starts[r] = r;
+      weights[2 * r] = 1 << kShift;
+    }
+  }
+  constexpr AxisTaps taps() const { return {starts, weights, kStripRows, 1, kShift}; }
+
+  static constexpr int kShift = 14;
+  int32_t starts[kStripRows] = {};
+  int16_t weights[2 * kStripRows] = {};
+};
+constexpr UnblendedRows kUnblended;
+
 size_t RoundUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace
+
+bool BlendsRowsFirst(const Resampling& task) {
+  int height = task.box.height - task.resized.height, width = task.box.width - task.resized.width;
+  if (task.turn.transpose) std::swap(height, width);
+  return (height > 2 * std::max(0, width)) != task.turn.transpose;
+}
 
 Resampler::Resampler(MemoryBudget& budget)
     : rows_(budget),
       columns_(budget),
       window_(budget),
+      between_(budget),
       turned_(budget),
       along_(budget),
       finished_(budget),
@@ -65,13 +89,18 @@ Result<Rect> Resampler::Start(const Resampling& task, const PixelOutput& output)
   const Rect& box = task.box;
   if (visible_.width != 0 && visible_.height != 0) {
     TRY(rows_.Compute({box.height, task.resized.height, visible_.y, visible_.height, -box.y,
-                       task.image.height - box.y, task.antialias}));
+                       task.image.height - box.y, task.antialias, task.interpolation,
+                       task.reversed_rows}));
     TRY(columns_.Compute({box.width, task.resized.width, visible_.x, visible_.width, -box.x,
-                          task.image.width - box.x, task.antialias}));
+                          task.image.width - box.x, task.antialias, task.interpolation,
+                          task.reversed_columns}));
     region_ = {box.x + columns_.begin(), box.y + rows_.begin(), columns_.end() - columns_.begin(),
                rows_.end() - rows_.begin()};
   }
   if (region_.width == 0 || region_.height == 0) region_ = {};
+  order_ = !Overshoots(task.interpolation) ? Order::kTogether
+           : BlendsRowsFirst(task)         ? Order::kRowsFirst
+                                           : Order::kColumnsFirst;
   TRY(PlanOutput());
   return region_;
 }
@@ -129,7 +158,7 @@ Status Resampler::PlanOutput() {
 Status Resampler::Begin(const DecodedRegion& region) {
   const Stopwatch stopwatch(busy_ns_);
   source_ = region;
-  top_ = held_ = next_row_ = 0;
+  top_ = held_ = next_row_ = between_rows_ = 0;
   strip_.leaving.rows = 0;
   return PlanStrips();
 }
@@ -142,6 +171,12 @@ int Resampler::StripEnd(int first_row) const {
 int Resampler::RowsNeeded(int first_row) const {
   const AxisTaps& taps = rows_.taps();
   return std::min(taps.starts[StripEnd(first_row) - 1] + 2 * taps.pairs, region_.height);
+}
+
+// How many rows of the region must have arrived before anything can be computed.
+int Resampler::RowsWanted() const {
+  return order_ == Order::kColumnsFirst ? std::min(top_ + kStripRows, region_.height)
+                                        : RowsNeeded(next_row_);
 }
 
 // Row top_ of the window.
@@ -169,6 +204,7 @@ Status Resampler::PlanStrips() {
     most = std::max(most, needed - std::min(rows.starts[row], delivered));
     delivered = needed;
   }
+  if (order_ == Order::kColumnsFirst) most = kStripRows + 1;
   plane_bytes_ = stride * static_cast<size_t>(most);
 
   strip_.channels = gray ? 1 : 3;
@@ -177,7 +213,25 @@ Status Resampler::PlanStrips() {
   strip_.width = region_.width;
   strip_.rows = rows;
   strip_.columns = columns_.taps();
+  strip_.overshoots = order_ != Order::kTogether;
+  if (strip_.overshoots) {
+    TRY(PlanSteps());
+  }
   return PlanBlending(kRowOffset + plane_bytes_ * planes);
+}
+
+// Prepares for one axis after the other: the strips then only blend horizontally.
+Status Resampler::PlanSteps() {
+  strip_.rows = kUnblended.taps();
+  strip_.first_row = strip_.top = 0;
+  size_t bytes =
+      static_cast<size_t>(stride_) * (kStripRows + 1) * static_cast<size_t>(strip_.planes);
+  if (order_ == Order::kColumnsFirst) {
+    const StripMargin room = MarginFor(strip_.columns.count);
+    const auto rows = static_cast<size_t>(2 * rows_.taps().pairs);
+    bytes = room.before + rows * static_cast<size_t>(RowsOf(strip_).stride) + room.behind;
+  }
+  return between_.Grow(bytes + kBlendRowsOver);
 }
 
 // Chooses how strips are blended and allocates the memory for it. Whether rows can be blended is
@@ -204,7 +258,7 @@ Status Resampler::PlanBlending(size_t window_bytes) {
 
 MutableImageView Resampler::Reserve(int rows) {
   // At most what the strip needs, so that little has to be moved when it is done.
-  const int wanted = next_row_ == rows_.taps().count ? 1 : RowsNeeded(next_row_) - top_ - held_;
+  const int wanted = complete() ? 1 : RowsWanted() - top_ - held_;
   MutableImageView view;
   view.layout = source_.layout;
   view.size = {source_.covered.width, std::min(rows, wanted)};
@@ -217,8 +271,9 @@ MutableImageView Resampler::Reserve(int rows) {
 
 void Resampler::Commit(int rows) {
   held_ += rows;
-  if (next_row_ == rows_.taps().count || top_ + held_ < RowsNeeded(next_row_)) return;
+  if (complete() || top_ + held_ < RowsWanted()) return;
   const Stopwatch stopwatch(busy_ns_);
+  if (order_ == Order::kColumnsFirst) return ResampleColumns();
   ResampleStrips();
 }
 
@@ -232,14 +287,33 @@ void Resampler::ResampleStrips() {
   if (task_.turn.transpose) WriteTurned();
 }
 
-void Resampler::ResampleNext() {
+void Resampler::SetSource() {
   const ptrdiff_t column = ptrdiff_t{region_.x - source_.covered.x} * BytesPerPixel(source_.layout);
   for (size_t p = 0; p < static_cast<size_t>(strip_.planes); ++p) {
     strip_.plane[p] = WindowPlane(p) + column;
   }
-  strip_.top = top_;
-  strip_.first_row = next_row_;
+}
+
+// Blends the rows of a strip vertically and makes them its source.
+void Resampler::BlendDown() {
+  const size_t plane = static_cast<size_t>(stride_) * (kStripRows + 1);
+  for (size_t p = 0; p < static_cast<size_t>(strip_.planes); ++p) {
+    uint8_t* const blended = between_.data() + p * plane;
+    BlendRows({strip_.plane[p], stride_, top_, rows_.taps(), next_row_, strip_.row_count, blended,
+               stride_, ptrdiff_t{region_.width} * BytesPerPixel(source_.layout)});
+    strip_.plane[p] = blended;
+  }
+}
+
+void Resampler::ResampleNext() {
+  SetSource();
   strip_.row_count = StripEnd(next_row_) - next_row_;
+  if (order_ == Order::kRowsFirst) {
+    BlendDown();
+  } else {
+    strip_.top = top_;
+    strip_.first_row = next_row_;
+  }
   ResampleStrip(strip_);
   strip_.leaving = RowsOf(strip_);
   strip_.leaving_out = out_ + next_row_ * strips_.down;
@@ -249,6 +323,50 @@ void Resampler::ResampleNext() {
   } else {
     EmitLeaving();
   }
+}
+
+// Resamples the rows of the window horizontally, and then all rows of the output that this allows.
+void Resampler::ResampleColumns() {
+  uint8_t* const between = between_.data() + MarginFor(strip_.columns.count).before;
+  SetSource();
+  strip_.row_count = held_;
+  uint8_t* const finished =
+      std::exchange(strip_.finished, between + between_rows_ * RowsOf(strip_).stride);
+  ResampleStrip(strip_);
+  strip_.finished = finished;
+  between_rows_ += held_;
+  top_ += std::exchange(held_, 0);
+  ResampleRows();
+}
+
+// Blends finished rows vertically and emits them, as far as they have arrived.
+void Resampler::ResampleRows() {
+  const AxisTaps& taps = rows_.taps();
+  ResampledRows rows = RowsOf(strip_);
+  uint8_t* const between = between_.data() + MarginFor(strip_.columns.count).before;
+  const int first_between = top_ - between_rows_;
+  const ptrdiff_t bytes =
+      rows.plane != 0 ? 2 * rows.plane + rows.pixels : ptrdiff_t{rows.channels} * rows.pixels;
+  while (!complete()) {
+    rows.rows = 0;
+    while (rows.rows < kStripRows && next_row_ + rows.rows < taps.count &&
+           std::min(taps.starts[next_row_ + rows.rows] + 2 * taps.pairs, region_.height) <= top_) {
+      ++rows.rows;
+    }
+    if (rows.rows == 0) break;
+    BlendRows({between, rows.stride, first_between, taps, next_row_, rows.rows, strip_.finished,
+               rows.stride, bytes});
+    EmitRows(rows, strips_, out_ + next_row_ * strips_.down);
+    next_row_ += rows.rows;
+  }
+  if (complete()) {
+    if (task_.turn.transpose) WriteTurned();
+    return;
+  }
+  const int dropped = std::min(between_rows_, taps.starts[next_row_] - first_between);
+  between_rows_ -= dropped;
+  std::memmove(between, between + dropped * rows.stride,
+               static_cast<size_t>(between_rows_ * rows.stride));
 }
 
 void Resampler::EmitLeaving() {

@@ -2,6 +2,10 @@
 //
 // It keeps only the window of decoded pixel rows that the next strip of output needs, and computes
 // the strip as soon as the last of them has arrived.
+//
+// If the filter overshoots, each axis is rounded and clamped by itself, as in Pillow, and which
+// comes first matters. If it is the columns, the resampler keeps a window of horizontally finished
+// rows, in place of decoded ones.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +31,14 @@ struct Resampling {
   Rect window;        // part of the resized box; may reach outside it: zero pixels
   bool antialias = true;
   Turn turn;  // of the window, into the output
+  Interpolation interpolation = Interpolation::kBilinear;
+  bool reversed_columns = false;  // the image as viewed begins at the right
+  bool reversed_rows = false;     // … at the bottom
 };
+
+// Whether a filter that overshoots blends the stored rows first. As viewed, Pillow (from 13 on)
+// blends columns first, unless the height shrinks by more than twice as many pixels as the width.
+bool BlendsRowsFirst(const Resampling& task);
 
 // Reused from image to image: nothing is allocated after the largest image. Memory is charged to
 // `budget`. Not thread-safe.
@@ -56,13 +67,19 @@ class Resampler final : public RowSink {
 
  private:
   Status PlanStrips();
+  Status PlanSteps();
   Status PlanBlending(size_t window_bytes);
   uint8_t* WindowPlane(size_t plane) const;
   Status PlanOutput();
   int StripEnd(int first_row) const;
   int RowsNeeded(int first_row) const;
+  int RowsWanted() const;
+  void SetSource();
   void ResampleStrips();
   void ResampleNext();
+  void BlendDown();
+  void ResampleColumns();
+  void ResampleRows();
   void EmitLeaving();
   void DropRows();
   uint8_t* Pixel(int x, int y) const;
@@ -84,6 +101,14 @@ class Resampler final : public RowSink {
   int top_ = 0;
   int held_ = 0;
   int next_row_ = 0;  // first pixel row of the output that is not yet computed
+
+  // How the axes are resampled: together, or one after the other if the filter overshoots.
+  enum class Order : uint8_t { kTogether, kColumnsFirst, kRowsFirst };
+  Order order_ = Order::kTogether;
+  // For kColumnsFirst, finished rows [top_ - between_rows_, top_) of the region, and room for a
+  // strip; for kRowsFirst, the vertically blended rows of a strip, in the layout of the window.
+  GrowingBuffer between_;
+  int between_rows_ = 0;
 
   GrowingBuffer turned_;               // Strip::turned
   GrowingBuffer along_;                // Strip::along

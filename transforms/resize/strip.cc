@@ -13,6 +13,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "transforms/resize/pair_sums-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace stoker {
 namespace HWY_NAMESPACE {
@@ -29,29 +31,7 @@ using Sums = hn::Repartition<int32_t, Bytes>;
 using Block = hn::FixedTag<int16_t, 8>;  // 128 bits
 constexpr size_t kBlocks = hn::MaxLanes(Words()) / 8;
 
-// Sums of products of 16-bit pairs, as 32-bit lanes: lane j gets a[2j] b[2j] + a[2j+1] b[2j+1].
-class PairSums {
- public:
-  HWY_INLINE PairSums() : first_(hn::Zero(Sums())), second_(hn::Zero(Sums())) {}
-  HWY_INLINE void Add(hn::Vec<Words> a, hn::Vec<Words> b) {
-    first_ = hn::ReorderWidenMulAccumulate(Sums(), a, b, first_, second_);
-  }
-  // The sums divided by 1 << shift and rounded; `half` is 1 << (shift - 1).
-  HWY_INLINE hn::Vec<Sums> Rounded(hn::Vec<Sums> half, int shift) const {
-    const hn::Vec<Sums> sums = hn::RearrangeToOddPlusEven(first_, second_);
-    return hn::ShiftRightSame(hn::Add(sums, half), shift);
-  }
-
- private:
-  // Some instruction sets keep two halves of each sum in separate lanes until the end.
-  hn::Vec<Sums> first_, second_;
-};
-
-HWY_INLINE hn::Vec<Words> WeightPair(const int16_t* weights) {
-  int32_t pair;
-  std::memcpy(&pair, weights, sizeof(pair));
-  return hn::BitCast(Words(), hn::Set(Sums(), pair));
-}
+using WordSums = PairSums<Words>;
 
 // ---- Vertical: kTileBytes columns of one output row.
 //
@@ -66,10 +46,10 @@ HWY_INLINE void BlendDown(const uint8_t* HWY_RESTRICT source, ptrdiff_t stride,
   const hn::Vec<Sums> half = hn::Set(Sums(), 1 << (shift - 1));
   const int n = kPairs != 0 ? kPairs : pairs;
   for (size_t i = 0; i < kTileBytes; i += hn::Lanes(d8)) {
-    PairSums s0, s1, s2, s3;
+    WordSums s0, s1, s2, s3;
     const uint8_t* row = source + i;
     for (int p = 0; p < n; ++p, row += 2 * stride) {
-      const hn::Vec<Words> w = WeightPair(weights + 2 * p);
+      const hn::Vec<Words> w = WeightPair(Words(), weights + 2 * p);
       const hn::Vec<Bytes> a = hn::LoadU(d8, row), b = hn::LoadU(d8, row + stride);
       const hn::Vec<Bytes> low = hn::InterleaveLower(d8, a, b);
       const hn::Vec<Bytes> high = hn::InterleaveUpper(d8, a, b);
@@ -181,10 +161,10 @@ HWY_INLINE void BlendAlong(const Strip& s, int x, int n, const int16_t* HWY_REST
     const int16_t* pixel = first + (s.columns.starts[x + i] - s.columns.starts[x]) * kPixel;
     uint8_t* to = mixed + (s.mirror ? kStripPixels - 1 - i : i) * kPixel;
     for (size_t lane = 0; lane < static_cast<size_t>(kPixel); lane += hn::Lanes(d16)) {
-      PairSums low, high;
+      WordSums low, high;
       const int16_t* column = pixel + lane;
       for (int p = 0; p < pairs; ++p, column += 2 * kPixel) {
-        const hn::Vec<Words> w = WeightPair(weights + 2 * p);
+        const hn::Vec<Words> w = WeightPair(Words(), weights + 2 * p);
         const hn::Vec<Words> a = hn::Load(d16, column), b = hn::Load(d16, column + kPixel);
         low.Add(hn::InterleaveLower(d16, a, b), w);
         high.Add(hn::InterleaveUpper(d16, a, b), w);

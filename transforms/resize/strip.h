@@ -57,6 +57,7 @@ struct Strip {
 
   const RowFormat* format = nullptr;  // of the output
   bool mirror = false;                // columns from right to left
+  bool overshoots = false;            // weights can be negative: results are clamped
 };
 
 // The rows of finished pixels of a strip.

@@ -28,7 +28,7 @@ uint8_t Value(const Strip& s, int row, int x, int channel) {
     sum +=
         along[t] * Blend(source + t * step, s.stride, down, row_taps, s.rows.shift - middle_bits);
   }
-  return static_cast<uint8_t>(sum >> shift);
+  return static_cast<uint8_t>(std::clamp(sum >> shift, 0, 255));
 }
 
 }  // namespace

@@ -14,6 +14,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "transforms/resize/pair_sums-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace stoker {
 namespace HWY_NAMESPACE {
@@ -40,12 +42,6 @@ HWY_INLINE hn::Vec<Sums> AddPairs(hn::Vec<Sums> sums, hn::Vec<Words> a, hn::Vec<
 #endif
 }
 
-HWY_INLINE hn::Vec<Words> WeightPair(const int16_t* weights) {
-  int32_t pair;
-  std::memcpy(&pair, weights, sizeof(pair));
-  return hn::BitCast(Words(), hn::Set(Sums(), pair));
-}
-
 // ---- Vertical: a few output rows of all planes.
 
 // Stores the 128-bit blocks of `even` and `odd` alternately.
@@ -68,7 +64,7 @@ HWY_INLINE void BlendTile(const uint8_t* HWY_RESTRICT row, ptrdiff_t stride,
   hn::Vec<Sums> s0 = half, s1 = half, s2 = half, s3 = half;
   const ptrdiff_t n = kPairs != 0 ? kPairs : pairs;
   for (ptrdiff_t p = 0; p < n; ++p, row += 2 * stride) {
-    const hn::Vec<Words> w = WeightPair(weights + 2 * p);
+    const hn::Vec<Words> w = WeightPair(Words(), weights + 2 * p);
     const auto a = hn::LoadU(d8, row), b = hn::LoadU(d8, row + stride);
     const auto low = hn::InterleaveLower(d8, a, b), high = hn::InterleaveUpper(d8, a, b);
     s0 = AddPairs(s0, hn::BitCast(Words(), hn::InterleaveLower(d8, low, zero)), w);
@@ -131,6 +127,10 @@ HWY_INLINE hn::Vec<Words> Pick(hn::Vec<Words> low, hn::Vec<Words> high, hn::Vec<
   return hn::Vec<Words>{_mm512_permutex2var_epi16(low.raw, indices.raw, high.raw)};
 }
 
+HWY_INLINE void ClampToBytes(hn::Vec<Sums> (&rgb)[3]) {
+  for (hn::Vec<Sums>& c : rgb) c = hn::Clamp(c, hn::Zero(Sums()), hn::Set(Sums(), 255));
+}
+
 // Stores three channels' values, 0…255, as 48 interleaved bytes, and 16 bytes more.
 HWY_INLINE void StoreMixed(const hn::Vec<Sums> (&rgb)[3], uint8_t* out) {
   alignas(64) static constexpr int32_t kDense[16] = {0,  1,  2,  4,  5, 6, 8,  9,
@@ -145,7 +145,8 @@ HWY_INLINE void StoreMixed(const hn::Vec<Sums> (&rgb)[3], uint8_t* out) {
   hn::StoreU(hn::BitCast(d8, dense), d8, out);
 }
 
-template <int kPairs, int kChannels, bool kNarrow>
+// kClamp: results can lie outside 0…255.
+template <int kPairs, int kChannels, bool kNarrow, bool kClamp>
 HWY_INLINE void BlendAlong(const Strip& s, const ResampledRows& rows, Group group) {
   constexpr int kPair = 4 * kAlongPixels;
   const Words d16;
@@ -185,6 +186,7 @@ HWY_INLINE void BlendAlong(const Strip& s, const ResampledRows& rows, Group grou
       }
       if constexpr (kChannels == 3) {
         if (plane == 0) {
+          if constexpr (kClamp) ClampToBytes(sums);
           StoreMixed(sums, out);
           continue;
         }
@@ -208,13 +210,14 @@ void EmitShare(const Strip& s, Group group) {
   EmitRows(share, *s.format, s.leaving_out + begin * s.format->down);
 }
 
-template <int kPairs, int kChannels, bool kNarrow>
+// DemoteTo clamps, so that only interleaved channels are clamped here.
+template <int kPairs, int kChannels, bool kNarrow, bool kClamp>
 void ResampleAs(const Strip& s) {
   const ResampledRows rows = RowsOf(s);
   for (Group group; group.first < s.row_count; group.first += kRowsTogether) {
     group.count = std::min(kRowsTogether, s.row_count - group.first);
     BlendDownAny(s, group);
-    BlendAlong<kPairs, kChannels, kNarrow>(s, rows, group);
+    BlendAlong<kPairs, kChannels, kNarrow, kClamp>(s, rows, group);
     if (s.leaving.rows != 0) EmitShare(s, group);
   }
 }
@@ -222,9 +225,15 @@ void ResampleAs(const Strip& s) {
 template <int kPairs>
 void ResamplePairs(const Strip& s) {
   if (s.channels == 1) {
-    return s.along.narrow ? ResampleAs<kPairs, 1, true>(s) : ResampleAs<kPairs, 1, false>(s);
+    return s.along.narrow ? ResampleAs<kPairs, 1, true, false>(s)
+                          : ResampleAs<kPairs, 1, false, false>(s);
   }
-  return s.along.narrow ? ResampleAs<kPairs, 3, true>(s) : ResampleAs<kPairs, 3, false>(s);
+  if (s.overshoots) {
+    return s.along.narrow ? ResampleAs<kPairs, 3, true, true>(s)
+                          : ResampleAs<kPairs, 3, false, true>(s);
+  }
+  return s.along.narrow ? ResampleAs<kPairs, 3, true, false>(s)
+                        : ResampleAs<kPairs, 3, false, false>(s);
 }
 
 bool CanBlendRows() { return true; }

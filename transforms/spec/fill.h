@@ -25,6 +25,4 @@ enum class Padding : uint8_t {
   kSymmetric,  // mirrored, the last pixel twice: cba|abcd|dcb
 };
 
-enum class Interpolation : uint8_t { kNearest, kBilinear };
-
 }  // namespace stoker

@@ -8,20 +8,22 @@
 #include <variant>
 
 #include "transforms/spec/fill.h"
+#include "transforms/spec/interpolation.h"
 
 namespace stoker {
 
 // All images are RGB, 8 bits a channel; gray ones get three equal channels. Sizes are in pixels.
 
-// Bilinear. With `size` > 0 the shorter side becomes `size` and the longer one
-// int(size × long / short); with `size` == 0 the image becomes exactly width × height.
-// antialias: the triangle filter widens when shrinking, as in Pillow and torchvision; without, two
-// taps, as in tf.image.resize and OpenCV.
+// With `size` > 0 the shorter side becomes `size` and the longer one int(size × long / short); with
+// `size` == 0 the image becomes exactly width × height.
+// antialias: the filter widens when shrinking, as in Pillow and torchvision; without, it keeps its
+// width (bilinear: two taps), as in tf.image.resize. kNearest never widens.
 struct Resize {
   int size = 0;
   int height = 0;
   int width = 0;
   bool antialias = true;
+  Interpolation interpolation = Interpolation::kBilinear;
 };
 
 // The middle height × width pixels, offsets rounded half to even; an image that is too small is
@@ -40,6 +42,7 @@ struct RandomResizedCrop {
   std::array<double, 2> scale{0.08, 1.0};
   std::array<double, 2> ratio{3.0 / 4.0, 4.0 / 3.0};
   bool antialias = true;
+  Interpolation interpolation = Interpolation::kBilinear;
 };
 
 struct Pad {

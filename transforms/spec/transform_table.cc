@@ -105,28 +105,38 @@ Parameter Size(const char* doc) {
   return Sides<height, width>("size", "sides", first, second, doc);
 }
 
-// Resizing is always bilinear; torchvision's users may say so.
-Parameter OnlyBilinear() {
-  return {.name = "interpolation",
-          .kind = "interpolation",
-          .doc = "\"bilinear\", or torchvision's or Pillow's names for it; there is no other.",
-          .options = {{OptionInfo{.choices = {{"bilinear", 0}}}, nullptr}}};
+template <typename... Values>
+Choices Named(Values... interpolations) {
+  return {{NameOf(interpolations), interpolations}...};
+}
+
+// How a resampling computes pixels between pixels.
+template <auto member>
+Parameter HowPixelsBlend() {
+  return Single<member>(
+      "interpolation",
+      {.name = "interpolation",
+       .choices = Named(Interpolation::kBilinear, Interpolation::kBicubic, Interpolation::kLanczos,
+                        Interpolation::kBox, Interpolation::kNearest)},
+      "Pillow's filter: \"bilinear\", \"bicubic\", \"lanczos\", \"box\" or \"nearest\", or "
+      "torchvision's or Pillow's names for it. \"box\" is not called \"area\": in OpenCV and "
+      "TensorFlow that also weighs partly covered pixels.");
 }
 
 constexpr const char* kAntialias =
-    "True: the filter widens when shrinking, as in Pillow and torchvision. False: two taps, as in "
-    "tf.image.resize and OpenCV.";
+    "True: the filter widens when shrinking, as in Pillow and torchvision. False: it keeps its "
+    "width (bilinear: two taps), as in tf.image.resize and, bilinear, in OpenCV. \"nearest\" takes "
+    "one pixel either way.";
 
 // ---- Parameters that the three policies share.
 
 template <auto member>
 Parameter HowPixelsMove() {
-  return Single<member>(
-      "interpolation",
-      {.name = "interpolation",
-       .choices = {{"nearest", Interpolation::kNearest}, {"bilinear", Interpolation::kBilinear}}},
-      "where pixels move: \"nearest\" or \"bilinear\", or torchvision's or "
-      "Pillow's names for it.");
+  return Single<member>("interpolation",
+                        {.name = "interpolation",
+                         .choices = Named(Interpolation::kNearest, Interpolation::kBilinear)},
+                        "where pixels move: \"nearest\" or \"bilinear\", or torchvision's or "
+                        "Pillow's names for it.");
 }
 
 template <auto member>
@@ -151,7 +161,7 @@ TransformRow Row(const Resize&) {
   OptionInfo size = side("size");
   size.note = "of the shorter side; or `height` and `width`";
   return {.name = "Resize",
-          .doc = "Bilinear.",
+          .doc = "The whole image, resized.",
           .fused = "while rows are decoded; only what later crops keep is decoded",
           .parameters =
               {{.name = "size",
@@ -166,7 +176,7 @@ TransformRow Row(const Resize&) {
                       return t.size != 0 ? "shorter side " + std::to_string(t.size)
                                          : SizeText(t.height, t.width);
                     }},
-               OnlyBilinear(),
+               HowPixelsBlend<&T::interpolation>(),
                Boolean<&T::antialias>("antialias", kAntialias)},
           .check = [](const Transform& transform, DType) -> Check {
             const auto& t = std::get<T>(transform);
@@ -206,7 +216,8 @@ TransformRow Row(const RandomResizedCrop&) {
                                           "(least, most) of the image's area, as a share of it."),
                          Range<&T::ratio>("ratio", kMinRatio, kMaxSidePixels,
                                           "(least, most) of width / height, drawn log-uniformly."),
-                         OnlyBilinear(), Boolean<&T::antialias>("antialias", kAntialias)},
+                         HowPixelsBlend<&T::interpolation>(),
+                         Boolean<&T::antialias>("antialias", kAntialias)},
           .check = [](const Transform& transform, DType) -> Check {
             if (std::get<T>(transform).scale[1] > 0) return {};
             return Refusal{"scale = (0, 0)", "Give scale with a largest that is positive"};
@@ -460,13 +471,11 @@ std::vector<TransformRow> MakeTable(std::index_sequence<places...> /*of the vari
   return table;
 }
 
-// Calls visit(option) for each option that is stored in the transform.
+// Calls visit(option) for each option of the transform.
 template <typename Visit>
 void ForEachOption(const TransformRow& row, const Visit& visit) {
   for (const Parameter& parameter : row.parameters) {
-    for (const Option<Transform>& option : parameter.options) {
-      if (option.in != nullptr) visit(option);
-    }
+    for (const Option<Transform>& option : parameter.options) visit(option);
   }
 }
 

@@ -5,6 +5,28 @@
 
 namespace stoker {
 
+namespace {
+
+struct Filter {
+  bool antialias;
+  Interpolation interpolation;
+};
+
+// None if the images are not resized.
+std::optional<Filter> FilterOf(const BenchReport& report) {
+  for (const Transform& transform : report.options.loader.transforms) {
+    if (const auto* resize = std::get_if<Resize>(&transform)) {
+      return Filter{resize->antialias, resize->interpolation};
+    }
+    if (const auto* crop = std::get_if<RandomResizedCrop>(&transform)) {
+      return Filter{crop->antialias, crop->interpolation};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 double PerImage(const BenchReport& report, double seconds) {
   return report.images == 0 ? 0 : seconds / static_cast<double>(report.images);
 }
@@ -22,17 +44,17 @@ double CpuShare(const BenchReport& report, double cpu_seconds) {
 }
 
 std::optional<bool> Antialias(const BenchReport& report) {
-  for (const Transform& transform : report.options.loader.transforms) {
-    if (const auto* resize = std::get_if<Resize>(&transform)) return resize->antialias;
-    if (const auto* crop = std::get_if<RandomResizedCrop>(&transform)) return crop->antialias;
-  }
-  return std::nullopt;
+  const std::optional<Filter> filter = FilterOf(report);
+  if (!filter) return std::nullopt;
+  return filter->antialias;
 }
 
-const char* FilterName(const BenchReport& report) {
-  const std::optional<bool> antialias = Antialias(report);
-  if (!antialias) return "none";
-  return *antialias ? "antialiased bilinear" : "plain bilinear";
+std::string FilterName(const BenchReport& report) {
+  const std::optional<Filter> filter = FilterOf(report);
+  if (!filter) return "none";
+  std::string name = NameOf(filter->interpolation);
+  if (filter->interpolation == Interpolation::kNearest) return name;
+  return (filter->antialias ? "antialiased " : "plain ") + name;
 }
 
 std::array<Stage, 6> Stages(const CpuSplit& cpu) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "bindings/cli/bench/runner.h"
@@ -17,7 +18,7 @@ double CpuShare(const BenchReport& report, double cpu_seconds);  // of the proce
 
 // Whether the transforms antialias; nullopt if nothing is resized.
 std::optional<bool> Antialias(const BenchReport& report);
-const char* FilterName(const BenchReport& report);
+std::string FilterName(const BenchReport& report);
 
 struct Stage {
   const char* name;

@@ -95,21 +95,34 @@ def choice(name: str, value: Any, names: Sequence[str]) -> str:
     return value
 
 
-# torchvision's names by Pillow's numbers.
-_INTERPOLATIONS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
+# torchvision's names by Pillow's numbers, and its other name for Pillow's filter.
+_INTERPOLATIONS: dict[Any, str] = {
+    0: "nearest",
+    1: "lanczos",
+    2: "bilinear",
+    3: "bicubic",
+    4: "box",
+    5: "hamming",
+    "nearest-exact": "nearest",
+}
 
 
 def interpolation(name: str, value: Any, names: Sequence[str]) -> str:
     """One of `names`, given as such, as torchvision's InterpolationMode or as Pillow's Resampling."""
     given = getattr(value, "value", value)
-    if isinstance(given, int) and not isinstance(given, bool):
+    if isinstance(given, (int, str)) and not isinstance(given, bool):
         given = _INTERPOLATIONS.get(given, given)
     if given in names:
         return str(given)
     if not isinstance(given, str):
         raise TypeError(f"{name} must be one of torchvision's InterpolationMode, not {_kind(value)}")
-    here = " or ".join(repr(n) for n in names)
-    raise InvalidArgumentError(f"{name} is {given!r:.50}; {name.partition('.')[0]} has {here} only")
+    *most, last = [repr(n) for n in names]
+    hint = ""
+    if given == "area" and "box" in names:
+        hint = "; 'box' averages whole pixels, while OpenCV's and TensorFlow's area also weighs parts"
+    raise InvalidArgumentError(
+        f"{name} is {given!r:.50}; {name.partition('.')[0]} has {', '.join(most)} or {last} only{hint}"
+    )
 
 
 def dtype(name: str, value: Any, names: Sequence[str]) -> str:

@@ -48,7 +48,7 @@ class Transform:
             value, option = getattr(self, parameter["name"]), parameter["options"][0]
             if parameter["kind"] in _WRITE:
                 spec.update(_WRITE[parameter["kind"]](value))
-            elif value is not None and option["in_spec"]:
+            elif value is not None:
                 spec[option["name"]] = value
         return spec
 

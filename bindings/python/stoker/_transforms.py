@@ -13,7 +13,7 @@ that makes the size, and before `Normalize`. `RandomErasing` works on the finish
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from stoker._parameters import Fill, Margins, Range, Size, Transform
@@ -40,21 +40,24 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Resize(Transform):
-    """Bilinear.
+    """The whole image, resized.
 
     Args:
         size: an int: the shorter side becomes `size`, the longer one int(size * long / short). (height,
             width): exactly that.
-        interpolation: "bilinear", or torchvision's or Pillow's names for it; there is no other.
-        antialias: True: the filter widens when shrinking, as in Pillow and torchvision. False: two taps, as
-            in tf.image.resize and OpenCV.
+        interpolation: Pillow's filter: "bilinear", "bicubic", "lanczos", "box" or "nearest", or
+            torchvision's or Pillow's names for it. "box" is not called "area": in OpenCV and TensorFlow
+            that also weighs partly covered pixels.
+        antialias: True: the filter widens when shrinking, as in Pillow and torchvision. False: it keeps its
+            width (bilinear: two taps), as in tf.image.resize and, bilinear, in OpenCV. "nearest" takes one
+            pixel either way.
 
     Raises:
         ValueError, TypeError: naming the parameter.
     """
 
     size: Size
-    interpolation: Any = field(default="bilinear", repr=False)
+    interpolation: Any = "bilinear"
     antialias: bool = True
 
 
@@ -82,9 +85,12 @@ class RandomResizedCrop(Transform):
         size: of the result: an int (a square), or (height, width).
         scale: (least, most) of the image's area, as a share of it.
         ratio: (least, most) of width / height, drawn log-uniformly.
-        interpolation: "bilinear", or torchvision's or Pillow's names for it; there is no other.
-        antialias: True: the filter widens when shrinking, as in Pillow and torchvision. False: two taps, as
-            in tf.image.resize and OpenCV.
+        interpolation: Pillow's filter: "bilinear", "bicubic", "lanczos", "box" or "nearest", or
+            torchvision's or Pillow's names for it. "box" is not called "area": in OpenCV and TensorFlow
+            that also weighs partly covered pixels.
+        antialias: True: the filter widens when shrinking, as in Pillow and torchvision. False: it keeps its
+            width (bilinear: two taps), as in tf.image.resize and, bilinear, in OpenCV. "nearest" takes one
+            pixel either way.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -93,7 +99,7 @@ class RandomResizedCrop(Transform):
     size: Size
     scale: Sequence[float] = (0.08, 1.0)
     ratio: Sequence[float] = (0.75, 1.3333333333333333)
-    interpolation: Any = field(default="bilinear", repr=False)
+    interpolation: Any = "bilinear"
     antialias: bool = True
 
 

@@ -24,8 +24,12 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 namespace stoker {
 namespace {
 
-TEST(Apply, AllocatesNothingAfterTheLargestImage) {
-  const Plan plan = Plan::Compile({RandomResizedCrop{224, 224}, RandomHorizontalFlip{}}).value();
+class Filters : public ::testing::TestWithParam<Interpolation> {};
+
+TEST_P(Filters, AllocateNothingAfterTheLargestImage) {
+  RandomResizedCrop crop{224, 224};
+  crop.interpolation = GetParam();
+  const Plan plan = Plan::Compile({crop, RandomHorizontalFlip{}}).value();
   MemoryBudget budget(64 << 20);
   auto workspace = plan.MakeWorkspace(budget);
   std::vector<std::vector<uint8_t>> files;
@@ -52,6 +56,10 @@ TEST(Apply, AllocatesNothingAfterTheLargestImage) {
   EXPECT_EQ(allocations, before);
   EXPECT_EQ(budget.used(), charged);
 }
+
+INSTANTIATE_TEST_SUITE_P(Apply, Filters,
+                         ::testing::Values(Interpolation::kBilinear, Interpolation::kLanczos),
+                         [](const auto& info) { return NameOf(info.param); });
 
 }  // namespace
 }  // namespace stoker

@@ -3,8 +3,9 @@
 // flip.
 //
 // TRANSFORM: resize=SIZE, resize=HEIGHTxWIDTH, center_crop=HEIGHTxWIDTH, random_resized_crop=
-// HEIGHTxWIDTH, flip=P, normalize (ImageNet's mean and std); plain (no antialias), f32.
-// The n-th file is drawn with the key {1, 0, n}.
+// HEIGHTxWIDTH, flip=P, normalize (ImageNet's mean and std); plain (no antialias), f32; bicubic,
+// box, lanczos, nearest: the interpolation of what follows. The n-th file is drawn with the key {1,
+// 0, n}.
 //
 // apply_plan TRANSFORM... -- WIDTHxHEIGHTxCOUNT: only draws, for the keys {1, 0, 0} to {1, 0, COUNT
 // - 1} and an image of that size; for each a line on stdout: box x y width height.
@@ -35,15 +36,23 @@ struct Request {
   std::exit(2);
 }
 
-Transform Parse(const std::string& name, const std::string& value, bool antialias) {
+// How to resample.
+struct Filter {
+  bool antialias = true;
+  Interpolation interpolation = Interpolation::kBilinear;
+};
+
+Transform Parse(const std::string& name, const std::string& value, const Filter& filter) {
   int height = 0, width = 0;
   const bool both = std::sscanf(value.c_str(), "%dx%d", &height, &width) == 2;
-  if (name == "resize" && both) return Resize{0, height, width, antialias};
-  if (name == "resize") return Resize{height, 0, 0, antialias};
+  if (name == "resize" && both)
+    return Resize{0, height, width, filter.antialias, filter.interpolation};
+  if (name == "resize") return Resize{height, 0, 0, filter.antialias, filter.interpolation};
   if (name == "center_crop" && both) return CenterCrop{height, width};
   if (name == "random_resized_crop" && both) {
     RandomResizedCrop crop{height, width};
-    crop.antialias = antialias;
+    crop.antialias = filter.antialias;
+    crop.interpolation = filter.interpolation;
     return crop;
   }
   if (name == "flip") return RandomHorizontalFlip{std::atof(value.c_str())};
@@ -55,12 +64,14 @@ Transform Parse(const std::string& name, const std::string& value, bool antialia
 
 Request ParseArguments(int argc, char** argv) {
   Request request;
-  bool antialias = true;
+  Filter filter;
   int i = 1;
   for (; i < argc && std::string(argv[i]) != "--"; ++i) {
     const std::string word = argv[i];
     if (word == "plain") {
-      antialias = false;
+      filter.antialias = false;
+    } else if (const auto interpolation = InterpolationOf(word)) {
+      filter.interpolation = *interpolation;
     } else if (word == "nchw") {
       request.options.layout = Layout::kNchw;
     } else if (word == "f32" || word == "f16") {
@@ -68,7 +79,7 @@ Request ParseArguments(int argc, char** argv) {
     } else {
       const size_t equals = word.find('=');
       const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-      request.transforms.push_back(Parse(word.substr(0, equals), value, antialias));
+      request.transforms.push_back(Parse(word.substr(0, equals), value, filter));
     }
   }
   for (++i; i < argc; ++i) request.files.push_back(argv[i]);

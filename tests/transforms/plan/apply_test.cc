@@ -74,16 +74,18 @@ std::vector<Transform> RandomTransforms(Random& random, DType dtype) {
   if (random.OneIn(4)) list.push_back(flip);
   if (random.OneIn(4)) list.push_back(CenterCrop{size() + 20, size() + 20});
   const bool antialias = !random.OneIn(4);
+  const Interpolation how =
+      random.OneIn(2) ? Interpolation::kBilinear : static_cast<Interpolation>(random.Between(0, 4));
   switch (random.Between(0, 3)) {
     case 0:
-      list.push_back(Resize{size(), 0, 0, antialias});
+      list.push_back(Resize{size(), 0, 0, antialias, how});
       list.push_back(CenterCrop{size(), size()});
       break;
     case 1:
-      list.push_back(Resize{0, size(), size(), antialias});
+      list.push_back(Resize{0, size(), size(), antialias, how});
       break;
     case 2:
-      list.push_back(RandomResizedCrop{size(), size(), {0.08, 1}, {0.75, 4.0 / 3}, antialias});
+      list.push_back(RandomResizedCrop{size(), size(), {0.08, 1}, {0.75, 4.0 / 3}, antialias, how});
       break;
     default:  // no resampling
       if (list.empty() || !std::holds_alternative<CenterCrop>(list.back())) {
@@ -231,8 +233,12 @@ WholeImage Turned(const WholeImage& stored, Orientation orientation) {
 }
 
 // Resampling the stored image and rotating the result is within one grey level of rotating first.
-TEST(Apply, RotatesByTheOrientation) {
-  const Plan plan = Plan::Compile({Resize{40}, CenterCrop{33, 51}, RandomHorizontalFlip{}}).value();
+class RotatesByTheOrientation : public ::testing::TestWithParam<Interpolation> {};
+
+TEST_P(RotatesByTheOrientation, LikeTheTurnedImage) {
+  const Plan plan = Plan::Compile({Resize{.size = 40, .interpolation = GetParam()},
+                                   CenterCrop{33, 51}, RandomHorizontalFlip{}})
+                        .value();
   MemoryBudget budget(64 << 20);
   auto workspace = plan.MakeWorkspace(budget);
   for (int orientation = 1; orientation <= 8; ++orientation) {
@@ -257,6 +263,12 @@ TEST(Apply, RotatesByTheOrientation) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Apply, RotatesByTheOrientation,
+                         ::testing::Values(Interpolation::kNearest, Interpolation::kBilinear,
+                                           Interpolation::kBicubic, Interpolation::kLanczos,
+                                           Interpolation::kBox),
+                         [](const auto& info) { return NameOf(info.param); });
 
 // Without resampling the pixels are the decoder's, and padding is zero.
 TEST(Apply, CropsExactly) {

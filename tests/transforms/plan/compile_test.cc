@@ -278,6 +278,14 @@ TEST(Compile, DescribesThePlan) {
   EXPECT_EQ(Compile({Shorter(256), CenterCrop{224, 200}}).value().Describe(),
             "Resize, CenterCrop, fused: decode the box only, bilinear, antialiased, to uint8 224 × "
             "200 × 3");
+  const Resize nearest{.height = 8, .width = 9, .interpolation = Interpolation::kNearest};
+  EXPECT_EQ(Compile({nearest}).value().Describe(),
+            "Resize, fused: decode the box only, nearest, to uint8 8 × 9 × 3");
+  const RandomResizedCrop bicubic{
+      .height = 8, .width = 9, .interpolation = Interpolation::kBicubic};
+  EXPECT_EQ(Compile({bicubic}).value().Describe(),
+            "RandomResizedCrop, fused: decode the box only, bicubic, antialiased, to uint8 8 × 9 × "
+            "3");
 }
 
 }  // namespace

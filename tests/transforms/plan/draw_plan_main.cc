@@ -55,10 +55,7 @@ struct Parameters {
     return {{"taps", Size(s.taps)}, {"sigma_x", s.sigma_x}, {"sigma_y", s.sigma_y}};
   }
   Json operator()(const Affine& s) const {
-    const bool nearest = s.interpolation == Interpolation::kNearest;
-    return {{"matrix", s.matrix},
-            {"interpolation", nearest ? "nearest" : "bilinear"},
-            {"fill", s.fill}};
+    return {{"matrix", s.matrix}, {"interpolation", NameOf(s.interpolation)}, {"fill", s.fill}};
   }
   Json operator()(const Reframe& s) const {
     static constexpr const char* kModes[] = {"constant", "edge", "reflect", "symmetric"};
@@ -96,7 +93,8 @@ std::string Line(const DrawnSample& drawn) {
                        {"window", Box(g.window)},
                        {"mirror_columns", g.mirror_columns},
                        {"mirror_rows", g.mirror_rows},
-                       {"antialias", g.antialias}}},
+                       {"antialias", g.antialias},
+                       {"interpolation", NameOf(g.interpolation)}}},
                      {"steps", steps},
                      {"erasures", erasures}};
   return line.dump();

@@ -8,8 +8,13 @@
 #include <random>
 #include <vector>
 
+#include "tests/testing/random.h"
+
 namespace stoker {
 namespace {
+
+using testing::Random;
+constexpr double kPi = 3.14159265358979323846;
 
 // Pillow's definition in doubles: the weight of every sample of the box for one output.
 std::vector<double> Triangle(int in, int out, int output, bool antialias) {
@@ -27,9 +32,9 @@ std::vector<double> Triangle(int in, int out, int output, bool antialias) {
 }
 
 void ExpectTriangle(const AxisSpec& spec) {
-  SCOPED_TRACE(testing::Message() << spec.in << " → " << spec.out << " [" << spec.first_out << ", +"
-                                  << spec.count << ") clip " << spec.clip_begin << "…"
-                                  << spec.clip_end << " antialias " << spec.antialias);
+  SCOPED_TRACE(::testing::Message() << spec.in << " → " << spec.out << " [" << spec.first_out
+                                    << ", +" << spec.count << ") clip " << spec.clip_begin << "…"
+                                    << spec.clip_end << " antialias " << spec.antialias);
   MemoryBudget budget(uint64_t{1} << 30);
   AxisFilter filter(budget);
   ASSERT_TRUE(filter.Compute(spec).ok());
@@ -127,6 +132,130 @@ TEST(AxisFilter, WeightsMatchTheRoundedRunningSumExactly) {
   }
 }
 
+// ---- The other filters.
+
+double SincOf(double x) { return x == 0 ? 1 : std::sin(kPi * x) / (kPi * x); }
+
+// Pillow's definition of a filter, by distance.
+double Kernel(Interpolation interpolation, double x) {
+  if (interpolation == Interpolation::kBox) return x > -0.5 && x <= 0.5 ? 1 : 0;
+  x = std::abs(x);
+  if (interpolation == Interpolation::kLanczos) return x < 3 ? SincOf(x) * SincOf(x / 3) : 0;
+  if (x >= 2) return 0;
+  return x < 1 ? 1.5 * x * x * x - 2.5 * x * x + 1 : -0.5 * x * x * x + 2.5 * x * x - 4 * x + 2;
+}
+
+// Empty where a sample lies on the border of a box, and may count to either side.
+std::vector<double> KernelWeights(const AxisSpec& spec, int output) {
+  const double scale = static_cast<double>(spec.in) / spec.out;
+  const double width = spec.antialias ? std::max(scale, 1.0) : 1.0;
+  std::vector<double> weights;
+  double sum = 0;
+  for (int x = 0; x < spec.in; ++x) {
+    const double distance = (x + 0.5 - (output + 0.5) * scale) / width;
+    const bool on_border = std::abs(std::abs(distance) - 0.5) < 1e-9;
+    if (spec.interpolation == Interpolation::kBox && on_border) return {};
+    weights.push_back(Kernel(spec.interpolation, distance));
+    sum += weights.back();
+  }
+  for (double& w : weights) w /= sum;
+  return weights;
+}
+
+// The weights of all samples, also of those that an output does not take.
+std::vector<int> WeightsOf(const AxisFilter& filter, const AxisSpec& spec, int i) {
+  const AxisTaps& taps = filter.taps();
+  std::vector<int> weights(static_cast<size_t>(spec.in) + 2);
+  for (int t = 0; t < 2 * taps.pairs; ++t) {
+    weights.at(static_cast<size_t>(filter.begin() + taps.starts[i] + t)) =
+        taps.weights[i * 2 * taps.pairs + t];
+  }
+  return weights;
+}
+
+class Kernels : public ::testing::TestWithParam<Interpolation> {};
+
+TEST_P(Kernels, MatchPillows) {
+  Random random(3);
+  MemoryBudget budget(uint64_t{1} << 30);
+  AxisFilter filter(budget);
+  for (int n = 0; n < 300; ++n) {
+    AxisSpec spec{.in = random.Between(1, n % 10 == 0 ? 3000 : 300), .out = random.Between(1, 150)};
+    spec.first_out = random.Between(0, spec.out - 1);
+    spec.count = random.Between(1, spec.out - spec.first_out);
+    spec.clip_end = spec.in;
+    spec.antialias = !random.OneIn(4);
+    spec.interpolation = GetParam();
+    ASSERT_TRUE(filter.Compute(spec).ok());
+    // The kernels sum up in 32 bits.
+    const double most =
+        0x1p31 / 255 / (1 << (filter.taps().shift + MiddleBits(filter.taps().shift)));
+    for (int i = 0; i < spec.count; ++i) {
+      const std::vector<double> wanted = KernelWeights(spec, spec.first_out + i);
+      const std::vector<int> weights = WeightsOf(filter, spec, i);
+      int sum = 0;
+      double size = 0;
+      for (size_t x = 0; x < wanted.size(); ++x) {
+        ASSERT_NEAR(weights[x], std::ldexp(wanted[x], filter.taps().shift), 1.1)
+            << spec.in << " → " << spec.out << " output " << spec.first_out + i << " sample " << x;
+      }
+      for (const int weight : weights) {
+        sum += weight;
+        size += std::abs(std::ldexp(weight, -filter.taps().shift));
+      }
+      ASSERT_EQ(sum, 1 << filter.taps().shift);
+      ASSERT_LT(size, most);
+    }
+  }
+}
+
+TEST_P(Kernels, CountFromTheOtherEndIfReversed) {
+  Random random(4);
+  MemoryBudget budget(uint64_t{1} << 30);
+  AxisFilter filter(budget), other(budget);
+  for (int n = 0; n < 300; ++n) {
+    AxisSpec spec{.in = random.Between(1, 200), .out = random.Between(1, 100)};
+    spec.first_out = random.Between(0, spec.out - 1);
+    spec.count = random.Between(1, spec.out - spec.first_out);
+    spec.clip_end = spec.in;
+    spec.interpolation = GetParam();
+    AxisSpec reversed = spec;
+    reversed.reversed = true;
+    reversed.first_out = spec.out - spec.first_out - spec.count;
+    ASSERT_TRUE(filter.Compute(spec).ok());
+    ASSERT_TRUE(other.Compute(reversed).ok());
+    ASSERT_EQ(other.begin(), spec.in - filter.end());
+    ASSERT_EQ(other.end(), spec.in - filter.begin());
+    for (int i = 0; i < spec.count; ++i) {
+      std::vector<int> weights = WeightsOf(filter, spec, i);
+      weights.resize(static_cast<size_t>(spec.in));
+      std::reverse(weights.begin(), weights.end());
+      std::vector<int> theirs = WeightsOf(other, spec, spec.count - 1 - i);
+      theirs.resize(static_cast<size_t>(spec.in));
+      ASSERT_EQ(weights, theirs);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AxisFilter, Kernels,
+                         ::testing::Values(Interpolation::kBicubic, Interpolation::kLanczos,
+                                           Interpolation::kBox),
+                         [](const auto& info) { return NameOf(info.param); });
+
+TEST(AxisFilter, NearestTakesOneSample) {
+  MemoryBudget budget(1 << 20);
+  AxisFilter filter(budget);
+  AxisSpec spec{.in = 10, .out = 4, .count = 4, .clip_end = 10};
+  spec.interpolation = Interpolation::kNearest;
+  ASSERT_TRUE(filter.Compute(spec).ok());
+  const int wanted[] = {1, 3, 6, 8};  // of 1.25, 3.75, 6.25, 8.75
+  for (int i = 0; i < 4; ++i) {
+    std::vector<int> weights(12);
+    weights[static_cast<size_t>(wanted[i])] = 1 << filter.taps().shift;
+    EXPECT_EQ(WeightsOf(filter, spec, i), weights);
+  }
+}
+
 TEST(AxisFilter, IgnoresSamplesOutsideTheImage) {
   for (int begin : {-5, 0, 3, 60}) {
     for (int end : {61, 90, 100, 130}) {
@@ -165,6 +294,10 @@ TEST(AxisFilter, StaysInsideTheBudget) {
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, Code::kResourceExhausted);
   EXPECT_TRUE(filter.Compute({500, 256, 0, 256, 0, 500, true}).ok());
+  AxisSpec wide{.in = 9000, .out = 256, .count = 256, .clip_end = 9000};
+  EXPECT_TRUE(filter.Compute(wide).ok());  // 72 taps
+  wide.interpolation = Interpolation::kLanczos;
+  EXPECT_FALSE(filter.Compute(wide).ok());  // 211 taps
 }
 
 }  // namespace

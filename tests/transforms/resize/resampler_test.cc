@@ -108,6 +108,12 @@ Resampling RandomTask(Random& random) {
   }
   task.antialias = random.Between(0, 3) != 0;
   task.turn = {random.Between(0, 3) == 0, random.OneIn(2), random.OneIn(2)};
+  constexpr Interpolation kInterpolations[] = {Interpolation::kNearest, Interpolation::kBilinear,
+                                               Interpolation::kBicubic, Interpolation::kLanczos,
+                                               Interpolation::kBox};
+  task.interpolation = kInterpolations[random.Between(0, 4)];
+  task.reversed_columns = random.OneIn(2);
+  task.reversed_rows = random.OneIn(2);
   return task;
 }
 
@@ -131,7 +137,8 @@ void ExpectSameAsPlain(Resampler& resampler, const Image& image, const Resamplin
       << task.image.height << " box " << task.box.x << "," << task.box.y << " " << task.box.width
       << "×" << task.box.height << " resized " << task.resized.width << "×" << task.resized.height
       << " window " << task.window.x << "," << task.window.y << " " << task.window.width << "×"
-      << task.window.height << " antialias " << task.antialias << " turn " << task.turn.transpose
+      << task.window.height << " antialias " << task.antialias << " interpolation "
+      << static_cast<int>(task.interpolation) << " turn " << task.turn.transpose
       << task.turn.mirror_columns << task.turn.mirror_rows << " " << NameOf(dtype) << " "
       << NameOf(layout);
 }
@@ -153,7 +160,7 @@ TEST_P(OnTarget, ResamplerMatchesTheReference) {
   Random random(7);
   MemoryBudget budget(64 << 20);
   Resampler resampler(budget);
-  for (int n = 0; n < ::stoker::testing::Effort(600) && !HasFatalFailure(); ++n) {
+  for (int n = 0; n < ::stoker::testing::Effort(1500) && !HasFatalFailure(); ++n) {
     const Resampling task = RandomTask(random);
     constexpr PixelLayout kLayouts[] = {PixelLayout::kGray, PixelLayout::kInterleaved,
                                         PixelLayout::kPlanar};

@@ -1,0 +1,76 @@
+#include "transforms/resize/blend_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#define HWY_WANT_AVX3_DL 1  // as the library is built
+#include <hwy/targets.h>
+
+#include "tests/testing/effort.h"
+#include "tests/testing/random.h"
+
+namespace stoker {
+namespace {
+
+using testing::Random;
+
+class BlendsRows : public ::testing::TestWithParam<int64_t> {
+ protected:
+  void SetUp() override {
+    hwy::SetSupportedTargetsForTest(GetParam());
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  void TearDown() override {
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+// Weights whose results reach from far below 0 to far above 255.
+TEST_P(BlendsRows, LikeTheReference) {
+  Random random(1);
+  for (int n = 0; n < ::stoker::testing::Effort(400); ++n) {
+    const int pairs = random.Between(1, 9), count = random.Between(1, 40);
+    const int first = random.Between(0, count - 1), top = random.Between(0, 5);
+    std::vector<int32_t> starts(static_cast<size_t>(count));
+    int rows = top;
+    for (int32_t& start : starts) start = rows += random.Between(0, 2);
+    std::vector<int16_t> weights(static_cast<size_t>(2 * count * pairs));
+    for (int16_t& weight : weights) weight = static_cast<int16_t>(random.Between(-9000, 12000));
+    const ptrdiff_t bytes = random.Between(1, 200), stride = bytes + random.Between(0, 100);
+    std::vector<uint8_t> source(static_cast<size_t>((rows - top + 2 * pairs) * stride) +
+                                kBlendRowsOver);
+    const bool extremes = random.OneIn(2);
+    for (uint8_t& b : source) {
+      b = static_cast<uint8_t>(extremes ? 255 * random.OneIn(2) : random.Between(0, 255));
+    }
+    RowBlend blend;
+    blend.source = source.data();
+    blend.source_stride = stride;
+    blend.top = top;
+    blend.taps = {starts.data(), weights.data(), count, pairs, random.Between(14, 16)};
+    blend.first = first;
+    blend.count = random.Between(1, count - first);
+    blend.bytes = bytes;
+    blend.out_stride = bytes + kBlendRowsOver;
+    std::vector<uint8_t> plain(static_cast<size_t>(blend.count * blend.out_stride));
+    std::vector<uint8_t> fast(plain.size());
+    blend.out = plain.data();
+    BlendRowsPlain(blend);
+    blend.out = fast.data();
+    BlendRows(blend);
+    for (int r = 0; r < blend.count; ++r) {
+      const auto at = r * blend.out_stride;
+      ASSERT_TRUE(std::equal(plain.begin() + at, plain.begin() + at + bytes, fast.begin() + at))
+          << pairs << " pairs, " << bytes << " bytes, row " << r;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, BlendsRows, ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
+                         [](const auto& info) { return hwy::TargetName(info.param); });
+
+}  // namespace
+}  // namespace stoker

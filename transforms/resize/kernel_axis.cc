@@ -1,0 +1,69 @@
+#include "transforms/resize/kernel_axis.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "transforms/resize/filter_kernel.h"
+
+namespace stoker {
+
+namespace {
+
+double SupportOf(Interpolation interpolation) {
+  switch (interpolation) {
+    case Interpolation::kBicubic:
+      return CubicKernel::kSupport;
+    case Interpolation::kLanczos:
+      return LanczosKernel::kSupport;
+    default:
+      return BoxKernel::kSupport;
+  }
+}
+
+template <typename Kernel>
+void SumUp(const Kernel& kernel, int first, double center, double step, std::span<double> sums) {
+  double sum = 0;
+  for (int t = 0; double& running : sums) {
+    sum += kernel((t++ + first - center + 0.5) * step);
+    running = sum;
+  }
+}
+
+}  // namespace
+
+KernelAxis::KernelAxis(const AxisSpec& spec)
+    : interpolation_(spec.interpolation),
+      in_(spec.in),
+      scale_(static_cast<double>(spec.in) / spec.out),
+      width_(Widens(spec.interpolation, spec.antialias) ? std::max(scale_, 1.0) : 1.0),
+      support_(SupportOf(spec.interpolation) * width_),
+      most_(std::min(static_cast<int>(std::ceil(2 * support_)), spec.in)),
+      nearest_at_(scale_ * 0.5) {}
+
+KernelAxis::Samples KernelAxis::SamplesOf(int output) {
+  if (interpolation_ == Interpolation::kNearest) {
+    for (; output_ < output; ++output_) nearest_at_ += scale_;
+    const int sample = std::min(static_cast<int>(nearest_at_), in_ - 1);
+    return {sample, sample + 1};
+  }
+  const double center = (output + 0.5) * scale_;
+  const int first = std::max(0, static_cast<int>(center - support_ + 0.5));
+  const int end = std::min(in_, static_cast<int>(center + support_ + 0.5));
+  return {first, std::min(end, first + most_)};  // rounding can add a sample that has no weight
+}
+
+void KernelAxis::RunningSums(int output, Samples samples, std::span<double> sums) const {
+  const double center = (output + 0.5) * scale_, step = 1.0 / width_;
+  switch (interpolation_) {
+    case Interpolation::kBicubic:
+      return SumUp(CubicKernel(), samples.first, center, step, sums);
+    case Interpolation::kLanczos:
+      return SumUp(LanczosKernel(), samples.first, center, step, sums);
+    case Interpolation::kBox:
+      return SumUp(BoxKernel(), samples.first, center, step, sums);
+    default:
+      sums[0] = 1;
+  }
+}
+
+}  // namespace stoker

@@ -1,0 +1,43 @@
+// KernelAxis: which samples an output of one axis takes, and how much of each, for all filters but
+// bilinear. In the same doubles as Pillow computes them, so that kNearest and kBox, which have
+// jumps, take the same samples.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "transforms/resize/axis_filter.h"
+
+namespace stoker {
+
+class KernelAxis {
+ public:
+  explicit KernelAxis(const AxisSpec& spec);
+
+  struct Samples {
+    int first = 0;
+    int end = 0;
+  };
+
+  // Those of the box that can have a weight; at least one. Calls must be in ascending order of
+  // `output`. Outputs and samples are counted from the end if the spec is reversed.
+  Samples SamplesOf(int output);
+
+  // Of an output at most.
+  int MaxTaps() const { return most_; }
+
+  // The running sums of the samples' weights, which add up to the last one.
+  void RunningSums(int output, Samples samples, std::span<double> sums) const;
+
+ private:
+  Interpolation interpolation_;
+  int in_;
+  double scale_;    // samples per output
+  double width_;    // by which the filter is widened
+  double support_;  // half of the widened filter
+  int most_;
+  double nearest_at_;  // of the last output asked for: Pillow adds up the scale
+  int output_ = 0;
+};
+
+}  // namespace stoker

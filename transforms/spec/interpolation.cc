@@ -1,0 +1,30 @@
+#include "transforms/spec/interpolation.h"
+
+namespace stoker {
+
+const char* NameOf(Interpolation interpolation) {
+  switch (interpolation) {
+    case Interpolation::kNearest:
+      return "nearest";
+    case Interpolation::kBilinear:
+      return "bilinear";
+    case Interpolation::kBicubic:
+      return "bicubic";
+    case Interpolation::kLanczos:
+      return "lanczos";
+    case Interpolation::kBox:
+      return "box";
+  }
+  return "";
+}
+
+std::optional<Interpolation> InterpolationOf(std::string_view name) {
+  for (const Interpolation interpolation :
+       {Interpolation::kNearest, Interpolation::kBilinear, Interpolation::kBicubic,
+        Interpolation::kLanczos, Interpolation::kBox}) {
+    if (name == NameOf(interpolation)) return interpolation;
+  }
+  return std::nullopt;
+}
+
+}  // namespace stoker

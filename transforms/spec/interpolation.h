@@ -1,0 +1,27 @@
+// How pixels between pixels are computed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace stoker {
+
+// Pillow's filters. kNearest takes one pixel; kBox averages the pixels whose centers lie in the
+// output's box; kBilinear is a triangle, kBicubic is Keys' cubic with a = −0.5, kLanczos has three
+// lobes. The last two have negative weights, so results can overshoot and are clamped.
+enum class Interpolation : uint8_t { kNearest, kBilinear, kBicubic, kLanczos, kBox };
+
+const char* NameOf(Interpolation interpolation);  // torchvision's: "nearest", …
+std::optional<Interpolation> InterpolationOf(std::string_view name);
+
+constexpr bool Overshoots(Interpolation interpolation) {
+  return interpolation == Interpolation::kBicubic || interpolation == Interpolation::kLanczos;
+}
+
+// Whether the filter widens when shrinking.
+constexpr bool Widens(Interpolation interpolation, bool antialias) {
+  return antialias && interpolation != Interpolation::kNearest;
+}
+
+}  // namespace stoker
