@@ -1,0 +1,50 @@
+// MemoryColumns: the fields of samples whose rows are in the program's memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "io/sources/arrays.h"
+#include "io/sources/field.h"
+
+namespace stoker {
+
+// Immutable. `column` is an index into columns().
+class MemoryColumns {
+ public:
+  MemoryColumns() = default;  // no columns
+
+  // Any number of columns, as Arrays() describes them and their owner, with its errors.
+  static Result<MemoryColumns> Make(std::vector<ArrayColumn> columns, std::shared_ptr<void> owner);
+
+  // Each has a stride.
+  const std::vector<ArrayColumn>& columns() const { return columns_; }
+
+  // SampleSource::FixedRows and View.
+  void CopyRows(size_t column, std::span<const uint64_t> ids, void* rows) const;
+  std::span<const uint8_t> View(size_t column, uint64_t id) const;
+
+  // Hashes types, shapes and content: of each column everything if it has few rows of few bytes, or
+  // if rows are single numbers and `all_numbers` is set, otherwise parts. It does not depend on the
+  // rows' strides.
+  uint64_t Hash(bool all_numbers, uint64_t seed = 0) const;
+
+ private:
+  std::vector<ArrayColumn> columns_;
+  std::shared_ptr<void> owner_;
+};
+
+Field FieldOf(const ArrayColumn& column);
+
+// "label: 60000 × int64"
+std::string DescribeColumn(const ArrayColumn& column);
+
+// The error that says what is wrong with a column.
+Error RefuseColumn(const ArrayColumn& column, const std::string& cause, std::string advice = "");
+
+}  // namespace stoker
