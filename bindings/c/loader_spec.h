@@ -25,9 +25,9 @@ inline constexpr size_t kLongestSpec = size_t{1} << 20;
 //
 // The text may be hostile. InvalidArgument names the key: text that is not JSON, unknown or missing
 // keys, values of a wrong type, numbers out of range. Loader::Open checks whether the values fit
-// together. FailedPrecondition: the samples are not available here (an arrays source of another
-// process), or not the described ones (the folder has changed). Otherwise the errors of opening the
-// source.
+// together. FailedPrecondition: the samples are not available here (those in the memory of
+// another process), or not the described ones (the folder has changed). Otherwise the errors of
+// opening the source.
 Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
                                       std::shared_ptr<const SampleSource> source = nullptr);
 

@@ -10,6 +10,15 @@ namespace {
 
 using Opened = Result<std::shared_ptr<const SampleSource>>;
 
+// A source that only the process that made it has.
+Error Elsewhere(const std::string& samples, const char* advice) {
+  return {.code = Code::kFailedPrecondition,
+          .cause = samples +
+                   " in the memory of the process that made the loader; this is another one, or "
+                   "the loader is gone",
+          .advice = advice};
+}
+
 std::vector<SourceRow> MakeTable() {
   return {
       {.kind = "image_folder",
@@ -27,12 +36,12 @@ std::vector<SourceRow> MakeTable() {
       {.kind = "arrays",
        .arguments = {{.name = "key", .standard = "", .is_path = false}},
        .open = [](const SourceArguments& /*given*/, int /*threads*/) -> Opened {
-         return Error{
-             .code = Code::kFailedPrecondition,
-             .cause =
-                 "these arrays are in the memory of the process that made the loader; this "
-                 "is another one, or the loader is gone",
-             .advice = "Keep the loader, make it here, or read from files"};
+         return Elsewhere("these arrays are", "Keep the loader, make it here, or read from files");
+       }},
+      {.kind = "files",
+       .arguments = {{.name = "key", .standard = "", .is_path = false}},
+       .open = [](const SourceArguments& /*given*/, int /*threads*/) -> Opened {
+         return Elsewhere("this list of files is", "Keep the loader, or make it here");
        }},
   };
 }

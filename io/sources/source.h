@@ -132,8 +132,8 @@ class SampleSource {
   virtual uint64_t memory_bytes() const = 0;
 
   // Equal for the same samples, so that another process can check that it has them: for files a
-  // hash of names and labels in order, O(n); for arrays a hash of types, shapes and some of the
-  // content. 0: unknown.
+  // hash of names and labels in order, O(n); for values in memory a hash of types, shapes and some
+  // of the content. 0: unknown.
   virtual uint64_t Fingerprint() const { return 0; }
 
   // For messages and reports: "image_folder(photos/train)".

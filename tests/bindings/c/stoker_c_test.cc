@@ -10,6 +10,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "bindings/c/loader_spec.h"
@@ -17,6 +18,7 @@
 #include "core/dtype.h"
 #include "gpu/device.h"
 #include "io/sources/image_folder.h"
+#include "io/sources/path_source.h"
 #include "tests/testing/photo_folder.h"
 
 namespace {
@@ -375,6 +377,49 @@ TEST_F(StokerCTest, ColumnsSayWhetherTheyArePinned) {
   older.pinned = 77;
   ASSERT_EQ(Take(api_->batch_column(batch, 0, &older)), "");
   EXPECT_EQ(older.pinned, 77);
+  api_->batch_free(batch);
+  api_->dataset_free(dataset);
+}
+
+TEST_F(StokerCTest, ABatchHasAColumnOfEachField) {
+  const std::vector<int64_t> labels(20, 3);
+  std::vector<float> places;
+  stoker::PathTable paths;
+  for (uint64_t id = 0; id < 20; ++id) {
+    paths.Add(photos_.FileOf(id));
+    places.insert(places.end(), {static_cast<float>(id), 0.5F});
+  }
+  stoker::LoaderOptions options = stoker::ParseLoaderSpec(Spec()).value();
+  options.source =
+      stoker::Files(std::move(paths),
+                    {.columns = {{"label", stoker::DType::kI64, {}, labels.data(), 20},
+                                 {"place", stoker::DType::kF32, {2}, places.data(), 20}}})
+          .value();
+  const std::string key = NewKey();
+  const auto loader =
+      stoker::Registry::Get()
+          .FindOrOpen(key, [&](auto epochs) { return stoker::Loader::Open(options, epochs); })
+          .value();
+  stoker_dataset* dataset = Open(key, "");
+  stoker_batch* batch = nullptr;
+  ASSERT_EQ(Take(api_->dataset_batch_at(dataset, 0, 1, nullptr, &batch)), "");
+  stoker_batch_info info{};
+  info.struct_size = sizeof(info);
+  ASSERT_EQ(Take(api_->batch_info(batch, &info)), "");
+  EXPECT_EQ(info.columns, 3);
+  EXPECT_STREQ(Column(batch, 0).name, "image");
+  EXPECT_STREQ(Column(batch, 1).name, "label");
+  EXPECT_EQ(static_cast<const int64_t*>(Column(batch, 1).data)[7], 3);
+  const stoker_column place = Column(batch, 2);
+  EXPECT_STREQ(place.name, "place");
+  EXPECT_EQ(place.dtype, STOKER_F32);
+  ASSERT_EQ(place.ndim, 2);
+  EXPECT_EQ(place.dims[0], 8);
+  EXPECT_EQ(place.dims[1], 2);
+  for (size_t row = 0; row < 8; ++row) {
+    EXPECT_EQ(static_cast<const float*>(place.data)[2 * row],
+              static_cast<float>(info.sample_ids[row]));
+  }
   api_->batch_free(batch);
   api_->dataset_free(dataset);
 }

@@ -23,8 +23,9 @@ TEST(OpenSource, MatchesImageFolder) {
   EXPECT_EQ(without.error().code, Code::kNotFound);
 }
 
-TEST(OpenSource, RefusesArrays) {
+TEST(OpenSource, RefusesWhatIsInMemory) {
   EXPECT_EQ(OpenSource("arrays", {}).error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(OpenSource("files", {}).error().code, Code::kFailedPrecondition);
 }
 
 TEST(OpenSource, KindsAndArgumentsHaveUniqueNames) {

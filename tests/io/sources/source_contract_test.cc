@@ -19,6 +19,7 @@
 
 #include "io/sources/arrays.h"
 #include "io/sources/image_folder.h"
+#include "io/sources/path_source.h"
 #include "io/sources/source.h"
 #include "tests/testing/photo_folder.h"
 
@@ -257,9 +258,45 @@ Case ArraysCase(const char* name, DType dtype, int64_t stride, bool with_labels 
           [=] { return ArraysOf(dtype, stride, with_labels, 1); }};
 }
 
+// A folder's files, listed backwards, with labels and another column.
+Source FilesOf(uint64_t paths, bool with_columns, uint8_t first) {
+  static const Source folder = ImageFolder(Photos().path()).value();
+  struct Elements {
+    std::vector<uint8_t> labels;
+    std::vector<double> places;
+  };
+  const auto elements = std::make_shared<Elements>();
+  PathTable listed;
+  std::string path;
+  for (uint64_t id = paths; id > 0; --id) {
+    folder->PathOf(folder->RangeOf(id - 1).file, path);
+    listed.Add(path);
+    elements->labels.push_back(static_cast<uint8_t>((id + first) % 5));
+    elements->places.insert(elements->places.end(), {static_cast<double>(id), 0.5});
+  }
+  FilesOptions options;
+  if (with_columns) {
+    options.columns = {{"label", DType::kU8, {}, elements->labels.data(), paths},
+                       {"place", DType::kF64, {2}, elements->places.data(), paths}};
+    options.class_names = {"a", "b", "c", "d", "e"};
+    options.owner = elements;
+  }
+  return Files(std::move(listed), std::move(options)).value();
+}
+
+Case FilesWithColumns() {
+  return {"files_with_columns", [] { return FilesOf(12, true, 0); },
+          [] { return FilesOf(12, true, 1); }};
+}
+
+Case FilesAlone() {
+  return {"files_alone", [] { return FilesOf(12, false, 0); },
+          [] { return FilesOf(11, false, 0); }};
+}
+
 INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
-                         ::testing::Values(NestedFolder(), FlatFolder(),
-                                           ArraysCase("arrays_i64", DType::kI64, 12),
+                         ::testing::Values(NestedFolder(), FlatFolder(), FilesWithColumns(),
+                                           FilesAlone(), ArraysCase("arrays_i64", DType::kI64, 12),
                                            ArraysCase("arrays_u8_apart", DType::kU8, 24),
                                            ArraysCase("arrays_i16_backwards", DType::kI16, -12),
                                            ArraysCase("arrays_f32_labels", DType::kF32, 12),
