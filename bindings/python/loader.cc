@@ -30,7 +30,7 @@ namespace py = pybind11;
 
 LoaderHandle::LoaderHandle(std::string key, const std::string& spec, const SourceHandle& source,
                            const RuntimeHandle& runtime)
-    : key_(std::move(key)), columns_(source.source->label() ? 2 : 1) {
+    : key_(std::move(key)), columns_(source.source->fields().size()) {
   LoaderOptions options = Value([&] {
     const WithoutGil released;  // it may open a device
     return ParseLoaderSpec(spec, source.source);
@@ -64,6 +64,14 @@ LoaderHandle::AllElements LoaderHandle::Elements() const {
     elements.emplace_back(NameOf(column.dtype), column.row_shape);
   }
   return elements;
+}
+
+std::vector<std::string> LoaderHandle::Names() const {
+  std::vector<std::string> names;
+  for (const ColumnSpec& column : std::span(loader_->columns()).first(columns_)) {
+    names.push_back(column.name);
+  }
+  return names;
 }
 
 namespace {
@@ -162,6 +170,7 @@ void AddLoader(py::module_& module) {
           },
           py::arg("path"), py::arg("memory"))
       .def_property_readonly("elements", &LoaderHandle::Elements)
+      .def_property_readonly("names", &LoaderHandle::Names)
       .def_property_readonly(
           "batches_per_epoch",
           [](const LoaderHandle& self) { return self.loader()->batches_per_epoch(); })

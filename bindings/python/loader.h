@@ -34,6 +34,7 @@ class LoaderHandle {
   // (dtype, row shape) of each array of a batch.
   using AllElements = std::vector<std::pair<std::string, std::vector<int64_t>>>;
   AllElements Elements() const;
+  std::vector<std::string> Names() const;  // of those arrays
 
   const std::string& key() const { return key_; }  // in the registry
   size_t columns() const { return columns_; }      // that Python sees

@@ -53,3 +53,18 @@ def test_a_step_under_jit(loader):
     for images, labels in loader:
         wanted = images.astype(np.float64).mean() + labels.sum()
         assert abs(float(step(jax.numpy.asarray(images), jax.numpy.asarray(labels))) - wanted) < 0.01
+
+
+def test_a_batch_is_a_pytree(loader):
+    @jax.jit
+    def step(batch):
+        return batch["image"].astype("float32").mean() + batch.label.sum()
+
+    batch = next(iter(loader))
+    doubled = jax.tree_util.tree_map(lambda column: column * 2, batch)
+    assert type(doubled) is type(batch)
+    np.testing.assert_array_equal(doubled["label"], batch["label"] * 2)
+    placed = jax.device_put(batch)
+    assert type(placed) is type(batch) and placed.label.shape == batch.label.shape
+    wanted = batch.image.astype(np.float64).mean() + batch.label.sum()
+    assert abs(float(step(batch)) - wanted) < 0.01

@@ -25,6 +25,7 @@ except ImportError as _error:
 
     raise _missing_library.in_words(_error, _pathlib.Path(__file__).parent) from _error
 from stoker import _sources, _transforms
+from stoker._batch import Batch
 from stoker._compose import Compose
 from stoker._device_loader import DeviceLoader
 from stoker._errors import (
@@ -52,6 +53,7 @@ from stoker._transforms import *  # noqa: F403
 from stoker._watching import Monitor, Trace
 
 __all__ = [
+    "Batch",
     "BatchTransform",
     "CancelledError",
     "Compose",

@@ -23,7 +23,7 @@ class DeviceLoader:
     Same samples, order, values, epochs and state as the loader's own: an iteration over either takes the
     next epoch of both, and `state_dict` is where the latest iteration over any of them is.
 
-    Batches are (images, labels), or images alone where the source has no labels. Tensors are the
+    Batches have the loader's columns: (images, labels), images alone, or further ones. Tensors are the
     program's for as long as it keeps them, or what was made of them, also after the loader has gone.
     On the CPU keeping labels keeps no images. On a device (and "host") labels lie with their images: who
     keeps labels keeps the batch, one of `buffers`; copy labels that are to be kept.
@@ -36,6 +36,7 @@ class DeviceLoader:
             raise TypeError(f"device must be a string such as 'cuda:0', not {device!r:.80}")
         _checks.integer("buffers", buffers, 2, 64)
         self._loader = loader
+        self._batch_type = loader._batch_type
         self._closed = False
         self._native = _stoker.DeviceLoader(loader._native, device, buffers)
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stoker import _stoker
+from stoker._batch import Batch
 
 if TYPE_CHECKING:
     from stoker._device_loader import DeviceLoader
@@ -42,11 +43,12 @@ class _Iteration(Generic[Element]):
     def __init__(self, loader: Loader | DeviceLoader, native: _stoker.Iterator[Element]) -> None:
         self._loader = loader
         self._native = native
+        self._type = loader._batch_type
 
     def __iter__(self: Self) -> Self:
         return self
 
-    def __next__(self) -> Element | tuple[Element, Element]:
+    def __next__(self) -> Element | Batch[Element]:
         """The next batch.
 
         Raises:
@@ -59,7 +61,7 @@ class _Iteration(Generic[Element]):
         columns = self._native.next()
         if columns is None:
             raise StopIteration
-        return columns if len(columns) == 2 else columns[0]
+        return columns[0] if len(columns) == 1 else self._type._make(columns)
 
     @property
     def sample_ids(self) -> npt.NDArray[np.uint64]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from stoker import _checks, _identity, _options, _stoker
+from stoker._batch import batch_type
 from stoker._device_loader import DeviceLoader
 from stoker._errors import FailedPreconditionError, InvalidArgumentError, counted
 from stoker._explain import explained, spec_of
@@ -41,7 +42,8 @@ class Loader:
     already being prefetched when one ends. The batches depend on the options alone: they have the same
     bytes for any number of threads, depth and reader.
 
-    A batch is (images, labels), or images alone if the source has no labels:
+    A batch is (images, labels), or images alone if the source has nothing else, or has the further columns of
+    `files` behind them. It is a named tuple: `batch["label"]` and `batch.label` are the labels, too.
 
     - images: (rows, height, width, 3) or (rows, 3, height, width), RGB; uint8 in 0 to 255, or float16,
       bfloat16, float32: value / 255, or normalised. Without transforms: rows of `stoker.arrays`, in
@@ -60,7 +62,7 @@ class Loader:
     forked child the parent's loaders raise FailedPreconditionError, and loaders made in the child work.
 
     Args:
-        source: from `image_folder` or `arrays`.
+        source: from `image_folder`, `files` or `arrays`.
         transforms: a sequence of transforms (`RandomResizedCrop`, `ColorJitter`, …; docs/transforms.md has
             their order) that makes all images the same size. May be empty for arrays. The last one may be a
             `MixUp`, a `CutMix` or a `RandomChoice` of them, which mixes whole batches and makes labels soft.
@@ -153,6 +155,7 @@ class Loader:
         self._native = _stoker.Loader(self._key, self._spec, source._native, native)
         # For each array of a batch: its type's name, the shape of a row.
         self._elements = [(name, tuple(shape)) for name, shape in self._native.elements]
+        self._batch_type = batch_type(tuple(self._native.names))
         self._batches = self._native.batches_per_epoch
         self._digest = source._digest()  # now: arrays must not change from here on
         self._latest: _stoker.Position | None = None  # of the latest iteration

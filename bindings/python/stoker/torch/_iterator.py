@@ -7,11 +7,12 @@ from typing import Any, Union
 
 import torch
 
+from stoker._batch import Batch as Columns
 from stoker._iterator import DeviceIterator
 from stoker._stoker import Tensor
 from stoker.torch._share import Share
 
-Batch = Union[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]
+Batch = Union[torch.Tensor, Columns[torch.Tensor]]
 
 
 class Iterator:
@@ -50,14 +51,16 @@ class Iterator:
         return f"<stoker.torch.Iterator of {self._begun or self._share!r}>"
 
 
-def taken(batch: Tensor | tuple[Tensor, Tensor]) -> Batch:
+def taken(batch: Tensor | Columns[Tensor]) -> Batch:
     """stoker's batch as torch tensors, without a copy."""
     if isinstance(batch, Tensor):
         return _tensor(batch)
-    images, labels = map(_tensor, batch)
-    # On a device, labels share one of few buffers with the images; clone them so that keeping labels does
-    # not keep a buffer.
-    return images, labels if batch[1].device == "cpu" else labels.clone()
+    images, *others = map(_tensor, batch)
+    # On a device, the other columns share one of few buffers with the images; clone them so that keeping
+    # labels does not keep a buffer.
+    if batch[1].device != "cpu":
+        others = [tensor.clone() for tensor in others]
+    return batch._make([images, *others])
 
 
 def _tensor(tensor: Tensor) -> torch.Tensor:
@@ -70,5 +73,4 @@ def _pinned(batch: Batch) -> Batch:
     """A copy in memory that torch pins, and keeps until copies from it are done."""
     if isinstance(batch, torch.Tensor):
         return batch.pin_memory()
-    images, labels = batch
-    return images.pin_memory(), labels.pin_memory()
+    return batch._make(tensor.pin_memory() for tensor in batch)

@@ -1,0 +1,72 @@
+"""Batch: the columns of a batch, by position and by name."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
+
+Column = TypeVar("Column", covariant=True)
+
+
+class Batch(tuple[Column, ...]):
+    """What iterators return where samples have more than an image: a named tuple of columns.
+
+        images, labels = batch
+        batch["label"], batch.label, batch[1]
+        "label" in batch, dict(batch)
+
+    `batch_type` makes its classes, one for each list of names, so that pytrees of two loaders are equal.
+    """
+
+    __slots__ = ()
+    _names: tuple[str, ...] = ()
+
+    if TYPE_CHECKING:  # what classes of `batch_type` have
+
+        @classmethod
+        def _make(cls, columns: Iterable[Any]) -> Batch[Any]: ...
+        def __getattr__(self, name: str) -> Column: ...
+
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> Column: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> tuple[Column, ...]: ...
+    @overload
+    def __getitem__(self, key: str, /) -> Column: ...
+    def __getitem__(self, key: Any, /) -> Any:
+        if not isinstance(key, str):
+            return tuple.__getitem__(self, key)
+        if key not in self._names:
+            raise KeyError(f"a batch has {', '.join(self._names)}; not {key}")
+        return tuple.__getitem__(self, self._names.index(key))
+
+    def __contains__(self, key: object, /) -> bool:
+        """Whether there is a column with this name; other objects are looked for among the columns."""
+        return key in self._names if isinstance(key, str) else tuple.__contains__(self, key)
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of the columns, so that `dict(batch)` and `**batch` have them."""
+        return self._names
+
+    def __repr__(self) -> str:
+        return f"Batch({', '.join(f'{name}={self[name]!r}' for name in self._names)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _batch, (self._names, tuple(self))
+
+
+_types: dict[tuple[str, ...], type[Batch[Any]]] = {}
+
+
+def batch_type(names: tuple[str, ...]) -> type[Batch[Any]]:
+    """The class of batches with these columns. Names that cannot be attributes are keys only."""
+    if names not in _types:
+        fields: Any = collections.namedtuple("Batch", names, rename=True)  # type: ignore[misc]
+        made = type("Batch", (Batch, fields), {"__slots__": (), "_names": names, "__doc__": Batch.__doc__})
+        _types.setdefault(names, made)  # of two threads the first one's
+    return _types[names]
+
+
+def _batch(names: tuple[str, ...], columns: tuple[Any, ...]) -> Batch[Any]:
+    return batch_type(names)._make(columns)

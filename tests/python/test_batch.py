@@ -1,0 +1,57 @@
+"""A batch is a named tuple of columns. test_jax.py and test_torch.py have what others make of it."""
+
+import copy
+import pickle
+
+import pytest
+
+stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+from epochs import same  # noqa: E402
+
+
+def make(folder):
+    return stoker.Loader(stoker.image_folder(folder), [stoker.RandomResizedCrop(48)], batch_size=8)
+
+
+def test_a_batch_of_a_folder_has_names(made):
+    batch = next(iter(make(made)))
+    images, labels = batch
+    assert batch["image"] is images is batch.image is batch[0]
+    assert batch["label"] is labels is batch.label is batch[1] is batch[-1]
+    assert batch[:1] == (images,) and list(batch.keys()) == ["image", "label"]
+    assert {name: column is batch[name] for name, column in dict(batch).items()} == {
+        "image": True,
+        "label": True,
+    }
+    assert "label" in batch and "mask" not in batch
+    assert repr(batch).startswith("Batch(image=array(") and ", label=array([" in repr(batch)
+    with pytest.raises(KeyError, match="a batch has image, label; not mask"):
+        batch["mask"]
+    with pytest.raises(IndexError):
+        batch[2]
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda batch: pickle.loads(pickle.dumps(batch))]
+)
+def test_a_copied_batch_keeps_its_names(made, copied):
+    batch = next(iter(make(made)))
+    again = copied(batch)
+    assert type(again) is type(batch) and again.keys() == ("image", "label")
+    same([again], [batch])
+
+
+def test_batches_of_two_loaders_are_of_one_type(made):
+    one, other = (next(iter(make(made))) for _ in range(2))
+    assert type(one) is type(other) and isinstance(one, stoker.Batch)
+    assert tuple(one)[1] is one.label and type(tuple(one)) is tuple
+
+
+def test_tensors_have_names_too(made):
+    batch = next(iter(make(made).to_device("cpu")))
+    images, labels = batch
+    assert batch["image"] is images and batch.label is labels and "mask" not in batch
+
+
+def test_images_alone_have_none(made):
+    assert next(iter(make(made / "class00"))).shape == (8, 48, 48, 3)
