@@ -1,4 +1,4 @@
-// stoker._stoker.Source: folders of images, and NumPy arrays.
+// stoker._stoker.Source: folders and lists of images, and NumPy arrays.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -17,6 +17,7 @@
 #include "bindings/python/waiting.h"
 #include "io/sources/arrays.h"
 #include "io/sources/open_source.h"
+#include "io/sources/path_source.h"
 
 namespace stoker::python {
 
@@ -36,10 +37,10 @@ SourceHandle Open(const std::string& kind, const std::map<std::string, py::bytes
 }
 
 // Precondition: each row is dense and the type is supported.
-ArrayColumn ColumnOf(const char* name, const py::array& array) {
+ArrayColumn ColumnOf(std::string name, const py::array& array) {
   const auto type = py::str(array.dtype().attr("name")).cast<std::string>();
   ArrayColumn column;
-  column.name = name;
+  column.name = std::move(name);
   column.data = array.data();
   column.samples = static_cast<uint64_t>(array.shape(0));
   column.row_stride = array.strides(0);
@@ -51,14 +52,71 @@ ArrayColumn ColumnOf(const char* name, const py::array& array) {
   return column;
 }
 
+// Keeps arrays. The last loader may be destroyed on any thread, without the GIL: they are released
+// when Python has time.
+std::shared_ptr<void> OwnerOf(py::object arrays) {
+  return {arrays.release().ptr(), [](void* held) { ReleaseLater(held); }};
+}
+
 SourceHandle OpenArrays(const py::array& images, const std::optional<py::array>& labels) {
   std::vector<ArrayColumn> columns{ColumnOf("image", images)};
   if (labels) columns.push_back(ColumnOf("label", *labels));
-  // The last loader may be destroyed on any thread, without the GIL: the arrays are released when
-  // Python has time.
-  std::shared_ptr<void> owner(py::make_tuple(images, labels).release().ptr(),
-                              [](void* held) { ReleaseLater(held); });
-  return {.source = Value(Arrays(std::move(columns), std::move(owner)))};
+  return {.source = Value(Arrays(std::move(columns), OwnerOf(py::make_tuple(images, labels))))};
+}
+
+// Appends a path: a str, bytes, or an os.PathLike.
+void AddPath(py::handle item, PathTable& paths) {
+  if (PyUnicode_Check(item.ptr()) && PyUnicode_IS_ASCII(item.ptr())) {
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(item.ptr(), &size);
+    return paths.Add({text, static_cast<size_t>(size)});
+  }
+  if (!PyUnicode_Check(item.ptr()) && !PyBytes_Check(item.ptr())) {
+    const auto path = py::reinterpret_steal<py::object>(PyOS_FSPath(item.ptr()));
+    if (!path) throw py::error_already_set();
+    return AddPath(path, paths);
+  }
+  const auto bytes = PyBytes_Check(item.ptr())
+                         ? py::reinterpret_borrow<py::object>(item)
+                         : py::reinterpret_steal<py::object>(PyUnicode_EncodeFSDefault(item.ptr()));
+  if (!bytes) throw py::error_already_set();
+  paths.Add({PyBytes_AS_STRING(bytes.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr()))});
+}
+
+PathTable PathsOf(const py::iterable& all) {
+  PathTable paths;
+  paths.Reserve(py::len_hint(all));
+  for (const py::handle item : all) {
+    try {
+      AddPath(item, paths);
+    } catch (py::error_already_set& error) {
+      const bool wrong_type = error.matches(PyExc_TypeError);
+      if (!wrong_type && !error.matches(PyExc_UnicodeError)) throw;
+      const auto text = py::str("paths[{}] must be a path, not {:.80}")
+                            .format(paths.size(), py::repr(item))
+                            .cast<std::string>();
+      py::raise_from(error, wrong_type ? PyExc_TypeError : PyExc_ValueError, text.c_str());
+      throw py::error_already_set();
+    }
+  }
+  return paths;
+}
+
+// `columns`: arrays by name, in order; that of "label" comes first.
+SourceHandle OpenFiles(const py::iterable& paths, const py::bytes& root, const py::dict& columns,
+                       const std::vector<std::string>& class_names) {
+  PathTable table = PathsOf(paths);
+  FilesOptions options{.root = root,
+                       .owner = OwnerOf(py::tuple(columns.attr("values")())),
+                       .class_names = class_names};
+  for (const auto& [name, array] : columns) {
+    options.columns.push_back(ColumnOf(name.cast<std::string>(), array.cast<py::array>()));
+  }
+  Result<std::shared_ptr<const SampleSource>> source = [&] {
+    const WithoutGil released;
+    return Files(std::move(table), std::move(options));
+  }();
+  return {.source = Value(std::move(source))};
 }
 
 // The text contains file names, which may be any bytes.
@@ -129,6 +187,8 @@ void AddSources(py::module_& module) {
       .def("image_size", &ImageSizeOf, py::arg("sample"));
   module.def("open_source", &Open, py::arg("kind"), py::arg("arguments"), py::arg("threads"));
   module.def("arrays", &OpenArrays, py::arg("images"), py::arg("labels"));
+  module.def("files", &OpenFiles, py::arg("paths"), py::arg("root"), py::arg("columns"),
+             py::arg("class_names"));
 }
 
 }  // namespace stoker::python

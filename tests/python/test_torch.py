@@ -120,6 +120,35 @@ def test_soft_labels_and_no_labels(made):
     np.testing.assert_array_equal(torch.cat(alone).numpy(), rows)
 
 
+@pytest.mark.parametrize("device", ["cpu", "host"])
+def test_further_columns(made, device):
+    paths = sorted(map(str, made.rglob("*.jpg")))
+    weights = np.linspace(0, 1, 60, dtype=np.float32)
+    source = stoker.files(paths, range(60), columns={"weight": weights})
+    loader = stoker.torch.DataLoader(source, TRAIN, batch_size=8, shuffle=True, device=device)
+    batches = 0
+    for batch in loader:
+        batches += 1
+        images, labels, some = batch
+        assert batch["label"] is labels and batch["weight"] is some and batch.image is images
+        np.testing.assert_array_equal(some, weights[labels])
+    assert batches == 8
+    images, label, weight = loader.dataset[7]
+    assert images.shape == (3, 32, 32) and label == 7 and weight == weights[7]
+
+
+def test_torch_keeps_the_type_of_batches(made):
+    from torch.utils.data import default_collate, default_convert
+
+    batch = next(iter(make(made)))
+    assert type(default_convert(batch)) is type(batch)
+    both = default_collate([batch, batch])
+    assert type(both) is type(batch) and both["label"].shape == (2, 8)
+    leaves, structure = torch.utils._pytree.tree_flatten(batch)
+    assert len(leaves) == 2
+    assert type(torch.utils._pytree.tree_unflatten(leaves, structure)) is type(batch)
+
+
 def test_from_a_device(made):
     """The host as one: copied, on streams of its own; PyTorch has what was made by then."""
     loader, wanted = make(made, device="host", dtype="float16"), make(made, dtype="float16")

@@ -44,6 +44,15 @@ def text(name: str, value: Any) -> str:
     return value
 
 
+def is_unicode(value: str) -> bool:
+    """Whether it can be encoded: it has no lone surrogates."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
     """A finite number in [low, high], or an array or a tensor (NumPy's, torch's, …) of one."""
     try:

@@ -48,8 +48,8 @@ class Loader:
     - images: (rows, height, width, 3) or (rows, 3, height, width), RGB; uint8 in 0 to 255, or float16,
       bfloat16, float32: value / 255, or normalised. Without transforms: rows of `stoker.arrays`, in
       their own type and shape.
-    - labels: (rows,), int64; or those of `stoker.arrays`. With `MixUp` or `CutMix`: (rows, num_classes),
-      float32.
+    - labels: (rows,), int64; or rows of those that `stoker.arrays` or `files` were given. With `MixUp` or
+      `CutMix`: (rows, num_classes), float32.
 
     `rows` is batch_size, except possibly in the last batch of an epoch. The arrays are views of the memory
     that the workers wrote, without a copy. They are writable, in C order and 64-byte aligned, and stay valid
@@ -349,7 +349,8 @@ class Loader:
 
         A dictionary of numbers and text, a few hundred bytes: epoch, batch, the options that differ from
         their defaults, and a digest of the samples: for files their names and labels, not their bytes; for
-        `stoker.arrays` types, shapes and at most 64 KiB from 1024 rows of each, spread over all of it.
+        `stoker.arrays`, and further columns of `files`, types, shapes and at most 64 KiB from 1024 rows of
+        each, spread over all of it. Of columns of single numbers beside files all are in it.
 
         After a `break` or an exception this is after the last batch, though another `for` would take the
         next epoch; before the first iteration, and after a finished one, it is the start of the next epoch.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 import warnings
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,20 +14,20 @@ import numpy.typing as npt
 from stoker import _checks, _stoker
 from stoker._errors import CropIndexWarning, InvalidArgumentError, SkippedFilesWarning, counted
 
-__all__ = ["ImageFolder", "Source", "arrays", "image_folder"]
+__all__ = ["ImageFolder", "Source", "arrays", "files", "image_folder"]
 
 
 class Source:
     """A numbered, immutable list of samples. Thread-safe; many loaders may share one.
 
-    Made by `image_folder` and `arrays`.
+    Made by `image_folder`, `files` and `arrays`.
     """
 
     def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str) -> None:
         self._native = native
         self._spec = {**spec, "samples": len(native)}
         self._text = text
-        self._columns: list[npt.NDArray[Any]] = []  # images and labels in memory; empty: files
+        self._columns: dict[str, npt.NDArray[Any]] = {}  # what is in memory; of arrays the images, too
 
     def __len__(self) -> int:
         """Samples."""
@@ -53,7 +54,7 @@ class Source:
 
     @property
     def _has_files(self) -> bool:
-        return not self._columns
+        return "image" not in self._columns
 
     def path(self, sample: int) -> str:
         """The file of a sample, by its id in an iterator's `sample_ids`.
@@ -74,18 +75,22 @@ class Source:
 
     def _image(self, sample: int) -> Any:
         """The bytes of a sample's file, or its row of the images."""
-        if self._columns:
-            return self._columns[0][sample]
+        if not self._has_files:
+            return self._columns["image"][sample]
         with open(self.path(sample), "rb") as file:
             return file.read()
 
-    def _label(self, sample: int) -> Any:
-        """The label of a sample. There must be labels."""
-        return self._columns[1][sample] if self._columns else self._native.label(sample)
+    def _beside(self, sample: int) -> list[Any]:
+        """What a sample has beside its image, in the order of a batch's columns: its label first."""
+        if self._columns:
+            return [rows[sample] for name, rows in self._columns.items() if name != "image"]
+        return [self._native.label(sample)] if self.has_labels else []
 
     def _labels(self) -> Any:
         """All labels: a list, or the array of them. There must be labels."""
-        return self._columns[1] if self._columns else [self._native.label(i) for i in range(len(self))]
+        if self._columns:
+            return self._columns["label"]
+        return [self._native.label(i) for i in range(len(self))]
 
     def __repr__(self) -> str:
         return self._text
@@ -228,18 +233,102 @@ def arrays(images: Any, labels: Any = None) -> Source:
         ValueError: no samples, or different numbers of them; more than seven dimensions in a row.
         TypeError: another element type.
     """
-    columns = [_column("images", images), None if labels is None else _column("labels", labels)]
-    first, second = columns
-    assert first is not None
-    if second is not None and len(second) != len(first):
-        raise InvalidArgumentError(
-            f"labels has {counted(len(second), 'row', 'rows')}, and images has {len(first)}"
-        )
-    described = ", ".join(f"{c.dtype} {c.shape}" for c in columns if c is not None)
-    native = _stoker.arrays(first, second)
+    columns = {"image": _column("images", images)}
+    if labels is not None:
+        columns["label"] = _column("labels", labels)
+        if len(columns["label"]) != len(columns["image"]):
+            rows = counted(len(columns["label"]), "row", "rows")
+            raise InvalidArgumentError(f"labels has {rows}, and images has {len(columns['image'])}")
+    native = _stoker.arrays(columns["image"], columns.get("label"))
+    described = ", ".join(f"{column.dtype} {column.shape}" for column in columns.values())
     source = Source(native, {"kind": "arrays", "key": uuid.uuid4().hex}, f"stoker.arrays({described})")
-    source._columns = [c for c in columns if c is not None]
+    source._columns = columns
     return source
+
+
+def files(
+    paths: Iterable[Any],
+    labels: Any = None,
+    *,
+    columns: Mapping[str, Any] | None = None,
+    root: str | os.PathLike[Any] | None = None,
+    class_names: Iterable[str] | None = None,
+) -> Source:
+    """Image files that a program lists itself, with labels and other values of its own.
+
+        source = stoker.files(["a.jpg", "b.jpg"], [0, 1], root="photos", columns={"age": [31, 54]})
+        for images, labels, ages in stoker.Loader(source, [stoker.Resize((224, 224))], batch_size=2):
+            ...
+
+    Each path is a sample, in this order; one that is there twice is two samples. Files are opened when they
+    are needed: one that is missing, or is no image, is then an error that names it.
+
+    The labels and columns are kept, not copied, as by `arrays`; they must not change while a loader uses
+    them. Other processes make their own lists and loaders.
+
+    Args:
+        paths: of str, bytes or os.PathLike: a list, an array, a pandas Series. Names may be any bytes.
+        labels: a row for each path: class numbers, or an array of any shape and number type; None: batches
+            have none.
+        columns: further arrays by name, a row for each path. Each is a column of the batch, behind the
+            labels; `batch["age"]` is one.
+        root: the folder of relative paths; None: the working folder. It is made absolute here: a later
+            os.chdir changes nothing. A state compares paths as they are given, so that the folder may be
+            elsewhere when it is loaded.
+        class_names: `source.classes`, by label; None: labels have no names.
+
+    Raises:
+        ValueError: no paths; an empty path, or one with a NUL; other numbers of labels or rows than paths; a
+            label without a class name; a column with the name "image" or "label".
+        TypeError: not a path, by its index; values that are not numbers.
+    """
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        raise TypeError(f"paths must be a list of paths, not one: {paths!r:.80}; try stoker.image_folder(…)")
+    if not _is_list(paths):
+        raise TypeError(f"paths must be a list of paths, not a {type(paths).__name__}: {paths!r:.80}")
+    beside = _beside_images(labels, columns)
+    names = [] if class_names is None else _class_names(class_names)
+    native = _stoker.files(paths, b"" if root is None else _absolute("root", root), beside, names)
+    first = os.fsdecode(native.path(0))
+    text = f"{first!r} and {len(native) - 1} more" if len(native) > 1 else repr(first)
+    source = Source(native, {"kind": "files", "key": uuid.uuid4().hex}, f"stoker.files({text})")
+    source._columns = beside
+    return source
+
+
+def _is_list(values: Any) -> bool:
+    """Whether it has an order of its own, and one dimension."""
+    unordered = isinstance(values, (dict, set, frozenset))
+    return isinstance(values, Iterable) and not unordered and getattr(values, "ndim", 1) == 1
+
+
+def _class_names(names: Any) -> list[bytes]:
+    if isinstance(names, (str, bytes)) or not _is_list(names):
+        raise TypeError(f"class_names must be a list of names, by label, not {names!r:.80}")
+    encoded = []
+    for i, name in enumerate(names):
+        if not isinstance(name, (str, bytes)):
+            raise TypeError(f"class_names[{i}] must be a name, not {name!r:.80}")
+        encoded.append(os.fsencode(name))
+    if not encoded:
+        raise InvalidArgumentError("class_names is empty; None: labels have no names")
+    return encoded
+
+
+def _beside_images(labels: Any, columns: Mapping[str, Any] | None) -> dict[str, npt.NDArray[Any]]:
+    """The arrays that `files` takes, by the names of their columns."""
+    made = {} if labels is None else {"label": _column("labels", labels)}
+    if columns is None:
+        return made
+    if not hasattr(columns, "items"):
+        raise TypeError(f"columns must be a dictionary of arrays, not {columns!r:.80}")
+    for name, values in columns.items():
+        if not isinstance(name, str):
+            raise TypeError(f"columns must have names, not {name!r:.80}")
+        if name in ("", "image", "label") or "\0" in name or not _checks.is_unicode(name):
+            raise InvalidArgumentError(f"columns has the name {name!r}; give it another one")
+        made[name] = _column(f"columns[{name!r}]", values)
+    return made
 
 
 _ELEMENTS = (

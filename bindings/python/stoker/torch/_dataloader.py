@@ -34,10 +34,12 @@ class DataLoader:
             for images, labels in loader:
                 ...
 
-    Batches are (images, labels), or images alone if the source has no labels:
+    Batches are (images, labels), or images alone if the source has nothing else, or have the further columns
+    of `stoker.files` behind them; `batch["label"]` are the labels, too:
 
     - images: (rows, 3, height, width) float32, value / 255 or normalised; or as dtype and layout say.
-    - labels: (rows,), int64; with `MixUp` or `CutMix` (rows, num_classes), float32.
+    - labels: (rows,), int64, or as given to `stoker.files`; with `MixUp` or `CutMix` (rows, num_classes),
+      float32.
 
     They stay valid for as long as the program keeps them, or views of them; keeping labels keeps no images.
     On a device `buffers` batches of images can be held; labels are copies there, because the originals share
@@ -48,7 +50,7 @@ class DataLoader:
     already has its process's share.
 
     Args:
-        source: from `stoker.image_folder` or `stoker.arrays`.
+        source: from `stoker.image_folder`, `stoker.files` or `stoker.arrays`.
         transforms: stoker's, as for `stoker.Loader`.
         batch_size: rows per batch.
         shuffle: a new order each epoch.
@@ -115,7 +117,7 @@ class DataLoader:
         if isinstance(source, (torch.utils.data.Dataset, torch.utils.data.DataLoader)):
             raise TypeError(
                 f"source is a {type(source).__name__} of PyTorch's, which makes samples in Python; "
-                "give stoker.image_folder(…) or stoker.arrays(…)"
+                "give stoker.image_folder(…), stoker.files(…) or stoker.arrays(…)"
             )
         images, mix = split(transforms)
         dtype = dtype or ("float32" if images else "uint8")

@@ -50,7 +50,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     @property
     def source(self) -> Source:
-        """The source: from `stoker.image_folder` or `stoker.arrays`."""
+        """The source: from `stoker.image_folder`, `stoker.files` or `stoker.arrays`."""
         return self._source
 
     @property
@@ -93,14 +93,13 @@ class Dataset(torch.utils.data.Dataset[Any]):
     # --- samples -----------------------------------------------------------------------------------
 
     def __getitem__(self, index: int) -> Any:
-        """One sample: (image, label), or the image alone if there are no labels."""
+        """One sample: (image, label), with further columns behind them, or the image alone."""
         number = index + len(self) if index < 0 else index
         if not 0 <= number < len(self):
             raise IndexError(f"sample {index} of {len(self)}")
         image = self._image(number)
-        if not self._source.has_labels:
-            return image
-        return image, self._source._label(number)
+        beside = self._source._beside(number)
+        return (image, *beside) if beside else image
 
     def _image(self, number: int) -> torch.Tensor:
         image = self._source._image(number)

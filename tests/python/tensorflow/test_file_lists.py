@@ -1,0 +1,84 @@
+"""Lists of files, with further columns, as datasets."""
+
+import os
+
+import numpy as np
+import pytest
+import stoker
+import tensorflow as tf
+from conftest import SIZE, arrays, same
+
+
+@pytest.fixture
+def listed(made):
+    """A loader over the photographs as a list, with a column of two numbers."""
+    folder = stoker.image_folder(made)
+    paths = [folder.path(i) for i in range(len(folder))]
+    places = np.arange(2 * len(folder), dtype=np.float32).reshape(-1, 2)
+
+    def loader(**options):
+        source = stoker.files(paths, folder._labels(), columns={"place": places})
+        options = {"batch_size": 8, "shuffle": True, "seed": 5, **options}
+        return stoker.Loader(source, [stoker.RandomResizedCrop(SIZE)], **options)
+
+    return loader
+
+
+def test_all_columns_are_components(listed, op):
+    dataset = listed().as_tf_dataset(op=op)
+    assert dataset.element_spec == (
+        tf.TensorSpec((8, SIZE, SIZE, 3), tf.uint8),
+        tf.TensorSpec((8,), tf.int64),
+        tf.TensorSpec((8, 2), tf.float32),
+    )
+    same(arrays(dataset), arrays(listed().epoch(0)))
+    same(arrays(dataset), arrays(listed().epoch(1)))
+
+
+def test_the_same_images_as_the_folder(listed, make, op):
+    ours = arrays(listed().as_tf_dataset(op=op))
+    same([(images, labels) for images, labels, _ in ours], arrays(make().as_tf_dataset(op=op)))
+
+
+def test_ids_and_paths_come_behind_the_columns(listed, op):
+    loader = listed()
+    batches = list(loader.as_tf_dataset(op=op, sample_ids=True, paths=True))
+    assert len(batches) == len(loader)
+    for _, _, places, ids, paths in batches:
+        np.testing.assert_array_equal(places[:, 0], 2 * ids.numpy().astype(np.float32))
+        assert [os.fsencode(loader.source.path(i)) for i in ids.numpy()] == list(paths.numpy())
+
+
+def test_a_dictionary_of_columns(listed, op):
+    dataset = (
+        listed().as_tf_dataset(op=op).map(lambda *columns: dict(zip(("image", "label", "place"), columns)))
+    )
+    batches = list(dataset)
+    wanted = [batch["place"] for batch in listed().epoch(0)]
+    assert len(batches) == len(wanted)
+    for batch, places in zip(batches, wanted):
+        assert sorted(batch) == ["image", "label", "place"]
+        np.testing.assert_array_equal(batch["place"], places)
+
+
+def test_a_third_column_is_the_weight_in_keras(listed, op):
+    keras = pytest.importorskip("keras")
+    layers = [keras.layers.Rescaling(1 / 255), keras.layers.GlobalAveragePooling2D()]
+    model = keras.Sequential([*layers, keras.layers.Dense(3, activation="softmax")])
+    model.compile(loss="sparse_categorical_crossentropy")
+    weighted = listed().as_tf_dataset(op=op).map(lambda image, label, place: (image, label, place[:, 0] * 0))
+    assert model.fit(weighted, verbose=0).history["loss"] == [0.0]
+
+
+def test_nests_keep_the_type_of_batches(listed):
+    batch = next(iter(listed()))
+    tensors = tf.nest.map_structure(tf.constant, batch)
+    assert type(tensors) is type(batch) and len(tf.nest.flatten(batch)) == 3
+    total = tf.function(lambda columns: tf.reduce_sum(columns["label"]))
+    assert total(tensors).numpy() == batch["label"].sum()
+
+
+def test_a_missing_file_is_named(listed, op, tmp_path):
+    loader = stoker.Loader(stoker.files([tmp_path / "gone.jpg"]), [stoker.Resize((8, 8))], batch_size=1)
+    with pytest.raises(tf.errors.NotFoundError, match=r"gone\.jpg"):
+        list(loader.as_tf_dataset(op=op))
