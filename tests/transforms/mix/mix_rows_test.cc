@@ -3,14 +3,13 @@
 #include "transforms/mix/draw_mix.h"
 
 #include <gtest/gtest.h>
-#define HWY_WANT_AVX3_DL 1  // as the library is built
-#include <hwy/targets.h>
 
 #include <cstring>
 #include <random>
 #include <vector>
 
 #include "core/half.h"
+#include "tests/testing/on_target.h"
 
 namespace stoker {
 namespace {
@@ -18,17 +17,8 @@ namespace {
 constexpr DType kDTypes[] = {DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
 
 // On every instruction set that this machine has.
-class Mixes : public ::testing::TestWithParam<int64_t> {
+class Mixes : public testing::OnTarget {
  protected:
-  void SetUp() override {
-    hwy::SetSupportedTargetsForTest(GetParam());
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-  void TearDown() override {
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-
   static constexpr size_t kMargin = 64;
 
   // Any bits: numbers of every size, infinite ones, and what is none.
@@ -123,8 +113,7 @@ TEST_P(Mixes, BoxesMatchTheReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, Mixes, ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
-                         [](const auto& info) { return hwy::TargetName(info.param); });
+INSTANTIATE_TEST_SUITE_P(Cpu, Mixes, testing::EachTarget(), testing::NameOfTarget);
 
 // The values are computed by hand, so that the kernel and its reference do not err together.
 TEST(MixRows, RowsAreMixedWithTheRowBefore) {

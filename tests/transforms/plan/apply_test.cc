@@ -8,12 +8,10 @@
 #include <utility>
 #include <vector>
 
-#define HWY_WANT_AVX3_DL 1  // as the library is built
-#include <hwy/targets.h>
-
 #include "core/buffer.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
+#include "tests/testing/on_target.h"
 #include "tests/testing/photos.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/plan/geometry_of.h"
@@ -26,6 +24,7 @@
 namespace stoker {
 namespace {
 
+using testing::OnTarget;
 using testing::Random;
 
 using testing::GeometryOf;
@@ -99,18 +98,6 @@ std::vector<Transform> RandomTransforms(Random& random, DType dtype) {
   }
   return list;
 }
-
-class OnTarget : public ::testing::TestWithParam<int64_t> {
- protected:
-  void SetUp() override {
-    hwy::SetSupportedTargetsForTest(GetParam());
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-  void TearDown() override {
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
 
 TEST_P(OnTarget, ApplyMatchesTheReference) {
   Random random(3);
@@ -213,8 +200,7 @@ TEST_P(OnTarget, PixelsMatchTheirFileAndTheReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, OnTarget, ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
-                         [](const auto& info) { return hwy::TargetName(info.param); });
+INSTANTIATE_TEST_SUITE_P(Cpu, OnTarget, testing::EachTarget(), testing::NameOfTarget);
 
 WholeImage Turned(const WholeImage& stored, Orientation orientation) {
   const Turn turn = TurnOf(orientation);

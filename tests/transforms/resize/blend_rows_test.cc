@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#define HWY_WANT_AVX3_DL 1  // as the library is built
-#include <hwy/targets.h>
-
 #include "tests/testing/effort.h"
+#include "tests/testing/on_target.h"
 #include "tests/testing/random.h"
 
 namespace stoker {
@@ -16,17 +14,7 @@ namespace {
 
 using testing::Random;
 
-class BlendsRows : public ::testing::TestWithParam<int64_t> {
- protected:
-  void SetUp() override {
-    hwy::SetSupportedTargetsForTest(GetParam());
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-  void TearDown() override {
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
+class BlendsRows : public testing::OnTarget {};
 
 // Weights whose results reach from far below 0 to far above 255.
 TEST_P(BlendsRows, LikeTheReference) {
@@ -69,8 +57,7 @@ TEST_P(BlendsRows, LikeTheReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, BlendsRows, ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
-                         [](const auto& info) { return hwy::TargetName(info.param); });
+INSTANTIATE_TEST_SUITE_P(Cpu, BlendsRows, testing::EachTarget(), testing::NameOfTarget);
 
 }  // namespace
 }  // namespace stoker

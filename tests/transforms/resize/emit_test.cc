@@ -1,8 +1,6 @@
 #include "transforms/resize/emit.h"
 
 #include <gtest/gtest.h>
-#define HWY_WANT_AVX3_DL 1  // as the library is built
-#include <hwy/targets.h>
 
 #include <algorithm>
 #include <bit>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "core/half.h"
+#include "tests/testing/on_target.h"
 
 namespace stoker {
 namespace {
@@ -104,18 +103,12 @@ struct Rows {
 };
 
 // Finished pixels, as a strip has them.
-class Emits : public ::testing::TestWithParam<int64_t> {
+class Emits : public testing::OnTarget {
  protected:
   static constexpr int kRows = 5, kMaxPixels = 150, kStride = 3 * kMaxPixels + 17;
 
   void SetUp() override {
-    hwy::SetSupportedTargetsForTest(GetParam());
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     for (size_t i = 0; i < values_.size(); ++i) values_[i] = static_cast<uint8_t>(i * 7 + i / 256);
-  }
-  void TearDown() override {
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   }
 
   struct Case {
@@ -197,8 +190,7 @@ TEST_P(Emits, HostileNumbersMatchTheReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, Emits, ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
-                         [](const auto& info) { return hwy::TargetName(info.param); });
+INSTANTIATE_TEST_SUITE_P(Cpu, Emits, testing::EachTarget(), testing::NameOfTarget);
 
 }  // namespace
 }  // namespace stoker

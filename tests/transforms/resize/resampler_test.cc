@@ -6,16 +6,15 @@
 #include <cstring>
 #include <vector>
 
-#define HWY_WANT_AVX3_DL 1  // as the library is built
-#include <hwy/targets.h>
-
 #include "tests/testing/effort.h"
+#include "tests/testing/on_target.h"
 #include "tests/testing/random.h"
 #include "transforms/resize/plain.h"
 
 namespace stoker {
 namespace {
 
+using testing::OnTarget;
 using testing::Random;
 
 // An image that owns its pixels.
@@ -143,19 +142,6 @@ void ExpectSameAsPlain(Resampler& resampler, const Image& image, const Resamplin
       << NameOf(layout);
 }
 
-// One test for each instruction set that this CPU has.
-class OnTarget : public ::testing::TestWithParam<int64_t> {
- protected:
-  void SetUp() override {
-    hwy::SetSupportedTargetsForTest(GetParam());
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-  void TearDown() override {
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
-
 TEST_P(OnTarget, ResamplerMatchesTheReference) {
   Random random(7);
   MemoryBudget budget(64 << 20);
@@ -170,8 +156,7 @@ TEST_P(OnTarget, ResamplerMatchesTheReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, OnTarget, ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),
-                         [](const auto& info) { return hwy::TargetName(info.param); });
+INSTANTIATE_TEST_SUITE_P(Cpu, OnTarget, testing::EachTarget(), testing::NameOfTarget);
 
 }  // namespace
 }  // namespace stoker
