@@ -6,50 +6,15 @@
 #include <array>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <utility>
 
 #include "core/plural.h"
+#include "core/utf8.h"
 
 namespace stoker {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// The length of the UTF-8 sequence at the start of `text`; 0 if it is invalid.
-size_t SequenceLength(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  size_t length = 1;
-  if (byte(0) >= 0xC2 && byte(0) <= 0xDF) length = 2;
-  if (byte(0) >= 0xE0 && byte(0) <= 0xEF) length = 3;
-  if (byte(0) >= 0xF0 && byte(0) <= 0xF4) length = 4;
-  if (length == 1) return byte(0) < 0x80 ? 1 : 0;
-  if (text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  return length;
-}
-
-// Safe to print on a terminal.
-std::string Shown(std::string_view text) {
-  std::string shown;
-  while (!text.empty()) {
-    const size_t length = SequenceLength(text);
-    const auto first = static_cast<uint8_t>(text[0]);
-    // U+0080 to U+009F are control characters too.
-    const bool control = first < 0x20 || first == 0x7F ||
-                         (first == 0xC2 && length == 2 && static_cast<uint8_t>(text[1]) < 0xA0);
-    if (length == 0 || control) {
-      shown += first == '\n' ? "\\n" : fmt::format("\\x{:02x}", first);
-      text.remove_prefix(1);
-      continue;
-    }
-    shown += text.substr(0, length);
-    text.remove_prefix(length);
-  }
-  return shown;
-}
 
 std::string Bytes(double bytes) {
   constexpr std::array<const char*, 5> kUnits = {"B", "KB", "MB", "GB", "TB"};
@@ -74,7 +39,7 @@ std::string Shares(const std::map<K, uint64_t>& counts) {
     if (!text.empty()) text += ", ";
     std::string label = fmt::format("{}", name);
     if (label.empty()) label = "(none)";
-    text += fmt::format("{} {} ({:.1f}%)", Shown(label), count,
+    text += fmt::format("{} {} ({:.1f}%)", Printable(label), count,
                         100.0 * static_cast<double>(count) / static_cast<double>(total));
   }
   return text.empty() ? "none" : text;
@@ -86,7 +51,7 @@ std::string ClassLine(const DatasetReport& report) {
   const auto [least, most] =
       std::minmax_element(report.classes.begin(), report.classes.end(), fewer);
   return fmt::format("{}, from {} ({}) to {} ({}) samples", report.classes.size(), least->samples,
-                     Shown(least->name), most->samples, Shown(most->name));
+                     Printable(least->name), most->samples, Printable(most->name));
 }
 
 void AppendRow(std::string& text, const char* name, const Distribution& d, int decimals) {
@@ -119,7 +84,7 @@ void AppendBroken(std::string& text, const DatasetReport& report) {
                                     : "only headers were read; --decode finds damage after them";
   fmt::format_to(std::back_inserter(text), "\nbroken: {} of {} ({})\n", report.broken,
                  report.samples, seen);
-  for (const Error& error : report.broken_files) text += "  " + Shown(error.ToString()) + "\n";
+  for (const Error& error : report.broken_files) text += "  " + Printable(error.ToString()) + "\n";
   if (report.broken > report.broken_files.size()) {
     fmt::format_to(std::back_inserter(text), "  and {} more\n",
                    report.broken - report.broken_files.size());
@@ -149,14 +114,14 @@ Json JsonOf(const Error& error) {
 }  // namespace
 
 std::string InspectText(const DatasetReport& report) {
-  std::string text = fmt::format("{}\n", Shown(report.source));
+  std::string text = fmt::format("{}\n", Printable(report.source));
   const auto line = [&text](const char* name, const std::string& value) {
     fmt::format_to(std::back_inserter(text), "  {:<14} {}\n", name, value);
   };
   line("samples",
        fmt::format("{} in {}", report.samples, Bytes(static_cast<double>(report.total_bytes))));
   line("classes", ClassLine(report));
-  if (!report.skipped.empty()) line("skipped", Shown(report.skipped.Warning()));
+  if (!report.skipped.empty()) line("skipped", Printable(report.skipped.Warning()));
   line("extensions", Shares(report.extensions));
   line("formats", Shares(report.formats));
   if (report.undecodable > 0) {
