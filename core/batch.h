@@ -34,6 +34,9 @@ struct ColumnSpec {
 
 // One tensor of a batch: C order, dense, rows first. `data` is 64-byte aligned and writable; it
 // stays where it is, and valid, for as long as the batch or an Owner of the column lives.
+//
+// Strings (IsString) are views of the source's memory, and valid as long as the source. They are
+// host addresses also in a DeviceBatch, where SampleSource::FixedRows gives them by sample id.
 struct Column {
   std::string name;  // "image", "label"
   DType dtype = DType::kU8;

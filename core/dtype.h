@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace stoker {
 
@@ -21,7 +22,12 @@ enum class DType : uint8_t {
   kBF16,  // the upper half of a binary32
   kF32,
   kF64,
+  kString,  // a std::string_view of UTF-8 text, whose bytes the source owns
+  kBytes,   // a std::string_view of any bytes
 };
+
+// Whether elements are std::string_views.
+constexpr bool IsString(DType dtype) { return dtype == DType::kString || dtype == DType::kBytes; }
 
 // Bytes of one element.
 constexpr size_t SizeOf(DType dtype) {
@@ -43,6 +49,9 @@ constexpr size_t SizeOf(DType dtype) {
     case DType::kI64:
     case DType::kF64:
       return 8;
+    case DType::kString:
+    case DType::kBytes:
+      return sizeof(std::string_view);
   }
   return 0;
 }
@@ -54,7 +63,8 @@ constexpr size_t BytesOf(DType dtype, std::span<const int64_t> shape) {
   return bytes;
 }
 
-// NumPy's names: "bool", "uint8", "float32"; "bfloat16", as ml_dtypes calls it.
+// NumPy's names: "bool", "uint8", "float32"; "bfloat16", as ml_dtypes calls it. "string" and
+// "bytes" have none in NumPy.
 constexpr const char* NameOf(DType dtype) {
   switch (dtype) {
     case DType::kBool:
@@ -83,6 +93,10 @@ constexpr const char* NameOf(DType dtype) {
       return "float32";
     case DType::kF64:
       return "float64";
+    case DType::kString:
+      return "string";
+    case DType::kBytes:
+      return "bytes";
   }
   return "?";
 }

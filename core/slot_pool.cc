@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "core/mapping.h"
@@ -28,8 +29,7 @@ uint64_t BytesOf(const ColumnSpec& spec, int64_t batch_size) {
 
 void* Slot::Row(size_t column, int64_t row) const {
   const Column& c = columns[column];
-  size_t row_bytes = SizeOf(c.dtype);
-  for (size_t i = 1; i < c.shape.size(); ++i) row_bytes *= static_cast<size_t>(c.shape[i]);
+  const size_t row_bytes = BytesOf(c.dtype, std::span(c.shape).subspan(1));
   return static_cast<uint8_t*>(c.data) + row_bytes * static_cast<size_t>(row);
 }
 

@@ -80,7 +80,9 @@ int32_t CodeOf(Code code) {
 // Both lists have the same order.
 static_assert(static_cast<int>(DType::kBool) == STOKER_BOOL &&
               static_cast<int>(DType::kI64) == STOKER_I64 &&
-              static_cast<int>(DType::kF64) == STOKER_F64);
+              static_cast<int>(DType::kF64) == STOKER_F64 &&
+              static_cast<int>(DType::kString) == STOKER_STRING &&
+              static_cast<int>(DType::kBytes) == STOKER_BYTES);
 int32_t DTypeOf(DType dtype) { return static_cast<int32_t>(dtype); }
 
 // Needs no memory and is never destroyed; error_free ignores it.
@@ -337,6 +339,26 @@ stoker_owner* BatchOwner(const stoker_batch* batch, int32_t column) {
   }
 }
 
+stoker_error* BatchString(const stoker_batch* batch, int32_t column, uint64_t i, const char** bytes,
+                          uint64_t* size) {
+  return Run([&]() -> Status {
+    const auto columns = batch->batch.columns();
+    const bool there = column >= 0 && static_cast<size_t>(column) < columns.size();
+    if (!there || !stoker::IsString(columns[static_cast<size_t>(column)].dtype)) {
+      return Error{Code::kInvalidArgument,
+                   "column " + std::to_string(column) + " is not one of strings"};
+    }
+    const auto strings = columns[static_cast<size_t>(column)].as<std::string_view>();
+    if (i >= strings.size()) {
+      return Error{Code::kInvalidArgument, "string " + std::to_string(i) + " of a column of " +
+                                               std::to_string(strings.size())};
+    }
+    *bytes = strings[i].data();
+    *size = strings[i].size();
+    return {};
+  });
+}
+
 stoker_error* DatasetPath(stoker_dataset* dataset, uint64_t sample, char* path) {
   return Run([&]() -> Status {
     const stoker::SampleSource& source = *dataset->loader->options().source;
@@ -391,6 +413,7 @@ constexpr stoker_api kApi = {
     .batch_free = BatchFree,
     .owner_free = OwnerFree,
     .dataset_path = DatasetPath,
+    .batch_string = BatchString,
 };
 
 }  // namespace

@@ -111,6 +111,12 @@ typedef struct stoker_api {
    * bytes. INVALID_ARGUMENT: there is no such sample. FAILED_PRECONDITION: samples in memory have
    * no files. */
   stoker_error* (*dataset_path)(stoker_dataset* dataset, uint64_t sample, char* path);
+
+  /* Element `i`, in C order, of a column of STOKER_STRING or STOKER_BYTES. The bytes are not
+   * terminated, and valid as long as the batch and its dataset. INVALID_ARGUMENT: there is no such
+   * column or element, or it is of another type. */
+  stoker_error* (*batch_string)(const stoker_batch* batch, int32_t column, uint64_t i,
+                                const char** bytes, uint64_t* size);
 } stoker_api;
 
 /* NULL when this libstoker does not speak that version. */

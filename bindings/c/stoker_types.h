@@ -38,7 +38,9 @@ enum {
   STOKER_F16 = 10,
   STOKER_BF16 = 11,
   STOKER_F32 = 12,
-  STOKER_F64 = 13
+  STOKER_F64 = 13,
+  STOKER_STRING = 14, /* UTF-8; read by batch_string, not from `data` */
+  STOKER_BYTES = 15   /* likewise */
 };
 
 typedef struct stoker_error stoker_error;

@@ -3,6 +3,7 @@
 #include <pybind11/numpy.h>
 
 #include <memory>
+#include <string_view>
 #include <utility>
 
 namespace stoker::python {
@@ -28,6 +29,21 @@ py::object ArrayOver(DType dtype, const std::vector<int64_t>& shape, const void*
 py::object ArrayOf(const Batch& batch, size_t column) {
   const Column& from = batch.columns()[column];
   return ArrayOver(from.dtype, from.shape, from.data, batch.Owner(column));
+}
+
+py::list StringsOf(const SampleSource& source, size_t field, std::span<const uint64_t> sample_ids) {
+  const bool text = source.fields()[field].dtype == DType::kString;
+  std::vector<std::string_view> strings(sample_ids.size());
+  source.FixedRows(field, sample_ids, strings.data());
+  py::list list(strings.size());
+  for (size_t i = 0; i < strings.size(); ++i) {
+    const auto size = static_cast<Py_ssize_t>(strings[i].size());
+    PyObject* const made = text ? PyUnicode_DecodeUTF8(strings[i].data(), size, "surrogateescape")
+                                : PyBytes_FromStringAndSize(strings[i].data(), size);
+    if (made == nullptr) throw py::error_already_set();
+    PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i), made);
+  }
+  return list;
 }
 
 }  // namespace stoker::python

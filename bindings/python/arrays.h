@@ -1,16 +1,19 @@
-// Exposes batches as NumPy arrays that share their memory.
+// Exposes batches as NumPy arrays that share their memory, and their strings as lists.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/batch.h"
 #include "core/dtype.h"
+#include "io/sources/source.h"
 
 namespace pybind11 {
 class dtype;
+class list;
 class object;
 }  // namespace pybind11
 
@@ -27,5 +30,10 @@ pybind11::object ArrayOf(const Batch& batch, size_t column);
 // The same for any host memory that `owner` keeps alive.
 pybind11::object ArrayOver(DType dtype, const std::vector<int64_t>& shape, const void* data,
                            std::shared_ptr<void> owner);
+
+// The strings that these samples have in a field of strings: str, or bytes. Text that is not UTF-8
+// keeps its bytes as surrogates (PEP 383). With the GIL held.
+pybind11::list StringsOf(const SampleSource& source, size_t field,
+                         std::span<const uint64_t> sample_ids);
 
 }  // namespace stoker::python

@@ -33,6 +33,9 @@ uint8_t CodeOf(DType dtype) {
     case DType::kF32:
     case DType::kF64:
       return kFloat;
+    case DType::kString:
+    case DType::kBytes:
+      break;  // never exported
   }
   return kUInt;
 }

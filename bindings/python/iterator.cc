@@ -87,8 +87,11 @@ std::optional<py::tuple> IteratorHandle::Next() {
       device != nullptr ? device->sample_ids() : host.sample_ids();
   sample_ids_.assign(ids.begin(), ids.end());
   py::tuple all(columns_);
+  const SampleSource& source = *loader_->options().source;
   for (size_t c = 0; c < columns_; ++c) {
-    if (device != nullptr) {
+    if (IsString(loader_->columns()[c].dtype)) {
+      all[c] = StringsOf(source, c, ids);
+    } else if (device != nullptr) {
       all[c] = py::cast(Tensor(device, c));
     } else {
       all[c] = as_ == As::kArrays ? ArrayOf(host, c) : py::cast(Tensor(host, c));

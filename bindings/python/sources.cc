@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,12 +13,14 @@
 #include <vector>
 
 #include "bindings/c/loader_spec.h"
+#include "bindings/python/arrays.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "io/sources/arrays.h"
 #include "io/sources/open_source.h"
 #include "io/sources/path_source.h"
+#include "io/sources/string_rows.h"
 
 namespace stoker::python {
 
@@ -102,15 +105,46 @@ PathTable PathsOf(const py::iterable& all) {
   return paths;
 }
 
-// `columns`: arrays by name, in order; that of "label" comes first.
+// Adds the items of a list of str, or of bytes. UnicodeEncodeError: a str that is not Unicode.
+void AddStrings(const py::list& items, StringRows& rows) {
+  rows.Reserve(items.size());
+  for (const py::handle item : items) {
+    if (PyBytes_Check(item.ptr())) {
+      const auto size = static_cast<size_t>(PyBytes_GET_SIZE(item.ptr()));
+      rows.Add({PyBytes_AS_STRING(item.ptr()), size});
+      continue;
+    }
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(item.ptr(), &size);
+    if (text == nullptr) throw py::error_already_set();
+    rows.Add({text, static_cast<size_t>(size)});
+  }
+}
+
+// Owns the columns of `files`.
+struct Beside {
+  std::shared_ptr<void> arrays;
+  std::deque<StringRows> strings;
+};
+
+// `columns`: by name, in order: arrays, or lists of str or of bytes; that of "label" comes first.
 SourceHandle OpenFiles(const py::iterable& paths, const py::bytes& root, const py::dict& columns,
                        const std::vector<std::string>& class_names) {
   PathTable table = PathsOf(paths);
-  FilesOptions options{.root = root,
-                       .owner = OwnerOf(py::tuple(columns.attr("values")())),
-                       .class_names = class_names};
-  for (const auto& [name, array] : columns) {
-    options.columns.push_back(ColumnOf(name.cast<std::string>(), array.cast<py::array>()));
+  const auto beside = std::make_shared<Beside>();
+  beside->arrays = OwnerOf(py::tuple(columns.attr("values")()));
+  FilesOptions options{.root = root, .owner = beside, .class_names = class_names};
+  for (const auto& [key, values] : columns) {
+    auto name = key.cast<std::string>();
+    if (py::isinstance<py::array>(values)) {
+      options.columns.push_back(ColumnOf(std::move(name), values.cast<py::array>()));
+    } else {
+      const auto items = values.cast<py::list>();
+      AddStrings(items, beside->strings.emplace_back());
+      const bool bytes = PyBytes_Check(items[0].ptr()) != 0;
+      options.columns.push_back(
+          beside->strings.back().Column(std::move(name), bytes ? DType::kBytes : DType::kString));
+    }
   }
   Result<std::shared_ptr<const SampleSource>> source = [&] {
     const WithoutGil released;

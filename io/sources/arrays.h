@@ -15,7 +15,7 @@
 namespace stoker {
 
 // Rows in memory, one for each sample. Owns nothing. Each row is dense and in C order; no alignment
-// is required.
+// is required. Rows of strings (DType::kString, kBytes) are std::string_views.
 struct ArrayColumn {
   std::string name;  // "image", "label"
   DType dtype = DType::kU8;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "core/hash.h"
@@ -24,6 +25,9 @@ Status CheckColumn(const ArrayColumn& column) {
     return RefuseColumn(column, "has rows of " + std::to_string(column.row_shape.size()) +
                                     " dimensions; at most " + std::to_string(kMaxDimensions) +
                                     " are possible");
+  }
+  if (IsString(column.dtype) && !column.row_shape.empty()) {
+    return RefuseColumn(column, "has rows of several strings; one for each sample is possible");
   }
   auto bytes = static_cast<int64_t>(SizeOf(column.dtype));
   for (int64_t d : column.row_shape) {
@@ -93,6 +97,16 @@ uint64_t HashAll(const ArrayColumn& column, uint64_t hash) {
   return hash;
 }
 
+// Hashes the text of each string, and its length.
+uint64_t HashStrings(const ArrayColumn& column, uint64_t hash) {
+  for (uint64_t row = 0; row < column.samples; ++row) {
+    std::string_view text;
+    std::memcpy(&text, column.Row(row), column.row_bytes());
+    hash = Hash64(text, hash + text.size());
+  }
+  return hash;
+}
+
 }  // namespace
 
 Error RefuseColumn(const ArrayColumn& column, const std::string& cause, std::string advice) {
@@ -142,8 +156,12 @@ uint64_t MemoryColumns::Hash(bool all_numbers, uint64_t seed) const {
   uint64_t hash = seed + columns_.size();
   for (const ArrayColumn& column : columns_) {
     hash = Hash64(DescribeColumn(column), hash);
-    const bool all = all_numbers && column.row_shape.empty();
-    hash = all ? HashAll(column, hash) : HashParts(column, hash);
+    if (IsString(column.dtype)) {
+      hash = HashStrings(column, hash);
+    } else {
+      const bool all = all_numbers && column.row_shape.empty();
+      hash = all ? HashAll(column, hash) : HashParts(column, hash);
+    }
   }
   return hash;
 }

@@ -29,9 +29,9 @@ class MemoryColumns {
   void CopyRows(size_t column, std::span<const uint64_t> ids, void* rows) const;
   std::span<const uint8_t> View(size_t column, uint64_t id) const;
 
-  // Hashes types, shapes and content: of each column everything if it has few rows of few bytes, or
-  // if rows are single numbers and `all_numbers` is set, otherwise parts. It does not depend on the
-  // rows' strides.
+  // Hashes types, shapes and content: of each column everything if it has few rows of few bytes, if
+  // rows are strings, or if they are single numbers and `all_numbers` is set, otherwise parts. It
+  // does not depend on the rows' strides.
   uint64_t Hash(bool all_numbers, uint64_t seed = 0) const;
 
  private:

@@ -167,7 +167,25 @@ def test_wrong_arguments(arguments, kind, words):
         ({"columns": {"a\0": [1, 2]}}, ValueError, r"columns has the name 'a\\x00'"),
         ({"columns": {"\udcff": [1, 2]}}, ValueError, r"columns has the name '\\udcff'"),
         ({"columns": {"age": [1, 2, 3]}}, ValueError, "'age' has 3 rows for 2 paths"),
-        ({"columns": {"age": ["x", "y"]}}, TypeError, r"columns\['age'\] is an array of"),
+        ({"columns": {"age": [None, "y"]}}, TypeError, r"columns\['age'\] is an array of .* or strings"),
+        ({"columns": {"age": [["x"], ["y"]]}}, TypeError, r"columns\['age'\] is an array of"),
+        (
+            {"columns": {"age": ["x", None]}},
+            TypeError,
+            r"columns\['age'\] begins with a str, but at 1 has None",
+        ),
+        (
+            {"columns": {"age": [b"x", "y"]}},
+            TypeError,
+            r"columns\['age'\] begins with bytes, but at 1 has 'y'",
+        ),
+        (
+            {"columns": {"age": ["x", "\ud800"]}},
+            ValueError,
+            r"columns\['age'\] has '\\ud800' at 1, which is not",
+        ),
+        ({"columns": {"age": ["x"]}}, ValueError, "'age' has 1 row for 2 paths"),
+        ({"columns": {"age": {"x", "y"}}}, TypeError, r"columns\['age'\] is a set"),
         ({"class_names": ["x"]}, ValueError, "no labels"),
         ({"class_names": {"x": 0}}, TypeError, "class_names must be a list of names"),
         ({"class_names": {"x", "y"}}, TypeError, "class_names must be a list of names"),
@@ -239,6 +257,64 @@ def test_columns_without_labels(made):
     assert rows == 60
 
 
+CAPTIONS = [f"{'ä' * (i % 3)} photo {i}" if i % 7 else "" for i in range(60)]
+RAW = [bytes(range(i)) for i in range(60)]  # with NULs, and what is no UTF-8
+
+
+@pytest.mark.parametrize("device", [None, "cpu", "host"])
+def test_strings_are_lists(made, device):
+    paths, labels = listed(made)
+    loader = make(
+        stoker.files(paths, labels, columns={"caption": CAPTIONS, "raw": RAW, "age": np.arange(60)})
+    )
+    iterator = iter(loader if device is None else loader.to_device(device))
+    rows = 0
+    for batch in iterator:
+        ids = iterator.sample_ids
+        rows += len(ids)
+        assert batch.keys() == ("image", "label", "caption", "raw", "age")
+        assert batch["caption"] == [CAPTIONS[i] for i in ids]
+        assert batch["raw"] == [RAW[i] for i in ids]
+        np.testing.assert_array_equal(np.asarray(batch["age"]), ids)
+    assert rows == 60
+
+
+@pytest.mark.parametrize(
+    "captions",
+    [
+        tuple(CAPTIONS),
+        np.array(CAPTIONS),
+        np.array(CAPTIONS, object),
+        (caption for caption in CAPTIONS),
+        [np.str_(caption) for caption in CAPTIONS],
+        *(
+            [np.array(CAPTIONS, np.dtypes.StringDType())]
+            if hasattr(getattr(np, "dtypes", None), "StringDType")
+            else []
+        ),
+    ],
+)
+def test_kinds_of_strings(made, captions):
+    loader = make(stoker.files(listed(made)[0], columns={"caption": captions}), shuffle=False)
+    assert [text for _, texts in loader for text in texts] == CAPTIONS
+
+
+def test_strings_of_a_table(made):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed here")
+    frame = pandas.DataFrame({"path": listed(made)[0], "caption": CAPTIONS})
+    for column in (frame.caption, frame.caption.astype("string")):
+        loader = make(stoker.files(frame.path, columns={"caption": column}), shuffle=False)
+        assert [text for _, texts in loader for text in texts] == CAPTIONS
+
+
+def test_strings_outlive_what_they_were_made_of(made):
+    source = stoker.files(listed(made)[0], columns={"caption": [str(i) * 50 for i in range(60)]})
+    batch = next(iter(make(source, shuffle=False)))
+    del source
+    assert batch.caption == [str(i) * 50 for i in range(8)]
+    assert pickle.loads(pickle.dumps(batch)).caption == batch.caption
+
+
 def test_names_that_are_no_attributes(made):
     paths, _ = listed(made)
     names = ["image/class", "_x", "class", "count", "keys", "ä"]
@@ -303,6 +379,11 @@ def test_a_state_of_other_samples_is_refused(made, tmp_path):
     make(stoker.files(names, labels, columns=columns, root=tmp_path)).load_state_dict(state)
     others = columns_for(60)
     others["age"][17] += 1
+    captioned, mended = ({"caption": [*CAPTIONS[:59], last]} for last in ("teh cat", "the cat"))
+    with pytest.raises(stoker.FailedPreconditionError, match="other options or samples"):
+        make(stoker.files(names, columns=mended)).load_state_dict(
+            make(stoker.files(names, columns=captioned)).state_dict()
+        )
     for source in (
         stoker.files(names[::-1], labels, columns=columns, root=made),
         stoker.files(names, labels[::-1], columns=columns, root=made),

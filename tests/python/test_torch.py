@@ -137,6 +137,21 @@ def test_further_columns(made, device):
     assert images.shape == (3, 32, 32) and label == 7 and weight == weights[7]
 
 
+@pytest.mark.parametrize("device", ["cpu", "host"])
+def test_strings_are_lists(made, device):
+    paths = sorted(map(str, made.rglob("*.jpg")))
+    captions = [f"photo {i}" for i in range(60)]
+    source = stoker.files(paths, range(60), columns={"caption": captions})
+    loader = stoker.torch.DataLoader(source, TRAIN, batch_size=8, device=device, pin_memory=True)
+    seen = []
+    for batch in loader:
+        assert isinstance(batch["label"], torch.Tensor) and isinstance(batch["image"], torch.Tensor)
+        assert batch["caption"] == [captions[i] for i in batch["label"]]
+        seen += batch["caption"]
+    assert sorted(seen) == sorted(captions)
+    assert loader.dataset[7][1:] == (7, "photo 7")
+
+
 def test_torch_keeps_the_type_of_batches(made):
     from torch.utils.data import default_collate, default_convert
 

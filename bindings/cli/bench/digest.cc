@@ -93,7 +93,14 @@ void BatchDigest::Add(uint64_t epoch, uint64_t index, std::span<const uint64_t> 
     const std::string_view dtype = NameOf(column.dtype);
     hash_.Add(dtype.data(), dtype.size());
     for (const int64_t side : column.shape) AddNumber(static_cast<uint64_t>(side));
-    hash_.Add(column.data, column.bytes());
+    if (IsString(column.dtype)) {
+      for (const std::string_view text : column.as<std::string_view>()) {
+        AddNumber(text.size());
+        hash_.Add(text.data(), text.size());
+      }
+    } else {
+      hash_.Add(column.data, column.bytes());
+    }
   }
   for (const uint64_t id : sample_ids) {
     const std::array<uint64_t, 2> row{epoch, id};

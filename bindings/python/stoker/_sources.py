@@ -27,7 +27,7 @@ class Source:
         self._native = native
         self._spec = {**spec, "samples": len(native)}
         self._text = text
-        self._columns: dict[str, npt.NDArray[Any]] = {}  # what is in memory; of arrays the images, too
+        self._columns: dict[str, Any] = {}  # arrays and lists in memory, in the order of a batch
 
     def __len__(self) -> int:
         """Samples."""
@@ -270,8 +270,9 @@ def files(
         paths: of str, bytes or os.PathLike: a list, an array, a pandas Series. Names may be any bytes.
         labels: a row for each path: class numbers, or an array of any shape and number type; None: batches
             have none.
-        columns: further arrays by name, a row for each path. Each is a column of the batch, behind the
-            labels; `batch["age"]` is one.
+        columns: further values by name, a row for each path: an array of numbers, or a list of str or of
+            bytes. Each is a column of the batch, behind the labels: `batch["age"]`. One of strings is a list.
+            Strings are copied by this call.
         root: the folder of relative paths; None: the working folder. It is made absolute here: a later
             os.chdir changes nothing. A state compares paths as they are given, so that the folder may be
             elsewhere when it is loaded.
@@ -280,7 +281,8 @@ def files(
     Raises:
         ValueError: no paths; an empty path, or one with a NUL; other numbers of labels or rows than paths; a
             label without a class name; a column with the name "image" or "label".
-        TypeError: not a path, by its index; values that are not numbers.
+        TypeError: not a path, by its index; values that are neither numbers nor strings; labels that are not
+            numbers.
     """
     if isinstance(paths, (str, bytes, os.PathLike)):
         raise TypeError(f"paths must be a list of paths, not one: {paths!r:.80}; try stoker.image_folder(…)")
@@ -315,9 +317,9 @@ def _class_names(names: Any) -> list[bytes]:
     return encoded
 
 
-def _beside_images(labels: Any, columns: Mapping[str, Any] | None) -> dict[str, npt.NDArray[Any]]:
-    """The arrays that `files` takes, by the names of their columns."""
-    made = {} if labels is None else {"label": _column("labels", labels)}
+def _beside_images(labels: Any, columns: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The arrays and lists of strings that `files` takes, by the names of their columns."""
+    made: dict[str, Any] = {} if labels is None else {"label": _column("labels", labels)}
     if columns is None:
         return made
     if not hasattr(columns, "items"):
@@ -327,8 +329,29 @@ def _beside_images(labels: Any, columns: Mapping[str, Any] | None) -> dict[str, 
             raise TypeError(f"columns must have names, not {name!r:.80}")
         if name in ("", "image", "label") or "\0" in name or not _checks.is_unicode(name):
             raise InvalidArgumentError(f"columns has the name {name!r}; give it another one")
-        made[name] = _column(f"columns[{name!r}]", values)
+        described = f"columns[{name!r}]"
+        strings = _strings(described, values)
+        made[name] = _column(described, values) if strings is None else strings
     return made
+
+
+def _strings(name: str, values: Any) -> list[str] | list[bytes] | None:
+    """A list of the strings that these are; None: they are something else."""
+    dtype = getattr(values, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind not in "OSUT":
+        return None
+    if not _is_list(values):
+        return None
+    listed = list(values)
+    for kind, word in ((str, "a str"), (bytes, "bytes")):
+        if listed and isinstance(listed[0], kind):
+            for i, value in enumerate(listed):
+                if not isinstance(value, kind):
+                    raise TypeError(f"{name} begins with {word}, but at {i} has {value!r:.80}")
+                if isinstance(value, str) and not _checks.is_unicode(value):
+                    raise InvalidArgumentError(f"{name} has {value!r:.80} at {i}, which is not Unicode")
+            return listed
+    return None
 
 
 _ELEMENTS = (
@@ -348,7 +371,8 @@ def _column(name: str, values: Any) -> npt.NDArray[Any]:
             hint = "; did you mean stoker.arrays(images, labels), two arguments?"
         raise InvalidArgumentError(f"{name} is not an array: {error}{hint}") from None
     if array.dtype.name not in _ELEMENTS:
-        raise TypeError(f"{name} is an array of {array.dtype}; it must be of {', '.join(_ELEMENTS)}")
+        kinds = ", ".join(_ELEMENTS) + (", or strings" if name.startswith("columns[") else "")
+        raise TypeError(f"{name} is an array of {array.dtype}; it must be of {kinds}")
     if array.ndim == 0 or array.size == 0:
         raise InvalidArgumentError(f"{name} has the shape {array.shape}; it must have samples")
     if not array.dtype.isnative:

@@ -2,12 +2,14 @@
 // tf.data.Dataset of them where the dataset op cannot be built (stoker/tensorflow/_fallback.py).
 //
 //   StokerEpoch(current, index) -> epoch     current, or the next epoch where that is negative
-//   StokerBatchAt(epoch, index) -> columns   one batch, by its name; stoker's own memory, no copy;
-//                                            behind it, where asked for, sample ids and paths
+//   StokerBatchAt(epoch, index) -> columns   one batch, by its name; stoker's own memory, no copy
+//                                            but of strings; behind it, where asked for, sample
+//                                            ids and paths
 //
 // Both name the loader by the attributes `key` and `spec`, as the dataset op does.
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -62,6 +64,9 @@ int CodeOf(int32_t code) {
   }
 }
 
+constexpr int kString = 7;
+constexpr int kInt64 = 9;
+
 // The TF_DataType of a column; 0 for none.
 int TypeOf(int32_t dtype) {
   switch (dtype) {
@@ -91,12 +96,13 @@ int TypeOf(int32_t dtype) {
       return 22;
     case STOKER_U64:
       return 23;
+    case STOKER_STRING:
+    case STOKER_BYTES:
+      return kString;
     default:
       return 0;
   }
 }
-constexpr int kInt64 = 9;
-constexpr int kString = 7;
 
 // Takes ownership of the error, and returns whether there was none.
 bool Check(stoker_error* error, const StatusPtr& status) {
@@ -231,6 +237,37 @@ void ComputeEpoch(void* kernel, TF_OpKernelContext* context) {
   if (!Ok(status)) TF_OpKernelContext_Failure(context, status.get());
 }
 
+// Gives an element of a string tensor a copy of the bytes. False, with the reason in `status`, if
+// there is no memory.
+bool SetString(TF_TString& element, const char* bytes, uint64_t size, const StatusPtr& status) {
+  auto* const copy = static_cast<char*>(std::malloc(size + 1));
+  if (copy == nullptr) {
+    TF_SetStatus(status.get(), kResourceExhausted, "out of memory for the strings of a batch");
+    return false;
+  }
+  if (size != 0) std::memcpy(copy, bytes, size);
+  copy[size] = '\0';
+  element = {size * 4 + kOwnedString, size, copy};
+  return true;
+}
+
+void SetStrings(TF_OpKernelContext* context, const BatchPtr& batch, int output,
+                const stoker_column& column, const StatusPtr& status) {
+  uint64_t elements = 1;
+  for (int32_t d = 0; d < column.ndim; ++d) elements *= static_cast<uint64_t>(column.dims[d]);
+  const TensorPtr tensor(TF_AllocateOutput(context, output, kString, column.dims, column.ndim,
+                                           elements * sizeof(TF_TString), status.get()),
+                         &TF_DeleteTensor);
+  if (!Ok(status)) return;
+  auto* const strings = static_cast<TF_TString*>(TF_TensorData(tensor.get()));
+  for (uint64_t i = 0; i < elements; ++i) {
+    const char* bytes = nullptr;
+    uint64_t size = 0;
+    if (!Check(Api().batch_string(batch.get(), output, i, &bytes, &size), status)) return;
+    if (!SetString(strings[i], bytes, size, status)) return;
+  }
+}
+
 void FreeColumn(void*, size_t, void* owner) { Api().owner_free(static_cast<stoker_owner*>(owner)); }
 
 void SetColumn(TF_OpKernelContext* context, const BatchPtr& batch, int output,
@@ -243,6 +280,7 @@ void SetColumn(TF_OpKernelContext* context, const BatchPtr& batch, int output,
     TF_SetStatus(status.get(), kInternal, "stoker's column is of another type than the op's");
     return;
   }
+  if (type == kString) return SetStrings(context, batch, output, column, status);
   stoker_owner* const owner = Api().batch_owner(batch.get(), output);
   if (owner == nullptr) {
     TF_SetStatus(status.get(), kResourceExhausted, "out of memory for a batch");
@@ -272,13 +310,7 @@ void SetPaths(TF_OpKernelContext* context, stoker_dataset* dataset, const uint64
   char path[STOKER_MAX_PATH];
   for (int64_t row = 0; row < rows; ++row) {
     if (!Check(Api().dataset_path(dataset, ids[row], path), status)) return;
-    char* const copy = strdup(path);
-    if (copy == nullptr) {
-      TF_SetStatus(status.get(), kResourceExhausted, "out of memory for the paths of a batch");
-      return;
-    }
-    const uint64_t size = std::strlen(copy);
-    strings[row] = {size * 4 + kOwnedString, size, copy};
+    if (!SetString(strings[row], path, std::strlen(path), status)) return;
   }
 }
 

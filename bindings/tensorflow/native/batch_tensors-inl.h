@@ -1,4 +1,4 @@
-// A batch's columns as tensors, without a copy.
+// A batch's columns as tensors, without a copy; strings are copied.
 //
 // Part of dataset_op.cc, which is compiled where TensorFlow is installed.
 #pragma once
@@ -45,6 +45,9 @@ inline tensorflow::DataType TypeOf(int32_t dtype) {
       return tensorflow::DT_FLOAT;
     case STOKER_F64:
       return tensorflow::DT_DOUBLE;
+    case STOKER_STRING:
+    case STOKER_BYTES:
+      return tensorflow::DT_STRING;
     default:
       return tensorflow::DT_INVALID;
   }
@@ -82,6 +85,21 @@ class ColumnBuffer : public tensorflow::TensorBuffer {
   stoker_owner* const owner_;
 };
 
+// A copy of the strings of column `i`.
+inline absl::Status StringTensor(const stoker_batch* batch, int32_t i,
+                                 const tensorflow::TensorShape& shape, tensorflow::Tensor* tensor) {
+  *tensor = tensorflow::Tensor(tensorflow::DT_STRING, shape);
+  const auto strings = tensor->flat<tensorflow::tstring>();
+  for (int64_t n = 0; n < strings.size(); ++n) {
+    const char* bytes = nullptr;
+    uint64_t size = 0;
+    TF_RETURN_IF_ERROR(
+        ToStatus(Api().batch_string(batch, i, static_cast<uint64_t>(n), &bytes, &size)));
+    strings(n).assign(bytes, size);
+  }
+  return absl::OkStatus();
+}
+
 // Column `i` of the batch, which must match the dataset's declaration.
 inline absl::Status ToTensor(const stoker_batch* batch, int32_t i, tensorflow::DataType type,
                              const tensorflow::PartialTensorShape& declared,
@@ -96,6 +114,10 @@ inline absl::Status ToTensor(const stoker_batch* batch, int32_t i, tensorflow::D
         "stoker's column ", column.name, " is ", tensorflow::DataTypeString(TypeOf(column.dtype)),
         shape.DebugString(), ", the dataset says ", tensorflow::DataTypeString(type),
         declared.DebugString()));
+  }
+  if (type == tensorflow::DT_STRING) {
+    tensors->emplace_back();
+    return StringTensor(batch, i, shape, &tensors->back());
   }
   stoker_owner* const owner = Api().batch_owner(batch, i);
   if (owner == nullptr) return absl::ResourceExhaustedError("out of memory for a batch");

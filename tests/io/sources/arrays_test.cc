@@ -189,6 +189,11 @@ TEST(Arrays, ErrorsNameTheBadColumn) {
   EXPECT_THAT(changed([](auto& c) { c.samples = 0; }), HasSubstr("'label' has no samples"));
   EXPECT_THAT(changed([](auto& c) { c.data = nullptr; }), HasSubstr("no data"));
   EXPECT_THAT(changed([](auto& c) { c.dtype = DType{}; }), HasSubstr("element type"));
+  EXPECT_THAT(changed([](auto& c) {
+                c.dtype = DType::kString;
+                c.row_shape = {2};
+              }),
+              HasSubstr("several strings"));
   EXPECT_THAT(changed([](auto& c) { c.row_shape = {2, 0}; }), HasSubstr("dimension of 0"));
   EXPECT_THAT(changed([](auto& c) { c.row_shape = {-1}; }), HasSubstr("dimension of -1"));
   EXPECT_THAT(changed([](auto& c) { c.row_shape.assign(8, 1); }), HasSubstr("8 dimensions"));

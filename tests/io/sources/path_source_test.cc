@@ -7,8 +7,11 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "io/sources/string_rows.h"
 
 namespace stoker {
 namespace {
@@ -99,6 +102,40 @@ TEST(Files, FieldsAreTheImageAndTheColumns) {
   EXPECT_FALSE(alone->label());
   EXPECT_EQ(alone->LabelOf(0), kNoLabel);
   EXPECT_TRUE(alone->classes().empty());
+}
+
+TEST(Files, StringsAreViews) {
+  const auto captions = std::make_shared<StringRows>();
+  const std::string longest(3 << 20, 'x');
+  for (const std::string_view text : {"", "ä", longest.c_str()}) captions->Add(text);
+  const Source source =
+      Files(Paths({"/a", "/b", "/c"}),
+            {.columns = {captions->Column("caption", DType::kString)}, .owner = captions})
+          .value();
+  std::array<std::string_view, 4> rows;
+  source->FixedRows(1, std::array<uint64_t, 4>{2, 0, 1, 2}, rows.data());
+  EXPECT_THAT(rows, ElementsAre(longest, "", "ä", longest));
+  EXPECT_EQ(rows[0].data(), rows[3].data());
+}
+
+TEST(Files, StringsAreInTheFingerprint) {
+  const auto print = [](std::string_view first, std::string_view second) {
+    const std::array<std::string_view, 2> texts{first, second};
+    return Files(Paths({"/a", "/b"}), {.columns = {{"x", DType::kBytes, {}, texts.data(), 2}}})
+        .value()
+        ->Fingerprint();
+  };
+  EXPECT_EQ(print("ab", "c"), print("ab", "c"));
+  EXPECT_NE(print("ab", "c"), print("a", "bc"));
+  EXPECT_NE(print("ab", "c"), print("ab", ""));
+  EXPECT_NE(print("", "ab"), print("ab", ""));
+}
+
+TEST(StringRows, MemoryIsTheTextAndSixteenBytesEach) {
+  StringRows rows;
+  for (int i = 0; i < 100'000; ++i) rows.Add("0123456789012345");
+  EXPECT_GE(rows.memory_bytes(), 100'000 * (16u + 16));
+  EXPECT_LT(rows.memory_bytes(), 100'000 * (16u + 16) * 3 / 2);
 }
 
 TEST(Files, TheOwnerOfColumnsIsKept) {

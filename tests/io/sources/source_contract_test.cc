@@ -1,4 +1,4 @@
-// What every source promises (io/sources/source.h). A new source adds its cases at the end.
+// Every source keeps the promises of io/sources/source.h. A new source adds its cases at the end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +13,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "io/sources/image_folder.h"
 #include "io/sources/path_source.h"
 #include "io/sources/source.h"
+#include "io/sources/string_rows.h"
 #include "tests/testing/photo_folder.h"
 
 namespace stoker {
@@ -54,6 +56,14 @@ std::vector<uint8_t> RowsOf(const SampleSource& source, size_t field,
   return rows;
 }
 
+// What equal samples have equal: of a string its bytes, wherever they are.
+std::vector<uint8_t> ContentOf(const SampleSource& source, size_t field, uint64_t id) {
+  if (!IsString(source.fields()[field].dtype)) return RowsOf(source, field, {id});
+  std::string_view text;
+  source.FixedRows(field, {&id, 1}, &text);
+  return {text.begin(), text.end()};
+}
+
 Said AskAbout(const SampleSource& source, uint64_t id) {
   Said said;
   const ByteRange range = source.RangeOf(id);
@@ -63,7 +73,7 @@ Said AskAbout(const SampleSource& source, uint64_t id) {
   said.rows.resize(source.fields().size());
   for (size_t field = 0; field < source.fields().size(); ++field) {
     if (source.fields()[field].kind == Field::Kind::kFixed) {
-      said.rows[field] = RowsOf(source, field, {id});
+      said.rows[field] = ContentOf(source, field, id);
     }
   }
   said.label = source.LabelOf(id);
@@ -264,6 +274,7 @@ Source FilesOf(uint64_t paths, bool with_columns, uint8_t first) {
   struct Elements {
     std::vector<uint8_t> labels;
     std::vector<double> places;
+    StringRows captions;
   };
   const auto elements = std::make_shared<Elements>();
   PathTable listed;
@@ -272,12 +283,14 @@ Source FilesOf(uint64_t paths, bool with_columns, uint8_t first) {
     folder->PathOf(folder->RangeOf(id - 1).file, path);
     listed.Add(path);
     elements->labels.push_back(static_cast<uint8_t>((id + first) % 5));
+    elements->captions.Add("photo " + std::to_string(id + first));
     elements->places.insert(elements->places.end(), {static_cast<double>(id), 0.5});
   }
   FilesOptions options;
   if (with_columns) {
     options.columns = {{"label", DType::kU8, {}, elements->labels.data(), paths},
-                       {"place", DType::kF64, {2}, elements->places.data(), paths}};
+                       {"place", DType::kF64, {2}, elements->places.data(), paths},
+                       elements->captions.Column("caption", DType::kString)};
     options.class_names = {"a", "b", "c", "d", "e"};
     options.owner = elements;
   }

@@ -78,6 +78,28 @@ def test_nests_keep_the_type_of_batches(listed):
     assert total(tensors).numpy() == batch["label"].sum()
 
 
+def test_strings(made, op):
+    folder = stoker.image_folder(made)
+    paths = [folder.path(i) for i in range(len(folder))]
+    captions = [f"{'ä' * (i % 40)} {i}" if i % 5 else "" for i in range(len(paths))]  # short and long ones
+    raw = [bytes(range(i)) for i in range(len(paths))]
+    source = stoker.files(paths, columns={"caption": captions, "raw": raw, "age": np.arange(len(paths))})
+    loader = stoker.Loader(source, [stoker.Resize((8, 8))], batch_size=5, shuffle=True, seed=3)
+    dataset = loader.as_tf_dataset(op=op, sample_ids=True, paths=True)
+    assert [spec.dtype for spec in dataset.element_spec] == [
+        tf.uint8, tf.string, tf.string, tf.int64, tf.int64, tf.string,
+    ]  # fmt: skip
+    rows = 0
+    for _, texts, bytes_, ages, ids, files in dataset.repeat(2):
+        rows += len(ids)
+        ids = ids.numpy()
+        np.testing.assert_array_equal(ages, ids)
+        assert list(texts.numpy()) == [captions[i].encode() for i in ids]
+        assert list(bytes_.numpy()) == [raw[i] for i in ids]
+        assert list(files.numpy()) == [os.fsencode(paths[i]) for i in ids]
+    assert rows == 2 * len(paths)
+
+
 def test_a_missing_file_is_named(listed, op, tmp_path):
     loader = stoker.Loader(stoker.files([tmp_path / "gone.jpg"]), [stoker.Resize((8, 8))], batch_size=1)
     with pytest.raises(tf.errors.NotFoundError, match=r"gone\.jpg"):

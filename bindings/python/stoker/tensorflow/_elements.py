@@ -17,8 +17,12 @@ def element_spec(loader: Loader, sample_ids: bool = False, paths: bool = False) 
     """
     native = loader._native
     rows = loader.batch_size if native.last_rows == loader.batch_size else None
-    elements = [(tf.as_dtype(dtype), shape) for dtype, shape in loader._elements]
+    elements = [(_type(dtype), shape) for dtype, shape in loader._elements]
     elements += [(tf.int64, ())] if sample_ids else []
     elements += [(tf.string, ())] if paths else []
     specs = tuple(tf.TensorSpec((rows, *shape), dtype) for dtype, shape in elements)
     return specs if len(specs) > 1 else specs[0]
+
+
+def _type(dtype: str) -> tf.DType:
+    return tf.string if dtype == "bytes" else tf.as_dtype(dtype)

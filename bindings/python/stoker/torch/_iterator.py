@@ -55,11 +55,11 @@ def taken(batch: Tensor | Columns[Tensor]) -> Batch:
     """stoker's batch as torch tensors, without a copy."""
     if isinstance(batch, Tensor):
         return _tensor(batch)
-    images, *others = map(_tensor, batch)
+    images, *others = (column if isinstance(column, list) else _tensor(column) for column in batch)
     # On a device, the other columns share one of few buffers with the images; clone them so that keeping
-    # labels does not keep a buffer.
-    if batch[1].device != "cpu":
-        others = [tensor.clone() for tensor in others]
+    # labels does not keep a buffer. Strings are lists.
+    if batch[0].device != "cpu":
+        others = [column if isinstance(column, list) else column.clone() for column in others]
     return batch._make([images, *others])
 
 
@@ -73,4 +73,4 @@ def _pinned(batch: Batch) -> Batch:
     """A copy in memory that torch pins, and keeps until copies from it are done."""
     if isinstance(batch, torch.Tensor):
         return batch.pin_memory()
-    return batch._make(tensor.pin_memory() for tensor in batch)
+    return batch._make(column if isinstance(column, list) else column.pin_memory() for column in batch)

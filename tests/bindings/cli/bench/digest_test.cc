@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/slot_pool.h"
@@ -96,6 +98,20 @@ TEST(BatchDigest, ChangesWithEveryPartOfABatch) {
   Batch label = batches.Make(8, 0);
   label.labels().as<int64_t>().back() ^= 1;
   EXPECT_NE(plain, DigestOf(label));
+}
+
+TEST(BatchDigest, IsOfTheTextOfStringsAndNotOfTheirPlace) {
+  const auto digest = [](std::string first, std::string second) {
+    std::array<std::string_view, 2> texts{first, second};
+    const std::array<uint64_t, 2> ids{3, 4};
+    const std::array<Column, 1> columns{Column{"caption", DType::kString, {2}, texts.data()}};
+    BatchDigest made;
+    made.Add(0, 0, ids, columns);
+    return made.order_and_pixels();
+  };
+  EXPECT_EQ(digest("ab", "c"), digest("ab", "c"));
+  EXPECT_NE(digest("ab", "c"), digest("ab", "d"));
+  EXPECT_NE(digest("ab", "c"), digest("a", "bc"));
 }
 
 TEST(BatchDigest, SampleDigestIgnoresOrderAndBatching) {

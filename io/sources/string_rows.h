@@ -1,0 +1,38 @@
+// StringRows: the rows of a column of strings, which it owns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/dtype.h"
+#include "io/sources/arrays.h"
+
+namespace stoker {
+
+// Any bytes, in the order in which they were added. 16 bytes for each string, and its own.
+class StringRows {
+ public:
+  void Reserve(size_t strings) { rows_.reserve(strings); }
+  void Add(std::string_view string);
+
+  size_t size() const { return rows_.size(); }
+  std::span<const std::string_view> rows() const { return rows_; }
+  uint64_t memory_bytes() const;  // on the heap
+
+  // The column of these strings, `dtype`: kString or kBytes. It is valid as long as the StringRows
+  // live, are not added to, and do not move.
+  ArrayColumn Column(std::string name, DType dtype) const {
+    return {std::move(name), dtype, {}, rows_.data(), rows_.size()};
+  }
+
+ private:
+  std::vector<std::string> chunks_;  // of text; their memory does not move
+  std::vector<std::string_view> rows_;
+};
+
+}  // namespace stoker
