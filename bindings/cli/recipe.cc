@@ -1,7 +1,9 @@
 #include "bindings/cli/recipe.h"
 
 #include <CLI/CLI.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "bindings/c/loader_spec.h"
 #include "core/memory_budget.h"
@@ -73,8 +75,9 @@ void AddRecipeOptions(CLI::App& command, RecipeArguments& given) {
             "eval: Resize(size × 256 / 224) and\nCenterCrop(size), in the folder's order");
   AddNumber(command, "--size", given.size, {1, 16384},
             "height and width of the images in a batch,\nin pixels");
-  AddChoice(command, "--interpolation", given.interpolation,
-            {"bilinear", "bicubic", "lanczos", "box", "nearest"},
+  std::vector<std::string> interpolations;
+  for (const Interpolation each : kInterpolations) interpolations.emplace_back(NameOf(each));
+  AddChoice(command, "--interpolation", given.interpolation, interpolations,
             "how images are resized, as by Pillow");
   command.add_flag("--no-antialias", given.no_antialias,
                    "filters keep their width when shrinking, as in\n"

@@ -10,8 +10,13 @@ size_t Blocks(const AxisTaps& columns) {
   return (static_cast<size_t>(columns.count) + kAlongPixels - 1) / kAlongPixels;
 }
 
+constexpr int kPart = 2 * kAlongPixels;  // indices, weights, or their high parts
+
+int PairValues(const AxisTaps& columns) { return (columns.high != nullptr ? 3 : 2) * kPart; }
+
 size_t PairBytes(const AxisTaps& columns) {
-  return Blocks(columns) * static_cast<size_t>(columns.pairs) * 4 * kAlongPixels * sizeof(int16_t);
+  return Blocks(columns) * static_cast<size_t>(columns.pairs * PairValues(columns)) *
+         sizeof(int16_t);
 }
 
 }  // namespace
@@ -34,18 +39,21 @@ bool PlanAlong(const AxisTaps& columns, bool mirror, uint8_t* memory, Along& alo
   }
   if (longest > kAlongWindow) return false;
 
-  constexpr int kPair = 4 * kAlongPixels;
+  const int pair = PairValues(columns);
   for (int i = 0; i < blocks * kAlongPixels; ++i) {
     const int x = mirror ? last - i : i, b = i / kAlongPixels;
     const bool there = i <= last;
-    const int16_t* weights = columns.weights + ptrdiff_t{there ? x : 0} * 2 * columns.pairs;
+    const ptrdiff_t first = ptrdiff_t{x} * 2 * columns.pairs;
     const int start = there ? columns.starts[x] - windows[b] : 0;
-    int16_t* to = all + ptrdiff_t{b} * columns.pairs * kPair + i % kAlongPixels * 2;
-    for (int p = 0; p < columns.pairs; ++p, to += kPair) {
+    int16_t* to = all + ptrdiff_t{b} * columns.pairs * pair + i % kAlongPixels * 2;
+    for (int p = 0; p < columns.pairs; ++p, to += pair) {
       to[0] = static_cast<int16_t>(start + 2 * p);
       to[1] = static_cast<int16_t>(start + 2 * p + 1);
-      to[2 * kAlongPixels] = there ? weights[2 * p] : int16_t{0};
-      to[2 * kAlongPixels + 1] = there ? weights[2 * p + 1] : int16_t{0};
+      for (int t = 0; t < 2; ++t) {
+        const ptrdiff_t at = first + 2 * p + t;
+        to[kPart + t] = there ? columns.weights[at] : int16_t{0};
+        if (columns.high != nullptr) to[2 * kPart + t] = there ? columns.high[at] : int16_t{0};
+      }
     }
   }
   along = {windows, all, blocks, longest <= kAlongWindow / 2};

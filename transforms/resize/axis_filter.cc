@@ -148,29 +148,30 @@ int FirstOutput(const AxisSpec& spec) {
   return spec.reversed ? spec.out - spec.first_out - spec.count : spec.first_out;
 }
 
-// FillWeights, in the order of the image as viewed. `sums`: room for axis.MaxTaps().
-void FillKernel(const Filling& f, double* sums) {
-  // Sums can be negative; truncating rounds down above zero.
-  constexpr int kAbove = 1 << 21;
+// FillWeights, in the order of the image as viewed. `high`: as AxisTaps. `values`: room for
+// axis.MaxTaps().
+void FillKernel(const Filling& f, int16_t* high, double* values) {
   const AxisSpec& spec = f.spec;
   KernelAxis axis(spec);
   const int first_output = FirstOutput(spec);
   for (int i = 0; i < spec.count; ++i) {
     const auto [first, end] = axis.SamplesOf(first_output + i);
-    const std::span running(sums, static_cast<size_t>(end - first));
-    axis.RunningSums(first_output + i, {first, end}, running);
+    axis.Weigh(first_output + i, {first, end}, {values, static_cast<size_t>(end - first)});
     const int at = spec.reversed ? spec.count - 1 - i : i;
     const int64_t left = spec.reversed ? spec.in - end : first;
     const int64_t start = std::clamp<int64_t>(left - f.begin, 0, f.last_start);
     f.starts[at] = static_cast<int32_t>(start);
-    int16_t* weights = f.weights + at * f.taps - (f.begin + start);
-    const double factor = f.one / running.back();
-    int before = kAbove;
+    const int64_t to = at * f.taps - (f.begin + start);  // the weight of sample 0
     for (int t = 0; t < end - first; ++t) {
       const int x = spec.reversed ? spec.in - 1 - (first + t) : first + t;
-      const int after = static_cast<int>(sums[t] * factor + (kAbove + 0.5));
-      if (x >= f.begin && x < f.end) weights[x] = static_cast<int16_t>(after - before);
-      before = after;
+      if (x < f.begin || x >= f.end) continue;
+      const int weight = static_cast<int>(values[t] * f.one + std::copysign(0.5, values[t]));
+      if (high == nullptr) {
+        f.weights[to + x] = static_cast<int16_t>(weight);
+        continue;
+      }
+      f.weights[to + x] = static_cast<int16_t>(weight & ((1 << kHighShift) - 1));
+      high[to + x] = static_cast<int16_t>(weight >> kHighShift);
     }
   }
 }
@@ -197,11 +198,12 @@ Extent ExtentOf(const AxisSpec& spec) {
 
 }  // namespace
 
-int WeightShift(int in, int out, bool antialias) {
+int WeightShift(const AxisSpec& spec) {
   constexpr int kBase = 14, kMax = 6;  // a single weight can be 1, which must fit into 16 bits
-  if (!antialias || in < out) return kBase;
-  return kBase +
-         std::min(kMax, static_cast<int>(std::bit_width(static_cast<uint32_t>(in / out))) - 1);
+  if (InSteps(spec.interpolation)) return kFineShift;
+  if (!Widens(spec.interpolation, spec.antialias) || spec.in < spec.out) return kBase;
+  const auto scale = static_cast<uint32_t>(spec.in / spec.out);
+  return kBase + std::min(kMax, static_cast<int>(std::bit_width(scale)) - 1);
 }
 
 int MiddleBits(int horizontal_shift) {
@@ -219,15 +221,18 @@ Status AxisFilter::Compute(const AxisSpec& spec) {
   if (begin_ == end_) return {};
   const int pairs = static_cast<int>((std::min(extent.most, end - begin) + 1) / 2);
   const size_t taps = 2 * static_cast<size_t>(pairs), count = static_cast<size_t>(spec.count);
-  const size_t weight_bytes = count * taps * sizeof(int16_t);
   const bool bilinear = spec.interpolation == Interpolation::kBilinear;
-  const size_t sum_bytes = bilinear ? 0 : static_cast<size_t>(extent.most) * sizeof(double);
-  TRY(memory_.Grow(sum_bytes + count * sizeof(int32_t) + weight_bytes));
-  auto* starts = reinterpret_cast<int32_t*>(memory_.data() + sum_bytes);
+  const bool fine = InSteps(spec.interpolation);
+  const size_t weights_each = count * taps, parts = fine ? 2 : 1;
+  const size_t weight_bytes = parts * weights_each * sizeof(int16_t);
+  const size_t value_bytes = bilinear ? 0 : static_cast<size_t>(extent.most) * sizeof(double);
+  TRY(memory_.Grow(value_bytes + count * sizeof(int32_t) + weight_bytes));
+  auto* starts = reinterpret_cast<int32_t*>(memory_.data() + value_bytes);
   auto* weights = reinterpret_cast<int16_t*>(starts + count);
+  auto* high = fine ? weights + weights_each : nullptr;
   std::memset(weights, 0, weight_bytes);
 
-  const int shift = WeightShift(spec.in, spec.out, Widens(spec.interpolation, spec.antialias));
+  const int shift = WeightShift(spec);
   const int64_t last_start = std::max<int64_t>(0, end_ - begin - static_cast<int64_t>(taps));
   const Filling filling{
       spec,   begin,  end, static_cast<int64_t>(taps), last_start, static_cast<double>(1 << shift),
@@ -235,9 +240,9 @@ Status AxisFilter::Compute(const AxisSpec& spec) {
   if (bilinear) {
     FillAny(filling);
   } else {
-    FillKernel(filling, reinterpret_cast<double*>(memory_.data()));
+    FillKernel(filling, high, reinterpret_cast<double*>(memory_.data()));
   }
-  taps_ = {starts, weights, spec.count, pairs, shift};
+  taps_ = {starts, weights, spec.count, pairs, shift, high};
   return {};
 }
 

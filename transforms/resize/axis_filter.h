@@ -8,10 +8,13 @@
 // The other filters are Pillow's, widened by the scale when shrinking with antialias
 // (kernel_axis.h).
 //
-// Weights are 16-bit integers: the steps of the rounded running sum, so that they add up to
-// 1 << shift exactly and each is off by less than one unit. With two axes this moves a bilinear
-// pixel by less than a quarter of a grey level for boxes up to 128 times the output. Bilinear's
-// distances are integers in units of 1 / (2 × out) sample.
+// Bilinear's weights are 16-bit integers: the steps of the rounded running sum, so that they add up
+// to 1 << shift exactly and each is off by less than one unit. With two axes this moves a pixel by
+// less than a quarter of a grey level for boxes up to 128 times the output. Distances are integers
+// in units of 1 / (2 × out) sample.
+//
+// The weights of filters that are applied in steps are Pillow's: rounded one by one to kFineShift
+// bits, which take two 16-bit integers.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +48,13 @@ struct AxisTaps {
   int count = 0;
   int pairs = 0;  // taps come in pairs, for SIMD; excess taps have weight zero
   int shift = 0;  // weights of an output add up to 1 << shift, or less if samples do not exist
+  // If not null, a weight is high[…] << kHighShift | weights[…], where weights[…] >= 0. Pillow's
+  // are rounded one by one, so that their sum is not exactly 1 << shift.
+  const int16_t* high = nullptr;
 };
+
+inline constexpr int kHighShift = 15;
+inline constexpr int kFineShift = 22;  // of Pillow: 8 bits for the value, 2 for overshooting
 
 // Reused from image to image; grows within the budget. Not thread-safe.
 class AxisFilter {
@@ -68,9 +77,9 @@ class AxisFilter {
   int end_ = 0;
 };
 
-// log2 of the sum of the weights for this scale: 14, plus one for each doubling of the box up to 64
-// times, because the single weights get smaller.
-int WeightShift(int in, int out, bool antialias);
+// log2 of the sum of the weights: kFineShift in steps, otherwise 14, plus one for each doubling of
+// the box up to 64 times, because the single weights get smaller.
+int WeightShift(const AxisSpec& spec);
 
 // Fractional bits of the samples between the vertical and the horizontal pass: as many as fit into
 // 16 and 32 bits.

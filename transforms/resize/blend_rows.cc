@@ -22,35 +22,57 @@ void Blend(const RowBlend& blend) { BlendRowsPlain(blend); }
 #else
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Words = hn::CappedTag<int16_t, kBlendRowsOver / 2>;
-using Sums = hn::Repartition<int32_t, Words>;
-using WordSums = PairSums<Words>;
+using Bytes = hn::CappedTag<uint8_t, kBlendRowsOver>;
+using Words = hn::Repartition<int16_t, Bytes>;
+using Sums = hn::Repartition<int32_t, Bytes>;
+using WordSums = FineSums<Words>;
+
+// Clamps `left` and `right`, of which each 128-bit block has 8 values, to 16 bytes of each block.
+HWY_INLINE hn::Vec<Bytes> ClampToBytes(hn::Vec<Words> left, hn::Vec<Words> right) {
+  alignas(16) static constexpr uint8_t kInOrder[16] = {0, 2, 4, 6, 8, 10, 12, 14,
+                                                       1, 3, 5, 7, 9, 11, 13, 15};
+  const Words d16;
+  const Bytes d8;
+  const hn::Vec<Words> black = hn::Zero(d16), white = hn::Set(d16, 255);
+  left = hn::Min(hn::Max(left, black), white);
+  right = hn::Min(hn::Max(right, black), white);
+  const hn::Vec<Words> both = hn::Or(left, hn::ShiftLeft<8>(right));
+  return hn::TableLookupBytes(hn::BitCast(d8, both), hn::LoadDup128(d8, kInOrder));
+}
 
 // kPairs: taps.pairs, or 0 for any number.
 template <int kPairs>
 void BlendAs(const RowBlend& b) {
   const Words d16;
-  const hn::Rebind<uint8_t, Words> d8;
+  const Bytes d8;
+  const hn::Vec<Bytes> zero = hn::Zero(d8);
   const int pairs = kPairs != 0 ? kPairs : b.taps.pairs, shift = b.taps.shift;
   const ptrdiff_t stride = b.source_stride, bytes = b.bytes;
   const hn::Vec<Sums> half = hn::Set(Sums(), 1 << (shift - 1));
   uint8_t* HWY_RESTRICT out = b.out;
   for (int output = b.first; output < b.first + b.count; ++output, out += b.out_stride) {
-    const int16_t* HWY_RESTRICT weights = b.taps.weights + ptrdiff_t{output} * 2 * pairs;
+    const ptrdiff_t taps = ptrdiff_t{output} * 2 * pairs;
+    const int16_t* HWY_RESTRICT weights = b.taps.weights + taps;
+    const int16_t* HWY_RESTRICT weights_high = b.taps.high + taps;
     const uint8_t* HWY_RESTRICT rows = b.source + (b.taps.starts[output] - b.top) * stride;
-    for (ptrdiff_t x = 0; x < bytes; x += static_cast<ptrdiff_t>(hn::Lanes(d16))) {
-      WordSums low, high;
+    for (ptrdiff_t x = 0; x < bytes; x += static_cast<ptrdiff_t>(hn::Lanes(d8))) {
+      WordSums s0, s1, s2, s3;
       const uint8_t* row = rows + x;
       for (int p = 0; p < pairs; ++p, row += 2 * stride) {
         const hn::Vec<Words> w = WeightPair(d16, weights + 2 * p);
-        const hn::Vec<Words> a = hn::PromoteTo(d16, hn::LoadU(d8, row));
-        const hn::Vec<Words> c = hn::PromoteTo(d16, hn::LoadU(d8, row + stride));
-        low.Add(hn::InterleaveLower(d16, a, c), w);
-        high.Add(hn::InterleaveUpper(d16, a, c), w);
+        const hn::Vec<Words> w_high = WeightPair(d16, weights_high + 2 * p);
+        const hn::Vec<Bytes> a = hn::LoadU(d8, row), c = hn::LoadU(d8, row + stride);
+        const hn::Vec<Bytes> low = hn::InterleaveLower(d8, a, c);
+        const hn::Vec<Bytes> high = hn::InterleaveUpper(d8, a, c);
+        s0.Add(hn::BitCast(d16, hn::InterleaveLower(d8, low, zero)), w, w_high);
+        s1.Add(hn::BitCast(d16, hn::InterleaveUpper(d8, low, zero)), w, w_high);
+        s2.Add(hn::BitCast(d16, hn::InterleaveLower(d8, high, zero)), w, w_high);
+        s3.Add(hn::BitCast(d16, hn::InterleaveUpper(d8, high, zero)), w, w_high);
       }
-      const auto both =
-          hn::ReorderDemote2To(d16, low.Rounded(half, shift), high.Rounded(half, shift));
-      hn::StoreU(hn::DemoteTo(d8, both), d8, out + x);
+      const auto left = hn::ReorderDemote2To(d16, s0.Rounded(half, shift), s1.Rounded(half, shift));
+      const auto right =
+          hn::ReorderDemote2To(d16, s2.Rounded(half, shift), s3.Rounded(half, shift));
+      hn::StoreU(ClampToBytes(left, right), d8, out + x);
     }
   }
 }

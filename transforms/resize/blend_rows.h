@@ -1,5 +1,5 @@
-// Blends rows of bytes vertically, to bytes: one axis of a resampling whose filter overshoots, so
-// that each axis is rounded and clamped by itself, as in Pillow.
+// Blends rows of bytes vertically, to bytes: one axis of a resampling in steps, in which each axis
+// is rounded and clamped by itself, as in Pillow.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct RowBlend {
   ptrdiff_t source_stride = 0;
   int top = 0;
 
-  AxisTaps taps;  // outputs [first, first + count) are computed, in this order
+  AxisTaps taps;  // with high parts; outputs [first, first + count) are computed, in this order
   int first = 0;
   int count = 0;
 

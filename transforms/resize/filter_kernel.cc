@@ -20,18 +20,42 @@ constexpr double SineOfTurns(double x) {
 
 constexpr double Sinc(double x) { return x == 0 ? 1.0 : SineOfTurns(x) / (kPi * x); }
 
-constexpr auto LanczosValues() {
-  std::array<float, 3 * LanczosKernel::kSteps + 1> values{};
-  for (size_t i = 0; i < values.size(); ++i) {
-    const double x = static_cast<double>(i) / LanczosKernel::kSteps;
-    values[i] = static_cast<float>(Sinc(x) * Sinc(x / 3));
+constexpr size_t kTerms = LanczosKernel::kTerms;
+using Terms = std::array<double, kTerms>;
+
+constexpr double Lanczos(double x) { return Sinc(x) * Sinc(x / 3); }
+
+// The polynomial through the values at the Chebyshev points of [middle − ½, middle + ½] steps, in
+// powers of the distance from the middle. (Newton's divided differences)
+constexpr Terms PolynomialAround(double middle) {
+  constexpr Terms kPoints = {-0x1.ee8dd4748bf15p-2, -0x1.6a09e667f3bcdp-2, -0x1.0907dc1930690p-3,
+                             0x1.0907dc1930690p-3,  0x1.6a09e667f3bcdp-2,  0x1.ee8dd4748bf15p-2};
+  Terms differences{}, terms{};
+  for (size_t i = 0; i < kTerms; ++i) {
+    differences[i] = Lanczos((middle + kPoints[i]) / LanczosKernel::kSteps);
   }
-  return values;
+  for (size_t order = 1; order < kTerms; ++order) {
+    for (size_t i = kTerms - 1; i >= order; --i) {
+      differences[i] = (differences[i] - differences[i - 1]) / (kPoints[i] - kPoints[i - order]);
+    }
+  }
+  for (size_t n = kTerms; n-- > 0;) {  // terms = terms × (x − point n) + difference n
+    for (size_t i = kTerms - 1; i > 0; --i) terms[i] = terms[i - 1] - kPoints[n] * terms[i];
+    terms[0] = differences[n] - kPoints[n] * terms[0];
+  }
+  return terms;
+}
+
+constexpr auto LanczosTerms() {
+  std::array<Terms, 3 * LanczosKernel::kSteps> terms{};
+  for (size_t i = 0; i < terms.size(); ++i) {
+    terms[i] = PolynomialAround(static_cast<double>(i) + 0.5);
+  }
+  return terms;
 }
 
 }  // namespace
 
-constinit const std::array<float, 3 * LanczosKernel::kSteps + 1> LanczosKernel::kTable =
-    LanczosValues();
+constinit const std::array<Terms, 3 * LanczosKernel::kSteps> LanczosKernel::kTable = LanczosTerms();
 
 }  // namespace stoker

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 
 namespace stoker {
 
@@ -26,23 +27,25 @@ struct CubicKernel {
   }
 };
 
-// sinc(x) × sinc(x / 3), linear between kSteps values per sample: an error below 5e-7, where a
-// weight's unit is 6e-5.
+// sinc(x) × sinc(x / 3): a polynomial for each of kSteps parts of a sample's width, with an error
+// below 2e-14, where a weight's unit is 2e-7.
 class LanczosKernel {
  public:
   static constexpr double kSupport = 3;
-  static constexpr int kSteps = 1024;
+  static constexpr int kSteps = 64;
+  static constexpr size_t kTerms = 6;
 
   double operator()(double distance) const {
     const double at = std::abs(distance) * kSteps;
     if (at >= 3 * kSteps) return 0.0;
-    const auto before = static_cast<size_t>(at);
-    const double low = kTable[before], high = kTable[before + 1];
-    return low + (high - low) * (at - static_cast<double>(before));
+    const auto step = static_cast<size_t>(at);
+    const double x = at - static_cast<double>(step) - 0.5;
+    const std::array<double, kTerms>& c = kTable[step];
+    return c[0] + x * (c[1] + x * (c[2] + x * (c[3] + x * (c[4] + x * c[5]))));
   }
 
  private:
-  static const std::array<float, 3 * kSteps + 1> kTable;
+  static const std::array<std::array<double, kTerms>, 3 * kSteps> kTable;
 };
 
 }  // namespace stoker

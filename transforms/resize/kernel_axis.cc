@@ -21,12 +21,15 @@ double SupportOf(Interpolation interpolation) {
 }
 
 template <typename Kernel>
-void SumUp(const Kernel& kernel, int first, double center, double step, std::span<double> sums) {
+void WeighBy(const Kernel& kernel, int first, double center, double step,
+             std::span<double> weights) {
   double sum = 0;
-  for (int t = 0; double& running : sums) {
-    sum += kernel((t++ + first - center + 0.5) * step);
-    running = sum;
+  for (int t = 0; double& weight : weights) {
+    weight = kernel((t++ + first - center + 0.5) * step);
+    sum += weight;
   }
+  if (sum == 0.0) return;
+  for (double& weight : weights) weight /= sum;
 }
 
 }  // namespace
@@ -52,17 +55,17 @@ KernelAxis::Samples KernelAxis::SamplesOf(int output) {
   return {first, std::min(end, first + most_)};  // rounding can add a sample that has no weight
 }
 
-void KernelAxis::RunningSums(int output, Samples samples, std::span<double> sums) const {
+void KernelAxis::Weigh(int output, Samples samples, std::span<double> weights) const {
   const double center = (output + 0.5) * scale_, step = 1.0 / width_;
   switch (interpolation_) {
     case Interpolation::kBicubic:
-      return SumUp(CubicKernel(), samples.first, center, step, sums);
+      return WeighBy(CubicKernel(), samples.first, center, step, weights);
     case Interpolation::kLanczos:
-      return SumUp(LanczosKernel(), samples.first, center, step, sums);
+      return WeighBy(LanczosKernel(), samples.first, center, step, weights);
     case Interpolation::kBox:
-      return SumUp(BoxKernel(), samples.first, center, step, sums);
+      return WeighBy(BoxKernel(), samples.first, center, step, weights);
     default:
-      sums[0] = 1;
+      weights[0] = 1;
   }
 }
 

@@ -1,6 +1,5 @@
 // KernelAxis: which samples an output of one axis takes, and how much of each, for all filters but
-// bilinear. In the same doubles as Pillow computes them, so that kNearest and kBox, which have
-// jumps, take the same samples.
+// bilinear. In the same doubles as Pillow computes them.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +18,15 @@ class KernelAxis {
     int end = 0;
   };
 
-  // Those of the box that can have a weight; at least one. Calls must be in ascending order of
-  // `output`. Outputs and samples are counted from the end if the spec is reversed.
+  // Returns the samples of the box that can have a weight: at least one. Calls must be in ascending
+  // order of `output`. Outputs and samples are counted from the end if the spec is reversed.
   Samples SamplesOf(int output);
 
-  // Of an output at most.
+  // The largest number of samples that an output takes.
   int MaxTaps() const { return most_; }
 
-  // The running sums of the samples' weights, which add up to the last one.
-  void RunningSums(int output, Samples samples, std::span<double> sums) const;
+  // Computes the samples' weights, which add up to 1.
+  void Weigh(int output, Samples samples, std::span<double> weights) const;
 
  private:
   Interpolation interpolation_;

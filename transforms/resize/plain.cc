@@ -15,8 +15,9 @@ namespace {
 
 // Integer weights of all samples of a box of `in` for one output: steps of the rounded running sum
 // of a triangle. Distances are in units of 1 / (2 × out) sample.
-std::vector<int> TriangleWeights(int64_t in, int64_t out, int64_t output, bool antialias) {
-  const int64_t support = 2 * (antialias ? std::max(in, out) : out);
+std::vector<int> TriangleWeights(const AxisSpec& spec, int64_t output) {
+  const int64_t in = spec.in, out = spec.out;
+  const int64_t support = 2 * (spec.antialias ? std::max(in, out) : out);
   const int64_t centre = (2 * output + 1) * in;
   std::vector<int64_t> triangle(static_cast<size_t>(in));
   int64_t sum = 0;
@@ -25,9 +26,7 @@ std::vector<int> TriangleWeights(int64_t in, int64_t out, int64_t output, bool a
     triangle[static_cast<size_t>(x)] = weight;
     sum += weight;
   }
-  const double one =
-      std::ldexp(1.0, WeightShift(static_cast<int>(in), static_cast<int>(out), antialias));
-  const double factor = one / static_cast<double>(sum);
+  const double factor = std::ldexp(1.0, WeightShift(spec)) / static_cast<double>(sum);
   std::vector<int> weights;
   int64_t running = 0;
   int before = 0;
@@ -57,7 +56,7 @@ double FilterWeight(Interpolation interpolation, double distance) {
   }
 }
 
-// Returns the weights of the other filters likewise, as Pillow defines them.
+// Returns the weights of the other filters, as Pillow defines them.
 std::vector<int> KernelWeights(const AxisSpec& spec, int stored_output) {
   const int output = spec.reversed ? spec.out - 1 - stored_output : stored_output;
   const double scale = static_cast<double>(spec.in) / spec.out;
@@ -79,15 +78,10 @@ std::vector<int> KernelWeights(const AxisSpec& spec, int stored_output) {
   }
   double sum = 0;
   for (const double value : values) sum += value;
-  const double factor = std::ldexp(1.0, WeightShift(spec.in, spec.out, widens)) / sum;
   std::vector<int> weights;
-  double running = 0;
-  int before = 0;
   for (const double value : values) {
-    running += value;
-    const int after = static_cast<int>(std::floor(running * factor + 0.5));
-    weights.push_back(after - before);
-    before = after;
+    const double weight = std::ldexp(value / sum, WeightShift(spec));
+    weights.push_back(static_cast<int>(weight < 0 ? weight - 0.5 : weight + 0.5));
   }
   if (spec.reversed) std::reverse(weights.begin(), weights.end());
   return weights;
@@ -95,7 +89,7 @@ std::vector<int> KernelWeights(const AxisSpec& spec, int stored_output) {
 
 std::vector<int> Weights(const AxisSpec& spec, int output) {
   if (spec.interpolation != Interpolation::kBilinear) return KernelWeights(spec, output);
-  return TriangleWeights(spec.in, spec.out, output, spec.antialias);
+  return TriangleWeights(spec, output);
 }
 
 int Sample(const ImageView& image, int64_t x, int64_t y, size_t channel) {
@@ -139,7 +133,7 @@ uint8_t Resampled(const ImageView& image, const Resampling& task, const Output& 
   }));
 }
 
-// Does so for filters that overshoot: one axis to bytes, then the other.
+// Does so in steps: one axis to bytes, then the other.
 uint8_t ResampledInSteps(const ImageView& image, const Resampling& task, const Output& along,
                          const Output& down, size_t channel) {
   const auto byte = [](int64_t value) { return std::clamp<int64_t>(value, 0, 255); };
@@ -174,8 +168,7 @@ struct Axes {
 
   static Output OutputOf(const AxisSpec& axis, int output) {
     const bool inside = output >= 0 && output < axis.out;
-    return {inside ? Weights(axis, output) : std::vector<int>(),
-            WeightShift(axis.in, axis.out, Widens(axis.interpolation, axis.antialias))};
+    return {inside ? Weights(axis, output) : std::vector<int>(), WeightShift(axis)};
   }
 
   AxisSpec columns, rows;
@@ -200,7 +193,7 @@ void ResamplePlain(const ImageView& image, const Resampling& task, const PixelOu
       int to_x = transpose ? y : x, to_y = transpose ? x : y;
       if (task.turn.mirror_columns) to_x = width - 1 - to_x;
       if (task.turn.mirror_rows) to_y = height - 1 - to_y;
-      const auto resampled = Overshoots(task.interpolation) ? ResampledInSteps : Resampled;
+      const auto resampled = InSteps(task.interpolation) ? ResampledInSteps : Resampled;
       uint8_t rgb[3];
       for (size_t c = 0; c < 3; ++c) {
         rgb[c] = resampled(image, task, along[static_cast<size_t>(x)], down, c);

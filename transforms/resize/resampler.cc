@@ -98,9 +98,9 @@ Result<Rect> Resampler::Start(const Resampling& task, const PixelOutput& output)
                rows_.end() - rows_.begin()};
   }
   if (region_.width == 0 || region_.height == 0) region_ = {};
-  order_ = !Overshoots(task.interpolation) ? Order::kTogether
-           : BlendsRowsFirst(task)         ? Order::kRowsFirst
-                                           : Order::kColumnsFirst;
+  order_ = !InSteps(task.interpolation) ? Order::kTogether
+           : BlendsRowsFirst(task)      ? Order::kRowsFirst
+                                        : Order::kColumnsFirst;
   TRY(PlanOutput());
   return region_;
 }
@@ -167,11 +167,14 @@ int Resampler::StripEnd(int first_row) const {
   return std::min(first_row + strip_rows_, rows_.taps().count);
 }
 
-// How many rows of the region must have arrived for the strip that starts at this output row.
-int Resampler::RowsNeeded(int first_row) const {
+// How many rows of the region must have arrived for this output row.
+int Resampler::RowsFor(int row) const {
   const AxisTaps& taps = rows_.taps();
-  return std::min(taps.starts[StripEnd(first_row) - 1] + 2 * taps.pairs, region_.height);
+  return std::min(taps.starts[row] + 2 * taps.pairs, region_.height);
 }
+
+// How many rows of the region must have arrived for the strip that starts at this output row.
+int Resampler::RowsNeeded(int first_row) const { return RowsFor(StripEnd(first_row) - 1); }
 
 // How many rows of the region must have arrived before anything can be computed.
 int Resampler::RowsWanted() const {
@@ -213,10 +216,7 @@ Status Resampler::PlanStrips() {
   strip_.width = region_.width;
   strip_.rows = rows;
   strip_.columns = columns_.taps();
-  strip_.overshoots = order_ != Order::kTogether;
-  if (strip_.overshoots) {
-    TRY(PlanSteps());
-  }
+  if (order_ != Order::kTogether) TRY(PlanSteps());
   return PlanBlending(kRowOffset + plane_bytes_ * planes);
 }
 
@@ -350,7 +350,7 @@ void Resampler::ResampleRows() {
   while (!complete()) {
     rows.rows = 0;
     while (rows.rows < kStripRows && next_row_ + rows.rows < taps.count &&
-           std::min(taps.starts[next_row_ + rows.rows] + 2 * taps.pairs, region_.height) <= top_) {
+           RowsFor(next_row_ + rows.rows) <= top_) {
       ++rows.rows;
     }
     if (rows.rows == 0) break;

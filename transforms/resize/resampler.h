@@ -3,9 +3,9 @@
 // It keeps only the window of decoded pixel rows that the next strip of output needs, and computes
 // the strip as soon as the last of them has arrived.
 //
-// If the filter overshoots, each axis is rounded and clamped by itself, as in Pillow, and which
-// comes first matters. If it is the columns, the resampler keeps a window of horizontally finished
-// rows, in place of decoded ones.
+// All filters but the bilinear one and nearest resample in steps: each axis is rounded and clamped
+// by itself, as in Pillow, and which comes first matters. If it is the columns, the resampler keeps
+// a window of horizontally finished rows, in place of decoded ones.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct Resampling {
   bool reversed_rows = false;     // … at the bottom
 };
 
-// Whether a filter that overshoots blends the stored rows first. As viewed, Pillow (from 13 on)
+// Whether resampling in steps blends the stored rows first. As viewed, Pillow (from 13 on)
 // blends columns first, unless the height shrinks by more than twice as many pixels as the width.
 bool BlendsRowsFirst(const Resampling& task);
 
@@ -72,6 +72,7 @@ class Resampler final : public RowSink {
   uint8_t* WindowPlane(size_t plane) const;
   Status PlanOutput();
   int StripEnd(int first_row) const;
+  int RowsFor(int row) const;
   int RowsNeeded(int first_row) const;
   int RowsWanted() const;
   void SetSource();
@@ -102,7 +103,7 @@ class Resampler final : public RowSink {
   int held_ = 0;
   int next_row_ = 0;  // first pixel row of the output that is not yet computed
 
-  // How the axes are resampled: together, or one after the other if the filter overshoots.
+  // How the axes are resampled: together, or in steps, one after the other.
   enum class Order : uint8_t { kTogether, kColumnsFirst, kRowsFirst };
   Order order_ = Order::kTogether;
   // For kColumnsFirst, finished rows [top_ - between_rows_, top_) of the region, and room for a

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 // Vectors with a length known only at run time would need another layout of the transposes.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
@@ -32,6 +33,7 @@ using Block = hn::FixedTag<int16_t, 8>;  // 128 bits
 constexpr size_t kBlocks = hn::MaxLanes(Words()) / 8;
 
 using WordSums = PairSums<Words>;
+using WordFineSums = FineSums<Words>;
 
 // ---- Vertical: kTileBytes columns of one output row.
 //
@@ -147,7 +149,7 @@ HWY_INLINE void TurnTile(const int16_t* HWY_RESTRICT tile, int16_t* HWY_RESTRICT
 
 // `first`: the block's first column of turned values. Column (pixel × channels + channel) of
 // `mixed` has kStripRows bytes.
-template <int kPairs, int kChannels>
+template <int kPairs, int kChannels, bool kFine>
 HWY_INLINE void BlendAlong(const Strip& s, int x, int n, const int16_t* HWY_RESTRICT first,
                            uint8_t* HWY_RESTRICT mixed) {
   const Words d16;
@@ -157,17 +159,24 @@ HWY_INLINE void BlendAlong(const Strip& s, int x, int n, const int16_t* HWY_REST
   const int pairs = kPairs != 0 ? kPairs : s.columns.pairs;
   constexpr ptrdiff_t kPixel = kChannels * kStripRows;
   for (int i = 0; i < n; ++i) {
-    const int16_t* weights = s.columns.weights + static_cast<ptrdiff_t>(x + i) * 2 * pairs;
+    const ptrdiff_t taps = static_cast<ptrdiff_t>(x + i) * 2 * pairs;
+    const int16_t* weights = s.columns.weights + taps;
     const int16_t* pixel = first + (s.columns.starts[x + i] - s.columns.starts[x]) * kPixel;
     uint8_t* to = mixed + (s.mirror ? kStripPixels - 1 - i : i) * kPixel;
     for (size_t lane = 0; lane < static_cast<size_t>(kPixel); lane += hn::Lanes(d16)) {
-      WordSums low, high;
+      std::conditional_t<kFine, WordFineSums, WordSums> low, high;
       const int16_t* column = pixel + lane;
       for (int p = 0; p < pairs; ++p, column += 2 * kPixel) {
         const hn::Vec<Words> w = WeightPair(Words(), weights + 2 * p);
         const hn::Vec<Words> a = hn::Load(d16, column), b = hn::Load(d16, column + kPixel);
-        low.Add(hn::InterleaveLower(d16, a, b), w);
-        high.Add(hn::InterleaveUpper(d16, a, b), w);
+        if constexpr (kFine) {
+          const hn::Vec<Words> w_high = WeightPair(Words(), s.columns.high + taps + 2 * p);
+          low.Add(hn::InterleaveLower(d16, a, b), w, w_high);
+          high.Add(hn::InterleaveUpper(d16, a, b), w, w_high);
+        } else {
+          low.Add(hn::InterleaveLower(d16, a, b), w);
+          high.Add(hn::InterleaveUpper(d16, a, b), w);
+        }
       }
       const auto both =
           hn::ReorderDemote2To(d16, low.Rounded(half, shift), high.Rounded(half, shift));
@@ -251,7 +260,7 @@ HWY_NOINLINE void EmitShare(const Strip& s, int x, int n) {
   EmitRows(share, *s.format, s.leaving_out + begin * s.format->down);
 }
 
-template <int kPairs, int kChannels>
+template <int kPairs, int kChannels, bool kFine = false>
 void ResampleAs(const Strip& s) {
   alignas(64) int16_t tile[kStripRows * kTileBytes];
   alignas(64) uint8_t mixed[kChannels * kStripPixels * kStripRows];
@@ -264,7 +273,8 @@ void ResampleAs(const Strip& s) {
     const ptrdiff_t first = ptrdiff_t{s.columns.starts[x]} * kChannels;
     const int end = std::min(s.columns.starts[x + n - 1] + 2 * s.columns.pairs, s.width);
     Provide(s, first, ptrdiff_t{end} * kChannels, have, tile);
-    BlendAlong<kPairs, kChannels>(s, x, n, s.turned + (first - have.begin) * kStripRows, mixed);
+    BlendAlong<kPairs, kChannels, kFine>(s, x, n, s.turned + (first - have.begin) * kStripRows,
+                                         mixed);
     const int to = s.mirror ? s.columns.count - x - kStripPixels : x;
     const int step = 1 + (kChannels - 1) * static_cast<int>(rows.plane == 0);
     StoreRows<kChannels>(mixed, rows, s.finished + ptrdiff_t{to} * step);
@@ -274,6 +284,7 @@ void ResampleAs(const Strip& s) {
 
 template <int kChannels>
 void ResampleChannels(const Strip& s) {
+  if (s.columns.high != nullptr) return ResampleAs<0, kChannels, true>(s);
   switch (s.columns.pairs) {
     case 1:
       return ResampleAs<1, kChannels>(s);

@@ -36,8 +36,9 @@ struct Strip {
   int top = 0;    // which row (as rows.starts counts) plane[] points at
   int width = 0;  // pixels per row from plane[] on; kStripOverread bytes after them may be read
 
-  AxisTaps rows;     // vertical weights; this strip is outputs [first_row, first_row + row_count)
-  AxisTaps columns;  // horizontal weights
+  AxisTaps rows;     // vertical weights, without high parts; this strip is outputs [first_row,
+                     // first_row + row_count)
+  AxisTaps columns;  // horizontal weights; if they have high parts, results can overshoot
   int first_row = 0;
   int row_count = 0;  // 1…kStripRows
 
@@ -57,7 +58,6 @@ struct Strip {
 
   const RowFormat* format = nullptr;  // of the output
   bool mirror = false;                // columns from right to left
-  bool overshoots = false;            // weights can be negative: results are clamped
 };
 
 // The rows of finished pixels of a strip.

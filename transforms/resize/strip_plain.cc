@@ -6,6 +6,12 @@ namespace stoker {
 
 namespace {
 
+// The horizontal weight of a tap.
+int WeightAlong(const AxisTaps& columns, ptrdiff_t at) {
+  const int high = columns.high != nullptr ? columns.high[at] : 0;
+  return high * (1 << kHighShift) + columns.weights[at];
+}
+
 int Blend(const uint8_t* column, ptrdiff_t stride, const int16_t* weights, int taps, int shift) {
   int sum = 1 << (shift - 1);
   for (int t = 0; t < taps; ++t) sum += weights[t] * column[t * stride];
@@ -16,7 +22,6 @@ int Blend(const uint8_t* column, ptrdiff_t stride, const int16_t* weights, int t
 uint8_t Value(const Strip& s, int row, int x, int channel) {
   const int row_taps = 2 * s.rows.pairs, column_taps = 2 * s.columns.pairs;
   const int16_t* down = s.rows.weights + static_cast<ptrdiff_t>(row) * row_taps;
-  const int16_t* along = s.columns.weights + static_cast<ptrdiff_t>(x) * column_taps;
   const int step = s.channels / s.planes;
   const uint8_t* source = s.plane[s.planes == 3 ? channel : 0] + (s.planes == 3 ? 0 : channel) +
                           (s.rows.starts[row] - s.top) * s.stride +
@@ -25,8 +30,8 @@ uint8_t Value(const Strip& s, int row, int x, int channel) {
   const int shift = s.columns.shift + middle_bits;
   int sum = 1 << (shift - 1);
   for (int t = 0; t < column_taps; ++t) {
-    sum +=
-        along[t] * Blend(source + t * step, s.stride, down, row_taps, s.rows.shift - middle_bits);
+    sum += WeightAlong(s.columns, ptrdiff_t{x} * column_taps + t) *
+           Blend(source + t * step, s.stride, down, row_taps, s.rows.shift - middle_bits);
   }
   return static_cast<uint8_t>(std::clamp(sum >> shift, 0, 255));
 }

@@ -31,17 +31,6 @@ using Bytes = hn::FixedTag<uint8_t, 64>;
 using Words = hn::FixedTag<int16_t, 32>;
 using Sums = hn::FixedTag<int32_t, 16>;
 
-// sums[j] + a[2j] b[2j] + a[2j+1] b[2j+1]
-HWY_INLINE hn::Vec<Sums> AddPairs(hn::Vec<Sums> sums, hn::Vec<Words> a, hn::Vec<Words> b) {
-#if HWY_TARGET <= HWY_AVX3_DL
-  // The CPUs of this target have the instruction, but Highway 1.0.3 does not tell the compiler.
-  asm("vpdpwssd %2, %1, %0" : "+v"(sums.raw) : "v"(a.raw), "v"(b.raw));
-  return sums;
-#else
-  return hn::Add(sums, hn::Vec<Sums>{_mm512_madd_epi16(a.raw, b.raw)});
-#endif
-}
-
 // ---- Vertical: a few output rows of all planes.
 
 // Stores the 128-bit blocks of `even` and `odd` alternately.
@@ -145,23 +134,48 @@ HWY_INLINE void StoreMixed(const hn::Vec<Sums> (&rgb)[3], uint8_t* out) {
   hn::StoreU(hn::BitCast(d8, dense), d8, out);
 }
 
-// kClamp: results can lie outside 0…255.
-template <int kPairs, int kChannels, bool kNarrow, bool kClamp>
+// A block's indices and weights for a pair of taps, in the layout of Along::pairs.
+template <bool kFine>
+struct AlongPair {
+  static constexpr ptrdiff_t kPart = 2 * kAlongPixels;
+  static constexpr ptrdiff_t kValues = (kFine ? 3 : 2) * kPart;
+
+  HWY_INLINE static AlongPair Load(const int16_t* from) {
+    const Words d;
+    return {hn::Load(d, from), hn::Load(d, from + kPart), hn::Load(d, from + kValues - kPart)};
+  }
+
+  hn::Vec<Words> indices, weights, high;  // without kFine, `high` is not used
+};
+
+template <bool kFine>
+struct AlongSum {
+  HWY_INLINE void Add(hn::Vec<Words> picked, const AlongPair<kFine>& pair) {
+    low = AddPairs(low, picked, pair.weights);
+    if constexpr (kFine) high = AddPairs(high, picked, pair.high);
+  }
+  HWY_INLINE hn::Vec<Sums> Shifted(int shift) const {
+    if constexpr (!kFine) return hn::ShiftRightSame(low, shift);
+    return hn::ShiftRightSame(hn::Add(low, hn::ShiftLeft<kHighShift>(high)), shift);
+  }
+
+  hn::Vec<Sums> low, high;
+};
+
+// kFine: weights have high parts, and results can lie outside 0…255.
+template <int kPairs, int kChannels, bool kNarrow, bool kFine>
 HWY_INLINE void BlendAlong(const Strip& s, const ResampledRows& rows, Group group) {
-  constexpr int kPair = 4 * kAlongPixels;
+  using Pair = AlongPair<kFine>;
   const Words d16;
   const int shift = s.columns.shift + MiddleBits(s.columns.shift);
   const hn::Vec<Sums> half = hn::Set(Sums(), 1 << (shift - 1));
   const ptrdiff_t row_stride = BlendedRow(s.width), plane = rows.plane, down = rows.stride;
-  const int blocks = s.along.blocks, pairs = s.columns.pairs;
+  const int blocks = s.along.blocks, pairs = kPairs != 0 ? kPairs : s.columns.pairs;
   const int32_t* windows = s.along.windows;
   const int16_t* table = s.along.pairs;
-  for (int b = 0; b < blocks; ++b, table += ptrdiff_t{pairs} * kPair) {
-    hn::Vec<Words> indices[kPairs == 0 ? 1 : kPairs], weights[kPairs == 0 ? 1 : kPairs];
-    for (int p = 0; p < kPairs; ++p) {
-      indices[p] = hn::Load(d16, table + p * kPair);
-      weights[p] = hn::Load(d16, table + p * kPair + kPair / 2);
-    }
+  for (int b = 0; b < blocks; ++b, table += pairs * Pair::kValues) {
+    Pair fixed[kPairs == 0 ? 1 : kPairs];
+    for (int p = 0; p < kPairs; ++p) fixed[p] = Pair::Load(table + p * Pair::kValues);
     const int16_t* HWY_RESTRICT row = s.turned + windows[b];
     uint8_t* HWY_RESTRICT out =
         s.finished + group.first * down +
@@ -170,23 +184,16 @@ HWY_INLINE void BlendAlong(const Strip& s, const ResampledRows& rows, Group grou
       hn::Vec<Sums> sums[kChannels];
       for (int c = 0; c < kChannels; ++c, row += row_stride) {
         const auto low = hn::LoadU(d16, row), high = kNarrow ? low : hn::LoadU(d16, row + 32);
-        hn::Vec<Sums> sum = half;
-        if constexpr (kPairs != 0) {
-          for (int p = 0; p < kPairs; ++p) {
-            sum = AddPairs(sum, Pick<kNarrow>(low, high, indices[p]), weights[p]);
-          }
-        } else {
-          for (int p = 0; p < pairs; ++p) {
-            const int16_t* pair = table + ptrdiff_t{p} * kPair;
-            sum = AddPairs(sum, Pick<kNarrow>(low, high, hn::Load(d16, pair)),
-                           hn::Load(d16, pair + kPair / 2));
-          }
+        AlongSum<kFine> sum{half, hn::Zero(Sums())};
+        for (int p = 0; p < pairs; ++p) {
+          const Pair pair = kPairs != 0 ? fixed[p] : Pair::Load(table + p * Pair::kValues);
+          sum.Add(Pick<kNarrow>(low, high, pair.indices), pair);
         }
-        sums[c] = hn::ShiftRightSame(sum, shift);
+        sums[c] = sum.Shifted(shift);
       }
       if constexpr (kChannels == 3) {
         if (plane == 0) {
-          if constexpr (kClamp) ClampToBytes(sums);
+          if constexpr (kFine) ClampToBytes(sums);
           StoreMixed(sums, out);
           continue;
         }
@@ -211,44 +218,46 @@ void EmitShare(const Strip& s, Group group) {
 }
 
 // DemoteTo clamps, so that only interleaved channels are clamped here.
-template <int kPairs, int kChannels, bool kNarrow, bool kClamp>
+template <int kPairs, int kChannels, bool kNarrow, bool kFine>
 void ResampleAs(const Strip& s) {
   const ResampledRows rows = RowsOf(s);
   for (Group group; group.first < s.row_count; group.first += kRowsTogether) {
     group.count = std::min(kRowsTogether, s.row_count - group.first);
     BlendDownAny(s, group);
-    BlendAlong<kPairs, kChannels, kNarrow, kClamp>(s, rows, group);
+    BlendAlong<kPairs, kChannels, kNarrow, kFine>(s, rows, group);
     if (s.leaving.rows != 0) EmitShare(s, group);
   }
 }
 
-template <int kPairs>
+template <int kPairs, int kChannels, bool kFine>
 void ResamplePairs(const Strip& s) {
-  if (s.channels == 1) {
-    return s.along.narrow ? ResampleAs<kPairs, 1, true, false>(s)
-                          : ResampleAs<kPairs, 1, false, false>(s);
+  return s.along.narrow ? ResampleAs<kPairs, kChannels, true, kFine>(s)
+                        : ResampleAs<kPairs, kChannels, false, kFine>(s);
+}
+
+template <int kChannels, bool kFine>
+void ResampleChannels(const Strip& s) {
+  switch (s.columns.pairs) {
+    case 1:
+      return ResamplePairs<1, kChannels, kFine>(s);
+    case 2:
+      return ResamplePairs<2, kChannels, kFine>(s);
+    case 3:
+      return ResamplePairs<3, kChannels, kFine>(s);
+    default:
+      return ResamplePairs<0, kChannels, kFine>(s);
   }
-  if (s.overshoots) {
-    return s.along.narrow ? ResampleAs<kPairs, 3, true, true>(s)
-                          : ResampleAs<kPairs, 3, false, true>(s);
-  }
-  return s.along.narrow ? ResampleAs<kPairs, 3, true, false>(s)
-                        : ResampleAs<kPairs, 3, false, false>(s);
+}
+
+template <bool kFine>
+void ResampleAny(const Strip& s) {
+  s.channels == 1 ? ResampleChannels<1, kFine>(s) : ResampleChannels<3, kFine>(s);
 }
 
 bool CanBlendRows() { return true; }
 
 void ResampleRows(const Strip& s) {
-  switch (s.columns.pairs) {
-    case 1:
-      return ResamplePairs<1>(s);
-    case 2:
-      return ResamplePairs<2>(s);
-    case 3:
-      return ResamplePairs<3>(s);
-    default:
-      return ResamplePairs<0>(s);
-  }
+  s.columns.high != nullptr ? ResampleAny<true>(s) : ResampleAny<false>(s);
 }
 
 #endif

@@ -19,9 +19,7 @@ const char* NameOf(Interpolation interpolation) {
 }
 
 std::optional<Interpolation> InterpolationOf(std::string_view name) {
-  for (const Interpolation interpolation :
-       {Interpolation::kNearest, Interpolation::kBilinear, Interpolation::kBicubic,
-        Interpolation::kLanczos, Interpolation::kBox}) {
+  for (const Interpolation interpolation : kInterpolations) {
     if (name == NameOf(interpolation)) return interpolation;
   }
   return std::nullopt;

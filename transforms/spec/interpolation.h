@@ -9,14 +9,21 @@ namespace stoker {
 
 // Pillow's filters. kNearest takes one pixel; kBox averages the pixels whose centers lie in the
 // output's box; kBilinear is a triangle, kBicubic is Keys' cubic with a = −0.5, kLanczos has three
-// lobes. The last two have negative weights, so results can overshoot and are clamped.
+// lobes. The last two have negative weights, so results can overshoot and are clamped. All but
+// kBilinear give Pillow's pixels; kBilinear's are within one level of them.
 enum class Interpolation : uint8_t { kNearest, kBilinear, kBicubic, kLanczos, kBox };
+
+inline constexpr Interpolation kInterpolations[] = {
+    Interpolation::kBilinear, Interpolation::kBicubic, Interpolation::kLanczos, Interpolation::kBox,
+    Interpolation::kNearest};
 
 const char* NameOf(Interpolation interpolation);  // torchvision's: "nearest", …
 std::optional<Interpolation> InterpolationOf(std::string_view name);
 
-constexpr bool Overshoots(Interpolation interpolation) {
-  return interpolation == Interpolation::kBicubic || interpolation == Interpolation::kLanczos;
+// Whether each axis is resampled by itself, to bytes, with Pillow's fixed-point weights.
+constexpr bool InSteps(Interpolation interpolation) {
+  return interpolation == Interpolation::kBicubic || interpolation == Interpolation::kLanczos ||
+         interpolation == Interpolation::kBox;
 }
 
 // Whether the filter widens when shrinking.

@@ -1,7 +1,9 @@
 #include "transforms/spec/transform_table.h"
 
+#include <array>
 #include <cfloat>
 #include <cmath>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -105,19 +107,17 @@ Parameter Size(const char* doc) {
   return Sides<height, width>("size", "sides", first, second, doc);
 }
 
-template <typename... Values>
-Choices Named(Values... interpolations) {
-  return {{NameOf(interpolations), interpolations}...};
+Choices Named(std::span<const Interpolation> interpolations) {
+  Choices choices;
+  for (const Interpolation each : interpolations) choices.push_back({NameOf(each), each});
+  return choices;
 }
 
 // How a resampling computes pixels between pixels.
 template <auto member>
 Parameter HowPixelsBlend() {
   return Single<member>(
-      "interpolation",
-      {.name = "interpolation",
-       .choices = Named(Interpolation::kBilinear, Interpolation::kBicubic, Interpolation::kLanczos,
-                        Interpolation::kBox, Interpolation::kNearest)},
+      "interpolation", {.name = "interpolation", .choices = Named(kInterpolations)},
       "Pillow's filter: \"bilinear\", \"bicubic\", \"lanczos\", \"box\" or \"nearest\", or "
       "torchvision's or Pillow's names for it. \"box\" is not called \"area\": in OpenCV and "
       "TensorFlow that also weighs partly covered pixels.");
@@ -132,11 +132,12 @@ constexpr const char* kAntialias =
 
 template <auto member>
 Parameter HowPixelsMove() {
-  return Single<member>("interpolation",
-                        {.name = "interpolation",
-                         .choices = Named(Interpolation::kNearest, Interpolation::kBilinear)},
-                        "where pixels move: \"nearest\" or \"bilinear\", or torchvision's or "
-                        "Pillow's names for it.");
+  return Single<member>(
+      "interpolation",
+      {.name = "interpolation",
+       .choices = Named(std::array{Interpolation::kNearest, Interpolation::kBilinear})},
+      "where pixels move: \"nearest\" or \"bilinear\", or torchvision's or "
+      "Pillow's names for it.");
 }
 
 template <auto member>

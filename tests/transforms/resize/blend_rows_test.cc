@@ -25,8 +25,13 @@ TEST_P(BlendsRows, LikeTheReference) {
     std::vector<int32_t> starts(static_cast<size_t>(count));
     int rows = top;
     for (int32_t& start : starts) start = rows += random.Between(0, 2);
-    std::vector<int16_t> weights(static_cast<size_t>(2 * count * pairs));
-    for (int16_t& weight : weights) weight = static_cast<int16_t>(random.Between(-9000, 12000));
+    std::vector<int16_t> low(static_cast<size_t>(2 * count * pairs)), high(low.size());
+    const int most = (1 << 23) / (2 * pairs);  // sums fit into 32 bits
+    for (size_t i = 0; i < low.size(); ++i) {
+      const int weight = random.Between(-most, most);
+      low[i] = static_cast<int16_t>(weight & ((1 << kHighShift) - 1));
+      high[i] = static_cast<int16_t>(weight >> kHighShift);
+    }
     const ptrdiff_t bytes = random.Between(1, 200), stride = bytes + random.Between(0, 100);
     std::vector<uint8_t> source(static_cast<size_t>((rows - top + 2 * pairs) * stride) +
                                 kBlendRowsOver);
@@ -38,7 +43,7 @@ TEST_P(BlendsRows, LikeTheReference) {
     blend.source = source.data();
     blend.source_stride = stride;
     blend.top = top;
-    blend.taps = {starts.data(), weights.data(), count, pairs, random.Between(14, 16)};
+    blend.taps = {starts.data(), low.data(), count, pairs, random.Between(19, 22), high.data()};
     blend.first = first;
     blend.count = random.Between(1, count - first);
     blend.bytes = bytes;
