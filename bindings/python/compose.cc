@@ -1,4 +1,5 @@
-// stoker._stoker.Compose: a Plan with workspaces for the threads that apply it.
+// stoker._stoker.Compose: a Plan with workspaces for the threads that apply it; or without
+// transforms, a DecoderPool.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -6,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -13,6 +15,7 @@
 
 #include "bindings/c/loader_spec.h"
 #include "bindings/python/arrays.h"
+#include "bindings/python/decode.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
@@ -30,16 +33,19 @@ namespace {
 
 using Pixels = py::array_t<uint8_t, py::array::c_style>;
 
-Result<Plan> Compile(const std::string& spec) {
-  ASSIGN_OR_RETURN(TransformSpec parsed, ParseTransformSpec(spec));
-  return Plan::Compile(std::move(parsed.transforms), parsed.options);
+// None if there are no transforms: images keep their sizes, and rows of a plan have one.
+std::optional<Plan> Compile(TransformSpec spec) {
+  if (spec.transforms.empty()) return std::nullopt;
+  return Value(Plan::Compile(std::move(spec.transforms), spec.options));
 }
 
 // (transform, where, how) of each transform.
 std::vector<std::tuple<std::string, std::string, std::string>> ExplainSpec(
     const std::string& spec) {
   std::vector<std::tuple<std::string, std::string, std::string>> all;
-  for (ExplainedTransform& one : Explain(Value(Compile(spec)))) {
+  const std::optional<Plan> plan = Compile(Value(ParseTransformSpec(spec)));
+  if (!plan) return all;
+  for (ExplainedTransform& one : Explain(*plan)) {
     all.emplace_back(std::move(one.transform), std::move(one.where), std::move(one.how));
   }
   return all;
@@ -49,9 +55,8 @@ class ComposeHandle {
  public:
   // `memory_budget`: bytes for all threads together; 0: a Runtime's default.
   ComposeHandle(const std::string& spec, uint64_t memory_budget)
-      : budget_(
-            std::make_unique<MemoryBudget>(memory_budget != 0 ? memory_budget : DefaultMemory())),
-        plan_(Value(Compile(spec))) {}
+      : ComposeHandle(Value(ParseTransformSpec(spec)),
+                      memory_budget != 0 ? memory_budget : DefaultMemory()) {}
 
   uint64_t memory_budget() const { return budget_->limit(); }
 
@@ -59,11 +64,14 @@ class ComposeHandle {
     char* data = nullptr;
     Py_ssize_t size = 0;
     if (PyBytes_AsStringAndSize(bytes.ptr(), &data, &size) != 0) throw py::error_already_set();
+    if (!plan_) {
+      return Decode(EncodedInput{{reinterpret_cast<uint8_t*>(data), static_cast<size_t>(size)}});
+    }
     return Apply([&](Scratch& scratch, void* row, StageTimes& times) -> Status {
       const auto length = static_cast<size_t>(size);
       TRY(scratch.bytes.Grow(length));
       std::memcpy(scratch.bytes.data(), data, length);
-      return plan_.Apply({scratch.bytes.data(), length}, key, *scratch.workspace, row, times);
+      return plan_->Apply({scratch.bytes.data(), length}, key, *scratch.workspace, row, times);
     });
   }
 
@@ -74,12 +82,29 @@ class ComposeHandle {
                  .height = static_cast<int>(image.shape(0))};
     view.plane[0] = image.data();
     view.stride[0] = image.strides(0);
+    if (!plan_) return Decode(view);
     return Apply([&](Scratch& scratch, void* row, StageTimes& times) -> Status {
-      return plan_.Apply(view, key, *scratch.workspace, row, times);
+      return plan_->Apply(view, key, *scratch.workspace, row, times);
     });
   }
 
  private:
+  ComposeHandle(TransformSpec spec, uint64_t memory_budget)
+      : budget_(std::make_unique<MemoryBudget>(memory_budget)),
+        request_(RequestOf(spec.options)),
+        pool_(spec.options.limits, memory_budget),
+        plan_(Compile(std::move(spec))) {}
+
+  // The whole image.
+  template <typename Image>
+  py::array Decode(const Image& image) {
+    Result<DecodedArray> array = [&] {
+      const WithoutGil released;
+      return pool_.Decode(image, request_);
+    }();
+    return ToArray(std::move(array));
+  }
+
   using WorkspacePtr = std::unique_ptr<Workspace, void (*)(Workspace*)>;
   struct Scratch {
     WorkspacePtr workspace;
@@ -89,7 +114,7 @@ class ComposeHandle {
   // Calls `write` without the GIL.
   template <typename Write>
   py::array Apply(const Write& write) {
-    py::array row(NumPyType(plan_.dtype()), plan_.row_shape());
+    py::array row(NumPyType(plan_->dtype()), plan_->row_shape());
     void* data = row.mutable_data();
     Status status;
     {
@@ -113,11 +138,13 @@ class ComposeHandle {
         return scratch;
       }
     }
-    return {plan_.MakeWorkspace(*budget_), GrowingBuffer(*budget_)};
+    return {plan_->MakeWorkspace(*budget_), GrowingBuffer(*budget_)};
   }
 
   std::unique_ptr<MemoryBudget> budget_;
-  Plan plan_;
+  ArrayRequest request_;
+  DecoderPool pool_;
+  std::optional<Plan> plan_;
   std::mutex mutex_;
   std::vector<Scratch> idle_;
 };

@@ -67,6 +67,7 @@ PYBIND11_MODULE(_stoker, module) {
   AddLoader(module);
   AddDeviceLoader(module);
   AddCompose(module);
+  AddDecode(module);
   // For plugins in this process: the table of C functions, and a function that lets Ctrl-C end
   // their waits.
   module.def("api_address",

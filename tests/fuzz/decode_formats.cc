@@ -63,6 +63,24 @@ void Decode(Decoder& decoder, std::span<const uint8_t> input,
   if (whole.ok()) Compare(rows, region, *whole);
 }
 
+// All samples of a PNG, into memory of their exact size.
+void DecodeUnchanged(PngDecoder& decoder, std::span<const uint8_t> input) {
+  std::vector<uint8_t> padded(input.begin(), input.end());
+  padded.resize(input.size() + kBufferPadding);
+  const std::span<const uint8_t> bytes = std::span(padded).first(input.size());
+  const Result<ImageInfo> info = decoder.Open(bytes);
+  if (!info.ok()) return;
+  const Rect region = ChooseRegion(info->size, Digest(input));
+  const int channels = (info->components == 1 ? 1 : 3) + (info->alpha ? 1 : 0);
+  const auto row = static_cast<size_t>(region.width * channels * info->bits / 8);
+  std::vector<uint8_t> samples(row * static_cast<size_t>(region.height));
+  const Status status = decoder.DecodeUnchanged(region, samples.data());
+  if (!status.ok()) RequireSound(status.error(), bytes.size());
+  Require(decoder.Open(bytes).ok(), "what was opened is opened again");
+  Rows rows;
+  Require(decoder.Decode(region, rows).ok() == status.ok(), "both decode, or neither");
+}
+
 uint32_t U32(const std::vector<uint8_t>& bytes, size_t at) {
   return uint32_t{bytes[at]} << 24 | uint32_t{bytes[at + 1]} << 16 | uint32_t{bytes[at + 2]} << 8 |
          bytes[at + 3];
@@ -90,6 +108,7 @@ void DecodeFuzzedPng(std::span<const uint8_t> input) {
   Decode(decoder, png, DecodeWholePng);
   MendChecksums(png);
   Decode(decoder, png, DecodeWholePng);
+  DecodeUnchanged(decoder, png);
 }
 
 void DecodeFuzzedWebp(std::span<const uint8_t> input) {

@@ -177,3 +177,15 @@ def test_what_is_no_image(image):
 def test_bad_keys(photo, key, kind):
     with pytest.raises(kind, match=next(iter(key))):
         stoker.Compose(EVALUATION)(photo, **key)
+
+
+def test_compose_without_transforms_is_the_whole_image(photo):
+    whole = stoker.decode_image(photo)
+    compose = stoker.Compose([])
+    np.testing.assert_array_equal(compose(photo), whole)
+    np.testing.assert_array_equal(compose(whole), whole)
+    floats = stoker.Compose([], dtype="float32", layout="NCHW")(photo)
+    np.testing.assert_array_equal(floats, (whole * np.float32(1 / 255)).transpose(2, 0, 1))
+    assert compose.explain() == "" and repr(compose) == "stoker.Compose([], dtype='uint8')"
+    with pytest.raises(stoker.ResourceExhaustedError, match="max_pixels"):
+        stoker.Compose([], max_pixels=10)(photo)

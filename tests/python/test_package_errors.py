@@ -97,7 +97,7 @@ def test_numpy_scalars_are_fine(made):
         ([lambda image: image], TypeError, r"transforms\[0\]"),
         ([stoker.Resize((5, 5)), "flip"], TypeError, r"transforms\[1\]"),
         ([stoker.RandomHorizontalFlip], TypeError, "did you mean RandomHorizontalFlip"),
-        ([], ValueError, "same size"),
+        ([stoker.RandomHorizontalFlip()], ValueError, "same size"),
         ([stoker.Resize(5)], ValueError, "shorter side"),
         ([*TRAIN, stoker.Resize((5, 5))], ValueError, "second resampling"),
         ([*TRAIN, stoker.Normalize((0, 0, 0), (1, 1, 1))], ValueError, "float32"),
@@ -108,6 +108,11 @@ def test_bad_lists_of_transforms(made, transforms, kind, word):
         construct(made, transforms=transforms)
     with pytest.raises(kind, match=word):
         stoker.Compose(transforms)
+
+
+def test_a_loader_needs_transforms(made):
+    with pytest.raises(ValueError, match="same size"):
+        construct(made, transforms=[])
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,11 @@ Status ImageDecoder::Decode(const Rect& region, RowSink& sink,
   return Finish();
 }
 
+Status ImageDecoder::DecodeUnchanged(const Rect& region, uint8_t* to) {
+  if (format_ == ImageFormat::kPng) return png_.DecodeUnchanged(region, to);
+  return Error{Code::kFailedPrecondition, "only PNGs are decoded unchanged"};
+}
+
 void ImageDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index) {
   switch (format_) {
     case ImageFormat::kPng:

@@ -33,6 +33,10 @@ class ImageDecoder {
   // once after each Open. `crop_index` is for JPEGs.
   Status Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {});
 
+  // Decodes `region` of an open PNG to `to` with alpha and with 16 bits of 16, rows without gaps;
+  // see PngDecoder. FailedPrecondition for other formats.
+  Status DecodeUnchanged(const Rect& region, uint8_t* to);
+
   // The same in pieces: Start, then Advance or AdvanceBoth while decoding(), then Finish. The
   // arguments of Start must stay valid until then.
   void Start(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {});

@@ -20,6 +20,8 @@ struct ImageInfo {
   int chroma_rows = 1;       // (for JPEGs and lossy WebPs; 1 × 1 for all others)
   bool progressive = false;  // or interlaced: the top rows are complete only at the end
   ImageFormat format = ImageFormat::kJpeg;
+  bool alpha = false;  // there is an alpha channel, or may be one (in a WebP)
+  int bits = 8;        // 16: a PNG's samples have 16 bits, of which rows have the upper 8
 };
 
 std::string SizeText(ImageSize size);  // "640 × 480"

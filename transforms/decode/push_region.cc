@@ -1,9 +1,29 @@
 #include "transforms/decode/push_region.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <string>
 
 namespace stoker {
+
+Status CheckSides(ImageSize size) {
+  if (size.width >= 1 && size.height >= 1 && std::max(size.width, size.height) <= kMaxSidePixels) {
+    return {};
+  }
+  return Error{Code::kInvalidArgument,
+               "an image of " + std::to_string(size.height) + " × " + std::to_string(size.width) +
+                   " pixels; each side must be between 1 and " + std::to_string(kMaxSidePixels)};
+}
+
+ImageView PartOf(ImageView image, const Rect& region) {
+  const ptrdiff_t column = ptrdiff_t{region.x} * BytesPerPixel(image.layout);
+  for (size_t p = 0; p < static_cast<size_t>(PlanesOf(image.layout)); ++p) {
+    image.plane[p] += region.y * image.stride[p] + column;
+  }
+  image.size = region.size();
+  return image;
+}
 
 Status PushRegion(const ImageView& pixels, const Rect& region, RowSink& sink) {
   if (Status begun = sink.Begin({pixels.layout, region}); !begun.ok()) return begun;

@@ -1,4 +1,5 @@
-// For decoders that must decode the whole region before they can deliver its first row.
+// For images that are decoded already, by the caller or by a decoder that must decode the whole
+// region before it can deliver its first row.
 #pragma once
 
 #include "core/image.h"
@@ -6,6 +7,12 @@
 #include "transforms/decode/row_sink.h"
 
 namespace stoker {
+
+// InvalidArgument for a side that is not 1 to kMaxSidePixels.
+Status CheckSides(ImageSize size);
+
+// The view of a region of a decoded image.
+ImageView PartOf(ImageView image, const Rect& region);
 
 // Copies `pixels`, the pixels of `region` of the stored image, into `sink`.
 Status PushRegion(const ImageView& pixels, const Rect& region, RowSink& sink);

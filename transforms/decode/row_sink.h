@@ -21,6 +21,9 @@ class RowSink {
  public:
   virtual ~RowSink() = default;
 
+  // Whether rows may be kPlanar, which is what a fast decoder has; if not, it interleaves them.
+  virtual bool takes_planes() const { return true; }
+
   // ResourceExhausted if the sink cannot get the memory it needs.
   virtual Status Begin(const DecodedRegion& region) = 0;
 

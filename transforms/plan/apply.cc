@@ -1,7 +1,5 @@
 // Plan::Apply: decodes, resamples and augments samples into rows.
-#include <algorithm>
 #include <array>
-#include <string>
 #include <utility>
 
 #include "core/try.h"
@@ -132,25 +130,6 @@ class TimedFeed final : public ImageFeed {
   ImageFeed& feed_;
   ApplyWatch& watch_;
 };
-
-Status CheckSides(ImageSize size) {
-  if (size.width >= 1 && size.height >= 1 && std::max(size.width, size.height) <= kMaxSidePixels) {
-    return {};
-  }
-  return Error{Code::kInvalidArgument,
-               "an image of " + std::to_string(size.height) + " × " + std::to_string(size.width) +
-                   " pixels; each side must be between 1 and " + std::to_string(kMaxSidePixels)};
-}
-
-// The view of a region of a decoded image.
-ImageView PartOf(ImageView image, const Rect& region) {
-  const ptrdiff_t column = ptrdiff_t{region.x} * BytesPerPixel(image.layout);
-  for (size_t p = 0; p < static_cast<size_t>(PlanesOf(image.layout)); ++p) {
-    image.plane[p] += region.y * image.stride[p] + column;
-  }
-  image.size = region.size();
-  return image;
-}
 
 // A feed of one sample.
 class Single final : public ImageFeed {

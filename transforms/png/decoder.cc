@@ -52,11 +52,16 @@ struct PngDecoder::State {
   State(const DecodeLimits& l, MemoryBudget* given)
       : limits(l), budget(given != nullptr ? *given : unlimited) {}
 
-  Status Reserve(const Rect& region, RowSink& sink);
-  Status DecodeRows(const Rect& region, png::LibSpng& library, RowSink& sink);
-  Status DecodePasses(const Rect& region, png::LibSpng& library, RowSink& sink);
-  Status ReadPass(const Pass& pass, int rows, const Rect& region, png::LibSpng& library);
-  Status Push(const Rect& region, RowSink& sink);
+  Status TakeOpened(const Rect& region);
+  Status Decode(const Rect& region, const png::Pixels& convert, RowSink& sink, uint8_t* gathered);
+  Status Reserve(const Rect& region, size_t pixel, RowSink& sink, bool gathers);
+  Status ReadAll(const Rect& region, const png::Pixels& convert, RowSink& sink, uint8_t* gathered);
+  Status ReadRows(const Rect& region, const png::Pixels& convert, png::LibSpng& library,
+                  RowSink& sink);
+  Status GatherPasses(const Rect& region, const png::Pixels& convert, png::LibSpng& library,
+                      uint8_t* to);
+  Status GatherPass(const Pass& pass, int rows, const Rect& region, const png::Pixels& convert,
+                    png::LibSpng& library, uint8_t* to);
   std::span<const uint8_t> Palette() const;
 
   DecodeLimits limits;
@@ -90,11 +95,14 @@ Result<ImageInfo> PngDecoder::Open(std::span<const uint8_t> bytes) {
   s.header = header;
   s.layout = layout;
   s.opened = true;
-  return ImageInfo{.size = header.size,
-                   .orientation = layout.orientation,
-                   .components = header.gray() ? 1 : 3,
-                   .progressive = header.interlaced,
-                   .format = ImageFormat::kPng};
+  return ImageInfo{
+      .size = header.size,
+      .orientation = layout.orientation,
+      .components = header.gray() ? 1 : 3,
+      .progressive = header.interlaced,
+      .format = ImageFormat::kPng,
+      .alpha = header.color == png::Color::kGrayAlpha || header.color == png::Color::kRgba,
+      .bits = header.bit_depth == 16 ? 16 : 8};
 }
 
 std::span<const uint8_t> PngDecoder::State::Palette() const {
@@ -105,12 +113,11 @@ std::span<const uint8_t> PngDecoder::State::Palette() const {
 }
 
 // Reserves all memory, including the sink's, before the first row.
-Status PngDecoder::State::Reserve(const Rect& region, RowSink& sink) {
-  const auto pixel = static_cast<size_t>(header.gray() ? 1 : 3);
+Status PngDecoder::State::Reserve(const Rect& region, size_t pixel, RowSink& sink, bool gathers) {
   const size_t width = header.interlaced ? static_cast<size_t>(region.width) * pixel : 0;
   const Growth growths[] = {{row, header.RowBytes(header.size.width)},
                             {part, width},
-                            {pixels, width * static_cast<size_t>(region.height)}};
+                            {pixels, gathers ? width * static_cast<size_t>(region.height) : 0}};
   const uint64_t librarys_bytes = png::LibraryBytes(header);
   const uint64_t needed = librarys_bytes + MissingBytes(growths);
   if (Status begun = sink.Begin({png::Pixels(header, Palette()).layout(), region}); !begun.ok()) {
@@ -120,33 +127,80 @@ Status PngDecoder::State::Reserve(const Rect& region, RowSink& sink) {
   return NoRoomToDecode("a PNG", header.size, needed);
 }
 
-Status PngDecoder::Decode(const Rect& region, RowSink& sink) {
-  State& s = *state_;
-  if (!std::exchange(s.opened, false)) {
+Status PngDecoder::State::TakeOpened(const Rect& region) {
+  if (!std::exchange(opened, false)) {
     return Error{Code::kFailedPrecondition, "Decode was called without a successful Open"};
   }
-  if (!Inside(region, s.header.size)) {
+  if (!Inside(region, header.size)) {
     return Error{Code::kInvalidArgument, "the region to decode is not inside the image"};
   }
-  Status status = s.Reserve(region, sink);
-  if (status.ok()) {
-    png::LibSpng library;
-    status = library.Start(s.bytes, s.header, s.layout);
-    if (status.ok()) {
-      status = s.header.interlaced ? s.DecodePasses(region, library, sink)
-                                   : s.DecodeRows(region, library, sink);
-    }
+  return {};
+}
+
+Status PngDecoder::Decode(const Rect& region, RowSink& sink) {
+  TRY(state_->TakeOpened(region));
+  const png::Pixels convert(state_->header, state_->Palette());
+  return state_->Decode(region, convert, sink, nullptr);
+}
+
+namespace {
+
+// Rows of any kind of pixel, in memory that has exactly the room for them.
+class RowsInMemory final : public RowSink {
+ public:
+  RowsInMemory(uint8_t* rows, size_t stride) : next_(rows), stride_(stride) {}
+  Status Begin(const DecodedRegion& region) override {
+    view_.layout = region.layout;
+    view_.size = {region.covered.width, 1};
+    return {};
   }
-  (void)s.librarys.Resize(0);
-  if (s.pixels.capacity() > kKeptBytes) s.pixels.Free();
+  MutableImageView Reserve(int /*rows*/) override {
+    view_.plane[0] = next_;
+    return view_;
+  }
+  void Commit(int /*rows*/) override { next_ += stride_; }
+
+ private:
+  uint8_t* next_;
+  size_t stride_;
+  MutableImageView view_;
+};
+
+}  // namespace
+
+Status PngDecoder::DecodeUnchanged(const Rect& region, uint8_t* to) {
+  TRY(state_->TakeOpened(region));
+  const png::Pixels convert(state_->header, state_->Palette(), true);
+  RowsInMemory rows(to, static_cast<size_t>(region.width) * convert.pixel_bytes());
+  return state_->Decode(region, convert, rows, to);
+}
+
+// An interlaced image is gathered at `gathered`, or if that is null, in memory of the decoder's,
+// and then pushed into the sink.
+Status PngDecoder::State::Decode(const Rect& region, const png::Pixels& convert, RowSink& sink,
+                                 uint8_t* gathered) {
+  Status status = Reserve(region, convert.pixel_bytes(), sink, gathered == nullptr);
+  if (status.ok()) status = ReadAll(region, convert, sink, gathered);
+  (void)librarys.Resize(0);
+  if (pixels.capacity() > kKeptBytes) pixels.Free();
   return status;
 }
 
-Status PngDecoder::State::DecodeRows(const Rect& region, png::LibSpng& library, RowSink& sink) {
-  const png::Pixels convert(header, Palette());
-  for (int y = 0; y < region.y; ++y) {
-    if (Status read = library.Read(row.data(), row.capacity()); !read.ok()) return read;
-  }
+Status PngDecoder::State::ReadAll(const Rect& region, const png::Pixels& convert, RowSink& sink,
+                                  uint8_t* gathered) {
+  png::LibSpng library;
+  TRY(library.Start(bytes, header, layout));
+  if (!header.interlaced) return ReadRows(region, convert, library, sink);
+  if (gathered != nullptr) return GatherPasses(region, convert, library, gathered);
+  TRY(GatherPasses(region, convert, library, pixels.data()));
+  const auto stride =
+      static_cast<ptrdiff_t>(static_cast<size_t>(region.width) * convert.pixel_bytes());
+  return PushRegion({convert.layout(), region.size(), {pixels.data()}, {stride}}, region, sink);
+}
+
+Status PngDecoder::State::ReadRows(const Rect& region, const png::Pixels& convert,
+                                   png::LibSpng& library, RowSink& sink) {
+  for (int y = 0; y < region.y; ++y) TRY(library.Read(row.data(), row.capacity()));
   for (int done = 0; done < region.height;) {
     const MutableImageView room = sink.Reserve(region.height - done);
     for (int y = 0; y < room.size.height; ++y) {
@@ -159,8 +213,9 @@ Status PngDecoder::State::DecodeRows(const Rect& region, png::LibSpng& library, 
   return {};
 }
 
-// Rows are complete only after the last pass, so the region's pixels are collected first.
-Status PngDecoder::State::DecodePasses(const Rect& region, png::LibSpng& library, RowSink& sink) {
+// Rows are complete only after the last pass, so the region's pixels are gathered first.
+Status PngDecoder::State::GatherPasses(const Rect& region, const png::Pixels& convert,
+                                       png::LibSpng& library, uint8_t* to) {
   size_t last = 0;  // the last pass with pixels of the region
   for (size_t p = 0; p < kPasses.size(); ++p) {
     if (!ShareOf(kPasses[p], region).empty()) last = p;
@@ -169,38 +224,30 @@ Status PngDecoder::State::DecodePasses(const Rect& region, png::LibSpng& library
     const Pass& pass = kPasses[p];
     if (pass.Columns(header.size.width) == 0) continue;
     const int rows = p == last ? ShareOf(pass, region).bottom : pass.Rows(header.size.height);
-    if (Status read = ReadPass(pass, rows, region, library); !read.ok()) return read;
+    TRY(GatherPass(pass, rows, region, convert, library, to));
   }
-  return Push(region, sink);
+  return {};
 }
 
 // Reads the first `rows` rows of a pass.
-Status PngDecoder::State::ReadPass(const Pass& pass, int rows, const Rect& region,
-                                   png::LibSpng& library) {
-  const png::Pixels convert(header, Palette());
-  const auto pixel = static_cast<size_t>(BytesPerPixel(convert.layout()));
-  const size_t stride = static_cast<size_t>(region.width) * pixel;
+Status PngDecoder::State::GatherPass(const Pass& pass, int rows, const Rect& region,
+                                     const png::Pixels& convert, png::LibSpng& library,
+                                     uint8_t* to) {
+  const size_t pixel = convert.pixel_bytes(), stride = static_cast<size_t>(region.width) * pixel;
   const Share share = ShareOf(pass, region);
   for (int y = 0; y < rows; ++y) {
     TRY(library.Read(row.data(), row.capacity()));
     if (share.empty() || y < share.top || y >= share.bottom) continue;
     convert.Convert(row.data(), share.left, share.right - share.left, part.data());
     const uint8_t* from = part.data();
-    uint8_t* to = pixels.data() + static_cast<size_t>(pass.y + y * pass.dy - region.y) * stride +
+    uint8_t* at = to + static_cast<size_t>(pass.y + y * pass.dy - region.y) * stride +
                   static_cast<size_t>(pass.x + share.left * pass.dx - region.x) * pixel;
     for (int x = share.left; x < share.right; ++x, from += pixel) {
-      for (size_t c = 0; c < pixel; ++c) to[c] = from[c];
-      to += static_cast<size_t>(pass.dx) * pixel;
+      for (size_t b = 0; b < pixel; ++b) at[b] = from[b];
+      at += static_cast<size_t>(pass.dx) * pixel;
     }
   }
   return {};
-}
-
-Status PngDecoder::State::Push(const Rect& region, RowSink& sink) {
-  const PixelLayout to = header.gray() ? PixelLayout::kGray : PixelLayout::kInterleaved;
-  const size_t stride = static_cast<size_t>(region.width) * static_cast<size_t>(BytesPerPixel(to));
-  return PushRegion({to, region.size(), {pixels.data()}, {static_cast<ptrdiff_t>(stride)}}, region,
-                    sink);
 }
 
 }  // namespace stoker

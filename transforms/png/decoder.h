@@ -38,6 +38,10 @@ class PngDecoder {
   // the budget. Errors of the sink are passed on.
   Status Decode(const Rect& region, RowSink& sink);
 
+  // The same, but with alpha and with 16 bits of 16, in the machine's byte order (png/pixels.h), to
+  // `to`, rows without gaps. ImageInfo says what a pixel has.
+  Status DecodeUnchanged(const Rect& region, uint8_t* to);
+
  private:
   struct State;
   std::unique_ptr<State> state_;

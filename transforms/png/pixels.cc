@@ -6,8 +6,9 @@
 
 namespace stoker::png {
 
-Pixels::Pixels(const Header& header, std::span<const uint8_t> palette)
+Pixels::Pixels(const Header& header, std::span<const uint8_t> palette, bool unchanged)
     : layout_(header.gray() ? PixelLayout::kGray : PixelLayout::kInterleaved),
+      unchanged_(unchanged),
       palette_(header.color == Color::kPalette),
       bits_(header.bit_depth),
       step_(header.channels() * header.bit_depth / 8),
@@ -19,6 +20,11 @@ Pixels::Pixels(const Header& header, std::span<const uint8_t> palette)
   const int most = (1 << bits_) - 1;
   for (int i = 0; i <= most; ++i)
     grays_[static_cast<size_t>(i)] = static_cast<uint8_t>(i * 255 / most);
+}
+
+size_t Pixels::pixel_bytes() const {
+  const bool as_stored = unchanged_ && !palette_ && bits_ >= 8;
+  return static_cast<size_t>(as_stored ? step_ : BytesPerPixel(layout_));
 }
 
 int Pixels::SampleAt(const uint8_t* row, int x) const {
@@ -43,7 +49,15 @@ void Pixels::Convert(const uint8_t* row, int x, int count, uint8_t* to) const {
   }
   const uint8_t* from = row + static_cast<ptrdiff_t>(x) * step_;
   const int channels = BytesPerPixel(layout_);
-  if (step_ == channels) {  // no channel is dropped
+  if (unchanged_ && bits_ == 16) {
+    const size_t samples = static_cast<size_t>(count) * static_cast<size_t>(step_ / 2);
+    for (size_t i = 0; i < samples; ++i, from += 2, to += 2) {
+      const auto sample = static_cast<uint16_t>(from[0] << 8 | from[1]);
+      std::memcpy(to, &sample, sizeof(sample));
+    }
+    return;
+  }
+  if (unchanged_ || step_ == channels) {  // no channel is dropped
     std::memcpy(to, from, static_cast<size_t>(count) * static_cast<size_t>(step_));
     return;
   }

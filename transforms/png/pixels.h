@@ -1,7 +1,8 @@
-// Pixels: converts a PNG's rows, as stored in the file, to 8-bit gray or RGB.
+// Pixels: converts a PNG's rows, as stored in the file, to 8-bit gray or RGB, or unchanged.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -12,15 +13,16 @@ namespace stoker::png {
 
 // Alpha is dropped, palettes are looked up (an index beyond the palette is black), gray of 1, 2 and
 // 4 bits is scaled to 0…255, and of 16 bits the upper 8 are kept. Gamma, color profiles and tRNS
-// are ignored.
+// are ignored. Unchanged means that alpha is kept, and 16 bits, in the machine's byte order.
 class Pixels {
  public:
   // `palette`: the triples of a PLTE chunk; for Color::kPalette only.
-  Pixels(const Header& header, std::span<const uint8_t> palette);
+  Pixels(const Header& header, std::span<const uint8_t> palette, bool unchanged = false);
 
+  // Without alpha, if they are unchanged.
   PixelLayout layout() const { return layout_; }
-  // Converts pixels [x, x + count) of a row (with its filter undone) to layout(), and writes them
-  // to `to`.
+  size_t pixel_bytes() const;  // converted
+  // Converts pixels [x, x + count) of a row (with its filter undone), and writes them to `to`.
   void Convert(const uint8_t* row, int x, int count, uint8_t* to) const;
 
  private:
@@ -28,6 +30,7 @@ class Pixels {
   int SampleAt(const uint8_t* row, int x) const;  // of at most 8 bits
 
   PixelLayout layout_;
+  bool unchanged_;
   bool palette_;
   int bits_;    // of a sample
   int step_;    // bytes from a pixel to the next, with 8 or 16 bits

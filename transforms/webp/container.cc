@@ -21,6 +21,7 @@ constexpr size_t kLosslessBytes = 5;   // of VP8L: its header
 constexpr uint8_t kAnimation = 0x02;   // flags of VP8X
 constexpr uint8_t kExif = 0x08;
 constexpr uint8_t kXmp = 0x04;
+constexpr uint8_t kAlpha = 0x10;
 
 uint32_t Number(std::span<const uint8_t> bytes, size_t at, size_t count) {
   uint32_t value = 0;
@@ -122,6 +123,9 @@ Status TakeImage(const Chunks& chunk, const std::optional<Extended>& extended,
   }
   container.size = *size;
   container.begin = chunk.at();
+  // A lossless image says by itself, behind its size, whether its alpha is used.
+  container.alpha = container.lossless ? (chunk.data()[4] & 0x10) != 0
+                                       : extended && (extended->flags & kAlpha) != 0;
   return {};
 }
 

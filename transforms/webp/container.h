@@ -15,6 +15,7 @@ namespace stoker::webp {
 struct Container {
   ImageSize size;         // both sides at least 1
   bool lossless = false;  // a chunk VP8L, else VP8
+  bool alpha = false;     // announced by the header
   size_t begin = 0;       // of that chunk, its name and length included; libwebp reads on
                           // behind its end, and behind the file's own, where data seem to go on
   Orientation orientation = Orientation::kNormal;

@@ -88,7 +88,8 @@ Result<ImageInfo> WebpDecoder::Open(std::span<const uint8_t> bytes) {
                    .orientation = container.orientation,
                    .chroma_columns = shared,
                    .chroma_rows = shared,
-                   .format = ImageFormat::kWebp};
+                   .format = ImageFormat::kWebp,
+                   .alpha = container.alpha};
 }
 
 Status WebpDecoder::Decode(const Rect& region, RowSink& sink) {

@@ -27,6 +27,7 @@ except ImportError as _error:
 from stoker import _sources, _transforms
 from stoker._batch import Batch
 from stoker._compose import Compose
+from stoker._decode import decode_image, decode_images
 from stoker._device_loader import DeviceLoader
 from stoker._errors import (
     CancelledError,
@@ -82,6 +83,8 @@ __all__ = [
     "UnavailableError",
     "UnimplementedError",
     "__version__",
+    "decode_image",
+    "decode_images",
     *_sources.__all__,
     *_transforms.__all__,
 ]

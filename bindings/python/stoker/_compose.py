@@ -30,6 +30,9 @@ class Compose:
         preprocess = stoker.Compose([stoker.Resize(256), stoker.CenterCrop(224)])
         image = preprocess(request.body)  # (224, 224, 3) uint8
 
+    Without transforms, `Compose([])`, the result is the whole image, as of `decode_image`, in the dtype and
+    layout that are given.
+
     Random transforms draw again in each call, so it may be the `transform=` of a torchvision dataset:
     call n draws what a loader with the same seed draws at position n of epoch 0. Processes forked or
     spawned from this one (a torch DataLoader's workers) draw differently from each other, and identically
@@ -141,13 +144,14 @@ class Compose:
             f"    {transform!r},  # {where}\n"
             for transform, where in zip(self._transforms, places(self._spec))
         )
+        lines = f"\n{lines}" if lines else ""
         options = "".join(
             f", {name}={value!r}"
             for name, value in {**self._options, "seed": self._draws.seed}.items()
             if name == "dtype" or value != _options.DEFAULTS[name]
         )
         budget = f", memory_budget={self._memory_budget}" if self._memory_budget else ""
-        return f"stoker.Compose([\n{lines}]{options}{budget})"
+        return f"stoker.Compose([{lines}]{options}{budget})"
 
 
 def _made(transforms: tuple[Transform, ...], options: dict[str, Any], copy: int) -> Compose:

@@ -29,6 +29,11 @@ def checked(given: Mapping[str, Any], *, only_of_images: bool = False) -> dict[s
     }
 
 
+def checked_one(name: str, value: Any) -> Any:
+    """The value of one option; errors name it."""
+    return _checked(_ROWS[name], value)
+
+
 def _checked(row: dict[str, Any], value: Any) -> Any:
     name = row["name"]
     if name == "dtype":

@@ -109,6 +109,22 @@ class DeviceLoader:
     @property
     def device(self) -> str: ...
 
+class ArrayRequest:
+    def __init__(self, spec: str, mode: int) -> None: ...
+
+class Decoders:
+    def __init__(self, max_pixels: int, max_scans: int) -> None: ...
+    def one(
+        self, image: Any, is_path: bool, request: ArrayRequest, region: tuple[int, int, int, int] | None
+    ) -> npt.NDArray[Any]: ...
+    def all(
+        self,
+        images: list[tuple[Any, bool]],
+        request: ArrayRequest,
+        region: tuple[int, int, int, int] | None,
+        runtime: Runtime,
+    ) -> list[npt.NDArray[Any]]: ...
+
 class Compose:
     def __init__(self, spec: str, memory_budget: int) -> None: ...
     @property

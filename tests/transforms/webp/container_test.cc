@@ -40,6 +40,10 @@ TEST(WebpInfo, MatchesTheHeader) {
   EXPECT_EQ(lossless.size, (ImageSize{33, 21}));
   EXPECT_EQ(lossless.chroma_columns, 1);
   EXPECT_EQ(InfoOf(MakeWebp({.width = 33, .height = 21, .alpha = true})).size, (ImageSize{33, 21}));
+  for (const bool lossless : {false, true}) {
+    EXPECT_FALSE(InfoOf(MakeWebp({.lossless = lossless})).alpha);
+    EXPECT_TRUE(InfoOf(MakeWebp({.lossless = lossless, .alpha = true})).alpha);
+  }
 }
 
 TEST(WebpInfo, ReadSizeNeedsOnlyTheFirstBytes) {

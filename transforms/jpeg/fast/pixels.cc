@@ -2,6 +2,7 @@
 #include "transforms/jpeg/fast/pixels.h"
 
 #include <cstddef>
+#include <cstring>
 
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #define HWY_WANT_AVX3_DL 1
@@ -26,6 +27,9 @@ void Both(const uint8_t* near, const uint8_t* far, int samples, uint8_t* out) {
 }
 void Convert(const YccRow& from, int pixels, const RgbRow& to) {
   ConvertToRgbPlain(from, pixels, to);
+}
+void Interleave(const YccRow& from, int pixels, uint8_t* to) {
+  ConvertToInterleavedPlain(from, pixels, to);
 }
 
 #else
@@ -75,8 +79,6 @@ void Both(const uint8_t* HWY_RESTRICT near, const uint8_t* HWY_RESTRICT far, int
   }
 }
 
-HWY_INLINE void Store(W v, uint8_t* to) { hn::StoreU(hn::DemoteTo(Bytes(), v), Bytes(), to); }
-
 // (v × factor / 2^16 + 1) / 2, both rounded down: v × factor / 2^17, rounded.
 HWY_INLINE W Scale(W v, int factor) {
   return hn::ShiftRight<1>(hn::Add(hn::MulHigh(v, Constant(factor)), Constant(1)));
@@ -90,21 +92,47 @@ HWY_INLINE hn::Vec<Sums> GreenSum(W pairs, W factors) {
   return hn::ShiftRight<16>(hn::Add(sum, hn::Set(Sums(), 1 << 15)));
 }
 
-void Convert(const YccRow& from, int pixels, const RgbRow& to) {
+struct RgbVectors {
+  hn::Vec<Bytes> r, g, b;
+};
+
+// The pixels from `i` on.
+HWY_INLINE RgbVectors RgbAt(const YccRow& from, int i) {
   const Words d;
   const W center = Constant(128);
   // -0.34414, and 1 - 0.71414 since 0.71414 alone would not fit: one Cr is subtracted below.
   const W green = hn::BitCast(d, hn::Set(Sums(), 18734 << 16 | (-22554 & 0xFFFF)));
-  for (int i = 0; i < pixels; i += static_cast<int>(hn::Lanes(d))) {
-    const W y = Load(from.y + i);
-    const W cb = hn::Sub(Load(from.cb + i), center), cr = hn::Sub(Load(from.cr + i), center);
-    const W cb2 = hn::Add(cb, cb), cr2 = hn::Add(cr, cr);
-    Store(hn::Add(y, hn::Add(cr, Scale(cr2, 26345))), to.r + i);    // 1.402
-    Store(hn::Add(y, hn::Add(cb2, Scale(cb2, -14942))), to.b + i);  // 1.772
-    const auto low = GreenSum(hn::InterleaveLower(d, cb, cr), green);
-    const auto high = GreenSum(hn::InterleaveUpper(d, cb, cr), green);
-    Store(hn::Add(y, hn::Sub(hn::ReorderDemote2To(d, low, high), cr)), to.g + i);
+  const W y = Load(from.y + i);
+  const W cb = hn::Sub(Load(from.cb + i), center), cr = hn::Sub(Load(from.cr + i), center);
+  const W cb2 = hn::Add(cb, cb), cr2 = hn::Add(cr, cr);
+  const auto low = GreenSum(hn::InterleaveLower(d, cb, cr), green);
+  const auto high = GreenSum(hn::InterleaveUpper(d, cb, cr), green);
+  return {hn::DemoteTo(Bytes(), hn::Add(y, hn::Add(cr, Scale(cr2, 26345)))),  // 1.402
+          hn::DemoteTo(Bytes(), hn::Add(y, hn::Sub(hn::ReorderDemote2To(d, low, high), cr))),
+          hn::DemoteTo(Bytes(), hn::Add(y, hn::Add(cb2, Scale(cb2, -14942))))};  // 1.772
+}
+
+void Convert(const YccRow& from, int pixels, const RgbRow& to) {
+  for (int i = 0; i < pixels; i += static_cast<int>(hn::Lanes(Words()))) {
+    const RgbVectors v = RgbAt(from, i);
+    hn::StoreU(v.r, Bytes(), to.r + i);
+    hn::StoreU(v.g, Bytes(), to.g + i);
+    hn::StoreU(v.b, Bytes(), to.b + i);
   }
+}
+
+void Interleave(const YccRow& from, int pixels, uint8_t* to) {
+  const int step = static_cast<int>(hn::Lanes(Words()));
+  int i = 0;
+  for (; i + step <= pixels; i += step) {
+    const RgbVectors v = RgbAt(from, i);
+    hn::StoreInterleaved3(v.r, v.g, v.b, Bytes(), to + ptrdiff_t{3} * i);
+  }
+  if (i == pixels) return;
+  uint8_t last[3 * hn::MaxLanes(Bytes())];
+  const RgbVectors v = RgbAt(from, i);
+  hn::StoreInterleaved3(v.r, v.g, v.b, Bytes(), last);
+  std::memcpy(to + ptrdiff_t{3} * i, last, static_cast<size_t>(3 * (pixels - i)));
 }
 
 #endif
@@ -119,6 +147,7 @@ HWY_EXPORT(Columns);
 HWY_EXPORT(Rows);
 HWY_EXPORT(Both);
 HWY_EXPORT(Convert);
+HWY_EXPORT(Interleave);
 
 void UpsampleColumns(const uint8_t* row, int samples, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(Columns)(row, samples, out);
@@ -131,6 +160,9 @@ void UpsampleBoth(const uint8_t* near, const uint8_t* far, int samples, uint8_t*
 }
 void ConvertToRgb(const YccRow& from, int pixels, const RgbRow& to) {
   HWY_DYNAMIC_DISPATCH(Convert)(from, pixels, to);
+}
+void ConvertToInterleaved(const YccRow& from, int pixels, uint8_t* to) {
+  HWY_DYNAMIC_DISPATCH(Interleave)(from, pixels, to);
 }
 
 }  // namespace stoker::jpeg

@@ -33,11 +33,15 @@ struct RgbRow {
 };
 void ConvertToRgb(const YccRow& from, int pixels, const RgbRow& to);
 
+// The same to RGBRGB…; writes nothing past the last pixel.
+void ConvertToInterleaved(const YccRow& from, int pixels, uint8_t* to);
+
 // The references. They read and write no more than they need.
 void UpsampleColumnsPlain(const uint8_t* row, int samples, uint8_t* out);
 void UpsampleRowsPlain(const uint8_t* near, const uint8_t* far, bool below, int samples,
                        uint8_t* out);
 void UpsampleBothPlain(const uint8_t* near, const uint8_t* far, int samples, uint8_t* out);
 void ConvertToRgbPlain(const YccRow& from, int pixels, const RgbRow& to);
+void ConvertToInterleavedPlain(const YccRow& from, int pixels, uint8_t* to);
 
 }  // namespace stoker::jpeg

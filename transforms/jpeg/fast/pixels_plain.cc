@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 
 #include "transforms/jpeg/fast/pixels.h"
 
@@ -26,15 +27,28 @@ void UpsampleBothPlain(const uint8_t* near, const uint8_t* far, int samples, uin
   }
 }
 
-void ConvertToRgbPlain(const YccRow& from, int pixels, const RgbRow& to) {
+namespace {
+
+// Pixel i goes to index i × step of each channel.
+void ConvertTo(const YccRow& from, int pixels, const RgbRow& to, ptrdiff_t step) {
   constexpr int kHalf = 1 << 15;
   const auto byte = [](int v) { return static_cast<uint8_t>(std::clamp(v, 0, 255)); };
   for (int i = 0; i < pixels; ++i) {
     const int y = from.y[i], cb = from.cb[i] - 128, cr = from.cr[i] - 128;
-    to.r[i] = byte(y + ((91881 * cr + kHalf) >> 16));                // 1.40200
-    to.g[i] = byte(y + ((-22554 * cb - 46802 * cr + kHalf) >> 16));  // 0.34414, 0.71414
-    to.b[i] = byte(y + ((116130 * cb + kHalf) >> 16));               // 1.77200
+    to.r[i * step] = byte(y + ((91881 * cr + kHalf) >> 16));                // 1.40200
+    to.g[i * step] = byte(y + ((-22554 * cb - 46802 * cr + kHalf) >> 16));  // 0.34414, 0.71414
+    to.b[i * step] = byte(y + ((116130 * cb + kHalf) >> 16));               // 1.77200
   }
+}
+
+}  // namespace
+
+void ConvertToRgbPlain(const YccRow& from, int pixels, const RgbRow& to) {
+  ConvertTo(from, pixels, to, 1);
+}
+
+void ConvertToInterleavedPlain(const YccRow& from, int pixels, uint8_t* to) {
+  ConvertTo(from, pixels, {to, to + 1, to + 2}, 3);
 }
 
 }  // namespace stoker::jpeg

@@ -38,8 +38,9 @@ Planes::MemoryLayout Planes::LayOut(const CropGeometry& geometry) {
   return layout;
 }
 
-void Planes::Start(const CropGeometry& geometry, uint8_t* memory) {
+void Planes::Start(const CropGeometry& geometry, PixelLayout rows, uint8_t* memory) {
   geometry_ = &geometry;
+  layout_ = rows;
   const MemoryLayout layout = LayOut(geometry);
   for (size_t c = 0; c < plane_.size(); ++c) {
     plane_[c] = {memory + layout.first[c], static_cast<ptrdiff_t>(layout.stride[c])};
@@ -115,15 +116,18 @@ void Planes::WriteRow(int mcu_row, int y, const MutableImageView& view, int row)
   const CropGeometry& g = *geometry_;
   const int left = g.region.x - g.left * g.mcu_width;
   const uint8_t* const luma = Row(0, y - mcu_row * g.mcu_height) + left;
-  uint8_t* to[3];
-  for (size_t p = 0; p < 3; ++p) to[p] = view.plane[p] + row * view.stride[p];
+  const auto to = [&](size_t plane) { return view.plane[plane] + row * view.stride[plane]; };
   if (g.gray) {
-    std::memcpy(to[0], luma, static_cast<size_t>(g.region.width));
+    std::memcpy(to(0), luma, static_cast<size_t>(g.region.width));
     return;
   }
   const int skipped = g.wide ? g.region.x % 2 : left;
   const YccRow from{luma, Chroma(1, mcu_row, y) + skipped, Chroma(2, mcu_row, y) + skipped};
-  ConvertToRgb(from, g.region.width, {to[0], to[1], to[2]});
+  if (layout_ == PixelLayout::kInterleaved) {
+    ConvertToInterleaved(from, g.region.width, to(0));
+  } else {
+    ConvertToRgb(from, g.region.width, {to(0), to(1), to(2)});
+  }
 }
 
 }  // namespace stoker::jpeg

@@ -19,8 +19,8 @@ class Planes {
   // The bytes for all planes of one image, the minimum size of the memory given to Start.
   static size_t BytesFor(const CropGeometry& geometry) { return LayOut(geometry).bytes; }
 
-  // Prepares for one image.
-  void Start(const CropGeometry& geometry, uint8_t* memory);
+  // Prepares for one image. `rows`: the layout of those to deliver.
+  void Start(const CropGeometry& geometry, PixelLayout rows, uint8_t* memory);
 
   // Row `row` (0…) of the current MCU row in the plane of a component; column 0 is that of MCU
   // geometry.left. Whole groups of blocks may be written.
@@ -53,6 +53,7 @@ class Planes {
   const uint8_t* Chroma(int component, int mcu_row, int y);
 
   const CropGeometry* geometry_ = nullptr;
+  PixelLayout layout_ = PixelLayout::kPlanar;
   std::array<Plane, 3> plane_;
   std::array<uint8_t*, 3> upsampled_{};  // one row of each chroma component; [0] is not used
 };

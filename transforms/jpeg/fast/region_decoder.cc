@@ -24,6 +24,7 @@ struct RegionDecoder::State {
   size_t ListBlockRows();
   void AssignBlocks();
   Fallback Prepare(std::span<const uint8_t> bytes, const CropIndex* index);
+  PixelLayout LayoutFor(const RowSink& to) const;
   Status Reserve(RowSink& to, const Rect& region);
   McuRun* Next();
   Fallback NextPart();
@@ -185,14 +186,18 @@ Fallback State::Prepare(std::span<const uint8_t> bytes, const CropIndex* index) 
   return index == nullptr ? parser.Start() : Fallback::kNone;
 }
 
+PixelLayout State::LayoutFor(const RowSink& to) const {
+  if (geometry->gray) return PixelLayout::kGray;
+  return to.takes_planes() ? PixelLayout::kPlanar : PixelLayout::kInterleaved;
+}
+
 // Reserves all memory, including the sink's, before the first row.
 Status State::Reserve(RowSink& to, const Rect& region) {
   const size_t groups = ListBlockRows();
   const Growth growths[] = {{coefficients, groups * kGroupStride * sizeof(int16_t)},
                             {last, groups * kGroupBlocks},
                             {samples, Planes::BytesFor(*geometry)}};
-  const PixelLayout layout = geometry->gray ? PixelLayout::kGray : PixelLayout::kPlanar;
-  if (Status begun = to.Begin({layout, region}); !begun) {
+  if (Status begun = to.Begin({LayoutFor(to), region}); !begun) {
     return AndMore(std::move(begun), MissingBytes(growths));
   }
   TRY(GrowAll(growths));  // new memory is zero
@@ -216,7 +221,7 @@ Status RegionDecoder::Start(std::span<const uint8_t> bytes, const FrameHeader& h
   if (s.why != Fallback::kNone) return {};
   TRY(s.Reserve(sink, region));
   s.AssignBlocks();
-  s.planes.Start(*s.geometry, s.samples.data());
+  s.planes.Start(*s.geometry, s.LayoutFor(sink), s.samples.data());
   s.run_behind = s.plan->Next();
   s.TakeRun();
   return {};

@@ -148,20 +148,41 @@ TEST(ConvertToRgb, MatchesTheReference) {
     want[p].resize(kPixels + 64);
     got[p].resize(kPixels + 64);
   }
+  Bytes want_rows(3 * kPixels), got_rows(3 * kPixels);
   const jpeg::YccRow from{y.data(), cb.data(), cr.data()};
   for (int blue = 0; blue < 256; ++blue) {
     std::fill(cb.begin(), cb.end(), static_cast<uint8_t>(blue));
     jpeg::ConvertToRgbPlain(from, kPixels, {want[0].data(), want[1].data(), want[2].data()});
+    jpeg::ConvertToInterleavedPlain(from, kPixels, want_rows.data());
     const auto check = [&] {
       jpeg::ConvertToRgb(from, kPixels, {got[0].data(), got[1].data(), got[2].data()});
       for (size_t p = 0; p < 3; ++p) {
         ASSERT_EQ(std::memcmp(got[p].data(), want[p].data(), kPixels), 0) << blue << " " << p;
       }
+      jpeg::ConvertToInterleaved(from, kPixels, got_rows.data());
+      ASSERT_EQ(got_rows, want_rows) << blue;
     };
     check();  // on the best instruction set
     if (blue % 51 == 0) ForEachTarget(check);
     if (HasFatalFailure()) return;
   }
+}
+
+TEST(ConvertToInterleaved, WritesNothingPastTheRow) {
+  Bytes y(300), cb(300), cr(300);
+  RandomStream random({5, 0, 0}, 0);
+  for (Bytes* plane : {&y, &cb, &cr}) {
+    for (uint8_t& sample : *plane) sample = static_cast<uint8_t>(random.Below(256));
+  }
+  const jpeg::YccRow from{y.data(), cb.data(), cr.data()};
+  ForEachTarget([&] {
+    for (int pixels = 1; pixels <= 200; ++pixels) {
+      Bytes want(700, 0xA5), got = want;
+      jpeg::ConvertToInterleavedPlain(from, pixels, want.data());
+      jpeg::ConvertToInterleaved(from, pixels, got.data());
+      ASSERT_EQ(got, want) << pixels;
+    }
+  });
 }
 
 }  // namespace

@@ -1,0 +1,180 @@
+"""Whole photographs to RGB arrays: stoker.decode_image beside what else decodes them in Python.
+
+    python bench/decode.py PHOTOS [--rounds 7] [--images 200] [--core 0] [--paths] [--only NAME ...]
+
+Each decoder that can be imported is called as by imread-benchmark (github.com/ternaus/imread_benchmark), to
+which the folder beside this file adds stoker: on one thread of one core, with the bytes of JPEGs in memory,
+or with --paths with their paths, in the page cache. Decoders take turns: each decodes all photographs once in
+a round, and the order changes from round to round. "stoker, two" is decode_images with one worker. Printed:
+microseconds of CPU time for a photograph, and stoker's speed as a multiple of each, of the same round: median
+(least - most).
+"""
+
+import argparse
+import importlib
+import io
+import os
+import pathlib
+import statistics
+import sys
+import time
+
+
+def stoker_one(stoker):
+    return stoker.decode_image
+
+
+def stoker_two(stoker):
+    runtime = stoker.Runtime(threads=1)
+    return lambda images: stoker.decode_images(images, runtime=runtime)
+
+
+def pillow(_):
+    import numpy as np
+    from PIL import Image
+
+    def decode(image):
+        with Image.open(image if isinstance(image, str) else io.BytesIO(image)) as opened:
+            return np.array(opened.convert("RGB"))
+
+    return decode
+
+
+def opencv(cv2):
+    import numpy as np
+
+    cv2.setNumThreads(1)
+
+    def decode(image):
+        if isinstance(image, str):
+            return cv2.imread(image, cv2.IMREAD_COLOR_RGB)
+        return cv2.imdecode(np.frombuffer(image, np.uint8), cv2.IMREAD_COLOR_RGB)
+
+    return decode
+
+
+def torchvision(_):
+    import torch
+    from torchvision.io import ImageReadMode, decode_jpeg, read_file
+
+    torch.set_num_threads(1)
+
+    def decode(image):
+        data = read_file(image) if isinstance(image, str) else torch.frombuffer(image, dtype=torch.uint8)
+        return decode_jpeg(data, mode=ImageReadMode.RGB)
+
+    return decode
+
+
+def tensorflow(tf):
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    return reading(lambda data: tf.io.decode_jpeg(data, channels=3).numpy())
+
+
+def turbojpeg(module):
+    decoder = module.TurboJPEG()
+    return reading(lambda data: decoder.decode(data, pixel_format=module.TJPF_RGB))
+
+
+def jpeg4py(module):
+    import numpy as np
+
+    return lambda image: module.JPEG(
+        image if isinstance(image, str) else np.frombuffer(image, np.uint8)
+    ).decode()
+
+
+def pyvips(module):
+    def decode(image):
+        if isinstance(image, str):
+            return module.Image.new_from_file(image, access="sequential").numpy()
+        return module.Image.new_from_buffer(image, "", access="sequential").numpy()
+
+    return decode
+
+
+def reading(decode):
+    """`decode` takes bytes only."""
+    return lambda image: decode(pathlib.Path(image).read_bytes() if isinstance(image, str) else image)
+
+
+# (name, module, what makes a function of a path or of bytes)
+DECODERS = [
+    ("stoker", "stoker", stoker_one),
+    ("stoker, two", "stoker", stoker_two),
+    ("pillow", "PIL.Image", pillow),
+    ("opencv", "cv2", opencv),
+    ("torchvision", "torchvision", torchvision),
+    ("tensorflow", "tensorflow", tensorflow),
+    ("simplejpeg", "simplejpeg", lambda m: reading(lambda data: m.decode_jpeg(data, colorspace="RGB"))),
+    ("turbojpeg", "turbojpeg", turbojpeg),
+    ("jpeg4py", "jpeg4py", jpeg4py),
+    ("kornia-rs", "kornia_rs", lambda m: reading(m.io.decode_image_jpeg)),
+    ("imagecodecs", "imagecodecs", lambda m: reading(m.jpeg_decode)),
+    ("imageio", "imageio.v3", lambda m: m.imread),
+    ("scikit-image", "skimage.io", lambda m: m.imread),
+    ("pyvips", "pyvips", pyvips),
+]
+
+
+def made(only):
+    """The decoders that can be used here, by name."""
+    found = {}
+    for name, module, make in DECODERS:
+        if only and name not in only and name != "stoker":
+            continue
+        try:
+            found[name] = make(importlib.import_module(module))
+        except (ImportError, OSError, RuntimeError) as error:
+            print(f"{name}: left out: {error}"[:120], file=sys.stderr)
+    return found
+
+
+def seconds(name, decode, images):
+    start = time.process_time()
+    if name == "stoker, two":
+        for first in range(0, len(images), 16):
+            decode(images[first : first + 16])
+    else:
+        for image in images:
+            decode(image)
+    return time.process_time() - start
+
+
+def spread(values, digits):
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} - {max(values):.{digits}f})"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("photos")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--images", type=int, default=200)
+    parser.add_argument("--core", type=int, default=0)
+    parser.add_argument("--paths", action="store_true")
+    parser.add_argument("--only", nargs="*", metavar="NAME")
+    args = parser.parse_args()
+    os.sched_setaffinity(0, {args.core})
+
+    files = sorted(p for p in pathlib.Path(args.photos).rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))
+    images = [str(p) if args.paths else p.read_bytes() for p in files[: args.images]]
+    decoders = made(args.only)
+    for name, decode in list(decoders.items()):
+        try:
+            seconds(name, decode, images)  # a warm-up
+        except Exception as error:
+            print(f"{name}: left out: {error}"[:120], file=sys.stderr)
+            del decoders[name]
+    times = {name: [] for name in decoders}
+    for turn in range(args.rounds):
+        names = list(decoders)
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            times[name].append(seconds(name, decoders[name], images) / len(images) * 1e6)
+    for name, each in sorted(times.items(), key=lambda item: statistics.median(item[1])):
+        ratios = [theirs / ours for theirs, ours in zip(each, times["stoker"])]
+        print(f"{name:14}{spread(each, 0):>22} us{spread(ratios, 2):>24}")
+
+
+if __name__ == "__main__":
+    main()

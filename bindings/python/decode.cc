@@ -1,0 +1,156 @@
+// stoker._stoker.Decoders: a DecoderPool, and what Python's images are as its inputs.
+#include "bindings/python/decode.h"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "bindings/c/loader_spec.h"
+#include "bindings/python/arrays.h"
+#include "bindings/python/errors.h"
+#include "bindings/python/module.h"
+#include "bindings/python/waiting.h"
+#include "core/machine.h"
+#include "engine/runtime/runtime.h"
+
+namespace stoker::python {
+
+namespace py = pybind11;
+
+py::object ToArray(Result<DecodedArray>&& decoded) {
+  DecodedArray array = Value(std::move(decoded));
+  const void* const data = array.memory.get();
+  return ArrayOver(array.shape.dtype, array.shape.sides, data, std::move(array.memory));
+}
+
+namespace {
+
+using Region = std::array<int, 4>;  // top, left, height, width
+
+// The bytes of an image, held from the conversion to the end of the decoding; or a path.
+class HeldInput {
+ public:
+  // `image`: a buffer of contiguous bytes, or if `is_path` the bytes of a path.
+  HeldInput(const py::handle& image, bool is_path) {
+    if (PyObject_GetBuffer(image.ptr(), &buffer_, PyBUF_SIMPLE) != 0) throw py::error_already_set();
+    const auto size = static_cast<size_t>(buffer_.len);
+    if (is_path) {
+      input_.path.assign(static_cast<const char*>(buffer_.buf), size);
+    } else {
+      input_.bytes = {static_cast<const uint8_t*>(buffer_.buf), size};
+    }
+  }
+  ~HeldInput() { PyBuffer_Release(&buffer_); }
+  HeldInput(const HeldInput&) = delete;
+  HeldInput& operator=(const HeldInput&) = delete;
+
+  const EncodedInput& input() const { return input_; }
+
+ private:
+  Py_buffer buffer_{};
+  EncodedInput input_;
+};
+
+// The transforms of `spec`: one Resize, or none.
+// `mode`: an index into the modes of stoker/_decode.py.
+ArrayRequest ParseRequest(const std::string& spec, int mode) {
+  const TransformSpec parsed = Value(ParseTransformSpec(spec));
+  ArrayRequest request = RequestOf(parsed.options);
+  request.mode = std::array{ArrayMode::kRgb, ArrayMode::kGray, ArrayMode::kUnchanged}.at(
+      static_cast<size_t>(mode));
+  if (!parsed.transforms.empty()) request.resize = std::get<Resize>(parsed.transforms.front());
+  return request;
+}
+
+class DecodersHandle {
+ public:
+  DecodersHandle(int64_t max_pixels, int max_scans)
+      : pool_({max_pixels, max_scans}, DefaultMemory()) {}
+  ~DecodersHandle() { Release(runtime_); }
+  DecodersHandle(const DecodersHandle&) = delete;
+  DecodersHandle& operator=(const DecodersHandle&) = delete;
+
+  py::object One(const py::object& image, bool is_path, const ArrayRequest& request,
+                 const std::optional<Region>& region) {
+    const HeldInput held(image, is_path);
+    Result<DecodedArray> array = [&] {
+      const WithoutGil released;
+      if (!region) return pool_.Decode(held.input(), request);
+      return pool_.Decode(held.input(), In(request, *region));
+    }();
+    return ToArray(std::move(array));
+  }
+
+  // `images`: pairs of an image and whether it is a path.
+  py::list All(const std::vector<std::pair<py::object, bool>>& images, const ArrayRequest& request,
+               const std::optional<Region>& region, const RuntimeHandle& runtime) {
+    std::vector<std::unique_ptr<HeldInput>> held;
+    std::vector<EncodedInput> inputs;
+    for (const auto& [image, is_path] : images) {
+      held.push_back(std::make_unique<HeldInput>(image, is_path));
+      inputs.push_back(held.back()->input());
+    }
+    Result<std::vector<DecodedArray>> arrays = [&]() -> Result<std::vector<DecodedArray>> {
+      const WithoutGil released;
+      std::shared_ptr<Runtime> used = runtime.runtime;
+      if (used == nullptr) {
+        Result<std::shared_ptr<Runtime>> usual = Runtime::Default();
+        if (!usual.ok()) return std::move(usual).error();
+        used = *std::move(usual);
+        KeepRuntime(used);
+      }
+      return pool_.DecodeAll(inputs, region ? In(request, *region) : request, *used, OnSignals());
+    }();
+    if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal's handler raised
+    py::list all;
+    for (DecodedArray& array : Value(std::move(arrays))) all.append(ToArray(std::move(array)));
+    return all;
+  }
+
+ private:
+  static ArrayRequest In(ArrayRequest request, const Region& region) {
+    request.region = Rect{region[1], region[0], region[3], region[2]};
+    return request;
+  }
+
+  // Its threads need not start again for the next call.
+  void KeepRuntime(const std::shared_ptr<Runtime>& runtime) {
+    const std::lock_guard lock(mutex_);
+    runtime_ = runtime;
+  }
+
+  DecoderPool pool_;
+  std::mutex mutex_;
+  std::shared_ptr<Runtime> runtime_;
+};
+
+}  // namespace
+
+ArrayRequest RequestOf(const PlanOptions& options) {
+  ArrayRequest request;
+  request.exif_orientation = options.exif_orientation;
+  request.dtype = options.dtype;
+  request.layout = options.layout;
+  return request;
+}
+
+void AddDecode(py::module_& module) {
+  py::class_<ArrayRequest>(module, "ArrayRequest")
+      .def(py::init(&ParseRequest), py::arg("spec"), py::arg("mode"));
+  py::class_<DecodersHandle>(module, "Decoders")
+      .def(py::init<int64_t, int>(), py::arg("max_pixels"), py::arg("max_scans"))
+      .def("one", &DecodersHandle::One, py::arg("image"), py::arg("is_path"), py::arg("request"),
+           py::arg("region"))
+      .def("all", &DecodersHandle::All, py::arg("images"), py::arg("request"), py::arg("region"),
+           py::arg("runtime"));
+}
+
+}  // namespace stoker::python

@@ -1,0 +1,177 @@
+"""decode_image, decode_images: whole images as NumPy arrays, without a loader."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stoker import _checks, _options, _stoker
+from stoker._errors import InvalidArgumentError
+from stoker._explain import spec_of
+from stoker._runtime import Runtime
+from stoker._transforms import Resize
+
+_MODES = ("rgb", "gray", "unchanged")
+_LIMITS = {name: _options.DEFAULTS[name] for name in ("max_pixels", "max_scans")}
+
+
+def decode_image(
+    image: Any,
+    mode: str = "rgb",
+    *,
+    region: tuple[int, int, int, int] | None = None,
+    size: Any = None,
+    interpolation: Any = "bilinear",
+    antialias: bool = True,
+    exif_orientation: bool = True,
+    max_pixels: int = _LIMITS["max_pixels"],
+    max_scans: int = _LIMITS["max_scans"],
+) -> npt.NDArray[Any]:
+    """Decodes one image: what `torchvision.io.decode_image`, `PIL.Image.open` and `cv2.imdecode` do.
+
+        image = stoker.decode_image("photo.jpg")  # (height, width, 3) uint8
+        image = stoker.decode_image(request.body, region=(0, 0, 64, 64))  # little more than that is decoded
+
+    The pixels are those of libjpeg-turbo, libspng and libwebp, to the bit. Thread-safe; the GIL is released
+    during the call. Starts no thread; usable after a fork.
+
+    Args:
+        image: the bytes of a JPEG, PNG or WebP file (bytes, bytearray, memoryview, a uint8 array or CPU
+            tensor of one dimension), or a path (str, os.PathLike).
+        mode: "rgb": colours, of a gray image three times the same. "gray": what Pillow's convert("L") makes
+            of these. In both, alpha is dropped, and of 16 bits the upper 8 are kept. "unchanged": gray if the
+            file is, a PNG with its alpha channel and its 16 bits (uint16); a palette is looked up, and its
+            transparency (tRNS) dropped.
+        region: (top, left, height, width), the part to decode. It must lie inside the image.
+        size: what the image, or the region, is resized to: an int, its shorter side, or (height, width).
+        interpolation, antialias: as for `Resize`.
+        exif_orientation: turn the image as its EXIF tag says; regions and sizes are of the turned image.
+        max_pixels, max_scans: as for `Loader`: limits on images.
+
+    Returns:
+        A new array: (height, width, 3) uint8; gray (height, width); with alpha (height, width, 2) or
+        (height, width, 4). C order, 64-byte aligned. It owns its memory. Libraries with DLPack take it
+        without a copy (`torch.from_dlpack`).
+
+    Raises:
+        DataLossError: bytes that are not an image, or a damaged one; has the `offset`, and of a path the
+            `file`.
+        NotFoundError, PermissionDeniedError, …: the file cannot be read.
+        UnimplementedError: an image of a format other than JPEG, PNG and WebP; of mode "unchanged", a WebP
+            with alpha, and with `size` an image with alpha or of 16 bits.
+        ResourceExhaustedError: an image beyond max_pixels or max_scans, or larger than memory.
+        ValueError, TypeError: naming the argument; a region that is not inside the image.
+    """
+    given, is_path = _input(image)
+    request = _request(mode, size, interpolation, antialias, exif_orientation)
+    return _decoders(*_limits(max_pixels, max_scans)).one(given, is_path, request, _region(region))
+
+
+def decode_images(
+    images: Iterable[Any],
+    mode: str = "rgb",
+    *,
+    region: tuple[int, int, int, int] | None = None,
+    size: Any = None,
+    interpolation: Any = "bilinear",
+    antialias: bool = True,
+    exif_orientation: bool = True,
+    max_pixels: int = _LIMITS["max_pixels"],
+    max_scans: int = _LIMITS["max_scans"],
+    runtime: Runtime | None = None,
+) -> list[npt.NDArray[Any]]:
+    """Decodes many images at a time, on the workers of a `Runtime`: `[decode_image(i, …) for i in images]`.
+
+    Each worker decodes two images alternately, which is faster than one after the other, also on one core.
+    Ctrl-C ends the wait.
+
+    Args:
+        images: images as for `decode_image`, in any mix.
+        runtime: whose workers decode; None: the default one.
+        mode, region, size, interpolation, antialias, exif_orientation, max_pixels, max_scans: as for
+            `decode_image`, for all images.
+
+    Returns:
+        A list of arrays in the order of `images`. Each owns its memory, which is freed with it.
+
+    Raises:
+        Error: as `decode_image`, of the first image that cannot be decoded: the message begins with
+            `images[3]:`, or names the file.
+        ValueError, TypeError: naming the argument.
+    """
+    if isinstance(images, (str, bytes, bytearray, memoryview, os.PathLike)):
+        raise TypeError(f"images must be a list of images, not one: {images!r:.50}")
+    if runtime is not None and not isinstance(runtime, Runtime):
+        raise TypeError(f"runtime must be a stoker.Runtime, not {runtime!r:.80}")
+    given = [_input(image, f"images[{i}]") for i, image in enumerate(images)]
+    request = _request(mode, size, interpolation, antialias, exif_orientation)
+    native = _stoker.Runtime() if runtime is None else runtime._native
+    return _decoders(*_limits(max_pixels, max_scans)).all(given, request, _region(region), native)
+
+
+def _input(image: Any, name: str = "image") -> tuple[Any, bool]:
+    """(bytes, False) or (a path's bytes, True)."""
+    if isinstance(image, (bytes, bytearray)):
+        return image, False
+    if isinstance(image, (str, os.PathLike)):
+        path = os.fsencode(image)
+        if not path or b"\0" in path:
+            raise InvalidArgumentError(f"{name} is {image!r:.50}, which is no path")
+        return path, True
+    if isinstance(image, memoryview):
+        if not image.c_contiguous:
+            raise InvalidArgumentError(f"{name} is a memoryview with gaps; its bytes must be consecutive")
+        return image, False
+    if hasattr(image, "__array__"):
+        array = np.asarray(image)
+        if array.dtype != np.uint8 or array.ndim != 1:
+            raise InvalidArgumentError(
+                f"{name} is an array of {array.dtype} and shape {array.shape}; it must be the bytes of a "
+                "file: uint8 and one dimension"
+            )
+        return np.ascontiguousarray(array), False
+    hint = "; try its read()" if hasattr(image, "read") else ""
+    raise TypeError(f"{name} must be bytes or a path, not {type(image).__name__}{hint}")
+
+
+def _region(region: Any) -> tuple[int, int, int, int] | None:
+    if region is None:
+        return None
+    sides = _checks.sequence("region", region)
+    if len(sides) != 4:
+        raise InvalidArgumentError(f"region is {region!r:.50}; it must be (top, left, height, width)")
+    top, left = (_checks.integer(f"region[{i}]", sides[i], 0, _checks.MOST_PIXELS - 1) for i in (0, 1))
+    height, width = (_checks.integer(f"region[{i}]", sides[i], 1, _checks.MOST_PIXELS) for i in (2, 3))
+    return top, left, height, width
+
+
+def _request(
+    mode: str, size: Any, interpolation: Any, antialias: bool, exif_orientation: bool
+) -> _stoker.ArrayRequest:
+    _checks.choice("mode", mode, _MODES)
+    resize = None
+    if size is not None or interpolation != "bilinear" or antialias is not True:
+        checked = Resize(1 if size is None else size, interpolation, antialias)
+        resize = None if size is None else checked
+    return _made(_MODES.index(mode), resize, _checks.boolean("exif_orientation", exif_orientation))
+
+
+# Made once: a call takes about as long as decoding a thumbnail does.
+@functools.lru_cache(maxsize=64)
+def _made(mode: int, resize: Resize | None, exif_orientation: bool) -> _stoker.ArrayRequest:
+    resizes = [] if resize is None else [resize]
+    return _stoker.ArrayRequest(spec_of(resizes, {"exif_orientation": exif_orientation}), mode)
+
+
+def _limits(max_pixels: int, max_scans: int) -> tuple[int, int]:
+    return _options.checked_one("max_pixels", max_pixels), _options.checked_one("max_scans", max_scans)
+
+
+@functools.lru_cache(maxsize=4)
+def _decoders(max_pixels: int, max_scans: int) -> _stoker.Decoders:
+    return _stoker.Decoders(max_pixels, max_scans)

@@ -1,0 +1,70 @@
+// DecoderPool: decodes images to arrays in memory of their own, one on the calling thread, or many
+// on the workers of a Runtime.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/batch.h"
+#include "core/image.h"
+#include "core/memory_budget.h"
+#include "core/result.h"
+#include "engine/arrays/array_memory.h"
+#include "transforms/array/array_decoder.h"
+
+namespace stoker {
+
+class Runtime;
+
+// An image in memory or in a file.
+struct EncodedInput {
+  std::span<const uint8_t> bytes;
+  std::string path{};  // not empty: the file that has the bytes
+};
+
+// An array, 64-byte aligned. The memory belongs to whoever holds it, and is freed on any thread.
+struct DecodedArray {
+  ArrayShape shape;
+  std::shared_ptr<void> memory;
+};
+
+// Keeps decoders for as many calls as run at a time, except those whose memory has grown large.
+// Thread-safe. Works in a forked child, unless another thread of the parent was in a call.
+class DecoderPool {
+ public:
+  // `memory_budget`: bytes for all calls together, arrays not counted.
+  DecoderPool(const DecodeLimits& limits, uint64_t memory_budget);
+  ~DecoderPool();
+
+  const MemoryBudget& budget() const { return budget_; }
+
+  // Errors: those of ArrayDecoder, with the file if the image is in one; those of reading it; and
+  // ResourceExhausted if the system has no memory for the array.
+  Result<DecodedArray> Decode(const EncodedInput& input, const ArrayRequest& request);
+  Result<DecodedArray> Decode(const ImageView& image, const ArrayRequest& request);
+
+  // Decodes all, two at a time on each worker, which is faster than one after the other; waits for
+  // them. If there are failures, returns that of the first image that has one, as "images[3]: …",
+  // and the images behind it may not have been decoded. Cancelled by `interrupt`, after the images
+  // in progress. Errors of the Runtime are passed on.
+  Result<std::vector<DecodedArray>> DecodeAll(std::span<const EncodedInput> inputs,
+                                              const ArrayRequest& request, Runtime& runtime,
+                                              const Interrupt& interrupt);
+
+ private:
+  class Worker;
+  class Work;
+  class Lent;
+
+  const DecodeLimits limits_;
+  MemoryBudget budget_;
+  ArrayMemory arrays_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Worker>> idle_;
+};
+
+}  // namespace stoker

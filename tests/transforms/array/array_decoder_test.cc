@@ -1,0 +1,397 @@
+// Arrays of every format, orientation and region against the whole image, pixel by pixel.
+#include "transforms/array/array_decoder.h"
+
+#include <gtest/gtest.h>
+#include <spng.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/random.h"
+#include "tests/testing/effort.h"
+#include "tests/testing/make_jpeg.h"
+#include "tests/testing/make_png.h"
+#include "tests/testing/make_webp.h"
+#include "tests/transforms/whole.h"
+#include "transforms/plan/plan.h"
+#include "transforms/png/reference_decoder.h"
+#include "transforms/webp/reference_decoder.h"
+
+namespace stoker {
+namespace {
+
+using testing::MakeJpeg;
+using testing::MakePng;
+using testing::MakeWebp;
+using testing::Padded;
+using testing::Unpadded;
+
+struct Sample {
+  std::string name;
+  std::vector<uint8_t> padded{};
+  Orientation orientation = Orientation::kNormal;
+  Result<WholeImage> whole;
+};
+
+int Below(RandomStream& random, int n) {
+  return static_cast<int>(random.Below(static_cast<uint64_t>(n)));
+}
+
+Sample MakeSample(uint64_t n) {
+  RandomStream random({21, 0, n}, 0);
+  const int width = 1 + Below(random, n % 3 == 0 ? 9 : 150), height = 1 + Below(random, 150);
+  const int orientation = Below(random, 9);
+  Sample sample{.name = std::to_string(n), .whole = WholeImage{}};
+  if (orientation != 0) sample.orientation = static_cast<Orientation>(orientation);
+  const std::vector<uint8_t> tiff = testing::OrientationTiff(orientation, n % 2 == 0);
+  switch (Below(random, 3)) {
+    case 0: {
+      testing::JpegOptions options{.width = width, .height = height, .orientation = orientation};
+      options.sampling = testing::Luma(1 + Below(random, 2), 1 + Below(random, 2));
+      if (Below(random, 4) == 0) options.color = testing::JpegColor::kGray;
+      if (Below(random, 4) == 0) options.color = testing::JpegColor::kCmyk;
+      if (Below(random, 4) == 0) options.scans = testing::JpegScans::kProgressive;
+      sample.padded = Padded(MakeJpeg(options));
+      sample.whole = DecodeWhole(Unpadded(sample.padded));
+      break;
+    }
+    case 1: {
+      constexpr int kColors[] = {0, 2, 3, 4, 6};
+      const std::vector<uint8_t> file = MakePng({.width = width,
+                                                 .height = height,
+                                                 .color = kColors[random.Below(5)],
+                                                 .interlaced = random.Below(3) == 0,
+                                                 .seed = n});
+      sample.padded = Padded(testing::WithChunk(file, "IDAT", testing::PngChunk("eXIf", tiff)));
+      sample.whole = DecodeWholePng(Unpadded(sample.padded));
+      break;
+    }
+    default: {
+      const std::vector<uint8_t> file =
+          MakeWebp({.width = width, .height = height, .lossless = random.Below(2) == 0, .seed = n});
+      sample.padded =
+          Padded(testing::Extended(file, width, height, 8, {}, testing::WebpChunk("EXIF", tiff)));
+      sample.whole = DecodeWholeWebp(Unpadded(sample.padded));
+    }
+  }
+  return sample;
+}
+
+// The pixel at (x, y) of the image as viewed.
+const uint8_t* PixelOf(const WholeImage& whole, Orientation orientation, int x, int y) {
+  const Rect at = Stored({x, y, 1, 1}, whole.size, orientation);
+  return whole.pixels.data() +
+         static_cast<ptrdiff_t>(at.y * whole.size.width + at.x) * BytesPerPixel(whole.layout);
+}
+
+// What the array must hold, by the definitions.
+std::vector<uint8_t> NaiveArray(const WholeImage& whole, Orientation orientation,
+                                const Rect& region, bool gray) {
+  std::vector<uint8_t> array;
+  for (int y = region.y; y < region.y + region.height; ++y) {
+    for (int x = region.x; x < region.x + region.width; ++x) {
+      const uint8_t* const p = PixelOf(whole, orientation, x, y);
+      const bool is_gray = whole.layout == PixelLayout::kGray;
+      const int r = p[0], g = is_gray ? r : p[1], b = is_gray ? r : p[2];
+      const int luma = (19595 * r + 38470 * g + 7471 * b + 32768) >> 16;
+      if (gray) {
+        array.push_back(static_cast<uint8_t>(luma));
+      } else {
+        for (const int c : {r, g, b}) array.push_back(static_cast<uint8_t>(c));
+      }
+    }
+  }
+  return array;
+}
+
+constexpr size_t kGuard = 256;
+
+struct Outcome {
+  ArrayShape shape;
+  std::vector<uint8_t> bytes;
+  std::string error;
+};
+
+// Decodes, and checks that nothing beside the array is written.
+template <typename Image>
+Outcome Decode(ArrayDecoder& decoder, const Image& image, const ArrayRequest& request) {
+  Result<ArrayShape> shape = decoder.Open(image, request);
+  if (!shape.ok()) return {{}, {}, shape.error().ToString()};
+  const size_t bytes = shape->bytes();
+  std::vector<uint8_t> memory(bytes + 2 * kGuard, 0xA5);
+  const Status status = decoder.Decode(memory.data() + kGuard);
+  for (size_t i = 0; i < kGuard; ++i) {
+    EXPECT_EQ(memory[i], 0xA5);
+    EXPECT_EQ(memory[kGuard + bytes + i], 0xA5) << "byte " << i << " behind the array";
+  }
+  if (!status.ok()) return {{}, {}, status.error().ToString()};
+  return {*shape, {memory.data() + kGuard, memory.data() + kGuard + bytes}, ""};
+}
+
+class ArrayDecoderTest : public ::testing::Test {
+ protected:
+  MemoryBudget budget_{64 << 20};
+  ArrayDecoder decoder_{{}, budget_};
+};
+
+TEST_F(ArrayDecoderTest, ArraysAreThePixelsAsViewed) {
+  for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(1500)); ++n) {
+    const Sample sample = MakeSample(n);
+    ASSERT_TRUE(sample.whole.ok()) << sample.name;
+    RandomStream random({22, 0, n}, 0);
+    ArrayRequest request{.mode = n % 3 == 1 ? ArrayMode::kGray : ArrayMode::kRgb,
+                         .exif_orientation = n % 5 != 0};
+    const bool gray = request.mode == ArrayMode::kGray;
+    const Orientation turned = request.exif_orientation ? sample.orientation : Orientation::kNormal;
+    const ImageSize viewed = Viewed(sample.whole->size, turned);
+    Rect region{0, 0, viewed.width, viewed.height};
+    if (n % 2 == 0) request.region = region = testing::RandomRegion(viewed, random);
+    const Outcome got = Decode(decoder_, Unpadded(sample.padded), request);
+    ASSERT_EQ(got.error, "") << sample.name;
+    std::vector<int64_t> sides{region.height, region.width, 3};
+    if (gray) sides.pop_back();
+    ASSERT_EQ(got.shape.sides, sides);
+    ASSERT_EQ(got.shape.dtype, DType::kU8);
+    ASSERT_EQ(got.bytes, NaiveArray(*sample.whole, turned, region, gray)) << sample.name;
+  }
+}
+
+// The largest difference of two arrays of one size.
+int Apart(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b) {
+  int most = a.size() == b.size() ? 0 : 256;
+  for (size_t i = 0; most < 256 && i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+  return most;
+}
+
+// The resized region is what a plan makes of an image that consists of the region. (Turned images
+// are resampled as they are stored, where other axes are rounded first.)
+TEST_F(ArrayDecoderTest, ResizedArraysAreThePlans) {
+  for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(600)); ++n) {
+    const Sample sample = MakeSample(n);
+    RandomStream random({23, 0, n}, 0);
+    const ImageSize viewed = Viewed(sample.whole->size, sample.orientation);
+    const Rect region = n % 2 == 0 ? Rect{0, 0, viewed.width, viewed.height}
+                                   : testing::RandomRegion(viewed, random);
+    const Resize resize{
+        .height = 1 + Below(random, 90),
+        .width = 1 + Below(random, 90),
+        .antialias = n % 4 != 0,
+        .interpolation = n % 7 == 0 ? Interpolation::kNearest : Interpolation::kBilinear};
+    ArrayRequest request{.region = region, .resize = resize};
+    const Outcome got = Decode(decoder_, Unpadded(sample.padded), request);
+    ASSERT_EQ(got.error, "") << sample.name;
+    ASSERT_EQ(got.shape.sides, (std::vector<int64_t>{resize.height, resize.width, 3}));
+
+    const std::vector<uint8_t> part = NaiveArray(*sample.whole, sample.orientation, region, false);
+    const ImageView view{
+        PixelLayout::kInterleaved, region.size(), {part.data()}, {ptrdiff_t{3} * region.width}};
+    const Plan plan = Plan::Compile({resize}).value();
+    const auto workspace = plan.MakeWorkspace(budget_);
+    std::vector<uint8_t> want(plan.row_bytes());
+    StageTimes times;
+    ASSERT_TRUE(plan.Apply(view, {}, *workspace, want.data(), times).ok());
+    ASSERT_LE(Apart(got.bytes, want), sample.orientation == Orientation::kNormal ? 0 : 1)
+        << sample.name;
+    if (n % 2 == 0) {
+      const Status applied =
+          plan.Apply(Unpadded(sample.padded), {}, *workspace, want.data(), times);
+      ASSERT_TRUE(applied.ok());
+      ASSERT_EQ(got.bytes, want) << sample.name;
+    }
+
+    request.mode = ArrayMode::kGray;
+    const Outcome gray = Decode(decoder_, Unpadded(sample.padded), request);
+    const WholeImage resized{{resize.width, resize.height}, PixelLayout::kInterleaved, got.bytes};
+    ASSERT_EQ(gray.bytes,
+              NaiveArray(resized, Orientation::kNormal, {0, 0, resize.width, resize.height}, true));
+  }
+}
+
+TEST_F(ArrayDecoderTest, OneSizeIsTheShorterSide) {
+  const std::vector<uint8_t> file = Padded(MakeJpeg({.width = 100, .height = 60}));
+  const Outcome got = Decode(decoder_, Unpadded(file), {.resize = Resize{.size = 30}});
+  EXPECT_EQ(got.shape.sides, (std::vector<int64_t>{30, 50, 3}));
+}
+
+TEST_F(ArrayDecoderTest, OtherTypesAndLayouts) {
+  const Sample sample = MakeSample(4);
+  const ImageSize size = Viewed(sample.whole->size, sample.orientation);
+  const Rect all{0, 0, size.width, size.height};
+  const std::vector<uint8_t> rgb = NaiveArray(*sample.whole, sample.orientation, all, false);
+  const Outcome floats = Decode(decoder_, Unpadded(sample.padded), {.dtype = DType::kF32});
+  ASSERT_EQ(floats.bytes.size(), 4 * rgb.size());
+  const Outcome planes = Decode(decoder_, Unpadded(sample.padded), {.layout = Layout::kNchw});
+  ASSERT_EQ(planes.shape.sides, (std::vector<int64_t>{3, size.height, size.width}));
+  for (size_t i = 0; i < rgb.size(); ++i) {
+    float value = 0;
+    std::memcpy(&value, floats.bytes.data() + 4 * i, 4);
+    ASSERT_EQ(value, static_cast<float>(rgb[i]) * (1.0F / 255));
+    ASSERT_EQ(planes.bytes[i % 3 * rgb.size() / 3 + i / 3], rgb[i]);
+  }
+}
+
+TEST_F(ArrayDecoderTest, TakesDecodedImages) {
+  const Sample sample = MakeSample(1);
+  const ImageSize size = sample.whole->size;
+  const std::vector<uint8_t> rgb =
+      NaiveArray(*sample.whole, Orientation::kNormal, {0, 0, size.width, size.height}, false);
+  const ImageView view{PixelLayout::kInterleaved, size, {rgb.data()}, {ptrdiff_t{3} * size.width}};
+  EXPECT_EQ(Decode(decoder_, view, {}).bytes, rgb);
+  const WholeImage whole{size, PixelLayout::kInterleaved, rgb};
+  const Rect region{size.width / 2, size.height / 3, 1, size.height / 3};
+  EXPECT_EQ(Decode(decoder_, view, {.mode = ArrayMode::kGray, .region = region}).bytes,
+            NaiveArray(whole, Orientation::kNormal, region, true));
+}
+
+// The sample `index` of row `y` of a decoded PNG of 8 or 16 bits, by libspng's own conversion.
+std::vector<uint8_t> NaiveSamples(std::span<const uint8_t> png, int channels, int bits,
+                                  ImageSize stored, Orientation orientation, const Rect& region) {
+  const std::unique_ptr<spng_ctx, void (*)(spng_ctx*)> library(
+      spng_ctx_new(SPNG_CTX_IGNORE_ADLER32), spng_ctx_free);
+  EXPECT_EQ(spng_set_png_buffer(library.get(), png.data(), png.size()), 0);
+  size_t size = 0;
+  EXPECT_EQ(spng_decoded_image_size(library.get(), SPNG_FMT_PNG, &size), 0);
+  std::vector<uint8_t> image(size);  // SPNG_FMT_PNG: as in the file, in the machine's byte order
+  EXPECT_EQ(spng_decode_image(library.get(), image.data(), size, SPNG_FMT_PNG, 0), 0);
+  const size_t pixel = static_cast<size_t>(channels * bits / 8);
+  std::vector<uint8_t> array;
+  for (int y = region.y; y < region.y + region.height; ++y) {
+    for (int x = region.x; x < region.x + region.width; ++x) {
+      const Rect at = Stored({x, y, 1, 1}, stored, orientation);
+      const auto* const p = image.data() + static_cast<size_t>(at.y * stored.width + at.x) * pixel;
+      array.insert(array.end(), p, p + pixel);
+    }
+  }
+  return array;
+}
+
+TEST_F(ArrayDecoderTest, UnchangedKeepsAlphaAnd16Bits) {
+  constexpr std::pair<int, int> kColors[] = {{0, 1}, {2, 3}, {4, 2}, {6, 4}};  // channels
+  for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(400)); ++n) {
+    RandomStream random({25, 0, n}, 0);
+    const auto [color, channels] = kColors[n % 4];
+    const int bits = n % 3 == 0 ? 8 : 16, orientation = 1 + Below(random, 8);
+    const ImageSize stored{1 + Below(random, 60), 1 + Below(random, 60)};
+    const std::vector<uint8_t> file = MakePng({.width = stored.width,
+                                               .height = stored.height,
+                                               .color = color,
+                                               .bit_depth = bits,
+                                               .interlaced = Below(random, 2) == 0,
+                                               .seed = n});
+    const std::vector<uint8_t> padded = Padded(testing::WithChunk(
+        file, "IDAT", testing::PngChunk("eXIf", testing::OrientationTiff(orientation, false))));
+    const auto turned = static_cast<Orientation>(orientation);
+    const Rect region = testing::RandomRegion(Viewed(stored, turned), random);
+    const Outcome got =
+        Decode(decoder_, Unpadded(padded), {.mode = ArrayMode::kUnchanged, .region = region});
+    ASSERT_EQ(got.error, "");
+    std::vector<int64_t> sides{region.height, region.width, channels};
+    if (channels == 1) sides.pop_back();
+    ASSERT_EQ(got.shape.sides, sides);
+    ASSERT_EQ(got.shape.dtype, bits == 16 ? DType::kU16 : DType::kU8);
+    ASSERT_EQ(got.bytes, NaiveSamples(Unpadded(padded), channels, bits, stored, turned, region))
+        << n;
+  }
+}
+
+TEST_F(ArrayDecoderTest, UnchangedOfOthersIsGrayOrRgb) {
+  for (uint64_t n = 0; n < 60; ++n) {
+    const Sample sample = MakeSample(n);
+    const Outcome got = Decode(decoder_, Unpadded(sample.padded), {.mode = ArrayMode::kUnchanged});
+    ASSERT_EQ(got.error, "") << sample.name;
+    if (got.shape.sides.size() == 3 && got.shape.sides[2] != 3) continue;  // alpha
+    const ImageSize size = Viewed(sample.whole->size, sample.orientation);
+    const bool gray = sample.whole->layout == PixelLayout::kGray;
+    ASSERT_EQ(got.shape.sides.size(), gray ? 2u : 3u);
+    ASSERT_EQ(got.bytes,
+              NaiveArray(*sample.whole, sample.orientation, {0, 0, size.width, size.height}, gray));
+  }
+}
+
+TEST_F(ArrayDecoderTest, UnchangedIsNotResizedWithAlpha) {
+  const std::vector<uint8_t> png = Padded(MakePng({.color = 6}));
+  const std::vector<uint8_t> webp = Padded(MakeWebp({.alpha = true}));
+  const std::vector<uint8_t> lossless = Padded(MakeWebp({.lossless = true, .alpha = true}));
+  const ArrayRequest resized{.mode = ArrayMode::kUnchanged, .resize = Resize{.size = 9}};
+  EXPECT_EQ(decoder_.Open(Unpadded(png), resized).error().code, Code::kUnimplemented);
+  for (const std::vector<uint8_t>& file : {webp, lossless}) {
+    const Error error = decoder_.Open(Unpadded(file), {.mode = ArrayMode::kUnchanged}).error();
+    EXPECT_EQ(error.code, Code::kUnimplemented);
+    EXPECT_EQ(error.cause, "the alpha of a WebP is not decoded");
+  }
+}
+
+TEST_F(ArrayDecoderTest, TwoAtATime) {
+  ArrayDecoder other({}, budget_);
+  const std::vector<uint8_t> a = Padded(MakeJpeg({.width = 200, .height = 90}));
+  const std::vector<uint8_t> b = Padded(MakeJpeg({.width = 120, .height = 160, .orientation = 6}));
+  const Outcome want_a = Decode(decoder_, Unpadded(a), {}), want_b = Decode(other, Unpadded(b), {});
+  std::vector<uint8_t> got_a(want_a.bytes.size()), got_b(want_b.bytes.size());
+  ASSERT_TRUE(decoder_.Open(Unpadded(a), {}).ok());
+  ASSERT_TRUE(other.Open(Unpadded(b), {}).ok());
+  decoder_.Start(got_a.data());
+  other.Start(got_b.data());
+  while (decoder_.decoding() && other.decoding()) ArrayDecoder::AdvanceBoth(decoder_, other);
+  while (decoder_.decoding()) decoder_.Advance();
+  while (other.decoding()) other.Advance();
+  ASSERT_TRUE(decoder_.Finish().ok());
+  ASSERT_TRUE(other.Finish().ok());
+  EXPECT_EQ(got_a, want_a.bytes);
+  EXPECT_EQ(got_b, want_b.bytes);
+}
+
+TEST_F(ArrayDecoderTest, RefusesWhatCannotBeDone) {
+  const std::vector<uint8_t> file = Padded(MakeJpeg({.width = 100, .height = 60}));
+  const auto error = [&](const ArrayRequest& request) {
+    return Decode(decoder_, Unpadded(file), request).error;
+  };
+  for (const Rect& region : {Rect{0, 0, 0, 5}, Rect{-1, 0, 5, 5}, Rect{96, 0, 5, 5},
+                             Rect{0, 56, 5, 5}, Rect{1, 1, 2147483647, 1}}) {
+    EXPECT_NE(error({.region = region}).find("is not inside the image, which has height 60"),
+              std::string::npos);
+  }
+  // A thin image would become a long one.
+  const std::vector<uint8_t> thin = Padded(MakeJpeg({.width = 2000, .height = 1}));
+  const Error refused = decoder_.Open(Unpadded(thin), {.resize = Resize{.size = 500}}).error();
+  EXPECT_EQ(refused.code, Code::kResourceExhausted);
+  EXPECT_EQ(refused.cause.find("the resized image would be an image of 1000000 × 500"), 0u);
+}
+
+TEST_F(ArrayDecoderTest, DamageIsTheDecodersError) {
+  size_t failed = 0;
+  for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(600)); ++n) {
+    Sample sample = MakeSample(n);
+    RandomStream random({24, 0, n}, 0);
+    std::vector<uint8_t> file(Unpadded(sample.padded).begin(), Unpadded(sample.padded).end());
+    file.resize(file.size() - random.Below(file.size()));
+    file[random.Below(file.size())] ^= 1 << random.Below(8);
+    const std::vector<uint8_t> padded = Padded(file);
+    ImageDecoder plain;
+    const Error want = testing::ErrorOf(plain, padded);
+    const ArrayRequest request{.mode = n % 3 == 1 ? ArrayMode::kGray : ArrayMode::kRgb};
+    const Outcome got = Decode(decoder_, Unpadded(padded), request);
+    ASSERT_EQ(got.error, want.cause.empty() ? "" : want.ToString()) << sample.name;
+    failed += got.error.empty() ? 0 : 1;
+  }
+  EXPECT_GT(failed, 10u);
+}
+
+// The budget is for what is kept beside the array.
+TEST(ArrayDecoder, KeepsToItsBudget) {
+  MemoryBudget none(4096);
+  ArrayDecoder decoder({}, none);
+  const std::vector<uint8_t> file = Padded(MakeJpeg({.width = 1000, .height = 600}));
+  ASSERT_TRUE(decoder.Open(Unpadded(file), {}).ok());
+  std::vector<uint8_t> array(1000 * 600 * 3);
+  EXPECT_EQ(decoder.Decode(array.data()).error().code, Code::kResourceExhausted);
+  EXPECT_LE(none.peak(), 4096u);
+}
+
+}  // namespace
+}  // namespace stoker

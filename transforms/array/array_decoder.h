@@ -1,0 +1,106 @@
+// ArrayDecoder: decodes an image, or a part of it, into an array whose size the image decides.
+// (transforms/plan/ makes rows of one size from images of any.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/buffer.h"
+#include "core/dtype.h"
+#include "core/image.h"
+#include "core/memory_budget.h"
+#include "core/result.h"
+#include "transforms/array/array_sink.h"
+#include "transforms/decode/image_decoder.h"
+#include "transforms/resize/resampler.h"
+#include "transforms/spec/transform.h"
+
+namespace stoker {
+
+enum class ArrayMode : uint8_t {
+  kRgb,        // gray images, too
+  kGray,       // one value for a pixel: ToGray of RGB
+  kUnchanged,  // gray images gray, PNGs with alpha and 16 bits if they have them, all others RGB
+};
+
+// A request for an array of an image. All of it concerns the image as viewed.
+struct ArrayRequest {
+  ArrayMode mode = ArrayMode::kRgb;
+  bool exif_orientation = true;
+  std::optional<Rect> region{};    // the part to decode; none: all of it
+  std::optional<Resize> resize{};  // of the region
+  // The array's type; for kRgb only. kU8: 0…255; kF16, kBF16, kF32: value / 255.
+  DType dtype = DType::kU8;
+  Layout layout = Layout::kNhwc;
+};
+
+// The array: C order, no gaps.
+struct ArrayShape {
+  DType dtype = DType::kU8;    // kU16 of a PNG of 16 bits unchanged
+  std::vector<int64_t> sides;  // {height, width, channels}, {3, height, width}, or gray {height,
+                               // width}
+
+  size_t bytes() const { return BytesOf(dtype, sides); }
+};
+
+// Whole images and regions are decoded into the array without a copy in between, if their
+// orientation is normal; else a window of rows is kept, or all rows to transpose them. Reused from
+// image to image. Not thread-safe.
+class ArrayDecoder {
+ public:
+  // Memory, but not the array's, is charged to `budget`, which must outlive the decoder.
+  ArrayDecoder(const DecodeLimits& limits, MemoryBudget& budget);
+
+  // Reads the header; says what Start will write. `bytes` must stay valid, with kBufferPadding
+  // readable bytes after them, until Finish. Errors: those of ImageDecoder::Open; InvalidArgument
+  // for a region that is empty or not inside the image; ResourceExhausted if the image would be
+  // resized beyond max_pixels or kMaxSidePixels; Unimplemented for an image with alpha, or of 16
+  // bits, that is to be resized unchanged, and for a WebP with alpha unchanged.
+  Result<ArrayShape> Open(std::span<const uint8_t> bytes, const ArrayRequest& request);
+
+  // The same for a decoded image, 1 to kMaxSidePixels on each side, whose pixels must stay valid
+  // until Finish. Reads no byte outside its rows.
+  Result<ArrayShape> Open(const ImageView& image, const ArrayRequest& request);
+
+  // Writes the bytes of the shape to `array`, and no others. Once after each successful Open.
+  // Errors: those of ImageDecoder::Decode; the array's content is then unspecified.
+  Status Decode(void* array);
+
+  // The same in pieces, as ImageDecoder's.
+  void Start(void* array);
+  bool decoding() const { return decoder_.decoding(); }
+  void Advance() { decoder_.Advance(); }
+  static void AdvanceBoth(ArrayDecoder& a, ArrayDecoder& b) {
+    ImageDecoder::AdvanceBoth(a.decoder_, b.decoder_);
+  }
+  Status Finish();
+
+ private:
+  Result<ArrayShape> Prepare(const ImageInfo& info, const ArrayRequest& request);
+  Result<ArrayShape> PrepareSamples(const ImageInfo& info);
+  bool gray() const { return request_.mode == ArrayMode::kGray; }
+  Result<Rect> StartResampling(void* array);
+  Status DecodeSamples(uint8_t* array);
+  size_t Pixels() const;  // of the array
+
+  const DecodeLimits limits_;
+  ImageDecoder decoder_;
+  ArraySink sink_;
+  Resampler resampler_;
+  GrowingBuffer between_;  // RGB of a gray array that is resampled; samples before they are turned
+
+  // Properties of the open image.
+  std::optional<ImageView> pixels_;  // already decoded
+  ArrayRequest request_;
+  Resampling task_;
+  bool resampled_ = false;   // by the resampler; else the sink has the array's pixels
+  size_t sample_bytes_ = 0;  // of a pixel that is decoded unchanged; 0: it has 8-bit gray or RGB
+  uint8_t* gray_ = nullptr;  // the array that is made of between_
+  bool started_ = false;     // the decoder, which must be finished
+  Status status_;            // of Start
+};
+
+}  // namespace stoker

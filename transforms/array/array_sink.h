@@ -1,0 +1,48 @@
+// ArraySink: the RowSink that writes a decoded region into an array of the caller.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/buffer.h"
+#include "core/image.h"
+#include "core/memory_budget.h"
+#include "core/result.h"
+#include "transforms/decode/row_sink.h"
+
+namespace stoker {
+
+// The luma of RGB pixels, as Pillow's convert("L") computes it: (19595 R + 38470 G + 7471 B) /
+// 65536, rounded. `from` and `to` must not overlap.
+void ToGray(const uint8_t* rgb, size_t pixels, uint8_t* gray);
+
+// Decoders write the array's rows themselves where they have its layout; a row of scratch memory,
+// charged to the budget, is used where they have not. Reused from image to image. Not thread-safe.
+class ArraySink final : public RowSink {
+ public:
+  explicit ArraySink(MemoryBudget& budget) : row_(budget) {}
+
+  // Prepares for `region` of the stored image, of which `array` receives height × width × 3 bytes,
+  // or × 1 if `gray`; no other byte is written.
+  void Start(const Rect& region, bool gray, uint8_t* array);
+
+  bool takes_planes() const override { return false; }
+  Status Begin(const DecodedRegion& region) override;
+  MutableImageView Reserve(int rows) override;
+  void Commit(int rows) override;
+
+ private:
+  size_t RowBytes() const;
+  uint8_t* Row() const { return array_ + static_cast<size_t>(next_) * RowBytes(); }
+  bool WritesDirectly() const;
+
+  Rect region_;
+  bool gray_ = false;
+  uint8_t* array_ = nullptr;
+  DecodedRegion source_;
+  int next_ = 0;         // the row to be committed next
+  bool direct_ = false;  // it has been reserved in the array
+  GrowingBuffer row_;    // a row of source_
+};
+
+}  // namespace stoker
