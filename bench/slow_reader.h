@@ -55,6 +55,7 @@ class SlowReader final : public Reader {
 
   size_t Submit(std::span<ReadRequest* const> requests) override;
   size_t Reap(std::span<ReadRequest*> done, bool wait) override;
+  void CloseFiles() override { inner_->CloseFiles(); }
   size_t in_flight() const override { return inner_->in_flight() + held_.size(); }
   size_t capacity() const override { return inner_->capacity(); }
   const char* name() const override { return "slow"; }

@@ -1,6 +1,7 @@
 #include "core/machine.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -148,6 +149,12 @@ uint64_t AvailableMemory(const MachineRoot& root) {
                                  PageCache(folder + "/memory.stat", "total_cache")));
   }
   return bytes;
+}
+
+uint32_t DescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  return static_cast<uint32_t>(std::min<rlim_t>(limit.rlim_cur, UINT32_MAX));
 }
 
 std::optional<CgroupThreads> ThreadsOfCgroup(const MachineRoot& root) {

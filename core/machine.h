@@ -35,6 +35,9 @@ uint64_t DefaultMemory(const MachineRoot& root = {});
 // v1) has a tighter limit.
 uint64_t AvailableMemory(const MachineRoot& root = {});
 
+// How many descriptors this process may have open (RLIMIT_NOFILE).
+uint32_t DescriptorLimit();
+
 // The cgroup pids limit (v2 or v1) that is closest to being reached; it counts threads.
 struct CgroupThreads {
   uint64_t most = 0;

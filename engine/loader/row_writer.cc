@@ -22,6 +22,15 @@ ImageView ImageOf(const Field& field, std::span<const uint8_t> row) {
   return view;
 }
 
+// An error in an image, whose offset is from the image's start. Where the file holds many, the
+// offset in the file says which one it is.
+Error InFile(Error error, const SampleInFlight& sample) {
+  const ReadRequest& read = sample.read;
+  const bool is_part = read.length != kUnknownLength;
+  if (error.offset || is_part) error.offset = read.offset + error.offset.value_or(0);
+  return error;
+}
+
 }  // namespace
 
 RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
@@ -60,12 +69,21 @@ class RowWriter::SampleFeed final : public ImageFeed {
       ++taken_;
       SampleInFlight& sample = writer_.samples_[*index];
       if (sample.read.status.ok()) return Encoded(*index);
-      Done(*index, std::move(sample.read.status));
+      End(*index, std::move(sample.read.status));
     }
     return std::nullopt;
   }
 
   void Done(uint32_t index, Status status) override {
+    if (!status.ok()) status = InFile(std::move(status).error(), writer_.samples_[index]);
+    End(index, std::move(status));
+  }
+
+ private:
+  static constexpr int kMax = 8;
+
+  // Takes a sample that is finished, or could not be read.
+  void End(uint32_t index, Status status) {
     SampleInFlight& sample = writer_.samples_[index];
     if (samples_.MustWait(index, status)) {
       pace_.End(sample.path.times(), NowNanoseconds());
@@ -81,9 +99,6 @@ class RowWriter::SampleFeed final : public ImageFeed {
     samples_.End(index, work, std::move(status), worker_);
     if (writer_.mixer_) since_ = NowNanoseconds();  // time spent on mixing is counted already
   }
-
- private:
-  static constexpr int kMax = 8;
 
   std::optional<uint32_t> Take() {
     if (next_) return std::exchange(next_, std::nullopt);

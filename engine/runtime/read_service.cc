@@ -75,9 +75,14 @@ void ReadService::Serve(ReaderThread& self, Reader& reader) {
   while (true) {
     const uint32_t wakes = wakes_.load(std::memory_order_seq_cst);
     if (generation != generation_.load(std::memory_order_acquire)) {
+      {
+        std::lock_guard lock(mutex_);
+        clients = clients_;
+        generation = generation_.load(std::memory_order_relaxed);
+      }
+      reader.CloseFiles();  // a new client's files may have the paths of an earlier one's
       std::lock_guard lock(mutex_);
-      clients = clients_;
-      self.generation = generation = generation_.load(std::memory_order_relaxed);
+      self.generation = generation;
       changed_.notify_all();
     }
     const size_t pulled = PullAll(clients, turn, requests, reader.capacity() - reader.in_flight());

@@ -42,7 +42,9 @@ class ReadService {
   ReadService(int threads, ReaderFactory factory, const Trace& trace);
   ~ReadService();  // precondition: every client is detached and its requests are finished
 
-  // Starts to pull from `client`. Fails if a reader cannot be made.
+  // Starts to pull from `client`. Fails if a reader cannot be made. Files that readers keep open
+  // are closed first, and again by Detach: a client reads the files that have its paths when it
+  // starts, and none stays open after the last client.
   Status Attach(ReadClient* client);
 
   // After it returns no thread calls Pull of `client` again; for requests pulled before,

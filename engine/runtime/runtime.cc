@@ -117,9 +117,8 @@ Result<std::shared_ptr<Runtime>> RuntimeWithReaders(const RuntimeOptions& given,
   ReaderChoice choice{ReaderKind::kPread, "given by the caller"};
   if (!make_reader) {
     ASSIGN_OR_RETURN(choice, ChooseReader(options.reader, options.reads_in_flight));
-    make_reader = [kind = choice.kind, reads = options.reads_in_flight] {
-      return MakeReader(kind, reads);
-    };
+    make_reader = [kind = choice.kind, reads = options.reads_in_flight,
+                   readers = options.reader_threads] { return MakeReader(kind, reads, readers); };
   }
   ASSIGN_OR_RETURN(Workers workers, MakeWorkers(options));
   options.threads = workers.executor->concurrency();

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/machine.h"
 #include "core/memory_budget.h"
 #include "core/stage_times.h"
 #include "io/readers/plain_read.h"
@@ -28,6 +29,7 @@ constexpr size_t kTrialBytes = 128 << 10;  // about the size of a photograph
 constexpr double kClearlySlower = 1.5;
 
 constexpr uint32_t kMaxReads = 1024;
+constexpr uint32_t kMostFiles = 1024;  // kept open by all readers of the process together
 
 // A file of kTrialBytes in $TMPDIR, removed on destruction.
 class TrialFile {
@@ -126,14 +128,17 @@ Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t reads) {
   return Measure(**uring);
 }
 
-Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads) {
+Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads, int readers) {
   if (reads < 1 || reads > kMaxReads) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = std::to_string(reads) + " reads in flight: from 1 to " +
                           std::to_string(kMaxReads) + " are possible"};
   }
-  if (kind == ReaderKind::kUring) return MakeUringReader(reads);
-  return MakePreadReader(reads);
+  const auto sharing = static_cast<uint32_t>(std::max(readers, 1));
+  if (kind == ReaderKind::kPread) {
+    return MakePreadReader(reads, std::min(kMostFiles, DescriptorLimit() / 8) / sharing);
+  }
+  return MakeUringReader(reads, kMostFiles / sharing);
 }
 
 }  // namespace stoker

@@ -71,7 +71,7 @@ Status Fill(ReadRequest& request, int descriptor, uint64_t expected, const FileC
   return {};
 }
 
-Status ReadOpened(ReadRequest& request, int descriptor, const FileCalls& calls) {
+Status CheckAndFill(ReadRequest& request, int descriptor, const FileCalls& calls) {
   struct stat info {};
   if (const int e = calls.Stat(descriptor, &info); e < 0) {
     return SystemError(-e, "cannot stat", request.path);
@@ -91,20 +91,32 @@ Status ReadOpened(ReadRequest& request, int descriptor, const FileCalls& calls) 
 
 }  // namespace
 
-int FileCalls::Open(const char* path, int flags) const { return OrErrno(open(path, flags)); }
+int FileCalls::Open(const char* path, int flags) const {
+  ++counts_.calls;
+  ++counts_.opens;
+  return OrErrno(open(path, flags));
+}
 
 int FileCalls::Stat(int descriptor, struct stat* info) const {
+  ++counts_.calls;
   return OrErrno(fstat(descriptor, info));
 }
 
 int64_t FileCalls::Read(int descriptor, void* data, size_t bytes, uint64_t offset) const {
+  ++counts_.calls;
   const ssize_t n = pread(descriptor, data, bytes, static_cast<off_t>(offset));
   return n < 0 ? -errno : n;
 }
 
-int FileCalls::SetBlocking(int descriptor) const { return OrErrno(fcntl(descriptor, F_SETFL, 0)); }
+int FileCalls::SetBlocking(int descriptor) const {
+  ++counts_.calls;
+  return OrErrno(fcntl(descriptor, F_SETFL, 0));
+}
 
-int FileCalls::Close(int descriptor) const { return OrErrno(close(descriptor)); }
+int FileCalls::Close(int descriptor) const {
+  ++counts_.calls;
+  return OrErrno(close(descriptor));
+}
 
 Status MakeRoom(GrowingBuffer& buffer, uint64_t bytes, size_t keep) {
   constexpr uint64_t kMax = uint64_t{1} << 46;  // no budget allows more; sums cannot overflow
@@ -118,23 +130,37 @@ Status MakeRoom(GrowingBuffer& buffer, uint64_t bytes, size_t keep) {
   return buffer.Grow(bytes, keep);
 }
 
-void ReadPlainly(ReadRequest& request, const FileCalls& calls) {
-  request.size = 0;
-  request.status = {};
+int OpenToRead(const std::string& path, const FileCalls& calls) {
   int descriptor = 0;
   do {
     // O_NONBLOCK: opening a FIFO would wait for a writer; it has no effect on regular files.
-    descriptor = calls.Open(request.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    descriptor = calls.Open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   } while (descriptor == -EINTR);
-  if (descriptor < 0) {
-    request.status = SystemError(-descriptor, "cannot open", request.path);
-    return;
-  }
-  request.status = ReadOpened(request, descriptor, calls);
+  return descriptor;
+}
+
+void ReadOpened(ReadRequest& request, int descriptor, const FileCalls& calls) {
+  request.size = 0;
+  request.status = descriptor < 0 ? SystemError(-descriptor, "cannot open", request.path)
+                                  : CheckAndFill(request, descriptor, calls);
   if (!request.status.ok() && request.status.error().file.empty()) {
     request.status = Error(request.status.error()).WithFile(request.path);
   }
-  (void)calls.Close(descriptor);  // after reading, close() has no error that matters
+}
+
+bool ReadAgain(ReadRequest& request, int descriptor, const FileCalls& calls) {
+  request.size = 0;
+  request.status = {};
+  if (request.length == 0 || request.length > kMaxUnseen) return false;
+  return MakeRoom(request.buffer, request.length).ok() &&
+         Fill(request, descriptor, request.length, calls).ok();
+}
+
+void ReadPlainly(ReadRequest& request, const FileCalls& calls) {
+  const int descriptor = OpenToRead(request.path, calls);
+  ReadOpened(request, descriptor, calls);
+  // After reading, close() has no error that matters.
+  if (descriptor >= 0) (void)calls.Close(descriptor);
 }
 
 }  // namespace stoker

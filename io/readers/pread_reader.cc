@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "io/readers/plain_files.h"
 #include "io/readers/plain_read.h"
 #include "io/readers/reader.h"
 
@@ -11,12 +12,14 @@ namespace {
 
 class PreadReader final : public Reader {
  public:
-  explicit PreadReader(uint32_t reads) : capacity_(reads) { finished_.reserve(reads); }
+  PreadReader(uint32_t reads, uint32_t files) : capacity_(reads), files_(files, calls_) {
+    finished_.reserve(reads);
+  }
 
   size_t Submit(std::span<ReadRequest* const> requests) override {
     const size_t taken = std::min(requests.size(), capacity_ - finished_.size());
     for (ReadRequest* request : requests.first(taken)) {
-      ReadPlainly(*request, calls_);
+      files_.Read(*request);
       finished_.push_back(request);
     }
     return taken;
@@ -29,6 +32,9 @@ class PreadReader final : public Reader {
     return n;
   }
 
+  void CloseFiles() override { files_.CloseAll(); }
+
+  ReaderCounts counts() const override { return calls_.counts(); }
   size_t in_flight() const override { return finished_.size(); }
   size_t capacity() const override { return capacity_; }
   const char* name() const override { return "pread"; }
@@ -36,13 +42,14 @@ class PreadReader final : public Reader {
  private:
   const size_t capacity_;
   const FileCalls calls_;
+  PlainFiles files_;
   std::vector<ReadRequest*> finished_;
 };
 
 }  // namespace
 
-std::unique_ptr<Reader> MakePreadReader(uint32_t reads) {
-  return std::make_unique<PreadReader>(reads);
+std::unique_ptr<Reader> MakePreadReader(uint32_t reads, uint32_t files) {
+  return std::make_unique<PreadReader>(reads, files);
 }
 
 }  // namespace stoker

@@ -22,7 +22,7 @@ struct ReadRequest {
   // Set by the caller.
   std::string path;                  // keeps its capacity between uses
   uint64_t offset = 0;               // first byte to read
-  uint64_t length = kUnknownLength;  // unknown: to the end of the file
+  uint64_t length = kUnknownLength;  // unknown: to the end of the file, which is one sample
   GrowingBuffer buffer;              // grown as needed, and kept between uses
   void* owner = nullptr;             // for the caller; readers ignore it
 
@@ -31,6 +31,17 @@ struct ReadRequest {
   Status status;      // failure names the file and, where it applies, the offset
 };
 
+// Counts of a reader since it was made.
+struct ReaderCounts {
+  uint64_t calls = 0;  // system calls: entries into the ring; open, stat, read and close
+  uint64_t opens = 0;  // of files
+};
+
+// The files of ranges, whose length is known, hold many samples: a reader keeps them open for their
+// next ranges, by path, and closes the one that was not read for longest when there are too many. A
+// range that an open file does not have is read from the file that has the path now, once. So a
+// file that is replaced or removed is read as it was until CloseFiles.
+//
 // Used by a single thread throughout: the ring belongs to the thread that made it (on another,
 // reads still succeed, one by one).
 class Reader {
@@ -55,6 +66,11 @@ class Reader {
   // other reads have finished (one that delivers the requested length may be read).
   virtual size_t Reap(std::span<ReadRequest*> done, bool wait) = 0;
 
+  // Closes the files that it keeps open; those with reads in flight, once these have finished.
+  virtual void CloseFiles() {}
+
+  virtual ReaderCounts counts() const { return {}; }
+
   virtual size_t in_flight() const = 0;  // submitted and not yet reaped
   virtual size_t capacity() const = 0;   // limit on requests in flight
   virtual const char* name() const = 0;  // "uring", "pread"
@@ -66,9 +82,15 @@ class Reader {
 // probed ring is as deep as the real one will be.
 Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t reads = 32);
 
-// `reads`: limit on reads in flight, 1 to 1024.
-Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads);  // not kAuto
-std::unique_ptr<Reader> MakePreadReader(uint32_t reads);
-Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t reads);
+// `reads`: limit on reads in flight, 1 to 1024. `readers`: how many the Runtime has; together they
+// keep up to 1,024 files open. Those of pread are descriptors of the process, so they keep at most
+// an eighth of the limit of open files (RLIMIT_NOFILE).
+Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads,
+                                           int readers = 1);  // not kAuto
+// `files`: how many files are kept open. A ring's are no descriptors of the process, but the limit
+// of open files is also that of the ring's table, which holds one for each read in flight, too: it
+// keeps fewer if need be.
+std::unique_ptr<Reader> MakePreadReader(uint32_t reads, uint32_t files = 64);
+Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t reads, uint32_t files = 64);
 
 }  // namespace stoker

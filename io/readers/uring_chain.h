@@ -1,10 +1,11 @@
-// The state of one file in the ring: open → read → probe → close, four operations linked in the
-// kernel. A pure state machine: it sees results and makes no calls.
+// The state of one read in the ring: open → read → probe → close, up to four operations linked in
+// the kernel. A pure state machine: it sees results and makes no calls.
 //
 // The file's size is not known when the chain is submitted. `read` requests as much as the buffer
 // holds, from the file's start; `probe` requests one more byte, from where `read` stopped. If that
 // byte does not exist, the whole file has been read: this distinguishes the end of the file from a
-// short read without a stat. A read of known length needs no probe.
+// short read without a stat. A read of known length needs no probe. A file that is kept open is
+// opened once and not closed.
 //
 // Links: open → read is soft, so that a failed open cancels the rest and no read meets a stale
 // descriptor. The others are hard: a soft link breaks on a short read, which is the usual case
@@ -14,14 +15,53 @@
 // start by ReadPlainly, which decides.
 #pragma once
 
+#include <array>
 #include <cstdint>
-
-#include "io/sources/source.h"
 
 namespace stoker {
 
 enum class ChainStep : uint8_t { kOpen, kRead, kProbe, kClose };
-inline constexpr uint32_t kChainSteps = 4;
+inline constexpr std::array kAllSteps = {ChainStep::kOpen, ChainStep::kRead, ChainStep::kProbe,
+                                         ChainStep::kClose};
+inline constexpr uint32_t kChainSteps = kAllSteps.size();
+
+enum class ChainKind : uint8_t {
+  kFile,   // open → read → probe → close: a whole file, of unknown length
+  kRange,  // open → read → close: a length that is known, as in the next two
+  kFirst,  // open → read: of a file that is kept open from now on
+  kNext,   // read: of a file that has been kept open
+};
+
+// Whether a chain has this step.
+constexpr bool Has(ChainKind kind, ChainStep step) {
+  switch (step) {
+    case ChainStep::kOpen:
+      return kind != ChainKind::kNext;
+    case ChainStep::kRead:
+      return true;
+    case ChainStep::kProbe:
+      return kind == ChainKind::kFile;
+    case ChainStep::kClose:
+      return kind == ChainKind::kFile || kind == ChainKind::kRange;
+  }
+  return false;
+}
+
+// How many steps a chain has. It is not computed from Has: GCC 12 vectorizes such a sum at -O3 and
+// gets it wrong (it adds the masks of four comparisons, 255 each).
+constexpr uint8_t StepsIn(ChainKind kind) {
+  switch (kind) {
+    case ChainKind::kFile:
+      return 4;
+    case ChainKind::kRange:
+      return 3;
+    case ChainKind::kFirst:
+      return 2;
+    case ChainKind::kNext:
+      return 1;
+  }
+  return 0;
+}
 
 class Chain {
  public:
@@ -36,16 +76,16 @@ class Chain {
   void Decline() { state_ = State::kUnclear; }
 
   // The chain is sent to the kernel; its read requests `asked` bytes, asked > 0.
-  void Begin(uint32_t asked, bool length_known) {
+  void Begin(uint32_t asked, ChainKind kind) {
     *this = Chain();
     state_ = State::kInKernel;
     asked_ = asked;
-    known_ = length_known;
-    missing_ = kChainSteps;
-    if (length_known) OnCompletion(ChainStep::kProbe, 0);  // not sent
+    kind_ = kind;
+    opened_ = !Has(kind, ChainStep::kOpen);
+    missing_ = StepsIn(kind);
   }
 
-  // The result of one step, in any order, each once. Steps that the kernel did not take or
+  // The result of one of its steps, in any order, each once. Steps that the kernel did not take or
   // cancelled count as -ECANCELED.
   void OnCompletion(ChainStep step, int32_t result) {
     if (step == ChainStep::kOpen) opened_ = result >= 0;
@@ -56,6 +96,7 @@ class Chain {
   }
 
   State state() const { return state_; }
+  ChainKind kind() const { return kind_; }
   uint32_t size() const { return static_cast<uint32_t>(read_); }  // precondition: kWhole
 
  private:
@@ -63,13 +104,13 @@ class Chain {
     // No bytes: an empty file, or a FIFO or device without data. stat tells them apart.
     if (!opened_ || read_ <= 0) return State::kUnclear;
     const bool full = static_cast<uint32_t>(read_) == asked_;
-    if (probe_ == 0) return known_ && !full ? State::kUnclear : State::kWhole;
+    if (probe_ == 0) return kind_ != ChainKind::kFile && !full ? State::kUnclear : State::kWhole;
     return probe_ == 1 && full ? State::kLarger : State::kUnclear;
   }
 
   State state_ = State::kUnclear;
   bool opened_ = false;
-  bool known_ = false;
+  ChainKind kind_ = ChainKind::kFile;
   uint8_t missing_ = 0;
   uint32_t asked_ = 0;
   int32_t read_ = 0;

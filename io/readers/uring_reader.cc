@@ -10,10 +10,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <ranges>
+#include <utility>
 #include <vector>
 
+#include "core/machine.h"
 #include "core/stage_times.h"
 #include "core/try.h"
+#include "io/readers/kept_files.h"
 #include "io/readers/plain_read.h"
 #include "io/readers/reader.h"
 #include "io/readers/uring_chain.h"
@@ -25,14 +29,15 @@ namespace {
 
 constexpr uint64_t kCancellation = ~uint64_t{0};  // user_data of operations outside a chain
 constexpr uint64_t kMaxPerRead = 0x7ffff000;      // bytes; the kernel's own limit
-constexpr uint64_t kMaxUnseen = 64 << 20;         // known lengths beyond it: see Start
 constexpr int64_t kPatienceNs = 500'000'000;
 constexpr int64_t kLongestWaitNs = 50'000'000;
 constexpr int64_t kPatienceAtEndNs = 10'000'000;
 
-// One file in flight. Its index is its direct descriptor and, with the step, its user_data.
+// One read in flight. Its index is its user_data, with the step, and, unless its file is kept open,
+// its direct descriptor.
 struct Flight {
   ReadRequest* request = nullptr;
+  KeptFile* file = nullptr;  // null: the file is not kept open
   Chain chain;
   bool enlarged = false;  // the buffer has already been grown to the file's size
   char probe = 0;         // receives the byte of the probe; never read
@@ -49,7 +54,8 @@ void Tag(io_uring_sqe* sqe, uint32_t index, ChainStep step, unsigned flags) {
 
 class UringReader final : public Reader {
  public:
-  explicit UringReader(uint32_t reads) : flights_(reads), process_(getpid()) {
+  UringReader(uint32_t reads, uint32_t files)
+      : flights_(reads), most_files_(files), files_(files), process_(getpid()) {
     for (auto* indices : {&free_, &queued_, &finished_, &larger_}) indices->reserve(reads);
     for (uint32_t i = reads; i > 0; --i) free_.push_back(i - 1);
   }
@@ -58,18 +64,23 @@ class UringReader final : public Reader {
 
   size_t Submit(std::span<ReadRequest* const> requests) override;
   size_t Reap(std::span<ReadRequest*> done, bool wait) override;
+  void CloseFiles() override;
+  ReaderCounts counts() const override;
   size_t in_flight() const override { return flights_.size() - free_.size(); }
   size_t capacity() const override { return flights_.size(); }
   const char* name() const override { return "uring"; }
 
  private:
   void Start(uint32_t index);
-  void Queue(uint32_t index);
+  ChainKind ChooseKind(Flight& flight);
+  void Queue(uint32_t index, ChainKind kind);
   void SendQueued();
   unsigned Send();
   ReadRequest* Deliver(const Flight& flight);
   void Collect();
   void Complete(uint32_t index, ChainStep step, int32_t result);
+  void EndKept(Flight& flight);
+  void CloseKept(KeptFile& file);
   bool Enlarge(Flight& flight);
   void Wait(int64_t longest_ns);
   void CancelWhatIsNoFile();
@@ -79,17 +90,21 @@ class UringReader final : public Reader {
   io_uring ring_{};
   bool open_ = false;
   std::vector<Flight> flights_;
+  const uint32_t most_files_;
+  KeptFiles files_;  // a slot's direct descriptor follows those of the flights
   // Indices of flights. A flight that is in none of these lists is in the kernel.
   std::vector<uint32_t> free_;
   std::vector<uint32_t> queued_;    // in the submission queue, in its order
   std::vector<uint32_t> finished_;  // to be returned by Reap
   std::vector<uint32_t> larger_;    // to be sent again with a larger buffer
   uint64_t waiting_since_ = 0;      // in NowNanoseconds
+  ReaderCounts counts_;             // of the ring
+  const FileCalls calls_;           // of ReadPlainly
   const pid_t process_;
 };
 
 Status UringReader::Open() {
-  Status ready = SetUpRing(ring_, static_cast<uint32_t>(capacity()));
+  Status ready = SetUpRing(ring_, static_cast<uint32_t>(capacity()), most_files_);
   open_ = ready.ok();
   return ready;
 }
@@ -127,11 +142,10 @@ void UringReader::Start(uint32_t index) {
   ReadRequest& request = *flight.request;
   request.size = 0;
   request.status = {};
+  flight.file = nullptr;
   flight.enlarged = false;
   bool fits = false;
   if (request.length != kUnknownLength) {
-    // A length from a damaged index must not claim the whole budget: ReadPlainly checks the file's
-    // size before it requests so much.
     fits = request.length > 0 && request.length <= kMaxUnseen &&
            request.offset <= static_cast<uint64_t>(INT64_MAX) - request.length &&
            MakeRoom(request.buffer, request.length).ok();
@@ -141,44 +155,67 @@ void UringReader::Start(uint32_t index) {
            (request.buffer.capacity() > 0 || MakeRoom(request.buffer, kFirstBufferBytes).ok());
   }
   if (fits) {
-    Queue(index);
+    Queue(index, ChooseKind(flight));
   } else {
     flight.chain.Decline();
     finished_.push_back(index);
   }
 }
 
-void UringReader::Queue(uint32_t index) {
+// The first read of a file that is to be kept open opens it. Reads that come before it has done so
+// open the file for themselves, and so do those for which there is no slot.
+ChainKind UringReader::ChooseKind(Flight& flight) {
+  const ReadRequest& request = *flight.request;
+  if (request.length == kUnknownLength) return ChainKind::kFile;
+  KeptFile* file = files_.Find(request.path);
+  if (file != nullptr && !file->open) return ChainKind::kRange;
+  const ChainKind kind = file != nullptr ? ChainKind::kNext : ChainKind::kFirst;
+  if (file == nullptr) file = files_.Take(request.path);
+  if (file == nullptr) return ChainKind::kRange;
+  ++file->reads;
+  flight.file = file;
+  return kind;
+}
+
+void UringReader::Queue(uint32_t index, ChainKind kind) {
   Flight& flight = flights_[index];
   const ReadRequest& request = *flight.request;
-  const bool known = request.length != kUnknownLength;
+  const bool known = kind != ChainKind::kFile;
   const auto asked = static_cast<uint32_t>(
       std::min(known ? request.length : request.buffer.capacity(), kMaxPerRead));
-  const auto slot = static_cast<int>(index);
+  const uint32_t slot =
+      flight.file != nullptr ? static_cast<uint32_t>(capacity()) + flight.file->slot : index;
+  const auto file = static_cast<int>(slot);
   constexpr unsigned kHardLink = IOSQE_FIXED_FILE | IOSQE_IO_HARDLINK;
   constexpr uint64_t kFromPosition = ~uint64_t{0};
-  flight.chain.Begin(asked, known);
+  flight.chain.Begin(asked, kind);
 
   // Without O_NONBLOCK, although a FIFO may then block (see Wait): with it, file systems that
   // cannot read without blocking would refuse every read with EAGAIN.
-  io_uring_sqe* sqe = io_uring_get_sqe(&ring_);  // never null: the queue has room for every chain
-  io_uring_prep_openat_direct(sqe, AT_FDCWD, request.path.c_str(), O_RDONLY | O_NOCTTY, 0, index);
-  Tag(sqe, index, ChainStep::kOpen, IOSQE_IO_LINK);
-
-  sqe = io_uring_get_sqe(&ring_);
-  io_uring_prep_read(sqe, slot, request.buffer.data(), asked,
-                     known ? request.offset : kFromPosition);
-  Tag(sqe, index, ChainStep::kRead, kHardLink);
-
-  if (!known) {
+  io_uring_sqe* sqe = nullptr;  // never after get_sqe: the queue has room for every chain
+  if (Has(kind, ChainStep::kOpen)) {
+    ++counts_.opens;
     sqe = io_uring_get_sqe(&ring_);
-    io_uring_prep_read(sqe, slot, &flight.probe, sizeof(flight.probe), kFromPosition);
-    Tag(sqe, index, ChainStep::kProbe, kHardLink);
+    io_uring_prep_openat_direct(sqe, AT_FDCWD, request.path.c_str(), O_RDONLY | O_NOCTTY, 0, slot);
+    Tag(sqe, index, ChainStep::kOpen, IOSQE_IO_LINK);
   }
 
   sqe = io_uring_get_sqe(&ring_);
-  io_uring_prep_close_direct(sqe, index);
-  Tag(sqe, index, ChainStep::kClose, 0);
+  io_uring_prep_read(sqe, file, request.buffer.data(), asked,
+                     known ? request.offset : kFromPosition);
+  Tag(sqe, index, ChainStep::kRead, Has(kind, ChainStep::kClose) ? kHardLink : IOSQE_FIXED_FILE);
+
+  if (Has(kind, ChainStep::kProbe)) {
+    sqe = io_uring_get_sqe(&ring_);
+    io_uring_prep_read(sqe, file, &flight.probe, sizeof(flight.probe), kFromPosition);
+    Tag(sqe, index, ChainStep::kProbe, kHardLink);
+  }
+
+  if (Has(kind, ChainStep::kClose)) {
+    sqe = io_uring_get_sqe(&ring_);
+    io_uring_prep_close_direct(sqe, slot);
+    Tag(sqe, index, ChainStep::kClose, 0);
+  }
   queued_.push_back(index);
 }
 
@@ -188,10 +225,9 @@ void UringReader::SendQueued() {
   if (queued_.empty()) return;
   unsigned left = Send();
   for (auto index = queued_.rbegin(); left > 0; ++index) {
-    const bool known = flights_[*index].request->length != kUnknownLength;
-    for (ChainStep step :
-         {ChainStep::kClose, ChainStep::kProbe, ChainStep::kRead, ChainStep::kOpen}) {
-      if (left == 0 || (step == ChainStep::kProbe && known)) continue;
+    const ChainKind kind = flights_[*index].chain.kind();
+    for (const ChainStep step : std::views::reverse(kAllSteps)) {
+      if (left == 0 || !Has(kind, step)) continue;
       Complete(*index, step, -ECANCELED);
       --left;
     }
@@ -203,6 +239,7 @@ void UringReader::SendQueued() {
 unsigned UringReader::Send() {
   int n = 0;
   do {
+    ++counts_.calls;
     n = io_uring_submit(&ring_);
   } while (n == -EINTR || (n > 0 && io_uring_sq_ready(&ring_) > 0));
   const unsigned left = io_uring_sq_ready(&ring_);
@@ -219,6 +256,7 @@ size_t UringReader::Reap(std::span<ReadRequest*> done, bool wait) {
   Collect();
   if (finished_.empty() &&
       (__atomic_load_n(ring_.sq.kflags, __ATOMIC_RELAXED) & IORING_SQ_TASKRUN) != 0) {
+    ++counts_.calls;
     (void)io_uring_get_events(&ring_);
     Collect();
   }
@@ -239,7 +277,7 @@ ReadRequest* UringReader::Deliver(const Flight& flight) {
   if (flight.chain.state() == Chain::State::kWhole) {
     flight.request->size = flight.chain.size();
   } else {
-    ReadPlainly(*flight.request);  // it also words the error
+    ReadPlainly(*flight.request, calls_);  // it also words the error
   }
   return flight.request;
 }
@@ -257,7 +295,7 @@ void UringReader::Collect() {
   }
   io_uring_cq_advance(&ring_, n);
   if (n > 0) waiting_since_ = NowNanoseconds();
-  for (uint32_t index : larger_) Queue(index);
+  for (uint32_t index : larger_) Queue(index, ChainKind::kFile);
   larger_.clear();
   SendQueued();
 }
@@ -266,11 +304,43 @@ void UringReader::Complete(uint32_t index, ChainStep step, int32_t result) {
   Flight& flight = flights_[index];
   flight.chain.OnCompletion(step, result);
   if (flight.chain.state() == Chain::State::kInKernel) return;
+  if (flight.file != nullptr) EndKept(flight);
   if (flight.chain.state() == Chain::State::kLarger && Enlarge(flight)) {
     larger_.push_back(index);
   } else {
     finished_.push_back(index);
   }
+}
+
+// A file that did not give the whole range is not kept: ReadPlainly opens what has its path now.
+void UringReader::EndKept(Flight& flight) {
+  KeptFile& file = *std::exchange(flight.file, nullptr);
+  --file.reads;
+  if (flight.chain.state() == Chain::State::kWhole) {
+    file.open = true;
+  } else {
+    files_.Drop(file);
+  }
+  if (!file.kept && file.reads == 0) CloseKept(file);
+}
+
+// Only now and then: a file that makes room for another is closed by the open of that one.
+void UringReader::CloseKept(KeptFile& file) {
+  file.open = false;
+  constexpr int kNothing = -1;
+  (void)io_uring_register_files_update(&ring_, static_cast<unsigned>(capacity()) + file.slot,
+                                       &kNothing, 1);
+}
+
+ReaderCounts UringReader::counts() const {
+  const ReaderCounts& plain = calls_.counts();
+  return {counts_.calls + plain.calls, counts_.opens + plain.opens};
+}
+
+void UringReader::CloseFiles() {
+  files_.DropAll([this](KeptFile& file) {
+    if (file.open) CloseKept(file);
+  });
 }
 
 // Once per request: a file that has outgrown the buffer again is read plainly.
@@ -287,6 +357,7 @@ bool UringReader::Enlarge(Flight& flight) {
 void UringReader::Wait(int64_t longest_ns) {
   io_uring_cqe* first = nullptr;
   __kernel_timespec longest{0, longest_ns};
+  ++counts_.calls;
   (void)io_uring_submit_and_wait_timeout(&ring_, &first, 1, &longest, nullptr);
   // Measured by the clock, not by the call's result: signals may keep ending it early.
   const uint64_t now = NowNanoseconds();
@@ -300,6 +371,7 @@ void UringReader::Wait(int64_t longest_ns) {
 void UringReader::CancelWhatIsNoFile() {
   for (uint32_t i = 0; i < flights_.size(); ++i) {
     if (flights_[i].chain.state() != Chain::State::kInKernel) continue;
+    if (flights_[i].chain.kind() == ChainKind::kNext) continue;  // known to be a file
     struct stat info {};
     if (stat(flights_[i].request->path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) continue;
     for (ChainStep step : {ChainStep::kOpen, ChainStep::kRead, ChainStep::kProbe}) {
@@ -317,8 +389,10 @@ void UringReader::Cancel(uint64_t user_data, unsigned flags) {
 
 }  // namespace
 
-Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t reads) {
-  auto reader = std::make_unique<UringReader>(reads);
+Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t reads, uint32_t files) {
+  const uint32_t limit = DescriptorLimit();
+  const uint32_t room = limit - std::min(limit, reads);
+  auto reader = std::make_unique<UringReader>(reads, std::min(files, room));
   TRY(reader->Open());
   return std::unique_ptr<Reader>(std::move(reader));
 }

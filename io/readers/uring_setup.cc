@@ -79,7 +79,7 @@ int OpenRing(io_uring& ring, uint32_t reads) {
   return io_uring_queue_init(reads * kChainSteps, &ring, kFlags);
 }
 
-Status CheckAndRegister(io_uring& ring, uint32_t reads) {
+Status CheckAndRegister(io_uring& ring, uint32_t reads, uint32_t files) {
   for (const Need& need : kFeatures) {
     if ((ring.features & need.what) == 0) return Lacks(need.name, need.since);
   }
@@ -92,7 +92,7 @@ Status CheckAndRegister(io_uring& ring, uint32_t reads) {
   io_uring_free_probe(probe);
   if (missing != nullptr) return Lacks(missing->name, missing->since);
 
-  const int e = io_uring_register_files_sparse(&ring, reads);
+  const int e = io_uring_register_files_sparse(&ring, reads + files);
   if (e == -EMFILE) {
     return Error{.code = Code::kResourceExhausted,
                  .cause = "the limit of open files is below the " + std::to_string(reads) +
@@ -106,9 +106,9 @@ Status CheckAndRegister(io_uring& ring, uint32_t reads) {
 
 }  // namespace
 
-Status SetUpRing(io_uring& ring, uint32_t reads) {
+Status SetUpRing(io_uring& ring, uint32_t reads, uint32_t files) {
   if (const int e = OpenRing(ring, reads); e < 0) return SetupError(-e);
-  Status ready = CheckAndRegister(ring, reads);
+  Status ready = CheckAndRegister(ring, reads, files);
   if (!ready.ok()) io_uring_queue_exit(&ring);
   return ready;
 }

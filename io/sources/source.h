@@ -17,7 +17,7 @@ namespace stoker {
 inline constexpr uint64_t kUnknownLength = ~uint64_t{0};
 inline constexpr int64_t kNoLabel = -1;  // the label of each sample, if samples have no labels
 
-// Where the bytes of one sample are.
+// The part of a file that holds one sample. A known length says that the file may hold others.
 struct ByteRange {
   uint32_t file = 0;                 // the source turns it into a path
   uint64_t offset = 0;               // of the first byte

@@ -128,6 +128,19 @@ TEST_P(ReaderChangeTest, AllocatesNothingWhenWarm) {
   for (const ReadRequest& r : requests) EXPECT_EQ(r.size, 100'000u);
 }
 
+TEST_P(ReaderChangeTest, AllocatesNothingForRangesWhenWarm) {
+  const std::string path = folder.Write("f", Pattern(100'000));
+  for (uint32_t i = 0; i < kDepth; ++i) {
+    requests[i].offset = 1000 * i;
+    requests[i].length = 5000;
+  }
+  ReadAll(path);
+  const uint64_t before = testing::AllocationsSoFar();
+  for (int round = 0; round < 50; ++round) ReadAll(path);
+  EXPECT_EQ(testing::AllocationsSoFar() - before, 0u);
+  for (const ReadRequest& r : requests) EXPECT_EQ(r.size, 5000u);
+}
+
 // How many read calls this process has made; the ring's reads are not among them.
 uint64_t ReadCallsSoFar() {
   std::ifstream io("/proc/self/io");

@@ -19,9 +19,12 @@ class ReaderFixture : public ::testing::TestWithParam<ReaderKind> {
  protected:
   void SetUp() override { Make(8); }
 
-  void Make(uint32_t depth) {
+  // `files`: how many it keeps open.
+  void Make(uint32_t depth, uint32_t files = 64) {
     reader.reset();
-    Result<std::unique_ptr<Reader>> made = MakeReader(GetParam(), depth);
+    Result<std::unique_ptr<Reader>> made = GetParam() == ReaderKind::kUring
+                                               ? MakeUringReader(depth, files)
+                                               : MakePreadReader(depth, files);
     if (!made.ok()) {
       ASSERT_EQ(GetParam(), ReaderKind::kUring) << made.error().ToString();
       GTEST_SKIP() << made.error().ToString();

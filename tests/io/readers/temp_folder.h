@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace stoker::testing {
@@ -28,6 +29,24 @@ class TempFolder {
   }
 
   std::string Path(const std::string& name) const { return (path_ / name).string(); }
+
+  // How many files of the folder are open: descriptors of the process, and those of its rings.
+  size_t OpenFiles() const {
+    const std::string below = Path("");
+    size_t n = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code gone;
+      const std::string path = std::filesystem::read_symlink(entry.path(), gone).string();
+      n += path.starts_with(below) ? 1 : 0;
+    }
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+      std::ifstream info(entry.path());
+      for (std::string line; std::getline(info, line);) {
+        n += line.find(below) != std::string::npos ? 1 : 0;
+      }
+    }
+    return n;
+  }
 
   // Writes a file and returns its path.
   std::string Write(const std::string& name, const std::vector<uint8_t>& bytes) const {
