@@ -7,6 +7,7 @@
 
 #include "bindings/cli/arguments.h"
 #include "bindings/cli/bench/live_view.h"
+#include "bindings/cli/bench/read_runner.h"
 #include "bindings/cli/bench/report.h"
 #include "bindings/cli/bench/runner.h"
 #include "bindings/cli/command.h"
@@ -42,6 +43,7 @@ struct BenchArguments {
   int64_t buffers = DeviceOptions().buffers;
   double step_ms = 0;
   bool cold = false;
+  bool read_only = false;
   bool digest = false;
   bool json = false;
   bool live = false;
@@ -53,6 +55,7 @@ constexpr const char* kBenchFooter = R"(Examples:
   stoker bench photos
   stoker bench photos --transform eval --epochs 3 --threads 4
   stoker bench photos --cold --reader uring --json | jq .images_per_second
+  stoker bench photos --read-only --cold
 
 The figures (docs/cli.md says how each is measured):
   throughput      images delivered per second, from the first request for a batch to the last batch
@@ -98,6 +101,14 @@ Status CheckTogether(const BenchArguments& given) {
   if (given.device.empty() && given.step_ms != 0) {
     return Error{.code = Code::kInvalidArgument, .cause = "--step-ms needs --device"};
   }
+  const bool of_batches = !given.device.empty() || given.digest || given.live ||
+                          !given.trace.empty() || !given.prometheus.empty();
+  if (given.read_only && of_batches) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause =
+                     "--read-only makes no batches: --device, --digest, --live, --trace and "
+                     "--prometheus have nothing to tell"};
+  }
   return {};
 }
 
@@ -136,7 +147,7 @@ BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
   return options;
 }
 
-Result<BenchReport> Measure(const BenchArguments& given) {
+Result<BenchOptions> OptionsOf(const BenchArguments& given) {
   ASSIGN_OR_RETURN(Recipe recipe, RecipeOf(given.recipe));
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
                    OpenSource("image_folder",
@@ -145,6 +156,11 @@ Result<BenchReport> Measure(const BenchArguments& given) {
   ASSIGN_OR_RETURN(std::optional<DeviceBench> device, DeviceOf(given));
   BenchOptions options = OptionsOf(given, std::move(recipe), std::move(source));
   options.device = std::move(device);
+  return options;
+}
+
+Result<BenchReport> Measure(const BenchArguments& given) {
+  ASSIGN_OR_RETURN(const BenchOptions options, OptionsOf(given));
   ProgressBar bar;
   LiveView view;
   const InterruptGuard interrupt;
@@ -163,6 +179,22 @@ Result<BenchReport> Measure(const BenchArguments& given) {
   });
 }
 
+Result<int> BenchReads(const BenchArguments& given) {
+  ASSIGN_OR_RETURN(const BenchOptions options, OptionsOf(given));
+  ProgressBar bar;
+  const InterruptGuard interrupt;
+  const auto keep_going = [&](const ReadProgress& progress) {
+    if (bar.Due()) {
+      bar.Show(progress.samples, progress.samples_total,
+               fmt::format("{} samples", progress.samples));
+    }
+    return !interrupt.interrupted();
+  };
+  ASSIGN_OR_RETURN(const ReadReport report, RunReadBench(options, keep_going));
+  TRY(Print(given.json ? ReadReportJson(report) + "\n" : ReadReportText(report)));
+  return report.interrupted ? InterruptedExitCode() : kExitOk;
+}
+
 std::string TraceText(const TraceSummary& trace) {
   std::string text = fmt::format("\n  trace          {}: {} {}", trace.path, trace.events,
                                  Plural(trace.events, "event", "events"));
@@ -172,6 +204,7 @@ std::string TraceText(const TraceSummary& trace) {
 
 Result<int> TryBenchCommand(const BenchArguments& given) {
   TRY(CheckTogether(given));
+  if (given.read_only) return BenchReads(given);
   if (!given.prometheus.empty()) {  // checked before the run, too
     TRY(CheckCanWrite(given.prometheus));
   }
@@ -228,6 +261,9 @@ void AddMachineOptions(CLI::App& command, BenchArguments& given) {
   command.add_flag("--cold", given.cold,
                    "drop each file from the page cache before each\n"
                    "epoch (posix_fadvise: needs no privilege; names\nand inodes stay cached)");
+  command.add_flag("--read-only", given.read_only,
+                   "read the files and throw their bytes away, to see\n"
+                   "what storage and reader give without decoding");
   command.add_flag("--json", given.json,
                    "print one JSON object on stdout and nothing else;\n{\"error\": …} on failure");
   command

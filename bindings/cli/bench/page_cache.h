@@ -1,7 +1,8 @@
-// Cold reads, for measuring.
+// Finds out what the page cache holds, for measuring.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/result.h"
 #include "io/sources/source.h"
@@ -13,6 +14,10 @@ namespace stoker {
 // inodes stay cached, and so do pages that another process has mapped. Fails with the first file
 // that cannot be opened.
 Status DropFromPageCache(const SampleSource& source);
+
+// The part of the samples' bytes that is in the page cache, from 0 to 1, by up to `most` samples at
+// equal distances. None if the kernel does not say: it tells only who may write a file.
+std::optional<double> CachedShare(const SampleSource& source, uint64_t most = 1000);
 
 // Bytes that the kernel has fetched from storage for this process so far (/proc/self/io), without
 // those from the page cache. 0 if the kernel does not say.
