@@ -3,6 +3,7 @@
 #include <pybind11/numpy.h>
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +16,15 @@ py::dtype NumPyType(DType dtype) {
     return py::dtype::from_args(py::module_::import("ml_dtypes").attr("bfloat16"));
   }
   return py::dtype(NameOf(dtype));
+}
+
+DType DTypeOf(const py::array& array) {
+  const auto name = py::str(array.dtype().attr("name")).cast<std::string>();
+  auto dtype = DType::kBool;
+  while (dtype < DType::kF64 && name != NameOf(dtype)) {
+    dtype = static_cast<DType>(static_cast<int>(dtype) + 1);
+  }
+  return dtype;
 }
 
 py::object ArrayOver(DType dtype, const std::vector<int64_t>& shape, const void* data,

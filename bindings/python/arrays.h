@@ -12,6 +12,7 @@
 #include "io/sources/source.h"
 
 namespace pybind11 {
+class array;
 class dtype;
 class list;
 class object;
@@ -21,6 +22,9 @@ namespace stoker::python {
 
 // NumPy's dtypes, and ml_dtypes' bfloat16. With the GIL held; throws if Python cannot import it.
 pybind11::dtype NumPyType(DType dtype);
+
+// The type of an array's elements. Precondition: stoker has it.
+DType DTypeOf(const pybind11::array& array);
 
 // A column as an array: writable, C order, 64-byte aligned, no copy. The array (and every view of
 // it) keeps its own memory alive, and nothing else of the batch. Releasing it needs no GIL and may

@@ -54,6 +54,7 @@ class DeviceLoaderHandle {
   }
 
   void Stop() const {
+    stoker::python::Check(CheckNoCall("closed"));
     *closed_ = true;
     if (on_cpu_) return;  // the loader itself is used
     const WithoutGil released;
@@ -62,7 +63,7 @@ class DeviceLoaderHandle {
 
   py::dict Stats() const;
   std::string Prometheus(const std::string& name) const {
-    return PrometheusText(loader_->Stats(), name);
+    return PrometheusText(StatsNow(*loader_), name);
   }
   Looks NewLooks() const { return Looks(loader_); }
   const std::string& device() const { return device_; }
@@ -92,9 +93,12 @@ class DeviceLoaderHandle {
 };
 
 py::dict DeviceLoaderHandle::Stats() const {
-  py::dict all = StatsOf(loader_->Stats());
+  py::dict all = StatsOf(StatsNow(*loader_));
   if (on_cpu_) return all;
-  const StagerStats stats = loader_->StageStats();
+  const StagerStats stats = [this] {
+    const WithoutGil released;
+    return loader_->StageStats();
+  }();
   const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) / 1e9; };
   all["device"] = device_;
   all["device_bytes"] = stats.device_bytes;

@@ -101,6 +101,7 @@ std::optional<py::tuple> IteratorHandle::Next() {
 }
 
 void IteratorHandle::Seek(uint64_t epoch, uint64_t index) {
+  Check(CheckNoCall("moved"));
   Status status;
   {
     const WithoutGil released;

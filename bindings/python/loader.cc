@@ -54,6 +54,7 @@ std::unique_ptr<IteratorHandle> LoaderHandle::Iterate(std::optional<uint64_t> ep
 }
 
 void LoaderHandle::Stop() const {
+  Check(CheckNoCall("closed"));
   const WithoutGil released;
   loader_->Stop();
 }
@@ -114,6 +115,11 @@ void AddSettings(const LoaderStats& stats, py::dict& all) {
 
 }  // namespace
 
+LoaderStats StatsNow(const Loader& loader) {
+  const WithoutGil released;
+  return loader.Stats();
+}
+
 py::dict StatsOf(const LoaderStats& stats) {
   py::dict all;
   all["samples"] = stats.samples;
@@ -155,11 +161,11 @@ void AddLoader(py::module_& module) {
       .def("iterate", &LoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
       .def("stop", &LoaderHandle::Stop)
       .def("sample_ids", &SampleIdsOf, py::arg("epoch"), py::arg("batch"))
-      .def("stats", [](const LoaderHandle& self) { return StatsOf(self.loader()->Stats()); })
+      .def("stats", [](const LoaderHandle& self) { return StatsOf(StatsNow(*self.loader())); })
       .def(
           "prometheus",
           [](const LoaderHandle& self, const std::string& name) {
-            return PrometheusText(self.loader()->Stats(), name);
+            return PrometheusText(StatsNow(*self.loader()), name);
           },
           py::arg("name"))
       .def("looks", [](const LoaderHandle& self) { return Looks(self.loader()); })

@@ -46,6 +46,8 @@ class LoaderHandle {
   std::shared_ptr<Loader> loader_;
 };
 
+// Without the GIL, for which calls wait that other threads may wait for.
+LoaderStats StatsNow(const Loader& loader);
 pybind11::dict StatsOf(const LoaderStats& stats);
 
 }  // namespace stoker::python

@@ -61,6 +61,7 @@ PYBIND11_MODULE(_stoker, module) {
   module.def("after_fork", &AfterFork);
   module.def("leave", &BeginShutdown);
   AddSources(module);
+  AddDatasetSource(module);
   AddTensor(module);
   AddIterator(module);
   AddWatching(module);

@@ -41,16 +41,12 @@ SourceHandle Open(const std::string& kind, const std::map<std::string, py::bytes
 
 // Precondition: each row is dense and the type is supported.
 ArrayColumn ColumnOf(std::string name, const py::array& array) {
-  const auto type = py::str(array.dtype().attr("name")).cast<std::string>();
   ArrayColumn column;
   column.name = std::move(name);
   column.data = array.data();
   column.samples = static_cast<uint64_t>(array.shape(0));
   column.row_stride = array.strides(0);
-  for (auto dtype = DType::kBool; dtype <= DType::kF64;
-       dtype = static_cast<DType>(static_cast<int>(dtype) + 1)) {
-    if (type == NameOf(dtype)) column.dtype = dtype;
-  }
+  column.dtype = DTypeOf(array);
   column.row_shape.assign(array.shape() + 1, array.shape() + array.ndim());
   return column;
 }

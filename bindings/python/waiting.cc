@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bindings/c/registry.h"
+#include "core/start_thread.h"
 
 namespace stoker::python {
 
@@ -26,6 +27,9 @@ namespace {
 std::atomic<unsigned long> main_thread{0};
 std::atomic<bool> shutting_down{false};
 std::atomic<int> restoring{0};  // threads that are about to take the GIL back
+std::atomic<int> calling{0};    // calls in progress
+std::atomic<int> releasing{0};  // threads of ReleaseElsewhere
+thread_local int calls_here = 0;
 
 // References to drop once the GIL is available. Never destroyed: threads may come late.
 struct PendingDecrefs {
@@ -136,12 +140,53 @@ WithoutGil::WithoutGil() : state_(PyEval_SaveThread()) {}
 
 WithoutGil::~WithoutGil() {
   restoring.fetch_add(1);  // before reading `shutting_down`: BeginShutdown uses the opposite order
-  if (shutting_down.load() && !OnMainThread()) {
+  if (shutting_down.load() && !OnMainThread() && !InCall()) {
     restoring.fetch_sub(1);
     while (true) pause();
   }
   PyEval_RestoreThread(static_cast<PyThreadState*>(state_));
   restoring.fetch_sub(1);
+}
+
+WithGil::WithGil() {
+  restoring.fetch_add(1);  // before reading `shutting_down`, as above
+  if (!shutting_down.load()) {
+    calling.fetch_add(1);
+    ++calls_here;
+    state_ = PyGILState_Ensure();
+    held_ = true;
+  }
+  restoring.fetch_sub(1);
+}
+
+WithGil::~WithGil() {
+  if (!held_) return;
+  PyGILState_Release(static_cast<PyGILState_STATE>(state_));
+  --calls_here;
+  calling.fetch_sub(1);
+}
+
+bool InCall() { return calls_here != 0; }
+
+Status CheckNoCall(const char* what) {
+  if (!InCall()) return {};
+  return Error{.code = Code::kFailedPrecondition,
+               .cause = std::string("a loader cannot be ") + what +
+                        " in a call of a dataset, for which it would wait",
+               .advice = "Do it on the thread that takes the batches"};
+}
+
+// If the system has no thread left, `release` is kept for ever.
+void ReleaseElsewhere(std::function<void()> release) {
+  auto* const kept = new std::function<void()>(std::move(release));
+  releasing.fetch_add(1);
+  Result<std::thread> thread = StartThread("a thread that releases a loader", [kept] {
+    (*kept)();
+    delete kept;
+    releasing.fetch_sub(1);
+  });
+  if (thread.ok()) return thread->detach();
+  releasing.fetch_sub(1);
 }
 
 void BeginShutdown() {
@@ -150,7 +195,9 @@ void BeginShutdown() {
   shutting_down = true;
   Registry::Get().StopAll();
   RunShutdownCalls();
-  while (restoring != 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  while (restoring != 0 || calling != 0 || releasing != 0) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
 }
 
 bool ShuttingDown() { return shutting_down; }
@@ -182,7 +229,8 @@ void NoteMainThread(unsigned long thread) { main_thread = thread; }
 
 void AfterFork() {
   NoteMainThread(PyThread_get_thread_ident());
-  restoring = 0;  // those threads belong to the parent
+  restoring = releasing = 0;  // those threads belong to the parent
+  calling = calls_here;
 }
 
 Interrupt OnSignals() {

@@ -3,15 +3,18 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "core/batch.h"
+#include "core/result.h"
 
 namespace stoker::python {
 
 // Releases the GIL during its lifetime. Replaces pybind11's: during the shutdown of the
 // interpreter, Python up to 3.13 ends a thread that wants the GIL by unwinding its stack through
 // destructors that must not throw, which ends the process. Here such a thread (a daemon) sleeps
-// until the process has ended, as from Python 3.14 on.
+// until the process has ended, as from Python 3.14 on. A thread in a call of the library takes the
+// GIL back, because the shutdown waits for it.
 class WithoutGil {
  public:
   WithoutGil();
@@ -23,16 +26,44 @@ class WithoutGil {
   void* state_;
 };
 
+// Takes the GIL on a thread that is not Python's during its lifetime, or finds that the interpreter
+// is shutting down and does not. What is done meanwhile is a call.
+class WithGil {
+ public:
+  WithGil();
+  ~WithGil();
+  WithGil(const WithGil&) = delete;
+  WithGil& operator=(const WithGil&) = delete;
+
+  explicit operator bool() const { return held_; }
+
+ private:
+  bool held_ = false;
+  int state_ = 0;
+};
+
+// Whether this thread is in a call: it must not wait for samples, of which its own is one.
+bool InCall();
+
+// FailedPrecondition in a call; `what`: what cannot be done to a loader there.
+Status CheckNoCall(const char* what);
+
+// Calls `release` on another thread, without the GIL. BeginShutdown waits for it.
+void ReleaseElsewhere(std::function<void()> release);
+
 // Releases `held` without the GIL. Python releases objects with the GIL held, but their destructors
-// may wait for samples in progress.
+// may wait for samples in progress; so in a call another thread releases it.
 template <typename T>
 void Release(T& held) {
+  if (InCall()) {
+    return ReleaseElsewhere([last = std::make_shared<T>(std::move(held))] { last->reset(); });
+  }
   const WithoutGil released;
   held.reset();
 }
 
-// Begins the shutdown of the interpreter: from here on only the main thread gets the GIL back. For
-// atexit, on the main thread, with the GIL held.
+// Begins the shutdown of the interpreter, and waits for calls in progress: from here on only the
+// main thread gets the GIL back. For atexit, on the main thread, with the GIL held.
 void BeginShutdown();
 
 // Whether BeginShutdown was called.

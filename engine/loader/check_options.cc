@@ -1,6 +1,7 @@
 #include "engine/loader/check_options.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,6 +70,40 @@ Status CheckImages(const LoaderOptions& options) {
                    "and shape are copied as they are"};
 }
 
+// The largest number of threads that call a source.
+constexpr int kMostCalls = 1024;
+
+// Checks what the source of a program says of itself.
+Status CheckCalls(const SampleSource& source) {
+  if (source.calls() < 0 || source.calls() > kMostCalls) {
+    return Error{Code::kInvalidArgument,
+                 "calls() of " + source.Describe() + " is " + std::to_string(source.calls()) +
+                     "; it must be between 0 and " + std::to_string(kMostCalls)};
+  }
+  const std::span<const Field> fields = source.fields();
+  if (source.calls() != 0 && (fields.empty() || fields[0].kind != Field::Kind::kImage)) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "the first field of " + source.Describe() +
+                          " is not a kImage, but the source has calls",
+                 .advice = "Load gives images; let calls() be 0 if the samples have none"};
+  }
+  for (const Field& field : fields) {
+    if (field.kind != Field::Kind::kLoaded) continue;
+    if (std::ranges::any_of(field.row_shape, [](int64_t side) { return side < 1; })) {
+      return Error{Code::kInvalidArgument, "rows of field '" + field.name + "' of " +
+                                               source.Describe() + " have a side below 1"};
+    }
+    if (source.calls() == 0 || IsString(field.dtype)) {
+      return Error{.code = Code::kInvalidArgument,
+                   .cause = "field '" + field.name + "' of " + source.Describe() + " is kLoaded" +
+                            (source.calls() == 0 ? ", but the source has no calls"
+                                                 : " and a string, whose memory nobody keeps"),
+                   .advice = "Make it kFixed, in the memory of the source"};
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Status CheckOptions(const LoaderOptions& options) {
@@ -77,6 +112,7 @@ Status CheckOptions(const LoaderOptions& options) {
                  .cause = "no source was given",
                  .advice = "Set options.source, for example to ImageFolder(directory)"};
   }
+  TRY(CheckCalls(*options.source));
   TRY(CheckNumbers(options));
   TRY(CheckOutput(options));
   TRY(CheckImages(options));

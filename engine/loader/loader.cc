@@ -25,6 +25,8 @@ struct Loader::State {
   LoaderStats past;                           // of engines that are gone
   StagerStats past_staged;                    // and again
   bool stopped = false;
+  int stopping = 0;  // calls of Stop that use the busy engines, which stay until none does
+  std::condition_variable stopped_busy;
   bool warned = false;
   std::optional<std::string> warning;
 };
@@ -98,6 +100,7 @@ Result<Loader::Borrowed> Loader::FindEngine(BatchName batch, Schedule schedule, 
   Result<std::unique_ptr<Engine>> opened = Engine::Open(options_, state_->producer);
   lock.lock();
   if (opened.ok()) return lend(*std::move(opened));
+  if (state_->stopped) return was_stopped;
   engine = TakeIdle(batch, schedule, /*spare=*/false);
   if (engine != nullptr) return lend(std::move(engine));
   return std::move(opened).error();
@@ -115,7 +118,8 @@ Result<Loader::Borrowed> Loader::Borrow(BatchName batch, Schedule schedule, bool
 void Loader::ReturnEngine::operator()(Engine* engine) const {
   std::unique_ptr<Engine> surplus(engine);  // destroyed after unlocking: waits for samples
   if (!loader->options_.runtime->CheckProcess().ok()) return;  // in a forked child
-  const std::lock_guard lock(loader->state_->mutex);
+  std::unique_lock lock(loader->state_->mutex);
+  loader->state_->stopped_busy.wait(lock, [this] { return loader->state_->stopping == 0; });
   auto& idle = loader->state_->idle;
   std::erase(loader->state_->busy, engine);
   idle.push_back(std::move(surplus));
@@ -203,13 +207,19 @@ void Loader::ReleaseIdle() {
   idle.swap(state_->idle);
 }
 
+// Waits for samples in progress, so it does that without the lock, which Stats takes.
 void Loader::Stop() {
   if (!options_.runtime->CheckProcess().ok()) return;
-  {
-    std::lock_guard lock(state_->mutex);
-    state_->stopped = true;
-    for (Engine* engine : state_->busy) engine->Stop();
-  }
+  std::unique_lock lock(state_->mutex);
+  state_->stopped = true;
+  const std::vector<Engine*> busy = state_->busy;
+  ++state_->stopping;
+  lock.unlock();
+  for (Engine* engine : busy) engine->Stop();
+  lock.lock();
+  --state_->stopping;
+  lock.unlock();
+  state_->stopped_busy.notify_all();
   ReleaseIdle();
 }
 

@@ -129,22 +129,22 @@ Status Mixer::WriteLabels(const SampleSource& source, std::span<const uint64_t> 
   constexpr size_t kAtATime = 32;
   const size_t bytes = label_field_.row_bytes();
   std::array<uint64_t, kAtATime> labels{};  // each as large as any integer
-  auto* one_hot = static_cast<float*>(slot.Row(label_column_, row));
   while (!ids.empty()) {
     const std::span<const uint64_t> now = ids.first(std::min(ids.size(), kAtATime));
     source.FixedRows(label_column_, now, labels.data());
     const auto* label = reinterpret_cast<const uint8_t*>(labels.data());
     for (const uint64_t id : now) {
-      TRY(WriteLabel(label_field_.IntegerIn(label), id, one_hot));
+      TRY(WriteLabel(label, id, slot, row++));
       label += bytes;
-      one_hot += label_.values;
     }
     ids = ids.subspan(now.size());
   }
   return {};
 }
 
-Status Mixer::WriteLabel(int64_t label, uint64_t id, float* one_hot) const {
+Status Mixer::WriteLabel(const uint8_t* row_of_label, uint64_t id, Slot& slot, uint32_t row) const {
+  const int64_t label = label_field_.IntegerIn(row_of_label);
+  auto* const one_hot = static_cast<float*>(slot.Row(label_column_, row));
   std::fill_n(one_hot, label_.values, 0.0F);
   if (label >= 0 && static_cast<uint64_t>(label) < label_.values) {
     one_hot[label] = 1;

@@ -34,6 +34,8 @@ class Mixer {
   // class, 0 for all others. InvalidArgument names a label that is not in [0, num_classes).
   Status WriteLabels(const SampleSource& source, std::span<const uint64_t> ids, Slot& slot,
                      uint32_t row) const;
+  // The same for the label of one sample: a row of the label's field, of any alignment.
+  Status WriteLabel(const uint8_t* row_of_label, uint64_t id, Slot& slot, uint32_t row) const;
 
   // Mixes all rows of the slot as DrawMix chooses for the key of its first row. No other thread may
   // use the slot meanwhile. If a device applies the deferred operations, the images are left as
@@ -42,8 +44,6 @@ class Mixer {
 
  private:
   Mixer() = default;
-
-  Status WriteLabel(int64_t label, uint64_t id, float* one_hot) const;
 
   BatchMix mix_;
   size_t label_column_ = 0;

@@ -65,6 +65,8 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
       runtime_(*options_.runtime),
       sampler_(std::move(sampler)),
       in_memory_(options_.source->in_memory()),
+      calls_(runtime_.CallsOf(*options_.source)),
+      reads_(calls_ != nullptr ? *calls_ : runtime_.reads()),
       trace_(runtime_.trace(), *options_.source),
       slots_(std::move(memory.slots)),
       samples_(memory.lease->plan().requests, memory.lease->samples(), in_memory_),
@@ -73,8 +75,8 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
       writer_(options_, sampler_, std::move(plan), std::move(mixer), samples_,
               memory.lease->samples(), runtime_.options().threads),
       memory_(std::move(memory.lease)),
-      settings_(TunerOptionsOf(options_, runtime_), LimitsOf(runtime_, memory_->plan()), *memory_,
-                *slots_, trace_, [this](const TunerSettings& tuned) { Apply(tuned); }) {
+      settings_(TunerOptionsOf(options_, runtime_), LimitsOf(options_, runtime_, memory_->plan()),
+                *memory_, *slots_, trace_, [this](const TunerSettings& tuned) { Apply(tuned); }) {
   memory_->OnShortage([this] { FreeIdleMemory(); });
   settings_.Start();
   StartAt({}, Schedule::kEpochs);
@@ -173,7 +175,7 @@ void Producer::End(uint32_t sample, uint64_t work_ns, Status status, int worker)
   const SamplePath path = done.path;
   const RowCost cost = CostOf(path.times(), done.reads_in_flight, work_ns);
   samples_.Give(sample);
-  if (samples_.waiting() && !samples_.TooFewFree()) runtime_.reads().Wake();
+  if (samples_.waiting() && (calls_ != nullptr || !samples_.TooFewFree())) reads_.Wake();
   const Assembler::BatchState state = assembler_->RowsDone(ticket, cost, std::move(status));
   if (state != Assembler::BatchState::kRowsMissing) {
     uint64_t mixed_ns = 0;
@@ -200,7 +202,7 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   }
   TRY(Start());
   ASSIGN_OR_RETURN(const bool reopened, assembler_->Reopen());
-  if (reopened) runtime_.reads().Wake();
+  if (reopened) reads_.Wake();
   Result<Batch> batch = [&] {
     const TraceSpan span(runtime_.trace(), "stoker.wait", next->epoch, next->index);
     return assembler_->Take(interrupt);
@@ -209,7 +211,7 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   trace_.Batch(assembler_->last(), assembler_->last_row(), settings_.settings());
   settings_.Learn(assembler_->last());
   // Take and Learn may have opened batches: reader threads claim their rows (Pull).
-  runtime_.reads().Wake();
+  reads_.Wake();
   if (batch.ok()) delivered_.fetch_add(1, std::memory_order_relaxed);
   ++passed_;
   const bool last = next->index + 1 == batches_per_epoch();
@@ -277,7 +279,7 @@ Status Producer::Start() {
   std::lock_guard lock(lifecycle_);
   if (stopped_) return Error{Code::kCancelled, "the loader was stopped"};
   if (running_) return {};
-  Status attached = runtime_.reads().Attach(this);
+  Status attached = reads_.Attach(this);
   running_ = attached.ok();
   return attached;
 }
@@ -285,7 +287,7 @@ Status Producer::Start() {
 // Stops production and waits for the samples in progress: they are few and end by themselves.
 void Producer::Halt() {
   std::lock_guard lock(lifecycle_);
-  if (std::exchange(running_, false)) runtime_.reads().Detach(this);
+  if (std::exchange(running_, false)) reads_.Detach(this);
   memory_->Drain();
   DropPostponed();
 }
@@ -311,10 +313,10 @@ LoaderStats Producer::Stats() const {
   settings_.AddTo(stats);
   stats.depth_given = options_.depth != 0;
   stats.workers_given = runtime_.fixed().workers != 0;
-  stats.reads_given = runtime_.fixed().reads != 0;
+  stats.reads_given = runtime_.fixed().reads != 0 || calls_ != nullptr;
   writer_.AddTo(stats);
   stats.batches = delivered_;
-  stats.read_cpu_ns = runtime_.reads().read_cpu_ns();
+  stats.read_cpu_ns = reads_.read_cpu_ns();
   stats.lent_batches = slots_->account().batches();
   stats.lent_bytes = slots_->account().bytes();
   stats.slot_bytes = slots_->slot_bytes();
@@ -328,6 +330,10 @@ LoaderStats Producer::Stats() const {
   stats.executor_reason = runtime_.executor_reason();
   stats.reader = runtime_.reader().kind == ReaderKind::kUring ? "uring" : "pread";
   stats.reader_reason = runtime_.reader().reason;
+  if (calls_ != nullptr) {
+    stats.reader = "calls";
+    stats.reader_reason = "the source is called";
+  }
   if (in_memory_) {
     stats.reads = 0;
     stats.reader = "none";

@@ -22,7 +22,7 @@ Result<Producer::Reserved> Producer::Reserve(const LoaderOptions& options,
            .depth = options.depth,
            .threads = runtime_options.threads,
            .requests = static_cast<uint32_t>(
-               RowsAhead(runtime_options.all_reads(), runtime_options.threads)),
+               RowsAhead(MaxReads(options, runtime_options), runtime_options.threads)),
            .first_depth = kFirstDepth,
            .max_depth = MaxDepth(options, own, runtime_options),
            .workspace_bytes = kWorkspaceBytes + (plan ? plan->tile_bytes() : 0),

@@ -10,7 +10,8 @@ ReadFeed::ReadFeed(const LoaderOptions& options, const Sampler& sampler, Samples
 
 size_t ReadFeed::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
   const bool behind_workers = samples_.BehindWorkers();
-  if (samples_.TooFewFree()) return 0;
+  // Calls, which take a thread each, are not collected.
+  if (samples_.TooFewFree() && options_.source->calls() == 0) return 0;
   const uint64_t now = NowNanoseconds();
   size_t filled = 0;
   while (filled < requests.size() && samples_.MayRead()) {
@@ -26,7 +27,7 @@ size_t ReadFeed::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
     const SamplerEntry entry = sampler_.At(ticket->slot->epoch, ticket->slot->index, ticket->row);
     next.ticket = *ticket;
     next.draw = {options_.seed, ticket->slot->epoch, entry.position};
-    next.sample = entry.sample;
+    next.read.sample = entry.sample;
     next.path.Claim(now, behind_workers);
     const ByteRange range = options_.source->RangeOf(entry.sample);
     next.read.offset = range.offset;

@@ -1,6 +1,7 @@
 #include "engine/loader/row_writer.h"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -91,8 +92,8 @@ class RowWriter::SampleFeed final : public ImageFeed {
     }
     const RowTicket& ticket = sample.ticket;
     if (!status.ok()) status = std::move(status).error().WithFile(sample.read.path);
-    ticket.slot->sample_ids[ticket.row] = sample.sample;
-    Status written = writer_.WriteFields(ticket);
+    ticket.slot->sample_ids[ticket.row] = sample.read.sample;
+    Status written = writer_.WriteFields(ticket, sample.read.rows);
     if (status.ok()) status = std::move(written);
     const uint64_t work = Count(sample.read.size);
     pace_.End(sample.path.times(), since_);
@@ -110,7 +111,7 @@ class RowWriter::SampleFeed final : public ImageFeed {
     pace_.Begin(sample.path.times(), NowNanoseconds());
     // A crop index larger than its photograph is not worth its memory, whatever it says.
     const uint64_t most = std::max<uint64_t>(sample.read.size, kCropIndexBytes);
-    writer_.source_.ReadCropIndex(sample.sample, most, sample.crop_index);
+    writer_.source_.ReadCropIndex(sample.read.sample, most, sample.crop_index);
     return {index,
             {sample.read.buffer.data(), sample.read.size},
             sample.draw,
@@ -175,15 +176,25 @@ Status RowWriter::FillRun(const RowTicket& ticket, int worker, StageTimes& times
     }
     ++row;
   }
-  return WriteFields(ticket);
+  return WriteFields(ticket, {});
 }
 
-// Writes all columns but the one that the plan writes. Precondition: the rows' ids are known.
-Status RowWriter::WriteFields(const RowTicket& ticket) const {
+// Writes all columns but the one that the plan writes. `loaded`: the rows of the kLoaded fields of
+// the ticket's only row; empty if it failed. Precondition: the rows' ids are known.
+Status RowWriter::WriteFields(const RowTicket& ticket, std::span<const uint8_t> loaded) const {
   Slot& slot = *ticket.slot;
   const auto ids = std::span<const uint64_t>(slot.sample_ids).subspan(ticket.row, ticket.rows);
   for (size_t field = plan_ ? 1 : 0; field < fields_; ++field) {
-    if (mixer_ && field == mixer_->label_column()) {
+    const bool labels = mixer_ && field == mixer_->label_column();
+    if (const size_t bytes = LoadedBytes(source_.fields()[field]); bytes != 0) {
+      if (loaded.empty()) continue;
+      if (labels) {
+        TRY(mixer_->WriteLabel(loaded.data(), ids[0], slot, ticket.row));
+      } else {
+        std::memcpy(slot.Row(field, ticket.row), loaded.data(), bytes);
+      }
+      loaded = loaded.subspan(bytes);
+    } else if (labels) {
       TRY(mixer_->WriteLabels(source_, ids, slot, ticket.row));
     } else {
       source_.FixedRows(field, ids, slot.Row(field, ticket.row));

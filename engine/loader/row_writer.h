@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/memory_budget.h"
@@ -70,7 +71,7 @@ class RowWriter {
   class SampleFeed;
 
   Status FillRun(const RowTicket& ticket, int worker, StageTimes& times);
-  Status WriteFields(const RowTicket& ticket) const;
+  Status WriteFields(const RowTicket& ticket, std::span<const uint8_t> loaded) const;
   void* WorkOf(const Slot& slot, uint32_t row) const;
 
   const LoaderOptions& options_;

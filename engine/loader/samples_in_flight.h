@@ -23,11 +23,10 @@ inline constexpr size_t kCropIndexBytes = 8 << 10;
 
 // A sample between being claimed and being a row of its batch.
 struct SampleInFlight {
-  ReadRequest read;     // the file's bytes, and their buffer
-  uint64_t sample = 0;  // its id in the source
-  DrawKey draw;         // the key of its random transforms
-  RowTicket ticket;     // the row that it becomes
-  WorkToken work;       // while it is in progress
+  ReadRequest read;  // its id in the source, the file's bytes, and their buffer
+  DrawKey draw;      // the key of its random transforms
+  RowTicket ticket;  // the row that it becomes
+  WorkToken work;    // while it is in progress
   SamplePath path;
   uint32_t reads_in_flight = 0;  // when this one was claimed, including it; 0: in memory
   std::vector<uint8_t> crop_index;

@@ -9,24 +9,31 @@
 
 namespace stoker {
 
+int MaxReads(const LoaderOptions& options, const RuntimeOptions& runtime_options) {
+  const int calls = options.source->calls();
+  return calls != 0 ? calls : runtime_options.all_reads();
+}
+
 int MaxDepth(const LoaderOptions& options, const ProducerOptions& own,
              const RuntimeOptions& runtime_options) {
   constexpr int kMaxPinned = 16, kUsualMaxDepth = 64, kMaxDepth = 4096;
   if (own.pinned_for != nullptr) return kMaxPinned;
-  const int samples = RowsAhead(runtime_options.all_reads(), runtime_options.threads);
+  const int samples = RowsAhead(MaxReads(options, runtime_options), runtime_options.threads);
   return std::clamp(2 * samples / static_cast<int>(options.batch_size), kUsualMaxDepth, kMaxDepth);
 }
 
-TunerLimits LimitsOf(const Runtime& runtime, const MemoryPlan& memory) {
+TunerLimits LimitsOf(const LoaderOptions& options, const Runtime& runtime,
+                     const MemoryPlan& memory) {
   const RuntimeOptions& runtime_options = runtime.options();
   return {.depth = memory.max_depth,
           .workers = runtime_options.threads,
-          .reads = runtime_options.all_reads()};
+          .reads = MaxReads(options, runtime_options)};
 }
 
 TunerOptions TunerOptionsOf(const LoaderOptions& options, const Runtime& runtime) {
   TunerOptions tuner{.fixed = runtime.fixed(), .wait_target = options.wait_target};
   tuner.fixed.depth = options.depth;
+  if (options.source->calls() != 0) tuner.fixed.reads = options.source->calls();
   return tuner;
 }
 

@@ -29,7 +29,11 @@ struct RuntimeOptions;
 int MaxDepth(const LoaderOptions& options, const ProducerOptions& own,
              const RuntimeOptions& runtime_options);
 
-TunerLimits LimitsOf(const Runtime& runtime, const MemoryPlan& memory);
+// The most reads in flight: of a source with calls, as many as it has calls.
+int MaxReads(const LoaderOptions& options, const RuntimeOptions& runtime_options);
+
+TunerLimits LimitsOf(const LoaderOptions& options, const Runtime& runtime,
+                     const MemoryPlan& memory);
 TunerOptions TunerOptionsOf(const LoaderOptions& options, const Runtime& runtime);
 
 // Used on the thread that calls Producer::Next (the consumer's, or the stager's), except AddTo. The

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/machine.h"
 #include "core/start_thread.h"
@@ -18,6 +19,7 @@
 #include "engine/runtime/runtime_with_readers.h"
 #include "engine/tuning/tuner.h"
 #include "io/readers/reader.h"
+#include "io/sources/source.h"
 
 namespace stoker {
 
@@ -88,9 +90,19 @@ struct Runtime::Parts {
         fixed(given),
         reader(std::move(chosen)),
         executor_reason(std::move(made.reason)),
-        memory(options.memory_budget, options.threads, [this] { reads.Wake(); }),
+        memory(options.memory_budget, options.threads, [this] { WakeReaders(); }),
         executor(std::move(made.executor)),
         reads(options.reader_threads, std::move(make_reader), trace) {}
+
+  // The threads of one source with calls. They are in the list as long as they exist.
+  struct Called {
+    const SampleSource* source;
+    ReadService* service;
+    std::weak_ptr<ReadService> shared;
+  };
+
+  void WakeReaders();
+  void EndCalls(ReadService* service);
 
   const RuntimeOptions options;
   const TunerSettings fixed;
@@ -101,7 +113,23 @@ struct Runtime::Parts {
   Trace trace;
   std::unique_ptr<Executor> executor;  // declared before the reader threads, which submit to it
   ReadService reads;
+  std::mutex called_mutex;
+  std::vector<Called> called;  // under called_mutex
 };
+
+// Makes no owner of a service: the last owner joins the threads, one of which may be this one.
+void Runtime::Parts::WakeReaders() {
+  reads.Wake();
+  const std::lock_guard lock(called_mutex);
+  for (const Called& one : called) one.service->Wake();
+}
+
+// Joins the threads without the lock, which WakeReaders takes on them.
+void Runtime::Parts::EndCalls(ReadService* service) {
+  const std::unique_ptr<ReadService> ended(service);
+  const std::lock_guard lock(called_mutex);
+  std::erase_if(called, [service](const Called& one) { return one.service == service; });
+}
 
 Result<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& options) {
   return RuntimeWithReaders(options, nullptr);
@@ -178,6 +206,26 @@ const MemoryBudget& Runtime::budget() { return parts_->memory.budget(); }
 Executor& Runtime::executor() { return *parts_->executor; }
 const std::string& Runtime::executor_reason() const { return parts_->executor_reason; }
 ReadService& Runtime::reads() { return parts_->reads; }
+
+std::shared_ptr<ReadService> Runtime::CallsOf(const SampleSource& source) {
+  if (source.calls() == 0) return nullptr;
+  const std::lock_guard lock(parts_->called_mutex);
+  for (const Parts::Called& one : parts_->called) {
+    if (one.source != &source) continue;
+    if (std::shared_ptr<ReadService> there = one.shared.lock()) return there;
+  }
+  const auto make = [&source]() -> Result<std::unique_ptr<Reader>> {
+    return MakeCallReader(source);
+  };
+  auto made = std::make_unique<ReadService>(source.calls(), make, parts_->trace);
+  ReadService* const service = made.get();
+  parts_->called.push_back({&source, service, {}});
+  std::shared_ptr<ReadService> shared(
+      made.release(), [parts = parts_.get()](ReadService* ended) { parts->EndCalls(ended); });
+  parts_->called.back().shared = shared;
+  return shared;
+}
+
 Trace& Runtime::trace() { return parts_->trace; }
 const TunerSettings& Runtime::fixed() const { return parts_->fixed; }
 const ReaderChoice& Runtime::reader() const { return parts_->reader; }

@@ -15,6 +15,7 @@ class Executor;
 class MemoryBudget;
 class MemoryManager;
 class ReadService;
+class SampleSource;
 class Trace;
 struct TunerSettings;
 
@@ -70,6 +71,9 @@ class Runtime {
   const std::string& executor_reason() const;  // why it differs from what was asked for; empty: it
                                                // does not
   ReadService& reads();
+  // The threads that call `source`, shared by the loaders that hold them; null if it has no calls.
+  // The source must outlive them.
+  std::shared_ptr<ReadService> CallsOf(const SampleSource& source);
   const TunerSettings& fixed() const;  // workers and reads (over all reader threads) that the user
                                        // gave
   // Spans: "stoker.read", "stoker.decode" (one task of a worker, up to eight samples),

@@ -103,6 +103,7 @@ class Adviser {
 
   bool OnlyTakesBatches() const { return share_ > kAlways; }
   bool in_memory() const { return stats_.reader == "none"; }
+  bool is_called() const { return stats_.reader == "calls"; }
 
   bool CropsAtRandom() const {
     const auto has = [&](const char* name) { return stats_.plan.find(name) != std::string::npos; };
@@ -121,7 +122,7 @@ class Adviser {
   std::string NameOf(Cause cause) const {
     switch (cause) {
       case Cause::kStorage:
-        return "storage";
+        return is_called() ? "calling the source" : "storage";
       case Cause::kDecode:
         return Work();
       case Cause::kCopy:
@@ -131,6 +132,8 @@ class Adviser {
     }
     return "waking up";
   }
+
+  std::string Origin() const { return is_called() ? "the source" : "storage"; }
 
   // For a consumer that takes batches as fast as they come.
   std::string Limit(Cause cause) const {
@@ -144,7 +147,7 @@ class Adviser {
         text += ", and with a core " + Percent(stats_.clocked.share()) + " of that";
     } else if (cause == Cause::kStorage) {
       text += ", " + Rate(static_cast<double>(stats_.bytes_read) / seconds);
-      if (stats_.reads > 0)
+      if (stats_.reads > 0 && !is_called())
         text += " with " + std::to_string(stats_.reads) +
                 Plural(stats_.reads, " read at a time", " reads at a time");
     }
@@ -158,8 +161,8 @@ class Adviser {
       case Cause::kDecode:
         return waited + ": " + Cores();
       case Cause::kStorage:
-        if (share_ < kOccasionally) return waited + ": storage is late occasionally.";
-        return waited + ": storage brings " +
+        if (share_ < kOccasionally) return waited + ": " + Origin() + " is late occasionally.";
+        return waited + ": " + Origin() + " brings " +
                Rate(Ratio(static_cast<double>(stats_.bytes_read), wait_ + consumer_)) +
                " and should bring " +
                Rate(Ratio(static_cast<double>(stats_.bytes_read), consumer_)) + ".";
@@ -291,6 +294,7 @@ class Adviser {
   }
 
   std::vector<std::string> StorageRemedies() const {
+    if (is_called()) return {"call the source on more threads", "make its calls faster"};
     std::vector<std::string> remedies{"use a faster disk", "keep the files in the page cache"};
     if (stats_.reader == "pread") {
       remedies.emplace_back("read with io_uring (`stoker doctor` says whether it can)");

@@ -1,13 +1,15 @@
 // Reader: reads files into buffers, many at a time. order → reader → worker.
 //
 // Three implementations share this contract: `pread` (the reference), `uring` (Linux io_uring) and,
-// in tests/testing, a fake that injects faults.
+// in tests/testing, a fake that injects faults. A fourth one calls sources that have no files; its
+// Submit blocks as long as the call takes.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/buffer.h"
 #include "core/result.h"
@@ -24,11 +26,13 @@ struct ReadRequest {
   uint64_t offset = 0;               // first byte to read
   uint64_t length = kUnknownLength;  // unknown: to the end of the file, which is one sample
   GrowingBuffer buffer;              // grown as needed, and kept between uses
+  uint64_t sample = 0;               // its id in the source; only a call reader needs it
   void* owner = nullptr;             // for the caller; readers ignore it
 
   // Set by the reader.
-  uint64_t size = 0;  // bytes now in `buffer`; kBufferPadding readable bytes follow them
-  Status status;      // failure names the file and, where it applies, the offset
+  uint64_t size = 0;          // bytes now in `buffer`; kBufferPadding readable bytes follow them
+  std::vector<uint8_t> rows;  // of the kLoaded fields, one after the other; from a call reader
+  Status status;              // failure names the file and, where it applies, the offset
 };
 
 // Counts of a reader since it was made.
@@ -92,5 +96,7 @@ Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads,
 // keeps fewer if need be.
 std::unique_ptr<Reader> MakePreadReader(uint32_t reads, uint32_t files = 64);
 Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t reads, uint32_t files = 64);
+// Calls SampleSource::Load inside Submit, one at a time. `source` must outlive it.
+std::unique_ptr<Reader> MakeCallReader(const SampleSource& source);
 
 }  // namespace stoker

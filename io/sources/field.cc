@@ -45,6 +45,12 @@ std::span<const Field> ImageFields(bool labels) {
   return std::span(fields).first(labels ? 2 : 1);
 }
 
+size_t LoadedBytes(std::span<const Field> fields) {
+  size_t bytes = 0;
+  for (const Field& field : fields) bytes += LoadedBytes(field);
+  return bytes;
+}
+
 std::string DescribeRow(const Field& field) {
   std::string text = NameOf(field.dtype);
   for (size_t i = 0; i < field.row_shape.size(); ++i) {

@@ -13,17 +13,18 @@ namespace stoker {
 
 struct Field {
   enum class Kind : uint8_t {
-    kImage,  // an encoded image, to be decoded and transformed
-    kFixed,  // a row in memory, of one type and shape for all samples
+    kImage,   // an encoded image, to be decoded and transformed
+    kFixed,   // a row in memory, of one type and shape for all samples
+    kLoaded,  // such a row, which SampleSource::Load gives with the image
   };
 
   std::string name;  // unique among the fields: "image", "label"
   Kind kind = Kind::kFixed;
-  DType dtype = DType::kU8;          // of a kFixed row
-  std::vector<int64_t> row_shape{};  // of a kFixed row; {} for a scalar
+  DType dtype = DType::kU8;          // of a row
+  std::vector<int64_t> row_shape{};  // of a row; {} for a scalar
   bool is_label = false;             // whether it is the label to train with; at most one field is
 
-  // Precondition of all below: kFixed.
+  // Precondition of all below: not kImage.
   size_t row_bytes() const { return BytesOf(dtype, row_shape); }
   bool is_integer() const {  // whether a row is a single integer
     return dtype >= DType::kU8 && dtype <= DType::kI64 && row_bytes() == SizeOf(dtype);
@@ -31,6 +32,14 @@ struct Field {
   // The integer in a row; INT64_MAX if it is larger. Precondition: is_integer().
   int64_t IntegerIn(const void* row) const;
 };
+
+// The bytes of its row that comes with the image; 0 for other kinds.
+inline size_t LoadedBytes(const Field& field) {
+  return field.kind == Field::Kind::kLoaded ? field.row_bytes() : 0;
+}
+
+// The bytes of all rows that come with an image.
+size_t LoadedBytes(std::span<const Field> fields);
 
 // The fields of encoded images: "image" and, if they have labels, "label" (int64).
 std::span<const Field> ImageFields(bool labels);

@@ -43,6 +43,11 @@ std::vector<SourceRow> MakeTable() {
        .open = [](const SourceArguments& /*given*/, int /*threads*/) -> Opened {
          return Elsewhere("this list of files is", "Keep the loader, or make it here");
        }},
+      {.kind = "dataset",
+       .arguments = {{.name = "key", .standard = "", .is_path = false}},
+       .open = [](const SourceArguments& /*given*/, int /*threads*/) -> Opened {
+         return Elsewhere("this dataset is", "Keep the loader, or make it here");
+       }},
   };
 }
 

@@ -18,7 +18,9 @@ std::optional<size_t> SampleSource::label() const {
 
 int64_t SampleSource::LabelOf(uint64_t id) const {
   const std::optional<size_t> field = label();
-  if (!field || !fields()[*field].is_integer()) return kNoLabel;
+  if (!field || fields()[*field].kind != Field::Kind::kFixed || !fields()[*field].is_integer()) {
+    return kNoLabel;
+  }
   uint64_t row = 0;  // as large as any integer
   FixedRows(*field, {&id, 1}, &row);
   return fields()[*field].IntegerIn(&row);

@@ -10,9 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "core/result.h"
 #include "io/sources/field.h"
 
 namespace stoker {
+
+class LoadedSample;
 
 inline constexpr uint64_t kUnknownLength = ~uint64_t{0};
 inline constexpr int64_t kNoLabel = -1;  // the label of each sample, if samples have no labels
@@ -78,14 +81,23 @@ class SampleSource {
 
   virtual uint64_t size() const = 0;  // samples
 
-  // What each sample has, in the order of a batch's columns; there is at least one, and all names
+  // The fields of each sample, in the order of a batch's columns: at least one, and all names
   // differ. Transforms apply to the first one, the image. No other field is a kImage.
   virtual std::span<const Field> fields() const = 0;
 
-  // Whether nothing has to be read: no field is a kImage.
+  // Whether nothing has to be read or called: no field is a kImage.
   bool in_memory() const;
 
-  // Where the sample's encoded image is; without meaning in memory. No I/O, no allocation.
+  // How many threads call Load at a time; 0: images are read from files, where RangeOf says.
+  virtual int calls() const { return 0; }
+
+  // Gives the sample's image, and the rows of all kLoaded fields, to `loaded`
+  // (io/sources/loaded_sample.h). It may take its time: it is called on threads of its own, not on
+  // those that decode. An error becomes the error of the sample's batch.
+  virtual Status Load(uint64_t /*id*/, LoadedSample& /*loaded*/) const { return {}; }
+
+  // Finds the sample's encoded image; without meaning in memory. For a source with calls, a file
+  // that stands for the sample in messages. No I/O, no allocation.
   virtual ByteRange RangeOf(uint64_t id) const = 0;
 
   // Replaces `path` by the file's path, reusing its capacity. Precondition: `file` came from
@@ -122,7 +134,7 @@ class SampleSource {
 
   // The field that is the label; none if samples have no labels.
   std::optional<size_t> label() const;
-  // The label of one sample; kNoLabel if there is none, or if labels are not single integers.
+  // The label of one sample; kNoLabel if there is none, if it is kLoaded, or no single integer.
   int64_t LabelOf(uint64_t id) const;
 
   // Class names by label; empty if labels have no names, or if there are no labels.

@@ -4,8 +4,6 @@ import os
 import pathlib
 import pickle
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -392,19 +390,3 @@ def test_a_state_of_other_samples_is_refused(made, tmp_path):
     ):
         with pytest.raises(stoker.FailedPreconditionError, match="other options or samples"):
             make(source).load_state_dict(state)
-
-
-def test_leaving_with_files_in_use(made):
-    program = f"""
-import numpy as np, stoker, threading
-paths = stoker.image_folder({str(made)!r})
-source = stoker.files([paths.path(i) for i in range(60)], np.arange(60))
-loader = stoker.Loader(source, [stoker.Resize((16, 16))], batch_size=10)
-def work():
-    while True:
-        for _ in loader: pass
-threading.Thread(target=work, daemon=True).start()
-iterator = iter(loader); next(iterator)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
-    assert done.stderr == b""

@@ -67,6 +67,29 @@ def test_leaving_in_the_middle(made, program):
     assert err == ""
 
 
+@pytest.mark.parametrize(
+    "loader",
+    [
+        "stoker.Loader(stoker.arrays(np.zeros((1000, 100))), batch_size=10)",
+        "stoker.Loader(stoker.files([folder.path(i) for i in range(60)], np.arange(60)), "
+        "[stoker.Resize((16, 16))], batch_size=10)",
+    ],
+)
+def test_leaving_while_a_thread_loads(made, loader):
+    program = f"""
+import numpy as np, stoker, threading
+folder = stoker.image_folder({str(made)!r})
+loader = {loader}
+def work():
+    while True:
+        for _ in loader: pass
+threading.Thread(target=work, daemon=True).start()
+iterator = iter(loader); next(iterator)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
+    assert done.stderr == b""
+
+
 def test_an_uncaught_exception_in_the_loop(made):
     _, err = run("for _ in forever(): raise KeyError('mine')", made, code=1)
     assert err.count("Traceback") == 1 and "KeyError: 'mine'" in err

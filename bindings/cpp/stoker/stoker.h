@@ -16,5 +16,6 @@
 #include "engine/watching/trace_file.h"
 #include "io/sources/arrays.h"
 #include "io/sources/image_folder.h"
+#include "io/sources/loaded_sample.h"
 #include "io/sources/path_source.h"
 #include "transforms/spec/transform.h"

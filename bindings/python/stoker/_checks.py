@@ -144,6 +144,13 @@ def dtype(name: str, value: Any, names: Sequence[str]) -> str:
     return choice(name, value, names)
 
 
+# The types of arrays that batches can have, by NumPy's names.
+ELEMENTS = (
+    *("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"),
+    *("float16", "bfloat16", "float32", "float64"),
+)
+
+
 def numpy_has(dtype: str) -> None:
     """ImportError where NumPy has no such type here."""
     if dtype == "bfloat16" and importlib.util.find_spec("ml_dtypes") is None:

@@ -106,8 +106,8 @@ class DeviceLoader:
 
         Not needed. The loader itself goes on.
         """
-        self._closed = True
         self._native.stop()
+        self._closed = True
 
     def __enter__(self) -> DeviceLoader:
         return self

@@ -62,7 +62,7 @@ class Loader:
     forked child the parent's loaders raise FailedPreconditionError, and loaders made in the child work.
 
     Args:
-        source: from `image_folder`, `files` or `arrays`.
+        source: a `Source`: the photographs or arrays.
         transforms: a sequence of transforms (`RandomResizedCrop`, `ColorJitter`, …; docs/transforms.md has
             their order) that makes all images the same size. May be empty for arrays. The last one may be a
             `MixUp`, a `CutMix` or a `RandomChoice` of them, which mixes whole batches and makes labels soft.
@@ -445,8 +445,8 @@ class Loader:
 
         Optional: a loader that nothing refers to closes itself.
         """
-        self._closed = True
         self._native.stop()
+        self._closed = True
 
     def __enter__(self) -> Loader:
         return self

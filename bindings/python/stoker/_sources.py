@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stoker import _checks, _stoker
+from stoker import _calls, _checks, _stoker
 from stoker._errors import CropIndexWarning, InvalidArgumentError, SkippedFilesWarning, counted
 
-__all__ = ["ImageFolder", "Source", "arrays", "files", "image_folder"]
+__all__ = ["ImageFolder", "Source", "arrays", "files", "from_dataset", "image_folder"]
 
 
 class Source:
     """A numbered, immutable list of samples. Thread-safe; many loaders may share one.
 
-    Made by `image_folder`, `files` and `arrays`.
+    Made by `image_folder`, `files`, `arrays` and `from_dataset`.
     """
 
     def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str) -> None:
@@ -64,7 +64,7 @@ class Source:
             InvalidArgumentError: samples in memory have no files (a ValueError).
         """
         if not self._has_files:
-            raise InvalidArgumentError(f"{self!r} is in memory and has no files")
+            raise InvalidArgumentError(f"{self!r} has no files")
         return os.fsdecode(self._native.path(self._number(sample)))
 
     def _number(self, sample: int) -> int:
@@ -96,7 +96,7 @@ class Source:
         return self._text
 
     def __reduce__(self) -> Any:
-        if self._has_files:
+        if "image" not in self._columns:
             raise TypeError(f"{self!r} cannot be pickled; open it in each process")
         raise TypeError(
             "a stoker.arrays source cannot be pickled: it shares the arrays' memory; "
@@ -298,6 +298,78 @@ def files(
     return source
 
 
+class DatasetSource(Source):
+    """The source that `from_dataset` returns."""
+
+    def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str, calls: _calls.Calls) -> None:
+        super().__init__(native, spec, text)
+        self._calls = calls
+
+    @property
+    def _has_files(self) -> bool:
+        return False
+
+    def _image(self, sample: int) -> Any:
+        return self._calls.image(sample)
+
+    def _beside(self, sample: int) -> list[Any]:
+        return self._calls.rows(sample)
+
+    def _labels(self) -> Any:
+        return [self._calls.rows(i)[0] for i in range(len(self))]
+
+
+def from_dataset(
+    dataset: Any, *, threads: int = 4, class_names: Iterable[str] | None = None
+) -> DatasetSource:
+    """Samples that a Python object gives: a database, an archive, a bucket, a function of the program's own.
+
+        class Rows:
+            def __len__(self):
+                return len(names)
+
+            def __getitem__(self, i):
+                return database.get(names[i]), labels[i]
+
+        loader = stoker.Loader(stoker.from_dataset(Rows()), [stoker.Resize((224, 224))], batch_size=64)
+
+    `dataset[i]` is one of
+      - an image: its encoded bytes (bytes, bytearray, memoryview, an array of uint8), the path of its file
+        (str, os.PathLike), or {"bytes": …, "path": …} (Hugging Face's Image(decode=False)), where bytes that
+        are None stand for the file;
+      - a tuple of an image and a label: a number, or an array of the same shape for all samples;
+      - a dictionary with "image", and numbers or arrays by name. Each is a column of the batch; "label" is
+        the label.
+
+    This call asks for sample 0, whose types and shapes all others must have. Further calls come from threads
+    of their own, one sample each, ahead of the batches. Python runs one thread at a time: what the calls do
+    while they hold the interpreter limits the loader. `loader.stats()` counts them as reading, and its
+    advice names them. The order, shards, decoding, transforms and states are those of other sources: a
+    state does not know whether `dataset` has changed, only its length, types and shapes.
+
+    What a call raises is an UnavailableError of its batch, which names the sample and the exception. When
+    memory is short, a sample is asked for again later. A loader that is closed waits for the calls in
+    progress; a call cannot close one.
+
+    Args:
+        dataset: has `__len__` and `__getitem__`, which are called by several threads at a time.
+        threads: that call it, 1 to 256, for all loaders and iterators with this source and one Runtime.
+        class_names: `source.classes`, by label; None: labels have no names.
+
+    Raises:
+        TypeError: not such an object, or sample 0 is something else.
+        ValueError: it is empty, or has 2**32 samples or more.
+    """
+    threads = _checks.integer("threads", threads, 1, 256)
+    calls = _calls.Calls(dataset)
+    names = [] if class_names is None else _class_names(class_names)
+    if names and not calls.has_labels:
+        raise InvalidArgumentError(f"class_names were given, and the samples of {calls.name} have no label")
+    native = _stoker.dataset(calls.load, calls.name, len(calls), calls.first_rows, names, threads)
+    spec = {"kind": "dataset", "key": uuid.uuid4().hex}
+    return DatasetSource(native, spec, f"stoker.from_dataset({calls.name}, {len(calls)} samples)", calls)
+
+
 def _is_list(values: Any) -> bool:
     """Whether it has an order of its own, and one dimension."""
     unordered = isinstance(values, (dict, set, frozenset))
@@ -354,12 +426,6 @@ def _strings(name: str, values: Any) -> list[str] | list[bytes] | None:
     return None
 
 
-_ELEMENTS = (
-    *("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"),
-    *("float16", "bfloat16", "float32", "float64"),
-)
-
-
 def _column(name: str, values: Any) -> npt.NDArray[Any]:
     if isinstance(values, (dict, set, frozenset)):
         raise TypeError(f"{name} is a {type(values).__name__}; it must be an array")
@@ -370,8 +436,8 @@ def _column(name: str, values: Any) -> npt.NDArray[Any]:
         if name == "images" and isinstance(values, tuple) and len(values) == 2:
             hint = "; did you mean stoker.arrays(images, labels), two arguments?"
         raise InvalidArgumentError(f"{name} is not an array: {error}{hint}") from None
-    if array.dtype.name not in _ELEMENTS:
-        kinds = ", ".join(_ELEMENTS) + (", or strings" if name.startswith("columns[") else "")
+    if array.dtype.name not in _checks.ELEMENTS:
+        kinds = ", ".join(_checks.ELEMENTS) + (", or strings" if name.startswith("columns[") else "")
         raise TypeError(f"{name} is an array of {array.dtype}; it must be of {kinds}")
     if array.ndim == 0 or array.size == 0:
         raise InvalidArgumentError(f"{name} has the shape {array.shape}; it must have samples")

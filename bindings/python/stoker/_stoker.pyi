@@ -1,4 +1,4 @@
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, SupportsIndex, TypeVar
 
 import numpy as np
@@ -143,6 +143,14 @@ def files(
     root: bytes,
     columns: dict[str, npt.NDArray[Any] | list[str] | list[bytes]],
     class_names: list[bytes],
+) -> Source: ...
+def dataset(
+    load: Callable[[int], tuple[memoryview | tuple[bytes], bytes] | bytes],
+    name: str,
+    size: int,
+    rows: list[tuple[str, npt.NDArray[Any]]],
+    classes: list[bytes],
+    threads: int,
 ) -> Source: ...
 def after_fork() -> None: ...
 def leave() -> None: ...

@@ -46,7 +46,7 @@ TEST_F(ReadFeedTest, RowsBecomeRequestsInOrder) {
     const SamplerEntry entry = order_.At(3, index, i % kBatch);
     EXPECT_EQ(sample.ticket.slot->index, index);
     EXPECT_EQ(sample.ticket.row, i % kBatch);
-    EXPECT_EQ(sample.sample, entry.sample);
+    EXPECT_EQ(sample.read.sample, entry.sample);
     EXPECT_EQ(sample.read.path, photos_.FileOf(entry.sample));
     EXPECT_EQ(sample.draw.epoch, 3u);
     EXPECT_EQ(sample.draw.position, entry.position);

@@ -75,7 +75,7 @@ class RowWriterTest : public ::testing::Test {
     SampleInFlight& sample = samples_[index];
     const SamplerEntry entry = order_->At(0, 0, row);
     sample.ticket = {.row = row, .slot = slot_};
-    sample.sample = entry.sample;
+    sample.read.sample = entry.sample;
     sample.draw = {options_.seed, 0, entry.position};
     sample.read.path = photos_.FileOf(entry.sample);
     sample.read.status = {};

@@ -26,6 +26,7 @@ TEST(OpenSource, MatchesImageFolder) {
 TEST(OpenSource, RefusesWhatIsInMemory) {
   EXPECT_EQ(OpenSource("arrays", {}).error().code, Code::kFailedPrecondition);
   EXPECT_EQ(OpenSource("files", {}).error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(OpenSource("dataset", {}).error().code, Code::kFailedPrecondition);
 }
 
 TEST(OpenSource, KindsAndArgumentsHaveUniqueNames) {

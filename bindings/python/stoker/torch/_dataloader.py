@@ -50,7 +50,7 @@ class DataLoader:
     already has its process's share.
 
     Args:
-        source: from `stoker.image_folder`, `stoker.files` or `stoker.arrays`.
+        source: a `stoker.Source`: the photographs or arrays.
         transforms: stoker's, as for `stoker.Loader`.
         batch_size: rows per batch.
         shuffle: a new order each epoch.

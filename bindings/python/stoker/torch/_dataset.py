@@ -50,7 +50,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     @property
     def source(self) -> Source:
-        """The source: from `stoker.image_folder`, `stoker.files` or `stoker.arrays`."""
+        """The `stoker.Source`."""
         return self._source
 
     @property

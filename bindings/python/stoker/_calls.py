@@ -1,0 +1,161 @@
+"""Calls: what a source asks of a Python object, in the form that the library takes."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from typing import Any, NoReturn, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from stoker import _checks
+from stoker._errors import InvalidArgumentError
+
+# The encoded image, or in a tuple the path of its file.
+_Image = Union[memoryview, "tuple[bytes]"]
+
+
+class Calls:
+    """The samples of an object with `__len__` and `__getitem__`; `stoker.from_dataset` says what they are."""
+
+    def __init__(self, dataset: Any) -> None:
+        if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
+            raise TypeError(f"dataset must have __len__ and __getitem__, which {dataset!r:.80} has not")
+        self.name = type(dataset).__name__
+        self._dataset = dataset
+        self._size = len(dataset)
+        if not 0 < self._size < 2**32:
+            raise InvalidArgumentError(f"{self.name} has {self._size} samples; it must have 1 to 2**32 - 1")
+        _, rows = _parts(dataset[0])
+        # The fields beside the image, by name, with the row of sample 0; the label is the first.
+        first_rows = [(name, _first_row(name, row)) for name, row in rows.items()]
+        self.first_rows = sorted(first_rows, key=lambda row: row[0] != "label")
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def has_labels(self) -> bool:
+        return any(name == "label" for name, _ in self.first_rows)
+
+    def load(self, sample: int) -> tuple[_Image, bytes] | bytes:
+        """A sample's image and the bytes of its rows, or what went wrong, in UTF-8."""
+        process = os.getpid()
+        try:
+            image, rows = _parts(self._dataset[sample])
+            return _encoded(image), b"".join(row.tobytes() for row in self._cast(rows))
+        except BaseException as error:  # of the user's code, on a thread of stoker's
+            if os.getpid() != process:  # the code forked, and this is the child
+                _end_child(error)
+            return _described(error).encode(errors="backslashreplace")
+
+    def image(self, sample: int) -> Any:
+        """The bytes of a sample's image."""
+        image = _encoded(_parts(self._dataset[sample])[0])
+        if isinstance(image, memoryview):
+            return bytes(image)
+        with open(image[0], "rb") as file:
+            return file.read()
+
+    def rows(self, sample: int) -> list[Any]:
+        """The rows of a sample, as they are in a batch."""
+        return [row[()] for row in self._cast(_parts(self._dataset[sample])[1])]
+
+    def _cast(self, rows: dict[str, Any]) -> list[npt.NDArray[Any]]:
+        if len(rows) != len(self.first_rows) or any(name not in rows for name, _ in self.first_rows):
+            has, wanted = (", ".join(["image", *names]) for names in (rows, dict(self.first_rows)))
+            raise TypeError(f"it has {has}; sample 0 has {wanted}")
+        return [_row_like(first, name, rows[name]) for name, first in self.first_rows]
+
+
+def _parts(sample: Any) -> tuple[Any, dict[str, Any]]:
+    """The image of a sample, and what it has beside it, by name."""
+    if isinstance(sample, tuple):
+        if len(sample) not in (1, 2):
+            raise TypeError(
+                f"a tuple of {len(sample)}; a sample is (image, label), or a dictionary with an image"
+            )
+        return sample[0], dict(zip(("label",), sample[1:]))
+    if isinstance(sample, dict) and "image" in sample:
+        return sample["image"], {name: value for name, value in sample.items() if name != "image"}
+    return sample, {}
+
+
+def _encoded(image: Any) -> _Image:
+    if isinstance(image, dict) and {"bytes", "path"} & image.keys():
+        content = image.get("bytes")
+        image = image.get("path") if content is None else content
+    if isinstance(image, (str, os.PathLike)):
+        path = os.fsencode(image)
+        if not path:
+            raise ValueError("the path of its image is empty")
+        if b"\0" in path:
+            raise ValueError(f"the path of its image has a NUL byte: {path!r:.80}")
+        return (path,)
+    try:
+        buffer: Any = np.asarray(image) if hasattr(image, "__array__") else image
+        view = memoryview(buffer)
+    except TypeError:
+        raise TypeError(
+            f"its image is {_kind(image)}; it must be encoded bytes (JPEG, PNG, WebP) or the path of a file"
+        ) from None
+    if view.itemsize != 1 or view.ndim != 1:
+        raise TypeError(
+            f"its image has {view.ndim} dimensions of {view.itemsize} bytes each; it must be encoded bytes; "
+            "pixels go to stoker.arrays"
+        )
+    return view if view.contiguous else memoryview(bytes(view))
+
+
+def _first_row(name: str, value: Any) -> npt.NDArray[Any]:
+    if not isinstance(name, str) or not name or "\0" in name or not _checks.is_unicode(name):
+        raise InvalidArgumentError(f"sample 0 has the name {name!r:.80}; names are str")
+    row = np.asarray(value)
+    if row.dtype.name not in _checks.ELEMENTS:
+        raise TypeError(
+            f"{name!r} of sample 0 is {_kind(value)}; it must be a number or an array of numbers (strings "
+            "that are known beforehand go to stoker.files(columns=…))"
+        )
+    if row.size == 0 or row.ndim > 7:
+        raise InvalidArgumentError(f"{name!r} of sample 0 has the shape {row.shape}; batches cannot have it")
+    return row.astype(row.dtype.newbyteorder("="))
+
+
+def _row_like(first: npt.NDArray[Any], name: str, value: Any) -> npt.NDArray[Any]:
+    row = np.asarray(value)
+    integers = row.dtype.kind in "iu" and first.dtype.kind in "iu"
+    if row.shape != first.shape or not (integers or np.can_cast(row.dtype, first.dtype, "same_kind")):
+        raise TypeError(
+            f"{name!r} is {row.dtype} of shape {row.shape}; that of sample 0 is {first.dtype} of shape "
+            f"{first.shape}"
+        )
+    cast = row.astype(first.dtype)
+    if integers and (cast != row).any():
+        raise ValueError(f"{name!r} is {value!r:.50}, which {first.dtype}, the type of sample 0, cannot hold")
+    return cast
+
+
+def _kind(value: Any) -> str:
+    return f"{value!r:.50} ({type(value).__name__})"
+
+
+def _described(error: BaseException) -> str:
+    """The exception, and the line of the user's code that raised it."""
+    try:
+        message = str(error)
+    except Exception:
+        message = "its message cannot be shown"
+    text = f"{type(error).__name__}: {message}".rstrip(": ")
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    if not frames:
+        return text
+    return f"{text} ({frames[-1].filename}, line {frames[-1].lineno}, in {frames[-1].name})"
+
+
+def _end_child(error: BaseException) -> NoReturn:
+    """Ends a forked child as the interpreter would: here it has no other thread."""
+    if isinstance(error, SystemExit):
+        os._exit(error.code if isinstance(error.code, int) else error.code is not None)
+    traceback.print_exception(type(error), error, error.__traceback__)
+    os._exit(1)

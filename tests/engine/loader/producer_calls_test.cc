@@ -1,0 +1,347 @@
+// Samples that a source is called for become the same batches as those of files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <latch>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "engine/loader/producer.h"
+#include "engine/memory/memory_manager.h"
+#include "tests/testing/batches.h"
+#include "tests/testing/called_photos.h"
+#include "tests/testing/executors.h"
+#include "tests/testing/photo_folder.h"
+
+namespace stoker {
+namespace {
+
+using ::stoker::testing::CalledPhotos;
+using ::stoker::testing::GiveBytes;
+using ::stoker::testing::PhotoFolder;
+using ::stoker::testing::RuntimeUnderTest;
+using ::stoker::testing::TakeEpoch;
+using ::testing::HasSubstr;
+
+class ProducerCalls : public ::testing::Test {
+ protected:
+  static constexpr int kPhotos = 37;
+
+  LoaderOptions Options(std::shared_ptr<const SampleSource> source) const {
+    LoaderOptions options;
+    options.source = std::move(source);
+    options.transforms = {RandomResizedCrop{.height = 32, .width = 24}, RandomHorizontalFlip{}};
+    options.batch_size = 8;
+    options.shuffle = true;
+    options.seed = 5;
+    options.runtime = Runtime::Create(RuntimeUnderTest(2)).value();
+    return options;
+  }
+
+  LoaderOptions Calling(CalledPhotos::Call call, int threads = 3) const {
+    return Options(std::make_shared<CalledPhotos>(photos_.Source(), threads, std::move(call)));
+  }
+
+  static Error ErrorOf(LoaderOptions options) {
+    const auto opened = Producer::Open(std::move(options));
+    EXPECT_FALSE(opened.ok());
+    return opened.ok() ? Error{} : opened.error();
+  }
+
+  const PhotoFolder photos_{kPhotos, 3};
+};
+
+Status CallForBytes(uint64_t /*id*/, const std::string& file, LoadedSample& loaded) {
+  return GiveBytes(file, loaded);
+}
+
+Status CallForFile(uint64_t /*id*/, const std::string& file, LoadedSample& loaded) {
+  return loaded.SetFile(file);
+}
+
+TEST_F(ProducerCalls, GiveTheSameBatchesAsFiles) {
+  const auto wanted = TakeEpoch(*Producer::Open(Options(photos_.Source())).value());
+  for (const int threads : {1, 2, 7}) {
+    EXPECT_EQ(TakeEpoch(*Producer::Open(Calling(CallForBytes, threads)).value()), wanted)
+        << threads;
+    EXPECT_EQ(TakeEpoch(*Producer::Open(Calling(CallForFile, threads)).value()), wanted) << threads;
+  }
+}
+
+TEST_F(ProducerCalls, LateCallsChangeNothing) {
+  const auto wanted = TakeEpoch(*Producer::Open(Options(photos_.Source())).value());
+  const auto late = [](uint64_t id, const std::string& file, LoadedSample& loaded) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(id % 5));
+    return GiveBytes(file, loaded);
+  };
+  EXPECT_EQ(TakeEpoch(*Producer::Open(Calling(late)).value()), wanted);
+}
+
+TEST_F(ProducerCalls, LabelsAreMixed) {
+  LoaderOptions files = Options(photos_.Source());
+  LoaderOptions calls = Calling(CallForBytes);
+  files.mix = calls.mix = BatchMix{.choices = {MixUp{}}};
+  EXPECT_EQ(TakeEpoch(*Producer::Open(std::move(calls)).value()),
+            TakeEpoch(*Producer::Open(std::move(files)).value()));
+}
+
+// A budget for few of the images, which end in zeros: calls that find no memory are made again,
+// also those of a second loader.
+TEST_F(ProducerCalls, MemoryMayBeShort) {
+  const auto wanted = TakeEpoch(*Producer::Open(Options(photos_.Source())).value());
+  std::atomic<int> calls{0};
+  LoaderOptions one = Calling(
+      [&calls](uint64_t, const std::string& file, LoadedSample& loaded) {
+        ++calls;
+        return GiveBytes(file, loaded, /*zeros=*/6 << 20);
+      },
+      4);
+  RuntimeOptions small = RuntimeUnderTest(4);
+  small.memory_budget = 32 << 20;
+  one.runtime = Runtime::Create(small).value();
+  one.depth = 2;
+  LoaderOptions two = one;
+  two.source = std::make_shared<CalledPhotos>(
+      photos_.Source(), 4, [](uint64_t, const std::string& file, LoadedSample& loaded) {
+        return GiveBytes(file, loaded, /*zeros=*/6 << 20);
+      });
+  auto first = Producer::Open(one).value();
+  auto second = Producer::Open(two).value();
+  std::jthread other([&second, &wanted] { EXPECT_EQ(TakeEpoch(*second), wanted); });
+  EXPECT_EQ(TakeEpoch(*first), wanted);
+  other.join();
+  // Usually in the first epoch: it depends on how many calls are made at the same time.
+  for (int tries = 0; tries < 20 && one.runtime->memory().samples_waited() == 0; ++tries) {
+    const std::jthread again([&second] { (void)TakeEpoch(*second); });
+    (void)TakeEpoch(*first);
+  }
+  EXPECT_GT(one.runtime->memory().samples_waited(), 0u);
+  EXPECT_GT(calls, kPhotos);
+}
+
+// threads says how many calls of a source there are at a time, also for several of its loaders.
+TEST_F(ProducerCalls, LoadersShareTheThreadsOfASource) {
+  std::atomic<int> now{0}, most{0};
+  const LoaderOptions options = Calling(
+      [&now, &most](uint64_t, const std::string& file, LoadedSample& loaded) {
+        const int calls = ++now;
+        if (calls > most) most = calls;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        --now;
+        return GiveBytes(file, loaded);
+      },
+      1);
+  auto first = Producer::Open(options).value();
+  auto second = Producer::Open(options).value();
+  std::jthread other([&second] { EXPECT_EQ(TakeEpoch(*second).size(), 5u); });
+  EXPECT_EQ(TakeEpoch(*first).size(), 5u);
+  other.join();
+  EXPECT_EQ(most, 1);
+}
+
+TEST_F(ProducerCalls, AnErrorIsThatOfItsBatch) {
+  auto loader = Producer::Open(Calling([](uint64_t id, const std::string& file,
+                                          LoadedSample& loaded) -> Status {
+                  if (id == 11) return Error{Code::kUnavailable, "no such row"};
+                  return GiveBytes(file, loaded);
+                })).value();
+  int errors = 0;
+  int64_t rows = 0;
+  while (true) {
+    const Result<Batch> batch = loader->Next();
+    if (batch.ok() && !*batch) break;
+    if (batch.ok()) {
+      rows += batch->rows();
+      continue;
+    }
+    ++errors;
+    EXPECT_EQ(batch.error().code, Code::kUnavailable);
+    EXPECT_EQ(batch.error().cause, "no such row");
+    EXPECT_EQ(batch.error().file, "photo 11");
+  }
+  EXPECT_EQ(errors, 1);
+  EXPECT_THAT(rows, ::testing::AnyOf(kPhotos - 8, kPhotos - kPhotos % 8));
+}
+
+TEST_F(ProducerCalls, ASampleWithoutAnImageIsAnError) {
+  auto loader = Producer::Open(Calling([](uint64_t, const std::string&, LoadedSample&) {
+                  return Status();
+                })).value();
+  const Result<Batch> batch = loader->Next();
+  ASSERT_FALSE(batch.ok());
+  EXPECT_THAT(batch.error().cause, HasSubstr("the source gave no image"));
+}
+
+TEST_F(ProducerCalls, EmptyAndDamagedImagesAreErrors) {
+  for (const char* content : {"", "no image"}) {
+    auto loader =
+        Producer::Open(Calling([content](uint64_t, const std::string&, LoadedSample& loaded) {
+          return loaded.SetBytes(
+              {reinterpret_cast<const uint8_t*>(content), std::char_traits<char>::length(content)});
+        })).value();
+    const Result<Batch> batch = loader->Next();
+    ASSERT_FALSE(batch.ok());
+    EXPECT_EQ(batch.error().code, Code::kDataLoss);
+    EXPECT_THAT(batch.error().file, HasSubstr("photo "));
+  }
+}
+
+TEST_F(ProducerCalls, AMissingFileIsNamed) {
+  auto loader = Producer::Open(Calling([](uint64_t, const std::string&, LoadedSample& loaded) {
+                  return loaded.SetFile("/gone.jpg");
+                })).value();
+  const Result<Batch> batch = loader->Next();
+  ASSERT_FALSE(batch.ok());
+  EXPECT_EQ(batch.error().code, Code::kNotFound);
+  EXPECT_EQ(batch.error().file, "/gone.jpg");
+}
+
+TEST_F(ProducerCalls, AreMadeOnThreadsOfTheirOwn) {
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  std::atomic<int> now{0}, most{0};
+  auto loader =
+      Producer::Open(Calling([&](uint64_t, const std::string& file, LoadedSample& loaded) {
+        const int calls = ++now;
+        int before = most;
+        while (calls > before && !most.compare_exchange_weak(before, calls)) {
+        }
+        {
+          const std::lock_guard lock(mutex);
+          threads.insert(std::this_thread::get_id());
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        --now;
+        return GiveBytes(file, loaded);
+      })).value();
+  (void)TakeEpoch(*loader);
+  EXPECT_EQ(loader->Stats().reader, "calls");
+  loader.reset();
+  EXPECT_LE(most, 3);
+  EXPECT_LE(threads.size(), 3u);
+  EXPECT_FALSE(threads.contains(std::this_thread::get_id()));
+}
+
+// Every thread is in a call at some time, however few rows the workers have ahead.
+TEST_F(ProducerCalls, AreMadeOnAllThreads) {
+  constexpr int kThreads = 64;
+  std::latch all(kThreads);
+  std::atomic<int> calls{0};
+  LoaderOptions options = Calling(
+      [&](uint64_t, const std::string& file, LoadedSample& loaded) {
+        if (++calls <= kThreads) all.arrive_and_wait();
+        return GiveBytes(file, loaded);
+      },
+      kThreads);
+  options.depth = 2 * kThreads / 8;
+  auto loader = Producer::Open(std::move(options)).value();
+  EXPECT_TRUE(loader->Next().ok());
+  EXPECT_EQ(loader->Stats().reads, kThreads);
+}
+
+// A loader whose calls hang does not keep another loader of the same Runtime from its samples.
+TEST_F(ProducerCalls, DoNotDelayOtherLoaders) {
+  std::promise<void> released;
+  const std::shared_future<void> go = released.get_future().share();
+  LoaderOptions hanging = Calling([go](uint64_t, const std::string& file, LoadedSample& loaded) {
+    go.wait();
+    return GiveBytes(file, loaded);
+  });
+  const std::shared_ptr<Runtime> runtime = hanging.runtime;
+  auto stuck = Producer::Open(std::move(hanging)).value();
+  std::jthread waiting([&stuck] { EXPECT_TRUE(stuck->Next().ok()); });
+  LoaderOptions others = Options(photos_.Source());
+  others.runtime = runtime;
+  EXPECT_EQ(TakeEpoch(*Producer::Open(std::move(others)).value()).size(), 5u);
+  released.set_value();
+}
+
+TEST_F(ProducerCalls, StopWaitsForThoseInProgress) {
+  std::atomic<int> now{0};
+  auto loader =
+      Producer::Open(Calling([&now](uint64_t, const std::string& file, LoadedSample& loaded) {
+        ++now;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        const Status given = GiveBytes(file, loaded);
+        --now;
+        return given;
+      })).value();
+  EXPECT_TRUE(loader->Next().ok());
+  loader->Stop();
+  EXPECT_EQ(now, 0);
+  EXPECT_EQ(loader->Next().error().code, Code::kCancelled);
+}
+
+TEST_F(ProducerCalls, WrongRowsAreErrors) {
+  const std::vector<uint8_t> row(16);
+  const auto error_of = [&](size_t field, size_t bytes) {
+    auto loader = Producer::Open(Calling([&, field, bytes](uint64_t, const std::string& file,
+                                                           LoadedSample& loaded) {
+                    loaded.SetRow(field, std::span(row).first(bytes));
+                    return GiveBytes(file, loaded);
+                  })).value();
+    const Result<Batch> batch = loader->Next();
+    return batch.ok() ? Error{} : batch.error();
+  };
+  EXPECT_THAT(error_of(1, 8).cause, HasSubstr("field 'label' was given two rows"));
+  EXPECT_THAT(error_of(0, 8).cause, HasSubstr("field 'image' was given a row; it is not kLoaded"));
+  EXPECT_THAT(error_of(2, 8).cause, HasSubstr("the source gave a row of field 2; it has 2"));
+  auto boxes = std::make_shared<CalledPhotos>(photos_.Source(), 3, CallForBytes);
+  const Field box{.name = "box", .kind = Field::Kind::kLoaded, .dtype = DType::kF32};
+  std::vector<Field> fields(boxes->fields().begin(), boxes->fields().end());
+  fields[1] = box;
+  boxes->SetFields(fields);  // a label of 8 bytes is given
+  EXPECT_THAT(Producer::Open(Options(boxes)).value()->Next().error().cause,
+              HasSubstr("field 'box' was given 8 bytes; it has 4"));
+  fields = {fields[0], Field{.name = "label", .kind = Field::Kind::kLoaded, .dtype = DType::kI64},
+            box};
+  boxes->SetFields(fields);
+  EXPECT_THAT(Producer::Open(Options(boxes)).value()->Next().error().cause,
+              HasSubstr("the source gave no row of field 'box'"));
+}
+
+// A file that could not be read leaves nothing: neither an image nor its path.
+TEST_F(ProducerCalls, AFileThatFailedIsForgotten) {
+  auto loader = Producer::Open(Calling([](uint64_t, const std::string&, LoadedSample& loaded) {
+                  EXPECT_FALSE(loaded.SetFile("/gone.jpg").ok());
+                  return Status();
+                })).value();
+  EXPECT_THAT(loader->Next().error().cause, HasSubstr("the source gave no image"));
+  loader = Producer::Open(Calling([](uint64_t, const std::string&, LoadedSample& loaded) {
+             return loaded.SetFile(std::string("/gone\0.jpg", 10));
+           })).value();
+  EXPECT_THAT(loader->Next().error().cause, HasSubstr("the path of the image has a NUL byte"));
+}
+
+TEST_F(ProducerCalls, WrongFieldsAreRefused) {
+  auto photos = std::make_shared<CalledPhotos>(photos_.Source(), 3, CallForBytes);
+  photos->SetFields({{.name = "row", .dtype = DType::kU8, .row_shape = {4}}});
+  LoaderOptions options = Options(photos);
+  options.transforms.clear();
+  EXPECT_EQ(ErrorOf(options).cause,
+            "the first field of called photos is not a kImage, but the source has calls");
+  photos->SetFields({{.name = "image", .kind = Field::Kind::kImage},
+                     {.name = "box", .kind = Field::Kind::kLoaded, .row_shape = {4, 0}}});
+  EXPECT_EQ(ErrorOf(Options(photos)).cause,
+            "rows of field 'box' of called photos have a side below 1");
+}
+
+TEST_F(ProducerCalls, WrongSourcesAreRefused) {
+  EXPECT_THAT(ErrorOf(Calling(CallForBytes, -1)).cause,
+              HasSubstr("calls() of called photos is -1"));
+  EXPECT_THAT(ErrorOf(Calling(CallForBytes, 1025)).cause, HasSubstr("is 1025"));
+  EXPECT_THAT(ErrorOf(Calling(CallForBytes, 0)).cause,
+              HasSubstr("field 'label' of called photos is kLoaded, but the source has no calls"));
+}
+
+}  // namespace
+}  // namespace stoker

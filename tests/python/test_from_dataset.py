@@ -1,0 +1,506 @@
+"""stoker.from_dataset: samples that a Python object gives, called on threads. NumPy only."""
+
+import os
+import pathlib
+import pickle
+import re
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+from epochs import same, taken  # noqa: E402
+
+TRAIN = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
+
+
+class Photos:
+    """The photographs of a folder, in a form of the test's choice."""
+
+    def __init__(self, folder, sample=lambda path, label: (path.read_bytes(), label)):
+        source = stoker.image_folder(folder)
+        self.paths = [pathlib.Path(source.path(i)) for i in range(len(source))]
+        self.labels = source._labels()
+        self.sample = sample
+        self.called = []
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, i):
+        self.called.append(i)
+        return self.sample(self.paths[i], self.labels[i])
+
+
+def number_of(path):
+    return int(path.stem.split("_")[1])
+
+
+def make(source, transforms=None, **options):
+    options = {"batch_size": 8, "shuffle": True, "seed": 7, **options}
+    return stoker.Loader(source, transforms or TRAIN, **options)
+
+
+# --- the samples ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("world", [1, 3, 8])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_the_same_bytes_as_the_folder(made, world, threads):
+    for rank in range(world):
+        options = {"rank": rank, "world": world, "batch_size": 7}
+        folder = make(stoker.image_folder(made), **options)
+        called = make(stoker.from_dataset(Photos(made), threads=threads), **options)
+        for _ in range(2):
+            theirs, ours = iter(folder), iter(called)
+            same(taken(ours), taken(theirs))
+            np.testing.assert_array_equal(ours.sample_ids, theirs.sample_ids)
+
+
+FORMS = {
+    "bytes": lambda path, label: path.read_bytes(),
+    "bytearray": lambda path, label: bytearray(path.read_bytes()),
+    "memoryview": lambda path, label: memoryview(path.read_bytes()),
+    "strided": lambda path, label: memoryview(bytes(x for b in path.read_bytes() for x in (b, 0)))[::2],
+    "array": lambda path, label: np.fromfile(path, np.uint8),
+    "path": lambda path, label: path,
+    "str": lambda path, label: str(path),
+    "tuple of one": lambda path, label: (path,),
+    "dictionary": lambda path, label: {"image": path.read_bytes()},
+    "Hugging Face's bytes": lambda path, label: {"image": {"bytes": path.read_bytes(), "path": "x"}},
+    "Hugging Face's path": lambda path, label: {"image": {"bytes": None, "path": str(path)}},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_images(made, form):
+    want = [images for images, _ in taken(make(stoker.image_folder(made)))]
+    got = taken(make(stoker.from_dataset(Photos(made, FORMS[form]))))
+    same([(images,) for images in got], [(images,) for images in want])
+
+
+def test_columns(made):
+    def sample(path, label):
+        number = number_of(path)
+        return {
+            "image": path,
+            "number": number,
+            "half": np.float32(number / 2),
+            "box": [number, number + 1, number + 2, number + 3],
+            "flag": number % 2 == 0,
+            "label": label,  # the first in a batch, as of other sources
+        }
+
+    photos = Photos(made, sample)
+    source = stoker.from_dataset(photos, class_names=["a", "b", "c"])
+    assert source.has_labels and source.classes == ["a", "b", "c"] and len(source) == 60
+    iterator = iter(make(source))
+    rows = 0
+    for batch in iterator:
+        assert list(batch.keys()) == ["image", "label", "number", "half", "box", "flag"]
+        numbers = [number_of(photos.paths[i]) for i in iterator.sample_ids]
+        rows += len(numbers)
+        np.testing.assert_array_equal(batch["label"], [photos.labels[i] for i in iterator.sample_ids])
+        np.testing.assert_array_equal(batch["number"], numbers)
+        np.testing.assert_array_equal(batch["half"], np.array(numbers, np.float32) / 2)
+        np.testing.assert_array_equal(batch["box"], np.array(numbers)[:, None] + np.arange(4))
+        np.testing.assert_array_equal(batch["flag"], np.array(numbers) % 2 == 0)
+        assert [column.dtype.name for column in batch] == [
+            "uint8", "int64", "int64", "float32", "int64", "bool",
+        ]  # fmt: skip
+    assert rows == 60
+
+
+def test_other_orders_of_bytes(made):
+    def sample(path, label):
+        return {"image": path, "label": np.int16(label).astype(">i2"), "box": np.array([1, 2.5], ">f4")}
+
+    for batch in make(stoker.from_dataset(Photos(made, sample))):
+        assert batch["label"].dtype == np.dtype("int16") and set(batch["label"]) <= {0, 1, 2}
+        np.testing.assert_array_equal(batch["box"], np.tile(np.float32([1, 2.5]), (len(batch[0]), 1)))
+
+
+def test_integers_of_other_types_fit_or_are_errors(made):
+    photos = Photos(made)
+    photos.sample = lambda path, label: (path, np.uint8(7) if len(photos.called) == 1 else 255)
+    labels = next(iter(make(stoker.from_dataset(photos))))["label"]
+    assert labels.dtype == np.uint8 and set(labels) == {255}
+    for first, value in [(np.uint8(0), 256), (np.uint8(0), -1), (np.int64(0), 2**63), (np.uint64(0), -1)]:
+        given = [first, value]
+        photos = Photos(made)
+        photos.sample = lambda path, label, photos=photos, given=given: (path, given[len(photos.called) > 1])
+        with pytest.raises(stoker.UnavailableError, match=f"'label' is {value}, which {first.dtype}"):
+            next(iter(make(stoker.from_dataset(photos))))
+
+
+def test_numbers_take_the_type_of_sample_0(made):
+    photos = Photos(made, lambda path, label: (path, 1.5 if number_of(path) == 0 else number_of(path)))
+    labels = np.concatenate([labels for _, labels in make(stoker.from_dataset(photos), shuffle=False)])
+    assert labels.dtype == np.float64 and sorted(labels) == sorted([1.5, *range(1, 60)])
+
+
+def test_labels_are_mixed(made):
+    recipe = [*TRAIN, stoker.MixUp(num_classes=3)]
+    same(
+        taken(make(stoker.from_dataset(Photos(made)), recipe)),
+        taken(make(stoker.image_folder(made), recipe)),
+    )
+
+
+@pytest.mark.parametrize("device", ["cpu", "host"])
+def test_on_devices(made, device):
+    loader = make(stoker.from_dataset(Photos(made))).to_device(device)
+    got = [tuple(np.from_dlpack(tensor).copy() for tensor in batch) for batch in loader]
+    same(got, taken(make(stoker.image_folder(made))))
+
+
+# --- the calls --------------------------------------------------------------------------------------
+
+
+def test_each_sample_is_asked_for_once_an_epoch(made):
+    photos = Photos(made)
+    loader = make(stoker.from_dataset(photos))
+    assert photos.called == [0]
+    iterator = iter(loader)
+    wanted = []
+    for _ in iterator:
+        wanted += list(iterator.sample_ids)
+    assert sorted(wanted) == list(range(60))
+    # The next epoch may have begun.
+    assert all(photos.called.count(i) >= 1 + (i == 0) for i in range(60))
+
+
+def test_as_many_threads_as_were_asked_for(made):
+    meeting = threading.Barrier(5)  # passed only if five calls are made at a time
+    main = threading.get_ident()
+    kept = threading.local()
+
+    def sample(path, label):
+        if threading.get_ident() != main and not hasattr(kept, "met"):
+            kept.met = True  # lasts from call to call
+            meeting.wait(timeout=60)
+        return path
+
+    assert len(taken(make(stoker.from_dataset(Photos(made, sample), threads=5)))) == 8
+
+
+def test_stats_and_advice_name_the_calls(made):
+    def slow(path, label):
+        time.sleep(0.01)
+        return path
+
+    loader = make(stoker.from_dataset(Photos(made, slow), threads=1))
+    taken(loader)
+    stats = loader.stats()
+    assert stats["reader"] == "calls" and stats["samples"] >= 60
+    assert "Calling the source is the limit" in stats["advice"]
+    assert "Call the source on more threads" in stats["advice"]
+
+
+# --- errors -----------------------------------------------------------------------------------------
+
+
+def test_what_a_call_raises_names_sample_and_function(made):
+    def sample(path, label):
+        if number_of(path) == 17:
+            raise KeyError("no such row")
+        return path, label
+
+    photos = Photos(made, sample)
+    bad = next(i for i in range(60) if number_of(photos.paths[i]) == 17)
+    iterator = iter(make(stoker.from_dataset(photos)))
+    errors, rows = [], 0
+    while True:
+        try:
+            rows += len(next(iterator)[0])
+        except stoker.UnavailableError as error:
+            errors.append(error)
+        except StopIteration:
+            break
+    assert rows == 52 and len(errors) == 1
+    assert errors[0].file == f"Photos[{bad}]"
+    assert errors[0].cause.startswith("KeyError: 'no such row' (")
+    assert "test_from_dataset.py" in errors[0].cause and "in sample)" in errors[0].cause
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ValueError("half of \udcff"), r"^ValueError: half of \\udcff \("),
+        (Mute(), r"^Mute: its message cannot be shown \("),
+        (SystemExit(3), r"^SystemExit: 3 \("),
+    ],
+)
+def test_exceptions_with_odd_messages(made, error, words):
+    def sample(path, label):
+        if photos.called != [0]:
+            raise error
+        return path
+
+    photos = Photos(made, sample)
+    with pytest.raises(stoker.UnavailableError) as raised:
+        next(iter(make(stoker.from_dataset(photos))))
+    assert re.match(words, raised.value.cause), raised.value.cause
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (None, r"its image is None \(NoneType\)"),
+        (5, r"its image is 5 \(int\)"),
+        (np.zeros((2, 2, 3), np.uint8), "its image has 3 dimensions of 1 bytes"),
+        (np.zeros(5, np.float32), "its image has 1 dimensions of 4 bytes"),
+        ("", "the path of its image is empty"),
+        ("/a\0b.jpg", "the path of its image has a NUL byte"),
+        ((b"x", 1, 2), "a tuple of 3"),
+        (b"x", "it has image; sample 0 has image, label"),
+        ((b"x", [1, 2]), r"'label' is int64 of shape \(2,\); that of sample 0 is int64 of shape \(\)"),
+        ((b"x", 1.5), "'label' is float64"),
+        ((b"x", "cat"), "'label' is <U3"),
+        ({"image": b"x", "age": 3}, "it has image, age; sample 0 has image, label"),
+    ],
+)
+def test_samples_unlike_the_first(made, wrong, words):
+    photos = Photos(made)
+    photos.sample = lambda path, label: (path, label) if len(photos.called) == 1 else wrong
+    loader = make(stoker.from_dataset(photos), shuffle=False)
+    with pytest.raises(stoker.UnavailableError, match=words) as error:
+        next(iter(loader))
+    assert error.value.file.startswith("Photos[")
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [(b"", stoker.DataLossError), (b"no image", stoker.DataLossError), ("/gone.jpg", FileNotFoundError)],
+)
+def test_bad_images_are_named(made, content, kind):
+    photos = Photos(made, lambda path, label: content)
+    with pytest.raises(kind, match=r"Photos\[0\]|gone\.jpg"):
+        next(iter(make(stoker.from_dataset(photos), shuffle=False)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "words"),
+    [
+        ({"dataset": 5}, TypeError, "must have __len__ and __getitem__, which 5 has not"),
+        ({"dataset": []}, ValueError, "list has 0 samples"),
+        ({"dataset": [b"x", b"y"], "threads": 0}, ValueError, "threads is 0"),
+        ({"dataset": [b"x", b"y"], "threads": 257}, ValueError, "threads is 257"),
+        ({"dataset": [b"x", b"y"], "class_names": ["a"]}, ValueError, "have no label"),
+        ({"dataset": [(b"x", "cat")]}, TypeError, "'label' of sample 0 is 'cat'"),
+        ({"dataset": [(b"x", [])]}, ValueError, r"'label' of sample 0 has the shape \(0,\)"),
+        ({"dataset": [{"image": b"x", 3: 4}]}, ValueError, "sample 0 has the name 3"),
+        ({"dataset": [(1, 2, 3)]}, TypeError, "a tuple of 3"),
+    ],
+)
+def test_wrong_arguments(arguments, kind, words):
+    with pytest.raises(kind, match=words):
+        stoker.from_dataset(**arguments)
+
+
+def test_a_source_tells_of_itself(made):
+    source = stoker.from_dataset(Photos(made))
+    assert repr(source) == "stoker.from_dataset(Photos, 60 samples)"
+    with pytest.raises(ValueError, match="has no files"):
+        source.path(0)
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(source)
+
+
+# --- states and ends --------------------------------------------------------------------------------
+
+
+def test_resuming(made):
+    def loader():
+        return make(stoker.from_dataset(Photos(made)))
+
+    first = iter(one := loader())
+    next(first), next(first)
+    two = loader()
+    two.load_state_dict(one.state_dict())
+    same(taken(two), taken(first))
+    fewer = Photos(made)
+    fewer.paths.pop()
+    with pytest.raises(stoker.FailedPreconditionError, match="other options or samples"):
+        make(stoker.from_dataset(fewer)).load_state_dict(one.state_dict())
+
+
+def test_a_dataset_is_let_go(made):
+    import gc
+
+    photos = Photos(made)
+    loader = make(stoker.from_dataset(photos))
+    next(iter(loader))
+    there = weakref.ref(photos)
+    del photos, loader
+    gc.collect()
+    deadline = time.monotonic() + 60
+    while there() is not None and time.monotonic() < deadline:
+        time.sleep(0.01)
+        gc.collect()
+    assert there() is None
+
+
+def test_a_call_may_release_a_loader_but_not_close_it(made):
+    errors, holders = [], [[]]
+
+    def sample(path, label):
+        if holders and holders[0]:
+            held = holders.pop()
+            for call in (held[0].close, held[0].to_device("host").close):
+                try:
+                    call()
+                except stoker.FailedPreconditionError as error:
+                    errors.append(error)
+            held.clear()  # the last references to the loader and its iterator
+        return path
+
+    loader = make(stoker.from_dataset(Photos(made, sample), threads=1))
+    iterator = iter(loader)
+    next(iterator)
+    other = make(stoker.from_dataset(Photos(made), threads=1))
+    holders[0] += [other, iter(other)]
+    del other
+    taken(loader)
+    assert not holders and len(errors) == 2
+    assert "cannot be closed in a call" in str(errors[0])
+
+
+def test_a_call_may_release_its_own_loader(made):
+    last, go = [], threading.Event()
+
+    def sample(path, label):
+        if len(photos.called) > 12:
+            go.wait(60)
+            last.clear()
+        return path
+
+    photos = Photos(made, sample)
+    loader = make(stoker.from_dataset(photos, threads=1))
+    iterator = iter(loader)
+    next(iterator)
+    last += [loader, iterator]
+    there = weakref.ref(loader)
+    del loader, iterator
+    go.set()
+    deadline = time.monotonic() + 60
+    while there() is not None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert there() is None
+    assert len(taken(make(stoker.from_dataset(Photos(made), threads=1)))) == 8
+
+
+def test_stats_while_a_loader_closes(made):
+    entered, go = threading.Event(), threading.Event()
+
+    def sample(path, label):
+        if len(photos.called) > 30:
+            entered.set()
+            go.wait(60)
+        return path
+
+    photos = Photos(made, sample)
+    loader = make(stoker.from_dataset(photos, threads=2))
+
+    def take():
+        with pytest.raises(stoker.CancelledError):
+            taken(loader)
+
+    taking = threading.Thread(target=take)
+    taking.start()
+    assert entered.wait(60)
+    closing = threading.Thread(target=loader.close)
+    closing.start()
+    time.sleep(0.05)
+    assert loader.stats()["reader"] == "calls"
+    assert "stoker_" in loader.prometheus()
+    go.set()
+    closing.join(60)
+    taking.join(60)
+    assert not closing.is_alive() and not taking.is_alive()
+
+
+ENDS = {
+    "leaving in the middle": "next(iter(loader))",
+    "an exception": "next(iter(loader)); raise SystemExit(0)",
+    "a thread that loads": """
+def work():
+    while True:
+        for _ in loader: pass
+threading.Thread(target=work, daemon=True).start()
+next(iter(loader))""",
+    "a child": """
+next(iter(loader))
+child = os.fork()
+if child == 0:
+    try:
+        next(iter(loader))
+    except stoker.FailedPreconditionError:
+        again = stoker.Loader(stoker.from_dataset(paths), [stoker.Resize((16, 16))], batch_size=4)
+        os._exit(len(next(iter(again))))
+assert os.waitpid(child, 0)[1] == 4 << 8""",
+    "calls that use stoker": """
+class Decoded:
+    def __len__(self): return 60
+    def __getitem__(self, i):
+        time.sleep(0.02)
+        stoker.decode_image(open(paths[i], "rb").read())
+        return paths[i]
+busy = stoker.Loader(stoker.from_dataset(Decoded(), threads=4), [stoker.Resize((16, 16))], batch_size=4)
+next(iter(busy))""",
+    "a loader that is being let go": """
+class Slow(list):
+    def __getitem__(self, i):
+        time.sleep(0.1)
+        return super().__getitem__(i)
+def work():
+    for _ in range(100):
+        next(iter(stoker.Loader(stoker.from_dataset(Slow(paths)), [stoker.Resize((16, 16))], batch_size=4)))
+threading.Thread(target=work, daemon=True).start()
+time.sleep(0.5)""",
+    "a child of a call": """
+class Forking(list):
+    def __getitem__(self, i):
+        if started:
+            child = os.fork()
+            if child == 0:
+                raise SystemExit(5)
+            assert os.waitpid(child, 0)[1] == 5 << 8
+        return super().__getitem__(i)
+started = []
+forking = stoker.Loader(stoker.from_dataset(Forking(paths)), [stoker.Resize((16, 16))], batch_size=4)
+started.append(True)
+assert len(next(iter(forking))) == 4""",
+    "ten loaders": """
+for _ in range(10):
+    with stoker.Loader(stoker.from_dataset(paths), [stoker.Resize((16, 16))], batch_size=4) as one:
+        next(iter(one))
+names = [pathlib.Path(f"/proc/self/task/{task}/comm").read_text() for task in os.listdir("/proc/self/task")]
+assert names.count("stoker/reader\\n") <= 1, names""",
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_ends(made, end):
+    program = f"""
+import os, pathlib, stoker, threading, time
+folder = stoker.image_folder({str(made)!r})
+paths = [folder.path(i) for i in range(60)]
+loader = stoker.Loader(stoker.from_dataset(paths), [stoker.Resize((16, 16))], batch_size=4)
+{ENDS[end]}
+"""
+    environment = {**os.environ, "STOKER_TEST": "1"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, timeout=60, env=environment
+    )
+    assert (done.returncode, done.stderr.decode()) == (0, "")
