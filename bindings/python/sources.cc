@@ -1,4 +1,4 @@
-// stoker._stoker.Source: folders and lists of images, and NumPy arrays.
+// stoker._stoker.Source: folders and lists of images, records, and NumPy arrays.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -183,6 +183,21 @@ int64_t LabelOf(const SourceHandle& self, uint64_t id) {
   return self.source->LabelOf(id);
 }
 
+// The rows of a field in memory, of all samples, as a read-only array of bytes (samples, bytes of a
+// row). It keeps the source.
+py::array BytesOfRows(const py::object& self, size_t field) {
+  const SampleSource& source = *self.cast<const SourceHandle&>().source;
+  if (field >= source.fields().size()) throw py::index_error("no such field");
+  const std::span<const uint8_t> first = source.View(field, 0);
+  if (first.empty()) throw py::value_error("not in memory");
+  const std::vector<py::ssize_t> shape{static_cast<py::ssize_t>(source.size()),
+                                       static_cast<py::ssize_t>(first.size())};
+  const py::ssize_t stride = shape[0] < 2 ? 0 : source.View(field, 1).data() - first.data();
+  py::array_t<uint8_t> rows(shape, std::vector<py::ssize_t>{stride, 1}, first.data(), self);
+  rows.attr("setflags")(py::arg("write") = false);
+  return rows;
+}
+
 // (height, width) of the image as viewed, or None.
 py::object ImageSizeOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
@@ -212,6 +227,9 @@ void AddSources(py::module_& module) {
       .def_property_readonly(
           "skipped_warning",
           [](const SourceHandle& self) { return Text(self.source->Skipped().Warning()); })
+      .def_property_readonly("in_memory",
+                             [](const SourceHandle& self) { return self.source->in_memory(); })
+      .def("rows", &BytesOfRows, py::arg("field"))
       .def("path", &PathOf, py::arg("sample"))
       .def("label", &LabelOf, py::arg("sample"))
       .def("image_size", &ImageSizeOf, py::arg("sample"));

@@ -19,22 +19,7 @@ constexpr int64_t kMaxRowBytes =
     int64_t{1} << 42;  // of a row, so that the product with the number of rows cannot overflow
 
 Status CheckColumn(const ArrayColumn& column) {
-  if (column.name.empty()) return RefuseColumn(column, "has no name");
-  if (SizeOf(column.dtype) == 0) return RefuseColumn(column, "has an invalid element type");
-  if (column.row_shape.size() > kMaxDimensions) {
-    return RefuseColumn(column, "has rows of " + std::to_string(column.row_shape.size()) +
-                                    " dimensions; at most " + std::to_string(kMaxDimensions) +
-                                    " are possible");
-  }
-  if (IsString(column.dtype) && !column.row_shape.empty()) {
-    return RefuseColumn(column, "has rows of several strings; one for each sample is possible");
-  }
-  auto bytes = static_cast<int64_t>(SizeOf(column.dtype));
-  for (int64_t d : column.row_shape) {
-    if (d < 1) return RefuseColumn(column, "has rows with a dimension of " + std::to_string(d));
-    if (d >= kMaxRowBytes / bytes) return RefuseColumn(column, "has rows too large for any memory");
-    bytes *= d;
-  }
+  TRY(CheckRow(column));
   if (column.samples == 0) return RefuseColumn(column, "has no samples");
   if (column.data == nullptr) return RefuseColumn(column, "has no data");
   return {};
@@ -108,6 +93,26 @@ uint64_t HashStrings(const ArrayColumn& column, uint64_t hash) {
 }
 
 }  // namespace
+
+Status CheckRow(const ArrayColumn& column) {
+  if (column.name.empty()) return RefuseColumn(column, "has no name");
+  if (SizeOf(column.dtype) == 0) return RefuseColumn(column, "has an invalid element type");
+  if (column.row_shape.size() > kMaxDimensions) {
+    return RefuseColumn(column, "has rows of " + std::to_string(column.row_shape.size()) +
+                                    " dimensions; at most " + std::to_string(kMaxDimensions) +
+                                    " are possible");
+  }
+  if (IsString(column.dtype) && !column.row_shape.empty()) {
+    return RefuseColumn(column, "has rows of several strings; one for each sample is possible");
+  }
+  auto bytes = static_cast<int64_t>(SizeOf(column.dtype));
+  for (int64_t d : column.row_shape) {
+    if (d < 1) return RefuseColumn(column, "has rows with a dimension of " + std::to_string(d));
+    if (d >= kMaxRowBytes / bytes) return RefuseColumn(column, "has rows too large for any memory");
+    bytes *= d;
+  }
+  return {};
+}
 
 Error RefuseColumn(const ArrayColumn& column, const std::string& cause, std::string advice) {
   return {.code = Code::kInvalidArgument,

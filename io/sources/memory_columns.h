@@ -44,6 +44,9 @@ Field FieldOf(const ArrayColumn& column);
 // "label: 60000 × int64"
 std::string DescribeColumn(const ArrayColumn& column);
 
+// InvalidArgument if a column's name, type or row shape is refused by Make.
+Status CheckRow(const ArrayColumn& column);
+
 // The error that says what is wrong with a column.
 Error RefuseColumn(const ArrayColumn& column, const std::string& cause, std::string advice = "");
 

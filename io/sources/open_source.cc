@@ -1,8 +1,12 @@
 #include "io/sources/open_source.h"
 
 #include <algorithm>
+#include <charconv>
 
+#include "core/try.h"
 #include "io/sources/image_folder.h"
+#include "io/sources/record_text.h"
+#include "io/sources/records.h"
 
 namespace stoker {
 
@@ -19,6 +23,33 @@ Error Elsewhere(const std::string& samples, const char* advice) {
           .advice = advice};
 }
 
+// A list, one item to a line.
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  if (text.empty()) return lines;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+// `paths`: one a line.
+Opened OpenRecords(const std::string& paths, std::string_view record, std::string_view offset) {
+  const std::vector<std::string> listed = LinesOf(paths);
+  if (!std::ranges::all_of(listed, [](const std::string& path) { return path.starts_with('/'); })) {
+    return Error{.code = Code::kInvalidArgument, .cause = "paths are not absolute, one a line"};
+  }
+  uint64_t bytes = 0;
+  const auto [behind, error] = std::from_chars(offset.data(), offset.data() + offset.size(), bytes);
+  if (error != std::errc() || behind != offset.data() + offset.size()) {
+    return Error{.code = Code::kInvalidArgument, .cause = "offset is no number of bytes"};
+  }
+  ASSIGN_OR_RETURN(std::vector<Field> fields, ParseRecord(record));
+  return Records(listed, std::move(fields), bytes);
+}
+
 std::vector<SourceRow> MakeTable() {
   return {
       {.kind = "image_folder",
@@ -32,6 +63,13 @@ std::vector<SourceRow> MakeTable() {
                                                  : CropIndex::kFile;
          return ImageFolder(given.at("directory"),
                             {.threads = threads, .crop_index = kind, .crop_index_file = index});
+       }},
+      {.kind = "records",
+       .arguments = {{.name = "paths"},
+                     {.name = "record", .is_path = false},
+                     {.name = "offset", .standard = "0", .is_path = false}},
+       .open = [](const SourceArguments& given, int /*threads*/) -> Opened {
+         return OpenRecords(given.at("paths"), given.at("record"), given.at("offset"));
        }},
       {.kind = "arrays",
        .arguments = {{.name = "key", .standard = "", .is_path = false}},

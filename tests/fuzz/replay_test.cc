@@ -11,6 +11,7 @@
 #include "tests/fuzz/decode_indexed.h"
 #include "tests/fuzz/decode_jpeg.h"
 #include "tests/fuzz/open_index.h"
+#include "tests/fuzz/parse_record.h"
 #include "tests/fuzz/parse_spec.h"
 
 namespace stoker::testing {
@@ -38,6 +39,7 @@ TEST(Replay, IndexCorpus) {
 }
 TEST(Replay, PngCorpus) { Replay(STOKER_FUZZ_CORPUS "/png", DecodeFuzzedPng); }
 TEST(Replay, WebpCorpus) { Replay(STOKER_FUZZ_CORPUS "/webp", DecodeFuzzedWebp); }
+TEST(Replay, RecordCorpus) { Replay(STOKER_FUZZ_CORPUS "/record", ParseFuzzedRecord); }
 TEST(Replay, SpecCorpus) { Replay(STOKER_FUZZ_CORPUS "/spec", ParseFuzzedSpec); }
 
 }  // namespace

@@ -1,6 +1,7 @@
 """stoker.arrays: NumPy arrays, shuffled and batched."""
 
 import gc
+import os
 import pickle
 import weakref
 
@@ -131,3 +132,25 @@ def test_transforms_want_images():
         stoker.Loader(stoker.arrays(np.zeros((4, 8, 8, 3), np.float32)), crop, batch_size=1)
     images = rows("uint8", 4, 9, 9, 3)
     assert next(iter(stoker.Loader(stoker.arrays(images), crop, batch_size=4))).shape == (4, 8, 8, 3)
+
+
+def test_npy_files(tmp_path):
+    images, labels = rows("float32", 7, 3), np.arange(7)
+    np.save(tmp_path / "x.npy", images)
+    np.save(tmp_path / "y.npy", labels)
+    batch = next(
+        iter(stoker.Loader(stoker.arrays(tmp_path / "x.npy", os.fspath(tmp_path / "y.npy")), batch_size=7))
+    )
+    np.testing.assert_array_equal(batch[0], images)
+    np.testing.assert_array_equal(batch[1], labels)
+    (tmp_path / "x.npy").write_bytes((tmp_path / "x.npy").read_bytes()[:-1])
+    with pytest.raises(ValueError, match=r"x\.npy"):
+        stoker.arrays(tmp_path / "x.npy")
+    (tmp_path / "x.npy").write_bytes(b"no array")
+    with pytest.raises(ValueError, match=r"x\.npy"):
+        stoker.arrays(tmp_path / "x.npy")
+    with pytest.raises(FileNotFoundError):
+        stoker.arrays(tmp_path / "none.npy")
+    np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
+    with pytest.raises(ValueError, match="allow_pickle"):
+        stoker.arrays(tmp_path / "objects.npy")

@@ -18,4 +18,5 @@
 #include "io/sources/image_folder.h"
 #include "io/sources/loaded_sample.h"
 #include "io/sources/path_source.h"
+#include "io/sources/records.h"
 #include "transforms/spec/transform.h"

@@ -24,7 +24,7 @@ except ImportError as _error:
     from stoker import _missing_library
 
     raise _missing_library.in_words(_error, _pathlib.Path(__file__).parent) from _error
-from stoker import _sources, _transforms
+from stoker import _records, _sources, _transforms
 from stoker._batch import Batch
 from stoker._compose import Compose
 from stoker._decode import decode_image, decode_images
@@ -47,6 +47,7 @@ from stoker._errors import (
 from stoker._iterator import DeviceIterator, Epoch, Iterator
 from stoker._loader import Loader
 from stoker._mix import BatchTransform, CutMix, MixUp, RandomChoice
+from stoker._records import *  # noqa: F403
 from stoker._runtime import Runtime
 from stoker._sources import *  # noqa: F403
 from stoker._stoker import Tensor, __version__
@@ -85,6 +86,7 @@ __all__ = [
     "__version__",
     "decode_image",
     "decode_images",
+    *_records.__all__,
     *_sources.__all__,
     *_transforms.__all__,
 ]

@@ -20,7 +20,7 @@ __all__ = ["ImageFolder", "Source", "arrays", "files", "from_dataset", "image_fo
 class Source:
     """A numbered, immutable list of samples. Thread-safe; many loaders may share one.
 
-    Made by `image_folder`, `files`, `arrays` and `from_dataset`.
+    Made by `image_folder`, `files`, `records`, `arrays` and `from_dataset`.
     """
 
     def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str) -> None:
@@ -54,7 +54,7 @@ class Source:
 
     @property
     def _has_files(self) -> bool:
-        return "image" not in self._columns
+        return not self._native.in_memory
 
     def path(self, sample: int) -> str:
         """The file of a sample, by its id in an iterator's `sample_ids`.
@@ -74,16 +74,17 @@ class Source:
         return number
 
     def _image(self, sample: int) -> Any:
-        """The bytes of a sample's file, or its row of the images."""
+        """The bytes of a sample's encoded image, or its row of the first column."""
         if not self._has_files:
-            return self._columns["image"][sample]
+            return next(iter(self._columns.values()))[sample]
         with open(self.path(sample), "rb") as file:
             return file.read()
 
     def _beside(self, sample: int) -> list[Any]:
         """What a sample has beside its image, in the order of a batch's columns: its label first."""
         if self._columns:
-            return [rows[sample] for name, rows in self._columns.items() if name != "image"]
+            beside = list(self._columns.values())[0 if self._has_files else 1 :]
+            return [rows[sample] for rows in beside]
         return [self._native.label(sample)] if self.has_labels else []
 
     def _labels(self) -> Any:
@@ -219,19 +220,24 @@ def arrays(images: Any, labels: Any = None) -> Source:
     """Samples in memory.
 
     The arrays are kept, not copied, while a loader uses them; they must not change meanwhile. Other
-    objects are converted to arrays, and rows that are not in C order are copied once.
+    objects are converted to arrays, and rows that are not in C order are copied once. A path is that of an
+    .npy file, which is read; give np.load(path, mmap_mode="r") for one that is larger than memory, and do not
+    shorten the file then: the system would end the process.
 
     Without transforms, rows of any type and shape are copied into batches unchanged. Transforms require
     images of uint8 (height, width, 3). Arrays are not shared with other processes, which make their own
     arrays and loaders.
 
     Args:
-        images: (samples, ...): bool, an integer of 8 to 64 bits, float16, bfloat16, float32 or float64.
-        labels: (samples, ...), of any of these types; None: batches are images alone.
+        images: (samples, ...): bool, an integer of 8 to 64 bits, float16, bfloat16, float32 or float64; or
+            the path of an .npy file of them.
+        labels: (samples, ...), of any of these types, or a path; None: batches are images alone.
 
     Raises:
-        ValueError: no samples, or different numbers of them; more than seven dimensions in a row.
+        ValueError: no samples, or different numbers of them; more than seven dimensions in a row; a file that
+            is no .npy file, or is cut.
         TypeError: another element type.
+        OSError: a file that cannot be read.
     """
     columns = {"image": _column("images", images)}
     if labels is not None:
@@ -426,9 +432,20 @@ def _strings(name: str, values: Any) -> list[str] | list[bytes] | None:
     return None
 
 
+def _loaded(path: str | os.PathLike[Any]) -> npt.NDArray[Any]:
+    """The array in an .npy file."""
+    try:
+        with open(path, "rb") as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise InvalidArgumentError(f"{os.fspath(path)!r} is not an array: {error}") from None
+
+
 def _column(name: str, values: Any) -> npt.NDArray[Any]:
     if isinstance(values, (dict, set, frozenset)):
         raise TypeError(f"{name} is a {type(values).__name__}; it must be an array")
+    if isinstance(values, os.PathLike) or (isinstance(values, str) and values.endswith(".npy")):
+        values = _loaded(values)
     try:
         array = np.asarray(values)
     except ValueError as error:  # rows of several shapes

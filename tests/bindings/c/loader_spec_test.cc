@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <random>
 #include <string>
 
@@ -199,6 +200,20 @@ TEST(LoaderSpec, OpensTheImageFolder) {
   parsed = parse(R"(6, "fingerprint": "0123456789abcdef")");
   ASSERT_FALSE(parsed.ok());
   EXPECT_EQ(parsed.error().code, Code::kFailedPrecondition);
+}
+
+TEST(LoaderSpec, OpensRecords) {
+  const testing::PhotoFolder folder(1, 1);
+  const std::string one = folder.path() + "/one", two = folder.path() + "/two";
+  std::ofstream(one) << "-1234";
+  std::ofstream(two) << "-56";
+  Result<LoaderOptions> parsed = ParseLoaderSpec(
+      R"({"batch_size": 3, "source": {"kind": "records", "record": "label uint8, x uint8 1", )"
+      R"("offset": "1", "paths": ")" +
+      one + "\\n" + two + "\"}}");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
+  EXPECT_EQ(parsed->source->size(), 3u);
+  EXPECT_EQ(parsed->source->LabelOf(2), '5');
 }
 
 TEST(LoaderSpec, RefusesSourcesItCannotOpen) {

@@ -21,13 +21,13 @@ namespace stoker {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::EndsWith;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 
 using Samples = std::vector<std::pair<std::string, int64_t>>;  // path below the root, label
 
-class ImageFolderTest : public testing::Test {
+class ImageFolderTest : public ::testing::Test {
  protected:
   ImageFolderTest() {
     std::string name = (fs::temp_directory_path() / "stoker-folder-XXXXXX").string();
@@ -179,7 +179,7 @@ TEST_F(ImageFolderTest, FlatFolderHasNoLabels) {
   File(".hidden/x.jpg");
   EXPECT_THAT(List(), ElementsAre(std::pair("a.webp", kNoLabel), std::pair("b.jpg", kNoLabel)));
   const auto source = ImageFolder(root_.string()).value();
-  EXPECT_THAT(source->classes(), testing::IsEmpty());
+  EXPECT_THAT(source->classes(), ::testing::IsEmpty());
   EXPECT_FALSE(source->label());
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <set>
 #include <string>
 
@@ -21,6 +22,29 @@ TEST(OpenSource, MatchesImageFolder) {
       OpenSource("image_folder", {{"directory", photos.path()}, {"crop_index", "/no/such/index"}});
   ASSERT_FALSE(without.ok());
   EXPECT_EQ(without.error().code, Code::kNotFound);
+}
+
+TEST(OpenSource, MatchesRecords) {
+  const testing::PhotoFolder folder(1, 1);
+  const std::string one = folder.path() + "/one", two = folder.path() + "/two";
+  std::ofstream(one) << "-12";
+  std::ofstream(two) << "-3456";
+  SourceArguments given{{"paths", one + "\n" + two}, {"record", "label uint8, image uint8 1"}};
+  given["offset"] = "1";
+  const auto opened = OpenSource("records", given);
+  ASSERT_TRUE(opened.ok()) << opened.error().ToString();
+  EXPECT_EQ((*opened)->size(), 3U);
+  EXPECT_EQ((*opened)->LabelOf(2), '5');
+  for (const char* offset : {"", "x", "-1", "1 ", "99999999999999999999"}) {
+    given["offset"] = offset;
+    EXPECT_EQ(OpenSource("records", given).error().code, Code::kInvalidArgument) << offset;
+  }
+  given["offset"] = "1";
+  given["paths"] = one + "\n" + "two";
+  EXPECT_EQ(OpenSource("records", given).error().code, Code::kInvalidArgument) << "not absolute";
+  given["paths"] = one;
+  given["record"] = "label";
+  EXPECT_EQ(OpenSource("records", given).error().code, Code::kInvalidArgument);
 }
 
 TEST(OpenSource, RefusesWhatIsInMemory) {

@@ -21,6 +21,7 @@
 #include "io/sources/arrays.h"
 #include "io/sources/image_folder.h"
 #include "io/sources/path_source.h"
+#include "io/sources/records.h"
 #include "io/sources/source.h"
 #include "io/sources/string_rows.h"
 #include "tests/testing/photo_folder.h"
@@ -307,9 +308,29 @@ Case FilesAlone() {
           [] { return FilesOf(11, false, 0); }};
 }
 
+// Two files of records, with a header.
+Source RecordsFrom(char first) {
+  std::vector<std::string> paths;
+  for (const char* name : {"a", "b"}) {
+    paths.push_back(Photos().path() + "/" + name + first);
+    std::ofstream(paths.back(), std::ios::binary) << "header" << first << "1234"
+                                                  << "b5678";
+  }
+  return Records(paths,
+                 {{.name = "label", .dtype = DType::kU8},
+                  {.name = "image", .dtype = DType::kI16, .row_shape = {2}}},
+                 6)
+      .value();
+}
+
+Case RecordFiles() {
+  return {"records", [] { return RecordsFrom('a'); }, [] { return RecordsFrom('c'); }};
+}
+
 INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
                          ::testing::Values(NestedFolder(), FlatFolder(), FilesWithColumns(),
-                                           FilesAlone(), ArraysCase("arrays_i64", DType::kI64, 12),
+                                           FilesAlone(), RecordFiles(),
+                                           ArraysCase("arrays_i64", DType::kI64, 12),
                                            ArraysCase("arrays_u8_apart", DType::kU8, 24),
                                            ArraysCase("arrays_i16_backwards", DType::kI16, -12),
                                            ArraysCase("arrays_f32_labels", DType::kF32, 12),

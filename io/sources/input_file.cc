@@ -1,0 +1,64 @@
+#include "io/sources/input_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "core/file_kind.h"
+
+namespace stoker {
+
+Result<InputFile> InputFile::Open(const std::string& path, Links links) {
+  // O_NONBLOCK: opening a FIFO would wait for a writer.
+  const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  const int descriptor = open(path.c_str(), links == Links::kRefused ? flags | O_NOFOLLOW : flags);
+  if (descriptor < 0) return SystemError(errno, "cannot open", path);
+  InputFile file(path, descriptor);
+  struct stat info {};
+  if (fstat(descriptor, &info) != 0) return SystemError(errno, "cannot stat", path);
+  if (!S_ISREG(info.st_mode)) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = std::string("this is ") + FileKind(info.st_mode) + ", not a file",
+                 .file = path};
+  }
+  return file;
+}
+
+InputFile::~InputFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+Result<FileStamp> InputFile::Stamp() const {
+  constexpr int64_t kNanoseconds = 1'000'000'000;
+  struct stat info {};
+  if (fstat(descriptor_, &info) != 0) return SystemError(errno, "cannot stat", path_);
+  return FileStamp{.bytes = static_cast<uint64_t>(info.st_size),
+                   .modified_ns = info.st_mtim.tv_sec * kNanoseconds + info.st_mtim.tv_nsec};
+}
+
+Result<FileRights> InputFile::Rights() const {
+  struct stat info {};
+  if (fstat(descriptor_, &info) != 0) return SystemError(errno, "cannot stat", path_);
+  return FileRights{.user = info.st_uid, .group = info.st_gid, .mode = info.st_mode & 07777U};
+}
+
+Result<size_t> InputFile::ReadAt(uint64_t offset, std::span<uint8_t> to) const {
+  size_t done = 0;
+  while (done < to.size()) {
+    const ssize_t got =
+        pread(descriptor_, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      Error error = SystemError(errno, "cannot read", path_);
+      error.offset = offset + done;
+      return error;
+    }
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return done;
+}
+
+}  // namespace stoker
