@@ -7,7 +7,9 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "io/sources/arrays.h"
+#include "io/sources/manifest_roles.h"
 #include "io/sources/open_source.h"
 #include "io/sources/path_source.h"
 #include "io/sources/string_rows.h"
@@ -149,6 +152,19 @@ SourceHandle OpenFiles(const py::iterable& paths, const py::bytes& root, const p
   return {.source = Value(std::move(source))};
 }
 
+// Finds the columns of a manifest: the index of the paths, whether there is a label, and the
+// indices of the label and the further columns.
+py::tuple ManifestRolesOf(const std::string& path, const std::vector<std::string>& names,
+                          const std::string& path_column,
+                          const std::optional<std::string>& label_column,
+                          const std::optional<std::vector<std::string>>& columns) {
+  Result<ManifestRoles> roles = FindRoles(
+      names, {.path_column = path_column, .label_column = label_column, .columns = columns});
+  if (!roles.ok()) roles = Error(roles.error()).WithFile(path);
+  const ManifestRoles found = Value(std::move(roles));
+  return py::make_tuple(found.path, found.has_label, found.values);
+}
+
 // The text contains file names, which may be any bytes.
 py::object Text(const std::string& bytes) {
   return py::reinterpret_steal<py::object>(
@@ -178,9 +194,43 @@ py::dict SkippedBy(const SourceHandle& self) {
   return counts;
 }
 
-int64_t LabelOf(const SourceHandle& self, uint64_t id) {
+// An array of the rows that these samples have in a field.
+py::array RowsOf(const SampleSource& source, size_t field, std::span<const uint64_t> ids) {
+  const Field& of = source.fields()[field];
+  std::vector<int64_t> shape{static_cast<int64_t>(ids.size())};
+  shape.insert(shape.end(), of.row_shape.begin(), of.row_shape.end());
+  py::array rows(NumPyType(of.dtype), shape);
+  source.FixedRows(field, ids, rows.mutable_data());
+  return rows;
+}
+
+// The values that a sample has in memory, by field: numbers, arrays and strings.
+py::list RowOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
-  return self.source->LabelOf(id);
+  py::list values;
+  for (size_t field = 0; field < self.source->fields().size(); ++field) {
+    if (self.source->fields()[field].kind != Field::Kind::kFixed) continue;
+    if (IsString(self.source->fields()[field].dtype)) {
+      values.append(StringsOf(*self.source, field, {&id, 1})[0]);
+      continue;
+    }
+    const py::array row = RowsOf(*self.source, field, {&id, 1});
+    values.append(row.ndim() == 1 ? row.attr("item")() : row.attr("squeeze")(0));
+  }
+  return values;
+}
+
+// The labels of all samples. Precondition: there are labels. TypeError if they come with the images
+// only.
+py::array LabelsOf(const SourceHandle& self) {
+  const SampleSource& source = *self.source;
+  if (source.fields()[*source.label()].kind != Field::Kind::kFixed) {
+    throw py::type_error("the labels of " + source.Describe() +
+                         " are not known before its samples are loaded");
+  }
+  std::vector<uint64_t> ids(source.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  return RowsOf(source, *source.label(), ids);
 }
 
 // The rows of a field in memory, of all samples, as a read-only array of bytes (samples, bytes of a
@@ -231,10 +281,13 @@ void AddSources(py::module_& module) {
                              [](const SourceHandle& self) { return self.source->in_memory(); })
       .def("rows", &BytesOfRows, py::arg("field"))
       .def("path", &PathOf, py::arg("sample"))
-      .def("label", &LabelOf, py::arg("sample"))
+      .def_property_readonly("labels", &LabelsOf)
+      .def("row", &RowOf, py::arg("sample"))
       .def("image_size", &ImageSizeOf, py::arg("sample"));
   module.def("open_source", &Open, py::arg("kind"), py::arg("arguments"), py::arg("threads"));
   module.def("arrays", &OpenArrays, py::arg("images"), py::arg("labels"));
+  module.def("manifest_roles", &ManifestRolesOf, py::arg("path"), py::arg("names"),
+             py::arg("path_column"), py::arg("label_column"), py::arg("columns"));
   module.def("files", &OpenFiles, py::arg("paths"), py::arg("root"), py::arg("columns"),
              py::arg("class_names"));
 }

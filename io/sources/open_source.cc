@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "core/try.h"
+#include "io/sources/csv_reader.h"
 #include "io/sources/image_folder.h"
+#include "io/sources/manifest.h"
 #include "io/sources/record_text.h"
 #include "io/sources/records.h"
 
@@ -50,6 +53,26 @@ Opened OpenRecords(const std::string& paths, std::string_view record, std::strin
   return Records(listed, std::move(fields), bytes);
 }
 
+// The names in a CSV record; "auto": nullopt.
+Result<std::optional<std::vector<std::string>>> ColumnsOf(const std::string& record) {
+  if (record == "auto") return std::optional<std::vector<std::string>>();
+  CsvReader reader(TextFile("columns", record), ',');
+  std::vector<std::string_view> names;
+  TRY(reader.Next(names));
+  return std::optional<std::vector<std::string>>(std::in_place, names.begin(), names.end());
+}
+
+Opened OpenManifest(const SourceArguments& given, int /*threads*/) {
+  const auto unless_auto = [&given](const char* name) {
+    const std::string& value = given.at(name);
+    return value == "auto" ? std::string() : value;
+  };
+  ManifestOptions options{.root = unless_auto("root"), .path_column = unless_auto("path_column")};
+  if (given.at("label_column") != "auto") options.label_column = given.at("label_column");
+  ASSIGN_OR_RETURN(options.columns, ColumnsOf(given.at("columns")));
+  return Manifest(given.at("path"), options);
+}
+
 std::vector<SourceRow> MakeTable() {
   return {
       {.kind = "image_folder",
@@ -86,6 +109,13 @@ std::vector<SourceRow> MakeTable() {
        .open = [](const SourceArguments& /*given*/, int /*threads*/) -> Opened {
          return Elsewhere("this dataset is", "Keep the loader, or make it here");
        }},
+      {.kind = "manifest",
+       .arguments = {{.name = "path"},
+                     {.name = "root", .standard = "auto", .words = {"auto"}},
+                     {.name = "path_column", .standard = "auto", .is_path = false},
+                     {.name = "label_column", .standard = "auto", .is_path = false},
+                     {.name = "columns", .standard = "auto", .is_path = false}},
+       .open = &OpenManifest},
   };
 }
 

@@ -99,12 +99,12 @@ Result<std::string> PrefixOf(const std::string& root, const PathTable& paths) {
 
 class PathSource final : public SampleSource {
  public:
-  PathSource(PathTable paths, std::string prefix, MemoryColumns columns,
-             std::vector<std::string> classes)
+  PathSource(PathTable paths, std::string prefix, MemoryColumns columns, FilesOptions options)
       : paths_(std::move(paths)),
         prefix_(std::move(prefix)),
         columns_(std::move(columns)),
-        classes_(std::move(classes)) {
+        classes_(std::move(options.class_names)),
+        description_(std::move(options.description)) {
     fields_.push_back({.name = "image", .kind = Field::Kind::kImage});
     for (const ArrayColumn& column : columns_.columns()) fields_.push_back(FieldOf(column));
     if (HasLabels(columns_.columns())) fields_[1 + kLabel].is_label = true;
@@ -141,6 +141,7 @@ class PathSource final : public SampleSource {
 
   // "files(photos/1.jpg and 99 more)"
   std::string Describe() const override {
+    if (!description_.empty()) return description_;
     const std::string others =
         paths_.size() == 1 ? "" : " and " + std::to_string(paths_.size() - 1) + " more";
     return "files(" + std::string(paths_[0]) + others + ")";
@@ -152,7 +153,8 @@ class PathSource final : public SampleSource {
   const MemoryColumns columns_;
   std::vector<Field> fields_;  // the image, and the columns
   const std::vector<std::string> classes_;
-  uint64_t names_hash_ = 0;  // of paths as given, and of classes
+  const std::string description_;  // empty: of the paths
+  uint64_t names_hash_ = 0;        // of paths as given, and of classes
 };
 
 }  // namespace
@@ -166,7 +168,7 @@ Result<std::shared_ptr<const SampleSource>> Files(PathTable paths, FilesOptions 
   TRY(CheckClassNames(options.class_names, columns));
   paths.ShrinkToFit();
   return std::shared_ptr<const SampleSource>(std::make_shared<PathSource>(
-      std::move(paths), std::move(prefix), std::move(columns), std::move(options.class_names)));
+      std::move(paths), std::move(prefix), std::move(columns), std::move(options)));
 }
 
 }  // namespace stoker

@@ -22,6 +22,7 @@ struct FilesOptions {
   std::vector<ArrayColumn> columns{};
   std::shared_ptr<void> owner{};           // of the columns' memory, as for Arrays()
   std::vector<std::string> class_names{};  // by label
+  std::string description{};               // for messages; empty: "files(a.jpg and 99 more)"
 };
 
 // Each path is a sample, in this order; one that is there twice is two samples. The field "image"

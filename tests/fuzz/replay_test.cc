@@ -13,6 +13,7 @@
 #include "tests/fuzz/open_index.h"
 #include "tests/fuzz/parse_record.h"
 #include "tests/fuzz/parse_spec.h"
+#include "tests/fuzz/read_manifest.h"
 
 namespace stoker::testing {
 namespace {
@@ -39,6 +40,7 @@ TEST(Replay, IndexCorpus) {
 }
 TEST(Replay, PngCorpus) { Replay(STOKER_FUZZ_CORPUS "/png", DecodeFuzzedPng); }
 TEST(Replay, WebpCorpus) { Replay(STOKER_FUZZ_CORPUS "/webp", DecodeFuzzedWebp); }
+TEST(Replay, ManifestCorpus) { Replay(STOKER_FUZZ_CORPUS "/manifest", ReadFuzzedManifest); }
 TEST(Replay, RecordCorpus) { Replay(STOKER_FUZZ_CORPUS "/record", ParseFuzzedRecord); }
 TEST(Replay, SpecCorpus) { Replay(STOKER_FUZZ_CORPUS "/spec", ParseFuzzedSpec); }
 

@@ -12,15 +12,14 @@
 #include "bindings/cli/bench/runner.h"
 #include "bindings/cli/command.h"
 #include "bindings/cli/interrupt.h"
+#include "bindings/cli/open_samples.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/recipe.h"
-#include "bindings/cli/split_folders.h"
 #include "core/output_file.h"
 #include "core/plural.h"
 #include "core/try.h"
 #include "engine/watching/stats.h"
-#include "io/sources/open_source.h"
 
 namespace stoker::cli {
 
@@ -150,9 +149,7 @@ BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
 Result<BenchOptions> OptionsOf(const BenchArguments& given) {
   ASSIGN_OR_RETURN(Recipe recipe, RecipeOf(given.recipe));
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
-                   OpenSource("image_folder",
-                              {{"directory", given.directory}, {"crop_index", given.crop_index}}));
-  WarnOfSplits(given.directory, source->classes());
+                   OpenSamples(given.directory, given.crop_index));
   ASSIGN_OR_RETURN(std::optional<DeviceBench> device, DeviceOf(given));
   BenchOptions options = OptionsOf(given, std::move(recipe), std::move(source));
   options.device = std::move(device);
@@ -230,10 +227,7 @@ Result<int> RunBenchCommand(const BenchArguments& given) {
 }
 
 void AddDataOptions(CLI::App& command, BenchArguments& given) {
-  command
-      .add_option("DIR", given.directory, "folder of photographs, with a subfolder for each class")
-      ->type_name("")
-      ->required();
+  command.add_option("DIR", given.directory, kDirHelp)->type_name("")->required();
   AddRecipeOptions(command, given.recipe);
   command
       .add_option(

@@ -9,12 +9,11 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/explain/plan_cost.h"
 #include "bindings/cli/interrupt.h"
+#include "bindings/cli/open_samples.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/recipe.h"
-#include "bindings/cli/split_folders.h"
 #include "core/try.h"
-#include "io/sources/image_folder.h"
 
 namespace stoker::cli {
 
@@ -46,8 +45,7 @@ Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (
 I/O); 130 interrupted.)";
 
 Result<PlanCost> Measure(const ExplainArguments& given, const Plan& plan) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source, ImageFolder(given.directory));
-  WarnOfSplits(given.directory, source->classes());
+  ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source, OpenSamples(given.directory));
   ProgressBar bar;
   const InterruptGuard interrupt;
   Result<PlanCost> cost =

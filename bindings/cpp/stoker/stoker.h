@@ -17,6 +17,7 @@
 #include "io/sources/arrays.h"
 #include "io/sources/image_folder.h"
 #include "io/sources/loaded_sample.h"
+#include "io/sources/manifest.h"
 #include "io/sources/path_source.h"
 #include "io/sources/records.h"
 #include "transforms/spec/transform.h"

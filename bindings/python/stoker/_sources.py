@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stoker import _calls, _checks, _stoker
+from stoker import _calls, _checks, _parquet, _stoker
 from stoker._errors import CropIndexWarning, InvalidArgumentError, SkippedFilesWarning, counted
 
-__all__ = ["ImageFolder", "Source", "arrays", "files", "from_dataset", "image_folder"]
+__all__ = ["ImageFolder", "Source", "arrays", "files", "from_dataset", "image_folder", "manifest"]
 
 
 class Source:
     """A numbered, immutable list of samples. Thread-safe; many loaders may share one.
 
-    Made by `image_folder`, `files`, `records`, `arrays` and `from_dataset`.
+    Made by `image_folder`, `manifest`, `files`, `records`, `arrays` and `from_dataset`.
     """
 
     def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str) -> None:
@@ -85,13 +85,15 @@ class Source:
         if self._columns:
             beside = list(self._columns.values())[0 if self._has_files else 1 :]
             return [rows[sample] for rows in beside]
-        return [self._native.label(sample)] if self.has_labels else []
+        rows = self._native.row(sample)
+        return rows if self._has_files else rows[1:]
 
     def _labels(self) -> Any:
         """All labels: a list, or the array of them. There must be labels."""
         if self._columns:
             return self._columns["label"]
-        return [self._native.label(i) for i in range(len(self))]
+        labels: list[Any] = self._native.labels.tolist()
+        return labels
 
     def __repr__(self) -> str:
         return self._text
@@ -111,7 +113,7 @@ class ImageFolder(Source):
     def __init__(
         self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: dict[str, Any]
     ) -> None:
-        # Of the whole list, so once; other processes find out by it whether they have the same.
+        # It hashes the whole list, so it is taken once; other processes compare theirs with it.
         super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
         self._arguments = arguments
 
@@ -374,6 +376,125 @@ def from_dataset(
     native = _stoker.dataset(calls.load, calls.name, len(calls), calls.first_rows, names, threads)
     spec = {"kind": "dataset", "key": uuid.uuid4().hex}
     return DatasetSource(native, spec, f"stoker.from_dataset({calls.name}, {len(calls)} samples)", calls)
+
+
+class _Manifest(Source):
+    """The source that `manifest` returns. It can be pickled."""
+
+    def __init__(self, native: _stoker.Source, spec: dict[str, Any], arguments: dict[str, Any]) -> None:
+        named = [f"{name}={value!r}" for name, value in arguments.items() if name != "path"]
+        text = f"stoker.manifest({', '.join([repr(arguments['path']), *named])})"
+        # It hashes the whole list, so it is taken once; other processes compare theirs with it.
+        super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
+        self._arguments = arguments
+
+    def _digest(self) -> str:
+        return str(self._spec["fingerprint"])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Unpickling reads the file again; it must exist there."""
+        return _manifest, (self._arguments,)
+
+
+def _manifest(arguments: dict[str, Any]) -> Source:
+    return manifest(**arguments)
+
+
+def manifest(
+    path: str | os.PathLike[Any],
+    *,
+    root: str | os.PathLike[Any] | None = None,
+    path_column: str | None = None,
+    label_column: str | None = "auto",
+    columns: Iterable[str] | None = None,
+) -> Source:
+    """A file that lists image files, with labels and further columns.
+
+        source = stoker.manifest("photos/train.csv", columns=["age"])  # path,label,age,…
+        for images, labels, ages in stoker.Loader(source, [stoker.Resize((224, 224))], batch_size=2):
+            ...
+
+    Each row is a sample, in the file's order; one that is there twice is two samples. The file is read once,
+    by this call; images are opened when they are needed, and one that is missing is then an error that names
+    it.
+
+    A .csv file has commas, a .tsv file tabs, both in UTF-8 and as RFC 4180 describes them; the first line
+    names the columns. As with pandas, a column is int64 if all of its fields are integers, and float64 if
+    they are numbers; else it is text, a list of str in a batch. A column without a name is left out: pandas
+    writes its index as one.
+
+    In a .jsonl file each line is a JSON object with the keys of the first line: integers, numbers, true or
+    false, text, or a list of numbers, which is a vector.
+
+    A .parquet file is read by pyarrow, with the types that it has: numbers, bool, text, bytes, and lists of
+    numbers, which are vectors. Other processes cannot open it by a loader's spec, as tf.data's service would.
+
+    Labels that are text are classes: `source.classes` has them sorted, and a label is its class' number.
+
+    Args:
+        path: of the file.
+        root: the folder of relative paths; None: that of the file.
+        path_column: the column of paths; None: the first of "path", "file_name", "filename", "image" and
+            "filepath" that there is.
+        label_column: the column of labels; "auto": "label", if there is one; None: batches have none.
+        columns: further columns, in this order; None: all that there are. Each is a column of the batch,
+            behind the labels; `batch["age"]` is one.
+
+    Raises:
+        NotFoundError: no such file (a FileNotFoundError).
+        InvalidArgumentError: another kind of file; a column that is not there; with line and byte, a row with
+            more or fewer fields than columns, a missing path, label or number, wrong quotes, or a
+            value of another type (a ValueError).
+        PermissionDeniedError: the file may not be read (a PermissionError).
+        ImportError: a .parquet file, and no pyarrow.
+    """
+    given = {"path": _absolute("path", path)}
+    if root is not None:
+        given["root"] = _absolute("root", root)
+    arguments: dict[str, Any] = {name: os.fsdecode(value) for name, value in given.items()}
+    if path_column is not None:
+        arguments["path_column"] = _column_name("path_column", path_column)
+        given["path_column"] = path_column.encode()
+    if label_column != "auto":
+        label = None if label_column is None else _column_name("label_column", label_column)
+        arguments["label_column"] = label
+        given["label_column"] = (label or "").encode()
+    if columns is not None:
+        arguments["columns"] = _column_names("columns", columns)
+        quoted = ['"' + name.replace('"', '""') + '"' for name in arguments["columns"]]
+        given["columns"] = ",".join(quoted).encode()  # a CSV record
+    if given["path"].lower().endswith(b".parquet"):
+        return _parquet_manifest(arguments)
+    native = _stoker.open_source("manifest", given, 0)
+    # A spec is UTF-8. Where a path is not, the loader still works: only other processes cannot find it.
+    spec = {name: value.decode("utf-8", "replace") for name, value in given.items()}
+    return _Manifest(native, {"kind": "manifest", **spec}, arguments)
+
+
+def _parquet_manifest(arguments: dict[str, Any]) -> Source:
+    label = (arguments["label_column"] or "") if "label_column" in arguments else None
+    path = arguments["path"]
+    listed = _parquet.read(path, arguments.get("path_column"), label, arguments.get("columns"))
+    root = arguments.get("root", os.path.dirname(path))
+    source = files(
+        listed.paths, listed.labels, columns=listed.columns, root=root, class_names=listed.class_names
+    )
+    made = _Manifest(source._native, source._spec, arguments)
+    made._columns = source._columns
+    return made
+
+
+def _column_name(name: str, value: Any) -> str:
+    text = _checks.text(name, value)
+    if not text or not _checks.is_unicode(text):
+        raise InvalidArgumentError(f"{name} is {text!r}; it must be the name of a column")
+    return text
+
+
+def _column_names(name: str, values: Any) -> list[str]:
+    if isinstance(values, (str, bytes)) or not _is_list(values):
+        raise TypeError(f"{name} must be a list of names, not {values!r:.80}")
+    return [_column_name(f"{name}[{i}]", value) for i, value in enumerate(values)]
 
 
 def _is_list(values: Any) -> bool:

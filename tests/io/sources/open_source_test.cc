@@ -7,6 +7,8 @@
 #include <string>
 
 #include "io/sources/image_folder.h"
+#include "io/sources/manifest.h"
+#include "tests/io/readers/temp_folder.h"
 #include "tests/testing/photo_folder.h"
 
 namespace stoker {
@@ -45,6 +47,34 @@ TEST(OpenSource, MatchesRecords) {
   given["paths"] = one;
   given["record"] = "label";
   EXPECT_EQ(OpenSource("records", given).error().code, Code::kInvalidArgument);
+}
+
+TEST(OpenSource, MatchesManifest) {
+  const testing::TempFolder folder;
+  const std::string text = "a,\"b,\"\"c\",label,path\n1,2,3,x\n4,5,6,y\n";
+  const std::string path = folder.Write("a.csv", {text.begin(), text.end()});
+  const auto print = [&](SourceArguments arguments) {
+    arguments.emplace("path", path);
+    return OpenSource("manifest", arguments).value()->Fingerprint();
+  };
+  const auto expected = [&](const ManifestOptions& options) {
+    return Manifest(path, options).value()->Fingerprint();
+  };
+  EXPECT_EQ(print({}), expected({}));
+  EXPECT_EQ(print({{"path_column", "a"}}), expected({.path_column = "a"}));
+  EXPECT_EQ(print({{"label_column", ""}}), expected({.label_column = ""}));
+  EXPECT_EQ(print({{"label_column", "a"}, {"columns", ""}}),
+            expected({.label_column = "a", .columns = {{}}}));
+  EXPECT_EQ(print({{"columns", "a"}}), expected({.columns = {{"a"}}}));
+  EXPECT_EQ(print({{"columns", "\"b,\"\"c\",a"}}), expected({.columns = {{"b,\"c", "a"}}}));
+  EXPECT_NE(print({{"columns", "\"b,\"\"c\",a"}}), expected({.columns = {{"a", "b,\"c"}}}));
+  const auto rooted = OpenSource("manifest", {{"path", path}, {"root", "/photos"}}).value();
+  std::string image;
+  rooted->PathOf(rooted->RangeOf(1).file, image);
+  EXPECT_EQ(image, "/photos/y");
+  EXPECT_EQ(rooted->Describe(), "manifest(" + path + ")");
+  EXPECT_EQ(OpenSource("manifest", {{"path", path}, {"columns", "\"a"}}).error().code,
+            Code::kInvalidArgument);
 }
 
 TEST(OpenSource, RefusesWhatIsInMemory) {

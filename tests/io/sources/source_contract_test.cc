@@ -20,6 +20,7 @@
 
 #include "io/sources/arrays.h"
 #include "io/sources/image_folder.h"
+#include "io/sources/manifest.h"
 #include "io/sources/path_source.h"
 #include "io/sources/records.h"
 #include "io/sources/source.h"
@@ -327,9 +328,50 @@ Case RecordFiles() {
   return {"records", [] { return RecordsFrom('a'); }, [] { return RecordsFrom('c'); }};
 }
 
+// A manifest in a folder, which has classes, numbers and text, and differs in its last value.
+Case ManifestCase() {
+  const auto open = [](const char* name, const char* last) {
+    const std::string path = Photos().path() + "/" + name;
+    std::ofstream file(path);
+    file << "path,label,age,words\n";
+    const Source folder = ImageFolder(Photos().path()).value();
+    std::string image;
+    for (uint64_t id = 0; id < folder->size(); ++id) {
+      folder->PathOf(folder->RangeOf(id).file, image);
+      const std::string below = image.substr(Photos().path().size() + 1);
+      file << below << "," << below.substr(0, below.find('/')) << "," << 2 * id << ",\"" << id
+           << ", " << (id + 1 == folder->size() ? last : "other") << "\"\n";
+    }
+    file.close();
+    return Manifest(path).value();
+  };
+  return {"manifest", [open] { return open("a.csv", "last"); },
+          [open] { return open("b.csv", "very last"); }};
+}
+
+// JSON lines with vectors.
+Case JsonManifestCase() {
+  const auto open = [](const char* name, const char* last) {
+    const std::string path = Photos().path() + "/" + name;
+    std::ofstream file(path);
+    const Source folder = ImageFolder(Photos().path()).value();
+    std::string image;
+    for (uint64_t id = 0; id < folder->size(); ++id) {
+      folder->PathOf(folder->RangeOf(id).file, image);
+      file << R"({"path": ")" << image << R"(", "place": [)" << id << ", "
+           << (id + 1 == folder->size() ? last : "0.25") << "]}\n";
+    }
+    file.close();
+    return Manifest(path).value();
+  };
+  return {"json_manifest", [open] { return open("a.jsonl", "0.5"); },
+          [open] { return open("b.jsonl", "0.75"); }};
+}
+
 INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
                          ::testing::Values(NestedFolder(), FlatFolder(), FilesWithColumns(),
-                                           FilesAlone(), RecordFiles(),
+                                           FilesAlone(), RecordFiles(), ManifestCase(),
+                                           JsonManifestCase(),
                                            ArraysCase("arrays_i64", DType::kI64, 12),
                                            ArraysCase("arrays_u8_apart", DType::kU8, 24),
                                            ArraysCase("arrays_i16_backwards", DType::kI16, -12),

@@ -1,0 +1,22 @@
+// Opens what the commands are given as their data.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/result.h"
+#include "io/sources/source.h"
+
+namespace stoker::cli {
+
+// Says what DIR may be, for the help of an option.
+inline constexpr char kDirHelp[] =
+    "folder of photographs, with a subfolder for each\nclass; or a manifest that lists images: "
+    "train.csv,\n.tsv or .jsonl";
+
+// A folder of photographs, or a manifest (io/sources/manifest.h). `crop_index` is for folders:
+// "auto", "off" or a file. Prints a warning if a folder's classes are splits of a dataset.
+Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given,
+                                                        const std::string& crop_index = "auto");
+
+}  // namespace stoker::cli

@@ -1,0 +1,25 @@
+// The content of a manifest, and the readers of the forms that it may have.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "io/sources/manifest.h"
+#include "io/sources/path_table.h"
+#include "io/sources/value_column.h"
+
+namespace stoker {
+
+struct ManifestTable {
+  PathTable paths;
+  std::vector<ValueColumn> columns;  // by field, without the image; each has a row for each path
+  bool has_label = false;            // whether the first one is the label
+};
+
+// Manifest()'s errors.
+Result<ManifestTable> ReadCsvManifest(const std::string& path, char delimiter,
+                                      const ManifestOptions& options);
+Result<ManifestTable> ReadJsonManifest(const std::string& path, const ManifestOptions& options);
+
+}  // namespace stoker

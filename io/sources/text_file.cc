@@ -1,0 +1,94 @@
+#include "io/sources/text_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/file_kind.h"
+#include "core/try.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr size_t kMostTogether = size_t{16} << 20;
+
+}  // namespace
+
+Error RefuseText(const std::string& path, const TextPlace& place, const std::string& cause,
+                 std::string advice) {
+  return {.code = Code::kInvalidArgument,
+          .cause = "line " + std::to_string(place.line) + ": " + cause,
+          .file = path,
+          .offset = place.offset,
+          .advice = std::move(advice)};
+}
+
+TextFile::TextFile(std::string path, std::string text)
+    : path_(std::move(path)), buffer_(std::move(text)), end_(buffer_.size()) {}
+
+TextFile::~TextFile() {
+  if (descriptor_ >= 0) (void)close(descriptor_);
+}
+
+Result<TextFile> TextFile::Open(const std::string& path, size_t block) {
+  TextFile file;
+  file.path_ = path;
+  file.block_ = block;
+  // O_NONBLOCK: opening a FIFO would wait for a writer.
+  file.descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (file.descriptor_ < 0) return SystemError(errno, "cannot open", path);
+  struct stat info {};
+  if (fstat(file.descriptor_, &info) != 0) return SystemError(errno, "cannot stat", path);
+  if (!S_ISREG(info.st_mode)) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = std::string("this is ") + FileKind(info.st_mode) + ", not a file",
+                 .file = path};
+  }
+  TRY(file.SkipByteOrderMark());
+  return file;
+}
+
+Status TextFile::SkipByteOrderMark() {
+  for (bool more = true; more && bytes().size() < 3;) {
+    ASSIGN_OR_RETURN(more, Grow());
+  }
+  if (bytes().starts_with("\xFF\xFE") || bytes().starts_with("\xFE\xFF")) {
+    return RefuseText(path_, {}, "the text is UTF-16", "Save it as UTF-8");
+  }
+  if (bytes().starts_with("\xEF\xBB\xBF")) Skip(3);
+  return {};
+}
+
+Result<bool> TextFile::Grow() {
+  if (descriptor_ < 0) return false;
+  if (begin_ != 0) {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= std::exchange(begin_, 0);
+  }
+  if (end_ >= kMostTogether) {
+    return Error{.code = Code::kResourceExhausted,
+                 .cause = "more than 16 MiB belong together from here on",
+                 .file = path_,
+                 .offset = offset_,
+                 .advice = "Look for a quote that is not closed, or for a file that is not text"};
+  }
+  if (buffer_.size() - end_ < block_) buffer_.resize(std::max(end_ + block_, end_ * 2));
+  ssize_t got = 0;
+  do {
+    got = read(descriptor_, buffer_.data() + end_, block_);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) {
+    Error error = SystemError(errno, "cannot read", path_);
+    error.offset = offset_ + end_;
+    return error;
+  }
+  end_ += static_cast<size_t>(got);
+  return got > 0;
+}
+
+}  // namespace stoker

@@ -1,0 +1,75 @@
+// TextFile: a file of text, read from front to back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/result.h"
+
+namespace stoker {
+
+// A place in a text, for messages.
+struct TextPlace {
+  uint64_t line = 1;    // from 1
+  uint64_t offset = 0;  // in bytes from the start of the file
+};
+
+// InvalidArgument: "train.csv at byte 120: line 7: …".
+Error RefuseText(const std::string& path, const TextPlace& place, const std::string& cause,
+                 std::string advice = "");
+
+// Holds the bytes that are being looked at, and reads more when they are asked for: as much memory
+// as the longest part that is looked at together, and `block` bytes. Move-only; for one thread.
+class TextFile {
+ public:
+  static constexpr size_t kBlock = size_t{1} << 18;
+
+  // Skips a byte order mark of UTF-8. InvalidArgument: not a file, or a byte order mark of UTF-16;
+  // NotFound and other errors of the system.
+  static Result<TextFile> Open(const std::string& path, size_t block = kBlock);
+  // A text in memory, whose name in messages is `path`.
+  TextFile(std::string path, std::string text);
+
+  TextFile(TextFile&& other) noexcept
+      : path_(std::move(other.path_)),
+        descriptor_(std::exchange(other.descriptor_, -1)),
+        block_(other.block_),
+        buffer_(std::move(other.buffer_)),
+        begin_(other.begin_),
+        end_(other.end_),
+        offset_(other.offset_) {}
+  TextFile& operator=(TextFile&&) = delete;
+  ~TextFile();
+
+  const std::string& path() const { return path_; }
+  // The bytes in memory, from the position on. Grow invalidates the view.
+  std::string_view bytes() const { return {buffer_.data() + begin_, end_ - begin_}; }
+  uint64_t offset() const { return offset_; }  // of bytes() in the file
+
+  // Moves the position. Precondition: bytes <= bytes().size().
+  void Skip(size_t bytes) {
+    begin_ += bytes;
+    offset_ += bytes;
+  }
+
+  // Makes bytes() longer; false at the end of the file. A failed read is an error that names the
+  // file, as is ResourceExhausted if more than 16 MiB would be held.
+  Result<bool> Grow();
+
+ private:
+  TextFile() = default;
+  Status SkipByteOrderMark();
+
+  std::string path_;
+  int descriptor_ = -1;  // none: everything is in memory
+  size_t block_ = kBlock;
+  std::string buffer_;
+  size_t begin_ = 0;  // of bytes() in the buffer
+  size_t end_ = 0;
+  uint64_t offset_ = 0;
+};
+
+}  // namespace stoker
