@@ -11,11 +11,12 @@ namespace stoker::cli {
 
 // Says what DIR may be, for the help of an option.
 inline constexpr char kDirHelp[] =
-    "folder of photographs, with a subfolder for each\nclass; or a manifest that lists images: "
-    "train.csv,\n.tsv or .jsonl";
+    "folder of photographs, with a subfolder for each\nclass; tar archives as WebDataset writes "
+    "them:\n'shards/{000..127}.tar'; or a manifest that lists\nimages: train.csv, .tsv or .jsonl";
 
-// A folder of photographs, or a manifest (io/sources/manifest.h). `crop_index` is for folders:
-// "auto", "off" or a file. Prints a warning if a folder's classes are splits of a dataset.
+// A folder of photographs; the tar archives of a pattern (io/sources/tar.h), which ends in ".tar";
+// or a manifest (io/sources/manifest.h). `crop_index` is for folders: "auto", "off" or a file.
+// Prints a warning if a folder's classes are splits of a dataset.
 Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given,
                                                         const std::string& crop_index = "auto");
 

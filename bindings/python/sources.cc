@@ -1,4 +1,4 @@
-// stoker._stoker.Source: folders and lists of images, records, and NumPy arrays.
+// stoker._stoker.Source: folders, lists and archives of images, records, and NumPy arrays.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -186,6 +186,14 @@ py::bytes PathOf(const SourceHandle& self, uint64_t id) {
   return py::bytes(path);
 }
 
+// (offset, length) of a sample's image in its file; None: all of the file.
+py::object RangeOf(const SourceHandle& self, uint64_t id) {
+  if (id >= self.source->size()) throw py::index_error("no such sample");
+  const ByteRange range = self.source->RangeOf(id);
+  if (range.length == kUnknownLength) return py::none();
+  return py::make_tuple(range.offset, range.length);
+}
+
 py::dict SkippedBy(const SourceHandle& self) {
   py::dict counts;
   for (const auto& [extension, count] : self.source->Skipped().by_extension) {
@@ -281,6 +289,7 @@ void AddSources(py::module_& module) {
                              [](const SourceHandle& self) { return self.source->in_memory(); })
       .def("rows", &BytesOfRows, py::arg("field"))
       .def("path", &PathOf, py::arg("sample"))
+      .def("range", &RangeOf, py::arg("sample"))
       .def_property_readonly("labels", &LabelsOf)
       .def("row", &RowOf, py::arg("sample"))
       .def("image_size", &ImageSizeOf, py::arg("sample"));

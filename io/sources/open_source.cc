@@ -10,6 +10,7 @@
 #include "io/sources/manifest.h"
 #include "io/sources/record_text.h"
 #include "io/sources/records.h"
+#include "io/sources/tar.h"
 
 namespace stoker {
 
@@ -73,6 +74,12 @@ Opened OpenManifest(const SourceArguments& given, int /*threads*/) {
   return Manifest(given.at("path"), options);
 }
 
+// The root of a pattern's relative paths; empty: they are refused.
+std::string RootOf(const SourceArguments& given) {
+  const std::string& root = given.at("root");
+  return root == "off" ? std::string() : root;
+}
+
 std::vector<SourceRow> MakeTable() {
   return {
       {.kind = "image_folder",
@@ -93,6 +100,14 @@ std::vector<SourceRow> MakeTable() {
                      {.name = "offset", .standard = "0", .is_path = false}},
        .open = [](const SourceArguments& given, int /*threads*/) -> Opened {
          return OpenRecords(given.at("paths"), given.at("record"), given.at("offset"));
+       }},
+      {.kind = "tar",
+       .arguments = {{.name = "shards", .is_path = false},  // each of its paths is checked
+                     {.name = "root", .standard = "off", .words = {"off"}},
+                     {.name = "image", .standard = kTarImages, .is_path = false}},
+       .open = [](const SourceArguments& given, int threads) -> Opened {
+         return Tar(given.at("shards"),
+                    {.image = given.at("image"), .threads = threads, .root = RootOf(given)});
        }},
       {.kind = "arrays",
        .arguments = {{.name = "key", .standard = "", .is_path = false}},

@@ -6,6 +6,21 @@
 
 namespace stoker {
 
+namespace {
+
+constexpr size_t kMaxExtensions = 64;
+
+// Whether it could be a listed extension: it is printed, and comes from a file that may hold
+// anything.
+bool IsExtension(std::string_view text) {
+  constexpr size_t kMax = 8;
+  return text.size() > 1 && text.size() <= kMax && text[0] == '.' &&
+         std::all_of(text.begin() + 1, text.end(),
+                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+}
+
+}  // namespace
+
 uint64_t SkippedFiles::files() const {
   return std::accumulate(
       by_extension.begin(), by_extension.end(), uint64_t{0},
@@ -22,6 +37,14 @@ void SkippedFiles::Add(const SkippedFiles& others) {
   if (example.empty() || (!others.example.empty() && others.example < example)) {
     example = others.example;
   }
+  are_samples = are_samples || others.are_samples;
+}
+
+void SkippedFiles::AddSample(std::string_view extension, const std::string& name) {
+  const bool is_shown = IsExtension(extension) && (by_extension.size() < kMaxExtensions ||
+                                                   by_extension.contains(std::string(extension)));
+  Add(is_shown ? extension : "others", name);
+  are_samples = true;
 }
 
 std::string SkippedFiles::Counts() const {
@@ -35,6 +58,12 @@ std::string SkippedFiles::Counts() const {
 
 std::string SkippedFiles::Summary() const {
   const uint64_t count = files();
+  if (are_samples) {
+    return std::to_string(count) +
+           (count == 1 ? " sample is skipped, because it has no image; it begins with "
+                       : " samples are skipped, because they have no image; they begin with ") +
+           Counts();
+  }
   return std::to_string(count) +
          (count == 1 ? " image file is skipped, because stoker does not list its extension"
                      : " image files are skipped, because stoker does not list their extensions") +
@@ -43,6 +72,10 @@ std::string SkippedFiles::Summary() const {
 
 std::string SkippedFiles::Warning() const {
   if (empty()) return {};
+  if (are_samples) {
+    return Summary() + "; one is " + example +
+           ". If their images have other extensions, name these: image=\"jpg;ppm\"";
+  }
   return Summary() + "; the first is " + example + ". " + kConvertSkipped +
          "; or move them out of the folder";
 }
@@ -59,21 +92,6 @@ std::string SkippedFiles::Pack() const {
   }
   return packed;
 }
-
-namespace {
-
-constexpr size_t kMaxExtensions = 64;
-
-// Whether it could be a listed extension: it is printed, and comes from a file that may hold
-// anything.
-bool IsExtension(std::string_view text) {
-  constexpr size_t kMax = 8;
-  return text.size() > 1 && text.size() <= kMax && text[0] == '.' &&
-         std::all_of(text.begin() + 1, text.end(),
-                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
-}
-
-}  // namespace
 
 std::optional<SkippedFiles> SkippedFiles::Unpack(std::string_view packed) {
   SkippedFiles files;

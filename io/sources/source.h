@@ -39,10 +39,12 @@ struct ImageFacts {
   friend bool operator==(const ImageFacts&, const ImageFacts&) = default;
 };
 
-// Files with an image extension that the source does not list.
+// Files with an image extension that the source does not list; of archives, samples without an
+// image.
 struct SkippedFiles {
   std::map<std::string, uint64_t> by_extension;  // counts, by ".gif" in lower case
   std::string example;                           // the first path below the root; empty: none
+  bool are_samples = false;                      // of an archive, by their first extension
 
   bool empty() const { return by_extension.empty(); }
   uint64_t files() const;
@@ -51,6 +53,8 @@ struct SkippedFiles {
   // order.
   void Add(std::string_view extension, const std::string& path);
   void Add(const SkippedFiles& others);
+  // Adds a sample of an archive, which may have any bytes as its extension.
+  void AddSample(std::string_view extension, const std::string& name);
 
   // ".gif 10, .heic 2"
   std::string Counts() const;
@@ -87,6 +91,9 @@ class SampleSource {
 
   // Whether nothing has to be read or called: no field is a kImage.
   bool in_memory() const;
+
+  // All file numbers of RangeOf are below it.
+  virtual uint64_t files() const { return size(); }
 
   // How many threads call Load at a time; 0: images are read from files, where RangeOf says.
   virtual int calls() const { return 0; }

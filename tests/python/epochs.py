@@ -13,3 +13,14 @@ def same(some, others):
     for columns, expected in zip(some, others):
         for column, wanted in zip(columns, expected):
             np.testing.assert_array_equal(column, wanted)
+
+
+def same_for_ranks(ours, theirs, world):
+    """Compares the loaders that two functions make with these options, in two epochs of each rank."""
+    for rank in range(world):
+        options = {"rank": rank, "world": world, "batch_size": 7}
+        loaders = ours(**options), theirs(**options)
+        for _ in range(2):
+            iterators = [iter(loader) for loader in loaders]
+            same(*[taken(iterator) for iterator in iterators])
+            np.testing.assert_array_equal(*[iterator.sample_ids for iterator in iterators])

@@ -27,6 +27,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 
 import pytest
 
@@ -85,7 +86,7 @@ def stoker_command(*words, cwd=None, code=0):
 
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory):
-    """What pages talk of: photos/train, photos/val, and the recipe that docs/transforms.md explains."""
+    """What pages talk of: photographs, shards, the recipe that docs/transforms.md explains."""
     folder = tmp_path_factory.mktemp("documents")
     for name, count in (("train", 20), ("val", 6)):
         stoker_command("synth", folder / "photos" / name, "--count", count, "--classes", 3)
@@ -96,6 +97,12 @@ def scratch(tmp_path_factory):
         {"name": "Normalize"},
         {"name": "RandomErasing", "p": 0.25},
     ]
+    (folder / "shards").mkdir()
+    images = sorted((folder / "photos" / "val").rglob("*.jpg"))
+    for shard in range(4):
+        with tarfile.open(folder / "shards" / f"{shard:03d}.tar", "w") as archive:
+            for image in images:
+                archive.add(image, image.name)
     (folder / "recipe.json").write_text(json.dumps({"transforms": transforms, "dtype": "float32"}))
     return folder
 

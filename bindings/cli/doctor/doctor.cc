@@ -14,6 +14,7 @@
 #include "core/machine.h"
 #include "core/memory_budget.h"
 #include "engine/runtime/runtime.h"
+#include "io/sources/libarchive.h"
 
 namespace stoker {
 
@@ -29,6 +30,14 @@ namespace {
 std::string WebpVersion() {
   const int version = WebPGetDecoderVersion();
   return fmt::format("{}.{}.{}", version >> 16, version >> 8 & 255, version & 255);
+}
+
+// It is loaded only where tar archives are indexed.
+std::string LibarchiveVersion() {
+  const Result<const Libarchive*> library = Libarchive::Load();
+  if (!library.ok()) return "not found: tar archives cannot be indexed";
+  const std::string text = (*library)->version_string();
+  return text.substr(text.rfind(' ') + 1);
 }
 
 std::string KernelText() {
@@ -62,6 +71,7 @@ Result<DoctorReport> Examine() {
   report.libraries = {{"libjpeg-turbo", LibjpegTurboVersion()},
                       {"libspng", spng_version_string()},
                       {"libwebp", WebpVersion()},
+                      {"libarchive", LibarchiveVersion()},
                       {"oneTBB", TBB_runtime_version()},
                       {"Highway", fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH)}};
   report.cuda = LookForCuda();

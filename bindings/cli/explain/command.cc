@@ -83,7 +83,8 @@ void AddExplain(CLI::App& app, Command& chosen) {
       app.add_subcommand("explain", "Show where each transform runs and what it costs");
   command
       ->add_option("DIR", given->directory,
-                   "folder of photographs to measure with; without it\nnothing is measured")
+                   "folder of photographs, or tar archives, to measure with;\n"
+                   "without it nothing is measured")
       ->check([](const std::string& folder) { return folder.empty() ? "DIR is empty" : ""; })
       ->type_name("");
   AddRecipeOptions(*command, given->recipe);

@@ -32,7 +32,10 @@ class Group final : public ImageFeed {
   Status Add(const SampleSource& source, uint64_t id) {
     ReadRequest read;
     read.buffer = GrowingBuffer(budget_);
-    source.PathOf(source.RangeOf(id).file, read.path);
+    const ByteRange range = source.RangeOf(id);
+    source.PathOf(range.file, read.path);
+    read.offset = range.offset;
+    read.length = range.length;
     ReadPlainly(read);
     if (!read.status.ok()) return std::move(read.status).error().WithFile(read.path);
     std::vector<uint8_t> record;

@@ -20,4 +20,5 @@
 #include "io/sources/manifest.h"
 #include "io/sources/path_source.h"
 #include "io/sources/records.h"
+#include "io/sources/tar.h"
 #include "transforms/spec/transform.h"

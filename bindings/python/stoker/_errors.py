@@ -110,7 +110,9 @@ class MemoryWarning(UserWarning):
 
 
 class SkippedFilesWarning(UserWarning):
-    """The folder has image files that are skipped because of their extension: GIF, HEIC, AVIF, …"""
+    """The folder has image files that are skipped because of their extension: GIF, HEIC, AVIF, …; or archives
+    have samples without an image.
+    """
 
 
 class CropIndexWarning(UserWarning):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
 import warnings
 from collections.abc import Iterable, Mapping
@@ -14,13 +15,23 @@ import numpy.typing as npt
 from stoker import _calls, _checks, _parquet, _stoker
 from stoker._errors import CropIndexWarning, InvalidArgumentError, SkippedFilesWarning, counted
 
-__all__ = ["ImageFolder", "Source", "arrays", "files", "from_dataset", "image_folder", "manifest"]
+__all__ = [
+    "ImageFolder",
+    "Source",
+    "Tar",
+    "arrays",
+    "files",
+    "from_dataset",
+    "image_folder",
+    "manifest",
+    "tar",
+]
 
 
 class Source:
     """A numbered, immutable list of samples. Thread-safe; many loaders may share one.
 
-    Made by `image_folder`, `manifest`, `files`, `records`, `arrays` and `from_dataset`.
+    Made by `image_folder`, `manifest`, `files`, `tar`, `records`, `arrays` and `from_dataset`.
     """
 
     def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str) -> None:
@@ -57,7 +68,7 @@ class Source:
         return not self._native.in_memory
 
     def path(self, sample: int) -> str:
-        """The file of a sample, by its id in an iterator's `sample_ids`.
+        """The file of a sample, by its id in an iterator's `sample_ids`; of one in an archive the archive.
 
         Raises:
             IndexError: there is no such sample.
@@ -77,8 +88,14 @@ class Source:
         """The bytes of a sample's encoded image, or its row of the first column."""
         if not self._has_files:
             return next(iter(self._columns.values()))[sample]
+        return self._bytes(sample)
+
+    def _bytes(self, sample: int) -> bytes:
+        """The bytes that a sample has in its file."""
+        begin, length = self._native.range(sample) or (0, -1)
         with open(self.path(sample), "rb") as file:
-            return file.read()
+            file.seek(begin)
+            return file.read(length)
 
     def _beside(self, sample: int) -> list[Any]:
         """What a sample has beside its image, in the order of a batch's columns: its label first."""
@@ -209,9 +226,115 @@ def image_folder(
     return ImageFolder(native, spec, f"stoker.image_folder({text})", arguments)
 
 
+class Tar(Source):
+    """The source that `tar` returns. It can be pickled, and knows skipped samples."""
+
+    def __init__(
+        self,
+        native: _stoker.Source,
+        spec: dict[str, Any],
+        text: str,
+        arguments: tuple[dict[str, bytes], str | None],
+    ) -> None:
+        super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
+        self._arguments = arguments
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """The number of samples without an image, by the extension of their first member."""
+        return self._native.skipped
+
+    def _digest(self) -> str:
+        return str(self._spec["fingerprint"])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Unpickling opens the archives again; they must exist there."""
+        return _tar, self._arguments
+
+
+def tar(shards: str | os.PathLike[Any] | Iterable[Any], *, image: str | None = None, threads: int = 0) -> Tar:
+    """Samples in tar archives (shards), as WebDataset writes them.
+
+        source = stoker.tar("shards/{000..127}.tar")
+
+    Members that are neighbours in an archive and have the same name to its first dot are a sample:
+    `train/17.jpg` is its image, and `train/17.cls` its label, a class number (int64). Either all samples have
+    a label or none has one. Other members (.json, .txt) are ignored. Samples without an image are skipped,
+    with a `SkippedFilesWarning`, and counted in `skipped`.
+
+    Nothing is read from front to back: any sample of any archive may be the next one of a shuffled epoch,
+    and epochs, ranks and states are exact, as of a folder of the same samples. For that, each archive is
+    indexed once, by libarchive, and the index is kept beside it (`ARCHIVE.stoker-index`) while its size and
+    modification time stay the same. In a folder that cannot be written to, archives are indexed each time.
+    Archives are not compressed, and must not change while they are used: the images of another archive in
+    the same place would come with the old labels.
+
+    Args:
+        shards: a pattern, or a list of paths. In a pattern `{000..127}` is a range and `{a,b}` a choice, as
+            in WebDataset; `*` and `?` find files, sorted; `one::other` is two patterns; and a backslash
+            takes the meaning from the character behind it.
+        image: extensions of images, the preferred one first; None: "jpg;jpeg;png;webp". An extension is all
+            behind the first dot: `image="left.png"` takes `17.left.png` of `17.left.png` and `17.right.png`.
+        threads: for indexing archives, 0 to 256; 0: the cores allotted.
+
+    Raises:
+        NotFoundError: no such archive (a FileNotFoundError).
+        InvalidArgumentError: no image in any archive, labels for some samples only or that are no integers,
+            two members with the same name, a link in place of a file, a wrong pattern (a ValueError).
+        DataLossError: an archive is cut off or damaged; `file` and `offset` say where.
+        UnimplementedError: an archive is compressed; a URL, or a command, in place of a path.
+        PermissionDeniedError: an archive, or a folder to search, may not be read (a PermissionError).
+        UnavailableError: libarchive is not installed.
+    """
+    given = _shards(shards)
+    if image is not None and not isinstance(image, str):
+        raise TypeError(f'image must be extensions as "jpg;png", not {image!r:.80}')
+    threads = _checks.integer("threads", threads, 0, 256)
+    return _tar(given, image, threads, stacklevel=3)
+
+
+def _tar(shards: dict[str, bytes], image: str | None, threads: int = 0, stacklevel: int = 2) -> Tar:
+    chosen = {} if image is None else {"image": image}
+    given = {**shards, **{name: os.fsencode(value) for name, value in chosen.items()}}
+    native = _stoker.open_source("tar", given, threads)
+    if native.skipped:
+        warnings.warn(native.skipped_warning, SkippedFilesWarning, stacklevel=stacklevel)
+    shown = os.fsdecode(shards["shards"])
+    text = f"{shown if len(shown) < 200 else shown[:200] + '…'!r}"
+    text += "".join(f", {name}={value!r}" for name, value in chosen.items())
+    # A spec is UTF-8. Where a path is not, only other processes cannot find the archives.
+    paths = {name: value.decode("utf-8", "replace") for name, value in shards.items()}
+    return Tar(native, {"kind": "tar", **paths, **chosen}, f"stoker.tar({text})", (shards, image))
+
+
+def _shards(shards: Any) -> dict[str, bytes]:
+    """A pattern and, if it may have relative paths, their root: this folder."""
+    if isinstance(shards, (str, bytes, os.PathLike)):
+        pattern = os.fsencode(shards)
+        is_absolute = pattern.startswith(b"/") and b"::" not in pattern
+    elif _is_list(shards):
+        paths = [_path(f"shards[{i}]", path) for i, path in enumerate(shards)]
+        if not paths:
+            raise InvalidArgumentError("shards is empty")
+        pattern = b"::".join(_quoted(path) for path in paths)
+        is_absolute = all(path.startswith(b"/") for path in paths)
+    else:
+        raise TypeError(f"shards must be a pattern or a list of paths, not {shards!r:.80}")
+    return {"shards": pattern} if is_absolute else {"shards": pattern, "root": os.getcwdb()}
+
+
+def _quoted(path: bytes) -> bytes:
+    """A pattern that stands for a path."""
+    return re.sub(rb"([\\{},*?:])", rb"\\\1", path)
+
+
 def _absolute(name: str, path: Any) -> bytes:
+    return os.path.abspath(_path(name, path))
+
+
+def _path(name: str, path: Any) -> bytes:
     try:
-        return os.fsencode(os.path.abspath(os.fspath(path)))
+        return os.fsencode(path)
     except TypeError:
         raise TypeError(f"{name} must be a path, not {path!r:.80}") from None
     except ValueError as error:

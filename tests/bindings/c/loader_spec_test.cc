@@ -284,7 +284,10 @@ TEST(LoaderSpec, ErrorsNameUnknownAndMissingKeys) {
   ExpectBad(With(R"("\u001b[2J": 1)"), "\\u001b[2J");
   ExpectBad(With("\"" + std::string(100'000, 'k') + "\": 1"), "kkk");
   ExpectBad(R"({"batch_size": 1, "source": {"kind": "arrays", "path": ""}})", "\"path\" in source");
-  ExpectBad(R"({"batch_size": 1, "source": {"kind": "tar"}})", "source.kind is \"tar\"");
+  ExpectBad(R"({"batch_size": 1, "source": {"kind": "zip"}})", "source.kind is \"zip\"");
+  ExpectBad(R"({"batch_size": 1, "source": {"kind": "tar"}})", "source.shards is missing");
+  ExpectBad(R"({"batch_size": 1, "source": {"kind": "tar", "shards": "/a", "root": "b"}})",
+            "source.root must be \"off\" or an absolute path");
   ExpectBad(R"({"batch_size": 1, "source": {"kind": "image_folder"}})", "source.directory");
   ExpectBad(R"({"batch_size": 1, "source": {"kind": "image_folder", "directory": ""}})",
             "source.directory");

@@ -8,7 +8,9 @@
 
 #include "io/sources/image_folder.h"
 #include "io/sources/manifest.h"
+#include "io/sources/tar.h"
 #include "tests/io/readers/temp_folder.h"
+#include "tests/testing/make_tar.h"
 #include "tests/testing/photo_folder.h"
 
 namespace stoker {
@@ -47,6 +49,22 @@ TEST(OpenSource, MatchesRecords) {
   given["paths"] = one;
   given["record"] = "label";
   EXPECT_EQ(OpenSource("records", given).error().code, Code::kInvalidArgument);
+}
+
+TEST(OpenSource, MatchesTar) {
+  const testing::TestFolder folder;
+  const std::string archive =
+      folder.Write("a.tar", testing::TarFile("1.jpg", "x") + testing::TarFile("1.png", "yz") +
+                                testing::TarEnd());
+  const auto opened = OpenSource("tar", {{"shards", archive}});
+  EXPECT_EQ(opened.value()->Fingerprint(), Tar(archive).value()->Fingerprint());
+  EXPECT_EQ(OpenSource("tar", {{"shards", archive}, {"image", "png"}}).value()->RangeOf(0).length,
+            2u);
+  const Error error = OpenSource("tar", {{"shards", archive + "::b.tar"}}).error();
+  EXPECT_EQ(error.code, Code::kInvalidArgument);
+  EXPECT_EQ(error.file, "b.tar");
+  const SourceArguments in_root = {{"shards", "{a.tar," + archive + "}"}, {"root", folder.path()}};
+  EXPECT_EQ(OpenSource("tar", in_root).value()->size(), 2u);
 }
 
 TEST(OpenSource, MatchesManifest) {

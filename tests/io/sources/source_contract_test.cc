@@ -25,6 +25,8 @@
 #include "io/sources/records.h"
 #include "io/sources/source.h"
 #include "io/sources/string_rows.h"
+#include "io/sources/tar.h"
+#include "tests/testing/make_tar.h"
 #include "tests/testing/photo_folder.h"
 
 namespace stoker {
@@ -172,6 +174,7 @@ TEST_P(SourceContract, ImagesAreInFiles) {
   std::string path(1000, 'x');
   for (uint64_t id = 0; id < source_->size(); ++id) {
     const ByteRange range = source_->RangeOf(id);
+    EXPECT_LT(range.file, source_->files());
     source_->PathOf(range.file, path);
     if (source_->in_memory()) {
       EXPECT_EQ(path, "");
@@ -328,6 +331,31 @@ Case RecordFiles() {
   return {"records", [] { return RecordsFrom('a'); }, [] { return RecordsFrom('c'); }};
 }
 
+// Three archives of four samples each.
+Source TarsOf(const char* name, bool with_labels, int first) {
+  static const testing::TestFolder folder;
+  for (int shard = 0; shard < 3; ++shard) {
+    std::string archive;
+    for (int i = 0; i < 4; ++i) {
+      const std::string key = "train/" + std::to_string(4 * shard + i);
+      archive += testing::TarFile(key + ".jpg", std::string(static_cast<size_t>(100 * i), 'x'));
+      if (with_labels) archive += testing::TarFile(key + ".cls", std::to_string(first + i));
+    }
+    folder.Write(name + std::to_string(shard) + ".tar", archive + testing::TarEnd());
+  }
+  return Tar(folder.path() + "/" + name + "{0..2}.tar").value();
+}
+
+Case TarsWithLabels() {
+  return {"tars_with_labels", [] { return TarsOf("labelled", true, -1); },
+          [] { return TarsOf("others", true, 0); }};
+}
+
+Case TarsAlone() {
+  return {"tars_alone", [] { return TarsOf("alone", false, 0); },
+          [] { return TarsOf("other", true, 0); }};
+}
+
 // A manifest in a folder, which has classes, numbers and text, and differs in its last value.
 Case ManifestCase() {
   const auto open = [](const char* name, const char* last) {
@@ -371,7 +399,7 @@ Case JsonManifestCase() {
 INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
                          ::testing::Values(NestedFolder(), FlatFolder(), FilesWithColumns(),
                                            FilesAlone(), RecordFiles(), ManifestCase(),
-                                           JsonManifestCase(),
+                                           JsonManifestCase(), TarsWithLabels(), TarsAlone(),
                                            ArraysCase("arrays_i64", DType::kI64, 12),
                                            ArraysCase("arrays_u8_apart", DType::kU8, 24),
                                            ArraysCase("arrays_i16_backwards", DType::kI16, -12),

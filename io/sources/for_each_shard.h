@@ -1,0 +1,20 @@
+// Indexes shards, each by one of several threads.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+
+namespace stoker {
+
+// Calls `index` with the number of each shard, on up to `threads` threads (0: the cores allotted)
+// at a time, and returns the error of the first shard that has one. Shards are begun in order, so
+// that all before it are complete; after an error none is begun. Running out of memory in `index`
+// is ResourceExhausted, with the shard.
+Status ForEachShard(const std::vector<std::string>& paths, int threads,
+                    const std::function<Status(size_t shard)>& index);
+
+}  // namespace stoker

@@ -1,0 +1,56 @@
+// Samples in tar archives, as WebDataset writes them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "io/sources/source.h"
+
+namespace stoker {
+
+inline constexpr char kTarImages[] = "jpg;jpeg;png;webp";
+
+struct TarOptions {
+  // Extensions of images, the preferred one first. An extension is all behind the first dot: the
+  // images of "7.left.png" and "7.right.png" are chosen by "left.png".
+  std::string image = kTarImages;
+  int threads = 0;         // for indexing archives; 0: the cores allotted
+  std::string root = ".";  // the folder of a pattern's relative paths; empty: they are refused
+};
+
+// The samples in all archives that `pattern` stands for (shard_pattern.h): "shards/{000..127}.tar",
+// "shards/*.tar", "one.tar::other.tar".
+//
+// Members that are neighbours in an archive and have the same name to its first dot are a sample:
+// "7.jpg" is its image, and "7.cls" its label, a class number in ASCII digits (int64). Samples are
+// in the order of the pattern and, in an archive, of its members. Any sample of any archive may be
+// the next one of a shuffled epoch: nothing is read from front to back. Samples without an image
+// are skipped and counted (Skipped). Other members (.json, .txt) are ignored, as are names without
+// an extension, with a leading dot, or of the form "__name__".
+//
+// Archives are ustar, GNU or PAX, uncompressed. Each is indexed by libarchive once, by `threads` in
+// parallel: only headers and labels are read. The index is kept beside the archive, as
+// ARCHIVE.stoker-index, and used while the archive has the same size and modification time; where
+// it cannot be written, the archive is indexed again each time.
+//
+// An archive that changes afterwards is not looked at again. A sample of it is then other bytes:
+// DataLoss if the archive ends before them or if they cannot be decoded, with the archive and the
+// offset, but other images of the same size in the same place are taken for the sample's.
+//
+// Memory: 24 bytes a sample, those of its key, and 8 for a label.
+//
+// Errors, with the archive and the offset: InvalidArgument (samples with labels beside others
+// without one, two members with the same name, a label that is no integer, a link or a sparse file,
+// no image at all; the pattern's errors), NotFound, PermissionDenied, DataLoss (cut off, damaged,
+// archives that were joined), Unimplemented (compressed), Unavailable (libarchive is not
+// installed).
+Result<std::shared_ptr<const SampleSource>> Tar(const std::string& pattern,
+                                                const TarOptions& options = {});
+
+// The same for archives with these paths.
+Result<std::shared_ptr<const SampleSource>> TarArchives(std::vector<std::string> archives,
+                                                        const TarOptions& options = {});
+
+}  // namespace stoker

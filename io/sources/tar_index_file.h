@@ -1,0 +1,32 @@
+// A tar archive's index file (shard_index_file.h): what libarchive found in the archive. Its
+// columns are those of TarMembers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "io/sources/input_file.h"
+#include "io/sources/tar_members.h"
+
+namespace stoker {
+
+// Reads an index file. nullopt if it is missing, damaged, of another version, or does not hold for
+// `stamp`: whatever the bytes are, members that are returned lie one after another in the archive,
+// with names. Memory: the file's size twice, less than 1 GiB.
+std::optional<TarMembers> ReadTarIndex(const InputFile& archive, const FileStamp& stamp);
+
+// Replaces an index file; readers see the old or the new one. Errors name `path`.
+Status WriteTarIndex(const std::string& path, const TarMembers& all, const FileStamp& stamp);
+
+// The bytes of an index file. Unpack returns nullopt as ReadTarIndex does.
+std::vector<uint8_t> PackTarIndex(const TarMembers& all, const FileStamp& stamp);
+std::optional<TarMembers> UnpackTarIndex(std::span<const uint8_t> file, const FileStamp& stamp);
+
+// SignShardIndex for such a file.
+bool SignTarIndex(std::span<uint8_t> file, const FileStamp& stamp);
+
+}  // namespace stoker

@@ -1,0 +1,263 @@
+#include "io/sources/tar_members.h"
+
+#include <locale.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "core/try.h"
+#include "core/utf8.h"
+#include "io/sources/libarchive.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr int kDone = 0;  // what libarchive's functions return
+constexpr int kEndOfArchive = 1;
+constexpr int kWarning = -20;
+
+// Runs libarchive under the locale "C": under any other it converts the names in PAX headers, and
+// the same archive would have other names in another process.
+class PlainLocale {
+ public:
+  PlainLocale() : plain_(newlocale(LC_ALL_MASK, "C", nullptr)), before_(uselocale(plain_)) {}
+  PlainLocale(const PlainLocale&) = delete;
+  PlainLocale& operator=(const PlainLocale&) = delete;
+  ~PlainLocale() {
+    uselocale(before_);
+    if (plain_ != nullptr) freelocale(plain_);
+  }
+
+ private:
+  locale_t plain_;
+  locale_t before_;
+};
+
+// The compressor whose files begin with these bytes; null: none that is known.
+struct Compressor {
+  std::string_view magic;
+  const char* name;
+  const char* undo;
+};
+constexpr std::array<Compressor, 5> kCompressors = {{
+    {"\x1f\x8b", "gzip", "gunzip"},
+    {"\x28\xb5\x2f\xfd", "zstd", "unzstd"},
+    {"\xfd\x37\x7a\x58\x5a", "xz", "unxz"},
+    {"BZh", "bzip2", "bunzip2"},
+    {"\x04\x22\x4d\x18", "lz4", "unlz4"},
+}};
+
+const Compressor* CompressorOf(std::string_view first_bytes) {
+  const auto* const found = std::ranges::find_if(
+      kCompressors, [&](const Compressor& one) { return first_bytes.starts_with(one.magic); });
+  return found == kCompressors.end() ? nullptr : found;
+}
+
+uint64_t PaddedToBlocks(uint64_t bytes) { return (bytes + kTarBlock - 1) / kTarBlock * kTarBlock; }
+
+// Returns the integer in a label's text: decimal digits with an optional sign, and spaces around
+// them.
+std::optional<int64_t> IntegerInText(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t\n\v\f\r";
+  const size_t begin = text.find_first_not_of(kSpaces);
+  if (begin == std::string_view::npos) return std::nullopt;
+  text = text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
+  if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// Reads one archive. libarchive calls Read and Skip; what fails there is kept in `failed_`, because
+// it passes only a number on.
+class TarScan {
+ public:
+  TarScan(const Libarchive& library, InputFile file, FileStamp stamp)
+      : library_(library), file_(std::move(file)), stamp_(stamp) {}
+
+  Result<TarMembers> Run() {
+    const std::unique_ptr<archive, int (*)(archive*)> opened(library_.read_new(),
+                                                             library_.read_free);
+    archive_ = opened.get();
+    if (archive_ == nullptr || library_.support_format_tar(archive_) != kDone) {
+      return Error{Code::kResourceExhausted, "out of memory for libarchive", file_.path()};
+    }
+    if (library_.open2(archive_, this, nullptr, Read, Skip, nullptr) != kDone) {
+      return HeaderError();
+    }
+    for (;;) {
+      archive_entry* entry = nullptr;
+      const int got = library_.next_header(archive_, &entry);
+      if (got == kEndOfArchive) break;
+      if (got != kDone && got != kWarning) return HeaderError();
+      TRY(AddEntry(entry));
+    }
+    TRY(CheckEnd());
+    return std::move(all_);
+  }
+
+ private:
+  static ssize_t Read(archive* /*unused*/, void* self, const void** bytes) {
+    auto& scan = *static_cast<TarScan*>(self);
+    *bytes = scan.block_.data();
+    const Result<size_t> got = scan.file_.ReadAt(scan.position_, scan.block_);
+    if (!got.ok()) {
+      scan.failed_ = got.error();
+      return -1;
+    }
+    scan.position_ += *got;
+    return static_cast<ssize_t>(*got);
+  }
+
+  static int64_t Skip(archive* /*unused*/, void* self, int64_t bytes) {
+    auto& scan = *static_cast<TarScan*>(self);
+    const uint64_t left = scan.stamp_.bytes - std::min(scan.position_, scan.stamp_.bytes);
+    const uint64_t skipped = std::min(static_cast<uint64_t>(std::max<int64_t>(bytes, 0)), left);
+    scan.position_ += skipped;
+    return static_cast<int64_t>(skipped);
+  }
+
+  Error ErrorAt(Code code, uint64_t offset, std::string cause, std::string advice = "") const {
+    return {.code = code,
+            .cause = std::move(cause),
+            .file = file_.path(),
+            .offset = offset,
+            .advice = std::move(advice)};
+  }
+
+  Error DamagedAt(uint64_t offset, std::string cause) const {
+    return ErrorAt(Code::kDataLoss, offset, std::move(cause), "Copy or create the archive again");
+  }
+
+  // Says why no further header could be read.
+  Error HeaderError() const {
+    if (failed_) return *failed_;
+    const auto at = static_cast<uint64_t>(std::max<int64_t>(library_.header_position(archive_), 0));
+    if (end_ == 0) {
+      std::array<uint8_t, 8> first{};
+      const Result<size_t> got = file_.ReadAt(0, first);
+      if (!got.ok()) return got.error();
+      if (*got == 0) return DamagedAt(0, "the archive is empty: it has no bytes");
+      const Compressor* const compressor =
+          CompressorOf({reinterpret_cast<const char*>(first.data()), *got});
+      if (compressor != nullptr) {
+        return ErrorAt(Code::kUnimplemented, 0,
+                       std::string("the archive is compressed by ") + compressor->name +
+                           ", and its members cannot be read one by one",
+                       std::string("Decompress it: `") + compressor->undo + " FILE`");
+      }
+    }
+    const char* const why = library_.error_string(archive_);
+    return DamagedAt(at, std::string("this is no sound tar archive: ") +
+                             (why == nullptr ? "no header could be read" : Printable(why)));
+  }
+
+  Status AddEntry(archive_entry* entry) {
+    const auto offset = static_cast<uint64_t>(library_.filter_bytes(archive_, 0));
+    const auto length = static_cast<uint64_t>(library_.entry_size(entry));
+    const char* const c_name = library_.entry_pathname(entry);
+    const std::string_view name = c_name == nullptr ? "" : c_name;
+    const mode_t type = library_.entry_filetype(entry);
+    const char* const link = library_.entry_hardlink(entry);
+    const bool whole = link == nullptr && library_.entry_sparse_count(entry) == 0;
+    if (!whole || type != S_IFREG) {
+      end_ = std::max(end_, offset);
+      if (type == S_IFDIR || !SplitMemberName(name)) return {};
+      return NotStored(offset, name, link != nullptr || type == S_IFLNK);
+    }
+    if (name.empty() || name.size() > kLongestMemberName) {
+      return ErrorAt(Code::kInvalidArgument, offset,
+                     "a member's name has " + std::to_string(name.size()) + " bytes; 1 to " +
+                         std::to_string(kLongestMemberName) + " are possible");
+    }
+    if (offset > stamp_.bytes || length > stamp_.bytes - offset) {
+      return DamagedAt(offset, "the archive is cut off: its " + std::to_string(stamp_.bytes) +
+                                   " bytes end inside the member '" + Printable(name) + "' of " +
+                                   std::to_string(length));
+    }
+    end_ = offset + PaddedToBlocks(length);
+    all_.names += name;
+    all_.members.push_back({.offset = offset, .length = length, .name_end = all_.names.size()});
+    return IsLabelMember(name) ? AddLabel(offset, length, name) : Status();
+  }
+
+  Error NotStored(uint64_t offset, std::string_view name, bool is_link) const {
+    return ErrorAt(Code::kInvalidArgument, offset,
+                   "the member '" + Printable(name) + "' is " +
+                       (is_link ? "a link" : "a sparse file or a device") +
+                       ", and its bytes are not here",
+                   "Create the archive again with `tar --dereference --hard-dereference`, or by "
+                   "WebDataset");
+  }
+
+  Status AddLabel(uint64_t offset, uint64_t length, std::string_view name) {
+    std::array<char, 64> text{};
+    std::optional<int64_t> label;
+    if (length <= text.size()) {
+      const ssize_t got = library_.data(archive_, text.data(), text.size());
+      if (got < 0) return HeaderError();
+      label = IntegerInText({text.data(), static_cast<size_t>(got)});
+    }
+    if (!label) {
+      return ErrorAt(Code::kInvalidArgument, offset,
+                     "the label '" + Printable(name) + "' is not an integer of 64 bits in ASCII",
+                     "Write class numbers into .cls members");
+    }
+    all_.labels.push_back(*label);
+    return {};
+  }
+
+  // A file may end where a member does without being complete, and libarchive does not look at what
+  // follows the end marker.
+  Status CheckEnd() {
+    ASSIGN_OR_RETURN(const FileStamp now, file_.Stamp());
+    if (now != stamp_) return DamagedAt(end_, "the archive has changed while it was indexed");
+    if (stamp_.bytes < end_ + kTarBlock) {
+      Error error = DamagedAt(stamp_.bytes, "the archive is cut off: it has no end marker");
+      error.advice += "; if nothing is missing, append one: `truncate -s +1024 FILE`";
+      return error;
+    }
+    constexpr uint64_t kFarthest = 1 << 20;  // the padding of usual archives is shorter
+    const auto begin = static_cast<uint64_t>(library_.filter_bytes(archive_, 0));
+    const uint64_t end = std::min(stamp_.bytes, begin + kFarthest);
+    for (uint64_t at = begin; at < end; at += block_.size()) {
+      ASSIGN_OR_RETURN(const size_t got, file_.ReadAt(at, block_));
+      const auto bytes = std::span(block_).first(got);
+      const auto found = std::ranges::find_if(bytes, [](uint8_t byte) { return byte != 0; });
+      if (found == bytes.end()) continue;
+      return ErrorAt(Code::kDataLoss, at + static_cast<uint64_t>(found - bytes.begin()),
+                     "data follows the archive's end marker, as if archives had been joined",
+                     "Give each archive as a shard of its own");
+    }
+    return {};
+  }
+
+  const Libarchive& library_;
+  const InputFile file_;
+  const FileStamp stamp_;
+  archive* archive_ = nullptr;
+  uint64_t position_ = 0;  // of the next Read
+  uint64_t end_ = 0;       // of the last entry, with its padding
+  std::optional<Error> failed_;
+  TarMembers all_;
+  std::array<uint8_t, 16 << 10> block_{};
+};
+
+}  // namespace
+
+Result<TarMembers> ReadTarMembers(const std::string& path, FileStamp& stamp) {
+  ASSIGN_OR_RETURN(const Libarchive* const library, Libarchive::Load());
+  ASSIGN_OR_RETURN(InputFile file, InputFile::Open(path));
+  ASSIGN_OR_RETURN(stamp, file.Stamp());
+  const PlainLocale plain;
+  return TarScan(*library, std::move(file), stamp).Run();
+}
+
+}  // namespace stoker

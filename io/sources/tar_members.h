@@ -1,0 +1,71 @@
+// TarMembers: where the files in a tar archive lie.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "io/sources/input_file.h"
+
+namespace stoker {
+
+// The regular files in one archive, in its order. An index file has these columns, unchanged
+// (tar_index_file.h).
+struct TarMembers {
+  struct Member {
+    uint64_t offset = 0;    // of its first byte, in the archive
+    uint64_t length = 0;    // bytes
+    uint64_t name_end = 0;  // in `names`; it begins where the previous one ends
+  };
+
+  std::vector<Member> members;
+  std::string names;
+  std::vector<int64_t> labels;  // the number in each member that IsLabelMember, in order
+
+  std::string_view NameOf(size_t member) const {
+    const uint64_t begin = member == 0 ? 0 : members[member - 1].name_end;
+    return std::string_view(names).substr(begin, members[member].name_end - begin);
+  }
+};
+
+static_assert(sizeof(TarMembers::Member) == 24);
+
+inline constexpr uint64_t kTarBlock = 512;  // headers and data begin at multiples of it
+inline constexpr size_t kLongestMemberName = 4096;
+
+// A member's name as WebDataset takes it apart: "train/0017.seg.png" has the key "train/0017" and
+// the extension "seg.png".
+struct MemberName {
+  std::string_view key;        // to the first dot of the last part
+  std::string_view extension;  // behind it, as it is written
+};
+
+// nullopt: the member belongs to no sample. Its last part has no dot or begins with one (as macOS'
+// "._0017.jpg"), or its name begins as that of a file about the archive, "__name__".
+std::optional<MemberName> SplitMemberName(std::string_view name);
+
+// Whether a member has a sample's label: its extension is "cls", in any case.
+bool IsLabelMember(std::string_view name);
+
+// A text with its ASCII letters in lower case, whatever the locale is.
+std::string LowerCase(std::string_view text);
+
+// Reads an archive's headers, and the labels, through libarchive: ustar, GNU and PAX archives, with
+// long names. Data is skipped. Folders in the archive are left out.
+//
+// Errors name the archive and, where it applies, the offset:
+// - DataLoss: it is cut off or damaged, changes while it is read, or has data behind its end marker
+//   (as archives that were joined with `cat`);
+// - InvalidArgument: a link, a sparse file or a device that would be part of a sample, a label that
+//   is no integer of 64 bits, a name longer than kLongestMemberName;
+// - Unimplemented: it is compressed;
+// - Unavailable: libarchive is not installed; those of opening and reading the file.
+//
+// `stamp` is set to the archive's state at that time.
+Result<TarMembers> ReadTarMembers(const std::string& path, FileStamp& stamp);
+
+}  // namespace stoker
