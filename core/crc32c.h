@@ -1,0 +1,28 @@
+// CRC-32C (Castagnoli; RFC 3720): the checksum of iSCSI, ext4 and TFRecord files.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace stoker {
+
+// The CRC of `bytes`, or of those that have the CRC `before` with `bytes` behind them. It uses the
+// CPU's instruction if there is one.
+uint32_t Crc32c(std::span<const uint8_t> bytes, uint32_t before = 0);
+
+// The same by a table, byte by byte: the reference.
+uint32_t Crc32cPlain(std::span<const uint8_t> bytes, uint32_t before = 0);
+
+// The same by the CPU's instruction; nullopt if it has none.
+std::optional<uint32_t> Crc32cByInstruction(std::span<const uint8_t> bytes, uint32_t before = 0);
+
+// One step of the reference, for building tables: `state` is a CRC's complement.
+constexpr uint32_t StepOfCrc32c(uint32_t state, uint8_t byte) {
+  constexpr uint32_t kPolynomial = 0x82F63B78;  // its bits reversed
+  state ^= byte;
+  for (int bit = 0; bit < 8; ++bit) state = state >> 1 ^ ((state & 1) != 0 ? kPolynomial : 0);
+  return state;
+}
+
+}  // namespace stoker
