@@ -12,10 +12,14 @@ namespace stoker::cli {
 
 namespace {
 
-// Whether DIR is a pattern of tar archives, by its name.
-bool IsTar(const std::string& given) {
+// The kind of source that DIR is, by its name.
+const char* KindOf(const std::string& given) {
   std::error_code failed;
-  return given.ends_with(".tar") && !std::filesystem::is_directory(given, failed);
+  if (std::filesystem::is_directory(given, failed)) return "image_folder";
+  if (given.ends_with(".tar")) return "tar";
+  // As TensorFlow Datasets names them: "mnist-train.tfrecord-00000-of-00001".
+  if (given.find(".tfrecord") != std::string::npos) return "tfrecord";
+  return "image_folder";
 }
 
 }  // namespace
@@ -23,9 +27,10 @@ bool IsTar(const std::string& given) {
 Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given,
                                                         const std::string& crop_index) {
   if (IsManifest(given)) return Manifest(given);
-  if (IsTar(given)) {
+  const std::string kind = KindOf(given);
+  if (kind != "image_folder") {
     if (crop_index == "auto" || crop_index == "off") {
-      return OpenSource("tar", {{"shards", given}, {"root", "."}});
+      return OpenSource(kind, {{"shards", given}, {"root", "."}});
     }
     return Error{.code = Code::kInvalidArgument,
                  .cause = "--crop-index is for folders; archives have none"};

@@ -12,11 +12,14 @@ namespace stoker::cli {
 // Says what DIR may be, for the help of an option.
 inline constexpr char kDirHelp[] =
     "folder of photographs, with a subfolder for each\nclass; tar archives as WebDataset writes "
-    "them:\n'shards/{000..127}.tar'; or a manifest that lists\nimages: train.csv, .tsv or .jsonl";
+    "them:\n'shards/{000..127}.tar'; TFRecord files:\n'train-*.tfrecord'; or a manifest that "
+    "lists\n"
+    "images: train.csv, .tsv or .jsonl";
 
 // A folder of photographs; the tar archives of a pattern (io/sources/tar.h), which ends in ".tar";
-// or a manifest (io/sources/manifest.h). `crop_index` is for folders: "auto", "off" or a file.
-// Prints a warning if a folder's classes are splits of a dataset.
+// the TFRecord files of a pattern with ".tfrecord" in it (io/sources/tfrecord.h); or a manifest
+// (io/sources/manifest.h). `crop_index` is for folders: "auto", "off" or a file. Prints a warning
+// if a folder's classes are splits of a dataset.
 Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given,
                                                         const std::string& crop_index = "auto");
 

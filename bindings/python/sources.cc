@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -194,6 +195,24 @@ py::object RangeOf(const SourceHandle& self, uint64_t id) {
   return py::make_tuple(range.offset, range.length);
 }
 
+// (image, rows): the encoded image in a sample's record, and the rows of the other fields.
+py::tuple UnpackRecord(const SourceHandle& self, uint64_t id, const py::bytes& record) {
+  if (id >= self.source->size()) throw py::index_error("no such sample");
+  const std::span<const Field> fields = self.source->fields();
+  const auto bytes = record.cast<std::string_view>();
+  std::vector<uint8_t> loaded(LoadedBytes(fields));
+  const std::span<const uint8_t> image = Value(self.source->Unpack(
+      id, {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, loaded));
+  py::list rows;
+  const uint8_t* row = loaded.data();
+  for (const Field& field : fields.subspan(1)) {
+    const py::array copy(NumPyType(field.dtype), field.row_shape, row);
+    rows.append(copy[py::tuple()]);  // a scalar, if it is one
+    row += field.row_bytes();
+  }
+  return py::make_tuple(py::bytes(reinterpret_cast<const char*>(image.data()), image.size()), rows);
+}
+
 py::dict SkippedBy(const SourceHandle& self) {
   py::dict counts;
   for (const auto& [extension, count] : self.source->Skipped().by_extension) {
@@ -290,6 +309,7 @@ void AddSources(py::module_& module) {
       .def("rows", &BytesOfRows, py::arg("field"))
       .def("path", &PathOf, py::arg("sample"))
       .def("range", &RangeOf, py::arg("sample"))
+      .def("unpack", &UnpackRecord, py::arg("sample"), py::arg("record"))
       .def_property_readonly("labels", &LabelsOf)
       .def("row", &RowOf, py::arg("sample"))
       .def("image_size", &ImageSizeOf, py::arg("sample"));

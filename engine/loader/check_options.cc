@@ -93,11 +93,12 @@ Status CheckCalls(const SampleSource& source) {
       return Error{Code::kInvalidArgument, "rows of field '" + field.name + "' of " +
                                                source.Describe() + " have a side below 1"};
     }
-    if (source.calls() == 0 || IsString(field.dtype)) {
+    const bool is_given = source.calls() != 0 || source.packed();
+    if (!is_given || IsString(field.dtype)) {
       return Error{.code = Code::kInvalidArgument,
                    .cause = "field '" + field.name + "' of " + source.Describe() + " is kLoaded" +
-                            (source.calls() == 0 ? ", but the source has no calls"
-                                                 : " and a string, whose memory nobody keeps"),
+                            (!is_given ? ", but the source has no calls"
+                                       : " and a string, whose memory nobody keeps"),
                    .advice = "Make it kFixed, in the memory of the source"};
     }
   }

@@ -28,7 +28,9 @@ ImageView ImageOf(const Field& field, std::span<const uint8_t> row) {
 Error InFile(Error error, const SampleInFlight& sample) {
   const ReadRequest& read = sample.read;
   const bool is_part = read.length != kUnknownLength;
-  if (error.offset || is_part) error.offset = read.offset + error.offset.value_or(0);
+  if (error.offset || is_part) {
+    error.offset = read.offset + sample.image_at + error.offset.value_or(0);
+  }
   return error;
 }
 
@@ -44,6 +46,7 @@ RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::
       mixer_(std::move(mixer)),
       fields_(source_.fields().size()),
       only_images_(HasOnlyImages(source_)),
+      packed_(source_.packed()),
       samples_(samples),
       counters_(static_cast<size_t>(workers)),
       paces_(static_cast<size_t>(workers)) {
@@ -69,8 +72,18 @@ class RowWriter::SampleFeed final : public ImageFeed {
     while (const std::optional<uint32_t> index = Take()) {
       ++taken_;
       SampleInFlight& sample = writer_.samples_[*index];
-      if (sample.read.status.ok()) return Encoded(*index);
-      End(*index, std::move(sample.read.status));
+      if (!sample.read.status.ok()) {
+        End(*index, std::move(sample.read.status));
+        continue;
+      }
+      std::span<const uint8_t> image(sample.read.buffer.data(), sample.read.size);
+      if (writer_.packed_) {
+        if (Status unpacked = Unpack(sample, image); !unpacked.ok()) {
+          End(*index, std::move(unpacked));
+          continue;
+        }
+      }
+      return Encoded(*index, image);
     }
     return std::nullopt;
   }
@@ -106,14 +119,24 @@ class RowWriter::SampleFeed final : public ImageFeed {
     return taken_ == kMax ? std::nullopt : samples_.TakeReady();
   }
 
-  EncodedImage Encoded(uint32_t index) {
+  // Replaces `image`, the sample's record, by the image in it.
+  Status Unpack(SampleInFlight& sample, std::span<const uint8_t>& image) const {
+    const SampleSource& source = writer_.source_;
+    const uint8_t* const record = image.data();
+    sample.read.rows.resize(LoadedBytes(source.fields()));
+    ASSIGN_OR_RETURN(image, source.Unpack(sample.read.sample, image, sample.read.rows));
+    sample.image_at = static_cast<size_t>(image.data() - record);
+    return {};
+  }
+
+  EncodedImage Encoded(uint32_t index, std::span<const uint8_t> image) {
     SampleInFlight& sample = writer_.samples_[index];
     pace_.Begin(sample.path.times(), NowNanoseconds());
     // A crop index larger than its photograph is not worth its memory, whatever it says.
     const uint64_t most = std::max<uint64_t>(sample.read.size, kCropIndexBytes);
     writer_.source_.ReadCropIndex(sample.read.sample, most, sample.crop_index);
     return {index,
-            {sample.read.buffer.data(), sample.read.size},
+            image,
             sample.draw,
             sample.ticket.slot->Row(0, sample.ticket.row),
             sample.crop_index,

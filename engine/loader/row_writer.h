@@ -81,6 +81,7 @@ class RowWriter {
   const std::optional<Mixer> mixer_;
   const size_t fields_;     // of the source
   const bool only_images_;  // HasOnlyImages
+  const bool packed_;       // SampleSource::packed
   SamplesInFlight& samples_;
   std::vector<std::unique_ptr<Workspace, void (*)(Workspace*)>> workspaces_;  // by worker
   std::vector<WorkerCounters> counters_;                                      // by worker

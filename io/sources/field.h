@@ -15,7 +15,7 @@ struct Field {
   enum class Kind : uint8_t {
     kImage,   // an encoded image, to be decoded and transformed
     kFixed,   // a row in memory, of one type and shape for all samples
-    kLoaded,  // such a row, which SampleSource::Load gives with the image
+    kLoaded,  // such a row, which SampleSource::Load or Unpack gives with the image
   };
 
   std::string name;  // unique among the fields: "image", "label"

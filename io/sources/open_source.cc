@@ -11,6 +11,7 @@
 #include "io/sources/record_text.h"
 #include "io/sources/records.h"
 #include "io/sources/tar.h"
+#include "io/sources/tfrecord.h"
 
 namespace stoker {
 
@@ -108,6 +109,21 @@ std::vector<SourceRow> MakeTable() {
        .open = [](const SourceArguments& given, int threads) -> Opened {
          return Tar(given.at("shards"),
                     {.image = given.at("image"), .threads = threads, .root = RootOf(given)});
+       }},
+      {.kind = "tfrecord",
+       .arguments = {{.name = "shards", .is_path = false},  // each of its paths is checked
+                     {.name = "root", .standard = "off", .words = {"off"}},
+                     {.name = "image", .standard = kTfRecordImage, .is_path = false},
+                     {.name = "label", .standard = kTfRecordLabel, .is_path = false},
+                     {.name = "columns", .standard = "", .is_path = false},
+                     {.name = "class_names", .standard = "", .is_path = false}},
+       .open = [](const SourceArguments& given, int threads) -> Opened {
+         return TfRecord(given.at("shards"), {.image = given.at("image"),
+                                              .label = given.at("label"),
+                                              .columns = LinesOf(given.at("columns")),
+                                              .class_names = LinesOf(given.at("class_names")),
+                                              .threads = threads,
+                                              .root = RootOf(given)});
        }},
       {.kind = "arrays",
        .arguments = {{.name = "key", .standard = "", .is_path = false}},

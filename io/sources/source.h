@@ -103,8 +103,22 @@ class SampleSource {
   // those that decode. An error becomes the error of the sample's batch.
   virtual Status Load(uint64_t /*id*/, LoadedSample& /*loaded*/) const { return {}; }
 
-  // Finds the sample's encoded image; without meaning in memory. For a source with calls, a file
-  // that stands for the sample in messages. No I/O, no allocation.
+  // Whether a sample's ByteRange is a record, which holds the encoded image and other values. A
+  // source with calls has none.
+  virtual bool packed() const { return false; }
+
+  // Returns the part of `record`, the bytes of the sample's ByteRange, that is the encoded image,
+  // and writes the rows of all kLoaded fields, one behind the other, to `rows`, which has their
+  // size. It is called on threads that decode: no I/O, no lock, and no allocation but for an error,
+  // which names file and offset and becomes the error of the sample's batch. Precondition:
+  // packed().
+  virtual Result<std::span<const uint8_t>> Unpack(uint64_t /*id*/, std::span<const uint8_t> record,
+                                                  std::span<uint8_t> /*rows*/) const {
+    return record;
+  }
+
+  // Finds the sample's encoded image, or its record; without meaning in memory. For a source with
+  // calls, a file that stands for the sample in messages. No I/O, no allocation.
   virtual ByteRange RangeOf(uint64_t id) const = 0;
 
   // Replaces `path` by the file's path, reusing its capacity. Precondition: `file` came from

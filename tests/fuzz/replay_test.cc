@@ -12,6 +12,7 @@
 #include "tests/fuzz/decode_jpeg.h"
 #include "tests/fuzz/open_index.h"
 #include "tests/fuzz/open_tar.h"
+#include "tests/fuzz/open_tfrecord.h"
 #include "tests/fuzz/parse_record.h"
 #include "tests/fuzz/parse_spec.h"
 #include "tests/fuzz/read_manifest.h"
@@ -44,6 +45,7 @@ TEST(Replay, WebpCorpus) { Replay(STOKER_FUZZ_CORPUS "/webp", DecodeFuzzedWebp);
 TEST(Replay, ManifestCorpus) { Replay(STOKER_FUZZ_CORPUS "/manifest", ReadFuzzedManifest); }
 TEST(Replay, RecordCorpus) { Replay(STOKER_FUZZ_CORPUS "/record", ParseFuzzedRecord); }
 TEST(Replay, TarCorpus) { Replay(STOKER_FUZZ_CORPUS "/tar", OpenFuzzedTar); }
+TEST(Replay, TfRecordCorpus) { Replay(STOKER_FUZZ_CORPUS "/tfrecord", OpenFuzzedTfRecord); }
 TEST(Replay, ShardsCorpus) { Replay(STOKER_FUZZ_CORPUS "/shards", ExpandFuzzedShards); }
 TEST(Replay, SpecCorpus) { Replay(STOKER_FUZZ_CORPUS "/spec", ParseFuzzedSpec); }
 

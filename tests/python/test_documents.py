@@ -30,6 +30,7 @@ import sys
 import tarfile
 
 import pytest
+import tfrecords
 
 pytest.importorskip("stoker", reason="the package is not installed here")
 
@@ -103,6 +104,12 @@ def scratch(tmp_path_factory):
         with tarfile.open(folder / "shards" / f"{shard:03d}.tar", "w") as archive:
             for image in images:
                 archive.add(image, image.name)
+    features = [
+        {"image/encoded": image.read_bytes(), "image/class/label": i % 3, "image/height": 300 + i}
+        for i, image in enumerate(images)
+    ]
+    records = [tfrecords.record(tfrecords.example(sample)) for sample in features]
+    (folder / "train-0.tfrecord").write_bytes(b"".join(records))
     (folder / "recipe.json").write_text(json.dumps({"transforms": transforms, "dtype": "float32"}))
     return folder
 

@@ -11,6 +11,7 @@
 #include "bindings/cli/working_memory.h"
 #include "core/buffer.h"
 #include "core/plural.h"
+#include "core/try.h"
 #include "io/readers/plain_read.h"
 
 namespace stoker {
@@ -38,10 +39,15 @@ class Group final : public ImageFeed {
     read.length = range.length;
     ReadPlainly(read);
     if (!read.status.ok()) return std::move(read.status).error().WithFile(read.path);
+    std::span<const uint8_t> encoded(read.buffer.data(), read.size);
+    if (source.packed()) {
+      std::vector<uint8_t> rows(LoadedBytes(source.fields()));
+      ASSIGN_OR_RETURN(encoded, source.Unpack(id, encoded, rows));
+    }
     std::vector<uint8_t> record;
     source.ReadCropIndex(id, read.size, record);
     images_.push_back(
-        {std::move(read.buffer), read.size, id, std::move(read.path), std::move(record)});
+        {std::move(read.buffer), encoded, id, std::move(read.path), std::move(record)});
     return {};
   }
   size_t size() const { return images_.size(); }
@@ -56,7 +62,7 @@ class Group final : public ImageFeed {
     if (next_ == images_.size()) return std::nullopt;
     const Image& image = images_[next_];
     return EncodedImage{static_cast<uint32_t>(next_++),
-                        {image.bytes.data(), image.size},
+                        image.encoded,
                         {seed_, epoch_, image.id},
                         row_.data(),
                         image.crop_index};
@@ -73,8 +79,8 @@ class Group final : public ImageFeed {
 
  private:
   struct Image {
-    GrowingBuffer bytes;
-    size_t size;
+    GrowingBuffer buffer;
+    std::span<const uint8_t> encoded;  // in it
     uint64_t id;
     std::string path;
     std::vector<uint8_t> crop_index;

@@ -21,4 +21,5 @@
 #include "io/sources/path_source.h"
 #include "io/sources/records.h"
 #include "io/sources/tar.h"
+#include "io/sources/tfrecord.h"
 #include "transforms/spec/transform.h"

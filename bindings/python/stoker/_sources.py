@@ -18,6 +18,7 @@ from stoker._errors import CropIndexWarning, InvalidArgumentError, SkippedFilesW
 __all__ = [
     "ImageFolder",
     "Source",
+    "TFRecord",
     "Tar",
     "arrays",
     "files",
@@ -25,13 +26,14 @@ __all__ = [
     "image_folder",
     "manifest",
     "tar",
+    "tfrecord",
 ]
 
 
 class Source:
     """A numbered, immutable list of samples. Thread-safe; many loaders may share one.
 
-    Made by `image_folder`, `manifest`, `files`, `tar`, `records`, `arrays` and `from_dataset`.
+    Made by `image_folder`, `manifest`, `files`, `tar`, `tfrecord`, `records`, `arrays` and `from_dataset`.
     """
 
     def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str) -> None:
@@ -305,6 +307,113 @@ def _tar(shards: dict[str, bytes], image: str | None, threads: int = 0, stacklev
     # A spec is UTF-8. Where a path is not, only other processes cannot find the archives.
     paths = {name: value.decode("utf-8", "replace") for name, value in shards.items()}
     return Tar(native, {"kind": "tar", **paths, **chosen}, f"stoker.tar({text})", (shards, image))
+
+
+class TFRecord(Source):
+    """The source that `tfrecord` returns. It can be pickled."""
+
+    def __init__(
+        self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: tuple[Any, ...]
+    ) -> None:
+        super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
+        self._arguments = arguments
+
+    def _digest(self) -> str:
+        return str(self._spec["fingerprint"])
+
+    def _image(self, sample: int) -> bytes:
+        return self._native.unpack(sample, self._bytes(sample))[0]
+
+    def _beside(self, sample: int) -> list[Any]:
+        return self._native.unpack(sample, self._bytes(sample))[1]
+
+    def _labels(self) -> list[int]:
+        """All labels; every record is read."""
+        return [int(self._beside(i)[0]) for i in range(len(self))]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Unpickling opens the files again; they must exist there."""
+        return _tfrecord, self._arguments
+
+
+def tfrecord(
+    shards: str | os.PathLike[Any] | Iterable[Any],
+    *,
+    image: str = "image/encoded",
+    label: str | None = "image/class/label",
+    columns: Iterable[str] | None = None,
+    class_names: Iterable[str] | None = None,
+    threads: int = 0,
+) -> TFRecord:
+    """Samples in TFRecord files, a `tf.train.Example` in each record. TensorFlow is not needed.
+
+        source = stoker.tfrecord("train-*.tfrecord", image="image/encoded", label="image/class/label")
+
+    Nothing is read from front to back: any record of any file may be the next one of a shuffled epoch, and
+    epochs, ranks and states are exact, as of a folder of the same samples. For that, the lengths of the
+    records of each file are read once, and kept beside it (`FILE.stoker-index`) while its size and
+    modification time stay the same. In a folder that cannot be written to, files are indexed each time.
+
+    Checksums are always checked: those of lengths when a file is indexed, those of data when a record's turn
+    comes. A record that is damaged, or does not have the features of the first one, is a DataLossError of its
+    batch, with the file and the record's offset.
+
+    Args:
+        shards: a pattern, or a list of paths, as of `tar`: "train-*.tfrecord", "{00000..01023}-of-01024".
+        image: the feature that is the encoded image (JPEG, PNG, WebP): one value of bytes.
+        label: the feature that is the label: one integer (int64), as it is in the record; None: batches have
+            no labels.
+        columns: further features, of integers (int64) or floats (float32), with as many values in every
+            record as in the first. Each is a column of the batch, behind the labels, under its name:
+            `batch["image/height"]`. Features of bytes cannot be columns.
+        class_names: `source.classes`, by label; a label without a name is then an error of its batch. None:
+            labels have no names.
+        threads: for indexing files, 0 to 256; 0: the cores allotted.
+
+    Raises:
+        NotFoundError: no such file (a FileNotFoundError).
+        InvalidArgumentError: no records; a feature that the first record does not have, with those that it
+            has, or of a wrong type; a wrong pattern (a ValueError).
+        DataLossError: a file is cut off, damaged or no TFRecord file; `file` and `offset` say where.
+        UnimplementedError: a file is compressed, with the command that decompresses it; a column of bytes.
+    """
+    given = _shards(shards)
+    if not isinstance(image, str):
+        raise TypeError(f"image must be the name of a feature, not {image!r:.80}")
+    if label is not None and (not isinstance(label, str) or not label):
+        raise TypeError(f"label must be the name of a feature, or None, not {label!r:.80}")
+    names = [] if columns is None else _feature_names(columns)
+    classes = [] if class_names is None else [os.fsdecode(name) for name in _class_names(class_names)]
+    for name in (*names, *classes):
+        if "\n" in name or "\0" in name:
+            raise InvalidArgumentError(f"{name!r:.80} is a name with a line break or a NUL")
+    threads = _checks.integer("threads", threads, 0, 256)
+    return _tfrecord(given, image, label or "", "\n".join(names), "\n".join(classes), threads)
+
+
+def _tfrecord(
+    shards: dict[str, bytes], image: str, label: str, columns: str, class_names: str, threads: int = 0
+) -> TFRecord:
+    given = {"image": image, "label": label, "columns": columns, "class_names": class_names}
+    encoded = {name: os.fsencode(value) for name, value in given.items()}
+    native = _stoker.open_source("tfrecord", {**shards, **encoded}, threads)
+    shown = os.fsdecode(shards["shards"])
+    text = f"{shown if len(shown) < 200 else shown[:200] + '…'!r}, image={image!r}, label={label or None!r}"
+    if columns:
+        text += f", columns={columns.split(chr(10))!r}"
+    paths = {name: value.decode("utf-8", "replace") for name, value in shards.items()}
+    arguments = (shards, image, label, columns, class_names)
+    return TFRecord(native, {"kind": "tfrecord", **paths, **given}, f"stoker.tfrecord({text})", arguments)
+
+
+def _feature_names(columns: Any) -> list[str]:
+    if isinstance(columns, (str, bytes)) or not _is_list(columns):
+        raise TypeError(f"columns must be a list of names of features, not {columns!r:.80}")
+    names = list(columns)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"columns must be names of features, not {name!r:.80}")
+    return names
 
 
 def _shards(shards: Any) -> dict[str, bytes]:

@@ -26,7 +26,9 @@
 #include "io/sources/source.h"
 #include "io/sources/string_rows.h"
 #include "io/sources/tar.h"
+#include "io/sources/tfrecord.h"
 #include "tests/testing/make_tar.h"
+#include "tests/testing/make_tfrecord.h"
 #include "tests/testing/photo_folder.h"
 
 namespace stoker {
@@ -396,10 +398,34 @@ Case JsonManifestCase() {
           [open] { return open("b.jsonl", "0.75"); }};
 }
 
+// Files of four, no and one record.
+Source RecordsOf(const char* name, const std::string& label, int first) {
+  static const testing::TestFolder folder;
+  for (const int count : {4, 0, 1}) {
+    std::string records;
+    for (int i = 0; i < count; ++i) {
+      records += testing::ImageRecord(std::string(static_cast<size_t>(100 * i), 'x'), first + i);
+    }
+    folder.Write(name + std::to_string(count), records);
+  }
+  return TfRecord(folder.path() + "/" + name + "?", {.label = label}).value();
+}
+
+Case RecordsWithLabels() {
+  return {"tfrecords", [] { return RecordsOf("labelled", kTfRecordLabel, -1); },
+          [] { return RecordsOf("others", kTfRecordLabel, 0); }};
+}
+
+Case RecordsAlone() {
+  return {"tfrecords_alone", [] { return RecordsOf("alone", "", 0); },
+          [] { return RecordsOf("labelled", kTfRecordLabel, 0); }};
+}
+
 INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
                          ::testing::Values(NestedFolder(), FlatFolder(), FilesWithColumns(),
                                            FilesAlone(), RecordFiles(), ManifestCase(),
                                            JsonManifestCase(), TarsWithLabels(), TarsAlone(),
+                                           RecordsWithLabels(), RecordsAlone(),
                                            ArraysCase("arrays_i64", DType::kI64, 12),
                                            ArraysCase("arrays_u8_apart", DType::kU8, 24),
                                            ArraysCase("arrays_i16_backwards", DType::kI16, -12),

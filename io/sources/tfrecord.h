@@ -1,0 +1,51 @@
+// Samples in TFRecord files, one tf.train.Example in each record.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "io/sources/source.h"
+
+namespace stoker {
+
+inline constexpr char kTfRecordImage[] = "image/encoded";
+inline constexpr char kTfRecordLabel[] = "image/class/label";
+
+// Features are named as in the Example.
+struct TfRecordOptions {
+  std::string image = kTfRecordImage;  // the encoded image: one value of bytes
+  std::string label = kTfRecordLabel;  // one integer; empty: samples have no labels
+  // Further columns of a batch: integers (int64) or floats (float32). Every record has as many
+  // values as the first one; a single one is a scalar.
+  std::vector<std::string> columns{};
+  std::vector<std::string> class_names{};  // by label; empty: labels have no names
+  int threads = 0;                         // for indexing files; 0: the cores allotted
+  std::string root = ".";  // the folder of a pattern's relative paths; empty: they are refused
+};
+
+// The samples in all files that `pattern` stands for (shard_pattern.h): "train-*.tfrecord",
+// "train-{00000..01023}-of-01024", "one.tfrecord::other.tfrecord".
+//
+// Samples are in the order of the pattern and, in a file, of its records. Any sample of any file
+// may be the next one of a shuffled epoch: nothing is read from front to back. Each file is
+// indexed once, by `threads` in parallel: only the records' lengths are read, and checked. The
+// index is kept beside the file, as FILE.stoker-index, and used while the file has the same size
+// and modification time; where it cannot be written, the file is indexed again each time. The
+// first record tells what type and shape the columns have.
+//
+// A record is read as a whole, its checksum is checked, and its features are found, when its turn
+// comes. What is wrong in it is the error of its batch, with the file and the record's offset:
+// DataLoss for a wrong checksum, bytes that are no Example, a feature that is missing, or has
+// another type or number of values, and a label without a class name.
+//
+// Memory: 8 bytes a sample.
+//
+// Errors, with the file and the offset: InvalidArgument (no records; features that the first one
+// does not have, or whose type is wrong; the pattern's errors), NotFound, PermissionDenied,
+// DataLoss (cut off, damaged, no TFRecord file), Unimplemented (compressed; a column of bytes).
+Result<std::shared_ptr<const SampleSource>> TfRecord(const std::string& pattern,
+                                                     const TfRecordOptions& options = {});
+
+}  // namespace stoker
