@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "core/permutation.h"
 #include "core/plural.h"
 #include "core/try.h"
-#include "engine/loader/permutation.h"
 
 namespace stoker {
 namespace {

@@ -1,5 +1,5 @@
 #include "engine/loader/sampler.h"
-#include "engine/loader/permutation.h"
+#include "core/permutation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

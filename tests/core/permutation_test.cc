@@ -1,4 +1,4 @@
-#include "engine/loader/permutation.h"
+#include "core/permutation.h"
 
 #include <gtest/gtest.h>
 
