@@ -62,6 +62,7 @@ PYBIND11_MODULE(_stoker, module) {
   module.def("leave", &BeginShutdown);
   AddSources(module);
   AddDatasetSource(module);
+  AddDerivedSources(module);
   AddTensor(module);
   AddIterator(module);
   AddWatching(module);

@@ -23,6 +23,7 @@ struct RuntimeHandle {
 
 void AddSources(pybind11::module_& module);
 void AddDatasetSource(pybind11::module_& module);
+void AddDerivedSources(pybind11::module_& module);
 void AddLoader(pybind11::module_& module);
 void AddCompose(pybind11::module_& module);
 void AddDecode(pybind11::module_& module);

@@ -126,8 +126,10 @@ Status CheckOptions(const LoaderOptions& options) {
 }
 
 SamplerOptions SamplerOptionsOf(const LoaderOptions& options) {
-  return {.samples = options.source->size(),
-          .shuffle = options.shuffle,
+  const SampleOrder* order = options.source->order();
+  return {.samples = order == nullptr ? options.source->size() : order->positions(),
+          .shuffle = options.shuffle && order == nullptr,
+          .order = order,
           .seed = options.seed,
           .batch_size = options.batch_size,
           .rank = options.rank,

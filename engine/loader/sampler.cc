@@ -87,8 +87,9 @@ SamplerEntry Sampler::At(uint64_t epoch, uint64_t step, uint32_t row) const {
   SamplerEntry entry;
   entry.position = (step * options_.batch_size + row) * options_.world + options_.rank;
   const uint64_t index = entry.position % options_.samples;  // differs from position only with kPad
-  entry.sample =
-      options_.shuffle ? Permutation(options_.samples, options_.seed, epoch)(index) : index;
+  entry.sample = options_.shuffle ? Permutation(options_.samples, options_.seed, epoch)(index)
+                 : options_.order == nullptr ? index
+                                             : options_.order->At(options_.seed, epoch, index);
   return entry;
 }
 

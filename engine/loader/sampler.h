@@ -10,12 +10,16 @@
 
 #include "core/result.h"
 #include "engine/loader/options.h"
+#include "io/sources/sample_order.h"
 
 namespace stoker {
 
 struct SamplerOptions {
   uint64_t samples = 0;  // n
   bool shuffle = false;
+  // The order of n positions, if it is neither that of the source nor shuffled. It must outlive the
+  // sampler.
+  const SampleOrder* order = nullptr;
   uint64_t seed = 0;
   uint32_t batch_size = 1;  // B, rows per rank and step
   uint32_t rank = 0;        // r

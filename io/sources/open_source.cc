@@ -140,6 +140,11 @@ std::vector<SourceRow> MakeTable() {
        .open = [](const SourceArguments& /*given*/, int /*threads*/) -> Opened {
          return Elsewhere("this dataset is", "Keep the loader, or make it here");
        }},
+      {.kind = "derived",
+       .arguments = {{.name = "key", .standard = "", .is_path = false}},
+       .open = [](const SourceArguments& /*given*/, int /*threads*/) -> Opened {
+         return Elsewhere("this choice of samples is", "Keep the loader, or make it here");
+       }},
       {.kind = "manifest",
        .arguments = {{.name = "path"},
                      {.name = "root", .standard = "auto", .words = {"auto"}},

@@ -16,6 +16,7 @@
 namespace stoker {
 
 class LoadedSample;
+class SampleOrder;
 
 inline constexpr uint64_t kUnknownLength = ~uint64_t{0};
 inline constexpr int64_t kNoLabel = -1;  // the label of each sample, if samples have no labels
@@ -91,6 +92,10 @@ class SampleSource {
 
   // Whether nothing has to be read or called: no field is a kImage.
   bool in_memory() const;
+
+  // The order of an epoch, where that is not each sample once; it lives as long as the source.
+  // Null: each sample once, and the loader's `shuffle` says in which order.
+  virtual const SampleOrder* order() const { return nullptr; }
 
   // All file numbers of RangeOf are below it.
   virtual uint64_t files() const { return size(); }

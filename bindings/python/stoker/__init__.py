@@ -28,6 +28,7 @@ from stoker import _records, _sources, _transforms
 from stoker._batch import Batch
 from stoker._compose import Compose
 from stoker._decode import decode_image, decode_images
+from stoker._derived import combine
 from stoker._device_loader import DeviceLoader
 from stoker._errors import (
     CancelledError,
@@ -84,6 +85,7 @@ __all__ = [
     "UnavailableError",
     "UnimplementedError",
     "__version__",
+    "combine",
     "decode_image",
     "decode_images",
     *_records.__all__,

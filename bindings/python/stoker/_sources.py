@@ -33,7 +33,8 @@ __all__ = [
 class Source:
     """A numbered, immutable list of samples. Thread-safe; many loaders may share one.
 
-    Made by `image_folder`, `manifest`, `files`, `tar`, `tfrecord`, `records`, `arrays` and `from_dataset`.
+    Made by `image_folder`, `manifest`, `files`, `tar`, `records`, `arrays`, `from_dataset` and `combine`, and
+    by the functions below.
     """
 
     def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str) -> None:
@@ -55,6 +56,119 @@ class Source:
     def has_labels(self) -> bool:
         """Whether batches have labels."""
         return self._native.has_labels
+
+    def subset(self, indices: Any) -> Source:
+        """Some of the samples, in the order of `indices`; one that is there twice is two samples.
+
+            first_thousand = source.subset(range(1000))
+
+        They are numbered anew, from 0: `path` and an iterator's `sample_ids` follow. Labels keep their
+        numbers. Nothing is copied: the choice takes 4 bytes for each sample. Other processes make their own.
+
+        Args:
+            indices: integers: a list, a range, an array.
+
+        Raises:
+            ValueError: no index, or one that is not of a sample.
+        """
+        from stoker import _derived  # which derives from this class
+
+        return _derived.subset(self, indices)
+
+    def split(self, fraction: float, *, seed: int = 0) -> tuple[Source, Source]:
+        """Two subsets without a common sample, divided by chance: for training, and for validation.
+
+            train, validation = source.split(0.2, seed=1)
+
+        The second has `fraction` of the samples, rounded down, as with Keras' validation_split. Both are in
+        the source's order. The same number of samples, fraction and seed give the same division anywhere,
+        and a larger fraction adds samples to the validation.
+
+        Args:
+            fraction: of the samples, between 0 and 1.
+            seed: 0 to 2**64 - 1.
+
+        Raises:
+            ValueError: the fraction leaves one of them without a sample.
+        """
+        from stoker import _derived  # which derives from this class
+
+        return _derived.split(self, fraction, seed)
+
+    def filter(self, mask: Any = None, *, labels: Iterable[Any] | None = None) -> Source:
+        """The samples where `mask` is true, or those with one of these labels, in the source's order.
+
+            adults = source.filter(ages >= 18)
+            pets = source.filter(labels=["cat", "dog"])
+
+        Labels and `classes` stay as they are, also where a class has no samples left.
+
+        Args:
+            mask: an array of booleans, one for each sample.
+            labels: class numbers, or names of `classes`.
+
+        Raises:
+            ValueError: no sample is left; a mask of another length; no such class.
+        """
+        from stoker import _derived  # which derives from this class
+
+        return _derived.filtered(self, mask, labels)
+
+    def weighted(self, weights: Any, *, samples: int | None = None) -> Source:
+        """The same samples, drawn with replacement: each with a probability proportional to its weight.
+
+            source.weighted(np.where(rare, 10, 1))
+
+        As torch's WeightedRandomSampler does. The order is a function of the loader's seed, the epoch and
+        the position, so ranks share it exactly; `shuffle` changes nothing. It takes 8 bytes for each sample.
+        To weight some of the samples, choose them first. There is no such order without replacement, which
+        would sort all samples for each epoch; `balanced` and `combine` have orders without replacement.
+
+        Args:
+            weights: a number for each sample, 0 or more.
+            samples: of an epoch, over all ranks; None: as many as there are.
+
+        Raises:
+            ValueError: weights that are none; a source that has an order already.
+        """
+        from stoker import _derived
+
+        return _derived.weighted(self, weights, samples)
+
+    def balanced(self, *, replacement: bool = False, samples: int | None = None) -> Source:
+        """The same samples, in epochs that have all classes equally often.
+
+        Without replacement, classes differ by at most one sample in an epoch, and so do the samples of a
+        class: each comes again once all others of its class have come, and a large class goes on with other
+        samples in the next epoch. With replacement, each position draws a class and one of its samples.
+        `shuffle` changes nothing, `seed` does.
+
+        Args:
+            replacement: as above.
+            samples: of an epoch, over all ranks; None: as many as there are.
+
+        Raises:
+            ValueError: labels that are not single integers; a source that has an order already.
+        """
+        from stoker import _derived
+
+        return _derived.balanced(self, replacement, samples)
+
+    def repeated(self, times: int, *, samples: int | None = None) -> Source:
+        """Each sample `times` times in a row, transformed anew each time: repeated augmentation.
+
+        As torchvision's and timm's RASampler: the repetitions are spread over the ranks, and an epoch has as
+        many samples as without, so that it has 1 / `times` of the different ones. They are shuffled, or in
+        the source's order if it is a weighted one.
+
+        Args:
+            times: 1 or more.
+            samples: of an epoch, over all ranks, at most `times` as many as there are; None: as many as
+                there are.
+        """
+        from stoker import _derived
+
+        return _derived.repeated(self, times, samples)
 
     def _digest(self) -> str:
         """A hash that identifies these samples: 16 hexadecimal digits."""
@@ -89,7 +203,9 @@ class Source:
     def _image(self, sample: int) -> Any:
         """The bytes of a sample's encoded image, or its row of the first column."""
         if not self._has_files:
-            return next(iter(self._columns.values()))[sample]
+            if self._columns:
+                return next(iter(self._columns.values()))[sample]
+            return self._native.row(sample)[0]
         return self._bytes(sample)
 
     def _bytes(self, sample: int) -> bytes:

@@ -1,17 +1,21 @@
 #include "engine/loader/sampler.h"
 #include "core/permutation.h"
+#include "io/sources/combine.h"
+#include "io/sources/weighted.h"
+#include "tests/testing/numbered_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace stoker {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Sampler Make(const SamplerOptions& options) {
   Result<Sampler> order = Sampler::Make(options);
@@ -57,7 +61,7 @@ Dealt Deal(const SamplerOptions& options, uint64_t epoch) {
   return dealt;
 }
 
-class SamplerRanks : public testing::TestWithParam<uint32_t> {};
+class SamplerRanks : public ::testing::TestWithParam<uint32_t> {};
 
 TEST_P(SamplerRanks, MatchesTheDefinition) {
   const uint32_t world = GetParam();
@@ -125,7 +129,7 @@ TEST_P(SamplerRanks, UnevenDeliversEverySampleOnce) {
   for (uint32_t batch : {1u, 7u, 33u}) {
     const Epoch all = Collect(
         {.samples = 1009, .shuffle = true, .seed = 1, .batch_size = batch, .world = GetParam()}, 2);
-    EXPECT_THAT(all.count, testing::Each(1));
+    EXPECT_THAT(all.count, ::testing::Each(1));
   }
 }
 
@@ -135,13 +139,13 @@ TEST_P(SamplerRanks, DropAndPadGiveAllRanksEquallyMany) {
         .samples = n, .shuffle = true, .seed = 1, .batch_size = 7, .world = GetParam()};
     options.remainder = Remainder::kDrop;
     const Epoch dropped = Collect(options, 0);
-    EXPECT_THAT(dropped.rows, testing::Each(n / GetParam()));
-    EXPECT_THAT(dropped.count, testing::Each(testing::Le(1)));
+    EXPECT_THAT(dropped.rows, ::testing::Each(n / GetParam()));
+    EXPECT_THAT(dropped.count, ::testing::Each(::testing::Le(1)));
 
     options.remainder = Remainder::kPad;
     const Epoch padded = Collect(options, 0);
-    EXPECT_THAT(padded.rows, testing::Each((n + GetParam() - 1) / GetParam()));
-    EXPECT_THAT(padded.count, testing::Each(testing::Ge(1)));
+    EXPECT_THAT(padded.rows, ::testing::Each((n + GetParam() - 1) / GetParam()));
+    EXPECT_THAT(padded.count, ::testing::Each(::testing::Ge(1)));
     for (uint64_t g = n; g < padded.sample_at.size(); ++g) {
       EXPECT_EQ(padded.sample_at.at(g), padded.sample_at.at(g - n));
     }
@@ -177,7 +181,51 @@ TEST_P(SamplerRanks, DropRemainderKeepsRanksInStep) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, SamplerRanks, testing::Values(1u, 2u, 3u, 8u));
+// Sources with an order of their own: all ranks together have the positions of one rank, which are
+// those of the order, in any sequence of questions.
+TEST_P(SamplerRanks, RanksTogetherHaveTheSourcesOrder) {
+  using Source = std::shared_ptr<const SampleSource>;
+  const auto numbers = [](uint64_t size) -> Source {
+    return std::make_shared<testing::NumberedSource>(size);
+  };
+  std::vector<double> weights(400, 1.0);
+  weights[3] = 50;
+  const std::vector<double> shares{3, 1};
+  for (const Source& source :
+       {Weighted(numbers(400), weights, 1009).value(), Balanced(numbers(400)).value(),
+        Balanced(numbers(30), {.samples = 1009}).value(),
+        Combine({numbers(10), numbers(700)}, shares, 1009).value(),
+        Repeated(numbers(1009), 3).value()}) {
+    const SampleOrder& order = *source->order();
+    SamplerOptions options{.samples = order.positions(), .order = &order, .seed = 8};
+    options.world = GetParam();
+    options.batch_size = 5;
+    for (Remainder remainder : {Remainder::kUneven, Remainder::kDrop, Remainder::kPad}) {
+      options.remainder = remainder;
+      std::map<uint64_t, uint64_t> sample_at;
+      for (options.rank = 0; options.rank < options.world; ++options.rank) {
+        const Sampler sampler = Make(options);
+        for (uint64_t step = sampler.batches_per_epoch(); step-- > 0;) {  // backwards
+          for (uint32_t row = 0; row < sampler.RowsIn(step); ++row) {
+            const SamplerEntry entry = sampler.At(3, step, row);
+            EXPECT_TRUE(sample_at.emplace(entry.position, entry.sample).second);
+          }
+        }
+      }
+      const uint64_t left = order.positions() % options.world;
+      const uint64_t positions = order.positions() + (remainder == Remainder::kUneven ? 0
+                                                      : remainder == Remainder::kDrop ? -left
+                                                      : left == 0                     ? 0
+                                                                  : options.world - left);
+      ASSERT_EQ(sample_at.size(), positions);
+      for (const auto& [position, sample] : sample_at) {
+        EXPECT_EQ(sample, order.At(8, 3, position % order.positions()));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, SamplerRanks, ::testing::Values(1u, 2u, 3u, 8u));
 
 TEST(Sampler, IsSequentialWhenNotShuffling) {
   const Sampler order = Make({.samples = 10, .batch_size = 4});

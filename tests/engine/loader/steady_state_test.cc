@@ -3,8 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <memory>
+#include <vector>
 
 #include "engine/loader/producer.h"
+#include "io/sources/combine.h"
+#include "io/sources/subset.h"
+#include "io/sources/weighted.h"
 #include "tests/engine/loader/call_counts.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/photo_folder.h"
@@ -27,12 +32,21 @@ void TakeEpochs(Producer& loader, int epochs) {
 struct Setting {
   ReaderKind reader;
   int threads;
+  bool derived = false;  // a source made from others, with an order of its own
 };
+
+// As many samples an epoch as the folder has.
+std::shared_ptr<const SampleSource> DerivedFrom(const std::shared_ptr<const SampleSource>& folder) {
+  const SourceSplit split = Split(folder, 0.5, 1).value();
+  const std::vector<double> weights{1, 2};
+  const auto mixed = Combine({split.training, split.validation}, weights, kPhotos / 2).value();
+  return Repeated(mixed, 2, kPhotos).value();
+}
 
 class SteadyState : public ::testing::TestWithParam<Setting> {};
 
 TEST_P(SteadyState, NothingIsAllocatedOrLockedForASample) {
-  const auto [reader, threads] = GetParam();
+  const auto [reader, threads, derived] = GetParam();
   if (!ChooseReader(reader).ok()) GTEST_SKIP() << "no io_uring here";
   const testing::PhotoFolder photos(kPhotos, 4);
   RuntimeOptions runtime;
@@ -40,7 +54,7 @@ TEST_P(SteadyState, NothingIsAllocatedOrLockedForASample) {
   runtime.reader = reader;
   runtime.reads_in_flight = 32;  // how often its thread wakes depends on it
   LoaderOptions options;
-  options.source = photos.Source();
+  options.source = derived ? DerivedFrom(photos.Source()) : photos.Source();
   options.transforms = {RandomResizedCrop{.height = 64, .width = 64}, RandomHorizontalFlip{}};
   options.batch_size = kBatch;
   options.shuffle = true;
@@ -95,6 +109,7 @@ TEST_P(SteadyState, NothingIsAllocatedOrLockedForASample) {
 INSTANTIATE_TEST_SUITE_P(All, SteadyState,
                          ::testing::Values(Setting{ReaderKind::kPread, 1},
                                            Setting{ReaderKind::kPread, 2},
+                                           Setting{ReaderKind::kPread, 2, true},
                                            Setting{ReaderKind::kUring, 1},
                                            Setting{ReaderKind::kUring, 2}));
 

@@ -99,6 +99,7 @@ TEST(OpenSource, RefusesWhatIsInMemory) {
   EXPECT_EQ(OpenSource("arrays", {}).error().code, Code::kFailedPrecondition);
   EXPECT_EQ(OpenSource("files", {}).error().code, Code::kFailedPrecondition);
   EXPECT_EQ(OpenSource("dataset", {}).error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(OpenSource("derived", {}).error().code, Code::kFailedPrecondition);
 }
 
 TEST(OpenSource, KindsAndArgumentsHaveUniqueNames) {

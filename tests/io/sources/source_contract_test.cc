@@ -19,14 +19,17 @@
 #include <vector>
 
 #include "io/sources/arrays.h"
+#include "io/sources/combine.h"
 #include "io/sources/image_folder.h"
 #include "io/sources/manifest.h"
 #include "io/sources/path_source.h"
 #include "io/sources/records.h"
 #include "io/sources/source.h"
 #include "io/sources/string_rows.h"
+#include "io/sources/subset.h"
 #include "io/sources/tar.h"
 #include "io/sources/tfrecord.h"
+#include "io/sources/weighted.h"
 #include "tests/testing/make_tar.h"
 #include "tests/testing/make_tfrecord.h"
 #include "tests/testing/photo_folder.h"
@@ -433,6 +436,62 @@ INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
                                            ArraysCase("arrays_repeated", DType::kI64, 0),
                                            ArraysCase("arrays_alone", DType::kI64, 12, false)),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// ---- Sources made from others
+
+// Samples of another case, some of them twice.
+Case SubsetOf(const char* name, const Case& of) {
+  const auto choose = [](const Source& source) {
+    const uint64_t last = source->size() - 1;
+    return Subset(source, std::vector<uint64_t>{last, 0, 1, last}).value();
+  };
+  return {name, [=] { return choose(of.open()); }, [=] { return choose(of.other()); }};
+}
+
+// Samples of several cases.
+Case CombinationOf(const char* name, const std::vector<Case>& of) {
+  const auto combine = [of](bool other) {
+    std::vector<Source> sources;
+    for (const Case& one : of) sources.push_back(other ? one.other() : one.open());
+    return Combine(std::move(sources)).value();
+  };
+  return {name, [=] { return combine(false); }, [=] { return combine(true); }};
+}
+
+// `of` in an order of its own; the others are in another order.
+Case BalancedCase(const char* name, const Case& of) {
+  return {name, [=] { return Balanced(of.open()).value(); },
+          [=] { return Balanced(of.open(), {.samples = 5}).value(); }};
+}
+
+Case WeightedCase(const char* name, const Case& of) {
+  const auto weigh = [of](double first) {
+    const Source source = of.open();
+    std::vector<double> weights(source->size(), 1.0);
+    weights[0] = first;
+    return Weighted(source, weights).value();
+  };
+  return {name, [=] { return weigh(2); }, [=] { return weigh(3); }};
+}
+
+Case RepeatedCase(const char* name, const Case& of) {
+  return {name, [=] { return Repeated(of.open(), 3).value(); },
+          [=] { return Repeated(of.open(), 2).value(); }};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Derived, SourceContract,
+    ::testing::Values(SubsetOf("subset_of_folder", NestedFolder()),
+                      SubsetOf("subset_of_files", FilesWithColumns()),
+                      SubsetOf("subset_of_arrays", ArraysCase("", DType::kU8, 24)),
+                      CombinationOf("combined_folders", {NestedFolder(), NestedFolder()}),
+                      CombinationOf("combined_files", {FilesWithColumns(), FilesWithColumns()}),
+                      CombinationOf("combined_arrays", {ArraysCase("", DType::kU8, 24),
+                                                        ArraysCase("", DType::kU8, -12)}),
+                      WeightedCase("weighted_folder", NestedFolder()),
+                      BalancedCase("balanced_files", FilesWithColumns()),
+                      RepeatedCase("repeated_arrays", ArraysCase("", DType::kI64, 12))),
+    [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace stoker

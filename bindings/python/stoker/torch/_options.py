@@ -74,7 +74,10 @@ OPTIONS = {
         None, _none, "seed= decides the order and every random transform, whatever torch.manual_seed says"
     ),
     "sampler": _Option(
-        None, _none, "shuffle=, rank= and world= decide the order; for a subset give a folder of its own"
+        None,
+        _none,
+        "shuffle=, rank= and world= decide the order; source.subset(…), .weighted(…), .balanced() and "
+        ".repeated(…) choose and weight samples",
     ),
     "batch_sampler": _Option(None, _none, "batch_size=, shuffle= and drop_last= decide what is in a batch"),
     "collate_fn": _Option(

@@ -1,0 +1,96 @@
+// Sources made from other sources.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "bindings/python/errors.h"
+#include "bindings/python/module.h"
+#include "bindings/python/waiting.h"
+#include "io/sources/combine.h"
+#include "io/sources/source.h"
+#include "io/sources/subset.h"
+#include "io/sources/weighted.h"
+
+namespace stoker::python {
+
+namespace py = pybind11;
+
+namespace {
+
+template <typename T>
+using Numbers = py::array_t<T, py::array::c_style | py::array::forcecast>;
+
+template <typename T>
+std::span<const T> SpanOf(const Numbers<T>& numbers) {
+  return {numbers.data(), static_cast<size_t>(numbers.size())};
+}
+
+// Calls `make`, which returns a source, without the GIL.
+template <typename Make>
+SourceHandle Made(const Make& make) {
+  Result<std::shared_ptr<const SampleSource>> source = [&] {
+    const WithoutGil released;
+    return make();
+  }();
+  return {.source = Value(std::move(source))};
+}
+
+SourceHandle MakeSubset(const SourceHandle& source, const Numbers<uint64_t>& indices) {
+  return Made([&] { return Subset(source.source, SpanOf(indices)); });
+}
+
+std::pair<SourceHandle, SourceHandle> MakeSplit(const SourceHandle& source, double fraction,
+                                                uint64_t seed) {
+  SourceSplit split = Value([&] {
+    const WithoutGil released;
+    return Split(source.source, fraction, seed);
+  }());
+  return {{.source = std::move(split.training)}, {.source = std::move(split.validation)}};
+}
+
+// `weights`: none if each sample comes once.
+SourceHandle MakeCombined(const std::vector<SourceHandle>& handles,
+                          const std::optional<Numbers<double>>& weights, uint64_t samples) {
+  std::vector<std::shared_ptr<const SampleSource>> sources;
+  sources.reserve(handles.size());
+  for (const SourceHandle& handle : handles) sources.push_back(handle.source);
+  return Made([&] {
+    return weights ? Combine(std::move(sources), SpanOf(*weights), samples)
+                   : Combine(std::move(sources));
+  });
+}
+
+SourceHandle MakeWeighted(const SourceHandle& source, const Numbers<double>& weights,
+                          uint64_t samples) {
+  return Made([&] { return Weighted(source.source, SpanOf(weights), samples); });
+}
+
+SourceHandle MakeBalanced(const SourceHandle& source, bool replacement, uint64_t samples) {
+  return Made(
+      [&] { return Balanced(source.source, {.replacement = replacement, .samples = samples}); });
+}
+
+SourceHandle MakeRepeated(const SourceHandle& source, uint32_t times, uint64_t samples) {
+  return Made([&] { return Repeated(source.source, times, samples); });
+}
+
+}  // namespace
+
+void AddDerivedSources(py::module_& module) {
+  module.def("subset", &MakeSubset, py::arg("source"), py::arg("indices"));
+  module.def("combine", &MakeCombined, py::arg("sources"), py::arg("weights"), py::arg("samples"));
+  module.def("weighted", &MakeWeighted, py::arg("source"), py::arg("weights"), py::arg("samples"));
+  module.def("balanced", &MakeBalanced, py::arg("source"), py::arg("replacement"),
+             py::arg("samples"));
+  module.def("repeated", &MakeRepeated, py::arg("source"), py::arg("times"), py::arg("samples"));
+  module.def("split", &MakeSplit, py::arg("source"), py::arg("fraction"), py::arg("seed"));
+}
+
+}  // namespace stoker::python

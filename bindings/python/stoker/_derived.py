@@ -1,0 +1,179 @@
+"""Sources made from other sources: some of their samples, or several together."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stoker import _checks, _stoker
+from stoker._errors import InvalidArgumentError, counted
+from stoker._sources import Source
+
+
+class Derived(Source):
+    """Samples of other sources, which are asked for them by the library."""
+
+    def __init__(self, native: _stoker.Source, text: str) -> None:
+        super().__init__(native, {"kind": "derived", "key": uuid.uuid4().hex}, text)
+
+    def _labels(self) -> Any:
+        return self._native.labels
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} cannot be pickled; make it in each process")
+
+
+def combine(sources: Iterable[Source], weights: Any = None, *, samples: int | None = None) -> Source:
+    """Several sources as one.
+
+        both = stoker.combine([stoker.image_folder("photos/a"), stoker.image_folder("photos/b")])
+        mixed = stoker.combine([small, large], weights=[0.3, 0.7])
+
+    Samples are those of the first source, then those of the second, and so on: ids and `path` follow. All
+    sources have the same columns. Class names are theirs, if all have the same; sources without any may be
+    among them, and then there are none.
+
+    With `weights` an epoch has `samples` samples, of which each source has its weight's share, rounded up or
+    down by chance, in random order. Samples of one source come equally often, give or take one: none comes
+    twice before all have come, and a source that is larger than its share goes on with other samples in the
+    next epoch. A loader's `shuffle` changes nothing then; `seed` does.
+
+    Args:
+        sources: one or more.
+        weights: a number for each of them, 0 or more; None: each sample once an epoch.
+        samples: of an epoch, over all ranks; None: as many as there are. With weights only.
+
+    Raises:
+        ValueError: naming what differs between the sources; one that has an order already, as `weighted`
+            gives it; weights that are none.
+    """
+    if isinstance(sources, Source) or not isinstance(sources, Iterable):
+        raise TypeError(f"sources must be a list of sources, not {sources!r:.80}")
+    listed = list(sources)
+    for i, source in enumerate(listed):
+        if not isinstance(source, Source):
+            raise TypeError(f"sources[{i}] must be a Source, not {source!r:.80}")
+    if weights is None and samples is not None:
+        raise InvalidArgumentError("samples is the length of a mixture's epoch, which has weights")
+    native = _stoker.combine(
+        [source._native for source in listed],
+        None if weights is None else _weights(weights),
+        _samples(samples),
+    )
+    text = f"[{listed[0]!r}" + (f" and {len(listed) - 1} more]" if len(listed) > 1 else "]")
+    return Derived(native, f"stoker.combine({text}{'' if weights is None else ', weights'})")
+
+
+def _weights(weights: Any) -> npt.NDArray[np.float64]:
+    try:
+        numbers = np.asarray(weights, np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"weights must be a list of numbers, not {weights!r:.80}") from None
+    if numbers.ndim != 1:
+        raise TypeError(f"weights must be a list of numbers; these have the shape {numbers.shape}")
+    return numbers
+
+
+def _samples(samples: int | None) -> int:
+    """Of an epoch; 0: as many as there are."""
+    return 0 if samples is None else _checks.integer("samples", samples, 1, 2**53)
+
+
+def weighted(source: Source, weights: Any, samples: int | None) -> Source:
+    """`Source.weighted`."""
+    native = _stoker.weighted(source._native, _weights(weights), _samples(samples))
+    return Derived(native, f"{source!r}.weighted(…)")
+
+
+def balanced(source: Source, replacement: bool, samples: int | None) -> Source:
+    """`Source.balanced`."""
+    replacement = _checks.boolean("replacement", replacement)
+    native = _stoker.balanced(source._native, replacement, _samples(samples))
+    return Derived(native, f"{source!r}.balanced({'replacement=True' if replacement else ''})")
+
+
+def repeated(source: Source, times: int, samples: int | None) -> Source:
+    """`Source.repeated`."""
+    times = _checks.integer("times", times, 1, 2**32 - 1)
+    native = _stoker.repeated(source._native, times, _samples(samples))
+    return Derived(native, f"{source!r}.repeated({times})")
+
+
+def subset(source: Source, indices: Any) -> Source:
+    """`Source.subset`."""
+    chosen = np.asarray(indices)
+    if chosen.size == 0:
+        raise InvalidArgumentError(f"subset: no sample of {source!r} was chosen")
+    if chosen.dtype == bool:
+        raise TypeError("indices are booleans, and must be integers; a mask is for source.filter(mask)")
+    if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+        raise TypeError(f"indices must be a list of integers, not {indices!r:.80}")
+    if (negative := chosen < 0).any():
+        at = int(negative.argmax())
+        raise InvalidArgumentError(f"indices[{at}] is {chosen[at]}; samples are numbered from 0")
+    return _chosen(source, chosen)
+
+
+def _chosen(source: Source, ids: npt.NDArray[Any]) -> Source:
+    native = _stoker.subset(source._native, ids.astype(np.uint64, copy=False))
+    return Derived(native, f"<{len(native)} of {counted(len(source), 'sample', 'samples')} of {source!r}>")
+
+
+def split(source: Source, fraction: float, seed: int) -> tuple[Source, Source]:
+    """`Source.split`."""
+    fraction = _checks.real("fraction", fraction)
+    parts = _stoker.split(source._native, fraction, _checks.integer("seed", seed, 0, 2**64 - 1))
+    training, validation = (
+        Derived(part, f"<{name} {len(part)} of {counted(len(source), 'sample', 'samples')} of {source!r}>")
+        for name, part in zip(("training", "validation"), parts)
+    )
+    return training, validation
+
+
+def filtered(source: Source, mask: Any, labels: Any) -> Source:
+    """`Source.filter`."""
+    if (mask is None) == (labels is None):
+        raise TypeError("filter takes a mask or labels=, one of them")
+    if mask is None:
+        keep = np.isin(_class_numbers(source), sorted(_label_numbers(source, labels)))
+    else:
+        keep = np.asarray(mask)
+        if keep.dtype != bool:
+            raise TypeError(f"mask must be an array of booleans, not {mask!r:.80}")
+        if keep.shape != (len(source),):
+            raise InvalidArgumentError(
+                f"mask has the shape {keep.shape}; {source!r} has {counted(len(source), 'sample', 'samples')}"
+            )
+    ids = np.flatnonzero(keep)
+    if not len(ids):
+        raise InvalidArgumentError(f"filter: no sample of {source!r} was chosen")
+    return _chosen(source, ids)
+
+
+def _class_numbers(source: Source) -> npt.NDArray[Any]:
+    """The label of each sample."""
+    if not source.has_labels:
+        raise InvalidArgumentError(f"filter: {source!r} has no labels")
+    rows = source._native.labels
+    if rows.dtype.kind not in "iu" or rows.ndim != 1:
+        raise InvalidArgumentError(f"filter: labels of {source!r} are no class numbers; give a mask")
+    return rows
+
+
+def _label_numbers(source: Source, labels: Any) -> set[int]:
+    """The numbers of labels, which may be class names."""
+    if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
+        raise TypeError(f"labels must be several, as [3] or ['cat'] are, not {labels!r:.80}")
+    numbers = {name: i for i, name in enumerate(source.classes)}
+    chosen = set()
+    for label in labels:
+        if isinstance(label, str) and label not in numbers:
+            raise InvalidArgumentError(f"filter: {source!r} has no class {label!r}")
+        chosen.add(
+            numbers[label] if isinstance(label, str) else _checks.integer("label", label, -(2**63), 2**63 - 1)
+        )
+    return chosen

@@ -1,0 +1,62 @@
+// CombinedSource: the samples of several sources, one source behind another. They come in an order
+// of their own, if they have one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/sources/sample_order.h"
+#include "io/sources/source.h"
+
+namespace stoker {
+
+class CombinedSource final : public SampleSource {
+ public:
+  // `name` is for Describe(). Preconditions: there are sources, all with the same fields; all of
+  // their files together are at most 2^32.
+  CombinedSource(std::string name, std::vector<std::shared_ptr<const SampleSource>> sources,
+                 std::shared_ptr<const SampleOrder> order);
+
+  uint64_t size() const override { return parts_.back().end; }
+  std::span<const Field> fields() const override { return parts_.front().source->fields(); }
+  const SampleOrder* order() const override { return order_.get(); }
+  int calls() const override { return calls_; }
+  Status Load(uint64_t id, LoadedSample& loaded) const override;
+  bool packed() const override { return parts_.front().source->packed(); }
+  Result<std::span<const uint8_t>> Unpack(uint64_t id, std::span<const uint8_t> record,
+                                          std::span<uint8_t> rows) const override;
+  uint64_t files() const override { return parts_.back().file_end; }
+  ByteRange RangeOf(uint64_t id) const override;
+  void PathOf(uint32_t file, std::string& path) const override;
+  void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override;
+  std::span<const uint8_t> View(size_t field, uint64_t id) const override;
+  void ReadCropIndex(uint64_t id, uint64_t most, std::vector<uint8_t>& record) const override;
+  ImageFacts FactsOf(uint64_t id) const override;
+  std::string Warning() const override;
+  SkippedFiles Skipped() const override;
+  // The classes of the sources, if all have the same; otherwise none.
+  const std::vector<std::string>& classes() const override { return classes_; }
+  uint64_t memory_bytes() const override;
+  uint64_t Fingerprint() const override;
+  std::string Describe() const override;
+
+ private:
+  struct Part {
+    std::shared_ptr<const SampleSource> source;
+    uint64_t begin = 0, end = 0;            // of its samples
+    uint64_t file_begin = 0, file_end = 0;  // of its files
+  };
+  // Precondition: id < size().
+  const Part& PartOf(uint64_t id) const;
+
+  const std::string name_;
+  std::vector<Part> parts_;
+  int calls_ = 0;  // the most of any source
+  std::vector<std::string> classes_;
+  const std::shared_ptr<const SampleOrder> order_;  // null: each sample once
+};
+
+}  // namespace stoker

@@ -1,0 +1,160 @@
+#include "io/sources/subset.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/hash.h"
+#include "core/permutation.h"
+#include "core/plural.h"
+#include "core/try.h"
+#include "io/sources/id_list.h"
+#include "io/sources/sample_order.h"
+
+namespace stoker {
+
+namespace {
+
+// The permutation of a split is none of those that epochs have: they are below 2^32.
+constexpr uint64_t kSplitEpoch = ~uint64_t{0};
+
+Error BadChoice(std::string cause, std::string advice = "") {
+  return {.code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
+}
+
+std::string CountSamples(uint64_t samples) {
+  return std::to_string(samples) + Plural(samples, " sample", " samples");
+}
+
+class SubsetSource final : public SampleSource {
+ public:
+  SubsetSource(std::shared_ptr<const SampleSource> source, IdList ids)
+      : source_(std::move(source)), ids_(std::move(ids)), ids_hash_(ids_.Hash()) {}
+
+  const std::shared_ptr<const SampleSource>& source() const { return source_; }
+  const IdList& ids() const { return ids_; }
+
+  uint64_t size() const override { return ids_.size(); }
+  std::span<const Field> fields() const override { return source_->fields(); }
+  uint64_t files() const override { return source_->files(); }
+  int calls() const override { return source_->calls(); }
+  Status Load(uint64_t id, LoadedSample& loaded) const override {
+    return source_->Load(ids_[id], loaded);
+  }
+  bool packed() const override { return source_->packed(); }
+  Result<std::span<const uint8_t>> Unpack(uint64_t id, std::span<const uint8_t> record,
+                                          std::span<uint8_t> rows) const override {
+    return source_->Unpack(ids_[id], record, rows);
+  }
+  ByteRange RangeOf(uint64_t id) const override { return source_->RangeOf(ids_[id]); }
+  void PathOf(uint32_t file, std::string& path) const override { source_->PathOf(file, path); }
+
+  void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override {
+    const size_t bytes = source_->fields()[field].row_bytes();
+    auto* to = static_cast<uint8_t*>(rows);
+    std::array<uint64_t, 64> theirs{};
+    while (!ids.empty()) {
+      const size_t count = std::min(ids.size(), theirs.size());
+      for (size_t i = 0; i < count; ++i) theirs[i] = ids_[ids[i]];
+      source_->FixedRows(field, std::span(theirs).first(count), to);
+      to += count * bytes;
+      ids = ids.subspan(count);
+    }
+  }
+
+  std::span<const uint8_t> View(size_t field, uint64_t id) const override {
+    return source_->View(field, ids_[id]);
+  }
+
+  void ReadCropIndex(uint64_t id, uint64_t most, std::vector<uint8_t>& record) const override {
+    source_->ReadCropIndex(ids_[id], most, record);
+  }
+
+  ImageFacts FactsOf(uint64_t id) const override { return source_->FactsOf(ids_[id]); }
+  std::string Warning() const override { return source_->Warning(); }
+  SkippedFiles Skipped() const override { return source_->Skipped(); }
+  const std::vector<std::string>& classes() const override { return source_->classes(); }
+
+  uint64_t memory_bytes() const override {
+    return sizeof(*this) + ids_.memory_bytes() + source_->memory_bytes();
+  }
+
+  uint64_t Fingerprint() const override {
+    const uint64_t theirs = source_->Fingerprint();
+    return theirs == 0 ? 0 : Hash64(std::to_string(theirs), ids_hash_);
+  }
+
+  // "subset(image_folder(photos/train), 80 of 100 samples)"
+  std::string Describe() const override {
+    return "subset(" + source_->Describe() + ", " + std::to_string(size()) + " of " +
+           CountSamples(source_->size()) + ")";
+  }
+
+ private:
+  const std::shared_ptr<const SampleSource> source_;  // no subset itself
+  const IdList ids_;                                  // in source_
+  const uint64_t ids_hash_;
+};
+
+// Precondition: `ids` are those of samples of `source`.
+std::shared_ptr<const SampleSource> Collapse(std::shared_ptr<const SampleSource> source,
+                                             IdList ids) {
+  if (const auto* inner = dynamic_cast<const SubsetSource*>(source.get())) {
+    IdList theirs(inner->source()->size());
+    theirs.Reserve(ids.size());
+    for (size_t i = 0; i < ids.size(); ++i) theirs.Add(inner->ids()[ids[i]]);
+    return std::make_shared<SubsetSource>(inner->source(), std::move(theirs));
+  }
+  return std::make_shared<SubsetSource>(std::move(source), std::move(ids));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const SampleSource>> Subset(std::shared_ptr<const SampleSource> source,
+                                                   std::span<const uint64_t> ids) {
+  TRY(CheckNoOrder("subset", source.get()));
+  if (ids.empty()) return BadChoice("subset: no sample of " + source->Describe() + " was chosen");
+  IdList list(source->size());
+  list.Reserve(ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] >= source->size()) {
+      return BadChoice("subset: indices[" + std::to_string(i) + "] is " + std::to_string(ids[i]) +
+                           ", and " + source->Describe() + " has " + CountSamples(source->size()),
+                       "Samples are numbered from 0");
+    }
+    list.Add(ids[i]);
+  }
+  return Collapse(std::move(source), std::move(list));
+}
+
+Result<SourceSplit> Split(const std::shared_ptr<const SampleSource>& source, double fraction,
+                          uint64_t seed) {
+  TRY(CheckNoOrder("split", source.get()));
+  if (!(fraction > 0 && fraction < 1)) {
+    return BadChoice("split: the fraction is " + std::to_string(fraction) +
+                     "; it must be between 0 and 1");
+  }
+  const uint64_t samples = source->size();
+  const auto chosen = static_cast<uint64_t>(fraction * static_cast<double>(samples));
+  if (chosen == 0 || chosen >= samples) {
+    return BadChoice("split: " + std::to_string(fraction) + " of " + CountSamples(samples) +
+                         " leaves one part empty",
+                     "Give a fraction between " +
+                         std::to_string(1.0 / static_cast<double>(samples)) +
+                         " and 1, and at least two samples");
+  }
+  std::vector<bool> in_validation(samples);
+  const Permutation permutation(samples, seed, kSplitEpoch);
+  for (uint64_t i = 0; i < chosen; ++i) in_validation[permutation(i)] = true;
+
+  IdList training(samples), validation(samples);
+  training.Reserve(samples - chosen);
+  validation.Reserve(chosen);
+  for (uint64_t id = 0; id < samples; ++id) (in_validation[id] ? validation : training).Add(id);
+  return SourceSplit{.training = Collapse(source, std::move(training)),
+                     .validation = Collapse(source, std::move(validation))};
+}
+
+}  // namespace stoker

@@ -1,0 +1,172 @@
+#include "io/sources/weighted.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/hash.h"
+#include "core/permutation.h"
+#include "core/plural.h"
+#include "core/try.h"
+#include "io/sources/alias_table.h"
+#include "io/sources/check_weights.h"
+#include "io/sources/combined_source.h"
+#include "io/sources/share_order.h"
+
+namespace stoker {
+
+namespace {
+
+using Made = std::shared_ptr<const SampleSource>;
+
+class WeightedOrder final : public SampleOrder {
+ public:
+  WeightedOrder(std::span<const double> weights, uint64_t positions)
+      : table_(weights), positions_(positions) {}
+
+  uint64_t positions() const override { return positions_; }
+  uint64_t At(uint64_t seed, uint64_t epoch, uint64_t position) const override {
+    RandomStream random({seed, epoch, position}, kOrderStream);
+    return table_.Draw(random);
+  }
+  uint64_t Hash() const override { return table_.Hash() + positions_; }
+  uint64_t memory_bytes() const override { return sizeof(*this) + table_.memory_bytes(); }
+
+ private:
+  const AliasTable table_;
+  const uint64_t positions_;
+};
+
+class RepeatedOrder final : public SampleOrder {
+ public:
+  RepeatedOrder(Made source, uint32_t times, uint64_t positions)
+      : source_(std::move(source)), times_(times), positions_(positions) {}
+
+  uint64_t positions() const override { return positions_; }
+  uint64_t At(uint64_t seed, uint64_t epoch, uint64_t position) const override {
+    const SampleOrder* order = source_->order();
+    if (order != nullptr) return order->At(seed, epoch, position / times_);
+    return Permutation(source_->size(), seed, epoch)(position / times_);
+  }
+  uint64_t Hash() const override { return Hash64(std::to_string(times_), positions_); }
+  uint64_t memory_bytes() const override { return sizeof(*this); }
+
+ private:
+  const Made source_;
+  const uint32_t times_;
+  const uint64_t positions_;
+};
+
+Made WithOrder(const char* name, Made source, std::shared_ptr<const SampleOrder> order) {
+  std::vector<Made> one{std::move(source)};
+  return std::make_shared<CombinedSource>(name, std::move(one), std::move(order));
+}
+
+// How many samples a table has room for.
+Status CheckForTable(const char* what, const SampleSource& source) {
+  if (source.size() <= std::numeric_limits<uint32_t>::max()) return {};
+  return Error{.code = Code::kInvalidArgument,
+               .cause = std::string(what) + ": " + source.Describe() +
+                        " has 2^32 samples or more, too many for drawing with replacement"};
+}
+
+Status CheckLabels(const SampleSource& source) {
+  const std::optional<size_t> label = source.label();
+  const bool known = label && source.fields()[*label].kind == Field::Kind::kFixed;
+  if (known && source.fields()[*label].is_integer()) return {};
+  return Error{.code = Code::kInvalidArgument,
+               .cause = "balanced: " + source.Describe() + " has " +
+                        (known   ? "labels of " + DescribeRow(source.fields()[*label])
+                         : label ? "labels that are not known before samples are loaded"
+                                 : std::string("no labels")),
+               .advice = "Classes are labels that are single integers; weighted takes any weights"};
+}
+
+// The number of samples by label.
+std::map<int64_t, uint64_t> CountLabels(const SampleSource& source) {
+  std::map<int64_t, uint64_t> counts;
+  for (uint64_t id = 0; id < source.size(); ++id) ++counts[source.LabelOf(id)];
+  return counts;
+}
+
+// The samples of each label together.
+SampleGroups GroupByLabel(const SampleSource& source) {
+  SampleGroups groups{.begins = {0}};
+  std::map<int64_t, uint64_t> next;  // place, by label
+  for (const auto& [label, count] : CountLabels(source)) {
+    next[label] = groups.begins.back();
+    groups.begins.push_back(groups.begins.back() + count);
+  }
+  bool in_order = true;
+  std::vector<uint64_t> ids(source.size());
+  for (uint64_t id = 0; id < source.size(); ++id) {
+    const uint64_t place = next[source.LabelOf(id)]++;
+    ids[place] = id;
+    in_order = in_order && place == id;
+  }
+  if (in_order) return groups;
+  groups.ids = IdList(source.size());
+  groups.ids.Reserve(ids.size());
+  for (const uint64_t id : ids) groups.ids.Add(id);
+  return groups;
+}
+
+// Makes all classes together equally heavy.
+std::vector<double> WeightsByLabel(const SampleSource& source) {
+  const std::map<int64_t, uint64_t> counts = CountLabels(source);
+  std::vector<double> weights(source.size());
+  for (uint64_t id = 0; id < source.size(); ++id) {
+    weights[id] = 1 / static_cast<double>(counts.at(source.LabelOf(id)));
+  }
+  return weights;
+}
+
+}  // namespace
+
+Result<Made> Weighted(Made source, std::span<const double> weights, uint64_t samples) {
+  TRY(CheckNoOrder("weighted", source.get()));
+  TRY(CheckForTable("weighted", *source));
+  TRY(CheckWeights("weighted", weights, source->size(), "samples"));
+  ASSIGN_OR_RETURN(const uint64_t positions, PositionsOfEpoch("weighted", samples, source->size()));
+  return WithOrder("weighted", std::move(source),
+                   std::make_shared<WeightedOrder>(weights, positions));
+}
+
+Result<Made> Balanced(Made source, const BalancedOptions& options) {
+  TRY(CheckNoOrder("balanced", source.get()));
+  TRY(CheckLabels(*source));
+  ASSIGN_OR_RETURN(const uint64_t positions,
+                   PositionsOfEpoch("balanced", options.samples, source->size()));
+  std::shared_ptr<const SampleOrder> order;
+  if (options.replacement) {
+    TRY(CheckForTable("balanced", *source));
+    order = std::make_shared<WeightedOrder>(WeightsByLabel(*source), positions);
+  } else {
+    SampleGroups groups = GroupByLabel(*source);
+    const std::vector<double> same(groups.size(), 1.0);
+    order = std::make_shared<ShareOrder>(std::move(groups), same, positions);
+  }
+  return WithOrder("balanced", std::move(source), std::move(order));
+}
+
+Result<Made> Repeated(Made source, uint32_t times, uint64_t samples) {
+  if (source == nullptr) return Error{Code::kInvalidArgument, "repeated: no source was given"};
+  if (times == 0)
+    return Error{Code::kInvalidArgument, "repeated: times is 0; it must be at least 1"};
+  const SampleOrder* order = source->order();
+  const uint64_t once = order == nullptr ? source->size() : order->positions();
+  ASSIGN_OR_RETURN(const uint64_t positions, PositionsOfEpoch("repeated", samples, once));
+  if ((positions - 1) / times >= once) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "repeated: an epoch of " + std::to_string(positions) +
+                          " samples was asked for; there are " + std::to_string(once) + ", " +
+                          std::to_string(times) + Plural(times, " time", " times") + " each"};
+  }
+  auto repeated = std::make_shared<RepeatedOrder>(source, times, positions);
+  return WithOrder("repeated", std::move(source), std::move(repeated));
+}
+
+}  // namespace stoker
