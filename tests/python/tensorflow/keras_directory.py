@@ -1,0 +1,103 @@
+"""A pytest plugin that puts stoker behind `keras.utils.image_dataset_from_directory`.
+
+Keras still checks the arguments, lists the directory, and divides it for validation. The files that it
+found are then read, decoded, resized, shuffled and batched by stoker.
+"""
+
+import stoker
+import tensorflow as tf
+from keras.src.utils import image_dataset_utils
+from stoker.tensorflow import as_tf_dataset
+
+_LABELS = {"int": tf.int32, "binary": tf.float32, "categorical": tf.float32}
+_made = []
+
+
+class Directory:
+    """What Keras calls `batch` and `prefetch` of."""
+
+    def __init__(self, image_paths, labels, label_mode, num_classes, shuffle=False, seed=None, **images):
+        self.paths = [str(path) for path in image_paths]
+        self.labels = labels if label_mode else None
+        self.label_mode, self.num_classes = label_mode, num_classes
+        self.shuffle, self.seed = bool(shuffle), seed or 0
+        self.size, self.channels = tuple(images["image_size"]), images["num_channels"]
+        self.layout = "NHWC" if images["data_format"] == "channels_last" else "NCHW"
+        self.interpolation = images["interpolation"]
+        self.crop, self.pad = images["crop_to_aspect_ratio"], images["pad_to_aspect_ratio"]
+        _made.append(self)
+
+    def batch(self, batch_size):
+        by_itself = self.pad or self.channels == 4
+        batches = self.decoded(batch_size) if by_itself else self.loaded(batch_size)
+        if not self.label_mode:
+            return batches.map(self.pixels)
+        return batches.map(lambda image, label: (self.pixels(image), self.numbers(label)))
+
+    def prefetch(self, _):
+        return self.batch(1).unbatch()
+
+    def loaded(self, batch_size):
+        transforms = [stoker.Resize(self.size, self.interpolation, antialias=False)]
+        if self.crop:
+            side = min(self.size)
+            assert self.size == (side, side), "other shapes would be cropped more than Keras does"
+            transforms = [
+                stoker.Resize(side, self.interpolation, antialias=False),
+                stoker.CenterCrop(side),
+            ]
+        loader = stoker.Loader(
+            stoker.files(self.paths, self.labels),
+            transforms,
+            batch_size=batch_size,
+            shuffle=self.shuffle,
+            seed=self.seed,
+            exif_orientation=False,  # TensorFlow ignores it
+        )
+        return as_tf_dataset(loader)
+
+    def decoded(self, batch_size):
+        """Four channels, and padding to another shape, are not a loader's."""
+        mode = "unchanged" if self.channels == 4 else "rgb"
+        resize = tf.image.resize_with_pad if self.pad else tf.image.resize
+
+        def decode(path):
+            return stoker.decode_image(path.decode(), mode, exif_orientation=False)
+
+        def load(path, *labels):
+            image = tf.numpy_function(decode, [path], tf.uint8)
+            image.set_shape([None, None, self.channels])
+            image = resize(image, *(self.size if self.pad else (self.size,)), method=self.interpolation)
+            return (image, *labels) if labels else image
+
+        columns = (self.paths, self.labels) if self.label_mode else self.paths
+        samples = tf.data.Dataset.from_tensor_slices(columns)
+        if self.shuffle:
+            samples = samples.shuffle(len(self.paths), self.seed)
+        return samples.map(load).batch(batch_size)
+
+    def pixels(self, images):
+        if self.channels == 1:
+            images = tf.image.rgb_to_grayscale(images)
+        if self.layout == "NCHW":
+            images = tf.transpose(images, [0, 3, 1, 2])
+        return tf.cast(images, tf.float32)
+
+    def numbers(self, labels):
+        if self.label_mode == "categorical":
+            return tf.one_hot(labels, self.num_classes)
+        labels = tf.cast(labels, _LABELS[self.label_mode])
+        return labels if self.label_mode == "int" else labels[:, tf.newaxis]
+
+
+def dataset(shuffle_buffer_size=None, **rest):
+    """In the place of Keras' function, whose buffer is not needed: the shuffle is of all files."""
+    return Directory(**rest)
+
+
+def pytest_configure():
+    image_dataset_utils._paths_and_labels_to_dataset_tf = dataset
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(f"stoker made {len(_made)} data sets")

@@ -1,0 +1,64 @@
+"""Keras' own tests of `image_dataset_from_directory`, with stoker behind it (keras_directory.py)."""
+
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import keras
+import keras_directory
+import numpy as np
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+SUITE = "keras.src.utils.image_dataset_utils_test"
+
+
+@pytest.mark.long
+def test_keras_own_tests():
+    if importlib.util.find_spec(SUITE) is None:
+        pytest.skip("this Keras comes without its tests")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "keras_directory", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "-c", os.devnull, "--rootdir", HERE, "--pyargs", SUITE, "-k", "_tf"],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, "PYTHONPATH": str(HERE), "KERAS_BACKEND": "tensorflow"},
+    )
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 14
+    assert int(re.search(r"stoker made (\d+) data sets", done.stdout)[1]) >= 20
+
+
+@pytest.mark.parametrize("mode", ["int", "categorical", None])
+def test_batches_are_those_of_keras(made, monkeypatch, mode):
+    """Labels and order are the same; pixels are rounded to whole numbers, and JPEGs are decoded with
+    smooth chroma, as libjpeg does by default and TensorFlow does not."""
+    options = {
+        "image_size": (20, 30),
+        "batch_size": 7,
+        "shuffle": False,
+        "label_mode": mode,
+        "verbose": False,
+    }
+    reference = keras.utils.image_dataset_from_directory(made, **options)
+    wanted = list(reference)
+    monkeypatch.setattr(
+        keras.src.utils.image_dataset_utils,
+        "_paths_and_labels_to_dataset_tf",
+        keras_directory.dataset,
+    )
+    dataset = keras.utils.image_dataset_from_directory(made, **options)
+    assert dataset.class_names == reference.class_names
+    found = list(dataset)
+    assert len(found) == len(wanted) == 7
+    for a, b in zip(found, wanted):
+        images, expected = (a, b) if mode is None else (a[0], b[0])
+        assert images.shape == expected.shape and images.dtype == expected.dtype
+        assert np.abs(images - expected).mean() < 2
+        if mode is not None:
+            np.testing.assert_array_equal(a[1], b[1])
+            assert a[1].dtype == b[1].dtype
