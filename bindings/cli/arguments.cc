@@ -138,6 +138,15 @@ CLI::Option* AddChoice(CLI::App& command, const std::string& name, std::string& 
       });
 }
 
+void AddSourceOptions(CLI::App& command, std::vector<std::string>& given) {
+  command
+      .add_option("--source-option", given,
+                  "an option of the source, as in a loader spec\n(docs/loader-spec.md): label=, "
+                  "image=png,\n'columns=caption txt'; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+}
+
 void AddLimits(CLI::App& command, LimitArguments& given) {
   constexpr DecodeLimits kUsual;
   const auto add = [&](const char* option, int64_t& value, int64_t usual) {

@@ -41,6 +41,9 @@ CLI::Option* AddBytes(CLI::App& command, const std::string& name, uint64_t& valu
 CLI::Option* AddChoice(CLI::App& command, const std::string& name, std::string& value,
                        const std::vector<std::string>& choices, const std::string& what);
 
+// Adds --source-option, the options of OpenSamples (bindings/cli/open_samples.h).
+void AddSourceOptions(CLI::App& command, std::vector<std::string>& given);
+
 // Limits on what files may require; 0: not given.
 struct LimitArguments {
   int64_t max_pixels = 0;

@@ -1,10 +1,13 @@
 #include "bindings/cli/open_samples.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "bindings/cli/split_folders.h"
 #include "core/try.h"
+#include "core/utf8.h"
 #include "io/sources/manifest.h"
 #include "io/sources/open_source.h"
 
@@ -14,6 +17,7 @@ namespace {
 
 // The kind of source that DIR is, by its name.
 const char* KindOf(const std::string& given) {
+  if (IsManifest(given)) return "manifest";
   std::error_code failed;
   if (std::filesystem::is_directory(given, failed)) return "image_folder";
   if (given.ends_with(".tar")) return "tar";
@@ -22,22 +26,58 @@ const char* KindOf(const std::string& given) {
   return "image_folder";
 }
 
+// Adds --source-option's values, NAME=VALUE, to the arguments of this kind of source. Those with
+// the same name are lines of one.
+Status AddOptions(const std::string& kind, const std::vector<std::string>& options,
+                  SourceArguments& arguments) {
+  const auto row =
+      std::ranges::find_if(AllSources(), [&](const SourceRow& r) { return r.kind == kind; });
+  SourceArguments added;
+  for (const std::string& option : options) {
+    const size_t equals = std::min(option.find('='), option.size());
+    const std::string name = option.substr(0, equals);
+    const bool known = !arguments.contains(name) &&
+                       std::ranges::any_of(row->arguments, [&](const SourceArgument& argument) {
+                         return argument.name == name;
+                       });
+    if (!known || equals == option.size()) {
+      std::string names;
+      for (const SourceArgument& argument : row->arguments) {
+        if (!arguments.contains(argument.name)) names += std::string(" ") + argument.name;
+      }
+      return Error{.code = Code::kInvalidArgument,
+                   .cause = "--source-option is '" + Printable(option) + "'; it must be NAME=VALUE",
+                   .advice = "The names for " + kind + " are:" + (names.empty() ? " none" : names)};
+    }
+    const auto [there, is_new] = added.emplace(name, option.substr(equals + 1));
+    if (!is_new) there->second += "\n" + option.substr(equals + 1);
+  }
+  arguments.merge(added);
+  return {};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given,
-                                                        const std::string& crop_index) {
-  if (IsManifest(given)) return Manifest(given);
+                                                        const std::string& crop_index,
+                                                        const std::vector<std::string>& options) {
   const std::string kind = KindOf(given);
-  if (kind != "image_folder") {
-    if (crop_index == "auto" || crop_index == "off") {
-      return OpenSource(kind, {{"shards", given}, {"root", "."}});
+  SourceArguments arguments;
+  if (kind == "image_folder") {
+    arguments = {{"directory", given}, {"crop_index", crop_index}};
+  } else if (kind == "manifest") {
+    arguments = {{"path", given}};
+  } else {
+    if (crop_index != "auto" && crop_index != "off") {
+      return Error{.code = Code::kInvalidArgument,
+                   .cause = "--crop-index is for folders; archives have none"};
     }
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = "--crop-index is for folders; archives have none"};
+    arguments = {{"shards", given}, {"root", "."}};
   }
+  TRY(AddOptions(kind, options, arguments));
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
-                   OpenSource("image_folder", {{"directory", given}, {"crop_index", crop_index}}));
-  WarnOfSplits(given, source->classes());
+                   OpenSource(kind, std::move(arguments)));
+  if (kind == "image_folder") WarnOfSplits(given, source->classes());
   return source;
 }
 

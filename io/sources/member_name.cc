@@ -28,9 +28,10 @@ std::string LowerCase(std::string_view text) {
   return lower;
 }
 
-bool IsLabelMember(std::string_view name) {
+bool HasExtension(std::string_view name, std::string_view extension) {
   const std::optional<MemberName> split = SplitMemberName(name);
-  return split && split->extension.size() == 3 && LowerCase(split->extension) == "cls";
+  return split && split->extension.size() == extension.size() &&
+         LowerCase(split->extension) == extension;
 }
 
 }  // namespace stoker

@@ -81,6 +81,16 @@ std::string RootOf(const SourceArguments& given) {
   return root == "off" ? std::string() : root;
 }
 
+// Columns of tars, one to a line: the name, a space, and the extension.
+std::vector<TarColumn> TarColumnsOf(const std::string& text) {
+  std::vector<TarColumn> columns;
+  for (const std::string& line : LinesOf(text)) {
+    const size_t space = std::min(line.rfind(' '), line.size());
+    columns.push_back({line.substr(0, space), line.substr(std::min(space + 1, line.size()))});
+  }
+  return columns;
+}
+
 std::vector<SourceRow> MakeTable() {
   return {
       {.kind = "image_folder",
@@ -105,10 +115,15 @@ std::vector<SourceRow> MakeTable() {
       {.kind = "tar",
        .arguments = {{.name = "shards", .is_path = false},  // each of its paths is checked
                      {.name = "root", .standard = "off", .words = {"off"}},
-                     {.name = "image", .standard = kTarImages, .is_path = false}},
+                     {.name = "image", .standard = kTarImages, .is_path = false},
+                     {.name = "label", .standard = kTarLabel, .is_path = false},
+                     {.name = "columns", .standard = "", .is_path = false}},
        .open = [](const SourceArguments& given, int threads) -> Opened {
-         return Tar(given.at("shards"),
-                    {.image = given.at("image"), .threads = threads, .root = RootOf(given)});
+         return Tar(given.at("shards"), {.image = given.at("image"),
+                                         .label = given.at("label"),
+                                         .columns = TarColumnsOf(given.at("columns")),
+                                         .threads = threads,
+                                         .root = RootOf(given)});
        }},
       {.kind = "tfrecord",
        .arguments = {{.name = "shards", .is_path = false},  // each of its paths is checked

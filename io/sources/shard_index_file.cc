@@ -64,7 +64,11 @@ Result<std::vector<uint8_t>> ContentOf(const InputFile& file, const std::array<c
 
 }  // namespace
 
-std::string ShardIndexPath(const std::string& shard) { return shard + kShardIndexEnding; }
+std::string ShardIndexPath(const std::string& shard, std::string_view part) {
+  std::string path = shard;
+  if (!part.empty()) path.append(".").append(part);
+  return path + kShardIndexEnding;
+}
 
 std::vector<uint8_t> PackShardIndex(const std::array<char, 8>& magic, const FileStamp& stamp,
                                     const std::array<uint64_t, 3>& numbers,
@@ -102,9 +106,9 @@ bool SignShardIndex(std::span<uint8_t> file, const std::array<char, 8>& magic,
 
 std::optional<std::vector<uint8_t>> ReadShardIndex(const InputFile& shard,
                                                    const std::array<char, 8>& magic,
-                                                   const FileStamp& stamp) {
+                                                   const FileStamp& stamp, std::string_view part) {
   const Result<InputFile> file =
-      InputFile::Open(ShardIndexPath(shard.path()), InputFile::Links::kRefused);
+      InputFile::Open(ShardIndexPath(shard.path(), part), InputFile::Links::kRefused);
   if (!file.ok()) return std::nullopt;
   const Result<FileRights> of_index = file->Rights();
   const Result<FileRights> of_shard = shard.Rights();

@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.h"
@@ -36,8 +37,8 @@ struct ShardIndexHeader {
 };
 static_assert(sizeof(ShardIndexHeader) == 64);
 
-// The path of a shard's index file.
-std::string ShardIndexPath(const std::string& shard);
+// The path of a shard's index file, or of the one for a part of what is in it.
+std::string ShardIndexPath(const std::string& shard, std::string_view part = {});
 
 // The bytes of an index file.
 std::vector<uint8_t> PackShardIndex(const std::array<char, 8>& magic, const FileStamp& stamp,
@@ -57,11 +58,13 @@ std::optional<std::array<uint64_t, 3>> UnpackShardIndex(std::span<const uint8_t>
 bool SignShardIndex(std::span<uint8_t> file, const std::array<char, 8>& magic,
                     const FileStamp& stamp);
 
-// The content of the shard's index file; nullopt if there is none that can be read, is believed,
-// has this kind and stamp in its header, is smaller than 1 GiB, and for which there is memory.
+// The content of the shard's index file, or of a part's; nullopt if there is none that can be read,
+// is believed, has this kind and stamp in its header, is smaller than 1 GiB, and for which there is
+// memory.
 std::optional<std::vector<uint8_t>> ReadShardIndex(const InputFile& shard,
                                                    const std::array<char, 8>& magic,
-                                                   const FileStamp& stamp);
+                                                   const FileStamp& stamp,
+                                                   std::string_view part = {});
 
 // Replaces an index file; readers see the old or the new one. Only its owner may write to it.
 // Errors name `path`.

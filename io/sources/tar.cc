@@ -1,7 +1,9 @@
 #include "io/sources/tar.h"
 
+#include <atomic>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "core/hash.h"
@@ -15,33 +17,78 @@
 #include "io/sources/tar_index_file.h"
 #include "io/sources/tar_members.h"
 #include "io/sources/tar_samples.h"
+#include "io/sources/tar_text_file.h"
 
 namespace stoker {
 
 namespace {
 
-// Returns an archive's members, by its index file or, if that does not hold, by its headers.
-Result<TarMembers> MembersOf(const std::string& path) {
+// Returns an archive's members by its index files.
+std::optional<TarMembers> IndexedMembers(const InputFile& archive, const FileStamp& stamp,
+                                         const std::vector<std::string>& texts) {
+  std::optional<TarMembers> members = ReadTarIndex(archive, stamp);
+  for (const std::string& extension : texts) {
+    if (!members) break;
+    std::optional<TarMembers::Texts> known = ReadTarTexts(archive, stamp, *members, extension);
+    if (!known) return std::nullopt;
+    members->texts.push_back(*std::move(known));
+  }
+  return members;
+}
+
+// Returns an archive's members, with the texts of these extensions: by its index files or, if these
+// do not hold, by its headers.
+Result<TarMembers> MembersOf(const std::string& path, const std::vector<std::string>& texts) {
   FileStamp stamp;
   {
     ASSIGN_OR_RETURN(const InputFile archive, InputFile::Open(path));
     ASSIGN_OR_RETURN(stamp, archive.Stamp());
-    if (std::optional<TarMembers> known = ReadTarIndex(archive, stamp)) return *std::move(known);
+    auto known = IndexedMembers(archive, stamp, texts);
+    if (known) return *std::move(known);
   }
-  ASSIGN_OR_RETURN(TarMembers members, ReadTarMembers(path, stamp));
+  ASSIGN_OR_RETURN(TarMembers members, ReadTarMembers(path, stamp, texts));
   (void)WriteTarIndex(ShardIndexPath(path), members, stamp);  // it only saves time
+  for (size_t i = 0; i < texts.size(); ++i) {
+    (void)WriteTarTexts(path, members.texts[i], stamp, texts[i]);
+  }
   return members;
 }
 
+// The memory of columns, which several threads add to.
+class ColumnMemory {
+ public:
+  explicit ColumnMemory(uint64_t most) : most_(most == 0 ? AvailableMemory() / 2 : most) {}
+
+  // Adds the columns of an archive.
+  Status Add(const TarMembers& members, const std::string& path) {
+    uint64_t bytes = 0;
+    for (const TarMembers::Texts& texts : members.texts) {
+      bytes += texts.bytes.size() + texts.ends.size() * sizeof(std::string_view);
+    }
+    if (used_.fetch_add(bytes) + bytes <= most_) return {};
+    return Error{.code = Code::kResourceExhausted,
+                 .cause = "tar: the columns take more than " + std::to_string(most_) +
+                          " bytes of memory, with those of this archive",
+                 .file = path,
+                 .advice = "Take fewer columns, or fewer archives; their texts are kept in memory"};
+  }
+
+ private:
+  const uint64_t most_;
+  std::atomic<uint64_t> used_{0};
+};
+
 // The samples of all archives.
-Result<TarSamples> IndexArchives(const std::vector<std::string>& paths,
-                                 const std::vector<std::string>& extensions, int threads) {
+Result<TarSamples> IndexArchives(const std::vector<std::string>& paths, const TarGrouping& grouping,
+                                 const TarOptions& options) {
   std::vector<TarSamples> shards(paths.size());
-  TRY(ForEachShard(paths, threads, [&](size_t shard) -> Status {
+  ColumnMemory memory(options.column_bytes);
+  TRY(ForEachShard(paths, options.threads, [&](size_t shard) -> Status {
     const std::string& path = paths[shard];
-    ASSIGN_OR_RETURN(const TarMembers members, MembersOf(path));
-    ASSIGN_OR_RETURN(shards[shard],
-                     GroupMembers(members, extensions, path, static_cast<uint32_t>(shard)));
+    ASSIGN_OR_RETURN(TarMembers members, MembersOf(path, grouping.columns));
+    TRY(memory.Add(members, path));
+    ASSIGN_OR_RETURN(shards[shard], GroupMembers(std::move(members), grouping, path,
+                                                 static_cast<uint32_t>(shard)));
     return {};
   }));
   TarSamples all;
@@ -49,22 +96,34 @@ Result<TarSamples> IndexArchives(const std::vector<std::string>& paths,
   all.images.shrink_to_fit();
   all.keys.ShrinkToFit();
   all.labels.shrink_to_fit();
+  for (auto& rows : all.columns) rows.shrink_to_fit();
   return all;
+}
+
+std::vector<Field> FieldsOf(const TarSamples& samples, const TarGrouping& grouping,
+                            const std::vector<TarColumn>& columns) {
+  const std::span<const Field> standard = ImageFields(/*labels=*/!samples.labels.empty());
+  std::vector<Field> fields(standard.begin(), standard.end());
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const bool is_text = IsTextExtension(grouping.columns[c]);
+    fields.push_back({.name = columns[c].name, .dtype = is_text ? DType::kString : DType::kBytes});
+  }
+  return fields;
 }
 
 class TarSource final : public SampleSource {
  public:
-  TarSource(std::vector<std::string> paths, TarSamples samples, std::string described)
+  TarSource(std::vector<std::string> paths, TarSamples samples, std::vector<Field> fields,
+            std::string described)
       : paths_(PathTable(paths)),
         samples_(std::move(samples)),
+        fields_(std::move(fields)),
         described_(std::move(described)),
-        fingerprint_(HashOf(samples_)) {}
+        fingerprint_(Hash()) {}
 
   uint64_t size() const override { return samples_.images.size(); }
 
-  std::span<const Field> fields() const override {
-    return ImageFields(/*labels=*/!samples_.labels.empty());
-  }
+  std::span<const Field> fields() const override { return fields_; }
 
   uint64_t files() const override { return paths_.size(); }
 
@@ -75,9 +134,15 @@ class TarSource final : public SampleSource {
 
   void PathOf(uint32_t file, std::string& path) const override { path.assign(paths_[file]); }
 
-  void FixedRows(size_t /*field*/, std::span<const uint64_t> ids, void* rows) const override {
-    auto* label = static_cast<int64_t*>(rows);
-    for (const uint64_t id : ids) *label++ = samples_.labels[id];
+  void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override {
+    if (fields_[field].is_label) {
+      auto* label = static_cast<int64_t*>(rows);
+      for (const uint64_t id : ids) *label++ = samples_.labels[id];
+      return;
+    }
+    auto* text = static_cast<std::string_view*>(rows);
+    const auto& column = samples_.columns[field - (fields_.size() - samples_.columns.size())];
+    for (const uint64_t id : ids) *text++ = column[id];
   }
 
   SkippedFiles Skipped() const override { return samples_.skipped; }
@@ -86,24 +151,32 @@ class TarSource final : public SampleSource {
   std::string Describe() const override { return described_; }
 
   uint64_t memory_bytes() const override {
-    return sizeof(*this) + paths_.memory_bytes() + samples_.memory_bytes() + described_.capacity();
+    return sizeof(*this) + paths_.memory_bytes() + samples_.memory_bytes() +
+           fields_.capacity() * sizeof(Field) + described_.capacity();
   }
 
  private:
-  // Hashes keys, images' lengths and labels: the archives may have other names, and the samples
-  // other places in them.
-  static uint64_t HashOf(const TarSamples& samples) {
-    uint64_t hash = samples.keys.Hash();
-    for (const TarSamples::Image& image : samples.images) {
+  // Hashes keys, images' lengths, labels and columns: the archives may have other names, and the
+  // samples other places in them.
+  uint64_t Hash() const {
+    uint64_t hash = samples_.keys.Hash();
+    for (const TarSamples::Image& image : samples_.images) {
       const uint32_t length = image.length;
       hash = Hash64({reinterpret_cast<const uint8_t*>(&length), sizeof(length)}, hash);
     }
-    const std::span<const int64_t> labels = samples.labels;
-    return Hash64({reinterpret_cast<const uint8_t*>(labels.data()), labels.size_bytes()}, hash);
+    const std::span<const int64_t> labels = samples_.labels;
+    hash = Hash64({reinterpret_cast<const uint8_t*>(labels.data()), labels.size_bytes()}, hash);
+    for (size_t c = 0; c < samples_.columns.size(); ++c) {
+      const Field& field = fields_[fields_.size() - samples_.columns.size() + c];
+      hash = Hash64(field.name, Hash64(DescribeRow(field), hash));
+      for (const std::string_view text : samples_.columns[c]) hash = Hash64(text, hash);
+    }
+    return hash;
   }
 
   const PathTable paths_;
   const TarSamples samples_;
+  const std::vector<Field> fields_;
   const std::string described_;
   const uint64_t fingerprint_;
   const std::vector<std::string> classes_;  // labels have no names
@@ -126,11 +199,12 @@ Result<std::shared_ptr<const SampleSource>> OpenArchives(std::vector<std::string
                                                          const TarOptions& options,
                                                          std::string described) {
   TRY(CheckThreads(options.threads));
-  ASSIGN_OR_RETURN(const std::vector<std::string> extensions, ParseImageExtensions(options.image));
-  ASSIGN_OR_RETURN(TarSamples samples, IndexArchives(paths, extensions, options.threads));
+  ASSIGN_OR_RETURN(const TarGrouping grouping, ParseGrouping(options));
+  ASSIGN_OR_RETURN(TarSamples samples, IndexArchives(paths, grouping, options));
   if (samples.images.empty()) return NoImageInArchives(paths, samples, options.image);
-  return std::shared_ptr<const SampleSource>(
-      std::make_shared<TarSource>(std::move(paths), std::move(samples), std::move(described)));
+  std::vector<Field> fields = FieldsOf(samples, grouping, options.columns);
+  return std::shared_ptr<const SampleSource>(std::make_shared<TarSource>(
+      std::move(paths), std::move(samples), std::move(fields), std::move(described)));
 }
 
 }  // namespace

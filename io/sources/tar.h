@@ -1,6 +1,7 @@
 // Samples in tar archives, as WebDataset writes them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,13 +12,25 @@
 namespace stoker {
 
 inline constexpr char kTarImages[] = "jpg;jpeg;png;webp";
+inline constexpr char kTarLabel[] = "cls";
+
+// A column of a batch: the texts of each sample's member with this extension, whose form is as in
+// `TarOptions::image`.
+struct TarColumn {
+  std::string name;
+  std::string extension;
+};
 
 struct TarOptions {
   // Extensions of images, the preferred one first. An extension is all behind the first dot: the
   // images of "7.left.png" and "7.right.png" are chosen by "left.png".
   std::string image = kTarImages;
-  int threads = 0;         // for indexing archives; 0: the cores allotted
-  std::string root = ".";  // the folder of a pattern's relative paths; empty: they are refused
+  // "cls": class numbers are in .cls members; empty: samples have no labels, whatever is there.
+  std::string label = kTarLabel;
+  std::vector<TarColumn> columns{};
+  uint64_t column_bytes = 0;  // limit on the columns' memory; 0: half of what is available
+  int threads = 0;            // for indexing archives; 0: the cores allotted
+  std::string root = ".";     // the folder of a pattern's relative paths; empty: they are refused
 };
 
 // The samples in all archives that `pattern` stands for (shard_pattern.h): "shards/{000..127}.tar",
@@ -27,25 +40,33 @@ struct TarOptions {
 // "7.jpg" is its image, and "7.cls" its label, a class number in ASCII digits (int64). Samples are
 // in the order of the pattern and, in an archive, of its members. Any sample of any archive may be
 // the next one of a shuffled epoch: nothing is read from front to back. Samples without an image
-// are skipped and counted (Skipped). Other members (.json, .txt) are ignored, as are names without
-// an extension, with a leading dot, or of the form "__name__".
+// are skipped and counted (Skipped). Other members are ignored, as are names without an extension,
+// with a leading dot, or of the form "__name__".
+//
+// Members with the extension of a column are read when the archive is indexed. They are text in
+// UTF-8 (DType::kString) with those extensions that WebDataset decodes as text or number (.txt,
+// .text, .transcript, .json, .cls, .cls2, .class, .count, .index, .inx, .id), and bytes (kBytes)
+// with all others. Each sample has one, of at most 1 MiB.
 //
 // Archives are ustar, GNU or PAX, uncompressed. Each is indexed by libarchive once, by `threads` in
-// parallel: only headers and labels are read. The index is kept beside the archive, as
-// ARCHIVE.stoker-index, and used while the archive has the same size and modification time; where
-// it cannot be written, the archive is indexed again each time.
+// parallel: only headers, labels and columns are read. The index is kept beside the archive, as
+// ARCHIVE.stoker-index, with a column's texts in ARCHIVE.txt.stoker-index, and used while the
+// archive has the same size and modification time; where it cannot be written, the archive is
+// indexed again each time.
 //
 // An archive that changes afterwards is not looked at again. A sample of it is then other bytes:
 // DataLoss if the archive ends before them or if they cannot be decoded, with the archive and the
 // offset, but other images of the same size in the same place are taken for the sample's.
 //
-// Memory: 24 bytes a sample, those of its key, and 8 for a label.
+// Memory: 24 bytes a sample, those of its key, 8 for a label, and for each column 16 and its text:
+// captions of 100 bytes take 1.2 GB for ten million samples.
 //
-// Errors, with the archive and the offset: InvalidArgument (samples with labels beside others
-// without one, two members with the same name, a label that is no integer, a link or a sparse file,
-// no image at all; the pattern's errors), NotFound, PermissionDenied, DataLoss (cut off, damaged,
-// archives that were joined), Unimplemented (compressed), Unavailable (libarchive is not
-// installed).
+// Errors, with the archive and the offset: InvalidArgument (samples with labels, or with a column's
+// member, beside others without one, two members with the same name, a label that is no integer, a
+// text that is not UTF-8, a link or a sparse file, no image at all; the pattern's errors),
+// ResourceExhausted (columns larger than `column_bytes`), NotFound, PermissionDenied, DataLoss (cut
+// off, damaged, archives that were joined), Unimplemented (compressed), Unavailable (libarchive is
+// not installed).
 Result<std::shared_ptr<const SampleSource>> Tar(const std::string& pattern,
                                                 const TarOptions& options = {});
 

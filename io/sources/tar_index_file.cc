@@ -16,11 +16,13 @@ constexpr std::array<char, 8> kTarMagic = {'S', 'T', 'K', 'T', 'A', 'R', 'I', 'X
 bool HaveSize(const std::array<uint64_t, 3>& numbers, uint64_t bytes) {
   const auto& [members, labels, name_bytes] = numbers;
   if (members > bytes || labels > bytes || name_bytes > bytes) return false;  // sums fit
-  return members * sizeof(TarMembers::Member) + labels * sizeof(int64_t) + name_bytes == bytes;
+  return members * sizeof(TarMembers::Member) + labels * sizeof(int64_t) + name_bytes +
+             sizeof(uint64_t) ==
+         bytes;
 }
 
 // Whether the members lie one after another in the archive, with names, and labels of those that
-// have one.
+// have one, of which the bad one is one.
 bool AreSound(const TarMembers& all, uint64_t archive_bytes) {
   uint64_t free = 0, name_at = 0, labels = 0;
   for (size_t i = 0; i < all.members.size(); ++i) {
@@ -35,15 +37,17 @@ bool AreSound(const TarMembers& all, uint64_t archive_bytes) {
     name_at = name_end;
     if (IsLabelMember(all.NameOf(i))) ++labels;
   }
-  return name_at == all.names.size() && labels == all.labels.size();
+  if (name_at != all.names.size() || labels != all.labels.size()) return false;
+  return all.bad_label == TarMembers::kNone ||
+         (all.bad_label < all.members.size() && IsLabelMember(all.NameOf(all.bad_label)));
 }
 
 }  // namespace
 
 std::vector<uint8_t> PackTarIndex(const TarMembers& all, const FileStamp& stamp) {
-  return PackShardIndex(
-      kTarMagic, stamp, {all.members.size(), all.labels.size(), all.names.size()},
-      {BytesOfColumn(all.members), BytesOfColumn(all.labels), BytesOfColumn(all.names)});
+  return PackShardIndex(kTarMagic, stamp, {all.members.size(), all.labels.size(), all.names.size()},
+                        {BytesOfColumn(all.members), BytesOfColumn(all.labels),
+                         BytesOfColumn(std::span(&all.bad_label, 1)), BytesOfColumn(all.names)});
 }
 
 std::optional<TarMembers> UnpackTarIndex(std::span<const uint8_t> file, const FileStamp& stamp) {
@@ -53,6 +57,9 @@ std::optional<TarMembers> UnpackTarIndex(std::span<const uint8_t> file, const Fi
   TarMembers all;
   TakeColumn(columns, (*numbers)[0], all.members);
   TakeColumn(columns, (*numbers)[1], all.labels);
+  std::vector<uint64_t> bad_label;
+  TakeColumn(columns, 1, bad_label);
+  all.bad_label = bad_label[0];
   TakeColumn(columns, (*numbers)[2], all.names);
   if (!AreSound(all, stamp.bytes)) return std::nullopt;
   return all;

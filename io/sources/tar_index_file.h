@@ -1,5 +1,5 @@
 // A tar archive's index file (shard_index_file.h): what libarchive found in the archive. Its
-// columns are those of TarMembers.
+// columns are those of TarMembers; the texts are in files of their own (tar_text_file.h).
 #pragma once
 
 #include <cstdint>

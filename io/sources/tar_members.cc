@@ -22,6 +22,8 @@ constexpr int kDone = 0;  // what libarchive's functions return
 constexpr int kEndOfArchive = 1;
 constexpr int kWarning = -20;
 
+constexpr uint64_t kLongestLabel = 64;  // bytes
+
 // Runs libarchive under the locale "C": under any other it converts the names in PAX headers, and
 // the same archive would have other names in another process.
 class PlainLocale {
@@ -61,26 +63,15 @@ const Compressor* CompressorOf(std::string_view first_bytes) {
 
 uint64_t PaddedToBlocks(uint64_t bytes) { return (bytes + kTarBlock - 1) / kTarBlock * kTarBlock; }
 
-// Returns the integer in a label's text: decimal digits with an optional sign, and spaces around
-// them.
-std::optional<int64_t> IntegerInText(std::string_view text) {
-  constexpr std::string_view kSpaces = " \t\n\v\f\r";
-  const size_t begin = text.find_first_not_of(kSpaces);
-  if (begin == std::string_view::npos) return std::nullopt;
-  text = text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
-  if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 // Reads one archive. libarchive calls Read and Skip; what fails there is kept in `failed_`, because
 // it passes only a number on.
 class TarScan {
  public:
-  TarScan(const Libarchive& library, InputFile file, FileStamp stamp)
-      : library_(library), file_(std::move(file)), stamp_(stamp) {}
+  TarScan(const Libarchive& library, InputFile file, FileStamp stamp,
+          std::span<const std::string> extensions)
+      : library_(library), file_(std::move(file)), stamp_(stamp), extensions_(extensions) {
+    all_.texts.resize(extensions.size());
+  }
 
   Result<TarMembers> Run() {
     const std::unique_ptr<archive, int (*)(archive*)> opened(library_.read_new(),
@@ -100,6 +91,10 @@ class TarScan {
       TRY(AddEntry(entry));
     }
     TRY(CheckEnd());
+    for (TarMembers::Texts& texts : all_.texts) {
+      texts.bytes.shrink_to_fit();
+      texts.ends.shrink_to_fit();
+    }
     return std::move(all_);
   }
 
@@ -185,7 +180,7 @@ class TarScan {
     end_ = offset + PaddedToBlocks(length);
     all_.names += name;
     all_.members.push_back({.offset = offset, .length = length, .name_end = all_.names.size()});
-    return IsLabelMember(name) ? AddLabel(offset, length, name) : Status();
+    return AddContent(offset, length, name);
   }
 
   Error NotStored(uint64_t offset, std::string_view name, bool is_link) const {
@@ -197,21 +192,68 @@ class TarScan {
                    "WebDataset");
   }
 
-  Status AddLabel(uint64_t offset, uint64_t length, std::string_view name) {
-    std::array<char, 64> text{};
-    std::optional<int64_t> label;
-    if (length <= text.size()) {
-      const ssize_t got = library_.data(archive_, text.data(), text.size());
-      if (got < 0) return HeaderError();
-      label = IntegerInText({text.data(), static_cast<size_t>(got)});
+  // Reads the last member, if it is a label or its text was asked for.
+  Status AddContent(uint64_t offset, uint64_t length, std::string_view name) {
+    const std::optional<MemberName> split = SplitMemberName(name);
+    if (!split) return {};
+    const std::string extension = LowerCase(split->extension);
+    const auto found = std::ranges::find(extensions_, extension);
+    const bool is_label = extension == "cls" && length <= kLongestLabel;
+    if (found != extensions_.end()) {
+      TRY(CheckText(offset, length, name, all_.texts[FoundAt(found)]));
     }
-    if (!label) {
-      return ErrorAt(Code::kInvalidArgument, offset,
-                     "the label '" + Printable(name) + "' is not an integer of 64 bits in ASCII",
-                     "Write class numbers into .cls members");
+    text_.clear();
+    if (is_label || found != extensions_.end()) {
+      text_.resize(length);
+      TRY(ReadText());
     }
-    all_.labels.push_back(*label);
+    if (found != extensions_.end()) {
+      TarMembers::Texts& texts = all_.texts[FoundAt(found)];
+      texts.bytes.insert(texts.bytes.end(), text_.begin(), text_.end());
+      texts.ends.push_back(texts.bytes.size());
+    }
+    if (extension == "cls") AddLabel(is_label ? IntegerInText(text_) : std::nullopt);
     return {};
+  }
+
+  size_t FoundAt(std::span<const std::string>::iterator extension) const {
+    return static_cast<size_t>(extension - extensions_.begin());
+  }
+
+  Status CheckText(uint64_t offset, uint64_t length, std::string_view name,
+                   const TarMembers::Texts& texts) const {
+    if (length > kLongestTarText) {
+      return ErrorAt(Code::kInvalidArgument, offset,
+                     "the text '" + Printable(name) + "' has " + std::to_string(length) +
+                         " bytes; a column's texts have at most " + std::to_string(kLongestTarText),
+                     "Leave this column out: the texts of all samples are kept in memory");
+    }
+    if (length > kMostTarTexts - texts.bytes.size()) {
+      return ErrorAt(Code::kResourceExhausted, offset,
+                     "the texts of a column have more than " + std::to_string(kMostTarTexts) +
+                         " bytes in this archive",
+                     "Leave this column out, or divide the archive");
+    }
+    return {};
+  }
+
+  // Fills text_ with the member's data.
+  Status ReadText() {
+    size_t filled = 0;
+    while (filled < text_.size()) {
+      const ssize_t got = library_.data(archive_, text_.data() + filled, text_.size() - filled);
+      if (got < 0) return HeaderError();
+      if (got == 0) break;
+      filled += static_cast<size_t>(got);
+    }
+    text_.resize(filled);
+    return {};
+  }
+
+  // Notes the label of the last member; nullopt: it is no integer.
+  void AddLabel(std::optional<int64_t> label) {
+    if (!label && all_.bad_label == TarMembers::kNone) all_.bad_label = all_.members.size() - 1;
+    all_.labels.push_back(label.value_or(0));
   }
 
   // A file may end where a member does without being complete, and libarchive does not look at what
@@ -242,22 +284,37 @@ class TarScan {
   const Libarchive& library_;
   const InputFile file_;
   const FileStamp stamp_;
+  const std::span<const std::string> extensions_;  // of texts
   archive* archive_ = nullptr;
   uint64_t position_ = 0;  // of the next Read
   uint64_t end_ = 0;       // of the last entry, with its padding
   std::optional<Error> failed_;
   TarMembers all_;
+  std::string text_;  // of the last member
   std::array<uint8_t, 16 << 10> block_{};
 };
 
 }  // namespace
 
-Result<TarMembers> ReadTarMembers(const std::string& path, FileStamp& stamp) {
+std::optional<int64_t> IntegerInText(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t\n\v\f\r";
+  const size_t begin = text.find_first_not_of(kSpaces);
+  if (begin == std::string_view::npos) return std::nullopt;
+  text = text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
+  if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+Result<TarMembers> ReadTarMembers(const std::string& path, FileStamp& stamp,
+                                  std::span<const std::string> extensions) {
   ASSIGN_OR_RETURN(const Libarchive* const library, Libarchive::Load());
   ASSIGN_OR_RETURN(InputFile file, InputFile::Open(path));
   ASSIGN_OR_RETURN(stamp, file.Stamp());
   const PlainLocale plain;
-  return TarScan(*library, std::move(file), stamp).Run();
+  return TarScan(*library, std::move(file), stamp, extensions).Run();
 }
 
 }  // namespace stoker

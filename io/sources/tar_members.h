@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,7 @@
 namespace stoker {
 
 // The regular files in one archive, in its order. An index file has these columns, unchanged
-// (tar_index_file.h).
+// (tar_index_file.h), and one for each extension has its texts (tar_text_file.h).
 struct TarMembers {
   struct Member {
     uint64_t offset = 0;    // of its first byte, in the archive
@@ -22,9 +23,24 @@ struct TarMembers {
     uint64_t name_end = 0;  // in `names`; it begins where the previous one ends
   };
 
+  // What the members with one extension contain, in order.
+  struct Texts {
+    std::vector<char> bytes;
+    std::vector<uint64_t> ends;  // by member, in `bytes`
+
+    std::string_view operator[](size_t text) const {
+      const uint64_t begin = text == 0 ? 0 : ends[text - 1];
+      return {bytes.data() + begin, static_cast<size_t>(ends[text] - begin)};
+    }
+  };
+
+  static constexpr uint64_t kNone = ~uint64_t{0};
+
   std::vector<Member> members;
   std::string names;
   std::vector<int64_t> labels;  // the number in each member that IsLabelMember, in order
+  uint64_t bad_label = kNone;   // the first such member without an integer, whose number is 0 here
+  std::vector<Texts> texts{};   // by the extensions that were asked for
 
   std::string_view NameOf(size_t member) const {
     const uint64_t begin = member == 0 ? 0 : members[member - 1].name_end;
@@ -36,6 +52,8 @@ static_assert(sizeof(TarMembers::Member) == 24);
 
 inline constexpr uint64_t kTarBlock = 512;  // headers and data begin at multiples of it
 inline constexpr size_t kLongestMemberName = 4096;
+inline constexpr uint64_t kLongestTarText = 1 << 20;          // bytes
+inline constexpr uint64_t kMostTarTexts = (1 << 30) - 65536;  // bytes of an archive, by extension
 
 // A member's name as WebDataset takes it apart: "train/0017.seg.png" has the key "train/0017" and
 // the extension "seg.png".
@@ -48,24 +66,33 @@ struct MemberName {
 // "._0017.jpg"), or its name begins as that of a file about the archive, "__name__".
 std::optional<MemberName> SplitMemberName(std::string_view name);
 
-// Whether a member has a sample's label: its extension is "cls", in any case.
-bool IsLabelMember(std::string_view name);
+// Whether a member has this extension, which is in lower case; the member's may be in any case.
+bool HasExtension(std::string_view name, std::string_view extension);
+
+// Whether a member has a sample's label: its extension is "cls".
+inline bool IsLabelMember(std::string_view name) { return HasExtension(name, "cls"); }
 
 // A text with its ASCII letters in lower case, whatever the locale is.
 std::string LowerCase(std::string_view text);
 
-// Reads an archive's headers, and the labels, through libarchive: ustar, GNU and PAX archives, with
-// long names. Data is skipped. Folders in the archive are left out.
+// Reads an archive's headers, the labels, and the texts with these extensions (in lower case),
+// through libarchive: ustar, GNU and PAX archives, with long names. Other data is skipped. Folders
+// in the archive are left out.
 //
 // Errors name the archive and, where it applies, the offset:
 // - DataLoss: it is cut off or damaged, changes while it is read, or has data behind its end marker
 //   (as archives that were joined with `cat`);
-// - InvalidArgument: a link, a sparse file or a device that would be part of a sample, a label that
-//   is no integer of 64 bits, a name longer than kLongestMemberName;
+// - InvalidArgument: a link, a sparse file or a device that would be part of a sample, a name
+//   longer than kLongestMemberName, a text longer than kLongestTarText;
+// - ResourceExhausted: texts of more than kMostTarTexts;
 // - Unimplemented: it is compressed;
 // - Unavailable: libarchive is not installed; those of opening and reading the file.
 //
 // `stamp` is set to the archive's state at that time.
-Result<TarMembers> ReadTarMembers(const std::string& path, FileStamp& stamp);
+Result<TarMembers> ReadTarMembers(const std::string& path, FileStamp& stamp,
+                                  std::span<const std::string> extensions = {});
+
+// The integer in a label's text: decimal digits with an optional sign, and spaces around them.
+std::optional<int64_t> IntegerInText(std::string_view text);
 
 }  // namespace stoker

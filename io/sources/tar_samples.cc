@@ -1,13 +1,15 @@
 #include "io/sources/tar_samples.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <limits>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
 #include "core/try.h"
 #include "core/utf8.h"
-#include "io/sources/tar.h"
 
 namespace stoker {
 
@@ -29,17 +31,37 @@ Error MixedLabels(const std::string& path, uint64_t offset, std::string_view key
                          (labelled ? "a label (.cls), and " : "no label (.cls), and ") + other +
                          (labelled ? " has none" : " has one"),
                      "Give all samples a label or none, and put the members of a sample side by "
-                     "side");
+                     "side; or leave the labels out (label=None)");
+}
+
+// An extension in lower case, without the dot that it may begin with. nullopt for an empty one, or
+// one with a slash, a NUL, a space or a semicolon.
+std::optional<std::string> ParseExtension(std::string_view text) {
+  if (text.starts_with('.')) text.remove_prefix(1);
+  if (text.empty() || text.find_first_of(std::string_view("/ ;\0", 4)) != std::string_view::npos) {
+    return std::nullopt;
+  }
+  return LowerCase(text);
 }
 
 // Groups one shard's members.
 class Grouping {
  public:
-  Grouping(const TarMembers& all, const std::vector<std::string>& extensions,
-           const std::string& path, uint32_t shard)
-      : all_(all), extensions_(extensions), path_(path), shard_(shard) {}
+  Grouping(const TarMembers& all, const TarGrouping& grouping, const std::string& path,
+           uint32_t shard)
+      : all_(all),
+        extensions_(grouping.images),
+        columns_(grouping.columns),
+        labels_(grouping.labels),
+        path_(path),
+        shard_(shard),
+        next_text_(columns_.size()),
+        texts_(columns_.size()) {
+    made_.columns.resize(columns_.size());
+  }
 
   Result<TarSamples> Run() {
+    if (labels_ && all_.bad_label != TarMembers::kNone) return BadLabel();
     for (size_t i = 0; i < all_.members.size(); ++i) {
       const std::optional<MemberName> name = SplitMemberName(all_.NameOf(i));
       if (name) TRY(Add(i, *name));
@@ -48,6 +70,7 @@ class Grouping {
     made_.images.shrink_to_fit();
     made_.keys.ShrinkToFit();
     made_.labels.shrink_to_fit();
+    for (auto& rows : made_.columns) rows.shrink_to_fit();
     return std::move(made_);
   }
 
@@ -59,7 +82,10 @@ class Grouping {
       key_ = name.key;
     }
     std::string extension = LowerCase(name.extension);
-    if (extension == "cls") label_ = all_.labels[next_label_++];
+    if (extension == "cls" && labels_) label_ = all_.labels[next_label_++];
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      if (extension == columns_[c]) texts_[c] = {member, next_text_[c]++};
+    }
     const auto place =
         static_cast<size_t>(std::ranges::find(extensions_, extension) - extensions_.begin());
     if (place < image_place_) {
@@ -90,8 +116,18 @@ class Grouping {
     image_.reset();
     label_.reset();
     image_place_ = extensions_.size();
+    std::ranges::fill(texts_, std::nullopt);
     seen_.clear();
     return {};
+  }
+
+  Error BadLabel() const {
+    return SampleError(
+        path_, all_.members[all_.bad_label].offset,
+        "the label '" + Printable(all_.NameOf(all_.bad_label)) +
+            "' is not an integer of 64 bits in ASCII",
+        "Write class numbers into .cls members; or leave the labels out "
+        "(label=None) and take their text as a column (columns={\"class\": \".cls\"})");
   }
 
   Status CheckLabel(uint64_t offset) {
@@ -117,21 +153,51 @@ class Grouping {
         {.offset = image.offset, .length = static_cast<uint32_t>(image.length), .shard = shard_});
     made_.keys.Add(key_);
     if (label_) made_.labels.push_back(*label_);
+    for (size_t c = 0; c < columns_.size(); ++c) TRY(AddText(c));
     return {};
   }
 
+  Status AddText(size_t column) {
+    const std::string& extension = columns_[column];
+    if (!texts_[column]) {
+      return SampleError(path_, all_.members[*first_].offset,
+                         "the sample '" + Printable(key_) + "' has no member with the extension '" +
+                             Printable(extension) + "', which a column is made of",
+                         "Give each sample one, and put the members of a sample side by side; or "
+                         "leave this column out");
+    }
+    const std::string_view text = all_.texts[column][texts_[column]->number];
+    if (IsTextExtension(extension) && !IsUtf8(text)) {
+      const size_t member = texts_[column]->member;
+      return SampleError(path_, all_.members[member].offset,
+                         "the text '" + Printable(all_.NameOf(member)) + "' is not UTF-8",
+                         "Write it as UTF-8; members with other extensions (.bin) are bytes");
+    }
+    made_.columns[column].push_back(text);
+    return {};
+  }
+
+  // A member whose text is in all_.texts, and its number there.
+  struct Text {
+    size_t member = 0, number = 0;
+  };
+
   const TarMembers& all_;
   const std::vector<std::string>& extensions_;
+  const std::vector<std::string>& columns_;
+  const bool labels_;
   const std::string& path_;
   const uint32_t shard_;
-  size_t next_label_ = 0;  // in all_.labels
+  size_t next_label_ = 0;          // in all_.labels
+  std::vector<size_t> next_text_;  // in all_.texts, by column
 
   // The sample that members are added to.
   std::optional<size_t> first_, image_;  // members; no first one: there is no sample yet
   size_t image_place_ = extensions_.size();
   std::string_view key_;
   std::optional<int64_t> label_;
-  std::unordered_set<std::string> seen_;  // its extensions
+  std::vector<std::optional<Text>> texts_;  // by column
+  std::unordered_set<std::string> seen_;    // its extensions
 
   TarSamples made_;
 };
@@ -139,30 +205,75 @@ class Grouping {
 }  // namespace
 
 uint64_t TarSamples::memory_bytes() const {
-  return images.capacity() * sizeof(Image) + keys.memory_bytes() +
-         labels.capacity() * sizeof(int64_t) + skipped.memory_bytes() + example.capacity();
+  uint64_t bytes = images.capacity() * sizeof(Image) + keys.memory_bytes() +
+                   labels.capacity() * sizeof(int64_t) + skipped.memory_bytes() +
+                   example.capacity();
+  for (const auto& rows : columns) bytes += rows.capacity() * sizeof(std::string_view);
+  for (const auto& text : texts) bytes += text.capacity();
+  return bytes;
 }
 
 Result<std::vector<std::string>> ParseImageExtensions(std::string_view list) {
   std::vector<std::string> extensions;
   for (;;) {
     const size_t end = list.find(';');
-    std::string_view one = list.substr(0, end);
-    if (one.starts_with('.')) one.remove_prefix(1);
-    if (one.empty() || one.find_first_of(std::string_view("/ \0", 3)) != std::string_view::npos) {
+    std::optional<std::string> one = ParseExtension(list.substr(0, end));
+    if (!one) {
       return Error{.code = Code::kInvalidArgument,
                    .cause = "tar: image must be a list of extensions, as \"jpg;png\"",
                    .advice = "The default is \"" + std::string(kTarImages) + "\""};
     }
-    extensions.push_back(LowerCase(one));
+    extensions.push_back(*std::move(one));
     if (end == std::string_view::npos) return extensions;
     list.remove_prefix(end + 1);
   }
 }
 
-Result<TarSamples> GroupMembers(const TarMembers& all, const std::vector<std::string>& extensions,
+Result<TarGrouping> ParseGrouping(const TarOptions& options) {
+  const auto refused = [](std::string cause, std::string advice = "") {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "tar: " + std::move(cause),
+                 .advice = std::move(advice)};
+  };
+  TarGrouping grouping;
+  ASSIGN_OR_RETURN(grouping.images, ParseImageExtensions(options.image));
+  grouping.labels = !options.label.empty();
+  if (grouping.labels && ParseExtension(options.label) != kTarLabel) {
+    return refused("label is '" + Printable(options.label) +
+                       "'; labels are in .cls members, or there are none",
+                   "Take the text of other members as a column");
+  }
+  std::set<std::string_view> names = {"image", "label"};
+  for (const auto& [name, given] : options.columns) {
+    if (name.empty() || !names.insert(name).second) {
+      return refused("columns has the name '" + Printable(name) +
+                     "', which is empty, or another column's");
+    }
+    std::optional<std::string> extension = ParseExtension(given);
+    if (!extension) {
+      return refused("the column '" + Printable(name) + "' must have one extension, as \".txt\"");
+    }
+    if (std::ranges::find(grouping.columns, *extension) != grouping.columns.end()) {
+      return refused("two columns have the extension '" + Printable(*extension) + "'");
+    }
+    grouping.columns.push_back(*std::move(extension));
+  }
+  return grouping;
+}
+
+bool IsTextExtension(std::string_view extension) {
+  constexpr std::array<std::string_view, 11> kTexts = {
+      "txt", "text", "transcript", "json", "cls", "cls2", "class", "count", "index", "inx", "id"};
+  const size_t dot = extension.rfind('.');
+  const auto last = dot == std::string_view::npos ? extension : extension.substr(dot + 1);
+  return std::ranges::find(kTexts, last) != kTexts.end();
+}
+
+Result<TarSamples> GroupMembers(TarMembers all, const TarGrouping& grouping,
                                 const std::string& path, uint32_t shard) {
-  return Grouping(all, extensions, path, shard).Run();
+  ASSIGN_OR_RETURN(TarSamples made, Grouping(all, grouping, path, shard).Run());
+  for (TarMembers::Texts& texts : all.texts) made.texts.push_back(std::move(texts.bytes));
+  return made;
 }
 
 Status AppendSamples(TarSamples& all, TarSamples&& more, const std::vector<std::string>& paths) {
@@ -179,6 +290,11 @@ Status AppendSamples(TarSamples& all, TarSamples&& more, const std::vector<std::
   all.images.insert(all.images.end(), more.images.begin(), more.images.end());
   for (size_t i = 0; i < more.keys.size(); ++i) all.keys.Add(more.keys[i]);
   all.labels.insert(all.labels.end(), more.labels.begin(), more.labels.end());
+  all.columns.resize(more.columns.size());
+  for (size_t c = 0; c < more.columns.size(); ++c) {
+    all.columns[c].insert(all.columns[c].end(), more.columns[c].begin(), more.columns[c].end());
+  }
+  std::ranges::move(more.texts, std::back_inserter(all.texts));
   all.skipped.Add(more.skipped);
   more = {};
   return {};

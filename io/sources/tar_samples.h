@@ -11,12 +11,20 @@
 #include "core/result.h"
 #include "io/sources/path_table.h"
 #include "io/sources/source.h"
+#include "io/sources/tar.h"
 #include "io/sources/tar_members.h"
 
 namespace stoker {
 
+// How samples are made of members. Extensions are in lower case.
+struct TarGrouping {
+  std::vector<std::string> images;     // extensions of images, the preferred one first
+  bool labels = true;                  // whether .cls members are labels
+  std::vector<std::string> columns{};  // extensions of the members' texts, as in TarMembers::texts
+};
+
 // The samples of one shard, or of several in their order. They take 24 bytes each and those of
-// their key, and 8 for a label.
+// their key, 8 for a label, and 16 and its text for a column.
 struct TarSamples {
   struct Image {
     uint64_t offset = 0;  // in its shard
@@ -26,8 +34,10 @@ struct TarSamples {
 
   std::vector<Image> images;
   PathTable keys;
-  std::vector<int64_t> labels;  // empty: samples have none
-  SkippedFiles skipped;         // samples without an image
+  std::vector<int64_t> labels;                         // empty: samples have none
+  std::vector<std::vector<std::string_view>> columns;  // rows, by column; views of `texts`
+  std::vector<std::vector<char>> texts;                // of the shards
+  SkippedFiles skipped;                                // samples without an image
 
   // Whether samples have labels, and one of them that shows it; nullopt: there is none yet.
   std::optional<bool> labelled;
@@ -44,13 +54,23 @@ static_assert(sizeof(TarSamples::Image) == 16);
 // InvalidArgument for an empty one, or one with a slash, a NUL or a space.
 Result<std::vector<std::string>> ParseImageExtensions(std::string_view list);
 
+// Checks all but the number of threads. The grouping's columns are the options', in their order.
+// InvalidArgument for extensions and names that cannot be.
+Result<TarGrouping> ParseGrouping(const TarOptions& options);
+
+// Whether members with this extension, in lower case, are text in UTF-8: those that WebDataset
+// decodes as text or as numbers.
+bool IsTextExtension(std::string_view extension);
+
 // Groups a shard's members as WebDataset does: neighbours with the same key are one sample, and
-// extensions count in lower case. The image is the member with the first of `extensions` that the
-// sample has; a sample with none of them is skipped and counted.
+// extensions count in lower case. The image is the member with the first of the images' extensions
+// that the sample has; a sample with none of them is skipped and counted. Precondition: `all` has
+// the texts of the grouping's columns.
 //
-// InvalidArgument names the shard, the offset and the key: an extension that a sample has twice, a
-// sample with a label (.cls) beside one without, an image of 4 GiB or more.
-Result<TarSamples> GroupMembers(const TarMembers& all, const std::vector<std::string>& extensions,
+// InvalidArgument names the shard, the offset and the key or member: an extension that a sample has
+// twice, a label that is no integer, a sample with a label (.cls) beside one without, a sample
+// without a column's member, a text that is not UTF-8, an image of 4 GiB or more.
+Result<TarSamples> GroupMembers(TarMembers all, const TarGrouping& grouping,
                                 const std::string& path, uint32_t shard);
 
 // Appends a later shard's samples. InvalidArgument, with the shard and the key, if those of one

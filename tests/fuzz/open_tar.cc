@@ -4,27 +4,38 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/utf8.h"
 #include "io/sources/shard_pattern.h"
 #include "io/sources/tar.h"
 #include "io/sources/tar_index_file.h"
 #include "io/sources/tar_members.h"
 #include "io/sources/tar_samples.h"
+#include "io/sources/tar_text_file.h"
 #include "tests/fuzz/fuzzed_rows.h"
 
 namespace stoker::testing {
 namespace {
 
+const std::array<std::string, 1> kTexts = {"txt"};  // of a column
+
 void LookThroughMembers(const TarMembers& all, const FileStamp& stamp, const std::string& path) {
   const std::optional<TarMembers> again = UnpackTarIndex(PackTarIndex(all, stamp), stamp);
   Require(again && again->names == all.names && again->labels == all.labels,
           "an index gives members back");
-  const Result<TarSamples> samples =
-      GroupMembers(all, ParseImageExtensions(kTarImages).value(), path, 0);
+  TarOptions options;
+  if (!all.texts.empty()) {
+    const std::optional<TarMembers::Texts> texts =
+        UnpackTarTexts(PackTarTexts(all.texts[0], stamp), stamp, all, kTexts[0]);
+    Require(texts && texts->bytes == all.texts[0].bytes, "an index gives texts back");
+    options = {.label = "", .columns = {{"text", kTexts[0]}}};
+  }
+  const Result<TarSamples> samples = GroupMembers(all, ParseGrouping(options).value(), path, 0);
   if (!samples.ok()) {
     Require(samples.error().file == path && samples.error().offset.has_value(),
             "errors name archive and offset");
@@ -37,6 +48,20 @@ void LookThroughMembers(const TarMembers& all, const FileStamp& stamp, const std
   Require(samples->keys.size() == samples->images.size(), "a key of each image");
   Require(samples->labels.empty() || samples->labels.size() == samples->images.size(),
           "a label of each image, or none");
+  for (const auto& rows : samples->columns) {
+    Require(rows.size() == samples->images.size(), "a text of each image");
+    for (const std::string_view text : rows) Require(IsUtf8(text), "text is UTF-8");
+  }
+}
+
+// An index file of the texts of two members, whatever it says.
+void LookThroughTexts(std::span<const uint8_t> bytes) {
+  constexpr FileStamp kStamp{.bytes = 1 << 20, .modified_ns = 1};
+  std::vector<uint8_t> file(bytes.begin(), bytes.end());
+  (void)SignTarTexts(file, kStamp);
+  const TarMembers all{{{512, 3, 5}, {2048, 0, 10}, {4096, 7, 15}}, "1.jpg1.txt2.txt", {}};
+  const auto texts = UnpackTarTexts(file, kStamp, all, kTexts[0]);
+  if (texts) Require((*texts)[0].empty() && (*texts)[1].size() == 7, "texts have their lengths");
 }
 
 }  // namespace
@@ -44,6 +69,7 @@ void LookThroughMembers(const TarMembers& all, const FileStamp& stamp, const std
 void OpenFuzzedTar(std::span<const uint8_t> bytes) {
   constexpr std::string_view kMagic = "STKTARIX";
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.starts_with("STKTARTX")) return LookThroughTexts(bytes);
   if (text.starts_with(kMagic)) {
     constexpr FileStamp kStamp{.bytes = 1 << 20, .modified_ns = 1};
     std::vector<uint8_t> file(bytes.begin(), bytes.end());
@@ -58,7 +84,7 @@ void OpenFuzzedTar(std::span<const uint8_t> bytes) {
                                                static_cast<ssize_t>(bytes.size()),
           "the input is put into a file");
   FileStamp stamp;
-  const Result<TarMembers> members = ReadTarMembers(path, stamp);
+  const Result<TarMembers> members = ReadTarMembers(path, stamp, kTexts);
   if (members.ok()) {
     LookThroughMembers(*members, stamp, path);
   } else {

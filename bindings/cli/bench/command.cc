@@ -29,6 +29,7 @@ struct BenchArguments {
   std::string directory;
   RecipeArguments recipe;
   std::string crop_index = "auto";
+  std::vector<std::string> source_options;
   LoaderOptions loader;  // some of its options have flags
   int64_t epochs = 1;
   bool shuffle = false;
@@ -149,7 +150,7 @@ BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
 Result<BenchOptions> OptionsOf(const BenchArguments& given) {
   ASSIGN_OR_RETURN(Recipe recipe, RecipeOf(given.recipe));
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
-                   OpenSamples(given.directory, given.crop_index));
+                   OpenSamples(given.directory, given.crop_index, given.source_options));
   ASSIGN_OR_RETURN(std::optional<DeviceBench> device, DeviceOf(given));
   BenchOptions options = OptionsOf(given, std::move(recipe), std::move(source));
   options.device = std::move(device);
@@ -235,6 +236,7 @@ void AddDataOptions(CLI::App& command, BenchArguments& given) {
           "auto: DIR's own index if it has one (see\n`stoker index`); off; or the path of an index")
       ->type_name("auto|off|FILE")
       ->capture_default_str();
+  AddSourceOptions(command, given.source_options);
   AddNumber(command, "--epochs", given.epochs, {1, 1'000'000'000},
             "number of passes over the photographs");
   CLI::Option* shuffle =

@@ -21,6 +21,7 @@ namespace {
 
 struct ExplainArguments {
   std::string directory;
+  std::vector<std::string> source_options;
   RecipeArguments recipe;
   int64_t images = 500;
   int64_t rounds = 3;
@@ -45,7 +46,8 @@ Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (
 I/O); 130 interrupted.)";
 
 Result<PlanCost> Measure(const ExplainArguments& given, const Plan& plan) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source, OpenSamples(given.directory));
+  ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
+                   OpenSamples(given.directory, "auto", given.source_options));
   ProgressBar bar;
   const InterruptGuard interrupt;
   Result<PlanCost> cost =
@@ -88,6 +90,7 @@ void AddExplain(CLI::App& app, Command& chosen) {
           "nothing is measured")
       ->check([](const std::string& folder) { return folder.empty() ? "DIR is empty" : ""; })
       ->type_name("");
+  AddSourceOptions(*command, given->source_options);
   AddRecipeOptions(*command, given->recipe);
   AddNumber(*command, "--images", given->images, {1, 1'000'000},
             "largest number of images to measure with");

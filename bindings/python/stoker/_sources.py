@@ -352,7 +352,7 @@ class Tar(Source):
         native: _stoker.Source,
         spec: dict[str, Any],
         text: str,
-        arguments: tuple[dict[str, bytes], str | None],
+        arguments: tuple[dict[str, bytes], dict[str, str]],
     ) -> None:
         super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
         self._arguments = arguments
@@ -370,15 +370,26 @@ class Tar(Source):
         return _tar, self._arguments
 
 
-def tar(shards: str | os.PathLike[Any] | Iterable[Any], *, image: str | None = None, threads: int = 0) -> Tar:
+def tar(
+    shards: str | os.PathLike[Any] | Iterable[Any],
+    *,
+    image: str | None = None,
+    label: str | None = ".cls",
+    columns: Mapping[str, str] | None = None,
+    threads: int = 0,
+) -> Tar:
     """Samples in tar archives (shards), as WebDataset writes them.
 
         source = stoker.tar("shards/{000..127}.tar")
 
     Members that are neighbours in an archive and have the same name to its first dot are a sample:
     `train/17.jpg` is its image, and `train/17.cls` its label, a class number (int64). Either all samples have
-    a label or none has one. Other members (.json, .txt) are ignored. Samples without an image are skipped,
-    with a `SkippedFilesWarning`, and counted in `skipped`.
+    a label or none has one. Other members are columns, if they are asked for. Samples without an image are
+    skipped, with a `SkippedFilesWarning`, and counted in `skipped`.
+
+        source = stoker.tar("shards/*.tar", label=None, columns={"caption": ".txt", "meta": ".json"})
+        for batch in stoker.Loader(source, [stoker.Resize((224, 224))], batch_size=64):
+            images, captions = batch["image"], batch["caption"]  # a list of 64 str
 
     Nothing is read from front to back: any sample of any archive may be the next one of a shuffled epoch,
     and epochs, ranks and states are exact, as of a folder of the same samples. For that, each archive is
@@ -393,12 +404,22 @@ def tar(shards: str | os.PathLike[Any] | Iterable[Any], *, image: str | None = N
             takes the meaning from the character behind it.
         image: extensions of images, the preferred one first; None: "jpg;jpeg;png;webp". An extension is all
             behind the first dot: `image="left.png"` takes `17.left.png` of `17.left.png` and `17.right.png`.
+        label: ".cls"; None: samples have no labels, whatever their .cls members are.
+        columns: extensions by name. The contents of each sample's member with the extension are a column of
+            the batch, behind the labels: a list of str, from UTF-8, for those that WebDataset decodes as text
+            or number (.txt .text .transcript .json .cls .cls2 .class .count .index .inx .id), and of bytes
+            for others. JSON is text: `json.loads(batch["meta"][0])`. All samples must have it. The contents,
+            at most 1 MiB each, are read with the index and kept in memory, 16 bytes and the text a sample:
+            captions of 100 bytes take 1.2 GB for ten million samples. At most half of the memory that is
+            available is used.
         threads: for indexing archives, 0 to 256; 0: the cores allotted.
 
     Raises:
         NotFoundError: no such archive (a FileNotFoundError).
-        InvalidArgumentError: no image in any archive, labels for some samples only or that are no integers,
-            two members with the same name, a link in place of a file, a wrong pattern (a ValueError).
+        InvalidArgumentError: no image in any archive, labels or columns of some samples only, labels that
+            are no integers, text that is not UTF-8, two members with the same name, a link in place of a
+            file, a wrong pattern (a ValueError).
+        ResourceExhaustedError: the columns take too much memory (a MemoryError).
         DataLossError: an archive is cut off or damaged; `file` and `offset` say where.
         UnimplementedError: an archive is compressed; a URL, or a command, in place of a path.
         PermissionDeniedError: an archive, or a folder to search, may not be read (a PermissionError).
@@ -407,22 +428,50 @@ def tar(shards: str | os.PathLike[Any] | Iterable[Any], *, image: str | None = N
     given = _shards(shards)
     if image is not None and not isinstance(image, str):
         raise TypeError(f'image must be extensions as "jpg;png", not {image!r:.80}')
-    threads = _checks.integer("threads", threads, 0, 256)
-    return _tar(given, image, threads, stacklevel=3)
-
-
-def _tar(shards: dict[str, bytes], image: str | None, threads: int = 0, stacklevel: int = 2) -> Tar:
+    if label is not None and not isinstance(label, str):
+        raise TypeError(f'label must be ".cls", or None, not {label!r:.80}')
+    if label == "":
+        raise InvalidArgumentError('label is empty; give ".cls", or None for no labels')
     chosen = {} if image is None else {"image": image}
+    chosen |= {} if label == ".cls" else {"label": label or ""}
+    chosen |= _tar_columns(columns) if columns else {}
+    threads = _checks.integer("threads", threads, 0, 256)
+    return _tar(given, chosen, threads, stacklevel=3)
+
+
+def _tar_columns(columns: Any) -> dict[str, str]:
+    if not isinstance(columns, Mapping):
+        raise TypeError(f'columns must be extensions by name, as {{"caption": ".txt"}}, not {columns!r:.80}')
+    for name, extension in columns.items():
+        if not isinstance(name, str) or not isinstance(extension, str):
+            raise TypeError(f"columns must be extensions by name, not {extension!r:.80} by {name!r:.80}")
+        if "\n" in name or "\0" in name or not _checks.is_unicode(name):
+            raise InvalidArgumentError(f"columns has the name {name!r:.80}, which is not one line of Unicode")
+        if not extension or set(extension) & set(" /;\n\0") or not _checks.is_unicode(extension):
+            raise InvalidArgumentError(
+                f'columns[{name!r}] must be an extension as ".txt", not {extension!r:.80}'
+            )
+    return {"columns": "\n".join(f"{name} {extension}" for name, extension in columns.items())}
+
+
+def _tar(shards: dict[str, bytes], chosen: dict[str, str], threads: int = 0, stacklevel: int = 2) -> Tar:
     given = {**shards, **{name: os.fsencode(value) for name, value in chosen.items()}}
     native = _stoker.open_source("tar", given, threads)
     if native.skipped:
         warnings.warn(native.skipped_warning, SkippedFilesWarning, stacklevel=stacklevel)
     shown = os.fsdecode(shards["shards"])
     text = f"{shown if len(shown) < 200 else shown[:200] + '…'!r}"
-    text += "".join(f", {name}={value!r}" for name, value in chosen.items())
+    text += "".join(f", {name}={_shown(name, value)!r}" for name, value in chosen.items())
     # A spec is UTF-8. Where a path is not, only other processes cannot find the archives.
     paths = {name: value.decode("utf-8", "replace") for name, value in shards.items()}
-    return Tar(native, {"kind": "tar", **paths, **chosen}, f"stoker.tar({text})", (shards, image))
+    return Tar(native, {"kind": "tar", **paths, **chosen}, f"stoker.tar({text})", (shards, chosen))
+
+
+def _shown(name: str, value: str) -> Any:
+    """An argument of `tar`, as it was given."""
+    if name == "columns":
+        return dict(line.rsplit(" ", 1) for line in value.split("\n"))
+    return value or None
 
 
 class TFRecord(Source):

@@ -50,6 +50,11 @@ TEST(TarIndexFile, RefusesMembersThatCannotBe) {
   EXPECT_FALSE(accepts({{512, 1, 5}}, "a.cls")) << "no label";
   EXPECT_FALSE(accepts({{512, 1, 1}}, "a", {1})) << "a label of nothing";
   EXPECT_FALSE(accepts({{512, ~uint64_t{0}, 1}}, "a")) << "overflow";
+  TarMembers all{{{512, 1, 1}, {1536, 1, 6}}, "aa.cls", {0}, 1};
+  EXPECT_EQ(UnpackTarIndex(PackTarIndex(all, stamp), stamp)->bad_label, 1U);
+  for (all.bad_label = 0; all.bad_label < 5; all.bad_label += 2) {
+    EXPECT_FALSE(UnpackTarIndex(PackTarIndex(all, stamp), stamp)) << "no label, or no member";
+  }
 }
 
 }  // namespace
