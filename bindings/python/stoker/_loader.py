@@ -206,6 +206,7 @@ class Loader:
         *,
         sample_ids: bool = False,
         paths: bool = False,
+        names: bool = False,
     ) -> tf.data.Dataset:
         """The same batches as a `tf.data.Dataset`; see `stoker.tensorflow.as_tf_dataset`.
 
@@ -213,6 +214,7 @@ class Loader:
             epoch: pins that epoch; None: each iteration takes the next one.
             op: "native", "fallback", or "auto".
             sample_ids, paths: adds each row's sample id and file to the elements.
+            names: makes elements dictionaries by the columns' names.
 
         Raises:
             ImportError: TensorFlow is not installed.
@@ -227,7 +229,7 @@ class Loader:
                 name=error.name,
             ) from None
 
-        return stf.as_tf_dataset(self, epoch=epoch, op=op, sample_ids=sample_ids, paths=paths)
+        return stf.as_tf_dataset(self, epoch=epoch, op=op, sample_ids=sample_ids, paths=paths, names=names)
 
     def to_device(self, device: str, *, buffers: int = 4) -> DeviceLoader:
         """The same batches as `Tensor`s, which PyTorch, JAX, CuPy and NumPy take without a copy (DLPack).

@@ -23,6 +23,7 @@ def as_tf_dataset(
     *,
     sample_ids: bool = False,
     paths: bool = False,
+    names: bool = False,
 ) -> tf.data.Dataset:
     """The loader's batches as a `tf.data.Dataset`, without a copy.
 
@@ -46,9 +47,19 @@ def as_tf_dataset(
         sample_ids: adds a tensor, (rows,) int64: the source's sample in each row.
         paths: adds a last tensor, (rows,) of strings: the file of each row. Keras takes a third tensor for
             weights, so `map` such elements to what `fit` and `predict` expect.
+        names: makes elements dictionaries by the columns' names, {"image": …, "label": …}, also where there
+            is one column. Sample ids are "sample_id", and paths "path". `fit` takes (inputs, labels), where
+            inputs may be a dictionary by the names of the model's inputs:
+
+                def divided(batch):
+                    label = batch.pop("label")
+                    return batch, label
+
+                model.fit(loader.as_tf_dataset(names=True).map(divided))
 
     Raises:
-        ValueError, TypeError: wrong arguments; paths of a source without files.
+        ValueError, TypeError: wrong arguments; paths of a source without files; a column that has the name
+            of the requested ids or paths.
         PluginError: op="native", and it cannot be built.
         FailedPreconditionError: `load_state_dict` was given a state in the middle of an epoch, and no
             iteration over the loader has used it. Also raised when the dataset is iterated.
@@ -64,7 +75,18 @@ def as_tf_dataset(
     }
     if paths and not loader.source._has_files:
         raise InvalidArgumentError(f"paths=True: {loader.source!r} is in memory and has no files")
+    keys = _elements.names(loader, **extras) if _checks.boolean("names", names) else None
     _keep_with_graph(loader)
+    dataset = _of_tuples(loader, epoch, kind, ops, extras)
+    if keys is None:
+        return dataset
+    named = dataset.map(_named(keys))
+    return _Dataset(named._variant_tensor, named.element_spec, loader, epoch, made_of=named)
+
+
+def _of_tuples(
+    loader: Loader, epoch: Optional[int], kind: str, ops: Any, extras: dict[str, bool]
+) -> _Dataset:
     spec = _elements.element_spec(loader, **extras)
     if kind == "fallback":
         return _Dataset(_fallback.variant(ops, loader, epoch, spec, extras), spec, loader, epoch)
@@ -82,6 +104,20 @@ def as_tf_dataset(
     return _Dataset(variant, spec, loader, epoch)
 
 
+def _named(names: tuple[str, ...]) -> Any:
+    """A function that makes a dictionary of a batch's columns.
+
+    An op cannot give dictionaries: TensorFlow sorts their keys, so that tensors would change places. The
+    function has no operations; tf.data passes the tensors on and does not run it.
+    """
+
+    @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
+    def named(*columns: tf.Tensor) -> dict[str, tf.Tensor]:
+        return dict(zip(names, columns))
+
+    return named
+
+
 def _keep_with_graph(loader: Loader) -> None:
     """Keeps the loader for a function that is being traced, whose graph runs after this call.
 
@@ -96,12 +132,23 @@ def _keep_with_graph(loader: Loader) -> None:
 
 
 class _Dataset(tf.data.Dataset):  # type: ignore[misc]
-    """The dataset over an op's handle. Keeps the loader, because arrays cannot be opened by their spec."""
+    """The dataset over an op's handle, or over that of a dataset which it is `made_of`, and keeps.
 
-    def __init__(self, variant: tf.Tensor, spec: Any, loader: Loader, epoch: Optional[int]) -> None:
+    Keeps the loader, because arrays cannot be opened by their spec.
+    """
+
+    def __init__(
+        self,
+        variant: tf.Tensor,
+        spec: Any,
+        loader: Loader,
+        epoch: Optional[int],
+        made_of: Optional[tf.data.Dataset] = None,
+    ) -> None:
         self._spec = spec
         self._loader = loader
         self._epoch = epoch
+        self._made_of = made_of
         super().__init__(variant)
 
     def __iter__(self) -> Any:
@@ -114,7 +161,7 @@ class _Dataset(tf.data.Dataset):  # type: ignore[misc]
         return f"<stoker dataset of {self._loader!r}{epoch}, element_spec={self._spec}>"
 
     def _inputs(self) -> list[tf.data.Dataset]:
-        return []
+        return [] if self._made_of is None else [self._made_of]
 
     @property
     def element_spec(self) -> Any:
