@@ -38,6 +38,8 @@ struct [[nodiscard]] Error {
   // The bytes of working memory that were requested in addition to those held and did not fit; the
   // call may succeed once other memory has been released. 0: another cause.
   uint64_t wanted_bytes = 0;
+  // Of kDataLoss: bytes are missing at the end, and what is there may be sound.
+  bool truncated = false;
 
   Error&& WithFile(std::string path) &&;
 

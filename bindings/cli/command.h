@@ -19,6 +19,7 @@ using Command = std::function<Result<int>()>;
 void AddBench(CLI::App& app, Command& chosen);
 void AddSynth(CLI::App& app, Command& chosen);
 void AddInspect(CLI::App& app, Command& chosen);
+void AddVerify(CLI::App& app, Command& chosen);
 void AddExplain(CLI::App& app, Command& chosen);
 void AddIndex(CLI::App& app, Command& chosen);
 void AddDoctor(CLI::App& app, Command& chosen);

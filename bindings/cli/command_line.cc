@@ -20,6 +20,7 @@ namespace {
 constexpr const char* kFooter = R"(Try it without data of your own:
   stoker synth photos --count 1000
   stoker inspect photos
+  stoker verify photos
   stoker index photos
   stoker explain photos
   stoker bench photos
@@ -40,7 +41,7 @@ std::vector<std::string> ArgumentsOf(int argc, char** argv) {
 
 Error MissingCommand() {
   return {.code = Code::kInvalidArgument,
-          .cause = "a command is missing: synth, inspect, index, explain, bench or doctor",
+          .cause = "a command is missing: synth, inspect, verify, index, explain, bench or doctor",
           .advice = "`stoker help` explains them"};
 }
 
@@ -63,6 +64,7 @@ int Main(int argc, char** argv) {
   app.footer(kFooter);
   AddSynth(app, chosen);
   AddInspect(app, chosen);
+  AddVerify(app, chosen);
   AddIndex(app, chosen);
   AddExplain(app, chosen);
   AddBench(app, chosen);

@@ -31,7 +31,8 @@ Error EndsEarly(const ReadRequest& request, uint64_t end) {
                                 " bytes wanted from here"
                           : std::string("the bytes wanted from here")),
           .file = request.path,
-          .offset = request.offset};
+          .offset = request.offset,
+          .truncated = true};
 }
 
 Error ReadFailed(const ReadRequest& request, int error_number, uint64_t offset) {

@@ -87,7 +87,8 @@ def test_help_teaches():
         (["--help"], ["synth", "inspect", "index", "bench", "Exit codes"]),
         (["bench", "--help"], ["--transform", "--reader", "Examples", "batch latency", "Exit codes"]),
         (["synth", "--help"], ["--count", "--seed", "Examples"]),
-        (["inspect", "--help"], ["--json", "--decode", "Examples"]),
+        (["inspect", "--help"], ["--json", "--list-broken", "Examples"]),
+        (["verify", "--help"], ["--json", "--good", "Examples"]),
         (["index", "--help"], ["--json", "--out", "Examples", "Exit codes"]),
     ):
         done = run(*arguments)
@@ -132,7 +133,7 @@ def test_synth_is_repeatable(made, tmp_path):
 
 
 def test_inspect_counts(made):
-    done = run("inspect", made, "--json", "--decode")
+    done = run("inspect", made, "--json")
     assert done.returncode == 0, done.stderr.decode()
     assert done.stderr == b""
     report = json.loads(done.stdout)
@@ -141,7 +142,7 @@ def test_inspect_counts(made):
         ("class00", 20), ("class01", 20), ("class02", 20),
     ]  # fmt: skip
     assert report["total_bytes"] == sum(p.stat().st_size for p in made.rglob("*.jpg"))
-    assert report["decoded"] is True and report["broken"] == 0
+    assert report["broken"] == 0
     text = run("inspect", made)
     assert text.returncode == 0 and b"60" in text.stdout
 
@@ -199,39 +200,57 @@ def test_the_folders_own_index(dataset, photograph):
 def test_inspect_names_broken_files(dataset, photograph):
     folder, add = dataset
     text = add("text.jpg", b"no photograph")
-    cut = add("cut.jpg", photograph[: len(photograph) * 3 // 4])
+    add("cut.jpg", photograph[: len(photograph) * 3 // 4])
     headers = run("inspect", folder, "--json")
     assert headers.returncode == 1 and headers.stderr == b""
     assert [b["file"] for b in json.loads(headers.stdout)["broken_files"]] == [str(text)]
-    pixels = run("inspect", folder, "--json", "--decode")
-    assert pixels.returncode == 1
-    assert [b["file"] for b in json.loads(pixels.stdout)["broken_files"]] == [str(cut), str(text)]
-    one = json.loads(run("inspect", folder, "--json", "--decode", "--list-broken", 1).stdout)
-    assert one["broken"] == 2 and len(one["broken_files"]) == 1
+    none = json.loads(run("inspect", folder, "--json", "--list-broken", 0).stdout)
+    assert none["broken"] == 1 and none["broken_files"] == []
     assert str(text) in run("inspect", folder).stdout.decode()
+
+
+def test_verify_names_bad_samples(dataset, photograph, tmp_path):
+    folder, add = dataset
+    assert run("verify", folder).returncode == 0
+    text = add("text.jpg", b"no photograph")
+    cut = add("cut.jpg", photograph[: len(photograph) * 3 // 4])
+    listed = tmp_path / "good.jsonl"
+    done = run("verify", folder, "--json", "--good", listed)
+    assert done.returncode == 1 and done.stderr == b""
+    report = json.loads(done.stdout)
+    assert [(b["path"], b["class"]) for b in report["bad"]] == [
+        (str(cut), "truncated"),
+        (str(text), "undecodable"),
+    ]
+    assert report["bad"][0]["offset"] == len(photograph) * 3 // 4 and "truncated" in report["bad"][0]["cause"]
+    assert len(listed.read_text().splitlines()) == report["checked"] - 2
+    assert run("verify", listed).returncode == 0
+    assert str(text) in run("verify", folder).stdout.decode()
+    assert str(text) not in run("verify", folder, "--list-bad", 1).stdout.decode()
+    missing = run("verify", listed, "--good", tmp_path / "no" / "x.jsonl")
+    assert missing.returncode == 3 and b"x.jsonl" in missing.stderr
 
 
 def test_lost_end_markers_are_counted(dataset, photograph):
     folder, add = dataset
     add("lost.jpg", photograph[:-2] + bytes(100))
-    done = run("inspect", folder, "--json", "--decode")
+    done = run("verify", folder, "--json")
     report = json.loads(done.stdout)
-    assert done.returncode == 0 and report["no_end_marker"] == 1 and report["broken"] == 0
+    assert done.returncode == 0 and report["no_end_marker"] == 1 and report["bad"] == []
     assert bench(folder, *SMALL)["decoded"]["no_end_marker"] == 1
     assert b"; 1 without an end-of-image marker" in run("bench", folder, *SMALL).stdout
 
 
-def test_inspect_decode_fails_for_other_formats(dataset):
+def test_other_formats_are_bad_samples(dataset):
     """A loader refuses them."""
     folder, add = dataset
-    assert run("inspect", folder, "--decode").returncode == 0
     add("avif.jpg", b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf" + bytes(100))
     headers = run("inspect", folder, "--json")
     assert headers.returncode == 0 and json.loads(headers.stdout)["undecodable"] == 1
-    pixels = run("inspect", folder, "--json", "--decode")
+    assert json.loads(headers.stdout)["formats"]["AVIF"] == 1
+    pixels = run("verify", folder, "--json")
     assert pixels.returncode == 1 and pixels.stderr == b""
-    report = json.loads(pixels.stdout)
-    assert report["formats"]["AVIF"] == report["undecodable"] == 1 and report["broken"] == 0
+    assert [bad["class"] for bad in json.loads(pixels.stdout)["bad"]] == ["unsupported"]
 
 
 def test_json_has_every_member(made):

@@ -162,14 +162,15 @@ def test_explain(case, command):
     assert run(command, "explain", folder, *flags(enough)).returncode == 0
 
 
-def test_inspect(case, command):
+def test_verify(case, command):
     folder, too_low, enough, advice = case
     advice = advice.replace("max_pixels", "--max-pixels").replace("max_scans", "--max-scans")
-    done = run(command, "inspect", folder, "--decode", *flags(too_low))
+    done = run(command, "verify", folder, *flags(too_low))
     assert done.returncode == 1 and advice in done.stdout
-    done = run(command, "inspect", folder, "--decode", "--json", *flags(too_low))
-    assert json.loads(done.stdout)["broken_files"][0]["advice"].endswith(advice.rstrip("."))
-    assert run(command, "inspect", folder, "--decode", *flags(enough)).returncode == 0
+    done = run(command, "verify", folder, "--json", *flags(too_low))
+    (bad,) = json.loads(done.stdout)["bad"]
+    assert bad["advice"].endswith(advice.rstrip(".")) and bad["class"] == "over the limits"
+    assert run(command, "verify", folder, *flags(enough)).returncode == 0
 
 
 def test_bad_options_of_the_command(command, made):

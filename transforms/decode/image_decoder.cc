@@ -11,7 +11,11 @@ ImageDecoder::ImageDecoder(const DecodeLimits& limits, MemoryBudget* budget)
 Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes) {
   format_ = ImageFormat::kUnknown;
   if (bytes.empty()) {
-    return Error{Code::kDataLoss, "the file is empty", {}, 0, "Remove or re-create the file"};
+    return Error{.code = Code::kDataLoss,
+                 .cause = "the file is empty",
+                 .offset = 0,
+                 .advice = "Remove or re-create the file",
+                 .truncated = true};
   }
   format_ = SniffFormat(bytes);
   switch (format_) {

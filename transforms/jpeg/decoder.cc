@@ -71,12 +71,13 @@ bool EndsInZeros(std::span<const uint8_t> bytes) {
 Status CheckRoom(std::span<const uint8_t> bytes, const JpegHeader& header) {
   const uint64_t left = bytes.size() - header.scan_offset;
   if (left * 8 < header.min_scan_bits) {
-    return Error{Code::kDataLoss,
-                 "damaged JPEG: " + std::to_string(left) + " bytes cannot hold an image of " +
-                     SizeText(header.info.size) + " pixels",
-                 {},
-                 bytes.size(),
-                 kRecreate};
+    return Error{.code = Code::kDataLoss,
+                 .cause = "damaged JPEG: " + std::to_string(left) +
+                          " bytes cannot hold an image of " + SizeText(header.info.size) +
+                          " pixels",
+                 .offset = bytes.size(),
+                 .advice = kRecreate,
+                 .truncated = true};
   }
   return {};
 }
@@ -173,7 +174,7 @@ Status JpegDecoder::State::CheckEnd() {
   padded = why == Fallback::kNone && EndsInZeros(bytes) && CheckRoom(bytes, header).ok() &&
            fast.EndsInPadding(bytes, frame);
   if (padded) return {};
-  return Error{Code::kDataLoss, kTruncatedJpeg, {}, bytes.size(), kRecreate};
+  return TruncatedJpeg(bytes.size());
 }
 
 Result<ImageInfo> JpegDecoder::Open(std::span<const uint8_t> bytes) {

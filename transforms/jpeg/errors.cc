@@ -23,6 +23,14 @@ Error Unsupported(const std::string& cause, uint64_t offset) {
 
 }  // namespace
 
+Error TruncatedJpeg(uint64_t offset) {
+  return Error{.code = Code::kDataLoss,
+               .cause = "truncated JPEG: no end-of-image marker",
+               .offset = offset,
+               .advice = kRecreate,
+               .truncated = true};
+}
+
 bool IsDamage(int message_code) {
   switch (message_code) {
     case JWRN_ARITH_BAD_CODE:
@@ -42,7 +50,7 @@ Error JpegError(int message_code, const char* text, uint64_t offset) {
     case JERR_INPUT_EMPTY:
     case JERR_INPUT_EOF:
     case JWRN_JPEG_EOF:
-      return Error{Code::kDataLoss, kTruncatedJpeg, {}, offset, kRecreate};
+      return TruncatedJpeg(offset);
     case JWRN_ARITH_BAD_CODE:
       return Damage("invalid arithmetic code", offset);
     case JWRN_HIT_MARKER:

@@ -7,8 +7,8 @@
 
 namespace stoker {
 
-// The cause of every error about a truncated file.
-inline constexpr char kTruncatedJpeg[] = "truncated JPEG: no end-of-image marker";
+// The error of a file without its end.
+Error TruncatedJpeg(uint64_t offset);
 
 // Whether a warning of libjpeg (a JWRN_ code of jerror.h) means that pixels are wrong. The other
 // warnings (extra bytes before a marker, an unknown version, …) occur in good photographs and are

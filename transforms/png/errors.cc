@@ -14,7 +14,11 @@ Error Damaged(const std::string& cause, uint64_t offset) {
 }
 
 Error Truncated(const std::string& cause, uint64_t offset) {
-  return Error{Code::kDataLoss, "truncated PNG: " + cause, {}, offset, kRecreate};
+  return Error{.code = Code::kDataLoss,
+               .cause = "truncated PNG: " + cause,
+               .offset = offset,
+               .advice = kRecreate,
+               .truncated = true};
 }
 
 Error LibraryError(int code, uint64_t offset) {

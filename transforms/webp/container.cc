@@ -95,8 +95,11 @@ Error Damaged(const char* cause, uint64_t offset) {
 }
 
 Error Truncated(uint64_t offset) {
-  return Error{
-      Code::kDataLoss, "truncated WebP: it ends before its pixels do", {}, offset, kRecreate};
+  return Error{.code = Code::kDataLoss,
+               .cause = "truncated WebP: it ends before its pixels do",
+               .offset = offset,
+               .advice = kRecreate,
+               .truncated = true};
 }
 
 namespace {

@@ -23,8 +23,6 @@ namespace {
 
 struct InspectArguments {
   std::string directory;
-  bool decode = false;
-  LimitArguments limits;
   int64_t list_broken = 100;
   int64_t threads = 0;
   bool json = false;
@@ -34,27 +32,21 @@ constexpr const char* kInspectFooter =
     R"(Reads the header of every file, and reports how many there are, their classes, formats, chroma
 formats and sizes, and which are broken. A file is broken if it cannot be opened, is empty or not an
 image, or is a JPEG, PNG or WebP whose header cannot be read. Files that are truncated or damaged
-after the header are found only with --decode, which decodes each one whole. Without it they count as
-sound; whether a loader refuses them depends on the crop.
+after the header are found by `stoker verify`, which decodes each one whole.
 
 Examples:
   stoker inspect photos
-  stoker inspect photos --decode && echo every photograph is sound
-  stoker inspect photos --decode --json | jq -r '.broken_files[].file'
+  stoker inspect photos --json | jq -r '.broken_files[].file'
 
-Exit codes: 0 no file is broken, and with --decode stoker decodes the format of every file; 1 otherwise,
-or the folder is missing or has no image; 2 a bad option; 3 the system (permission, memory, I/O);
-130 interrupted.)";
+Exit codes: 0 no file is broken; 1 one is, or the folder is missing or has no image; 2 a bad option;
+3 the system (permission, memory, I/O); 130 interrupted.)";
 
 Result<DatasetReport> Look(const InspectArguments& given) {
   const int threads = static_cast<int>(given.threads);
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
                    ImageFolder(given.directory, {.threads = threads}));
   WarnOfSplits(given.directory, source->classes());
-  InspectOptions options{.threads = threads,
-                         .decode = given.decode,
-                         .list_broken = static_cast<size_t>(given.list_broken)};
-  SetLimits(given.limits, options.limits);
+  InspectOptions options{.threads = threads, .list_broken = static_cast<size_t>(given.list_broken)};
   ProgressBar bar;
   const InterruptGuard interrupt;
   return Inspect(*source, options, [&](uint64_t done, uint64_t total) {
@@ -69,8 +61,7 @@ Result<int> RunInspectCommand(const InspectArguments& given) {
   std::string text = given.json ? InspectJson(report) : InspectText(report);
   if (!text.ends_with('\n')) text += '\n';
   TRY(Print(text));
-  const uint64_t refused = report.broken + (given.decode ? report.undecodable : 0);
-  return refused == 0 ? kExitOk : kExitData;
+  return report.broken == 0 ? kExitOk : kExitData;
 }
 
 }  // namespace
@@ -84,8 +75,6 @@ void AddInspect(CLI::App& app, Command& chosen) {
                    "folder of photographs, with a subfolder for each class")
       ->type_name("")
       ->required();
-  command->add_flag("--decode", given->decode, "decode every image, instead of its header only");
-  AddLimits(*command, given->limits);
   AddNumber(*command, "--list-broken", given->list_broken, {0, 1'000'000'000},
             "number of broken files to name");
   AddNumber(*command, "--threads", given->threads, {0, 256},

@@ -29,7 +29,6 @@ struct Counts {
   std::map<std::string, uint64_t> extensions, formats, chroma;
   std::map<int, uint64_t> orientations;
   uint64_t progressive = 0, arithmetic = 0, restart_markers = 0, undecodable = 0, broken = 0;
-  uint64_t no_end_marker = 0;
   std::vector<Broken> listed;
   std::vector<uint64_t> bytes;
   std::vector<float> width, height, megapixels, bits_per_pixel;
@@ -73,7 +72,6 @@ void Count(uint64_t id, const std::string& path, FileFacts facts, size_t list_br
   }
   if (facts.header) Count(*facts.header, counts);
   if (facts.size) Count(*facts.size, *facts.bytes, counts);
-  counts.no_end_marker += facts.no_end_marker;
   if (!facts.error) {
     counts.undecodable += !facts.size;
     return;
@@ -102,7 +100,6 @@ void Merge(Counts from, Counts& to) {
   to.arithmetic += from.arithmetic;
   to.restart_markers += from.restart_markers;
   to.undecodable += from.undecodable;
-  to.no_end_marker += from.no_end_marker;
   to.broken += from.broken;
   Append(to.listed, std::move(from.listed));
   Append(to.bytes, std::move(from.bytes));
@@ -142,7 +139,7 @@ class Inspection {
   // The body of each thread.
   void Run() {
     Counts counts;
-    FileInspector inspector(options_.decode, options_.limits);
+    FileInspector inspector;
     std::string path;
     while (!cancelled_) {
       const uint64_t first = next_.fetch_add(kFilesAtATime);
@@ -203,7 +200,6 @@ void FillReport(Counts& counts, size_t list_broken, DatasetReport& report) {
   report.megapixels = DistributionOf(counts.megapixels);
   report.bits_per_pixel = DistributionOf(counts.bits_per_pixel);
   report.undecodable = counts.undecodable;
-  report.no_end_marker = counts.no_end_marker;
   report.broken = counts.broken;
   std::sort(counts.listed.begin(), counts.listed.end(),
             [](const Broken& a, const Broken& b) { return a.id < b.id; });
@@ -229,7 +225,6 @@ Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& 
   report.list_bytes = source.memory_bytes();
   report.classes = CountClasses(source);
   report.skipped = source.Skipped();
-  report.decoded = options.decode;
   FillReport(inspection.all(), options.list_broken, report);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;

@@ -1,4 +1,4 @@
-// Examines a dataset and finds broken files, for `stoker inspect`.
+// Examines a dataset by the headers of its files, for `stoker inspect`.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,12 @@
 
 #include "core/result.h"
 #include "io/sources/source.h"
-#include "transforms/decode/image_info.h"
 
 namespace stoker {
 
 struct InspectOptions {
   int threads = 0;           // 0: the cores allotted
-  bool decode = false;       // decode every image completely; otherwise read only headers
   size_t list_broken = 100;  // how many broken files the report names
-  DecodeLimits limits{};     // a file beyond them is broken
 };
 
 // The distribution of one number over the files. All zero if no file has it.
@@ -54,13 +51,10 @@ struct DatasetReport {
   uint64_t arithmetic = 0;
   uint64_t restart_markers = 0;  // files with each feature
 
-  uint64_t no_end_marker = 0;  // with `decode`: only the end-of-image marker is missing; not broken
-
   // Over all files that stoker decodes whose header could be read:
   Distribution width, height, megapixels;  // as stored
   Distribution bits_per_pixel;             // of the whole file
 
-  bool decoded = false;  // as InspectOptions::decode
   uint64_t broken = 0;
   std::vector<Error> broken_files;  // the first of them in the source's order; each has its file
   double seconds = 0;
@@ -70,9 +64,8 @@ struct DatasetReport {
 using InspectProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
 // Opens every file of `source` once. A file counts as broken if it cannot be opened, is empty or
-// not an image, or is a JPEG, PNG or WebP whose header (with `decode`: whose pixels) cannot be
-// read. Damage and truncation after the header are found by `decode` only; files of other formats
-// are never decoded. (The header of an animated WebP can be read, its pixels cannot.)
+// not an image, or is a JPEG, PNG or WebP whose header cannot be read. Damage and truncation after
+// the header are found by Verify (bindings/cli/verify/verify.h).
 //
 // A broken file does not make Inspect fail; InvalidArgument and Cancelled do. The report does not
 // depend on the number of threads, except for `seconds`.

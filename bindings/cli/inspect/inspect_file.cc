@@ -9,11 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/cli/working_memory.h"
-#include "core/buffer.h"
-#include "core/memory_budget.h"
 #include "core/try.h"
-#include "transforms/decode/image_decoder.h"
 #include "transforms/png/chunks.h"
 #include "transforms/webp/container.h"
 
@@ -76,60 +72,20 @@ class OpenFile {
   size_t filled_ = 0;
 };
 
-// Decodes into a few rows, over and over.
-class DiscardRows final : public RowSink {
- public:
-  explicit DiscardRows(MemoryBudget& budget) : rows_(budget) {}
-
-  Status Begin(const DecodedRegion& region) override {
-    region_ = region;
-    stride_ = static_cast<size_t>(region.covered.width) *
-                  static_cast<size_t>(BytesPerPixel(region.layout)) +
-              kBufferPadding;
-    return rows_.Grow(stride_ * kRows * static_cast<size_t>(PlanesOf(region.layout)));
-  }
-  MutableImageView Reserve(int rows) override {
-    MutableImageView view;
-    view.layout = region_.layout;
-    view.size = {region_.covered.width, std::min(rows, kRows)};
-    for (size_t i = 0; i < static_cast<size_t>(PlanesOf(region_.layout)); ++i) {
-      view.plane[i] = rows_.data() + i * kRows * stride_;
-      view.stride[i] = static_cast<ptrdiff_t>(stride_);
-    }
-    return view;
-  }
-  void Commit(int) override {}
-
- private:
-  static constexpr int kRows = 16;
-  DecodedRegion region_;
-  size_t stride_ = 0;
-  GrowingBuffer rows_;
-};
-
 }  // namespace
 
 struct FileInspector::State {
-  State(bool decode_all, const DecodeLimits& limits)
-      : decode(decode_all), budget(WorkingMemory(limits)), decoder(limits, &budget) {}
-
   Status Look(OpenFile& file, FileFacts& facts);
   Status ReadHeader(OpenFile& file, FileFacts& facts);
-  Status Decode(const OpenFile& file, uint64_t size, FileFacts& facts);
 
-  const bool decode;
   std::vector<uint8_t> window;
-  MemoryBudget budget;
-  GrowingBuffer bytes{budget};
-  ImageDecoder decoder;
-  DiscardRows discard{budget};
 };
 
 Status FileInspector::State::Look(OpenFile& file, FileFacts& facts) {
   ASSIGN_OR_RETURN(uint64_t size, file.Size());
   facts.bytes = size;
   if (size == 0) return Error{Code::kDataLoss, "empty file"};
-  if (!decode) file.ExpectLittle();
+  file.ExpectLittle();
   ASSIGN_OR_RETURN(std::span<const uint8_t> start, file.At(0, kSniffBytes));
   facts.format = SniffFormat(start);
   if (*facts.format == ImageFormat::kUnknown) {
@@ -139,8 +95,7 @@ Status FileInspector::State::Look(OpenFile& file, FileFacts& facts) {
                  .offset = 0,
                  .advice = ConvertAdvice(*facts.format)};
   }
-  TRY(ReadHeader(file, facts));
-  return decode && facts.size ? Decode(file, size, facts) : Status();
+  return ReadHeader(file, facts);
 }
 
 // Does nothing for a format that stoker does not decode.
@@ -164,18 +119,7 @@ Status FileInspector::State::ReadHeader(OpenFile& file, FileFacts& facts) {
   return {};
 }
 
-Status FileInspector::State::Decode(const OpenFile& file, uint64_t size, FileFacts& facts) {
-  TRY(bytes.Grow(size));
-  ASSIGN_OR_RETURN(size_t got, file.Fill(0, bytes.data(), size));
-  ASSIGN_OR_RETURN(ImageInfo info, decoder.Open({bytes.data(), got}));
-  const uint64_t before = decoder.paths().no_end_marker;
-  Status decoded = decoder.Decode({0, 0, info.size.width, info.size.height}, discard);
-  facts.no_end_marker = decoded.ok() && decoder.paths().no_end_marker != before;
-  return decoded;
-}
-
-FileInspector::FileInspector(bool decode, const DecodeLimits& limits)
-    : state_(std::make_unique<State>(decode, limits)) {}
+FileInspector::FileInspector() : state_(std::make_unique<State>()) {}
 FileInspector::~FileInspector() = default;
 
 FileFacts FileInspector::Look(const std::string& path) {

@@ -20,14 +20,13 @@ struct FileFacts {
   std::optional<ImageFormat> format;      // nullopt: nothing could be read
   std::optional<ImageSize> size;          // as stored; of JPEG, PNG and WebP
   std::optional<JpegDescription> header;  // of a JPEG
-  bool no_end_marker = false;  // of a decoded JPEG: only the end-of-image marker is missing
   std::optional<Error> error;
 };
 
-// Keeps buffers and a decoder for the next file. One thread at a time.
+// Keeps a buffer for the next file. One thread at a time.
 class FileInspector {
  public:
-  FileInspector(bool decode, const DecodeLimits& limits);
+  FileInspector();
   ~FileInspector();
 
   FileFacts Look(const std::string& path);

@@ -80,10 +80,10 @@ void AppendTable(std::string& text, const DatasetReport& report) {
 }
 
 void AppendBroken(std::string& text, const DatasetReport& report) {
-  const char* seen = report.decoded ? "every image was decoded"
-                                    : "only headers were read; --decode finds damage after them";
-  fmt::format_to(std::back_inserter(text), "\nbroken: {} of {} ({})\n", report.broken,
-                 report.samples, seen);
+  fmt::format_to(std::back_inserter(text),
+                 "\nbroken: {} of {} (only headers were read; `stoker verify` finds damage after "
+                 "them)\n",
+                 report.broken, report.samples);
   for (const Error& error : report.broken_files) text += "  " + Printable(error.ToString()) + "\n";
   if (report.broken > report.broken_files.size()) {
     fmt::format_to(std::back_inserter(text), "  and {} more\n",
@@ -133,12 +133,6 @@ std::string InspectText(const DatasetReport& report) {
     line("JPEG chroma", Shares(report.chroma));
     line("JPEG coding", fmt::format("{} progressive, {} arithmetic, {} with restart markers",
                                     report.progressive, report.arithmetic, report.restart_markers));
-    if (report.no_end_marker > 0) {
-      line("no end marker",
-           fmt::format("{} {}", report.no_end_marker,
-                       Plural(report.no_end_marker, "JPEG; its data are complete and it is decoded",
-                              "JPEGs; their data are complete and they are decoded")));
-    }
     const bool upright = report.orientations.size() == 1 && report.orientations.contains(1);
     line("EXIF turn", upright ? "none" : Shares(report.orientations));
   }
@@ -174,12 +168,10 @@ std::string InspectJson(const DatasetReport& report) {
       {"progressive", report.progressive},
       {"arithmetic", report.arithmetic},
       {"restart_markers", report.restart_markers},
-      {"no_end_marker", report.no_end_marker},
       {"width", JsonOf(report.width)},
       {"height", JsonOf(report.height)},
       {"megapixels", JsonOf(report.megapixels)},
       {"bits_per_pixel", JsonOf(report.bits_per_pixel)},
-      {"decoded", report.decoded},
       {"broken", report.broken},
       {"broken_files", std::move(broken)},
       {"seconds", report.seconds}};

@@ -133,9 +133,6 @@ TEST_F(InspectTest, ReadsSizesOfPngAndWebp) {
   EXPECT_EQ(headers.width.max, 90);
   EXPECT_EQ(headers.height.min, 10);
   EXPECT_TRUE(headers.chroma.empty());
-  const DatasetReport decoded = Look({.decode = true});
-  EXPECT_EQ(decoded.broken, 2u);
-  EXPECT_EQ(NamesOf(decoded.broken_files), "cut.png cut.webp ");
 }
 
 // libwebp's one_color_no_palette.webp.
@@ -144,11 +141,9 @@ TEST_F(InspectTest, TheSmallestWebpIsSound) {
                                  'B',  'P', 'V', 'P', '8',  'L',  0x08, 0,   0,   0,
                                  0x2F, 0,   0,   0,   0,    0x88, 0x88, 0x08};
   File("a.webp", std::string(std::begin(bytes), std::end(bytes)));
-  for (const bool decode : {false, true}) {
-    const DatasetReport report = Look({.decode = decode});
-    EXPECT_EQ(report.broken, 0u) << InspectText(report);
-    EXPECT_EQ(report.width.max, 1);
-  }
+  const DatasetReport report = Look();
+  EXPECT_EQ(report.broken, 0u) << InspectText(report);
+  EXPECT_EQ(report.width.max, 1);
 }
 
 // In a sparse file there may be gigabytes of such zeros.
@@ -177,15 +172,9 @@ TEST_F(InspectTest, BrokenFilesAreListedInOrder) {
   EXPECT_EQ(headers.broken_files[1].cause, "empty file");
   EXPECT_EQ(headers.broken_files[2].code, Code::kNotFound);
 
-  const DatasetReport decoded = Look({.decode = true});
-  EXPECT_TRUE(decoded.decoded);
-  EXPECT_EQ(decoded.broken, 5u);
-  EXPECT_EQ(NamesOf(decoded.broken_files),
-            "cut_header.jpg cut_pixels.jpg empty.jpg lost.jpg text.jpg ");
-
-  const DatasetReport two = Look({.decode = true, .list_broken = 2});
-  EXPECT_EQ(two.broken, 5u);
-  EXPECT_EQ(NamesOf(two.broken_files), "cut_header.jpg cut_pixels.jpg ");
+  const DatasetReport two = Look({.list_broken = 2});
+  EXPECT_EQ(two.broken, 4u);
+  EXPECT_EQ(NamesOf(two.broken_files), "cut_header.jpg empty.jpg ");
 }
 
 TEST_F(InspectTest, DoesNotDependOnThreads) {
@@ -217,18 +206,6 @@ TEST_F(InspectTest, FindsHeadersFarIntoTheFile) {
   EXPECT_EQ(report.broken, 0u);
   EXPECT_EQ(report.width.min, 31);
   EXPECT_EQ(report.width.count, 2u);
-}
-
-TEST_F(InspectTest, CountsMissingEndMarkersSeparatelyFromBrokenFiles) {
-  const std::string whole = Photo({.width = 100, .height = 50});
-  File("a/whole.jpg", whole);
-  File("b/lost.jpg", whole.substr(0, whole.size() - 2) + std::string(100, '\0'));
-  EXPECT_EQ(Look().no_end_marker, 0u) << "only headers are read";
-  const DatasetReport report = Look({.decode = true});
-  EXPECT_EQ(report.broken, 0u) << InspectText(report);
-  EXPECT_EQ(report.no_end_marker, 1u);
-  EXPECT_EQ(nlohmann::json::parse(InspectJson(report))["no_end_marker"], 1);
-  EXPECT_THAT(InspectText(report), HasSubstr("1 JPEG; its data are complete and it is decoded"));
 }
 
 // A server may send an HTML page that contains SVG in place of a photograph.
@@ -297,7 +274,7 @@ TEST_F(InspectTest, TextHasEveryFigure) {
   EXPECT_THAT(text, HasSubstr("1 progressive, 0 arithmetic, 1 with restart markers"));
   EXPECT_THAT(
       text,
-      HasSubstr("broken: 4 of 10 (only headers were read; --decode finds damage after them)"));
+      HasSubstr("broken: 4 of 10 (only headers were read; `stoker verify` finds damage after "));
   EXPECT_THAT(text, HasSubstr("cut_header.jpg at byte 89"));
   EXPECT_THAT(text, HasSubstr("and 2 more"));
 }
@@ -344,7 +321,7 @@ TEST_F(InspectTest, FindsNoDamageInRealPhotographs) {
     fs::create_directories(root_ / photos[i].parent_path().filename());
     fs::copy_file(photos[i], root_ / photos[i].parent_path().filename() / name);
   }
-  const DatasetReport report = Look({.decode = true});
+  const DatasetReport report = Look();
   EXPECT_EQ(report.broken, 0u) << InspectText(report);
   EXPECT_EQ(report.width.count, photos.size());
 }

@@ -1,0 +1,26 @@
+// SampleFault: why a sample cannot be used, in the few classes that a user treats differently.
+#pragma once
+
+#include <cstdint>
+
+#include "core/result.h"
+
+namespace stoker {
+
+enum class SampleFault : uint8_t {
+  kVanished,     // its file is not there any more
+  kUnreadable,   // the system refuses to read it: permission, I/O; or it is no file
+  kTruncated,    // bytes are missing at its end
+  kUndecodable,  // its bytes are damaged, or no image
+  kOverLimits,   // it takes more pixels, scans or memory than is allowed
+  kUnsupported,  // a format, or a kind of one, that stoker does not decode
+};
+inline constexpr int kSampleFaults = 6;
+
+// Of an error of reading or decoding a sample.
+SampleFault FaultOf(const Error& error);
+
+// "vanished", "unreadable", "truncated", "undecodable", "over the limits", "unsupported".
+const char* NameOf(SampleFault fault);
+
+}  // namespace stoker
