@@ -24,6 +24,7 @@ def test_train_and_evaluate(tmp_path, options):
     (tmp_path / "val").symlink_to(tmp_path / "train")
     folder = pathlib.Path(os.environ["TORCHVISION_REFERENCES"]) / "classification"
     small = ["--model", "shufflenet_v2_x0_5", "--device", "cpu", "--batch-size", "8", "--epochs", "2"]
+    small += ["--output-dir", tmp_path / "out"]
     sizes = ["--train-crop-size", "64", "--val-crop-size", "64", "--val-resize-size", "72"]
     command = [sys.executable, SHIM, folder, "--data-path", tmp_path, *small, *sizes, *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
