@@ -1,11 +1,14 @@
 #include "bindings/python/iterator.h"
 
+#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <chrono>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bindings/python/arrays.h"
 #include "bindings/python/errors.h"
@@ -24,6 +27,21 @@ void Warn(const std::string& text) {
   const py::object category = py::module_::import("stoker._errors").attr("MemoryWarning");
   // Stack level 2 is the caller of the iterator's __next__.
   if (PyErr_WarnEx(category.ptr(), text.c_str(), 2) != 0) throw py::error_already_set();
+}
+
+std::vector<int64_t> SignedIds(std::span<const uint64_t> ids) { return {ids.begin(), ids.end()}; }
+
+py::list PathsOf(const SampleSource& source, std::span<const uint64_t> ids) {
+  py::list paths(ids.size());
+  std::string path;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    source.PathOf(source.RangeOf(ids[i]).file, path);
+    PyObject* const text =
+        PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size()));
+    if (text == nullptr) throw py::error_already_set();
+    PyList_SET_ITEM(paths.ptr(), static_cast<Py_ssize_t>(i), text);
+  }
+  return paths;
 }
 
 // Marks this thread as the owner during its lifetime.
@@ -67,7 +85,7 @@ IteratorHandle::~IteratorHandle() {
   Release(loader_);
 }
 
-std::optional<py::tuple> IteratorHandle::Next() {
+std::optional<py::tuple> IteratorHandle::Next(bool with_ids, bool with_paths) {
   if (const std::optional<std::string> warning = loader_->TakeWarning()) Warn(*warning);
   Result<Taken> taken = Taken();
   {
@@ -86,7 +104,7 @@ std::optional<py::tuple> IteratorHandle::Next() {
   const std::span<const uint64_t> ids =
       device != nullptr ? device->sample_ids() : host.sample_ids();
   sample_ids_.assign(ids.begin(), ids.end());
-  py::tuple all(columns_);
+  py::tuple all(columns_ + (with_ids ? 1 : 0) + (with_paths ? 1 : 0));
   const SampleSource& source = *loader_->options().source;
   for (size_t c = 0; c < columns_; ++c) {
     if (IsString(loader_->columns()[c].dtype)) {
@@ -97,6 +115,8 @@ std::optional<py::tuple> IteratorHandle::Next() {
       all[c] = as_ == As::kArrays ? ArrayOf(host, c) : py::cast(Tensor(host, c));
     }
   }
+  if (with_ids) all[columns_] = py::array_t<int64_t>(ids.size(), SignedIds(ids).data());
+  if (with_paths) all[all.size() - 1] = PathsOf(source, ids);
   return all;
 }
 
@@ -161,7 +181,7 @@ auto IteratorHandle::WithExclusiveUse(const Use& use) -> decltype(use(Interrupt(
 void AddIterator(py::module_& module) {
   py::class_<Position, std::shared_ptr<Position>>(module, "Position").def("get", &Position::Get);
   py::class_<IteratorHandle>(module, "Iterator")
-      .def("next", &IteratorHandle::Next)
+      .def("next", &IteratorHandle::Next, py::arg("ids") = false, py::arg("paths") = false)
       .def("seek", &IteratorHandle::Seek, py::arg("epoch"), py::arg("index"))
       .def_property_readonly("position", &IteratorHandle::position)
       .def_property_readonly("sample_ids", &IteratorHandle::sample_ids);

@@ -47,8 +47,8 @@ class IteratorHandle {
   ~IteratorHandle();
 
   // Returns a tuple of columns; none at the end. The batch is released when Python has released all
-  // of them.
-  std::optional<pybind11::tuple> Next();
+  // of them. `ids`, `paths`: appends its sample ids, an array of int64, and a list of its files.
+  std::optional<pybind11::tuple> Next(bool ids, bool paths);
   void Seek(uint64_t epoch, uint64_t index);
 
   const std::shared_ptr<Position>& position() const { return position_; }

@@ -23,7 +23,8 @@ class DeviceLoader:
     Same samples, order, values, epochs and state as the loader's own: an iteration over either takes the
     next epoch of both, and `state_dict` is where the latest iteration over any of them is.
 
-    Batches have the loader's columns: (images, labels), images alone, or further ones. Tensors are the
+    Batches have the loader's columns: (images, labels), images alone, or further ones; strings, sample ids
+    and paths are on the host. Tensors are the
     program's for as long as it keeps them, or what was made of them, also after the loader has gone.
     On the CPU keeping labels keeps no images. On a device (and "host") labels lie with their images: who
     keeps labels keeps the batch, one of `buffers`; copy labels that are to be kept.
@@ -37,6 +38,7 @@ class DeviceLoader:
         _checks.integer("buffers", buffers, 2, 64)
         self._loader = loader
         self._batch_type = loader._batch_type
+        self._extras = loader._extras
         self._closed = False
         self._native = _stoker.DeviceLoader(loader._native, device, buffers)
 

@@ -44,6 +44,7 @@ class _Iteration(Generic[Element]):
         self._loader = loader
         self._native = native
         self._type = loader._batch_type
+        self._extras = loader._extras  # whether batches have ids, and paths
 
     def __iter__(self: Self) -> Self:
         return self
@@ -58,7 +59,7 @@ class _Iteration(Generic[Element]):
             CancelledError: the loader was closed.
             FailedPreconditionError: this is a forked process.
         """
-        columns = self._native.next()
+        columns = self._native.next(*self._extras)
         if columns is None:
             raise StopIteration
         return columns[0] if len(columns) == 1 else self._type._make(columns)

@@ -100,6 +100,9 @@ class Loader:
             workers overwrite its source; TensorFlow keeps the array by itself. Loads CUDA's driver. A
             forked child cannot access batches that it inherits.
         runtime: the Runtime to share; None: the default one.
+        sample_ids: adds a column "sample_id", (rows,) int64: the source's sample in each row.
+        paths: adds a last column "path", a list of str: the file of each row, of one in an archive the
+            archive. Samples in memory have none.
 
     Raises:
         ValueError, TypeError: naming the option or the transform, at construction.
@@ -130,6 +133,8 @@ class Loader:
         lent_batches: int | None = None,
         pin_memory: bool = False,
         runtime: Runtime | None = None,
+        sample_ids: bool = False,
+        paths: bool = False,
     ) -> None:
         given = locals()
         if not isinstance(source, Source):
@@ -155,12 +160,24 @@ class Loader:
         self._native = _stoker.Loader(self._key, self._spec, source._native, native)
         # For each array of a batch: its type's name, the shape of a row.
         self._elements = [(name, tuple(shape)) for name, shape in self._native.elements]
-        self._batch_type = batch_type(tuple(self._native.names))
+        self._extras = (_checks.boolean("sample_ids", sample_ids), _checks.boolean("paths", paths))
+        self._batch_type = batch_type(self._names(*self._extras))
         self._batches = self._native.batches_per_epoch
         self._digest = source._digest()  # now: arrays must not change from here on
         self._latest: _stoker.Position | None = None  # of the latest iteration
         self._resume: tuple[int, int] | None = None
         self._closed = False
+
+    def _names(self, sample_ids: bool, paths: bool) -> tuple[str, ...]:
+        """The names of a batch's columns, with those that are requested."""
+        if paths and not self._source._has_files:
+            raise InvalidArgumentError(f"paths=True: {self._source!r} is in memory and has no files")
+        names = [*self._native.names]
+        for name, requested in (("sample_id", sample_ids), ("path", paths)):
+            if requested and name in names:
+                raise InvalidArgumentError(f"{self._source!r} has a column with the name {name!r} already")
+            names += [name] if requested else []
+        return tuple(names)
 
     # --- iterating ---------------------------------------------------------------------------------
 
@@ -204,8 +221,8 @@ class Loader:
         epoch: int | None = None,
         op: str = "auto",
         *,
-        sample_ids: bool = False,
-        paths: bool = False,
+        sample_ids: bool | None = None,
+        paths: bool | None = None,
         names: bool = False,
     ) -> tf.data.Dataset:
         """The same batches as a `tf.data.Dataset`; see `stoker.tensorflow.as_tf_dataset`.
@@ -213,7 +230,7 @@ class Loader:
         Args:
             epoch: pins that epoch; None: each iteration takes the next one.
             op: "native", "fallback", or "auto".
-            sample_ids, paths: adds each row's sample id and file to the elements.
+            sample_ids, paths: adds each row's sample id and file to the elements; None: as the loader does.
             names: makes elements dictionaries by the columns' names.
 
         Raises:

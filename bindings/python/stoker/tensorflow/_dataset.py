@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Optional
 import tensorflow as tf
 
 from stoker import _checks
-from stoker._errors import InvalidArgumentError
 from stoker.tensorflow import _elements, _fallback, _ops
 
 if TYPE_CHECKING:
@@ -21,8 +20,8 @@ def as_tf_dataset(
     epoch: Optional[int] = None,
     op: str = "auto",
     *,
-    sample_ids: bool = False,
-    paths: bool = False,
+    sample_ids: Optional[bool] = None,
+    paths: Optional[bool] = None,
     names: bool = False,
 ) -> tf.data.Dataset:
     """The loader's batches as a `tf.data.Dataset`, without a copy.
@@ -44,9 +43,9 @@ def as_tf_dataset(
             minute, then cached); "fallback": prebuilt ops, a little slower, with a few limits
             (docs/tensorflow.md#the-plugin); "auto": native if it can be built, else the fallback, with a
             `FallbackWarning` that says why. The environment variable STOKER_TF_OP decides for "auto".
-        sample_ids: adds a tensor, (rows,) int64: the source's sample in each row.
-        paths: adds a last tensor, (rows,) of strings: the file of each row. Keras takes a third tensor for
-            weights, so `map` such elements to what `fit` and `predict` expect.
+        sample_ids: adds a tensor, (rows,) int64: the source's sample in each row. None: if the loader does.
+        paths: adds a last tensor, (rows,) of strings: the file of each row. None: likewise. Keras takes a
+            third tensor for weights, so `map` such elements to what `fit` and `predict` expect.
         names: makes elements dictionaries by the columns' names, {"image": …, "label": …}, also where there
             is one column. Sample ids are "sample_id", and paths "path". `fit` takes (inputs, labels), where
             inputs may be a dictionary by the names of the model's inputs:
@@ -70,15 +69,13 @@ def as_tf_dataset(
         loader._refuse_resume()
     kind, ops = _ops.choose(_checks.choice("op", op, _ops.CHOICES))
     extras = {
-        "sample_ids": _checks.boolean("sample_ids", sample_ids),
-        "paths": _checks.boolean("paths", paths),
+        "sample_ids": _checks.boolean("sample_ids", loader._extras[0] if sample_ids is None else sample_ids),
+        "paths": _checks.boolean("paths", loader._extras[1] if paths is None else paths),
     }
-    if paths and not loader.source._has_files:
-        raise InvalidArgumentError(f"paths=True: {loader.source!r} is in memory and has no files")
-    keys = _elements.names(loader, **extras) if _checks.boolean("names", names) else None
+    keys = loader._names(**extras)
     _keep_with_graph(loader)
     dataset = _of_tuples(loader, epoch, kind, ops, extras)
-    if keys is None:
+    if not _checks.boolean("names", names):
         return dataset
     named = dataset.map(_named(keys))
     return _Dataset(named._variant_tensor, named.element_spec, loader, epoch, made_of=named)

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from stoker._errors import InvalidArgumentError
-
 if TYPE_CHECKING:
     from stoker import Loader
 
@@ -24,16 +22,6 @@ def element_spec(loader: Loader, sample_ids: bool = False, paths: bool = False) 
     elements += [(tf.string, ())] if paths else []
     specs = tuple(tf.TensorSpec((rows, *shape), dtype) for dtype, shape in elements)
     return specs if len(specs) > 1 else specs[0]
-
-
-def names(loader: Loader, sample_ids: bool = False, paths: bool = False) -> tuple[str, ...]:
-    """The keys of the same elements, where these are dictionaries."""
-    keys = [*loader._native.names]
-    for key, wanted in (("sample_id", sample_ids), ("path", paths)):
-        if wanted and key in keys:
-            raise InvalidArgumentError(f"{loader.source!r} has a column with the name {key!r} already")
-        keys += [key] if wanted else []
-    return tuple(keys)
 
 
 def _type(dtype: str) -> tf.DType:

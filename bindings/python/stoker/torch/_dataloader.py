@@ -73,6 +73,8 @@ class DataLoader:
         exif_orientation, max_pixels, max_scans, depth, wait_target, weight, lent_batches, runtime: as for
             `stoker.Loader`.
         buffers: as for `stoker.Loader.to_device`: the number of batches to allocate on a GPU.
+        sample_ids, paths: adds the columns "sample_id", (rows,) int64 on the CPU, and "path", a list of str,
+            as `stoker.Loader` does.
         pin_memory: copy batches on the CPU into pinned memory, if there is a GPU, as torch's DataLoader
             does, for programs that copy them to a GPU themselves. device="cuda" costs less.
         others: torch's num_workers, persistent_workers, prefetch_factor, multiprocessing_context, in_order
@@ -109,6 +111,8 @@ class DataLoader:
         buffers: int = 4,
         runtime: Runtime | None = None,
         pin_memory: bool = False,
+        sample_ids: bool = False,
+        paths: bool = False,
         **others: Any,
     ) -> None:
         _options.check(others)
@@ -139,6 +143,8 @@ class DataLoader:
             "weight": weight,
             "lent_batches": lent_batches,
             "runtime": runtime,
+            "sample_ids": sample_ids,
+            "paths": paths,
         }
         self._share = Share(options, rank=rank, world=world, device=device, buffers=buffers)
         pins = _checks.boolean("pin_memory", pin_memory)
