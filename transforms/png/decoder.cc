@@ -53,11 +53,13 @@ struct PngDecoder::State {
       : limits(l), budget(given != nullptr ? *given : unlimited) {}
 
   Status TakeOpened(const Rect& region);
-  Status Decode(const Rect& region, const png::Pixels& convert, RowSink& sink, uint8_t* gathered);
-  Status Reserve(const Rect& region, size_t pixel, RowSink& sink, bool gathers);
-  Status ReadAll(const Rect& region, const png::Pixels& convert, RowSink& sink, uint8_t* gathered);
+  Status Decode(const Rect& region, const png::Pixels& convert, RowSink* sink, uint8_t* to);
+  Status Reserve(const Rect& region, size_t pixel, RowSink* sink);
+  Status ReadAll(const Rect& region, const png::Pixels& convert, RowSink* sink, uint8_t* to);
   Status ReadRows(const Rect& region, const png::Pixels& convert, png::LibSpng& library,
                   RowSink& sink);
+  Status ReadRows(const Rect& region, const png::Pixels& convert, png::LibSpng& library,
+                  uint8_t* to);
   Status GatherPasses(const Rect& region, const png::Pixels& convert, png::LibSpng& library,
                       uint8_t* to);
   Status GatherPass(const Pass& pass, int rows, const Rect& region, const png::Pixels& convert,
@@ -112,16 +114,18 @@ std::span<const uint8_t> PngDecoder::State::Palette() const {
   return bytes.subspan(chunk.begin + kBefore, chunk.end - chunk.begin - kBefore - kBehind);
 }
 
-// Reserves all memory, including the sink's, before the first row.
-Status PngDecoder::State::Reserve(const Rect& region, size_t pixel, RowSink& sink, bool gathers) {
+// Reserves all memory, including the sink's if there is one, before the first row.
+Status PngDecoder::State::Reserve(const Rect& region, size_t pixel, RowSink* sink) {
   const size_t width = header.interlaced ? static_cast<size_t>(region.width) * pixel : 0;
-  const Growth growths[] = {{row, header.RowBytes(header.size.width)},
-                            {part, width},
-                            {pixels, gathers ? width * static_cast<size_t>(region.height) : 0}};
+  const Growth growths[] = {
+      {row, header.RowBytes(header.size.width)},
+      {part, width},
+      {pixels, sink != nullptr ? width * static_cast<size_t>(region.height) : 0}};
   const uint64_t librarys_bytes = png::LibraryBytes(header);
   const uint64_t needed = librarys_bytes + MissingBytes(growths);
-  if (Status begun = sink.Begin({png::Pixels(header, Palette()).layout(), region}); !begun.ok()) {
-    return AndMore(std::move(begun), needed);
+  if (sink != nullptr) {
+    Status begun = sink->Begin({png::Pixels(header, Palette()).layout(), region});
+    if (!begun.ok()) return AndMore(std::move(begun), needed);
   }
   if (librarys.Resize(librarys_bytes) && GrowAll(growths).ok()) return {};
   return NoRoomToDecode("a PNG", header.size, needed);
@@ -140,62 +144,40 @@ Status PngDecoder::State::TakeOpened(const Rect& region) {
 Status PngDecoder::Decode(const Rect& region, RowSink& sink) {
   TRY(state_->TakeOpened(region));
   const png::Pixels convert(state_->header, state_->Palette());
-  return state_->Decode(region, convert, sink, nullptr);
+  return state_->Decode(region, convert, &sink, nullptr);
 }
-
-namespace {
-
-// Rows of any kind of pixel, in memory that has exactly the room for them.
-class RowsInMemory final : public RowSink {
- public:
-  RowsInMemory(uint8_t* rows, size_t stride) : next_(rows), stride_(stride) {}
-  Status Begin(const DecodedRegion& region) override {
-    view_.layout = region.layout;
-    view_.size = {region.covered.width, 1};
-    return {};
-  }
-  MutableImageView Reserve(int /*rows*/) override {
-    view_.plane[0] = next_;
-    return view_;
-  }
-  void Commit(int /*rows*/) override { next_ += stride_; }
-
- private:
-  uint8_t* next_;
-  size_t stride_;
-  MutableImageView view_;
-};
-
-}  // namespace
 
 Status PngDecoder::DecodeUnchanged(const Rect& region, uint8_t* to) {
   TRY(state_->TakeOpened(region));
   const png::Pixels convert(state_->header, state_->Palette(), true);
-  RowsInMemory rows(to, static_cast<size_t>(region.width) * convert.pixel_bytes());
-  return state_->Decode(region, convert, rows, to);
+  return state_->Decode(region, convert, nullptr, to);
 }
 
-// An interlaced image is gathered at `gathered`, or if that is null, in memory of the decoder's,
-// and then pushed into the sink.
-Status PngDecoder::State::Decode(const Rect& region, const png::Pixels& convert, RowSink& sink,
-                                 uint8_t* gathered) {
-  Status status = Reserve(region, convert.pixel_bytes(), sink, gathered == nullptr);
-  if (status.ok()) status = ReadAll(region, convert, sink, gathered);
+// Decodes into the sink or, if that is null, to `to`, which has exactly the room for the pixels and
+// so cannot be a sink's memory. For a sink, an interlaced image is gathered in memory of the
+// decoder's first.
+Status PngDecoder::State::Decode(const Rect& region, const png::Pixels& convert, RowSink* sink,
+                                 uint8_t* to) {
+  Status status = Reserve(region, convert.pixel_bytes(), sink);
+  if (status.ok()) status = ReadAll(region, convert, sink, to);
   (void)librarys.Resize(0);
   if (pixels.capacity() > kKeptBytes) pixels.Free();
   return status;
 }
 
-Status PngDecoder::State::ReadAll(const Rect& region, const png::Pixels& convert, RowSink& sink,
-                                  uint8_t* gathered) {
+Status PngDecoder::State::ReadAll(const Rect& region, const png::Pixels& convert, RowSink* sink,
+                                  uint8_t* to) {
   png::LibSpng library;
   TRY(library.Start(bytes, header, layout));
-  if (!header.interlaced) return ReadRows(region, convert, library, sink);
-  if (gathered != nullptr) return GatherPasses(region, convert, library, gathered);
+  if (sink == nullptr) {
+    return header.interlaced ? GatherPasses(region, convert, library, to)
+                             : ReadRows(region, convert, library, to);
+  }
+  if (!header.interlaced) return ReadRows(region, convert, library, *sink);
   TRY(GatherPasses(region, convert, library, pixels.data()));
   const auto stride =
       static_cast<ptrdiff_t>(static_cast<size_t>(region.width) * convert.pixel_bytes());
-  return PushRegion({convert.layout(), region.size(), {pixels.data()}, {stride}}, region, sink);
+  return PushRegion({convert.layout(), region.size(), {pixels.data()}, {stride}}, region, *sink);
 }
 
 Status PngDecoder::State::ReadRows(const Rect& region, const png::Pixels& convert,
@@ -209,6 +191,18 @@ Status PngDecoder::State::ReadRows(const Rect& region, const png::Pixels& conver
     }
     sink.Commit(room.size.height);
     done += room.size.height;
+  }
+  return {};
+}
+
+Status PngDecoder::State::ReadRows(const Rect& region, const png::Pixels& convert,
+                                   png::LibSpng& library, uint8_t* to) {
+  const size_t stride = static_cast<size_t>(region.width) * convert.pixel_bytes();
+  for (int y = 0; y < region.y + region.height; ++y) {
+    TRY(library.Read(row.data(), row.capacity()));
+    if (y < region.y) continue;
+    convert.Convert(row.data(), region.x, region.width, to);
+    to += stride;
   }
   return {};
 }
