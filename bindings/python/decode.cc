@@ -72,8 +72,8 @@ ArrayRequest ParseRequest(const std::string& spec, int mode) {
 
 class DecodersHandle {
  public:
-  DecodersHandle(int64_t max_pixels, int max_scans)
-      : pool_({max_pixels, max_scans}, DefaultMemory()) {}
+  DecodersHandle(int64_t max_pixels, int max_scans, std::shared_ptr<MemoryBudget> memory)
+      : pool_({max_pixels, max_scans}, std::move(memory)) {}
   ~DecodersHandle() { Release(runtime_); }
   DecodersHandle(const DecodersHandle&) = delete;
   DecodersHandle& operator=(const DecodersHandle&) = delete;
@@ -145,8 +145,12 @@ ArrayRequest RequestOf(const PlanOptions& options) {
 void AddDecode(py::module_& module) {
   py::class_<ArrayRequest>(module, "ArrayRequest")
       .def(py::init(&ParseRequest), py::arg("spec"), py::arg("mode"));
+  py::class_<MemoryBudget, std::shared_ptr<MemoryBudget>>(module, "DecodeMemory").def(py::init([] {
+    return std::make_shared<MemoryBudget>(DefaultMemory());
+  }));
   py::class_<DecodersHandle>(module, "Decoders")
-      .def(py::init<int64_t, int>(), py::arg("max_pixels"), py::arg("max_scans"))
+      .def(py::init<int64_t, int, std::shared_ptr<MemoryBudget>>(), py::arg("max_pixels"),
+           py::arg("max_scans"), py::arg("memory"))
       .def("one", &DecodersHandle::One, py::arg("image"), py::arg("is_path"), py::arg("request"),
            py::arg("region"))
       .def("all", &DecodersHandle::All, py::arg("images"), py::arg("request"), py::arg("region"),

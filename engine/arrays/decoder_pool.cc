@@ -31,7 +31,7 @@ Error InFile(Error error, const EncodedInput& input) {
 class DecoderPool::Worker {
  public:
   explicit Worker(DecoderPool& pool)
-      : memory_(MemoryBudget::kNoLimit, pool.budget_),
+      : memory_(MemoryBudget::kNoLimit, *pool.budget_),
         lane_{Lane(pool.limits_, memory_, pool.arrays_),
               Lane(pool.limits_, memory_, pool.arrays_)} {}
 
@@ -254,8 +254,8 @@ void DecoderPool::Worker::End(Work& work, Lane& lane, Status status) {
   if (!status.ok()) work.Fail(image, std::move(status).error());
 }
 
-DecoderPool::DecoderPool(const DecodeLimits& limits, uint64_t memory_budget)
-    : limits_(limits), budget_(memory_budget) {}
+DecoderPool::DecoderPool(const DecodeLimits& limits, std::shared_ptr<MemoryBudget> budget)
+    : limits_(limits), budget_(std::move(budget)) {}
 DecoderPool::~DecoderPool() = default;
 
 Result<DecodedArray> DecoderPool::Decode(const EncodedInput& input, const ArrayRequest& request) {

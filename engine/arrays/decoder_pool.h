@@ -36,11 +36,13 @@ struct DecodedArray {
 // Thread-safe. Works in a forked child, unless another thread of the parent was in a call.
 class DecoderPool {
  public:
-  // `memory_budget`: bytes for all calls together, arrays not counted.
-  DecoderPool(const DecodeLimits& limits, uint64_t memory_budget);
+  // `budget`: for all calls together, arrays not counted; other pools may share it.
+  DecoderPool(const DecodeLimits& limits, std::shared_ptr<MemoryBudget> budget);
+  DecoderPool(const DecodeLimits& limits, uint64_t memory_budget)  // bytes
+      : DecoderPool(limits, std::make_shared<MemoryBudget>(memory_budget)) {}
   ~DecoderPool();
 
-  const MemoryBudget& budget() const { return budget_; }
+  const MemoryBudget& budget() const { return *budget_; }
 
   // Errors: those of ArrayDecoder, with the file if the image is in one; those of reading it; and
   // ResourceExhausted if the system has no memory for the array.
@@ -61,7 +63,7 @@ class DecoderPool {
   class Lent;
 
   const DecodeLimits limits_;
-  MemoryBudget budget_;
+  const std::shared_ptr<MemoryBudget> budget_;
   ArrayMemory arrays_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Worker>> idle_;

@@ -174,4 +174,10 @@ def _limits(max_pixels: int, max_scans: int) -> tuple[int, int]:
 
 @functools.lru_cache(maxsize=4)
 def _decoders(max_pixels: int, max_scans: int) -> _stoker.Decoders:
-    return _stoker.Decoders(max_pixels, max_scans)
+    return _stoker.Decoders(max_pixels, max_scans, _memory())
+
+
+@functools.cache
+def _memory() -> _stoker.DecodeMemory:
+    """The memory budget of all decoders together, however many limits a program uses."""
+    return _stoker.DecodeMemory()

@@ -127,6 +127,23 @@ TEST(DecoderPool, ReadsFilesAndNamesThem) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(DecoderPool, PoolsMayShareABudget) {
+  const std::vector<uint8_t> file = PoolFile(3);
+  const auto budget = std::make_shared<MemoryBudget>(uint64_t{64} << 20);
+  {
+    DecoderPool first({}, budget), second({.max_pixels = 1 << 20}, budget);
+    ASSERT_TRUE(first.Decode({file, {}}, {}).ok());
+    const uint64_t of_one = budget->used();
+    EXPECT_GT(of_one, 0U) << "its decoder is kept";
+    ASSERT_TRUE(second.Decode({file, {}}, {}).ok());
+    EXPECT_GT(budget->used(), of_one);
+    budget->SetLimit(budget->used());
+    const std::vector<uint8_t> larger = MakeJpeg({.width = 900, .height = 900, .seed = 1});
+    EXPECT_EQ(second.Decode({larger, {}}, {}).error().code, Code::kResourceExhausted);
+  }
+  EXPECT_EQ(budget->used(), 0U);
+}
+
 // An array outlives the pool, and memory is the caller's: two calls never share it.
 TEST(DecoderPool, ArraysAreIndependent) {
   const std::vector<uint8_t> file = PoolFile(3);
