@@ -109,6 +109,25 @@ TEST(UringChain, AFailedCloseHarmsNoBytes) {
   }
 }
 
+// The slot that a first read opens its file into holds the file that was closed for it, until the
+// open has replaced it: a read that met the old one must not count.
+TEST(UringChain, AFirstReadInAUsedSlotNeedsItsOwnOpen) {
+  for (const bool opens : {true, false}) {
+    for (const bool read_first : {true, false}) {
+      Chain chain;
+      chain.Begin(8, ChainKind::kNext);
+      chain.OnCompletion(ChainStep::kRead, 8);
+      EXPECT_EQ(chain.state(), State::kWhole);
+      chain.Begin(8, ChainKind::kFirst);
+      EXPECT_EQ(chain.state(), State::kInKernel);
+      if (read_first) chain.OnCompletion(ChainStep::kRead, 8);
+      chain.OnCompletion(ChainStep::kOpen, opens ? 0 : -ENOENT);
+      if (!read_first) chain.OnCompletion(ChainStep::kRead, 8);
+      EXPECT_EQ(chain.state(), opens ? State::kWhole : State::kUnclear);
+    }
+  }
+}
+
 TEST(UringChain, CanBeReused) {
   Chain chain;
   EXPECT_EQ(chain.state(), State::kUnclear);
