@@ -97,16 +97,17 @@ void ForEachBytes(std::span<const uint8_t> list, const Take& take) {
   while (message.next(1, kMessage)) take(BytesIn(message.get_view()));
 }
 
-template <typename Take>
-void ForEachFloat(std::span<const uint8_t> list, const Take& take) {
+// `Number`: how a list's numbers are encoded.
+template <typename Number, typename Take>
+void ForEach(std::span<const uint8_t> list, const Take& take) {
   pbf_reader message(ViewOf(list));
   while (message.next()) {
     switch (message.tag_and_type()) {
       case tag_and_type(1, kMessage):
-        for (const float value : message.get_packed_float()) take(value);
+        for (const auto value : Number::Packed(message)) take(value);
         break;
-      case tag_and_type(1, pbf_wire_type::fixed32):
-        take(message.get_float());
+      case tag_and_type(1, Number::kType):
+        take(Number::One(message));
         break;
       default:
         message.skip();
@@ -114,22 +115,17 @@ void ForEachFloat(std::span<const uint8_t> list, const Take& take) {
   }
 }
 
-template <typename Take>
-void ForEachInteger(std::span<const uint8_t> list, const Take& take) {
-  pbf_reader message(ViewOf(list));
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case tag_and_type(1, kMessage):
-        for (const int64_t value : message.get_packed_int64()) take(value);
-        break;
-      case tag_and_type(1, pbf_wire_type::varint):
-        take(message.get_int64());
-        break;
-      default:
-        message.skip();
-    }
-  }
-}
+struct Float {
+  static constexpr auto kType = pbf_wire_type::fixed32;
+  static auto Packed(pbf_reader& message) { return message.get_packed_float(); }
+  static float One(pbf_reader& message) { return message.get_float(); }
+};
+
+struct Integer {
+  static constexpr auto kType = pbf_wire_type::varint;
+  static auto Packed(pbf_reader& message) { return message.get_packed_int64(); }
+  static int64_t One(pbf_reader& message) { return message.get_int64(); }
+};
 
 // Copies values one behind the other as long as there is room, and counts all.
 class RowFiller {
@@ -181,8 +177,8 @@ Result<uint64_t> CountValues(const TfFeature& feature) {
   const auto one_more = [&count](auto /*value*/) { ++count; };
   TRY(Guarded([&]() -> Status {
     if (feature.kind == TfFeature::Kind::kBytes) ForEachBytes(feature.list, one_more);
-    if (feature.kind == TfFeature::Kind::kFloats) ForEachFloat(feature.list, one_more);
-    if (feature.kind == TfFeature::Kind::kIntegers) ForEachInteger(feature.list, one_more);
+    if (feature.kind == TfFeature::Kind::kFloats) ForEach<Float>(feature.list, one_more);
+    if (feature.kind == TfFeature::Kind::kIntegers) ForEach<Integer>(feature.list, one_more);
     return {};
   }));
   return count;
@@ -207,7 +203,7 @@ Status CopyValues(const TfFeature& feature, std::span<uint8_t> rows) {
   const bool are_floats = feature.kind == TfFeature::Kind::kFloats;
   TRY(Guarded([&]() -> Status {
     const auto take = [&fill](auto value) { fill(value); };
-    are_floats ? ForEachFloat(feature.list, take) : ForEachInteger(feature.list, take);
+    are_floats ? ForEach<Float>(feature.list, take) : ForEach<Integer>(feature.list, take);
     return {};
   }));
   if (fill.bytes() == rows.size()) return {};
