@@ -1,6 +1,7 @@
 """Epochs of batches, kept and compared."""
 
 import numpy as np
+import stoker
 
 
 def taken(iteration):
@@ -13,6 +14,13 @@ def same(some, others):
     for columns, expected in zip(some, others):
         for column, wanted in zip(columns, expected):
             np.testing.assert_array_equal(column, wanted)
+
+
+def same_for_settings(make, source, wanted):
+    """Compares an epoch, with any threads and depth, with what is wanted. `source`: makes a source."""
+    for threads, depth in [(1, 1), (3, 2), (8, 9)]:
+        runtime = stoker.Runtime(threads=threads)
+        same(taken(make(source(), runtime=runtime, depth=depth)), wanted)
 
 
 def same_for_ranks(ours, theirs, world):

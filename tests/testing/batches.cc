@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include "tests/testing/executors.h"
+
 namespace stoker::testing {
 
 namespace {
@@ -22,6 +26,17 @@ std::vector<uint64_t> Prints(Batches& batches) {
 }
 
 }  // namespace
+
+LoaderOptions SmallBatches(std::shared_ptr<const SampleSource> source) {
+  LoaderOptions options;
+  options.source = std::move(source);
+  options.transforms = {RandomResizedCrop{.height = 32, .width = 24}, RandomHorizontalFlip{}};
+  options.batch_size = 8;
+  options.shuffle = true;
+  options.seed = 5;
+  options.runtime = Runtime::Create(RuntimeUnderTest(2)).value();
+  return options;
+}
 
 uint64_t Fingerprint(const Batch& batch) {
   uint64_t hash = Mix(Mix(0xcbf29ce484222325, batch.epoch()), batch.index());

@@ -10,6 +10,9 @@
 
 namespace stoker::testing {
 
+// Shuffled batches of 8 augmented photographs, on two workers.
+LoaderOptions SmallBatches(std::shared_ptr<const SampleSource> source);
+
 // A hash of every byte of the batch, its shape, its ids and its position.
 uint64_t Fingerprint(const Batch& batch);
 

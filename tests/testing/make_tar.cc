@@ -67,27 +67,4 @@ std::string TarPaxName(std::string_view name) {
 
 std::string TarEnd() { return std::string(2 * kBlock, '\0'); }
 
-TestFolder::TestFolder() {
-  std::string name = std::filesystem::temp_directory_path() / "stoker-test-XXXXXX";
-  if (mkdtemp(name.data()) == nullptr) std::abort();
-  path_ = name;
-}
-
-TestFolder::~TestFolder() {
-  std::error_code failed;
-  std::filesystem::remove_all(path_, failed);
-}
-
-std::string TestFolder::Write(const std::string& name, std::string_view bytes) const {
-  const std::filesystem::path path = path_ + "/" + name;
-  std::filesystem::create_directories(path.parent_path());
-  std::ofstream(path, std::ios::binary) << bytes;
-  return path;
-}
-
-std::string BytesOfFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 }  // namespace stoker::testing

@@ -22,22 +22,4 @@ std::string TarPaxName(std::string_view name);
 
 std::string TarEnd();  // the end marker: two blocks of zeros
 
-// A folder for a test's files, deleted by the destructor.
-class TestFolder {
- public:
-  TestFolder();
-  ~TestFolder();
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  // Writes a file and returns its path.
-  std::string Write(const std::string& name, std::string_view bytes) const;
-
- private:
-  std::string path_;
-};
-
-std::string BytesOfFile(const std::string& path);
-
 }  // namespace stoker::testing

@@ -29,6 +29,7 @@ using ::stoker::testing::CalledPhotos;
 using ::stoker::testing::GiveBytes;
 using ::stoker::testing::PhotoFolder;
 using ::stoker::testing::RuntimeUnderTest;
+using ::stoker::testing::SmallBatches;
 using ::stoker::testing::TakeEpoch;
 using ::testing::HasSubstr;
 
@@ -36,19 +37,8 @@ class ProducerCalls : public ::testing::Test {
  protected:
   static constexpr int kPhotos = 37;
 
-  LoaderOptions Options(std::shared_ptr<const SampleSource> source) const {
-    LoaderOptions options;
-    options.source = std::move(source);
-    options.transforms = {RandomResizedCrop{.height = 32, .width = 24}, RandomHorizontalFlip{}};
-    options.batch_size = 8;
-    options.shuffle = true;
-    options.seed = 5;
-    options.runtime = Runtime::Create(RuntimeUnderTest(2)).value();
-    return options;
-  }
-
   LoaderOptions Calling(CalledPhotos::Call call, int threads = 3) const {
-    return Options(std::make_shared<CalledPhotos>(photos_.Source(), threads, std::move(call)));
+    return SmallBatches(std::make_shared<CalledPhotos>(photos_.Source(), threads, std::move(call)));
   }
 
   static Error ErrorOf(LoaderOptions options) {
@@ -69,7 +59,7 @@ Status CallForFile(uint64_t /*id*/, const std::string& file, LoadedSample& loade
 }
 
 TEST_F(ProducerCalls, GiveTheSameBatchesAsFiles) {
-  const auto wanted = TakeEpoch(*Producer::Open(Options(photos_.Source())).value());
+  const auto wanted = TakeEpoch(*Producer::Open(SmallBatches(photos_.Source())).value());
   for (const int threads : {1, 2, 7}) {
     EXPECT_EQ(TakeEpoch(*Producer::Open(Calling(CallForBytes, threads)).value()), wanted)
         << threads;
@@ -78,7 +68,7 @@ TEST_F(ProducerCalls, GiveTheSameBatchesAsFiles) {
 }
 
 TEST_F(ProducerCalls, LateCallsChangeNothing) {
-  const auto wanted = TakeEpoch(*Producer::Open(Options(photos_.Source())).value());
+  const auto wanted = TakeEpoch(*Producer::Open(SmallBatches(photos_.Source())).value());
   const auto late = [](uint64_t id, const std::string& file, LoadedSample& loaded) {
     std::this_thread::sleep_for(std::chrono::milliseconds(id % 5));
     return GiveBytes(file, loaded);
@@ -87,7 +77,7 @@ TEST_F(ProducerCalls, LateCallsChangeNothing) {
 }
 
 TEST_F(ProducerCalls, LabelsAreMixed) {
-  LoaderOptions files = Options(photos_.Source());
+  LoaderOptions files = SmallBatches(photos_.Source());
   LoaderOptions calls = Calling(CallForBytes);
   files.mix = calls.mix = BatchMix{.choices = {MixUp{}}};
   EXPECT_EQ(TakeEpoch(*Producer::Open(std::move(calls)).value()),
@@ -97,7 +87,7 @@ TEST_F(ProducerCalls, LabelsAreMixed) {
 // A budget for few of the images, which end in zeros: calls that find no memory are made again,
 // also those of a second loader.
 TEST_F(ProducerCalls, MemoryMayBeShort) {
-  const auto wanted = TakeEpoch(*Producer::Open(Options(photos_.Source())).value());
+  const auto wanted = TakeEpoch(*Producer::Open(SmallBatches(photos_.Source())).value());
   std::atomic<int> calls{0};
   LoaderOptions one = Calling(
       [&calls](uint64_t, const std::string& file, LoadedSample& loaded) {
@@ -259,7 +249,7 @@ TEST_F(ProducerCalls, DoNotDelayOtherLoaders) {
   const std::shared_ptr<Runtime> runtime = hanging.runtime;
   auto stuck = Producer::Open(std::move(hanging)).value();
   std::jthread waiting([&stuck] { EXPECT_TRUE(stuck->Next().ok()); });
-  LoaderOptions others = Options(photos_.Source());
+  LoaderOptions others = SmallBatches(photos_.Source());
   others.runtime = runtime;
   EXPECT_EQ(TakeEpoch(*Producer::Open(std::move(others)).value()).size(), 5u);
   released.set_value();
@@ -300,12 +290,12 @@ TEST_F(ProducerCalls, WrongRowsAreErrors) {
   std::vector<Field> fields(boxes->fields().begin(), boxes->fields().end());
   fields[1] = box;
   boxes->SetFields(fields);  // a label of 8 bytes is given
-  EXPECT_THAT(Producer::Open(Options(boxes)).value()->Next().error().cause,
+  EXPECT_THAT(Producer::Open(SmallBatches(boxes)).value()->Next().error().cause,
               HasSubstr("field 'box' was given 8 bytes; it has 4"));
   fields = {fields[0], Field{.name = "label", .kind = Field::Kind::kLoaded, .dtype = DType::kI64},
             box};
   boxes->SetFields(fields);
-  EXPECT_THAT(Producer::Open(Options(boxes)).value()->Next().error().cause,
+  EXPECT_THAT(Producer::Open(SmallBatches(boxes)).value()->Next().error().cause,
               HasSubstr("the source gave no row of field 'box'"));
 }
 
@@ -325,13 +315,13 @@ TEST_F(ProducerCalls, AFileThatFailedIsForgotten) {
 TEST_F(ProducerCalls, WrongFieldsAreRefused) {
   auto photos = std::make_shared<CalledPhotos>(photos_.Source(), 3, CallForBytes);
   photos->SetFields({{.name = "row", .dtype = DType::kU8, .row_shape = {4}}});
-  LoaderOptions options = Options(photos);
+  LoaderOptions options = SmallBatches(photos);
   options.transforms.clear();
   EXPECT_EQ(ErrorOf(options).cause,
             "the first field of called photos is not a kImage, but the source has calls");
   photos->SetFields({{.name = "image", .kind = Field::Kind::kImage},
                      {.name = "box", .kind = Field::Kind::kLoaded, .row_shape = {4, 0}}});
-  EXPECT_EQ(ErrorOf(Options(photos)).cause,
+  EXPECT_EQ(ErrorOf(SmallBatches(photos)).cause,
             "rows of field 'box' of called photos have a side below 1");
 }
 

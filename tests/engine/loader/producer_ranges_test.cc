@@ -9,11 +9,11 @@
 #include "engine/loader/producer.h"
 #include "engine/runtime/runtime.h"
 #include "io/readers/reader.h"
-#include "tests/io/readers/temp_folder.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/packed_files.h"
 #include "tests/testing/photo_folder.h"
+#include "tests/testing/temp_folder.h"
 
 namespace stoker {
 namespace {

@@ -14,12 +14,14 @@
 #include "tests/testing/make_tar.h"
 #include "tests/testing/make_tfrecord.h"
 #include "tests/testing/photo_folder.h"
+#include "tests/testing/temp_folder.h"
 
 namespace stoker {
 namespace {
 
 using ::stoker::testing::PhotoFolder;
 using ::stoker::testing::RuntimeUnderTest;
+using ::stoker::testing::SmallBatches;
 using ::stoker::testing::TakeEpoch;
 using ::testing::HasSubstr;
 
@@ -47,26 +49,15 @@ class ProducerRecords : public ::testing::Test {
     return TfRecord(folder_.path() + "/train-?").value();
   }
 
-  LoaderOptions Options(std::shared_ptr<const SampleSource> source) const {
-    LoaderOptions options;
-    options.source = std::move(source);
-    options.transforms = {RandomResizedCrop{.height = 32, .width = 24}, RandomHorizontalFlip{}};
-    options.batch_size = 8;
-    options.shuffle = true;
-    options.seed = 5;
-    options.runtime = Runtime::Create(RuntimeUnderTest(2)).value();
-    return options;
-  }
-
   const PhotoFolder photos_{kPhotos, 3};
-  const testing::TestFolder folder_;
+  const testing::TempFolder folder_;
 };
 
 TEST_F(ProducerRecords, GiveTheSameBatchesAsFiles) {
-  const auto wanted = TakeEpoch(*Producer::Open(Options(photos_.Source())).value());
+  const auto wanted = TakeEpoch(*Producer::Open(SmallBatches(photos_.Source())).value());
   const auto records = SourceOf(Records());
-  EXPECT_EQ(TakeEpoch(*Producer::Open(Options(records)).value()), wanted);
-  LoaderOptions mixed = Options(photos_.Source()), ours = Options(records);
+  EXPECT_EQ(TakeEpoch(*Producer::Open(SmallBatches(records)).value()), wanted);
+  LoaderOptions mixed = SmallBatches(photos_.Source()), ours = SmallBatches(records);
   mixed.mix = ours.mix = BatchMix{.choices = {MixUp{}}, .num_classes = 3};
   EXPECT_EQ(TakeEpoch(*Producer::Open(std::move(ours)).value()),
             TakeEpoch(*Producer::Open(std::move(mixed)).value()));
@@ -74,7 +65,7 @@ TEST_F(ProducerRecords, GiveTheSameBatchesAsFiles) {
 
 // A budget for few samples: records whose images find no memory are read and unpacked again.
 TEST_F(ProducerRecords, MemoryMayBeShort) {
-  LoaderOptions options = Options(SourceOf(Records()));
+  LoaderOptions options = SmallBatches(SourceOf(Records()));
   const auto wanted = TakeEpoch(*Producer::Open(options).value());
   RuntimeOptions small = RuntimeUnderTest(2);
   small.memory_budget = 6 << 20;
@@ -87,7 +78,7 @@ TEST_F(ProducerRecords, DamageIsTheErrorOfItsBatch) {
   std::vector<std::string> records = Records();
   records[5][40] ^= 1;  // its checksum
   records[20] = testing::ImageRecord("no photograph", 1);
-  LoaderOptions options = Options(SourceOf(records));
+  LoaderOptions options = SmallBatches(SourceOf(records));
   options.shuffle = false;
   const auto& source = *options.source;
   const uint64_t fifth = source.RangeOf(5).offset, twentieth = source.RangeOf(20).offset;

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "io/readers/reader.h"
-#include "tests/io/readers/temp_folder.h"
+#include "tests/testing/temp_folder.h"
 
 namespace stoker {
 namespace {

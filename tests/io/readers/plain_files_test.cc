@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/memory_budget.h"
-#include "tests/io/readers/temp_folder.h"
 #include "tests/testing/random.h"
+#include "tests/testing/temp_folder.h"
 
 namespace stoker {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "core/memory_budget.h"
 #include "io/readers/reader.h"
-#include "tests/io/readers/temp_folder.h"
+#include "tests/testing/temp_folder.h"
 
 namespace stoker::testing {
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "tests/io/readers/temp_folder.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/random.h"
+#include "tests/testing/temp_folder.h"
 
 namespace stoker {
 namespace {
@@ -123,7 +123,7 @@ TEST(CsvReader, BlocksDoNotMatter) {
   Random random(2);
   for (int i = 0; i < 300; ++i) {
     const std::string text = RandomText(random);
-    const std::string path = folder.Write("a.csv", {text.begin(), text.end()});
+    const std::string path = folder.Write("a.csv", text);
     const std::optional<Records> expected = ReadPlainly(text, ',');
     const size_t block = static_cast<size_t>(random.Between(1, 9));
     const Result<Records> read = ReadAll(TextFile::Open(path, block).value());

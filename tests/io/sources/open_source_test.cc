@@ -9,9 +9,9 @@
 #include "io/sources/image_folder.h"
 #include "io/sources/manifest.h"
 #include "io/sources/tar.h"
-#include "tests/io/readers/temp_folder.h"
 #include "tests/testing/make_tar.h"
 #include "tests/testing/photo_folder.h"
+#include "tests/testing/temp_folder.h"
 
 namespace stoker {
 namespace {
@@ -52,7 +52,7 @@ TEST(OpenSource, MatchesRecords) {
 }
 
 TEST(OpenSource, MatchesTar) {
-  const testing::TestFolder folder;
+  const testing::TempFolder folder;
   const std::string archive =
       folder.Write("a.tar", testing::TarFile("1.jpg", "x") + testing::TarFile("1.png", "yz") +
                                 testing::TarEnd());
@@ -70,7 +70,7 @@ TEST(OpenSource, MatchesTar) {
 TEST(OpenSource, MatchesManifest) {
   const testing::TempFolder folder;
   const std::string text = "a,\"b,\"\"c\",label,path\n1,2,3,x\n4,5,6,y\n";
-  const std::string path = folder.Write("a.csv", {text.begin(), text.end()});
+  const std::string path = folder.Write("a.csv", text);
   const auto print = [&](SourceArguments arguments) {
     arguments.emplace("path", path);
     return OpenSource("manifest", arguments).value()->Fingerprint();

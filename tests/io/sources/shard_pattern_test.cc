@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/testing/make_tar.h"
+#include "tests/testing/temp_folder.h"
 
 namespace stoker {
 namespace {
@@ -96,7 +97,7 @@ TEST(ShardPattern, AllowsTheMostPaths) {
 }
 
 TEST(ShardPattern, FindsFilesByWildcards) {
-  const testing::TestFolder folder;
+  const testing::TempFolder folder;
   for (const char* name : {"b-10.tar", "b-9.tar", "a*.tar", "a.tar", ".hidden.tar", "c.tgz",
                            "one/x.tar", "two/x.tar", "two/y.tar"}) {
     folder.Write(name, "");
@@ -121,7 +122,7 @@ TEST(ShardPattern, FindsFilesByWildcards) {
 }
 
 TEST(ShardPattern, FindsAllFilesOrFails) {
-  const testing::TestFolder folder;
+  const testing::TempFolder folder;
   folder.Write("one/x.tar", "");
   std::filesystem::create_symlink("nothing", folder.path() + "/dangling");
   EXPECT_THAT(Expanded(folder.path() + "/*/x.tar"), SizeIs(1));
@@ -134,7 +135,7 @@ TEST(ShardPattern, FindsAllFilesOrFails) {
 }
 
 TEST(ShardPattern, PutsRelativePathsIntoTheRoot) {
-  const testing::TestFolder folder;
+  const testing::TempFolder folder;
   const std::string root = folder.path() + "/{r,s}*";
   folder.Write("{r,s}*/1.tar", "");
   folder.Write("{r,s}*/2.tar", "");

@@ -33,6 +33,7 @@
 #include "tests/testing/make_tar.h"
 #include "tests/testing/make_tfrecord.h"
 #include "tests/testing/photo_folder.h"
+#include "tests/testing/temp_folder.h"
 
 namespace stoker {
 namespace {
@@ -338,7 +339,7 @@ Case RecordFiles() {
 
 // Three archives of four samples each.
 Source TarsOf(const char* name, bool with_labels, int first) {
-  static const testing::TestFolder folder;
+  static const testing::TempFolder folder;
   for (int shard = 0; shard < 3; ++shard) {
     std::string archive;
     for (int i = 0; i < 4; ++i) {
@@ -403,7 +404,7 @@ Case JsonManifestCase() {
 
 // Files of four, no and one record.
 Source RecordsOf(const char* name, const std::string& label, int first) {
-  static const testing::TestFolder folder;
+  static const testing::TempFolder folder;
   for (const int count : {4, 0, 1}) {
     std::string records;
     for (int i = 0; i < count; ++i) {

@@ -16,6 +16,7 @@
 #include "io/sources/tar_members.h"
 #include "io/sources/tar_text_file.h"
 #include "tests/testing/make_tar.h"
+#include "tests/testing/temp_folder.h"
 
 namespace stoker {
 namespace {
@@ -50,7 +51,7 @@ class TarColumnsTest : public ::testing::Test {
     return source.ok() ? Error{} : source.error();
   }
 
-  const testing::TestFolder folder_;
+  const testing::TempFolder folder_;
   const TarOptions captions_ = {.label = "", .columns = {{"caption", ".txt"}}};
 };
 

@@ -22,6 +22,7 @@
 #include "io/sources/shard_pattern.h"
 #include "io/sources/tar_members.h"
 #include "tests/testing/make_tar.h"
+#include "tests/testing/temp_folder.h"
 
 namespace stoker {
 namespace {
@@ -31,7 +32,7 @@ using stoker::testing::TarEnd;
 using stoker::testing::TarFile;
 using stoker::testing::TarHeader;
 using stoker::testing::TarPaxName;
-using stoker::testing::TestFolder;
+using stoker::testing::TempFolder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -77,7 +78,7 @@ class TarTest : public ::testing::Test {
     return source.ok() ? Error{} : source.error();
   }
 
-  const TestFolder folder_;
+  const TempFolder folder_;
 };
 
 TEST_F(TarTest, GroupsMembersByTheirKeys) {

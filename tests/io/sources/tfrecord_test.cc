@@ -21,6 +21,7 @@
 #include "io/sources/tfrecord_records.h"
 #include "tests/testing/make_tar.h"
 #include "tests/testing/make_tfrecord.h"
+#include "tests/testing/temp_folder.h"
 
 namespace stoker {
 namespace {
@@ -32,7 +33,7 @@ using stoker::testing::ExampleOf;
 using stoker::testing::FloatFeature;
 using stoker::testing::ImageRecord;
 using stoker::testing::IntegerFeature;
-using stoker::testing::TestFolder;
+using stoker::testing::TempFolder;
 using stoker::testing::TfRecordOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
@@ -91,7 +92,7 @@ class TfRecordTest : public ::testing::Test {
     return source.ok() ? Error{} : source.error();
   }
 
-  const TestFolder folder_;
+  const TempFolder folder_;
 };
 
 TEST_F(TfRecordTest, RecordsOfAllFilesAreSamples) {

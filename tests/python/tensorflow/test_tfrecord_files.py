@@ -14,7 +14,7 @@ import stoker
 import tensorflow as tf
 
 sys.path.append(str(pathlib.Path(__file__).parents[1]))  # tests/python
-from epochs import same, same_for_ranks, taken
+from epochs import same, same_for_ranks, same_for_settings, taken
 
 TRAIN = [stoker.RandomResizedCrop(32), stoker.RandomHorizontalFlip()]
 INDEX = ".stoker-index"
@@ -111,9 +111,7 @@ def test_the_same_bytes_as_the_folder(made, shards, world):
 
 def test_the_same_bytes_with_any_threads_and_depth(made, shards):
     wanted = taken(make(stoker.image_folder(made)))
-    for threads, depth in [(1, 1), (3, 2), (8, 9)]:
-        runtime = stoker.Runtime(threads=threads)
-        same(taken(make(stoker.tfrecord(f"{shards}/train-*"), runtime=runtime, depth=depth)), wanted)
+    same_for_settings(make, lambda: stoker.tfrecord(f"{shards}/train-*"), wanted)
 
 
 def test_sources_made_from_it(samples, shards, made):

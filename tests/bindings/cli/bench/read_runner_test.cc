@@ -15,10 +15,10 @@
 #include "bindings/cli/bench/latencies.h"
 #include "bindings/cli/bench/page_cache.h"
 #include "io/sources/arrays.h"
-#include "tests/io/readers/temp_folder.h"
 #include "tests/testing/listed_files.h"
 #include "tests/testing/packed_files.h"
 #include "tests/testing/random.h"
+#include "tests/testing/temp_folder.h"
 
 namespace stoker {
 namespace {
@@ -192,7 +192,7 @@ TEST(FioReport, IsNotTriedForPathsThatItsListCannotHold) {
 
 TEST(CachedShare, CountsWhatIsThere) {
   const TempFolder folder;
-  const ListedFiles files({{folder.Write("a", Pattern(100'000))}, {folder.Write("b", {})}});
+  const ListedFiles files({{folder.Write("a", Pattern(100'000))}, {folder.Write("b", "")}});
   EXPECT_EQ(CachedShare(files), 1.0) << "they have just been written";
   EXPECT_EQ(CachedShare(ListedFiles({{folder.Path("missing")}, {folder.Path(".")}})), std::nullopt);
   ASSERT_TRUE(DropFromPageCache(files).ok());

@@ -20,6 +20,7 @@
 #include "tests/testing/make_tfrecord.h"
 #include "tests/testing/make_webp.h"
 #include "tests/testing/photos.h"
+#include "tests/testing/temp_folder.h"
 
 namespace stoker {
 namespace {
@@ -37,12 +38,9 @@ class VerifyTest : public ::testing::Test {
   static std::string Photo(const PhotographRecipe& recipe = {.width = 30, .height = 40}) {
     return Text(RenderPhotograph(recipe, 1, 1));
   }
-  void File(const std::string& path, const std::string& bytes) {
-    fs::create_directories((fs::path(folder_.path()) / path).parent_path());
-    folder_.Write(path, bytes);
-  }
+  void File(const std::string& path, const std::string& bytes) { folder_.Write(path, bytes); }
   Source Folder() { return ImageFolder(folder_.path()).value(); }
-  std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
+  std::string Path(const std::string& name) const { return folder_.Path(name); }
 
   static VerifyReport Check(const SampleSource& source, const VerifyOptions& options = {}) {
     return Verify(source, options).value();
@@ -58,7 +56,7 @@ class VerifyTest : public ::testing::Test {
     return text;
   }
 
-  testing::TestFolder folder_;
+  testing::TempFolder folder_;
 };
 
 TEST_F(VerifyTest, FindsEveryKindOfBadSample) {

@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -28,6 +30,7 @@ class TempFolder {
     std::filesystem::remove_all(path_, ignored);
   }
 
+  const std::string& path() const { return path_.native(); }
   std::string Path(const std::string& name) const { return (path_ / name).string(); }
 
   // How many files of the folder are open: descriptors of the process, and those of its rings.
@@ -48,17 +51,25 @@ class TempFolder {
     return n;
   }
 
-  // Writes a file and returns its path.
+  // Writes a file, whose folders are made, and returns its path.
+  std::string Write(const std::string& name, std::string_view bytes) const {
+    const std::filesystem::path path = path_ / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+  }
   std::string Write(const std::string& name, const std::vector<uint8_t>& bytes) const {
-    std::ofstream file(Path(name), std::ios::binary | std::ios::trunc);
-    file.write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-    return Path(name);
+    return Write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
 
  private:
   std::filesystem::path path_;
 };
+
+inline std::string BytesOfFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
 
 // Bytes that differ from offset to offset, so that moved bytes are detected.
 inline std::vector<uint8_t> Pattern(size_t size, uint32_t seed = 1) {
