@@ -8,6 +8,7 @@ import pickle
 import random
 import shutil
 import subprocess
+import sys
 import tarfile
 import warnings
 from functools import partial
@@ -15,7 +16,8 @@ from functools import partial
 import pytest
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
-from epochs import same, same_for_ranks, taken  # noqa: E402
+from epochs import same, same_for_ranks, same_for_settings, taken  # noqa: E402
+from stoker import _sources  # noqa: E402
 
 TRAIN = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
 INDEX = ".stoker-index"
@@ -72,9 +74,7 @@ def test_the_same_bytes_as_the_folder(made, shards, world):
 
 def test_the_same_bytes_with_any_threads_and_depth(made, shards):
     wanted = taken(make(stoker.image_folder(made)))
-    for threads, depth in [(1, 1), (3, 2), (8, 9)]:
-        runtime = stoker.Runtime(threads=threads)
-        same(taken(make(stoker.tar(f"{shards}/*.tar"), runtime=runtime, depth=depth)), wanted)
+    same_for_settings(make, lambda: stoker.tar(f"{shards}/*.tar"), wanted)
 
 
 def test_a_state_goes_on_with_the_archives_elsewhere(shards, tmp_path):
@@ -159,6 +159,46 @@ def test_relative_paths_are_found_by_braces(tmp_path, monkeypatch):
         assert os.path.isabs(source.path(3))
         assert source._spec["root"] == str(tmp_path / "{2}")
     assert "root" not in stoker.tar(f"{tmp_path}/{{one,?2?}}/x.tar")._spec
+
+
+def test_a_long_list(shards, tmp_path, monkeypatch):
+    wanted = stoker.tar(f"{shards}/*.tar")
+    paths = sorted(shards.glob("*.tar"))
+    monkeypatch.setattr(_sources, "_MOST_SHARDS", 2 * len(str(shards)) + 100)
+    source = stoker.tar(paths)  # the folder stands in its pattern once
+    assert source._spec["shards"].count(str(shards)) == 1
+    assert source._digest() == wanted._digest() and source.path(59) == wanted.path(59)
+    assert stoker.tar([paths[0]] * 9).path(80) == str(paths[0])
+    names = [r"{a", r"b,", "*", "1..3", "\\"]
+    for name in names:
+        shutil.copy(paths[0], tmp_path / name)
+    monkeypatch.setattr(_sources, "_MOST_SHARDS", len(str(tmp_path)) + 50)
+    listed = stoker.tar([tmp_path / name for name in names])
+    assert [listed.path(9 * i) for i in range(5)] == [str(tmp_path / name) for name in names]
+    with pytest.raises(stoker.InvalidArgumentError, match=r"shards has 7 paths of \d+ bytes.*Give a pattern"):
+        stoker.tar([f"/{i}{'x' * 100}" for i in range(7)])
+
+
+def test_processes_that_index_at_once(shards, tmp_path):
+    """They write the same index files at the same time; each has all samples, and the files are sound."""
+    for path in shards.glob("*.tar"):
+        shutil.copy(path, tmp_path)
+    code = (
+        "import sys, stoker; sys.stdin.readline(); "
+        "print(stoker.tar(sys.argv[1], columns={'meta': 'json'})._digest())"
+    )
+    run = [sys.executable, "-c", code, f"{tmp_path}/*.tar"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen(run, **pipes) for _ in range(4)]
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    digests = {process.communicate(timeout=100)[0] for process in processes}
+    assert digests == {stoker.tar(f"{tmp_path}/*.tar", columns={"meta": "json"})._digest() + "\n"}
+    before = {path: path.stat().st_ino for path in tmp_path.iterdir()}
+    assert len(before) == 3 * 7, "no temporary file is left"
+    stoker.tar(f"{tmp_path}/*.tar", columns={"meta": "json"})
+    assert {path: path.stat().st_ino for path in tmp_path.iterdir()} == before
 
 
 def test_special_characters_in_a_list(tmp_path):

@@ -30,6 +30,9 @@ __all__ = [
 ]
 
 
+_MOST_SHARDS = 1_000_000  # bytes of a list of archives: a loader spec has 1 MiB
+
+
 class Source:
     """A numbered, immutable list of samples. Thread-safe; many loaders may share one.
 
@@ -590,11 +593,27 @@ def _shards(shards: Any) -> dict[str, bytes]:
         paths = [_path(f"shards[{i}]", path) for i, path in enumerate(shards)]
         if not paths:
             raise InvalidArgumentError("shards is empty")
-        pattern = b"::".join(_quoted(path) for path in paths)
+        pattern = _pattern_of(paths)
         is_absolute = all(path.startswith(b"/") for path in paths)
     else:
         raise TypeError(f"shards must be a pattern or a list of paths, not {shards!r:.80}")
     return {"shards": pattern} if is_absolute else {"shards": pattern, "root": os.getcwdb()}
+
+
+def _pattern_of(paths: list[bytes]) -> bytes:
+    """A pattern that stands for these paths."""
+    pattern = b"::".join(_quoted(path) for path in paths)
+    if len(pattern) > _MOST_SHARDS // 2:  # what they have in common stands there once
+        first, last = min(paths), max(paths)
+        same = next((i for i, pair in enumerate(zip(first, last)) if len(set(pair)) > 1), len(first))
+        common = first[:same]
+        pattern = _quoted(common) + b"{" + b",".join(_quoted(path[len(common) :]) for path in paths) + b"}"
+    if len(pattern) > _MOST_SHARDS:
+        raise InvalidArgumentError(
+            f"shards has {len(paths)} paths of {sum(map(len, paths))} bytes in all, more than a loader's "
+            'description holds. Give a pattern: "shards/{00000..19999}.tar", "shards/*.tar"'
+        )
+    return pattern
 
 
 def _quoted(path: bytes) -> bytes:
