@@ -28,6 +28,7 @@ struct ColumnSpec {
   std::string name;
   DType dtype = DType::kU8;
   std::vector<int64_t> row_shape;  // without the batch dimension; {} for a scalar
+  bool owns_strings = false;       // strings are the batch's own, not the source's
 
   size_t row_bytes() const { return BytesOf(dtype, row_shape); }
 };
@@ -35,8 +36,9 @@ struct ColumnSpec {
 // One tensor of a batch: C order, dense, rows first. `data` is 64-byte aligned and writable; it
 // stays where it is, and valid, for as long as the batch or an Owner of the column lives.
 //
-// Strings (IsString) are views of the source's memory, and valid as long as the source. They are
-// host addresses also in a DeviceBatch, where SampleSource::FixedRows gives them by sample id.
+// Strings (IsString) are views of the source's memory, and valid as long as the source; those of
+// kLoaded fields are the column's own, and valid as long as its data. Those of the source are host
+// addresses also in a DeviceBatch, where SampleSource::FixedRows gives them by sample id.
 struct Column {
   std::string name;  // "image", "label"
   DType dtype = DType::kU8;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -25,7 +27,35 @@ uint64_t BytesOf(const ColumnSpec& spec, int64_t batch_size) {
   return spec.row_bytes() * static_cast<uint64_t>(batch_size);
 }
 
+// Memory for the views of strings that it owns, which are empty; null if there is no memory.
+std::shared_ptr<void> StringMemory(int64_t rows, uint64_t bytes) {
+  void* const memory = std::aligned_alloc(kOwnAlignment, bytes);
+  if (memory == nullptr) return nullptr;
+  auto* const strings = static_cast<std::string_view*>(memory);
+  std::uninitialized_value_construct_n(strings, rows);
+  return {memory, [strings, rows](void* held) {
+            for (int64_t row = 0; row < rows; ++row) {
+              std::free(const_cast<char*>(strings[row].data()));
+            }
+            std::free(held);
+          }};
+}
+
 }  // namespace
+
+Status Slot::SetString(size_t column, int64_t row, std::string_view string) const {
+  auto& owned = *static_cast<std::string_view*>(Row(column, row));
+  std::free(const_cast<char*>(std::exchange(owned, {}).data()));  // an earlier batch's
+  if (string.empty()) return {};
+  auto* const copy = static_cast<char*>(std::malloc(string.size()));
+  if (copy == nullptr) {
+    return Error{Code::kResourceExhausted, "the system has no memory for a string of " +
+                                               std::to_string(string.size()) + " bytes"};
+  }
+  owned = {static_cast<const char*>(std::memcpy(copy, string.data(), string.size())),
+           string.size()};
+  return {};
+}
 
 void* Slot::Row(size_t column, int64_t row) const {
   const Column& c = columns[column];
@@ -67,6 +97,7 @@ struct SlotPool::Slab : Slot {
 bool SlotPool::IsSmall(const std::vector<ColumnSpec>& columns, size_t column, int64_t batch_size) {
   constexpr uint64_t kAlwaysSmall = 64 << 10;
   if (column == 0) return false;
+  if (columns[column].owns_strings) return true;
   const uint64_t bytes = BytesOf(columns[column], batch_size);
   return bytes <= kAlwaysSmall || bytes <= BytesOf(columns[0], batch_size) / 16;
 }
@@ -174,10 +205,13 @@ std::unique_ptr<SlotPool::Slab> SlotPool::SlabIn(uint8_t* memory) const {
 bool SlotPool::GiveOwnMemory(Slot& slot) const {
   for (size_t c = 0; c < own_bytes_.size(); ++c) {
     if (own_bytes_[c] == 0 || slot.own_memory[c] != nullptr) continue;
-    void* memory = std::aligned_alloc(kOwnAlignment, own_bytes_[c]);
-    if (memory == nullptr) return false;
-    slot.own_memory[c].reset(memory, std::free);
-    slot.columns[c].data = memory;
+    if (options_.columns[c].owns_strings) {
+      slot.own_memory[c] = StringMemory(options_.batch_size, own_bytes_[c]);
+    } else if (void* const memory = std::aligned_alloc(kOwnAlignment, own_bytes_[c])) {
+      slot.own_memory[c].reset(memory, std::free);
+    }
+    if (slot.own_memory[c] == nullptr) return false;
+    slot.columns[c].data = slot.own_memory[c].get();
   }
   return true;
 }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/batch.h"
@@ -36,6 +37,11 @@ struct Slot {
   bool pinned = false;  // what lies in the slab
 
   void* Row(size_t column, int64_t row) const;
+
+  // Copies a string into a row of a column that owns its strings; its bytes are outside the budget.
+  // Different rows may be written at the same time. ResourceExhausted if the system has no memory;
+  // the row is empty then.
+  Status SetString(size_t column, int64_t row, std::string_view string) const;
 };
 
 class SlotPool : public std::enable_shared_from_this<SlotPool> {
@@ -55,8 +61,8 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   };
   static constexpr int kSpareSlots = 4;
 
-  // Whether a column has memory of its own: it is not the first one, and takes at most 64 KiB per
-  // batch or a sixteenth of the first one. (Slots exist for the first column.)
+  // Whether a column has memory of its own: it is not the first one, and owns its strings, or takes
+  // at most 64 KiB per batch or a sixteenth of the first one. (Slots exist for the first column.)
   static bool IsSmall(const std::vector<ColumnSpec>& columns, size_t column, int64_t batch_size);
 
   // Bytes of one batch with these columns, small ones included; each column in the slab starts on

@@ -42,9 +42,13 @@ py::object ArrayOf(const Batch& batch, size_t column) {
 }
 
 py::list StringsOf(const SampleSource& source, size_t field, std::span<const uint64_t> sample_ids) {
-  const bool text = source.fields()[field].dtype == DType::kString;
   std::vector<std::string_view> strings(sample_ids.size());
   source.FixedRows(field, sample_ids, strings.data());
+  return ListOf(strings, source.fields()[field].dtype);
+}
+
+py::list ListOf(std::span<const std::string_view> strings, DType dtype) {
+  const bool text = dtype == DType::kString;
   py::list list(strings.size());
   for (size_t i = 0; i < strings.size(); ++i) {
     const auto size = static_cast<Py_ssize_t>(strings[i].size());

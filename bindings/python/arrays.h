@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/batch.h"
@@ -39,5 +40,7 @@ pybind11::object ArrayOver(DType dtype, const std::vector<int64_t>& shape, const
 // keeps its bytes as surrogates (PEP 383). With the GIL held.
 pybind11::list StringsOf(const SampleSource& source, size_t field,
                          std::span<const uint64_t> sample_ids);
+// The same of strings that are there already. `dtype`: kString or kBytes.
+pybind11::list ListOf(std::span<const std::string_view> strings, DType dtype);
 
 }  // namespace stoker::python

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -108,7 +109,9 @@ std::optional<py::tuple> IteratorHandle::Next(bool with_ids, bool with_paths) {
   const SampleSource& source = *loader_->options().source;
   for (size_t c = 0; c < columns_; ++c) {
     if (IsString(loader_->columns()[c].dtype)) {
-      all[c] = StringsOf(source, c, ids);
+      all[c] = source.fields()[c].kind == Field::Kind::kLoaded
+                   ? ListOf(host.columns()[c].as<std::string_view>(), loader_->columns()[c].dtype)
+                   : StringsOf(source, c, ids);
     } else if (device != nullptr) {
       all[c] = py::cast(Tensor(device, c));
     } else {

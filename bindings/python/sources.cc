@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -206,6 +207,13 @@ py::tuple UnpackRecord(const SourceHandle& self, uint64_t id, const py::bytes& r
   py::list rows;
   const uint8_t* row = loaded.data();
   for (const Field& field : fields.subspan(1)) {
+    if (IsString(field.dtype)) {
+      std::string_view string;
+      std::memcpy(&string, row, sizeof(string));
+      rows.append(ListOf({&string, 1}, field.dtype)[0]);
+      row += field.row_bytes();
+      continue;
+    }
     const py::array copy(NumPyType(field.dtype), field.row_shape, row);
     rows.append(copy[py::tuple()]);  // a scalar, if it is one
     row += field.row_bytes();

@@ -94,13 +94,27 @@ Status CheckCalls(const SampleSource& source) {
                                                source.Describe() + " have a side below 1"};
     }
     const bool is_given = source.calls() != 0 || source.packed();
-    if (!is_given || IsString(field.dtype)) {
+    if (!is_given || (IsString(field.dtype) && !source.packed())) {
       return Error{.code = Code::kInvalidArgument,
                    .cause = "field '" + field.name + "' of " + source.Describe() + " is kLoaded" +
                             (!is_given ? ", but the source has no calls"
                                        : " and a string, whose memory nobody keeps"),
                    .advice = "Make it kFixed, in the memory of the source"};
     }
+  }
+  return {};
+}
+
+// Refuses strings that come with the images, for a device: the host's batch, which owns them, has
+// gone when the device's is taken.
+Status CheckStrings(const SampleSource& source) {
+  for (const Field& field : source.fields()) {
+    if (field.kind != Field::Kind::kLoaded || !IsString(field.dtype)) continue;
+    return Error{.code = Code::kUnimplemented,
+                 .cause = "column '" + field.name + "' of " + source.Describe() +
+                          " has strings that are read with the images, which batches on a device "
+                          "do not have",
+                 .advice = "Leave the column out, or take batches on the host"};
   }
   return {};
 }
@@ -114,6 +128,7 @@ Status CheckOptions(const LoaderOptions& options) {
                  .advice = "Set options.source, for example to ImageFolder(directory)"};
   }
   TRY(CheckCalls(*options.source));
+  if (options.to_device) TRY(CheckStrings(*options.source));
   TRY(CheckNumbers(options));
   TRY(CheckOutput(options));
   TRY(CheckImages(options));

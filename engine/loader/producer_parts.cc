@@ -25,7 +25,8 @@ Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool defer_to_d
 std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optional<Plan>& plan) {
   std::vector<ColumnSpec> columns;
   for (const Field& field : source.fields()) {
-    columns.push_back({field.name, field.dtype, field.row_shape});
+    const bool owns_strings = field.kind == Field::Kind::kLoaded && IsString(field.dtype);
+    columns.push_back({field.name, field.dtype, field.row_shape, owns_strings});
   }
   if (HasOnlyImages(source)) columns.push_back({"label", DType::kI64, {}});
   if (plan) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "core/stage_times.h"
@@ -106,7 +107,10 @@ class RowWriter::SampleFeed final : public ImageFeed {
     const RowTicket& ticket = sample.ticket;
     if (!status.ok()) status = std::move(status).error().WithFile(sample.read.path);
     ticket.slot->sample_ids[ticket.row] = sample.read.sample;
-    Status written = writer_.WriteFields(ticket, sample.read.rows);
+    // Of a sample that failed, rows may be those of an earlier one, whose strings have gone.
+    Status written =
+        writer_.WriteFields(ticket, status.ok() ? std::span<const uint8_t>(sample.read.rows)
+                                                : std::span<const uint8_t>());
     if (status.ok()) status = std::move(written);
     const uint64_t work = Count(sample.read.size);
     pace_.End(sample.path.times(), since_);
@@ -123,7 +127,7 @@ class RowWriter::SampleFeed final : public ImageFeed {
   Status Unpack(SampleInFlight& sample, std::span<const uint8_t>& image) const {
     const SampleSource& source = writer_.source_;
     const uint8_t* const record = image.data();
-    sample.read.rows.resize(LoadedBytes(source.fields()));
+    sample.read.rows.assign(LoadedBytes(source.fields()), 0);
     ASSIGN_OR_RETURN(image, source.Unpack(sample.read.sample, image, sample.read.rows));
     sample.image_at = static_cast<size_t>(image.data() - record);
     return {};
@@ -213,6 +217,10 @@ Status RowWriter::WriteFields(const RowTicket& ticket, std::span<const uint8_t> 
       if (loaded.empty()) continue;
       if (labels) {
         TRY(mixer_->WriteLabel(loaded.data(), ids[0], slot, ticket.row));
+      } else if (IsString(source_.fields()[field].dtype)) {
+        std::string_view string;
+        std::memcpy(&string, loaded.data(), bytes);
+        TRY(slot.SetString(field, ticket.row, string));
       } else {
         std::memcpy(slot.Row(field, ticket.row), loaded.data(), bytes);
       }

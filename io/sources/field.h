@@ -15,7 +15,8 @@ struct Field {
   enum class Kind : uint8_t {
     kImage,   // an encoded image, to be decoded and transformed
     kFixed,   // a row in memory, of one type and shape for all samples
-    kLoaded,  // such a row, which SampleSource::Load or Unpack gives with the image
+    kLoaded,  // such a row, which SampleSource::Load or Unpack gives with the image; a string, a
+              // view of the record, by Unpack only
   };
 
   std::string name;  // unique among the fields: "image", "label"

@@ -114,9 +114,9 @@ class SampleSource {
 
   // Returns the part of `record`, the bytes of the sample's ByteRange, that is the encoded image,
   // and writes the rows of all kLoaded fields, one behind the other, to `rows`, which has their
-  // size. It is called on threads that decode: no I/O, no lock, and no allocation but for an error,
-  // which names file and offset and becomes the error of the sample's batch. Precondition:
-  // packed().
+  // size; strings are views of `record`. It is called on threads that decode: no I/O, no lock, and
+  // no allocation but for an error, which names file and offset and becomes the error of the
+  // sample's batch. Precondition: packed().
   virtual Result<std::span<const uint8_t>> Unpack(uint64_t /*id*/, std::span<const uint8_t> record,
                                                   std::span<uint8_t> /*rows*/) const {
     return record;

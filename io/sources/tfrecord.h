@@ -17,8 +17,9 @@ inline constexpr char kTfRecordLabel[] = "image/class/label";
 struct TfRecordOptions {
   std::string image = kTfRecordImage;  // the encoded image: one value of bytes
   std::string label = kTfRecordLabel;  // one integer; empty: samples have no labels
-  // Further columns of a batch: integers (int64) or floats (float32). Every record has as many
-  // values as the first one; a single one is a scalar.
+  // Further columns of a batch: integers (int64), floats (float32), or one byte string of at most
+  // 1 MiB (kBytes; not for batches on a device). Every record has as many values as the first one;
+  // a single one is a scalar.
   std::vector<std::string> columns{};
   std::vector<std::string> class_names{};  // by label; empty: labels have no names
   int threads = 0;                         // for indexing files; 0: the cores allotted
@@ -44,7 +45,8 @@ struct TfRecordOptions {
 //
 // Errors, with the file and the offset: InvalidArgument (no records; features that the first one
 // does not have, or whose type is wrong; the pattern's errors), NotFound, PermissionDenied,
-// DataLoss (cut off, damaged, no TFRecord file), Unimplemented (compressed; a column of bytes).
+// DataLoss (cut off, damaged, no TFRecord file), Unimplemented (compressed; a column of several
+// byte strings).
 Result<std::shared_ptr<const SampleSource>> TfRecord(const std::string& pattern,
                                                      const TfRecordOptions& options = {});
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <string_view>
 
 #include "core/try.h"
 #include "io/sources/tf_example.h"
@@ -37,11 +39,14 @@ std::string ListFeatures(std::span<const uint8_t> example) {
 Status SetType(const TfFeature& feature, const std::string& name, Field& field) {
   constexpr uint64_t kMostValues = 1 << 16;
   const std::string named = "feature '" + name + "'";
-  if (feature.kind == Kind::kBytes && !field.is_label) {
-    return Error{.code = Code::kUnimplemented,
-                 .cause = named + " holds bytes; columns are of int64 or float features"};
-  }
   ASSIGN_OR_RETURN(const uint64_t values, CountValues(feature));
+  if (feature.kind == Kind::kBytes && !field.is_label) {
+    field.dtype = DType::kBytes;
+    if (values == 1) return {};
+    return Error{.code = Code::kUnimplemented,
+                 .cause = named + " holds " + std::to_string(values) +
+                          " byte strings in the first record; a column has one"};
+  }
   if (field.is_label && (feature.kind != Kind::kIntegers || values != 1)) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = named + " is no label, which is one int64: the first record has " +
@@ -59,7 +64,7 @@ Status SetType(const TfFeature& feature, const std::string& name, Field& field) 
 }
 
 Kind KindOf(const Field& field) {
-  if (field.kind == Field::Kind::kImage) return Kind::kBytes;
+  if (field.kind == Field::Kind::kImage || IsString(field.dtype)) return Kind::kBytes;
   return field.dtype == DType::kF32 ? Kind::kFloats : Kind::kIntegers;
 }
 
@@ -69,6 +74,19 @@ Error WrongKind(const TfFeature& feature, const std::string& name, const Field& 
                        ? "the record has no feature '" + name + "', or no values in it"
                        : "feature '" + name + "' is " + NameOf(feature.kind) + " in place of " +
                              NameOf(KindOf(field))};
+}
+
+// A column's string, as a view of the record.
+Result<std::string_view> StringOf(const TfFeature& feature) {
+  constexpr size_t kLongest = 1 << 20;
+  ASSIGN_OR_RETURN(const std::span<const uint8_t> bytes, OnlyBytes(feature));
+  if (bytes.size() <= kLongest) {
+    return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return Error{.code = Code::kResourceExhausted,
+               .cause = "feature '" + std::string(feature.name) + "' has " +
+                        std::to_string(bytes.size()) + " bytes; a column's have at most " +
+                        std::to_string(kLongest)};
 }
 
 }  // namespace
@@ -134,7 +152,12 @@ Result<std::span<const uint8_t>> UnpackExample(std::span<const uint8_t> example,
     if (found[i].kind != KindOf(field)) return WrongKind(found[i], features.names[i], field);
     if (i == 0) continue;
     const size_t bytes = field.row_bytes();
-    TRY(CopyValues(found[i], rows.first(bytes)));
+    if (IsString(field.dtype)) {
+      ASSIGN_OR_RETURN(const std::string_view string, StringOf(found[i]));
+      std::memcpy(rows.data(), &string, bytes);
+    } else {
+      TRY(CopyValues(found[i], rows.first(bytes)));
+    }
     rows = rows.subspan(bytes);
   }
   return OnlyBytes(found[0]);

@@ -27,12 +27,12 @@ Result<TfRecordFeatures> FeaturesOf(const TfRecordOptions& options);
 
 // Sets the types and shapes of the fields to those of the features in `example`, a record's data.
 // Errors without file and offset: InvalidArgument (a feature is not there, or of a wrong type),
-// Unimplemented (a column of bytes), DataLoss (no Example).
+// Unimplemented (a column of several byte strings), DataLoss (no Example).
 Status SetTypes(std::span<const uint8_t> example, TfRecordFeatures& features);
 
 // Finds the encoded image in `example`, and writes the rows of the other fields, one behind the
-// other, to `rows`, which has their size. DataLoss, without file and offset, if a feature is
-// missing, or of another type or number of values than SetTypes found.
+// other, to `rows`, which has their size; strings are views of `example`. DataLoss, without file
+// and offset, if a feature is missing, or of another type or number of values than SetTypes found.
 Result<std::span<const uint8_t>> UnpackExample(std::span<const uint8_t> example,
                                                const TfRecordFeatures& features,
                                                std::span<uint8_t> rows);

@@ -532,8 +532,9 @@ def tfrecord(
         label: the feature that is the label: one integer (int64), as it is in the record; None: batches have
             no labels.
         columns: further features, of integers (int64) or floats (float32), with as many values in every
-            record as in the first. Each is a column of the batch, behind the labels, under its name:
-            `batch["image/height"]`. Features of bytes cannot be columns.
+            record as in the first, or of one byte string of at most 1 MiB. Each is a column of the batch,
+            behind the labels, under its name: `batch["image/height"]`; byte strings are a list of bytes, and
+            not for batches on a device.
         class_names: `source.classes`, by label; a label without a name is then an error of its batch. None:
             labels have no names.
         threads: for indexing files, 0 to 256; 0: the cores allotted.
@@ -543,7 +544,8 @@ def tfrecord(
         InvalidArgumentError: no records; a feature that the first record does not have, with those that it
             has, or of a wrong type; a wrong pattern (a ValueError).
         DataLossError: a file is cut off, damaged or no TFRecord file; `file` and `offset` say where.
-        UnimplementedError: a file is compressed, with the command that decompresses it; a column of bytes.
+        UnimplementedError: a file is compressed, with the command that decompresses it; a column of several
+            byte strings.
     """
     given = _shards(shards)
     if not isinstance(image, str):

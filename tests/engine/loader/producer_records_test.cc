@@ -74,6 +74,60 @@ TEST_F(ProducerRecords, MemoryMayBeShort) {
   EXPECT_EQ(TakeEpoch(*Producer::Open(std::move(options)).value()), wanted);
 }
 
+// Strings of records outlive the buffers that records are read into, and the loader.
+TEST_F(ProducerRecords, StringsAreTheBatchesOwn) {
+  const auto photos = photos_.Source();
+  const auto text_of = [](uint64_t id) {
+    return id % 5 == 0 ? std::string() : std::string(id * 37, 'x') + std::to_string(id);
+  };
+  std::vector<std::string> records;
+  std::string path;
+  for (uint64_t id = 0; id < photos->size(); ++id) {
+    photos->PathOf(photos->RangeOf(id).file, path);
+    records.push_back(testing::TfRecordOf(
+        testing::ExampleOf(testing::BytesFeature("image/encoded", {testing::BytesOfFile(path)}) +
+                           testing::IntegerFeature("image/class/label", {photos->LabelOf(id)}) +
+                           testing::BytesFeature("text", {text_of(id)}))));
+  }
+  records[3][40] ^= 1;  // its batch is an error
+  (void)SourceOf(records);
+  LoaderOptions options =
+      SmallBatches(TfRecord(folder_.path() + "/train-?", {.columns = {"text"}}).value());
+  options.drop_remainder = true;
+  std::vector<Batch> kept;
+  std::vector<std::shared_ptr<void>> owners;
+  std::vector<std::pair<std::span<const std::string_view>, std::vector<uint64_t>>> columns;
+  const auto check = [&](std::span<const std::string_view> texts, std::span<const uint64_t> ids) {
+    ASSERT_EQ(texts.size(), ids.size());
+    for (size_t row = 0; row < ids.size(); ++row) EXPECT_EQ(texts[row], text_of(ids[row]));
+  };
+  {
+    auto loader = Producer::Open(options).value();
+    int failed = 0;
+    for (int i = 0; i < 40; ++i) {  // several epochs: slots are used again
+      Result<Batch> batch = loader->Next();
+      if (!batch.ok() || !*batch) {
+        failed += batch.ok() ? 0 : 1;
+        continue;
+      }
+      const auto texts = batch->columns()[2].as<std::string_view>();
+      check(texts, batch->sample_ids());
+      if (i % 6 == 0) {
+        owners.push_back(batch->Owner(2));
+        columns.emplace_back(
+            texts, std::vector<uint64_t>(batch->sample_ids().begin(), batch->sample_ids().end()));
+      } else if (i % 6 == 1) {
+        kept.push_back(std::move(*batch));
+      }
+    }
+    EXPECT_GT(failed, 0);
+  }
+  for (const auto& [texts, ids] : columns) check(texts, ids);
+  for (const Batch& batch : kept) {
+    check(batch.columns()[2].as<std::string_view>(), batch.sample_ids());
+  }
+}
+
 TEST_F(ProducerRecords, DamageIsTheErrorOfItsBatch) {
   std::vector<std::string> records = Records();
   records[5][40] ^= 1;  // its checksum

@@ -138,10 +138,35 @@ TEST_F(TfRecordTest, ColumnsHaveTheShapesOfTheFirstRecord) {
   EXPECT_EQ(error.offset, source->RangeOf(2).offset);
 }
 
+TEST_F(TfRecordTest, ByteStringsAreColumns) {
+  const auto record = [](const std::string& features) {
+    return TfRecordOf(ExampleOf(BytesFeature("image/encoded", {"i"}) + features));
+  };
+  const std::string longest(1 << 20, 'x');
+  const std::string path = folder_.Write(
+      "a.tfrecord", record(BytesFeature("text", {"one"}) + IntegerFeature("n", {7})) +
+                        record(IntegerFeature("n", {8}) + BytesFeature("text", {longest})) +
+                        record(IntegerFeature("n", {9}) + BytesFeature("text", {longest + "x"})) +
+                        record(IntegerFeature("n", {9}) + BytesFeature("text", {"a", "b"})) +
+                        record(IntegerFeature("n", {9}) + IntegerFeature("text", {1})) +
+                        record(IntegerFeature("n", {9})));
+  const Source source = Opened(path, {.label = "", .columns = {"text", "n"}});
+  ASSERT_EQ(source->fields().size(), 3U);
+  EXPECT_EQ(source->fields()[1].dtype, DType::kBytes);
+  EXPECT_EQ(LoadedBytes(source->fields()), sizeof(std::string_view) + sizeof(int64_t));
+  EXPECT_TRUE(Take(*source, 0).ok());
+  EXPECT_TRUE(Take(*source, 1).ok());
+  EXPECT_THAT(Take(*source, 2).error().cause, HasSubstr("has 1048577 bytes"));
+  EXPECT_THAT(Take(*source, 3).error().cause, HasSubstr("2 values in place of 1"));
+  EXPECT_THAT(Take(*source, 4).error().cause, HasSubstr("is int64 in place of bytes"));
+  EXPECT_THAT(Take(*source, 5).error().cause, HasSubstr("no feature 'text'"));
+  EXPECT_EQ(Take(*source, 5).error().code, Code::kDataLoss);
+}
+
 TEST_F(TfRecordTest, SaysWhatTheFirstRecordHas) {
   const std::string record = TfRecordOf(ExampleOf(
       BytesFeature("image", {"i"}) + IntegerFeature("two", {1, 2}) + FloatFeature("f", {1}) +
-      BytesFeature("text", {"t"}) + IntegerFeature("empty", {})));
+      BytesFeature("text", {"t", "u"}) + IntegerFeature("empty", {})));
   const auto cause = [&](const TfRecordOptions& options) { return Refused(record, options).cause; };
   EXPECT_THAT(Refused(record).ToString(),
               HasSubstr("a.tfrecord at byte 0: the first record has no feature 'image/encoded'; it "
@@ -155,7 +180,7 @@ TEST_F(TfRecordTest, SaysWhatTheFirstRecordHas) {
   EXPECT_THAT(cause({.image = "image", .label = "f"}), HasSubstr("is no label"));
   EXPECT_THAT(cause({.image = "image", .label = "text"}), HasSubstr("is no label"));
   EXPECT_THAT(cause({.image = "image", .label = "", .columns = {"text"}}),
-              HasSubstr("'text' holds bytes"));
+              HasSubstr("'text' holds 2 byte strings"));
   EXPECT_THAT(cause({.image = "image", .label = "", .columns = {"empty"}}),
               HasSubstr("has 0 values"));
   EXPECT_THAT(cause({.image = "image", .label = "", .columns = {"two", "two"}}),

@@ -103,6 +103,30 @@ def test_samples_are_those_that_were_written(samples, shards):
         np.testing.assert_array_equal(batch["image/channels"], [row["image/channels"] for row in rows])
 
 
+@pytest.mark.parametrize("kind", ["native", "fallback"])
+def test_byte_strings_are_columns(samples, shards, kind):
+    source = stoker.tfrecord(f"{shards}/train-*", columns=["image/filename", "image/height"])
+    assert source._beside(5)[1:] == [samples[5]["image/filename"], 105]
+    loader = make(source)
+    held = []
+    for batches in (loader.epoch(0), loader.to_device("cpu").epoch(0)):
+        for batch in batches:
+            rows = np.asarray(batch["image/height"]) - 100
+            assert batch["image/filename"] == [samples[i]["image/filename"] for i in rows]
+            held.append(batch["image/filename"])
+    for batch in loader.as_tf_dataset(op=kind, names=True, epoch=0):
+        names = [samples[i]["image/filename"] for i in batch["image/height"].numpy() - 100]
+        assert (
+            batch["image/filename"].dtype == tf.string and batch["image/filename"].numpy().tolist() == names
+        )
+        assert names == held.pop(0)
+    chosen = source.subset([40, 2])
+    batch = next(iter(make(chosen, batch_size=2, shuffle=False)))
+    assert batch["image/filename"] == [samples[40]["image/filename"], samples[2]["image/filename"]]
+    with pytest.raises(NotImplementedError, match=r"'image/filename'.* on a device"):
+        make(source).to_device("host")
+
+
 @pytest.mark.parametrize("world", [1, 3, 8])
 def test_the_same_bytes_as_the_folder(made, shards, world):
     records = stoker.tfrecord(f"{shards}/train-{{00000..00005}}-of-00006")
@@ -337,7 +361,6 @@ def test_files_of_another_kind(samples, made, shards, tmp_path):
         ({"columns": "image/height"}, TypeError, "columns must be a list"),
         ({"columns": [5]}, TypeError, "columns must be names"),
         ({"columns": ["image"]}, ValueError, "the name 'image'"),
-        ({"columns": ["image/filename"]}, NotImplementedError, "'image/filename' holds bytes"),
         ({"columns": ["a\nb"]}, ValueError, "line break"),
         ({"class_names": []}, ValueError, "class_names is empty"),
         ({"label": None, "class_names": ["a"]}, ValueError, "no label"),
