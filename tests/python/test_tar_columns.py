@@ -174,3 +174,21 @@ def test_names_may_have_spaces(captioned):
     assert make(source)._elements is not None
     assert next(iter(make(source)))["the caption"]
     assert repr(pickle.loads(pickle.dumps(source))) == repr(source)
+
+
+def test_two_loaders_give_pairs_of_images(made, tmp_path):
+    """A left and a right image of each sample, from one archive: the same samples, crops and flips."""
+    members = []
+    for i, sample in enumerate(members_of(made)):
+        image = sample[1][1]
+        members += [(f"{i:04d}.left.jpg", image), (f"{i:04d}.right.jpg", image)]
+    path = archive(tmp_path / "pairs.tar", members)
+    left, right = (make(stoker.tar(path, image=f"{side}.jpg")) for side in ("left", "right"))
+    pairs = 0
+    for _ in range(2):
+        of_left, of_right = iter(left), iter(right)
+        for lefts, rights in zip(of_left, of_right):
+            assert of_left.sample_ids.tolist() == of_right.sample_ids.tolist()
+            np.testing.assert_array_equal(lefts, rights)
+            pairs += len(lefts)
+    assert pairs == 2 * 60
