@@ -17,9 +17,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/result.h"
+#include "core/try.h"
 #include "io/sources/input_file.h"
 
 namespace stoker {
@@ -69,6 +71,23 @@ std::optional<std::vector<uint8_t>> ReadShardIndex(const InputFile& shard,
 // Replaces an index file; readers see the old or the new one. Only its owner may write to it.
 // Errors name `path`.
 Status WriteShardIndex(const std::string& path, std::span<const uint8_t> file);
+
+// What is in a shard: what `indexed(shard, stamp)`, which reads index files, has or, if that is
+// nullopt, what `scan(stamp)` reads from the shard, whose state it sets. Then `write(content,
+// stamp)` replaces the index files; that only saves time, so it cannot fail.
+template <typename Indexed, typename Scan, typename Write>
+auto ContentOfShard(const std::string& path, const Indexed& indexed, const Scan& scan,
+                    const Write& write) -> decltype(scan(std::declval<FileStamp&>())) {
+  FileStamp stamp;
+  {
+    ASSIGN_OR_RETURN(const InputFile shard, InputFile::Open(path));
+    ASSIGN_OR_RETURN(stamp, shard.Stamp());
+    if (auto known = indexed(shard, std::as_const(stamp))) return *std::move(known);
+  }
+  auto content = scan(stamp);
+  if (content.ok()) write(*content, std::as_const(stamp));
+  return content;
+}
 
 // The elements of a column, as bytes.
 template <typename Column>

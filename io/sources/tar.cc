@@ -39,19 +39,18 @@ std::optional<TarMembers> IndexedMembers(const InputFile& archive, const FileSta
 // Returns an archive's members, with the texts of these extensions: by its index files or, if these
 // do not hold, by its headers.
 Result<TarMembers> MembersOf(const std::string& path, const std::vector<std::string>& texts) {
-  FileStamp stamp;
-  {
-    ASSIGN_OR_RETURN(const InputFile archive, InputFile::Open(path));
-    ASSIGN_OR_RETURN(stamp, archive.Stamp());
-    auto known = IndexedMembers(archive, stamp, texts);
-    if (known) return *std::move(known);
-  }
-  ASSIGN_OR_RETURN(TarMembers members, ReadTarMembers(path, stamp, texts));
-  (void)WriteTarIndex(ShardIndexPath(path), members, stamp);  // it only saves time
-  for (size_t i = 0; i < texts.size(); ++i) {
-    (void)WriteTarTexts(path, members.texts[i], stamp, texts[i]);
-  }
-  return members;
+  return ContentOfShard(
+      path,
+      [&](const InputFile& archive, const FileStamp& stamp) {
+        return IndexedMembers(archive, stamp, texts);
+      },
+      [&](FileStamp& stamp) { return ReadTarMembers(path, stamp, texts); },
+      [&](const TarMembers& members, const FileStamp& stamp) {
+        (void)WriteTarIndex(ShardIndexPath(path), members, stamp);
+        for (size_t i = 0; i < texts.size(); ++i) {
+          (void)WriteTarTexts(path, members.texts[i], stamp, texts[i]);
+        }
+      });
 }
 
 // The memory of columns, which several threads add to.

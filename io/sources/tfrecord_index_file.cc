@@ -55,16 +55,11 @@ bool SignTfRecordIndex(std::span<uint8_t> file, const FileStamp& stamp) {
 }
 
 Result<TfRecords> IndexTfRecords(const std::string& path) {
-  FileStamp stamp;
-  {
-    ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
-    ASSIGN_OR_RETURN(stamp, file.Stamp());
-    if (std::optional<TfRecords> known = ReadTfRecordIndex(file, stamp)) return *std::move(known);
-  }
-  ASSIGN_OR_RETURN(TfRecords records, ReadTfRecords(path, stamp));
-  (void)WriteShardIndex(ShardIndexPath(path),
-                        PackTfRecordIndex(records, stamp));  // it only saves time
-  return records;
+  return ContentOfShard(
+      path, &ReadTfRecordIndex, [&](FileStamp& stamp) { return ReadTfRecords(path, stamp); },
+      [&](const TfRecords& records, const FileStamp& stamp) {
+        (void)WriteShardIndex(ShardIndexPath(path), PackTfRecordIndex(records, stamp));
+      });
 }
 
 }  // namespace stoker
