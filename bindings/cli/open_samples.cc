@@ -8,6 +8,7 @@
 #include "bindings/cli/split_folders.h"
 #include "core/try.h"
 #include "core/utf8.h"
+#include "io/sources/huggingface.h"
 #include "io/sources/manifest.h"
 #include "io/sources/open_source.h"
 
@@ -19,7 +20,10 @@ namespace {
 const char* KindOf(const std::string& given) {
   if (IsManifest(given)) return "manifest";
   std::error_code failed;
-  if (std::filesystem::is_directory(given, failed)) return "image_folder";
+  if (std::filesystem::is_directory(given, failed)) {
+    return IsSavedDataset(given) ? "arrow" : "image_folder";
+  }
+  if (given.ends_with(".arrow")) return "arrow";
   if (given.ends_with(".tar")) return "tar";
   // As TensorFlow Datasets names them: "mnist-train.tfrecord-00000-of-00001".
   if (given.find(".tfrecord") != std::string::npos) return "tfrecord";
@@ -70,7 +74,7 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given
   } else {
     if (crop_index != "auto" && crop_index != "off") {
       return Error{.code = Code::kInvalidArgument,
-                   .cause = "--crop-index is for folders; archives have none"};
+                   .cause = "--crop-index is for folders of photographs; files of many have none"};
     }
     arguments = {{"shards", given}, {"root", "."}};
   }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/try.h"
+#include "io/sources/arrow.h"
 #include "io/sources/csv_reader.h"
 #include "io/sources/image_folder.h"
 #include "io/sources/manifest.h"
@@ -91,6 +92,15 @@ std::vector<TarColumn> TarColumnsOf(const std::string& text) {
   return columns;
 }
 
+Opened OpenArrow(const SourceArguments& given, int threads) {
+  ArrowOptions options{.image = given.at("image"),
+                       .columns = LinesOf(given.at("columns")),
+                       .threads = threads,
+                       .root = RootOf(given)};
+  if (given.at("label") != "auto") options.label = given.at("label");
+  return Arrow(given.at("shards"), options);
+}
+
 std::vector<SourceRow> MakeTable() {
   return {
       {.kind = "image_folder",
@@ -140,6 +150,13 @@ std::vector<SourceRow> MakeTable() {
                                               .threads = threads,
                                               .root = RootOf(given)});
        }},
+      {.kind = "arrow",
+       .arguments = {{.name = "shards", .is_path = false},  // each of its paths is checked
+                     {.name = "root", .standard = "off", .words = {"off"}},
+                     {.name = "image", .standard = "image", .is_path = false},
+                     {.name = "label", .standard = "auto", .is_path = false},
+                     {.name = "columns", .standard = "", .is_path = false}},
+       .open = &OpenArrow},
       {.kind = "arrays",
        .arguments = {{.name = "key", .standard = "", .is_path = false}},
        .open = [](const SourceArguments& /*given*/, int /*threads*/) -> Opened {

@@ -1,6 +1,7 @@
 #include "io/sources/string_rows.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stoker {
 
@@ -21,6 +22,11 @@ void StringRows::Add(std::string_view string) {
   const size_t begin = chunk.size();
   chunk += string;
   rows_.push_back(std::string_view(chunk).substr(begin));
+}
+
+void StringRows::Append(StringRows other) {
+  for (std::string& chunk : other.chunks_) chunks_.push_back(std::move(chunk));
+  rows_.insert(rows_.end(), other.rows_.begin(), other.rows_.end());
 }
 
 uint64_t StringRows::memory_bytes() const {

@@ -19,6 +19,8 @@ class StringRows {
  public:
   void Reserve(size_t strings) { rows_.reserve(strings); }
   void Add(std::string_view string);
+  // Adds the strings of another one, whose memory it takes over.
+  void Append(StringRows other);
 
   size_t size() const { return rows_.size(); }
   std::span<const std::string_view> rows() const { return rows_; }

@@ -10,6 +10,7 @@
 #include "tests/fuzz/decode_formats.h"
 #include "tests/fuzz/decode_indexed.h"
 #include "tests/fuzz/decode_jpeg.h"
+#include "tests/fuzz/open_arrow.h"
 #include "tests/fuzz/open_index.h"
 #include "tests/fuzz/open_tar.h"
 #include "tests/fuzz/open_tfrecord.h"
@@ -34,6 +35,7 @@ void Replay(const char* corpus, void (*run)(std::span<const uint8_t>)) {
   EXPECT_GE(files, 20);
 }
 
+TEST(Replay, ArrowCorpus) { Replay(STOKER_FUZZ_CORPUS "/arrow", OpenFuzzedArrow); }
 TEST(Replay, JpegCorpus) { Replay(STOKER_FUZZ_CORPUS "/jpeg", DecodeFuzzedJpeg); }
 TEST(Replay, IndexCorpus) {
   Replay(STOKER_FUZZ_CORPUS "/index", [](std::span<const uint8_t> bytes) {

@@ -110,6 +110,12 @@ def scratch(tmp_path_factory):
     ]
     records = [tfrecords.record(tfrecords.example(sample)) for sample in features]
     (folder / "train-0.tfrecord").write_bytes(b"".join(records))
+    saved = folder / "imagenet" / "train"
+    saved.mkdir(parents=True)
+    golden = ROOT / "tests" / "fuzz" / "corpus" / "arrow"
+    shutil.copy(golden / "labelled", saved / "data-00000-of-00001.arrow")
+    (saved / "state.json").write_text('{"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}')
+    shutil.copy(golden / "named", folder / "data-0.arrow")
     (folder / "recipe.json").write_text(json.dumps({"transforms": transforms, "dtype": "float32"}))
     return folder
 
@@ -169,7 +175,7 @@ def installed(module):
 
 def lacks(module):
     """Whether an import is of something that not everybody has."""
-    optional = ("cupy", "jax", "tensorflow", "torch", "xxhash")
+    optional = ("cupy", "datasets", "jax", "pyarrow", "tensorflow", "torch", "xxhash")
     return any(part in optional and not installed(part) for part in module.split("."))
 
 

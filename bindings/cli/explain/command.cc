@@ -84,10 +84,10 @@ void AddExplain(CLI::App& app, Command& chosen) {
   CLI::App* command =
       app.add_subcommand("explain", "Show where each transform runs and what it costs");
   command
-      ->add_option(
-          "DIR", given->directory,
-          "folder of photographs, tar archives or TFRecord files,\nto measure with; without it "
-          "nothing is measured")
+      ->add_option("DIR", given->directory,
+                   "folder of photographs, tar archives, TFRecord or Arrow\nfiles, to measure "
+                   "with; without it "
+                   "nothing is measured")
       ->check([](const std::string& folder) { return folder.empty() ? "DIR is empty" : ""; })
       ->type_name("");
   AddSourceOptions(*command, given->source_options);

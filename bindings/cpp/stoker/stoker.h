@@ -15,6 +15,7 @@
 #include "engine/watching/stats.h"
 #include "engine/watching/trace_file.h"
 #include "io/sources/arrays.h"
+#include "io/sources/arrow.h"
 #include "io/sources/combine.h"
 #include "io/sources/image_folder.h"
 #include "io/sources/loaded_sample.h"

@@ -24,7 +24,8 @@ except ImportError as _error:
     from stoker import _missing_library
 
     raise _missing_library.in_words(_error, _pathlib.Path(__file__).parent) from _error
-from stoker import _records, _sources, _transforms
+from stoker import _arrow, _records, _sources, _transforms
+from stoker._arrow import *  # noqa: F403
 from stoker._batch import Batch
 from stoker._compose import Compose
 from stoker._decode import decode_image, decode_images
@@ -88,6 +89,7 @@ __all__ = [
     "combine",
     "decode_image",
     "decode_images",
+    *_arrow.__all__,
     *_records.__all__,
     *_sources.__all__,
     *_transforms.__all__,

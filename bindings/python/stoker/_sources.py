@@ -36,8 +36,8 @@ _MOST_SHARDS = 1_000_000  # bytes of a list of archives: a loader spec has 1 MiB
 class Source:
     """A numbered, immutable list of samples. Thread-safe; many loaders may share one.
 
-    Made by `image_folder`, `manifest`, `files`, `tar`, `records`, `arrays`, `from_dataset` and `combine`, and
-    by the functions below.
+    Made by `image_folder`, `manifest`, `files`, `tar`, `tfrecord`, `arrow`, `records`, `arrays`,
+    `from_dataset` and `combine`, and by the functions below.
     """
 
     def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str) -> None:

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "io/sources/arrays.h"
+#include "io/sources/arrow.h"
 #include "io/sources/combine.h"
 #include "io/sources/image_folder.h"
 #include "io/sources/manifest.h"
@@ -425,11 +426,27 @@ Case RecordsAlone() {
           [] { return RecordsOf("labelled", kTfRecordLabel, 0); }};
 }
 
+Source ArrowFile(const char* name, const ArrowOptions& options = {}) {
+  return Arrow(std::string(STOKER_ARROW_FILES) + "/" + name, options).value();
+}
+
+Case ArrowWithLabels() {
+  return {"arrow", [] { return ArrowFile("labelled"); }, [] { return ArrowFile("others"); }};
+}
+
+Case ArrowWithColumns() {
+  const auto open = [](const char* last) {
+    return ArrowFile("columns", {.columns = {"flags", "matrix", last}});
+  };
+  return {"arrow_columns", [open] { return open("flag"); }, [open] { return open("half"); }};
+}
+
 INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
                          ::testing::Values(NestedFolder(), FlatFolder(), FilesWithColumns(),
                                            FilesAlone(), RecordFiles(), ManifestCase(),
                                            JsonManifestCase(), TarsWithLabels(), TarsAlone(),
-                                           RecordsWithLabels(), RecordsAlone(),
+                                           RecordsWithLabels(), RecordsAlone(), ArrowWithLabels(),
+                                           ArrowWithColumns(),
                                            ArraysCase("arrays_i64", DType::kI64, 12),
                                            ArraysCase("arrays_u8_apart", DType::kU8, 24),
                                            ArraysCase("arrays_i16_backwards", DType::kI16, -12),

@@ -1,0 +1,99 @@
+"""Samples in Arrow IPC files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from stoker import _checks, _stoker
+from stoker._errors import InvalidArgumentError
+from stoker._sources import Source, _column_name, _column_names, _shards
+
+__all__ = ["Arrow", "arrow"]
+
+
+class Arrow(Source):
+    """The source that `arrow` returns. It can be pickled."""
+
+    def __init__(
+        self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: tuple[Any, ...]
+    ) -> None:
+        super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
+        self._arguments = arguments
+
+    def _digest(self) -> str:
+        return str(self._spec["fingerprint"])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Unpickling opens the files again; they must exist there."""
+        return _arrow, self._arguments
+
+
+def arrow(
+    files: str | os.PathLike[Any] | Iterable[Any],
+    *,
+    image: str = "image",
+    label: str | None = "auto",
+    columns: Iterable[str] | None = None,
+    threads: int = 0,
+) -> Arrow:
+    """Samples in Arrow IPC files, as Hugging Face's `datasets` keeps them. pyarrow is not needed.
+
+        source = stoker.arrow("imagenet/train")  # a folder of Dataset.save_to_disk()
+        source = stoker.arrow("data-{00000..00003}-of-00004.arrow", image="img", label="fine_label")
+
+    Each row is a sample, in the order of the files. The bytes of an image lie in its file as they are, and
+    are read from there: any row of any file may be the next one of a shuffled epoch, and epochs, ranks and
+    states are exact, as of a folder of the same samples. This call reads where the images begin, 4 bytes a
+    sample, and the other columns, which stay in memory.
+
+    Files have either form: the stream, which `datasets` writes, or the file (Feather, version 2); but not
+    compressed. They must not change while they are used.
+
+    Args:
+        files: a pattern, or a list of paths, as of `tar`. A folder stands for the dataset that
+            `save_to_disk` put into it; of several splits, name one: "imagenet/train".
+        image: the column of encoded images (JPEG, PNG, WebP): binary, or Hugging Face's `Image`, with the
+            bytes in it.
+        label: the column of labels: integers, or text, whose values are classes, sorted. "auto": "label",
+            if there is one; None: batches have none. `source.classes` has the names of a `ClassLabel`.
+        columns: further columns: numbers, bool, fixed-size lists of numbers (vectors), text, or binary.
+            Each is a column of the batch, behind the labels, under its name.
+        threads: for reading files, 0 to 256; 0: the cores allotted.
+
+    Raises:
+        NotFoundError: no such file (a FileNotFoundError).
+        InvalidArgumentError: no rows; a column that is not there, with those that are, or of another type; a
+            null, with its row; files with other columns than the first one; a wrong pattern (a ValueError).
+        DataLossError: a file is cut off, damaged or no Arrow file; `file` and `offset` say where.
+        UnimplementedError: a file is compressed, with what to do.
+    """
+    given = _shards(files)
+    image = _column_name("image", image)
+    if label is None:
+        label = ""
+    elif label != "auto":
+        label = _column_name("label", label)
+    names = [] if columns is None else _column_names("columns", columns)
+    for name in (image, label, *names):
+        if "\n" in name or "\0" in name:
+            raise InvalidArgumentError(f"{name!r:.80} is a name with a line break or a NUL")
+    threads = _checks.integer("threads", threads, 0, 256)
+    return _arrow(given, image, label, "\n".join(names), threads)
+
+
+def _arrow(files: dict[str, bytes], image: str, label: str, columns: str, threads: int = 0) -> Arrow:
+    given = {"image": image, "label": label, "columns": columns}
+    encoded = {name: value.encode() for name, value in given.items()}
+    native = _stoker.open_source("arrow", {**files, **encoded}, threads)
+    shown = os.fsdecode(files["shards"])
+    text = f"{shown if len(shown) < 200 else shown[:200] + '…'!r}, image={image!r}"
+    if label != "auto":
+        text += f", label={label or None!r}"
+    if columns:
+        text += f", columns={columns.split(chr(10))!r}"
+    # A spec is UTF-8. Where a path is not, only other processes cannot find the files.
+    paths = {name: value.decode("utf-8", "replace") for name, value in files.items()}
+    arguments = (files, image, label, columns)
+    return Arrow(native, {"kind": "arrow", **paths, **given}, f"stoker.arrow({text})", arguments)

@@ -1,0 +1,122 @@
+#include "io/sources/huggingface.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <system_error>
+
+#include "core/try.h"
+#include "core/utf8.h"
+#include "io/sources/input_file.h"
+#include "io/sources/shard_pattern.h"
+
+namespace stoker {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr char kState[] = "/state.json";          // of a dataset
+constexpr char kSplits[] = "/dataset_dict.json";  // of several splits
+
+// A null for what is no JSON.
+Json ParseJson(std::string_view text) {
+  return Json::parse(text, /*callback=*/nullptr, /*allow_exceptions=*/false);
+}
+
+// The value of a key; null if there is none.
+const Json& At(const Json& object, const char* key) {
+  static const Json none;
+  if (!object.is_object()) return none;
+  const auto found = object.find(key);
+  return found == object.end() ? none : *found;
+}
+
+Result<std::string> ReadSmallFile(const std::string& path) {
+  constexpr uint64_t kMostBytes = 64 << 20;
+  ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+  ASSIGN_OR_RETURN(const FileStamp stamp, file.Stamp());
+  if (stamp.bytes > kMostBytes) {
+    return Error{Code::kInvalidArgument,
+                 "the file has " + std::to_string(stamp.bytes) + " bytes, no list of files", path};
+  }
+  std::string text(stamp.bytes, '\0');
+  ASSIGN_OR_RETURN(const size_t got,
+                   file.ReadAt(0, {reinterpret_cast<uint8_t*>(text.data()), text.size()}));
+  text.resize(got);
+  return text;
+}
+
+bool Exists(const std::string& path) {
+  std::error_code failed;
+  return std::filesystem::exists(path, failed);
+}
+
+Error SeveralSplits(const std::string& folder, const Json& dict) {
+  std::string first = "train", names;
+  const Json& splits = At(dict, "splits");
+  for (size_t i = 0; splits.is_array() && i < splits.size() && i < 10; ++i) {
+    if (!splits[i].is_string()) continue;
+    const std::string name = Printable(splits[i].get<std::string>());
+    if (names.empty()) first = name;
+    names += (names.empty() ? ": " : ", ") + name;
+  }
+  return {.code = Code::kInvalidArgument,
+          .cause = "the folder has several splits" + names,
+          .file = folder,
+          .advice = "Choose one: " + folder + "/" + first};
+}
+
+}  // namespace
+
+std::vector<std::string> ClassLabelNames(const std::string& metadata, const std::string& column) {
+  const Json parsed = ParseJson(metadata);
+  const Json& feature = At(At(At(parsed, "info"), "features"), column.c_str());
+  const Json& names = At(feature, "names");
+  if (At(feature, "_type") != "ClassLabel" || !names.is_array()) return {};
+  std::vector<std::string> read;
+  for (const Json& name : names) {
+    if (!name.is_string()) return {};
+    read.push_back(name.get<std::string>());
+  }
+  return read;
+}
+
+bool IsSavedDataset(const std::string& folder) {
+  return Exists(folder + kState) || Exists(folder + kSplits);
+}
+
+Result<std::vector<std::string>> SavedDatasetFiles(const std::string& folder) {
+  if (Exists(folder + kSplits)) {
+    ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(folder + kSplits));
+    return SeveralSplits(folder, ParseJson(text));
+  }
+  if (!Exists(folder + kState)) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause =
+                     "this is a folder, in which datasets' save_to_disk() did not save a "
+                     "dataset: it has no state.json",
+                 .file = folder,
+                 .advice = "Name the files: " + folder + "/*.arrow"};
+  }
+  ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(folder + kState));
+  const Json state = ParseJson(text);
+  const Json& files = At(state, "_data_files");
+  std::vector<std::string> paths;
+  for (size_t i = 0; files.is_array() && i < files.size() && i < kMaxShards; ++i) {
+    const Json& name = At(files[i], "filename");
+    if (!name.is_string() ||
+        name.get<std::string>().find_first_of(std::string("/\0", 2)) != std::string::npos) {
+      paths.clear();
+      break;
+    }
+    paths.push_back(folder + "/" + name.get<std::string>());
+  }
+  if (!paths.empty()) return paths;
+  return Error{.code = Code::kInvalidArgument,
+               .cause = "there is no list of data files (_data_files) in it",
+               .file = folder + kState,
+               .advice = "Name the files: " + folder + "/*.arrow"};
+}
+
+}  // namespace stoker

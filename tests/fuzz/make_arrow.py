@@ -1,0 +1,83 @@
+"""Writes Arrow files by pyarrow: python tests/fuzz/make_arrow.py tests/fuzz/corpus/arrow"""
+
+import json
+import pathlib
+import sys
+
+import pyarrow as pa
+
+FOLDER = pathlib.Path(sys.argv[1])
+FOLDER.mkdir(parents=True, exist_ok=True)
+NAMES = {"info": {"features": {"label": {"_type": "ClassLabel", "names": ["cat", "dog"]}}}}
+IMAGES = [b"x" * (100 * i) for i in range(5)]
+
+
+def write(name, table, rows=2, form=pa.ipc.new_stream, **options):
+    with pa.OSFile(str(FOLDER / name), "wb") as file, form(file, table.schema, **options) as writer:
+        writer.write_table(table, max_chunksize=rows)
+
+
+def hugging_face(labels, images=IMAGES):
+    rows = [{"bytes": image, "path": f"{i}.jpg"} for i, image in enumerate(images)]
+    image = pa.array(rows, pa.struct({"bytes": pa.binary(), "path": pa.string()}))
+    table = pa.table({"image": image, "label": pa.array(labels, pa.int64())})
+    return table.replace_schema_metadata({"huggingface": json.dumps(NAMES)})
+
+
+write("labelled", hugging_face([0, 1, 1, 0, 1]))
+write("others", hugging_face([1, 1, 1, 0, 1]))
+write("label_without_name", hugging_face([0, 1, 2, 0, 1]))
+write("label_unknown", hugging_face([0, 1, -1, 0, 1]))
+write("null_bytes", hugging_face([0, 1, 0, 0, 1], [*IMAGES[:3], None, b"x"]))
+write("null_struct", pa.table({"image": pa.array([{"bytes": b"x"}, None])}))
+write("empty", hugging_face([], []))
+
+alone = pa.table({"image": pa.array(IMAGES, pa.large_binary())})
+write("alone", alone, form=pa.ipc.new_file)
+write("alone_stream", alone, rows=5)
+write("several_batches", alone, rows=1)
+compressed = pa.ipc.IpcWriteOptions(compression="zstd")
+write("compressed", alone, form=pa.ipc.new_file, options=compressed)
+old = pa.ipc.IpcWriteOptions(metadata_version=pa.ipc.MetadataVersion.V4)
+write("version_4", alone, options=old)
+legacy = pa.ipc.IpcWriteOptions(metadata_version=pa.ipc.MetadataVersion.V4, use_legacy_format=True)
+write("legacy", alone, options=legacy)
+
+vectors = pa.FixedSizeListArray.from_arrays(pa.array(range(20), pa.float32()), 4)
+write("named", pa.table({"img": IMAGES, "fine_label": [3, 1, 4, 1, 5], "box": vectors}))
+columns = {
+    "null": pa.nulls(5),
+    "union": pa.UnionArray.from_sparse(pa.array([0] * 5, pa.int8()), [pa.array(range(5))]),
+    "list": pa.array([[1], None, [2, 3], [], [4]]),
+    "view": pa.array([b"x" * 20, b"", None, b"y" * 30, b"z"], pa.binary_view()),
+    "words": pa.array(["a", "b", None, "a", "a"]).dictionary_encode(),
+    "run": pa.RunEndEncodedArray.from_arrays(pa.array([5], pa.int32()), pa.array([7])),
+    "text": pa.array(["", "ä", "x", "long" * 9, "y"]),
+    "bytes": pa.array([b"", b"\xff", b"\0", b"x", b"y"], pa.large_binary()),
+    "flag": pa.array([True, False, True, True, False]),
+    "flags": pa.FixedSizeListArray.from_arrays(pa.array([True, False, True] * 5), 3),
+    "vector": vectors,
+    "matrix": pa.FixedSizeListArray.from_arrays(pa.FixedSizeListArray.from_arrays(pa.array(range(20)), 2), 2),
+    "half": pa.array(range(5)).cast(pa.float16()),
+    "gap": pa.array([1, 2, 3, None, 5], pa.int16()),
+}
+write("columns", pa.table({**columns, "image": IMAGES, "label": ["b", "a", "c", "a", "b"]}), rows=3)
+write("columns_file", pa.table({**columns, "image": IMAGES}), rows=3, form=pa.ipc.new_file)
+for name, values in columns.items():
+    write(f"column_{name}", pa.table({"image": IMAGES, name: values}), rows=5)
+
+stream, file = ((FOLDER / name).read_bytes() for name in ("labelled", "alone"))
+changes = {
+    "cut_in_schema": stream[:100],
+    "cut_in_batch": stream[: len(stream) // 2],
+    "cut_in_end": stream[:-8],
+    "cut_file": file[:-9],
+    "joined": stream + stream,
+    "long_metadata": stream[:4] + b"\xff\xff\xff\x7f" + stream[8:],
+    "footer_too_long": file[:-10] + b"\xff\xff\xff\x7fARROW1",
+    "footer_empty": file[:-10] + b"\0\0\0\0ARROW1",
+    "parquet": b"PAR1 and so on",
+    "one_byte": b"A",
+}
+for name, changed in changes.items():
+    (FOLDER / name).write_bytes(changed)

@@ -1,0 +1,13 @@
+// Opens an Arrow IPC file that may have any bytes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace stoker::testing {
+
+// Aborts if a promise of io/sources/arrow.h is broken: images lie in the file, each has a row of
+// each column, and errors name the file.
+void OpenFuzzedArrow(std::span<const uint8_t> bytes);
+
+}  // namespace stoker::testing
