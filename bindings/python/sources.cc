@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "io/sources/manifest_roles.h"
 #include "io/sources/open_source.h"
 #include "io/sources/path_source.h"
+#include "io/sources/range_source.h"
 #include "io/sources/string_rows.h"
 
 namespace stoker::python {
@@ -128,30 +130,69 @@ struct Beside {
   std::deque<StringRows> strings;
 };
 
-// `columns`: by name, in order: arrays, or lists of str or of bytes; that of "label" comes first.
+// `columns`: by name, in order: arrays, or lists of str or of bytes. `beside` owns them.
+std::vector<ArrayColumn> ColumnsOf(const py::dict& columns, Beside& beside) {
+  std::vector<ArrayColumn> made;
+  beside.arrays = OwnerOf(py::tuple(columns.attr("values")()));
+  for (const auto& [key, values] : columns) {
+    auto name = key.cast<std::string>();
+    if (py::isinstance<py::array>(values)) {
+      made.push_back(ColumnOf(std::move(name), values.cast<py::array>()));
+    } else {
+      const auto items = values.cast<py::list>();
+      AddStrings(items, beside.strings.emplace_back());
+      const bool bytes = PyBytes_Check(items[0].ptr()) != 0;
+      made.push_back(
+          beside.strings.back().Column(std::move(name), bytes ? DType::kBytes : DType::kString));
+    }
+  }
+  return made;
+}
+
+// `columns`: that of "label" comes first.
 SourceHandle OpenFiles(const py::iterable& paths, const py::bytes& root, const py::dict& columns,
                        const std::vector<std::string>& class_names) {
   PathTable table = PathsOf(paths);
   const auto beside = std::make_shared<Beside>();
-  beside->arrays = OwnerOf(py::tuple(columns.attr("values")()));
-  FilesOptions options{.root = root, .owner = beside, .class_names = class_names};
-  for (const auto& [key, values] : columns) {
-    auto name = key.cast<std::string>();
-    if (py::isinstance<py::array>(values)) {
-      options.columns.push_back(ColumnOf(std::move(name), values.cast<py::array>()));
-    } else {
-      const auto items = values.cast<py::list>();
-      AddStrings(items, beside->strings.emplace_back());
-      const bool bytes = PyBytes_Check(items[0].ptr()) != 0;
-      options.columns.push_back(
-          beside->strings.back().Column(std::move(name), bytes ? DType::kBytes : DType::kString));
-    }
-  }
+  FilesOptions options{.root = root,
+                       .columns = ColumnsOf(columns, *beside),
+                       .owner = beside,
+                       .class_names = class_names};
   Result<std::shared_ptr<const SampleSource>> source = [&] {
     const WithoutGil released;
     return Files(std::move(table), std::move(options));
   }();
   return {.source = Value(std::move(source))};
+}
+
+// Images that lie in files, of which several have many. `runs`: (file, offset, ends): the number of
+// a path, and where images that follow each other begin and end behind the offset, one number more
+// than images. `columns`: that of "label" comes first.
+SourceHandle OpenRanges(
+    const py::iterable& paths,
+    const std::vector<std::tuple<uint32_t, uint64_t, py::array_t<int64_t>>>& runs,
+    const py::dict& columns, std::vector<std::string> class_names, std::string described) {
+  RangeSourceParts parts{.paths = PathsOf(paths),
+                         .has_label = columns.contains("label"),
+                         .class_names = std::move(class_names),
+                         .described = std::move(described)};
+  for (const auto& [file, offset, ends] : runs) {
+    const std::span<const int64_t> all(ends.data(), static_cast<size_t>(ends.size()));
+    parts.images.BeginRun(file, offset + static_cast<uint64_t>(all.front()));
+    for (size_t i = 1; i < all.size(); ++i) {
+      const int64_t length = all[i] - all[i - 1];
+      if (!std::in_range<uint32_t>(length)) throw py::value_error("an image of 4 GiB or more");
+      parts.images.Add(static_cast<uint64_t>(length));
+    }
+  }
+  parts.images.ShrinkToFit();
+  const auto beside = std::make_shared<Beside>();
+  std::vector<ArrayColumn> made = ColumnsOf(columns, *beside);
+  for (const ArrayColumn& column : made) {
+    if (column.samples != parts.images.size()) throw py::value_error("columns of other lengths");
+  }
+  parts.columns = Value(MemoryColumns::Make(std::move(made), beside));
+  return {.source = MakeRangeSource(std::move(parts))};
 }
 
 // Finds the columns of a manifest: the index of the paths, whether there is a label, and the
@@ -327,6 +368,8 @@ void AddSources(py::module_& module) {
              py::arg("path_column"), py::arg("label_column"), py::arg("columns"));
   module.def("files", &OpenFiles, py::arg("paths"), py::arg("root"), py::arg("columns"),
              py::arg("class_names"));
+  module.def("ranges", &OpenRanges, py::arg("paths"), py::arg("runs"), py::arg("columns"),
+             py::arg("class_names"), py::arg("described"));
 }
 
 }  // namespace stoker::python

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 FOLDER = pathlib.Path(sys.argv[1])
 FOLDER.mkdir(parents=True, exist_ok=True)
-NAMES = {"info": {"features": {"label": {"_type": "ClassLabel", "names": ["cat", "dog"]}}}}
+LABEL = {"_type": "ClassLabel", "names": ["cat", "dog"]}
+NAMES = {"info": {"features": {"image": {"_type": "Image"}, "label": LABEL}}}
 IMAGES = [b"x" * (100 * i) for i in range(5)]
 
 

@@ -114,7 +114,10 @@ def scratch(tmp_path_factory):
     saved.mkdir(parents=True)
     golden = ROOT / "tests" / "fuzz" / "corpus" / "arrow"
     shutil.copy(golden / "labelled", saved / "data-00000-of-00001.arrow")
-    (saved / "state.json").write_text('{"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}')
+    names = ("_fingerprint", "_format_columns", "_format_type", "_output_all_columns", "_split")
+    state = {"_data_files": [{"filename": "data-00000-of-00001.arrow"}], "_format_kwargs": {}}
+    (saved / "state.json").write_text(json.dumps({**dict.fromkeys(names), **state}))
+    (saved / "dataset_info.json").write_text("{}")
     shutil.copy(golden / "named", folder / "data-0.arrow")
     (folder / "recipe.json").write_text(json.dumps({"transforms": transforms, "dtype": "float32"}))
     return folder

@@ -41,7 +41,7 @@ def read(path: str, path_column: str | None, label_column: str | None, columns: 
         raise InvalidArgumentError(f"pyarrow cannot read this: {error}", path) from error
     if table.num_rows == 0:
         raise InvalidArgumentError("the file has no rows", path)
-    arrays = {i: _values(path, names[i], table.column(names[i])) for i in dict.fromkeys([place, *values])}
+    arrays = {i: rows_of(path, names[i], table.column(names[i])) for i in dict.fromkeys([place, *values])}
     paths = arrays[place]
     if not isinstance(paths, list):
         raise InvalidArgumentError(
@@ -57,7 +57,7 @@ def read(path: str, path_column: str | None, label_column: str | None, columns: 
     return Listed(paths, labels, class_names, {names[i]: arrays[i] for i in further})
 
 
-def _values(path: str, name: str, column: Any) -> Any:
+def rows_of(path: str, name: str, column: Any) -> Any:
     """An array of numbers or of vectors, or a list of str or of bytes."""
     from pyarrow import compute, types
 

@@ -37,7 +37,7 @@ class Source:
     """A numbered, immutable list of samples. Thread-safe; many loaders may share one.
 
     Made by `image_folder`, `manifest`, `files`, `tar`, `tfrecord`, `arrow`, `records`, `arrays`,
-    `from_dataset` and `combine`, and by the functions below.
+    `from_dataset`, `from_hf` and `combine`, and by the functions below.
     """
 
     def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str) -> None:

@@ -157,6 +157,13 @@ def files(
     columns: dict[str, npt.NDArray[Any] | list[str] | list[bytes]],
     class_names: list[bytes],
 ) -> Source: ...
+def ranges(
+    paths: Iterable[Any],
+    runs: list[tuple[int, int, npt.NDArray[np.int64]]],
+    columns: dict[str, npt.NDArray[Any] | list[str] | list[bytes]],
+    class_names: list[bytes],
+    described: str,
+) -> Source: ...
 def dataset(
     load: Callable[[int], tuple[memoryview | tuple[bytes], bytes] | bytes],
     name: str,
