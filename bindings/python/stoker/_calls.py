@@ -23,7 +23,7 @@ class Calls:
         if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
             raise TypeError(f"dataset must have __len__ and __getitem__, which {dataset!r:.80} has not")
         self.name = type(dataset).__name__
-        self._dataset = dataset
+        self.dataset = dataset
         self._size = len(dataset)
         if not 0 < self._size < 2**32:
             raise InvalidArgumentError(f"{self.name} has {self._size} samples; it must have 1 to 2**32 - 1")
@@ -43,7 +43,7 @@ class Calls:
         """A sample's image and the bytes of its rows, or what went wrong, in UTF-8."""
         process = os.getpid()
         try:
-            image, rows = _parts(self._dataset[sample])
+            image, rows = _parts(self.dataset[sample])
             return _encoded(image), b"".join(row.tobytes() for row in self._cast(rows))
         except BaseException as error:  # of the user's code, on a thread of stoker's
             if os.getpid() != process:  # the code forked, and this is the child
@@ -52,7 +52,7 @@ class Calls:
 
     def image(self, sample: int) -> Any:
         """The bytes of a sample's image."""
-        image = _encoded(_parts(self._dataset[sample])[0])
+        image = _encoded(_parts(self.dataset[sample])[0])
         if isinstance(image, memoryview):
             return bytes(image)
         with open(image[0], "rb") as file:
@@ -60,7 +60,7 @@ class Calls:
 
     def rows(self, sample: int) -> list[Any]:
         """The rows of a sample, as they are in a batch."""
-        return [row[()] for row in self._cast(_parts(self._dataset[sample])[1])]
+        return [row[()] for row in self._cast(_parts(self.dataset[sample])[1])]
 
     def _cast(self, rows: dict[str, Any]) -> list[npt.NDArray[Any]]:
         if len(rows) != len(self.first_rows) or any(name not in rows for name, _ in self.first_rows):

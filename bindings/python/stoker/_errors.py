@@ -106,7 +106,9 @@ class UnavailableError(Error, OSError):
 
 
 class MemoryWarning(UserWarning):
-    """The program holds batches larger in total than the Runtime's memory budget."""
+    """The program holds batches larger in total than the Runtime's memory budget; or the images of
+    Parquet files do not fit into their cache.
+    """
 
 
 class SkippedFilesWarning(UserWarning):
