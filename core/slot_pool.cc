@@ -266,8 +266,32 @@ std::unique_ptr<SlotPool::Slab> SlotPool::Keep(Slot* slot) {
   return nullptr;
 }
 
+// Returns a slot when the last owner of the lease lets go, unless the slot is still in production:
+// then it was only viewed.
+struct SlotPool::Lease {
+  std::shared_ptr<SlotPool> pool;
+  bool lent = false;  // set by an owner
+
+  void operator()(Slot* home) const {
+    if (lent) pool->Return(home);
+  }
+};
+
+std::shared_ptr<Slot> SlotPool::LeaseOn(Slot* slot) {
+  std::shared_ptr<Slot> lease = slot->viewed.lock();
+  return lease != nullptr ? lease : std::shared_ptr<Slot>(slot, Lease{shared_from_this()});
+}
+
+Batch SlotPool::View(Slot* slot) {
+  std::shared_ptr<Slot> lease = LeaseOn(slot);
+  slot->viewed = lease;
+  return Batch(std::move(lease));
+}
+
 void SlotPool::Abandon(Slot* slot) {
-  std::unique_ptr<Slab> unmapped;  // after the lock is released
+  if (!slot->viewed.expired()) return Lend(slot).Release();
+  for (std::shared_ptr<void>& own : slot->own_memory) own.reset();  // a view may have an Owner
+  std::unique_ptr<Slab> unmapped;                                   // after the lock is released
   std::lock_guard lock(mutex_);
   --working_;
   unmapped = Keep(slot);
@@ -282,7 +306,9 @@ Batch SlotPool::Lend(Slot* slot) {
     ++lent_;
     options_.lent->Add(slot_bytes_);
   }
-  return Batch({slot, [pool = shared_from_this()](Slot* home) { pool->Return(home); }});
+  std::shared_ptr<Slot> lease = LeaseOn(slot);
+  std::get_deleter<Lease>(lease)->lent = true;
+  return Batch(std::move(lease));
 }
 
 void SlotPool::Return(Slot* slot) {

@@ -33,8 +33,9 @@ struct Slot {
   int64_t rows = 0;
   uint64_t epoch = 0;
   uint64_t index = 0;
-  int numa_node = 0;    // preferred for its pages
-  bool pinned = false;  // what lies in the slab
+  std::weak_ptr<Slot> viewed;  // what SlotPool::View returned, as long as anyone keeps it
+  int numa_node = 0;           // preferred for its pages
+  bool pinned = false;         // what lies in the slab
 
   void* Row(size_t column, int64_t row) const;
 
@@ -84,6 +85,10 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   // A slot to fill; null if the maximum is in production or the system has no memory. Each is
   // returned by Abandon or Lend before the pool is destroyed.
   Slot* Acquire();
+  // An acquired and filled slot as a batch, before it is delivered: for functions of the program
+  // that may keep memory of it, through Batch::Owner. Such memory is the delivered batch's, too; a
+  // slot that is abandoned meanwhile counts as lent until it is let go.
+  Batch View(Slot* slot);
   // Returns an acquired slot that was not delivered.
   void Abandon(Slot* slot);
   // Makes an acquired and filled slot a batch. Precondition: CanLend().
@@ -105,8 +110,11 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   struct Slab;
   class PinnedSlabs;
 
+  struct Lease;
+
   explicit SlotPool(Options options);
-  void Return(Slot* slot);  // returns a lent slot; any thread
+  std::shared_ptr<Slot> LeaseOn(Slot* slot);  // a new one, or that of View
+  void Return(Slot* slot);                    // returns a lent slot; any thread
   Status PinSlabs();
   // Under mutex_: resizes the reservation to the larger of the limit and the slots in production.
   // False, and unchanged, if the budget has no room.

@@ -21,12 +21,14 @@ struct StageTimes {
   uint64_t resize_ns = 0;   // pixels → the row: resample, flip, normalise, convert
   uint64_t augment_ns = 0;  // what is not fused with resizing: colour, blur, policies, erasing
   uint64_t mix_ns = 0;      // MixUp and CutMix
+  uint64_t map_ns = 0;      // the program's own function
 
   StageTimes& operator+=(const StageTimes& other) {
     decode_ns += other.decode_ns;
     resize_ns += other.resize_ns;
     augment_ns += other.augment_ns;
     mix_ns += other.mix_ns;
+    map_ns += other.map_ns;
     return *this;
   }
 };
@@ -53,13 +55,15 @@ struct CoreTime {
 struct WaitCauses {
   uint64_t storage_ns = 0;  // reads were in progress
   uint64_t decode_ns = 0;   // a worker was decoding, or none was free
+  uint64_t map_ns = 0;      // the program's function had the batch
   uint64_t copy_ns = 0;     // copies to a device were in progress
   uint64_t other_ns = 0;    // threads waking up, and unknown causes
 
-  uint64_t sum() const { return storage_ns + decode_ns + copy_ns + other_ns; }
+  uint64_t sum() const { return storage_ns + decode_ns + map_ns + copy_ns + other_ns; }
   WaitCauses& operator+=(const WaitCauses& other) {
     storage_ns += other.storage_ns;
     decode_ns += other.decode_ns;
+    map_ns += other.map_ns;
     copy_ns += other.copy_ns;
     other_ns += other.other_ns;
     return *this;
@@ -71,8 +75,9 @@ struct NamedCause {
   const char* name;
   uint64_t WaitCauses::*ns;
 };
-inline constexpr std::array<NamedCause, 4> kNamedCauses{{{"storage", &WaitCauses::storage_ns},
+inline constexpr std::array<NamedCause, 5> kNamedCauses{{{"storage", &WaitCauses::storage_ns},
                                                          {"decode", &WaitCauses::decode_ns},
+                                                         {"map", &WaitCauses::map_ns},
                                                          {"copy", &WaitCauses::copy_ns},
                                                          {"other", &WaitCauses::other_ns}}};
 

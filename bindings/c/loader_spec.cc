@@ -124,12 +124,15 @@ std::string FingerprintText(const SampleSource& source) {
 }
 
 Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
-                                      std::shared_ptr<const SampleSource> source) {
+                                      std::shared_ptr<const SampleSource> source,
+                                      std::shared_ptr<const MapFunction> map) {
   ASSIGN_OR_RETURN(JsonObject object, ParseObject(json, "the loader spec"));
   LoaderOptions options;
   ReadOptions(object, options, /*only_of_images=*/false);
   ReadTransforms(object, options.transforms);
   options.mix = ReadMix(object);
+  std::string function;
+  object.Text("map", function);
   bool pins = false;
   object.Boolean("pin_memory", pins);
   object.Required("source");
@@ -138,6 +141,14 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
   if (object.Has("source")) object.Fail(described.CheckAllRead());
   TRY(object.CheckAllRead());
 
+  if (object.Has("map") && map == nullptr) {
+    return Error{
+        .code = Code::kFailedPrecondition,
+        .cause = "the loader calls the function " + function +
+                 " of the process that made it, which cannot be called here",
+        .advice = "Iterate in that process, or apply the function to the dataset's batches"};
+  }
+  options.map = std::move(map);
   if (pins) {
     TRY(Pin(options));
   }

@@ -21,15 +21,17 @@ namespace stoker {
 inline constexpr size_t kLongestSpec = size_t{1} << 20;
 
 // `source`: if given, the samples come from it, and `json` only describes it; otherwise the source
-// that `json` names is opened, which lists a folder. The caller sets the Runtime.
+// that `json` names is opened, which lists a folder. `map`: the function that `json` names; it is
+// available nowhere else. The caller sets the Runtime.
 //
 // The text may be hostile. InvalidArgument names the key: text that is not JSON, unknown or missing
 // keys, values of a wrong type, numbers out of range. Loader::Open checks whether the values fit
-// together. FailedPrecondition: the samples are not available here (those in the memory of
-// another process), or not the described ones (the folder has changed). Otherwise the errors of
-// opening the source.
+// together. FailedPrecondition: the samples, or the function, are not available here (those in the
+// memory of another process), or not the described ones (the folder has changed). Otherwise the
+// errors of opening the source.
 Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
-                                      std::shared_ptr<const SampleSource> source = nullptr);
+                                      std::shared_ptr<const SampleSource> source = nullptr,
+                                      std::shared_ptr<const MapFunction> map = nullptr);
 
 // SampleSource::Fingerprint() in the spec's format: 16 hexadecimal digits.
 std::string FingerprintText(const SampleSource& source);

@@ -47,6 +47,12 @@ py::list StringsOf(const SampleSource& source, size_t field, std::span<const uin
   return ListOf(strings, source.fields()[field].dtype);
 }
 
+py::list StringsOf(const Batch& batch, size_t column, const SampleSource& source) {
+  const Field& field = source.fields()[column];
+  if (field.kind != Field::Kind::kLoaded) return StringsOf(source, column, batch.sample_ids());
+  return ListOf(batch.columns()[column].as<std::string_view>(), field.dtype);
+}
+
 py::list ListOf(std::span<const std::string_view> strings, DType dtype) {
   const bool text = dtype == DType::kString;
   py::list list(strings.size());

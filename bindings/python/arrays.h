@@ -40,6 +40,8 @@ pybind11::object ArrayOver(DType dtype, const std::vector<int64_t>& shape, const
 // keeps its bytes as surrogates (PEP 383). With the GIL held.
 pybind11::list StringsOf(const SampleSource& source, size_t field,
                          std::span<const uint64_t> sample_ids);
+// The same of a batch's column: strings that were read with the images are the batch's own.
+pybind11::list StringsOf(const Batch& batch, size_t column, const SampleSource& source);
 // The same of strings that are there already. `dtype`: kString or kBytes.
 pybind11::list ListOf(std::span<const std::string_view> strings, DType dtype);
 

@@ -25,27 +25,6 @@ namespace py = pybind11;
 
 namespace {
 
-// Keeps the Python state of a thread while the thread lives, so that a dataset's threading.local
-// lasts as long.
-class ThreadsPython {
- public:
-  ThreadsPython() {
-    if (const WithGil gil; gil) {
-      (void)PyGILState_Ensure();
-      kept_ = true;
-    }
-  }
-  ~ThreadsPython() {
-    const WithGil gil;
-    if (gil && kept_) PyGILState_Release(PyGILState_LOCKED);
-  }
-  ThreadsPython(const ThreadsPython&) = delete;
-  ThreadsPython& operator=(const ThreadsPython&) = delete;
-
- private:
-  bool kept_ = false;
-};
-
 class DatasetSource final : public SampleSource {
  public:
   // `load`: a function of an id that returns (image, rows), or bytes that say what went wrong.
@@ -79,7 +58,7 @@ class DatasetSource final : public SampleSource {
   }
 
   Status Load(uint64_t id, LoadedSample& loaded) const override {
-    thread_local const ThreadsPython kept;
+    KeepPythonThread();
     std::string path, rows;
     {
       const WithGil gil;

@@ -109,9 +109,7 @@ std::optional<py::tuple> IteratorHandle::Next(bool with_ids, bool with_paths) {
   const SampleSource& source = *loader_->options().source;
   for (size_t c = 0; c < columns_; ++c) {
     if (IsString(loader_->columns()[c].dtype)) {
-      all[c] = source.fields()[c].kind == Field::Kind::kLoaded
-                   ? ListOf(host.columns()[c].as<std::string_view>(), loader_->columns()[c].dtype)
-                   : StringsOf(source, c, ids);
+      all[c] = device != nullptr ? StringsOf(source, c, ids) : StringsOf(host, c, source);
     } else if (device != nullptr) {
       all[c] = py::cast(Tensor(device, c));
     } else {

@@ -14,6 +14,7 @@
 #include "bindings/c/registry.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/iterator.h"
+#include "bindings/python/map_function.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "bindings/python/watching.h"
@@ -29,11 +30,12 @@ namespace stoker::python {
 namespace py = pybind11;
 
 LoaderHandle::LoaderHandle(std::string key, const std::string& spec, const SourceHandle& source,
-                           const RuntimeHandle& runtime)
+                           const RuntimeHandle& runtime, const py::object& map)
     : key_(std::move(key)), columns_(source.source->fields().size()) {
+  std::shared_ptr<const MapFunction> function = MapFunctionOf(map, source.source);
   LoaderOptions options = Value([&] {
     const WithoutGil released;  // it may open a device
-    return ParseLoaderSpec(spec, source.source);
+    return ParseLoaderSpec(spec, source.source, std::move(function));
   }());
   options.runtime = runtime.runtime;
   Result<std::shared_ptr<Loader>> opened = [&] {
@@ -130,6 +132,7 @@ py::dict StatsOf(const LoaderStats& stats) {
   all["resize_seconds"] = Seconds(stats.stages.resize_ns);
   all["augment_seconds"] = Seconds(stats.stages.augment_ns);
   all["mix_seconds"] = Seconds(stats.stages.mix_ns);
+  all["map_seconds"] = Seconds(stats.stages.map_ns);
   all["read_cpu_seconds"] = Seconds(stats.read_cpu_ns);
   all["no_end_marker"] = stats.decoded.no_end_marker;
   all["indexed"] = stats.decoded.indexed;
@@ -156,8 +159,9 @@ py::dict StatsOf(const LoaderStats& stats) {
 void AddLoader(py::module_& module) {
   py::class_<LoaderHandle>(module, "Loader")
       .def(py::init<const std::string&, const std::string&, const SourceHandle&,
-                    const RuntimeHandle&>(),
-           py::arg("key"), py::arg("spec"), py::arg("source"), py::arg("runtime"))
+                    const RuntimeHandle&, const py::object&>(),
+           py::arg("key"), py::arg("spec"), py::arg("source"), py::arg("runtime"),
+           py::arg("map") = py::none())
       .def("iterate", &LoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
       .def("stop", &LoaderHandle::Stop)
       .def("sample_ids", &SampleIdsOf, py::arg("epoch"), py::arg("batch"))

@@ -14,7 +14,8 @@
 
 namespace pybind11 {
 class dict;
-}
+class object;
+}  // namespace pybind11
 
 namespace stoker::python {
 
@@ -22,7 +23,7 @@ namespace stoker::python {
 class LoaderHandle {
  public:
   LoaderHandle(std::string key, const std::string& spec, const SourceHandle& source,
-               const RuntimeHandle& runtime);
+               const RuntimeHandle& runtime, const pybind11::object& map);
   ~LoaderHandle();
   LoaderHandle(const LoaderHandle&) = delete;
   LoaderHandle& operator=(const LoaderHandle&) = delete;

@@ -117,6 +117,26 @@ bool CtrlCRaises() {
   return signals.attr("getsignal")(SIGINT).is(signals.attr("default_int_handler"));
 }
 
+// The Python state of a thread, while the thread lives.
+class ThreadsPython {
+ public:
+  ThreadsPython() {
+    if (const WithGil gil; gil) {
+      (void)PyGILState_Ensure();
+      kept_ = true;
+    }
+  }
+  ~ThreadsPython() {
+    const WithGil gil;
+    if (gil && kept_) PyGILState_Release(PyGILState_LOCKED);
+  }
+  ThreadsPython(const ThreadsPython&) = delete;
+  ThreadsPython& operator=(const ThreadsPython&) = delete;
+
+ private:
+  bool kept_ = false;
+};
+
 int InterruptNow(void* unused);
 
 // Schedules InterruptNow on the main thread, between two instructions.
@@ -166,13 +186,15 @@ WithGil::~WithGil() {
   calling.fetch_sub(1);
 }
 
+void KeepPythonThread() { thread_local const ThreadsPython kept; }
+
 bool InCall() { return calls_here != 0; }
 
 Status CheckNoCall(const char* what) {
   if (!InCall()) return {};
   return Error{.code = Code::kFailedPrecondition,
                .cause = std::string("a loader cannot be ") + what +
-                        " in a call of a dataset, for which it would wait",
+                        " in a call of the program's own code, for which it would wait",
                .advice = "Do it on the thread that takes the batches"};
 }
 

@@ -42,6 +42,10 @@ class WithGil {
   int state_ = 0;
 };
 
+// Keeps the Python state of this thread, which is not Python's, until the thread ends, so that a
+// threading.local of the program's code lasts from call to call.
+void KeepPythonThread();
+
 // Whether this thread is in a call: it must not wait for samples, of which its own is one.
 bool InCall();
 

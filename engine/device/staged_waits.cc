@@ -25,6 +25,7 @@ WaitCauses PartOf(const WaitCauses& causes, uint64_t amount, uint64_t whole) {
   };
   part.storage_ns = take(causes.storage_ns);
   part.decode_ns = take(causes.decode_ns);
+  part.map_ns = take(causes.map_ns);
   part.copy_ns = take(causes.copy_ns);
   part.other_ns = left;
   return part;

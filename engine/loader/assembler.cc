@@ -122,11 +122,13 @@ Assembler::BatchState Assembler::RowsDone(const RowTicket& ticket, const RowCost
   return entry.error ? BatchState::kFailed : BatchState::kWhole;
 }
 
-void Assembler::Complete(const RowTicket& ticket, const SamplePath& last_row, uint64_t mix_ns) {
+void Assembler::Complete(const RowTicket& ticket, const SamplePath& last_row, const BatchCost& cost,
+                         Status status) {
   std::lock_guard lock(mutex_);
   Entry& entry = EntryOf(ticket.batch);
-  entry.work_ns.fetch_add(mix_ns, std::memory_order_relaxed);
-  entry.mix_ns = mix_ns;
+  entry.work_ns.fetch_add(cost.mix_ns, std::memory_order_relaxed);
+  entry.cost = cost;
+  if (!status.ok()) entry.error = std::move(status).error();
   entry.last_row = last_row;
   entry.last_sample = ticket.slot->sample_ids[ticket.row];
   entry.complete_ns = NowNanoseconds();
@@ -175,15 +177,17 @@ void Assembler::Record(const Entry& entry, uint64_t asked_ns) {
            .taken_ns = NowNanoseconds(),
            .work_ns = entry.work_ns.load(std::memory_order_relaxed),
            .longest_ns = entry.longest_ns.load(std::memory_order_relaxed),
-           .mix_ns = entry.mix_ns,
+           .mix_ns = entry.cost.mix_ns,
+           .map_ns = entry.cost.map_ns,
+           .map_calls = entry.cost.map_calls,
            .read_ns = entry.read_ns.load(std::memory_order_relaxed),
            .longest_read_ns = entry.longest_read_ns.load(std::memory_order_relaxed),
            .reads = static_cast<uint32_t>(entry.reads.load(std::memory_order_relaxed)),
            .reads_in_flight = entry.reads_in_flight.load(std::memory_order_relaxed),
            .waited = {}};
   last_row_ = {entry.last_row.times(), entry.last_sample};
-  last_.waited =
-      CausesOf({entry.last_row, entry.opened_ns, entry.complete_ns}, asked_ns, last_.taken_ns);
+  last_.waited = CausesOf({entry.last_row, entry.opened_ns, entry.complete_ns, entry.cost.whole_ns},
+                          asked_ns, last_.taken_ns);
 }
 
 // Returns false when `interrupt` ended the wait.

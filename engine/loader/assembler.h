@@ -45,6 +45,14 @@ struct RowCost {
   uint32_t reads_in_flight = 0;  // see BatchRecord
 };
 
+// The cost of a batch beside its rows', and the time from its last row to its completion.
+struct BatchCost {
+  uint64_t mix_ns = 0;     // a worker's time for mixing
+  uint64_t whole_ns = 0;   // when it went to the program's function; 0: it did not
+  uint64_t map_ns = 0;     // the call of that function
+  uint32_t map_calls = 0;  // how many such calls are made at a time
+};
+
 // The row of a batch that was finished last, or one of the rows that were finished together last.
 struct LastRow {
   SampleTimes times;
@@ -69,9 +77,10 @@ class Assembler {
   enum class BatchState : uint8_t { kRowsMissing, kWhole, kFailed };
   BatchState RowsDone(const RowTicket& ticket, const RowCost& cost, Status status);
 
-  // Makes the ticket's batch deliverable. `mix_ns` is the time that mixing took. Precondition:
-  // RowsDone returned kWhole or kFailed.
-  void Complete(const RowTicket& ticket, const SamplePath& last_row, uint64_t mix_ns);
+  // Makes the ticket's batch deliverable, or its error if `status` is one. Precondition: RowsDone
+  // returned kWhole, or kFailed and `status` is none.
+  void Complete(const RowTicket& ticket, const SamplePath& last_row, const BatchCost& cost,
+                Status status = {});
 
   // Sets the depth from now on and opens the batches that it allows. Precondition: 1 to max_depth,
   // and as many working slots.
@@ -112,7 +121,7 @@ class Assembler {
     // Accumulated over the rows finished so far.
     std::atomic<uint64_t> work_ns{0}, longest_ns{0};
     std::atomic<uint64_t> read_ns{0}, longest_read_ns{0}, reads{0}, reads_in_flight{0};
-    uint64_t mix_ns = 0;
+    BatchCost cost;
     uint64_t opened_ns = 0;
     uint64_t complete_ns = 0;  // this and the following: under mutex_
     SamplePath last_row;

@@ -72,6 +72,8 @@ Status CheckImages(const LoaderOptions& options) {
 
 // The largest number of threads that call a source.
 constexpr int kMostCalls = 1024;
+// And a function of whole batches.
+constexpr int kMostMapCalls = 256;
 
 // Checks what the source of a program says of itself.
 Status CheckCalls(const SampleSource& source) {
@@ -119,6 +121,13 @@ Status CheckStrings(const SampleSource& source) {
   return {};
 }
 
+Status CheckMap(const MapFunction* map) {
+  if (map == nullptr || (map->calls() >= 0 && map->calls() <= kMostMapCalls)) return {};
+  return Error{Code::kInvalidArgument,
+               "calls() of " + map->Describe() + " is " + std::to_string(map->calls()) +
+                   "; it must be between 0 and " + std::to_string(kMostMapCalls)};
+}
+
 }  // namespace
 
 Status CheckOptions(const LoaderOptions& options) {
@@ -132,6 +141,7 @@ Status CheckOptions(const LoaderOptions& options) {
   TRY(CheckNumbers(options));
   TRY(CheckOutput(options));
   TRY(CheckImages(options));
+  TRY(CheckMap(options.map.get()));
   if (options.epochs && (*options.epochs == 0 || *options.epochs > kMaxEpochs)) {
     return Error{Code::kInvalidArgument,
                  "epochs is " + std::to_string(*options.epochs) + "; it must be between 1 and " +

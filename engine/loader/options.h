@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "engine/loader/map_function.h"
 #include "engine/runtime/runtime.h"
 #include "gpu/device.h"
 #include "io/sources/source.h"
@@ -43,6 +44,8 @@ struct LoaderOptions {
   // Mixes the rows of each batch with each other; labels, which must be class numbers, become
   // float32 (num_classes).
   std::optional<BatchMix> mix;
+  // The program's own function, which runs after all of these on the host. Null: none.
+  std::shared_ptr<const MapFunction> map{};
   bool exif_orientation = true;  // rotate photographs as their EXIF tag says
   DecodeLimits limits{};
 

@@ -72,14 +72,24 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
       samples_(memory.lease->plan().requests, memory.lease->samples(), in_memory_),
       feed_(options_, sampler_, samples_, RunOf(options_)),
       concurrency_(static_cast<uint32_t>(runtime_.options().threads)),
-      writer_(options_, sampler_, std::move(plan), std::move(mixer), samples_,
+      writer_(options_, sampler_, std::move(plan), std::move(mixer), slots_->columns(), samples_,
               memory.lease->samples(), runtime_.options().threads),
+      maps_(MakeMaps()),
       memory_(std::move(memory.lease)),
       settings_(TunerOptionsOf(options_, runtime_), LimitsOf(options_, runtime_, memory_->plan()),
                 *memory_, *slots_, trace_, [this](const TunerSettings& tuned) { Apply(tuned); }) {
   memory_->OnShortage([this] { FreeIdleMemory(); });
   settings_.Start();
   StartAt({}, Schedule::kEpochs);
+}
+
+std::unique_ptr<MapThreads> Producer::MakeMaps() {
+  if (options_.map == nullptr || options_.map->calls() == 0) return nullptr;
+  return std::make_unique<MapThreads>(*options_.map, *slots_, runtime_.trace(),
+                                      [this](const MapThreads::WholeBatch& batch, Status status) {
+                                        assembler_->Complete(batch.ticket, batch.last_row,
+                                                             batch.cost, std::move(status));
+                                      });
 }
 
 // ---- The path of one sample
@@ -166,7 +176,8 @@ std::optional<uint32_t> Producer::TakeReady() {
   return samples_.TakeReady();
 }
 
-// Worker → assembler. The worker that finishes the last row of a batch mixes it.
+// Worker → assembler. The worker that finishes the last row of a batch mixes it, and may hand it to
+// the program's function.
 void Producer::End(uint32_t sample, uint64_t work_ns, Status status, int worker) {
   SampleInFlight& done = samples_[sample];
   const WorkToken work = std::move(done.work);  // ends after everything else in this function
@@ -178,12 +189,18 @@ void Producer::End(uint32_t sample, uint64_t work_ns, Status status, int worker)
   if (samples_.waiting() && (calls_ != nullptr || !samples_.TooFewFree())) reads_.Wake();
   const Assembler::BatchState state = assembler_->RowsDone(ticket, cost, std::move(status));
   if (state != Assembler::BatchState::kRowsMissing) {
-    uint64_t mixed_ns = 0;
-    if (writer_.mixes() && state == Assembler::BatchState::kWhole) {
+    const bool failed = state == Assembler::BatchState::kFailed;
+    BatchCost spent;
+    if (writer_.mixes() && !failed) {
       const TraceSpan span(runtime_.trace(), "stoker.mix", ticket.slot->epoch, ticket.slot->index);
-      mixed_ns = writer_.Mix(*ticket.slot, worker);
+      spent.mix_ns = writer_.Mix(*ticket.slot, worker);
     }
-    assembler_->Complete(ticket, path, mixed_ns);
+    if (maps_ != nullptr) {
+      spent.whole_ns = NowNanoseconds();
+      maps_->Give({ticket, path, spent, failed});
+    } else {
+      assembler_->Complete(ticket, path, spent);
+    }
   }
 }
 
@@ -272,6 +289,7 @@ void Producer::StartAt(BatchName batch, Schedule schedule) {
   assembler_.reset();  // returns its slots before the next assembler takes them
   assembler_ = std::make_unique<Assembler>(sampler_, slots_, settings_.settings().depth,
                                            memory_->plan().max_depth, std::move(sequence));
+  if (maps_ != nullptr) maps_->Open();
 }
 
 // Attaches to the reader threads, which then start to call Pull.
@@ -279,17 +297,22 @@ Status Producer::Start() {
   std::lock_guard lock(lifecycle_);
   if (stopped_) return Error{Code::kCancelled, "the loader was stopped"};
   if (running_) return {};
+  if (maps_ != nullptr) TRY(maps_->Start());
   Status attached = reads_.Attach(this);
   running_ = attached.ok();
   return attached;
 }
 
-// Stops production and waits for the samples in progress: they are few and end by themselves.
+// Stops production and waits for the samples in progress: they are few and end by themselves. A
+// batch that waits for the program's function may wait for an earlier one, whose samples are given
+// up here: it is dropped first.
 void Producer::Halt() {
   std::lock_guard lock(lifecycle_);
+  if (maps_ != nullptr) maps_->Close();
   if (std::exchange(running_, false)) reads_.Detach(this);
   memory_->Drain();
   DropPostponed();
+  if (maps_ != nullptr) maps_->Wait();
 }
 
 void Producer::Stop() {
@@ -341,6 +364,11 @@ LoaderStats Producer::Stats() const {
   }
   stats.plan = writer_.plan() ? writer_.plan()->Describe() : "rows copied as they are";
   if (options_.mix) stats.plan += "; batches: " + TextOf(*options_.mix);
+  if (options_.map == nullptr) return stats;
+  stats.map = options_.map->Describe();
+  stats.map_calls = options_.map->calls();
+  stats.plan += std::string(stats.map_calls == 0 ? "; rows: " : "; then batches: ") + stats.map;
+  if (maps_ != nullptr) stats.stages.map_ns += maps_->called_ns();
   return stats;
 }
 

@@ -15,6 +15,7 @@
 #include "core/slot_pool.h"
 #include "engine/loader/assembler.h"
 #include "engine/loader/batch_sequence.h"
+#include "engine/loader/map_threads.h"
 #include "engine/loader/options.h"
 #include "engine/loader/producer_options.h"
 #include "engine/loader/read_feed.h"
@@ -123,6 +124,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   void TrimWorkspace(Workspace& workspace) const;
 
   void Apply(const TunerSettings& settings);
+  std::unique_ptr<MapThreads> MakeMaps();
   Status Check(const char* call, BatchName batch) const;
   Status Start();
   void Halt();
@@ -141,6 +143,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   ConcurrencyLimit concurrency_;  // limits how many workers decode at a time
   RowWriter writer_;
   std::unique_ptr<Assembler> assembler_;       // replaced under lifecycle_
+  const std::unique_ptr<MapThreads> maps_;     // null: no function of whole batches
   const std::unique_ptr<MemoryLease> memory_;  // destroyed before the memory that it may free
   SettingsController settings_;                // declared after everything that settings are
                                                // applied to

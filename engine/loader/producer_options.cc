@@ -25,8 +25,9 @@ Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
       .lent_batches = to.buffers + 1,
       .lent = std::make_shared<LentAccount>(0),
       .one_slab = true,
-      .defer_to_device =
-          !options.transforms.empty() && (options.dtype != DType::kU8 || options.mix.has_value())};
+      // The program's function gets finished images.
+      .defer_to_device = !options.transforms.empty() && options.map == nullptr &&
+                         (options.dtype != DType::kU8 || options.mix.has_value())};
 }
 
 }  // namespace stoker

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -35,16 +37,33 @@ Error InFile(Error error, const SampleInFlight& sample) {
   return error;
 }
 
+// The function is the program's, and may throw.
+Status CallMapRow(const MapFunction& map, const MappedRow& row) {
+  try {
+    return map.MapRow(row);
+  } catch (const std::exception& error) {
+    return Error{.code = Code::kUnavailable, .cause = error.what()};
+  }
+}
+
+Error InSample(Error error, const MapFunction& map, uint64_t sample) {
+  error.cause = map.Describe() + " of sample " + std::to_string(sample) + ": " + error.cause;
+  error.wanted_bytes = 0;
+  return error;
+}
+
 }  // namespace
 
 RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
-                     std::optional<Mixer> mixer, SamplesInFlight& samples, MemoryBudget& memory,
-                     int workers)
+                     std::optional<Mixer> mixer, std::vector<ColumnSpec> columns,
+                     SamplesInFlight& samples, MemoryBudget& memory, int workers)
     : options_(options),
       source_(*options.source),
       sampler_(sampler),
       plan_(std::move(plan)),
       mixer_(std::move(mixer)),
+      map_(options.map != nullptr && options.map->calls() == 0 ? options.map.get() : nullptr),
+      columns_(std::move(columns)),
       fields_(source_.fields().size()),
       only_images_(HasOnlyImages(source_)),
       packed_(source_.packed()),
@@ -112,6 +131,10 @@ class RowWriter::SampleFeed final : public ImageFeed {
         writer_.WriteFields(ticket, status.ok() ? std::span<const uint8_t>(sample.read.rows)
                                                 : std::span<const uint8_t>());
     if (status.ok()) status = std::move(written);
+    if (status.ok()) {
+      status = writer_.MapRows(ticket, times_);
+      if (!status.ok()) status = std::move(status).error().WithFile(sample.read.path);
+    }
     const uint64_t work = Count(sample.read.size);
     pace_.End(sample.path.times(), since_);
     samples_.End(index, work, std::move(status), worker_);
@@ -203,7 +226,8 @@ Status RowWriter::FillRun(const RowTicket& ticket, int worker, StageTimes& times
     }
     ++row;
   }
-  return WriteFields(ticket, {});
+  TRY(WriteFields(ticket, {}));
+  return MapRows(ticket, times);
 }
 
 // Writes all columns but the one that the plan writes. `loaded`: the rows of the kLoaded fields of
@@ -234,6 +258,20 @@ Status RowWriter::WriteFields(const RowTicket& ticket, std::span<const uint8_t> 
   if (only_images_) {
     std::fill_n(static_cast<int64_t*>(slot.Row(1, ticket.row)), ticket.rows, kNoLabel);
   }
+  return {};
+}
+
+// Calls the program's function, if it has one for rows.
+Status RowWriter::MapRows(const RowTicket& ticket, StageTimes& times) const {
+  if (map_ == nullptr) return {};
+  const Slot& slot = *ticket.slot;
+  const uint64_t before = NowNanoseconds();
+  for (uint32_t row = ticket.row; row < ticket.row + ticket.rows; ++row) {
+    const SamplerEntry entry = sampler_.At(slot.epoch, slot.index, row);
+    Status status = CallMapRow(*map_, MappedRow(columns_, slot, row, entry.position));
+    if (!status.ok()) return InSample(std::move(status).error(), *map_, slot.sample_ids[row]);
+  }
+  times.map_ns += NowNanoseconds() - before;
   return {};
 }
 

@@ -44,10 +44,11 @@ class RowWriter {
     ~Samples() = default;
   };
 
-  // `plan`: none if rows are copied as they are. All references must outlive it.
+  // `plan`: none if rows are copied as they are. `columns`: of a batch. All references must outlive
+  // it.
   RowWriter(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
-            std::optional<Mixer> mixer, SamplesInFlight& samples, MemoryBudget& memory,
-            int workers);
+            std::optional<Mixer> mixer, std::vector<ColumnSpec> columns, SamplesInFlight& samples,
+            MemoryBudget& memory, int workers);
 
   // Decodes this photograph and a few others that are ready, two of them interleaved.
   void Decode(uint32_t first, int worker, Samples& samples);
@@ -72,6 +73,7 @@ class RowWriter {
 
   Status FillRun(const RowTicket& ticket, int worker, StageTimes& times);
   Status WriteFields(const RowTicket& ticket, std::span<const uint8_t> loaded) const;
+  Status MapRows(const RowTicket& ticket, StageTimes& times) const;
   void* WorkOf(const Slot& slot, uint32_t row) const;
 
   const LoaderOptions& options_;
@@ -79,9 +81,11 @@ class RowWriter {
   const Sampler& sampler_;
   const std::optional<Plan> plan_;
   const std::optional<Mixer> mixer_;
-  const size_t fields_;     // of the source
-  const bool only_images_;  // HasOnlyImages
-  const bool packed_;       // SampleSource::packed
+  const MapFunction* const map_;           // of rows; null: none
+  const std::vector<ColumnSpec> columns_;  // of a batch
+  const size_t fields_;                    // of the source
+  const bool only_images_;                 // HasOnlyImages
+  const bool packed_;                      // SampleSource::packed
   SamplesInFlight& samples_;
   std::vector<std::unique_ptr<Workspace, void (*)(Workspace*)>> workspaces_;  // by worker
   std::vector<WorkerCounters> counters_;                                      // by worker

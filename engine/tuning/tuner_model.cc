@@ -62,7 +62,8 @@ int ReadLatency::Useful() const {
   return std::min(most, (5 * least + 3) / 4);
 }
 
-TunerModel::TunerModel() : taken_(2 * kWindow), worked_(2 * kWindow), sorted_(kWindow) {}
+TunerModel::TunerModel()
+    : taken_(2 * kWindow), worked_(2 * kWindow), mapped_(2 * kWindow), sorted_(kWindow) {}
 
 void TunerModel::Add(const BatchRecord& batch) {
   Cost cost{.gap = Elapsed(batch.asked_ns, last_taken_),
@@ -70,6 +71,8 @@ void TunerModel::Add(const BatchRecord& batch) {
             .work = static_cast<double>(batch.work_ns),
             .longest = static_cast<double>(batch.longest_ns),
             .mix = static_cast<double>(batch.mix_ns),
+            .map = static_cast<double>(batch.map_ns),
+            .map_calls = static_cast<int>(batch.map_calls),
             .read = static_cast<double>(batch.read_ns),
             .longest_read = static_cast<double>(batch.longest_read_ns),
             .reads = static_cast<double>(batch.reads),
@@ -166,8 +169,12 @@ TunerModel::Time TunerModel::Replay(const TunerSettings& settings) const {
         std::max({work_until + ragged, last_row + std::ceil(last_rows / workers) * row,
                   begun + std::ceil(cost.work / std::max(1.0, row) / workers) * row,
                   begun + UntilLongest(work, cost.longest, workers)});
+    // Calls begin in order, each when one of those before it has ended.
+    const int free = j - cost.map_calls;
+    const double whole = done + cost.mix, called = free < 0 ? 0 : mapped_[free];
+    mapped_[j] = cost.map > 0 ? std::max(whole, called) + cost.map : whole;
     const double asked = taken + std::min(cost.gap, longest_gap);
-    taken_[j] = taken = std::max(asked, done + cost.mix);
+    taken_[j] = taken = std::max(asked, mapped_[j]);
     if (j >= first) time.waited += taken - asked;
   }
   time.total = taken - began;

@@ -2,6 +2,7 @@
 //
 // Three servers in a row: with `reads` in flight storage delivers a row each latency / reads
 // (Little 1961), n workers finish one each work / n, and the consumer asks when its step is over.
+// The program's own function, if it has whole batches, is another one before the consumer.
 // Batch k is opened when batch k − depth is taken. Replay follows the remembered batches one by one
 // (Lindley 1952, with a finite buffer), so bursts and heavy tails need no theory: they are in the
 // record. Within a batch rows flow like a fluid, except for its slowest row, which counts for
@@ -77,6 +78,8 @@ class TunerModel {
     double work = 0;     // of workers
     double longest = 0;  // of one row
     double mix = 0;      // after the last row
+    double map = 0;      // the program's function, after mixing, on threads of its own
+    int map_calls = 0;   // calls of it at a time
     double read = 0;     // summed over reads
     double longest_read = 0;
     double reads = 0;
@@ -98,7 +101,7 @@ class TunerModel {
   uint64_t next_ = 0, last_taken_ = 0;
   int count_ = 0;
   ReadLatency read_latency_;
-  mutable std::vector<double> taken_, worked_, sorted_;  // scratch
+  mutable std::vector<double> taken_, worked_, mapped_, sorted_;  // scratch
 };
 
 }  // namespace stoker

@@ -21,7 +21,7 @@ constexpr double kAlways = 0.9;         // above this, the consumer only takes b
 // Workers wait for a core if they have one for less than this share of their time.
 constexpr double kEnoughCore = 0.9;
 
-enum class Cause : uint8_t { kStorage, kDecode, kCopy, kOther };
+enum class Cause : uint8_t { kStorage, kDecode, kMap, kCopy, kOther };
 
 double Seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
@@ -80,6 +80,7 @@ class Adviser {
         workers_(std::max(stats.workers > 0 ? stats.workers : stats.threads, 0)) {
     causes_ = {{{stats.waited.storage_ns, Cause::kStorage},
                 {stats.waited.decode_ns, Cause::kDecode},
+                {stats.waited.map_ns, Cause::kMap},
                 {stats.waited.copy_ns, Cause::kCopy},
                 {stats.waited.other_ns, Cause::kOther}}};
     std::ranges::stable_sort(causes_, [](auto& a, auto& b) { return a.first > b.first; });
@@ -113,7 +114,10 @@ class Adviser {
   // Names the work that takes most of the workers' time.
   std::string Work() const {
     const StageTimes& stages = stats_.stages;
-    const uint64_t all = stages.decode_ns + stages.resize_ns + stages.augment_ns + stages.mix_ns;
+    const uint64_t mapped = stats_.map_calls == 0 ? stages.map_ns : 0;  // by workers
+    const uint64_t all =
+        stages.decode_ns + stages.resize_ns + stages.augment_ns + stages.mix_ns + mapped;
+    if (mapped > all / 2) return Function();
     if (stages.mix_ns > all / 2) return "mixing";
     if (stages.augment_ns > all / 2) return "augmenting";
     return in_memory() ? "making batches" : "decoding";
@@ -125,6 +129,8 @@ class Adviser {
         return is_called() ? "calling the source" : "storage";
       case Cause::kDecode:
         return Work();
+      case Cause::kMap:
+        return Function();
       case Cause::kCopy:
         return "copying to the device";
       case Cause::kOther:
@@ -132,6 +138,8 @@ class Adviser {
     }
     return "waking up";
   }
+
+  std::string Function() const { return "your function " + stats_.map; }
 
   std::string Origin() const { return is_called() ? "the source" : "storage"; }
 
@@ -145,6 +153,8 @@ class Adviser {
               ", busy " + Percent(busy()) + " of the time";
       if (ShortOfCores())
         text += ", and with a core " + Percent(stats_.clocked.share()) + " of that";
+    } else if (cause == Cause::kMap) {
+      text += ": a batch takes it " + CallTime() + ", and it has " + MapThreads();
     } else if (cause == Cause::kStorage) {
       text += ", " + Rate(static_cast<double>(stats_.bytes_read) / seconds);
       if (stats_.reads > 0 && !is_called())
@@ -166,6 +176,9 @@ class Adviser {
                Rate(Ratio(static_cast<double>(stats_.bytes_read), wait_ + consumer_)) +
                " and should bring " +
                Rate(Ratio(static_cast<double>(stats_.bytes_read), consumer_)) + ".";
+      case Cause::kMap:
+        return waited + ": " + Function() + " takes " + CallTime() + " for a batch, on " +
+               MapThreads() + ", and a step takes " + Milliseconds(StepSeconds()) + ".";
       case Cause::kCopy:
         return waited + ": batches were on their way to the device.";
       case Cause::kOther:
@@ -173,6 +186,15 @@ class Adviser {
     }
     return waited + ", most of it for threads to wake up, or for memory that it held itself.";
   }
+
+  std::string MapThreads() const {
+    return std::to_string(stats_.map_calls) + Plural(stats_.map_calls, " thread", " threads");
+  }
+  double StepSeconds() const { return Ratio(consumer_, static_cast<double>(stats_.batches)); }
+  std::string CallTime() const {
+    return Milliseconds(Ratio(Seconds(stats_.stages.map_ns), static_cast<double>(stats_.batches)));
+  }
+  static std::string Milliseconds(double seconds) { return Number(1000 * seconds) + " ms"; }
 
   // The number of workers, as busy as they are now, that would keep up with the consumer; and the
   // number of cores if they never waited for one.
@@ -238,6 +260,8 @@ class Adviser {
         return WorkRemedies();
       case Cause::kStorage:
         return StorageRemedies();
+      case Cause::kMap:
+        return {"make it faster", "call it on more threads"};
       case Cause::kCopy:
         return {"make batches smaller in bytes", "see `stoker doctor` about the device's link"};
       case Cause::kOther:
@@ -273,6 +297,7 @@ class Adviser {
     }
     if (!HalfIsEnough()) AddCoreRemedies(remedies);
     const std::string work = Work();
+    if (work == Function()) remedies.emplace_back("make it faster");
     if (work != "decoding") {
       if (work == "mixing" || work == "augmenting") remedies.emplace_back("leave out transforms");
       return remedies;
@@ -310,7 +335,7 @@ class Adviser {
   const double consumer_;
   const double share_;
   const int workers_;
-  std::array<std::pair<uint64_t, Cause>, 4> causes_;  // largest first
+  std::array<std::pair<uint64_t, Cause>, 5> causes_;  // largest first
 };
 
 }  // namespace

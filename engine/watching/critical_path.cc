@@ -49,6 +49,7 @@ WaitCauses CausesOf(const CriticalPath& path, uint64_t asked_ns, uint64_t taken_
   const uint64_t opened_ns = std::clamp(path.opened_ns, asked_ns, std::max(asked_ns, taken_ns));
   BackwardWalk walk(opened_ns, taken_ns);
   causes.other_ns = opened_ns - asked_ns + walk.To(path.complete_ns);
+  if (path.whole_ns != 0) causes.map_ns = walk.To(path.whole_ns);
   if (last.claimed_ns == 0 || last.done_ns == 0) {
     causes.other_ns += walk.To(0);
     return causes;

@@ -15,14 +15,15 @@ struct CriticalPath {
   // free, so this sample also waited for whatever delayed the earlier samples of its request.
   SamplePath last_row;
   uint64_t opened_ns = 0;    // no row could be claimed before
-  uint64_t complete_ns = 0;  // the time after the last row is the workers' (mixing)
+  uint64_t complete_ns = 0;  // the time after the last row is the workers' (mixing), up to
+  uint64_t whole_ns = 0;     // here, if the program's function has the rest; 0: it has none
 };
 
-// Divides the time from `asked_ns` to `taken_ns`, backwards: after completion other; back to the
-// last row's end decode; back to when it met the workers decode; back to its claim storage; before
-// that, as its earlier samples. Time before all that is known is divided in the same proportion;
-// time before the opening is other. A pure function without allocation; for any input the sum is
-// taken_ns - asked_ns.
+// Divides the time from `asked_ns` to `taken_ns`, backwards: after completion other; back to when
+// the batch went to the program's function map; back to the last row's end decode; back to when it
+// met the workers decode; back to its claim storage; before that, as its earlier samples. Time
+// before all that is known is divided in the same proportion; time before the opening is other. A
+// pure function without allocation; for any input the sum is taken_ns - asked_ns.
 WaitCauses CausesOf(const CriticalPath& path, uint64_t asked_ns, uint64_t taken_ns);
 
 }  // namespace stoker

@@ -68,11 +68,13 @@ void AddWork(const LoaderStats& stats, Page& page) {
   page.Count("samples_total", "Samples processed, including failed ones.", stats.samples);
   page.Count("batches_total", "Batches delivered.", stats.batches);
   page.Count("read_bytes_total", "Bytes of the files read, cached or not.", stats.bytes_read);
-  page.Begin("stage_seconds_total", "counter", "Workers' time by stage.");
+  page.Begin("stage_seconds_total", "counter",
+             "Time by stage: workers', and of calls of the program's function.");
   page.Sample(SecondsText(stats.stages.decode_ns), {{"stage", "decode"}});
   page.Sample(SecondsText(stats.stages.resize_ns), {{"stage", "resize"}});
   page.Sample(SecondsText(stats.stages.augment_ns), {{"stage", "augment"}});
   page.Sample(SecondsText(stats.stages.mix_ns), {{"stage", "mix"}});
+  page.Sample(SecondsText(stats.stages.map_ns), {{"stage", "map"}});
   page.Begin("worker_busy_seconds_total", "counter", "Time that a worker spent on samples.");
   for (size_t worker = 0; worker < stats.worker_busy_ns.size(); ++worker) {
     page.Sample(SecondsText(stats.worker_busy_ns[worker]), {{"worker", std::to_string(worker)}});

@@ -20,6 +20,7 @@ class alignas(64) WorkerCounters {
     Bump(resize_ns_, times.resize_ns);
     Bump(augment_ns_, times.augment_ns);
     Bump(mix_ns_, times.mix_ns);
+    Bump(map_ns_, times.map_ns);
     Bump(work_ns_, work_ns);
   }
 
@@ -55,6 +56,7 @@ class alignas(64) WorkerCounters {
     stats.stages.resize_ns += resize_ns_.load(std::memory_order_relaxed);
     stats.stages.augment_ns += augment_ns_.load(std::memory_order_relaxed);
     stats.stages.mix_ns += mix_ns_.load(std::memory_order_relaxed);
+    stats.stages.map_ns += map_ns_.load(std::memory_order_relaxed);
     stats.worker_busy_ns.push_back(work_ns_.load(std::memory_order_relaxed));
     stats.work_ns += stats.worker_busy_ns.back();
     stats.clocked += {.wall_ns = clocked_ns_.load(std::memory_order_relaxed),
@@ -76,7 +78,7 @@ class alignas(64) WorkerCounters {
   }
 
   Counter samples_{0}, bytes_{0}, decode_ns_{0}, resize_ns_{0}, augment_ns_{0}, mix_ns_{0};
-  Counter work_ns_{0}, clocked_ns_{0}, clocked_cpu_ns_{0};
+  Counter map_ns_{0}, work_ns_{0}, clocked_ns_{0}, clocked_cpu_ns_{0};
   uint32_t until_clock_ = 1, clock_draw_ = 0;  // used by the worker only
   Counter fast_{0}, no_end_marker_{0}, indexed_{0}, stale_{0}, contradicted_{0};
   std::array<Counter, kFallbacks> fallback_{};

@@ -9,6 +9,8 @@ file(GLOB files ${folder}/*)
 list(LENGTH files count)
 run(output ${SCRATCH}/example/own_source ${folder})
 expect("${output}" "^${count} images of [0-9]+ bytes\n$")
+run(output ${SCRATCH}/example/own_transform ${folder})
+expect("${output}" "^${count} images, 0 values of other levels\n$")
 
 # A missing folder is an error with a name, not a crash.
 execute_process(COMMAND ${SCRATCH}/example/train_loop ${SCRATCH}/nowhere

@@ -294,7 +294,7 @@ def test_json_says_what_was_waited_for(made, tmp_path):
         made, *SMALL, "--epochs", 4, "--threads", 2, "--depth", 3, "--reader", "pread", "--prometheus", page
     )
     waited = report["waited"]
-    assert sorted(waited["by_cause_s"]) == ["copy", "decode", "other", "storage"]
+    assert sorted(waited["by_cause_s"]) == ["copy", "decode", "map", "other", "storage"]
     assert sum(waited["by_cause_s"].values()) == pytest.approx(waited["seconds"])
     assert waited["share"] == pytest.approx(waited["seconds"] / (waited["seconds"] + waited["consumer_s"]))
     assert waited["by_cause_s"]["copy"] == 0 < waited["seconds"] <= report["seconds"]

@@ -25,7 +25,7 @@ def used(loader, pause=0.0):
 def test_waits_add_up(loader):
     assert loader.stats()["advice"] == "" and loader.stats()["wait_seconds"] == 0
     stats = used(loader, pause=0.01)
-    assert set(stats["waited"]) == {"storage", "decode", "copy", "other"}
+    assert set(stats["waited"]) == {"storage", "decode", "map", "copy", "other"}
     assert stats["wait_seconds"] > 0
     assert sum(stats["waited"].values()) == pytest.approx(stats["wait_seconds"])
     assert stats["waited"]["storage"] == stats["waited"]["copy"] == 0

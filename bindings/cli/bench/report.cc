@@ -152,7 +152,7 @@ void AddStages(const BenchReport& report, ReportText& text) {
 
 // "2,000 ms: 97.1 % decode, 2.9 % storage", the largest first.
 std::string CausesText(const LoaderStats& loader) {
-  std::array<Cause, 4> causes = Causes(loader.waited);
+  auto causes = Causes(loader.waited);
   std::ranges::stable_sort(causes, std::greater(), &Cause::ns);
   std::string text = Duration(static_cast<double>(loader.wait_ns) * 1e-9);
   const char* before = ": ";

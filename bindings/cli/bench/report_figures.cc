@@ -81,8 +81,8 @@ std::vector<double> BusyShares(const BenchReport& report) {
   return shares;
 }
 
-std::array<Cause, 4> Causes(const WaitCauses& waited) {
-  std::array<Cause, 4> causes;
+std::array<Cause, kNamedCauses.size()> Causes(const WaitCauses& waited) {
+  std::array<Cause, kNamedCauses.size()> causes;
   std::ranges::transform(kNamedCauses, causes.begin(), [&](const NamedCause& cause) {
     return Cause{cause.name, waited.*cause.ns};
   });

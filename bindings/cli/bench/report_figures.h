@@ -36,7 +36,7 @@ struct Cause {
   const char* name;
   uint64_t ns;
 };
-std::array<Cause, 4> Causes(const WaitCauses& waited);  // storage, decode, copy, other
+std::array<Cause, kNamedCauses.size()> Causes(const WaitCauses& waited);  // in their order
 
 double RateOf(uint64_t amount, uint64_t nanoseconds);  // per second
 

@@ -10,6 +10,7 @@
 #include "core/batch.h"
 #include "core/result.h"
 #include "engine/loader/loader.h"
+#include "engine/loader/map_function.h"
 #include "engine/loader/options.h"
 #include "engine/runtime/runtime.h"
 #include "engine/watching/stats.h"

@@ -24,7 +24,7 @@ except ImportError as _error:
     from stoker import _missing_library
 
     raise _missing_library.in_words(_error, _pathlib.Path(__file__).parent) from _error
-from stoker import _arrow, _huggingface, _parquet_rows, _records, _sources, _transforms
+from stoker import _arrow, _huggingface, _parquet_rows, _records, _sources, _transforms, _user_code
 from stoker._arrow import *  # noqa: F403
 from stoker._batch import Batch
 from stoker._compose import Compose
@@ -49,6 +49,7 @@ from stoker._errors import (
 from stoker._huggingface import *  # noqa: F403
 from stoker._iterator import DeviceIterator, Epoch, Iterator
 from stoker._loader import Loader
+from stoker._map import Map
 from stoker._mix import BatchTransform, CutMix, MixUp, RandomChoice
 from stoker._parquet_rows import *  # noqa: F403
 from stoker._records import *  # noqa: F403
@@ -74,6 +75,7 @@ __all__ = [
     "InvalidArgumentError",
     "Iterator",
     "Loader",
+    "Map",
     "MemoryWarning",
     "MixUp",
     "Monitor",
@@ -100,5 +102,5 @@ __all__ = [
 ]
 
 # Threads that wait for batches are let go, and nothing is produced while the interpreter is taken down.
-_atexit.register(_stoker.leave)
+_atexit.register(_user_code.leave)
 _os.register_at_fork(after_in_child=_stoker.after_fork)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import traceback
-from typing import Any, NoReturn, Union
+from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from stoker import _checks
+from stoker import _checks, _user_code
 from stoker._errors import InvalidArgumentError
 
 # The encoded image, or in a tuple the path of its file.
@@ -23,6 +22,7 @@ class Calls:
         if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
             raise TypeError(f"dataset must have __len__ and __getitem__, which {dataset!r:.80} has not")
         self.name = type(dataset).__name__
+        self.in_progress = _user_code.Calls(self.name)
         self.dataset = dataset
         self._size = len(dataset)
         if not 0 < self._size < 2**32:
@@ -42,13 +42,19 @@ class Calls:
     def load(self, sample: int) -> tuple[_Image, bytes] | bytes:
         """A sample's image and the bytes of its rows, or what went wrong, in UTF-8."""
         process = os.getpid()
+        self.in_progress.begin(f"sample {sample}")
         try:
             image, rows = _parts(self.dataset[sample])
-            return _encoded(image), b"".join(row.tobytes() for row in self._cast(rows))
+            loaded = _encoded(image), b"".join(row.tobytes() for row in self._cast(rows))
         except BaseException as error:  # of the user's code, on a thread of stoker's
             if os.getpid() != process:  # the code forked, and this is the child
-                _end_child(error)
-            return _described(error).encode(errors="backslashreplace")
+                _user_code.end_child(error)
+            return _user_code.described(error).encode(errors="backslashreplace")
+        finally:
+            self.in_progress.end()
+        if os.getpid() != process:
+            _user_code.end_child(None)
+        return loaded
 
     def image(self, sample: int) -> Any:
         """The bytes of a sample's image."""
@@ -138,24 +144,3 @@ def _row_like(first: npt.NDArray[Any], name: str, value: Any) -> npt.NDArray[Any
 
 def _kind(value: Any) -> str:
     return f"{value!r:.50} ({type(value).__name__})"
-
-
-def _described(error: BaseException) -> str:
-    """The exception, and the line of the user's code that raised it."""
-    try:
-        message = str(error)
-    except Exception:
-        message = "its message cannot be shown"
-    text = f"{type(error).__name__}: {message}".rstrip(": ")
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
-    if not frames:
-        return text
-    return f"{text} ({frames[-1].filename}, line {frames[-1].lineno}, in {frames[-1].name})"
-
-
-def _end_child(error: BaseException) -> NoReturn:
-    """Ends a forked child as the interpreter would: here it has no other thread."""
-    if isinstance(error, SystemExit):
-        os._exit(error.code if isinstance(error.code, int) else error.code is not None)
-    traceback.print_exception(type(error), error, error.__traceback__)
-    os._exit(1)

@@ -67,10 +67,14 @@ class Compose:
         memory_budget: int = 0,
     ) -> None:
         given = locals()
-        images, mix = split(transforms)
+        images, mix, own = split(transforms)
         if mix is not None:
             raise TypeError(
                 f"{mix!r:.80} mixes the rows of a batch, and Compose has one image; give it to a Loader"
+            )
+        if own is not None:
+            raise TypeError(
+                f"{own!r:.80} is called with batches of a Loader; call it yourself on Compose's image"
             )
         self._transforms = checked(images)
         self._options = _options.checked(given, only_of_images=True)

@@ -108,7 +108,8 @@ class DeviceLoader:
 
         Not needed. The loader itself goes on.
         """
-        self._native.stop()
+        with self._loader._closing():
+            self._native.stop()
         self._closed = True
 
     def __enter__(self) -> DeviceLoader:

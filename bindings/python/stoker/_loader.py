@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from stoker import _checks, _identity, _options, _stoker
+from stoker import _checks, _identity, _options, _stoker, _user_code
 from stoker._batch import batch_type
 from stoker._device_loader import DeviceLoader
 from stoker._errors import FailedPreconditionError, InvalidArgumentError, counted
 from stoker._explain import explained, spec_of
 from stoker._iterator import Epoch, Iterator, Made, _Iterates, no_array, no_shape
+from stoker._map import Map, MapCalls
 from stoker._mix import BatchTransform, split
 from stoker._parameters import Transform, checked
 from stoker._runtime import Runtime
@@ -66,6 +68,7 @@ class Loader:
         transforms: a sequence of transforms (`RandomResizedCrop`, `ColorJitter`, …; docs/transforms.md has
             their order) that makes all images the same size. May be empty for arrays. The last one may be a
             `MixUp`, a `CutMix` or a `RandomChoice` of them, which mixes whole batches and makes labels soft.
+            Behind all of them there may be a `Map`, a function of the program's own.
         batch_size: rows per batch, 1 to 1,048,576.
         shuffle: a new order each epoch.
         seed: seed of the order and of every random transform, 0 to 2**64 - 1.
@@ -113,7 +116,7 @@ class Loader:
     def __init__(
         self,
         source: Source,
-        transforms: Iterable[Transform | BatchTransform] = (),
+        transforms: Iterable[Transform | BatchTransform | Map] = (),
         *,
         batch_size: int,
         shuffle: bool = False,
@@ -143,25 +146,33 @@ class Loader:
         if runtime is not None and not isinstance(runtime, Runtime):
             raise TypeError(f"runtime must be a stoker.Runtime, not {runtime!r:.80}")
         self._source = source
-        images, self._mix = split(transforms)
+        images, self._mix, self._map = split(transforms)
         self._transforms = checked(images)
         self._runtime = runtime
         self._options = _options.checked(given)
+        # The only strong reference to the function, so that one whose object has the loader can be collected.
+        self._calls = None if self._map is None else MapCalls(self._map, self._options["seed"])
         self._key = uuid.uuid4().hex
         self._spec = json.dumps(
             {
                 "source": source._spec,
                 "transforms": [t._spec() for t in self._transforms],
                 **({} if self._mix is None else {"mix": self._mix._spec()}),
+                **({} if self._map is None else {"map": self._map.name}),
                 **self._options,
             }
         )
         native = _stoker.Runtime() if runtime is None else runtime._native
-        self._native = _stoker.Loader(self._key, self._spec, source._native, native)
+        function = None if self._calls is None else self._calls.native()
+        self._native = _stoker.Loader(self._key, self._spec, source._native, native, function)
         # For each array of a batch: its type's name, the shape of a row.
         self._elements = [(name, tuple(shape)) for name, shape in self._native.elements]
         self._extras = (_checks.boolean("sample_ids", sample_ids), _checks.boolean("paths", paths))
         self._batch_type = batch_type(self._names(*self._extras))
+        if self._calls is not None:
+            self._calls.set_names(self._native.names)
+            for name, _ in self._elements:
+                _checks.numpy_has(name)
         self._batches = self._native.batches_per_epoch
         self._digest = source._digest()  # now: arrays must not change from here on
         self._latest: _stoker.Position | None = None  # of the latest iteration
@@ -290,11 +301,12 @@ class Loader:
         """Counters and settings. Times are in seconds, memory in bytes.
 
         `samples` processed; `batches` delivered; `bytes_read`; `wait_seconds`: time that the program waited
-        for batches; `waited`: the same by cause, "storage", "decode", "copy" (to a device) or "other";
-        `consumer_seconds`: time between having a batch and asking for the next one; `advice`: what would
-        help, in a few sentences; `worker_busy_seconds`: of each worker; `worker_core_share`: the part of that
-        in which workers had a core; `decode_seconds`, `resize_seconds`, `augment_seconds`, `mix_seconds`:
-        wall time over all workers; `read_cpu_seconds`: of the Runtime's reader threads.
+        for batches; `waited`: the same by cause, "storage", "decode", "map" (a `Map`'s function), "copy" (to
+        a device) or "other"; `consumer_seconds`: time between having a batch and asking for the next one;
+        `advice`: what would help, in a few sentences; `worker_busy_seconds`: of each worker;
+        `worker_core_share`: the part of that in which workers had a core; `decode_seconds`, `resize_seconds`,
+        `augment_seconds`, `mix_seconds`: wall time over all workers; `map_seconds`: of the calls of a `Map`'s
+        function; `read_cpu_seconds`: of the Runtime's reader threads.
 
         `no_end_marker`: JPEGs that lack only the end-of-image marker; `indexed`: photographs decoded with
         the folder's index; `index_stale`: without it, because the file has changed; `index_contradicted`:
@@ -342,6 +354,8 @@ class Loader:
     def explain(self) -> str:
         """Like `Compose.explain`: a line for each transform, mixing included."""
         mix = [] if self._mix is None else [f"{self._mix!r}  batch  once all its rows are complete"]
+        if self._map is not None:
+            mix.append(f"{self._map!r}  batch  on threads of its own, before it is delivered")
         if not self._transforms:
             return "\n".join(["rows are copied as they are", *mix])
         spec = spec_of(self._transforms, _options.checked(self._options, only_of_images=True))
@@ -354,7 +368,8 @@ class Loader:
             if value != _options.DEFAULTS.get(name)
         )
         runtime = "" if self._runtime is None else f", runtime={self._runtime!r}"
-        transforms = ", ".join(repr(t) for t in self._listed())
+        own = [] if self._map is None else [self._map]
+        transforms = ", ".join(repr(t) for t in [*self._listed(), *own])
         return (
             f"<stoker.Loader({self._source!r}, [{transforms}]{options}{runtime}): "
             f"{counted(len(self._source), 'sample', 'samples')}, "
@@ -448,6 +463,7 @@ class Loader:
         """Everything that the batches of all ranks depend on, except the path of the files."""
         options = {"samples": len(self._source), "digest of the samples": self._digest}
         options |= {k: v for k, v in self._options.items() if k not in _options.NOT_OF_BATCHES}
+        options |= {} if self._map is None else {"map": self._map._identity()}
         return _identity.described(options, _options.DEFAULTS, self._listed())
 
     def _fingerprint(self) -> str:
@@ -462,10 +478,17 @@ class Loader:
     def close(self) -> None:
         """Ends production now; all iterators raise CancelledError. Arrays stay valid.
 
-        Optional: a loader that nothing refers to closes itself.
+        Optional: a loader that nothing refers to closes itself. Waits for calls of `from_dataset` and `Map`
+        that are in progress, and warns of those that take long, with their lines.
         """
-        self._native.stop()
+        with self._closing():
+            self._native.stop()
         self._closed = True
+
+    def _closing(self) -> contextlib.AbstractContextManager[None]:
+        own = [getattr(self._source, "_calls", None), self._calls]
+        calls = [one.in_progress for one in own if one is not None]
+        return _user_code.watched("close()", calls) if calls else contextlib.nullcontext()
 
     def __enter__(self) -> Loader:
         return self

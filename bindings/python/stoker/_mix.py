@@ -8,6 +8,7 @@ from typing import Any
 
 from stoker import _checks
 from stoker._errors import InvalidArgumentError
+from stoker._map import Map, split_off
 
 _MOST_CLASSES = 2**24
 _MOST_CHOICES = 16
@@ -130,8 +131,14 @@ class RandomChoice(BatchTransform):
         return spec
 
 
-def split(transforms: Iterable[Any]) -> tuple[Any, BatchTransform | None]:
-    """The transforms of single images, which may be wrong still, and what mixes the batch."""
+def split(transforms: Iterable[Any]) -> tuple[Any, BatchTransform | None, Map | None]:
+    """The transforms of single images, which may be wrong still, what mixes the batch, and a `Map`."""
+    transforms, own = split_off(transforms)
+    images, mix = _split_off_mix(transforms)
+    return images, mix, own
+
+
+def _split_off_mix(transforms: Iterable[Any]) -> tuple[Any, BatchTransform | None]:
     if isinstance(transforms, BatchTransform):
         raise TypeError(
             f"transforms must be a sequence of transforms, not {transforms!r:.80}; try [{transforms!r:.80}]"

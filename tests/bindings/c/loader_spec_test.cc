@@ -228,6 +228,23 @@ TEST(LoaderSpec, RefusesSourcesItCannotOpen) {
   EXPECT_EQ(parsed.error().code, Code::kFailedPrecondition);
 }
 
+TEST(LoaderSpec, RefusesAFunctionOfAnotherProcess) {
+  class Function final : public MapFunction {
+   public:
+    std::string Describe() const override { return "to_gray"; }
+  };
+  const std::string spec = R"({"batch_size": 2, "map": "to_gray", "source": {"kind": "arrays"}})";
+  Result<LoaderOptions> parsed = ParseLoaderSpec(spec, std::make_shared<FakeSource>());
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_EQ(parsed.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(parsed.error().cause, HasSubstr("the loader calls the function to_gray"));
+  const auto function = std::make_shared<const Function>();
+  parsed = ParseLoaderSpec(spec, std::make_shared<FakeSource>(), function);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
+  EXPECT_EQ(parsed->map, function);
+  ExpectBad(R"({"batch_size": 2, "map": 5, "source": {"kind": "arrays"}})", "map");
+}
+
 TEST(LoaderSpec, RefusesTextThatIsNotAJsonObject) {
   for (const char* text : {"", " ", "{", "nul", "{}x", "{\"a\": NaN}", "{\"a\": 1e999}", "{'a': 1}",
                            "\"\xff\"", "{\"\xc0\xaf\": 1}", "[]", "1", "null", "\"x\""}) {

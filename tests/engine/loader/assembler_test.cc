@@ -28,7 +28,7 @@ class AssemblerTest : public ::testing::Test {
                                         Status status = {}) {
     for (uint32_t r = row.row; r < row.row + row.rows; ++r) row.slot->sample_ids[r] = r;
     const Assembler::BatchState state = assembler.RowsDone(row, {.work_ns = 10}, std::move(status));
-    if (state != Assembler::BatchState::kRowsMissing) assembler.Complete(row, {}, 0);
+    if (state != Assembler::BatchState::kRowsMissing) assembler.Complete(row, {}, {});
     return state;
   }
 

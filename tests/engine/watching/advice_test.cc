@@ -218,6 +218,33 @@ TEST(Advice, NamesCopiesAndOtherWaits) {
   EXPECT_EQ(Advice(stats), "The consumer waited 41% of the time.");
 }
 
+TEST(Advice, NamesTheProgramsFunction) {
+  LoaderStats stats = Decoding(41);
+  stats.waited = {.map_ns = 41 * kS};
+  stats.map = "to_gray";
+  stats.map_calls = 1;
+  stats.batches = 1000;
+  stats.stages.map_ns = 90 * kS;
+  EXPECT_EQ(Advice(stats),
+            "The consumer waited 41% of the time: your function to_gray takes 90 ms for a batch, "
+            "on 1 thread, and a step takes 59 ms. Make it faster or call it on more threads.");
+  stats = Decoding(100);
+  stats.waited = {.map_ns = 100 * kS};
+  stats.map = "to_gray";
+  stats.map_calls = 2;
+  stats.batches = 1000;
+  stats.stages.map_ns = 200 * kS;
+  EXPECT_EQ(Advice(stats),
+            "Your function to_gray is the limit, at 2,560 samples/s: a batch takes it 200 ms, and "
+            "it has 2 threads. Make it faster or call it on more threads.");
+  // On the workers.
+  stats = Decoding(41);
+  stats.map = "to_gray";
+  stats.stages = {.decode_ns = 10 * kS, .map_ns = 30 * kS};
+  EXPECT_THAT(Advice(stats), HasSubstr("your function to_gray needs "));
+  EXPECT_THAT(Advice(stats), HasSubstr("make it faster."));
+}
+
 TEST(Advice, NamesTheSecondCause) {
   LoaderStats stats = Decoding(40);
   stats.waited = {.storage_ns = 14 * kS, .decode_ns = 26 * kS};
@@ -268,8 +295,10 @@ TEST(Advice, IsWellFormedForAnyCounters) {
     stats.wait_ns = some();
     stats.consumer_ns = some();
     stats.clocked = {.wall_ns = some(), .cpu_ns = some()};
-    stats.waited = {some() / 4, some() / 4, some() / 4, some() / 4};
-    stats.stages = {some() / 4, some() / 4, some() / 4, some() / 4};
+    stats.waited = {some() / 5, some() / 5, some() / 5, some() / 5, some() / 5};
+    stats.stages = {some() / 5, some() / 5, some() / 5, some() / 5, some() / 5};
+    stats.map = "to_gray";
+    stats.map_calls = static_cast<int>(random() % 3);
     stats.decoded.fast = some() / 4;
     stats.decoded.stale = some() / 4;
     stats.depth = few();

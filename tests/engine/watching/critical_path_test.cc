@@ -29,8 +29,11 @@ SamplePath PathOf(uint64_t claimed, uint64_t read, uint64_t workers_since, uint6
 }
 
 WaitCauses InMs(WaitCauses causes) {
-  return {causes.storage_ns / kMs, causes.decode_ns / kMs, causes.copy_ns / kMs,
-          causes.other_ns / kMs};
+  return {.storage_ns = causes.storage_ns / kMs,
+          .decode_ns = causes.decode_ns / kMs,
+          .map_ns = causes.map_ns / kMs,
+          .copy_ns = causes.copy_ns / kMs,
+          .other_ns = causes.other_ns / kMs};
 }
 
 TEST(WaitCauses, FollowTheLastSamplesPath) {
@@ -40,6 +43,15 @@ TEST(WaitCauses, FollowTheLastSamplesPath) {
   EXPECT_EQ(causes.decode_ns, 13);  // 140 … 153
   EXPECT_EQ(causes.storage_ns, 30);
   EXPECT_EQ(causes.copy_ns, 0);
+}
+
+TEST(WaitCauses, TimeAtTheProgramsFunctionIsMap) {
+  const CriticalPath path{PathOf(100, 140, 140, 150), 50 * kMs, 183 * kMs, 153 * kMs};
+  const WaitCauses causes = InMs(CausesOf(path, 110 * kMs, 185 * kMs));
+  EXPECT_EQ(causes.other_ns, 2);
+  EXPECT_EQ(causes.map_ns, 30);
+  EXPECT_EQ(causes.decode_ns, 13);
+  EXPECT_EQ(causes.storage_ns, 30);
 }
 
 TEST(WaitCauses, TimeBeforeTheClaimBelongsToThePreviousSample) {

@@ -15,7 +15,11 @@ TEST(Prometheus, WritesEveryMetric) {
   stats.clocked = {.wall_ns = 400'000'000, .cpu_ns = 100'000'000};
   stats.read_cpu_ns = 20'000'000;
   stats.wait_ns = 400'000'000;
-  stats.waited = {100'000'000, 200'000'000, 60'000'000, 40'000'000};
+  stats.waited = {.storage_ns = 100'000'000,
+                  .decode_ns = 200'000'000,
+                  .map_ns = 5'000'000,
+                  .copy_ns = 60'000'000,
+                  .other_ns = 40'000'000};
   stats.consumer_ns = 12'000'000'000;
   stats.decoded.fast = 500;
   stats.decoded.fallback[static_cast<size_t>(Fallback::kProcess)] = 10;
@@ -48,12 +52,13 @@ stoker_batches_total{loader="train"} 2
 # HELP stoker_read_bytes_total Bytes of the files read, cached or not.
 # TYPE stoker_read_bytes_total counter
 stoker_read_bytes_total{loader="train"} 56000000
-# HELP stoker_stage_seconds_total Workers' time by stage.
+# HELP stoker_stage_seconds_total Time by stage: workers', and of calls of the program's function.
 # TYPE stoker_stage_seconds_total counter
 stoker_stage_seconds_total{loader="train",stage="decode"} 1.500000000
 stoker_stage_seconds_total{loader="train",stage="resize"} 0.000000005
 stoker_stage_seconds_total{loader="train",stage="augment"} 0.000000000
 stoker_stage_seconds_total{loader="train",stage="mix"} 0.000007000
+stoker_stage_seconds_total{loader="train",stage="map"} 0.000000000
 # HELP stoker_worker_busy_seconds_total Time that a worker spent on samples.
 # TYPE stoker_worker_busy_seconds_total counter
 stoker_worker_busy_seconds_total{loader="train",worker="0"} 1.000000001
@@ -68,6 +73,7 @@ stoker_reader_cpu_seconds_total{loader="train"} 0.020000000
 # TYPE stoker_wait_seconds_total counter
 stoker_wait_seconds_total{loader="train",cause="storage"} 0.100000000
 stoker_wait_seconds_total{loader="train",cause="decode"} 0.200000000
+stoker_wait_seconds_total{loader="train",cause="map"} 0.005000000
 stoker_wait_seconds_total{loader="train",cause="copy"} 0.060000000
 stoker_wait_seconds_total{loader="train",cause="other"} 0.040000000
 # HELP stoker_consumer_seconds_total Time between receiving a batch and asking for the next one.

@@ -15,7 +15,7 @@ TEST(Stats, AddUpOverLoaders) {
   all.samples = 1;
   all.batches = 2;
   all.wait_ns = 10;
-  all.waited = {1, 2, 3, 4};
+  all.waited = {.storage_ns = 1, .decode_ns = 2, .map_ns = 5, .copy_ns = 3, .other_ns = 4};
   all.consumer_ns = 5;
   all.worker_busy_ns = {7, 8};
   all.clocked = {.wall_ns = 10, .cpu_ns = 5};
@@ -27,7 +27,7 @@ TEST(Stats, AddUpOverLoaders) {
   one.samples = 10;
   one.batches = 20;
   one.wait_ns = 100;
-  one.waited = {10, 20, 30, 40};
+  one.waited = {.storage_ns = 10, .decode_ns = 20, .map_ns = 50, .copy_ns = 30, .other_ns = 40};
   one.consumer_ns = 50;
   one.worker_busy_ns = {70, 80, 90};
   one.clocked = {.wall_ns = 100, .cpu_ns = 83};
@@ -40,7 +40,8 @@ TEST(Stats, AddUpOverLoaders) {
   EXPECT_EQ(all.samples, 11);
   EXPECT_EQ(all.batches, 22);
   EXPECT_EQ(all.wait_ns, 110);
-  EXPECT_EQ(all.waited.sum(), 110);
+  EXPECT_EQ(all.waited.sum(), 165);
+  EXPECT_EQ(all.waited.map_ns, 55);
   EXPECT_EQ(all.waited.copy_ns, 33);
   EXPECT_EQ(all.consumer_ns, 55);
   EXPECT_EQ(all.worker_busy_ns, (std::vector<uint64_t>{77, 88, 90}));

@@ -1,4 +1,4 @@
-"""stoker.from_dataset in tf.data."""
+"""stoker.from_dataset and stoker.Map in tf.data."""
 
 import pathlib
 
@@ -23,3 +23,14 @@ def test_the_same_batches_as_the_folder(made, make, op):
     files = make()
     for _ in range(2):
         same(arrays(loader.as_tf_dataset(op=op)), arrays(files.as_tf_dataset(op=op)))
+
+
+def test_mapped_batches(made, make, op):
+    def change(batch):
+        batch.image[...] = 255 - batch.image
+        batch.label[...] += 10
+
+    recipe = [stoker.RandomResizedCrop(SIZE), stoker.Map(change, threads=2)]
+    loader = stoker.Loader(stoker.image_folder(made), recipe, batch_size=8, shuffle=True, seed=5)
+    plain = arrays(make().as_tf_dataset(op=op))
+    same(arrays(loader.as_tf_dataset(op=op)), [(255 - images, labels + 10) for images, labels in plain])

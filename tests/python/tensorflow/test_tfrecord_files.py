@@ -120,6 +120,11 @@ def test_byte_strings_are_columns(samples, shards, kind):
             batch["image/filename"].dtype == tf.string and batch["image/filename"].numpy().tolist() == names
         )
         assert names == held.pop(0)
+    seen = []
+    names_of = stoker.Map(lambda batch: seen.append(batch["image/filename"]))
+    mapped = stoker.Loader(source, [*TRAIN, names_of], batch_size=8)
+    names = [batch["image/filename"] for batch in mapped.epoch(0)]
+    assert names == seen[: len(names)]  # further batches are made ahead
     chosen = source.subset([40, 2])
     batch = next(iter(make(chosen, batch_size=2, shuffle=False)))
     assert batch["image/filename"] == [samples[40]["image/filename"], samples[2]["image/filename"]]

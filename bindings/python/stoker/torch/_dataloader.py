@@ -123,11 +123,12 @@ class DataLoader:
                 f"source is a {type(source).__name__} of PyTorch's, which makes samples in Python; "
                 "give stoker.image_folder(…), stoker.files(…) or stoker.arrays(…)"
             )
-        images, mix = split(transforms)
+        images, mix, own = split(transforms)
+        last = [transform for transform in (mix, own) if transform is not None]
         dtype = dtype or ("float32" if images else "uint8")
         options: dict[str, Any] = {
             "source": source,
-            "transforms": images if mix is None else [*images, mix],
+            "transforms": [*images, *last] if last else images,
             "batch_size": batch_size,
             "shuffle": _checks.boolean("shuffle", False if shuffle is None else shuffle),
             "drop_remainder": _checks.boolean("drop_last", drop_last),

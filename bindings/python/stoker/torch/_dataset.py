@@ -17,14 +17,14 @@ class Dataset(torch.utils.data.Dataset[Any]):
     """The samples of a source, with the names of torchvision's ImageFolder.
 
     A loader makes whole batches and never asks for single samples. For programs that do, `dataset[i]` is
-    (image, label), transformed as by the loader except for mixing. It is made during the call, on the calling
-    thread, with new random parameters from torch's random numbers. Attributes that a source does not have
-    (files of arrays, labels of a folder without classes) are an AttributeError.
+    (image, label), transformed as by the loader except for mixing and `Map`. It is made during the call, on
+    the calling thread, with new random parameters from torch's random numbers. Attributes that a source does
+    not have (files of arrays, labels of a folder without classes) are an AttributeError.
     """
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._source: Source = options["source"]
-        transforms, mix = split(options["transforms"])
+        transforms, mix, _ = split(options["transforms"])
         self._mixes = mix is not None
         self._compose: Compose | None = None  # rows of arrays as they are
         if transforms:

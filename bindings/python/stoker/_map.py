@@ -1,0 +1,214 @@
+"""Map: a function of the program's own, which runs after the transforms."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import Any, Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from stoker import _checks, _user_code
+from stoker._batch import batch_type
+
+_MOST_THREADS = 256
+
+Array = npt.NDArray[Any]
+
+
+class Map:
+    """A function of the program's own, last in a `Loader`'s transforms: it is called with each batch.
+
+        def invert(batch):
+            batch["image"][...] = 255 - batch["image"]
+
+        loader = stoker.Loader(source, [stoker.Resize((224, 224)), stoker.Map(invert)], batch_size=64)
+
+    `function(batch)` gets what an iteration would give, without `sample_id` and `path`: a `Batch` of NumPy
+    arrays, or the images alone. The arrays are the batch's own memory, so it may change them in place and
+    return None. Or it returns the new columns: an array for each column in a tuple or list, None for those
+    that stay, or a dictionary of some of them. Shapes and types are given by the transforms; other ones are
+    an error. Columns of strings can be read.
+
+    With `rows`, `function(image, label, …)` is called for each row: with views of it, or numbers where a row
+    is one. It may change arrays in place, or return the row's columns likewise.
+
+    The calls are made ahead of the program, on threads of their own, while the next samples are decoded. Each
+    batch that is made is mapped once, after `MixUp` and `CutMix`; batches that were made ahead are mapped
+    even if nobody takes them. Calls begin in the order of the batches; with one thread each ends before the
+    next one begins. (Iterations that run side by side have threads of their own.) Python runs one thread at a
+    time, except where NumPy and other libraries let others run: pure Python competes with the training loop.
+
+    What the function raises is an `UnavailableError` of its batch, with function, batch, exception and line.
+    It must not wait for a loader, and a loader that is closed waits for the calls in progress.
+
+    Args:
+        function: thread-safe, if `threads` is more than 1.
+        rows: call it with each row instead of with whole batches.
+        rng: call it with a further argument, a `numpy.random.Generator` for each batch that depends on the
+            loader's seed and the batch alone: the same values for any number of threads.
+        threads: how many calls are made at a time, 1 to 256.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], *, rows: bool = False, rng: bool = False, threads: int = 1
+    ) -> None:
+        if not callable(function):
+            raise TypeError(f"Map.function must be a function, not {function!r:.80}")
+        self.function = function
+        self.rows = _checks.boolean("Map.rows", rows)
+        self.rng = _checks.boolean("Map.rng", rng)
+        self.threads = _checks.integer("Map.threads", threads, 1, _MOST_THREADS)
+
+    @property
+    def name(self) -> str:
+        """The function's, for messages."""
+        return _user_code.name_of(self.function)
+
+    def _identity(self) -> str:
+        """What a loader's state has of it: its code may change."""
+        flags = [name for name in ("rows", "rng") if getattr(self, name)]
+        return ", ".join([self.name, *(f"{name}=True" for name in flags)])
+
+    def __repr__(self) -> str:
+        threads = "" if self.threads == 1 else f", threads={self.threads}"
+        return f"Map({self._identity()}{threads})"
+
+
+class MapCalls:
+    """The calls of a `Map` by a loader's threads."""
+
+    def __init__(self, of: Map, seed: int) -> None:
+        self._map = of
+        self._seed = seed
+        self._type = batch_type(("image",))
+        self.in_progress = _user_code.Calls(of.name)
+
+    def set_names(self, names: Sequence[str]) -> None:
+        """The columns of a batch. To be called before the first batch."""
+        self._type = batch_type(tuple(names))
+
+    def native(self) -> tuple[Any, str, int]:
+        """What the library calls. It keeps no reference to the function; the loader does."""
+        return weakref.ref(self), self._map.name, self._map.threads
+
+    def __call__(self, columns: tuple[Any, ...], epoch: int, index: int, ids: Array) -> bytes | None:
+        """Maps a batch; returns None, or what went wrong, in UTF-8."""
+        process = os.getpid()
+        error: BaseException | None = None
+        self.in_progress.begin(f"batch {index} of epoch {epoch}")
+        try:
+            extra = [self._generator(epoch, index, ids)] if self._map.rng else []
+            if self._map.rows:
+                self._map_rows(columns, ids, extra)
+            else:
+                batch = columns[0] if len(columns) == 1 else self._type._make(columns)
+                self._put(self._map.function(batch, *extra), columns, "")
+        except BaseException as raised:  # of the user's code, on a thread of stoker's
+            error = raised
+        if os.getpid() != process:  # the function forked, and this is the child
+            _user_code.end_child(error)
+        self.in_progress.end()
+        try:
+            if error is None:
+                return None
+            text = str(error) if isinstance(error, _InSample) else _user_code.described(error)
+            return text.encode(errors="backslashreplace")
+        finally:
+            error = None  # which has this frame, and with it the batch
+
+    def _generator(self, epoch: int, index: int, ids: Array) -> np.random.Generator:
+        # The first sample stands for the rank.
+        counter = [0, int(ids[0]), index, epoch]
+        return np.random.Generator(np.random.Philox(key=[self._seed, 0], counter=counter))
+
+    def _map_rows(self, columns: tuple[Any, ...], ids: Array, extra: list[Any]) -> None:
+        for i, sample in enumerate(ids):
+            row = tuple(column[i] for column in columns)
+            try:
+                returned = self._map.function(*row, *extra)
+                if returned is not None:
+                    views = tuple(c[i, ...] if isinstance(c, np.ndarray) else c[i] for c in columns)
+                    self._put(returned, views, "its row of ", row)
+            except Exception as error:
+                raise _InSample(int(sample), error) from None
+
+    def _put(
+        self, returned: Any, columns: tuple[Any, ...], of: str, given: tuple[Any, ...] | None = None
+    ) -> None:
+        """Writes what the function returned to the columns, of which it was given these."""
+        if returned is None:
+            return
+        values = self._by_column(returned, len(columns))
+        given = columns if given is None else given
+        changed = [i for i, value in enumerate(values) if value is not None and value is not given[i]]
+        new = [_fitting(values[i], columns[i], f"{of}{self._type._names[i]!r}") for i in changed]
+        for place, i in enumerate(changed):
+            others = (c for c in columns if c is not columns[i] and isinstance(c, np.ndarray))
+            if len(changed) > 1 and any(np.may_share_memory(new[place], other) for other in others):
+                new[place] = new[place].copy()  # a view of another column, which changes here
+        for i, value in zip(changed, new):
+            np.copyto(columns[i], value)
+
+    def _by_column(self, returned: Any, count: int) -> list[Any]:
+        names = self._type._names
+        if isinstance(returned, dict):
+            unknown = [name for name in returned if name not in names]
+            if unknown:
+                raise TypeError(f"it returned {unknown[0]!r:.50}; a batch has {', '.join(names)}")
+            return [returned.get(name) for name in names]
+        if isinstance(returned, (tuple, list)) and len(returned) == count:
+            return list(returned)
+        if count == 1 and not isinstance(returned, (tuple, list)):
+            return [returned]
+        length = f" of {len(returned)}" if isinstance(returned, (tuple, list)) else ""
+        wanted = "None or an array" if count == 1 else f"None, a tuple of {count}, or a dictionary"
+        raise TypeError(f"it returned a {type(returned).__name__}{length}; it must return {wanted}")
+
+
+class _InSample(Exception):
+    """What the function raised for a row."""
+
+    def __init__(self, sample: int, error: Exception) -> None:
+        super().__init__(f"sample {sample}: {_user_code.described(error)}")
+
+
+def _fitting(value: Any, column: Any, what: str) -> Array:
+    """The value as an array that fits into the column, where a number may have another type."""
+    if not isinstance(column, np.ndarray):
+        raise TypeError(f"it returned {what}, which is text and cannot be changed")
+    array = np.asarray(value)
+    if array.shape == column.shape:
+        if array.dtype == column.dtype:
+            return array
+        integers = array.dtype.kind in "iu" and column.dtype.kind in "iu"
+        if array.ndim == 0 and (integers or np.can_cast(array.dtype, column.dtype, "same_kind")):
+            cast = array.astype(column.dtype)
+            if not integers or cast == array:
+                return cast
+    raise TypeError(
+        f"it returned {what} as {array.dtype} of shape {array.shape}; it must be {column.dtype} of shape "
+        f"{column.shape}"
+    )
+
+
+def split_off(transforms: Iterable[Any]) -> tuple[Any, Map | None]:
+    """The transforms without the last one, if it is a `Map`."""
+    if isinstance(transforms, Map):
+        raise TypeError(
+            f"transforms must be a sequence of transforms, not {transforms!r}; try [{transforms!r}]"
+        )
+    if not hasattr(transforms, "__iter__"):
+        return transforms, None
+    listed = list(transforms)
+    for place, transform in enumerate(listed[:-1]):
+        if isinstance(transform, Map):
+            raise TypeError(
+                f"transforms[{place}] is {transform!r:.80}; a function of your own must be the last one"
+            )
+    return (listed[:-1], listed[-1]) if listed and isinstance(listed[-1], Map) else (listed, None)

@@ -1,0 +1,77 @@
+// MapFunction: a program's own function of rows or batches, which runs after the transforms.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/batch.h"
+#include "core/result.h"
+
+namespace stoker {
+
+// One row of a batch that is being made. Its memory is the batch's own, and may be changed during
+// the call of MapRow; it must not be used afterwards.
+class MappedRow {
+ public:
+  // `columns`: of `slot`.
+  MappedRow(std::span<const ColumnSpec> columns, const Slot& slot, uint32_t row, uint64_t position)
+      : columns_(columns), slot_(slot), row_(row), position_(position) {}
+
+  // Names, types and shapes, in the order of a batch's columns. The first one is the image, in the
+  // type and layout of the loader. Rows of strings (IsString) are string_views, and not to be
+  // changed.
+  std::span<const ColumnSpec> columns() const { return columns_; }
+
+  // The row of a column, dense and in C order, aligned for its type.
+  void* data(size_t column) const;
+  template <typename T>
+  std::span<T> as(size_t column) const {
+    return {static_cast<T*>(data(column)), columns_[column].row_bytes() / sizeof(T)};
+  }
+
+  uint64_t sample() const;               // its id in the source
+  BatchName batch() const;               // epoch, and index in it
+  uint32_t row() const { return row_; }  // in the batch
+  // In the order of the epoch, over all ranks: with the epoch it is a key for random numbers that
+  // do not depend on threads.
+  uint64_t position() const { return position_; }
+
+ private:
+  const std::span<const ColumnSpec> columns_;
+  const Slot& slot_;
+  const uint32_t row_;
+  const uint64_t position_;
+};
+
+// A loader calls one of MapRow and MapBatch, as calls() says, after the transforms and before a
+// batch is delivered or copied to a device, ahead of the consumer. The function may change values
+// in place; types and shapes are given. Each row and batch is mapped once, unless its samples
+// failed; those that were made ahead are mapped although nobody may take them. All functions may be
+// called on several threads at a time, and must not wait for a loader.
+//
+// An error is that of the batch; to its cause are added the name of the function and the sample or
+// batch. An exception must not leave MapRow or MapBatch.
+class MapFunction {
+ public:
+  virtual ~MapFunction() = default;
+
+  // Its name, for messages and reports: "to_gray".
+  virtual std::string Describe() const = 0;
+
+  // How many threads call MapBatch, 1 to 256. 0: MapRow is called.
+  virtual int calls() const { return 0; }
+
+  // Called on the threads that decode, when the row is complete and still in their caches; before
+  // MixUp and CutMix. It should not block or allocate.
+  virtual Status MapRow(const MappedRow& /*row*/) const { return {}; }
+
+  // Called on threads of its own, with a complete batch, after MixUp and CutMix: it may take its
+  // time. Calls begin in the order of the batches, so that with one thread each ends before the
+  // next one begins. (Iterations that run side by side have threads of their own.) The batch is
+  // lent for the call; Batch::Owner keeps memory of it longer, which is then the consumer's, too.
+  virtual Status MapBatch(const Batch& /*batch*/) const { return {}; }
+};
+
+}  // namespace stoker

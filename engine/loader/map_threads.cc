@@ -1,0 +1,126 @@
+#include "engine/loader/map_threads.h"
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "core/stage_times.h"
+#include "core/start_thread.h"
+
+namespace stoker {
+
+namespace {
+
+// The function is the program's, and may throw.
+Status CallMapBatch(const MapFunction& map, const Batch& batch) {
+  try {
+    return map.MapBatch(batch);
+  } catch (const std::exception& error) {
+    return Error{.code = Code::kUnavailable, .cause = error.what()};
+  }
+}
+
+Error InBatch(Error error, const MapFunction& map, const Slot& slot) {
+  error.cause = "batch " + std::to_string(slot.index) + " of epoch " + std::to_string(slot.epoch) +
+                ": " + error.cause;
+  error.wanted_bytes = 0;
+  return std::move(error).WithFile(map.Describe());
+}
+
+}  // namespace
+
+MapThreads::MapThreads(const MapFunction& function, SlotPool& slots, const Trace& trace, Done done)
+    : function_(function), slots_(slots), trace_(trace), done_(std::move(done)) {}
+
+MapThreads::~MapThreads() {
+  {
+    const std::lock_guard lock(mutex_);
+    open_ = false;
+    ending_ = true;
+    given_.notify_all();
+  }
+  for (std::thread& thread : threads_) thread.join();
+}
+
+Status MapThreads::Start() {
+  while (threads_.size() < static_cast<size_t>(function_.calls())) {
+    Result<std::thread> thread =
+        StartThread("a thread that calls " + function_.Describe(), [this] { Run(); });
+    if (!thread.ok() && !threads_.empty()) return {};  // the others do the work
+    if (!thread.ok()) return std::move(thread).error();
+    threads_.push_back(*std::move(thread));
+  }
+  return {};
+}
+
+void MapThreads::Open() {
+  const std::lock_guard lock(mutex_);
+  next_ = 0;
+  open_ = true;
+}
+
+void MapThreads::Close() {
+  const std::lock_guard lock(mutex_);
+  open_ = false;
+  waiting_.clear();
+}
+
+void MapThreads::Wait() {
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [this] { return calling_ == 0; });
+}
+
+void MapThreads::Give(WholeBatch batch) {
+  const std::lock_guard lock(mutex_);
+  if (!open_) return;
+  const bool is_next = batch.ticket.batch == next_;
+  waiting_.push_back(std::move(batch));
+  if (is_next) given_.notify_one();
+}
+
+void MapThreads::Run() {
+  BecomeBackgroundThread("stoker/map");
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    std::optional<WholeBatch> batch = Take();
+    if (!batch) {
+      given_.wait(lock);
+      continue;
+    }
+    ++calling_;
+    lock.unlock();
+    Status status = batch->failed ? Status() : Call(*batch);
+    done_(*batch, std::move(status));
+    lock.lock();
+    if (--calling_ == 0) ended_.notify_all();
+  }
+}
+
+// Under mutex_: the batch whose turn it is. Another thread is woken if the one after it is there,
+// too.
+std::optional<MapThreads::WholeBatch> MapThreads::Take() {
+  const auto number = [](const WholeBatch& batch) { return batch.ticket.batch; };
+  const auto found = std::ranges::find(waiting_, next_, number);
+  if (found == waiting_.end()) return std::nullopt;
+  WholeBatch batch = std::move(*found);
+  waiting_.erase(found);
+  ++next_;
+  if (std::ranges::find(waiting_, next_, number) != waiting_.end()) given_.notify_one();
+  return batch;
+}
+
+Status MapThreads::Call(WholeBatch& whole) {
+  Slot* const slot = whole.ticket.slot;
+  const TraceSpan span(trace_, "stoker.map", slot->epoch, slot->index);
+  const Batch batch = slots_.View(slot);
+  const uint64_t before = NowNanoseconds();
+  Status status = CallMapBatch(function_, batch);
+  whole.cost.map_ns = NowNanoseconds() - before;
+  whole.cost.map_calls = static_cast<uint32_t>(function_.calls());
+  called_ns_.fetch_add(whole.cost.map_ns, std::memory_order_relaxed);
+  if (status.ok()) return {};
+  return InBatch(std::move(status).error(), function_, *slot);
+}
+
+}  // namespace stoker

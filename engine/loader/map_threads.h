@@ -1,0 +1,74 @@
+// MapThreads: the threads that call a MapFunction with the whole batches of one producer. They are
+// not the workers, because a function may wait for an interpreter or for I/O.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "core/result.h"
+#include "core/slot_pool.h"
+#include "core/trace.h"
+#include "engine/loader/assembler.h"
+#include "engine/loader/map_function.h"
+
+namespace stoker {
+
+// Thread-safe, except that Open, Close and Start are called by one thread at a time.
+class MapThreads {
+ public:
+  // A batch without missing rows.
+  struct WholeBatch {
+    RowTicket ticket;
+    SamplePath last_row;
+    BatchCost cost;
+    bool failed = false;  // it is only passed on, in its turn
+  };
+  using Done = std::function<void(const WholeBatch&, Status)>;
+
+  // `done` is called on these threads when a batch was mapped, with the function's error. All
+  // references must outlive the object.
+  MapThreads(const MapFunction& function, SlotPool& slots, const Trace& trace, Done done);
+  ~MapThreads();  // waits for the calls in progress
+
+  // Starts the threads, once. Has fewer if the system gives no more; ResourceExhausted if none.
+  Status Start();
+
+  // Takes batches from the beginning of a sequence on, numbered from 0.
+  void Open();
+  // Drops the batches that wait, and those that come before the next Open.
+  void Close();
+  // Waits for the calls in progress. Precondition: Close.
+  void Wait();
+
+  // Takes the batch over. Never blocks.
+  void Give(WholeBatch batch);
+
+  uint64_t called_ns() const { return called_ns_.load(std::memory_order_relaxed); }
+
+ private:
+  void Run();
+  std::optional<WholeBatch> Take();
+  Status Call(WholeBatch& batch);
+
+  const MapFunction& function_;
+  SlotPool& slots_;
+  const Trace& trace_;
+  const Done done_;
+  std::atomic<uint64_t> called_ns_{0};
+  std::mutex mutex_;
+  std::condition_variable given_, ended_;
+  std::vector<WholeBatch> waiting_;  // this and the following: under mutex_
+  uint64_t next_ = 0;                // batch to begin
+  int calling_ = 0;
+  bool open_ = false;
+  bool ending_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace stoker
