@@ -1,7 +1,9 @@
 """A pytest plugin that puts stoker behind `keras.utils.image_dataset_from_directory`.
 
 Keras still checks the arguments, lists the directory, and divides it for validation. The files that it
-found are then read, decoded, resized, shuffled and batched by stoker.
+found are then read, decoded, resized, shuffled and batched by a stoker.Loader. Padding to another shape and
+images with alpha are not a loader's: there stoker only decodes, by stoker.decode_image, and TensorFlow does
+the rest.
 """
 
 import stoker
@@ -31,24 +33,24 @@ class Directory:
         by_itself = self.pad or self.channels == 4
         batches = self.decoded(batch_size) if by_itself else self.loaded(batch_size)
         if not self.label_mode:
-            return batches.map(self.pixels)
-        return batches.map(lambda image, label: (self.pixels(image), self.numbers(label)))
+            return batches.map(lambda image: any_rows(self.pixels(image)))
+        return batches.map(lambda image, label: (any_rows(self.pixels(image)), any_rows(self.numbers(label))))
 
     def prefetch(self, _):
         return self.batch(1).unbatch()
 
     def loaded(self, batch_size):
-        transforms = [stoker.Resize(self.size, self.interpolation, antialias=False)]
+        options = {"interpolation": self.interpolation, "antialias": False}
         if self.crop:
-            side = min(self.size)
-            assert self.size == (side, side), "other shapes would be cropped more than Keras does"
-            transforms = [
-                stoker.Resize(side, self.interpolation, antialias=False),
-                stoker.CenterCrop(side),
-            ]
+            # No part of this shape has the whole area, so it takes the largest one in the middle. Its
+            # longer side is rounded, where Keras leaves out the fraction.
+            ratio = self.size[1] / self.size[0]
+            resize = stoker.RandomResizedCrop(self.size, scale=(1, 1), ratio=(ratio, ratio), **options)
+        else:
+            resize = stoker.Resize(self.size, **options)
         loader = stoker.Loader(
             stoker.files(self.paths, self.labels),
-            transforms,
+            [resize],
             batch_size=batch_size,
             shuffle=self.shuffle,
             seed=self.seed,
@@ -57,7 +59,7 @@ class Directory:
         return as_tf_dataset(loader)
 
     def decoded(self, batch_size):
-        """Four channels, and padding to another shape, are not a loader's."""
+        """By stoker.decode_image, then resized or padded by TensorFlow."""
         mode = "unchanged" if self.channels == 4 else "rgb"
         resize = tf.image.resize_with_pad if self.pad else tf.image.resize
 
@@ -88,6 +90,11 @@ class Directory:
             return tf.one_hot(labels, self.num_classes)
         labels = tf.cast(labels, _LABELS[self.label_mode])
         return labels if self.label_mode == "int" else labels[:, tf.newaxis]
+
+
+def any_rows(column):
+    """Without the static number of rows, which Keras never gives, stoker where all batches have as many."""
+    return tf.compat.v1.placeholder_with_default(column, [None, *column.shape[1:]])
 
 
 def dataset(shuffle_buffer_size=None, **rest):
