@@ -132,7 +132,7 @@ NEAREST = [
 
 def photographs():
     folder = os.environ.get("STOKER_PHOTOS")
-    paths = sorted(pathlib.Path(folder).rglob("*.*")) if folder else []
+    paths = sorted(pathlib.Path(folder).rglob("*.[jJ]*")) if folder else []
     for path in paths[:: max(1, len(paths) // PHOTOS)][:PHOTOS]:
         image = PIL.Image.open(path).convert("RGB").resize((SIZE, SIZE))
         yield np.asarray(image).transpose(2, 0, 1)
