@@ -3,9 +3,10 @@
     python tests/python/torchvision_references.py REFERENCES/classification --data-path PHOTOS …
 
 The script's data sets, presets and samplers are made by torchvision as ever; what its DataLoader would have
-done with them is done by stoker.torch.DataLoader.
+done with them is done by stoker.torch.DataLoader. What stoker would not do as torchvision does is refused.
 """
 
+import inspect
 import runpy
 import sys
 
@@ -25,27 +26,41 @@ OPTIONS = {
     "Normalize": ("mean", "std"),
     "RandomErasing": ("p", "scale", "ratio", "value"),
 }
-OF_DTYPE = ("PILToTensor", "ConvertImageDtype")
+SHUFFLES = {torch.utils.data.RandomSampler: True, torch.utils.data.SequentialSampler: False}
 
 
-def translated(preset):
-    for transform in preset.transforms.transforms:
-        name = type(transform).__name__
-        if name in OPTIONS:
-            yield getattr(stoker, name)(**{option: getattr(transform, option) for option in OPTIONS[name]})
-        elif name not in OF_DTYPE:
-            raise NotImplementedError(name)
+def translated(transform):
+    """stoker's transform; none for one that only changes the data type, which the loader does."""
+    name = type(transform).__name__
+    if name == "PILToTensor" or (name == "ConvertImageDtype" and transform.dtype == torch.float32):
+        return None
+    if name not in OPTIONS:
+        raise NotImplementedError(f"{transform}")
+    for option, parameter in inspect.signature(type(transform)).parameters.items():
+        if option not in OPTIONS[name] and getattr(transform, option) != parameter.default:
+            raise NotImplementedError(f"{name} with {option}={getattr(transform, option)}")
+    return getattr(stoker, name)(**{option: getattr(transform, option) for option in OPTIONS[name]})
+
+
+def shuffles(sampler, dataset):
+    each_once = len(sampler) == len(dataset) and not getattr(sampler, "replacement", False)
+    if type(sampler) not in SHUFFLES or not each_once:
+        raise NotImplementedError(f"{type(sampler).__name__} of {len(sampler)} of {len(dataset)} samples")
+    return SHUFFLES[type(sampler)]
 
 
 def data_loader(dataset, batch_size, sampler, num_workers, pin_memory, collate_fn=None):
-    assert isinstance(dataset, torchvision.datasets.ImageFolder) and collate_fn is None
+    if type(dataset) is not torchvision.datasets.ImageFolder or dataset.target_transform or collate_fn:
+        raise NotImplementedError("only ImageFolder, without target_transform and collate_fn")
+    transforms = [translated(transform) for transform in dataset.transform.transforms.transforms]
     loader = stoker.torch.DataLoader(
         stoker.image_folder(dataset.root),
-        list(translated(dataset.transform)),
+        [transform for transform in transforms if transform],
         batch_size=batch_size,
-        shuffle=isinstance(sampler, torch.utils.data.RandomSampler),
+        shuffle=shuffles(sampler, dataset),
         num_workers=num_workers,
         pin_memory=pin_memory and torch.cuda.is_available(),
+        exif_orientation=False,  # ImageFolder ignores it
         dtype="float32",
         layout="NCHW",
     )
