@@ -30,6 +30,13 @@ enum class Code {
 const char* CodeName(Code code);
 
 struct [[nodiscard]] Error {
+  // What the code does not tell.
+  enum class Detail : uint8_t {
+    kNone,
+    kTruncated,   // of kDataLoss: bytes are missing at the end, and what is there may be sound
+    kOverLimits,  // of kResourceExhausted: the data take more than is allowed, on any machine
+  };
+
   Code code = Code::kInvalidArgument;
   std::string cause;                 // what is wrong: one sentence without a full stop
   std::string file = {};             // empty: no file is involved
@@ -38,8 +45,7 @@ struct [[nodiscard]] Error {
   // The bytes of working memory that were requested in addition to those held and did not fit; the
   // call may succeed once other memory has been released. 0: another cause.
   uint64_t wanted_bytes = 0;
-  // Of kDataLoss: bytes are missing at the end, and what is there may be sound.
-  bool truncated = false;
+  Detail detail = Detail::kNone;
 
   Error&& WithFile(std::string path) &&;
 

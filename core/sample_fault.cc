@@ -7,7 +7,8 @@ SampleFault FaultOf(const Error& error) {
     case Code::kNotFound:
       return SampleFault::kVanished;
     case Code::kDataLoss:
-      return error.truncated ? SampleFault::kTruncated : SampleFault::kUndecodable;
+      return error.detail == Error::Detail::kTruncated ? SampleFault::kTruncated
+                                                       : SampleFault::kUndecodable;
     case Code::kResourceExhausted:
       return SampleFault::kOverLimits;
     case Code::kUnimplemented:

@@ -58,8 +58,8 @@ int ExitCodeOf(const Error& error) {
     case Code::kInvalidArgument:
     case Code::kUnimplemented:
       return error.file.empty() ? kExitUsage : kExitData;
-    case Code::kResourceExhausted:  // a limit that the file's own bytes exceed has an offset
-      return error.offset ? kExitData : kExitSystem;
+    case Code::kResourceExhausted:
+      return error.detail == Error::Detail::kOverLimits ? kExitData : kExitSystem;
     case Code::kCancelled:
       return InterruptedExitCode();
     case Code::kPermissionDenied:

@@ -32,7 +32,7 @@ Error EndsEarly(const ReadRequest& request, uint64_t end) {
                           : std::string("the bytes wanted from here")),
           .file = request.path,
           .offset = request.offset,
-          .truncated = true};
+          .detail = Error::Detail::kTruncated};
 }
 
 Error ReadFailed(const ReadRequest& request, int error_number, uint64_t offset) {

@@ -229,10 +229,12 @@ class TarScan {
                      "Leave this column out: the texts of all samples are kept in memory");
     }
     if (length > kMostTarTexts - texts.bytes.size()) {
-      return ErrorAt(Code::kResourceExhausted, offset,
-                     "the texts of a column have more than " + std::to_string(kMostTarTexts) +
-                         " bytes in this archive",
-                     "Leave this column out, or divide the archive");
+      Error error = ErrorAt(Code::kResourceExhausted, offset,
+                            "the texts of a column have more than " +
+                                std::to_string(kMostTarTexts) + " bytes in this archive",
+                            "Leave this column out, or divide the archive");
+      error.detail = Error::Detail::kOverLimits;
+      return error;
     }
     return {};
   }

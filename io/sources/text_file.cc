@@ -75,7 +75,8 @@ Result<bool> TextFile::Grow() {
                  .cause = "more than 16 MiB belong together from here on",
                  .file = path_,
                  .offset = offset_,
-                 .advice = "Look for a quote that is not closed, or for a file that is not text"};
+                 .advice = "Look for a quote that is not closed, or for a file that is not text",
+                 .detail = Error::Detail::kOverLimits};
   }
   if (buffer_.size() - end_ < block_) buffer_.resize(std::max(end_ + block_, end_ * 2));
   ssize_t got = 0;

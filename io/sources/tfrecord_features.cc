@@ -86,7 +86,8 @@ Result<std::string_view> StringOf(const TfFeature& feature) {
   return Error{.code = Code::kResourceExhausted,
                .cause = "feature '" + std::string(feature.name) + "' has " +
                         std::to_string(bytes.size()) + " bytes; a column's have at most " +
-                        std::to_string(kLongest)};
+                        std::to_string(kLongest),
+               .detail = Error::Detail::kOverLimits};
 }
 
 }  // namespace

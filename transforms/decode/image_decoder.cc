@@ -15,7 +15,7 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes) {
                  .cause = "the file is empty",
                  .offset = 0,
                  .advice = "Remove or re-create the file",
-                 .truncated = true};
+                 .detail = Error::Detail::kTruncated};
   }
   format_ = SniffFormat(bytes);
   switch (format_) {

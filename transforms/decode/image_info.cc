@@ -33,20 +33,20 @@ std::string SizeText(ImageSize size) {
 
 Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset) {
   if (int64_t{size.width} * size.height > limits.max_pixels) {
-    return Error{Code::kResourceExhausted,
-                 "an image of " + SizeText(size) + " pixels, more than the limit of " +
-                     std::to_string(limits.max_pixels),
-                 {},
-                 offset,
-                 "Shrink the image, or raise max_pixels"};
+    return Error{.code = Code::kResourceExhausted,
+                 .cause = "an image of " + SizeText(size) + " pixels, more than the limit of " +
+                          std::to_string(limits.max_pixels),
+                 .offset = offset,
+                 .advice = "Shrink the image, or raise max_pixels",
+                 .detail = Error::Detail::kOverLimits};
   }
   if (std::max(size.width, size.height) > kMaxSidePixels) {
-    return Error{Code::kResourceExhausted,
-                 "an image of " + SizeText(size) + " pixels; a side may have at most " +
-                     std::to_string(kMaxSidePixels),
-                 {},
-                 offset,
-                 "Shrink the image"};
+    return Error{.code = Code::kResourceExhausted,
+                 .cause = "an image of " + SizeText(size) + " pixels; a side may have at most " +
+                          std::to_string(kMaxSidePixels),
+                 .offset = offset,
+                 .advice = "Shrink the image",
+                 .detail = Error::Detail::kOverLimits};
   }
   return {};
 }

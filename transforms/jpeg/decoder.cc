@@ -30,13 +30,13 @@ Status CheckLimits(const JpegHeader& header, const DecodeLimits& limits) {
   TRY(CheckSize(size, limits, header.scan_offset));
   const auto coefficients = static_cast<int64_t>(header.coefficient_bytes);
   if (const int64_t most = limits.CoefficientBytes(); coefficients > most) {
-    return Error{Code::kResourceExhausted,
-                 "a JPEG with several scans and " + SizeText(size) + " pixels needs " +
-                     std::to_string(coefficients) + " bytes to decode, more than the limit of " +
-                     std::to_string(most),
-                 {},
-                 header.scan_offset,
-                 "Convert the file to a baseline JPEG, or raise max_pixels"};
+    return Error{.code = Code::kResourceExhausted,
+                 .cause = "a JPEG with several scans and " + SizeText(size) + " pixels needs " +
+                          std::to_string(coefficients) +
+                          " bytes to decode, more than the limit of " + std::to_string(most),
+                 .offset = header.scan_offset,
+                 .advice = "Convert the file to a baseline JPEG, or raise max_pixels",
+                 .detail = Error::Detail::kOverLimits};
   }
   const int n = header.info.components;
   if (n != 1 && n != 3 && n != 4) {
@@ -76,8 +76,7 @@ Status CheckRoom(std::span<const uint8_t> bytes, const JpegHeader& header) {
                           " bytes cannot hold an image of " + SizeText(header.info.size) +
                           " pixels",
                  .offset = bytes.size(),
-                 .advice = kRecreate,
-                 .truncated = true};
+                 .advice = kRecreate};
   }
   return {};
 }

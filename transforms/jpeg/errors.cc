@@ -28,7 +28,7 @@ Error TruncatedJpeg(uint64_t offset) {
                .cause = "truncated JPEG: no end-of-image marker",
                .offset = offset,
                .advice = kRecreate,
-               .truncated = true};
+               .detail = Error::Detail::kTruncated};
 }
 
 bool IsDamage(int message_code) {

@@ -82,12 +82,14 @@ bool Try(State& s, void (*step)(State&)) {
 
 Error Failure(const State& s) {
   if (s.message_code == kTooManyScans) {
-    return Error{Code::kResourceExhausted,
-                 "more than " + std::to_string(s.max_scans) + " scans in a JPEG of this size",
-                 {},
-                 s.offset(),
-                 "Re-create the file with fewer scans, or raise max_scans, and max_pixels for a "
-                 "large image"};
+    return Error{
+        .code = Code::kResourceExhausted,
+        .cause = "more than " + std::to_string(s.max_scans) + " scans in a JPEG of this size",
+        .offset = s.offset(),
+        .advice =
+            "Re-create the file with fewer scans, or raise max_scans, and max_pixels for a large "
+            "image",
+        .detail = Error::Detail::kOverLimits};
   }
   if (s.message_code == kNoScan) {
     return Error{Code::kDataLoss,

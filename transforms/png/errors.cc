@@ -18,7 +18,7 @@ Error Truncated(const std::string& cause, uint64_t offset) {
                .cause = "truncated PNG: " + cause,
                .offset = offset,
                .advice = kRecreate,
-               .truncated = true};
+               .detail = Error::Detail::kTruncated};
 }
 
 Error LibraryError(int code, uint64_t offset) {

@@ -99,7 +99,7 @@ Error Truncated(uint64_t offset) {
                .cause = "truncated WebP: it ends before its pixels do",
                .offset = offset,
                .advice = kRecreate,
-               .truncated = true};
+               .detail = Error::Detail::kTruncated};
 }
 
 namespace {

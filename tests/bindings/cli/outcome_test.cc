@@ -15,7 +15,12 @@ TEST(ExitCode, DistinguishesDataUsageAndSystemErrors) {
   EXPECT_EQ(ExitCodeOf({Code::kInvalidArgument, "batch_size is 0"}), kExitUsage);
   EXPECT_EQ(ExitCodeOf({Code::kUnimplemented, "io_uring"}), kExitUsage);
   EXPECT_EQ(ExitCodeOf({Code::kPermissionDenied, "may not be read", "a.jpg"}), kExitSystem);
-  EXPECT_EQ(ExitCodeOf({Code::kResourceExhausted, "too many pixels", "a.jpg", 20}), kExitData);
+  EXPECT_EQ(ExitCodeOf({.code = Code::kResourceExhausted,
+                        .cause = "too many pixels",
+                        .file = "a.jpg",
+                        .detail = Error::Detail::kOverLimits}),
+            kExitData);
+  EXPECT_EQ(ExitCodeOf({Code::kResourceExhausted, "no memory left", "a.jpg", 20}), kExitSystem);
   EXPECT_EQ(ExitCodeOf({Code::kResourceExhausted, "too many open files", "a.jpg"}), kExitSystem);
   EXPECT_EQ(ExitCodeOf({Code::kResourceExhausted, "memory_budget is too small"}), kExitSystem);
   EXPECT_EQ(ExitCodeOf({Code::kUnavailable, "I/O error", "a.jpg"}), kExitSystem);

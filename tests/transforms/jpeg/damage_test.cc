@@ -344,13 +344,16 @@ TEST(JpegLimits, HugeHeaderAllocatesNothing) {
       EXPECT_TRUE(error.offset.has_value());
       if (side == 65500) {
         EXPECT_EQ(error.code, Code::kResourceExhausted);
+        EXPECT_EQ(error.detail, Error::Detail::kOverLimits);
         EXPECT_THAT(error.cause, HasSubstr("65500 × 65500 pixels"));
         EXPECT_THAT(error.advice, HasSubstr("max_pixels"));
       } else if (!progressive) {
         EXPECT_EQ(error.code, Code::kDataLoss);
+        EXPECT_EQ(error.detail, Error::Detail::kNone) << "nobody knows that its end is missing";
         EXPECT_THAT(error.cause, HasSubstr("cannot hold an image of 16000 × 16000 pixels"));
       } else {
         EXPECT_EQ(error.code, Code::kResourceExhausted);
+        EXPECT_EQ(error.detail, Error::Detail::kOverLimits);
         EXPECT_THAT(error.cause, HasSubstr("more than the limit of 1073741824"));
         EXPECT_THAT(error.advice, HasSubstr("raise max_pixels"));
       }
@@ -373,6 +376,7 @@ TEST(JpegLimits, LimitScans) {
   const std::vector<uint8_t> bytes = MakeJpeg(options);
   const Error error = ErrorOf(bytes);
   EXPECT_EQ(error.code, Code::kResourceExhausted);
+  EXPECT_EQ(error.detail, Error::Detail::kOverLimits);
   EXPECT_EQ(error.cause, "more than 200 scans in a JPEG of this size");
   EXPECT_LT(error.offset, bytes.size() / 2);
   DecodeLimits limits;

@@ -161,6 +161,7 @@ TEST(PngLimits, LimitPixelsAndSides) {
   PngDecoder strict(limits);
   const Error error = ErrorOf(strict, png);
   EXPECT_EQ(error.code, Code::kResourceExhausted);
+  EXPECT_EQ(error.detail, Error::Detail::kOverLimits);
   EXPECT_EQ(error.cause, "an image of 64 × 48 pixels, more than the limit of 3071");
   limits.max_pixels = 64 * 48;
   PngDecoder exact(limits);
@@ -169,6 +170,7 @@ TEST(PngLimits, LimitPixelsAndSides) {
   const Error wide =
       ErrorOf(decoder, Padded(MakePng({.width = 65536, .height = 1, .color = 0, .bit_depth = 1})));
   EXPECT_EQ(wide.code, Code::kResourceExhausted);
+  EXPECT_EQ(wide.detail, Error::Detail::kOverLimits);
   EXPECT_EQ(
       ErrorOf(decoder, Padded(MakePng({.width = 65535, .height = 1, .color = 0, .bit_depth = 1})))
           .cause,
