@@ -2,20 +2,27 @@
 
 namespace stoker {
 
-SampleFault FaultOf(const Error& error) {
+std::optional<SampleFault> FaultOf(const Error& error) {
   switch (error.code) {
     case Code::kNotFound:
       return SampleFault::kVanished;
+    case Code::kInvalidArgument:  // a folder, a loop of links
+    case Code::kPermissionDenied:
+    case Code::kUnavailable:
+      return SampleFault::kUnreadable;
     case Code::kDataLoss:
       return error.detail == Error::Detail::kTruncated ? SampleFault::kTruncated
                                                        : SampleFault::kUndecodable;
     case Code::kResourceExhausted:
-      return SampleFault::kOverLimits;
+      if (error.detail == Error::Detail::kOverLimits) return SampleFault::kOverLimits;
+      return std::nullopt;
     case Code::kUnimplemented:
       return SampleFault::kUnsupported;
-    default:
-      return SampleFault::kUnreadable;
+    case Code::kFailedPrecondition:
+    case Code::kCancelled:
+      return std::nullopt;
   }
+  return std::nullopt;
 }
 
 const char* NameOf(SampleFault fault) {
@@ -29,7 +36,7 @@ const char* NameOf(SampleFault fault) {
     case SampleFault::kUndecodable:
       return "undecodable";
     case SampleFault::kOverLimits:
-      return "over the limits";
+      return "over_limits";
     case SampleFault::kUnsupported:
       return "unsupported";
   }

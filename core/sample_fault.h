@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/result.h"
 
@@ -17,10 +18,11 @@ enum class SampleFault : uint8_t {
 };
 inline constexpr int kSampleFaults = 6;
 
-// Of an error of reading or decoding a sample.
-SampleFault FaultOf(const Error& error);
+// Of an error of reading or decoding a sample. nullopt: the sample may be good, because the machine
+// has no memory or descriptors left, or because a call was wrong or cancelled.
+std::optional<SampleFault> FaultOf(const Error& error);
 
-// "vanished", "unreadable", "truncated", "undecodable", "over the limits", "unsupported".
+// "vanished", "unreadable", "truncated", "undecodable", "over_limits", "unsupported".
 const char* NameOf(SampleFault fault);
 
 }  // namespace stoker

@@ -50,6 +50,15 @@ def failure(done, code):
     return line
 
 
+def as_somebody():
+    """What stands before a command that permissions hold for."""
+    if os.geteuid() != 0:
+        return []
+    if shutil.which("setpriv") is None:  # root reads everything, unless it gives up its capabilities
+        pytest.skip("root without setpriv")
+    return ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+
+
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
     """A folder of 60 synthetic photographs in 3 classes."""
@@ -227,8 +236,114 @@ def test_verify_names_bad_samples(dataset, photograph, tmp_path):
     assert run("verify", listed).returncode == 0
     assert str(text) in run("verify", folder).stdout.decode()
     assert str(text) not in run("verify", folder, "--list-bad", 1).stdout.decode()
-    missing = run("verify", listed, "--good", tmp_path / "no" / "x.jsonl")
-    assert missing.returncode == 3 and b"x.jsonl" in missing.stderr
+    assert f"{cut} at byte " in run("verify", folder).stdout.decode()
+
+
+def test_verify_checks_its_list_beforehand(dataset, tmp_path):
+    folder, _ = dataset
+    listed = tmp_path / "good.jsonl"
+    assert "x.jsonl" in failure(run("verify", folder, "--good", tmp_path / "no" / "x.jsonl"), 3)
+    assert ".jsonl or .ndjson" in failure(run("verify", folder, "--good", tmp_path / "good.csv"), 2)
+    assert run("verify", folder, "--good", listed).returncode == 0
+    before = listed.read_bytes()
+    (tmp_path / "link.jsonl").symlink_to(listed)
+    for same in (listed, tmp_path / "link.jsonl"):
+        assert "the manifest that is read" in failure(run("verify", listed, "--good", same), 2)
+    assert listed.read_bytes() == before
+    done = run("verify", folder, "--json", "--good", tmp_path / "good.csv")
+    assert done.returncode == 2 and json.loads(done.stdout)["error"]["exit_code"] == 2
+
+
+def test_verify_keeps_numbers_as_labels(dataset, tmp_path):
+    _, add = dataset
+    add("bad.jpg", b"no photograph")
+    (tmp_path / "m.csv").write_text(
+        "path,score,age\ndata/class/good.jpg,0.25,7\ndata/class/bad.jpg,0.5,8\ndata/class/good.jpg,3,9\n"
+    )
+    for column, labels in (("score", [0.25, 3.0]), ("age", [7, 9])):
+        options = ("--source-option", f"label_column={column}", "--source-option", "columns=")
+        listed = tmp_path / f"{column}.jsonl"
+        done = run("verify", tmp_path / "m.csv", *options, "--good", listed)
+        assert done.returncode == 1 and done.stderr == b"", done.stderr
+        lines = [json.loads(line) for line in listed.read_text().splitlines()]
+        assert [line["label"] for line in lines] == labels
+        assert run("verify", listed).returncode == 0
+    refused = failure(run("verify", tmp_path / "m.csv", "--good", tmp_path / "x.jsonl"), 2)
+    assert "lose the column 'score'" in refused and "subset()" in refused
+    assert not (tmp_path / "x.jsonl").exists()
+
+
+def test_verify_of_relative_paths(dataset, tmp_path):
+    _, add = dataset
+    add("bad.jpg", b"no photograph")
+    done = run("verify", "data", "--good", "good.jsonl", cwd=tmp_path)
+    assert done.returncode == 1 and b"  data/class/bad.jpg at byte 0: undecodable: " in done.stdout
+    line = json.loads((tmp_path / "good.jsonl").read_text())
+    assert line == {"path": str(tmp_path / "data" / "class" / "good.jpg"), "label": "class"}
+    assert run("verify", tmp_path / "good.jsonl", cwd="/").returncode == 0
+
+
+def test_verify_warns_of_what_the_list_lacks(dataset, tmp_path):
+    folder, _ = dataset
+    (folder / "broken").mkdir()
+    (folder / "broken" / "bad.jpg").write_bytes(b"no photograph")
+    listed = tmp_path / "good.jsonl"
+    done = run("verify", folder, "--good", listed)
+    assert done.returncode == 1 and done.stderr.startswith(
+        b"stoker: warning: class 'broken' has no good sample"
+    )
+    listed.unlink()
+    shutil.rmtree(folder / "class")
+    done = run("verify", folder, "--good", listed)
+    assert done.returncode == 1 and b"good.jsonl is not written, because no sample is good" in done.stderr
+    assert not listed.exists() and b"bad: 1 (1 undecodable)" in done.stdout
+
+
+def test_verify_of_a_file_that_may_not_be_read(dataset, photograph):
+    folder, add = dataset
+    path = add("secret.jpg", photograph)
+    path.chmod(0)
+    command = [*as_somebody(), COMMAND, "verify", folder, "--json"]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 1 and done.stderr == b""
+    (bad,) = json.loads(done.stdout)["bad"]
+    assert (bad["path"], bad["class"], bad["offset"]) == (str(path), "unreadable", None)
+
+
+def test_verify_of_an_empty_source(tmp_path):
+    (tmp_path / "m.csv").write_text("path,label\n")
+    (tmp_path / "empty").mkdir()
+    for nothing in (tmp_path / "m.csv", tmp_path / "empty"):
+        failure(run("verify", nothing, "--good", tmp_path / "good.jsonl"), 1)
+        assert not (tmp_path / "good.jsonl").exists()
+
+
+def test_interrupted_verify_prints_what_was_found(made, tmp_path):
+    folder = tmp_path / "many"
+    (folder / "class").mkdir(parents=True)
+    (folder / "class" / "!.jpg").write_bytes(b"no photograph")  # it comes first
+    for i, photograph in enumerate(sorted(made.rglob("*.jpg")) * 200):
+        os.link(photograph, folder / "class" / f"{i}.jpg")
+    master, slave = pseudo_terminal()
+    listed = tmp_path / "good.jsonl"
+    with subprocess.Popen(
+        [COMMAND, "verify", folder, "--threads", "1", "--json", "--good", listed],
+        stdout=subprocess.PIPE, stderr=slave,
+    ) as process:  # fmt: skip
+        os.close(slave)
+        shown, sent = b"", False
+        for piece in written_to(master):
+            shown += piece
+            if not sent and b"of 12001 samples" in shown:
+                process.send_signal(signal.SIGINT)
+                sent = True
+        os.close(master)
+        stdout, _ = process.communicate(timeout=30)
+    assert process.returncode == 130, shown
+    assert b"good.jsonl is not written, because not all samples were checked" in shown
+    report = json.loads(stdout)
+    assert report["interrupted"] is True and 0 < report["checked"] < report["samples"] == 12001
+    assert [bad["id"] for bad in report["bad"]] == [0] and not listed.exists()
 
 
 def test_lost_end_markers_are_counted(dataset, photograph):
@@ -683,11 +798,7 @@ def test_unreadable_file(dataset, photograph):
     folder, add = dataset
     path = add("secret.jpg", photograph)
     path.chmod(0)
-    command = [COMMAND, "bench", folder, *map(str, SMALL)]
-    if os.geteuid() == 0:  # root reads everything, unless it gives up its capabilities
-        if shutil.which("setpriv") is None:
-            pytest.skip("root without setpriv")
-        command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *command]
+    command = [*as_somebody(), COMMAND, "bench", folder, *map(str, SMALL)]
     done = subprocess.run(command, capture_output=True, timeout=60, check=False)
     line = failure(done, 3)
     assert str(path) in line and "ermission denied" in line

@@ -169,7 +169,7 @@ def test_verify(case, command):
     assert done.returncode == 1 and advice in done.stdout
     done = run(command, "verify", folder, "--json", *flags(too_low))
     (bad,) = json.loads(done.stdout)["bad"]
-    assert bad["advice"].endswith(advice.rstrip(".")) and bad["class"] == "over the limits"
+    assert bad["advice"].endswith(advice.rstrip(".")) and bad["class"] == "over_limits"
     assert run(command, "verify", folder, *flags(enough)).returncode == 0
 
 

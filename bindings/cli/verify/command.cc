@@ -3,10 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
+#include <system_error>
 #include <vector>
 
 #include "bindings/cli/arguments.h"
@@ -15,6 +16,7 @@
 #include "bindings/cli/open_samples.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
+#include "bindings/cli/verify/good_samples.h"
 #include "bindings/cli/verify/verify.h"
 #include "core/try.h"
 
@@ -33,24 +35,37 @@ struct VerifyArguments {
 };
 
 constexpr const char* kVerifyFooter =
-    R"(Reads every sample and decodes all of its pixels, which a loader's crops do not: a sample that is
-good here is refused by no loader with the same limits. Names the samples that are bad, and why:
-  vanished         the file is not there any more
-  unreadable       the system refuses to read it
-  truncated        bytes are missing at its end
-  undecodable      its bytes are damaged, or no image
-  over the limits  it has more pixels or scans than allowed
-  unsupported      a format, or a kind of one, that stoker does not decode
+    R"(Reads every sample and decodes all of its pixels, which a loader's crops do not: damage that only
+some crops would meet is found. Names the samples that are bad, and why:
+  vanished     the file is not there any more
+  unreadable   the system refuses to read it
+  truncated    bytes are missing at its end
+  undecodable  its bytes are damaged, or no image
+  over limits  it has more pixels or scans than allowed, or takes too much memory
+  unsupported  a format, or a kind of one, that stoker does not decode
 
-With --good the others are listed in a manifest, which stoker reads in place of the folder.
+With --good the others are listed in a manifest, which stoker reads in place of the folder. Ctrl-C
+prints what was found until then, and writes no list.
 
 Examples:
   stoker verify photos && echo every photograph is sound
   stoker verify photos --good good.jsonl; stoker bench good.jsonl
   stoker verify 'shards/{000..127}.tar' --json | jq -r '.bad[] | .path, .cause'
 
-Exit codes: 0 no sample is bad; 1 a sample is, or there are none; 2 a bad option; 3 the system
-(permission, memory, I/O, --good cannot be written); 130 interrupted.)";
+Exit codes: 0 no sample is bad; 1 a sample is, or there are none; 2 a bad option; 3 the system (no
+memory, too many open files, --good cannot be written); 130 interrupted.)";
+
+// Whether --good can be written at the end of a long run.
+Status CheckGood(const VerifyArguments& given, const SampleSource& source) {
+  if (!given.good) return {};
+  std::error_code failed;  // of a pattern, or a list that does not exist yet
+  if (std::filesystem::equivalent(given.samples, *given.good, failed)) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "--good is the manifest that is read",
+                 .advice = "Give the list another name"};
+  }
+  return CheckGoodSamples(source, *given.good);
+}
 
 Result<VerifyReport> CheckAll(const SampleSource& source, const VerifyArguments& given) {
   VerifyOptions options{.threads = static_cast<int>(given.threads)};
@@ -63,21 +78,46 @@ Result<VerifyReport> CheckAll(const SampleSource& source, const VerifyArguments&
   });
 }
 
-Result<int> RunVerifyCommand(const VerifyArguments& given) {
+Status WriteGood(const SampleSource& source, const VerifyReport& report, const std::string& path) {
+  if (report.interrupted) {
+    Warn(path + " is not written, because not all samples were checked");
+    return {};
+  }
+  ASSIGN_OR_RETURN(const GoodSamples good, WriteGoodSamples(source, report.bad, path));
+  if (good.samples == 0) Warn(path + " is not written, because no sample is good");
+  for (const std::string& name : good.lost_classes) {
+    Warn(
+        fmt::format("class '{}' has no good sample: in {} it is missing, and classes behind it get "
+                    "other numbers",
+                    name, path));
+  }
+  return {};
+}
+
+Status PrintReport(const SampleSource& source, const VerifyReport& report,
+                   const VerifyArguments& given) {
+  if (given.json) return WriteVerifyJson(source, report, &Print);
+  return Print(VerifyText(source, report, static_cast<size_t>(given.list_bad)));
+}
+
+Result<int> TryVerifyCommand(const VerifyArguments& given) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const SampleSource> source,
                    OpenSamples(given.samples, "off", given.source_options));
-  ASSIGN_OR_RETURN(VerifyReport report, CheckAll(*source, given));
-  for (BadSample& sample : report.bad) {
-    sample.error.advice = AsOptions(std::move(sample.error.advice));
-  }
-  TRY(Print(given.json ? VerifyJson(report)
-                       : VerifyText(report, static_cast<size_t>(given.list_bad))));
-  if (given.good) {
-    if (Status s = WriteGoodSamples(*source, report, *given.good); !s.ok()) {
-      return Fail(s.error(), ExitCodeOf(s.error(), {*given.good}), false);
-    }
-  }
-  return report.bad.empty() ? kExitOk : kExitData;
+  TRY(CheckGood(given, *source));
+  ASSIGN_OR_RETURN(const VerifyReport report, CheckAll(*source, given));
+  Status listed;
+  if (given.good) listed = WriteGood(*source, report, *given.good);
+  TRY(PrintReport(*source, report, given));
+  if (!listed.ok()) return Fail(listed.error(), kExitSystem, false);
+  if (report.interrupted) return InterruptedExitCode();
+  return report.bad.empty() && report.checked > 0 ? kExitOk : kExitData;
+}
+
+Result<int> RunVerifyCommand(const VerifyArguments& given) {
+  Result<int> code = TryVerifyCommand(given);
+  if (code.ok()) return code;
+  return Fail(WithOptionNames(code.error()), ExitCodeOf(code.error(), {given.good.value_or("")}),
+              given.json);
 }
 
 }  // namespace
@@ -88,7 +128,8 @@ void AddVerify(CLI::App& app, Command& chosen) {
       app.add_subcommand("verify", "Decode every sample completely, and name those that are bad");
   command->add_option("DIR", given->samples, kDirHelp)->type_name("")->required();
   command
-      ->add_option("--good", given->good, "write the good samples to this manifest, a .jsonl file")
+      ->add_option("--good", given->good,
+                   "list the good samples in this manifest, a .jsonl or\n.ndjson file")
       ->type_name("FILE");
   AddSourceOptions(*command, given->source_options);
   AddLimits(*command, given->limits);

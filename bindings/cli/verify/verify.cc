@@ -1,11 +1,12 @@
 #include "bindings/cli/verify/verify.h"
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <iterator>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "bindings/cli/verify/discard_rows.h"
@@ -20,8 +21,6 @@
 
 namespace stoker {
 namespace {
-
-constexpr uint64_t kSamplesAtATime = 16;  // that a thread takes
 
 // Keeps buffers and a decoder for the next sample. One thread at a time.
 class SampleChecker {
@@ -41,8 +40,8 @@ class SampleChecker {
     request_.offset = range.offset;
     request_.length = range.length;
     Status status = ReadAndDecode(id);
-    if (!status.ok()) return std::move(status).error().WithFile(request_.path);
-    return status;
+    if (status.ok()) return status;
+    return InWordsOfVerify(std::move(status).error().WithFile(request_.path));
   }
 
   uint64_t no_end_marker() const { return decoder_.paths().no_end_marker; }
@@ -56,19 +55,30 @@ class SampleChecker {
       ASSIGN_OR_RETURN(image, source_.Unpack(id, image, request_.rows));
     }
     Status status = Decode(image);
-    if (!status.ok() && request_.length != kUnknownLength) {
-      // The decoder's offset is the image's.
-      Error error = std::move(status).error();
-      const auto at = static_cast<uint64_t>(image.data() - request_.buffer.data());
-      error.offset = request_.offset + at + error.offset.value_or(0);
-      return error;
-    }
-    return status;
+    if (status.ok()) return status;
+    Error error = std::move(status).error();
+    const auto before = static_cast<uint64_t>(image.data() - request_.buffer.data());
+    if (error.offset) *error.offset += request_.offset + before;  // it was the image's
+    return error;
   }
 
   Status Decode(std::span<const uint8_t> image) {
     ASSIGN_OR_RETURN(ImageInfo info, decoder_.Open(image));
     return decoder_.Decode({0, 0, info.size.width, info.size.height}, discard_);
+  }
+
+  // The command has no option for the memory budget, which follows from max_pixels. A sample that
+  // needs more than all of it is beyond a limit; otherwise memory is missing.
+  Error InWordsOfVerify(Error error) const {
+    if (error.wanted_bytes > budget_.limit()) {
+      error.cause = "it takes " + std::to_string(error.wanted_bytes) +
+                    " bytes of memory, more than the limit of " + std::to_string(budget_.limit());
+      error.advice = "Leave it out, or raise max_pixels, which this limit follows";
+      error.detail = Error::Detail::kOverLimits;
+    } else if (error.wanted_bytes > 0) {
+      error.advice = "Use fewer threads, or raise max_pixels, which the memory of each follows";
+    }
+    return error;
   }
 
   const SampleSource& source_;
@@ -86,50 +96,61 @@ class Verification {
 
   // The body of each thread.
   void Run() {
-    SampleChecker checker(source_, options_.limits);
-    std::vector<BadSample> bad;
-    while (!cancelled_) {
-      const uint64_t first = next_.fetch_add(kSamplesAtATime);
-      if (first >= source_.size()) break;
-      const uint64_t end = std::min(first + kSamplesAtATime, source_.size());
-      for (uint64_t id = first; id < end; ++id) {
-        Status status = checker.Check(id);
-        if (status.ok()) continue;
-        Error error = std::move(status).error();
-        bad.push_back({id, FaultOf(error), std::move(error)});
-      }
-      Report(end - first);
+    try {
+      CheckSamples();
+    } catch (const std::bad_alloc&) {
+      const std::lock_guard lock(mutex_);
+      Stop(Error{Code::kResourceExhausted, "out of memory", source_.Describe()});
     }
-    const std::lock_guard lock(mutex_);
-    no_end_marker_ += checker.no_end_marker();
-    std::ranges::move(bad, std::back_inserter(bad_));
   }
 
-  bool cancelled() const { return cancelled_; }
-
   // After all threads have left Run.
-  void Fill(VerifyReport& report) {
-    std::ranges::sort(bad_, {}, &BadSample::id);
-    report.bad = std::move(bad_);
-    report.no_end_marker = no_end_marker_;
+  Result<VerifyReport> Finish() {
+    if (failed_) return *std::move(failed_);
+    report_.interrupted = report_.checked < source_.size();
+    report_.bad.SortById();
+    return std::move(report_);
   }
 
  private:
-  void Report(uint64_t samples) {
+  void CheckSamples() {
+    SampleChecker checker(source_, options_.limits);
+    while (!stopped_) {
+      const uint64_t id = next_.fetch_add(1);
+      if (id >= source_.size()) break;
+      const Status status = checker.Check(id);
+      const std::lock_guard lock(mutex_);
+      if (!status.ok() && !Note(id, status.error())) return;
+      ++report_.checked;
+      if (progress_ && !progress_(report_.checked, source_.size())) stopped_ = true;
+    }
     const std::lock_guard lock(mutex_);
-    done_ += samples;
-    if (progress_ && !progress_(done_, source_.size())) cancelled_ = true;
+    report_.no_end_marker += checker.no_end_marker();
+  }
+
+  // False: the error is not the sample's. Precondition of both: mutex_ is held.
+  bool Note(uint64_t id, const Error& error) {
+    const std::optional<SampleFault> fault = FaultOf(error);
+    if (fault) {
+      report_.bad.Add(id, *fault, error);
+    } else {
+      Stop(error);
+    }
+    return fault.has_value();
+  }
+  void Stop(const Error& error) {
+    if (!failed_) failed_ = error;
+    stopped_ = true;
   }
 
   const SampleSource& source_;
   const VerifyOptions& options_;
   const VerifyProgress& progress_;
   std::atomic<uint64_t> next_{0};
-  std::atomic<bool> cancelled_{false};
+  std::atomic<bool> stopped_{false};
   std::mutex mutex_;
-  uint64_t done_ = 0;  // this and the following: under mutex_
-  uint64_t no_end_marker_ = 0;
-  std::vector<BadSample> bad_;
+  VerifyReport report_;  // this and the following: under mutex_
+  std::optional<Error> failed_;
 };
 
 }  // namespace
@@ -144,15 +165,9 @@ Result<VerifyReport> Verify(const SampleSource& source, const VerifyOptions& opt
   const auto start = std::chrono::steady_clock::now();
   Verification verification(source, options, progress);
   InParallel(options.threads, [&verification] { verification.Run(); });
-  if (verification.cancelled()) {
-    return Error{Code::kCancelled, "stopped before all samples were checked", source.Describe()};
-  }
-  VerifyReport report;
-  report.source = source.Describe();
-  report.checked = source.size();
-  report.skipped = source.Skipped();
-  verification.Fill(report);
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  Result<VerifyReport> report = verification.Finish();
+  if (!report.ok()) return report;
+  report->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
 

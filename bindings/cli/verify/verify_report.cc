@@ -8,8 +8,10 @@
 #include <string>
 #include <utility>
 
+#include "bindings/cli/outcome.h"
 #include "bindings/cli/verify/verify.h"
 #include "core/plural.h"
+#include "core/try.h"
 #include "core/utf8.h"
 
 namespace stoker {
@@ -17,46 +19,88 @@ namespace stoker {
 namespace {
 
 using VerifyJsonObject = nlohmann::ordered_json;
-using FaultCounts = std::array<uint64_t, kSampleFaults>;
+constexpr size_t kPieceBytes = 1 << 20;  // of JSON, that are written at a time
 
-FaultCounts CountFaults(const VerifyReport& report) {
-  FaultCounts counts{};
-  for (const BadSample& sample : report.bad) ++counts[static_cast<size_t>(sample.fault)];
-  return counts;
+// "over limits".
+std::string WordsOf(SampleFault fault) {
+  std::string words = NameOf(fault);
+  std::ranges::replace(words, '_', ' ');
+  return words;
 }
 
-const char* FaultName(size_t fault) { return NameOf(static_cast<SampleFault>(fault)); }
-
 // "2 truncated, 1 unsupported".
-std::string FaultShares(const VerifyReport& report) {
-  const FaultCounts counts = CountFaults(report);
+std::string FaultShares(const BadSamples& bad) {
   std::string text;
-  for (size_t fault = 0; fault < counts.size(); ++fault) {
-    if (counts[fault] == 0) continue;
+  for (size_t fault = 0; fault < bad.counts().size(); ++fault) {
+    if (bad.counts()[fault] == 0) continue;
     if (!text.empty()) text += ", ";
-    text += fmt::format("{} {}", counts[fault], FaultName(fault));
+    text += fmt::format("{} {}", bad.counts()[fault], WordsOf(static_cast<SampleFault>(fault)));
   }
   return text;
 }
 
+std::string PathOfSample(const SampleSource& source, uint64_t id) {
+  std::string path;
+  source.PathOf(source.RangeOf(id).file, path);
+  return path;
+}
+
+// "a.jpg at byte 812: truncated: no end-of-image marker. Remove the file."
+std::string BadLine(const SampleSource& source, const BadSample& sample) {
+  std::string line = PathOfSample(source, sample.id);
+  if (sample.offset) line += fmt::format(" at byte {}", *sample.offset);
+  line += fmt::format(": {}: {}.", WordsOf(sample.fault), sample.cause);
+  if (!sample.advice.empty())
+    line += fmt::format(" {}.", cli::AsOptions(std::string(sample.advice)));
+  return Printable(line);
+}
+
+std::string BadJson(const SampleSource& source, const BadSample& sample) {
+  const VerifyJsonObject json = {
+      {"id", sample.id},
+      {"path", PathOfSample(source, sample.id)},
+      {"offset", sample.offset ? VerifyJsonObject(*sample.offset) : VerifyJsonObject(nullptr)},
+      {"class", NameOf(sample.fault)},
+      {"cause", sample.cause},
+      {"advice", cli::AsOptions(std::string(sample.advice))}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// All members but the bad samples.
+VerifyJsonObject SummaryJson(const SampleSource& source, const VerifyReport& report) {
+  VerifyJsonObject classes = VerifyJsonObject::object();
+  for (int fault = 0; fault < kSampleFaults; ++fault) {
+    classes[NameOf(static_cast<SampleFault>(fault))] =
+        report.bad.counts()[static_cast<size_t>(fault)];
+  }
+  const SkippedFiles skipped = source.Skipped();
+  VerifyJsonObject extensions = VerifyJsonObject::object();
+  for (const auto& [extension, files] : skipped.by_extension) extensions[extension] = files;
+  return {{"source", source.Describe()},        {"samples", source.size()},
+          {"checked", report.checked},          {"interrupted", report.interrupted},
+          {"bad_by_class", std::move(classes)}, {"no_end_marker", report.no_end_marker},
+          {"skipped", std::move(extensions)},   {"seconds", report.seconds}};
+}
+
 }  // namespace
 
-std::string VerifyText(const VerifyReport& report, size_t most_listed) {
+std::string VerifyText(const SampleSource& source, const VerifyReport& report, size_t most_listed) {
+  const std::string all = report.interrupted ? fmt::format(" of {}", source.size()) : "";
   std::string text =
-      fmt::format("{}: {} {} decoded in {:.2f} s\n", Printable(report.source), report.checked,
-                  Plural(report.checked, "sample", "samples"), report.seconds);
-  if (!report.skipped.empty()) text += "  skipped: " + Printable(report.skipped.Warning()) + "\n";
+      fmt::format("{}: {}{} {} checked in {:.2f} s{}\n", Printable(source.Describe()),
+                  report.checked, all, Plural(source.size(), "sample", "samples"), report.seconds,
+                  report.interrupted ? ", then interrupted" : "");
+  const SkippedFiles skipped = source.Skipped();
+  if (!skipped.empty()) text += "  skipped: " + Printable(skipped.Warning()) + "\n";
   if (report.no_end_marker > 0) {
     fmt::format_to(std::back_inserter(text), "  without an end marker, but complete: {} {}\n",
                    report.no_end_marker, Plural(report.no_end_marker, "JPEG", "JPEGs"));
   }
   if (report.bad.empty()) return text + "  bad: none\n";
   fmt::format_to(std::back_inserter(text), "  bad: {} ({})\n", report.bad.size(),
-                 FaultShares(report));
+                 FaultShares(report.bad));
   const size_t listed = std::min(most_listed, report.bad.size());
-  for (size_t i = 0; i < listed; ++i) {
-    text += "  " + Printable(report.bad[i].error.ToString()) + "\n";
-  }
+  for (size_t i = 0; i < listed; ++i) text += "  " + BadLine(source, report.bad[i]) + "\n";
   if (report.bad.size() > listed) {
     fmt::format_to(std::back_inserter(text), "  and {} more (--json has all)\n",
                    report.bad.size() - listed);
@@ -64,28 +108,19 @@ std::string VerifyText(const VerifyReport& report, size_t most_listed) {
   return text;
 }
 
-std::string VerifyJson(const VerifyReport& report) {
-  VerifyJsonObject bad = VerifyJsonObject::array();
-  for (const BadSample& sample : report.bad) {
-    const Error& error = sample.error;
-    bad.push_back(
-        {{"id", sample.id},
-         {"path", error.file},
-         {"offset", error.offset ? VerifyJsonObject(*error.offset) : VerifyJsonObject(nullptr)},
-         {"class", NameOf(sample.fault)},
-         {"cause", error.cause},
-         {"advice", error.advice}});
+Status WriteVerifyJson(const SampleSource& source, const VerifyReport& report,
+                       const TextWriter& write) {
+  std::string piece =
+      SummaryJson(source, report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  piece.resize(piece.size() - 2);  // the line feed and the brace at its end
+  piece += ",\n  \"bad\": [";
+  for (size_t i = 0; i < report.bad.size(); ++i) {
+    piece += (i == 0 ? "\n    " : ",\n    ") + BadJson(source, report.bad[i]);
+    if (piece.size() < kPieceBytes) continue;
+    TRY(write(piece));
+    piece.clear();
   }
-  VerifyJsonObject classes = VerifyJsonObject::object();
-  const FaultCounts counts = CountFaults(report);
-  for (size_t fault = 0; fault < counts.size(); ++fault) classes[FaultName(fault)] = counts[fault];
-  const VerifyJsonObject json = {{"source", report.source},
-                                 {"checked", report.checked},
-                                 {"bad", std::move(bad)},
-                                 {"bad_by_class", std::move(classes)},
-                                 {"no_end_marker", report.no_end_marker},
-                                 {"seconds", report.seconds}};
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return write(piece + (report.bad.empty() ? "]\n}\n" : "\n  ]\n}\n"));
 }
 
 }  // namespace stoker

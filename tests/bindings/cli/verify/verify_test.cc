@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -45,14 +48,24 @@ class VerifyTest : public ::testing::Test {
   static VerifyReport Check(const SampleSource& source, const VerifyOptions& options = {}) {
     return Verify(source, options).value();
   }
-  // "cut.jpg truncated 812; …", without the folders.
+  // "1 truncated 812; …": ids, faults and offsets.
   static std::string Found(const VerifyReport& report) {
     std::string text;
-    for (const BadSample& sample : report.bad) {
-      text += fs::path(sample.error.file).filename().string() + " " + NameOf(sample.fault);
-      if (sample.error.offset) text += " " + std::to_string(*sample.error.offset);
+    for (size_t i = 0; i < report.bad.size(); ++i) {
+      const BadSample sample = report.bad[i];
+      text += std::to_string(sample.id) + " " + NameOf(sample.fault);
+      if (sample.offset) text += " " + std::to_string(*sample.offset);
       text += "; ";
     }
+    return text;
+  }
+  static std::string Json(const SampleSource& source, const VerifyReport& report) {
+    std::string text;
+    const Status written = WriteVerifyJson(source, report, [&](std::string_view piece) {
+      text += piece;
+      return Status();
+    });
+    EXPECT_TRUE(written.ok());
     return text;
   }
 
@@ -78,25 +91,63 @@ TEST_F(VerifyTest, FindsEveryKindOfBadSample) {
   fs::remove(Path("b/gone.jpg"));
   const VerifyReport report = Check(*source, {.limits = {.max_pixels = 15000}});
   EXPECT_EQ(report.checked, 10u);
-  EXPECT_EQ(report.source, source->Describe());
+  EXPECT_FALSE(report.interrupted);
   std::vector<std::pair<uint64_t, std::string>> faults;
-  for (const BadSample& bad : report.bad) faults.emplace_back(bad.id, NameOf(bad.fault));
+  for (size_t i = 0; i < report.bad.size(); ++i) {
+    faults.emplace_back(report.bad[i].id, NameOf(report.bad[i].fault));
+  }
   EXPECT_THAT(faults,
               ElementsAre(Pair(2, "unsupported"), Pair(3, "truncated"), Pair(4, "truncated"),
                           Pair(5, "truncated"), Pair(6, "truncated"), Pair(7, "vanished"),
-                          Pair(8, "over the limits"), Pair(9, "undecodable")))
+                          Pair(8, "over_limits"), Pair(9, "undecodable")))
       << Found(report);
-  EXPECT_EQ(report.bad[1].error.file, Path("b/cut.jpg"));
-  EXPECT_EQ(report.bad[1].error.offset, whole.size() - 200);
+  EXPECT_EQ(report.bad[1].offset, whole.size() - 200);
 }
 
-TEST_F(VerifyTest, AFileThatMayNotBeReadIsUnreadable) {
+TEST_F(VerifyTest, AFolderInPlaceOfAFileIsUnreadable) {
   File("a.jpg", Photo());
   const Source source = Folder();
   fs::remove(Path("a.jpg"));
   fs::create_directory(Path("a.jpg"));
+  EXPECT_EQ(Found(Check(*source)), "0 unreadable; ");
+}
+
+TEST_F(VerifyTest, AFileThatMayNotBeReadIsUnreadable) {
+  File("a.jpg", Photo());
+  File("b.jpg", Photo());
+  const Source source = Folder();
+  fs::permissions(Path("b.jpg"), fs::perms::none);
+  const uid_t user = geteuid();
+  ASSERT_EQ(seteuid(user == 0 ? 65534 : user), 0);  // root reads everything
+  const VerifyReport report = Check(*source, {.threads = 1});
+  ASSERT_EQ(seteuid(user), 0);
+  EXPECT_EQ(Found(report), "1 unreadable; ");
+}
+
+// No image that the limits allow takes so much; a file may.
+TEST_F(VerifyTest, AFileLargerThanTheMemoryIsOverTheLimits) {
+  File("a.jpg", Photo());
+  File("b.jpg", Photo());
+  fs::resize_file(Path("b.jpg"), uint64_t{5} << 30);  // takes no room on the disk
+  const Source source = Folder();
   const VerifyReport report = Check(*source);
-  EXPECT_EQ(Found(report), "a.jpg unreadable; ");
+  EXPECT_EQ(Found(report), "1 over_limits; ");
+  EXPECT_THAT(VerifyText(*source, report, 1), HasSubstr("or raise --max-pixels"));
+}
+
+TEST_F(VerifyTest, AMachineWithoutDescriptorsIsNoFaultOfSamples) {
+  File("a.jpg", Photo());
+  const Source source = Folder();
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto report = Verify(*source, {.threads = 1});
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, Code::kResourceExhausted);
+  EXPECT_EQ(report.error().file, Path("a.jpg"));
+  EXPECT_THAT(report.error().cause, HasSubstr("Too many open files"));
 }
 
 TEST_F(VerifyTest, DoesNotDependOnThreads) {
@@ -108,7 +159,7 @@ TEST_F(VerifyTest, DoesNotDependOnThreads) {
   VerifyReport one = Check(*source, {.threads = 1}), many = Check(*source, {.threads = 5});
   EXPECT_EQ(one.bad.size(), 43u);
   one.seconds = many.seconds = 0;
-  EXPECT_EQ(VerifyJson(one), VerifyJson(many));
+  EXPECT_EQ(Json(*source, one), Json(*source, many));
 }
 
 // The offset is the archive's, of the byte at which decoding failed.
@@ -119,8 +170,7 @@ TEST_F(VerifyTest, SamplesOfArchives) {
                                testing::TarEnd());
   const VerifyReport report = Check(*Tar(Path("one.tar")).value());
   const size_t begin = testing::TarFile("1.jpg", whole).size() + 512;
-  EXPECT_EQ(Found(report), "one.tar truncated " + std::to_string(begin + cut.size()) + "; ");
-  EXPECT_EQ(report.bad[0].id, 1u);
+  EXPECT_EQ(Found(report), "1 truncated " + std::to_string(begin + cut.size()) + "; ");
 }
 
 TEST_F(VerifyTest, RecordsOfTfRecordFiles) {
@@ -132,95 +182,118 @@ TEST_F(VerifyTest, RecordsOfTfRecordFiles) {
   folder_.Write("one.tfrecord", bytes);
   const VerifyReport report = Check(*TfRecord(Path("one.tfrecord")).value());
   ASSERT_EQ(report.bad.size(), 2u) << Found(report);
-  EXPECT_THAT(report.bad[0].error.cause, HasSubstr("checksum"));
+  EXPECT_THAT(report.bad[0].cause, HasSubstr("checksum"));
   EXPECT_EQ(report.bad[0].fault, SampleFault::kUndecodable);
   const size_t image = bytes.find("no image");
-  EXPECT_EQ(report.bad[1].error.offset, image);
+  EXPECT_EQ(report.bad[1].offset, image);
 }
 
 TEST_F(VerifyTest, MissingEndMarkersAreCountedAndNotBad) {
   const std::string whole = Photo({.width = 100, .height = 50});
   File("lost.jpg", whole.substr(0, whole.size() - 2) + std::string(100, '\0'));
-  const VerifyReport report = Check(*Folder());
+  const Source source = Folder();
+  const VerifyReport report = Check(*source);
   EXPECT_EQ(Found(report), "");
   EXPECT_EQ(report.no_end_marker, 1u);
-  EXPECT_THAT(VerifyText(report, 100), HasSubstr("without an end marker, but complete: 1 JPEG\n"));
+  EXPECT_THAT(VerifyText(*source, report, 100),
+              HasSubstr("without an end marker, but complete: 1 JPEG\n"));
 }
 
-TEST_F(VerifyTest, ProgressReachesTheEndAndStops) {
+TEST_F(VerifyTest, ProgressReachesTheEnd) {
   for (int i = 0; i < 100; ++i) File(std::to_string(i) + ".jpg", "x");
-  const Source source = Folder();
   uint64_t last = 0;
-  const auto all = [&](uint64_t done, uint64_t total) {
+  const auto progress = [&](uint64_t done, uint64_t total) {
     EXPECT_EQ(total, 100u);
-    EXPECT_GT(done, last);
-    last = done;
+    EXPECT_EQ(done, ++last);
     return true;
   };
-  EXPECT_TRUE(Verify(*source, {.threads = 3}, all).ok());
+  EXPECT_TRUE(Verify(*Folder(), {.threads = 3}, progress).ok());
   EXPECT_EQ(last, 100u);
-  const auto stopped = Verify(*source, {.threads = 3}, [](uint64_t, uint64_t) { return false; });
-  ASSERT_FALSE(stopped.ok());
-  EXPECT_EQ(stopped.error().code, Code::kCancelled);
+}
+
+TEST_F(VerifyTest, AnInterruptedReportHasWhatWasFound) {
+  for (int i = 0; i < 100; ++i) File(std::to_string(i) + ".jpg", "x");
+  const Source source = Folder();
+  const auto stopped = [&](int threads, uint64_t after) {
+    return Verify(*source, {.threads = threads},
+                  [after](uint64_t done, uint64_t) { return done < after; })
+        .value();
+  };
+  const VerifyReport one = stopped(1, 5);
+  EXPECT_TRUE(one.interrupted);
+  EXPECT_EQ(one.checked, 5u);
+  EXPECT_EQ(one.bad.size(), 5u);
+  EXPECT_THAT(VerifyText(*source, one, 1), HasSubstr("5 of 100 samples checked in"));
+  EXPECT_THAT(VerifyText(*source, one, 1), HasSubstr("then interrupted\n"));
+  EXPECT_EQ(nlohmann::json::parse(Json(*source, one))["interrupted"], true);
+  EXPECT_LE(stopped(3, 5).checked, 7u) << "each thread ends with the sample that it has";
+  EXPECT_FALSE(stopped(1, 100).interrupted) << "nothing was left to check";
 }
 
 TEST_F(VerifyTest, TextAndJson) {
   const std::string whole = Photo();
+  const std::string size = std::to_string(whole.size() - 200);
   File("a/\x1b[2J.jpg", "x");
   File("a/2.jpg", whole.substr(0, whole.size() - 200));
   File("a/3.gif", "GIF89a");
-  const VerifyReport report = Check(*Folder());
-  const std::string text = VerifyText(report, 1);
-  EXPECT_THAT(text, HasSubstr("2 samples decoded in"));
-  EXPECT_THAT(text, HasSubstr("bad: 2 (1 truncated, 1 undecodable)"));
+  File("a/4.jpg", Photo({.width = 200, .height = 100}));
+  const Source source = Folder();
+  const VerifyReport report = Check(*source, {.limits = {.max_pixels = 15000}});
+  const std::string text = VerifyText(*source, report, 3);
+  EXPECT_THAT(text, HasSubstr("3 samples checked in"));
+  EXPECT_THAT(text, HasSubstr("bad: 3 (1 truncated, 1 undecodable, 1 over limits)"));
   EXPECT_THAT(text, HasSubstr("skipped: 1 image file is skipped"));
-  EXPECT_THAT(text, HasSubstr("\\x1b[2J.jpg"));
-  EXPECT_THAT(text, HasSubstr("and 1 more"));
-  const auto json = nlohmann::json::parse(VerifyJson(report));
-  EXPECT_EQ(json["checked"], 2);
+  EXPECT_THAT(text, HasSubstr("\\x1b[2J.jpg at byte 0: undecodable: not a supported image."));
+  EXPECT_THAT(text, HasSubstr("  " + Path("a/2.jpg") + " at byte " + size +
+                              ": truncated: truncated JPEG: no end-of-image marker. Remove or "
+                              "re-create the file.\n"));
+  EXPECT_THAT(text, HasSubstr("a/4.jpg at byte "));
+  EXPECT_THAT(text, HasSubstr(": over limits: an image of 200 × 100 pixels"));
+  EXPECT_THAT(VerifyText(*source, report, 1), HasSubstr("and 2 more"));
+  const auto json = nlohmann::json::parse(Json(*source, report));
+  EXPECT_EQ(json["source"], source->Describe());
+  EXPECT_EQ(json["samples"], 3);
+  EXPECT_EQ(json["checked"], 3);
+  EXPECT_EQ(json["interrupted"], false);
+  EXPECT_EQ(json["skipped"][".gif"], 1);
   EXPECT_EQ(json["bad"][1]["id"], 1);
   EXPECT_EQ(json["bad"][1]["path"], Path("a/2.jpg"));
   EXPECT_EQ(json["bad"][1]["offset"], whole.size() - 200);
   EXPECT_EQ(json["bad"][1]["class"], "truncated");
+  EXPECT_EQ(json["bad"][2]["class"], "over_limits");
   EXPECT_THAT(json["bad"][1]["cause"].get<std::string>(), HasSubstr("truncated JPEG"));
-  EXPECT_EQ(json["bad_by_class"]["undecodable"], 1);
+  EXPECT_THAT(json["bad"][2]["advice"].get<std::string>(), HasSubstr("raise --max-pixels"));
+  EXPECT_EQ(json["bad_by_class"]["over_limits"], 1);
   EXPECT_EQ(json["bad_by_class"]["vanished"], 0);
 }
 
-TEST_F(VerifyTest, TheGoodSamplesAreAManifest) {
-  File("a/1.jpg", Photo());
-  File("a/2.jpg", "x");
-  File("b/\xE6\x97\xA5 \"1\".jpg", Photo());
-  File("b/2.jpg", Photo());
+// Only the first error of standard output is reported.
+TEST_F(VerifyTest, JsonEndsWithTheFirstErrorOfWriting) {
+  File("a.jpg", "x");
   const Source source = Folder();
-  const std::string path = Path("good.jsonl");
-  const Status written = WriteGoodSamples(*source, Check(*source), path);
-  ASSERT_TRUE(written.ok()) << written.error().ToString();
-  const Source good = Manifest(path).value();
-  ASSERT_EQ(good->size(), 3u);
-  EXPECT_EQ(good->classes(), source->classes());
-  std::string wanted, found;
-  for (const auto& [id, from] : {std::pair<uint64_t, uint64_t>(0, 0), {1, 2}, {2, 3}}) {
-    good->PathOf(good->RangeOf(id).file, found);
-    source->PathOf(source->RangeOf(from).file, wanted);
-    EXPECT_EQ(found, fs::absolute(wanted));
-    EXPECT_EQ(good->LabelOf(id), source->LabelOf(from));
-  }
-  EXPECT_TRUE(Check(*good).bad.empty());
+  const Status status = WriteVerifyJson(*source, Check(*source), [](std::string_view) {
+    return Status(Error{Code::kUnavailable, "no room"});
+  });
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().cause, "no room");
 }
 
-TEST_F(VerifyTest, NoManifestOfWhatItCannotSay) {
-  folder_.Write("one.tar", testing::TarFile("1.jpg", Photo()) + testing::TarEnd());
-  const Source tar = Tar(Path("one.tar")).value();
-  const Status parts = WriteGoodSamples(*tar, Check(*tar), Path("good.jsonl"));
-  ASSERT_FALSE(parts.ok());
-  EXPECT_THAT(parts.error().ToString(), HasSubstr("which part of a file"));
-  folder_.Write("1.jpg", Photo());
-  const Source more = Manifest(folder_.Write("m.csv", "path,caption\n1.jpg,a cat\n")).value();
-  const Status columns = WriteGoodSamples(*more, Check(*more), Path("good.jsonl"));
-  ASSERT_FALSE(columns.ok());
-  EXPECT_THAT(columns.error().ToString(), HasSubstr("lose the column 'caption'"));
-  EXPECT_FALSE(fs::exists(Path("good.jsonl")));
+TEST(BadSamples, KeepEachCauseOnce) {
+  BadSamples bad;
+  for (uint64_t id = 5; id > 0; --id) {
+    bad.Add(id, SampleFault::kVanished, {.code = Code::kNotFound, .cause = "gone", .file = "x"});
+  }
+  bad.Add(0, SampleFault::kTruncated,
+          {.code = Code::kDataLoss, .cause = "cut", .offset = 0, .advice = "Mend it"});
+  const BadSamples moved = std::move(bad);
+  ASSERT_EQ(moved.size(), 6u);
+  EXPECT_EQ(moved[0].cause.data(), moved[4].cause.data());
+  EXPECT_EQ(moved[0].id, 5u);
+  EXPECT_FALSE(moved[0].offset.has_value());
+  EXPECT_EQ(moved[5].cause, "cut");
+  EXPECT_EQ(moved[5].advice, "Mend it");
+  EXPECT_EQ(moved[5].offset, 0u);
+  EXPECT_EQ(moved.counts()[static_cast<size_t>(SampleFault::kVanished)], 5u);
 }
 
 TEST_F(VerifyTest, RefusesThreadsOutOfRange) {

@@ -1,0 +1,22 @@
+#include "bindings/cli/verify/bad_samples.h"
+
+#include <algorithm>
+
+namespace stoker {
+
+void BadSamples::Add(uint64_t id, SampleFault fault, const Error& error) {
+  const Text& text = *texts_.emplace(error.cause, error.advice).first;
+  entries_.push_back({id, error.offset.value_or(kNoOffset), &text, fault});
+  ++counts_[static_cast<size_t>(fault)];
+}
+
+void BadSamples::SortById() { std::ranges::sort(entries_, {}, &Entry::id); }
+
+BadSample BadSamples::operator[](size_t i) const {
+  const Entry& entry = entries_[i];
+  BadSample sample{entry.id, entry.fault, {}, entry.text->first, entry.text->second};
+  if (entry.offset != kNoOffset) sample.offset = entry.offset;
+  return sample;
+}
+
+}  // namespace stoker

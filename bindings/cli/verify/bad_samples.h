@@ -1,0 +1,61 @@
+// BadSamples: the samples that cannot be used, each with its fault, in little memory, because all
+// of a dataset may be bad.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/result.h"
+#include "core/sample_fault.h"
+
+namespace stoker {
+
+struct BadSample {
+  uint64_t id = 0;
+  SampleFault fault = SampleFault::kUndecodable;
+  std::optional<uint64_t> offset{};  // in bytes from the start of its file
+  std::string_view cause{};          // both are the list's
+  std::string_view advice{};
+};
+
+// A sample takes 32 bytes, and each cause is kept once. Paths are the source's to say. Used by one
+// thread at a time.
+class BadSamples {
+ public:
+  BadSamples() = default;
+  BadSamples(BadSamples&&) = default;
+  BadSamples& operator=(BadSamples&&) = default;
+
+  void Add(uint64_t id, SampleFault fault, const Error& error);
+  void SortById();
+
+  size_t size() const { return entries_.size(); }
+  bool empty() const { return entries_.empty(); }
+  BadSample operator[](size_t i) const;
+  // How many samples have each fault, in the order of SampleFault.
+  const std::array<uint64_t, kSampleFaults>& counts() const { return counts_; }
+
+ private:
+  using Text = std::pair<std::string, std::string>;  // cause, advice
+  static constexpr uint64_t kNoOffset = ~uint64_t{0};
+
+  struct Entry {
+    uint64_t id;
+    uint64_t offset;
+    const Text* text;  // of texts_
+    SampleFault fault;
+  };
+
+  std::vector<Entry> entries_;
+  std::set<Text> texts_;
+  std::array<uint64_t, kSampleFaults> counts_{};
+};
+
+}  // namespace stoker
