@@ -109,9 +109,9 @@ class DatasetSource final : public SampleSource {
 };
 
 // `rows`: (name, array of one row) of each field beside the image.
-SourceHandle Open(py::object load, std::string name, uint64_t size,
-                  const std::vector<std::pair<std::string, py::array>>& rows,
-                  std::vector<std::string> classes, int threads) {
+SourceHandle OpenDataset(py::object load, std::string name, uint64_t size,
+                         const std::vector<std::pair<std::string, py::array>>& rows,
+                         std::vector<std::string> classes, int threads) {
   std::vector<Field> fields{{.name = "image", .kind = Field::Kind::kImage}};
   for (const auto& [row_name, row] : rows) {
     fields.push_back({.name = row_name,
@@ -128,8 +128,8 @@ SourceHandle Open(py::object load, std::string name, uint64_t size,
 }  // namespace
 
 void AddDatasetSource(py::module_& module) {
-  module.def("dataset", &Open, py::arg("load"), py::arg("name"), py::arg("size"), py::arg("rows"),
-             py::arg("classes"), py::arg("threads"));
+  module.def("dataset", &OpenDataset, py::arg("load"), py::arg("name"), py::arg("size"),
+             py::arg("rows"), py::arg("classes"), py::arg("threads"));
 }
 
 }  // namespace stoker::python
