@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -226,9 +225,9 @@ void UringReader::SendQueued() {
   unsigned left = Send();
   for (auto index = queued_.rbegin(); left > 0; ++index) {
     const ChainKind kind = flights_[*index].chain.kind();
-    for (const ChainStep step : std::views::reverse(kAllSteps)) {
-      if (left == 0 || !Has(kind, step)) continue;
-      Complete(*index, step, -ECANCELED);
+    for (auto step = kAllSteps.rbegin(); left > 0 && step != kAllSteps.rend(); ++step) {
+      if (!Has(kind, *step)) continue;
+      Complete(*index, *step, -ECANCELED);
       --left;
     }
   }

@@ -110,7 +110,8 @@ std::vector<ArrayColumn> ColumnsOf(std::span<const Field> record, const uint8_t*
                        .row_stride = static_cast<int64_t>(record_bytes)});
     memory += field.row_bytes();
   }
-  std::ranges::stable_partition(columns, [](const ArrayColumn& c) { return c.name == "image"; });
+  const auto image = std::ranges::find(columns, "image", &ArrayColumn::name);
+  if (image != columns.end()) std::rotate(columns.begin(), image, image + 1);
   return columns;
 }
 
