@@ -48,8 +48,8 @@ struct ArrowOptions {
 // Errors, with the file and the offset of the record batch: InvalidArgument (no rows; a column that
 // is not there, with those that are; of a type that is not possible; a null, with its row; files
 // whose columns differ; the pattern's errors), NotFound, PermissionDenied, DataLoss (cut off,
-// damaged, no Arrow file; a label without a class name), Unimplemented (compressed, with what to
-// do; big-endian; written by a version before 0.15).
+// damaged, not an Arrow file; a label without a class name), Unimplemented (compressed, with what
+// to do; big-endian; written by a version before 0.15).
 Result<std::shared_ptr<const SampleSource>> Arrow(const std::string& pattern,
                                                   const ArrowOptions& options = {});
 

@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view kFileMagic = "ARROW1";
 constexpr uint64_t kFileBegin = 8;                    // the magic number, padded
 constexpr size_t kFooterEnd = 4 + kFileMagic.size();  // the footer's length, the magic number
+constexpr size_t kBlockBytes = 24;                    // of a record batch, in the footer
 constexpr size_t kMessageBegin = 8;                   // a marker, and the metadata's length
 constexpr uint32_t kMarker = 0xFFFFFFFF;
 constexpr uint64_t kMostMetadata = 256 << 20;
@@ -31,7 +32,7 @@ std::string_view TextOf(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What a file is that is no Arrow file, by its first bytes.
+// What a file is that is not an Arrow file, by its first bytes.
 struct OtherForm {
   std::string_view begin;
   const char* name;
@@ -53,7 +54,6 @@ struct ArrowBatches::Message {
   uint64_t body = 0;  // behind its metadata
   uint64_t body_bytes = 0;
   uint8_t type = kEnd;
-  size_t metadata_begin = 0, metadata_bytes = 0;  // in metadata_
 };
 
 Error ArrowBatches::Damaged(uint64_t at, const std::string& cause) const {
@@ -72,17 +72,32 @@ Error ArrowBatches::CutOff(uint64_t at, const std::string& what) const {
           .advice = "Write the file again, or leave it out"};
 }
 
-Error ArrowBatches::NoArrow(std::span<const uint8_t> begin) const {
+Error ArrowBatches::PastEnd(uint64_t at, const std::string& what) const {
+  return blocks_ ? Damaged(at, what + " is longer than the footer says")
+                 : CutOff(at, "it ends within " + what);
+}
+
+Error ArrowBatches::TooOld(uint64_t at) const {
+  return {.code = Code::kUnimplemented,
+          .cause = "the file has the form of Arrow before version 0.15",
+          .file = file_->path(),
+          .offset = at,
+          .advice =
+              "Write it again with a later version; of pyarrow without "
+              "IpcWriteOptions(use_legacy_format=True)"};
+}
+
+Error ArrowBatches::NotArrow(std::span<const uint8_t> begin) const {
   Error error{.code = Code::kDataLoss,
               .cause =
-                  "this is no Arrow IPC file, or it is damaged: it begins neither with a "
+                  "this is not an Arrow IPC file, or it is damaged: it begins neither with a "
                   "message nor with ARROW1",
               .file = file_->path(),
               .offset = 0};
   for (const OtherForm& other : kOtherForms) {
     if (!TextOf(begin).starts_with(other.begin)) continue;
     error.code = Code::kUnimplemented;
-    error.cause = std::string("this is ") + other.name + ", no Arrow IPC file";
+    error.cause = std::string("this is ") + other.name + ", not an Arrow IPC file";
     error.advice = other.advice;
   }
   return error;
@@ -90,155 +105,208 @@ Error ArrowBatches::NoArrow(std::span<const uint8_t> begin) const {
 
 Result<ArrowBatches> ArrowBatches::Open(const InputFile& file, const FileStamp& stamp) {
   ArrowBatches batches(file, stamp.bytes);
-  TRY(batches.FindEnds());
-  TRY(batches.ReadSchema());
+  std::array<uint8_t, kFileBegin> begin{};
+  ASSIGN_OR_RETURN(const size_t got, file.ReadAt(0, begin));
+  const auto first = std::span(begin).first(got);
+  TRY(TextOf(first).starts_with(kFileMagic) ? batches.OpenFile() : batches.OpenStream(first));
+  for (const ArrowField& field : batches.schema_.fields) {
+    PassField(field, batches.has_union_validity_, batches.counts_);
+  }
   return batches;
 }
 
-// Decides which form the file has, and where its messages begin and end.
-Status ArrowBatches::FindEnds() {
-  std::array<uint8_t, kFileBegin> begin{};
-  ASSIGN_OR_RETURN(const size_t got, file_->ReadAt(0, begin));
-  const auto first = std::span(begin).first(got);
-  is_file_ = TextOf(first).starts_with(kFileMagic);
-  if (is_file_) return ReadFooter(end_);
+Status ArrowBatches::OpenStream(std::span<const uint8_t> begin) {
   uint32_t marker = 0;
-  if (got >= sizeof(marker)) std::memcpy(&marker, begin.data(), sizeof(marker));
-  return got == kFileBegin && marker == kMarker ? Status() : NoArrow(first);
+  if (begin.size() >= sizeof(marker)) std::memcpy(&marker, begin.data(), sizeof(marker));
+  if (begin.size() < kMessageBegin || marker != kMarker) {
+    ASSIGN_OR_RETURN(const bool is_old, IsOldMessage(0));
+    return is_old ? TooOld(0) : NotArrow(begin);
+  }
+  ASSIGN_OR_RETURN(const Message message, ReadMessage(0, end_));
+  if (message.type != kSchema) return Damaged(0, "the first message is not a schema");
+  next_ = message.body + message.body_bytes;
+  FlatBuffer buffer{Metadata()};
+  const FlatTable root = buffer.Root();
+  return TakeSchema(buffer, root.Number<int16_t>(0), root.Table(2), 0);
 }
 
-Status ArrowBatches::ReadFooter(uint64_t bytes) {
+Status ArrowBatches::OpenFile() {
+  ASSIGN_OR_RETURN(const std::vector<uint8_t> footer, ReadFooter());
+  const uint64_t at = end_ - kFooterEnd - footer.size();
+  FlatBuffer buffer{footer};
+  const FlatTable root = buffer.Root();
+  const FlatTable schema = root.Table(1);
+  const FlatVector blocks = root.Vector(3, kBlockBytes);
+  if (!buffer.sound() || !schema.present()) return Damaged(at, "the footer cannot be read");
+  TRY(TakeSchema(buffer, root.Number<int16_t>(0), schema, at));
+  return TakeBlocks(blocks, at);
+}
+
+// The footer's bytes, which end before its length and the magic number.
+Result<std::vector<uint8_t>> ArrowBatches::ReadFooter() {
   std::array<uint8_t, kFooterEnd> end{};
   int32_t length = 0;
-  if (bytes >= kFileBegin + kFooterEnd) {
-    ASSIGN_OR_RETURN(const size_t got, file_->ReadAt(bytes - kFooterEnd, end));
-    if (got != kFooterEnd) return CutOff(bytes, "it became shorter while it was read");
+  if (end_ >= kFileBegin + kFooterEnd) {
+    ASSIGN_OR_RETURN(const size_t got, file_->ReadAt(end_ - kFooterEnd, end));
+    if (got != kFooterEnd) return CutOff(end_, "it became shorter while it was read");
   }
   if (!TextOf(end).ends_with(kFileMagic)) {
-    return CutOff(bytes, "it does not end with a footer and ARROW1");
+    return CutOff(end_, "it does not end with a footer and ARROW1");
   }
   std::memcpy(&length, end.data(), sizeof(length));
-  const uint64_t at = bytes - kFooterEnd - static_cast<uint64_t>(std::max(length, 0));
-  if (length <= 0 || bytes - kFooterEnd - kFileBegin < static_cast<uint64_t>(length)) {
-    return Damaged(bytes - kFooterEnd, "the footer's length is " + std::to_string(length));
+  const auto bytes = static_cast<uint64_t>(std::max(length, 0));
+  if (bytes == 0 || bytes > kMostMetadata || bytes > end_ - kFooterEnd - kFileBegin) {
+    return Damaged(end_ - kFooterEnd, "the footer's length is " + std::to_string(length));
   }
-  std::vector<uint8_t> footer(static_cast<size_t>(length));
-  ASSIGN_OR_RETURN(const size_t got, file_->ReadAt(at, footer));
-  FlatBuffer buffer{std::span(footer).first(got)};
-  constexpr size_t kBlockBytes = 24;
-  expected_ = buffer.Root().Vector(3, kBlockBytes).size();
-  if (!buffer.sound()) return Damaged(at, "the footer cannot be read");
-  end_ = at;
-  next_ = kFileBegin;
+  std::vector<uint8_t> footer(bytes);
+  ASSIGN_OR_RETURN(const size_t got, file_->ReadAt(end_ - kFooterEnd - bytes, footer));
+  if (got != bytes) return CutOff(end_, "it became shorter while it was read");
+  return footer;
+}
+
+// Each block lies before the footer, and all together have at most the file's bytes: so rows take
+// memory in proportion to the file, even if blocks overlap.
+Status ArrowBatches::TakeBlocks(const FlatVector& blocks, uint64_t footer) {
+  struct Given {
+    int64_t at;
+    int32_t message_bytes, padding;
+    int64_t body_bytes;
+  };
+  static_assert(sizeof(Given) == kBlockBytes);
+  blocks_.emplace();
+  uint64_t left = footer;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const auto given = blocks.At<Given>(i);
+    const Block block{.at = static_cast<uint64_t>(given.at),
+                      .message_bytes = static_cast<uint64_t>(given.message_bytes),
+                      .body_bytes = static_cast<uint64_t>(given.body_bytes)};
+    if (given.at < 0 || given.message_bytes < 0 || given.body_bytes < 0 || block.at > footer ||
+        block.message_bytes > footer - block.at ||
+        block.body_bytes > footer - block.at - block.message_bytes) {
+      return Damaged(footer, "record batch " + std::to_string(i) + " of the footer lies outside");
+    }
+    const uint64_t bytes = block.message_bytes + block.body_bytes;
+    if (bytes > left) return Damaged(footer, "record batches of the footer overlap");
+    left -= bytes;
+    blocks_->push_back(block);
+  }
   return {};
 }
 
-Status ArrowBatches::ReadSchema() {
-  const uint64_t at = next_;
-  ASSIGN_OR_RETURN(const Message message, ReadMessage());
-  if (message.type != kSchema) return Damaged(at, "the first message is no schema");
-  FlatBuffer buffer{std::span(metadata_).subspan(message.metadata_begin, message.metadata_bytes)};
-  const FlatTable root = buffer.Root();
+Status ArrowBatches::TakeSchema(FlatBuffer& buffer, int16_t version, const FlatTable& schema,
+                                uint64_t at) {
   constexpr int16_t kVersion4 = 3;
-  const auto version = root.Number<int16_t>(0);
-  if (version < kVersion4) {
-    return Error{.code = Code::kUnimplemented,
-                 .cause = "the file was written by a version of Arrow before 0.15",
-                 .file = file_->path(),
-                 .offset = at,
-                 .advice = "Write it again with a later version"};
-  }
+  if (version < kVersion4) return TooOld(at);
   has_union_validity_ = version == kVersion4;
-  Result<ArrowSchema> schema = ParseArrowSchema(buffer, root.Table(2));
-  if (!schema.ok()) {
-    Error error = std::move(schema).error();
+  Result<ArrowSchema> parsed = ParseArrowSchema(buffer, schema);
+  if (!parsed.ok()) {
+    Error error = std::move(parsed).error();
     error.file = file_->path();
     error.offset = at;
     return error;
   }
-  schema_ = *std::move(schema);
-  for (const ArrowField& field : schema_.fields) PassField(field, has_union_validity_, counts_);
+  schema_ = *std::move(parsed);
   return {};
 }
 
 Result<bool> ArrowBatches::Next(ArrowBatch& batch) {
+  return blocks_ ? NextOfFile(batch) : NextOfStream(batch);
+}
+
+Result<bool> ArrowBatches::NextOfFile(ArrowBatch& batch) {
+  if (next_block_ == blocks_->size()) return false;
+  const Block& block = (*blocks_)[next_block_++];
+  ASSIGN_OR_RETURN(const Message message, ReadMessage(block.at, block.end()));
+  if (message.type != kRecordBatch || message.body != block.at + block.message_bytes) {
+    return Damaged(block.at, "the message here is not the record batch that the footer has");
+  }
+  return TakeBatch(message, batch);
+}
+
+Result<bool> ArrowBatches::NextOfStream(ArrowBatch& batch) {
   for (;;) {
-    ASSIGN_OR_RETURN(const Message message, ReadMessage());
-    if (message.type == kEnd) return false;
+    ASSIGN_OR_RETURN(const Message message, ReadMessage(next_, end_));
+    next_ = message.body + message.body_bytes;
+    if (message.type == kRecordBatch) return TakeBatch(message, batch);
     if (message.type == kDictionaryBatch) continue;
-    if (message.type == kRecordBatch) {
-      ++batches_;
-      return TakeBatch(message, batch);
+    if (message.type != kEnd) {
+      return Damaged(message.at, message.type == kSchema
+                                     ? "a second schema is here, as in files that were joined"
+                                     : "a message of type " + std::to_string(message.type) +
+                                           " is not a record batch");
     }
-    return Damaged(message.at, message.type == kSchema
-                                   ? "a second schema is here, as in files that were joined"
-                                   : "a message of type " + std::to_string(message.type) +
-                                         " is no record batch");
+    if (next_ == end_) return false;
+    return Damaged(next_, std::to_string(end_ - next_) +
+                              " bytes are behind the end of the stream, as in files that were "
+                              "joined");
   }
 }
 
-Result<ArrowBatches::Message> ArrowBatches::ReadMessage() {
-  Message message{.at = next_};
-  if (next_ == end_ && is_file_)
-    return CheckEnd(next_).ok() ? message : Result<Message>(CheckEnd(next_).error());
-  if (end_ - next_ < kMessageBegin) {
-    return CutOff(end_, "there is no marker of its end behind the last message");
+Result<ArrowBatches::Message> ArrowBatches::ReadMessage(uint64_t at, uint64_t end) {
+  TRY(ReadMetadata(at, end));
+  Message message{.at = at, .body = at + metadata_.size()};
+  if (metadata_.size() == kMessageBegin) return message;
+  FlatBuffer buffer{Metadata()};
+  const FlatTable root = buffer.Root();
+  message.type = root.Number<uint8_t>(1);
+  const auto body = root.Number<int64_t>(3);
+  if (!buffer.sound() || message.type == kEnd || body < 0) {
+    return Damaged(at, "a message's metadata cannot be read");
   }
-  metadata_.resize(std::min<uint64_t>(kReadAhead, end_ - next_));
-  ASSIGN_OR_RETURN(size_t got, file_->ReadAt(next_, metadata_));
+  message.body_bytes = static_cast<uint64_t>(body);
+  if (end - message.body >= message.body_bytes) return message;
+  return PastEnd(at, "the message of " + std::to_string(body) + " bytes that begins here");
+}
+
+std::span<const uint8_t> ArrowBatches::Metadata() const {
+  return std::span(metadata_).subspan(kMessageBegin);
+}
+
+Status ArrowBatches::ReadMetadata(uint64_t at, uint64_t end) {
+  if (end - at < kMessageBegin) {
+    return blocks_ ? PastEnd(at, "a message")
+                   : CutOff(end_, "there is no marker of its end behind the last message");
+  }
+  metadata_.resize(std::min<uint64_t>(kReadAhead, end - at));
+  ASSIGN_OR_RETURN(const size_t got, file_->ReadAt(at, metadata_));
   uint32_t marker = 0, length = 0;
   if (got >= kMessageBegin) {
     std::memcpy(&marker, metadata_.data(), sizeof(marker));
     std::memcpy(&length, metadata_.data() + sizeof(marker), sizeof(length));
   }
-  if (marker != kMarker) return Damaged(next_, "no message is here");
-  const uint64_t behind = next_ + kMessageBegin;
-  if (length == 0) {
-    TRY(CheckEnd(behind));
-    return message;
+  if (marker != kMarker) {
+    ASSIGN_OR_RETURN(const bool is_old, IsOldMessage(at));
+    return is_old ? TooOld(at) : Damaged(at, "no message is here");
   }
   if (length > kMostMetadata) {
-    return Damaged(next_, "a message has " + std::to_string(length) + " bytes of metadata");
+    return Damaged(at, "a message has " + std::to_string(length) + " bytes of metadata");
   }
-  if (end_ - behind < length) return CutOff(next_, "it ends within the message that begins here");
-  if (got < kMessageBegin + length) {
-    metadata_.resize(kMessageBegin + length);
-    ASSIGN_OR_RETURN(got, file_->ReadAt(next_, metadata_));
-    if (got < metadata_.size()) return CutOff(next_, "it became shorter while it was read");
-  }
-  message.metadata_begin = kMessageBegin;
-  message.metadata_bytes = length;
-  message.body = behind + length;
-  FlatBuffer buffer{std::span(metadata_).subspan(kMessageBegin, length)};
-  const FlatTable root = buffer.Root();
-  message.type = root.Number<uint8_t>(1);
-  const auto body = root.Number<int64_t>(3);
-  if (!buffer.sound() || message.type == kEnd || body < 0) {
-    return Damaged(next_, "a message's metadata cannot be read");
-  }
-  message.body_bytes = static_cast<uint64_t>(body);
-  if (end_ - message.body < message.body_bytes) {
-    return CutOff(
-        next_, "it ends within the message of " + std::to_string(body) + " bytes that begins here");
-  }
-  next_ = message.body + message.body_bytes;
-  return message;
+  if (end - at - kMessageBegin < length) return PastEnd(at, "the message that begins here");
+  metadata_.resize(kMessageBegin + length);
+  if (got >= metadata_.size()) return {};
+  ASSIGN_OR_RETURN(const size_t all, file_->ReadAt(at, metadata_));
+  return all == metadata_.size() ? Status() : CutOff(at, "it became shorter while it was read");
 }
 
-// `behind`: where the messages ended.
-Status ArrowBatches::CheckEnd(uint64_t behind) const {
-  if (expected_ && *expected_ != batches_) {
-    return Damaged(behind, "the footer has " + std::to_string(*expected_) +
-                               " record batches, and the file " + std::to_string(batches_));
-  }
-  if (is_file_ || behind == end_) return {};
-  return Damaged(behind, std::to_string(end_ - behind) +
-                             " bytes are behind the end of the stream, as in files that were "
-                             "joined");
+Result<bool> ArrowBatches::IsOldMessage(uint64_t at) const {
+  std::array<uint8_t, sizeof(uint32_t)> begin{};
+  uint32_t length = 0;
+  if (end_ - at < begin.size()) return false;
+  ASSIGN_OR_RETURN(size_t got, file_->ReadAt(at, begin));
+  std::memcpy(&length, begin.data(), sizeof(length));
+  if (length == 0 || length > kMostMetadata || length > end_ - at - begin.size()) return false;
+  std::vector<uint8_t> metadata(length);
+  ASSIGN_OR_RETURN(got, file_->ReadAt(at + begin.size(), metadata));
+  FlatBuffer buffer{std::span(metadata).first(got)};
+  const FlatTable root = buffer.Root();
+  const auto type = root.Number<uint8_t>(1);
+  const FlatTable header = root.Table(2);
+  if (!buffer.sound() || !header.present()) return false;
+  return at == 0 ? type == kSchema && ParseArrowSchema(buffer, header).ok() : type == kRecordBatch;
 }
 
 Result<bool> ArrowBatches::TakeBatch(const Message& message, ArrowBatch& batch) const {
-  FlatBuffer buffer{std::span(metadata_).subspan(message.metadata_begin, message.metadata_bytes)};
+  FlatBuffer buffer{Metadata()};
   const FlatTable header = buffer.Root().Table(2);
   const auto rows = header.Number<int64_t>(0);
   const FlatVector nodes = header.Vector(1, sizeof(ArrowNode));

@@ -33,11 +33,13 @@ struct ArrowBatch {
   std::vector<uint64_t> view_buffers;  // further buffers, by field with views
 };
 
-// Reads a file of either form, from front to back: the stream, which Hugging Face's datasets and
-// `pyarrow.ipc.new_stream` write, and the file ("ARROW1"), of `pyarrow.ipc.new_file` and Feather,
-// which is a stream between a magic number and a footer. Only messages are read, not the buffers.
+// Reads a file of either form: the stream, which Hugging Face's datasets and
+// `pyarrow.ipc.new_stream` write, from front to back; and the file ("ARROW1"), of
+// `pyarrow.ipc.new_file`, Feather and polars, by the footer, which has the schema and says where
+// the record batches are. What else is in a file is not read: not all writers put a message with
+// the schema there. Of record batches only the messages are read, not the buffers.
 //
-// Errors name the file and the offset: DataLoss (it is no Arrow file, is damaged or cut off: a
+// Errors name the file and the offset: DataLoss (it is not an Arrow file, is damaged or cut off: a
 // stream without its end marker is), Unimplemented (compressed buffers, big-endian, older than
 // Arrow 0.15), and those of reading.
 class ArrowBatches {
@@ -54,30 +56,46 @@ class ArrowBatches {
  private:
   ArrowBatches(const InputFile& file, uint64_t end) : file_(&file), end_(end) {}
 
+  // A record batch of a file's footer: a message, and its buffers behind it.
+  struct Block {
+    uint64_t at = 0, message_bytes = 0, body_bytes = 0;
+
+    uint64_t end() const { return at + message_bytes + body_bytes; }
+  };
   struct Message;
-  Status FindEnds();
-  Status ReadFooter(uint64_t bytes);
-  Status ReadSchema();
-  // The message at next_, which moves behind it; its type is 0 at the end.
-  Result<Message> ReadMessage();
-  Status CheckEnd(uint64_t behind) const;
+
+  Status OpenStream(std::span<const uint8_t> begin);
+  Status OpenFile();
+  Result<std::vector<uint8_t>> ReadFooter();
+  Status TakeBlocks(const FlatVector& blocks, uint64_t footer);
+  Status TakeSchema(FlatBuffer& buffer, int16_t version, const FlatTable& schema, uint64_t at);
+  Result<bool> NextOfStream(ArrowBatch& batch);
+  Result<bool> NextOfFile(ArrowBatch& batch);
+  // The message that begins at `at` and ends at `end` at the latest; the type of a stream's end
+  // marker is 0. Metadata() is that of the last one. Precondition: at <= end <= end_.
+  Result<Message> ReadMessage(uint64_t at, uint64_t end);
+  Status ReadMetadata(uint64_t at, uint64_t end);
+  std::span<const uint8_t> Metadata() const;
+  // Whether a message is there as versions before 0.15 wrote it, with no marker before its length.
+  Result<bool> IsOldMessage(uint64_t at) const;
   Result<bool> TakeBatch(const Message& message, ArrowBatch& batch) const;
   Status TakeBuffers(const Message& message, const FlatVector& buffers, ArrowBatch& batch) const;
 
   Error Damaged(uint64_t at, const std::string& cause) const;
   Error CutOff(uint64_t at, const std::string& what) const;
-  Error NoArrow(std::span<const uint8_t> begin) const;
+  Error PastEnd(uint64_t at, const std::string& what) const;
+  Error TooOld(uint64_t at) const;
+  Error NotArrow(std::span<const uint8_t> begin) const;
 
   const InputFile* file_;
-  uint64_t end_;  // of the messages
-  uint64_t next_ = 0;
-  bool is_file_ = false;              // rather than a stream
-  std::optional<uint64_t> expected_;  // batches, as the footer says
-  uint64_t batches_ = 0;              // that were read
+  const uint64_t end_;                        // of the file
+  uint64_t next_ = 0;                         // where a stream's next message begins
+  std::optional<std::vector<Block>> blocks_;  // of a file's footer; nullopt: this is a stream
+  size_t next_block_ = 0;
   ArrowSchema schema_;
   ArrowPlace counts_;  // of all fields
   bool has_union_validity_ = false;
-  std::vector<uint8_t> metadata_;  // of the message that was read last
+  std::vector<uint8_t> metadata_;  // of the message that was read last, with what is before it
 };
 
 }  // namespace stoker

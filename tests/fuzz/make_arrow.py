@@ -1,9 +1,11 @@
-"""Writes Arrow files by pyarrow: python tests/fuzz/make_arrow.py tests/fuzz/corpus/arrow"""
+"""Writes Arrow files by pyarrow and polars: python tests/fuzz/make_arrow.py tests/fuzz/corpus/arrow"""
 
 import json
 import pathlib
+import struct
 import sys
 
+import polars as pl
 import pyarrow as pa
 
 FOLDER = pathlib.Path(sys.argv[1])
@@ -43,6 +45,13 @@ old = pa.ipc.IpcWriteOptions(metadata_version=pa.ipc.MetadataVersion.V4)
 write("version_4", alone, options=old)
 legacy = pa.ipc.IpcWriteOptions(metadata_version=pa.ipc.MetadataVersion.V4, use_legacy_format=True)
 write("legacy", alone, options=legacy)
+write("legacy_file", alone, form=pa.ipc.new_file, options=legacy)
+pl.DataFrame({"image": IMAGES, "text": ["", "ä", "x", "y", "z"]}).write_ipc(
+    FOLDER / "polars",
+    compression="uncompressed",
+    compat_level=pl.CompatLevel.oldest(),
+    record_batch_size=2,
+)
 
 vectors = pa.FixedSizeListArray.from_arrays(pa.array(range(20), pa.float32()), 4)
 write("named", pa.table({"img": IMAGES, "fine_label": [3, 1, 4, 1, 5], "box": vectors}))
@@ -68,6 +77,21 @@ for name, values in columns.items():
     write(f"column_{name}", pa.table({"image": IMAGES, name: values}), rows=5)
 
 stream, file = ((FOLDER / name).read_bytes() for name in ("labelled", "alone"))
+
+BLOCK = "<qi4xq"  # of a record batch in the footer: offset, bytes of the message, bytes of its body
+footer = len(file) - 10 - struct.unpack_from("<i", file, len(file) - 10)[0]
+first = file.index(struct.pack("<q", file.index(b"\xff\xff\xff\xff", 16)), footer)
+BLOCKS = [struct.unpack_from(BLOCK, file, first + 24 * i) for i in range(3)]
+
+
+def with_blocks(*blocks):
+    """The file, with other places of the first record batches in its footer."""
+    changed = bytearray(file)
+    for i, block in enumerate(blocks):
+        struct.pack_into(BLOCK, changed, first + 24 * i, *block)
+    return changed
+
+
 changes = {
     "cut_in_schema": stream[:100],
     "cut_in_batch": stream[: len(stream) // 2],
@@ -77,6 +101,16 @@ changes = {
     "long_metadata": stream[:4] + b"\xff\xff\xff\x7f" + stream[8:],
     "footer_too_long": file[:-10] + b"\xff\xff\xff\x7fARROW1",
     "footer_empty": file[:-10] + b"\0\0\0\0ARROW1",
+    "footer_outside": with_blocks((len(file), *BLOCKS[0][1:])),
+    "footer_negative": with_blocks((-8, *BLOCKS[0][1:])),
+    "footer_in_itself": with_blocks((BLOCKS[0][0], BLOCKS[0][1], 2**62)),
+    "footer_off": with_blocks((BLOCKS[0][0] - 8, *BLOCKS[0][1:])),
+    "footer_schema": with_blocks((8, BLOCKS[0][0] - 8, 0)),
+    "footer_short": with_blocks((BLOCKS[0][0], 4, 0)),
+    "footer_short_body": with_blocks(BLOCKS[0], (*BLOCKS[1][:2], BLOCKS[1][2] - 8)),
+    "footer_short_message": with_blocks(BLOCKS[0], (BLOCKS[1][0], BLOCKS[1][1] - 8, BLOCKS[1][2] + 8)),
+    "footer_twice": with_blocks(BLOCKS[0], BLOCKS[0]),
+    "footer_overlap": with_blocks(BLOCKS[1], BLOCKS[1]),
     "parquet": b"PAR1 and so on",
     "one_byte": b"A",
 }

@@ -66,8 +66,8 @@ def arrow(
         NotFoundError: no such file (a FileNotFoundError).
         InvalidArgumentError: no rows; a column that is not there, with those that are, or of another type; a
             null, with its row; files with other columns than the first one; a wrong pattern (a ValueError).
-        DataLossError: a file is cut off, damaged or no Arrow file; `file` and `offset` say where.
-        UnimplementedError: a file is compressed, with what to do.
+        DataLossError: a file is cut off, damaged or not an Arrow file; `file` and `offset` say where.
+        UnimplementedError: a file is compressed, or has the form of Arrow before 0.15, with what to do.
     """
     given = _shards(files)
     image = _column_name("image", image)

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -103,7 +105,7 @@ Error RefusedFile(const std::string& path, const ArrowOptions& options = {}) {
 
 TEST(Arrow, ReadsBothForms) {
   for (const char* name :
-       {"labelled", "alone", "alone_stream", "several_batches", "version_4", "columns"}) {
+       {"labelled", "alone", "alone_stream", "several_batches", "version_4", "columns", "polars"}) {
     ExpectImages(*Opened(Golden(name), {.label = ""}));
   }
   const Source labelled = Opened(Golden("labelled"));
@@ -167,7 +169,8 @@ TEST(Arrow, SaysWhatIsWrong) {
   EXPECT_THAT(cause("label_unknown"), HasSubstr("label -1 of sample 2 has no class name"));
   EXPECT_THAT(cause("empty"), HasSubstr("no row in 1 file"));
   EXPECT_THAT(cause("compressed"), HasSubstr("uncompressed"));
-  EXPECT_THAT(cause("legacy"), HasSubstr("no Arrow IPC file"));
+  EXPECT_THAT(cause("parquet"), HasSubstr("a Parquet file, not an Arrow IPC file"));
+  EXPECT_THAT(cause("one_byte"), HasSubstr("this is not an Arrow IPC file"));
   EXPECT_THAT(cause("columns", {.columns = {"gap"}}), HasSubstr("row 3 of column 'gap' is null"));
   EXPECT_THAT(cause("columns", {.columns = {"words"}}), HasSubstr("dictionary_decode"));
   for (const char* name : {"null", "union", "list", "view", "run"}) {
@@ -180,6 +183,47 @@ TEST(Arrow, SaysWhatIsWrong) {
   EXPECT_THAT(cause("joined"), HasSubstr("behind the end of the stream"));
   EXPECT_THAT(cause("footer_empty"), HasSubstr("the footer's length is 0"));
   EXPECT_THAT(cause("long_metadata"), HasSubstr("2147483647 bytes of metadata"));
+}
+
+TEST(Arrow, OlderFormsAreUnimplemented) {
+  for (const char* name : {"legacy", "legacy_file"}) {
+    const Error error = RefusedFile(Golden(name));
+    EXPECT_EQ(error.code, Code::kUnimplemented) << error.ToString();
+    EXPECT_THAT(error.cause, HasSubstr("before version 0.15"));
+    EXPECT_TRUE(error.offset);
+  }
+}
+
+TEST(Arrow, AFooterIsCheckedAgainstItsFile) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"footer_outside", "record batch 0 of the footer lies outside"},
+      {"footer_negative", "record batch 0 of the footer lies outside"},
+      {"footer_in_itself", "record batch 0 of the footer lies outside"},
+      {"footer_off", "no message is here"},
+      {"footer_schema", "not the record batch that the footer has"},
+      {"footer_short", "a message is longer than the footer says"},
+      {"footer_short_body", "bytes that begins here is longer than the footer says"},
+      {"footer_short_message", "not the record batch that the footer has"},
+      {"footer_overlap", "record batches of the footer overlap"},
+  };
+  for (const auto& [name, cause] : wrong) {
+    const Error error = RefusedFile(Golden(name));
+    EXPECT_EQ(error.code, Code::kDataLoss) << name;
+    EXPECT_THAT(error.cause, HasSubstr(cause)) << name;
+    EXPECT_TRUE(error.offset) << name;
+  }
+  EXPECT_EQ(ImageOf(*Opened(Golden("footer_twice")), 3).size(), 100u) << "the first record batch";
+}
+
+TEST(Arrow, AFooterHasALimit) {
+  const MemoryFile file;
+  const std::string path = file.Write("ARROW1");
+  std::filesystem::resize_file(path, 300 << 20);  // takes no memory
+  constexpr int32_t kLength = (256 << 20) + 1;
+  std::ofstream(path, std::ios::app | std::ios::binary)
+      .write(reinterpret_cast<const char*>(&kLength), sizeof(kLength))
+      .write("ARROW1", 6);
+  EXPECT_THAT(RefusedFile(path).cause, HasSubstr("the footer's length is 268435457"));
 }
 
 TEST(Arrow, AFileThatIsCutIsRefusedAtEachByte) {
