@@ -18,12 +18,15 @@ namespace {
 constexpr char kCast[] =
     "Convert the column before the file is written: pyarrow's Table.set_column and cast()";
 
+// A name or a type for messages: a file may have any.
+std::string Shown(std::string_view text) { return Printable(text.substr(0, 100)); }
+
 std::string ListColumns(const std::vector<ArrowField>& fields) {
   constexpr size_t kMost = 30;
   std::string text;
   for (size_t i = 0; i < std::min(fields.size(), kMost); ++i) {
-    text += (i == 0 ? "" : ", ") + Printable(fields[i].name).substr(0, 100) + " (" +
-            Printable(DescribeType(fields[i])).substr(0, 100) + ")";
+    text +=
+        (i == 0 ? "" : ", ") + Shown(fields[i].name) + " (" + Shown(DescribeType(fields[i])) + ")";
   }
   return fields.empty() ? "none" : fields.size() > kMost ? text + ", …" : text;
 }
@@ -31,7 +34,7 @@ std::string ListColumns(const std::vector<ArrowField>& fields) {
 Error BadColumn(const ArrowColumn& column, const std::string& cause) {
   return {.code = Code::kInvalidArgument,
           .cause = "column '" + Printable(column.in_file) + "' is " +
-                   Printable(DescribeType(column.field)) + cause,
+                   Shown(DescribeType(column.field)) + cause,
           .advice = column.field.is_dictionary ? "Decode it before the file is written: pyarrow's "
                                                  "ChunkedArray.combine_chunks().dictionary_decode()"
                                                : kCast};
@@ -105,9 +108,14 @@ Result<ArrowColumn> ImageColumn(const ArrowBatches& file, const std::string& nam
 
 // Goes from a fixed-size list to its elements, and sets the shape of a row.
 Status EnterLists(ArrowColumn& column) {
+  constexpr uint64_t kMost = uint64_t{1} << 32;
   const ArrowColumn whole = column;
+  uint64_t elements = 1;
   while (column.field.type == ArrowType::kFixedSizeList && column.field.children.size() == 1) {
     if (column.field.width < 1) return BadColumn(whole, ", a list without elements");
+    const auto width = static_cast<uint64_t>(column.field.width);
+    if (width > kMost / elements) return BadColumn(whole, ": a row has more than 2^32 elements");
+    elements *= width;
     column.around.push_back(column.place);
     column.row_shape.push_back(column.field.width);
     ++column.place.nodes;

@@ -22,7 +22,7 @@ struct ArrowColumn {
   std::vector<ArrowPlace> around{};
   // Of a row; of the image without meaning.
   DType dtype{};
-  std::vector<int64_t> row_shape{};
+  std::vector<int64_t> row_shape{};  // at most 2^32 elements, so products with rows do not wrap
 };
 
 struct ArrowColumns {

@@ -96,7 +96,7 @@ class BatchReader {
 
   // Refuses rows that are null, and lists with elements that are.
   Status CheckNulls(const ArrowColumn& column) {
-    uint64_t elements = 1;  // of the field in each row
+    uint64_t elements = 1;  // of the field in each row; a row_shape has at most 2^32
     for (size_t i = 0; i < column.around.size(); ++i) {
       TRY(CheckNulls(column, column.around[i], elements));
       if (i < column.row_shape.size()) elements *= static_cast<uint64_t>(column.row_shape[i]);
@@ -104,10 +104,10 @@ class BatchReader {
     return CheckNulls(column, column.place, elements);
   }
 
+  // `per_row`: elements, at least 1.
   Status CheckNulls(const ArrowColumn& column, const ArrowPlace& place, uint64_t per_row) {
     const ArrowNode& node = batch_.nodes[place.nodes];
-    if (per_row > uint64_t{1} << 40 ||
-        batch_.rows > std::numeric_limits<int64_t>::max() / per_row ||
+    if (batch_.rows > std::numeric_limits<int64_t>::max() / per_row ||
         static_cast<uint64_t>(node.rows) != batch_.rows * per_row) {
       return Damaged(column, "there are other rows than in its record batch");
     }

@@ -1,9 +1,11 @@
 #include "io/sources/arrow_schema.h"
 
 #include <array>
+#include <string_view>
 #include <utility>
 
 #include "core/try.h"
+#include "core/utf8.h"
 
 namespace stoker {
 
@@ -50,10 +52,13 @@ class SchemaParser {
   Result<ArrowField> Field(const FlatTable& given, int depth) {
     const auto number = given.Number<uint8_t>(2);
     const FlatTable type = given.Table(3);
-    ArrowField field{.name = std::string(given.Text(0)), .type = static_cast<ArrowType>(number)};
-    if (number == 0) return SchemaIsDamaged();
+    const std::string_view name = given.Text(0);
+    name_bytes_ += name.size();
+    if (number == 0 || name_bytes_ > buffer_.size()) return SchemaIsDamaged();
+    ArrowField field{.name = std::string(name), .type = static_cast<ArrowType>(number)};
     if (field.type > ArrowType::kLargeListView) {
-      return Error{Code::kUnimplemented, "column '" + field.name + "' is of Arrow's type number " +
+      return Error{Code::kUnimplemented, "column '" + Printable(name.substr(0, 100)) +
+                                             "' is of Arrow's type number " +
                                              std::to_string(number) + ", which is too new"};
     }
     field.width = WidthOf(field.type, type);
@@ -66,6 +71,7 @@ class SchemaParser {
 
   FlatBuffer& buffer_;
   size_t fields_ = 0;
+  size_t name_bytes_ = 0;  // of all fields: many that share a name may have more than the buffer
 };
 
 // Buffers of a field without its children: validity, offsets, values.
@@ -107,7 +113,9 @@ Result<ArrowSchema> ParseArrowSchema(FlatBuffer& buffer, const FlatTable& schema
   const FlatVector metadata = schema.Vector(2, sizeof(uint32_t));
   for (size_t i = 0; i < metadata.size() && buffer.sound(); ++i) {
     const FlatTable entry = metadata.TableAt(i);
-    if (entry.Text(0) == "huggingface") parsed.huggingface = entry.Text(1);
+    if (entry.Text(0) != "huggingface") continue;
+    parsed.huggingface = entry.Text(1);
+    break;  // as pyarrow, which takes the first one
   }
   if (!buffer.sound()) return SchemaIsDamaged();
   return parsed;

@@ -2,7 +2,8 @@
 //
 // Every access is checked against the buffer's end. What lies outside reads as if it were absent,
 // and sound() is false from then on: a caller reads what it needs, and then asks once. Sharing and
-// cycles are not noticed, so a caller that follows tables of tables limits depth and number.
+// cycles are not noticed, so a caller that follows tables of tables limits depth and number, and
+// one that copies texts limits their bytes: each of many tables may have the same long one.
 #pragma once
 
 #include <cstddef>
@@ -71,6 +72,7 @@ class FlatBuffer {
 
   FlatTable Root();
   bool sound() const { return sound_; }
+  size_t size() const { return bytes_.size(); }
 
  private:
   friend class FlatTable;

@@ -75,6 +75,10 @@ write("columns", pa.table({**columns, "image": IMAGES, "label": ["b", "a", "c", 
 write("columns_file", pa.table({**columns, "image": IMAGES}), rows=3, form=pa.ipc.new_file)
 for name, values in columns.items():
     write(f"column_{name}", pa.table({"image": IMAGES, name: values}), rows=5)
+cube = pa.FixedSizeListArray.from_arrays(
+    pa.FixedSizeListArray.from_arrays(pa.FixedSizeListArray.from_arrays(pa.array(range(60), pa.int16()), 2), 3), 2
+)
+write("column_cube", pa.table({"image": IMAGES, "cube": cube}), rows=2)
 
 stream, file = ((FOLDER / name).read_bytes() for name in ("labelled", "alone"))
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -135,6 +136,17 @@ TEST(Arrow, ReadsColumns) {
   EXPECT_EQ(DescribeRow(source->fields()[7]), "int64 (2, 2)");
 }
 
+TEST(Arrow, ReadsListsOfListsOfLists) {
+  const Source source = Opened(Golden("column_cube"), {.columns = {"cube"}});
+  ExpectImages(*source);
+  EXPECT_EQ(DescribeRow(source->fields()[1]), "int16 (2, 3, 2)");
+  for (uint64_t id = 0; id < 5; ++id) {
+    std::array<int16_t, 12> expected{};
+    std::iota(expected.begin(), expected.end(), static_cast<int16_t>(12 * id));
+    EXPECT_EQ((RowOf<std::array<int16_t, 12>>(*source, "cube", id)), expected);
+  }
+}
+
 TEST(Arrow, SeveralFilesAreOneSource) {
   const Source one = Opened(Golden("labelled"));
   const Source two = Opened(Golden("labelled") + "::" + Golden("empty") + "::" + Golden("others"));
@@ -192,6 +204,19 @@ TEST(Arrow, OlderFormsAreUnimplemented) {
     EXPECT_THAT(error.cause, HasSubstr("before version 0.15"));
     EXPECT_TRUE(error.offset);
   }
+}
+
+TEST(Arrow, AListMayNotHaveMoreElementsThanCanBeCounted) {
+  const Error error = RefusedFile(Golden("list_overflow"), {.columns = {"v"}});
+  EXPECT_EQ(error.code, Code::kInvalidArgument);
+  EXPECT_THAT(error.cause, HasSubstr("a row has more than 2^32 elements"));
+}
+
+// 8 KB of a schema, which says 1,000 times that a column has the one name of 4,000 bytes.
+TEST(Arrow, ColumnsThatShareAName) {
+  const Error error = RefusedFile(Golden("names_shared"));
+  EXPECT_EQ(error.code, Code::kDataLoss);
+  EXPECT_THAT(error.cause, HasSubstr("the schema is damaged"));
 }
 
 TEST(Arrow, AFooterIsCheckedAgainstItsFile) {
