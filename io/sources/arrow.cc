@@ -123,23 +123,6 @@ std::vector<std::string> NumberClasses(ArrowValues& labels) {
   return classes;
 }
 
-// Checks that each label has a name. -1 has none: Hugging Face's is of samples whose label is
-// unknown.
-Status CheckLabels(const ArrowValues& labels, size_t classes, const std::string& path) {
-  for (size_t at = 0; at < labels.numbers.size(); at += sizeof(int64_t)) {
-    int64_t label = 0;
-    std::memcpy(&label, labels.numbers.data() + at, sizeof(label));
-    if (label >= 0 && label < static_cast<int64_t>(classes)) continue;
-    return Error{.code = Code::kDataLoss,
-                 .cause = "label " + std::to_string(label) + " of sample " +
-                          std::to_string(at / sizeof(label)) + " has no class name: there are " +
-                          std::to_string(classes),
-                 .file = path,
-                 .advice = "Leave the labels out, if they are unknown: label=None"};
-  }
-  return {};
-}
-
 // The columns' rows as a source takes them.
 std::vector<ArrayColumn> ViewColumns(const ArrowColumns& columns,
                                      const std::vector<ArrowValues>& values, uint64_t samples) {
@@ -189,10 +172,10 @@ Result<std::shared_ptr<const SampleSource>> Arrow(const std::string& pattern,
                          .described = "arrow(" + pattern + ")"};
   if (parts.has_label && IsString(all.columns.columns[1].dtype)) {
     parts.class_names = NumberClasses(values->front());
-  } else if (!parts.class_names.empty()) {
-    TRY(CheckLabels(values->front(), parts.class_names.size(), paths[0]));
   }
-  for (const ArrowValues& column : *values) {
+  for (ArrowValues& column : *values) {
+    column.numbers.shrink_to_fit();
+    column.texts.ShrinkToFit();
     parts.column_bytes += column.numbers.capacity() + column.texts.memory_bytes();
   }
   ASSIGN_OR_RETURN(

@@ -32,8 +32,8 @@ struct ArrowOptions {
 // field "image" comes first, "label" second if there are labels (int64), then the columns under
 // their names. Labels that are text are classes: classes() has them sorted by their bytes, and a
 // label is its class' number. For integers classes() has the names of Hugging Face's ClassLabel, if
-// the files have them, and each label must have one: -1, which datasets has for unknown ones, has
-// not.
+// the files have them, and each label must have one: -1, which datasets writes for an unknown
+// label, is refused.
 //
 // An image's bytes lie in the file as they are, so a sample is a byte range of it: any row of any
 // file may be the next one of a shuffled epoch. This call reads, by `threads` in parallel, the
@@ -46,10 +46,10 @@ struct ArrowOptions {
 // Memory: 4 bytes a sample, 24 for each record batch, 8 for a label, and the columns.
 //
 // Errors, with the file and the offset of the record batch: InvalidArgument (no rows; a column that
-// is not there, with those that are; of a type that is not possible; a null, with its row; files
-// whose columns differ; the pattern's errors), NotFound, PermissionDenied, DataLoss (cut off,
-// damaged, not an Arrow file; a label without a class name), Unimplemented (compressed, with what
-// to do; big-endian; written by a version before 0.15).
+// is not there, with those that are; of a type that is not possible; a null, or a label above
+// 2^63 - 1, with its row; files whose columns differ; the pattern's errors), NotFound,
+// PermissionDenied, DataLoss (cut off, damaged, not an Arrow file; a label without a class name),
+// Unimplemented (compressed, with what to do; big-endian; written by a version before 0.15).
 Result<std::shared_ptr<const SampleSource>> Arrow(const std::string& pattern,
                                                   const ArrowOptions& options = {});
 

@@ -37,17 +37,28 @@ class BatchReader {
     return {};
   }
 
-  Status Values(const ArrowColumn& column, bool is_label, ArrowValues& values) {
+  Status Values(const ArrowColumn& column, ArrowValues& values) {
     TRY(CheckNulls(column));
-    if (IsString(column.dtype)) return Texts(column, values.texts);
-    if (!is_label) return Numbers(column, values.numbers);
-    std::vector<uint8_t> given;
-    TRY(Numbers(column, given));
+    return IsString(column.dtype) ? Texts(column, values.texts) : Numbers(column, values.numbers);
+  }
+
+  // `classes`: how many have names; 0: labels may be any integers.
+  Status Labels(const ArrowColumn& column, size_t classes, ArrowValues& labels) {
+    if (IsString(column.dtype)) return Values(column, labels);
+    ArrowValues given;
+    TRY(Values(column, given));
     const Field field{.name = {}, .dtype = column.dtype};
-    for (size_t at = 0; at < given.size(); at += SizeOf(column.dtype)) {
-      const int64_t label = field.IntegerIn(given.data() + at);
+    for (uint64_t row = 0; row < batch_.rows; ++row) {
+      const uint8_t* number = given.numbers.data() + row * SizeOf(column.dtype);
+      const int64_t label = field.IntegerIn(number);  // the largest one for larger numbers
+      if (column.dtype == DType::kU64 && std::memcmp(&label, number, sizeof(label)) != 0) {
+        return Refuse(Code::kInvalidArgument, InRow(column, row) + " is a label above 2^63 - 1");
+      }
+      if (classes != 0 && (label < 0 || static_cast<uint64_t>(label) >= classes)) {
+        return Unnamed(column, row, label, classes);
+      }
       const auto* bytes = reinterpret_cast<const uint8_t*>(&label);
-      values.numbers.insert(values.numbers.end(), bytes, bytes + sizeof(label));
+      labels.numbers.insert(labels.numbers.end(), bytes, bytes + sizeof(label));
     }
     return {};
   }
@@ -133,6 +144,13 @@ class BatchReader {
                   InRow(column, row) + " has no bytes, at most the path of a file",
                   "Save the dataset by save_to_disk(), which puts the images into its files, or "
                   "open it in Python by stoker.from_hf");
+  }
+
+  Error Unnamed(const ArrowColumn& column, uint64_t row, int64_t label, size_t classes) const {
+    return Refuse(Code::kDataLoss,
+                  InRow(column, row) + " is " + std::to_string(label) +
+                      ", which has no class name: there are " + std::to_string(classes),
+                  "Leave the labels out, if they are unknown: label=None");
   }
 
   // Sets offsets_ to those of a field's rows in its data, which has them.
@@ -227,7 +245,10 @@ Status AddBatch(const InputFile& file, uint32_t number, const ArrowBatch& batch,
   TRY(reader.Images(columns.columns[0], number, table.images));
   for (size_t i = 1; i < columns.columns.size(); ++i) {
     const bool is_label = columns.has_label && i == 1;
-    TRY(reader.Values(columns.columns[i], is_label, table.columns[i - 1]));
+    const ArrowColumn& column = columns.columns[i];
+    ArrowValues& values = table.columns[i - 1];
+    TRY(is_label ? reader.Labels(column, columns.class_names.size(), values)
+                 : reader.Values(column, values));
   }
   return {};
 }

@@ -29,8 +29,9 @@ struct ArrowTable {
 };
 
 // Adds the rows of a record batch of `file`, which is the source's file `number`; `first_row`: the
-// number of its first row in the file. Errors with the file and the batch's offset: DataLoss, and
-// InvalidArgument for a null, with its row.
+// number of its first row in the file. Errors with the file and the batch's offset: DataLoss (it is
+// damaged; a label without a class name, with its row), InvalidArgument (a null, or a label above
+// 2^63 - 1, with its row).
 Status AddBatch(const InputFile& file, uint32_t number, const ArrowBatch& batch, uint64_t first_row,
                 const ArrowColumns& columns, ArrowTable& table);
 

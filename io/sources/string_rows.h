@@ -22,6 +22,8 @@ class StringRows {
   // Adds the strings of another one, whose memory it takes over.
   void Append(StringRows other);
 
+  void ShrinkToFit() { rows_.shrink_to_fit(); }  // the strings do not move
+
   size_t size() const { return rows_.size(); }
   std::span<const std::string_view> rows() const { return rows_; }
   uint64_t memory_bytes() const;  // on the heap

@@ -330,11 +330,18 @@ def test_files_that_do_not_belong_together(table, tmp_path):
             )
         }
     )
-    wrong("class names differ", with_names)
+    zeros = with_names.set_column(1, "label", pa.array([0] * 60))
+    wrong("class names differ", zeros)
     write(path, table.set_column(1, "label", table["label"].cast("int32")))
     assert len(stoker.arrow([first, path])) == 120
     write(path, with_names)
-    refused(stoker.DataLossError, "label 1 of sample 20 has no class name: there are 1", path)
+    error = refused(stoker.DataLossError, "row 20 of column 'label' is 1, which has no class name", path)
+    write(first, zeros)
+    with pytest.raises(stoker.DataLossError, match=r"row 20 .*there are 1\b") as later:
+        stoker.arrow([first, path])
+    assert (later.value.file, later.value.offset) == (str(path), error.offset)
+    write(path, table.set_column(1, "label", pa.array([2**63 - 1] * 59 + [2**63], pa.uint64())))
+    refused(stoker.InvalidArgumentError, "row 59 of column 'label' is a label above", path)
 
 
 @pytest.mark.parametrize(

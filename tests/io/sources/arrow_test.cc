@@ -177,8 +177,11 @@ TEST(Arrow, SaysWhatIsWrong) {
   };
   EXPECT_THAT(cause("null_bytes"), HasSubstr("row 3 of column 'image' has no bytes"));
   EXPECT_THAT(cause("null_struct"), HasSubstr("row 1 of column 'image' has no bytes"));
-  EXPECT_THAT(cause("label_without_name"), HasSubstr("label 2 of sample 2 has no class name"));
-  EXPECT_THAT(cause("label_unknown"), HasSubstr("label -1 of sample 2 has no class name"));
+  EXPECT_THAT(cause("label_without_name"),
+              HasSubstr("row 2 of column 'label' is 2, which has no class name: there are 2"));
+  EXPECT_THAT(cause("label_unknown"),
+              HasSubstr("row 2 of column 'label' is -1, which has no class"));
+  EXPECT_THAT(cause("label_large"), HasSubstr("row 3 of column 'label' is a label above 2^63 - 1"));
   EXPECT_THAT(cause("empty"), HasSubstr("no row in 1 file"));
   EXPECT_THAT(cause("compressed"), HasSubstr("uncompressed"));
   EXPECT_THAT(cause("parquet"), HasSubstr("a Parquet file, not an Arrow IPC file"));
@@ -204,6 +207,21 @@ TEST(Arrow, OlderFormsAreUnimplemented) {
     EXPECT_THAT(error.cause, HasSubstr("before version 0.15"));
     EXPECT_TRUE(error.offset);
   }
+}
+
+TEST(Arrow, ALabelThatIsWrongNamesItsOwnFile) {
+  const auto refused = Arrow(Golden("labelled") + "::" + Golden("label_unknown"));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().file, Golden("label_unknown"));
+  const Error alone = RefusedFile(Golden("label_unknown"));
+  EXPECT_EQ(refused.error().offset, alone.offset);
+  EXPECT_EQ(refused.error().cause, alone.cause);
+}
+
+TEST(Arrow, ColumnsTakeNoMoreMemoryThanTheirRows) {
+  const Source source = Opened(Golden("columns"), {.columns = {"vector"}});
+  const Source without = Opened(Golden("columns"));
+  EXPECT_EQ(source->memory_bytes() - without->memory_bytes(), 5 * 4 * sizeof(float));
 }
 
 TEST(Arrow, AListMayNotHaveMoreElementsThanCanBeCounted) {
