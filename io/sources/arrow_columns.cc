@@ -15,8 +15,18 @@ namespace stoker {
 
 namespace {
 
-constexpr char kCast[] =
-    "Convert the column before the file is written: pyarrow's Table.set_column and cast()";
+// What to do about a type, before the file is written.
+const char* AdviceFor(const ArrowField& field) {
+  if (field.is_dictionary) {
+    return "Decode it before the file is written: polars' cast(polars.String), or pyarrow's "
+           "ChunkedArray.combine_chunks().dictionary_decode()";
+  }
+  if (field.type == ArrowType::kBinaryView || field.type == ArrowType::kUtf8View) {
+    return "Write it without views: polars' write_ipc(…, "
+           "compat_level=polars.CompatLevel.oldest()), or pyarrow's Table.set_column and cast()";
+  }
+  return "Convert the column before the file is written: pyarrow's Table.set_column and cast()";
+}
 
 // A name or a type for messages: a file may have any.
 std::string Shown(std::string_view text) { return Printable(text.substr(0, 100)); }
@@ -35,9 +45,7 @@ Error BadColumn(const ArrowColumn& column, const std::string& cause) {
   return {.code = Code::kInvalidArgument,
           .cause = "column '" + Printable(column.in_file) + "' is " +
                    Shown(DescribeType(column.field)) + cause,
-          .advice = column.field.is_dictionary ? "Decode it before the file is written: pyarrow's "
-                                                 "ChunkedArray.combine_chunks().dictionary_decode()"
-                                               : kCast};
+          .advice = AdviceFor(column.field)};
 }
 
 bool IsBinary(ArrowType type) {
@@ -74,11 +82,11 @@ Result<ArrowColumn> FindColumn(const ArrowBatches& file, const std::string& in_f
                                      : std::to_string(count) + " columns have the name '" +
                                            Printable(in_file) + "'"};
   }
-  for (const ArrowField& field : fields) {
-    column.field = field;
-    if (field.name == in_file) break;
-    PassField(field, file.has_union_validity(), column.place);
+  auto field = fields.begin();
+  for (; field->name != in_file; ++field) {
+    PassField(*field, file.has_union_validity(), column.place);
   }
+  column.field = *field;
   return column;
 }
 
@@ -140,7 +148,8 @@ Result<ArrowColumn> ValueColumnOf(const ArrowBatches& file, const std::string& i
     column.dtype = *number;
   } else {
     return BadColumn(whole,
-                     "; columns are numbers, bool, fixed-size lists of numbers, text and binary");
+                     "; columns are numbers, bool, fixed-size lists of numbers, string, "
+                     "large_string, binary and large_binary");
   }
   return column;
 }
@@ -149,7 +158,7 @@ Result<ArrowColumn> LabelColumn(const ArrowBatches& file, const std::string& in_
   ASSIGN_OR_RETURN(ArrowColumn column, ValueColumnOf(file, in_file, "label"));
   const bool is_label = column.dtype == DType::kString ||
                         (column.field.type == ArrowType::kInt && column.row_shape.empty());
-  if (!is_label) return BadColumn(column, ", no label, which is an integer or text");
+  if (!is_label) return BadColumn(column, "; labels are integers, string or large_string");
   return column;
 }
 

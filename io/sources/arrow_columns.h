@@ -32,7 +32,7 @@ struct ArrowColumns {
 };
 
 // The columns of a file that `options` name. Errors without a file: InvalidArgument (there is no
-// such column, or several; it has a wrong type), Unimplemented (a type that is not read).
+// such column, or several; it has a type that is not read, with what to do).
 Result<ArrowColumns> ChooseArrowColumns(const ArrowBatches& file, const ArrowOptions& options);
 
 }  // namespace stoker

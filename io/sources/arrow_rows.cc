@@ -141,7 +141,7 @@ class BatchReader {
       return Refuse(Code::kInvalidArgument, InRow(column, row) + " is null");
     }
     return Refuse(Code::kInvalidArgument,
-                  InRow(column, row) + " has no bytes, at most the path of a file",
+                  InRow(column, row) + " has no bytes; the dataset stores only a path",
                   "Save the dataset by save_to_disk(), which puts the images into its files, or "
                   "open it in Python by stoker.from_hf");
   }
@@ -195,7 +195,7 @@ class BatchReader {
           all.substr(static_cast<size_t>(offsets_[row] - offsets_.front()),
                      static_cast<size_t>(offsets_[row + 1] - offsets_[row]));
       if (column.dtype == DType::kString && !IsUtf8(text)) {
-        return Refuse(Code::kDataLoss, InRow(column, row) + " is no UTF-8");
+        return Refuse(Code::kDataLoss, InRow(column, row) + " is not valid UTF-8");
       }
       texts.Add(text);
     }

@@ -77,6 +77,10 @@ write("columns", pa.table({**columns, "image": IMAGES, "label": ["b", "a", "c", 
 write("columns_file", pa.table({**columns, "image": IMAGES}), rows=3, form=pa.ipc.new_file)
 for name, values in columns.items():
     write(f"column_{name}", pa.table({"image": IMAGES, name: values}), rows=5)
+views = pa.array(["a", "b" * 20, "", "c", "d"], pa.string_view())
+write("column_text_view", pa.table({"image": IMAGES, "text": views}), rows=5)
+latin = pa.table({"image": IMAGES, "text": pa.array([b"", b"x", b"\xe4", b"y", b"z"]).view(pa.string())})
+write("column_text_latin", latin)
 cube = pa.FixedSizeListArray.from_arrays(
     pa.FixedSizeListArray.from_arrays(pa.FixedSizeListArray.from_arrays(pa.array(range(60), pa.int16()), 2), 3), 2
 )

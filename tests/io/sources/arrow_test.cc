@@ -28,6 +28,7 @@ namespace {
 
 using stoker::testing::BytesOfFile;
 using stoker::testing::TempFolder;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -191,6 +192,13 @@ TEST(Arrow, SaysWhatIsWrong) {
   for (const char* name : {"null", "union", "list", "view", "run"}) {
     EXPECT_THAT(cause("columns", {.columns = {name}}), HasSubstr("columns are numbers, bool"));
   }
+  EXPECT_THAT(cause("columns", {.columns = {"words"}}), HasSubstr("polars.String"));
+  EXPECT_THAT(cause("columns", {.image = "view"}), HasSubstr("polars.CompatLevel.oldest()"));
+  EXPECT_THAT(cause("columns", {.label = "half"}), HasSubstr("float16; labels are integers, str"));
+  EXPECT_THAT(cause("column_text_view", {.columns = {"text"}}),
+              AllOf(HasSubstr("'text' is string_view; columns are"), HasSubstr("CompatLevel")));
+  EXPECT_THAT(cause("column_text_latin", {.columns = {"text"}}),
+              HasSubstr("row 2 of column 'text' is not valid UTF-8"));
   for (const char* name : {"image", "label", "a\nb"}) {
     EXPECT_THAT(Arrow(Golden("columns"), {.columns = {name}}).error().cause,
                 HasSubstr("cannot be a further column's"));
