@@ -22,6 +22,7 @@
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
+#include "core/try.h"
 #include "io/sources/arrays.h"
 #include "io/sources/manifest_roles.h"
 #include "io/sources/open_source.h"
@@ -190,9 +191,16 @@ SourceHandle OpenRanges(
   std::vector<ArrayColumn> made = ColumnsOf(columns, *beside);
   for (const ArrayColumn& column : made) {
     if (column.samples != parts.images.size()) throw py::value_error("columns of other lengths");
+    if (!IsString(column.dtype)) parts.column_bytes += column.samples * column.row_bytes();
   }
-  parts.columns = Value(MemoryColumns::Make(std::move(made), beside));
-  return {.source = MakeRangeSource(std::move(parts))};
+  for (const StringRows& strings : beside->strings) parts.column_bytes += strings.memory_bytes();
+  Result<std::shared_ptr<const SampleSource>> source =
+      [&]() -> Result<std::shared_ptr<const SampleSource>> {
+    const WithoutGil released;  // all rows are hashed
+    ASSIGN_OR_RETURN(parts.columns, MemoryColumns::Make(std::move(made), beside));
+    return MakeRangeSource(std::move(parts));
+  }();
+  return {.source = Value(std::move(source))};
 }
 
 // Finds the columns of a manifest: the index of the paths, whether there is a label, and the
