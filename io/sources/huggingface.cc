@@ -17,9 +17,10 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr char kState[] = "/state.json";          // of a dataset
+constexpr char kInfo[] = "/dataset_info.json";    // beside it
 constexpr char kSplits[] = "/dataset_dict.json";  // of several splits
 
-// A null for what is no JSON.
+// A null for what is not JSON.
 Json ParseJson(std::string_view text) {
   return Json::parse(text, /*callback=*/nullptr, /*allow_exceptions=*/false);
 }
@@ -37,8 +38,10 @@ Result<std::string> ReadSmallFile(const std::string& path) {
   ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
   ASSIGN_OR_RETURN(const FileStamp stamp, file.Stamp());
   if (stamp.bytes > kMostBytes) {
-    return Error{Code::kInvalidArgument,
-                 "the file has " + std::to_string(stamp.bytes) + " bytes, no list of files", path};
+    return Error{
+        Code::kInvalidArgument,
+        "the file has " + std::to_string(stamp.bytes) + " bytes, too many for a list of files",
+        path};
   }
   std::string text(stamp.bytes, '\0');
   ASSIGN_OR_RETURN(const size_t got,
@@ -83,7 +86,11 @@ std::vector<std::string> ClassLabelNames(const std::string& metadata, const std:
 }
 
 bool IsSavedDataset(const std::string& folder) {
-  return Exists(folder + kState) || Exists(folder + kSplits);
+  if (Exists(folder + kSplits)) return true;
+  if (!Exists(folder + kState)) return false;
+  if (Exists(folder + kInfo)) return true;
+  const Result<std::string> text = ReadSmallFile(folder + kState);
+  return text.ok() && At(ParseJson(*text), "_data_files").is_array();
 }
 
 Result<std::vector<std::string>> SavedDatasetFiles(const std::string& folder) {
@@ -102,8 +109,14 @@ Result<std::vector<std::string>> SavedDatasetFiles(const std::string& folder) {
   ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(folder + kState));
   const Json state = ParseJson(text);
   const Json& files = At(state, "_data_files");
+  if (files.is_array() && files.size() > kMaxShards) {
+    return Error{Code::kInvalidArgument,
+                 "the list of data files (_data_files) has " + std::to_string(files.size()) +
+                     "; at most " + std::to_string(kMaxShards) + " are possible",
+                 folder + kState};
+  }
   std::vector<std::string> paths;
-  for (size_t i = 0; files.is_array() && i < files.size() && i < kMaxShards; ++i) {
+  for (size_t i = 0; files.is_array() && i < files.size(); ++i) {
     const Json& name = At(files[i], "filename");
     if (!name.is_string() ||
         name.get<std::string>().find_first_of(std::string("/\0", 2)) != std::string::npos) {

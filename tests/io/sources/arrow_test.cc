@@ -21,6 +21,7 @@
 #include "io/sources/huggingface.h"
 #include "io/sources/input_file.h"
 #include "io/sources/open_source.h"
+#include "io/sources/shard_pattern.h"
 #include "tests/testing/temp_folder.h"
 
 namespace stoker {
@@ -353,6 +354,10 @@ TEST(HuggingFace, ReadsTheFilesOfASavedDataset) {
   EXPECT_THAT(files(R"({"_data_files": [{"filename": "b"}, {"filename": "a"}]})").value(),
               ElementsAre(folder.path() + "/b", folder.path() + "/a"));
   EXPECT_TRUE(IsSavedDataset(folder.path()));
+  std::string many = "0";
+  for (size_t i = 0; i < kMaxShards; ++i) many += ",0";
+  EXPECT_THAT(files(R"({"_data_files": [)" + many + "]}").error().ToString(),
+              HasSubstr("has 1048577; at most 1048576 are possible"));
   for (const char* wrong :
        {"", "[", "[]", "{}", R"({"_data_files": []})", R"({"_data_files": {}})",
         R"({"_data_files": ["a"]})", R"({"_data_files": [{"filename": "../a"}]})"}) {
@@ -362,6 +367,20 @@ TEST(HuggingFace, ReadsTheFilesOfASavedDataset) {
   }
   folder.Write("dataset_dict.json", R"({"splits": ["a", "b"]})");
   EXPECT_THAT(SavedDatasetFiles(folder.path()).error().ToString(), HasSubstr("splits: a, b"));
+}
+
+TEST(HuggingFace, OtherProgramsWriteAStateToo) {
+  const TempFolder folder;
+  for (const char* other : {"", "{}", "[]", R"({"epoch": 3})", R"({"_data_files": 3})"}) {
+    folder.Write("state.json", other);
+    EXPECT_FALSE(IsSavedDataset(folder.path())) << other;
+  }
+  folder.Write("state.json", R"({"_data_files": []})");
+  EXPECT_TRUE(IsSavedDataset(folder.path()));
+  folder.Write("state.json", "damaged");
+  folder.Write("dataset_info.json", "{}");
+  EXPECT_TRUE(IsSavedDataset(folder.path()))
+      << "its list is reported, not the folder's photographs";
 }
 
 }  // namespace
