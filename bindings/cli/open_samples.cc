@@ -23,7 +23,8 @@ const char* KindOf(const std::string& given) {
   if (std::filesystem::is_directory(given, failed)) {
     return IsSavedDataset(given) ? "arrow" : "image_folder";
   }
-  if (given.ends_with(".arrow")) return "arrow";
+  if (given.ends_with(".arrow") || given.ends_with(".feather")) return "arrow";
+  if (given.ends_with(".parquet")) return "arrow";  // which says how such files are read
   if (given.ends_with(".tar")) return "tar";
   // As TensorFlow Datasets names them: "mnist-train.tfrecord-00000-of-00001".
   if (given.find(".tfrecord") != std::string::npos) return "tfrecord";

@@ -20,10 +20,11 @@ inline constexpr char kDirHelp[] =
 
 // A folder of photographs; the tar archives of a pattern (io/sources/tar.h), which ends in ".tar";
 // the TFRecord files of a pattern with ".tfrecord" in it (io/sources/tfrecord.h); Arrow files, by
-// a pattern that ends in ".arrow" or a folder of Hugging Face's save_to_disk (io/sources/arrow.h);
-// or a manifest (io/sources/manifest.h). `crop_index` is for folders: "auto", "off" or a file.
-// `options`: further arguments of the source as in a loader spec, "NAME=VALUE"; several values of a
-// name are its lines. Prints a warning if a folder's classes are splits of a dataset.
+// a pattern that ends in ".arrow" or ".feather", or a folder of Hugging Face's save_to_disk
+// (io/sources/arrow.h); or a manifest (io/sources/manifest.h). `crop_index` is for folders: "auto",
+// "off" or a file. `options`: further arguments of the source as in a loader spec, "NAME=VALUE";
+// several values of a name are its lines. Prints a warning if a folder's classes are splits of a
+// dataset.
 Result<std::shared_ptr<const SampleSource>> OpenSamples(
     const std::string& given, const std::string& crop_index = "auto",
     const std::vector<std::string>& options = {});

@@ -189,6 +189,20 @@ def test_the_command_has_the_same_digest(command, made, files):
     assert len(digests) == 1
 
 
+def test_the_command_goes_by_names(command, made, table, tmp_path):
+    def bench(data):
+        return subprocess.run([command, "bench", data, "--size", "64", "--json"], capture_output=True)
+
+    feather.write_feather(table, tmp_path / "a.feather", compression="uncompressed")
+    assert json.loads(bench(tmp_path / "a.feather").stdout)
+    parquet.write_table(table, tmp_path / "a.parquet")
+    done = bench(tmp_path / "a.parquet")
+    assert done.returncode != 0 and b"a Parquet file" in done.stderr and b"stoker.parquet" in done.stderr
+    photographs = shutil.copytree(made, tmp_path / "photographs")
+    (photographs / "state.json").write_text('{"epoch": 3}')
+    assert json.loads(bench(photographs).stdout)
+
+
 # --- Hugging Face's datasets ------------------------------------------------------------------------
 
 
