@@ -25,8 +25,8 @@ constexpr size_t kReadAhead = 2048;  // bytes, of which most metadata has fewer
 enum MessageType : uint8_t { kEnd = 0, kSchema = 1, kDictionaryBatch = 2, kRecordBatch = 3 };
 
 constexpr char kUncompress[] =
-    "Write it uncompressed: pyarrow.feather.write_feather(…, compression=\"uncompressed\"), or "
-    "pyarrow.ipc without IpcWriteOptions(compression=…)";
+    "Write it with compression=\"uncompressed\", an option of pyarrow.feather.write_feather and of "
+    "polars' write_ipc, or by pyarrow.ipc without IpcWriteOptions(compression=…)";
 
 std::string_view TextOf(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

@@ -81,9 +81,8 @@ views = pa.array(["a", "b" * 20, "", "c", "d"], pa.string_view())
 write("column_text_view", pa.table({"image": IMAGES, "text": views}), rows=5)
 latin = pa.table({"image": IMAGES, "text": pa.array([b"", b"x", b"\xe4", b"y", b"z"]).view(pa.string())})
 write("column_text_latin", latin)
-cube = pa.FixedSizeListArray.from_arrays(
-    pa.FixedSizeListArray.from_arrays(pa.FixedSizeListArray.from_arrays(pa.array(range(60), pa.int16()), 2), 3), 2
-)
+pairs = pa.FixedSizeListArray.from_arrays(pa.array(range(60), pa.int16()), 2)
+cube = pa.FixedSizeListArray.from_arrays(pa.FixedSizeListArray.from_arrays(pairs, 3), 2)
 write("column_cube", pa.table({"image": IMAGES, "cube": cube}), rows=2)
 
 stream, file = ((FOLDER / name).read_bytes() for name in ("labelled", "alone"))

@@ -203,6 +203,53 @@ def test_the_command_goes_by_names(command, made, table, tmp_path):
     assert json.loads(bench(photographs).stdout)
 
 
+# --- other packages ---------------------------------------------------------------------------------
+
+
+def test_files_of_polars(table, tmp_path):
+    polars = pytest.importorskip("polars", reason="polars is not installed here")
+    frame = polars.DataFrame({**table.to_pydict(), "text": ["", "ä", "x" * 1000] * 20})
+    path = tmp_path / "a.arrow"
+    options = {"compression": "uncompressed", "compat_level": polars.CompatLevel.oldest()}
+    written = [
+        partial(frame.write_ipc, path, **options),
+        partial(frame.write_ipc, path, record_batch_size=7, **options),
+        partial(frame.write_ipc_stream, path, **options),
+    ]
+    for write_file in written:
+        write_file()
+        source = stoker.arrow(path, columns=["text"])
+        assert len(source) == 60
+        for i, row in enumerate(frame.iter_rows(named=True)):
+            assert source._image(i) == row["image"] and source._beside(i) == [row["label"], row["text"]]
+    frame.write_ipc(path, compression="uncompressed")
+    refused(stoker.InvalidArgumentError, r"'image' is binary_view.*CompatLevel\.oldest", path)
+    frame.write_ipc(path, **{**options, "compression": "zstd"})
+    refused(stoker.UnimplementedError, "compressed.*polars", path)
+    words = frame.with_columns(polars.col("text").cast(polars.Categorical))
+    words.write_ipc(path, **options)
+    refused(stoker.InvalidArgumentError, r"'text' is dictionary.*polars\.String", path, label="text")
+    words.with_columns(polars.col("text").cast(polars.String)).write_ipc(path, **options)
+    assert len(stoker.arrow(path, label="text").classes) == 3
+
+
+def test_files_of_pandas(table, tmp_path):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed here")
+    frame = pandas.DataFrame({**table.to_pydict(), "text": ["", "ä", "x" * 1000] * 20})
+    path = tmp_path / "a.feather"
+    frame.to_feather(path, compression="uncompressed")
+    source = stoker.arrow(path, columns=["text"])
+    for i, row in enumerate(frame.to_dict("records")):
+        assert source._image(i) == row["image"] and source._beside(i) == [row["label"], row["text"]]
+
+
+@pytest.mark.parametrize("form", [pa.ipc.new_stream, pa.ipc.new_file])
+def test_files_before_version_0_15(table, tmp_path, form):
+    options = pa.ipc.IpcWriteOptions(use_legacy_format=True)
+    path = write(tmp_path / "a.arrow", table, form=form, options=options)
+    refused(stoker.UnimplementedError, "before version 0.15.*use_legacy_format", path)
+
+
 # --- Hugging Face's datasets ------------------------------------------------------------------------
 
 

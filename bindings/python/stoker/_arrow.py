@@ -49,7 +49,8 @@ def arrow(
     sample, and the other columns, which stay in memory.
 
     Files have either form: the stream, which `datasets` writes, or the file (Feather, version 2); but not
-    compressed. They must not change while they are used.
+    compressed. They must not change while they are used. Of polars they need
+    `write_ipc(…, compat_level=polars.CompatLevel.oldest())`.
 
     Args:
         files: a pattern, or a list of paths, as of `tar`. A folder stands for the dataset that
@@ -57,7 +58,8 @@ def arrow(
         image: the column of encoded images (JPEG, PNG, WebP): binary, or Hugging Face's `Image`, with the
             bytes in it.
         label: the column of labels: integers, or text, whose values are classes, sorted. "auto": "label",
-            if there is one; None: batches have none. `source.classes` has the names of a `ClassLabel`.
+            if there is one; None: batches have none. `source.classes` has the names of a `ClassLabel`; a
+            label without a name is refused, as -1, which `datasets` writes for an unknown label.
         columns: further columns: numbers, bool, fixed-size lists of numbers (vectors), text, or binary.
             Each is a column of the batch, behind the labels, under its name.
         threads: for reading files, 0 to 256; 0: the cores allotted.
@@ -65,8 +67,9 @@ def arrow(
     Raises:
         NotFoundError: no such file (a FileNotFoundError).
         InvalidArgumentError: no rows; a column that is not there, with those that are, or of another type; a
-            null, with its row; files with other columns than the first one; a wrong pattern (a ValueError).
-        DataLossError: a file is cut off, damaged or not an Arrow file; `file` and `offset` say where.
+            null, or a label above 2^63 - 1, with its row; files with other columns than the first one; a wrong pattern (a ValueError).
+        DataLossError: a file is cut off, damaged or not an Arrow file, or a label has no class name; `file`
+            and `offset` say where.
         UnimplementedError: a file is compressed, or has the form of Arrow before 0.15, with what to do.
     """
     given = _shards(files)
