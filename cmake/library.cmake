@@ -9,6 +9,7 @@ set(stoker_parts
   stoker_engine
   stoker_gpu
   stoker_jpeg
+  stoker_objects
   stoker_png
   stoker_readers
   stoker_sources

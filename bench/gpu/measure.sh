@@ -18,7 +18,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 readonly packages=(libtbb-dev libtbb12 libtbbmalloc2 libtbbbind-2-5 libhwloc15 liburing-dev liburing2
-  libjpeg62-turbo-dev libjpeg62-turbo libturbojpeg0-dev libturbojpeg0 libspng-dev libspng0 libarchive-dev libprotozero-dev libwebp-dev
+  libjpeg62-turbo-dev libjpeg62-turbo libturbojpeg0-dev libturbojpeg0 libspng-dev libspng0 libarchive-dev libcurl4-openssl-dev libprotozero-dev libwebp-dev
   libwebp7 libwebpdemux2 libwebpmux3 libhwy-dev libhwy1 libcli11-dev nlohmann-json3-dev libfmt-dev libfmt9
   zlib1g-dev libgtest-dev libgmock-dev googletest libbenchmark-dev libbenchmark1debian
   pkg-config pkgconf pkgconf-bin libpkgconf3)

@@ -75,10 +75,14 @@ void ReadService::Serve(ReaderThread& self, Reader& reader) {
   while (true) {
     const uint32_t wakes = wakes_.load(std::memory_order_seq_cst);
     if (generation != generation_.load(std::memory_order_acquire)) {
+      const std::vector<ReadClient*> before = clients;
       {
         std::lock_guard lock(mutex_);
         clients = clients_;
         generation = generation_.load(std::memory_order_relaxed);
+      }
+      for (ReadClient* const client : before) {
+        if (std::ranges::find(clients, client) == clients.end()) reader.GiveUp(client);
       }
       reader.CloseFiles();  // a new client's files may have the paths of an earlier one's
       std::lock_guard lock(mutex_);

@@ -73,6 +73,10 @@ class Reader {
   // Closes the files that it keeps open; those with reads in flight, once these have finished.
   virtual void CloseFiles() {}
 
+  // Nobody waits for this owner's reads any more: those that may take long are given up, and Reap
+  // returns them with Cancelled.
+  virtual void GiveUp(const void* /*owner*/) {}
+
   virtual ReaderCounts counts() const { return {}; }
 
   virtual size_t in_flight() const = 0;  // submitted and not yet reaped

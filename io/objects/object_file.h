@@ -1,0 +1,46 @@
+// ObjectFile: an object that is read at offsets, as a file is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "io/objects/object_fetcher.h"
+#include "io/objects/object_version.h"
+
+namespace stoker {
+
+// Reads ahead: the first bytes come with the object's size, in one request, and whoever goes on
+// where it stopped gets ever larger blocks, up to 4 MiB. Long reads are several requests at a time.
+// Thread-safe: one thread reads, others wait. Errors name the URL.
+class ObjectFile {
+ public:
+  static Result<std::unique_ptr<ObjectFile>> Open(const std::string& url);
+
+  const ObjectVersion& version() const { return version_; }
+
+  // Fills `to`, and returns the bytes: fewer if the object ends before. DataLoss: it is not the one
+  // that was opened.
+  Result<size_t> ReadAt(uint64_t offset, std::span<uint8_t> to);
+
+ private:
+  ObjectFile(std::string url, std::unique_ptr<ObjectFetcher> fetcher);
+  ObjectFetch FetchOf(uint64_t offset, std::span<uint8_t> to) const;
+  Status ReadWindow(uint64_t offset, size_t bytes);
+  Status ReadLong(uint64_t offset, std::span<uint8_t> to);
+
+  const std::string url_;
+  ObjectVersion version_;
+  std::mutex mutex_;
+  const std::unique_ptr<ObjectFetcher> fetcher_;
+  std::vector<uint8_t> window_;  // what was read last
+  uint64_t window_at_ = 0;       // where, in the object
+  size_t block_ = 0;             // of the last read ahead
+};
+
+}  // namespace stoker

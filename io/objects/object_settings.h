@@ -1,0 +1,48 @@
+// ObjectSettings: how objects are read: servers, timeouts, retries, credentials. All of it comes
+// from the environment and from the files of AWS' tools.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/result.h"
+
+namespace stoker {
+
+struct AwsCredentials {
+  std::string key_id, secret;
+  std::string token;  // of a session; empty: none
+
+  friend bool operator==(const AwsCredentials&, const AwsCredentials&) = default;
+};
+
+struct ObjectCredentials {
+  std::optional<AwsCredentials> aws;  // none: requests are anonymous
+  std::string google_token;           // empty: none
+
+  friend bool operator==(const ObjectCredentials&, const ObjectCredentials&) = default;
+};
+
+struct ObjectSettings {
+  std::string s3_endpoint;  // "http://127.0.0.1:9000", without a slash at the end; empty: AWS' own
+  std::string s3_region = "us-east-1";
+  std::string gs_endpoint = "https://storage.googleapis.com";
+  std::string certificates;  // a file of certificate authorities; empty: libcurl's own
+  int connect_timeout_s = 10;
+  int stall_timeout_s = 20;       // less than a kilobyte a second for so long is a failure
+  int tries = 8;                  // of one request
+  int first_retry_ms = 100;       // at most, before the second try; each further wait doubles
+  int longest_retry_ms = 30'000;  // also if the server asks for more (Retry-After)
+};
+
+// Reads AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION, the region of the
+// profile in AWS_CONFIG_FILE (~/.aws/config), AWS_CA_BUNDLE, STORAGE_EMULATOR_HOST,
+// STOKER_HTTP_TIMEOUT (seconds) and STOKER_HTTP_TRIES. InvalidArgument: a value that is none.
+Result<ObjectSettings> ObjectSettingsFromEnvironment();
+
+// Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else the profile
+// AWS_PROFILE ("default") in AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials); and
+// GOOGLE_OAUTH_ACCESS_TOKEN.
+ObjectCredentials ObjectCredentialsFromEnvironment();
+
+}  // namespace stoker

@@ -1,0 +1,120 @@
+#include "io/objects/object_url.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace stoker {
+
+namespace {
+
+struct Scheme {
+  std::string_view prefix;
+  ObjectUrl::Store store;
+};
+constexpr std::array<Scheme, 4> kSchemes = {{{"http://", ObjectUrl::Store::kHttp},
+                                             {"https://", ObjectUrl::Store::kHttp},
+                                             {"s3://", ObjectUrl::Store::kS3},
+                                             {"gs://", ObjectUrl::Store::kGs}}};
+
+const Scheme* SchemeOf(std::string_view url) {
+  const auto* const found = std::ranges::find_if(
+      kSchemes, [&](const Scheme& scheme) { return url.starts_with(scheme.prefix); });
+  return found == kSchemes.end() ? nullptr : found;
+}
+
+Error BadUrl(std::string_view url, std::string cause, std::string advice = "") {
+  return {.code = Code::kInvalidArgument,
+          .cause = std::move(cause),
+          .file = WithoutQuery(url),
+          .advice = std::move(advice)};
+}
+
+bool IsBucketCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '-' || c == '_';
+}
+
+Result<ObjectUrl> ParseHttp(std::string_view url) {
+  const auto bad = [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == '\x7f'; };
+  if (std::ranges::any_of(url, bad)) {
+    return BadUrl(url, "the URL has a space or a control character",
+                  "Write %20 for a space, as browsers show it");
+  }
+  const std::string_view host = SplitHttpUrl(url).host;
+  if (host.empty()) return BadUrl(url, "the URL has no host");
+  if (host.find('@') != std::string_view::npos) {
+    const size_t at = url.find('@');
+    return BadUrl(std::string("…").append(url.substr(at)),
+                  "the URL has a user's name or password in it, which messages would show",
+                  "Use a signed URL, or s3:// with credentials in the environment");
+  }
+  return ObjectUrl{
+      .store = ObjectUrl::Store::kHttp, .http = std::string(url), .bucket = {}, .key = {}};
+}
+
+Result<ObjectUrl> ParseStore(std::string_view url, const Scheme& scheme) {
+  const std::string_view rest = url.substr(scheme.prefix.size());
+  const size_t slash = rest.find('/');
+  const std::string_view bucket = rest.substr(0, slash);
+  if (bucket.empty() || !std::ranges::all_of(bucket, IsBucketCharacter)) {
+    return BadUrl(url,
+                  "the URL has no bucket's name, or one with other characters than a-z, 0-9, "
+                  "'.', '-' and '_'");
+  }
+  if (slash == std::string_view::npos || slash + 1 == rest.size()) {
+    return BadUrl(url, "the URL names a bucket, and no object in it");
+  }
+  if (rest.find('\0') != std::string_view::npos) return BadUrl(url, "the URL has a NUL");
+  return ObjectUrl{.store = scheme.store,
+                   .http = {},
+                   .bucket = std::string(bucket),
+                   .key = std::string(rest.substr(slash + 1))};
+}
+
+}  // namespace
+
+bool IsObjectUrl(std::string_view path) { return SchemeOf(path) != nullptr; }
+
+Result<ObjectUrl> ParseObjectUrl(std::string_view url) {
+  const Scheme* const scheme = SchemeOf(url);
+  if (scheme == nullptr) {
+    return BadUrl(url, "this is no URL that objects are read from",
+                  "Give http://, https://, s3:// or gs://");
+  }
+  return scheme->store == ObjectUrl::Store::kHttp ? ParseHttp(url) : ParseStore(url, *scheme);
+}
+
+std::string_view BeforeQuery(std::string_view url) {
+  const bool is_http = url.starts_with("http://") || url.starts_with("https://");
+  return is_http ? url.substr(0, url.find('?')) : url;
+}
+
+std::string WithoutQuery(std::string_view url) {
+  const std::string_view before = BeforeQuery(url);
+  return before.size() == url.size() ? std::string(url) : std::string(before) + "?…";
+}
+
+std::string PercentEncoded(std::string_view text, bool slashes) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char c : text) {
+    const bool plain = (IsBucketCharacter(c)) || c == '~' || (slashes && c == '/');
+    if (plain) {
+      encoded += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      encoded += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return encoded;
+}
+
+HttpUrlParts SplitHttpUrl(std::string_view url) {
+  const size_t colon = url.find("://");
+  const std::string_view rest = url.substr(colon + 3);
+  const size_t end = std::min(rest.find_first_of("/?#"), rest.size());
+  return {.scheme = url.substr(0, colon), .host = rest.substr(0, end), .path = rest.substr(end)};
+}
+
+}  // namespace stoker

@@ -1,0 +1,63 @@
+#include "io/objects/object_url.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stoker {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ObjectUrl, HasBucketAndKey) {
+  const ObjectUrl url = ParseObjectUrl("s3://photos.2026/train/0 1.tar").value();
+  EXPECT_EQ(url.store, ObjectUrl::Store::kS3);
+  EXPECT_EQ(url.bucket, "photos.2026");
+  EXPECT_EQ(url.key, "train/0 1.tar");
+  EXPECT_EQ(ParseObjectUrl("gs://b/k").value().store, ObjectUrl::Store::kGs);
+  EXPECT_EQ(ParseObjectUrl("https://host/a?b=c").value().http, "https://host/a?b=c");
+}
+
+TEST(ObjectUrl, IsToldFromPaths) {
+  for (const char* const url : {"http://h/x", "https://h/x", "s3://b/x", "gs://b/x"}) {
+    EXPECT_TRUE(IsObjectUrl(url)) << url;
+  }
+  for (const char* const path : {"", "/data/x.tar", "s3:/b/x", "S3://b/x", "ftp://h/x", "http:x"}) {
+    EXPECT_FALSE(IsObjectUrl(path)) << path;
+    EXPECT_FALSE(ParseObjectUrl(path).ok()) << path;
+  }
+}
+
+TEST(ObjectUrl, IsRefusedWithAReason) {
+  const auto cause = [](const char* url) { return ParseObjectUrl(url).error().cause; };
+  EXPECT_THAT(cause("s3://bucket"), HasSubstr("no object in it"));
+  EXPECT_THAT(cause("s3://bucket/"), HasSubstr("no object in it"));
+  EXPECT_THAT(cause("s3:///key"), HasSubstr("no bucket"));
+  EXPECT_THAT(cause("s3://bu cket/key"), HasSubstr("no bucket"));
+  EXPECT_THAT(cause("http:///x"), HasSubstr("no host"));
+  EXPECT_THAT(cause("http://h/a b"), HasSubstr("space"));
+  EXPECT_THAT(cause("http://h/a\r\nx: y"), HasSubstr("control character"));
+}
+
+TEST(ObjectUrl, ShowsNoPassword) {
+  const Error error = ParseObjectUrl("https://me:secret@host/x.tar?token=1").error();
+  EXPECT_THAT(error.cause, HasSubstr("password"));
+  EXPECT_THAT(error.ToString(), ::testing::Not(HasSubstr("secret")));
+  EXPECT_EQ(WithoutQuery("https://h/x.tar?X-Amz-Signature=12"), "https://h/x.tar?…");
+  EXPECT_EQ(WithoutQuery("s3://b/what?.tar"), "s3://b/what?.tar");
+}
+
+TEST(ObjectUrl, IsPercentEncoded) {
+  EXPECT_EQ(PercentEncoded("a/b c+d~e%\xc3\xa9", /*slashes=*/true), "a/b%20c%2Bd~e%25%C3%A9");
+  EXPECT_EQ(PercentEncoded("a/b", /*slashes=*/false), "a%2Fb");
+}
+
+TEST(ObjectUrl, IsSplit) {
+  const HttpUrlParts parts = SplitHttpUrl("https://host:8080/a/b?c");
+  EXPECT_EQ(parts.scheme, "https");
+  EXPECT_EQ(parts.host, "host:8080");
+  EXPECT_EQ(parts.path, "/a/b?c");
+  EXPECT_EQ(SplitHttpUrl("http://host").path, "");
+}
+
+}  // namespace
+}  // namespace stoker
