@@ -15,6 +15,7 @@
 #include "core/try.h"
 #include "engine/loader/option_table.h"
 #include "gpu/device.h"
+#include "io/objects/object_url.h"
 #include "io/sources/open_source.h"
 
 namespace stoker {
@@ -39,7 +40,7 @@ void ReadArgument(JsonObject& object, const SourceArgument& argument, SourceArgu
   if (!object.Has(name)) return;
   if (argument.standard == nullptr && text.empty()) object.FailKey(name, "is empty");
   const bool is_word = std::ranges::find(argument.words, text) != argument.words.end();
-  if (argument.is_path && !is_word && !text.starts_with('/')) {
+  if (argument.is_path && !is_word && !text.starts_with('/') && !IsObjectUrl(text)) {
     std::string words;
     for (const char* word : argument.words) words += "\"" + std::string(word) + "\" or ";
     object.FailKey(name, "must be " + words + "an absolute path");

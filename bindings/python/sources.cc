@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -24,6 +25,7 @@
 #include "bindings/python/waiting.h"
 #include "core/try.h"
 #include "io/sources/arrays.h"
+#include "io/sources/input_file.h"
 #include "io/sources/manifest_roles.h"
 #include "io/sources/open_source.h"
 #include "io/sources/path_source.h"
@@ -245,6 +247,27 @@ py::object RangeOf(const SourceHandle& self, uint64_t id) {
   return py::make_tuple(range.offset, range.length);
 }
 
+// The bytes of a sample's range.
+py::bytes ReadSample(const SourceHandle& self, uint64_t id) {
+  if (id >= self.source->size()) throw py::index_error("no such sample");
+  const ByteRange range = self.source->RangeOf(id);
+  std::string path;
+  self.source->PathOf(range.file, path);
+  std::vector<uint8_t> bytes;
+  Status status = [&]() -> Status {
+    const WithoutGil released;
+    ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+    ASSIGN_OR_RETURN(const FileStamp stamp, file.Stamp());
+    const uint64_t rest = stamp.bytes - std::min(range.offset, stamp.bytes);
+    bytes.resize(std::min(range.length, rest));
+    ASSIGN_OR_RETURN(const size_t got, file.ReadAt(range.offset, bytes));
+    bytes.resize(got);
+    return {};
+  }();
+  Check(std::move(status));
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 // (image, rows): the encoded image in a sample's record, and the rows of the other fields.
 py::tuple UnpackRecord(const SourceHandle& self, uint64_t id, const py::bytes& record) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
@@ -366,6 +389,7 @@ void AddSources(py::module_& module) {
       .def("rows", &BytesOfRows, py::arg("field"))
       .def("path", &PathOf, py::arg("sample"))
       .def("range", &RangeOf, py::arg("sample"))
+      .def("read", &ReadSample, py::arg("sample"))
       .def("unpack", &UnpackRecord, py::arg("sample"), py::arg("record"))
       .def_property_readonly("labels", &LabelsOf)
       .def("row", &RowOf, py::arg("sample"))

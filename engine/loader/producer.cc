@@ -65,8 +65,9 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
       runtime_(*options_.runtime),
       sampler_(std::move(sampler)),
       in_memory_(options_.source->in_memory()),
-      calls_(runtime_.CallsOf(*options_.source)),
-      reads_(calls_ != nullptr ? *calls_ : runtime_.reads()),
+      has_calls_(options_.source->calls() != 0),
+      own_reads_(runtime_.ReadsOf(*options_.source)),
+      reads_(own_reads_ != nullptr ? *own_reads_ : runtime_.reads()),
       trace_(runtime_.trace(), *options_.source),
       slots_(std::move(memory.slots)),
       samples_(memory.lease->plan().requests, memory.lease->samples(), in_memory_),
@@ -186,7 +187,7 @@ void Producer::End(uint32_t sample, uint64_t work_ns, Status status, int worker)
   const SamplePath path = done.path;
   const RowCost cost = CostOf(path.times(), done.reads_in_flight, work_ns);
   samples_.Give(sample);
-  if (samples_.waiting() && (calls_ != nullptr || !samples_.TooFewFree())) reads_.Wake();
+  if (samples_.waiting() && (has_calls_ || !samples_.TooFewFree())) reads_.Wake();
   const Assembler::BatchState state = assembler_->RowsDone(ticket, cost, std::move(status));
   if (state != Assembler::BatchState::kRowsMissing) {
     const bool failed = state == Assembler::BatchState::kFailed;
@@ -336,7 +337,7 @@ LoaderStats Producer::Stats() const {
   settings_.AddTo(stats);
   stats.depth_given = options_.depth != 0;
   stats.workers_given = runtime_.fixed().workers != 0;
-  stats.reads_given = runtime_.fixed().reads != 0 || calls_ != nullptr;
+  stats.reads_given = runtime_.fixed().reads != 0 || has_calls_;
   writer_.AddTo(stats);
   stats.batches = delivered_;
   stats.read_cpu_ns = reads_.read_cpu_ns();
@@ -353,9 +354,12 @@ LoaderStats Producer::Stats() const {
   stats.executor_reason = runtime_.executor_reason();
   stats.reader = runtime_.reader().kind == ReaderKind::kUring ? "uring" : "pread";
   stats.reader_reason = runtime_.reader().reason;
-  if (calls_ != nullptr) {
+  if (has_calls_) {
     stats.reader = "calls";
     stats.reader_reason = "the source is called";
+  } else if (own_reads_ != nullptr) {
+    stats.reader = "objects";
+    stats.reader_reason = "the samples are in objects behind URLs";
   }
   if (in_memory_) {
     stats.reads = 0;

@@ -133,9 +133,10 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   const LoaderOptions options_;
   Runtime& runtime_;
   const Sampler sampler_;
-  const bool in_memory_;                      // the samples are in memory
-  const std::shared_ptr<ReadService> calls_;  // the threads that call the source, if it has calls
-  ReadService& reads_;                        // these threads, or the Runtime's reader threads
+  const bool in_memory_;  // the samples are in memory
+  const bool has_calls_;
+  const std::shared_ptr<ReadService> own_reads_;  // the threads of a source with calls or objects
+  ReadService& reads_;                            // these threads, or the Runtime's reader threads
   const LoaderTrace trace_;
   const std::shared_ptr<SlotPool> slots_;
   SamplesInFlight samples_;

@@ -18,6 +18,7 @@
 #include "engine/runtime/read_service.h"
 #include "engine/runtime/runtime_with_readers.h"
 #include "engine/tuning/tuner.h"
+#include "io/objects/object_reader.h"
 #include "io/readers/reader.h"
 #include "io/sources/source.h"
 
@@ -94,15 +95,15 @@ struct Runtime::Parts {
         executor(std::move(made.executor)),
         reads(options.reader_threads, std::move(make_reader), trace) {}
 
-  // The threads of one source with calls. They are in the list as long as they exist.
-  struct Called {
+  // The threads of one source with calls or objects. They are in the list as long as they exist.
+  struct OfSource {
     const SampleSource* source;
     ReadService* service;
     std::weak_ptr<ReadService> shared;
   };
 
   void WakeReaders();
-  void EndCalls(ReadService* service);
+  void EndReads(ReadService* service);
 
   const RuntimeOptions options;
   const TunerSettings fixed;
@@ -113,22 +114,22 @@ struct Runtime::Parts {
   Trace trace;
   std::unique_ptr<Executor> executor;  // declared before the reader threads, which submit to it
   ReadService reads;
-  std::mutex called_mutex;
-  std::vector<Called> called;  // under called_mutex
+  std::mutex of_sources_mutex;
+  std::vector<OfSource> of_sources;  // under of_sources_mutex
 };
 
 // Makes no owner of a service: the last owner joins the threads, one of which may be this one.
 void Runtime::Parts::WakeReaders() {
   reads.Wake();
-  const std::lock_guard lock(called_mutex);
-  for (const Called& one : called) one.service->Wake();
+  const std::lock_guard lock(of_sources_mutex);
+  for (const OfSource& one : of_sources) one.service->Wake();
 }
 
 // Joins the threads without the lock, which WakeReaders takes on them.
-void Runtime::Parts::EndCalls(ReadService* service) {
+void Runtime::Parts::EndReads(ReadService* service) {
   const std::unique_ptr<ReadService> ended(service);
-  const std::lock_guard lock(called_mutex);
-  std::erase_if(called, [service](const Called& one) { return one.service == service; });
+  const std::lock_guard lock(of_sources_mutex);
+  std::erase_if(of_sources, [service](const OfSource& one) { return one.service == service; });
 }
 
 Result<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& options) {
@@ -207,22 +208,27 @@ Executor& Runtime::executor() { return *parts_->executor; }
 const std::string& Runtime::executor_reason() const { return parts_->executor_reason; }
 ReadService& Runtime::reads() { return parts_->reads; }
 
-std::shared_ptr<ReadService> Runtime::CallsOf(const SampleSource& source) {
-  if (source.calls() == 0) return nullptr;
-  const std::lock_guard lock(parts_->called_mutex);
-  for (const Parts::Called& one : parts_->called) {
+std::shared_ptr<ReadService> Runtime::ReadsOf(const SampleSource& source) {
+  const bool has_calls = source.calls() != 0;
+  if (!has_calls && source.objects() == nullptr) return nullptr;
+  const std::lock_guard lock(parts_->of_sources_mutex);
+  for (const Parts::OfSource& one : parts_->of_sources) {
     if (one.source != &source) continue;
     if (std::shared_ptr<ReadService> there = one.shared.lock()) return there;
   }
-  const auto make = [&source]() -> Result<std::unique_ptr<Reader>> {
-    return MakeCallReader(source);
+  const RuntimeOptions& options = parts_->options;
+  const auto make = [&source, has_calls,
+                     reads = options.reads_in_flight]() -> Result<std::unique_ptr<Reader>> {
+    if (has_calls) return MakeCallReader(source);
+    return MakeObjectReader(reads, *source.objects());
   };
-  auto made = std::make_unique<ReadService>(source.calls(), make, parts_->trace);
+  const int threads = has_calls ? source.calls() : options.reader_threads;
+  auto made = std::make_unique<ReadService>(threads, make, parts_->trace);
   ReadService* const service = made.get();
-  parts_->called.push_back({&source, service, {}});
+  parts_->of_sources.push_back({&source, service, {}});
   std::shared_ptr<ReadService> shared(
-      made.release(), [parts = parts_.get()](ReadService* ended) { parts->EndCalls(ended); });
-  parts_->called.back().shared = shared;
+      made.release(), [parts = parts_.get()](ReadService* ended) { parts->EndReads(ended); });
+  parts_->of_sources.back().shared = shared;
   return shared;
 }
 

@@ -71,9 +71,9 @@ class Runtime {
   const std::string& executor_reason() const;  // why it differs from what was asked for; empty: it
                                                // does not
   ReadService& reads();
-  // The threads that call `source`, shared by the loaders that hold them; null if it has no calls.
-  // The source must outlive them.
-  std::shared_ptr<ReadService> CallsOf(const SampleSource& source);
+  // The threads that call `source`, or that read its objects; shared by the loaders that hold them.
+  // Null: all its samples are in files, or in memory. The source must outlive them.
+  std::shared_ptr<ReadService> ReadsOf(const SampleSource& source);
   const TunerSettings& fixed() const;  // workers and reads (over all reader threads) that the user
                                        // gave
   // Spans: "stoker.read", "stoker.decode" (one task of a worker, up to eight samples),

@@ -24,6 +24,10 @@ CombinedSource::CombinedSource(std::string name,
     last.file_end += last.source->files();
     parts_.push_back(last);
     calls_ = std::max(calls_, last.source->calls());
+    if (const ObjectVersions* const theirs = last.source->objects()) {
+      if (!objects_) objects_.emplace();
+      objects_->Add(*theirs);
+    }
   }
 }
 
@@ -107,6 +111,7 @@ SkippedFiles CombinedSource::Skipped() const {
 uint64_t CombinedSource::memory_bytes() const {
   uint64_t bytes = sizeof(*this) + parts_.capacity() * sizeof(Part) + name_.capacity();
   for (const Part& part : parts_) bytes += part.source->memory_bytes();
+  if (objects_) bytes += objects_->memory_bytes();
   return bytes + (order_ ? order_->memory_bytes() : 0);
 }
 

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "io/objects/object_version.h"
 #include "io/sources/sample_order.h"
 #include "io/sources/source.h"
 
@@ -31,6 +33,7 @@ class CombinedSource final : public SampleSource {
   uint64_t files() const override { return parts_.back().file_end; }
   ByteRange RangeOf(uint64_t id) const override;
   void PathOf(uint32_t file, std::string& path) const override;
+  const ObjectVersions* objects() const override { return objects_ ? &*objects_ : nullptr; }
   void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override;
   std::span<const uint8_t> View(size_t field, uint64_t id) const override;
   void ReadCropIndex(uint64_t id, uint64_t most, std::vector<uint8_t>& record) const override;
@@ -54,7 +57,8 @@ class CombinedSource final : public SampleSource {
 
   const std::string name_;
   std::vector<Part> parts_;
-  int calls_ = 0;  // the most of any source
+  int calls_ = 0;                          // the most of any source
+  std::optional<ObjectVersions> objects_;  // of all sources; none: they have files only
   std::vector<std::string> classes_;
   const std::shared_ptr<const SampleOrder> order_;  // null: each sample once
 };

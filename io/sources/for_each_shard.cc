@@ -8,6 +8,7 @@
 
 #include "core/machine.h"
 #include "core/start_thread.h"
+#include "io/objects/object_url.h"
 
 namespace stoker {
 
@@ -22,6 +23,13 @@ Status IndexShard(const std::vector<std::string>& paths, size_t shard,
   }
 }
 
+// Threads that wait for a server need no core.
+int UsualThreads(const std::vector<std::string>& paths) {
+  constexpr int kForObjects = 16;
+  const int cores = AllottedCores();
+  return std::ranges::any_of(paths, IsObjectUrl) ? std::max(cores, kForObjects) : cores;
+}
+
 }  // namespace
 
 Status ForEachShard(const std::vector<std::string>& paths, int threads,
@@ -31,7 +39,7 @@ Status ForEachShard(const std::vector<std::string>& paths, int threads,
   std::mutex mutex;
   Status first;  // guarded by `mutex`, as is its shard
   size_t first_shard = paths.size();
-  const auto wanted = static_cast<size_t>(threads == 0 ? AllottedCores() : threads);
+  const auto wanted = static_cast<size_t>(threads == 0 ? UsualThreads(paths) : threads);
   InParallel(static_cast<int>(std::min(paths.size(), wanted)), [&] {
     while (!failed) {
       const size_t shard = next.fetch_add(1);

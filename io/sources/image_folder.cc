@@ -8,6 +8,7 @@
 #include "core/machine.h"
 #include "core/plural.h"
 #include "core/try.h"
+#include "io/objects/object_url.h"
 #include "io/sources/dataset_index.h"
 #include "io/sources/image_list.h"
 #include "io/sources/list_images.h"
@@ -152,6 +153,12 @@ Result<std::shared_ptr<const SampleSource>> ImageFolder(const std::string& direc
                                                         const ImageFolderOptions& options) {
   using Made = std::shared_ptr<const SampleSource>;
   TRY(CheckThreads(options.threads));
+  if (IsObjectUrl(directory)) {
+    return Error{.code = Code::kUnimplemented,
+                 .cause = "folders of objects are not listed",
+                 .file = directory,
+                 .advice = "List the objects in a manifest, or put them into tar archives"};
+  }
   ASSIGN_OR_RETURN(FoundIndex found, FindIndex(directory, options));
   std::optional<DatasetIndex>& index = found.index;
   SkippedFiles in_root;

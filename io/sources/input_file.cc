@@ -7,15 +7,30 @@
 #include <cerrno>
 
 #include "core/file_kind.h"
+#include "core/try.h"
+#include "io/objects/object_file.h"
+#include "io/objects/object_url.h"
 
 namespace stoker {
 
+InputFile::InputFile(std::string path, int descriptor, std::unique_ptr<ObjectFile> object)
+    : path_(std::move(path)), descriptor_(descriptor), object_(std::move(object)) {}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      object_(std::move(other.object_)) {}
+
 Result<InputFile> InputFile::Open(const std::string& path, Links links) {
+  if (IsObjectUrl(path)) {
+    ASSIGN_OR_RETURN(std::unique_ptr<ObjectFile> object, ObjectFile::Open(path));
+    return InputFile(path, -1, std::move(object));
+  }
   // O_NONBLOCK: opening a FIFO would wait for a writer.
   const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   const int descriptor = open(path.c_str(), links == Links::kRefused ? flags | O_NOFOLLOW : flags);
   if (descriptor < 0) return SystemError(errno, "cannot open", path);
-  InputFile file(path, descriptor);
+  InputFile file(path, descriptor, nullptr);
   struct stat info {};
   if (fstat(descriptor, &info) != 0) return SystemError(errno, "cannot stat", path);
   if (!S_ISREG(info.st_mode)) {
@@ -31,6 +46,10 @@ InputFile::~InputFile() {
 }
 
 Result<FileStamp> InputFile::Stamp() const {
+  if (object_ != nullptr) {
+    const ObjectVersion& version = object_->version();
+    return FileStamp{.bytes = version.bytes, .modified_ns = static_cast<int64_t>(version.Hash())};
+  }
   constexpr int64_t kNanoseconds = 1'000'000'000;
   struct stat info {};
   if (fstat(descriptor_, &info) != 0) return SystemError(errno, "cannot stat", path_);
@@ -39,12 +58,18 @@ Result<FileStamp> InputFile::Stamp() const {
 }
 
 Result<FileRights> InputFile::Rights() const {
+  if (object_ != nullptr) return FileRights{.user = geteuid(), .group = getegid(), .mode = 0600};
   struct stat info {};
   if (fstat(descriptor_, &info) != 0) return SystemError(errno, "cannot stat", path_);
   return FileRights{.user = info.st_uid, .group = info.st_gid, .mode = info.st_mode & 07777U};
 }
 
+const ObjectVersion* InputFile::version() const {
+  return object_ == nullptr ? nullptr : &object_->version();
+}
+
 Result<size_t> InputFile::ReadAt(uint64_t offset, std::span<uint8_t> to) const {
+  if (object_ != nullptr) return object_->ReadAt(offset, to);
   size_t done = 0;
   while (done < to.size()) {
     const ssize_t got =

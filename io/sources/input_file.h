@@ -1,8 +1,10 @@
-// InputFile: a regular file that is read at offsets, with what tells whether it has changed.
+// InputFile: a regular file, or an object behind a URL, that is read at offsets, with what tells
+// whether it has changed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,10 +13,13 @@
 
 namespace stoker {
 
+class ObjectFile;
+struct ObjectVersion;
+
 // The size and the time of a file's content. Equal for a file that has not been written to.
 struct FileStamp {
   uint64_t bytes = 0;
-  int64_t modified_ns = 0;  // since 1970
+  int64_t modified_ns = 0;  // since 1970; of an object a hash of its version
 
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
@@ -30,25 +35,27 @@ class InputFile {
  public:
   enum class Links { kFollowed, kRefused };  // what a symbolic link at the path's end is
 
-  // InvalidArgument if it is no regular file, NotFound, PermissionDenied, ….
+  // InvalidArgument if it is no regular file, NotFound, PermissionDenied, ….  A path that
+  // IsObjectUrl is read from its server, ahead of what is asked for (io/objects/object_file.h).
   static Result<InputFile> Open(const std::string& path, Links links = Links::kFollowed);
-  InputFile(InputFile&& other) noexcept
-      : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+  InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&&) = delete;
   ~InputFile();
 
   const std::string& path() const { return path_; }
-  Result<FileStamp> Stamp() const;  // as the file is now
-  Result<FileRights> Rights() const;
+  Result<FileStamp> Stamp() const;       // as the file is now
+  Result<FileRights> Rights() const;     // of an object: this process', for it alone
+  const ObjectVersion* version() const;  // null: it is a file
 
   // Fills `to` from the file, and returns the bytes: fewer if the file ends before.
   Result<size_t> ReadAt(uint64_t offset, std::span<uint8_t> to) const;
 
  private:
-  InputFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  InputFile(std::string path, int descriptor, std::unique_ptr<ObjectFile> object);
 
   std::string path_;
   int descriptor_ = -1;
+  std::unique_ptr<ObjectFile> object_;  // null: it is a file
 };
 
 }  // namespace stoker

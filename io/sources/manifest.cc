@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/try.h"
+#include "io/objects/object_url.h"
 #include "io/sources/manifest_table.h"
 #include "io/sources/path_source.h"
 
@@ -32,6 +33,7 @@ constexpr std::array kForms = {
 };
 
 const Form* FormOf(std::string_view path) {
+  path = BeforeQuery(path);
   const auto ends_with = [path](const Form& form) {
     return path.size() > form.ending.size() &&
            std::ranges::equal(path.substr(path.size() - form.ending.size()), form.ending,
@@ -42,7 +44,10 @@ const Form* FormOf(std::string_view path) {
 }
 
 // With the slash at its end; empty: the working folder.
-std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
+std::string FolderOf(std::string_view path) {
+  path = BeforeQuery(path);
+  return std::string(path.substr(0, path.rfind('/') + 1));
+}
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/try.h"
+#include "io/objects/object_url.h"
 #include "io/sources/arrow.h"
 #include "io/sources/csv_reader.h"
 #include "io/sources/image_folder.h"
@@ -44,7 +45,10 @@ std::vector<std::string> LinesOf(const std::string& text) {
 // `paths`: one a line.
 Opened OpenRecords(const std::string& paths, std::string_view record, std::string_view offset) {
   const std::vector<std::string> listed = LinesOf(paths);
-  if (!std::ranges::all_of(listed, [](const std::string& path) { return path.starts_with('/'); })) {
+  const auto is_absolute = [](const std::string& path) {
+    return path.starts_with('/') || IsObjectUrl(path);
+  };
+  if (!std::ranges::all_of(listed, is_absolute)) {
     return Error{.code = Code::kInvalidArgument, .cause = "paths are not absolute, one a line"};
   }
   uint64_t bytes = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -10,6 +11,8 @@
 #include "core/hash.h"
 #include "core/plural.h"
 #include "core/try.h"
+#include "io/objects/object_url.h"
+#include "io/objects/object_version.h"
 #include "io/sources/memory_columns.h"
 
 namespace stoker {
@@ -25,6 +28,8 @@ bool HasLabels(const std::vector<ArrayColumn>& columns) {
 Error Invalid(std::string cause, std::string advice = "") {
   return {.code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
 }
+
+bool IsAbsolute(std::string_view path) { return path.starts_with('/') || IsObjectUrl(path); }
 
 Status CheckPaths(const PathTable& paths) {
   if (paths.size() == 0) return Invalid("files: no path was given");
@@ -85,9 +90,9 @@ Status CheckClassNames(const std::vector<std::string>& names, const MemoryColumn
 Result<std::string> PrefixOf(const std::string& root, const PathTable& paths) {
   if (root.find('\0') != std::string::npos) return Invalid("files: the root contains a NUL");
   std::string folder = root;
-  if (!root.starts_with('/')) {
+  if (!IsAbsolute(root)) {
     bool relative = !root.empty();
-    for (size_t i = 0; i < paths.size() && !relative; ++i) relative = !paths[i].starts_with('/');
+    for (size_t i = 0; i < paths.size() && !relative; ++i) relative = !IsAbsolute(paths[i]);
     if (!relative) return std::string();
     std::error_code failed;
     folder = (std::filesystem::current_path(failed) / root).string();
@@ -108,6 +113,9 @@ class PathSource final : public SampleSource {
     fields_.push_back({.name = "image", .kind = Field::Kind::kImage});
     for (const ArrayColumn& column : columns_.columns()) fields_.push_back(FieldOf(column));
     if (HasLabels(columns_.columns())) fields_[1 + kLabel].is_label = true;
+    bool remote = IsObjectUrl(prefix_);
+    for (size_t i = 0; i < paths_.size() && !remote; ++i) remote = IsObjectUrl(paths_[i]);
+    if (remote) objects_.emplace();
     names_hash_ = paths_.Hash();
     for (const std::string& name : classes_) names_hash_ = Hash64(name, names_hash_);
   }
@@ -119,8 +127,10 @@ class PathSource final : public SampleSource {
 
   void PathOf(uint32_t file, std::string& path) const override {
     const std::string_view given = paths_[file];
-    path.assign(given.starts_with('/') ? std::string_view() : prefix_).append(given);
+    path.assign(IsAbsolute(given) ? std::string_view() : prefix_).append(given);
   }
+
+  const ObjectVersions* objects() const override { return objects_ ? &*objects_ : nullptr; }
 
   void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override {
     columns_.CopyRows(field - 1, ids, rows);
@@ -151,7 +161,8 @@ class PathSource final : public SampleSource {
   const PathTable paths_;     // as given
   const std::string prefix_;  // of relative paths
   const MemoryColumns columns_;
-  std::vector<Field> fields_;  // the image, and the columns
+  std::vector<Field> fields_;              // the image, and the columns
+  std::optional<ObjectVersions> objects_;  // of none, since no object is opened; nullopt: no URLs
   const std::vector<std::string> classes_;
   const std::string description_;  // empty: of the paths
   uint64_t names_hash_ = 0;        // of paths as given, and of classes

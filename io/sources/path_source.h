@@ -13,8 +13,8 @@
 namespace stoker {
 
 struct FilesOptions {
-  // The folder of relative paths; empty: the working folder. Where it is relative itself, it is
-  // made absolute when Files is called: a later change of the working folder changes nothing.
+  // The folder of relative paths, or a URL; empty: the working folder. Where it is relative itself,
+  // it is made absolute when Files is called: a later change of the working folder changes nothing.
   std::string root{};
   // Fields beside the image, with a row for each path; each becomes a column of the batch, in this
   // order. A first one with the name "label" is the label (and Batch::labels(), which is the second
@@ -29,7 +29,8 @@ struct FilesOptions {
 // comes first. No file is opened or looked for: one that is missing, or is no image, is the error
 // of its sample when it is read.
 //
-// Paths are any bytes. The list takes their bytes and 8 more for each.
+// Paths are any bytes; those that begin with http://, https://, s3:// or gs:// are URLs of objects
+// (io/objects/object_url.h). The list takes their bytes and 8 more for each.
 //
 // InvalidArgument names what is wrong: no path, or 2^32 - 1 and more; an empty path or one with a
 // NUL, with its index; the columns' errors of Arrays(), other numbers of rows than paths, a column

@@ -3,12 +3,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdlib>
+#include <filesystem>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "core/hash.h"
 #include "core/output_file.h"
+#include "core/sha256.h"
 #include "core/try.h"
+#include "io/objects/object_url.h"
+#include "io/objects/object_version.h"
 #include "io/sources/dataset_index_format.h"
 
 namespace stoker {
@@ -45,6 +52,28 @@ bool IsBelieved(const FileRights& index, const FileRights& shard) {
   return is_ours && (index.mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
+// Where the index files of objects lie; empty: nowhere.
+std::string ObjectIndexFolder() {
+  const auto folder = [](const char* variable, const char* below) {
+    const char* const value = std::getenv(variable);
+    return value == nullptr || value[0] != '/' ? std::string() : std::string(value) + below;
+  };
+  const std::string cache = folder("XDG_CACHE_HOME", "/stoker/index");
+  return cache.empty() ? folder("HOME", "/.cache/stoker/index") : cache;
+}
+
+// The start of an object's index files, as its URL is of those beside it. A signed URL has another
+// query each time. Empty: there is no home folder.
+std::string ObjectIndexStem(const std::string& url) {
+  const std::string folder = ObjectIndexFolder();
+  if (folder.empty()) return "";
+  return folder + "/" + Hexadecimal(Sha256(BeforeQuery(url))).substr(0, 32);
+}
+
+std::string IndexEnding(std::string_view part) {
+  return (part.empty() ? "" : "." + std::string(part)) + kShardIndexEnding;
+}
+
 Result<std::vector<uint8_t>> ContentOf(const InputFile& file, const std::array<char, 8>& magic,
                                        const FileStamp& stamp) {
   ASSIGN_OR_RETURN(const FileStamp now, file.Stamp());
@@ -65,9 +94,8 @@ Result<std::vector<uint8_t>> ContentOf(const InputFile& file, const std::array<c
 }  // namespace
 
 std::string ShardIndexPath(const std::string& shard, std::string_view part) {
-  std::string path = shard;
-  if (!part.empty()) path.append(".").append(part);
-  return path + kShardIndexEnding;
+  const std::string stem = IsObjectUrl(shard) ? ObjectIndexStem(shard) : shard;
+  return stem.empty() ? "" : stem + IndexEnding(part);
 }
 
 std::vector<uint8_t> PackShardIndex(const std::array<char, 8>& magic, const FileStamp& stamp,
@@ -104,9 +132,11 @@ bool SignShardIndex(std::span<uint8_t> file, const std::array<char, 8>& magic,
   return true;
 }
 
-std::optional<std::vector<uint8_t>> ReadShardIndex(const InputFile& shard,
-                                                   const std::array<char, 8>& magic,
-                                                   const FileStamp& stamp, std::string_view part) {
+namespace {
+
+std::optional<std::vector<uint8_t>> ReadIndexFile(const InputFile& shard,
+                                                  const std::array<char, 8>& magic,
+                                                  const FileStamp& stamp, std::string_view part) {
   const Result<InputFile> file =
       InputFile::Open(ShardIndexPath(shard.path(), part), InputFile::Links::kRefused);
   if (!file.ok()) return std::nullopt;
@@ -122,10 +152,49 @@ std::optional<std::vector<uint8_t>> ReadShardIndex(const InputFile& shard,
   }
 }
 
+// The index beside an object, which was made when the shard was a file, with another stamp.
+Result<std::vector<uint8_t>> ContentOfObject(const InputFile& shard,
+                                             const std::array<char, 8>& magic,
+                                             const FileStamp& stamp, std::string_view part) {
+  ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(shard.path() + IndexEnding(part)));
+  if (file.version()->modified_s < shard.version()->modified_s) return std::vector<uint8_t>();
+  std::vector<uint8_t> bytes(sizeof(ShardIndexHeader));
+  ASSIGN_OR_RETURN(const size_t got, file.ReadAt(0, bytes));
+  const std::optional<ShardIndexHeader> header = HeaderIn(std::span(bytes).first(got));
+  if (!header || header->shard_bytes != stamp.bytes) return std::vector<uint8_t>();
+  const FileStamp then{.bytes = stamp.bytes, .modified_ns = header->shard_modified_ns};
+  ASSIGN_OR_RETURN(bytes, ContentOf(file, magic, then));
+  std::span<const uint8_t> columns;
+  if (!UnpackShardIndex(bytes, magic, then, columns)) return std::vector<uint8_t>();
+  (void)SignShardIndex(bytes, magic, stamp);
+  return bytes;
+}
+
+}  // namespace
+
+std::optional<std::vector<uint8_t>> ReadShardIndex(const InputFile& shard,
+                                                   const std::array<char, 8>& magic,
+                                                   const FileStamp& stamp, std::string_view part) {
+  auto known = ReadIndexFile(shard, magic, stamp, part);
+  const bool has_index = known && !known->empty();
+  if (has_index || shard.version() == nullptr) return known;
+  if (BeforeQuery(shard.path()) != shard.path()) return std::nullopt;  // it is signed for one URL
+  try {
+    Result<std::vector<uint8_t>> bytes = ContentOfObject(shard, magic, stamp, part);
+    if (!bytes.ok()) return std::nullopt;
+    return *std::move(bytes);
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
+  }
+}
+
 Status WriteShardIndex(const std::string& path, std::span<const uint8_t> file) {
+  if (path.empty()) return Error{Code::kNotFound, "there is no home folder for the index"};
   if (file.size() > kMostShardIndexBytes) {
     return Error{Code::kResourceExhausted, "the index would be larger than 1 GiB", path};
   }
+  std::error_code ignored;  // opening the file says more
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   ASSIGN_OR_RETURN(OutputFile output, OutputFile::Open(path, OutputFile::Origin::kOwn));
   struct stat info {};
   // This fails on file systems without permissions; then reading decides.

@@ -6,6 +6,11 @@
 //
 // It is believed if its owner is the shard's, this process' user or root, nobody else may write to
 // it, and it is no symbolic link.
+//
+// That of an object behind a URL lies in $XDG_CACHE_HOME/stoker/index (~/.cache/stoker/index), and
+// holds for the object's version. If there is none, one beside the object is used,
+// URL.stoker-index: it holds for the shard's size, if it is not older than the shard; it is never
+// written.
 #pragma once
 
 #include <array>
@@ -22,6 +27,7 @@
 
 #include "core/result.h"
 #include "core/try.h"
+#include "io/objects/object_version.h"
 #include "io/sources/input_file.h"
 
 namespace stoker {
@@ -73,18 +79,18 @@ std::optional<std::vector<uint8_t>> ReadShardIndex(const InputFile& shard,
 Status WriteShardIndex(const std::string& path, std::span<const uint8_t> file);
 
 // What is in a shard: what `indexed(shard, stamp)`, which reads index files, has or, if that is
-// nullopt, what `scan(stamp)` reads from the shard, whose state it sets. Then `write(content,
-// stamp)` replaces the index files; that only saves time, so it cannot fail.
+// nullopt, what `scan(shard, stamp)` reads from the shard, whose state it sets. Then
+// `write(content, stamp)` replaces the index files; that only saves time, so it cannot fail. Of an
+// object, `version` is set.
 template <typename Indexed, typename Scan, typename Write>
-auto ContentOfShard(const std::string& path, const Indexed& indexed, const Scan& scan,
-                    const Write& write) -> decltype(scan(std::declval<FileStamp&>())) {
-  FileStamp stamp;
-  {
-    ASSIGN_OR_RETURN(const InputFile shard, InputFile::Open(path));
-    ASSIGN_OR_RETURN(stamp, shard.Stamp());
-    if (auto known = indexed(shard, std::as_const(stamp))) return *std::move(known);
-  }
-  auto content = scan(stamp);
+auto ContentOfShard(const std::string& path, ObjectVersion& version, const Indexed& indexed,
+                    const Scan& scan, const Write& write)
+    -> decltype(scan(std::declval<InputFile>(), std::declval<FileStamp&>())) {
+  ASSIGN_OR_RETURN(InputFile shard, InputFile::Open(path));
+  ASSIGN_OR_RETURN(FileStamp stamp, shard.Stamp());
+  if (shard.version() != nullptr) version = *shard.version();
+  if (auto known = indexed(std::as_const(shard), std::as_const(stamp))) return *std::move(known);
+  auto content = scan(std::move(shard), stamp);
   if (content.ok()) write(*content, std::as_const(stamp));
   return content;
 }

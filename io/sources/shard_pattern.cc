@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/try.h"
+#include "io/objects/object_url.h"
 #include "io/sources/shard_index_file.h"
 
 namespace stoker {
@@ -252,12 +253,15 @@ Result<Texts> ExpandNested(std::string_view pattern, size_t nesting) {
   return ProductOf(parts);
 }
 
-bool HasWildcards(std::string_view text) {
+bool HasAnyOf(std::string_view characters, std::string_view text) {
   for (size_t at = 0; at < text.size(); at = Behind(text, at)) {
-    if (text[at] == '*' || text[at] == '?') return true;
+    if (characters.find(text[at]) != std::string_view::npos) return true;
   }
   return false;
 }
+
+bool HasWildcards(std::string_view text) { return HasAnyOf("*?", text); }
+bool HasStars(std::string_view text) { return HasAnyOf("*", text); }
 
 // Without the backslashes.
 std::string Unquoted(std::string_view text) {
@@ -371,11 +375,12 @@ bool IsUrl(std::string_view path) {
 
 // Refuses what other programs take for a path, and the file system does not.
 Status CheckIsPath(const std::string& path) {
+  if (IsObjectUrl(path)) return {};
   if (IsUrl(path)) {
     return Error{.code = Code::kUnimplemented,
-                 .cause = "shards are files of this machine, not URLs or commands",
+                 .cause = "shards are files of this machine, or objects behind URLs",
                  .file = path,
-                 .advice = "Copy the shards to a local disk and give their paths"};
+                 .advice = "Give paths, or URLs that begin with http://, https://, s3:// or gs://"};
   }
   if (path.starts_with('~') && path.find('/') != std::string::npos) {
     return Error{.code = Code::kInvalidArgument,
@@ -390,6 +395,7 @@ Status CheckIsPath(const std::string& path) {
 Result<std::string> InRoot(const std::string& text, std::string_view root) {
   const std::string path = Unquoted(text);
   TRY(CheckIsPath(path));
+  if (IsObjectUrl(path)) return text;
   if (root == "." || path.starts_with('/')) return text;
   if (root.empty()) {
     return Error{.code = Code::kInvalidArgument,
@@ -404,7 +410,14 @@ Result<std::string> InRoot(const std::string& text, std::string_view root) {
 Status AddPaths(const std::string& given, std::string_view root, Texts& paths) {
   if (given.empty()) return BadPattern("has an empty path");
   ASSIGN_OR_RETURN(const std::string text, InRoot(given, root));
-  if (!HasWildcards(text)) {
+  const bool is_url = IsObjectUrl(text);
+  if (is_url && HasStars(text)) {
+    return Error{.code = Code::kUnimplemented,
+                 .cause = "objects are not listed: `*` finds files of this machine",
+                 .file = text,
+                 .advice = R"(Write a range, as {000..127}, or give a list; \* is a star)"};
+  }
+  if (is_url || !HasWildcards(text)) {  // a question mark begins a URL's query
     paths.push_back(Unquoted(text));
     return {};
   }

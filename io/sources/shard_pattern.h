@@ -21,11 +21,13 @@ inline constexpr size_t kMaxShards = size_t{1} << 20;
 // - "one::other" is the paths of one pattern and then those of the other;
 // - a backslash takes the meaning from the character behind it.
 // Paths without `*` and `?` need not exist. A path that comes twice is there twice. Relative paths
-// are put into the folder `root`; "." leaves them as they are.
+// are put into the folder `root`; "." leaves them as they are. In URLs of objects
+// (io/objects/object_url.h) braces and backslashes count, and `?` begins the query.
 //
 // InvalidArgument: an empty pattern, a NUL, braces that do not match or are nested deeper than 32,
 // more than kMaxShards paths or 256 MiB of them, a path that begins as a home folder (~/), a
-// relative path if `root` is empty. Unimplemented: a URL, or a command ("pipe:"). NotFound: no file
+// relative path if `root` is empty. Unimplemented: another URL,
+// a command ("pipe:"), a URL with `*`. NotFound: no file
 // matches a `*` or `?`. PermissionDenied, and others, if any folder to search cannot be read.
 Result<std::vector<std::string>> ExpandShards(std::string_view pattern,
                                               std::string_view root = ".");

@@ -16,6 +16,7 @@
 namespace stoker {
 
 class LoadedSample;
+class ObjectVersions;
 class SampleOrder;
 
 inline constexpr uint64_t kUnknownLength = ~uint64_t{0};
@@ -129,6 +130,10 @@ class SampleSource {
   // Replaces `path` by the file's path, reusing its capacity. Precondition: `file` came from
   // RangeOf.
   virtual void PathOf(uint32_t file, std::string& path) const = 0;
+
+  // Not null: PathOf may return URLs of objects (io/objects/object_url.h), which had these versions
+  // when the source was opened. It lives as long as the source.
+  virtual const ObjectVersions* objects() const { return nullptr; }
 
   // Copies the rows that these samples have in a kFixed field to `rows`, dense and in this order;
   // `rows` is aligned for the field's type. No I/O, no allocation, no lock.

@@ -50,6 +50,7 @@ class SubsetSource final : public SampleSource {
   }
   ByteRange RangeOf(uint64_t id) const override { return source_->RangeOf(ids_[id]); }
   void PathOf(uint32_t file, std::string& path) const override { source_->PathOf(file, path); }
+  const ObjectVersions* objects() const override { return source_->objects(); }
 
   void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override {
     const size_t bytes = source_->fields()[field].row_bytes();

@@ -10,6 +10,7 @@
 #include "core/machine.h"
 #include "core/plural.h"
 #include "core/try.h"
+#include "io/objects/object_version.h"
 #include "io/sources/for_each_shard.h"
 #include "io/sources/input_file.h"
 #include "io/sources/shard_index_file.h"
@@ -37,14 +38,17 @@ std::optional<TarMembers> IndexedMembers(const InputFile& archive, const FileSta
 }
 
 // Returns an archive's members, with the texts of these extensions: by its index files or, if these
-// do not hold, by its headers.
-Result<TarMembers> MembersOf(const std::string& path, const std::vector<std::string>& texts) {
+// do not hold, by its headers. Of an object, `version` is set.
+Result<TarMembers> MembersOf(const std::string& path, const std::vector<std::string>& texts,
+                             ObjectVersion& version) {
   return ContentOfShard(
-      path,
+      path, version,
       [&](const InputFile& archive, const FileStamp& stamp) {
         return IndexedMembers(archive, stamp, texts);
       },
-      [&](FileStamp& stamp) { return ReadTarMembers(path, stamp, texts); },
+      [&](InputFile archive, FileStamp& stamp) {
+        return ReadTarMembers(std::move(archive), stamp, texts);
+      },
       [&](const TarMembers& members, const FileStamp& stamp) {
         (void)WriteTarIndex(ShardIndexPath(path), members, stamp);
         for (size_t i = 0; i < texts.size(); ++i) {
@@ -77,14 +81,20 @@ class ColumnMemory {
   std::atomic<uint64_t> used_{0};
 };
 
+struct IndexedArchives {
+  TarSamples samples;
+  std::optional<ObjectVersions> objects;
+};
+
 // The samples of all archives.
-Result<TarSamples> IndexArchives(const std::vector<std::string>& paths, const TarGrouping& grouping,
-                                 const TarOptions& options) {
+Result<IndexedArchives> IndexArchives(const std::vector<std::string>& paths,
+                                      const TarGrouping& grouping, const TarOptions& options) {
   std::vector<TarSamples> shards(paths.size());
+  std::vector<ObjectVersion> versions(paths.size());
   ColumnMemory memory(options.column_bytes);
   TRY(ForEachShard(paths, options.threads, [&](size_t shard) -> Status {
     const std::string& path = paths[shard];
-    ASSIGN_OR_RETURN(TarMembers members, MembersOf(path, grouping.columns));
+    ASSIGN_OR_RETURN(TarMembers members, MembersOf(path, grouping.columns, versions[shard]));
     TRY(memory.Add(members, path));
     ASSIGN_OR_RETURN(shards[shard], GroupMembers(std::move(members), grouping, path,
                                                  static_cast<uint32_t>(shard)));
@@ -96,7 +106,7 @@ Result<TarSamples> IndexArchives(const std::vector<std::string>& paths, const Ta
   all.keys.ShrinkToFit();
   all.labels.shrink_to_fit();
   for (auto& rows : all.columns) rows.shrink_to_fit();
-  return all;
+  return IndexedArchives{std::move(all), ObjectVersions::Of(paths, versions)};
 }
 
 std::vector<Field> FieldsOf(const TarSamples& samples, const TarGrouping& grouping,
@@ -112,10 +122,11 @@ std::vector<Field> FieldsOf(const TarSamples& samples, const TarGrouping& groupi
 
 class TarSource final : public SampleSource {
  public:
-  TarSource(std::vector<std::string> paths, TarSamples samples, std::vector<Field> fields,
+  TarSource(std::vector<std::string> paths, IndexedArchives indexed, std::vector<Field> fields,
             std::string described)
       : paths_(PathTable(paths)),
-        samples_(std::move(samples)),
+        samples_(std::move(indexed.samples)),
+        objects_(std::move(indexed.objects)),
         fields_(std::move(fields)),
         described_(std::move(described)),
         fingerprint_(Hash()) {}
@@ -132,6 +143,8 @@ class TarSource final : public SampleSource {
   }
 
   void PathOf(uint32_t file, std::string& path) const override { path.assign(paths_[file]); }
+
+  const ObjectVersions* objects() const override { return objects_ ? &*objects_ : nullptr; }
 
   void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override {
     if (fields_[field].is_label) {
@@ -151,7 +164,8 @@ class TarSource final : public SampleSource {
 
   uint64_t memory_bytes() const override {
     return sizeof(*this) + paths_.memory_bytes() + samples_.memory_bytes() +
-           fields_.capacity() * sizeof(Field) + described_.capacity();
+           fields_.capacity() * sizeof(Field) + described_.capacity() +
+           (objects_ ? objects_->memory_bytes() : 0);
   }
 
  private:
@@ -175,6 +189,7 @@ class TarSource final : public SampleSource {
 
   const PathTable paths_;
   const TarSamples samples_;
+  const std::optional<ObjectVersions> objects_;  // none: the archives are files
   const std::vector<Field> fields_;
   const std::string described_;
   const uint64_t fingerprint_;
@@ -199,11 +214,13 @@ Result<std::shared_ptr<const SampleSource>> OpenArchives(std::vector<std::string
                                                          std::string described) {
   TRY(CheckThreads(options.threads));
   ASSIGN_OR_RETURN(const TarGrouping grouping, ParseGrouping(options));
-  ASSIGN_OR_RETURN(TarSamples samples, IndexArchives(paths, grouping, options));
-  if (samples.images.empty()) return NoImageInArchives(paths, samples, options.image);
-  std::vector<Field> fields = FieldsOf(samples, grouping, options.columns);
+  ASSIGN_OR_RETURN(IndexedArchives indexed, IndexArchives(paths, grouping, options));
+  if (indexed.samples.images.empty()) {
+    return NoImageInArchives(paths, indexed.samples, options.image);
+  }
+  std::vector<Field> fields = FieldsOf(indexed.samples, grouping, options.columns);
   return std::shared_ptr<const SampleSource>(std::make_shared<TarSource>(
-      std::move(paths), std::move(samples), std::move(fields), std::move(described)));
+      std::move(paths), std::move(indexed), std::move(fields), std::move(described)));
 }
 
 }  // namespace

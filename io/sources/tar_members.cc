@@ -310,13 +310,12 @@ std::optional<int64_t> IntegerInText(std::string_view text) {
   return value;
 }
 
-Result<TarMembers> ReadTarMembers(const std::string& path, FileStamp& stamp,
+Result<TarMembers> ReadTarMembers(InputFile archive, FileStamp& stamp,
                                   std::span<const std::string> extensions) {
   ASSIGN_OR_RETURN(const Libarchive* const library, Libarchive::Load());
-  ASSIGN_OR_RETURN(InputFile file, InputFile::Open(path));
-  ASSIGN_OR_RETURN(stamp, file.Stamp());
+  ASSIGN_OR_RETURN(stamp, archive.Stamp());
   const PlainLocale plain;
-  return TarScan(*library, std::move(file), stamp, extensions).Run();
+  return TarScan(*library, std::move(archive), stamp, extensions).Run();
 }
 
 }  // namespace stoker

@@ -86,10 +86,10 @@ std::string LowerCase(std::string_view text);
 //   longer than kLongestMemberName, a text longer than kLongestTarText;
 // - ResourceExhausted: texts of more than kMostTarTexts;
 // - Unimplemented: it is compressed;
-// - Unavailable: libarchive is not installed; those of opening and reading the file.
+// - Unavailable: libarchive is not installed; those of reading the file.
 //
 // `stamp` is set to the archive's state at that time.
-Result<TarMembers> ReadTarMembers(const std::string& path, FileStamp& stamp,
+Result<TarMembers> ReadTarMembers(InputFile archive, FileStamp& stamp,
                                   std::span<const std::string> extensions = {});
 
 // The integer in a label's text: decimal digits with an optional sign, and spaces around them.

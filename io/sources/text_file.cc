@@ -1,14 +1,10 @@
 #include "io/sources/text_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
+#include <span>
+#include <utility>
 
-#include "core/file_kind.h"
 #include "core/try.h"
 
 namespace stoker {
@@ -31,24 +27,12 @@ Error RefuseText(const std::string& path, const TextPlace& place, const std::str
 TextFile::TextFile(std::string path, std::string text)
     : path_(std::move(path)), buffer_(std::move(text)), end_(buffer_.size()) {}
 
-TextFile::~TextFile() {
-  if (descriptor_ >= 0) (void)close(descriptor_);
-}
-
 Result<TextFile> TextFile::Open(const std::string& path, size_t block) {
   TextFile file;
   file.path_ = path;
   file.block_ = block;
-  // O_NONBLOCK: opening a FIFO would wait for a writer.
-  file.descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (file.descriptor_ < 0) return SystemError(errno, "cannot open", path);
-  struct stat info {};
-  if (fstat(file.descriptor_, &info) != 0) return SystemError(errno, "cannot stat", path);
-  if (!S_ISREG(info.st_mode)) {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = std::string("this is ") + FileKind(info.st_mode) + ", not a file",
-                 .file = path};
-  }
+  ASSIGN_OR_RETURN(InputFile opened, InputFile::Open(path));
+  file.file_.emplace(std::move(opened));
   TRY(file.SkipByteOrderMark());
   return file;
 }
@@ -65,7 +49,7 @@ Status TextFile::SkipByteOrderMark() {
 }
 
 Result<bool> TextFile::Grow() {
-  if (descriptor_ < 0) return false;
+  if (!file_) return false;
   if (begin_ != 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
     end_ -= std::exchange(begin_, 0);
@@ -79,16 +63,10 @@ Result<bool> TextFile::Grow() {
                  .detail = Error::Detail::kOverLimits};
   }
   if (buffer_.size() - end_ < block_) buffer_.resize(std::max(end_ + block_, end_ * 2));
-  ssize_t got = 0;
-  do {
-    got = read(descriptor_, buffer_.data() + end_, block_);
-  } while (got < 0 && errno == EINTR);
-  if (got < 0) {
-    Error error = SystemError(errno, "cannot read", path_);
-    error.offset = offset_ + end_;
-    return error;
-  }
-  end_ += static_cast<size_t>(got);
+  ASSIGN_OR_RETURN(
+      const size_t got,
+      file_->ReadAt(offset_ + end_, {reinterpret_cast<uint8_t*>(buffer_.data()) + end_, block_}));
+  end_ += got;
   return got > 0;
 }
 

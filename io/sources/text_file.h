@@ -3,11 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "core/result.h"
+#include "io/sources/input_file.h"
 
 namespace stoker {
 
@@ -28,21 +29,14 @@ class TextFile {
   static constexpr size_t kBlock = size_t{1} << 18;
 
   // Skips a byte order mark of UTF-8. InvalidArgument: not a file, or a byte order mark of UTF-16;
-  // NotFound and other errors of the system.
+  // NotFound and other errors of InputFile::Open.
   static Result<TextFile> Open(const std::string& path, size_t block = kBlock);
   // A text in memory, whose name in messages is `path`.
   TextFile(std::string path, std::string text);
 
-  TextFile(TextFile&& other) noexcept
-      : path_(std::move(other.path_)),
-        descriptor_(std::exchange(other.descriptor_, -1)),
-        block_(other.block_),
-        buffer_(std::move(other.buffer_)),
-        begin_(other.begin_),
-        end_(other.end_),
-        offset_(other.offset_) {}
+  TextFile(TextFile&& other) noexcept = default;
   TextFile& operator=(TextFile&&) = delete;
-  ~TextFile();
+  ~TextFile() = default;
 
   const std::string& path() const { return path_; }
   // The bytes in memory, from the position on. Grow invalidates the view.
@@ -64,7 +58,7 @@ class TextFile {
   Status SkipByteOrderMark();
 
   std::string path_;
-  int descriptor_ = -1;  // none: everything is in memory
+  std::optional<InputFile> file_;  // none: everything is in memory
   size_t block_ = kBlock;
   std::string buffer_;
   size_t begin_ = 0;  // of bytes() in the buffer

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "core/machine.h"
 #include "core/plural.h"
 #include "core/try.h"
+#include "io/objects/object_version.h"
 #include "io/sources/for_each_shard.h"
 #include "io/sources/input_file.h"
 #include "io/sources/path_table.h"
@@ -24,9 +26,10 @@ namespace {
 // The records of several files, in their order.
 struct RecordList {
   PathTable paths;
-  std::vector<uint64_t> firsts;  // by file: the number of its first record
-  std::vector<uint64_t> ends;    // of each record, in its file
-  uint64_t content = 0;          // of all records (tfrecord_records.h)
+  std::vector<uint64_t> firsts;             // by file: the number of its first record
+  std::vector<uint64_t> ends;               // of each record, in its file
+  uint64_t content = 0;                     // of all records (tfrecord_records.h)
+  std::optional<ObjectVersions> objects{};  // none: the files are local
 
   ByteRange RangeOf(uint64_t id) const {
     const auto next = std::ranges::upper_bound(firsts, id);
@@ -44,17 +47,22 @@ struct RecordList {
   }
 
   uint64_t memory_bytes() const {
-    return paths.memory_bytes() + (firsts.capacity() + ends.capacity()) * sizeof(uint64_t);
+    return paths.memory_bytes() + (firsts.capacity() + ends.capacity()) * sizeof(uint64_t) +
+           (objects ? objects->memory_bytes() : 0);
   }
 };
 
 Result<RecordList> ListRecords(const std::vector<std::string>& paths, int threads) {
   std::vector<TfRecords> shards(paths.size());
+  std::vector<ObjectVersion> versions(paths.size());
   TRY(ForEachShard(paths, threads, [&](size_t shard) -> Status {
-    ASSIGN_OR_RETURN(shards[shard], IndexTfRecords(paths[shard]));
+    ASSIGN_OR_RETURN(shards[shard], IndexTfRecords(paths[shard], versions[shard]));
     return {};
   }));
-  RecordList all{.paths = PathTable(paths), .firsts = {}, .ends = {}};
+  RecordList all{.paths = PathTable(paths),
+                 .firsts = {},
+                 .ends = {},
+                 .objects = ObjectVersions::Of(paths, versions)};
   size_t records = 0;
   for (const TfRecords& shard : shards) records += shard.ends.size();
   all.ends.reserve(records);
@@ -100,6 +108,9 @@ class TfRecordSource final : public SampleSource {
   uint64_t files() const override { return records_.paths.size(); }
   std::span<const Field> fields() const override { return features_.fields; }
   ByteRange RangeOf(uint64_t id) const override { return records_.RangeOf(id); }
+  const ObjectVersions* objects() const override {
+    return records_.objects ? &*records_.objects : nullptr;
+  }
   bool packed() const override { return true; }
 
   Result<std::span<const uint8_t>> Unpack(uint64_t id, std::span<const uint8_t> record,

@@ -54,9 +54,10 @@ bool SignTfRecordIndex(std::span<uint8_t> file, const FileStamp& stamp) {
   return SignShardIndex(file, kTfRecordMagic, stamp);
 }
 
-Result<TfRecords> IndexTfRecords(const std::string& path) {
+Result<TfRecords> IndexTfRecords(const std::string& path, ObjectVersion& version) {
   return ContentOfShard(
-      path, &ReadTfRecordIndex, [&](FileStamp& stamp) { return ReadTfRecords(path, stamp); },
+      path, version, &ReadTfRecordIndex,
+      [](const InputFile& file, FileStamp& stamp) { return ReadTfRecords(file, stamp); },
       [&](const TfRecords& records, const FileStamp& stamp) {
         (void)WriteShardIndex(ShardIndexPath(path), PackTfRecordIndex(records, stamp));
       });

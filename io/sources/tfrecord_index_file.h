@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "io/objects/object_version.h"
 #include "io/sources/input_file.h"
 #include "io/sources/tfrecord_records.h"
 
@@ -22,7 +23,8 @@ std::optional<TfRecords> UnpackTfRecordIndex(std::span<const uint8_t> file, cons
 bool SignTfRecordIndex(std::span<uint8_t> file, const FileStamp& stamp);
 
 // The records of a file: by its index file or, if that is missing or does not hold, by their
-// headers; then the index file is written, if that is possible. The errors are ReadTfRecords'.
-Result<TfRecords> IndexTfRecords(const std::string& path);
+// headers; then the index file is written, if that is possible. Of an object, `version` is set. The
+// errors are ReadTfRecords'.
+Result<TfRecords> IndexTfRecords(const std::string& path, ObjectVersion& version);
 
 }  // namespace stoker

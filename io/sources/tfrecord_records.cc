@@ -170,15 +170,14 @@ uint32_t MaskedCrc(std::span<const uint8_t> bytes) {
   return (crc >> 15 | crc << 17) + 0xA282EAD8;
 }
 
-Result<TfRecords> ReadTfRecords(const std::string& path, FileStamp& stamp) {
-  ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+Result<TfRecords> ReadTfRecords(const InputFile& file, FileStamp& stamp) {
   ASSIGN_OR_RETURN(stamp, file.Stamp());
   Result<TfRecords> records = HeaderScan(file, stamp.bytes).Run();
   ASSIGN_OR_RETURN(const FileStamp after, file.Stamp());
   if (after == stamp) return records;
   return Error{.code = Code::kDataLoss,
                .cause = "the file changed while it was read",
-               .file = path,
+               .file = file.path(),
                .offset = 0,
                .advice = "Open it once it is complete"};
 }

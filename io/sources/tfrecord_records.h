@@ -42,8 +42,8 @@ uint32_t MaskedCrc(std::span<const uint8_t> bytes);
 // Errors name the file and the offset:
 // - DataLoss: it is no TFRecord file, is damaged or cut off, or changes while it is read;
 // - Unimplemented: it is compressed (GZIP, ZLIB), with how to decompress it;
-// - those of opening and reading the file.
-Result<TfRecords> ReadTfRecords(const std::string& path, FileStamp& stamp);
+// - those of reading the file.
+Result<TfRecords> ReadTfRecords(const InputFile& file, FileStamp& stamp);
 
 // The data in a record, which `record` is all of: DataLoss, without file and offset, if its length
 // or a checksum is wrong.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/utf8.h"
+#include "io/sources/input_file.h"
 #include "io/sources/shard_pattern.h"
 #include "io/sources/tar.h"
 #include "io/sources/tar_index_file.h"
@@ -84,7 +85,7 @@ void OpenFuzzedTar(std::span<const uint8_t> bytes) {
                                                static_cast<ssize_t>(bytes.size()),
           "the input is put into a file");
   FileStamp stamp;
-  const Result<TarMembers> members = ReadTarMembers(path, stamp, kTexts);
+  const Result<TarMembers> members = ReadTarMembers(InputFile::Open(path).value(), stamp, kTexts);
   if (members.ok()) {
     LookThroughMembers(*members, stamp, path);
   } else {

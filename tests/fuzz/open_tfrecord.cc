@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/sources/input_file.h"
 #include "io/sources/tf_example.h"
 #include "io/sources/tfrecord_features.h"
 #include "io/sources/tfrecord_index_file.h"
@@ -76,7 +77,7 @@ void OpenFuzzedRecords(std::span<const uint8_t> bytes) {
                                                static_cast<ssize_t>(bytes.size()),
           "the input is put into a file");
   FileStamp stamp;
-  const Result<TfRecords> records = ReadTfRecords(path, stamp);
+  const Result<TfRecords> records = ReadTfRecords(InputFile::Open(path).value(), stamp);
   if (!records.ok()) {
     Require(records.error().file == path && records.error().offset.has_value(),
             "errors name file and offset");

@@ -14,6 +14,7 @@
 #include "core/machine.h"
 #include "core/memory_budget.h"
 #include "engine/runtime/runtime.h"
+#include "io/objects/libcurl.h"
 #include "io/sources/libarchive.h"
 
 namespace stoker {
@@ -38,6 +39,14 @@ std::string LibarchiveVersion() {
   if (!library.ok()) return "not found: tar archives cannot be indexed";
   const std::string text = (*library)->version_string();
   return text.substr(text.rfind(' ') + 1);
+}
+
+// It is loaded only where URLs are opened.
+std::string LibcurlVersion() {
+  const Result<const Libcurl*> library = Libcurl::Load();
+  if (!library.ok()) return "not found: objects behind URLs cannot be read";
+  std::string text = (*library)->version();  // "libcurl/7.88.1 OpenSSL/3.0.11 …"
+  return text.substr(text.find('/') + 1).substr(0, text.find(' ') - text.find('/') - 1);
 }
 
 std::string KernelText() {
@@ -72,6 +81,7 @@ Result<DoctorReport> Examine() {
                       {"libspng", spng_version_string()},
                       {"libwebp", WebpVersion()},
                       {"libarchive", LibarchiveVersion()},
+                      {"libcurl", LibcurlVersion()},
                       {"oneTBB", TBB_runtime_version()},
                       {"Highway", fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH)}};
   report.cuda = LookForCuda();

@@ -214,6 +214,8 @@ class Source:
     def _bytes(self, sample: int) -> bytes:
         """The bytes that a sample has in its file."""
         begin, length = self._native.range(sample) or (0, -1)
+        if _is_url(self._native.path(sample)):
+            return self._native.read(sample)
         with open(self.path(sample), "rb") as file:
             file.seek(begin)
             return file.read(length)
@@ -402,9 +404,10 @@ def tar(
     the same place would come with the old labels.
 
     Args:
-        shards: a pattern, or a list of paths. In a pattern `{000..127}` is a range and `{a,b}` a choice, as
-            in WebDataset; `*` and `?` find files, sorted; `one::other` is two patterns; and a backslash
-            takes the meaning from the character behind it.
+        shards: a pattern, or a list of paths or URLs (https://, http://, s3://, gs://). In a pattern
+            `{000..127}` is a range and `{a,b}` a choice, as in WebDataset; `*` and `?` find files of this
+            machine, sorted; `one::other` is two patterns; and a backslash takes the meaning from the
+            character behind it.
         image: extensions of images, the preferred one first; None: "jpg;jpeg;png;webp". An extension is all
             behind the first dot: `image="left.png"` takes `17.left.png` of `17.left.png` and `17.right.png`.
         label: ".cls"; None: samples have no labels, whatever their .cls members are.
@@ -424,9 +427,9 @@ def tar(
             file, a wrong pattern (a ValueError).
         ResourceExhaustedError: the columns take too much memory (a MemoryError).
         DataLossError: an archive is cut off or damaged; `file` and `offset` say where.
-        UnimplementedError: an archive is compressed; a URL, or a command, in place of a path.
+        UnimplementedError: an archive is compressed; a command in place of a path, or `*` in a URL.
         PermissionDeniedError: an archive, or a folder to search, may not be read (a PermissionError).
-        UnavailableError: libarchive is not installed.
+        UnavailableError: libarchive is not installed; or, for a URL, libcurl, or the server does not answer.
     """
     given = _shards(shards)
     if image is not None and not isinstance(image, str):
@@ -590,13 +593,13 @@ def _shards(shards: Any) -> dict[str, bytes]:
     """A pattern and, if it may have relative paths, their root: this folder."""
     if isinstance(shards, (str, bytes, os.PathLike)):
         pattern = os.fsencode(shards)
-        is_absolute = pattern.startswith(b"/") and b"::" not in pattern
+        is_absolute = (pattern.startswith(b"/") or _is_url(pattern)) and b"::" not in pattern
     elif _is_list(shards):
         paths = [_path(f"shards[{i}]", path) for i, path in enumerate(shards)]
         if not paths:
             raise InvalidArgumentError("shards is empty")
         pattern = _pattern_of(paths)
-        is_absolute = all(path.startswith(b"/") for path in paths)
+        is_absolute = all(path.startswith(b"/") or _is_url(path) for path in paths)
     else:
         raise TypeError(f"shards must be a pattern or a list of paths, not {shards!r:.80}")
     return {"shards": pattern} if is_absolute else {"shards": pattern, "root": os.getcwdb()}
@@ -624,7 +627,13 @@ def _quoted(path: bytes) -> bytes:
 
 
 def _absolute(name: str, path: Any) -> bytes:
-    return os.path.abspath(_path(name, path))
+    encoded = _path(name, path)
+    return encoded if _is_url(encoded) else os.path.abspath(encoded)
+
+
+def _is_url(path: bytes) -> bool:
+    """Whether it names an object behind a URL."""
+    return path.startswith((b"http://", b"https://", b"s3://", b"gs://"))
 
 
 def _path(name: str, path: Any) -> bytes:
@@ -693,7 +702,8 @@ def files(
     them. Other processes make their own lists and loaders.
 
     Args:
-        paths: of str, bytes or os.PathLike: a list, an array, a pandas Series. Names may be any bytes.
+        paths: of str, bytes or os.PathLike: a list, an array, a pandas Series. Names may be any bytes; those
+            that begin with https://, http://, s3:// or gs:// are URLs of objects.
         labels: a row for each path: class numbers, or an array of any shape and number type; None: batches
             have none.
         columns: further values by name, a row for each path: an array of numbers, or a list of str or of
@@ -850,8 +860,8 @@ def manifest(
     Labels that are text are classes: `source.classes` has them sorted, and a label is its class' number.
 
     Args:
-        path: of the file.
-        root: the folder of relative paths; None: that of the file.
+        path: of the file, or a URL.
+        root: the folder of relative paths, or a URL; None: that of the file.
         path_column: the column of paths; None: the first of "path", "file_name", "filename", "image" and
             "filepath" that there is.
         label_column: the column of labels; "auto": "label", if there is one; None: batches have none.

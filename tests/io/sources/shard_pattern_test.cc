@@ -154,10 +154,10 @@ TEST(ShardPattern, PutsRelativePathsIntoTheRoot) {
 
 TEST(ShardPattern, RefusesWhatIsNoFileHere) {
   for (const char* pattern :
-       {"http://host/{0..9}.tar", "a::s3://b/0.tar", "{gs://,/a/}b", "pipe:cat 0.tar"}) {
+       {"hdfs://host/{0..9}.tar", "a::ftp://b/0.tar", "{abfs://,/a/}b", "pipe:cat 0.tar"}) {
     const Error error = Refused(pattern);
     EXPECT_EQ(error.code, Code::kUnimplemented) << pattern;
-    EXPECT_THAT(error.advice, HasSubstr("Copy the shards"));
+    EXPECT_THAT(error.advice, HasSubstr("Give paths, or URLs"));
   }
   for (const char* pattern : {"~/a.tar", "~me/a.tar", "/b::{~,c}/a.tar"}) {
     const Error error = Refused(pattern);
@@ -166,6 +166,17 @@ TEST(ShardPattern, RefusesWhatIsNoFileHere) {
   }
   EXPECT_THAT(Expanded("./~/a::~a::a:b.tar::/a://b::./pipe:c::://d::1a://"),
               ElementsAre("./~/a", "~a", "a:b.tar", "/a://b", "./pipe:c", "://d", "1a://"));
+}
+
+TEST(ShardPattern, TakesUrlsOfObjects) {
+  EXPECT_THAT(
+      ExpandShards(R"(s3://b/{0..1}.tar::https://h/x.tar?a=b&c::gs://b/\*::/a)", "").value(),
+      ElementsAre("s3://b/0.tar", "s3://b/1.tar", "https://h/x.tar?a=b&c", "gs://b/*", "/a"));
+  EXPECT_THAT(ExpandShards("{http://h,data}/x", "/root").value(),
+              ElementsAre("http://h/x", "/root/data/x"));
+  const Error error = Refused("s3://b/*.tar");
+  EXPECT_EQ(error.code, Code::kUnimplemented);
+  EXPECT_THAT(error.cause, HasSubstr("objects are not listed"));
 }
 
 TEST(ShardPattern, QuotedPathsStandForThemselves) {

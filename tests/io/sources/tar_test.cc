@@ -18,6 +18,7 @@
 
 #include "core/memory_budget.h"
 #include "io/readers/plain_read.h"
+#include "io/sources/input_file.h"
 #include "io/sources/shard_index_file.h"
 #include "io/sources/shard_pattern.h"
 #include "io/sources/tar_members.h"
@@ -173,7 +174,9 @@ TEST_F(TarTest, NamesAreTheSameInAnyLocale) {
   const std::string before = std::setlocale(LC_ALL, nullptr);
   for (const char* locale : {"C", "C.UTF-8"}) {
     ASSERT_NE(std::setlocale(LC_ALL, locale), nullptr);
-    EXPECT_EQ(ReadTarMembers(archive, stamp).value().names, accent + ".jpg") << locale;
+    EXPECT_EQ(ReadTarMembers(InputFile::Open(archive).value(), stamp).value().names,
+              accent + ".jpg")
+        << locale;
   }
   std::setlocale(LC_ALL, before.c_str());
 }
@@ -336,7 +339,7 @@ TEST_F(TarTest, SurvivesAnyDamage) {
     std::string bytes = sound;
     bytes[at] = static_cast<char>(bytes[at] + 1 + at % 255);
     FileStamp stamp;
-    const Result<TarMembers> members = ReadTarMembers(Shard(bytes), stamp);
+    const Result<TarMembers> members = ReadTarMembers(InputFile::Open(Shard(bytes)).value(), stamp);
     if (!members.ok()) {
       EXPECT_FALSE(members.error().file.empty());
       continue;

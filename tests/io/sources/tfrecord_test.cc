@@ -16,6 +16,7 @@
 
 #include "core/memory_budget.h"
 #include "io/readers/plain_read.h"
+#include "io/sources/input_file.h"
 #include "io/sources/shard_index_file.h"
 #include "io/sources/tfrecord_index_file.h"
 #include "io/sources/tfrecord_records.h"
@@ -291,7 +292,7 @@ TEST_F(TfRecordTest, IndexesRecordsOfAllSizes) {
     ends.push_back(bytes.size());
   }
   FileStamp stamp;
-  const Result<TfRecords> records = ReadTfRecords(Shard(bytes), stamp);
+  const Result<TfRecords> records = ReadTfRecords(InputFile::Open(Shard(bytes)).value(), stamp);
   ASSERT_TRUE(records.ok());
   EXPECT_EQ(records->ends, ends);
   EXPECT_EQ(stamp.bytes, bytes.size());
@@ -325,7 +326,7 @@ TEST_F(TfRecordTest, AnIndexIsReusedAndChecked) {
   EXPECT_EQ(index.size(), 64u + 2 * 8);
   // An index that says something else, and holds, shows that it is used.
   FileStamp stamp;
-  TfRecords records = ReadTfRecords(path, stamp).value();
+  TfRecords records = ReadTfRecords(InputFile::Open(path).value(), stamp).value();
   records.ends = {records.ends.back()};
   ASSERT_TRUE(WriteShardIndex(index_path, PackTfRecordIndex(records, stamp)).ok());
   const Result<Source> joined = TfRecord(path);

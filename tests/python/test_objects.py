@@ -1,0 +1,363 @@
+"""Sources of objects behind URLs, on a server of this machine that also misbehaves."""
+
+import io
+import os
+import pathlib
+import pickle
+import tarfile
+import threading
+from functools import partial
+
+import numpy as np
+import pytest
+
+stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+from epochs import same, same_for_ranks, taken  # noqa: E402
+from object_server import ObjectServer  # noqa: E402
+from tfrecords import example, record  # noqa: E402
+
+TRAIN = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
+RETRIED = ["reset", "cut", "wrong length", "wrong range", "500", "503"]
+
+
+def make(source, **options):
+    return stoker.Loader(source, TRAIN, **{"batch_size": 8, "shuffle": True, "seed": 7, **options})
+
+
+def of_image(path, label):
+    return example({"image/encoded": path.read_bytes(), "image/class/label": label})
+
+
+@pytest.fixture(scope="module")
+def folder(made, tmp_path_factory):
+    """60 photographs in five archives, in TFRecord files, and one by one, with a manifest."""
+    folder = tmp_path_factory.mktemp("objects")
+    source = stoker.image_folder(made)
+    samples = [(pathlib.Path(source.path(i)), source._labels()[i]) for i in range(len(source))]
+    for shard in range(5):
+        part = samples[shard * 12 : (shard + 1) * 12]
+        with tarfile.open(folder / f"{shard}.tar", "w") as tar:
+            for i, (path, label) in enumerate(part):
+                for name, data in ((f"{i}.jpg", path.read_bytes()), (f"{i}.cls", b"%d" % label)):
+                    info = tarfile.TarInfo(name)
+                    info.size = len(data)
+                    tar.addfile(info, io.BytesIO(data))
+        (folder / f"{shard}.tfrecord").write_bytes(b"".join(record(of_image(*sample)) for sample in part))
+    (folder / "images").mkdir()
+    lines = ["path,label"]
+    for i, (path, label) in enumerate(samples):
+        (folder / "images" / f"{i}.jpg").write_bytes(path.read_bytes())
+        lines.append(f"images/{i}.jpg,{label}")
+    (folder / "train.csv").write_text("\n".join(lines))
+    np.arange(3000, dtype="<i4").tofile(folder / "tokens.bin")
+    return folder
+
+
+@pytest.fixture
+def server(folder, tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith(("AWS_", "GOOGLE_", "STOKER_HTTP"))]:
+        monkeypatch.delenv(name)
+    for index in folder.glob("*.stoker-index"):  # of local sources in other tests
+        index.unlink()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with ObjectServer(folder) as server:
+        yield server
+
+
+def local(folder):
+    return stoker.tar(f"{folder}/{{0..4}}.tar")
+
+
+def remote(server):
+    return stoker.tar(f"{server.url}/{{0..4}}.tar")
+
+
+# --- the same samples ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("world", [1, 3, 8])
+def test_tars_give_the_bytes_of_local_ones(server, folder, world):
+    same_for_ranks(partial(make, remote(server)), partial(make, local(folder)), world)
+
+
+def test_tfrecords_give_the_bytes_of_local_ones(server, folder):
+    ours, theirs = [stoker.tfrecord(f"{root}/{{0..4}}.tfrecord") for root in (server.url, folder)]
+    same(taken(make(ours)), taken(make(theirs)))
+    assert ours._image(3) == theirs._image(3)
+
+
+def test_a_manifest_and_its_images(server, folder):
+    ours, theirs = [stoker.manifest(f"{root}/train.csv") for root in (server.url, folder)]
+    assert ours.path(2) == f"{server.url}/images/2.jpg"
+    same(taken(make(ours)), taken(make(theirs)))
+    same(taken(make(pickle.loads(pickle.dumps(ours)))), taken(make(theirs)))
+
+
+def test_a_list_of_urls_and_paths(server, folder):
+    mixed = [f"{server.url if i % 2 else folder}/images/{i}.jpg" for i in range(60)]
+    same(
+        taken(make(stoker.files(mixed))),
+        taken(make(stoker.files([f"images/{i}.jpg" for i in range(60)], root=folder))),
+    )
+
+
+def test_records(server, folder):
+    ours, theirs = [stoker.records(f"{root}/tokens.bin", "i4", shape=10) for root in (server.url, folder)]
+    assert len(ours) == 300
+    same(*[[(batch.copy(),) for batch in stoker.Loader(source, batch_size=7)] for source in (ours, theirs)])
+
+
+def test_derived_sources(server, folder):
+    def derived(source):
+        first, second = source.split(0.5, seed=1)
+        return stoker.combine([first, second.subset([3, 1])])
+
+    same(taken(make(derived(remote(server)))), taken(make(derived(local(folder)))))
+
+
+def test_the_report_names_the_reader(server):
+    loader = make(remote(server))
+    next(iter(loader))
+    assert loader.stats()["reader"] == "objects"
+
+
+# --- indexes ------------------------------------------------------------------------------------------
+
+
+def test_archives_are_indexed_once(server, tmp_path):
+    remote(server)
+    before = sum(server.answered.values())
+    indexes = list((tmp_path / "cache" / "stoker" / "index").iterdir())
+    assert len(indexes) == 5
+    remote(server)
+    assert sum(server.answered.values()) - before == 5  # their sizes
+
+
+def test_an_index_beside_an_archive_is_used(server, folder, tmp_path, monkeypatch):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    server.folder = copy
+    (copy / "0.tar").write_bytes((folder / "0.tar").read_bytes())
+    local_source = stoker.tar(f"{copy}/0.tar")
+    assert (copy / "0.tar.stoker-index").exists()
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/none")
+    source = stoker.tar(f"{server.url}/0.tar")
+    assert {path for path, _ in server.answered} == {"0.tar", "0.tar.stoker-index"}
+    assert (
+        server.answered["0.tar", 0] == 1 and len([1 for path, _ in server.answered if path == "0.tar"]) == 1
+    )
+    same(taken(make(source)), taken(make(local_source)))
+
+
+def test_an_index_of_another_archive_is_not_used(server, folder, tmp_path):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    server.folder = copy
+    (copy / "0.tar").write_bytes((folder / "0.tar").read_bytes())
+    stoker.tar(f"{copy}/0.tar")
+    (copy / "0.tar").write_bytes((folder / "1.tar").read_bytes())
+    same(taken(make(stoker.tar(f"{server.url}/0.tar"))), taken(make(stoker.tar(f"{folder}/1.tar"))))
+
+
+# --- faults -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", RETRIED)
+def test_a_fault_loses_nothing_and_repeats_nothing(server, folder, fault):
+    source = remote(server)
+    server.answered.clear()
+    server.fault = lambda path, first, tried: fault if tried < 2 and first % 3 == 0 else None
+    same(taken(make(source)), taken(make(local(folder))))
+    assert len(server.answered) == 60  # a range for each sample
+    faulty = [key for key in server.answered if key[1] % 3 == 0]
+    assert faulty and all(server.tried[key] >= 3 for key in faulty)
+
+
+def test_faults_while_archives_are_indexed(server, folder):
+    server.fault = lambda path, first, tried: RETRIED[first % 6] if tried == 0 else None
+    same(taken(make(remote(server))), taken(make(local(folder))))
+
+
+def test_retry_after_is_kept(server, folder):
+    source = remote(server)
+    server.fault = lambda path, first, tried: "429" if tried == 0 and path == "1.tar" else None
+    same(taken(make(source)), taken(make(local(folder))))
+    assert sum(count for key, count in server.tried.items() if key[0] == "1.tar" and count > 1) > 0
+
+
+@pytest.mark.long
+def test_a_transfer_that_stalls_is_begun_again(server, folder, monkeypatch):
+    monkeypatch.setenv("STOKER_HTTP_TIMEOUT", "1")
+    source = remote(server)
+    stalled = []
+
+    def fault(path, first, tried):
+        if not stalled:
+            stalled.append(path)
+            return "stall"
+        return None
+
+    server.fault = fault
+    same(taken(make(source)), taken(make(local(folder))))
+    assert stalled
+
+
+def test_an_error_that_stays_is_the_batchs(server, monkeypatch):
+    monkeypatch.setenv("STOKER_HTTP_TRIES", "2")
+    source = remote(server)
+    server.fault = lambda path, first, tried: "503"
+    with pytest.raises(stoker.UnavailableError, match=r"answers 503 \(SlowDown\), 2 times") as raised:
+        next(iter(make(source)))
+    assert raised.value.file.startswith(server.url)
+    assert raised.value.offset > 0
+
+
+def test_a_refusal_is_not_tried_again(server):
+    source = remote(server)
+    server.tried.clear()
+    server.fault = lambda path, first, tried: "403"
+    with pytest.raises(stoker.PermissionDeniedError, match=r"AccessDenied.*signed one"):
+        next(iter(make(source)))
+    assert set(server.tried.values()) == {1}
+
+
+def test_an_object_that_is_not_there(server):
+    with pytest.raises(stoker.NotFoundError, match=r"/5\.tar.*404") as raised:
+        stoker.tar(f"{server.url}/{{0..5}}.tar")
+    assert isinstance(raised.value, FileNotFoundError)
+    assert server.tried["5.tar", 0] == 1
+
+
+def test_a_server_without_ranges(server):
+    source = remote(server)
+    server.fault = lambda path, first, tried: "whole"
+    with pytest.raises(stoker.UnimplementedError, match="ignores Range"):
+        next(iter(make(source)))
+
+
+@pytest.mark.parametrize("etag", [None, 'W/"1"'])
+def test_an_object_that_changes(server, etag):
+    server.etag = etag
+    source = remote(server)
+    server.etag = '"2"' if etag is None else 'W/"2"'
+    with pytest.raises(stoker.DataLossError, match="has changed since the source was opened") as raised:
+        next(iter(make(source)))
+    assert "Open the source again" in str(raised.value)
+
+
+def test_an_object_that_becomes_shorter(server, folder, tmp_path):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / "0.tar").write_bytes((folder / "0.tar").read_bytes())
+    server.folder = copy
+    server.etag = '"same"'
+    source = stoker.tar(f"{server.url}/0.tar")
+    (copy / "0.tar").write_bytes((folder / "0.tar").read_bytes()[:20000])
+    with pytest.raises(stoker.DataLossError, match=r"ends|changed"):
+        taken(make(source, shuffle=False))
+
+
+def test_closing_does_not_wait_for_a_server_that_hangs(server):
+    source = remote(server)
+    hangs = threading.Event()
+
+    def fault(path, first, tried):
+        if path != "4.tar":
+            return None
+        hangs.set()
+        return "stall"
+
+    server.fault = fault
+    loader = make(source, shuffle=False, depth=8)
+    next(iter(loader))
+    hangs.wait()
+    loader.close()  # otherwise it takes STOKER_HTTP_TRIES times STOKER_HTTP_TIMEOUT
+    assert not server.released.is_set()
+
+
+def test_a_server_that_is_gone(server, monkeypatch):
+    monkeypatch.setenv("STOKER_HTTP_TRIES", "2")
+    with pytest.raises(stoker.UnavailableError, match=r"127\.0\.0\.1:1/x\.tar.*2 times"):
+        stoker.tar("http://127.0.0.1:1/x.tar")
+
+
+# --- URLs ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url, error, words",
+    [
+        ("http://h/*.tar", stoker.UnimplementedError, "objects are not listed"),
+        ("ftp://h/x.tar", stoker.UnimplementedError, "http://, https://, s3:// or gs://"),
+        ("s3://bucket", stoker.InvalidArgumentError, "no object in it"),
+        ("http://me:pass@h/x.tar", stoker.InvalidArgumentError, "password"),
+    ],
+)
+def test_urls_that_are_refused(server, url, error, words):
+    with pytest.raises(error, match=words):
+        stoker.tar(url)
+
+
+def test_folders_of_objects_are_refused():
+    with pytest.raises(stoker.UnimplementedError, match="not listed"):
+        stoker.image_folder("s3://bucket/train")
+
+
+def test_the_query_of_a_signed_url_is_sent_and_not_shown(server, monkeypatch):
+    source = stoker.tar(f"{server.url}/0.tar?signature=secret")
+    assert len(source) == 12
+    server.fault = lambda path, first, tried: "403"
+    with pytest.raises(stoker.PermissionDeniedError) as raised:
+        next(iter(make(source)))
+    assert "secret" not in str(raised.value)
+
+
+# --- credentials --------------------------------------------------------------------------------------
+
+
+def credentials(path, key):
+    path.write_text(f"[default]\naws_access_key_id = {key}\naws_secret_access_key = s\n")
+
+
+def test_expired_credentials_are_read_again(server, folder, tmp_path, monkeypatch):
+    file = tmp_path / "credentials"
+    credentials(file, "OLD")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    source = stoker.tar("s3://bucket/{0..4}.tar")
+
+    loader = make(source)
+    batches = iter(loader)
+    first = tuple(column.copy() for column in next(batches))
+    credentials(file, "NEW")
+    server.expired_key = "OLD"
+    wanted = taken(make(local(folder)))
+    same([first, *taken(batches)], wanted)
+    assert "Credential=NEW/" in server.headers[-1]["authorization"]
+
+
+def test_expired_credentials_that_are_not_renewed(server, folder, monkeypatch):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "OLD")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    server.fault = lambda path, first, tried: "expired"
+    with pytest.raises(stoker.PermissionDeniedError, match=r"ExpiredToken.*read again"):
+        stoker.tar("s3://bucket/0.tar")
+
+
+def test_a_token_of_google(server, folder, monkeypatch):
+    monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "ya29")
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
+    assert len(stoker.tar("gs://bucket/0.tar")) == 12
+    assert server.headers[-1]["authorization"] == "Bearer ya29"
+
+
+# --- memory -------------------------------------------------------------------------------------------
+
+
+def test_memory_is_bounded(server, folder):
+    runtime = stoker.Runtime(memory_budget=48 << 20)
+    loader = make(remote(server), runtime=runtime)
+    same(taken(loader), taken(make(local(folder))))
+    assert loader.stats()["memory_peak"] <= 48 << 20
