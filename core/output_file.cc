@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "core/descriptor.h"
 #include "core/file_kind.h"
 #include "core/try.h"
 
@@ -26,20 +27,6 @@ namespace stoker {
 namespace {
 
 constexpr mode_t kPermissions = 0777;
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  int operator*() const { return number_; }
-
- private:
-  const int number_;
-};
 
 // The target of a path.
 struct Target {
