@@ -1,0 +1,129 @@
+#include "io/objects/cache_table.h"
+
+#include <utility>
+
+namespace stoker {
+
+namespace {
+
+constexpr int kPositionBits = 40;
+// Places in the slot that is never used.
+constexpr uint64_t kEmptyEntry = ~uint64_t{0}, kRemovedEntry = ~uint64_t{0} - 1;
+
+uint64_t PackPlace(const CachePlace& place) {
+  return uint64_t{place.slot} << kPositionBits | place.position;
+}
+
+uint64_t Join(uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; }
+
+// Where the search begins: by bits that do not choose the part.
+size_t HomeOf(uint64_t key, size_t entries) {
+  return static_cast<size_t>((key & 0xFFFFFFFF) * entries >> 32);
+}
+
+}  // namespace
+
+// Which entry has the key, or is the empty one at which the search ends. Precondition: one is
+// empty.
+size_t CacheTable::Seek(const Part& part, uint64_t key) {
+  size_t at = HomeOf(key, part.entries.size());
+  while (true) {
+    const Entry& entry = part.entries[at];
+    const uint64_t place = Join(entry.place_low, entry.place_high);
+    if (place == kEmptyEntry) return at;
+    if (place != kRemovedEntry && Join(entry.key_low, entry.key_high) == key) return at;
+    if (++at == part.entries.size()) at = 0;
+  }
+}
+
+void CacheTable::Rebuild(Part& part, uint32_t without) {
+  constexpr Entry kNone{.place_low = static_cast<uint32_t>(kEmptyEntry),
+                        .place_high = static_cast<uint32_t>(kEmptyEntry >> 32)};
+  std::vector<Entry> old(part.size * 3 / 2 + 16, kNone);
+  std::swap(old, part.entries);
+  part.size = part.taken = 0;
+  for (const Entry& entry : old) {
+    const uint64_t place = Join(entry.place_low, entry.place_high);
+    if (place == kEmptyEntry || place == kRemovedEntry || place >> kPositionBits == without) {
+      continue;
+    }
+    part.entries[Seek(part, Join(entry.key_low, entry.key_high))] = entry;
+    ++part.size;
+  }
+  part.taken = part.size;
+}
+
+std::optional<CachePlace> CacheTable::Find(uint64_t key) const {
+  const Part& part = PartOf(key);
+  const std::lock_guard lock(part.mutex);
+  if (part.size == 0) return std::nullopt;
+  const Entry& entry = part.entries[Seek(part, key)];
+  const uint64_t place = Join(entry.place_low, entry.place_high);
+  if (place == kEmptyEntry) return std::nullopt;
+  return CachePlace{.slot = static_cast<uint32_t>(place >> kPositionBits),
+                    .position = place & (kMostPositions - 1),
+                    .checksum = entry.checksum};
+}
+
+void CacheTable::Put(uint64_t key, const CachePlace& place) {
+  Part& part = PartOf(key);
+  const std::lock_guard lock(part.mutex);
+  if ((part.taken + 1) * 8 > part.entries.size() * 7) Rebuild(part, kMostSlots);
+  Entry& entry = part.entries[Seek(part, key)];
+  if (Join(entry.place_low, entry.place_high) == kEmptyEntry) {
+    ++part.taken;
+    ++part.size;
+  }
+  const uint64_t packed = PackPlace(place);
+  entry = {.key_low = static_cast<uint32_t>(key),
+           .key_high = static_cast<uint32_t>(key >> 32),
+           .place_low = static_cast<uint32_t>(packed),
+           .place_high = static_cast<uint32_t>(packed >> 32),
+           .checksum = place.checksum};
+}
+
+void CacheTable::Remove(uint64_t key, const CachePlace& place) {
+  Part& part = PartOf(key);
+  const std::lock_guard lock(part.mutex);
+  if (part.size == 0) return;
+  Entry& entry = part.entries[Seek(part, key)];
+  if (Join(entry.place_low, entry.place_high) != PackPlace(place)) return;
+  entry.place_low = static_cast<uint32_t>(kRemovedEntry);
+  entry.place_high = static_cast<uint32_t>(kRemovedEntry >> 32);
+  --part.size;
+}
+
+void CacheTable::RemoveSlot(uint32_t slot) {
+  for (Part& part : parts_) {
+    const std::lock_guard lock(part.mutex);
+    Rebuild(part, slot);
+  }
+}
+
+void CacheTable::Clear() {
+  for (Part& part : parts_) {
+    const std::lock_guard lock(part.mutex);
+    part.entries = {};
+    part.taken = part.size = 0;
+  }
+}
+
+uint64_t CacheTable::size() const {
+  uint64_t sum = 0;
+  for (const Part& part : parts_) {
+    const std::lock_guard lock(part.mutex);
+    sum += part.size;
+  }
+  return sum;
+}
+
+uint64_t CacheTable::memory_bytes() const {
+  uint64_t sum = sizeof(*this);
+  for (const Part& part : parts_) {
+    const std::lock_guard lock(part.mutex);
+    sum += part.entries.capacity() * sizeof(Entry);
+  }
+  return sum;
+}
+
+}  // namespace stoker

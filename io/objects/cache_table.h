@@ -1,0 +1,64 @@
+// CacheTable: where the ranges of a cache are, by key: 23 to 35 bytes for each.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace stoker {
+
+// The place of a range: in which segment, where in it, and the checksum of the bytes. Its length is
+// part of its key.
+struct CachePlace {
+  uint32_t slot = 0;      // the process' number of the segment, below kMostSlots
+  uint64_t position = 0;  // below kMostPositions
+  uint32_t checksum = 0;
+
+  friend bool operator==(const CachePlace&, const CachePlace&) = default;
+};
+
+// Thread-safe. A key that is put again has its last place.
+class CacheTable {
+ public:
+  static constexpr uint32_t kMostSlots = (uint32_t{1} << 24) - 1;
+  static constexpr uint64_t kMostPositions = uint64_t{1} << 40;
+
+  std::optional<CachePlace> Find(uint64_t key) const;
+  void Put(uint64_t key, const CachePlace& place);
+  // Does nothing if the key has another place by now.
+  void Remove(uint64_t key, const CachePlace& place);
+  void RemoveSlot(uint32_t slot);  // looks at every range
+  void Clear();
+
+  uint64_t size() const;  // ranges
+  uint64_t memory_bytes() const;
+
+ private:
+  // In words of 32 bits, so that it is not padded.
+  struct Entry {
+    uint32_t key_low = 0, key_high = 0;
+    uint32_t place_low = 0, place_high = 0;  // the slot above 40 bits of position
+    uint32_t checksum = 0;
+  };
+  static_assert(sizeof(Entry) == 20);
+
+  // A hash table with linear probing, which grows by itself: all of them never do at a time.
+  struct Part {
+    mutable std::mutex mutex;
+    std::vector<Entry> entries;  // empty ones and removed ones have places that do not exist
+    size_t taken = 0;            // entries that are not empty
+    size_t size = 0;             // entries with a range
+  };
+
+  static size_t Seek(const Part& part, uint64_t key);
+  static void Rebuild(Part& part, uint32_t without);
+  Part& PartOf(uint64_t key) { return parts_[key >> 58]; }
+  const Part& PartOf(uint64_t key) const { return parts_[key >> 58]; }
+
+  std::array<Part, 64> parts_;
+};
+
+}  // namespace stoker

@@ -1,0 +1,37 @@
+#include "io/objects/cached_object.h"
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <string>
+
+namespace stoker {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+// Different for all that differ: each number tells where a text ends.
+Sha256Digest DigestOf(std::string_view url, std::string_view version, uint64_t bytes) {
+  std::string all = std::to_string(bytes) + " " + std::to_string(url.size()) + " ";
+  return Sha256(all.append(url).append(version));
+}
+
+}  // namespace
+
+CachedObject::CachedObject(std::string_view url, std::string_view version, uint64_t bytes)
+    : digest_(DigestOf(url, version, bytes)) {}
+
+RangeKey CachedObject::KeyOf(uint64_t offset, uint64_t length) const {
+  std::array<char, sizeof(digest_) + 2 * sizeof(uint64_t)> range{};
+  std::memcpy(range.data(), digest_.data(), sizeof(digest_));
+  std::memcpy(range.data() + sizeof(digest_), &offset, sizeof(offset));
+  std::memcpy(range.data() + sizeof(digest_) + sizeof(offset), &length, sizeof(length));
+  const Sha256Digest digest = Sha256({range.data(), range.size()});
+  RangeKey key;
+  std::memcpy(&key.number, digest.data(), sizeof(key.number));
+  std::memcpy(&key.check, digest.data() + sizeof(key.number), sizeof(key.check));
+  return key;
+}
+
+}  // namespace stoker

@@ -1,0 +1,157 @@
+// DiskCache: ranges of remote objects, kept on a local disk. object store → cache → reader.
+//
+// A sample is the same range of the same object in every epoch, so what was read is kept as it is:
+// exactly this range of this version of the object, in the order in which ranges came, in large
+// files (io/objects/cache_folder.h). Processes of one machine share a folder, at the same time or
+// one after another: each finds what the others have kept.
+//
+// Bytes are checked with their checksum whenever they are read. So neither kill -9 nor a crash of
+// the machine, a full disk, another process, or bits that flip on the disk can cause wrong bytes:
+// the range is missed, and is read from the store again.
+//
+// The files take at most as many bytes of the disk as were given to Open, in all processes together
+// and at any time (if these numbers differ, the largest counts), besides what the file system needs
+// for itself. A cache that is full keeps what it has: with orders that are shuffled anew in each
+// epoch, which ranges were used last says nothing of those that come next. Only files which no
+// running process has used, and nobody for an hour, make room for others; until then they also keep
+// the ranges of old versions of objects.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "io/objects/cache_folder.h"
+#include "io/objects/cache_segment.h"
+#include "io/objects/cache_table.h"
+#include "io/objects/cached_object.h"
+
+namespace stoker {
+
+// Counts of a DiskCache since it was opened.
+struct DiskCacheCounts {
+  uint64_t hits = 0, hit_bytes = 0;   // ranges that were read from the cache
+  uint64_t misses = 0;                // ranges that it did not have
+  uint64_t kept = 0, kept_bytes = 0;  // ranges that were added
+  uint64_t refused = 0;               // ranges that were not, because the cache is full or paused
+  uint64_t damaged = 0;               // ranges whose checksum was wrong; also misses
+  uint64_t removed = 0;               // unused files that made room
+  uint64_t disk_errors = 0;           // failures of the disk or the folder
+  std::string last_error;             // of these: file, cause and advice in a sentence
+  uint64_t ranges = 0;                // in the cache, as far as this process knows
+  uint64_t memory_bytes = 0;          // of the table of ranges: 23 to 35 for each
+};
+
+// For tests; other callers use the defaults.
+struct DiskCacheSettings {
+  std::chrono::seconds idle{3600};          // files that were not used for as long may be removed
+  std::chrono::milliseconds pause{10'000};  // before a full cache or disk is tried again
+  WriteCall write = pwrite;
+};
+
+// Thread-safe. Opens at most 513 files: about 66, if all processes give the same number of bytes.
+class DiskCache {
+ public:
+  // Makes the folder if it does not exist, readable by its owner only, and loads the list of what
+  // is in it, 32 bytes for each range. Files of other users but root are not believed. `bytes`: at
+  // least 64 KiB; what is there is removed until it fits, unless another process uses it. Errors
+  // name the folder.
+  static Result<std::shared_ptr<DiskCache>> Open(const std::string& folder, uint64_t bytes,
+                                                 DiskCacheSettings settings = {});
+
+  // Fills `to` from `offset` on and returns true, if the cache has exactly this range. Otherwise
+  // `to` has any content. A hit allocates nothing, takes no lock that another process may have, and
+  // is one `pread` for each 256 KiB. A miss looks for what other processes have kept meanwhile.
+  bool Read(const CachedObject& object, uint64_t offset, std::span<uint8_t> to);
+
+  // Begins to bring a range into memory, and does not wait for it: a Read that comes later waits
+  // less. So a thread has as many reads of the disk in flight as it has announced. False, and a
+  // miss: the cache does not have this range.
+  bool Prefetch(const CachedObject& object, uint64_t offset, uint64_t length);
+
+  // Keeps a range, unless the cache has it. Failures are counted, and the caller need not care: if
+  // the cache or the disk is full, or the folder was removed, it returns early. It may wait for the
+  // disk, and a second or two for a process that was stopped while it added something. In a forked
+  // child it does nothing.
+  void Write(const CachedObject& object, uint64_t offset, std::span<const uint8_t> bytes);
+
+  DiskCacheCounts counts() const;
+
+  // A warning for the users of the cache, to be shown once; empty if there is none.
+  std::string Warning() const;
+
+  // Use Open.
+  DiskCache(CacheFolder folder, uint64_t bytes, DiskCacheSettings settings);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // A place for a range that is being written.
+  struct Reserved {
+    std::shared_ptr<CacheSegment> segment;
+    uint32_t slot = 0;
+    uint64_t position = 0;
+  };
+
+  std::shared_ptr<CacheSegment> SegmentAt(uint32_t slot) const;
+  void Forget(uint32_t slot);
+  std::optional<CachePlace> PlaceOf(const RangeKey& key);
+  enum class Found { kYes, kNo, kBroken };
+  Found TryRead(const RangeKey& key, std::span<uint8_t> to);
+
+  // These are called with writing_ held.
+  void Refresh();
+  void LoadSegments();
+  void LoadSegment(const SegmentName& name);
+  void ForgetRemoved();
+  void LoadNewest();
+  void Detach();
+  // These with the folder's lock, too.
+  void Trim();
+  int ReserveAnywhere(uint64_t length, Reserved& place);
+  int AddSegment(uint64_t length);
+  int MakeRoom(uint64_t most, std::chrono::seconds idle, uint64_t& taken,
+               size_t files = ~size_t{0});
+
+  std::optional<Reserved> Reserve(const RangeKey& key, uint64_t length);
+  void Commit(const Reserved& place, const CacheRecord& record, int failed);
+  bool IsPaused(uint64_t length) const;
+  void Pause(uint64_t length);
+  void Fail(int error_number, const std::string& what);
+
+  CacheFolder folder_;
+  const uint64_t bytes_;
+  const DiskCacheSettings settings_;
+  const int process_;
+  CacheTable table_;
+
+  mutable std::shared_mutex segments_mutex_;
+  std::vector<std::shared_ptr<CacheSegment>> segments_;  // by slot; null: gone
+
+  std::mutex writing_;
+  std::shared_ptr<CacheSegment> newest_;  // to which ranges are added
+  uint32_t newest_slot_ = 0;
+  std::vector<SegmentName> found_;     // the segments that the folder had
+  std::optional<uint64_t> last_seen_;  // its last number then
+  bool detached_ = false;              // the folder was removed
+
+  // No range of this length or a longer one is tried before.
+  std::atomic<uint64_t> full_from_{~uint64_t{0}};
+  std::atomic<Clock::rep> full_until_{0};
+
+  std::atomic<uint64_t> hits_{0}, hit_bytes_{0}, misses_{0}, kept_{0}, kept_bytes_{0}, refused_{0},
+      damaged_{0}, removed_{0}, disk_errors_{0};
+  mutable std::mutex error_mutex_;
+  std::string last_error_;
+};
+
+}  // namespace stoker
