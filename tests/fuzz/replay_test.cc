@@ -11,6 +11,7 @@
 #include "tests/fuzz/decode_indexed.h"
 #include "tests/fuzz/decode_jpeg.h"
 #include "tests/fuzz/open_arrow.h"
+#include "tests/fuzz/open_cache.h"
 #include "tests/fuzz/open_index.h"
 #include "tests/fuzz/open_tar.h"
 #include "tests/fuzz/open_tfrecord.h"
@@ -43,6 +44,7 @@ TEST(Replay, IndexCorpus) {
     IsIndexFile(bytes) ? OpenFuzzedIndex(bytes) : DecodeFuzzedIndex(bytes);
   });
 }
+TEST(Replay, CacheCorpus) { Replay(STOKER_FUZZ_CORPUS "/cache", OpenFuzzedCache); }
 TEST(Replay, PngCorpus) { Replay(STOKER_FUZZ_CORPUS "/png", DecodeFuzzedPng); }
 TEST(Replay, WebpCorpus) { Replay(STOKER_FUZZ_CORPUS "/webp", DecodeFuzzedWebp); }
 TEST(Replay, ManifestCorpus) { Replay(STOKER_FUZZ_CORPUS "/manifest", ReadFuzzedManifest); }
