@@ -20,6 +20,10 @@ constexpr std::array<uint32_t, 256> kCrc32cTable = MakeCrc32cTable();
 }  // namespace
 
 uint32_t Crc32c(std::span<const uint8_t> bytes, uint32_t before) {
+  constexpr size_t kManyBytes = 1024;
+  if (bytes.size() >= kManyBytes) {
+    if (const std::optional<uint32_t> crc = Crc32cByFolding(bytes, before)) return *crc;
+  }
   if (const std::optional<uint32_t> crc = Crc32cByInstruction(bytes, before)) return *crc;
   return Crc32cPlain(bytes, before);
 }

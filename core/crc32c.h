@@ -8,7 +8,7 @@
 namespace stoker {
 
 // The CRC of `bytes`, or of those that have the CRC `before` with `bytes` behind them. It uses the
-// CPU's instruction if there is one.
+// CPU's instructions if there are any.
 uint32_t Crc32c(std::span<const uint8_t> bytes, uint32_t before = 0);
 
 // The same by a table, byte by byte: the reference.
@@ -16,6 +16,9 @@ uint32_t Crc32cPlain(std::span<const uint8_t> bytes, uint32_t before = 0);
 
 // The same by the CPU's instruction; nullopt if it has none.
 std::optional<uint32_t> Crc32cByInstruction(std::span<const uint8_t> bytes, uint32_t before = 0);
+
+// The same by vectors of carry-less products, for many bytes; nullopt if the CPU has none.
+std::optional<uint32_t> Crc32cByFolding(std::span<const uint8_t> bytes, uint32_t before = 0);
 
 // One step of the reference, for building tables: `state` is a CRC's complement.
 constexpr uint32_t StepOfCrc32c(uint32_t state, uint8_t byte) {

@@ -1,10 +1,14 @@
-// CRC-32C on CPUs for whose instruction there is no code.
+// CRC-32C on CPUs for whose instructions there is no code.
 #include "core/crc32c.h"
 
 namespace stoker {
 
 std::optional<uint32_t> Crc32cByInstruction(std::span<const uint8_t> /*bytes*/,
                                             uint32_t /*before*/) {
+  return std::nullopt;
+}
+
+std::optional<uint32_t> Crc32cByFolding(std::span<const uint8_t> /*bytes*/, uint32_t /*before*/) {
   return std::nullopt;
 }
 

@@ -51,6 +51,20 @@ TEST(Crc32c, TheInstructionGivesWhatTheTableGives) {
   }
 }
 
+TEST(Crc32c, FoldingGivesWhatTheTableGives) {
+  if (!Crc32cByFolding({})) GTEST_SKIP() << "this CPU has no instructions for it";
+  std::mt19937_64 random(2);
+  std::vector<uint8_t> bytes(40'000);
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+  for (int i = 0; i < 2000; ++i) {
+    const size_t size = i < 1000 ? static_cast<size_t>(i) : random() % 130 * 256 + random() % 20;
+    const auto part = std::span(bytes).subspan(random() % 64, size);
+    const auto before = static_cast<uint32_t>(random());
+    ASSERT_EQ(Crc32cByFolding(part, before), Crc32cPlain(part, before)) << size << " bytes";
+    ASSERT_EQ(Crc32c(part, before), Crc32cPlain(part, before)) << size << " bytes";
+  }
+}
+
 TEST(Crc32c, GoesOnFromThePart) {
   std::vector<uint8_t> bytes(10'000);
   std::iota(bytes.begin(), bytes.end(), uint8_t{0});
