@@ -215,6 +215,7 @@ stoker_error* DatasetBatchAt(stoker_dataset* dataset, uint64_t epoch, uint64_t i
 
 const char* DatasetWarning(stoker_dataset* dataset) {
   std::optional<std::string> warning = dataset->loader->TakeWarning();
+  if (!warning) warning = dataset->loader->TakeCacheWarning();
   if (!warning) {
     const bool tell =
         !dataset->source_warning.empty() && !dataset->told_source_warning.exchange(true);

@@ -24,8 +24,8 @@ namespace py = pybind11;
 
 namespace {
 
-void Warn(const std::string& text) {
-  const py::object category = py::module_::import("stoker._errors").attr("MemoryWarning");
+void Warn(const char* kind, const std::string& text) {
+  const py::object category = py::module_::import("stoker._errors").attr(kind);
   // Stack level 2 is the caller of the iterator's __next__.
   if (PyErr_WarnEx(category.ptr(), text.c_str(), 2) != 0) throw py::error_already_set();
 }
@@ -87,7 +87,8 @@ IteratorHandle::~IteratorHandle() {
 }
 
 std::optional<py::tuple> IteratorHandle::Next(bool with_ids, bool with_paths) {
-  if (const std::optional<std::string> warning = loader_->TakeWarning()) Warn(*warning);
+  if (const auto warning = loader_->TakeWarning()) Warn("MemoryWarning", *warning);
+  if (const auto warning = loader_->TakeCacheWarning()) Warn("CacheWarning", *warning);
   Result<Taken> taken = Taken();
   {
     const WithoutGil released;

@@ -10,6 +10,7 @@
 #include "engine/loader/batch_sequence.h"
 #include "engine/loader/engine.h"
 #include "engine/loader/producer_options.h"
+#include "io/objects/object_version.h"
 
 namespace stoker {
 
@@ -28,6 +29,7 @@ struct Loader::State {
   int stopping = 0;  // calls of Stop that use the busy engines, which stay until none does
   std::condition_variable stopped_busy;
   bool warned = false;
+  bool warned_of_cache = false;
   std::optional<std::string> warning;
 };
 
@@ -194,6 +196,17 @@ std::optional<std::string> Loader::TakeWarning() {
   if (!options_.runtime->CheckProcess().ok()) return std::nullopt;
   std::lock_guard lock(state_->mutex);
   return std::exchange(state_->warning, std::nullopt);
+}
+
+std::optional<std::string> Loader::TakeCacheWarning() {
+  const ObjectVersions* const objects = options_.source->objects();
+  if (objects == nullptr || !options_.runtime->CheckProcess().ok()) return std::nullopt;
+  std::lock_guard lock(state_->mutex);
+  if (state_->warned_of_cache) return std::nullopt;
+  std::string warning = objects->Warning();
+  state_->warned_of_cache = !warning.empty();
+  if (warning.empty()) return std::nullopt;
+  return warning;
 }
 
 void Loader::ReleaseIdle() {

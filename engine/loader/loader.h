@@ -94,6 +94,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
   // Returns a warning once, and only if lent_batches sets no limit: the caller holds more memory
   // than the budget.
   std::optional<std::string> TakeWarning();
+  // The same of a cache of remote objects that fails: the disk is full, or it cannot be written to.
+  std::optional<std::string> TakeCacheWarning();
 
   // Releases the engines that no iterator uses, with their memory, for callers that take the
   // batches in another way; the next iterator opens a new one.

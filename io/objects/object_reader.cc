@@ -1,10 +1,12 @@
 #include "io/objects/object_reader.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "core/try.h"
+#include "io/objects/disk_cache.h"
 #include "io/objects/object_fetcher.h"
 #include "io/objects/object_url.h"
 #include "io/readers/plain_read.h"
@@ -15,6 +17,7 @@ namespace {
 
 // A thread that waits does not see new requests: it looks for them this often.
 constexpr int kWaitMs = 5;
+constexpr size_t kCachedAtATime = 8;
 
 class ObjectReader final : public Reader {
  public:
@@ -27,17 +30,24 @@ class ObjectReader final : public Reader {
   size_t Submit(std::span<ReadRequest* const> requests) override {
     const size_t taken = std::min(requests.size(), capacity() - in_flight());
     for (ReadRequest* const request : requests.first(taken)) {
-      if (IsObjectUrl(request->path)) {
-        Start(*request);
-      } else {
+      if (!IsObjectUrl(request->path)) {
         ReadPlainly(*request, calls_);
         finished_.push_back(request);
+      } else if (request->length == 0) {  // no range of HTTP is empty
+        request->size = 0;
+        request->status = MakeRoom(request->buffer, 1);
+        finished_.push_back(request);
+      } else if (IsInCache(*request)) {
+        cached_.push_back(request);
+      } else {
+        Start(*request);
       }
     }
     return taken;
   }
 
   size_t Reap(std::span<ReadRequest*> done, bool wait) override {
+    ReadCached();
     if (fetcher_->running() != 0) {
       const size_t ended = fetcher_->Finish(ended_, wait && finished_.empty() ? kWaitMs : 0);
       for (size_t i = 0; i < ended; ++i) End(*ended_[i]);
@@ -55,11 +65,56 @@ class ObjectReader final : public Reader {
     counts.calls += requests_;
     return counts;
   }
-  size_t in_flight() const override { return fetcher_->running() + finished_.size(); }
+  size_t in_flight() const override {
+    return fetcher_->running() + cached_.size() + finished_.size();
+  }
   size_t capacity() const override { return fetches_.size(); }
   const char* name() const override { return "objects"; }
 
  private:
+  // The object of a range that a cache keeps; null: there is no cache, or this is no range.
+  const ObjectVersions::Known* KeptOf(const ReadRequest& request) const {
+    if (request.length == kUnknownLength) return nullptr;
+    const ObjectVersions::Known* const known = versions_.Find(request.path);
+    return known != nullptr && known->cache != nullptr ? known : nullptr;
+  }
+
+  // Whether the cache has the range; then the disk begins to read it.
+  bool IsInCache(const ReadRequest& request) const {
+    const auto* const kept = KeptOf(request);
+    return kept != nullptr && kept->cache->Prefetch(kept->cached, request.offset, request.length);
+  }
+
+  // Takes a few of the ranges that are in the cache: others wait for what has finished.
+  void ReadCached() {
+    const size_t count = std::min(cached_.size(), kCachedAtATime);
+    for (ReadRequest* const request : std::span(cached_).first(count)) {
+      if (ReadFromCache(*request)) {
+        finished_.push_back(request);
+      } else {
+        Start(*request);
+      }
+    }
+    cached_.erase(cached_.begin(), cached_.begin() + static_cast<ptrdiff_t>(count));
+  }
+
+  bool ReadFromCache(ReadRequest& request) const {
+    const ObjectVersions::Known& kept = *KeptOf(request);
+    // Without memory, the fetch fails with the error that says so.
+    if (!MakeRoom(request.buffer, request.length).ok()) return false;
+    const std::span<uint8_t> to(request.buffer.data(), request.length);
+    if (!kept.cache->Read(kept.cached, request.offset, to)) return false;
+    request.size = request.length;
+    request.status = {};
+    return true;
+  }
+
+  void KeepInCache(const ReadRequest& request) const {
+    const auto* const kept = KeptOf(request);
+    if (kept == nullptr) return;
+    kept->cache->Write(kept->cached, request.offset, {request.buffer.data(), request.size});
+  }
+
   void Start(ReadRequest& request) {
     ObjectFetch& next = *idle_.back();
     idle_.pop_back();
@@ -68,7 +123,8 @@ class ObjectReader final : public Reader {
     next.url = request.path;
     next.offset = request.offset;
     next.length = request.length;
-    next.expected = versions_.Find(request.path);
+    const ObjectVersions::Known* const known = versions_.Find(request.path);
+    next.expected = known == nullptr ? nullptr : &known->version;
     next.buffer = &request.buffer;
     next.owner = request.owner;
     fetcher_->Start(next);
@@ -78,6 +134,7 @@ class ObjectReader final : public Reader {
     ReadRequest& request = *static_cast<ReadRequest*>(ended.caller);
     request.size = ended.size;
     request.status = std::exchange(ended.status, {});
+    if (request.status.ok()) KeepInCache(request);
     finished_.push_back(&request);
     idle_.push_back(&ended);
   }
@@ -88,6 +145,7 @@ class ObjectReader final : public Reader {
   std::vector<ObjectFetch> fetches_;
   std::vector<ObjectFetch*> idle_;
   std::vector<ObjectFetch*> ended_;
+  std::vector<ReadRequest*> cached_;  // announced to the cache, and not read yet
   std::vector<ReadRequest*> finished_;
   uint64_t requests_ = 0;
 };

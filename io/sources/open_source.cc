@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "core/try.h"
 #include "io/objects/object_url.h"
@@ -80,6 +81,15 @@ Opened OpenManifest(const SourceArguments& given, int /*threads*/) {
   return Manifest(given.at("path"), options);
 }
 
+Result<CacheOptions> CacheOf(const SourceArguments& given) {
+  CacheOptions cache;
+  if (given.at("cache") != "off") cache.folder = given.at("cache");
+  const std::string& text = given.at("cache_bytes");
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cache.bytes);
+  if (error == std::errc() && end == text.data() + text.size()) return cache;
+  return Error{.code = Code::kInvalidArgument, .cause = "cache_bytes is no number of bytes"};
+}
+
 // The root of a pattern's relative paths; empty: they are refused.
 std::string RootOf(const SourceArguments& given) {
   const std::string& root = given.at("root");
@@ -94,6 +104,27 @@ std::vector<TarColumn> TarColumnsOf(const std::string& text) {
     columns.push_back({line.substr(0, space), line.substr(std::min(space + 1, line.size()))});
   }
   return columns;
+}
+
+Opened OpenTar(const SourceArguments& given, int threads) {
+  ASSIGN_OR_RETURN(CacheOptions cache, CacheOf(given));
+  return Tar(given.at("shards"), {.image = given.at("image"),
+                                  .label = given.at("label"),
+                                  .columns = TarColumnsOf(given.at("columns")),
+                                  .threads = threads,
+                                  .root = RootOf(given),
+                                  .cache = std::move(cache)});
+}
+
+Opened OpenTfRecord(const SourceArguments& given, int threads) {
+  ASSIGN_OR_RETURN(CacheOptions cache, CacheOf(given));
+  return TfRecord(given.at("shards"), {.image = given.at("image"),
+                                       .label = given.at("label"),
+                                       .columns = LinesOf(given.at("columns")),
+                                       .class_names = LinesOf(given.at("class_names")),
+                                       .threads = threads,
+                                       .root = RootOf(given),
+                                       .cache = std::move(cache)});
 }
 
 Opened OpenArrow(const SourceArguments& given, int threads) {
@@ -131,29 +162,20 @@ std::vector<SourceRow> MakeTable() {
                      {.name = "root", .standard = "off", .words = {"off"}},
                      {.name = "image", .standard = kTarImages, .is_path = false},
                      {.name = "label", .standard = kTarLabel, .is_path = false},
-                     {.name = "columns", .standard = "", .is_path = false}},
-       .open = [](const SourceArguments& given, int threads) -> Opened {
-         return Tar(given.at("shards"), {.image = given.at("image"),
-                                         .label = given.at("label"),
-                                         .columns = TarColumnsOf(given.at("columns")),
-                                         .threads = threads,
-                                         .root = RootOf(given)});
-       }},
+                     {.name = "columns", .standard = "", .is_path = false},
+                     {.name = "cache", .standard = "off", .words = {"off"}},
+                     {.name = "cache_bytes", .standard = "0", .is_path = false}},
+       .open = &OpenTar},
       {.kind = "tfrecord",
        .arguments = {{.name = "shards", .is_path = false},  // each of its paths is checked
                      {.name = "root", .standard = "off", .words = {"off"}},
                      {.name = "image", .standard = kTfRecordImage, .is_path = false},
                      {.name = "label", .standard = kTfRecordLabel, .is_path = false},
                      {.name = "columns", .standard = "", .is_path = false},
-                     {.name = "class_names", .standard = "", .is_path = false}},
-       .open = [](const SourceArguments& given, int threads) -> Opened {
-         return TfRecord(given.at("shards"), {.image = given.at("image"),
-                                              .label = given.at("label"),
-                                              .columns = LinesOf(given.at("columns")),
-                                              .class_names = LinesOf(given.at("class_names")),
-                                              .threads = threads,
-                                              .root = RootOf(given)});
-       }},
+                     {.name = "class_names", .standard = "", .is_path = false},
+                     {.name = "cache", .standard = "off", .words = {"off"}},
+                     {.name = "cache_bytes", .standard = "0", .is_path = false}},
+       .open = &OpenTfRecord},
       {.kind = "arrow",
        .arguments = {{.name = "shards", .is_path = false},  // each of its paths is checked
                      {.name = "root", .standard = "off", .words = {"off"}},

@@ -175,9 +175,11 @@ Result<std::vector<uint8_t>> ContentOfObject(const InputFile& shard,
 std::optional<std::vector<uint8_t>> ReadShardIndex(const InputFile& shard,
                                                    const std::array<char, 8>& magic,
                                                    const FileStamp& stamp, std::string_view part) {
+  const ObjectVersion* const object = shard.version();
+  if (object != nullptr && !object->Identifies(shard.path())) return std::nullopt;
   auto known = ReadIndexFile(shard, magic, stamp, part);
   const bool has_index = known && !known->empty();
-  if (has_index || shard.version() == nullptr) return known;
+  if (has_index || object == nullptr) return known;
   if (BeforeQuery(shard.path()) != shard.path()) return std::nullopt;  // it is signed for one URL
   try {
     Result<std::vector<uint8_t>> bytes = ContentOfObject(shard, magic, stamp, part);

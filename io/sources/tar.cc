@@ -91,6 +91,7 @@ Result<IndexedArchives> IndexArchives(const std::vector<std::string>& paths,
                                       const TarGrouping& grouping, const TarOptions& options) {
   std::vector<TarSamples> shards(paths.size());
   std::vector<ObjectVersion> versions(paths.size());
+  ASSIGN_OR_RETURN(const std::shared_ptr<DiskCache> cache, OpenObjectCache(options.cache));
   ColumnMemory memory(options.column_bytes);
   TRY(ForEachShard(paths, options.threads, [&](size_t shard) -> Status {
     const std::string& path = paths[shard];
@@ -106,7 +107,7 @@ Result<IndexedArchives> IndexArchives(const std::vector<std::string>& paths,
   all.keys.ShrinkToFit();
   all.labels.shrink_to_fit();
   for (auto& rows : all.columns) rows.shrink_to_fit();
-  return IndexedArchives{std::move(all), ObjectVersions::Of(paths, versions)};
+  return IndexedArchives{std::move(all), ObjectVersions::Of(paths, versions, cache)};
 }
 
 std::vector<Field> FieldsOf(const TarSamples& samples, const TarGrouping& grouping,

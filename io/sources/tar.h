@@ -1,12 +1,12 @@
 // Samples in tar archives, as WebDataset writes them.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/result.h"
+#include "io/objects/cache_options.h"
 #include "io/sources/source.h"
 
 namespace stoker {
@@ -31,6 +31,7 @@ struct TarOptions {
   uint64_t column_bytes = 0;  // limit on the columns' memory; 0: half of what is available
   int threads = 0;            // for indexing archives; 0: the cores allotted
   std::string root = ".";     // the folder of a pattern's relative paths; empty: they are refused
+  CacheOptions cache{};       // of objects
 };
 
 // The samples in all archives that `pattern` stands for (shard_pattern.h): "shards/{000..127}.tar",

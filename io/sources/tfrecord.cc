@@ -52,17 +52,19 @@ struct RecordList {
   }
 };
 
-Result<RecordList> ListRecords(const std::vector<std::string>& paths, int threads) {
+Result<RecordList> ListRecords(const std::vector<std::string>& paths,
+                               const TfRecordOptions& options) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<DiskCache> cache, OpenObjectCache(options.cache));
   std::vector<TfRecords> shards(paths.size());
   std::vector<ObjectVersion> versions(paths.size());
-  TRY(ForEachShard(paths, threads, [&](size_t shard) -> Status {
+  TRY(ForEachShard(paths, options.threads, [&](size_t shard) -> Status {
     ASSIGN_OR_RETURN(shards[shard], IndexTfRecords(paths[shard], versions[shard]));
     return {};
   }));
   RecordList all{.paths = PathTable(paths),
                  .firsts = {},
                  .ends = {},
-                 .objects = ObjectVersions::Of(paths, versions)};
+                 .objects = ObjectVersions::Of(paths, versions, cache)};
   size_t records = 0;
   for (const TfRecords& shard : shards) records += shard.ends.size();
   all.ends.reserve(records);
@@ -179,7 +181,7 @@ Result<std::shared_ptr<const SampleSource>> TfRecord(const std::string& pattern,
                  "tfrecord: class_names were given, and samples have no label"};
   }
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandShards(pattern, options.root));
-  ASSIGN_OR_RETURN(RecordList records, ListRecords(paths, options.threads));
+  ASSIGN_OR_RETURN(RecordList records, ListRecords(paths, options));
   if (Status types = SetTypesByFirst(records, features); !types.ok()) {
     return records.InRecord(0, std::move(types).error());
   }

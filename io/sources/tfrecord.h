@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "io/objects/cache_options.h"
 #include "io/sources/source.h"
 
 namespace stoker {
@@ -24,6 +25,7 @@ struct TfRecordOptions {
   std::vector<std::string> class_names{};  // by label; empty: labels have no names
   int threads = 0;                         // for indexing files; 0: the cores allotted
   std::string root = ".";  // the folder of a pattern's relative paths; empty: they are refused
+  CacheOptions cache{};    // of objects
 };
 
 // The samples in all files that `pattern` stands for (shard_pattern.h): "train-*.tfrecord",

@@ -32,6 +32,7 @@ from stoker._decode import decode_image, decode_images
 from stoker._derived import combine
 from stoker._device_loader import DeviceLoader
 from stoker._errors import (
+    CacheWarning,
     CancelledError,
     CropIndexWarning,
     DataLossError,
@@ -62,6 +63,7 @@ from stoker._watching import Monitor, Trace
 __all__ = [
     "Batch",
     "BatchTransform",
+    "CacheWarning",
     "CancelledError",
     "Compose",
     "CropIndexWarning",

@@ -123,6 +123,12 @@ class CropIndexWarning(UserWarning):
     """
 
 
+class CacheWarning(UserWarning):
+    """The cache of remote objects cannot be written to, or its disk fails or is full: samples that it does
+    not have are read from their store in each epoch.
+    """
+
+
 _BY_CODE = {
     kind.code: kind
     for kind in (

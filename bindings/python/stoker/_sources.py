@@ -382,6 +382,8 @@ def tar(
     label: str | None = ".cls",
     columns: Mapping[str, str] | None = None,
     threads: int = 0,
+    cache: str | os.PathLike[Any] | None = None,
+    cache_bytes: int | None = None,
 ) -> Tar:
     """Samples in tar archives (shards), as WebDataset writes them.
 
@@ -419,6 +421,10 @@ def tar(
             captions of 100 bytes take 1.2 GB for ten million samples. At most half of the memory that is
             available is used.
         threads: for indexing archives, 0 to 256; 0: the cores allotted.
+        cache: for URLs, a folder on a local disk that keeps what was read, for later epochs and for other
+            processes of this machine; None: nothing is kept. Ranges are kept as they are, with checksums; if
+            an object changes, its old ranges are not used. Files of this machine are not cached.
+        cache_bytes: how many bytes the cache may take, at least 65,536; required with `cache`.
 
     Raises:
         NotFoundError: no such archive (a FileNotFoundError).
@@ -431,7 +437,7 @@ def tar(
         PermissionDeniedError: an archive, or a folder to search, may not be read (a PermissionError).
         UnavailableError: libarchive is not installed; or, for a URL, libcurl, or the server does not answer.
     """
-    given = _shards(shards)
+    given = {**_shards(shards), **_cache(cache, cache_bytes)}
     if image is not None and not isinstance(image, str):
         raise TypeError(f'image must be extensions as "jpg;png", not {image!r:.80}')
     if label is not None and not isinstance(label, str):
@@ -515,6 +521,8 @@ def tfrecord(
     columns: Iterable[str] | None = None,
     class_names: Iterable[str] | None = None,
     threads: int = 0,
+    cache: str | os.PathLike[Any] | None = None,
+    cache_bytes: int | None = None,
 ) -> TFRecord:
     """Samples in TFRecord files, a `tf.train.Example` in each record. TensorFlow is not needed.
 
@@ -541,6 +549,7 @@ def tfrecord(
         class_names: `source.classes`, by label; a label without a name is then an error of its batch. None:
             labels have no names.
         threads: for indexing files, 0 to 256; 0: the cores allotted.
+        cache, cache_bytes: for URLs, as of `tar`.
 
     Raises:
         NotFoundError: no such file (a FileNotFoundError).
@@ -550,7 +559,7 @@ def tfrecord(
         UnimplementedError: a file is compressed, with the command that decompresses it; a column of several
             byte strings.
     """
-    given = _shards(shards)
+    given = {**_shards(shards), **_cache(cache, cache_bytes)}
     if not isinstance(image, str):
         raise TypeError(f"image must be the name of a feature, not {image!r:.80}")
     if label is not None and (not isinstance(label, str) or not label):
@@ -619,6 +628,20 @@ def _pattern_of(paths: list[bytes]) -> bytes:
             'description holds. Give a pattern: "shards/{00000..19999}.tar", "shards/*.tar"'
         )
     return pattern
+
+
+def _cache(cache: Any, cache_bytes: Any) -> dict[str, bytes]:
+    """The arguments of the cache, as they are in a spec."""
+    if cache is None and cache_bytes is None:
+        return {}
+    if cache is None or cache_bytes is None:
+        given, missing = ("cache_bytes", "cache") if cache is None else ("cache", "cache_bytes")
+        raise InvalidArgumentError(f"{given} was given, and no {missing}; give both")
+    folder = os.path.abspath(_path("cache", cache))
+    return {
+        "cache": folder,
+        "cache_bytes": b"%d" % _checks.integer("cache_bytes", cache_bytes, 1 << 16, 1 << 60),
+    }
 
 
 def _quoted(path: bytes) -> bytes:

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <memory>
 #include <random>
@@ -11,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "io/objects/disk_cache.h"
 #include "io/objects/object_fetcher.h"
 #include "io/objects/object_file.h"
 #include "io/objects/object_reader.h"
@@ -227,6 +230,57 @@ TEST_F(ObjectReads, OfLocalPathsAreThoseOfFiles) {
   ReadAll(*reader, requests);
   EXPECT_EQ(BytesOf(requests[1]), object_.substr(1000, 1000));
   EXPECT_EQ(requests[2].status.error().code, Code::kNotFound);
+}
+
+TEST_F(ObjectReads, OfEmptyRangesNeedNoServer) {
+  const ObjectServer server([&](const ObjectServer::Get& /*get*/) { return std::string(); });
+  const ObjectVersions versions;
+  const auto reader = MakeObjectReader(2, versions).value();
+  std::vector<ReadRequest> requests = Requests(server.url() + "/x", 3, 0);
+  ReadAll(*reader, requests);
+  for (const ReadRequest& request : requests) {
+    EXPECT_TRUE(request.status.ok());
+    EXPECT_EQ(request.size, 0);
+  }
+  EXPECT_EQ(server.requests(), 0);
+}
+
+// Ranges of a cache and of the server, some of which the cache has lost.
+TEST_F(ObjectReads, ComeFromTheCacheIfItHasThem) {
+  const ObjectServer server(
+      [&](const ObjectServer::Get& get) { return ObjectServer::Part(object_, get); });
+  const TempFolder folder;
+  const auto cache = DiskCache::Open(folder.Path("cache"), 1 << 20).value();
+  ObjectVersions versions;
+  versions.Add(server.url() + "/x", {.bytes = object_.size(), .etag = "\"1\"", .modified_s = 0},
+               cache);
+  const auto reader = MakeObjectReader(30, versions).value();
+  std::vector<ReadRequest> requests = Requests(server.url() + "/x", 100, 3000);
+  ReadAll(*reader, requests);
+  EXPECT_EQ(server.requests(), 100);
+  ReadAll(*reader, requests);
+  EXPECT_EQ(server.requests(), 100);
+  for (const auto& entry : std::filesystem::directory_iterator(folder.Path("cache"))) {
+    if (entry.path().extension() != ".data") continue;
+    std::fstream data(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    data.seekp(7000).put('\0').put('\1');
+  }
+  ReadAll(*reader, requests);
+  EXPECT_EQ(server.requests(), 101);
+  for (const ReadRequest& request : requests) {
+    ASSERT_EQ(BytesOf(request), object_.substr(request.offset, 3000));
+  }
+}
+
+TEST(ObjectVersion, IdentifiesAnObjectOfItsUrl) {
+  const ObjectVersion strong{.bytes = 1, .etag = "\"1\"", .modified_s = 0};
+  const ObjectVersion weak{.bytes = 1, .etag = "W/\"1\"", .modified_s = 0};
+  const ObjectVersion dated{.bytes = 1, .etag = {}, .modified_s = 5};
+  for (const ObjectVersion& version : {strong, weak, dated}) {
+    EXPECT_TRUE(version.Identifies("https://h/x"));
+    EXPECT_EQ(version.Identifies("https://h/x?y"), version == strong);
+  }
+  EXPECT_FALSE(ObjectVersion({.bytes = 1, .etag = {}, .modified_s = 0}).Identifies("https://h/x"));
 }
 
 // ReadAt through windows, ahead, and in pieces is what a string gives.

@@ -1,0 +1,15 @@
+// CacheOptions: where ranges of objects behind URLs are kept (io/objects/disk_cache.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace stoker {
+
+// Files of this machine are not cached.
+struct CacheOptions {
+  std::string folder{};  // on a local disk; empty: nothing is kept
+  uint64_t bytes = 0;    // of the disk that it may take; required with a folder
+};
+
+}  // namespace stoker
