@@ -105,6 +105,7 @@ class Adviser {
   bool OnlyTakesBatches() const { return share_ > kAlways; }
   bool in_memory() const { return stats_.reader == "none"; }
   bool is_called() const { return stats_.reader == "calls"; }
+  bool is_remote() const { return stats_.reader == "objects"; }
 
   bool CropsAtRandom() const {
     const auto has = [&](const char* name) { return stats_.plan.find(name) != std::string::npos; };
@@ -320,6 +321,11 @@ class Adviser {
 
   std::vector<std::string> StorageRemedies() const {
     if (is_called()) return {"call the source on more threads", "make its calls faster"};
+    if (is_remote()) {
+      return {"keep what was read on a local disk (the source's `cache`)",
+              "allow more reads at a time (`reads_in_flight`, now " + std::to_string(stats_.reads) +
+                  ")"};
+    }
     std::vector<std::string> remedies{"use a faster disk", "keep the files in the page cache"};
     if (stats_.reader == "pread") {
       remedies.emplace_back("read with io_uring (`stoker doctor` says whether it can)");

@@ -31,6 +31,7 @@ class ObjectServer:
         handler = type("Handler", (Handler,), {"objects": self})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *unused: None  # clients may go at any time
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
 

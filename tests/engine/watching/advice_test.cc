@@ -197,6 +197,11 @@ TEST(Advice, NamesSlowStorage) {
             "time (now 8).");
   EXPECT_THAT(Advice(Storage(5)),
               HasSubstr(" 5.0% of the time: storage is late occasionally. Use"));
+  LoaderStats remote = Storage(41);
+  remote.reader = "objects";
+  EXPECT_THAT(Advice(remote),
+              HasSubstr("475 MB/s. Keep what was read on a local disk (the source's `cache`) or "
+                        "allow more reads at a time (`reads_in_flight`, now 8)."));
 }
 
 TEST(Advice, DoesNotSuggestSettingTunedReads) {
