@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "core/plural.h"
 #include "core/try.h"
 #include "core/utf8.h"
+#include "io/objects/object_version.h"
 #include "io/sources/arrow_batches.h"
 #include "io/sources/arrow_columns.h"
 #include "io/sources/arrow_rows.h"
@@ -30,9 +32,16 @@ struct ArrowShard {
   ArrowTable table;
 };
 
+// The rows of all files.
+struct ArrowRows {
+  ArrowShard all;
+  std::optional<ObjectVersions> objects;
+};
+
 Result<ArrowShard> ReadArrowFile(const std::string& path, uint32_t number,
-                                 const ArrowOptions& options) {
+                                 const ArrowOptions& options, ObjectVersion& version) {
   ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+  if (file.version() != nullptr) version = *file.version();
   ASSIGN_OR_RETURN(const FileStamp stamp, file.Stamp());
   ASSIGN_OR_RETURN(ArrowBatches batches, ArrowBatches::Open(file, stamp));
   ArrowShard shard;
@@ -83,12 +92,14 @@ Status CheckAlike(const ArrowColumns& first, const ArrowColumns& other, const st
   return {};
 }
 
-Result<ArrowShard> ReadArrowFiles(const std::vector<std::string>& paths,
-                                  const ArrowOptions& options) {
+Result<ArrowRows> ReadArrowFiles(const std::vector<std::string>& paths,
+                                 const ArrowOptions& options) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<DiskCache> cache, OpenObjectCache(options.cache));
   std::vector<ArrowShard> shards(paths.size());
+  std::vector<ObjectVersion> versions(paths.size());
   TRY(ForEachShard(paths, options.threads, [&](size_t shard) -> Status {
-    ASSIGN_OR_RETURN(shards[shard],
-                     ReadArrowFile(paths[shard], static_cast<uint32_t>(shard), options));
+    ASSIGN_OR_RETURN(shards[shard], ReadArrowFile(paths[shard], static_cast<uint32_t>(shard),
+                                                  options, versions[shard]));
     return {};
   }));
   ArrowShard all = std::move(shards[0]);
@@ -97,7 +108,9 @@ Result<ArrowShard> ReadArrowFiles(const std::vector<std::string>& paths,
     all.table.Append(std::exchange(shards[i].table, {}));
   }
   all.table.images.ShrinkToFit();
-  if (all.table.images.size() != 0) return all;
+  if (all.table.images.size() != 0) {
+    return ArrowRows{std::move(all), ObjectVersions::Of(paths, versions, cache)};
+  }
   return Error{.code = Code::kInvalidArgument,
                .cause = "there is no row in " + std::to_string(paths.size()) +
                         Plural(paths.size(), " file", " files"),
@@ -163,13 +176,15 @@ Result<std::shared_ptr<const SampleSource>> Arrow(const std::string& pattern,
                                                   const ArrowOptions& options) {
   TRY(CheckThreads(options.threads));
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, FilesOf(pattern, options.root));
-  ASSIGN_OR_RETURN(ArrowShard all, ReadArrowFiles(paths, options));
+  ASSIGN_OR_RETURN(ArrowRows rows, ReadArrowFiles(paths, options));
+  ArrowShard& all = rows.all;
   const auto values = std::make_shared<std::vector<ArrowValues>>(std::move(all.table.columns));
   RangeSourceParts parts{.paths = PathTable(paths),
                          .images = std::move(all.table.images),
                          .has_label = all.columns.has_label,
                          .class_names = std::move(all.columns.class_names),
-                         .described = "arrow(" + pattern + ")"};
+                         .described = "arrow(" + pattern + ")",
+                         .objects = std::move(rows.objects)};
   if (parts.has_label && IsString(all.columns.columns[1].dtype)) {
     parts.class_names = NumberClasses(values->front());
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "io/objects/cache_options.h"
 #include "io/sources/source.h"
 
 namespace stoker {
@@ -22,6 +23,7 @@ struct ArrowOptions {
   std::vector<std::string> columns{};
   int threads = 0;         // for reading files; 0: the cores allotted
   std::string root = ".";  // the folder of a pattern's relative paths; empty: they are refused
+  CacheOptions cache{};    // of objects
 };
 
 // The rows of all files that `pattern` stands for (shard_pattern.h): "data-*.arrow",

@@ -128,10 +128,12 @@ Opened OpenTfRecord(const SourceArguments& given, int threads) {
 }
 
 Opened OpenArrow(const SourceArguments& given, int threads) {
+  ASSIGN_OR_RETURN(CacheOptions cache, CacheOf(given));
   ArrowOptions options{.image = given.at("image"),
                        .columns = LinesOf(given.at("columns")),
                        .threads = threads,
-                       .root = RootOf(given)};
+                       .root = RootOf(given),
+                       .cache = std::move(cache)};
   if (given.at("label") != "auto") options.label = given.at("label");
   return Arrow(given.at("shards"), options);
 }
@@ -181,7 +183,9 @@ std::vector<SourceRow> MakeTable() {
                      {.name = "root", .standard = "off", .words = {"off"}},
                      {.name = "image", .standard = "image", .is_path = false},
                      {.name = "label", .standard = "auto", .is_path = false},
-                     {.name = "columns", .standard = "", .is_path = false}},
+                     {.name = "columns", .standard = "", .is_path = false},
+                     {.name = "cache", .standard = "off", .words = {"off"}},
+                     {.name = "cache_bytes", .standard = "0", .is_path = false}},
        .open = &OpenArrow},
       {.kind = "arrays",
        .arguments = {{.name = "key", .standard = "", .is_path = false}},

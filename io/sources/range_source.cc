@@ -25,6 +25,9 @@ class RangeSource final : public SampleSource {
   std::span<const Field> fields() const override { return fields_; }
   ByteRange RangeOf(uint64_t id) const override { return parts_.images[id]; }
   void PathOf(uint32_t file, std::string& path) const override { path.assign(parts_.paths[file]); }
+  const ObjectVersions* objects() const override {
+    return parts_.objects ? &*parts_.objects : nullptr;
+  }
   const std::vector<std::string>& classes() const override { return parts_.class_names; }
   uint64_t Fingerprint() const override { return fingerprint_; }
   std::string Describe() const override { return parts_.described; }
@@ -42,7 +45,7 @@ class RangeSource final : public SampleSource {
                      parts_.column_bytes + parts_.described.capacity();
     bytes += parts_.class_names.capacity() * sizeof(std::string);
     for (const std::string& name : parts_.class_names) bytes += name.capacity();
-    return bytes;
+    return bytes + (parts_.objects ? parts_.objects->memory_bytes() : 0);
   }
 
  private:

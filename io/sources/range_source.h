@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "io/objects/object_version.h"
 #include "io/sources/memory_columns.h"
 #include "io/sources/path_table.h"
 #include "io/sources/range_table.h"
@@ -20,7 +22,8 @@ struct RangeSourceParts {
   bool has_label = false;   // whether the first of them is the label
   std::vector<std::string> class_names{};
   std::string described{};
-  uint64_t column_bytes = 0;  // of the columns' memory
+  uint64_t column_bytes = 0;                // of the columns' memory
+  std::optional<ObjectVersions> objects{};  // none: the files are local
 };
 
 // The field "image" comes first, then the columns. Files with the same lengths of images and the

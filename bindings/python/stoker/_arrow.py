@@ -8,7 +8,7 @@ from typing import Any
 
 from stoker import _checks, _stoker
 from stoker._errors import InvalidArgumentError
-from stoker._sources import Source, _column_name, _column_names, _shards
+from stoker._sources import Source, _cache, _column_name, _column_names, _shards
 
 __all__ = ["Arrow", "arrow"]
 
@@ -37,6 +37,8 @@ def arrow(
     label: str | None = "auto",
     columns: Iterable[str] | None = None,
     threads: int = 0,
+    cache: str | os.PathLike[Any] | None = None,
+    cache_bytes: int | None = None,
 ) -> Arrow:
     """Samples in Arrow IPC files, as Hugging Face's `datasets` keeps them. pyarrow is not needed.
 
@@ -53,7 +55,7 @@ def arrow(
     `write_ipc(…, compat_level=polars.CompatLevel.oldest())`.
 
     Args:
-        files: a pattern, or a list of paths, as of `tar`. A folder stands for the dataset that
+        files: a pattern, or a list of paths or URLs, as of `tar`. A local folder stands for the dataset that
             `save_to_disk` put into it; of several splits, name one: "imagenet/train".
         image: the column of encoded images (JPEG, PNG, WebP): binary, or Hugging Face's `Image`, with the
             bytes in it.
@@ -63,16 +65,19 @@ def arrow(
         columns: further columns: numbers, bool, fixed-size lists of numbers (vectors), text, or binary.
             Each is a column of the batch, behind the labels, under its name.
         threads: for reading files, 0 to 256; 0: the cores allotted.
+        cache, cache_bytes: for URLs, as of `tar`.
 
     Raises:
         NotFoundError: no such file (a FileNotFoundError).
         InvalidArgumentError: no rows; a column that is not there, with those that are, or of another type; a
-            null, or a label above 2^63 - 1, with its row; files with other columns than the first one; a wrong pattern (a ValueError).
+            null, or a label above 2^63 - 1, with its row; files with other columns than the first one; a
+            wrong pattern (a ValueError).
         DataLossError: a file is cut off, damaged or not an Arrow file, or a label has no class name; `file`
             and `offset` say where.
         UnimplementedError: a file is compressed, or has the form of Arrow before 0.15, with what to do.
+        UnavailableError: for a URL, libcurl is not installed, or the server does not answer.
     """
-    given = _shards(files)
+    given = {**_shards(files), **_cache(cache, cache_bytes)}
     image = _column_name("image", image)
     if label is None:
         label = ""
