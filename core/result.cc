@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "core/secrets.h"
+
 namespace stoker {
 
 const char* CodeName(Code code) {
@@ -39,12 +41,12 @@ std::string Error::ToString() const { return std::string(CodeName(code)) + ": " 
 std::string Error::Message() const {
   std::string text;
   if (!file.empty()) {
-    text += file;
+    text += WithoutSecrets(file);
     if (offset) text += " at byte " + std::to_string(*offset);
     text += ": ";
   }
-  text += cause;
-  if (!advice.empty()) text += ". " + advice;
+  text += WithoutSecrets(cause);
+  if (!advice.empty()) text += ". " + WithoutSecrets(advice);
   if (text.empty() || text.back() != '.') text += '.';
   return text;
 }

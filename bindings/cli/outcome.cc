@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bindings/cli/interrupt.h"
+#include "core/secrets.h"
 
 namespace stoker::cli {
 
@@ -82,7 +83,8 @@ Error WithOptionNames(Error error) {
   return error;
 }
 
-std::string ErrorLine(const Error& error) {
+std::string ErrorLine(const Error& failure) {
+  const Error error = WithoutSecrets(failure);
   std::string text;
   if (!error.file.empty()) {
     text = error.file;
@@ -96,7 +98,8 @@ std::string ErrorLine(const Error& error) {
   return "stoker: error: " + OnOneLine(text) + "\n";
 }
 
-std::string ErrorJson(const Error& error, int exit_code) {
+std::string ErrorJson(const Error& failure, int exit_code) {
+  const Error error = WithoutSecrets(failure);
   using Json = nlohmann::ordered_json;
   const Json json = {{"error",
                       {{"code", CodeName(error.code)},

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "core/secrets.h"
+
 namespace stoker::python {
 
 namespace py = pybind11;
@@ -21,7 +23,8 @@ py::object Decoded(const std::string& text) {
 
 }  // namespace
 
-void Raise(const Error& error) {
+void Raise(const Error& raised) {
+  const Error error = WithoutSecrets(raised);
   const py::object file = error.file.empty() ? py::none() : Decoded(error.file);
   const py::object made = py::module_::import("stoker._errors")
                               .attr("from_native")(CodeName(error.code), Decoded(error.cause), file,

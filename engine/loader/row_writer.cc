@@ -11,7 +11,6 @@
 #include "core/stage_times.h"
 #include "core/try.h"
 #include "engine/loader/producer_parts.h"
-#include "io/objects/object_url.h"
 #include "io/sources/field.h"
 
 namespace stoker {
@@ -125,7 +124,7 @@ class RowWriter::SampleFeed final : public ImageFeed {
       return samples_.Postpone(index);
     }
     const RowTicket& ticket = sample.ticket;
-    if (!status.ok()) status = std::move(status).error().WithFile(WithoutQuery(sample.read.path));
+    if (!status.ok()) status = std::move(status).error().WithFile(sample.read.path);
     ticket.slot->sample_ids[ticket.row] = sample.read.sample;
     // Of a sample that failed, rows may be those of an earlier one, whose strings have gone.
     Status written =

@@ -4,10 +4,15 @@
 #include <array>
 #include <span>
 
+#include "core/secrets.h"
+
 namespace stoker {
 
 LoaderTrace::LoaderTrace(Trace& trace, const SampleSource& source)
-    : trace_(trace), source_(source), number_(trace.NewNumber()), name_(source.Describe()) {}
+    : trace_(trace),
+      source_(source),
+      number_(trace.NewNumber()),
+      name_(WithoutSecrets(source.Describe())) {}
 
 void LoaderTrace::Batch(const BatchRecord& batch, const LastRow& last_row,
                         const TunerSettings& settings) const {

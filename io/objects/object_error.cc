@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <utility>
 
+#include "core/secrets.h"
 #include "core/utf8.h"
-#include "io/objects/object_url.h"
 
 namespace stoker {
 
@@ -19,7 +20,7 @@ FetchFailure FailureAt(const ObjectFetch& fetch, Code code, std::string cause, s
                        Cure cure = Cure::kNone) {
   return {.error = {.code = code,
                     .cause = std::move(cause),
-                    .file = WithoutQuery(fetch.url),
+                    .file = WithoutSecrets(fetch.url),
                     .offset = fetch.offset,
                     .advice = std::move(advice)},
           .cure = cure};
@@ -54,6 +55,16 @@ std::string AdviceOnAccess(std::string_view url, bool has_credentials) {
                  "of service accounts are not read";
   }
   return "Give a URL that needs no login, or a signed one that has not expired";
+}
+
+std::string AdviceOnCertificates() {
+  const char* const given = std::getenv("AWS_CA_BUNDLE");
+  if (given != nullptr && *given != '\0') {
+    return "AWS_CA_BUNDLE is " + Printable(given) +
+           "; it must be a file with the certificate of the authority that signed the server's";
+  }
+  return "Install the system's certificates (apt-get install ca-certificates), or set "
+         "AWS_CA_BUNDLE to a file with the certificate of the authority that signed the server's";
 }
 
 bool IsTransient(int status) {
@@ -125,7 +136,7 @@ FetchFailure FailureOfTransfer(const ObjectFetch& fetch, int code, const std::st
     advice = "Set STOKER_HTTP_TIMEOUT to more seconds if the server is that slow";
   }
   if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) {
-    advice = "Set AWS_CA_BUNDLE to the file of the certificate authorities";
+    advice = AdviceOnCertificates();
   }
   return FailureAt(fetch, Code::kUnavailable, std::move(cause), std::move(advice),
                    for_good ? Cure::kNone : Cure::kRetry);

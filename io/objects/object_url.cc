@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "core/secrets.h"
+
 namespace stoker {
 
 namespace {
@@ -26,7 +28,7 @@ const Scheme* SchemeOf(std::string_view url) {
 Error BadUrl(std::string_view url, std::string cause, std::string advice = "") {
   return {.code = Code::kInvalidArgument,
           .cause = std::move(cause),
-          .file = WithoutQuery(url),
+          .file = WithoutSecrets(url),
           .advice = std::move(advice)};
 }
 
@@ -44,9 +46,7 @@ Result<ObjectUrl> ParseHttp(std::string_view url) {
   const std::string_view host = SplitHttpUrl(url).host;
   if (host.empty()) return BadUrl(url, "the URL has no host");
   if (host.find('@') != std::string_view::npos) {
-    const size_t at = url.find('@');
-    return BadUrl(std::string("…").append(url.substr(at)),
-                  "the URL has a user's name or password in it, which messages would show",
+    return BadUrl(url, "the URL has a user's name or password in it, which messages would show",
                   "Use a signed URL, or s3:// with credentials in the environment");
   }
   return ObjectUrl{
@@ -88,11 +88,6 @@ Result<ObjectUrl> ParseObjectUrl(std::string_view url) {
 std::string_view BeforeQuery(std::string_view url) {
   const bool is_http = url.starts_with("http://") || url.starts_with("https://");
   return is_http ? url.substr(0, url.find('?')) : url;
-}
-
-std::string WithoutQuery(std::string_view url) {
-  const std::string_view before = BeforeQuery(url);
-  return before.size() == url.size() ? std::string(url) : std::string(before) + "?…";
 }
 
 std::string PercentEncoded(std::string_view text, bool slashes) {

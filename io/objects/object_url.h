@@ -26,8 +26,6 @@ Result<ObjectUrl> ParseObjectUrl(std::string_view url);
 
 // A URL of HTTP to its query; any other path as it is.
 std::string_view BeforeQuery(std::string_view url);
-// The same with "?…" in place of a query, which may hold a signature: for messages.
-std::string WithoutQuery(std::string_view url);
 
 // RFC 3986: bytes other than letters, digits and -._~ as %XX. Slashes are left where `slashes`.
 std::string PercentEncoded(std::string_view text, bool slashes);

@@ -11,6 +11,7 @@
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/verify/verify.h"
 #include "core/plural.h"
+#include "core/secrets.h"
 #include "core/try.h"
 #include "core/utf8.h"
 
@@ -52,16 +53,16 @@ std::string BadLine(const SampleSource& source, const BadSample& sample) {
   line += fmt::format(": {}: {}.", WordsOf(sample.fault), sample.cause);
   if (!sample.advice.empty())
     line += fmt::format(" {}.", cli::AsOptions(std::string(sample.advice)));
-  return Printable(line);
+  return Printable(WithoutSecrets(line));
 }
 
 std::string BadJson(const SampleSource& source, const BadSample& sample) {
   const VerifyJsonObject json = {
       {"id", sample.id},
-      {"path", PathOfSample(source, sample.id)},
+      {"path", WithoutSecrets(PathOfSample(source, sample.id))},
       {"offset", sample.offset ? VerifyJsonObject(*sample.offset) : VerifyJsonObject(nullptr)},
       {"class", NameOf(sample.fault)},
-      {"cause", sample.cause},
+      {"cause", WithoutSecrets(sample.cause)},
       {"advice", cli::AsOptions(std::string(sample.advice))}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

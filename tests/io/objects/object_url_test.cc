@@ -42,8 +42,7 @@ TEST(ObjectUrl, ShowsNoPassword) {
   const Error error = ParseObjectUrl("https://me:secret@host/x.tar?token=1").error();
   EXPECT_THAT(error.cause, HasSubstr("password"));
   EXPECT_THAT(error.ToString(), ::testing::Not(HasSubstr("secret")));
-  EXPECT_EQ(WithoutQuery("https://h/x.tar?X-Amz-Signature=12"), "https://h/x.tar?…");
-  EXPECT_EQ(WithoutQuery("s3://b/what?.tar"), "s3://b/what?.tar");
+  EXPECT_EQ(error.file, "https://…@host/x.tar?…");
 }
 
 TEST(ObjectUrl, IsPercentEncoded) {
