@@ -12,7 +12,7 @@
 #include "core/buffer.h"
 #include "core/plural.h"
 #include "core/try.h"
-#include "io/readers/plain_read.h"
+#include "io/objects/sample_reads.h"
 
 namespace stoker {
 
@@ -33,11 +33,7 @@ class Group final : public ImageFeed {
   Status Add(const SampleSource& source, uint64_t id) {
     ReadRequest read;
     read.buffer = GrowingBuffer(budget_);
-    const ByteRange range = source.RangeOf(id);
-    source.PathOf(range.file, read.path);
-    read.offset = range.offset;
-    read.length = range.length;
-    ReadPlainly(read);
+    SampleReads(source).Read(id, read);
     if (!read.status.ok()) return std::move(read.status).error().WithFile(read.path);
     std::span<const uint8_t> encoded(read.buffer.data(), read.size);
     if (source.packed()) {

@@ -15,7 +15,7 @@
 #include "core/memory_budget.h"
 #include "core/start_thread.h"
 #include "core/try.h"
-#include "io/readers/plain_read.h"
+#include "io/objects/sample_reads.h"
 #include "io/readers/reader.h"
 #include "transforms/decode/image_decoder.h"
 
@@ -27,6 +27,7 @@ class SampleChecker {
  public:
   SampleChecker(const SampleSource& source, const DecodeLimits& limits)
       : source_(source),
+        reads_(source),
         budget_(WorkingMemory(limits)),
         decoder_(limits, &budget_),
         discard_(budget_) {
@@ -35,10 +36,6 @@ class SampleChecker {
   }
 
   Status Check(uint64_t id) {
-    const ByteRange range = source_.RangeOf(id);
-    source_.PathOf(range.file, request_.path);
-    request_.offset = range.offset;
-    request_.length = range.length;
     Status status = ReadAndDecode(id);
     if (status.ok()) return status;
     return InWordsOfVerify(std::move(status).error().WithFile(request_.path));
@@ -48,7 +45,7 @@ class SampleChecker {
 
  private:
   Status ReadAndDecode(uint64_t id) {
-    ReadPlainly(request_);
+    reads_.Read(id, request_);
     TRY(request_.status);
     std::span<const uint8_t> image(request_.buffer.data(), request_.size);
     if (source_.packed()) {
@@ -82,6 +79,7 @@ class SampleChecker {
   }
 
   const SampleSource& source_;
+  SampleReads reads_;
   MemoryBudget budget_;
   ReadRequest request_;
   ImageDecoder decoder_;
