@@ -15,10 +15,10 @@ class ObjectServer:
     """Serves the files of a folder over HTTP/1.1 on a port of this machine; in "bucket", too.
 
     `fault(path, first, tried)` is asked before each answer, with the first byte wanted and how often this
-    range was tried before; it returns None or the name of a fault of `Handler.FAULTS`.
+    range was tried before; it returns None or the name of a fault of `Handler.FAULTS`. `tls`: an SSLContext.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder, tls=None):
         self.folder = pathlib.Path(folder)
         self.fault = lambda path, first, tried: None
         self.tried = Counter()  # by (path, first byte)
@@ -32,7 +32,9 @@ class ObjectServer:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
         self.server.handle_error = lambda *unused: None  # clients may go at any time
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        if tls is not None:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self.server.server_address[1]}"
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
 
     def __enter__(self):
@@ -127,6 +129,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.objects.released.wait()
         self.close_connection = True
 
+    def slow(self):
+        """Sends the body in ten parts, with pauses."""
+        self.part(b"", length=self.end - self.first)
+        for i in range(10):
+            begin, end = [self.first + (self.end - self.first) * part // 10 for part in (i, i + 1)]
+            self.wfile.write(self.data[begin:end])
+            self.wfile.flush()
+            self.objects.released.wait(0.005)
+
     def wrong_length(self):
         self.part(self.half())
 
@@ -144,6 +155,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         "reset": reset,
         "cut": cut,
         "stall": stall,
+        "slow": slow,
         "wrong length": wrong_length,
         "wrong range": wrong_range,
         "whole": whole,

@@ -4,6 +4,10 @@ import io
 import os
 import pathlib
 import pickle
+import shutil
+import ssl
+import subprocess
+import sys
 import tarfile
 import threading
 from functools import partial
@@ -94,6 +98,46 @@ def test_a_manifest_and_its_images(server, folder):
     same(taken(make(pickle.loads(pickle.dumps(ours)))), taken(make(theirs)))
 
 
+def test_arrow_files(server, folder, tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed here")
+    source = local(folder)
+    images = [source._image(i) for i in range(len(source))]
+    table = pa.table({"image": images, "label": [source._beside(i)[0] for i in range(len(source))]})
+    server.folder = tmp_path
+    for i, form in enumerate([pa.ipc.new_stream, pa.ipc.new_file]):
+        with pa.OSFile(str(tmp_path / f"{i}.arrow"), "wb") as file, form(file, table.schema) as writer:
+            writer.write_table(table.slice(i * 30, 30), max_chunksize=7)
+    ours = stoker.arrow(f"{server.url}/{{0..1}}.arrow", cache=tmp_path / "kept", cache_bytes=1 << 26)
+    same(taken(make(ours)), taken(make(source)))
+    again = pickle.loads(pickle.dumps(ours))
+    server.tried.clear()
+    same(taken(make(again)), taken(make(source)))
+    assert not server.tried
+    source = stoker.arrow(f"{server.url}/{{0..1}}.arrow")
+    server.etag = '"2"'
+    with pytest.raises(stoker.DataLossError, match="has changed"):
+        taken(make(source))
+
+
+def test_an_image_without_bytes_is_the_same_error(server, tmp_path):
+    server.folder = tmp_path
+    with tarfile.open(tmp_path / "0.tar", "w") as tar:
+        tar.addfile(tarfile.TarInfo("0.jpg"), io.BytesIO())
+    causes = []
+    for root in (tmp_path, server.url):
+        with pytest.raises(stoker.DataLossError) as raised:
+            taken(make(stoker.tar(f"{root}/0.tar"), batch_size=1))
+        causes.append((raised.value.cause, raised.value.offset))
+    assert causes[0] == causes[1]
+
+
+@pytest.mark.parametrize("command", ["bench", "explain", "verify"])
+def test_commands_read_objects(server, command):
+    program = pathlib.Path(stoker.__file__).parent / "stoker"
+    done = subprocess.run([program, command, f"{server.url}/0.tar"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_list_of_urls_and_paths(server, folder):
     mixed = [f"{server.url if i % 2 else folder}/images/{i}.jpg" for i in range(60)]
     same(
@@ -172,6 +216,15 @@ def test_a_fault_loses_nothing_and_repeats_nothing(server, folder, fault):
     assert len(server.answered) == 60  # a range for each sample
     faulty = [key for key in server.answered if key[1] % 3 == 0]
     assert faulty and all(server.tried[key] >= 3 for key in faulty)
+
+
+def test_a_slow_server_is_waited_for(server, folder):
+    (folder / "slow").symlink_to(folder)  # loaders of other tests may still read ahead
+    source = stoker.tar(f"{server.url}/slow/{{0..4}}.tar")
+    server.tried.clear()
+    server.fault = lambda path, first, tried: "slow"
+    same(taken(make(source).epoch(0)), taken(make(local(folder)).epoch(0)))
+    assert [count for (path, _), count in server.tried.items() if path.startswith("slow/")] == [1] * 60
 
 
 def test_faults_while_archives_are_indexed(server, folder):
@@ -313,6 +366,88 @@ def test_the_query_of_a_signed_url_is_sent_and_not_shown(server, monkeypatch):
     assert "secret" not in str(raised.value)
 
 
+BAD = {
+    "bad.tar": stoker.tar,
+    "bad.tfrecord": stoker.tfrecord,
+    "bad.arrow": stoker.arrow,
+    "bad.csv": stoker.manifest,
+    "bad.bin": partial(stoker.records, dtype="i4", shape=1000),
+    "none.tar": stoker.tar,
+    "{2..1.tar": stoker.tar,
+    "*.tar": stoker.tar,
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_no_error_shows_a_signature(server, tmp_path, name):
+    server.folder = tmp_path
+    for bad in BAD:
+        if bad.startswith("bad"):
+            (tmp_path / bad).write_bytes(b"no, such\n" * 1000)
+    with pytest.raises(stoker.Error) as raised:
+        BAD[name](f"{server.url}/{name}?signature=secret")
+    assert "secret" not in f"{raised.value} {raised.value!r} {raised.value.file} {raised.value.cause}"
+
+
+def test_no_error_of_a_record_shows_a_signature(server, folder, tmp_path):
+    server.folder = tmp_path
+    records = (folder / "0.tfrecord").read_bytes()
+    (tmp_path / "0.tfrecord").write_bytes(records[:-30] + b"!" + records[-29:])
+    with pytest.raises(stoker.DataLossError) as raised:
+        taken(make(stoker.tfrecord(f"{server.url}/0.tfrecord?signature=secret")))
+    assert raised.value.file == f"{server.url}/0.tfrecord?…"
+    assert "secret" not in str(raised.value)
+
+
+# --- libcurl and certificates ---------------------------------------------------------------------------
+
+
+def test_without_libcurl(server, tmp_path):
+    """A copy of the package looks for libraries that no machine has."""
+    copy = pathlib.Path(shutil.copytree(pathlib.Path(stoker.__file__).parent, tmp_path / "stoker"))
+    (library,) = copy.glob("libstoker.so*")
+    content = library.read_bytes()
+    for name in (b"libcurl.so.4\0", b"libcurl-gnutls.so.4\0"):
+        assert content.count(name) == 1
+        content = content.replace(name, name[:-2] + b"9\0")
+    library.write_bytes(content)
+    program = f"import stoker; stoker.tar('{server.url}/0.tar')"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    line = done.stderr.splitlines()[-1]
+    assert line.startswith("stoker._errors.UnavailableError: ") or line.startswith(
+        "stoker.UnavailableError: "
+    )
+    assert "libcurl.so.9: cannot open shared object file" in line
+    assert "apt-get install libcurl4" in line
+
+
+def test_certificates(server, folder, tmp_path, monkeypatch):
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed here")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with ObjectServer(folder, context) as secure:
+        url = f"{secure.url}/0.tar"
+        assert url.startswith("https://")
+        with pytest.raises(stoker.UnavailableError, match="AWS_CA_BUNDLE to a file") as raised:
+            stoker.tar(url)
+        assert "certificate" in raised.value.cause
+        monkeypatch.setenv("AWS_CA_BUNDLE", "/none.pem")
+        with pytest.raises(stoker.UnavailableError, match=r"AWS_CA_BUNDLE is /none\.pem"):
+            stoker.tar(url)
+        monkeypatch.setenv("AWS_CA_BUNDLE", str(certificate))
+        same(taken(make(stoker.tar(url))), taken(make(stoker.tar(f"{folder}/0.tar"))))
+
+
 # --- credentials --------------------------------------------------------------------------------------
 
 
@@ -359,5 +494,6 @@ def test_a_token_of_google(server, folder, monkeypatch):
 def test_memory_is_bounded(server, folder):
     runtime = stoker.Runtime(memory_budget=48 << 20)
     loader = make(remote(server), runtime=runtime)
+    server.fault = lambda path, first, tried: RETRIED[first % 6] if tried == 0 else None
     same(taken(loader), taken(make(local(folder))))
     assert loader.stats()["memory_peak"] <= 48 << 20

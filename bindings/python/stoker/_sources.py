@@ -637,9 +637,8 @@ def _cache(cache: Any, cache_bytes: Any) -> dict[str, bytes]:
     if cache is None or cache_bytes is None:
         given, missing = ("cache_bytes", "cache") if cache is None else ("cache", "cache_bytes")
         raise InvalidArgumentError(f"{given} was given, and no {missing}; give both")
-    folder = os.path.abspath(_path("cache", cache))
     return {
-        "cache": folder,
+        "cache": _absolute("cache", cache),
         "cache_bytes": b"%d" % _checks.integer("cache_bytes", cache_bytes, 1 << 16, 1 << 60),
     }
 
