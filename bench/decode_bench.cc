@@ -64,7 +64,7 @@ std::array<Resampling, 2> TasksOf(ImageSize size, uint64_t number) {
   crop.resized = kOutput;
   crop.window = {0, 0, kOutput.width, kOutput.height};
   eval.box = {0, 0, size.width, size.height};
-  eval.resized = ShorterSideTo(256, size);
+  eval.resized = SizeAfter({.size = 256}, size);
   eval.window = CenterBox(kOutput, eval.resized);
   return {crop, eval};
 }

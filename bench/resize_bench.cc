@@ -56,7 +56,7 @@ Resampling EvalTask(uint64_t) {
   Resampling task;
   task.image = kPhoto;
   task.box = {0, 0, 500, 375};
-  task.resized = ShorterSideTo(256, kPhoto);
+  task.resized = SizeAfter({.size = 256}, kPhoto);
   task.window = CenterBox(kOutput, task.resized);
   return task;
 }

@@ -64,14 +64,22 @@ ANNOTATIONS = {
     "channels": "Sequence[float]",
     "positive channels": "Sequence[float]",
     "sides": "Size",
-    "size": "Size",
+    "size": "Size | None",
+    "optional side": "int | None",
     "taps": "int | Sequence[int]",
     "margins": "Margins | None",
     "fill": "Fill | None",
     "optional fill": "Fill | None",
     "value or noise": "float | Sequence[float] | str",
 }
-DEFAULTS = {"factor": None, "shift": None, "margins": None, "fill": 0, "value or noise": 0}
+DEFAULTS = {
+    "factor": None,
+    "shift": None,
+    "margins": None,
+    "optional side": None,
+    "fill": 0,
+    "value or noise": 0,
+}
 REQUIRED = ("sides", "size", "taps", "channels", "positive channels")
 
 
@@ -94,7 +102,9 @@ def field(parameter):
     """The line of a parameter in its class."""
     kind, option = parameter["kind"], parameter["options"][0]
     line = f"    {parameter['name']}: {ANNOTATIONS[kind]}"
-    if kind in REQUIRED or option.get("required"):
+    if kind in REQUIRED:
+        return line
+    if option.get("required"):
         return line.removesuffix(" | None")
     return f"{line} = {python_text(DEFAULTS.get(kind, option['default']))}"
 

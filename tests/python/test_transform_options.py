@@ -97,7 +97,7 @@ class Resampling(enum.IntEnum):
 def test_bilinear_by_all_its_names(bilinear):
     assert stoker.Resize(9, bilinear) == stoker.Resize(9, interpolation=bilinear) == stoker.Resize(9)
     assert stoker.RandomResizedCrop(9, interpolation=bilinear) == stoker.RandomResizedCrop(9)
-    assert stoker.Resize(9, bilinear, False) == stoker.Resize(9, antialias=False)
+    assert stoker.Resize(9, bilinear, None, False) == stoker.Resize(9, antialias=False)
     assert stoker.RandAugment(interpolation=bilinear) == stoker.RandAugment(interpolation="bilinear")
 
 

@@ -25,10 +25,9 @@ Error NotInside(const Rect& region, ImageSize image) {
                    " and width " + std::to_string(image.width)};
 }
 
-// The size of the region as resized. ShorterSideTo makes of a thin image a very long one.
+// The size of the region as resized. A shorter side makes of a thin image a very long one.
 Result<ImageSize> Resized(const Resize& resize, ImageSize region, const DecodeLimits& limits) {
-  const ImageSize size =
-      resize.size > 0 ? ShorterSideTo(resize.size, region) : ImageSize{resize.width, resize.height};
+  const ImageSize size = SizeAfter(resize, region);
   if (Status checked = CheckSize(size, limits, 0); !checked.ok()) {
     return Error{.code = Code::kResourceExhausted,
                  .cause = "the resized image would be " + checked.error().cause,

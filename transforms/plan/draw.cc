@@ -97,11 +97,21 @@ double RoundHalfEven(double value) {
   return std::fmod(below, 2.0) == 0.0 ? below : below + 1;
 }
 
-ImageSize ShorterSideTo(int size, ImageSize image) {
-  const int64_t shorter = std::min(image.width, image.height);
-  const int64_t longer = std::max(image.width, image.height);
-  const int scaled = static_cast<int>(std::min<int64_t>(size * longer / shorter, INT_MAX));
-  return image.width <= image.height ? ImageSize{size, scaled} : ImageSize{scaled, size};
+ImageSize SizeAfter(const Resize& resize, ImageSize image) {
+  if (resize.height != 0) return {resize.width, resize.height};
+  int64_t shorter = std::min(image.width, image.height);
+  int64_t longer = std::max(image.width, image.height);
+  if (resize.size != 0) {
+    longer = resize.size * longer / shorter;
+    shorter = resize.size;
+  }
+  if (resize.max_size != 0 && (resize.size == 0 || longer > resize.max_size)) {
+    shorter = std::max<int64_t>(1, resize.max_size * shorter / longer);
+    longer = resize.max_size;
+  }
+  const int least = static_cast<int>(shorter);
+  const int most = static_cast<int>(std::min<int64_t>(longer, INT_MAX));
+  return image.width <= image.height ? ImageSize{least, most} : ImageSize{most, least};
 }
 
 Rect CenterBox(ImageSize crop, ImageSize image) {

@@ -19,8 +19,8 @@ double Sin(double x);
 // Python's round() for values below 2^52: ties to even.
 double RoundHalfEven(double value);
 
-// Size after Resize: the shorter side `size`, the longer int(size × long / short), at most INT_MAX.
-ImageSize ShorterSideTo(int size, ImageSize image);
+// Sides are at most INT_MAX.
+ImageSize SizeAfter(const Resize& resize, ImageSize image);
 
 // The central box of an image. A larger crop reaches outside the image on both sides, as
 // torchvision pads: the odd pixel of padding goes to the right and the bottom.

@@ -46,11 +46,12 @@ class Compiler {
     }
     if (size_) return *size_;
     if (resample_) {
-      return Refuse(
-          *resample_,
-          "size = " + std::to_string(std::get<Resize>(transforms_[*resample_]).size) +
-              " sets only the shorter side, so the images of a batch would differ in size",
-          "Add a CenterCrop after it, or give height and width instead of size");
+      const auto& resize = std::get<Resize>(transforms_[*resample_]);
+      const std::string sets =
+          resize.size != 0 ? "size = " + std::to_string(resize.size) + " sets only the shorter side"
+                           : "max_size sets only the longer side";
+      return Refuse(*resample_, sets + ", so the images of a batch would differ in size",
+                    "Add a CenterCrop after it, or give height and width instead of size");
     }
     return Error{.code = Code::kInvalidArgument,
                  .cause = "no transform makes all images the same size",
@@ -84,10 +85,10 @@ class Compiler {
   // ---- Geometry.
 
   Status Follow(const Resize& t) {
-    if (t.size == 0) {
+    if (t.height != 0) {
       size_ = ImageSize{t.width, t.height};
     } else if (size_) {  // cropped before, so all images have the same shape
-      size_ = ShorterSideTo(t.size, *size_);
+      size_ = SizeAfter(t, *size_);
       if (std::max(size_->width, size_->height) > kMaxSidePixels) {
         return Refuse(
             index_,

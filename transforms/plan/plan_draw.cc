@@ -47,9 +47,7 @@ class Plan::Drawing {
   void At(uint32_t transform) { transform_ = transform; }
 
   void Apply(const Resize& t, RandomStream&) {
-    const ImageSize size =
-        t.size > 0 ? ShorterSideTo(t.size, frame().size()) : ImageSize{t.width, t.height};
-    Resample(size, t.antialias, t.interpolation);
+    Resample(SizeAfter(t, frame().size()), t.antialias, t.interpolation);
   }
   void Apply(const CenterCrop& t, RandomStream&) {
     Cut(CenterBox({t.width, t.height}, size()), Padding::kConstant, {});

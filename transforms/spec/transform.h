@@ -14,16 +14,19 @@ namespace stoker {
 
 // All images are RGB, 8 bits a channel; gray ones get three equal channels. Sizes are in pixels.
 
-// With `size` > 0 the shorter side becomes `size` and the longer one int(size × long / short); with
-// `size` == 0 the image becomes exactly width × height.
-// antialias: the filter widens when shrinking, as in Pillow and torchvision; without, it keeps its
-// width (bilinear: two taps), as in tf.image.resize. kNearest never widens.
+// With `size` > 0 the shorter side becomes `size` and the longer one int(size × long / short). If
+// that is more than max_size > 0, the longer one becomes max_size and the shorter one int(max_size
+// × short / long) of these, at least 1. With `size` == 0 the image becomes exactly width × height;
+// or, without these, its longer side max_size. antialias: the filter widens when shrinking, as in
+// Pillow and torchvision; without, it keeps its width (bilinear: two taps), as in tf.image.resize.
+// kNearest never widens.
 struct Resize {
   int size = 0;
   int height = 0;
   int width = 0;
   bool antialias = true;
   Interpolation interpolation = Interpolation::kBilinear;
+  int max_size = 0;
 };
 
 // The middle height × width pixels, offsets rounded half to even; an image that is too small is

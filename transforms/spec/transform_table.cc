@@ -161,6 +161,8 @@ TransformRow Row(const Resize&) {
   };
   OptionInfo size = side("size");
   size.note = "of the shorter side; or `height` and `width`";
+  OptionInfo most = side("max_size");
+  most.note = "the most that the longer side may have; 0: no limit";
   return {.name = "Resize",
           .doc = "The whole image, resized.",
           .fused = "while rows are decoded; only what later crops keep is decoded",
@@ -168,27 +170,46 @@ TransformRow Row(const Resize&) {
               {{.name = "size",
                 .kind = "size",
                 .doc = "an int: the shorter side becomes `size`, the longer one int(size * long / "
-                       "short). (height, width): exactly that.",
+                       "short). (height, width): exactly that. None: the longer side becomes "
+                       "max_size.",
                 .options = {OptionOf<&T::size>(size), OptionOf<&T::height>(side("height")),
                             OptionOf<&T::width>(side("width"))},
                 .text =
                     [](const Transform& transform) {
                       const auto& t = std::get<T>(transform);
-                      return t.size != 0 ? "shorter side " + std::to_string(t.size)
-                                         : SizeText(t.height, t.width);
+                      if (t.size != 0) return "shorter side " + std::to_string(t.size);
+                      return t.height != 0 ? SizeText(t.height, t.width) : std::string();
                     }},
                HowPixelsBlend<&T::interpolation>(),
+               Single<&T::max_size>("optional side", most,
+                                    "the longer side is at most this, which makes the shorter one "
+                                    "smaller where it must. None: no limit."),
                Boolean<&T::antialias>("antialias", kAntialias)},
           .check = [](const Transform& transform, DType) -> Check {
             const auto& t = std::get<T>(transform);
             const auto missing = [](const char* name, int value) {
               return CheckInteger({.name = name, .unit = kPixels}, value, 1, kMaxSidePixels);
             };
+            const bool exact = t.height != 0 || t.width != 0;
+            if (t.max_size != 0 && (exact || t.max_size <= t.size)) {
+              return Refusal{"max_size = " + std::to_string(t.max_size) +
+                                 (exact ? " together with height and width"
+                                        : " is not above size = " + std::to_string(t.size)),
+                             exact ? "Give size (of the shorter side) with it, or leave it out"
+                                   : "Give a larger max_size, or size = 0 for the longer side "
+                                     "alone"};
+            }
+            if (t.size == 0 && !exact) {
+              if (t.max_size != 0) return {};
+              return Refusal{"neither size nor max_size is given",
+                             "Give the size of the shorter side, or "
+                             "height and width, or max_size of the longer side"};
+            }
             if (t.size == 0) {
               if (Check check = missing("height", t.height)) return check;
               return missing("width", t.width);
             }
-            if (t.height == 0 && t.width == 0) return {};
+            if (!exact) return {};
             return Refusal{"size = " + std::to_string(t.size) + " together with height = " +
                                std::to_string(t.height) + ", width = " + std::to_string(t.width),
                            "Give size (of the shorter side), or height and width"};

@@ -156,7 +156,7 @@ def _request(
     _checks.choice("mode", mode, _MODES)
     resize = None
     if size is not None or interpolation != "bilinear" or antialias is not True:
-        checked = Resize(1 if size is None else size, interpolation, antialias)
+        checked = Resize(1 if size is None else size, interpolation, antialias=antialias)
         resize = None if size is None else checked
     return _made(_MODES.index(mode), resize, _checks.boolean("exif_orientation", exif_orientation))
 

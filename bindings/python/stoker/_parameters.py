@@ -76,7 +76,9 @@ def _sides(name: str, value: Any, option: dict[str, Any]) -> tuple[int, int]:
     return (size[0], size[-1])
 
 
-def _size(name: str, value: Any, option: dict[str, Any]) -> int | tuple[int, ...]:
+def _size(name: str, value: Any, option: dict[str, Any]) -> int | tuple[int, ...] | None:
+    if value is None:
+        return None
     size = _checks.size(name, value, option["high"])
     return size[0] if len(size) == 1 else size
 
@@ -153,6 +155,9 @@ _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
     "positive channels": _positive_channels,
     "sides": _sides,
     "size": _size,
+    "optional side": lambda name, value, option: (
+        None if value is None else _checks.integer(name, value, 1, option["high"])
+    ),
     "taps": _taps,
     "margins": _margins,
     "fill": lambda name, value, option: _checks.fill(name, 0 if value is None else value),
@@ -163,7 +168,9 @@ _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
 # Kinds that are not written as one key of the same name.
 _WRITE: dict[str, Callable[[Any], dict[str, Any]]] = {
     "sides": lambda size: {"height": size[0], "width": size[1]},
-    "size": lambda size: {"size": size} if isinstance(size, int) else {"height": size[0], "width": size[1]},
+    "size": lambda size: (
+        {"height": size[0], "width": size[1]} if isinstance(size, tuple) else {"size": size or 0}
+    ),
     "taps": lambda taps: {"kernel_height": taps[1], "kernel_width": taps[0]},
     "value or noise": lambda value: {"noise": True} if value == "random" else {"value": value},
 }

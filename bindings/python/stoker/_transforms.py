@@ -44,10 +44,12 @@ class Resize(Transform):
 
     Args:
         size: an int: the shorter side becomes `size`, the longer one int(size * long / short). (height,
-            width): exactly that.
+            width): exactly that. None: the longer side becomes max_size.
         interpolation: Pillow's filter: "bilinear", "bicubic", "lanczos", "box" or "nearest", or
             torchvision's or Pillow's names for it. "box" is not called "area": in OpenCV and TensorFlow
             that also weighs partly covered pixels.
+        max_size: the longer side is at most this, which makes the shorter one smaller where it must. None:
+            no limit.
         antialias: True: the filter widens when shrinking, as in Pillow and torchvision. False: it keeps its
             width (bilinear: two taps), as in tf.image.resize and, bilinear, in OpenCV. "nearest" takes one
             pixel either way.
@@ -56,8 +58,9 @@ class Resize(Transform):
         ValueError, TypeError: naming the parameter.
     """
 
-    size: Size
+    size: Size | None
     interpolation: Any = "bilinear"
+    max_size: int | None = None
     antialias: bool = True
 
 

@@ -36,11 +36,24 @@ TEST(RoundHalfEven, MatchesPython) {
   for (auto [value, wanted] : cases) EXPECT_EQ(RoundHalfEven(value), wanted) << value;
 }
 
-TEST(ShorterSideTo, TruncatesTheLongerSide) {
-  EXPECT_EQ(ShorterSideTo(256, {500, 375}), (ImageSize{341, 256}));
-  EXPECT_EQ(ShorterSideTo(256, {375, 500}), (ImageSize{256, 341}));
-  EXPECT_EQ(ShorterSideTo(256, {100, 100}), (ImageSize{256, 256}));
-  EXPECT_EQ(ShorterSideTo(65535, {65535, 1}), (ImageSize{2147483647, 65535}));
+TEST(SizeAfter, TruncatesTheLongerSide) {
+  const Resize to_256{.size = 256};
+  EXPECT_EQ(SizeAfter(to_256, {500, 375}), (ImageSize{341, 256}));
+  EXPECT_EQ(SizeAfter(to_256, {375, 500}), (ImageSize{256, 341}));
+  EXPECT_EQ(SizeAfter(to_256, {100, 100}), (ImageSize{256, 256}));
+  EXPECT_EQ(SizeAfter({.size = 65535}, {65535, 1}), (ImageSize{2147483647, 65535}));
+}
+
+// Figures of torchvision's _compute_resized_output_size.
+TEST(SizeAfter, HasALongestSide) {
+  const Resize coco{.size = 800, .max_size = 1333};
+  EXPECT_EQ(SizeAfter(coco, {640, 480}), (ImageSize{1066, 800}));
+  EXPECT_EQ(SizeAfter(coco, {640, 360}), (ImageSize{1333, 749}));
+  EXPECT_EQ(SizeAfter(coco, {360, 640}), (ImageSize{749, 1333}));
+  EXPECT_EQ(SizeAfter({.max_size = 512}, {640, 427}), (ImageSize{512, 341}));
+  EXPECT_EQ(SizeAfter({.max_size = 512}, {100, 50}), (ImageSize{512, 256}));
+  EXPECT_EQ(SizeAfter({.size = 2, .max_size = 3}, {1, 65535}), (ImageSize{1, 3}));
+  EXPECT_EQ(SizeAfter({.size = 30000, .max_size = 65535}, {65535, 1}), (ImageSize{65535, 1}));
 }
 
 // torchvision's center_crop, padding included, along one axis.
