@@ -76,7 +76,7 @@ class Batch {
   explicit operator bool() const { return slot_ != nullptr; }
 
   // Preconditions of all below: the batch is not empty, and has a second column for labels(). (That
-  // of a source without labels is another field: SampleSource::label().)
+  // of a source without labels is another field, or the images' sizes: SampleSource::label().)
   std::span<const Column> columns() const;
   const Column& images() const { return columns()[0]; }
   const Column& labels() const { return columns()[1]; }

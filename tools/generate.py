@@ -132,7 +132,8 @@ or (height, width), from 1 to 65,535. A transform does nothing by itself: a `Loa
 compiles a list of them into one pass.
 
 Those that change what an image looks like work on images that have one size: they come after the transform
-that makes the size, and before `Normalize`. `RandomErasing` works on the finished values and is last.
+that makes the size, and before `Normalize`. `RandomErasing` works on the finished values and is last, but
+for `PadTo`, with which images may differ in size.
 """
 
 # Written by tools/generate.py from transforms/spec/transform_table.cc, which is the file to change.

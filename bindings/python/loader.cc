@@ -20,6 +20,7 @@
 #include "bindings/python/watching.h"
 #include "engine/loader/check_options.h"
 #include "engine/loader/loader.h"
+#include "engine/loader/producer_parts.h"
 #include "engine/loader/sampler.h"
 #include "engine/watching/stats.h"
 #include "io/sources/source.h"
@@ -31,7 +32,7 @@ namespace py = pybind11;
 
 LoaderHandle::LoaderHandle(std::string key, const std::string& spec, const SourceHandle& source,
                            const RuntimeHandle& runtime, const py::object& map)
-    : key_(std::move(key)), columns_(source.source->fields().size()) {
+    : key_(std::move(key)) {
   std::shared_ptr<const MapFunction> function = MapFunctionOf(map, source.source);
   LoaderOptions options = Value([&] {
     const WithoutGil released;  // it may open a device
@@ -45,6 +46,7 @@ LoaderHandle::LoaderHandle(std::string key, const std::string& spec, const Sourc
     });
   }();
   loader_ = Value(std::move(opened));
+  columns_ = PythonColumns(*source.source, loader_->columns());
 }
 
 LoaderHandle::~LoaderHandle() { Release(loader_); }

@@ -43,7 +43,7 @@ class LoaderHandle {
 
  private:
   const std::string key_;
-  const size_t columns_;
+  size_t columns_ = 0;
   std::shared_ptr<Loader> loader_;
 };
 

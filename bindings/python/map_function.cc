@@ -12,6 +12,7 @@
 
 #include "bindings/python/arrays.h"
 #include "bindings/python/waiting.h"
+#include "engine/loader/producer_parts.h"
 
 namespace stoker::python {
 
@@ -55,7 +56,7 @@ class PythonFunction final : public MapFunction {
   }
 
   py::tuple ColumnsOf(const Batch& batch) const {
-    const size_t columns = source_->fields().size();  // of a batch, those that Python sees
+    const size_t columns = PythonColumns(*source_, batch.columns());
     py::tuple all(columns);
     for (size_t c = 0; c < columns; ++c) {
       const bool text = IsString(batch.columns()[c].dtype);

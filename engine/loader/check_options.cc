@@ -121,6 +121,30 @@ Status CheckStrings(const SampleSource& source) {
   return {};
 }
 
+// Refuses to mix images that differ in size, and a field with the name of the column of sizes.
+Status CheckPadding(const LoaderOptions& options) {
+  const auto found = std::ranges::find_if(options.transforms, [](const Transform& transform) {
+    return std::holds_alternative<PadTo>(transform);
+  });
+  if (found == options.transforms.end()) return {};
+  const std::string pad_to =
+      "transforms[" + std::to_string(found - options.transforms.begin()) + "], PadTo";
+  if (options.mix) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = std::string(NameOf(*options.mix)) +
+                          " mixes images of one size, and with " + pad_to + ", they may differ",
+                 .advice = "Leave one of them out, or crop images to one size in place of PadTo"};
+  }
+  for (const Field& field : options.source->fields()) {
+    if (field.name != kSizeColumn) continue;
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = options.source->Describe() + " has a field '" + field.name + "', and " +
+                          pad_to + " adds a column of this name",
+                 .advice = "Rename the field, or leave it out"};
+  }
+  return {};
+}
+
 Status CheckMap(const MapFunction* map) {
   if (map == nullptr || (map->calls() >= 0 && map->calls() <= kMostMapCalls)) return {};
   return Error{Code::kInvalidArgument,
@@ -141,6 +165,7 @@ Status CheckOptions(const LoaderOptions& options) {
   TRY(CheckNumbers(options));
   TRY(CheckOutput(options));
   TRY(CheckImages(options));
+  TRY(CheckPadding(options));
   TRY(CheckMap(options.map.get()));
   if (options.epochs && (*options.epochs == 0 || *options.epochs > kMaxEpochs)) {
     return Error{Code::kInvalidArgument,

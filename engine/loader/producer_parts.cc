@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/try.h"
-#include "engine/loader/check_options.h"
 #include "gpu/device_pinning.h"
 
 namespace stoker {
@@ -28,11 +27,12 @@ std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optiona
     const bool owns_strings = field.kind == Field::Kind::kLoaded && IsString(field.dtype);
     columns.push_back({field.name, field.dtype, field.row_shape, owns_strings});
   }
-  if (HasOnlyImages(source)) columns.push_back({"label", DType::kI64, {}});
+  if (AddsLabels(source, plan)) columns.push_back({"label", DType::kI64, {}});
   if (plan) {
     columns[0].dtype = plan->dtype();
     columns[0].row_shape = plan->row_shape();
   }
+  if (SizeColumn(source, plan)) columns.push_back({kSizeColumn, DType::kI32, {2}});
   if (plan && plan->work_bytes() != 0) {
     columns.push_back({"work", DType::kU8, {static_cast<int64_t>(plan->work_bytes())}});
   }

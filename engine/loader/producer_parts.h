@@ -1,6 +1,7 @@
 // Makes the parts of a producer from its loader's options: the plan, the columns and the slots.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "core/batch.h"
 #include "core/result.h"
 #include "core/slot_pool.h"
+#include "engine/loader/check_options.h"
 #include "engine/loader/options.h"
 #include "engine/loader/producer_options.h"
 #include "engine/memory/memory_plan.h"
@@ -19,14 +21,32 @@ namespace stoker {
 // The compiled transforms; none if rows are copied as they are. Errors: those of Plan::Compile.
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool defer_to_device);
 
-// Whether samples are images alone. Batches of them have labels all the same, of kNoLabel.
-inline bool HasOnlyImages(const SampleSource& source) {
-  return source.fields().size() == 1 && source.fields()[0].kind == Field::Kind::kImage;
+// Whether batches have labels, of kNoLabel, though samples are images alone: they do if they have
+// no other column.
+inline bool AddsLabels(const SampleSource& source, const std::optional<Plan>& plan) {
+  const bool pads = plan && plan->pads();
+  return !pads && source.fields().size() == 1 && source.fields()[0].kind == Field::Kind::kImage;
+}
+
+// The index of the column of the images' sizes, (height, width), if batches have one: the plan
+// pads.
+inline std::optional<size_t> SizeColumn(const SampleSource& source,
+                                        const std::optional<Plan>& plan) {
+  if (!plan || !plan->pads()) return std::nullopt;
+  return source.fields().size();
 }
 
 // The columns of a batch: those of the source's fields, with their numbers, and stoker's own.
 // `plan`: none if rows are copied as they are.
 std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optional<Plan>& plan);
+
+// How many of a batch's columns (Column or ColumnSpec) Python has, the first ones: those of the
+// source's fields, and the one of the images' sizes.
+template <typename Columns>
+size_t PythonColumns(const SampleSource& source, const Columns& columns) {
+  const size_t fields = source.fields().size();
+  return fields < columns.size() && columns[fields].name == kSizeColumn ? fields + 1 : fields;
+}
 
 SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOptions& own,
                                 std::vector<ColumnSpec> columns, const MemoryPlan& memory);

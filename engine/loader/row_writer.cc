@@ -65,7 +65,8 @@ RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::
       map_(options.map != nullptr && options.map->calls() == 0 ? options.map.get() : nullptr),
       columns_(std::move(columns)),
       fields_(source_.fields().size()),
-      only_images_(HasOnlyImages(source_)),
+      adds_labels_(AddsLabels(source_, plan_)),
+      size_column_(SizeColumn(source_, plan_)),
       packed_(source_.packed()),
       samples_(samples),
       counters_(static_cast<size_t>(workers)),
@@ -167,7 +168,8 @@ class RowWriter::SampleFeed final : public ImageFeed {
             sample.draw,
             sample.ticket.slot->Row(0, sample.ticket.row),
             sample.crop_index,
-            writer_.WorkOf(*sample.ticket.slot, sample.ticket.row)};
+            writer_.WorkOf(*sample.ticket.slot, sample.ticket.row),
+            writer_.SizeAt(*sample.ticket.slot, sample.ticket.row)};
   }
 
   // Must be called before the sample's batch can be delivered. Returns the nanoseconds since the
@@ -222,7 +224,7 @@ Status RowWriter::FillRun(const RowTicket& ticket, int worker, StageTimes& times
     if (plan_) {
       TRY(plan_->Apply(ImageOf(image, source_.View(0, id)),
                        {options_.seed, slot.epoch, entry.position}, workspace(worker),
-                       slot.Row(0, row), times, WorkOf(slot, row)));
+                       slot.Row(0, row), times, WorkOf(slot, row), SizeAt(slot, row)));
     }
     ++row;
   }
@@ -255,7 +257,7 @@ Status RowWriter::WriteFields(const RowTicket& ticket, std::span<const uint8_t> 
       source_.FixedRows(field, ids, slot.Row(field, ticket.row));
     }
   }
-  if (only_images_) {
+  if (adds_labels_) {
     std::fill_n(static_cast<int64_t*>(slot.Row(1, ticket.row)), ticket.rows, kNoLabel);
   }
   return {};
@@ -278,6 +280,11 @@ Status RowWriter::MapRows(const RowTicket& ticket, StageTimes& times) const {
 // Returns the address for a row's deferred operations; null if there are none.
 void* RowWriter::WorkOf(const Slot& slot, uint32_t row) const {
   return plan_->work_bytes() == 0 ? nullptr : slot.Row(slot.columns.size() - 1, row);
+}
+
+// Returns the address for the size of a row's image; null if all images have the row's.
+int32_t* RowWriter::SizeAt(const Slot& slot, uint32_t row) const {
+  return size_column_ ? static_cast<int32_t*>(slot.Row(*size_column_, row)) : nullptr;
 }
 
 uint64_t RowWriter::Mix(Slot& slot, int worker) {

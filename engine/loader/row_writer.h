@@ -75,17 +75,19 @@ class RowWriter {
   Status WriteFields(const RowTicket& ticket, std::span<const uint8_t> loaded) const;
   Status MapRows(const RowTicket& ticket, StageTimes& times) const;
   void* WorkOf(const Slot& slot, uint32_t row) const;
+  int32_t* SizeAt(const Slot& slot, uint32_t row) const;
 
   const LoaderOptions& options_;
   const SampleSource& source_;
   const Sampler& sampler_;
   const std::optional<Plan> plan_;
   const std::optional<Mixer> mixer_;
-  const MapFunction* const map_;           // of rows; null: none
-  const std::vector<ColumnSpec> columns_;  // of a batch
-  const size_t fields_;                    // of the source
-  const bool only_images_;                 // HasOnlyImages
-  const bool packed_;                      // SampleSource::packed
+  const MapFunction* const map_;             // of rows; null: none
+  const std::vector<ColumnSpec> columns_;    // of a batch
+  const size_t fields_;                      // of the source
+  const bool adds_labels_;                   // AddsLabels
+  const std::optional<size_t> size_column_;  // SizeColumn
+  const bool packed_;                        // SampleSource::packed
   SamplesInFlight& samples_;
   std::vector<std::unique_ptr<Workspace, void (*)(Workspace*)>> workspaces_;  // by worker
   std::vector<WorkerCounters> counters_;                                      // by worker

@@ -42,6 +42,18 @@ RECIPES = {
             {"name": "AutoAugment", "policy": "cifar10", "interpolation": "bilinear"},
         ]
     },
+    "padded": {
+        "transforms": [
+            {"name": "Resize", "size": 30, "max_size": 44},
+            FLIP,
+            JITTER,
+            {"name": "Normalize", "mean": MEAN, "std": STD},
+            {"name": "RandomErasing", "noise": True},
+            {"name": "PadTo", "height": 44, "width": 48},
+        ],
+        "dtype": "float16",
+        "layout": "NCHW",
+    },
     "wide": {"transforms": [CROP, {"name": "TrivialAugmentWide"}, {"name": "RandomVerticalFlip"}]},
 }
 

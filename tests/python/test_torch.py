@@ -46,6 +46,18 @@ def test_the_defaults(made):
     assert loader.classes == stoker.image_folder(made).classes
 
 
+def test_padded_batches_have_sizes(made):
+    loader = make(made, [stoker.Resize(30, max_size=44), stoker.PadTo(44)], dtype="uint8")
+    for batch in loader:
+        images, _, sizes = batch
+        assert batch.image_size is sizes and sizes.dtype == torch.int32
+        listed = stoker.unpadded(images, sizes, "NCHW")
+        assert [image.shape for image in listed] == [(3, *size) for size in sizes.tolist()]
+        assert listed[0].data_ptr() == images.data_ptr()
+        for image, row in zip(listed, images):
+            assert image.sum() == row.sum()
+
+
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "bfloat16", "float32"])
 def test_the_loaders_own_bytes(made, dtype, layout):

@@ -9,6 +9,7 @@
 #include "transforms/decode/push_region.h"
 #include "transforms/plan/defer_to_device.h"
 #include "transforms/plan/erase.h"
+#include "transforms/plan/pad_row.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/resampling.h"
 #include "transforms/resize/emit.h"
@@ -28,6 +29,7 @@ struct ImageContext {
   std::optional<uint32_t> image;  // the tag of the image being decoded
   void* row = nullptr;            // its destination
   void* work = nullptr;           // destination of its deferred operations
+  int32_t* size = nullptr;        // destination of its height and width, or null
   std::vector<uint64_t> transform_ns;
   uint64_t augment_ns = 0;
 };
@@ -192,6 +194,7 @@ Result<bool> Plan::Open(const EncodedImage& image, ImageContext& context) const 
       options_.exif_orientation ? info.orientation : Orientation::kNormal;
   context.row = image.row;
   context.work = image.work;
+  context.size = image.size;
   ASSIGN_OR_RETURN(Rect region, StartRow(image.key, info.size, orientation, context));
   if (region.width == 0) return false;  // only padding
   context.decoder.Start(region, context.resampler, image.crop_index);
@@ -205,20 +208,21 @@ void Plan::End(ImageFeed& feed, ImageContext& context) const {
 }
 
 Status Plan::Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace,
-                   void* row, StageTimes& times, std::span<const uint8_t> crop_index,
-                   void* work) const {
-  Single single({0, bytes, key, row, crop_index, work});
+                   void* row, StageTimes& times, std::span<const uint8_t> crop_index, void* work,
+                   int32_t* size) const {
+  Single single({0, bytes, key, row, crop_index, work, size});
   ApplyAll(single, workspace, times);
   return single.status();
 }
 
 Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,
-                   StageTimes& times, void* work) const {
+                   StageTimes& times, void* work, int32_t* size) const {
   const ApplyWatch watch(workspace, times);
   TRY(CheckSides(image.size));
   ImageContext& context = workspace.contexts[0];
   context.row = row;
   context.work = work;
+  context.size = size;
   ASSIGN_OR_RETURN(Rect region, StartRow(key, image.size, Orientation::kNormal, context));
   Status status =
       region.width == 0 ? Status() : PushRegion(PartOf(image, region), region, context.resampler);
@@ -228,7 +232,14 @@ Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& worksp
 }
 
 PixelOutput Plan::OutputTo(void* row) const {
-  return {row, dtype(), scale_.data(), bias_.data(), layout(), options_.read_later};
+  return {row, dtype(), scale_.data(), bias_.data(), layout(), options_.read_later, output_};
+}
+
+RowFormat Plan::PaddingFormat(void* row) const {
+  constexpr float kZero[3] = {};
+  PixelOutput output = OutputTo(row);
+  if (pads_finished_) output.scale = output.bias = kZero;
+  return {output, output_};
 }
 
 // Draws the sample and prepares the resampler. Returns the region to decode, empty if there is
@@ -237,7 +248,14 @@ Result<Rect> Plan::StartRow(const DrawKey& key, ImageSize stored, Orientation or
                             ImageContext& context) const {
   DrawnSample& drawn = context.drawn;
   TRY(Draw(key, Viewed(stored, orientation), drawn));
-  if (options_.defer_to_device) DeferToDevice(drawn, boxes(), context.work);
+  if (context.size != nullptr) {
+    context.size[0] = drawn.size.height;
+    context.size[1] = drawn.size.width;
+  }
+  if (options_.defer_to_device) {
+    if (pads_finished_) EraseAround(drawn, output_);
+    DeferToDevice(drawn, output_, boxes(), context.work);
+  }
   PixelOutput output = OutputTo(context.row);
   if (!drawn.steps.empty()) {
     const Status started = context.augmenter.Start(drawn.geometry.window.size());
@@ -247,10 +265,26 @@ Result<Rect> Plan::StartRow(const DrawKey& key, ImageSize stored, Orientation or
   return context.resampler.Start(ResamplingOf(drawn.geometry, stored, orientation), output);
 }
 
-// Executes the steps after the geometry.
+// Completes the row once the geometry's pixels are written.
 Status Plan::EmitRow(ImageContext& context) const {
+  if (pad_to_) Surround(context);
+  return context.drawn.steps.empty() && context.drawn.erasures.empty() ? Status()
+                                                                       : Augment(context);
+}
+
+// Writes the pixels of the row that are not of the image.
+void Plan::Surround(ImageContext& context) const {
+  const uint64_t start = NowNanoseconds();
+  PadRow(context.drawn.size, pad_to_->fill, PaddingFormat(context.row), output_,
+         static_cast<uint8_t*>(context.row));
+  const uint64_t spent = NowNanoseconds() - start;
+  context.transform_ns[pad_to_index_] += spent;
+  context.augment_ns += spent;
+}
+
+// Executes the steps after the geometry.
+Status Plan::Augment(ImageContext& context) const {
   const DrawnSample& drawn = context.drawn;
-  if (drawn.steps.empty() && drawn.erasures.empty()) return {};
   const uint64_t start = NowNanoseconds();
   uint64_t last = start;
   const auto count = [&](uint32_t transform) {

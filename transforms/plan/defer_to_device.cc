@@ -22,11 +22,20 @@ ErasedBox BoxOf(const Erasure& erasure) {
 
 }  // namespace
 
-void DeferToDevice(DrawnSample& drawn, uint32_t boxes, void* work) {
+void EraseAround(DrawnSample& drawn, ImageSize row) {
+  const ImageSize image = drawn.size;
+  const Rect right{image.width, 0, row.width - image.width, image.height};
+  const Rect below{0, image.height, row.width, row.height - image.height};
+  for (const Rect& box : {right, below}) drawn.erasures.push_back({.box = box, .noise = {}});
+}
+
+void DeferToDevice(DrawnSample& drawn, ImageSize whole, uint32_t boxes, void* work) {
   auto* const to = static_cast<uint8_t*>(work);
   DeferredOps row;
-  // The worker executes a mirror that is a step or is followed by steps.
-  if (drawn.steps.empty() && std::exchange(drawn.geometry.mirror_columns, false)) row.mirror = 1;
+  // The worker executes a mirror that is a step or is followed by steps, or is of a part of the
+  // row.
+  const bool is_last = drawn.steps.empty() && drawn.size == whole;
+  if (is_last && std::exchange(drawn.geometry.mirror_columns, false)) row.mirror = 1;
   std::memcpy(to, &row, sizeof(row));
   for (size_t b = 0; b < boxes; ++b) {
     const ErasedBox box = b < drawn.erasures.size() ? BoxOf(drawn.erasures[b]) : ErasedBox();

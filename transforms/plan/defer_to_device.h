@@ -9,8 +9,12 @@ namespace stoker {
 
 // Moves the operations that a device can do from the end of `drawn` to `work`, which becomes a
 // DeferredOps followed by `boxes` boxes and is overwritten completely. These operations are the
-// erasures, and a horizontal mirror if it is the last operation before them. Precondition: no more
-// erasures than boxes.
-void DeferToDevice(DrawnSample& drawn, uint32_t boxes, void* work);
+// erasures, and a horizontal mirror if it is the last operation before them and the image fills its
+// row, whose size is `row`. Precondition: no more erasures than boxes.
+void DeferToDevice(DrawnSample& drawn, ImageSize row, uint32_t boxes, void* work);
+
+// Adds two erasures to zero, one of them or both may be empty: what is right of the image, and
+// below.
+void EraseAround(DrawnSample& drawn, ImageSize row);
 
 }  // namespace stoker

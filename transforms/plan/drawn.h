@@ -34,7 +34,7 @@ struct DrawnStep {
   uint32_t transform = 0;
 };
 
-// A box of the finished row that is overwritten.
+// A box of the finished row that is overwritten. Within the image.
 struct Erasure {
   Rect box;
   std::array<float, 3> value{};   // in the row's own values
@@ -45,7 +45,8 @@ struct Erasure {
 // In the order of execution. Reused from sample to sample.
 struct DrawnSample {
   Geometry geometry;
-  std::vector<DrawnStep> steps;  // empty: the geometry's pixels are the row
+  ImageSize size;                // of the image after all steps; the row may be larger (PadTo)
+  std::vector<DrawnStep> steps;  // empty: the geometry's pixels are the image
   std::vector<Erasure> erasures;
 };
 

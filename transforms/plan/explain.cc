@@ -18,11 +18,11 @@ std::string TextOf(const Parameter& parameter, const Transform& transform) {
 ExplainedTransform ExplainOne(const Transform& transform, ExecutionSite site) {
   switch (site) {
     case ExecutionSite::kFused:
-      return {TextOf(transform), "fused", RowOf(transform).fused};
+      return {TextOf(transform), "fused", RowOf(transform).how};
     case ExecutionSite::kTile:
       return {TextOf(transform), "tile", "on the resized image, in the worker's cache"};
     case ExecutionSite::kRow:
-      return {TextOf(transform), "row", "a box of the finished row is overwritten"};
+      return {TextOf(transform), "row", RowOf(transform).how};
   }
   return {};
 }

@@ -18,6 +18,7 @@ struct EncodedImage {
   void* row = nullptr;                  // row_bytes() of any alignment: row_shape()
   std::span<const uint8_t> crop_index;  // see JpegDecoder::Decode; may be empty
   void* work = nullptr;                 // work_bytes(), if the plan defers operations to a device
+  int32_t* size = nullptr;  // is set to the image's height and width in its row; may be null
 };
 
 // Hands samples to ApplyAll and takes them back. All memory that a sample refers to must stay valid

@@ -32,9 +32,10 @@ size_t Plan::row_bytes() const {
 }
 
 uint32_t Plan::boxes() const {
-  return static_cast<uint32_t>(std::count_if(
+  const auto erasing = std::count_if(
       transforms_.begin(), transforms_.end(),
-      [](const Transform& transform) { return std::holds_alternative<RandomErasing>(transform); }));
+      [](const Transform& transform) { return std::holds_alternative<RandomErasing>(transform); });
+  return static_cast<uint32_t>(erasing) + (pads_finished_ ? 2 : 0);
 }
 
 size_t Plan::work_bytes() const { return options_.defer_to_device ? DeferredOpsBytes(boxes()) : 0; }
@@ -87,6 +88,7 @@ std::string Plan::Describe() const {
     text += before + std::to_string(side);
     before = " × ";
   }
+  if (pads()) text += ", padded";
   if (options_.defer_to_device) text += ", finished on the device";
   return text;
 }

@@ -29,6 +29,7 @@ namespace stoker {
 
 struct ImageContext;
 struct PixelOutput;
+struct RowFormat;
 
 struct PlanOptions {
   // kU8: 0…255; kF16, kBF16, kF32: value / 255, or normalized if there is a Normalize.
@@ -76,6 +77,8 @@ class Plan {
   static Result<Plan> Compile(std::vector<Transform> transforms, const PlanOptions& options = {});
 
   ImageSize output_size() const { return output_; }
+  // Whether images may be smaller than their rows (PadTo).
+  bool pads() const { return pad_to_.has_value(); }
   // The type and shape of the batch rows that Apply writes.
   DType dtype() const { return options_.defer_to_device ? DType::kU8 : options_.dtype; }
   Layout layout() const { return options_.defer_to_device ? Layout::kNhwc : options_.layout; }
@@ -84,8 +87,8 @@ class Plan {
   // The output of the deferred operations: options() has its type and layout, scale() and bias()
   // the conversion.
   std::vector<int64_t> finished_shape() const;
-  uint32_t boxes() const;     // number of RandomErasing transforms: so many boxes follow a batch
-                              // row's DeferredOps
+  uint32_t boxes() const;     // so many boxes follow a batch row's DeferredOps: one for each
+                              // RandomErasing, and two for a PadTo after Normalize
   size_t work_bytes() const;  // per batch row; 0 if nothing is deferred to a device
 
   // `image`: size as viewed, both sides at least 1. Replaces `drawn`. InvalidArgument if the image
@@ -102,14 +105,14 @@ class Plan {
 
   // The same for one sample.
   Status Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace, void* row,
-               StageTimes& times, std::span<const uint8_t> crop_index = {},
-               void* work = nullptr) const;
+               StageTimes& times, std::span<const uint8_t> crop_index = {}, void* work = nullptr,
+               int32_t* size = nullptr) const;
 
   // The same for a decoded image, 1 to kMaxSidePixels on each side, gray, interleaved or planar
   // RGB: the same draws and the same bytes as for a lossless file of it (without an EXIF
   // orientation). Reads no byte outside the image's pixel rows. InvalidArgument names a side.
   Status Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,
-               StageTimes& times, void* work = nullptr) const;
+               StageTimes& times, void* work = nullptr, int32_t* size = nullptr) const;
 
   // One line that says what was fused. Explain (explain.h) has the details.
   std::string Describe() const;
@@ -119,6 +122,10 @@ class Plan {
   const std::vector<ExecutionSite>& sites() const { return sites_; }  // of transforms()
   uint64_t tile_bytes() const;  // of a workspace, in addition to what every workspace needs
   PixelOutput OutputTo(void* row) const;
+  // The format of a row's pixels that are not of the image, if the plan pads; their values are
+  // those of padding().
+  RowFormat PaddingFormat(void* row) const;
+  const Fill& padding() const { return pad_to_->fill; }
   // The output of each channel is value × scale + bias; {1/255, 0} without Normalize. Not for kU8.
   const std::array<float, 3>& scale() const { return scale_; }
   const std::array<float, 3>& bias() const { return bias_; }
@@ -132,12 +139,17 @@ class Plan {
                         ImageContext& context) const;
   void End(ImageFeed& feed, ImageContext& context) const;
   Status EmitRow(ImageContext& context) const;
+  Status Augment(ImageContext& context) const;
+  void Surround(ImageContext& context) const;
 
   PlanOptions options_;
   std::vector<Transform> transforms_;
   std::vector<ExecutionSite> sites_;
   size_t normalize_index_ = 0;  // after this index, values of erasures are not normalized
   Normalize normalize_;
+  std::optional<PadTo> pad_to_;
+  size_t pad_to_index_ = 0;
+  bool pads_finished_ = false;  // after Normalize
   ImageSize output_;
   std::array<float, 3> scale_{};
   std::array<float, 3> bias_{};

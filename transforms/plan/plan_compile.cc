@@ -51,30 +51,35 @@ class Compiler {
           resize.size != 0 ? "size = " + std::to_string(resize.size) + " sets only the shorter side"
                            : "max_size sets only the longer side";
       return Refuse(*resample_, sets + ", so the images of a batch would differ in size",
-                    "Add a CenterCrop after it, or give height and width instead of size");
+                    "Add a CenterCrop after it, or give height and width instead of size; or add "
+                    "PadTo, if images may differ in size");
     }
     return Error{.code = Code::kInvalidArgument,
                  .cause = "no transform makes all images the same size",
-                 .advice = "Add RandomResizedCrop, or Resize and CenterCrop"};
+                 .advice =
+                     "Add RandomResizedCrop, or Resize and CenterCrop; or PadTo, if images "
+                     "may keep their sizes"};
   }
 
   std::optional<size_t> normalize() const { return normalize_; }
+  std::optional<size_t> pad_to() const { return pad_to_; }
   std::vector<ExecutionSite> TakeSites() { return std::move(sites_); }
 
  private:
   // For the transform just added. Transforms after a step cannot be fused.
   ExecutionSite SiteOf(const Transform& transform) const {
-    if (Is<RandomErasing>(transform)) return ExecutionSite::kRow;
+    if (Is<RandomErasing>(transform) || Is<PadTo>(transform)) return ExecutionSite::kRow;
     if (Is<Normalize>(transform)) return ExecutionSite::kFused;
     return step_ ? ExecutionSite::kTile : ExecutionSite::kFused;
   }
 
   // Transforms of the finished row must come last.
   Status CheckPosition(const Transform& transform) const {
-    if (normalize_ && !Is<RandomErasing>(transform)) return RefuseBefore(*normalize_);
-    if (erasing_ && !Is<RandomErasing>(transform) && !Is<Normalize>(transform)) {
-      return RefuseBefore(*erasing_);
-    }
+    const bool normalizes = Is<Normalize>(transform);
+    const bool finishes = Is<RandomErasing>(transform) || Is<PadTo>(transform);
+    if (normalize_ && !finishes) return RefuseBefore(*normalize_);
+    if (pad_to_ && !normalizes) return RefuseBefore(*pad_to_);
+    if (erasing_ && !finishes && !normalizes) return RefuseBefore(*erasing_);
     return {};
   }
 
@@ -152,6 +157,7 @@ class Compiler {
   }
   Status Follow(const GaussianBlur& t) {
     TRY(OnTile());
+    if (!size_) return {};  // each image is checked
     if (t.kernel_width / 2 < size_->width && t.kernel_height / 2 < size_->height) return {};
     return Refuse(index_,
                   "a kernel of " + SizeText({t.kernel_width, t.kernel_height}) +
@@ -173,8 +179,24 @@ class Compiler {
     return {};
   }
   Status Follow(const RandomErasing&) {
-    if (!size_) return RefuseSizes();
+    if (!size_ && !IsBounded()) return RefuseSizes();
     erasing_ = index_;
+    return {};
+  }
+  Status Follow(const PadTo& t) {
+    const ImageSize size{t.width, t.height};
+    if (size_ && Larger(*size_, size)) {
+      return Refuse(index_,
+                    SizeText(size) + " is smaller than the images here, which have " +
+                        SizeText(*size_) + " pixels",
+                    "Give a larger size");
+    }
+    if (normalize_ && t.fill != Fill{}) {
+      return Refuse(index_, "fill is not normalized by " + Named(*normalize_) + " before it",
+                    "Move it before Normalize, or leave fill out: the padding is zero then");
+    }
+    pad_to_ = index_;
+    size_ = size;
     return {};
   }
 
@@ -205,15 +227,28 @@ class Compiler {
     return {};
   }
 
+  // Whether images that differ in size are at most as large as the output: a PadTo follows, and no
+  // transform before it makes them smaller.
+  bool IsBounded() const {
+    for (size_t i = index_ + 1; i < transforms_.size(); ++i) {
+      const Transform& t = transforms_[i];
+      if (Is<PadTo>(t)) return true;
+      if (Is<CenterCrop>(t) || Is<RandomCrop>(t)) return false;
+      if (Is<Resize>(t) || Is<RandomResizedCrop>(t)) return false;
+    }
+    return false;
+  }
+
   Status OnTile() {
-    if (!size_) return RefuseSizes();
+    if (!size_ && !IsBounded()) return RefuseSizes();
     step_ = index_;
     return {};
   }
 
   Error RefuseSizes() const {
     return Refuse(index_, "images differ in size here",
-                  "Move it after RandomResizedCrop, or after Resize and CenterCrop");
+                  "Move it after RandomResizedCrop, or after Resize and CenterCrop; or end the "
+                  "list with PadTo");
   }
 
   Status Resample() {
@@ -254,6 +289,7 @@ class Compiler {
   std::optional<std::pair<Padding, Fill>> surrounded_;  // the last padding of the image
   std::optional<size_t> normalize_;
   std::optional<size_t> erasing_;
+  std::optional<size_t> pad_to_;
   std::vector<ExecutionSite> sites_;
 };
 
@@ -276,6 +312,11 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
     normalize = std::get<Normalize>(transforms[*index]);
     plan.normalize_index_ = *index;
     plan.normalize_ = normalize;
+  }
+  if (const std::optional<size_t> index = compiler.pad_to()) {
+    plan.pad_to_ = std::get<PadTo>(transforms[*index]);
+    plan.pad_to_index_ = *index;
+    plan.pads_finished_ = compiler.normalize() && *compiler.normalize() < *index;
   }
   for (size_t c = 0; c < 3; ++c) {
     plan.scale_[c] = static_cast<float>(1.0 / (255.0 * normalize.std[c]));

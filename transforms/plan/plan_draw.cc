@@ -106,6 +106,11 @@ class Plan::Drawing {
   void Apply(const GaussianBlur& t, RandomStream& random) {
     const double sigma = random.Uniform(t.sigma[0], t.sigma[1]);
     if (t.kernel_width == 1 && t.kernel_height == 1) return;
+    if (t.kernel_width / 2 >= size().width || t.kernel_height / 2 >= size().height) {
+      return RefuseSize(size(), " is too small for", {t.kernel_width, t.kernel_height},
+                        "GaussianBlur",
+                        "Give a smaller kernel_size: half of it must lie within the image");
+    }
     return Push(Blur{{t.kernel_width, t.kernel_height}, sigma, sigma});
   }
   void Apply(const AutoAugment& t, RandomStream& random) { Policy(t, random); }
@@ -122,9 +127,14 @@ class Plan::Drawing {
     drawn_.erasures.push_back(erasure);
   }
 
+  void Apply(const PadTo& t, RandomStream&) {
+    if (size().width > t.width || size().height > t.height) RefuseSize(t, size());
+  }
+
   // Returns the first failure, or completes the draw.
   Status TakeStatus() {
     if (status_.ok()) CompleteGeometry();
+    drawn_.size = size();
     return std::move(status_);
   }
   bool failed() const { return !status_.ok(); }
@@ -214,14 +224,22 @@ class Plan::Drawing {
   }
 
   void RefuseSize(const RandomCrop& t, ImageSize size) {
+    RefuseSize(size, ", padding included, is smaller than", {t.width, t.height}, "RandomCrop",
+               "Set pad_if_needed, add padding, or resize before it");
+  }
+  void RefuseSize(const PadTo& t, ImageSize size) {
+    RefuseSize(size, " is larger than", {t.width, t.height}, "PadTo",
+               "Give a larger size, or Resize before it, with max_size");
+  }
+  void RefuseSize(ImageSize size, const char* how, ImageSize than, const char* name,
+                  const char* advice) {
     const auto text = [](ImageSize s) {
       return std::to_string(s.height) + " × " + std::to_string(s.width);
     };
     status_ = Error{.code = Code::kInvalidArgument,
-                    .cause = "an image of " + text(size) + " pixels, padding included, is " +
-                             "smaller than the " + text({t.width, t.height}) + " of transforms[" +
-                             std::to_string(transform_) + "], RandomCrop",
-                    .advice = "Set pad_if_needed, add padding, or resize before it"};
+                    .cause = "an image of " + text(size) + " pixels" + how + " the " + text(than) +
+                             " of transforms[" + std::to_string(transform_) + "], " + name,
+                    .advice = advice};
   }
 
   struct Surroundings {

@@ -57,6 +57,17 @@ class KeepRows final : public RowSink {
   int done_ = 0;
 };
 
+// Writes the pixels of the row that are not of the image.
+void PadPlain(ImageSize image, const Plan& plan, uint8_t* row) {
+  const RowFormat format = plan.PaddingFormat(row);
+  const ImageSize whole = plan.output_size();
+  for (int y = 0; y < whole.height; ++y) {
+    for (int x = y < image.height ? image.width : 0; x < whole.width; ++x) {
+      StorePixel(format, plan.padding().data(), row + y * format.down + x * format.along);
+    }
+  }
+}
+
 Status MakeRow(const Plan& plan, const ImageView& image, Orientation orientation,
                const DrawKey& key, void* row) {
   DrawnSample drawn;
@@ -76,6 +87,7 @@ Status MakeRow(const Plan& plan, const ImageView& image, Orientation orientation
     EmitRowsPlain({pixels.data(), size.width, plane, 3, size.height, size.width}, format,
                   static_cast<uint8_t*>(row));
   }
+  if (plan.pads()) PadPlain(drawn.size, plan, static_cast<uint8_t*>(row));
   for (const Erasure& erasure : drawn.erasures) Erase(erasure, format, static_cast<uint8_t*>(row));
   return {};
 }

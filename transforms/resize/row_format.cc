@@ -37,10 +37,11 @@ RowFormat::RowFormat(const PixelOutput& output, ImageSize size)
     : dtype(output.dtype), layout(output.layout) {
   const auto bytes = static_cast<ptrdiff_t>(SizeOf(dtype));
   const bool together = layout == Layout::kNhwc;
+  const ImageSize whole = output.row_size.width != 0 ? output.row_size : size;
   along = together ? 3 * bytes : bytes;
-  down = along * size.width;
-  channel = together ? bytes : down * size.height;
-  stream = output.read_later && 3 * bytes * size.width * size.height >= kStreamedBytes;
+  down = along * whole.width;
+  channel = together ? bytes : down * whole.height;
+  stream = output.read_later && 3 * bytes * whole.width * whole.height >= kStreamedBytes;
   if (dtype == DType::kU8) return;
   for (int piece = 0; piece < 3; ++piece) {
     for (int i = 0; i < kPiece; ++i) {

@@ -12,7 +12,8 @@
 
 namespace stoker {
 
-// The destination of one image in viewing orientation: a batch row or a tile, without gaps.
+// The destination of one image in viewing orientation: a batch row or a tile, without gaps; or the
+// top left corner of a larger batch row.
 struct PixelOutput {
   void* row = nullptr;  // any alignment
   DType dtype = DType::kU8;
@@ -22,6 +23,7 @@ struct PixelOutput {
   // The batch row is not read soon: large ones are written past the caches. FlushEmitted (emit.h)
   // must be called before another thread reads it.
   bool read_later = false;
+  ImageSize row_size{};  // of the batch row; 0 × 0: the image's
 };
 
 constexpr bool IsPixelType(DType dtype) {

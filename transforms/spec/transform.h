@@ -152,10 +152,20 @@ struct RandomErasing {
   bool noise = false;  // in place of `value`
 };
 
+// Images keep their sizes, up to height × width: each lies in the top left corner of a row of that
+// size, and `fill` is right of it and below. Batches then have a column of sizes, image_size. After
+// a Normalize, the rest is zero; before one, it is normalized as pixels are. An image that is
+// larger is an error.
+struct PadTo {
+  int height = 0;
+  int width = 0;
+  Fill fill{};
+};
+
 using Transform =
     std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip,
                  Pad, RandomCrop, ColorJitter, RandomGrayscale, GaussianBlur, AutoAugment,
-                 RandAugment, TrivialAugmentWide, Normalize, RandomErasing>;
+                 RandAugment, TrivialAugmentWide, Normalize, RandomErasing, PadTo>;
 
 const char* NameOf(const Transform& transform);  // "Resize", …
 

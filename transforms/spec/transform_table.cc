@@ -165,7 +165,7 @@ TransformRow Row(const Resize&) {
   most.note = "the most that the longer side may have; 0: no limit";
   return {.name = "Resize",
           .doc = "The whole image, resized.",
-          .fused = "while rows are decoded; only what later crops keep is decoded",
+          .how = "while rows are decoded; only what later crops keep is decoded",
           .parameters =
               {{.name = "size",
                 .kind = "size",
@@ -221,7 +221,7 @@ TransformRow Row(const CenterCrop&) {
   return {
       .name = "CenterCrop",
       .doc = "The middle height × width pixels; an image that is too small is padded with zeros.",
-      .fused = "nothing else is decoded",
+      .how = "nothing else is decoded",
       .parameters = {Size<&T::height, &T::width>("an int (a square), or (height, width).")}};
 }
 
@@ -231,7 +231,7 @@ TransformRow Row(const RandomResizedCrop&) {
           .doc =
               "A box of random area and aspect ratio at a random place, resized.\n\n"
               "After ten attempts that do not fit: the largest central box within `ratio`.",
-          .fused = "only its box is decoded, and resampled while its rows are",
+          .how = "only its box is decoded, and resampled while its rows are",
           .parameters = {Size<&T::height, &T::width>(
                              "of the result: an int (a square), or (height, width)."),
                          Range<&T::scale>("scale", 0, 1e6,
@@ -249,14 +249,14 @@ TransformRow Row(const RandomResizedCrop&) {
 TransformRow Row(const RandomHorizontalFlip&) {
   return {.name = "RandomHorizontalFlip",
           .doc = "Left and right change places with probability `p`.",
-          .fused = "rows are written from right to left",
+          .how = "rows are written from right to left",
           .parameters = {Probability<&RandomHorizontalFlip::p>()}};
 }
 
 TransformRow Row(const RandomVerticalFlip&) {
   return {.name = "RandomVerticalFlip",
           .doc = "Top and bottom change places with probability `p`.",
-          .fused = "rows are written from bottom to top",
+          .how = "rows are written from bottom to top",
           .parameters = {Probability<&RandomVerticalFlip::p>()}};
 }
 
@@ -285,7 +285,7 @@ TransformRow Row(const Normalize&) {
               "(value / 255 - mean) / std for each channel; last in the list, and not with "
               "dtype=\"uint8\".",
           .acts_on = ActsOn::kValues,
-          .fused = "with the conversion to the row's type",
+          .how = "with the conversion to the row's type",
           .parameters = {Single<&Normalize::mean>(
                              "channels", {.name = "mean"},
                              "three numbers, red, green, blue: a sequence, an array or a tensor."),
@@ -308,7 +308,7 @@ TransformRow Row(const Pad&) {
   return {
       .name = "Pad",
       .doc = "Pixels around the image.",
-      .fused = "zeros are written where there are no pixels",
+      .how = "zeros are written where there are no pixels",
       .parameters = {
           Single<&T::padding>("margins", MarginsInfo(/*required=*/true),
                               "pixels, 0 to 65,535: an int, (left and right, top and bottom), or "
@@ -327,7 +327,7 @@ TransformRow Row(const RandomCrop&) {
       .doc =
           "height × width pixels at a random place, after padding.\n\n"
           "An image that is smaller is an error of its sample.",
-      .fused = "nothing else is decoded",
+      .how = "nothing else is decoded",
       .parameters = {
           Size<&T::height, &T::width>("of the result: an int (a square), or (height, width)."),
           Single<&T::padding>("margins", MarginsInfo(/*required=*/false),
@@ -459,6 +459,7 @@ TransformRow Row(const RandomErasing&) {
       .name = "RandomErasing",
       .doc = "A random box gets `value`, with probability `p`. (Zhong et al., AAAI 2020)",
       .acts_on = ActsOn::kValues,
+      .how = "a box of the finished row is overwritten",
       .parameters =
           {Probability<&T::p>(),
            Range<&T::scale>("scale", 0, 1, "(least, most) of the image's area, as a share of it."),
@@ -482,6 +483,23 @@ TransformRow Row(const RandomErasing&) {
                   return "value " + TextOf(OptionInfo(), &value);
                 }}},
       .check = &CheckErasing};
+}
+
+TransformRow Row(const PadTo&) {
+  using T = PadTo;
+  return {
+      .name = "PadTo",
+      .doc =
+          "Images keep their sizes, up to height × width: a batch has rows of that size, with the "
+          "image in the top left corner, and a column `image_size`.\n\n"
+          "After `Normalize` the rest of a row is zero, as torchvision's detection models pad; "
+          "before it, `fill` is normalised as pixels are. An image that is larger is an error of "
+          "its sample; `Resize` with `max_size` makes none.",
+      .acts_on = ActsOn::kValues,
+      .how = "the part of the row that is not of the image is written",
+      .parameters = {Size<&T::height, &T::width>("of rows: an int (a square), or (height, width)."),
+                     FillOf<&T::fill>(
+                         "as for `Pad`; with dtypes of fractions it becomes one, as pixels do.")}};
 }
 
 // ----

@@ -35,7 +35,8 @@ struct TransformRow {
   const char* name = "";
   const char* doc = "";  // the docstring, without its parameters
   ActsOn acts_on = ActsOn::kGeometry;
-  const char* fused = "";  // how it is fused with decoding, for `explain`
+  // How it is fused with decoding, or acts on the finished row, for `explain`.
+  const char* how = "";
   std::vector<Parameter> parameters{};
   // Checks what involves several options, or the dtype; null: nothing does.
   std::optional<Refusal> (*check)(const Transform& transform, DType dtype) = nullptr;

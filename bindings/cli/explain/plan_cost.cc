@@ -159,8 +159,8 @@ std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost
   if (mix != nullptr)
     text += "  " + TextOf(*mix) + fmt::format("\n      batch{:>10}  {}\n", "", kMixed);
   const ImageSize size = plan.output_size();
-  text += fmt::format("  → {} {} × {}, {}\n", NameOf(plan.dtype()), size.height, size.width,
-                      NameOf(plan.options().layout));
+  text += fmt::format("  → {} {} × {}, {}{}\n", NameOf(plan.dtype()), size.height, size.width,
+                      NameOf(plan.options().layout), plan.pads() ? ", padded" : "");
   if (cost == nullptr) return text;
   text += fmt::format("\n  CPU time of one worker per image (mean of {}):\n", cost->images);
   const std::pair<const char*, uint64_t> stages[] = {{"decode", cost->stages.decode_ns},

@@ -55,6 +55,7 @@ from stoker._mix import BatchTransform, CutMix, MixUp, RandomChoice
 from stoker._parquet_rows import *  # noqa: F403
 from stoker._records import *  # noqa: F403
 from stoker._runtime import Runtime
+from stoker._sizes import unpadded
 from stoker._sources import *  # noqa: F403
 from stoker._stoker import Tensor, __version__
 from stoker._transforms import *  # noqa: F403
@@ -95,6 +96,7 @@ __all__ = [
     "combine",
     "decode_image",
     "decode_images",
+    "unpadded",
     *_arrow.__all__,
     *_huggingface.__all__,
     *_parquet_rows.__all__,

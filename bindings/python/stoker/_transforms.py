@@ -5,7 +5,8 @@ or (height, width), from 1 to 65,535. A transform does nothing by itself: a `Loa
 compiles a list of them into one pass.
 
 Those that change what an image looks like work on images that have one size: they come after the transform
-that makes the size, and before `Normalize`. `RandomErasing` works on the finished values and is last.
+that makes the size, and before `Normalize`. `RandomErasing` works on the finished values and is last, but
+for `PadTo`, with which images may differ in size.
 """
 
 # Written by tools/generate.py from transforms/spec/transform_table.cc, which is the file to change.
@@ -25,6 +26,7 @@ __all__ = [
     "GaussianBlur",
     "Normalize",
     "Pad",
+    "PadTo",
     "RandAugment",
     "RandomCrop",
     "RandomErasing",
@@ -328,3 +330,24 @@ class RandomErasing(Transform):
     scale: Sequence[float] = (0.02, 0.33)
     ratio: Sequence[float] = (0.3, 3.3)
     value: float | Sequence[float] | str = 0
+
+
+@dataclass(frozen=True)
+class PadTo(Transform):
+    """Images keep their sizes, up to height × width: a batch has rows of that size, with the image in the
+    top left corner, and a column `image_size`.
+
+    After `Normalize` the rest of a row is zero, as torchvision's detection models pad; before it, `fill` is
+    normalised as pixels are. An image that is larger is an error of its sample; `Resize` with `max_size`
+    makes none.
+
+    Args:
+        size: of rows: an int (a square), or (height, width).
+        fill: as for `Pad`; with dtypes of fractions it becomes one, as pixels do.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    size: Size
+    fill: Fill | None = 0

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <thread>
 
@@ -67,6 +68,31 @@ TEST_F(LoaderTest, EachIterationTakesTheNextEpoch) {
     EXPECT_EQ(iterator->position(), (BatchName{static_cast<uint64_t>(e), kPerEpoch}));
   }
   EXPECT_EQ(loader->epochs().next(), 3u);
+}
+
+TEST_F(LoaderTest, PaddedBatchesHaveTheSizesOfTheirImages) {
+  LoaderOptions options = Options();
+  options.transforms = {Resize{.size = 20, .max_size = 25}, PadTo{25, 30, {1, 1, 1}}};
+  auto loader = Loader::Open(options).value();
+  ASSERT_EQ(loader->columns().size(), 3u);
+  EXPECT_EQ(loader->columns()[2].name, "image_size");
+  auto iterator = loader->Iterate();
+  while (Batch batch = iterator->Next().value()) {
+    const auto pixels = batch.images().as<uint8_t>();
+    const auto sizes = batch.columns()[2].as<int32_t>();
+    ASSERT_EQ(sizes.size(), static_cast<size_t>(2 * batch.rows()));
+    for (size_t row = 0; row < sizes.size() / 2; ++row) {
+      const int height = sizes[2 * row], width = sizes[2 * row + 1];
+      EXPECT_LE(std::min(height, width), 20);
+      EXPECT_LE(std::max(height, width), 25);
+      for (int y = 0; y < 25; ++y) {
+        for (int x = y < height ? width : 0; x < 30; ++x) {
+          const size_t pixel = (row * 25 + static_cast<size_t>(y)) * 30 + static_cast<size_t>(x);
+          ASSERT_EQ(pixels[3 * pixel], 1) << "row " << row << ": " << y << ", " << x;
+        }
+      }
+    }
+  }
 }
 
 TEST_F(LoaderTest, TheNextEpochIsPrefetchedWhenTheLastOneEnds) {

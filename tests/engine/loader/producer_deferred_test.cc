@@ -60,7 +60,10 @@ std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   MaybeFlip(random, list);
   const int height = random.Between(1, 40);
   const int width = random.OneIn(2) ? random.Between(1, 40) : 16 * random.Between(1, 3);
-  if (random.OneIn(2)) {
+  const bool pads = random.OneIn(3);  // images keep their sizes
+  if (pads) {
+    list.emplace_back(Resize{.size = random.Between(1, 30), .max_size = random.Between(31, 48)});
+  } else if (random.OneIn(2)) {
     list.emplace_back(RandomResizedCrop{.height = height, .width = width});
   } else {
     if (random.OneIn(2)) list.emplace_back(Resize{.size = 32});
@@ -71,8 +74,13 @@ std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   MaybeFlip(random, list);
   const bool normalizes = dtype != DType::kU8 && random.OneIn(2);
   MaybeErase(random, dtype, !normalizes, list);
+  PadTo pad_to{random.Between(54, 70), random.Between(54, 70)};
+  const bool pads_first = pads && random.OneIn(2);
+  if (pads_first) pad_to.fill = {9, 8, 7};
+  if (pads_first) list.emplace_back(pad_to);
   if (normalizes) list.emplace_back(random.OneIn(4) ? kBeyondFloat16 : kImageNet);
-  if (normalizes) MaybeErase(random, dtype, true, list);
+  if (normalizes && !pads_first) MaybeErase(random, dtype, true, list);
+  if (pads && !pads_first) list.emplace_back(pad_to);
   return list;
 }
 
@@ -95,7 +103,10 @@ LoaderOptions RandomOptions(Random& random, std::shared_ptr<const SampleSource> 
   options.dtype = kDTypes[random.Between(0, 3)];
   options.layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
   options.transforms = RandomRecipe(random, options.dtype);
-  options.mix = RandomMix(random);
+  const bool pads = std::ranges::any_of(options.transforms, [](const Transform& transform) {
+    return std::holds_alternative<PadTo>(transform);
+  });
+  if (!pads) options.mix = RandomMix(random);
   if (options.mix) options.mix->num_classes = 5;
   options.batch_size = static_cast<uint32_t>(random.Between(1, 9));
   options.shuffle = random.OneIn(2);

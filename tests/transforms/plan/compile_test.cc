@@ -115,6 +115,38 @@ TEST(Compile, RefusesOutputsOfDifferentSizes) {
               AllOf(HasSubstr("transforms[1], Resize: size = 256"), HasSubstr("Add a CenterCrop")));
 }
 
+TEST(Compile, PadsImagesThatDifferInSize) {
+  const Resize bounded{.size = 30, .max_size = 40};
+  const Plan plan = Compile({bounded, ColorJitter{{0.5, 1}}, PadTo{40, 50}}).value();
+  EXPECT_TRUE(plan.pads());
+  EXPECT_EQ(plan.output_size(), (ImageSize{50, 40}));
+  EXPECT_THAT(plan.Describe(), HasSubstr("to uint8 40 × 50 × 3, padded"));
+  EXPECT_FALSE(Compile({bounded, CenterCrop{9, 9}}).value().pads());
+  EXPECT_EQ(Refusal({PadTo{40, 40}}), "");
+  EXPECT_EQ(Refusal({CenterCrop{40, 40}, RandomErasing{}, PadTo{40, 40}}), "");
+  EXPECT_EQ(Refusal({bounded, RandomErasing{}, PadTo{40, 40, {1, 2, 3}}, Normalize{}}, DType::kF32),
+            "");
+}
+
+TEST(Compile, RefusesPaddingThatCannotBe) {
+  const Resize bounded{.size = 30, .max_size = 40};
+  EXPECT_THAT(Refusal({bounded}), HasSubstr("PadTo"));
+  EXPECT_THAT(Refusal({CenterCrop{50, 30}, PadTo{40, 40}}),
+              HasSubstr("transforms[1], PadTo: 40 × 40 is smaller than the images here, which have "
+                        "30 × 50 pixels"));
+  EXPECT_THAT(Refusal({PadTo{40, 40}, RandomErasing{}}),
+              HasSubstr("transforms[0], PadTo: transforms[1], RandomErasing comes after it"));
+  EXPECT_THAT(Refusal({PadTo{40, 40}, CenterCrop{9, 9}}), HasSubstr("comes after it"));
+  EXPECT_THAT(Refusal({Normalize{}, PadTo{40, 40, {0, 1, 0}}}, DType::kF32),
+              HasSubstr("fill is not normalized by transforms[0], Normalize before it"));
+  EXPECT_THAT(Refusal({GaussianBlur{3, 3}, CenterCrop{20, 20}, PadTo{40, 40}}),
+              HasSubstr("images differ in size here"));
+  EXPECT_THAT(Refusal({Resize{.size = 30, .max_size = 30}, PadTo{40, 40}}),
+              HasSubstr("max_size = 30 is not above size = 30"));
+  EXPECT_THAT(Refusal({Resize{.height = 30, .width = 30, .max_size = 40}}),
+              HasSubstr("max_size = 40 together with height and width"));
+}
+
 TEST(Compile, RefusesASecondResampling) {
   EXPECT_THAT(Refusal({Shorter(256), Exactly(224, 224)}),
               AllOf(HasSubstr("transforms[1], Resize: a second resampling"),

@@ -18,7 +18,7 @@ struct Left {
 
   Left(DrawnSample& drawn, uint32_t count) : boxes(count) {
     std::vector<uint8_t> bytes(DeferredOpsBytes(count) + 1, 0x5a);
-    DeferToDevice(drawn, count, bytes.data());
+    DeferToDevice(drawn, {}, count, bytes.data());
     EXPECT_EQ(bytes.back(), 0x5a);
     std::memcpy(&row, bytes.data(), sizeof(row));
     if (count == 0) return;

@@ -29,7 +29,16 @@ std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   const auto side = [&] { return random.Between(4, 60); };
   if (random.OneIn(3)) list.emplace_back(RandomVerticalFlip{});
   if (random.OneIn(3)) list.emplace_back(Pad{NextMargins(random, 5)});
-  list.emplace_back(RandomResizedCrop{side(), side(), {0.08, 1}, {0.75, 4.0 / 3}});
+  const bool pads = random.OneIn(3);  // images keep their sizes
+  if (!pads) {
+    list.emplace_back(RandomResizedCrop{side(), side(), {0.08, 1}, {0.75, 4.0 / 3}});
+  } else if (random.OneIn(2)) {
+    const int size = random.OneIn(3) ? 0 : side();
+    list.emplace_back(Resize{.size = size,
+                             .antialias = random.OneIn(2),
+                             .interpolation = kInterpolations[random.Between(0, 4)],
+                             .max_size = size + random.Between(1, 30)});
+  }
   for (int n = random.Between(0, 4); n > 0; --n) {
     const auto interpolation = random.OneIn(2) ? Interpolation::kNearest : Interpolation::kBilinear;
     switch (random.Between(0, 8)) {
@@ -40,6 +49,7 @@ std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
         list.emplace_back(RandomGrayscale{0.5});
         break;
       case 2:
+        if (pads) break;  // some images are too small
         list.emplace_back(GaussianBlur{3, random.OneIn(2) ? 5 : 1});
         break;
       case 3:
@@ -53,6 +63,7 @@ std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
                                       interpolation, MaybeFill(random)});
         break;
       case 6:
+        if (pads) break;  // the images before it are not bounded
         list.emplace_back(RandomCrop{.height = 4 + random.Between(0, 20),
                                      .width = 4 + random.Between(0, 20),
                                      .padding = NextMargins(random, 4),
@@ -68,14 +79,20 @@ std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
         break;
     }
   }
-  const bool fractions = dtype != DType::kU8;
-  if (fractions && random.OneIn(2)) {
-    list.emplace_back(Normalize{{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}});
-  }
+  const bool fractions = dtype != DType::kU8, normalizes = fractions && random.OneIn(2);
+  const bool normalizes_last = pads && random.OneIn(2);
+  const Normalize normalize{{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
+  if (normalizes && !normalizes_last) list.emplace_back(normalize);
   if (random.OneIn(2)) {
-    list.emplace_back(
-        RandomErasing{.p = 0.7, .value = {1, 0, 1}, .noise = fractions && random.OneIn(2)});
+    const bool noise = fractions && !normalizes_last && random.OneIn(2);
+    list.emplace_back(RandomErasing{.p = 0.7, .value = {1, 0, 1}, .noise = noise});
   }
+  if (pads) {
+    PadTo pad_to{100 + random.Between(0, 300), 100 + random.Between(0, 300)};
+    if (!normalizes || normalizes_last) pad_to.fill = NextFill(random);
+    list.emplace_back(pad_to);
+  }
+  if (normalizes && normalizes_last) list.emplace_back(normalize);
   return list;
 }
 
@@ -100,7 +117,7 @@ void AppliesAsTheReference() {
     bytes.resize(size + kBufferPadding);
     const std::span<const uint8_t> file(bytes.data(), size);
     const DrawKey key{1, 2, static_cast<uint64_t>(n)};
-    std::vector<uint8_t> wanted(plan->row_bytes()), row(plan->row_bytes() + 3, 0x5a);
+    std::vector<uint8_t> wanted(plan->row_bytes(), 0xa5), row(plan->row_bytes() + 3, 0x5a);
     StageTimes times;
     auto workspace = plan->MakeWorkspace(budget);
     ASSERT_TRUE(ApplyReference(*plan, file, key, wanted.data()).ok());

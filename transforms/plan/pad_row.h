@@ -1,0 +1,18 @@
+// The pixel part of PadTo: the pixels of a batch row that are right of its image, and below.
+#pragma once
+
+#include <cstdint>
+
+#include "core/image.h"
+#include "transforms/resize/row_format.h"
+#include "transforms/spec/fill.h"
+
+namespace stoker {
+
+// `image`: the size of the image in the top left corner of the row, whose size is `whole`; at most
+// that on each side. Writes every other pixel once. If the format is streamed, FlushEmitted
+// (emit.h) must be called before another thread reads the row.
+void PadRow(ImageSize image, const Fill& fill, const RowFormat& format, ImageSize whole,
+            uint8_t* row);
+
+}  // namespace stoker
