@@ -76,10 +76,10 @@ TEST(ReadService, SharesReadsEquallyBetweenLoaders) {
   Hungry one(budget, 8), other(budget, 8);
   ASSERT_TRUE(reads.Attach(&one).ok());
   ASSERT_TRUE(reads.Attach(&other).ok());
-  const int before = one.read();
-  while (one.read() + other.read() < before + testing::Effort(4000)) {
+  const int one_before = one.read(), other_before = other.read();
+  while (one.read() + other.read() < one_before + other_before + testing::Effort(4000)) {
   }
-  const int of_one = one.read() - before, of_other = other.read();
+  const int of_one = one.read() - one_before, of_other = other.read() - other_before;
   EXPECT_GT(of_one, of_other / 2);
   EXPECT_GT(of_other, of_one / 2);
   reads.Detach(&one);
