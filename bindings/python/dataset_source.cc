@@ -1,22 +1,27 @@
-// The source of stoker.from_dataset: samples that a Python object gives, called on threads.
+// The source of stoker.from_dataset, parquet and from_hf: samples that a Python object gives,
+// called on threads; what is beside the images may be in memory.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "bindings/python/arrays.h"
+#include "bindings/python/columns.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "core/hash.h"
 #include "core/try.h"
 #include "io/sources/loaded_sample.h"
+#include "io/sources/memory_columns.h"
 #include "io/sources/source.h"
 
 namespace stoker::python {
@@ -25,36 +30,81 @@ namespace py = pybind11;
 
 namespace {
 
+struct DatasetParts {
+  std::string name{};      // for messages
+  std::string identity{};  // what the fingerprint depends on, beside the number, fields and columns
+  uint64_t size = 0;
+  std::vector<Field> loaded{};  // fields whose rows come with the images
+  MemoryColumns columns{};      // fields in memory; they come last
+  std::vector<std::string> classes{};
+  int threads = 1;
+};
+
+// The error that a call returns in place of a sample: a tuple (code, cause, file, offset, advice)
+// of texts, and None where there is none.
+Error ErrorOf(const py::tuple& told) {
+  const auto [name, cause, file, offset, advice] =
+      told.cast<std::tuple<std::string, std::string, std::optional<std::string>,
+                           std::optional<uint64_t>, std::string>>();
+  Error error{.code = Code::kUnavailable,
+              .cause = cause,
+              .file = file.value_or(""),
+              .offset = offset,
+              .advice = advice};
+  for (const Code code : {Code::kInvalidArgument, Code::kNotFound, Code::kPermissionDenied,
+                          Code::kDataLoss, Code::kFailedPrecondition, Code::kUnimplemented}) {
+    if (name == CodeName(code)) error.code = code;
+  }
+  return error;
+}
+
 class DatasetSource final : public SampleSource {
  public:
-  // `load`: a function of an id that returns (image, rows), or bytes that say what went wrong.
-  // `image`: a buffer; or the bytes of a path in a tuple of one. `rows`: bytes.
-  DatasetSource(py::object load, std::string name, uint64_t size, std::vector<Field> fields,
-                std::vector<std::string> classes, int threads)
+  // `load`: a function of an id that returns (image, rows), or what ErrorOf() takes. `image`: a
+  // buffer; or the bytes of a path in a tuple of one. `rows`: bytes.
+  DatasetSource(py::object load, DatasetParts parts)
       : load_(load.release().ptr(), [](void* held) { ReleaseLater(held); }),
-        name_(std::move(name)),
-        size_(size),
-        fields_(std::move(fields)),
-        classes_(std::move(classes)),
-        threads_(threads) {}
+        parts_(std::move(parts)) {
+    fields_.push_back({.name = "image", .kind = Field::Kind::kImage});
+    fields_.insert(fields_.end(), parts_.loaded.begin(), parts_.loaded.end());
+    for (const ArrayColumn& column : parts_.columns.columns()) {
+      fields_.push_back(FieldOf(column));
+      fields_.back().is_label = column.name == "label";
+    }
+    const WithoutGil released;
+    uint64_t hash = Hash64(parts_.identity, parts_.size + 1);
+    for (const Field& field : fields_) hash = Hash64(field.name + DescribeRow(field), hash);
+    for (const std::string& name : parts_.classes) hash = Hash64(name, hash);
+    fingerprint_ = parts_.columns.Hash(/*all_numbers=*/true, hash);
+  }
 
-  uint64_t size() const override { return size_; }
+  uint64_t size() const override { return parts_.size; }
   std::span<const Field> fields() const override { return fields_; }
-  int calls() const override { return threads_; }
+  int calls() const override { return parts_.threads; }
   ByteRange RangeOf(uint64_t id) const override { return {.file = static_cast<uint32_t>(id)}; }
-  const std::vector<std::string>& classes() const override { return classes_; }
-  uint64_t memory_bytes() const override { return sizeof(*this); }
-  std::string Describe() const override { return "dataset(" + name_ + ")"; }
+  const std::vector<std::string>& classes() const override { return parts_.classes; }
+  uint64_t Fingerprint() const override { return fingerprint_; }
+  std::string Describe() const override { return "dataset(" + parts_.name + ")"; }
+
+  uint64_t memory_bytes() const override {
+    uint64_t bytes = sizeof(*this);
+    for (const ArrayColumn& column : parts_.columns.columns()) {
+      bytes += column.samples * column.row_bytes();
+    }
+    return bytes;
+  }
 
   // "Mine[17]"
   void PathOf(uint32_t file, std::string& path) const override {
-    path.assign(name_).append("[").append(std::to_string(file)).append("]");
+    path.assign(parts_.name).append("[").append(std::to_string(file)).append("]");
   }
 
-  uint64_t Fingerprint() const override {
-    uint64_t hash = Hash64(name_, size_ + 1);
-    for (const Field& field : fields_) hash = Hash64(field.name + DescribeRow(field), hash);
-    return hash;
+  void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override {
+    parts_.columns.CopyRows(InMemory(field), ids, rows);
+  }
+
+  std::span<const uint8_t> View(size_t field, uint64_t id) const override {
+    return parts_.columns.View(InMemory(field), id);
   }
 
   Status Load(uint64_t id, LoadedSample& loaded) const override {
@@ -69,7 +119,7 @@ class DatasetSource final : public SampleSource {
       TRY(loaded.SetFile(path));
     }
     size_t begin = 0;
-    for (size_t field = 1; field < fields_.size(); ++field) {
+    for (size_t field = 1; field <= parts_.loaded.size(); ++field) {
       const size_t bytes = fields_[field].row_bytes();
       loaded.SetRow(field, {reinterpret_cast<const uint8_t*>(rows.data()) + begin, bytes});
       begin += bytes;
@@ -78,14 +128,14 @@ class DatasetSource final : public SampleSource {
   }
 
  private:
+  // The column of a field.
+  size_t InMemory(size_t field) const { return field - 1 - parts_.loaded.size(); }
+
   // With the GIL held.
   Status Call(uint64_t id, LoadedSample& loaded, std::string& path, std::string& rows) const {
     try {
-      const auto made = py::handle(static_cast<PyObject*>(load_.get()))(id);
-      if (py::isinstance<py::bytes>(made)) {
-        return Error{.code = Code::kUnavailable, .cause = made.cast<std::string>()};
-      }
-      const auto pair = made.cast<py::tuple>();
+      const auto pair = py::handle(static_cast<PyObject*>(load_.get()))(id).cast<py::tuple>();
+      if (pair.size() != 2) return ErrorOf(pair);
       rows = pair[1].cast<std::string>();
       if (py::isinstance<py::tuple>(pair[0])) {
         path = pair[0].cast<py::tuple>()[0].cast<std::string>();
@@ -101,35 +151,43 @@ class DatasetSource final : public SampleSource {
   }
 
   const std::shared_ptr<void> load_;
-  const std::string name_;
-  const uint64_t size_;
-  const std::vector<Field> fields_;
-  const std::vector<std::string> classes_;
-  const int threads_;
+  const DatasetParts parts_;
+  std::vector<Field> fields_;
+  uint64_t fingerprint_ = 0;
 };
 
-// `rows`: (name, array of one row) of each field beside the image.
-SourceHandle OpenDataset(py::object load, std::string name, uint64_t size,
+// `rows`: (name, array of one row) of each field that comes with the images. `columns`: those in
+// memory, by name; either has "label" first.
+SourceHandle OpenDataset(py::object load, std::string name, std::string identity, uint64_t size,
                          const std::vector<std::pair<std::string, py::array>>& rows,
-                         std::vector<std::string> classes, int threads) {
-  std::vector<Field> fields{{.name = "image", .kind = Field::Kind::kImage}};
+                         const py::dict& columns, std::vector<std::string> classes, int threads) {
+  DatasetParts parts{.name = std::move(name),
+                     .identity = std::move(identity),
+                     .size = size,
+                     .classes = std::move(classes),
+                     .threads = threads};
   for (const auto& [row_name, row] : rows) {
-    fields.push_back({.name = row_name,
-                      .kind = Field::Kind::kLoaded,
-                      .dtype = DTypeOf(row),
-                      .row_shape = {row.shape(), row.shape() + row.ndim()},
-                      .is_label = row_name == "label"});
+    parts.loaded.push_back({.name = row_name,
+                            .kind = Field::Kind::kLoaded,
+                            .dtype = DTypeOf(row),
+                            .row_shape = {row.shape(), row.shape() + row.ndim()},
+                            .is_label = row_name == "label"});
   }
-  return {.source = std::make_shared<const DatasetSource>(std::move(load), std::move(name), size,
-                                                          std::move(fields), std::move(classes),
-                                                          threads)};
+  const auto beside = std::make_shared<Beside>();
+  std::vector<ArrayColumn> made = ColumnsOf(columns, *beside);
+  for (const ArrayColumn& column : made) {
+    if (column.samples != size) throw py::value_error("columns of other lengths");
+  }
+  parts.columns = Value(MemoryColumns::Make(std::move(made), beside));
+  return {.source = std::make_shared<const DatasetSource>(std::move(load), std::move(parts))};
 }
 
 }  // namespace
 
 void AddDatasetSource(py::module_& module) {
-  module.def("dataset", &OpenDataset, py::arg("load"), py::arg("name"), py::arg("size"),
-             py::arg("rows"), py::arg("classes"), py::arg("threads"));
+  module.def("dataset", &OpenDataset, py::arg("load"), py::arg("name"), py::arg("identity"),
+             py::arg("size"), py::arg("rows"), py::arg("columns"), py::arg("classes"),
+             py::arg("threads"));
 }
 
 }  // namespace stoker::python

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -20,6 +19,7 @@
 
 #include "bindings/c/loader_spec.h"
 #include "bindings/python/arrays.h"
+#include "bindings/python/columns.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
@@ -30,7 +30,6 @@
 #include "io/sources/open_source.h"
 #include "io/sources/path_source.h"
 #include "io/sources/range_source.h"
-#include "io/sources/string_rows.h"
 
 namespace stoker::python {
 
@@ -47,24 +46,6 @@ SourceHandle Open(const std::string& kind, const std::map<std::string, py::bytes
     return OpenSource(kind, std::move(texts), threads);
   }();
   return {.source = Value(std::move(source))};
-}
-
-// Precondition: each row is dense and the type is supported.
-ArrayColumn ColumnOf(std::string name, const py::array& array) {
-  ArrayColumn column;
-  column.name = std::move(name);
-  column.data = array.data();
-  column.samples = static_cast<uint64_t>(array.shape(0));
-  column.row_stride = array.strides(0);
-  column.dtype = DTypeOf(array);
-  column.row_shape.assign(array.shape() + 1, array.shape() + array.ndim());
-  return column;
-}
-
-// Keeps arrays. The last loader may be destroyed on any thread, without the GIL: they are released
-// when Python has time.
-std::shared_ptr<void> OwnerOf(py::object arrays) {
-  return {arrays.release().ptr(), [](void* held) { ReleaseLater(held); }};
 }
 
 SourceHandle OpenArrays(const py::array& images, const std::optional<py::array>& labels) {
@@ -109,47 +90,6 @@ PathTable PathsOf(const py::iterable& all) {
     }
   }
   return paths;
-}
-
-// Adds the items of a list of str, or of bytes. UnicodeEncodeError: a str that is not Unicode.
-void AddStrings(const py::list& items, StringRows& rows) {
-  rows.Reserve(items.size());
-  for (const py::handle item : items) {
-    if (PyBytes_Check(item.ptr())) {
-      const auto size = static_cast<size_t>(PyBytes_GET_SIZE(item.ptr()));
-      rows.Add({PyBytes_AS_STRING(item.ptr()), size});
-      continue;
-    }
-    Py_ssize_t size = 0;
-    const char* text = PyUnicode_AsUTF8AndSize(item.ptr(), &size);
-    if (text == nullptr) throw py::error_already_set();
-    rows.Add({text, static_cast<size_t>(size)});
-  }
-}
-
-// Owns the columns of `files`.
-struct Beside {
-  std::shared_ptr<void> arrays;
-  std::deque<StringRows> strings;
-};
-
-// `columns`: by name, in order: arrays, or lists of str or of bytes. `beside` owns them.
-std::vector<ArrayColumn> ColumnsOf(const py::dict& columns, Beside& beside) {
-  std::vector<ArrayColumn> made;
-  beside.arrays = OwnerOf(py::tuple(columns.attr("values")()));
-  for (const auto& [key, values] : columns) {
-    auto name = key.cast<std::string>();
-    if (py::isinstance<py::array>(values)) {
-      made.push_back(ColumnOf(std::move(name), values.cast<py::array>()));
-    } else {
-      const auto items = values.cast<py::list>();
-      AddStrings(items, beside.strings.emplace_back());
-      const bool bytes = PyBytes_Check(items[0].ptr()) != 0;
-      made.push_back(
-          beside.strings.back().Column(std::move(name), bytes ? DType::kBytes : DType::kString));
-    }
-  }
-  return made;
 }
 
 // `columns`: that of "label" comes first.

@@ -120,8 +120,10 @@ class CallReader final : public Reader {
     // An earlier call for the sample may have left the path of a file.
     source_.PathOf(source_.RangeOf(request.sample).file, request.path);
     LoadIntoRequest loaded(source_, request);
-    TRY(source_.Load(request.sample, loaded));
-    return loaded.Check();
+    Status status = source_.Load(request.sample, loaded);
+    if (status.ok()) return loaded.Check();
+    if (!status.error().file.empty()) request.path = status.error().file;
+    return status;
   }
 
   const SampleSource& source_;

@@ -106,7 +106,8 @@ class SampleSource {
 
   // Gives the sample's image, and the rows of all kLoaded fields, to `loaded`
   // (io/sources/loaded_sample.h). It may take its time: it is called on threads of its own, not on
-  // those that decode. An error becomes the error of the sample's batch.
+  // those that decode. An error becomes the error of the sample's batch, with the file that it
+  // names, or else that of RangeOf.
   virtual Status Load(uint64_t /*id*/, LoadedSample& /*loaded*/) const { return {}; }
 
   // Whether a sample's ByteRange is a record, which holds the encoded image and other values. A

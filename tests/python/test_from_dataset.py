@@ -125,6 +125,33 @@ def test_other_orders_of_bytes(made):
         np.testing.assert_array_equal(batch["box"], np.tile(np.float32([1, 2.5]), (len(batch[0]), 1)))
 
 
+def test_errors_of_stoker_keep_their_class_and_file(made):
+    error = stoker.DataLossError("wrong \udcff", "/data/\udcffä", 17, "Make it again")
+
+    def sample(path, label):
+        if len(photos.called) > 1:
+            raise error
+        return path
+
+    photos = Photos(made, sample)
+
+    def raised(kind):
+        with pytest.raises(kind) as got:
+            taken(make(stoker.from_dataset(photos), batch_size=1))
+        photos.called.clear()
+        return got.value
+
+    got = raised(stoker.DataLossError)
+    assert (got.file, got.offset, got.advice) == ("/data/\udcffä", 17, "Make it again")
+    assert got.cause.startswith("wrong ")
+    error = stoker.NotFoundError("no such thing")
+    assert raised(stoker.NotFoundError).file.startswith("Photos[")
+    error = stoker.CancelledError("closed")  # which would mean something to the loader
+    assert raised(stoker.UnavailableError).cause.startswith("closed")
+    error = stoker.ResourceExhaustedError("too much")
+    assert raised(stoker.UnavailableError).cause.startswith("too much")
+
+
 def test_integers_of_other_types_fit_or_are_errors(made):
     photos = Photos(made)
     photos.sample = lambda path, label: (path, np.uint8(7) if len(photos.called) == 1 else 255)

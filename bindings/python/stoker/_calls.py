@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from stoker import _checks, _user_code
-from stoker._errors import InvalidArgumentError
+from stoker._errors import Error, InvalidArgumentError
 
 # The encoded image, or in a tuple the path of its file.
 _Image = Union[memoryview, "tuple[bytes]"]
+# An error's code, cause, file, offset and advice.
+_Failure = tuple[str, bytes, Optional[bytes], Optional[int], bytes]
 
 
 class Calls:
     """The samples of an object with `__len__` and `__getitem__`; `stoker.from_dataset` says what they are."""
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: Any, name: str | None = None) -> None:
+        """`name`: of an object whose samples are images only, so that it is not asked for one now."""
         if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
             raise TypeError(f"dataset must have __len__ and __getitem__, which {dataset!r:.80} has not")
-        self.name = type(dataset).__name__
+        self.name = type(dataset).__name__ if name is None else name
         self.in_progress = _user_code.Calls(self.name)
         self.dataset = dataset
         self._size = len(dataset)
         if not 0 < self._size < 2**32:
             raise InvalidArgumentError(f"{self.name} has {self._size} samples; it must have 1 to 2**32 - 1")
-        _, rows = _parts(dataset[0])
+        rows = _parts(dataset[0])[1] if name is None else {}
         # The fields beside the image, by name, with the row of sample 0; the label is the first.
         first_rows = [(name, _first_row(name, row)) for name, row in rows.items()]
         self.first_rows = sorted(first_rows, key=lambda row: row[0] != "label")
@@ -39,8 +42,8 @@ class Calls:
     def has_labels(self) -> bool:
         return any(name == "label" for name, _ in self.first_rows)
 
-    def load(self, sample: int) -> tuple[_Image, bytes] | bytes:
-        """A sample's image and the bytes of its rows, or what went wrong, in UTF-8."""
+    def load(self, sample: int) -> tuple[_Image, bytes] | _Failure:
+        """A sample's image and the bytes of its rows, or what went wrong."""
         process = os.getpid()
         self.in_progress.begin(f"sample {sample}")
         try:
@@ -49,7 +52,7 @@ class Calls:
         except BaseException as error:  # of the user's code, on a thread of stoker's
             if os.getpid() != process:  # the code forked, and this is the child
                 _user_code.end_child(error)
-            return _user_code.described(error).encode(errors="backslashreplace")
+            return _failure(error)
         finally:
             self.in_progress.end()
         if os.getpid() != process:
@@ -73,6 +76,17 @@ class Calls:
             has, wanted = (", ".join(["image", *names]) for names in (rows, dict(self.first_rows)))
             raise TypeError(f"it has {has}; sample 0 has {wanted}")
         return [_row_like(first, name, rows[name]) for name, first in self.first_rows]
+
+
+def _failure(error: BaseException) -> _Failure:
+    if not isinstance(error, Error):
+        return "UNAVAILABLE", _encoded_text(_user_code.described(error)), None, None, b""
+    file = None if error.file is None else os.fsencode(error.file)
+    return error.code, _encoded_text(error.cause), file, error.offset, _encoded_text(error.advice)
+
+
+def _encoded_text(text: str) -> bytes:
+    return text.encode(errors="backslashreplace")
 
 
 def _parts(sample: Any) -> tuple[Any, dict[str, Any]]:

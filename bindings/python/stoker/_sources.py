@@ -771,9 +771,11 @@ class DatasetSource(Source):
         return self._calls.image(sample)
 
     def _beside(self, sample: int) -> list[Any]:
-        return self._calls.rows(sample)
+        return self._calls.rows(sample) if self._calls.first_rows else self._native.row(sample)
 
     def _labels(self) -> Any:
+        if not self._calls.has_labels:
+            return super()._labels()
         return [self._calls.rows(i)[0] for i in range(len(self))]
 
 
@@ -805,9 +807,9 @@ def from_dataset(
     advice names them. The order, shards, decoding, transforms and states are those of other sources: a
     state does not know whether `dataset` has changed, only its length, types and shapes.
 
-    What a call raises is an UnavailableError of its batch, which names the sample and the exception. When
-    memory is short, a sample is asked for again later. A loader that is closed waits for the calls in
-    progress; a call cannot close one.
+    What a call raises is an UnavailableError of its batch, which names the sample and the exception; a
+    stoker.Error keeps its class, file and offset. When memory is short, a sample is asked for again later.
+    A loader that is closed waits for the calls in progress; a call cannot close one.
 
     Args:
         dataset: has `__len__` and `__getitem__`, which are called by several threads at a time.
@@ -823,9 +825,35 @@ def from_dataset(
     names = [] if class_names is None else _class_names(class_names)
     if names and not calls.has_labels:
         raise InvalidArgumentError(f"class_names were given, and the samples of {calls.name} have no label")
-    native = _stoker.dataset(calls.load, calls.name, len(calls), calls.first_rows, names, threads)
-    spec = {"kind": "dataset", "key": uuid.uuid4().hex}
-    return DatasetSource(native, spec, f"stoker.from_dataset({calls.name}, {len(calls)} samples)", calls)
+    text = f"stoker.from_dataset({calls.name}, {len(calls)} samples)"
+    return _called(calls, calls.name, {}, names, threads, text)
+
+
+def called(
+    images: Any, identity: str, columns: dict[str, Any], class_names: list[str], threads: int, text: str
+) -> DatasetSource:
+    """Images that calls of an object give, and columns in memory. For `parquet` and `from_hf`.
+
+    `identity`: the same for the same images. `columns`: arrays and lists of strings; a label comes first.
+    """
+    threads = _checks.integer("threads", threads, 1, 256)
+    names = [os.fsencode(name) for name in class_names]
+    return _called(_calls.Calls(images, text), identity, columns, names, threads, text)
+
+
+def _called(
+    calls: _calls.Calls,
+    identity: str,
+    columns: dict[str, Any],
+    class_names: list[bytes],
+    threads: int,
+    text: str,
+) -> DatasetSource:
+    rows = calls.first_rows
+    native = _stoker.dataset(
+        calls.load, calls.name, identity, len(calls), rows, columns, class_names, threads
+    )
+    return DatasetSource(native, {"kind": "dataset", "key": uuid.uuid4().hex}, text, calls)
 
 
 class _Manifest(Source):

@@ -168,10 +168,15 @@ def ranges(
     described: str,
 ) -> Source: ...
 def dataset(
-    load: Callable[[int], tuple[memoryview | tuple[bytes], bytes] | bytes],
+    load: Callable[
+        [int],
+        tuple[memoryview | tuple[bytes], bytes] | tuple[str, bytes, bytes | None, int | None, bytes],
+    ],
     name: str,
+    identity: str,
     size: int,
     rows: list[tuple[str, npt.NDArray[Any]]],
+    columns: dict[str, npt.NDArray[Any] | list[str] | list[bytes]],
     classes: list[bytes],
     threads: int,
 ) -> Source: ...

@@ -1,0 +1,36 @@
+// Columns in the program's memory: NumPy arrays, and lists of strings.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/sources/arrays.h"
+#include "io/sources/string_rows.h"
+
+namespace pybind11 {
+class array;
+class dict;
+class object;
+}  // namespace pybind11
+
+namespace stoker::python {
+
+// A view of an array. Precondition: each row is dense and the type is supported.
+ArrayColumn ColumnOf(std::string name, const pybind11::array& array);
+
+// Keeps arrays. The last loader may be destroyed on any thread, without the GIL: they are released
+// when Python has time.
+std::shared_ptr<void> OwnerOf(pybind11::object arrays);
+
+// Owns columns.
+struct Beside {
+  std::shared_ptr<void> arrays;
+  std::deque<StringRows> strings;
+};
+
+// `columns`: by name, in order: arrays, or lists of str or of bytes. `beside` owns them.
+std::vector<ArrayColumn> ColumnsOf(const pybind11::dict& columns, Beside& beside);
+
+}  // namespace stoker::python
