@@ -30,6 +30,7 @@
 #include "io/sources/open_source.h"
 #include "io/sources/path_source.h"
 #include "io/sources/range_source.h"
+#include "io/sources/shard_pattern.h"
 
 namespace stoker::python {
 
@@ -156,6 +157,12 @@ py::tuple ManifestRolesOf(const std::string& path, const std::vector<std::string
   if (!roles.ok()) roles = Error(roles.error()).WithFile(path);
   const ManifestRoles found = Value(std::move(roles));
   return py::make_tuple(found.path, found.has_label, found.values);
+}
+
+// The paths of a shard pattern.
+std::vector<py::bytes> ShardsOf(const std::string& pattern, const std::string& root) {
+  const auto paths = Value(ExpandShards(pattern, root));
+  return {paths.begin(), paths.end()};
 }
 
 // The text contains file names, which may be any bytes.
@@ -338,6 +345,7 @@ void AddSources(py::module_& module) {
   module.def("arrays", &OpenArrays, py::arg("images"), py::arg("labels"));
   module.def("manifest_roles", &ManifestRolesOf, py::arg("path"), py::arg("names"),
              py::arg("path_column"), py::arg("label_column"), py::arg("columns"));
+  module.def("shards", &ShardsOf, py::arg("pattern"), py::arg("root"));
   module.def("files", &OpenFiles, py::arg("paths"), py::arg("root"), py::arg("columns"),
              py::arg("class_names"));
   module.def("ranges", &OpenRanges, py::arg("paths"), py::arg("runs"), py::arg("columns"),

@@ -272,7 +272,8 @@ def test_wrong_parquet_files(tmp_path):
 
     refused("column 'x' has no value in row 1", {"path": ["a", "b"], "x": [1, None]})
     refused("column 'path' has no value in row 0", {"path": [None, "b"]})
-    refused("column 'path' is int64, no paths", {"path": [1, 2]})
+    refused("column 'path' is int64, and does not hold paths", {"path": [1, 2]})
+    refused("column 'label' is binary; labels are", {"path": ["a"], "label": [b"a"]})
     refused("column 'x' is list.* of 1 to 2 elements", {"path": ["a", "b"], "x": [[1], [1, 2]]})
     refused("column 'x' is list", {"path": ["a"], "x": [["b"]]})
     refused("the file has no rows", {"path": pyarrow.array([], pyarrow.string())})

@@ -1,6 +1,7 @@
 """stoker.parquet: samples in Parquet files that hold the images."""
 
 import json
+import os
 import pathlib
 import threading
 import warnings
@@ -74,13 +75,13 @@ def test_labels_that_are_text(table, tmp_path):
 
 def count_reads(monkeypatch):
     read = []
-    whole = _parquet_rows.ParquetRows._read
+    whole = _parquet_rows.ParquetImages._read
 
     def counted(self, group):
         read.append(group)
         return whole(self, group)
 
-    monkeypatch.setattr(_parquet_rows.ParquetRows, "_read", counted)
+    monkeypatch.setattr(_parquet_rows.ParquetImages, "_read", counted)
     return read
 
 
@@ -100,9 +101,7 @@ def test_a_cache_that_is_too_small(files, monkeypatch):
     with pytest.warns(stoker.MemoryWarning, match=r"cache_bytes is 0 MiB.*raise cache_bytes") as told:
         source = stoker.parquet(f"{files}/*.parquet", cache_bytes=1, threads=1)
     assert told[0].filename == __file__
-    read.clear()
-    rows = _parquet_rows.ParquetRows(source._rows._paths, "image", None, [], 1)
-    assert len({rows[i]["image"].tobytes() for i in range(60)}) == 60
+    assert len({source._image(i) for i in range(60)}) == 60
     assert read == list(range(10)), "in order each is read once"
     assert len(taken(make(source))) == 8
     assert len(read) > 20
@@ -154,22 +153,185 @@ def test_what_is_wrong(table, files, tmp_path):
     columns = {"image": table["plain"], "gap": pa.array([1] * 59 + [None]), "word": ["x"] * 60}
     pq.write_table(pa.table(columns), path)
     refused(stoker.InvalidArgumentError, "no column 'x'; there is image, gap", image="x")
-    refused(stoker.InvalidArgumentError, "'gap' is int64, no encoded images", image="gap")
+    refused(stoker.InvalidArgumentError, "'gap' is int64, and does not hold encoded images", image="gap")
     refused(stoker.InvalidArgumentError, "'gap' has no value in row 59", columns=["gap"])
-    refused(stoker.InvalidArgumentError, "'word' is text", columns=["word"])
+    refused(stoker.InvalidArgumentError, "columns has 'gap' twice", columns=["gap", "gap"])
+    refused(stoker.InvalidArgumentError, "columns has 'label'", columns=["label"])
     refused(ValueError, "cache_bytes", cache_bytes=0)
-    refused(stoker.InvalidArgumentError, "columns differ|class names differ", [files / "0.parquet", path])
+    refused(stoker.InvalidArgumentError, "no column 'plain'", [files / "0.parquet", path], image="plain")
+    refused(stoker.InvalidArgumentError, r"is a folder\. Name its files: .*/\*\.parquet", tmp_path)
     pq.write_table(table.slice(0, 0), path)
     refused(stoker.InvalidArgumentError, "no rows")
     pq.write_table(pa.table({"image": [table["plain"][0].as_py(), None]}), path)
-    with pytest.raises(stoker.UnavailableError, match="row 1 of all, in column 'image', has no image"):
+    with pytest.raises(stoker.InvalidArgumentError, match="row 1 of the source has no image") as error:
         taken(stoker.Loader(stoker.parquet(path), [stoker.Resize((8, 8))], batch_size=2))
+    assert error.value.file == str(path)
 
 
-def test_a_file_that_is_cut_later(table, tmp_path):
+def test_labels_are_integers_or_text(table, tmp_path):
+    images, path = table["plain"][:4], tmp_path / "a.parquet"
+
+    def with_labels(labels):
+        pq.write_table(pa.table({"image": images, "label": labels}), path)
+        return stoker.parquet(path)
+
+    for kind in (pa.int8(), pa.uint16(), pa.int32(), pa.uint64()):
+        (batch,) = stoker.Loader(with_labels(pa.array([3, 1, 2, 0], kind)), TRAIN, batch_size=4)
+        assert batch["label"].dtype == np.int64 and batch["label"].tolist() == [3, 1, 2, 0]
+    for labels, words in (
+        ([0.5] * 4, "has float64 in it"),
+        ([True] * 4, "has bool in it"),
+        ([[1, 2]] * 4, "has vectors in it"),
+        ([b"a"] * 4, "is binary"),
+        (pa.array([1, 2, 2**63, 0], pa.uint64()), f"has {2**63} in row 2"),
+        ([1, None, 2, 3], "has no value in row 1"),
+    ):
+        with pytest.raises(stoker.InvalidArgumentError, match=f"a.parquet: column 'label' {words}"):
+            with_labels(labels)
+    classes = table.replace_schema_metadata(table.schema.metadata).set_column(1, "label", [[7] * 60])
+    pq.write_table(classes, path)
+    with pytest.raises(stoker.InvalidArgumentError, match=r"label 7 of row 0 has no class name.*label=None"):
+        stoker.parquet(path)
+    pq.write_table(pa.table({"label": images}), path)
+    assert not stoker.parquet(path, image="label").has_labels
+
+
+def test_files_of_several_writers(table, tmp_path):
+    images = table["plain"][:4]
+    for i, kind in enumerate([pa.int32(), pa.int64()]):
+        labels = pa.array(range(i, i + 4), kind)
+        pq.write_table(
+            pa.table({"image": images, "label": labels, "box": [[i, 1]] * 4}), tmp_path / f"{i}.pq"
+        )
+    pq.write_table(pq.read_table(tmp_path / "0.pq").slice(0, 0), tmp_path / "empty.pq")
+    files = [tmp_path / name for name in ("empty.pq", "0.pq", "empty.pq", "1.pq")]
+    source = stoker.parquet(files, columns=["box"])
+    assert source._labels() == [0, 1, 2, 3, 1, 2, 3, 4]
+    assert [row[1].tolist() for row in map(source._beside, range(8))] == [[0, 1]] * 4 + [[1, 1]] * 4
+    for pattern in (f"{tmp_path}/{{0,1}}.pq", f"{tmp_path}/0.pq::{tmp_path}/1.pq", f"{tmp_path}/?.pq"):
+        assert stoker.parquet(pattern)._labels() == source._labels()
+    pq.write_table(pa.table({"image": images, "label": [1] * 4, "box": [[1, 2, 3]] * 4}), tmp_path / "1.pq")
+    with pytest.raises(stoker.InvalidArgumentError, match=r"'box' is int64\[3\], and before it int64\[2\]"):
+        stoker.parquet(files, columns=["box"])
+    pq.write_table(pa.table({"image": images, "label": ["a"] * 4}), tmp_path / "1.pq")
+    with pytest.raises(stoker.InvalidArgumentError, match=r"1\.pq: .*'label' is str, and before it int64"):
+        stoker.parquet(files)
+
+
+def test_columns_of_all_types(table, tmp_path):
+    matrices = pa.array([[[i, 2], [3, 4]] for i in range(60)], pa.list_(pa.list_(pa.int16(), 2), 2))
+    words, tokens = [f"ä{i}" for i in range(60)], [bytes([i, 0]) for i in range(60)]
+    columns = {"matrix": matrices, "word": words, "token": tokens, "flag": [i % 3 == 0 for i in range(60)]}
+    pq.write_table(pa.table({"image": table["plain"], **columns}), tmp_path / "a.parquet", 7)
+    source = stoker.parquet(tmp_path / "a.parquet", columns=list(columns))
+    iterator = iter(make(source))
+    for batch in iterator:
+        ids = [int(i) for i in iterator.sample_ids]
+        assert batch["word"] == [words[i] for i in ids] and batch["token"] == [tokens[i] for i in ids]
+        assert batch["matrix"].tolist() == [[[i, 2], [3, 4]] for i in ids]
+        assert batch["flag"].tolist() == [i % 3 == 0 for i in ids]
+
+
+@pytest.mark.parametrize("of", ["pandas", "polars"])
+def test_what_others_write(table, tmp_path, of):
+    module = pytest.importorskip(of, reason=f"{of} is not installed here")
+    images, path = table["plain"].to_pylist()[:4], tmp_path / "a.parquet"
+    frame = module.DataFrame({"image": images, "label": list("abca"), "vector": [[0.5, 1.0]] * 4})
+    (frame.to_parquet if of == "pandas" else frame.write_parquet)(path)
+    source = stoker.parquet(path, columns=["vector"])
+    assert source.classes == ["a", "b", "c"] and source._labels() == [0, 1, 2, 0]
+    assert [source._image(i) for i in range(4)] == images and source._beside(3)[1].tolist() == [0.5, 1.0]
+
+
+def test_a_state_knows_labels_and_row_groups(table, tmp_path):
+    def digest(name, rows=table, group=7, **options):
+        pq.write_table(rows, tmp_path / name, group)
+        return stoker.parquet(tmp_path / name, **options).subset(range(20))._digest()
+
+    same = digest("a.parquet")
+    assert digest("b.parquet") == same
+    other = table.set_column(1, "label", [[0] * 59 + [1]])
+    different = [digest("b.parquet", other), digest("b.parquet", group=8), digest("b.parquet", label=None)]
+    assert len({same, *different, digest("b.parquet", columns=["box"])}) == 5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_struct", [False, True])
+def test_a_row_group_of_more_than_2_gib(tmp_path, is_struct):
+    images = pa.DictionaryArray.from_arrays(pa.array([0] * 22 + [1, 0], pa.int32()), [bytes(100 << 20), b"x"])
+    if is_struct:
+        images = pa.StructArray.from_arrays([images], ["bytes"])
     path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"image": images}), path, store_schema=False, compression="zstd")
+    source = stoker.parquet(path, cache_bytes=4 << 30)
+    assert [len(source._calls.dataset[i]) for i in range(21, 24)] == [100 << 20, 1, 100 << 20]
+
+
+def test_a_file_that_changes_later(table, tmp_path):
+    path = tmp_path / "a.parquet"
+
+    def failed():
+        with pytest.raises(stoker.DataLossError, match="has changed since it was opened") as error:
+            taken(stoker.Loader(source, TRAIN, batch_size=2))
+        assert error.value.file == str(path)
+
     pq.write_table(table, path, 7)
     source = stoker.parquet(path)
-    path.write_bytes(path.read_bytes()[:5000])
-    with pytest.raises(stoker.UnavailableError, match=r"a\.parquet: pyarrow cannot read this"):
+    whole = path.read_bytes()
+    path.write_bytes(whole[:5000])
+    failed()
+    path.write_bytes(whole)
+    source = stoker.parquet(path)
+    (tmp_path / "b.parquet").write_bytes(whole)  # as long, and with other labels for all that one knows
+    (tmp_path / "b.parquet").replace(path)
+    failed()
+    path.unlink()
+    with pytest.raises(stoker.NotFoundError, match=r"a\.parquet: no such file"):
         taken(stoker.Loader(source, TRAIN, batch_size=2))
+
+
+def test_damage_has_a_file(table, tmp_path):
+    path = tmp_path / "a.parquet"
+
+    def damage(column):
+        pq.write_table(table, path, compression="snappy")
+        metadata = pq.ParquetFile(path).metadata.row_group(0)
+        chunk = next(c for c in map(metadata.column, range(5)) if c.path_in_schema == column)
+        begin = chunk.dictionary_page_offset or chunk.data_page_offset
+        content = bytearray(path.read_bytes())
+        for at in range(begin, begin + chunk.total_compressed_size):
+            content[at] ^= 0x5A
+        path.write_bytes(content)
+
+    damage("label")
+    with pytest.raises(stoker.DataLossError, match=r"a\.parquet: pyarrow cannot read this") as error:
+        stoker.parquet(path)
+    assert error.value.file == str(path)
+    damage("image.bytes")
+    source = stoker.parquet(path)
+    with pytest.raises(stoker.DataLossError, match=r"a\.parquet: pyarrow cannot read this") as error:
+        taken(stoker.Loader(source, TRAIN, batch_size=2))
+    assert error.value.file == str(path)
+
+
+def test_names_of_columns_and_files(table, tmp_path):
+    plain, path = table["plain"], tmp_path / "a.parquet"
+    pq.write_table(pa.Table.from_arrays([plain, plain], ["image", "image"]), path)
+    with pytest.raises(stoker.InvalidArgumentError, match=r"a\.parquet: there are 2 columns 'image'"):
+        stoker.parquet(path)
+    pq.write_table(pa.Table.from_arrays([plain, plain[::-1]], ["image.bytes", "image"]), path)
+    assert stoker.parquet(path)._image(0) == plain[59].as_py()
+    odd = bytes(tmp_path) + b"/{\xff}.parquet"
+    os.rename(path, odd)
+    assert stoker.parquet(odd)._image(0) == plain[59].as_py()
+    assert len(taken(stoker.Loader(stoker.parquet([odd]), TRAIN, batch_size=30))) == 2
+
+
+def test_a_file_that_may_not_be_read(table, tmp_path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied")  # the tests may be root's, who may read all
+
+    pq.write_table(table, tmp_path / "a.parquet")
+    monkeypatch.setattr(pa, "OSFile", refuse)
+    with pytest.raises(stoker.PermissionDeniedError, match=r"a\.parquet: the file may not be read"):
+        stoker.parquet(tmp_path / "a.parquet")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stoker import _parquet, _stoker
+from stoker import _stoker, _tables
 from stoker._errors import InvalidArgumentError
 from stoker._sources import Source, _column_name, _column_names, files, from_dataset
 
@@ -153,7 +153,7 @@ def _beside(
     beside: dict[str, Any] = {}
     classes: list[str] = []
     if label is not None:
-        labels = _parquet.rows_of(described, label, dataset.data.column(label))
+        labels = _tables.rows_of(described, label, dataset.data.column(label))
         if isinstance(labels, list):
             classes = sorted(set(labels))
             numbers = {name: number for number, name in enumerate(classes)}
@@ -170,7 +170,7 @@ def _beside(
                 "labels out, if they are unknown: label=None"
             )
     for name in names:
-        beside[name] = _parquet.rows_of(described, _known(dataset, name), dataset.data.column(name))
+        beside[name] = _tables.rows_of(described, _known(dataset, name), dataset.data.column(name))
     return beside, classes
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import glob
+import hashlib
+import itertools
 import json
 import os
 import threading
@@ -13,11 +14,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from stoker import _checks, _parquet
-from stoker._errors import DataLossError, InvalidArgumentError, MemoryWarning, NotFoundError
-from stoker._sources import DatasetSource, _column_name, _column_names, _is_list, _path, from_dataset
+from stoker import _checks, _stoker, _tables
+from stoker._errors import DataLossError, InvalidArgumentError, MemoryWarning
+from stoker._sources import DatasetSource, _column_name, _column_names, _is_list, _path, called
 
 __all__ = ["parquet"]
 
@@ -43,189 +43,210 @@ def parquet(
     own order each row group is read once an epoch. Calls and shuffles are as of `from_dataset`.
 
     Args:
-        files: a path, a pattern with `*` or `?` (sorted), or a list of paths.
+        files: a pattern, as of `tar`, or a list of paths.
         image: the column of encoded images: binary, or a struct with `bytes` in it (Hugging Face's `Image`).
         label: the column of labels: integers or text, whose values are classes, sorted. "auto": "label", if
-            there is one; None: batches have none. `source.classes` has the names of a `ClassLabel`.
-        columns: further columns: numbers, bool, or lists of numbers of one length. They and the labels are
+            there is one, beside the image; None: batches have none. `source.classes` has the names of a
+            `ClassLabel`.
+        columns: further columns: numbers, bool, vectors of numbers, text, or binary. They and the labels are
             read by this call, and stay in memory.
-        cache_bytes: of images in memory, at least one row group's.
+        cache_bytes: of images in memory; beside it each thread has the row group that it reads or uses, so
+            that the row groups should be smaller by far.
         threads: that read, 1 to 256.
 
     Raises:
         ImportError: pyarrow is not installed.
         NotFoundError: no such file (a FileNotFoundError).
         InvalidArgumentError: no rows, no Parquet file, a column that is not there or of another type, a null
-            in a label or a column, files with different columns (a ValueError). Of images nulls are known
-            when they are read.
+            in a label or a column, a label without a class name, files with different columns (a
+            ValueError). An image that is a null is this error of its batch.
+        DataLossError: labels or columns are damaged; of its batch, where images are, or where the file has
+            changed since this call.
+        PermissionDeniedError: a file may not be read (a PermissionError).
     """
     image = _column_name("image", image)
     if label is not None and label != "auto":
         label = _column_name("label", label)
-    names = [] if columns is None else _column_names("columns", columns)
-    for name in names:
-        if name in ("image", "label") or names.count(name) > 1:
-            raise InvalidArgumentError(f"columns has {name!r}, which is the name of another column")
+    names = _tables.check_names([] if columns is None else _column_names("columns", columns))
     cache_bytes = _checks.integer("cache_bytes", cache_bytes, 1, 2**62)
-    rows = ParquetRows(_files(files), image, label, names, cache_bytes)
-    if rows.image_bytes > cache_bytes:
+    paths = _files(files)
+    images = ParquetImages(paths, image, cache_bytes)
+    beside = _Beside(image, label, names)
+    for path in paths:
+        with _tables.opened(path) as file:
+            images.add(path, file)
+            beside.add(path, file)
+    if len(images) == 0:
+        raise InvalidArgumentError("the files have no rows", paths[0])
+    if images.bytes > cache_bytes:
         warnings.warn(
-            f"the images have {rows.image_bytes >> 20:,} MiB, and cache_bytes is {cache_bytes >> 20:,} MiB: "
-            f"a shuffled epoch reads a row group of {rows.largest_group >> 20:,} MiB for nearly each sample; "
-            "raise cache_bytes, or write the table as Arrow files for stoker.arrow",
+            f"the images have {images.bytes >> 20:,} MiB, and cache_bytes is {cache_bytes >> 20:,} MiB: "
+            f"a shuffled epoch reads a row group of {images.largest_group >> 20:,} MiB for nearly each "
+            "sample; raise cache_bytes, or write the table as Arrow files for stoker.arrow",
             MemoryWarning,
             stacklevel=2,
         )
-    source = from_dataset(rows, threads=threads, class_names=rows.classes or None)
-    return _Parquet(source._native, source._spec, f"stoker.parquet({rows.described})", source._calls)
-
-
-class _Parquet(DatasetSource):
-    """The source that `parquet` returns. What is beside images needs no reading."""
-
-    def _beside(self, sample: int) -> list[Any]:
-        return [rows[sample] for rows in self._rows.beside.values()]
-
-    def _labels(self) -> Any:
-        return self._rows.beside["label"].tolist()
-
-    @property
-    def _rows(self) -> ParquetRows:
-        rows: ParquetRows = self._calls.dataset
-        return rows
+    described = repr(paths[0]) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+    made, classes = beside.made()
+    return called(images, images.identity(), made, classes, threads, f"stoker.parquet({described})")
 
 
 def _files(files: Any) -> list[str]:
-    if not isinstance(files, (str, bytes, os.PathLike)):
-        if not _is_list(files):
-            raise TypeError(f"files must be a path, a pattern, or a list of paths, not {files!r:.80}")
-        listed = [os.path.abspath(os.fsdecode(_path(f"files[{i}]", path))) for i, path in enumerate(files)]
+    if isinstance(files, (str, bytes, os.PathLike)):
+        given = _path("files", files)
+        listed = [given] if os.path.exists(given) else _stoker.shards(given, os.getcwdb())
+    elif _is_list(files):
+        listed = [_path(f"files[{i}]", path) for i, path in enumerate(files)]
     else:
-        given = os.path.abspath(os.fsdecode(_path("files", files)))
-        listed = [given] if os.path.exists(given) or not glob.has_magic(given) else sorted(glob.glob(given))
-        if not listed:
-            raise NotFoundError("no file matches", given)
+        raise TypeError(f"files must be a path, a pattern, or a list of paths, not {files!r:.80}")
     if not listed:
         raise InvalidArgumentError("files is empty")
-    return listed
+    paths = [os.fsdecode(os.path.abspath(path)) for path in listed]
+    for path in paths:
+        if os.path.isdir(path):
+            raise InvalidArgumentError("this is a folder", path, advice=f"Name its files: {path}/*.parquet")
+    return paths
 
 
-class ParquetRows:
-    """The rows of files, as `from_dataset` takes them. Thread-safe."""
+class ParquetImages:
+    """The images of files, by number. Thread-safe, once all files have been added."""
 
-    def __init__(
-        self, paths: list[str], image: str, label: str | None, names: list[str], cache_bytes: int
-    ) -> None:
-        self._paths = paths
+    def __init__(self, paths: list[str], image: str, cache_bytes: int) -> None:
+        self.bytes = 0  # of all images, about
+        self.largest_group = 0  # of those, in bytes
         self._image = image
-        self._groups: list[tuple[int, int]] = []  # (file, row group), by number
+        self._versions: dict[str, tuple[int, ...]] = {}  # of files, by path
+        self._groups: list[tuple[str, int]] = []  # (path, row group), by number
+        self._sizes: list[int] = []  # of those, in bytes
         self._firsts = [0]  # the first row of each
         self._cache = _Cache(self._read, cache_bytes)
-        self.image_bytes = 0  # of all images, about
-        self.largest_group = 0  # of those, in bytes
-        self.classes: list[str] = []
-        parts: list[dict[str, Any]] = []
-        for number, path in enumerate(paths):
-            with _opened(path) as file:
-                parts.append(self._add(number, file, label, names))
-        if self._firsts[-1] == 0:
-            raise InvalidArgumentError("the files have no rows", paths[0])
-        self.beside = self._joined(parts)
-        self.described = repr(paths[0]) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
 
-    def __len__(self) -> int:
-        return self._firsts[-1]
-
-    def __getitem__(self, i: int) -> dict[str, Any]:
-        group = bisect_right(self._firsts, i) - 1
-        content = self._cache.get(group)[i - self._firsts[group]]
-        if not content.is_valid:
-            path = self._paths[self._groups[group][0]]
-            raise ValueError(f"{path}: row {i} of all, in column {self._image!r}, has no image")
-        image = memoryview(content.as_buffer())
-        return {"image": image, **{name: rows[i] for name, rows in self.beside.items()}}
-
-    def _add(self, number: int, file: Any, label: str | None, names: list[str]) -> dict[str, Any]:
-        """Notes the row groups of a file, and returns its labels and columns."""
-        path, schema = self._paths[number], file.schema_arrow
-        if label == "auto":
-            label = "label" if "label" in schema.names else None
-        for name in (self._image, *([] if label is None else [label]), *names):
-            if name not in schema.names:
-                has = ", ".join(schema.names[:30])
-                raise InvalidArgumentError(f"there is no column {name!r}; there is {has}", path)
-        _check_images(path, self._image, schema.field(self._image).type)
+    def add(self, path: str, file: Any) -> None:
+        """Notes the row groups of a file."""
+        self._versions[path] = _version(path)
+        _tables.check_images(path, self._image, _field(path, file.schema_arrow, self._image).type)
         for group in range(file.num_row_groups):
             described = file.metadata.row_group(group)
             if described.num_rows == 0:
                 continue
             columns = [described.column(i) for i in range(described.num_columns)]
-            names_in = (self._image, f"{self._image}.bytes")
-            images = sum(c.total_uncompressed_size for c in columns if c.path_in_schema in names_in)
-            self.image_bytes += images
-            self.largest_group = max(self.largest_group, images)
-            self._groups.append((number, group))
+            names = (self._image, f"{self._image}.bytes")
+            self._sizes.append(sum(c.total_uncompressed_size for c in columns if c.path_in_schema in names))
+            self.bytes += self._sizes[-1]
+            self.largest_group = max(self.largest_group, self._sizes[-1])
+            self._groups.append((path, group))
             self._firsts.append(self._firsts[-1] + described.num_rows)
-        wanted = (
-            {name: name for name in names} if label is None else {"label": label, **{n: n for n in names}}
-        )
+
+    def identity(self) -> str:
+        """The same for files with as many rows and bytes of images in their row groups."""
+        sizes = np.array([self._firsts[1:], self._sizes], np.int64)
+        return hashlib.blake2b(sizes.tobytes(), digest_size=16).hexdigest()
+
+    def __len__(self) -> int:
+        return self._firsts[-1]
+
+    def __getitem__(self, i: int) -> memoryview:
+        group = bisect_right(self._firsts, i) - 1
+        content = self._cache.get(group)[i - self._firsts[group]]
+        if not content.is_valid:
+            raise InvalidArgumentError(
+                f"row {i} of the source has no image in column {self._image!r}", self._groups[group][0]
+            )
+        return memoryview(content.as_buffer())
+
+    def _read(self, group: int) -> _Group:
+        path, in_file = self._groups[group]
+        if os.path.exists(path) and _version(path) != self._versions[path]:
+            raise DataLossError("the file has changed since it was opened", path)
+        with _tables.opened(path) as file:
+            is_struct = str(file.schema_arrow.field(self._image).type).startswith("struct")
+            wanted = f"{self._image}.bytes" if is_struct else self._image
+            # An array of pyarrow may have 2 GiB of bytes, and a row group more.
+            batches = file.iter_batches(_ROWS_OF_ARRAY, row_groups=[in_file], columns=[wanted])
+            arrays = [batch.column(self._image) for batch in batches]
+        return _Group([array.flatten()[0] for array in arrays] if is_struct else arrays)
+
+
+_ROWS_OF_ARRAY = 16
+
+
+class _Group:
+    """The images of a row group: arrays of pyarrow with _ROWS_OF_ARRAY each, or less."""
+
+    def __init__(self, arrays: list[Any]) -> None:
+        self.nbytes = sum(array.nbytes for array in arrays)
+        self._arrays = arrays
+        self._firsts = list(itertools.accumulate(map(len, arrays), initial=0))
+
+    def __getitem__(self, row: int) -> Any:
+        at = bisect_right(self._firsts, row) - 1
+        return self._arrays[at][row - self._firsts[at]]
+
+
+def _version(path: str) -> tuple[int, ...]:
+    """Another one, if the file was replaced or written to."""
+    stat = os.stat(path)
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def _field(path: str, schema: Any, name: str) -> Any:
+    """A column's description. Its name is that of one column."""
+    if schema.names.count(name) > 1:
+        raise InvalidArgumentError(f"there are {schema.names.count(name)} columns {name!r}", path)
+    if name not in schema.names:
+        has = ", ".join(schema.names[:30])
+        raise InvalidArgumentError(f"there is no column {name!r}; there is {has}", path)
+    return schema.field(name)
+
+
+class _Beside:
+    """The labels and columns of files, read as these are added."""
+
+    def __init__(self, image: str, label: str | None, names: list[str]) -> None:
+        self._image = image
+        self._label = label
+        self._names = names
+        self._first: str | None = None  # the first file
+        self._class_names: list[str] = []  # in each file
+        self._parts: dict[str, list[Any]] = {}  # rows of each file that has some, by name in a batch
+
+    def add(self, path: str, file: Any) -> None:
+        schema = file.schema_arrow
+        if self._label == "auto":
+            self._label = "label" if "label" in schema.names and self._image != "label" else None
+        wanted = {name: name for name in self._names}
+        if self._label is not None:
+            wanted = {"label": self._label, **wanted}
+        for name in wanted.values():
+            _field(path, schema, name)
+        class_names = [] if self._label is None else _class_names(schema, self._label)
+        if self._first is None:
+            self._first, self._class_names = path, class_names
+        if class_names != self._class_names:
+            raise InvalidArgumentError(f"the class names differ from those in {self._first}", path)
+        if not wanted or file.metadata.num_rows == 0:
+            return
         table = file.read(columns=list(dict.fromkeys(wanted.values())))
-        rows = {name: _parquet.rows_of(path, of, table.column(of)) for name, of in wanted.items()}
-        if label is not None:
-            classes = _class_names(schema, label)
-            if number > 0 and classes != self.classes:
-                raise InvalidArgumentError(f"the class names differ from those in {self._paths[0]}", path)
-            self.classes = classes
-        for name, values in rows.items():
-            if isinstance(values, list) and name != "label":
-                raise InvalidArgumentError(
-                    f"column {name!r} is text, which parquet() has no columns of", path
-                )
-        return rows
+        for name, of in wanted.items():
+            rows = _tables.rows_of(path, of, table.column(of))
+            if name == "label":
+                rows = _tables.labels_of(path, of, rows)
+            parts = self._parts.setdefault(name, [])
+            if parts and _type_of(rows) != _type_of(parts[0]):
+                kinds = f"{_type_of(rows)}, and before it {_type_of(parts[0])}"
+                raise InvalidArgumentError(f"the columns of the files differ: {of!r} is {kinds}", path)
+            parts.append(rows)
 
-    def _joined(self, parts: list[dict[str, Any]]) -> dict[str, npt.NDArray[Any]]:
-        """The labels and columns of all files; labels that are text become classes."""
-        first = parts[0]
-        for path, part in zip(self._paths, parts):
-            described = {name: _type_of(rows) for name, rows in part.items()}
-            if described != {name: _type_of(rows) for name, rows in first.items()}:
-                raise InvalidArgumentError(f"the columns differ from those in {self._paths[0]}", path)
-        if isinstance(first.get("label"), list):
-            self.classes = sorted({name for part in parts for name in part["label"]})
-            numbers = {name: number for number, name in enumerate(self.classes)}
-            for part in parts:
-                part["label"] = np.array([numbers[name] for name in part["label"]], np.int64)
-        joined = {name: np.concatenate([part[name] for part in parts]) for name in first}
-        labels = joined.get("label")
-        if labels is not None and self.classes:
-            unnamed = np.flatnonzero((labels < 0) | (labels >= len(self.classes)))
-            if len(unnamed):
-                raise InvalidArgumentError(
-                    f"label {labels[unnamed[0]]} of row {unnamed[0]} has no class name; leave the labels "
-                    "out, if they are unknown: label=None"
-                )
-        return joined
-
-    def _read(self, group: int) -> Any:
-        """The images of a row group, an array of pyarrow."""
-        import pyarrow
-
-        number, in_file = self._groups[group]
-        path = self._paths[number]
-        with _opened(path) as file:
-            try:
-                is_struct = pyarrow.types.is_struct(file.schema_arrow.field(self._image).type)
-                wanted = f"{self._image}.bytes" if is_struct else self._image
-                column = file.read_row_group(in_file, columns=[wanted]).column(0)
-            except (pyarrow.ArrowException, OSError) as error:
-                raise DataLossError(f"row group {in_file} cannot be read: {error}", path) from error
-        array = column.combine_chunks()
-        if isinstance(array, pyarrow.ChunkedArray):
-            array = pyarrow.concat_arrays(array.chunks)
-        array = array.flatten()[0] if is_struct else array
-        if len(array) != self._firsts[group + 1] - self._firsts[group]:
-            raise DataLossError(f"row group {in_file} has changed since the file was opened", path)
-        return array
+    def made(self) -> tuple[dict[str, Any], list[str]]:
+        """The columns by name, and the class names."""
+        columns: dict[str, Any] = {}
+        for name, parts in self._parts.items():
+            as_list = isinstance(parts[0], list)
+            columns[name] = list(itertools.chain(*parts)) if as_list else np.concatenate(parts)
+        if "label" not in columns:
+            return columns, []
+        columns["label"], classes = _tables.classed(columns["label"], self._class_names)
+        return columns, classes
 
 
 class _Cache:
@@ -260,30 +281,6 @@ class _Cache:
             return made
 
 
-def _opened(path: str) -> Any:
-    try:
-        import pyarrow
-        from pyarrow import parquet as pq
-    except ImportError as error:
-        raise ImportError(f"{path} is read by pyarrow; try: pip install pyarrow") from error
-    try:
-        return pq.ParquetFile(path)
-    except FileNotFoundError:
-        raise NotFoundError("no such file", path) from None
-    except (pyarrow.ArrowException, OSError) as error:
-        raise InvalidArgumentError(f"pyarrow cannot read this: {error}", path) from error
-
-
-def _check_images(path: str, name: str, kind: Any) -> None:
-    from pyarrow import types
-
-    of_bytes = kind
-    if types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
-        of_bytes = kind.field("bytes").type
-    if not (types.is_binary(of_bytes) or types.is_large_binary(of_bytes)):
-        raise InvalidArgumentError(f"column {name!r} is {kind}, no encoded images", path)
-
-
 def _class_names(schema: Any, label: str) -> list[str]:
     """Of Hugging Face's ClassLabel; none if the column is none."""
     try:
@@ -293,5 +290,7 @@ def _class_names(schema: Any, label: str) -> list[str]:
         return []
 
 
-def _type_of(rows: Any) -> Any:
-    return "text" if isinstance(rows, list) else (rows.dtype, rows.shape[1:])
+def _type_of(rows: Any) -> str:
+    if isinstance(rows, list):
+        return type(rows[0]).__name__
+    return f"{rows.dtype}{list(rows.shape[1:]) or ''}"

@@ -154,6 +154,7 @@ def arrays(images: npt.NDArray[Any], labels: npt.NDArray[Any] | None) -> Source:
 def manifest_roles(
     path: str, names: list[str], path_column: str, label_column: str | None, columns: list[str] | None
 ) -> tuple[int, bool, list[int]]: ...
+def shards(pattern: bytes, root: bytes) -> list[bytes]: ...
 def files(
     paths: Iterable[Any],
     root: bytes,

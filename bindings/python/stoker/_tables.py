@@ -1,0 +1,155 @@
+"""What stoker takes of pyarrow's tables: labels, columns and encoded images."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Generator, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stoker._errors import DataLossError, Error, InvalidArgumentError, NotFoundError, PermissionDeniedError
+
+
+@contextlib.contextmanager
+def opened(path: str) -> Generator[Any, None, None]:
+    """A Parquet file. What pyarrow raises while it is open is an error with its path, too."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ImportError(f"{path} is read by pyarrow; try: pip install pyarrow") from error
+    damaged: type[Error] = InvalidArgumentError  # it may be anything
+    try:
+        with pyarrow.OSFile(os.fsencode(path)) as raw:
+            file = parquet.ParquetFile(raw)
+            damaged = DataLossError
+            yield file
+    except (Error, MemoryError):
+        raise
+    except FileNotFoundError:
+        raise NotFoundError("no such file", path) from None
+    except PermissionError:
+        raise PermissionDeniedError("the file may not be read", path) from None
+    except (pyarrow.ArrowException, OSError) as error:
+        raise damaged(f"pyarrow cannot read this: {error}", path) from error
+
+
+def check_names(names: Iterable[str]) -> list[str]:
+    """The names of further columns of a batch, which has an image and a label."""
+    checked: list[str] = []
+    for name in names:
+        if name in ("image", "label"):
+            raise InvalidArgumentError(f"columns has {name!r}, which is the name of another column")
+        if name in checked:
+            raise InvalidArgumentError(f"columns has {name!r} twice")
+        checked.append(name)
+    return checked
+
+
+def check_images(path: str | None, name: str, kind: Any) -> None:
+    """Whether a column of this type holds encoded images: binary, or a struct with `bytes` in it."""
+    from pyarrow import types
+
+    of_bytes = kind
+    if types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
+        of_bytes = kind.field("bytes").type
+    if not (types.is_binary(of_bytes) or types.is_large_binary(of_bytes)):
+        raise InvalidArgumentError(f"column {name!r} is {kind}, and does not hold encoded images", path)
+
+
+def rows_of(path: str | None, name: str, column: Any, advice: str = "") -> Any:
+    """An array of numbers or of vectors, or a list of str or of bytes. `column` has a row or more."""
+    import pyarrow
+    from pyarrow import types
+
+    def refuse(cause: str) -> InvalidArgumentError:
+        return InvalidArgumentError(f"column {name!r} {cause}", path, advice=advice)
+
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    elif isinstance(column.type, pyarrow.BaseExtensionType):
+        column = column.cast(column.type.storage_type)
+    kind = column.type
+    if column.null_count:
+        raise refuse(f"has no value in row {column.is_null().index(True).as_py()}")
+    if _is_number(kind):
+        return column.to_numpy()
+    if types.is_binary(kind) or types.is_large_binary(kind):
+        return column.to_pylist()
+    if types.is_string(kind) or types.is_large_string(kind):
+        try:
+            return column.to_pylist()
+        except UnicodeDecodeError as error:
+            raise refuse(f"is not valid UTF-8: {error}") from None
+    if _is_list(kind):
+        return _vectors(column, refuse)
+    raise refuse(f"is {kind}, which batches cannot have")
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def _is_list(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def _vectors(column: Any, refuse: Any) -> npt.NDArray[Any]:
+    """The numbers in lists, and in lists of lists, of one length."""
+    from pyarrow import compute
+
+    kind, shape = column.type, [len(column)]
+    while _is_list(column.type):
+        lengths = compute.min_max(compute.list_value_length(column)).as_py()
+        if lengths["min"] != lengths["max"] or lengths["min"] == 0:
+            raise refuse(
+                f"is {kind} of {lengths['min']} to {lengths['max']} elements; vectors have one length"
+            )
+        shape.append(lengths["min"])
+        column = compute.list_flatten(column)
+        if column.null_count:
+            raise refuse(f"is {kind} with a null in it")
+    if not _is_number(column.type):
+        raise refuse(f"is {kind}, which batches cannot have")
+    numbers: npt.NDArray[Any] = column.to_numpy().reshape(shape)
+    return numbers
+
+
+def labels_of(path: str | None, name: str, rows: Any) -> npt.NDArray[np.int64] | list[str]:
+    """Rows of a column as labels: integers, or text."""
+    if isinstance(rows, list):
+        if isinstance(rows[0], str):
+            return rows
+        raise InvalidArgumentError(f"column {name!r} is binary; labels are integers or text", path)
+    if rows.dtype.kind not in "iu" or rows.ndim != 1:
+        kind = f"has {'vectors' if rows.ndim > 1 else rows.dtype.name} in it"
+        raise InvalidArgumentError(f"column {name!r} {kind}; labels are integers or text", path)
+    if rows.dtype == np.uint64 and rows.max() >= 2**63:
+        at = int(rows.argmax())
+        raise InvalidArgumentError(f"column {name!r} has {rows[at]} in row {at}; labels are int64", path)
+    numbers: npt.NDArray[np.int64] = rows.astype(np.int64)
+    return numbers
+
+
+def classed(
+    labels: npt.NDArray[np.int64] | list[str], class_names: list[str]
+) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Labels by number, and the names of classes: `class_names`, or of labels that are text these, sorted."""
+    if isinstance(labels, list):
+        class_names = sorted(set(labels))
+        numbers = {name: number for number, name in enumerate(class_names)}
+        return np.array([numbers[name] for name in labels], np.int64), class_names
+    unnamed = np.flatnonzero((labels < 0) | (labels >= len(class_names)))
+    if class_names and len(unnamed):
+        raise InvalidArgumentError(
+            f"label {labels[unnamed[0]]} of row {unnamed[0]} has no class name",
+            advice="Leave the labels out, if they are unknown: label=None",
+        )
+    return labels, class_names
