@@ -1,5 +1,7 @@
 """stoker.from_hf: the samples of a dataset of Hugging Face's datasets."""
 
+import ctypes
+import mmap
 import pathlib
 from functools import partial
 
@@ -8,8 +10,9 @@ import pytest
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
 datasets = pytest.importorskip("datasets", reason="datasets is not installed here")
-pytest.importorskip("pyarrow", reason="pyarrow is not installed here")
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed here")
 from epochs import same, same_for_ranks, taken  # noqa: E402
+from stoker import _huggingface  # noqa: E402
 
 TRAIN = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
 
@@ -66,6 +69,7 @@ def is_ranges(source):
 def check(dataset, columns=()):
     """A dataset's samples are those that it gives itself."""
     source = stoker.from_hf(dataset, columns=columns)
+    dataset = dataset.with_format(None)
     assert len(source) == len(dataset)
     name = next(n for n, feature in dataset.features.items() if isinstance(feature, datasets.Image))
     raw = dataset.cast_column(name, datasets.Image(decode=False))
@@ -74,7 +78,9 @@ def check(dataset, columns=()):
         if is_ranges(source):
             begin, length = source._native.range(i)
             assert pathlib.Path(source.path(i)).read_bytes()[begin : begin + length] == image
-        beside = source._native.row(i)
+        else:
+            assert bytes(source._image(i)) == image
+        beside = source._beside(i)
         for column, value in zip(["label", *columns], beside):
             np.testing.assert_array_equal(value, row[column])
     return source
@@ -121,8 +127,8 @@ def test_datasets_in_memory_and_of_paths(of_paths, in_memory):
     assert len(memory) == 2
     (batch,) = stoker.Loader(memory, TRAIN, batch_size=2)
     assert batch["age"].tolist() == [5, 3] and batch["box"].tolist() == [[5, 6], [3, 4]]
-    with pytest.raises(stoker.InvalidArgumentError, match=r"'name' is text.*save_to_disk"):
-        stoker.from_hf(in_memory, columns=["name"])
+    check(in_memory.shuffle(seed=1), ["age", "name", "box"])
+    check(of_paths.shuffle(seed=1), ["age", "name", "box"])
     paths = stoker.from_hf(of_paths.select([5, 3]), columns=["name"])
     (batch,) = stoker.Loader(paths, TRAIN, batch_size=2)
     assert batch["name"] == ["ä5", "ä3"]
@@ -157,9 +163,11 @@ def test_what_is_wrong(of_files, in_memory):
     wrong("no rows", of_files.select([]))
     wrong("no column of the type Image.*label, age", of_files.remove_columns("image"))
     wrong("there is no column 'x'", of_files, image="x")
-    wrong("'age' is float, no encoded images", of_files, image="age")
-    wrong("'age' has no labels", of_files, label="age")
-    wrong("columns has 'label'", of_files, columns=["label"])
+    wrong("'age' is float, and does not hold encoded images", of_files, image="age")
+    wrong("'age' has float32 in it; labels are", of_files, label="age")
+    wrong("'box' has vectors in it; labels are", of_files, label="box")
+    wrong("columns has 'label', which is the name", of_files, columns=["label"])
+    wrong("columns has 'age' twice", of_files, columns=["age", "age"])
     unknown = datasets.Dataset.from_dict(
         {"image": [{"bytes": b"x", "path": None}], "label": [-1]},
         features=of_files.select_columns(["image", "label"]).features,
@@ -170,3 +178,118 @@ def test_what_is_wrong(of_files, in_memory):
     )
     wrong("row 0 of column 'image' has no image", nothing)
     assert not stoker.from_hf(unknown, label=None).has_labels
+
+
+def with_rows(of_files, **rows):
+    """A dataset in memory, of bytes and paths, with these rows in place of its first ones, by column."""
+    columns = of_files.cast_column("image", datasets.Image(decode=False)).to_dict()
+    for name, values in rows.items():
+        columns[name][: len(values)] = values
+    return datasets.Dataset.from_dict(columns, features=of_files.features)
+
+
+def saved(dataset, folder):
+    dataset.save_to_disk(folder)
+    return datasets.load_from_disk(folder)
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_rows_that_were_not_chosen_may_be_anything(of_files, tmp_path, on_disk):
+    rows = {"image": [None], "label": [1, -1, 1, None], "name": ["odd", "odd", None], "age": [None]}
+    dataset = with_rows(of_files, **rows)
+    dataset = saved(dataset, tmp_path) if on_disk else dataset
+    columns = ["age", "name", "box"]
+    assert is_ranges(check(dataset.select(range(4, 20)), columns)) == on_disk
+    check(dataset.select([20, 7, 7, 5]), columns)
+    check(
+        dataset.filter(lambda label: (label or -1) >= 0, input_columns="label").select(range(2, 20)), columns
+    )
+    of_names = stoker.from_hf(dataset.select([9, 4, 6, 4]), label="name")
+    assert of_names.classes == ["ä4", "ä6", "ä9"] and list(of_names._labels()) == [2, 0, 1, 0]
+
+    def wrong(words, chosen, **options):
+        with pytest.raises(stoker.InvalidArgumentError, match=words):
+            stoker.from_hf(dataset.select(chosen), **options)
+
+    wrong("row 2 of column 'image' has no image", [5, 6, 0])
+    wrong("label -1 of row 1 has no class name.*label=None", [5, 1])
+    wrong("column 'label' has no value in row 2", [7, 8, 3])
+    wrong("column 'name' has no value in row 1", [1, 2], columns=["name"], label=None)
+    assert len(stoker.from_hf(dataset.select([1, 2, 3]), label=None)) == 3
+
+
+def test_some_images_are_bytes_and_some_paths(made, of_files, tmp_path):
+    path = stoker.image_folder(made).path(7)
+    dataset = with_rows(of_files, image=[{"bytes": None, "path": path}] * 3)
+    columns = ["age", "name", "box"]
+    assert repr(check(dataset, columns)) == "stoker.from_hf(60 images in memory)"
+    check(dataset.select([5, 1, 4, 0]), columns)
+    files = check(dataset.select([2, 0]), columns)
+    assert files.path(1) == path and repr(files) == "stoker.from_hf(2 images in files)"
+    both = datasets.concatenate_datasets([of_files.select(range(10, 20)), dataset])
+    assert not is_ranges(check(both, columns))
+    only = check(both.select([3, 9, 0]), columns)
+    assert is_ranges(only) and repr(only) == "stoker.from_hf(3 images in 1 Arrow file)"
+
+
+def test_images_at_urls_are_refused(of_files):
+    for url in ("https://example.com/a.jpg", "zip://a.jpg::/data/x.zip"):
+        dataset = with_rows(of_files, image=[{"bytes": None, "path": url}])
+        with pytest.raises(stoker.InvalidArgumentError, match=rf"row 1 .* is at '{url}'.*save_to_disk\(\)"):
+            stoker.from_hf(dataset.select([4, 0]))
+        check(dataset.select([4, 1]))
+
+
+def test_a_state_knows_the_images_in_memory(in_memory):
+    def digest(chosen, **options):
+        return stoker.from_hf(in_memory.select(chosen), **options)._digest()
+
+    all_of = [digest(range(9)), digest([*range(8), 9]), digest(range(9), label=None)]
+    assert digest(range(9)) == all_of[0] and len({*all_of, digest(range(9), columns=["name"])}) == 4
+
+
+def test_other_forms_of_images_and_columns(of_files, tmp_path):
+    images = [row["bytes"] for row in of_files.cast_column("image", datasets.Image(decode=False))["image"]]
+    for i, kind in enumerate([pa.binary(), pa.large_binary(), pa.struct({"bytes": pa.binary()})]):
+        values = [{"bytes": image} for image in images] if pa.types.is_struct(kind) else images
+        dataset = saved(datasets.Dataset(pa.table({"image": pa.array(values, kind)})), tmp_path / str(i))
+        for chosen in (dataset, dataset.select([8, 1])):
+            source = stoker.from_hf(chosen, image="image")
+            assert is_ranges(source) and source._image(1) == images[1]
+    features = datasets.Features(
+        {
+            "label": datasets.Image(),
+            "matrix": datasets.Array2D((2, 3), "int32"),
+            "words": datasets.Value("string"),
+        }
+    )
+    matrices = [[[i, 1, 2], [3, 4, 5]] for i in range(4)]
+    rows = [{"bytes": image, "path": None} for image in images[:4]]
+    columns = {"label": rows, "matrix": matrices, "words": list("abca")}
+    dataset = saved(datasets.Dataset.from_dict(columns, features=features), tmp_path / "matrix")
+    assert not stoker.from_hf(dataset).has_labels, "the image is not the label, too"
+    source = stoker.from_hf(dataset.select([3, 1]), label="words", columns=["matrix"])
+    assert source.classes == ["a", "b"] and is_ranges(source)
+    assert [row[0] for row in map(source._beside, range(2))] == [0, 1]
+    assert source._beside(1)[1].tolist() == matrices[1]
+
+
+def test_a_file_that_is_mapped_in_several_parts(of_files):
+    chunk = of_files.data.column("image").chunks[0]
+    buffer = chunk.field("bytes").buffers()[2]
+    page = mmap.PAGESIZE
+    middle = (buffer.address + buffer.size // 2) // page * page
+    before = len(_huggingface._mapped_files())
+    lines = pathlib.Path("/proc/self/maps").read_bytes().count(b"\n")
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.madvise(ctypes.c_void_p(middle), ctypes.c_size_t(page), 1) == 0, "MADV_RANDOM"
+    assert pathlib.Path("/proc/self/maps").read_bytes().count(b"\n") > lines
+    assert len(_huggingface._mapped_files()) <= before
+    assert is_ranges(check(of_files))
+
+
+@pytest.mark.parametrize("name", ["a b ", "a\nb", "a\\012b", "ä"])
+def test_names_of_folders(of_files, tmp_path, name):
+    dataset = saved(of_files.select(range(3)), tmp_path / name)
+    source = check(dataset)
+    assert is_ranges(source) and source.path(0).startswith(str(tmp_path / name))

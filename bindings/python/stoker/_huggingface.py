@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import uuid
 from bisect import bisect_right
@@ -12,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stoker import _stoker, _tables
-from stoker._errors import InvalidArgumentError
-from stoker._sources import Source, _column_name, _column_names, files, from_dataset
+from stoker._errors import InvalidArgumentError, counted
+from stoker._sources import Source, _column_name, _column_names, called, files
 
 __all__ = ["from_hf"]
 
@@ -37,39 +38,34 @@ def from_hf(
       - in the dataset's Arrow files, as after `load_dataset`, `map` and `load_from_disk`: as byte ranges of
         these, as by `stoker.arrow`, 4 bytes of memory a sample. The files must stay where they are.
       - in files of their own (`Image` with a path): as by `stoker.files`.
-      - in memory (`from_dict`, `keep_in_memory=True`), or some as bytes and some as paths: as by
+      - in memory (`from_dict`, `keep_in_memory=True`), or some as bytes and some as paths: by calls as of
         `stoker.from_dataset`, under Python's interpreter lock, with a copy of each image. `save_to_disk`
         and `load_from_disk` make Arrow files of it.
-    Labels and columns are copied into memory by this call. Other processes make their own source.
+    `repr(source)` says which it is. Labels and columns are copied into memory by this call. Rows that were
+    not chosen may have nulls, or other things that are refused. Other processes make their own source.
 
     Args:
         dataset: a `Dataset`; not a `DatasetDict`, of which one split is one, nor a streamed one.
         image: the column of encoded images; None: the only one of the type `Image`.
         label: the column of labels: integers or text, whose values are classes, sorted. "auto": the only
-            `ClassLabel`, or "label", if there is one; None: batches have none. `source.classes` has the
-            names of a `ClassLabel`.
+            `ClassLabel`, or "label", if there is one, beside the image; None: batches have none.
+            `source.classes` has the names of a `ClassLabel`.
         columns: further columns: numbers, bool, vectors of numbers, text, or binary.
         threads: that call a dataset in memory, as of `from_dataset`.
 
     Raises:
         TypeError: not a `Dataset`.
-        InvalidArgumentError: a column that is not there, or of another type; a null, with its row (a
-            ValueError).
+        InvalidArgumentError: a column that is not there, or of another type; a null, a label without a class
+            name, or an image at a URL, with its row in `dataset` (a ValueError).
     """
     _check(dataset)
-    names = [] if columns is None else _column_names("columns", columns)
-    for name in names:
-        if name in ("image", "label") or names.count(name) > 1:
-            raise InvalidArgumentError(f"columns has {name!r}, which is the name of another column")
+    names = _tables.check_names([] if columns is None else _column_names("columns", columns))
     image = _image_column(dataset, image)
-    label = _label_column(dataset, label)
-    images = _images(dataset, image)
-    beside, classes = _beside(dataset, label, names)
-    described = f"{dataset.num_rows} rows"
-    source = _source(images, beside, classes, described, threads)
-    if dataset._indices is None:
-        return source
-    return source.subset(dataset._indices.column(0).to_numpy())
+    label = _label_column(dataset, label, image)
+    chosen = None if dataset._indices is None else dataset._indices.column(0).to_numpy()
+    images = _Images(dataset.data.column(image).chunks, image, chosen)
+    beside, classes = _beside(dataset, label, names, chosen)
+    return _source(images, beside, classes, threads)
 
 
 def _check(dataset: Any) -> None:
@@ -104,121 +100,170 @@ def _image_column(dataset: Any, image: str | None) -> str:
     )
 
 
-def _label_column(dataset: Any, label: str | None) -> str | None:
+def _label_column(dataset: Any, label: str | None, image: str) -> str | None:
     if label != "auto":
         return None if label is None else _known(dataset, _column_name("label", label))
     found = _of_type(dataset, "ClassLabel")
     if len(found) == 1:
         return found[0]
-    return "label" if "label" in dataset.features else None
+    return "label" if "label" in dataset.features and image != "label" else None
 
 
-class _Images(NamedTuple):
-    """A column of images: the bytes of each, in parts, and beside them the paths."""
+class _Images:
+    """The images that were chosen from a column: where the bytes and the path of each are, or nulls.
 
-    contents: list[Any]  # binary arrays of pyarrow
-    paths: list[Any] | None  # string arrays, of the same rows
+    Attributes:
+        contents: arrays of pyarrow with the bytes. Those without a chosen image are left out.
+        rows: of each image, in all arrays together.
+        by_path: whether an image has a path, and no bytes.
+        in_order: whether `rows` are 0, 1, 2, …, all that there are.
+    """
+
+    def __init__(self, chunks: list[Any], name: str, chosen: npt.NDArray[Any] | None) -> None:
+        _tables.check_images(None, name, chunks[0].type)
+        self.in_order = chosen is None
+        if chosen is None:
+            self.rows = np.arange(sum(map(len, chunks)))
+        else:
+            chunks, self.rows = _with_rows(chunks, chosen.astype(np.int64))
+        self._name = name
+        self.contents, self._paths = _parts(chunks)
+        self._firsts = np.cumsum([0, *[len(chunk) for chunk in self.contents]]).tolist()
+        self.by_path = self._nulls(self.contents)
+        nowhere = self.by_path if self._paths is None else self.by_path & self._nulls(self._paths)
+        if nowhere.any():
+            raise InvalidArgumentError(f"row {nowhere.argmax()} of column {name!r} has no image")
+        if self.by_path.any():
+            self._check_paths()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, i: int) -> Any:
+        """The bytes of an image, or its path."""
+        part = bisect_right(self._firsts, self.rows[i]) - 1
+        row = int(self.rows[i]) - self._firsts[part]
+        if not self.by_path[i]:
+            return memoryview(self.contents[part][row].as_buffer())
+        assert self._paths is not None
+        return self._paths[part][row].as_py()
+
+    def paths(self) -> list[str]:
+        """Of those images that have no bytes."""
+        import pyarrow
+
+        assert self._paths is not None
+        column = _taken(pyarrow.chunked_array(self._paths), self.rows[self.by_path])
+        listed: list[str] = column.to_pylist()
+        return listed
+
+    def identity(self) -> str:
+        """The same for images of the same lengths."""
+        lengths = np.concatenate([np.diff(_ends(array)) for array in self.contents])[self.rows]
+        return hashlib.blake2b(lengths.tobytes(), digest_size=16).hexdigest()
+
+    def spread(self, values: npt.NDArray[Any] | list[Any]) -> npt.NDArray[Any] | list[Any]:
+        """The values of images at their rows, and any values at the other ones."""
+        if self.in_order:
+            return values
+        if isinstance(values, list):
+            spread = [values[0]] * self._firsts[-1]
+            for row, value in zip(self.rows.tolist(), values):
+                spread[row] = value
+            return spread
+        array = np.zeros((self._firsts[-1], *values.shape[1:]), values.dtype)
+        array[self.rows] = values
+        return array
+
+    def _nulls(self, arrays: list[Any]) -> npt.NDArray[np.bool_]:
+        nulls: npt.NDArray[np.bool_] = np.concatenate([np.asarray(array.is_null()) for array in arrays])
+        return nulls[self.rows]
+
+    def _check_paths(self) -> None:
+        for i, path in zip(np.flatnonzero(self.by_path), self.paths()):
+            if "://" in path or "::" in path:
+                raise InvalidArgumentError(
+                    f"the image of row {i} of column {self._name!r} is at {path!r:.200}, which is not the "
+                    "path of a file",
+                    advice="save_to_disk() puts the bytes of images into its files; open these by "
+                    "load_from_disk()",
+                )
 
 
-def _images(dataset: Any, name: str) -> _Images:
+def _with_rows(chunks: list[Any], rows: npt.NDArray[np.int64]) -> tuple[list[Any], npt.NDArray[np.int64]]:
+    """Those arrays that have one of the rows, and the rows' numbers in these."""
+    lengths = np.array([len(chunk) for chunk in chunks])
+    ends = np.cumsum(lengths)
+    part = np.searchsorted(ends, rows, side="right")
+    used = np.zeros(len(chunks), bool)
+    used[part] = True
+    left_out = np.cumsum(np.where(used, 0, lengths))
+    return [chunk for chunk, is_used in zip(chunks, used) if is_used], rows - left_out[part]
+
+
+def _parts(chunks: list[Any]) -> tuple[list[Any], list[Any] | None]:
+    """The bytes in arrays of images, and the paths, if there are any."""
+    kind = chunks[0].type
+    if kind.num_fields == 0:
+        return chunks, None
+    parts = [dict(zip([field.name for field in kind], chunk.flatten())) for chunk in chunks]
+    return [part["bytes"] for part in parts], [part["path"] for part in parts] if "path" in parts[0] else None
+
+
+def _taken(column: Any, rows: npt.NDArray[Any]) -> Any:
+    import pyarrow
     from pyarrow import types
 
-    chunks = [chunk for chunk in dataset.data.column(name).chunks if len(chunk)]
-    paths = None
-    kind = chunks[0].type
-    if types.is_struct(kind) and {"bytes", "path"} <= {field.name for field in kind}:
-        parts = [dict(zip([field.name for field in kind], chunk.flatten())) for chunk in chunks]
-        chunks, paths = [part["bytes"] for part in parts], [part["path"] for part in parts]
-        kind = chunks[0].type
-    if not (types.is_binary(kind) or types.is_large_binary(kind)):
-        raise InvalidArgumentError(f"column {name!r} is {kind}, no encoded images")
-    first = 0
-    for i, chunk in enumerate(chunks):
-        nulls = np.asarray(chunk.is_null()) if chunk.null_count else np.zeros(len(chunk), bool)
-        if paths is not None and paths[i].null_count:
-            nulls = nulls & np.asarray(paths[i].is_null())
-        elif paths is not None:
-            nulls = np.zeros(len(chunk), bool)
-        if nulls.any():
-            raise InvalidArgumentError(f"row {first + nulls.argmax()} of column {name!r} has no image")
-        first += len(chunk)
-    return _Images(chunks, paths)
+    wider = {types.is_string: pyarrow.large_string(), types.is_binary: pyarrow.large_binary()}
+    for is_kind, wide in wider.items():
+        if is_kind(column.type):  # whose arrays have at most 2 GiB; what is taken comes in one
+            column = column.cast(wide)
+    return column.take(pyarrow.array(rows))
 
 
 def _beside(
-    dataset: Any, label: str | None, names: list[str]
+    dataset: Any, label: str | None, names: list[str], chosen: npt.NDArray[Any] | None
 ) -> tuple[dict[str, npt.NDArray[Any] | list[Any]], list[str]]:
-    """The labels and columns in memory, by their names in a batch, and the class names."""
-    described = type(dataset).__name__
+    """The labels and columns of chosen rows in memory, by their names in a batch, and the class names."""
+
+    def rows_of(name: str) -> Any:
+        column = dataset.data.column(_known(dataset, name))
+        return _tables.rows_of(None, name, column if chosen is None else _taken(column, chosen))
+
     beside: dict[str, Any] = {}
     classes: list[str] = []
     if label is not None:
-        labels = _tables.rows_of(described, label, dataset.data.column(label))
-        if isinstance(labels, list):
-            classes = sorted(set(labels))
-            numbers = {name: number for number, name in enumerate(classes)}
-            labels = [numbers[name] for name in labels]
-        elif labels.dtype.kind not in "iu" or labels.ndim != 1:
-            raise InvalidArgumentError(f"column {label!r} has no labels, which are integers or text")
-        else:
-            classes = list(getattr(dataset.features[label], "names", None) or [])
-        beside["label"] = np.asarray(labels, np.int64)
-        unnamed = np.flatnonzero((beside["label"] < 0) | (beside["label"] >= len(classes)))
-        if classes and len(unnamed):
-            raise InvalidArgumentError(
-                f"label {beside['label'][unnamed[0]]} of row {unnamed[0]} has no class name; leave the "
-                "labels out, if they are unknown: label=None"
-            )
+        names_of = list(getattr(dataset.features[label], "names", None) or [])
+        beside["label"], classes = _tables.classed(_tables.labels_of(None, label, rows_of(label)), names_of)
     for name in names:
-        beside[name] = _tables.rows_of(described, _known(dataset, name), dataset.data.column(name))
+        beside[name] = rows_of(name)
     return beside, classes
 
 
-def _source(
-    images: _Images, beside: dict[str, Any], classes: list[str], described: str, threads: int
-) -> Source:
-    """Of all rows, without the dataset's indices."""
-    if all(chunk.null_count == 0 for chunk in images.contents):
-        found = _runs(images.contents)
-        if found is not None:
-            encoded = [os.fsencode(name) for name in classes]
-            native = _stoker.ranges(*found, beside, encoded, f"from_hf({described})")
-            spec = {"kind": "dataset", "key": uuid.uuid4().hex}
-            return Source(native, spec, f"stoker.from_hf({described})")
-    elif images.paths is not None and all(chunk.null_count == len(chunk) for chunk in images.contents):
-        paths = [path for chunk in images.paths for path in chunk.to_pylist()]
+def _source(images: _Images, beside: dict[str, Any], classes: list[str], threads: int) -> Source:
+    count = counted(len(images), "image", "images")
+    if images.by_path.all():
         further = {name: rows for name, rows in beside.items() if name != "label"}
-        return files(paths, beside.get("label"), columns=further, class_names=classes or None)
-    for name, rows in beside.items():
-        if isinstance(rows, list):
-            raise InvalidArgumentError(
-                f"column {name!r} is text, which comes with images in files only; save the dataset by "
-                "save_to_disk(), and open it by load_from_disk()"
-            )
-    return from_dataset(_Rows(images, beside), threads=threads, class_names=classes or None)
+        source = files(images.paths(), beside.get("label"), columns=further, class_names=classes or None)
+        source._text = f"stoker.from_hf({count} in files)"
+        return source
+    found = None if images.by_path.any() else _runs(images.contents)
+    if found is None:
+        text = f"stoker.from_hf({count} in memory)"
+        return called(images, images.identity(), beside, classes, threads, text)
+    text = f"stoker.from_hf({count} in {counted(len(found[0]), 'Arrow file', 'Arrow files')})"
+    spread = {name: images.spread(values) for name, values in beside.items()}
+    native = _stoker.ranges(*found, spread, [os.fsencode(name) for name in classes], text[len("stoker.") :])
+    if not images.in_order:
+        native = _stoker.subset(native, images.rows.astype(np.uint64))
+    return Source(native, {"kind": "dataset", "key": uuid.uuid4().hex}, text)
 
 
-class _Rows:
-    """The rows of a dataset in memory, as `from_dataset` takes them."""
-
-    def __init__(self, images: _Images, beside: dict[str, npt.NDArray[Any]]) -> None:
-        self._images = images
-        self._beside = beside
-        self._firsts = np.cumsum([0, *[len(chunk) for chunk in images.contents]]).tolist()
-
-    def __len__(self) -> int:
-        return int(self._firsts[-1])
-
-    def __getitem__(self, i: int) -> dict[str, Any]:
-        part = bisect_right(self._firsts, i) - 1
-        row = i - self._firsts[part]
-        content = self._images.contents[part][row]
-        if content.is_valid:
-            image: Any = memoryview(content.as_buffer())
-        else:
-            assert self._images.paths is not None
-            image = self._images.paths[part][row].as_py()
-        return {"image": image, **{name: rows[i] for name, rows in self._beside.items()}}
+def _ends(array: Any) -> npt.NDArray[np.int64]:
+    """Where the rows of a binary array begin and end in its bytes, one number more than rows."""
+    wide = np.int64 if str(array.type) == "large_binary" else np.int32
+    offsets = np.frombuffer(array.buffers()[1], wide)
+    return offsets[array.offset : array.offset + len(array) + 1].astype(np.int64)
 
 
 def _runs(contents: list[Any]) -> tuple[list[bytes], list[tuple[int, int, npt.NDArray[np.int64]]]] | None:
@@ -228,36 +273,65 @@ def _runs(contents: list[Any]) -> tuple[list[bytes], list[tuple[int, int, npt.ND
     the system knows what is mapped at the buffer's address.
     """
     mapped = _mapped_files()
-    begins = [begin for begin, *_ in mapped]
+    begins = [part.begin for part in mapped]
     numbers: dict[bytes, int] = {}
     runs = []
     for array in contents:
-        _, offsets, data = array.buffers()
-        wide = np.int64 if str(array.type) == "large_binary" else np.int32
-        ends = np.frombuffer(offsets, wide)[array.offset : array.offset + len(array) + 1].astype(np.int64)
+        data, ends = array.buffers()[2], _ends(array)
         if data is None:
             return None
         at = bisect_right(begins, data.address) - 1
-        if at < 0 or data.address + ends[-1] > mapped[at][1]:
+        if at < 0 or data.address + ends[-1] > mapped[at].end:
             return None
-        begin, _, offset, path = mapped[at]
-        place = offset + data.address - begin
-        if path not in numbers and not _has(path, place + int(ends[0]), data, int(ends[0]), int(ends[-1])):
+        place = mapped[at].offset + data.address - mapped[at].begin
+        path = _path_of(mapped[at].path, place, data, int(ends[0]), int(ends[-1]))
+        if path is None:
             return None
         runs.append((numbers.setdefault(path, len(numbers)), place, ends))
     return list(numbers), runs
 
 
-def _mapped_files() -> list[tuple[int, int, int, bytes]]:
-    """What this process has mapped: (begin, end, offset in the file, path), by address."""
-    found = []
+class _Mapped(NamedTuple):
+    """A part of a file that this process has mapped."""
+
+    begin: int  # addresses
+    end: int
+    offset: int  # in the file
+    file: bytes  # device and inode
+    path: bytes  # as the system shows it
+
+
+def _mapped_files() -> list[_Mapped]:
+    """What this process has mapped, by address. Parts of a file that follow each other are one."""
+    found: list[_Mapped] = []
     with open("/proc/self/maps", "rb") as maps:
         for line in maps:
             fields = line.rstrip(b"\n").split(None, 5)
-            if len(fields) == 6 and fields[5].startswith(b"/"):
-                begin, end = (int(address, 16) for address in fields[0].split(b"-"))
-                found.append((begin, end, int(fields[2], 16), fields[5].replace(b"\\012", b"\n")))
+            if len(fields) < 6 or not fields[5].startswith(b"/"):
+                continue
+            begin, end = (int(address, 16) for address in fields[0].split(b"-"))
+            part = _Mapped(begin, end, int(fields[2], 16), b" ".join(fields[3:5]), fields[5])
+            if found and _continues(found[-1], part):
+                part = found.pop()._replace(end=end)
+            found.append(part)
     return found
+
+
+def _continues(one: _Mapped, other: _Mapped) -> bool:
+    """Whether another part follows in memory and in the file: the system may map one in several parts."""
+    return (
+        one.end == other.begin
+        and one.offset + one.end - one.begin == other.offset
+        and (one.file, one.path) == (other.file, other.path)
+    )
+
+
+def _path_of(shown: bytes, offset: int, data: Any, begin: int, end: int) -> bytes | None:
+    """The path of a mapped file; None: it is not there any more. The system shows a line break as \\012."""
+    for path in (shown, shown.replace(b"\\012", b"\n")):
+        if _has(path, offset + begin, data, begin, end):
+            return path
+    return None
 
 
 def _has(path: bytes, offset: int, data: Any, begin: int, end: int) -> bool:
