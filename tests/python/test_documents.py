@@ -189,6 +189,10 @@ def lacks(module):
     return any(part in optional and not installed(part) for part in module.split("."))
 
 
+# Of calls that import one of these.
+NEEDED_BY = {"stoker.parquet(": "pyarrow"}
+
+
 def keras_model(classes, loss):
     import keras
 
@@ -254,7 +258,8 @@ def test_python(blocks, here):
         tree = parsed(block)
         absent = [(name, module) for name, module in imports_of(tree) if lacks(module)]
         missing |= {name for name, module in absent if "." not in module}
-        if absent or names_in(tree) & missing:
+        needed = [module for call, module in NEEDED_BY.items() if call in ast.unparse(tree)]
+        if absent or any(map(lacks, needed)) or names_in(tree) & missing:
             print(f"not run, a package is not installed: {block}")
             continue
         for name in (names_in(tree) & set(ASSUMED.get(page, {}))) - set(names):
