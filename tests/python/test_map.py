@@ -501,6 +501,27 @@ def fork(batch):
     if child != 0:
         assert os.waitpid(child, 0)[1] == 0
 assert len(next(iter(make(fork)))[0]) == 4""",
+    "children of a function of rows": """
+read, write = os.pipe()
+def fork(image, label):
+    child = os.fork()
+    if child == 0:
+        os.write(write, b"c")
+    else:
+        assert os.waitpid(child, 0)[1] == 0
+loader = make(fork, rows=True, batch_size=6)
+assert len(next(iter(loader))[0]) == 6
+loader.close()
+os.close(write)
+calls = len(os.read(read, 1 << 16))
+assert 6 <= calls <= loader.stats()["samples"] and calls % 6 == 0, calls""",
+    "a child that changes its row": """
+def fork(image, label):
+    child = os.fork()
+    if child != 0:
+        assert os.waitpid(child, 0)[1] == 0
+    return 255 - image, label
+assert len(next(iter(make(fork, rows=True)))[0]) == 4""",
     "calls that use stoker": """
 def decode(batch):
     time.sleep(0.02)
@@ -552,11 +573,62 @@ import contextlib, os, pathlib, stoker, threading, time
 folder = stoker.image_folder({str(made)!r})
 def change(batch):
     batch.image[...] = 255 - batch.image
-def make(function=change, **options):
-    return stoker.Loader(folder, [stoker.Resize((16, 16)), stoker.Map(function, **options)], batch_size=4)
+def make(function=change, batch_size=4, **options):
+    transforms = [stoker.Resize((16, 16)), stoker.Map(function, **options)]
+    return stoker.Loader(folder, transforms, batch_size=batch_size)
 {ENDS[end]}
 """
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program], capture_output=True, timeout=60, env=dict(os.environ)
     )
     assert (done.returncode, done.stderr.decode()) == (0, "")
+
+
+CHILDREN = {
+    "prints": ("print('said', flush=False)", 0, "said\n", ""),
+    "exits with words": ("sys.exit('words')", 1, "", "words\n"),
+    "exits with a number": ("sys.exit(7)", 7, "", ""),
+    "exits": ("sys.exit()", 0, "", ""),
+    "raises": ("1 / 0", 1, "", "ZeroDivisionError: division by zero\n"),
+    "has no output": ("sys.stdout = None; sys.exit(3)", 3, "", ""),
+}
+
+
+@pytest.mark.parametrize("case", CHILDREN)
+@pytest.mark.parametrize("of", ["Map", "from_dataset"])
+def test_what_a_forked_child_says(made, case, of):
+    does, code, output, errors = CHILDREN[case]
+    program = f"""
+import os, stoker, sys
+folder = stoker.image_folder({str(made)!r})
+calling, forked = [], []
+def fork(*unused):
+    if not calling or forked:
+        return
+    forked.append(child := os.fork())
+    if child == 0:
+        {does}
+    else:
+        assert os.waitpid(child, 0)[1] == {code} << 8
+class Forks(list):
+    def __getitem__(self, i):
+        fork()
+        return super().__getitem__(i)
+if {of!r} == "Map":
+    source, more = folder, [stoker.Map(fork)]
+else:
+    source, more = stoker.from_dataset(Forks(folder.path(i) for i in range(8)), threads=1), []
+calling.append(True)
+next(iter(stoker.Loader(source, [stoker.Resize((16, 16)), *more], batch_size=4)))
+assert forked
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        capture_output=True,
+        timeout=60,
+        env=environment,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (0, output), done.stderr
+    assert done.stderr.endswith(errors) and (errors or not done.stderr)

@@ -44,20 +44,17 @@ class Calls:
 
     def load(self, sample: int) -> tuple[_Image, bytes] | _Failure:
         """A sample's image and the bytes of its rows, or what went wrong."""
-        process = os.getpid()
         self.in_progress.begin(f"sample {sample}")
         try:
-            image, rows = _parts(self.dataset[sample])
-            loaded = _encoded(image), b"".join(row.tobytes() for row in self._cast(rows))
+            return _user_code.called(self._loaded, sample)
         except BaseException as error:  # of the user's code, on a thread of stoker's
-            if os.getpid() != process:  # the code forked, and this is the child
-                _user_code.end_child(error)
             return _failure(error)
         finally:
             self.in_progress.end()
-        if os.getpid() != process:
-            _user_code.end_child(None)
-        return loaded
+
+    def _loaded(self, sample: int) -> tuple[_Image, bytes]:
+        image, rows = _parts(self.dataset[sample])
+        return _encoded(image), b"".join(row.tobytes() for row in self._cast(rows))
 
     def image(self, sample: int) -> Any:
         """The bytes of a sample's image."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any, Callable
@@ -99,8 +98,6 @@ class MapCalls:
 
     def __call__(self, columns: tuple[Any, ...], epoch: int, index: int, ids: Array) -> bytes | None:
         """Maps a batch; returns None, or what went wrong, in UTF-8."""
-        process = os.getpid()
-        error: BaseException | None = None
         self.in_progress.begin(f"batch {index} of epoch {epoch}")
         try:
             extra = [self._generator(epoch, index, ids)] if self._map.rng else []
@@ -108,19 +105,13 @@ class MapCalls:
                 self._map_rows(columns, ids, extra)
             else:
                 batch = columns[0] if len(columns) == 1 else self._type._make(columns)
-                self._put(self._map.function(batch, *extra), columns, "")
-        except BaseException as raised:  # of the user's code, on a thread of stoker's
-            error = raised
-        if os.getpid() != process:  # the function forked, and this is the child
-            _user_code.end_child(error)
-        self.in_progress.end()
-        try:
-            if error is None:
-                return None
+                self._put(_user_code.called(self._map.function, batch, *extra), columns, "")
+            return None
+        except BaseException as error:  # of the user's code, on a thread of stoker's
             text = str(error) if isinstance(error, _InSample) else _user_code.described(error)
             return text.encode(errors="backslashreplace")
         finally:
-            error = None  # which has this frame, and with it the batch
+            self.in_progress.end()
 
     def _generator(self, epoch: int, index: int, ids: Array) -> np.random.Generator:
         # The first sample stands for the rank.
@@ -131,11 +122,11 @@ class MapCalls:
         for i, sample in enumerate(ids):
             row = tuple(column[i] for column in columns)
             try:
-                returned = self._map.function(*row, *extra)
+                returned = _user_code.called(self._map.function, *row, *extra)
                 if returned is not None:
                     views = tuple(c[i, ...] if isinstance(c, np.ndarray) else c[i] for c in columns)
                     self._put(returned, views, "its row of ", row)
-            except Exception as error:
+            except BaseException as error:
                 raise _InSample(int(sample), error) from None
 
     def _put(
@@ -174,7 +165,7 @@ class MapCalls:
 class _InSample(Exception):
     """What the function raised for a row."""
 
-    def __init__(self, sample: int, error: Exception) -> None:
+    def __init__(self, sample: int, error: BaseException) -> None:
         super().__init__(f"sample {sample}: {_user_code.described(error)}")
 
 

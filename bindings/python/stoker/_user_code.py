@@ -12,12 +12,14 @@ import traceback
 import warnings
 import weakref
 from collections.abc import Generator, Iterable
-from typing import NoReturn
+from typing import Any, Callable, NoReturn, TypeVar
 
 from stoker import _stoker
 
 _HANGS = 10.0  # seconds
 _HERE = str(pathlib.Path(__file__).parent)
+
+Returned = TypeVar("Returned")
 
 
 def described(error: BaseException) -> str:
@@ -47,13 +49,33 @@ def name_of(function: object) -> str:
     return type(function).__qualname__ if wrapped is None else name_of(wrapped)
 
 
-def end_child(error: BaseException | None) -> NoReturn:
-    """Ends a forked child as the interpreter would: here it has no other thread, and nobody to return to."""
+def called(function: Callable[..., Returned], *arguments: Any) -> Returned:
+    """What the function returns. If it forks, the child ends with the call: it has nobody to return to."""
+    process = os.getpid()
+    try:
+        returned = function(*arguments)
+    except BaseException as error:
+        if os.getpid() != process:
+            _end_process(error)
+        raise
+    if os.getpid() != process:
+        _end_process(None)
+    return returned
+
+
+def _end_process(error: BaseException | None) -> NoReturn:
+    """Ends the process as the interpreter would after this error, without waiting for threads."""
+    code = 0 if error is None else 1
     if isinstance(error, SystemExit):
-        os._exit(error.code if isinstance(error.code, int) else error.code is not None)
-    if error is not None:
+        code = error.code if isinstance(error.code, int) else error.code is not None
+        if code is True:
+            print(error.code, file=sys.stderr)
+    elif error is not None:
         traceback.print_exception(type(error), error, error.__traceback__)
-    os._exit(error is not None)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # there is none, or it was closed
+            stream.flush()
+    os._exit(code & 0xFF)
 
 
 class Calls:
