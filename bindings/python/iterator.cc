@@ -45,6 +45,16 @@ py::list PathsOf(const SampleSource& source, std::span<const uint64_t> ids) {
   return paths;
 }
 
+// A batch that a call of the loader's own code waits for would wait for that call.
+Status CheckNotInOwnCall(const LoaderOptions& options) {
+  if (!InCallOf(options.map.get()) && !InCallOf(options.source.get())) return {};
+  return Error{.code = Code::kFailedPrecondition,
+               .cause =
+                   "a loader cannot be iterated in a call that it makes: the batch would wait "
+                   "for the call",
+               .advice = "Iterate another loader there, or this one where its batches are used"};
+}
+
 // Marks this thread as the owner during its lifetime.
 class OwnerScope {
  public:
@@ -87,6 +97,7 @@ IteratorHandle::~IteratorHandle() {
 }
 
 std::optional<py::tuple> IteratorHandle::Next(bool with_ids, bool with_paths) {
+  Check(CheckNotInOwnCall(loader_->options()));
   if (const auto warning = loader_->TakeWarning()) Warn("MemoryWarning", *warning);
   if (const auto warning = loader_->TakeCacheWarning()) Warn("CacheWarning", *warning);
   Result<Taken> taken = Taken();

@@ -34,7 +34,7 @@ class PythonFunction final : public MapFunction {
 
   Status MapBatch(const Batch& batch) const override {
     KeepPythonThread();
-    const WithGil gil;
+    const WithGil gil(this);
     if (!gil) return Error{Code::kCancelled, "the interpreter is shutting down"};
     try {
       return Call(batch);

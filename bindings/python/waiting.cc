@@ -30,6 +30,7 @@ std::atomic<int> restoring{0};  // threads that are about to take the GIL back
 std::atomic<int> calling{0};    // calls in progress
 std::atomic<int> releasing{0};  // threads of ReleaseElsewhere
 thread_local int calls_here = 0;
+thread_local const void* call_of = nullptr;  // of this thread's call
 
 // References to drop once the GIL is available. Never destroyed: threads may come late.
 struct PendingDecrefs {
@@ -168,19 +169,21 @@ WithoutGil::~WithoutGil() {
   restoring.fetch_sub(1);
 }
 
-WithGil::WithGil() {
+WithGil::WithGil(const void* of) {
   restoring.fetch_add(1);  // before reading `shutting_down`, as above
   if (!shutting_down.load()) {
     calling.fetch_add(1);
     ++calls_here;
     state_ = PyGILState_Ensure();
     held_ = true;
+    outer_ = std::exchange(call_of, of);
   }
   restoring.fetch_sub(1);
 }
 
 WithGil::~WithGil() {
   if (!held_) return;
+  call_of = outer_;
   PyGILState_Release(static_cast<PyGILState_STATE>(state_));
   --calls_here;
   calling.fetch_sub(1);
@@ -189,6 +192,8 @@ WithGil::~WithGil() {
 void KeepPythonThread() { thread_local const ThreadsPython kept; }
 
 bool InCall() { return calls_here != 0; }
+
+bool InCallOf(const void* of) { return of != nullptr && call_of == of; }
 
 Status CheckNoCall(const char* what) {
   if (!InCall()) return {};

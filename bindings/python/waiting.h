@@ -30,7 +30,8 @@ class WithoutGil {
 // is shutting down and does not. What is done meanwhile is a call.
 class WithGil {
  public:
-  WithGil();
+  // `of`: whose call it is, a MapFunction or a SampleSource; null: stoker's own.
+  explicit WithGil(const void* of = nullptr);
   ~WithGil();
   WithGil(const WithGil&) = delete;
   WithGil& operator=(const WithGil&) = delete;
@@ -40,6 +41,7 @@ class WithGil {
  private:
   bool held_ = false;
   int state_ = 0;
+  const void* outer_ = nullptr;  // the call that this one is in
 };
 
 // Keeps the Python state of this thread, which is not Python's, until the thread ends, so that a
@@ -48,6 +50,9 @@ void KeepPythonThread();
 
 // Whether this thread is in a call: it must not wait for samples, of which its own is one.
 bool InCall();
+
+// Whether this thread is in a call of this MapFunction or SampleSource. False for null.
+bool InCallOf(const void* of);
 
 // FailedPrecondition in a call; `what`: what cannot be done to a loader there.
 Status CheckNoCall(const char* what);

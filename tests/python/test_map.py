@@ -398,6 +398,52 @@ def test_a_call_may_not_use_its_loader(made):
     assert len(errors) >= 8 and "cannot be closed in a call" in str(errors[0])
 
 
+@pytest.mark.parametrize("of", ["Map", "from_dataset"])
+@pytest.mark.parametrize("over", ["the same iterator", "a new one", "one epoch", "a device's"])
+def test_a_call_may_not_iterate_its_loader(made, of, over):
+    def take(*unused):
+        if iterators:
+            next(iterators[0]())
+
+    class Taking(list):
+        def __getitem__(self, i):
+            take()
+            return super().__getitem__(i)
+
+    iterators, folder = [], stoker.image_folder(made)
+    if of == "Map":
+        loader = make(made, stoker.Map(take))
+    else:
+        loader = make(stoker.from_dataset(Taking([folder.path(i) for i in range(60)])))
+    first = iter(loader)
+    to_host = loader.to_device("host")
+    iterators.append(
+        {
+            "the same iterator": lambda: first,
+            "a new one": lambda: iter(loader),
+            "one epoch": lambda: iter(loader.epoch(3)),
+            "a device's": lambda: iter(to_host),
+        }[over]
+    )
+    words = "FailedPreconditionError: .*a loader cannot be iterated in a call that it makes"
+    with pytest.raises(stoker.UnavailableError, match=words):
+        next(first)
+
+
+def test_a_call_may_iterate_another_loader(made):
+    other = iter(make(made, seed=8))
+    taken_there = []
+
+    def mix(batch):
+        images, _ = next(other)
+        taken_there.append(images)
+        batch.image[...] = batch.image // 2 + images // 2
+
+    images, _ = next(iter(make(made)))
+    mixed, _ = next(iter(make(made, stoker.Map(mix))))
+    np.testing.assert_array_equal(mixed, images // 2 + taken_there[0] // 2)
+
+
 def test_closing_waits_for_the_call(made):
     entered, go = threading.Event(), threading.Event()
 

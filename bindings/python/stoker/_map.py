@@ -41,7 +41,8 @@ class Map:
     time, except where NumPy and other libraries let others run: pure Python competes with the training loop.
 
     What the function raises is an `UnavailableError` of its batch, with function, batch, exception and line.
-    It must not wait for a loader, and a loader that is closed waits for the calls in progress.
+    It may iterate another loader, but not its own, whose batches would wait for it: FailedPreconditionError.
+    Close, seek or wait for none in it. A loader that is closed waits for the calls in progress.
 
     Args:
         function: thread-safe, if `threads` is more than 1.
