@@ -18,7 +18,7 @@
 
 namespace stoker {
 
-// Not thread-safe, except Stop, Stats and StageStats.
+// Not thread-safe, except Cancel, Stop, Stats and StageStats.
 class Engine {
  public:
   // Reserves (and pins) the memory for batches and, with a device, allocates the ring of device
@@ -44,7 +44,10 @@ class Engine {
   // continues from here.
   void EndEpoch();
 
-  // Cancels pending waits. When it returns no thread works for this engine any more.
+  // Cancels pending waits, and begins no further call of the program's function. Waits for nothing.
+  void Cancel() { producer_->Cancel(); }
+
+  // Cancel; when it returns no thread works for this engine any more.
   void Stop();
 
   LoaderStats Stats() const;  // with a device, waits are those for device batches

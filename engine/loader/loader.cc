@@ -220,14 +220,17 @@ void Loader::ReleaseIdle() {
   idle.swap(state_->idle);
 }
 
-// Waits for samples in progress, so it does that without the lock, which Stats takes.
+// All production is cancelled before it waits for samples and calls in progress, which it does
+// without the lock, because Stats takes it.
 void Loader::Stop() {
   if (!options_.runtime->CheckProcess().ok()) return;
   std::unique_lock lock(state_->mutex);
   state_->stopped = true;
   const std::vector<Engine*> busy = state_->busy;
   ++state_->stopping;
+  for (const auto& engine : state_->idle) engine->Cancel();
   lock.unlock();
+  for (Engine* engine : busy) engine->Cancel();
   for (Engine* engine : busy) engine->Stop();
   lock.lock();
   --state_->stopping;

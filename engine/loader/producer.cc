@@ -316,13 +316,16 @@ void Producer::Halt() {
   if (maps_ != nullptr) maps_->Wait();
 }
 
+void Producer::Cancel() {
+  std::lock_guard lock(lifecycle_);
+  assembler_->Cancel();  // first, so that samples that are given up do not fail a batch that is
+                         // delivered
+  stopped_ = true;
+  if (maps_ != nullptr) maps_->Close();
+}
+
 void Producer::Stop() {
-  {
-    std::lock_guard lock(lifecycle_);
-    assembler_->Cancel();  // first, so that samples that are given up do not fail a batch that is
-                           // delivered
-    stopped_ = true;
-  }
+  Cancel();
   Halt();
 }
 

@@ -35,8 +35,8 @@ namespace stoker {
 // this one are taken. producer.cc shows the path of a sample, in the order of the picture in the
 // README; producer_memory.cc handles memory shortage.
 //
-// Next, Seek, Append, position, passed and waited are called by one thread at a time; Stop and
-// Stats by any. In a forked child the object must not even be destroyed: it belongs to the parent.
+// Next, Seek, Append, position, passed and waited are called by one thread at a time; Cancel,
+// Stop and Stats by any. In a forked child the object must not even be destroyed: it belongs to the parent.
 class Producer final : public ReadClient, public RowWriter::Samples {
  public:
   // Checks every option and reserves the memory. It reads nothing and starts no thread; the first
@@ -81,8 +81,10 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   // The time that the last Next that returned a batch waited, by cause.
   const WaitCauses& waited() const { return assembler_->last().waited; }
 
-  // Ends production; Next returns Cancelled, also a Next that is waiting. Takes at most as long as
-  // the samples in progress.
+  // Ends production; Next returns Cancelled, also a Next that is waiting. Waits for nothing.
+  void Cancel();
+
+  // Cancel, which then waits for the samples and the call of the program's function in progress.
   void Stop();
 
   LoaderStats Stats() const;

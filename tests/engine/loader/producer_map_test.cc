@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/hash.h"
+#include "engine/loader/loader.h"
 #include "engine/loader/producer.h"
 #include "io/sources/arrays.h"
 #include "tests/testing/batches.h"
@@ -314,6 +315,40 @@ TEST_F(ProducerMap, SeekingAndStoppingDropWhatWaits) {
   EXPECT_EQ(batch.index(), 2u);
   producer->Stop();
   EXPECT_FALSE(producer->Next().ok());
+}
+
+// Stop cancels all iterations, and then waits for the calls in progress.
+TEST_F(ProducerMap, StoppingALoaderBeginsNoFurtherCalls) {
+  std::latch entered(3);
+  std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future().share();
+  std::atomic<int> calls{0};
+  LoaderOptions options = Options(OfBatches(1, [&](const Batch&) -> Status {
+    if (++calls <= 3) entered.count_down();
+    gone.wait();
+    return {};
+  }));
+  options.depth = 4;
+  auto loader = Loader::Open(std::move(options)).value();
+  auto first = loader->Iterate(0), second = loader->Iterate(1), abandoned = loader->Iterate(7);
+  for (Iterator* batches : {first.get(), second.get(), abandoned.get()}) {
+    EXPECT_FALSE(batches->Next([] { return true; }).ok());
+  }
+  abandoned.reset();  // its engine is idle from here on, in a call
+  const auto take = [](Iterator& batches) {
+    const Result<Batch> batch = batches.Next();
+    ASSERT_FALSE(batch.ok());
+    EXPECT_EQ(batch.error().code, Code::kCancelled);
+  };
+  std::jthread one([&] { take(*first); }), other([&] { take(*second); });
+  entered.wait();
+  std::jthread stopping([&] { loader->Stop(); });
+  one.join();
+  other.join();  // although the calls are in progress
+  EXPECT_EQ(calls, 3);
+  go.set_value();
+  stopping.join();
+  EXPECT_EQ(calls, 3);
 }
 
 TEST_F(ProducerMap, StatsCountTheFunction) {
