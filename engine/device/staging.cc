@@ -39,17 +39,17 @@ Staging::Staging(std::shared_ptr<DeviceRing> ring, Producer& producer)
   Begin();
 }
 
-Status Staging::Seek(BatchName batch, Schedule schedule) {
+Status Staging::Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt) {
   TRY(producer_.CheckSeek(batch));
   const std::lock_guard use(use_);
   Drop();
-  Status sought = producer_.Seek(batch, schedule);
+  TRY(producer_.Seek(batch, schedule, interrupt));
   next_ = batch;
   repeat_ = schedule == Schedule::kSameEpoch;
   at_end_ = false;
   const std::lock_guard lock(ends_);
   if (!ended_) Begin();
-  return sought;
+  return {};
 }
 
 // Requires ends_.

@@ -26,8 +26,9 @@ class Staging {
   Staging(std::shared_ptr<DeviceRing> ring, Producer& producer);
   ~Staging() { End(); }
 
-  // Like Producer::Seek, without kAppended. Pending batches are dropped unless Seek fails.
-  Status Seek(BatchName batch, Schedule schedule);
+  // Like Producer::Seek, without kAppended. Pending batches are dropped unless the batch is
+  // InvalidArgument.
+  Status Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt = {});
 
   // Like Stager::Next, but epochs follow each other without a mark. Cancelled after End.
   Result<DeviceBatch> Next(const Interrupt& interrupt);

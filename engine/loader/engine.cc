@@ -35,9 +35,17 @@ Result<DeviceBatch> Engine::NextOnDevice(const Interrupt& interrupt) {
   return staging_->Next(interrupt);
 }
 
-Status Engine::Seek(BatchName batch, Schedule schedule) {
+Status Engine::Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt) {
+  astray_ = true;
+  TRY(staging_ != nullptr ? staging_->Seek(batch, schedule, interrupt)
+                          : producer_->Seek(batch, schedule, interrupt));
   schedule_ = schedule;
-  return staging_ != nullptr ? staging_->Seek(batch, schedule) : producer_->Seek(batch, schedule);
+  astray_ = false;
+  return {};
+}
+
+bool Engine::IsAt(BatchName batch, Schedule schedule) const {
+  return !astray_ && schedule_ == schedule && position() == batch;
 }
 
 Status Engine::Append(BatchName batch) { return producer_->Append(batch); }

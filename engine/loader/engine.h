@@ -34,10 +34,11 @@ class Engine {
 
   // See Producer. They count the batches that Next or NextOnDevice returned: a batch still on its
   // way to a device is not passed.
-  Status Seek(BatchName batch, Schedule schedule);
+  Status Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt = {});
   Status Append(BatchName batch);  // precondition: the loader has no device
   BatchName position() const;
-  Schedule schedule() const { return schedule_; }
+  // Whether Next returns this batch, followed by those of the schedule.
+  bool IsAt(BatchName batch, Schedule schedule) const;
   uint64_t passed() const;
 
   // To be called when the last batch of an epoch was returned: production of the next epoch
@@ -62,6 +63,7 @@ class Engine {
   std::unique_ptr<Producer> producer_;
   std::unique_ptr<Staging> staging_;  // null: no device. Declared after the producer, which it uses
   Schedule schedule_ = Schedule::kEpochs;
+  bool astray_ = false;  // the last Seek failed: position() may be wrong, and nothing is produced
 };
 
 }  // namespace stoker

@@ -44,7 +44,7 @@ template <typename AnyBatch>
 Result<AnyBatch> Iterator::Take(Result<AnyBatch> (Engine::*next)(const Interrupt&),
                                 const Interrupt& interrupt) {
   if (!appended_ && index_ == loader_->batches_per_epoch()) return AnyBatch();
-  if (engine_ == nullptr) TRY(FindEngine());
+  if (engine_ == nullptr) TRY(FindEngine(interrupt));
   const uint64_t before = engine_->passed();
   Result<AnyBatch> batch = ((*engine_).*next)(interrupt);
   const uint64_t passed = engine_->passed() - before;
@@ -57,13 +57,13 @@ Result<AnyBatch> Iterator::Take(Result<AnyBatch> (Engine::*next)(const Interrupt
   return batch;
 }
 
-Status Iterator::FindEngine() {
+Status Iterator::FindEngine(const Interrupt& interrupt) {
   if (!epoch_) {
     epoch_ = loader_->epochs().Take();
     took_epoch_ = true;
   }
   const Schedule schedule = repeat_ ? Schedule::kSameEpoch : Schedule::kEpochs;
-  ASSIGN_OR_RETURN(engine_, loader_->Borrow({*epoch_, index_}, schedule));
+  ASSIGN_OR_RETURN(engine_, loader_->Borrow({*epoch_, index_}, schedule, interrupt));
   return {};
 }
 
@@ -89,7 +89,7 @@ Status Iterator::Append(BatchName batch) {
   }
   if (!appended_) {
     engine_.reset();
-    ASSIGN_OR_RETURN(engine_, loader_->Borrow(batch, Schedule::kAppended));
+    ASSIGN_OR_RETURN(engine_, loader_->Borrow(batch, Schedule::kAppended, {}));
     appended_ = true;
   }
   return engine_->Append(batch);

@@ -69,9 +69,8 @@ bool Loader::IdleAt(BatchName batch) const {
 // Requires state_->mutex. Prefers an engine that is at `batch` already, then the least recently
 // used one.
 std::unique_ptr<Engine> Loader::TakeIdle(BatchName batch, Schedule schedule, bool spare) {
-  auto best = std::ranges::find_if(state_->idle, [&](const auto& e) {
-    return e->schedule() == schedule && e->position() == batch;
-  });
+  auto best =
+      std::ranges::find_if(state_->idle, [&](const auto& e) { return e->IsAt(batch, schedule); });
   if (best == state_->idle.end()) {
     best =
         std::ranges::find_if(state_->idle, [&](const auto& e) { return e->position() == batch; });
@@ -108,12 +107,12 @@ Result<Loader::Borrowed> Loader::FindEngine(BatchName batch, Schedule schedule, 
   return std::move(opened).error();
 }
 
-Result<Loader::Borrowed> Loader::Borrow(BatchName batch, Schedule schedule, bool spare) {
+Result<Loader::Borrowed> Loader::Borrow(BatchName batch, Schedule schedule,
+                                        const Interrupt& interrupt, bool spare) {
   TRY(options_.runtime->CheckProcess());
   ASSIGN_OR_RETURN(Borrowed engine, FindEngine(batch, schedule, spare));
-  const bool there = schedule != Schedule::kAppended && engine->schedule() == schedule &&
-                     engine->position() == batch;
-  if (!there) TRY(engine->Seek(batch, schedule));
+  const bool there = schedule != Schedule::kAppended && engine->IsAt(batch, schedule);
+  if (!there) TRY(engine->Seek(batch, schedule, interrupt));
   return engine;
 }
 
@@ -167,7 +166,7 @@ Result<Batch> Loader::BatchAt(BatchName batch, const Interrupt& interrupt) {
 // `follows`: continue production after this batch; otherwise make only this one.
 Result<Batch> Loader::MakeByName(BatchName batch, bool follows, const Interrupt& interrupt) {
   const Schedule schedule = follows ? Schedule::kEpochs : Schedule::kAppended;
-  ASSIGN_OR_RETURN(Borrowed engine, Borrow(batch, schedule, /*spare=*/true));
+  ASSIGN_OR_RETURN(Borrowed engine, Borrow(batch, schedule, interrupt, /*spare=*/true));
   if (!follows) TRY(engine->Append(batch));
   const uint64_t before = engine->passed();
   Result<Batch> made = engine->Next(interrupt);

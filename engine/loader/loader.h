@@ -129,7 +129,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
 
   // Borrows an engine that continues at `batch`; for kAppended nothing is appended yet. `spare`:
   // open another engine rather than disturb an idle one, while there are fewer than MaxIdle.
-  Result<Borrowed> Borrow(BatchName batch, Schedule schedule, bool spare = false);
+  Result<Borrowed> Borrow(BatchName batch, Schedule schedule, const Interrupt& interrupt,
+                          bool spare = false);
   Result<Borrowed> FindEngine(BatchName batch, Schedule schedule, bool spare);
   std::unique_ptr<Engine> TakeIdle(BatchName batch, Schedule schedule, bool spare);
   bool IdleAt(BatchName batch) const;
@@ -186,7 +187,7 @@ class Iterator {
  private:
   friend class Loader;
   Iterator(std::shared_ptr<Loader> loader, std::optional<uint64_t> epoch, bool repeat);
-  Status FindEngine();
+  Status FindEngine(const Interrupt& interrupt);
   template <typename AnyBatch>
   Result<AnyBatch> Take(Result<AnyBatch> (Engine::*next)(const Interrupt&),
                         const Interrupt& interrupt);

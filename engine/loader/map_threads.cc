@@ -66,9 +66,9 @@ void MapThreads::Close() {
   waiting_.clear();
 }
 
-void MapThreads::Wait() {
+bool MapThreads::Wait(std::chrono::milliseconds most) {
   std::unique_lock lock(mutex_);
-  ended_.wait(lock, [this] { return calling_ == 0; });
+  return ended_.wait_for(lock, most, [this] { return calling_ == 0; });
 }
 
 void MapThreads::Give(WholeBatch batch) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -43,8 +44,9 @@ class MapThreads {
   void Open();
   // Drops the batches that wait, and those that come before the next Open.
   void Close();
-  // Waits for the calls in progress. Precondition: Close.
-  void Wait();
+  // Waits for the calls in progress, but no longer than `most`; false: there are some.
+  // Precondition: Close.
+  [[nodiscard]] bool Wait(std::chrono::milliseconds most);
 
   // Takes the batch over. Never blocks.
   void Give(WholeBatch batch);

@@ -250,9 +250,9 @@ void Producer::Apply(const TunerSettings& settings) {
                      static_cast<uint32_t>(RowsAhead(settings.reads, settings.workers)));
 }
 
-Status Producer::Seek(BatchName batch, Schedule schedule) {
+Status Producer::Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt) {
   TRY(CheckSeek(batch));
-  Halt();
+  TRY(Halt(interrupt));
   epoch_ended_ = false;
   after_last_ = batch;
   StartAt(batch, schedule);
@@ -304,16 +304,26 @@ Status Producer::Start() {
   return attached;
 }
 
-// Stops production and waits for the samples in progress: they are few and end by themselves. A
-// batch that waits for the program's function may wait for an earlier one, whose samples are given
-// up here: it is dropped first.
-void Producer::Halt() {
+// Stops production and waits for the samples in progress, which are few, and for calls of the
+// program's own code, which may hang. `interrupt` is asked without the lock, because it may stop
+// the loader.
+Status Producer::Halt(const Interrupt& interrupt) {
+  while (!TryHalt()) {
+    if (interrupt && interrupt()) return Error{Code::kCancelled, "the wait was interrupted"};
+  }
+  return {};
+}
+
+// Returns false if it took longer than an interrupt may wait. A batch that waits for the program's
+// function may wait for an earlier one, whose samples are given up here: it is dropped first.
+bool Producer::TryHalt() {
   std::lock_guard lock(lifecycle_);
   if (maps_ != nullptr) maps_->Close();
-  if (std::exchange(running_, false)) reads_.Detach(this);
-  memory_->Drain();
+  if (running_ && !reads_.TryDetach(this, kInterruptInterval)) return false;
+  running_ = false;
+  if (!memory_->TryDrain(kInterruptInterval)) return false;
   DropPostponed();
-  if (maps_ != nullptr) maps_->Wait();
+  return maps_ == nullptr || maps_->Wait(kInterruptInterval);
 }
 
 void Producer::Cancel() {
@@ -326,7 +336,7 @@ void Producer::Cancel() {
 
 void Producer::Stop() {
   Cancel();
-  Halt();
+  (void)Halt();
 }
 
 Producer::~Producer() {

@@ -36,7 +36,8 @@ namespace stoker {
 // README; producer_memory.cc handles memory shortage.
 //
 // Next, Seek, Append, position, passed and waited are called by one thread at a time; Cancel,
-// Stop and Stats by any. In a forked child the object must not even be destroyed: it belongs to the parent.
+// Stop and Stats by any. In a forked child the object must not even be destroyed: it belongs to the
+// parent.
 class Producer final : public ReadClient, public RowWriter::Samples {
  public:
   // Checks every option and reserves the memory. It reads nothing and starts no thread; the first
@@ -60,9 +61,11 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   Result<Batch> Next(const Interrupt& interrupt = {});
 
   // Makes Next deliver this batch next, followed by the batches after it: of the next epochs, or of
-  // the same one again and again. Nothing is replayed: O(1), apart from waiting for the samples in
-  // progress.
-  Status Seek(BatchName batch, Schedule schedule = Schedule::kEpochs);
+  // the same one again and again. Nothing is replayed: O(1), apart from waiting for the samples and
+  // the call of the program's function in progress. Cancelled if `interrupt` ended that wait: then
+  // production stands until a Seek.
+  Status Seek(BatchName batch, Schedule schedule = Schedule::kEpochs,
+              const Interrupt& interrupt = {});
   Status CheckSeek(BatchName batch) const;  // the error that Seek would return; changes nothing
 
   // From the first Append until Seek, exactly the appended batches are made and delivered, in the
@@ -129,7 +132,8 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   std::unique_ptr<MapThreads> MakeMaps();
   Status Check(const char* call, BatchName batch) const;
   Status Start();
-  void Halt();
+  Status Halt(const Interrupt& interrupt = {});
+  bool TryHalt();
   void StartAt(BatchName batch, Schedule schedule);
 
   const LoaderOptions options_;

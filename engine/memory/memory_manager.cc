@@ -162,12 +162,19 @@ void MemoryManager::NotifyAll() {
 }
 
 void MemoryLease::Drain() {
+  while (!TryDrain(std::chrono::seconds(1))) {
+  }
+}
+
+bool MemoryLease::TryDrain(std::chrono::milliseconds most) {
+  bool drained = true;
   if (in_work_.fetch_or(kAwaited, std::memory_order_acq_rel) != 0) {
     std::unique_lock lock(manager_.mutex_);
-    manager_.changed_.wait(lock,
-                           [this] { return in_work_.load(std::memory_order_acquire) == kAwaited; });
+    drained = manager_.changed_.wait_for(
+        lock, most, [this] { return in_work_.load(std::memory_order_acquire) == kAwaited; });
   }
   in_work_.fetch_and(~kAwaited, std::memory_order_relaxed);
+  return drained;
 }
 
 // ---- The wait list

@@ -33,6 +33,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -191,6 +192,8 @@ class MemoryLease {
   // Waits until none of its work is in progress. Precondition: no new work begins meanwhile, except
   // to continue work in progress; one thread at a time.
   void Drain();
+  // The same, but waits no longer than `most`; false: call it again.
+  [[nodiscard]] bool TryDrain(std::chrono::milliseconds most);
 
   // ---- Samples that found no room
 

@@ -46,11 +46,18 @@ Status ReadService::Attach(ReadClient* client) {
 }
 
 void ReadService::Detach(ReadClient* client) {
+  while (!TryDetach(client, std::chrono::seconds(1))) {
+  }
+}
+
+bool ReadService::TryDetach(ReadClient* client, std::chrono::milliseconds most) {
   std::unique_lock lock(mutex_);
-  std::erase(clients_, client);
-  const uint64_t generation = ++generation_;
-  Wake();
-  changed_.wait(lock, [&] {
+  if (std::erase(clients_, client) != 0) {
+    ++generation_;
+    Wake();
+  }
+  const uint64_t generation = generation_;
+  return changed_.wait_for(lock, most, [&] {
     return std::ranges::all_of(threads_, [&](auto& t) { return t->generation >= generation; });
   });
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -50,6 +51,8 @@ class ReadService {
   // After it returns no thread calls Pull of `client` again; for requests pulled before,
   // CompleteRead is still called.
   void Detach(ReadClient* client);
+  // The same, but waits no longer than `most`; false: call it again.
+  [[nodiscard]] bool TryDetach(ReadClient* client, std::chrono::milliseconds most);
 
   // Wakes sleeping reader threads, because there may be requests to pull. Thread-safe; takes no
   // lock and makes no system call unless a reader thread sleeps.
