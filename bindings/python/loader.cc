@@ -135,6 +135,7 @@ py::dict StatsOf(const LoaderStats& stats) {
   all["augment_seconds"] = Seconds(stats.stages.augment_ns);
   all["mix_seconds"] = Seconds(stats.stages.mix_ns);
   all["map_seconds"] = Seconds(stats.stages.map_ns);
+  all["map_calls"] = stats.map_calls;
   all["read_cpu_seconds"] = Seconds(stats.read_cpu_ns);
   all["no_end_marker"] = stats.decoded.no_end_marker;
   all["indexed"] = stats.decoded.indexed;

@@ -73,7 +73,6 @@ Status CheckImages(const LoaderOptions& options) {
 // The largest number of threads that call a source.
 constexpr int kMostCalls = 1024;
 // And a function of whole batches.
-constexpr int kMostMapCalls = 256;
 
 // Checks what the source of a program says of itself.
 Status CheckCalls(const SampleSource& source) {
@@ -145,13 +144,6 @@ Status CheckPadding(const LoaderOptions& options) {
   return {};
 }
 
-Status CheckMap(const MapFunction* map) {
-  if (map == nullptr || (map->calls() >= 0 && map->calls() <= kMostMapCalls)) return {};
-  return Error{Code::kInvalidArgument,
-               "calls() of " + map->Describe() + " is " + std::to_string(map->calls()) +
-                   "; it must be between 0 and " + std::to_string(kMostMapCalls)};
-}
-
 }  // namespace
 
 Status CheckOptions(const LoaderOptions& options) {
@@ -166,7 +158,6 @@ Status CheckOptions(const LoaderOptions& options) {
   TRY(CheckOutput(options));
   TRY(CheckImages(options));
   TRY(CheckPadding(options));
-  TRY(CheckMap(options.map.get()));
   if (options.epochs && (*options.epochs == 0 || *options.epochs > kMaxEpochs)) {
     return Error{Code::kInvalidArgument,
                  "epochs is " + std::to_string(*options.epochs) + "; it must be between 1 and " +

@@ -49,10 +49,11 @@ class MappedRow {
 // batch is delivered or copied to a device, ahead of the consumer. The function may change values
 // in place; types and shapes are given. Each row and batch is mapped once, unless its samples
 // failed; those that were made ahead are mapped although nobody may take them. All functions may be
-// called on several threads at a time, and must not wait for a loader.
+// called on several threads at a time, and must not wait for their own loader.
 //
-// An error is that of the batch; to its cause are added the name of the function and the sample or
-// batch. An exception must not leave MapRow or MapBatch.
+// An error fails the batch; to its cause are added the name of the function and the sample or
+// batch. An exception becomes an UNAVAILABLE error. Describe and calls are asked when a loader is
+// opened, and for each further iteration that runs beside others.
 class MapFunction {
  public:
   virtual ~MapFunction() = default;

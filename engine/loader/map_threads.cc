@@ -1,7 +1,6 @@
 #include "engine/loader/map_threads.h"
 
 #include <algorithm>
-#include <exception>
 #include <string>
 #include <utility>
 
@@ -10,27 +9,7 @@
 
 namespace stoker {
 
-namespace {
-
-// The function is the program's, and may throw.
-Status CallMapBatch(const MapFunction& map, const Batch& batch) {
-  try {
-    return map.MapBatch(batch);
-  } catch (const std::exception& error) {
-    return Error{.code = Code::kUnavailable, .cause = error.what()};
-  }
-}
-
-Error InBatch(Error error, const MapFunction& map, const Slot& slot) {
-  error.cause = "batch " + std::to_string(slot.index) + " of epoch " + std::to_string(slot.epoch) +
-                ": " + error.cause;
-  error.wanted_bytes = 0;
-  return std::move(error).WithFile(map.Describe());
-}
-
-}  // namespace
-
-MapThreads::MapThreads(const MapFunction& function, SlotPool& slots, const Trace& trace, Done done)
+MapThreads::MapThreads(const MapCaller& function, SlotPool& slots, const Trace& trace, Done done)
     : function_(function), slots_(slots), trace_(trace), done_(std::move(done)) {}
 
 MapThreads::~MapThreads() {
@@ -46,10 +25,11 @@ MapThreads::~MapThreads() {
 Status MapThreads::Start() {
   while (threads_.size() < static_cast<size_t>(function_.calls())) {
     Result<std::thread> thread =
-        StartThread("a thread that calls " + function_.Describe(), [this] { Run(); });
+        StartThread("a thread that calls " + function_.name(), [this] { Run(); });
     if (!thread.ok() && !threads_.empty()) return {};  // the others do the work
     if (!thread.ok()) return std::move(thread).error();
     threads_.push_back(*std::move(thread));
+    started_.store(static_cast<uint32_t>(threads_.size()), std::memory_order_relaxed);
   }
   return {};
 }
@@ -115,12 +95,12 @@ Status MapThreads::Call(WholeBatch& whole) {
   const TraceSpan span(trace_, "stoker.map", slot->epoch, slot->index);
   const Batch batch = slots_.View(slot);
   const uint64_t before = NowNanoseconds();
-  Status status = CallMapBatch(function_, batch);
+  Status status = function_.MapBatch(batch);
   whole.cost.map_ns = NowNanoseconds() - before;
-  whole.cost.map_calls = static_cast<uint32_t>(function_.calls());
+  whole.cost.map_calls = started_.load(std::memory_order_relaxed);
+  calls_.fetch_add(1, std::memory_order_relaxed);
   called_ns_.fetch_add(whole.cost.map_ns, std::memory_order_relaxed);
-  if (status.ok()) return {};
-  return InBatch(std::move(status).error(), function_, *slot);
+  return status;
 }
 
 }  // namespace stoker

@@ -16,7 +16,7 @@
 #include "core/slot_pool.h"
 #include "core/trace.h"
 #include "engine/loader/assembler.h"
-#include "engine/loader/map_function.h"
+#include "engine/loader/map_caller.h"
 
 namespace stoker {
 
@@ -28,13 +28,13 @@ class MapThreads {
     RowTicket ticket;
     SamplePath last_row;
     BatchCost cost;
-    bool failed = false;  // it is only passed on, in its turn
+    bool failed = false;  // it is not mapped, and keeps its place in the order
   };
   using Done = std::function<void(const WholeBatch&, Status)>;
 
   // `done` is called on these threads when a batch was mapped, with the function's error. All
   // references must outlive the object.
-  MapThreads(const MapFunction& function, SlotPool& slots, const Trace& trace, Done done);
+  MapThreads(const MapCaller& function, SlotPool& slots, const Trace& trace, Done done);
   ~MapThreads();  // waits for the calls in progress
 
   // Starts the threads, once. Has fewer if the system gives no more; ResourceExhausted if none.
@@ -51,6 +51,8 @@ class MapThreads {
   // Takes the batch over. Never blocks.
   void Give(WholeBatch batch);
 
+  // Calls that have ended, and their time.
+  uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
   uint64_t called_ns() const { return called_ns_.load(std::memory_order_relaxed); }
 
  private:
@@ -58,11 +60,11 @@ class MapThreads {
   std::optional<WholeBatch> Take();
   Status Call(WholeBatch& batch);
 
-  const MapFunction& function_;
+  const MapCaller& function_;
   SlotPool& slots_;
   const Trace& trace_;
   const Done done_;
-  std::atomic<uint64_t> called_ns_{0};
+  std::atomic<uint64_t> calls_{0}, called_ns_{0};
   std::mutex mutex_;
   std::condition_variable given_, ended_;
   std::vector<WholeBatch> waiting_;  // this and the following: under mutex_
@@ -70,6 +72,7 @@ class MapThreads {
   int calling_ = 0;
   bool open_ = false;
   bool ending_ = false;
+  std::atomic<uint32_t> started_{0};  // threads
   std::vector<std::thread> threads_;
 };
 

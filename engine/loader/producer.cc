@@ -53,14 +53,18 @@ Result<std::unique_ptr<Producer>> Producer::Open(LoaderOptions options,
   if (options.mix) {
     ASSIGN_OR_RETURN(mixer, Mixer::Make(options, own->defer_to_device, columns));
   }
+  std::optional<MapCaller> map;
+  if (options.map != nullptr) {
+    ASSIGN_OR_RETURN(map, MapCaller::Of(*options.map));
+  }
   ASSIGN_OR_RETURN(Reserved memory, Reserve(options, *own, columns, plan));
   return std::unique_ptr<Producer>(new Producer(std::move(options), std::move(sampler),
-                                                std::move(plan), std::move(mixer),
+                                                std::move(plan), std::move(mixer), std::move(map),
                                                 std::move(memory)));
 }
 
 Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> plan,
-                   std::optional<Mixer> mixer, Reserved memory)
+                   std::optional<Mixer> mixer, std::optional<MapCaller> map, Reserved memory)
     : options_(std::move(options)),
       runtime_(*options_.runtime),
       sampler_(std::move(sampler)),
@@ -73,7 +77,9 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
       samples_(memory.lease->plan().requests, memory.lease->samples(), in_memory_),
       feed_(options_, sampler_, samples_, RunOf(options_)),
       concurrency_(static_cast<uint32_t>(runtime_.options().threads)),
-      writer_(options_, sampler_, std::move(plan), std::move(mixer), slots_->columns(), samples_,
+      map_(std::move(map)),
+      writer_(options_, sampler_, std::move(plan), std::move(mixer),
+              map_ && map_->calls() == 0 ? &*map_ : nullptr, slots_->columns(), samples_,
               memory.lease->samples(), runtime_.options().threads),
       maps_(MakeMaps()),
       memory_(std::move(memory.lease)),
@@ -85,12 +91,11 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
 }
 
 std::unique_ptr<MapThreads> Producer::MakeMaps() {
-  if (options_.map == nullptr || options_.map->calls() == 0) return nullptr;
-  return std::make_unique<MapThreads>(*options_.map, *slots_, runtime_.trace(),
-                                      [this](const MapThreads::WholeBatch& batch, Status status) {
-                                        assembler_->Complete(batch.ticket, batch.last_row,
-                                                             batch.cost, std::move(status));
-                                      });
+  if (!map_ || map_->calls() == 0) return nullptr;
+  return std::make_unique<MapThreads>(
+      *map_, *slots_, runtime_.trace(), [this](const MapThreads::WholeBatch& batch, Status status) {
+        assembler_->Complete(batch.ticket, batch.last_row, batch.cost, std::move(status));
+      });
 }
 
 // ---- The path of one sample
@@ -381,11 +386,13 @@ LoaderStats Producer::Stats() const {
   }
   stats.plan = writer_.plan() ? writer_.plan()->Describe() : "rows copied as they are";
   if (options_.mix) stats.plan += "; batches: " + TextOf(*options_.mix);
-  if (options_.map == nullptr) return stats;
-  stats.map = options_.map->Describe();
-  stats.map_calls = options_.map->calls();
-  stats.plan += std::string(stats.map_calls == 0 ? "; rows: " : "; then batches: ") + stats.map;
-  if (maps_ != nullptr) stats.stages.map_ns += maps_->called_ns();
+  if (!map_) return stats;
+  stats.map = map_->name();
+  stats.map_threads = map_->calls();
+  stats.plan += (maps_ == nullptr ? "; rows: " : "; then batches: ") + stats.map;
+  if (maps_ == nullptr) return stats;
+  stats.map_calls = maps_->calls();
+  stats.stages.map_ns += maps_->called_ns();
   return stats;
 }
 

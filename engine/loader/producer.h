@@ -15,6 +15,7 @@
 #include "core/slot_pool.h"
 #include "engine/loader/assembler.h"
 #include "engine/loader/batch_sequence.h"
+#include "engine/loader/map_caller.h"
 #include "engine/loader/map_threads.h"
 #include "engine/loader/options.h"
 #include "engine/loader/producer_options.h"
@@ -104,7 +105,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   };
 
   Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> plan,
-           std::optional<Mixer> mixer, Reserved memory);
+           std::optional<Mixer> mixer, std::optional<MapCaller> map, Reserved memory);
 
   // The path of one sample.
   size_t Pull(std::span<ReadRequest*> requests) override;  // a reader thread: order → reader
@@ -147,7 +148,8 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   const std::shared_ptr<SlotPool> slots_;
   SamplesInFlight samples_;
   ReadFeed feed_;
-  ConcurrencyLimit concurrency_;  // limits how many workers decode at a time
+  ConcurrencyLimit concurrency_;        // limits how many workers decode at a time
+  const std::optional<MapCaller> map_;  // the program's function
   RowWriter writer_;
   std::unique_ptr<Assembler> assembler_;       // replaced under lifecycle_
   const std::unique_ptr<MapThreads> maps_;     // null: no function of whole batches

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,32 +36,18 @@ Error InFile(Error error, const SampleInFlight& sample) {
   return error;
 }
 
-// The function is the program's, and may throw.
-Status CallMapRow(const MapFunction& map, const MappedRow& row) {
-  try {
-    return map.MapRow(row);
-  } catch (const std::exception& error) {
-    return Error{.code = Code::kUnavailable, .cause = error.what()};
-  }
-}
-
-Error InSample(Error error, const MapFunction& map, uint64_t sample) {
-  error.cause = map.Describe() + " of sample " + std::to_string(sample) + ": " + error.cause;
-  error.wanted_bytes = 0;
-  return error;
-}
-
 }  // namespace
 
 RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
-                     std::optional<Mixer> mixer, std::vector<ColumnSpec> columns,
-                     SamplesInFlight& samples, MemoryBudget& memory, int workers)
+                     std::optional<Mixer> mixer, const MapCaller* map,
+                     std::vector<ColumnSpec> columns, SamplesInFlight& samples,
+                     MemoryBudget& memory, int workers)
     : options_(options),
       source_(*options.source),
       sampler_(sampler),
       plan_(std::move(plan)),
       mixer_(std::move(mixer)),
-      map_(options.map != nullptr && options.map->calls() == 0 ? options.map.get() : nullptr),
+      map_(map),
       columns_(std::move(columns)),
       fields_(source_.fields().size()),
       adds_labels_(AddsLabels(source_, plan_)),
@@ -268,13 +253,13 @@ Status RowWriter::MapRows(const RowTicket& ticket, StageTimes& times) const {
   if (map_ == nullptr) return {};
   const Slot& slot = *ticket.slot;
   const uint64_t before = NowNanoseconds();
-  for (uint32_t row = ticket.row; row < ticket.row + ticket.rows; ++row) {
-    const SamplerEntry entry = sampler_.At(slot.epoch, slot.index, row);
-    Status status = CallMapRow(*map_, MappedRow(columns_, slot, row, entry.position));
-    if (!status.ok()) return InSample(std::move(status).error(), *map_, slot.sample_ids[row]);
+  Status status;
+  for (uint32_t row = ticket.row; row < ticket.row + ticket.rows && status.ok(); ++row) {
+    const uint64_t position = sampler_.PositionOf(slot.index, row);
+    status = map_->MapRow(MappedRow(columns_, slot, row, position));
   }
   times.map_ns += NowNanoseconds() - before;
-  return {};
+  return status;
 }
 
 // Returns the address for a row's deferred operations; null if there are none.
@@ -289,8 +274,7 @@ int32_t* RowWriter::SizeAt(const Slot& slot, uint32_t row) const {
 
 uint64_t RowWriter::Mix(Slot& slot, int worker) {
   const uint64_t before = NowNanoseconds();
-  const SamplerEntry first = sampler_.At(slot.epoch, slot.index, 0);
-  mixer_->Mix(slot, {options_.seed, slot.epoch, first.position});
+  mixer_->Mix(slot, {options_.seed, slot.epoch, sampler_.PositionOf(slot.index, 0)});
   const uint64_t spent = NowNanoseconds() - before;
   counters(worker).Add(0, 0, {.mix_ns = spent}, spent);
   return spent;

@@ -12,6 +12,7 @@
 #include "core/memory_budget.h"
 #include "core/result.h"
 #include "core/slot_pool.h"
+#include "engine/loader/map_caller.h"
 #include "engine/loader/mixer.h"
 #include "engine/loader/options.h"
 #include "engine/loader/sampler.h"
@@ -44,11 +45,11 @@ class RowWriter {
     ~Samples() = default;
   };
 
-  // `plan`: none if rows are copied as they are. `columns`: of a batch. All references must outlive
-  // it.
+  // `plan`: none if rows are copied as they are. `map`: the program's function of rows, or null.
+  // `columns`: of a batch. All references must outlive it.
   RowWriter(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
-            std::optional<Mixer> mixer, std::vector<ColumnSpec> columns, SamplesInFlight& samples,
-            MemoryBudget& memory, int workers);
+            std::optional<Mixer> mixer, const MapCaller* map, std::vector<ColumnSpec> columns,
+            SamplesInFlight& samples, MemoryBudget& memory, int workers);
 
   // Decodes this photograph and a few others that are ready, two of them interleaved.
   void Decode(uint32_t first, int worker, Samples& samples);
@@ -82,7 +83,7 @@ class RowWriter {
   const Sampler& sampler_;
   const std::optional<Plan> plan_;
   const std::optional<Mixer> mixer_;
-  const MapFunction* const map_;             // of rows; null: none
+  const MapCaller* const map_;               // of rows; null: none
   const std::vector<ColumnSpec> columns_;    // of a batch
   const size_t fields_;                      // of the source
   const bool adds_labels_;                   // AddsLabels

@@ -85,7 +85,7 @@ uint32_t Sampler::RowsIn(uint64_t step) const {
 
 SamplerEntry Sampler::At(uint64_t epoch, uint64_t step, uint32_t row) const {
   SamplerEntry entry;
-  entry.position = (step * options_.batch_size + row) * options_.world + options_.rank;
+  entry.position = PositionOf(step, row);
   const uint64_t index = entry.position % options_.samples;  // differs from position only with kPad
   entry.sample = options_.shuffle ? Permutation(options_.samples, options_.seed, epoch)(index)
                  : options_.order == nullptr ? index

@@ -51,6 +51,11 @@ class Sampler {
   // batches_per_epoch().
   uint32_t RowsIn(uint64_t step) const;
 
+  // The position of At, which is the same in each epoch.
+  uint64_t PositionOf(uint64_t step, uint32_t row) const {
+    return (step * options_.batch_size + row) * options_.world + options_.rank;
+  }
+
   // Precondition: row < RowsIn(step). O(1).
   SamplerEntry At(uint64_t epoch, uint64_t step, uint32_t row) const;
 

@@ -115,7 +115,7 @@ class Adviser {
   // Names the work that takes most of the workers' time.
   std::string Work() const {
     const StageTimes& stages = stats_.stages;
-    const uint64_t mapped = stats_.map_calls == 0 ? stages.map_ns : 0;  // by workers
+    const uint64_t mapped = stats_.map_threads == 0 ? stages.map_ns : 0;  // by workers
     const uint64_t all =
         stages.decode_ns + stages.resize_ns + stages.augment_ns + stages.mix_ns + mapped;
     if (mapped > all / 2) return Function();
@@ -189,11 +189,12 @@ class Adviser {
   }
 
   std::string MapThreads() const {
-    return std::to_string(stats_.map_calls) + Plural(stats_.map_calls, " thread", " threads");
+    return std::to_string(stats_.map_threads) + Plural(stats_.map_threads, " thread", " threads");
   }
   double StepSeconds() const { return Ratio(consumer_, static_cast<double>(stats_.batches)); }
   std::string CallTime() const {
-    return Milliseconds(Ratio(Seconds(stats_.stages.map_ns), static_cast<double>(stats_.batches)));
+    return Milliseconds(
+        Ratio(Seconds(stats_.stages.map_ns), static_cast<double>(stats_.map_calls)));
   }
   static std::string Milliseconds(double seconds) { return Number(1000 * seconds) + " ms"; }
 

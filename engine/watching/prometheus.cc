@@ -75,6 +75,8 @@ void AddWork(const LoaderStats& stats, Page& page) {
   page.Sample(SecondsText(stats.stages.augment_ns), {{"stage", "augment"}});
   page.Sample(SecondsText(stats.stages.mix_ns), {{"stage", "mix"}});
   page.Sample(SecondsText(stats.stages.map_ns), {{"stage", "map"}});
+  page.Count("map_calls_total", "Calls of the program's function with whole batches.",
+             stats.map_calls);
   page.Begin("worker_busy_seconds_total", "counter", "Time that a worker spent on samples.");
   for (size_t worker = 0; worker < stats.worker_busy_ns.size(); ++worker) {
     page.Sample(SecondsText(stats.worker_busy_ns[worker]), {{"worker", std::to_string(worker)}});

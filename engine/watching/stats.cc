@@ -25,6 +25,7 @@ void AddStats(LoaderStats& all, const LoaderStats& one) {
   sum.bytes_read += all.bytes_read;
   sum.batches += all.batches;
   sum.stages += all.stages;
+  sum.map_calls += all.map_calls;
   sum.work_ns += all.work_ns;
   sum.clocked += all.clocked;
   sum.wait_ns += all.wait_ns;

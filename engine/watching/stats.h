@@ -51,9 +51,10 @@ struct LoaderStats {
                                 // empty: it does not
   std::string reader;           // "uring", "pread"; "none" for samples in memory
   std::string reader_reason;
-  std::string plan;   // the compiled transforms
-  std::string map;    // the program's function; empty: none
-  int map_calls = 0;  // threads that call it with whole batches; 0: workers call it with rows
+  std::string plan;        // the compiled transforms
+  std::string map;         // the program's function; empty: none
+  int map_threads = 0;     // that call it with whole batches; 0: workers call it with rows
+  uint64_t map_calls = 0;  // with whole batches, of which stages.map_ns is the time
 };
 
 // Adds the statistics of another loader of the same Runtime. Values of the Runtime and the current

@@ -305,8 +305,9 @@ class Loader:
         a device) or "other"; `consumer_seconds`: time between having a batch and asking for the next one;
         `advice`: what would help, in a few sentences; `worker_busy_seconds`: of each worker;
         `worker_core_share`: the part of that in which workers had a core; `decode_seconds`, `resize_seconds`,
-        `augment_seconds`, `mix_seconds`: wall time over all workers; `map_seconds`: of the calls of a `Map`'s
-        function; `read_cpu_seconds`: of the Runtime's reader threads.
+        `augment_seconds`, `mix_seconds`: wall time over all workers; `map_calls`, `map_seconds`: batches for
+        which a `Map`'s function was called, and the time of those calls; `read_cpu_seconds`: of the Runtime's
+        reader threads.
 
         `no_end_marker`: JPEGs that lack only the end-of-image marker; `indexed`: photographs decoded with
         the folder's index; `index_stale`: without it, because the file has changed; `index_contradicted`:

@@ -357,13 +357,14 @@ TEST_F(ProducerMap, StatsCountTheFunction) {
   EXPECT_GT(rows->Stats().stages.map_ns, 0u);
   EXPECT_EQ(rows->Stats().map, "of_rows");
   EXPECT_THAT(rows->Stats().plan, HasSubstr("rows: of_rows"));
-  EXPECT_EQ(rows->Stats().map_calls, 0);
+  EXPECT_EQ(rows->Stats().map_threads, 0);
 
   auto batches = Open(Options(OfBatches(2, InvertBatch)));
   (void)TakeEpoch(*batches);
   EXPECT_GT(batches->Stats().stages.map_ns, 0u);
   EXPECT_THAT(batches->Stats().plan, HasSubstr("then batches: of_batches"));
-  EXPECT_EQ(batches->Stats().map_calls, 2);
+  EXPECT_EQ(batches->Stats().map_threads, 2);
+  EXPECT_GE(batches->Stats().map_calls, 5u);
 }
 
 }  // namespace

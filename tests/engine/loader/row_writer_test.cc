@@ -63,8 +63,8 @@ class RowWriterTest : public ::testing::Test {
                 .value();
     slot_ = pool_->Acquire();
     slot_->rows = kRows;
-    writer_.emplace(options_, *order_, std::move(plan), std::move(mixer), columns, samples_,
-                    budget_, 1);
+    writer_.emplace(options_, *order_, std::move(plan), std::move(mixer), nullptr, columns,
+                    samples_, budget_, 1);
   }
   ~RowWriterTest() override {
     if (slot_ != nullptr) pool_->Abandon(slot_);

@@ -227,17 +227,18 @@ TEST(Advice, NamesTheProgramsFunction) {
   LoaderStats stats = Decoding(41);
   stats.waited = {.map_ns = 41 * kS};
   stats.map = "to_gray";
-  stats.map_calls = 1;
+  stats.map_threads = 1;
   stats.batches = 1000;
-  stats.stages.map_ns = 90 * kS;
+  stats.map_calls = 1500;  // more than were delivered
+  stats.stages.map_ns = 135 * kS;
   EXPECT_EQ(Advice(stats),
             "The consumer waited 41% of the time: your function to_gray takes 90 ms for a batch, "
             "on 1 thread, and a step takes 59 ms. Make it faster or call it on more threads.");
   stats = Decoding(100);
   stats.waited = {.map_ns = 100 * kS};
   stats.map = "to_gray";
-  stats.map_calls = 2;
-  stats.batches = 1000;
+  stats.map_threads = 2;
+  stats.map_calls = stats.batches = 1000;
   stats.stages.map_ns = 200 * kS;
   EXPECT_EQ(Advice(stats),
             "Your function to_gray is the limit, at 2,560 samples/s: a batch takes it 200 ms, and "
@@ -303,7 +304,8 @@ TEST(Advice, IsWellFormedForAnyCounters) {
     stats.waited = {some() / 5, some() / 5, some() / 5, some() / 5, some() / 5};
     stats.stages = {some() / 5, some() / 5, some() / 5, some() / 5, some() / 5};
     stats.map = "to_gray";
-    stats.map_calls = static_cast<int>(random() % 3);
+    stats.map_threads = static_cast<int>(random() % 3);
+    stats.map_calls = random() % 3;
     stats.decoded.fast = some() / 4;
     stats.decoded.stale = some() / 4;
     stats.depth = few();

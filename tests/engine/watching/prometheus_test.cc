@@ -59,6 +59,9 @@ stoker_stage_seconds_total{loader="train",stage="resize"} 0.000000005
 stoker_stage_seconds_total{loader="train",stage="augment"} 0.000000000
 stoker_stage_seconds_total{loader="train",stage="mix"} 0.000007000
 stoker_stage_seconds_total{loader="train",stage="map"} 0.000000000
+# HELP stoker_map_calls_total Calls of the program's function with whole batches.
+# TYPE stoker_map_calls_total counter
+stoker_map_calls_total{loader="train"} 0
 # HELP stoker_worker_busy_seconds_total Time that a worker spent on samples.
 # TYPE stoker_worker_busy_seconds_total counter
 stoker_worker_busy_seconds_total{loader="train",worker="0"} 1.000000001

@@ -1,0 +1,66 @@
+#include "engine/loader/map_caller.h"
+
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace stoker {
+
+namespace {
+
+constexpr int kMostMapCalls = 256;
+
+// Calls the program's code, which may throw.
+template <typename Call>
+Status Caught(const Call& call) {
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    return Error{.code = Code::kUnavailable, .cause = error.what()};
+  } catch (...) {
+    return Error{.code = Code::kUnavailable, .cause = "it threw what is no std::exception"};
+  }
+}
+
+}  // namespace
+
+Result<MapCaller> MapCaller::Of(const MapFunction& function) {
+  std::string name;
+  int calls = 0;
+  const Status said = Caught([&]() -> Status {
+    name = function.Describe();
+    calls = function.calls();
+    return {};
+  });
+  if (!said.ok()) {
+    return Error{Code::kInvalidArgument,
+                 "Describe() or calls() of the map function: " + said.error().cause};
+  }
+  if (calls < 0 || calls > kMostMapCalls) {
+    return Error{Code::kInvalidArgument, "calls() of " + name + " is " + std::to_string(calls) +
+                                             "; it must be between 0 and " +
+                                             std::to_string(kMostMapCalls)};
+  }
+  return MapCaller(function, std::move(name), calls);
+}
+
+Status MapCaller::MapRow(const MappedRow& row) const {
+  Status status = Caught([&] { return function_->MapRow(row); });
+  if (status.ok()) return status;
+  Error error = std::move(status).error();
+  error.cause = name_ + " of sample " + std::to_string(row.sample()) + ": " + error.cause;
+  error.wanted_bytes = 0;
+  return error;
+}
+
+Status MapCaller::MapBatch(const Batch& batch) const {
+  Status status = Caught([&] { return function_->MapBatch(batch); });
+  if (status.ok()) return status;
+  Error error = std::move(status).error();
+  error.cause = "batch " + std::to_string(batch.index()) + " of epoch " +
+                std::to_string(batch.epoch()) + ": " + error.cause;
+  error.wanted_bytes = 0;
+  return std::move(error).WithFile(name_);
+}
+
+}  // namespace stoker
