@@ -37,7 +37,9 @@ Result<DeviceBatch> Iterator::NextOnDevice(const Interrupt& interrupt) {
                  .cause = "this loader has no device",
                  .advice = "Take them by Next, or open a loader with to_device"};
   }
-  return Take(&Engine::NextOnDevice, interrupt);
+  Result<DeviceBatch> batch = Take(&Engine::NextOnDevice, interrupt);
+  if (batch.ok() && loader_->options().map != nullptr) loader_->NoteLent();  // it may keep batches
+  return batch;
 }
 
 template <typename AnyBatch>

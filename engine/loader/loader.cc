@@ -176,11 +176,19 @@ Result<Batch> Loader::MakeByName(BatchName batch, bool follows, const Interrupt&
   return made;
 }
 
+uint64_t Loader::LentBytes() const {
+  const LentAccount& lent = *state_->producer.lent;
+  const int batches = lent.batches();
+  if (!options_.to_device || batches == 0) return lent.bytes();
+  const int kept = std::max(batches - state_->producer.lent_batches, 0);
+  return lent.bytes() / static_cast<uint64_t>(batches) * static_cast<uint64_t>(kept);
+}
+
 void Loader::NoteLent() {
   if (options_.lent_batches != 0) return;
   std::lock_guard lock(state_->mutex);
   if (state_->warned) return;
-  const uint64_t lent = state_->producer.lent->bytes();
+  const uint64_t lent = LentBytes();
   const uint64_t budget = options_.runtime->budget().limit();
   if (lent <= budget) return;
   state_->warned = true;

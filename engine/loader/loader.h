@@ -137,6 +137,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   size_t MaxIdle() const { return options_.to_device ? 1 : 2; }  // device memory is scarce
   Result<Batch> MakeByName(BatchName batch, bool follows, const Interrupt& interrupt);
   void NoteLent();
+  uint64_t LentBytes() const;  // without what is on its way to a device
 
   const LoaderOptions options_;
   const std::shared_ptr<EpochCounter> epochs_;

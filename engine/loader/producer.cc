@@ -217,12 +217,7 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   if (std::exchange(epoch_ended_, false)) return Batch();
   const std::optional<BatchName> next = assembler_->position();
   if (!next) return Batch();
-  if (!slots_->CanLend()) {
-    return Error{.code = Code::kResourceExhausted,
-                 .cause = "the caller holds " + std::to_string(slots_->account().batches()) +
-                          " batches already, as many as lent_batches allows",
-                 .advice = "Release batches before taking more, or raise lent_batches"};
-  }
+  if (!slots_->CanLend()) return TooManyLent();
   TRY(Start());
   ASSIGN_OR_RETURN(const bool reopened, assembler_->Reopen());
   if (reopened) reads_.Wake();
@@ -241,6 +236,21 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   after_last_ = last ? BatchName{next->epoch + 1, 0} : BatchName{next->epoch, next->index + 1};
   epoch_ended_ = last && assembler_->schedule() != Schedule::kAppended;
   return batch;
+}
+
+Error Producer::TooManyLent() const {
+  const std::string held = std::to_string(slots_->account().batches()) + " batches";
+  if (!options_.to_device) {
+    return {.code = Code::kResourceExhausted,
+            .cause = "the caller holds " + held + " already, as many as lent_batches allows",
+            .advice = "Release batches before taking more, or raise lent_batches"};
+  }
+  return {.code = Code::kResourceExhausted,
+          .cause = held +
+                   " are held on the host, by the map function and on their way to the "
+                   "device; lent_batches allows the function " +
+                   std::to_string(options_.lent_batches),
+          .advice = "Keep copies of a few values in it, or raise lent_batches"};
 }
 
 // ---- Settings, positions, start and stop

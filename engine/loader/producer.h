@@ -132,6 +132,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   void Apply(const TunerSettings& settings);
   std::unique_ptr<MapThreads> MakeMaps();
   Status Check(const char* call, BatchName batch) const;
+  Error TooManyLent() const;
   Status Start();
   Status Halt(const Interrupt& interrupt = {});
   bool TryHalt();

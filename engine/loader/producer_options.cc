@@ -18,12 +18,14 @@ Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
                  .advice = "Open one with Device::Open"};
   }
   TRY(Stager::CheckBuffers(to.buffers));
+  // One for each copy in flight, and the next.
+  const int staged = to.buffers + 1;
+  // Only a function of the program's own can hold more.
+  const bool limited = options.map != nullptr && options.lent_batches != 0;
   return ProducerOptions{
       .pinned_for = to.device,
-      // One for each copy in flight, and the next. Exactly as many are pinned; they need not be
-      // counted, because a stager holds no more.
-      .lent_batches = to.buffers + 1,
-      .lent = std::make_shared<LentAccount>(0),
+      .lent_batches = staged,
+      .lent = std::make_shared<LentAccount>(limited ? options.lent_batches + staged : 0),
       .one_slab = true,
       // The program's function gets finished images.
       .defer_to_device = !options.transforms.empty() && options.map == nullptr &&

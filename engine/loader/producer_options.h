@@ -14,7 +14,8 @@ struct ProducerOptions {
   // The device that slots are pinned for, those in production and `lent_batches` more. Null:
   // ordinary memory.
   std::shared_ptr<Device> pinned_for{};
-  int lent_batches = 0;  // batches that the caller may hold at once; 0: no limit
+  // Batches that the caller, or a stager, may hold at once; 0: no limit.
+  int lent_batches = 0;
   // Counts lent batches of all producers of a loader; null: the producer has its own.
   std::shared_ptr<LentAccount> lent{};
   bool one_slab = false;  // all columns of a batch lie in one block of memory
