@@ -177,6 +177,9 @@ def test_a_long_list(shards, tmp_path, monkeypatch):
     assert [listed.path(9 * i) for i in range(5)] == [str(tmp_path / name) for name in names]
     with pytest.raises(stoker.InvalidArgumentError, match=r"shards has 7 paths of \d+ bytes.*Give a pattern"):
         stoker.tar([f"/{i}{'x' * 100}" for i in range(7)])
+    monkeypatch.setattr(_sources, "_MOST_SHARDS", 1000)
+    with pytest.raises(stoker.InvalidArgumentError, match="shards has 2 paths of 404 bytes"):  # 1,200 in JSON
+        stoker.tar([f"/{i}{'é' * 100}" for i in range(2)])
 
 
 def test_processes_that_index_at_once(shards, tmp_path):

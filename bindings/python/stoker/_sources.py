@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import uuid
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 
-_MOST_SHARDS = 1_000_000  # bytes of a list of archives: a loader spec has 1 MiB
+_MOST_SHARDS = 1_000_000  # bytes of a list of archives in JSON: a loader spec has 1 MiB
 
 
 class Source:
@@ -617,17 +618,22 @@ def _shards(shards: Any) -> dict[str, bytes]:
 def _pattern_of(paths: list[bytes]) -> bytes:
     """A pattern that stands for these paths."""
     pattern = b"::".join(_quoted(path) for path in paths)
-    if len(pattern) > _MOST_SHARDS // 2:  # what they have in common stands there once
+    if _json_bytes(pattern) > _MOST_SHARDS // 2:  # what they have in common stands there once
         first, last = min(paths), max(paths)
         same = next((i for i, pair in enumerate(zip(first, last)) if len(set(pair)) > 1), len(first))
         common = first[:same]
         pattern = _quoted(common) + b"{" + b",".join(_quoted(path[len(common) :]) for path in paths) + b"}"
-    if len(pattern) > _MOST_SHARDS:
+    if _json_bytes(pattern) > _MOST_SHARDS:
         raise InvalidArgumentError(
             f"shards has {len(paths)} paths of {sum(map(len, paths))} bytes in all, more than a loader's "
             'description holds. Give a pattern: "shards/{00000..19999}.tar", "shards/*.tar"'
         )
     return pattern
+
+
+def _json_bytes(pattern: bytes) -> int:
+    """What it takes in a loader's description, where other letters than ASCII take six bytes or more."""
+    return len(json.dumps(pattern.decode("utf-8", "replace")))
 
 
 def _cache(cache: Any, cache_bytes: Any) -> dict[str, bytes]:
