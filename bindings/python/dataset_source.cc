@@ -111,7 +111,7 @@ class DatasetSource final : public SampleSource {
     KeepPythonThread();
     std::string path, rows;
     {
-      const WithGil gil(this);
+      const UserCall gil(this, parts_.name + " with sample " + std::to_string(id));
       if (!gil) return Error{Code::kCancelled, "the interpreter is shutting down"};
       TRY(Call(id, loaded, path, rows));
     }

@@ -53,12 +53,12 @@ class DeviceLoaderHandle {
                                             As::kTensors, closed_);
   }
 
-  void Stop() const {
+  Elsewhere Stop() const {
     stoker::python::Check(CheckNoCall("closed"));
     *closed_ = true;
-    if (on_cpu_) return;  // the loader itself is used
-    const WithoutGil released;
-    loader_->Stop();
+    return Elsewhere([loader = on_cpu_ ? nullptr : loader_] {  // on the CPU it is the program's own
+      if (loader != nullptr) loader->Stop();
+    });
   }
 
   py::dict Stats() const;

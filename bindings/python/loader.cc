@@ -57,10 +57,15 @@ std::unique_ptr<IteratorHandle> LoaderHandle::Iterate(std::optional<uint64_t> ep
                                           As::kArrays);
 }
 
-void LoaderHandle::Stop() const {
+Elsewhere LoaderHandle::Stop() const {
   Check(CheckNoCall("closed"));
-  const WithoutGil released;
-  loader_->Stop();
+  return Elsewhere([loader = loader_] { loader->Stop(); });
+}
+
+std::vector<uintptr_t> LoaderHandle::CallsOf() const {
+  const LoaderOptions& options = loader_->options();
+  return {reinterpret_cast<uintptr_t>(options.map.get()),
+          reinterpret_cast<uintptr_t>(options.source.get())};
 }
 
 LoaderHandle::AllElements LoaderHandle::Elements() const {
@@ -167,6 +172,7 @@ void AddLoader(py::module_& module) {
            py::arg("map") = py::none())
       .def("iterate", &LoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
       .def("stop", &LoaderHandle::Stop)
+      .def_property_readonly("calls_of", &LoaderHandle::CallsOf)
       .def("sample_ids", &SampleIdsOf, py::arg("epoch"), py::arg("batch"))
       .def("stats", [](const LoaderHandle& self) { return StatsOf(StatsNow(*self.loader())); })
       .def(

@@ -10,6 +10,7 @@
 
 #include "bindings/python/iterator.h"
 #include "bindings/python/module.h"
+#include "bindings/python/waiting.h"
 #include "engine/loader/loader.h"
 
 namespace pybind11 {
@@ -30,7 +31,10 @@ class LoaderHandle {
 
   // Batches as NumPy arrays.
   std::unique_ptr<IteratorHandle> Iterate(std::optional<uint64_t> epoch, bool repeat) const;
-  void Stop() const;
+  Elsewhere Stop() const;
+
+  // What of UserCall, for this loader's calls.
+  std::vector<uintptr_t> CallsOf() const;
 
   // (dtype, row shape) of each array of a batch.
   using AllElements = std::vector<std::pair<std::string, std::vector<int64_t>>>;

@@ -59,7 +59,9 @@ PYBIND11_MODULE(_stoker, module) {
       .def("describe", &Describe);
   module.def("described", &DescribedAsJson);
   module.def("after_fork", &AfterFork);
-  module.def("leave", &BeginShutdown);
+  module.def("leave", &BeginShutdown, py::arg("seconds"));
+  module.def("calls_in_progress", &CallsInProgress);
+  py::class_<Elsewhere>(module, "Elsewhere").def("wait", &Elsewhere::Wait, py::arg("seconds"));
   AddSources(module);
   AddDatasetSource(module);
   AddDerivedSources(module);

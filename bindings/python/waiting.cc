@@ -3,9 +3,12 @@
 #include <pybind11/pybind11.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -28,9 +31,15 @@ std::atomic<unsigned long> main_thread{0};
 std::atomic<bool> shutting_down{false};
 std::atomic<int> restoring{0};  // threads that are about to take the GIL back
 std::atomic<int> calling{0};    // calls in progress
-std::atomic<int> releasing{0};  // threads of ReleaseElsewhere
+std::atomic<int> releasing{0};  // threads of Elsewhere
 thread_local int calls_here = 0;
-thread_local const void* call_of = nullptr;  // of this thread's call
+thread_local const UserCall* call_here = nullptr;
+
+// Those in progress. The GIL guards it. Never destroyed: threads may come late.
+std::vector<const UserCall*>& TheCalls() {
+  static auto* calls = new std::vector<const UserCall*>;
+  return *calls;
+}
 
 // References to drop once the GIL is available. Never destroyed: threads may come late.
 struct PendingDecrefs {
@@ -138,6 +147,35 @@ class ThreadsPython {
   bool kept_ = false;
 };
 
+std::chrono::milliseconds Milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
+}
+
+// Returns false after `most`, or when `interrupt` ended the wait.
+bool WaitForCalls(std::chrono::milliseconds most, const Interrupt& interrupt) {
+  const auto deadline = std::chrono::steady_clock::now() + most;
+  auto next = std::chrono::steady_clock::now() + kInterruptInterval;
+  while (restoring != 0 || calling != 0 || releasing != 0) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= deadline) return false;
+    if (now < next) continue;
+    if (interrupt()) return false;
+    next = now + kInterruptInterval;
+  }
+  return true;
+}
+
+// In a destructor: an exception cannot leave it.
+void WarnOfRelease() {
+  const py::error_scope kept;
+  try {
+    py::module_::import("stoker._user_code").attr("warn_of_calls")("letting a loader go");
+  } catch (py::error_already_set& error) {
+    error.discard_as_unraisable("stoker: letting a loader go");
+  }
+}
+
 int InterruptNow(void* unused);
 
 // Schedules InterruptNow on the main thread, between two instructions.
@@ -169,21 +207,19 @@ WithoutGil::~WithoutGil() {
   restoring.fetch_sub(1);
 }
 
-WithGil::WithGil(const void* of) {
+WithGil::WithGil() {
   restoring.fetch_add(1);  // before reading `shutting_down`, as above
   if (!shutting_down.load()) {
     calling.fetch_add(1);
     ++calls_here;
     state_ = PyGILState_Ensure();
     held_ = true;
-    outer_ = std::exchange(call_of, of);
   }
   restoring.fetch_sub(1);
 }
 
 WithGil::~WithGil() {
   if (!held_) return;
-  call_of = outer_;
   PyGILState_Release(static_cast<PyGILState_STATE>(state_));
   --calls_here;
   calling.fetch_sub(1);
@@ -193,38 +229,141 @@ void KeepPythonThread() { thread_local const ThreadsPython kept; }
 
 bool InCall() { return calls_here != 0; }
 
-bool InCallOf(const void* of) { return of != nullptr && call_of == of; }
+bool InCallOf(const void* of) {
+  return of != nullptr && call_here != nullptr && call_here->of_ == of;
+}
+
+UserCall::UserCall(const void* of, std::string what)
+    : of_(of),
+      what_(std::move(what)),
+      thread_(PyThread_get_thread_ident()),
+      begun_(std::chrono::steady_clock::now()),
+      outer_(call_here) {
+  if (!gil_) return;
+  call_here = this;
+  TheCalls().push_back(this);
+}
+
+UserCall::~UserCall() {
+  if (!gil_) return;
+  std::erase(TheCalls(), this);
+  call_here = outer_;
+}
+
+std::vector<CallNow> CallsInProgress() {
+  std::vector<CallNow> calls;
+  calls.reserve(TheCalls().size());
+  const auto now = std::chrono::steady_clock::now();
+  for (const UserCall* call : TheCalls()) {
+    const std::chrono::duration<double> so_far = now - call->begun_;
+    calls.emplace_back(reinterpret_cast<uintptr_t>(call->of_), call->thread_, so_far.count(),
+                       call->what_);
+  }
+  return calls;
+}
 
 Status CheckNoCall(const char* what) {
   if (!InCall()) return {};
   return Error{.code = Code::kFailedPrecondition,
                .cause = std::string("a loader cannot be ") + what +
-                        " in a call of the program's own code, for which it would wait",
+                        " from inside a Map function or a dataset's __getitem__: it would wait "
+                        "for that call",
                .advice = "Do it on the thread that takes the batches"};
 }
 
-// If the system has no thread left, `release` is kept for ever.
-void ReleaseElsewhere(std::function<void()> release) {
-  auto* const kept = new std::function<void()>(std::move(release));
+struct Elsewhere::State {
+  std::function<void()> work;
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool done = false;
+
+  void Run() {
+    std::exchange(work, nullptr)();
+    const std::lock_guard lock(mutex);
+    done = true;
+    ended.notify_all();
+  }
+};
+
+Elsewhere::Elsewhere(std::function<void()> work) : state_(std::make_shared<State>()) {
+  state_->work = std::move(work);
   releasing.fetch_add(1);
-  Result<std::thread> thread = StartThread("a thread that releases a loader", [kept] {
-    (*kept)();
-    delete kept;
-    releasing.fetch_sub(1);
-  });
-  if (thread.ok()) return thread->detach();
+  Result<std::thread> thread =
+      StartThread("a thread that ends a loader", [state = state_]() mutable {
+        state->Run();
+        state.reset();
+        releasing.fetch_sub(1);
+      });
+  if (thread.ok()) {
+    thread->detach();
+    return;
+  }
   releasing.fetch_sub(1);
+  if (InCall()) {
+    (void)new std::shared_ptr<State>(state_);  // what the work holds must not be released here
+    return;
+  }
+  const WithoutGil released;
+  state_->Run();
 }
 
-void BeginShutdown() {
-  main_thread = PyThread_get_thread_ident();  // may differ from the thread at import
-  const WithoutGil released;                  // lets threads that are taking the GIL have it
-  shutting_down = true;
-  Registry::Get().StopAll();
-  RunShutdownCalls();
-  while (restoring != 0 || calling != 0 || releasing != 0) {
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+bool Elsewhere::Wait(double seconds) const {
+  const bool ended = [&] {
+    const WithoutGil released;
+    return WaitFor(Milliseconds(seconds), OnSignals());
+  }();
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal handler's
+  return ended;
+}
+
+bool Elsewhere::WaitFor(std::chrono::milliseconds most, const Interrupt& interrupt) const {
+  const auto deadline = std::chrono::steady_clock::now() + most;
+  std::unique_lock lock(state_->mutex);
+  while (true) {
+    const auto next = std::chrono::steady_clock::now() + kInterruptInterval;
+    if (state_->ended.wait_until(lock, std::min(next, deadline), [&] { return state_->done; })) {
+      return true;
+    }
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    lock.unlock();
+    const bool interrupted = interrupt && interrupt();
+    lock.lock();
+    if (interrupted) return false;
   }
+}
+
+void ReleaseWith(std::function<void()> release) {
+  if (InCall()) {
+    const Elsewhere started(std::move(release));
+    return;
+  }
+  if (calling.load() == 0) {  // no call hangs
+    const WithoutGil released;
+    release();
+    return;
+  }
+  const Elsewhere releasing_there(std::move(release));
+  {
+    const WithoutGil released;
+    if (releasing_there.WaitFor(std::chrono::seconds(10), {})) return;
+  }
+  WarnOfRelease();
+}
+
+bool BeginShutdown(double seconds) {
+  main_thread = PyThread_get_thread_ident();  // may differ from the thread at import
+  if (!shutting_down.exchange(true)) {
+    const Elsewhere stopping([] {
+      Registry::Get().StopAll();
+      RunShutdownCalls();
+    });
+  }
+  const bool ended = [&] {
+    const WithoutGil released;  // lets threads that are taking the GIL have it
+    return WaitForCalls(Milliseconds(seconds), OnSignals());
+  }();
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal handler's
+  return ended;
 }
 
 bool ShuttingDown() { return shutting_down; }
@@ -258,6 +397,8 @@ void AfterFork() {
   NoteMainThread(PyThread_get_thread_ident());
   restoring = releasing = 0;  // those threads belong to the parent
   calling = calls_here;
+  std::erase_if(TheCalls(),
+                [](const UserCall* call) { return call->thread_ != PyThread_get_thread_ident(); });
 }
 
 Interrupt OnSignals() {

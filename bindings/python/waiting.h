@@ -1,9 +1,14 @@
 // Waiting without the GIL, with Ctrl-C and the shutdown of the interpreter.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "core/batch.h"
 #include "core/result.h"
@@ -30,8 +35,7 @@ class WithoutGil {
 // is shutting down and does not. What is done meanwhile is a call.
 class WithGil {
  public:
-  // `of`: whose call it is, a MapFunction or a SampleSource; null: stoker's own.
-  explicit WithGil(const void* of = nullptr);
+  WithGil();
   ~WithGil();
   WithGil(const WithGil&) = delete;
   WithGil& operator=(const WithGil&) = delete;
@@ -41,8 +45,37 @@ class WithGil {
  private:
   bool held_ = false;
   int state_ = 0;
-  const void* outer_ = nullptr;  // the call that this one is in
 };
+
+// (of, thread, seconds so far, what) of a call in progress; `thread` as by threading.get_ident.
+using CallNow = std::tuple<uintptr_t, unsigned long, double, std::string>;
+
+// WithGil for a call of the program's own code, which is listed meanwhile.
+class UserCall {
+ public:
+  // `of`: the MapFunction or SampleSource. `what`: for messages: "augment with batch 3 of epoch 0".
+  UserCall(const void* of, std::string what);
+  ~UserCall();
+  UserCall(const UserCall&) = delete;
+  UserCall& operator=(const UserCall&) = delete;
+
+  explicit operator bool() const { return static_cast<bool>(gil_); }
+
+ private:
+  friend std::vector<CallNow> CallsInProgress();
+  friend bool InCallOf(const void* of);
+  friend void AfterFork();
+
+  const WithGil gil_;
+  const void* const of_;
+  const std::string what_;
+  const unsigned long thread_;
+  const std::chrono::steady_clock::time_point begun_;
+  const UserCall* const outer_;  // that this one is in
+};
+
+// With the GIL held.
+std::vector<CallNow> CallsInProgress();
 
 // Keeps the Python state of this thread, which is not Python's, until the thread ends, so that a
 // threading.local of the program's code lasts from call to call.
@@ -57,23 +90,41 @@ bool InCallOf(const void* of);
 // FailedPrecondition in a call; `what`: what cannot be done to a loader there.
 Status CheckNoCall(const char* what);
 
-// Calls `release` on another thread, without the GIL. BeginShutdown waits for it.
-void ReleaseElsewhere(std::function<void()> release);
+// Work that another thread does without the GIL. BeginShutdown waits for it.
+class Elsewhere {
+ public:
+  // If the system has no thread left, the work is done here, or in a call never.
+  explicit Elsewhere(std::function<void()> work);
+
+  // Whether the work has ended. Waits for it without the GIL, `seconds` at most, and runs signal
+  // handlers meanwhile; throws what one raises. With the GIL held.
+  bool Wait(double seconds) const;
+
+ private:
+  friend void ReleaseWith(std::function<void()> release);
+  struct State;
+
+  bool WaitFor(std::chrono::milliseconds most, const Interrupt& interrupt) const;
+
+  std::shared_ptr<State> state_;
+};
+
+// Calls `release` without the GIL, here or on another thread. It may wait for a call that hangs:
+// after 10 s it is left to the other thread, with a warning.
+void ReleaseWith(std::function<void()> release);
 
 // Releases `held` without the GIL. Python releases objects with the GIL held, but their destructors
 // may wait for samples in progress; so in a call another thread releases it.
 template <typename T>
 void Release(T& held) {
-  if (InCall()) {
-    return ReleaseElsewhere([last = std::make_shared<T>(std::move(held))] { last->reset(); });
-  }
-  const WithoutGil released;
-  held.reset();
+  ReleaseWith([last = std::make_shared<T>(std::move(held))] { last->reset(); });
 }
 
-// Begins the shutdown of the interpreter, and waits for calls in progress: from here on only the
-// main thread gets the GIL back. For atexit, on the main thread, with the GIL held.
-void BeginShutdown();
+// Begins the shutdown of the interpreter, and waits for calls in progress, `seconds` at most: from
+// here on only the main thread gets the GIL back. Returns whether none is left; if not, it is to be
+// called again. Throws what a signal handler raises. For atexit, on the main thread, with the GIL
+// held.
+bool BeginShutdown(double seconds);
 
 // Whether BeginShutdown was called.
 bool ShuttingDown();

@@ -25,7 +25,6 @@ class Calls:
         if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
             raise TypeError(f"dataset must have __len__ and __getitem__, which {dataset!r:.80} has not")
         self.name = type(dataset).__name__ if name is None else name
-        self.in_progress = _user_code.Calls(self.name)
         self.dataset = dataset
         self._size = len(dataset)
         if not 0 < self._size < 2**32:
@@ -44,13 +43,10 @@ class Calls:
 
     def load(self, sample: int) -> tuple[_Image, bytes] | _Failure:
         """A sample's image and the bytes of its rows, or what went wrong."""
-        self.in_progress.begin(f"sample {sample}")
         try:
             return _user_code.called(self._loaded, sample)
         except BaseException as error:  # of the user's code, on a thread of stoker's
             return _failure(error)
-        finally:
-            self.in_progress.end()
 
     def _loaded(self, sample: int) -> tuple[_Image, bytes]:
         image, rows = _parts(self.dataset[sample])

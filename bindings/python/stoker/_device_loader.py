@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from stoker import _checks, _stoker
+from stoker import _checks, _stoker, _user_code
 from stoker._iterator import DeviceIterator, Epoch, no_array, no_shape
 from stoker._watching import Monitor, Trace
 
@@ -108,9 +108,9 @@ class DeviceLoader:
 
         Not needed. The loader itself goes on.
         """
-        with self._loader._closing():
-            self._native.stop()
+        ending = self._native.stop()
         self._closed = True
+        _user_code.wait("close()", ending.wait, self._loader._native.calls_of)
 
     def __enter__(self) -> DeviceLoader:
         return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import uuid
@@ -68,7 +67,7 @@ class Loader:
         transforms: a sequence of transforms (`RandomResizedCrop`, `ColorJitter`, …; docs/transforms.md has
             their order) that makes all images the same size. May be empty for arrays. The last one may be a
             `MixUp`, a `CutMix` or a `RandomChoice` of them, which mixes whole batches and makes labels soft.
-            Behind all of them there may be a `Map`, a function of the program's own.
+            A `Map`, the program's own function, may follow as the very last one.
         batch_size: rows per batch, 1 to 1,048,576.
         shuffle: a new order each epoch.
         seed: seed of the order and of every random transform, 0 to 2**64 - 1.
@@ -480,16 +479,12 @@ class Loader:
         """Ends production now; all iterators raise CancelledError. Arrays stay valid.
 
         Optional: a loader that nothing refers to closes itself. Waits for calls of `from_dataset` and `Map`
-        that are in progress, and warns of those that take long, with their lines.
+        that are in progress, and after 10 s warns of those that take long, with their lines. Ctrl-C ends the
+        wait; no further call begins.
         """
-        with self._closing():
-            self._native.stop()
+        ending = self._native.stop()
         self._closed = True
-
-    def _closing(self) -> contextlib.AbstractContextManager[None]:
-        own = [getattr(self._source, "_calls", None), self._calls]
-        calls = [one.in_progress for one in own if one is not None]
-        return _user_code.watched("close()", calls) if calls else contextlib.nullcontext()
+        _user_code.wait("close()", ending.wait, self._native.calls_of)
 
     def __enter__(self) -> Loader:
         return self

@@ -87,7 +87,6 @@ class MapCalls:
         self._map = of
         self._seed = seed
         self._type = batch_type(("image",))
-        self.in_progress = _user_code.Calls(of.name)
 
     def set_names(self, names: Sequence[str]) -> None:
         """The columns of a batch. To be called before the first batch."""
@@ -99,7 +98,6 @@ class MapCalls:
 
     def __call__(self, columns: tuple[Any, ...], epoch: int, index: int, ids: Array) -> bytes | None:
         """Maps a batch; returns None, or what went wrong, in UTF-8."""
-        self.in_progress.begin(f"batch {index} of epoch {epoch}")
         try:
             extra = [self._generator(epoch, index, ids)] if self._map.rng else []
             if self._map.rows:
@@ -111,8 +109,6 @@ class MapCalls:
         except BaseException as error:  # of the user's code, on a thread of stoker's
             text = str(error) if isinstance(error, _InSample) else _user_code.described(error)
             return text.encode(errors="backslashreplace")
-        finally:
-            self.in_progress.end()
 
     def _generator(self, epoch: int, index: int, ids: Array) -> np.random.Generator:
         # The first sample stands for the rank.

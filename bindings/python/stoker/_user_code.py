@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import pathlib
 import sys
-import threading
-import time
+import sysconfig
 import traceback
+import types
 import warnings
-import weakref
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Callable, NoReturn, TypeVar
 
 from stoker import _stoker
 
 _HANGS = 10.0  # seconds
 _HERE = str(pathlib.Path(__file__).parent)
+_STANDARD = os.path.join(sysconfig.get_path("stdlib"), "")
 
 Returned = TypeVar("Returned")
 
@@ -29,10 +30,23 @@ def described(error: BaseException) -> str:
     except Exception:
         message = "its message cannot be shown"
     text = f"{type(error).__name__}: {message}".rstrip(": ")
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not is_ours(frame.filename)]
-    if not frames:
-        return text
-    return f"{text} ({frames[-1].filename}, line {frames[-1].lineno}, in {frames[-1].name})"
+    return text + _place(reversed(list(traceback.walk_tb(error.__traceback__))))
+
+
+def _place(frames: Iterable[tuple[types.FrameType, int]]) -> str:
+    """The user's line among these frames, the innermost first: " (train.py, line 7, in augment)"."""
+    others = [(frame.f_code, line) for frame, line in frames if not is_ours(frame.f_code.co_filename)]
+    if not others:
+        return ""
+    code, line = next((one for one in others if not _in_library(one[0].co_filename)), others[0])
+    return f" ({code.co_filename}, line {line}, in {code.co_name})"
+
+
+def _in_library(file: str) -> bool:
+    """Whether a file of Python is one of a library, or of Python itself."""
+    if file.startswith((_STANDARD, "<frozen ", "<__array_function__")):
+        return True
+    return not {"site-packages", "dist-packages"}.isdisjoint(pathlib.PurePath(file).parts)
 
 
 def is_ours(file: str) -> bool:
@@ -65,7 +79,7 @@ def called(function: Callable[..., Returned], *arguments: Any) -> Returned:
 
 def _end_process(error: BaseException | None) -> NoReturn:
     """Ends the process as the interpreter would after this error, without waiting for threads."""
-    code = 0 if error is None else 1
+    code = 0 if error is None else 130 if isinstance(error, KeyboardInterrupt) else 1  # as a shell has it
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else error.code is not None
         if code is True:
@@ -78,61 +92,47 @@ def _end_process(error: BaseException | None) -> NoReturn:
     os._exit(code & 0xFF)
 
 
-class Calls:
-    """The calls of one object's code that are in progress. Each thread changes its own entry."""
+def wait(waits: str, ended: Callable[[float], bool], of: Collection[int] | None = None) -> None:
+    """Waits until `ended(seconds)`, and if it takes long names the calls that it waits for.
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._begun: dict[int, tuple[float, str]] = {}  # by thread: when, and with what
-        _all.add(self)
-
-    def begin(self, what: str) -> None:
-        self._begun[threading.get_ident()] = time.monotonic(), what
-
-    def end(self) -> None:
-        del self._begun[threading.get_ident()]
-
-    def long_ones(self, seconds: float) -> list[str]:
-        """Those that have taken so long: "augment with batch 3 of epoch 0 (train.py, line 7, in augment)"."""
-        now, frames = time.monotonic(), sys._current_frames()
-        texts = []
-        for thread, (begun, what) in list(self._begun.items()):
-            frame = frames.get(thread)
-            while frame is not None and is_ours(frame.f_code.co_filename):
-                frame = frame.f_back
-            if now - begun < seconds:
-                continue
-            text = f"{self._name} with {what}"
-            if frame is not None:
-                text += f" ({frame.f_code.co_filename}, line {frame.f_lineno}, in {frame.f_code.co_name})"
-            texts.append(text)
-        return texts
+    Args:
+        waits: who waits, for messages.
+        of: whose calls they are (`_stoker.calls_in_progress`); None: anyone's.
+    """
+    named: set[str] = set()
+    seconds = _HANGS
+    while not ended(seconds):
+        seconds = _HANGS / 10  # for calls that begin meanwhile
+        warn_of_calls(waits, of, named)
 
 
-_all: weakref.WeakSet[Calls] = weakref.WeakSet()
+def warn_of_calls(waits: str, of: Collection[int] | None = None, named: set[str] | None = None) -> None:
+    """Warns of each call that takes long and was not named."""
+    frames = sys._current_frames()
+    for whose, thread, seconds, what in _stoker.calls_in_progress():
+        if seconds < _HANGS / 2 or (of is not None and whose not in of) or (named and what in named):
+            continue
+        if named is not None:
+            named.add(what)
+        place = _place((frame, frame.f_lineno) for frame in _outwards(frames.get(thread)))
+        _warn(f"{waits} waits for {what}{place}")
 
 
-@contextlib.contextmanager
-def watched(waits: str, calls: Iterable[Calls] | None = None) -> Generator[None, None, None]:
-    """Warns once if what is done meanwhile takes long, because it waits for these calls, or any."""
+def _outwards(frame: types.FrameType | None) -> Iterator[types.FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
-    def warn() -> None:
-        for text in [
-            text for one in list(_all if calls is None else calls) for text in one.long_ones(_HANGS / 2)
-        ]:
-            warnings.warn(f"{waits} waits for {text}", RuntimeWarning, stacklevel=2)
 
-    timer = threading.Timer(_HANGS, warn)
-    timer.daemon = True
-    with contextlib.suppress(RuntimeError):  # no thread is to be had, as at the end of Python 3.12 and later
-        timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+def _warn(text: str) -> None:
+    """Warns of the line that called the package."""
+    ours = itertools.takewhile(lambda frame: is_ours(frame.f_code.co_filename), _outwards(sys._getframe()))
+    warnings.warn(text, RuntimeWarning, stacklevel=1 + sum(1 for _ in ours))
 
 
 def leave() -> None:
-    """Begins the end of the program, which waits for calls in progress."""
-    with watched("the end of the program") if len(_all) else contextlib.nullcontext():
-        _stoker.leave()
+    """Begins the end of the program, which waits for calls in progress; Ctrl-C ends it without them."""
+    try:
+        wait("the end of the program", _stoker.leave)
+    except BaseException as error:  # the threads of the calls would not survive the interpreter's end
+        _end_process(error)
