@@ -317,6 +317,14 @@ py::object ImageSizeOf(const SourceHandle& self, uint64_t id) {
 void AddSources(py::module_& module) {
   py::class_<SourceHandle>(module, "Source")
       .def("__len__", [](const SourceHandle& self) { return self.source->size(); })
+      .def_property_readonly("names",
+                             [](const SourceHandle& self) {
+                               std::vector<std::string> names;
+                               for (const Field& field : self.source->fields()) {
+                                 names.push_back(field.name);
+                               }
+                               return names;
+                             })
       .def_property_readonly("classes", &ClassesOf)
       .def_property_readonly(
           "has_labels", [](const SourceHandle& self) { return self.source->label().has_value(); })

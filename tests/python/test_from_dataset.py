@@ -400,7 +400,7 @@ def test_a_call_may_release_a_loader_but_not_close_it(made):
     del other
     taken(loader)
     assert not holders and len(errors) == 2
-    assert "cannot be closed in a call" in str(errors[0])
+    assert "cannot be closed from inside" in str(errors[0])
 
 
 def test_a_call_may_release_its_own_loader(made):

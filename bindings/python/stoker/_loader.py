@@ -150,7 +150,9 @@ class Loader:
         self._runtime = runtime
         self._options = _options.checked(given)
         # The only strong reference to the function, so that one whose object has the loader can be collected.
-        self._calls = None if self._map is None else MapCalls(self._map, self._options["seed"])
+        self._calls = None
+        if self._map is not None:
+            self._calls = MapCalls(self._map, self._options["seed"], self._options["rank"])
         self._key = uuid.uuid4().hex
         self._spec = json.dumps(
             {

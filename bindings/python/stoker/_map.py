@@ -31,8 +31,9 @@ class Map:
     that stay, or a dictionary of some of them. Shapes and types are given by the transforms; other ones are
     an error. Columns of strings can be read.
 
-    With `rows`, `function(image, label, …)` is called for each row: with views of it, or numbers where a row
-    is one. It may change arrays in place, or return the row's columns likewise.
+    With `rows`, `function(image, label, …)` is called for each row: with views of it, or NumPy numbers for
+    columns of single numbers. It may change arrays in place, or return the row's columns likewise; numbers
+    and strings change only by what is returned.
 
     The calls are made ahead of the program, on threads of their own, while the next samples are decoded. Each
     batch that is made is mapped once, after `MixUp` and `CutMix`; batches that were made ahead are mapped
@@ -40,7 +41,9 @@ class Map:
     next one begins. (Iterations that run side by side have threads of their own.) Python runs one thread at a
     time, except where NumPy and other libraries let others run: pure Python competes with the training loop.
 
-    What the function raises is an `UnavailableError` of its batch, with function, batch, exception and line.
+    What the function raises becomes the `UnavailableError` of its batch, with function, batch, exception and
+    line. What it keeps of a batch stays valid; it counts as held by the program, also on a device
+    (`lent_batches`, `MemoryWarning`).
     It may iterate another loader, but not its own, whose batches would wait for it: FailedPreconditionError.
     Close, seek or wait for none in it. A loader that is closed waits for the calls in progress.
 
@@ -48,7 +51,7 @@ class Map:
         function: thread-safe, if `threads` is more than 1.
         rows: call it with each row instead of with whole batches.
         rng: call it with a further argument, a `numpy.random.Generator` for each batch that depends on the
-            loader's seed and the batch alone: the same values for any number of threads.
+            loader's seed and rank and the batch alone: the same values for any number of threads.
         threads: how many calls are made at a time, 1 to 256.
 
     Raises:
@@ -83,13 +86,14 @@ class Map:
 class MapCalls:
     """The calls of a `Map` by a loader's threads."""
 
-    def __init__(self, of: Map, seed: int) -> None:
+    def __init__(self, of: Map, seed: int, rank: int) -> None:
         self._map = of
-        self._seed = seed
         self._type = batch_type(("image",))
+        self._seed = seed
+        self._rank = rank
 
     def set_names(self, names: Sequence[str]) -> None:
-        """The columns of a batch. To be called before the first batch."""
+        """The columns of a batch, which a loader knows when it is made."""
         self._type = batch_type(tuple(names))
 
     def native(self) -> tuple[Any, str, int]:
@@ -99,20 +103,20 @@ class MapCalls:
     def __call__(self, columns: tuple[Any, ...], epoch: int, index: int, ids: Array) -> bytes | None:
         """Maps a batch; returns None, or what went wrong, in UTF-8."""
         try:
-            extra = [self._generator(epoch, index, ids)] if self._map.rng else []
+            extra = [self._generator(epoch, index)] if self._map.rng else []
             if self._map.rows:
                 self._map_rows(columns, ids, extra)
             else:
-                batch = columns[0] if len(columns) == 1 else self._type._make(columns)
-                self._put(_user_code.called(self._map.function, batch, *extra), columns, "")
+                given = _views(columns)
+                batch = given[0] if len(given) == 1 else self._type._make(given)
+                self._put(_user_code.called(self._map.function, batch, *extra), columns, given, "")
             return None
         except BaseException as error:  # of the user's code, on a thread of stoker's
             text = str(error) if isinstance(error, _InSample) else _user_code.described(error)
             return text.encode(errors="backslashreplace")
 
-    def _generator(self, epoch: int, index: int, ids: Array) -> np.random.Generator:
-        # The first sample stands for the rank.
-        counter = [0, int(ids[0]), index, epoch]
+    def _generator(self, epoch: int, index: int) -> np.random.Generator:
+        counter = [0, self._rank, index, epoch]
         return np.random.Generator(np.random.Philox(key=[self._seed, 0], counter=counter))
 
     def _map_rows(self, columns: tuple[Any, ...], ids: Array, extra: list[Any]) -> None:
@@ -122,18 +126,15 @@ class MapCalls:
                 returned = _user_code.called(self._map.function, *row, *extra)
                 if returned is not None:
                     views = tuple(c[i, ...] if isinstance(c, np.ndarray) else c[i] for c in columns)
-                    self._put(returned, views, "its row of ", row)
+                    self._put(returned, views, row, "its row of ")
             except BaseException as error:
                 raise _InSample(int(sample), error) from None
 
-    def _put(
-        self, returned: Any, columns: tuple[Any, ...], of: str, given: tuple[Any, ...] | None = None
-    ) -> None:
-        """Writes what the function returned to the columns, of which it was given these."""
+    def _put(self, returned: Any, columns: tuple[Any, ...], given: tuple[Any, ...], of: str) -> None:
+        """Writes what the function returned to the columns, of which it was given these views."""
         if returned is None:
             return
         values = self._by_column(returned, len(columns))
-        given = columns if given is None else given
         changed = [i for i, value in enumerate(values) if value is not None and value is not given[i]]
         new = [_fitting(values[i], columns[i], f"{of}{self._type._names[i]!r}") for i in changed]
         for place, i in enumerate(changed):
@@ -157,6 +158,11 @@ class MapCalls:
         length = f" of {len(returned)}" if isinstance(returned, (tuple, list)) else ""
         wanted = "None or an array" if count == 1 else f"None, a tuple of {count}, or a dictionary"
         raise TypeError(f"it returned a {type(returned).__name__}{length}; it must return {wanted}")
+
+
+def _views(columns: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arrays whose shape and type a function may change, and the columns stay as they are."""
+    return tuple(column.view() if isinstance(column, np.ndarray) else column for column in columns)
 
 
 class _InSample(Exception):
