@@ -47,7 +47,7 @@ py::list PathsOf(const SampleSource& source, std::span<const uint64_t> ids) {
 
 // A batch that a call of the loader's own code waits for would wait for that call.
 Status CheckNotInOwnCall(const LoaderOptions& options) {
-  if (!InCallOf(options.map.get()) && !InCallOf(options.source.get())) return {};
+  if (!InCall() || !InCallOf(CallsOf(options))) return {};
   return Error{.code = Code::kFailedPrecondition,
                .cause =
                    "a loader cannot be iterated in a call that it makes: the batch would wait "
@@ -70,6 +70,16 @@ class OwnerScope {
 };
 
 }  // namespace
+
+std::vector<uintptr_t> CallsOf(const LoaderOptions& options) {
+  std::vector<const SampleSource*> called;
+  options.source->AddCalled(called);
+  std::vector<uintptr_t> of;
+  for (const SampleSource* source : called) of.push_back(reinterpret_cast<uintptr_t>(source));
+  const MapFunction* const map = options.map.get();
+  if (map != nullptr && map->calls() != 0) of.push_back(reinterpret_cast<uintptr_t>(map));
+  return of;
+}
 
 std::optional<std::pair<uint64_t, uint64_t>> Position::Get() const {
   const std::lock_guard lock(mutex_);

@@ -21,6 +21,9 @@ namespace stoker::python {
 // Set on any thread when the iterated object is closed.
 using Closed = std::atomic<bool>;
 
+// Whose calls (`of` of UserCall) a loader of these options makes.
+std::vector<uintptr_t> CallsOf(const LoaderOptions& options);
+
 // How Python sees a batch in host memory: as NumPy arrays or as Tensors. Columns on a device are
 // always Tensors.
 enum class As : uint8_t { kArrays, kTensors };

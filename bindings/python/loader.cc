@@ -62,12 +62,6 @@ Elsewhere LoaderHandle::Stop() const {
   return Elsewhere([loader = loader_] { loader->Stop(); });
 }
 
-std::vector<uintptr_t> LoaderHandle::CallsOf() const {
-  const LoaderOptions& options = loader_->options();
-  return {reinterpret_cast<uintptr_t>(options.map.get()),
-          reinterpret_cast<uintptr_t>(options.source.get())};
-}
-
 LoaderHandle::AllElements LoaderHandle::Elements() const {
   AllElements elements;
   for (const ColumnSpec& column : std::span(loader_->columns()).first(columns_)) {
@@ -172,7 +166,8 @@ void AddLoader(py::module_& module) {
            py::arg("map") = py::none())
       .def("iterate", &LoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
       .def("stop", &LoaderHandle::Stop)
-      .def_property_readonly("calls_of", &LoaderHandle::CallsOf)
+      .def_property_readonly(
+          "calls_of", [](const LoaderHandle& self) { return CallsOf(self.loader()->options()); })
       .def("sample_ids", &SampleIdsOf, py::arg("epoch"), py::arg("batch"))
       .def("stats", [](const LoaderHandle& self) { return StatsOf(StatsNow(*self.loader())); })
       .def(

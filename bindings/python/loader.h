@@ -33,9 +33,6 @@ class LoaderHandle {
   std::unique_ptr<IteratorHandle> Iterate(std::optional<uint64_t> epoch, bool repeat) const;
   Elsewhere Stop() const;
 
-  // What of UserCall, for this loader's calls.
-  std::vector<uintptr_t> CallsOf() const;
-
   // (dtype, row shape) of each array of a batch.
   using AllElements = std::vector<std::pair<std::string, std::vector<int64_t>>>;
   AllElements Elements() const;

@@ -229,12 +229,15 @@ void KeepPythonThread() { thread_local const ThreadsPython kept; }
 
 bool InCall() { return calls_here != 0; }
 
-bool InCallOf(const void* of) {
-  return of != nullptr && call_here != nullptr && call_here->of_ == of;
+bool InCallOf(const std::vector<uintptr_t>& any) {
+  for (const UserCall* call = call_here; call != nullptr; call = call->outer_) {
+    if (std::ranges::find(any, call->of_) != any.end()) return true;
+  }
+  return false;
 }
 
 UserCall::UserCall(const void* of, std::string what)
-    : of_(of),
+    : of_(reinterpret_cast<uintptr_t>(of)),
       what_(std::move(what)),
       thread_(PyThread_get_thread_ident()),
       begun_(std::chrono::steady_clock::now()),
@@ -256,8 +259,7 @@ std::vector<CallNow> CallsInProgress() {
   const auto now = std::chrono::steady_clock::now();
   for (const UserCall* call : TheCalls()) {
     const std::chrono::duration<double> so_far = now - call->begun_;
-    calls.emplace_back(reinterpret_cast<uintptr_t>(call->of_), call->thread_, so_far.count(),
-                       call->what_);
+    calls.emplace_back(call->of_, call->thread_, so_far.count(), call->what_);
   }
   return calls;
 }

@@ -63,11 +63,11 @@ class UserCall {
 
  private:
   friend std::vector<CallNow> CallsInProgress();
-  friend bool InCallOf(const void* of);
+  friend bool InCallOf(const std::vector<uintptr_t>& any);
   friend void AfterFork();
 
   const WithGil gil_;
-  const void* const of_;
+  const uintptr_t of_;
   const std::string what_;
   const unsigned long thread_;
   const std::chrono::steady_clock::time_point begun_;
@@ -84,8 +84,8 @@ void KeepPythonThread();
 // Whether this thread is in a call: it must not wait for samples, of which its own is one.
 bool InCall();
 
-// Whether this thread is in a call of this MapFunction or SampleSource. False for null.
-bool InCallOf(const void* of);
+// Whether this thread is in a call of any of these (`of` of UserCall), or in a call inside of one.
+bool InCallOf(const std::vector<uintptr_t>& any);
 
 // FailedPrecondition in a call; `what`: what cannot be done to a loader there.
 Status CheckNoCall(const char* what);

@@ -40,6 +40,10 @@ Status CombinedSource::Load(uint64_t id, LoadedSample& loaded) const {
   return part.source->Load(id - part.begin, loaded);
 }
 
+void CombinedSource::AddCalled(std::vector<const SampleSource*>& called) const {
+  for (const Part& part : parts_) part.source->AddCalled(called);
+}
+
 Result<std::span<const uint8_t>> CombinedSource::Unpack(uint64_t id,
                                                         std::span<const uint8_t> record,
                                                         std::span<uint8_t> rows) const {

@@ -27,6 +27,7 @@ class CombinedSource final : public SampleSource {
   const SampleOrder* order() const override { return order_.get(); }
   int calls() const override { return calls_; }
   Status Load(uint64_t id, LoadedSample& loaded) const override;
+  void AddCalled(std::vector<const SampleSource*>& called) const override;
   bool packed() const override { return parts_.front().source->packed(); }
   Result<std::span<const uint8_t>> Unpack(uint64_t id, std::span<const uint8_t> record,
                                           std::span<uint8_t> rows) const override;

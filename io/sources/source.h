@@ -110,6 +110,12 @@ class SampleSource {
   // names, or else that of RangeOf.
   virtual Status Load(uint64_t /*id*/, LoadedSample& /*loaded*/) const { return {}; }
 
+  // Appends the sources whose own Load is called for this one's samples: this one if it has calls,
+  // or those that it is made of.
+  virtual void AddCalled(std::vector<const SampleSource*>& called) const {
+    if (calls() != 0) called.push_back(this);
+  }
+
   // Whether a sample's ByteRange is a record, which holds the encoded image and other values. A
   // source with calls has none.
   virtual bool packed() const { return false; }

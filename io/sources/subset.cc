@@ -43,6 +43,9 @@ class SubsetSource final : public SampleSource {
   Status Load(uint64_t id, LoadedSample& loaded) const override {
     return source_->Load(ids_[id], loaded);
   }
+  void AddCalled(std::vector<const SampleSource*>& called) const override {
+    source_->AddCalled(called);
+  }
   bool packed() const override { return source_->packed(); }
   Result<std::span<const uint8_t>> Unpack(uint64_t id, std::span<const uint8_t> record,
                                           std::span<uint8_t> rows) const override {

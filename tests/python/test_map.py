@@ -472,7 +472,16 @@ def test_a_call_may_not_use_its_loader(made):
     assert len(errors) >= 8 and "cannot be closed from inside a Map function" in str(errors[0])
 
 
-@pytest.mark.parametrize("of", ["Map", "from_dataset"])
+DERIVED = {
+    "from_dataset": lambda source: source,
+    "subset": lambda source: source.subset(range(16)),
+    "filter": lambda source: source.filter(np.arange(len(source)) < 16),
+    "combine": lambda source: stoker.combine([source, source.subset(range(16))]),
+    "weighted": lambda source: source.subset(range(16)).weighted(np.ones(16)),
+}
+
+
+@pytest.mark.parametrize("of", ["Map", *DERIVED])
 @pytest.mark.parametrize("over", ["the same iterator", "a new one", "one epoch", "a device's"])
 def test_a_call_may_not_iterate_its_loader(made, of, over):
     def take(*unused):
@@ -488,7 +497,8 @@ def test_a_call_may_not_iterate_its_loader(made, of, over):
     if of == "Map":
         loader = make(made, stoker.Map(take))
     else:
-        loader = make(stoker.from_dataset(Taking([folder.path(i) for i in range(60)])))
+        dataset = stoker.from_dataset(Taking([folder.path(i) for i in range(60)]))
+        loader = make(DERIVED[of](dataset))
     first = iter(loader)
     to_host = loader.to_device("host")
     iterators.append(
@@ -545,7 +555,7 @@ def test_closing_waits_for_the_call(made):
     assert not closing.is_alive()
 
 
-@pytest.mark.parametrize("of", ["Map", "from_dataset"])
+@pytest.mark.parametrize("of", ["Map", *DERIVED])
 @pytest.mark.parametrize("device", [None, "host"])
 def test_closing_names_a_call_that_hangs(made, monkeypatch, of, device):
     entered, go, said = threading.Event(), threading.Event(), []
@@ -569,7 +579,7 @@ def test_closing_names_a_call_that_hangs(made, monkeypatch, of, device):
     if of == "Map":
         loaders.append(make(made, stoker.Map(hang)))
     else:
-        loaders.append(make(stoker.from_dataset(Hanging(paths), threads=1)))
+        loaders.append(make(DERIVED[of](stoker.from_dataset(Hanging(paths), threads=1))))
     loader = loaders[0] if device is None else loaders[0].to_device(device)
     monkeypatch.setattr(stoker._user_code, "_HANGS", 0.1)
     monkeypatch.setattr(warnings, "warn", warn)
