@@ -797,7 +797,8 @@ assert forked
     assert done.stderr.endswith(errors) and (errors or not done.stderr)
 
 
-def test_a_program_whose_call_hangs_can_be_ended(made):
+@pytest.mark.parametrize("warns", ["default", "error"])
+def test_a_program_whose_call_hangs_can_be_ended(made, warns):
     program = f"""
 import atexit, stoker, sys, threading
 stoker._user_code._HANGS = 0.1
@@ -815,7 +816,7 @@ print("kept by a buffer")
 """
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     program = subprocess.Popen(
-        [sys.executable, "-W", "default", "-c", program],
+        [sys.executable, "-W", warns, "-c", program],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment,
