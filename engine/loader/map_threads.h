@@ -20,7 +20,7 @@
 
 namespace stoker {
 
-// Thread-safe, except that Open, Close and Start are called by one thread at a time.
+// Thread-safe, except that Start is called by one thread at a time.
 class MapThreads {
  public:
   // A batch without missing rows.

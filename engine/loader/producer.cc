@@ -87,7 +87,7 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
                 *memory_, *slots_, trace_, [this](const TunerSettings& tuned) { Apply(tuned); }) {
   memory_->OnShortage([this] { FreeIdleMemory(); });
   settings_.Start();
-  StartAt({}, Schedule::kEpochs);
+  (void)StartAt({}, Schedule::kEpochs);
 }
 
 std::unique_ptr<MapThreads> Producer::MakeMaps() {
@@ -267,11 +267,10 @@ void Producer::Apply(const TunerSettings& settings) {
 
 Status Producer::Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt) {
   TRY(CheckSeek(batch));
-  TRY(Halt(interrupt));
+  TRY(Halt([&] { return stopped_ || (interrupt && interrupt()); }));
   epoch_ended_ = false;
   after_last_ = batch;
-  StartAt(batch, schedule);
-  return {};
+  return StartAt(batch, schedule);
 }
 
 Status Producer::CheckSeek(BatchName batch) const { return Check("Seek to", batch); }
@@ -298,14 +297,16 @@ Status Producer::Check(const char* call, BatchName batch) const {
   return {};
 }
 
-void Producer::StartAt(BatchName batch, Schedule schedule) {
+Status Producer::StartAt(BatchName batch, Schedule schedule) {
   BatchSequence sequence(schedule, batches_per_epoch(), batch,
                          options_.epochs.value_or(kMaxEpochs));
   std::lock_guard lock(lifecycle_);
+  if (stopped_) return Error{Code::kCancelled, "the loader was stopped"};
   assembler_.reset();  // returns its slots before the next assembler takes them
   assembler_ = std::make_unique<Assembler>(sampler_, slots_, settings_.settings().depth,
                                            memory_->plan().max_depth, std::move(sequence));
   if (maps_ != nullptr) maps_->Open();
+  return {};
 }
 
 // Attaches to the reader threads, which then start to call Pull.
@@ -320,19 +321,34 @@ Status Producer::Start() {
 }
 
 // Stops production and waits for the samples in progress, which are few, and for calls of the
-// program's own code, which may hang. `interrupt` is asked without the lock, because it may stop
-// the loader.
+// program's own code, which may hang. `interrupt` is asked without a lock, because it may stop the
+// loader.
 Status Producer::Halt(const Interrupt& interrupt) {
   while (!TryHalt()) {
-    if (interrupt && interrupt()) return Error{Code::kCancelled, "the wait was interrupted"};
+    if (!interrupt || !interrupt()) continue;
+    return Error{Code::kCancelled,
+                 stopped_ ? "the loader was stopped" : "the wait was interrupted"};
   }
   return {};
 }
 
-// Returns false if it took longer than an interrupt may wait. A batch that waits for the program's
-// function may wait for an earlier one, whose samples are given up here: it is dropped first.
+// Returns false if it took longer than an interrupt may wait.
 bool Producer::TryHalt() {
-  std::lock_guard lock(lifecycle_);
+  std::unique_lock lock(lifecycle_);
+  const auto is_free = [this] { return !halting_; };
+  if (!halted_.wait_for(lock, kInterruptInterval, is_free)) return false;
+  halting_ = true;
+  lock.unlock();
+  const bool halted = EndWork();
+  lock.lock();
+  halting_ = false;
+  halted_.notify_one();
+  return halted;
+}
+
+// TryHalt for the thread that set halting_. A batch that waits for the program's function may wait
+// for an earlier one, whose samples are given up here: it is dropped first.
+bool Producer::EndWork() {
   if (maps_ != nullptr) maps_->Close();
   if (running_ && !reads_.TryDetach(this, kInterruptInterval)) return false;
   running_ = false;

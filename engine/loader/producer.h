@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -136,7 +137,8 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   Status Start();
   Status Halt(const Interrupt& interrupt = {});
   bool TryHalt();
-  void StartAt(BatchName batch, Schedule schedule);
+  bool EndWork();
+  Status StartAt(BatchName batch, Schedule schedule);
 
   const LoaderOptions options_;
   Runtime& runtime_;
@@ -158,9 +160,11 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   SettingsController settings_;                // declared after everything that settings are
                                                // applied to
 
-  mutable std::mutex lifecycle_;  // guards the members below
-  bool running_ = false;
-  std::atomic<bool> stopped_{false};
+  std::mutex lifecycle_;  // serializes Start, StartAt and Cancel, which do not wait
+  std::condition_variable halted_;
+  bool halting_ = false;                // a thread is in EndWork. Under lifecycle_
+  std::atomic<bool> running_{false};    // Pull may be called
+  std::atomic<bool> stopped_{false};    // set once, under lifecycle_
   bool epoch_ended_ = false;            // Next reports it once; used by the consumer's thread only
   BatchName after_last_;                // used by the consumer's thread only
   uint64_t passed_ = 0;                 // batches; used by the consumer's thread only

@@ -11,6 +11,7 @@
 #include <latch>
 #include <memory>
 #include <mutex>
+#include <semaphore>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -319,36 +320,50 @@ TEST_F(ProducerMap, SeekingAndStoppingDropWhatWaits) {
 
 // Stop cancels all iterations, and then waits for the calls in progress.
 TEST_F(ProducerMap, StoppingALoaderBeginsNoFurtherCalls) {
-  std::latch entered(3);
+  std::counting_semaphore<> entered(0);
   std::promise<void> go;
   const std::shared_future<void> gone = go.get_future().share();
   std::atomic<int> calls{0};
   LoaderOptions options = Options(OfBatches(1, [&](const Batch&) -> Status {
-    if (++calls <= 3) entered.count_down();
+    ++calls;
+    entered.release();
     gone.wait();
     return {};
   }));
   options.depth = 4;
   auto loader = Loader::Open(std::move(options)).value();
-  auto first = loader->Iterate(0), second = loader->Iterate(1), abandoned = loader->Iterate(7);
-  for (Iterator* batches : {first.get(), second.get(), abandoned.get()}) {
-    EXPECT_FALSE(batches->Next([] { return true; }).ok());
-  }
-  abandoned.reset();  // its engine is idle from here on, in a call
-  const auto take = [](Iterator& batches) {
-    const Result<Batch> batch = batches.Next();
+  const auto begin = [&](Iterator& batches) {
+    EXPECT_FALSE(batches.Next([] { return true; }).ok());
+    entered.acquire();
+  };
+  const auto take = [](Iterator& batches, const Interrupt& interrupt) {
+    const Result<Batch> batch = batches.Next(interrupt);
     ASSERT_FALSE(batch.ok());
     EXPECT_EQ(batch.error().code, Code::kCancelled);
   };
-  std::jthread one([&] { take(*first); }), other([&] { take(*second); });
-  entered.wait();
+  auto moved = loader->Iterate(9);
+  begin(*moved);
+  ASSERT_TRUE(moved->Seek({11, 0}).ok());
+  std::promise<void> asked;
+  std::jthread moving([&] {  // its engine waits for the call, and is the first that Stop finds
+    take(*moved, [&, first = true]() mutable {
+      if (std::exchange(first, false)) asked.set_value();
+      return false;
+    });
+  });
+  asked.get_future().wait();
+  auto first = loader->Iterate(0), second = loader->Iterate(1), abandoned = loader->Iterate(7);
+  for (Iterator* batches : {first.get(), second.get(), abandoned.get()}) begin(*batches);
+  abandoned.reset();  // its engine is idle from here on, in a call
+  std::jthread one([&] { take(*first, {}); }), other([&] { take(*second, {}); });
   std::jthread stopping([&] { loader->Stop(); });
   one.join();
   other.join();  // although the calls are in progress
-  EXPECT_EQ(calls, 3);
+  moving.join();
+  EXPECT_EQ(calls, 4);
   go.set_value();
   stopping.join();
-  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(calls, 4);
 }
 
 TEST_F(ProducerMap, StatsCountTheFunction) {
