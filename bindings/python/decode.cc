@@ -74,7 +74,7 @@ class DecodersHandle {
  public:
   DecodersHandle(int64_t max_pixels, int max_scans, std::shared_ptr<MemoryBudget> memory)
       : pool_({max_pixels, max_scans}, std::move(memory)) {}
-  ~DecodersHandle() { Release(runtime_); }
+  ~DecodersHandle() { Release({}, runtime_); }
   DecodersHandle(const DecodersHandle&) = delete;
   DecodersHandle& operator=(const DecodersHandle&) = delete;
 

@@ -44,7 +44,7 @@ class DeviceLoaderHandle {
     Loader* const made = loader_.get();
     OnShutdown(loader_, [made] { made->Stop(); });
   }
-  ~DeviceLoaderHandle() { Release(loader_); }
+  ~DeviceLoaderHandle() { Release(CallsOf(loader_->options()), loader_); }
   DeviceLoaderHandle(const DeviceLoaderHandle&) = delete;
   DeviceLoaderHandle& operator=(const DeviceLoaderHandle&) = delete;
 

@@ -101,10 +101,7 @@ IteratorHandle::IteratorHandle(std::shared_ptr<Loader> loader, std::unique_ptr<I
   position_->Set(iterator_->position());
 }
 
-IteratorHandle::~IteratorHandle() {
-  Release(iterator_);
-  Release(loader_);
-}
+IteratorHandle::~IteratorHandle() { Release(CallsOf(loader_->options()), iterator_, loader_); }
 
 std::optional<py::tuple> IteratorHandle::Next(bool with_ids, bool with_paths) {
   Check(CheckNotInOwnCall(loader_->options()));

@@ -49,7 +49,7 @@ LoaderHandle::LoaderHandle(std::string key, const std::string& spec, const Sourc
   columns_ = PythonColumns(*source.source, loader_->columns());
 }
 
-LoaderHandle::~LoaderHandle() { Release(loader_); }
+LoaderHandle::~LoaderHandle() { Release(CallsOf(loader_->options()), loader_); }
 
 std::unique_ptr<IteratorHandle> LoaderHandle::Iterate(std::optional<uint64_t> epoch,
                                                       bool repeat) const {

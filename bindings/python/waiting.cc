@@ -1,6 +1,7 @@
 #include "bindings/python/waiting.h"
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -167,12 +168,13 @@ bool WaitForCalls(std::chrono::milliseconds most, const Interrupt& interrupt) {
 }
 
 // In a destructor: an exception cannot leave it.
-void WarnOfRelease() {
+void WarnOfRelease(const std::vector<uintptr_t>& calls_of) {
+  constexpr char kWaits[] = "releasing a loader";
   const py::error_scope kept;
   try {
-    py::module_::import("stoker._user_code").attr("warn_of_calls")("letting a loader go");
+    py::module_::import("stoker._user_code").attr("warn_of_calls")(kWaits, calls_of);
   } catch (py::error_already_set& error) {
-    error.discard_as_unraisable("stoker: letting a loader go");
+    error.discard_as_unraisable(kWaits);
   }
 }
 
@@ -334,22 +336,19 @@ bool Elsewhere::WaitFor(std::chrono::milliseconds most, const Interrupt& interru
   }
 }
 
-void ReleaseWith(std::function<void()> release) {
-  if (InCall()) {
-    const Elsewhere started(std::move(release));
-    return;
-  }
-  if (calling.load() == 0) {  // no call hangs
+void ReleaseWith(const std::vector<uintptr_t>& calls_of, std::function<void()> release) {
+  if (calls_of.empty() && !InCall()) {
     const WithoutGil released;
     release();
     return;
   }
   const Elsewhere releasing_there(std::move(release));
+  if (InCall()) return;
   {
     const WithoutGil released;
     if (releasing_there.WaitFor(std::chrono::seconds(10), {})) return;
   }
-  WarnOfRelease();
+  WarnOfRelease(calls_of);
 }
 
 bool BeginShutdown(double seconds) {

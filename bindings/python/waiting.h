@@ -101,7 +101,7 @@ class Elsewhere {
   bool Wait(double seconds) const;
 
  private:
-  friend void ReleaseWith(std::function<void()> release);
+  friend void ReleaseWith(const std::vector<uintptr_t>& calls_of, std::function<void()> release);
   struct State;
 
   bool WaitFor(std::chrono::milliseconds most, const Interrupt& interrupt) const;
@@ -109,15 +109,19 @@ class Elsewhere {
   std::shared_ptr<State> state_;
 };
 
-// Calls `release` without the GIL, here or on another thread. It may wait for a call that hangs:
-// after 10 s it is left to the other thread, with a warning.
-void ReleaseWith(std::function<void()> release);
+// Calls `release` without the GIL: here, or on another thread if it may wait for a call that hangs,
+// which is one of `calls_of` (`of` of UserCall). After 10 s it is left to that thread, with a
+// warning.
+void ReleaseWith(const std::vector<uintptr_t>& calls_of, std::function<void()> release);
 
-// Releases `held` without the GIL. Python releases objects with the GIL held, but their destructors
-// may wait for samples in progress; so in a call another thread releases it.
-template <typename T>
-void Release(T& held) {
-  ReleaseWith([last = std::make_shared<T>(std::move(held))] { last->reset(); });
+// Releases what is `held`, one after another, without the GIL. Python releases objects with the GIL
+// held, but their destructors may wait for samples in progress, and for calls of `calls_of`; so in
+// a call another thread releases them.
+template <typename... T>
+void Release(const std::vector<uintptr_t>& calls_of, T&... held) {
+  ReleaseWith(calls_of, [last = std::make_shared<std::tuple<T...>>(std::move(held)...)] {
+    std::apply([](T&... one) { (one.reset(), ...); }, *last);
+  });
 }
 
 // Begins the shutdown of the interpreter, and waits for calls in progress, `seconds` at most: from

@@ -832,11 +832,15 @@ print("kept by a buffer")
 
 
 @pytest.mark.long
-def test_letting_a_loader_go_names_a_call_that_hangs(made):
-    entered, go = threading.Event(), threading.Event()
+def test_releasing_a_loader_names_its_own_call_that_hangs(made):
+    entered, others, go = threading.Event(), threading.Event(), threading.Event()
 
     def hang(batch):
         entered.set()
+        go.wait(60)
+
+    def hang_too(batch):
+        others.set()
         go.wait(60)
 
     def interrupted():
@@ -847,9 +851,16 @@ def test_letting_a_loader_go_names_a_call_that_hangs(made):
             return True
         return False
 
-    loaders = [make(made, stoker.Map(hang))]
+    loaders = [make(made, stoker.Map(hang_too))]
+    assert interrupted() and others.wait(60)
+    kept = loaders.pop()
+    loaders.append(make(made, stoker.Map(hang)))
     assert interrupted() and entered.wait(60)
     gc.collect()
-    with pytest.warns(RuntimeWarning, match=r"letting a loader go waits for hang with batch 0 of epoch 0 \("):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
         loaders.clear()
     go.set()
+    kept.close()
+    assert len(said) == 1 and said[0].category is RuntimeWarning
+    assert str(said[0].message).startswith("releasing a loader waits for hang with batch 0 of epoch 0 (")
