@@ -1,5 +1,6 @@
 #include "engine/loader/engine.h"
 
+#include <optional>
 #include <utility>
 
 #include "core/try.h"
@@ -36,21 +37,22 @@ Result<DeviceBatch> Engine::NextOnDevice(const Interrupt& interrupt) {
 }
 
 Status Engine::Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt) {
-  astray_ = true;
+  needs_seek_ = true;
   TRY(staging_ != nullptr ? staging_->Seek(batch, schedule, interrupt)
                           : producer_->Seek(batch, schedule, interrupt));
   schedule_ = schedule;
-  astray_ = false;
+  needs_seek_ = false;
   return {};
 }
 
 bool Engine::IsAt(BatchName batch, Schedule schedule) const {
-  return !astray_ && schedule_ == schedule && position() == batch;
+  return schedule_ == schedule && position() == batch;
 }
 
 Status Engine::Append(BatchName batch) { return producer_->Append(batch); }
 
-BatchName Engine::position() const {
+std::optional<BatchName> Engine::position() const {
+  if (needs_seek_) return std::nullopt;
   return staging_ != nullptr ? staging_->position() : producer_->position();
 }
 

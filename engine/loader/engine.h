@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "core/batch.h"
 #include "core/result.h"
@@ -35,8 +36,8 @@ class Engine {
   // See Producer. They count the batches that Next or NextOnDevice returned: a batch still on its
   // way to a device is not passed.
   Status Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt = {});
-  Status Append(BatchName batch);  // precondition: the loader has no device
-  BatchName position() const;
+  Status Append(BatchName batch);             // precondition: the loader has no device
+  std::optional<BatchName> position() const;  // none after a Seek that failed, until the next one
   // Whether Next returns this batch, followed by those of the schedule.
   bool IsAt(BatchName batch, Schedule schedule) const;
   uint64_t passed() const;
@@ -63,7 +64,7 @@ class Engine {
   std::unique_ptr<Producer> producer_;
   std::unique_ptr<Staging> staging_;  // null: no device. Declared after the producer, which it uses
   Schedule schedule_ = Schedule::kEpochs;
-  bool astray_ = false;  // the last Seek failed: position() may be wrong, and nothing is produced
+  bool needs_seek_ = false;  // the last one failed, and nothing is produced
 };
 
 }  // namespace stoker

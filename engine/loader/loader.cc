@@ -77,7 +77,10 @@ std::unique_ptr<Engine> Loader::TakeIdle(BatchName batch, Schedule schedule, boo
   }
   if (best == state_->idle.end()) {
     if (state_->idle.empty() || (spare && state_->idle.size() < MaxIdle())) return nullptr;
-    best = state_->idle.begin();
+    // One whose Seek was interrupted comes last: it may wait for a call that hangs.
+    best =
+        std::ranges::find_if(state_->idle, [](const auto& e) { return e->position().has_value(); });
+    if (best == state_->idle.end()) best = state_->idle.begin();
   }
   std::unique_ptr<Engine> engine = std::move(*best);
   state_->idle.erase(best);

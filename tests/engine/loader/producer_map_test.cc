@@ -366,6 +366,37 @@ TEST_F(ProducerMap, StoppingALoaderBeginsNoFurtherCalls) {
   EXPECT_EQ(calls, 4);
 }
 
+TEST_F(ProducerMap, IterationsPreferEnginesThatAreInNoCall) {
+  std::counting_semaphore<> entered(0);
+  std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future().share();
+  std::atomic<bool> hangs{true};
+  auto loader = Loader::Open(Options(OfBatches(1, [&](const Batch& batch) -> Status {
+                  if (batch.epoch() != 7 || !hangs.exchange(false)) return {};
+                  entered.release();
+                  gone.wait();
+                  return {};
+                }))).value();
+  const auto interrupted = [] { return true; };
+  auto hanging = loader->Iterate(7), other = loader->Iterate(8);
+  EXPECT_FALSE(hanging->Next(interrupted).ok());
+  entered.acquire();
+  EXPECT_TRUE(other->Next().ok());
+  hanging.reset();
+  other.reset();
+  EXPECT_FALSE(loader->Iterate(20)->Next(interrupted).ok());  // moves the engine in the call
+  auto after = loader->Iterate(8);
+  ASSERT_TRUE(after->Seek({8, 1}).ok());
+  EXPECT_TRUE(after->Next().ok());  // the other one, which is used last then
+  after.reset();
+  for (const uint64_t epoch : {uint64_t{7}, uint64_t{30}}) {
+    const Result<Batch> batch = loader->Iterate(epoch)->Next();
+    ASSERT_TRUE(batch.ok());
+    EXPECT_EQ(batch->epoch(), epoch);
+  }
+  go.set_value();
+}
+
 TEST_F(ProducerMap, StatsCountTheFunction) {
   auto rows = Open(Options(OfRows(InvertRow)));
   (void)TakeEpoch(*rows);
