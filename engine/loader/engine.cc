@@ -70,6 +70,12 @@ void Engine::Stop() {
   if (staging_ != nullptr) staging_->End();
 }
 
+bool Engine::TryStop() {
+  if (!producer_->TryStop()) return false;
+  if (staging_ != nullptr) staging_->End();
+  return true;
+}
+
 LoaderStats Engine::Stats() const {
   LoaderStats stats = producer_->Stats();
   if (staging_ != nullptr) staging_->waits().ReplaceWaitsOf(stats);

@@ -19,7 +19,7 @@
 
 namespace stoker {
 
-// Not thread-safe, except Cancel, Stop, Stats and StageStats.
+// Not thread-safe, except Cancel, Stop, TryStop, Stats and StageStats.
 class Engine {
  public:
   // Reserves (and pins) the memory for batches and, with a device, allocates the ring of device
@@ -51,6 +51,8 @@ class Engine {
 
   // Cancel; when it returns no thread works for this engine any more.
   void Stop();
+  // Stop, which gives up after a while (false) if samples or calls are still in progress.
+  [[nodiscard]] bool TryStop();
 
   LoaderStats Stats() const;  // with a device, waits are those for device batches
   StagerStats StageStats() const;

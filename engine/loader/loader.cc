@@ -21,13 +21,13 @@ struct Loader::State {
   std::mutex mutex;  // guards what follows
   std::condition_variable by_name;
   bool serving_by_name = false;               // one BatchAt at a time
-  std::vector<std::unique_ptr<Engine>> idle;  // the one used last is last
-  std::vector<Engine*> busy;                  // borrowed
-  LoaderStats past;                           // of engines that are gone
-  StagerStats past_staged;                    // and again
+  std::vector<std::shared_ptr<Engine>> idle;  // the one used last is last
+  std::vector<std::shared_ptr<Engine>> busy;  // borrowed
+  // No longer used, but in a call of the program's own code, which may hang. Cancelled.
+  std::vector<std::shared_ptr<Engine>> ending;
+  LoaderStats past;         // of engines that are gone
+  StagerStats past_staged;  // and again
   bool stopped = false;
-  int stopping = 0;  // calls of Stop that use the busy engines, which stay until none does
-  std::condition_variable stopped_busy;
   bool warned = false;
   bool warned_of_cache = false;
   std::optional<std::string> warning;
@@ -68,7 +68,7 @@ bool Loader::IdleAt(BatchName batch) const {
 
 // Requires state_->mutex. Prefers an engine that is at `batch` already, then the least recently
 // used one.
-std::unique_ptr<Engine> Loader::TakeIdle(BatchName batch, Schedule schedule, bool spare) {
+std::shared_ptr<Engine> Loader::TakeIdle(BatchName batch, Schedule schedule, bool spare) {
   auto best =
       std::ranges::find_if(state_->idle, [&](const auto& e) { return e->IsAt(batch, schedule); });
   if (best == state_->idle.end()) {
@@ -82,7 +82,7 @@ std::unique_ptr<Engine> Loader::TakeIdle(BatchName batch, Schedule schedule, boo
         std::ranges::find_if(state_->idle, [](const auto& e) { return e->position().has_value(); });
     if (best == state_->idle.end()) best = state_->idle.begin();
   }
-  std::unique_ptr<Engine> engine = std::move(*best);
+  std::shared_ptr<Engine> engine = std::move(*best);
   state_->idle.erase(best);
   return engine;
 }
@@ -91,14 +91,14 @@ std::unique_ptr<Engine> Loader::TakeIdle(BatchName batch, Schedule schedule, boo
 Result<Loader::Borrowed> Loader::FindEngine(BatchName batch, Schedule schedule, bool spare) {
   const Error was_stopped{Code::kCancelled, "the loader was stopped"};
   const auto lend =
-      [&](std::unique_ptr<Engine> engine) -> Result<Borrowed> {  // requires state_->mutex
+      [&](std::shared_ptr<Engine> engine) -> Result<Borrowed> {  // requires state_->mutex
     if (state_->stopped) return was_stopped;
-    state_->busy.push_back(engine.get());
-    return Borrowed(engine.release(), ReturnEngine{this});
+    state_->busy.push_back(std::move(engine));
+    return Borrowed(state_->busy.back().get(), ReturnEngine{this});
   };
   std::unique_lock lock(state_->mutex);
   if (state_->stopped) return was_stopped;
-  std::unique_ptr<Engine> engine = TakeIdle(batch, schedule, spare);
+  std::shared_ptr<Engine> engine = TakeIdle(batch, schedule, spare);
   if (engine != nullptr) return lend(std::move(engine));
   lock.unlock();
   Result<std::unique_ptr<Engine>> opened = Engine::Open(options_, state_->producer);
@@ -120,18 +120,34 @@ Result<Loader::Borrowed> Loader::Borrow(BatchName batch, Schedule schedule,
 }
 
 void Loader::ReturnEngine::operator()(Engine* engine) const {
-  std::unique_ptr<Engine> surplus(engine);  // destroyed after unlocking: waits for samples
   if (!loader->options_.runtime->CheckProcess().ok()) return;  // in a forked child
-  std::unique_lock lock(loader->state_->mutex);
-  loader->state_->stopped_busy.wait(lock, [this] { return loader->state_->stopping == 0; });
-  auto& idle = loader->state_->idle;
-  std::erase(loader->state_->busy, engine);
-  idle.push_back(std::move(surplus));
-  if (idle.size() <= loader->MaxIdle() && !loader->state_->stopped) return;
-  surplus = std::move(idle.front());
-  idle.erase(idle.begin());
-  AddStats(loader->state_->past, surplus->Stats());
-  loader->state_->past_staged += surplus->StageStats();
+  State& state = *loader->state_;
+  std::unique_lock lock(state.mutex);
+  const auto returned = std::ranges::find(state.busy, engine, &std::shared_ptr<Engine>::get);
+  state.idle.push_back(std::move(*returned));
+  state.busy.erase(returned);
+  if (state.idle.size() <= loader->MaxIdle() && !state.stopped) return;
+  const Engine& surplus = *state.idle.front();
+  AddStats(state.past, surplus.Stats());
+  state.past_staged += surplus.StageStats();
+  state.ending.push_back(std::move(state.idle.front()));
+  state.idle.erase(state.idle.begin());
+  lock.unlock();
+  loader->DestroyEnding();
+}
+
+// Who takes batches, and returned an engine, does not wait for a call that hangs: its engine is
+// tried again when the next one is returned, and by Stop.
+void Loader::DestroyEnding() {
+  std::unique_lock lock(state_->mutex);
+  const std::vector<std::shared_ptr<Engine>> ending = state_->ending;
+  for (const auto& engine : ending) {
+    lock.unlock();
+    const bool stopped = engine->TryStop();
+    lock.lock();
+    if (stopped) std::erase(state_->ending, engine);
+  }
+  lock.unlock();  // before `ending` goes, with the engines
 }
 
 Result<Batch> Loader::BatchAt(BatchName batch, const Interrupt& interrupt) {
@@ -221,31 +237,32 @@ std::optional<std::string> Loader::TakeCacheWarning() {
 
 void Loader::ReleaseIdle() {
   if (!options_.runtime->CheckProcess().ok()) return;
-  std::vector<std::unique_ptr<Engine>> idle;  // destroyed after unlocking: waits for samples
-  std::lock_guard lock(state_->mutex);
-  for (const auto& engine : state_->idle) {
-    AddStats(state_->past, engine->Stats());
-    state_->past_staged += engine->StageStats();
+  {
+    const std::lock_guard lock(state_->mutex);
+    for (std::shared_ptr<Engine>& engine : state_->idle) {
+      AddStats(state_->past, engine->Stats());
+      state_->past_staged += engine->StageStats();
+      state_->ending.push_back(std::move(engine));
+    }
+    state_->idle.clear();
   }
-  idle.swap(state_->idle);
+  DestroyEnding();
 }
 
 // All production is cancelled before it waits for samples and calls in progress, which it does
 // without the lock, because Stats takes it.
 void Loader::Stop() {
   if (!options_.runtime->CheckProcess().ok()) return;
-  std::unique_lock lock(state_->mutex);
-  state_->stopped = true;
-  const std::vector<Engine*> busy = state_->busy;
-  ++state_->stopping;
-  for (const auto& engine : state_->idle) engine->Cancel();
-  lock.unlock();
-  for (Engine* engine : busy) engine->Cancel();
-  for (Engine* engine : busy) engine->Stop();
-  lock.lock();
-  --state_->stopping;
-  lock.unlock();
-  state_->stopped_busy.notify_all();
+  std::vector<std::shared_ptr<Engine>> all;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stopped = true;
+    for (const auto* some : {&state_->busy, &state_->idle, &state_->ending}) {
+      all.insert(all.end(), some->begin(), some->end());
+    }
+  }
+  for (const auto& engine : all) engine->Cancel();
+  for (const auto& engine : all) engine->Stop();
   ReleaseIdle();
 }
 
@@ -255,7 +272,7 @@ LoaderStats Loader::Stats() const {
   LoaderStats all = state_->past;
   all.pinned_bytes = 0;  // already released
   for (const auto& engine : state_->idle) AddStats(all, engine->Stats());
-  for (const Engine* engine : state_->busy) AddStats(all, engine->Stats());
+  for (const auto& engine : state_->busy) AddStats(all, engine->Stats());
   all.lent_batches = state_->producer.lent->batches();
   all.lent_bytes = state_->producer.lent->bytes();
   all.memory_used = options_.runtime->budget().used();  // also when there is no engine to report it
@@ -273,7 +290,7 @@ StagerStats Loader::StageStats() const {
     all.device_bytes += one.device_bytes;
   };
   for (const auto& engine : state_->idle) add(*engine);
-  for (const Engine* engine : state_->busy) add(*engine);
+  for (const auto& engine : state_->busy) add(*engine);
   return all;
 }
 

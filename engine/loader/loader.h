@@ -132,8 +132,9 @@ class Loader : public std::enable_shared_from_this<Loader> {
   Result<Borrowed> Borrow(BatchName batch, Schedule schedule, const Interrupt& interrupt,
                           bool spare = false);
   Result<Borrowed> FindEngine(BatchName batch, Schedule schedule, bool spare);
-  std::unique_ptr<Engine> TakeIdle(BatchName batch, Schedule schedule, bool spare);
+  std::shared_ptr<Engine> TakeIdle(BatchName batch, Schedule schedule, bool spare);
   bool IdleAt(BatchName batch) const;
+  void DestroyEnding();
   size_t MaxIdle() const { return options_.to_device ? 1 : 2; }  // device memory is scarce
   Result<Batch> MakeByName(BatchName batch, bool follows, const Interrupt& interrupt);
   void NoteLent();

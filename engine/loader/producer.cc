@@ -370,6 +370,11 @@ void Producer::Stop() {
   (void)Halt();
 }
 
+bool Producer::TryStop() {
+  Cancel();
+  return TryHalt();
+}
+
 Producer::~Producer() {
   Stop();
   assembler_.reset();

@@ -38,8 +38,8 @@ namespace stoker {
 // README; producer_memory.cc handles memory shortage.
 //
 // Next, Seek, Append, position, passed and waited are called by one thread at a time; Cancel,
-// Stop and Stats by any. In a forked child the object must not even be destroyed: it belongs to the
-// parent.
+// Stop, TryStop and Stats by any. In a forked child the object must not even be destroyed: it
+// belongs to the parent.
 class Producer final : public ReadClient, public RowWriter::Samples {
  public:
   // Checks every option and reserves the memory. It reads nothing and starts no thread; the first
@@ -91,6 +91,8 @@ class Producer final : public ReadClient, public RowWriter::Samples {
 
   // Cancel, which then waits for the samples and the call of the program's function in progress.
   void Stop();
+  // Stop, which gives up after a few of kInterruptInterval (false) if they are still in progress.
+  [[nodiscard]] bool TryStop();
 
   LoaderStats Stats() const;
   uint64_t batches_per_epoch() const { return sampler_.batches_per_epoch(); }

@@ -366,6 +366,31 @@ TEST_F(ProducerMap, StoppingALoaderBeginsNoFurtherCalls) {
   EXPECT_EQ(calls, 4);
 }
 
+// A loader keeps two engines that no iterator uses.
+TEST_F(ProducerMap, SurplusEnginesInACallAreNotWaitedFor) {
+  std::counting_semaphore<> entered(0);
+  std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future().share();
+  std::atomic<int> ended{0};
+  auto loader = Loader::Open(Options(OfBatches(1, [&](const Batch&) -> Status {
+                  entered.release();
+                  gone.wait();
+                  ++ended;
+                  return {};
+                }))).value();
+  std::vector<std::unique_ptr<Iterator>> iterators;
+  for (uint64_t epoch = 0; epoch < 4; ++epoch) {
+    iterators.push_back(loader->Iterate(epoch));
+    EXPECT_FALSE(iterators.back()->Next([] { return true; }).ok());
+    entered.acquire();
+  }
+  iterators.clear();  // would wait for ever
+  std::jthread stopping([&] { loader->Stop(); });
+  go.set_value();
+  stopping.join();
+  EXPECT_GE(ended, 4);  // idle engines may have begun others
+}
+
 TEST_F(ProducerMap, IterationsPreferEnginesThatAreInNoCall) {
   std::counting_semaphore<> entered(0);
   std::promise<void> go;
