@@ -111,8 +111,8 @@ class DatasetSource final : public SampleSource {
     KeepPythonThread();
     std::string path, rows;
     {
-      const UserCall gil(this, parts_.name + " with sample " + std::to_string(id));
-      if (!gil) return Error{Code::kCancelled, "the interpreter is shutting down"};
+      const UserCall call(this, parts_.name + " with sample " + std::to_string(id));
+      if (!call) return Error{Code::kCancelled, "the interpreter is shutting down"};
       TRY(Call(id, loaded, path, rows));
     }
     if (!path.empty()) {

@@ -53,12 +53,13 @@ class DeviceLoaderHandle {
                                             As::kTensors, closed_);
   }
 
-  Elsewhere Stop() const {
+  BackgroundTask Stop() const {
     stoker::python::Check(CheckNoCall("closed"));
     *closed_ = true;
-    return Elsewhere([loader = on_cpu_ ? nullptr : loader_] {  // on the CPU it is the program's own
-      if (loader != nullptr) loader->Stop();
-    });
+    return BackgroundTask(
+        [loader = on_cpu_ ? nullptr : loader_] {  // on the CPU it is the program's own
+          if (loader != nullptr) loader->Stop();
+        });
   }
 
   py::dict Stats() const;

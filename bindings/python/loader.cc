@@ -57,9 +57,9 @@ std::unique_ptr<IteratorHandle> LoaderHandle::Iterate(std::optional<uint64_t> ep
                                           As::kArrays);
 }
 
-Elsewhere LoaderHandle::Stop() const {
+BackgroundTask LoaderHandle::Stop() const {
   Check(CheckNoCall("closed"));
-  return Elsewhere([loader = loader_] { loader->Stop(); });
+  return BackgroundTask([loader = loader_] { loader->Stop(); });
 }
 
 LoaderHandle::AllElements LoaderHandle::Elements() const {

@@ -31,7 +31,7 @@ class LoaderHandle {
 
   // Batches as NumPy arrays.
   std::unique_ptr<IteratorHandle> Iterate(std::optional<uint64_t> epoch, bool repeat) const;
-  Elsewhere Stop() const;
+  BackgroundTask Stop() const;
 
   // (dtype, row shape) of each array of a batch.
   using AllElements = std::vector<std::pair<std::string, std::vector<int64_t>>>;

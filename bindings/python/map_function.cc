@@ -34,9 +34,9 @@ class PythonFunction final : public MapFunction {
 
   Status MapBatch(const Batch& batch) const override {
     KeepPythonThread();
-    const UserCall gil(this, name_ + " with batch " + std::to_string(batch.index()) + " of epoch " +
-                                 std::to_string(batch.epoch()));
-    if (!gil) return Error{Code::kCancelled, "the interpreter is shutting down"};
+    const UserCall call(this, name_ + " with batch " + std::to_string(batch.index()) +
+                                  " of epoch " + std::to_string(batch.epoch()));
+    if (!call) return Error{Code::kCancelled, "the interpreter is shutting down"};
     try {
       return Call(batch);
     } catch (const std::exception& error) {

@@ -61,7 +61,8 @@ PYBIND11_MODULE(_stoker, module) {
   module.def("after_fork", &AfterFork);
   module.def("leave", &BeginShutdown, py::arg("seconds"));
   module.def("calls_in_progress", &CallsInProgress);
-  py::class_<Elsewhere>(module, "Elsewhere").def("wait", &Elsewhere::Wait, py::arg("seconds"));
+  py::class_<BackgroundTask>(module, "BackgroundTask")
+      .def("wait", &BackgroundTask::Wait, py::arg("seconds"));
   AddSources(module);
   AddDatasetSource(module);
   AddDerivedSources(module);

@@ -32,7 +32,7 @@ std::atomic<unsigned long> main_thread{0};
 std::atomic<bool> shutting_down{false};
 std::atomic<int> restoring{0};  // threads that are about to take the GIL back
 std::atomic<int> calling{0};    // calls in progress
-std::atomic<int> releasing{0};  // threads of Elsewhere
+std::atomic<int> releasing{0};  // threads of BackgroundTask
 thread_local int calls_here = 0;
 thread_local const UserCall* call_here = nullptr;
 
@@ -275,7 +275,7 @@ Status CheckNoCall(const char* what) {
                .advice = "Do it on the thread that takes the batches"};
 }
 
-struct Elsewhere::State {
+struct BackgroundTask::State {
   std::function<void()> work;
   std::mutex mutex;
   std::condition_variable ended;
@@ -289,7 +289,7 @@ struct Elsewhere::State {
   }
 };
 
-Elsewhere::Elsewhere(std::function<void()> work) : state_(std::make_shared<State>()) {
+BackgroundTask::BackgroundTask(std::function<void()> work) : state_(std::make_shared<State>()) {
   state_->work = std::move(work);
   releasing.fetch_add(1);
   Result<std::thread> thread =
@@ -311,7 +311,7 @@ Elsewhere::Elsewhere(std::function<void()> work) : state_(std::make_shared<State
   state_->Run();
 }
 
-bool Elsewhere::Wait(double seconds) const {
+bool BackgroundTask::Wait(double seconds) const {
   const bool ended = [&] {
     const WithoutGil released;
     return WaitFor(Milliseconds(seconds), OnSignals());
@@ -320,7 +320,7 @@ bool Elsewhere::Wait(double seconds) const {
   return ended;
 }
 
-bool Elsewhere::WaitFor(std::chrono::milliseconds most, const Interrupt& interrupt) const {
+bool BackgroundTask::WaitFor(std::chrono::milliseconds most, const Interrupt& interrupt) const {
   const auto deadline = std::chrono::steady_clock::now() + most;
   std::unique_lock lock(state_->mutex);
   while (true) {
@@ -342,11 +342,11 @@ void ReleaseWith(const std::vector<uintptr_t>& calls_of, std::function<void()> r
     release();
     return;
   }
-  const Elsewhere releasing_there(std::move(release));
+  const BackgroundTask task(std::move(release));
   if (InCall()) return;
   {
     const WithoutGil released;
-    if (releasing_there.WaitFor(std::chrono::seconds(10), {})) return;
+    if (task.WaitFor(std::chrono::seconds(10), {})) return;
   }
   WarnOfRelease(calls_of);
 }
@@ -354,7 +354,7 @@ void ReleaseWith(const std::vector<uintptr_t>& calls_of, std::function<void()> r
 bool BeginShutdown(double seconds) {
   main_thread = PyThread_get_thread_ident();  // may differ from the thread at import
   if (!shutting_down.exchange(true)) {
-    const Elsewhere stopping([] {
+    const BackgroundTask stopping([] {
       Registry::Get().StopAll();
       RunShutdownCalls();
     });

@@ -91,10 +91,11 @@ bool InCallOf(const std::vector<uintptr_t>& any);
 Status CheckNoCall(const char* what);
 
 // Work that another thread does without the GIL. BeginShutdown waits for it.
-class Elsewhere {
+class BackgroundTask {
  public:
-  // If the system has no thread left, the work is done here, or in a call never.
-  explicit Elsewhere(std::function<void()> work);
+  // If the system has no thread left, the work is done here, or not at all, if this thread
+  // is in a call.
+  explicit BackgroundTask(std::function<void()> work);
 
   // Whether the work has ended. Waits for it without the GIL, `seconds` at most, and runs signal
   // handlers meanwhile; throws what one raises. With the GIL held.

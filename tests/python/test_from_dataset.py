@@ -485,7 +485,7 @@ class Decoded:
         return paths[i]
 busy = stoker.Loader(stoker.from_dataset(Decoded(), threads=4), [stoker.Resize((16, 16))], batch_size=4)
 next(iter(busy))""",
-    "a loader that is being let go": """
+    "a loader that is being released": """
 class Slow(list):
     def __getitem__(self, i):
         time.sleep(0.1)

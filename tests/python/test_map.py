@@ -668,7 +668,7 @@ def decode(batch):
     time.sleep(0.02)
     stoker.decode_image(folder.path(0))
 next(iter(make(decode, threads=3)))""",
-    "a loader that is being let go": """
+    "a loader that is being released": """
 def slow(batch):
     time.sleep(0.1)
 def work():
@@ -823,7 +823,7 @@ print("kept by a buffer")
         text=True,
     )
     warning = program.stderr.readline()
-    assert "RuntimeWarning: the end of the program waits for hang with batch 0 of epoch 0 (" in warning
+    assert "RuntimeWarning: the end of the program waits for the call of hang with batch 0 of " in warning
     assert "<string>" in warning and "in hang)" in warning
     program.send_signal(signal.SIGINT)
     output, errors = program.communicate(timeout=60)
@@ -863,4 +863,4 @@ def test_releasing_a_loader_names_its_own_call_that_hangs(made):
     go.set()
     kept.close()
     assert len(said) == 1 and said[0].category is RuntimeWarning
-    assert str(said[0].message).startswith("releasing a loader waits for hang with batch 0 of epoch 0 (")
+    assert str(said[0].message).startswith("releasing a loader waits for the call of hang with batch 0 of ")

@@ -118,7 +118,7 @@ def warn_of_calls(waits: str, of: Collection[int] | None = None, named: set[str]
         if named is not None:
             named.add(what)
         place = _place((frame, frame.f_lineno) for frame in _outwards(frames.get(thread)))
-        _warn(f"{waits} waits for {what}{place}")
+        _warn(f"{waits} waits for the call of {what}{place}")
 
 
 def _outwards(frame: types.FrameType | None) -> Iterator[types.FrameType]:
