@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 
 namespace stoker {
@@ -51,24 +53,36 @@ bool FindMulti(void* library, Libcurl& all) {
          FindIn(library, "curl_multi_setopt", all.multi_setopt);
 }
 
+// How to load it. TensorFlow has a libcurl and BoringSSL in it, and puts their names where all
+// libraries of the process look first: libcurl would call them with structures of its own, and
+// crash. Then it and what it needs look among their own names first. (Not always, because the
+// address sanitizer does not allow it.)
+int LoadFlags() {
+  const bool others_have_names = dlsym(RTLD_DEFAULT, "curl_easy_init") != nullptr ||
+                                 dlsym(RTLD_DEFAULT, "SSL_CTX_new") != nullptr;
+  return RTLD_NOW | RTLD_LOCAL | (others_have_names ? RTLD_DEEPBIND : 0);
+}
+
 // The library is never unloaded: other code of the process may have loaded it, too.
 Result<Libcurl> LoadLibcurl() {
   void* library = nullptr;
   std::string why;
   for (const char* const name : kLibcurlNames) {
-    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    library = dlopen(name, LoadFlags());
     if (library != nullptr) break;
     const char* const reason = dlerror();
     if (why.empty() && reason != nullptr) why = reason;
   }
   if (library == nullptr) return NoLibcurl(why.c_str());
   Libcurl all;
-  int (*global_init)(long) = nullptr;
+  decltype(&curl_global_init_mem) global_init = nullptr;
   if (!FindEasy(library, all) || !FindMulti(library, all) ||
-      !FindIn(library, "curl_global_init", global_init)) {
+      !FindIn(library, "curl_global_init_mem", global_init)) {
     return NoLibcurl(dlerror());
   }
-  if (global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) return NoLibcurl("its initialisation failed");
+  // With the allocator of the process, which need not be the one that libcurl finds.
+  if (global_init(CURL_GLOBAL_DEFAULT, malloc, free, realloc, strdup, calloc) != CURLE_OK)
+    return NoLibcurl("its initialisation failed");
   return all;
 }
 
