@@ -169,6 +169,28 @@ def test_unpadded_gives_views():
         stoker.unpadded(np.zeros((9, 4, 4, 3)), np.zeros((3, 2)))
 
 
+@pytest.mark.parametrize(
+    ("shape", "layout", "message"),
+    [
+        ((2, 3, 8, 9), "NHWC", r'shape \(2, 3, 8, 9\) are not of layout "NHWC"; give layout="NCHW"'),
+        ((2, 8, 9, 3), "NCHW", r'shape \(2, 8, 9, 3\) are not of layout "NCHW"; give layout="NHWC"'),
+        ((2, 8, 9, 1), "NHWC", r"give \(rows, height, width, 3\) or \(rows, 3, height, width\)"),
+        ((8, 9, 3), "NHWC", r"give \(rows, height, width, 3\) or \(rows, 3, height, width\)"),
+    ],
+)
+def test_unpadded_refuses_another_layout(shape, layout, message):
+    with pytest.raises(ValueError, match=message):
+        stoker.unpadded(np.zeros(shape), np.ones((shape[0], 2), np.int32), layout)
+
+
+def test_unpadded_refuses_a_tensor_of_a_device():
+    loader = stoker.Loader(stoker.from_dataset(Images()), [stoker.PadTo(200)], batch_size=9)
+    for images, labels, sizes in loader.to_device("cpu"):
+        with pytest.raises(TypeError, match=r"give what torch\.from_dlpack makes of it"):
+            stoker.unpadded(images, np.asarray(sizes))
+        assert len(stoker.unpadded(np.asarray(images), np.asarray(sizes))) == len(np.asarray(labels))
+
+
 def test_samples_without_labels_have_sizes(tmp_path):
     images = Images()
     paths = []

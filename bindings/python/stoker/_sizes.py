@@ -6,6 +6,10 @@ from typing import Any
 
 from stoker import _checks
 from stoker._errors import InvalidArgumentError
+from stoker._stoker import Tensor
+
+# Where the three channels are.
+_CHANNELS = {"NHWC": 3, "NCHW": 1}
 
 
 def unpadded(images: Any, sizes: Any, layout: str = "NHWC") -> list[Any]:
@@ -16,7 +20,8 @@ def unpadded(images: Any, sizes: Any, layout: str = "NHWC") -> list[Any]:
 
     Args:
         images: (rows, height, width, 3) or (rows, 3, height, width): the first column of a batch, or what
-            became of it; an array or tensor that can be sliced.
+            became of it; an array or tensor that can be sliced (of a `Tensor`, what torch.from_dlpack makes
+            of it).
         sizes: (rows, 2) integers, the height and width of each image: the batch's `image_size`.
         layout: "NHWC" or "NCHW", as of the loader.
 
@@ -25,12 +30,34 @@ def unpadded(images: Any, sizes: Any, layout: str = "NHWC") -> list[Any]:
         batch's memory with NumPy and PyTorch, which they keep.
 
     Raises:
-        ValueError: another layout, or not as many sizes as images.
+        TypeError: images is a `Tensor`.
+        ValueError: another layout, or one that the shape of images does not have; not as many sizes as
+            images.
     """
     kind = _checks.choice("layout", layout, ("NHWC", "NCHW"))
+    if isinstance(images, Tensor):
+        raise TypeError(
+            "images is a stoker.Tensor, which cannot be sliced; give what torch.from_dlpack makes of it"
+        )
+    _check_channels(images, kind)
     if len(images) != len(sizes):
         raise InvalidArgumentError(f"{len(images)} images, but {len(sizes)} sizes; give both of one batch")
     rows = zip(images, sizes.tolist() if hasattr(sizes, "tolist") else sizes)
     if kind == "NHWC":
         return [image[:height, :width] for image, (height, width) in rows]
     return [image[:, :height, :width] for image, (height, width) in rows]
+
+
+def _check_channels(images: Any, layout: str) -> None:
+    """Whether the shape has three channels where the layout has them; a list has no shape."""
+    shape = getattr(images, "shape", None)
+    if shape is None:
+        return
+    sides = tuple(shape)
+    fits = [kind for kind, axis in _CHANNELS.items() if len(sides) == 4 and sides[axis] == 3]
+    if layout in fits:
+        return
+    advice = "give (rows, height, width, 3) or (rows, 3, height, width)"
+    if fits:
+        advice = f'give layout="{fits[0]}"'
+    raise InvalidArgumentError(f'images of shape {sides} are not of layout "{layout}"; {advice}')
