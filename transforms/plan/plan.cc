@@ -50,13 +50,12 @@ uint64_t Plan::tile_bytes() const {
     tile = true;
     if (const auto* t = std::get_if<GaussianBlur>(&transforms_[i])) {
       scratch = std::max<uint64_t>(
-          scratch, BlurScratchBytes({{t->kernel_width, t->kernel_height}, 1, 1}, output_));
-    } else if (const Result<size_t> affine = AffineScratchBytes(output_); affine.ok()) {
+          scratch, BlurScratchBytes({{t->kernel_width, t->kernel_height}, 1, 1}, tile_));
+    } else if (const Result<size_t> affine = AffineScratchBytes(tile_); affine.ok()) {
       scratch = std::max<uint64_t>(scratch, *affine);
     }
   }
-  const uint64_t pixels =
-      static_cast<uint64_t>(output_.width) * static_cast<uint64_t>(output_.height);
+  const uint64_t pixels = static_cast<uint64_t>(tile_.width) * static_cast<uint64_t>(tile_.height);
   return tile ? kInterleaved * (2 * 3 * pixels + scratch + kRoundingUp)
               : 0;  // one tile is read, one is written
 }

@@ -151,6 +151,7 @@ class Plan {
   size_t pad_to_index_ = 0;
   bool pads_finished_ = false;  // after Normalize
   ImageSize output_;
+  ImageSize tile_;  // the largest, if any transform is executed on a tile
   std::array<float, 3> scale_{};
   std::array<float, 3> bias_{};
 };

@@ -43,7 +43,9 @@ class Compiler {
       TRY(CheckPosition(transform));
       TRY(std::visit([this](const auto& t) { return Follow(t); }, transform));
       sites_.push_back(SiteOf(transform));
+      NoteTile(transform);
     }
+    if (!pad_to_) FinishTile();
     if (size_) return *size_;
     if (resample_) {
       const auto& resize = std::get<Resize>(transforms_[*resample_]);
@@ -63,6 +65,11 @@ class Compiler {
 
   std::optional<size_t> normalize() const { return normalize_; }
   std::optional<size_t> pad_to() const { return pad_to_; }
+  // The most pixels along each side that a tile has; none if its images differ in size, up to the
+  // output's.
+  std::optional<ImageSize> tile() const {
+    return tile_differs_ ? std::nullopt : std::optional<ImageSize>(tile_);
+  }
   std::vector<ExecutionSite> TakeSites() { return std::move(sites_); }
 
  private:
@@ -71,6 +78,29 @@ class Compiler {
     if (Is<RandomErasing>(transform) || Is<PadTo>(transform)) return ExecutionSite::kRow;
     if (Is<Normalize>(transform)) return ExecutionSite::kFused;
     return step_ ? ExecutionSite::kTile : ExecutionSite::kFused;
+  }
+
+  // ---- The size of the tile.
+
+  // For the transform just added. Padding and crops before the first transform of pixels make one
+  // tile, which has the size that they leave.
+  void NoteTile(const Transform& transform) {
+    if (sites_.back() != ExecutionSite::kTile) return;
+    if (RowOf(transform).acts_on == ActsOn::kPixels) tile_has_pixels_ = true;
+    if (tile_has_pixels_) GrowTile();
+  }
+
+  // After the last transform of the tile, before a PadTo changes size_.
+  void FinishTile() {
+    if (step_) GrowTile();
+  }
+
+  void GrowTile() {
+    if (!size_) {
+      tile_differs_ = true;
+      return;
+    }
+    tile_ = {std::max(tile_.width, size_->width), std::max(tile_.height, size_->height)};
   }
 
   // Transforms of the finished row must come last.
@@ -196,6 +226,7 @@ class Compiler {
                     "Move it before Normalize, or leave fill out: the padding is zero then");
     }
     pad_to_ = index_;
+    FinishTile();
     size_ = size;
     return {};
   }
@@ -291,6 +322,9 @@ class Compiler {
   std::optional<size_t> erasing_;
   std::optional<size_t> pad_to_;
   std::vector<ExecutionSite> sites_;
+  bool tile_has_pixels_ = false;  // a transform has read or changed them
+  bool tile_differs_ = false;     // in size, from image to image
+  ImageSize tile_;
 };
 
 }  // namespace
@@ -306,6 +340,7 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
   Plan plan;
   plan.options_ = options;
   plan.output_ = size;
+  plan.tile_ = compiler.tile().value_or(size);
   plan.sites_ = compiler.TakeSites();
   Normalize normalize;
   if (const std::optional<size_t> index = compiler.normalize()) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "transforms/augment/affine.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {
@@ -126,6 +127,27 @@ TEST(Compile, PadsImagesThatDifferInSize) {
   EXPECT_EQ(Refusal({CenterCrop{40, 40}, RandomErasing{}, PadTo{40, 40}}), "");
   EXPECT_EQ(Refusal({bounded, RandomErasing{}, PadTo{40, 40, {1, 2, 3}}, Normalize{}}, DType::kF32),
             "");
+}
+
+TEST(Compile, TheTileHasTheSizeOfTheImagesAndNotOfTheirRows) {
+  const auto bytes = [](std::vector<Transform> transforms) {
+    return Compile(std::move(transforms)).value().tile_bytes();
+  };
+  const CenterCrop crop{20, 20};
+  const ColorJitter colours{{0.5, 1}};
+  const GaussianBlur blur{3, 3};
+  const uint64_t small = bytes({crop, colours});
+  EXPECT_EQ(small, 2 * (2 * 3 * 20 * 20 + AffineScratchBytes({20, 20}).value() + (16 << 10)));
+  EXPECT_EQ(bytes({crop, colours, PadTo{2000, 2000}}), small);
+  EXPECT_EQ(bytes({crop, blur, PadTo{2000, 2000}}), bytes({crop, blur}));
+  EXPECT_EQ(bytes({crop, PadTo{2000, 2000}}), 0u);
+  EXPECT_EQ(bytes({CenterCrop{300, 300}, colours, crop}), bytes({CenterCrop{300, 300}, colours}));
+  EXPECT_EQ(bytes({CenterCrop{300, 300}, colours, crop, PadTo{400, 400}}),
+            bytes({CenterCrop{300, 300}, colours}));
+  EXPECT_EQ(bytes({crop, Pad{{10, 10, 10, 10}, {1, 2, 3}}, colours, crop}),
+            bytes({CenterCrop{40, 40}, colours}));
+  EXPECT_EQ(bytes({colours, PadTo{200, 200}}), bytes({CenterCrop{200, 200}, colours}))
+      << "images differ in size";
 }
 
 TEST(Compile, RefusesPaddingThatCannotBe) {
