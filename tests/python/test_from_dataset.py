@@ -143,9 +143,12 @@ def test_errors_of_stoker_keep_their_class_and_file(made):
 
     got = raised(stoker.DataLossError)
     assert (got.file, got.offset, got.advice) == ("/data/\udcffä", 17, "Make it again")
-    assert got.cause.startswith("wrong ")
+    assert re.match(r"Photos\[\d+\]: wrong ", got.cause)
+    error = stoker.NotFoundError("gone", "/a/b.jpg")
+    assert re.match(r"/a/b\.jpg: Photos\[\d+\]: gone\.", str(raised(stoker.NotFoundError)))
     error = stoker.NotFoundError("no such thing")
-    assert raised(stoker.NotFoundError).file.startswith("Photos[")
+    got = raised(stoker.NotFoundError)
+    assert got.file.startswith("Photos[") and got.cause.startswith("no such thing")
     error = stoker.CancelledError("closed")  # which would mean something to the loader
     assert raised(stoker.UnavailableError).cause.startswith("closed")
     error = stoker.ResourceExhaustedError("too much")

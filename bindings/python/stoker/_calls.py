@@ -26,6 +26,7 @@ class Calls:
             raise TypeError(f"dataset must have __len__ and __getitem__, which {dataset!r:.80} has not")
         self.name = type(dataset).__name__ if name is None else name
         self.dataset = dataset
+        self._is_users = name is None  # other objects raise errors that name a file and a row
         self._size = len(dataset)
         if not 0 < self._size < 2**32:
             raise InvalidArgumentError(f"{self.name} has {self._size} samples; it must have 1 to 2**32 - 1")
@@ -46,7 +47,7 @@ class Calls:
         try:
             return _user_code.called(self._loaded, sample)
         except BaseException as error:  # of the user's code, on a thread of stoker's
-            return _failure(error)
+            return _failure(error, f"{self.name}[{sample}]" if self._is_users else None)
 
     def _loaded(self, sample: int) -> tuple[_Image, bytes]:
         image, rows = _parts(self.dataset[sample])
@@ -71,11 +72,13 @@ class Calls:
         return [_row_like(first, name, rows[name]) for name, first in self.first_rows]
 
 
-def _failure(error: BaseException) -> _Failure:
+def _failure(error: BaseException, sample: str | None) -> _Failure:
+    """`sample` is named before the cause of an error with a file; others get it as their file."""
     if not isinstance(error, Error):
         return "UNAVAILABLE", _encoded_text(_user_code.described(error)), None, None, b""
     file = None if error.file is None else os.fsencode(error.file)
-    return error.code, _encoded_text(error.cause), file, error.offset, _encoded_text(error.advice)
+    cause = error.cause if sample is None or file is None else f"{sample}: {error.cause}"
+    return error.code, _encoded_text(cause), file, error.offset, _encoded_text(error.advice)
 
 
 def _encoded_text(text: str) -> bytes:

@@ -814,7 +814,9 @@ def from_dataset(
     state does not know whether `dataset` has changed, only its length, types and shapes.
 
     What a call raises is an UnavailableError of its batch, which names the sample and the exception; a
-    stoker.Error keeps its class, file and offset. When memory is short, a sample is asked for again later.
+    stoker.Error keeps its class, file and offset. ResourceExhaustedError and CancelledError would mean
+    something to the loader, and become UnavailableError. When memory is short, a sample is asked for again
+    later.
     A loader that is closed waits for the calls in progress; a call cannot close one.
 
     Args:
