@@ -14,7 +14,7 @@ stoker = pytest.importorskip("stoker", reason="the package is not installed here
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed here")
 from epochs import same_for_ranks, taken  # noqa: E402
 from pyarrow import parquet as pq  # noqa: E402
-from stoker import _parquet_rows  # noqa: E402
+from stoker import _parquet_rows, _tables  # noqa: E402
 
 TRAIN = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
 
@@ -311,6 +311,28 @@ def test_damage_has_a_file(table, tmp_path):
     source = stoker.parquet(path)
     with pytest.raises(stoker.DataLossError, match=r"a\.parquet: pyarrow cannot read this") as error:
         taken(stoker.Loader(source, TRAIN, batch_size=2))
+    assert error.value.file == str(path)
+
+
+@pytest.mark.parametrize(
+    ("raised", "wanted"),
+    [
+        (pa.ArrowNotImplementedError, stoker.UnimplementedError),
+        (pa.ArrowInvalid, stoker.DataLossError),
+        (OSError, stoker.DataLossError),
+    ],
+)
+def test_what_pyarrow_lacks_is_no_damage(table, tmp_path, raised, wanted):
+    path = tmp_path / "a.parquet"
+    pq.write_table(table, path)
+
+    def read():
+        with _tables.opened(str(path)) as file:
+            assert file.metadata.num_rows == len(table)
+            raise raised("nested lists")
+
+    with pytest.raises(wanted, match=r"a\.parquet: pyarrow cannot read this: nested") as error:
+        read()
     assert error.value.file == str(path)
 
 

@@ -63,6 +63,7 @@ def parquet(
         DataLossError: labels or columns are damaged; of its batch, where images are, or where the file has
             changed since this call.
         PermissionDeniedError: a file may not be read (a PermissionError).
+        UnimplementedError: pyarrow does not support what the file has (a NotImplementedError).
     """
     image = _column_name("image", image)
     if label is not None and label != "auto":

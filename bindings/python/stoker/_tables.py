@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stoker._errors import DataLossError, Error, InvalidArgumentError, NotFoundError, PermissionDeniedError
+from stoker._errors import (
+    DataLossError,
+    Error,
+    InvalidArgumentError,
+    NotFoundError,
+    PermissionDeniedError,
+    UnimplementedError,
+)
 
 
 @contextlib.contextmanager
@@ -33,6 +40,8 @@ def opened(path: str) -> Generator[Any, None, None]:
         raise NotFoundError("no such file", path) from None
     except PermissionError:
         raise PermissionDeniedError("the file may not be read", path) from None
+    except pyarrow.ArrowNotImplementedError as error:  # a codec that it lacks, say
+        raise UnimplementedError(f"pyarrow cannot read this: {error}", path) from error
     except (pyarrow.ArrowException, OSError) as error:
         raise damaged(f"pyarrow cannot read this: {error}", path) from error
 
