@@ -34,7 +34,7 @@ struct DrawnStep {
   uint32_t transform = 0;
 };
 
-// A box of the finished row that is overwritten. Within the image.
+// A box of the finished row that is overwritten: within the image, or of its padding.
 struct Erasure {
   Rect box;
   std::array<float, 3> value{};   // in the row's own values
