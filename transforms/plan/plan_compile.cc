@@ -114,7 +114,10 @@ class Compiler {
   }
 
   Error RefuseBefore(size_t index) const {
-    return Refuse(index, Named(index_) + " comes after it", "Move it to the end");
+    const std::string before = NameOf(transforms_[index]), after = NameOf(transforms_[index_]);
+    return Refuse(
+        index, Named(index_) + " comes after it",
+        before == after ? "Remove one of the two" : "Move " + before + " behind " + after);
   }
 
   // ---- Geometry.

@@ -157,8 +157,12 @@ TEST(Compile, RefusesPaddingThatCannotBe) {
               HasSubstr("transforms[1], PadTo: 40 × 40 is smaller than the images here, which have "
                         "30 × 50 pixels"));
   EXPECT_THAT(Refusal({PadTo{40, 40}, RandomErasing{}}),
-              HasSubstr("transforms[0], PadTo: transforms[1], RandomErasing comes after it"));
-  EXPECT_THAT(Refusal({PadTo{40, 40}, CenterCrop{9, 9}}), HasSubstr("comes after it"));
+              HasSubstr("transforms[0], PadTo: transforms[1], RandomErasing comes after it. Move "
+                        "PadTo behind RandomErasing"));
+  EXPECT_THAT(Refusal({PadTo{40, 40}, CenterCrop{9, 9}}),
+              HasSubstr("Move PadTo behind CenterCrop"));
+  EXPECT_THAT(Refusal({PadTo{40, 40}, PadTo{40, 40}}),
+              HasSubstr("transforms[1], PadTo comes after it. Remove one of the two"));
   EXPECT_THAT(Refusal({Normalize{}, PadTo{40, 40, {0, 1, 0}}}, DType::kF32),
               HasSubstr("fill is not normalized by transforms[0], Normalize before it"));
   EXPECT_THAT(Refusal({GaussianBlur{3, 3}, CenterCrop{20, 20}, PadTo{40, 40}}),
