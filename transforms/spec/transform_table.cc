@@ -196,7 +196,7 @@ TransformRow Row(const Resize&) {
                                  (exact ? " together with height and width"
                                         : " is not above size = " + std::to_string(t.size)),
                              exact ? "Give size (of the shorter side) with it, or leave it out"
-                                   : "Give a larger max_size, or size = 0 for the longer side "
+                                   : "Give a larger max_size, or no size, for the longer side "
                                      "alone"};
             }
             if (t.size == 0 && !exact) {

@@ -168,7 +168,8 @@ TEST(Compile, RefusesPaddingThatCannotBe) {
   EXPECT_THAT(Refusal({GaussianBlur{3, 3}, CenterCrop{20, 20}, PadTo{40, 40}}),
               HasSubstr("images differ in size here"));
   EXPECT_THAT(Refusal({Resize{.size = 30, .max_size = 30}, PadTo{40, 40}}),
-              HasSubstr("max_size = 30 is not above size = 30"));
+              HasSubstr("max_size = 30 is not above size = 30. Give a larger max_size, or no size, "
+                        "for the longer side alone"));
   EXPECT_THAT(Refusal({Resize{.height = 30, .width = 30, .max_size = 40}}),
               HasSubstr("max_size = 40 together with height and width"));
 }
