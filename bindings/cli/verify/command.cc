@@ -44,8 +44,8 @@ some crops would meet is found. Names the samples that are bad, and why:
   over limits  it has more pixels or scans than allowed, or takes too much memory
   unsupported  a format, or a kind of one, that stoker does not decode
 
-With --good the others are listed in a manifest, which stoker reads in place of the folder. Ctrl-C
-prints what was found until then, and writes no list.
+With --good the others are listed in a manifest, which stoker reads in place of the folder. Ctrl-C,
+or a lack of memory or open files, prints what was found until then, and writes no list.
 
 Examples:
   stoker verify photos && echo every photograph is sound
@@ -100,6 +100,11 @@ Status PrintReport(const SampleSource& source, const VerifyReport& report,
   return Print(VerifyText(source, report, static_cast<size_t>(given.list_bad)));
 }
 
+// With --json the report on standard output has the error, too.
+int FailAfterReport(const Error& error) {
+  return Fail(WithOptionNames(error), ExitCodeOf(error), /*json=*/false);
+}
+
 Result<int> TryVerifyCommand(const VerifyArguments& given) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const SampleSource> source,
                    OpenSamples(given.samples, "off", given.source_options));
@@ -108,6 +113,7 @@ Result<int> TryVerifyCommand(const VerifyArguments& given) {
   Status listed;
   if (given.good) listed = WriteGood(*source, report, *given.good);
   TRY(PrintReport(*source, report, given));
+  if (report.error) return FailAfterReport(*report.error);
   if (!listed.ok()) return Fail(listed.error(), kExitSystem, false);
   if (report.interrupted) return InterruptedExitCode();
   return report.bad.empty() && report.checked > 0 ? kExitOk : kExitData;

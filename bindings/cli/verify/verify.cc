@@ -103,8 +103,7 @@ class Verification {
   }
 
   // After all threads have left Run.
-  Result<VerifyReport> Finish() {
-    if (failed_) return *std::move(failed_);
+  VerifyReport Finish() {
     report_.interrupted = report_.checked < source_.size();
     report_.bad.SortById();
     return std::move(report_);
@@ -118,7 +117,7 @@ class Verification {
       if (id >= source_.size()) break;
       const Status status = checker.Check(id);
       const std::lock_guard lock(mutex_);
-      if (!status.ok() && !Note(id, status.error())) return;
+      if (!status.ok() && !Note(id, status.error())) break;
       ++report_.checked;
       if (progress_ && !progress_(report_.checked, source_.size())) stopped_ = true;
     }
@@ -137,7 +136,7 @@ class Verification {
     return fault.has_value();
   }
   void Stop(const Error& error) {
-    if (!failed_) failed_ = error;
+    if (!report_.error) report_.error = error;
     stopped_ = true;
   }
 
@@ -147,8 +146,7 @@ class Verification {
   std::atomic<uint64_t> next_{0};
   std::atomic<bool> stopped_{false};
   std::mutex mutex_;
-  VerifyReport report_;  // this and the following: under mutex_
-  std::optional<Error> failed_;
+  VerifyReport report_;  // under mutex_
 };
 
 }  // namespace
@@ -163,9 +161,8 @@ Result<VerifyReport> Verify(const SampleSource& source, const VerifyOptions& opt
   const auto start = std::chrono::steady_clock::now();
   Verification verification(source, options, progress);
   InParallel(options.threads, [&verification] { verification.Run(); });
-  Result<VerifyReport> report = verification.Finish();
-  if (!report.ok()) return report;
-  report->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  VerifyReport report = verification.Finish();
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }
 

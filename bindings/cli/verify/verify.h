@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,8 +22,11 @@ struct VerifyOptions {
 };
 
 struct VerifyReport {
-  uint64_t checked = 0;        // samples
-  bool interrupted = false;    // not all samples were checked
+  uint64_t checked = 0;      // samples
+  bool interrupted = false;  // not all samples were checked
+  // What the machine lacked, with the file that met it; it says nothing about that sample, which is
+  // not in `bad`.
+  std::optional<Error> error{};
   BadSamples bad;              // by id, of those that were checked
   uint64_t no_end_marker = 0;  // JPEGs without one, that are decoded all the same
   double seconds = 0;
@@ -32,11 +36,10 @@ struct VerifyReport {
 using VerifyProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
 // Decodes each image completely, as no crop does. A bad sample does not make Verify fail. Errors:
-// InvalidArgument for wrong options, or a source whose samples are not encoded images in files; an
-// error of the machine, with the file that met it, if it has no memory or no descriptors left,
-// since that says nothing about the sample. Memory: WorkingMemory(limits) for each thread, and the
-// bad samples. The report does not depend on the number of threads, except for `seconds` and where
-// it is interrupted.
+// InvalidArgument for wrong options, or a source whose samples are not encoded images in files. If
+// the machine has no memory or no descriptors left, the report ends there and has the error.
+// Memory: WorkingMemory(limits) for each thread, and the bad samples. The report does not depend on
+// the number of threads, except for `seconds` and where it is interrupted.
 Result<VerifyReport> Verify(const SampleSource& source, const VerifyOptions& options = {},
                             const VerifyProgress& progress = {});
 

@@ -77,10 +77,16 @@ VerifyJsonObject SummaryJson(const SampleSource& source, const VerifyReport& rep
   const SkippedFiles skipped = source.Skipped();
   VerifyJsonObject extensions = VerifyJsonObject::object();
   for (const auto& [extension, files] : skipped.by_extension) extensions[extension] = files;
-  return {{"source", source.Describe()},        {"samples", source.size()},
-          {"checked", report.checked},          {"interrupted", report.interrupted},
-          {"bad_by_class", std::move(classes)}, {"no_end_marker", report.no_end_marker},
-          {"skipped", std::move(extensions)},   {"seconds", report.seconds}};
+  VerifyJsonObject json = {
+      {"source", source.Describe()},        {"samples", source.size()},
+      {"checked", report.checked},          {"interrupted", report.interrupted},
+      {"bad_by_class", std::move(classes)}, {"no_end_marker", report.no_end_marker},
+      {"skipped", std::move(extensions)},   {"seconds", report.seconds}};
+  if (report.error) {
+    const Error error = cli::WithOptionNames(*report.error);
+    json.update(VerifyJsonObject::parse(cli::ErrorJson(error, cli::ExitCodeOf(error))));
+  }
+  return json;
 }
 
 }  // namespace
