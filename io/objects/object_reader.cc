@@ -109,9 +109,13 @@ class ObjectReader final : public Reader {
     return true;
   }
 
-  void KeepInCache(const ReadRequest& request) const {
+  // `version`: of what was read.
+  void KeepInCache(const ReadRequest& request, const ObjectVersion& version) const {
     const auto* const kept = KeptOf(request);
-    if (kept == nullptr) return;
+    if (kept == nullptr || version.bytes != kept->version.bytes ||
+        version.Text() != kept->version.Text()) {
+      return;
+    }
     kept->cache->Write(kept->cached, request.offset, {request.buffer.data(), request.size});
   }
 
@@ -134,7 +138,7 @@ class ObjectReader final : public Reader {
     ReadRequest& request = *static_cast<ReadRequest*>(ended.caller);
     request.size = ended.size;
     request.status = std::exchange(ended.status, {});
-    if (request.status.ok()) KeepInCache(request);
+    if (request.status.ok()) KeepInCache(request, ended.version);
     finished_.push_back(&request);
     idle_.push_back(&ended);
   }

@@ -126,17 +126,33 @@ std::optional<FetchFailure> Transfer::Accept() {
                                       " bytes instead of " + std::to_string(*wanted_));
   }
   ObjectVersion& now = fetch_->version;
-  now = {.bytes = is_part ? response_.range->total.value_or(0) : wanted_.value_or(0),
+  now = {.bytes = is_part ? *response_.range->total : wanted_.value_or(0),
          .etag = response_.etag,
          .modified_s = response_.modified_s};
-  if (const ObjectVersion* const then = fetch_->expected) {
-    const bool other_size = now.bytes != 0 && now.bytes != then->bytes;
-    const bool tagged = !now.etag.empty() && !then->etag.empty();
-    const bool other = tagged ? now.etag != then->etag : now.modified_s != then->modified_s;
-    if (other_size || other) return ObjectChanged(*fetch_);
-  }
+  if (auto other = CheckVersion()) return other;
   // At least one byte, so that a buffer's padding exists.
   return MakeRoomFor(std::max<uint64_t>(wanted_.value_or(1), 1));
+}
+
+// A response that leaves out what would tell its version is none of the object's: a server's own
+// page, or one whose headers a proxy has changed.
+std::optional<FetchFailure> Transfer::CheckVersion() const {
+  const ObjectVersion* const then = fetch_->expected;
+  if (then == nullptr) return std::nullopt;
+  const ObjectVersion& now = fetch_->version;
+  const bool tagged = !then->etag.empty(), dated = !tagged && then->modified_s != 0;
+  if (tagged && now.etag.empty()) {
+    return WrongResponse(*fetch_,
+                         "the server sends no ETag, which it did when the object was opened");
+  }
+  if (dated && now.modified_s == 0) {
+    return WrongResponse(
+        *fetch_, "the server sends no Last-Modified, which it did when the object was opened");
+  }
+  const bool other = tagged ? now.etag != then->etag : now.modified_s != then->modified_s;
+  const bool other_size = now.bytes != 0 && now.bytes != then->bytes;
+  if (other || other_size) return ObjectChanged(*fetch_);
+  return std::nullopt;
 }
 
 // Of a part, 206.
@@ -145,8 +161,11 @@ std::optional<FetchFailure> Transfer::CheckRange() {
   if (!range || !range->first || *range->first != fetch_->offset) {
     return WrongResponse(*fetch_, "the server sends another range than this one");
   }
+  if (!range->total) {
+    return WrongResponse(*fetch_, "the server does not say how long the object is");
+  }
   const uint64_t end = *range->last + 1, bytes = end - fetch_->offset;
-  const bool at_end = range->total && *range->total == end;
+  const bool at_end = *range->total == end;
   const bool known = fetch_->length != kUnknownLength;
   const bool fits = known ? bytes == fetch_->length ||
                                 (bytes < fetch_->length && at_end && fetch_->may_be_shorter)
@@ -188,13 +207,20 @@ std::optional<FetchFailure> Transfer::MakeRoomFor(uint64_t bytes) {
   return FetchFailure{.error = Error(status.error()).WithFile(fetch_->url)};
 }
 
+// Of 416. S3 says it in the body.
+bool Transfer::SaysEmpty() const {
+  const bool has_total = response_.range && response_.range->total;
+  return has_total ? response_.range->total == 0
+                   : XmlElement(error_body_, "ActualObjectSize") == "0";
+}
+
 std::optional<FetchFailure> Transfer::End(int code) {
   if (refused_) return std::move(refused_);
   if (code != CURLE_OK) {
     return FailureOfTransfer(*fetch_, code, library_.easy_strerror(code),
                              settings_.stall_timeout_s);
   }
-  if (response_.status == 416 && fetch_->offset == 0 && fetch_->may_be_shorter) {
+  if (response_.status == 416 && fetch_->offset == 0 && fetch_->may_be_shorter && SaysEmpty()) {
     fetch_->version = {.bytes = 0, .etag = response_.etag, .modified_s = response_.modified_s};
     return std::nullopt;  // the object is empty: it has not even a first byte
   }
@@ -206,7 +232,10 @@ std::optional<FetchFailure> Transfer::End(int code) {
     return WrongResponse(*fetch_, "the server sends " + std::to_string(received_) +
                                       " bytes instead of " + std::to_string(*wanted_));
   }
-  if (fetch_->version.bytes == 0 && response_.status == 200) fetch_->version.bytes = received_;
+  if (fetch_->version.bytes == 0 && response_.status == 200) {  // the length was not announced
+    fetch_->version.bytes = received_;
+    if (auto other = CheckVersion()) return other;
+  }
   fetch_->size = received_;
   return std::nullopt;
 }

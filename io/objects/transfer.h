@@ -43,8 +43,10 @@ class Transfer {
   static size_t OnBody(char* bytes, size_t size, size_t count, void* self);
   void SetHeaders(const ObjectRequest& request);
   bool TakeBody(const char* bytes, size_t count);
+  bool SaysEmpty() const;
   bool is_success() const { return response_.status == 200 || response_.status == 206; }
   std::optional<FetchFailure> Accept();
+  std::optional<FetchFailure> CheckVersion() const;
   std::optional<FetchFailure> CheckRange();
   std::optional<FetchFailure> CheckWhole();
   std::optional<FetchFailure> MakeRoomFor(uint64_t bytes);

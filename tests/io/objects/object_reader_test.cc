@@ -221,6 +221,48 @@ TEST_F(ObjectReads, OfAnotherVersionFail) {
   EXPECT_THAT(requests[0].status.error().cause, HasSubstr("has changed"));
 }
 
+std::string WithoutTag(std::string response) {
+  const std::string tag = "ETag: \"1\"\r\n";
+  return response.erase(response.find(tag), tag.size());
+}
+
+// Such a response may have any bytes.
+TEST_F(ObjectReads, WithoutTheKnownVersionFail) {
+  const ObjectServer server(
+      [&](const ObjectServer::Get& get) { return WithoutTag(ObjectServer::Part(object_, get)); });
+  for (const ObjectVersion& version :
+       {ObjectVersion{.bytes = object_.size(), .etag = "\"1\"", .modified_s = 0},
+        ObjectVersion{.bytes = object_.size(), .etag = {}, .modified_s = 5}}) {
+    const auto fetcher = ObjectFetcher::Make(1, Impatient()).value();
+    std::vector<uint8_t> to(10);
+    ObjectFetch fetch;
+    fetch.url = server.url() + "/x";
+    fetch.length = to.size();
+    fetch.to = to;
+    fetch.expected = &version;
+    EXPECT_EQ(FetchObject(*fetcher, fetch).error().code, Code::kUnavailable);
+  }
+  EXPECT_EQ(server.requests(), 6);
+}
+
+// What has a tag now may be another object than that of the same date.
+TEST_F(ObjectReads, OfAVersionWithAnotherNameAreNotKept) {
+  const ObjectServer server([&](const ObjectServer::Get& get) {
+    std::string response = ObjectServer::Part(object_, get);
+    return response.insert(response.find("ETag"),
+                           "Last-Modified: Thu, 01 Jan 1970 00:00:05 GMT\r\n");
+  });
+  const TempFolder folder;
+  const auto cache = DiskCache::Open(folder.Path("cache"), 1 << 20).value();
+  ObjectVersions versions;
+  versions.Add(server.url() + "/x", {.bytes = object_.size(), .etag = {}, .modified_s = 5}, cache);
+  const auto reader = MakeObjectReader(2, versions).value();
+  std::vector<ReadRequest> requests = Requests(server.url() + "/x", 1, 10);
+  ReadAll(*reader, requests);
+  EXPECT_TRUE(requests[0].status.ok());
+  EXPECT_EQ(cache->counts().kept, 0);
+}
+
 TEST_F(ObjectReads, OfLocalPathsAreThoseOfFiles) {
   const TempFolder folder;
   const ObjectVersions versions;
@@ -312,6 +354,26 @@ TEST_F(ObjectReads, OfAnEmptyObject) {
   const auto file = ObjectFile::Open(server.url() + "/x");
   ASSERT_TRUE(file.ok()) << file.error().ToString();
   EXPECT_EQ((*file)->version().bytes, 0);
+}
+
+// A part of unknown length, and a range that is refused for another reason, make no empty object.
+TEST_F(ObjectReads, OfUnknownLengthFail) {
+  for (const char* const response :
+       {"HTTP/1.1 206 P\r\nETag: \"1\"\r\nContent-Range: bytes 0-9/*\r\nContent-Length: 10\r\n\r\n"
+        "0123456789",
+        "HTTP/1.1 416 No\r\nContent-Range: bytes */30720\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n"}) {
+    const ObjectServer server(
+        [&](const ObjectServer::Get& /*get*/) { return std::string(response); });
+    const auto fetcher = ObjectFetcher::Make(1, Impatient()).value();
+    std::vector<uint8_t> to(10);
+    ObjectFetch fetch;
+    fetch.url = server.url() + "/x";
+    fetch.length = to.size();
+    fetch.may_be_shorter = true;
+    fetch.to = to;
+    EXPECT_FALSE(FetchObject(*fetcher, fetch).ok()) << response;
+  }
 }
 
 }  // namespace
