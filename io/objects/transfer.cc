@@ -13,7 +13,8 @@ namespace stoker {
 namespace {
 
 constexpr size_t kMostErrorBody = 4096;
-constexpr long kSlow = 1024;  // bytes a second
+constexpr long kSlow = 1024;     // bytes a second
+constexpr int kQuickExit = 322;  // CURLOPT_QUICK_EXIT of libcurl 7.87
 
 }  // namespace
 
@@ -24,6 +25,7 @@ Transfer::Transfer(const Libcurl& library, const ObjectSettings& settings)
     (void)library_.easy_setopt(handle_, option, value);  // an old libcurl does not have them all
   };
   set(CURLOPT_NOSIGNAL, 1L);
+  set(kQuickExit, 1L);  // otherwise the end of a fetch waits for the DNS
   set(CURLOPT_USERAGENT, "stoker");
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_MAXREDIRS, 5L);
