@@ -19,7 +19,8 @@ struct ObjectRequest {
 };
 
 // A GET of the whole object; a caller adds the range. s3:// is signed by AWS' Signature Version 4
-// where there are credentials, at the time `now`; gs:// has the token of OAuth 2. Buckets are parts
+// where there are credentials, at the time `now`; gs:// has the token of OAuth 2, if the
+// server is https://. Buckets are parts
 // of the host's name on AWS, if they have no dots, and of the path elsewhere.
 ObjectRequest BuildObjectRequest(const ObjectUrl& url, const ObjectSettings& settings,
                                  const ObjectCredentials& credentials, std::time_t now);

@@ -87,6 +87,15 @@ TEST(ObjectRequest, OfGoogleHasItsToken) {
   EXPECT_FALSE(request.follows_redirects);
 }
 
+TEST(ObjectRequest, ShowsNoTokenOnTheWay) {
+  ObjectSettings settings;
+  settings.gs_endpoint = "http://127.0.0.1:4443";
+  const ObjectRequest request =
+      RequestFor("gs://photos/a", settings, {.aws = {}, .google_token = "ya29"});
+  EXPECT_EQ(request.url, "http://127.0.0.1:4443/photos/a");
+  EXPECT_THAT(request.headers, IsEmpty());
+}
+
 TEST(ObjectRequest, OfHttpHasNoCredentials) {
   const ObjectRequest request =
       RequestFor("https://host/a?b", {}, {.aws = kExample, .google_token = "ya29"});
