@@ -15,6 +15,8 @@ namespace {
 constexpr size_t kMostErrorBody = 4096;
 constexpr long kSlow = 1024;     // bytes a second
 constexpr int kQuickExit = 322;  // CURLOPT_QUICK_EXIT of libcurl 7.87
+// CURLOPT_PROTOCOLS and CURLOPT_REDIR_PROTOCOLS, which newer headers warn of.
+constexpr int kProtocols = 181, kRedirectProtocols = 182;
 
 }  // namespace
 
@@ -27,7 +29,7 @@ Transfer::Transfer(const Libcurl& library, const ObjectSettings& settings)
   set(CURLOPT_NOSIGNAL, 1L);
   set(kQuickExit, 1L);  // otherwise the end of a fetch waits for the DNS
   set(CURLOPT_USERAGENT, "stoker");
-  set(CURLOPT_PROTOCOLS_STR, "http,https");
+  (void)LimitProtocols(CURLOPT_PROTOCOLS_STR, kProtocols, /*is_secure=*/false);
   set(CURLOPT_MAXREDIRS, 5L);
   // HTTP/2 would send all ranges over one connection, which is slower.
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
@@ -70,10 +72,18 @@ void Transfer::Prepare(ObjectFetch& fetch, const ObjectRequest& request) {
   }
   (void)library_.easy_setopt(handle_, CURLOPT_URL, request.url.c_str());
   const bool is_secure = request.url.starts_with("https://");  // redirects must be, too
-  (void)library_.easy_setopt(handle_, CURLOPT_REDIR_PROTOCOLS_STR,
-                             is_secure ? "https" : "http,https");
+  const bool limited = LimitProtocols(CURLOPT_REDIR_PROTOCOLS_STR, kRedirectProtocols, is_secure);
   (void)library_.easy_setopt(handle_, CURLOPT_RANGE, range.empty() ? nullptr : range.c_str());
-  (void)library_.easy_setopt(handle_, CURLOPT_FOLLOWLOCATION, request.follows_redirects ? 1L : 0L);
+  (void)library_.easy_setopt(handle_, CURLOPT_FOLLOWLOCATION,
+                             request.follows_redirects && limited ? 1L : 0L);
+}
+
+// Sets an option of libcurl 7.85 or, before, `older`, which takes bits.
+bool Transfer::LimitProtocols(int option, int older, bool is_secure) {
+  const char* const names = is_secure ? "https" : "http,https";
+  if (library_.easy_setopt(handle_, option, names) == CURLE_OK) return true;
+  const long bits = is_secure ? CURLPROTO_HTTPS : CURLPROTO_HTTP | CURLPROTO_HTTPS;
+  return library_.easy_setopt(handle_, older, bits) == CURLE_OK;
 }
 
 void Transfer::SetHeaders(const ObjectRequest& request) {

@@ -41,6 +41,7 @@ class Transfer {
  private:
   static size_t OnHeader(char* line, size_t size, size_t count, void* self);
   static size_t OnBody(char* bytes, size_t size, size_t count, void* self);
+  bool LimitProtocols(int option, int older, bool is_secure);
   void SetHeaders(const ObjectRequest& request);
   bool TakeBody(const char* bytes, size_t count);
   bool SaysEmpty() const;
