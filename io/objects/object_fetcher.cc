@@ -23,8 +23,8 @@ namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;  // in nanoseconds
 
-// Keeps a signal from this thread while libcurl writes to a connection that the server has closed:
-// TLS libraries write without MSG_NOSIGNAL.
+// Keeps a signal from this thread while libcurl writes to a connection that the server has closed,
+// or says goodbye to it: TLS libraries write without MSG_NOSIGNAL.
 class WithoutSigpipe {
  public:
   WithoutSigpipe() {
@@ -70,6 +70,7 @@ class ObjectFetcher::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   ~Impl() {
+    const WithoutSigpipe guard;
     for (const auto& work : all_) {
       if (work->sending) (void)library_.multi_remove_handle(multi_, work->transfer.handle());
     }
@@ -111,6 +112,7 @@ class ObjectFetcher::Impl {
   }
 
   void GiveUp(const void* owner) {
+    const WithoutSigpipe guard;
     for (const auto& work : all_) {
       if (work->fetch == nullptr || work->fetch->owner != owner) continue;
       EndWork(*work, Error{Code::kCancelled, "the read was given up", work->fetch->url});
