@@ -61,7 +61,9 @@ Status SetEndpoint(const char* names, std::string value, std::string& endpoint) 
   const bool is_http = value.starts_with("http://") || value.starts_with("https://");
   if (!is_http || !ParseObjectUrl(value).ok()) {
     return Error{.code = Code::kInvalidArgument,
-                 .cause = std::string(names) + " is no URL of a server: '" + value + "'",
+                 .cause = std::string(names) + (value.find('@') == std::string::npos
+                                                    ? " is no URL of a server: '" + value + "'"
+                                                    : " must have no '@', and no password"),
                  .advice = "Give one like https://s3.example.com"};
   }
   endpoint = std::move(value);

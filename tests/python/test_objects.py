@@ -389,6 +389,22 @@ def test_no_error_shows_a_signature(server, tmp_path, name):
     assert "secret" not in f"{raised.value} {raised.value!r} {raised.value.file} {raised.value.cause}"
 
 
+def test_no_source_shows_a_signature(server, folder):
+    urls = [f"{server.url}/{i}.tar?signature=it's,secret" for i in range(2)]
+    for source in (stoker.tar(urls[0]), stoker.tar(urls), stoker.combine([stoker.tar(url) for url in urls])):
+        assert "secret" not in f"{source!r} {source} {make(source)!r}"
+        assert f"{server.url}/0.tar?…" in repr(source) or "combine" in repr(source)
+        assert len(pickle.loads(pickle.dumps(source))) == len(source)
+
+
+@pytest.mark.parametrize("endpoint", ["http://me:secret@h", "http://me:sec ret@h", "me:secret@h"])
+def test_no_endpoint_shows_a_password(server, monkeypatch, endpoint):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    with pytest.raises(stoker.InvalidArgumentError, match="AWS_ENDPOINT_URL") as raised:
+        stoker.tar("s3://bucket/0.tar")
+    assert "ret" not in str(raised.value)
+
+
 def test_no_error_of_a_record_shows_a_signature(server, folder, tmp_path):
     server.folder = tmp_path
     records = (folder / "0.tfrecord").read_bytes()

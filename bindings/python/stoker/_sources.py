@@ -31,6 +31,8 @@ __all__ = [
 ]
 
 
+# The query of a URL that is quoted: it may be a signature.
+_QUERY = re.compile(r"""(?<=://)([^\s?]*)\?\S*?(?=['"](?:[,)\]}]|$)|\s|$)""")
 _MOST_SHARDS = 1_000_000  # bytes of a list of archives in JSON: a loader spec has 1 MiB
 
 
@@ -237,7 +239,7 @@ class Source:
         return labels
 
     def __repr__(self) -> str:
-        return self._text
+        return _QUERY.sub(r"\1?…", self._text)
 
     def __reduce__(self) -> Any:
         if "image" not in self._columns:
@@ -650,8 +652,8 @@ def _cache(cache: Any, cache_bytes: Any) -> dict[str, bytes]:
 
 
 def _quoted(path: bytes) -> bytes:
-    """A pattern that stands for a path."""
-    return re.sub(rb"([\\{},*?:])", rb"\\\1", path)
+    """A pattern that stands for a path. Two colons would end it, also with one of what stands beside it."""
+    return re.sub(rb"([\\{},*?]|^:|:$|:(?=:)|(?<=:):)", rb"\\\1", path)
 
 
 def _absolute(name: str, path: Any) -> bytes:
