@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -39,8 +40,9 @@ std::optional<ShardIndexHeader> HeaderIn(std::span<const uint8_t> file) {
 }
 
 ShardIndexHeader HeaderOf(const std::array<char, 8>& magic, const FileStamp& stamp,
-                          const std::array<uint64_t, 3>& numbers) {
+                          const std::array<uint64_t, 3>& numbers, uint32_t content) {
   return {.magic = magic,
+          .content = content,
           .shard_bytes = stamp.bytes,
           .shard_modified_ns = stamp.modified_ns,
           .numbers = numbers};
@@ -82,13 +84,28 @@ Result<std::vector<uint8_t>> ContentOf(const InputFile& file, const std::array<c
   ASSIGN_OR_RETURN(const size_t got, file.ReadAt(0, bytes));
   const std::optional<ShardIndexHeader> header = HeaderIn(std::span(bytes).first(got));
   if (!header) return std::vector<uint8_t>();
-  ShardIndexHeader wanted = HeaderOf(magic, stamp, header->numbers);
+  ShardIndexHeader wanted = HeaderOf(magic, stamp, header->numbers, header->content);
   wanted.checksum = header->checksum;
   if (std::memcmp(&wanted, &*header, sizeof(wanted)) != 0) return std::vector<uint8_t>();
   bytes.resize(now.bytes);
   ASSIGN_OR_RETURN(const size_t whole, file.ReadAt(0, bytes));
   bytes.resize(whole);
   return bytes;
+}
+
+// A hash of five parts of the shard, among them its first and last bytes. An archive that was
+// packed anew has other content there, although its size, which is rounded up, is often the same.
+Result<uint32_t> HashOfParts(const InputFile& shard, uint64_t bytes) {
+  constexpr uint64_t kParts = 5, kPart = 64 << 10;  // as ObjectFile reads at least
+  std::vector<uint8_t> part(std::min(bytes, kPart));
+  uint64_t hash = bytes;
+  for (uint64_t i = 0; i < kParts; ++i) {
+    const uint64_t offset = (bytes - part.size()) / (kParts - 1) * i;
+    const bool is_last = i + 1 == kParts;
+    ASSIGN_OR_RETURN(const size_t got, shard.ReadAt(is_last ? bytes - part.size() : offset, part));
+    hash = Hash64(std::span(part).first(got), hash);
+  }
+  return static_cast<uint32_t>(hash);
 }
 
 }  // namespace
@@ -101,7 +118,7 @@ std::string ShardIndexPath(const std::string& shard, std::string_view part) {
 std::vector<uint8_t> PackShardIndex(const std::array<char, 8>& magic, const FileStamp& stamp,
                                     const std::array<uint64_t, 3>& numbers,
                                     std::initializer_list<std::span<const uint8_t>> columns) {
-  ShardIndexHeader header = HeaderOf(magic, stamp, numbers);
+  ShardIndexHeader header = HeaderOf(magic, stamp, numbers, 0);
   std::vector<uint8_t> file(sizeof(header));
   for (const auto column : columns) file.insert(file.end(), column.begin(), column.end());
   header.checksum = ChecksumOf(header, std::span(file).subspan(sizeof(header)));
@@ -116,7 +133,7 @@ std::optional<std::array<uint64_t, 3>> UnpackShardIndex(std::span<const uint8_t>
   const std::optional<ShardIndexHeader> header = HeaderIn(file);
   if (!header) return std::nullopt;
   columns = file.subspan(sizeof(*header));
-  ShardIndexHeader wanted = HeaderOf(magic, stamp, header->numbers);
+  ShardIndexHeader wanted = HeaderOf(magic, stamp, header->numbers, header->content);
   wanted.checksum = ChecksumOf(wanted, columns);
   if (std::memcmp(&wanted, &*header, sizeof(wanted)) != 0) return std::nullopt;
   return header->numbers;
@@ -126,7 +143,7 @@ bool SignShardIndex(std::span<uint8_t> file, const std::array<char, 8>& magic,
                     const FileStamp& stamp) {
   const std::optional<ShardIndexHeader> header = HeaderIn(file);
   if (!header) return false;
-  ShardIndexHeader sound = HeaderOf(magic, stamp, header->numbers);
+  ShardIndexHeader sound = HeaderOf(magic, stamp, header->numbers, header->content);
   sound.checksum = ChecksumOf(sound, file.subspan(sizeof(sound)));
   std::memcpy(file.data(), &sound, sizeof(sound));
   return true;
@@ -157,7 +174,8 @@ Result<std::vector<uint8_t>> ContentOfObject(const InputFile& shard,
                                              const std::array<char, 8>& magic,
                                              const FileStamp& stamp, std::string_view part) {
   ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(shard.path() + IndexEnding(part)));
-  if (file.version()->modified_s < shard.version()->modified_s) return std::vector<uint8_t>();
+  const int64_t made_s = file.version()->modified_s, changed_s = shard.version()->modified_s;
+  if (made_s == 0 || changed_s == 0 || made_s < changed_s) return std::vector<uint8_t>();
   std::vector<uint8_t> bytes(sizeof(ShardIndexHeader));
   ASSIGN_OR_RETURN(const size_t got, file.ReadAt(0, bytes));
   const std::optional<ShardIndexHeader> header = HeaderIn(std::span(bytes).first(got));
@@ -166,6 +184,8 @@ Result<std::vector<uint8_t>> ContentOfObject(const InputFile& shard,
   ASSIGN_OR_RETURN(bytes, ContentOf(file, magic, then));
   std::span<const uint8_t> columns;
   if (!UnpackShardIndex(bytes, magic, then, columns)) return std::vector<uint8_t>();
+  ASSIGN_OR_RETURN(const uint32_t content, HashOfParts(shard, stamp.bytes));
+  if (content != header->content) return std::vector<uint8_t>();
   (void)SignShardIndex(bytes, magic, stamp);
   return bytes;
 }
@@ -190,11 +210,31 @@ std::optional<std::vector<uint8_t>> ReadShardIndex(const InputFile& shard,
   }
 }
 
-Status WriteShardIndex(const std::string& path, std::span<const uint8_t> file) {
+namespace {
+
+// Puts the hash of a file's content into the bytes of its index.
+Status AddHashOfParts(const std::string& path, std::span<uint8_t> file) {
+  ShardIndexHeader header = *HeaderIn(file);
+  ASSIGN_OR_RETURN(const InputFile shard, InputFile::Open(path));
+  ASSIGN_OR_RETURN(header.content, HashOfParts(shard, header.shard_bytes));
+  ASSIGN_OR_RETURN(const FileStamp now, shard.Stamp());
+  if (now != FileStamp{.bytes = header.shard_bytes, .modified_ns = header.shard_modified_ns}) {
+    return Error{Code::kUnavailable, "the file has changed since it was indexed", path};
+  }
+  header.checksum = ChecksumOf(header, file.subspan(sizeof(header)));
+  std::memcpy(file.data(), &header, sizeof(header));
+  return {};
+}
+
+}  // namespace
+
+Status WriteShardIndex(const std::string& shard, std::vector<uint8_t> file, std::string_view part) {
+  const std::string path = ShardIndexPath(shard, part);
   if (path.empty()) return Error{Code::kNotFound, "there is no home folder for the index"};
   if (file.size() > kMostShardIndexBytes) {
     return Error{Code::kResourceExhausted, "the index would be larger than 1 GiB", path};
   }
+  if (!IsObjectUrl(shard)) TRY(AddHashOfParts(shard, file));
   std::error_code ignored;  // opening the file says more
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   ASSIGN_OR_RETURN(OutputFile output, OutputFile::Open(path, OutputFile::Origin::kOwn));

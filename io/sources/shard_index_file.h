@@ -9,8 +9,8 @@
 //
 // That of an object behind a URL lies in $XDG_CACHE_HOME/stoker/index (~/.cache/stoker/index), and
 // holds for the object's version. If there is none, one beside the object is used,
-// URL.stoker-index: it holds for the shard's size, if it is not older than the shard; it is never
-// written.
+// URL.stoker-index, which was made when the shard was a file: it holds for the shard's size and a
+// hash of parts of its content, if it is not older than the shard; it is never written.
 #pragma once
 
 #include <array>
@@ -37,7 +37,8 @@ inline constexpr char kShardIndexEnding[] = ".stoker-index";
 // Numbers are little-endian. The columns are behind it.
 struct ShardIndexHeader {
   std::array<char, 8> magic{};  // the kind of index
-  uint64_t version = 1;
+  uint32_t version = 2;
+  uint32_t content = 0;  // a hash of parts of the shard; 0 of an object
   uint64_t shard_bytes = 0;
   int64_t shard_modified_ns = 0;
   std::array<uint64_t, 3> numbers{};  // what the kind stores in it: lengths of columns
@@ -74,9 +75,11 @@ std::optional<std::vector<uint8_t>> ReadShardIndex(const InputFile& shard,
                                                    const FileStamp& stamp,
                                                    std::string_view part = {});
 
-// Replaces an index file; readers see the old or the new one. Only its owner may write to it.
-// Errors name `path`.
-Status WriteShardIndex(const std::string& path, std::span<const uint8_t> file);
+// Replaces the index file of a shard, or of a part; readers see the old or the new one. Only its
+// owner may write to it. `file`: its bytes, into which the hash of the shard's content is put.
+// Unavailable: the shard has changed since. Errors name the file.
+Status WriteShardIndex(const std::string& shard, std::vector<uint8_t> file,
+                       std::string_view part = {});
 
 // What is in a shard: what `indexed(shard, stamp)`, which reads index files, has or, if that is
 // nullopt, what `scan(shard, stamp)` reads from the shard, whose state it sets. Then

@@ -50,7 +50,7 @@ Result<TarMembers> MembersOf(const std::string& path, const std::vector<std::str
         return ReadTarMembers(std::move(archive), stamp, texts);
       },
       [&](const TarMembers& members, const FileStamp& stamp) {
-        (void)WriteTarIndex(ShardIndexPath(path), members, stamp);
+        (void)WriteTarIndex(path, members, stamp);
         for (size_t i = 0; i < texts.size(); ++i) {
           (void)WriteTarTexts(path, members.texts[i], stamp, texts[i]);
         }

@@ -79,8 +79,8 @@ std::optional<TarMembers> ReadTarIndex(const InputFile& archive, const FileStamp
   }
 }
 
-Status WriteTarIndex(const std::string& path, const TarMembers& all, const FileStamp& stamp) {
-  return WriteShardIndex(path, PackTarIndex(all, stamp));
+Status WriteTarIndex(const std::string& archive, const TarMembers& all, const FileStamp& stamp) {
+  return WriteShardIndex(archive, PackTarIndex(all, stamp));
 }
 
 }  // namespace stoker

@@ -20,7 +20,7 @@ namespace stoker {
 std::optional<TarMembers> ReadTarIndex(const InputFile& archive, const FileStamp& stamp);
 
 // Replaces an index file; readers see the old or the new one. Errors name `path`.
-Status WriteTarIndex(const std::string& path, const TarMembers& all, const FileStamp& stamp);
+Status WriteTarIndex(const std::string& archive, const TarMembers& all, const FileStamp& stamp);
 
 // The bytes of an index file. Unpack returns nullopt as ReadTarIndex does.
 std::vector<uint8_t> PackTarIndex(const TarMembers& all, const FileStamp& stamp);

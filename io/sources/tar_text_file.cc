@@ -66,7 +66,7 @@ std::optional<TarMembers::Texts> ReadTarTexts(const InputFile& archive, const Fi
 
 Status WriteTarTexts(const std::string& archive, const TarMembers::Texts& texts,
                      const FileStamp& stamp, const std::string& extension) {
-  return WriteShardIndex(ShardIndexPath(archive, extension), PackTarTexts(texts, stamp));
+  return WriteShardIndex(archive, PackTarTexts(texts, stamp), extension);
 }
 
 }  // namespace stoker

@@ -59,7 +59,7 @@ Result<TfRecords> IndexTfRecords(const std::string& path, ObjectVersion& version
       path, version, &ReadTfRecordIndex,
       [](const InputFile& file, FileStamp& stamp) { return ReadTfRecords(file, stamp); },
       [&](const TfRecords& records, const FileStamp& stamp) {
-        (void)WriteShardIndex(ShardIndexPath(path), PackTfRecordIndex(records, stamp));
+        (void)WriteShardIndex(path, PackTfRecordIndex(records, stamp));
       });
 }
 

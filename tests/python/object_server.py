@@ -1,5 +1,6 @@
 """A server of objects for tests, which answers ranges, and misbehaves when it is told to."""
 
+import email.utils
 import hashlib
 import http.server
 import pathlib
@@ -26,6 +27,7 @@ class ObjectServer:
         self.headers, self.targets = [], []  # of all requests
         self.expired_key = None  # an id of AWS credentials that are refused
         self.etag = None  # None: a hash of the content
+        self.dated = True  # whether answers have Last-Modified
         self.released = threading.Event()  # ends all stalls
         self.lock = threading.Lock()
         handler = type("Handler", (Handler,), {"objects": self})
@@ -80,6 +82,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.etag = objects.etag or f'"{hashlib.sha256(self.data).hexdigest()[:16]}"'
         if self.headers.get("If-Match", self.etag) != self.etag:
             return self.answer(412)
+        modified = email.utils.formatdate(file.stat().st_mtime, usegmt=True)
+        self.date = {"Last-Modified": modified} if objects.dated else {}
         self.first, self.end = first, len(self.data)
         if wanted:
             if first >= len(self.data):
@@ -93,13 +97,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with objects.lock:
             objects.answered[path, first] += 1
         if not wanted:
-            return self.answer(200, self.data, ETag=self.etag)
+            return self.answer(200, self.data, ETag=self.etag, **self.date)
         self.part(self.data[self.first : self.end])
 
     def part(self, body, first=None, length=None):
         first = self.first if first is None else first
         self.send_response(206)
         self.send_header("ETag", self.etag)
+        for name, value in self.date.items():
+            self.send_header(name, value)
         last = first + self.end - self.first - 1
         self.send_header("Content-Range", f"bytes {first}-{last}/{len(self.data)}")
         self.send_header("Content-Length", str(len(body) if length is None else length))

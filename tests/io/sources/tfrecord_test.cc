@@ -328,7 +328,7 @@ TEST_F(TfRecordTest, AnIndexIsReusedAndChecked) {
   FileStamp stamp;
   TfRecords records = ReadTfRecords(InputFile::Open(path).value(), stamp).value();
   records.ends = {records.ends.back()};
-  ASSERT_TRUE(WriteShardIndex(index_path, PackTfRecordIndex(records, stamp)).ok());
+  ASSERT_TRUE(WriteShardIndex(path, PackTfRecordIndex(records, stamp)).ok());
   const Result<Source> joined = TfRecord(path);
   EXPECT_THAT(joined.error().ToString(), HasSubstr("has changed since it was indexed"));
   for (const std::string& damaged :
