@@ -16,6 +16,10 @@ namespace stoker {
 
 namespace {
 
+constexpr std::initializer_list<const char*> kS3Endpoints = {"AWS_ENDPOINT_URL_S3",
+                                                             "AWS_ENDPOINT_URL"};
+constexpr char kGsEndpoint[] = "STORAGE_EMULATOR_HOST";
+
 // Empty if it is unset.
 std::string Variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -86,9 +90,8 @@ Status SetNumber(const char* name, int low, int high, int& number) {
 
 Result<ObjectSettings> ObjectSettingsFromEnvironment() {
   ObjectSettings settings;
-  TRY(SetEndpoint("AWS_ENDPOINT_URL", FirstOf({"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}),
-                  settings.s3_endpoint));
-  std::string emulator = Variable("STORAGE_EMULATOR_HOST");
+  TRY(SetEndpoint("AWS_ENDPOINT_URL", FirstOf(kS3Endpoints), settings.s3_endpoint));
+  std::string emulator = Variable(kGsEndpoint);
   if (!emulator.empty() && emulator.find("://") == std::string::npos) emulator.insert(0, "http://");
   TRY(SetEndpoint("STORAGE_EMULATOR_HOST", std::move(emulator), settings.gs_endpoint));
   std::string region = FirstOf({"AWS_REGION", "AWS_DEFAULT_REGION"});
@@ -98,6 +101,13 @@ Result<ObjectSettings> ObjectSettingsFromEnvironment() {
   TRY(SetNumber("STOKER_HTTP_TIMEOUT", 1, 3600, settings.stall_timeout_s));
   TRY(SetNumber("STOKER_HTTP_TRIES", 1, 100, settings.tries));
   return settings;
+}
+
+std::string ObjectIdentity(const std::string& url) {
+  std::string endpoint;
+  if (url.starts_with("s3://")) endpoint = FirstOf(kS3Endpoints);
+  if (url.starts_with("gs://")) endpoint = Variable(kGsEndpoint);
+  return (endpoint.empty() ? "" : endpoint + " ") + WithoutSignature(url);
 }
 
 ObjectCredentials ObjectCredentialsFromEnvironment() {

@@ -40,6 +40,10 @@ struct ObjectSettings {
 // STOKER_HTTP_TIMEOUT (seconds) and STOKER_HTTP_TRIES. InvalidArgument: a value that is none.
 Result<ObjectSettings> ObjectSettingsFromEnvironment();
 
+// What an object is known by in caches and indexes: its URL without a signature, and the endpoint
+// of the environment, if it has one: buckets of two servers may have one name.
+std::string ObjectIdentity(const std::string& url);
+
 // Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else the profile
 // AWS_PROFILE ("default") in AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials); and
 // GOOGLE_OAUTH_ACCESS_TOKEN.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "core/secrets.h"
 
@@ -72,6 +73,42 @@ Result<ObjectUrl> ParseStore(std::string_view url, const Scheme& scheme) {
                    .key = std::string(rest.substr(slash + 1))};
 }
 
+// The parameters of a query; empty ones, too.
+std::vector<std::string_view> PartsOf(std::string_view query) {
+  std::vector<std::string_view> parts;
+  for (size_t end = query.find('&'); end != std::string_view::npos; end = query.find('&')) {
+    parts.push_back(query.substr(0, end));
+    query.remove_prefix(end + 1);
+  }
+  parts.push_back(query);
+  return parts;
+}
+
+// A parameter's name, in lower case.
+std::string NameOf(std::string_view part) {
+  std::string name(part.substr(0, part.find('=')));
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return name;
+}
+
+bool HasParameter(std::string_view query, std::string_view name) {
+  return std::ranges::any_of(PartsOf(query),
+                             [name](std::string_view part) { return NameOf(part) == name; });
+}
+
+// What goes with a signature of AWS, CloudFront or Google.
+constexpr std::array<std::string_view, 6> kOfSignature = {
+    "signature", "expires", "key-pair-id", "policy", "awsaccesskeyid", "googleaccessid"};
+// What goes with one of Azure.
+constexpr std::array<std::string_view, 15> kOfSig = {"sig", "se",  "sp",    "sv",    "st",
+                                                     "sr",  "spr", "skoid", "sktid", "skt",
+                                                     "ske", "sks", "skv",   "sip",   "si"};
+
+template <size_t kCount>
+bool Contains(const std::array<std::string_view, kCount>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
 }  // namespace
 
 bool IsObjectUrl(std::string_view path) { return SchemeOf(path) != nullptr; }
@@ -88,6 +125,23 @@ Result<ObjectUrl> ParseObjectUrl(std::string_view url) {
 std::string_view BeforeQuery(std::string_view url) {
   const bool is_http = url.starts_with("http://") || url.starts_with("https://");
   return is_http ? url.substr(0, url.find('?')) : url;
+}
+
+std::string WithoutSignature(std::string_view url) {
+  std::string kept(BeforeQuery(url));
+  if (kept.size() == url.size()) return kept;
+  const std::string_view query = url.substr(kept.size() + 1);
+  const bool has_signature = HasParameter(query, "signature"), has_sig = HasParameter(query, "sig");
+  char mark = '?';
+  for (const std::string_view part : PartsOf(query)) {
+    const std::string name = NameOf(part);
+    const bool signs = name.starts_with("x-amz-") || name.starts_with("x-goog-") ||
+                       (has_signature && Contains(kOfSignature, name)) ||
+                       (has_sig && Contains(kOfSig, name));
+    if (signs) continue;
+    kept.append(1, std::exchange(mark, '&')).append(part);
+  }
+  return kept;
 }
 
 std::string PercentEncoded(std::string_view text, bool slashes) {

@@ -27,6 +27,10 @@ Result<ObjectUrl> ParseObjectUrl(std::string_view url);
 // A URL of HTTP to its query; any other path as it is.
 std::string_view BeforeQuery(std::string_view url);
 
+// A URL of HTTP without the parameters of its query that sign it, which are others each time; any
+// other path as it is. What is left, as a version or a key, may tell objects apart.
+std::string WithoutSignature(std::string_view url);
+
 // RFC 3986: bytes other than letters, digits and -._~ as %XX. Slashes are left where `slashes`.
 std::string PercentEncoded(std::string_view text, bool slashes);
 

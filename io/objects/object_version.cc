@@ -4,6 +4,7 @@
 
 #include "core/hash.h"
 #include "io/objects/disk_cache.h"
+#include "io/objects/object_settings.h"
 #include "io/objects/object_url.h"
 
 namespace stoker {
@@ -24,7 +25,7 @@ uint64_t ObjectVersion::Hash() const {
 
 void ObjectVersions::Add(const std::string& url, ObjectVersion version,
                          const std::shared_ptr<DiskCache>& cache) {
-  const CachedObject cached(BeforeQuery(url), version.Text(), version.bytes);
+  const CachedObject cached(ObjectIdentity(url), version.Text(), version.bytes);
   DiskCache* const keeps = version.Identifies(url) ? cache.get() : nullptr;
   objects_.insert_or_assign(url,
                             Known{.version = std::move(version), .cached = cached, .cache = keeps});

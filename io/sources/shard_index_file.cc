@@ -15,6 +15,7 @@
 #include "core/output_file.h"
 #include "core/sha256.h"
 #include "core/try.h"
+#include "io/objects/object_settings.h"
 #include "io/objects/object_url.h"
 #include "io/objects/object_version.h"
 #include "io/sources/dataset_index_format.h"
@@ -69,7 +70,7 @@ std::string ObjectIndexFolder() {
 std::string ObjectIndexStem(const std::string& url) {
   const std::string folder = ObjectIndexFolder();
   if (folder.empty()) return "";
-  return folder + "/" + Hexadecimal(Sha256(BeforeQuery(url))).substr(0, 32);
+  return folder + "/" + Hexadecimal(Sha256(ObjectIdentity(url))).substr(0, 32);
 }
 
 std::string IndexEnding(std::string_view part) {

@@ -3,6 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "io/objects/object_settings.h"
+
 namespace stoker {
 namespace {
 
@@ -56,6 +63,33 @@ TEST(ObjectUrl, IsSplit) {
   EXPECT_EQ(parts.host, "host:8080");
   EXPECT_EQ(parts.path, "/a/b?c");
   EXPECT_EQ(SplitHttpUrl("http://host").path, "");
+}
+
+TEST(ObjectUrl, IsKnownWithoutItsSignature) {
+  for (const auto& [url, known] : std::vector<std::array<const char*, 2>>{
+           {"https://h/a", "https://h/a"},
+           {"https://h/a?id=1", "https://h/a?id=1"},
+           {"https://h/a?id=1&X-Amz-Signature=1&X-Amz-Date=2&versionId=3",
+            "https://h/a?id=1&versionId=3"},
+           {"https://h/a?x-goog-signature=1", "https://h/a"},
+           {"https://h/a?Expires=1&Signature=2&Key-Pair-Id=3&id=4", "https://h/a?id=4"},
+           {"https://h/a?expires=1&policy=2", "https://h/a?expires=1&policy=2"},
+           {"https://h/a?sv=1&sp=2&sig=3&snapshot=4", "https://h/a?snapshot=4"},
+           {"https://h/a?sv=1&sp=2", "https://h/a?sv=1&sp=2"},
+           {"s3://b/a?sig=1", "s3://b/a?sig=1"}}) {
+    EXPECT_EQ(WithoutSignature(url), known);
+    EXPECT_EQ(ObjectIdentity(url), known);
+  }
+}
+
+// Two servers may have buckets of one name.
+TEST(ObjectUrl, OfABucketIsKnownWithItsEndpoint) {
+  setenv("AWS_ENDPOINT_URL", "http://one", 1);
+  const std::string one = ObjectIdentity("s3://b/a");
+  setenv("AWS_ENDPOINT_URL", "http://two", 1);
+  EXPECT_NE(ObjectIdentity("s3://b/a"), one);
+  EXPECT_EQ(ObjectIdentity("https://h/a"), "https://h/a");
+  unsetenv("AWS_ENDPOINT_URL");
 }
 
 }  // namespace
