@@ -308,7 +308,7 @@ void DiskCache::Trim() {
   if (!folder_.writable()) return;
   uint64_t taken = 0;
   const std::optional<CacheLock> lock = folder_.Lock();
-  if (lock) (void)MakeRoom(bytes_ - kCacheBlockBytes, std::chrono::seconds(0), taken);
+  if (lock) (void)MakeRoom(bytes_ - kCacheBlockBytes, settings_.idle, taken);
 }
 
 void DiskCache::Commit(const Reserved& place, const CacheRecord& record, int failed) {

@@ -63,8 +63,8 @@ class DiskCache {
  public:
   // Makes the folder if it does not exist, readable by its owner only, and loads the list of what
   // is in it, 32 bytes for each range. Files of other users but root are not believed. `bytes`: at
-  // least 64 KiB; what is there is removed until it fits, unless another process uses it. Errors
-  // name the folder.
+  // least 64 KiB; if what is there does not fit, files that nobody has used for an hour are
+  // removed, as they are later. Errors name the folder.
   static Result<std::shared_ptr<DiskCache>> Open(const std::string& folder, uint64_t bytes,
                                                  DiskCacheSettings settings = {});
 

@@ -256,10 +256,14 @@ TEST(DiskCache, TheLeastRecentlyUsedFilesGoFirst) {
   EXPECT_EQ(Look(*cache, ObjectOf(1), 1'500'000, 100'000), Hit::kNo);
 }
 
-TEST(DiskCache, ASmallerBoundHoldsFromTheBeginning) {
+// Another job may have kept it a minute ago.
+TEST(DiskCache, ASmallerBoundHoldsFromTheBeginningForWhatIsUnused) {
   const TempFolder folder;
   const std::string path = folder.Path("cache");
   Fill(*OpenCache(path, 4 * kMiB), ObjectOf(1));
+  const int all = HitsOf(*OpenCache(path, 4 * kMiB), ObjectOf(1));
+  EXPECT_EQ(HitsOf(*OpenCache(path, 2 * kMiB), ObjectOf(1)), all);
+  Age(path);
   const auto cache = OpenCache(path, 2 * kMiB);
   EXPECT_LE(AllocatedBytes(path), 2 * kMiB);
   EXPECT_GT(HitsOf(*cache, ObjectOf(1)), 5);
