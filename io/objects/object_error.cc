@@ -67,9 +67,11 @@ std::string AdviceOnCertificates() {
          "AWS_CA_BUNDLE to a file with the certificate of the authority that signed the server's";
 }
 
-bool IsTransient(int status) {
+bool IsTransient(int status, std::string_view code) {
   constexpr std::array kTransient = {408, 425, 429, 500, 502, 503, 504};
-  return std::ranges::find(kTransient, status) != kTransient.end();
+  constexpr std::array<std::string_view, 2> kCodes = {"RequestTimeout", "InternalError"};  // of S3
+  return std::ranges::find(kTransient, status) != kTransient.end() ||
+         std::ranges::find(kCodes, code) != kCodes.end();
 }
 
 bool IsOfCredentials(int status, std::string_view code) {
@@ -98,6 +100,10 @@ FetchFailure FailureOfStatus(const ObjectFetch& fetch, const HttpResponse& respo
   if (status == 404 || status == 410) {
     return FailureAt(fetch, Code::kNotFound, answer + ": there is no such object", "");
   }
+  if (code == "RequestTimeTooSkewed") {
+    return FailureAt(fetch, Code::kPermissionDenied, answer,
+                     "Set this machine's clock (`timedatectl`): requests are signed with its time");
+  }
   if (IsOfCredentials(status, code)) {
     return FailureAt(fetch, Code::kPermissionDenied, answer + ": access is denied",
                      AdviceOnAccess(fetch.url, has_credentials), Cure::kCredentials);
@@ -115,7 +121,7 @@ FetchFailure FailureOfStatus(const ObjectFetch& fetch, const HttpResponse& respo
   if (is_s3 && (status == 301 || status == 307 || code == "AuthorizationHeaderMalformed")) {
     return WrongRegion(fetch, response, answer);
   }
-  if (IsTransient(status)) {
+  if (IsTransient(status, code)) {
     return FailureAt(fetch, Code::kUnavailable, answer, "Try again later, or with fewer reads",
                      Cure::kRetry);
   }

@@ -120,6 +120,29 @@ TEST_F(ObjectReads, AreTriedAgain) {
   EXPECT_EQ(server.requests(), 60);
 }
 
+// S3 answers some that a further try may cure with 400.
+TEST_F(ObjectReads, AreTriedAgainAsTheCodeOfS3Says) {
+  const std::string timeout = "<Error><Code>RequestTimeout</Code></Error>";
+  const std::string skewed = "<Error><Code>RequestTimeTooSkewed</Code></Error>";
+  const auto answer = [](const std::string& status, const std::string& body) {
+    return "HTTP/1.1 " + status + " No\r\nContent-Length: " + std::to_string(body.size()) +
+           "\r\n\r\n" + body;
+  };
+  const ObjectServer server([&](const ObjectServer::Get& get) {
+    return get.number < 2 ? answer("400", timeout) : answer("403", skewed);
+  });
+  const auto fetcher = ObjectFetcher::Make(1, Impatient()).value();
+  std::vector<uint8_t> to(10);
+  ObjectFetch fetch;
+  fetch.url = server.url() + "/x";
+  fetch.length = to.size();
+  fetch.to = to;
+  const Error error = FetchObject(*fetcher, fetch).error();
+  EXPECT_EQ(server.requests(), 3);
+  EXPECT_EQ(error.code, Code::kPermissionDenied);
+  EXPECT_THAT(error.advice, HasSubstr("clock"));
+}
+
 TEST_F(ObjectReads, FailAfterTheLastTry) {
   const ObjectServer server([](const ObjectServer::Get& /*get*/) {
     return std::string("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n");
