@@ -77,6 +77,9 @@ void HttpResponse::AddHeader(std::string_view line) {
     chunked = EqualNames(value, "chunked");
   } else if (EqualNames(name, "content-range")) {
     range = ParseRange(value);
+  } else if (EqualNames(name, "content-encoding")) {
+    // S3 keeps what an upload was sent as, aws-chunked, and does not send it so.
+    encoding = EqualNames(value, "identity") || EqualNames(value, "aws-chunked") ? "" : value;
   } else if (EqualNames(name, "etag")) {
     etag = value;
   } else if (EqualNames(name, "last-modified")) {

@@ -20,6 +20,7 @@ struct HttpResponse {
   std::optional<uint64_t> content_length;  // bytes of the body
   bool chunked = false;                    // a body that says itself where it ends
   std::optional<Range> range;
+  std::string encoding;  // Content-Encoding: "gzip"; empty: the body is the object's bytes
   std::string etag;
   int64_t modified_s = 0;  // Last-Modified, since 1970; 0: unknown
   // Retry-After: of seconds, or until a date.

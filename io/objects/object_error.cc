@@ -165,6 +165,14 @@ FetchFailure RangeIgnored(const ObjectFetch& fetch) {
                    "http.server does not");
 }
 
+FetchFailure IsEncoded(const ObjectFetch& fetch, const std::string& encoding) {
+  return FailureAt(
+      fetch, Code::kUnimplemented,
+      "the server sends the object compressed (Content-Encoding: " + Printable(encoding) + ")",
+      "Store the object without Content-Encoding, or turn the server's compression "
+      "off for it: its ranges are read");
+}
+
 Error AfterTries(Error error, int tries) {
   error.cause += ", " + std::to_string(tries) + " times";
   return error;

@@ -32,6 +32,7 @@ FetchFailure ObjectChanged(const ObjectFetch& fetch);
 // A response that should be a success, and is not what was asked for.
 FetchFailure WrongResponse(const ObjectFetch& fetch, std::string cause);
 FetchFailure RangeIgnored(const ObjectFetch& fetch);
+FetchFailure IsEncoded(const ObjectFetch& fetch, const std::string& encoding);
 
 // An error after the last try.
 Error AfterTries(Error error, int tries);

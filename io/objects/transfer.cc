@@ -132,6 +132,7 @@ bool Transfer::TakeBody(const char* bytes, size_t count) {
 std::optional<FetchFailure> Transfer::Accept() {
   accepted_ = true;
   const bool is_part = response_.status == 206;
+  if (!is_part && !response_.encoding.empty()) return IsEncoded(*fetch_, response_.encoding);
   if (auto wrong = is_part ? CheckRange() : CheckWhole()) return wrong;
   if (wanted_ && response_.content_length && *response_.content_length != *wanted_) {
     return WrongResponse(*fetch_, "the server sends " + std::to_string(*response_.content_length) +

@@ -143,6 +143,20 @@ TEST_F(ObjectReads, AreTriedAgainAsTheCodeOfS3Says) {
   EXPECT_THAT(error.advice, HasSubstr("clock"));
 }
 
+TEST_F(ObjectReads, ThatAreCompressedFail) {
+  const ObjectServer server([&](const ObjectServer::Get& /*get*/) {
+    return std::string("HTTP/1.1 200 K\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd");
+  });
+  const auto fetcher = ObjectFetcher::Make(1, Impatient()).value();
+  std::vector<uint8_t> to(10);
+  ObjectFetch fetch;
+  fetch.url = server.url() + "/x";
+  fetch.to = to;
+  const Error error = FetchObject(*fetcher, fetch).error();
+  EXPECT_EQ(error.code, Code::kUnimplemented);
+  EXPECT_THAT(error.cause, HasSubstr("gzip"));
+}
+
 TEST_F(ObjectReads, FailAfterTheLastTry) {
   const ObjectServer server([](const ObjectServer::Get& /*get*/) {
     return std::string("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n");
