@@ -43,14 +43,15 @@ std::string AdviceOnAccess(std::string_view url, bool has_credentials) {
       return "Check that these credentials are valid and may read the object, and that AWS_REGION "
              "is the bucket's; the environment and ~/.aws/credentials were read again";
     }
-    return "No credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, for "
-           "example by `eval \"$(aws configure export-credentials --format env)\"`, or write "
-           "~/.aws/credentials";
+    return "No credentials were found: write ~/.aws/credentials, which is read again when they "
+           "expire, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
   }
   if (url.starts_with("gs://")) {
     return has_credentials
-               ? "Renew GOOGLE_OAUTH_ACCESS_TOKEN, which is valid for an hour: `gcloud auth "
-                 "print-access-token`; its account must be allowed to read the object"
+               ? "GOOGLE_OAUTH_ACCESS_TOKEN is valid for an hour: start the program again with a "
+                 "new "
+                 "one, of `gcloud auth print-access-token`; its account must be allowed to read "
+                 "the object"
                : "Set GOOGLE_OAUTH_ACCESS_TOKEN=\"$(gcloud auth print-access-token)\"; key files "
                  "of service accounts are not read";
   }
