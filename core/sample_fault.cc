@@ -3,6 +3,7 @@
 namespace stoker {
 
 std::optional<SampleFault> FaultOf(const Error& error) {
+  if (error.detail == Error::Detail::kOfNoSample) return std::nullopt;
   switch (error.code) {
     case Code::kNotFound:
       return SampleFault::kVanished;

@@ -1,6 +1,7 @@
 // SampleFault: why a sample cannot be used, in the few classes that a user treats differently.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -18,8 +19,16 @@ enum class SampleFault : uint8_t {
 };
 inline constexpr int kSampleFaults = 6;
 
+// How many samples of a loader could not be used.
+struct BadCounts {
+  std::array<uint64_t, kSampleFaults> faults{};  // by SampleFault, also those that failed
+  uint64_t substituted = 0;                      // rows that have another sample
+  uint64_t dropped = 0;                          // rows
+};
+
 // Of an error of reading or decoding a sample. nullopt: the sample may be good, because the machine
-// has no memory or descriptors left, or because a call was wrong or cancelled.
+// has no memory or descriptors left, a server refuses all requests, or a call was wrong or
+// cancelled.
 std::optional<SampleFault> FaultOf(const Error& error);
 
 // "vanished", "unreadable", "truncated", "undecodable", "over_limits", "unsupported".

@@ -57,6 +57,35 @@ Status Slot::SetString(size_t column, int64_t row, std::string_view string) cons
   return {};
 }
 
+// Rows of strings are exchanged, because each owns its string.
+void Slot::DropRows(std::vector<uint32_t> dropped) {
+  std::ranges::sort(dropped);
+  auto next = dropped.begin();
+  int64_t kept = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    if (next != dropped.end() && *next == row) {
+      ++next;
+      continue;
+    }
+    if (kept != row) {
+      std::swap(sample_ids[static_cast<size_t>(kept)], sample_ids[static_cast<size_t>(row)]);
+      for (size_t column = 0; column < columns.size(); ++column) {
+        const size_t bytes = columns[column].bytes() / static_cast<size_t>(rows);
+        auto* const from = static_cast<uint8_t*>(Row(column, row));
+        auto* const to = static_cast<uint8_t*>(Row(column, kept));
+        if (IsString(columns[column].dtype)) {
+          std::swap_ranges(from, from + bytes, to);
+        } else {
+          std::memcpy(to, from, bytes);
+        }
+      }
+    }
+    ++kept;
+  }
+  rows = kept;
+  for (Column& column : columns) column.shape[0] = rows;
+}
+
 void* Slot::Row(size_t column, int64_t row) const {
   const Column& c = columns[column];
   const size_t row_bytes = BytesOf(c.dtype, std::span(c.shape).subspan(1));

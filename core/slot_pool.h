@@ -39,6 +39,9 @@ struct Slot {
 
   void* Row(size_t column, int64_t row) const;
 
+  // Makes the batch shorter by these rows; the order of the others stays.
+  void DropRows(std::vector<uint32_t> dropped);
+
   // Copies a string into a row of a column that owns its strings; its bytes are outside the budget.
   // Different rows may be written at the same time. ResourceExhausted if the system has no memory;
   // the row is empty then.

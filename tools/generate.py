@@ -87,6 +87,10 @@ def option_types(row):
     """The types of a loader's option in Python and in JSON."""
     if "choices" in row:
         return "Any" if row["name"] == "dtype" else "str", "string"
+    if row["name"] == "on_bad":
+        return "str | Mapping[str, str]", "string"
+    if isinstance(row.get("default"), str):
+        return "str | os.PathLike[str]", "string"
     if "low" not in row:
         return "bool", "boolean"
     return ("float", "number") if isinstance(row["low"], float) else ("int", "integer")
@@ -268,7 +272,8 @@ def table_of_options(rows):
         ranged = ", ".join(f'`"{name}"`' for name in row.get("choices", ()))
         if "low" in row:
             ranged = range_text({**row, "zero": None}).replace("2**64 - 1", "2⁶⁴ − 1")
-        doc = row["doc"] + (f"; 0: {row['zero']}" if row["zero"] else "")
+        none = "0" if "low" in row else json.dumps(row.get("default"))
+        doc = row["doc"] + (f"; {none}: {row['zero']}" if row["zero"] else "")
         cells = (f"`{row['name']}`", option_types(row)[1], default, ranged, doc)
         lines.append(f"| {' | '.join(cells)} |".replace("|  |", "| |"))
     return "\n".join(lines)

@@ -34,6 +34,7 @@ struct ValueJson {
     return *fill ? Json(**fill) : Json(nullptr);
   }
   Json operator()(const EnumValue& value) const { return TextOf(option, OptionValue(value)); }
+  Json operator()(const TextValue& value) const { return TextOf(option, OptionValue(value)); }
 };
 
 // Adds a number's bounds, as whole numbers where it is one.

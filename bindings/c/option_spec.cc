@@ -63,6 +63,14 @@ struct OptionReader {
     (*this)(&**fill);
   }
 
+  void operator()(const TextValue& value) const {
+    std::string text = value.get(value.at);
+    object.Text(option.name, text);
+    if (auto refusal = value.set(value.at, text)) {
+      object.FailKey(option.name, "is \"" + text + "\". " + refusal->advice);
+    }
+  }
+
   void operator()(const EnumValue& value) const {
     std::vector<const char*> names;
     names.reserve(option.choices.size());

@@ -71,17 +71,34 @@ std::string FlagOf(std::string_view option) {
   return flag;
 }
 
+CLI::Option* AddText(CLI::App& command, const std::string& name, const TextValue& value,
+                     const std::string& what) {
+  return command
+      .add_option_function<std::string>(
+          name, [value](const std::string& text) { (void)value.set(value.at, text); }, what)
+      ->type_name("TEXT")
+      ->check([value](const std::string& text) {
+        const auto refusal = value.set(value.at, text);
+        return refusal ? refusal->cause + ". " + refusal->advice : std::string();
+      });
+}
+
 // Adds the flag of a loader option whose value is a `Value`; null if flags have no such type.
 template <typename Value>
 CLI::Option* AddFlag(CLI::App& command, const LoaderOptionRow& row, const Value& value) {
   const std::string name = FlagOf(row.option.name);
-  const std::string zero = row.zero == nullptr ? "" : std::string("; 0: ") + row.zero;
+  const bool is_text = std::is_same_v<Value, TextValue>;
+  const std::string zero = row.zero == nullptr || is_text ? "" : std::string("; 0: ") + row.zero;
   const std::string what = Wrapped(row.doc + zero);
   if constexpr (std::is_same_v<Value, bool*>) return command.add_flag(name, *value, what);
   if constexpr (std::is_same_v<Value, uint64_t*>) return AddSeed(command, name, *value, what);
   if constexpr (std::is_same_v<Value, int*> || std::is_same_v<Value, uint32_t*>) {
     return AddWhole(command, name, *value, RangeOf(row), what);
   }
+  if constexpr (std::is_same_v<Value, double*>) {
+    return AddReal(command, name, *value, {row.option.low, row.option.high}, what);
+  }
+  if constexpr (std::is_same_v<Value, TextValue>) return AddText(command, name, value, what);
   return nullptr;
 }
 

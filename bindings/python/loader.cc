@@ -127,6 +127,13 @@ py::dict StatsOf(const LoaderStats& stats) {
   py::dict all;
   all["samples"] = stats.samples;
   all["batches"] = stats.batches;
+  py::dict bad;
+  for (int i = 0; i < kSampleFaults; ++i) {
+    bad[NameOf(static_cast<SampleFault>(i))] = stats.bad.faults[static_cast<size_t>(i)];
+  }
+  all["bad"] = bad;
+  all["substituted"] = stats.bad.substituted;
+  all["dropped"] = stats.bad.dropped;
   all["bytes_read"] = stats.bytes_read;
   AddWaits(stats, all);
   all["decode_seconds"] = Seconds(stats.stages.decode_ns);
@@ -159,6 +166,10 @@ py::dict StatsOf(const LoaderStats& stats) {
 }
 
 void AddLoader(py::module_& module) {
+  module.def(
+      "bad_policy",
+      [](const std::string& text) { return Value(BadPolicy::Parse(text)).ToString(); },
+      py::arg("text"));
   py::class_<LoaderHandle>(module, "Loader")
       .def(py::init<const std::string&, const std::string&, const SourceHandle&,
                     const RuntimeHandle&, const py::object&>(),

@@ -78,6 +78,7 @@ Result<DeviceBatch> Staging::Take(const Interrupt& interrupt) {
 }
 
 void Staging::Pass() {
+  producer_.CountDelivered();
   ++passed_;
   if (++next_.index != producer_.batches_per_epoch()) return;
   at_end_ = true;

@@ -74,6 +74,7 @@ bool Assembler::Open(Entry& entry, BatchName batch) {
   entry.complete = false;
   entry.failures = 0;
   entry.error.reset();
+  entry.bad.clear();
   return true;
 }
 
@@ -118,8 +119,24 @@ Assembler::BatchState Assembler::RowsDone(const RowTicket& ticket, const RowCost
   if (entry.missing.fetch_sub(ticket.rows, std::memory_order_acq_rel) != ticket.rows) {
     return BatchState::kRowsMissing;
   }
+  entry.last_sample = ticket.slot->sample_ids[ticket.row];
   // The thread that wrote `error` decremented `missing` before this one did.
   return entry.error ? BatchState::kFailed : BatchState::kWhole;
+}
+
+void Assembler::AddBadRow(const RowTicket& ticket, BadRow bad) {
+  const std::lock_guard lock(mutex_);
+  EntryOf(ticket.batch).bad.push_back(std::move(bad));
+}
+
+// A row ends with one action: nothing follows a kDrop.
+void Assembler::DropRows(const RowTicket& ticket) {
+  const std::vector<BadRow>& bad = EntryOf(ticket.batch).bad;
+  std::vector<uint32_t> dropped;
+  for (const BadRow& row : bad) {
+    if (row.action == OnBad::kDrop) dropped.push_back(row.row);
+  }
+  if (!dropped.empty()) ticket.slot->DropRows(std::move(dropped));
 }
 
 void Assembler::Complete(const RowTicket& ticket, const SamplePath& last_row, const BatchCost& cost,
@@ -130,7 +147,6 @@ void Assembler::Complete(const RowTicket& ticket, const SamplePath& last_row, co
   entry.cost = cost;
   if (!status.ok()) entry.error = std::move(status).error();
   entry.last_row = last_row;
-  entry.last_sample = ticket.slot->sample_ids[ticket.row];
   entry.complete_ns = NowNanoseconds();
   entry.complete = true;
   ready_.notify_one();
@@ -186,6 +202,8 @@ void Assembler::Record(const Entry& entry, uint64_t asked_ns) {
            .reads_in_flight = entry.reads_in_flight.load(std::memory_order_relaxed),
            .waited = {}};
   last_row_ = {entry.last_row.times(), entry.last_sample};
+  last_bad_ = entry.bad;
+  std::ranges::stable_sort(last_bad_, {}, &BadRow::row);
   last_.waited = CausesOf({entry.last_row, entry.opened_ns, entry.complete_ns, entry.cost.whole_ns},
                           asked_ns, last_.taken_ns);
 }

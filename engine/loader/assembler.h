@@ -6,8 +6,8 @@
 // address and keeping the order costs nothing. The number of batches in production is the only
 // back-pressure.
 //
-// Claim, RowsDone, Complete and Cancel may be called on any thread; everything else only on the
-// consumer's thread.
+// Claim, AddBadRow, RowsDone, DropRows, Complete and Cancel may be called on any thread; everything
+// else only on the consumer's thread.
 #pragma once
 
 #include <atomic>
@@ -21,6 +21,7 @@
 #include "core/batch.h"
 #include "core/result.h"
 #include "core/slot_pool.h"
+#include "engine/loader/bad_sample_log.h"
 #include "engine/loader/batch_record.h"
 #include "engine/loader/batch_sequence.h"
 #include "engine/loader/sampler.h"
@@ -77,6 +78,14 @@ class Assembler {
   enum class BatchState : uint8_t { kRowsMissing, kWhole, kFailed };
   BatchState RowsDone(const RowTicket& ticket, const RowCost& cost, Status status);
 
+  // Notes that the ticket's row had a sample that could not be used; not after its RowsDone. Any
+  // thread; takes a lock.
+  void AddBadRow(const RowTicket& ticket, BadRow bad);
+
+  // Takes the rows with OnBad::kDrop out of the ticket's batch. Precondition: RowsDone returned
+  // kWhole.
+  void DropRows(const RowTicket& ticket);
+
   // Makes the ticket's batch deliverable, or its error if `status` is one. Precondition: RowsDone
   // returned kWhole, or kFailed and `status` is none.
   void Complete(const RowTicket& ticket, const SamplePath& last_row, const BatchCost& cost,
@@ -102,6 +111,7 @@ class Assembler {
   // Precondition: Take has delivered one.
   const BatchRecord& last() const { return last_; }
   const LastRow& last_row() const { return last_row_; }
+  const std::vector<BadRow>& last_bad() const { return last_bad_; }  // by row
 
   // The batch that Take would deliver next; none at the end of the sequence.
   std::optional<BatchName> position() const { return sequence_.At(next_); }
@@ -130,6 +140,7 @@ class Assembler {
     uint32_t failures = 0;
     uint32_t failed_row = 0;     // the lowest
     std::optional<Error> error;  // of failed_row
+    std::vector<BadRow> bad;
   };
 
   Entry& EntryOf(uint64_t batch) { return window_[batch % window_.size()]; }
@@ -149,6 +160,7 @@ class Assembler {
   uint64_t next_ = 0;                 // batch to deliver
   BatchRecord last_;                  // the consumer's
   LastRow last_row_;                  // the last row of `last_`
+  std::vector<BadRow> last_bad_;      // and its bad rows
   std::mutex mutex_;
   std::condition_variable ready_;
   uint64_t depth_;          // under mutex_

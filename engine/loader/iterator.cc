@@ -45,18 +45,23 @@ Result<DeviceBatch> Iterator::NextOnDevice(const Interrupt& interrupt) {
 template <typename AnyBatch>
 Result<AnyBatch> Iterator::Take(Result<AnyBatch> (Engine::*next)(const Interrupt&),
                                 const Interrupt& interrupt) {
-  if (!appended_ && index_ == loader_->batches_per_epoch()) return AnyBatch();
-  if (engine_ == nullptr) TRY(FindEngine(interrupt));
-  const uint64_t before = engine_->passed();
-  Result<AnyBatch> batch = ((*engine_).*next)(interrupt);
-  const uint64_t passed = engine_->passed() - before;
-  passed_ += passed;
-  index_ += passed;
-  if (!appended_ && index_ == loader_->batches_per_epoch()) {
-    engine_->EndEpoch();
-    engine_.reset();  // returns it to the loader, for the next iteration
+  while (true) {
+    TRY(loader_->CheckBad());
+    if (!appended_ && index_ == loader_->batches_per_epoch()) return AnyBatch();
+    if (engine_ == nullptr) TRY(FindEngine(interrupt));
+    const uint64_t before = engine_->passed();
+    Result<AnyBatch> batch = ((*engine_).*next)(interrupt);
+    const uint64_t passed = engine_->passed() - before;
+    passed_ += passed;
+    index_ += passed;
+    if (!appended_ && index_ == loader_->batches_per_epoch()) {
+      engine_->EndEpoch();
+      engine_.reset();  // returns it to the loader, for the next iteration
+    }
+    // Of those that were asked for by name, one that lost all its rows is delivered.
+    const bool left_out = !appended_ && batch.ok() && *batch && batch->rows() == 0;
+    if (!left_out) return batch;
   }
-  return batch;
 }
 
 Status Iterator::FindEngine(const Interrupt& interrupt) {

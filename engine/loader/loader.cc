@@ -182,8 +182,15 @@ Result<Batch> Loader::BatchAt(BatchName batch, const Interrupt& interrupt) {
   return made;
 }
 
+// The error that ended the run because too many samples are bad, or that of listing them.
+Status Loader::CheckBad() const {
+  TRY(options_.runtime->CheckProcess());
+  return state_->producer.bad->Check();
+}
+
 // `follows`: continue production after this batch; otherwise make only this one.
 Result<Batch> Loader::MakeByName(BatchName batch, bool follows, const Interrupt& interrupt) {
+  TRY(CheckBad());
   const Schedule schedule = follows ? Schedule::kEpochs : Schedule::kAppended;
   ASSIGN_OR_RETURN(Borrowed engine, Borrow(batch, schedule, interrupt, /*spare=*/true));
   if (!follows) TRY(engine->Append(batch));
@@ -273,6 +280,7 @@ LoaderStats Loader::Stats() const {
   all.pinned_bytes = 0;  // already released
   for (const auto& engine : state_->idle) AddStats(all, engine->Stats());
   for (const auto& engine : state_->busy) AddStats(all, engine->Stats());
+  all.bad = state_->producer.bad->counts();
   all.lent_batches = state_->producer.lent->batches();
   all.lent_bytes = state_->producer.lent->bytes();
   all.memory_used = options_.runtime->budget().used();  // also when there is no engine to report it

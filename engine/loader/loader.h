@@ -87,8 +87,9 @@ class Loader : public std::enable_shared_from_this<Loader> {
 
   // Returns one batch by its name, without an iterator. Consecutive calls, and the first batch of
   // an epoch, trigger read-ahead across epochs, as an operating system reads ahead in a file; a
-  // call elsewhere makes that one batch only. Two interleaved sequences are recognized. Concurrent
-  // calls wait for each other. FailedPrecondition if batches go to a device.
+  // call elsewhere makes that one batch only. A batch that loses all its rows (on_bad) has none.
+  // Two interleaved sequences are recognized. Concurrent calls wait for each other.
+  // FailedPrecondition if batches go to a device.
   Result<Batch> BatchAt(BatchName batch, const Interrupt& interrupt = {});
 
   // Returns a warning once, and only if lent_batches sets no limit: the caller holds more memory
@@ -136,6 +137,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   bool IdleAt(BatchName batch) const;
   void DestroyEnding();
   size_t MaxIdle() const { return options_.to_device ? 1 : 2; }  // device memory is scarce
+  Status CheckBad() const;
   Result<Batch> MakeByName(BatchName batch, bool follows, const Interrupt& interrupt);
   void NoteLent();
   uint64_t LentBytes() const;  // without what is on its way to a device
@@ -157,8 +159,11 @@ class Iterator {
 
   // Waits for the next batch and returns it; an empty batch at the end, however often it is called.
   //
-  // If a sample cannot be read or decoded, Next returns an error that names file, offset and cause
-  // instead of the batch, and the call after it goes on with the next batch. Other errors:
+  // If a sample cannot be read or decoded, LoaderOptions::on_bad says what happens: by default Next
+  // returns an error that names file, offset and cause instead of the batch, and the call after it
+  // goes on with the next batch. A batch that loses all its rows is left out, unless it was
+  // appended. Other errors: DataLoss, from then on, when more samples were substituted or dropped
+  // than max_bad_fraction allows; that of appending to bad_samples_file, until it succeeds;
   // ResourceExhausted when the caller already holds lent_batches (Next does not wait for them to be
   // released); Cancelled after Stop and when `interrupt` returned true; FailedPrecondition in a
   // forked child, and if batches go to a device.

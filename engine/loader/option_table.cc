@@ -13,6 +13,7 @@ using Choices = std::vector<OptionInfo::Choice>;
 
 constexpr const char* kMain = "";  // the command's main group of options
 constexpr const char* kForTesting = "For testing";
+constexpr const char* kBad = "Bad samples";
 
 template <auto member>
 OptionValue ValueOf(LoaderOptions& options) {
@@ -33,6 +34,26 @@ Option<LoaderOptions> Flag(const char* name) {
 template <auto member>
 Option<LoaderOptions> ChoiceOf(const char* name, const Choices& choices) {
   return {{.name = name, .choices = choices}, &ValueOf<member>};
+}
+
+OptionValue PolicyOf(LoaderOptions& options) {
+  return TextValue{&options.on_bad,
+                   [](const void* from) { return static_cast<const BadPolicy*>(from)->ToString(); },
+                   [](void* to, const std::string& text) -> std::optional<Refusal> {
+                     Result<BadPolicy> policy = BadPolicy::Parse(text);
+                     if (!policy.ok()) return Refusal{policy.error().cause, policy.error().advice};
+                     *static_cast<BadPolicy*>(to) = *policy;
+                     return std::nullopt;
+                   }};
+}
+
+OptionValue ListOf(LoaderOptions& options) {
+  return TextValue{&options.bad_samples_file,
+                   [](const void* from) { return *static_cast<const std::string*>(from); },
+                   [](void* to, const std::string& text) -> std::optional<Refusal> {
+                     *static_cast<std::string*>(to) = text;
+                     return std::nullopt;
+                   }};
 }
 
 template <typename Enum>
@@ -97,6 +118,29 @@ std::vector<LoaderOptionRow> MakeTable() {
        .doc = "refuse JPEGs with more scans",
        .of_images = true,
        .changes_batches = false},
+      {.option = {{.name = "on_bad"}, &PolicyOf},
+       .doc = "what becomes of photographs and records that cannot be read or decoded: \"fail\", "
+              "\"substitute\" or \"drop\"; or by class of faults, and the others fail: "
+              "\"truncated=drop,vanished=substitute\"",
+       .more =
+           "\"fail\": an error takes the place of the batch; \"substitute\": a random other "
+           "sample takes the sample's place, the same one in each run; \"drop\": the batch is a "
+           "row shorter. Classes: vanished, unreadable, truncated, undecodable, over_limits, "
+           "unsupported. Also takes a dictionary of them.",
+       .flag_group = kBad},
+      {.option = Number<&O::max_bad_fraction>("max_bad_fraction", 0, 1),
+       .doc = "share of the samples that may be substituted or dropped, after the first 1,000; "
+              "beyond it the run ends with a DataLossError",
+       .changes_batches = false,
+       .flag_group = kBad},
+      {.option = {{.name = "bad_samples_file"}, &ListOf},
+       .doc = "a file that a line of JSON is appended to for each bad sample, when its batch is "
+              "delivered",
+       .more =
+           "Its keys: path, offset (in bytes, or null), id, epoch, batch, class, cause, action. "
+           "Processes may share a file.",
+       .changes_batches = false,
+       .flag_group = kBad},
       {.option = Number<&O::depth>("depth", 0, kMaxBatches),
        .doc = "batches in production at once",
        .zero = "tuned, within the memory budget",

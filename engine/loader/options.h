@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/dtype.h"
+#include "engine/loader/bad_policy.h"
 #include "engine/loader/map_function.h"
 #include "engine/runtime/runtime.h"
 #include "gpu/device.h"
@@ -56,6 +58,15 @@ struct LoaderOptions {
   uint32_t world = 1;
   Remainder remainder = Remainder::kUneven;
   bool drop_remainder = false;  // leave out a last batch that is not full
+
+  // What becomes of photographs and records that cannot be read or decoded (files, not samples in
+  // memory). More than this share of the samples, after the first 1,000, may not be substituted or
+  // dropped: the run ends.
+  BadPolicy on_bad{};
+  double max_bad_fraction = 0.01;
+  // A file that a line of JSON is appended to for each of them (path, offset, id, epoch, batch,
+  // class, cause, action); empty: none.
+  std::string bad_samples_file{};
 
   // The number of epochs; nothing is prefetched beyond them. None: no limit.
   std::optional<uint64_t> epochs;

@@ -40,6 +40,10 @@ Result<std::unique_ptr<Producer>> Producer::Open(LoaderOptions options,
   if (!own) {
     ASSIGN_OR_RETURN(own, ProducerOptionsOf(options));
   }
+  if (own->bad == nullptr) {
+    ASSIGN_OR_RETURN(own->bad,
+                     BadSampleLog::Open(options.bad_samples_file, options.max_bad_fraction));
+  }
   if (options.runtime == nullptr) {
     ASSIGN_OR_RETURN(options.runtime, Runtime::Default());
   }
@@ -60,11 +64,12 @@ Result<std::unique_ptr<Producer>> Producer::Open(LoaderOptions options,
   ASSIGN_OR_RETURN(Reserved memory, Reserve(options, *own, columns, plan));
   return std::unique_ptr<Producer>(new Producer(std::move(options), std::move(sampler),
                                                 std::move(plan), std::move(mixer), std::move(map),
-                                                std::move(memory)));
+                                                std::move(own->bad), std::move(memory)));
 }
 
 Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> plan,
-                   std::optional<Mixer> mixer, std::optional<MapCaller> map, Reserved memory)
+                   std::optional<Mixer> mixer, std::optional<MapCaller> map,
+                   std::shared_ptr<BadSampleLog> bad, Reserved memory)
     : options_(std::move(options)),
       runtime_(*options_.runtime),
       sampler_(std::move(sampler)),
@@ -75,6 +80,7 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
       trace_(runtime_.trace(), *options_.source),
       slots_(std::move(memory.slots)),
       samples_(memory.lease->plan().requests, memory.lease->samples(), in_memory_),
+      substitutes_(memory.lease->plan().requests, IndexSet::Begin::kEmpty),
       feed_(options_, sampler_, samples_, RunOf(options_)),
       concurrency_(static_cast<uint32_t>(runtime_.options().threads)),
       map_(std::move(map)),
@@ -82,6 +88,8 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
               map_ && map_->calls() == 0 ? &*map_ : nullptr, slots_->columns(), samples_,
               memory.lease->samples(), runtime_.options().threads),
       maps_(MakeMaps()),
+      bad_(std::move(bad)),
+      counts_later_(options_.to_device.has_value()),
       memory_(std::move(memory.lease)),
       settings_(TunerOptionsOf(options_, runtime_), LimitsOf(options_, runtime_, memory_->plan()),
                 *memory_, *slots_, trace_, [this](const TunerSettings& tuned) { Apply(tuned); }) {
@@ -105,15 +113,18 @@ std::unique_ptr<MapThreads> Producer::MakeMaps() {
 // reader: they are handed to the workers from here.
 size_t Producer::Pull(std::span<ReadRequest*> requests) {
   if (stopped_.load(std::memory_order_relaxed)) return 0;
+  size_t pulled = PullSubstitutes(requests);
+  requests = requests.subspan(pulled);
+  if (requests.empty()) return pulled;
   const WorkToken pulling = memory_->TryBegin();
-  if (!pulling) return PullRetry(requests);
+  if (!pulling) return pulled + PullRetry(requests);
   trace_.Samples(samples_.reading(), samples_.ready());
-  size_t pulled = 0;
   if (!in_memory_) {
-    pulled = feed_.Fill(*assembler_, requests);
-    for (ReadRequest* read : requests.first(pulled)) {
+    const size_t filled = feed_.Fill(*assembler_, requests);
+    for (ReadRequest* read : requests.first(filled)) {
       samples_[samples_.IndexOf(*read)].work = memory_->Begin();
     }
+    pulled += filled;
   }
   while (in_memory_ && !stopped_.load(std::memory_order_relaxed)) {
     const std::optional<uint32_t> run = feed_.NextRun(*assembler_);
@@ -195,7 +206,8 @@ void Producer::End(uint32_t sample, uint64_t work_ns, Status status, int worker)
   if (samples_.waiting() && (has_calls_ || !samples_.TooFewFree())) reads_.Wake();
   const Assembler::BatchState state = assembler_->RowsDone(ticket, cost, std::move(status));
   if (state != Assembler::BatchState::kRowsMissing) {
-    const bool failed = state == Assembler::BatchState::kFailed;
+    if (state == Assembler::BatchState::kWhole) assembler_->DropRows(ticket);
+    const bool failed = state == Assembler::BatchState::kFailed || ticket.slot->rows == 0;
     BatchCost spent;
     if (writer_.mixes() && !failed) {
       const TraceSpan span(runtime_.trace(), "stoker.mix", ticket.slot->epoch, ticket.slot->index);
@@ -230,6 +242,7 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   settings_.Learn(assembler_->last());
   // Take and Learn may have opened batches: reader threads claim their rows (Pull).
   reads_.Wake();
+  CountBad({*next, assembler_->last_bad(), !batch.ok()});
   if (batch.ok()) delivered_.fetch_add(1, std::memory_order_relaxed);
   ++passed_;
   const bool last = next->index + 1 == batches_per_epoch();
@@ -302,6 +315,7 @@ Status Producer::StartAt(BatchName batch, Schedule schedule) {
                          options_.epochs.value_or(kMaxEpochs));
   std::lock_guard lock(lifecycle_);
   if (stopped_) return Error{Code::kCancelled, "the loader was stopped"};
+  DropUncounted();
   assembler_.reset();  // returns its slots before the next assembler takes them
   assembler_ = std::make_unique<Assembler>(sampler_, slots_, settings_.settings().depth,
                                            memory_->plan().max_depth, std::move(sequence));
@@ -315,6 +329,7 @@ Status Producer::Start() {
   if (stopped_) return Error{Code::kCancelled, "the loader was stopped"};
   if (running_) return {};
   if (maps_ != nullptr) TRY(maps_->Start());
+  ending_ = false;
   Status attached = reads_.Attach(this);
   running_ = attached.ok();
   return attached;
@@ -349,9 +364,11 @@ bool Producer::TryHalt() {
 // TryHalt for the thread that set halting_. A batch that waits for the program's function may wait
 // for an earlier one, whose samples are given up here: it is dropped first.
 bool Producer::EndWork() {
+  ending_ = true;
   if (maps_ != nullptr) maps_->Close();
   if (running_ && !reads_.TryDetach(this, kInterruptInterval)) return false;
   running_ = false;
+  DropSubstitutes();
   if (!memory_->TryDrain(kInterruptInterval)) return false;
   DropPostponed();
   return maps_ == nullptr || maps_->Wait(kInterruptInterval);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,9 +13,11 @@
 #include <vector>
 
 #include "core/batch.h"
+#include "core/index_set.h"
 #include "core/result.h"
 #include "core/slot_pool.h"
 #include "engine/loader/assembler.h"
+#include "engine/loader/bad_sample_log.h"
 #include "engine/loader/batch_sequence.h"
 #include "engine/loader/map_caller.h"
 #include "engine/loader/map_threads.h"
@@ -55,8 +58,9 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   // Waits for the next batch and returns it; returns an empty batch once after the last of each
   // epoch, and always after the last epoch if `epochs` limits them.
   //
-  // If a sample cannot be read or decoded, Next returns an error that names file, offset and cause
-  // instead of the batch, and the call after it goes on with the next batch. Other errors:
+  // If a sample cannot be read or decoded, on_bad says what happens: by default Next returns an
+  // error that names file, offset and cause instead of the batch, and the call after it goes on
+  // with the next batch. A batch of which all rows were dropped has none. Other errors:
   // ResourceExhausted when the caller already holds lent_batches (Next does not wait for them to be
   // released); Cancelled after Stop, and when `interrupt` returned true; FailedPrecondition in a
   // forked child.
@@ -83,6 +87,10 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   // The number of batches that Next has returned so far, including those replaced by an error.
   uint64_t passed() const { return passed_; }
 
+  // For a loader with a device, whose stager calls Next ahead of the consumer: the next of the
+  // batches that Next returned has been delivered, and its bad samples count. Any thread.
+  void CountDelivered();
+
   // The time that the last Next that returned a batch waited, by cause.
   const WaitCauses& waited() const { return assembler_->last().waited; }
 
@@ -108,7 +116,8 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   };
 
   Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> plan,
-           std::optional<Mixer> mixer, std::optional<MapCaller> map, Reserved memory);
+           std::optional<Mixer> mixer, std::optional<MapCaller> map,
+           std::shared_ptr<BadSampleLog> bad, Reserved memory);
 
   // The path of one sample.
   size_t Pull(std::span<ReadRequest*> requests) override;  // a reader thread: order → reader
@@ -119,6 +128,19 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   void ProcessReady(int worker);
   std::optional<uint32_t> TakeReady() override;
   void End(uint32_t sample, uint64_t work_ns, Status status, int worker) override;  // → assembler
+
+  // Samples that cannot be used (producer_faults.cc).
+  bool Forgive(uint32_t sample, uint64_t work_ns, Error& error, int worker) override;
+  void Substitute(uint32_t sample);
+  size_t PullSubstitutes(std::span<ReadRequest*> requests);
+  void DropSubstitutes();
+  struct BadOfBatch {
+    BatchName batch;
+    std::vector<BadRow> rows;
+    bool failed = false;
+  };
+  void CountBad(BadOfBatch bad);
+  void DropUncounted();
 
   // Memory shortage (producer_memory.cc).
   static Result<Reserved> Reserve(const LoaderOptions& options, const ProducerOptions& own,
@@ -152,12 +174,17 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   const LoaderTrace trace_;
   const std::shared_ptr<SlotPool> slots_;
   SamplesInFlight samples_;
+  IndexSet substitutes_;  // samples that take the place of others, to be read
   ReadFeed feed_;
   ConcurrencyLimit concurrency_;        // limits how many workers decode at a time
   const std::optional<MapCaller> map_;  // the program's function
   RowWriter writer_;
   std::unique_ptr<Assembler> assembler_;       // replaced under lifecycle_
   const std::unique_ptr<MapThreads> maps_;     // null: no function of whole batches
+  const std::shared_ptr<BadSampleLog> bad_;    // of all producers of a loader
+  const bool counts_later_;                    // in CountDelivered
+  std::mutex uncounted_mutex_;                 // a leaf
+  std::deque<BadOfBatch> uncounted_;           // under uncounted_mutex_
   const std::unique_ptr<MemoryLease> memory_;  // destroyed before the memory that it may free
   SettingsController settings_;                // declared after everything that settings are
                                                // applied to
@@ -166,6 +193,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   std::condition_variable halted_;
   bool halting_ = false;                // a thread is in EndWork. Under lifecycle_
   std::atomic<bool> running_{false};    // Pull may be called
+  std::atomic<bool> ending_{false};     // work ends: samples get no substitutes any more
   std::atomic<bool> stopped_{false};    // set once, under lifecycle_
   bool epoch_ended_ = false;            // Next reports it once; used by the consumer's thread only
   BatchName after_last_;                // used by the consumer's thread only

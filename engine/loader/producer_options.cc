@@ -1,15 +1,21 @@
 #include "engine/loader/producer_options.h"
 
+#include <memory>
+#include <utility>
+
 #include "core/try.h"
 #include "gpu/stager.h"
 
 namespace stoker {
 
 Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
+  ASSIGN_OR_RETURN(std::shared_ptr<BadSampleLog> bad,
+                   BadSampleLog::Open(options.bad_samples_file, options.max_bad_fraction));
   if (!options.to_device) {
     return ProducerOptions{.pinned_for = options.pinned_for,
                            .lent_batches = options.lent_batches,
-                           .lent = std::make_shared<LentAccount>(options.lent_batches)};
+                           .lent = std::make_shared<LentAccount>(options.lent_batches),
+                           .bad = std::move(bad)};
   }
   const DeviceOptions& to = *options.to_device;
   if (to.device == nullptr) {
@@ -26,6 +32,7 @@ Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
       .pinned_for = to.device,
       .lent_batches = staged,
       .lent = std::make_shared<LentAccount>(limited ? options.lent_batches + staged : 0),
+      .bad = std::move(bad),
       .one_slab = true,
       // The program's function gets finished images.
       .defer_to_device = !options.transforms.empty() && options.map == nullptr &&

@@ -5,6 +5,7 @@
 
 #include "core/lent_account.h"
 #include "core/result.h"
+#include "engine/loader/bad_sample_log.h"
 #include "engine/loader/options.h"
 #include "gpu/device.h"
 
@@ -18,6 +19,8 @@ struct ProducerOptions {
   int lent_batches = 0;
   // Counts lent batches of all producers of a loader; null: the producer has its own.
   std::shared_ptr<LentAccount> lent{};
+  // Counts the bad samples of all producers of a loader; null: none are expected.
+  std::shared_ptr<BadSampleLog> bad{};
   bool one_slab = false;  // all columns of a batch lie in one block of memory
   // Transformed images are as with PlanOptions::defer_to_device, and a last column, "work", holds
   // the deferred operations.

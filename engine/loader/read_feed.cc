@@ -27,15 +27,20 @@ size_t ReadFeed::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
     const SamplerEntry entry = sampler_.At(ticket->slot->epoch, ticket->slot->index, ticket->row);
     next.ticket = *ticket;
     next.draw = {options_.seed, ticket->slot->epoch, entry.position};
-    next.read.sample = entry.sample;
+    next.substitutes = 0;
     next.path.Claim(now, behind_workers);
-    const ByteRange range = options_.source->RangeOf(entry.sample);
-    next.read.offset = range.offset;
-    next.read.length = range.length;
-    options_.source->PathOf(range.file, next.read.path);
+    SetSample(next.read, entry.sample);
     requests[filled++] = &next.read;
   }
   return filled;
+}
+
+void ReadFeed::SetSample(ReadRequest& read, uint64_t sample) const {
+  read.sample = sample;
+  const ByteRange range = options_.source->RangeOf(sample);
+  read.offset = range.offset;
+  read.length = range.length;
+  options_.source->PathOf(range.file, read.path);
 }
 
 std::optional<uint32_t> ReadFeed::NextRun(Assembler& assembler) {

@@ -28,6 +28,9 @@ class ReadFeed {
   // in flight from then on.
   size_t Fill(Assembler& assembler, std::span<ReadRequest*> requests);
 
+  // Makes the request that of a sample of the source.
+  void SetSample(ReadRequest& read, uint64_t sample) const;
+
   // For samples in memory, which need no reader: claims the next rows and returns the sample that
   // has claimed them, or none.
   std::optional<uint32_t> NextRun(Assembler& assembler);

@@ -110,21 +110,25 @@ class RowWriter::SampleFeed final : public ImageFeed {
       return samples_.Postpone(index);
     }
     const RowTicket& ticket = sample.ticket;
-    if (!status.ok()) status = std::move(status).error().WithFile(sample.read.path);
     ticket.slot->sample_ids[ticket.row] = sample.read.sample;
-    // Of a sample that failed, rows may be those of an earlier one, whose strings have gone.
-    Status written =
-        writer_.WriteFields(ticket, status.ok() ? std::span<const uint8_t>(sample.read.rows)
-                                                : std::span<const uint8_t>());
-    if (status.ok()) status = std::move(written);
-    if (status.ok()) {
-      status = writer_.MapRows(ticket, times_);
-      if (!status.ok()) status = std::move(status).error().WithFile(sample.read.path);
-    }
+    const bool decoded = status.ok();
+    if (decoded) status = WriteRest(sample);
     const uint64_t work = Count(sample.read.size);
     pace_.End(sample.path.times(), since_);
-    samples_.End(index, work, std::move(status), worker_);
+    if (status.ok()) {
+      samples_.End(index, work, {}, worker_);
+    } else {
+      Error error = std::move(status).error().WithFile(sample.read.path);
+      const bool forgiven = !decoded && samples_.Forgive(index, work, error, worker_);
+      if (!forgiven) samples_.End(index, work, std::move(error), worker_);
+    }
     if (writer_.mixer_) since_ = NowNanoseconds();  // time spent on mixing is counted already
+  }
+
+  // What a row has beside its image, and the program's function.
+  Status WriteRest(const SampleInFlight& sample) {
+    TRY(writer_.WriteFields(sample.ticket, sample.read.rows));
+    return writer_.MapRows(sample.ticket, times_);
   }
 
   std::optional<uint32_t> Take() {

@@ -25,7 +25,7 @@
 namespace stoker {
 
 // Thread-safe as long as each of `workers` is used by one thread at a time; each has its own
-// workspace. Every row is counted once, before its sample ends.
+// workspace. Every sample is counted once, before it ends.
 class RowWriter {
  public:
   // Supplies a worker with samples and takes them back. Indices refer to `samples` of the
@@ -40,6 +40,10 @@ class RowWriter {
     // it waits.
     virtual bool MustWait(uint32_t sample, Status& status) = 0;
     virtual void Postpone(uint32_t sample) = 0;
+    // Called before End for a sample that could not be read or decoded. True: its row is dropped or
+    // gets another sample, and the caller has given it up. False: End follows, with the error,
+    // which may have changed.
+    virtual bool Forgive(uint32_t sample, uint64_t work_ns, Error& error, int worker) = 0;
 
    protected:
     ~Samples() = default;

@@ -5,10 +5,14 @@
 
 #include "core/permutation.h"
 #include "core/plural.h"
+#include "core/random.h"
 #include "core/try.h"
 
 namespace stoker {
 namespace {
+
+// The number of a transform in random streams that none has; see also kOrderStream.
+constexpr uint32_t kSubstituteStream = 0xfffd;
 
 Error InvalidOrder(std::string cause, std::string advice) {
   return Error{
@@ -91,6 +95,13 @@ SamplerEntry Sampler::At(uint64_t epoch, uint64_t step, uint32_t row) const {
                  : options_.order == nullptr ? index
                                              : options_.order->At(options_.seed, epoch, index);
   return entry;
+}
+
+uint64_t Sampler::SubstituteFor(uint64_t epoch, uint64_t position, uint32_t attempt) const {
+  RandomStream random({options_.seed, epoch, position}, kSubstituteStream);
+  for (uint32_t i = 0; i < attempt; ++i) (void)random.Bits();
+  const uint64_t index = random.Below(options_.samples);
+  return options_.order == nullptr ? index : options_.order->At(options_.seed, epoch, index);
 }
 
 }  // namespace stoker

@@ -59,6 +59,10 @@ class Sampler {
   // Precondition: row < RowsIn(step). O(1).
   SamplerEntry At(uint64_t epoch, uint64_t step, uint32_t row) const;
 
+  // A random sample of the order, each as likely as in it, to take the place of one at this
+  // position that cannot be used; `attempt`: how many were tried before. O(1).
+  uint64_t SubstituteFor(uint64_t epoch, uint64_t position, uint32_t attempt) const;
+
   const SamplerOptions& options() const { return options_; }
 
  private:

@@ -31,7 +31,8 @@ struct SampleInFlight {
   SamplePath path;
   uint32_t reads_in_flight = 0;  // when this one was claimed, including it; 0: in memory
   std::vector<uint8_t> crop_index;
-  size_t image_at = 0;  // of the encoded image in read.buffer, if that holds a record
+  uint32_t substitutes = 0;  // samples that could not be used and had this row before
+  size_t image_at = 0;       // of the encoded image in read.buffer, if that holds a record
 };
 
 // Thread-safe. Each sample is free or belongs to the thread that took it: a reader thread first

@@ -67,6 +67,13 @@ class Page {
 void AddWork(const LoaderStats& stats, Page& page) {
   page.Count("samples_total", "Samples processed, including failed ones.", stats.samples);
   page.Count("batches_total", "Batches delivered.", stats.batches);
+  page.Begin("bad_samples_total", "counter", "Samples that could not be used, by class.");
+  for (int i = 0; i < kSampleFaults; ++i) {
+    page.Sample(std::to_string(stats.bad.faults[static_cast<size_t>(i)]),
+                {{"class", NameOf(static_cast<SampleFault>(i))}});
+  }
+  page.Count("substituted_rows_total", "Rows that have another sample.", stats.bad.substituted);
+  page.Count("dropped_rows_total", "Rows that batches lack.", stats.bad.dropped);
   page.Count("read_bytes_total", "Bytes of the files read, cached or not.", stats.bytes_read);
   page.Begin("stage_seconds_total", "counter",
              "Time by stage: workers', and of calls of the program's function.");

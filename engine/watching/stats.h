@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/sample_fault.h"
 #include "core/stage_times.h"
 #include "engine/tuning/tuner_decision.h"
 #include "transforms/decode/decoding.h"
@@ -17,6 +18,7 @@ struct LoaderStats {
   uint64_t samples = 0;  // processed, including failed ones
   uint64_t bytes_read = 0;
   uint64_t batches = 0;      // delivered
+  BadCounts bad;             // in these batches, and in those that an error replaced
   StageTimes stages;         // summed over workers
   uint64_t work_ns = 0;      // workers' time on samples, including decode and resize
   CoreTime clocked;          // a sample of that time: how much of it workers had a core

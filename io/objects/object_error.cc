@@ -16,14 +16,23 @@ namespace {
 
 using Cure = FetchFailure::Cure;
 
+// Of credentials, the server or the network: any object would fail.
 FetchFailure FailureAt(const ObjectFetch& fetch, Code code, std::string cause, std::string advice,
                        Cure cure = Cure::kNone) {
   return {.error = {.code = code,
                     .cause = std::move(cause),
                     .file = WithoutSecrets(fetch.url),
                     .offset = fetch.offset,
-                    .advice = std::move(advice)},
+                    .advice = std::move(advice),
+                    .detail = Error::Detail::kOfNoSample},
           .cure = cure};
+}
+
+FetchFailure FailureOfObject(const ObjectFetch& fetch, Code code, std::string cause,
+                             std::string advice) {
+  FetchFailure failure = FailureAt(fetch, code, std::move(cause), std::move(advice));
+  failure.error.detail = Error::Detail::kNone;
+  return failure;
 }
 
 // "the server answers 403 (AccessDenied: Access Denied)"
@@ -99,7 +108,7 @@ FetchFailure FailureOfStatus(const ObjectFetch& fetch, const HttpResponse& respo
   const int status = response.status;
   const bool is_s3 = fetch.url.starts_with("s3://");
   if (status == 404 || status == 410) {
-    return FailureAt(fetch, Code::kNotFound, answer + ": there is no such object", "");
+    return FailureOfObject(fetch, Code::kNotFound, answer + ": there is no such object", "");
   }
   if (code == "RequestTimeTooSkewed") {
     return FailureAt(fetch, Code::kPermissionDenied, answer,
@@ -112,7 +121,7 @@ FetchFailure FailureOfStatus(const ObjectFetch& fetch, const HttpResponse& respo
   if (status == 412) return ObjectChanged(fetch);
   if (status == 416) {
     const bool known = response.range && response.range->total;
-    return FailureAt(
+    return FailureOfObject(
         fetch, Code::kDataLoss,
         "the object ends" +
             (known ? " at byte " + std::to_string(*response.range->total) : std::string()) +
@@ -150,8 +159,9 @@ FetchFailure FailureOfTransfer(const ObjectFetch& fetch, int code, const std::st
 }
 
 FetchFailure ObjectChanged(const ObjectFetch& fetch) {
-  return FailureAt(fetch, Code::kDataLoss, "the object has changed since the source was opened",
-                   "Open the source again, and leave objects as they are while they are used");
+  return FailureOfObject(
+      fetch, Code::kDataLoss, "the object has changed since the source was opened",
+      "Open the source again, and leave objects as they are while they are used");
 }
 
 FetchFailure WrongResponse(const ObjectFetch& fetch, std::string cause) {
@@ -167,7 +177,7 @@ FetchFailure RangeIgnored(const ObjectFetch& fetch) {
 }
 
 FetchFailure IsEncoded(const ObjectFetch& fetch, const std::string& encoding) {
-  return FailureAt(
+  return FailureOfObject(
       fetch, Code::kUnimplemented,
       "the server sends the object compressed (Content-Encoding: " + Printable(encoding) + ")",
       "Store the object without Content-Encoding, or turn the server's compression "

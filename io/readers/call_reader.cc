@@ -15,7 +15,11 @@ namespace stoker {
 
 namespace {
 
-Error Wrong(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
+Error Wrong(std::string cause) {
+  return {.code = Code::kInvalidArgument,
+          .cause = std::move(cause),
+          .detail = Error::Detail::kOfNoSample};
+}
 
 class LoadIntoRequest final : public LoadedSample {
  public:

@@ -69,6 +69,7 @@ struct Checks {
   Check operator()(const std::array<float, 3>*) const { return {}; }
   Check operator()(const Fill*) const { return {}; }
   Check operator()(const std::optional<Fill>*) const { return {}; }
+  Check operator()(const TextValue&) const { return {}; }  // checked when it was set
   Check operator()(const EnumValue& value) const {
     const int number = value.get(value.at);
     if (!NameOf(option, number).empty()) return {};
@@ -105,6 +106,7 @@ struct Texts {
   std::string operator()(const std::optional<Fill>* fill) const {
     return *fill ? List(**fill) : "none";
   }
+  std::string operator()(const TextValue& value) const { return value.get(value.at); }
   std::string operator()(const EnumValue& value) const {
     return NameOf(option, value.get(value.at));
   }

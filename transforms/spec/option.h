@@ -28,10 +28,24 @@ struct EnumValue {
   void (*set)(void* to, int number);
 };
 
+// Why a value is refused, and what to do.
+struct Refusal {
+  std::string cause;   // "p = 2"
+  std::string advice;  // "Give p between 0 and 1"
+};
+
+// A value that is read and written as a text.
+struct TextValue {
+  void* at;
+  std::string (*get)(const void* from);
+  // None if the text is valid; otherwise `to` stays as it was.
+  std::optional<Refusal> (*set)(void* to, const std::string& text);
+};
+
 // The place of an option's value.
-using OptionValue =
-    std::variant<bool*, int*, uint32_t*, int64_t*, uint64_t*, double*, std::array<double, 2>*,
-                 std::array<float, 3>*, Margins*, Fill*, std::optional<Fill>*, EnumValue>;
+using OptionValue = std::variant<bool*, int*, uint32_t*, int64_t*, uint64_t*, double*,
+                                 std::array<double, 2>*, std::array<float, 3>*, Margins*, Fill*,
+                                 std::optional<Fill>*, EnumValue, TextValue>;
 
 template <typename Value>
 OptionValue ValueAt(Value& value) {
@@ -67,12 +81,6 @@ struct OptionInfo {
 template <typename Owner>
 struct Option : OptionInfo {
   OptionValue (*in)(Owner& owner) = nullptr;  // null: only Python has this option
-};
-
-// Why a value is refused, and what to do.
-struct Refusal {
-  std::string cause;   // "p = 2"
-  std::string advice;  // "Give p between 0 and 1"
 };
 
 // None if the value is in its range.

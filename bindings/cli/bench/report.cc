@@ -49,6 +49,19 @@ std::string IndexText(const DecodePaths& paths) {
   return text;
 }
 
+// "4 substituted, 1 dropped (3 truncated, 2 vanished)"
+std::string BadText(const BadCounts& bad) {
+  std::string classes;
+  for (int i = 0; i < kSampleFaults; ++i) {
+    const uint64_t count = bad.faults[static_cast<size_t>(i)];
+    if (count == 0) continue;
+    classes += fmt::format("{}{} {}", classes.empty() ? "" : ", ", Count(count),
+                           NameOf(static_cast<SampleFault>(i)));
+  }
+  return fmt::format("{} substituted, {} dropped ({})", Count(bad.substituted), Count(bad.dropped),
+                     classes);
+}
+
 bool HasIndex(const DecodePaths& paths) {
   return paths.indexed + paths.stale + paths.contradicted > 0;
 }
@@ -80,6 +93,8 @@ void AddWhatRan(const BenchReport& report, ReportText& text) {
   text.Line("JPEG decoder", DecodersText(loader.decoded));
   if (HasIndex(loader.decoded)) text.Line("crop index", IndexText(loader.decoded));
   if (!report.warning.empty()) text.Line("crop index", report.warning);
+  if (loader.bad.substituted + loader.bad.dropped > 0)
+    text.Line("bad samples", BadText(loader.bad));
   if (!report.skipped.empty()) text.Line("skipped", report.skipped.Summary());
   text.Line("reader", loader.reader_reason);  // begins with the reader's name
   if (options.cold) {

@@ -51,6 +51,16 @@ Json DecodedJson(const DecodePaths& paths) {
           {"index_contradicted", paths.contradicted}};
 }
 
+Json BadJson(const BadCounts& bad) {
+  Json classes = Json::object();
+  for (int i = 0; i < kSampleFaults; ++i) {
+    if (bad.faults[static_cast<size_t>(i)] == 0) continue;
+    classes[NameOf(static_cast<SampleFault>(i))] = bad.faults[static_cast<size_t>(i)];
+  }
+  return {
+      {"substituted", bad.substituted}, {"dropped", bad.dropped}, {"classes", std::move(classes)}};
+}
+
 Json WaitedJson(const LoaderStats& loader) {
   Json causes;
   for (const Cause& cause : Causes(loader.waited)) {
@@ -148,6 +158,7 @@ std::string BenchReportJson(const BenchReport& report) {
       {"advice", Advice(report.loader)},
       {"threads_seen", report.loader.threads_seen},
       {"decoded", DecodedJson(report.loader.decoded)},
+      {"bad", BadJson(report.loader.bad)},
       {"device", DeviceJson(report)},
       {"warning", report.warning.empty() ? Json(nullptr) : Json(report.warning)},
       {"skipped", report.skipped.by_extension},

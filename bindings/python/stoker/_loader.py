@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from stoker import _checks, _identity, _options, _stoker, _user_code
@@ -88,6 +88,16 @@ class Loader:
             ResourceExhaustedError. This also limits what a JPEG of several scans (a progressive one) may
             cost: 4 bytes of memory for each of the pixels, and 16 scans of an image that large.
         max_scans: refuse JPEGs with more scans, 1 to 1,000,000.
+        on_bad: what becomes of photographs and records that cannot be read or decoded: "fail", "substitute"
+            or "drop"; or by class of faults, and the others fail: "truncated=drop,vanished=substitute".
+            "fail": an error takes the place of the batch; "substitute": a random other sample takes the
+            sample's place, the same one in each run; "drop": the batch is a row shorter. Classes: vanished,
+            unreadable, truncated, undecodable, over_limits, unsupported. Also takes a dictionary of them.
+        max_bad_fraction: share of the samples that may be substituted or dropped, after the first 1,000;
+            beyond it the run ends with a DataLossError, 0 to 1.
+        bad_samples_file: a file that a line of JSON is appended to for each bad sample, when its batch is
+            delivered; None: no list. Its keys: path, offset (in bytes, or null), id, epoch, batch, class,
+            cause, action. Processes may share one on a local file system.
         depth: batches in production at once, 1 to 4,096; None: tuned, within the memory budget.
         wait_target: target of tuning: the share of its time that the program may wait for batches, beyond
             what no setting could avoid, 0.0001 to 0.5.
@@ -129,6 +139,9 @@ class Loader:
         exif_orientation: bool = True,
         max_pixels: int = 268435456,
         max_scans: int = 200,
+        on_bad: str | Mapping[str, str] = "fail",
+        max_bad_fraction: float = 0.01,
+        bad_samples_file: str | os.PathLike[str] | None = None,
         depth: int | None = None,
         wait_target: float = 0.005,
         weight: float = 1.0,
@@ -179,6 +192,11 @@ class Loader:
         self._latest: _stoker.Position | None = None  # of the latest iteration
         self._resume: tuple[int, int] | None = None
         self._closed = False
+
+    @property
+    def _drops_rows(self) -> bool:
+        """Whether a batch may have fewer rows than its place in the epoch has samples."""
+        return "drop" in self._options["on_bad"]
 
     def _names(self, sample_ids: bool, paths: bool) -> tuple[str, ...]:
         """The names of a batch's columns, with those that are requested."""

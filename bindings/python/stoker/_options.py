@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +15,9 @@ _ROWS = {row["name"]: row for row in TABLES["loader"]}
 
 # The values that `checked` returns for options that are not given.
 DEFAULTS = {
-    name: 0 if row["zero"] else row["default"] for name, row in _ROWS.items() if not row.get("required")
+    name: 0 if row["zero"] and row["default"] != "" else row["default"]
+    for name, row in _ROWS.items()
+    if not row.get("required")
 }
 # The batches of all ranks together do not depend on these.
 NOT_OF_BATCHES = frozenset(name for name, row in _ROWS.items() if not row["changes_batches"])
@@ -34,12 +37,38 @@ def checked_one(name: str, value: Any) -> Any:
     return _checked(_ROWS[name], value)
 
 
+def _policy(name: str, value: Any) -> str:
+    """In the one form that each policy has, so that states can be compared."""
+    if isinstance(value, Mapping):
+        value = ",".join(f"{key}={one}" for key, one in value.items()) or "fail"
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a str or a dictionary, not {value!r:.80}")
+    return str(_stoker.bad_policy(value))
+
+
+def _file(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    path = value if isinstance(value, str) else os.fspath(value) if isinstance(value, os.PathLike) else None
+    if not isinstance(path, str):
+        raise TypeError(f"{name} must be a path, not {value!r:.80}")
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} must be a path in UTF-8, not {value!r:.80}") from None
+    return path
+
+
 def _checked(row: dict[str, Any], value: Any) -> Any:
     name = row["name"]
     if name == "dtype":
         return _checks.dtype(name, value, row["choices"])
     if "choices" in row:
         return _checks.choice(name, value, row["choices"])
+    if name == "on_bad":
+        return _policy(name, value)
+    if isinstance(row.get("default"), str):
+        return _file(name, value)
     if "low" not in row:
         return _checks.boolean(name, value)
     if row["zero"] and value is None:

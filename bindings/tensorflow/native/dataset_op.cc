@@ -30,6 +30,7 @@ struct Attributes {
                             // one is refused
   int64_t epoch;            // -1: the next one
   int64_t batches;          // per epoch
+  bool drops_rows;          // a batch may lose all its rows, and is left out then
   Elements elements;
 };
 
@@ -64,7 +65,7 @@ class Dataset : public data::DatasetBase {
   }
   std::string DebugString() const override { return "stoker::Dataset"; }
   int64_t CardinalityInternal(data::CardinalityOptions) const override {
-    return attributes_.batches;
+    return attributes_.drops_rows ? data::kUnknownCardinality : attributes_.batches;
   }
   absl::Status InputDatasets(std::vector<const DatasetBase*>* inputs) const override {
     inputs->clear();
@@ -87,6 +88,7 @@ class Dataset : public data::DatasetBase {
                                 {"fingerprint", value(attributes_.fingerprint)},
                                 {"epoch", value(attributes_.epoch)},
                                 {"batches", value(attributes_.batches)},
+                                {"drops_rows", value(attributes_.drops_rows)},
                                 {"sample_ids", value(attributes_.elements.sample_ids)},
                                 {"paths", value(attributes_.elements.paths)}},
                                output);
@@ -105,6 +107,7 @@ class DatasetOp : public data::DatasetOpKernel {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("fingerprint", &attributes_.fingerprint));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("epoch", &attributes_.epoch));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("batches", &attributes_.batches));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("drops_rows", &attributes_.drops_rows));
     Elements& elements = attributes_.elements;
     OP_REQUIRES_OK(ctx, ctx->GetAttr("sample_ids", &elements.sample_ids));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("paths", &elements.paths));
@@ -131,6 +134,7 @@ REGISTER_OP("StokerDataset")
     .Attr("fingerprint: string = ''")
     .Attr("epoch: int = -1")
     .Attr("batches: int >= 0")
+    .Attr("drops_rows: bool = false")
     .Attr("sample_ids: bool = false")
     .Attr("paths: bool = false")
     .Attr("output_types: list(type) >= 1")

@@ -82,6 +82,18 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     tensorflow::mutex_lock lock(mutex_);
     if (wait.cancelled()) return absl::CancelledError("the iteration was cancelled");
     if (absl::Status status = OpenCursor(); !status.ok()) return Stuck(status);
+    bool left_out = false;
+    do {
+      TF_RETURN_IF_ERROR(GetBatch(ctx, wait, out, end_of_sequence, &left_out));
+    } while (left_out);
+    return absl::OkStatus();
+  }
+
+  // `left_out`: the batch has lost all its rows, which only batches of splits are delivered with.
+  absl::Status GetBatch(data::IteratorContext* ctx, const Wait& wait,
+                        std::vector<tensorflow::Tensor>* out, bool* end_of_sequence, bool* left_out)
+      TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    *left_out = false;
     if (splits_ != nullptr) {
       TF_RETURN_IF_ERROR(ClaimSplits(wait));
       *end_of_sequence = claimed_.empty();  // other workers have taken the rest
@@ -105,7 +117,10 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
       return absl::InternalError("stoker lost a split that it had claimed");
     }
     if (!claimed_.empty()) claimed_.pop_front();
-    return ToTensors(loader_, batch.get(), this->dataset()->elements(), out);
+    TF_RETURN_IF_ERROR(ToTensors(loader_, batch.get(), this->dataset()->elements(), out));
+    *left_out = !out->empty() && out->front().dim_size(0) == 0;
+    if (*left_out) out->clear();
+    return absl::OkStatus();
   }
 
   absl::Status SkipInternal(data::IteratorContext* ctx, int num_to_skip, bool* end_of_sequence,

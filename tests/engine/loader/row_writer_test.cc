@@ -36,10 +36,17 @@ class FakeSamples final : public RowWriter::Samples {
     return !status.ok() && status.error().wanted_bytes != 0;
   }
   void Postpone(uint32_t sample) override { postponed.push_back(sample); }
+  bool Forgive(uint32_t sample, uint64_t, Error&, int) override {
+    if (!forgiving) return false;
+    forgiven.push_back(sample);
+    return true;
+  }
 
   std::deque<uint32_t> ready;
   std::vector<Ended> ended;
   std::vector<uint32_t> postponed;
+  std::vector<uint32_t> forgiven;
+  bool forgiving = false;
 };
 
 class RowWriterTest : public ::testing::Test {
@@ -172,6 +179,19 @@ TEST_F(RowWriterTest, AFailedReadIsItsSamplesError) {
   writer_->Decode(index, 0, flow_);
   ASSERT_EQ(flow_.ended.size(), 1u);
   EXPECT_EQ(flow_.ended[0].status.error().code, Code::kNotFound);
+}
+
+TEST_F(RowWriterTest, WhoForgivesASampleHasIt) {
+  Open(Photos());
+  const uint32_t unread = Read(0), damaged = Read(1), good = Read(2);
+  samples_[unread].read.status = Error{Code::kNotFound, "gone"};
+  samples_[damaged].read.buffer.data()[0] = 0;
+  flow_.forgiving = true;
+  flow_.ready = {damaged, good};
+  writer_->Decode(unread, 0, flow_);
+  EXPECT_EQ(flow_.forgiven, (std::vector<uint32_t>{unread, damaged}));
+  ASSERT_EQ(flow_.ended.size(), 1u);
+  EXPECT_EQ(flow_.ended[0].sample, good);
 }
 
 TEST_F(RowWriterTest, PostponesSamplesWithoutMemory) {

@@ -105,6 +105,56 @@ TEST_F(ProducerMemory, SamplesWithoutRoomWaitAndBatchesStayTheSame) {
   EXPECT_GT(waited, 0u);
 }
 
+// A substitute has the work token of the sample before it, alone or not.
+TEST_F(ProducerMemory, SubstitutesWaitForRoomToo) {
+  for (const uint64_t id : {0, 8, 9, 18, 19, 29, 32}) Put(id, {'x'});
+  const auto options_of = [&](const RuntimeOptions& runtime, uint64_t budget) {
+    LoaderOptions options = Options(runtime, budget);
+    options.on_bad = BadPolicy::Parse("substitute").value();
+    options.max_bad_fraction = 1;
+    options.epochs = 3;
+    return options;
+  };
+  const auto take = [](Producer& producer) {
+    std::vector<uint64_t> prints;
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      for (const uint64_t print : TakeEpoch(producer)) prints.push_back(print);
+    }
+    return prints;
+  };
+  const auto expected = take(*Producer::Open(options_of(RuntimeUnderTest(2), 512 * kMiB)).value());
+  uint64_t waited = 0;
+  for (int round = 0; round < Effort(8) || (waited == 0 && round < 40); ++round) {
+    RuntimeOptions runtime = RuntimeUnderTest(1 + (round + 1) % 4);
+    runtime.reader_threads = 1 + round % 3;
+    const LoaderOptions options = options_of(runtime, kTight + 4 * kMiB);
+    EXPECT_EQ(take(*Producer::Open(options).value()), expected) << "round " << round;
+    waited += options.runtime->memory().samples_waited();
+  }
+  EXPECT_GT(waited, 0u);
+}
+
+// A sample that fails while production ends gets no substitute: nobody would read it, and all that
+// wait for memory would wait for its end.
+TEST_F(ProducerMemory, AnInterruptedSeekLeavesNoSubstituteInWork) {
+  const PhotoFolder bad_photos(60, 2);
+  for (uint64_t id = 0; id < 60; id += 2) bad_photos.Overwrite(id, "no photograph");
+  const LoaderOptions waiting = Options(RuntimeUnderTest(3), 2 * (kTight + 4 * kMiB));
+  LoaderOptions options = waiting;
+  options.source = bad_photos.Source();
+  options.on_bad = BadPolicy::Parse("substitute").value();
+  options.max_bad_fraction = 1;
+  options.depth = 4;
+  options.epochs.reset();
+  auto loader = Producer::Open(options).value();
+  for (uint64_t i = 0; i < static_cast<uint64_t>(Effort(100)); ++i) {
+    (void)loader->Next();
+    const Status sought = loader->Seek({i, 0}, Schedule::kEpochs, [] { return true; });
+    if (sought.ok()) continue;
+    TakeEpoch(*Producer::Open(waiting).value());  // hangs if work is left
+  }
+}
+
 TEST_F(ProducerMemory, RefusesATooLargeSampleAndNamesASufficientBudget) {
   Put(12, Progressive(3000, 2000));
   const std::vector<uint64_t> expected = Expected();

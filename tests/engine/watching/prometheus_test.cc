@@ -9,6 +9,7 @@ TEST(Prometheus, WritesEveryMetric) {
   LoaderStats stats;
   stats.samples = 512;
   stats.batches = 2;
+  stats.bad = {.faults = {1, 0, 2}, .substituted = 2, .dropped = 1};
   stats.bytes_read = 56'000'000;
   stats.stages = {.decode_ns = 1'500'000'000, .resize_ns = 5, .augment_ns = 0, .mix_ns = 7'000};
   stats.worker_busy_ns = {1'000'000'001, 999'999'999};
@@ -49,6 +50,20 @@ stoker_samples_total{loader="train"} 512
 # HELP stoker_batches_total Batches delivered.
 # TYPE stoker_batches_total counter
 stoker_batches_total{loader="train"} 2
+# HELP stoker_bad_samples_total Samples that could not be used, by class.
+# TYPE stoker_bad_samples_total counter
+stoker_bad_samples_total{loader="train",class="vanished"} 1
+stoker_bad_samples_total{loader="train",class="unreadable"} 0
+stoker_bad_samples_total{loader="train",class="truncated"} 2
+stoker_bad_samples_total{loader="train",class="undecodable"} 0
+stoker_bad_samples_total{loader="train",class="over_limits"} 0
+stoker_bad_samples_total{loader="train",class="unsupported"} 0
+# HELP stoker_substituted_rows_total Rows that have another sample.
+# TYPE stoker_substituted_rows_total counter
+stoker_substituted_rows_total{loader="train"} 2
+# HELP stoker_dropped_rows_total Rows that batches lack.
+# TYPE stoker_dropped_rows_total counter
+stoker_dropped_rows_total{loader="train"} 1
 # HELP stoker_read_bytes_total Bytes of the files read, cached or not.
 # TYPE stoker_read_bytes_total counter
 stoker_read_bytes_total{loader="train"} 56000000

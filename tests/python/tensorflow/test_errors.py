@@ -48,6 +48,28 @@ def test_in_fit_and_behind_other_steps(make, op, corrupt):
         model.fit(dataset, verbose=0)
 
 
+@pytest.mark.parametrize("on_bad", ["substitute", "drop"])
+def test_fit_goes_on_without_the_bad_sample(make, op, corrupt, on_bad):
+    folder, _ = corrupt
+    options = {"on_bad": on_bad, "max_bad_fraction": 1}
+    dataset = make(folder, **options).as_tf_dataset(op=op)
+    model = tf.keras.Sequential([tf.keras.layers.Flatten(), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    assert len(model.fit(dataset, epochs=2, verbose=0).history["loss"]) == 2
+    loader = make(folder, **options)
+    same(arrays(loader.as_tf_dataset(epoch=1, op=op)), arrays(make(folder, **options).epoch(1)))
+
+
+def test_a_batch_that_loses_all_rows_is_left_out(make, op, corrupt):
+    folder, _ = corrupt
+    loader = make(folder, shuffle=False, batch_size=1, on_bad="drop")
+    dataset = loader.as_tf_dataset(op=op, sample_ids=True)
+    assert dataset.element_spec[0].shape[0] is None
+    assert int(dataset.cardinality()) == tf.data.UNKNOWN_CARDINALITY
+    samples = len(make(folder, batch_size=1))
+    assert [int(ids[0]) for *_, ids in dataset] == [i for i in range(samples) if i != 20]
+
+
 def test_ignore_errors(make, op, corrupt):
     folder, _ = corrupt
     assert len(list(make(folder).as_tf_dataset(op=op).ignore_errors())) == 5

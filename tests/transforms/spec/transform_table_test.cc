@@ -72,6 +72,7 @@ struct PutOut {
     value.set(value.at, below ? -1 : 99);
     return true;
   }
+  bool operator()(const TextValue& /*value*/) const { return false; }
   template <typename Other>
   bool operator()(Other* /*value*/) const {
     return false;

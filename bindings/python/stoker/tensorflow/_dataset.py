@@ -94,6 +94,7 @@ def _of_tuples(
         fingerprint=loader._fingerprint(),
         epoch=-1 if epoch is None else epoch,
         batches=len(loader),
+        drops_rows=loader._drops_rows,
         **extras,
         output_types=[column.dtype for column in columns],
         output_shapes=[column.shape for column in columns],

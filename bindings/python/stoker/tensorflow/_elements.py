@@ -15,8 +15,8 @@ def element_spec(loader: Loader, sample_ids: bool = False, paths: bool = False) 
 
     The batch dimension is known unless it varies.
     """
-    native = loader._native
-    rows = loader.batch_size if native.last_rows == loader.batch_size else None
+    varies = loader._drops_rows or loader._native.last_rows != loader.batch_size
+    rows = None if varies else loader.batch_size
     elements = [(_type(dtype), shape) for dtype, shape in loader._elements]
     elements += [(tf.int64, ())] if sample_ids else []
     elements += [(tf.string, ())] if paths else []

@@ -41,4 +41,6 @@ def variant(ops: Any, loader: Loader, epoch: Optional[int], spec: Any, extras: d
 
     first = tf.constant(-1 if epoch is None else epoch, tf.int64)
     batches = tf.data.Dataset.range(len(loader)).scan(first, name).map(batch, synchronous=True)
+    if loader._drops_rows:
+        batches = batches.filter(lambda *made: tf.shape(tf.nest.flatten(made)[0])[0] > 0)
     return tf.data.experimental.to_variant(batches)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -70,8 +71,8 @@ class DataLoader:
         remainder: how to treat samples that do not divide evenly among processes: "pad" (repeat samples from
             the start of the order, so that all have the same number of batches, as DistributedSampler does),
             "drop", or "uneven" (each sample exactly once).
-        exif_orientation, max_pixels, max_scans, depth, wait_target, weight, lent_batches, runtime: as for
-            `stoker.Loader`.
+        exif_orientation, max_pixels, max_scans, on_bad, max_bad_fraction, bad_samples_file, depth,
+            wait_target, weight, lent_batches, runtime: as for `stoker.Loader`.
         buffers: as for `stoker.Loader.to_device`: the number of batches to allocate on a GPU.
         sample_ids, paths: adds the columns "sample_id", (rows,) int64 on the CPU, and "path", a list of str,
             as `stoker.Loader` does.
@@ -104,6 +105,9 @@ class DataLoader:
         exif_orientation: bool = True,
         max_pixels: int = 268435456,
         max_scans: int = 200,
+        on_bad: str | Mapping[str, str] = "fail",
+        max_bad_fraction: float = 0.01,
+        bad_samples_file: str | os.PathLike[str] | None = None,
         depth: int | None = None,
         wait_target: float = 0.005,
         weight: float = 1.0,
@@ -139,6 +143,9 @@ class DataLoader:
             "exif_orientation": exif_orientation,
             "max_pixels": max_pixels,
             "max_scans": max_scans,
+            "on_bad": on_bad,
+            "max_bad_fraction": max_bad_fraction,
+            "bad_samples_file": bad_samples_file,
             "depth": depth,
             "wait_target": wait_target,
             "weight": weight,

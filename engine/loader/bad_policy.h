@@ -1,0 +1,41 @@
+// BadPolicy: what a loader does with samples that cannot be used.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "core/sample_fault.h"
+
+namespace stoker {
+
+enum class OnBad : uint8_t {
+  kFail,        // Next returns the error instead of the batch
+  kSubstitute,  // a random other sample of the order takes its place: the same one in each run
+  kDrop,        // the batch is a row shorter; the order of the others stays
+};
+inline constexpr int kOnBads = 3;
+
+// "fail", "substitute", "drop".
+const char* NameOf(OnBad action);
+
+// An action for each class of faults.
+class BadPolicy {
+ public:
+  // "drop": for all classes. "truncated=drop,vanished=substitute": the others fail. InvalidArgument
+  // says what is wrong with the text.
+  static Result<BadPolicy> Parse(std::string_view text);
+
+  OnBad operator[](SampleFault fault) const { return actions_[static_cast<size_t>(fault)]; }
+  bool Has(OnBad action) const;
+  std::string ToString() const;  // what Parse takes
+
+  friend bool operator==(const BadPolicy&, const BadPolicy&) = default;
+
+ private:
+  std::array<OnBad, kSampleFaults> actions_{};
+};
+
+}  // namespace stoker

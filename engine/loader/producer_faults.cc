@@ -1,0 +1,101 @@
+// Producer, continued: samples that cannot be used.
+#include <string>
+#include <utility>
+
+#include "core/stage_times.h"
+#include "engine/loader/producer.h"
+#include "engine/loader/read_feed.h"
+
+namespace stoker {
+
+namespace {
+
+// More bad samples than this in a row are no accident.
+constexpr uint32_t kMostSubstitutes = 16;
+
+}  // namespace
+
+bool Producer::Forgive(uint32_t index, uint64_t work_ns, Error& error, int worker) {
+  const std::optional<SampleFault> fault = FaultOf(error);
+  if (!fault || ending_) return false;
+  SampleInFlight& sample = samples_[index];
+  OnBad action = options_.on_bad[*fault];
+  if (action == OnBad::kSubstitute && sample.substitutes == kMostSubstitutes) {
+    error.cause += " (nor could the " + std::to_string(kMostSubstitutes) +
+                   " samples before it, for which it was a substitute, be used)";
+    action = OnBad::kFail;
+  }
+  assembler_->AddBadRow(sample.ticket,
+                        {sample.ticket.row, sample.read.sample, *fault, action, error});
+  if (action == OnBad::kFail) return false;
+  if (action == OnBad::kDrop) {
+    End(index, work_ns, {}, worker);
+  } else {
+    Substitute(index);
+  }
+  return true;
+}
+
+// After this call the sample belongs to Pull, which reads it again; or, if nothing is pulled any
+// more, it has ended. Of a thread that sets ending_ and one that gives a sample, at least one sees
+// what the other did.
+void Producer::Substitute(uint32_t index) {
+  SampleInFlight& sample = samples_[index];
+  TrimBuffer(sample.read.buffer);
+  sample.path.Claim(NowNanoseconds(), /*behind_workers=*/false);
+  feed_.SetSample(sample.read, sampler_.SubstituteFor(sample.draw.epoch, sample.draw.position,
+                                                      sample.substitutes++));
+  substitutes_.Give(index);
+  if (ending_) {
+    DropSubstitutes();
+  } else {
+    reads_.Wake();
+  }
+}
+
+// Gives the reader the samples that take the place of others. Their work has begun already, so they
+// do not wait for memory that others hold.
+size_t Producer::PullSubstitutes(std::span<ReadRequest*> requests) {
+  size_t pulled = 0;
+  while (pulled < requests.size()) {
+    const std::optional<uint32_t> index = substitutes_.Take();
+    if (!index) break;
+    samples_.BeginRead(*index);
+    requests[pulled++] = &samples_[*index].read;
+  }
+  return pulled;
+}
+
+// Any thread, and several at a time.
+void Producer::DropSubstitutes() {
+  while (substitutes_.available() != 0) {
+    const std::optional<uint32_t> index = substitutes_.Take();
+    if (index) End(*index, 0, Error{Code::kCancelled, "stopped"}, 0);
+  }
+}
+
+void Producer::CountBad(BadOfBatch bad) {
+  if (!counts_later_) {
+    bad_->Count(bad.batch, sampler_.RowsIn(bad.batch.index), bad.rows, bad.failed);
+    return;
+  }
+  const std::lock_guard lock(uncounted_mutex_);
+  uncounted_.push_back(std::move(bad));
+}
+
+void Producer::CountDelivered() {
+  BadOfBatch bad;
+  {
+    const std::lock_guard lock(uncounted_mutex_);
+    bad = std::move(uncounted_.front());
+    uncounted_.pop_front();
+  }
+  bad_->Count(bad.batch, sampler_.RowsIn(bad.batch.index), bad.rows, bad.failed);
+}
+
+void Producer::DropUncounted() {
+  const std::lock_guard lock(uncounted_mutex_);
+  uncounted_.clear();
+}
+
+}  // namespace stoker
