@@ -1,0 +1,91 @@
+#include "tests/torture/soak_model.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/stage_times.h"
+#include "engine/loader/check_options.h"
+#include "engine/loader/producer_parts.h"
+
+namespace stoker::testing {
+
+SoakModel::SoakModel(const LoaderOptions& options, const FakeDisk& disk, const Faults& faults)
+    : options_(options),
+      disk_(disk),
+      faults_(faults),
+      sampler_(Sampler::Make(SamplerOptionsOf(options)).value()),
+      plan_(PlanOf(options, /*defer_to_device=*/false).value().value()),
+      workspace_(plan_.MakeWorkspace(budget_)),
+      row_(BytesOf(plan_.dtype(), plan_.row_shape())) {}
+
+ExpectedBatch SoakModel::At(BatchName batch) const {
+  ExpectedBatch expected;
+  for (uint32_t row = 0; row < sampler_.RowsIn(batch.index); ++row) {
+    const SamplerEntry entry = sampler_.At(batch.epoch, batch.index, row);
+    Settle(batch.epoch, entry.position, entry.sample, expected);
+  }
+  return expected;
+}
+
+// Adds the row of this position, whose sample is `sample` or takes its place.
+void SoakModel::Settle(uint64_t epoch, uint64_t position, uint64_t sample,
+                       ExpectedBatch& batch) const {
+  for (uint32_t attempt = 0; attempt <= 16; ++attempt) {
+    const auto fault = faults_.find(sample);
+    if (fault == faults_.end()) {
+      batch.rows.push_back({sample, position});
+      batch.substituted += attempt == 0 ? 0 : 1;
+      return;
+    }
+    const OnBad action = options_.on_bad[fault->second];
+    if (action == OnBad::kDrop) {
+      ++batch.dropped;
+      return;
+    }
+    if (action == OnBad::kFail) break;
+    sample = sampler_.SubstituteFor(epoch, position, attempt);
+  }
+  batch.fails = true;
+}
+
+std::string SoakModel::Differs(const Batch& batch, const ExpectedBatch& expected,
+                               uint64_t checked) {
+  if (batch.rows() != static_cast<int64_t>(expected.rows.size())) {
+    return "it has " + std::to_string(batch.rows()) + " rows, not " +
+           std::to_string(expected.rows.size());
+  }
+  for (size_t row = 0; row < expected.rows.size(); ++row) {
+    if (batch.sample_ids()[row] == expected.rows[row].sample) continue;
+    return "row " + std::to_string(row) + " has sample " + std::to_string(batch.sample_ids()[row]) +
+           ", not " + std::to_string(expected.rows[row].sample);
+  }
+  for (uint64_t i = 0; i < std::min<uint64_t>(checked, expected.rows.size()); ++i) {
+    const size_t row = checks_++ % expected.rows.size();
+    std::string different = DifferentRow(batch, row, expected.rows[row]);
+    if (!different.empty()) return different;
+  }
+  return {};
+}
+
+std::string SoakModel::DifferentRow(const Batch& batch, size_t row, const ExpectedRow& expected) {
+  const SampleSource& source = *options_.source;
+  std::string path;
+  source.PathOf(source.RangeOf(expected.sample).file, path);
+  StageTimes times;
+  const Status status =
+      plan_.Apply(disk_.files.at(path), {options_.seed, batch.epoch(), expected.position},
+                  *workspace_, row_.data(), times);
+  if (!status.ok()) return status.error().ToString();
+  const auto* const delivered = static_cast<const uint8_t*>(batch.images().data);
+  if (std::memcmp(delivered + row * row_.size(), row_.data(), row_.size()) != 0) {
+    return "the pixels of row " + std::to_string(row) + " are not those of " + path;
+  }
+  int64_t label = 0;
+  source.FixedRows(1, {&expected.sample, 1}, &label);
+  const int64_t got = batch.labels().as<int64_t>()[row];
+  if (got == label) return {};
+  return "row " + std::to_string(row) + " has label " + std::to_string(got) + ", not " +
+         std::to_string(label);
+}
+
+}  // namespace stoker::testing

@@ -1,0 +1,61 @@
+// SoakModel: what each batch of a loader must be, worked out without the engine, from the options,
+// the files and which of them are bad.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/batch.h"
+#include "core/memory_budget.h"
+#include "core/result.h"
+#include "engine/loader/options.h"
+#include "engine/loader/sampler.h"
+#include "tests/testing/fake_reader.h"
+#include "transforms/plan/plan.h"
+
+namespace stoker::testing {
+
+// Which samples are bad, by id.
+using Faults = std::map<uint64_t, SampleFault>;
+
+struct ExpectedRow {
+  uint64_t sample = 0;
+  uint64_t position = 0;
+};
+
+struct ExpectedBatch {
+  bool fails = false;  // an error takes its place
+  std::vector<ExpectedRow> rows;
+  uint64_t substituted = 0, dropped = 0;
+};
+
+class SoakModel {
+ public:
+  // The references must outlive it. Photographs on disk, without a batch mix.
+  SoakModel(const LoaderOptions& options, const FakeDisk& disk, const Faults& faults);
+
+  uint64_t batches_per_epoch() const { return sampler_.batches_per_epoch(); }
+  ExpectedBatch At(BatchName batch) const;
+
+  // "" if the batch is as expected, else what differs. Decodes `checked` of its rows again.
+  std::string Differs(const Batch& batch, const ExpectedBatch& expected, uint64_t checked);
+
+ private:
+  void Settle(uint64_t epoch, uint64_t position, uint64_t sample, ExpectedBatch& batch) const;
+  std::string DifferentRow(const Batch& batch, size_t row, const ExpectedRow& expected);
+
+  const LoaderOptions& options_;
+  const FakeDisk& disk_;
+  const Faults& faults_;
+  const Sampler sampler_;
+  const Plan plan_;
+  MemoryBudget budget_{uint64_t{1} << 40};
+  const std::unique_ptr<Workspace, void (*)(Workspace*)> workspace_;
+  std::vector<uint8_t> row_;
+  uint64_t checks_ = 0;
+};
+
+}  // namespace stoker::testing
