@@ -1,0 +1,352 @@
+// The ends of loaders: each kind of end, as often as asked, with the descriptors, threads and
+// memory of the process before and after.
+//
+//     ends [--times N] [--only NAME …]
+//
+// Prints a line for each kind: how long the slowest end took, and what was left. Ends with 1 if a
+// descriptor, a thread or a batch is left; the memory is for the reader to judge. All threads are
+// the Runtime's own, because TBB keeps its own for the process.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/slow_reader.h"
+#include "core/random.h"
+#include "engine/loader/loader.h"
+#include "engine/runtime/runtime_with_readers.h"
+#include "io/readers/reader.h"
+#include "tests/testing/photo_folder.h"
+
+namespace stoker::testing {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
+int Entries(const char* folder) {
+  const std::filesystem::directory_iterator entries(folder);
+  return static_cast<int>(std::distance(begin(entries), end(entries)));
+}
+
+struct Held {
+  int descriptors = Entries("/proc/self/fd");
+  int threads = Entries("/proc/self/task");
+  uint64_t resident_kib = [] {
+    std::ifstream statm("/proc/self/statm");
+    uint64_t all = 0, resident = 0;
+    statm >> all >> resident;
+    return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) / 1024;
+  }();
+};
+
+// What is held at the end. A thread that was joined is listed for a moment longer.
+Held HeldAfter(const Held& before) {
+  for (int looks = 0; looks < 10'000; ++looks) {
+    const Held now;
+    if (now.threads <= before.threads) return now;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return {};
+}
+
+// Waits in each call, as a function of a program may.
+class SlowMap final : public MapFunction {
+ public:
+  std::string Describe() const override { return "slow"; }
+  int calls() const override { return 2; }
+  Status MapBatch(const Batch&) const override {
+    std::this_thread::sleep_for(microseconds(700));
+    return {};
+  }
+};
+
+// What the ends have in common: photographs, half of them bad where that is asked for.
+class Ends {
+ public:
+  Ends() {
+    for (uint64_t id = 0; id < 40; id += 2) half_bad_.Overwrite(id, "no photograph");
+  }
+
+  LoaderOptions Options(RandomStream& random) const {
+    LoaderOptions options;
+    options.source = source_;
+    options.transforms = {RandomResizedCrop{.height = 32, .width = 32}};
+    options.batch_size = 4;
+    options.shuffle = true;
+    options.depth = 1 + static_cast<int>(random.Below(5));
+    options.runtime = Runtime::Create(Threads(random)).value();
+    return options;
+  }
+
+  // Reads take 2 milliseconds or more.
+  LoaderOptions SlowReads(RandomStream& random) const {
+    LoaderOptions options = Options(random);
+    auto disk = std::make_shared<SlowDisk>(SlowStorage{.latency = std::chrono::milliseconds(2)});
+    options.runtime = RuntimeWithReaders(Threads(random), [disk] {
+                        return SlowReader::Make(MakePreadReader(4), disk);
+                      }).value();
+    return options;
+  }
+
+  LoaderOptions BadHalf(RandomStream& random, const char* on_bad) const {
+    LoaderOptions options = Options(random);
+    options.source = half_bad_source_;
+    options.on_bad = BadPolicy::Parse(on_bad).value();
+    options.max_bad_fraction = 1;
+    return options;
+  }
+
+ private:
+  static RuntimeOptions Threads(RandomStream& random) {
+    return {.threads = 1 + static_cast<int>(random.Below(3)),
+            .reader = random.Below(2) == 0 ? ReaderKind::kPread : ReaderKind::kAuto,
+            .reader_threads = 1 + static_cast<int>(random.Below(2)),
+            .executor = ExecutorKind::kThreads};
+  }
+
+  const PhotoFolder photos_{40, 2}, half_bad_{40, 2};
+  const std::shared_ptr<const SampleSource> source_ = photos_.Source();
+  const std::shared_ptr<const SampleSource> half_bad_source_ = half_bad_.Source();
+};
+
+std::shared_ptr<Loader> Open(LoaderOptions options) {
+  return Loader::Open(std::move(options)).value();
+}
+
+// Takes up to `most` batches; errors of samples are passed.
+std::vector<Batch> Take(Iterator& iterator, uint64_t most) {
+  std::vector<Batch> batches;
+  for (uint64_t i = 0; i < most; ++i) {
+    Result<Batch> batch = iterator.Next();
+    if (batch.ok() && *batch) batches.push_back(*std::move(batch));
+  }
+  return batches;
+}
+
+void Pause(RandomStream& random) { std::this_thread::sleep_for(microseconds(random.Below(3000))); }
+
+struct Kind {
+  const char* name;
+  // Makes a loader and brings it to where it is to end; returns how it ends.
+  std::function<std::function<void()>(const Ends&, RandomStream&)> begin;
+};
+
+using End = std::function<void()>;
+
+// Ends by dropping iterator and loader, whatever they are at.
+End Dropped(std::shared_ptr<Loader> loader, std::unique_ptr<Iterator> iterator) {
+  return [loader = std::move(loader),
+          iterator = std::shared_ptr<Iterator>(std::move(iterator))]() mutable {
+    iterator.reset();
+    loader.reset();
+  };
+}
+
+// A loader of which some batches were taken, and which works on the next ones.
+End InTheMiddle(LoaderOptions options, RandomStream& random) {
+  auto loader = Open(std::move(options));
+  auto iterator = loader->Iterate();
+  Take(*iterator, 1 + random.Below(4));
+  Pause(random);
+  return Dropped(std::move(loader), std::move(iterator));
+}
+
+void ThrowWhileIterating(Loader& loader) {
+  const auto iterator = loader.Iterate();
+  const Batch held = iterator->Next().value();
+  throw std::runtime_error("of the consumer");
+}
+
+// The child gets an error, and neither hangs nor ends anything of its parent.
+[[maybe_unused]] void Fork(Iterator& iterator) {  // not under ThreadSanitizer
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    const Result<Batch> batch = iterator.Next();
+    _exit(!batch.ok() && batch.error().code == Code::kFailedPrecondition ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  if (status != 0) throw std::runtime_error("the child did not get its error");
+  if (!iterator.Next().ok()) throw std::runtime_error("the parent cannot go on");
+}
+
+std::vector<Kind> Kinds() {
+  return {
+    {"never iterated",
+     [](const Ends& ends, RandomStream& random) -> End {
+       return [loader = Open(ends.Options(random))]() mutable { loader.reset(); };
+     }},
+        {"left early",
+         [](const Ends& ends, RandomStream& random) {
+           return InTheMiddle(ends.Options(random), random);
+         }},
+        {"exception of the consumer",
+         [](const Ends& ends, RandomStream& random) -> End {
+           return [loader = Open(ends.Options(random))]() mutable {
+             try {
+               ThrowWhileIterating(*loader);
+             } catch (const std::runtime_error&) {
+               loader.reset();
+             }
+           };
+         }},
+        {"batches outlive the loader",
+         [](const Ends& ends, RandomStream& random) -> End {
+           auto loader = Open(ends.Options(random));
+           auto batches = std::make_shared<std::vector<Batch>>(Take(*loader->Iterate(), 5));
+           return [loader = std::move(loader), batches = std::move(batches)]() mutable {
+             loader.reset();
+             for (const Batch& batch : *batches) batch.images().as<uint8_t>()[0] ^= 1;
+             batches.reset();
+           };
+         }},
+        {"the iterator outlives the loader",
+         [](const Ends& ends, RandomStream& random) -> End {
+           auto loader = Open(ends.Options(random));
+           std::shared_ptr<Iterator> iterator = loader->Iterate();
+           return [loader = std::move(loader), iterator = std::move(iterator)]() mutable {
+             loader.reset();
+             Take(*iterator, 2);
+             iterator.reset();
+           };
+         }},
+        {"all batches held",
+         [](const Ends& ends, RandomStream& random) -> End {
+           LoaderOptions options = ends.Options(random);
+           options.lent_batches = 2;
+           auto loader = Open(std::move(options));
+           std::shared_ptr<Iterator> iterator = loader->Iterate();
+           auto held = std::make_shared<std::vector<Batch>>(Take(*iterator, 4));
+           return [loader, iterator, held]() mutable {
+             iterator.reset();
+             loader.reset();
+             held.reset();
+           };
+         }},
+        {"reads hang",
+         [](const Ends& ends, RandomStream& random) {
+           return InTheMiddle(ends.SlowReads(random), random);
+         }},
+        {"the program's function works",
+         [](const Ends& ends, RandomStream& random) {
+           LoaderOptions options = ends.Options(random);
+           options.map = std::make_shared<SlowMap>();
+           return InTheMiddle(std::move(options), random);
+         }},
+        {"samples are substituted",
+         [](const Ends& ends, RandomStream& random) {
+           return InTheMiddle(ends.BadHalf(random, "substitute"), random);
+         }},
+        {"samples fail",
+         [](const Ends& ends, RandomStream& random) {
+           return InTheMiddle(ends.BadHalf(random, "fail"), random);
+         }},
+        {"copied to a device",
+         [](const Ends& ends, RandomStream& random) -> End {
+           LoaderOptions options = ends.Options(random);
+           options.to_device = DeviceOptions{.device = Device::Open({}).value(), .buffers = 2};
+           auto loader = Open(std::move(options));
+           auto iterator = loader->Iterate();
+           for (uint64_t i = random.Below(4); i > 0; --i) (void)iterator->NextOnDevice().value();
+           Pause(random);
+           return Dropped(std::move(loader), std::move(iterator));
+         }},
+        {"Seek, then left",
+         [](const Ends& ends, RandomStream& random) {
+           auto loader = Open(ends.Options(random));
+           auto iterator = loader->Iterate();
+           for (uint64_t i = 0; i < 4; ++i) {
+             iterator->Seek({i, random.Below(10)}).value();
+             Take(*iterator, random.Below(2));
+           }
+           return Dropped(std::move(loader), std::move(iterator));
+         }},
+        {"Stop on another thread",
+         [](const Ends& ends, RandomStream& random) -> End {
+           auto loader = Open(ends.SlowReads(random));
+           std::shared_ptr<Iterator> iterator = loader->Iterate();
+           const auto after = microseconds(random.Below(3000));
+           return [loader = std::move(loader), iterator = std::move(iterator), after]() mutable {
+             std::thread stopper([loader, after] {
+               std::this_thread::sleep_for(after);
+               loader->Stop();
+             });
+             while (iterator->Next().ok()) continue;
+             stopper.join();
+             iterator.reset();
+             loader.reset();
+           };
+         }},
+#if !defined(__SANITIZE_THREAD__)  // which hangs in the child of a process with threads
+        {"fork", [](const Ends& ends, RandomStream& random) -> End {
+           auto loader = Open(ends.Options(random));
+           std::shared_ptr<Iterator> iterator = loader->Iterate();
+           Take(*iterator, 1 + random.Below(3));
+           return [loader = std::move(loader), iterator = std::move(iterator)]() mutable {
+             Fork(*iterator);
+             iterator.reset();
+             loader.reset();
+           };
+         }},
+#endif
+  };
+}
+
+// Returns whether nothing is left.
+bool Run(const Kind& kind, uint64_t times) {
+  const Ends ends;
+  RandomStream random({7, 0, 0}, 0);
+  for (int i = 0; i < 3; ++i) kind.begin(ends, random)();  // libraries keep what they use first
+  const Held before;
+  Clock::duration longest{};
+  for (uint64_t i = 0; i < times; ++i) {
+    const End end = kind.begin(ends, random);
+    const Clock::time_point begun = Clock::now();
+    end();
+    longest = std::max(longest, Clock::now() - begun);
+  }
+  const Held after = HeldAfter(before);
+  std::printf("%-34s %6llu  %8.1f ms  %3d → %-3d  %3d → %-3d  %8llu → %llu KiB\n", kind.name,
+              static_cast<unsigned long long>(times),
+              std::chrono::duration<double, std::milli>(longest).count(), before.descriptors,
+              after.descriptors, before.threads, after.threads,
+              static_cast<unsigned long long>(before.resident_kib),
+              static_cast<unsigned long long>(after.resident_kib));
+  std::fflush(stdout);
+  return after.descriptors == before.descriptors && after.threads <= before.threads;
+}
+
+}  // namespace
+}  // namespace stoker::testing
+
+int main(int argc, char** argv) {
+  uint64_t times = 1000;
+  std::vector<std::string> only;
+  CLI::App app("The ends of loaders, and what they leave.");
+  app.add_option("--times", times, "how often each");
+  app.add_option("--only", only, "these kinds alone");
+  CLI11_PARSE(app, argc, argv);
+  std::printf("%-34s %6s  %11s  %9s  %9s  %s\n", "end", "times", "slowest", "files", "threads",
+              "resident");
+  bool clean = true;
+  for (const auto& kind : stoker::testing::Kinds()) {
+    if (!only.empty() && std::ranges::count(only, kind.name) == 0) continue;
+    clean = stoker::testing::Run(kind, times) && clean;
+  }
+  if (!clean) std::printf("something is left\n");
+  return clean ? 0 : 1;
+}
