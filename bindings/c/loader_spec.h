@@ -43,8 +43,9 @@ struct TransformSpec {
   std::optional<BatchMix> mix;
 };
 
-// Parses the keys `transforms`, `dtype`, `layout`, `exif_orientation`, `max_pixels` and `max_scans`
-// of the same object, and in a recipe `mix`; all others are unknown here. Errors as above.
+// Parses the keys `transforms`, `dtype`, `layout`, `exif_orientation`, `max_pixels`, `max_scans`
+// and `accept_truncated` of the same object, and in a recipe `mix`; all others are unknown here.
+// Errors as above.
 Result<TransformSpec> ParseTransformSpec(std::string_view json);
 Result<TransformSpec> ParseRecipe(std::string_view json);
 

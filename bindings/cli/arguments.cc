@@ -172,6 +172,9 @@ void AddLimits(CLI::App& command, LimitArguments& given) {
   };
   add("max_pixels", given.max_pixels, kUsual.max_pixels);
   add("max_scans", given.max_scans, kUsual.max_scans);
+  constexpr const char* kTruncated = "accept_truncated";
+  command.add_flag(FlagOf(kTruncated), given.accept_truncated,
+                   Wrapped(LoaderOptionNamed(kTruncated).doc));
 }
 
 void AddLoaderOptions(CLI::App& command, LoaderOptions& options) {
@@ -186,6 +189,7 @@ void AddLoaderOptions(CLI::App& command, LoaderOptions& options) {
 void SetLimits(const LimitArguments& given, DecodeLimits& limits) {
   if (given.max_pixels != 0) limits.max_pixels = given.max_pixels;
   if (given.max_scans != 0) limits.max_scans = static_cast<int>(given.max_scans);
+  if (given.accept_truncated) limits.accept_truncated = true;
 }
 
 }  // namespace stoker::cli

@@ -16,10 +16,11 @@
 namespace stoker::cli {
 
 std::string AsOptions(std::string text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kNames{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kNames{
       {{"memory_budget", "--memory-budget"},
        {"max_pixels", "--max-pixels"},
        {"max_scans", "--max-scans"},
+       {"accept_truncated", "--accept-truncated"},
        {"batch_size", "--batch-size"},
        {"drop_remainder", "--drop-remainder"},
        {"pass overwrite", "pass --overwrite"}}};

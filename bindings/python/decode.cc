@@ -72,8 +72,8 @@ ArrayRequest ParseRequest(const std::string& spec, int mode) {
 
 class DecodersHandle {
  public:
-  DecodersHandle(int64_t max_pixels, int max_scans, std::shared_ptr<MemoryBudget> memory)
-      : pool_({max_pixels, max_scans}, std::move(memory)) {}
+  DecodersHandle(const DecodeLimits& limits, std::shared_ptr<MemoryBudget> memory)
+      : pool_(limits, std::move(memory)) {}
   ~DecodersHandle() { Release({}, runtime_); }
   DecodersHandle(const DecodersHandle&) = delete;
   DecodersHandle& operator=(const DecodersHandle&) = delete;
@@ -149,8 +149,13 @@ void AddDecode(py::module_& module) {
     return std::make_shared<MemoryBudget>(DefaultMemory());
   }));
   py::class_<DecodersHandle>(module, "Decoders")
-      .def(py::init<int64_t, int, std::shared_ptr<MemoryBudget>>(), py::arg("max_pixels"),
-           py::arg("max_scans"), py::arg("memory"))
+      .def(py::init([](int64_t max_pixels, int max_scans, bool accept_truncated,
+                       std::shared_ptr<MemoryBudget> memory) {
+             return std::make_unique<DecodersHandle>(
+                 DecodeLimits{max_pixels, max_scans, accept_truncated}, std::move(memory));
+           }),
+           py::arg("max_pixels"), py::arg("max_scans"), py::arg("accept_truncated"),
+           py::arg("memory"))
       .def("one", &DecodersHandle::One, py::arg("image"), py::arg("is_path"), py::arg("request"),
            py::arg("region"))
       .def("all", &DecodersHandle::All, py::arg("images"), py::arg("request"), py::arg("region"),

@@ -144,6 +144,7 @@ py::dict StatsOf(const LoaderStats& stats) {
   all["map_calls"] = stats.map_calls;
   all["read_cpu_seconds"] = Seconds(stats.read_cpu_ns);
   all["no_end_marker"] = stats.decoded.no_end_marker;
+  all["accepted_truncated"] = stats.decoded.accepted_truncated;
   all["indexed"] = stats.decoded.indexed;
   all["index_stale"] = stats.decoded.stale;
   all["index_contradicted"] = stats.decoded.contradicted;

@@ -104,7 +104,7 @@ std::vector<LoaderOptionRow> MakeTable() {
       {.option = Flag<&O::exif_orientation>("exif_orientation"),
        .doc = "turn photographs as their EXIF tag says",
        .of_images = true},
-      // AddLimits in bindings/cli adds flags for both, also to other commands than bench.
+      // AddLimits in bindings/cli adds flags for these three, also to other commands than bench.
       {.option = {{.name = "max_pixels", .low = 1, .high = 1.0 * kMaxSidePixels * kMaxSidePixels},
                   [](O& options) -> OptionValue { return &options.limits.max_pixels; }},
        .doc = "refuse images with more pixels (width × height)",
@@ -116,6 +116,14 @@ std::vector<LoaderOptionRow> MakeTable() {
       {.option = {{.name = "max_scans", .low = 1, .high = 1e6},
                   [](O& options) -> OptionValue { return &options.limits.max_scans; }},
        .doc = "refuse JPEGs with more scans",
+       .of_images = true,
+       .changes_batches = false},
+      {.option = {{.name = "accept_truncated"},
+                  [](O& options) -> OptionValue { return &options.limits.accept_truncated; }},
+       .doc = "decode truncated JPEGs as far as they go",
+       .more = "What is missing is as libjpeg leaves it: gray, or coarse in a progressive JPEG. "
+               "`stats()` counts such samples as `accepted_truncated`. Without it, and for other "
+               "formats, truncation is a DataLossError.",
        .of_images = true,
        .changes_batches = false},
       {.option = {{.name = "on_bad"}, &PolicyOf},
@@ -138,7 +146,8 @@ std::vector<LoaderOptionRow> MakeTable() {
               "delivered",
        .more =
            "Its keys: path, offset (in bytes, or null), id, epoch, batch, class, cause, action. "
-           "Processes may share a file.",
+           "Processes may share one on a local file system.",
+       .zero = "no list",
        .changes_batches = false,
        .flag_group = kBad},
       {.option = Number<&O::depth>("depth", 0, kMaxBatches),

@@ -114,6 +114,9 @@ void AddDecoded(const DecodePaths& paths, Page& page) {
   page.Sample(std::to_string(others), {{"decoder", "libjpeg-turbo"}});
   page.Count("jpeg_no_end_marker_total",
              "Those of these with complete data but no end-of-image marker.", paths.no_end_marker);
+  page.Count("jpeg_accepted_truncated_total",
+             "Those of these with missing data, which accept_truncated accepts.",
+             paths.accepted_truncated);
   page.Begin("crop_index_images_total", "counter",
              "Images with a crop index, by result: used, stale or wrong.");
   page.Sample(std::to_string(paths.indexed), {{"result", "used"}});

@@ -1,6 +1,7 @@
 #include "tests/fuzz/decode_jpeg.h"
 
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "core/buffer.h"
@@ -36,6 +37,7 @@ void RequireOffset(const Error& error, size_t size) {
 namespace {
 
 constexpr DecodeLimits kTight{1 << 18, 20};
+constexpr DecodeLimits kTightTruncated{1 << 18, 20, /*accept_truncated=*/true};
 
 struct Outcome {
   Result<ImageInfo> info;
@@ -85,25 +87,48 @@ void CompareRows(const Outcome& ours, const Outcome& libjpegs) {
   }
 }
 
+// None if they refuse it.
+std::optional<Outcome> DecodeByBoth(JpegDecoder& decoder, JpegDecoder& libjpeg,
+                                    std::span<const uint8_t> bytes) {
+  const uint64_t digest = Digest(bytes);
+  Outcome ours = DecodeChosen(decoder, bytes, digest);
+  const Outcome theirs = DecodeChosen(libjpeg, bytes, digest);
+  Require(ours.ok() == theirs.ok(), "what libjpeg-turbo accepts is accepted, and nothing else");
+  if (ours.ok()) {
+    CompareRows(ours, theirs);
+    return ours;
+  }
+  Require(ours.error().ToString() == theirs.error().ToString(), "errors are libjpeg-turbo's");
+  return std::nullopt;
+}
+
 }  // namespace
 
 void DecodeFuzzedJpeg(std::span<const uint8_t> input) {
   // Reused: state must not leak from image to image.
-  static JpegDecoder decoder(kTight), libjpeg(kTight, nullptr, JpegDecoder::Backend::kLibjpegOnly);
+  constexpr auto kLibjpegOnly = JpegDecoder::Backend::kLibjpegOnly;
+  static JpegDecoder decoder(kTight), libjpeg(kTight, nullptr, kLibjpegOnly);
+  static JpegDecoder accepting(kTightTruncated),
+      accepting_libjpeg(kTightTruncated, nullptr, kLibjpegOnly);
   std::vector<uint8_t> padded(input.begin(), input.end());
   padded.resize(input.size() + kBufferPadding);
   const std::span<const uint8_t> bytes = std::span(padded).first(input.size());
-  const uint64_t digest = Digest(input);
-  const Outcome ours = DecodeChosen(decoder, bytes, digest);
-  const Outcome theirs = DecodeChosen(libjpeg, bytes, digest);
-  Require(ours.ok() == theirs.ok(), "what libjpeg-turbo accepts is accepted, and nothing else");
-  if (!ours.ok()) {
-    Require(ours.error().ToString() == theirs.error().ToString(), "errors are libjpeg-turbo's");
-    return;
+  const std::optional<Outcome> strict = DecodeByBoth(decoder, libjpeg, bytes);
+  if (strict) {
+    const Result<WholeImage> whole = DecodeWhole(bytes);
+    if (whole.ok()) Compare(strict->rows, strict->region, *whole);
   }
-  CompareRows(ours, theirs);
-  const Result<WholeImage> whole = DecodeWhole(bytes);
-  if (whole.ok()) Compare(ours.rows, ours.region, *whole);
+  const uint64_t truncated = accepting.paths().accepted_truncated;
+  const std::optional<Outcome> lenient = DecodeByBoth(accepting, accepting_libjpeg, bytes);
+  if (strict) {
+    Require(lenient && lenient->rows.rows() == strict->rows.rows(),
+            "accepting more changes nothing else");
+  }
+  if (lenient && accepting.paths().accepted_truncated != truncated) {
+    Require(!strict, "only what is refused otherwise is accepted as truncated");
+    const Result<WholeImage> whole = DecodeTruncated(bytes);
+    if (whole.ok()) Compare(lenient->rows, lenient->region, *whole);
+  }
 }
 
 }  // namespace stoker::testing

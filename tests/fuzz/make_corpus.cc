@@ -2,6 +2,8 @@
 // folders jpeg, png and webp in DIR.
 #include <zlib.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -77,9 +79,23 @@ std::vector<uint8_t> ZerosAtTheEnd(std::vector<uint8_t> jpeg, size_t lost) {
   return jpeg;
 }
 
+// Cut in the data of a scan, and in the header of the last one.
+bool WriteTruncated(const std::string& folder, const JpegOptions& options) {
+  std::vector<uint8_t> jpeg = MakeJpeg(options);
+  constexpr std::array<uint8_t, 2> kScan = {0xFF, 0xDA};
+  const auto last = std::find_end(jpeg.begin(), jpeg.end(), kScan.begin(), kScan.end());
+  const std::vector<uint8_t> in_header(jpeg.begin(), last + 5);
+  jpeg.resize(jpeg.size() * 4 / 5);
+  return Write(folder + "truncated_in_data.jpg", jpeg) &&
+         Write(folder + "truncated_in_header.jpg", in_header);
+}
+
 bool WriteJpegs(const std::string& folder) {
   for (const Seed& seed : Seeds()) {
     if (!Write(folder + seed.name + ".jpg", MakeJpeg(seed.options))) return false;
+  }
+  if (!WriteTruncated(folder, {.width = 35, .height = 35, .scans = JpegScans::kProgressive})) {
+    return false;
   }
   JpegOptions options{35, 35, JpegColor::kYCbCr, Luma(2, 2)};
   options.quality = 40;

@@ -203,7 +203,7 @@ def test_a_source_that_gives_nothing_any_more_ends_the_run(made):
             raise NameError("a mistake of the program's own")
 
     loader = make(stoker.from_dataset(Gone()), on_bad="drop")
-    with pytest.raises(stoker.DataLossError, match="one after the other.*a mistake"):
+    with pytest.raises(stoker.DataLossError, match=r"one after the other.*a mistake"):
         taken(loader.epoch(0))
     assert loader.stats()["dropped"] < 120
 

@@ -63,6 +63,7 @@ def construct(made, **options):
         ({"max_pixels": 1e6}, TypeError),
         ({"max_scans": 0}, ValueError),
         ({"max_scans": None}, TypeError),
+        ({"accept_truncated": 1}, TypeError),
         ({"depth": 0}, ValueError),
         ({"depth": 5000}, ValueError),
         ({"lent_batches": 0}, ValueError),

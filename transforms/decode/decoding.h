@@ -1,5 +1,5 @@
-// DecodeLimits: what decoding may use. DecodePaths: counts which decoder decoded the photographs,
-// stoker's or libjpeg-turbo, and why.
+// DecodeLimits: what decoding may use and accept. DecodePaths: counts which decoder decoded the
+// photographs, stoker's or libjpeg-turbo, and why.
 #pragma once
 
 #include <array>
@@ -10,10 +10,15 @@ namespace stoker {
 
 struct ImageSize;
 
-// Limits for hostile files.
+// Limits for hostile and damaged files.
 struct DecodeLimits {
   int64_t max_pixels = int64_t{1} << 28;  // width × height; 268 million
   int max_scans = 200;                    // of a JPEG
+
+  // Decodes a JPEG whose end is missing as libjpeg-turbo does when it finds an end-of-image marker
+  // there: coefficients that the missing data would have given are zero. One without any data
+  // behind the header of its first scan stays an error, and so does damage before the end.
+  bool accept_truncated = false;
 
   // The number of scans that a JPEG of that size may have. Each scan covers the whole image, even
   // if it takes only a few bytes: an image of max_pixels may have 16, smaller ones more, and those
@@ -49,7 +54,9 @@ struct DecodePaths {
   uint64_t fast = 0;
   std::array<uint64_t, kFallbacks> fallback{};  // by reason; the one of kNone stays 0
 
-  uint64_t no_end_marker = 0;  // of all: complete data, followed by zeros instead of the marker
+  // Of all:
+  uint64_t no_end_marker = 0;       // complete data, followed by zeros instead of the marker
+  uint64_t accepted_truncated = 0;  // data missing; see DecodeLimits::accept_truncated
 
   // Images with a crop index: decoded with it, or without it because of an error.
   uint64_t indexed = 0;       // these count in `fast`, too

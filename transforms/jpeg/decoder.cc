@@ -114,7 +114,8 @@ struct JpegDecoder::State {
   Fallback why = Fallback::kNone;  // why the fast decoder is not used
   jpeg::FrameHeader frame;         // valid if `why` is kNone
   JpegHeader header;
-  bool padded = false;  // zeros replace the end-of-image marker
+  bool padded = false;     // zeros replace the end-of-image marker
+  bool truncated = false;  // it is missing, with data before it, and that is accepted
 
   // State of the region being decoded.
   Rect region;
@@ -165,15 +166,25 @@ Status JpegDecoder::State::ReadHeader() {
 }
 
 // A file without its end is refused whatever the region, unless its data are complete and zeros
-// have replaced the marker. That is known only for files that the fast parser accepts; for others
-// missing data cannot be detected.
+// have replaced the marker, or the limits accept it. The former is known only for files that the
+// fast parser accepts; for others missing data cannot be detected. The latter is libjpeg-turbo's to
+// decode.
 Status JpegDecoder::State::CheckEnd() {
-  padded = false;
+  padded = truncated = false;
   if (HasEndOfImage(bytes, header.scan_offset)) return {};
   padded = why == Fallback::kNone && EndsInZeros(bytes) && CheckRoom(bytes, header).ok() &&
            fast.EndsInPadding(bytes, frame);
   if (padded) return {};
-  return TruncatedJpeg(bytes.size());
+  Error error = TruncatedJpeg(bytes.size());
+  if (bytes.size() <= header.scan_offset) return error;
+  if (!limits.accept_truncated) {
+    error.advice += ", or decode what is there with accept_truncated";
+    return error;
+  }
+  truncated = true;
+  if (why != Fallback::kNone) return {};
+  why = Fallback::kBits;
+  return ReadHeader();
 }
 
 Result<ImageInfo> JpegDecoder::Open(std::span<const uint8_t> bytes) {
@@ -189,7 +200,9 @@ Result<ImageInfo> JpegDecoder::Open(std::span<const uint8_t> bytes) {
   }
   TRY(CheckLimits(s.header, s.limits));
   TRY(s.CheckEnd());
-  TRY(CheckRoom(bytes, s.header));
+  if (!s.truncated) {
+    TRY(CheckRoom(bytes, s.header));
+  }
   s.opened = true;
   return s.header.info;
 }
@@ -214,8 +227,8 @@ DecodedRegion MaxRegion(const JpegHeader& header, const Rect& region) {
 // Decodes everything from the first scan to the region's first row, and returns which columns will
 // follow.
 Result<Columns> Prepare(LibJpeg& libjpeg, const JpegHeader& header, const Rect& region,
-                        int max_scans, bool padded) {
-  TRY(libjpeg.Start(max_scans, padded));
+                        int max_scans, JpegEnd end) {
+  TRY(libjpeg.Start(max_scans, end));
   Columns columns{0, header.info.size.width};
   if (!libjpeg.guesses()) {
     columns = ColumnsToDecode({region.x, region.width}, header.info.size.width, header.imcu_width,
@@ -242,8 +255,8 @@ Status Deliver(LibJpeg& libjpeg, int rows, RowSink& sink) {
 }
 
 Status DecodeRegion(LibJpeg& libjpeg, const JpegHeader& header, const Rect& region, int max_scans,
-                    bool padded, RowSink& sink) {
-  ASSIGN_OR_RETURN(Columns columns, Prepare(libjpeg, header, region, max_scans, padded));
+                    JpegEnd end, RowSink& sink) {
+  ASSIGN_OR_RETURN(Columns columns, Prepare(libjpeg, header, region, max_scans, end));
   const Rect covered{columns.x, region.y, columns.width, region.height};
   if (Status status = sink.Begin({LayoutOf(header), covered}); !status.ok()) return status;
   return Deliver(libjpeg, region.height, sink);
@@ -371,8 +384,14 @@ Status JpegDecoder::State::FallBack() {
   ++paths.fallback[static_cast<size_t>(why)];
   if (padded) ++paths.no_end_marker;
   TRY(ReserveForLibrary());
+  const JpegEnd end = padded                    ? JpegEnd::kMarker
+                      : limits.accept_truncated ? JpegEnd::kTruncated
+                                                : JpegEnd::kError;
   Status decoded =
-      DecodeRegion(libjpeg, header, region, limits.ScansOf(header.info.size), padded, *sink);
+      DecodeRegion(libjpeg, header, region, limits.ScansOf(header.info.size), end, *sink);
+  // What looked like an end-of-image marker may have been a part of tables.
+  const bool cut = truncated || (end == JpegEnd::kTruncated && libjpeg.past_end());
+  if (cut && decoded.ok()) ++paths.accepted_truncated;
   libjpeg.Finish();
   (void)librarys.Resize(0);
   return decoded;

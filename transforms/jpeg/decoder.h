@@ -51,9 +51,9 @@ class JpegDecoder {
   //
   // DataLoss when libjpeg-turbo finds damage in the bytes that the region needs. (JPEG has no
   // checksum: many changed bits just give other pixels.) Open has refused files without an
-  // end-of-image marker, unless their data are complete and followed by zeros; other damage after
-  // the region is not detected. ResourceExhausted beyond a limit or the budget. Errors of the sink
-  // are passed on.
+  // end-of-image marker, unless their data are complete and followed by zeros, or the limits
+  // accept truncated ones; other damage after the region is not detected. ResourceExhausted beyond
+  // a limit or the budget. Errors of the sink are passed on.
   //
   // `crop_index`: the index that `stoker index` made for this file (fast/crop_index.h), or any
   // other bytes; empty: none. It changes neither pixels nor errors, except that damage outside the

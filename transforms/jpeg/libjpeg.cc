@@ -38,7 +38,7 @@ struct LibJpeg::State {
 
   // Arguments of steps.
   int max_scans = 0;
-  bool padded = false;
+  JpegEnd end = JpegEnd::kError;
   Columns columns;
   JDIMENSION count = 0;  // rows
   std::array<JSAMPROW, kMaxRows> rows{};
@@ -52,6 +52,7 @@ struct LibJpeg::State {
   std::array<JHUFF_TBL, 2> standard_dc{};
   std::array<JHUFF_TBL, 2> standard_ac{};
 
+  bool forgiving() const { return past_end && end == JpegEnd::kTruncated; }
   size_t offset() const {
     return past_end ? size : static_cast<size_t>(source.next_input_byte - begin);
   }
@@ -115,7 +116,7 @@ Status Run(State& s, void (*step)(State&)) {
 }
 
 void EmitMessage(j_common_ptr jpeg, int level) {
-  if (level < 0 && IsDamage(jpeg->err->msg_code)) ErrorExit(jpeg);
+  if (level < 0 && IsDamage(jpeg->err->msg_code) && !StateOf(jpeg).forgiving()) ErrorExit(jpeg);
 }
 
 void OutputMessage(j_common_ptr) {}
@@ -131,21 +132,25 @@ constexpr std::array<JOCTET, 2> kEndOfImage = {0xFF, JPEG_EOI};
   GiveUp(s, JERR_INPUT_EOF);
 }
 
+// The end of the bytes is reached: an end-of-image marker comes next, if that is allowed.
+void TakeEnd(State& s) {
+  if (s.end == JpegEnd::kError || s.past_end) GiveUpAtEnd(s);
+  s.past_end = true;
+  s.source.next_input_byte = kEndOfImage.data();
+  s.source.bytes_in_buffer = kEndOfImage.size();
+}
+
+// Returns FALSE, which makes libjpeg return to Begin, if the bytes end in a marker's segment: the
+// marker that comes next must not be read as a part of it.
 boolean FillInputBuffer(j_decompress_ptr jpeg) {
-  State& s = StateOf(jpeg);
-  if (s.padded && !s.past_end) {
-    s.past_end = true;
-    s.source.next_input_byte = kEndOfImage.data();
-    s.source.bytes_in_buffer = kEndOfImage.size();
-    return TRUE;
-  }
-  GiveUpAtEnd(s);
+  TakeEnd(StateOf(jpeg));
+  return jpeg->unread_marker == 0 ? TRUE : FALSE;
 }
 
 void SkipInputData(j_decompress_ptr jpeg, long bytes) {  // NOLINT: libjpeg's type
   if (bytes <= 0) return;
   jpeg_source_mgr& source = *jpeg->src;
-  if (static_cast<size_t>(bytes) > source.bytes_in_buffer) GiveUpAtEnd(StateOf(jpeg));
+  if (static_cast<size_t>(bytes) > source.bytes_in_buffer) return TakeEnd(StateOf(jpeg));
   source.next_input_byte += bytes;
   source.bytes_in_buffer -= static_cast<size_t>(bytes);
 }
@@ -159,7 +164,7 @@ void CountScans(j_common_ptr jpeg) {
 // Called after each APP1 marker, at its length field.
 boolean ReadApp1(j_decompress_ptr jpeg) {
   State& s = StateOf(jpeg);
-  if (s.source.bytes_in_buffer < 2) GiveUpAtEnd(s);
+  if (s.source.bytes_in_buffer < 2) return FillInputBuffer(jpeg);
   const JOCTET* const at = s.source.next_input_byte;
   const size_t length = std::max<size_t>(static_cast<size_t>(at[0] << 8 | at[1]), 2);
   if (length <= s.source.bytes_in_buffer) s.orientation.TakeApp1({at + 2, length - 2});
@@ -212,10 +217,12 @@ void ReadHeaderStep(State& s) {
   (void)jpeg_read_header(&s.jpeg, TRUE);
 }
 
-// Every component must have had a scan, and a quantization table by then.
+// Every component must have had a scan, and a quantization table by then. Of a truncated file scans
+// may be missing; libjpeg takes the samples of a component without one for the middle value.
 void CheckComponents(State& s) {
   for (int i = 0; i < s.jpeg.num_components; ++i) {
     const jpeg_component_info& component = s.jpeg.comp_info[i];
+    if (component.quant_table == nullptr && s.forgiving()) continue;
     if (component.quant_table == nullptr) GiveUp(s, kNoScan);
     if (component.quant_table->quantval[0] == 0) {
       ERREXIT1(&s.jpeg, JERR_NO_QUANT_TABLE, component.quant_tbl_no);
@@ -226,7 +233,10 @@ void CheckComponents(State& s) {
 void Begin(State& s) {
   s.jpeg.dct_method = JDCT_ISLOW;
   s.jpeg.do_fancy_upsampling = TRUE;
-  (void)jpeg_start_decompress(&s.jpeg);
+  if (jpeg_start_decompress(&s.jpeg) == FALSE) {
+    s.jpeg.unread_marker = 0;  // forgets the incomplete segment
+    (void)jpeg_start_decompress(&s.jpeg);
+  }
   CheckComponents(s);
   if (s.jpeg.out_color_space == JCS_CMYK) {
     s.cmyk = (*s.jpeg.mem->alloc_sarray)(reinterpret_cast<j_common_ptr>(&s.jpeg), JPOOL_IMAGE,
@@ -341,7 +351,8 @@ LibJpeg::~LibJpeg() { jpeg_destroy_decompress(&state_->jpeg); }
 Result<JpegHeader> LibJpeg::ReadHeader(std::span<const uint8_t> bytes) {
   State& s = *state_;
   s.begin = bytes.data();
-  s.padded = s.past_end = false;
+  s.end = JpegEnd::kError;
+  s.past_end = false;
   s.size = bytes.size();
   s.orientation = {};
   s.source.next_input_byte = bytes.data();
@@ -350,11 +361,13 @@ Result<JpegHeader> LibJpeg::ReadHeader(std::span<const uint8_t> bytes) {
   return HeaderOf(s);
 }
 
-Status LibJpeg::Start(int max_scans, bool padded) {
+Status LibJpeg::Start(int max_scans, JpegEnd end) {
   state_->max_scans = max_scans;
-  state_->padded = padded;
+  state_->end = end;
   return Run(*state_, Begin);
 }
+
+bool LibJpeg::past_end() const { return state_->past_end; }
 
 bool LibJpeg::guesses() const {
   const jpeg_decompress_struct& jpeg = state_->jpeg;

@@ -26,6 +26,13 @@ struct JpegHeader {
   size_t scan_offset = 0;      // offset of the first scan's data
 };
 
+// What the end of the bytes means before an end-of-image marker has been read.
+enum class JpegEnd : uint8_t {
+  kError,      // the file is truncated, which is DataLoss
+  kMarker,     // it stands for the marker, and nothing else is known to be missing
+  kTruncated,  // it stands for the marker, whatever is missing: from there on no damage is reported
+};
+
 class LibJpeg {
  public:
   static constexpr int kMaxRows = 16;  // per Read
@@ -40,9 +47,12 @@ class LibJpeg {
   Result<JpegHeader> ReadHeader(std::span<const uint8_t> bytes);
 
   // Prepares for reading rows; decodes a file with several scans completely to coefficients.
-  // ResourceExhausted for more than `max_scans` scans. `padded`: only the end-of-image marker is
-  // known to be missing, and the end of the bytes counts as one.
-  Status Start(int max_scans, bool padded = false);
+  // ResourceExhausted for more than `max_scans` scans. With JpegEnd::kTruncated a segment (tables,
+  // a scan's header) that is incomplete at the end of the bytes counts as missing.
+  Status Start(int max_scans, JpegEnd end = JpegEnd::kError);
+
+  // Whether reading has arrived at the end of the bytes, so that `end` mattered.
+  bool past_end() const;
 
   // Whether columns may depend on distant ones, because coefficients that a progressive file lacks
   // are estimated from surrounding blocks.

@@ -34,6 +34,7 @@ DecodePaths& DecodePaths::operator+=(const DecodePaths& other) {
   fast += other.fast;
   for (size_t i = 0; i < kFallbacks; ++i) fallback[i] += other.fallback[i];
   no_end_marker += other.no_end_marker;
+  accepted_truncated += other.accepted_truncated;
   indexed += other.indexed;
   stale += other.stale;
   contradicted += other.contradicted;

@@ -22,6 +22,8 @@ struct Session {
   std::span<const uint8_t> bytes;
   uint8_t* row = nullptr;
   bool end_may_lack = false;  // missing MCUs give a different warning
+  bool all_may_lack = false;
+  boolean (*end_marker)(j_decompress_ptr) = nullptr;  // of libjpeg-turbo's source
   std::array<char, JMSG_LENGTH_MAX> text{};
 };
 
@@ -33,7 +35,7 @@ void Fail(j_common_ptr jpeg) {
 
 void Warn(j_common_ptr jpeg, int level) {
   auto& s = *static_cast<Session*>(jpeg->client_data);
-  if (level >= 0 || !IsDamage(jpeg->err->msg_code)) return;
+  if (level >= 0 || s.all_may_lack || !IsDamage(jpeg->err->msg_code)) return;
   if (jpeg->err->msg_code != JWRN_JPEG_EOF || !s.end_may_lack) Fail(jpeg);
 }
 
@@ -44,9 +46,16 @@ bool Try(Session& s, void (*step)(Session&)) {
   return true;
 }
 
+boolean AtEnd(j_decompress_ptr jpeg) {
+  if (jpeg->unread_marker != 0) ERREXIT(jpeg, JERR_INPUT_EOF);
+  return (*static_cast<Session*>(jpeg->client_data)->end_marker)(jpeg);
+}
+
 void Start(Session& s) {
   jpeg_create_decompress(&s.jpeg);
   jpeg_mem_src(&s.jpeg, s.bytes.data(), s.bytes.size());
+  s.end_marker = s.jpeg.src->fill_input_buffer;
+  if (s.all_may_lack) s.jpeg.src->fill_input_buffer = AtEnd;
   (void)jpeg_read_header(&s.jpeg, TRUE);
   // With several scans some may be missing; and arithmetic decoding continues with zeros without a
   // warning.
@@ -82,10 +91,9 @@ Result<WholeImage> Decode(Session& s) {
   return image;
 }
 
-}  // namespace
-
-Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes) {
+Result<WholeImage> DecodeBytes(std::span<const uint8_t> bytes, bool all_may_lack) {
   Session s;
+  s.all_may_lack = all_may_lack;
   jpeg_std_error(&s.errors);
   s.errors.error_exit = Fail;
   s.errors.emit_message = Warn;
@@ -95,6 +103,14 @@ Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes) {
   Result<WholeImage> image = Decode(s);
   Destroy(s);
   return image;
+}
+
+}  // namespace
+
+Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes) { return DecodeBytes(bytes, false); }
+
+Result<WholeImage> DecodeTruncated(std::span<const uint8_t> bytes) {
+  return DecodeBytes(bytes, true);
 }
 
 }  // namespace stoker

@@ -14,4 +14,9 @@ namespace stoker {
 // MCUs may lack its end-of-image marker. No limits: for tests only.
 Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes);
 
+// What libjpeg-turbo makes of the bytes, whatever it warns of: at their end its source of bytes in
+// memory gives it an end-of-image marker. DataLoss if they end in a marker's segment (tables, a
+// scan's header), which would go on in that marker.
+Result<WholeImage> DecodeTruncated(std::span<const uint8_t> bytes);
+
 }  // namespace stoker

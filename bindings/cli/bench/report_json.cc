@@ -46,6 +46,7 @@ Json DecodedJson(const DecodePaths& paths) {
   return {{"ours", paths.fast},
           {"libjpeg_turbo", std::move(reasons)},
           {"no_end_marker", paths.no_end_marker},
+          {"accepted_truncated", paths.accepted_truncated},
           {"indexed", paths.indexed},
           {"index_stale", paths.stale},
           {"index_contradicted", paths.contradicted}};

@@ -41,7 +41,7 @@ class SampleChecker {
     return InWordsOfVerify(std::move(status).error().WithFile(request_.path));
   }
 
-  uint64_t no_end_marker() const { return decoder_.paths().no_end_marker; }
+  const DecodePaths& paths() const { return decoder_.paths(); }
 
  private:
   Status ReadAndDecode(uint64_t id) {
@@ -122,7 +122,8 @@ class Verification {
       if (progress_ && !progress_(report_.checked, source_.size())) stopped_ = true;
     }
     const std::lock_guard lock(mutex_);
-    report_.no_end_marker += checker.no_end_marker();
+    report_.no_end_marker += checker.paths().no_end_marker;
+    report_.accepted_truncated += checker.paths().accepted_truncated;
   }
 
   // False: the error is not the sample's. Precondition of both: mutex_ is held.

@@ -27,8 +27,9 @@ struct VerifyReport {
   // What the machine lacked, with the file that met it; it says nothing about that sample, which is
   // not in `bad`.
   std::optional<Error> error{};
-  BadSamples bad;              // by id, of those that were checked
-  uint64_t no_end_marker = 0;  // JPEGs without one, that are decoded all the same
+  BadSamples bad;                   // by id, of those that were checked
+  uint64_t no_end_marker = 0;       // JPEGs without one, that are decoded all the same
+  uint64_t accepted_truncated = 0;  // JPEGs that lack data, where the limits accept that
   double seconds = 0;
 };
 

@@ -77,11 +77,15 @@ VerifyJsonObject SummaryJson(const SampleSource& source, const VerifyReport& rep
   const SkippedFiles skipped = source.Skipped();
   VerifyJsonObject extensions = VerifyJsonObject::object();
   for (const auto& [extension, files] : skipped.by_extension) extensions[extension] = files;
-  VerifyJsonObject json = {
-      {"source", source.Describe()},        {"samples", source.size()},
-      {"checked", report.checked},          {"interrupted", report.interrupted},
-      {"bad_by_class", std::move(classes)}, {"no_end_marker", report.no_end_marker},
-      {"skipped", std::move(extensions)},   {"seconds", report.seconds}};
+  VerifyJsonObject json = {{"source", source.Describe()},
+                           {"samples", source.size()},
+                           {"checked", report.checked},
+                           {"interrupted", report.interrupted},
+                           {"bad_by_class", std::move(classes)},
+                           {"no_end_marker", report.no_end_marker},
+                           {"accepted_truncated", report.accepted_truncated},
+                           {"skipped", std::move(extensions)},
+                           {"seconds", report.seconds}};
   if (report.error) {
     const Error error = cli::WithOptionNames(*report.error);
     json.update(VerifyJsonObject::parse(cli::ErrorJson(error, cli::ExitCodeOf(error))));
@@ -102,6 +106,10 @@ std::string VerifyText(const SampleSource& source, const VerifyReport& report, s
   if (report.no_end_marker > 0) {
     fmt::format_to(std::back_inserter(text), "  without an end marker, but complete: {} {}\n",
                    report.no_end_marker, Plural(report.no_end_marker, "JPEG", "JPEGs"));
+  }
+  if (report.accepted_truncated > 0) {
+    fmt::format_to(std::back_inserter(text), "  truncated, and accepted: {} {}\n",
+                   report.accepted_truncated, Plural(report.accepted_truncated, "JPEG", "JPEGs"));
   }
   if (report.bad.empty()) return text + "  bad: none\n";
   fmt::format_to(std::back_inserter(text), "  bad: {} ({})\n", report.bad.size(),

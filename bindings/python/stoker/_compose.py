@@ -48,6 +48,7 @@ class Compose:
         exif_orientation: turn images as their EXIF tag says.
         seed: of random transforms, 0 to 2**64 - 1. Give each rank a different one.
         max_pixels, max_scans: as for `Loader`: limits on images.
+        accept_truncated: decode truncated JPEGs as far as they go, as for `Loader`.
         memory_budget: bytes of working memory for decoding, for all threads together. 0: as for `Runtime`.
 
     Raises:
@@ -64,6 +65,7 @@ class Compose:
         seed: int = 0,
         max_pixels: int = _options.DEFAULTS["max_pixels"],
         max_scans: int = _options.DEFAULTS["max_scans"],
+        accept_truncated: bool = False,
         memory_budget: int = 0,
     ) -> None:
         given = locals()

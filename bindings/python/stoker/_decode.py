@@ -31,6 +31,7 @@ def decode_image(
     exif_orientation: bool = True,
     max_pixels: int = _LIMITS["max_pixels"],
     max_scans: int = _LIMITS["max_scans"],
+    accept_truncated: bool = False,
 ) -> npt.NDArray[Any]:
     """Decodes one image: what `torchvision.io.decode_image`, `PIL.Image.open` and `cv2.imdecode` do.
 
@@ -52,6 +53,7 @@ def decode_image(
         interpolation, antialias: as for `Resize`.
         exif_orientation: turn the image as its EXIF tag says; regions and sizes are of the turned image.
         max_pixels, max_scans: as for `Loader`: limits on images.
+        accept_truncated: decode truncated JPEGs as far as they go, as for `Loader`.
 
     Returns:
         A new array: (height, width, 3) uint8; gray (height, width); with alpha (height, width, 2) or
@@ -69,7 +71,8 @@ def decode_image(
     """
     given, is_path = _input(image)
     request = _request(mode, size, interpolation, antialias, exif_orientation)
-    return _decoders(*_limits(max_pixels, max_scans)).one(given, is_path, request, _region(region))
+    limits = _limits(max_pixels, max_scans, accept_truncated)
+    return _decoders(*limits).one(given, is_path, request, _region(region))
 
 
 def decode_images(
@@ -83,6 +86,7 @@ def decode_images(
     exif_orientation: bool = True,
     max_pixels: int = _LIMITS["max_pixels"],
     max_scans: int = _LIMITS["max_scans"],
+    accept_truncated: bool = False,
     runtime: Runtime | None = None,
 ) -> list[npt.NDArray[Any]]:
     """Decodes many images at a time, on the workers of a `Runtime`: `[decode_image(i, …) for i in images]`.
@@ -93,8 +97,8 @@ def decode_images(
     Args:
         images: images as for `decode_image`, in any mix.
         runtime: whose workers decode; None: the default one.
-        mode, region, size, interpolation, antialias, exif_orientation, max_pixels, max_scans: as for
-            `decode_image`, for all images.
+        mode, region, size, interpolation, antialias, exif_orientation, max_pixels, max_scans,
+            accept_truncated: as for `decode_image`, for all images.
 
     Returns:
         A list of arrays in the order of `images`. Each owns its memory, which is freed with it.
@@ -111,7 +115,8 @@ def decode_images(
     given = [_input(image, f"images[{i}]") for i, image in enumerate(images)]
     request = _request(mode, size, interpolation, antialias, exif_orientation)
     native = _stoker.Runtime() if runtime is None else runtime._native
-    return _decoders(*_limits(max_pixels, max_scans)).all(given, request, _region(region), native)
+    limits = _limits(max_pixels, max_scans, accept_truncated)
+    return _decoders(*limits).all(given, request, _region(region), native)
 
 
 def _input(image: Any, name: str = "image") -> tuple[Any, bool]:
@@ -168,13 +173,17 @@ def _made(mode: int, resize: Resize | None, exif_orientation: bool) -> _stoker.A
     return _stoker.ArrayRequest(spec_of(resizes, {"exif_orientation": exif_orientation}), mode)
 
 
-def _limits(max_pixels: int, max_scans: int) -> tuple[int, int]:
-    return _options.checked_one("max_pixels", max_pixels), _options.checked_one("max_scans", max_scans)
+def _limits(max_pixels: int, max_scans: int, accept_truncated: bool) -> tuple[int, int, bool]:
+    return (
+        _options.checked_one("max_pixels", max_pixels),
+        _options.checked_one("max_scans", max_scans),
+        _options.checked_one("accept_truncated", accept_truncated),
+    )
 
 
 @functools.lru_cache(maxsize=4)
-def _decoders(max_pixels: int, max_scans: int) -> _stoker.Decoders:
-    return _stoker.Decoders(max_pixels, max_scans, _memory())
+def _decoders(max_pixels: int, max_scans: int, accept_truncated: bool) -> _stoker.Decoders:
+    return _stoker.Decoders(max_pixels, max_scans, accept_truncated, _memory())
 
 
 @functools.cache

@@ -88,6 +88,9 @@ class Loader:
             ResourceExhaustedError. This also limits what a JPEG of several scans (a progressive one) may
             cost: 4 bytes of memory for each of the pixels, and 16 scans of an image that large.
         max_scans: refuse JPEGs with more scans, 1 to 1,000,000.
+        accept_truncated: decode truncated JPEGs as far as they go. What is missing is as libjpeg leaves it:
+            gray, or coarse in a progressive JPEG. `stats()` counts such samples as `accepted_truncated`.
+            Without it, and for other formats, truncation is a DataLossError.
         on_bad: what becomes of photographs and records that cannot be read or decoded: "fail", "substitute"
             or "drop"; or by class of faults, and the others fail: "truncated=drop,vanished=substitute".
             "fail": an error takes the place of the batch; "substitute": a random other sample takes the
@@ -139,6 +142,7 @@ class Loader:
         exif_orientation: bool = True,
         max_pixels: int = 268435456,
         max_scans: int = 200,
+        accept_truncated: bool = False,
         on_bad: str | Mapping[str, str] = "fail",
         max_bad_fraction: float = 0.01,
         bad_samples_file: str | os.PathLike[str] | None = None,
@@ -328,7 +332,8 @@ class Loader:
         which a `Map`'s function was called, and the time of those calls; `read_cpu_seconds`: of the Runtime's
         reader threads.
 
-        `no_end_marker`: JPEGs that lack only the end-of-image marker; `indexed`: photographs decoded with
+        `no_end_marker`: JPEGs that lack only the end-of-image marker; `accepted_truncated`: those that lack
+        data, decoded because of the option accept_truncated; `indexed`: photographs decoded with
         the folder's index; `index_stale`: without it, because the file has changed; `index_contradicted`:
         without it, because the index is wrong; `lent_batches`, `lent_bytes`: held by the program now;
         `batch_bytes`; `pinned_bytes`: pinned memory of batches.

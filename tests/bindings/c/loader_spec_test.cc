@@ -65,6 +65,7 @@ TEST(LoaderSpec, MissingKeysTakeTheDefaultsOfLoaderOptions) {
   EXPECT_EQ(parsed->exif_orientation, defaults.exif_orientation);
   EXPECT_EQ(parsed->limits.max_pixels, defaults.limits.max_pixels);
   EXPECT_EQ(parsed->limits.max_scans, defaults.limits.max_scans);
+  EXPECT_FALSE(parsed->limits.accept_truncated);
   EXPECT_EQ(parsed->shuffle, defaults.shuffle);
   EXPECT_EQ(parsed->seed, defaults.seed);
   EXPECT_EQ(parsed->rank, defaults.rank);
@@ -107,7 +108,7 @@ TEST(LoaderSpec, ParsesEveryKey) {
       "batch_size": 64, "shuffle": true, "seed": 18446744073709551615, "dtype": "float32",
       "drop_remainder": true, "rank": 2, "world": 3, "remainder": "pad", "exif_orientation": false,
       "depth": 5, "lent_batches": 7, "layout": "NCHW", "max_pixels": 4294836225, "max_scans": 11,
-      "wait_target": 0.25, "weight": 3, "pin_memory": false})");
+      "accept_truncated": true, "wait_target": 0.25, "weight": 3, "pin_memory": false})");
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
   ASSERT_EQ(parsed->transforms.size(), 3U);
   const auto& crop = std::get<RandomResizedCrop>(parsed->transforms[0]);
@@ -132,6 +133,7 @@ TEST(LoaderSpec, ParsesEveryKey) {
   EXPECT_FALSE(parsed->exif_orientation);
   EXPECT_EQ(parsed->limits.max_pixels, int64_t{65535} * 65535);
   EXPECT_EQ(parsed->limits.max_scans, 11);
+  EXPECT_TRUE(parsed->limits.accept_truncated);
   EXPECT_EQ(parsed->depth, 5);
   EXPECT_EQ(parsed->lent_batches, 7);
   EXPECT_EQ(parsed->wait_target, 0.25);
@@ -344,7 +346,8 @@ TEST(LoaderSpec, ErrorsNameBadTransforms) {
 TEST(TransformSpec, ParsesTransformsAndOptions) {
   const Result<TransformSpec> parsed = ParseTransformSpec(
       R"({"transforms": [{"name": "RandomHorizontalFlip", "p": 1}], "dtype": "float32",
-          "layout": "NCHW", "exif_orientation": false, "max_pixels": 12, "max_scans": 3})");
+          "layout": "NCHW", "exif_orientation": false, "max_pixels": 12, "max_scans": 3,
+          "accept_truncated": true})");
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
   ASSERT_EQ(parsed->transforms.size(), 1U);
   EXPECT_EQ(std::get<RandomHorizontalFlip>(parsed->transforms[0]).p, 1);
@@ -353,6 +356,7 @@ TEST(TransformSpec, ParsesTransformsAndOptions) {
   EXPECT_FALSE(parsed->options.exif_orientation);
   EXPECT_EQ(parsed->options.limits.max_pixels, 12);
   EXPECT_EQ(parsed->options.limits.max_scans, 3);
+  EXPECT_TRUE(parsed->options.limits.accept_truncated);
 
   for (const char* key : {"batch_size", "seed", "source"}) {
     const Result<TransformSpec> other = ParseTransformSpec("{\"" + std::string(key) + "\": 1}");

@@ -26,6 +26,7 @@ TEST(Prometheus, WritesEveryMetric) {
   stats.decoded.fallback[static_cast<size_t>(Fallback::kProcess)] = 10;
   stats.decoded.fallback[static_cast<size_t>(Fallback::kBits)] = 2;
   stats.decoded.no_end_marker = 4;
+  stats.decoded.accepted_truncated = 6;
   stats.decoded.indexed = 400;
   stats.decoded.stale = 3;
   stats.decoded.contradicted = 1;
@@ -104,6 +105,9 @@ stoker_jpeg_images_total{loader="train",decoder="libjpeg-turbo"} 12
 # HELP stoker_jpeg_no_end_marker_total Those of these with complete data but no end-of-image marker.
 # TYPE stoker_jpeg_no_end_marker_total counter
 stoker_jpeg_no_end_marker_total{loader="train"} 4
+# HELP stoker_jpeg_accepted_truncated_total Those of these with missing data, which accept_truncated accepts.
+# TYPE stoker_jpeg_accepted_truncated_total counter
+stoker_jpeg_accepted_truncated_total{loader="train"} 6
 # HELP stoker_crop_index_images_total Images with a crop index, by result: used, stale or wrong.
 # TYPE stoker_crop_index_images_total counter
 stoker_crop_index_images_total{loader="train",result="used"} 400

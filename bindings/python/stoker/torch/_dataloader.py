@@ -71,8 +71,8 @@ class DataLoader:
         remainder: how to treat samples that do not divide evenly among processes: "pad" (repeat samples from
             the start of the order, so that all have the same number of batches, as DistributedSampler does),
             "drop", or "uneven" (each sample exactly once).
-        exif_orientation, max_pixels, max_scans, on_bad, max_bad_fraction, bad_samples_file, depth,
-            wait_target, weight, lent_batches, runtime: as for `stoker.Loader`.
+        exif_orientation, max_pixels, max_scans, accept_truncated, on_bad, max_bad_fraction,
+            bad_samples_file, depth, wait_target, weight, lent_batches, runtime: as for `stoker.Loader`.
         buffers: as for `stoker.Loader.to_device`: the number of batches to allocate on a GPU.
         sample_ids, paths: adds the columns "sample_id", (rows,) int64 on the CPU, and "path", a list of str,
             as `stoker.Loader` does.
@@ -105,6 +105,7 @@ class DataLoader:
         exif_orientation: bool = True,
         max_pixels: int = 268435456,
         max_scans: int = 200,
+        accept_truncated: bool = False,
         on_bad: str | Mapping[str, str] = "fail",
         max_bad_fraction: float = 0.01,
         bad_samples_file: str | os.PathLike[str] | None = None,
@@ -143,6 +144,7 @@ class DataLoader:
             "exif_orientation": exif_orientation,
             "max_pixels": max_pixels,
             "max_scans": max_scans,
+            "accept_truncated": accept_truncated,
             "on_bad": on_bad,
             "max_bad_fraction": max_bad_fraction,
             "bad_samples_file": bad_samples_file,

@@ -34,6 +34,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
                 dtype={"bfloat16": "float32"}.get(options["dtype"], options["dtype"]),  # NumPy has none
                 layout=options["layout"],
                 exif_orientation=options["exif_orientation"],
+                accept_truncated=options["accept_truncated"],
             )
 
     def __setattr__(self, name: str, value: Any) -> None:

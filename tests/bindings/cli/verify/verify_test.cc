@@ -233,6 +233,21 @@ TEST_F(VerifyTest, MissingEndMarkersAreCountedAndNotBad) {
               HasSubstr("without an end marker, but complete: 1 JPEG\n"));
 }
 
+TEST_F(VerifyTest, AcceptedTruncatedSamplesAreCountedAndNotBad) {
+  const std::string whole = Photo({.width = 100, .height = 50});
+  File("cut.jpg", whole.substr(0, whole.size() / 2));
+  File("whole.jpg", whole);
+  File("without_data.jpg", whole.substr(0, 100));
+  const Source source = Folder();
+  EXPECT_EQ(Check(*source).bad.counts()[static_cast<size_t>(SampleFault::kTruncated)], 2u);
+  EXPECT_EQ(Check(*source).accepted_truncated, 0u);
+  const VerifyReport report = Check(*source, {.limits = {.accept_truncated = true}});
+  EXPECT_EQ(Found(report), "2 truncated 100; ");
+  EXPECT_EQ(report.accepted_truncated, 1u);
+  EXPECT_THAT(VerifyText(*source, report, 100), HasSubstr("truncated, and accepted: 1 JPEG\n"));
+  EXPECT_EQ(nlohmann::json::parse(Json(*source, report))["accepted_truncated"], 1);
+}
+
 TEST_F(VerifyTest, ProgressReachesTheEnd) {
   for (int i = 0; i < 100; ++i) File(std::to_string(i) + ".jpg", "x");
   uint64_t last = 0;
@@ -280,7 +295,8 @@ TEST_F(VerifyTest, TextAndJson) {
   EXPECT_THAT(text, HasSubstr("\\x1b[2J.jpg at byte 0: undecodable: not a supported image."));
   EXPECT_THAT(text, HasSubstr("  " + Path("a/2.jpg") + " at byte " + size +
                               ": truncated: truncated JPEG: no end-of-image marker. Remove or "
-                              "re-create the file.\n"));
+                              "re-create the file, or decode what is there with "
+                              "--accept-truncated.\n"));
   EXPECT_THAT(text, HasSubstr("a/4.jpg at byte "));
   EXPECT_THAT(text, HasSubstr(": over limits: an image of 200 × 100 pixels"));
   EXPECT_THAT(VerifyText(*source, report, 1), HasSubstr("and 2 more"));
