@@ -17,6 +17,15 @@ namespace {
 
 int OrErrno(int returned) { return returned < 0 ? -errno : returned; }
 
+Error CannotOpen(const ReadRequest& request, int error_number) {
+  Error error = SystemError(error_number, "cannot open", request.path);
+  if (error_number == EMFILE) error.advice = "Raise the limit of open files (ulimit -n)";
+  if (error_number == ENFILE) {
+    error.advice = "Raise the system's limit of open files (sysctl fs.file-max)";
+  }
+  return error;
+}
+
 Error NotAFile(const ReadRequest& request, mode_t mode) {
   return {.code = Code::kInvalidArgument,
           .cause = std::string("this is ") + FileKind(mode) + ", not a file",
@@ -142,8 +151,8 @@ int OpenToRead(const std::string& path, const FileCalls& calls) {
 
 void ReadOpened(ReadRequest& request, int descriptor, const FileCalls& calls) {
   request.size = 0;
-  request.status = descriptor < 0 ? SystemError(-descriptor, "cannot open", request.path)
-                                  : CheckAndFill(request, descriptor, calls);
+  request.status =
+      descriptor < 0 ? CannotOpen(request, -descriptor) : CheckAndFill(request, descriptor, calls);
   if (!request.status.ok() && request.status.error().file.empty()) {
     request.status = Error(request.status.error()).WithFile(request.path);
   }
