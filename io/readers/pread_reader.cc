@@ -1,5 +1,7 @@
 // The reference reader: reads each file completely inside Submit.
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "io/readers/plain_files.h"
@@ -12,7 +14,8 @@ namespace {
 
 class PreadReader final : public Reader {
  public:
-  PreadReader(uint32_t reads, uint32_t files) : capacity_(reads), files_(files, calls_) {
+  PreadReader(uint32_t reads, uint32_t files, std::shared_ptr<const FileCalls> calls)
+      : capacity_(reads), calls_(std::move(calls)), files_(files, *calls_) {
     finished_.reserve(reads);
   }
 
@@ -34,22 +37,24 @@ class PreadReader final : public Reader {
 
   void CloseFiles() override { files_.CloseAll(); }
 
-  ReaderCounts counts() const override { return calls_.counts(); }
+  ReaderCounts counts() const override { return calls_->counts(); }
   size_t in_flight() const override { return finished_.size(); }
   size_t capacity() const override { return capacity_; }
   const char* name() const override { return "pread"; }
 
  private:
   const size_t capacity_;
-  const FileCalls calls_;
+  const std::shared_ptr<const FileCalls> calls_;
   PlainFiles files_;
   std::vector<ReadRequest*> finished_;
 };
 
 }  // namespace
 
-std::unique_ptr<Reader> MakePreadReader(uint32_t reads, uint32_t files) {
-  return std::make_unique<PreadReader>(reads, files);
+std::unique_ptr<Reader> MakePreadReader(uint32_t reads, uint32_t files,
+                                        std::shared_ptr<const FileCalls> calls) {
+  if (calls == nullptr) calls = std::make_shared<const FileCalls>();
+  return std::make_unique<PreadReader>(reads, files, std::move(calls));
 }
 
 }  // namespace stoker

@@ -1,7 +1,7 @@
 // Reader: reads files into buffers, many at a time. order → reader → worker.
 //
 // Three implementations share this contract: `pread` (the reference), `uring` (Linux io_uring) and,
-// in tests/testing, a fake that injects faults. A fourth one calls sources that have no files; its
+// in tests/testing, a fake whose files are in memory. A fourth one calls sources that have no files; its
 // Submit blocks as long as the call takes.
 #pragma once
 
@@ -17,6 +17,8 @@
 #include "io/sources/source.h"
 
 namespace stoker {
+
+class FileCalls;
 
 // One read. Owned by the caller; from Submit until Reap returns it, it and everything it points to
 // must stay in place and belong to the reader alone.
@@ -98,8 +100,13 @@ Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads,
 // `files`: how many files are kept open. A ring's are no descriptors of the process, but the limit
 // of open files is also that of the ring's table, which holds one for each read in flight, too: it
 // keeps fewer if need be.
-std::unique_ptr<Reader> MakePreadReader(uint32_t reads, uint32_t files = 64);
-Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t reads, uint32_t files = 64);
+//
+// `calls`: the plain system calls of this reader alone (plain_read.h), for tests. Null: the
+// system's.
+std::unique_ptr<Reader> MakePreadReader(uint32_t reads, uint32_t files = 64,
+                                        std::shared_ptr<const FileCalls> calls = nullptr);
+Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t reads, uint32_t files = 64,
+                                                std::shared_ptr<const FileCalls> calls = nullptr);
 // Calls SampleSource::Load inside Submit, one at a time. `source` must outlive it.
 std::unique_ptr<Reader> MakeCallReader(const SampleSource& source);
 

@@ -53,8 +53,12 @@ void Tag(io_uring_sqe* sqe, uint32_t index, ChainStep step, unsigned flags) {
 
 class UringReader final : public Reader {
  public:
-  UringReader(uint32_t reads, uint32_t files)
-      : flights_(reads), most_files_(files), files_(files), process_(getpid()) {
+  UringReader(uint32_t reads, uint32_t files, std::shared_ptr<const FileCalls> calls)
+      : flights_(reads),
+        most_files_(files),
+        files_(files),
+        calls_(std::move(calls)),
+        process_(getpid()) {
     for (auto* indices : {&free_, &queued_, &finished_, &larger_}) indices->reserve(reads);
     for (uint32_t i = reads; i > 0; --i) free_.push_back(i - 1);
   }
@@ -93,12 +97,12 @@ class UringReader final : public Reader {
   KeptFiles files_;  // a slot's direct descriptor follows those of the flights
   // Indices of flights. A flight that is in none of these lists is in the kernel.
   std::vector<uint32_t> free_;
-  std::vector<uint32_t> queued_;    // in the submission queue, in its order
-  std::vector<uint32_t> finished_;  // to be returned by Reap
-  std::vector<uint32_t> larger_;    // to be sent again with a larger buffer
-  uint64_t waiting_since_ = 0;      // in NowNanoseconds
-  ReaderCounts counts_;             // of the ring
-  const FileCalls calls_;           // of ReadPlainly
+  std::vector<uint32_t> queued_;                  // in the submission queue, in its order
+  std::vector<uint32_t> finished_;                // to be returned by Reap
+  std::vector<uint32_t> larger_;                  // to be sent again with a larger buffer
+  uint64_t waiting_since_ = 0;                    // in NowNanoseconds
+  ReaderCounts counts_;                           // of the ring
+  const std::shared_ptr<const FileCalls> calls_;  // of ReadPlainly
   const pid_t process_;
 };
 
@@ -276,7 +280,7 @@ ReadRequest* UringReader::Deliver(const Flight& flight) {
   if (flight.chain.state() == Chain::State::kWhole) {
     flight.request->size = flight.chain.size();
   } else {
-    ReadPlainly(*flight.request, calls_);  // it also words the error
+    ReadPlainly(*flight.request, *calls_);  // it also words the error
   }
   return flight.request;
 }
@@ -332,7 +336,7 @@ void UringReader::CloseKept(KeptFile& file) {
 }
 
 ReaderCounts UringReader::counts() const {
-  const ReaderCounts& plain = calls_.counts();
+  const ReaderCounts& plain = calls_->counts();
   return {counts_.calls + plain.calls, counts_.opens + plain.opens};
 }
 
@@ -388,10 +392,12 @@ void UringReader::Cancel(uint64_t user_data, unsigned flags) {
 
 }  // namespace
 
-Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t reads, uint32_t files) {
+Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t reads, uint32_t files,
+                                                std::shared_ptr<const FileCalls> calls) {
+  if (calls == nullptr) calls = std::make_shared<const FileCalls>();
   const uint32_t limit = DescriptorLimit();
   const uint32_t room = limit - std::min(limit, reads);
-  auto reader = std::make_unique<UringReader>(reads, std::min(files, room));
+  auto reader = std::make_unique<UringReader>(reads, std::min(files, room), std::move(calls));
   TRY(reader->Open());
   return std::unique_ptr<Reader>(std::move(reader));
 }
