@@ -63,4 +63,17 @@ void GrowingBuffer::Free() {
   (void)reserved_.Resize(0);
 }
 
+GrowingBuffer GrowingBuffer::HandOver() {
+  GrowingBuffer other;
+  other.reserved_ = reserved_.Another();
+  std::swap(reserved_, other.reserved_);
+  std::swap(memory_, other.memory_);
+  return other;
+}
+
+void GrowingBuffer::Forget() {
+  memory_.Release();
+  (void)reserved_.Resize(0);
+}
+
 }  // namespace stoker

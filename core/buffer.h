@@ -31,6 +31,14 @@ class GrowingBuffer {
   // Returns the memory to the system and its bytes to the budget.
   void Free();
 
+  // Moves the memory and its bytes of the budget to the returned buffer; this one is then empty,
+  // and can grow again.
+  GrowingBuffer HandOver();
+
+  // Returns the bytes to the budget, but keeps the memory from the system for as long as the
+  // process runs: the kernel may still write to it.
+  void Forget();
+
   // The bytes of the budget that an empty buffer takes when it grows to `bytes`.
   static uint64_t MappedBytes(size_t bytes);
 

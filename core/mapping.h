@@ -31,6 +31,12 @@ class Mapping {
   // process, would move a page while a device copies from it.
   void KeepFromForks() const;
 
+  // Leaves the memory mapped for as long as the process runs, and forgets it.
+  void Release() {
+    data_ = nullptr;
+    size_ = 0;
+  }
+
   uint8_t* data() const { return data_; }
   size_t size() const { return size_; }  // bytes, a multiple of the page size
 

@@ -57,6 +57,8 @@ class Reservation {
   // Grows or shrinks to `bytes`; false, and unchanged, if the budget has no room.
   [[nodiscard]] bool Resize(uint64_t bytes);
   uint64_t bytes() const { return bytes_; }
+  // Nothing, of the same budget.
+  Reservation Another() const { return budget_ == nullptr ? Reservation() : Reservation(*budget_); }
 
  private:
   MemoryBudget* budget_ = nullptr;

@@ -1,8 +1,8 @@
 // Reader: reads files into buffers, many at a time. order → reader → worker.
 //
 // Three implementations share this contract: `pread` (the reference), `uring` (Linux io_uring) and,
-// in tests/testing, a fake whose files are in memory. A fourth one calls sources that have no files; its
-// Submit blocks as long as the call takes.
+// in tests/testing, a fake whose files are in memory. A fourth one calls sources that have no
+// files; its Submit blocks as long as the call takes.
 #pragma once
 
 #include <cstdint>
@@ -48,11 +48,16 @@ struct ReaderCounts {
 // range that an open file does not have is read from the file that has the path now, once. So a
 // file that is replaced or removed is read as it was until CloseFiles.
 //
+// A ring that cannot be entered any more, because the program has closed all descriptors, say, is
+// replaced by plain reads. What it still reads is awaited for two seconds after the last
+// completion, then read again.
+//
 // Used by a single thread throughout: the ring belongs to the thread that made it (on another,
 // reads still succeed, one by one).
 class Reader {
  public:
-  // Waits for the reads in flight, because the kernel uses their memory until then.
+  // Waits for the reads in flight, because the kernel uses their memory until then. (Those that a
+  // broken ring has lost it leaves to the kernel, with their memory.)
   virtual ~Reader() = default;
 
   // Starts reads from the front of `requests` and returns how many: all, unless that would exceed

@@ -97,6 +97,7 @@ class Chain {
 
   State state() const { return state_; }
   ChainKind kind() const { return kind_; }
+  uint8_t missing() const { return missing_; }                    // results
   uint32_t size() const { return static_cast<uint32_t>(read_); }  // precondition: kWhole
 
  private:

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <liburing.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +32,7 @@ constexpr uint64_t kMaxPerRead = 0x7ffff000;      // bytes; the kernel's own lim
 constexpr int64_t kPatienceNs = 500'000'000;
 constexpr int64_t kLongestWaitNs = 50'000'000;
 constexpr int64_t kPatienceAtEndNs = 10'000'000;
+constexpr uint64_t kPatienceWhenBrokenNs = 2'000'000'000;
 
 // One read in flight. Its index is its user_data, with the step, and, unless its file is kept open,
 // its direct descriptor.
@@ -39,8 +41,24 @@ struct Flight {
   KeptFile* file = nullptr;  // null: the file is not kept open
   Chain chain;
   bool enlarged = false;  // the buffer has already been grown to the file's size
-  char probe = 0;         // receives the byte of the probe; never read
+
+  // Of an earlier read that was given up: results that are missing, and what the kernel may use
+  // until they come. Meanwhile other reads of this flight are plain.
+  uint8_t lost = 0;
+  GrowingBuffer lost_buffer;
+  KeptFile* lost_file = nullptr;
 };
+
+// Whether a later entry into the ring may succeed. EEXIST: this is not the thread that made it.
+bool MayPass(int result) {
+  return result >= 0 || result == -EINTR || result == -EAGAIN || result == -EBUSY ||
+         result == -ENOMEM || result == -ETIME || result == -EEXIST;
+}
+
+void Pause() {
+  constexpr timespec kShort{0, 1'000'000};
+  (void)nanosleep(&kShort, nullptr);
+}
 
 uint64_t UserData(uint32_t index, ChainStep step) {
   return uint64_t{index} * kChainSteps + static_cast<uint64_t>(step);
@@ -82,6 +100,8 @@ class UringReader final : public Reader {
   ReadRequest* Deliver(const Flight& flight);
   void Collect();
   void Complete(uint32_t index, ChainStep step, int32_t result);
+  void CompleteLost(Flight& flight);
+  void GiveUpRead(uint32_t index);
   void EndKept(Flight& flight);
   void CloseKept(KeptFile& file);
   bool Enlarge(Flight& flight);
@@ -92,6 +112,7 @@ class UringReader final : public Reader {
 
   io_uring ring_{};
   bool open_ = false;
+  bool broken_ = false;  // entering it fails, and will
   std::vector<Flight> flights_;
   const uint32_t most_files_;
   KeptFiles files_;  // a slot's direct descriptor follows those of the flights
@@ -124,6 +145,9 @@ UringReader::~UringReader() {
     Collect();
   }
   io_uring_queue_exit(&ring_);
+  for (Flight& flight : flights_) {
+    if (flight.lost > 0) flight.lost_buffer.Forget();
+  }
 }
 
 size_t UringReader::Submit(std::span<ReadRequest* const> requests) {
@@ -148,7 +172,9 @@ void UringReader::Start(uint32_t index) {
   flight.file = nullptr;
   flight.enlarged = false;
   bool fits = false;
-  if (request.length != kUnknownLength) {
+  if (broken_ || flight.lost > 0) {
+    // Read plainly.
+  } else if (request.length != kUnknownLength) {
     fits = request.length > 0 && request.length <= kMaxUnseen &&
            request.offset <= static_cast<uint64_t>(INT64_MAX) - request.length &&
            MakeRoom(request.buffer, request.length).ok();
@@ -210,7 +236,9 @@ void UringReader::Queue(uint32_t index, ChainKind kind) {
 
   if (Has(kind, ChainStep::kProbe)) {
     sqe = io_uring_get_sqe(&ring_);
-    io_uring_prep_read(sqe, file, &flight.probe, sizeof(flight.probe), kFromPosition);
+    // Its byte, which nobody reads, goes to the padding.
+    io_uring_prep_read(sqe, file, request.buffer.data() + request.buffer.capacity(), 1,
+                       kFromPosition);
     Tag(sqe, index, ChainStep::kProbe, kHardLink);
   }
 
@@ -245,6 +273,7 @@ unsigned UringReader::Send() {
     ++counts_.calls;
     n = io_uring_submit(&ring_);
   } while (n == -EINTR || (n > 0 && io_uring_sq_ready(&ring_) > 0));
+  broken_ = broken_ || !MayPass(n);
   const unsigned left = io_uring_sq_ready(&ring_);
   if (left > 0) {  // the kernel reads the tail only during the call, so it may be taken back
     const unsigned head = *ring_.sq.khead;
@@ -305,6 +334,7 @@ void UringReader::Collect() {
 
 void UringReader::Complete(uint32_t index, ChainStep step, int32_t result) {
   Flight& flight = flights_[index];
+  if (flight.lost > 0) return CompleteLost(flight);
   flight.chain.OnCompletion(step, result);
   if (flight.chain.state() == Chain::State::kInKernel) return;
   if (flight.file != nullptr) EndKept(flight);
@@ -313,6 +343,24 @@ void UringReader::Complete(uint32_t index, ChainStep step, int32_t result) {
   } else {
     finished_.push_back(index);
   }
+}
+
+// The read is done again, plainly and into other memory.
+void UringReader::GiveUpRead(uint32_t index) {
+  Flight& flight = flights_[index];
+  flight.lost = flight.chain.missing();
+  flight.lost_buffer = flight.request->buffer.HandOver();
+  flight.lost_file = std::exchange(flight.file, nullptr);
+  if (flight.lost_file != nullptr) files_.Drop(*flight.lost_file);
+  flight.chain.Decline();
+  finished_.push_back(index);
+}
+
+void UringReader::CompleteLost(Flight& flight) {
+  if (--flight.lost > 0) return;
+  flight.lost_buffer.Free();
+  KeptFile* const file = std::exchange(flight.lost_file, nullptr);
+  if (file != nullptr && --file->reads == 0) CloseKept(*file);
 }
 
 // A file that did not give the whole range is not kept: ReadPlainly opens what has its path now.
@@ -361,12 +409,20 @@ void UringReader::Wait(int64_t longest_ns) {
   io_uring_cqe* first = nullptr;
   __kernel_timespec longest{0, longest_ns};
   ++counts_.calls;
-  (void)io_uring_submit_and_wait_timeout(&ring_, &first, 1, &longest, nullptr);
+  const int entered = io_uring_submit_and_wait_timeout(&ring_, &first, 1, &longest, nullptr);
+  broken_ = broken_ || !MayPass(entered);
+  if (entered < 0 && entered != -ETIME && entered != -EINTR) Pause();
   // Measured by the clock, not by the call's result: signals may keep ending it early.
   const uint64_t now = NowNanoseconds();
-  const bool patient = now - waiting_since_ < static_cast<uint64_t>(kPatienceNs);
-  if (patient || io_uring_cq_ready(&ring_) > 0) return;
-  CancelWhatIsNoFile();
+  const uint64_t patience = broken_ ? kPatienceWhenBrokenNs : uint64_t{kPatienceNs};
+  if (now - waiting_since_ < patience || io_uring_cq_ready(&ring_) > 0) return;
+  if (!broken_) {
+    CancelWhatIsNoFile();
+  } else {
+    for (uint32_t i = 0; i < flights_.size(); ++i) {
+      if (flights_[i].chain.state() == Chain::State::kInKernel) GiveUpRead(i);
+    }
+  }
   waiting_since_ = now;
 }
 

@@ -74,6 +74,7 @@ class FakeKernel {
     rings_.Opened(1);
   }
   ~FakeKernel() {
+    for (const LinkedOperations& chain : chains_) rings_.Lost(static_cast<int>(chain.left.size()));
     for (OpenFile& file : files_) CloseFile(file);
     rings_.Opened(-1);
   }

@@ -49,6 +49,8 @@ class FakeRings {
   uint64_t NextSeed() { return faults_.seed * 1000 + made_++; }
   RingCounts& counts() { return counts_; }
   int open_rings() const { return open_rings_; }
+  int lost() const { return lost_; }  // operations that rings held when they were closed
+  void Lost(int operations) { lost_ += operations; }
   void Opened(int by) { open_rings_ += by; }
 
  private:
@@ -56,6 +58,7 @@ class FakeRings {
   const std::function<std::shared_ptr<const FileCalls>()> calls_;
   std::atomic<uint64_t> made_{0};
   std::atomic<int> open_rings_{0};
+  std::atomic<int> lost_{0};
   RingCounts counts_;
 };
 
