@@ -107,6 +107,8 @@ void AddWaits(const LoaderStats& stats, py::dict& all) {
 }
 
 void AddSettings(const LoaderStats& stats, py::dict& all) {
+  all["stalls"] = stats.stalls;
+  all["stall"] = stats.stall;
   all["depth"] = stats.depth;
   all["workers"] = stats.workers;
   all["reads"] = stats.reads;

@@ -21,8 +21,9 @@ namespace {
 
 // `reader`, `executor`: indices into the lists of their names in stoker/_runtime.py.
 RuntimeHandle OpenRuntime(int threads, uint64_t memory_budget, int reader, int executor,
-                          uint32_t reads_in_flight) {
+                          uint32_t reads_in_flight, double stall_seconds) {
   RuntimeOptions options;
+  options.stall_seconds = stall_seconds;
   options.threads = threads;
   options.memory_budget = memory_budget;
   options.reads_in_flight = reads_in_flight;
@@ -43,6 +44,7 @@ py::dict Describe(const RuntimeHandle& self) {
   all["reader"] = self.runtime->reader().kind == ReaderKind::kUring ? "uring" : "pread";
   all["reads_in_flight"] = options.reads_in_flight;
   all["executor"] = self.runtime->executor().name();
+  all["stall_seconds"] = options.stall_seconds;
   return all;
 }
 
@@ -55,7 +57,7 @@ PYBIND11_MODULE(_stoker, module) {
   py::class_<RuntimeHandle>(module, "Runtime")
       .def(py::init([] { return RuntimeHandle(); }))
       .def(py::init(&OpenRuntime), py::arg("threads"), py::arg("memory_budget"), py::arg("reader"),
-           py::arg("executor"), py::arg("reads_in_flight"))
+           py::arg("executor"), py::arg("reads_in_flight"), py::arg("stall_seconds"))
       .def("describe", &Describe);
   module.def("described", &DescribedAsJson);
   module.def("after_fork", &AfterFork);

@@ -51,6 +51,11 @@ bool MapThreads::Wait(std::chrono::milliseconds most) {
   return ended_.wait_for(lock, most, [this] { return calling_ == 0; });
 }
 
+int MapThreads::calling() const {
+  const std::lock_guard lock(mutex_);
+  return calling_;
+}
+
 void MapThreads::Give(WholeBatch batch) {
   const std::lock_guard lock(mutex_);
   if (!open_) return;

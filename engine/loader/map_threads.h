@@ -51,6 +51,7 @@ class MapThreads {
   // Takes the batch over. Never blocks.
   void Give(WholeBatch batch);
 
+  int calling() const;  // calls in progress
   // Calls that have ended, and their time.
   uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
   uint64_t called_ns() const { return called_ns_.load(std::memory_order_relaxed); }
@@ -65,7 +66,7 @@ class MapThreads {
   const Trace& trace_;
   const Done done_;
   std::atomic<uint64_t> calls_{0}, called_ns_{0};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable given_, ended_;
   std::vector<WholeBatch> waiting_;  // this and the following: under mutex_
   uint64_t next_ = 0;                // batch to begin

@@ -16,6 +16,8 @@ namespace stoker {
 
 namespace {
 
+using Place = SamplesInFlight::Place;
+
 // The cost of filling one row.
 RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work_ns) {
   RowCost cost{.work_ns = work_ns};
@@ -91,6 +93,7 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
       bad_(std::move(bad)),
       counts_later_(options_.to_device.has_value()),
       memory_(std::move(memory.lease)),
+      stalls_(static_cast<uint64_t>(runtime_.options().stall_seconds * 1e9)),
       settings_(TunerOptionsOf(options_, runtime_), LimitsOf(options_, runtime_, memory_->plan()),
                 *memory_, *slots_, trace_, [this](const TunerSettings& tuned) { Apply(tuned); }) {
   memory_->OnShortage([this] { FreeIdleMemory(); });
@@ -122,7 +125,9 @@ size_t Producer::Pull(std::span<ReadRequest*> requests) {
   if (!in_memory_) {
     const size_t filled = feed_.Fill(*assembler_, requests);
     for (ReadRequest* read : requests.first(filled)) {
-      samples_[samples_.IndexOf(*read)].work = memory_->Begin();
+      const uint32_t index = samples_.IndexOf(*read);
+      samples_[index].work = memory_->Begin();
+      samples_.SetPlace(index, Place::kReading);
     }
     pulled += filled;
   }
@@ -144,6 +149,7 @@ void Producer::CompleteRead(ReadRequest& read) {
 void Producer::Submit(uint32_t sample) {
   SampleTimes& times = samples_[sample].path.times();
   times.read_ns = in_memory_ ? times.claimed_ns : NowNanoseconds();
+  samples_.SetPlace(sample, Place::kReady);
   samples_.SetReady(sample);
   SendWorker();
 }
@@ -167,6 +173,7 @@ void Producer::Work(void* producer, uint32_t, int worker) {
 void Producer::ProcessReady(int worker) {
   const std::optional<uint32_t> first = samples_.TakeReady();
   if (!first) return;  // another worker has taken it in addition to its own
+  samples_.SetPlace(*first, Place::kWorking);
   WorkerCounters& counters = writer_.counters(worker);
   std::optional<CoreClock> clock;
   if (counters.MayClock()) clock.emplace();
@@ -190,7 +197,9 @@ void Producer::ProcessReady(int worker) {
 std::optional<uint32_t> Producer::TakeReady() {
   if (stopped_.load(std::memory_order_relaxed)) return std::nullopt;
   if (samples_.ready() < concurrency_.limit()) return std::nullopt;
-  return samples_.TakeReady();
+  const std::optional<uint32_t> taken = samples_.TakeReady();
+  if (taken) samples_.SetPlace(*taken, Place::kWorking);
+  return taken;
 }
 
 // Worker → assembler. The worker that finishes the last row of a batch mixes it, and may hand it to
@@ -202,6 +211,7 @@ void Producer::End(uint32_t sample, uint64_t work_ns, Status status, int worker)
   const RowTicket ticket = done.ticket;
   const SamplePath path = done.path;
   const RowCost cost = CostOf(path.times(), done.reads_in_flight, work_ns);
+  samples_.SetPlace(sample, Place::kNone);
   samples_.Give(sample);
   if (samples_.waiting() && (has_calls_ || !samples_.TooFewFree())) reads_.Wake();
   const Assembler::BatchState state = assembler_->RowsDone(ticket, cost, std::move(status));
@@ -235,7 +245,11 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   if (reopened) reads_.Wake();
   Result<Batch> batch = [&] {
     const TraceSpan span(runtime_.trace(), "stoker.wait", next->epoch, next->index);
-    return assembler_->Take(interrupt);
+    stalls_.Begin();
+    return assembler_->Take([this, &interrupt] {
+      LookForStall();
+      return interrupt && interrupt();
+    });
   }();
   if (!batch.ok() && batch.error().code == Code::kCancelled) return batch;
   trace_.Batch(assembler_->last(), assembler_->last_row(), settings_.settings());
@@ -405,6 +419,7 @@ LoaderStats Producer::Stats() const {
   stats.workers_given = runtime_.fixed().workers != 0;
   stats.reads_given = runtime_.fixed().reads != 0 || has_calls_;
   writer_.AddTo(stats);
+  stalls_.AddTo(stats);
   stats.batches = delivered_;
   stats.read_cpu_ns = reads_.read_cpu_ns();
   stats.lent_batches = slots_->account().batches();

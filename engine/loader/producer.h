@@ -32,13 +32,15 @@
 #include "engine/runtime/concurrency_limit.h"
 #include "engine/runtime/read_service.h"
 #include "engine/watching/loader_trace.h"
+#include "engine/watching/stall_watch.h"
 #include "engine/watching/stats.h"
 
 namespace stoker {
 
 // Epochs follow each other without a pause: the next one is prefetched while the last batches of
 // this one are taken. producer.cc shows the path of a sample, in the order of the picture in the
-// README; producer_memory.cc handles memory shortage.
+// README; producer_memory.cc handles memory shortage, producer_stall.cc says what has not ended
+// when nothing moves.
 //
 // Next, Seek, Append, position, passed and waited are called by one thread at a time; Cancel,
 // Stop, TryStop and Stats by any. In a forked child the object must not even be destroyed: it
@@ -154,6 +156,11 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   void TrimBuffer(GrowingBuffer& buffer) const;
   void TrimWorkspace(Workspace& workspace) const;
 
+  // Stalls (producer_stall.cc).
+  void LookForStall();
+  uint64_t StateOfWork() const;
+  std::string WorkNotEnded() const;
+
   void Apply(const TunerSettings& settings);
   std::unique_ptr<MapThreads> MakeMaps();
   Status Check(const char* call, BatchName batch) const;
@@ -186,8 +193,9 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   std::mutex uncounted_mutex_;                 // a leaf
   std::deque<BadOfBatch> uncounted_;           // under uncounted_mutex_
   const std::unique_ptr<MemoryLease> memory_;  // destroyed before the memory that it may free
-  SettingsController settings_;                // declared after everything that settings are
-                                               // applied to
+  StallWatch stalls_;
+  SettingsController settings_;  // declared after everything that settings are
+                                 // applied to
 
   std::mutex lifecycle_;  // serializes Start, StartAt and Cancel, which do not wait
   std::condition_variable halted_;

@@ -61,6 +61,7 @@ size_t Producer::PullSubstitutes(std::span<ReadRequest*> requests) {
     const std::optional<uint32_t> index = substitutes_.Take();
     if (!index) break;
     samples_.BeginRead(*index);
+    samples_.SetPlace(*index, SamplesInFlight::Place::kReading);
     requests[pulled++] = &samples_[*index].read;
   }
   return pulled;

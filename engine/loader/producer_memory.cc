@@ -49,6 +49,7 @@ bool Producer::MustWait(uint32_t index, Status& status) {
 void Producer::Postpone(uint32_t index) {
   samples_[index].read.buffer.Free();
   samples_[index].path.times().begun_ns = 0;
+  samples_.SetPlace(index, SamplesInFlight::Place::kPostponed);
   memory_->JoinWaitList(index, std::move(samples_[index].work));
 }
 
@@ -63,6 +64,7 @@ size_t Producer::PullRetry(std::span<ReadRequest*> requests) {
     return 0;
   }
   samples_.BeginRead(retry->sample);
+  samples_.SetPlace(retry->sample, SamplesInFlight::Place::kReading);
   requests[0] = &sample.read;
   return 1;
 }

@@ -20,6 +20,7 @@ SamplesInFlight::SamplesInFlight(uint32_t count, MemoryBudget& memory, bool in_m
       free_(count, IndexSet::Begin::kFull),
       ready_(count, IndexSet::Begin::kEmpty),
       sort_keys_(count),
+      places_(count),
       max_reading_(count),
       max_in_use_(count) {
   for (SampleInFlight& sample : samples_) {

@@ -76,6 +76,22 @@ class SamplesInFlight {
   // no batch.
   std::optional<uint32_t> TakeReady();
 
+  // Where a sample is, for those who watch: set by the thread that it belongs to, read by any.
+  enum class Place : uint8_t { kNone, kReading, kReady, kWorking, kPostponed };
+  void SetPlace(uint32_t index, Place place) {
+    places_[index].store(samples_[index].read.sample << 3 | static_cast<uint64_t>(place),
+                         std::memory_order_relaxed);
+  }
+  struct Placed {
+    uint64_t sample = 0;  // its id; of samples in memory, unknown
+    Place place = Place::kNone;
+  };
+  Placed PlaceOf(uint32_t index) const {
+    const uint64_t placed = places_[index].load(std::memory_order_relaxed);
+    return {placed >> 3, static_cast<Place>(placed & 7)};
+  }
+  uint32_t count() const { return free_.count(); }
+
   // Frees the buffers of the free samples.
   void FreeBuffers();
 
@@ -88,6 +104,7 @@ class SamplesInFlight {
   IndexSet free_;
   IndexSet ready_;
   std::vector<std::atomic<uint64_t>> sort_keys_;  // order of the ready samples' rows
+  std::vector<std::atomic<uint64_t>> places_;     // Placed
   std::atomic<bool> waiting_{false};
   std::atomic<uint32_t> reading_{0};
   std::atomic<uint32_t> max_reading_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -27,6 +28,7 @@ namespace stoker {
 namespace {
 
 constexpr uint32_t kUsualMaxReads = 64;  // per reader thread, if none is given
+constexpr double kMaxStallSeconds = 1e6;
 
 // The settings that the user has given, which are not tuned.
 TunerSettings FixedBy(const RuntimeOptions& given, int threads) {
@@ -43,7 +45,10 @@ Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high) 
 Status Check(const RuntimeOptions& options) {
   TRY(CheckRange("threads", options.threads, 0, 1024));
   TRY(CheckRange("reader_threads", options.reader_threads, 1, 64));
-  return CheckRange("reads_in_flight", options.reads_in_flight, 0, 1024);
+  TRY(CheckRange("reads_in_flight", options.reads_in_flight, 0, 1024));
+  if (options.stall_seconds >= 0 && options.stall_seconds <= kMaxStallSeconds) return {};
+  return Error{Code::kInvalidArgument, "stall_seconds is " + std::to_string(options.stall_seconds) +
+                                           "; it must be between 0 and 1000000"};
 }
 
 struct Workers {
@@ -200,6 +205,11 @@ Status Runtime::CheckProcess() const {
                         std::to_string(parts_->process) +
                         " and does not work in its forked child " + std::to_string(getpid()),
                .advice = "Create a loader in the child, without a Runtime of the parent"};
+}
+
+void Runtime::Log(const std::string& line) const {
+  if (parts_->options.log) return parts_->options.log(line);
+  (void)std::fputs(("stoker: " + line + "\n").c_str(), stderr);
 }
 
 MemoryManager& Runtime::memory() { return parts_->memory; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -35,6 +36,12 @@ struct RuntimeOptions {
   uint64_t memory_budget = 0;
   ExecutorKind executor = ExecutorKind::kTbb;  // falls back to kThreads if TBB cannot be used
   uint64_t shuffle_seed = 0;                   // for ExecutorKind::kShuffled
+  // When a loader's consumer has waited this long for a batch, and nothing has moved meanwhile, a
+  // line in the log says what has not ended, and names files; LoaderStats::stall says it, too.
+  // Above 0; 0: never.
+  double stall_seconds = 30;
+  // Where the lines go, without a line break; called on any thread. Null: to standard error.
+  std::function<void(const std::string& line)> log{};
 
   // Reads in flight over all reader threads.
   int all_reads() const { return static_cast<int>(reads_in_flight) * reader_threads; }
@@ -62,6 +69,8 @@ class Runtime {
   const RuntimeOptions& options() const;  // defaults filled in
 
   // ---- For the engine.
+
+  void Log(const std::string& line) const;
 
   struct Parts;
   explicit Runtime(std::unique_ptr<Parts> parts);

@@ -101,6 +101,7 @@ void AddWaits(const LoaderStats& stats, Page& page) {
   for (const NamedCause& cause : kNamedCauses) {
     page.Sample(SecondsText(stats.waited.*cause.ns), {{"cause", cause.name}});
   }
+  page.Count("stalls_total", "Long waits during which nothing moved.", stats.stalls);
   page.Begin("consumer_seconds_total", "counter",
              "Time between receiving a batch and asking for the next one.");
   page.Sample(SecondsText(stats.consumer_ns));

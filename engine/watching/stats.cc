@@ -31,6 +31,8 @@ void AddStats(LoaderStats& all, const LoaderStats& one) {
   sum.wait_ns += all.wait_ns;
   sum.waited += all.waited;
   sum.consumer_ns += all.consumer_ns;
+  sum.stalls += all.stalls;
+  if (sum.stall.empty()) sum.stall = all.stall;
   sum.worker_busy_ns.resize(std::max(all.worker_busy_ns.size(), one.worker_busy_ns.size()));
   for (size_t i = 0; i < all.worker_busy_ns.size(); ++i) {
     sum.worker_busy_ns[i] += all.worker_busy_ns[i];

@@ -29,6 +29,9 @@ struct LoaderStats {
   std::vector<uint64_t> worker_busy_ns;  // work_ns by worker
   DecodePaths decoded;  // by stoker's JPEG decoder, with an index, or by libjpeg-turbo and why
 
+  uint64_t stalls = 0;  // how often Next() has waited long while nothing moved (see RuntimeOptions)
+  std::string stall;    // the last one: what had not ended, and files; empty: none
+
   // The current settings, and the last decisions, newest last.
   int depth = 0;    // how many batches may be in production (opened, not delivered)
   int workers = 0;  // limit of workers that decode at a time

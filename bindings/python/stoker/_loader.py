@@ -330,7 +330,8 @@ class Loader:
         `worker_core_share`: the part of that in which workers had a core; `decode_seconds`, `resize_seconds`,
         `augment_seconds`, `mix_seconds`: wall time over all workers; `map_calls`, `map_seconds`: batches for
         which a `Map`'s function was called, and the time of those calls; `read_cpu_seconds`: of the Runtime's
-        reader threads.
+        reader threads; `stalls`: how often the program has waited long while nothing moved, and `stall`: the
+        last time, what had not ended, with files (see `Runtime`).
 
         `no_end_marker`: JPEGs that lack only the end-of-image marker; `accepted_truncated`: those that lack
         data, decoded because of the option accept_truncated; `indexed`: photographs decoded with

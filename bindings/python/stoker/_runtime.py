@@ -27,6 +27,9 @@ class Runtime:
         executor: "tbb", or "threads": plain threads, if TBB is a problem. In a forked child, and if the
             system has too few threads (then with fewer workers), "tbb" means "threads", too;
             `stats()["executor_reason"]` says so.
+        stall_seconds: when a program has waited this long for a batch, and nothing has moved meanwhile, a
+            line on standard error says what has not ended (reads, decoding, a `Map`'s function, samples that
+            wait for memory) and names files; so does `stats()["stall"]`. 0 to 1e6; 0: never.
 
     Raises:
         ValueError, TypeError: naming the option.
@@ -41,6 +44,7 @@ class Runtime:
         reader: str = "auto",
         executor: str = "tbb",
         reads_in_flight: int = 0,
+        stall_seconds: float = 30,
     ) -> None:
         self._native = _stoker.Runtime(
             threads=_checks.integer("threads", threads, 0, 1024),
@@ -48,6 +52,7 @@ class Runtime:
             reader=_READERS.index(_checks.choice("reader", reader, _READERS)),
             reads_in_flight=_checks.integer("reads_in_flight", reads_in_flight, 0, 1024),
             executor=_EXECUTORS.index(_checks.choice("executor", executor, _EXECUTORS)),
+            stall_seconds=_checks.real("stall_seconds", stall_seconds, 0, 1e6),
         )
 
     def __repr__(self) -> str:

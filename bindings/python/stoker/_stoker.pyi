@@ -44,6 +44,7 @@ class Runtime:
         reader: int = ...,
         executor: int = ...,
         reads_in_flight: int = ...,
+        stall_seconds: float = ...,
     ) -> None: ...
     def describe(self) -> dict[str, Any]: ...
 

@@ -95,6 +95,9 @@ stoker_wait_seconds_total{loader="train",cause="decode"} 0.200000000
 stoker_wait_seconds_total{loader="train",cause="map"} 0.005000000
 stoker_wait_seconds_total{loader="train",cause="copy"} 0.060000000
 stoker_wait_seconds_total{loader="train",cause="other"} 0.040000000
+# HELP stoker_stalls_total Long waits during which nothing moved.
+# TYPE stoker_stalls_total counter
+stoker_stalls_total{loader="train"} 0
 # HELP stoker_consumer_seconds_total Time between receiving a batch and asking for the next one.
 # TYPE stoker_consumer_seconds_total counter
 stoker_consumer_seconds_total{loader="train"} 12.000000000

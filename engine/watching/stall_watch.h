@@ -1,0 +1,49 @@
+// StallWatch: notices that a consumer waits for a batch while nothing moves.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace stoker {
+
+struct LoaderStats;
+
+// Begin and Look are called by one thread at a time, Tell and AddTo by any.
+class StallWatch {
+ public:
+  // Nothing must have moved for this long; 0: never.
+  explicit StallWatch(uint64_t patience_ns) : patience_ns_(patience_ns) {}
+
+  // The consumer begins to wait.
+  void Begin() { last_.reset(); }
+
+  // Called every now and then while the consumer waits, with a hash of everything that moves.
+  // Returns true once for each stall. Time in which nobody looked, because the process was stopped,
+  // hardly counts.
+  [[nodiscard]] bool Look(uint64_t now_ns, uint64_t state);
+
+  // What the stall is, for the statistics.
+  void Tell(std::string what);
+  void AddTo(LoaderStats& stats) const;
+
+  uint64_t patience_ns() const { return patience_ns_; }
+
+ private:
+  struct Seen {
+    uint64_t state;
+    uint64_t at_ns;
+  };
+
+  const uint64_t patience_ns_;
+  std::optional<Seen> last_;
+  uint64_t still_ns_ = 0;  // for how long nothing has moved
+  bool told_ = false;      // of this stall
+
+  mutable std::mutex mutex_;
+  uint64_t stalls_ = 0;  // this and the following: under mutex_
+  std::string stall_;
+};
+
+}  // namespace stoker
