@@ -30,6 +30,8 @@ Status GrowingBuffer::Grow(size_t bytes, size_t keep) {
     (void)reserved_.Resize(before);
     Error error = std::move(grown).error();
     error.wanted_bytes = mapped;
+    error.detail = Error::Detail::kNoMemory;
+    error.advice = "Free memory of this machine, or raise the limits of this process";
     return error;
   }
   if (keep != 0) std::memcpy(grown->data(), memory_.data(), std::min(keep, capacity()));

@@ -36,6 +36,7 @@ struct [[nodiscard]] Error {
     kTruncated,   // of kDataLoss: bytes are missing at the end, and what is there may be sound
     kOverLimits,  // of kResourceExhausted: the data take more than is allowed, on any machine
     kOfNoSample,  // the cause is no sample's: with others it would be the same
+    kNoMemory,    // of kResourceExhausted: the system gives no memory, whatever the budget
   };
 
   Code code = Code::kInvalidArgument;

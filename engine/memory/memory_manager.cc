@@ -223,6 +223,7 @@ std::vector<uint32_t> MemoryLease::LeaveWaitList() {
 
 // A sample that does not fit into the whole share of the samples never will.
 Error MemoryLease::Refusal(const Error& error, uint64_t finish) const {
+  if (error.detail == Error::Detail::kNoMemory) return error;
   const uint64_t needed = samples().used() + error.wanted_bytes + finish;
   std::unique_lock lock(manager_.mutex_);
   const std::string budget = std::to_string(BudgetForSample(needed, manager_.Claims()));

@@ -211,7 +211,8 @@ class MemoryLease {
   // progress.
   std::vector<uint32_t> LeaveWaitList();
   // The error for a sample that found no room although it was alone: adds the budget that would
-  // suffice to `error`, including `finish` bytes for what follows decoding.
+  // suffice to `error`, including `finish` bytes for what follows decoding. Where the system has no
+  // memory, no budget would, and the error stays as it is.
   Error Refusal(const Error& error, uint64_t finish) const;
 
  private:

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/sample_fault.h"
 #include "engine/loader/producer.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/executors.h"
@@ -19,12 +20,12 @@
 namespace {
 
 std::atomic<uint64_t> refuse_each{0};  // of so many mappings, the last; 0: none
+std::atomic<uint64_t> smallest{0};     // bytes of a mapping that may be refused
 std::atomic<uint64_t> asked{0}, refused{0};
 
 bool Refuses(size_t bytes, int flags) {
-  constexpr size_t kSmallest = 64 << 10;  // what stoker maps is larger
   const uint64_t each = refuse_each;
-  if (each == 0 || bytes < kSmallest || (flags & MAP_ANONYMOUS) == 0) return false;
+  if (each == 0 || bytes < smallest || (flags & MAP_ANONYMOUS) == 0) return false;
   if (++asked % each != 0) return false;
   ++refused;
   return true;
@@ -50,6 +51,7 @@ using ::stoker::testing::PhotoFolder;
 using ::stoker::testing::RuntimeUnderTest;
 using ::stoker::testing::TakeEpoch;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class MemoryRefused : public ::testing::Test {
  protected:
@@ -70,6 +72,8 @@ class MemoryRefused : public ::testing::Test {
 
 TEST_F(MemoryRefused, NowAndThenChangesNothing) {
   const std::vector<uint64_t> expected = TakeEpoch(*Producer::Open(Options()).value());
+  // A sample is tried again once, alone; what it needs then is smaller.
+  smallest = 64 << 10;
   for (const uint64_t each : {2, 3, 5}) {
     SCOPED_TRACE("each " + std::to_string(each));
     refused = 0;
@@ -92,6 +96,18 @@ TEST_F(MemoryRefused, NowAndThenChangesNothing) {
     producer.reset();
     EXPECT_EQ(runtime->budget().used(), 0u);
   }
+}
+
+TEST_F(MemoryRefused, ForGoodIsAnErrorThatBlamesTheSystem) {
+  auto producer = Producer::Open(Options()).value();
+  smallest = 0;
+  refuse_each = 1;
+  const Result<Batch> batch = producer->Next();
+  refuse_each = 0;
+  ASSERT_FALSE(batch.ok());
+  EXPECT_EQ(batch.error().code, Code::kResourceExhausted);
+  EXPECT_EQ(FaultOf(batch.error()), std::nullopt) << "the sample may be good";
+  EXPECT_THAT(batch.error().ToString(), Not(HasSubstr("memory_budget")));
 }
 
 }  // namespace
