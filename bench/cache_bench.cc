@@ -66,7 +66,7 @@ void Report(benchmark::State& state, size_t length) {
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * static_cast<int64_t>(length));
 }
 
-// What a benchmark reads, made once for each length.
+// Returns the object that a benchmark reads from, which is made once for each length.
 template <typename Made>
 const Made& MadeOnce(size_t length) {
   static std::map<size_t, std::unique_ptr<Made>> made;

@@ -48,7 +48,7 @@ constexpr int64_t kMoveSecond = PowerOfX(kFoldedBits - 1);
   const uint8_t* at = blocks.data();
   const uint8_t* const end = at + blocks.size();
   const __m512i powers = _mm512_set4_epi64(kMoveSecond, kMoveFirst, kMoveSecond, kMoveFirst);
-  // What came before is added to the first bytes.
+  // The state that the bytes before have left is added to the first bytes.
   const __m512i before = _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(state)));
   __m512i first = _mm512_xor_si512(_mm512_loadu_si512(at), before);
   __m512i second = _mm512_loadu_si512(at + kVectorBytes);

@@ -30,7 +30,7 @@ enum class Code {
 const char* CodeName(Code code);
 
 struct [[nodiscard]] Error {
-  // What the code does not tell.
+  // Tells errors apart that have the same code.
   enum class Detail : uint8_t {
     kNone,
     kTruncated,   // of kDataLoss: bytes are missing at the end, and what is there may be sound

@@ -26,9 +26,9 @@ struct BadCounts {
   uint64_t dropped = 0;                          // rows
 };
 
-// Of an error of reading or decoding a sample. nullopt: the sample may be good, because the machine
-// has no memory or descriptors left, a server refuses all requests, or a call was wrong or
-// cancelled.
+// Returns the class of an error of reading or decoding a sample. nullopt: the sample may be good,
+// because the machine has no memory or descriptors left, a server refuses all requests, or a call
+// was wrong or cancelled.
 std::optional<SampleFault> FaultOf(const Error& error);
 
 // "vanished", "unreadable", "truncated", "undecodable", "over_limits", "unsupported".

@@ -6,7 +6,7 @@ namespace stoker {
 
 namespace {
 
-// Where the next URL's host begins; npos: there is none.
+// Returns where the next URL's host begins, or npos.
 size_t NextHost(std::string_view text) {
   constexpr std::string_view kPlain = "http://", kSecure = "https://";
   const size_t plain = text.find(kPlain), secure = text.find(kSecure);

@@ -36,7 +36,8 @@ std::atomic<int> releasing{0};  // threads of BackgroundTask
 thread_local int calls_here = 0;
 thread_local const UserCall* call_here = nullptr;
 
-// Those in progress. The GIL guards it. Never destroyed: threads may come late.
+// The calls in progress, guarded by the GIL. The list is never destroyed, because threads may come
+// late.
 std::vector<const UserCall*>& TheCalls() {
   static auto* calls = new std::vector<const UserCall*>;
   return *calls;

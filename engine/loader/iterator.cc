@@ -58,7 +58,7 @@ Result<AnyBatch> Iterator::Take(Result<AnyBatch> (Engine::*next)(const Interrupt
       engine_->EndEpoch();
       engine_.reset();  // returns it to the loader, for the next iteration
     }
-    // Of those that were asked for by name, one that lost all its rows is delivered.
+    // A batch that was asked for by name is delivered even if it has lost all its rows.
     const bool left_out = !appended_ && batch.ok() && *batch && batch->rows() == 0;
     if (!left_out) return batch;
   }

@@ -136,8 +136,8 @@ void Loader::ReturnEngine::operator()(Engine* engine) const {
   loader->DestroyEnding();
 }
 
-// Who takes batches, and returned an engine, does not wait for a call that hangs: its engine is
-// tried again when the next one is returned, and by Stop.
+// A consumer that returns an engine does not wait for a call that hangs: the engine is tried again
+// when the next one is returned, and by Stop.
 void Loader::DestroyEnding() {
   std::unique_lock lock(state_->mutex);
   const std::vector<std::shared_ptr<Engine>> ending = state_->ending;

@@ -10,7 +10,8 @@
 
 namespace stoker {
 
-// What the function says of itself is asked once. Its exceptions become errors. Thread-safe.
+// Asks the function for its name and its number of calls once, and makes errors of its exceptions.
+// Thread-safe.
 class MapCaller {
  public:
   // `function` must outlive it. InvalidArgument: calls(), or it cannot say what it is.

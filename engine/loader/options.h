@@ -59,12 +59,12 @@ struct LoaderOptions {
   Remainder remainder = Remainder::kUneven;
   bool drop_remainder = false;  // leave out a last batch that is not full
 
-  // What becomes of photographs and records that cannot be read or decoded (files, not samples in
-  // memory). More than this share of the samples, after the first 1,000, may not be substituted or
-  // dropped: the run ends.
+  // on_bad says what happens to photographs and records (files, not samples in memory) that cannot
+  // be read or decoded. The run ends if, after the first 1,000 samples, more than max_bad_fraction
+  // of them were substituted or dropped.
   BadPolicy on_bad{};
   double max_bad_fraction = 0.01;
-  // A file that a line of JSON is appended to for each of them (path, offset, id, epoch, batch,
+  // A line of JSON is appended to this file for each bad sample (path, offset, id, epoch, batch,
   // class, cause, action); empty: none.
   std::string bad_samples_file{};
 

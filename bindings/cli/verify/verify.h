@@ -24,8 +24,8 @@ struct VerifyOptions {
 struct VerifyReport {
   uint64_t checked = 0;      // samples
   bool interrupted = false;  // not all samples were checked
-  // What the machine lacked, with the file that met it; it says nothing about that sample, which is
-  // not in `bad`.
+  // The machine lacked something, memory or descriptors, at this file. The error says nothing about
+  // its sample, which is not in `bad`.
   std::optional<Error> error{};
   BadSamples bad;                   // by id, of those that were checked
   uint64_t no_end_marker = 0;       // JPEGs without one, that are decoded all the same

@@ -8,7 +8,7 @@ from stoker import _checks
 from stoker._errors import InvalidArgumentError
 from stoker._stoker import Tensor
 
-# Where the three channels are.
+# The axis of a batch that has the three channels.
 _CHANNELS = {"NHWC": 3, "NCHW": 1}
 
 
