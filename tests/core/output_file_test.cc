@@ -21,11 +21,14 @@
 #include <string>
 #include <thread>
 
+#include "tests/testing/child_process.h"
+
 namespace stoker {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
+using testing::ExitCodeOfChild;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 using Origin = OutputFile::Origin;
@@ -48,18 +51,6 @@ mode_t ModeOf(const fs::path& path) {
 
 constexpr uid_t kNobody = 65534;
 constexpr int kSkip = 77;
-
-// Returns what `body` returns in a child process, which may drop its privileges or change its file
-// systems.
-template <typename Body>
-int ExitCodeOfChild(const Body& body) {
-  const pid_t child = fork();
-  if (child == 0) _exit(body());
-  int status = -1;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status)) << status;
-  return WEXITSTATUS(status);
-}
 
 // For good, with all groups. In a user namespace they may not be there.
 bool BecomeNobody() {

@@ -5,39 +5,33 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <new>
+
+#include "tests/testing/child_process.h"
+#include "tests/testing/process_usage.h"
 
 namespace stoker {
 namespace {
 
+using testing::ExitCodeOfChild;
 using ::testing::HasSubstr;
+using testing::MemoryNow;
 
 // Returns how `child` ends in a process whose address space may grow by at most `more`.
 template <typename Function>
 int WithAddressSpace(uint64_t more, Function child) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    alarm(30);  // a hang becomes a signal
-    std::ifstream statm("/proc/self/statm");
-    uint64_t pages = 0;
-    statm >> pages;
-    const uint64_t bytes = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + more;
+  return ExitCodeOfChild([&] {
+    const uint64_t bytes = MemoryNow().mapped + more;
     const rlimit limit{bytes, bytes};
-    if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(99);
-    _exit(child());
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return setrlimit(RLIMIT_AS, &limit) == 0 ? child() : 99;
+  });
 }
 
 TEST(StartThread, RunsTheFunction) {

@@ -8,8 +8,6 @@
 // that it makes. Ends with 1 at the first batch that is not
 // as expected, and names the seed and the set of options, which --first N --sets 1 replays. Prints
 // what was served, and how the memory of the process grew over the second half of the run.
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -18,7 +16,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <mutex>
@@ -34,6 +31,7 @@
 #include "tests/testing/executors.h"
 #include "tests/testing/fake_reader.h"
 #include "tests/testing/photo_folder.h"
+#include "tests/testing/process_usage.h"
 #include "tests/torture/soak_model.h"
 
 namespace stoker::testing {
@@ -355,18 +353,6 @@ class HangWatch {
   std::thread thread_;
 };
 
-uint64_t ResidentKib() {
-  std::ifstream statm("/proc/self/statm");
-  uint64_t all = 0, resident = 0;
-  statm >> all >> resident;
-  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) / 1024;
-}
-
-int Entries(const char* folder) {
-  const std::filesystem::directory_iterator entries(folder);
-  return static_cast<int>(std::distance(begin(entries), end(entries)));
-}
-
 struct Sample {
   double minutes;
   double kib;
@@ -407,8 +393,7 @@ void Print(const Totals& totals, const std::vector<Sample>& memory) {
       static_cast<unsigned long long>(totals.stopped));
   std::printf("resident: %.0f KiB at the end, %+.1f KiB a minute over the second half\n",
               memory.back().kib, Slope(memory));
-  std::printf("at the end: %d descriptors, %d threads\n", Entries("/proc/self/fd"),
-              Entries("/proc/self/task"));
+  std::printf("at the end: %d descriptors, %d threads\n", OpenDescriptors(), LiveThreads());
 }
 
 int Run(const Arguments& given) {
@@ -430,7 +415,7 @@ int Run(const Arguments& given) {
                   static_cast<unsigned long long>(set), wrong.c_str());
       return 1;
     }
-    memory.push_back({minutes(), static_cast<double>(ResidentKib())});
+    memory.push_back({minutes(), static_cast<double>(MemoryNow().resident) / 1024});
     if (minutes() * 60 >= static_cast<double>(given.seconds)) break;
   }
   Print(totals, memory);

@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -18,6 +16,7 @@
 #include "engine/loader/loader.h"
 #include "io/sources/weighted.h"
 #include "tests/testing/batches.h"
+#include "tests/testing/child_process.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"
 #include "tests/testing/temp_folder.h"
@@ -440,13 +439,7 @@ TEST(BadSampleLogTest, LinesThatFoundNoRoomComeWhenThereIsSome) {
                    {.code = Code::kDataLoss,
                     .cause = "no photograph",
                     .file = "http://me:secret@h/7.jpg?signature=secret"}};
-  const int state = [&] {
-    const pid_t child = fork();
-    if (child != 0) {
-      int status = -1;
-      waitpid(child, &status, 0);
-      return status;
-    }
+  const int code = testing::ExitCodeOfChild([&] {
     (void)signal(SIGXFSZ, SIG_IGN);
     const auto log = BadSampleLog::Open(path, 1).value();
     log->Count({0, 0}, 9, {bad}, false);
@@ -458,9 +451,9 @@ TEST(BadSampleLogTest, LinesThatFoundNoRoomComeWhenThereIsSome) {
     log->Count({0, 2}, 9, {bad}, false);
     const bool refused = !log->Check().ok();
     setrlimit(RLIMIT_FSIZE, &before);
-    _exit(refused && log->Check().ok() && log->counts().dropped == 3 ? 0 : 1);
-  }();
-  EXPECT_EQ(state, 0);
+    return refused && log->Check().ok() && log->counts().dropped == 3 ? 0 : 1;
+  });
+  EXPECT_EQ(code, 0);
   std::ifstream file(path);
   uint64_t batch = 0;
   for (std::string line; std::getline(file, line); ++batch) {

@@ -1,19 +1,19 @@
 // Stopping at any moment, from any thread, in any process, is clean and quick.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
 #include <thread>
 
 #include "core/random.h"
 #include "engine/loader/loader.h"
 #include "engine/loader/producer.h"
 #include "tests/testing/batches.h"
+#include "tests/testing/child_process.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"
+#include "tests/testing/process_usage.h"
 
 namespace stoker {
 namespace {
@@ -21,6 +21,10 @@ namespace {
 using ::stoker::testing::DefaultExecutorUnderTest;
 using ::stoker::testing::Effort;
 using ::stoker::testing::ExecutorsUnderTest;
+using ::stoker::testing::ExitCodeOfChild;
+using ::stoker::testing::LiveThreads;
+using ::stoker::testing::LiveThreadsDownTo;
+using ::stoker::testing::OpenDescriptors;
 using ::stoker::testing::PhotoFolder;
 using ::stoker::testing::TakeEpoch;
 
@@ -31,33 +35,6 @@ LoaderOptions Options(const PhotoFolder& photos, const RuntimeOptions& runtime) 
   options.batch_size = 4;
   options.runtime = Runtime::Create(runtime).value();
   return options;
-}
-
-int OpenDescriptors() {
-  int n = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    ++n;
-  }
-  return n;
-}
-
-int LiveThreads() {
-  int n = 0;
-  for ([[maybe_unused]] const auto& entry :
-       std::filesystem::directory_iterator("/proc/self/task")) {
-    ++n;
-  }
-  return n;
-}
-
-// The number of threads once it is `wanted`, or what it stays at. A joined thread is listed for a
-// moment longer, until the kernel has taken it down.
-int LiveThreadsDownTo(int wanted) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (LiveThreads() > wanted && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return LiveThreads();
 }
 
 // The number of threads that stay: the same for 20 looks in a row.
@@ -145,19 +122,6 @@ TEST(ProducerEnd, StatsMayBeReadOnAnotherThread) {
   EXPECT_GE(stats.samples, 200u);
 }
 
-// Runs `child` after a fork and says how the child ended: its exit status, or -1.
-template <typename Function>
-int InChild(Function child) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    alarm(30);  // a hang becomes a signal
-    _exit(child());
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 TEST(ProducerEnd, AForkedChildIsRefusedAndMayOpenItsOwn) {
   const PhotoFolder photos(8, 1);
   RuntimeOptions runtime;
@@ -165,7 +129,7 @@ TEST(ProducerEnd, AForkedChildIsRefusedAndMayOpenItsOwn) {
   auto loader = Loader::Open(Options(photos, runtime)).value();
   auto iterator = loader->Iterate();
   Batch held = iterator->Next().value();
-  EXPECT_EQ(InChild([&] {
+  EXPECT_EQ(ExitCodeOfChild([&] {
               const Result<Batch> batch = iterator->Next();
               if (batch.ok() || batch.error().code != Code::kFailedPrecondition) return 1;
               if (loader->Iterate()->Next().ok()) return 2;
@@ -198,13 +162,13 @@ TEST(ProducerEnd, AForkedChildsOwnLoadersWork) {
   auto other = Producer::Open(with_default).value();
   ASSERT_EQ(TakeEpoch(*other).size(), 2u);
   with_default.runtime.reset();
-  EXPECT_EQ(InChild([&] {
+  EXPECT_EQ(ExitCodeOfChild([&] {
               auto own = Producer::Open(Options(photos, runtime)).value();
               if (TakeEpoch(*own).size() != 2) return 1;
               auto shared = Producer::Open(with_default).value();
               if (TakeEpoch(*shared).size() != 2) return 2;
               if (shared->Stats().executor != "threads") return 3;
-              return InChild([&] {
+              return ExitCodeOfChild([&] {
                 const Result<Batch> batch = shared->Next();
                 return !batch.ok() && batch.error().code == Code::kFailedPrecondition ? 4 : 5;
               });

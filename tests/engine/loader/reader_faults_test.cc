@@ -27,6 +27,7 @@
 #include "tests/testing/packed_files.h"
 #include "tests/testing/photo_folder.h"
 #include "tests/testing/photos.h"
+#include "tests/testing/process_usage.h"
 #include "tests/testing/temp_folder.h"
 
 namespace stoker {
@@ -59,11 +60,6 @@ std::shared_ptr<const SampleSource> CopyPhotos(const TempFolder& folder) {
     paths.Add(copy);
   }
   return Files(std::move(paths)).value();
-}
-
-size_t CountIn(const char* folder) {
-  const auto entries = std::filesystem::directory_iterator(folder);
-  return static_cast<size_t>(std::distance(begin(entries), end(entries)));
 }
 
 // What came instead of each batch of an epoch: a fingerprint, or an error.
@@ -131,7 +127,7 @@ class ReaderFaults : public ::testing::TestWithParam<Case> {
 
   // An epoch of a loader with these faults, which leaves no file, ring, thread or byte behind.
   Epoch Run(DiskFaults disk_faults, RingFaults ring_faults, const Interrupt& interrupt = {}) {
-    const size_t threads = CountIn("/proc/self/task");
+    const int threads = testing::LiveThreads();
     rings.reset();  // one at a time
     disk = std::make_unique<FaultyDisk>(std::move(disk_faults));
     rings = std::make_unique<FakeRings>(std::move(ring_faults), [this] { return disk->Calls(); });
@@ -146,7 +142,7 @@ class ReaderFaults : public ::testing::TestWithParam<Case> {
     EXPECT_EQ(rings->open_rings(), 0);
     EXPECT_EQ(folder.OpenFiles(), 0u);
     // A joined thread is listed until the kernel has taken it down.
-    while (CountIn("/proc/self/task") > threads) std::this_thread::yield();
+    while (testing::LiveThreads() > threads) std::this_thread::yield();
     return epoch;
   }
 

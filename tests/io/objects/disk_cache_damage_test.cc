@@ -8,7 +8,6 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +18,7 @@
 
 #include "io/objects/disk_cache.h"
 #include "tests/io/objects/cached_ranges.h"
+#include "tests/testing/child_process.h"
 #include "tests/testing/random.h"
 
 namespace stoker {
@@ -26,6 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::AllocatedBytes;
+using testing::ExitCodeOfChild;
 using testing::FilesOf;
 using testing::Hit;
 using testing::Keep;
@@ -308,24 +309,13 @@ TEST(FullDisk, FilesThatNobodyUsesMakeRoomThereToo) {
   EXPECT_EQ(Look(*cache, ObjectOf(2), 0, 900'000), Hit::kRight);
 }
 
-// In a child process: what it changes of itself does not come back.
-constexpr int kSkip = 77;
-
-template <typename Body>
-int ExitCodeInChild(const Body& body) {
-  const pid_t child = fork();
-  if (child == 0) _exit(body());
-  int status = -1;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status)) << status;
-  return WEXITSTATUS(status);
-}
+constexpr int kSkip = 77;  // of a child process
 
 TEST(FullDisk, OfTheSystem) {
   const TempFolder folder;
   const std::string path = folder.Path("disk");
   fs::create_directory(path);
-  const int code = ExitCodeInChild([&] {
+  const int code = ExitCodeOfChild([&] {
     if (unshare(CLONE_NEWNS) != 0) return kSkip;
     if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return kSkip;
     if (mount("none", path.c_str(), "tmpfs", 0, "size=2m") != 0) return kSkip;
@@ -345,7 +335,7 @@ TEST(FullDisk, OfTheSystem) {
 // Beyond the limit, the system's answer would be a signal that ends the process.
 TEST(FullDisk, TheLimitOfAFilesSizeIsRespected) {
   const TempFolder folder;
-  const int code = ExitCodeInChild([&] {
+  const int code = ExitCodeOfChild([&] {
     const rlimit limit{.rlim_cur = 300'000, .rlim_max = 300'000};
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
     const auto cache =
@@ -365,7 +355,7 @@ TEST(FullDisk, WithoutAFreeDescriptorNothingIsAddedAndHitsStay) {
 #endif
   const TempFolder folder;
   const std::string path = folder.Path("cache");
-  const int code = ExitCodeInChild([&] {
+  const int code = ExitCodeOfChild([&] {
     const auto cache = OpenCache(path, 2 * kMiB, {.pause = std::chrono::milliseconds(0)});
     for (int i = 0; i < 9; ++i) Keep(*cache, ObjectOf(i), 0, 100'000);
     const rlimit none{.rlim_cur = 0, .rlim_max = 0};
@@ -394,7 +384,7 @@ TEST(ReadOnlyCache, IsReadAndSaysThatNothingIsAdded) {
   for (const auto& entry : fs::directory_iterator(path)) {
     fs::permissions(entry.path(), fs::perms(0644));
   }
-  const int code = ExitCodeInChild([&] {
+  const int code = ExitCodeOfChild([&] {
     if (setgroups(0, nullptr) != 0 || setgid(kNobody) != 0 || setuid(kNobody) != 0) return kSkip;
     const auto cache = OpenCache(path, kMiB);
     Keep(*cache, ObjectOf(100), 0, 10);

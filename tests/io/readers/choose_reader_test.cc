@@ -5,7 +5,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +14,7 @@
 #include <thread>
 
 #include "io/readers/reader.h"
+#include "tests/testing/child_process.h"
 #include "tests/testing/temp_folder.h"
 
 namespace stoker {
@@ -116,18 +116,15 @@ TEST(MakeReader, ErrorNamesALowLimitOfOpenFiles) {
   if (Result<std::unique_ptr<Reader>> uring = MakeUringReader(8); !uring.ok()) {
     GTEST_SKIP() << uring.error().ToString();
   }
-  const pid_t child = fork();  // what is lowered here could not be raised again
-  if (child == 0) {
+  const int code = testing::ExitCodeOfChild([] {
     const rlimit low{64, 64};
-    if (setrlimit(RLIMIT_NOFILE, &low) != 0) _exit(1);
+    if (setrlimit(RLIMIT_NOFILE, &low) != 0) return 1;
     const Result<std::unique_ptr<Reader>> reader = MakeUringReader(128);
     const bool refused = !reader.ok() && reader.error().code == Code::kResourceExhausted &&
                          reader.error().ToString().find("ulimit -n") != std::string::npos;
-    _exit(refused && MakeUringReader(64).ok() ? 0 : 2);
-  }
-  int state = -1;
-  ASSERT_EQ(waitpid(child, &state, 0), child);
-  EXPECT_EQ(state, 0);
+    return refused && MakeUringReader(64).ok() ? 0 : 2;
+  });
+  EXPECT_EQ(code, 0);
 }
 
 }  // namespace

@@ -1,0 +1,46 @@
+// What this process holds now: descriptors, threads, memory.
+#pragma once
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+namespace stoker::testing {
+
+inline int EntriesOf(const char* folder) {
+  const std::filesystem::directory_iterator entries(folder);
+  return static_cast<int>(std::distance(begin(entries), end(entries)));
+}
+
+inline int OpenDescriptors() { return EntriesOf("/proc/self/fd"); }
+inline int LiveThreads() { return EntriesOf("/proc/self/task"); }
+
+// The number of threads once it is `wanted`, or what it stays at. A joined thread is listed for a
+// moment longer, until the kernel has taken it down.
+inline int LiveThreadsDownTo(int wanted) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (LiveThreads() > wanted && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return LiveThreads();
+}
+
+// Bytes of memory, all of the address space and what is resident of it.
+struct MemoryUsage {
+  uint64_t mapped = 0;
+  uint64_t resident = 0;
+};
+inline MemoryUsage MemoryNow() {
+  std::ifstream statm("/proc/self/statm");
+  MemoryUsage pages;
+  statm >> pages.mapped >> pages.resident;
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return {pages.mapped * page, pages.resident * page};
+}
+
+}  // namespace stoker::testing
