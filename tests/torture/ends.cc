@@ -6,18 +6,14 @@
 // Prints a line for each kind: how long the slowest end took, and what was left. Ends with 1 if a
 // descriptor, a thread or a batch is left; the memory is for the reader to judge. All threads are
 // the Runtime's own, because TBB keeps its own for the process.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
-#include <fstream>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -28,7 +24,9 @@
 #include "engine/loader/loader.h"
 #include "engine/runtime/runtime_with_readers.h"
 #include "io/readers/reader.h"
+#include "tests/testing/child_process.h"
 #include "tests/testing/photo_folder.h"
+#include "tests/testing/process_usage.h"
 
 namespace stoker::testing {
 namespace {
@@ -36,31 +34,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-int Entries(const char* folder) {
-  const std::filesystem::directory_iterator entries(folder);
-  return static_cast<int>(std::distance(begin(entries), end(entries)));
-}
-
 struct Held {
-  int descriptors = Entries("/proc/self/fd");
-  int threads = Entries("/proc/self/task");
-  uint64_t resident_kib = [] {
-    std::ifstream statm("/proc/self/statm");
-    uint64_t all = 0, resident = 0;
-    statm >> all >> resident;
-    return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) / 1024;
-  }();
+  int descriptors = OpenDescriptors();
+  int threads = LiveThreads();
+  uint64_t resident_kib = MemoryNow().resident / 1024;
 };
-
-// What is held at the end. A thread that was joined is listed for a moment longer.
-Held HeldAfter(const Held& before) {
-  for (int looks = 0; looks < 10'000; ++looks) {
-    const Held now;
-    if (now.threads <= before.threads) return now;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return {};
-}
 
 // Waits in each call, as a function of a program may.
 class SlowMap final : public MapFunction {
@@ -138,18 +116,11 @@ std::vector<Batch> Take(Iterator& iterator, uint64_t most) {
 
 void Pause(RandomStream& random) { std::this_thread::sleep_for(microseconds(random.Below(3000))); }
 
-struct Kind {
-  const char* name;
-  // Makes a loader and brings it to where it is to end; returns how it ends.
-  std::function<std::function<void()>(const Ends&, RandomStream&)> begin;
-};
-
 using End = std::function<void()>;
 
 // Ends by dropping iterator and loader, whatever they are at.
-End Dropped(std::shared_ptr<Loader> loader, std::unique_ptr<Iterator> iterator) {
-  return [loader = std::move(loader),
-          iterator = std::shared_ptr<Iterator>(std::move(iterator))]() mutable {
+End Dropped(std::shared_ptr<Loader> loader, std::shared_ptr<Iterator> iterator) {
+  return [loader = std::move(loader), iterator = std::move(iterator)]() mutable {
     iterator.reset();
     loader.reset();
   };
@@ -164,147 +135,167 @@ End InTheMiddle(LoaderOptions options, RandomStream& random) {
   return Dropped(std::move(loader), std::move(iterator));
 }
 
+// Each of the following functions makes a loader and brings it to where it is to end; it returns
+// how it ends.
+
+End NeverIterated(const Ends& ends, RandomStream& random) {
+  return [loader = Open(ends.Options(random))]() mutable { loader.reset(); };
+}
+
+End LeftEarly(const Ends& ends, RandomStream& random) {
+  return InTheMiddle(ends.Options(random), random);
+}
+
 void ThrowWhileIterating(Loader& loader) {
   const auto iterator = loader.Iterate();
   const Batch held = iterator->Next().value();
   throw std::runtime_error("of the consumer");
 }
 
-// The child gets an error, and neither hangs nor ends anything of its parent.
-[[maybe_unused]] void Fork(Iterator& iterator) {  // not under ThreadSanitizer
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
-    const Result<Batch> batch = iterator.Next();
-    _exit(!batch.ok() && batch.error().code == Code::kFailedPrecondition ? 0 : 1);
+End ExceptionOfConsumer(const Ends& ends, RandomStream& random) {
+  return [loader = Open(ends.Options(random))]() mutable {
+    try {
+      ThrowWhileIterating(*loader);
+    } catch (const std::runtime_error&) {
+      loader.reset();
+    }
+  };
+}
+
+End BatchesOutliveLoader(const Ends& ends, RandomStream& random) {
+  auto loader = Open(ends.Options(random));
+  auto batches = std::make_shared<std::vector<Batch>>(Take(*loader->Iterate(), 5));
+  return [loader = std::move(loader), batches = std::move(batches)]() mutable {
+    loader.reset();
+    for (const Batch& batch : *batches) batch.images().as<uint8_t>()[0] ^= 1;
+    batches.reset();
+  };
+}
+
+End IteratorOutlivesLoader(const Ends& ends, RandomStream& random) {
+  auto loader = Open(ends.Options(random));
+  std::shared_ptr<Iterator> iterator = loader->Iterate();
+  return [loader = std::move(loader), iterator = std::move(iterator)]() mutable {
+    loader.reset();
+    Take(*iterator, 2);
+    iterator.reset();
+  };
+}
+
+End AllBatchesHeld(const Ends& ends, RandomStream& random) {
+  LoaderOptions options = ends.Options(random);
+  options.lent_batches = 2;
+  auto loader = Open(std::move(options));
+  std::shared_ptr<Iterator> iterator = loader->Iterate();
+  auto held = std::make_shared<std::vector<Batch>>(Take(*iterator, 4));
+  return [loader, iterator, held]() mutable {
+    iterator.reset();
+    loader.reset();
+    held.reset();
+  };
+}
+
+End ReadsHang(const Ends& ends, RandomStream& random) {
+  return InTheMiddle(ends.SlowReads(random), random);
+}
+
+End MapWorks(const Ends& ends, RandomStream& random) {
+  LoaderOptions options = ends.Options(random);
+  options.map = std::make_shared<SlowMap>();
+  return InTheMiddle(std::move(options), random);
+}
+
+End SamplesSubstituted(const Ends& ends, RandomStream& random) {
+  return InTheMiddle(ends.BadHalf(random, "substitute"), random);
+}
+
+End SamplesFail(const Ends& ends, RandomStream& random) {
+  return InTheMiddle(ends.BadHalf(random, "fail"), random);
+}
+
+End CopiedToDevice(const Ends& ends, RandomStream& random) {
+  LoaderOptions options = ends.Options(random);
+  options.to_device = DeviceOptions{.device = Device::Open({}).value(), .buffers = 2};
+  auto loader = Open(std::move(options));
+  auto iterator = loader->Iterate();
+  for (uint64_t i = random.Below(4); i > 0; --i) (void)iterator->NextOnDevice().value();
+  Pause(random);
+  return Dropped(std::move(loader), std::move(iterator));
+}
+
+End AfterSeek(const Ends& ends, RandomStream& random) {
+  auto loader = Open(ends.Options(random));
+  auto iterator = loader->Iterate();
+  for (uint64_t i = 0; i < 4; ++i) {
+    iterator->Seek({i, random.Below(10)}).value();
+    Take(*iterator, random.Below(2));
   }
-  int status = -1;
-  waitpid(child, &status, 0);
-  if (status != 0) throw std::runtime_error("the child did not get its error");
+  return Dropped(std::move(loader), std::move(iterator));
+}
+
+End StopOnAnotherThread(const Ends& ends, RandomStream& random) {
+  auto loader = Open(ends.SlowReads(random));
+  std::shared_ptr<Iterator> iterator = loader->Iterate();
+  const auto after = microseconds(random.Below(3000));
+  return [loader = std::move(loader), iterator = std::move(iterator), after]() mutable {
+    std::thread stopper([loader, after] {
+      std::this_thread::sleep_for(after);
+      loader->Stop();
+    });
+    while (iterator->Next().ok()) continue;
+    stopper.join();
+    iterator.reset();
+    loader.reset();
+  };
+}
+
+// The child gets an error, and neither hangs nor ends anything of its parent.
+void Fork(Iterator& iterator) {
+  const int code = ExitCodeOfChild([&] {
+    const Result<Batch> batch = iterator.Next();
+    return !batch.ok() && batch.error().code == Code::kFailedPrecondition ? 0 : 1;
+  });
+  if (code != 0) throw std::runtime_error("the child did not get its error");
   if (!iterator.Next().ok()) throw std::runtime_error("the parent cannot go on");
 }
 
-std::vector<Kind> Kinds() {
-  return {
-    {"never iterated",
-     [](const Ends& ends, RandomStream& random) -> End {
-       return [loader = Open(ends.Options(random))]() mutable { loader.reset(); };
-     }},
-        {"left early",
-         [](const Ends& ends, RandomStream& random) {
-           return InTheMiddle(ends.Options(random), random);
-         }},
-        {"exception of the consumer",
-         [](const Ends& ends, RandomStream& random) -> End {
-           return [loader = Open(ends.Options(random))]() mutable {
-             try {
-               ThrowWhileIterating(*loader);
-             } catch (const std::runtime_error&) {
-               loader.reset();
-             }
-           };
-         }},
-        {"batches outlive the loader",
-         [](const Ends& ends, RandomStream& random) -> End {
-           auto loader = Open(ends.Options(random));
-           auto batches = std::make_shared<std::vector<Batch>>(Take(*loader->Iterate(), 5));
-           return [loader = std::move(loader), batches = std::move(batches)]() mutable {
-             loader.reset();
-             for (const Batch& batch : *batches) batch.images().as<uint8_t>()[0] ^= 1;
-             batches.reset();
-           };
-         }},
-        {"the iterator outlives the loader",
-         [](const Ends& ends, RandomStream& random) -> End {
-           auto loader = Open(ends.Options(random));
-           std::shared_ptr<Iterator> iterator = loader->Iterate();
-           return [loader = std::move(loader), iterator = std::move(iterator)]() mutable {
-             loader.reset();
-             Take(*iterator, 2);
-             iterator.reset();
-           };
-         }},
-        {"all batches held",
-         [](const Ends& ends, RandomStream& random) -> End {
-           LoaderOptions options = ends.Options(random);
-           options.lent_batches = 2;
-           auto loader = Open(std::move(options));
-           std::shared_ptr<Iterator> iterator = loader->Iterate();
-           auto held = std::make_shared<std::vector<Batch>>(Take(*iterator, 4));
-           return [loader, iterator, held]() mutable {
-             iterator.reset();
-             loader.reset();
-             held.reset();
-           };
-         }},
-        {"reads hang",
-         [](const Ends& ends, RandomStream& random) {
-           return InTheMiddle(ends.SlowReads(random), random);
-         }},
-        {"the program's function works",
-         [](const Ends& ends, RandomStream& random) {
-           LoaderOptions options = ends.Options(random);
-           options.map = std::make_shared<SlowMap>();
-           return InTheMiddle(std::move(options), random);
-         }},
-        {"samples are substituted",
-         [](const Ends& ends, RandomStream& random) {
-           return InTheMiddle(ends.BadHalf(random, "substitute"), random);
-         }},
-        {"samples fail",
-         [](const Ends& ends, RandomStream& random) {
-           return InTheMiddle(ends.BadHalf(random, "fail"), random);
-         }},
-        {"copied to a device",
-         [](const Ends& ends, RandomStream& random) -> End {
-           LoaderOptions options = ends.Options(random);
-           options.to_device = DeviceOptions{.device = Device::Open({}).value(), .buffers = 2};
-           auto loader = Open(std::move(options));
-           auto iterator = loader->Iterate();
-           for (uint64_t i = random.Below(4); i > 0; --i) (void)iterator->NextOnDevice().value();
-           Pause(random);
-           return Dropped(std::move(loader), std::move(iterator));
-         }},
-        {"Seek, then left",
-         [](const Ends& ends, RandomStream& random) {
-           auto loader = Open(ends.Options(random));
-           auto iterator = loader->Iterate();
-           for (uint64_t i = 0; i < 4; ++i) {
-             iterator->Seek({i, random.Below(10)}).value();
-             Take(*iterator, random.Below(2));
-           }
-           return Dropped(std::move(loader), std::move(iterator));
-         }},
-        {"Stop on another thread",
-         [](const Ends& ends, RandomStream& random) -> End {
-           auto loader = Open(ends.SlowReads(random));
-           std::shared_ptr<Iterator> iterator = loader->Iterate();
-           const auto after = microseconds(random.Below(3000));
-           return [loader = std::move(loader), iterator = std::move(iterator), after]() mutable {
-             std::thread stopper([loader, after] {
-               std::this_thread::sleep_for(after);
-               loader->Stop();
-             });
-             while (iterator->Next().ok()) continue;
-             stopper.join();
-             iterator.reset();
-             loader.reset();
-           };
-         }},
-#if !defined(__SANITIZE_THREAD__)  // which hangs in the child of a process with threads
-        {"fork", [](const Ends& ends, RandomStream& random) -> End {
-           auto loader = Open(ends.Options(random));
-           std::shared_ptr<Iterator> iterator = loader->Iterate();
-           Take(*iterator, 1 + random.Below(3));
-           return [loader = std::move(loader), iterator = std::move(iterator)]() mutable {
-             Fork(*iterator);
-             iterator.reset();
-             loader.reset();
-           };
-         }},
-#endif
+End Forked(const Ends& ends, RandomStream& random) {
+  auto loader = Open(ends.Options(random));
+  std::shared_ptr<Iterator> iterator = loader->Iterate();
+  Take(*iterator, 1 + random.Below(3));
+  return [loader = std::move(loader), iterator = std::move(iterator)]() mutable {
+    Fork(*iterator);
+    iterator.reset();
+    loader.reset();
   };
 }
+
+struct Kind {
+  const char* name;
+  End (*begin)(const Ends&, RandomStream&);
+};
+
+constexpr Kind kKinds[] = {{"never iterated", NeverIterated},
+                           {"left early", LeftEarly},
+                           {"exception of the consumer", ExceptionOfConsumer},
+                           {"batches outlive the loader", BatchesOutliveLoader},
+                           {"the iterator outlives the loader", IteratorOutlivesLoader},
+                           {"all batches held", AllBatchesHeld},
+                           {"reads hang", ReadsHang},
+                           {"the program's function works", MapWorks},
+                           {"samples are substituted", SamplesSubstituted},
+                           {"samples fail", SamplesFail},
+                           {"copied to a device", CopiedToDevice},
+                           {"Seek, then left", AfterSeek},
+                           {"Stop on another thread", StopOnAnotherThread},
+                           {"fork", Forked}};
+
+// ThreadSanitizer hangs in the child of a process with threads.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kCanFork = false;
+#else
+constexpr bool kCanFork = true;
+#endif
 
 // Returns whether nothing is left.
 bool Run(const Kind& kind, uint64_t times) {
@@ -319,7 +310,8 @@ bool Run(const Kind& kind, uint64_t times) {
     end();
     longest = std::max(longest, Clock::now() - begun);
   }
-  const Held after = HeldAfter(before);
+  (void)LiveThreadsDownTo(before.threads);
+  const Held after;
   std::printf("%-34s %6llu  %8.1f ms  %3d → %-3d  %3d → %-3d  %8llu → %llu KiB\n", kind.name,
               static_cast<unsigned long long>(times),
               std::chrono::duration<double, std::milli>(longest).count(), before.descriptors,
@@ -343,8 +335,12 @@ int main(int argc, char** argv) {
   std::printf("%-34s %6s  %11s  %9s  %9s  %s\n", "end", "times", "slowest", "files", "threads",
               "resident");
   bool clean = true;
-  for (const auto& kind : stoker::testing::Kinds()) {
+  for (const auto& kind : stoker::testing::kKinds) {
     if (!only.empty() && std::ranges::count(only, kind.name) == 0) continue;
+    if (!stoker::testing::kCanFork && kind.begin == stoker::testing::Forked) {
+      std::printf("%-34s not under ThreadSanitizer\n", kind.name);
+      continue;
+    }
     clean = stoker::testing::Run(kind, times) && clean;
   }
   if (!clean) std::printf("something is left\n");
