@@ -1,8 +1,6 @@
 #include "tests/fuzz/parse_http.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -10,16 +8,11 @@
 #include "io/objects/ini_file.h"
 #include "io/objects/object_request.h"
 #include "io/objects/object_url.h"
+#include "tests/fuzz/promise.h"
 
 namespace stoker::testing {
 
 namespace {
-
-void Promise(bool kept, const char* what) {
-  if (kept) return;
-  std::fprintf(stderr, "broken promise: %s\n", what);
-  std::abort();
-}
 
 void TakeHeaders(std::string_view text) {
   HttpResponse response;

@@ -1,24 +1,13 @@
 #include "tests/fuzz/parse_record.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "io/sources/record_text.h"
+#include "tests/fuzz/promise.h"
 
 namespace stoker::testing {
-
-namespace {
-
-void Promise(bool kept, const char* what) {
-  if (kept) return;
-  std::fprintf(stderr, "broken promise: %s\n", what);
-  std::abort();
-}
-
-}  // namespace
 
 void ParseFuzzedRecord(std::span<const uint8_t> input) {
   const std::string_view text(reinterpret_cast<const char*>(input.data()), input.size());

@@ -38,6 +38,16 @@ std::string BytesOf(const ReadRequest& request) {
   return {reinterpret_cast<const char*>(request.buffer.data()), request.size};
 }
 
+// A fetch of as many bytes as there is room for.
+ObjectFetch FetchOf(const std::string& url, std::span<uint8_t> to, uint64_t offset = 0) {
+  ObjectFetch fetch;
+  fetch.url = url;
+  fetch.offset = offset;
+  fetch.length = to.size();
+  fetch.to = to;
+  return fetch;
+}
+
 ObjectSettings Impatient() {
   ObjectSettings settings;
   settings.tries = 3;
@@ -107,11 +117,7 @@ TEST_F(ObjectReads, AreTriedAgain) {
   const auto fetcher = ObjectFetcher::Make(4, settings).value();
   std::vector<uint8_t> to(3000);
   for (uint64_t i = 0; i < 20; ++i) {
-    ObjectFetch fetch;
-    fetch.url = server.url() + "/x";
-    fetch.offset = i * to.size();
-    fetch.length = to.size();
-    fetch.to = to;
+    ObjectFetch fetch = FetchOf(server.url() + "/x", to, i * to.size());
     const Status status = FetchObject(*fetcher, fetch);
     ASSERT_TRUE(status.ok()) << status.error().ToString();
     ASSERT_EQ(fetch.version.bytes, object_.size());
@@ -133,10 +139,7 @@ TEST_F(ObjectReads, AreTriedAgainAsTheCodeOfS3Says) {
   });
   const auto fetcher = ObjectFetcher::Make(1, Impatient()).value();
   std::vector<uint8_t> to(10);
-  ObjectFetch fetch;
-  fetch.url = server.url() + "/x";
-  fetch.length = to.size();
-  fetch.to = to;
+  ObjectFetch fetch = FetchOf(server.url() + "/x", to);
   const Error error = FetchObject(*fetcher, fetch).error();
   EXPECT_EQ(server.requests(), 3);
   EXPECT_EQ(error.code, Code::kPermissionDenied);
@@ -163,11 +166,7 @@ TEST_F(ObjectReads, FailAfterTheLastTry) {
   });
   const auto fetcher = ObjectFetcher::Make(4, Impatient()).value();
   std::vector<uint8_t> to(10);
-  ObjectFetch fetch;
-  fetch.url = server.url() + "/x?signature=secret";
-  fetch.offset = 5;
-  fetch.length = to.size();
-  fetch.to = to;
+  ObjectFetch fetch = FetchOf(server.url() + "/x?signature=secret", to, 5);
   const Error error = FetchObject(*fetcher, fetch).error();
   EXPECT_EQ(error.code, Code::kUnavailable);
   EXPECT_THAT(error.ToString(), HasSubstr(server.url() + "/x?… at byte 5: the server answers 500"));
@@ -194,11 +193,7 @@ TEST_F(ObjectReads, OfWrongResponsesFail) {
     });
     const auto fetcher = ObjectFetcher::Make(1, Impatient()).value();
     std::vector<uint8_t> to(10);
-    ObjectFetch fetch;
-    fetch.url = server.url() + "/x";
-    fetch.offset = 5;
-    fetch.length = to.size();
-    fetch.to = to;
+    ObjectFetch fetch = FetchOf(server.url() + "/x", to, 5);
     EXPECT_FALSE(FetchObject(*fetcher, fetch).ok()) << text;
     EXPECT_EQ(fetch.size, 0);
   }
@@ -272,10 +267,7 @@ TEST_F(ObjectReads, WithoutTheKnownVersionFail) {
         ObjectVersion{.bytes = object_.size(), .etag = {}, .modified_s = 5}}) {
     const auto fetcher = ObjectFetcher::Make(1, Impatient()).value();
     std::vector<uint8_t> to(10);
-    ObjectFetch fetch;
-    fetch.url = server.url() + "/x";
-    fetch.length = to.size();
-    fetch.to = to;
+    ObjectFetch fetch = FetchOf(server.url() + "/x", to);
     fetch.expected = &version;
     EXPECT_EQ(FetchObject(*fetcher, fetch).error().code, Code::kUnavailable);
   }
@@ -404,11 +396,8 @@ TEST_F(ObjectReads, OfUnknownLengthFail) {
         [&](const ObjectServer::Get& /*get*/) { return std::string(response); });
     const auto fetcher = ObjectFetcher::Make(1, Impatient()).value();
     std::vector<uint8_t> to(10);
-    ObjectFetch fetch;
-    fetch.url = server.url() + "/x";
-    fetch.length = to.size();
+    ObjectFetch fetch = FetchOf(server.url() + "/x", to);
     fetch.may_be_shorter = true;
-    fetch.to = to;
     EXPECT_FALSE(FetchObject(*fetcher, fetch).ok()) << response;
   }
 }
