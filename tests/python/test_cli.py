@@ -324,22 +324,10 @@ def test_interrupted_verify_prints_what_was_found(made, tmp_path):
     (folder / "class" / "!.jpg").write_bytes(b"no photograph")  # it comes first
     for i, photograph in enumerate(sorted(made.rglob("*.jpg")) * 200):
         os.link(photograph, folder / "class" / f"{i}.jpg")
-    master, slave = pseudo_terminal()
     listed = tmp_path / "good.jsonl"
-    with subprocess.Popen(
-        [COMMAND, "verify", folder, "--threads", "1", "--json", "--good", listed],
-        stdout=subprocess.PIPE, stderr=slave,
-    ) as process:  # fmt: skip
-        os.close(slave)
-        shown, sent = b"", False
-        for piece in written_to(master):
-            shown += piece
-            if not sent and b"of 12001 samples" in shown:
-                process.send_signal(signal.SIGINT)
-                sent = True
-        os.close(master)
-        stdout, _ = process.communicate(timeout=30)
-    assert process.returncode == 130, shown
+    stdout, shown = interrupted(
+        "verify", folder, "--threads", "1", "--json", "--good", listed, at=rb"of 12001 samples"
+    )
     assert b"good.jsonl is not written, because not all samples were checked" in shown
     report = json.loads(stdout)
     assert report["interrupted"] is True and 0 < report["checked"] < report["samples"] == 12001
@@ -918,22 +906,27 @@ def written_to(terminal):
             return
 
 
-def test_interrupt_prints_what_was_measured(made):
+def interrupted(*arguments, at):
+    """What a command writes to stdout, and shows on a terminal, that is interrupted once it shows `at`."""
     master, slave = pseudo_terminal()
-    with subprocess.Popen(
-        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000", "--json"],
-        stdout=subprocess.PIPE, stderr=slave,
-    ) as process:  # fmt: skip
+    with subprocess.Popen([COMMAND, *arguments], stdout=subprocess.PIPE, stderr=slave) as process:
         os.close(slave)
         shown, sent = b"", False
         for piece in written_to(master):
             shown += piece
-            if not sent and re.search(rb"[1-9]\d* images, ", shown):
+            if not sent and re.search(at, shown):
                 process.send_signal(signal.SIGINT)
                 sent = True
         os.close(master)
         stdout, _ = process.communicate(timeout=30)
     assert process.returncode == 130, shown
+    return stdout, shown
+
+
+def test_interrupt_prints_what_was_measured(made):
+    stdout, shown = interrupted(
+        "bench", made, *map(str, SMALL), "--epochs", "1000000", "--json", at=rb"[1-9]\d* images, "
+    )
     assert shown.endswith(b"\r\x1b[K")  # and no message
     report = json.loads(stdout)
     assert report["interrupted"] is True and report["images"] > 0

@@ -1,11 +1,8 @@
 """stoker.from_dataset: samples that a Python object gives, called on threads. NumPy only."""
 
-import os
 import pathlib
 import pickle
 import re
-import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -14,6 +11,8 @@ import numpy as np
 import pytest
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+import ends  # noqa: E402
+import odd_exceptions  # noqa: E402
 from epochs import same, taken  # noqa: E402
 
 TRAIN = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
@@ -258,19 +257,7 @@ def test_what_a_call_raises_names_sample_and_function(made):
     assert "test_from_dataset.py" in errors[0].cause and "in sample)" in errors[0].cause
 
 
-class Mute(Exception):
-    def __str__(self):
-        raise RuntimeError("no words")
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (ValueError("half of \udcff"), r"^ValueError: half of \\udcff \("),
-        (Mute(), r"^Mute: its message cannot be shown \("),
-        (SystemExit(3), r"^SystemExit: 3 \("),
-    ],
-)
+@pytest.mark.parametrize(("error", "words"), odd_exceptions.ODD)
 def test_exceptions_with_odd_messages(made, error, words):
     def sample(path, label):
         if photos.called != [0]:
@@ -515,29 +502,16 @@ assert len(next(iter(forking))) == 4""",
 for _ in range(10):
     with stoker.Loader(stoker.from_dataset(paths), [stoker.Resize((16, 16))], batch_size=4) as one:
         next(iter(one))
-def count():  # a thread that was joined may be listed for a moment
-    found = 0
-    for path in pathlib.Path("/proc/self/task").glob("*/comm"):
-        with contextlib.suppress(OSError):
-            found += path.read_text() == "stoker/reader\\n"
-    return found
-deadline = time.monotonic() + 30
-while count() > 1 and time.monotonic() < deadline: time.sleep(0.01)
-assert count() <= 1""",
+assert threads_left("stoker/reader", 1) <= 1""",
 }
 
 
 @pytest.mark.parametrize("end", ENDS)
 def test_ends(made, end):
     program = f"""
-import contextlib, os, pathlib, stoker, threading, time
 folder = stoker.image_folder({str(made)!r})
 paths = [folder.path(i) for i in range(60)]
 loader = stoker.Loader(stoker.from_dataset(paths), [stoker.Resize((16, 16))], batch_size=4)
 {ENDS[end]}
 """
-    environment = {**os.environ, "STOKER_TEST": "1"}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, timeout=60, env=environment
-    )
-    assert (done.returncode, done.stderr.decode()) == (0, "")
+    ends.check(program)

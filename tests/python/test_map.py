@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+import ends  # noqa: E402
+import odd_exceptions  # noqa: E402
 from epochs import same, taken  # noqa: E402
 
 TRAIN = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
@@ -324,19 +326,7 @@ def test_what_a_function_of_rows_raises_names_the_sample(made):
     assert "in fragile)" in errors[0].cause
 
 
-class Mute(Exception):
-    def __str__(self):
-        raise RuntimeError("no words")
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (ValueError("half of \udcff"), r"ValueError: half of \\udcff \("),
-        (Mute(), r"Mute: its message cannot be shown \("),
-        (SystemExit(3), r"SystemExit: 3 \("),
-    ],
-)
+@pytest.mark.parametrize(("error", "words"), odd_exceptions.ODD)
 def test_exceptions_with_odd_messages(made, error, words):
     def fragile(batch):
         raise error
@@ -717,22 +707,13 @@ for _ in range(10):
     with make() as one:
         next(iter(one))
 del one
-def count():  # a thread that was joined may be listed for a moment
-    found = 0
-    for path in pathlib.Path("/proc/self/task").glob("*/comm"):
-        with contextlib.suppress(OSError):
-            found += path.read_text() == "stoker/map\\n"
-    return found
-deadline = time.monotonic() + 30
-while count() > 1 and time.monotonic() < deadline: time.sleep(0.01)
-assert count() <= 1""",
+assert threads_left("stoker/map", 1) <= 1""",
 }
 
 
 @pytest.mark.parametrize("end", ENDS)
 def test_ends(made, end):
     program = f"""
-import contextlib, os, pathlib, stoker, threading, time
 folder = stoker.image_folder({str(made)!r})
 def change(batch):
     batch.image[...] = 255 - batch.image
@@ -741,10 +722,7 @@ def make(function=change, batch_size=4, **options):
     return stoker.Loader(folder, transforms, batch_size=batch_size)
 {ENDS[end]}
 """
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, timeout=60, env=dict(os.environ)
-    )
-    assert (done.returncode, done.stderr.decode()) == (0, "")
+    ends.check(program)
 
 
 CHILDREN = {
