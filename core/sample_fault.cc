@@ -1,5 +1,7 @@
 #include "core/sample_fault.h"
 
+#include <algorithm>
+
 namespace stoker {
 
 std::optional<SampleFault> FaultOf(const Error& error) {
@@ -42,6 +44,22 @@ const char* NameOf(SampleFault fault) {
       return "unsupported";
   }
   return "";
+}
+
+std::string WordsOf(SampleFault fault) {
+  std::string words = NameOf(fault);
+  std::ranges::replace(words, '_', ' ');
+  return words;
+}
+
+std::string TextOf(const FaultCounts& counts) {
+  std::string text;
+  for (size_t fault = 0; fault < counts.size(); ++fault) {
+    if (counts[fault] == 0) continue;
+    if (!text.empty()) text += ", ";
+    text += std::to_string(counts[fault]) + " " + WordsOf(static_cast<SampleFault>(fault));
+  }
+  return text;
 }
 
 }  // namespace stoker

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "core/result.h"
 
@@ -18,12 +19,13 @@ enum class SampleFault : uint8_t {
   kUnsupported,  // a format, or a kind of one, that stoker does not decode
 };
 inline constexpr int kSampleFaults = 6;
+using FaultCounts = std::array<uint64_t, kSampleFaults>;  // by SampleFault
 
 // How many samples of a loader could not be used.
 struct BadCounts {
-  std::array<uint64_t, kSampleFaults> faults{};  // by SampleFault, also those that failed
-  uint64_t substituted = 0;                      // rows that have another sample
-  uint64_t dropped = 0;                          // rows
+  FaultCounts faults{};      // also those that failed
+  uint64_t substituted = 0;  // rows that have another sample
+  uint64_t dropped = 0;      // rows
 };
 
 // Returns the class of an error of reading or decoding a sample. nullopt: the sample may be good,
@@ -33,5 +35,11 @@ std::optional<SampleFault> FaultOf(const Error& error);
 
 // "vanished", "unreadable", "truncated", "undecodable", "over_limits", "unsupported".
 const char* NameOf(SampleFault fault);
+
+// Returns the name in the words of a sentence: "over limits".
+std::string WordsOf(SampleFault fault);
+
+// "2 truncated, 1 over limits": the classes that occurred.
+std::string TextOf(const FaultCounts& counts);
 
 }  // namespace stoker

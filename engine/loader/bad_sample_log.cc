@@ -118,16 +118,8 @@ Status BadSampleLog::Append() {
 
 // Names the classes of the bad samples, and the first of them.
 Error BadSampleLog::TooMany(std::string what) const {
-  std::string cause = std::move(what) + " (";
-  const char* separator = "";
-  for (int i = 0; i < kSampleFaults; ++i) {
-    const uint64_t count = counts_.faults[static_cast<size_t>(i)];
-    if (count == 0) continue;
-    cause += std::exchange(separator, ", ") + std::to_string(count) + " " +
-             NameOf(static_cast<SampleFault>(i));
-  }
   return Error{.code = Code::kDataLoss,
-               .cause = cause + "); the first: " + first_,
+               .cause = std::move(what) + " (" + TextOf(counts_.faults) + "); the first: " + first_,
                .advice =
                    "`stoker verify` lists all bad samples; remove them, or raise "
                    "max_bad_fraction"};

@@ -8,20 +8,13 @@
 
 namespace stoker {
 
-namespace {
-
-// More bad samples than this in a row are no accident.
-constexpr uint32_t kMostSubstitutes = 16;
-
-}  // namespace
-
 bool Producer::Forgive(uint32_t index, uint64_t work_ns, Error& error, int worker) {
   const std::optional<SampleFault> fault = FaultOf(error);
   if (!fault || ending_) return false;
   SampleInFlight& sample = samples_[index];
   OnBad action = options_.on_bad[*fault];
-  if (action == OnBad::kSubstitute && sample.substitutes == kMostSubstitutes) {
-    error.cause += " (nor could the " + std::to_string(kMostSubstitutes) +
+  if (action == OnBad::kSubstitute && sample.substitutes == Sampler::kMostSubstitutes) {
+    error.cause += " (nor could the " + std::to_string(Sampler::kMostSubstitutes) +
                    " samples before it, for which it was a substitute, be used)";
     action = OnBad::kFail;
   }

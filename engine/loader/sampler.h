@@ -59,6 +59,9 @@ class Sampler {
   // Precondition: row < RowsIn(step). O(1).
   SamplerEntry At(uint64_t epoch, uint64_t step, uint32_t row) const;
 
+  // More bad samples than this in a row are no accident.
+  static constexpr uint32_t kMostSubstitutes = 16;
+
   // A random sample of the order, each as likely as in it, to take the place of one at this
   // position that cannot be used; `attempt`: how many were tried before. O(1).
   uint64_t SubstituteFor(uint64_t epoch, uint64_t position, uint32_t attempt) const;

@@ -30,7 +30,7 @@ ExpectedBatch SoakModel::At(BatchName batch) const {
 // Adds the row of this position, whose sample is `sample` or takes its place.
 void SoakModel::Settle(uint64_t epoch, uint64_t position, uint64_t sample,
                        ExpectedBatch& batch) const {
-  for (uint32_t attempt = 0; attempt <= 16; ++attempt) {
+  for (uint32_t attempt = 0; attempt <= Sampler::kMostSubstitutes; ++attempt) {
     const auto fault = faults_.find(sample);
     if (fault == faults_.end()) {
       batch.rows.push_back({sample, position});

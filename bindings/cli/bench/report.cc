@@ -54,15 +54,8 @@ std::string IndexText(const DecodePaths& paths) {
 
 // "4 substituted, 1 dropped (3 truncated, 2 vanished)"
 std::string BadText(const BadCounts& bad) {
-  std::string classes;
-  for (int i = 0; i < kSampleFaults; ++i) {
-    const uint64_t count = bad.faults[static_cast<size_t>(i)];
-    if (count == 0) continue;
-    classes += fmt::format("{}{} {}", classes.empty() ? "" : ", ", Count(count),
-                           NameOf(static_cast<SampleFault>(i)));
-  }
   return fmt::format("{} substituted, {} dropped ({})", Count(bad.substituted), Count(bad.dropped),
-                     classes);
+                     TextOf(bad.faults));
 }
 
 bool HasIndex(const DecodePaths& paths) {

@@ -40,7 +40,7 @@ class BadSamples {
   bool empty() const { return entries_.empty(); }
   BadSample operator[](size_t i) const;
   // How many samples have each fault, in the order of SampleFault.
-  const std::array<uint64_t, kSampleFaults>& counts() const { return counts_; }
+  const FaultCounts& counts() const { return counts_; }
 
  private:
   using Text = std::pair<std::string, std::string>;  // cause, advice
@@ -55,7 +55,7 @@ class BadSamples {
 
   std::vector<Entry> entries_;
   std::set<Text> texts_;
-  std::array<uint64_t, kSampleFaults> counts_{};
+  FaultCounts counts_{};
 };
 
 }  // namespace stoker

@@ -22,24 +22,6 @@ namespace {
 using VerifyJsonObject = nlohmann::ordered_json;
 constexpr size_t kPieceBytes = 1 << 20;  // of JSON, that are written at a time
 
-// "over limits".
-std::string WordsOf(SampleFault fault) {
-  std::string words = NameOf(fault);
-  std::ranges::replace(words, '_', ' ');
-  return words;
-}
-
-// "2 truncated, 1 unsupported".
-std::string FaultShares(const BadSamples& bad) {
-  std::string text;
-  for (size_t fault = 0; fault < bad.counts().size(); ++fault) {
-    if (bad.counts()[fault] == 0) continue;
-    if (!text.empty()) text += ", ";
-    text += fmt::format("{} {}", bad.counts()[fault], WordsOf(static_cast<SampleFault>(fault)));
-  }
-  return text;
-}
-
 std::string PathOfSample(const SampleSource& source, uint64_t id) {
   std::string path;
   source.PathOf(source.RangeOf(id).file, path);
@@ -113,7 +95,7 @@ std::string VerifyText(const SampleSource& source, const VerifyReport& report, s
   }
   if (report.bad.empty()) return text + "  bad: none\n";
   fmt::format_to(std::back_inserter(text), "  bad: {} ({})\n", report.bad.size(),
-                 FaultShares(report.bad));
+                 TextOf(report.bad.counts()));
   const size_t listed = std::min(most_listed, report.bad.size());
   for (size_t i = 0; i < listed; ++i) text += "  " + BadLine(source, report.bad[i]) + "\n";
   if (report.bad.size() > listed) {
