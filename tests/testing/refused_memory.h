@@ -1,0 +1,21 @@
+// The system refuses memory: a program that is linked with refused_memory.cc has an mmap of its
+// own.
+#pragma once
+
+#include <cstdint>
+
+namespace stoker::testing {
+
+// For its lifetime, of each `each` mappings without a file that have at least `smallest` bytes, the
+// last is refused with ENOMEM. One at a time.
+class RefusedMemory {
+ public:
+  explicit RefusedMemory(uint64_t each, uint64_t smallest = 0);
+  ~RefusedMemory();
+  RefusedMemory(const RefusedMemory&) = delete;
+  RefusedMemory& operator=(const RefusedMemory&) = delete;
+
+  uint64_t refused() const;  // mappings so far
+};
+
+}  // namespace stoker::testing
