@@ -6,9 +6,13 @@
 // Prints a line for each kind: how long the slowest end took, and what was left. Ends with 1 if a
 // descriptor, a thread or a batch is left; the memory is for the reader to judge. All threads are
 // the Runtime's own, because TBB keeps its own for the process.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -33,6 +37,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
+using std::chrono::milliseconds;
 
 struct Held {
   int descriptors = OpenDescriptors();
@@ -69,10 +74,16 @@ class Ends {
     return options;
   }
 
-  // Reads take 2 milliseconds or more.
-  LoaderOptions SlowReads(RandomStream& random) const {
+  LoaderOptions OfOneRuntime(RandomStream& random) const {
     LoaderOptions options = Options(random);
-    auto disk = std::make_shared<SlowDisk>(SlowStorage{.latency = std::chrono::milliseconds(2)});
+    options.runtime = runtime_;
+    return options;
+  }
+
+  // Reads take `latency` or more.
+  LoaderOptions SlowReads(RandomStream& random, milliseconds latency = milliseconds(2)) const {
+    LoaderOptions options = Options(random);
+    auto disk = std::make_shared<SlowDisk>(SlowStorage{.latency = latency});
     options.runtime = RuntimeWithReaders(Threads(random), [disk] {
                         return SlowReader::Make(MakePreadReader(4), disk);
                       }).value();
@@ -98,6 +109,8 @@ class Ends {
   const PhotoFolder photos_{40, 2}, half_bad_{40, 2};
   const std::shared_ptr<const SampleSource> source_ = photos_.Source();
   const std::shared_ptr<const SampleSource> half_bad_source_ = half_bad_.Source();
+  const std::shared_ptr<Runtime> runtime_ =
+      Runtime::Create({.threads = 2, .executor = ExecutorKind::kThreads}).value();
 };
 
 std::shared_ptr<Loader> Open(LoaderOptions options) {
@@ -140,6 +153,13 @@ End InTheMiddle(LoaderOptions options, RandomStream& random) {
 
 End NeverIterated(const Ends& ends, RandomStream& random) {
   return [loader = Open(ends.Options(random))]() mutable { loader.reset(); };
+}
+
+End ManyOfOneRuntime(const Ends& ends, RandomStream& random) {
+  auto loader = Open(ends.OfOneRuntime(random));
+  auto iterator = loader->Iterate();
+  if (random.Below(2) == 0) Take(*iterator, 1);
+  return Dropped(std::move(loader), std::move(iterator));
 }
 
 End LeftEarly(const Ends& ends, RandomStream& random) {
@@ -249,6 +269,43 @@ End StopOnAnotherThread(const Ends& ends, RandomStream& random) {
   };
 }
 
+End Interrupted(const Ends& ends, RandomStream& random) {
+  auto loader = Open(ends.SlowReads(random, kInterruptInterval + milliseconds(30)));
+  std::shared_ptr<Iterator> iterator = loader->Iterate();
+  return [loader = std::move(loader), iterator = std::move(iterator)]() mutable {
+    const Result<Batch> batch = iterator->Next([] { return true; });
+    if (batch.ok() || batch.error().code != Code::kCancelled)
+      throw std::runtime_error("the interrupt did not end the wait");
+    iterator.reset();
+    loader.reset();
+  };
+}
+
+// Iterates until a signal ends the process.
+[[noreturn]] void IterateForEver(LoaderOptions options) {
+  const auto loader = Open(std::move(options));
+  while (true) {
+    const auto iterator = loader->Iterate();
+    if (Take(*iterator, 10).empty()) _exit(1);
+  }
+}
+
+End Terminated(const Ends& ends, RandomStream& random) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    IterateForEver(ends.SlowReads(random));
+  }
+  std::this_thread::sleep_for(microseconds(random.Below(30'000)));
+  return [child] {
+    int status = 0;
+    kill(child, SIGTERM);
+    waitpid(child, &status, 0);
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGTERM)
+      throw std::runtime_error("SIGTERM did not end the child");
+  };
+}
+
 // The child gets an error, and neither hangs nor ends anything of its parent.
 void Fork(Iterator& iterator) {
   const int code = ExitCodeOfChild([&] {
@@ -276,6 +333,7 @@ struct Kind {
 };
 
 constexpr Kind kKinds[] = {{"never iterated", NeverIterated},
+                           {"many of one Runtime", ManyOfOneRuntime},
                            {"left early", LeftEarly},
                            {"exception of the consumer", ExceptionOfConsumer},
                            {"batches outlive the loader", BatchesOutliveLoader},
@@ -288,6 +346,8 @@ constexpr Kind kKinds[] = {{"never iterated", NeverIterated},
                            {"copied to a device", CopiedToDevice},
                            {"Seek, then left", AfterSeek},
                            {"Stop on another thread", StopOnAnotherThread},
+                           {"an interrupt, then left", Interrupted},
+                           {"SIGTERM", Terminated},
                            {"fork", Forked}};
 
 // ThreadSanitizer hangs in the child of a process with threads.
@@ -337,7 +397,9 @@ int main(int argc, char** argv) {
   bool clean = true;
   for (const auto& kind : stoker::testing::kKinds) {
     if (!only.empty() && std::ranges::count(only, kind.name) == 0) continue;
-    if (!stoker::testing::kCanFork && kind.begin == stoker::testing::Forked) {
+    const bool forks =
+        kind.begin == stoker::testing::Forked || kind.begin == stoker::testing::Terminated;
+    if (forks && !stoker::testing::kCanFork) {
       std::printf("%-34s not under ThreadSanitizer\n", kind.name);
       continue;
     }
