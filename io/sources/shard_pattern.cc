@@ -254,6 +254,8 @@ Result<Texts> ExpandNested(std::string_view pattern, size_t nesting) {
 }
 
 bool HasAnyOf(std::string_view characters, std::string_view text) {
+  const auto found = [&](char c) { return text.find(c) != std::string_view::npos; };
+  if (std::ranges::none_of(characters, found)) return false;  // as in most texts
   for (size_t at = 0; at < text.size(); at = Behind(text, at)) {
     if (characters.find(text[at]) != std::string_view::npos) return true;
   }
@@ -266,9 +268,11 @@ bool HasStars(std::string_view text) { return HasAnyOf("*", text); }
 // Without the backslashes.
 std::string Unquoted(std::string_view text) {
   std::string plain;
-  for (size_t at = 0; at < text.size(); at = Behind(text, at)) {
-    const bool quoted = text[at] == '\\' && at + 1 < text.size();
-    plain += text[at + (quoted ? 1 : 0)];
+  for (size_t at = 0; at < text.size();) {
+    const size_t quote = std::min(text.find('\\', at), text.size());
+    plain += text.substr(at, quote - at);
+    at = std::min(quote + 2, text.size());
+    if (quote < text.size()) plain += text[at - 1];  // a backslash at the end is itself
   }
   return plain;
 }
