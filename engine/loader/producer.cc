@@ -149,7 +149,6 @@ void Producer::CompleteRead(ReadRequest& read) {
 void Producer::Submit(uint32_t sample) {
   SampleTimes& times = samples_[sample].path.times();
   times.read_ns = in_memory_ ? times.claimed_ns : NowNanoseconds();
-  samples_.SetPlace(sample, Place::kReady);
   samples_.SetReady(sample);
   SendWorker();
 }

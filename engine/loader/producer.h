@@ -158,6 +158,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
 
   // Stalls (producer_stall.cc).
   void LookForStall();
+  std::string FilesOf(std::vector<SamplesInFlight::Placed> samples) const;
   uint64_t StateOfWork() const;
   std::string WorkNotEnded() const;
 

@@ -1,6 +1,8 @@
 // Producer, continued: notices that the consumer waits while nothing moves, and says what has not
 // ended. On the consumer's thread, whenever its wait wakes up to ask for interrupts.
+#include <algorithm>
 #include <array>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,22 +19,20 @@ namespace {
 
 constexpr size_t kFilesNamed = 3;
 
-// The samples in one place: how many, and the first files.
-struct PlacedSamples {
-  uint64_t count = 0;
-  std::vector<std::string> files;
+// "2 reads have not ended", behind others. Returns whether there are any.
+bool AddCount(std::string& text, uint64_t count, const std::string& one,
+              const std::string& several) {
+  if (count == 0) return false;
+  if (!text.empty()) text += "; ";
+  text += std::to_string(count) + " " + Plural(count, one.c_str(), several.c_str());
+  return true;
+}
 
-  // "2 reads have not ended (a.jpg, b.jpg)", behind others.
-  void AddTo(std::string& text, const std::string& one, const std::string& several) const {
-    if (count == 0) return;
-    if (!text.empty()) text += "; ";
-    text += std::to_string(count) + " " + Plural(count, one.c_str(), several.c_str());
-    std::string names;
-    for (const std::string& file : files) names += (names.empty() ? " (" : ", ") + file;
-    if (names.empty()) return;
-    text += names + (count > files.size() ? ", ...)" : ")");
-  }
-};
+std::string Seconds(uint64_t ns) {
+  std::array<char, 32> text{};
+  (void)std::snprintf(text.data(), text.size(), "%g s", static_cast<double>(ns) / 1e9);
+  return text.data();
+}
 
 }  // namespace
 
@@ -41,8 +41,8 @@ void Producer::LookForStall() {
   const BatchName batch = position();
   std::string what = WorkNotEnded();
   runtime_.Log("batch " + std::to_string(batch.index) + " of epoch " + std::to_string(batch.epoch) +
-               " is awaited, and nothing has moved for " +
-               std::to_string(stalls_.patience_ns() / 1'000'000'000) + " s: " + what);
+               " is awaited, and nothing has moved for " + Seconds(stalls_.patience_ns()) + ": " +
+               what);
   stalls_.Tell(std::move(what));
 }
 
@@ -51,45 +51,56 @@ uint64_t Producer::StateOfWork() const {
   uint64_t state = maps_ != nullptr ? maps_->calls() : 0;
   for (uint32_t i = 0; i < samples_.count(); ++i) {
     const SamplesInFlight::Placed placed = samples_.PlaceOf(i);
-    const std::array<uint64_t, 2> words{placed.sample, static_cast<uint64_t>(placed.place)};
+    const std::array<uint64_t, 3> words{placed.sample, placed.row,
+                                        static_cast<uint64_t>(placed.place)};
     state = Hash64({reinterpret_cast<const uint8_t*>(words.data()), sizeof(words)}, state);
   }
   return state;
 }
 
+// Those that are needed first are named: others may only wait for their turn behind them.
+std::string Producer::FilesOf(std::vector<SamplesInFlight::Placed> samples) const {
+  if (in_memory_) return "";
+  std::ranges::sort(samples, {}, &SamplesInFlight::Placed::row);
+  std::string names;
+  for (size_t i = 0; i < std::min(samples.size(), kFilesNamed); ++i) {
+    std::string file;
+    options_.source->PathOf(options_.source->RangeOf(samples[i].sample).file, file);
+    names += (i == 0 ? " (" : ", ") + WithoutSecrets(file);
+  }
+  return names + (samples.size() > kFilesNamed ? ", ...)" : ")");
+}
+
 std::string Producer::WorkNotEnded() const {
   using Place = SamplesInFlight::Place;
-  std::array<PlacedSamples, 5> placed;
+  std::array<std::vector<SamplesInFlight::Placed>, 5> placed;
   for (uint32_t i = 0; i < samples_.count(); ++i) {
     const SamplesInFlight::Placed sample = samples_.PlaceOf(i);
-    PlacedSamples& those = placed[static_cast<size_t>(sample.place)];
-    ++those.count;
-    if (in_memory_ || sample.place == Place::kNone || those.files.size() == kFilesNamed) continue;
-    std::string& file = those.files.emplace_back();
-    options_.source->PathOf(options_.source->RangeOf(sample.sample).file, file);
-    file = WithoutSecrets(file);
+    placed[static_cast<size_t>(sample.place)].push_back(sample);
   }
-  const auto at = [&](Place place) -> const PlacedSamples& {
-    return placed[static_cast<size_t>(place)];
-  };
   std::string text;
+  const auto add = [&](Place place, const std::string& one, const std::string& several) {
+    const auto& those = placed[static_cast<size_t>(place)];
+    if (AddCount(text, those.size(), one, several)) text += FilesOf(those);
+  };
   if (has_calls_) {
-    at(Place::kReading)
-        .AddTo(text, "call of the source has not ended", "calls of the source have not ended");
+    add(Place::kReading, "call of the source has not ended", "calls of the source have not ended");
   } else {
-    at(Place::kReading).AddTo(text, "read has not ended", "reads have not ended");
+    add(Place::kReading, "read has not ended", "reads have not ended");
   }
   const std::string function = map_ && maps_ == nullptr ? ", or in " + map_->name() : "";
-  at(Place::kWorking)
-      .AddTo(text, "sample is being decoded" + function, "samples are being decoded" + function);
-  at(Place::kReady).AddTo(text, "sample waits for a worker", "samples wait for a worker");
-  at(Place::kPostponed).AddTo(text, "sample waits for memory", "samples wait for memory");
-  if (const int calls = maps_ != nullptr ? maps_->calling() : 0; calls > 0) {
-    const PlacedSamples batches{.count = static_cast<uint64_t>(calls), .files = {}};
-    batches.AddTo(text, "call of " + map_->name() + " has not ended",
-                  "calls of " + map_->name() + " have not ended");
+  add(Place::kWorking, "sample is being decoded" + function,
+      "samples are being decoded" + function);
+  add(Place::kReady, "sample waits for a worker", "samples wait for a worker");
+  add(Place::kPostponed, "sample waits for memory", "samples wait for memory");
+  if (maps_ != nullptr) {
+    AddCount(text, static_cast<uint64_t>(maps_->calling()),
+             "call of " + map_->name() + " has not ended",
+             "calls of " + map_->name() + " have not ended");
   }
-  return text.empty() ? "nothing is in progress" : text;
+  if (!text.empty()) return text;
+  return "none of its samples has begun; other loaders of the Runtime may keep the reader threads, "
+         "or the memory";
 }
 
 }  // namespace stoker

@@ -10,7 +10,7 @@ namespace stoker {
 
 namespace {
 
-uint64_t SortKeyOf(const RowTicket& ticket) { return ticket.batch << 21 | ticket.row; }
+uint64_t OrderOf(const RowTicket& ticket) { return ticket.batch << 21 | ticket.row; }
 
 }  // namespace
 
@@ -19,7 +19,7 @@ SamplesInFlight::SamplesInFlight(uint32_t count, MemoryBudget& memory, bool in_m
       samples_(count),
       free_(count, IndexSet::Begin::kFull),
       ready_(count, IndexSet::Begin::kEmpty),
-      sort_keys_(count),
+      rows_(count),
       places_(count),
       max_reading_(count),
       max_in_use_(count) {
@@ -97,10 +97,23 @@ void SamplesInFlight::BeginRead(uint32_t index) {
   samples_[index].reads_in_flight = reading_.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
+void SamplesInFlight::SetPlace(uint32_t index, Place place) {
+  const SampleInFlight& sample = samples_[index];
+  rows_[index].store(OrderOf(sample.ticket), std::memory_order_relaxed);
+  places_[index].store(sample.read.sample << 3 | static_cast<uint64_t>(place),
+                       std::memory_order_relaxed);
+}
+
 void SamplesInFlight::SetReady(uint32_t index) {
-  const RowTicket& ticket = samples_[index].ticket;
-  sort_keys_[index].store(SortKeyOf(ticket), std::memory_order_relaxed);
+  SetPlace(index, Place::kReady);
   ready_.Give(index);
+}
+
+SamplesInFlight::Placed SamplesInFlight::PlaceOf(uint32_t index) const {
+  const uint64_t placed = places_[index].load(std::memory_order_relaxed);
+  return {.sample = placed >> 3,
+          .row = rows_[index].load(std::memory_order_relaxed),
+          .place = static_cast<Place>(placed & 7)};
 }
 
 std::optional<uint32_t> SamplesInFlight::TakeReady() {
@@ -108,7 +121,7 @@ std::optional<uint32_t> SamplesInFlight::TakeReady() {
     std::optional<uint32_t> oldest;
     uint64_t first = ~uint64_t{0};
     ready_.ForEach([&](uint32_t index) {
-      const uint64_t key = sort_keys_[index].load(std::memory_order_relaxed);
+      const uint64_t key = rows_[index].load(std::memory_order_relaxed);
       if (key >= first) return;
       first = key;
       oldest = index;

@@ -78,18 +78,13 @@ class SamplesInFlight {
 
   // Where a sample is, for those who watch: set by the thread that it belongs to, read by any.
   enum class Place : uint8_t { kNone, kReading, kReady, kWorking, kPostponed };
-  void SetPlace(uint32_t index, Place place) {
-    places_[index].store(samples_[index].read.sample << 3 | static_cast<uint64_t>(place),
-                         std::memory_order_relaxed);
-  }
+  void SetPlace(uint32_t index, Place place);
   struct Placed {
     uint64_t sample = 0;  // its id; of samples in memory, unknown
+    uint64_t row = 0;     // which row it becomes: lower for those that are needed earlier
     Place place = Place::kNone;
   };
-  Placed PlaceOf(uint32_t index) const {
-    const uint64_t placed = places_[index].load(std::memory_order_relaxed);
-    return {placed >> 3, static_cast<Place>(placed & 7)};
-  }
+  Placed PlaceOf(uint32_t index) const;
   uint32_t count() const { return free_.count(); }
 
   // Frees the buffers of the free samples.
@@ -103,8 +98,8 @@ class SamplesInFlight {
   std::vector<SampleInFlight> samples_;
   IndexSet free_;
   IndexSet ready_;
-  std::vector<std::atomic<uint64_t>> sort_keys_;  // order of the ready samples' rows
-  std::vector<std::atomic<uint64_t>> places_;     // Placed
+  std::vector<std::atomic<uint64_t>> rows_;    // Placed::row
+  std::vector<std::atomic<uint64_t>> places_;  // the rest of Placed
   std::atomic<bool> waiting_{false};
   std::atomic<uint32_t> reading_{0};
   std::atomic<uint32_t> max_reading_;

@@ -117,7 +117,7 @@ TEST(ProducerStall, NamesTheReadThatHangs) {
   EXPECT_EQ(TakeEpoch(*loader), expected);
   EXPECT_GE(loader->Stats().stalls, 1u);
   EXPECT_THAT(hang.lines(),
-              Contains(AllOf(HasSubstr(" of epoch 0 is awaited, and nothing has moved for "),
+              Contains(AllOf(HasSubstr(" of epoch 0 is awaited, and nothing has moved for 0.1 s: "),
                              HasSubstr("1 read has not ended (" + file + ")"))));
 }
 

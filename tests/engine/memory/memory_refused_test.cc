@@ -75,6 +75,7 @@ TEST_F(MemoryRefused, ForGoodIsAnErrorThatBlamesTheSystem) {
   EXPECT_EQ(batch.error().code, Code::kResourceExhausted);
   EXPECT_EQ(FaultOf(batch.error()), std::nullopt) << "the sample may be good";
   EXPECT_THAT(batch.error().ToString(), Not(HasSubstr("memory_budget")));
+  EXPECT_THAT(batch.error().advice, HasSubstr("Free memory of this machine"));
 }
 
 }  // namespace
