@@ -17,13 +17,18 @@ namespace stoker::python {
 
 namespace py = pybind11;
 
+RuntimeHandle::~RuntimeHandle() {
+  if (runtime != nullptr) Release({}, runtime);
+}
+
 namespace {
 
 // `reader`, `executor`: indices into the lists of their names in stoker/_runtime.py.
 RuntimeHandle OpenRuntime(int threads, uint64_t memory_budget, int reader, int executor,
-                          uint32_t reads_in_flight, double stall_seconds) {
+                          uint32_t reads_in_flight, double stall_seconds, double read_timeout) {
   RuntimeOptions options;
   options.stall_seconds = stall_seconds;
+  options.read_timeout = read_timeout;
   options.threads = threads;
   options.memory_budget = memory_budget;
   options.reads_in_flight = reads_in_flight;
@@ -33,7 +38,7 @@ RuntimeHandle OpenRuntime(int threads, uint64_t memory_budget, int reader, int e
     const WithoutGil released;
     return Runtime::Create(options);
   }();
-  return {.runtime = Value(std::move(runtime))};
+  return RuntimeHandle(Value(std::move(runtime)));
 }
 
 py::dict Describe(const RuntimeHandle& self) {
@@ -45,6 +50,7 @@ py::dict Describe(const RuntimeHandle& self) {
   all["reads_in_flight"] = options.reads_in_flight;
   all["executor"] = self.runtime->executor().name();
   all["stall_seconds"] = options.stall_seconds;
+  all["read_timeout"] = options.read_timeout;
   return all;
 }
 
@@ -57,7 +63,8 @@ PYBIND11_MODULE(_stoker, module) {
   py::class_<RuntimeHandle>(module, "Runtime")
       .def(py::init([] { return RuntimeHandle(); }))
       .def(py::init(&OpenRuntime), py::arg("threads"), py::arg("memory_budget"), py::arg("reader"),
-           py::arg("executor"), py::arg("reads_in_flight"), py::arg("stall_seconds"))
+           py::arg("executor"), py::arg("reads_in_flight"), py::arg("stall_seconds"),
+           py::arg("read_timeout"))
       .def("describe", &Describe);
   module.def("described", &DescribedAsJson);
   module.def("after_fork", &AfterFork);

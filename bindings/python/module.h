@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "engine/runtime/runtime.h"
 #include "io/sources/source.h"
@@ -18,6 +19,11 @@ struct SourceHandle {
 };
 
 struct RuntimeHandle {
+  RuntimeHandle() = default;
+  explicit RuntimeHandle(std::shared_ptr<Runtime> opened) : runtime(std::move(opened)) {}
+  RuntimeHandle(RuntimeHandle&&) = default;
+  ~RuntimeHandle();  // without the GIL: its threads may wait for a disk
+
   std::shared_ptr<Runtime> runtime;  // null: the default one
 };
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <mutex>
 #include <string>
@@ -28,7 +30,7 @@ namespace stoker {
 namespace {
 
 constexpr uint32_t kUsualMaxReads = 64;  // per reader thread, if none is given
-constexpr double kMaxStallSeconds = 1e6;
+constexpr double kMaxSeconds = 1e6;
 
 // The settings that the user has given, which are not tuned.
 TunerSettings FixedBy(const RuntimeOptions& given, int threads) {
@@ -42,13 +44,18 @@ Status CheckRange(const char* option, int64_t value, int64_t low, int64_t high) 
                                            std::to_string(high)};
 }
 
+Status CheckSeconds(const char* option, double value) {
+  if (value >= 0 && value <= kMaxSeconds) return {};
+  return Error{Code::kInvalidArgument, std::string(option) + " is " + std::to_string(value) +
+                                           "; it must be between 0 and 1000000"};
+}
+
 Status Check(const RuntimeOptions& options) {
   TRY(CheckRange("threads", options.threads, 0, 1024));
   TRY(CheckRange("reader_threads", options.reader_threads, 1, 64));
   TRY(CheckRange("reads_in_flight", options.reads_in_flight, 0, 1024));
-  if (options.stall_seconds >= 0 && options.stall_seconds <= kMaxStallSeconds) return {};
-  return Error{Code::kInvalidArgument, "stall_seconds is " + std::to_string(options.stall_seconds) +
-                                           "; it must be between 0 and 1000000"};
+  TRY(CheckSeconds("read_timeout", options.read_timeout));
+  return CheckSeconds("stall_seconds", options.stall_seconds);
 }
 
 struct Workers {
@@ -150,9 +157,14 @@ Result<std::shared_ptr<Runtime>> RuntimeWithReaders(const RuntimeOptions& given,
   if (options.memory_budget == 0) options.memory_budget = DefaultMemory();
   ReaderChoice choice{ReaderKind::kPread, "given by the caller"};
   if (!make_reader) {
-    ASSIGN_OR_RETURN(choice, ChooseReader(options.reader, options.reads_in_flight));
+    const bool limited = options.read_timeout > 0;
+    ASSIGN_OR_RETURN(choice, ChooseReader(options.reader, options.reads_in_flight, limited));
     make_reader = [kind = choice.kind, reads = options.reads_in_flight,
-                   readers = options.reader_threads] { return MakeReader(kind, reads, readers); };
+                   readers = options.reader_threads,
+                   limit = std::chrono::nanoseconds(
+                       static_cast<int64_t>(std::ceil(options.read_timeout * 1e9)))] {
+      return MakeReader(kind, reads, readers, limit);
+    };
   }
   ASSIGN_OR_RETURN(Workers workers, MakeWorkers(options));
   options.threads = workers.executor->concurrency();

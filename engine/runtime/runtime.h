@@ -36,6 +36,10 @@ struct RuntimeOptions {
   uint64_t memory_budget = 0;
   ExecutorKind executor = ExecutorKind::kTbb;  // falls back to kThreads if TBB cannot be used
   uint64_t shuffle_seed = 0;                   // for ExecutorKind::kShuffled
+  // In seconds: a read of a file that takes longer fails its sample with Unavailable, which names
+  // the file. Needs io_uring: InvalidArgument where it is not used. Objects behind URLs have time
+  // limits of their own. 0: none, because storage that comes back after minutes ends no job then.
+  double read_timeout = 0;
   // When a loader's consumer has waited this long for a batch, and nothing has moved meanwhile, a
   // line in the log says what has not ended, and names files; LoaderStats::stall says it, too.
   // Above 0; 0: never.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -115,20 +116,34 @@ ReaderChoice Measure(Reader& uring) {
           "io_uring: " + times + ", and it reads many files at a time when the disk is cold"};
 }
 
+Error CannotLimit(const std::string& why) {
+  return {.code = Code::kInvalidArgument,
+          .cause = "read_timeout needs io_uring, because other reads cannot be given up: " + why,
+          .advice = "Leave read_timeout at 0"};
+}
+
 }  // namespace
 
-Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t reads) {
-  if (wanted == ReaderKind::kPread) return ReaderChoice{wanted, "pread: requested"};
+Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t reads, bool limited) {
+  if (wanted == ReaderKind::kPread) {
+    if (limited) return CannotLimit("the reader is pread");
+    return ReaderChoice{wanted, "pread: requested"};
+  }
   Result<std::unique_ptr<Reader>> uring = MakeUringReader(std::max(reads, kTrialReads));
   if (wanted == ReaderKind::kUring) {
     if (!uring.ok()) return std::move(uring).error();
     return ReaderChoice{wanted, "io_uring: requested"};
   }
+  if (limited) {
+    if (!uring.ok()) return CannotLimit(uring.error().cause);
+    return ReaderChoice{ReaderKind::kUring, "io_uring: reads have a time limit"};
+  }
   if (!uring.ok()) return ReaderChoice{ReaderKind::kPread, "pread: " + uring.error().cause};
   return Measure(**uring);
 }
 
-Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads, int readers) {
+Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads, int readers,
+                                           std::chrono::nanoseconds limit) {
   if (reads < 1 || reads > kMaxReads) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = std::to_string(reads) + " reads in flight: from 1 to " +
@@ -138,7 +153,7 @@ Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads, int 
   if (kind == ReaderKind::kPread) {
     return MakePreadReader(reads, std::min(kMostFiles, DescriptorLimit() / 8) / sharing);
   }
-  return MakeUringReader(reads, kMostFiles / sharing);
+  return MakeUringReader(reads, kMostFiles / sharing, nullptr, limit);
 }
 
 }  // namespace stoker

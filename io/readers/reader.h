@@ -5,6 +5,7 @@
 // files; its Submit blocks as long as the call takes.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -56,8 +57,8 @@ struct ReaderCounts {
 // reads still succeed, one by one).
 class Reader {
  public:
-  // Waits for the reads in flight, because the kernel uses their memory until then. (Those that a
-  // broken ring has lost it leaves to the kernel, with their memory.)
+  // Waits for the reads in flight, because the kernel uses their memory until then. (Those that are
+  // lost it leaves to the kernel, with their memory.)
   virtual ~Reader() = default;
 
   // Starts reads from the front of `requests` and returns how many: all, unless that would exceed
@@ -95,23 +96,36 @@ class Reader {
 // works, measures it against pread on a small temporary file ($TMPDIR, else /tmp). If kUring is
 // wanted and not available, the error says why; kPread always works. Takes a few milliseconds. The
 // probed ring is as deep as the real one will be.
-Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t reads = 32);
+//
+// `limited`: reads have a time limit, which only the ring can keep. kPread is then InvalidArgument,
+// and so is kAuto where there is no io_uring.
+Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t reads = 32, bool limited = false);
 
 // `reads`: limit on reads in flight, 1 to 1024. `readers`: how many the Runtime has; together they
 // keep up to 1,024 files open. Those of pread are descriptors of the process, so they keep at most
 // an eighth of the limit of open files (RLIMIT_NOFILE).
-Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads,
-                                           int readers = 1);  // not kAuto
+Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads, int readers = 1,
+                                           std::chrono::nanoseconds limit = {});  // not kAuto
 // `files`: how many files are kept open. A ring's are no descriptors of the process, but the limit
 // of open files is also that of the ring's table, which holds one for each read in flight, too: it
 // keeps fewer if need be.
+//
+// `limit`: how long a read may take; 0: as long as it takes. One that takes longer is Unavailable,
+// and is cancelled. If the kernel cannot cancel it, because a disk hangs, it is lost: its memory
+// and its place among the reads in flight stay the kernel's until it ends, and the reader's thread
+// cannot exit before. When all places are lost, reads wait for one, also up to `limit`, and are
+// then Unavailable for a reason that is not their file's. With a limit, a FIFO is not told from a
+// file that hangs. A read that has to be repeated plainly (a file that is not as expected) has no
+// limit, and before Linux 6.3 the steps of a chain behind its first are tried on the reader's
+// thread, which a file system may block. Reads of pread cannot be given up.
 //
 // `calls`: the plain system calls of this reader alone (plain_read.h), for tests. Null: the
 // system's.
 std::unique_ptr<Reader> MakePreadReader(uint32_t reads, uint32_t files = 64,
                                         std::shared_ptr<const FileCalls> calls = nullptr);
 Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t reads, uint32_t files = 64,
-                                                std::shared_ptr<const FileCalls> calls = nullptr);
+                                                std::shared_ptr<const FileCalls> calls = nullptr,
+                                                std::chrono::nanoseconds limit = {});
 // Calls SampleSource::Load inside Submit, one at a time. `source` must outlive it.
 std::unique_ptr<Reader> MakeCallReader(const SampleSource& source);
 

@@ -9,8 +9,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,6 +38,10 @@ constexpr int64_t kPatienceNs = 500'000'000;
 constexpr int64_t kLongestWaitNs = 50'000'000;
 constexpr int64_t kPatienceAtEndNs = 10'000'000;
 constexpr uint64_t kPatienceWhenBrokenNs = 2'000'000'000;
+constexpr uint64_t kLookForLateNs = 10'000'000;
+// Of the time between two looks, at most a quarter of the limit counts for a read, and so much:
+constexpr uint64_t kLeastCountedNs = 20'000'000, kMostCountedNs = 1'000'000'000;
+constexpr uint64_t kToBeCancelledNs = 200'000'000;  // for a read that was too late
 
 // One read in flight. Its index is its user_data, with the step, and, unless its file is kept open,
 // its direct descriptor.
@@ -40,19 +49,64 @@ struct Flight {
   ReadRequest* request = nullptr;
   KeptFile* file = nullptr;  // null: the file is not kept open
   Chain chain;
-  bool enlarged = false;  // the buffer has already been grown to the file's size
+  uint64_t begun_ns = 0;      // when it got this place, if there is a time limit
+  uint64_t cancelled_ns = 0;  // when it was first cancelled, because it took longer; 0: it was not
+  bool enlarged = false;      // the buffer has already been grown to the file's size
 
-  // Of an earlier read that was given up: results that are missing, and what the kernel may use
-  // until they come. Meanwhile other reads of this flight are plain.
+  // Of a read that was given up: results that are missing, and what the kernel may use until they
+  // come. No other read takes this place meanwhile.
   uint8_t lost = 0;
   GrowingBuffer lost_buffer;
   KeptFile* lost_file = nullptr;
 };
 
+// A request that found no place, because reads are lost.
+struct Unplaced {
+  ReadRequest* request;
+  bool given_up = false;
+};
+
+// What a descriptor stands for: the program may close the ring's and get its number for a file.
+struct Identity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  bool operator==(const Identity&) const = default;
+};
+
+Identity IdentityOf(int descriptor) {
+  struct stat info {};
+  if (fstat(descriptor, &info) != 0) return {};
+  return {info.st_dev, info.st_ino};
+}
+
 // Whether a later entry into the ring may succeed. EEXIST: this is not the thread that made it.
 bool MayPass(int result) {
   return result >= 0 || result == -EINTR || result == -EAGAIN || result == -EBUSY ||
          result == -ENOMEM || result == -ETIME || result == -EEXIST;
+}
+
+std::string SecondsOf(uint64_t ns) {
+  std::array<char, 32> text{};
+  (void)std::snprintf(text.data(), text.size(), "%g s", static_cast<double>(ns) / 1e9);
+  return text.data();
+}
+
+Error TooLate(const ReadRequest& request, uint64_t limit_ns) {
+  return {.code = Code::kUnavailable,
+          .cause = "the read has not ended within " + SecondsOf(limit_ns),
+          .file = request.path,
+          .offset = request.offset,
+          .advice = "Check the storage, or raise read_timeout"};
+}
+
+// Nobody has tried to read this file: no policy may call it bad.
+Error AllHang(const ReadRequest& request, size_t places, uint64_t limit_ns) {
+  return {.code = Code::kUnavailable,
+          .cause = "the read could not begin within " + SecondsOf(limit_ns) + ": all " +
+                   std::to_string(places) + " reads in flight hang",
+          .file = request.path,
+          .advice = "Check the storage",
+          .detail = Error::Detail::kOfNoSample};
 }
 
 void Pause() {
@@ -71,13 +125,16 @@ void Tag(io_uring_sqe* sqe, uint32_t index, ChainStep step, unsigned flags) {
 
 class UringReader final : public Reader {
  public:
-  UringReader(uint32_t reads, uint32_t files, std::shared_ptr<const FileCalls> calls)
-      : flights_(reads),
+  UringReader(uint32_t reads, uint32_t files, std::shared_ptr<const FileCalls> calls,
+              std::chrono::nanoseconds limit)
+      : limit_ns_(static_cast<uint64_t>(limit.count())),
+        flights_(reads),
         most_files_(files),
         files_(files),
         calls_(std::move(calls)),
         process_(getpid()) {
     for (auto* indices : {&free_, &queued_, &finished_, &larger_}) indices->reserve(reads);
+    unplaced_.reserve(reads);
     for (uint32_t i = reads; i > 0; --i) free_.push_back(i - 1);
   }
   ~UringReader() override;
@@ -86,8 +143,9 @@ class UringReader final : public Reader {
   size_t Submit(std::span<ReadRequest* const> requests) override;
   size_t Reap(std::span<ReadRequest*> done, bool wait) override;
   void CloseFiles() override;
+  void GiveUp(const void* owner) override;
   ReaderCounts counts() const override;
-  size_t in_flight() const override { return flights_.size() - free_.size(); }
+  size_t in_flight() const override { return in_flight_; }
   size_t capacity() const override { return flights_.size(); }
   const char* name() const override { return "uring"; }
 
@@ -97,10 +155,18 @@ class UringReader final : public Reader {
   void Queue(uint32_t index, ChainKind kind);
   void SendQueued();
   unsigned Send();
-  ReadRequest* Deliver(const Flight& flight);
+  void NoteEntry(int result);
+  size_t DeliverFinished(std::span<ReadRequest*> done);
+  size_t DeliverUnplaced(std::span<ReadRequest*> done);
+  bool Resolve(const Unplaced& unplaced, uint64_t now);
+  ReadRequest* Deliver(Flight& flight);
   void Collect();
+  void Place();
   void Complete(uint32_t index, ChainStep step, int32_t result);
-  void CompleteLost(Flight& flight);
+  void EndLate();
+  void CancelChain(uint32_t index);
+  void QueueCancel(uint64_t user_data, unsigned flags);
+  void CompleteLost(uint32_t index);
   void GiveUpRead(uint32_t index);
   void EndKept(Flight& flight);
   void CloseKept(KeptFile& file);
@@ -108,34 +174,51 @@ class UringReader final : public Reader {
   void Wait(int64_t longest_ns);
   void CancelWhatIsNoFile();
   void Cancel(uint64_t user_data, unsigned flags);
-  size_t in_kernel() const { return in_flight() - finished_.size(); }
+  size_t in_kernel() const { return in_flight_ - finished_.size() - unplaced_.size(); }
 
+  const uint64_t limit_ns_;  // for each read; 0: none
+  uint64_t looked_ns_ = 0;   // for late reads
   io_uring ring_{};
+  bool IsOurs() const { return IdentityOf(ring_.ring_fd) == identity_; }
+
   bool open_ = false;
+  Identity identity_;    // of the ring's descriptor
   bool broken_ = false;  // entering it fails, and will
   std::vector<Flight> flights_;
   const uint32_t most_files_;
-  KeptFiles files_;  // a slot's direct descriptor follows those of the flights
-  // Indices of flights. A flight that is in none of these lists is in the kernel.
+  KeptFiles files_;       // a slot's direct descriptor follows those of the flights
+  size_t in_flight_ = 0;  // requests
+  // Indices of flights. A flight that is in none of these lists is in the kernel, or lost there.
   std::vector<uint32_t> free_;
-  std::vector<uint32_t> queued_;                  // in the submission queue, in its order
-  std::vector<uint32_t> finished_;                // to be returned by Reap
-  std::vector<uint32_t> larger_;                  // to be sent again with a larger buffer
-  uint64_t waiting_since_ = 0;                    // in NowNanoseconds
-  ReaderCounts counts_;                           // of the ring
+  std::vector<uint32_t> queued_;    // in the submission queue, in its order
+  std::vector<uint32_t> finished_;  // to be returned by Reap
+  std::vector<uint32_t> larger_;    // to be sent again with a larger buffer
+  std::vector<Unplaced> unplaced_;  // in order
+  uint64_t full_since_ns_ = 0;      // unplaced_ has been waiting, and no place has become free
+  uint64_t waiting_since_ = 0;      // in NowNanoseconds
+  ReaderCounts counts_;             // of the ring
   const std::shared_ptr<const FileCalls> calls_;  // of ReadPlainly
   const pid_t process_;
 };
 
 Status UringReader::Open() {
-  Status ready = SetUpRing(ring_, static_cast<uint32_t>(capacity()), most_files_);
+  const auto reads = static_cast<uint32_t>(capacity());
+  Status ready = SetUpRing(ring_, reads, most_files_);
   open_ = ready.ok();
+  if (open_) identity_ = IdentityOf(ring_.ring_fd);
+  if (open_ && limit_ns_ != 0) {  // reads that hang must leave threads to the others
+    unsigned most_threads[] = {reads, reads};
+    (void)io_uring_register_iowq_max_workers(&ring_, most_threads);
+  }
   return ready;
 }
 
 UringReader::~UringReader() {
   if (!open_) return;
   waiting_since_ = NowNanoseconds();
+  broken_ = broken_ || !IsOurs();
+  in_flight_ -= unplaced_.size();
+  unplaced_.clear();
   // A forked child inherits this memory, but not the reads: only their owner waits for them.
   while (getpid() == process_ && in_kernel() > 0) {
     // Repeated, because a cancelled read is followed by a probe that may block, too.
@@ -143,7 +226,9 @@ UringReader::~UringReader() {
     Collect();
     if (in_kernel() > 0) Wait(kPatienceAtEndNs);
     Collect();
+    if (limit_ns_ != 0) EndLate();
   }
+  if (!IsOurs()) ring_.ring_fd = -1;  // it is not ours to close
   io_uring_queue_exit(&ring_);
   for (Flight& flight : flights_) {
     if (flight.lost > 0) flight.lost_buffer.Forget();
@@ -151,16 +236,30 @@ UringReader::~UringReader() {
 }
 
 size_t UringReader::Submit(std::span<ReadRequest* const> requests) {
-  const size_t taken = std::min(requests.size(), free_.size());
+  const size_t taken = std::min(requests.size(), capacity() - in_flight());
   if (in_kernel() == 0) waiting_since_ = NowNanoseconds();
+  if (unplaced_.empty()) full_since_ns_ = NowNanoseconds();
   for (ReadRequest* request : requests.first(taken)) {
-    const uint32_t index = free_.back();
-    free_.pop_back();
-    flights_[index].request = request;
-    Start(index);
+    unplaced_.push_back({request});
+    ++in_flight_;
   }
+  Place();
   SendQueued();
   return taken;
+}
+
+// Starts requests for which there is a place.
+void UringReader::Place() {
+  const size_t n = std::min(unplaced_.size(), free_.size());
+  if (n == 0) return;
+  for (const Unplaced& unplaced : std::span(unplaced_).first(n)) {
+    const uint32_t index = free_.back();
+    free_.pop_back();
+    flights_[index].request = unplaced.request;
+    Start(index);
+  }
+  unplaced_.erase(unplaced_.begin(), unplaced_.begin() + static_cast<ptrdiff_t>(n));
+  if (!unplaced_.empty()) full_since_ns_ = NowNanoseconds();
 }
 
 // Adds the chain to the submission queue or, if a chain cannot read this file, reads it plainly.
@@ -171,8 +270,10 @@ void UringReader::Start(uint32_t index) {
   request.status = {};
   flight.file = nullptr;
   flight.enlarged = false;
+  flight.cancelled_ns = 0;
+  if (limit_ns_ != 0) flight.begun_ns = NowNanoseconds();
   bool fits = false;
-  if (broken_ || flight.lost > 0) {
+  if (broken_) {
     // Read plainly.
   } else if (request.length != kUnknownLength) {
     fits = request.length > 0 && request.length <= kMaxUnseen &&
@@ -217,6 +318,9 @@ void UringReader::Queue(uint32_t index, ChainKind kind) {
   const auto file = static_cast<int>(slot);
   constexpr unsigned kHardLink = IOSQE_FIXED_FILE | IOSQE_IO_HARDLINK;
   constexpr uint64_t kFromPosition = ~uint64_t{0};
+  // The kernel tries operations on this thread first, which a file system may block; its own
+  // threads can be left behind.
+  const unsigned where = limit_ns_ != 0 ? IOSQE_ASYNC : 0U;
   flight.chain.Begin(asked, kind);
 
   // Without O_NONBLOCK, although a FIFO may then block (see Wait): with it, file systems that
@@ -226,26 +330,27 @@ void UringReader::Queue(uint32_t index, ChainKind kind) {
     ++counts_.opens;
     sqe = io_uring_get_sqe(&ring_);
     io_uring_prep_openat_direct(sqe, AT_FDCWD, request.path.c_str(), O_RDONLY | O_NOCTTY, 0, slot);
-    Tag(sqe, index, ChainStep::kOpen, IOSQE_IO_LINK);
+    Tag(sqe, index, ChainStep::kOpen, where | IOSQE_IO_LINK);
   }
 
   sqe = io_uring_get_sqe(&ring_);
   io_uring_prep_read(sqe, file, request.buffer.data(), asked,
                      known ? request.offset : kFromPosition);
-  Tag(sqe, index, ChainStep::kRead, Has(kind, ChainStep::kClose) ? kHardLink : IOSQE_FIXED_FILE);
+  Tag(sqe, index, ChainStep::kRead,
+      where | (Has(kind, ChainStep::kClose) ? kHardLink : IOSQE_FIXED_FILE));
 
   if (Has(kind, ChainStep::kProbe)) {
     sqe = io_uring_get_sqe(&ring_);
     // Its byte, which nobody reads, goes to the padding.
     io_uring_prep_read(sqe, file, request.buffer.data() + request.buffer.capacity(), 1,
                        kFromPosition);
-    Tag(sqe, index, ChainStep::kProbe, kHardLink);
+    Tag(sqe, index, ChainStep::kProbe, where | kHardLink);
   }
 
   if (Has(kind, ChainStep::kClose)) {
     sqe = io_uring_get_sqe(&ring_);
     io_uring_prep_close_direct(sqe, slot);
-    Tag(sqe, index, ChainStep::kClose, 0);
+    Tag(sqe, index, ChainStep::kClose, where);
   }
   queued_.push_back(index);
 }
@@ -273,14 +378,21 @@ unsigned UringReader::Send() {
     ++counts_.calls;
     n = io_uring_submit(&ring_);
   } while (n == -EINTR || (n > 0 && io_uring_sq_ready(&ring_) > 0));
-  broken_ = broken_ || !MayPass(n);
+  NoteEntry(n);
   const unsigned left = io_uring_sq_ready(&ring_);
+  broken_ = broken_ || (left > 0 && n >= 0 && !IsOurs());
   if (left > 0) {  // the kernel reads the tail only during the call, so it may be taken back
     const unsigned head = *ring_.sq.khead;
     ring_.sq.sqe_head = ring_.sq.sqe_tail = head;
     __atomic_store_n(ring_.sq.ktail, head, __ATOMIC_RELEASE);
   }
   return left;
+}
+
+// After the result of an entry into the ring.
+void UringReader::NoteEntry(int result) {
+  if (result >= 0 || broken_) return;
+  broken_ = !MayPass(result) || (result == -EEXIST && !IsOurs());
 }
 
 size_t UringReader::Reap(std::span<ReadRequest*> done, bool wait) {
@@ -292,26 +404,75 @@ size_t UringReader::Reap(std::span<ReadRequest*> done, bool wait) {
     (void)io_uring_get_events(&ring_);
     Collect();
   }
-  if (wait && finished_.empty()) {
+  const bool plainly = broken_ && !unplaced_.empty();
+  if (wait && finished_.empty() && !plainly) {
     Wait(kLongestWaitNs);
     Collect();
   }
+  if (limit_ns_ != 0) EndLate();
+  size_t n = DeliverFinished(done);
+  n += DeliverUnplaced(done.subspan(n));
+  in_flight_ -= n;
+  return n;
+}
+
+size_t UringReader::DeliverFinished(std::span<ReadRequest*> done) {
   const size_t n = std::min(done.size(), finished_.size());
   for (size_t i = 0; i < n; ++i) {
-    done[i] = Deliver(flights_[finished_[i]]);
-    free_.push_back(finished_[i]);
+    Flight& flight = flights_[finished_[i]];
+    done[i] = Deliver(flight);
+    if (flight.lost == 0) free_.push_back(finished_[i]);
   }
   finished_.erase(finished_.begin(), finished_.begin() + static_cast<ptrdiff_t>(n));
   return n;
 }
 
-ReadRequest* UringReader::Deliver(const Flight& flight) {
-  if (flight.chain.state() == Chain::State::kWhole) {
-    flight.request->size = flight.chain.size();
+// Requests without a place that need none: the ring is broken, or all places have been lost for too
+// long, or nobody wants them.
+size_t UringReader::DeliverUnplaced(std::span<ReadRequest*> done) {
+  if (unplaced_.empty()) return 0;
+  const uint64_t now = NowNanoseconds();
+  size_t n = 0;
+  std::erase_if(unplaced_, [&](const Unplaced& unplaced) {
+    if (n == done.size() || !Resolve(unplaced, now)) return false;
+    done[n++] = unplaced.request;
+    return true;
+  });
+  return n;
+}
+
+bool UringReader::Resolve(const Unplaced& unplaced, uint64_t now) {
+  ReadRequest& request = *unplaced.request;
+  const bool late = limit_ns_ != 0 && free_.empty() && now - full_since_ns_ >= limit_ns_;
+  if (!unplaced.given_up && !broken_ && !late) return false;
+  request.size = 0;
+  request.status = {};
+  if (unplaced.given_up) {
+    request.status = Error{.code = Code::kCancelled, .cause = "the read was given up"};
+  } else if (broken_) {
+    ReadPlainly(request, *calls_);
   } else {
-    ReadPlainly(*flight.request, *calls_);  // it also words the error
+    request.status = AllHang(request, capacity(), limit_ns_);
   }
-  return flight.request;
+  return true;
+}
+
+void UringReader::GiveUp(const void* owner) {
+  for (Unplaced& unplaced : unplaced_) {
+    unplaced.given_up = unplaced.given_up || unplaced.request->owner == owner;
+  }
+}
+
+ReadRequest* UringReader::Deliver(Flight& flight) {
+  ReadRequest* const request = std::exchange(flight.request, nullptr);
+  if (flight.chain.state() == Chain::State::kWhole) {
+    request->size = flight.chain.size();
+  } else if (flight.cancelled_ns != 0) {
+    request->status = TooLate(*request, limit_ns_);
+  } else {
+    ReadPlainly(*request, *calls_);  // it also words the error
+  }
+  return request;
 }
 
 // Processes all available completions.
@@ -329,23 +490,60 @@ void UringReader::Collect() {
   if (n > 0) waiting_since_ = NowNanoseconds();
   for (uint32_t index : larger_) Queue(index, ChainKind::kFile);
   larger_.clear();
+  Place();
   SendQueued();
 }
 
 void UringReader::Complete(uint32_t index, ChainStep step, int32_t result) {
   Flight& flight = flights_[index];
-  if (flight.lost > 0) return CompleteLost(flight);
+  if (flight.lost > 0) return CompleteLost(index);
   flight.chain.OnCompletion(step, result);
   if (flight.chain.state() == Chain::State::kInKernel) return;
   if (flight.file != nullptr) EndKept(flight);
-  if (flight.chain.state() == Chain::State::kLarger && Enlarge(flight)) {
+  if (flight.chain.state() == Chain::State::kLarger && flight.cancelled_ns == 0 &&
+      Enlarge(flight)) {
     larger_.push_back(index);
   } else {
     finished_.push_back(index);
   }
 }
 
-// The read is done again, plainly and into other memory.
+// Cancels reads that have taken too long. What cannot be cancelled is left to the kernel. Time
+// during which nobody looked counts little, because chains may not have gone on either.
+void UringReader::EndLate() {
+  const uint64_t now = NowNanoseconds();
+  const uint64_t passed = now - looked_ns_;
+  if (passed < kLookForLateNs) return;
+  looked_ns_ = now;
+  const uint64_t counted = std::clamp(limit_ns_ / 4, kLeastCountedNs, kMostCountedNs);
+  const uint64_t away = passed - std::min(passed, counted);
+  full_since_ns_ = std::min(full_since_ns_ + away, now);
+  bool cancelled = false;
+  for (uint32_t i = 0; i < flights_.size(); ++i) {
+    Flight& flight = flights_[i];
+    if (flight.chain.state() != Chain::State::kInKernel) continue;
+    flight.begun_ns = std::min(flight.begun_ns + away, now);
+    if (now - flight.begun_ns < limit_ns_) continue;
+    flight.cancelled_ns =
+        flight.cancelled_ns == 0 ? now : std::min(flight.cancelled_ns + away, now);
+    if (now - flight.cancelled_ns < kToBeCancelledNs) {
+      CancelChain(i);
+      cancelled = true;
+    } else {
+      GiveUpRead(i);
+    }
+  }
+  if (cancelled) (void)Send();
+  Collect();
+}
+
+void UringReader::CancelChain(uint32_t index) {
+  for (ChainStep step : {ChainStep::kOpen, ChainStep::kRead, ChainStep::kProbe}) {
+    QueueCancel(UserData(index, step), 0);
+  }
+}
+
+// The kernel keeps the read's memory. Unless it was cancelled, it is done again, plainly.
 void UringReader::GiveUpRead(uint32_t index) {
   Flight& flight = flights_[index];
   flight.lost = flight.chain.missing();
@@ -356,11 +554,13 @@ void UringReader::GiveUpRead(uint32_t index) {
   finished_.push_back(index);
 }
 
-void UringReader::CompleteLost(Flight& flight) {
+void UringReader::CompleteLost(uint32_t index) {
+  Flight& flight = flights_[index];
   if (--flight.lost > 0) return;
   flight.lost_buffer.Free();
   KeptFile* const file = std::exchange(flight.lost_file, nullptr);
   if (file != nullptr && --file->reads == 0) CloseKept(*file);
+  if (flight.request == nullptr) free_.push_back(index);  // else when it has been delivered
 }
 
 // A file that did not give the whole range is not kept: ReadPlainly opens what has its path now.
@@ -378,6 +578,7 @@ void UringReader::EndKept(Flight& flight) {
 // Only now and then: a file that makes room for another is closed by the open of that one.
 void UringReader::CloseKept(KeptFile& file) {
   file.open = false;
+  if (broken_ || !IsOurs()) return;
   constexpr int kNothing = -1;
   (void)io_uring_register_files_update(&ring_, static_cast<unsigned>(capacity()) + file.slot,
                                        &kNothing, 1);
@@ -410,14 +611,15 @@ void UringReader::Wait(int64_t longest_ns) {
   __kernel_timespec longest{0, longest_ns};
   ++counts_.calls;
   const int entered = io_uring_submit_and_wait_timeout(&ring_, &first, 1, &longest, nullptr);
-  broken_ = broken_ || !MayPass(entered);
+  NoteEntry(entered);
   if (entered < 0 && entered != -ETIME && entered != -EINTR) Pause();
   // Measured by the clock, not by the call's result: signals may keep ending it early.
   const uint64_t now = NowNanoseconds();
   const uint64_t patience = broken_ ? kPatienceWhenBrokenNs : uint64_t{kPatienceNs};
   if (now - waiting_since_ < patience || io_uring_cq_ready(&ring_) > 0) return;
   if (!broken_) {
-    CancelWhatIsNoFile();
+    // To ask what it is may hang, too: where there is a time limit, that decides.
+    if (limit_ns_ == 0) CancelWhatIsNoFile();
   } else {
     for (uint32_t i = 0; i < flights_.size(); ++i) {
       if (flights_[i].chain.state() == Chain::State::kInKernel) GiveUpRead(i);
@@ -433,27 +635,32 @@ void UringReader::CancelWhatIsNoFile() {
     if (flights_[i].chain.kind() == ChainKind::kNext) continue;  // known to be a file
     struct stat info {};
     if (stat(flights_[i].request->path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) continue;
-    for (ChainStep step : {ChainStep::kOpen, ChainStep::kRead, ChainStep::kProbe}) {
-      Cancel(UserData(i, step), 0);
-    }
+    CancelChain(i);
   }
+  (void)Send();
 }
 
 void UringReader::Cancel(uint64_t user_data, unsigned flags) {
+  QueueCancel(user_data, flags);
+  (void)Send();
+}
+
+void UringReader::QueueCancel(uint64_t user_data, unsigned flags) {
   io_uring_sqe* sqe = io_uring_get_sqe(&ring_);
   io_uring_prep_cancel64(sqe, user_data, static_cast<int>(flags));
   sqe->user_data = kCancellation;
-  (void)Send();
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Reader>> MakeUringReader(uint32_t reads, uint32_t files,
-                                                std::shared_ptr<const FileCalls> calls) {
+                                                std::shared_ptr<const FileCalls> calls,
+                                                std::chrono::nanoseconds limit) {
   if (calls == nullptr) calls = std::make_shared<const FileCalls>();
-  const uint32_t limit = DescriptorLimit();
-  const uint32_t room = limit - std::min(limit, reads);
-  auto reader = std::make_unique<UringReader>(reads, std::min(files, room), std::move(calls));
+  const uint32_t descriptors = DescriptorLimit();
+  const uint32_t room = descriptors - std::min(descriptors, reads);
+  auto reader =
+      std::make_unique<UringReader>(reads, std::min(files, room), std::move(calls), limit);
   TRY(reader->Open());
   return std::unique_ptr<Reader>(std::move(reader));
 }

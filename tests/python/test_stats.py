@@ -87,3 +87,27 @@ def test_a_name_is_a_string(loader):
     assert 'loader="loader"' in loader.prometheus()
     with pytest.raises(TypeError, match="name must be a string"):
         loader.prometheus(3)
+
+
+def test_stalls_are_counted(loader):
+    stats = used(loader)
+    assert stats["stalls"] == 0 and stats["stall"] == ""
+
+
+@pytest.mark.parametrize("option", ["stall_seconds", "read_timeout"])
+def test_time_limits_are_checked(option):
+    for wrong in (-1, 1e7, float("nan")):
+        with pytest.raises(ValueError, match=option):
+            stoker.Runtime(**{option: wrong})
+    with pytest.raises(TypeError, match=option):
+        stoker.Runtime(**{option: "30"})
+
+
+def test_time_limits_are_described():
+    runtime = repr(stoker.Runtime(stall_seconds=12.5))
+    assert "stall_seconds=12.5" in runtime and "read_timeout=0.0" in runtime
+
+
+def test_a_time_limit_of_reads_needs_io_uring():
+    with pytest.raises(ValueError, match="read_timeout needs io_uring"):
+        stoker.Runtime(reader="pread", read_timeout=10)

@@ -351,6 +351,8 @@ int io_uring_register_files_update(io_uring* ring, unsigned first, const int* fi
   return KernelOf(ring).UpdateFiles(first, {files, count});
 }
 
+int io_uring_register_iowq_max_workers(io_uring* /*ring*/, unsigned* /*most*/) { return 0; }
+
 int io_uring_submit(io_uring* ring) { return KernelOf(ring).Submit(*ring); }
 
 int io_uring_get_events(io_uring* ring) { return KernelOf(ring).GetEvents(); }

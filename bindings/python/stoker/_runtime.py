@@ -27,6 +27,10 @@ class Runtime:
         executor: "tbb", or "threads": plain threads, if TBB is a problem. In a forked child, and if the
             system has too few threads (then with fewer workers), "tbb" means "threads", too;
             `stats()["executor_reason"]` says so.
+        read_timeout: seconds, to 1e6. A read of a file that takes longer is an `UnavailableError` of its
+            batch, which names the file; a disk that hangs keeps the read's memory until it answers. Needs
+            io_uring: a `ValueError` where it is not used. 0: as long as it takes, so that storage that
+            comes back after minutes ends no job. Objects behind URLs have time limits of their own.
         stall_seconds: when a program has waited this long for a batch, and nothing has moved meanwhile, a
             line on standard error says what has not ended (reads, decoding, a `Map`'s function, samples that
             wait for memory) and names files; so does `stats()["stall"]`. 0 to 1e6; 0: never.
@@ -45,6 +49,7 @@ class Runtime:
         executor: str = "tbb",
         reads_in_flight: int = 0,
         stall_seconds: float = 30,
+        read_timeout: float = 0,
     ) -> None:
         self._native = _stoker.Runtime(
             threads=_checks.integer("threads", threads, 0, 1024),
@@ -53,6 +58,7 @@ class Runtime:
             reads_in_flight=_checks.integer("reads_in_flight", reads_in_flight, 0, 1024),
             executor=_EXECUTORS.index(_checks.choice("executor", executor, _EXECUTORS)),
             stall_seconds=_checks.real("stall_seconds", stall_seconds, 0, 1e6),
+            read_timeout=_checks.real("read_timeout", read_timeout, 0, 1e6),
         )
 
     def __repr__(self) -> str:

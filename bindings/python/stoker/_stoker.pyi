@@ -45,6 +45,7 @@ class Runtime:
         executor: int = ...,
         reads_in_flight: int = ...,
         stall_seconds: float = ...,
+        read_timeout: float = ...,
     ) -> None: ...
     def describe(self) -> dict[str, Any]: ...
 

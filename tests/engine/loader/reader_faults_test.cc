@@ -8,11 +8,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -89,6 +92,7 @@ class ReaderFaults : public ::testing::TestWithParam<Case> {
     options.batch_size = kFaultBatch;
     options.shuffle = true;
     options.seed = 7;
+    options.depth = depth;
     options.runtime = std::move(runtime);
     return options;
   }
@@ -100,12 +104,12 @@ class ReaderFaults : public ::testing::TestWithParam<Case> {
         .value();
   }
 
-  static std::shared_ptr<Runtime> Faulty(FaultyDisk& disk) {
+  std::shared_ptr<Runtime> Faulty(FaultyDisk& disk) const {
     const RuntimeOptions options{.threads = 2, .executor = ExecutorKind::kThreads};
-    const auto make = [&disk]() -> Result<std::unique_ptr<Reader>> {
-      constexpr uint32_t kReads = 16, kFiles = 2;
-      if (is_ring()) return MakeUringReader(kReads, kFiles, disk.Calls());
-      return MakePreadReader(kReads, kFiles, disk.Calls());
+    const auto make = [&disk, limit = limit, reads = reads]() -> Result<std::unique_ptr<Reader>> {
+      constexpr uint32_t kFiles = 2;
+      if (is_ring()) return MakeUringReader(reads, kFiles, disk.Calls(), limit);
+      return MakePreadReader(reads, kFiles, disk.Calls());
     };
     return RuntimeWithReaders(options, make).value();
   }
@@ -118,6 +122,7 @@ class ReaderFaults : public ::testing::TestWithParam<Case> {
       epoch.prints.push_back(batch.ok() ? testing::Fingerprint(*batch) : 0);
       if (batch.ok()) continue;
       epoch.errors.push_back(batch.error());
+      on_error();
       if (batch.error().file.empty()) {  // it is not that of a sample
         ADD_FAILURE() << batch.error().ToString();
         return epoch;
@@ -136,7 +141,7 @@ class ReaderFaults : public ::testing::TestWithParam<Case> {
     Epoch epoch = Take(*producer, interrupt);
     producer.reset();
     bytes_left = runtime->budget().used();
-    EXPECT_TRUE(bytes_left == 0 || rings->faults().loses) << bytes_left;
+    EXPECT_TRUE(bytes_left == 0 || rings->faults().loses || !rings->faults().cancels);
     runtime.reset();
     EXPECT_EQ(disk->open_files(), 0);
     EXPECT_EQ(rings->open_rings(), 0);
@@ -165,7 +170,11 @@ class ReaderFaults : public ::testing::TestWithParam<Case> {
   std::shared_ptr<const SampleSource> source = CopyPhotos(folder);
   std::unique_ptr<FaultyDisk> disk;
   std::unique_ptr<FakeRings> rings;
-  uint64_t bytes_left = 0;  // of the budget, when the loader had ended
+  uint32_t reads = 16;                     // in flight
+  std::chrono::nanoseconds limit{0};       // for each read of a ring
+  int depth = 0;                           // LoaderOptions::depth
+  std::function<void()> on_error = [] {};  // called for each batch that fails
+  uint64_t bytes_left = 0;                 // of the budget, when the loader had ended
 };
 
 TEST_P(ReaderFaults, ThatPassChangeNothing) {
@@ -307,6 +316,94 @@ TEST_P(BrokenRing, DoesNotKeepTheReadsThatItLoses) {
   EXPECT_GT(bytes_left, 0u) << "their buffers belong to the kernel";
 }
 
+class LateReads : public ReaderFaults {
+ protected:
+  LateReads() { limit = std::chrono::milliseconds(1); }
+
+  // An epoch during which reads of the file hang. Its samples are errors, and others are not.
+  void ExpectOnlyErrorsOf(const std::string& file, bool cancels, DiskFaults disk_faults = {}) {
+    const std::vector<uint64_t> expected = Expected();
+    const auto hang = [&](const std::string& path) { return hangs && path == file; };
+    const Epoch epoch = Run(std::move(disk_faults), {.hangs = hang, .cancels = cancels});
+    ASSERT_EQ(epoch.prints.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      if (epoch.prints[i] != 0) {
+        EXPECT_EQ(epoch.prints[i], expected[i]);
+      }
+    }
+    EXPECT_FALSE(epoch.errors.empty());
+    for (const Error& error : epoch.errors) {
+      EXPECT_EQ(error.file, file) << error.ToString();
+      EXPECT_EQ(error.code, Code::kUnavailable);
+      EXPECT_EQ(FaultOf(error), SampleFault::kUnreadable);
+      EXPECT_TRUE(error.offset);
+      EXPECT_THAT(error.ToString(), HasSubstr("the read has not ended within 0.001 s"));
+    }
+  }
+
+  std::atomic<bool> hangs = true;
+};
+
+TEST_P(LateReads, AreCancelled) {
+  ExpectOnlyErrorsOf(SampleOf(2, 5).first, /*cancels=*/true);
+  EXPECT_GT(rings->counts().cancelled, 0u);
+  EXPECT_EQ(rings->lost(), 0);
+}
+
+// The completions come after all, into the memory that the reads were given up with.
+TEST_P(LateReads, ThatCannotBeCancelledEndLater) {
+  depth = 1;
+  on_error = [this] { hangs = false; };
+  ExpectOnlyErrorsOf(SampleOf(2, 5).first, /*cancels=*/false);
+  EXPECT_FALSE(hangs);
+  EXPECT_EQ(rings->lost(), 0);
+  EXPECT_EQ(bytes_left, 0u);
+}
+
+// Of files alone: of each packed file more samples would hang than may be in flight.
+class LateReadsOfFiles : public LateReads {};
+
+TEST_P(LateReadsOfFiles, ThatCannotBeCancelledAreLeftToTheKernel) {
+  const std::string file = SampleOf(2, 5).first;
+  for (const uint32_t most : {2u, 16u}) {
+    SCOPED_TRACE(std::to_string(most) + " reads in flight");
+    reads = most;
+    ExpectOnlyErrorsOf(file, /*cancels=*/false);
+    EXPECT_GT(rings->lost(), 0);
+    EXPECT_GT(bytes_left, 0u);
+  }
+}
+
+// Each read takes longer than the limit, but the other place becomes free again and again.
+TEST_P(LateReadsOfFiles, LetOthersWaitForAPlace) {
+  reads = 2;
+  depth = 1;
+  const auto slow = [](const std::string&, uint64_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  };
+  ExpectOnlyErrorsOf(SampleOf(0, 5).first, /*cancels=*/false, {.before_read = slow});
+  EXPECT_GT(rings->lost(), 0);
+}
+
+TEST_P(LateReadsOfFiles, BlameNoOtherFile) {
+  reads = 1;
+  depth = 1;
+  const std::string file = SampleOf(2, 5).first;
+  const std::vector<uint64_t> expected = Expected();
+  const auto hang = [&](const std::string& path) { return path == file; };
+  const Epoch epoch = Run({}, {.hangs = hang, .cancels = false});
+  ASSERT_EQ(epoch.prints.size(), expected.size());
+  EXPECT_EQ(epoch.prints[0], expected[0]);
+  EXPECT_EQ(epoch.prints.back(), 0u);
+  for (const Error& error : epoch.errors) {
+    EXPECT_EQ(error.code, Code::kUnavailable);
+    if (error.file == file) continue;
+    EXPECT_EQ(FaultOf(error), std::nullopt) << "nobody has tried to read it";
+    EXPECT_THAT(error.ToString(),
+                HasSubstr("could not begin within 0.001 s: all 1 reads in flight hang"));
+  }
+}
+
 std::string NameOfCase(const ::testing::TestParamInfo<Case>& info) {
   const auto [reader, packed] = info.param;
   return std::string(reader == ReaderKind::kPread ? "pread" : "uring") +
@@ -321,6 +418,9 @@ INSTANTIATE_TEST_SUITE_P(Plain, ReaderFaults, ::testing::Combine(kPlainReader, k
                          NameOfCase);
 INSTANTIATE_TEST_SUITE_P(Ring, ReaderFaults, ::testing::Combine(kRing, kFilesAndRanges),
                          NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Ring, LateReads, ::testing::Combine(kRing, kFilesAndRanges), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Ring, LateReadsOfFiles,
+                         ::testing::Combine(kRing, ::testing::Values(false)), NameOfCase);
 INSTANTIATE_TEST_SUITE_P(Ring, BrokenRing, ::testing::Combine(kRing, kFilesAndRanges), NameOfCase);
 
 }  // namespace

@@ -127,5 +127,20 @@ TEST(MakeReader, ErrorNamesALowLimitOfOpenFiles) {
   EXPECT_EQ(code, 0);
 }
 
+TEST(ChooseReader, ATimeLimitNeedsTheRing) {
+  const Result<ReaderChoice> pread = ChooseReader(ReaderKind::kPread, 8, /*limited=*/true);
+  ASSERT_FALSE(pread.ok());
+  EXPECT_EQ(pread.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(pread.error().ToString(), HasSubstr("read_timeout needs io_uring"));
+  const Result<ReaderChoice> automatic = ChooseReader(ReaderKind::kAuto, 8, /*limited=*/true);
+  if (MakeUringReader(8).ok()) {
+    ASSERT_TRUE(automatic.ok());
+    EXPECT_EQ(automatic->kind, ReaderKind::kUring);
+  } else {
+    ASSERT_FALSE(automatic.ok());
+    EXPECT_THAT(automatic.error().ToString(), HasSubstr("read_timeout needs io_uring"));
+  }
+}
+
 }  // namespace
 }  // namespace stoker

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -19,11 +20,11 @@ class ReaderFixture : public ::testing::TestWithParam<ReaderKind> {
  protected:
   void SetUp() override { Make(8); }
 
-  // `files`: how many it keeps open.
-  void Make(uint32_t depth, uint32_t files = 64) {
+  // `files`: how many it keeps open. `limit`: of a read of the ring.
+  void Make(uint32_t depth, uint32_t files = 64, std::chrono::nanoseconds limit = {}) {
     reader.reset();
     Result<std::unique_ptr<Reader>> made = GetParam() == ReaderKind::kUring
-                                               ? MakeUringReader(depth, files)
+                                               ? MakeUringReader(depth, files, nullptr, limit)
                                                : MakePreadReader(depth, files);
     if (!made.ok()) {
       ASSERT_EQ(GetParam(), ReaderKind::kUring) << made.error().ToString();

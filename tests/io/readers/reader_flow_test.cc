@@ -5,10 +5,16 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <memory>
 #include <set>
 #include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/io/readers/reader_fixture.h"
@@ -39,6 +45,76 @@ TEST_P(ReaderFlowTest, DoesNotWaitForAFifo) {
   ReadRequest file = Request(folder.Write("f", Pattern(10)));
   Read(file);
   ExpectBytes(file, Pattern(10));
+}
+
+// The kernel cancels the reads; other files are read meanwhile and afterwards.
+TEST_P(ReaderFlowTest, GivesUpReadsThatTakeTooLong) {
+  if (GetParam() != ReaderKind::kUring) GTEST_SKIP() << "pread has no time limit";
+  Make(3, 64, std::chrono::seconds(1));  // the file is read sooner, also on a busy machine
+  ASSERT_EQ(mkfifo(folder.Path("fifo").c_str(), 0644), 0);
+  ASSERT_EQ(mkfifo(folder.Path("opened").c_str(), 0644), 0);
+  std::fstream writer(folder.Path("opened"));  // to open it does not wait, to read it does
+  for (int round = 0; round < 2; ++round) {
+    ReadRequest fifo = Request(folder.Path("fifo"));
+    ReadRequest opened = Request(folder.Path("opened"), 0, 10);
+    ReadRequest file = Request(folder.Write("f", Pattern(10)));
+    ReadRequest* const all[] = {&fifo, &opened, &file};
+    ReadRequest* done[3] = {};
+    ASSERT_EQ(reader->Submit(all), 3u);
+    while (reader->in_flight() > 0) reader->Reap(done, /*wait=*/true);
+    ExpectError(fifo, Code::kUnavailable, "the read has not ended within 1 s");
+    ExpectError(opened, Code::kUnavailable, "the read has not ended within 1 s");
+    ExpectBytes(file, Pattern(10));
+  }
+}
+
+// The descriptor of the one ring of this process; -1: there is none.
+int RingDescriptor() {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;  // that of the folder itself
+    const auto file = std::filesystem::read_symlink(entry, gone);
+    if (file == "anon_inode:[io_uring]") return std::stoi(entry.path().filename());
+  }
+  return -1;
+}
+
+// As daemons do: all descriptors are closed, and the next files get their numbers.
+TEST_P(ReaderFlowTest, LeavesADescriptorAloneThatIsItsNoMore) {
+  const int descriptor = RingDescriptor();
+  if (descriptor < 0) GTEST_SKIP() << "there is no ring";
+  const int before = open(folder.Write("program's", Pattern(3)).c_str(), O_RDONLY);
+  ASSERT_EQ(dup2(before, descriptor), descriptor);
+  ReadRequest file = Request(folder.Write("f", Pattern(10)));
+  Read(file);
+  ExpectBytes(file, Pattern(10));
+  reader.reset();
+  EXPECT_GE(fcntl(descriptor, F_GETFD), 0) << "the reader has closed it";
+  close(descriptor);
+  close(before);
+}
+
+// The FIFO's read is in flight in the reader's own ring, which nobody can enter any more.
+TEST_P(ReaderFlowTest, NoticesAnotherRingInPlaceOfItsOwn) {
+  ASSERT_EQ(mkfifo(folder.Path("fifo").c_str(), 0644), 0);
+  for (const bool on_another_thread : {false, true}) {
+    Make(8);
+    const int descriptor = RingDescriptor();
+    if (descriptor < 0) GTEST_SKIP() << "there is no ring";
+    ReadRequest fifo = Request(folder.Path("fifo"));
+    ReadRequest* request = &fifo;
+    ASSERT_EQ(reader->Submit({&request, 1}), 1u);
+    const int kept = dup(descriptor);
+    close(descriptor);
+    std::unique_ptr<Reader> other;
+    const auto make = [&] { other = MakeUringReader(8).value(); };
+    on_another_thread ? std::thread(make).join() : make();
+    ASSERT_EQ(RingDescriptor(), descriptor);
+    while (reader->in_flight() > 0) reader->Reap({&request, 1}, /*wait=*/true);
+    ExpectError(fifo, Code::kInvalidArgument, "a FIFO");
+    reader.reset();
+    EXPECT_EQ(RingDescriptor(), descriptor) << "the reader has closed it";
+    close(kept);
+  }
 }
 
 // Asks the kernel to drop what it keeps of a file, so that the next read waits for the disk.
