@@ -33,10 +33,12 @@ struct Slot {
   int64_t rows = 0;
   uint64_t epoch = 0;
   uint64_t index = 0;
+  uint64_t start = 0;
   std::weak_ptr<Slot> viewed;  // what SlotPool::View returned, as long as anyone keeps it
   int numa_node = 0;           // preferred for its pages
   bool pinned = false;         // what lies in the slab
 
+  BatchName name() const { return {epoch, index, start}; }
   void* Row(size_t column, int64_t row) const;
 
   // Makes the batch shorter by these rows; the order of the others stays.

@@ -84,8 +84,9 @@ namespace {
 std::vector<uint64_t> SampleIdsOf(const LoaderHandle& self, uint64_t epoch, uint64_t batch) {
   const Sampler order = Value(Sampler::Make(SamplerOptionsOf(self.loader()->options())));
   if (batch >= order.batches_per_epoch()) throw py::index_error("no such batch");
-  std::vector<uint64_t> ids(order.RowsIn(batch));
-  for (uint32_t row = 0; row < ids.size(); ++row) ids[row] = order.At(epoch, batch, row).sample;
+  const BatchName name{epoch, batch};
+  std::vector<uint64_t> ids(order.RowsIn(name));
+  for (uint32_t row = 0; row < ids.size(); ++row) ids[row] = order.At(name, row).sample;
   return ids;
 }
 

@@ -80,7 +80,7 @@ Result<DeviceBatch> Staging::Take(const Interrupt& interrupt) {
 void Staging::Pass() {
   producer_.CountDelivered();
   ++passed_;
-  if (++next_.index != producer_.batches_per_epoch()) return;
+  if (++next_.index != producer_.batches_from(next_.start)) return;
   at_end_ = true;
   next_ = {repeat_ ? next_.epoch : next_.epoch + 1, 0};
 }

@@ -63,7 +63,8 @@ bool Assembler::Open(Entry& entry, BatchName batch) {
   if (slot == nullptr) return false;
   slot->epoch = batch.epoch;
   slot->index = batch.index;
-  slot->rows = sampler_.RowsIn(batch.index);
+  slot->start = batch.start;
+  slot->rows = sampler_.RowsIn(batch);
   for (Column& column : slot->columns) column.shape[0] = slot->rows;
   entry.slot = slot;
   entry.opened_ns = NowNanoseconds();

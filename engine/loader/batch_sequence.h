@@ -18,8 +18,11 @@ enum class Schedule {
 // Not thread-safe.
 class BatchSequence {
  public:
-  // kEpochs ends before `end_epoch`; kSameEpoch never ends; kAppended ignores `start`.
-  BatchSequence(Schedule schedule, uint64_t batches_per_epoch, BatchName start, uint64_t end_epoch);
+  // kEpochs ends before `end_epoch`; kSameEpoch never ends; kAppended ignores `from`. The epoch of
+  // `from` ends after the index `end_index`, all others have `batches_per_epoch` and begin at their
+  // start.
+  BatchSequence(Schedule schedule, uint64_t batches_per_epoch, BatchName from, uint64_t end_index,
+                uint64_t end_epoch);
 
   // The batch at index `number` of the sequence; none beyond the end, or if it was not appended
   // yet.
@@ -36,7 +39,8 @@ class BatchSequence {
  private:
   Schedule schedule_;
   uint64_t batches_per_epoch_;
-  BatchName start_;
+  BatchName from_;
+  uint64_t end_index_;
   uint64_t end_epoch_;
   uint64_t forgotten_ = 0;  // number of batches before appended_.front()
   std::deque<BatchName> appended_;

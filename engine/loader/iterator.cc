@@ -17,7 +17,7 @@ Iterator::~Iterator() {
 
 std::optional<BatchName> Iterator::position() const {
   if (appended_ || !epoch_) return std::nullopt;
-  return BatchName{*epoch_, index_};
+  return BatchName{*epoch_, index_, start_};
 }
 
 Result<Batch> Iterator::Next(const Interrupt& interrupt) {
@@ -47,14 +47,14 @@ Result<AnyBatch> Iterator::Take(Result<AnyBatch> (Engine::*next)(const Interrupt
                                 const Interrupt& interrupt) {
   while (true) {
     TRY(loader_->CheckBad());
-    if (!appended_ && index_ == loader_->batches_per_epoch()) return AnyBatch();
+    if (AtEnd()) return AnyBatch();
     if (engine_ == nullptr) TRY(FindEngine(interrupt));
     const uint64_t before = engine_->passed();
     Result<AnyBatch> batch = ((*engine_).*next)(interrupt);
     const uint64_t passed = engine_->passed() - before;
     passed_ += passed;
     index_ += passed;
-    if (!appended_ && index_ == loader_->batches_per_epoch()) {
+    if (AtEnd()) {
       engine_->EndEpoch();
       engine_.reset();  // returns it to the loader, for the next iteration
     }
@@ -70,21 +70,21 @@ Status Iterator::FindEngine(const Interrupt& interrupt) {
     took_epoch_ = true;
   }
   const Schedule schedule = repeat_ ? Schedule::kSameEpoch : Schedule::kEpochs;
-  ASSIGN_OR_RETURN(engine_, loader_->Borrow({*epoch_, index_}, schedule, interrupt));
+  ASSIGN_OR_RETURN(engine_, loader_->Borrow({*epoch_, index_, start_}, schedule, interrupt));
   return {};
 }
 
 Status Iterator::Seek(BatchName batch) {
-  if (batch.index > loader_->batches_per_epoch()) {
+  if (const uint64_t batches = loader_->batches_from(batch.start); batch.index > batches) {
     return Error{Code::kInvalidArgument, "Seek to batch " + std::to_string(batch.index) +
-                                             " of an epoch that has " +
-                                             std::to_string(loader_->batches_per_epoch())};
+                                             " of an epoch that has " + std::to_string(batches)};
   }
   engine_.reset();
   took_epoch_ = false;  // the caller chose the epoch
   appended_ = false;
   epoch_ = batch.epoch;
   index_ = batch.index;
+  start_ = batch.start;
   return {};
 }
 

@@ -8,8 +8,10 @@
 #include "core/memory_budget.h"
 #include "core/try.h"
 #include "engine/loader/batch_sequence.h"
+#include "engine/loader/check_options.h"
 #include "engine/loader/engine.h"
 #include "engine/loader/producer_options.h"
+#include "engine/loader/sampler.h"
 #include "io/objects/object_version.h"
 
 namespace stoker {
@@ -61,6 +63,13 @@ Loader::~Loader() = default;
 std::unique_ptr<Iterator> Loader::Iterate(std::optional<uint64_t> epoch, bool repeat) {
   return std::unique_ptr<Iterator>(new Iterator(shared_from_this(), epoch, repeat));
 }
+
+uint64_t Loader::batches_from(uint64_t start) const {
+  return start == 0 ? batches_per_epoch_ : Order().batches_from(start);
+}
+
+// These options made a producer, so that there is an order.
+Sampler Loader::Order() const { return Sampler::Make(SamplerOptionsOf(options_)).value(); }
 
 bool Loader::IdleAt(BatchName batch) const {
   return std::ranges::any_of(state_->idle, [&](const auto& e) { return e->position() == batch; });
@@ -196,7 +205,7 @@ Result<Batch> Loader::MakeByName(BatchName batch, bool follows, const Interrupt&
   if (!follows) TRY(engine->Append(batch));
   const uint64_t before = engine->passed();
   Result<Batch> made = engine->Next(interrupt);
-  if (follows && engine->passed() != before && batch.index + 1 == batches_per_epoch_) {
+  if (follows && engine->passed() != before && batch.index + 1 == batches_from(batch.start)) {
     engine->EndEpoch();
   }
   return made;

@@ -25,6 +25,7 @@ namespace stoker {
 
 class Engine;
 class Iterator;
+class Sampler;
 enum class Schedule;
 struct ProducerOptions;
 
@@ -109,6 +110,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
   LoaderStats Stats() const;       // of all engines, including closed ones
   StagerStats StageStats() const;  // the same for the copies to the device
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
+  // The number of batches of an epoch that begins at the position `start` (BatchName::start).
+  uint64_t batches_from(uint64_t start) const;
   uint32_t last_rows() const { return last_rows_; }  // of the last batch of an epoch
   const std::vector<ColumnSpec>& columns() const { return columns_; }  // of the delivered batches
   // Now; of one iteration, if several are under way.
@@ -141,6 +144,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   Result<Batch> MakeByName(BatchName batch, bool follows, const Interrupt& interrupt);
   void NoteLent();
   uint64_t LentBytes() const;  // without what is on its way to a device
+  Sampler Order() const;
 
   const LoaderOptions options_;
   const std::shared_ptr<EpochCounter> epochs_;
@@ -177,12 +181,12 @@ class Iterator {
   // next call asks for the same batch again.
   uint64_t passed() const { return passed_; }
 
-  // Sets the next batch. O(1), reads nothing. `index` may be batches_per_epoch(), the end. The
+  // Sets the next batch. O(1), reads nothing. `index` may be batches_from(start), the end. The
   // loader's epoch counter is not changed.
   Status Seek(BatchName batch);
 
-  // The batch that the next call of Next returns; Seek to it resumes an iteration. {epoch,
-  // batches_per_epoch()} at the end. None while no epoch has been assigned, and once batches were
+  // The batch that the next call of Next returns; Seek to it resumes an iteration. Its index is
+  // batches_from(start) at the end. None while no epoch has been assigned, and once batches were
   // appended.
   std::optional<BatchName> position() const;
 
@@ -195,6 +199,7 @@ class Iterator {
   friend class Loader;
   Iterator(std::shared_ptr<Loader> loader, std::optional<uint64_t> epoch, bool repeat);
   Status FindEngine(const Interrupt& interrupt);
+  bool AtEnd() const { return !appended_ && index_ == loader_->batches_from(start_); }
   template <typename AnyBatch>
   Result<AnyBatch> Take(Result<AnyBatch> (Engine::*next)(const Interrupt&),
                         const Interrupt& interrupt);
@@ -203,6 +208,7 @@ class Iterator {
   const bool repeat_;
   std::optional<uint64_t> epoch_;
   uint64_t index_ = 0;
+  uint64_t start_ = 0;
   uint64_t passed_ = 0;
   bool appended_ = false;
   bool took_epoch_ = false;  // from the epoch counter

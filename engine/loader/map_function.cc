@@ -8,6 +8,6 @@ void* MappedRow::data(size_t column) const { return slot_.Row(column, row_); }
 
 uint64_t MappedRow::sample() const { return slot_.sample_ids[row_]; }
 
-BatchName MappedRow::batch() const { return {slot_.epoch, slot_.index}; }
+BatchName MappedRow::batch() const { return slot_.name(); }
 
 }  // namespace stoker

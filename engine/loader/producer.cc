@@ -258,8 +258,9 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   CountBad({*next, assembler_->last_bad(), !batch.ok()});
   if (batch.ok()) delivered_.fetch_add(1, std::memory_order_relaxed);
   ++passed_;
-  const bool last = next->index + 1 == batches_per_epoch();
-  after_last_ = last ? BatchName{next->epoch + 1, 0} : BatchName{next->epoch, next->index + 1};
+  const bool last = next->index + 1 == batches_from(next->start);
+  after_last_ =
+      last ? BatchName{next->epoch + 1, 0} : BatchName{next->epoch, next->index + 1, next->start};
   epoch_ended_ = last && assembler_->schedule() != Schedule::kAppended;
   return batch;
 }
@@ -315,16 +316,16 @@ Status Producer::Check(const char* call, BatchName batch) const {
                                              std::to_string(batch.epoch) + "; at most " +
                                              std::to_string(kMaxEpochs) + " is possible"};
   }
-  if (batch.index >= batches_per_epoch()) {
+  if (batch.index >= batches_from(batch.start)) {
     return Error{Code::kInvalidArgument,
                  std::string(call) + " batch " + std::to_string(batch.index) +
-                     " of an epoch that has " + std::to_string(batches_per_epoch())};
+                     " of an epoch that has " + std::to_string(batches_from(batch.start))};
   }
   return {};
 }
 
 Status Producer::StartAt(BatchName batch, Schedule schedule) {
-  BatchSequence sequence(schedule, batches_per_epoch(), batch,
+  BatchSequence sequence(schedule, batches_per_epoch(), batch, batches_from(batch.start),
                          options_.epochs.value_or(kMaxEpochs));
   std::lock_guard lock(lifecycle_);
   if (stopped_) return Error{Code::kCancelled, "the loader was stopped"};

@@ -106,7 +106,8 @@ class Producer final : public ReadClient, public RowWriter::Samples {
 
   LoaderStats Stats() const;
   uint64_t batches_per_epoch() const { return sampler_.batches_per_epoch(); }
-  uint32_t last_rows() const { return sampler_.RowsIn(batches_per_epoch() - 1); }
+  uint64_t batches_from(uint64_t start) const { return sampler_.batches_from(start); }
+  uint32_t last_rows() const { return sampler_.RowsIn({0, batches_per_epoch() - 1}); }
   const std::vector<ColumnSpec>& columns() const { return slots_->columns(); }
   const LoaderOptions& options() const { return options_; }
 

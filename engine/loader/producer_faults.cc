@@ -70,7 +70,7 @@ void Producer::DropSubstitutes() {
 
 void Producer::CountBad(BadOfBatch bad) {
   if (!counts_later_) {
-    bad_->Count(bad.batch, sampler_.RowsIn(bad.batch.index), bad.rows, bad.failed);
+    bad_->Count(bad.batch, sampler_.RowsIn(bad.batch), bad.rows, bad.failed);
     return;
   }
   const std::lock_guard lock(uncounted_mutex_);
@@ -84,7 +84,7 @@ void Producer::CountDelivered() {
     bad = std::move(uncounted_.front());
     uncounted_.pop_front();
   }
-  bad_->Count(bad.batch, sampler_.RowsIn(bad.batch.index), bad.rows, bad.failed);
+  bad_->Count(bad.batch, sampler_.RowsIn(bad.batch), bad.rows, bad.failed);
 }
 
 void Producer::DropUncounted() {

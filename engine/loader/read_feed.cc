@@ -24,7 +24,7 @@ size_t ReadFeed::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
     }
     SampleInFlight& next = samples_[*index];
     samples_.BeginRead(*index);
-    const SamplerEntry entry = sampler_.At(ticket->slot->epoch, ticket->slot->index, ticket->row);
+    const SamplerEntry entry = sampler_.At(ticket->slot->name(), ticket->row);
     next.ticket = *ticket;
     next.draw = {options_.seed, ticket->slot->epoch, entry.position};
     next.substitutes = 0;

@@ -208,7 +208,7 @@ Status RowWriter::FillRun(const RowTicket& ticket, int worker, StageTimes& times
   const std::span<uint64_t> ids = std::span(slot.sample_ids).subspan(ticket.row, ticket.rows);
   uint32_t row = ticket.row;
   for (uint64_t& id : ids) {
-    const SamplerEntry entry = sampler_.At(slot.epoch, slot.index, row);
+    const SamplerEntry entry = sampler_.At(slot.name(), row);
     id = entry.sample;
     if (plan_) {
       TRY(plan_->Apply(ImageOf(image, source_.View(0, id)),
@@ -259,7 +259,7 @@ Status RowWriter::MapRows(const RowTicket& ticket, StageTimes& times) const {
   const uint64_t before = NowNanoseconds();
   Status status;
   for (uint32_t row = ticket.row; row < ticket.row + ticket.rows && status.ok(); ++row) {
-    const uint64_t position = sampler_.PositionOf(slot.index, row);
+    const uint64_t position = sampler_.PositionOf(slot.name(), row);
     status = map_->MapRow(MappedRow(columns_, slot, row, position));
   }
   times.map_ns += NowNanoseconds() - before;
@@ -278,7 +278,7 @@ int32_t* RowWriter::SizeAt(const Slot& slot, uint32_t row) const {
 
 uint64_t RowWriter::Mix(Slot& slot, int worker) {
   const uint64_t before = NowNanoseconds();
-  mixer_->Mix(slot, {options_.seed, slot.epoch, sampler_.PositionOf(slot.index, 0)});
+  mixer_->Mix(slot, {options_.seed, slot.epoch, sampler_.PositionOf(slot.name(), 0)});
   const uint64_t spent = NowNanoseconds() - before;
   counters(worker).Add(0, 0, {.mix_ns = spent}, spent);
   return spent;

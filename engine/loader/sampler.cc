@@ -32,9 +32,9 @@ Status Check(const SamplerOptions& options) {
   return {};
 }
 
-// The number of positions in an epoch, over all ranks.
-uint64_t PositionsOf(const SamplerOptions& options) {
-  const uint64_t n = options.samples, world = options.world;
+// The number of positions into which `n` samples of an epoch are dealt out, over all ranks.
+uint64_t PositionsOf(const SamplerOptions& options, uint64_t n) {
+  const uint64_t world = options.world;
   switch (options.remainder) {
     case Remainder::kUneven:
       return n;
@@ -46,8 +46,9 @@ uint64_t PositionsOf(const SamplerOptions& options) {
   return n;
 }
 
-uint64_t RowsOf(const SamplerOptions& options) {
-  const uint64_t positions = PositionsOf(options);
+// The number of rows that this rank gets of them.
+uint64_t RowsOf(const SamplerOptions& options, uint64_t n) {
+  const uint64_t positions = PositionsOf(options, n);
   if (options.drop_remainder) {
     return positions / options.world / options.batch_size * options.batch_size;
   }
@@ -73,27 +74,31 @@ Error NoRows(const SamplerOptions& options) {
 
 Result<Sampler> Sampler::Make(const SamplerOptions& options) {
   TRY(Check(options));
-  const uint64_t rows = RowsOf(options);
-  if (rows == 0) return NoRows(options);
-  return Sampler(options, rows);
+  if (RowsOf(options, options.samples) == 0) return NoRows(options);
+  return Sampler(options);
 }
 
-uint64_t Sampler::batches_per_epoch() const {
-  return (rows_ + options_.batch_size - 1) / options_.batch_size;
+uint64_t Sampler::RowsFrom(uint64_t start) const {
+  return RowsOf(options_, options_.samples - std::min(start, options_.samples));
 }
 
-uint32_t Sampler::RowsIn(uint64_t step) const {
-  const uint64_t left = rows_ - step * options_.batch_size;
+uint64_t Sampler::batches_from(uint64_t start) const {
+  return (RowsFrom(start) + options_.batch_size - 1) / options_.batch_size;
+}
+
+uint32_t Sampler::RowsIn(BatchName batch) const {
+  const uint64_t left = RowsFrom(batch.start) - batch.index * options_.batch_size;
   return static_cast<uint32_t>(std::min<uint64_t>(left, options_.batch_size));
 }
 
-SamplerEntry Sampler::At(uint64_t epoch, uint64_t step, uint32_t row) const {
+SamplerEntry Sampler::At(BatchName batch, uint32_t row) const {
   SamplerEntry entry;
-  entry.position = PositionOf(step, row);
+  entry.position = PositionOf(batch, row);
   const uint64_t index = entry.position % options_.samples;  // differs from position only with kPad
-  entry.sample = options_.shuffle ? Permutation(options_.samples, options_.seed, epoch)(index)
-                 : options_.order == nullptr ? index
-                                             : options_.order->At(options_.seed, epoch, index);
+  entry.sample = options_.shuffle ? Permutation(options_.samples, options_.seed, batch.epoch)(index)
+                 : options_.order == nullptr
+                     ? index
+                     : options_.order->At(options_.seed, batch.epoch, index);
   return entry;
 }
 

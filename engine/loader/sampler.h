@@ -4,10 +4,15 @@
 // A position g in [0, n) is an index into the epoch's order, which all ranks share. With W ranks
 // and batches of B rows, step s covers the positions [sWB, (s+1)WB), and row j of rank r in it is g
 // = sWB + jW + r.
+//
+// An epoch that other ranks, or batches of another size, have begun goes on at the position where
+// they stopped (BatchName::start): what is left of it, n - start samples, is dealt out as an epoch
+// of that many, so that g = start + sWB + jW + r.
 #pragma once
 
 #include <cstdint>
 
+#include "core/batch.h"
 #include "core/result.h"
 #include "engine/loader/options.h"
 #include "io/sources/sample_order.h"
@@ -45,19 +50,22 @@ class Sampler {
   // without a row for this rank do not count, so with kUneven the ranks may differ by one batch:
   // training that must stay in step needs kDrop, kPad or drop_remainder, which give all ranks the
   // same number.
-  uint64_t batches_per_epoch() const;
+  uint64_t batches_per_epoch() const { return batches_from(0); }
 
-  // The number of rows of batch `step`: B, except perhaps in the last. Precondition: step <
-  // batches_per_epoch().
-  uint32_t RowsIn(uint64_t step) const;
+  // The same for what is left of an epoch from the position `start`: 0 if this rank gets nothing.
+  uint64_t batches_from(uint64_t start) const;
+
+  // The number of rows of a batch: B, except perhaps in the last. Precondition: batch.index <
+  // batches_from(batch.start).
+  uint32_t RowsIn(BatchName batch) const;
 
   // The position of At, which is the same in each epoch.
-  uint64_t PositionOf(uint64_t step, uint32_t row) const {
-    return (step * options_.batch_size + row) * options_.world + options_.rank;
+  uint64_t PositionOf(BatchName batch, uint32_t row) const {
+    return batch.start + (batch.index * options_.batch_size + row) * options_.world + options_.rank;
   }
 
-  // Precondition: row < RowsIn(step). O(1).
-  SamplerEntry At(uint64_t epoch, uint64_t step, uint32_t row) const;
+  // Precondition: row < RowsIn(batch). O(1).
+  SamplerEntry At(BatchName batch, uint32_t row) const;
 
   // More bad samples than this in a row are no accident.
   static constexpr uint32_t kMostSubstitutes = 16;
@@ -69,10 +77,10 @@ class Sampler {
   const SamplerOptions& options() const { return options_; }
 
  private:
-  Sampler(const SamplerOptions& options, uint64_t rows) : options_(options), rows_(rows) {}
+  explicit Sampler(const SamplerOptions& options) : options_(options) {}
+  uint64_t RowsFrom(uint64_t start) const;
 
   SamplerOptions options_;
-  uint64_t rows_ = 0;  // of this rank per epoch
 };
 
 }  // namespace stoker

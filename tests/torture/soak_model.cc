@@ -20,8 +20,8 @@ SoakModel::SoakModel(const LoaderOptions& options, const FakeDisk& disk, const F
 
 ExpectedBatch SoakModel::At(BatchName batch) const {
   ExpectedBatch expected;
-  for (uint32_t row = 0; row < sampler_.RowsIn(batch.index); ++row) {
-    const SamplerEntry entry = sampler_.At(batch.epoch, batch.index, row);
+  for (uint32_t row = 0; row < sampler_.RowsIn(batch); ++row) {
+    const SamplerEntry entry = sampler_.At(batch, row);
     Settle(batch.epoch, entry.position, entry.sample, expected);
   }
   return expected;

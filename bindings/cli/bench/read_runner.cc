@@ -78,7 +78,7 @@ class ThrowAway final : public ReadClient {
     while (pulled < requests.size() && !free_.empty() && !over_) {
       ReadRequest* request = free_.back();
       free_.pop_back();
-      const ByteRange range = source_.RangeOf(sampler_.At(epoch_, step_, row_).sample);
+      const ByteRange range = source_.RangeOf(sampler_.At({epoch_, step_}, row_).sample);
       request->offset = range.offset;
       request->length = range.length;
       source_.PathOf(range.file, request->path);
@@ -103,7 +103,7 @@ class ThrowAway final : public ReadClient {
   }
 
   void Advance() {
-    if (++row_ < sampler_.RowsIn(step_)) return;
+    if (++row_ < sampler_.RowsIn({epoch_, step_})) return;
     row_ = 0;
     over_ = ++step_ == sampler_.batches_per_epoch();
   }
@@ -145,7 +145,7 @@ double CpuSecondsSoFar() {
 
 uint64_t SamplesPerEpoch(const Sampler& sampler) {
   const uint64_t last = sampler.batches_per_epoch() - 1;
-  return last * sampler.options().batch_size + sampler.RowsIn(last);
+  return last * sampler.options().batch_size + sampler.RowsIn({0, last});
 }
 
 // The first reads of a run; fewer if a file cannot be found.
@@ -155,7 +155,7 @@ std::vector<FileRange> FirstReads(const SampleSource& source, const Sampler& sam
   const uint64_t rows = std::min(SamplesPerEpoch(sampler), kMost);
   for (uint64_t i = 0; i < rows; ++i) {
     const uint32_t batch = sampler.options().batch_size;
-    const uint64_t id = sampler.At(0, i / batch, static_cast<uint32_t>(i % batch)).sample;
+    const uint64_t id = sampler.At({0, i / batch}, static_cast<uint32_t>(i % batch)).sample;
     const ByteRange range = source.RangeOf(id);
     FileRange read{.offset = range.offset, .length = range.length};
     source.PathOf(range.file, read.path);

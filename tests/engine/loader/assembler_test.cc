@@ -21,7 +21,8 @@ class AssemblerTest : public ::testing::Test {
 
   Assembler Make(int depth, Schedule schedule = Schedule::kEpochs, uint64_t epochs = 2) {
     return Assembler(order_, pool_, depth, /*max_depth=*/4,
-                     BatchSequence(schedule, order_.batches_per_epoch(), {}, epochs));
+                     BatchSequence(schedule, order_.batches_per_epoch(), {},
+                                   order_.batches_per_epoch(), epochs));
   }
 
   static Assembler::BatchState RowsDone(Assembler& assembler, const RowTicket& row,

@@ -106,7 +106,7 @@ TEST(ProducerArrays, AShuffledEpochIsTheInputPermuted) {
   for (uint64_t epoch = 0; epoch < 3; ++epoch) {
     std::vector<uint64_t> wanted;
     for (uint64_t n = 0; n < 61; ++n) {
-      wanted.push_back(order.At(epoch, n / 8, static_cast<uint32_t>(n % 8)).sample);
+      wanted.push_back(order.At({epoch, n / 8}, static_cast<uint32_t>(n % 8)).sample);
     }
     const std::vector<uint64_t> ids = TakeRows(*loader, {&images, &labels});
     EXPECT_EQ(ids, wanted);

@@ -126,7 +126,7 @@ TEST_F(ProducerMix, MatchesMixingByHandForEveryTypeAndLayout) {
       const auto epochs = static_cast<uint64_t>(testing::Effort(3));
       for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
         while (Batch batch = plain->Next().value()) {
-          const uint64_t first = order.At(epoch, batch.index(), 0).position;
+          const uint64_t first = order.At({epoch, batch.index()}, 0).position;
           const DrawnMix drawn = DrawMix(kBoth, {5, epoch, first}, kImage);
           ExpectMixedByHand(mixing->Next().value(), batch, row, drawn, kClasses);
           cuts += drawn.cut ? 1 : 0;
@@ -355,7 +355,7 @@ TEST_F(ProducerMixArrays, MixesWithAndWithoutTransforms) {
     auto plain = Open(options);
     const SamplerOptions order{.samples = kSamples, .shuffle = true, .seed = 5, .batch_size = 6};
     while (Batch batch = plain->Next().value()) {
-      const uint64_t first = Sampler::Make(order)->At(0, batch.index(), 0).position;
+      const uint64_t first = Sampler::Make(order)->At({0, batch.index()}, 0).position;
       const DrawnMix drawn = DrawMix(kBoth, {5, 0, first}, {kSide, kSide});
       ExpectMixedByHand(mixing->Next().value(), batch, {DType::kU8, 1, kSide, kSide, 3}, drawn, 7);
     }

@@ -32,7 +32,8 @@ class ReadFeedTest : public ::testing::Test {
           Reservation(budget_))
           .value();
   Assembler assembler_{order_, pool_, /*depth=*/2, /*max_depth=*/2,
-                       BatchSequence(Schedule::kEpochs, order_.batches_per_epoch(), {3, 1}, 9)};
+                       BatchSequence(Schedule::kEpochs, order_.batches_per_epoch(), {3, 1},
+                                     order_.batches_per_epoch(), 9)};
   std::vector<ReadRequest*> requests_ = std::vector<ReadRequest*>(32);
 };
 
@@ -43,7 +44,7 @@ TEST_F(ReadFeedTest, RowsBecomeRequestsInOrder) {
   for (uint32_t i = 0; i < 2 * kBatch; ++i) {
     const SampleInFlight& sample = samples[samples.IndexOf(*requests_[i])];
     const uint64_t index = 1 + i / kBatch;
-    const SamplerEntry entry = order_.At(3, index, i % kBatch);
+    const SamplerEntry entry = order_.At({3, index}, i % kBatch);
     EXPECT_EQ(sample.ticket.slot->index, index);
     EXPECT_EQ(sample.ticket.row, i % kBatch);
     EXPECT_EQ(sample.read.sample, entry.sample);

@@ -81,7 +81,7 @@ class RowWriterTest : public ::testing::Test {
   uint32_t Read(uint32_t row) {
     const uint32_t index = samples_.Take().value();
     SampleInFlight& sample = samples_[index];
-    const SamplerEntry entry = order_->At(0, 0, row);
+    const SamplerEntry entry = order_->At({}, row);
     sample.ticket = {.row = row, .slot = slot_};
     sample.read.sample = entry.sample;
     sample.draw = {options_.seed, 0, entry.position};
@@ -110,7 +110,7 @@ class RowWriterTest : public ::testing::Test {
   std::vector<uint8_t> Expected(uint32_t row) {
     const Plan plan = *PlanOf(options_, false).value();
     const auto workspace = plan.MakeWorkspace(budget_);
-    const SamplerEntry entry = order_->At(0, 0, row);
+    const SamplerEntry entry = order_->At({}, row);
     std::string bytes = BytesOf(photos_.FileOf(entry.sample));
     const size_t size = bytes.size();
     bytes.resize(size + kBufferPadding);
@@ -146,7 +146,7 @@ TEST_F(RowWriterTest, DecodesReadyPhotographsTogetherIntoTheirRows) {
   ASSERT_EQ(flow_.ended.size(), kRows) << "the ready ones were taken, too";
   for (const Ended& ended : flow_.ended) EXPECT_TRUE(ended.status.ok());
   for (uint32_t row = 0; row < kRows; ++row) {
-    const uint64_t id = order_->At(0, 0, row).sample;
+    const uint64_t id = order_->At({}, row).sample;
     EXPECT_EQ(Row(row), Expected(row)) << row;
     EXPECT_EQ(slot_->sample_ids[row], id);
     EXPECT_EQ(*static_cast<const int64_t*>(slot_->Row(1, row)), options_.source->LabelOf(id));
@@ -166,7 +166,7 @@ TEST_F(RowWriterTest, ADamagedPhotographIsAnErrorThatNamesItsFile) {
   for (const Ended& ended : flow_.ended) {
     EXPECT_EQ(ended.status.ok(), ended.sample == good);
     if (ended.sample == bad) {
-      EXPECT_EQ(ended.status.error().file, photos_.FileOf(order_->At(0, 0, 0).sample));
+      EXPECT_EQ(ended.status.error().file, photos_.FileOf(order_->At({}, 0).sample));
     }
   }
   EXPECT_EQ(Row(1), Expected(1));

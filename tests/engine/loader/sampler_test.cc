@@ -86,11 +86,52 @@ TEST_P(SamplerRanks, MatchesTheDefinition) {
             const Sampler order = Make(options);
             ASSERT_EQ(order.batches_per_epoch(), steps.size());
             for (uint64_t step = 0; step < steps.size(); ++step) {
-              ASSERT_EQ(order.RowsIn(step), steps[step].size());
+              ASSERT_EQ(order.RowsIn({0, step}), steps[step].size());
               for (uint32_t row = 0; row < steps[step].size(); ++row) {
-                const SamplerEntry entry = order.At(4, step, row);
+                const SamplerEntry entry = order.At({4, step}, row);
                 ASSERT_EQ(entry.position, steps[step][row].position);
                 ASSERT_EQ(entry.sample, steps[step][row].sample);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// The rest of an epoch is dealt out as an epoch of as many samples, with the positions and samples
+// of the whole one.
+TEST_P(SamplerRanks, TheRestOfAnEpochMatchesTheDefinition) {
+  for (uint64_t n : {1, 7, 25, 64, 101}) {
+    for (uint64_t start = 0; start <= n; ++start) {
+      for (Remainder remainder : {Remainder::kUneven, Remainder::kDrop, Remainder::kPad}) {
+        for (bool drop : {false, true}) {
+          SamplerOptions options{.samples = n,
+                                 .shuffle = true,
+                                 .seed = 5,
+                                 .batch_size = 3,
+                                 .world = GetParam(),
+                                 .remainder = remainder,
+                                 .drop_remainder = drop};
+          SamplerOptions rest = options;
+          rest.samples = n - start;
+          rest.shuffle = false;
+          const Dealt dealt = start < n ? Deal(rest, 4) : Dealt{};
+          const Permutation permutation(n, options.seed, 4);
+          for (options.rank = 0; options.rank < options.world; ++options.rank) {
+            const Result<Sampler> order = Sampler::Make(options);
+            if (!order.ok()) continue;
+            const auto steps =
+                start < n ? dealt.ranks[options.rank] : std::vector<std::vector<SamplerEntry>>();
+            ASSERT_EQ(order->batches_from(start), steps.size());
+            for (uint64_t step = 0; step < steps.size(); ++step) {
+              const BatchName batch{4, step, start};
+              ASSERT_EQ(order->RowsIn(batch), steps[step].size());
+              for (uint32_t row = 0; row < steps[step].size(); ++row) {
+                const uint64_t g = start + steps[step][row].position;
+                ASSERT_EQ(order->At(batch, row).position, g);
+                ASSERT_EQ(order->At(batch, row).sample, permutation(g % n));
               }
             }
           }
@@ -113,9 +154,9 @@ Epoch Collect(SamplerOptions options, uint64_t epoch) {
     const Sampler order = Make(options);
     uint64_t rows = 0;
     for (uint64_t step = 0; step < order.batches_per_epoch(); ++step) {
-      EXPECT_GT(order.RowsIn(step), 0u);
-      for (uint32_t row = 0; row < order.RowsIn(step); ++row, ++rows) {
-        const SamplerEntry entry = order.At(epoch, step, row);
+      EXPECT_GT(order.RowsIn({0, step}), 0u);
+      for (uint32_t row = 0; row < order.RowsIn({0, step}); ++row, ++rows) {
+        const SamplerEntry entry = order.At({epoch, step}, row);
         ++all.count[entry.sample];
         EXPECT_TRUE(all.sample_at.emplace(entry.position, entry.sample).second);
       }
@@ -173,7 +214,7 @@ TEST_P(SamplerRanks, DropRemainderKeepsRanksInStep) {
     options.remainder = remainder;
     for (options.rank = 0; options.rank < options.world; ++options.rank) {
       const Sampler order = Make(options);
-      EXPECT_EQ(order.RowsIn(order.batches_per_epoch() - 1), 10u);
+      EXPECT_EQ(order.RowsIn({0, order.batches_per_epoch() - 1}), 10u);
       const uint64_t share =
           (1009 + (remainder == Remainder::kPad ? options.world - 1 : 0)) / options.world;
       EXPECT_EQ(order.batches_per_epoch(), share / 10);
@@ -206,8 +247,8 @@ TEST_P(SamplerRanks, RanksTogetherHaveTheSourcesOrder) {
       for (options.rank = 0; options.rank < options.world; ++options.rank) {
         const Sampler sampler = Make(options);
         for (uint64_t step = sampler.batches_per_epoch(); step-- > 0;) {  // backwards
-          for (uint32_t row = 0; row < sampler.RowsIn(step); ++row) {
-            const SamplerEntry entry = sampler.At(3, step, row);
+          for (uint32_t row = 0; row < sampler.RowsIn({0, step}); ++row) {
+            const SamplerEntry entry = sampler.At({3, step}, row);
             EXPECT_TRUE(sample_at.emplace(entry.position, entry.sample).second);
           }
         }
@@ -230,16 +271,16 @@ INSTANTIATE_TEST_SUITE_P(Worlds, SamplerRanks, ::testing::Values(1u, 2u, 3u, 8u)
 TEST(Sampler, IsSequentialWhenNotShuffling) {
   const Sampler order = Make({.samples = 10, .batch_size = 4});
   ASSERT_EQ(order.batches_per_epoch(), 3u);
-  EXPECT_EQ(order.RowsIn(2), 2u);
-  EXPECT_EQ(order.At(0, 1, 2).sample, 6u);
-  EXPECT_EQ(order.At(99, 1, 2).sample, 6u);
+  EXPECT_EQ(order.RowsIn({0, 2}), 2u);
+  EXPECT_EQ(order.At({0, 1}, 2).sample, 6u);
+  EXPECT_EQ(order.At({99, 1}, 2).sample, 6u);
 }
 
 TEST(Sampler, ShufflesEachEpochDifferently) {
   const Sampler order = Make({.samples = 1000, .shuffle = true, .seed = 1, .batch_size = 1000});
   int same = 0;
   for (uint32_t row = 0; row < 1000; ++row) {
-    same += order.At(0, 0, row).sample == order.At(1, 0, row).sample;
+    same += order.At({0, 0}, row).sample == order.At({1, 0}, row).sample;
   }
   EXPECT_LE(same, 8);
 }
@@ -248,8 +289,8 @@ TEST(Sampler, PadRepeatsSamplesForRanksWithoutAny) {
   for (uint32_t rank = 0; rank < 8; ++rank) {
     const Sampler order =
         Make({.samples = 3, .rank = rank, .world = 8, .remainder = Remainder::kPad});
-    EXPECT_EQ(order.At(0, 0, 0).position, rank);
-    EXPECT_EQ(order.At(0, 0, 0).sample, rank % 3);
+    EXPECT_EQ(order.At({0, 0}, 0).position, rank);
+    EXPECT_EQ(order.At({0, 0}, 0).sample, rank % 3);
   }
 }
 
@@ -261,7 +302,7 @@ TEST(Sampler, HugeOptionsDoNotOverflow) {
     options.remainder = remainder;
     const Sampler order = Make(options);
     EXPECT_EQ(order.batches_per_epoch(), 1u);
-    const SamplerEntry last = order.At(0, 0, order.RowsIn(0) - 1);
+    const SamplerEntry last = order.At({0, 0}, order.RowsIn({0, 0}) - 1);
     EXPECT_LT(last.position, options.samples + options.world);
     EXPECT_GT(last.position, options.samples - 2 * uint64_t{options.world});
     EXPECT_LT(last.sample, options.samples);
