@@ -21,7 +21,7 @@ struct BatchName {
   uint64_t epoch = 0;
   uint64_t index = 0;  // in its epoch
   // The position of the epoch's order at which batch 0 begins. It is not 0 in an epoch that other
-  // ranks, or batches of another size, have begun.
+  // ranks, or batches of another size, have begun (loader_state.h).
   uint64_t start = 0;
   friend bool operator==(const BatchName&, const BatchName&) = default;
 };

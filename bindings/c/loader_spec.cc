@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,13 +115,6 @@ Result<JsonObject> ParseObject(std::string_view json, const std::string& what) {
 }
 
 }  // namespace
-
-std::string FingerprintText(const SampleSource& source) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx",
-                static_cast<unsigned long long>(source.Fingerprint()));
-  return text;
-}
 
 Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
                                       std::shared_ptr<const SampleSource> source,

@@ -33,9 +33,6 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
                                       std::shared_ptr<const SampleSource> source = nullptr,
                                       std::shared_ptr<const MapFunction> map = nullptr);
 
-// SampleSource::Fingerprint() in the spec's format: 16 hexadecimal digits.
-std::string FingerprintText(const SampleSource& source);
-
 // The processing of samples, without a loader.
 struct TransformSpec {
   std::vector<Transform> transforms;

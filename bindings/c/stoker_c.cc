@@ -40,6 +40,7 @@ struct stoker_dataset {
   std::atomic<bool> told_source_warning{false};
 };
 struct stoker_cursor {
+  std::shared_ptr<Loader> loader;
   std::unique_ptr<Iterator> cursor;
   bool pins = false;  // its loader pins slots
 };
@@ -213,6 +214,37 @@ stoker_error* DatasetBatchAt(stoker_dataset* dataset, uint64_t epoch, uint64_t i
   });
 }
 
+BatchName NameOf(const stoker_position& position) {
+  return {position.epoch, position.index, position.start};
+}
+
+stoker_position PositionOf(BatchName batch, const Loader& loader) {
+  return {.struct_size = 0,
+          .epoch = batch.epoch,
+          .index = batch.index,
+          .start = batch.start,
+          .end = loader.batches_from(batch.start)};
+}
+
+stoker_error* DatasetState(stoker_dataset* dataset, const stoker_position* position, char* state,
+                           uint64_t capacity, uint64_t* size) {
+  return Run([&]() -> Status {
+    const std::string text = dataset->loader->StateAt(NameOf(*position));
+    *size = text.size() + 1;
+    if (*size <= capacity) std::memcpy(state, text.c_str(), *size);
+    return {};
+  });
+}
+
+stoker_error* DatasetPlace(stoker_dataset* dataset, const char* state, int32_t same_ranks,
+                           stoker_position* position) {
+  return Run([&]() -> Status {
+    ASSIGN_OR_RETURN(const BatchName next, dataset->loader->PlaceOf(state, same_ranks != 0));
+    Fill(position, PositionOf(next, *dataset->loader));
+    return {};
+  });
+}
+
 const char* DatasetWarning(stoker_dataset* dataset) {
   std::optional<std::string> warning = dataset->loader->TakeWarning();
   if (!warning) warning = dataset->loader->TakeCacheWarning();
@@ -252,8 +284,8 @@ stoker_error* CursorOpen(stoker_dataset* dataset, int64_t epoch, int32_t repeat,
   return Run([&]() -> Status {
     std::optional<uint64_t> wanted;
     if (epoch >= 0) wanted = static_cast<uint64_t>(epoch);
-    *cursor =
-        new stoker_cursor{dataset->loader->Iterate(wanted, repeat != 0), Pins(*dataset->loader)};
+    *cursor = new stoker_cursor{dataset->loader, dataset->loader->Iterate(wanted, repeat != 0),
+                                Pins(*dataset->loader)};
     return {};
   });
 }
@@ -272,21 +304,20 @@ stoker_error* CursorNext(stoker_cursor* cursor, const stoker_interrupt* interrup
   });
 }
 
-stoker_error* CursorPosition(stoker_cursor* cursor, uint64_t* epoch, uint64_t* index) {
+stoker_error* CursorPosition(stoker_cursor* cursor, stoker_position* out) {
   return Run([&]() -> Status {
     const std::optional<BatchName> position = cursor->cursor->position();
     if (!position) {
       return Error{Code::kFailedPrecondition,
                    "an iteration has no position before its first batch, nor with appended ones"};
     }
-    *epoch = position->epoch;
-    *index = position->index;
+    Fill(out, PositionOf(*position, *cursor->loader));
     return {};
   });
 }
 
-stoker_error* CursorSeek(stoker_cursor* cursor, uint64_t epoch, uint64_t index) {
-  return Run([&] { return cursor->cursor->Seek({epoch, index}); });
+stoker_error* CursorSeek(stoker_cursor* cursor, const stoker_position* position) {
+  return Run([&] { return cursor->cursor->Seek(NameOf(*position)); });
 }
 
 stoker_error* CursorAppend(stoker_cursor* cursor, uint64_t epoch, uint64_t index) {
@@ -401,6 +432,8 @@ constexpr stoker_api kApi = {
     .dataset_stats = DatasetStats,
     .dataset_batch_at = DatasetBatchAt,
     .dataset_warning = DatasetWarning,
+    .dataset_state = DatasetState,
+    .dataset_place = DatasetPlace,
     .dataset_set_trace = DatasetSetTrace,
     .cursor_open = CursorOpen,
     .cursor_free = CursorFree,

@@ -65,6 +65,18 @@ typedef struct stoker_api {
    * folder's index cannot be used. NULL when there is nothing; else valid as long as `dataset`. */
   const char* (*dataset_warning)(stoker_dataset* dataset);
 
+  /* The state of an iteration that goes on there, as text (engine/loader/loader_state.h), into
+   * `state`, which has room for `capacity` bytes; `*size`: how many it takes, with the NUL. Nothing
+   * is written if it does not fit. `end` is not read. */
+  stoker_error* (*dataset_state)(stoker_dataset* dataset, const stoker_position* position,
+                                 char* state, uint64_t capacity, uint64_t* size);
+
+  /* Where an iteration of this dataset goes on after a saved state. `same_ranks`: not 0: a state of
+   * another world or batch size is refused. FAILED_PRECONDITION: it is of a loader with other
+   * options or samples; the message has both values of each. INVALID_ARGUMENT: it is no state. */
+  stoker_error* (*dataset_place)(stoker_dataset* dataset, const char* state, int32_t same_ranks,
+                                 stoker_position* position);
+
   /* For all datasets that share the Runtime; NULL: no more. `trace` lives as long as the process.
    */
   void (*dataset_set_trace)(stoker_dataset* dataset, const stoker_trace* trace);
@@ -85,12 +97,13 @@ typedef struct stoker_api {
   stoker_error* (*cursor_next)(stoker_cursor* cursor, const stoker_interrupt* interrupt,
                                stoker_batch** batch, int32_t* passed);
 
-  /* Where the next cursor_next goes on; index == batches_per_epoch: at the end. FAILED_PRECONDITION
-   * while no epoch is decided, and once batches were appended. */
-  stoker_error* (*cursor_position)(stoker_cursor* cursor, uint64_t* epoch, uint64_t* index);
+  /* Where the next cursor_next goes on. FAILED_PRECONDITION while no epoch is decided, and once
+   * batches were appended. */
+  stoker_error* (*cursor_position)(stoker_cursor* cursor, stoker_position* position);
 
-  /* O(1); nothing is replayed. `index` may be batches_per_epoch. The counter of epochs stays. */
-  stoker_error* (*cursor_seek)(stoker_cursor* cursor, uint64_t epoch, uint64_t index);
+  /* O(1); nothing is replayed. `index` may be the end; `end` is not read. The counter of epochs
+   * stays. */
+  stoker_error* (*cursor_seek)(stoker_cursor* cursor, const stoker_position* position);
 
   /* From the first call on, and until cursor_seek, the cursor delivers exactly the batches that
    * were appended, in that order, and NULL when none is left; more may be appended then. */

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-enum { STOKER_ABI_VERSION = 1, STOKER_MAX_DIMS = 8, STOKER_MAX_PATH = 4096 };
+enum { STOKER_ABI_VERSION = 2, STOKER_MAX_DIMS = 8, STOKER_MAX_PATH = 4096 };
 
 /* The kind of an error; treat unknown values as STOKER_INTERNAL. */
 enum {
@@ -63,6 +63,16 @@ typedef struct stoker_dataset_info {
   int32_t cores; /* decode workers: the cores allotted to the process, or what the user chose */
   int32_t depth; /* how many batches may be in production now: one more is worth appending ahead */
 } stoker_dataset_info;
+
+/* The next batch of an iteration. */
+typedef struct stoker_position {
+  uint64_t struct_size;
+  uint64_t epoch;
+  uint64_t index; /* within its epoch; `end`: at the end */
+  uint64_t start; /* the position of the epoch's order at which its batch 0 begins: not 0 when other
+                     ranks have begun the epoch */
+  uint64_t end;   /* how many batches the epoch has */
+} stoker_position;
 
 typedef struct stoker_batch_info {
   uint64_t struct_size;

@@ -81,14 +81,14 @@ std::vector<uintptr_t> CallsOf(const LoaderOptions& options) {
   return of;
 }
 
-std::optional<std::pair<uint64_t, uint64_t>> Position::Get() const {
+std::optional<BatchName> Position::Get() const {
   const std::lock_guard lock(mutex_);
   return position_;
 }
 
 void Position::Set(const std::optional<BatchName>& at) {
   const std::lock_guard lock(mutex_);
-  if (at) position_.emplace(at->epoch, at->index);
+  if (at) position_ = at;
 }
 
 IteratorHandle::IteratorHandle(std::shared_ptr<Loader> loader, std::unique_ptr<Iterator> iterator,
@@ -140,12 +140,12 @@ std::optional<py::tuple> IteratorHandle::Next(bool with_ids, bool with_paths) {
   return all;
 }
 
-void IteratorHandle::Seek(uint64_t epoch, uint64_t index) {
+void IteratorHandle::Seek(BatchName batch) {
   Check(CheckNoCall("moved"));
   Status status;
   {
     const WithoutGil released;
-    status = WithExclusiveUse([&](const Interrupt&) { return iterator_->Seek({epoch, index}); });
+    status = WithExclusiveUse([&](const Interrupt&) { return iterator_->Seek(batch); });
   }
   if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal handler's
   Check(status);
@@ -199,10 +199,17 @@ auto IteratorHandle::WithExclusiveUse(const Use& use) -> decltype(use(Interrupt(
 }
 
 void AddIterator(py::module_& module) {
-  py::class_<Position, std::shared_ptr<Position>>(module, "Position").def("get", &Position::Get);
+  py::class_<Position, std::shared_ptr<Position>>(module, "Position")
+      .def("get", [](const Position& self) {
+        const std::optional<BatchName> at = self.Get();
+        return at ? py::object(py::make_tuple(at->epoch, at->index, at->start)) : py::none();
+      });
   py::class_<IteratorHandle>(module, "Iterator")
       .def("next", &IteratorHandle::Next, py::arg("ids") = false, py::arg("paths") = false)
-      .def("seek", &IteratorHandle::Seek, py::arg("epoch"), py::arg("index"))
+      .def("seek",
+           [](IteratorHandle& self, uint64_t epoch, uint64_t batch, uint64_t start) {
+             self.Seek({epoch, batch, start});
+           })
       .def_property_readonly("position", &IteratorHandle::position)
       .def_property_readonly("sample_ids", &IteratorHandle::sample_ids);
 }

@@ -28,16 +28,16 @@ std::vector<uintptr_t> CallsOf(const LoaderOptions& options);
 // always Tensors.
 enum class As : uint8_t { kArrays, kTensors };
 
-// The position of an iteration; none while it has no epoch. Never blocks: a signal handler may ask
-// while the iteration waits for a batch. May outlive the iteration.
+// The next batch of an iteration; none while it has no epoch. Never blocks: a signal handler may
+// ask while the iteration waits for a batch. May outlive the iteration.
 class Position {
  public:
-  std::optional<std::pair<uint64_t, uint64_t>> Get() const;
+  std::optional<BatchName> Get() const;
   void Set(const std::optional<BatchName>& at);
 
  private:
   mutable std::mutex mutex_;
-  std::optional<std::pair<uint64_t, uint64_t>> position_;
+  std::optional<BatchName> position_;
 };
 
 // Threads that share it are serialized, and each batch goes to one of them. With the GIL held.
@@ -52,7 +52,7 @@ class IteratorHandle {
   // Returns a tuple of columns; none at the end. The batch is released when Python has released all
   // of them. `ids`, `paths`: appends its sample ids, an array of int64, and a list of its files.
   std::optional<pybind11::tuple> Next(bool ids, bool paths);
-  void Seek(uint64_t epoch, uint64_t index);
+  void Seek(BatchName batch);
 
   const std::shared_ptr<Position>& position() const { return position_; }
   const std::vector<uint64_t>& sample_ids() const { return sample_ids_; }

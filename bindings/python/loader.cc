@@ -81,12 +81,13 @@ std::vector<std::string> LoaderHandle::Names() const {
 namespace {
 
 // The ids of a batch's samples, without making the batch.
-std::vector<uint64_t> SampleIdsOf(const LoaderHandle& self, uint64_t epoch, uint64_t batch) {
+std::vector<uint64_t> SampleIdsOf(const LoaderHandle& self, uint64_t epoch, uint64_t index,
+                                  uint64_t start) {
   const Sampler order = Value(Sampler::Make(SamplerOptionsOf(self.loader()->options())));
-  if (batch >= order.batches_per_epoch()) throw py::index_error("no such batch");
-  const BatchName name{epoch, batch};
-  std::vector<uint64_t> ids(order.RowsIn(name));
-  for (uint32_t row = 0; row < ids.size(); ++row) ids[row] = order.At(name, row).sample;
+  const BatchName batch{epoch, index, start};
+  if (index >= order.batches_from(start)) throw py::index_error("no such batch");
+  std::vector<uint64_t> ids(order.RowsIn(batch));
+  for (uint32_t row = 0; row < ids.size(); ++row) ids[row] = order.At(batch, row).sample;
   return ids;
 }
 
@@ -183,7 +184,18 @@ void AddLoader(py::module_& module) {
       .def("stop", &LoaderHandle::Stop)
       .def_property_readonly(
           "calls_of", [](const LoaderHandle& self) { return CallsOf(self.loader()->options()); })
-      .def("sample_ids", &SampleIdsOf, py::arg("epoch"), py::arg("batch"))
+      .def("sample_ids", &SampleIdsOf, py::arg("epoch"), py::arg("batch"), py::arg("start"))
+      .def("state_at",
+           [](const LoaderHandle& self, uint64_t epoch, uint64_t batch, uint64_t start) {
+             return self.loader()->StateAt({epoch, batch, start});
+           })
+      .def("place_of",
+           [](const LoaderHandle& self, const std::string& state) {
+             const BatchName next = Value(self.loader()->PlaceOf(state));
+             return py::make_tuple(next.epoch, next.index, next.start);
+           })
+      .def("batches_from", [](const LoaderHandle& self,
+                              uint64_t start) { return self.loader()->batches_from(start); })
       .def("stats", [](const LoaderHandle& self) { return StatsOf(StatsNow(*self.loader())); })
       .def(
           "prometheus",

@@ -88,6 +88,19 @@ Status Iterator::Seek(BatchName batch) {
   return {};
 }
 
+std::string Iterator::state() const {
+  const std::optional<BatchName> next = position();
+  if (!next) return loader_->StateAt({loader_->epochs().next(), 0});
+  return loader_->StateAt(AtEnd() ? BatchName{next->epoch + 1, 0} : *next);
+}
+
+Status Iterator::Restore(std::string_view state) {
+  ASSIGN_OR_RETURN(const BatchName next, loader_->PlaceOf(state));
+  TRY(Seek(next));
+  loader_->epochs().set_next(next.epoch + 1);
+  return {};
+}
+
 Status Iterator::Append(BatchName batch) {
   if (loader_->options().to_device) {
     return Error{.code = Code::kFailedPrecondition,

@@ -10,6 +10,7 @@
 #include "engine/loader/batch_sequence.h"
 #include "engine/loader/check_options.h"
 #include "engine/loader/engine.h"
+#include "engine/loader/loader_state.h"
 #include "engine/loader/producer_options.h"
 #include "engine/loader/sampler.h"
 #include "io/objects/object_version.h"
@@ -17,9 +18,11 @@
 namespace stoker {
 
 struct Loader::State {
-  explicit State(ProducerOptions made) : producer(std::move(made)) {}
+  State(ProducerOptions made, const LoaderOptions& options)
+      : producer(std::move(made)), identity(IdentityOf(options)) {}
 
   const ProducerOptions producer;
+  const Identity identity;
   std::mutex mutex;  // guards what follows
   std::condition_variable by_name;
   bool serving_by_name = false;               // one BatchAt at a time
@@ -56,7 +59,7 @@ Loader::Loader(LoaderOptions options, ProducerOptions producer,
                std::shared_ptr<EpochCounter> epochs)
     : options_(std::move(options)),
       epochs_(std::move(epochs)),
-      state_(std::make_unique<State>(std::move(producer))) {}
+      state_(std::make_unique<State>(std::move(producer), options_)) {}
 
 Loader::~Loader() = default;
 
@@ -70,6 +73,12 @@ uint64_t Loader::batches_from(uint64_t start) const {
 
 // These options made a producer, so that there is an order.
 Sampler Loader::Order() const { return Sampler::Make(SamplerOptionsOf(options_)).value(); }
+
+Result<BatchName> Loader::PlaceOf(std::string_view state, bool same_ranks) const {
+  return ReadState(state, state_->identity, Order(), same_ranks);
+}
+
+std::string Loader::StateAt(BatchName next) const { return StateText(state_->identity, next); }
 
 bool Loader::IdleAt(BatchName batch) const {
   return std::ranges::any_of(state_->idle, [&](const auto& e) { return e->position() == batch; });

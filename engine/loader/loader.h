@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/batch.h"
@@ -73,7 +74,8 @@ class EpochCounter {
 class Loader : public std::enable_shared_from_this<Loader> {
  public:
   // Checks every option and reserves the memory; with a device it also pins host memory and
-  // allocates device memory. It reads nothing and starts no thread; the first Next does.
+  // allocates device memory. It reads no sample and starts no thread; the first Next does. It takes
+  // the source's fingerprint for states: arrays of the program's must not change from here on.
   // InvalidArgument names the option; ResourceExhausted names the smallest sufficient budget.
   // `epochs`: a counter shared with other loaders; null: the loader gets its own.
   static Result<std::shared_ptr<Loader>> Open(LoaderOptions options,
@@ -92,6 +94,16 @@ class Loader : public std::enable_shared_from_this<Loader> {
   // Two interleaved sequences are recognized. Concurrent calls wait for each other.
   // FailedPrecondition if batches go to a device.
   Result<Batch> BatchAt(BatchName batch, const Interrupt& interrupt = {});
+
+  // StateAt is the state of an iteration that goes on with the batch `next`: a JSON object, a few
+  // hundred bytes, with the options and a fingerprint of the samples. PlaceOf is the batch with
+  // which an iteration of this loader goes on after a state, which may be of another world or batch
+  // size unless `same_ranks` is set; its index is batches_from(start) if nothing of the epoch is
+  // left for this rank. FailedPrecondition: the state is of a loader with other options or samples,
+  // and the message has each with both values; InvalidArgument: it is no state (loader_state.h).
+  // Both are O(1).
+  Result<BatchName> PlaceOf(std::string_view state, bool same_ranks = false) const;
+  std::string StateAt(BatchName next) const;
 
   // Returns a warning once, and only if lent_batches sets no limit: the caller holds more memory
   // than the budget.
@@ -189,6 +201,16 @@ class Iterator {
   // batches_from(start) at the end. None while no epoch has been assigned, and once batches were
   // appended.
   std::optional<BatchName> position() const;
+
+  // What a program saves: the next batch as text. At the end of an epoch, also if the end was not
+  // seen yet, that is the first one of the epoch after it, and before the first batch that of the
+  // loader's next epoch. It is of the batches that were returned, whatever is in production.
+  std::string state() const;
+
+  // Goes on where the iteration of that state would, O(1); the loader's next epoch is the one after
+  // it. There is no batch if other ranks have the rest of that epoch. Errors as Loader::PlaceOf;
+  // nothing is changed then.
+  Status Restore(std::string_view state);
 
   // From the first Append until Seek, exactly the appended batches are delivered, in the order of
   // the calls; Next returns an empty batch when none is left. FailedPrecondition if batches go to a

@@ -1,6 +1,8 @@
 #include "io/sources/source.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 namespace stoker {
 
@@ -24,6 +26,13 @@ int64_t SampleSource::LabelOf(uint64_t id) const {
   uint64_t row = 0;  // as large as any integer
   FixedRows(*field, {&id, 1}, &row);
   return fields()[*field].IntegerIn(&row);
+}
+
+std::string FingerprintText(const SampleSource& source) {
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%016llx",
+                static_cast<unsigned long long>(source.Fingerprint()));
+  return text.data();
 }
 
 }  // namespace stoker

@@ -190,4 +190,7 @@ class SampleSource {
   virtual std::string Describe() const = 0;
 };
 
+// Fingerprint() as specs and states have it: 16 hexadecimal digits.
+std::string FingerprintText(const SampleSource& source);
+
 }  // namespace stoker

@@ -106,7 +106,7 @@ def test_a_state_knows_the_choice():
     again = stoker.Loader(numbers(10).subset([1, 2, 3]), batch_size=1)
     again.load_state_dict(state)
     assert [images.item() for images, _ in again] == [2, 3]
-    with pytest.raises(stoker.FailedPreconditionError, match="digest"):
+    with pytest.raises(stoker.FailedPreconditionError, match="the data set's fingerprint was"):
         stoker.Loader(numbers(10).subset([1, 2, 4]), batch_size=1).load_state_dict(state)
 
 
@@ -283,8 +283,24 @@ def test_entering_an_epoch_in_its_middle(kind):
     assert len(rest) == len(loader) - 4
     same(taken(again), rest)
     other = stoker.Loader(ORDERED["weighted" if kind == "mixed" else "mixed"](), batch_size=7, seed=3)
-    with pytest.raises(stoker.FailedPreconditionError, match="digest"):
+    with pytest.raises(
+        stoker.FailedPreconditionError, match=r"samples: the (data set has|samples are other)"
+    ):
         other.load_state_dict(loader.state_dict())
+
+
+@pytest.mark.parametrize("kind", ORDERED)
+def test_other_ranks_finish_an_epoch(kind):
+    loader = stoker.Loader(ORDERED[kind](), batch_size=7, seed=3)
+    iterator = iter(loader)
+    for _ in range(4):
+        next(iterator)
+    state = loader.state_dict()
+    rest = np.concatenate([images for images, _ in iterator]).tolist()
+    for rank in range(3):
+        part = stoker.Loader(ORDERED[kind](), batch_size=4, seed=3, rank=rank, world=3)
+        part.load_state_dict(state)
+        assert np.concatenate([images for images, _ in part]).tolist() == rest[rank::3]
 
 
 @pytest.mark.parametrize("kind", ORDERED)

@@ -322,7 +322,7 @@ def test_a_state_notices_changes(made, tmp_path):
     state = loader.state_dict()
     make(stoker.manifest(file, root=made)).load_state_dict(state)
     write(file, ["path", "label"], paths, [0, *labels[1:-1], 7])
-    with pytest.raises(stoker.FailedPreconditionError, match="digest of the samples"):
+    with pytest.raises(stoker.FailedPreconditionError, match="the data set's fingerprint was"):
         make(stoker.manifest(file, root=made)).load_state_dict(state)
 
 

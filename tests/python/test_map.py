@@ -425,7 +425,7 @@ def test_resuming(made):
     two = make(made, stoker.Map(in_place, threads=3))
     two.load_state_dict(one.state_dict())
     same(taken(two), taken(first))
-    with pytest.raises(stoker.FailedPreconditionError, match="map was 'in_place' and is none"):
+    with pytest.raises(stoker.FailedPreconditionError, match="map was in_place and is none"):
         make(made).load_state_dict(one.state_dict())
 
 

@@ -208,7 +208,7 @@ def test_a_handler_may_save_the_state_while_next_waits(made, tmp_path):
         saved = []
         def handler(*_):
             saved.append(loader.state_dict())
-            for wrong in (lambda: next(iterator), lambda: iterator._native.seek(0, 0)):
+            for wrong in (lambda: next(iterator), lambda: iterator._native.seek(0, 0, 0)):
                 try:
                     wrong()
                 except stoker.FailedPreconditionError as error:

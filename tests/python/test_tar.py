@@ -89,7 +89,7 @@ def test_a_state_goes_on_with_the_archives_elsewhere(shards, tmp_path):
     again.load_state_dict(state)
     same(taken(again), rest)
     fewer = make(stoker.tar(f"{shards}/{{000..005}}.tar"))
-    with pytest.raises(stoker.FailedPreconditionError, match="samples was 60 and is 54"):
+    with pytest.raises(stoker.FailedPreconditionError, match="has 54 samples, the state was saved on 60"):
         fewer.load_state_dict(state)
 
 

@@ -55,10 +55,8 @@ TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "
 
 def reference(folder, rank, world, epochs=1, **options):
     """Ids of all batches, of a loader that was told its rank."""
-    loader = stoker.torch.DataLoader(
-        stoker.image_folder(folder), [stoker.RandomResizedCrop(32)],
-        batch_size=4, shuffle=True, seed=1, rank=rank, world=world, **options,
-    )  # fmt: skip
+    options = {"batch_size": 4, "shuffle": True, "seed": 1, "rank": rank, "world": world, **options}
+    loader = stoker.torch.DataLoader(stoker.image_folder(folder), [stoker.RandomResizedCrop(32)], **options)
     found = []
     for _ in range(epochs):
         iterator = iter(loader)
@@ -194,7 +192,8 @@ def test_stats_ask_for_no_rank(made, alone):
     assert loader.stats()["batches"] == 15
 
 
-def test_a_state_of_another_rank_is_no_state(made, join):
+def test_a_state_of_another_rank_is_loaded_again(made, join):
+    """Processes that were one when it was saved have what is left of its epoch between them."""
     loader = make(made)
     next(iter(loader))
     state = loader.state_dict()
@@ -202,9 +201,19 @@ def test_a_state_of_another_rank_is_no_state(made, join):
     join(1, 2)
     with pytest.raises(stoker.FailedPreconditionError, match=r"was rank 0 of 1, and .* is rank 1 of 2"):
         next(iter(loader))
-    with pytest.raises(stoker.FailedPreconditionError, match="other"):
-        loader.load_state_dict(state)
-    assert ids(loader) == reference(made, 1, 2, epochs=2)[1]  # as if there had been none
+    loader.load_state_dict(state)
+    left = [i for batch in reference(made, 0, 1)[0][1:] for i in batch]
+    assert [i for batch in ids(loader) for i in batch] == left[1::2]
+    assert ids(loader) == reference(made, 1, 2, epochs=2)[1]
+
+
+def test_a_batch_sampler_goes_on_in_an_epoch_that_others_began(made, alone):
+    state = {**make(made, rank=0, world=1).state_dict(), "epoch": 2, "batch": 5}
+    one, other = (make(made, rank=1, world=3, batch_size=3) for _ in range(2))
+    one.load_state_dict(state)
+    other.load_state_dict(state)
+    assert list(other.batch_sampler) == ids(one)
+    assert list(other.batch_sampler) == ids(one) == reference(made, 1, 3, epochs=4, batch_size=3)[3]
 
 
 def test_a_rank_alone_and_a_world_alone_are_refused(made, alone):

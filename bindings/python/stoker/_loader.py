@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from stoker import _checks, _identity, _options, _stoker, _user_code
+from stoker import _checks, _options, _stoker, _user_code
 from stoker._batch import batch_type
 from stoker._device_loader import DeviceLoader
 from stoker._errors import FailedPreconditionError, InvalidArgumentError, counted
@@ -24,7 +25,8 @@ from stoker._watching import Monitor, Trace
 if TYPE_CHECKING:
     import tensorflow as tf
 
-_STATE_VERSION = 2
+# The next batch of an iteration: its epoch, its index in it, and the position at which batch 0 begins.
+Place = tuple[int, int, int]
 
 
 # tools/generate.py writes the lines from `batch_size` to `pin_memory`, in the docstring and in the signature.
@@ -192,9 +194,8 @@ class Loader:
             for name, _ in self._elements:
                 _checks.numpy_has(name)
         self._batches = self._native.batches_per_epoch
-        self._digest = source._digest()  # now: arrays must not change from here on
         self._latest: _stoker.Position | None = None  # of the latest iteration
-        self._resume: tuple[int, int] | None = None
+        self._resume: Place | None = None
         self._closed = False
 
     @property
@@ -221,10 +222,10 @@ class Loader:
 
     def _begin(self, loader: _Iterates[Made]) -> Made:
         """An iteration by `loader` (this one or one of its device loaders) that takes the next epoch."""
-        epoch, batch = self._resume or (None, 0)
-        iteration = loader._iterate(epoch, repeat=False)
-        if epoch is not None:
-            iteration._native.seek(epoch, batch)
+        place = self._resume
+        iteration = loader._iterate(None if place is None else place[0], repeat=False)
+        if place is not None:
+            iteration._native.seek(*place)
         # In this order: a signal handler may save the state in between.
         self._latest = iteration._native.position
         self._resume = None
@@ -408,9 +409,9 @@ class Loader:
         """The position of the latest iteration over the loader, after the last delivered batch.
 
         A dictionary of numbers and text, a few hundred bytes: epoch, batch, the options that differ from
-        their defaults, and a digest of the samples: for files their names and labels, not their bytes; for
-        `stoker.arrays`, and further columns of `files`, types, shapes and at most 64 KiB from 1024 rows of
-        each, spread over all of it. Of columns of single numbers beside files all are in it.
+        their defaults, and the samples' number and fingerprint: for files their names and labels, not their
+        bytes; for `stoker.arrays`, and further columns of `files`, types, shapes and at most 64 KiB from
+        1024 rows of each, spread over all of it. Of columns of single numbers beside files all are in it.
 
         After a `break` or an exception this is after the last batch, though another `for` would take the
         next epoch; before the first iteration, and after a finished one, it is the start of the next epoch.
@@ -418,12 +419,16 @@ class Loader:
         tf.train.Checkpoint saves the latter. Never blocks; may be called in a signal handler, also while
         `next` waits.
         """
-        epoch, batch = self._position()
-        options = _identity.given(self._described())
-        return {"version": _STATE_VERSION, "epoch": epoch, "batch": batch, "options": options}
+        return dict(json.loads(self._native.state_at(*self._position())))
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next iteration continues there, with the same batches; nothing is replayed.
+
+        The state may be of another `world` or `batch_size`, at any place of an epoch: each sample that all
+        ranks together had not delivered comes once, with the same random draws. That iteration has as many
+        batches as are left, and perhaps none; later epochs are as usual. All ranks load states of the same
+        step: each its own, or all that of rank 0. With remainder="uneven" and another `world` it must be rank
+        0's, since other ranks may have no batch in the last step, and say that the epoch has ended.
 
         This holds for iterations over the loader itself: one over `as_tf_dataset()` refuses a state in the
         middle of an epoch, and is restored by tf.train.Checkpoint.
@@ -433,68 +438,34 @@ class Loader:
                 names them, with both values.
             ValueError, TypeError: not a loader's state.
         """
-        if not isinstance(state, dict):
-            raise TypeError(f"state must be what state_dict() returned, not {state!r:.80}")
-        try:
-            version = state["version"]
-            if version != _STATE_VERSION:
-                raise InvalidArgumentError(
-                    f"state is of version {version!r}; this stoker reads {_STATE_VERSION}",
-                    advice="Load it with the stoker that saved it, or start a new epoch",
-                )
-            epoch = _checks.epoch(state["epoch"], "state['epoch']")
-            batch = _checks.integer("state['batch']", state["batch"], 0, 2**63 - 1)
-            options = state["options"]
-        except (KeyError, IndexError) as error:
-            raise InvalidArgumentError(f"state has no {error}") from None
-        if not isinstance(options, dict):
-            raise TypeError(f"state['options'] must be what state_dict() returned, not {options!r:.80}")
-        different = _identity.differences(options, self._described())
-        if different:
-            raise FailedPreconditionError(
-                f"the state was saved by a loader with other options or samples: {'; '.join(different)}",
-                advice="Give this loader the same source, transforms and options",
-            )
-        _checks.integer("state['batch']", batch, 0, self._batches)
-        if batch == self._batches:
-            epoch, batch = epoch + 1, 0
-        self._start_at(epoch, batch)
+        self._start_at(*self._native.place_of(_state_text(state)))
 
-    def _start_at(self, epoch: int, batch: int) -> None:
-        """The position of the next iteration, which `state_dict` returns until then."""
-        self._native.next_epoch = epoch + 1 if batch else epoch
-        self._resume = (epoch, batch) if batch else None
+    def _start_at(self, epoch: int, batch: int = 0, start: int = 0) -> None:
+        """The next batch of the next iteration, which `state_dict` returns until then."""
+        in_the_middle = (batch, start) != (0, 0)
+        self._native.next_epoch = epoch + 1 if in_the_middle else epoch
+        self._resume = (epoch, batch, start) if in_the_middle else None
         self._latest = None
 
     def _refuse_resume(self) -> None:
         """Raises FailedPreconditionError if a restored state waits for `__iter__`."""
         if self._resume is not None:
-            epoch, batch = self._resume
+            epoch, batch, _ = self._resume
             raise FailedPreconditionError(
                 f"load_state_dict restored batch {batch} of epoch {epoch}, where only an iteration over the "
                 "loader itself continues",
                 advice="Save and restore iterators of as_tf_dataset() by tf.train.Checkpoint",
             )
 
-    def _position(self) -> tuple[int, int]:
+    def _position(self) -> Place:
         if self._resume is not None:
             return self._resume
         following = self._native.next_epoch  # first: an iteration may take it meanwhile
         position = None if self._latest is None else self._latest.get()
         if position is None:
-            return following, 0
-        return (self._native.next_epoch, 0) if position[1] == self._batches else position
-
-    def _described(self) -> _identity.Described:
-        """Everything that the batches of all ranks depend on, except the path of the files."""
-        options = {"samples": len(self._source), "digest of the samples": self._digest}
-        options |= {k: v for k, v in self._options.items() if k not in _options.NOT_OF_BATCHES}
-        options |= {} if self._map is None else {"map": self._map._identity()}
-        return _identity.described(options, _options.DEFAULTS, self._listed())
-
-    def _fingerprint(self) -> str:
-        """The same as text, for values that differ from their defaults."""
-        return _identity.lines(_identity.given(self._described()))
+            return following, 0, 0
+        ended = position[1] == self._native.batches_from(position[2])
+        return (self._native.next_epoch, 0, 0) if ended else position
 
     def _listed(self) -> list[Transform | BatchTransform]:
         return [*self._transforms, *([] if self._mix is None else [self._mix])]
@@ -520,3 +491,16 @@ class Loader:
 
     def __reduce__(self) -> Any:
         raise TypeError("a stoker.Loader cannot be pickled; make one in each process")
+
+
+def _state_text(state: Any) -> str:
+    """A state as the library reads it. Checkpoint libraries may have made its numbers NumPy's or arrays."""
+    wrong = "state must be what state_dict() returned, not"
+    if not isinstance(state, dict):
+        raise TypeError(f"{wrong} {state!r:.80}")
+    try:
+        text = json.dumps(state, default=operator.index, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"{wrong} a dictionary with other values: {error!s:.200}") from None
+    return text

@@ -1,7 +1,9 @@
 // The fallback: two ops in TensorFlow's C API, built once for every TensorFlow. Python makes a
 // tf.data.Dataset of them where the dataset op cannot be built (stoker/tensorflow/_fallback.py).
 //
-//   StokerEpoch(current, index) -> epoch     current, or the next epoch where that is negative
+//   StokerEpoch(current, index, state) -> epoch
+//                                            current, or the next epoch where that is negative; a
+//                                            state of another loader, in bytes, is refused
 //   StokerBatchAt(epoch, index) -> columns   one batch, by its name; stoker's own memory, no copy
 //                                            but of strings; behind it, where asked for, sample
 //                                            ids and paths
@@ -115,16 +117,21 @@ bool Check(stoker_error* error, const StatusPtr& status) {
 // The loader of one op of a graph, opened when a batch is first requested. Thread-safe.
 class Source {
  public:
-  Source(std::string key, std::string spec, bool sample_ids, bool paths)
-      : sample_ids(sample_ids), paths(paths), key_(std::move(key)), spec_(std::move(spec)) {}
+  struct Flags {
+    bool sample_ids = false;  // are the output after the columns
+    bool paths = false;       // are the last output
+    bool pinned = false;      // the epoch is named, and the count of epochs stays
+  };
+
+  Source(std::string key, std::string spec, Flags flags)
+      : flags(flags), key_(std::move(key)), spec_(std::move(spec)) {}
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
   ~Source() {
     if (dataset_ != nullptr) Api().dataset_free(dataset_);
   }
 
-  const bool sample_ids;  // are the output after the columns
-  const bool paths;       // are the last output
+  const Flags flags;
 
   const char* key() const { return key_.c_str(); }
 
@@ -137,10 +144,24 @@ class Source {
     return dataset_;
   }
 
+  // Whether the state is of this loader. The one of the call before is not looked at again.
+  bool CheckState(const std::string& state, const StatusPtr& status) {
+    stoker_dataset* const dataset = Open(status);
+    if (dataset == nullptr) return false;
+    const std::lock_guard lock(mutex_);
+    if (state == checked_) return true;
+    stoker_position unused{};
+    unused.struct_size = sizeof(unused);
+    const bool same = Check(Api().dataset_place(dataset, state.c_str(), 1, &unused), status);
+    if (same) checked_ = state;
+    return same;
+  }
+
  private:
   const std::string key_;
   const std::string spec_;
   std::mutex mutex_;
+  std::string checked_;  // under mutex_
   stoker_dataset* dataset_ = nullptr;
 };
 
@@ -175,11 +196,11 @@ void* Create(TF_OpKernelConstruction* context) {
   std::string spec;
   if (Ok(status)) key = StringAttribute(context, "key", status);
   if (Ok(status)) spec = StringAttribute(context, "spec", status);
-  bool sample_ids = false;
-  bool paths = false;
-  if (Extras && Ok(status)) sample_ids = BoolAttribute(context, "sample_ids", status);
-  if (Extras && Ok(status)) paths = BoolAttribute(context, "paths", status);
-  if (Ok(status)) return new Source(std::move(key), std::move(spec), sample_ids, paths);
+  Source::Flags flags;
+  if (Extras && Ok(status)) flags.sample_ids = BoolAttribute(context, "sample_ids", status);
+  if (Extras && Ok(status)) flags.paths = BoolAttribute(context, "paths", status);
+  if (!Extras && Ok(status)) flags.pinned = BoolAttribute(context, "pinned", status);
+  if (Ok(status)) return new Source(std::move(key), std::move(spec), flags);
   TF_OpKernelConstruction_Failure(context, status.get());
   return nullptr;
 }
@@ -204,14 +225,23 @@ void NotePassed(const char* key, int64_t epoch) {
   if (Api().epoch_next(key) <= passed) Api().epoch_set_next(key, passed + 1);
 }
 
+std::string BytesInput(TF_OpKernelContext* context, int input, const StatusPtr& status) {
+  TF_Tensor* tensor = nullptr;
+  TF_GetInput(context, input, &tensor, status.get());
+  if (!Ok(status)) return {};
+  std::string bytes(static_cast<const char*>(TF_TensorData(tensor)), TF_TensorByteSize(tensor));
+  TF_DeleteTensor(tensor);
+  return bytes;
+}
+
 // An iteration takes its epoch with its batch 0. If it begins at another batch, tf.data service has
 // distributed one epoch's batches over several iterators, each of which would take an epoch.
-int64_t Epoch(const char* key, int64_t current, int64_t index, const StatusPtr& status) {
+int64_t Epoch(const Source& source, int64_t current, int64_t index, const StatusPtr& status) {
   if (current >= 0) {
-    NotePassed(key, current);
+    if (!source.flags.pinned) NotePassed(source.key(), current);
     return current;
   }
-  if (index == 0) return static_cast<int64_t>(Api().epoch_take(key));
+  if (index == 0) return static_cast<int64_t>(Api().epoch_take(source.key()));
   TF_SetStatus(status.get(), kFailedPrecondition,
                "with stoker's prebuilt ops several workers share only an epoch that is named: use "
                "as_tf_dataset(epoch=k), or the dataset op (stoker build-tf-plugin)");
@@ -222,10 +252,11 @@ void ComputeEpoch(void* kernel, TF_OpKernelContext* context) {
   const StatusPtr status = NewStatus();
   const int64_t current = ScalarInput(context, 0, status);
   const int64_t index = Ok(status) ? ScalarInput(context, 1, status) : 0;
+  const std::string state = Ok(status) ? BytesInput(context, 2, status) : std::string();
+  auto& source = *static_cast<Source*>(kernel);
   std::unique_ptr<int64_t> epoch;
-  if (Ok(status)) {
-    epoch = std::make_unique<int64_t>(
-        Epoch(static_cast<Source*>(kernel)->key(), current, index, status));
+  if (Ok(status) && source.CheckState(state, status)) {
+    epoch = std::make_unique<int64_t>(Epoch(source, current, index, status));
   }
   if (Ok(status)) {
     const TensorPtr tensor(
@@ -314,7 +345,9 @@ void SetPaths(TF_OpKernelContext* context, stoker_dataset* dataset, const uint64
   }
 }
 
-int Extras(const Source& source) { return (source.sample_ids ? 1 : 0) + (source.paths ? 1 : 0); }
+int Extras(const Source& source) {
+  return (source.flags.sample_ids ? 1 : 0) + (source.flags.paths ? 1 : 0);
+}
 
 // Checks that the op has outputs for columns of the batch (labels that the source does not have are
 // omitted) and for the extras of its attributes, with their types: a graph may come from anywhere,
@@ -324,8 +357,8 @@ bool CheckOutputs(TF_OpKernelContext* context, const Source& source, int columns
   const int outputs = TF_NumOutputs(context);
   const int columns = outputs - Extras(source);
   bool fits = columns >= 1 && columns <= columns_of_batch;
-  if (fits && source.sample_ids) fits = TF_ExpectedOutputDataType(context, columns) == kInt64;
-  if (fits && source.paths) fits = TF_ExpectedOutputDataType(context, outputs - 1) == kString;
+  if (fits && source.flags.sample_ids) fits = TF_ExpectedOutputDataType(context, columns) == kInt64;
+  if (fits && source.flags.paths) fits = TF_ExpectedOutputDataType(context, outputs - 1) == kString;
   if (!fits) {
     TF_SetStatus(status.get(), kInvalidArgument,
                  "the op's output_types are not those of the loader's columns, with int64 for "
@@ -342,8 +375,8 @@ void SetExtras(TF_OpKernelContext* context, const Source& source, stoker_dataset
   if (!Check(Api().batch_column(batch.get(), 0, &column), status)) return;
   const int64_t rows = column.dims[0];
   const int outputs = TF_NumOutputs(context);
-  if (source.sample_ids) SetSampleIds(context, ids, rows, outputs - Extras(source), status);
-  if (source.paths && Ok(status)) SetPaths(context, dataset, ids, rows, outputs - 1, status);
+  if (source.flags.sample_ids) SetSampleIds(context, ids, rows, outputs - Extras(source), status);
+  if (source.flags.paths && Ok(status)) SetPaths(context, dataset, ids, rows, outputs - 1, status);
 }
 
 void SetOutputs(TF_OpKernelContext* context, const Source& source, stoker_dataset* dataset,
@@ -396,7 +429,9 @@ void Register(const char* op, std::initializer_list<const char*> inputs, const c
   TF_OpDefinitionBuilderAddOutput(builder, output);
   TF_OpDefinitionBuilderAddAttr(builder, "key: string");
   TF_OpDefinitionBuilderAddAttr(builder, "spec: string");
-  if (std::strcmp(output, "epoch: int64") != 0) {
+  if (std::strcmp(output, "epoch: int64") == 0) {
+    TF_OpDefinitionBuilderAddAttr(builder, "pinned: bool = false");
+  } else {
     TF_OpDefinitionBuilderAddAttr(builder, "sample_ids: bool = false");
     TF_OpDefinitionBuilderAddAttr(builder, "paths: bool = false");
     TF_OpDefinitionBuilderAddAttr(builder, "output_types: list(type) >= 1");
@@ -410,8 +445,8 @@ void Register(const char* op, std::initializer_list<const char*> inputs, const c
 
 struct Registration {
   Registration() {
-    Register("StokerEpoch", {"current: int64", "index: int64"}, "epoch: int64", &Create<false>,
-             &ComputeEpoch);
+    Register("StokerEpoch", {"current: int64", "index: int64", "state: uint8"}, "epoch: int64",
+             &Create<false>, &ComputeEpoch);
     Register("StokerBatchAt", {"epoch: int64", "index: int64"}, "columns: output_types",
              &Create<true>, &ComputeBatch);
   }

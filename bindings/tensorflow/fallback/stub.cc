@@ -7,6 +7,7 @@ void TF_SetStatus() {}
 void TF_GetCode() {}
 void TF_NewTensor() {}
 void TF_TensorData() {}
+void TF_TensorByteSize() {}
 void TF_DeleteTensor() {}
 void TF_NewOpDefinitionBuilder() {}
 void TF_OpDefinitionBuilderAddInput() {}

@@ -36,6 +36,7 @@ TF_Tensor* TF_NewTensor(int dtype, const int64_t* dims, int rank, void* data, si
                         void (*deallocator)(void* data, size_t bytes, void* argument),
                         void* argument);
 void* TF_TensorData(const TF_Tensor* tensor);
+size_t TF_TensorByteSize(const TF_Tensor* tensor);
 void TF_DeleteTensor(TF_Tensor* tensor);
 
 TF_OpDefinitionBuilder* TF_NewOpDefinitionBuilder(const char* name);

@@ -2,8 +2,8 @@
 // very TensorFlow: its C++ interfaces differ from release to release.
 //
 // Promises: the tensors are stoker's own memory, not copies; each new iterator takes the next epoch
-// unless the dataset names one; checkpoints hold (epoch, index) and restoring replays nothing; an
-// error takes the place of one batch; nothing here ends the process.
+// unless the dataset names one; checkpoints hold a state (loader_state.h), and restoring replays
+// nothing; an error takes the place of one batch; nothing here ends the process.
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,11 +26,9 @@ using tensorflow::PartialTensorShape;
 struct Attributes {
   std::string key;
   std::string spec;
-  std::string fingerprint;  // of the options that determine the batches; a checkpoint of another
-                            // one is refused
-  int64_t epoch;            // -1: the next one
-  int64_t batches;          // per epoch
-  bool drops_rows;          // a batch may lose all its rows, and is left out then
+  int64_t epoch;    // -1: the next one
+  int64_t batches;  // per epoch
+  bool drops_rows;  // a batch may lose all its rows, and is left out then
   Elements elements;
 };
 
@@ -44,7 +42,6 @@ class Dataset : public data::DatasetBase {
   const std::shared_ptr<Source>& source() const { return source_; }
   int64_t epoch() const { return attributes_.epoch; }
   int64_t batches() const { return attributes_.batches; }
-  const std::string& fingerprint() const { return attributes_.fingerprint; }
   const Elements& elements() const { return attributes_.elements; }
 
   std::unique_ptr<data::IteratorBase> MakeIteratorInternal(
@@ -85,7 +82,6 @@ class Dataset : public data::DatasetBase {
     return builder->AddDataset(this, {},
                                {{"key", value(attributes_.key)},
                                 {"spec", value(attributes_.spec)},
-                                {"fingerprint", value(attributes_.fingerprint)},
                                 {"epoch", value(attributes_.epoch)},
                                 {"batches", value(attributes_.batches)},
                                 {"drops_rows", value(attributes_.drops_rows)},
@@ -104,7 +100,6 @@ class DatasetOp : public data::DatasetOpKernel {
   explicit DatasetOp(tensorflow::OpKernelConstruction* ctx) : DatasetOpKernel(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("key", &attributes_.key));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("spec", &attributes_.spec));
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("fingerprint", &attributes_.fingerprint));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("epoch", &attributes_.epoch));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("batches", &attributes_.batches));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("drops_rows", &attributes_.drops_rows));
@@ -131,7 +126,6 @@ REGISTER_OP("StokerDataset")
     .Output("handle: variant")
     .Attr("key: string")
     .Attr("spec: string")
-    .Attr("fingerprint: string = ''")
     .Attr("epoch: int = -1")
     .Attr("batches: int >= 0")
     .Attr("drops_rows: bool = false")

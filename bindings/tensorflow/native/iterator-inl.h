@@ -19,15 +19,13 @@
 
 #include "bindings/tensorflow/native/batch_tensors-inl.h"
 #include "bindings/tensorflow/native/library-inl.h"
-#include "bindings/tensorflow/native/origin-inl.h"
 #include "bindings/tensorflow/native/splits-inl.h"
 
 namespace stoker_tf {
 
 namespace data = tensorflow::data;
 
-// `DatasetT` has source(), epoch() (-1: the next one), batches() (per epoch), fingerprint() and
-// elements().
+// `DatasetT` has source(), epoch() (-1: the next one), batches() (per epoch) and elements().
 template <typename DatasetT>
 class BatchIterator : public data::DatasetIterator<DatasetT> {
  public:
@@ -130,64 +128,72 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     }
     tensorflow::mutex_lock lock(mutex_);
     TF_RETURN_IF_ERROR(OpenCursor());
-    BatchName at = Position();
-    if (at.first < 0) at.first = static_cast<int64_t>(Api().epoch_take(key()));
-    const int64_t left = this->dataset()->batches() - at.second;
+    bool decided = false;
+    stoker_position at = Position(&decided);
+    if (!decided) at.epoch = Api().epoch_take(key());
+    const auto left = static_cast<int64_t>(at.end - at.index);
     *num_skipped = static_cast<int>(std::clamp<int64_t>(left, 0, num_to_skip));
     *end_of_sequence = *num_skipped < num_to_skip;
-    return Seek({at.first, at.second + *num_skipped});
+    at.index += static_cast<uint64_t>(*num_skipped);
+    return ToStatus(Api().cursor_seek(cursor_, &at));
   }
 
   absl::Status SaveInternal(data::SerializationContext*,
                             data::IteratorStateWriter* writer) override {
     tensorflow::mutex_lock lock(mutex_);
     const std::string& prefix = this->prefix();
+    TF_RETURN_IF_ERROR(OpenCursor());
+    // An iterator that was never used has no epoch, and saving it takes none: its state is that of
+    // epoch 0, and only says which loader it is of.
+    bool decided = false;
+    std::string state;
+    TF_RETURN_IF_ERROR(StateAt(Position(&decided), &state));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "pin", this->dataset()->epoch()));
-    TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "fingerprint",
-                                           tensorflow::tstring(this->dataset()->fingerprint())));
+    TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "state", tensorflow::tstring(state)));
     if (splits_ != nullptr) {
       TF_RETURN_IF_ERROR(writer->WriteTensor(prefix, "claimed", ToTensor(claimed_)));
       TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "end_of_splits", end_of_splits_));
       return splits_->Save([this](const std::string& name) { return this->full_name(name); },
                            writer);
     }
-    // An iterator that was never used has no epoch (-1), and saving it takes none.
-    const BatchName at = Position();
-    TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "epoch", at.first));
-    TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "index", at.second));
+    TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "decided", static_cast<int64_t>(decided)));
     return writer->WriteScalar(prefix, "next_epoch", static_cast<int64_t>(Api().epoch_next(key())));
   }
 
   absl::Status RestoreInternal(data::IteratorContext* ctx,
                                data::IteratorStateReader* reader) override {
     tensorflow::mutex_lock lock(mutex_);
-    TF_RETURN_IF_ERROR(CheckOrigin(reader));
+    stoker_position next{};
+    TF_RETURN_IF_ERROR(ReadState(reader, &next));
     if (splits_ != nullptr) return RestoreSplits(ctx, reader);
     const std::string& prefix = this->prefix();
-    int64_t epoch = 0;
-    int64_t index = 0;
+    int64_t decided = 0;
     int64_t next_epoch = 0;
-    TF_RETURN_IF_ERROR(reader->ReadScalar(prefix, "epoch", &epoch));
-    TF_RETURN_IF_ERROR(reader->ReadScalar(prefix, "index", &index));
+    TF_RETURN_IF_ERROR(reader->ReadScalar(prefix, "decided", &decided));
     TF_RETURN_IF_ERROR(reader->ReadScalar(prefix, "next_epoch", &next_epoch));
     // A pinned iteration neither takes epochs nor sets the next one.
     if (this->dataset()->epoch() < 0) Api().epoch_set_next(key(), next_epoch);
-    return epoch < 0 ? absl::OkStatus() : Seek({epoch, index});
+    return decided == 0 ? absl::OkStatus() : ToStatus(Api().cursor_seek(cursor_, &next));
   }
 
  private:
-  // Checks that the checkpoint belongs to the same loader and options.
-  absl::Status CheckOrigin(data::IteratorStateReader* reader) const {
-    tensorflow::tstring fingerprint;
-    int64_t pin = -1;
-    TF_RETURN_IF_ERROR(reader->ReadScalar(this->prefix(), "fingerprint", &fingerprint));
-    TF_RETURN_IF_ERROR(reader->ReadScalar(this->prefix(), "pin", &pin));
-    const std::string different = Differences(fingerprint, this->dataset()->fingerprint());
-    if (!different.empty()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "the checkpoint is of a stoker loader with other options or samples: ", different,
-          ". Open the loader with the same options, or leave the iterator out of the checkpoint"));
+  // Where the iteration goes on. FailedPrecondition: the checkpoint is of another loader, or of
+  // another pinned epoch. Splits are batches of one world and batch size.
+  absl::Status ReadState(data::IteratorStateReader* reader, stoker_position* next)
+      TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!reader->Contains(this->prefix(), "state")) {
+      return absl::FailedPreconditionError(
+          "the checkpoint has no state of a stoker loader: an older stoker saved it, or the "
+          "iterator is of another dataset. Leave the iterator out of the checkpoint");
     }
+    tensorflow::tstring state;
+    int64_t pin = -1;
+    TF_RETURN_IF_ERROR(reader->ReadScalar(this->prefix(), "state", &state));
+    TF_RETURN_IF_ERROR(reader->ReadScalar(this->prefix(), "pin", &pin));
+    TF_RETURN_IF_ERROR(OpenCursor());
+    next->struct_size = sizeof(*next);
+    TF_RETURN_IF_ERROR(
+        ToStatus(Api().dataset_place(loader_, state.c_str(), splits_ != nullptr ? 1 : 0, next)));
     if (pin == this->dataset()->epoch()) return absl::OkStatus();
     const auto named = [](int64_t epoch) {
       return epoch < 0 ? std::string("as_tf_dataset()")
@@ -217,21 +223,30 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     return absl::OkStatus();
   }
 
-  // The next batch to deliver; epoch -1 while none is decided.
-  BatchName Position() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    uint64_t epoch = 0;
-    uint64_t index = 0;
-    if (cursor_ == nullptr) return {this->dataset()->epoch(), 0};
-    if (stoker_error* error = Api().cursor_position(cursor_, &epoch, &index)) {
-      Api().error_free(error);
-      return {this->dataset()->epoch(), 0};
-    }
-    return {static_cast<int64_t>(epoch), static_cast<int64_t>(index)};
+  // The next batch to deliver; batch 0 of the pinned epoch, or of epoch 0, while none is decided
+  // and with splits.
+  stoker_position Position(bool* decided) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    stoker_position at{};
+    at.struct_size = sizeof(at);
+    stoker_error* const error = Api().cursor_position(cursor_, &at);
+    *decided = error == nullptr;
+    if (*decided) return at;
+    Api().error_free(error);
+    at.epoch = static_cast<uint64_t>(std::max<int64_t>(this->dataset()->epoch(), 0));
+    at.end = static_cast<uint64_t>(this->dataset()->batches());
+    return at;
   }
 
-  absl::Status Seek(BatchName to) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    TF_RETURN_IF_ERROR(OpenCursor());
-    return ToStatus(Api().cursor_seek(cursor_, to.first, to.second));
+  absl::Status StateAt(const stoker_position& at, std::string* state)
+      TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    uint64_t size = 1;
+    do {
+      state->resize(size);
+      TF_RETURN_IF_ERROR(
+          ToStatus(Api().dataset_state(loader_, &at, state->data(), state->size(), &size)));
+    } while (size > state->size());
+    state->pop_back();  // the NUL
+    return absl::OkStatus();
   }
 
   absl::Status Failed(absl::Status status, bool passed) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -150,8 +150,9 @@ TEST_F(StokerCTest, CursorDeliversAnEpochOfBatches) {
 
   stoker_cursor* cursor = nullptr;
   ASSERT_EQ(Take(api_->cursor_open(dataset, -1, 0, &cursor)), "");
-  uint64_t epoch = 9, index = 9;
-  EXPECT_NE(Take(api_->cursor_position(cursor, &epoch, &index)), "") << "not decided yet";
+  stoker_position position{};
+  position.struct_size = sizeof(position);
+  EXPECT_NE(Take(api_->cursor_position(cursor, &position)), "") << "not decided yet";
   for (uint64_t i = 0; i < kPerEpoch; ++i) {
     stoker_batch* batch = Next(cursor);
     ASSERT_NE(batch, nullptr);
@@ -181,9 +182,10 @@ TEST_F(StokerCTest, CursorDeliversAnEpochOfBatches) {
     api_->batch_free(batch);
   }
   EXPECT_EQ(Next(cursor), nullptr);
-  ASSERT_EQ(Take(api_->cursor_position(cursor, &epoch, &index)), "");
-  EXPECT_EQ(epoch, 0u);
-  EXPECT_EQ(index, kPerEpoch);
+  ASSERT_EQ(Take(api_->cursor_position(cursor, &position)), "");
+  EXPECT_EQ(position.epoch, 0u);
+  EXPECT_EQ(position.index, kPerEpoch);
+  EXPECT_EQ(position.end, kPerEpoch);
   api_->cursor_free(cursor);
   api_->dataset_free(dataset);
 }
@@ -232,7 +234,11 @@ TEST_F(StokerCTest, SeekAppendAndBatchAtDeliverTheNamedBatches) {
   ASSERT_EQ(Take(api_->cursor_open(dataset, 1, 1, &cursor)), "");
   while (stoker_batch* batch = Next(cursor)) epoch.push_back(Pixels(batch));
   ASSERT_EQ(epoch.size(), kPerEpoch);
-  ASSERT_EQ(Take(api_->cursor_seek(cursor, 1, 2)), "");
+  const auto at = [](uint64_t index) {
+    return stoker_position{sizeof(stoker_position), 1, index, 0, 0};
+  };
+  const stoker_position third = at(2), beyond = at(kPerEpoch + 1);
+  ASSERT_EQ(Take(api_->cursor_seek(cursor, &third)), "");
   EXPECT_EQ(Pixels(Next(cursor)), epoch[2]);
   EXPECT_EQ(Next(cursor), nullptr);
   ASSERT_EQ(Take(api_->cursor_append(cursor, 1, 1)), "");
@@ -241,13 +247,39 @@ TEST_F(StokerCTest, SeekAppendAndBatchAtDeliverTheNamedBatches) {
   EXPECT_EQ(Pixels(Next(cursor)), epoch[0]);
   EXPECT_EQ(Next(cursor), nullptr);
   EXPECT_NE(Take(api_->cursor_append(cursor, 1, kPerEpoch)), "");
-  EXPECT_NE(Take(api_->cursor_seek(cursor, 1, kPerEpoch + 1)), "");
+  EXPECT_NE(Take(api_->cursor_seek(cursor, &beyond)), "");
   for (uint64_t i : {2, 0, 1}) {
     stoker_batch* batch = nullptr;
     ASSERT_EQ(Take(api_->dataset_batch_at(dataset, 1, i, nullptr, &batch)), "");
     EXPECT_EQ(Pixels(batch), epoch[i]);
   }
   api_->cursor_free(cursor);
+  api_->dataset_free(dataset);
+}
+
+TEST_F(StokerCTest, AStateIsTextThatFitsAndGivesItsPlace) {
+  stoker_dataset* dataset = Open(NewKey(), Spec());
+  const stoker_position third{sizeof(stoker_position), 1, 2, 0, 0};
+  uint64_t size = 0;
+  std::string text(1000, 'x');
+  ASSERT_EQ(Take(api_->dataset_state(dataset, &third, text.data(), 1, &size)), "");
+  EXPECT_EQ(text.front(), 'x') << "it does not fit";
+  ASSERT_EQ(Take(api_->dataset_state(dataset, &third, text.data(), size, &size)), "");
+  text.resize(size - 1);
+  stoker_position place{};
+  place.struct_size = sizeof(place);
+  ASSERT_EQ(Take(api_->dataset_place(dataset, text.c_str(), 1, &place)), "");
+  EXPECT_EQ(place.epoch, 1u);
+  EXPECT_EQ(place.index, 2u);
+  EXPECT_EQ(place.end, kPerEpoch);
+  std::string other = text;
+  other.replace(other.find("\"batch_size\":\"8\""), 16, "\"batch_size\":\"4\"");
+  ASSERT_EQ(Take(api_->dataset_place(dataset, other.c_str(), 0, &place)), "");
+  EXPECT_EQ(place.index, 1u);
+  EXPECT_NE(Take(api_->dataset_place(dataset, other.c_str(), 1, &place))
+                .find("batch_size was 4 and is 8"),
+            std::string::npos);
+  EXPECT_EQ(Take(api_->dataset_place(dataset, "{}", 1, &place)).substr(0, 2), "1 ");
   api_->dataset_free(dataset);
 }
 

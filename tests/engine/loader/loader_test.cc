@@ -4,8 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
+#include <span>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "tests/testing/batches.h"
 #include "tests/testing/executors.h"
@@ -174,6 +179,86 @@ TEST_F(LoaderTest, SeekResumesWithoutReplay) {
   ASSERT_TRUE(iterator->Seek({0, kPerEpoch}).ok());
   EXPECT_FALSE(iterator->Next().value()) << "saved at the end";
   EXPECT_EQ(iterator->Seek({0, kPerEpoch + 1}).error().code, Code::kInvalidArgument);
+}
+
+TEST_F(LoaderTest, ARestoredStateGoesOnWithTheSameBatches) {
+  const auto epochs = Epochs(2);
+  auto loader = Open();
+  std::string state;
+  {
+    auto first = loader->Iterate();
+    EXPECT_EQ(first->state(), loader->StateAt({0, 0}));
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(*first->Next());
+    state = first->state();
+  }
+  auto other = Open();
+  auto restored = other->Iterate();
+  ASSERT_TRUE(restored->Restore(state).ok());
+  EXPECT_EQ(restored->state(), state);
+  EXPECT_EQ(Rest(*restored), Prints(epochs[0].begin() + 2, epochs[0].end()));
+  EXPECT_EQ(Rest(*other->Iterate()), epochs[1]);
+  EXPECT_EQ(restored->state(), other->StateAt({1, 0})) << "after an epoch's end";
+  ASSERT_TRUE(restored->Restore(restored->state()).ok());
+  EXPECT_EQ(Rest(*restored), epochs[1]);
+  const Status refused = restored->Restore("{}");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+}
+
+// Batches of 7 until photo 14, of 3 ranks from there, and whole epochs of theirs after it; by
+// iterating, by name and by appending.
+TEST_F(LoaderTest, OtherRanksFinishAnEpochThatOneBegan) {
+  const auto row_prints = [](const Batch& batch, std::vector<std::pair<uint64_t, uint64_t>>& all) {
+    const Column& images = batch.images();
+    const size_t bytes = images.bytes() / static_cast<size_t>(batch.rows());
+    for (size_t row = 0; row < batch.sample_ids().size(); ++row) {
+      const std::span<uint8_t> pixels = images.as<uint8_t>().subspan(row * bytes, bytes);
+      all.emplace_back(batch.sample_ids()[row],
+                       std::hash<std::string>()(std::string(pixels.begin(), pixels.end())));
+    }
+  };
+  auto alone = Open();
+  std::vector<std::pair<uint64_t, uint64_t>> whole, rest;
+  std::string state;
+  for (uint64_t index = 0; index < kPerEpoch; ++index) {
+    row_prints(alone->BatchAt({1, index}).value(), index < 2 ? rest : whole);
+  }
+  rest.clear();
+  state = alone->StateAt({1, 2});
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    LoaderOptions options = Options();
+    options.world = 3;
+    options.rank = rank;
+    options.batch_size = 4;
+    auto loader = Loader::Open(options).value();
+    auto batches = loader->Iterate();
+    ASSERT_TRUE(batches->Restore(state).ok());
+    const BatchName first = *batches->position();
+    EXPECT_EQ(first, (BatchName{1, 0, 14}));
+    EXPECT_EQ(loader->batches_from(first.start), 3u);
+    Prints prints;
+    while (Batch batch = batches->Next().value()) {
+      row_prints(batch, rest);
+      prints.push_back(Fingerprint(batch));
+    }
+    EXPECT_EQ(batches->position(), (BatchName{1, 3, 14}));
+    for (uint64_t index = 0; index < 3; ++index) {
+      EXPECT_EQ(Fingerprint(loader->BatchAt({1, index, 14}).value()), prints[index]);
+      ASSERT_TRUE(batches->Append({1, index, 14}).ok());
+    }
+    EXPECT_EQ(Rest(*batches), prints);
+    EXPECT_FALSE(loader->BatchAt({1, 3, 14}).ok());
+    auto next = loader->Iterate();
+    EXPECT_EQ(next->Next().value().epoch(), 2u);
+    auto again = loader->Iterate(1, /*repeat=*/true);
+    ASSERT_TRUE(again->Restore(state).ok());
+    EXPECT_EQ(Rest(*again), prints);
+    EXPECT_EQ(Rest(*loader->Iterate(1, /*repeat=*/true)).size(), loader->batches_per_epoch());
+    EXPECT_EQ(Rest(*next).size() + 1, loader->batches_per_epoch());
+  }
+  std::ranges::sort(whole);
+  std::ranges::sort(rest);
+  EXPECT_EQ(rest, whole);
 }
 
 TEST_F(LoaderTest, AppendDeliversTheNamedBatches) {

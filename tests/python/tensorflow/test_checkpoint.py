@@ -97,16 +97,57 @@ def test_a_checkpoint_of_other_options_is_refused(make, tmp_path):
     same(arrays(depth), arrays(make().epoch(0))[1:])
 
 
+def without_buffers(dataset):
+    options = tf.data.Options()
+    options.experimental_optimization.inject_prefetch = False
+    return dataset.with_options(options)
+
+
+def test_another_world_goes_on_with_what_is_left(make, tmp_path):
+    """Of 48 samples, eight ranks have had 16."""
+    eight = without_buffers(make(batch_size=1, world=8).as_tf_dataset(op="native"))
+    iterator = iter(eight)
+    next(iterator), next(iterator)
+    path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "saved"))
+    order = np.concatenate([ids for *_, ids in make(sample_ids=True).epoch(0)])
+    found = []
+    for rank in range(3):
+        loader = make(batch_size=5, world=3, rank=rank, sample_ids=True)
+        iterator = iter(without_buffers(loader.as_tf_dataset(op="native")))
+        tf.train.Checkpoint(iterator=iterator).read(path)
+        mine = [ids for *_, ids in arrays(iterator)]
+        assert [len(ids) for ids in mine] == ([5, 5, 1] if rank < 2 else [5, 5])
+        found += [*np.concatenate(mine)]
+        assert len(arrays(loader.as_tf_dataset(op="native"))) == len(loader)
+    assert sorted(found) == sorted(order[16:])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [({"seed": 6}, "seed was 5 and is 6"), ({"world": 3}, "world was 1 and is 3")]
+)
+@pytest.mark.parametrize("epoch", [None, 1])
+def test_the_fallback_says_which_options_are_others(make, tmp_path, options, said, epoch):
+    """With its first batch. It goes on with the same ranks only."""
+    dataset = make().as_tf_dataset(op="fallback", epoch=epoch)
+    iterator = iter(without_buffers(dataset))
+    next(iterator)
+    path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "saved"))
+    other = iter(without_buffers(make(**options).as_tf_dataset(op="fallback", epoch=epoch)))
+    tf.train.Checkpoint(iterator=other).read(path)
+    with pytest.raises(tf.errors.FailedPreconditionError, match=f"other options or samples: {said}. Give"):
+        next(other)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"seed": 6}, "seed was 5 and is 6"),
-        ({"seed": 0}, "seed was 5 and is its default"),
+        ({"seed": 0}, "seed was 5 and is 0"),
         (
-            {"batch_size": 4, "shuffle": False},
-            "batch_size was 8 and is 4; shuffle was True and is its default",
+            {"remainder": "drop", "shuffle": False},
+            "remainder was uneven and is drop; shuffle was true and is false",
         ),
-        ({"dtype": "float32"}, "dtype was its default and is 'float32'"),
+        ({"dtype": "float32"}, "dtype was uint8 and is float32"),
     ],
 )
 def test_a_checkpoint_of_other_options_says_which(make, tmp_path, options, said):
@@ -116,7 +157,7 @@ def test_a_checkpoint_of_other_options_says_which(make, tmp_path, options, said)
     other = iter(make(**options).as_tf_dataset(op="native"))
     with pytest.raises(tf.errors.FailedPreconditionError) as caught:
         tf.train.Checkpoint(iterator=other).read(path)
-    assert f"other options or samples: {said}. Open the loader with the same options" in str(caught.value)
+    assert f"other options or samples: {said}. Give this loader the same source" in str(caught.value)
 
 
 def test_a_checkpoint_of_other_transforms_says_which(made, tmp_path):
@@ -129,13 +170,16 @@ def test_a_checkpoint_of_other_transforms_says_which(made, tmp_path):
     next(iterator)
     path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "saved"))
     for transforms, said in (
-        ([stoker.RandomResizedCrop(16), flip], "transforms[0].size was (32, 32) and is (16, 16)"),
+        (
+            [stoker.RandomResizedCrop((16, 32)), flip],
+            "transforms[0].height was 32 and is 16",
+        ),
         ([stoker.Resize((32, 32)), flip], "transforms[0] was RandomResizedCrop and is Resize"),
         ([stoker.RandomResizedCrop(32)], "transforms[1] was RandomHorizontalFlip and is none"),
     ):
         with pytest.raises(tf.errors.FailedPreconditionError) as caught:
             tf.train.Checkpoint(iterator=iterate(*transforms)).read(path)
-        assert f"other options or samples: {said}. Open" in str(caught.value)
+        assert f"other options or samples: {said}. Give" in str(caught.value)
 
 
 def test_a_checkpoint_of_other_arrays_is_refused(tmp_path):
@@ -146,7 +190,7 @@ def test_a_checkpoint_of_other_arrays_is_refused(tmp_path):
     iterator = iterate(a, a)
     next(iterator)
     path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "saved"))
-    with pytest.raises(tf.errors.FailedPreconditionError, match="digest of the samples was"):
+    with pytest.raises(tf.errors.FailedPreconditionError, match="the data set's fingerprint was"):
         tf.train.Checkpoint(iterator=iterate(a + 1, a)).read(path)
     again = iterate(a.copy(), a.copy())
     tf.train.Checkpoint(iterator=again).read(path)

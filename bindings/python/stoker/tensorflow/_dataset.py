@@ -91,7 +91,6 @@ def _of_tuples(
     variant = ops.stoker_dataset(
         key=loader._key,
         spec=loader._spec,
-        fingerprint=loader._fingerprint(),
         epoch=-1 if epoch is None else epoch,
         batches=len(loader),
         drops_rows=loader._drops_rows,

@@ -13,23 +13,25 @@ if TYPE_CHECKING:
 def variant(ops: Any, loader: Loader, epoch: Optional[int], spec: Any, extras: dict[str, bool]) -> tf.Tensor:
     """The handle of a dataset with the same elements as the dataset op's.
 
-    The epoch is the state of a scan(): TensorFlow keeps it in checkpoints, symbolic ones too. It is
-    decided in a separate step, because a scan() loses its state if its function fails, so that a bad
-    first batch would lose the epoch. The batches are requested one after another, so that stoker can
-    prefetch; TensorFlow might turn a map() into a parallel one.
+    The epoch is the state of a scan(): TensorFlow keeps it in checkpoints, symbolic ones too, with a state
+    of the loader beside it, so that another loader refuses it. It is decided in a separate step, because a
+    scan() loses its state if its function fails, so that a bad first batch would lose the epoch. The
+    batches are requested one after another, so that stoker can prefetch; TensorFlow might turn a map() into
+    a parallel one.
     """
     columns = tf.nest.flatten(spec)
     names = {"key": loader._key, "spec": loader._spec}
 
-    def name(state: tf.Tensor, index: tf.Tensor) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor]]:
-        if epoch is None:
-            state = ops.stoker_epoch(current=state, index=index, **names)
-            state.set_shape(())
-        return state, (state, index)
+    def name(saved: Any, index: tf.Tensor) -> tuple[Any, tuple[tf.Tensor, tf.Tensor]]:
+        current, state = saved
+        pinned = epoch is not None
+        current = ops.stoker_epoch(current=current, index=index, state=state, pinned=pinned, **names)
+        current.set_shape(())
+        return (current, state), (current, index)
 
-    def batch(state: tf.Tensor, index: tf.Tensor) -> Any:
+    def batch(current: tf.Tensor, index: tf.Tensor) -> Any:
         tensors = ops.stoker_batch_at(
-            epoch=state,
+            epoch=current,
             index=index,
             output_types=[column.dtype for column in columns],
             **names,
@@ -39,7 +41,8 @@ def variant(ops: Any, loader: Loader, epoch: Optional[int], spec: Any, extras: d
             tensor.set_shape(column.shape)
         return tf.nest.pack_sequence_as(spec, tensors)
 
-    first = tf.constant(-1 if epoch is None else epoch, tf.int64)
+    state = loader._native.state_at(0, 0, 0).encode()
+    first = tf.constant(-1 if epoch is None else epoch, tf.int64), tf.constant(list(state), tf.uint8)
     batches = tf.data.Dataset.range(len(loader)).scan(first, name).map(batch, synchronous=True)
     if loader._drops_rows:
         batches = batches.filter(lambda *made: tf.shape(tf.nest.flatten(made)[0])[0] > 0)

@@ -262,6 +262,8 @@ class DataLoader:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next `for` continues there, with the same batches; nothing is replayed. {} changes nothing.
 
+        The state may be of another number of processes or batch size; see `stoker.Loader.load_state_dict`.
+
         Raises:
             FailedPreconditionError: the state is of a loader with other options or samples.
             ValueError, TypeError: it is not a loader's state.

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from stoker._iterator import DeviceIterator
+from stoker._loader import Place
 from stoker.torch._iterator import taken
 from stoker.torch._share import Share
 
@@ -19,9 +20,7 @@ from stoker.torch._share import Share
 class Batch(list[int]):
     """The ids of a batch's samples, as a batch_sampler yields them, and the iteration that makes it."""
 
-    def __init__(
-        self, samples: list[int], place: tuple[int, int], iteration: DeviceIterator | None = None
-    ) -> None:
+    def __init__(self, samples: list[int], place: Place, iteration: DeviceIterator | None = None) -> None:
         super().__init__(samples)
         self._place = place
         self._iteration = iteration
@@ -104,10 +103,11 @@ class BatchSampler(torch.utils.data.BatchSampler):
 
     def __iter__(self) -> Iterator[list[int]]:
         """Takes the next epoch, or continues after `load_state_dict`, as a `for` over the loader does."""
-        iteration, loader, epoch, first = self._share.begin_epoch()
+        iteration, loader, (epoch, first, start) = self._share.begin_epoch()
         order = loader._native
-        for number in range(first, order.batches_per_epoch):
-            yield Batch(order.sample_ids(epoch, number), (epoch, number), iteration)
+        for number in range(first, order.batches_from(start)):
+            place = epoch, number, start
+            yield Batch(order.sample_ids(*place), place, iteration)
 
     def __len__(self) -> int:
         """Batches of an epoch, for this process."""

@@ -12,7 +12,7 @@ from stoker import _checks
 from stoker._device_loader import DeviceLoader
 from stoker._errors import FailedPreconditionError, InvalidArgumentError
 from stoker._iterator import DeviceIterator
-from stoker._loader import Loader
+from stoker._loader import Loader, Place
 from stoker.torch import _ranks
 
 
@@ -49,7 +49,7 @@ class Share:
     def _open(self, rank: _ranks.Rank) -> Loader:
         number, world = rank
         loader = Loader(**self._options, rank=number, world=world)
-        loader._start_at(self._epoch, 0)
+        loader._start_at(self._epoch)
         if self._closed:
             loader.close()
         elif self._where != "cuda":
@@ -126,21 +126,21 @@ class Share:
         with self._lock:
             return iter(self.batches)
 
-    def begin_epoch(self) -> tuple[DeviceIterator, Loader, int, int]:
-        """The same with its loader, the epoch that it has taken and its first batch."""
+    def begin_epoch(self) -> tuple[DeviceIterator, Loader, Place]:
+        """The same with its loader, and its first batch, whose epoch it has taken."""
         with self._lock:
             batches = self.batches
             loader = batches.loader
-            epoch, first = loader._resume or (loader._native.take_epoch(), 0)
-            loader._resume = epoch, first
-            return iter(batches), loader, epoch, first
+            first = loader._resume or (loader._native.take_epoch(), 0, 0)
+            loader._resume = first
+            return iter(batches), loader, first
 
     def order(self) -> Iterator[int]:
         """This process' samples, in the order of the next epoch."""
         loader = self.loader
-        epoch, _ = loader._resume or (loader._native.next_epoch, 0)
+        epoch = loader._resume[0] if loader._resume else loader._native.next_epoch
         for batch in range(len(loader)):
-            yield from loader._native.sample_ids(epoch, batch)
+            yield from loader._native.sample_ids(epoch, batch, 0)
 
     def samples(self) -> int:
         """The number of this process' samples."""
@@ -154,7 +154,7 @@ class Share:
             self._epoch = number
             loader = self._loader
             if loader is not None and (loader._resume is None or loader._resume[0] != number):
-                loader._start_at(number, 0)
+                loader._start_at(number)
 
     def state_dict(self) -> dict[str, Any]:
         """The position of the latest iteration."""

@@ -1,0 +1,153 @@
+#include "engine/loader/loader_identity.h"
+
+#include <algorithm>
+
+#include "core/utf8.h"
+#include "engine/loader/option_table.h"
+#include "io/sources/source.h"
+#include "transforms/plan/explain.h"
+#include "transforms/spec/transform_table.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr std::string_view kSamples = "samples", kFingerprint = "fingerprint";
+constexpr const char* kNone = "none";
+
+void AddTransform(const Transform& transform, const std::string& name, Identity& identity) {
+  const TransformRow& row = RowOf(transform);
+  Transform given = transform, standard = row.standard;  // options are read through pointers
+  identity.emplace_back(name, row.name);
+  for (const Parameter& parameter : row.parameters) {
+    for (const Option<Transform>& option : parameter.options) {
+      if (option.in == nullptr) continue;
+      std::string value = TextOf(option, option.in(given));
+      if (value == TextOf(option, option.in(standard))) continue;
+      identity.emplace_back(name + "." + option.name, std::move(value));
+    }
+  }
+}
+
+std::string MixText(const BatchMix& mix) {
+  std::string text = TextOf(mix);
+  for (const double p : mix.p) text += ", p " + NumberText(p);
+  if (mix.num_classes != 0) text += ", " + std::to_string(mix.num_classes) + " classes";
+  return text;
+}
+
+const std::string* Find(const Identity& identity, std::string_view name) {
+  const auto found = std::ranges::find(identity, name, &Identity::value_type::first);
+  return found == identity.end() ? nullptr : &found->second;
+}
+
+// "transforms[2]" of "transforms[2].p"; empty for other names.
+std::string_view TransformOf(std::string_view name) {
+  const size_t dot = name.rfind("].");
+  return dot == std::string_view::npos ? std::string_view() : name.substr(0, dot + 1);
+}
+
+std::string DefaultOf(const Identity& identity, std::string_view name) {
+  const std::string_view of = TransformOf(name);
+  const std::string* const transform = of.empty() ? nullptr : Find(identity, of);
+  for (const TransformRow& row : AllTransforms()) {
+    if (transform == nullptr || *transform != row.name) continue;
+    Transform standard = row.standard;
+    for (const Parameter& parameter : row.parameters) {
+      for (const Option<Transform>& option : parameter.options) {
+        if (option.in == nullptr || option.name != name.substr(of.size() + 1)) continue;
+        return TextOf(option, option.in(standard));
+      }
+    }
+  }
+  LoaderOptions standard;
+  for (const LoaderOptionRow& row : AllLoaderOptions()) {
+    if (row.option.in != nullptr && row.option.name == name) {
+      return TextOf(row.option, row.option.in(standard));
+    }
+  }
+  return kNone;
+}
+
+// "1,281,167"; text that is no 64-bit number as it is.
+std::string Grouped(const std::string& digits) {
+  constexpr size_t kMostDigits = 20;
+  if (digits.size() > kMostDigits) return digits;
+  if (digits.find_first_not_of("0123456789") != std::string::npos) return digits;
+  std::string text = digits;
+  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
+// Of a state that may be hostile: a few words, safe to print.
+std::string Shown(std::string_view text) {
+  constexpr size_t kMost = 200;
+  return text.size() <= kMost ? Printable(text) : Printable(text.substr(0, kMost)) + "…";
+}
+
+std::string Difference(std::string_view name, const std::string& was, const std::string& is) {
+  if (name == kSamples) {
+    return "the data set has " + Grouped(is) + (is == "1" ? " sample" : " samples") +
+           ", the state was saved on " + Shown(Grouped(was));
+  }
+  if (name == kFingerprint) {
+    return "the samples are other ones: the data set's fingerprint was " + Shown(was) + " and is " +
+           is;
+  }
+  return Shown(name) + " was " + Shown(was) + " and is " + Shown(is);
+}
+
+}  // namespace
+
+Identity IdentityOf(const LoaderOptions& options) {
+  const SampleSource& source = *options.source;
+  Identity identity{{std::string(kSamples), std::to_string(source.size())},
+                    {std::string(kFingerprint), FingerprintText(source)}};
+  LoaderOptions given = options, standard;  // options are read through pointers
+  for (const LoaderOptionRow& row : AllLoaderOptions()) {
+    if (row.option.in == nullptr || !row.changes_batches) continue;
+    std::string value = TextOf(row.option, row.option.in(given));
+    if (value == TextOf(row.option, row.option.in(standard))) continue;
+    identity.emplace_back(row.option.name, std::move(value));
+  }
+  for (size_t i = 0; i < options.transforms.size(); ++i) {
+    AddTransform(options.transforms[i], "transforms[" + std::to_string(i) + "]", identity);
+  }
+  if (options.mix) identity.emplace_back("mix", MixText(*options.mix));
+  if (options.map != nullptr) {
+    identity.emplace_back("map",
+                          options.map->Describe() + (options.map->calls() == 0 ? ", rows" : ""));
+  }
+  return identity;
+}
+
+std::string ValueIn(const Identity& identity, std::string_view name) {
+  const std::string* const given = Find(identity, name);
+  return given != nullptr ? *given : DefaultOf(identity, name);
+}
+
+std::vector<std::string> Differences(const Identity& saved, const Identity& here,
+                                     const std::vector<std::string_view>& except) {
+  std::vector<std::string_view> names;
+  for (const Identity* identity : {&here, &saved}) {
+    for (const auto& [name, value] : *identity) {
+      if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
+    }
+  }
+  std::vector<std::string> found;
+  std::vector<std::string_view> different;
+  const auto differs = [&](std::string_view name) {
+    return std::ranges::find(different, name) != different.end();
+  };
+  for (const std::string_view name : names) {
+    if (std::ranges::find(except, name) != except.end() || differs(TransformOf(name))) continue;
+    if (name == kFingerprint && differs(kSamples)) continue;  // it goes without saying
+    const std::string was = ValueIn(saved, name), is = ValueIn(here, name);
+    if (was == is) continue;
+    different.push_back(name);
+    found.push_back(Difference(name, was, is));
+  }
+  return found;
+}
+
+}  // namespace stoker

@@ -1,0 +1,32 @@
+// What the batches of a loader depend on, by name and as text: its samples, options and transforms.
+// A state keeps it, so that another loader can say what is different.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/loader/options.h"
+
+namespace stoker {
+
+// Each name once, with its value: "samples", "fingerprint", options, "transforms[0]" (its name),
+// "transforms[0].scale", "mix", "map". Values that are left at their defaults are left out: a state
+// stays short, and one that was saved before an option existed still fits.
+using Identity = std::vector<std::pair<std::string, std::string>>;
+
+// Of what all ranks have in common. The program's function is named, its code is not compared.
+Identity IdentityOf(const LoaderOptions& options);
+
+// The value of a name, or its default.
+std::string ValueIn(const Identity& identity, std::string_view name);
+
+// What is different, in words: "the data set has 59 samples, the state was saved on 60",
+// "seed was 7 and is 8". The parameters of a transform that is another one are not compared, nor
+// the names in `except`.
+std::vector<std::string> Differences(const Identity& saved, const Identity& here,
+                                     const std::vector<std::string_view>& except);
+
+}  // namespace stoker
