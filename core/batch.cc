@@ -4,6 +4,13 @@
 
 namespace stoker {
 
+std::string TextOf(const BatchName& batch) {
+  const std::string epoch = " of epoch " + std::to_string(batch.epoch);
+  const std::string index = "batch " + std::to_string(batch.index);
+  if (batch.start == 0) return index + epoch;
+  return index + " of what was left" + epoch + " from position " + std::to_string(batch.start);
+}
+
 std::span<const Column> Batch::columns() const { return slot_->columns; }
 
 std::span<const uint64_t> Batch::sample_ids() const {
@@ -11,8 +18,8 @@ std::span<const uint64_t> Batch::sample_ids() const {
 }
 
 int64_t Batch::rows() const { return slot_->rows; }
-uint64_t Batch::epoch() const { return slot_->epoch; }
-uint64_t Batch::index() const { return slot_->index; }
+BatchName Batch::name() const { return slot_->name(); }
+uint64_t Batch::position() const { return slot_->position; }
 
 bool Batch::pinned(size_t column) const {
   return slot_->pinned && slot_->own_memory[column] == nullptr;

@@ -26,6 +26,9 @@ struct BatchName {
   friend bool operator==(const BatchName&, const BatchName&) = default;
 };
 
+// For messages: "batch 3 of epoch 1", or "batch 3 of what was left of epoch 1 from position 14".
+std::string TextOf(const BatchName& batch);
+
 // Describes one row of a column.
 struct ColumnSpec {
   std::string name;
@@ -85,8 +88,12 @@ class Batch {
   const Column& labels() const { return columns()[1]; }
   std::span<const uint64_t> sample_ids() const;  // the sample of the source in each row
   int64_t rows() const;                          // valid rows = shape[0] of every column
-  uint64_t epoch() const;
-  uint64_t index() const;            // of this batch in its epoch, from 0
+  BatchName name() const;
+  uint64_t epoch() const { return name().epoch; }
+  uint64_t index() const { return name().index; }  // of this batch in its epoch, from 0
+  // The position of its first sample in the order of the epoch, over all ranks. With the epoch it
+  // is a key for random numbers that do not depend on threads. Rows that were dropped count.
+  uint64_t position() const;
   bool pinned(size_t column) const;  // the column's memory (LoaderOptions::pinned_for)
 
   // Keeps this one column's memory valid, also after the batch and the loader have gone. A column

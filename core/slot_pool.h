@@ -34,6 +34,7 @@ struct Slot {
   uint64_t epoch = 0;
   uint64_t index = 0;
   uint64_t start = 0;
+  uint64_t position = 0;       // of row 0 in the epoch's order
   std::weak_ptr<Slot> viewed;  // what SlotPool::View returned, as long as anyone keeps it
   int numa_node = 0;           // preferred for its pages
   bool pinned = false;         // what lies in the slab

@@ -38,8 +38,7 @@ Status AddUse(StagedBatch& entry, DeviceStream stream) {
 std::span<const Column> DeviceBatch::columns() const { return staged_->columns; }
 std::span<const uint64_t> DeviceBatch::sample_ids() const { return staged_->sample_ids; }
 int64_t DeviceBatch::rows() const { return staged_->rows; }
-uint64_t DeviceBatch::epoch() const { return staged_->epoch; }
-uint64_t DeviceBatch::index() const { return staged_->index; }
+BatchName DeviceBatch::name() const { return staged_->name; }
 uint64_t DeviceBatch::issued_ns() const { return staged_->issued_ns; }
 const std::shared_ptr<Device>& DeviceBatch::device() const { return staged_->ring->device(); }
 

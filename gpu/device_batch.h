@@ -41,8 +41,9 @@ class DeviceBatch {
   const Column& labels() const { return columns()[1]; }
   std::span<const uint64_t> sample_ids() const;
   int64_t rows() const;
-  uint64_t epoch() const;
-  uint64_t index() const;
+  BatchName name() const;
+  uint64_t epoch() const { return name().epoch; }
+  uint64_t index() const { return name().index; }
   uint64_t issued_ns() const;  // when all its work had been issued (NowNanoseconds)
   const std::shared_ptr<Device>& device() const;
 

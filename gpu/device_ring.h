@@ -50,8 +50,7 @@ struct StagedBatch {
   std::vector<Column> columns;
   std::vector<uint64_t> sample_ids;
   int64_t rows = 0;
-  uint64_t epoch = 0;
-  uint64_t index = 0;
+  BatchName name;
   uint64_t issued_ns = 0;  // when all its work had been issued (NowNanoseconds)
 
   // The first `used` of `uses` belong to this lease or, if it has ended, to the last one; the

@@ -253,8 +253,7 @@ Status Stager::Impl::Stage(StagedBatch& entry, Batch host) {
   copied_bytes_.fetch_add(*bytes, std::memory_order_relaxed);
   entry.sample_ids.assign(kept.sample_ids().begin(), kept.sample_ids().end());
   entry.rows = kept.rows();
-  entry.epoch = kept.epoch();
-  entry.index = kept.index();
+  entry.name = kept.name();
   for (Column& column : entry.columns) column.shape[0] = entry.rows;
   entry.issued_ns = NowNanoseconds();
   batches_.fetch_add(1, std::memory_order_relaxed);

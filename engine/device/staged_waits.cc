@@ -102,7 +102,7 @@ Result<DeviceBatch> TakeStaged(Stager& stager, StagedWaits& waits, const Interru
   Result<DeviceBatch> batch = stager.Next(interrupt);
   const uint64_t taken_ns = NowNanoseconds();
   if (batch.ok() && *batch) {
-    waits.AddDeviceWait({batch->epoch(), batch->index()}, batch->issued_ns(), asked_ns, taken_ns);
+    waits.AddDeviceWait(batch->name(), batch->issued_ns(), asked_ns, taken_ns);
   } else if (batch.ok() || batch.error().code != Code::kCancelled) {
     waits.AddOtherWait(asked_ns, taken_ns);
   }

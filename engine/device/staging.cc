@@ -16,8 +16,7 @@ Result<Batch> Staging::Source::Next(const Interrupt& interrupt) {
     const std::lock_guard lock(mutex_);
     failures_.push_back({batch.error(), producer_.passed() != passed});
   } else if (*batch) {
-    waits_.AddHostWait(
-        {{batch->epoch(), batch->index()}, asked_ns, NowNanoseconds(), producer_.waited()});
+    waits_.AddHostWait({batch->name(), asked_ns, NowNanoseconds(), producer_.waited()});
   }
   return batch;
 }

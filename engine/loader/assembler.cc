@@ -64,6 +64,7 @@ bool Assembler::Open(Entry& entry, BatchName batch) {
   slot->epoch = batch.epoch;
   slot->index = batch.index;
   slot->start = batch.start;
+  slot->position = sampler_.PositionOf(batch, 0);
   slot->rows = sampler_.RowsIn(batch);
   for (Column& column : slot->columns) column.shape[0] = slot->rows;
   entry.slot = slot;
@@ -186,7 +187,7 @@ Result<Batch> Assembler::Take(const Interrupt& interrupt) {
 }
 
 void Assembler::Record(const Entry& entry, uint64_t asked_ns) {
-  last_ = {.name = {entry.slot->epoch, entry.slot->index},
+  last_ = {.name = entry.slot->name(),
            .rows = static_cast<uint32_t>(entry.slot->rows),
            .opened_ns = entry.opened_ns,
            .complete_ns = entry.complete_ns,

@@ -24,10 +24,15 @@ std::string InUtf8(const std::string& text) { return IsUtf8(text) ? text : Print
 // A line of the list.
 std::string LineOf(BatchName batch, const BadRow& bad) {
   const Error error = WithoutSecrets(bad.error);
-  nlohmann::ordered_json line = {
-      {"path", InUtf8(error.file)},   {"offset", nullptr},           {"id", bad.sample},
-      {"epoch", batch.epoch},         {"batch", batch.index},        {"class", NameOf(bad.fault)},
-      {"cause", InUtf8(error.cause)}, {"action", NameOf(bad.action)}};
+  nlohmann::ordered_json line = {{"path", InUtf8(error.file)},
+                                 {"offset", nullptr},
+                                 {"id", bad.sample},
+                                 {"epoch", batch.epoch},
+                                 {"batch", batch.index},
+                                 {"start", batch.start},
+                                 {"class", NameOf(bad.fault)},
+                                 {"cause", InUtf8(error.cause)},
+                                 {"action", NameOf(bad.action)}};
   if (error.offset) line["offset"] = *error.offset;
   return line.dump() + "\n";
 }

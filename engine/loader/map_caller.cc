@@ -57,8 +57,7 @@ Status MapCaller::MapBatch(const Batch& batch) const {
   Status status = Caught([&] { return function_->MapBatch(batch); });
   if (status.ok()) return status;
   Error error = std::move(status).error();
-  error.cause = "batch " + std::to_string(batch.index()) + " of epoch " +
-                std::to_string(batch.epoch()) + ": " + error.cause;
+  error.cause = TextOf(batch.name()) + ": " + error.cause;
   error.wanted_bytes = 0;
   return std::move(error).WithFile(name_);
 }

@@ -145,7 +145,8 @@ std::vector<LoaderOptionRow> MakeTable() {
        .doc = "a file that a line of JSON is appended to for each bad sample, when its batch is "
               "delivered",
        .more =
-           "Its keys: path, offset (in bytes, or null), id, epoch, batch, class, cause, action. "
+           "Its keys: path, offset (in bytes, or null), id, epoch, batch, start (of the epoch's "
+           "batches: not 0 where other ranks had begun it), class, cause, action. "
            "Processes may share one on a local file system.",
        .zero = "no list",
        .changes_batches = false,

@@ -65,7 +65,7 @@ struct LoaderOptions {
   BadPolicy on_bad{};
   double max_bad_fraction = 0.01;
   // A line of JSON is appended to this file for each bad sample (path, offset, id, epoch, batch,
-  // class, cause, action); empty: none.
+  // start, class, cause, action); empty: none.
   std::string bad_samples_file{};
 
   // The number of epochs; nothing is prefetched beyond them. None: no limit.

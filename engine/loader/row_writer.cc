@@ -278,7 +278,7 @@ int32_t* RowWriter::SizeAt(const Slot& slot, uint32_t row) const {
 
 uint64_t RowWriter::Mix(Slot& slot, int worker) {
   const uint64_t before = NowNanoseconds();
-  mixer_->Mix(slot, {options_.seed, slot.epoch, sampler_.PositionOf(slot.name(), 0)});
+  mixer_->Mix(slot, {options_.seed, slot.epoch, slot.position});
   const uint64_t spent = NowNanoseconds() - before;
   counters(worker).Add(0, 0, {.mix_ns = spent}, spent);
   return spent;

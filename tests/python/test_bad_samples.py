@@ -81,8 +81,28 @@ def test_the_list_names_each(folder, tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
     assert {line["id"]: line["class"] for line in lines} == BAD
     for line in lines:
-        assert list(line) == ["path", "offset", "id", "epoch", "batch", "class", "cause", "action"]
+        assert list(line) == ["path", "offset", "id", "epoch", "batch", "start", "class", "cause", "action"]
         assert line["path"] == source.path(line["id"]) and line["epoch"] == 0 and line["action"] == "drop"
+
+
+def test_other_ranks_go_on_as_one_would(folder, tmp_path):
+    """Substitutes are those of their positions, and the list has the batches' full names."""
+    source = listed_and_damaged(folder)
+    options = {"on_bad": "substitute", "max_bad_fraction": 1}
+    alone = make(source, **options)
+    order = ids_of(alone.epoch(0))
+    next(iter(alone))
+    listed = set()
+    for rank in range(3):
+        bad = tmp_path / f"{rank}.jsonl"
+        loader = make(source, **options, batch_size=5, rank=rank, world=3, bad_samples_file=bad)
+        loader.load_state_dict(alone.state_dict())
+        assert ids_of(loader) == order[8 + rank :: 3]
+        for line in bad.read_text().splitlines():
+            found = json.loads(line)
+            assert (found["epoch"], found["start"]) == (0, 8)
+            listed.add(found["id"])
+    assert listed and listed <= set(BAD)
 
 
 def test_actions_by_class(folder):

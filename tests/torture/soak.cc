@@ -236,9 +236,7 @@ class Job {
     }
     if (!batch.ok()) return Wrong(name, batch.error().ToString());
     if (!*batch) return Wrong(name, "it is missing");
-    if (batch->epoch() != name.epoch || batch->index() != name.index) {
-      return Wrong(name, "another batch came");
-    }
+    if (batch->name() != name) return Wrong(name, "another batch came");
     if (std::string different = model_.Differs(*batch, expected, 2); !different.empty()) {
       return Wrong(name, different);
     }

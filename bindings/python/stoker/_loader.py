@@ -101,8 +101,9 @@ class Loader:
         max_bad_fraction: share of the samples that may be substituted or dropped, after the first 1,000;
             beyond it the run ends with a DataLossError, 0 to 1.
         bad_samples_file: a file that a line of JSON is appended to for each bad sample, when its batch is
-            delivered; None: no list. Its keys: path, offset (in bytes, or null), id, epoch, batch, class,
-            cause, action. Processes may share one on a local file system.
+            delivered; None: no list. Its keys: path, offset (in bytes, or null), id, epoch, batch, start
+            (of the epoch's batches: not 0 where other ranks had begun it), class, cause, action. Processes
+            may share one on a local file system.
         depth: batches in production at once, 1 to 4,096; None: tuned, within the memory budget.
         wait_target: target of tuning: the share of its time that the program may wait for batches, beyond
             what no setting could avoid, 0.0001 to 0.5.

@@ -238,6 +238,8 @@ TEST_F(LoaderTest, OtherRanksFinishAnEpochThatOneBegan) {
     EXPECT_EQ(loader->batches_from(first.start), 3u);
     Prints prints;
     while (Batch batch = batches->Next().value()) {
+      EXPECT_EQ(batch.name(), (BatchName{1, prints.size(), 14}));
+      EXPECT_EQ(batch.position(), 14 + prints.size() * 12 + rank);
       row_prints(batch, rest);
       prints.push_back(Fingerprint(batch));
     }
@@ -248,12 +250,12 @@ TEST_F(LoaderTest, OtherRanksFinishAnEpochThatOneBegan) {
     }
     EXPECT_EQ(Rest(*batches), prints);
     EXPECT_FALSE(loader->BatchAt({1, 3, 14}).ok());
-    auto next = loader->Iterate();
-    EXPECT_EQ(next->Next().value().epoch(), 2u);
     auto again = loader->Iterate(1, /*repeat=*/true);
     ASSERT_TRUE(again->Restore(state).ok());
     EXPECT_EQ(Rest(*again), prints);
     EXPECT_EQ(Rest(*loader->Iterate(1, /*repeat=*/true)).size(), loader->batches_per_epoch());
+    auto next = loader->Iterate();
+    EXPECT_EQ(next->Next().value().epoch(), 2u);
     EXPECT_EQ(Rest(*next).size() + 1, loader->batches_per_epoch());
   }
   std::ranges::sort(whole);
