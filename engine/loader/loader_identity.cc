@@ -114,10 +114,7 @@ Identity IdentityOf(const LoaderOptions& options) {
     AddTransform(options.transforms[i], "transforms[" + std::to_string(i) + "]", identity);
   }
   if (options.mix) identity.emplace_back("mix", MixText(*options.mix));
-  if (options.map != nullptr) {
-    identity.emplace_back("map",
-                          options.map->Describe() + (options.map->calls() == 0 ? ", rows" : ""));
-  }
+  if (options.map != nullptr) identity.emplace_back("map", options.map->InState());
   return identity;
 }
 

@@ -29,12 +29,13 @@ Result<MapCaller> MapCaller::Of(const MapFunction& function) {
   int calls = 0;
   const Status said = Caught([&]() -> Status {
     name = function.Describe();
+    (void)function.InState();  // the loader asks again, and catches nothing
     calls = function.calls();
     return {};
   });
   if (!said.ok()) {
     return Error{Code::kInvalidArgument,
-                 "Describe() or calls() of the map function: " + said.error().cause};
+                 "Describe(), InState() or calls() of the map function: " + said.error().cause};
   }
   if (calls < 0 || calls > kMostMapCalls) {
     return Error{Code::kInvalidArgument, "calls() of " + name + " is " + std::to_string(calls) +

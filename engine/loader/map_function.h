@@ -31,8 +31,8 @@ class MappedRow {
     return {static_cast<T*>(data(column)), columns_[column].row_bytes() / sizeof(T)};
   }
 
-  uint64_t sample() const;               // its id in the source
-  BatchName batch() const;               // epoch, and index in it
+  uint64_t sample() const;  // its id in the source
+  BatchName batch() const;
   uint32_t row() const { return row_; }  // in the batch
   // In the order of the epoch, over all ranks: with the epoch it is a key for random numbers that
   // do not depend on threads.
@@ -52,14 +52,18 @@ class MappedRow {
 // called on several threads at a time, and must not wait for their own loader.
 //
 // An error fails the batch; to its cause are added the name of the function and the sample or
-// batch. An exception becomes an UNAVAILABLE error. Describe and calls are asked when a loader is
-// opened, and for each further iteration that runs beside others.
+// batch. An exception becomes an UNAVAILABLE error. Describe, InState and calls are asked when a
+// loader is opened, and Describe and calls for each further iteration that runs beside others.
 class MapFunction {
  public:
   virtual ~MapFunction() = default;
 
   // Its name, for messages and reports: "to_gray".
   virtual std::string Describe() const = 0;
+
+  // What a loader's state has of it, so that a loader with another function refuses the state: its
+  // name, and how it is called. Its code is not compared.
+  virtual std::string InState() const { return Describe() + (calls() == 0 ? ", rows" : ""); }
 
   // How many threads call MapBatch, 1 to 256. 0: MapRow is called.
   virtual int calls() const { return 0; }

@@ -227,6 +227,26 @@ def test_ranks_draw_other_numbers(made):
     assert [len(numbers) for numbers in drawn] == [2, 2] and drawn[0].isdisjoint(drawn[1])
 
 
+def test_no_two_batches_of_an_epoch_draw_the_same_numbers(made):
+    """Also where other ranks finish it."""
+    drawn = []
+
+    def noise(batch, rng):
+        batch.label[...] = rng.integers(0, 1 << 60)
+
+    def first_labels(batches):
+        return [int(labels[0]) for _, labels in batches]
+
+    one = make(made, stoker.Map(noise, rng=True), batch_size=4)
+    iterator = iter(one)
+    drawn += first_labels([next(iterator), next(iterator)])
+    for rank in range(3):
+        other = make(made, stoker.Map(noise, rng=True, threads=2), batch_size=5, rank=rank, world=3)
+        other.load_state_dict(one.state_dict())
+        drawn += first_labels(other)
+    assert len(drawn) == 2 + 4 + 4 + 4 and len(set(drawn)) == len(drawn)
+
+
 def test_shapes_that_a_function_changes_are_its_own(made):
     def reshape(batch):
         batch.label.shape = (2, -1)
@@ -427,6 +447,18 @@ def test_resuming(made):
     same(taken(two), taken(first))
     with pytest.raises(stoker.FailedPreconditionError, match="map was in_place and is none"):
         make(made).load_state_dict(one.state_dict())
+
+
+@pytest.mark.parametrize("flag", ["rows", "rng"])
+def test_states_know_how_the_function_is_called(made, flag):
+    def function(*unused):
+        return None
+
+    state = make(made, stoker.Map(function, **{flag: True})).state_dict()
+    make(made, stoker.Map(function, **{flag: True}, threads=2)).load_state_dict(state)
+    words = rf"map was function, {flag}=True and is function\. "
+    with pytest.raises(stoker.FailedPreconditionError, match=words):
+        make(made, stoker.Map(function)).load_state_dict(state)
 
 
 def test_a_function_whose_object_has_the_loader_is_let_go(made):

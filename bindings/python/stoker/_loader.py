@@ -172,7 +172,7 @@ class Loader:
         # The only strong reference to the function, so that one whose object has the loader can be collected.
         self._calls = None
         if self._map is not None:
-            self._calls = MapCalls(self._map, self._options["seed"], self._options["rank"])
+            self._calls = MapCalls(self._map, self._options["seed"])
         self._key = uuid.uuid4().hex
         self._spec = json.dumps(
             {

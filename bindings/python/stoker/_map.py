@@ -51,7 +51,8 @@ class Map:
         function: thread-safe, if `threads` is more than 1.
         rows: call it with each row instead of with whole batches.
         rng: call it with a further argument, a `numpy.random.Generator` for each batch that depends on the
-            loader's seed and rank and the batch alone: the same values for any number of threads.
+            loader's seed and the batch alone (its epoch, and its first position in the order): the same
+            values for any number of threads, and other ones for each batch of all ranks.
         threads: how many calls are made at a time, 1 to 256.
 
     Raises:
@@ -86,24 +87,27 @@ class Map:
 class MapCalls:
     """The calls of a `Map` by a loader's threads."""
 
-    def __init__(self, of: Map, seed: int, rank: int) -> None:
+    def __init__(self, of: Map, seed: int) -> None:
         self._map = of
         self._type = batch_type(("image",))
         self._seed = seed
-        self._rank = rank
 
     def set_names(self, names: Sequence[str]) -> None:
         """The columns of a batch, which a loader knows when it is made."""
         self._type = batch_type(tuple(names))
 
-    def native(self) -> tuple[Any, str, int]:
+    def native(self) -> tuple[Any, str, str, int]:
         """What the library calls. It keeps no reference to the function; the loader does."""
-        return weakref.ref(self), self._map.name, self._map.threads
+        return weakref.ref(self), self._map.name, self._map._identity(), self._map.threads
 
-    def __call__(self, columns: tuple[Any, ...], epoch: int, index: int, ids: Array) -> bytes | None:
-        """Maps a batch; returns None, or what went wrong, in UTF-8."""
+    def __call__(self, columns: tuple[Any, ...], epoch: int, position: int, ids: Array) -> bytes | None:
+        """Maps a batch; returns None, or what went wrong, in UTF-8.
+
+        Args:
+            position: of its first sample in the epoch's order, which no other batch of any rank has.
+        """
         try:
-            extra = [self._generator(epoch, index)] if self._map.rng else []
+            extra = [self._generator(epoch, position)] if self._map.rng else []
             if self._map.rows:
                 self._map_rows(columns, ids, extra)
             else:
@@ -115,8 +119,8 @@ class MapCalls:
             text = str(error) if isinstance(error, _InSample) else _user_code.described(error)
             return text.encode(errors="backslashreplace")
 
-    def _generator(self, epoch: int, index: int) -> np.random.Generator:
-        counter = [0, self._rank, index, epoch]
+    def _generator(self, epoch: int, position: int) -> np.random.Generator:
+        counter = [0, 0, position, epoch]
         return np.random.Generator(np.random.Philox(key=[self._seed, 0], counter=counter))
 
     def _map_rows(self, columns: tuple[Any, ...], ids: Array, extra: list[Any]) -> None:

@@ -96,7 +96,12 @@ class BackgroundTask:
 
 class Loader:
     def __init__(
-        self, key: str, spec: str, source: Source, runtime: Runtime, map: tuple[Any, str, int] | None = None
+        self,
+        key: str,
+        spec: str,
+        source: Source,
+        runtime: Runtime,
+        map: tuple[Any, str, str, int] | None = None,
     ) -> None: ...
     def iterate(self, epoch: int | None, repeat: bool) -> Iterator[npt.NDArray[Any]]: ...
     def stop(self) -> BackgroundTask: ...
