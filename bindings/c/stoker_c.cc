@@ -205,31 +205,30 @@ stoker_error* DatasetStats(stoker_dataset* dataset, stoker_stats* out) {
   });
 }
 
-stoker_error* DatasetBatchAt(stoker_dataset* dataset, uint64_t epoch, uint64_t index,
+BatchName NameOf(const stoker_batch_name& name) { return {name.epoch, name.index, name.start}; }
+
+stoker_batch_name NameOf(BatchName batch, const Loader& loader) {
+  return {.struct_size = 0,
+          .epoch = batch.epoch,
+          .index = batch.index,
+          .start = batch.start,
+          .end = loader.batches_from(batch.start),
+          .last_rows = loader.last_rows_from(batch.start)};
+}
+
+stoker_error* DatasetBatchAt(stoker_dataset* dataset, const stoker_batch_name* name,
                              const stoker_interrupt* interrupt, stoker_batch** batch) {
   return Run([&]() -> Status {
-    ASSIGN_OR_RETURN(Batch made, dataset->loader->BatchAt({epoch, index}, InterruptOf(interrupt)));
+    ASSIGN_OR_RETURN(Batch made, dataset->loader->BatchAt(NameOf(*name), InterruptOf(interrupt)));
     *batch = Hand(std::move(made), Pins(*dataset->loader));
     return {};
   });
 }
 
-BatchName NameOf(const stoker_position& position) {
-  return {position.epoch, position.index, position.start};
-}
-
-stoker_position PositionOf(BatchName batch, const Loader& loader) {
-  return {.struct_size = 0,
-          .epoch = batch.epoch,
-          .index = batch.index,
-          .start = batch.start,
-          .end = loader.batches_from(batch.start)};
-}
-
-stoker_error* DatasetState(stoker_dataset* dataset, const stoker_position* position, char* state,
+stoker_error* DatasetState(stoker_dataset* dataset, const stoker_batch_name* next, char* state,
                            uint64_t capacity, uint64_t* size) {
   return Run([&]() -> Status {
-    const std::string text = dataset->loader->StateAt(NameOf(*position));
+    const std::string text = dataset->loader->StateAt(NameOf(*next));
     *size = text.size() + 1;
     if (*size <= capacity) std::memcpy(state, text.c_str(), *size);
     return {};
@@ -237,10 +236,10 @@ stoker_error* DatasetState(stoker_dataset* dataset, const stoker_position* posit
 }
 
 stoker_error* DatasetPlace(stoker_dataset* dataset, const char* state, int32_t same_ranks,
-                           stoker_position* position) {
+                           stoker_batch_name* next) {
   return Run([&]() -> Status {
-    ASSIGN_OR_RETURN(const BatchName next, dataset->loader->PlaceOf(state, same_ranks != 0));
-    Fill(position, PositionOf(next, *dataset->loader));
+    ASSIGN_OR_RETURN(const BatchName found, dataset->loader->PlaceOf(state, same_ranks != 0));
+    Fill(next, NameOf(found, *dataset->loader));
     return {};
   });
 }
@@ -304,24 +303,24 @@ stoker_error* CursorNext(stoker_cursor* cursor, const stoker_interrupt* interrup
   });
 }
 
-stoker_error* CursorPosition(stoker_cursor* cursor, stoker_position* out) {
+stoker_error* CursorPlace(stoker_cursor* cursor, stoker_batch_name* next) {
   return Run([&]() -> Status {
-    const std::optional<BatchName> position = cursor->cursor->position();
-    if (!position) {
+    const std::optional<BatchName> place = cursor->cursor->position();
+    if (!place) {
       return Error{Code::kFailedPrecondition,
-                   "an iteration has no position before its first batch, nor with appended ones"};
+                   "an iteration has no place before its first batch, nor with appended ones"};
     }
-    Fill(out, PositionOf(*position, *cursor->loader));
+    Fill(next, NameOf(*place, *cursor->loader));
     return {};
   });
 }
 
-stoker_error* CursorSeek(stoker_cursor* cursor, const stoker_position* position) {
-  return Run([&] { return cursor->cursor->Seek(NameOf(*position)); });
+stoker_error* CursorSeek(stoker_cursor* cursor, const stoker_batch_name* next) {
+  return Run([&] { return cursor->cursor->Seek(NameOf(*next)); });
 }
 
-stoker_error* CursorAppend(stoker_cursor* cursor, uint64_t epoch, uint64_t index) {
-  return Run([&] { return cursor->cursor->Append({epoch, index}); });
+stoker_error* CursorAppend(stoker_cursor* cursor, const stoker_batch_name* name) {
+  return Run([&] { return cursor->cursor->Append(NameOf(*name)); });
 }
 
 stoker_error* BatchInfo(const stoker_batch* batch, stoker_batch_info* info) {
@@ -331,7 +330,8 @@ stoker_error* BatchInfo(const stoker_batch* batch, stoker_batch_info* info) {
                 .epoch = b.epoch(),
                 .index = b.index(),
                 .columns = static_cast<int32_t>(b.columns().size()),
-                .sample_ids = b.sample_ids().data()});
+                .sample_ids = b.sample_ids().data(),
+                .start = b.name().start});
     return {};
   });
 }
@@ -438,7 +438,7 @@ constexpr stoker_api kApi = {
     .cursor_open = CursorOpen,
     .cursor_free = CursorFree,
     .cursor_next = CursorNext,
-    .cursor_position = CursorPosition,
+    .cursor_place = CursorPlace,
     .cursor_seek = CursorSeek,
     .cursor_append = CursorAppend,
     .batch_info = BatchInfo,

@@ -58,24 +58,25 @@ typedef struct stoker_api {
   /* One batch by its name, without a cursor. Consecutive calls are read ahead of, across epochs; a
    * call elsewhere makes that one batch only. Two sequences may take turns; calls on several
    * threads wait for each other. */
-  stoker_error* (*dataset_batch_at)(stoker_dataset* dataset, uint64_t epoch, uint64_t index,
+  stoker_error* (*dataset_batch_at)(stoker_dataset* dataset, const stoker_batch_name* name,
                                     const stoker_interrupt* interrupt, stoker_batch** batch);
 
   /* Something to tell the user, once: the consumer holds more than the memory budget, or the
    * folder's index cannot be used. NULL when there is nothing; else valid as long as `dataset`. */
   const char* (*dataset_warning)(stoker_dataset* dataset);
 
-  /* The state of an iteration that goes on there, as text (engine/loader/loader_state.h), into
-   * `state`, which has room for `capacity` bytes; `*size`: how many it takes, with the NUL. Nothing
-   * is written if it does not fit. `end` is not read. */
-  stoker_error* (*dataset_state)(stoker_dataset* dataset, const stoker_position* position,
+  /* The state of an iteration whose next batch is `next`, as text (engine/loader/loader_state.h),
+   * into `state`, which has room for `capacity` bytes; `*size`: how many it takes, with the NUL.
+   * Nothing is written if it does not fit. */
+  stoker_error* (*dataset_state)(stoker_dataset* dataset, const stoker_batch_name* next,
                                  char* state, uint64_t capacity, uint64_t* size);
 
-  /* Where an iteration of this dataset goes on after a saved state. `same_ranks`: not 0: a state of
-   * another world or batch size is refused. FAILED_PRECONDITION: it is of a loader with other
-   * options or samples; the message has both values of each. INVALID_ARGUMENT: it is no state. */
+  /* The batch with which an iteration of this dataset goes on after a saved state. `same_ranks`:
+   * not 0: a state of another world or batch size is refused. FAILED_PRECONDITION: it is of a
+   * loader with other options or samples; the message has both values of each. INVALID_ARGUMENT: it
+   * is no state. */
   stoker_error* (*dataset_place)(stoker_dataset* dataset, const char* state, int32_t same_ranks,
-                                 stoker_position* position);
+                                 stoker_batch_name* next);
 
   /* For all datasets that share the Runtime; NULL: no more. `trace` lives as long as the process.
    */
@@ -97,17 +98,16 @@ typedef struct stoker_api {
   stoker_error* (*cursor_next)(stoker_cursor* cursor, const stoker_interrupt* interrupt,
                                stoker_batch** batch, int32_t* passed);
 
-  /* Where the next cursor_next goes on. FAILED_PRECONDITION while no epoch is decided, and once
-   * batches were appended. */
-  stoker_error* (*cursor_position)(stoker_cursor* cursor, stoker_position* position);
+  /* The batch that the next cursor_next returns. FAILED_PRECONDITION while no epoch is decided, and
+   * once batches were appended. */
+  stoker_error* (*cursor_place)(stoker_cursor* cursor, stoker_batch_name* next);
 
-  /* O(1); nothing is replayed. `index` may be the end; `end` is not read. The counter of epochs
-   * stays. */
-  stoker_error* (*cursor_seek)(stoker_cursor* cursor, const stoker_position* position);
+  /* O(1); nothing is replayed. `next->index` may be the end. The counter of epochs stays. */
+  stoker_error* (*cursor_seek)(stoker_cursor* cursor, const stoker_batch_name* next);
 
   /* From the first call on, and until cursor_seek, the cursor delivers exactly the batches that
    * were appended, in that order, and NULL when none is left; more may be appended then. */
-  stoker_error* (*cursor_append)(stoker_cursor* cursor, uint64_t epoch, uint64_t index);
+  stoker_error* (*cursor_append)(stoker_cursor* cursor, const stoker_batch_name* name);
 
   /* ---- batches ---- */
   stoker_error* (*batch_info)(const stoker_batch* batch, stoker_batch_info* info);

@@ -64,15 +64,17 @@ typedef struct stoker_dataset_info {
   int32_t depth; /* how many batches may be in production now: one more is worth appending ahead */
 } stoker_dataset_info;
 
-/* The next batch of an iteration. */
-typedef struct stoker_position {
+/* Names a batch: with the same options, the same epoch, index and start give the same bytes. The
+ * library reads these three, and fills the others where it returns a name. */
+typedef struct stoker_batch_name {
   uint64_t struct_size;
   uint64_t epoch;
-  uint64_t index; /* within its epoch; `end`: at the end */
-  uint64_t start; /* the position of the epoch's order at which its batch 0 begins: not 0 when other
-                     ranks have begun the epoch */
-  uint64_t end;   /* how many batches the epoch has */
-} stoker_position;
+  uint64_t index;     /* within its epoch; as the next batch of an iteration, `end` is the end */
+  uint64_t start;     /* the position of the epoch's order at which its batch 0 begins: not 0 when
+                         other ranks have begun the epoch */
+  uint64_t end;       /* how many batches of this rank the epoch has from `start` */
+  uint64_t last_rows; /* of batch `end` - 1; 0: there is none */
+} stoker_batch_name;
 
 typedef struct stoker_batch_info {
   uint64_t struct_size;
@@ -80,6 +82,7 @@ typedef struct stoker_batch_info {
   uint64_t index; /* within its epoch */
   int32_t columns;
   const uint64_t* sample_ids; /* of the rows; valid until batch_free */
+  uint64_t start;             /* as in stoker_batch_name */
 } stoker_batch_info;
 
 typedef struct stoker_column {

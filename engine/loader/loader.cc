@@ -71,6 +71,11 @@ uint64_t Loader::batches_from(uint64_t start) const {
   return start == 0 ? batches_per_epoch_ : Order().batches_from(start);
 }
 
+uint32_t Loader::last_rows_from(uint64_t start) const {
+  const uint64_t batches = batches_from(start);
+  return batches == 0 ? 0 : Order().RowsIn({0, batches - 1, start});
+}
+
 // These options made a producer, so that there is an order.
 Sampler Loader::Order() const { return Sampler::Make(SamplerOptionsOf(options_)).value(); }
 

@@ -124,6 +124,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
   // The number of batches of an epoch that begins at the position `start` (BatchName::start).
   uint64_t batches_from(uint64_t start) const;
+  // The rows of the last of them; 0 if there is none.
+  uint32_t last_rows_from(uint64_t start) const;
   uint32_t last_rows() const { return last_rows_; }  // of the last batch of an epoch
   const std::vector<ColumnSpec>& columns() const { return columns_; }  // of the delivered batches
   // Now; of one iteration, if several are under way.

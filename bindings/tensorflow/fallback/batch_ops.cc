@@ -150,7 +150,7 @@ class Source {
     if (dataset == nullptr) return false;
     const std::lock_guard lock(mutex_);
     if (state == checked_) return true;
-    stoker_position unused{};
+    stoker_batch_name unused{};
     unused.struct_size = sizeof(unused);
     const bool same = Check(Api().dataset_place(dataset, state.c_str(), 1, &unused), status);
     if (same) checked_ = state;
@@ -405,8 +405,11 @@ void ComputeBatch(void* kernel, TF_OpKernelContext* context) {
   if (dataset != nullptr) {
     const stoker_interrupt interrupt{sizeof(stoker_interrupt), bound_interrupted.load(), nullptr};
     stoker_batch* made = nullptr;
-    if (Check(Api().dataset_batch_at(dataset, static_cast<uint64_t>(epoch),
-                                     static_cast<uint64_t>(index),
+    stoker_batch_name name{};
+    name.struct_size = sizeof(name);
+    name.epoch = static_cast<uint64_t>(epoch);
+    name.index = static_cast<uint64_t>(index);
+    if (Check(Api().dataset_batch_at(dataset, &name,
                                      interrupt.asked != nullptr ? &interrupt : nullptr, &made),
               status)) {
       const BatchPtr batch(made, Api().batch_free);

@@ -129,7 +129,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     tensorflow::mutex_lock lock(mutex_);
     TF_RETURN_IF_ERROR(OpenCursor());
     bool decided = false;
-    stoker_position at = Position(&decided);
+    stoker_batch_name at = Position(&decided);
     if (!decided) at.epoch = Api().epoch_take(key());
     const auto left = static_cast<int64_t>(at.end - at.index);
     *num_skipped = static_cast<int>(std::clamp<int64_t>(left, 0, num_to_skip));
@@ -163,7 +163,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
   absl::Status RestoreInternal(data::IteratorContext* ctx,
                                data::IteratorStateReader* reader) override {
     tensorflow::mutex_lock lock(mutex_);
-    stoker_position next{};
+    stoker_batch_name next{};
     TF_RETURN_IF_ERROR(ReadState(reader, &next));
     if (splits_ != nullptr) return RestoreSplits(ctx, reader);
     const std::string& prefix = this->prefix();
@@ -179,7 +179,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
  private:
   // Where the iteration goes on. FailedPrecondition: the checkpoint is of another loader, or of
   // another pinned epoch. Splits are batches of one world and batch size.
-  absl::Status ReadState(data::IteratorStateReader* reader, stoker_position* next)
+  absl::Status ReadState(data::IteratorStateReader* reader, stoker_batch_name* next)
       TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!reader->Contains(this->prefix(), "state")) {
       return absl::FailedPreconditionError(
@@ -225,10 +225,10 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
 
   // The next batch to deliver; batch 0 of the pinned epoch, or of epoch 0, while none is decided
   // and with splits.
-  stoker_position Position(bool* decided) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    stoker_position at{};
+  stoker_batch_name Position(bool* decided) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    stoker_batch_name at{};
     at.struct_size = sizeof(at);
-    stoker_error* const error = Api().cursor_position(cursor_, &at);
+    stoker_error* const error = Api().cursor_place(cursor_, &at);
     *decided = error == nullptr;
     if (*decided) return at;
     Api().error_free(error);
@@ -237,7 +237,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     return at;
   }
 
-  absl::Status StateAt(const stoker_position& at, std::string* state)
+  absl::Status StateAt(const stoker_batch_name& at, std::string* state)
       TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     uint64_t size = 1;
     do {
@@ -312,7 +312,11 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
   }
 
   absl::Status Claim(BatchName name) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    TF_RETURN_IF_ERROR(ToStatus(Api().cursor_append(cursor_, name.first, name.second)));
+    stoker_batch_name batch{};
+    batch.struct_size = sizeof(batch);
+    batch.epoch = static_cast<uint64_t>(name.first);
+    batch.index = static_cast<uint64_t>(name.second);
+    TF_RETURN_IF_ERROR(ToStatus(Api().cursor_append(cursor_, &batch)));
     claimed_.push_back(name);
     return absl::OkStatus();
   }

@@ -15,6 +15,7 @@
 
 #include "bindings/c/loader_spec.h"
 #include "bindings/c/registry.h"
+#include "core/batch.h"
 #include "core/dtype.h"
 #include "gpu/device.h"
 #include "io/sources/image_folder.h"
@@ -65,6 +66,25 @@ class StokerCTest : public ::testing::Test {
     return batch;
   }
 
+  static stoker_batch_name Named(stoker::BatchName batch) {
+    stoker_batch_name name{};
+    name.struct_size = sizeof(name);
+    name.epoch = batch.epoch;
+    name.index = batch.index;
+    name.start = batch.start;
+    return name;
+  }
+
+  std::string BatchAt(stoker_dataset* dataset, stoker::BatchName batch, stoker_batch** made) {
+    const stoker_batch_name name = Named(batch);
+    return Take(api_->dataset_batch_at(dataset, &name, nullptr, made));
+  }
+
+  std::string Append(stoker_cursor* cursor, stoker::BatchName batch) {
+    const stoker_batch_name name = Named(batch);
+    return Take(api_->cursor_append(cursor, &name));
+  }
+
   stoker_column Column(const stoker_batch* batch, int32_t index) {
     stoker_column column{};
     column.struct_size = sizeof(column);
@@ -101,7 +121,7 @@ TEST_F(StokerCTest, TracesEachSpanOnceUntilTracingIsRemoved) {
   stoker_dataset* dataset = Open(NewKey(), Spec());
   for (int i = 0; i < 20; ++i) api_->dataset_set_trace(dataset, &trace);  // as each dataset does
   stoker_batch* batch = nullptr;
-  ASSERT_EQ(Take(api_->dataset_batch_at(dataset, 0, 0, nullptr, &batch)), "");
+  ASSERT_EQ(BatchAt(dataset, {0, 0}, &batch), "");
   api_->batch_free(batch);
   const int begun = spans_begun;
   EXPECT_GT(begun, 0);
@@ -112,7 +132,7 @@ TEST_F(StokerCTest, TracesEachSpanOnceUntilTracingIsRemoved) {
   const int threads = info.cores + 2;  // each may have been about to tell
   const int most = spans_begun + threads;
   for (int i = 0; i < 2 * threads; ++i) {
-    ASSERT_EQ(Take(api_->dataset_batch_at(dataset, 1, i % 3, nullptr, &batch)), "");
+    ASSERT_EQ(BatchAt(dataset, {1, static_cast<uint64_t>(i % 3)}, &batch), "");
     api_->batch_free(batch);
   }
   api_->dataset_free(dataset);
@@ -150,9 +170,8 @@ TEST_F(StokerCTest, CursorDeliversAnEpochOfBatches) {
 
   stoker_cursor* cursor = nullptr;
   ASSERT_EQ(Take(api_->cursor_open(dataset, -1, 0, &cursor)), "");
-  stoker_position position{};
-  position.struct_size = sizeof(position);
-  EXPECT_NE(Take(api_->cursor_position(cursor, &position)), "") << "not decided yet";
+  stoker_batch_name next = Named({});
+  EXPECT_NE(Take(api_->cursor_place(cursor, &next)), "") << "not decided yet";
   for (uint64_t i = 0; i < kPerEpoch; ++i) {
     stoker_batch* batch = Next(cursor);
     ASSERT_NE(batch, nullptr);
@@ -182,10 +201,10 @@ TEST_F(StokerCTest, CursorDeliversAnEpochOfBatches) {
     api_->batch_free(batch);
   }
   EXPECT_EQ(Next(cursor), nullptr);
-  ASSERT_EQ(Take(api_->cursor_position(cursor, &position)), "");
-  EXPECT_EQ(position.epoch, 0u);
-  EXPECT_EQ(position.index, kPerEpoch);
-  EXPECT_EQ(position.end, kPerEpoch);
+  ASSERT_EQ(Take(api_->cursor_place(cursor, &next)), "");
+  EXPECT_EQ(next.epoch, 0u);
+  EXPECT_EQ(next.index, kPerEpoch);
+  EXPECT_EQ(next.end, kPerEpoch);
   api_->cursor_free(cursor);
   api_->dataset_free(dataset);
 }
@@ -234,23 +253,20 @@ TEST_F(StokerCTest, SeekAppendAndBatchAtDeliverTheNamedBatches) {
   ASSERT_EQ(Take(api_->cursor_open(dataset, 1, 1, &cursor)), "");
   while (stoker_batch* batch = Next(cursor)) epoch.push_back(Pixels(batch));
   ASSERT_EQ(epoch.size(), kPerEpoch);
-  const auto at = [](uint64_t index) {
-    return stoker_position{sizeof(stoker_position), 1, index, 0, 0};
-  };
-  const stoker_position third = at(2), beyond = at(kPerEpoch + 1);
+  const stoker_batch_name third = Named({1, 2}), beyond = Named({1, kPerEpoch + 1});
   ASSERT_EQ(Take(api_->cursor_seek(cursor, &third)), "");
   EXPECT_EQ(Pixels(Next(cursor)), epoch[2]);
   EXPECT_EQ(Next(cursor), nullptr);
-  ASSERT_EQ(Take(api_->cursor_append(cursor, 1, 1)), "");
-  ASSERT_EQ(Take(api_->cursor_append(cursor, 1, 0)), "");
+  ASSERT_EQ(Append(cursor, {1, 1}), "");
+  ASSERT_EQ(Append(cursor, {1, 0}), "");
   EXPECT_EQ(Pixels(Next(cursor)), epoch[1]);
   EXPECT_EQ(Pixels(Next(cursor)), epoch[0]);
   EXPECT_EQ(Next(cursor), nullptr);
-  EXPECT_NE(Take(api_->cursor_append(cursor, 1, kPerEpoch)), "");
+  EXPECT_NE(Append(cursor, {1, kPerEpoch}), "");
   EXPECT_NE(Take(api_->cursor_seek(cursor, &beyond)), "");
   for (uint64_t i : {2, 0, 1}) {
     stoker_batch* batch = nullptr;
-    ASSERT_EQ(Take(api_->dataset_batch_at(dataset, 1, i, nullptr, &batch)), "");
+    ASSERT_EQ(BatchAt(dataset, {1, i}, &batch), "");
     EXPECT_EQ(Pixels(batch), epoch[i]);
   }
   api_->cursor_free(cursor);
@@ -259,15 +275,14 @@ TEST_F(StokerCTest, SeekAppendAndBatchAtDeliverTheNamedBatches) {
 
 TEST_F(StokerCTest, AStateIsTextThatFitsAndGivesItsPlace) {
   stoker_dataset* dataset = Open(NewKey(), Spec());
-  const stoker_position third{sizeof(stoker_position), 1, 2, 0, 0};
+  const stoker_batch_name third = Named({1, 2});
   uint64_t size = 0;
   std::string text(1000, 'x');
   ASSERT_EQ(Take(api_->dataset_state(dataset, &third, text.data(), 1, &size)), "");
   EXPECT_EQ(text.front(), 'x') << "it does not fit";
   ASSERT_EQ(Take(api_->dataset_state(dataset, &third, text.data(), size, &size)), "");
   text.resize(size - 1);
-  stoker_position place{};
-  place.struct_size = sizeof(place);
+  stoker_batch_name place = Named({});
   ASSERT_EQ(Take(api_->dataset_place(dataset, text.c_str(), 1, &place)), "");
   EXPECT_EQ(place.epoch, 1u);
   EXPECT_EQ(place.index, 2u);
@@ -280,6 +295,41 @@ TEST_F(StokerCTest, AStateIsTextThatFitsAndGivesItsPlace) {
                 .find("batch_size was 4 and is 8"),
             std::string::npos);
   EXPECT_EQ(Take(api_->dataset_place(dataset, "{}", 1, &place)).substr(0, 2), "1 ");
+  api_->dataset_free(dataset);
+}
+
+// Others have had six of the twenty photographs; fourteen are left, in batches of eight and six.
+TEST_F(StokerCTest, ABatchOfAnEpochThatOthersBeganHasAName) {
+  stoker_dataset* dataset = Open(NewKey(), Spec());
+  stoker_cursor* cursor = nullptr;
+  ASSERT_EQ(Take(api_->cursor_open(dataset, -1, 0, &cursor)), "");
+  const stoker_batch_name first = Named({1, 0, 6});
+  ASSERT_EQ(Take(api_->cursor_seek(cursor, &first)), "");
+  std::vector<std::vector<uint8_t>> rest;
+  while (stoker_batch* batch = Next(cursor)) {
+    stoker_batch_info info{};
+    info.struct_size = sizeof(info);
+    ASSERT_EQ(Take(api_->batch_info(batch, &info)), "");
+    EXPECT_EQ(info.epoch, 1u);
+    EXPECT_EQ(info.index, rest.size());
+    EXPECT_EQ(info.start, 6u);
+    rest.push_back(Pixels(batch));
+  }
+  stoker_batch_name end = Named({});
+  ASSERT_EQ(Take(api_->cursor_place(cursor, &end)), "");
+  EXPECT_EQ(end.index, 2u);
+  EXPECT_EQ(end.start, 6u);
+  EXPECT_EQ(end.end, 2u);
+  EXPECT_EQ(end.last_rows, 6u);
+  ASSERT_EQ(rest.size(), 2u);
+  for (uint64_t index : {1, 0}) {
+    stoker_batch* batch = nullptr;
+    ASSERT_EQ(BatchAt(dataset, {1, index, 6}, &batch), "");
+    EXPECT_EQ(Pixels(batch), rest[index]);
+    ASSERT_EQ(Append(cursor, {1, index, 6}), "");
+    EXPECT_EQ(Pixels(Next(cursor)), rest[index]);
+  }
+  api_->cursor_free(cursor);
   api_->dataset_free(dataset);
 }
 
@@ -301,8 +351,7 @@ TEST_F(StokerCTest, ADatasetsDepthFollowsTheTuner) {
     const auto begun = std::chrono::steady_clock::now();
     for (int i = 0; i < 8; ++i, ++taken) {
       for (; appended < taken + static_cast<uint64_t>(depth()); ++appended) {
-        ASSERT_EQ(Take(api_->cursor_append(cursor, appended / kPerEpoch, appended % kPerEpoch)),
-                  "");
+        ASSERT_EQ(Append(cursor, {appended / kPerEpoch, appended % kPerEpoch}), "");
       }
       api_->batch_free(Next(cursor));
     }
@@ -344,7 +393,7 @@ TEST_F(StokerCTest, ABadSampleIsAnErrorThatNamesItAndTheCursorGoesOn) {
 TEST_F(StokerCTest, DatasetPathNamesTheFileOfASample) {
   stoker_dataset* dataset = Open(NewKey(), Spec());
   stoker_batch* batch = nullptr;
-  ASSERT_EQ(Take(api_->dataset_batch_at(dataset, 0, 0, nullptr, &batch)), "");
+  ASSERT_EQ(BatchAt(dataset, {0, 0}, &batch), "");
   stoker_batch_info info{};
   info.struct_size = sizeof(info);
   ASSERT_EQ(Take(api_->batch_info(batch, &info)), "");
@@ -401,7 +450,7 @@ TEST_F(StokerCTest, ColumnsSayWhetherTheyArePinned) {
           .value();
   dataset = Open(key, "");
   batch = nullptr;
-  ASSERT_EQ(Take(api_->dataset_batch_at(dataset, 0, 0, nullptr, &batch)), "");
+  ASSERT_EQ(BatchAt(dataset, {0, 0}, &batch), "");
   EXPECT_EQ(Column(batch, 0).pinned, 1);
   EXPECT_EQ(Column(batch, 1).pinned, -1) << "labels have memory of their own";
   stoker_column older{};
@@ -434,7 +483,7 @@ TEST_F(StokerCTest, ABatchHasAColumnOfEachField) {
           .value();
   stoker_dataset* dataset = Open(key, "");
   stoker_batch* batch = nullptr;
-  ASSERT_EQ(Take(api_->dataset_batch_at(dataset, 0, 1, nullptr, &batch)), "");
+  ASSERT_EQ(BatchAt(dataset, {0, 1}, &batch), "");
   stoker_batch_info info{};
   info.struct_size = sizeof(info);
   ASSERT_EQ(Take(api_->batch_info(batch, &info)), "");
