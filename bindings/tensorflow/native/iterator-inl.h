@@ -138,7 +138,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     return ToStatus(Api().cursor_seek(cursor_, &at));
   }
 
-  absl::Status SaveInternal(data::SerializationContext*,
+  absl::Status SaveInternal(data::SerializationContext* ctx,
                             data::IteratorStateWriter* writer) override {
     tensorflow::mutex_lock lock(mutex_);
     const std::string& prefix = this->prefix();
@@ -150,6 +150,9 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     TF_RETURN_IF_ERROR(StateAt(Position(&decided), &state));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "pin", this->dataset()->epoch()));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "state", tensorflow::tstring(state)));
+    // Otherwise batches that no rank had are in TensorFlow's buffers, and in the checkpoint.
+    TF_RETURN_IF_ERROR(
+        writer->WriteScalar(prefix, "symbolic", static_cast<int64_t>(ctx->symbolic_checkpoint())));
     if (splits_ != nullptr) {
       TF_RETURN_IF_ERROR(writer->WriteTensor(prefix, "claimed", ToTensor(claimed_)));
       TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, "end_of_splits", end_of_splits_));
@@ -188,12 +191,12 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     }
     tensorflow::tstring state;
     int64_t pin = -1;
+    int64_t symbolic = 0;
     TF_RETURN_IF_ERROR(reader->ReadScalar(this->prefix(), "state", &state));
     TF_RETURN_IF_ERROR(reader->ReadScalar(this->prefix(), "pin", &pin));
+    TF_RETURN_IF_ERROR(reader->ReadScalar(this->prefix(), "symbolic", &symbolic));
     TF_RETURN_IF_ERROR(OpenCursor());
-    next->struct_size = sizeof(*next);
-    TF_RETURN_IF_ERROR(
-        ToStatus(Api().dataset_place(loader_, state.c_str(), splits_ != nullptr ? 1 : 0, next)));
+    TF_RETURN_IF_ERROR(PlaceOf(state, symbolic != 0, next));
     if (pin == this->dataset()->epoch()) return absl::OkStatus();
     const auto named = [](int64_t epoch) {
       return epoch < 0 ? std::string("as_tf_dataset()")
@@ -201,6 +204,37 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     };
     return absl::FailedPreconditionError(absl::StrCat(
         "the checkpoint is of ", named(pin), ", this is ", named(this->dataset()->epoch())));
+  }
+
+  // Another world or batch size is possible only with a symbolic checkpoint: others have the
+  // batches in TensorFlow's buffers, which each rank would deliver again.
+  absl::Status PlaceOf(const tensorflow::tstring& state, bool symbolic, stoker_batch_name* next)
+      TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    next->struct_size = sizeof(*next);
+    const auto place = [&](bool same_ranks) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return ToStatus(Api().dataset_place(loader_, state.c_str(), same_ranks ? 1 : 0, next));
+    };
+    const absl::Status status = place(splits_ != nullptr || !symbolic);
+    if (!status.ok() && splits_ == nullptr && !symbolic && place(false).ok()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          status.message(),
+          " Or save it with options.experimental_symbolic_checkpoint = True: this "
+          "checkpoint has batches in TensorFlow's buffers, which each rank would have again"));
+    }
+    TF_RETURN_IF_ERROR(status);
+    return CheckRows(*next);
+  }
+
+  // The rest of an epoch may end with a short batch, also where whole epochs do not.
+  absl::Status CheckRows(const stoker_batch_name& next) {
+    const auto& shape = this->dataset()->elements().shapes.front();
+    const int64_t rows = shape.dims() > 0 ? shape.dim_size(0) : -1;
+    const auto last = static_cast<int64_t>(next.last_rows);
+    if (rows < 0 || next.index >= next.end || last == rows) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "what is left of the checkpoint's epoch ends with a batch of ", last,
+        " rows, and this dataset's batches have ", rows,
+        " each. Restore it with another batch_size, or with one that does not divide an epoch"));
   }
 
   const char* key() const { return this->dataset()->source()->key().c_str(); }

@@ -103,23 +103,101 @@ def without_buffers(dataset):
     return dataset.with_options(options)
 
 
+def symbolic(dataset):
+    options = tf.data.Options()
+    options.experimental_symbolic_checkpoint = True
+    return dataset.with_options(options)
+
+
+def saved_after(steps, dataset, folder):
+    iterator = iter(dataset)
+    for _ in range(steps):
+        next(iterator)
+    return tf.train.Checkpoint(iterator=iterator).write(str(folder / "saved"))
+
+
 def test_another_world_goes_on_with_what_is_left(make, tmp_path):
     """Of 48 samples, eight ranks have had 16."""
-    eight = without_buffers(make(batch_size=1, world=8).as_tf_dataset(op="native"))
-    iterator = iter(eight)
-    next(iterator), next(iterator)
-    path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "saved"))
+    eight = symbolic(make(batch_size=1, world=8).as_tf_dataset(op="native"))
+    path = saved_after(2, eight, tmp_path)
     order = np.concatenate([ids for *_, ids in make(sample_ids=True).epoch(0)])
     found = []
     for rank in range(3):
         loader = make(batch_size=5, world=3, rank=rank, sample_ids=True)
-        iterator = iter(without_buffers(loader.as_tf_dataset(op="native")))
+        iterator = iter(symbolic(loader.as_tf_dataset(op="native")))
         tf.train.Checkpoint(iterator=iterator).read(path)
         mine = [ids for *_, ids in arrays(iterator)]
         assert [len(ids) for ids in mine] == ([5, 5, 1] if rank < 2 else [5, 5])
         found += [*np.concatenate(mine)]
         assert len(arrays(loader.as_tf_dataset(op="native"))) == len(loader)
     assert sorted(found) == sorted(order[16:])
+
+
+def piped(dataset):
+    """Behind steps with buffers, two epochs."""
+    return dataset.repeat(2).map(lambda *columns: columns, num_parallel_calls=2).prefetch(2)
+
+
+def test_another_world_goes_on_behind_buffers_with_symbolic_checkpoints(make, tmp_path):
+    one = make(sample_ids=True, batch_size=7)
+    path = saved_after(3, symbolic(piped(one.as_tf_dataset(op="native"))), tmp_path)
+    wanted = [*np.concatenate([ids for *_, ids in make(sample_ids=True).epoch(0)])[21:], *range(48)]
+    found = []
+    for rank in range(3):
+        loader = make(batch_size=5, world=3, rank=rank, sample_ids=True)
+        iterator = iter(symbolic(piped(loader.as_tf_dataset(op="native"))))
+        tf.train.Checkpoint(iterator=iterator).read(path)
+        found += [i for *_, ids in arrays(iterator) for i in ids]
+    assert sorted(found) == sorted(wanted)
+
+
+@pytest.mark.parametrize("epoch", [None, 2])
+def test_what_is_left_can_be_saved_and_restored_again(make, tmp_path, epoch):
+    """By the ranks that finish the epoch. The next one is whole, also where it is the same."""
+
+    def iterate(**options):
+        loader = make(batch_size=5, world=3, rank=1, **options)
+        return iter(symbolic(loader.as_tf_dataset(op="native", epoch=epoch).repeat(2)))
+
+    one = symbolic(make(batch_size=7).as_tf_dataset(op="native", epoch=epoch).repeat(2))
+    path = saved_after(2, one, tmp_path)
+    iterator = iterate()
+    tf.train.Checkpoint(iterator=iterator).read(path)
+    next(iterator)
+    path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "again"))
+    again = iterate(depth=1)
+    tf.train.Checkpoint(iterator=again).read(path)
+    rest = arrays(again)
+    same(rest, arrays(iterator))
+    whole = make(batch_size=5, world=3, rank=1).epoch(1 if epoch is None else epoch)
+    assert len(rest) == 2 + 4
+    same(rest[2:], arrays(whole))
+
+
+@pytest.mark.parametrize("pipeline", [lambda dataset: dataset, piped, without_buffers])
+def test_another_world_is_refused_where_buffers_may_be_in_the_checkpoint(make, tmp_path, pipeline):
+    """Each of the ranks would deliver what is in them."""
+    path = saved_after(2, pipeline(make(batch_size=7).as_tf_dataset(op="native")), tmp_path)
+    other = iter(pipeline(make(batch_size=7, world=3).as_tf_dataset(op="native")))
+    words = "world was 1 and is 3.*experimental_symbolic_checkpoint"
+    with pytest.raises(tf.errors.FailedPreconditionError, match=words):
+        tf.train.Checkpoint(iterator=other).read(path)
+
+
+def test_a_rest_with_a_short_batch_is_refused_where_shapes_are_static(make, tmp_path):
+    """Whole epochs are four batches of four for each of three ranks; 43 samples are left."""
+    path = saved_after(1, symbolic(make(batch_size=5).as_tf_dataset(op="native")), tmp_path)
+    dataset = make(batch_size=4, world=3).as_tf_dataset(op="native")
+    assert dataset.element_spec[0].shape[0] == 4
+    with pytest.raises(tf.errors.FailedPreconditionError, match=r"a batch of 3 rows, .* have 4 each"):
+        tf.train.Checkpoint(iterator=iter(symbolic(dataset))).read(path)
+    full = make(batch_size=5, drop_remainder=True)
+    path = saved_after(1, symbolic(full.as_tf_dataset(op="native")), tmp_path)
+    for rank in range(3):
+        loader = make(batch_size=4, world=3, rank=rank, drop_remainder=True)
+        iterator = iter(symbolic(loader.as_tf_dataset(op="native")))
+        tf.train.Checkpoint(iterator=iterator).read(path)
+        assert [len(labels) for _, labels in arrays(iterator)] == [4, 4, 4]
 
 
 @pytest.mark.parametrize(

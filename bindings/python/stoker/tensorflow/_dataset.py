@@ -30,7 +30,8 @@ def as_tf_dataset(
     (rows, 3, height, width) with `layout="NCHW"`, and (rows,) int64, or (rows, num_classes) float32 with
     `MixUp` or `CutMix`. The further columns of `stoker.files` come behind them, strings (which are copied)
     as tf.string; `fit` takes a third one for the samples' weights. The batch dimension is static unless the
-    last batch of an epoch is short. Cardinality is known.
+    last batch of an epoch is short; a checkpoint of other ranks whose rest ends with a short batch is refused
+    where it is static. Cardinality is known.
 
     Each new iterator takes the loader's next epoch at its first batch (`fit(epochs=3)`, `repeat(3)` and
     three `for` loops see epochs 0, 1 and 2) and checkpoints hold it.
