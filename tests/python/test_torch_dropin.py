@@ -7,7 +7,9 @@ import importlib
 import inspect
 import json
 import multiprocessing
+import pathlib
 import pickle
+import shutil
 
 import numpy as np
 import pytest
@@ -358,6 +360,40 @@ def test_a_batch_that_was_changed_is_refused(made):
     wanted = [labels[:4] for _, labels in at(loader, 1)]
     found = rebuilt(loader, Filtered(at(loader, 1).batch_sampler, lambda batch: batch[:4]))
     assert torch.equal(torch.cat([labels for _, labels in found]), torch.cat(wanted))
+
+
+def damaged(made, tmp_path, *bad):
+    """A copy of the folder whose samples of these ids are no photographs."""
+    shutil.copytree(made, tmp_path / "photos")
+    source = stoker.image_folder(tmp_path / "photos")
+    for sample in bad:
+        pathlib.Path(source.path(sample)).write_bytes(b"no photograph")
+    return tmp_path / "photos"
+
+
+@pytest.mark.parametrize("on_bad", ["substitute", "drop"])
+def test_a_loader_made_of_the_parts_has_the_policies(made, tmp_path, on_bad):
+    folder = damaged(made, tmp_path, 7, 40)
+    loader, wanted = (make(folder, on_bad=on_bad, max_bad_fraction=1) for _ in range(2))
+    same(rebuilt(loader), wanted)
+    assert loader.stats()["substituted" if on_bad == "substitute" else "dropped"] >= 2
+
+
+def test_a_batch_without_rows_is_an_error_behind_a_batch_sampler(made, tmp_path):
+    """It cannot be left out there, as an iteration over the loader does."""
+    folder = damaged(made, tmp_path, 3, 59)
+    loader = make(folder, batch_size=1, shuffle=False, on_bad="drop", max_bad_fraction=1)
+    assert len(list(loader)) == 58
+    made_of_parts = iter(rebuilt(loader))
+    batches, refused = 0, []
+    for _ in range(60):
+        try:
+            next(made_of_parts)
+            batches += 1
+        except stoker.DataLossError as error:
+            refused.append(str(error))
+    assert batches == 58 and len(refused) == 2
+    assert "all samples of batch 3 of epoch 1 were dropped" in refused[0]
 
 
 # --- others' programs -------------------------------------------------------------------------------

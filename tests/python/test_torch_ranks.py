@@ -216,6 +216,19 @@ def test_a_batch_sampler_goes_on_in_an_epoch_that_others_began(made, alone):
     assert list(other.batch_sampler) == ids(one) == reference(made, 1, 3, epochs=4, batch_size=3)[3]
 
 
+def test_the_sampler_lists_what_is_left_of_an_epoch_that_others_began(made, alone):
+    uneven = {"remainder": "uneven"}
+    state = {**make(made, rank=0, world=1, batch_size=7, **uneven).state_dict(), "epoch": 2, "batch": 2}
+    loader = make(made, rank=1, world=3, **uneven)
+    loader.load_state_dict(state)
+    left = [i for batch in reference(made, 0, 1, epochs=3, batch_size=7, **uneven)[2] for i in batch][14:]
+    assert list(loader.sampler) == left[1::3]
+    assert [i for batch in ids(loader) for i in batch] == left[1::3]
+    assert list(loader.sampler) == [
+        i for batch in reference(made, 1, 3, epochs=4, **uneven)[3] for i in batch
+    ]
+
+
 def test_a_rank_alone_and_a_world_alone_are_refused(made, alone):
     """Each process would have the share of rank 0."""
     for options in ({"world": 2}, {"rank": 0}, {"rank": 1}):

@@ -209,7 +209,10 @@ class DataLoader:
 
     @property
     def batch_sampler(self) -> BatchSampler:
-        """This process' samples in batches; iterating over it takes an epoch."""
+        """This process' samples in batches; iterating over it takes an epoch.
+
+        A batch whose samples were all dropped (on_bad) is a DataLossError of a loader that is made from it.
+        """
         return self._batch_sampler
 
     @property
@@ -263,6 +266,8 @@ class DataLoader:
         """The next `for` continues there, with the same batches; nothing is replayed. {} changes nothing.
 
         The state may be of another number of processes or batch size; see `stoker.Loader.load_state_dict`.
+        The next `for` and `sampler` then have what is left of its epoch; `len(loader)` and `len(sampler)` are
+        those of whole epochs.
 
         Raises:
             FailedPreconditionError: the state is of a loader with other options or samples.

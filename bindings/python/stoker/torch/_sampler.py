@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from stoker._errors import DataLossError
 from stoker._iterator import DeviceIterator
 from stoker._loader import Place
 from stoker.torch._iterator import taken
@@ -20,24 +21,36 @@ from stoker.torch._share import Share
 class Batch(list[int]):
     """The ids of a batch's samples, as a batch_sampler yields them, and the iteration that makes it."""
 
-    def __init__(self, samples: list[int], place: Place, iteration: DeviceIterator | None = None) -> None:
+    def __init__(
+        self, samples: list[int], place: Place, iteration: DeviceIterator | None = None, drops: bool = False
+    ) -> None:
         super().__init__(samples)
+        self._chosen = tuple(samples)
         self._place = place
         self._iteration = iteration
+        self._drops = drops  # bad samples
 
     def made(self) -> Any:
-        """The batch. Skipped batches before it are not made.
+        """The batch. Skipped batches before it are not made. With `on_bad` some of its samples may be others.
 
         Raises:
             TypeError: the list was changed, which the loader cannot follow.
+            DataLossError: all its samples were dropped, and a batch_sampler cannot leave it out.
         """
         if self._iteration is None:
             raise TypeError("stoker makes batches in the process that asks for them; use num_workers=0")
         native = self._iteration._native
+        epoch, index, start = self._place
         if native.position.get() != self._place:
             native.seek(*self._place)
-        batch = next(self._iteration)
-        if self != self._iteration.sample_ids.tolist():
+        batch = next(self._iteration, None)
+        followed = native.position.get() == (epoch, index + 1, start)
+        if self._drops and (batch is None or not followed):
+            raise DataLossError(
+                f"all samples of batch {index} of epoch {epoch} were dropped (on_bad)",
+                advice="A batch_sampler cannot leave a batch out: iterate over the loader, or substitute",
+            )
+        if batch is None or not followed or tuple(self) != self._chosen:
             raise TypeError(
                 "the samples of this batch were changed after the loader chose them; make a new list of them "
                 "and make the batches of one iteration in one thread"
@@ -107,7 +120,7 @@ class BatchSampler(torch.utils.data.BatchSampler):
         order = loader._native
         for number in range(first, order.batches_from(start)):
             place = epoch, number, start
-            yield Batch(order.sample_ids(*place), place, iteration)
+            yield Batch(order.sample_ids(*place), place, iteration, loader._drops_rows)
 
     def __len__(self) -> int:
         """Batches of an epoch, for this process."""

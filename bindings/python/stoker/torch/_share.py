@@ -136,11 +136,12 @@ class Share:
             return iter(batches), loader, first
 
     def order(self) -> Iterator[int]:
-        """This process' samples, in the order of the next epoch."""
+        """This process' samples, in the order of the next epoch, or of what was left of a restored one."""
         loader = self.loader
-        epoch = loader._resume[0] if loader._resume else loader._native.next_epoch
-        for batch in range(len(loader)):
-            yield from loader._native.sample_ids(epoch, batch, 0)
+        native = loader._native
+        epoch, _, start = loader._resume or (native.next_epoch, 0, 0)
+        for batch in range(native.batches_from(start)):
+            yield from native.sample_ids(epoch, batch, start)
 
     def samples(self) -> int:
         """The number of this process' samples."""
