@@ -19,6 +19,7 @@
 #include "tests/fuzz/parse_record.h"
 #include "tests/fuzz/parse_spec.h"
 #include "tests/fuzz/read_manifest.h"
+#include "tests/fuzz/read_state.h"
 
 namespace stoker::testing {
 namespace {
@@ -54,6 +55,7 @@ TEST(Replay, TarCorpus) { Replay(STOKER_FUZZ_CORPUS "/tar", OpenFuzzedTar); }
 TEST(Replay, TfRecordCorpus) { Replay(STOKER_FUZZ_CORPUS "/tfrecord", OpenFuzzedTfRecord); }
 TEST(Replay, ShardsCorpus) { Replay(STOKER_FUZZ_CORPUS "/shards", ExpandFuzzedShards); }
 TEST(Replay, SpecCorpus) { Replay(STOKER_FUZZ_CORPUS "/spec", ParseFuzzedSpec); }
+TEST(Replay, StateCorpus) { Replay(STOKER_FUZZ_CORPUS "/state", ReadFuzzedState); }
 
 }  // namespace
 }  // namespace stoker::testing
