@@ -88,7 +88,6 @@ Json Describe(const LoaderOptionRow& row) {
   json["more"] = row.more;
   json["zero"] = row.zero == nullptr ? Json(nullptr) : Json(row.zero);
   json["of_images"] = row.of_images;
-  json["changes_batches"] = row.changes_batches;
   return json;
 }
 

@@ -158,9 +158,11 @@ def test_a_state_goes_on_with_the_files_elsewhere(files, tmp_path):
 def test_the_digest_knows_content_and_no_batches(table, files, tmp_path):
     source = stoker.arrow(f"{files}/*.arrow")
     one = stoker.arrow(write(tmp_path / "one.arrow", table, 60))
-    assert source._digest() == one._digest()
+    assert source._native.fingerprint == one._native.fingerprint
     other = table.set_column(1, "label", pa.array([0] * 60))
-    assert source._digest() != stoker.arrow(write(tmp_path / "other.arrow", other))._digest()
+    assert (
+        source._native.fingerprint != stoker.arrow(write(tmp_path / "other.arrow", other))._native.fingerprint
+    )
 
 
 def test_a_source_tells_of_itself(files, monkeypatch):
@@ -168,11 +170,11 @@ def test_a_source_tells_of_itself(files, monkeypatch):
     assert len(source) == 60 and source.has_labels and source.classes == []
     assert repr(source) == f"stoker.arrow('{files}/*.arrow', image='image')"
     again = pickle.loads(pickle.dumps(source))
-    assert again._digest() == source._digest() and repr(again) == repr(source)
+    assert again._native.fingerprint == source._native.fingerprint and repr(again) == repr(source)
     monkeypatch.chdir(files)
     listed = stoker.arrow([f"data-{i:05d}-of-00004.arrow" for i in range(4)])
     monkeypatch.chdir("/")
-    assert pickle.loads(pickle.dumps(listed))._digest() == source._digest()
+    assert pickle.loads(pickle.dumps(listed))._native.fingerprint == source._native.fingerprint
     assert listed._spec["root"] == str(files)
     assert not list(files.glob("*.stoker-index"))
 
@@ -284,7 +286,7 @@ def test_files_of_a_saved_dataset(saved, command):
     for i, row in enumerate(dataset):
         assert source._image(i) == row["image"]["bytes"]
         assert source._beside(i) == [row["label"]]
-    assert stoker.arrow(saved / "dict/train")._digest() == source._digest()
+    assert stoker.arrow(saved / "dict/train")._native.fingerprint == source._native.fingerprint
     with pytest.raises(stoker.InvalidArgumentError, match=r"several splits: train, test.*dict/train"):
         stoker.arrow(saved / "dict")
     done = subprocess.run([command, "bench", saved / "one", "--json"], capture_output=True, check=True)

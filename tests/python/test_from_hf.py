@@ -242,7 +242,7 @@ def test_images_at_urls_are_refused(of_files):
 
 def test_a_state_knows_the_images_in_memory(in_memory):
     def digest(chosen, **options):
-        return stoker.from_hf(in_memory.select(chosen), **options)._digest()
+        return stoker.from_hf(in_memory.select(chosen), **options)._native.fingerprint
 
     all_of = [digest(range(9)), digest([*range(8), 9]), digest(range(9), label=None)]
     assert digest(range(9)) == all_of[0] and len({*all_of, digest(range(9), columns=["name"])}) == 4

@@ -177,7 +177,7 @@ def test_it_is_in_the_spec(server, tmp_path, wanted):
 
     source = remote(server, tmp_path / "cache")
     assert source._spec["cache"] == str(tmp_path / "cache")
-    assert source._digest() == stoker.tar(f"{server.url}/{{0..4}}.tar")._digest()
+    assert source._native.fingerprint == stoker.tar(f"{server.url}/{{0..4}}.tar")._native.fingerprint
     same(taken(make(pickle.loads(pickle.dumps(source)))), wanted)
 
 

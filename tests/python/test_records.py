@@ -119,7 +119,7 @@ def test_other_processes_open_it(tmp_path):
     spec = json.loads(json.dumps(source._spec))
     assert spec["record"] == "label uint8, image uint8 3 32 32" and spec["offset"] == "0"
     opened = {name: spec[name].encode() for name in ("paths", "record", "offset")}
-    assert stoker._stoker.open_source("records", opened, 0).fingerprint == source._digest()
+    assert stoker._stoker.open_source("records", opened, 0).fingerprint == source._native.fingerprint
 
 
 def test_what_it_refuses(tmp_path):

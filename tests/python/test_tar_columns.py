@@ -64,10 +64,10 @@ def test_a_source_with_columns_tells_of_itself(captioned):
     assert not source.has_labels and source._beside(4) == [caption(4), '{"i": 4}', beside(4)["features.npy"]]
     assert repr(source) == f"stoker.tar({pattern!r}, label=None, columns={COLUMNS!r})"
     again = pickle.loads(pickle.dumps(source))
-    assert again._digest() == source._digest() and repr(again) == repr(source)
+    assert again._native.fingerprint == source._native.fingerprint and repr(again) == repr(source)
     assert source._spec["label"] == "" and source._spec["columns"].startswith("caption .txt\nmeta")
     for other in ({}, {"columns": {"caption": "txt"}}, {"columns": {**COLUMNS, "raw": "cls"}}):
-        assert stoker.tar(pattern, label=None, **other)._digest() != source._digest()
+        assert stoker.tar(pattern, label=None, **other)._native.fingerprint != source._native.fingerprint
     chosen = source.subset([50, 3])
     assert chosen._beside(0)[0] == caption(50)
     loader = make(chosen, batch_size=2, shuffle=False)

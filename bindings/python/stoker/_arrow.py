@@ -22,9 +22,6 @@ class Arrow(Source):
         super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
         self._arguments = arguments
 
-    def _digest(self) -> str:
-        return str(self._spec["fingerprint"])
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Unpickling opens the files again; they must exist there."""
         return _arrow, self._arguments

@@ -19,8 +19,6 @@ DEFAULTS = {
     for name, row in _ROWS.items()
     if not row.get("required")
 }
-# The batches of all ranks together do not depend on these.
-NOT_OF_BATCHES = frozenset(name for name, row in _ROWS.items() if not row["changes_batches"])
 
 
 def checked(given: Mapping[str, Any], *, only_of_images: bool = False) -> dict[str, Any]:

@@ -176,10 +176,6 @@ class Source:
 
         return _derived.repeated(self, times, samples)
 
-    def _digest(self) -> str:
-        """A hash that identifies these samples: 16 hexadecimal digits."""
-        return self._native.fingerprint
-
     @property
     def _root(self) -> str | None:
         """The folder that the samples are listed from, if there is one."""
@@ -268,9 +264,6 @@ class ImageFolder(Source):
         `image_folder` warns.
         """
         return self._native.skipped
-
-    def _digest(self) -> str:
-        return str(self._spec["fingerprint"])
 
     @property
     def _root(self) -> str:
@@ -369,9 +362,6 @@ class Tar(Source):
     def skipped(self) -> dict[str, int]:
         """The number of samples without an image, by the extension of their first member."""
         return self._native.skipped
-
-    def _digest(self) -> str:
-        return str(self._spec["fingerprint"])
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Unpickling opens the archives again; they must exist there."""
@@ -497,9 +487,6 @@ class TFRecord(Source):
     ) -> None:
         super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
         self._arguments = arguments
-
-    def _digest(self) -> str:
-        return str(self._spec["fingerprint"])
 
     def _image(self, sample: int) -> bytes:
         return self._native.unpack(sample, self._bytes(sample))[0]
@@ -875,9 +862,6 @@ class _Manifest(Source):
         # It hashes the whole list, so it is taken once; other processes compare theirs with it.
         super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
         self._arguments = arguments
-
-    def _digest(self) -> str:
-        return str(self._spec["fingerprint"])
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Unpickling reads the file again; it must exist there."""
