@@ -146,15 +146,18 @@ void Producer::CompleteRead(ReadRequest& read) {
   Submit(samples_.IndexOf(read));
 }
 
+// The task counts before the sample is ready: another task's worker may take the sample, and when
+// that has ended nothing else may keep the producer from being destroyed under this thread.
 void Producer::Submit(uint32_t sample) {
   SampleTimes& times = samples_[sample].path.times();
   times.read_ns = in_memory_ ? times.claimed_ns : NowNanoseconds();
+  WorkToken task = memory_->Begin();
   samples_.SetReady(sample);
-  SendWorker();
+  SendWorker(std::move(task));
 }
 
-void Producer::SendWorker() {
-  memory_->Begin().Release();
+void Producer::SendWorker(WorkToken task) {
+  std::move(task).Release();
   runtime_.executor().Submit({&Producer::Work, this, 0});
 }
 
@@ -165,7 +168,7 @@ void Producer::Work(void* producer, uint32_t, int worker) {
   const WorkToken task = self.memory_->Adopt();
   if (!self.concurrency_.Enter()) return;
   self.ProcessReady(worker);
-  if (self.concurrency_.Leave()) self.SendWorker();
+  if (self.concurrency_.Leave()) self.SendWorker(self.memory_->Begin());
 }
 
 // Bytes → row.
@@ -286,7 +289,9 @@ void Producer::Apply(const TunerSettings& settings) {
   // There is no assembler during SettingsController::Start: StartAt gives the first one its depth.
   if (assembler_ != nullptr) assembler_->SetDepth(settings.depth);
   const auto workers = static_cast<uint32_t>(settings.workers);
-  for (uint32_t sent = concurrency_.SetLimit(workers); sent > 0; --sent) SendWorker();
+  for (uint32_t sent = concurrency_.SetLimit(workers); sent > 0; --sent) {
+    SendWorker(memory_->Begin());
+  }
   if (in_memory_) return;
   samples_.SetLimits(static_cast<uint32_t>(settings.reads),
                      static_cast<uint32_t>(RowsAhead(settings.reads, settings.workers)));

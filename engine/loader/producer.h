@@ -126,7 +126,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   size_t Pull(std::span<ReadRequest*> requests) override;  // a reader thread: order → reader
   void CompleteRead(ReadRequest& read) override;           // a reader thread: reader → worker
   void Submit(uint32_t sample);
-  void SendWorker();
+  void SendWorker(WorkToken task);
   static void Work(void* producer, uint32_t unused, int worker);  // a worker: bytes → row
   void ProcessReady(int worker);
   std::optional<uint32_t> TakeReady() override;
