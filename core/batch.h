@@ -1,4 +1,4 @@
-// Batch: rows of samples, lent to the consumer; and what a consumer names of it.
+// Batch: rows of samples, lent to the consumer. BatchName and Column describe it.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,8 @@ struct BatchName {
   friend bool operator==(const BatchName&, const BatchName&) = default;
 };
 
-// For messages: "batch 3 of epoch 1", or "batch 3 of what was left of epoch 1 from position 14".
+// Names a batch in messages: "batch 3 of epoch 1", or "batch 3 of what was left of epoch 1 from
+// position 14".
 std::string TextOf(const BatchName& batch);
 
 // Describes one row of a column.
@@ -81,8 +82,9 @@ class Batch {
 
   explicit operator bool() const { return slot_ != nullptr; }
 
-  // Preconditions of all below: the batch is not empty, and has a second column for labels(). (That
-  // of a source without labels is another field, or the images' sizes: SampleSource::label().)
+  // Preconditions of all functions below: the batch is not empty; for labels() it also has a second
+  // column. (If the source has no labels, the second column is another field, or the images' sizes:
+  // see SampleSource::label().)
   std::span<const Column> columns() const;
   const Column& images() const { return columns()[0]; }
   const Column& labels() const { return columns()[1]; }
@@ -110,9 +112,9 @@ class Batch {
       slot_;  // the lease: when the last copy is destroyed the slot returns to its pool
 };
 
-// Lets a caller out of a wait. A waiting call asks it about every kInterruptInterval, on its own
-// thread; true ends the wait as Cancelled. Nothing is lost: the next call delivers what this one
-// would have. Empty: never asked.
+// Lets a caller out of a wait. A waiting call invokes it about every kInterruptInterval, on its own
+// thread; true ends the wait with Cancelled. Nothing is lost: the next call delivers what this one
+// would have. Empty: never invoked.
 using Interrupt = std::function<bool()>;
 
 inline constexpr std::chrono::milliseconds kInterruptInterval{50};

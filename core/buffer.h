@@ -23,9 +23,9 @@ class GrowingBuffer {
   explicit GrowingBuffer(MemoryBudget& budget) : reserved_(budget) {}
 
   // Makes room for `bytes` (and kBufferPadding behind them); never shrinks. The content is lost
-  // unless `keep` says how many of the first bytes to carry over. ResourceExhausted, with what was
-  // wanted, when the budget or the system has no room; the buffer is then unchanged if `keep` > 0,
-  // else empty.
+  // unless `keep` says how many of the first bytes to carry over. ResourceExhausted, with the bytes
+  // that were wanted, when the budget or the system has no room; the buffer is then unchanged if
+  // `keep` > 0, otherwise empty.
   Status Grow(size_t bytes, size_t keep = 0);
 
   // Returns the memory to the system and its bytes to the budget.
@@ -39,7 +39,7 @@ class GrowingBuffer {
   // process runs: the kernel may still write to it.
   void Forget();
 
-  // The bytes of the budget that an empty buffer takes when it grows to `bytes`.
+  // Returns the bytes of the budget that an empty buffer takes when it grows to `bytes`.
   static uint64_t MappedBytes(size_t bytes);
 
   uint8_t* data() const { return memory_.data(); }

@@ -15,7 +15,7 @@ uint64_t ThreadCpuNanoseconds() {
   return static_cast<uint64_t>(cpu.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(cpu.tv_nsec);
 }
 
-// The number of times the calling thread has given up its core voluntarily.
+// Returns how often the calling thread has given up its core voluntarily.
 int64_t ThreadBlocks() {
   rusage usage{};
   return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;

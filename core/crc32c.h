@@ -7,17 +7,17 @@
 
 namespace stoker {
 
-// The CRC of `bytes`, or of those that have the CRC `before` with `bytes` behind them. It uses the
-// CPU's instructions if there are any.
+// Returns the CRC of `bytes`, appended to bytes with the CRC `before`. Uses the CPU's instructions
+// if there are any.
 uint32_t Crc32c(std::span<const uint8_t> bytes, uint32_t before = 0);
 
-// The same by a table, byte by byte: the reference.
+// Crc32c with a table, byte by byte: the reference.
 uint32_t Crc32cPlain(std::span<const uint8_t> bytes, uint32_t before = 0);
 
-// The same by the CPU's instruction; nullopt if it has none.
+// Crc32c with the CPU's instruction; nullopt if the CPU has none.
 std::optional<uint32_t> Crc32cByInstruction(std::span<const uint8_t> bytes, uint32_t before = 0);
 
-// The same by vectors of carry-less products, for many bytes; nullopt if the CPU has none.
+// Crc32c with vectors of carry-less products, for many bytes; nullopt if the CPU has none.
 std::optional<uint32_t> Crc32cByFolding(std::span<const uint8_t> bytes, uint32_t before = 0);
 
 // One step of the reference, for building tables: `state` is a CRC's complement.

@@ -1,9 +1,9 @@
 // CRC-32C by carry-less products of vectors (AVX-512F and VPCLMULQDQ).
 //
 // A block of the message is a polynomial. Multiplied by a power of x, modulo the CRC's polynomial,
-// it can be added to the block behind it instead, which leaves the CRC as it is (Gopal et al.,
+// it can be added to the block behind it instead, which leaves the CRC unchanged (Gopal et al.,
 // "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009). So a
-// message is folded into one block, whose CRC is computed as that of any other 256 bytes.
+// message is folded into one block, whose CRC is computed like that of any other 256 bytes.
 #include <immintrin.h>
 
 #include <array>
@@ -18,9 +18,9 @@ namespace {
 constexpr size_t kVectorBytes = 64;
 constexpr size_t kFoldedBytes = 4 * kVectorBytes;  // a block: products of four vectors overlap
 
-// x to the `power`, modulo the polynomial. Bits are in the order of a CRC's state, from the highest
-// power at bit 0 on, in the upper half: a product of two such numbers lies one bit lower than its
-// place, so it is that of one power more.
+// Returns x to the `power`, modulo the polynomial. Bits are in the order of a CRC's state, from the
+// highest power at bit 0 on, in the upper half: a product of two such numbers lies one bit lower
+// than its place, so the product has one power more.
 constexpr int64_t PowerOfX(int power) {
   constexpr uint32_t kPolynomial = 0x82F63B78;  // its bits reversed
   uint32_t state = uint32_t{1} << 31;
@@ -28,12 +28,13 @@ constexpr int64_t PowerOfX(int power) {
   return static_cast<int64_t>(uint64_t{state} << 32);
 }
 
-// These move the halves of 16 bytes to the next block. The first half has the higher powers.
+// These constants move the halves of 16 bytes to the next block. The first half has the higher
+// powers.
 constexpr int kFoldedBits = 8 * kFoldedBytes;
 constexpr int64_t kMoveFirst = PowerOfX(kFoldedBits + 64 - 1);
 constexpr int64_t kMoveSecond = PowerOfX(kFoldedBits - 1);
 
-// The bytes at `next`, with `sum` moved to them.
+// Returns the bytes at `next`, plus `sum` moved to them.
 [[gnu::target("avx512f,vpclmulqdq"), gnu::always_inline]] inline __m512i Moved(
     __m512i sum, __m512i powers, const uint8_t* next) {
   constexpr int kXorOfThree = 0x96;
@@ -48,7 +49,7 @@ constexpr int64_t kMoveSecond = PowerOfX(kFoldedBits - 1);
   const uint8_t* at = blocks.data();
   const uint8_t* const end = at + blocks.size();
   const __m512i powers = _mm512_set4_epi64(kMoveSecond, kMoveFirst, kMoveSecond, kMoveFirst);
-  // The state that the bytes before have left is added to the first bytes.
+  // The state left by the earlier bytes is added to the first bytes.
   const __m512i before = _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(state)));
   __m512i first = _mm512_xor_si512(_mm512_loadu_si512(at), before);
   __m512i second = _mm512_loadu_si512(at + kVectorBytes);
@@ -76,7 +77,7 @@ std::optional<uint32_t> Crc32cByFolding(std::span<const uint8_t> bytes, uint32_t
   if (whole == 0) return Crc32cByInstruction(bytes, before);
   std::array<uint8_t, kFoldedBytes> folded{};
   Fold(bytes.first(whole), ~before, folded);
-  // The state is in the block: the one before it is zero, whose complement is a CRC.
+  // The block includes the state, so the CRC starts from zero, whose complement is passed.
   const uint32_t crc = Crc32c(folded, ~uint32_t{0});
   return Crc32c(bytes.subspan(whole), crc);
 }

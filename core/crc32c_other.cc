@@ -1,4 +1,4 @@
-// CRC-32C on CPUs for whose instructions there is no code.
+// CRC-32C on CPUs without code for their instructions.
 #include "core/crc32c.h"
 
 namespace stoker {

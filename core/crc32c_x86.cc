@@ -1,4 +1,4 @@
-// CRC-32C by the instruction of SSE 4.2.
+// CRC-32C with the instruction of SSE 4.2.
 //
 // The instruction takes three cycles and one can begin in each, so three parts of the bytes are
 // summed at a time and joined by shifting, which is linear (Gopal et al., "Fast CRC Computation for
@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kPartBytes = 1024;  // a multiple of 8
 
-// By byte of a state, and its value: the state with kPartBytes zeros behind it.
+// Indexed by a byte of the state and the byte's value: the state with kPartBytes zeros behind it.
 using ShiftTable = std::array<std::array<uint32_t, 256>, 4>;
 
 constexpr ShiftTable MakeShiftTable() {

@@ -9,13 +9,15 @@ namespace stoker {
 
 namespace {
 
-// The bits of the nearest number with `fraction` fraction bits and least normal exponent `least`.
+// Returns the bits of the nearest number with `fraction` fraction bits and least normal exponent
+// `least`.
 uint16_t Nearest(float value, int fraction, int least, uint32_t infinity) {
   const auto sign = static_cast<uint32_t>(std::signbit(value)) << 15;
   if (std::isnan(value)) return static_cast<uint16_t>(sign | infinity | 1U << (fraction - 1));
   if (value == 0) return static_cast<uint16_t>(sign);
   if (std::isinf(value)) return static_cast<uint16_t>(sign | infinity);
-  // In units of the last place; exact in a double. A carry correctly increments the exponent.
+  // The value in units of the last place, which a double holds exactly. A carry correctly
+  // increments the exponent.
   const int exponent = std::max(std::ilogb(value), least);
   const double units = std::ldexp(std::fabs(static_cast<double>(value)), fraction - exponent);
   const double below = std::floor(units), rest = units - below;

@@ -20,7 +20,7 @@ uint64_t Step(uint64_t hash, uint64_t word) {
   return hash ^ hash >> 32;
 }
 
-// Up to 8 bytes, padded with zeros.
+// Loads up to 8 bytes, padded with zeros.
 uint64_t Word(const uint8_t* at, size_t bytes = sizeof(uint64_t)) {
   uint64_t word = 0;
   std::memcpy(&word, at, bytes);

@@ -7,9 +7,10 @@
 
 namespace stoker {
 
-// Depends on the bytes, their number and the seed only, and is the same on every machine and in
-// every version, since files store it. If two sequences of equal length differ in a single aligned
-// 8-byte word, their hashes differ: each step is a bijection of the word and of the hash so far.
+// The hash depends on the bytes, their number and the seed only, and is the same on every machine
+// and in every version, because files store it. If two sequences of equal length differ in a single
+// aligned 8-byte word, their hashes differ: each step is a bijection of the word and of the hash so
+// far.
 uint64_t Hash64(std::span<const uint8_t> bytes, uint64_t seed = 0);
 uint64_t Hash64(std::string_view text, uint64_t seed = 0);
 

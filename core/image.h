@@ -1,4 +1,4 @@
-// Pixels inside a worker, and the rectangles that they are cut by. Nothing here owns memory.
+// Pixels inside a worker, and the rectangles that cut them. Nothing here owns memory.
 #pragma once
 
 #include <array>

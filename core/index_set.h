@@ -23,7 +23,7 @@ class IndexSet {
     if (full && count % 64 != 0) words_[Words() - 1] = (uint64_t{1} << (count % 64)) - 1;
   }
 
-  // The lowest free number that it finds; nullopt if the set is empty.
+  // Takes the lowest free number that it finds; nullopt if the set is empty.
   std::optional<uint32_t> Take() {
     for (uint32_t w = 0; w < Words(); ++w) {
       uint64_t bits = words_[w].load(std::memory_order_relaxed);
@@ -60,8 +60,8 @@ class IndexSet {
   }
 
   // The size of the set; a snapshot. Sequentially consistent with Give: if one thread sets a flag
-  // and then looks at the set, and another gives and then looks at the flag, at least one of them
-  // sees the other.
+  // and then looks at the set, and another one gives and then looks at the flag, at least one of
+  // them sees what the other did.
   uint32_t available() const {
     uint32_t n = 0;
     for (uint32_t w = 0; w < Words(); ++w) {

@@ -23,11 +23,11 @@ std::optional<uint64_t> ReadNumber(const std::string& path) {
   std::ifstream file(path);
   uint64_t value = 0;
   if (file >> value) return value;
-  return std::nullopt;  // no such file, or the word "max"
+  return std::nullopt;  // the file does not exist, or contains the word "max"
 }
 
-// This process' group in a hierarchy (an empty `controller` means v2's single one), from lines like
-// "0::/a/b" and "4:cpu,cpuacct:/a/b" of /proc/self/cgroup.
+// Returns this process' group in a hierarchy (an empty `controller` means v2's single one), from
+// lines like "0::/a/b" and "4:cpu,cpuacct:/a/b" of /proc/self/cgroup.
 std::string GroupOf(const MachineRoot& root, const std::string& controller) {
   std::ifstream file(root.proc + "/self/cgroup");
   for (std::string line; std::getline(file, line);) {
@@ -43,8 +43,8 @@ std::string GroupOf(const MachineRoot& root, const std::string& controller) {
   return "/";
 }
 
-// The folders whose limits apply: the group's own and every ancestor's. In a container the group's
-// path may not be visible; the root of the mount is then the container's own group.
+// Returns the folders whose limits apply: the group's own and every ancestor's. In a container the
+// group's path may not be visible; the root of the mount is then the container's own group.
 std::vector<std::string> Folders(const std::string& mount, std::string group) {
   std::vector<std::string> folders;
   while (group.size() > 1 && group.front() == '/') {
@@ -72,7 +72,8 @@ double QuotaCores(const MachineRoot& root) {
   return cores;
 }
 
-// The page cache is reclaimed when memory is needed, so it does not count as used.
+// Returns the page cache, which does not count as used because it is reclaimed when memory is
+// needed.
 uint64_t PageCache(const std::string& stat_file, const std::string& key) {
   std::ifstream file(stat_file);
   std::string name;

@@ -9,7 +9,7 @@
 
 namespace stoker {
 
-// The root of the files that are read; tests use a folder of their own.
+// The folders of the system's files; tests use a folder of their own.
 struct MachineRoot {
   std::string proc = "/proc";
   std::string cgroup = "/sys/fs/cgroup";
@@ -26,13 +26,13 @@ Status CheckThreads(int threads);
 // set; 1 if it is missing or invalid.
 int RanksHere();
 
-// This process' default share of the cores allotted, at least one, and of the memory: a quarter of
-// what is available, at most 4 GiB, divided among the ranks.
+// This process' default share of the allotted cores, at least one, and of the memory: a quarter of
+// the available memory, at most 4 GiB, divided among the ranks.
 int DefaultThreads(const MachineRoot& root = {});
 uint64_t DefaultMemory(const MachineRoot& root = {});
 
-// Bytes that may still be used: what the kernel reports as available, or less if a cgroup (v2 or
-// v1) has a tighter limit.
+// Bytes that may still be used: the kernel's available memory, or less if a cgroup (v2 or v1) has a
+// tighter limit.
 uint64_t AvailableMemory(const MachineRoot& root = {});
 
 // How many descriptors this process may have open (RLIMIT_NOFILE).

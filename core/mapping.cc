@@ -31,7 +31,7 @@ void Mapping::PreferNode(int node) const {
   const auto word = static_cast<size_t>(node / kBits);
   if (data_ == nullptr || node < 0 || word >= nodes.size()) return;
   nodes[word] = uint64_t{1} << (node % kBits);
-  // The kernel reads one bit fewer than it is told.
+  // The kernel reads one bit fewer than the number says.
   (void)syscall(SYS_mbind, data_, size_, MPOL_PREFERRED, nodes.data(), nodes.size() * kBits + 1, 0);
 }
 

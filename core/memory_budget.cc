@@ -2,7 +2,7 @@
 
 namespace stoker {
 
-// The part is reserved first, so that the whole never holds what the part may not have.
+// Reserves the part first, so that the whole never holds bytes that the part may not have.
 bool MemoryBudget::TryReserve(uint64_t bytes) {
   if (!TryReserveHere(bytes)) return false;
   if (whole_ == nullptr || whole_->TryReserve(bytes)) return true;

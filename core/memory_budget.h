@@ -57,7 +57,7 @@ class Reservation {
   // Grows or shrinks to `bytes`; false, and unchanged, if the budget has no room.
   [[nodiscard]] bool Resize(uint64_t bytes);
   uint64_t bytes() const { return bytes_; }
-  // Nothing, of the same budget.
+  // Returns an empty reservation of the same budget.
   Reservation Another() const { return budget_ == nullptr ? Reservation() : Reservation(*budget_); }
 
  private:

@@ -9,14 +9,15 @@
 
 namespace stoker {
 
-// The quantile function: the number below which a normal number lies with probability u, for 2^-34
-// <= u <= 1 - 2^-34. Relative error below 1e-14. (Wichura: "Algorithm AS 241: The percentage points
-// of the normal distribution", Applied Statistics 37, 1988) root(x) is the square root, correctly
-// rounded.
+// The quantile function: returns the number below which a normal number lies with probability u,
+// for 2^-34 <= u <= 1 - 2^-34. Relative error below 1e-14. (Wichura: "Algorithm AS 241: The
+// percentage points of the normal distribution", Applied Statistics 37, 1988) root(x) is the square
+// root, correctly rounded.
 template <typename Root>
 constexpr double NormalQuantile(double u, Root root);
 
-// The random words for the numbers 4 × block to 4 × block + 3 of a key, and one of these numbers.
+// NormalBlock returns the random words for the numbers 4 × block to 4 × block + 3 of a key;
+// NormalOf turns one word into its number.
 constexpr PhiloxBlock NormalBlock(uint64_t key, uint64_t block) {
   return Philox4x32({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), 0, 0},
                     {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)});
@@ -26,11 +27,11 @@ constexpr float NormalOf(uint32_t word, Root root) {
   return static_cast<float>(NormalQuantile((word + 0.5) * 0x1.0p-32, root));
 }
 
-// Number `index` of a key's sequence.
+// Returns number `index` of a key's sequence.
 template <typename Root>
 constexpr float NormalNumber(uint64_t key, uint64_t index, Root root) {
   const PhiloxBlock block = NormalBlock(key, index / 4);
-  // No array with a variable index: on a device it would be in memory.
+  // There is no array with a variable index, because on a device it would be in memory.
   const uint32_t even = index % 4 < 2 ? block[0] : block[2];
   const uint32_t odd = index % 4 < 2 ? block[1] : block[3];
   return NormalOf(index % 2 == 0 ? even : odd, root);

@@ -28,7 +28,7 @@ namespace {
 
 constexpr mode_t kPermissions = 0777;
 
-// The target of a path.
+// The file that a path leads to.
 struct Target {
   std::string path;
   std::optional<struct stat> info;  // nullopt: does not exist yet
@@ -106,7 +106,7 @@ Result<Target> Follow(const std::string& given) {
   return CannotWrite(ELOOP, given);
 }
 
-// The file at a path of stoker's own, where links are not followed.
+// Returns the file at a path of stoker's own, where links are not followed.
 Result<Target> Own(const std::string& path) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0) {
@@ -127,7 +127,7 @@ bool SameFile(const std::string& a, const char* b) {
          one.st_ino == other.st_ino;
 }
 
-// The descriptor of this process that /dev/stdout, /dev/fd/N and the like stand for.
+// Returns the descriptor of this process that /dev/stdout, /dev/fd/N and the like stand for.
 std::optional<int> OwnDescriptor(const Target& target) {
   if (!target.of_proc || !SameFile(FolderOf(target.path), "/proc/self/fd")) return std::nullopt;
   const std::string name = std::filesystem::path(target.path).filename();
@@ -145,8 +145,8 @@ int OpenDirectly(const Target& target) {
   return open(target.path.c_str(), target.of_proc ? kFlags : kFlags | O_NOFOLLOW);
 }
 
-// 0 if OpenDirectly and writing would succeed, otherwise the errno. Nothing is opened: the reader
-// of a FIFO would take closing it for the end of the file.
+// Returns 0 if OpenDirectly and writing would succeed, otherwise the errno. Opens nothing: the
+// reader of a FIFO would take closing it for the end of the file.
 int WhyNotWritable(const Target& target) {
   if (const std::optional<int> own = OwnDescriptor(target)) {
     const int flags = fcntl(*own, F_GETFL);
@@ -190,7 +190,7 @@ Status CheckReplaceable(const Target& target, const std::string& given) {
 constexpr std::string_view kPrefix = "/.stoker-", kSuffix = ".part";
 constexpr size_t kDigits = 16;
 
-// A name that cannot be guessed or be in use.
+// Returns a name that cannot be guessed or be in use.
 std::string RandomName(std::string folder) {
   uint64_t number = 0;
   if (getrandom(&number, sizeof(number), 0) < 0) number = static_cast<uint64_t>(getpid());
@@ -199,7 +199,8 @@ std::string RandomName(std::string folder) {
   return folder.append(kPrefix).append(hexadecimal.data()).append(kSuffix);
 }
 
-// Calls `make` with names until one is free. Empty, with errno set, if none could be made.
+// Calls `make` with names until one is free. Returns an empty name, with errno set, if none could
+// be made.
 template <typename Make>
 std::string MakeNamed(const std::string& folder, const Make& make) {
   constexpr int kTries = 100;
@@ -221,7 +222,7 @@ void TakeOver(int descriptor, const struct stat& before) {
   (void)fchmod(descriptor, group_kept ? mode : (mode & ~070U) | (mode & 07U) << 3);
 }
 
-// Calls `write_some(bytes, done)` until everything is written; 0, or the errno.
+// Calls `write_some(bytes, done)` until everything is written; returns 0, or the errno.
 template <typename WriteSome>
 int WriteAll(std::span<const uint8_t> bytes, const WriteSome& write_some) {
   size_t done = 0;

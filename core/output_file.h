@@ -28,22 +28,22 @@ namespace stoker {
 // Errors name the file as it was given to Open. Used by one thread at a time. Move-only.
 class OutputFile {
  public:
-  // The origin of the path: the user, or stoker (then only a regular file is accepted, and no link
-  // is followed).
+  // The origin of the path. kOwn: stoker itself; then only a regular file is accepted, and no link
+  // is followed.
   enum class Origin { kGiven, kOwn };
-  // kUnnamed: without a name if the file system supports that. For tests; other callers leave the
-  // choice to Open.
+  // kUnnamed: without a name if the file system supports that. For tests; other callers use the
+  // default.
   enum class Temporary { kUnnamed, kNamed };
 
-  // Refuses early what cannot be replaced at the end, such as a mount point. May wait for the other
-  // end of a FIFO.
+  // Refuses early a path that cannot be replaced at the end, such as a mount point. May wait for
+  // the other end of a FIFO.
   static Result<OutputFile> Open(const std::string& path, Origin origin = Origin::kGiven,
                                  Temporary temporary = Temporary::kUnnamed);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();  // discards the new content unless it was committed
 
-  // Appends.
+  // Appends the bytes.
   Status Write(std::span<const uint8_t> bytes);
 
   // Replaces bytes written before, from `offset` on. Regular files only.
@@ -79,8 +79,8 @@ Error CannotWrite(int error_number, const std::string& path);
 // Replaces a file's content through an OutputFile, with Sync::kToDisk.
 Status WriteFile(const std::string& path, std::string_view text);
 
-// Fails where WriteFile would, except on a full disk; changes nothing. For outputs that are written
-// at the end of a long run.
+// Returns the error that WriteFile would return, except on a full disk; changes nothing. For
+// outputs that are written at the end of a long run.
 Status CheckCanWrite(const std::string& path);
 
 }  // namespace stoker

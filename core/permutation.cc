@@ -13,7 +13,7 @@ __extension__ using Wide = unsigned __int128;
 constexpr uint64_t kMinSide = 16;
 constexpr int kRounds = 8;
 
-// The smallest a with a × a ≥ n.
+// Returns the smallest a with a × a ≥ n.
 uint64_t SideOf(uint64_t n) {
   // The square root of a double may be off by one near 2^64, in either direction.
   auto side = static_cast<uint64_t>(std::sqrt(static_cast<double>(n)));
@@ -22,8 +22,9 @@ uint64_t SideOf(uint64_t n) {
   return std::max(side, kMinSide);
 }
 
-// Uniform in [0, side) for a random key: two multiplications, each followed by a fold of its good
-// high bits into the low ones (the shape of the finalisers in MurmurHash3 and SplitMix64).
+// Returns a number that is uniform in [0, side) for a random key: two multiplications, each
+// followed by a fold of its good high bits into the low ones (the shape of the finalisers in
+// MurmurHash3 and SplitMix64).
 uint64_t RoundFunction(uint64_t half, uint64_t key, uint64_t side) {
   uint64_t h = (half ^ key) * 0xBF58476D1CE4E5B9;
   h ^= h >> 32;
@@ -35,7 +36,7 @@ uint64_t RoundFunction(uint64_t half, uint64_t key, uint64_t side) {
 }  // namespace
 
 Permutation::Permutation(uint64_t n, uint64_t seed, uint64_t epoch) : n_(n), side_(SideOf(n)) {
-  // Draws of transforms use the same generator; their last counter word is never all ones.
+  // Draws of transforms use the same generator, but their last counter word is never all ones.
   const PhiloxBlock block =
       Philox4x32({static_cast<uint32_t>(epoch), static_cast<uint32_t>(epoch >> 32), 0, ~0u},
                  {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});

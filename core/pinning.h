@@ -7,7 +7,7 @@
 
 namespace stoker {
 
-// Thread-safe. The owner of pinned memory keeps this alive until the memory is unpinned.
+// Thread-safe. The owner of pinned memory keeps the Pinning alive until the memory is unpinned.
 class Pinning {
  public:
   virtual ~Pinning() = default;

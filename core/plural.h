@@ -1,4 +1,4 @@
-// A noun with its number: "1 batch", "2 batches".
+// Plural: chooses the form of a noun for a number: "1 batch", "2 batches".
 #pragma once
 
 #include <cstdint>

@@ -30,12 +30,12 @@ enum class Code {
 const char* CodeName(Code code);
 
 struct [[nodiscard]] Error {
-  // Tells errors apart that have the same code.
+  // Distinguishes errors that have the same code.
   enum class Detail : uint8_t {
     kNone,
-    kTruncated,   // of kDataLoss: bytes are missing at the end, and what is there may be sound
+    kTruncated,   // of kDataLoss: bytes are missing at the end; the bytes before may be sound
     kOverLimits,  // of kResourceExhausted: the data take more than is allowed, on any machine
-    kOfNoSample,  // the cause is no sample's: with others it would be the same
+    kOfNoSample,  // the cause does not lie in a sample: other samples would fail, too
     kNoMemory,    // of kResourceExhausted: the system gives no memory, whatever the budget
   };
 
@@ -44,8 +44,9 @@ struct [[nodiscard]] Error {
   std::string file = {};             // empty: no file is involved
   std::optional<uint64_t> offset{};  // in bytes from the start of `file`
   std::string advice = {};           // what to do; may be empty
-  // The bytes of working memory that were requested in addition to those held and did not fit; the
-  // call may succeed once other memory has been released. 0: another cause.
+  // The bytes of working memory that were requested in addition to those held, and for which there
+  // was no room; the call may succeed once other memory has been released. 0: the error has another
+  // cause.
   uint64_t wanted_bytes = 0;
   Detail detail = Detail::kNone;
 
@@ -80,8 +81,8 @@ class [[nodiscard]] Result {
   const Error& error() const& { return *std::get_if<1>(&state_); }
   Error&& error() && { return std::move(*std::get_if<1>(&state_)); }
 
-  // For programs that prefer exceptions: the value, or std::runtime_error with the error's text.
-  // From a temporary Result (f().value()) the value is moved out.
+  // Returns the value, or throws std::runtime_error with the error's text, for programs that prefer
+  // exceptions. From a temporary Result (f().value()) the value is moved out.
   T& value() & {
     ThrowUnlessOk();
     return **this;

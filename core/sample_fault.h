@@ -1,4 +1,4 @@
-// SampleFault: why a sample cannot be used, in the few classes that a user treats differently.
+// SampleFault: why a sample cannot be used, in the classes that users treat differently.
 #pragma once
 
 #include <array>
@@ -11,17 +11,17 @@
 namespace stoker {
 
 enum class SampleFault : uint8_t {
-  kVanished,     // its file is not there any more
-  kUnreadable,   // the system refuses to read it: permission, I/O; or it is no file
+  kVanished,     // its file no longer exists
+  kUnreadable,   // the system refuses to read it (permission, I/O), or it is not a file
   kTruncated,    // bytes are missing at its end
-  kUndecodable,  // its bytes are damaged, or no image
+  kUndecodable,  // its bytes are damaged, or are not an image
   kOverLimits,   // it takes more pixels, scans or memory than is allowed
-  kUnsupported,  // a format, or a kind of one, that stoker does not decode
+  kUnsupported,  // its format, or a variant of one, is not decoded by stoker
 };
 inline constexpr int kSampleFaults = 6;
 using FaultCounts = std::array<uint64_t, kSampleFaults>;  // by SampleFault
 
-// How many samples of a loader could not be used.
+// The number of a loader's samples that could not be used.
 struct BadCounts {
   FaultCounts faults{};      // also those that failed
   uint64_t substituted = 0;  // rows that have another sample

@@ -1,4 +1,4 @@
-// Texts that are shown, without what URLs keep secret.
+// WithoutSecrets: removes the secrets in URLs from texts that are shown.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace stoker {
 
-// The text with "?…" in place of the query of each http:// and https:// URL in it, which may be a
-// signature, and "…" in place of a user's name and password. A URL ends before a space or a quote
-// (").
+// Returns the text with "?…" in place of the query of each http:// and https:// URL in it, which
+// may be a signature, and "…" in place of a user's name and password. A URL ends before a space or
+// a quote (").
 std::string WithoutSecrets(std::string_view text);
 
-// The error with texts that may be shown to anybody. ToString and Message have them anyway.
+// Returns the error with such texts. ToString and Message remove the secrets anyway.
 Error WithoutSecrets(Error error);
 
 }  // namespace stoker

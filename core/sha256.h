@@ -14,9 +14,9 @@ using Sha256Digest = std::array<uint8_t, 32>;
 Sha256Digest Sha256(std::string_view bytes);
 Sha256Digest HmacSha256(std::string_view key, std::string_view bytes);
 
-// A digest as a key.
+// Returns the digest's bytes, for use as a key.
 std::string_view AsText(const Sha256Digest& digest);
-// In 64 lower-case hexadecimal digits.
+// Returns the digest in 64 lower-case hexadecimal digits.
 std::string Hexadecimal(const Sha256Digest& digest);
 
 }  // namespace stoker

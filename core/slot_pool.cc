@@ -27,7 +27,8 @@ uint64_t BytesOf(const ColumnSpec& spec, int64_t batch_size) {
   return spec.row_bytes() * static_cast<uint64_t>(batch_size);
 }
 
-// Memory for the views of strings that it owns, which are empty; null if there is no memory.
+// Returns memory for the views of strings that a column owns, all empty; null if there is no
+// memory.
 std::shared_ptr<void> StringMemory(int64_t rows, uint64_t bytes) {
   void* const memory = std::aligned_alloc(kOwnAlignment, bytes);
   if (memory == nullptr) return nullptr;
@@ -57,7 +58,7 @@ Status Slot::SetString(size_t column, int64_t row, std::string_view string) cons
   return {};
 }
 
-// Rows of strings are exchanged, because each owns its string.
+// Rows of strings are swapped, because each row owns its string.
 void Slot::DropRows(std::vector<uint32_t> dropped) {
   std::ranges::sort(dropped);
   auto next = dropped.begin();
@@ -92,7 +93,7 @@ void* Slot::Row(size_t column, int64_t row) const {
   return static_cast<uint8_t*>(c.data) + row_bytes * static_cast<size_t>(row);
 }
 
-// Memory for many slabs, pinned as one piece until the last of them is freed.
+// Memory for many slabs, pinned as one piece until the last slab is freed.
 class SlotPool::PinnedSlabs {
  public:
   static Result<std::shared_ptr<const PinnedSlabs>> Make(std::shared_ptr<Pinning> pinning,
@@ -295,8 +296,8 @@ std::unique_ptr<SlotPool::Slab> SlotPool::Keep(Slot* slot) {
   return nullptr;
 }
 
-// Returns a slot when the last owner of the lease lets go, unless the slot is still in production:
-// then it was only viewed.
+// Returns a slot when the last owner of the lease releases it, unless the slot is still in
+// production: then it was only viewed.
 struct SlotPool::Lease {
   std::shared_ptr<SlotPool> pool;
   bool lent = false;  // set by an owner

@@ -25,7 +25,7 @@
 
 namespace stoker {
 
-// The memory of one batch and what is known of its content.
+// The memory of one batch, and what describes its content.
 struct Slot {
   std::vector<Column> columns;  // shape[0] is set for each batch, and data of small columns
   std::vector<std::shared_ptr<void>> own_memory;  // by column, for small ones; null in the slab
@@ -35,9 +35,9 @@ struct Slot {
   uint64_t index = 0;
   uint64_t start = 0;
   uint64_t position = 0;       // of row 0 in the epoch's order
-  std::weak_ptr<Slot> viewed;  // what SlotPool::View returned, as long as anyone keeps it
+  std::weak_ptr<Slot> viewed;  // the lease that SlotPool::View returned, while anyone keeps it
   int numa_node = 0;           // preferred for its pages
-  bool pinned = false;         // what lies in the slab
+  bool pinned = false;         // whether the memory in the slab is pinned
 
   BatchName name() const { return {epoch, index, start}; }
   void* Row(size_t column, int64_t row) const;
@@ -77,23 +77,24 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   static uint64_t SlotBytes(const std::vector<ColumnSpec>& columns, int64_t batch_size,
                             bool one_slab = false);
 
-  // `memory` is resized to the working slots, and with their number. ResourceExhausted, with
-  // wanted_bytes, if its budget has no room for them; Pinning::Pin's errors. Slabs that are not
-  // pinned are mapped on first use; the budget must outlive production (Retire).
+  // Resizes `memory` to the bytes of the working slots, and again whenever their number changes.
+  // ResourceExhausted, with wanted_bytes, if its budget has no room for them; Pinning::Pin's
+  // errors. Slabs that are not pinned are mapped on first use; the budget must outlive production
+  // (Retire).
   static Result<std::shared_ptr<SlotPool>> Make(Options options, Reservation memory);
   ~SlotPool();
 
-  // Sets how many slots may be in production; surplus ones stay until they are delivered, and
-  // count. False, and unchanged, if the budget has no room. Pinned slots stay pinned and reserved;
-  // for them `slots` may not exceed Options::working_slots.
+  // Sets how many slots may be in production. Surplus slots stay, and count, until they are
+  // delivered. Returns false, and changes nothing, if the budget has no room. Pinned slots stay
+  // pinned and reserved; for them `slots` may not exceed Options::working_slots.
   [[nodiscard]] bool SetWorkingSlots(int slots);
 
-  // A slot to fill; null if the maximum is in production or the system has no memory. Each is
-  // returned by Abandon or Lend before the pool is destroyed.
+  // Returns a slot to fill; null if the maximum is in production or the system has no memory. Each
+  // slot must be returned by Abandon or Lend before the pool is destroyed.
   Slot* Acquire();
-  // An acquired and filled slot as a batch, before it is delivered: for functions of the program
-  // that may keep memory of it, through Batch::Owner. Such memory is the delivered batch's, too; a
-  // slot that is abandoned meanwhile counts as lent until it is let go.
+  // Returns an acquired and filled slot as a batch, before it is delivered, for functions of the
+  // program that may keep its memory through Batch::Owner. The delivered batch shares that memory;
+  // a slot that is abandoned meanwhile counts as lent until its memory is released.
   Batch View(Slot* slot);
   // Returns an acquired slot that was not delivered.
   void Abandon(Slot* slot);

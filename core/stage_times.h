@@ -19,7 +19,7 @@ inline uint64_t NowNanoseconds() {
 struct StageTimes {
   uint64_t decode_ns = 0;   // bytes → pixels of the region
   uint64_t resize_ns = 0;   // pixels → the row: resample, flip, normalise, convert
-  uint64_t augment_ns = 0;  // what is not fused with resizing: colour, blur, policies, erasing
+  uint64_t augment_ns = 0;  // work that is not fused with resizing: colour, blur, policies, erasing
   uint64_t mix_ns = 0;      // MixUp and CutMix
   uint64_t map_ns = 0;      // the program's own function
 

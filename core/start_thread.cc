@@ -65,7 +65,7 @@ Result<std::thread> StartThread(const std::string& what, std::function<void()> r
 void BecomeBackgroundThread(const char* name) {
   pthread_setname_np(pthread_self(), name);
   const sched_param no_priority{};
-  // 0: the calling thread. Where a sandbox forbids it, it stays as it is.
+  // 0 means the calling thread. Where a sandbox forbids the call, the policy stays as it is.
   if (sched_getscheduler(0) == SCHED_OTHER) (void)sched_setscheduler(0, SCHED_BATCH, &no_priority);
 }
 

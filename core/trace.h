@@ -1,5 +1,5 @@
-// Trace: passes spans of the threads' work on to listeners: profilers, a file. Without a listener a
-// span costs one load.
+// Trace: passes spans of the threads' work on to listeners, such as profilers or a trace file.
+// Without a listener a span costs one load.
 #pragma once
 
 #include <array>
@@ -19,16 +19,17 @@ class Trace {
   // The limit on listeners; a removed one counts until the spans that it was told of have ended.
   static constexpr int kMax = 8;
 
-  // Sets the listener of `owner`, replacing an earlier one; null removes it. A span is told to the
-  // listeners at its beginning: one that is removed meanwhile is kept alive until the span has
-  // ended, and nobody waits for that. False, and unchanged, if there are too many.
+  // Sets the listener of `owner`, replacing an earlier one; null removes it. The listeners of a
+  // span are chosen at its beginning: one that is removed meanwhile is kept alive until the span
+  // has ended, and nobody waits for that. Returns false, and changes nothing, if there are too
+  // many.
   bool Listen(const void* owner, std::shared_ptr<TraceListener> listener);
   std::shared_ptr<TraceListener> listener(const void* owner) const;  // null: none
 
   // Whether anyone listens, to skip preparing arguments.
   bool listening() const { return on_.load(std::memory_order_relaxed) != 0; }
 
-  // As TraceListener's, for all listeners.
+  // Call the same functions of all listeners.
   void Counter(const TraceSource& source, const char* name, double value) const;
   void Instant(const TraceSource& source, const char* name, std::string_view text) const;
   void Task(const TraceSource& source, const TraceTask& task) const;
@@ -42,7 +43,7 @@ class Trace {
   // A listener, and the number of threads that are calling it.
   class Entry {
    public:
-    bool Enter();  // false: it does not listen (any more)
+    bool Enter();  // false: the entry does not listen (any more)
     void Leave();
     bool free() const { return state_.load(std::memory_order_acquire) == 0; }
     void Open(std::shared_ptr<TraceListener> listener);  // precondition: free()

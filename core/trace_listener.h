@@ -1,4 +1,4 @@
-// TraceListener: receives what the threads do, and when.
+// TraceListener: receives the events of the threads, with their times.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// Passing errors on, for .cc files: the macros that abseil and tensorstore have, under shorter
-// names.
+// Macros for .cc files that pass errors on: those of abseil and tensorstore, under shorter names.
 //
 //   TRY(CheckOptions(options));                          // returns the Error of a Status
 //   ASSIGN_OR_RETURN(Plan plan, Plan::Compile(steps));   // declares or assigns the value of a
